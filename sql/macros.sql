@@ -2,31 +2,31 @@
 --
 -- Run once on a new database, before the views.
 
--- The days of the week, in their order, so that they sort and compare as days.
+-- The days of the week, in order, so that they sort and compare as days.
 CREATE TYPE weekday_name AS ENUM
     ('Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday');
 
--- The zone of local times, as SET VARIABLE tz = 'Asia/Seoul' names it; UTC if unset.
+-- The zone of local times, set by SET VARIABLE tz = 'Asia/Seoul'; UTC if unset.
 CREATE MACRO local_zone() AS coalesce(getvariable('tz'), 'UTC');
 
--- The wall clock's date and time at an instant. A program that knows which offsets the
--- zone had may replace this by their table, which is 20 times quicker than a calendar.
+-- The local date and time at an instant. A program that knows the offsets of the zone may replace
+-- this with a table of them, which is 20 times as fast as a calendar.
 CREATE MACRO local_time(instant) AS timezone(local_zone(), instant);
 
--- The current names of agents by their ids; null unless SET VARIABLE agent_names = MAP {...}
--- set them. A map from outside the statement leaves its plan as it is: a join would cost
--- SELECT count(*) and the newest rows their short cuts.
+-- The current names of agents by id; null unless set by SET VARIABLE agent_names = MAP {...}. A
+-- variable leaves the plan of a statement unchanged: with a join, SELECT count(*) and the newest
+-- rows would lose their optimizations.
 CREATE MACRO agent_names() AS CAST(getvariable('agent_names') AS MAP(VARCHAR, VARCHAR));
 CREATE MACRO agent_name_of(id) AS map_extract(agent_names(), id)[1];
 
--- Calendar of a wall clock's time. DuckDB before 1.2 resolves functions without the types of a macro's
+-- The calendar of a local time. DuckDB before 1.2 resolves functions without the types of a macro's
 -- arguments, hence the casts.
 CREATE MACRO weekday_of(local_start) AS CAST(dayname(CAST(local_start AS TIMESTAMP)) AS weekday_name);
 CREATE MACRO week_of(local_start) AS CAST(date_trunc('week', CAST(local_start AS TIMESTAMP)) AS DATE);
 CREATE MACRO month_of(local_start) AS strftime(CAST(local_start AS TIMESTAMP), '%Y-%m');
 
--- The words of the service whose meaning is known; null for none. Patterns, since DuckDB matches one
--- once for each word of a column's dictionary; it would look at every row for a list.
+-- Whether a word of the service is known; null for none. These are patterns because DuckDB matches
+-- a pattern once for each word in a column's dictionary, but a list once for each row.
 CREATE MACRO known_status(status) AS
     regexp_full_match(status, 'queued|registered|initiated|ringing|ongoing|ended|error|canceled|not_connected');
 CREATE MACRO known_reason(reason) AS
@@ -35,8 +35,8 @@ CREATE MACRO known_reason(reason) AS
         || '|blocked_number|concurrency_limit_reached|hourly_call_limit_reached|daily_call_limit_reached');
 CREATE MACRO unknown_word(status, reason) AS known_status(status) IS FALSE OR known_reason(reason) IS FALSE;
 
--- Whether somebody, or a machine, answered; null where a word is not known, or there is none.
--- A balance that runs out does so before the call, or in one that then has ended.
+-- Whether a person or machine answered; null for an unknown word, or without any. A balance runs
+-- out either before the call or during one that then has ended.
 CREATE MACRO call_over(settlement) AS settlement <> 'open';
 CREATE MACRO call_connected(started, status, reason) AS CASE
     WHEN NOT started
@@ -47,21 +47,22 @@ CREATE MACRO call_connected(started, status, reason) AS CASE
     ELSE true END;
 CREATE MACRO call_voicemail(reason) AS reason IS NOT DISTINCT FROM 'voicemail_reached';
 
--- Whether the caller said something, from whether a turn of the caller is known; null where the
--- transcript is not there, or was never counted. Where there is nothing to transcribe nobody spoke.
+-- Whether the caller said something, given whether a turn of the caller is known; null if the
+-- transcript is missing or its turns were never counted. Nobody spoke if there was nothing to
+-- transcribe.
 CREATE MACRO call_spoke(caller_spoke, transcript_state) AS CASE
     WHEN caller_spoke THEN true
     WHEN transcript_state = 'empty' THEN false
     WHEN transcript_state = 'present' THEN caller_spoke END;
 CREATE MACRO call_conversed(connected, voicemail, spoke) AS connected AND NOT voicemail AND spoke;
 
--- The step of 5 seconds that a call lasted, 10 seconds standing for all longer ones.
+-- The duration of a call in steps of 5 seconds; 10 seconds stands for all longer ones.
 CREATE MACRO short_step_of(duration_ms) AS CASE
     WHEN duration_ms < 5000 THEN 0 WHEN duration_ms < 10000 THEN 5000 WHEN duration_ms IS NOT NULL THEN 10000 END;
 
--- How a call ended: one kind for each call, and each kind has one outcome. Both are members of one value,
--- so that a condition on an outcome, which DuckDB moves below the view, repeats this text only once.
--- A caller who hangs up within 10 seconds was lost; an agent that does has failed.
+-- How a call ended: each call has one kind, and each kind has one outcome. Both are members of one
+-- value: DuckDB moves a condition on an outcome below the view, and so copies this text only once.
+-- A caller who hangs up within 10 seconds was lost; an agent that does so has failed.
 CREATE MACRO an_end(outcome, kind) AS {'outcome': outcome, 'kind': kind};
 CREATE MACRO call_end(over, connected, status, reason, transcript_state, spoke, short_step) AS CASE
     WHEN NOT over THEN an_end('unknown', 'not over')
@@ -95,85 +96,87 @@ CREATE MACRO call_end(over, connected, status, reason, transcript_state, spoke, 
     WHEN transcript_state = 'missing' THEN an_end('unknown', 'transcript gone')
     WHEN transcript_state = 'skipped' THEN an_end('unknown', 'transcript not asked for')
     ELSE an_end('unknown', 'turns not counted') END;
--- Calls that are over and that a person answered, as far as is known: their outcome is neither
--- not_connected nor voicemail. A word that is not known does not take a call out of it.
+-- Calls that are over and were answered by a person, as far as is known: their outcome is neither
+-- not_connected nor voicemail. Calls with an unknown word are included.
 CREATE MACRO call_reached(over, connected, voicemail) AS over AND connected IS NOT FALSE AND NOT voicemail;
--- The whole that completed calls are a share of: those of them of which it is known whether the
--- caller spoke. Calls whose transcript is to come would change the share: hang-ups are unknown
--- without it, transfers are not.
+-- The denominator of completed shares: the calls above for which it is known whether the caller
+-- spoke. Calls that await their transcript would distort the share: without it, hang-ups are
+-- unknown, but transfers are not.
 CREATE MACRO call_answered(over, connected, voicemail, spoke) AS call_reached(over, connected, voicemail) AND spoke IS NOT NULL;
--- Those that are left out of it, since nothing tells whether the caller spoke.
+-- The calls left out of it, because it is unknown whether the caller spoke.
 CREATE MACRO call_unheard(over, connected, voicemail, spoke) AS call_reached(over, connected, voicemail) AND spoke IS NULL;
 
--- The outcomes that are a success of an agent: what the setting success says, or else completed.
+-- The outcomes that are a success for an agent: those of the setting success, else completed.
 CREATE MACRO goals_of(agent) AS coalesce(CAST(getvariable('goals') AS MAP(VARCHAR, VARCHAR[]))[agent], ['completed']);
 
--- Which way a call went. Files of earlier versions do not hold it: then it is known only where the
--- type says it. Web calls have no direction.
+-- The direction of a call. Files of earlier versions lack it: then it is known only if the type
+-- implies it. Web calls have no direction.
 CREATE MACRO direction_of(direction, call_type) AS coalesce(direction, CASE
     WHEN call_type = 'inbound' OR call_type = 'outbound' THEN call_type
     WHEN call_type IS DISTINCT FROM 'web' THEN 'unknown' END);
 
--- A number of a call: in its normal form, or else as it was sent; null where no number is told. A text
--- without a digit but 0 is none (empty, restricted, +0000), nor is sip:anonymous@10.0.0.1. Most are digits
--- alone, which the cast tells in half of the time of the patterns.
+-- A number of a call: in E.164 form, else as sent; null if there is none. A text without a digit
+-- other than 0 is not a number (empty, restricted, +0000), nor is sip:anonymous@10.0.0.1. Most
+-- numbers are digits only, which the cast recognizes in half of the time of the patterns.
 CREATE MACRO known_number(e164, number) AS coalesce(e164, CASE
     WHEN TRY_CAST(number AS DECIMAL(18, 0)) > 0 OR regexp_matches(number, '[1-9]') AND NOT contains(lower(number), 'anonymous') THEN number END);
--- The caller of a call, by its direction: who calls where the call comes in, who is called where it goes out.
+-- The caller of a call: the calling number of an inbound call, the called number of an outbound
+-- one.
 CREATE MACRO caller_of(direction, from_e164, from_number, to_e164, to_number) AS CASE direction
     WHEN 'inbound' THEN known_number(from_e164, from_number)
     WHEN 'outbound' THEN known_number(to_e164, to_number) END;
 
--- Whether the organisation and a caller were in contact, or the caller tried: of calls that it
--- places, or of which nobody knows the direction, those that nobody answered, or a machine, are none.
+-- Whether the organisation and a caller were in contact, or the caller tried. Calls placed by the
+-- organisation, or of unknown direction, are not contacts if nobody or a machine answered.
 CREATE MACRO is_contact(start_at, direction, connected, voicemail) AS
     start_at IS NOT NULL AND (direction IS NOT DISTINCT FROM 'inbound' OR connected IS NOT FALSE AND NOT voicemail);
 
--- Whether a time is within the first or the last 7 days of a month (UTC). Asking a calendar takes 5 times as long.
+-- Whether a time is in the first or last 7 days of a month (UTC). A calendar would take 5 times as
+-- long.
 CREATE MACRO begins_month(t) AS day(make_timestamp(epoch_us(t))) <= 7;
 CREATE MACRO ends_month(t) AS day(make_timestamp(epoch_us(t) + 604800000000)) <= 7;
 
--- What a call lacks that the service fills in later; state is ended (to come) or expired (given up).
--- Of costs the calls are counted that have none.
+-- Whether a call lacks data that the service fills in later; state is ended (to come) or expired
+-- (given up). For costs, these are calls without one.
 CREATE MACRO lacks_analysis(state, settlement, connected, sentiment, opted_out) AS
     settlement = state AND connected IS NOT FALSE AND sentiment IS NULL AND NOT opted_out;
 CREATE MACRO lacks_cost(state, settlement, connected) AS settlement = state AND connected IS NOT FALSE;
 CREATE MACRO lacks_transcript(over, transcript_state) AS over AND transcript_state = 'pending';
 
--- Counts of calls, from rows that stand for several.
+-- Counts of calls, from rows that each stand for several.
 CREATE MACRO total_of(n) AS CAST(coalesce(sum(n), 0) AS BIGINT);
 CREATE MACRO sum_if(n, condition) AS CAST(coalesce(sum(n) FILTER (condition), 0) AS BIGINT);
 
--- Whether a value has reached a percentile of values that were counted: the smallest one that has is the
--- percentile, by its nearest rank. upto is the number of values up to it, whole that of all.
+-- Whether a value reaches a percentile of counted values: the smallest one that does is the
+-- percentile (nearest rank). upto is the number of values up to it, whole the number of all.
 CREATE MACRO has_rank(percent, upto, whole) AS 100 * upto >= percent * whole;
 
--- A share in percent, not rounded, so that the shares of a whole add up to 100.
+-- A share in percent, unrounded, so that the shares of a whole add up to 100.
 CREATE MACRO percent_of(part, whole) AS 100e0 * part / nullif(whole, 0);
 
 -- A mean rounded to the nearest integer, halves away from zero.
 CREATE MACRO mean_of(total, n) AS CAST(round(CAST(total AS DOUBLE) / nullif(n, 0)) AS BIGINT);
 
--- Whether a group can have calls that start on a day. A program whose groups are of time replaces
--- this for them.
+-- Whether a group can have calls that start on a day. A program replaces this if groups are by
+-- time.
 CREATE MACRO could_have(key, day) AS true;
 
--- Whether a report of simultaneous calls follows the calls at a time, in ms. A program that has
--- counted those of other times by minute replaces this.
+-- Whether a report of simultaneous calls reads the calls one by one at a time, in ms. A program
+-- that has tallied other minutes replaces this.
 CREATE MACRO is_followed_at(ms) AS true;
 
--- Where a group stands among the groups: the largest first, or, when the keys have
--- an order of their own (days, hours), all alike, so that the key decides.
+-- Sort key of a group: the largest first or, if the keys have their own order (days, hours), equal
+-- for all, so that the key decides.
 CREATE MACRO group_rank(size) AS
     CASE WHEN coalesce(getvariable('largest_first'), true) THEN -size ELSE 0 END;
 
--- Whether a call was a success by the values that a field has in it: see the report success.
+-- Whether a call was a success, from the values of a field in it: see the report success.
 CREATE MACRO any_success(value_text) AS bool_or(value_text = coalesce(getvariable('field_value'), 'true'));
 
--- Money for as many as n / each, exactly, rounded to four decimals, halves away from zero;
--- null without a divisor. Units are 10^-18: no arithmetic on decimals has room to count them,
--- so their digits are read. What is left of a division is multiplied apart, so that nothing
--- grows much beyond the result.
+-- The exact amount money * each / n, rounded to four decimals, halves away from zero; null without
+-- a divisor. Units are 10^-18: they exceed decimal arithmetic, so they are computed from the
+-- digits. The remainder of a division is multiplied separately, so that no intermediate value is
+-- much larger than the result.
 CREATE MACRO units_of(money) AS CAST(replace(CAST(CAST(money AS DECIMAL(38, 18)) AS VARCHAR), '.', '') AS HUGEINT);
 CREATE MACRO units_per(units, n, each) AS (units // n) * each + ((units % n) * each) // n;
 CREATE MACRO money_per(money, n, each) AS
@@ -181,24 +184,24 @@ CREATE MACRO money_per(money, n, each) AS
         * ((units_per(units_of(abs(money)), CAST(n AS HUGEINT), each) + 50000000000000) // 100000000000000) AS DECIMAL(34, 0))
         * CAST(0.0001 AS DECIMAL(4, 4)) END;
 
--- In what a call's cost is told: in the account's currency, or in credits alone.
+-- The unit of a call's cost: the account's currency, or credits if there is no other cost.
 CREATE MACRO cost_unit(total_cost, credits_used) AS
     CASE WHEN total_cost IS NOT NULL THEN 'currency' WHEN credits_used IS NOT NULL THEN 'credits' END;
 
--- The unit in which more calls are told.
+-- The unit of more calls.
 CREATE MACRO main_unit(in_currency, in_credits) AS CASE
     WHEN in_credits > in_currency THEN 'credits'
     WHEN in_currency > 0 THEN 'currency' END;
 
--- Whether the service sent a cost that the column total_cost cannot hold: then it is in extra.
+-- Whether the service sent a cost that the column total_cost cannot hold: it is in extra.
 CREATE MACRO cost_unheld(total_cost, extra) AS
     total_cost IS NULL AND extra IS NOT NULL
     AND coalesce(json_type(extra, '$.call_cost') NOT IN ('NULL', 'OBJECT')
         OR json_type(extra, '$.call_cost.total_cost') <> 'NULL', false);
 
--- How far bounds are from what was seen, in standard deviations, if n changes are judged
--- together and all their bounds are to hold with 95 % confidence (Bonferroni): 1.96 for one.
--- The quantile of the normal distribution is that of Wichura's AS 241, of its outer part.
+-- The distance of bounds from the observed value, in standard deviations, if n changes are judged
+-- together and all their bounds must hold with 95 % confidence (Bonferroni): 1.96 for one. The
+-- quantile of the normal distribution is that of Wichura's AS 241, for the outer part.
 CREATE MACRO normal_tail(r) AS
     (1.42343711074968357734e0 + r * (4.63033784615654529590e0 + r * (5.76949722146069140550e0 + r * (3.64784832476320460504e0
         + r * (1.27045825245236838258e0 + r * (2.41780725177450611770e-1 + r * (2.27238449892691845833e-2 + r * 7.74545014278341407640e-4)))))))
@@ -206,9 +209,9 @@ CREATE MACRO normal_tail(r) AS
         + r * (1.48103976427480074590e-1 + r * (1.51986665636164571966e-2 + r * (5.47593808499534494600e-4 + r * 1.05075007164441684324e-9)))))));
 CREATE MACRO chance_z(n) AS normal_tail(sqrt(-ln(0.025e0 / greatest(n, 1))) - 1.6e0);
 
--- The bounds, in percent, of the true share if hits of n were seen (Wilson's interval, which
--- holds for small n and for shares near 0 and 100 as well). side is -1 for the lower bound, 1
--- for the upper. wilson is of one share alone: 1.96 is its z.
+-- The bounds, in percent, of the true share if hits of n were observed (Wilson's interval, which
+-- also holds for small n and for shares near 0 and 100). side is -1 for the lower bound, 1 for the
+-- upper. wilson is for a single share, with z = 1.96.
 CREATE MACRO wilson_of(hits, n, z, square, side) AS
     CASE WHEN n > 0 AND side < 0 AND hits = 0 THEN 0e0
         WHEN n > 0 AND side > 0 AND hits = n THEN 100e0
@@ -218,39 +221,39 @@ CREATE MACRO wilson_of(hits, n, z, square, side) AS
 CREATE MACRO wilson_at(hits, n, z, side) AS wilson_of(hits, n, z, z * z, side);
 CREATE MACRO wilson(hits, n, side) AS wilson_of(hits, n, 1.959963984540054e0, 3.841458820694124e0, side);
 
--- The bounds of the difference p - q (Newcombe's of two shares; of two means in the same way):
--- side is -1 for the lower one, 1 for the upper. p_bound is p's bound on that side, q_bound is
--- q's on the other one.
+-- The bounds of the difference p - q (Newcombe's for two shares; for two means likewise): side is
+-- -1 for the lower one, 1 for the upper. p_bound is p's bound on that side, q_bound is q's on the
+-- other side.
 CREATE MACRO newcombe(p, p_bound, q, q_bound, side) AS p - q + side * sqrt(pow(p - p_bound, 2) + pow(q - q_bound, 2));
--- The same of the shares of n and of m.
+-- The same for a share of n and a share of m.
 CREATE MACRO share_change(p, n, q, m, z, side) AS
     newcombe(p, wilson_at(round(p * n / 100), n, z, side), q, wilson_at(round(q * m / 100), m, z, -side), side);
 
--- What bounds of a mean are made of: how many amounts there are, and the sums of their first
--- three powers. Of fewer than 10 amounts nothing is said.
+-- The data for the bounds of a mean: the number of amounts, and the means of their first three
+-- powers. Null for fewer than 10 amounts.
 CREATE MACRO spread_of(n, total, squares, cubes) AS CASE WHEN n >= 10
     THEN struct_pack(n := CAST(n AS DOUBLE), mean := CAST(total AS DOUBLE) / n, squares := squares / n, cubes := cubes / n) END;
 CREATE MACRO variance_of(s) AS greatest(s.squares - s.mean * s.mean, 0e0);
 CREATE MACRO skewness_of(s) AS
     coalesce((s.cubes - 3 * s.mean * s.squares + 2 * pow(s.mean, 3)) / nullif(pow(variance_of(s), 1.5e0), 0), 0e0);
--- Student's quantile for the normal one (Cornish and Fisher).
+-- Student's quantile, from the normal one (Cornish and Fisher).
 CREATE MACRO student(z, df) AS z + (pow(z, 3) + z) / (4 * df) + (5 * pow(z, 5) + 16 * pow(z, 3) + 3 * z) / (96 * df * df)
     + (3 * pow(z, 7) + 19 * pow(z, 5) + 17 * pow(z, 3) - 15 * z) / (384 * pow(df, 3));
--- The inverse of Hall's transformation, which takes the skewness out of a mean's distance from the
--- true one; a is the skewness divided by the root of n. Costs and durations are skewed.
+-- The inverse of Hall's transformation, which removes the skewness from the distance between a mean
+-- and the true one; a is the skewness divided by the root of n. Costs and durations are skewed.
 CREATE MACRO unskewed(t, a) AS CASE WHEN abs(a) < 1e-6 THEN t ELSE 3 / a * (cbrt(1 + a * (t - a / 6)) - 1) END;
 CREATE MACRO mean_bound(s, z, side) AS s.mean
     - sqrt(variance_of(s) / (s.n - 1)) * unskewed(-side * student(z, s.n - 1), skewness_of(s) / sqrt(s.n));
 CREATE MACRO mean_change(s, t, z, side) AS newcombe(s.mean, mean_bound(s, z, side), t.mean, mean_bound(t, z, -side), side);
 
--- A value of a document as text, numbers by what they are worth: 1.0 and 1 are one value.
+-- A value of a document as text. Equal numbers have the same text: 1.0 and 1.
 CREATE MACRO document_value(document, pointer) AS CASE
     WHEN regexp_matches(json_extract_string(document, pointer), '^-?[0-9]+\.0$') AND json_type(document, pointer) = 'DOUBLE'
         THEN regexp_replace(regexp_replace(json_extract_string(document, pointer), '\.0$', ''), '^-0$', '0')
     ELSE json_extract_string(document, pointer) END;
 
--- How a field of a document became another: what it was and is, or where that is long, which of
--- its members are not what they were.
+-- How a field of a document changed: its values before and after or, if these are long, the names
+-- of its changed members.
 CREATE MACRO member(document, name) AS json_extract(document, '/' || replace(replace(name, '~', '~0'), '/', '~1'));
 CREATE MACRO changed_members(was, now) AS
     list_sort(list_filter(list_distinct(list_concat(json_keys(was), json_keys(now))), k -> member(was, k) IS DISTINCT FROM member(now, k)));
@@ -261,28 +264,28 @@ CREATE MACRO value_change(name, was, now) AS CASE
     ELSE name || ' ' || coalesce(was ->> '$', 'none') || ' → ' || coalesce(now ->> '$', 'none') END;
 CREATE MACRO field_change(name, before, after) AS value_change(name, member(before, name), member(after, name));
 
--- A JSON value as text, as it was sent: a string without its quotes.
+-- A JSON value as text, as sent: a string without its quotes.
 CREATE MACRO sent_text(v) AS CASE json_type(v)
     WHEN 'VARCHAR' THEN v ->> '$'
     WHEN 'NULL' THEN NULL
     ELSE CAST(v AS VARCHAR) END;
 
--- Whether an evaluation's value is made of others: an object, or an array of objects with names. The name
--- of one that stands in such an array is no value of it.
+-- Whether an evaluation's value contains further values: an object, or an array of objects with
+-- names. The name of an object in such an array is not one of its values.
 CREATE MACRO evaluation_leads_on(v, is_named) AS CASE json_type(v)
     WHEN 'OBJECT' THEN len(list_filter(json_keys(v), k -> NOT (is_named AND k = 'name'))) > 0
     WHEN 'ARRAY' THEN json_array_length(v) > 0 AND list_count(json_extract_string(v, '$[*].name')) = json_array_length(v)
     ELSE false END;
 
--- A text that is a number as JSON spells them, exactly; null where it may not fit, or sums of
--- ten million would not.
+-- A text as an exact number, if it is spelled like one in JSON; null if it may not fit, or if sums
+-- of ten million may not.
 CREATE MACRO exact_number(t) AS
     CASE WHEN regexp_full_match(t, '-?([0-9]{1,13}(\.[0-9]{1,18}0*)?|[0-9]{1,4}(\.[0-9]{1,9})?[eE][+-]?[0-9])') THEN CAST(t AS DECIMAL(38, 18)) END;
 
--- What a tool answered: a text, or the JSON that stands in its place.
+-- The result of a tool: a text, or the JSON sent in its place.
 CREATE MACRO tool_result(content, extra) AS coalesce(content, CAST(json_extract(extra, '/content') AS VARCHAR));
 
--- Whether a tool's result tells of a failure: the definition is in views/tool_calls.sql.
+-- Whether a tool's result is a failure, as defined in views/tool_calls.sql.
 CREATE MACRO tells_error(v) AS
     NOT list_contains(['null', 'false', '0', '0.0', '""', '{}', '[]'], coalesce(v, 'null'));
 CREATE MACRO is_error_code(v) AS coalesce(try_cast(v AS DOUBLE) BETWEEN 400 AND 599, false);
@@ -292,11 +295,11 @@ CREATE MACRO members_tell_failure(m) AS
         lower(coalesce(m[3], '')))
     OR is_error_code(m[3]) OR is_error_code(m[4]) OR is_error_code(m[5]) OR is_error_code(m[6])
     OR coalesce(m[7] = 'false' OR m[8] = 'false' OR m[9] = 'true' OR m[10] = 'true', false);
--- No JSON begins with one of these words.
+-- No JSON begins with any of these words.
 CREATE MACRO begins_as_failure(content) AS
     regexp_matches(content, '^\s*(error|exception|failed|failure|timeout|traceback)\b', 'i');
--- What has none of these has no member that tells of a failure. One pattern over the text takes
--- a tenth of the time of looking for ten members; a backslash may hide a member's name.
+-- A text that matches none of these has no member that indicates a failure. One pattern takes a
+-- tenth of the time of extracting ten members; a backslash may hide a member's name.
 CREATE MACRO may_tell_failure(content) AS regexp_matches(content, '"errors?"\s*:'
     || '|"status"\s*:\s*"(error|errored|failed|failure|fault|exception|timeout|timed_out)"'
     || '|"(status|status_?code|code)"\s*:\s*[0-9-]|"(success|ok)"\s*:\s*false|"is_?error"\s*:\s*true|\\', 'i');
@@ -307,23 +310,23 @@ CREATE MACRO tells_failure(content) AS
             '/status_code', '/statusCode', '/code', '/success', '/ok', '/is_error', '/isError']) AS VARCHAR[]))
         ELSE false END;
 
--- The median of a list: of an even number of values the middle between two.
+-- The median of a list; for an even number of values, the mean of the middle two.
 CREATE MACRO list_median(l) AS list_aggregate(l, 'median');
 
--- Whether a day is a public holiday in the country that is set.
+-- Whether a day is a public holiday in the configured country.
 CREATE MACRO is_holiday(day) AS coalesce(list_contains(getvariable('holidays'), day), false);
 
--- The spread that chance gives a share of n whose usual value is percent.
+-- The standard deviation, by chance, of a share of n calls whose usual value is percent.
 CREATE MACRO smooth(percent, n) AS (percent / 100e0 * n + 1) / (n + 2);
 CREATE MACRO chance(percent, n) AS sqrt(smooth(percent, n) * (1 - smooth(percent, n)) / n);
 
--- How many calls it takes to find in four of five cases that a share of percent, seen in n calls,
--- has changed by some points, if there are ratio times as many calls as before (0: as many).
+-- The number of calls needed to detect in four of five cases that a share of percent, seen in n
+-- calls, has changed by points, if there are ratio times as many calls as before (0: as many).
 CREATE MACRO calls_to_find(points, percent, n, ratio, z) AS CAST(ceil(smooth(percent, n) * (1 - smooth(percent, n))
     * pow(100e0 * (z + 0.8416212335729143e0) / points, 2) * (1 + if(ratio > 0, ratio, 1))) AS BIGINT);
 
--- Whether a text holds every word that is searched, in any case. The pattern of the longest one
--- finds the few texts that are worth to be made small letters of.
+-- Whether a text contains every search word, in any case. The pattern of the longest word finds the
+-- few texts that are worth converting to lower case.
 CREATE MACRO has_all_words(content) AS
     CASE WHEN regexp_matches(content, getvariable('longest_word'), 'i')
         THEN list_bool_and(list_transform(getvariable('words'), w -> contains(lower(content), lower(w)))) IS TRUE

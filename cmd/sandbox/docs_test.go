@@ -66,7 +66,7 @@ func TestDocs(t *testing.T) {
 	answers := strings.Split(string(said), marker+"\n")
 	for line := range strings.Lines(shown) {
 		if strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "    $ ") {
-			continue // what a command said
+			continue // the output of a command
 		}
 		page2.WriteString(line)
 		if strings.HasPrefix(line, "    $ ") {

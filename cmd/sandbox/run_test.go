@@ -18,7 +18,7 @@ import (
 	"callhouse/cmd/internal/cmdtest"
 )
 
-// TestMain lets the test's binary be the program, for what has to be killed.
+// TestMain makes the test's binary act as the program, for tests that kill it.
 func TestMain(m *testing.M) {
 	if args, ok := os.LookupEnv("SANDBOX_ARGS"); ok {
 		os.Exit(run(context.Background(), strings.Fields(args), os.Stdin, os.Stdout, os.Stderr))

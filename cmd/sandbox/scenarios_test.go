@@ -12,7 +12,7 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// begun is a sandbox that was started from a scenario, without limits.
+// begun returns a sandbox started from a scenario, without limits.
 func begun(t *testing.T, name string) *sandbox.Server {
 	t.Helper()
 	var f serveFlags
@@ -42,7 +42,7 @@ func begun(t *testing.T, name string) *sandbox.Server {
 	return s
 }
 
-// ask returns the status of an answer and what is in it.
+// ask returns the status and the body of an answer.
 func ask(t *testing.T, s *sandbox.Server, path string) (status int, answer map[string]any) {
 	t.Helper()
 	status, text := s.Do(http.MethodGet, path, "")
@@ -95,7 +95,7 @@ func TestScenarios(t *testing.T) {
 			}
 		},
 		"large": func(t *testing.T, s *sandbox.Server) {
-			if voices := total(t, s, "/v3/models/voices"); voices < 370 || voices > 400 { // they come and go
+			if voices := total(t, s, "/v3/models/voices"); voices < 370 || voices > 400 { // their number varies
 				t.Error(voices)
 			}
 			if calls := s.World().Count(s.World().Origin()); calls < 201_312 || calls > 201_330 { // some are queued
@@ -116,7 +116,7 @@ func TestScenarios(t *testing.T) {
 				}
 				r.Header.Set("Authorization", "Bearer sandbox-key")
 				func() {
-					defer func() { _ = recover() }() // a connection that is cut
+					defer func() { _ = recover() }() // the handler may cut the connection
 					s.ServeHTTP(discard{http.Header{}}, r)
 				}()
 			}
@@ -182,7 +182,7 @@ func TestScenarios(t *testing.T) {
 	golden.Part(t, "../../docs/reference/sandbox.md", "TestScenarios -update -->\n", "<!-- end of scenarios -->", table)
 }
 
-// discard is where an answer goes that nobody reads.
+// discard is a ResponseWriter without a reader.
 type discard struct{ header http.Header }
 
 func (d discard) Header() http.Header         { return d.header }

@@ -48,16 +48,16 @@ func start(t *testing.T, args string) *process {
 	return p
 }
 
-// kill is kill -9.
+// kill sends SIGKILL.
 func (p *process) kill() {
 	if p.ProcessState == nil {
-		_ = p.Process.Kill() // it may be over
+		_ = p.Process.Kill() // it may have ended
 		_ = p.Wait()
 	}
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// ask returns an empty text where there is no answer.
+// ask returns the answer as text; empty if there is none.
 func (p *process) ask(method, path, body string) string {
 	r, err := http.NewRequestWithContext(p.t.Context(), method, p.url+path, strings.NewReader(body))
 	if err != nil {
@@ -77,7 +77,7 @@ func (p *process) ask(method, path, body string) string {
 	return string(text)
 }
 
-// TestKilledSandboxGoesOn kills a sandbox while nothing happens, and while clients write.
+// TestKilledSandboxGoesOn kills a sandbox while it is idle, and while clients write.
 func TestKilledSandboxGoesOn(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state.ndjson")
 	looks := []string{"/v3/agents", "/v3/calls", "/v3/campaigns", "/sandbox/truth", "/sandbox/clock", "/sandbox/edits/agents"}
@@ -130,7 +130,7 @@ func TestKilledSandboxGoesOn(t *testing.T) {
 	writers.Wait()
 	p.kill()
 
-	// As if the kill had come in the middle of a line.
+	// As if the kill had happened in the middle of a line.
 	f, err := os.OpenFile(state, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func TestKilledSandboxGoesOn(t *testing.T) {
 	}
 }
 
-// TestStateOfAScenario starts one twice: what it begins with is done once.
+// TestStateOfAScenario starts a scenario twice: its initial changes are made once.
 func TestStateOfAScenario(t *testing.T) {
 	state := " --state " + filepath.Join(t.TempDir(), "state.ndjson")
 	var first string
@@ -206,7 +206,7 @@ func refused(t *testing.T, args string, code int, want string) {
 	}
 }
 
-// damage replaces the first of some words in a file.
+// damage replaces the first occurrence of a text in a file.
 func damage(t *testing.T, name, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile(name)

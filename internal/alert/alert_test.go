@@ -12,14 +12,14 @@ import (
 
 var monday = time.Date(2026, 11, 2, 3, 0, 0, 0, time.UTC)
 
-// reading is one of a day, of a group.
+// reading returns the reading of a group on a day.
 func reading(day int, group string, fires, holds bool) Reading {
 	to := monday.Truncate(24*time.Hour).AddDate(0, 0, day)
 	return Reading{Key: group, Fires: fires, Holds: holds, Item: Item{Group: group, From: to.AddDate(0, 0, -1), To: to, Value: Figure{Text: "1"}}}
 }
 
-// week takes a group's readings of some days, F fires, h holds, . neither, ? was not judged, and returns the events
-// with their days.
+// week feeds a group's readings of consecutive days (F fires, h holds, . neither, ? not judged),
+// and returns the events with their days.
 func week(p Policy, days string) string {
 	s := State{Rules: map[string]*Rule{}}
 	p.Name, p.Definition, p.Channels, p.Step = "rule", "1", []string{"a"}, 24*time.Hour
@@ -30,7 +30,7 @@ func week(p Policy, days string) string {
 		if what != '?' {
 			readings = append(readings, reading(day, "g", what == 'F', what == 'F' || what == 'h'))
 		}
-		// The calls come a month late, which ends no alert.
+		// The readings come a month late, which ends no alert.
 		for _, m := range s.Advance(p, readings, monday.AddDate(0, 0, day), monday.AddDate(0, 1, day)) {
 			out = append(out, fmt.Sprint(m.Event, " ", day))
 		}
@@ -60,8 +60,8 @@ func TestAdvance(t *testing.T) {
 	}
 }
 
-// Looking at the same window again neither counts twice nor tells twice, and the same evaluation
-// makes the same ids.
+// Evaluating the same window again neither counts nor reports anything twice, and the same
+// evaluation produces the same ids.
 func TestSameWindowAgain(t *testing.T) {
 	p := Policy{Name: "rule", Definition: "1", Channels: []string{"a", "b"}, For: 2, Step: 24 * time.Hour}
 	ids := func() (out []string) {
@@ -87,7 +87,7 @@ func TestSameWindowAgain(t *testing.T) {
 	}
 }
 
-// An edited rule begins anew, and one that is gone is forgotten.
+// An edited rule starts afresh, and a removed one is forgotten.
 func TestEditedRule(t *testing.T) {
 	p := Policy{Name: "rule", Definition: "1", Channels: []string{"a"}, For: 1, Step: time.Hour}
 	s := State{Rules: map[string]*Rule{}}
@@ -110,8 +110,8 @@ type wire struct {
 	got     []string
 	repeats bool
 	fail    error
-	killAt  int  // the try at which the process is killed; 0: none
-	arrives bool // before that
+	killAt  int  // the attempt at which the process is killed; 0: none
+	arrives bool // whether the message arrives before the kill
 	tries   int
 }
 
@@ -134,7 +134,7 @@ func (w *wire) Send(_ context.Context, m *Message) error {
 	return nil
 }
 
-// deliver is a process that delivers, and may be killed.
+// deliver delivers like a process, which may be killed.
 func deliver(t *testing.T, root string, w *wire, now time.Time, add ...*Message) {
 	t.Helper()
 	s, err := Open(root)
@@ -165,8 +165,9 @@ func messages(n int) (out []*Message) {
 	return out
 }
 
-// A process that is killed as it sends any of three messages: none arrives twice, but one with an id
-// that its receiver knows; none is lost but the one of which nobody knows, and that is told.
+// A process is killed while sending each of three messages. A message arrives twice only if its
+// receiver recognizes its id. Only a message with an unknown result may be lost, and that is
+// reported.
 func TestKilledWhileSending(t *testing.T) {
 	for _, repeats := range []bool{false, true} {
 		for _, arrives := range []bool{false, true} {
@@ -203,7 +204,7 @@ func TestKilledWhileSending(t *testing.T) {
 	}
 }
 
-// While a channel is down messages wait, in their order, and are dropped after a day.
+// While a channel is down, messages wait in order, and are dropped after a day.
 func TestChannelDown(t *testing.T) {
 	root := t.TempDir()
 	w := &wire{fail: errors.New("it is down")}

@@ -20,7 +20,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// measures are what a day is judged by: a value, and of how many calls it is.
+// measures are the figures by which a day is judged: a value, and the number of calls it is based
+// on.
 var measures = []struct {
 	name string
 	of   func(calls []row) (v float64, n int)
@@ -42,7 +43,7 @@ var measures = []struct {
 	}},
 }
 
-// aDay is what a measure was on a day, and what it is judged by.
+// aDay is a measure of one day, and what it is compared with.
 type aDay struct {
 	day                time.Time
 	value, usual, step float64
@@ -51,7 +52,7 @@ type aDay struct {
 	known              bool
 }
 
-// anomaliesOf judges every day of every group by the days before it: p chooses which.
+// anomaliesOf judges every day that p selects, in every group, by the days before it.
 func anomaliesOf(groups []*group, p question.Params, loc *time.Location, holidays ...string) (out [][]any) {
 	cut := question.Params{Until: p.Until}
 	if !p.Since.IsZero() {
@@ -110,7 +111,7 @@ func anomaliesOf(groups []*group, p question.Params, loc *time.Location, holiday
 	return out
 }
 
-// before are the days of the 56 before that are of a day's kind, the latest first.
+// before returns those of the preceding 56 days that are like d, latest first.
 func before(d *aDay, all map[time.Time]*aDay, alike func(day time.Time) bool) (out []*aDay) {
 	for back := 1; back <= 56; back++ {
 		if o := all[d.day.AddDate(0, 0, -back)]; o != nil && alike(o.day) {
@@ -124,7 +125,7 @@ func (d *aDay) past56(all map[time.Time]*aDay) []*aDay {
 	return before(d, all, func(day time.Time) bool { return weekend(day) == weekend(d.day) })
 }
 
-// pastOf are the days that a day is compared with.
+// pastOf returns the days that d is compared with.
 func (d *aDay) pastOf(all map[time.Time]*aDay) []*aDay {
 	past := before(d, all, func(day time.Time) bool { return day.Weekday() == d.day.Weekday() })
 	if len(past) < 4 {
@@ -186,13 +187,13 @@ func (d *aDay) score(measure string, all map[time.Time]*aDay) (score float64, of
 	return (d.value - d.usual) / spread, math.Abs(d.value-d.usual) >= 3.5*spread
 }
 
-// middle is the median.
+// middle returns the median.
 func middle(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// mayHave says whether the calls of a day can be of a group.
+// mayHave reports whether calls of a day can belong to a group.
 func mayHave(key any, by string, day time.Time) bool {
 	if first, second, two := strings.Cut(by, ","); two {
 		return mayHave(key.(pair).first, first, day) && mayHave(key.(pair).second, second, day)
@@ -206,7 +207,7 @@ func mayHave(key any, by string, day time.Time) bool {
 	return true
 }
 
-// Steady calls are no anomalies, whatever the groups are.
+// A steady number of calls is never an anomaly, whatever the groups.
 func TestSteadyDaysAreNotOff(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	var calls []row
@@ -233,7 +234,7 @@ func TestSteadyDaysAreNotOff(t *testing.T) {
 	}
 }
 
-// cutOff reports whether p's bounds leave out a part of a day.
+// cutOff reports whether p's bounds exclude a part of a day.
 func cutOff(midnight, next time.Time, p question.Params) bool {
 	return !p.Since.IsZero() && p.Since.After(midnight) || !p.Until.IsZero() && p.Until.Before(next)
 }
@@ -242,33 +243,33 @@ func weekend(day time.Time) bool {
 	return day.Weekday() == time.Saturday || day.Weekday() == time.Sunday
 }
 
-// A company of two agents over three months, with days that went wrong: what is
-// found is what the oracle finds, and among it are the days that were made so.
+// Three months of a company of two agents, with some bad days: the report finds what the oracle
+// finds, and that includes the bad days.
 func TestAnomalies(t *testing.T) {
 	loc := zone(t, "America/New_York")
 	r := rand.New(rand.NewPCG(5, 5))
 	first := time.Date(2026, 8, 20, 0, 0, 0, 0, loc)
 	var calls []row
-	for day := range 80 { // over the change of clocks
+	for day := range 80 { // across a clock change
 		date := first.AddDate(0, 0, day)
 		n := 30 + r.IntN(6)
 		if weekend(date) {
 			n = 8 + r.IntN(3)
 		}
 		switch day {
-		case 40: // Tuesday: nearly nothing came
+		case 40: // Tuesday: hardly any calls
 			n = 2
-		case 50: // Friday: nothing at all
+		case 50: // Friday: no calls
 			n = 0
 		}
 		for i := range n {
 			at := date.Add(time.Duration(r.IntN(24*60-60)) * time.Minute)
 			c := row{"call_id": fmt.Sprintf("%d-%d", day, i), "agent_id": []string{"one", "two"}[i%2], "start_at": at.UnixMilli(), "status": "ended", "user_turns": int64(1),
 				"duration_ms": int64(50_000 + r.IntN(20_000)), "disconnection_reason": "user_hangup", "user_sentiment": maybe(r, 0, "neutral", "positive", "positive", "negative")}
-			if day == 60 && i%2 == 0 { // Monday: agent one passes on everything
+			if day == 60 && i%2 == 0 { // Monday: agent one transfers every call
 				c["disconnection_reason"] = "call_transfer"
 			}
-			if day == 70 { // everybody waits
+			if day == 70 { // long calls
 				c["duration_ms"] = int64(300_000)
 			}
 			calls = append(calls, c)
@@ -302,7 +303,7 @@ func TestAnomalies(t *testing.T) {
 			t.Errorf("%+v (-oracle +report):\n%s", p, d)
 		}
 	}
-	for _, since := range []time.Time{{}, first.AddDate(0, 0, 39), first.AddDate(0, 0, 70)} { // what is judged may begin late
+	for _, since := range []time.Time{{}, first.AddDate(0, 0, 39), first.AddDate(0, 0, 70)} { // the judged days may begin late
 		checkFound(t, w, question.Params{Since: since}, "2026-09-29 calls", "2026-10-09 calls", "2026-10-19 completed_percent", "2026-10-29 handle_ms")
 	}
 }
@@ -321,8 +322,8 @@ func checkFound(t *testing.T, w *analytics.Warehouse, p question.Params, days ..
 	}
 }
 
-// Mondays have half as many calls again as other days: that is usual, and a Monday like the others
-// is not. On a holiday of the country nobody calls.
+// Mondays usually have 50 % more calls than other days, so a Monday with as many as another day is
+// an anomaly. On a public holiday of the configured country, a day without calls is not.
 func TestWeekdaysAndHolidays(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	first := time.Date(2026, 8, 3, 0, 0, 0, 0, time.UTC)

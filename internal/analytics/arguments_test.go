@@ -62,7 +62,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// Each tool call, paired by hand.
+// Tool calls, paired by hand.
 func TestToolCalls(t *testing.T) {
 	item := func(n int64, role string, more row) row {
 		r := row{"call_id": "c", "turn": n, "role": role}
@@ -94,7 +94,7 @@ func TestToolCalls(t *testing.T) {
 		{int64(2), "second", int64(4), "fine", false, nil, int64(800)},
 		{int64(6), "nameless", nil, nil, nil, nil, int64(0)}, // the caller interrupts
 		{int64(7), nil, int64(7), "{}", false, nil, int64(0)},
-		{int64(9), "timed", int64(10), nil, false, int64(250), nil}, // nobody speaks after it
+		{int64(9), "timed", int64(10), nil, false, int64(250), nil}, // no speech after it
 	}
 	if d := diff(want, all(t, rows, err)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
@@ -115,8 +115,8 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// What is found is what holds the words in small letters, whichever letters
-// have several, and whatever a word would mean in a pattern.
+// A search ignores case, also of letters with several lower or upper forms, and treats the words as
+// plain text, not as a pattern.
 func TestSearchInAnyCase(t *testing.T) {
 	contents := []string{"İSTANBUL", "istanbul", "a.b", "axb", "50% (of) [it]", "two\nlines", "C:\\temp", "ΟΔΟΣ", "οδός", "fullstop"}
 	for r := range unicode.MaxRune {

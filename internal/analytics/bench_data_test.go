@@ -28,13 +28,13 @@ import (
 	"callhouse/internal/schema/columnar"
 )
 
-// What the sink's files are like: the benchmarks' are the same.
+// Properties of the sink's files, which the benchmark's files share.
 const (
 	benchGroupRows   = 122_880
 	benchGroupWeight = 32 << 20
 	benchPageBytes   = 512 << 10
 	benchZstdLevel   = 2
-	benchFewCalls    = 8192 // of a day without tallies
+	benchFewCalls    = 8192 // for a day without tallies
 )
 
 var benchOrigin = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
@@ -43,8 +43,8 @@ func benchRoot() string {
 	return filepath.Join(*benchDir, fmt.Sprintf("calls-%d-turns-%d", *benchCalls, *benchEvery))
 }
 
-// benchWarehouse returns a warehouse of the sandbox's calls, as the sink leaves
-// one: a file a table for each month that is over, and for each day of the last.
+// benchWarehouse returns a warehouse of the sandbox's calls in the form that the sink writes: one
+// file per table for each past month, and for each day of the current one.
 func benchWarehouse(b testing.TB) string {
 	b.Helper()
 	if *benchDir == "" {
@@ -88,7 +88,7 @@ func benchWarehouse(b testing.TB) string {
 	return root
 }
 
-// benchPeriod is a month or a day, and the calls of the world that started in it.
+// benchPeriod is a month or a day, and the calls that started in it.
 type benchPeriod struct {
 	name     string
 	from, to int64
@@ -113,7 +113,7 @@ func benchPeriods(company *world.World) (out []benchPeriod) {
 	return out
 }
 
-// benchHeld is how many calls are decoded before their columns are written.
+// benchHeld is the number of calls decoded before their columns are written.
 const benchHeld = 64
 
 // benchWriter writes the files of a period.
@@ -342,7 +342,7 @@ func (t *benchTable) close() error {
 	return errors.Join(err, t.file.Close())
 }
 
-// benchCodec is zstd as the sink uses it.
+// benchCodec is zstd with the sink's settings.
 type benchCodec struct{}
 
 var _ compress.Codec = benchCodec{}

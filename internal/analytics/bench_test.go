@@ -28,13 +28,12 @@ var (
 	benchDir   = flag.String("bench-dir", "", "keep the benchmarks' warehouses here, and use them again")
 )
 
-// benchJSONCalls is up to how many calls the comparison with JSON is made.
+// benchJSONCalls is the maximum number of calls for which JSON is compared.
 const benchJSONCalls = 1_000_000
 
-// BenchmarkReports runs the reports over a year of a company's calls, warm, with
-// two threads, over the warehouse's files; those over calls alone also without the
-// tallies of compacted months, over a table of DuckDB's, and over the rows as JSON
-// lines. make bench-query runs it.
+// BenchmarkReports runs the reports over a year of a company's calls, warm, with two threads, over
+// the warehouse's files. It runs reports over calls alone also without the tallies of compacted
+// months, over a DuckDB table, and over the rows as JSON lines. make bench-query runs it.
 //
 //	median-ms  median of the runs, by the clock
 //	cpu-ms     processor time of a run, half of it: what two idle cores take
@@ -75,7 +74,7 @@ func BenchmarkReports(b *testing.B) {
 	}
 }
 
-// talliesAreDamaged has reports count the calls themselves.
+// talliesAreDamaged makes reports count the calls themselves.
 type talliesAreDamaged struct{}
 
 func (talliesAreDamaged) Prove(_ context.Context, s *layout.Snapshot, files []*layout.File) error {
@@ -93,8 +92,8 @@ func onlyCalls(f *sqlfiles.File) bool {
 	})
 }
 
-// benchInstead puts the calls as a table of DuckDB's, or as JSON lines, in the
-// place of the stored ones. They are made once, beside the warehouse.
+// benchInstead replaces the stored calls with a DuckDB table or JSON lines. They are created once,
+// next to the warehouse.
 func benchInstead(b *testing.B, w *analytics.Warehouse, over string) bool {
 	path := filepath.Join(benchRoot(), over)
 	var text string
@@ -139,7 +138,7 @@ func benchReport(b *testing.B, w *analytics.Warehouse, name string, p question.P
 		}
 	}
 	run() // the first reads the files from the disk
-	// Forget the highest memory so far; not every system knows this.
+	// Reset the peak memory; not every system supports this.
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 	var took []time.Duration
 	b.ResetTimer()
@@ -159,7 +158,7 @@ func benchReport(b *testing.B, w *analytics.Warehouse, name string, p question.P
 	}
 	slices.Sort(covered)
 	b.ReportMetric(milliseconds(covered[(len(covered)-1)/2]), "coverage-ms")
-	b.ReportMetric(0, "ns/op") // the mean, which says less
+	b.ReportMetric(0, "ns/op") // the mean, which is less useful
 	b.ReportMetric(milliseconds(took[(len(took)-1)/2]), "median-ms")
 	b.ReportMetric(milliseconds(cpu)/2/float64(b.N), "cpu-ms")
 	b.ReportMetric(peakMB(), "peak-MB")
@@ -175,7 +174,7 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// peakMB is the most memory that the process had; 0 where that is not known.
+// peakMB returns the peak memory of the process; 0 if unknown.
 func peakMB() float64 {
 	raw, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(raw)) {
@@ -187,7 +186,7 @@ func peakMB() float64 {
 	return 0
 }
 
-// exec runs statements that put other relations in the place of the stored ones.
+// exec runs statements that replace stored relations.
 func exec(ctx context.Context, w *analytics.Warehouse, text string) error {
 	conn, err := w.Connect(ctx)
 	if err != nil {

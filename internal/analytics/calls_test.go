@@ -11,8 +11,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// the words that tests go through: every one that the service is known to send,
-// none, and one that it may send later.
+// The words that tests use: every one that the service is known to send, none, and one that it may
+// send in the future.
 var (
 	allStatuses = []any{nil, "queued", "registered", "initiated", "ringing", "ongoing", "ended", "error", "canceled", "not_connected", "levitating"}
 	allReasons  = []any{nil, "user_hangup", "agent_hangup", "operator_hangup", "dial_no_answer", "dial_failed", "dial_busy", "dial_declined",
@@ -21,8 +21,8 @@ var (
 	allStates = []any{"pending", "present", "empty", "withheld", "missing"}
 )
 
-// everyKindOfCall returns a call for each combination of what an outcome depends
-// on, and of sentiments and settlements in turn.
+// everyKindOfCall returns a call for each combination of the values that determine an outcome, with
+// sentiments and settlements in turn.
 func everyKindOfCall() (calls []row) {
 	add := func(r row) {
 		n := len(calls)
@@ -56,9 +56,8 @@ func everyKindOfCall() (calls []row) {
 	return calls
 }
 
-// Every call has one outcome, whatever its status, reason, transcript, duration,
-// settlement and sentiment are; what the view calls makes of each is what is
-// promised, and so are their numbers.
+// Every call has exactly one outcome, whatever its status, reason, transcript, duration, settlement
+// and sentiment. The view calls derives the documented facts of each call, and the counts agree.
 func TestOutcomesPartitionTheCalls(t *testing.T) {
 	calls := everyKindOfCall()
 	var want [][]any
@@ -125,7 +124,7 @@ func callWith(t *testing.T, field, word string) *calls.Call {
 	return c.Clone()
 }
 
-// The crawler and the reports know the same words.
+// The crawler and the reports use the same words.
 func TestVocabularyIsOne(t *testing.T) {
 	w := warehouse(t, analyticstest.Data{}, nil)
 	for _, word := range append(slices.Clone(allReasons[1:]), "max_limit_reached", "dial_", "", "user_hangup ") {
@@ -144,8 +143,8 @@ func TestVocabularyIsOne(t *testing.T) {
 	}
 }
 
-// A version that only fails never looks better than one that passes calls on, nor
-// does one whose calls end for reasons that nobody knows.
+// A version that only fails never looks better than one that transfers its calls; neither does a
+// version whose calls end for unknown reasons.
 func TestFailingVersionIsNotBetter(t *testing.T) {
 	var calls []row
 	fails := []row{

@@ -21,8 +21,8 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// stock is a DuckDB as any program has it: nothing of callhouse in it, and a
-// zone of its own.
+// stock is a DuckDB as any other program opens it: without anything of callhouse, and with its own
+// time zone.
 func stock(t *testing.T) *duck.Conn {
 	t.Helper()
 	db, err := duck.Open(duck.Config{Threads: 1})
@@ -45,7 +45,7 @@ func stock(t *testing.T) *duck.Conn {
 	return conn
 }
 
-// texts collects rows as text, one a line.
+// texts returns rows as text, one per line.
 func texts(t *testing.T, next func(context.Context) ([]any, error)) string {
 	t.Helper()
 	var b strings.Builder
@@ -77,8 +77,8 @@ func stockTexts(t *testing.T, conn *duck.Conn, text string) string {
 	return texts(t, rows.Next)
 }
 
-// A catalog and a script give, in a stock DuckDB, what the program itself
-// answers, in every zone: all views, all columns, all comments.
+// In a stock DuckDB, a catalog and a script return what the program itself returns, in every zone:
+// all views, columns and comments.
 func TestCatalogAnswersAsTheWarehouse(t *testing.T) {
 	longtest.Only(t)
 	at := func(s string) int64 {
@@ -104,7 +104,7 @@ func TestCatalogAnswersAsTheWarehouse(t *testing.T) {
 		Runs:  []row{{"run_id": "r"}}, Others: analyticstest.One(),
 	}
 	for name, d := range map[string]analyticstest.Data{"full": full, "empty": {}} {
-		// A quote in the path must not end a text of SQL.
+		// A quote in the path must not end an SQL string.
 		dir := t.TempDir()
 		root := filepath.Join(dir, "it's a warehouse")
 		analyticstest.Write(t, filepath.Join(dir, "w"), 7, d)
@@ -174,7 +174,7 @@ func TestCatalogAnswersAsTheWarehouse(t *testing.T) {
 	}
 }
 
-// OnlyViews tells a catalog from a database of somebody's.
+// OnlyViews distinguishes a catalog from a user's own database.
 func TestOnlyViews(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{})
@@ -201,7 +201,7 @@ func TestOnlyViews(t *testing.T) {
 	if ok, err := catalog.OnlyViews(t.Context(), text); ok || err == nil {
 		t.Errorf("no database: %v, %v", ok, err)
 	}
-	// Where a file is, none is made over it.
+	// An existing file is not overwritten.
 	if err := catalog.Write(t.Context(), snap, time.UTC, other); err == nil {
 		t.Error("a catalog was made in somebody's database")
 	}

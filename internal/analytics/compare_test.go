@@ -18,8 +18,8 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// wholes is what the shares are of: a column of the row, less another one; of all
-// rows of its group; or of those of its group that have a word.
+// wholes are the denominators of shares: a column of the row, possibly less another one; or its sum
+// over all rows of the group, or over those whose key contains a word.
 var wholes = map[string]string{
 	"agents.completed_percent": "answered_calls", "agents.goal_percent": "answered_calls", "agents.connected_percent": "calls", "agents.negative_percent": "rated_calls",
 	"agents.positive_percent": "rated_calls", "agents.success_percent": "known_calls", "agents.transferred_percent": "answered_calls",
@@ -39,15 +39,15 @@ var wholes = map[string]string{
 	"versions.completed_percent": "answered_calls", "versions.positive_percent": "rated_calls", "versions.success_percent": "known_calls", "volume.share_percent": "all: calls",
 }
 
-// listed is how many texts or booleans of a criterion have a row each: in each row that has one, and in those that the
-// period lacks.
+// listed is the number of texts or booleans of a criterion that have a row each, also for rows that
+// one period lacks.
 const listed = "listed"
 
-// repeated are the columns that a row which a period lacks takes from another one of the same criterion and kind, or of the
-// group.
+// repeated are the columns that a missing row takes from another row of the same criterion and
+// kind, or of the group.
 var repeated = map[string]string{"judged": "value=", "evaluated_calls": "criterion=", "evaluated_percent": "criterion="}
 
-// told is a report's answer, its rows by their keys.
+// told is a report's answer, with its rows by key.
 type told struct {
 	names []string
 	keys  []string // of the rows, in order
@@ -94,7 +94,7 @@ func (a told) at(key, name string) any {
 	return nil
 }
 
-// like returns the first row whose keys are the same up to one of them.
+// like returns the first row with the same keys up to the one named upTo.
 func (a told) like(key, upTo string) string {
 	keys, _, _ := strings.Cut(key, upTo)
 	for _, k := range a.keys {
@@ -105,7 +105,7 @@ func (a told) like(key, upTo string) string {
 	return ""
 }
 
-// whole is how many the share of a row is of; of its group if the rule names one.
+// whole returns the denominator of a row's share; that of its group if the rule names one.
 func (a told) whole(key, group, rule string) int {
 	number := func(k, name string) int {
 		n, _ := a.at(k, name).(int64)
@@ -131,7 +131,7 @@ func (a told) whole(key, group, rule string) int {
 	return sum
 }
 
-// A comparison is the answers for both periods, side by side, and what follows from them.
+// A comparison has the answers for both periods side by side, and the figures derived from them.
 func TestComparisonEqualsTwoReports(t *testing.T) {
 	longtest.Only(t)
 	r := rand.New(rand.NewPCG(rand.Uint64(), 5))
@@ -205,7 +205,7 @@ func checkComparison(t *testing.T, f *sqlfiles.File, zone string, is, was, got t
 			if rule != "" && c.Unit == "percent" {
 				want["change_low_"+c.Name], want["change_high_"+c.Name] = newcombe(now, n, before, m, z)
 			}
-			if c.Spread != "" { // TestMeansAreJudged knows the amounts
+			if c.Spread != "" { // TestMeansAreJudged checks the amounts
 				want["change_low_"+c.Name], want["change_high_"+c.Name] = got.at(key, "change_low_"+c.Name), got.at(key, "change_high_"+c.Name)
 			}
 		}
@@ -226,7 +226,7 @@ func checkComparison(t *testing.T, f *sqlfiles.File, zone string, is, was, got t
 	}
 }
 
-// judgedOf is how many changes of an answer have bounds.
+// judgedOf returns the number of changes of an answer that have bounds.
 func judgedOf(f *sqlfiles.File, is, was, got told) (judged int) {
 	for _, key := range got.keys {
 		for _, c := range f.Columns {
@@ -243,11 +243,11 @@ func judgedOf(f *sqlfiles.File, is, was, got told) (judged int) {
 	return judged
 }
 
-// quantile is that of the normal distribution which leaves out 5 % on both sides together, shared
-// by n changes.
+// quantile returns the quantile of the normal distribution that leaves 5 % in both tails together,
+// divided among n changes.
 func quantile(n int) float64 { return math.Sqrt2 * math.Erfinv(1-.05/float64(max(n, 1))) }
 
-// zeroOf is what a period that lacks a row has of a figure.
+// zeroOf returns a figure of a row that the period lacks.
 func zeroOf(c sqlfiles.Column, rule string, whole int) any {
 	switch {
 	case rule == listed && whole == 0:
@@ -275,8 +275,8 @@ func minus(a, b any) any {
 	return decimalOf(x.Sub(x, y))
 }
 
-// newcombe bounds the difference of two shares: the square root of the squares of
-// the distances to the two Wilson bounds on that side.
+// newcombe returns the bounds of the difference of two shares: each is the root of the sum of the
+// squared distances to the two Wilson bounds on that side.
 func newcombe(p any, n int, q any, m int, z float64) (low, high any) {
 	if p == nil || q == nil || n == 0 || m == 0 {
 		return nil, nil
@@ -287,8 +287,8 @@ func newcombe(p any, n int, q any, m int, z float64) (low, high any) {
 	return a - b - math.Hypot(a-aLow.(float64), bHigh.(float64)-b), a - b + math.Hypot(aHigh.(float64)-a, b-bLow.(float64))
 }
 
-// What has no period before it, or no figures, is refused in words; the period that
-// nobody ended goes up to where the list was read.
+// A question without a previous period, or without figures, fails with an explanation. A period
+// without an end lasts until the end of the listed range.
 func TestWhatIsNotCompared(t *testing.T) {
 	w := warehouse(t, randomData(rand.New(rand.NewPCG(1, 1)), 5), nil)
 	since := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
@@ -320,7 +320,7 @@ func TestWhatIsNotCompared(t *testing.T) {
 		{"2026-11-20T09:00:00Z", "2026-11-20T15:00:00Z", "2026-11-13T09:00:00Z", "2026-11-13T15:00:00Z", "UTC"},
 		{"2026-11-13T09:30:00Z", "2026-11-20T02:00:00Z", "2026-11-06T09:30:00Z", "2026-11-13T02:00:00Z", "UTC"},
 		{"2026-10-26T00:00:00+01:00", "2026-10-27T00:00:00+01:00", "2026-10-19T00:00:00+02:00", "2026-10-20T00:00:00+02:00", "Europe/Berlin"},
-		{"2024-09-08T01:00:00-03:00", "2024-09-09T00:00:00-03:00", "2024-09-01T00:00:00-04:00", "2024-09-02T00:00:00-04:00", "America/Santiago"}, // whose midnight is skipped
+		{"2024-09-08T01:00:00-03:00", "2024-09-09T00:00:00-03:00", "2024-09-01T00:00:00-04:00", "2024-09-02T00:00:00-04:00", "America/Santiago"}, // midnight is skipped in this zone
 	} {
 		w := open(t, w.Snapshot().Dir+"/../..", zone(t, c.zone))
 		p, err := w.Compare("costs", question.Params{Since: parse(t, c.since), Until: parse(t, c.until)}, now)
@@ -330,11 +330,11 @@ func TestWhatIsNotCompared(t *testing.T) {
 	}
 }
 
-// The period before may lie before all calls, also if it is compared by two groups: these have a type of
-// their own.
+// The previous period may be before all calls, even with two groups, whose keys have their own
+// type.
 func TestComparedWithNothing(t *testing.T) {
 	w := warehouse(t, randomData(rand.New(rand.NewPCG(1, 1)), 30), nil)
-	first := w.Snapshot().Manifest.FilesOf("calls")[0].Period // a day or a month
+	first := w.Snapshot().Manifest.FilesOf("calls")[0].Period // a month or a day
 	month := parse(t, first[:len("2026-03")]+"-01T00:00:00Z")
 	asked, tried := 0, longtest.Each(3)
 	for i, f := range sqlfiles.Reports() {
@@ -343,7 +343,7 @@ func TestComparedWithNothing(t *testing.T) {
 		}
 		p, err := w.Compare(f.Name, question.Params{By: "agent,hour", Field: "colour=true", Since: month, Until: month.AddDate(0, 1, 0)}, month.AddDate(1, 0, 0))
 		if err != nil {
-			continue // it has no two groups
+			continue // it cannot have two groups
 		}
 		rows, err := w.Report(t.Context(), f.Name, p)
 		if err != nil {
@@ -358,7 +358,7 @@ func TestComparedWithNothing(t *testing.T) {
 	}
 }
 
-// Weekends that one of two periods has more of are told: only months can have.
+// An unequal number of weekend days in the two periods is reported. Only months can differ.
 func TestUnevenWeekends(t *testing.T) {
 	w := warehouse(t, randomData(rand.New(rand.NewPCG(1, 1)), 5), nil)
 	for _, c := range []struct {

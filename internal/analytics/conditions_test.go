@@ -7,8 +7,9 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 )
 
-// DuckDB moves a condition below the view calls by inserting what its columns are made of. What an
-// outcome is made of is a long text: it is there once, and not at all for calls that were answered.
+// DuckDB pushes a condition below the view calls by inlining the expressions of its columns. The
+// expression of an outcome is long: it must occur once only, and not at all for a condition on
+// answered calls.
 func TestConditionsOnOutcomesAreNotMultiplied(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: []analyticstest.Row{{"call_id": "a"}}})

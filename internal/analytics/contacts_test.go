@@ -18,9 +18,10 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Tallies count a caller's contacts by the rules of the views: which calls are contacts, answered and
-// completed, who the caller is, and which answered calls were transferred. If this fails because a rule has changed, change internal/calls/callers.go
-// or answers.go as well, and layout.CountedVersion.
+// Tallies count a caller's contacts by the rules of the views: which calls are contacts, answered
+// and completed, which caller they belong to, and which answered calls were transferred. If this
+// fails because a rule has changed, change internal/calls/callers.go or answers.go as well, and
+// layout.CountedVersion.
 func TestContactsAreCountedByTheRulesOfViews(t *testing.T) {
 	r := rand.New(rand.NewPCG(rand.Uint64(), 1))
 	column := func(name string) schema.Column { return schema.Calls.Columns[schema.Calls.Column(name)] }
@@ -115,15 +116,15 @@ func callOf(r row) *calls.Call {
 	return call
 }
 
-// Attempts equal the oracle where tallies stand for weeks: months begin within one, clocks change in one, and the
-// last month is not compacted. Tallies are counted as SQL counts them.
+// Attempts equal the oracle if tallies replace weeks: months begin within a week, clocks change in
+// one, and the last month is not compacted. Tallies equal the counts of SQL.
 func TestAttemptTallies(t *testing.T) {
 	r := rand.New(rand.NewPCG(rand.Uint64(), 2))
 	var d analyticstest.Data
 	reasons := append(schema.Calls.Columns[schema.Calls.Column("disconnection_reason")].Known, "weird", "dial_weird")
 	statuses := append(schema.Calls.Columns[schema.Calls.Column("status")].Known, "weird", "ended", "ended", "ended", "ended")
 	for i := range 700 {
-		// from 25 August to 12 November, or about the beginning of one of the months
+		// from 25 August to 12 November, or around the start of one of the months
 		about := pick(r, []struct{ day, days int64 }{{20_690, 80}, {20_694, 8}, {20_724, 8}, {20_747, 14}})
 		at := (about.day*24*60+r.Int64N(about.days*24*60))*60_000 + r.Int64N(2)
 		d.Calls = append(d.Calls, row{"call_id": fmt.Sprint(i), "start_at": at, "call_type": maybe(r, .1, "outbound", "inbound", "phone"),

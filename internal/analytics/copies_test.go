@@ -15,8 +15,9 @@ import (
 	"callhouse/internal/analytics/opened"
 )
 
-// Copies of pieces take an eighth of the memory that statements have: those that nobody asked for lately are dropped, and read from
-// files again, while what reads them reads on. Closing a warehouse does not wait for copies that are being made.
+// Copies of pieces take at most an eighth of the memory for statements. The least recently used
+// ones are dropped and read from files again, without disturbing running queries. Closing a
+// warehouse does not wait for copies in progress.
 func TestCopiesAreBounded(t *testing.T) {
 	root := t.TempDir()
 	var d analyticstest.Data
@@ -49,7 +50,7 @@ func TestCopiesAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer rows.Close()
-		if err := w.Copied(); err != nil { // the rows are read while what they come from is dropped
+		if err := w.Copied(); err != nil { // the copies are dropped while the rows are read
 			t.Fatal(err)
 		}
 		got, err := rows.Next(t.Context())
@@ -79,7 +80,7 @@ func TestCopiesAreBounded(t *testing.T) {
 	}
 }
 
-// tableBytes returns how much memory DuckDB's own tables take.
+// tableBytes returns the memory taken by DuckDB's own tables.
 func tableBytes(t *testing.T, w *analytics.Warehouse) int64 {
 	t.Helper()
 	conn, err := w.Connect(t.Context())

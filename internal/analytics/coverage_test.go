@@ -57,7 +57,7 @@ func TestCoverage(t *testing.T) {
 			t.Errorf("%s %+v:\n got %s\nwant %s", c.report, c.p, s, c.want)
 		}
 	}
-	// The future is not missing.
+	// Future time is not missing.
 	got, err := w.Coverage(t.Context(), "disconnections", question.Params{Since: day(9), Until: day(30)}, day(12))
 	if err != nil || len(got.Unlisted) > 0 {
 		t.Errorf("until the future: %+v, %v", got, err)
@@ -75,7 +75,7 @@ func TestCoverageOfNothingListed(t *testing.T) {
 	}
 }
 
-// What the line on coverage says of a fact, the report coverage counts as well.
+// Each fact on the coverage line has the same count in the report coverage.
 func TestCoverageLineAndReportAgree(t *testing.T) {
 	calls := randomCalls(rand.New(rand.NewPCG(21, 5)), 400)
 	for i, c := range calls {

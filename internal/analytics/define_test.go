@@ -17,7 +17,7 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// opener returns what opens a warehouse of one call, anew each time.
+// opener returns a function that opens a warehouse of one call, each time anew.
 func opener(t *testing.T) func(Options) *Warehouse {
 	t.Helper()
 	root := t.TempDir()
@@ -37,7 +37,7 @@ func opener(t *testing.T) func(Options) *Warehouse {
 	}
 }
 
-// A report has only that defined which it is made of. What somebody else asks finds all.
+// A report defines only what it needs. A user's statement finds every definition.
 func TestDefinitionsComeWhenTheyAreNamed(t *testing.T) {
 	open := opener(t)
 	read := func(rows *Rows, err error) (out []string) {
@@ -67,13 +67,13 @@ func TestDefinitionsComeWhenTheyAreNamed(t *testing.T) {
 	if len(some) == 0 {
 		t.Error("nothing is defined")
 	}
-	var wg sync.WaitGroup // a warehouse may be asked several things at once
+	var wg sync.WaitGroup // a warehouse may run several queries at once
 	for _, name := range []string{"callers", "tools", "coverage", "durations", "worst"} {
 		wg.Go(func() { read(w.Report(t.Context(), name, question.Params{})) })
 	}
 	wg.Wait()
 
-	// Where nothing is left there is all.
+	// After a statement that needs all definitions, all are there.
 	got, whole := read(w.SQL(t.Context(), whatIsDefined)), open(Options{})
 	conn, err := whole.Connect(t.Context())
 	if err != nil {
@@ -107,8 +107,8 @@ func defined(t *testing.T, w *Warehouse) []string {
 	return names
 }
 
-// However a statement of somebody else names what it reads, its answer and its error are those
-// that it has where all is defined.
+// However a user's statement spells the names that it reads, its answer and its error are the same
+// as if everything were defined.
 func TestStatementsFindWhatTheyName(t *testing.T) {
 	open := opener(t)
 	answer := func(w *Warehouse, text string) string {
@@ -167,7 +167,7 @@ func TestStatementsFindWhatTheyName(t *testing.T) {
 			if got != want {
 				t.Errorf("%s: %s\nwhere all is defined: %s", text, got, want)
 			}
-			lazy = lazy && (o.Safe == nil || strings.HasSuffix(got, io.EOF.Error())) // what is refused there is looked at twice
+			lazy = lazy && (o.Safe == nil || strings.HasSuffix(got, io.EOF.Error())) // refused statements are tried twice
 			if n := len(defined(t, w)); lazy != (n < every) {
 				t.Errorf("%s: %d of %d definitions are made; want only some: %v", text, n, every, lazy)
 			}
@@ -175,7 +175,7 @@ func TestStatementsFindWhatTheyName(t *testing.T) {
 	}
 }
 
-// everything is proven.
+// everything is a Prover for which every file is proven.
 type everything struct{}
 
 func (everything) Prove(context.Context, *layout.Snapshot, []*layout.File) error { return nil }

@@ -14,8 +14,8 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// Every report equals the oracle by two dimensions and under conditions, in zones
-// with half hours and changes of clocks, and its groups add up to the whole.
+// Every report equals the oracle by two dimensions and with conditions, in zones with half-hour
+// offsets and clock changes, and its groups add up to the total.
 func TestTwoDimensionsAndConditions(t *testing.T) {
 	longtest.Only(t)
 	d := randomData(rand.New(rand.NewPCG(11, 6)), 120)
@@ -52,7 +52,7 @@ func TestTwoDimensionsAndConditions(t *testing.T) {
 	}
 }
 
-// Tallies answer by two words and under conditions on words as well.
+// Tallies also answer questions with two text dimensions, and with conditions on them.
 func TestTwoWordsSpareTheCalls(t *testing.T) {
 	root, _ := compacted(t, 4, 200, "")
 	w := open(t, root, zone(t, "Europe/Berlin"))
@@ -65,7 +65,7 @@ func TestTwoWordsSpareTheCalls(t *testing.T) {
 	}
 }
 
-// What cannot be a group or a condition is refused, and why is told.
+// An invalid group or condition is refused with the reason.
 func TestGroupsThatThereAreNot(t *testing.T) {
 	w := warehouse(t, analyticstest.Data{}, nil)
 	for _, p := range []question.Params{

@@ -8,8 +8,8 @@ import (
 	"callhouse/internal/analytics/question"
 )
 
-// Paths equal the oracle's where most calls walk: with loops, moves that fail, nodes that no graph
-// has, and versions that name a node differently.
+// Paths equal the oracle if most calls have moves: with loops, failed moves, nodes in no graph, and
+// versions that name a node differently.
 func TestFlowsEqualTheOracle(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 21))
 	d := randomData(r, 120)

@@ -14,8 +14,8 @@ import (
 	"callhouse/internal/analytics/question"
 )
 
-// An agent that hangs up on everybody does not lead, one whose callers are unhappy is marked, and
-// one that is there to transfer is judged by that.
+// An agent that hangs up on everyone does not lead, an agent with unhappy callers is marked, and an
+// agent whose job is to transfer is judged by its transfers.
 func TestWhoLeads(t *testing.T) {
 	var d analyticstest.Data
 	add := func(agent, reason, sentiment string, n int, ms int64) {
@@ -86,7 +86,7 @@ func TestWhoLeads(t *testing.T) {
 	}
 }
 
-// The leader board is the oracle's where an agent has a goal of its own.
+// The leader board equals the oracle if an agent has its own goal.
 func TestGoalsEqualTheOracle(t *testing.T) {
 	d := randomData(rand.New(rand.NewPCG(16, 1)), 300)
 	root := t.TempDir()

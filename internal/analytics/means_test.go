@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/analytics/question"
 )
 
-// meanBounds are the bounds of a mean: the true one is where Hall's polynomial of its distance, in
-// standard errors, is Student's quantile. It is found by halving.
+// meanBounds returns the bounds of a mean: the values for which Hall's polynomial of the distance,
+// in standard errors, equals Student's quantile. It finds them by bisection.
 func meanBounds(amounts []float64, z float64) (mean, low, high float64) {
 	n := float64(len(amounts))
 	for _, v := range amounts {
@@ -57,7 +57,7 @@ func number(t *testing.T, v any) float64 {
 	return f
 }
 
-// A change of costs and handle times is called one by bounds: those of the means of skewed amounts.
+// Changes of costs and handle times are judged by bounds for means of skewed amounts.
 func TestMeansAreJudged(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	since := time.Date(2026, 11, 9, 0, 0, 0, 0, time.UTC)
@@ -120,9 +120,9 @@ func TestMeansAreJudged(t *testing.T) {
 		}
 	}
 	check("costs", "per_call", "", costs, quantile(1), p)
-	check("durations", "mean_ms", "", times, quantile(2), p) // handle_ms is the other one
+	check("durations", "mean_ms", "", times, quantile(2), p) // the other one is handle_ms
 	check("durations", "handle_ms", "", times, quantile(2), p)
-	check("agents", "handle_ms", "few", times, quantile(3*5), p) // with the shares of connected, completed, successful and transferred calls
+	check("agents", "handle_ms", "few", times, quantile(3*5), p) // with shares of connected, completed, successful and transferred calls
 	alone := p
 	alone.Columns, alone.Strict = []string{"handle_ms", "change_low_handle_ms", "change_high_handle_ms"}, question.Strict{Answers: 4, Changes: 5}
 	check("durations", "handle_ms", "", times, quantile(20), alone)
@@ -140,7 +140,7 @@ func TestMeansAreJudged(t *testing.T) {
 	rows.Close()
 }
 
-// The bounds of a share itself are those that a report shows of it alone.
+// The bounds of a share in a comparison equal those in a report of that share alone.
 func TestBoundsOfShares(t *testing.T) {
 	since := time.Date(2026, 11, 9, 0, 0, 0, 0, time.UTC)
 	var calls []row
@@ -166,7 +166,7 @@ func TestBoundsOfShares(t *testing.T) {
 	}
 }
 
-// Quantiles as tables have them: of the normal distribution and, for a few calls, Student's.
+// Quantiles as in published tables: of the normal distribution and, for few calls, Student's.
 func TestQuantiles(t *testing.T) {
 	w := warehouse(t, analyticstest.Data{}, nil)
 	cases := []struct {
@@ -179,9 +179,9 @@ func TestQuantiles(t *testing.T) {
 		// Newcombe (1998), table II, method 10: 56/70 and 48/80 differ by 0.0524 to 0.3339, 9/10 and 3/10 by 0.1705 to 0.8090.
 		{"share_change(80, 70, 60, 80, z_1, -1)", 5.24, .005}, {"share_change(80, 70, 60, 80, z_1, 1)", 33.39, .005},
 		{"share_change(90, 10, 30, 10, z_1, -1)", 17.05, .005}, {"share_change(90, 10, 30, 10, z_1, 1)", 80.90, .005},
-		// Wilson (1927) as Newcombe's table I gives it: 81 of 263 is 0.2553 to 0.3662.
+		// Wilson (1927), from Newcombe's table I: 81 of 263 is 0.2553 to 0.3662.
 		{"wilson(81, 263, -1)", 25.53, .005}, {"wilson(81, 263, 1)", 36.62, .005},
-		// 78 of 100 and 90 of 100 differ; among 21 such pairs they do not.
+		// 78 of 100 and 90 of 100 differ significantly, but not as one of 21 such pairs.
 		{"sign(share_change(78, 100, 90, 100, z_1, 1))", -1, 0}, {"sign(share_change(78, 100, 90, 100, z_21, 1))", 1, 0},
 		{"sign(share_change(100, 10, 0, 20, z_1, -1))", 1, 0}, {"sign(share_change(0, 10, 0, 20, z_1, 1))", 1, 0},
 	}
@@ -198,8 +198,8 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// A version that is better in every type of call is not called worse because it has more of those
-// that seldom succeed. The baseline is the same in every group.
+// A version that is better for every type of call does not look worse because it gets more calls of
+// the difficult type. The baseline is the same in every group.
 func TestVersionsAtEqualMix(t *testing.T) {
 	var calls []row
 	add := func(version, kind string, n, done int) {

@@ -18,8 +18,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// namesakes is a warehouse of agents and campaigns by id and name, each with as many calls as
-// its place in the list.
+// namesakes returns a warehouse of agents and campaigns by id and name; the n-th in the list has n
+// calls.
 func namesakes(t *testing.T, agents, campaigns [][2]string) *analytics.Warehouse {
 	t.Helper()
 	d := analyticstest.Data{Others: map[*schema.Table][]row{}}
@@ -38,8 +38,8 @@ func namesakes(t *testing.T, agents, campaigns [][2]string) *analytics.Warehouse
 	return warehouse(t, d, nil)
 }
 
-// A text selects an object only where it fits no other one: by name without regard to case,
-// white space or how a letter is composed, by the beginning of an id, or by both.
+// A text selects an object only if it matches no other: by name, ignoring case, white space and
+// Unicode composition, by a prefix of the id, or by both.
 func TestNamesThatFitSeveral(t *testing.T) {
 	t.Parallel()
 	w := namesakes(t, [][2]string{
@@ -59,10 +59,10 @@ func TestNamesThatFitSeveral(t *testing.T) {
 	}
 	texts, n := longtest.Each(3), 0
 	for text, want := range map[string]any{
-		"Same": 3, "same": 3, "SAME": 3, " same ": 3, // of either case
+		"Same": 3, "same": 3, "SAME": 3, " same ": 3, // names that differ in case
 		"Same (a1111111-o)": int64(601), "same (A1111111-T)": int64(2), "same (b2222222-o)": int64(3), "same (": 3, "Same (a1111111": 2,
-		"a1111111": 2, "a1111111-one": int64(601), "a1": 2, "a": 6, // ids that begin so, and names with an a
-		"b2":   2, // the name of one, and the beginning of another's id
+		"a1111111": 2, "a1111111-one": int64(601), "a1": 2, "a": 6, // prefixes of ids, and names with an a
+		"b2":   2, // the name of one object, and a prefix of another's id
 		"café": 2, "CAFE\u0301": 2, "Other": int64(4), "oth": int64(4), "night line": int64(8), "line": int64(9), "night": int64(8), "d4": int64(5),
 	} {
 		if n++; !texts(n) {
@@ -105,7 +105,7 @@ func TestNamesThatFitSeveral(t *testing.T) {
 	}
 }
 
-// What objects are called differs, for whoever reads it; and each label selects its object.
+// The labels of objects differ for every reader, and each label selects its object.
 func TestLabelsDiffer(t *testing.T) {
 	t.Parallel()
 	agents := [][2]string{
@@ -132,8 +132,8 @@ func TestLabelsDiffer(t *testing.T) {
 	}
 }
 
-// calls has the current name of each call's agent, and tells nobody a name that the table agents
-// does not tell him.
+// calls has the current name of each call's agent, and no reader sees a name there that the table
+// agents hides from that reader.
 func TestAgentNamesOfCalls(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

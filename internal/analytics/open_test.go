@@ -6,8 +6,8 @@ import (
 	"callhouse/internal/analytics/opened"
 )
 
-// A small snapshot is read by one thread, a larger one by as many as DuckDB takes, and
-// what somebody asks for is kept to.
+// A small snapshot is read with one thread, a larger one with DuckDB's default, and an explicit
+// setting is respected.
 func TestThreadsBySize(t *testing.T) {
 	open := opener(t)
 	for threads, o := range map[string]Options{"1": {}, "3": {Options: opened.Options{Threads: 3}}} {

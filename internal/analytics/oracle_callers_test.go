@@ -13,11 +13,11 @@ import (
 
 const hour = int64(3_600_000)
 
-// numbers are what a call may tell of a caller, and whether that is a number.
+// numbers are possible values of a caller's number, and whether each is one.
 var numbers = map[string]bool{"+821012345678": true, "821012345678": true, "masked:01c0ffee01c0ffee01c0ffee01c0ffee": true, "sip:777@10.0.0.1": true,
 	"": false, " ": false, "anonymous": false, "Restricted": false, "+0000": false, "sip:Anonymous@10.0.0.1": false}
 
-// wayOf is the direction of a call; "" for a web call.
+// wayOf returns the direction of a call; "" for a web call.
 func wayOf(r row) string {
 	kind, _ := text(r, "call_type")
 	if way, ok := text(r, "direction"); ok {
@@ -27,7 +27,7 @@ func wayOf(r row) string {
 		map[bool]string{true: "unknown"}[kind != "inbound" && kind != "outbound" && kind != "web"]
 }
 
-// callerOf is the number of the caller of a call; "" where none is told.
+// callerOf returns the number of a call's caller; "" if unknown.
 func callerOf(r row) string {
 	switch wayOf(r) {
 	case "inbound":
@@ -38,7 +38,7 @@ func callerOf(r row) string {
 	return ""
 }
 
-// numberIn is a number of a call as callers are told apart by it; "" where none is told.
+// numberIn returns a number of a call in the form that identifies callers; "" if unknown.
 func numberIn(r row, side string) string {
 	if s, ok := text(r, side+"_e164"); ok {
 		return s
@@ -54,8 +54,8 @@ func contact(r row) bool {
 	return started && (wayOf(r) == "inbound" || linked(r) != "no" && !reasonIs(r, "voicemail_reached"))
 }
 
-// meets says whether the caller of a call was in contact in another call that starts
-// so many ms after it at most; before it, of less than none.
+// meets reports whether the caller of a call had another contact that starts up to within ms later
+// or, if negative, earlier.
 func meets(r row, calls []row, within int64) bool {
 	for _, other := range calls {
 		if other["call_id"] == r["call_id"] || !contact(other) || callerOf(other) != callerOf(r) {
@@ -118,8 +118,8 @@ func callersOf(g *group, d analyticstest.Data) []any {
 		int64(judged), share(done, judged), int64(first), share(first, judged), low, high, int64(open), int64(anonymous), int64(undirected)}
 }
 
-// Calls whose next 24 hours are not listed yet are open, and a call-back counts
-// whoever takes it, also after the end of the period and before its beginning.
+// Calls whose next 24 hours are not listed yet are open. A call-back counts regardless of the
+// agent, and also before and after the period.
 func TestCallersAtTheEnd(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	d := randomData(r, 400)
@@ -133,8 +133,8 @@ func TestCallersAtTheEnd(t *testing.T) {
 			t.Errorf("%+v (-oracle +report):\n%s", p, diff)
 		}
 	}
-	// One caller: completed, and back with another agent after 24 hours and after 25; of the
-	// last contact nobody knows yet. And one who calls twice at the same moment.
+	// One caller completes, and calls another agent again after 24 hours and after 25; the last
+	// contact is still open. Another one calls twice at the same moment.
 	var calls []row
 	call := func(agent, number string, hours int64) {
 		calls = append(calls, row{"call_id": strings.Repeat("x", len(calls)+1), "agent_id": agent, "call_type": "inbound", "status": "ended",

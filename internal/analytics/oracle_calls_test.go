@@ -18,13 +18,13 @@ func reasonIs(r row, reason string) bool { return r["disconnection_reason"] == r
 
 func over(r row) bool { return r["settlement"] != "open" }
 
-// talk is the duration of a connected call.
+// talk returns the duration of a connected call.
 func talk(r row) (int64, bool) {
 	ms, ok := r["duration_ms"].(int64)
 	return ms, ok && connected(r)
 }
 
-// unitOf is in what a call's cost is told; nil: it is not.
+// unitOf returns the unit of a call's cost; nil if there is none.
 func unitOf(r row) any {
 	if r["total_cost"] != nil {
 		return "currency"
@@ -35,7 +35,7 @@ func unitOf(r row) any {
 	return nil
 }
 
-// inUnit are calls as if there were no other unit: total_cost is their amount in it.
+// inUnit returns the calls with costs in one unit only: total_cost is the amount in it.
 func inUnit(calls []row, unit any) (out []row) {
 	for _, r := range calls {
 		c := maps.Clone(r)
@@ -52,7 +52,7 @@ func inUnit(calls []row, unit any) (out []row) {
 	return out
 }
 
-// mainUnit is the unit that more calls are told in.
+// mainUnit returns the unit of the most calls.
 func mainUnit(calls []row) any {
 	currency := count(calls, func(r row) bool { return unitOf(r) == "currency" })
 	credits := count(calls, func(r row) bool { return unitOf(r) == "credits" })
@@ -65,7 +65,7 @@ func mainUnit(calls []row) any {
 	return nil
 }
 
-// unitsOf are the lines of a group's costs, one for each unit that it has costs in.
+// unitsOf returns the lines of a group's costs, one for each unit in which it has costs.
 func unitsOf(g *group, aim aim) (out [][]any) {
 	for _, unit := range []any{"currency", "credits", nil} {
 		if unit == nil && len(out) > 0 || unit != nil && count(g.calls, func(r row) bool { return unitOf(r) == unit }) == 0 {
@@ -78,7 +78,7 @@ func unitsOf(g *group, aim aim) (out [][]any) {
 	return out
 }
 
-// units are ten-thousandths of the currency.
+// units returns the cost in ten-thousandths of the currency.
 func units(r row) (*big.Int, bool) {
 	s, ok := r["total_cost"].(string)
 	if !ok {
@@ -88,7 +88,7 @@ func units(r row) (*big.Int, bool) {
 	return n, true
 }
 
-// money writes ten-thousandths divided by n, halves away from zero.
+// money formats ten-thousandths divided by n, rounding halves away from zero.
 func money(u *big.Int, n int64) any {
 	if n == 0 {
 		return nil
@@ -105,7 +105,7 @@ func count(calls []row, is func(row) bool) (n int) {
 	return n
 }
 
-// share is null of nothing.
+// share returns a percentage; null of zero.
 func share(part, whole int) any {
 	if whole == 0 {
 		return nil
@@ -152,7 +152,7 @@ func costsOf(g *group) []any {
 	return line
 }
 
-// wastedOf is what was paid for calls that brought nothing, and their share of all.
+// wastedOf returns the cost of calls without a result, and their share of all costs.
 func wastedOf(g *group, all *big.Int) (out []any) {
 	wasted := new(big.Int)
 	for _, why := range []string{"voicemail", "failed", "silent"} {
@@ -189,7 +189,7 @@ func volumeOf(g *group, loc *time.Location) (out [][]any) {
 	return out
 }
 
-// said says whether the caller says something in a turn.
+// said reports whether the caller says anything in a turn.
 func said(turn row) bool {
 	s, _ := turn["content"].(string)
 	return turn["role"] == "user" && strings.TrimSpace(s) != ""
@@ -232,7 +232,8 @@ func sentimentShare(calls []row, sentiment string) any {
 
 func rated(r row) bool { return r["user_sentiment"] != nil && !reasonIs(r, "voicemail_reached") }
 
-// goalsOfAgent is what is a success of an agent that is not there to complete calls.
+// goalsOfAgent are the outcomes that count as success for agents with a goal other than completed
+// calls.
 var goalsOfAgent map[any][]string
 
 func agentsOf(g *group, aim aim, unit any) (out [][]any) {
@@ -273,7 +274,7 @@ func agentsOf(g *group, aim aim, unit any) (out [][]any) {
 		}
 		out = append(out, line)
 	}
-	sort.SliceStable(out, func(i, j int) bool { // ties stay in the order of counted: by calls, then by name
+	sort.SliceStable(out, func(i, j int) bool { // ties keep the order of counted: by calls, then by name
 		a, b := lows[out[i][1]], lows[out[j][1]]
 		if a == nil || b == nil {
 			return a != nil
@@ -283,8 +284,8 @@ func agentsOf(g *group, aim aim, unit any) (out [][]any) {
 	return out
 }
 
-// versionsOf compares the versions and variants of each agent in a group with the one that has most
-// calls in all groups. judged is how many are compared in all of them; 0: they are counted alone.
+// versionsOf compares the versions and variants of each agent in a group with the one that has the
+// most calls in all groups. judged is the number of comparisons in all groups; 0: only count them.
 func versionsOf(groups []*group, g *group, aim aim, judged int) (out [][]any, compared int) {
 	ended := func(g *group) *group {
 		of := &group{}
@@ -455,7 +456,7 @@ func factsOf(g *group) (out [][]any) {
 	return out
 }
 
-// lastRunOf is what the last run adds to the facts.
+// lastRunOf returns the facts of the last run.
 func lastRunOf(runs []row) (out [][]any) {
 	if len(runs) == 0 {
 		return nil
@@ -467,7 +468,7 @@ func lastRunOf(runs []row) (out [][]any) {
 	return append(out, []any{nil, "counted by the service", "info", last["total_count"], nil, "warehouse"})
 }
 
-// callsOf are the calls themselves, the newest first.
+// callsOf returns the calls themselves, newest first.
 func callsOf(groups []*group, p question.Params) (out [][]any) {
 	var all []row
 	for _, g := range groups {

@@ -20,7 +20,7 @@ func attempt(r row) bool {
 	return started && wayOf(r) == "outbound"
 }
 
-// attemptsOf walks through the group's calls, and through all calls for the number of each.
+// attemptsOf walks through the group's calls, and numbers each by walking through all calls.
 func attemptsOf(g *group, all []row, loc *time.Location) (out [][]any) {
 	type line struct{ calls, known, reached, machine int }
 	lines := map[string]map[any]*line{"all": {}, "day": {}, "week": {}}
@@ -130,7 +130,7 @@ func transfersOf(g *group, turns map[any][]row) (out [][]any) {
 	return out
 }
 
-// lasts is how long a call takes a line; 0 for one that takes none.
+// lasts returns how long a call occupies a line; 0 if it does not.
 func lasts(r row) int64 {
 	_, started := r["start_at"].(int64)
 	if ms, ok := r["duration_ms"].(int64); ok && started {
@@ -139,8 +139,8 @@ func lasts(r row) int64 {
 	return 0
 }
 
-// concurrencyOf asks at each moment at which a call starts, and in the last
-// millisecond of each, how many calls are going, one by one.
+// concurrencyOf counts the calls in progress at each start of a call and in the last millisecond of
+// each, one by one.
 func concurrencyOf(g *group, every string, loc *time.Location) (out [][]any) {
 	going := func(at int64) int64 {
 		return int64(count(g.calls, func(r row) bool {
@@ -177,7 +177,7 @@ func concurrencyOf(g *group, every string, loc *time.Location) (out [][]any) {
 		from, started := r["start_at"].(int64)
 		if n := lasts(r); n > 0 {
 			moments = append(moments, moment{from, 1, 0}, moment{from + n - 1, 0, 0})
-		} else if timed && started { // over at once: it starts, and never is one of several
+		} else if timed && started { // over at once: it starts, but never overlaps another call
 			moments = append(moments, moment{from, 0, 1})
 		}
 	}
@@ -192,10 +192,10 @@ func concurrencyOf(g *group, every string, loc *time.Location) (out [][]any) {
 	return out
 }
 
-// The steps of the report concurrency, across changes of clocks and midnights.
+// The steps of the report concurrency, across clock changes and midnights.
 func TestConcurrency(t *testing.T) {
 	d := analyticstest.Data{Calls: randomCalls(rand.New(rand.NewPCG(3, 3)), 200)}
-	for _, c := range d.Calls[:20] { // some go on over days
+	for _, c := range d.Calls[:20] { // some last for days
 		c["duration_ms"] = int64(100_000_000)
 	}
 	root := t.TempDir()
@@ -224,8 +224,8 @@ func TestConcurrency(t *testing.T) {
 	}
 }
 
-// A day that has its maximum both where calls are followed, in the first minutes of a month, and where
-// they are counted by minute: the first one counts, whichever it is.
+// A day reaches its maximum twice: in the first minutes of a month, where calls are read one by
+// one, and where minutes are tallied. The report shows whichever is first.
 func TestConcurrencyOfADayInTwoMonths(t *testing.T) {
 	at := func(clock string) int64 {
 		v, err := time.Parse(time.DateTime, clock)
@@ -251,8 +251,8 @@ func TestConcurrencyOfADayInTwoMonths(t *testing.T) {
 	}
 }
 
-// Where the limits lie: 5 and 10 seconds of a hang-up, attempts at the same moment and
-// on the next day, the last of several tools.
+// Boundary cases: hang-ups after 5 and 10 seconds, attempts at the same moment and on the next day,
+// the last of several tools.
 func TestEarlyAttemptsAndTransfersByHand(t *testing.T) {
 	day := time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC).UnixMilli()
 	var d analyticstest.Data
@@ -262,7 +262,7 @@ func TestEarlyAttemptsAndTransfersByHand(t *testing.T) {
 			"to_number": "+821012345678", "start_at": day + at*hour, "duration_ms": ms})
 		return id
 	}
-	for i, ms := range []int64{4_999, 5_000, 9_999, 10_000} { // at the first moment twice
+	for i, ms := range []int64{4_999, 5_000, 9_999, 10_000} { // twice at the first moment
 		call("outbound", "user_hangup", []int64{0, 0, 1, 24}[i], ms)
 	}
 	id := call("inbound", "call_transfer", 0, 60_000)

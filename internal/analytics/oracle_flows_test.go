@@ -10,11 +10,12 @@ import (
 	"callhouse/internal/resource"
 )
 
-// graphOf returns the names of the nodes of the graph that a call walks, by id; nil: there is none.
+// graphOf returns the names of the nodes, by id, of the graph that a call follows; nil if there is
+// none.
 func graphOf(c row, d analyticstest.Data) map[string]any {
 	version := c["agent_version"]
 	start, started := c["start_at"].(int64)
-	if version == "production" { // the newest at the start
+	if version == "production" { // the newest at the call's start
 		version = nil
 		newest := int64(-1)
 		for _, v := range d.Others[resource.AgentVersions.Table] {
@@ -66,7 +67,7 @@ func nodeOf(arguments any) any {
 	panic("arguments that are not in the list")
 }
 
-// movesOf are a call's moves, in their order.
+// movesOf returns a call's moves in order.
 func movesOf(turns []row) (out []*use) {
 	for _, u := range usesOf(turns) {
 		if u.tool == "transition_to_node" {
@@ -81,7 +82,7 @@ func walksGraph(c row, d analyticstest.Data, turns map[any][]row) bool {
 	return over(c) && c["transcript_state"] == "present" && (len(movesOf(turns[c["call_id"]])) > 0 || graphOf(c, d) != nil)
 }
 
-// flowsOf walks through each call of a group, one after the other.
+// flowsOf walks through the calls of a group, one at a time.
 func flowsOf(g *group, d analyticstest.Data, turns map[any][]row) (out [][]any) {
 	type edge struct{ agent, from, to any }
 	type passed struct {
@@ -153,7 +154,7 @@ func flowsOf(g *group, d analyticstest.Data, turns map[any][]row) (out [][]any) 
 		out = append(out, []any{g.key, e.agent, name(e.from, "(start)"), name(e.to, "(end)"), int64(len(p.calls)), int64(p.passes), share(p.passes, leaving[node{e.agent, e.from}]),
 			int64(p.failed), int64(of), share(completed, of), share(transferred, of), share(lost, of), share(hungUp, of), e.from, e.to})
 	}
-	none := func(id any) int { // a call's beginning comes first, its end last
+	none := func(id any) int { // the start of a call comes first, its end last
 		if id == nil {
 			return 1
 		}
@@ -168,7 +169,7 @@ func flowsOf(g *group, d analyticstest.Data, turns map[any][]row) (out [][]any) 
 	return out
 }
 
-// newer says that a call started after another one; those without a start come before all.
+// newer reports whether a call started after another one; calls without a start come first.
 func newer(a, b row) bool {
 	x, _ := a["start_at"].(int64)
 	y, _ := b["start_at"].(int64)

@@ -22,8 +22,8 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// organisation adds to random data what an organisation has besides calls. Of each call the
-// row then tells the type of its agent and the organisation's own number, for the oracle.
+// organisation adds the data of an organisation, besides calls, to random data. For the oracle, it
+// sets the type of the agent and the organisation's own number in each call.
 func organisation(r *rand.Rand, d *analyticstest.Data) {
 	d.Others = map[*schema.Table][]row{}
 	add := func(of *resource.Resource, rows ...row) { d.Others[of.Table] = append(d.Others[of.Table], rows...) }
@@ -35,7 +35,7 @@ func organisation(r *rand.Rand, d *analyticstest.Data) {
 		}
 		add(resource.Agents, a)
 	}
-	for _, v := range []row{ // with a graph, without one, and without its body
+	for _, v := range []row{ // with a graph, without one, and without a body
 		{"agent_id": "a1-one", "version": "v2", "flow": `{"nodes":{}}`, "created_at": int64(1)},
 		{"agent_id": "a1-one", "version": "v261", "data": `{}`, "flow": `{"nodes":[{"id":"n1","data":{"name":"Hi"}},{"id":"n3"}]}`, "created_at": int64(1)},
 		{"agent_id": "a1-one", "version": "v262", "data": `{}`, "flow": `{"nodes":[{"id":"n1","data":{"name":"Hello"}},{"id":"n2"}]}`, "created_at": int64(1_793_000_000_000)},
@@ -66,7 +66,7 @@ func organisation(r *rand.Rand, d *analyticstest.Data) {
 		add(resource.Incidents, row{"incident_id": fmt.Sprint("i", i), "alert_rule_id": maybe(r, .2, "r1", "r2", "r3"), "status": "resolved", "metric_value": "1.5",
 			"created_at": d.Calls[r.IntN(len(d.Calls))]["start_at"]})
 	}
-	for _, c := range d.Calls { // which campaign placed it: by itself, by the campaign's list, or both, and the call is believed
+	for _, c := range d.Calls { // the campaign that placed it, from the call, the campaign's list, or both; the call takes precedence
 		told, listed := maybe(r, .6, "p1", "p2", "p8", "gone"), maybe(r, .6, "p0", "p1", "p2")
 		if listed != nil {
 			add(resource.CampaignCalls, row{"campaign_id": listed, "call_id": c["call_id"]})
@@ -76,7 +76,7 @@ func organisation(r *rand.Rand, d *analyticstest.Data) {
 			c["extra"], c["campaign"] = fmt.Sprintf(`{"campaign_id":%q}`, told), told
 		}
 	}
-	moved := map[string]int64{} // how far each call is moved
+	moved := map[string]int64{} // how far each call was moved
 	for _, c := range d.Calls {
 		if _, started := c["start_at"].(int64); started { // every day has calls
 			moved[c["call_id"].(string)] = int64(r.IntN(20)-10) * 86_400_000
@@ -87,7 +87,7 @@ func organisation(r *rand.Rand, d *analyticstest.Data) {
 		if wayOf(c) == "inbound" {
 			places = []string{"to_number"}
 		}
-		if c["number"] = c["own_number"]; c["number"] != nil { // as it was written with the call
+		if c["number"] = c["own_number"]; c["number"] != nil { // as derived when the call was written
 			continue
 		}
 		for _, place := range places {
@@ -96,7 +96,7 @@ func organisation(r *rand.Rand, d *analyticstest.Data) {
 			}
 		}
 	}
-	for _, rows := range [][]row{d.Calls, d.Turns, d.Items} { // with all that belongs to it
+	for _, rows := range [][]row{d.Calls, d.Turns, d.Items} { // with all its rows
 		for _, c := range rows {
 			for _, at := range []string{"start_at", "end_at", "call_start_at"} {
 				if ms, ok := c[at].(int64); ok {
@@ -107,7 +107,7 @@ func organisation(r *rand.Rand, d *analyticstest.Data) {
 	}
 }
 
-// edit is a change of one field, and how the report tells it; empty: not at all.
+// edit is a change of one field, and the report's text for it; empty: not reported.
 type edit struct{ field, before, after, told string }
 
 var edits = []edit{
@@ -121,8 +121,8 @@ var edits = []edit{
 	{"completed_calls", `1`, `2`, ""},
 }
 
-// randomChanges returns rows of the table changes about the time of random calls. Beside the
-// columns they say, for the oracle, what the object is called since, and which edits they are of.
+// randomChanges returns rows of the table changes around the times of random calls. For the oracle,
+// they also have the object's later name and the edits that they consist of.
 func randomChanges(r *rand.Rand) (out []row) {
 	for _, object := range []struct{ resource, key, first, name string }{
 		{"agents", "a1-one", `{"name":"Bookings"}`, "Bookings"}, {"agents", "a1-two", `{"name":null}`, ""}, {"agent_versions", "a1-one/v%2F12", `{"version":"v/12"}`, ""},
@@ -165,7 +165,7 @@ func randomChanges(r *rand.Rand) (out []row) {
 	return out
 }
 
-// toldEdits is what the report says of a change's fields; nil: nothing.
+// toldEdits returns the report's text for the fields of a change; nil if there is none.
 func toldEdits(c row) any {
 	of, _ := c["edits"].([]edit)
 	var told []string
@@ -185,7 +185,7 @@ func toldEdits(c row) any {
 	return strings.Join(told, ", ")
 }
 
-// wall is what a clock in a zone shows, as if it were UTC.
+// wall returns the local time in a zone as if it were UTC.
 func wall(ms int64, loc *time.Location) time.Time {
 	_, offset := time.UnixMilli(ms).In(loc).Zone()
 	return time.UnixMilli(ms).UTC().Add(time.Duration(offset) * time.Second)
@@ -334,7 +334,7 @@ func incidentsOf(d analyticstest.Data, p question.Params, loc *time.Location) (o
 	return out
 }
 
-// falseFirst compares what holds of two rows.
+// falseFirst compares two conditions.
 func falseFirst(a, b bool) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }
 
 func campaignsOf(d analyticstest.Data, p question.Params, loc *time.Location) (out [][]any) {
@@ -357,7 +357,7 @@ func campaignsOf(d analyticstest.Data, p question.Params, loc *time.Location) (o
 	return out
 }
 
-// placedBy are the figures of the calls that a campaign placed.
+// placedBy returns the figures of the calls that a campaign placed.
 func placedBy(campaign any, d analyticstest.Data, p question.Params, loc *time.Location) []any {
 	mine := func(r row) bool {
 		return selects(r, p, loc) && r["campaign"] == campaign && r["start_at"] != nil && wayOf(r) != "inbound"
@@ -366,7 +366,7 @@ func placedBy(campaign any, d analyticstest.Data, p question.Params, loc *time.L
 		return over(r) && linked(r) != "" && connected(r) && !reasonIs(r, "voicemail_reached")
 	}
 	attempts, known, met, first, later := 0, 0, 0, 0, 0
-	hours := map[int64][2]int{} // of the known ones, how many and how many reached
+	hours := map[int64][2]int{} // the known attempts, and those that reached someone
 	for _, r := range d.Calls {
 		if !mine(r) {
 			continue
@@ -405,9 +405,9 @@ func placedBy(campaign any, d analyticstest.Data, p question.Params, loc *time.L
 	return []any{int64(attempts), int64(met), share(met, known), int64(first), int64(later), best}
 }
 
-// numbersOfOwn are the lines of a group's own numbers.
+// numbersOfOwn returns the lines of a group's own numbers.
 func numbersOfOwn(g *group, d analyticstest.Data, grouped bool) (out [][]any) {
-	best := map[any]row{} // of each number the one that is there, active, and the newest
+	best := map[any]row{} // for each number, prefer existing, then active, then newer ones
 	rank := func(n row) []int64 {
 		out := []int64{1, 1, n["created_at"].(int64)}
 		if n["deleted_at"] != nil {
@@ -472,7 +472,7 @@ func TestReportsOnTheOrganisation(t *testing.T) {
 					continue
 				}
 				if report != "lines" && report != "flows" {
-					if p.By == "agent" { // asked already
+					if p.By == "agent" { // the same as without groups
 						continue
 					}
 					p.By = ""
@@ -486,7 +486,7 @@ func TestReportsOnTheOrganisation(t *testing.T) {
 	}
 }
 
-// Groups and conditions that tables of the organisation tell equal the oracle.
+// Groups and conditions from tables of the organisation equal the oracle.
 func TestDimensionsOfTheOrganisation(t *testing.T) {
 	r := rand.New(rand.NewPCG(16, 4))
 	d := randomData(r, 150)
@@ -503,7 +503,7 @@ func TestDimensionsOfTheOrganisation(t *testing.T) {
 		{By: "weekday", Where: []string{"number=+8215880000", "number=sip:777@10.0.0.1"}},
 		{By: "agent", Where: []string{"number=", "agent_type=single_prompt"}},
 	} {
-		p.NamesInPlace = true // else there is a column for them
+		p.NamesInPlace = true // otherwise they have their own column
 		if !tried(i) {
 			continue
 		}
@@ -519,7 +519,7 @@ func TestDimensionsOfTheOrganisation(t *testing.T) {
 	}
 }
 
-// What was fetched and is empty is no want of runs.
+// A fetched but empty resource is not reported as never fetched.
 func TestWhatWasNeverFetched(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{})

@@ -2,7 +2,7 @@ package analytics_test
 
 import "sort"
 
-// The words of the service, and what each means; written from the documents.
+// The words of the service, and their meanings, from its documentation.
 var (
 	statusMeans = map[string]string{
 		"queued": "before", "registered": "before", "initiated": "before", "ringing": "before",
@@ -23,7 +23,7 @@ var (
 	}
 )
 
-// linked is whether a call connected: yes, no, or "" where nothing known tells.
+// linked returns whether a call connected: yes, no, or "" if unknown.
 func linked(r row) string {
 	status, hasStatus := text(r, "status")
 	reason, hasReason := text(r, "disconnection_reason")
@@ -42,7 +42,7 @@ func linked(r row) string {
 
 func connected(r row) bool { return linked(r) == "yes" }
 
-// heard is whether the caller said something: yes, no, or "" where nothing tells.
+// heard returns whether the caller said anything: yes, no, or "" if unknown.
 func heard(r row) string {
 	n, counted := r["user_turns"].(int64)
 	switch state := r["transcript_state"]; {
@@ -54,7 +54,7 @@ func heard(r row) string {
 	return ""
 }
 
-// outcomeOf is how a call ended, and more exactly.
+// outcomeOf returns a call's outcome, and its kind.
 func outcomeOf(r row) (outcome, kind string) {
 	if r["settlement"] == "open" {
 		return "unknown", "not over"
@@ -74,7 +74,7 @@ func outcomeOf(r row) (outcome, kind string) {
 		}
 		return "not_connected", "never started"
 	}
-	if reason == "voicemail_reached" { // whatever the status is called
+	if reason == "voicemail_reached" { // whatever the status
 		return "voicemail", "answering machine"
 	}
 	if hasStatus && statusMeans[status] == "" {
@@ -112,7 +112,7 @@ func outcomeIs(r row, outcome string) bool { o, _ := outcomeOf(r); return o == o
 
 func completed(r row) bool { return outcomeIs(r, "completed") }
 
-// person says that a person was reached, as far as is known, in a call that is over.
+// person reports whether a finished call is known to have reached a person.
 func person(r row) bool {
 	return over(r) && !outcomeIs(r, "not_connected") && !outcomeIs(r, "voicemail")
 }
@@ -159,7 +159,7 @@ func outcomesOf(g *group) (out [][]any) {
 }
 
 func funnelOf(g *group) (out [][]any) {
-	// conversed is yes, no, or "" where it is not known: as SQL's AND has it.
+	// conversed is yes, no, or "" if unknown, like SQL's AND.
 	conversed := func(r row) string {
 		switch {
 		case linked(r) == "no" || reasonIs(r, "voicemail_reached") || heard(r) == "no":

@@ -15,8 +15,8 @@ import (
 	"callhouse/internal/analytics/question"
 )
 
-// randomEvaluation is an evaluation in one of the shapes that the service may send: it says only
-// that it is an object.
+// randomEvaluation returns an evaluation in one of the shapes that the service may send: its
+// documentation only promises an object.
 func randomEvaluation(r *rand.Rand, call int) any {
 	score := pick(r, []string{"4", "4.0", "4.5", "-3", "1e2", "0.125", "12345678901234", "1e300", fmt.Sprint(r.IntN(100))})
 	yes := pick(r, []string{"true", "false", "true"})
@@ -40,7 +40,7 @@ type finding struct {
 	kind, text string
 }
 
-// findings are the values of an evaluation, by the rules of docs/reference/queries.md.
+// findings returns the values of an evaluation, by the rules of docs/reference/queries.md.
 func findings(raw string) (out []finding) {
 	d := json.NewDecoder(strings.NewReader(raw))
 	d.UseNumber()
@@ -97,7 +97,7 @@ func findings(raw string) (out []finding) {
 	return out
 }
 
-// findingsOf are those of all calls of a group, and in how many calls they are.
+// findingsOf returns the values from all calls of a group, and the number of calls that have any.
 func findingsOf(g *group) (all []finding, evaluated int) {
 	for _, c := range g.calls {
 		if raw, ok := c["evaluation"].(string); ok {
@@ -168,7 +168,7 @@ func scorecardsOf(g *group) (out [][]any) {
 	}
 	slices.SortFunc(out, func(a, b []any) int {
 		hits := func(line []any) int64 { n, _ := line[6].(int64); return n }
-		text := func(v any) string { // null is last
+		text := func(v any) string { // nulls last
 			if v == nil {
 				return "\xff"
 			}
@@ -187,8 +187,8 @@ func number4(f float64) float64 {
 	return out
 }
 
-// Each criterion of an evaluation is judged with the bounds of chance, whatever shape the service
-// sends it in, and compared with the period before.
+// Each criterion of an evaluation is judged with confidence bounds and compared with the previous
+// period, whatever the shape that the service sends.
 func TestScorecards(t *testing.T) {
 	since := time.Date(2026, 11, 9, 0, 0, 0, 0, time.UTC)
 	var calls []row
@@ -211,7 +211,7 @@ func TestScorecards(t *testing.T) {
 	for i, c := range rows.Columns() {
 		at[c.Name] = i
 	}
-	found := map[string]bool{} // whether the change is more than chance
+	found := map[string]bool{} // whether the change is significant
 	for _, line := range all(t, rows, nil) {
 		key := fmt.Sprint(line[0], " ", line[at["criterion"]])
 		low, high := line[at["change_low_share_percent"]], line[at["change_high_share_percent"]]

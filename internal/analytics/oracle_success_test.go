@@ -13,7 +13,8 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// successOf counts the calls in which a field was found, and was what was asked for.
+// successOf counts the calls in which a field was found, and those in which it had the wanted
+// value.
 func successOf(g *group, items map[any][]row, p question.Params, unit any) (out [][]any) {
 	g = &group{key: g.key, calls: inUnit(g.calls, unit)}
 	asked, wanted, _ := strings.Cut(p.Field, "=")
@@ -73,7 +74,7 @@ func successOf(g *group, items map[any][]row, p question.Params, unit any) (out 
 	return out
 }
 
-// withField are the calls in which a field was found, once for each field.
+// withField returns the calls in which a field was found, once for each field.
 func withField(calls []row, items map[any][]row, p question.Params) (out []row) {
 	asked, _, _ := strings.Cut(p.Field, "=")
 	for _, c := range calls {
@@ -89,8 +90,8 @@ func withField(calls []row, items map[any][]row, p question.Params) (out []row) 
 	return out
 }
 
-// aim is what versions and agents are judged by: the calls that count, and those
-// that do well.
+// aim is the goal by which versions and agents are judged: the calls that count, and those that
+// succeed.
 type aim struct {
 	of, hit func(row) bool
 	isField bool
@@ -116,7 +117,7 @@ func aimOf(items map[any][]row, p question.Params) aim {
 	}
 }
 
-// costOfSuccess is how many successes have a cost, and what one costs.
+// costOfSuccess returns the number of successes with a cost, and the cost of one.
 func costOfSuccess(calls []row, aim aim) []any {
 	if !aim.isField {
 		return nil
@@ -137,8 +138,8 @@ func costOfSuccess(calls []row, aim aim) []any {
 	return []any{money(sum, 1), int64(costed), money(sum, int64(costed))}
 }
 
-// Successes by a field that the user names, also one whose value is a text or a number:
-// as a report, and as what versions, agents and costs are judged by.
+// A user names a field that defines success, also one with texts or numbers: the report success
+// counts it, and versions, agents and costs are judged by it.
 func TestSuccess(t *testing.T) {
 	d := randomData(rand.New(rand.NewPCG(8, 7)), 200)
 	w := warehouse(t, d, nil)

@@ -14,8 +14,8 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// The oracle computes every report in plain Go from the same rows, knowing only
-// what the reports' headers promise.
+// The oracle computes every report in plain Go from the same rows, using only what the reports'
+// headers promise.
 
 type row = analyticstest.Row
 
@@ -34,7 +34,7 @@ func orNil(r row, column string) any {
 // pair is the key of a group by two dimensions.
 type pair struct{ first, second any }
 
-// keyOf is the group of a call.
+// keyOf returns the group of a call.
 func keyOf(r row, by string, loc *time.Location) any {
 	if first, second, two := strings.Cut(by, ","); two {
 		return pair{keyOf(r, first, loc), keyOf(r, second, loc)}
@@ -86,7 +86,7 @@ func timeKey(t time.Time, by string) any {
 	return t.Weekday().String()
 }
 
-// documentKey knows the few documents that random calls carry.
+// documentKey handles the few documents that random calls have.
 func documentKey(r row, doc, key string) any {
 	raw, _ := text(r, doc)
 	for _, d := range documents {
@@ -138,8 +138,8 @@ type group struct {
 	calls []row
 }
 
-// groupsOf returns the groups in the order of the reports: those of time by
-// time, others the largest first; the group without a key comes last.
+// groupsOf returns the groups in report order: those of time by time, others by size, largest
+// first. The group without a key is last.
 func groupsOf(calls []row, p question.Params, loc *time.Location) []*group {
 	byKey := map[any]*group{}
 	var out []*group
@@ -189,8 +189,7 @@ func keyLess(a, b any) bool {
 	return a.(string) < b.(string)
 }
 
-// counted splits a group by a column: the largest part first, ties by value, no
-// value last among them.
+// counted splits a group by a column: largest part first, ties by value, no value last among ties.
 func counted(g *group, column string) []*group {
 	parts := groupsOf(g.calls, question.Params{By: column}, time.UTC)
 	return parts
@@ -211,11 +210,11 @@ func oracle(report string, d analyticstest.Data, p question.Params, loc *time.Lo
 		return incidentsOf(d, p, loc)
 	}
 	asked := p
-	if report == "anomalies" && !p.Since.IsZero() { // what days are judged by reaches back
+	if report == "anomalies" && !p.Since.IsZero() { // anomalies also reads the days before
 		asked.Since = p.Since.In(loc).AddDate(0, 0, -120)
 	}
 	groups := groupsOf(d.Calls, asked, loc)
-	if report == "lines" && len(groups) == 0 && p.By == "" { // numbers without calls
+	if report == "lines" && len(groups) == 0 && p.By == "" { // numbers exist without calls
 		groups = []*group{{}}
 	}
 	if report == "anomalies" {
@@ -316,8 +315,8 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p question.Pa
 	return out
 }
 
-// sortGroups puts groups, where the largest comes first, in the order of what
-// the report counts: not always calls.
+// sortGroups sorts groups whose order is by size, by what the report counts, which is not always
+// calls.
 func sortGroups(groups []*group, report string, p question.Params, turns, items map[any][]row) {
 	if ofTime(p.By) {
 		return

@@ -11,7 +11,7 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// rank is the pNN of the values: the smallest that at least p % do not exceed.
+// rank returns a percentile of the values: the smallest that at least p % do not exceed.
 func rank(values []int64, p int) any {
 	if len(values) == 0 {
 		return nil
@@ -28,7 +28,7 @@ func byCall(rows []row) map[any][]row {
 	return out
 }
 
-// conversationOf walks through the turns of each call, one after the other.
+// conversationOf walks through the turns of each call, one call at a time.
 func conversationOf(g *group, turns map[any][]row) []any {
 	var calls, spoken, interrupted, byCaller, byAgent int
 	var total, agent int64
@@ -108,10 +108,10 @@ type use struct {
 	startedAt, endedAt any
 }
 
-// usesOf pairs invocations with results: the n-th of an id with the n-th.
+// usesOf pairs the n-th invocation of an id with its n-th result.
 func usesOf(turns []row) []*use {
 	var out []*use
-	waiting := map[string][2][]*use{} // by id: uses that lack their result, their invocation
+	waiting := map[string][2][]*use{} // by id: uses without a result, and without an invocation
 	for _, t := range turns {
 		role := t["role"]
 		if role != "tool_call_invocation" && role != "tool_call_result" {
@@ -148,7 +148,7 @@ func usesOf(turns []row) []*use {
 	return out
 }
 
-// pause is the time between the speech around a tool call.
+// pause returns the gap in the speech around a tool call.
 func (u *use) pause(turns []row) any {
 	first, last := u.turn, u.resultTurn
 	if !u.invoked {
@@ -230,7 +230,7 @@ func toolsOf(g *group, turns map[any][]row) (out [][]any) {
 	return out
 }
 
-// itemGroup makes groups of items as groupsOf makes them of calls.
+// itemGroups groups items as groupsOf groups calls.
 func itemGroups(g *group, column string) []*group { return counted(g, column) }
 
 func extractedOf(g *group, items map[any][]row) (out [][]any) {
@@ -273,7 +273,7 @@ func extractedOf(g *group, items map[any][]row) (out [][]any) {
 	return out
 }
 
-// numbersOf adds up what fields of numbers have, in fractions.
+// numbersOf sums the values of number fields, as fractions.
 func numbersOf(g *group, items map[any][]row) (out [][]any) {
 	all := &group{}
 	for _, c := range g.calls {
@@ -314,13 +314,13 @@ func numbersOf(g *group, items map[any][]row) (out [][]any) {
 	return out
 }
 
-// decimalOf writes a fraction as a column of 18 decimals is written.
+// decimalOf formats a fraction like a column of 18 decimals.
 func decimalOf(v *big.Rat) string {
 	units, _ := new(big.Int).SetString(strings.Replace(v.FloatString(18), ".", "", 1), 10)
 	return value.Decimal{Units: units, Scale: 18}.String()
 }
 
-// searched is what the report search finds.
+// searched returns what the report search finds.
 func searched(calls []row, turns map[any][]row, p question.Params, loc *time.Location) (out [][]any) {
 	has := func(t row) bool {
 		s, ok := t["content"].(string)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// worstOf are the calls to listen to: with a transcript, and not one in which
-// nobody spoke to the agent.
+// worstOf returns the calls to listen to: those with a transcript, except if the caller never spoke
+// to the agent.
 func worstOf(g *group, turns map[any][]row) (out [][]any) {
 	type heardCall struct {
 		row
@@ -29,7 +29,7 @@ func worstOf(g *group, turns map[any][]row) (out [][]any) {
 		}
 		calls = append(calls, h)
 	}
-	number := func(v any) int64 { // no number comes last
+	number := func(v any) int64 { // no number sorts last
 		if n, ok := v.(int64); ok {
 			return n
 		}
@@ -49,7 +49,7 @@ func worstOf(g *group, turns map[any][]row) (out [][]any) {
 			strings.Compare(a.row["call_id"].(string), b.row["call_id"].(string)))
 	})
 	shown, of := map[any]bool{}, map[string]int{}
-	for _, h := range calls { // ten of each first mark, and then any
+	for _, h := range calls { // ten for each first mark, then any others
 		if of[h.marks[0]]++; of[h.marks[0]] <= 10 && len(shown) < 20 {
 			shown[h.row["call_id"]] = true
 		}
@@ -67,7 +67,7 @@ func worstOf(g *group, turns map[any][]row) (out [][]any) {
 	return out
 }
 
-// marked are the calls of a group that have a mark at all.
+// marked returns the calls of a group that have any mark.
 func marked(g *group, turns map[any][]row) (out []row) {
 	for _, c := range g.calls {
 		silent := linked(c) == "no" || reasonIs(c, "voicemail_reached") || heard(c) == "no"

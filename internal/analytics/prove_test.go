@@ -17,7 +17,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// provenFiles are the files that were to be proven.
+// provenFiles are the files for which proof was requested.
 type provenFiles map[string]bool
 
 func (p provenFiles) Prove(_ context.Context, _ *layout.Snapshot, files []*layout.File) error {
@@ -27,7 +27,7 @@ func (p provenFiles) Prove(_ context.Context, _ *layout.Snapshot, files []*layou
 	return nil
 }
 
-// blank makes zeros of all data of a Parquet file, and leaves its footer.
+// blank overwrites all data of a Parquet file with zeros, except its footer.
 func blank(t *testing.T, path string) (restore func()) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
@@ -46,8 +46,7 @@ func blank(t *testing.T, path string) (restore func()) {
 	return func() { write(raw) }
 }
 
-// No report reads a byte of a file that was not proven: where all other files are
-// broken, it gives the same answer.
+// No report reads any unproven file: if all other files are damaged, its answer is the same.
 func TestReportsReadOnlyWhatIsProven(t *testing.T) {
 	root := t.TempDir()
 	r := rand.New(rand.NewPCG(11, 0))

@@ -22,7 +22,7 @@ var documents = []document{
 	{raw: `{}`},
 }
 
-// changes are instants at which clocks go forward or back somewhere.
+// changes are instants at which clocks change somewhere.
 var changes = []string{
 	"2026-03-08T07:00:00Z", // New York forward
 	"2026-03-29T01:00:00Z", // Berlin forward
@@ -42,8 +42,8 @@ func maybe(r *rand.Rand, nulls float64, words ...string) any {
 	return pick(r, words)
 }
 
-// randomCalls returns n calls as unlike each other as the service allows: with
-// nulls, ties, values never seen, and starts around the changes of clocks.
+// randomCalls returns n calls as varied as the service allows: with nulls, ties, unknown values,
+// and starts around clock changes.
 func randomCalls(r *rand.Rand, n int) []row {
 	var out []row
 	judge := rand.New(rand.NewPCG(uint64(n), 20))
@@ -65,7 +65,7 @@ func randomCalls(r *rand.Rand, n int) []row {
 			"settlement":        pick(r, []string{"open", "ended", "settled", "expired"}),
 			"transcript_state":  pick(r, []string{"pending", "present", "empty", "withheld", "missing"}),
 		}
-		if r.Float64() < .7 { // a file of today's version
+		if r.Float64() < .7 { // a file of the current format
 			switch c["call_type"] {
 			case "inbound", "outbound":
 				c["direction"] = c["call_type"]

@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/calls"
 )
 
-// answer is what a tool may answer, and whether that tells of a failure.
+// answer is a possible result of a tool, and whether it indicates a failure.
 type answer struct {
 	content any
 	failed  bool
@@ -26,10 +26,10 @@ var answers = []answer{
 	{"{\n \"status\" :\t\"FAILED\"}", true}, {`{"code": 4.04e2}`, true}, {`{"success" : false}`, true}, {`{"of":{"error":1,"status":500,"ok":false}}`, false},
 	{`{"status":"errored"}`, true}, {`{"status":"failure"}`, true}, {`{"status":"fault"}`, true}, {`{"status":"exception"}`, true}, {`{"status":"timeout"}`, true},
 	{"exception in line 3", true}, {"Failure.", true}, {"traceback", true}, {"errored", false}, {"a\\b", false},
-	{`{"status":"error"`, false}, // cut off: neither JSON nor a sentence
+	{`{"status":"error"`, false}, // truncated: neither JSON nor a sentence
 }
 
-// move is what a move to a node may be called with, and the node that it names.
+// move has the arguments of a possible move to a node, and the node that they name.
 type move struct{ arguments, node any }
 
 var moves = []move{
@@ -41,8 +41,8 @@ var moves = []move{
 
 var sentences = []string{"Hello, how may I help?", "환불 부탁드립니다", "my CREDIT card", "  ", "card of credit", "100% sure_thing", "it's \\ 'quoted'"}
 
-// randomTurns returns transcripts of some of the calls: with roles never seen,
-// without times, out of order in time, with tool calls that lack their half.
+// randomTurns returns transcripts for some of the calls: with unknown roles, missing times, turns
+// out of order, and tool calls without invocation or result.
 func randomTurns(r *rand.Rand, calls []row) (turns []row) {
 	for _, c := range calls {
 		if r.IntN(4) == 0 {
@@ -77,7 +77,7 @@ func randomTurns(r *rand.Rand, calls []row) (turns []row) {
 					t["end_at"] = at
 				}
 			}
-			if r.IntN(6) == 0 && t["start_at"] == nil { // as a later version of the service may
+			if r.IntN(6) == 0 && t["start_at"] == nil { // as a future version of the service may send
 				t["start_at"], t["end_at"] = at, at+int64(r.IntN(900))
 			}
 			turns = append(turns, t)
@@ -108,7 +108,7 @@ func randomItems(r *rand.Rand, calls []row) (items []row) {
 	return items
 }
 
-// randomData returns everything that reports read.
+// randomData returns random rows of everything that reports read.
 func randomData(r *rand.Rand, n int) analyticstest.Data {
 	calls := randomCalls(r, n)
 	d := analyticstest.Data{Calls: calls, Turns: randomTurns(r, calls), Items: randomItems(r, calls)}
@@ -116,7 +116,7 @@ func randomData(r *rand.Rand, n int) analyticstest.Data {
 	d.Compacted = func(month string) bool { return some > 0 && int(month[6]-'0')%some == 0 }
 	turns := byCall(d.Turns)
 	for _, c := range calls {
-		if r.Float64() < .9 { // or it was never fetched, or not counted yet
+		if r.Float64() < .9 { // otherwise never fetched, or not counted yet
 			c["user_turns"] = int64(count(turns[c["call_id"]], said))
 		}
 	}
@@ -129,7 +129,7 @@ func randomData(r *rand.Rand, n int) analyticstest.Data {
 	return d
 }
 
-// The tool calls that the sink stores are those that the view makes of the turns in files of earlier
+// The sink stores the same tool calls as the view derives from the turns in files of earlier
 // formats.
 func TestToolCallsOfEveryFormat(t *testing.T) {
 	d := randomData(rand.New(rand.NewPCG(1, 2)), 300)
@@ -144,8 +144,8 @@ func TestToolCallsOfEveryFormat(t *testing.T) {
 	}
 }
 
-// The sink, which stores the number of failed tool calls, and the view tool_calls define failures
-// alike.
+// The sink, which stores the number of failed tool calls, and the view tool_calls agree on
+// failures.
 func TestFailuresOfTools(t *testing.T) {
 	w := warehouse(t, analyticstest.Data{}, nil)
 	for _, a := range answers {

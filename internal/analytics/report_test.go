@@ -25,11 +25,11 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// everyQuestion leaves out most of what the oracle is asked.
+// everyQuestion skips most of the questions to the oracle.
 var everyQuestion = longtest.Int("every-question", 20, 2, "ask the oracle only every n-th question, from a random one on")
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // the tests hold little
+	debug.SetGCPercent(400) // the tests use little memory
 	goleak.VerifyTestMain(m)
 }
 
@@ -44,7 +44,7 @@ func zone(t testing.TB, name string) *time.Location {
 
 func open(t testing.TB, root string, loc *time.Location) *analytics.Warehouse {
 	t.Helper()
-	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Location: loc, Threads: 1}}) // to wake a second one costs more than it gains
+	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Location: loc, Threads: 1}}) // waking a second thread costs more than it gains
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func warehouse(t testing.TB, d analyticstest.Data, loc *time.Location) *analytic
 	return open(t, root, loc)
 }
 
-// all collects an answer, and closes it.
+// all returns the rows of an answer, and closes it.
 func all(t testing.TB, rows *analytics.Rows, err error) [][]any {
 	t.Helper()
 	if err != nil {
@@ -99,9 +99,8 @@ func all(t testing.TB, rows *analytics.Rows, err error) [][]any {
 	}
 }
 
-// diffNear allows for the rounding of square roots on the way, where intervals
-// and scores are computed by another formula; everything else is compared to the
-// last digit.
+// diffNear allows for rounding of square roots in intervals and scores, which the oracle computes
+// with another formula. Everything else must be equal to the last digit.
 func diffNear(want, got [][]any) string {
 	same := func(a, b float64) bool {
 		return math.Abs(a-b) <= 1e-9*max(math.Abs(a), math.Abs(b), 1)
@@ -113,8 +112,8 @@ func diff(want, got [][]any) string {
 	return cmp.Diff(want, got, cmp.Comparer(func(a, b value.Date) bool { return time.Time(a).Equal(time.Time(b)) }))
 }
 
-// Every report equals the oracle to the last digit: over few and many calls, in
-// several zones, by every dimension, with and without bounds.
+// Every report equals the oracle to the last digit: over few and many calls, in several zones, by
+// every dimension, with and without bounds.
 func TestReportsEqualTheOracle(t *testing.T) {
 	dims := []string{"", "agent", "agent_version", "day", "week", "month", "hour", "weekday", "call_type", "status",
 		"disconnection_reason", "user_sentiment", "variant_label", "metadata.campaign", "metadata.n", "metadata.a/b~c",
@@ -132,9 +131,9 @@ func TestReportsEqualTheOracle(t *testing.T) {
 			calls := d.Calls
 			root := t.TempDir()
 			analyticstest.Write(t, root, 1, d)
-			first := rand.IntN(min(*everyQuestion, len(dims))) // one of the reports by one of them at least
+			first := rand.IntN(min(*everyQuestion, len(dims))) // at least one of the reports by one of the dimensions
 			for i, by := range dims {
-				if n == 40 && i%3 > 0 || n < 40 && (i+n)%3 > 0 { // few calls make few groups of any kind
+				if n == 40 && i%3 > 0 || n < 40 && (i+n)%3 > 0 { // few calls make small groups of any kind
 					continue
 				}
 				if i%len(zones) == 0 {
@@ -169,7 +168,7 @@ func checkReports(t *testing.T, root string, loc *time.Location, data analyticst
 	for _, f := range sqlfiles.Reports() {
 		p := p
 		switch f.Name {
-		case "call": // TestCall
+		case "call": // see TestCall
 			continue
 		case "calls":
 			p.Most, p.Skip = int64(len(p.By)%4), int64(len(p.Where)*3)
@@ -191,13 +190,13 @@ func checkReports(t *testing.T, root string, loc *time.Location, data analyticst
 	}
 }
 
-// isNear says that a report has square roots in it, or shares of money.
+// isNear reports whether a report has square roots, or shares of money.
 func isNear(report string) bool {
 	return slices.Contains([]string{"agents", "sentiment", "versions", "anomalies", "outcomes", "success", "costs", "callers", "attempts", "transfers", "lines", "changes", "incidents", "scorecards"}, report)
 }
 
-// bound returns the start of some call: a bound that falls on one shows which
-// side it is on.
+// bound returns the start of some call, to test on which side of a bound that is equal to it the
+// call lies.
 func bound(r *rand.Rand, calls []row) time.Time {
 	for range 20 {
 		if len(calls) == 0 {
@@ -210,7 +209,7 @@ func bound(r *rand.Rand, calls []row) time.Time {
 	return time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 }
 
-// The percentiles of ties and of few calls, by hand.
+// Percentiles with ties and few calls, by hand.
 func TestPercentilesAreNearestRank(t *testing.T) {
 	for _, c := range []struct {
 		durations []int64
@@ -243,7 +242,7 @@ func upTo(n int64) (out []int64) {
 	return out
 }
 
-// What a day is depends on the zone; an hour that happens twice counts twice.
+// The extent of a day depends on the zone; an hour that happens twice counts twice.
 func TestLocalTimes(t *testing.T) {
 	at := func(s string) int64 {
 		v, err := time.Parse(time.RFC3339, s)
@@ -273,13 +272,13 @@ func TestLocalTimes(t *testing.T) {
 	}
 }
 
-// The table of offsets and DuckDB's calendar agree at every instant until 2026. From
-// then on they are as old as two databases of time zones: DuckDB 1.5.6 has one in
-// which Morocco keeps no summer time, Go 1.26 and Debian 12 have not.
+// The table of offsets and DuckDB's calendar agree at every instant until 2026. After that they
+// depend on the age of their time zone databases: in that of DuckDB 1.5.6 Morocco has no summer
+// time, in those of Go 1.26 and Debian 12 it has.
 func TestLocalTimeEqualsTheCalendar(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	calls := randomCalls(r, 500)
-	for i := range 60 { // far from each other: many changes between them
+	for i := range 60 { // far apart: many changes between them
 		calls = append(calls, row{"call_id": fmt.Sprintf("x%d", i), "start_at": r.Int64N(60 * 365 * 86_400_000)})
 	}
 	root := t.TempDir()
@@ -293,8 +292,7 @@ func TestLocalTimeEqualsTheCalendar(t *testing.T) {
 	}
 }
 
-// Hours are whole ones of the wall clock also where the count of time is negative
-// and zones are not whole hours apart.
+// Hours are whole hours of local time even before 1970 and in zones with offsets of half an hour.
 func TestHoursOfAnyTime(t *testing.T) {
 	var d analyticstest.Data
 	for i, ms := range []int64{-1, 0, 1, -3_600_000, -3_600_001, -86_400_000 * 365 * 200, 86_400_000*365*200 + 1} {

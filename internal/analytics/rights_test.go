@@ -17,8 +17,8 @@ import (
 
 var scanFiltersRE = regexp.MustCompile(`"Filters": (\[[^\]]*\]|"[^"]*")`)
 
-// What a statement of somebody else says of a row is not evaluated where the rows of others
-// still are: not by the scan, and not beside the join that tells whose a turn is.
+// The conditions of a user's statement are not evaluated on rows that the user may not see: neither
+// in the scan nor next to the join that finds the agent of a turn.
 func TestForeignConditionsStayAboveTheRights(t *testing.T) {
 	root := t.TempDir()
 	d := analyticstest.Data{}
@@ -50,7 +50,7 @@ func TestForeignConditionsStayAboveTheRights(t *testing.T) {
 	}
 }
 
-// What is masked in the turns is masked in the tool calls made of them, stored or not.
+// Values masked in turns are also masked in the tool calls derived from them, stored or not.
 func TestMaskedTurnsMaskToolCalls(t *testing.T) {
 	root := t.TempDir()
 	d := analyticstest.Data{}
@@ -87,7 +87,8 @@ func TestMaskedTurnsMaskToolCalls(t *testing.T) {
 	}
 }
 
-// Every report is answered or denied by what it reads, and a masked column is nowhere.
+// Every report is answered or denied according to what it reads, and a masked column appears
+// nowhere.
 func TestReportsByRights(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{
@@ -132,7 +133,7 @@ func TestReportsByRights(t *testing.T) {
 		if got := strings.Join(denied, " "); got != x.denied {
 			t.Errorf("%+v: denied are %s, want %s", x.rights, got, x.denied)
 		}
-		// A month that is compacted is counted without its calls, but not for everybody.
+		// A compacted month is counted without its calls, but not for every user.
 		if c, err := w.Coverage(t.Context(), "volume", question.Params{}, time.Now()); err == nil && c.Calls != int64(strings.Count(x.calls, "c1")+strings.Count(x.calls, "c2")) {
 			t.Errorf("%+v: %d calls are counted, want those of %s", x.rights, c.Calls, x.calls)
 		}
@@ -175,7 +176,7 @@ func TestReportsByRights(t *testing.T) {
 	}
 }
 
-// Reports read tallies of a month for readers of whom these reveal nothing, also where no other file
+// Reports read a month's tallies for readers to whom these reveal nothing, even if no other file
 // can be opened.
 func TestTalliesBesideRights(t *testing.T) {
 	root := t.TempDir()

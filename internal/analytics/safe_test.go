@@ -34,7 +34,7 @@ func safeWarehouse(t *testing.T) *analytics.Warehouse {
 	return w
 }
 
-// What people ask for passes.
+// Ordinary statements are allowed.
 func TestSafePasses(t *testing.T) {
 	w := safeWarehouse(t)
 	for _, text := range []string{
@@ -57,8 +57,8 @@ func TestSafePasses(t *testing.T) {
 	}
 }
 
-// No plan names a file: a safe statement may be somebody else's, who should not learn where the warehouse
-// lies. ANALYZE, whose answer does, is refused in every spelling.
+// No plan names a file: an untrusted author of a statement must not learn where the warehouse is.
+// ANALYZE, whose answer names files, is refused in every spelling.
 func TestSafePlansNameNoFile(t *testing.T) {
 	w := safeWarehouse(t)
 	const of = " SELECT count(*), max(hash(c)) FROM calls c WHERE start_at > '2020-01-01'"
@@ -87,7 +87,7 @@ func TestSafePlansNameNoFile(t *testing.T) {
 	}
 }
 
-// What reaches out of the warehouse does not pass, and does nothing.
+// Statements that reach outside the warehouse are refused and have no effect.
 func TestSafeRefuses(t *testing.T) {
 	w := safeWarehouse(t)
 	dir := t.TempDir()
@@ -123,7 +123,7 @@ func TestSafeRefuses(t *testing.T) {
 			t.Errorf("SQL(%q): %v, want an error of the parser", text, err)
 		}
 	}
-	// A table that is not there is a mistake and no attack: DuckDB says what was meant.
+	// A missing table is a mistake, not an attack: DuckDB suggests a name.
 	if _, err := w.SQL(t.Context(), "FROM callz"); !errors.As(err, &d) || d.Kind != "Catalog" {
 		t.Errorf("FROM callz: %v", err)
 	}

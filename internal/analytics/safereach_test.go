@@ -18,8 +18,8 @@ import (
 
 var everyForm = longtest.Int("every-form", 96, 4, "write each of DuckDB's relations in every n-th form only")
 
-// harmless are the operators of plans that read the warehouse's files, what the
-// statement itself holds, or nothing.
+// harmless are the plan operators that read only the warehouse's files, the statement's own values,
+// or nothing.
 var harmless = strings.Fields(`READ_PARQUET DUMMY_SCAN EMPTY_RESULT CTE_SCAN DELIM_GET EXPRESSION_GET COLUMN_DATA_GET CHUNK_GET RANGE GENERATE_SERIES UNNEST
 	JSON_EACH JSON_TREE SUMMARY REPEAT REPEAT_ROW PG_TIMEZONE_NAMES PROJECTION FILTER AGGREGATE LIMIT ORDER_BY TOP_N WINDOW DISTINCT CROSS_PRODUCT
 	COMPARISON_JOIN DELIM_JOIN ANY_JOIN ASOF_JOIN POSITIONAL_JOIN DEPENDENT_JOIN UNION EXCEPT INTERSECT CTE REC_CTE PIVOT UNPIVOT`)
@@ -27,19 +27,19 @@ var harmless = strings.Fields(`READ_PARQUET DUMMY_SCAN EMPTY_RESULT CTE_SCAN DEL
 var (
 	operatorRE    = regexp.MustCompile(`"name": "([^"]+)"`)
 	explainsRE    = regexp.MustCompile(`^EXPLAIN (ANALYZE )?(\(FORMAT json\) )?`)
-	showsTablesRE = regexp.MustCompile(`(?i)(DESCRIBE|SHOW|SUMMARIZE) tables\b`) // of the warehouse, whatever else has that name
-	describesRE   = regexp.MustCompile(`(DESCRIBE|SHOW) (FROM )?`)               // their plans hold the answer, and not where it comes from
+	showsTablesRE = regexp.MustCompile(`(?i)(DESCRIBE|SHOW|SUMMARIZE) tables\b`) // those of the warehouse, even if another object has that name
+	describesRE   = regexp.MustCompile(`(DESCRIBE|SHOW) (FROM )?`)               // their plans hold the answer, not its source
 )
 
-// reached returns what the plan that DuckDB makes of a statement reads beside
-// the warehouse's files; bound is false where DuckDB makes none of it.
+// reached returns what DuckDB's plan of a statement reads besides the warehouse's files; bound is
+// false if DuckDB cannot plan it.
 func reached(t *testing.T, judge *duck.Conn, text string) (out []string, bound bool) {
 	t.Helper()
 	text = describesRE.ReplaceAllString(explainsRE.ReplaceAllString(text, ""), "FROM ")
 	for _, row := range answers(t, judge, "EXPLAIN (FORMAT json) "+text) {
 		bound = true
 		if row[0] != "logical_plan" {
-			continue // the others leave out what was found to be of no use
+			continue // optimized plans omit what is unused
 		}
 		for _, m := range operatorRE.FindAllStringSubmatch(row[1].(string), -1) {
 			if name := strings.TrimSpace(m[1]); !slices.Contains(harmless, name) && !slices.Contains(out, name) {
@@ -50,7 +50,7 @@ func reached(t *testing.T, judge *duck.Conn, text string) (out []string, bound b
 	return out, bound
 }
 
-// answers returns the rows of a statement, none where DuckDB refuses it.
+// answers returns the rows of a statement, none if DuckDB refuses it.
 func answers(t *testing.T, conn *duck.Conn, text string) (out [][]any) {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), text)
@@ -74,7 +74,7 @@ func answers(t *testing.T, conn *duck.Conn, text string) (out [][]any) {
 	}
 }
 
-// openAll opens a warehouse, with every definition that a statement might name.
+// openAll opens a warehouse, with every definition that a statement may name.
 func openAll(t *testing.T, root string, o Options) *duck.Conn {
 	t.Helper()
 	o.Threads = 1
@@ -98,8 +98,8 @@ func openAll(t *testing.T, root string, o Options) *duck.Conn {
 	return conn
 }
 
-// pair opens one warehouse twice: as safe mode does, and with plans that tell
-// everything. Both have one row of every table, or DuckDB would leave tables out.
+// pair opens one warehouse twice: in safe mode, and with full plans. Every table has a row, because
+// DuckDB omits empty tables from plans.
 func pair(t *testing.T) (held, judge *duck.Conn) {
 	t.Helper()
 	root := t.TempDir()
@@ -114,14 +114,14 @@ func pair(t *testing.T) (held, judge *duck.Conn) {
 	return held, judge
 }
 
-// Whatever relation DuckDB knows, and however its name is written: the statement
-// is refused, or DuckDB's plan of it reads the warehouse's files and nothing else.
+// For every relation that DuckDB knows and every spelling of its name, either the statement is
+// refused, or DuckDB's plan reads only the warehouse's files.
 func TestSafeReachesNothingElse(t *testing.T) {
 	held, judge := pair(t)
 	var relations []analyticstest.Relation
 	for _, row := range answers(t, judge, `SELECT database_name, schema_name, view_name FROM duckdb_views() UNION SELECT database_name, schema_name, table_name FROM duckdb_tables() ORDER BY ALL`) {
 		r := analyticstest.Relation{Database: row[0].(string), Schema: row[1].(string), Name: row[2].(string)}
-		if r.Database != "memory" || r.Name == "calls" || r.Name == "transcript_turns" { // two of ours will do
+		if r.Database != "memory" || r.Name == "calls" || r.Name == "transcript_turns" { // two of our own suffice
 			relations = append(relations, r)
 		}
 	}
@@ -168,15 +168,14 @@ func TestSafeReachesNothingElse(t *testing.T) {
 	}
 }
 
-// reads returns why a statement is not safe.
+// reads returns the reason why a statement is not safe.
 func reads(t *testing.T, conn *duck.Conn, text string) error {
 	_, err := guard.Check{Safe: true}.Text(t.Context(), conn, text)
 	return err
 }
 
-// A function that is refused in its plain form, which the golden file shows, is
-// refused in every other; and none that may stand in FROM reads more than its
-// arguments.
+// A function that is refused in its plain form, which the golden file shows, is refused in every
+// other form, and no function allowed in FROM reads more than its arguments.
 func TestSafeRefusesFunctionsInEveryForm(t *testing.T) {
 	held, judge := pair(t)
 	refused := func(text string) bool {
@@ -210,7 +209,7 @@ func TestSafeRefusesFunctionsInEveryForm(t *testing.T) {
 			continue
 		}
 		if kind == "scalar" || kind == "aggregate" {
-			continue // their plans do not tell what they reach: whoever changes the golden file has looked at them
+			continue // their plans do not show what they read; review them when the golden file changes
 		}
 		for _, arguments := range []string{"()", "('x')", "(1)", "('x', 'x')", "(1, 1)", "('x', 'x', 'x')"} {
 			text := in(forms[0], arguments)

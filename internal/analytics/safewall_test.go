@@ -16,8 +16,8 @@ import (
 	"callhouse/internal/golden"
 )
 
-// Every function of the DuckDB that is linked in was looked at: after an upgrade
-// the golden file tells which are new, and what safe mode makes of them.
+// Every function of the linked DuckDB has been reviewed: after an upgrade, the golden file shows
+// new ones, and whether safe mode allows them.
 func TestSafeKnowsEveryFunction(t *testing.T) {
 	db, err := duck.Open(duck.Config{Threads: 1})
 	if err != nil {
@@ -70,8 +70,8 @@ func TestSafeKnowsEveryFunction(t *testing.T) {
 	golden.Check(t, "testdata/safe-functions.golden", b.String())
 }
 
-// Behind the guard stands a second wall: what it would let through by mistake
-// fails in DuckDB, whose settings are locked.
+// Behind the guard is a second barrier: statements that the guard allows by mistake fail in DuckDB,
+// whose settings are locked.
 func TestSealedDatabaseRefuses(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: []analyticstest.Row{{"call_id": "c1"}}})
@@ -89,7 +89,7 @@ func TestSealedDatabaseRefuses(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if err := w.DefineAll(t.Context(), conn); err != nil { // as a statement that names them has it
+	if err := w.DefineAll(t.Context(), conn); err != nil { // as for a statement that names them
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "out")

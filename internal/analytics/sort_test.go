@@ -17,7 +17,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// less compares two values of a column; null comes last in either direction.
+// less compares two values of a column; null is last in either direction.
 func less(t *testing.T, c value.Column, a, b any, desc bool) int {
 	t.Helper()
 	if a == nil || b == nil {
@@ -31,7 +31,7 @@ func less(t *testing.T, c value.Column, a, b any, desc bool) int {
 		n = cmp.Compare(x, b.(float64))
 	case string:
 		n = cmp.Compare(x, b.(string))
-		if at := slices.Index(value.Weekdays[:], x); at >= 0 { // in their own order
+		if at := slices.Index(value.Weekdays[:], x); at >= 0 { // in their natural order
 			n = cmp.Compare(at, slices.Index(value.Weekdays[:], b.(string)))
 		}
 		if c.Kind == value.Exact {
@@ -51,9 +51,9 @@ func less(t *testing.T, c value.Column, a, b any, desc bool) int {
 	return n
 }
 
-// Every report can be sorted by every column of figures and words, in either direction and
-// compared or not; rows of one value stay in the report's order, and the first N are those of
-// the whole answer.
+// Every report can be sorted by every column of figures and words, in either direction, with and
+// without a comparison; ties keep the report's order, and the first N rows are those of the whole
+// answer.
 func TestSort(t *testing.T) {
 	d := randomData(rand.New(rand.NewPCG(23, 1)), 60)
 	w := warehouse(t, d, nil)

@@ -18,9 +18,9 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// compacted returns a warehouse of random calls whose months lie in one file a
-// table each, with their tallies. In one month some cost credits; if none does, all files
-// are of this format.
+// compacted returns a warehouse of random calls with one file per table and month, and with
+// tallies. In the month credits, some calls cost credits; if it is empty, all files have the
+// current format.
 func compacted(t *testing.T, seed uint64, n int, credits string) (string, analyticstest.Data) {
 	t.Helper()
 	d := randomData(rand.New(rand.NewPCG(seed, 7)), n)
@@ -38,8 +38,8 @@ func compacted(t *testing.T, seed uint64, n int, credits string) (string, analyt
 	return root, d
 }
 
-// Reports over compacted months equal the oracle, wherever the bounds cut: at the
-// beginning of a month or a day, of a quarter of an hour, or of none.
+// Reports over compacted months equal the oracle, wherever the bounds are: at the start of a month,
+// day or quarter of an hour, or elsewhere.
 func TestTalliesEqualTheOracle(t *testing.T) {
 	root, d := compacted(t, 3, 300, "2026-10")
 	warehouses := map[string]*analytics.Warehouse{}
@@ -57,7 +57,7 @@ func TestTalliesEqualTheOracle(t *testing.T) {
 	}
 	for i, b := range []struct{ since, until time.Time }{
 		{},
-		{since: at("2026-03-01T00:00:00.001Z")}, // every call with a start, and no quarter
+		{since: at("2026-03-01T00:00:00.001Z")}, // every call with a start, but not on a quarter of an hour
 		{since: at("2026-10-25T00:45:00Z"), until: at("2026-11-19T15:30:00Z")},
 		{since: at("2026-10-25T00:45:00.002Z"), until: at("2026-12-31T23:59:59.999Z")},
 		{until: at("2026-11-20T00:00:00Z")},
@@ -75,7 +75,7 @@ func TestTalliesEqualTheOracle(t *testing.T) {
 			loc := w.Location()
 			q := p
 			if p.Agent != "" {
-				q.Agent = "a1-one" // the oracle knows no beginnings
+				q.Agent = "a1-one" // the oracle knows no prefixes
 			}
 			for _, name := range []string{"sentiment", "disconnections", "durations", "distribution", "costs", "volume", "funnel", "outcomes", "agents", "versions", "coverage", "anomalies", "early", "concurrency"} {
 				rows, err := w.Report(t.Context(), name, p)
@@ -92,8 +92,8 @@ func TestTalliesEqualTheOracle(t *testing.T) {
 	}
 }
 
-// So do reports of what belongs to calls: over months with tallies, months that these do not stand for
-// alone, and fields with too many values.
+// The same holds for reports of facts that belong to calls: over months with tallies, months whose
+// tallies do not cover all of their rows, and fields with too many values.
 func TestFactTalliesEqualTheOracle(t *testing.T) {
 	root, d := compacted(t, rand.Uint64N(1000), 300, "")
 	w := open(t, root, zone(t, "Europe/Berlin"))
@@ -116,7 +116,7 @@ func TestFactTalliesEqualTheOracle(t *testing.T) {
 	}
 }
 
-// withoutCalls removes the files of calls: who answers then has not read them.
+// withoutCalls removes the files of calls, so that a report that reads them fails.
 func withoutCalls(t *testing.T, root string) {
 	t.Helper()
 	s, err := layout.Current(root)
@@ -128,9 +128,8 @@ func withoutCalls(t *testing.T, root string) {
 	}
 }
 
-// Reports over whole months do not read the calls, nor does their coverage, nor
-// who asks for an agent; those that a bound cuts a month of do, and so do groups
-// that no tallies know.
+// Reports over whole months, their coverage and those of one agent do not read the calls; reports
+// with a bound within a month do, and so do those with groups that no tallies have.
 func TestTalliesSpareTheCalls(t *testing.T) {
 	root, _ := compacted(t, 4, 200, "")
 	w := open(t, root, zone(t, "Europe/Berlin"))
@@ -179,8 +178,8 @@ func TestTalliesSpareTheCalls(t *testing.T) {
 	}
 }
 
-// The amounts of a month in which calls cost credits are in its calls alone; all else of it is in
-// its tallies. A month of which an older build wrote the manifest may be one.
+// If calls of a month cost credits, the amounts come from its calls, and everything else from its
+// tallies. A month whose manifest entry is from an older build may be one.
 func TestTalliesKnowNoCredits(t *testing.T) {
 	for name, c := range map[string]struct {
 		credits string
@@ -210,17 +209,16 @@ func TestTalliesKnowNoCredits(t *testing.T) {
 	}
 }
 
-// Days are cut from quarters of an hour only where the zone allows it: St. John's
-// moved its clocks at one minute past midnight, and Liberia was 44 minutes and a
-// half behind. With a call that a broken clock put centuries ahead, the zone
-// changes too often to know all its offsets.
+// Days are derived from quarters of an hour only if the zone allows it: St. John's changed its
+// clocks at one minute past midnight, and Liberia was 44 and a half minutes behind. If a broken
+// clock dates a call centuries ahead, the zone has too many changes to check all its offsets.
 func TestTalliesInOddZones(t *testing.T) {
 	for _, c := range []struct {
 		zone string
 		cut  time.Time
 		far  bool
 	}{
-		{"America/St_Johns", time.Date(2010, 11, 7, 2, 31, 0, 0, time.UTC), false}, // 00:01, back to 23:01 of the day before
+		{"America/St_Johns", time.Date(2010, 11, 7, 2, 31, 0, 0, time.UTC), false}, // 00:01, back to 23:01 of the previous day
 		{"America/St_Johns", time.Date(2010, 11, 7, 2, 31, 0, 0, time.UTC), true},
 		{"Africa/Monrovia", time.Date(1971, 6, 1, 0, 44, 30, 0, time.UTC), false}, // midnight
 	} {
@@ -230,7 +228,7 @@ func TestTalliesInOddZones(t *testing.T) {
 		}
 		groups := map[string]int{"day": 2, "hour": 2}
 		if c.far {
-			groups["day"]++ // its hour is one of the two
+			groups["day"]++ // its hour counts as one of the two
 			calls = append(calls, row{"call_id": "far", "start_at": c.cut.AddDate(300, 0, 0).UnixMilli(), "user_sentiment": "positive"})
 		}
 		d := analyticstest.Data{Calls: calls, Compacted: func(string) bool { return true }}
@@ -249,7 +247,7 @@ func TestTalliesInOddZones(t *testing.T) {
 	}
 }
 
-// The service has told of calls that end before they start: they are counted as told.
+// The service has sent calls that end before they start; they are counted as sent.
 func TestDurationsBelowZero(t *testing.T) {
 	var calls []row
 	for i, ms := range []int64{-12_000, -5_001, -5_000, -4_999, -3, -3, 0, 2, 4_999, 5_000, 5_001, 60_000} {

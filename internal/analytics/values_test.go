@@ -9,8 +9,7 @@ import (
 	"callhouse/internal/analytics/question"
 )
 
-// What was extracted is shown as it was sent, and numbers in documents group by
-// their value.
+// Extracted values are shown as sent, and numbers in documents are grouped by value.
 func TestNumbersAsSent(t *testing.T) {
 	var d analyticstest.Data
 	for i, c := range []struct{ sent, text string }{
@@ -34,14 +33,13 @@ func TestNumbersAsSent(t *testing.T) {
 	for _, line := range all(t, rows, err) {
 		got[line[0].(string)] += line[3].(int64)
 	}
-	want := map[string]int64{"1": 3, "1.5": 2, "1.0": 1, "0": 2, "100": 3} // the string 1.0 is no number
+	want := map[string]int64{"1": 3, "1.5": 2, "1.0": 1, "0": 2, "100": 3} // the string 1.0 is not a number
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("the groups are %v, want %v", got, want)
 	}
 }
 
-// A tool's result that is sent as an object, which no text column holds, counts as
-// its JSON.
+// A tool result sent as an object, which no text column holds, counts as its JSON.
 func TestToolResultAsObject(t *testing.T) {
 	d := analyticstest.Data{Calls: []row{{"call_id": "c", "start_at": int64(0)}}}
 	for i, r := range []row{

@@ -23,9 +23,8 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// The headers of the views tell the truth: every column of the result, in
-// order, of that type, and never null where it says so. Empty tables have the
-// same columns as filled ones.
+// The headers of the views are correct: the columns of the result, their order and types, and which
+// are never null. Empty tables have the same columns as filled ones.
 func TestViewsAreAsDescribed(t *testing.T) {
 	call := row{"call_id": "c1", "start_at": int64(1_760_000_000_000), "metadata": `{"a":1}`}
 	full := analyticstest.Data{
@@ -64,7 +63,7 @@ func TestViewsAreAsDescribed(t *testing.T) {
 	}
 }
 
-// Every declared column is in its view, under the same nullability.
+// Every declared column is in its view, with the same nullability.
 func TestViewsHoldEveryDeclaredColumn(t *testing.T) {
 	for _, table := range schema.Tables {
 		v, ok := sqlfiles.View(table.Name)
@@ -80,7 +79,7 @@ func TestViewsHoldEveryDeclaredColumn(t *testing.T) {
 	}
 }
 
-// The headers of the reports tell the truth about the columns.
+// The headers of the reports describe their columns correctly.
 func TestReportsAreAsDescribed(t *testing.T) {
 	w := warehouse(t, analyticstest.Data{Calls: []row{{"call_id": "c", "agent_id": "a", "duration_ms": int64(5)}},
 		Items: []row{{"call_id": "c", "name": "resolved", "value": "true"}}}, nil)
@@ -109,7 +108,7 @@ func TestReportsAreAsDescribed(t *testing.T) {
 	}
 }
 
-// A file of an older version lacks columns: they are null.
+// Columns that a file of an older version lacks are null.
 func TestOlderFiles(t *testing.T) {
 	w := warehouse(t, analyticstest.Data{
 		Calls:   []row{{"call_id": "c", "start_at": int64(1), "variant_label": "A"}},
@@ -125,8 +124,8 @@ func TestOlderFiles(t *testing.T) {
 	}
 }
 
-// Conditions on a call, its start and its month reach the files, whatever a view
-// makes of them: otherwise a question about a week would read all years.
+// Conditions on a call, its start and its month reach the files through every view: otherwise a
+// question about a week would read all years.
 func TestConditionsReachTheFiles(t *testing.T) {
 	w := warehouse(t, analyticstest.Data{
 		Calls: []row{{"call_id": "c", "start_at": int64(1)}},
@@ -141,7 +140,7 @@ func TestConditionsReachTheFiles(t *testing.T) {
 			plan := fmt.Sprint(all(t, rows, err))
 			_, scan, _ := strings.Cut(plan, "READ_PARQUET")
 			want := `"Filters": *"[^"]*\b` + column + `\b`
-			if column == "month" { // the file's name tells, and it is not opened
+			if column == "month" { // the file's name suffices, and it is not opened
 				want = `"Scanning Files": *"0/1"`
 			}
 			if !regexp.MustCompile(want).MatchString(scan) {
@@ -269,7 +268,7 @@ func TestCancelledQuery(t *testing.T) {
 	}
 }
 
-// Answers come from one commit each, while others are made.
+// Each answer comes from one commit, even during other commits.
 func TestAnswersWhileSnapshotsChange(t *testing.T) {
 	longtest.Only(t)
 	root := t.TempDir()
@@ -291,7 +290,7 @@ func TestAnswersWhileSnapshotsChange(t *testing.T) {
 				return
 			default:
 				analyticstest.Swap(t, root, n%4+1)
-				time.Sleep(time.Millisecond) // still many swaps while a reader opens it
+				time.Sleep(time.Millisecond) // still many commits while a reader opens one
 			}
 		}
 	})
@@ -309,7 +308,7 @@ func TestAnswersWhileSnapshotsChange(t *testing.T) {
 	swaps.Wait()
 }
 
-// consistent opens the warehouse and asks a report and SQL for what must agree.
+// consistent opens the warehouse, and compares a report with SQL.
 func consistent(ctx context.Context, root string) (err error) {
 	w, err := analytics.Open(ctx, root, analytics.Options{})
 	if err != nil {

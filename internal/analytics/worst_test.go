@@ -8,7 +8,7 @@ import (
 	"callhouse/internal/analytics/question"
 )
 
-// A tool that fails in every call of happy callers does not keep the unhappy ones from the list.
+// A tool that fails in every call of happy callers does not displace unhappy callers from the list.
 func TestWorstIsNotFlooded(t *testing.T) {
 	var d analyticstest.Data
 	add := func(n int, name, sentiment, reason string, failures int) {

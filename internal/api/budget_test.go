@@ -15,8 +15,8 @@ import (
 )
 
 // A test of the proof: however the service counts, wherever between sending and answering (at the
-// same place, if all latencies are equal), and however many requests are concurrent, it never
-// counts one too many, and almost all of the limit is used.
+// same place, if all latencies are equal), and however many requests are concurrent, the service
+// never counts a request above the limit, and almost all of the limit is used.
 func TestBudgetNeverOverAndFullyUsed(t *testing.T) {
 	latencies := []struct{ low, high time.Duration }{
 		{0, 0},
@@ -80,7 +80,7 @@ func tryBudget(t *testing.T, algorithm string, workers int, low, high time.Durat
 	}
 	used := g.between(start, time.Minute, minutes*time.Minute)
 	mean := (low + high).Seconds() / 2
-	can := min(114/(60+mean), 4/(1+mean)) // per second, by the proof, with the spare part left free
+	can := min(114/(60+mean), 4/(1+mean)) // per second, by the proof, without the reserve
 	if workers == 1 && mean > 0 {
 		can = min(can, 1/mean)
 	}
@@ -114,7 +114,7 @@ func TestBudgetOverHalfAnHour(t *testing.T) {
 }
 
 // spend spends the budget with many workers until the deadline. do takes as long as the request and
-// returns whether it was admitted.
+// reports whether it was admitted.
 func spend(ctx context.Context, b *budget, until time.Time, workers int, do func() bool) (refused int) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()

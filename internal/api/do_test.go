@@ -33,7 +33,7 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// Nothing else goes on during a page request, so it is retried at once. A record waits, and so does
+// Nothing else happens during a page request, so it is retried at once. A record waits, and so does
 // a page that failed twice.
 func TestPageIsRepeatedAtOnce(t *testing.T) {
 	for kind, pauses := range map[Kind][]bool{Page: {false, true, true}, Part: {false}, Record: {true, true, true}} {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A new kind of failure takes one row of the table and nothing else.
+// A new kind of failure needs only one row of the table.
 func TestFailureIsOneRow(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// serve answers requests with h, on a network in memory.
+// serve answers requests with h, on an in-memory network.
 func serve(t testing.TB, h http.Handler) http.RoundTripper {
 	tr, _ := apitest.Serve(t, h)
 	return tr

@@ -23,8 +23,8 @@ type others struct {
 // outcome is the result, summed over runs.
 type outcome struct{ ours, refused, theirs, shutOut int }
 
-// live spends the budget beside others, from minute first to minute last of a run of 16 minutes.
-// Refusals do not contain a waiting time, which is the worst case.
+// live spends the budget while other clients are active, from minute first to minute last of a run
+// of 16 minutes. Refusals contain no waiting time, which is the worst case.
 func (o others) live(t *testing.T, seed uint64, out *outcome) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(o.algorithm, 5, 120)
@@ -83,7 +83,7 @@ func (o others) live(t *testing.T, seed uint64, out *outcome) {
 	})
 }
 
-// Another client of the same limits gets through, and the run uses what it leaves.
+// Another client of the same limits gets through, and the run uses the rest.
 // docs/design/benchmarks.md has these measurements.
 func TestNeighbours(t *testing.T) {
 	tried := longtest.Each(3)

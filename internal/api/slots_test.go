@@ -14,18 +14,18 @@ import (
 	"callhouse/internal/sandbox/limit"
 )
 
-// setting is a service with its other clients, for the first four minutes of a run.
+// setting is a service, including its other clients, during the first four minutes of a run.
 type setting struct {
 	algorithm limit.Algorithm
 	mean      time.Duration // latency
-	vary      float64       // its greatest difference from the mean, as a part of it
-	moment    float64       // when in it a request is counted: 0 as it is sent, 1 as its answer begins; negative: at random
+	vary      float64       // maximum difference from the mean, as a fraction of it
+	moment    float64       // when it counts a request: 0 as it is sent, 1 as its answer begins; negative: at random
 	faults    float64       // share of requests that fail; a sixth of them with a 429 that asks for 1 to 3 s
 	every     time.Duration // interval of another client's requests, from a minute before; 0: none
 	drift     float64       // of the service's clock
 }
 
-// fourMinutes returns the admitted requests, and the refused ones within the limits.
+// fourMinutes returns the number of admitted requests, and of those refused within the limits.
 func (s setting) fourMinutes(t *testing.T, seed uint64) (out outcome) {
 	synctest.Test(t, func(t *testing.T) {
 		service, err := limit.New(s.algorithm, 5, 120)
@@ -107,7 +107,7 @@ func (s setting) fourMinutes(t *testing.T, seed uint64) (out outcome) {
 	return out
 }
 
-// eachService calls f for each way of counting, and each place at which a service may count.
+// eachService calls f for each way of counting, and each moment at which a service may count.
 func (s setting) eachService(f func(s setting)) {
 	for _, s.algorithm = range []limit.Algorithm{limit.SlidingLog, limit.FixedWindow, limit.TokenBucket} {
 		for _, s.moment = range []float64{0, 0.5, 1} {
@@ -116,7 +116,7 @@ func (s setting) eachService(f func(s setting)) {
 	}
 }
 
-// Almost all of the limits is used at any latency, also when requests fail, and no request exceeds
+// Almost all of the limits is used at any latency, even if requests fail, and no request exceeds
 // them. docs/design/benchmarks.md has these figures.
 func TestFourMinutes(t *testing.T) {
 	seeds := uint64(4)
@@ -145,7 +145,7 @@ func TestFourMinutes(t *testing.T) {
 	}
 }
 
-// Another client that was there before the run is hardly refused in its first minutes.
+// A client that was active before the run is hardly refused in its first minutes.
 // docs/design/benchmarks.md has these figures.
 func TestFourMinutesBesideAnother(t *testing.T) {
 	runs, more := 8, 3.0 // fewer runs vary more
@@ -155,7 +155,7 @@ func TestFourMinutesBesideAnother(t *testing.T) {
 	for _, c := range []struct {
 		algorithm limit.Algorithm
 		every     time.Duration
-		shutOut   float64 // maximum of theirs refused, in percent
+		shutOut   float64 // maximum refused share of the other client's requests, in percent
 	}{
 		{limit.SlidingLog, time.Second, 4.5},
 		{limit.SlidingLog, 3 * time.Second, 3.5},
@@ -179,7 +179,7 @@ func TestFourMinutesBesideAnother(t *testing.T) {
 	}
 }
 
-// Latencies from nothing to twice their mean leave no slot to be given back early.
+// If latencies vary from zero to twice their mean, no slot can be freed early.
 func TestJitter(t *testing.T) {
 	for _, mean := range []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second} {
 		setting{mean: mean, vary: 1, drift: -1.0 / 2000}.eachService(func(s setting) {
@@ -192,14 +192,14 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// A service that counts at random in a long constant latency refuses requests. Then the
+// A service that counts at a random moment of a long constant latency refuses requests. Then the
 // assumption is dropped.
 func TestAssumptionDropped(t *testing.T) {
 	refused := 0
 	for seed := range uint64(10) {
 		out := setting{algorithm: limit.SlidingLog, mean: 3 * time.Second, vary: 0.01, moment: -1}.fourMinutes(t, seed)
 		refused += out.refused
-		if out.refused > 5 { // others were on their way
+		if out.refused > 5 { // others were already in flight
 			t.Errorf("seed %d: %d over a limit", seed, out.refused)
 		}
 	}

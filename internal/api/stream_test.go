@@ -38,7 +38,7 @@ var misbehaviours = map[string]func(w http.ResponseWriter, r *http.Request){
 	},
 }
 
-// However an optional operation fails, its stream ends after few requests, and other requests, also
+// However an optional operation fails, its stream ends after few requests, and other requests, even
 // concurrent ones, are as fast as without it.
 func TestStreamAffectsNoOthers(t *testing.T) {
 	for name, answer := range misbehaviours {
@@ -87,7 +87,7 @@ func TestStreamAffectsNoOthers(t *testing.T) {
 	}
 }
 
-// Without other requests, a stream checks with one or two probes whether others are answered.
+// Without other requests, a stream sends one or two probes to check whether other operations work.
 func TestStreamAloneAsksWhetherOthersAreAnswered(t *testing.T) {
 	for name, answer := range misbehaviours {
 		synctest.Test(t, func(t *testing.T) {
@@ -152,8 +152,8 @@ func TestStreamWhileTheServiceFails(t *testing.T) {
 	}
 }
 
-// The run makes room for a neighbour even if only requests of a stream get its 429s, and the stream
-// does not end because of them.
+// The run yields to a neighbour even if only requests of a stream get 429s, and the stream does not
+// end because of them.
 func TestStreamYieldsToNeighbours(t *testing.T) {
 	live := func(s *Stream) (ours int64, theirs, refused int) {
 		synctest.Test(t, func(t *testing.T) {

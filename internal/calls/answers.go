@@ -8,13 +8,13 @@ import (
 	"callhouse/internal/schema"
 )
 
-// answerKey is a row of AnswerTallies.
+// answerKey is the key of a row of AnswerTallies.
 type answerKey struct {
 	first, lasted schema.Opt[int64]
 	tool          uint32
 }
 
-// answered reports whether a call is answered, as the view calls has it.
+// answered is the column is_answered of the view calls.
 func (c *Call) answered() bool {
 	userTurns, state := c.UserTurns(), c.TranscriptState()
 	return c.Settlement() != Open && c.StartAt().OK && (userTurns.V > 0 || state == Empty || state == Present && userTurns.OK) &&

@@ -10,9 +10,9 @@ import (
 	"callhouse/internal/schema"
 )
 
-// What became of an attempt: facts of a contact.
+// Results of an attempt: facts of a contact.
 const (
-	notKnown = iota // it is not over, or nobody knows whether it connected
+	notKnown = iota // it is not over, or may have connected
 	notConnected
 	byMachine
 	byPerson
@@ -21,7 +21,7 @@ const (
 // mostAttempts is the number that stands for all later attempts.
 const mostAttempts = 6
 
-// reached returns what became of an outbound call; connected is whether it may have connected.
+// reached returns the result of an outbound call; connected is whether it may have connected.
 func (c *Call) reached(connected, voicemail bool) int64 {
 	status, reason := c.Status(), c.text(colReason)
 	switch {
@@ -38,21 +38,21 @@ func (c *Call) reached(connected, voicemail bool) int64 {
 	return byPerson
 }
 
-// attemptKey is a row of AttemptTallies.
+// attemptKey is the key of a row of AttemptTallies.
 type attemptKey struct {
 	week    int64 // its beginning, in ms
 	inWeek  bool  // the span
 	attempt int64 // 0: null
 }
 
-// attempted are the calls of a row by what became of them.
+// attempted counts the calls of a row by result.
 type attempted [4]int64
 
-// weekly are the attempts of a week by span and number.
+// weekly counts the attempts of a week by span and number.
 type weekly [2][mostAttempts + 1]attempted
 
-// closeAttempts emits the rows of AttemptTallies. Weeks that began in the month before are left out: they have
-// calls in another file.
+// closeAttempts emits the rows of AttemptTallies, except for weeks that began in the previous
+// month, whose other calls are in another file.
 func (t *Tallies) closeAttempts() error {
 	f := &t.facts
 	first := int64(math.MaxInt64)
@@ -95,12 +95,12 @@ func (t *Tallies) closeAttempts() error {
 	})
 }
 
-// number numbers the attempts to reach one number, which are in order, within the days and weeks of an offset.
+// number numbers the attempts to reach one number, sorted by start, by local day and week.
 func number(all []contact, offset int64, byWeek map[int64]*weekly) {
 	const week, monday = 7 * day, 4 * day // 1970 began on a Thursday
 	var counts *weekly
-	last, before := [2]int64{-1, -1}, [2]int64{} // the beginning of each span, and how many came before in it
-	var alike [2]int64                           // since when all started at the same moment
+	last, before := [2]int64{-1, -1}, [2]int64{} // the start of each span, and the number of earlier attempts in it
+	var alike [2]int64                           // the number of earlier attempts when the first of several at one moment started
 	for i, c := range all {
 		local := c.ms() + offset
 		begins := [2]int64{floor(local, day), floor(local-monday, week) + monday}

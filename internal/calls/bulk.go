@@ -27,9 +27,9 @@ func (c *Call) SetTranscriptSource(of *Call) {
 	c.Row[colTranscriptSource] = of.Row[colTranscriptSource]
 }
 
-// TellsTranscript returns why a call of a page of v2 cannot be used as the source of its
-// transcript, or nil. The call must be over, its caller must not have opted out, and it must have
-// its whole time line, which must match the list of spoken items.
+// TellsTranscript returns why a call of a page of v2 cannot be the source of its transcript, or
+// nil. The call must be over, its caller must not have opted out, and it must have its whole
+// timeline, which must match the list of spoken items.
 func (c *Call) TellsTranscript() error {
 	extra := wire.ReadExtra(&c.Object)
 	switch {

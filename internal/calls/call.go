@@ -223,7 +223,7 @@ func (c *Call) UserTurns() schema.Opt[int32] {
 	return schema.Opt[int32]{}
 }
 
-// Keeps reports whether the call's row holds data that must be removed after an opt-out.
+// Keeps reports whether the call's row has data that must be removed after an opt-out.
 func (c *Call) Keeps() bool {
 	for i := range schema.Calls.Columns {
 		if schema.Calls.Columns[i].Withheld && !c.Row[i].IsNull() {

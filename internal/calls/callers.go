@@ -17,7 +17,7 @@ import (
 
 const day = 24 * 60 * 60 * 1000
 
-// contact is a contact with a caller. A month has as many as calls, so it is small.
+// contact is a contact with a caller. It is small because a month has as many contacts as calls.
 type contact struct {
 	caller uint64 // 0: none
 	start  int64  // ms, times 8, and its facts
@@ -33,7 +33,7 @@ const (
 func (c contact) ms() int64        { return c.start >> 3 }
 func (c contact) is(f int64) int64 { return int64(bits.OnesCount64(uint64(c.start & f))) }
 
-// addContact notes a call that is a contact, and one that is an attempt.
+// addContact records a call as a contact or an attempt, if it is one.
 func (t *Tallies) addContact(c *Call) {
 	if t.givenUp[&schema.CallerTallies] || !c.StartAt().OK {
 		return
@@ -67,7 +67,7 @@ func (t *Tallies) addContact(c *Call) {
 	f.contacts = append(f.contacts, contact{f.pack(caller), c.StartAt().V<<3 | facts})
 }
 
-// boundContacts gives contacts and attempts up if there are too many.
+// boundContacts gives up contacts and attempts if there are too many.
 func (t *Tallies) boundContacts() {
 	f := &t.facts
 	if max(len(f.contacts), len(f.attempts)) > mostContacts || len(f.numbers.texts) > mostOddNumbers {
@@ -76,7 +76,7 @@ func (t *Tallies) boundContacts() {
 	}
 }
 
-// mayHaveConnected reports whether is_connected of the view calls is not false for a call that has started.
+// mayHaveConnected reports whether is_connected in the view calls is not false for a started call.
 func (c *Call) mayHaveConnected() bool {
 	status, reason := string(c.Status()), string(c.text(colReason))
 	switch status {
@@ -93,7 +93,7 @@ func (c *Call) mayHaveConnected() bool {
 	return true
 }
 
-// knownNumber returns the number that a caller is known by, as the macro known_number does.
+// knownNumber returns the number that identifies a caller, like the macro known_number.
 func knownNumber(e164, sent []byte) []byte {
 	if e164 == nil && bytes.ContainsAny(sent, "123456789") && !strings.Contains(strings.ToLower(string(sent)), "anonymous") {
 		return sent
@@ -101,10 +101,10 @@ func knownNumber(e164, sent []byte) []byte {
 	return e164
 }
 
-// odd marks the packed number of a text that is not a number of at most 16 digits.
+// odd marks the packed value of a text that is not a number of at most 16 digits.
 const odd = 1 << 63
 
-// pack returns a number for a caller, from which text makes the caller again.
+// pack returns a number for a caller; text is the inverse.
 func (f *facts) pack(caller []byte) uint64 {
 	if caller == nil {
 		return 0
@@ -165,7 +165,7 @@ func (f *facts) byCaller(all []contact) iter.Seq[[]contact] {
 	}
 }
 
-// appendCaller appends the columns of a caller's contacts, which are in order, to a row.
+// appendCaller appends the columns for a caller's contacts, which must be in order, to a row.
 func (f *facts) appendCaller(row parquet.Row, all []contact) parquet.Row {
 	var undirectedCalls, answeredCalls, completedCalls, firsts, isFirst int64
 	inDay, inWeek := false, false

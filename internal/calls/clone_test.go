@@ -10,8 +10,8 @@ import (
 	"callhouse/internal/wire/wiretest"
 )
 
-// In the steady state nothing is allocated, except the bytes of a cost: neither by decoding a call,
-// nor by merging it, nor by making its rows.
+// In the steady state, decoding a call, merging it and making its rows allocate nothing except the
+// bytes of a cost.
 func TestNoAllocations(t *testing.T) { // not parallel: it counts allocations
 	body := wiretest.ObservedDetail(t)
 	item := wiretest.Payload(t, "v3_item")
@@ -34,7 +34,7 @@ func TestNoAllocations(t *testing.T) { // not parallel: it counts allocations
 			t.Fatal("the item has another cost")
 		}
 	})
-	if n > 3 { // those of response_ms and of the ids of its tool calls
+	if n > 3 { // the columns response_ms and the ids of tool calls
 		t.Errorf("%v allocations", n)
 	}
 	if c.Extra() != nil || len(d.Drift) != 0 {

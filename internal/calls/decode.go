@@ -14,7 +14,7 @@ type Decoder struct{ wire.Decoder }
 // [Call.Settle] sets Settlement.
 func (d *Decoder) Decode(body []byte, kind schema.Kind, c *Call) error {
 	if kind == schema.KindBulk {
-		kind = schema.KindItem // of a list too
+		kind = schema.KindItem // also in a list
 	}
 	if err := d.Decoder.Decode(schema.CallResource, body, kind, &c.Object); err != nil {
 		return err

@@ -16,17 +16,17 @@ const (
 	// [Call.DetailDue].
 	DueTranscripts DueScope = iota
 	// DueUnsettled are these, and all calls that are neither settled nor expired: for a service
-	// whose list lacks the fields that are filled in later.
+	// whose list lacks the fields filled in later.
 	DueUnsettled
-	// DueNulls are the calls of some days ago whose record had no transcript: all of those of which
-	// [DueTranscripts] takes a sample. See [Call.Probed].
+	// DueNulls are all calls of some days ago whose record had no transcript. [DueTranscripts] has
+	// only a sample of them: see [Call.Probed].
 	DueNulls
 	// DueWaiting are those of [DueTranscripts] that wait for a transcript, without probes, for a
 	// process that follows the service: it requests their records again sooner.
 	DueWaiting
 )
 
-// Due is a call whose detail is to be fetched.
+// Due is a call whose detail must be fetched.
 type Due struct {
 	CallID  string
 	StartAt schema.Opt[int64]
@@ -70,8 +70,8 @@ func (a *Asking) Due(c *Call) (due Due, ok bool) {
 }
 
 // The minimum time after a call's end before its record is requested a second time, if it had no
-// transcript yet. Runs are nightly: firstWait keeps one from requesting it twice. A process that
-// follows the service is there to have it soon.
+// transcript. Runs are nightly: firstWait prevents a second request in the same run. A process that
+// follows the service requests it sooner.
 const (
 	firstWait    = 30 * time.Minute
 	firstWaiting = time.Minute
@@ -106,9 +106,9 @@ func ProbedFrom(now int64) (from, to int64) {
 	return now - (probeUntil + LongestCall).Milliseconds(), now - probeAfter.Milliseconds()
 }
 
-// Probed reports whether the record of a call is to be fetched once more, to check for a transcript
-// that came after the call was taken to have none. This applies once to a sample of the calls, or
-// to all of them.
+// Probed reports whether to fetch the record of a call once more, to check for a transcript that
+// arrived after the call was considered to have none. This applies once to a sample of the calls,
+// or to all of them.
 func (c *Call) Probed(now int64, all bool) bool {
 	end := c.endKnown()
 	if c.TranscriptState() != Empty || !c.TurnCount().OK || !end.OK {

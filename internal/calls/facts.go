@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// A table with more rows than this is given up, and a field with more or longer values. The values of
-	// fields that were given up count as rows, because they stay in memory.
+	// A table with more rows is given up, and so is a field with more or longer values. The values
+	// of such a field count as rows, because they stay in memory.
 	mostToolTallies   = 1 << 18
 	mostItemTallies   = 1 << 16
 	mostSpeechTallies = 1 << 16
@@ -28,20 +28,20 @@ const (
 
 var colItemName, colItemType, colItemValue = schema.Items.Column("name"), schema.Items.Column("type"), schema.Items.Column("value")
 
-// facts count what belongs to calls, into the rows of FactTables.
+// facts count what belongs to calls, for the rows of FactTables.
 type facts struct {
-	words    words // of tools and fields, and their values
+	words    words // names of tools and fields, and values of fields
 	byTool   map[toolKey]toolUses
 	byField  map[fieldKey]map[uint32]int64 // by value; nil: the field is given up
-	values   int                           // of all fields, also those given up
+	values   int                           // number of values of all fields, given up or not
 	bySpeed  map[int64]int64               // responses by their latency
 	byPause  map[schema.Opt[int64]]*talks  // calls by their longest silence
 	byKind   map[longKey]*longest
 	byAnswer map[answerKey]int64
 
 	contacts []contact
-	attempts []contact // outbound calls; their facts are of reached
-	numbers  words     // of callers whose number cannot be packed
+	attempts []contact // outbound calls; their facts are results of reached
+	numbers  words     // callers whose number cannot be packed
 }
 
 // toolKey and toolUses are small because there are many.
@@ -64,7 +64,7 @@ func orUnknown(v parquet.Value) int64 {
 
 type fieldKey struct{ name, kind uint32 }
 
-// talks are the numbers of calls with spoken turns.
+// talks are the sums over calls with spoken turns.
 type talks struct {
 	calls, turns, interrupted int64
 	talk, interruptions       [2]int64 // by side
@@ -235,7 +235,7 @@ func compareOpt(a, b schema.Opt[int64]) int {
 	return cmp.Or(compareBool(a.OK, b.OK), cmp.Compare(a.V, b.V))
 }
 
-// words number the texts that were seen.
+// words assigns numbers to texts.
 type words struct {
 	ids   map[string]uint32 // from 1
 	texts [][]byte          // by id; 0 is null

@@ -55,7 +55,7 @@ func texts(row ...parquet.Value) string {
 	return strings.Join(out, "|")
 }
 
-// wantFacts counts the rows of calls by their values, each number separately.
+// wantFacts counts the rows of calls by their values, one number at a time.
 func wantFacts(calls []*Call) map[*schema.Table][]string {
 	keys := map[*schema.Table]map[string][]int64{}
 	add := func(table *schema.Table, key string, numbers ...int64) {
@@ -122,7 +122,7 @@ func wantFacts(calls []*Call) map[*schema.Table][]string {
 	return out
 }
 
-// The tallies of what belongs to any calls equal separate counts, whatever the order of the calls.
+// The tallies of facts equal separate counts for any calls in any order.
 func TestFactTallies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := func(name string, words ...string) parquet.Value {

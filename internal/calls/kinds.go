@@ -45,8 +45,8 @@ func (k Kinds) Add(c *Call) {
 	}
 }
 
-// add counts a record of a kind. told means that it had a transcript, empty that it finally had
-// none.
+// add counts a record of a kind. told means that it had a transcript, empty that it is final
+// without one.
 func (k Kinds) add(kind Kind, told, empty bool) {
 	of := k[kind]
 	switch {

@@ -148,14 +148,14 @@ func finalStatus(status []byte) bool {
 // stored.
 func (c *Call) CanHaveTranscript() bool { return !c.OptedOut() && !c.neverConnected() }
 
-// DetailDue reports whether the call's detail is to be fetched for its transcript: the call is
-// over, or the list does not have its state.
+// DetailDue reports whether to fetch the call's detail for its transcript: the call is over, or the
+// list does not have its state.
 func (c *Call) DetailDue() bool {
 	return c.TranscriptState() == Pending && (c.Over() || c.Status() == nil) && c.CanHaveTranscript()
 }
 
-// Waits is [Call.DetailDue] for a stored call, of which only the row of calls may be available:
-// Settle saw the whole call when it was written, and left it pending only if it may have connected.
+// Waits is [Call.DetailDue] for a stored call, even if only its row of calls is available: Settle
+// saw the whole call when it was written, and left it pending only if it may have connected.
 func (c *Call) Waits() bool { return c.TranscriptState() == Pending && (c.Over() || c.Status() == nil) }
 
 // Unsettled reports whether more data is expected: the call is open, or ended and not settled.

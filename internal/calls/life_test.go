@@ -124,8 +124,8 @@ func TestSettleThin(t *testing.T) {
 	}
 }
 
-// A call without a start counts from when it was first seen.
-// A call whose record was fetched while it was open is not settled by a thin item that says it is over.
+// A call without a start counts from when it was first seen. A thin item that shows the end of a
+// call does not settle it if its record was fetched while it was open.
 func TestSettleThinAfterOpen(t *testing.T) {
 	t.Parallel()
 	const open = `"id":"a","status":"ongoing","start_at":1795089600000,"end_at":null,"call_analysis":null,"call_cost":null`

@@ -11,8 +11,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// longKey is a kind of calls with a transcript: the words from which follows how they ended, the
-// sentiment, and the failed tool calls.
+// longKey is a kind of calls with a transcript: the words that determine how they ended, the
+// sentiment, and the number of failed tool calls.
 type longKey struct {
 	words      [3]uint32 // status, reason, sentiment
 	settlement Settlement
@@ -27,12 +27,12 @@ type long struct {
 	agent     uint32
 }
 
-// compare orders calls as LongestTallies keeps them.
+// compare orders calls as in LongestTallies.
 func (l long) compare(o long) int {
 	return cmp.Or(compareOpt(o.ms, l.ms), compareOpt(o.start, l.start), strings.Compare(l.id, o.id))
 }
 
-// longest is a heap of calls, the first to go on top.
+// longest is a heap of calls; the top is the first to be dropped.
 type longest []long
 
 func (h longest) Len() int           { return len(h) }

@@ -14,7 +14,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// someCalls draws calls with few different ends, callers and starts.
+// someCalls draws calls that share a few ends, callers and starts.
 func someCalls(t *rapid.T) (out []*Call) {
 	word := func(name string, words ...string) parquet.Value {
 		if w := rapid.SampledFrom(append(words, "null")).Draw(t, name); w != "null" {
@@ -52,7 +52,7 @@ func someCalls(t *rapid.T) (out []*Call) {
 	return out
 }
 
-// columnsOf returns the values of some columns of a call, and of what follows from its end.
+// columnsOf returns the values of some columns of a call, and facts about how it ended.
 func columnsOf(c *Call, names ...string) string {
 	spoke := "null"
 	if n := c.UserTurns(); n.OK {
@@ -65,7 +65,7 @@ func columnsOf(c *Call, names ...string) string {
 	return end
 }
 
-// The longest calls with a transcript are those found by sorting all of them.
+// LongestTallies has the same calls as sorting all calls with a transcript.
 func TestLongestTallies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		calls := someCalls(t)
@@ -102,8 +102,8 @@ func TestLongestTallies(t *testing.T) {
 	})
 }
 
-// The contacts with each caller equal those found by comparing each with all others. By which rules a call is a
-// contact, answered and completed is compared with SQL in package analytics.
+// The contacts of each caller equal those found by comparing all pairs. Package analytics compares
+// the rules for contacts, answered and completed calls with SQL.
 func TestCallerTallies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		calls := someCalls(t)
@@ -155,7 +155,7 @@ func TestCallerTallies(t *testing.T) {
 	})
 }
 
-// Any text of a caller is read back from its packed number, and no two have the same.
+// Every caller's text is restored from its packed number, and no two texts share one.
 func TestPackedCallers(t *testing.T) {
 	f := newFacts()
 	seen := map[uint64]string{}

@@ -71,7 +71,7 @@ func TestMergeIdempotent(t *testing.T) {
 					t.Fatal(err)
 				}
 				if again.Source() != once.Source() {
-					return // too little in it to tell
+					return // not enough to decide from
 				}
 				again.SetTranscriptState(once.TranscriptState())
 				mustSame(t, "through JSON", once, &again)

@@ -9,22 +9,22 @@ import (
 	"callhouse/internal/schema"
 )
 
-// mostGoing is how many simultaneous calls are followed. MinuteTallies is given up beyond it.
+// mostGoing is the maximum number of simultaneous calls. Beyond it, MinuteTallies is given up.
 const mostGoing = 1 << 16
 
-// latest is the last time that a column holds, in ms.
+// latest is the latest time that fits in a column, in ms.
 const latest = math.MaxInt64 / 1000
 
-// minutes follows the calls of a file through time, into the rows of MinuteTallies.
+// minutes walks through the calls of a file in time order, for the rows of MinuteTallies.
 type minutes struct {
-	ends   ends  // of the calls that are going
+	ends   ends  // of the calls in progress
 	start  int64 // of the last call
-	before int64 // calls going when it started, without others of the same moment
+	before int64 // calls in progress when it started, except those that started at the same moment
 	minute schema.Opt[int64]
 	calls  int64
 	peak   int64
 	peakAt schema.Opt[int64]
-	longer schema.Opt[int64] // of the calls that start in the minute, the longest
+	longer schema.Opt[int64] // duration of the longest call that starts in the minute
 	emit   func(minute schema.Opt[int64], m *minutes) error
 }
 
@@ -42,7 +42,7 @@ func (e *ends) Pop() any {
 	return x
 }
 
-// add follows a call; it returns false if it cannot be.
+// add adds a call; ok is false if the limit is exceeded.
 func (m *minutes) add(c *Call) (ok bool, err error) {
 	start, lasts := c.StartAt(), c.DurationMS()
 	if !start.OK || !lasts.OK {
@@ -64,7 +64,7 @@ func (m *minutes) add(c *Call) (ok bool, err error) {
 	if !m.longer.OK || lasts.V > m.longer.V {
 		m.longer = lasts
 	}
-	if lasts.V <= 0 { // over at once: it never is one of several
+	if lasts.V <= 0 { // over at once: it never overlaps another call
 		m.see(m.before, schema.Opt[int64]{})
 		return true, nil
 	}
@@ -73,8 +73,8 @@ func (m *minutes) add(c *Call) (ok bool, err error) {
 	return true, nil
 }
 
-// until ends the calls that end at a time or before. Each was going in the millisecond before its
-// end.
+// until ends the calls that end at or before a time. Each was in progress in the millisecond before
+// its end.
 func (m *minutes) until(at int64) error {
 	for len(m.ends) > 0 && m.ends[0] <= at {
 		if err := m.at(m.ends[0] - 1); err != nil {
@@ -86,7 +86,7 @@ func (m *minutes) until(at int64) error {
 	return nil
 }
 
-// at goes on to the minute of a time, and emits the one before.
+// at advances to the minute of a time, and emits the one before.
 func (m *minutes) at(time int64) error {
 	now := schema.Some(floor(time, schema.Minute))
 	if now == m.minute {
@@ -97,7 +97,7 @@ func (m *minutes) at(time int64) error {
 	return err
 }
 
-// see notes how many calls are going, since a start or for a while.
+// see records the number of calls in progress, counted at a start or since then.
 func (m *minutes) see(going int64, since schema.Opt[int64]) {
 	if going > m.peak {
 		m.peak, m.peakAt = going, since
@@ -122,7 +122,7 @@ func (m *minutes) close() error {
 	return err
 }
 
-// floor returns the last multiple of step up to v.
+// floor rounds v down to a multiple of step.
 func floor(v, step int64) int64 {
 	past := v % step
 	if past < 0 {

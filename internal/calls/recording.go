@@ -9,11 +9,11 @@ import (
 	"callhouse/internal/schema"
 )
 
-// RecordingColumns are the columns of calls from which [Call.RecordingDue] and [RecordingOf] follow.
+// RecordingColumns are the columns of calls that [Call.RecordingDue] and [RecordingOf] read.
 var RecordingColumns = []string{"call_id", "status", "start_at", "end_at", "duration_ms", "recording_url",
 	"opt_out_sensitive_data_storage", "turn_count", "transcript_state", "first_seen_at", "fetched_at"}
 
-// Recording is a call whose recording is to be archived.
+// Recording is a call whose recording must be archived.
 type Recording struct {
 	CallID     string
 	StartAt    schema.Opt[int64]
@@ -51,8 +51,8 @@ func (c *Call) SetRecording(r *schema.Recording) {
 	r.Fill(rows.Add())
 }
 
-// RecordingDue reports whether the call's recording is still to be archived: it is over, connected,
-// has a link, its caller did not opt out, and no outcome is final. It needs no turns and items.
+// RecordingDue reports whether the call's recording must still be archived: the call is over and
+// connected, it has a link and no opt-out, and no outcome is final. It needs no turns and items.
 func (c *Call) RecordingDue() bool {
 	never := string(c.Status()) == "not_connected" || c.TranscriptState() == Empty && !c.TurnCount().OK
 	if never || !c.Over() || c.OptedOut() || len(c.text(colRecordingURL)) == 0 {
@@ -79,8 +79,8 @@ func (c *Call) SuspectRecording() {
 	}
 }
 
-// SinceRecording returns since when a call's recording is due, in ms since 1970 UTC: its end, as far
-// as is known.
+// SinceRecording returns when a call's recording became due, in ms since 1970 UTC: at the call's
+// end, as far as known.
 func (c *Call) SinceRecording() int64 {
 	if end := c.endKnown(); end.OK {
 		return end.V

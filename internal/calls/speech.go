@@ -111,13 +111,13 @@ func (c *Call) setLong(col int, n int64, known bool) {
 // speech are the facts of the spoken turns of a call, in ms. Only turns with a known start and end
 // count, except for the first words.
 type speech struct {
-	most          int // turns that there are
+	most          int // number of turns
 	turns         int32
 	talk          [2]int64
 	interruptions [2]int32
 	first         [2]schema.Opt[int64] // earliest start, in ms since 1970
 	silence       int64
-	silent        bool // there is a silence, which is negative if all turns overlap
+	silent        bool // there is a gap between turns; it is negative if all turns overlap
 	responses     []byte
 
 	until [2]schema.Opt[int64] // latest end so far

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// A table with more rows than this is given up: of words or lengths in all, of quarters in one
-	// of them. Its calls differ too much to gain from it, and the limits bound the memory.
+	// A table with more rows is given up: per file for words and lengths, and per quarter for
+	// quarters. Its calls differ too much for a gain, and the limits bound the memory.
 	mostWordTallies    = 1 << 16
 	mostLengthTallies  = 1 << 14
 	mostQuarterTallies = 1 << 12
 )
 
-// Tallies count the calls of one file, in the file's order, into the rows of TallyTables. The
-// memory depends on the number of kinds of calls, in all and in a quarter of an hour, up to a
-// bound, and not on the number of calls.
+// Tallies count the calls of one file, in the file's order, for the rows of TallyTables. Memory use
+// depends on the number of kinds of calls, in the file and in a quarter of an hour, up to a bound,
+// and not on the number of calls.
 type Tallies struct {
 	emit    func(t *schema.Table, row parquet.Row) error
 	words   words
@@ -83,7 +83,7 @@ type quarterKey struct {
 	speech     speechKey
 }
 
-// sums are the numbers of a row.
+// sums are the sums of a row.
 type sums struct {
 	calls, timed, ms, longest, costed, both, costedMS, unheld int64
 	cost, timedCost                                           decimal.Number
@@ -104,7 +104,7 @@ func NewTallies(tables []*schema.Table, emit func(t *schema.Table, row parquet.R
 	return t
 }
 
-// GivenUp reports whether a table was given up, or not asked for. The rows emitted for it are then useless.
+// GivenUp reports whether a table was given up, or not requested: its rows must be discarded.
 func (t *Tallies) GivenUp(table *schema.Table) bool { return t.givenUp[table] }
 
 // Add counts a call, without its items and tool calls. Calls must be sorted by start, those without

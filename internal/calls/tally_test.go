@@ -130,7 +130,8 @@ func countAll(calls []*Call, key func(*Call) []string) map[string]string {
 	return out
 }
 
-// minutesOf asks, at each start of a call and in the last millisecond of each, how many are going.
+// minutesOf counts the calls in progress at each start of a call and in the last millisecond of
+// each.
 func minutesOf(calls []*Call) map[string]string {
 	going := func(at int64) (n int64) {
 		for _, c := range calls {
@@ -143,7 +144,7 @@ func minutesOf(calls []*Call) map[string]string {
 	type minute struct {
 		calls, peak    int64
 		peakAt, longer schema.Opt[int64]
-		at             int64 // of what is in peak
+		at             int64 // the time for which peak is counted
 	}
 	of := map[int64]*minute{}
 	see := func(at int64, starts bool) *minute {
@@ -192,7 +193,7 @@ func minutesOf(calls []*Call) map[string]string {
 	return out
 }
 
-// spoke is caller_spoke, short is short_step.
+// spoke is the column caller_spoke, short is short_step.
 func spoke(c *Call) string {
 	if !c.TurnCount().OK {
 		return "null"
@@ -323,7 +324,7 @@ func TestTallies(t *testing.T) {
 	})
 }
 
-// Tallies are abandoned, and free their memory, if all calls differ, or a sum exceeds its column.
+// Tallies are given up, and free their memory, if all calls differ, or a sum exceeds its column.
 func TestTalliesGivenUp(t *testing.T) {
 	reason := func(i int, c *Call) { set(c, "disconnection_reason", fmt.Sprint(i)) }
 	for _, tt := range []struct {

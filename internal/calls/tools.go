@@ -27,8 +27,8 @@ var (
 	colTurnArguments, colTurnExtra     = schema.Turns.Column("arguments"), schema.Turns.Column("extra")
 )
 
-// ToolCall is an invocation of a tool with its result: the n-th of each of a tool_call_id. The
-// dictionary defines it under tool_calls.
+// ToolCall is an invocation of a tool and its result; if a tool_call_id repeats, the n-th
+// invocation pairs with the n-th result. The dictionary defines it under tool_calls.
 type ToolCall struct {
 	invocation, result int // turns; -1: none
 	id                 []byte
@@ -80,8 +80,8 @@ func (c *Call) ToolCalls(dst []ToolCall) []ToolCall {
 // ToolRows makes the rows of tool_calls, one call after the other, in memory that is reused.
 type ToolRows struct {
 	tools       []ToolCall
-	until, from []schema.Opt[int64] // by turn: the latest end of speech before it, the earliest start after it, in ms
-	names       map[string]bool     // of the tools that the call used before
+	until, from []schema.Opt[int64] // by turn: the latest end of speech before it, and the earliest start after it, in ms
+	names       map[string]bool     // tools that the call has used before
 	row         schema.Row
 }
 
@@ -91,8 +91,7 @@ func (r *ToolRows) Of(c *Call) []ToolCall {
 	return r.tools
 }
 
-// Each visits the rows of the call whose tool calls Of returned last. A row is valid until visit
-// returns.
+// Each visits the rows of the call last passed to Of. A row is valid until visit returns.
 func (r *ToolRows) Each(c *Call, visit func(schema.Row) error) error {
 	if len(r.tools) == 0 {
 		return nil
@@ -107,7 +106,7 @@ func (r *ToolRows) Each(c *Call, visit func(schema.Row) error) error {
 	return nil
 }
 
-// listen notes the speech before and after each turn.
+// listen records the speech before and after each turn.
 func (r *ToolRows) listen(c *Call) {
 	n := c.Turns().Len()
 	r.until, r.from = slices.Grow(r.until[:0], n)[:n], slices.Grow(r.from[:0], n)[:n]
@@ -163,7 +162,7 @@ func (r *ToolRows) rowOf(c *Call, t *ToolCall) schema.Row {
 	}
 	name := string(row[colToolName].ByteArray())
 	if row[colToolName].IsNull() {
-		name = "\x00" // no text has it
+		name = "\x00" // no name in a transcript is equal to it
 	}
 	row[colToolFirst] = parquet.BooleanValue(!r.names[name])
 	r.names[name] = true
@@ -175,13 +174,13 @@ func (r *ToolRows) rowOf(c *Call, t *ToolCall) schema.Row {
 	return row
 }
 
-// between returns the time from one instant to another, in ms.
+// between returns the time between two instants, in ms.
 func between(from, to schema.Opt[int64]) parquet.Value {
 	return schema.LongValue(schema.Opt[int64]{V: to.V - from.V, OK: from.OK && to.OK})
 }
 
-// appendMove appends the move that a tool call makes through the agent's graph, if it makes one, to the
-// JSON of the column moves. Its node is the value as sent, which reports read as they read arguments.
+// appendMove appends the move that a tool call makes through the agent's graph, if any, to the JSON
+// of the column moves. Its node is the value as sent, in the form in which reports read arguments.
 func (c *Call) appendMove(moves []byte, t *ToolCall) []byte {
 	name, arguments, node := parquet.Value{}, []byte(nil), []byte(nil)
 	if t.result >= 0 {
@@ -204,7 +203,7 @@ func (c *Call) appendMove(moves []byte, t *ToolCall) []byte {
 	moves = append(append(moves, next), `{"node":`...)
 	for _, member := range []string{"node", "node_id"} {
 		for m := range scan.Members(arguments) {
-			if string(m.Name) == member { // the first counts
+			if string(m.Name) == member { // the first of a name counts
 				if m.Value.Shape != scan.IsNull {
 					node = m.Value.Raw
 				}
@@ -229,7 +228,7 @@ func (c *Call) appendMove(moves []byte, t *ToolCall) []byte {
 	return append(moves, '}')
 }
 
-// toolResult returns what a tool answered: a text, or the JSON sent in its place; nil if neither.
+// toolResult returns a tool's result: its text, or the JSON sent in its place; nil if neither.
 func toolResult(turn schema.Row) []byte {
 	if content := schema.TextOf(turn[colTurnContent]); content != nil {
 		return content
@@ -242,7 +241,7 @@ func toolResult(turn schema.Row) []byte {
 	return nil
 }
 
-// failureWords begin a result that is not JSON and is a failure.
+// failureWords match a failure at the start of a result that is not JSON.
 var failureWords = regexp.MustCompile(`(?i)^\s*(error|exception|failed|failure|timeout|traceback)\b`)
 
 // TellsFailure reports whether a tool's result is a failure, as the dictionary defines it under
@@ -262,7 +261,7 @@ func TellsFailure(result []byte) bool {
 	if _, err := scan.Whole(result); err != nil {
 		return false
 	}
-	var seen [len(failureMembers)]bool // of members with the same name the first counts
+	var seen [len(failureMembers)]bool // the first member of a name counts
 	for m := range scan.Members(text) {
 		for i := range failureMembers {
 			if f := &failureMembers[i]; f.name == string(m.Name) && !seen[i] {
@@ -275,7 +274,7 @@ func TellsFailure(result []byte) bool {
 	return false
 }
 
-// failureMembers are the members of a result's object that tell of a failure.
+// failureMembers are the members of a result's object that indicate a failure.
 var failureMembers = [...]struct {
 	name  string
 	fails func(scan.Value) bool

@@ -31,7 +31,7 @@ func TestUnitsOfTimes(t *testing.T) {
 		{`"2026-11-19T09:15:01.200"`, at, "zone"},
 		{`"2026-11-19 09:15:01"`, second, "zone"},
 		{`"19.11.2026"`, nil, "misfit"},
-		{"0", time.UnixMilli(0), ""},                 // an instant, whatever it means
+		{"0", time.UnixMilli(0), ""},                 // an instant in any unit
 		{"1000000.5", nil, "misfit"},                 // before the service existed
 		{"946684799", time.UnixMilli(946684799), ""}, // in seconds it would be in 1999
 		{"1e99", nil, "misfit"},

@@ -24,8 +24,8 @@ func soakCalls() int64 {
 
 func soak() bool { return os.Getenv("CALLHOUSE_SOAK") != "" }
 
-// The first night of a real organisation, transcripts included, takes minutes instead of the day
-// that one request each takes; and no request exceeds a limit.
+// The first night of a real organisation, including transcripts, takes minutes instead of the day
+// that single requests would take, and no request exceeds a limit.
 func TestSandboxFirstNightInBulk(t *testing.T) {
 	n := soakCalls()
 	if !soak() {
@@ -39,7 +39,8 @@ func TestSandboxFirstNightInBulk(t *testing.T) {
 	}
 }
 
-// firstNightInBulk has n calls, at a latency whose 201,312 calls should take at most a time.
+// firstNightInBulk runs a first night of n calls. most is the maximum time for 201,312 calls at
+// that latency.
 func firstNightInBulk(t *testing.T, n int64, latency, most time.Duration) {
 	st, err := newStand(sandbox.Options{
 		World: sandbox.Config{Seed: 1, Calls: n, Days: 365, Origin: origin}, Latency: latency, Counted: sandbox.AtAnswer,
@@ -60,7 +61,7 @@ func firstNightInBulk(t *testing.T, n int64, latency, most time.Duration) {
 	t.Logf("%v: %d calls and %d transcripts in %v: %d requests, of them %d pages, %d v2 pages, %d details; %d compared; %d commits", latency,
 		len(st.store.items), len(st.store.details), took, r.Requests, r.PageRequests, r.BulkRequests, r.DetailRequests, r.Bulk.Compared,
 		st.store.commits)
-	// A minute does not depend on the number of calls.
+	// One minute is independent of the number of calls.
 	if limit := most*time.Duration(n)/201_312 + time.Minute; took > limit {
 		t.Errorf("it took %v, and %v are enough", took, limit)
 	}
@@ -69,8 +70,8 @@ func firstNightInBulk(t *testing.T, n int64, latency, most time.Duration) {
 	}
 }
 
-// Besides the list, a night with many new calls costs a hundredth of single requests, and one with
-// few no more than these.
+// Besides the list, a night with many new calls needs a hundredth of the requests for single
+// records, and a night with few calls no more than those.
 func TestNightsInBulk(t *testing.T) {
 	for _, c := range []struct {
 		perDay, most int64 // calls, and requests for transcripts
@@ -107,8 +108,8 @@ func TestNightsInBulk(t *testing.T) {
 	}
 }
 
-// A service without v2 pages is asked for one, whatever it answers; all records are fetched singly,
-// and the next night asks for no page.
+// A service without v2 pages gets one request for them, whatever it answers. All records are
+// fetched singly, and the next night requests no page.
 func TestServicesWithoutPages(t *testing.T) {
 	for v2, why := range map[string]string{"off": "404", "off=401": "401", "off=403": "403", "off=410": "status 410", "422": "status 422", "off=429": "429"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -145,8 +146,8 @@ func TestServicesWithoutPages(t *testing.T) {
 	}
 }
 
-// What the warehouse stores about pages names no call and quotes no text of the service, since
-// every later snapshot has it.
+// The warehouse's state about pages names no call and quotes no text of the service, since every
+// later snapshot contains it.
 func TestWhatIsKeptOfPagesNamesNoCall(t *testing.T) {
 	for v2, want := range map[string]string{"wrong-turns=1": "differs", "off": "404 not found", "off=403": "403 forbidden", "422": "status 422"} {
 		synctest.Test(t, func(t *testing.T) {

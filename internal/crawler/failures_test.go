@@ -46,7 +46,7 @@ func TestFailureTable(t *testing.T) {
 	}
 	aside := func(n int) outcome { return outcome{attempts: n, aside: true} }
 	ends := func(n int) outcome { return outcome{attempts: n, problem: true} }
-	// A part of the page can be fetched, and so all of it.
+	// A part of the page can be fetched, and therefore all of it.
 	narrows := func(n int) outcome { return outcome{attempts: n} }
 	auth := outcome{attempts: 1, err: new(*api.AuthError)}
 	address := func(n int) outcome { return outcome{attempts: n, err: new(*api.AddressError)} }
@@ -55,7 +55,7 @@ func TestFailureTable(t *testing.T) {
 		fail         func(http.ResponseWriter)
 		page, detail outcome
 	}{
-		{"400", status(400), ends(2), aside(1)}, // a page is requested again, without filters
+		{"400", status(400), ends(2), aside(1)}, // the page is requested again without filters
 		{"401", status(401), auth, auth},
 		{"403", status(403), auth, aside(1)},
 		{"404", status(404), address(1), outcome{attempts: 1, missing: true}},

@@ -8,7 +8,7 @@ import (
 	"callhouse/internal/crawler/forecast"
 )
 
-// The first night is forecast from the number of calls alone, as extract plan does it.
+// The first night is forecast from the number of calls alone, as in extract plan.
 func TestFirst(t *testing.T) {
 	cfg := api.Config{PerSecond: 5, PerMinute: 120, Share: 0.5}
 	p := First(&cfg, 521)

@@ -14,7 +14,7 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// FuzzHostileService replaces one item of the service's list, and that call's own record, by
+// FuzzHostileService replaces one item of the service's list, and that call's own record, with
 // arbitrary bytes. In every case the run ends, every other call is stored with its record, every
 // listed item is stored or set aside, and requests and memory stay within bounds.
 func FuzzHostileService(f *testing.F) {
@@ -103,8 +103,8 @@ func meetHostile(t *testing.T, item, record []byte, place int, how uint8) {
 	if used, may := after.TotalAlloc-before.TotalAlloc, uint64(64<<20+16*sent); used > may {
 		t.Errorf("%d MiB were allocated, %d may be", used>>20, may>>20)
 	}
-	// An item that closes the list itself hides what follows, and an item that cannot be fetched at
-	// all cannot be bypassed with the contract's parameters.
+	// An item that closes the list itself hides what follows. With the contract's parameters, an
+	// item that cannot be fetched at all cannot be bypassed.
 	if envelope.ClosesList(item) || how&cutItem != 0 && how&contract != 0 {
 		return
 	}

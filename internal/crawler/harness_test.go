@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// serve answers requests with h, on a network in memory, until the test ends or stop is called.
+// serve answers requests with h, on an in-memory network, until the test ends or stop is called.
 func serve(t testing.TB, h http.Handler) (tr *http.Transport, stop func()) {
 	return apitest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Date"] = nil // simulated time differs from the calls'; the sandbox sends its own
@@ -33,7 +33,7 @@ func serve(t testing.TB, h http.Handler) (tr *http.Transport, stop func()) {
 	}))
 }
 
-// tester returns a crawler on a transport, for tests of its parts.
+// tester returns a crawler on a transport, for tests of parts of a crawler.
 func tester(t testing.TB, tr http.RoundTripper, store Store, change func(*Config)) *Crawler {
 	t.Helper()
 	cfg := Config{
@@ -54,7 +54,7 @@ func tester(t testing.TB, tr http.RoundTripper, store Store, change func(*Config
 	return c
 }
 
-// testLog logs into the test's own log.
+// testLog writes to the test's own log.
 func testLog(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }

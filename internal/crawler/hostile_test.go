@@ -14,8 +14,8 @@ import (
 	"callhouse/internal/api"
 )
 
-// One invalid item hides no other: it is set aside with its place, and the rest of its page and all
-// later pages are listed with few more requests.
+// One invalid item hides no other: it is set aside with its position, and the rest of its page and
+// all later pages are listed with few extra requests.
 func TestBadItemOnAPage(t *testing.T) {
 	const bad = "call-000163" // of 400; on the third page
 	is := func(text string) func(testCall, []byte) string {
@@ -111,7 +111,7 @@ func TestBadItemOnAPage(t *testing.T) {
 					t.Errorf("covered: %v", store.spans)
 				}
 
-				// The next night does not pay for it again.
+				// The next night spends no requests on it again.
 				again, err := s.visit(t, store, nil)
 				if err != nil || again.PageRequests > 1+4 {
 					t.Errorf("the next run: %d page requests, %v", again.PageRequests, err)
@@ -190,7 +190,7 @@ func TestServiceWithoutProgress(t *testing.T) {
 		"429, wait a little":        wait("50", 429),
 		"silence":                   func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 	} {
-		for _, good := range []int{0, 30} { // answers before it begins
+		for _, good := range []int{0, 30} { // answers before the problem starts
 			for _, limit := range []time.Duration{0, time.Minute} {
 				t.Run(fmt.Sprintf("%s after %d, limit %v", name, good, limit), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestServiceWithoutProgress(t *testing.T) {
 						took := time.Since(began)
 						down, isDown := errorAs[*api.ServiceDownError](err)
 						if _, unreachable := errorAs[*api.UnreachableError](err); unreachable && good == 0 {
-							return // it never answered at all, which is reported soon
+							return // it never answered, which is reported soon
 						}
 						switch {
 						case limit > 0:

@@ -125,16 +125,17 @@ func lines(r *Report) (out []string) {
 		out = append(out, "v2: "+r.BulkOff)
 	}
 	for _, of := range r.Resources {
-		if of.Problem != "" && !strings.Contains(of.Problem, "no such object") { // it is gone, and the store of the test knows no end
+		if of.Problem != "" && !strings.Contains(of.Problem, "no such object") { // it was deleted, which the test's store does not track
 			out = append(out, of.Name+": "+of.Problem)
 		}
 	}
 	return out
 }
 
-// However an optional operation fails, the night fetches all transcripts in nearly the same time (if
-// it is v2's pages, as one by v3's records), and one line reports what is missing and why. The next night does not spend the same again, and when the
-// operation works again, all is as before.
+// However an optional operation fails, the night fetches all transcripts in nearly the same time
+// (if v2's pages fail, in that of a night by v3's records), and one line reports what is missing
+// and why. The next night does not repeat the cost, and once the operation works again, everything
+// is as before.
 func TestOptionalWorkKeepsNoTranscriptAway(t *testing.T) {
 	path := func(p string) func(*http.Request) bool {
 		return func(r *http.Request) bool { return r.URL.Path == p }
@@ -144,7 +145,8 @@ func TestOptionalWorkKeepsNoTranscriptAway(t *testing.T) {
 		of    func(*http.Request) bool
 		fails map[string]failing
 		most  int64 // requests in a night
-		// usually is the source of transcripts of a night that takes as long but for longer.
+		// usually is the source of transcripts in a night that takes as long, except for the
+		// failures.
 		usually bulk.Source
 		longer  time.Duration
 	}{

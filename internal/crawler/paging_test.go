@@ -15,8 +15,8 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// A run over any list ends, and has every call that was there from its beginning to its end. Each
-// case is a known way in which lists lose calls.
+// A run over any list ends, and stores every call that was listed from its beginning to its end.
+// Each case is a known way in which lists lose calls.
 func TestListsThatMisbehave(t *testing.T) {
 	cases := []struct {
 		name  string
@@ -248,7 +248,7 @@ func TestListsThatMisbehave(t *testing.T) {
 	}
 }
 
-// A list in another order than requested is not recorded before its end.
+// A list in an order other than requested is not recorded before its end.
 func TestNoOrderNothingOnRecord(t *testing.T) {
 	for name, order := range map[string]func(a, b testCall) int{
 		"rising":   func(a, b testCall) int { return strings.Compare(a.ID, b.ID) },
@@ -269,7 +269,7 @@ func TestNoOrderNothingOnRecord(t *testing.T) {
 	}
 }
 
-// A cyclic list longer than the remembered part is detected, too.
+// A list that repeats in a cycle longer than the remembered part is also detected.
 func TestListThatGoesRound(t *testing.T) {
 	const length = 777
 	l := &listing{rising: true}
@@ -295,7 +295,7 @@ func (s *service) has(id string) bool {
 	return slices.ContainsFunc(s.calls, func(c testCall) bool { return c.ID == id })
 }
 
-// vanish deletes the calls from a to b, counted from the newest.
+// vanish deletes the calls with positions from a to b, counted from the newest.
 func (s *service) vanish(a, b int) {
 	calls := s.sorted()
 	s.calls = slices.Delete(calls, a, b)
@@ -309,8 +309,7 @@ func shuffled(id string) string {
 	return fmt.Sprintf("%06d", n*7919%1009)
 }
 
-// A list that invents ever more new calls ends as well, and the records of its listed calls are
-// fetched.
+// A list with ever more new calls ends as well, and the records of its listed calls are fetched.
 func TestListOfCallsWithoutEnd(t *testing.T) {
 	longtest.Only(t) // it has a thousand pages
 	synctest.Test(t, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// A long list is read in several parts if the service requests them by start_at. If it does not,
-// that costs a page. Either way every call is stored, and all is on record.
+// A long list is read in several parts if the service filters by start_at. Otherwise one page is
+// wasted. Either way every call is stored, and everything is recorded.
 func TestParts(t *testing.T) {
 	tried, i := longtest.Each(3), 0
 	for name, c := range map[string]struct {

@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// In a week of nights every page is listed again, a seventh per night, and nothing twice.
+// A week of nights lists every page again, a seventh per night, and none twice.
 func TestListIsGoneOverOnceAWeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{calls: someCalls(4_900, 90*time.Minute)} // 306 days
@@ -49,7 +49,7 @@ func TestListIsGoneOverOnceAWeek(t *testing.T) {
 	})
 }
 
-// A list that can only be read whole is read whole once a week.
+// A list that can only be read completely is read once a week.
 func TestPlainListIsGoneOverOnceAWeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{calls: someCalls(2000, time.Hour), plain: true}
@@ -83,8 +83,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// A failure to relist costs no night: the night's calls are stored, the report names the gap, and
-// the next night does not retry.
+// If relisting fails, the night's calls are stored nevertheless, the report names the gap, and the
+// next night does not retry.
 func TestListingAgainThatFails(t *testing.T) {
 	for name, fail := range map[string]func(http.ResponseWriter){
 		"429": func(w http.ResponseWriter) { w.WriteHeader(429) },

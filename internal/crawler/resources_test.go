@@ -27,7 +27,7 @@ type objectStore struct {
 	bodies map[string]string
 	listed schema.Listed
 	due    []string
-	// listedDue makes every listed object's own record and lists due.
+	// listedDue makes the records and lists of all listed objects due.
 	listedDue bool
 }
 

@@ -31,9 +31,9 @@ func TestSecondRunCostsItsWindow(t *testing.T) {
 			if err != nil || !r.Complete() {
 				t.Fatal(err, r.Problems)
 			}
-			want := int64(51) // the probe
+			want := int64(51) // one probe
 			if !plain {
-				want = 53 // the halves of the list, which are read at the same time, and two counts
+				want = 53 // the halves of the list, read concurrently, and two counts
 			}
 			if r.PageRequests != want || r.DetailRequests != 5000 || len(store.details) != 5000 {
 				t.Errorf("plain %v, first run: %d pages, %d details", plain, r.PageRequests, r.DetailRequests)
@@ -57,8 +57,8 @@ func TestSecondRunCostsItsWindow(t *testing.T) {
 	}
 }
 
-// A first night interrupted repeatedly lists every page once, except the window, and fetches every
-// detail once.
+// A first night that is interrupted repeatedly lists every page once, except those of the window,
+// and fetches every detail once.
 func TestInterruptedFirstNightGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{calls: someCalls(3000, time.Hour)} // 125 days
@@ -89,7 +89,7 @@ func TestInterruptedFirstNightGoesOn(t *testing.T) {
 		if len(store.items) != 3000 || len(store.details) != 3000 || details != 3000 {
 			t.Errorf("%d items, %d details, %d detail requests", len(store.items), len(store.details), details)
 		}
-		if extra := pages - 30; extra > int64(runs) { // 72 calls of the window are one page per run
+		if extra := pages - 30; extra > int64(runs) { // the 72 calls of the window cost one page per run
 			t.Errorf("%d pages in %d runs", pages, runs)
 		}
 	})
@@ -164,7 +164,7 @@ func TestInterruptStopsAsking(t *testing.T) {
 	})
 }
 
-// A failing store ends the run, since nothing fetched could be kept.
+// A failing store ends the run, since nothing fetched could be stored.
 func TestStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{calls: someCalls(1000, time.Minute)}
@@ -197,7 +197,7 @@ func TestSince(t *testing.T) {
 		if store.covers(since.UnixMilli()-1) || !store.covers(since.UnixMilli()) {
 			t.Errorf("on record: %v", store.spans)
 		}
-		r, err = s.visit(t, store, nil) // now all
+		r, err = s.visit(t, store, nil) // everything this time
 		if err != nil || len(store.items) != 2000 || len(store.details) != 2000 || r.PageRequests != 12 {
 			t.Errorf("%v: %d pages, %d items", err, r.PageRequests, len(store.items))
 		}

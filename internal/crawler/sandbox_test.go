@@ -59,7 +59,7 @@ func (st *stand) run(t *testing.T, stopAfter int64, change func(*Config)) (Repor
 	return c.Run(ctx)
 }
 
-// differs returns how the store differs from what the sandbox shows.
+// differs returns how the store differs from the sandbox.
 func (st *stand) differs() error {
 	calls, ended := 0, 0
 	for v := range st.server.World().Visible(st.clock.Now()) {
@@ -85,8 +85,8 @@ func (st *stand) differs() error {
 
 var origin = time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
 
-// A first run stores every call and requests every due record once; a second one without changes
-// costs its window's pages. However the sandbox counts, it counts no request too many.
+// A first run stores every call and requests every due record once. A second one without changes
+// costs its window's pages. However the sandbox counts, it counts no request above the limit.
 func TestSandboxFirstAndSecondRun(t *testing.T) {
 	tried, n := longtest.Each(3), 0
 	for _, contractOnly := range []bool{false, true} {
@@ -128,9 +128,9 @@ func TestSandboxFirstAndSecondRun(t *testing.T) {
 	}
 }
 
-// The first night of a real organisation: everything except the transcripts of older calls is stored
-// after a hundredth as many requests as there are calls, at 116 a minute. With CALLHOUSE_SOAK it has 201,312 calls,
-// else a tenth of them.
+// The first night of a real organisation: everything except the transcripts of older calls is
+// stored after a hundredth as many requests as there are calls, at 116 a minute. With
+// CALLHOUSE_SOAK there are 201,312 calls, otherwise a tenth of that.
 func TestSandboxFirstNight(t *testing.T) {
 	calls := soakCalls()
 	synctest.Test(t, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestSandboxFirstNight(t *testing.T) {
 	})
 }
 
-// trouble is what a property test draws.
+// trouble is a set of random disturbances for a property test.
 type trouble struct {
 	opts    sandbox.Options
 	runs    []troubledRun
@@ -163,7 +163,7 @@ type trouble struct {
 	kinds   []sandbox.FaultKind
 	workers int
 	seed    uint64
-	step    time.Duration // the clock's advance per request
+	step    time.Duration // how far each request advances the clock
 	parts   int64
 }
 
@@ -214,7 +214,7 @@ var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
 	return tr
 })
 
-// Whatever happens to the runs, every one ends, none requests a call's record twice, and after an
+// Whatever happens to the runs, every one ends, none requests a call's record again, and after an
 // undisturbed one the store has every call.
 func TestSandboxInTrouble(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -241,7 +241,7 @@ func (tr *trouble) try(t *testing.T) error {
 		}
 		k := tr.kinds[rnd.IntN(len(tr.kinds))]
 		if k == "404" && r.Kind == "detail" {
-			return "" // it would be correct: the record is gone
+			return "" // that is correct: the record is gone
 		}
 		return k
 	}

@@ -32,8 +32,8 @@ type service struct {
 	answer func(n int, w http.ResponseWriter, r *http.Request) bool
 	pages  int
 	n      int
-	// raw, if not nil, returns the item of a call on a page, and rawPage what is finally sent; a
-	// nil page is an error.
+	// raw, if not nil, returns the item of a call on a page; rawPage returns the page as sent,
+	// where nil is an error.
 	raw     func(c testCall, item []byte) string
 	rawPage func(ids []string, body []byte) []byte
 }
@@ -192,7 +192,7 @@ func (s *service) list(w http.ResponseWriter, q url.Values) {
 	writeTest(w, p)
 }
 
-// writeRaw writes a page that may be no JSON.
+// writeRaw writes a page that need not be JSON.
 func (s *service) writeRaw(w http.ResponseWriter, p *testPage) {
 	var items, ids []string
 	for i, item := range p.Items {
@@ -209,7 +209,7 @@ func (s *service) writeRaw(w http.ResponseWriter, p *testPage) {
 	_, _ = w.Write(body)
 }
 
-// key orders calls newest first, as text.
+// key returns a text that sorts calls newest first.
 func key(c testCall) string {
 	if c.Start == nil {
 		return "0" + invert(c.ID)

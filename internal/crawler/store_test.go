@@ -19,16 +19,16 @@ import (
 type memStore struct {
 	mu          sync.Mutex
 	items       map[string]memCall
-	details     map[string]int // how often each was put
+	details     map[string]int // number of times each was stored
 	missing     map[string]int
-	bulk        map[string]*calls.Call // those of details that came on v2 pages
-	fresh       map[string]bool        // those of them that this run took
+	bulk        map[string]*calls.Call // details from v2 pages
+	fresh       map[string]bool        // those of this run
 	unverified  []*calls.Call          // as of the last commit
 	state       schema.Bulk
 	rests       map[string]schema.Rest
 	spans       []schema.Span
 	due         []calls.Due // as of the last commit
-	checkpoints int         // offered, not waited for
+	checkpoints int         // offered, without waiting
 	commits     int
 	failPut     error
 	onPut       func()
@@ -102,7 +102,7 @@ func (s *memStore) Put(ctx context.Context, recs ...schema.Record) error {
 	return nil
 }
 
-// cover adds a span, keeping times of listing apart.
+// cover records a span. Spans with different times of listing stay separate.
 func (s *memStore) cover(n schema.Span) {
 	var out []schema.Span
 	for _, o := range s.spans {

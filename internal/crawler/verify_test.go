@@ -14,13 +14,13 @@ import (
 	"callhouse/internal/schema"
 )
 
-// verifiedNights runs nights over transcripts from v2 in simulated time.
+// verifiedNights runs nights over v2 transcripts in simulated time.
 type verifiedNights struct {
 	*stand
 	t *testing.T
 }
 
-// newVerifiedNights has a first night behind it, whose transcripts came from v2.
+// newVerifiedNights runs a first night that takes its transcripts from v2.
 func newVerifiedNights(t *testing.T, n int64) *verifiedNights {
 	st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: n, Days: 3, Origin: origin}})
 	if err != nil {
@@ -52,8 +52,9 @@ func (v *verifiedNights) night(change func(*Config)) Report {
 	return r
 }
 
-// A night compares as many transcripts as its share of eight hours allows, or with a time limit as
-// many as fit, without missing the limit. When all are compared, a night takes no further request.
+// A night compares as many transcripts as its share of eight hours allows or, with a time limit, as
+// many as fit, without exceeding the limit. Once all are compared, a night sends no additional
+// requests.
 func TestVerifiedWithinItsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVerifiedNights(t, 1200)
@@ -92,7 +93,7 @@ func TestVerifiedWithinItsShare(t *testing.T) {
 	})
 }
 
-// A plan counts the comparisons.
+// A plan includes the comparisons.
 func TestPlannedVerification(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVerifiedNights(t, 400)
@@ -127,7 +128,7 @@ func TestPlannedVerification(t *testing.T) {
 	})
 }
 
-// A stored transcript that differs is replaced. If v2 is wrong, all are fetched again at once, also
+// A stored transcript that differs is replaced. If v2 is wrong, all are fetched again at once, or
 // over several runs; if the call has changed since, v2 is not to blame.
 func TestWhoIsToBlame(t *testing.T) {
 	change := func(c *calls.Call) {
@@ -142,7 +143,7 @@ func TestWhoIsToBlame(t *testing.T) {
 		name   string
 		v2     string
 		spoil  func(*calls.Call)
-		seen   time.Duration // since the end of the call, when it was first seen
+		seen   time.Duration // time from the call's end until it was first seen
 		source func(*Config)
 		blamed bool
 	}{
@@ -159,7 +160,7 @@ func TestWhoIsToBlame(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := newVerifiedNights(t, 300)
-				v.clock.Advance(24 * time.Hour) // every call is over for long
+				v.clock.Advance(24 * time.Hour) // every call ended long ago
 				spoilt := ""
 				for id, call := range v.store.bulk {
 					if call.Turns().Len() > 3 && (spoilt == "" || id < spoilt) {
@@ -205,8 +206,8 @@ func TestWhoIsToBlame(t *testing.T) {
 	}
 }
 
-// All transcripts are fetched again when one is wrong, whatever the share; if the time does not
-// suffice, by the next runs.
+// When one transcript is wrong, all are fetched again, whatever the share; if the time does not
+// suffice, later runs continue.
 func TestFetchedAgainOverSeveralNights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVerifiedNights(t, 600)
@@ -225,7 +226,7 @@ func TestFetchedAgainOverSeveralNights(t *testing.T) {
 	})
 }
 
-// Records that are gone are not requested again, and others that fail are left to another night.
+// Missing records are not requested again, and records that fail are left to another night.
 func TestUnverifiable(t *testing.T) {
 	for _, fault := range []sandbox.FaultKind{"404", "500"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Polls are frequent while calls come or are open, and rarer and rarer otherwise.
+// Polls are frequent while calls arrive or are open, and become rarer otherwise.
 func TestPace(t *testing.T) {
 	p := Pace{Least: time.Minute, Most: 10 * time.Minute}
 	for range 3 {
@@ -41,7 +41,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// The sweep is once a day, on the days on which clocks change too.
+// The sweep is once a day, even on days with clock changes.
 func TestDaily(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -78,7 +78,7 @@ const (
 	three = "99999999-2222-4333-8444-555555555555"
 )
 
-// The id of a call is found wherever it is, and other ids are not taken for it.
+// The id of a call is found anywhere, and other ids are not mistaken for it.
 func TestFind(t *testing.T) {
 	known := func(id string) bool { return id == "call_abc123" }
 	for body, want := range map[string][]string{
@@ -103,7 +103,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Only who knows the secret can hint; ids wait together, once each, and not without bound.
+// Only senders that know the secret can hint. Ids are queued together, once each, up to a limit.
 func TestHints(t *testing.T) {
 	const secret = "a secret of some length"
 	h := &Hints{Secret: secret, Signature: "X-Signature", Known: func(string) bool { return false }}
@@ -180,7 +180,7 @@ func item(t *testing.T, text string) *calls.Call {
 	return c
 }
 
-// A poll stores what has changed: a new signature of a link is no change.
+// A poll stores only changes: a new signature of a link is not one.
 func TestMemory(t *testing.T) {
 	m := NewMemory(1_000_000)
 	see := func(text string, now int64) bool { return m.Changed(item(t, text), now) }
@@ -241,8 +241,8 @@ func record(t *testing.T, text string, now int64) *calls.Call {
 
 const spoken = `,"transcript":[{"role":"agent","content":"Hello.","start_at":1,"end_at":2}]}`
 
-// Hints cost a request only if the call has probably ended: that is learned separately of the first
-// hint for a call and of later ones.
+// A hint costs a request only if the call has probably ended. This is learned separately for the
+// first hint of a call and for later ones.
 func TestHinted(t *testing.T) {
 	m := NewMemory(0)
 	m.Poll()
@@ -253,7 +253,7 @@ func TestHinted(t *testing.T) {
 		return `{"id":"` + id + `","status":"ended","start_at":1000,"end_at":2000` + spoken
 	}
 	fetched := 0
-	for n := range 200 { // a sender that tells of the begin and of the end
+	for n := range 200 { // a sender that reports the start and the end
 		id := fmt.Sprintf("call-%04d", n)
 		if m.Hinted(id, 1500) == Fetch {
 			fetched++
@@ -280,7 +280,7 @@ func TestHinted(t *testing.T) {
 	if a := m.Hinted("call-0001", 4000); a != Fetch {
 		t.Errorf("a hint for a call with transcript, which polls do not list: %v", a)
 	}
-	m = NewMemory(0) // a sender that tells of all sorts of things before the end
+	m = NewMemory(0) // a sender that reports other events before the end
 	m.Poll()
 	polls, wasted := 0, 0
 	for n := range 300 {
@@ -300,8 +300,8 @@ func TestHinted(t *testing.T) {
 	}
 }
 
-// Transcripts that come some time after the end are requested then. A call that never has one
-// changes nothing.
+// Transcripts that usually come some time after the end are requested then. A call that never has
+// one changes nothing.
 func TestRipe(t *testing.T) {
 	m := NewMemory(0)
 	m.Poll()

@@ -5,8 +5,8 @@
 --
 -- Reads: earlier_turns
 
--- All that is grouped here is grouped by the call, its start and its month, so that
--- conditions on any of them reach the files.
+-- Everything is grouped by the call, its start and its month, so that conditions on any of
+-- them reach the files.
 WITH told AS (
     SELECT *, CASE WHEN is_result THEN tells_failure(result) END AS failed
     FROM (

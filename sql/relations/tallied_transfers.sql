@@ -6,7 +6,7 @@
 -- Reads: uncounted, as selected_speech
 
 SELECT key, CAST(NULL AS BIGINT) AS first_word_ms, last_tool, duration_ms, count(*) FILTER (is_transferred) AS calls
-FROM ( -- what is a condition here would be asked of every call
+FROM ( -- further conditions here would be evaluated for every call
     SELECT key, last_tool, duration_ms, outcome = 'transferred' AND is_answered AS is_transferred
     FROM uncounted
     WHERE disconnection_reason IN ('call_transfer', 'operator_hangup')

@@ -31,7 +31,7 @@
 WITH outbound AS (
     SELECT key, is_selected, is_connected, is_voicemail, local_date, week,
         is_over AND is_connected IS NOT NULL AS is_known,
-        known_number(to_e164, to_number) AS number, -- as in the column caller, which has to read those that call as well
+        known_number(to_e164, to_number) AS number, -- like the column caller, which also reads the calling numbers
         epoch_ms(start_at) AS ms
     FROM surrounding
     WHERE direction = 'outbound' AND start_at IS NOT NULL

@@ -15,7 +15,7 @@
 --   who    VARCHAR  -      agent, user, a tool's name, or another word of the service
 --   what   VARCHAR  prose  speech; → arguments of a tool, ← its result, ✗ its failure
 
--- Files are sorted by the start of calls: a condition on it spares reading the others.
+-- Files are sorted by the start of calls: a condition on it skips the others.
 WITH turns AS (
     SELECT *, max(tool_name) OVER (PARTITION BY tool_call_id) AS tool
     FROM transcript_turns

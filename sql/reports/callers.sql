@@ -45,7 +45,7 @@ WITH contacts AS (
         epoch_ms(start_at) AS ms, false AS is_first, false AS leaves_first_contact
     FROM surrounding
     WHERE is_contact(start_at, direction, is_connected, is_voicemail)
-    UNION ALL -- of months with tallies a caller's first and last contact, within 7 days of another month
+    UNION ALL -- for months with tallies: a caller's first and last contact, if within 7 days of another month
     SELECT key, false, false, false, caller, false,
         epoch_ms(first_start_at), true, leaves_first_contact AND first_start_at = last_start_at
     FROM tallied_callers

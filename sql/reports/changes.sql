@@ -61,7 +61,7 @@ WITH named AS (
         date_trunc('hour', local_time(seen_at)) + INTERVAL 1 HOUR AS first_hour
     FROM moved c JOIN named n USING (resource, key, seen_at)
     WHERE moved IS NULL OR len(moved) > 0
-), spans AS ( -- weeks: how much earlier the hours before are
+), spans AS ( -- weeks: how many weeks earlier the compared hours are
     SELECT *, least(first_hour + INTERVAL 7 DAY, last_known + INTERVAL 7 DAY * weeks, listed) AS last_hour
     FROM (
         SELECT DISTINCT agent_id, first_hour, last_known,

@@ -29,15 +29,15 @@ WITH groups AS (
     SELECT n, epoch_ms(start_at) AS ms, duration_ms
     FROM lasting JOIN groups ON lasting.key IS NOT DISTINCT FROM groups.key
     WHERE start_at IS NOT NULL AND duration_ms IS NOT NULL
-), changes AS ( -- of those at the same moment an end (0) comes before a call that lasts no time (1), and that before a start (2)
+), changes AS ( -- order at the same moment: an end (0), a call of duration 0 (1), a start (2)
     SELECT n, 4 * ms + CASE WHEN duration_ms > 0 THEN 2 ELSE 1 END AS change FROM followed
     UNION ALL
     SELECT n, 4 * (ms + duration_ms) FROM followed WHERE duration_ms > 0
-), levels AS ( -- at the end of a group the sum is 0 again. As partitions the groups take five times as long
+), levels AS ( -- the sum is 0 again at the end of a group. Partitions would take five times as long
     SELECT n, change, change & 3 AS kind,
         sum(CAST(CASE change & 3 WHEN 2 THEN 1 WHEN 0 THEN -1 ELSE 0 END AS TINYINT)) OVER (ORDER BY n, change ROWS UNBOUNDED PRECEDING) AS level
     FROM changes
-), reached AS ( -- what a start leads to, and what was until an end: that lasted at least the millisecond before
+), reached AS ( -- the level after a start, and before an end, in the millisecond before it
     SELECT n, change, kind, (change - kind) // 4 - CASE WHEN kind = 0 THEN 1 ELSE 0 END AS ms,
         CASE WHEN kind = 0 THEN level + 1 ELSE level END AS height
     FROM levels
@@ -48,7 +48,7 @@ WITH groups AS (
     FROM reached
     WHERE is_followed_at(ms)
     GROUP BY n, step, height
-    UNION ALL -- minutes that are counted already: without groups alone
+    UNION ALL -- tallied minutes: only without groups
     SELECT n, date_trunc(getvariable('every'), local_time(start_at)), peak_calls, calls,
         coalesce(4 * epoch_ms(peak_at) + 2, 4 * epoch_ms(start_at))
     FROM minutes, groups

@@ -44,26 +44,26 @@ WITH summed AS (
         sum(ms_cubes) FILTER (is_connected AND NOT is_voicemail) AS handled_cubes
     FROM tallied
     GROUP BY key
-), counted AS ( -- all calls, and the connected ones, that last within a step of 5 seconds
+), counted AS ( -- all calls, and the connected ones, by duration in steps of 5 seconds
     SELECT duration_step, unnest([false, true]) AS connected,
         unnest([total_of(timed_calls), sum_if(timed_calls, is_connected)]) AS calls
     FROM tallied
     WHERE duration_step IS NOT NULL
     GROUP BY duration_step
-), reached AS ( -- of calls that are one group: in which step a percentile lies
+), reached AS ( -- without groups: the step of each percentile
     SELECT *, sum(calls) OVER (PARTITION BY connected ORDER BY duration_step) AS up_to, sum(calls) OVER (PARTITION BY connected) AS all_calls
     FROM counted
 ), wanted AS (
     SELECT duration_step, connected, percent, up_to - calls AS before, all_calls
     FROM reached, unnest([50, 90, 95, 99]) AS p(percent)
     WHERE 100 * up_to >= percent * all_calls AND 100 * (up_to - calls) < percent * all_calls
-), mixed AS ( -- steps in which some calls are connected and others are not
+), mixed AS ( -- steps with both connected and other calls
     SELECT duration_step FROM counted GROUP BY duration_step HAVING min(calls) <> max(calls)
-), lengths AS ( -- and how many calls of those steps last how long: a join over a dense range is quick
+), lengths AS ( -- numbers of calls by duration within those steps: a join over a dense range is fast
     SELECT duration_ms, count(*) AS calls
     FROM selected_alone JOIN (SELECT DISTINCT unnest(generate_series(duration_step - 4999, duration_step + 4999)) AS ms FROM wanted) ON duration_ms = ms
     GROUP BY duration_ms
-), connected_lengths AS ( -- reads three more columns, or nothing at all where there is no such step
+), connected_lengths AS ( -- reads three more columns, or nothing if there is no such step
     SELECT duration_ms, count(*) FILTER (call_connected(start_at IS NOT NULL, status, disconnection_reason)) AS calls
     FROM selected_alone JOIN (
         SELECT DISTINCT unnest(generate_series(duration_step - 4999, duration_step + 4999)) AS ms

@@ -38,7 +38,7 @@
 --   from_id              VARCHAR  -        id of the node that is left; null: (start)
 --   to_id                VARCHAR  -        id of the next node; null: (end)
 
-WITH bodies AS ( -- version null: the graph as it is now
+WITH bodies AS ( -- version null: the current graph
     SELECT agent_id, version, flow FROM agent_versions WHERE data IS NOT NULL OR flow IS NOT NULL
     UNION ALL
     SELECT agent_id, NULL, flow FROM agents
@@ -46,7 +46,7 @@ WITH bodies AS ( -- version null: the graph as it is now
     SELECT agent_id, version, node ->> '$.id' AS id, min(node ->> '$.data.name') AS name
     FROM (SELECT agent_id, version, unnest(CAST(flow -> '$.nodes' AS JSON[])) AS node FROM bodies WHERE json_type(flow, '$.nodes') = 'ARRAY')
     GROUP BY agent_id, version, id
-), published AS ( -- of each agent, in the order of their time
+), published AS ( -- versions of each agent, in order of creation
     SELECT agent_id, list(version ORDER BY created_at) AS versions, list(created_at ORDER BY created_at) AS times
     FROM (SELECT agent_id, created_at, max(version) AS version FROM agent_versions WHERE created_at IS NOT NULL GROUP BY agent_id, created_at)
     GROUP BY agent_id
@@ -54,7 +54,7 @@ WITH bodies AS ( -- version null: the graph as it is now
     SELECT key, c.agent_id AS agent_id, start_at, is_answered, outcome, disconnection_reason, moves,
         CASE WHEN agent_version = 'production' THEN versions[len(list_filter(times, t -> t <= start_at))] ELSE agent_version END AS version
     FROM (SELECT * FROM selected_moves WHERE is_over AND transcript_state = 'present') c LEFT JOIN published p USING (agent_id)
-), alike AS MATERIALIZED ( -- calls of one version and path that ended alike
+), alike AS MATERIALIZED ( -- calls with the same version, path and end
     SELECT key, agent_id, b.version AS version, answered,
         answered AND outcome = 'completed' AS completed, answered AND outcome = 'transferred' AS transferred,
         answered AND outcome IN ('failed', 'abandoned') AS lost, answered AND reason = 'user_hangup' AS hung_up,
@@ -75,28 +75,28 @@ WITH bodies AS ( -- version null: the graph as it is now
     WHERE a.moves IS NOT NULL
         OR EXISTS (SELECT 1 FROM nodes n WHERE n.agent_id = a.agent_id AND n.version IS NOT DISTINCT FROM a.version)
     GROUP BY key, agent_id, version, path
-), moves_of AS ( -- the nodes that a path's moves lead to, and which moves failed, if any did
+), moves_of AS ( -- the target nodes of a path's moves, and which moves failed, if any
     SELECT path, json_extract_string(moves, '$[*].node') AS nodes,
         CASE WHEN contains(moves, '"failed":true')
             THEN list_transform(json_extract(moves, '$[*]'), m -> coalesce(m ->> '$.failed' = 'true', false)) END AS failed
     FROM paths
-), reached AS ( -- before the r-th failed move, the i-th of all, there are i - r others
+), reached AS ( -- i - r successful moves precede the r-th failed move, which is the i-th of all
     SELECT path, nodes,
         CASE WHEN failed IS NULL THEN coalesce(nodes, []) ELSE list_where(nodes, list_transform(failed, f -> NOT f)) END AS reached,
         list_where(range(1, len(nodes) + 1), failed) AS failed_at
     FROM moves_of
-), steps AS ( -- the last one of a path leads to no node
+), steps AS ( -- the last step of a path has no target
     SELECT path, unnest(list_prepend(NULL, reached)) AS from_id, unnest(list_append(reached, NULL)) AS to_id, false AS failed
     FROM reached
     UNION ALL
     SELECT path, unnest(list_transform(failed_at, (i, r) -> reached[i - r])), unnest(list_transform(failed_at, i -> nodes[i])), true
     FROM reached
     WHERE failed_at IS NOT NULL
-), made AS ( -- by each call of a path
+), made AS ( -- per call of a path
     SELECT path, from_id, to_id, count(*) FILTER (NOT failed) AS passes, count(*) FILTER (failed) AS failed_passes
     FROM steps
     GROUP BY path, from_id, to_id
-), by_version AS MATERIALIZED ( -- the numbers of each version of an agent
+), by_version AS MATERIALIZED ( -- sums for each version of an agent
     SELECT key, agent_id, version, from_id, to_id,
         sum_if(calls, passes > 0) AS calls,
         CAST(sum(calls * passes) AS BIGINT) AS passes,

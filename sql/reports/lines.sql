@@ -43,7 +43,7 @@ WITH counted AS (
     FROM tallied
     WHERE own_number IS NOT NULL
     GROUP BY key, own_number
-), lines AS ( -- a number may have been the organisation's more than once
+), lines AS ( -- the organisation may have owned a number more than once
     SELECT number, CASE WHEN deleted_at IS NULL THEN status ELSE 'deleted' END AS status, inbound_agent_id, outbound_agent_id
     FROM telephone_numbers
     WHERE number IS NOT NULL

@@ -29,7 +29,7 @@ WITH alike AS (
     SELECT key, name, type, value, sum(items) AS items
     FROM tallied_items
     GROUP BY ALL
-), found AS ( -- what is a condition on sums is not asked of every item in the files
+), found AS ( -- a condition on sums is not evaluated for every item in the files
     SELECT key, name AS field, exact_number(sent_text(value)) AS number,
         sum(items) FILTER (sent_text(value) IS NOT NULL AND (type = 'number' OR json_type(value) IN ('UBIGINT', 'BIGINT', 'DOUBLE'))) AS n
     FROM alike

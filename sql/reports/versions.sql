@@ -83,7 +83,7 @@ WITH typed AS MATERIALIZED (
         sum(calls) OVER (PARTITION BY t.key, t.agent_id, t.agent_version, t.variant_label) AS side_calls
     FROM typed t LEFT JOIN (SELECT *, true AS is_baseline FROM baselines) b
         ON t.agent_id IS NOT DISTINCT FROM b.agent_id AND t.agent_version IS NOT DISTINCT FROM b.agent_version AND t.variant_label IS NOT DISTINCT FROM b.variant_label
-), paired AS ( -- a version's calls of a type beside the baseline's
+), paired AS ( -- a version's and the baseline's calls of a type
     SELECT s.key AS key, s.agent_id AS agent_id, s.agent_version AS agent_version, s.variant_label AS variant_label, s.call_type AS call_type,
         s.calls AS n, s.hits AS x, b.calls AS m, b.hits AS y,
         percent_of(s.calls, s.side_calls) AS part, percent_of(b.calls, b.side_calls) AS base_part,
@@ -102,7 +102,7 @@ WITH typed AS MATERIALIZED (
         difference + sqrt(sum(pow(m / whole, 2) * (pow(percent_of(x, n) - wilson_at(x, n, z, 1), 2) + pow(percent_of(y, m) - wilson_at(y, m, z, -1), 2))) FILTER (n > 0)) AS difference_high
     FROM strict
     GROUP BY key, agent_id, agent_version, variant_label
-), mixes AS ( -- parts of types that one side alone has count as well
+), mixes AS ( -- includes types that only one side has
     SELECT s.key AS key, s.agent_id AS agent_id, s.agent_version AS agent_version, s.variant_label AS variant_label,
         min_by(printf('%s %.0f %%, baseline %.0f %%', coalesce(t.call_type, '(none)'), round(coalesce(o.part, 0)), round(coalesce(b.part, 0))),
             (-round(abs(coalesce(o.part, 0) - coalesce(b.part, 0)), 6), coalesce(o.part, 0) < coalesce(b.part, 0), coalesce(t.call_type, ''))) AS mix,

@@ -43,11 +43,11 @@ WITH marked AS MATERIALIZED (
         WHERE is_conversed IS NOT FALSE
     )
     WHERE was_negative OR has_failed OR tool_failed
-), alike AS ( -- calls in the order below, as far as few values tell it
+), alike AS ( -- calls by the part of the order below that has few values
     SELECT key, reason, suffered, was_positive, failed_uses, count(*) AS n
     FROM marked
     GROUP BY ALL
-), first AS ( -- those that hold the first 10 of each reason and, with 20 more, the first of all
+), first AS ( -- those that contain the first 10 of each reason and, with a margin, the first of all
     SELECT key, reason, suffered, was_positive, failed_uses, sum(n) OVER (PARTITION BY key) AS group_calls
     FROM alike
     QUALIFY sum(n) OVER (PARTITION BY key ORDER BY suffered DESC, was_positive, failed_uses DESC) - n < 50

@@ -32,7 +32,7 @@
 --   caller               VARCHAR             -        number of the other side: calling number of an inbound call, called number of an outbound call; in E.164 form if it has one, else as sent; null: not sent, or direction unknown
 --   agent_name           VARCHAR             -        current name of the agent, or the last known one of a deleted agent; null: unknown
 
--- In layers: what follows from a macro's result is not made of a copy of its text.
+-- In layers, so that a column derived from a macro's result does not copy the macro's text.
 WITH facts AS (
     SELECT stored.* REPLACE (direction_of(direction, call_type) AS direction),
         call_over(settlement) AS is_over,

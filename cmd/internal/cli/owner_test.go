@@ -11,7 +11,7 @@ import (
 	"callhouse/internal/layout"
 )
 
-// chown is suggested only for a warehouse, and for all of it.
+// chown is suggested only for a warehouse, and for its whole folder.
 func TestOwnerOfAWarehouseAlone(t *testing.T) {
 	denied := func(path string) string {
 		return Hint(Fail(ExitFailed, &fs.PathError{Op: "open", Path: path, Err: syscall.EACCES}, ""))

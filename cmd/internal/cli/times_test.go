@@ -62,8 +62,8 @@ func TestParseTime(t *testing.T) {
 		{"24h", time.UTC, "2026-11-20T20:30:00Z"},
 		{"7d", time.UTC, "2026-11-14T20:30:00Z"},
 		{"2w", time.UTC, "2026-11-07T20:30:00Z"},
-		// A repeated hour means its first occurrence, a skipped one the end of the gap, in every
-		// zone.
+		// A repeated hour means its first occurrence, and a skipped one means the end of the gap,
+		// in every zone.
 		{"2026-10-25T02:30", berlin, "2026-10-25T02:30:00+02:00"},
 		{"2026-10-25T03:00", berlin, "2026-10-25T03:00:00+01:00"},
 		{"2026-03-29T02:30", berlin, "2026-03-29T03:00:00+02:00"},
@@ -74,9 +74,9 @@ func TestParseTime(t *testing.T) {
 		{"2010-11-07T00:00", zone(t, "America/St_Johns"), "2010-11-07T00:00:00-02:30"},
 		{"2010-11-06T23:30", zone(t, "America/St_Johns"), "2010-11-06T23:30:00-02:30"},
 		{"2024-09-08", zone(t, "America/Santiago"), "2024-09-08T01:00:00-03:00"},
-		{"2011-12-30T12:00", zone(t, "Pacific/Apia"), "2011-12-31T00:00:00+14:00"}, // a day that did not exist
+		{"2011-12-30T12:00", zone(t, "Pacific/Apia"), "2011-12-31T00:00:00+14:00"}, // a day that this zone skipped
 		{"0d", time.UTC, "2026-11-21T20:30:00Z"},
-		// A day is 24 hours, also over the night in which the clocks go back.
+		// A day is 24 hours, even across the night in which the clocks go back.
 		{"30d", berlin, "2026-10-22T22:30:00+02:00"},
 		{"", time.UTC, ""},
 		{"d", time.UTC, ""},
@@ -105,7 +105,7 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
-// Where a month is as likely as a minute, m alone is refused, and the error has both spellings.
+// If a month is as plausible as a minute, m alone is refused, and the error names both spellings.
 func TestAgeFlag(t *testing.T) {
 	for in, want := range map[string]string{"3d": "3d", "36h": "36h", "90m": "1h30m", "10min": "10min", "0": "0s", "2w": "14d",
 		"1m": `"1m" could be minutes or months: use 1min or 30d`, "6m": "use 6min or 180d", "x": "use e.g. 36h, 7d or 30min"} {

@@ -58,8 +58,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Env is the environment of a program run within the test's process: the variables that tests have
-// set, and no places for a configuration file.
+// Env returns the environment of a program run within the test's process: the variables that tests
+// have set, and no locations of configuration files.
 func Env() config.Environment {
 	if os.Getenv(sealed) == "" {
 		panic("cmdtest: the package's TestMain does not call Seal")
@@ -67,8 +67,8 @@ func Env() config.Environment {
 	return config.Environment{Vars: config.Variables(os.Environ())}
 }
 
-// Child is the environment of a child process that runs the test binary under another name: the
-// variables it was started with, and every place of a configuration file except the machine's.
+// Child returns the environment of a child process that runs the test binary under another name:
+// the variables it was started with, and all locations of configuration files except the machine's.
 func Child() config.Environment {
 	loopback.Only()
 	env := config.System()

@@ -31,7 +31,7 @@ func TestEveryPackage(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case e.IsDir() && slices.Contains([]string{"testdata", ".git", "build"}, e.Name()): // build has what make downloads
+		case e.IsDir() && slices.Contains([]string{"testdata", ".git", "build"}, e.Name()): // build has the downloads of make
 			return filepath.SkipDir
 		case e.IsDir() || filepath.Ext(path) != ".go":
 			return nil

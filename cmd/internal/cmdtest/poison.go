@@ -20,7 +20,7 @@ const poisoned = "CALLHOUSE_TEST_POISONED"
 // Poisoned returns the folder that must stay empty in a process started by Poison; empty elsewhere.
 func Poisoned() string { return os.Getenv(poisoned) }
 
-// Poison runs the tests matching pattern in a process where every place of configuration, except
+// Poison runs the tests matching pattern in a process where every location of configuration, except
 // /etc, refers to a trap service and warehouse. The tests must pass without touching either.
 func Poison(t *testing.T, pattern string) {
 	t.Helper()

@@ -8,7 +8,8 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// A key and a warehouse go only with the address given for them, for all combinations of sources.
+// A key and a warehouse are used only with the address given for them, for all combinations of
+// sources.
 func TestKeyGoesToItsAddress(t *testing.T) {
 	const (
 		machine  = "base_url = \"http://machine\"\napi_key_file = \"/k\"\nwarehouse = \"/w\"\n"

@@ -233,7 +233,7 @@ func TestPathsOfTheFile(t *testing.T) {
 	}
 }
 
-// Only the first existing file is read.
+// Only the first file that exists is read.
 func TestWhereTheFileIs(t *testing.T) {
 	home, machine, here := t.TempDir(), t.TempDir(), t.TempDir()
 	t.Chdir(here)
@@ -271,7 +271,7 @@ func TestWhereTheFileIs(t *testing.T) {
 	}
 }
 
-// A program reads the variables and places of its machine.
+// A program reads the variables and file locations of its machine.
 func TestSystem(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", "/xdg")
 	t.Setenv("HOME", "/home/me")
@@ -319,7 +319,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// The example changes nothing; with its comments removed it is a valid file as well.
+// The example changes no setting; with its comments removed it is a valid file as well.
 func TestExample(t *testing.T) {
 	f, err := none.Open(written(t, Example()))
 	if err != nil {
@@ -367,7 +367,7 @@ func TestKeysAreDistinct(t *testing.T) {
 	}
 }
 
-// A file of an earlier build costs no night: obsolete settings are ignored with a warning.
+// A file of an earlier build does not stop a night: obsolete settings are ignored with a warning.
 func TestIgnoredSettings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.toml")
 	if err := os.WriteFile(path, []byte("manners = \"greedy\"\nquiet = true\n[profiles.a]\nv2_path = \"/x\"\n"), 0o600); err != nil {

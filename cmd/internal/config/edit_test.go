@@ -19,7 +19,7 @@ func TestEdit(t *testing.T) {
 			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, got, c.after)
 		}
 	}
-	// Values over several lines and keys of a newer version are left alone.
+	// Multi-line values and keys of a newer version are left alone.
 	for before, says := range map[string]string{
 		"base_url = \"\"\"\nhttps://old.example.com\"\"\"\n": "cannot be changed automatically",
 		"future = 1\n": "unknown key",

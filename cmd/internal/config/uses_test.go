@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// commands type-checks the packages of the commands. Other packages are empty: what is of their
-// types stays unknown.
+// commands type-checks the packages of the commands. Other packages are empty, so expressions of
+// their types have no type.
 type commands struct {
 	files    *token.FileSet
 	packages map[string]*types.Package
@@ -57,12 +57,12 @@ func (c *commands) Import(name string) (*types.Package, error) {
 		all = append(all, f)
 	}
 	config := types.Config{Importer: c, Error: func(error) {}}
-	p, _ := config.Check(name, c.files, all, &c.info) // what the empty packages lack are errors
+	p, _ := config.Check(name, c.files, all, &c.info) // names missing from the empty packages cause errors
 	c.packages[name] = p
 	return p, nil
 }
 
-// A setting that no command reads would be accepted and do nothing.
+// A setting that no command reads would be accepted without effect.
 func TestEverySettingIsUsed(t *testing.T) {
 	c := &commands{files: token.NewFileSet(), packages: map[string]*types.Package{}, written: map[*ast.SelectorExpr]bool{},
 		info: types.Info{Selections: map[*ast.SelectorExpr]*types.Selection{}}}

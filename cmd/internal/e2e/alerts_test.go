@@ -19,14 +19,14 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// inbox records what webhooks are sent.
+// inbox records the requests to webhooks.
 type inbox struct {
 	*httptest.Server
 	mu     sync.Mutex
 	got    []string // path and id
 	bodies [][]byte
 	down   bool
-	then   func(path string) (killed bool) // after a request was read; nil: it is answered
+	then   func(path string) (killed bool) // called once a request is read; nil: it is answered
 }
 
 func newInbox(t *testing.T) *inbox {
@@ -50,7 +50,7 @@ func (b *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// alarmed writes rules with one that many calls meet, for the channels of an inbox.
+// alarmed writes rules, one of which many calls match, for the channels of an inbox.
 func alarmed(t *testing.T, b *inbox) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -81,8 +81,8 @@ to = ["hook", "slack", "journal"]
 	return rules
 }
 
-// A run evaluates the rules. A channel that is down costs it a warning, and status shows what waits;
-// the next evaluation sends that.
+// A run evaluates the rules. If a channel is down, the run warns, status shows the pending
+// messages, and the next evaluation sends them.
 func TestAlertsAfterARun(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 40, Calls: 60, Days: 3}})
 	bin := t.TempDir()
@@ -128,15 +128,16 @@ func TestAlertsAfterARun(t *testing.T) {
 	}
 }
 
-// The real program is killed between sending and recording, at each of its messages. Nothing arrives
-// twice but at a receiver that knows it by its id, and what nobody knows of is told by status.
+// The real program is killed between sending and recording, at each of its messages. Messages
+// arrive twice only at receivers that recognize their id, and status reports messages with an
+// unknown result.
 func TestAlertsKilled(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 41, Calls: 60, Days: 3}})
 	query := linkProgram(t, t.TempDir(), "query")
 	b := newInbox(t)
 	rules := alarmed(t, b)
 	c.mustExtract()
-	killed := map[string]bool{} // once at each channel
+	killed := map[string]bool{} // once per channel
 	for range 4 {
 		cmd := exec.CommandContext(t.Context(), query, "alert", "--alerts", rules, "--warehouse", c.warehouse)
 		b.mu.Lock()
@@ -154,7 +155,7 @@ func TestAlertsKilled(t *testing.T) {
 		}
 		_ = cmd.Wait()
 	}
-	b.mu.Lock() // the last request of a killed process may not be over
+	b.mu.Lock() // the killed process's last request may still be in progress
 	defer b.mu.Unlock()
 	var hooks, slacks []string
 	for _, got := range b.got {
@@ -183,7 +184,7 @@ func TestAlertsKilled(t *testing.T) {
 	}
 }
 
-// A process that follows evaluates the rules after its commits, and does not wait for that.
+// A process that follows evaluates the rules after its commits, without waiting for the result.
 func TestAlertsWhileFollowing(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 42, Calls: 400, Days: 1, Steady: true}})
 	bin := t.TempDir()
@@ -206,7 +207,7 @@ func TestAlertsWhileFollowing(t *testing.T) {
 		s, err := alert.Read(c.warehouse)
 		return err == nil && s != nil && s.Count() == 1 && len(s.Outbox) == 0
 	}
-	for range 1200 { // the process follows by the real clock
+	for range 1200 { // the process uses the real clock
 		if told() {
 			break
 		}

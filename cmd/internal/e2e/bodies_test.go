@@ -15,8 +15,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// With --agent-bodies a run fetches the body of each agent version once: as counted by plan, equal
-// to the service's, without secrets, and never again.
+// With --agent-bodies a run fetches the body of each agent version exactly once, as plan predicts.
+// The stored body equals the service's, without secrets.
 func TestAgentBodies(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
@@ -87,7 +87,7 @@ func TestAgentBodies(t *testing.T) {
 	if _, err := world.Publish(c.clock.Now(), agent, "in rhymes"); err != nil {
 		t.Fatal(err)
 	}
-	asked, _ = night("--agent-bodies") // a list and a record, as without, and a body
+	asked, _ = night("--agent-bodies") // a list and a record, as without the flag, and a body
 	if bodies() != versions+1 || asked["agents"] != 1+1+1 || asked["agent_versions"] != 1 {
 		t.Errorf("%d bodies; asked for %v", bodies(), asked)
 	}

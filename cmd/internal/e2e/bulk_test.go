@@ -45,8 +45,8 @@ func (c *company) bulkState() schema.BulkState {
 }
 
 // Whatever the service's v2 pages contain, the warehouse equals v3, value by value, after the first
-// run. The next night depends on what the first one found and on what is due then: the quick tests
-// try one such night for each.
+// run. The next night depends on the first one's result and on the calls due: the quick tests try
+// one such night for each.
 func TestBulkPagesOfEveryKind(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -149,7 +149,7 @@ func (c *company) mode(v2 string) {
 }
 
 // If v2 pages turn out to be wrong on a later night, all their earlier transcripts are distrusted.
-// They are used again only on request, and then must prove themselves again.
+// v2 is used again only on request, and is then verified from the start.
 func TestBulkPagesThatBecomeWrong(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
@@ -196,8 +196,8 @@ func TestBulkPagesThatBecomeWrong(t *testing.T) {
 	}
 }
 
-// killable founds a company. Each run, with v2 pages, is killed some time after its service received
-// a number of requests of a kind; after 0 of them it is not.
+// killable founds a company whose runs, with v2 pages, are killed some time after the service has
+// received a number of requests of a kind; 0: never.
 func killable(t *testing.T, world sandbox.Config, kind string) (c *company, run func(after int64, wait time.Duration) (killed bool)) {
 	t.Helper()
 	bin := linkProgram(t, t.TempDir(), "extract")
@@ -213,10 +213,10 @@ func killable(t *testing.T, world sandbox.Config, kind string) (c *company, run 
 	}
 }
 
-// bulkKills is how many runs TestKilledAmongBulkPages kills; make crash has 50.
+// bulkKills is the number of runs that TestKilledAmongBulkPages kills; make crash uses 50.
 var bulkKills = longtest.Int("bulk-kills", 1, 3, "how many runs TestKilledAmongBulkPages kills")
 
-// A run killed among v2 pages loses nothing, and durable data is not requested again.
+// A run killed while fetching v2 pages loses nothing, and durable data is not requested again.
 func TestKilledAmongBulkPages(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()

@@ -79,7 +79,7 @@ func newBusy(t *testing.T) *busy {
 	return b
 }
 
-// put makes a call, or a new state of one, with so many turns.
+// put stores a new call, or a new state of one, with the given number of turns.
 func (b *busy) put(id string, turns int) error {
 	start := b.start[id]
 	body := fmt.Appendf(nil, `{"id":%q,"status":"ended","start_at":%d,"end_at":%d,"call_cost":{"total_cost":"%d.25"},`+
@@ -99,7 +99,7 @@ func (b *busy) put(id string, turns int) error {
 	return b.w.Put(context.Background(), schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: b.now.UnixMilli(), Body: append(body, "]}"...)})
 }
 
-// plus adds a call with so many turns, or takes one away.
+// plus adds a call with the given number of turns, or subtracts one.
 func (s totals) plus(turns int, sign int64) totals {
 	n := int64(turns)
 	return totals{s.Calls + sign, s.Turns + sign*n, s.Items + sign*(n%3), s.TurnCount + sign*n, s.Cost + sign*(10_000*n+2_500)}
@@ -144,7 +144,7 @@ func (b *busy) compact() error {
 }
 
 // note records the expected sums of the current snapshot, and advances the time. A day is 24
-// commits here; it waits for readers, so that none takes longer.
+// commits here; it waits for readers, so that none reads longer than that.
 func (b *busy) note() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -175,7 +175,7 @@ func (b *busy) end() {
 	b.moved.Broadcast()
 }
 
-// await waits for another snapshot than the given one, and reports whether there may be more.
+// await waits for a snapshot other than the given one, and reports whether more may follow.
 func (b *busy) await(last int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -204,7 +204,7 @@ func (b *busy) enter() (s *layout.Snapshot, leave func(), err error) {
 	}, nil
 }
 
-// run commits until stop is closed, and at least so often.
+// run commits until stop is closed, and at least the given number of times.
 func (b *busy) run(stop <-chan struct{}, least int) (commits int, err error) {
 	for {
 		select {
@@ -227,7 +227,7 @@ type saw struct {
 	totals
 }
 
-// check compares what was read with the snapshots.
+// check compares the readers' results with the snapshots.
 func (b *busy) check(seen []saw) {
 	b.t.Helper()
 	different := map[int64]bool{}
@@ -248,8 +248,8 @@ func (b *busy) check(seen []saw) {
 }
 
 // During commits, compaction and retention, DuckDB reads resolved snapshots (two readers in the
-// quick tests, else four), and SQL and a report are run: no error, and what is read always equals
-// one commit.
+// quick tests, else four), and SQL and a report run: there is no error, and each result equals one
+// commit.
 func TestReadersOfABusyWarehouse(t *testing.T) {
 	longtest.Only(t)
 	b := newBusy(t)

@@ -17,7 +17,8 @@ import (
 )
 
 // A call's campaign comes from the list of the campaign's calls, or from the call itself, and
-// equals the sandbox's. If the service refuses, the report says so, and calls have no campaign.
+// equals the sandbox's. If the service refuses the list, the report says so, and calls have no
+// campaign.
 func TestCallsOfCampaigns(t *testing.T) {
 	t.Parallel()
 	tried, i := longtest.Each(3), 0
@@ -36,7 +37,7 @@ func TestCallsOfCampaigns(t *testing.T) {
 			for i, campaign := range c.service.Server.World().Campaigns(c.clock.Now().UnixMilli()) {
 				path := "/v3/campaigns/" + organisation.CampaignID(campaign)
 				status, _ := c.service.Server.Do("POST", path+"/pause", "")
-				if status != 200 { // it is over, or has not begun
+				if status != 200 { // it is over, or has not started
 					continue
 				}
 				if held++; i%2 == 0 {
@@ -90,8 +91,8 @@ func TestCallsOfCampaigns(t *testing.T) {
 	}
 }
 
-// A service that refuses the parameter campaign_id is asked once, not once for each campaign, and
-// not again in the following nights, until the time that the report names is over.
+// A service that refuses the parameter campaign_id gets one such request, not one per campaign, and
+// none in the following nights until the time that the report names.
 func TestRefusedFilterIsRemembered(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

@@ -124,8 +124,8 @@ func (r *reading) end(t *testing.T, first looked) []looked {
 }
 
 // Stock DuckDBs in other processes, and of other languages if installed, read the catalog while
-// extract commits and the catalog is made again after each commit: no error, and each look is of
-// one snapshot, to the row.
+// extract commits and the catalog is recreated after each commit: no error, and each read is
+// consistent with one snapshot, to the row.
 func TestCatalogWhileCommitting(t *testing.T) {
 	longtest.Only(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 200 * int64(*worlds), Days: 5}})
@@ -232,8 +232,8 @@ func TestCatalogKeepsItsSnapshot(t *testing.T) {
 	}
 }
 
-// TestCatalogReader is no test but the reader of TestCatalogWhileCommitting if no other language
-// has a DuckDB.
+// TestCatalogReader is not a test, but the reader of TestCatalogWhileCommitting if no other
+// language has a DuckDB.
 func TestCatalogReader(t *testing.T) {
 	if os.Getenv("CALLHOUSE_CATALOG_READER") == "" {
 		t.Skip("run by TestCatalogWhileCommitting")

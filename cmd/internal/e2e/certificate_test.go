@@ -22,7 +22,7 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// certificate returns a self-signed one for a host and a time.
+// certificate returns a self-signed certificate for a host and a period.
 func certificate(t *testing.T, host string, from, to time.Time) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

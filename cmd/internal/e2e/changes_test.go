@@ -55,7 +55,7 @@ func (h *chronicle) night() {
 	h.nights = append(h.nights, h.clock.Now())
 }
 
-// last returns the last request for a list until a time; zero: never.
+// last returns the last request for a list before or at a time; zero: none.
 func (h *chronicle) last(of *resource.Resource, parent string, until time.Time) (at time.Time) {
 	for _, is := range h.listed[of.Name+" "+parent] {
 		if !is.After(until) {
@@ -133,8 +133,8 @@ func cmpOr(a, b *resource.Resource) *resource.Resource {
 	return b
 }
 
-// columns returns the values of the columns of a sandbox object that differ from another's; nil had
-// none.
+// columns returns the values of the columns of a sandbox object that differ from another version of
+// it; nil has none.
 func (h *chronicle) columns(of *resource.Resource, not, o organisation.Object, parent string) map[string]any {
 	h.t.Helper()
 	out := map[string]any{}
@@ -183,8 +183,8 @@ func plainValue(c *schema.Column, o objectJSON, path []string) any {
 	return v
 }
 
-// told returns the changes in the warehouse, by resource, night and key. What one run saw of one
-// object is one row, from the list or its own record.
+// told returns the changes in the warehouse, by resource, night and key. The changes to one object
+// that a run finds, in the list and in its record, are one row.
 func (h *chronicle) told() map[string]map[string]seen {
 	h.t.Helper()
 	out := map[string]map[string]seen{}
@@ -208,7 +208,7 @@ func (h *chronicle) told() map[string]map[string]seen {
 			values := parse(h.t, []byte(text)).(objectJSON)
 			for _, field := range parse(h.t, []byte(row["fields"].(string))).([]any) {
 				v, there := values[field.(string)]
-				if strings.HasSuffix(field.(string), "extra") { // the spelling of a value
+				if strings.HasSuffix(field.(string), "extra") { // only the spelling of a value
 					continue
 				}
 				if !there {
@@ -232,8 +232,8 @@ func (h *chronicle) told() map[string]map[string]seen {
 }
 
 // Changes equal the sandbox's log of edits, as seen once a night: also after missed nights, when
-// several edits are one change, and for objects that came, disappeared, or are listed less often.
-// The resources as of each night equal what was seen then.
+// several edits are one change, and for objects that appeared, disappeared, or are listed less
+// often. The resources as of each night equal the service's state then.
 func TestChangesEqualTheEdits(t *testing.T) {
 	notUnderRace(t)
 	t.Parallel()
@@ -263,7 +263,7 @@ func TestChangesEqualTheEdits(t *testing.T) {
 	for night, off := range []time.Duration{24 * time.Hour, 72 * time.Hour, 24 * time.Hour, 10 * 24 * time.Hour, 12 * time.Hour} {
 		h.clock.Advance(off / 3)
 		switch night {
-		case 0: // two edits, one of which is seen
+		case 0: // two edits, only one of which is seen
 			do(world.Edit(h.clock.Now(), "agents", "", agents[0], organisation.Object{"name": "for an hour"}))
 		case 1: // only one of two lists of documents is requested before this, and after it
 			do(world.Edit(h.clock.Now(), "knowledges", "", bases[0], organisation.Object{"name": "Renamed"}))
@@ -308,7 +308,7 @@ func TestChangesEqualTheEdits(t *testing.T) {
 	}
 }
 
-// was returns the objects of a resource as seen by nights, by night and key.
+// was returns the objects of a resource as each night saw them, by night and key.
 func (h *chronicle) was(of *resource.Resource, tried func(night int) bool) map[string]map[string]any {
 	h.t.Helper()
 	out := map[string]map[string]any{}
@@ -330,8 +330,8 @@ func (h *chronicle) was(of *resource.Resource, tried func(night int) bool) map[s
 	return out
 }
 
-// past returns the same from the warehouse, for all resources. Between two nights everything is as
-// the earlier one saw it.
+// past returns the same from the warehouse, for all resources. Between two nights, the state is
+// that of the earlier one.
 func (h *chronicle) past(tried func(night int) bool) map[string]map[string]map[string]any {
 	h.t.Helper()
 	var parts []string

@@ -16,7 +16,7 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// A run whose clock contradicts the service's changes nothing, whatever the retention; with --yes
+// A run whose clock contradicts the service's changes nothing, whatever the retention. With --yes
 // it continues.
 func TestClockThatTheServiceContradicts(t *testing.T) {
 	t.Parallel()
@@ -42,7 +42,7 @@ func TestClockThatTheServiceContradicts(t *testing.T) {
 	if n := c.counts("SELECT outcome AS key, count(*) AS n FROM runs GROUP BY 1"); n["done"] != 2 || len(n) != 1 {
 		t.Errorf("outcomes of the runs: %v", n)
 	}
-	// With --yes, everything about calls uses the service's clock, and so do --keep and --since.
+	// With --yes, everything about calls uses the service's clock, including --keep and --since.
 	for range 3 {
 		c.clock.Advance(24 * time.Hour)
 		r := extractAt(t.Context(), func() time.Time { return c.clock.Now().Add(4 * 24 * time.Hour) }, append(slices.Clone(service), "--yes", "--keep", "7d", "--since", "7d")...)

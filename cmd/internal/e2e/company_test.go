@@ -41,7 +41,7 @@ type company struct {
 }
 
 // workday is a Wednesday afternoon in Seoul, the company's zone: at night and on Sundays there are
-// few calls, and sometimes none in progress. It is fixed, since another day makes other calls.
+// few calls, and sometimes none in progress. It is fixed because another day has other calls.
 var workday = time.Date(2026, 11, 18, 5, 30, 0, 0, time.UTC)
 
 // found starts a company on a workday. Its service has no limits unless the options
@@ -51,7 +51,7 @@ func found(t *testing.T, opts sandbox.Options) *company {
 	return foundAt(t, workday, opts)
 }
 
-// foundNow starts one for programs, which go by this machine's clock.
+// foundNow starts a company for programs that use this machine's clock.
 func foundNow(t *testing.T, opts sandbox.Options) *company {
 	t.Helper()
 	return foundAt(t, time.Now().Truncate(time.Millisecond), opts)
@@ -85,7 +85,7 @@ func foundAt(t *testing.T, now time.Time, opts sandbox.Options) *company {
 	return c
 }
 
-// result is what a command left behind.
+// result is the exit code and output of a command.
 type result struct {
 	code           int
 	stdout, stderr string
@@ -99,7 +99,7 @@ func (c *company) extract(ctx context.Context, args ...string) result {
 		"--requests-per-second", "2000", "--requests-per-minute", "100000"}, withRun(args)[1:]...)...)...)
 }
 
-// withRun puts run before arguments that begin with no command.
+// withRun prepends run to arguments that do not begin with a command.
 func withRun(args []string) []string {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		return append([]string{"run"}, args...)
@@ -109,14 +109,14 @@ func withRun(args []string) []string {
 
 func extract(ctx context.Context, args ...string) result { return extractAt(ctx, time.Now, args...) }
 
-// extractAt runs extract by a clock: the sandbox's, so that both live in one time.
+// extractAt runs extract with the sandbox's clock, so that both have the same time.
 func extractAt(ctx context.Context, now func() time.Time, args ...string) result {
 	var out, errs bytes.Buffer
 	code := extractcmd.Program{Now: now, Env: cmdtest.Env()}.Run(ctx, args, strings.NewReader(""), &out, &errs)
 	return result{code, out.String(), errs.String()}
 }
 
-// mustExtract runs extract to its good end.
+// mustExtract runs extract, which must succeed.
 func (c *company) mustExtract(args ...string) result {
 	c.t.Helper()
 	r := c.extract(c.t.Context(), args...)
@@ -134,7 +134,7 @@ func (c *company) query(args ...string) result {
 	return result{code, out.String(), errs.String()}
 }
 
-// sql returns the rows that a statement answers with.
+// sql returns the rows of a statement's answer.
 func (c *company) sql(statement string) []map[string]any {
 	c.t.Helper()
 	r := c.query("sql", statement, "--format", "json")
@@ -168,7 +168,7 @@ func keyOf(row map[string]any) string {
 	return "null"
 }
 
-// number returns a whole number of an answer.
+// number returns an integer of an answer.
 func number(t *testing.T, v any) int64 {
 	t.Helper()
 	n, err := v.(json.Number).Int64()
@@ -178,7 +178,7 @@ func number(t *testing.T, v any) int64 {
 	return n
 }
 
-// one returns the only value that a statement answers with.
+// one returns the only value of a statement's answer.
 func (c *company) one(statement string) any {
 	c.t.Helper()
 	rows := c.sql(statement)
@@ -191,8 +191,8 @@ func (c *company) one(statement string) any {
 	return nil
 }
 
-// notUnderRace leaves a test out of the short ones, which the race detector makes ten times
-// as long: it tries what one goroutine decides.
+// notUnderRace skips a test in the short runs under the race detector, where it would take ten
+// times as long: what it tests is decided by one goroutine.
 func notUnderRace(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

@@ -172,7 +172,7 @@ func (e *estate) injuries() (out []injury) {
 		random := rand.New(rand.NewPCG(seed.Sum64(), 1))
 		for i := range *damageFlips {
 			at, bit := random.Int64N(info.Size()), byte(1)<<random.IntN(8)
-			switch i { // some are not left to chance
+			switch i { // some bits are chosen
 			case 0:
 				at = info.Size() - 9 // the position of the footer's length
 			case 1:
@@ -233,8 +233,8 @@ func state(t *testing.T, root string) map[string]string {
 	return out
 }
 
-// fetchable returns what a service with all calls would send again of a state: it signs links to
-// recordings again, and does not have the calls of a test's journal.
+// fetchable returns the part of a state that a service with all calls would send again: it signs
+// links to recordings anew, and lacks the calls of a test's journal.
 func fetchable(state map[string]string) map[string]string {
 	out := map[string]string{}
 	for id, call := range state {
@@ -247,8 +247,8 @@ func fetchable(state map[string]string) map[string]string {
 
 var recordingURL = regexp.MustCompile(`"recording_url":"[^"]*",`)
 
-// tree lists a warehouse's names with what shows changes. The lock holds the requests sent, also by
-// commands that only read.
+// tree lists a warehouse's names with data that shows changes. The lock holds the requests sent,
+// also by commands that only read.
 func tree(t *testing.T, root string) []string {
 	t.Helper()
 	var out []string
@@ -262,7 +262,7 @@ func tree(t *testing.T, root string) []string {
 		}
 		rel, _ := filepath.Rel(root, path)
 		switch {
-		case rel == layout.LockName || rel == ".": // whose time changes when a lock is made
+		case rel == layout.LockName || rel == ".": // its time changes when a lock is created
 		case rel == layout.VerdictName: // written by verify
 		case d.IsDir():
 			out = append(out, fmt.Sprint(rel, " ", info.Mode(), " ", info.ModTime().UnixNano()))
@@ -398,7 +398,7 @@ func TestDamageMatrix(t *testing.T) {
 				got := state(t, e.warehouse)
 				want := maps.Clone(sound[c.order.name].state)
 				if strings.HasPrefix(c.injury.name, "journal") {
-					// Its calls unknown to the service are nowhere else.
+					// Its calls that the service does not know have no other copy.
 					maps.DeleteFunc(want, func(id, _ string) bool { return strings.HasPrefix(id, "left-") && got[id] == "" })
 				}
 				if !maps.Equal(got, want) {

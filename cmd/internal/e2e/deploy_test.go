@@ -133,8 +133,8 @@ func TestDeploySystemd(t *testing.T) {
 	}
 }
 
-// The examples of extract follow run as they stand: they fill the warehouse, follow, and end with
-// exit code 0 at the signal that stops them.
+// The examples of extract follow run unchanged: they fill the warehouse, follow the service, and
+// exit with code 0 when a signal stops them.
 func TestDeployFollow(t *testing.T) {
 	notUnderRace(t)
 	unit := func(h *host) []string {
@@ -158,7 +158,7 @@ func TestDeployFollow(t *testing.T) {
 			h := newHost(t)
 			args := append(tc.args(h), "--requests-per-second", "5000", "--requests-per-minute", "100000")
 			if i := slices.Index(args, "--listen"); i >= 0 {
-				args[i+1] = "127.0.0.1:0" // the port of the example may be used here
+				args[i+1] = "127.0.0.1:0" // the example's port may be in use here
 			}
 			cmd := exec.CommandContext(t.Context(), filepath.Join(h.root, "extract"), args...)
 			cmd.Dir = h.root

@@ -10,8 +10,8 @@ import (
 )
 
 // The sandbox knows the direction of each call, which the types phone and api do not show. The
-// warehouse derives it from the organisation's numbers, also when these are fetched later than the
-// calls, and so do the reports.
+// warehouse and the reports derive it from the organisation's numbers, even if these are fetched
+// later than the calls.
 func TestDirectionOfCalls(t *testing.T) {
 	t.Parallel()
 	world := sandbox.Config{Seed: 33, Calls: 150, Days: 2, Agents: 6}

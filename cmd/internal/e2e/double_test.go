@@ -16,8 +16,8 @@ import (
 
 var double = longtest.Int("double", 2, 10, "how often TestTwoRunsAtOnce starts two runs at once")
 
-// Of two concurrent runs exactly one works. The other exits with 4 before the first has had an
-// answer, and names the holder of the warehouse.
+// Of two concurrent runs exactly one works. The other exits with code 4 before the first receives
+// an answer, and names the holder of the warehouse.
 func TestTwoRunsAtOnce(t *testing.T) {
 	bin := linkProgram(t, t.TempDir(), "extract")
 	gate := make(chan struct{})

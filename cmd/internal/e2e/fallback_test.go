@@ -26,9 +26,9 @@ var older = map[*resource.Resource][]string{
 	resource.KnowledgeDocuments: {"status", "created_at", "upload_percentage", "token_count", "webpage_urls"},
 }
 
-// Without v3's lists of campaigns and knowledge bases, v2's are used: what they lack is null, or
-// stays as v3 sent it. When the lists of v3 come and go, nothing changes that was not edited, and
-// nothing is deleted.
+// Without v3's lists of campaigns and knowledge bases, v2's are used: fields that they lack are
+// null, or stay as v3 sent them. When the lists of v3 come and go, nothing changes that was not
+// edited, and nothing is deleted.
 func TestV2WhereV3HasNoList(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
@@ -64,8 +64,9 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 		}
 		return r
 	}
-	// edits returns the fields of the changes seen by the last run, by kind. Campaigns progress: of
-	// theirs only fields that v2 lacks count, unless v3 is back and sends more of the progress.
+	// edits returns the fields of the changes seen by the last run, by kind. Campaigns progress by
+	// themselves: of their fields only those that v2 lacks count, unless v3 is back and sends more
+	// of the progress.
 	edits := func() map[string][]string {
 		t.Helper()
 		out := map[string][]string{}
@@ -98,7 +99,7 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 		}
 	}
 
-	// The first night has what v2 sends.
+	// The first night has the fields that v2 sends.
 	gone(true)
 	said := night().stderr
 	agents := fmt.Sprint(c.truth(resource.Agents, c.clock.Now()))
@@ -114,7 +115,7 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 			for _, name := range untold {
 				delete(want, name)
 			}
-			if of == resource.Campaigns { // only v2 has their organisation
+			if of == resource.Campaigns { // only v2 sends their organisation
 				want["organization_id"] = world.ID()
 			}
 			for i := range of.Table.Fields {
@@ -127,7 +128,7 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 				t.Errorf("%s %s: source %s, name %s", of.Name, key, row["source"], row["name"])
 			}
 		}
-		maps.DeleteFunc(truth, func(key string, _ objectJSON) bool { // v2 has those named by agents
+		maps.DeleteFunc(truth, func(key string, _ objectJSON) bool { // v2 has only those named by agents
 			base, _, _ := strings.Cut(key, "/")
 			return of != resource.Campaigns && !strings.Contains(agents, base)
 		})
@@ -147,7 +148,7 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 		t.Errorf("nothing was completed: %v", got)
 	}
 
-	// It disappears again: everything stays as v3 sent it.
+	// They disappear again: everything stays as v3 sent it.
 	names := func() map[string]map[string]string {
 		rows := rowsByKey(c, resource.Knowledges)
 		for _, row := range rows {
@@ -170,7 +171,7 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 		t.Errorf("verify --deep: exit code %d\n%s%s", deep.code, deep.stdout, deep.stderr)
 	}
 
-	// Edits meanwhile are seen once.
+	// Edits made meanwhile are seen once.
 	bases := slices.Sorted(maps.Keys(before))
 	if err := world.Edit(c.clock.Now(), "knowledges", "", bases[0], organisation.Object{"name": "Renamed"}); err != nil {
 		t.Fatal(err)
@@ -191,7 +192,7 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 		c.sameObjects(of, c.clock.Now())
 	}
 
-	// Neither has them: this is reported once, and the run succeeds.
+	// Neither version has them: this is reported once, and the run succeeds.
 	gone(true)
 	for _, name := range []string{"v2_campaigns", "v2_knowledges"} {
 		if err := c.service.Server.SetResourceFaults(name, "404"); err != nil {

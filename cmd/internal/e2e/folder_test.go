@@ -30,9 +30,9 @@ type folder struct {
 	Spoken      int64
 }
 
-// Stock readers open the folder of a table, and an export's files, and get the same: every row,
-// every digit of a cost, the same times, and the month. make readers installs all of them; make
-// engines has Spark and Trino read the folders, the tables that query init prints for them, and an
+// Stock readers open the folder of a table, and an export's files, and read the same: every row,
+// every digit of a cost, the same times, and the month. make readers installs all of them. make
+// engines runs Spark and Trino over the folders, the tables that query init prints for them, and an
 // Iceberg table over the files.
 func TestFolderReaders(t *testing.T) {
 	if os.Getenv("CALLHOUSE_TRINO_HOME") == "" {

@@ -17,7 +17,7 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// A caller is forgotten by a number in another spelling than the service's: no table of any
+// A caller is forgotten by a number spelled differently from the service's: no table of any
 // snapshot, no temporary file and no catalog has the number, the ids of the calls or their words.
 func TestForgetCallerEverywhere(t *testing.T) {
 	longtest.Only(t)
@@ -40,7 +40,7 @@ func TestForgetCallerEverywhere(t *testing.T) {
 	for _, row := range c.sql("SELECT call_id AS id FROM calls WHERE from_number = '" + number + "' OR to_number = '" + number + "'") {
 		ids = append(ids, fmt.Sprint(row["id"]))
 	}
-	// What is only in her calls.
+	// Texts that occur only in her calls.
 	const everything = "(SELECT call_id, content AS said FROM transcript_turns UNION ALL SELECT call_id, arguments::VARCHAR FROM transcript_turns UNION ALL " +
 		"SELECT call_id, dynamic_variables::VARCHAR FROM calls UNION ALL SELECT call_id, metadata::VARCHAR FROM calls)"
 	for _, row := range c.sql("SELECT said FROM " + everything + " GROUP BY 1 HAVING length(said) > 20 AND bool_and(list_contains(['" + strings.Join(ids, "','") + "'], call_id)) LIMIT 20") {

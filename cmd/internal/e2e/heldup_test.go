@@ -16,8 +16,8 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// Whatever fails besides calls, the process of a night ends with exit code 3 at most, has all
-// transcripts, and one line of its report says what is missing.
+// If anything besides calls fails, a night's process has all transcripts, exits with code 3 at
+// most, and reports on one line what is missing.
 func TestNightsThatNothingHoldsUp(t *testing.T) {
 	notUnderRace(t)
 	answer := func(code int, retryAfter, body string) func(int64, http.ResponseWriter) {

@@ -13,8 +13,8 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// Calls with impossible times are in the warehouse; items that are no calls are in the report, in
-// the table runs and in the exit code; and what follows them is there.
+// Calls with impossible times are stored. Items that are not calls are in the report, in the table
+// runs and in the exit code, and the items after them are stored.
 func TestListWithBadItems(t *testing.T) {
 	now := time.Now().UnixMilli()
 	call := func(id string, start any) string {

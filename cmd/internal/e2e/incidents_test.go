@@ -13,7 +13,7 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// nightly are rules for the incidents of TestNightsWithIncidents.
+// nightly has the rules for the incidents of TestNightsWithIncidents.
 const nightly = `
 [[rules]]
 name = "a tool fails"
@@ -85,8 +85,8 @@ changed = "up"
 to = ["hook"]
 `
 
-// Over thirty nights with three incidents (and a public holiday, of few calls), each rule that one
-// concerns starts an alert once and ends it once, and no other message is sent.
+// In thirty nights with three incidents (and a public holiday, with few calls), each rule starts an
+// alert once and ends it once for each incident that affects it, and no other message is sent.
 func TestNightsWithIncidents(t *testing.T) {
 	notUnderRace(t)
 	longtest.Only(t) // TestAlertsAfterARun tests runs with rules, the tests of alert when an alert starts and ends

@@ -26,7 +26,7 @@ import (
 // newUser is a user with an empty home folder, and fake programs of the machine's schedule.
 type newUser struct {
 	*serviceUser
-	home, clock string // clock: what the fake programs write
+	home, clock string // clock: a folder for what the fake programs write
 }
 
 func newNewUser(t *testing.T) *newUser {
@@ -62,7 +62,7 @@ func (u *newUser) command(program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// file returns the text of a file below the home folder, and its mode; empty if there is none.
+// file returns the text and mode of a file in the home folder; empty if it does not exist.
 func (u *newUser) file(name string) (string, fs.FileMode) {
 	path := filepath.Join(u.home, name)
 	st, err := os.Stat(path)
@@ -151,7 +151,7 @@ func (d *dialogue) answer(question, answer string) {
 	}
 }
 
-// end waits for the end, and returns the exit code and all text.
+// end waits for the program to end, and returns its exit code and all text.
 func (d *dialogue) end() (int, string) {
 	d.t.Helper()
 	<-d.over
@@ -220,7 +220,7 @@ func TestInit(t *testing.T) {
 		t.Fatalf("the report: %v\n%s", err, report)
 	}
 
-	// Again: values are the defaults, and nothing is left to do.
+	// Again: values are the defaults, and there is nothing to do.
 	before, asked := u.files(), requests()
 	d = u.dialogue("init")
 	d.answer("Address of the service, e.g. https://api.example.com ["+c.service.URL+"]", "\n")
@@ -237,7 +237,8 @@ func TestInit(t *testing.T) {
 		t.Errorf("again: %d requests", n)
 	}
 
-	// A change, refused at the end, writes nothing; agreed to, it keeps the old file.
+	// A change that the user declines at the end writes nothing; an accepted one keeps the old
+	// file.
 	for _, agree := range []string{"n\n", "y\n"} {
 		d = u.dialogue("init", "--tz", "Europe/Berlin")
 		for _, q := range []string{"Address", "API key", "Folder", "Time zone of days and reports [Europe/Berlin]", "Currency", "limits", "Run every"} {
@@ -253,7 +254,7 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// Ctrl-C at any question leaves nothing behind, and the terminal as it was.
+// Ctrl-C at any question leaves no files behind, and restores the terminal.
 func TestInitInterrupted(t *testing.T) {
 	u := newNewUser(t)
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}})
@@ -300,7 +301,7 @@ func TestInitOtherAddress(t *testing.T) {
 	}
 }
 
-// The commands that init names undo what it did.
+// The commands that init prints undo its changes.
 func TestInitUndo(t *testing.T) {
 	u := newNewUser(t)
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}})
@@ -366,7 +367,7 @@ func TestInitYes(t *testing.T) {
 	refuse(cli.ExitFailed, "the request limits are used up", testKey, nil, append(address, "--api-key-stdin")...)
 	limited = false
 
-	// With a key in the environment, which the nightly run does not have, and the user's systemd.
+	// With a key in the environment, which the nightly run would not see, and the user's systemd.
 	u.fake("systemctl", `echo "$@" >> `+u.clock+`/systemctl; exit ${FAIL:-0}`)
 	runtime := filepath.Join(u.root, "runtime")
 	if err := os.MkdirAll(filepath.Join(runtime, "systemd"), 0o755); err != nil {

@@ -34,7 +34,7 @@ import (
 	"callhouse/internal/wire"
 )
 
-// hostile makes unlikely JSON.
+// hostile generates unlikely JSON.
 type hostile struct{ *rand.Rand }
 
 func (h hostile) one(of ...string) string { return of[h.IntN(len(of))] }
@@ -74,7 +74,7 @@ func (h hostile) any(depth int) string {
 	return "[" + strings.Join(parts, ",") + "]"
 }
 
-// recording makes what became of a call's recording.
+// recording generates the outcome of a call's recording.
 func (h hostile) recording() schema.Recording {
 	words := func() string {
 		return h.one("", "a", "é 한국어 😀", "a\x00b", "';--\u2028", strings.Repeat("long ", 300))
@@ -83,7 +83,7 @@ func (h hostile) recording() schema.Recording {
 		DurationMS: h.Int64N(1e7), Channels: h.Int32N(3), Path: words(), FetchedAt: h.Int64N(1 << 42), Reason: words(), Attempts: h.Int32N(3)}
 }
 
-// detail makes a call's own record: ordinary, with a few hostile values.
+// detail generates a call's own record: ordinary, with a few hostile values.
 func (h hostile) detail(id string, start int64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"id":%s,"start_at":%d`, id, start)
@@ -177,7 +177,7 @@ func (f flat) addRow(t *testing.T, table *schema.Table, row parquet.Row) {
 
 func isText(t schema.Type) bool { return t == schema.Text || t == schema.Word || t == schema.JSON }
 
-// Hostile calls are read equally, value for value and to the byte, by parquet-go, Arrow and DuckDB.
+// Parquet-go, Arrow and DuckDB read the same values from hostile calls, to the byte.
 func TestReadersAgree(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	now := time.Date(2026, 11, 20, 2, 10, 0, 0, time.UTC)
@@ -245,7 +245,7 @@ func TestReadersAgree(t *testing.T) {
 	}
 }
 
-// expect adds the expected rows of a call's record, and of what became of its recording.
+// expect adds the expected rows of a call's record, and of the outcome of its recording.
 func expect(t *testing.T, want map[*schema.Table]flat, rec, outcome schema.Record, run string, now time.Time) {
 	t.Helper()
 	var d calls.Decoder
@@ -261,7 +261,7 @@ func expect(t *testing.T, want map[*schema.Table]flat, rec, outcome schema.Recor
 		t.Fatal(err)
 	}
 	c.Settle(now.UnixMilli())
-	c.SetSides(&calls.Sides{}) // hostile numbers belong to nobody
+	c.SetSides(&calls.Sides{}) // hostile numbers do not belong to the organisation
 	var tools calls.ToolRows
 	c.Complete(tools.Of(&c))
 	for table, row := range c.Rows() {

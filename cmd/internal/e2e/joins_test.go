@@ -34,7 +34,7 @@ func joins(t *testing.T) map[string]string {
 	return out
 }
 
-// line is a row of an answer as text, without times.
+// line returns a row of an answer as text, without times.
 func line(values ...any) string { return strings.TrimSpace(fmt.Sprintln(values...)) }
 
 // names returns the texts of a list, sorted; null is empty.
@@ -48,7 +48,7 @@ func names(v any) string {
 	return strings.Join(out, "|")
 }
 
-// The statements of docs/reference/organisation.md return what the sandbox knows of its
+// The statements of docs/reference/organisation.md return the sandbox's own facts about its
 // organisation and calls.
 func TestJoinsOfTheOrganisation(t *testing.T) {
 	t.Parallel()

@@ -11,9 +11,9 @@ import (
 	"callhouse/internal/sandbox/judgetest"
 )
 
-// judged validates the answers of h against the sandbox's OpenAPI documents. The validator makes
-// the quick tests' program link, start and run longer, and the sandbox's own tests validate every
-// operation. So it requires the tag judged.
+// judged validates the answers of h against the sandbox's OpenAPI documents. It requires the tag
+// judged: the validator slows down linking, starting and running the quick tests' program, and the
+// sandbox's own tests validate every operation.
 func judged(t testing.TB, h http.Handler) http.Handler { return judgetest.Around(t, h) }
 
 // tellJudged prints how many answers were validated, if any.
@@ -30,7 +30,7 @@ func TestEveryAnswerIsJudged(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 30, Days: 3}, ResourceFaults: sandbox.ResourceFaults{"alert_rules": {"403"}}})
 	c.extract(t.Context(), "--resources", "all", "--transcripts", "auto")
 	asked := c.service.Server.Stats()
-	if err := c.service.Close(); err != nil { // then no answer is in flight
+	if err := c.service.Close(); err != nil { // afterwards no answer is in flight
 		t.Error(err)
 	}
 	n := judgetest.Count()

@@ -21,7 +21,7 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// kills is how many runs TestKilledRuns kills; make crash has 300.
+// kills is the number of runs that TestKilledRuns kills; make crash uses 300.
 var kills = longtest.Int("kills", 2, 2, "how many runs TestKilledRuns kills")
 
 // The real program is killed with SIGKILL at random moments, night after night. After each kill the
@@ -43,7 +43,7 @@ func TestKilledRuns(t *testing.T) {
 			killed++
 		} else {
 			length = time.Since(began)
-			c.clock.Advance(30 * time.Minute) // it completed: make new work
+			c.clock.Advance(30 * time.Minute) // it completed: create new work
 		}
 		cancel()
 		s, err := layout.Current(c.warehouse)
@@ -86,7 +86,7 @@ func TestKilledRuns(t *testing.T) {
 	t.Logf("%d kills, %d snapshots, %d requests, %d details again; outcomes %v", killed, committed, s.Requests, s.DetailsUnchanged, outcomes)
 }
 
-// maintenanceKills is how many commands TestKilledMaintenance kills; make crash has 200.
+// maintenanceKills is the number of commands that TestKilledMaintenance kills; make crash uses 200.
 var maintenanceKills = longtest.Int("maintenance-kills", 2, 2, "how many commands TestKilledMaintenance kills")
 
 // Maintenance commands are killed with SIGKILL at random moments, with nights between. After each
@@ -107,7 +107,7 @@ func TestKilledMaintenance(t *testing.T) {
 		order := slices.Clone(orders[(first+n)%len(orders)])
 		switch order[0] {
 		case "forget":
-			order = append(order, fmt.Sprint("nobody-", n)) // an unknown id: every snapshot is still made again
+			order = append(order, fmt.Sprint("nobody-", n)) // an unknown id: forget rewrites every snapshot nevertheless
 		case "migrate":
 			copyTree(t, fixture("format-1"), old)
 		}

@@ -25,7 +25,7 @@ func (c *company) runProgram(ctx context.Context, bin string, args ...string) (k
 	return cmd.ProcessState == nil || cmd.ProcessState.ExitCode() < 0
 }
 
-// fuse ends a context some time after so many requests.
+// fuse ends a context some time after a number of requests.
 type fuse struct {
 	left atomic.Int64
 	blow func()

@@ -15,7 +15,7 @@ import (
 	"callhouse/internal/sink/everybyte"
 )
 
-// A lake has nothing that callers revealed if the warehouse redacts it.
+// If the warehouse redacts what callers reveal, the lake has none of it.
 func TestRedactedLake(t *testing.T) {
 	cfg := sandbox.Config{Seed: 39, Calls: 60, Days: 2, Personal: true}
 	c := found(t, sandbox.Options{World: cfg})
@@ -55,7 +55,7 @@ func TestRedactedLake(t *testing.T) {
 	}
 }
 
-// A run publishes its commits, and an unwritable place costs the run only its exit code.
+// A run publishes its commits. If the destination is unwritable, only the exit code changes.
 func TestPublishedAfterARun(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 44, Calls: 60, Days: 2}})
 	bin := t.TempDir()

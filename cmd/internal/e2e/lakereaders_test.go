@@ -25,8 +25,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// lakeQuestions are asked of every engine, in SQL common to all, and of query. MICROS, CHARS, TEXT,
-// INSTANT and MEMBER are replaced by each engine's name.
+// lakeQuestions are put to every engine, in SQL common to all, and to query. MICROS, CHARS, TEXT,
+// INSTANT and MEMBER are replaced by each engine's names.
 var lakeQuestions = map[string]string{
 	"calls":    "SELECT count(*), count(start_at), count(DISTINCT call_id), count(total_cost) FROM calls",
 	"cost":     "SELECT sum(total_cost), min(total_cost), max(total_cost) FROM calls",
@@ -107,7 +107,7 @@ func (c *company) rows(args ...string) (out [][]any) {
 				}
 				continue
 			}
-			var v any // of the name that was read
+			var v any // value of the field just read
 			if err := dec.Decode(&v); err != nil {
 				c.t.Fatal(err)
 			}
@@ -145,7 +145,7 @@ func (c *company) lakeTruth(questions map[string]string) lakeAnswers {
 	return out
 }
 
-// lakePlace is a place and the questions asked there.
+// lakePlace is a place and the questions put to it.
 type lakePlace struct {
 	Root      string            `json:"root"`
 	Tags      []string          `json:"tags"`

@@ -12,7 +12,7 @@ import (
 )
 
 // A transcript that appears minutes after the call's record was fetched is not lost: the record is
-// requested again, only for calls that had just ended.
+// requested again, but only for calls that had just ended.
 func TestTranscriptThatComesLate(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -55,8 +55,8 @@ func TestTranscriptThatComesLate(t *testing.T) {
 	}
 }
 
-// An analysis that appears after an old call's first listing is not lost: later nights list the
-// places of unsettled calls again, with few requests.
+// An analysis that appears after an old call's first listing is not lost: later nights relist the
+// ranges of unsettled calls, with few requests.
 func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
@@ -64,7 +64,7 @@ func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
 	for _, w := range []struct {
 		name        string
 		opts        sandbox.Options
-		least, most int64 // pages of a night beyond those of one without such calls
+		least, most int64 // additional pages per night because of such calls
 	}{
 		{"as observed", sandbox.Options{}, 1, 4},
 		{"contract only", sandbox.Options{ContractOnly: true}, -1, 0}, // every night lists everything
@@ -111,7 +111,7 @@ func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
 	}
 }
 
-// A missing transcript is requested less and less often, also by runs every quarter of an hour.
+// A missing transcript is requested at growing intervals, even by runs every quarter of an hour.
 func TestLateTranscriptsAreAskedForSeldom(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
@@ -150,8 +150,8 @@ func TestLateTranscriptsAreAskedForSeldom(t *testing.T) {
 	}
 }
 
-// A null taken for final is checked again by sample, days later. If a transcript has come, the
-// others are requested, too.
+// A null taken as final is checked again days later, for a sample. If a transcript has come, the
+// other records are requested, too.
 func TestNullThatWasNotFinal(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)

@@ -8,7 +8,7 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// With --list-only a run fetches only what the list has. A later run without it fetches the
+// With --list-only a run fetches only the list's data. A later run without it fetches the
 // transcripts.
 func TestListOnly(t *testing.T) {
 	t.Parallel()

@@ -43,7 +43,7 @@ var (
 	loadFor         = flag.Duration("load-for", 0, "how long that takes; 0: as long as it needs; make serve-load has 10m")
 )
 
-// isLong reports whether everything is tested, which takes minutes.
+// isLong reports whether to test everything, which takes minutes.
 func isLong() bool { return *loadFor > 0 }
 
 // served is a running query serve over a busy warehouse.
@@ -62,7 +62,7 @@ func startServing(t *testing.T) *served {
 	t.Helper()
 	s := &served{busy: newBusy(t), saw: map[totals]int{}, rows: map[int64]int{}, done: map[string]int{}}
 	s.serving = serve(t, func(line string) {
-		if !regexp.MustCompile("a message exceeds the limit|answer aborted").MatchString(line) { // which the test asks for
+		if !regexp.MustCompile("a message exceeds the limit|answer aborted").MatchString(line) { // messages that the test provokes
 			t.Errorf("query serve: %s", line)
 		}
 	}, servedUsers, "--warehouse", s.root, "--max-connections", fmt.Sprint(*loadConnections+50), "--statement-timeout", "1h")
@@ -155,7 +155,7 @@ func (s *served) workers() (pids []string) {
 		s.t.Fatal(lists, err)
 	}
 	for _, list := range lists {
-		raw, _ := os.ReadFile(list) // a thread that ended has none
+		raw, _ := os.ReadFile(list) // a thread that has ended has no children
 		pids = append(pids, strings.Fields(string(raw))...)
 	}
 	return pids
@@ -180,8 +180,8 @@ func (s *served) touch() {
 // servedUsers are the users.
 var servedUsers = []string{"ana", "bo"}
 
-// calm waits until the server holds no client's resources, and no more than before the first
-// client.
+// calm waits until the server holds no client's resources, and no more than before the first client
+// connected.
 func (s *served) calm(what string, before gauges) {
 	s.t.Helper()
 	http.DefaultClient.CloseIdleConnections()
@@ -326,7 +326,7 @@ func inTransaction(read func(s *served, ctx context.Context, tx pgx.Tx, out *tot
 	}
 }
 
-// read is a client that reads in one way until stopped, and reconnects at times.
+// read runs a client that reads in one way until stopped, and reconnects at times.
 func (s *served) read(stop <-chan struct{}, way string) error {
 	ctx := s.t.Context()
 	for {
@@ -355,7 +355,7 @@ func (s *served) read(stop <-chan struct{}, way string) error {
 	}
 }
 
-// browse is a client over HTTP: the calls as a file are those of one snapshot.
+// browse runs a client over HTTP: its file of calls is consistent with one snapshot.
 func (s *served) browse(stop <-chan struct{}) error {
 	for {
 		select {
@@ -387,12 +387,12 @@ func (s *served) browse(stop <-chan struct{}) error {
 }
 
 // Clients read in every way, over both protocols, during commits and the removal of snapshots: no
-// error, and every transaction sees one commit. Every kind of disturbance by clients leaves nothing
+// error, and every transaction sees one commit. No kind of disturbance by clients leaves anything
 // behind. make long does a little of it, and make serve-load all.
 func TestServeUnderLoad(t *testing.T) {
 	longtest.Only(t)
 	s := startServing(t)
-	c := s.mustConnect() // lazily made resources exist before anything is counted
+	c := s.mustConnect() // create lazily allocated resources before counting
 	if _, err := ways["one"](s, t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +406,7 @@ func TestServeUnderLoad(t *testing.T) {
 	s.touch()
 	before := s.gauges()
 	t.Logf("before: %s", before)
-	before.files += 4 * (1 + len(servedUsers)) // DuckDB keeps some of a snapshot's files open, and the system's own may come late
+	before.files += 4 * (1 + len(servedUsers)) // DuckDB keeps some of a snapshot's files open, and the system opens some late
 	before.goroutines += 4
 	for _, x := range []struct {
 		name string
@@ -441,7 +441,7 @@ func (s *served) underLoad() {
 		})
 	}
 	began := time.Now()
-	var most [2]gauges // in each half of the time
+	var most [2]gauges // in each half of the test
 	for i := range *loadCommits {
 		for wait := time.Duration(i+1) * *loadFor / time.Duration(*loadCommits); time.Since(began) < wait; {
 			time.Sleep(min(5*time.Second, wait))
@@ -454,7 +454,7 @@ func (s *served) underLoad() {
 			s.t.Error(err)
 		}
 	}
-	for seen := 0; seen < len(ways)+1; time.Sleep(time.Millisecond) { // each has read something
+	for seen := 0; seen < len(ways)+1; time.Sleep(time.Millisecond) { // wait until each has read something
 		s.mu.Lock()
 		seen = len(s.done)
 		s.mu.Unlock()
@@ -510,7 +510,7 @@ func (s *served) cancelled() {
 			_ = c.Close(context.Background())
 		})
 		all.Go(func() {
-			for { // a request may come before the statement
+			for { // a cancel request may arrive before the statement
 				select {
 				case <-stop:
 					return
@@ -548,13 +548,13 @@ func (s *served) ask(c *pgconn.HijackedConn, sql string) {
 			s.t.Error(err)
 		}
 	}
-	time.Sleep(10 * time.Millisecond) // it may have begun, or not
+	time.Sleep(10 * time.Millisecond) // it may or may not have started
 }
 
-// asked are statements that clients abandon.
+// asked are the statements that clients abandon.
 var asked = []string{"SELECT 1", endless, manyRows}
 
-// giant sends messages of a gigabyte, which are refused by their length.
+// giant sends messages of a gigabyte, which the server refuses because of their length.
 func (s *served) giant() {
 	before := s.gauges().megabytes
 	for _, kind := range []byte("QPB") {
@@ -580,8 +580,8 @@ func (s *served) giant() {
 	}
 }
 
-// prepared prepares many statements on one connection, twice: the second time takes no more memory
-// than the first.
+// prepared prepares many statements on one connection, twice: the second time must not take more
+// memory than the first.
 func (s *served) prepared() {
 	n := 20
 	if isLong() {
@@ -649,7 +649,7 @@ func (s *served) killed() {
 	}
 }
 
-// TestServeClient is no test but the client killed by killed.
+// TestServeClient is not a test, but the client killed by killed.
 func TestServeClient(t *testing.T) {
 	address := os.Getenv("CALLHOUSE_SERVE_CLIENT")
 	if address == "" {
@@ -733,7 +733,7 @@ func (s *served) slow() {
 	s.t.Logf("the last slow reader over Postgres was left after %s", time.Since(began).Round(time.Second))
 }
 
-// put1 makes a long call: turns of a kilobyte.
+// put1 stores a long call: turns of a kilobyte.
 func (s *served) put1(id string, turns int) {
 	body := fmt.Appendf(nil, `{"id":%q,"status":"ended","start_at":%d,"end_at":%d,"transcript":[`, id, s.now.UnixMilli(), s.now.UnixMilli()+1)
 	for i := range turns {
@@ -754,13 +754,13 @@ func (s *served) vanished() {
 		for _, sql := range asked {
 			c := s.raw()
 			s.ask(c, sql)
-			time.Sleep(time.Second) // what it sent has arrived, or it would be sent again
+			time.Sleep(time.Second) // wait until its data has arrived, or it would be sent again
 			raw, err := c.Conn.(*net.TCPConn).SyscallConn()
 			if err != nil {
 				s.t.Fatal(err)
 			}
 			if cerr := raw.Control(func(fd uintptr) {
-				nothing := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K} // lets no bytes of a packet through
+				nothing := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K} // passes no bytes of a packet
 				err = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &nothing})
 			}); cerr != nil || err != nil {
 				s.t.Fatal(cerr, err)

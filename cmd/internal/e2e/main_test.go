@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // testAll runs the tests, or the one of a child process.
 func testAll(m *testing.M) int {
 	defer cmdtest.Seal()()
-	// Most tests are about calls, and count only requests for these.
+	// Most tests are about calls, and count only their requests.
 	for name, value := range map[string]string{"CALLHOUSE_RESOURCES": "none", "CALLHOUSE_TRANSCRIPTS": "v3"} {
 		if _, set := os.LookupEnv(name); set { // by the parent test
 			continue

@@ -14,7 +14,7 @@ import (
 	"callhouse/cmd/internal/querycmd/shell"
 )
 
-// A flag in place of a folder makes none.
+// A flag in place of a folder does not create one.
 func TestManualMakesNoFolderOfAFlag(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"-h"}, {"--version"}, {}, {""}, {"a", "b"}} {
 		t.Chdir(t.TempDir())

@@ -19,8 +19,8 @@ import (
 // shippedMemory is the memory limit of deploy/ and docs/reference/operations.md.
 const shippedMemory = 512 << 20
 
-// Calls of the maximum size, and a larger one, fit into the memory of a run, and none prevents the
-// others.
+// Calls of the maximum size, and a larger one, fit into the memory of a run and do not prevent
+// other calls.
 func TestGiantCallsFitIntoMemory(t *testing.T) {
 	if *every > 1 {
 		t.Skip("it builds the real program, and asks for its memory: make long")
@@ -60,8 +60,8 @@ func TestGiantCallsFitIntoMemory(t *testing.T) {
 	c := &company{t: t, warehouse: filepath.Join(t.TempDir(), "w")}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	// The process is limited in writable mappings. Its peak resident set cannot be measured, since
-	// it begins with that of its parent.
+	// The limit is on writable mappings. The peak resident set cannot be measured, because it
+	// starts with that of the parent.
 	cmd := exec.CommandContext(ctx, "sh", "-c", fmt.Sprintf(`ulimit -d %d; exec "$@"`, shippedMemory>>10), "sh", bin,
 		"--warehouse", c.warehouse, "--base-url", s.URL, "--requests-per-second", "100", "--requests-per-minute", "1000")
 	cmd.Env = append(os.Environ(), "CALLHOUSE_API_KEY=k", "CALLHOUSE_CONFIG="+os.DevNull) // it would read this machine's configuration

@@ -19,8 +19,8 @@ import (
 	"callhouse/internal/sink"
 )
 
-// Costs are summed with every digit sent, in any spelling; what fits no column is counted by
-// status, in coverage, and in the coverage line of every report with costs.
+// Costs are summed with every digit sent, in any spelling. Costs that no column can hold are
+// counted by status, in coverage, and in the coverage line of every report with costs.
 func TestCostsWithManyDecimals(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 71, Calls: 100, Days: 2}})
@@ -78,14 +78,14 @@ func TestCostsWithManyDecimals(t *testing.T) {
 	}
 }
 
-// fixture returns the folder of an earlier program's warehouse.
+// fixture returns the folder of a warehouse written by an earlier version.
 func fixture(name string) string {
 	return filepath.Join("..", "..", "..", "internal", "sink", "testdata", name, "warehouse")
 }
 
-// A warehouse of format version 2 is queried unchanged, beside current files, and after migrate:
-// costs that its columns could not hold are first counted, also in months with tallies, and then
-// summed.
+// A warehouse of format version 2 is queried unchanged, together with current files, and after
+// migrate. Costs that its columns could not hold are first counted, including in months with
+// tallies, and then summed.
 func TestCostsOfAnOlderWarehouse(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "w")

@@ -97,7 +97,7 @@ func TestRunsAreWatched(t *testing.T) {
 	}
 
 	// Neither a run that finds the warehouse locked, nor one without a key, changes the holder's
-	// metrics or pings.
+	// metrics or sends its pings.
 	before, err := os.ReadFile(n.metrics)
 	if err != nil {
 		t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// Reports name agents: instead of their ids for people, and beside them in files. Agents of one
-// name are distinguished, a deleted one keeps its name, and a name works like an id in selections.
+// Reports name agents: in place of their ids for people, and next to the ids in files. Agents with
+// equal names are distinguished, a deleted one keeps its name, and a name selects like an id.
 func TestAgentsByName(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t)

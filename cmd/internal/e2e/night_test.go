@@ -28,7 +28,7 @@ func TestNightCostsTheMinimum(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t)
 	known := int64(*nightCalls)
-	days := min(200, int(known/50)) // so that a night brings one in two hundred, and some
+	days := min(200, int(known/50)) // so that a night has one in two hundred calls, and some
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 7, Calls: known, Days: days}})
 	c.mustExtract()
 	before, evening := c.service.Server.Stats(), c.clock.Now()

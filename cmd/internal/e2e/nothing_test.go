@@ -14,7 +14,7 @@ import (
 )
 
 // A first run that fetches nothing leaves no warehouse, whatever stopped it; in an existing folder
-// it leaves at most the lock. With a warehouse, such a run is recorded.
+// it leaves at most the lock. If a warehouse exists, such a run is recorded.
 func TestNoWarehouseOfNothing(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 3}})
 	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
@@ -46,7 +46,7 @@ func TestNoWarehouseOfNothing(t *testing.T) {
 			run := func(warehouse string) result {
 				args := append(strings.Fields(e.args), "--warehouse", warehouse)
 				if e.name == "the service's clock is off" {
-					return extract(t.Context(), args...) // by this machine's clock
+					return extract(t.Context(), args...) // with this machine's clock
 				}
 				return extractAt(t.Context(), c.clock.Now, args...)
 			}
@@ -79,7 +79,7 @@ func TestNoWarehouseOfNothing(t *testing.T) {
 	})
 }
 
-// Exit code 2 means that no request was sent and nothing written, also with a warehouse.
+// Exit code 2 means that no request was sent and nothing was written, even if a warehouse exists.
 func TestWrongUseWritesNothing(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 3}})
 	c.mustExtract("--mask", "from_number")
@@ -119,7 +119,7 @@ func TestWrongUseWritesNothing(t *testing.T) {
 	if after := state(); after != before || c.service.Server.Stats().Requests != asked {
 		t.Errorf("%s is now %s, after %d requests", before, after, c.service.Server.Stats().Requests-asked)
 	}
-	// Nor does the next run make rows of them.
+	// The next run adds no rows for them either.
 	c.mustExtract()
 	if n := len(c.sql("SELECT * FROM runs")); n != 2 {
 		t.Errorf("%d runs are on record, want 2", n)

@@ -14,7 +14,7 @@ import (
 
 const operations = "../../../docs/reference/operations.md"
 
-// The page on operation is a script: its blocks run in order, against a sandbox, in folders of the
+// The operations page is a script: its blocks run in order, against a sandbox, in folders of the
 // test.
 func TestOperationsPage(t *testing.T) {
 	notUnderRace(t)

@@ -14,7 +14,7 @@ import (
 
 // A caller opts out after the call was copied: the next run that lists the call erases the withheld
 // data from the current snapshot; earlier snapshots are removed a day and three commits later; the
-// journal has none of it; and the call itself stays, with its times and cost.
+// journal has none of the data; and the call itself stays, with its times and cost.
 func TestOptOutAfterTheCall(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 61, Calls: 150, Days: 8}})
@@ -68,7 +68,7 @@ func TestOptOutAfterTheCall(t *testing.T) {
 	if r := e.extract("--full"); r.code != cli.ExitOK {
 		t.Fatal(r.stderr)
 	}
-	// A day and three commits later nothing has it.
+	// A day and three commits later no snapshot has it.
 	for range 3 {
 		c.clock.Advance(25 * time.Hour)
 		if r := e.extract(); r.code != cli.ExitOK {

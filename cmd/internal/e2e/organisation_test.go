@@ -185,7 +185,7 @@ func (c *company) sameObjects(of *resource.Resource, at time.Time) {
 	}
 }
 
-// asked returns the number of requests for each resource since earlier statistics.
+// asked returns the number of requests for each resource since the given statistics.
 func (c *company) asked(before *sandbox.Stats) map[string]int64 {
 	out := map[string]int64{}
 	for name, n := range c.service.Server.Stats().ByResource {
@@ -196,12 +196,12 @@ func (c *company) asked(before *sandbox.Stats) map[string]int64 {
 	return out
 }
 
-// pagesOf returns how many requests a list of n objects takes.
+// pagesOf returns the number of requests for a list of n objects.
 func pagesOf(n int) int64 { return int64(max(1, (n+99)/100)) }
 
-// The first night fetches all of a large organisation with the requests of its lists, and a record
-// for each object that has one. The next night costs the lists, and the data of the two edited
-// agents; nothing else is rewritten.
+// The first night fetches all of a large organisation, with one request per page of its lists and
+// one for each object with its own record. The next night requests the lists, and the data of the
+// two edited agents; nothing else is rewritten.
 func TestLargeOrganisation(t *testing.T) {
 	notUnderRace(t)
 	t.Parallel()
@@ -223,9 +223,9 @@ func TestLargeOrganisation(t *testing.T) {
 	for _, of := range organised {
 		n := len(c.truth(of, c.clock.Now()))
 		switch name := of.Name; {
-		case of.Parent != nil: // each of their lists fits on a page
+		case of.Parent != nil: // each of their lists fits on one page
 			want[name] = int64(len(c.truth(of.Parent, c.clock.Now())))
-		case of.Queries != nil: // as these do
+		case of.Queries != nil: // and so does each of these
 			want[name] = int64(len(of.Queries))
 		default:
 			want[name] = pagesOf(n)
@@ -311,7 +311,8 @@ func rowsByKey(c *company, of *resource.Resource) map[string]map[string]string {
 	return out
 }
 
-// A resource added later than its parents is fetched for all of them, though these did not change.
+// A resource added later than its parents is fetched for all of them, even if these have not
+// changed.
 func TestResourceAskedForLater(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 24, Calls: 30, Days: 3, Agents: 3}, Organisation: organisation.Config{Pace: -1}})
@@ -332,8 +333,8 @@ func TestResourceAskedForLater(t *testing.T) {
 	}
 }
 
-// The organisation itself is requested by its id, which only the settings contain. Without it, plan
-// and status say so, and nothing fails.
+// The organisation itself is requested by its id, which comes only from the settings. Without it,
+// plan and status say so, and nothing fails.
 func TestOrganisationItself(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 25, Calls: 5, Days: 2}, Organisation: organisation.Config{Pace: -1}})
@@ -363,7 +364,7 @@ func TestOrganisationItself(t *testing.T) {
 			t.Errorf("%s is kept: %s", secret, row)
 		}
 	}
-	// The next night does not request it without the id, and keeps the row.
+	// Without the id, the next night does not request it, and keeps the row.
 	night("")
 	c.sameObjects(resource.Organizations, c.clock.Now())
 }

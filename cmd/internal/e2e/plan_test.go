@@ -34,8 +34,8 @@ func (p plannedNumber) holds(n int64) bool {
 	return float64(n) >= p.From && (p.To == nil || float64(n) <= *p.To)
 }
 
-// Of companies of any size and kind, on the first night, on the following ones and after some time,
-// the run takes as many requests as plan says, in all and of each kind. Planning itself takes few.
+// For companies of any size and kind, on the first night, the following ones and later, the run
+// sends as many requests as plan predicts, in total and of each kind. Planning itself takes few.
 func TestPlanForetellsTheRun(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)

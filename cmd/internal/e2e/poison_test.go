@@ -6,7 +6,7 @@ import (
 	"callhouse/cmd/internal/cmdtest"
 )
 
-// Whole runs, in this process and as children, read only the settings that their tests give them.
+// Whole runs, in this process and as child processes, read only the settings given by their tests.
 func TestSettingsOfTheMachine(t *testing.T) {
 	cmdtest.Poison(t, "^(TestKeyPlaces|TestErrorsSayWhatToDo|TestPlanForetells)$")
 }

@@ -23,7 +23,7 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// queryAs runs query with exactly these arguments.
+// queryAs runs query with exactly the given arguments.
 func queryAs(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -65,8 +65,8 @@ func (c *company) everything() string {
 	return all.String()
 }
 
-// Masked numbers never reach the disk, neither from lists nor details nor imports. Equal numbers
-// stay equal, so counts are the same as without masks; forget finds them, but only with their key.
+// Masked numbers never reach the disk, from lists, details or imports. Equal numbers stay equal, so
+// counts are the same as without masks. forget finds them, but only with their key.
 func TestMaskedNumbers(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 100, Days: 2}})
 	plain := *c
@@ -87,7 +87,7 @@ func TestMaskedNumbers(t *testing.T) {
 	if err := os.WriteFile(dump, []byte(body), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Without the flag: what a warehouse masks stays masked.
+	// Without the flag, fields masked in the warehouse stay masked.
 	for _, args := range [][]string{{"import", dump}, {"run"}} {
 		r := extractAt(t.Context(), c.clock.Now, append([]string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
 			"--requests-per-second", "2000", "--requests-per-minute", "100000"}, args...)...)
@@ -148,8 +148,8 @@ func TestMaskedNumbers(t *testing.T) {
 	}
 }
 
-// Calls past --keep are erased at the end of a run and no longer requested, and the rest equals the
-// truth. With a longer retention they come back.
+// Calls older than --keep are erased at the end of a run and no longer requested, and the rest
+// equals the truth. With a longer retention they return.
 func TestKeepForgetsWithTime(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t)
@@ -179,7 +179,7 @@ func TestKeepForgetsWithTime(t *testing.T) {
 	if !oldest() {
 		t.Error("older calls are still there")
 	}
-	// Weeks of nights: the list is relisted, but never before the limit.
+	// Weeks of nights: the list is relisted, but never beyond the limit.
 	for range 3 {
 		c.clock.Advance(7 * 24 * time.Hour)
 		cut = cut.Add(7 * 24 * time.Hour)
@@ -215,7 +215,7 @@ func TestKeepForgetsWithTime(t *testing.T) {
 	}
 }
 
-// modes checks the mode of everything under a warehouse.
+// modes checks the mode of every file and folder in a warehouse.
 func modes(t *testing.T, root string, file, folder fs.FileMode) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -276,7 +276,7 @@ func TestModes(t *testing.T) {
 	modes(t, c.warehouse, 0o600, 0o700)
 }
 
-// A crash dump of all goroutines contains nothing of the key; and the program leaves no core.
+// A crash dump of all goroutines does not contain the key, and the program leaves no core.
 func TestKeyNotInADump(t *testing.T) {
 	bin := linkProgram(t, t.TempDir(), "extract")
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Calls: 300, Days: 3}, Latency: 20 * time.Millisecond})
@@ -291,7 +291,7 @@ func TestKeyNotInADump(t *testing.T) {
 		t.Fatal(err)
 	}
 	for c.service.Server.Stats().Requests < 20 && ctx.Err() == nil {
-		time.Sleep(5 * time.Millisecond) // until the key is in use
+		time.Sleep(5 * time.Millisecond) // wait until the key is in use
 	}
 	if limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", cmd.Process.Pid)); err == nil &&
 		!regexp.MustCompile(`Max core file size +0 +0 `).Match(limits) {

@@ -16,7 +16,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// configured writes a configuration file, and returns --config with it.
+// configured writes a configuration file, and returns the flag --config for it.
 func configured(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "callhouse.toml")
@@ -42,8 +42,8 @@ func callsIn(t *testing.T, c *company) int64 {
 	return s.Manifest.Rows(schema.Calls.Name)
 }
 
-// Several organisations run side by side in one process: each with its own warehouse and lines, and
-// a failing one stops no other. The exit code is the worst.
+// Several organisations run side by side in one process, each with its own warehouse and log lines.
+// A failing one does not stop the others. The exit code is the worst.
 func TestProfilesSideBySide(t *testing.T) {
 	a := found(t, sandbox.Options{World: sandbox.Config{Seed: 1, Calls: 120, Days: 1}})
 	b := found(t, sandbox.Options{World: sandbox.Config{Seed: 2, Calls: 80, Days: 1}})
@@ -86,7 +86,7 @@ func TestProfilesSideBySide(t *testing.T) {
 	if !seen["acme done"] || !seen["globex failed"] {
 		t.Errorf("runs that ended: %v", seen)
 	}
-	// A single profile runs as without profiles: its lines are its own.
+	// A single profile runs as without profiles: its log lines have no prefix.
 	if r = run("run", "--profile", "acme"); r.code != cli.ExitOK || strings.Contains(r.stderr, "[acme]") {
 		t.Errorf("one profile: exit code %d:\n%s", r.code, r.stderr)
 	}
@@ -152,7 +152,7 @@ func TestProfilesRefused(t *testing.T) {
 	}
 }
 
-// config shows the source of each setting, and of the key only that.
+// config shows the source and value of each setting, but only the source of the key.
 func TestConfigShows(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 1}})
 	conf := configured(t, "share = 0.5\nping_url = \"https://user:SECRET@example.com/SECRET\"\n"+c.profile("acme", "window = \"48h\""))
@@ -258,8 +258,8 @@ func TestQueryHonoursTheFile(t *testing.T) {
 	}
 }
 
-// The key may come from each of its places, and no output or file of extract contains it: neither
-// in success nor when it is refused, even if the service repeats it.
+// The key may come from each of its sources, and no output or file of extract contains it, whether
+// it is accepted or refused, even if the service repeats it.
 func TestKeyPlaces(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 20, Days: 1}})
 	for _, name := range []string{"CALLHOUSE_API_KEY", "CREDENTIALS_DIRECTORY"} {

@@ -113,7 +113,7 @@ func TestRecordingsAreKeptInStep(t *testing.T) {
 	}
 }
 
-// readsParts reads a file from its middle, as a player does, and one that is not there.
+// readsParts reads a file from the middle, as a player does, and a missing one.
 func (s *studio) readsParts(path string) {
 	s.t.Helper()
 	a, err := recording.Open(recording.Config{To: s.archive})
@@ -143,7 +143,7 @@ func (s *studio) readsParts(path string) {
 	}
 }
 
-// mendsFiles damages three files, and has them found and fetched again.
+// mendsFiles damages three files, and checks that they are found and fetched again.
 func (s *studio) mendsFiles(missing, cut, changed string) {
 	s.t.Helper()
 	at := func(path string) string { return filepath.Join(s.archive, path) }
@@ -184,8 +184,8 @@ func (s *studio) mendsFiles(missing, cut, changed string) {
 	}
 }
 
-// Retention deletes recordings with or without their calls, but not many at once without --yes, and a
-// run whose archive is not there says so and tries again.
+// Retention deletes recordings with or without their calls, but not many at once without --yes. A
+// run whose archive is missing reports that, and the next one tries again.
 func TestKeepRecordings(t *testing.T) {
 	t.Parallel()
 	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 24, Calls: 60, Days: 12}}, nil, found)
@@ -235,10 +235,10 @@ func TestKeepRecordings(t *testing.T) {
 	s.sameAsTable()
 }
 
-// A bucket that refuses requests, or is down, keeps the files of forgotten calls and of those past
-// their retention. They stay on record, status says so, and a later command deletes them.
+// If a bucket refuses requests, or is down, the files of forgotten calls and those past retention
+// remain. They stay recorded, status reports them, and a later command deletes them.
 func TestRecordingsLeftInS3(t *testing.T) {
-	longtest.Only(t) // TestKeepRecordings and TestRecordingsMove have archives that are not there
+	longtest.Only(t) // TestKeepRecordings and TestRecordingsMove test missing archives
 	backend := s3mem.New()
 	if err := backend.CreateBucket("audio"); err != nil {
 		t.Fatal(err)
@@ -304,7 +304,7 @@ func TestRecordingsLeftInS3(t *testing.T) {
 		t.Errorf("%v\n%s", err, raw)
 	}
 	failing.Store(0)
-	// extract follow tries again without a run: none is due before the next night.
+	// extract follow retries without a run: none is due before the next night.
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan result, 1)
 	go func() {
@@ -331,8 +331,8 @@ func TestRecordingsLeftInS3(t *testing.T) {
 	}
 }
 
-// A run does not use another archive than the one with the recordings, until their files are there.
-// status and verify say where they are, and status what verify found.
+// A run uses no archive other than the one with the recordings until their files have been moved.
+// status and verify name the archive, and status also shows verify's findings.
 func TestRecordingsMove(t *testing.T) {
 	t.Parallel()
 	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 32, Calls: 60, Days: 9}}, nil, found)
@@ -353,7 +353,8 @@ func TestRecordingsMove(t *testing.T) {
 	if r := s.extract(t.Context(), "verify", "--recordings", s.archive); r.code != cli.ExitFailed || !strings.Contains(r.stderr, hint) {
 		t.Errorf("verify: %d %s%s", r.code, r.stdout, r.stderr)
 	}
-	// What forget could not delete at the former address, and what retention deletes, is at the new one.
+	// Files that forget could not delete at the old address, and those past retention, are deleted
+	// at the new one.
 	for id := range s.storedPaths() {
 		if r := s.extract(t.Context(), "forget", "--yes", "--call-id", id); r.code != cli.ExitIncomplete {
 			t.Errorf("forget: %d %s", r.code, r.stderr)

@@ -19,13 +19,13 @@ import (
 // recordingMemory is the peak resident memory of a night with recordings of 50 MB.
 const recordingMemory = 100 << 20
 
-// At the service's limits, the built program stores the recordings of 5,000 calls in the first night,
-// beside the transcripts and without a request above a limit. Some have 50 MB, which it never holds in
-// memory. The second night requests none again.
+// At the service's limits, the built program stores the recordings of 5,000 calls in the first
+// night, along with the transcripts and without exceeding a limit. Some have 50 MB, which it never
+// holds in memory. The second night requests none again.
 func TestRecordingsAtTheLimits(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t)
-	large := silence(50_000_000) // not of the package: every process that tests start would make it
+	large := silence(50_000_000) // not a package variable, which every child process of the tests would compute
 	bin := filepath.Join(t.TempDir(), "extract")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "callhouse/cmd/extract").CombinedOutput(); err != nil {
 		t.Fatalf("build extract: %v\n%s", err, out)

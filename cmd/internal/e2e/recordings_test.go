@@ -43,18 +43,18 @@ type studio struct {
 
 	mu       sync.Mutex
 	requests map[string]int // by the path of a recording
-	busy     int            // connections now, and at the most
+	busy     int            // current and maximum number of connections
 	most     int
 	headers  []http.Header
-	// hold is how long a host waits after the headers of an answer: a client that has the recording
-	// has hung up by then. downloads are the requests of others; nil: they are not counted.
+	// hold is how long a host waits after an answer's headers: a client that already has the
+	// recording has hung up by then. downloads counts the other requests; nil: no count.
 	hold      time.Duration
 	downloads map[string]int
-	instead   func(*http.Request) []byte // a WAV file that is sent instead; nil: none
+	instead   func(*http.Request) []byte // a WAV file sent instead; nil: none
 }
 
-// record starts a company with hosts of recordings. They record all headers: no host but the service
-// may see the key.
+// record starts a company with hosts of recordings. They record all headers: no host except the
+// service may receive the key.
 func record(t *testing.T, opts sandbox.Options, faults recordings.Faults, foundIt func(*testing.T, sandbox.Options) *company) *studio {
 	t.Helper()
 	s := &studio{archive: filepath.Join(t.TempDir(), "recordings"), requests: map[string]int{}}
@@ -154,12 +154,12 @@ func (s *studio) mustNight(args ...string) result {
 	return r
 }
 
-// expected are the calls whose recordings are to be archived, by their id.
+// expected returns the calls whose recordings must be archived, by id.
 func (s *studio) expected() map[string]*world.View {
 	out := map[string]*world.View{}
 	for v := range s.service.Server.World().Visible(s.clock.Now()) {
 		if v.Recording && v.EndAt > 0 && v.EndAt <= s.clock.Now().UnixMilli() {
-			out[v.ID.String()] = new(*v) // the next one is in the same memory
+			out[v.ID.String()] = new(*v) // v's memory is reused
 		}
 	}
 	return out
@@ -202,8 +202,8 @@ func (s *studio) sameAsTable() {
 	}
 }
 
-// All recordings are stored in the first night, beside the transcripts; the second fetches those of
-// new calls only, and a night without new calls none.
+// The first night stores all recordings, along with the transcripts. The second fetches only those
+// of new calls, and a night without new calls none.
 func TestRecordings(t *testing.T) {
 	t.Parallel()
 	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 80, Days: 2}}, nil, found)
@@ -250,7 +250,7 @@ func TestExpiredLinks(t *testing.T) {
 	t.Parallel()
 	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 300, Days: 5}}, nil, found)
 	s.mustExtract()
-	s.clock.Advance(5 * time.Hour) // links work for two hours at the most
+	s.clock.Advance(5 * time.Hour) // links are valid for two hours at most
 	s.mustExtract("--since", s.clock.Now().Add(-time.Hour).Format(time.RFC3339))
 	old := 0
 	for _, v := range s.expected() {
@@ -282,7 +282,7 @@ func TestExpiredLinks(t *testing.T) {
 	sameAsTruth(t, s.company)
 }
 
-// The command archives what is due, once, and says what is left.
+// The command archives all due recordings, once, and reports the remaining ones.
 func TestRecordingsCommand(t *testing.T) {
 	t.Parallel()
 	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 23, Calls: 30, Days: 2}}, nil, found)
@@ -317,8 +317,8 @@ func TestRecordingsCommand(t *testing.T) {
 	}
 }
 
-// Each fault of a host ends in its own state and reason, and no call waits for it: the night ends
-// well, with all calls and transcripts. Later nights try again, and give up in the end.
+// Each fault of a host has its own state and reason, and delays no call: the night succeeds, with
+// all calls and transcripts. Later nights retry, and finally give up.
 func TestRecordingFaults(t *testing.T) {
 	t.Parallel()
 	var faults recordings.Faults
@@ -356,7 +356,7 @@ func TestRecordingFaults(t *testing.T) {
 			}
 			seen[of] = true
 			if v.EndAt-v.StartAt < 15_000 && of == recordings.Truncated {
-				continue // it may lack less than is tolerated
+				continue // it may lack less than the tolerance
 			}
 			if row["state"] != state || !strings.Contains(row["reason"].(string), want[of].reason) || want[of].reason == "" && row["reason"] != "" {
 				t.Errorf("%s: %v", of, row)
@@ -371,7 +371,8 @@ func TestRecordingFaults(t *testing.T) {
 	if *worlds == 1 { // failures take some seconds
 		return
 	}
-	// Those that fail rest, and a host is given up for the night after twelve new failures in a row.
+	// Failed recordings wait, and a host is given up for the night after twelve consecutive new
+	// failures.
 	for range 20 {
 		s.clock.Advance(24 * time.Hour)
 		s.mustNight()
@@ -389,8 +390,8 @@ func TestRecordingFaults(t *testing.T) {
 	s.sameAsTable()
 }
 
-// A host that sends a frame now and then is given up, and the night ends well. It takes half a minute
-// to tell that a host is slow.
+// A host that sends a frame now and then is given up, and the night succeeds. It takes half a
+// minute to detect a slow host.
 func TestSlowRecordings(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -400,7 +401,7 @@ func TestSlowRecordings(t *testing.T) {
 	long := 0
 	for id, v := range s.expected() {
 		if v.EndAt-v.StartAt < 30_000 {
-			continue // it may be over before it is too slow
+			continue // it may end before it counts as slow
 		}
 		long++
 		rows := s.sql("SELECT state, reason FROM recordings WHERE call_id = '" + id + "'")
@@ -414,7 +415,7 @@ func TestSlowRecordings(t *testing.T) {
 	s.sameAsTable()
 }
 
-// A host that is down is given up after some failures, and the next night gets everything.
+// A host that is down is given up after some failures, and the next night fetches everything.
 func TestRecordingHostDown(t *testing.T) {
 	t.Parallel()
 	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 25, Calls: 60, Days: 2}}, recordings.Faults{{Kind: recordings.Busy, Rate: 1}}, found)
@@ -452,7 +453,7 @@ func TestRecordingHostDown(t *testing.T) {
 	sameAsTruth(t, s.company)
 }
 
-// After an opt-out the file of a recording is deleted, and nothing of it stays but its state.
+// After an opt-out the file of a recording is deleted, and only its state remains.
 func TestRecordingOptOut(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -502,7 +503,7 @@ func TestRecordingOptOut(t *testing.T) {
 	}
 }
 
-// silence is a WAV file of n samples of a byte, 8,000 a second.
+// silence returns a WAV file of n one-byte samples, 8,000 per second.
 func silence(n uint32) []byte {
 	le := binary.LittleEndian
 	b := append([]byte("RIFF"), le.AppendUint32(nil, 36+n)...)
@@ -515,12 +516,12 @@ func silence(n uint32) []byte {
 	return append(b, make([]byte, n)...)
 }
 
-// recordingKills is how many runs TestKilledRecordings kills; make crash has 200.
+// recordingKills is the number of runs that TestKilledRecordings kills; make crash uses 200.
 var recordingKills = longtest.Int("recording-kills", 2, 3, "how many runs TestKilledRecordings kills")
 
 // The real program is killed with SIGKILL while it archives. After each kill no file of the archive
-// is incomplete, whatever the table knows of it; in the end all are stored, and nothing was
-// downloaded twice except what was in flight.
+// is incomplete, whether or not the table knows it. In the end all are stored, and only downloads
+// in flight at a kill are repeated.
 func TestKilledRecordings(t *testing.T) {
 	t.Parallel()
 	bin := linkProgram(t, t.TempDir(), "extract")
@@ -614,7 +615,7 @@ func TestRecordingsUnderFollow(t *testing.T) {
 	s.sameAsTable()
 }
 
-// An archive in S3 has the same objects; those that are there already are not sent again.
+// An archive in S3 has the same objects. Existing ones are not sent again.
 func TestRecordingsInS3(t *testing.T) {
 	backend := s3mem.New()
 	if err := backend.CreateBucket("audio"); err != nil {
@@ -649,7 +650,7 @@ func TestRecordingsInS3(t *testing.T) {
 			t.Errorf("%v: %v", row, err)
 		}
 	}
-	s.warehouse = filepath.Join(t.TempDir(), "other") // it knows nothing of them
+	s.warehouse = filepath.Join(t.TempDir(), "other") // another warehouse, without a record of them
 	s.mustNight()
 	if n := s.one("SELECT count(*) FROM recordings WHERE state = 'stored'"); puts.Load() != want || number(t, n) != want {
 		t.Errorf("a second warehouse: %d objects were sent, %v are stored", puts.Load(), n)

@@ -40,9 +40,9 @@ func flip(t *testing.T, s *layout.Snapshot, f *layout.File) {
 	}
 }
 
-// A day whose calls are unreadable in all snapshots: run, rollback and every report refuse with a
-// hint. repair fetches that day again, and nothing else: every number is as before, and forgotten
-// calls stay forgotten.
+// If a day's calls are unreadable in all snapshots, run, rollback and every report fail with a
+// hint. repair fetches only that day again: every number is as before, and forgotten calls stay
+// forgotten.
 func TestADamagedDayIsRepaired(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()

@@ -18,9 +18,9 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// Whatever is wrong with resources, the run succeeds: its calls are complete, it reports each
-// incomplete resource once, a failed list deletes nothing, and the next night without the fault has
-// everything.
+// Whatever is wrong with resources, the run succeeds: its calls are complete, each incomplete
+// resource is reported once, and a failed list deletes nothing. The next night without the fault
+// has everything.
 func TestResourcesThatFail(t *testing.T) {
 	notUnderRace(t)
 	longtest.Only(t)
@@ -37,7 +37,7 @@ func TestResourcesThatFail(t *testing.T) {
 			}
 		}
 	}
-	// After so long every list is requested.
+	// After that time every list is due.
 	night := func(what string) result {
 		t.Helper()
 		c.clock.Advance(8 * 24 * time.Hour)
@@ -66,7 +66,7 @@ func TestResourcesThatFail(t *testing.T) {
 	begin := rand.IntN(of)
 	for n := range nights {
 		faults := mixed(begin+n, "404", "403", sandbox.ResourceNoList, sandbox.ResourceLoop, sandbox.ResourceEmpty)
-		switch { // after these it waits before the next request
+		switch { // after these faults it waits before the next request
 		case n == 0:
 			faults["alert_rules"], faults["tools"] = []sandbox.ResourceFault{"500"}, []sandbox.ResourceFault{sandbox.ResourceCut}
 		case n > of:
@@ -93,7 +93,7 @@ func TestResourcesThatFail(t *testing.T) {
 		good(fmt.Sprint("after ", faults))
 	}
 
-	// What is empty in two nights is deleted, and returns later.
+	// If a list is empty in two nights, its objects are deleted; they return later.
 	tried := longtest.Each(4)
 	if tried(0) {
 		faulty(mixed(0, sandbox.ResourceEmpty))
@@ -113,7 +113,7 @@ func TestResourcesThatFail(t *testing.T) {
 		}
 	}
 
-	// Objects in another form are neither lost nor set aside.
+	// Objects of an unexpected form are neither lost nor set aside.
 	if !tried(1) {
 		return
 	}
@@ -146,7 +146,7 @@ func TestResourcesThatFail(t *testing.T) {
 	}
 }
 
-// mixed gives each resource one of some faults, which depends on n.
+// mixed gives each resource one of some faults, depending on n.
 func mixed(n int, kinds ...sandbox.ResourceFault) sandbox.ResourceFaults {
 	out := sandbox.ResourceFaults{}
 	for i, of := range organised {
@@ -180,8 +180,8 @@ func misshape(kind sandbox.ResourceFault, of *resource.Resource, o objectJSON) {
 	}
 }
 
-// A failed list of one object's children, or an empty one that does not count yet, is requested
-// again the next night, though the object is unchanged: nothing new is missed.
+// If the list of one object's children fails, or is empty for the first time, it is requested again
+// the next night even if the object is unchanged, so no new child is missed.
 func TestListOfOneObjectThatFails(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{

@@ -47,8 +47,8 @@ func (c *company) tables() map[string]map[string]string {
 	return out
 }
 
-// Maintenance keeps resources: compact and migrate all of them, rollback those of a night before,
-// and forget all except the forgotten customers, who do not come back.
+// Maintenance keeps resources: compact and migrate keep all of them, rollback those of an earlier
+// night, and forget all except the forgotten customers, who do not return.
 func TestUpkeepKeepsResources(t *testing.T) {
 	notUnderRace(t)
 	t.Parallel()

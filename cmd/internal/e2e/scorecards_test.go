@@ -9,8 +9,8 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// Evaluations come from v2 pages, in undocumented forms. The report counts those that the sandbox
-// knows to be good, whatever the form.
+// Evaluations come from v2 pages, in undocumented forms. The report counts exactly those that the
+// sandbox made good, in any form.
 func TestScorecardsOfTheSandbox(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 35, Calls: 240, Days: 2, Agents: 3}})

@@ -17,7 +17,7 @@ import (
 type serving struct {
 	cmd            *exec.Cmd
 	postgres, http string        // addresses
-	ended          chan struct{} // closed when it has
+	ended          chan struct{} // closed when it has ended
 }
 
 const servePassword = "a-good-password"

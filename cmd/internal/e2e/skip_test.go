@@ -11,9 +11,9 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// Records of a kind without transcripts are only sampled once that is known: in the same run, and
-// in later ones. All commands about the warehouse report it. When a record of the kind has a
-// transcript, every skipped call is fetched.
+// Once the records of a kind are known to have no transcripts, only a sample is requested, in the
+// same run and in later ones. All commands about the warehouse report it. When a record of the kind
+// has a transcript, every skipped call is fetched.
 func TestRecordsThatNeverPay(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
@@ -81,7 +81,7 @@ func TestRecordsThatNeverPay(t *testing.T) {
 		t.Errorf("of %d new calls %d were asked for", fresh, asked[kind]-before)
 	}
 
-	// Until one of it has a transcript.
+	// Until one of that kind has a transcript.
 	now = true
 	for night := range 30 {
 		if c.clock.Advance(24 * time.Hour); night > 0 && count("transcript_state = 'present'") > 0 {
@@ -94,7 +94,8 @@ func TestRecordsThatNeverPay(t *testing.T) {
 	}
 }
 
-// If the list has neither analyses nor costs, only records have them, and none is skipped.
+// If the list has neither analyses nor costs, the records are their only source, and none is
+// skipped.
 func TestNoRecordIsPassedOverOfABriefList(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)

@@ -14,7 +14,7 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// On a terminal a run draws bars, both when it completes and when it is interrupted.
+// On a terminal a run draws progress bars, both when it completes and when it is interrupted.
 func TestBarsOnATerminal(t *testing.T) {
 	var interrupt context.CancelFunc
 	c := foundNow(t, sandbox.Options{

@@ -33,7 +33,7 @@ import (
 
 var errKilled = errors.New("killed")
 
-// mortal is the disk of a dying process: from the k-th change on nothing changes any more.
+// mortal is the disk of a process that dies: after a number of changes, nothing changes any more.
 type mortal struct {
 	disk.FS
 	mu   sync.Mutex
@@ -98,7 +98,7 @@ type mortalFile struct {
 	m *mortal
 }
 
-// Write writes a part of its data when the process dies in it.
+// Write writes only a part of its data if the process dies during it.
 func (f *mortalFile) Write(p []byte) (int, error) {
 	if err := f.m.op(); err != nil {
 		n, _ := f.File.Write(p[:len(p)/2])
@@ -149,7 +149,7 @@ func (s *realStore) row(did sink.Stats, _ int64) schema.Run {
 	return schema.Run{ID: s.RunID(), Outcome: schema.OutcomeDone, CallsNew: did.New}
 }
 
-// trouble is what may happen to the runs of a company.
+// trouble is a set of disturbances of a company's runs.
 type trouble struct {
 	opts    sandbox.Options
 	runs    []troubledRun
@@ -157,7 +157,7 @@ type trouble struct {
 	kinds   []sandbox.FaultKind
 	workers int
 	seed    uint64
-	step    time.Duration // the clock's advance per request
+	step    time.Duration // how far each request advances the clock
 }
 
 type troubledRun struct {
@@ -229,7 +229,7 @@ func TestRealWarehouseInTrouble(t *testing.T) {
 			}
 		})
 		// The Parquet reader pools decoders with channels, which must not be used outside their
-		// bubble: no test runs beside this one, and two collections empty the pool.
+		// bubble: no test runs in parallel with this one, and two collections empty the pool.
 		runtime.GC()
 		runtime.GC()
 		if err != nil {
@@ -366,8 +366,8 @@ func (st *stand) whole() error {
 	return err
 }
 
-// differs returns how the warehouse differs from what the service shows. With values, every value
-// of every call is compared, otherwise what a run must not leave undone.
+// differs returns how the warehouse differs from the service. With values, it compares every value
+// of every call, otherwise only what a run must complete.
 func (st *stand) differs(values bool) error {
 	s, err := layout.Current(st.root)
 	if err != nil {
@@ -395,7 +395,7 @@ func (st *stand) differs(values bool) error {
 			return fmt.Errorf("the detail of call %s was not fetched", id)
 		}
 		if !values || st.opts.ThinList && got.Settlement() == calls.Expired {
-			continue // a thin list does not show what came after expiry
+			continue // a thin list does not show what came after the call expired
 		}
 		body, _, err := wire.Redact(schema.CallResource, r.Detail(nil, v))
 		if err != nil {

@@ -80,14 +80,14 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 	} {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
-			// Tested elsewhere: a thin list in TestNoRecordIsPassedOverOfABriefList, the contract's parameters in the crawler, and what
-			// is observed in many tests.
+			// Tested elsewhere: a thin list in TestNoRecordIsPassedOverOfABriefList, the contract's
+			// parameters in the crawler, and the observed ones in many tests.
 			if w.opts.World.DriftRate == 0 && w.opts.World.Calls > 0 {
 				longtest.Only(t)
 			}
 			c := found(t, w.opts)
 			c.mustExtract()
-			// A thin list shows nothing of an ongoing call, whose record is fetched when it is
+			// A thin list shows no changes of an ongoing call, whose record is fetched when it is
 			// over.
 			over := func() {
 				for range 30 {
@@ -129,8 +129,8 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 	}
 }
 
-// A run interrupted anywhere commits what it has, and the next ones continue: in the end everything
-// is there, and no detail was requested twice.
+// A run interrupted anywhere commits its progress, and the next ones continue: in the end
+// everything is there, and no detail was requested twice.
 func TestInterruptedRunsGoOn(t *testing.T) {
 	longtest.Only(t)
 	var stop context.CancelFunc

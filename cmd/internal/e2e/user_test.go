@@ -22,7 +22,7 @@ const nobody = 65534
 // the user of the tests.
 type serviceUser struct {
 	t        *testing.T
-	root     string // a folder that everybody may enter
+	root     string // a folder that all users can enter
 	uid, gid int
 }
 
@@ -42,7 +42,7 @@ func newServiceUser(t *testing.T) *serviceUser {
 	if err = errors.Join(err, os.Chmod(u.root, 0o755), os.Mkdir(bin, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	// Its own folder is closed to others, so a symbolic link would not work.
+	// Its own folder is not accessible to others, so a symbolic link would not work.
 	if os.Link(self, filepath.Join(bin, "extract")) != nil {
 		if out, err := exec.CommandContext(t.Context(), "cp", self, filepath.Join(bin, "extract")).CombinedOutput(); err != nil {
 			t.Fatalf("%s", out)
@@ -61,16 +61,16 @@ func newServiceUser(t *testing.T) *serviceUser {
 	return u
 }
 
-// command returns a script of the tests' user, with this user's programs and a sudo that changes to
-// it, whatever user is named: the machine may have no usable sudo.
+// command returns a command that runs a script as the tests' user, with this user's programs and a
+// fake sudo that switches to it, whichever user is named: the machine may have no usable sudo.
 func (u *serviceUser) command(dir, script string, env ...string) *exec.Cmd {
 	cmd := exec.CommandContext(u.t.Context(), "bash", "-euo", "pipefail", "-c", script)
 	cmd.Dir, cmd.Env = dir, append([]string{"PATH=" + u.root + "/bin:/usr/bin:/bin"}, env...)
 	return cmd
 }
 
-// Files of one user are closed to another. The message names the owner and a hint; an enclosing
-// folder does not matter.
+// One user's files are not accessible to another. The message names the owner and has a hint; an
+// enclosing folder does not matter.
 func TestAnotherUsersFiles(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -129,7 +129,7 @@ func TestAnotherUsersFiles(t *testing.T) {
 		}
 	}
 	expect("more that is root's", run("/", extractRun), cli.ExitFailed, "chown -R nobody "+c.warehouse+"\n")
-	// chown is not suggested for a folder that is no warehouse.
+	// chown is not suggested for a folder that is not a warehouse.
 	house := c.warehouse
 	for _, path := range []string{"/callhose", "/usr", "/usr/callhose", "/root", "/etc", home, filepath.Join(home, "w")} {
 		c.warehouse = path
@@ -142,11 +142,11 @@ func TestAnotherUsersFiles(t *testing.T) {
 	c.warehouse = house
 	give(c.warehouse)
 
-	// A working folder that the user may not even list.
+	// A working folder that the user cannot even list.
 	for _, args := range []string{extractRun, "extract status", "extract verify", "query volume", "query sql 'SELECT count(*) FROM calls'"} {
 		expect("in a folder of root's: "+args, run(home, args), cli.ExitOK, "")
 	}
-	// But an existing unreadable file is named with its path.
+	// An existing but unreadable file is named with its path.
 	open := filepath.Join(u.root, "open")
 	file := filepath.Join(open, "callhouse.toml")
 	if err := errors.Join(os.Mkdir(open, 0o755), os.WriteFile(file, nil, 0o600)); err != nil {
@@ -154,7 +154,7 @@ func TestAnotherUsersFiles(t *testing.T) {
 	}
 	expect("settings that are root's", run(open, "extract status"), cli.ExitUsage, "open "+file+": permission denied", file+" belongs to root")
 
-	// Root, which may do anything, is warned before it makes files there.
+	// Root, which has access to everything, gets a warning before it creates files there.
 	if r := c.extract(t.Context()); !strings.Contains(r.stderr, "belongs to nobody") {
 		t.Errorf("root fills nobody's warehouse without a warning:\n%s", r.stderr)
 	}

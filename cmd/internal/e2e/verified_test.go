@@ -13,13 +13,13 @@ import (
 	"callhouse/internal/schema"
 )
 
-// perNight is a share of which a night compares 90 transcripts at the limits of the tests.
+// perNight is a share that lets a night compare 90 transcripts at the limits of the tests.
 const perNight = "0.000002"
 
-// verified are the figures of a run's row about transcripts of v2.
+// verified has the figures of a run's row about v2 transcripts.
 type verified struct{ came, compared, later, differing, left, requests int64 }
 
-// verifiedBy returns those of the last run.
+// verifiedBy returns the figures of the last run.
 func (c *company) verifiedBy() verified {
 	c.t.Helper()
 	rows := c.sql(`SELECT bulk_transcripts, bulk_compared, bulk_verified, bulk_differing, bulk_unverified, detail_requests
@@ -28,7 +28,7 @@ func (c *company) verifiedBy() verified {
 	return verified{n("bulk_transcripts"), n("bulk_compared"), n("bulk_verified"), n("bulk_differing"), n("bulk_unverified"), n("detail_requests")}
 }
 
-// sameAsV3 compares the warehouse with one that took everything from v3.
+// sameAsV3 compares the warehouse with one filled from v3 only.
 func (c *company) sameAsV3() {
 	c.t.Helper()
 	sameAsTruth(c.t, c)
@@ -44,8 +44,8 @@ func (c *company) sameAsV3() {
 	}
 }
 
-// Transcripts of a correct v2 are all compared with v3 after some nights, each within its share,
-// and nothing else changes; afterwards a night takes no further request.
+// If v2 is correct, all of its transcripts are compared with v3 after some nights, each night
+// within its share, and nothing else changes. Afterwards a night sends no additional requests.
 func TestEveryTranscriptIsVerified(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 34, Calls: sized(250, 1500), Days: 2}})
@@ -85,15 +85,15 @@ func TestEveryTranscriptIsVerified(t *testing.T) {
 	c.sameAsV3()
 }
 
-// If v2 begins to truncate transcripts, all are as in v3 after ten nights: the first that is found
-// makes v2 unused, and all are fetched again, in the same night or within its time limit in the
-// next ones.
+// If v2 begins to truncate transcripts, all are as in v3 after ten nights: after the first mismatch
+// v2 is no longer used, and all are fetched again, in the same night or within the time limit of
+// the next ones.
 func TestTruncatedTranscriptsAreFound(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
 	longtest.Only(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 35, Calls: sized(900, 3000), Days: 20}})
-	c.clock.Advance(-10 * 24 * time.Hour) // half of the calls are to come
+	c.clock.Advance(-10 * 24 * time.Hour) // half of the calls are still in the future
 	c.mustExtract("--transcripts", "auto")
 	c.mode("truncate=0.02")
 	truncated := func() (n int64) {
@@ -132,11 +132,11 @@ func TestTruncatedTranscriptsAreFound(t *testing.T) {
 	c.sameAsV3()
 }
 
-// verifyKills is how many runs TestKilledWhileVerifying kills; make crash has 50.
+// verifyKills is the number of runs that TestKilledWhileVerifying kills; make crash uses 50.
 var verifyKills = longtest.Int("verify-kills", 1, 3, "how many runs TestKilledWhileVerifying kills")
 
-// A run killed among comparisons loses none that is durable: what it fetched is not requested again,
-// and a wrong transcript is never kept.
+// A run killed among comparisons loses none that is durable: records fetched by then are not
+// requested again, and a wrong transcript is never kept.
 func TestKilledWhileVerifying(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -159,7 +159,7 @@ func TestKilledWhileVerifying(t *testing.T) {
 	if left := c.verifiedBy().left; left > 0 {
 		t.Errorf("%d of %d are left", left, came)
 	}
-	// In flight were at most as many as workers, and new calls come meanwhile.
+	// At most one request per worker was in flight, and new calls arrive meanwhile.
 	if n := c.service.Server.Stats().ByKind["detail"] - asked; n > came+int64(killed)*70+60 {
 		t.Errorf("%d records were requested for %d transcripts", n, came)
 	}

@@ -61,7 +61,7 @@ func (e *editor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// changed returns a body with the calls changed by edit; all others stay the same to the byte.
+// changed returns a body with the calls changed by edit; all others keep every byte.
 func (e *editor) changed(body []byte) (out []byte, ok bool) {
 	var page map[string]json.RawMessage
 	if err := json.Unmarshal(body, &page); err != nil {
@@ -103,7 +103,7 @@ func (e *editor) changedCall(body []byte) (out []byte, ok bool) {
 	return marshal(call), true
 }
 
-// endOf returns when a call ended, as sent by the service; 1970 for an ongoing one.
+// endOf returns when a call ended, according to the service; 1970 for an ongoing one.
 func endOf(call map[string]any) time.Time {
 	end, _ := call["end_at"].(json.Number)
 	ms, _ := end.Int64()
@@ -186,7 +186,7 @@ type namedIDs struct {
 	} `json:"calls"`
 }
 
-// fields writes the names of the calls' fields.
+// fields formats the names of the calls' fields.
 func (n *namedIDs) fields() string {
 	var out []string
 	for _, c := range n.Calls {
@@ -339,7 +339,7 @@ func TestVerifyDeep(t *testing.T) {
 	}
 }
 
-// A call missing from the list when its span was recorded is lacking; a new or forgotten one is
+// A call that was not in the list when its time was recorded is lacking; a new or forgotten one is
 // not.
 func TestVerifyDeepFindsWhatIsLacking(t *testing.T) {
 	longtest.Only(t)
@@ -364,7 +364,7 @@ func TestVerifyDeepFindsWhatIsLacking(t *testing.T) {
 	if r := e.extract("forget", "--call-id", forgotten, "--yes"); r.code != cli.ExitOK {
 		t.Fatal(r.stderr)
 	}
-	c.clock.Advance(36 * time.Hour) // in which there are calls, whatever the day
+	c.clock.Advance(36 * time.Hour) // a time with calls, whatever the day
 	e.edit = nil
 	rep, r := e.verify("--deep", "--sample", "5")
 	if s := rep.Service; r.code != cli.ExitFailed || s.Lacking.Count != 1 || s.Lacking.Calls[0].ID != hidden || s.New == 0 || s.Turns != 5 ||
@@ -378,11 +378,11 @@ func TestVerifyDeepFindsWhatIsLacking(t *testing.T) {
 	if rep, r := e.verify("--deep=0", "--window", "20d"); r.code != cli.ExitOK || rep.Service.Lacking.Count != 0 {
 		t.Errorf("exit code %d: %+v\n%s", r.code, rep.Service, r.stderr)
 	}
-	// From a later date on nothing is lacking.
+	// With a later start nothing is lacking.
 	if rep, r := e.verify("--deep=0", "--since", "4d"); r.code != cli.ExitOK || rep.Service.Lacking.Count != 0 || rep.Service.Calls == 0 {
 		t.Errorf("exit code %d: %+v\n%s", r.code, rep.Service, r.stderr)
 	}
-	// The suggested remedy helps.
+	// The suggested remedy works.
 	if r := e.extract("--full"); r.code != cli.ExitOK {
 		t.Fatal(r.stderr)
 	}
@@ -392,7 +392,7 @@ func TestVerifyDeepFindsWhatIsLacking(t *testing.T) {
 }
 
 // Verify sends the predicted requests, counts them against the budget of later runs, and ends
-// properly at a time limit.
+// cleanly at a time limit.
 func TestVerifyDeepKeepsToTheBudget(t *testing.T) {
 	longtest.Only(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 23, Calls: 120, Days: 6}})
@@ -407,7 +407,7 @@ func TestVerifyDeepKeepsToTheBudget(t *testing.T) {
 	if s := rep.Service; r.code != cli.ExitOK || s.Requests != pages+details || s.Pages != pages || s.Details != 7 || details != 7 || pages > 4 {
 		t.Errorf("exit code %d, %d pages and %d details were asked for: %+v", r.code, pages, details, s)
 	}
-	// The minute's requests are spent, also for the next command.
+	// The minute's requests are spent for the next command as well.
 	s, err := layout.Current(c.warehouse)
 	if err != nil {
 		t.Fatal(err)

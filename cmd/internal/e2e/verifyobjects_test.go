@@ -34,7 +34,7 @@ type namedKeys struct {
 	} `json:"objects"`
 }
 
-// said writes the fields of the objects, or their number where there are none.
+// said formats the fields of the objects, or their number if there are no fields.
 func (n *namedKeys) said() string {
 	var out []string
 	for _, o := range n.Objects {
@@ -43,8 +43,8 @@ func (n *namedKeys) said() string {
 	return strings.Join(out, ", ")
 }
 
-// Verify compares resources: objects that are gone, lacking, or different without an edit. Changes
-// since the last run are no damage.
+// Verify compares resources: it reports objects that are gone, lacking, or different without an
+// edit. Changes since the last run are not damage.
 func TestVerifyDeepComparesObjects(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -177,7 +177,7 @@ func TestVerifyDeepComparesObjects(t *testing.T) {
 		})
 	}
 
-	// A forgotten customer is not mentioned.
+	// A forgotten customer is not reported.
 	e.whole = nil
 	customer := c.one("SELECT min(customer_id) AS v FROM customers").(string)
 	if r := e.extract("forget", "--customer-id", customer, "--yes"); r.code != cli.ExitOK {
@@ -188,14 +188,14 @@ func TestVerifyDeepComparesObjects(t *testing.T) {
 		t.Errorf("exit code %d: %+v", r.code, rep.Service)
 	}
 
-	// A list that cannot be fetched is not compared, and reported.
+	// A list that cannot be fetched is reported, not compared.
 	if err := c.service.Server.SetResourceFaults("tools", "403"); err != nil {
 		t.Fatal(err)
 	}
 	if rep, r := e.verify("--deep=0", "--resources", "all"); r.code != cli.ExitIncomplete {
 		t.Errorf("exit code %d: %+v", r.code, rep.Service)
 	}
-	// Only selected resources that were ever listed are requested.
+	// Only selected resources that have been listed before are requested.
 	before := c.service.Server.Stats()
 	rep, r = e.verify("--deep=0", "--resources", "knowledges")
 	if asked := c.asked(before); r.code != cli.ExitOK || len(asked) != 1 || asked["knowledges"] != 1 || len(rep.Service.Resources) != 1 {

@@ -26,8 +26,8 @@ var (
 	followDir   = flag.String("follow-dir", "", "where its warehouse stays")
 )
 
-// TestDaysOfFollowing commits what a process that follows the service would in some days, a commit
-// a minute, as fast as possible, and reports what it costs. Each day ends with a run.
+// TestDaysOfFollowing makes the commits of a process that follows the service for some days, one
+// per minute, as fast as possible, and reports their cost. Each day ends with a run.
 func TestDaysOfFollowing(t *testing.T) {
 	if *followDays == 0 {
 		t.Skip("-follow-days 0")

@@ -31,29 +31,29 @@ import (
 )
 
 const (
-	// foulKey is a key that other encodings write in another way.
+	// foulKey is a key that changes in other encodings.
 	foulKey = `sk/live+9"never<shown>\77=`
-	// forged begins a line that a service would like to have said in our name.
+	// forged begins a line that a service tries to forge in our output.
 	forged = "forged: all is well"
-	// steering are characters that a terminal obeys, or that hide or turn text.
+	// steering has characters that control a terminal, or that hide or reverse text.
 	steering = "\x1b]0;owned\x07\x1b[2J\x7f\u0085\u009b31m\u202e\u2066\u200f\u061c\u2028\u200b"
 	foul     = steering + "\n" + forged + "\r\t" + foulKey
 )
 
-// foulService is a service of 14 calls all of whose words are foul.
+// foulService is a service of 14 calls in which every text is foul.
 type foulService struct {
 	url    string
 	stage  atomic.Int32
-	others atomic.Int32 // records of other calls that it gave
+	others atomic.Int32 // times it returned another call's record
 	now    time.Time
 }
 
-// What the service does in its stages.
+// The stages of the service's behaviour.
 const (
-	foulCalls   = iota // lists calls; some records of calls cannot be had
+	foulCalls   = iota // lists calls; some records are unavailable
 	foulChanges        // as before, but all records differ, one call is gone and one is new
 	foulRefuses        // every answer is a refusal with a foul message
-	foulKeys           // every answer says that the key is wrong
+	foulKeys           // every answer rejects the key
 	foulLeads          // every answer is a redirect
 )
 
@@ -65,7 +65,7 @@ func newFoulService(t *testing.T) *foulService {
 	return s
 }
 
-// word is a foul text that is like no other.
+// word returns a unique foul text.
 func word(n int) string { return fmt.Sprint(n, foul, n) }
 
 func (s *foulService) call(n int, detail bool) map[string]any {
@@ -82,12 +82,12 @@ func (s *foulService) call(n int, detail bool) map[string]any {
 		"call_analysis": map[string]any{"summary": word(8), "user_sentiment": word(9) + changed,
 			"custom_analysis_data": []any{map[string]any{"type": "string", "name": word(10), "value": word(11)}}},
 		"call_cost": map[string]any{"total_cost": "1.5", foulKey: 1},
-		// Names of fields that no column is for. They are counted by name up to 64 bytes.
+		// Names of fields without a column. Those of up to 64 bytes are counted by name.
 		foulKey: 1, url.QueryEscape(foulKey): 1, base64.StdEncoding.EncodeToString([]byte("Bearer " + foulKey)): 1,
 		"\x1b[2J\u009b\u202e\n" + forged: 1,
 	}
 	if n == 4 {
-		c["status"], c["start_at"] = word(12), foul // of a kind that nobody knows
+		c["status"], c["start_at"] = word(12), foul // of an unknown kind
 	}
 	if detail {
 		c["transcript"] = []any{map[string]any{"role": "agent", "content": word(13) + changed, "start_at": start, "end_at": start + 900},
@@ -141,8 +141,8 @@ func (s *foulService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"items": items, "next_cursor": nil, "total_count": len(items)})
 }
 
-// unclean returns what is wrong with a text that goes to a terminal or a log:
-// the first character that would steer one, or a line that is forged.
+// unclean returns what is wrong with a text for a terminal or a log: the first control character,
+// or a forged line.
 func unclean(text string) string {
 	if !utf8.ValidString(text) {
 		return "a byte that is no UTF-8"
@@ -162,7 +162,7 @@ func unclean(text string) string {
 	return ""
 }
 
-// keyIn says in which form the key is in a text.
+// keyIn returns the encoding in which a text contains the key; empty if it does not.
 func keyIn(text string) string {
 	inner := strings.TrimRight(base64.StdEncoding.EncodeToString([]byte("Bearer "+foulKey)), "=")
 	for _, form := range []string{"9\"never", "live+9", url.QueryEscape(foulKey)[:12], url.PathEscape(foulKey)[:12], "never<shown", `9\"never`, inner[10:30]} {
@@ -190,7 +190,7 @@ func newFoulHouse(t *testing.T) *foulHouse {
 	return h
 }
 
-// extract runs extract, and checks all that it says.
+// extract runs extract, and checks all of its output.
 func (h *foulHouse) extract(want int, args ...string) result {
 	h.t.Helper()
 	r := extract(h.t.Context(), append(args, "--warehouse", h.warehouse, "--base-url", h.service.url, "--api-key-file", h.keyFile,
@@ -209,7 +209,7 @@ func (h *foulHouse) extract(want int, args ...string) result {
 	return r
 }
 
-// run is a run whose metrics are checked as well.
+// run runs extract, and checks its metrics as well.
 func (h *foulHouse) run(want int, args ...string) result {
 	h.t.Helper()
 	r := h.extract(want, append([]string{"run", "--metrics-file", h.metrics}, args...)...)
@@ -224,10 +224,9 @@ func (h *foulHouse) run(want int, args ...string) result {
 	return r
 }
 
-// Whatever a service calls its calls, agents, fields and refusals, nothing that
-// any command says to a person or a log steers a terminal, forges a line or
-// repeats the key; nor does the table runs, nor do the metrics. What it said in
-// the calls themselves is stored as it was.
+// Whatever a service calls its calls, agents, fields and errors, no output of any command for
+// people or logs controls a terminal, forges a line or repeats the key; neither do the table runs
+// and the metrics. Texts in the calls themselves are stored unchanged.
 func TestForeignWords(t *testing.T) {
 	notUnderRace(t)
 	longtest.Only(t)
@@ -235,7 +234,7 @@ func TestForeignWords(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	h := newFoulHouse(t)
-	// part is a part of the test that says what it is about.
+	// part runs a part of the test under a name.
 	part := func(name string, do func(t *testing.T)) {
 		t.Run(name, func(t *testing.T) {
 			h.t = t
@@ -257,7 +256,7 @@ func TestForeignWords(t *testing.T) {
 			if err := json.Unmarshal([]byte(line), &told); err != nil {
 				t.Errorf("no JSON: %v: %s", err, line)
 			}
-			for name, v := range told { // who prints them with jq -r is safe too
+			for name, v := range told { // printing them with jq -r is safe too
 				text := fmt.Sprint(v)
 				if bad := unclean(text); bad != "" || keyIn(text) != "" || strings.Contains(text, "\n") {
 					t.Errorf("%s has %s: %q", name, bad, text)
@@ -293,7 +292,7 @@ func TestForeignWords(t *testing.T) {
 		}()
 		code := extractcmd.Run(t.Context(), cmdtest.Env(), []string{"show", word(0), "--warehouse", h.warehouse}, strings.NewReader(""), stdout, io.Discard)
 		_ = stdout.Close()
-		screen := strings.ReplaceAll(<-shown, "\r\n", "\n") // as terminals have it
+		screen := strings.ReplaceAll(<-shown, "\r\n", "\n") // as on a terminal
 		_ = terminal.Close()
 		if bad := unclean(screen); code != cli.ExitOK || bad != "" || !strings.Contains(screen, `\u202e`) {
 			t.Errorf("exit code %d, it has %s:\n%q", code, bad, screen)
@@ -369,7 +368,7 @@ func TestForeignWords(t *testing.T) {
 	})
 }
 
-// foulQueries asks some or every question that query knows, in all formats for people.
+// foulQueries runs some or all queries, in all formats for people.
 func foulQueries(t *testing.T, h *foulHouse) {
 	ask := func(stdin string, args ...string) (string, string) {
 		t.Helper()
@@ -472,7 +471,7 @@ func TestCredentialsInAddresses(t *testing.T) {
 	}
 }
 
-// The address to ping may hold a token; no message does.
+// The ping address may contain a token, which no message repeats.
 func TestPingTokenIsNotSaid(t *testing.T) {
 	s := newFoulService(t)
 	s.stage.Store(foulKeys)
@@ -491,13 +490,13 @@ func TestPingTokenIsNotSaid(t *testing.T) {
 	}
 }
 
-// Who sends the key over plain http to another machine is told so, once a run.
+// Sending the key over plain http to another machine causes a warning, once per run.
 func TestPlainHTTPIsWarnedOf(t *testing.T) {
 	t.Setenv("CALLHOUSE_API_KEY", foulKey)
 	s := newFoulService(t)
 	s.stage.Store(foulKeys)
 	encrypted := httptest.NewUnstartedServer(s)
-	encrypted.Config.ErrorLog = log.New(io.Discard, "", 0) // nobody trusts its certificate
+	encrypted.Config.ErrorLog = log.New(io.Discard, "", 0) // its certificate is untrusted
 	encrypted.StartTLS()
 	defer encrypted.Close()
 	_, port, _ := strings.Cut(strings.TrimPrefix(s.url, "http://"), ":")

@@ -29,7 +29,7 @@ const (
 	envNightLimit = "CALLHOUSE_TEST_NIGHT_LIMIT" // maximum size of a file
 )
 
-// TestNight is no test but the process of a night that is killed, or whose disk is full: extract
+// TestNight is not a test, but the process of a night that is killed or has a full disk: extract
 // with the sandbox's clock.
 func TestNight(t *testing.T) {
 	if os.Getenv(envNight) == "" {
@@ -70,12 +70,12 @@ func (n *nights) args() []string {
 		"--requests-per-second", "2000", "--requests-per-minute", "100000", "--metrics-file", n.metrics, "--log-format", "json"}
 }
 
-// run is an ordinary night with a clock that is off by so much.
+// run is an ordinary night whose clock is wrong by off.
 func (n *nights) run(off time.Duration) result {
 	return extractAt(n.t.Context(), func() time.Time { return n.clock.Now().Add(off) }, n.args()...)
 }
 
-// child is a night in a separate process. Its files may grow to limit bytes; 0: to any size.
+// child runs a night in a separate process. Its files may grow to limit bytes; 0: no limit.
 func (n *nights) child(limit int) *exec.Cmd {
 	n.t.Helper()
 	args, err := json.Marshal(n.args())
@@ -90,7 +90,7 @@ func (n *nights) child(limit int) *exec.Cmd {
 	return cmd
 }
 
-// seen returns the metrics on file, by name with labels.
+// seen returns the metrics in the file, by name with labels.
 func (n *nights) seen() map[string]float64 {
 	n.t.Helper()
 	raw, err := os.ReadFile(n.metrics)
@@ -211,8 +211,7 @@ func TestThirtyNights(t *testing.T) {
 	}
 }
 
-// fails expects a failed night: its exit code, row and metrics, and the status of the morning
-// after.
+// fails checks a failed night: its exit code, row and metrics, and the status the next morning.
 func (n *nights) fails(night int, r result, code int, says string, success float64) {
 	n.t.Helper()
 	if r.code != code || !strings.Contains(r.stderr, says) {
@@ -224,8 +223,8 @@ func (n *nights) fails(night int, r result, code int, says string, success float
 	}
 }
 
-// alarms expects the metrics of the alert rules: that the night was not done, and when the last one
-// was.
+// alarms checks the metrics that the alert rules use: whether the night failed, and when the last
+// success was.
 func (n *nights) alarms(night int, m map[string]float64, code int, outcome string, success float64) {
 	n.t.Helper()
 	if m["last_run_exit_code"] != float64(code) || m[`last_run_outcome{outcome="`+outcome+`"}`] != 1 || m["last_success_timestamp_seconds"] != success {
@@ -233,8 +232,8 @@ func (n *nights) alarms(night int, m map[string]float64, code int, outcome strin
 	}
 }
 
-// areRecorded expects each night's row in the table runs, queried once: opening the warehouse takes
-// longer than a night.
+// areRecorded checks each night's row in the table runs, with one query: opening the warehouse
+// takes longer than a night.
 func (n *nights) areRecorded() {
 	n.t.Helper()
 	type row struct{ outcome, text, drift string }
@@ -312,7 +311,7 @@ func (n *nights) killed(success float64) {
 	}
 }
 
-// clockJumps is a night whose clock is more than a day slow, and then nine hours fast.
+// clockJumps is a night whose clock is first more than a day slow, and then nine hours fast.
 func (n *nights) clockJumps() {
 	n.t.Helper()
 	// A clock more than a day off the service's is not trusted, and leaves no trace. With a smaller

@@ -25,8 +25,8 @@ func TestReadmeNamesEveryCommand(t *testing.T) {
 	}
 }
 
-// From the next release on extract alone shows its help. Until then what runs it
-// without a terminal, as cron does, or with settings goes on, with a warning.
+// From the next release on, extract alone shows its help. Until then it runs, with a warning, if it
+// has settings or no terminal, as under cron.
 func TestExtractWithoutACommand(t *testing.T) {
 	for _, name := range []string{"CALLHOUSE_BASE_URL", "CALLHOUSE_API_KEY"} {
 		t.Setenv(name, "")
@@ -67,13 +67,14 @@ func TestExtractWithoutACommand(t *testing.T) {
 	}
 }
 
-// What is written to standard output in JSON is asked for by --format json everywhere. A flag that is gone says what to do instead.
+// --format json writes JSON to standard output, for every command. A removed flag names its
+// replacement.
 func TestPlanFormats(t *testing.T) {
 	for args, says := range map[string]string{
 		"plan --format xml":           "--format takes text or json",
 		"plan --json":                 "no service address",
 		"plan --format json":          "no service address",
-		"plan --api-key-env ACME":     "in a file of mode 0600", // of earlier builds; as these, which are ignored:
+		"plan --api-key-env ACME":     "in a file of mode 0600", // of earlier builds, like these ignored ones:
 		"plan --manners polite":       "--manners is no longer a flag and is ignored; remove it",
 		"plan --v2-path=/v2/x --json": "no service address",
 	} {
@@ -84,7 +85,7 @@ func TestPlanFormats(t *testing.T) {
 	}
 }
 
-// The help of a command lists the flags that it uses, and it takes the others too.
+// The help of a command lists the flags that it uses. It accepts the others too.
 func TestHelpListsWhatACommandUses(t *testing.T) {
 	root := tended(t)
 	for command, lists := range map[string]map[string]bool{
@@ -112,7 +113,7 @@ func TestHelpListsWhatACommandUses(t *testing.T) {
 	}
 }
 
-// The shells offer the values of flags, for the flags that a command uses.
+// Shells complete the values of flags, for the flags that a command uses.
 func TestCompletionOfValues(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "callhouse.toml")
 	t.Setenv("CALLHOUSE_CONFIG", file)

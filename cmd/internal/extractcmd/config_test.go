@@ -8,8 +8,8 @@ import (
 	"callhouse/cmd/internal/config"
 )
 
-// Every flag of run is a setting, but for those that are for one time, and every
-// setting of extract is a flag of run.
+// Every flag of run is a setting, except those for a single run, and every setting of extract is a
+// flag of run.
 func TestEveryFlagIsASetting(t *testing.T) {
 	run, _, err := Command().Find([]string{"run"})
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"callhouse/internal/sink"
 )
 
-// followed is a service whose clock runs fast, and a warehouse that follows it.
+// followed is a service with a fast clock, and a warehouse that follows it.
 type followed struct {
 	t     *testing.T
-	step  atomic.Int64 // how far each page of the list moves the clock
+	step  atomic.Int64 // how far each page of the list advances the clock
 	fault atomic.Value // of pages
 	clock *sandbox.ManualClock
 	on    *sandbox.Running
@@ -63,14 +63,14 @@ func (f *followed) extract(ctx context.Context, args ...string) (code int, stder
 	return code, errs.String()
 }
 
-// status returns what extract status prints.
+// status returns the exit code and output of extract status.
 func (f *followed) status() (code int, stdout string) {
 	var out bytes.Buffer
 	code = Program{Now: f.clock.Now, Env: cmdtest.Env()}.Run(f.t.Context(), []string{"status", "--warehouse", f.house}, strings.NewReader(""), &out, io.Discard)
 	return code, out.String()
 }
 
-// start follows until stop, which returns the exit code.
+// start follows the service until stop is called, which returns the exit code.
 func (f *followed) start(args ...string) (stop func() int) {
 	ctx, cancel := context.WithCancel(f.t.Context())
 	ended := make(chan int, 1)
@@ -87,8 +87,8 @@ func (f *followed) start(args ...string) (stop func() int) {
 	}
 }
 
-// until lets the service's time pass until done: a minute with each poll, and none during commits,
-// whose length decides when the next one is due.
+// until advances the service's time until done: by a minute per poll, but not during commits, whose
+// duration determines when the next one is due.
 func (f *followed) until(what string, done func(h *sink.History) bool) {
 	f.t.Helper()
 	f.step.Store(int64(time.Minute))
@@ -98,14 +98,14 @@ func (f *followed) until(what string, done func(h *sink.History) bool) {
 		if err == nil && done(h) {
 			return
 		}
-		time.Sleep(100 * time.Millisecond) // the process follows by the real clock
+		time.Sleep(100 * time.Millisecond) // the process uses the real clock
 	}
 	h, err := sink.ReadHistory(f.house)
 	f.t.Fatalf("it did not come to: %s; %v, %+v, %+v", what, err, h.Holder.Follow, h.Runs)
 }
 
-// A process that follows has calls and transcripts minutes after they end, costs no request twice,
-// and leaves one row in runs and everything committed.
+// A process that follows the service has calls and transcripts minutes after they end, repeats no
+// request, and leaves one row in runs and everything committed.
 func TestFollow(t *testing.T) {
 	f := newFollowed(t)
 	stop := f.start()
@@ -142,14 +142,14 @@ func TestFollow(t *testing.T) {
 	if at := time.UnixMilli(h.Snapshot.Manifest.Watermark); f.clock.Now().Sub(at) > 15*time.Minute {
 		t.Errorf("the newest call started at %v, now it is %v", at, f.clock.Now())
 	}
-	// A second process lists the newest calls again, but fetches none of their records again.
+	// A second process lists the newest calls again, but does not fetch their records again.
 	stop = f.start()
 	again := f.clock.Now()
 	f.until("five minutes more", func(*sink.History) bool { return f.clock.Now().Sub(again) > 5*time.Minute })
 	if code, n := stop(), f.on.Server.Stats().DetailsAgain; code != cli.ExitOK || n > 0 {
 		t.Errorf("the second process: exit code %d, %d records fetched again", code, n)
 	}
-	// What they left, a run completes without fetching anything again.
+	// A run completes the rest without fetching anything again.
 	if code, stderr := f.extract(t.Context(), "run"); code != cli.ExitOK {
 		t.Errorf("a run afterwards: %d, %s", code, stderr)
 	}
@@ -161,13 +161,13 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// A poll that finds nothing costs one request, and no commit.
+// A poll without changes costs one request, and makes no commit.
 func TestFollowIdle(t *testing.T) {
 	f := newFollowed(t)
 	if code, stderr := f.extract(t.Context(), "run"); code != cli.ExitOK {
 		t.Fatalf("run: %d, %s", code, stderr)
 	}
-	f.clock.Advance(time.Second) // runs are in the order of their start
+	f.clock.Advance(time.Second) // runs are sorted by start
 	before, begun := f.on.Server.Stats().Requests, time.Now()
 	stop := f.start()
 	for range 400 { // the clock stands still: nothing happens
@@ -192,7 +192,7 @@ func TestFollowIdle(t *testing.T) {
 	}
 }
 
-// A refused key ends it; a service that is down does not.
+// A refused key ends the process; an outage of the service does not.
 func TestFollowEnds(t *testing.T) {
 	f := newFollowed(t)
 	if code, stderr := f.extract(t.Context(), "run"); code != cli.ExitOK {

@@ -89,7 +89,7 @@ func TestFollowHints(t *testing.T) {
 	}
 }
 
-// newest returns the ends of the newest calls that are over.
+// newest returns the end times of the newest calls that are over.
 func (f *followed) newest() map[string]time.Time {
 	f.t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "/v3/calls?limit=100", nil)
@@ -115,7 +115,8 @@ func (f *followed) newest() map[string]time.Time {
 	return out
 }
 
-// While the service fails, the process goes on, and its state says why and since when.
+// While the service fails, the process continues, and its state has the reason and the start of the
+// failure.
 func TestFollowFails(t *testing.T) {
 	f := newFollowed(t)
 	if code, stderr := f.extract(t.Context(), "run", "--verify-transcripts", "0"); code != cli.ExitOK {
@@ -139,8 +140,8 @@ func TestFollowFails(t *testing.T) {
 	}
 }
 
-// Transcripts that the service has only some time after a call's end arrive with few requests more,
-// although nightly runs would wait for half an hour.
+// Transcripts that the service has only some time after a call's end are fetched with few extra
+// requests, although nightly runs would wait for half an hour.
 func TestFollowLateTranscripts(t *testing.T) {
 	f := newFollowed(t)
 	if code, stderr := f.extract(t.Context(), "run"); code != cli.ExitOK {

@@ -16,7 +16,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// dumpFiles writes files of calls into a folder, and returns it.
+// dumpFiles writes files of calls into a folder, and returns the folder.
 func dumpFiles(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,7 +54,7 @@ func TestImport(t *testing.T) {
 		name, stdin    string
 		args           string // DIR is the folder of the files
 		code           int
-		stderr         string // must be in there
+		stderr         string // must contain this
 		calls, outcome string // of the warehouse, if there is one
 	}{
 		{"one file", "", "DIR/whole.ndjson", 0, "2 new, 0 changed", "one two", schema.OutcomeDone},

@@ -20,8 +20,7 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// tended makes a warehouse of two runs: two calls long ago, one of them changed
-// by the second run.
+// tended creates a warehouse with two runs: two old calls, one of which the second run changed.
 func tended(t *testing.T) (root string) {
 	t.Helper()
 	root = filepath.Join(t.TempDir(), "w")
@@ -54,7 +53,7 @@ func tended(t *testing.T) (root string) {
 	return root
 }
 
-// call runs extract, and returns what it left behind.
+// call runs extract, and returns its exit code and output.
 func call(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -68,7 +67,7 @@ func TestMaintenance(t *testing.T) {
 		name           string
 		args           string
 		code           int
-		stdout, stderr string // must be in there
+		stdout, stderr string // must contain these
 	}{
 		{"verify", "verify", 0, "whole: 1 snapshot, ", ""},
 		{"verify all", "verify --all", 0, "whole: 2 snapshots, ", ""},
@@ -133,7 +132,7 @@ func TestMaintenanceWithoutAWarehouse(t *testing.T) {
 	}
 }
 
-// A receipt holds as long as nobody brings the call back, and names nothing.
+// A receipt is valid until the call returns, and contains neither its id nor its numbers.
 func TestForgetAndCheck(t *testing.T) {
 	root := tended(t)
 	code, receipt, stderr := call(t, "", "forget", "--call-id", "one", "--yes", "--warehouse", root)
@@ -152,8 +151,8 @@ func TestForgetAndCheck(t *testing.T) {
 	}
 }
 
-// forget says where a number stands besides the calls that it erases, whether only calls or
-// only customers have it, and what is left of it in the end.
+// forget reports where else a number occurs besides the calls that it erases, whether it is found
+// in calls only or in customers only, and the occurrences that remain.
 func TestForgetTellsPlaces(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	now := time.Now()
@@ -235,7 +234,7 @@ func TestVerifyTellsDamage(t *testing.T) {
 	}
 }
 
-// A warehouse of a newer callhouse is not damaged, and nothing but an upgrade helps.
+// A warehouse of a newer callhouse is not damaged, and only an upgrade helps.
 func TestVerifyOfANewerFormat(t *testing.T) {
 	root := tended(t)
 	newerFormat(t, root)
@@ -246,7 +245,7 @@ func TestVerifyOfANewerFormat(t *testing.T) {
 	}
 }
 
-// newerFormat makes the current snapshot one that a later version wrote.
+// newerFormat rewrites the current snapshot as if a later version had written it.
 func newerFormat(t *testing.T, root string) {
 	t.Helper()
 	s, err := layout.Current(root)
@@ -263,8 +262,8 @@ func newerFormat(t *testing.T, root string) {
 	}
 }
 
-// An interrupt keeps compact from making a file of a month, and costs nothing:
-// what was not compacted is as it was, and the next time it is.
+// An interrupt stops compact before it merges the files of a month, and loses nothing: the
+// remaining files are unchanged, and the next compact merges them.
 func TestCompactIsInterrupted(t *testing.T) {
 	root := tended(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/layout"
 )
 
-// verify finds that the key of the masks is missing, damaged or another one, and does not
-// advise a rollback, which would bring back none.
+// verify detects a missing, damaged or different mask key. It does not recommend a rollback, which
+// would not restore the key.
 func TestVerifyWantsTheMaskKey(t *testing.T) {
 	dir := t.TempDir()
 	root, lines := filepath.Join(dir, "w"), filepath.Join(dir, "calls.ndjson")
@@ -38,7 +38,7 @@ func TestVerifyWantsTheMaskKey(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		key    []byte // nil: it is not there
+		key    []byte // nil: missing
 		args   []string
 		code   int
 		says   string
@@ -63,7 +63,7 @@ func TestVerifyWantsTheMaskKey(t *testing.T) {
 			t.Errorf("%s: exit code %d\n%s", c.name, code, out)
 		}
 		if code, out := ask("import", "--mask", "from_number", lines); c.code == cli.ExitFailed && c.name != "cut" && code != cli.ExitUsage {
-			t.Errorf("%s: import ends with exit code %d\n%s", c.name, code, out) // as verify foretold of the next run
+			t.Errorf("%s: import ends with exit code %d\n%s", c.name, code, out) // as verify predicted for the next run
 		}
 	}
 	if err := os.WriteFile(other, wrong, 0o600); err != nil {

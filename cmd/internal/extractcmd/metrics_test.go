@@ -22,8 +22,7 @@ func withMetrics(warehouse, file string) config.Config {
 	return config.Config{Values: config.Values{Warehouse: warehouse, MetricsFile: file}}
 }
 
-// While a run is on the metrics tell every minute how it goes; with its end that
-// ends too.
+// During a run the metrics report its progress every minute, and when the run ends, so does this.
 func TestMetricsWhileARunIsOn(t *testing.T) {
 	// There is no warehouse yet: reading one here would leave decoders in parquet-go's pool
 	// that belong to this test's bubble, and the next test to get one would crash.
@@ -67,8 +66,8 @@ func TestMetricsWhileARunIsOn(t *testing.T) {
 	})
 }
 
-// Whoever reads the metrics while they are written sees a whole file, and nothing
-// is left beside it.
+// A reader of the metrics file sees a complete file even while it is written, and no other file is
+// left behind.
 func TestMetricsAreReplacedAsAWhole(t *testing.T) {
 	n := &night{Settings: &settings.Settings{Config: withMetrics(tended(t), filepath.Join(t.TempDir(), "callhouse.prom")), Now: time.Now},
 		log: slog.New(slog.DiscardHandler)}

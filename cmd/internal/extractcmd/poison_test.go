@@ -6,7 +6,7 @@ import (
 	"callhouse/cmd/internal/cmdtest"
 )
 
-// The program reads no settings in tests but those that they give it.
+// In tests, the program reads only the settings that they give it.
 func TestSettingsOfTheMachine(t *testing.T) {
 	cmdtest.Poison(t, "^(TestExtractWithoutACommand|TestMaintenanceWithoutAWarehouse)$")
 }

@@ -15,7 +15,7 @@ import (
 	"callhouse/cmd/internal/extractcmd/settings"
 )
 
-// The exit code of several is the worst of theirs, and each comes to its end.
+// The exit code of several profiles is their worst one, and each profile runs to its end.
 func TestWorstExitCode(t *testing.T) {
 	for _, c := range []struct {
 		codes []int
@@ -32,7 +32,7 @@ func TestWorstExitCode(t *testing.T) {
 		var out bytes.Buffer
 		err := sideBySide(t.Context(), all, &out, func(_ context.Context, s *settings.Settings, stderr io.Writer) error {
 			begun.Done()
-			begun.Wait() // all of them at once
+			begun.Wait() // wait until all are running
 			var n int
 			if _, err := fmt.Sscan(s.Profile, &n); err != nil {
 				return err
@@ -59,7 +59,7 @@ func TestWorstExitCode(t *testing.T) {
 	}
 }
 
-// Lines of JSON name their profile themselves.
+// JSON lines contain the name of their profile.
 func TestPrefixed(t *testing.T) {
 	var out bytes.Buffer
 	p := &prefixed{mu: &sync.Mutex{}, out: &out, prefix: "[a] "}

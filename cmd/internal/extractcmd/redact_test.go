@@ -29,15 +29,15 @@ type revealing struct {
 	t       *testing.T
 	now     time.Time
 	on      *sandbox.Running
-	planted []string // all that must not be stored, as it is spelled
-	records []byte   // of all calls, one a line
+	planted []string // all texts that must not be stored, in each spelling
+	records []byte   // of all calls, one per line
 	stdin   io.Reader
 
-	nameless chan struct{} // closed when a file without a name was seen
+	nameless chan struct{} // closed when an unnamed file was seen
 	once     sync.Once
 }
 
-// leastPlanted is the least length of a spelling that is looked for.
+// leastPlanted is the minimum length of a spelling to search for.
 const leastPlanted = 14
 
 func newRevealing(t *testing.T, calls int64) *revealing {
@@ -86,7 +86,7 @@ func (x *revealing) must(house string, args ...string) string {
 	return out
 }
 
-// left returns the planted values that are in some bytes under a folder, and how many bytes these are.
+// left returns the planted values that occur in the files of a folder, and the size of these files.
 func (x *revealing) left(house string) (left []string, size int) {
 	x.t.Helper()
 	everybyte.Under(x.t, house, func(at string, raw []byte) {
@@ -101,7 +101,7 @@ func (x *revealing) left(house string) (left []string, size int) {
 	return left, size
 }
 
-// watch looks at folders and at files without a name while something is done, and returns a function that reports what was in them.
+// watch searches folders and unnamed files until stop is called, which returns what was found.
 func (x *revealing) watch(dirs ...string) (stop func() (seen int, left []string)) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	seen, left := 0, []string(nil)
@@ -143,8 +143,8 @@ func (x *revealing) watch(dirs ...string) (stop func() (seen int, left []string)
 	}
 }
 
-// With redact = all no byte that a run writes has anything that callers revealed: neither the
-// warehouse, nor the journal and temporary files during the run, nor what it prints.
+// With redact = all, a run writes nothing that callers revealed: not in the warehouse, not in the
+// journal and temporary files during the run, and not in its output.
 func TestRedactedRun(t *testing.T) {
 	x := newRevealing(t, 60)
 	house, temporary := filepath.Join(t.TempDir(), "w"), t.TempDir()
@@ -172,7 +172,7 @@ func TestRedactedRun(t *testing.T) {
 	if _, out := x.extract(house, "status"); !strings.Contains(out, "redacted") || !strings.Contains(out, " card") {
 		t.Errorf("status does not count:\n%s", out)
 	}
-	// Of what can be read only once, a copy is kept meanwhile, in a file without a name.
+	// Input that can be read only once is copied meanwhile, into an unnamed file.
 	stop = x.watch(temporary)
 	from, to := io.Pipe()
 	go func() {
@@ -192,7 +192,7 @@ func TestRedactedRun(t *testing.T) {
 	if _, left := stop(); len(left) > 0 {
 		t.Errorf("during an import: %s", strings.Join(left[:min(len(left), 10)], "\n"))
 	}
-	// Without the flag, what the warehouse redacts stays redacted.
+	// Without the flag, fields redacted in the warehouse stay redacted.
 	dump := filepath.Join(t.TempDir(), "dump.jsonl")
 	body := `{"call_id":"imported","start_timestamp":1795079700000,"metadata":{"card":"4111-1111-1111-1111"},"transcript":[{"role":"user","content":"제 번호는 공일공 일이삼사 오육칠팔"}]}`
 	if err := os.WriteFile(dump, []byte(body+"\n"), 0o600); err != nil {
@@ -214,8 +214,9 @@ func TestRedactedRun(t *testing.T) {
 	}
 }
 
-// What an earlier build or setting stored is found by verify --redacted, and redacted by migrate, with
-// no older snapshot left; tokens are the same in every spelling, and in later runs.
+// Data stored unredacted by an earlier build or setting is found by verify --redacted and redacted
+// by migrate, which leaves no older snapshot. Tokens are the same in every spelling, and in later
+// runs.
 func TestMigrateRedacts(t *testing.T) {
 	t.Setenv("CALLHOUSE_RESOURCES", "none")
 	x := newRevealing(t, 60)

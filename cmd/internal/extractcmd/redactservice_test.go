@@ -17,7 +17,7 @@ import (
 	"callhouse/internal/sink/everybyte"
 )
 
-// namer is a service that knows the names of customers; or fails.
+// namer is a service that recognizes the names of customers, or fails.
 type namer struct {
 	t      *testing.T
 	names  []string
@@ -53,7 +53,7 @@ func (n *namer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(found)
 }
 
-// leftNames returns the names in some bytes under a folder.
+// leftNames returns the names that occur in the files of a folder.
 func (n *namer) left(house string) (left []string) {
 	everybyte.Under(n.t, house, func(at string, raw []byte) {
 		for _, name := range n.names {
@@ -65,8 +65,8 @@ func (n *namer) left(house string) (left []string) {
 	return left
 }
 
-// What a service does not check is stored without its texts, and requested again; no name that it
-// finds is ever stored.
+// Calls that the service did not check are stored without their texts, and requested again. No name
+// that it finds is ever stored.
 func TestRedactService(t *testing.T) {
 	t.Setenv("CALLHOUSE_RESOURCES", "none")
 	x := newRevealing(t, 60)
@@ -112,7 +112,7 @@ func TestRedactService(t *testing.T) {
 	}
 	x.must(house, "verify", "--redacted")
 
-	// An import without answers is incomplete, and repeated with them.
+	// An import without the service's answers is incomplete, and is repeated once it answers.
 	dump := filepath.Join(t.TempDir(), "dump.jsonl")
 	body := `{"call_id":"imported","start_timestamp":1795079700000,"metadata":{"who":"` + n.names[0] + `"},"transcript":[{"role":"user","content":"저는 ` +
 		n.names[0] + `입니다"}]}`
@@ -132,7 +132,7 @@ func TestRedactService(t *testing.T) {
 		t.Error(got)
 	}
 
-	// Stored calls are checked by migrate.
+	// migrate checks stored calls.
 	x.must(plain, "migrate", "--redact", "all", "--redact-service", server.URL)
 	if left := append(n.left(plain), mustLeft(x, plain)...); len(left) > 0 {
 		t.Errorf("after migrate: %v", left[:min(len(left), 10)])

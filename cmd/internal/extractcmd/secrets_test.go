@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A warehouse in which an older callhouse stored secrets: verify finds them, migrate withholds them, and
-// secrets lists where. None of the commands repeats one.
+// An older callhouse stored secrets in a warehouse: verify finds them, migrate withholds them, and
+// secrets lists their locations. None of these commands prints a secret.
 func TestSecretsOfAnOlderWarehouse(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	if err := os.CopyFS(root, os.DirFS(filepath.Join("..", "..", "..", "internal", "sink", "testdata", "secrets", "warehouse"))); err != nil {

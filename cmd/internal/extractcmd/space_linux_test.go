@@ -13,12 +13,12 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// A file system without inodes, and one without space, fail a command with a message that says
-// which of them it is, and lose nothing: with room, the same command succeeds.
+// A file system without inodes, and one without space, make a command fail with a message that
+// names the cause, and nothing is lost: once there is room, the same command succeeds.
 func TestNoInodes(t *testing.T) {
 	lines := filepath.Join(t.TempDir(), "calls.ndjson")
 	var text []byte
-	for i := range 400 { // each on a day of its own
+	for i := range 400 { // each on a different day
 		text = fmt.Appendf(text, `{"id":"c%d","status":"ended","start_at":%d,"metadata":{"x":"%x"}}`+"\n", i, 1_760_000_000_000+int64(i)*86_400_000, bytes.Repeat([]byte{byte(i)}, i))
 	}
 	if err := os.WriteFile(lines, text, 0o600); err != nil {

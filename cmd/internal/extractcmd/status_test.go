@@ -24,7 +24,7 @@ func TestStatusCommand(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &h); err != nil || code != 3 || h.Verdict != health.Stale || h.Snapshot.Calls != 2 || stderr != "" {
 		t.Errorf("exit code %d, %v\n%s\n%s", code, err, stdout, stderr)
 	}
-	// While somebody holds it.
+	// While the warehouse is locked.
 	w, err := sink.Open(sink.Options{Root: root, RunID: layout.RunID(time.Now(), 7), Records: true})
 	if err != nil {
 		t.Fatal(err)
@@ -67,8 +67,8 @@ func TestStatusCommand(t *testing.T) {
 	}
 }
 
-// status --all tells of every profile, also of those behind one that has no
-// warehouse, and ends with the worst exit code.
+// status --all reports every profile, including those after one without a warehouse, and exits with
+// the worst exit code.
 func TestStatusOfAllProfiles(t *testing.T) {
 	one, two := tended(t), tended(t)
 	dir := t.TempDir()

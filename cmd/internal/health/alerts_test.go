@@ -21,8 +21,8 @@ import (
 	"callhouse/internal/sink"
 )
 
-// The alert rules are tested on months of thirty nights. The metrics are those that the code writes
-// for the runs of such a month. Prometheus' own promtool evaluates the rules.
+// promtool tests the alert rules on months of thirty nights. The metrics are those that the code
+// writes for the runs of such a month, and Prometheus' own promtool evaluates the rules.
 var promtool = flag.String("promtool", "", "Prometheus' promtool, for TestAlertsOfThirtyNights; make alerts installs and names it")
 
 const (
@@ -96,7 +96,7 @@ func (m *month) scrape(until time.Duration) {
 	}
 }
 
-// write replaces the file by the current metrics.
+// write replaces the file with the current metrics.
 func (m *month) write(s *Metrics) {
 	m.t.Helper()
 	s.Profile = m.profile
@@ -236,8 +236,8 @@ func from(first, last int, e event) map[int]event {
 	return out
 }
 
-// expectation lists the alerts that have fired up to an hour of the month; or, with now, those
-// firing then.
+// expectation lists the alerts that have fired by an hour of the month or, with now, those firing
+// at that hour.
 type expectation struct {
 	at    time.Duration
 	now   bool

@@ -12,7 +12,7 @@ import (
 
 func TestExamine(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	// aRun is a run that ended so many hours ago.
+	// aRun returns a run that ended the given number of hours ago.
 	aRun := func(id, outcome string, hours int) schema.Run {
 		at := now.Add(-time.Duration(hours) * time.Hour).UnixMilli()
 		return schema.Run{ID: id, StartedAt: at - 1000, EndedAt: schema.Some(at), Outcome: outcome, Error: map[bool]string{true: "why"}[outcome != "done"]}

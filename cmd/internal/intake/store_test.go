@@ -42,7 +42,7 @@ func TestCheckpoints(t *testing.T) {
 			st := New(w, clock)
 			st.Over = func() bool { return false }
 			st.Row = func(sink.Stats, int64) schema.Run {
-				now = now.Add(tc.takes) // nothing else reads the clock meanwhile
+				now = now.Add(tc.takes) // nothing else reads the clock
 				return schema.Run{ID: w.RunID(), Outcome: schema.OutcomeRunning}
 			}
 			begin, n := now, 0
@@ -71,8 +71,8 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
-// A process that follows the service commits once a minute, counted from the commit of an earlier
-// process, and less often if its commits are large.
+// A process that follows the service commits once a minute, counted from the last commit of an
+// earlier process, and less often if its commits are large.
 func TestRested(t *testing.T) {
 	now := time.Date(2026, 11, 19, 2, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
@@ -120,7 +120,7 @@ func TestRested(t *testing.T) {
 	for _, f := range w.Snapshot().Manifest.Files {
 		bytes += f.Bytes
 	}
-	least := time.Duration(bytes/(64<<10)) * time.Second // all were written anew
+	least := time.Duration(bytes/(64<<10)) * time.Second // all files were rewritten
 	if least < 70*time.Second {
 		t.Errorf("only %d bytes were written", bytes)
 	}

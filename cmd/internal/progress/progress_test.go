@@ -45,8 +45,8 @@ func TestProgressOffTheTerminal(t *testing.T) {
 	}
 }
 
-// While the list is being read the number of transcripts is unknown: no line claims that nothing is
-// left.
+// While the list is being read, the number of transcripts is unknown, so no line claims that
+// nothing is left.
 func TestProgressTellsWhatIsLeft(t *testing.T) {
 	for _, tc := range []struct {
 		phase        crawler.Phase
@@ -73,7 +73,7 @@ func TestProgressTellsWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A total is an estimate, and grows with what is done; without one there is none.
+// A total is an estimate, and grows if more than that is done. Without an estimate, none is shown.
 func TestProgressIsWithinItsTotal(t *testing.T) {
 	for total, want := range map[int64]int64{-1: 0, 0: 0, 2: 3, 5: 5} {
 		p := crawler.Progress{Phase: crawler.Bulk}

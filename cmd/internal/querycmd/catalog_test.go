@@ -48,7 +48,7 @@ func ask(t *testing.T, setup, text string) any {
 func TestCatalog(t *testing.T) {
 	house(t)
 	const attach = "ATTACH 'callhouse.duckdb' AS c (READ_ONLY)"
-	for range 2 { // made again in the same place
+	for range 2 { // twice in the same place
 		r := run(t, "", "catalog", "--tz", "Asia/Seoul")
 		if r.code != 0 || r.out != "" || !strings.Contains(r.stderr, "views of snapshot 1") || !strings.Contains(r.stderr, "days in Asia/Seoul") {
 			t.Fatal(r)
@@ -80,7 +80,7 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// A catalog of a moved warehouse names its old path, and can be made again in the same place.
+// A catalog of a moved warehouse has its old path, and can be recreated in the same place.
 func TestCatalogAfterAMove(t *testing.T) {
 	house(t)
 	const attach = "ATTACH 'callhouse.duckdb' AS c (READ_ONLY)"
@@ -143,7 +143,7 @@ func TestInitForOtherEngines(t *testing.T) {
 	}
 }
 
-// Only a catalog is replaced by a catalog.
+// A catalog replaces only another catalog.
 func TestCatalogSparesOthers(t *testing.T) {
 	house(t)
 	for name, content := range map[string]string{"notes.txt": "mine", "empty.duckdb": ""} {
@@ -164,7 +164,7 @@ func TestCatalogSparesOthers(t *testing.T) {
 			t.Errorf("--output %s: %v", name, r)
 		}
 	}
-	if pins, err := filepath.Glob("warehouse/pins/*.json"); err != nil || len(pins) > 1 { // of the folder that was missing
+	if pins, err := filepath.Glob("warehouse/pins/*.json"); err != nil || len(pins) > 1 { // those of the missing folder
 		t.Errorf("pins of what was not made: %v, %v", pins, err)
 	}
 	for _, args := range [][]string{{"--format", "csv"}, {"--tz", "Mars/Olympus"}, {"now"}} {
@@ -177,7 +177,7 @@ func TestCatalogSparesOthers(t *testing.T) {
 	}
 }
 
-// A warehouse of another user is readable: then nothing is pinned, and a note says so.
+// Another user's warehouse is readable: nothing is pinned, and a note says so.
 func TestCatalogOfAReadOnlyWarehouse(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write everywhere")

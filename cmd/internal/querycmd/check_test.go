@@ -19,8 +19,8 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// tested makes a warehouse in a new working folder, whose run ended hours ago, with the given
-// faults.
+// tested creates a warehouse in a new working folder, with a run that ended hours ago, and with the
+// given faults.
 func tested(t *testing.T, hours int, calls, turns, items []row) {
 	t.Helper()
 	t.Chdir(t.TempDir())

@@ -13,7 +13,7 @@ import (
 	"callhouse/cmd/internal/querycmd"
 )
 
-// complete asks for completions as the shells do, but waits for them: on a busy machine they may take
+// complete requests completions like a shell, but waits for them: on a busy machine they may take
 // longer than a Tab may block.
 func complete(t *testing.T, args string) result {
 	t.Helper()
@@ -24,7 +24,7 @@ func complete(t *testing.T, args string) result {
 	return result{code, out.String(), errs.String()}
 }
 
-// The shells offer the values of flags.
+// Shells complete the values of flags.
 func TestCompletionOfValues(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for args, want := range map[string]string{
@@ -42,7 +42,7 @@ func TestCompletionOfValues(t *testing.T) {
 	}
 }
 
-// Conditions are completed with values of the warehouse.
+// Values of conditions are completed from the warehouse.
 func TestCompletionFromData(t *testing.T) {
 	house(t)
 	for args, want := range map[string]string{

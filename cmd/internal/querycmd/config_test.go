@@ -15,7 +15,7 @@ func TestEverySettingIsAFlag(t *testing.T) {
 			continue
 		}
 		f := root.PersistentFlags().Lookup(k.Flag())
-		for _, cmd := range root.Commands() { // or of one command alone
+		for _, cmd := range root.Commands() { // or a flag of one command
 			if f == nil {
 				f = cmd.Flags().Lookup(k.Flag())
 			}

@@ -24,7 +24,7 @@ func ended(t *testing.T, temp, args, statement string) {
 	}
 }
 
-// killedOutput kills a query that is writing beside its target, which leaves its files there.
+// killedOutput kills a query that writes next to its target, which leaves its files there.
 func killedOutput(t *testing.T, temp, dir string) {
 	t.Helper()
 	p := spawn(t, temp, "sql - --format csv --output "+filepath.Join(dir, "rows.csv"), "FROM range(1000000000)", nil)
@@ -43,7 +43,7 @@ func killedOutput(t *testing.T, temp, dir string) {
 	}
 }
 
-// The user's next command removes leftovers beside a target: any command with the same TMPDIR, or
+// The user's next command removes leftovers next to a target: any command with the same TMPDIR, or
 // one that writes into the same folder. Files of running commands stay.
 func TestNextCommandRemovesLeftovers(t *testing.T) {
 	house(t)

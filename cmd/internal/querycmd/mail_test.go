@@ -16,7 +16,7 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// letters is a mail server that keeps what it is sent.
+// letters is a mail server that keeps the messages it receives.
 type letters struct{ got [][]byte }
 
 func (l *letters) NewSession(*smtp.Conn) (smtp.Session, error) { return l, nil }
@@ -35,7 +35,7 @@ func (*letters) Reset() {}
 
 func (*letters) Logout() error { return nil }
 
-// The page is mailed as a file beside its key numbers.
+// The page is mailed as an attachment to its key figures.
 func TestMailedPage(t *testing.T) {
 	scattered(t, 5, 400)
 	office := &letters{}

@@ -15,8 +15,8 @@ import (
 	"callhouse/cmd/internal/querycmd"
 )
 
-// The command serves an assistant on its stdin and stdout, with the limits of a user, until stdin
-// ends.
+// The command serves an assistant on its stdin and stdout until stdin ends, with the limits of a
+// user.
 func TestMCP(t *testing.T) {
 	house(t)
 	safeTemp(t)
@@ -56,7 +56,7 @@ func TestMCP(t *testing.T) {
 	}
 }
 
-// What is wrong with its flags is said before an assistant waits.
+// Errors in its flags are reported before it waits for an assistant.
 func TestMCPFlags(t *testing.T) {
 	house(t)
 	for args, want := range map[string]string{"--users users.json": "both --users and --user", "--user ann": "both --users and --user", "--users none.json --user ann": "query serve user add",

@@ -11,8 +11,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// A name shared by several agents, ignoring case, selects none of them: every way of naming an
-// agent ends with exit code 2 and a list of ids.
+// A name shared by several agents, ignoring case, selects none of them: wherever an agent can be
+// named, the command exits with code 2 and a list of ids.
 func TestNameOfSeveralAgents(t *testing.T) {
 	t.Chdir(t.TempDir())
 	agents := [][2]string{{"a1111111-0001", "Same"}, {"a1111111-0002", "Same"}, {"b2222222-0003", "same"}, {"c3333333-0004", "Alone"}}

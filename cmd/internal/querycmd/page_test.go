@@ -21,8 +21,8 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// scattered makes ./warehouse with random calls around two months of 2024, unknown values and long
-// names.
+// scattered creates ./warehouse with random calls around two months of 2024, unknown values and
+// long names.
 func scattered(t *testing.T, seed uint64, n int) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -148,7 +148,7 @@ func numbers(t *testing.T, text string) (figures []told, lines []line) {
 	}
 }
 
-// answers runs the commands that a page names, once each.
+// answers runs each command that a page names once.
 type answers map[string][]map[string]string
 
 func (a answers) of(t *testing.T, command string) []map[string]string {
@@ -223,8 +223,8 @@ func number(t *testing.T, s string) int64 {
 
 var pages = longtest.Int("pages", 1, 3, "how many of the pages of TestPageEqualsTheReports are compared, from a random one on")
 
-// Every number of the page equals the output of its command, to the last digit, and nothing is
-// missing: for several companies, zones and periods.
+// Every number of the page equals the output of its command, to the last digit, and none is
+// missing, for several companies, zones and periods.
 func TestPageEqualsTheReports(t *testing.T) {
 	longtest.Only(t)
 	companies := []struct {
@@ -319,7 +319,7 @@ func checkLines(t *testing.T, asked answers, lines []line) (compared int) {
 		for _, r := range asked[command] {
 			total += number(t, or(r["calls"], "0"))
 		}
-		for i, r := range asked[command] { // the first five, and no others
+		for i, r := range asked[command] { // exactly the first five
 			if strings.HasPrefix(command, "query worst") && keys[r["call_id"]] != (i < 5) {
 				t.Errorf("%s has %s as number %d; on the page: %v", command, r["call_id"], i+1, keys[r["call_id"]])
 			}
@@ -388,8 +388,7 @@ func checkStep(t *testing.T, rows []map[string]string, l line) int {
 	return len(l.cells)
 }
 
-// A page's file is readable by its owner only, keeps an existing mode, and is replaced completely
-// or not at all.
+// A page's file is readable by its owner only, keeps an existing mode, and is replaced atomically.
 func TestPageFile(t *testing.T) {
 	longtest.Only(t)
 	house(t)

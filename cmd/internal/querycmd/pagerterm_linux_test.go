@@ -10,8 +10,8 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// A long answer goes to the pager, with its messages; a short one, and one without a pager, to the
-// terminal.
+// A long answer goes to the pager, with its messages; a short one goes to the terminal, and so does
+// any answer without a pager.
 func TestPager(t *testing.T) {
 	house(t)
 	bin := t.TempDir()
@@ -49,7 +49,7 @@ func TestPager(t *testing.T) {
 	}
 }
 
-// The user leaves less early, and Ctrl-C belongs to it.
+// The user quits less early, and less handles Ctrl-C.
 func TestPagerLess(t *testing.T) {
 	if _, err := exec.LookPath("less"); err != nil {
 		t.Skip("no less on this machine")
@@ -63,7 +63,7 @@ func TestPagerLess(t *testing.T) {
 	x.keys(ctrlC)
 	x.keys(ctrlC)
 	code := -1
-	x.wait("the end", func() bool { // less drops what is typed right after Ctrl-C
+	x.wait("the end", func() bool { // less drops keys typed right after Ctrl-C
 		_, _ = x.tty.WriteString("q")
 		select {
 		case err := <-x.left:

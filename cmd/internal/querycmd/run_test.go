@@ -27,7 +27,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Safe mode runs statements in a process of this program, here the test's.
+// Safe mode runs statements in a separate process of this program, here of the test's binary.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == safe.Name {
 		os.Exit(querycmd.Run(context.Background(), cmdtest.Child(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

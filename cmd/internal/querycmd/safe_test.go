@@ -158,7 +158,7 @@ func TestSafeFlags(t *testing.T) {
 	}
 }
 
-// The shell's statements, commands and reports are limited as well.
+// The shell's statements, commands and reports have the same limits.
 func TestSafeShell(t *testing.T) {
 	house(t)
 	safeTemp(t)
@@ -179,7 +179,7 @@ func TestSafeShell(t *testing.T) {
 	}
 }
 
-// The environment makes the shell safe like sql.
+// The environment makes the shell safe, as it does sql.
 func TestSafeShellByEnvironment(t *testing.T) {
 	house(t)
 	safeTemp(t)
@@ -257,7 +257,7 @@ func TestSafeLimitsStdout(t *testing.T) {
 	}
 }
 
-// torrent is an endless text, which fails when far too much was read.
+// torrent is an endless text that fails once far too much of it was read.
 type torrent struct {
 	head string
 	read int
@@ -372,7 +372,7 @@ func TestCommandsThatRunForeignSQL(t *testing.T) {
 	}
 }
 
-// The hidden commands are for query itself.
+// Only query itself can use the hidden commands.
 func TestSafeCommandAlone(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{safe.Name, serve.WorkerName} {
@@ -388,7 +388,7 @@ func TestSafeCommandAlone(t *testing.T) {
 	}
 }
 
-// In safe mode no error contains the warehouse's path, since its reader may be someone else.
+// In safe mode no error contains the warehouse's path, since the user may not be allowed to see it.
 func TestSafeErrorsNameNoFolder(t *testing.T) {
 	house(t)
 	safeTemp(t)

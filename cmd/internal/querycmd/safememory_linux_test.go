@@ -28,8 +28,8 @@ func TestQueryProcess(*testing.T) {
 	}
 }
 
-// A statement of --safe takes at most --memory beyond the program, also where DuckDB does not
-// count; what spills to disk is still answered.
+// A statement of --safe takes at most --memory beyond the program, including memory that DuckDB
+// does not count. Statements that spill to disk still succeed.
 func TestSafeKeepsToItsMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector takes memory of its own")
@@ -57,7 +57,7 @@ func TestSafeKeepsToItsMemory(t *testing.T) {
 	if code != cli.ExitOK {
 		t.Fatal(stderr)
 	}
-	const margin = 100 * mib // what was not resident when the limit was set
+	const margin = 100 * mib // for memory that was not resident when the limit was set
 	tried := longtest.Each(3)
 	for i, c := range []struct {
 		memory    string

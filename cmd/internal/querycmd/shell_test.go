@@ -51,7 +51,7 @@ func TestShellInATerminal(t *testing.T) {
 	x.drop()
 	x.typed("sentiment --by wee")
 	x.keys(tab)
-	x.see("weekday") // week too
+	x.see("weekday") // includes week
 	x.drop()
 
 	// Errors come with a suggestion.
@@ -123,7 +123,7 @@ func (x *terminal) lflag() uint32 {
 	return state.Lflag
 }
 
-// Input is available in the next session, except with --no-history.
+// Input is in the history of the next session, except with --no-history.
 func TestShellHistory(t *testing.T) {
 	house(t)
 	state := t.TempDir()
@@ -167,7 +167,7 @@ func TestShellHistory(t *testing.T) {
 	x = start(t, 80, 24, "shell --no-history", "XDG_STATE_HOME="+state)
 	x.run("select 333 as third;", "333")
 	x.keys(up)
-	x.see("query> select 333 as third;") // in the session itself
+	x.see("query> select 333 as third;") // within the session
 	x.drop()
 	x.leave()
 	if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
@@ -181,7 +181,7 @@ func TestShellSeesCommits(t *testing.T) {
 	x := start(t, 80, 24, "shell")
 	x.run("select 500 + count(*) as n from calls;", "508")
 	analyticstest.Write(t, "warehouse", 2, analyticstest.Data{Calls: []row{{"call_id": "new", "status": "ended"}}})
-	x.keys(enter) // the news come with the next prompt
+	x.keys(enter) // the next prompt announces it
 	x.see("snapshot 000002 was committed")
 	x.run("select 500 + count(*) as n from calls;", "501")
 	x.run("coverage", "transcript there")
@@ -212,7 +212,7 @@ func TestShellPlain(t *testing.T) {
 	x.see("call_type")
 	x.keys(tab)
 	x.see("select call_id")
-	x.press(ctrlC) // the selection first
+	x.press(ctrlC) // the first one ends the selection
 	x.drop()
 	x.keys(ctrlR)
 	x.see("inc-search")
@@ -228,7 +228,7 @@ func TestShellPlain(t *testing.T) {
 	}
 }
 
-// Data quoted in an error cannot control the terminal.
+// Data quoted in an error does not control the terminal.
 func TestShellErrorsSteerNothing(t *testing.T) {
 	house(t)
 	x := start(t, 100, 20, "shell")
@@ -242,7 +242,7 @@ func TestShellErrorsSteerNothing(t *testing.T) {
 	}
 }
 
-// A signal that ends the shell leaves the terminal as it was.
+// A signal that ends the shell leaves the terminal in its original state.
 func TestShellTerminated(t *testing.T) {
 	house(t)
 	x := start(t, 80, 24, "shell")
@@ -303,7 +303,7 @@ func TestShellScript(t *testing.T) {
 	}
 }
 
-// Every statement reads one commit, the newest, however fast they follow.
+// Every statement reads a single commit, the newest at its start, however fast commits follow.
 func TestShellWhileCommitting(t *testing.T) {
 	longtest.Only(t)
 	house(t)

@@ -47,7 +47,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// Lines of other programs, and truncated ones, are skipped.
+// Lines written by other programs, and truncated ones, are skipped.
 func TestHistoryOfOthers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "history")
 	if err := os.WriteFile(file, []byte("select 1;\n\"a\"\n{}\n\"b"), 0o600); err != nil {

@@ -19,8 +19,7 @@ import (
 	"callhouse/cmd/internal/querycmd"
 )
 
-// TestShellProcess is no test but the command itself, started in a terminal by the tests of the
-// shell.
+// TestShellProcess is not a test, but the command that the tests of the shell start in a terminal.
 func TestShellProcess(t *testing.T) {
 	if os.Getenv("CALLHOUSE_TEST_SHELL") == "" {
 		t.Skip("it is what other tests start")

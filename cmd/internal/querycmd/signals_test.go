@@ -18,8 +18,8 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// Statements that outlast any test: one that can be cancelled, one that cannot, since it is a
-// single function call, and one that fills TMPDIR.
+// Statements that outlast any test: one that can be cancelled; one that cannot, since it is a
+// single function call; and one that fills TMPDIR.
 const (
 	endless  = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 3"
 	deaf     = "SELECT levenshtein(repeat('a', 1000000), repeat('b', 1000000))"
@@ -102,8 +102,8 @@ func endOf(err error) int {
 	return 0
 }
 
-// Whatever ends it, except SIGKILL, it leaves nothing in TMPDIR; the next one removes what a killed
-// one left.
+// However the command ends, except by SIGKILL, it leaves nothing in TMPDIR. After SIGKILL, the next
+// command removes the leftovers.
 func TestEndingsLeaveNothing(t *testing.T) {
 	house(t)
 	heedHangups(t)

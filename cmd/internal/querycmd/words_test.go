@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// Data quoted in a message cannot control the terminal or begin a line.
+// Data quoted in a message does not control the terminal or begin a line.
 func TestMessagesSteerNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("CALLHOUSE_WAREHOUSE", "")

@@ -27,11 +27,11 @@ import (
 
 var now = time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)
 
-// dying is a file system whose process dies at an operation that changes the disk: all later ones
-// fail, too.
+// dying is a file system whose process dies at some operation that changes the disk: that and all
+// later ones fail.
 type dying struct {
 	disk.FS
-	left int // operations; negative: it lives
+	left int // remaining operations; negative: no limit
 	dead bool
 }
 
@@ -77,7 +77,7 @@ func (f dyingFile) Write(p []byte) (n int, err error) {
 	return n, alive(f.of.op(), func() error { n, err = f.File.Write(p); return err })
 }
 
-// alive does an operation if there is no error yet.
+// alive performs an operation unless there is an error already.
 func alive(err error, do func() error) error {
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (h *house) commit(ctx context.Context) error {
 	})
 }
 
-// put stores a call that began n days ago.
+// put stores a call that began some days ago.
 func (h *house) put(id string, ago int, more map[string]any) {
 	h.t.Helper()
 	start := now.AddDate(0, 0, -ago)
@@ -146,7 +146,7 @@ func (h *house) put(id string, ago int, more map[string]any) {
 	}
 }
 
-// store puts a file into the archive, as a run does; with row it also records that.
+// store puts a file into the archive, as a run does. With row it also records that.
 func (h *house) store(id string, ago int, row bool) {
 	h.t.Helper()
 	start := now.AddDate(0, 0, -ago)
@@ -186,7 +186,7 @@ func (h *house) files() string {
 	return strings.Join(out, " ")
 }
 
-// rows returns the rows of recordings, and whether the files of all that are stored are there.
+// rows returns the rows of recordings, and whether the file of every stored one exists.
 func (h *house) rows() (rows string, whole bool) {
 	h.t.Helper()
 	whole = true
@@ -214,9 +214,9 @@ func (h *house) prune(keep int) (recorded.Pruned, error) {
 
 var pruneEvery = longtest.Int("prune-every", 9, 1, "in TestPruneKilled, die at every n-th operation")
 
-// A process dies at every operation of a retention. Then no row calls a recording stored whose file
-// is gone, and the next run deletes the files of all that must not be kept, also those that a killed
-// run had stored without a row.
+// A process dies at every operation of a retention. Afterwards no row marks a recording as stored
+// whose file is gone, and the next run deletes all files past retention, including those that a
+// killed run stored without a row.
 func TestPruneKilled(t *testing.T) {
 	t.Parallel()
 	kills := 0

@@ -13,7 +13,7 @@ import (
 )
 
 func TestDataTests(t *testing.T) {
-	// holding is a snapshot with so many calls.
+	// holding returns a snapshot with a number of calls.
 	holding := func(calls int64, listed int64) *layout.Snapshot {
 		return &layout.Snapshot{Manifest: &layout.Manifest{Files: []layout.File{{Table: schema.Calls.Name, Rows: calls}},
 			Coverage: []schema.Span{{From: 0, To: listed, ListedAt: listed}}}}

@@ -10,7 +10,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// A run that lost a listed call is not done, and reports it everywhere.
+// A run that lost a listed call is not done, and says so everywhere.
 func TestLostCallsAreTold(t *testing.T) {
 	rep := &crawler.Report{}
 	rep.CallsListed, rep.ItemsStored, rep.ItemsRepeated, rep.ItemsBefore, rep.ItemsAside = 10, 5, 2, 1, 1

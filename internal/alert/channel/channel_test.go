@@ -20,13 +20,13 @@ import (
 
 func TestMain(m *testing.M) { loopback.Main(m) }
 
-// request is one that a server was sent.
+// request is a request received by a server.
 type request struct {
 	header http.Header
 	body   []byte
 }
 
-// server records requests, and answers with statuses in turn, then with 200.
+// server records requests. It answers with the given statuses in turn, then with 200.
 func server(t *testing.T, statuses ...int) (*httptest.Server, *[]request) {
 	var got []request
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,7 +47,7 @@ func authority(s *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }
 
-// message is one about two groups, with names that try to be more than names.
+// message returns a message about two groups, whose names contain markup.
 func message() *alert.Message {
 	from := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	n := 212.0
@@ -61,7 +61,7 @@ func message() *alert.Message {
 		At: from.Add(27 * time.Hour), Items: []alert.Item{item, other}}
 }
 
-// What arrives, channel by channel.
+// The requests that each channel sends.
 func TestForms(t *testing.T) {
 	for name, made := range map[string]func(Options) (alert.Channel, error){"slack": Slack, "teams": Teams, "webhook": Webhook} {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestManyGroups(t *testing.T) {
 	}
 }
 
-// How a channel fails, and that its errors keep its address secret.
+// Failures of a channel. Its errors do not reveal its address.
 func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		status  int

@@ -17,13 +17,13 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// post office is an SMTP server that keeps what it is sent.
+// office is an SMTP server that keeps the messages it receives.
 type office struct {
 	letters  [][]byte
 	to       [][]string
 	users    []string
 	password string
-	refuse   error // of the data
+	refuse   error // the answer to DATA
 }
 
 type session struct {
@@ -38,7 +38,7 @@ func (*session) AuthMechanisms() []string { return []string{sasl.Plain} }
 func (s *session) Auth(string) (sasl.Server, error) {
 	return sasl.NewPlainServer(func(_, user, password string) error {
 		if password != s.password {
-			return errors.New("not " + password) // some servers repeat what they were sent
+			return errors.New("not " + password) // some servers repeat their input
 		}
 		s.users = append(s.users, user)
 		return nil
@@ -67,7 +67,7 @@ func (*session) Reset() {}
 
 func (*session) Logout() error { return nil }
 
-// serve serves an office: with STARTTLS, TLS from the first byte, or neither.
+// serve starts an office: with STARTTLS, TLS from the first byte, or neither.
 func (o *office) serve(t *testing.T, how string) (address string, ca []byte) {
 	web := httptest.NewTLSServer(nil) // for its certificate
 	t.Cleanup(web.Close)
@@ -150,7 +150,7 @@ func TestMail(t *testing.T) {
 	}
 }
 
-// How mail fails. No message repeats the password.
+// Failures of mail. No error repeats the password.
 func TestMailFailures(t *testing.T) {
 	o := &office{password: "open sesame"}
 	address, ca := o.serve(t, StartTLS)

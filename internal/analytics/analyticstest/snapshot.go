@@ -1,6 +1,6 @@
-// Package analyticstest makes small warehouses for tests: Parquet files written by DuckDB from the
-// declared columns, a manifest, and the link current. It shares no code with the sink and is
-// imported by tests only.
+// Package analyticstest creates small warehouses for tests: Parquet files written by DuckDB from
+// the declared columns, a manifest, and the link current. It shares no code with the sink. Only
+// tests import it.
 package analyticstest
 
 import (
@@ -86,7 +86,7 @@ var database = sync.OnceValues(func() (*duck.DB, error) {
 	return db, os.RemoveAll(folder[0])
 })
 
-// Write makes snapshot n of the warehouse at root and swaps current to it.
+// Write creates snapshot n of the warehouse at root and swaps current to it.
 func Write(t testing.TB, root string, n int64, d Data) {
 	t.Helper()
 	db, err := database()

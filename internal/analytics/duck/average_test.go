@@ -2,9 +2,9 @@ package duck_test
 
 import "testing"
 
-// DuckDB 1.5.5 and 1.5.6 average intervals inexactly over many rows: by 0.18 s in
-// 1,500 s at 300,001 rows. docs/reference/queries.md says so; once this test fails at the last
-// case, that sentence can go. The Postgres protocol has an average of its own.
+// DuckDB 1.5.5 and 1.5.6 average intervals inexactly over many rows: by 0.18 s in 1,500 s at
+// 300,001 rows. docs/reference/queries.md mentions it; once the last case of this test fails,
+// remove that sentence. The Postgres protocol has its own average.
 func TestAverageOfIntervals(t *testing.T) {
 	conn := connect(t)
 	const average = `SELECT epoch(avg(over - start)), avg(i % ?2) FROM (SELECT i, TIMESTAMP '2026-01-01' AS start, start + INTERVAL (i % ?2) SECOND AS over FROM range(?1) t(i))`

@@ -47,7 +47,7 @@ func query(t testing.TB, conn *duck.Conn, text string, args ...any) *duck.Rows {
 	return rows
 }
 
-// Every type of DuckDB's comes out whole, as text and as JSON.
+// Every DuckDB type is read exactly, as text and as JSON.
 func TestValues(t *testing.T) {
 	conn := connect(t)
 	seoul, err := time.LoadLocation("Asia/Seoul")
@@ -76,7 +76,7 @@ func TestValues(t *testing.T) {
 		{"(-0.05)::DECIMAL(9,2)", "DECIMAL(9,2)", "-0.05", "-0.05"},
 		{"12345678901234.5678::DECIMAL(18,4)", "DECIMAL(18,4)", "12345678901234.5678", "12345678901234.5678"},
 		{"'-12345678901234567890123456789012345.678'::DECIMAL(38,3)", "DECIMAL(38,3)", "-12345678901234567890123456789012345.678", "-12345678901234567890123456789012345.678"},
-		{"1.10::DECIMAL(38,18)", "DECIMAL(38,18)", "1.1000", "1.1000"}, // money: no trailing noise
+		{"1.10::DECIMAL(38,18)", "DECIMAL(38,18)", "1.1000", "1.1000"}, // money: no trailing zeros
 		{"'-0.1234567'::DECIMAL(38,18)", "DECIMAL(38,18)", "-0.1234567", "-0.1234567"},
 		{"'0.000000000000000001'::DECIMAL(38,18)", "DECIMAL(38,18)", "0.000000000000000001", "0.000000000000000001"},
 		{"7::DECIMAL(4,0)", "DECIMAL(4,0)", "7", "7"},
@@ -171,8 +171,8 @@ func TestManyChunks(t *testing.T) {
 	}
 }
 
-// A result is made as it is read: the first rows of a huge one come at once,
-// and it need not be read to its end.
+// Results are streamed: the first rows of a huge result arrive at once, and it need not be read to
+// its end.
 func TestStreams(t *testing.T) {
 	conn := connect(t)
 	began := time.Now()
@@ -228,8 +228,8 @@ func TestErrors(t *testing.T) {
 	if !errors.As(err, &d) || d.Kind != "Parser" || d.Column != 8 {
 		t.Errorf("syntax error: %#v", err)
 	}
-	// An error in the middle of the rows comes after those before it. Under load DuckDB loses
-	// it about once in 100 times, and then says so.
+	// An error after some rows comes after them. Under load DuckDB loses it about once in 100
+	// times, and then reports that.
 	rows := query(t, conn, "SELECT CAST(CASE WHEN i > 5000000 THEN 'x' ELSE '1' END AS INTEGER) FROM range(10000000) r(i)")
 	for n := 0; ; n++ {
 		_, err := rows.Next(t.Context())
@@ -266,7 +266,7 @@ func stream(c *duck.Conn) func(context.Context, string) (*duck.Rows, error) {
 	return func(ctx context.Context, text string) (*duck.Rows, error) { return c.Query(ctx, text) }
 }
 
-// What is held as a whole is what is streamed; so are the errors.
+// A buffered result has the same rows and errors as a streamed one.
 func TestSmall(t *testing.T) {
 	conn := connect(t)
 	for _, text := range []string{"SELECT i, repeat('x', i % 50), [i], {'a': i} FROM range(5000) r(i)", "SELECT 1 WHERE false", "SELECT 1,\n  nothing", "SELECT )", "SELECT CAST('x' AS INTEGER)"} {
@@ -293,7 +293,7 @@ func TestSmall(t *testing.T) {
 	}
 }
 
-// A cancelled statement stops, and its connection goes on to work.
+// A cancelled statement stops, and its connection stays usable.
 func TestCancel(t *testing.T) {
 	conn := connect(t)
 	const endless = "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range * b.range % 7 = 3"
@@ -321,7 +321,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// What does not fit in memory goes to a folder of its own, which is removed.
+// Data that does not fit in memory is spilled to a temporary folder, which is removed.
 func TestLeavesNothingBehind(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

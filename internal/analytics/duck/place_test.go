@@ -8,8 +8,8 @@ import (
 	"callhouse/internal/analytics/duck"
 )
 
-// The place of an error is known in long lines too, of which DuckDB quotes a
-// part; where that part is there twice it is not.
+// The position of an error is found in long lines too, of which DuckDB quotes only a part, unless
+// that part occurs twice.
 func TestPlaceInLongLines(t *testing.T) {
 	db, err := duck.Open(duck.Config{Threads: 1})
 	if err != nil {

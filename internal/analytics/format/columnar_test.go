@@ -23,7 +23,7 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// exact are a value of every kind of column, and how Arrow's own text shows it.
+// exact returns a value for every kind of column, and the text that Arrow shows for it.
 func exact() ([]value.Column, [][]any, []string) {
 	at := time.Date(2026, 11, 19, 23, 30, 0, 123e6, time.UTC)
 	columns := []value.Column{
@@ -85,7 +85,7 @@ func TestArrow(t *testing.T) {
 	})
 }
 
-// readArrow opens what is to be an Arrow file.
+// readArrow opens text that must be an Arrow file.
 func readArrow(t *testing.T, raw string) *ipc.FileReader {
 	t.Helper()
 	r, err := ipc.NewFileReader(strings.NewReader(raw))
@@ -130,7 +130,7 @@ func TestParquet(t *testing.T) {
 	}
 }
 
-// The bounds that a Parquet file tells, by which readers leave rows out, are those of its values.
+// The bounds in a Parquet file, by which readers skip rows, are those of its values.
 func TestParquetBounds(t *testing.T) {
 	columns := []value.Column{{Name: "d", Type: "DECIMAL(9,1)", Kind: value.Exact}, {Name: "h", Type: "HUGEINT", Kind: value.Integer}, {Name: "n", Type: "BIGINT", Kind: value.Integer}, {Name: "f", Type: "DOUBLE", Kind: value.Float}}
 	var rows [][]any
@@ -156,7 +156,7 @@ func TestParquetBounds(t *testing.T) {
 	}
 }
 
-// Without rows there still are columns.
+// An answer without rows still has its columns.
 func TestColumnarEmpty(t *testing.T) {
 	columns, _, _ := exact()
 	if r := readArrow(t, write(t, format.Arrow, 0, columns, nil)); r.NumRecords() != 0 || r.Schema().NumFields() != len(columns) {
@@ -169,7 +169,7 @@ func TestColumnarEmpty(t *testing.T) {
 	}
 }
 
-// failing gives a few rows, and then an error.
+// failing returns a few rows, and then an error.
 type failing struct{ counter }
 
 func (f *failing) Values(ctx context.Context) ([]value.Value, error) {
@@ -179,7 +179,7 @@ func (f *failing) Values(ctx context.Context) ([]value.Value, error) {
 	return f.counter.Values(ctx)
 }
 
-// What broke off in its middle is not taken for a whole file.
+// A truncated output is not a valid file.
 func TestColumnarBroken(t *testing.T) {
 	for f, end := range map[format.Format]string{format.Parquet: "PAR1", format.Arrow: "ARROW1", format.Arrows: "\xff\xff\xff\xff\x00\x00\x00\x00"} {
 		var whole, cut bytes.Buffer
@@ -192,12 +192,12 @@ func TestColumnarBroken(t *testing.T) {
 	}
 }
 
-// Numbers of more digits than the type has are refused, also those that only just fit into its bits.
+// Numbers with more digits than the type allows are refused, even if they fit into its bits.
 func TestColumnarDigits(t *testing.T) {
 	columns := []value.Column{{Name: "h", Type: "HUGEINT", Kind: value.Integer}}
 	most := new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil)
 	bits := new(big.Int).Lsh(big.NewInt(1), 127)
-	smallest := value.Value{Kind: value.Integer, Scale: value.Huge, High: math.MinInt64} // as DuckDB has it
+	smallest := value.Value{Kind: value.Integer, Scale: value.Huge, High: math.MinInt64} // as in DuckDB
 	for _, f := range []format.Format{format.Parquet, format.Arrow, format.Arrows} {
 		for _, n := range []any{most, new(big.Int).Neg(most), bits, new(big.Int).Neg(bits), new(big.Int).Lsh(bits, 1), smallest} {
 			_, err := format.Write(t.Context(), io.Discard, f, format.NewStatic(columns, [][]any{{n}}), format.Options{})

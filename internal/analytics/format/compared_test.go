@@ -8,8 +8,8 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// A comparison is a line for each figure to people, what has no figure left out,
-// and the columns as they are to programs.
+// People get a comparison as one line per figure, without rows that have no figure; programs get
+// the columns unchanged.
 func TestCompared(t *testing.T) {
 	points := func(name string) value.Column {
 		return value.Column{Name: name, Kind: value.Float, Unit: value.Points, Null: "-"}
@@ -50,7 +50,7 @@ joe    share     60.0%       -        -
 	for _, c := range []struct {
 		f   format.Format
 		src format.Source
-	}{{format.CSV, format.Compared(src())}, {format.Table, src()}} { // also where columns happen to be called so
+	}{{format.CSV, format.Compared(src())}, {format.Table, src()}} { // even if columns happen to have such names
 		b.Reset()
 		if _, err := format.Write(t.Context(), &b, c.f, c.src, format.Options{}); err != nil || strings.Count(b.String(), "\n") != 5 {
 			t.Errorf("%s: %v\n%s", c.f, err, b.String())

@@ -43,7 +43,7 @@ func write(t *testing.T, f format.Format, width int, columns []value.Column, row
 	return out.String()
 }
 
-// report is a report's answer, by agent.
+// report returns a report's answer, by agent.
 func report() ([]value.Column, [][]any) {
 	columns := []value.Column{
 		{Name: "agent", Kind: value.Text, Key: true, Null: "(none)"},
@@ -63,7 +63,7 @@ func report() ([]value.Column, [][]any) {
 	}
 }
 
-// odd are values that are hard to write.
+// odd returns values that are hard to format.
 func odd() ([]value.Column, [][]any) {
 	columns := []value.Column{
 		{Name: "text", Kind: value.Text, Null: "NULL"}, {Name: "text", Kind: value.Text, Null: "NULL"},
@@ -112,7 +112,7 @@ func TestFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// Names that differ look different, however narrow the terminal is.
+// Different names stay distinguishable, however narrow the terminal.
 func TestNamesThatDiffer(t *testing.T) {
 	names := []string{"Northwind Home Store survey", "Northwind Home Store survey 2", "Northwind Home Store survey 12", "Northwind Home Depot survey 2",
 		"Lakeview Family Practice appointment reminder (a)", "Lakeview Family Practice appointment booking (a)", "한국전력공사 고객센터 예약 상담 1", "한국전력공사 고객센터 예약 상담 2", "short"}
@@ -135,7 +135,7 @@ func TestNamesThatDiffer(t *testing.T) {
 	}
 }
 
-// cells counts the cells of a terminal, well enough for these texts.
+// cells counts terminal cells, accurately enough for these texts.
 func cells(s string) int {
 	n := 0
 	for _, r := range s {
@@ -147,7 +147,7 @@ func cells(s string) int {
 	return n
 }
 
-// A column that wraps is told whole, on as many lines as it takes.
+// A column that wraps shows its whole text, on as many lines as needed.
 func TestWrap(t *testing.T) {
 	columns := []value.Column{{Name: "name", Kind: value.Text}, {Name: "meaning", Kind: value.Text, Wrap: true}}
 	got := write(t, format.Table, 30, columns, [][]any{{"one", "a meaning that needs three lines of this width"}, {"two", "short"}})
@@ -163,7 +163,7 @@ two   short
 	}
 }
 
-// counter gives rows without end, or up to n.
+// counter yields n rows, or rows without end.
 type counter struct{ n, at int64 }
 
 func (c *counter) Columns() []value.Column {
@@ -211,7 +211,7 @@ var errBroken = errors.New("broken")
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
-// A writer that fails ends the work, whatever the format.
+// A failing writer ends the output, in every format.
 func TestBrokenWriter(t *testing.T) {
 	for _, f := range format.All() {
 		if _, err := format.Write(t.Context(), broken{}, f, &counter{n: 1 << 17}, format.Options{}); !errors.Is(err, errBroken) {
@@ -228,7 +228,7 @@ func TestFormatOfFile(t *testing.T) {
 	}
 }
 
-// No format lets a text of a caller's steer a terminal; a file or pipe gets it as it is.
+// No format lets text from a caller control a terminal; a file or pipe gets it unchanged.
 func TestTerminalIsNotSteered(t *testing.T) {
 	const foul = "\x1b]0;owned\x07, \"\u009b31m\"\nnext"
 	columns := []value.Column{{Name: "a" + foul, Kind: value.Text}, {Name: "plan", Kind: value.Drawing}}

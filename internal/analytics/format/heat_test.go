@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// hours are the rows of a heat map, by agent.
+// hours returns the rows of a heat map, by agent.
 func hours() ([]value.Column, [][]any) {
 	columns := []value.Column{
 		{Name: "agent", Kind: value.Text, Key: true, Null: "(none)"}, {Name: "weekday", Kind: value.Text}, {Name: "hour", Kind: value.Integer},
@@ -41,7 +41,7 @@ func TestHeat(t *testing.T) {
 	}
 }
 
-// Numbers that have no room are shortened.
+// Numbers that do not fit are abbreviated.
 func TestHeatOfMany(t *testing.T) {
 	columns, _ := hours()
 	rows := [][]any{{"ann", "Monday", int64(0), int64(105_432), 50.0}, {"ann", "Tuesday", int64(0), int64(9_949), 5.0}, {"ann", "Sunday", int64(0), int64(999), 5.0}}
@@ -56,7 +56,7 @@ func TestHeatOfMany(t *testing.T) {
 	}
 }
 
-// A card leaves out what is not known, and goes on below where there is no room.
+// A card omits unknown values, and wraps if there is no room.
 func TestCard(t *testing.T) {
 	columns := []value.Column{{Name: "call"}, {Name: "agent"}, {Name: "ended_for"}, {Name: "cost", Kind: value.Exact}}
 	row := []any{"c1", nil, "a reason that needs more than one line of this width", nil}

@@ -10,7 +10,7 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// numbers is a table of the numbers from 0, and their text.
+// numbers returns a table of the numbers from 0, and their texts.
 func numbers(n int64) *format.Static {
 	var rows [][]any
 	for i := range n {
@@ -19,9 +19,8 @@ func numbers(n int64) *format.Static {
 	return format.NewStatic([]value.Column{{Name: "n", Type: "BIGINT", Kind: value.Integer}, {Name: "x", Type: "VARCHAR", Kind: value.Text}}, rows)
 }
 
-// A table shows as many rows as it is asked to, and says how many more there are.
-// What is wider than the rows that it was laid out for is not cut, but for texts
-// on a terminal.
+// A table shows the requested number of rows, and how many more there are. Values wider than the
+// rows that determined the layout are not truncated, except for texts on a terminal.
 func TestTableRows(t *testing.T) {
 	for _, c := range []struct {
 		o          format.Options
@@ -49,7 +48,7 @@ type left struct{}
 
 func (left) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// Rows that nobody reads are not made.
+// Rows without a reader are not computed.
 func TestTableLeft(t *testing.T) {
 	src := numbers(300_000)
 	_, err := format.Write(t.Context(), left{}, format.Table, src, format.Options{})

@@ -17,8 +17,8 @@ import (
 
 var bg = context.Background()
 
-// No text that the service or a caller chose begins a formula, or becomes a
-// number; and each comes back, without the mark, as it was.
+// No text chosen by the service or a caller starts a formula or becomes a number, and each is
+// unchanged once the mark is removed.
 func TestSpreadsheetTexts(t *testing.T) {
 	column := []value.Column{{Name: "=cmd()", Kind: value.Text}}
 	marked := func(t interface{ Fatalf(string, ...any) }, texts []string) (out []string) {
@@ -39,7 +39,7 @@ func TestSpreadsheetTexts(t *testing.T) {
 			t.Fatalf("%q: %d records, %v", body, len(records), err)
 		}
 		for i := range records {
-			got, text := records[i][0], strings.ReplaceAll(texts[i], "\r\n", "\n") // as Go's reader of CSV does
+			got, text := records[i][0], strings.ReplaceAll(texts[i], "\r\n", "\n") // as Go's CSV reader does
 			if got != text && got != "'"+text {
 				t.Fatalf("%q became %q", text, got)
 			}
@@ -67,7 +67,7 @@ func TestSpreadsheetTexts(t *testing.T) {
 	})
 }
 
-// Numbers stay numbers, below zero too, and times have no offset.
+// Numbers stay numbers, negative ones too, and times have no offset.
 func TestSpreadsheetValues(t *testing.T) {
 	at := time.Date(2026, 11, 1, 9, 30, 0, 123e6, time.UTC)
 	values := []any{int64(-5), uint64(7), big.NewInt(-12), value.Decimal{Units: big.NewInt(-15000), Scale: 4}, -1.5, math.Inf(-1), true, nil, "",

@@ -17,7 +17,7 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// A cell of a sheet, as it is stored and as it is shown.
+// sheetCell is a cell of a sheet, as stored and as displayed.
 type sheetCell struct {
 	Type       excelize.CellType
 	Raw, Shown string
@@ -53,7 +53,7 @@ func readSheet(t *testing.T, raw []byte) (*excelize.File, [][]sheetCell) {
 	return file, out
 }
 
-// Every cell has the type of its value, whatever its text looks like. Times are those of the zone.
+// Every cell has the type of its value, whatever its text looks like. Times are in the zone.
 func TestXLSX(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -95,7 +95,7 @@ func TestXLSX(t *testing.T) {
 	}
 }
 
-// What a cell cannot hold is cut, and told.
+// A text too long for a cell is truncated, and this is reported.
 func TestXLSXLongText(t *testing.T) {
 	column := []value.Column{{Name: "t", Kind: value.Text}}
 	fits, long := strings.Repeat("é", 32_767), strings.Repeat("😀", 20_000)

@@ -11,7 +11,7 @@ func TestHolidays(t *testing.T) {
 		is           bool
 	}{
 		{"US", "2026-11-26", true}, {"US", "2026-11-27", false}, {"US", "2026-07-03", true}, // the 4th is a Saturday
-		{"DE", "2026-04-03", true}, {"DE", "2026-10-03", true}, {"DE", "2026-11-01", false}, // of parts of it
+		{"DE", "2026-04-03", true}, {"DE", "2026-10-03", true}, {"DE", "2026-11-01", false}, // in some states only
 		{"JP", "2026-09-22", true}, {"GB", "2026-12-28", true}, {"KR", "2026-01-01", false},
 	} {
 		is := false

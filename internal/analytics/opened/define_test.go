@@ -10,7 +10,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// namesIn sees every view of which a report's or a view's header tells.
+// namesIn finds every view named in the header of a report or view.
 func TestNamesOfWhatIsRead(t *testing.T) {
 	for _, f := range slices.Concat(sqlfiles.Reports(), sqlfiles.ViewsByName()) {
 		names := usual().namesIn(f.SQL)
@@ -24,8 +24,8 @@ func TestNamesOfWhatIsRead(t *testing.T) {
 	}
 }
 
-// Over files of earlier formats, tool calls are derived from the turns: these are proven too, and the
-// macros of the derivation are defined.
+// Over files of earlier formats, tool calls are derived from the turns, so the turns are proven
+// too, and the macros of the derivation are defined.
 func TestWhatEarlierToolCallsRead(t *testing.T) {
 	old := &layout.Snapshot{Manifest: &layout.Manifest{Files: []layout.File{{Table: "transcript_turns", Format: layout.DerivedVersion - 1}}}}
 	made := madeOf(old)

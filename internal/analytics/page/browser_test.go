@@ -23,9 +23,8 @@ import (
 
 var browser = flag.String("browser", "", "Chromium, to open pages in; none: the test is skipped")
 
-// probe tells the page around it what the browser made of a page: how far it is
-// too wide, its colour, and texts of drawings that cover each other, stand out of
-// them, or are too small.
+// probe reports to the surrounding page how the browser rendered a page: its excess width, its
+// colour, and texts of drawings that overlap, stick out, or are too small.
 const probe = `<script>
 const bad = [], seen = [];
 for (const svg of document.querySelectorAll("svg")) {
@@ -49,7 +48,7 @@ type probed struct {
 	Bad, Seen []string
 }
 
-// chromium runs the browser on a file, and returns what it prints.
+// chromium runs the browser on a file, and returns its output.
 func chromium(t *testing.T, file string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -65,14 +64,14 @@ func chromium(t *testing.T, file string, args ...string) string {
 	return string(out)
 }
 
-// lively is a company's calls of some weeks.
+// lively returns some weeks of a company's calls.
 func lively(t *testing.T) analyticstest.Data {
 	r := rand.New(rand.NewPCG(9, 9))
 	first := instant(t, "2026-10-05T00:00:00Z")
 	var d analyticstest.Data
 	for i := range 3_000 {
 		day := r.IntN(46)
-		if i < 200 { // a day that is off its past
+		if i < 200 { // an anomalous day
 			day = 43
 		}
 		at := first.AddDate(0, 0, day).Add(7*time.Hour + time.Duration(r.ExpFloat64()*4*float64(time.Hour)))
@@ -101,13 +100,13 @@ func lively(t *testing.T) analyticstest.Data {
 	return d
 }
 
-// A browser asks for nothing but the page, and shows it as it is meant: in light
-// and dark, on a desk, a tablet and a phone, for little and much.
+// A browser requests nothing but the page, and shows it as intended: light and dark, on desktop,
+// tablet and phone, with few and many calls.
 func TestInABrowser(t *testing.T) {
 	if *browser == "" {
 		t.Skip("no -browser")
 	}
-	// A page that does ask for something is found out, and the policy keeps it from it.
+	// A page that requests anything else is detected, and the policy prevents the request.
 	curious := filepath.Join(t.TempDir(), "curious.html")
 	const image = `<img src="http://page.test/x.png"/>`
 	save(t, curious, "<!DOCTYPE html><head></head><body>"+image+"</body>")
@@ -159,7 +158,7 @@ var (
 	drawn = map[string][]string{"korean": all, "weeks": all, "days": all, "one day": all}
 )
 
-// kinds are the drawings that are seen, without their sizes.
+// kinds returns the kinds of the drawings shown, without their sizes.
 func kinds(titles []string) (out []string) {
 	for _, id := range titles {
 		kind, _, _ := strings.Cut(id, "-")
@@ -175,8 +174,8 @@ func save(t *testing.T, path, text string) {
 	}
 }
 
-// requests opens a page, and returns what it asked for by the browser's own log.
-// What the browser asks for on its own account has no origin, and does not count.
+// requests opens a page, and returns its requests according to the browser's log. The browser's own
+// requests have no origin, and do not count.
 func requests(t *testing.T, file string) (out []string) {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "net.json")
@@ -193,8 +192,8 @@ func requests(t *testing.T, file string) (out []string) {
 	return out
 }
 
-// look opens the page in a frame of some width, since windows are not as narrow as
-// phones, and returns what the probe tells.
+// look opens the page in a frame of some width, because windows cannot be as narrow as phones, and
+// returns what the probe reports.
 func look(t *testing.T, dir string, width, scheme int) (p probed) {
 	t.Helper()
 	save(t, filepath.Join(dir, "frame.html"), fmt.Sprintf(`<!DOCTYPE html><body><iframe src="probed.html" style="border:0;width:%dpx;height:900px"></iframe>

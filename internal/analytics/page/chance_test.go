@@ -22,23 +22,23 @@ import (
 
 var companies = flag.Int("companies", 1, "how many companies without any change are simulated, and how many of each kind with one")
 
-// company is a simulated one: its calls are drawn from the same urns on every day.
+// company is a simulated company: its calls have the same distribution every day.
 type company struct {
 	r        *rand.Rand
 	days     int
 	agents   int
 	perDay   float64 // calls on a usual day
 	uneven   bool    // Mondays have 1.6 times as many, weekends a third
-	restless float64 // how much the number of calls of a day varies besides chance, as a part of it
+	restless float64 // relative variation of the daily number of calls, besides chance
 	tail     float64 // of costs and durations: the standard deviation of their logarithm
-	// bad says what is wrong with a call: its share of completed calls is lower by so much, its cost
-	// and duration are so many times larger.
+	// bad returns how much worse a call is: how far its probability of completion drops, and by
+	// which factors its cost and duration grow.
 	bad func(at time.Time, agent int) (lower, dearer, longer float64)
 }
 
-const editedDays = 3 // ago
+const editedDays = 3 // before companyEnds
 
-// companyEnds is the morning on which the pages are read: a Saturday, after all.
+// companyEnds is the morning on which the pages are read, a Saturday.
 var companyEnds = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 
 func (c *company) calls() (out []row) {
@@ -99,17 +99,17 @@ func (c *company) call(id string, at time.Time, skill []float64) row {
 	return is
 }
 
-// edited is a change of the first agent that was seen on a morning.
+// edited is a change of the first agent, first seen on a morning.
 func edited(seen time.Time) row {
 	return row{"resource": "agents", "key": "agent 0", "kind": "changed", "since_at": seen.AddDate(0, 0, -1).UnixMilli(), "seen_at": seen.UnixMilli(),
 		"fields": `["prompt"]`, "before": `{"name":"a","prompt":"b"}`, "after": `{"name":"a","prompt":"c"}`}
 }
 
-// verdicts are what is said of a company.
+// verdicts are the page's statements about a company.
 type verdicts struct {
-	day, period, findings, agents int // words there, and in the weekly table of agents
+	day, period, findings, agents int // changes reported for the day, for the period, in the findings, and in the weekly table of agents
 	cost, handle                  int // of the period
-	off, days                     int // days with a mark, and days
+	off, days                     int // marked days, and all days
 	edit                          string
 }
 
@@ -146,7 +146,7 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 			}
 		}
 		v.findings = len(d.Findings.Rows)
-		return errEnough // what follows has no words
+		return errEnough // the rest has no verdicts
 	})
 	if !errors.Is(err, errEnough) {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 	return v
 }
 
-// answers are a report's rows, and where its columns are.
+// answers returns a report's rows, and the positions of its columns.
 func answers(t *testing.T, w *analytics.Warehouse, report string, p question.Params) (all [][]any, columns map[string]int) {
 	t.Helper()
 	r := reader{w: w, l: english(t), known: map[string]*asked{}}
@@ -198,8 +198,7 @@ func answers(t *testing.T, w *analytics.Warehouse, report string, p question.Par
 	return a.exact, columns
 }
 
-// atMost fails where an event that may have a probability was seen so often that it has a larger
-// one, by all odds.
+// atMost fails if an event was seen so often that its probability almost certainly exceeds p.
 func atMost(t *testing.T, what string, seen, of int, p float64) {
 	t.Helper()
 	n := float64(of)
@@ -209,7 +208,7 @@ func atMost(t *testing.T, what string, seen, of int, p float64) {
 	}
 }
 
-// In companies in which nothing changes, the reports hardly ever say that something did.
+// In companies in which nothing changes, the reports hardly ever report a change.
 func TestNothingChanges(t *testing.T) {
 	longtest.Only(t)
 	var sum verdicts
@@ -235,7 +234,7 @@ func TestNothingChanges(t *testing.T) {
 	atMost(t, "edits that changes calls better or worse after three days", edits, *companies, .05)
 }
 
-// What does change is found, the more surely the larger it is and the more calls there are.
+// Real changes are found, more reliably the larger they are and the more calls there are.
 func TestSomethingChanges(t *testing.T) {
 	if *companies == 1 {
 		t.Skip("make chance tries it")
@@ -252,7 +251,7 @@ func TestSomethingChanges(t *testing.T) {
 	}
 	for i, c := range []struct {
 		what  string
-		least float64 // part in which it is found
+		least float64 // minimum share of companies in which it is found
 		of    company
 		found func(v verdicts) bool
 	}{
@@ -289,7 +288,7 @@ func sinceFourWeeks(at time.Time, times float64) float64 {
 	return times
 }
 
-// One bad day is found by anomalies, the more surely the more calls it has.
+// anomalies finds a single bad day, more reliably the more calls it has.
 func TestOneBadDay(t *testing.T) {
 	for _, c := range []struct {
 		perDay int
@@ -301,7 +300,7 @@ func TestOneBadDay(t *testing.T) {
 		n := max(*companies/2, 2)
 		r := rand.New(rand.NewPCG(7, uint64(c.perDay)))
 		var calls []row
-		for agent := range n { // each is a company
+		for agent := range n { // each agent is a company of its own
 			for day := range 57 {
 				done, begin := .85, companyEnds.AddDate(0, 0, day-57)
 				if day == 56 {
@@ -338,7 +337,7 @@ func TestOneBadDay(t *testing.T) {
 	}
 }
 
-// longer is a company whose calls take longer in the last four weeks.
+// longer makes calls longer in the last four weeks.
 func longer(times float64) func(time.Time, int) (float64, float64, float64) {
 	return func(at time.Time, _ int) (float64, float64, float64) { return 0, 1, sinceFourWeeks(at, times) }
 }

@@ -11,8 +11,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Facts of the whole warehouse stand under its name and not under a day's, none is cut,
-// and a bound reads as a share.
+// Facts about the whole warehouse are under its name and not under a day, none is truncated, and a
+// bound reads as a share.
 func TestFactsOfTheWarehouse(t *testing.T) {
 	at := instant(t, "2026-11-20T10:00:00Z").UnixMilli()
 	d := analyticstest.Data{

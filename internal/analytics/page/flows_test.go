@@ -16,7 +16,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// walking are calls of two agents, one of which has a graph: calls go back in it, and end anywhere.
+// walking returns calls of two agents, one of which has a graph: calls move backwards in it, and
+// end anywhere.
 func walking(t *testing.T) analyticstest.Data {
 	now := instant(t, "2026-11-20T06:00:00Z")
 	d := analyticstest.Data{Coverage: []schema.Span{{From: 0, To: now.UnixMilli()}}, Others: map[*schema.Table][]row{resource.Agents.Table: {
@@ -34,8 +35,8 @@ func walking(t *testing.T) analyticstest.Data {
 	return d
 }
 
-// The part of an agent with a graph draws its paths, and has every row of the report behind them;
-// others have no such part.
+// The section of an agent with a graph draws its paths, and has every row of the report behind
+// them; other agents have no such section.
 func TestPaths(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, walking(t))

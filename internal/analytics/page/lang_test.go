@@ -28,7 +28,7 @@ import (
 
 var placeholderRE = regexp.MustCompile(`%\[(\d+)\][a-z]|%%`)
 
-// holes are the placeholders of a text, in all its forms.
+// holes returns the placeholders of a text, in all its forms.
 func holes(text any) []string {
 	forms, ok := text.(map[string]any)
 	if !ok {
@@ -46,8 +46,8 @@ func holes(text any) []string {
 	return slices.Compact(out)
 }
 
-// Every language has the texts of English, with what is put into them, and every
-// fact of the report coverage.
+// Every language has the same texts as English, with the same placeholders, and every fact of the
+// report coverage.
 func TestLanguagesHaveTheSameTexts(t *testing.T) {
 	for _, name := range texts.Languages() {
 		l, err := newLang(name, "")
@@ -76,7 +76,7 @@ func TestLanguagesHaveTheSameTexts(t *testing.T) {
 	}
 }
 
-// marked is a language with every piece of text between ⟦ and ⟧.
+// marked returns a language with each text between ⟦ and ⟧.
 func marked(t *testing.T, name string) *lang {
 	t.Helper()
 	raw, err := texts.Read(name)
@@ -123,8 +123,8 @@ func marked(t *testing.T, name string) *lang {
 	return &lang{l}
 }
 
-// seen are the texts of a page for people: no commands, and no data but what its
-// tables name.
+// seen returns the texts of a page for people, without commands, and without data other than names
+// in its tables.
 func seen(t *testing.T, text string) (out []string) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(text))
@@ -160,8 +160,8 @@ func seen(t *testing.T, text string) (out []string) {
 	}
 }
 
-// Every text of a page is of the catalogue, and the Korean page says nothing in
-// English, but for names that the data, the service and our programs have.
+// Every text of a page is from the catalogue, and the Korean page has no English except for names
+// from the data, the service and our programs.
 func TestEveryTextIsOfTheCatalogue(t *testing.T) {
 	longtest.Only(t)
 	data := regexp.MustCompile(`UTC|callhouse|\b[0-9a-f]{8}\b|a_reason_that_is_longer_than_any_other|a feeling nobody kno(ws|…)|a feelin…|find_order|\ba1\b|Greet <them>|ask|transition_to_node|\bbook\b|\d+(년|월|일)`)
@@ -215,7 +215,7 @@ func TestEveryTextIsOfTheCatalogue(t *testing.T) {
 	}
 }
 
-// Money has the decimals of its currency, and prices below one as many as they need.
+// Amounts have the decimals of their currency, and prices below one as many as necessary.
 func TestMoney(t *testing.T) {
 	for _, c := range []struct{ lang, currency, amount, want string }{
 		{"en", "", "1234.5000", "1,234.50"}, {"en", "USD", "1234.5000", "$1,234.50"}, {"ko", "KRW", "1234.5000", "₩1,235"}, {"en", "KRW", "78.4000", "₩78"},
@@ -233,7 +233,7 @@ func TestMoney(t *testing.T) {
 	}
 }
 
-// Days are written as each language writes them.
+// Dates are written as usual in each language.
 func TestDates(t *testing.T) {
 	at := instant(t, "2026-11-01T09:05:00Z")
 	for name, want := range map[string]string{

@@ -25,7 +25,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// english is the page's words in English.
+// english returns the page's texts in English.
 func english(t testing.TB) *lang {
 	t.Helper()
 	l, err := newLang("en", "")
@@ -36,7 +36,7 @@ func english(t testing.TB) *lang {
 }
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // the tests hold little
+	debug.SetGCPercent(400) // the tests use little memory
 	goleak.VerifyTestMain(m)
 }
 
@@ -58,7 +58,7 @@ func instant(t testing.TB, s string) time.Time {
 	return v
 }
 
-// The days that a page is of: whole ones, up to what is over and listed.
+// The period of a page: whole days that are over and listed.
 func TestPeriod(t *testing.T) {
 	now := instant(t, "2026-11-21T20:30:00Z") // the 22nd in Seoul
 	for _, c := range []struct {
@@ -98,7 +98,7 @@ func TestPeriod(t *testing.T) {
 	}
 }
 
-// The key figures are of the last day that is over and listed.
+// The key figures are those of the last day that is over and listed.
 func TestLastDay(t *testing.T) {
 	for _, c := range []struct {
 		since, until, at string
@@ -119,7 +119,7 @@ func TestLastDay(t *testing.T) {
 	}
 }
 
-// A day begins at its first instant, also where clocks change at midnight.
+// A day begins at its first instant, even if clocks change at midnight.
 func TestBegin(t *testing.T) {
 	for _, c := range []struct{ zone, day, want string }{
 		{"UTC", "2026-11-21", "2026-11-21T00:00:00Z"},
@@ -150,7 +150,7 @@ func TestBins(t *testing.T) {
 	for _, c := range []struct {
 		p      period
 		listed string
-		want   string // unit, number, first, last, those in part
+		want   string // unit, number, first, last, partial ones
 	}{
 		{days("2026-11-01", "2026-11-02"), "", "day 1 2026-11-01 2026-11-01 "},
 		{days("2026-08-21", "2026-11-21"), "", "day 92 2026-08-21 2026-11-20 "},
@@ -180,7 +180,7 @@ func TestBins(t *testing.T) {
 
 type row = analyticstest.Row
 
-// made returns the page of a warehouse, and its text.
+// made returns the summary and the text of the page of a warehouse.
 func made(t *testing.T, d analyticstest.Data, o Options) (Summary, string) {
 	t.Helper()
 	root := t.TempDir()
@@ -199,14 +199,14 @@ func made(t *testing.T, d analyticstest.Data, o Options) (Summary, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It comes in parts, the head before the numbers.
+	// The page is sent in parts, the head before the numbers.
 	if len(out.at) < 2 || s.Calls > 0 && len(out.at) < 10 || !strings.Contains(out.at[0], "<h1>") || strings.Contains(out.at[0], "figures-h") {
 		t.Errorf("%d parts; the first is %.300s", len(out.at), out.at)
 	}
 	return s, out.String()
 }
 
-// flushes are what a reader has each time that more comes.
+// flushes records what a reader has received at each flush.
 type flushes struct {
 	bytes.Buffer
 	at []string
@@ -214,7 +214,7 @@ type flushes struct {
 
 func (f *flushes) Flush() { f.at = append(f.at, f.String()) }
 
-// wellFormed fails where the page is no tree of elements, or has two of one id.
+// wellFormed fails if the page's elements are not nested properly, or an id repeats.
 func wellFormed(t *testing.T, text string) {
 	t.Helper()
 	ids := map[string]bool{}
@@ -245,7 +245,7 @@ var (
 	policy  = `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"/>`
 )
 
-// alone fails where the page refers to anything outside itself.
+// alone fails if the page refers to anything outside itself.
 func alone(t *testing.T, text string) {
 	t.Helper()
 	if m := foreign.FindString(text); m != "" {
@@ -267,7 +267,7 @@ func TestEmptyWarehouse(t *testing.T) {
 	}
 }
 
-// One call, with names that would break out of a careless page.
+// One call, with names that would break a page without escaping.
 func TestOneCall(t *testing.T) {
 	now := instant(t, "2026-11-21T06:00:00Z")
 	const nasty = `</title><script>alert("1")</script>&'`
@@ -285,8 +285,8 @@ func TestOneCall(t *testing.T) {
 	}
 }
 
-// What is listed late is told, and where nothing was chosen the page ends with
-// the last whole day and begins with the first call.
+// Late listing is reported. By default the page ends with the last whole day and begins with the
+// first call.
 func TestStale(t *testing.T) {
 	at := instant(t, "2026-11-15T10:00:00Z").UnixMilli()
 	_, text := made(t, analyticstest.Data{
@@ -303,8 +303,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// Many agents, reasons and sentiments, with long names: the page names a part and
-// sums up the rest, and stays small.
+// Many agents, reasons and sentiments, with long names: the page names some and sums up the rest,
+// and stays small.
 func TestManyNames(t *testing.T) {
 	longtest.Only(t)
 	var calls []row
@@ -328,7 +328,7 @@ func TestManyNames(t *testing.T) {
 	}
 }
 
-// Steps of the distribution add up to all calls, and leave no gap.
+// Steps of the distribution add up to all calls, without gaps.
 func TestSteps(t *testing.T) {
 	var calls []row
 	at := instant(t, "2026-11-15T10:00:00Z").UnixMilli()
@@ -380,8 +380,8 @@ func TestStyleIsShort(t *testing.T) {
 	}
 }
 
-// Every pair of text and ground has the contrast that WCAG asks for at level AA,
-// in light, in dark and on paper, and every mark 3:1 to its card.
+// Every pair of text and background has the contrast that WCAG requires at level AA, in light, dark
+// and print, and every mark has 3:1 to its card.
 func TestContrast(t *testing.T) {
 	style, err := files.ReadFile("style.css")
 	if err != nil {
@@ -393,7 +393,7 @@ func TestContrast(t *testing.T) {
 	}
 	colors := map[string]string{}
 	for i, m := range roots {
-		if i == 2 { // paper begins from light
+		if i == 2 { // print is based on light
 			colors = map[string]string{}
 			for _, d := range regexp.MustCompile(`--(\w+):(#\w+)`).FindAllSubmatch(roots[0][1], -1) {
 				colors[string(d[1])] = string(d[2])
@@ -422,7 +422,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// contrast is WCAG's ratio of two colours.
+// contrast returns WCAG's contrast ratio of two colours.
 func contrast(t *testing.T, a, b string) float64 {
 	t.Helper()
 	x, y := luminance(t, a), luminance(t, b)
@@ -448,7 +448,7 @@ func luminance(t *testing.T, hex string) float64 {
 	return .2126*part(r) + .7152*part(g) + .0722*part(b)
 }
 
-// Differences in words.
+// Changes in words.
 func TestChangeWords(t *testing.T) {
 	day := func(n int, negative int, ms int64, at time.Time) (out []row) {
 		for i := range n {
@@ -487,7 +487,7 @@ func TestChangeWords(t *testing.T) {
 	}
 	var got []string
 	figures := english(t).figures()
-	beside, err := r.beside(t.Context(), now, before, figures, ofDay(figures), .3) // so steady are no days
+	beside, err := r.beside(t.Context(), now, before, figures, ofDay(figures), .3) // variation of a day
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -514,8 +514,8 @@ func TestChangeWords(t *testing.T) {
 	}
 }
 
-// The connect rate is of all calls of the page; a page under a condition says so, at its head and in
-// its commands.
+// The connect rate is that of all calls of the page. A page with a condition shows it in its header
+// and in its commands.
 func TestConnectRate(t *testing.T) {
 	var calls []row
 	for i := range 10 {
@@ -550,8 +550,7 @@ func TestConnectRate(t *testing.T) {
 	}
 }
 
-// A day that was off its past is marked on the charts also where it is not of the
-// last week.
+// Charts mark an anomalous day even if it is not in the last week.
 func TestAnomaliesAreMarked(t *testing.T) {
 	longtest.Only(t)
 	var calls []row
@@ -571,8 +570,8 @@ func TestAnomaliesAreMarked(t *testing.T) {
 	}
 }
 
-// What changed beyond chance comes first, the clearest change first, and nothing
-// else: of many agents one fell, two only look like it.
+// The findings are the significant changes only, the clearest first: of many agents one got worse,
+// and two only seem to.
 func TestFindings(t *testing.T) {
 	var calls []row
 	add := func(agent string, day time.Time, n, completed int) {
@@ -588,7 +587,7 @@ func TestFindings(t *testing.T) {
 	before, now := instant(t, "2026-11-13T10:00:00Z"), instant(t, "2026-11-20T10:00:00Z")
 	add("falls", before, 100, 90)
 	add("falls", now, 100, 40)
-	for i := range 20 { // each by itself is beyond chance, among 21 it is not: TestQuantiles has the two shares
+	for i := range 20 { // each alone is significant, but not among 21: TestQuantiles has the two shares
 		drop := 0
 		if i < 2 {
 			drop = 12
@@ -616,8 +615,8 @@ func TestFindings(t *testing.T) {
 	if !longtest.On() {
 		return
 	}
-	// Before a month comes a month, as --compare previous has it; what one period alone
-	// can meet is compared with nothing.
+	// A month is compared with the month before, as with --compare previous; a condition that only
+	// one period can match allows no comparison.
 	_, text = made(t, analyticstest.Data{Calls: calls}, Options{Now: instant(t, "2026-12-21T06:00:00Z"), Since: instant(t, "2026-11-01T00:00:00Z"),
 		Until: instant(t, "2026-12-01T00:00:00Z"), Where: []string{"month=2026-11"}})
 	for _, want := range []string{"Nothing needs attention."} {

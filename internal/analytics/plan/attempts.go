@@ -14,15 +14,16 @@ import (
 
 const halfDay = 12 * time.Hour
 
-// week is a local week, or its beginning if it goes on in the month after.
+// week is a local week, or its first part if it continues in the next month.
 type week struct {
 	from, until time.Time
 	goesOn      bool
 }
 
-// attempts returns the relation tallied_attempts, as of a WITH list, and the conditions for the calls that are to
-// be numbered and for those that are to be read: tallies stand for the weeks that begin in their month. A week that
-// goes on in the month after is read with its rest, which is numbered from its beginning.
+// attempts returns the relation tallied_attempts, as part of a WITH list, and two conditions on
+// calls: those to number and those to read. Tallies replace the calls of weeks that begin in their
+// month. If a week continues in the next month, its calls are read as well, so that the rest is
+// numbered from the start of the week.
 func (p *Planner) attempts(q question.Question) (with []string, others, read string) {
 	tallies, _, _ := p.tallyFiles(&schema.AttemptTallies, q)
 	starts := []string{"NULL"}
@@ -39,7 +40,7 @@ func (p *Planner) attempts(q question.Question) (with []string, others, read str
 	return with, others, read
 }
 
-// without returns the condition that calls start in none of some weeks, which are in order.
+// without returns the condition that a call starts in none of the weeks, which must be sorted.
 func without(weeks []week) (text string) {
 	for i := 0; i < len(weeks); i++ {
 		from := weeks[i].from
@@ -51,9 +52,9 @@ func without(weeks []week) (text string) {
 	return text
 }
 
-// weeksIn returns the local weeks that begin in a month of UTC and are tallied: those in which the zone keeps
-// its offset, and half a day before and after them, so that the week is one stretch of time. No zone was set
-// back by more since 1970.
+// weeksIn returns the local weeks that begin in a UTC month and are tallied: those for which the
+// zone's offset is constant from half a day before the week to half a day after it, so that the
+// week is one interval. No zone was set back by more since 1970.
 func (p *Planner) weeksIn(month string) (out []week) {
 	begin, err := time.Parse("2006-01", month)
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// compared returns the report of f's answers over two selections of calls, given
-// as statements, their rows joined on the keys.
+// compared returns the report that compares f's answers over two selections of calls, given as
+// statements. Rows are joined on the keys.
 //
-// A row that one period lacks has nothing to count there: its counts are 0, and
-// so are its shares of what the group has. What else it would say is null.
+// If a row is missing in one period, its counts there are 0, and so are its shares of the group's
+// total. Its other columns are null.
 //
-// The more shares and means an answer has, the wider are the bounds of each change: all of
-// them together have 95 %. p.Strict sets what is judged with them.
+// The more shares and means an answer has, the wider the bounds of each change: 95 % is the
+// confidence of all of them together. p.Strict sets how many to assume.
 func compared(f *sqlfiles.File, now, previous string, p question.Params) *sqlfiles.File {
 	out := *f
 	out.Columns = nil
@@ -37,7 +37,7 @@ func compared(f *sqlfiles.File, now, previous string, p question.Params) *sqlfil
 		if len(p.Columns) > 0 && !slices.ContainsFunc(p.Columns, func(name string) bool {
 			return name == c.Name || strings.HasSuffix(name, "_"+c.Name)
 		}) {
-			continue // DuckDB would take longer to drop it than to compute the rest
+			continue // dropping it later would take longer than computing the rest
 		}
 		was, of, wasOf := stored.Ident(value.PreviousOf+c.Name), stored.Ident("whole_"+c.Name), stored.Ident("previous_whole_"+c.Name)
 		n, before := wholeOf(f, c, "n"), wholeOf(f, c, "p")
@@ -66,7 +66,7 @@ func compared(f *sqlfiles.File, now, previous string, p question.Params) *sqlfil
 			if c.Whole != "" {
 				bounds("points", fmt.Sprintf("share_change(%s, %s, %s, %s, z, %%d)", x, of, was, wasOf), "%s > 0 AND %s > 0")
 			}
-		case slices.Contains([]string{"count", "ms", "money", "number"}, c.Unit): // no word, and no bound of a share
+		case slices.Contains([]string{"count", "ms", "money", "number"}, c.Unit): // neither words nor bounds of a share
 			add(value.ChangeOf, c.Unit, x+" - "+was)
 			if c.Spread != "" {
 				bounds(c.Unit, fmt.Sprintf("CAST(mean_change(%s, %s, z, %%d) AS %s)", of, wasOf, c.Type), "%s IS NOT NULL AND %s IS NOT NULL")
@@ -97,8 +97,8 @@ ORDER BY group_rank(-group_place) NULLS LAST, group_rank(-previous_group_place),
 	return &out
 }
 
-// own returns the bounds of a figure itself, and the number that it is a share or mean of; nil for a
-// figure without bounds.
+// own returns the bounds of a figure itself, and the size of the sample it is a share or mean of;
+// nil for a figure without bounds.
 func own(c sqlfiles.Column, figure, of string) []string {
 	switch {
 	case c.Spread != "":
@@ -112,7 +112,7 @@ func own(c sqlfiles.Column, figure, of string) []string {
 
 var wordRE = regexp.MustCompile(`[a-z_][a-z0-9_]*`)
 
-// wholeOf returns how many a share is of, or the spread of a mean, in the rows called alias.
+// wholeOf returns the denominator of a share, or the spread of a mean, in the rows called alias.
 func wholeOf(f *sqlfiles.File, c sqlfiles.Column, alias string) string {
 	switch {
 	case c.Spread != "":
@@ -132,8 +132,8 @@ func wholeOf(f *sqlfiles.File, c sqlfiles.Column, alias string) string {
 	return text
 }
 
-// figure returns a figure of the rows called alias: that of the row, or of the rows with the same keys where all have
-// the same.
+// figure returns a column of the rows called alias. If the column repeats within certain keys, it
+// returns the value of any row with the same keys.
 func figure(f *sqlfiles.File, name, alias string) string {
 	x := alias + "." + stored.Ident(name)
 	keys := f.Repeats[name]
@@ -149,11 +149,11 @@ func figure(f *sqlfiles.File, name, alias string) string {
 	return fmt.Sprintf("max(%s) OVER (PARTITION BY %s)", x, by)
 }
 
-// ofGroup says that a share is of what its group has, in all its rows.
+// ofGroup reports whether a share's denominator is a total over all rows of its group.
 func ofGroup(c sqlfiles.Column) bool { return strings.Contains(c.Whole, "(") }
 
-// orZero returns a figure of the rows called alias; 0 where these have none, but
-// the other ones do, and it counts.
+// orZero returns a column of the rows called alias; 0 if only the other period has the row, and the
+// column is a count or such a share.
 func orZero(f *sqlfiles.File, c sqlfiles.Column, alias, other, whole string) string {
 	x := figure(f, c.Name, alias)
 	counts := alias + ".place IS NULL AND " + other + "." + stored.Ident(c.Name) + " IS NOT NULL"

@@ -12,11 +12,11 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// fact is a relation that counts what belongs to the selected calls.
+// fact is a relation of counts of things that belong to the selected calls.
 type fact struct {
-	from   string        // the relation that it counts
+	from   string        // the relation whose rows are counted
 	table  *schema.Table // its tallies
-	shared string        // the relation of tallies and of what they lack; empty: itself
+	shared string        // tallies plus the rows they lack; empty: the relation itself
 }
 
 var facts = map[string]fact{
@@ -27,9 +27,9 @@ var facts = map[string]fact{
 	"tallied_transfers":   {"selected_speech", &schema.AnswerTallies, ""},
 }
 
-// fact returns a relation of facts, as of a WITH list, after those that it is made of. The rows of
-// compacted months are in tallies already, unless groups or conditions are asked for. Percentiles of
-// rows take a third of the time of those of counts of them, but there are more rows.
+// fact returns a relation of facts, as part of a WITH list, after the relations that it needs.
+// Compacted months come from tallies unless the question has groups or conditions. Without tallies,
+// percentiles over plain rows take a third of the time of percentiles over counts.
 func (p *Planner) fact(name string, q question.Question) (with []string) {
 	of := facts[name]
 	tallies, months, rest := p.tallyFiles(of.table, q)
@@ -46,7 +46,7 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 	if len(tallies) > 0 {
 		rows, in := stored.Relation(p.snap, tallies, of.table, false), " IN ("+strings.Join(months, ", ")+")"
 		uncounted += " WHERE month NOT" + in
-		if of.table == &schema.ItemTallies { // a field that a month gave up is counted here, in all months
+		if of.table == &schema.ItemTallies { // a field that one month gave up is counted here for all months
 			const field = "JOIN given_up g ON s.name IS NOT DISTINCT FROM g.name AND s.type IS NOT DISTINCT FROM g.type"
 			with = append(with, "stored_tallies AS MATERIALIZED ("+rows+")",
 				"given_up AS MATERIALIZED (SELECT DISTINCT name, type FROM stored_tallies WHERE items IS NULL)")
@@ -55,15 +55,15 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 		}
 		parts = append(parts, "SELECT CAST(NULL AS VARCHAR) AS key, * FROM ("+rows+")")
 	}
-	if rest || len(tallies) == 0 { // no call is selected: no rows, with a key of the type of the groups
+	if rest || len(tallies) == 0 { // even if no call is selected: no rows, but a key of the groups' type
 		with = append(with, p.related(of.from, q), "uncounted AS NOT MATERIALIZED ("+uncounted+")")
 		parts = append(parts, sqlfiles.Relation(name))
 	}
 	return append(with, name+" AS MATERIALIZED ("+strings.Join(parts, "\nUNION ALL BY NAME\n")+")")
 }
 
-// tallyFiles returns the files of a table of tallies that stand for all selected calls of their month,
-// these months, and whether other calls may be selected.
+// tallyFiles returns the files of a tally table whose months are selected completely, those months,
+// and whether calls outside them may be selected.
 func (p *Planner) tallyFiles(t *schema.Table, q question.Question) (tallies []*layout.File, months []string, rest bool) {
 	byPeriod := map[string]*layout.File{}
 	if p.rights.None() && q.By == "" && q.Agent == "" && len(q.Filters) == 0 {
@@ -74,10 +74,10 @@ func (p *Planner) tallyFiles(t *schema.Table, q question.Question) (tallies []*l
 	for _, f := range p.snap.Manifest.FilesOf(schema.Calls.Name) {
 		tally := byPeriod[f.Period]
 		if slices.Contains(ruled, t) && f.Counted != layout.CountedVersion {
-			tally = nil // counted by other rules
+			tally = nil // counted by older rules
 		}
 		if t == &schema.CallerTallies && (f.MaxStart == nil || *f.MaxStart+contactMS >= p.listedUntil()) {
-			tally = nil // not all of its first contacts are decided
+			tally = nil // some of its last contacts may still be followed by another
 		}
 		allStarted := f.Undated != nil && *f.Undated == 0
 		switch {
@@ -91,21 +91,22 @@ func (p *Planner) tallyFiles(t *schema.Table, q question.Question) (tallies []*l
 	return tallies, months, rest
 }
 
-// ruled are the tables of tallies that depend on the rules of the views.
+// ruled are the tally tables that depend on the rules of the views.
 var ruled = []*schema.Table{&schema.CallerTallies, &schema.AttemptTallies, &schema.AnswerTallies}
 
 // contactMS is the time within which the report callers looks for the next contact, in ms.
 const contactMS = 24 * 60 * 60 * 1000
 
-// standing are the relations of tallies that stand for calls of the months that relations of calls then
-// leave out.
+// standing are the relations of tallies that replace calls: relations of calls omit the months that
+// these cover.
 var standing = map[string]*schema.Table{
 	"tallied_longest": &schema.LongestTallies,
 	"tallied_callers": &schema.CallerTallies,
 }
 
-// stand returns such a relation, if a report reads one, as of a WITH list, the condition for the calls that it
-// does not stand for, and that for those which must be read, because they are beside the others.
+// stand returns the relation of standing that a report reads, if any, as part of a WITH list, and
+// two conditions on calls: those that it does not replace, and those that must be read as well
+// because they surround others.
 func (p *Planner) stand(q question.Question) (with []string, others, read string) {
 	for _, name := range q.Report.Reads {
 		if name == "tallied_attempts" {
@@ -129,8 +130,8 @@ func (p *Planner) stand(q question.Question) (with []string, others, read string
 	return with, others, others
 }
 
-// related returns a relation of what belongs to the selected calls, as of a WITH list. Its rows carry the
-// start of their call, so that bounds need no join; groups and other conditions do.
+// related returns a relation of the rows that belong to the selected calls, as part of a WITH list.
+// Its rows carry the start of their call, so bounds need no join; groups and other conditions do.
 func (p *Planner) related(name string, q question.Question) string {
 	of, ok := question.Related[name]
 	where := bounds(q.Params, "call_start_at")

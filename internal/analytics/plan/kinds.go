@@ -9,8 +9,8 @@ import (
 	"callhouse/internal/analytics/question"
 )
 
-// kindColumns are the columns of a kind of calls: those from which follows how a call ended. Each is a column of
-// tallied and, of, how the view calls has it.
+// kindColumns are the columns that define a kind of calls: they determine how a call ended. name is
+// the column of tallied; of is its expression over the view calls.
 var kindColumns = []struct{ name, of string }{
 	{"is_started", "start_at IS NOT NULL"},
 	{"status", "status"},
@@ -21,15 +21,15 @@ var kindColumns = []struct{ name, of string }{
 	{"short_step", "short_step_of(duration_ms)"},
 }
 
-// kindFacts are the columns of the view calls that all calls of a kind have in common.
+// kindFacts are the columns of the view calls that are equal for all calls of a kind.
 var kindFacts = []string{"is_connected", "is_voicemail", "is_conversed", "is_answered", "outcome", "outcome_kind", "is_completed"}
 
-// readsEnds finds those of them that take long to decide.
+// readsEnds finds the kindFacts that are slow to compute.
 var readsEnds = regexp.MustCompile(`\b(outcome|outcome_kind|is_completed)\b`)
 
-// decides reports whether a report reads how many calls ended. There are a hundred kinds of calls: to find of which
-// one a call is takes a tenth of the time of deciding it for each call. A report that reads tallies as well looks at
-// few calls.
+// decides reports whether a report reads how each of many calls ended. There are about a hundred
+// kinds of calls: looking up a call's kind takes a tenth of the time of computing its outcome. A
+// report that also reads tallies reads few calls.
 func decides(q question.Question) bool {
 	asked := q.Report.SQL
 	for _, d := range q.Asked() {
@@ -39,7 +39,8 @@ func decides(q question.Question) bool {
 		slices.ContainsFunc(q.Report.Reads, func(r string) bool { return r == surrounding || strings.HasPrefix(r, "selected") })
 }
 
-// decided returns the rows of the view calls. See kinds.
+// decided returns the FROM item for the view calls, with the kindFacts taken from the table kinds
+// if that is faster.
 func decided(q question.Question) string {
 	if !decides(q) {
 		return "calls"
@@ -54,8 +55,9 @@ func decided(q question.Question) string {
 	return fmt.Sprintf("(SELECT calls.* REPLACE (%s) FROM calls JOIN kinds ON %s) calls", strings.Join(facts, ", "), strings.Join(on, " AND "))
 }
 
-// kinds returns the statement that makes the table kinds for a report, from tallies as far as possible. In a relation
-// of the report's own statement DuckDB would take it for larger than the calls, and join the wrong way.
+// kinds returns the statement that creates the table kinds for a report, from tallies as far as
+// possible. It is no relation of the report's own statement, because DuckDB would take that for
+// larger than the calls and choose the wrong join order.
 func (p *Planner) kinds(q question.Question) string {
 	if !decides(q) {
 		return ""

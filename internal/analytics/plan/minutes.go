@@ -13,21 +13,21 @@ import (
 	"callhouse/internal/schema"
 )
 
-// lasting is the relation of the selected calls whose time a report of simultaneous calls follows.
-// Minutes of files with tallies are in its relation minutes instead. Where calls of two files are going
-// at once, in the first minutes of a month or day, the calls are followed.
+// lasting is the relation of the calls that a report of simultaneous calls reads one by one. For
+// files with tallies, it reads the relation minutes instead, except for the first minutes of a
+// month or day, in which calls of the file before may still be going.
 const lasting = "lasting"
 
-// stretch is the time from the first start in a file of calls until that in the next.
+// stretch is the time from the first start in a file of calls to the first start in the next file.
 type stretch struct {
 	calls    *layout.File
-	tally    *layout.File // MinuteTallies; nil: its calls are followed
-	from, to int64        // ms, the beginnings of minutes
-	followed int64        // up to when calls are followed
-	passing  int64        // the first start from which calls may go on in the next stretch
+	tally    *layout.File // MinuteTallies; nil: its calls are read
+	from, to int64        // ms, at the start of a minute
+	followed int64        // calls are read until then, minutes from then on
+	passing  int64        // the earliest start of a call that may last into the next stretch
 }
 
-// stretches returns the stretches of the selection in order; nil: all calls are followed.
+// stretches returns the stretches of the selection in order; nil: read all calls.
 func (p *Planner) stretches(q question.Question) (out []stretch) {
 	if !slices.Contains(q.Report.Reads, lasting) || !p.rights.Tallied() || !p.inQuarters || q.By != "" || q.Agent != "" || len(q.Filters) > 0 {
 		return nil
@@ -51,7 +51,7 @@ func (p *Planner) stretches(q question.Question) (out []stretch) {
 	for i := range out {
 		tallied = tallied || out[i].tally != nil
 		if i > 0 {
-			if *out[i].calls.MinStart <= *out[i-1].calls.MaxStart { // one period lies in another
+			if *out[i].calls.MinStart <= *out[i-1].calls.MaxStart { // the periods overlap
 				return nil
 			}
 			out[i-1].to = out[i].from
@@ -64,7 +64,7 @@ func (p *Planner) stretches(q question.Question) (out []stretch) {
 	return out
 }
 
-// follow sets how far calls are followed, by what is known of the files: see Passing.
+// follow sets followed and passing of the stretches from the rows of Passing.
 func (p *Planner) follow(all []stretch, known []question.Passing) {
 	end := int64(math.MinInt64)
 	for i := range all {
@@ -80,8 +80,8 @@ func (p *Planner) follow(all []stretch, known []question.Passing) {
 	}
 }
 
-// Passing returns the SELECT of what must be known of the ends of calls before a report of
-// simultaneous calls is planned, a row for each stretch; empty: nothing.
+// Passing returns the SELECT of the ends of calls, one row per stretch, that must be known before a
+// report of simultaneous calls is planned; empty if none is needed.
 func (p *Planner) Passing(q question.Question) string {
 	var rows []string
 	for i, s := range p.stretches(q) {
@@ -104,7 +104,7 @@ func (p *Planner) Passing(q question.Question) string {
 	return "SELECT CAST(last AS BIGINT), CAST(passing AS BIGINT) FROM (" + strings.Join(rows, " UNION ALL ") + ") ORDER BY i"
 }
 
-// minuteOf returns the beginning of the minute of a time in ms.
+// minuteOf returns the start of the minute that contains a time, in ms.
 func minuteOf(ms int64) int64 {
 	if past := ms % schema.Minute; past < 0 {
 		return ms - past - schema.Minute
@@ -143,7 +143,7 @@ func (p *Planner) lastingCalls(q question.Question) (calls, minutes string) {
 // latest is later than any call, in ms.
 const latest = 253_402_300_800_000
 
-// isFollowed returns the statement that makes the macro is_followed_at of the stretches.
+// isFollowed returns the statement that creates the macro is_followed_at for the stretches.
 func (p *Planner) isFollowed(q question.Question) string {
 	condition := "true"
 	if all := p.stretches(q); all != nil {

@@ -13,15 +13,15 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// Plan is how a report is answered: the statements that set the variables of a connection, and
+// Plan holds the statements that answer a report: those that set the variables of a connection,
 // then the SELECT.
 type Plan struct {
 	Variables string
 	SQL       string
-	Report    *sqlfiles.File // with the columns that the answer has
-	// Small is set for an answer that may be held as a whole: it has groups, and
-	// these are by what the organisation has few of. A document may have another value in
-	// each call, and a month has 43,000 minutes.
+	Report    *sqlfiles.File // with the columns of the answer
+	// Small is set if the answer fits in memory: it is grouped, and the organisation has few of the
+	// things it is grouped by. A document's field may differ in every call, and a month has 43,000
+	// minutes.
 	Small bool
 }
 
@@ -50,8 +50,8 @@ func (p *Planner) Report(q question.Question) (out Plan, err error) {
 	return out, err
 }
 
-// shown returns a report without the columns that only --field gives it, and without those for
-// comparisons alone.
+// shown returns a report without the columns that need --field or a comparison, unless there is
+// one.
 func shown(f *sqlfiles.File, withField, compares bool) *sqlfiles.File {
 	var without []string
 	if !withField {
@@ -68,7 +68,7 @@ func shown(f *sqlfiles.File, withField, compares bool) *sqlfiles.File {
 	return &out
 }
 
-// withList returns a statement with further relations before its own.
+// withList returns a statement with relations prepended to its WITH list.
 func withList(with, text string) string {
 	if own, ok := strings.CutPrefix(text, "WITH "); ok {
 		return "WITH " + with + ",\n" + own
@@ -76,8 +76,8 @@ func withList(with, text string) string {
 	return "WITH " + with + "\n" + text
 }
 
-// Table returns the SELECT of a table's rows, of the calls that q selects; of runs those that
-// started within its bounds.
+// Table returns the SELECT of a table's rows: those of the calls that q selects or, for runs, those
+// that started within its bounds.
 func (p *Planner) Table(q question.Question) string {
 	text := "SELECT * FROM " + q.Report.Name + " WHERE true"
 	for _, c := range []string{"call_start_at", "start_at", "started_at"} {
@@ -95,16 +95,16 @@ func (p *Planner) Table(q question.Question) string {
 	return text + " AND call_id IN (SELECT call_id FROM calls WHERE " + ofCalls(q) + ")"
 }
 
-// Sums returns the SELECT of numbers of the selected calls, as one group, over the columns of
-// tallied that these read.
+// Sums returns the SELECT of the given numbers over all selected calls. columns are the columns of
+// tallied that the numbers need.
 func (p *Planner) Sums(q question.Question, numbers, columns []string) string {
 	q.Keys = nil
 	slices.Sort(columns)
 	return "SELECT " + strings.Join(numbers, ", ") + " FROM (" + p.tallied(slices.Compact(columns), q) + ")"
 }
 
-// Seen returns the SELECT of the first and last time, in ms, of what a report has calls beside;
-// empty for a report of calls alone. See [question.Question.Around].
+// Seen returns the SELECT of the first and last time, in ms, of the data that a report reads
+// besides calls; empty for a report of calls alone. See [question.Question.Around].
 func (p *Planner) Seen(q question.Question) string {
 	b, ok := question.BesideOf(q.Report)
 	if !ok {
@@ -113,17 +113,17 @@ func (p *Planner) Seen(q question.Question) string {
 	return fmt.Sprintf("SELECT coalesce(min(epoch_ms(%s)), 0), coalesce(max(epoch_ms(%s)), 0) FROM (%s)", b.Since, b.At, seen(b, q.Params))
 }
 
-// Agents returns a relation of all agents with how many calls each has.
+// Agents returns a relation of all agents and their numbers of calls.
 func (p *Planner) Agents() string {
 	text := "SELECT agent_id, calls FROM (" + p.tallied([]string{"agent_id"}, question.Question{}) + ")"
 	if p.fetched(resource.Agents.Name) {
-		text += " UNION ALL SELECT agent_id, 0 FROM stored.agents" // also those without calls
+		text += " UNION ALL SELECT agent_id, 0 FROM stored.agents" // agents without calls
 	}
 	return "(" + text + ")"
 }
 
-// NotFetched returns the names of the resources that a report or its groups and conditions
-// need, and that no run has fetched yet.
+// NotFetched returns the names of the resources that a report, its groups or its conditions need
+// and no run has fetched yet.
 func (p *Planner) NotFetched(q question.Question) (out []string) {
 	reads := q.Report.Reads
 	for _, r := range resource.All {
@@ -144,8 +144,8 @@ func (p *Planner) fetched(table string) bool {
 	return p.snap.Manifest.Lists[table].ListedAt > 0 || len(p.snap.Manifest.FilesOf(table)) > 0
 }
 
-// inOrder returns a report's statement with its rows in the order of Params.Sort, the rows of
-// one value in the report's own, and only the first Params.Top of them.
+// inOrder returns a report's statement with its rows sorted by Params.Sort, ties in the report's
+// own order, and limited to the first Params.Top rows.
 func inOrder(f *sqlfiles.File, text string, q question.Question) (string, error) {
 	if q.Sort == "" && q.Top == 0 {
 		return text, nil
@@ -165,8 +165,8 @@ func inOrder(f *sqlfiles.File, text string, q question.Question) (string, error)
 	return text, nil
 }
 
-// sortKey returns the column of Params.Sort, and its direction: numbers and times begin with
-// the largest, and texts and days with the first, unless :asc or :desc follows the name.
+// sortKey returns the column and direction of Params.Sort: by default, numbers and times descend,
+// and texts and days ascend. A suffix :asc or :desc overrides that.
 func sortKey(f *sqlfiles.File, q question.Question) (string, error) {
 	name, direction, _ := strings.Cut(q.Sort, ":")
 	if direction != "" && direction != "asc" && direction != "desc" {

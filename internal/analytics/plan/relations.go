@@ -14,15 +14,17 @@ import (
 
 var readsSelected = regexp.MustCompile(`\b(FROM|JOIN) selected\b`)
 
-// surrounding is the relation of all calls of about the time of the selected ones.
+// surrounding is the relation of all calls from around the time of the selected ones.
 const surrounding = "surrounding"
 
-// relations returns the WITH list of the relations that a report reads: the
-// calls that q selects, with their group as key (selected; as selected_grouped if
-// groups are asked for, else as selected_alone, of which the other one is empty; as
-// selected_campaign_calls with the campaign that placed each), what belongs to them, all
-// calls of about their time (surrounding), tallied, and what else was seen in that time.
-// They are no views of the connection, which DuckDB would plan twice.
+// relations returns the WITH list of the relations that a report reads:
+//
+//   - selected: the calls that q selects, with their group as key
+//   - selected_grouped and selected_alone: the same with and without groups; the other one is empty
+//   - selected_campaign_calls: the same, with the campaign that placed each call
+//   - what belongs to them; surrounding; tallied; what else was seen in that time
+//
+// They are not views of the connection because DuckDB would plan those twice.
 func (p *Planner) relations(q question.Question) string {
 	f := q.Report
 	var with []string
@@ -35,7 +37,7 @@ func (p *Planner) relations(q question.Question) string {
 	key, chosen := keyExpr(q.Keys, question.Dimension.InCalls), ofCalls(q)+others
 	from := decided(q)
 	calls := "SELECT " + key + " AS key, calls.* FROM " + from + " WHERE " + chosen
-	none := "SELECT CAST(NULL AS VARCHAR) AS key, * FROM (" + stored.Empty(&schema.Calls) + ")" // costs nothing to plan
+	none := "SELECT CAST(NULL AS VARCHAR) AS key, * FROM (" + stored.Empty(&schema.Calls) + ")" // cheap to plan
 	for _, r := range f.Reads {
 		_, isRelated := question.Related[r]
 		_, isFact := facts[r]
@@ -58,7 +60,7 @@ func (p *Planner) relations(q question.Question) string {
 			calls, minutes := p.lastingCalls(q)
 			with = append(with, "lasting AS NOT MATERIALIZED ("+calls+")", "minutes AS NOT MATERIALIZED ("+minutes+")")
 		case r == "tallied":
-			kept := "NOT MATERIALIZED" // or the columns that nobody asks for are made as well
+			kept := "NOT MATERIALIZED" // materialized, it would compute unused columns
 			if strings.Count(f.SQL+strings.Join(reportsIn(f), ""), "FROM tallied") > 1 {
 				kept = "MATERIALIZED"
 			}
@@ -73,7 +75,7 @@ func (p *Planner) relations(q question.Question) string {
 	return strings.Join(append([]string{"selected AS NOT MATERIALIZED (" + calls + ")"}, with...), ",\n")
 }
 
-// seen returns the SELECT of what was seen in a period.
+// seen returns the SELECT of other observations in a period: see [question.Beside].
 func seen(b question.Beside, p question.Params) string {
 	text := "SELECT * FROM (" + b.Rows + ") WHERE " + bounds(p, b.At)
 	if b.OfAgents && p.Agent != "" {
@@ -82,8 +84,8 @@ func seen(b question.Beside, p question.Params) string {
 	return text
 }
 
-// historyOf returns the time from which a report reads the calls, if it is asked about those since a
-// time.
+// historyOf returns the start of the calls that a report reads, which may be before Since; zero if
+// Since is.
 func (p *Planner) historyOf(q question.Question) time.Time {
 	days := history(q.Report)
 	if q.Since.IsZero() || days == 0 {
@@ -92,7 +94,7 @@ func (p *Planner) historyOf(q question.Question) time.Time {
 	return question.DaysBack(q.Since.In(p.loc), days)
 }
 
-// history is how many days a report, or one that it reads, needs before those that it is asked about.
+// history returns the number of days before its bounds that a report, or one that it reads, needs.
 func history(f *sqlfiles.File) int {
 	days := f.History
 	for _, r := range f.Reads {
@@ -103,8 +105,8 @@ func history(f *sqlfiles.File) int {
 	return days
 }
 
-// reportsIn returns the other reports that a report reads, as of a WITH list. They are over the
-// relations that it reads itself.
+// reportsIn returns the other reports that a report reads, as part of a WITH list. They use the
+// report's own relations.
 func reportsIn(f *sqlfiles.File) (with []string) {
 	for _, r := range f.Reads {
 		_, isView := sqlfiles.View(r)

@@ -11,8 +11,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// where returns the condition that the selection is for the rows of calls, or of
-// tallies that stand for calls of it alone but for what the condition leaves out.
+// where returns the condition that selects rows of calls, or of tallies whose calls are all
+// selected once the condition holds.
 func where(q question.Question, t *schema.Table) string {
 	text := "true"
 	switch {
@@ -29,7 +29,7 @@ func where(q question.Question, t *schema.Table) string {
 	return text
 }
 
-// ofCalls returns the condition that the selection is for the rows of the view calls.
+// ofCalls returns the condition that selects rows of the view calls.
 func ofCalls(q question.Question) string {
 	text := where(q, &schema.Calls)
 	for _, f := range q.Filters {
@@ -38,7 +38,7 @@ func ofCalls(q question.Question) string {
 	return text
 }
 
-// bounds returns the condition that p's bounds are for a column of starts.
+// bounds returns the condition that a column of start times lies within p's bounds.
 func bounds(p question.Params, column string) string {
 	text := "true"
 	if !p.Since.IsZero() {
@@ -50,8 +50,8 @@ func bounds(p question.Params, column string) string {
 	return text
 }
 
-// wider returns p with bounds so far apart that all calls lie between them that
-// start up to a local week before or after those that p selects.
+// wider returns p with wider bounds: they contain all calls that start up to a local week before or
+// after the selected ones.
 func wider(p question.Params) question.Params {
 	const more = 8 * 24 * time.Hour
 	if !p.Since.IsZero() {
@@ -63,28 +63,27 @@ func wider(p question.Params) question.Params {
 	return p
 }
 
-// holds reports whether all calls of a file that have a start are selected, as far
-// as their start goes.
+// holds reports whether the bounds contain every start in a file.
 func holds(p question.Params, f *layout.File) bool {
 	return f.MinStart == nil || f.MaxStart == nil || !time.UnixMilli(*f.MinStart).Before(p.Since) &&
 		(p.Until.IsZero() || time.UnixMilli(*f.MaxStart).Before(p.Until))
 }
 
-// misses reports whether no call of a file is selected, as far as their start goes.
+// misses reports whether the bounds contain no start in a file.
 func misses(p question.Params, f *layout.File) bool {
 	return p.Bounded() && (f.MinStart == nil || f.MaxStart == nil || time.UnixMilli(*f.MaxStart).Before(p.Since) ||
 		!p.Until.IsZero() && !time.UnixMilli(*f.MinStart).Before(p.Until))
 }
 
-// allDerived reports whether all calls that may be selected hold the facts of their transcripts that a
-// relation has.
+// allDerived reports whether the rows of all calls that may be selected hold the relation's facts
+// of their transcripts.
 func (p *Planner) allDerived(relation string, of question.Params) bool {
 	return !slices.ContainsFunc(p.snap.Manifest.FilesOf(schema.Calls.Name), func(f *layout.File) bool {
 		return (!f.Derived() || relation == "selected_moves" && f.Moved == nil) && !misses(of, f)
 	})
 }
 
-// ofQuarters reports whether the bounds lie between two quarters of an hour.
+// ofQuarters reports whether the bounds fall on quarters of an hour.
 func ofQuarters(p question.Params) bool {
 	for _, t := range []time.Time{p.Since, p.Until} {
 		if !t.IsZero() && (!t.Equal(t.Truncate(time.Millisecond)) || t.UnixMilli()%schema.Quarter != 0) {
@@ -94,7 +93,7 @@ func ofQuarters(p question.Params) bool {
 	return true
 }
 
-// keyExpr returns the key of a group, with each dimension as expr returns it.
+// keyExpr returns the key of a group, using expr for each dimension.
 func keyExpr(keys []question.Dimension, expr func(question.Dimension) string) string {
 	switch len(keys) {
 	case 0:
@@ -105,7 +104,7 @@ func keyExpr(keys []question.Dimension, expr func(question.Dimension) string) st
 	return "struct_pack(first := " + expr(keys[0]) + ", second := " + expr(keys[1]) + ")"
 }
 
-// keyColumn returns the column of a group's key that has the dimension at i.
+// keyColumn returns the column, within a group's key, of the i-th dimension.
 func keyColumn(keys []question.Dimension, i int) string {
 	if len(keys) == 1 {
 		return "key"

@@ -11,24 +11,23 @@ import (
 	"callhouse/internal/schema"
 )
 
-// success is the column of tallied that says whether a call was one by Params.Field;
-// null where it is not known, and without a field.
+// success is the column of tallied that holds whether a call succeeded according to Params.Field;
+// null if unknown, and without a field.
 const success = "success"
 
-// hoursAgo is longer ago than any call, in hours before 1970.
+// hoursAgo is earlier than any call, in hours before 1970.
 const hoursAgo = 1_000_000_000
 
-// tallied returns the SELECT of the relation tallied: the selected calls as rows
-// of calls that are alike, with numbers of them.
+// tallied returns the SELECT of the relation tallied: the selected calls, grouped by equal values,
+// with sums for each group.
 //
-// A report's questions are answered from few values of few columns. To group by
-// the columns as they are stored first, and to ask of each group what is
-// connected, which day it was and so on, takes a third of the time of asking it
-// of every call. For a compacted month or a large day the groups lie in the snapshot already.
-// columns are those by which it counts; those that groups and conditions need are added.
+// A report needs few columns, and these have few values. Grouping by the stored columns first, then
+// deriving facts such as is_connected or the day for each group, takes a third of the time of
+// deriving them for each call. Compacted months and large days are grouped in the snapshot already.
+// columns are the report's; tallied adds those that groups and conditions need.
 func (p *Planner) tallied(columns []string, q question.Question) string {
 	columns = slices.Clone(columns)
-	// beside them, columns of documents
+	// and the columns of documents
 	made := map[string]string{success: "CAST(NULL AS BOOLEAN)"}
 	for _, d := range []question.Dimension{question.Number, question.Campaign} {
 		made[d.Expr] = d.Made
@@ -50,7 +49,7 @@ func (p *Planner) tallied(columns []string, q question.Question) string {
 	for _, f := range q.Filters {
 		where += " AND " + f.Where(f.Expr)
 	}
-	if slices.Contains(columns, question.LocalHour) { // tells the date as well
+	if slices.Contains(columns, question.LocalHour) { // it implies the date
 		columns = slices.DeleteFunc(columns, func(c string) bool { return c == question.LocalDate })
 	}
 	counted := fmt.Sprintf("SELECT *%s\nFROM (%s)", tallyStart(columns), p.counted(columns, made, q))
@@ -58,8 +57,7 @@ func (p *Planner) tallied(columns []string, q question.Question) string {
 	return fmt.Sprintf("SELECT %s AS key, *\nFROM (%s)\nWHERE %s", keyExpr(q.Keys, expr), withFacts(columns, counted), where)
 }
 
-// counted returns the SELECT of the groups, and of numbers of them. A group may
-// have several rows.
+// counted returns the SELECT of the groups and their sums. A group may have several rows.
 func (p *Planner) counted(columns []string, made map[string]string, q question.Question) string {
 	table := p.tallyOf(columns, q)
 	tallies, calls := p.split(table, q, slices.Contains(columns, unit))
@@ -70,8 +68,8 @@ func (p *Planner) counted(columns []string, made map[string]string, q question.Q
 	for _, c := range columns {
 		terms = append(terms, p.tallyColumn(c, made, table))
 	}
-	// Quarters of an hour are many rows: what an outcome is, which takes longer to say
-	// than which day it was, is asked of those of a day together.
+	// There are many quarters of an hour, and an outcome is slower to compute than a day: group by
+	// day first.
 	grouped := ""
 	for _, n := range numbers {
 		switch {
@@ -109,16 +107,15 @@ func (p *Planner) countCalls(from string, columns []string, made map[string]stri
 		strings.Join(inner, ", "), from, where(q, &schema.Calls))
 }
 
-// amount is what a call cost, in the account's currency or, where that is not known, in credits. A
-// report that adds amounts up counts its calls by the unit as well.
+// amount is the cost of a call in the account's currency or, if unknown, in credits. A report that
+// sums amounts also groups by unit.
 const amount = "coalesce(total_cost, credits_used)"
 
-// unit is the column of tallied that says of what the amounts are.
+// unit is the column of tallied that holds the unit of the amounts.
 const unit = "unit"
 
-// numbers are what tallied knows of the calls that a row stands for, how that is
-// counted, and how the numbers of several rows add up. What a report does not ask
-// for is not computed.
+// numbers are the sums in a row of tallied: of computes one from calls, add combines those of
+// several rows. Sums that a report does not use are not computed.
 var numbers = []struct{ name, of, add string }{
 	{"calls", "count(*)", "sum"},
 	{"timed_calls", "count(duration_ms)", "sum"},
@@ -129,15 +126,15 @@ var numbers = []struct{ name, of, add string }{
 	{"timed_cost", "sum(" + amount + ") FILTER (duration_ms IS NOT NULL)", "sum"},
 	{"costed_ms", "sum(duration_ms) FILTER (" + amount + " IS NOT NULL)", "sum"},
 	{"unheld_costs", "count(*) FILTER (cost_unheld(total_cost, extra))", "sum"},
-	// Only comparisons ask for these, and no tallies have them.
+	// Only comparisons use these; no tallies hold them.
 	{"ms_squares", "sum(pow(duration_ms, 2))", ""},
 	{"ms_cubes", "sum(pow(duration_ms, 3))", ""},
 	{"cost_squares", "sum(pow(CAST(total_cost AS DOUBLE), 2))", ""},
 	{"cost_cubes", "sum(pow(CAST(total_cost AS DOUBLE), 3))", ""},
 }
 
-// tallyOf returns the smallest of the tables of tallies that knows all of the
-// columns, and what bounds the selection; nil where there is none.
+// tallyOf returns the smallest tally table that has all of the columns, and those that the
+// selection needs; nil if there is none.
 func (p *Planner) tallyOf(columns []string, q question.Question) *schema.Table {
 	if !p.rights.Tallied() || q.Spreads {
 		return nil
@@ -153,7 +150,7 @@ func (p *Planner) tallyOf(columns []string, q question.Question) *schema.Table {
 	return nil
 }
 
-// tells says whether the rows of a table of tallies tell a column of tallied.
+// tells reports whether a column of tallied can be derived from a tally table.
 func (p *Planner) tells(t *schema.Table, column string) bool {
 	switch column {
 	case unit:
@@ -166,11 +163,10 @@ func (p *Planner) tells(t *schema.Table, column string) bool {
 	return t.Column(column) >= 0
 }
 
-// split returns the files of a table of tallies that stand for all the calls
-// that are selected of their period, and the files of the other calls. Files of
-// which none is selected are in neither. Tallies of old formats, which know less,
-// are left alone. If amounts are asked for by their unit, so are those of periods that may have
-// some in credits, which are in no tally.
+// split returns the tally files that can replace their period's calls, and the files of the
+// remaining calls. Files without selected calls are in neither. Tallies of old formats are ignored,
+// because they lack columns. With byUnit, so are tallies of periods that may have amounts in
+// credits, which no tally holds.
 func (p *Planner) split(t *schema.Table, q question.Question, byUnit bool) (tallies, calls []*layout.File) {
 	if t == nil {
 		return nil, nil
@@ -198,8 +194,8 @@ func (p *Planner) split(t *schema.Table, q question.Question, byUnit bool) (tall
 	return tallies, calls
 }
 
-// tallyColumn returns how a column of tallied is made of those of a table; made
-// says it of those of documents.
+// tallyColumn returns the expression of a column of tallied over a table; made has those of columns
+// of documents.
 func (p *Planner) tallyColumn(name string, made map[string]string, from *schema.Table) string {
 	switch {
 	case made[name] != "":
@@ -207,7 +203,7 @@ func (p *Planner) tallyColumn(name string, made map[string]string, from *schema.
 	case name == question.LocalDate:
 		return "CAST(make_timestamp(" + p.localMicros + ") AS DATE) AS local_date"
 	case name == question.LocalHour:
-		// From a multiple of an hour so long ago that no time is negative.
+		// Counted from so long ago that no time is negative.
 		return fmt.Sprintf("(%s + %d) // 3600000000 AS local_hours", p.localMicros, int64(hoursAgo)*3_600_000_000)
 	case name == unit && from == &schema.Calls:
 		return "cost_unit(total_cost, credits_used) AS unit"
@@ -230,7 +226,7 @@ func (p *Planner) tallyColumn(name string, made map[string]string, from *schema.
 	return stored.Ident(name)
 }
 
-// tallyStart returns the local time of a row, which the view calls has for a call.
+// tallyStart returns the column local_start of the view calls, as precise as the columns allow.
 func tallyStart(columns []string) string {
 	switch {
 	case slices.Contains(columns, question.LocalHour):
@@ -241,11 +237,11 @@ func tallyStart(columns []string) string {
 	return ""
 }
 
-// derived is what follows from columns of tallied, as in the view calls.
+// derived is a column derived from those of tallied, as in the view calls.
 type derived struct{ name, expr, from string }
 
-// derivedFacts are in layers, each made of the columns and the layers before: SQL that
-// names a column of its own SELECT would be made of a copy of its text.
+// derivedFacts are in layers, each derived from the columns and the layers before. If one SELECT
+// referred to its own columns, DuckDB would copy their expressions.
 var derivedFacts = [][]derived{{
 	{"is_over", "call_over(settlement)", "settlement"},
 	{"is_connected", "call_connected(is_started, status, disconnection_reason)", "is_started status disconnection_reason"},
@@ -268,8 +264,7 @@ var derivedFacts = [][]derived{{
 	{"is_completed", "ended.outcome = 'completed'", question.OfOutcome},
 }}
 
-// withFacts returns a SELECT of rows that have the columns, and of what follows
-// from these.
+// withFacts returns a SELECT that adds all facts that can be derived from the columns.
 func withFacts(columns []string, from string) string {
 	for _, layer := range derivedFacts {
 		var b strings.Builder

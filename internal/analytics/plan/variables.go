@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/analytics/stored"
 )
 
-// variables returns the statements that set what the SQL of a report over selected calls reads
-// besides its relations.
+// variables returns the statements that set what a report over selected calls reads besides its
+// relations.
 func (p *Planner) variables(q question.Question) string {
 	judged, _ := p.wholeDays(q.Params)
 	kinds := p.kinds(q)
@@ -33,7 +33,7 @@ func (p *Planner) variables(q question.Question) string {
 		set("judged_from", judged) + set("holidays", p.holidays(q)) + set("listed_until", p.listedUntil()) + set("goals", goals(q))
 }
 
-// arguments returns the statements that set what a report with arguments reads.
+// arguments returns the statements that set the variables of a report with arguments.
 func arguments(q question.Question) string {
 	words := make([]string, len(q.Words))
 	for i, w := range q.Words {
@@ -49,7 +49,7 @@ func arguments(q question.Question) string {
 
 func set(name string, to any) string { return fmt.Sprintf("SET VARIABLE %s = %v;\n", name, to) }
 
-// couldHave returns the statement that makes the macro could_have of the groups.
+// couldHave returns the statement that creates the macro could_have for the groups.
 func couldHave(keys []question.Dimension) string {
 	condition := "true"
 	for i, d := range keys {
@@ -60,9 +60,8 @@ func couldHave(keys []question.Dimension) string {
 	return "CREATE OR REPLACE TEMP MACRO could_have(key, day) AS " + condition + ";\n"
 }
 
-// anyCase returns a pattern that the longest of the words matches in any case.
-// Patterns and lower() agree on which letters are alike, but for the dotted
-// capital I of Turkish, whose small letter is i.
+// anyCase returns a pattern for the longest of the words in any case. Patterns and lower() agree on
+// case, except for the dotted capital I of Turkish, whose small letter is i.
 func anyCase(words []string) string {
 	var longest string
 	for _, w := range words {
@@ -73,8 +72,8 @@ func anyCase(words []string) string {
 	return strings.NewReplacer("i", "[iİ]", "I", "[iİ]", "İ", "[iİ]").Replace(regexp.QuoteMeta(longest))
 }
 
-// wholeDays returns, as literals of SQL, the first local day of which the selection leaves
-// out no call, and the day after the last that is listed whole; NULL: no bound.
+// wholeDays returns, as SQL literals, the first local day that is selected completely, and the day
+// after the last one that is also listed completely; NULL: no bound.
 func (p *Planner) wholeDays(of question.Params) (from, until string) {
 	from, until = "CAST(NULL AS DATE)", "CAST(NULL AS DATE)"
 	day := func(t time.Time, after bool) string {
@@ -91,18 +90,18 @@ func (p *Planner) wholeDays(of question.Params) (from, until string) {
 	if to := p.snap.Manifest.ListedTo(); !to.IsZero() && (end.IsZero() || to.Before(end)) {
 		end = to
 	}
-	// Beyond what a date can say nothing is cut off.
+	// An end beyond the range of DATE is no bound.
 	if y := end.Year(); !end.IsZero() && y > 0 && y < 10_000 {
 		until = day(end, false)
 	}
 	return from, until
 }
 
-// date returns a day as a literal of SQL.
+// date returns a day as an SQL literal.
 func date(day time.Time) string { return "DATE " + stored.Quote(day.Format(time.DateOnly)) }
 
-// listedUntil returns, in ms, up to where all calls are known that have started:
-// where the list was read to or, if it never was, the last call.
+// listedUntil returns the time, in ms, up to which all started calls are known: the end of the
+// listed range or, if nothing was listed, the last call.
 func (p *Planner) listedUntil() int64 {
 	if to := p.snap.Manifest.ListedTo(); !to.IsZero() {
 		return to.UnixMilli()
@@ -111,8 +110,8 @@ func (p *Planner) listedUntil() int64 {
 	return last
 }
 
-// holidays returns, as a literal of SQL, the public holidays of the country that is set, if a
-// report judges days.
+// holidays returns, as an SQL literal, the public holidays of the configured country, if the report
+// judges days.
 func (p *Planner) holidays(q question.Question) string {
 	var days []string
 	if p.country != "" && history(q.Report) > 0 {
@@ -124,7 +123,7 @@ func (p *Planner) holidays(q question.Question) string {
 	return "CAST([" + strings.Join(days, ", ") + "] AS DATE[])"
 }
 
-// goals returns, as a literal of SQL, the outcomes that are a success by agent.
+// goals returns, as an SQL literal, the outcomes that count as success, by agent.
 func goals(q question.Question) string {
 	of := map[string][]string{}
 	var ids, entries []string

@@ -8,7 +8,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// The outcomes that a condition may ask for are those that macros.sql gives calls.
+// The outcomes that a condition accepts are those in macros.sql.
 func TestOutcomesAreThoseOfTheMacro(t *testing.T) {
 	macro := regexp.MustCompile(`(?s)CREATE MACRO call_end\(.*?;`).FindString(sqlfiles.Macros())
 	var given []string

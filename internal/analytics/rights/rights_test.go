@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) { loopback.Main(m) }
 
-// Who may not read what was said may not hear it, either.
+// A user without access to the transcript has no access to the recording either.
 func TestHears(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

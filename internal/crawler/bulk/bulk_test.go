@@ -12,7 +12,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// The sample has the documented size: twenty of the first page, and one in five hundred.
+// The sample has the documented size: twenty from the first page, and one in five hundred.
 func TestSampleOfPages(t *testing.T) {
 	b := New(Config{})
 	due := make([]calls.Due, 400)
@@ -41,15 +41,15 @@ func TestSampleOfPages(t *testing.T) {
 	}
 }
 
-// cleaning is a store that replaces a word before it stores a call.
+// cleaning is a store that replaces a word before storing a call.
 type cleaning struct{ Store }
 
 func (cleaning) Clean(_ *[]byte, body []byte) ([]byte, bool, error) {
 	return bytes.ReplaceAll(body, []byte("hello"), []byte("*****")), true, nil
 }
 
-// v2 is not blamed for a difference that is not its own: of a transcript that may still come, of a
-// caller who opted out since, of a record that has none, and of what the store removes.
+// v2 is not blamed for differences with other causes: the transcript may still come, the caller has
+// opted out since, the record has none, or the store removed text.
 func TestDifferences(t *testing.T) {
 	const end = 1795089660000
 	decode := func(body []byte, kind schema.Kind, look func(*calls.Call)) error {
@@ -81,7 +81,7 @@ func TestDifferences(t *testing.T) {
 		{"opted out since", transcript("hello"), `"transcript":null,"opt_out_sensitive_data_storage":true`, 3 * time.Hour, false, false, true, false},
 		{"nobody spoke, says v2", "[]", `"transcript":` + transcript("hello"), 3 * time.Hour, true, false, true, true},
 		{"stored clean", transcript("*****"), `"transcript":` + transcript("hello"), 3 * time.Hour, true, true, false, true},
-		{"stored unclean", transcript("hello"), `"transcript":` + transcript("hello"), 3 * time.Hour, true, true, true, true}, // v2 is asked again
+		{"stored unclean", transcript("hello"), `"transcript":` + transcript("hello"), 3 * time.Hour, true, true, true, true}, // v2 is requested again
 		{"just come", transcript("hello"), `"transcript":` + transcript("hello"), 3 * time.Hour, false, true, false, true},
 	} {
 		b := New(Config{Now: func() int64 { return end + c.age.Milliseconds() }, Decode: decode})

@@ -35,13 +35,13 @@ type archive struct {
 	now   time.Time
 	renew map[string]recordings.Renewal
 
-	renewals int64 // at the most; 0: any
+	renewals int64 // maximum; 0: no limit
 
 	mu    sync.Mutex
-	asked []string // paths at the host, and renewed calls
+	asked []string // paths requested from the host, and renewed calls
 }
 
-// open opens it. The host has the audio at paths that begin with /ok.
+// open returns an archive. The host has the audio at paths that begin with /ok.
 func open(t *testing.T) *archive {
 	t.Helper()
 	audio, err := os.ReadFile("../../recording/audio/testdata/cbr.mp3")
@@ -78,7 +78,7 @@ func (a *archive) ask(what string) {
 	a.asked = append(a.asked, what)
 }
 
-// put stores calls, one for each path, that ended n days ago, and commits them.
+// put stores and commits calls, one for each path, that ended n days ago.
 func (a *archive) put(ago int, paths ...string) {
 	a.t.Helper()
 	at := a.now.AddDate(0, 0, -ago).UnixMilli()
@@ -103,7 +103,7 @@ func (a *archive) commit() {
 	}
 }
 
-// run archives what is due some time later, commits that, and returns what was asked.
+// run archives the recordings due some time later, commits the result, and returns the requests.
 func (a *archive) run(later time.Duration) (asked string, _ recordings.Report) {
 	a.t.Helper()
 	a.now, a.asked = a.now.Add(later), nil
@@ -125,7 +125,7 @@ func (a *archive) run(later time.Duration) (asked string, _ recordings.Report) {
 	return strings.Join(a.asked, ", "), c.Report()
 }
 
-// row returns what is known of a call's recording.
+// row returns the stored state of a call's recording.
 func (a *archive) row(id string) string {
 	a.t.Helper()
 	found, err := snapshot.Find(a.t.Context(), a.w.Snapshot(), id)
@@ -139,8 +139,8 @@ func (a *archive) row(id string) string {
 	return strings.TrimSpace(fmt.Sprint(r.State, " ", r.Attempts, " ", strings.TrimPrefix(r.Reason, "127.0.0.1 ")))
 }
 
-// A rejected or missing recording costs one request for a new link, unless the link came in this run;
-// what follows depends on the answer.
+// A rejected or missing recording costs one request for a new link, unless the link came in this
+// run. The outcome depends on the answer.
 func TestRenewedLinks(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -177,7 +177,8 @@ func TestRenewedLinks(t *testing.T) {
 	}
 }
 
-// A run renews a limited number of links; the others wait, and their hosts are not asked.
+// A run renews a limited number of links. The other recordings wait, without requests to their
+// hosts.
 func TestRenewals(t *testing.T) {
 	t.Parallel()
 	a := open(t)
@@ -198,7 +199,7 @@ func TestRenewals(t *testing.T) {
 	}
 }
 
-// A recording that is in the archive is stored, even if its host no longer has it.
+// A recording already in the archive is stored, even if its host no longer has it.
 func TestGoneButStored(t *testing.T) {
 	t.Parallel()
 	a := open(t)
@@ -213,7 +214,7 @@ func TestGoneButStored(t *testing.T) {
 	}
 }
 
-// What fails rests for longer from night to night, and is gone in the end.
+// A failed recording waits longer from night to night, and finally counts as gone.
 func TestRest(t *testing.T) {
 	t.Parallel()
 	a := open(t)
@@ -233,7 +234,7 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// The newest calls come first, and a commit with newer ones is noticed.
+// The newest calls come first, and newer ones in a commit are noticed.
 func TestNewestFirst(t *testing.T) {
 	t.Parallel()
 	a := open(t)
@@ -246,8 +247,8 @@ func TestNewestFirst(t *testing.T) {
 	}
 }
 
-// Recordings that failed before do not keep later nights from the others: only new failures in a row
-// show that a host is down.
+// Recordings that failed before do not prevent others in later nights: only consecutive new
+// failures indicate that a host is down.
 func TestManyFailures(t *testing.T) {
 	t.Parallel()
 	a := open(t)

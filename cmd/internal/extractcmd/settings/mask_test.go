@@ -19,7 +19,7 @@ import (
 	"callhouse/internal/sink"
 )
 
-// What waits in the journal of a masking warehouse is masked already.
+// Records in the journal of a masking warehouse are already masked.
 func TestMaskedInTheJournal(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	s := &Settings{Now: time.Now, Config: config.Config{Values: config.Values{Warehouse: root, Mask: "from_number,metadata.name"}}}
@@ -64,7 +64,7 @@ func TestMaskedInTheJournal(t *testing.T) {
 	}
 }
 
-// unpacked returns what a segment of the journal holds.
+// unpacked returns the content of a journal segment.
 func unpacked(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	dec, err := zstd.NewReader(bytes.NewReader(raw))
@@ -79,8 +79,8 @@ func unpacked(t *testing.T, raw []byte) []byte {
 	return out
 }
 
-// The mask of one run is that of the next, also without the flag; another list
-// takes its place, and "none" ends it.
+// Masked fields stay masked in the next run, even without the flag. Another list replaces them, and
+// "none" ends masking.
 func TestMaskFields(t *testing.T) {
 	was := &layout.Mask{Fields: []string{"to_number"}}
 	for _, c := range []struct {

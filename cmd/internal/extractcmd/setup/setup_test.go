@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { cmdtest.Main(m) }
 
 const key = "a-key-that-must-never-show"
 
-// server is a machine on which init is run by root: below a folder of the test.
+// server is a machine, in a folder of the test, on which root runs init.
 type server struct {
 	t       *testing.T
 	root    string
@@ -136,7 +136,7 @@ func TestSystem(t *testing.T) {
 	}
 }
 
-// Units of a package are not overwritten, and cron is the other schedule.
+// Units of a package are not overwritten, and cron is the alternative schedule.
 func TestSystemSchedules(t *testing.T) {
 	m := newServer(t)
 	if err := os.MkdirAll(m.root+"/usr/lib/systemd/system", 0o755); err != nil {

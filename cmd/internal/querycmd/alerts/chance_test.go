@@ -14,8 +14,8 @@ import (
 
 var companies = flag.Int("companies", 5, "how many companies in which nothing changes are simulated")
 
-// stationary are rules by agent, where each agent is a company of its own. The thresholds are the
-// true values: nothing could be closer.
+// stationary has rules by agent, where each agent is a separate company. The thresholds are the
+// true values, which is the worst case.
 const stationary = `
 [[rules]]
 name = "completed changed, 1 day"
@@ -66,14 +66,14 @@ window = "7d"
 to = ["out"]
 `
 
-// In companies in which nothing changes, a rule hardly ever starts an alert in thirty nights: at most
-// as often as the docs say.
+// In companies in which nothing changes, rules hardly ever start an alert in thirty nights: at most
+// as often as documented.
 func TestNothingChanges(t *testing.T) {
 	longtest.Only(t)
 	falseAlarms(t, stationary, 44)
 }
 
-// The same of days unusual for their history, which is long.
+// The same for days unusual for their history, which is long.
 func TestNothingUnusual(t *testing.T) {
 	longtest.Only(t)
 	text := ""
@@ -83,7 +83,8 @@ func TestNothingUnusual(t *testing.T) {
 	falseAlarms(t, text, 143)
 }
 
-// falseAlarms counts the companies of some days in which rules start an alert in the last thirty nights.
+// falseAlarms counts the companies, with the given number of days, in which rules start an alert in
+// the last thirty nights.
 func falseAlarms(t *testing.T, text string, days int) {
 	t.Helper()
 	path := rules(t, text)
@@ -97,7 +98,7 @@ func falseAlarms(t *testing.T, text string, days int) {
 				is.calls /= 3
 			}
 			if agent/2%2 == 1 {
-				is.calls *= math.Exp(.1 * r.NormFloat64()) // more than chance
+				is.calls *= math.Exp(.1 * r.NormFloat64()) // more variation than chance
 			}
 			return is
 		})
@@ -111,7 +112,7 @@ func falseAlarms(t *testing.T, text string, days int) {
 			t.Fatal(err)
 		}
 		e := newEvaluator(w, "")
-		e.strict.Changes = 1 // as if each were asked for alone
+		e.strict.Changes = 1 // as if each were evaluated alone
 		found, _, _, err := e.replay(t.Context(), f, firstNight.AddDate(0, 0, 30), 30)
 		if err := errors.Join(err, w.Close()); err != nil {
 			t.Fatal(err)

@@ -16,17 +16,17 @@ import (
 	"callhouse/internal/schema"
 )
 
-// firstNight is the first of the nights; the company is older.
+// firstNight is the first night; the company is older.
 var firstNight = time.Date(2026, 10, 20, 0, 0, 0, 0, time.UTC)
 
-// day is what is wrong with the calls of an agent on a day.
+// day is how an agent's calls differ from normal on a day.
 type day struct {
-	calls               float64 // times as many
-	completed, negative float64 // share of the answered calls, and of the rated ones
-	longer              float64 // times as long
+	calls               float64 // factor of their number
+	completed, negative float64 // shares of the answered calls, and of the rated ones
+	longer              float64 // factor of their duration
 }
 
-// company returns the calls of some days. Every agent has the same number of calls.
+// company returns the calls of a number of days. Every agent has the same number of calls.
 func company(r *rand.Rand, from time.Time, days, agents int, perDay float64, of func(day time.Time, agent int) day) (out []analyticstest.Row) {
 	for d := range days {
 		begin := from.AddDate(0, 0, d)
@@ -60,7 +60,7 @@ func poisson(r *rand.Rand, mean float64) (n int) {
 	return n
 }
 
-// house writes a warehouse with calls, which are all listed.
+// house writes a warehouse in which all calls are listed.
 func house(t testing.TB, calls []analyticstest.Row) string {
 	t.Helper()
 	root := t.TempDir()
@@ -69,7 +69,7 @@ func house(t testing.TB, calls []analyticstest.Row) string {
 	return root
 }
 
-// rules writes a file of rules, with a channel called out.
+// rules writes a file of rules, with a channel named out.
 func rules(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "alerts.toml")
@@ -80,7 +80,7 @@ func rules(t testing.TB, text string) string {
 	return path
 }
 
-// over returns the command over a warehouse, as of a time.
+// over returns the command for a warehouse, at a given time.
 func over(root, rules string, at time.Time) (c *command, stdout, stderr *bytes.Buffer) {
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	a := &answer.Command{Stdout: stdout, Stderr: stderr}
@@ -88,8 +88,8 @@ func over(root, rules string, at time.Time) (c *command, stdout, stderr *bytes.B
 	return &command{Command: a, now: func() time.Time { return at }}, stdout, stderr
 }
 
-// A window that is not listed is not judged, which is no failure; a rule that cannot be evaluated is
-// one, and stops no other.
+// A window that is not listed yet is not evaluated, which is not a failure. A rule that cannot be
+// evaluated is a failure, but does not stop other rules.
 func TestNotJudged(t *testing.T) {
 	root := t.TempDir()
 	night := firstNight.Add(3 * time.Hour)

@@ -14,7 +14,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// What is wrong with rules is said with the rule, and what to do about it.
+// Errors in rules name the rule, and how to fix it.
 func TestWrongRules(t *testing.T) {
 	const rule = "[channels.a]\ntype = \"stdout\"\n[[rules]]\nname = \"r\"\nto = [\"a\"]\n"
 	const durations = rule + "report = \"durations\"\ncolumn = \"calls\"\n"

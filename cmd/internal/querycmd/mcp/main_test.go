@@ -10,7 +10,7 @@ import (
 	"callhouse/cmd/internal/querycmd/safe"
 )
 
-// Statements run in a process of this program, here the test's.
+// Statements run in a separate process of this program, here of the test's binary.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == safe.Name {
 		os.Exit(querycmd.Run(context.Background(), cmdtest.Child(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

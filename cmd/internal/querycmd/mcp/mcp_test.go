@@ -37,7 +37,7 @@ import (
 
 type row = analyticstest.Row
 
-// setting is a server for assistants over a warehouse of its own.
+// setting is a server for assistants over its own warehouse.
 type setting struct {
 	t      *testing.T
 	root   string
@@ -77,7 +77,7 @@ func newSetting(t *testing.T, d analyticstest.Data, change func(*mcp.Config)) *s
 }
 
 // client connects the official client library over a pair of pipes, as stdin and stdout. sent
-// receives what the server writes; nil: nothing does.
+// receives the server's output; nil: it is not recorded.
 func (s *setting) client(who mcp.Reader, sent io.Writer) *sdk.ClientSession {
 	s.t.Helper()
 	in, toServer := io.Pipe()
@@ -85,7 +85,7 @@ func (s *setting) client(who mcp.Reader, sent io.Writer) *sdk.ClientSession {
 	served := make(chan error, 1)
 	var to io.Writer = out
 	if sent != nil {
-		to = io.MultiWriter(sent, out) // kept before the client has it
+		to = io.MultiWriter(sent, out) // recorded before the client reads it
 	}
 	go func() { served <- s.server.Serve(context.WithoutCancel(s.t.Context()), in, to, who) }()
 	c, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(s.t.Context(),
@@ -103,7 +103,7 @@ func (s *setting) client(who mcp.Reader, sent io.Writer) *sdk.ClientSession {
 	return c
 }
 
-// endpoint is the address for assistants of a page's server, whose users all have the password right.
+// endpoint returns the address for assistants of a page's server. Every user's password is "right".
 func (s *setting) endpoint(of map[string]rights.Rights) string {
 	w := web.Config{House: s.houses, Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: s.root, TZ: "UTC", Lang: "en"}}},
 		Now: time.Now, Log: slog.New(slog.NewTextHandler(s.t.Output(), nil)), Metrics: prometheus.NewRegistry(),
@@ -140,7 +140,7 @@ func (b basic) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// reply is an answer as a client has it.
+// reply is an answer as the client receives it.
 type reply struct {
 	text    string
 	isError bool
@@ -187,7 +187,7 @@ func toolsOf(t *testing.T, c *sdk.ClientSession) []*sdk.Tool {
 	return list.Tools
 }
 
-// needed returns arguments with which a tool answers.
+// needed returns arguments that make a tool answer.
 func needed(tool, call, word string) map[string]any {
 	switch tool {
 	case "call":
@@ -202,7 +202,7 @@ func needed(tool, call, word string) map[string]any {
 	return map[string]any{}
 }
 
-// A small company, of which some data is still to come.
+// company returns a small company, some of whose data is still missing.
 func company() analyticstest.Data {
 	at := time.Date(2024, 11, 18, 9, 0, 0, 0, time.UTC).UnixMilli()
 	d := analyticstest.Data{Others: analyticstest.One(), Coverage: []schema.Span{{From: at - 1e9, To: at + 1e9, ListedAt: at + 1e9}}}
@@ -217,14 +217,14 @@ func company() analyticstest.Data {
 	return d
 }
 
-// Every tool answers the official client over both doors, by schemas that are valid and that its
-// answers fit.
+// Every tool answers the official client over both transports. Its schemas are valid, and its
+// answers conform to them.
 func TestEveryTool(t *testing.T) {
 	t.Parallel()
 	s, tried := newSetting(t, company(), nil), longtest.Each(6)
 	for door, c := range map[string]*sdk.ClientSession{"stdin": s.client(mcp.Reader{}, nil), "http": s.overHTTP(map[string]rights.Rights{"ann": {}}, "ann")} {
 		tools := toolsOf(t, c)
-		if want := len(sqlfiles.Reports()) + 2; len(tools) != want { // call is a report, too
+		if want := len(sqlfiles.Reports()) + 2; len(tools) != want { // call is a report as well
 			t.Errorf("%s: %d tools, want %d", door, len(tools), want)
 		}
 		for i, tool := range tools {
@@ -278,7 +278,7 @@ func needs(report string) []string {
 	return []string{"transcripts"} // sql
 }
 
-// fits checks a value by a schema as a client has it.
+// fits checks a value against a schema as the client receives it.
 func fits(t *testing.T, given, value any) {
 	t.Helper()
 	raw, err := json.Marshal(given)
@@ -332,7 +332,7 @@ func TestArgumentsAreFlags(t *testing.T) {
 	}
 }
 
-// A wrong call says what is wrong and what to do.
+// The error of a wrong call says what is wrong and how to fix it.
 func TestWrongCalls(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t, company(), nil)
@@ -375,7 +375,7 @@ func TestWrongCalls(t *testing.T) {
 	}
 }
 
-// Columns say in which unit their numbers are, and of what a share is.
+// Columns have the unit of their numbers, and the denominator of a share.
 func TestUnits(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t, company(), nil)
@@ -393,7 +393,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// Answers have bounds of rows, bytes and time, and say so.
+// Answers are limited in rows, bytes and time, and report that.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t, company(), func(c *mcp.Config) { c.Rows, c.Output, c.Timeout = 5, 2_000, time.Minute })
@@ -436,7 +436,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Each call of a tool is in the audit: who, what, how many rows, and what became of it.
+// Each tool call is in the audit log: the user, the arguments, the number of rows, and the result.
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t, company(), nil)
@@ -460,7 +460,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// Readers with the same tools share what serves them, and each gets answers by their own rights.
+// Readers with the same tools share a server, and each gets answers by their own rights.
 func TestReadersAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t, company(), nil)
@@ -481,7 +481,7 @@ func TestReadersAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// Without its password nobody is answered, and another site's page cannot ask.
+// Requests without a password are refused, and so are those from another site's page.
 func TestWhoMayAsk(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t, company(), nil)

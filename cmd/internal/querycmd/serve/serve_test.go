@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A certificate is for the loopback, too.
+// A certificate is also valid for the loopback address.
 func TestEncrypted(t *testing.T) {
 	for _, x := range []struct {
 		address string

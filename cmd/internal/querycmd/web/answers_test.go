@@ -29,8 +29,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// An answer that fails midway is never taken for the whole, and one that fails before its first
-// byte reports the error.
+// An answer that fails midway cannot be mistaken for a complete one, and one that fails before its
+// first byte reports the error.
 func TestAnAnswerThatIsCut(t *testing.T) {
 	for _, size := range []int{0, 1 << 20} {
 		var s *Server
@@ -59,7 +59,7 @@ func TestAnAnswerThatIsCut(t *testing.T) {
 	}
 }
 
-// newServer is a server over a warehouse of one call.
+// newServer returns a server over a warehouse of one call.
 func newServer(t *testing.T) *Server {
 	t.Helper()
 	root := t.TempDir()
@@ -78,7 +78,7 @@ func newServer(t *testing.T) *Server {
 	return New(Config{House: houses, Settings: answer.Command{Config: config.Config{Values: config.Values{TZ: "UTC", Lang: "en"}}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry()})
 }
 
-// A page that fails while made in advance is logged, and affects nobody.
+// If a page made in advance fails, this is logged, and no reader is affected.
 func TestAPageThatFailsAhead(t *testing.T) {
 	s := newServer(t)
 	var log strings.Builder
@@ -88,7 +88,7 @@ func TestAPageThatFailsAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer giveBack()
-	for _, of := range []*schema.Table{&schema.Turns, &schema.ToolCalls} { // the head of the page needs none
+	for _, of := range []*schema.Table{&schema.Turns, &schema.ToolCalls} { // the head of the page does not read them
 		if err := os.RemoveAll(filepath.Join(house.Snapshot().Dir, of.Name)); err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestAPageThatFailsAhead(t *testing.T) {
 	}
 }
 
-// flushed is what was written when a part was sent.
+// flushed records what was written at each flush.
 type flushed struct {
 	strings.Builder
 	at []string
@@ -152,7 +152,7 @@ func TestHeadsWaitForNobody(t *testing.T) {
 	})
 	defer free()
 	bodies := map[string]io.ReadCloser{}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // only in vain
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // expires only if an answer hangs
 	defer cancel()
 	for _, address := range []string{"/", "/calls", "/calls/one", "/reports/worst", "/reports/conversation", "/reports/search?word=hello"} {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+address, nil)
@@ -177,7 +177,7 @@ func TestHeadsWaitForNobody(t *testing.T) {
 	}
 }
 
-// All readers of an answer in progress get each part at once, also after the first reader has left.
+// All readers of an answer in progress get each part at once, even after the first reader has left.
 // It is made once for all, and again only if it failed.
 func TestReadersFollow(t *testing.T) {
 	s := newServer(t)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A call is shown as a conversation: results are with their tools, silences and interruptions are
-// seen, the agent has its name, and the caller's other calls are linked.
+// A call is shown as a conversation: results are next to their tools, silences and interruptions
+// are visible, the agent has its name, and the caller's other calls are linked.
 func TestConversation(t *testing.T) {
 	d := company(9)
 	number := func(i int) { d.Calls[i]["direction"], d.Calls[i]["from_number"] = "inbound", "+821055550001" }

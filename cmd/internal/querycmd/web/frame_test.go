@@ -10,7 +10,7 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// The frame is in the language of the page: none of its English words are left.
+// The frame has the language of the page, without any of its English words.
 func TestFrameInKorean(t *testing.T) {
 	s := newServer(t, 8, nil)
 	english := regexp.MustCompile(`>(Overview|Calls|Agents|Reports|Search|Show|From|Before|Agent|Filter[^<]*|Time zone|default|all|\d+ days?|1 year|Download:?|Transcript|Caller|older|newer|silence[^<]*|no transcript|start|duration|outcome|summary)\b`)
@@ -32,8 +32,8 @@ func TestFrameInKorean(t *testing.T) {
 	}
 }
 
-// The calendar leads to the calls of a day, a week and a month, keeps the other conditions, and marks
-// what is chosen.
+// The calendar links to the calls of a day, a week and a month, keeps the other conditions, and
+// marks the selection.
 func TestCalendar(t *testing.T) {
 	s := newServer(t, 200, nil) // a call every five hours, from 15:00 in Seoul
 	body := s.must("/calls?since=2024-11-11&until=2024-11-12&where=call_type%3Dinbound")
@@ -64,7 +64,7 @@ func TestCalendar(t *testing.T) {
 	}
 }
 
-// An agent leads to a page of its own: its edits, versions, tools and worst calls, under its name.
+// An agent has its own page: its edits, versions, tools and worst calls, under its name.
 func TestPageOfAnAgent(t *testing.T) {
 	s := newServer(t, 60, nil)
 	const period = "since=2024-11-01&until=2024-11-14"

@@ -12,7 +12,7 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// Bidirectional controls are shown by their number, wherever they occur.
+// Bidirectional controls are shown as code points, wherever they occur.
 func TestTextThatTurns(t *testing.T) {
 	const turn = "\u202e"
 	s := serverOf(t, analyticstest.Data{
@@ -48,7 +48,7 @@ func TestNoText(t *testing.T) {
 	}
 }
 
-// Metrics are about everyone, and only for users without limits.
+// Metrics cover all users, so only users without limits may read them.
 func TestMetricsOfOthers(t *testing.T) {
 	of := map[string]rights.Rights{"boss": {}, "agency": {Agents: []string{"own"}}, "masked": {Masked: []string{"content"}}}
 	s := newServer(t, 2, func(_ context.Context, user, _, _ string) (rights.Rights, bool, error) {

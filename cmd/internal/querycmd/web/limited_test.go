@@ -15,7 +15,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// without returns a page without the words of its own address, which it repeats.
+// without returns a page without the words of its own address, which the page repeats.
 func without(body, address string) string {
 	u, _ := url.Parse(address)
 	for _, all := range u.Query() {
@@ -30,7 +30,7 @@ func without(body, address string) string {
 	return strings.ReplaceAll(body, strings.TrimPrefix(u.Path, "/calls/"), "")
 }
 
-// No address reveals another user's row to a reader with limits, even just after it was answered
+// No address reveals another user's row to a reader with limits, even right after it was answered
 // for someone else.
 func TestOthersRows(t *testing.T) {
 	of := map[string]rights.Rights{"boss": {}, "agency": {Agents: []string{"own"}}, "costs": {Tables: []string{"costs"}},
@@ -43,8 +43,8 @@ func TestOthersRows(t *testing.T) {
 		t.Helper()
 		return s.get(address, append(header, "Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":x")))...)
 	}
-	// The id of a call stays what it is for who reads everything but what is masked, and so do the
-	// names of fields, of reasons, and of what is no call.
+	// A reader who sees everything except masked columns still sees the ids of calls, and the names
+	// of fields, of reasons, and of things other than calls.
 	const span = "since=2025-10-01&until=2025-10-20"
 	own := []string{"/?" + span, "/?agent=own&" + span, "/calls?" + span, "/calls/mine-0", "/calls?agent=own", "/reports/calls.csv?where=metadata.k=mine+0", "/reports/search.csv?word=mine", "/reports/call.json?call=mine-0"}
 	others := []string{"/calls/SECRET-1", "/calls/SEC", "/?agent=SECRET-agent&" + span, "/calls?agent=SEC", "/reports/call.csv?call=SECRET-1", "/reports/search.csv?word=SEC", "/reports/search.json?word=1",
@@ -90,11 +90,11 @@ func TestOthersRows(t *testing.T) {
 	if _, body := get("agency", "/reports"); strings.Contains(body, "incidents") || !strings.Contains(body, "funnel") {
 		t.Errorf("the list of the reports of an agency: %s", body)
 	}
-	// Its page leads to further reports, but to none that is closed to it.
+	// Its page links to other reports, but to none that it may not read.
 	if _, body := get("agency", "/?"+span); strings.Contains(body, "/reports/lines") || !strings.Contains(body, "/reports/attempts") {
 		t.Error("the page of an agency leads to a report that is closed to it, or to none")
 	}
-	// Masked values are in no file, and are found by no word and no condition.
+	// Masked values are in no file, and no word or condition finds them.
 	for _, address := range []string{"/reports/search.csv?word=SECRET", "/reports/funnel.csv?by=metadata.k", "/reports/sentiment.csv", "/reports/tools.csv", "/reports/callers.csv"} {
 		if resp, body := get("masked", address); strings.Contains(strings.ReplaceAll(body, "SECRET-", ""), analyticstest.Secret) || resp.StatusCode != http.StatusOK {
 			t.Errorf("%s tells what is masked (%s): %s", address, resp.Status, body)

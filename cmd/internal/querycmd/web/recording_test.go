@@ -44,8 +44,9 @@ func sound() []byte {
 	return b.Bytes()
 }
 
-// recorded is a server with recordings: the fourth call's is stored, with a turn every two seconds,
-// the fifth's is gone, and the sixth's file is missing. It returns the call's addresses.
+// recorded returns a server with recordings, and the addresses of three calls: the fourth call's
+// recording is stored, with a turn every two seconds; the fifth's is gone; the sixth's file is
+// missing.
 func recorded(t *testing.T, login login) (s *served, stored, gone, missing string) {
 	t.Helper()
 	d := company(9)
@@ -75,8 +76,8 @@ func recorded(t *testing.T, login login) (s *served, stored, gone, missing strin
 	return serverOf(t, d, login), "/calls/" + id(3), "/calls/" + id(4), "/calls/" + id(5)
 }
 
-// The page of a call plays its recording, and the file is sent whole or in parts, for this reader
-// alone.
+// The page of a call plays its recording. The file is sent whole or in parts, and caches must not
+// share it.
 func TestRecording(t *testing.T) {
 	t.Parallel()
 	s, stored, gone, missing := recorded(t, nil)

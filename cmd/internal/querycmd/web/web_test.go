@@ -40,7 +40,7 @@ type row = analyticstest.Row
 
 const bold = "<b>bold</b>"
 
-// company returns calls of every kind, with words that must stay text.
+// company returns calls of every kind, with texts that must not become markup.
 func company(n int) (d analyticstest.Data) {
 	begin := time.Date(2024, 11, 1, 6, 0, 0, 0, time.UTC)
 	agents := []string{"0a7e1f60-0000-4000-8000-00000000000a", "0a7e1f60-0000-4000-8000-00000000000b", bold}
@@ -126,7 +126,7 @@ func (s *served) get(address string, header ...string) (*http.Response, string) 
 	return resp, string(body)
 }
 
-// must is get for an address that must exist.
+// must is like get, for an address that must exist.
 func (s *served) must(address string) string {
 	s.t.Helper()
 	resp, body := s.get(address)
@@ -163,8 +163,8 @@ func part(t *testing.T, body, id string) string {
 	return out
 }
 
-// A number of the page links to as many calls as it counts, for words of every kind and in the
-// page's zone.
+// A number on the page links to exactly the calls that it counts, for words of every kind and in
+// the page's zone.
 func TestNumbersLeadToTheirCalls(t *testing.T) {
 	longtest.Only(t)
 	s := newServer(t, 60, nil)
@@ -175,7 +175,7 @@ func TestNumbersLeadToTheirCalls(t *testing.T) {
 		}
 		body := s.must(address)
 		parts := []string{"volume", "reasons", "agents"}
-		if strings.Contains(address, "agent=") { // the page of an agent, which lists no others
+		if strings.Contains(address, "agent=") { // the page of an agent lists no others
 			parts = parts[:2]
 		}
 		for _, id := range parts {
@@ -208,7 +208,7 @@ func TestNumbersLeadToTheirCalls(t *testing.T) {
 	}
 }
 
-// Every link of a page exists, and words of the data or the address are only text.
+// Every link of a page works, and words from the data or the address are only text.
 func TestEveryLinkIsThere(t *testing.T) {
 	longtest.Only(t)
 	s := newServer(t, 24, nil)
@@ -246,7 +246,7 @@ func TestEveryLinkIsThere(t *testing.T) {
 	}
 }
 
-// An unanswerable address gets the reason and a hint.
+// An invalid address gets the reason and a hint.
 func TestAddressesThatAreWrong(t *testing.T) {
 	s := newServer(t, 3, nil)
 	for _, c := range []struct {
@@ -285,7 +285,7 @@ func TestAddressesThatAreWrong(t *testing.T) {
 	}
 }
 
-// Without users the server answers only under the machine's own names; with users only with a
+// Without users the server answers only under the machine's own names; with users it requires a
 // password.
 func TestWhoMayRead(t *testing.T) {
 	s := newServer(t, 2, nil)
@@ -320,8 +320,8 @@ func TestWhoMayRead(t *testing.T) {
 	}
 }
 
-// An answer is made once per snapshot, is not sent again to clients that have it, and follows the
-// snapshot.
+// An answer is made once per snapshot, is not sent again to clients that have it, and changes with
+// the snapshot.
 func TestAnswersFollowTheSnapshot(t *testing.T) {
 	s := newServer(t, 5, nil)
 	made := func() string {
@@ -358,8 +358,8 @@ var (
 	pictures      = flag.String("pictures", "", "where TestClickThrough leaves its pictures")
 )
 
-// The time to the first byte of the morning page, and to all of it: made on request, in several
-// ways, and made in advance.
+// BenchmarkFirstByte measures the time to the first byte of the morning page, and to all of it:
+// made on request, in several ways, and made in advance.
 func BenchmarkFirstByte(b *testing.B) {
 	if *warehouseRoot == "" {
 		b.Skip("-web-root names no warehouse")

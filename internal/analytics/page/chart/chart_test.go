@@ -63,8 +63,8 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// An axis of shares that need not begin at 0 holds them all, stays within 0 and
-// 100, and does not make a wave of a ripple.
+// An axis of shares that need not begin at 0 contains all values, stays between 0 and 100, and does
+// not exaggerate small variations.
 func TestTicksBetween(t *testing.T) {
 	for _, c := range []struct {
 		low, high float64
@@ -88,8 +88,7 @@ func TestTicksBetween(t *testing.T) {
 	}
 }
 
-// Whatever the top is, ticks begin at 0, keep their distance, reach the top and
-// are few.
+// Whatever the maximum, ticks begin at 0, are equally spaced, reach the maximum and are few.
 func TestTicksReachTheTop(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2_000 {
@@ -115,8 +114,8 @@ func TestTicksReachTheTop(t *testing.T) {
 
 var nan = math.NaN()
 
-// fixed is a chart with all that charts can have: gaps, a lone point, a bin in
-// part, names to escape, names that are too near each other.
+// fixed is a chart with every feature: gaps, a lone point, a partial bin, names to escape, names
+// too close to each other.
 func fixed() *Chart {
 	c := &Chart{ID: "x", Title: `Volume & "rate"`, Desc: "What <it> tells.", NoData: "no data", Panels: []Panel{
 		{Title: "Calls", Kind: Bars, Scale: Count, Height: 100, Series: []Series{
@@ -135,8 +134,8 @@ func fixed() *Chart {
 	return c
 }
 
-// loops are moves with all that they can have: a move back, one to the node itself, one past a node, ends
-// everywhere, and more nodes than a narrow drawing has room for.
+// loops are moves of every kind: back, to the same node, skipping a node, ending anywhere, and
+// through more nodes than fit in a narrow drawing.
 func loops() *Sankey {
 	return &Sankey{ID: "f", Title: "Paths & ends", Desc: "d",
 		Nodes:  []string{"(start)", "Greeting", `Ask <what> "for"`, "Book", "a node with a name that is far too long for it", "환불 접수"},
@@ -161,13 +160,13 @@ func TestChartGolden(t *testing.T) {
 	golden.Check(t, "testdata/heat.svg", heat.SVG("md", 300, true)+"\n")
 }
 
-// box is where a text is, as the package estimates it.
+// box is the place of a text, as estimated by the package.
 type box struct {
 	left, right, y float64
 	text           string
 }
 
-// texts returns the texts of a drawing. It must be well-formed.
+// texts returns the texts of a drawing, which must be well-formed.
 func texts(t *testing.T, svg string) (out []box, width, height float64) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(svg))
@@ -229,8 +228,7 @@ func texts(t *testing.T, svg string) (out []box, width, height float64) {
 	}
 }
 
-// Whatever is drawn, no two texts cover each other, none leaves the drawing, and
-// every coordinate is a number.
+// In every drawing, texts neither overlap nor leave the drawing, and every coordinate is a number.
 func TestTextsKeepApart(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	names := []string{"positive", "neutral", "negative", "a sentiment that nobody has heard of", "기쁨", "others"}
@@ -264,7 +262,7 @@ func TestTextsKeepApart(t *testing.T) {
 			svg := c.SVG("x", width, true)
 			all, w, h := texts(t, svg)
 			for i, a := range all {
-				// The first and last label below an axis may reach half their width over.
+				// Half of the first and last label below an axis may stick out.
 				if a.left < -8 || a.right > w+8 || a.y < 8 || a.y > h {
 					t.Fatalf("%q is outside: %.0f to %.0f at %.0f of %.0f × %.0f\n%s", a.text, a.left, a.right, a.y, w, h, svg)
 				}
@@ -278,7 +276,8 @@ func TestTextsKeepApart(t *testing.T) {
 	}
 }
 
-// Whatever moves there are, names keep apart and inside, and as much is drawn as moves forth, or ends.
+// Whatever the moves, names neither overlap nor leave the drawing, and the same moves are always
+// drawn alike.
 func TestMovesKeepApart(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 60 {
@@ -309,7 +308,7 @@ func TestMovesKeepApart(t *testing.T) {
 	}
 }
 
-// Of moves in a circle the fewest are not drawn.
+// Of the moves in a circle, the rarest ones are not drawn.
 func TestMovesBackAreNotDrawn(t *testing.T) {
 	_, moves := loops().folded(9)
 	drawn, cols := forward(6, moves)
@@ -349,7 +348,7 @@ func TestHeatSteps(t *testing.T) {
 	}
 }
 
-// A gap in the numbers is a gap in the line, and a number alone is a point.
+// Missing numbers leave a gap in the line, and a lone number is a point.
 func TestGaps(t *testing.T) {
 	c := &Chart{ID: "x", Title: "t", Desc: "d", Bins: make([]Bin, 7), Panels: []Panel{{Kind: Lines, Height: 50,
 		Series: []Series{{Name: "a", Color: 1, Values: []float64{1, 2, nan, 3, nan, 4, 5}}}}}}
