@@ -124,8 +124,8 @@ func TestSettleThin(t *testing.T) {
 	}
 }
 
-// A call without a start counts from when it was first seen. A thin item that shows the end of a
-// call does not settle it if its record was fetched while it was open.
+// A thin item that shows the end of a call does not settle it if its record was fetched while it was
+// open.
 func TestSettleThinAfterOpen(t *testing.T) {
 	t.Parallel()
 	const open = `"id":"a","status":"ongoing","start_at":1795089600000,"end_at":null,"call_analysis":null,"call_cost":null`
@@ -145,6 +145,7 @@ func TestSettleThinAfterOpen(t *testing.T) {
 	}
 }
 
+// A call without a start counts from when it was first seen.
 func TestSettleWithoutStart(t *testing.T) {
 	t.Parallel()
 	c := decoded(t, []byte(`{"id":"a","status":"queued"}`), schema.KindItem)

@@ -57,15 +57,16 @@ func TestVerifyFindsEveryDamage(t *testing.T) {
 	whole := sound(t)
 	tried, i := longtest.Each(3), 0
 	for name, c := range damages {
-		if i++; !tried(i) {
-			continue
-		}
+		i++
 		t.Run(name, func(t *testing.T) {
 			root := filepath.Join(t.TempDir(), "w")
 			if err := os.CopyFS(root, os.DirFS(whole)); err != nil {
 				t.Fatal(err)
 			}
-			c.do(damageTo(t, root))
+			c.do(damageTo(t, root)) // all of them: one without a file to damage must not wait for its turn
+			if !tried(i) {
+				return
+			}
 			r, err := verify.Warehouse(context.Background(), verify.Options{Root: root})
 			if err != nil {
 				t.Fatal(err)
