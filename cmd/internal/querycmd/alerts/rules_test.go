@@ -91,7 +91,7 @@ func TestChannels(t *testing.T) {
 		"type = \"slack\"": "not a URL",
 		"type = \"pager\"": `unknown type "pager"`,
 		"type = \"mail\"\nserver = \"smtp.example.com\"\nfrom = \"a@example.com\"":                           "no recipients",
-		"type = \"webhook\"\nurl = \"https://example.com\"\nca_file = \"slack\"":                             "contains none",
+		"type = \"webhook\"\nurl = \"https://example.com\"\nca_file = \"slack\"":                             "contains no certificate",
 		"type = \"webhook\"\nurl = \"https://example.com\"\nca_file = \"none\"":                              "no such file",
 		"type = \"mail\"\nserver = \"smtp.example.com\"\nfrom = \"a@example.com\"\nto = [\"b@example.com\"]": "",
 	} {
