@@ -55,7 +55,7 @@ func mergeBulk(old, new *Call) {
 	if !old.DetailDue() && old.TranscriptState() != Skipped {
 		return
 	}
-	new.Fetched(old.FirstSeenAt(), page.FetchedAt(), page.RunID())
+	new.Fetched(firstSeen(old, page), page.FetchedAt(), page.RunID())
 	new.Row[colTurnCount] = page.Row[colTurnCount]
 	new.Turns().Set(page.Turns())
 	// Without an amount from v3, or an analysis, they would make the call look settled.

@@ -26,6 +26,20 @@ func TestBulkGivesWhatV2AloneSends(t *testing.T) {
 	}
 }
 
+// The page may have been read before the list item that is on record, if the clock was set back or two
+// listings reported the call.
+func TestBulkReadBeforeTheItem(t *testing.T) {
+	known := decoded(t, []byte(`{"id":"a","status":"ended","start_at":1795089600000,"end_at":1795089660000}`), schema.KindItem)
+	known.Fetched(2000, 2000, nil)
+	known.Settle(1795089660000)
+	page := decoded(t, []byte(`{"call_id":"a","status":"ended","start_timestamp":1795089600000,"end_timestamp":1795089660000,`+
+		`"transcript_with_tool_calls":[{"role":"user","content":"hello"}]}`), schema.KindBulk)
+	page.Fetched(1000, 1000, nil)
+	if call := merged(t, known, page, schema.KindBulk); call.FirstSeenAt() != 1000 || call.FetchedAt() != 1000 {
+		t.Errorf("first seen %d, fetched %d", call.FirstSeenAt(), call.FetchedAt())
+	}
+}
+
 // A transcript of v2 is one until v3's replaces it: list items leave it, an opt-out erases it, and if
 // v3 has none, it remains, and is not requested again.
 func TestSourceOfTheTranscript(t *testing.T) {

@@ -32,7 +32,7 @@ import (
 //     counts, and the fields that only v2 has. old is not nil then.
 //   - The caller's opt-out erases transcript, recording, analysis and unknown
 //     fields, including known ones. It remains until false is sent.
-//   - FirstSeenAt is the older one. What became of the recording stays, but an
+//   - FirstSeenAt is the oldest one. What became of the recording stays, but an
 //     opt-out makes it withheld.
 //
 // TranscriptState, if the caller did not opt out:
