@@ -34,7 +34,6 @@ const (
 	benchGroupWeight = 32 << 20
 	benchPageBytes   = 512 << 10
 	benchZstdLevel   = 2
-	benchFewCalls    = 8192 // for a day without tallies
 )
 
 var benchOrigin = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
@@ -143,9 +142,9 @@ func newBenchWriter(dir string, n int, p benchPeriod) *benchWriter {
 	}
 	w.tables[0].info.Credits, w.tables[0].info.Undated, w.tables[0].info.Moved = new(int64), new(int64), new(int64)
 	switch {
-	case len(period) == len("2026-10"):
+	case schema.IsMonth(period):
 		w.tables[0].info.Counted = layout.CountedVersion
-	case p.to-p.from <= benchFewCalls:
+	case p.to-p.from <= schema.FewCalls:
 		return w
 	}
 	tallies := schema.TalliesOf(period)

@@ -357,7 +357,7 @@ func (f *File) Derived() bool { return f.Format >= DerivedVersion }
 // Uncounted reports whether f is a month's file of calls that an earlier build compacted without
 // all tallies.
 func (m *Manifest) Uncounted(f *File) bool {
-	return len(f.Period) == len("2026-10") && f.Counted != CountedVersion
+	return schema.IsMonth(f.Period) && f.Counted != CountedVersion
 }
 
 // EarlierTurns returns the files of turns whose tool calls are not stored.

@@ -553,10 +553,17 @@ var (
 
 var dayTallies = slices.Concat(CountTables, []*Table{&MinuteTallies})
 
+// FewCalls is the maximum number of calls of a day without tallies: with so few calls, reading
+// tallies takes as long as reading the calls.
+const FewCalls = 8192
+
+// IsMonth reports whether a period is a month, such as 2026-10, and not a day.
+func IsMonth(period string) bool { return len(period) == len("2026-10") }
+
 // TalliesOf returns the tallies that a month or a day may have. A day has no FactTables: they would
 // have almost as many rows as the facts.
 func TalliesOf(period string) []*Table {
-	if len(period) == len("2026-10") {
+	if IsMonth(period) {
 		return TallyTables
 	}
 	return dayTallies

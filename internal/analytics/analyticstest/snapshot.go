@@ -112,7 +112,7 @@ func Write(t testing.TB, root string, n int64, d Data) {
 	m.Files = append(m.Files, w.table(&schema.ToolCalls, w.tools, nil)...)
 	for _, f := range m.Files {
 		large := d.Compacted != nil && strings.Contains("159", f.Period[len(f.Period)-1:]) && !w.earlier[f.Period] // as if it had many calls
-		if f.Table == schema.Calls.Name && (len(f.Period) == len("2026-11") || large) {
+		if f.Table == schema.Calls.Name && (schema.IsMonth(f.Period) || large) {
 			m.Files = append(m.Files, w.tallies(f, m.Files)...)
 		}
 	}
@@ -428,7 +428,7 @@ func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 		f.Path = layout.DataFile(t.Name, period, fmt.Sprintf("%08x%08x", w.n, w.made))
 	}
 	if t == &schema.Calls {
-		if len(period) == len("2026-11") && !w.earlier[period] {
+		if schema.IsMonth(period) && !w.earlier[period] {
 			f.Counted = layout.CountedVersion
 		}
 		f.Credits, f.Undated = new(int64), new(int64)

@@ -21,19 +21,15 @@ type PeriodWriter struct {
 	Tell func(*calls.Call)
 }
 
-// fewCalls is the maximum number of calls of a day without tallies: with so few calls, reading
-// tallies takes as long as reading the calls.
-const fewCalls = 8192
-
 // NewPeriodWriter returns the writer of a period in a folder. country is the region of its calls'
 // national telephone numbers, and atMost an upper bound of the number of its calls.
 func NewPeriodWriter(in Folder, period, country string, atMost int64) *PeriodWriter {
 	w := &PeriodWriter{Files: NewFiles(in, period, schema.CallTables...)}
 	w.Files[0].info.Country = country
 	switch {
-	case len(period) == len("2026-10"):
+	case schema.IsMonth(period):
 		w.Files[0].info.Counted = layout.CountedVersion
-	case atMost <= fewCalls:
+	case atMost <= schema.FewCalls:
 		return w
 	}
 	tallies := schema.TalliesOf(period)
