@@ -21,6 +21,7 @@ import (
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/calls"
+	"callhouse/internal/calls/tally"
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox/render"
 	"callhouse/internal/sandbox/world"
@@ -118,7 +119,7 @@ const benchHeld = 64
 // benchWriter writes the files of a period.
 type benchWriter struct {
 	tables  []*benchTable
-	tallies *calls.Tallies // nil: the period has too few calls
+	tallies *tally.Tallies // nil: the period has too few calls
 	byTally map[*schema.Table]*benchTable
 	render  render.Renderer
 	held    [benchHeld]struct {
@@ -152,7 +153,7 @@ func newBenchWriter(dir string, n int, p benchPeriod) *benchWriter {
 		w.byTally[t] = table(t)
 		w.tables = append(w.tables, w.byTally[t])
 	}
-	w.tallies = calls.NewTallies(tallies, func(t *schema.Table, row parquet.Row) error {
+	w.tallies = tally.NewTallies(tallies, func(t *schema.Table, row parquet.Row) error {
 		w.byTally[t].add(t.AppendRow(nil, row), schema.Opt[int64]{})
 		return nil
 	})

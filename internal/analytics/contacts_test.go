@@ -14,13 +14,14 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/calls"
+	"callhouse/internal/calls/tally"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
 
 // Tallies count a caller's contacts by the rules of the views: which calls are contacts, answered
 // and completed, which caller they belong to, and which answered calls were transferred. If this
-// fails because a rule has changed, change internal/calls/callers.go or answers.go as well, and
+// fails because a rule has changed, change internal/calls/tally (callers.go, ending.go) as well, and
 // layout.CountedVersion.
 func TestContactsAreCountedByTheRulesOfViews(t *testing.T) {
 	r := rand.New(rand.NewPCG(rand.Uint64(), 1))
@@ -48,7 +49,7 @@ func TestContactsAreCountedByTheRulesOfViews(t *testing.T) {
 	counted, answered := map[string]string{}, map[string]string{}
 	for _, c := range d.Calls {
 		call := callOf(c)
-		tallies := calls.NewTallies(schema.TallyTables, func(table *schema.Table, row parquet.Row) error {
+		tallies := tally.NewTallies(schema.TallyTables, func(table *schema.Table, row parquet.Row) error {
 			if table == &schema.CallerTallies {
 				col := func(name string) parquet.Value { return row[table.Column(name)] }
 				counted[c["call_id"].(string)] = fmt.Sprintf("%s %d %d %d", schema.TextOf(col("caller")), col("undirected_calls").Int64(),
@@ -152,7 +153,7 @@ func TestAttemptTallies(t *testing.T) {
 	w := open(t, root, nil)
 	for _, f := range w.Snapshot().Manifest.FilesOf(schema.AttemptTallies.Name) {
 		var counted []string
-		tallies := calls.NewTallies(schema.TallyTables, func(table *schema.Table, row parquet.Row) error {
+		tallies := tally.NewTallies(schema.TallyTables, func(table *schema.Table, row parquet.Row) error {
 			if table == &schema.AttemptTallies {
 				counted = append(counted, fmt.Sprintf("%d %s %s %v", row[0].Int64()/1000, schema.TextOf(row[1]), row[2], row[3:]))
 			}

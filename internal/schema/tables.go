@@ -543,7 +543,7 @@ var tallied = []Column{
 var CallTables = []*Table{&Calls, &Turns, &Items, &Recordings, &ToolCalls}
 
 // TallyTables are computed from a month's calls at compaction, and from the calls of a large day at
-// every write, so that reports need not read the calls: see calls.Tallies. The rows of CountTables
+// every write, so that reports need not read the calls: see tally.Tallies. The rows of CountTables
 // are sums over calls; FactTables count parts of calls, or hold calls and callers.
 var (
 	CountTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"callhouse/internal/calls"
+	"callhouse/internal/calls/tally"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
@@ -14,7 +15,7 @@ import (
 type PeriodWriter struct {
 	Files                 // of schema.CallTables, and of tallies
 	tools  calls.ToolRows // of the call being written
-	counts *calls.Tallies // nil: the period has too few calls
+	counts *tally.Tallies // nil: the period has too few calls
 	Only   *schema.Table  // the only table, with those derived from it, whose rows write writes; nil: all tables
 	// Tell sets the columns derived from the numbers of a call whose rows are not copied; nil:
 	// none.
@@ -34,7 +35,7 @@ func NewPeriodWriter(in Folder, period, country string, atMost int64) *PeriodWri
 	}
 	tallies := schema.TalliesOf(period)
 	w.Files = append(w.Files, NewFiles(in, period, tallies...)...)
-	w.counts = calls.NewTallies(tallies, w.Add)
+	w.counts = tally.NewTallies(tallies, w.Add)
 	return w
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/calls"
+	"callhouse/internal/calls/tally"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/table"
@@ -18,7 +19,7 @@ type tallyCheck struct {
 	files    map[*schema.Table]*tableCheck
 	calls    *tableCheck
 	tools    calls.ToolRows         // of the call being added
-	counts   *calls.Tallies         // nil: there are none
+	counts   *tally.Tallies         // nil: there are none
 	reported map[*schema.Table]bool // already reported
 }
 
@@ -30,7 +31,7 @@ func newTallyCheck(v *verifier, files map[string]*tableCheck) *tallyCheck {
 		}
 	}
 	if slices.ContainsFunc(schema.TallyTables, func(of *schema.Table) bool { return t.files[of] != nil }) {
-		t.counts = calls.NewTallies(schema.TalliesOf(t.calls.listed.Period), t.row)
+		t.counts = tally.NewTallies(schema.TalliesOf(t.calls.listed.Period), t.row)
 	}
 	return t
 }

@@ -1,4 +1,4 @@
-package calls
+package tally
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
 
@@ -25,8 +26,6 @@ const (
 	mostOddNumbers    = 1 << 16
 	longestValue      = 64
 )
-
-var colItemName, colItemType, colItemValue = schema.Items.Column("name"), schema.Items.Column("type"), schema.Items.Column("value")
 
 // facts count what belongs to calls, for the rows of FactTables.
 type facts struct {
@@ -133,7 +132,7 @@ func (t *Tallies) AddItem(row schema.Row) {
 }
 
 // addSpeech counts the facts of a call's transcript.
-func (t *Tallies) addSpeech(c *Call) {
+func (t *Tallies) addSpeech(c *calls.Call) {
 	turns := c.Row[colSpokenTurns].Int32() // 0 for null
 	if turns == 0 || t.givenUp[&schema.SpeechTallies] {
 		return
@@ -152,7 +151,7 @@ func (t *Tallies) addSpeech(c *Call) {
 		n.interruptions[side] += int64(c.Row[colInterruptions[side]].Int32())
 		ok = plus(&n.talk[side], c.Row[colTalk[side]].Int64()) && ok
 	}
-	if c.Row[colInterruptions[user]].Int32() > 0 {
+	if c.Row[colInterruptions[1]].Int32() > 0 {
 		n.interrupted++
 	}
 	for ms := range bytes.SplitSeq(bytes.Trim(schema.TextOf(c.Row[colResponses]), "[]"), []byte(",")) {
@@ -216,8 +215,8 @@ func (t *Tallies) closeFacts() error {
 	}
 	err = handOn(t, &schema.SpeechTallies, f.byPause, compareOpt, func(row parquet.Row, silence schema.Opt[int64], n *talks) parquet.Row {
 		return append(row, parquet.Value{}, parquet.Value{}, schema.LongValue(silence), parquet.Int64Value(n.calls), parquet.Int64Value(n.turns),
-			parquet.Int64Value(n.talk[agent]), parquet.Int64Value(n.talk[user]), parquet.Int64Value(n.interrupted),
-			parquet.Int64Value(n.interruptions[agent]), parquet.Int64Value(n.interruptions[user]))
+			parquet.Int64Value(n.talk[0]), parquet.Int64Value(n.talk[1]), parquet.Int64Value(n.interrupted),
+			parquet.Int64Value(n.interruptions[0]), parquet.Int64Value(n.interruptions[1]))
 	})
 	if err != nil {
 		return err

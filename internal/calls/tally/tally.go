@@ -1,4 +1,4 @@
-package calls
+package tally
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 	"callhouse/internal/schema/decimal"
 )
@@ -39,8 +40,8 @@ type Tallies struct {
 // wordKey is the part of a call by which WordTallies groups.
 type wordKey struct {
 	words      [7]uint32
-	state      TranscriptState
-	settlement Settlement
+	state      calls.TranscriptState
+	settlement calls.Settlement
 	optedOut   bool
 	started    bool
 	speech     speechKey
@@ -52,7 +53,7 @@ type speechKey struct {
 	step  schema.Opt[int64]
 }
 
-func speechOf(c *Call) speechKey {
+func speechOf(c *calls.Call) speechKey {
 	userTurns := c.UserTurns()
 	k := speechKey{spoke: schema.Opt[bool]{V: userTurns.V > 0, OK: userTurns.OK}}
 	if c.DurationMS().OK {
@@ -78,8 +79,8 @@ type lengthKey struct {
 
 type quarterKey struct {
 	words      [3]uint32
-	settlement Settlement
-	state      TranscriptState
+	settlement calls.Settlement
+	state      calls.TranscriptState
 	speech     speechKey
 }
 
@@ -109,11 +110,12 @@ func (t *Tallies) GivenUp(table *schema.Table) bool { return t.givenUp[table] }
 
 // Add counts a call, without its items and tool calls. Calls must be sorted by start, those without
 // one last.
-func (t *Tallies) Add(c *Call) error {
+func (t *Tallies) Add(c *calls.Call) error {
+	e := endingOf(c)
 	t.addSpeech(c)
-	t.addContact(c)
-	t.addAnswer(c)
-	if c.TranscriptState() == Present {
+	t.addContact(c, e)
+	t.addAnswer(c, e)
+	if c.TranscriptState() == calls.Present {
 		t.addLongest(c)
 	}
 	if q := quarterOf(c.StartAt()); q != t.quarter {
@@ -123,11 +125,11 @@ func (t *Tallies) Add(c *Call) error {
 		t.quarter = q
 	}
 	speech := speechOf(c)
-	status, reason, sentiment := t.words.id(c.Status()), t.words.id(c.text(colReason)), t.words.id(c.text(colUserSentiment))
+	status, reason, sentiment := t.words.id(c.Status()), t.words.id(text(c, colReason)), t.words.id(text(c, colUserSentiment))
 	if !t.givenUp[&schema.WordTallies] {
 		count(t, &schema.WordTallies, t.byWord, mostWordTallies, c, wordKey{
-			words: [...]uint32{t.words.id(c.text(colAgentID)), t.words.id(c.text(colAgentVersion)), t.words.id(c.text(colCallType)), status, reason,
-				sentiment, t.words.id(c.text(colVariantLabel))},
+			words: [...]uint32{t.words.id(text(c, colAgentID)), t.words.id(text(c, colAgentVersion)), t.words.id(text(c, colCallType)), status, reason,
+				sentiment, t.words.id(text(c, colVariantLabel))},
 			state: c.TranscriptState(), settlement: c.Settlement(), optedOut: c.OptedOut(), started: c.StartAt().OK,
 			speech: speech,
 		})
@@ -148,7 +150,7 @@ func (t *Tallies) Add(c *Call) error {
 }
 
 // count counts a call in the group of its key, or gives the table up.
-func count[K comparable](t *Tallies, table *schema.Table, groups map[K]*sums, most int, c *Call, key K) {
+func count[K comparable](t *Tallies, table *schema.Table, groups map[K]*sums, most int, c *calls.Call, key K) {
 	if t.givenUp[table] {
 		return
 	}
@@ -201,7 +203,7 @@ func (t *Tallies) Close() error {
 			compareBool(a.optedOut, b.optedOut), compareBool(a.started, b.started), a.speech.compare(b.speech))
 	}, func(row parquet.Row, k wordKey, n *sums) parquet.Row {
 		return n.append(k.speech.append(append(t.texts(row, k.words[:]),
-			transcriptValues[k.state], settlementValues[k.settlement], parquet.BooleanValue(k.optedOut), parquet.BooleanValue(k.started))))
+			k.state.Value(), k.settlement.Value(), parquet.BooleanValue(k.optedOut), parquet.BooleanValue(k.started))))
 	})
 	if err != nil {
 		return err
@@ -224,7 +226,7 @@ func (t *Tallies) endQuarter() error {
 			a.speech.compare(b.speech))
 	}, func(row parquet.Row, k quarterKey, n *sums) parquet.Row {
 		return n.append(k.speech.append(append(t.texts(append(row, schema.MillisValue(t.quarter)), k.words[:]),
-			settlementValues[k.settlement], transcriptValues[k.state])))
+			k.settlement.Value(), k.state.Value())))
 	})
 	if err != nil {
 		return err
@@ -273,7 +275,7 @@ func (s *sums) append(row parquet.Row) parquet.Row {
 }
 
 // add counts a call; it returns false if a sum is too large for its column.
-func (s *sums) add(c *Call) bool {
+func (s *sums) add(c *calls.Call) bool {
 	s.calls++
 	ok := true
 	if c.DurationMS().OK {

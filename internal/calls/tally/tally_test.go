@@ -1,4 +1,4 @@
-package calls
+package tally
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 	"callhouse/internal/schema/decimal"
 )
@@ -46,7 +47,7 @@ func told(table *schema.Table, row parquet.Row) (key, numbers string) {
 }
 
 // tally returns the tally rows of calls, and the keys in order.
-func tally(t rapid.TB, calls []*Call) (rows map[*schema.Table]map[string]string, order map[*schema.Table][]string, tallies *Tallies) {
+func tally(t rapid.TB, all []*calls.Call) (rows map[*schema.Table]map[string]string, order map[*schema.Table][]string, tallies *Tallies) {
 	rows, order = map[*schema.Table]map[string]string{}, map[*schema.Table][]string{}
 	for _, table := range schema.TallyTables {
 		rows[table] = map[string]string{}
@@ -63,7 +64,7 @@ func tally(t rapid.TB, calls []*Call) (rows map[*schema.Table]map[string]string,
 		order[table] = append(order[table], key)
 		return nil
 	})
-	for _, c := range calls {
+	for _, c := range all {
 		if err := tallies.Add(c); err != nil {
 			t.Fatal(err)
 		}
@@ -75,34 +76,34 @@ func tally(t rapid.TB, calls []*Call) (rows map[*schema.Table]map[string]string,
 }
 
 // counted are the calls of a kind.
-type counted struct{ calls, timed, costed, both, unheld []*Call }
+type counted struct{ calls, timed, costed, both, unheld []*calls.Call }
 
 // numbers adds up the calls, each number separately.
 func (n *counted) numbers() string {
-	sum := func(calls []*Call, of func(*Call) *big.Int) string {
-		if len(calls) == 0 {
+	sum := func(all []*calls.Call, of func(*calls.Call) *big.Int) string {
+		if len(all) == 0 {
 			return "null"
 		}
 		total := new(big.Int)
-		for _, c := range calls {
+		for _, c := range all {
 			total.Add(total, of(c))
 		}
 		return total.String()
 	}
-	ms := func(c *Call) *big.Int { return big.NewInt(c.DurationMS().V) }
-	cost := func(c *Call) *big.Int { return units(c.TotalCost().V) }
+	ms := func(c *calls.Call) *big.Int { return big.NewInt(c.DurationMS().V) }
+	cost := func(c *calls.Call) *big.Int { return units(c.TotalCost().V) }
 	longest := "null"
 	if len(n.timed) > 0 {
-		longest = fmt.Sprint(ms(slices.MaxFunc(n.timed, func(a, b *Call) int { return ms(a).Cmp(ms(b)) })))
+		longest = fmt.Sprint(ms(slices.MaxFunc(n.timed, func(a, b *calls.Call) int { return ms(a).Cmp(ms(b)) })))
 	}
 	return fmt.Sprint(len(n.calls), " ", len(n.timed), " ", sum(n.timed, ms), " ", longest, " ", len(n.costed), " ", sum(n.costed, cost), " ",
 		sum(n.both, cost), " ", sum(n.both, ms), " ", len(n.unheld))
 }
 
 // countAll groups the calls by the keys that key returns.
-func countAll(calls []*Call, key func(*Call) []string) map[string]string {
+func countAll(all []*calls.Call, key func(*calls.Call) []string) map[string]string {
 	kinds := map[string]*counted{}
-	for _, c := range calls {
+	for _, c := range all {
 		k := strings.Join(key(c), "|")
 		n := kinds[k]
 		if n == nil {
@@ -132,9 +133,9 @@ func countAll(calls []*Call, key func(*Call) []string) map[string]string {
 
 // minutesOf counts the calls in progress at each start of a call and in the last millisecond of
 // each.
-func minutesOf(calls []*Call) map[string]string {
+func minutesOf(all []*calls.Call) map[string]string {
 	going := func(at int64) (n int64) {
-		for _, c := range calls {
+		for _, c := range all {
 			if from := c.StartAt(); from.OK && c.DurationMS().OK && from.V <= at && at < from.V+c.DurationMS().V {
 				n++
 			}
@@ -160,18 +161,18 @@ func minutesOf(calls []*Call) map[string]string {
 		}
 		return m
 	}
-	for _, c := range calls {
+	for _, c := range all {
 		from, lasts := c.StartAt(), c.DurationMS()
 		if !from.OK || !lasts.OK {
 			continue
 		}
-		m := see(from.V, slices.ContainsFunc(calls, func(o *Call) bool { return o.StartAt() == from && o.DurationMS().OK && o.DurationMS().V > 0 }))
+		m := see(from.V, slices.ContainsFunc(all, func(o *calls.Call) bool { return o.StartAt() == from && o.DurationMS().OK && o.DurationMS().V > 0 }))
 		m.calls++
 		if !m.longer.OK || lasts.V > m.longer.V {
 			m.longer = lasts
 		}
 		if lasts.V > 0 {
-			see(from.V+lasts.V-1, slices.ContainsFunc(calls, func(o *Call) bool {
+			see(from.V+lasts.V-1, slices.ContainsFunc(all, func(o *calls.Call) bool {
 				return o.StartAt().OK && o.StartAt().V == from.V+lasts.V-1 && o.DurationMS().OK && o.DurationMS().V > 0
 			}))
 		}
@@ -194,7 +195,7 @@ func minutesOf(calls []*Call) map[string]string {
 }
 
 // spoke is the column caller_spoke, short is short_step.
-func spoke(c *Call) string {
+func spoke(c *calls.Call) string {
 	if !c.TurnCount().OK {
 		return "null"
 	}
@@ -207,7 +208,7 @@ func spoke(c *Call) string {
 	return "false"
 }
 
-func short(c *Call) string {
+func short(c *calls.Call) string {
 	switch ms := c.DurationMS(); {
 	case !ms.OK:
 		return "null"
@@ -243,9 +244,9 @@ func TestTallies(t *testing.T) {
 			n, ok := decimal.Parse([]byte(rapid.SampledFrom(values).Draw(t, name)), decimal.Places)
 			return schema.Opt[decimal.Number]{V: n, OK: ok && rapid.Bool().Draw(t, name+" known")}
 		}
-		var calls []*Call
+		var all []*calls.Call
 		for range rapid.IntRange(0, 60).Draw(t, "calls") {
-			c := NewCall("")
+			c := calls.NewCall("")
 			for col, v := range map[int]parquet.Value{
 				colAgentID: schema.TextValue(word("agent", "a", "b")), colAgentVersion: schema.TextValue(word("version", "v1", "")), colCallType: schema.TextValue(word("type", "a", "phone")),
 				colStatus: schema.TextValue(word("status", "ended", "v1")), colReason: schema.TextValue(word("reason", "x")), colUserSentiment: schema.TextValue(word("sentiment", "positive")),
@@ -257,8 +258,8 @@ func TestTallies(t *testing.T) {
 			} {
 				c.Row[col] = v
 			}
-			c.SetTranscriptState(TranscriptState(rapid.IntRange(0, 4).Draw(t, "state")))
-			c.SetSettlement(Settlement(rapid.IntRange(0, 3).Draw(t, "settlement")))
+			c.SetTranscriptState(calls.TranscriptState(rapid.IntRange(0, 4).Draw(t, "state")))
+			c.SetSettlement(calls.Settlement(rapid.IntRange(0, 3).Draw(t, "settlement")))
 			for range rapid.IntRange(0, 2).Draw(t, "turns") {
 				turn := c.Turns().Add()
 				turn[colTurnRole], turn[colTurnContent] = schema.TextValue(word("role", "user", "agent")), schema.TextValue(word("content", " \n", "\u3000\u00a0", "Hi", "\t."))
@@ -266,13 +267,13 @@ func TestTallies(t *testing.T) {
 			}
 			c.Row[colExtra] = schema.TextValue(word("extra", `{"x":"5"}`, `{"call_cost":{"total_cost":"five"}}`, `{"call_cost":"free"}`))
 			c.Complete(c.ToolCalls(nil))
-			calls = append(calls, c)
+			all = append(all, c)
 		}
-		slices.SortStableFunc(calls, func(a, b *Call) int {
+		slices.SortStableFunc(all, func(a, b *calls.Call) int {
 			return cmp.Or(compareBool(b.StartAt().OK, a.StartAt().OK), cmp.Compare(a.StartAt().V, b.StartAt().V))
 		})
-		rows, order, tallies := tally(t, calls)
-		want := countAll(calls, func(c *Call) []string {
+		rows, order, tallies := tally(t, all)
+		want := countAll(all, func(c *calls.Call) []string {
 			return []string{orNull(c.Text("agent_id")), orNull(c.Text("agent_version")), orNull(c.Text("call_type")), orNull(c.Status()), orNull(c.Text("disconnection_reason")),
 				orNull(c.Text("user_sentiment")), orNull(c.Text("variant_label")), c.TranscriptState().String(), c.Settlement().String(),
 				fmt.Sprint(c.OptedOut()), fmt.Sprint(c.StartAt().OK), spoke(c), short(c)}
@@ -280,7 +281,7 @@ func TestTallies(t *testing.T) {
 		if d := gocmp.Diff(want, rows[&schema.WordTallies]); d != "" {
 			t.Fatalf("word_tallies (-want +got):\n%s", d)
 		}
-		want = countAll(calls, func(c *Call) []string {
+		want = countAll(all, func(c *calls.Call) []string {
 			quarter := "null"
 			if c.StartAt().OK {
 				quarter = fmt.Sprint(int64(math.Floor(float64(c.StartAt().V)/schema.Quarter)) * schema.Quarter * 1000)
@@ -291,7 +292,7 @@ func TestTallies(t *testing.T) {
 		if d := gocmp.Diff(want, rows[&schema.QuarterTallies]); d != "" {
 			t.Fatalf("quarter_tallies (-want +got):\n%s", d)
 		}
-		want = countAll(calls, func(c *Call) []string {
+		want = countAll(all, func(c *calls.Call) []string {
 			step := "null"
 			if c.DurationMS().OK {
 				step = fmt.Sprint(c.DurationMS().V - c.DurationMS().V%5000)
@@ -301,7 +302,7 @@ func TestTallies(t *testing.T) {
 		if d := gocmp.Diff(want, rows[&schema.LengthTallies]); d != "" {
 			t.Fatalf("length_tallies (-want +got):\n%s", d)
 		}
-		if d := gocmp.Diff(minutesOf(calls), rows[&schema.MinuteTallies]); d != "" {
+		if d := gocmp.Diff(minutesOf(all), rows[&schema.MinuteTallies]); d != "" {
 			t.Fatalf("minute_tallies (-want +got):\n%s", d)
 		}
 		for _, table := range schema.TallyTables {
@@ -310,15 +311,15 @@ func TestTallies(t *testing.T) {
 			}
 		}
 		// The same calls with ties in another order give the same rows in the same order.
-		for from := 0; from < len(calls); {
+		for from := 0; from < len(all); {
 			to := from + 1
-			for to < len(calls) && calls[to].StartAt() == calls[from].StartAt() {
+			for to < len(all) && all[to].StartAt() == all[from].StartAt() {
 				to++
 			}
-			slices.Reverse(calls[from:to])
+			slices.Reverse(all[from:to])
 			from = to
 		}
-		if _, again, _ := tally(t, calls); !gocmp.Equal(order, again) {
+		if _, again, _ := tally(t, all); !gocmp.Equal(order, again) {
 			t.Fatal("the order of the rows depends on that of calls that start at once")
 		}
 	})
@@ -326,41 +327,41 @@ func TestTallies(t *testing.T) {
 
 // Tallies are given up, and free their memory, if all calls differ, or a sum exceeds its column.
 func TestTalliesGivenUp(t *testing.T) {
-	reason := func(i int, c *Call) { set(c, "disconnection_reason", fmt.Sprint(i)) }
+	reason := func(i int, c *calls.Call) { set(c, "disconnection_reason", fmt.Sprint(i)) }
 	for _, tt := range []struct {
 		name string
 		n    int
-		make func(i int, c *Call)
+		make func(i int, c *calls.Call)
 		want []*schema.Table
 	}{
-		{"agents", mostWordTallies + 1, func(i int, c *Call) { set(c, "agent_id", fmt.Sprint(i)) }, []*schema.Table{&schema.WordTallies}},
-		{"as many agents as there may be", mostWordTallies, func(i int, c *Call) { set(c, "agent_id", fmt.Sprint(i)) }, nil},
+		{"agents", mostWordTallies + 1, func(i int, c *calls.Call) { set(c, "agent_id", fmt.Sprint(i)) }, []*schema.Table{&schema.WordTallies}},
+		{"as many agents as there may be", mostWordTallies, func(i int, c *calls.Call) { set(c, "agent_id", fmt.Sprint(i)) }, nil},
 		{"reasons at once", mostQuarterTallies + 1, reason, []*schema.Table{&schema.QuarterTallies}},
-		{"lengths", mostLengthTallies + 1, func(i int, c *Call) {
+		{"lengths", mostLengthTallies + 1, func(i int, c *calls.Call) {
 			c.Row[colDurationMS] = schema.LongValue(schema.Some(int64(i) * schema.DurationStep))
 		}, []*schema.Table{&schema.LengthTallies}},
-		{"reasons over a day", mostWordTallies + 1, func(i int, c *Call) {
+		{"reasons over a day", mostWordTallies + 1, func(i int, c *calls.Call) {
 			reason(i, c)
 			c.Row[colStartAt] = schema.InstantValue(int64(i) * 86_400_000 / mostWordTallies)
 		}, []*schema.Table{&schema.WordTallies, &schema.LengthTallies}},
-		{"a time too long", 2, func(_ int, c *Call) { c.Row[colDurationMS] = schema.LongValue(schema.Some(int64(math.MaxInt64))) }, append(slices.Clone(schema.CountTables), &schema.MinuteTallies)},
-		{"a time too short", 2, func(_ int, c *Call) { c.Row[colDurationMS] = schema.LongValue(schema.Some(int64(math.MinInt64))) }, schema.CountTables},
-		{"a fortune", 2, func(_ int, c *Call) { c.Row[colTotalCost] = schema.ExactValue(schema.Some(decimal.MaxSum)) }, schema.CountTables},
-		{"too many at once", mostGoing + 1, func(_ int, c *Call) { c.Row[colDurationMS] = schema.LongValue(schema.Some(int64(1))) }, []*schema.Table{&schema.MinuteTallies}},
-		{"what fits", 2, func(i int, c *Call) {
+		{"a time too long", 2, func(_ int, c *calls.Call) { c.Row[colDurationMS] = schema.LongValue(schema.Some(int64(math.MaxInt64))) }, append(slices.Clone(schema.CountTables), &schema.MinuteTallies)},
+		{"a time too short", 2, func(_ int, c *calls.Call) { c.Row[colDurationMS] = schema.LongValue(schema.Some(int64(math.MinInt64))) }, schema.CountTables},
+		{"a fortune", 2, func(_ int, c *calls.Call) { c.Row[colTotalCost] = schema.ExactValue(schema.Some(decimal.MaxSum)) }, schema.CountTables},
+		{"too many at once", mostGoing + 1, func(_ int, c *calls.Call) { c.Row[colDurationMS] = schema.LongValue(schema.Some(int64(1))) }, []*schema.Table{&schema.MinuteTallies}},
+		{"what fits", 2, func(i int, c *calls.Call) {
 			c.Row[colTotalCost], c.Row[colDurationMS] = schema.ExactValue([]schema.Opt[decimal.Number]{schema.Some(decimal.Number{}), schema.Some(decimal.MaxSum)}[i]), schema.LongValue(schema.Some(int64(i)*math.MaxInt64))
 		}, []*schema.Table{&schema.MinuteTallies}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var calls []*Call
+			var all []*calls.Call
 			for i := range tt.n {
-				c := NewCall("")
+				c := calls.NewCall("")
 				set(c, "status", "ended")
 				c.Row[colStartAt] = schema.InstantValue(0)
 				tt.make(i, c)
-				calls = append(calls, c)
+				all = append(all, c)
 			}
-			_, _, tallies := tally(t, calls)
+			_, _, tallies := tally(t, all)
 			for _, table := range schema.TallyTables {
 				if got, want := tallies.GivenUp(table), slices.Contains(tt.want, table); got != want {
 					t.Errorf("%s given up: %v, want %v", table.Name, got, want)

@@ -1,4 +1,4 @@
-package calls
+package tally
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
 
@@ -21,18 +22,18 @@ const (
 // mostAttempts is the number that stands for all later attempts.
 const mostAttempts = 6
 
-// reached returns the result of an outbound call; connected is whether it may have connected.
-func (c *Call) reached(connected, voicemail bool) int64 {
-	status, reason := c.Status(), c.text(colReason)
+// reached returns the result of an outbound call.
+func reached(c *calls.Call, e ending) int64 {
+	status, reason := c.Status(), text(c, colReason)
 	switch {
-	case c.Settlement() == Open:
+	case c.Settlement() == calls.Open:
 		return notKnown
-	case !connected:
+	case !e.connected:
 		return notConnected
 	case status == nil && reason == nil || status != nil && !schema.Calls.Columns[colStatus].Knows(status),
 		reason != nil && !schema.Calls.Columns[colReason].Knows(reason):
 		return notKnown
-	case voicemail:
+	case e.voicemail:
 		return byMachine
 	}
 	return byPerson

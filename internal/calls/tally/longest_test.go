@@ -1,4 +1,4 @@
-package calls
+package tally
 
 import (
 	"cmp"
@@ -11,11 +11,12 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
 
 // someCalls draws calls that share a few ends, callers and starts.
-func someCalls(t *rapid.T) (out []*Call) {
+func someCalls(t *rapid.T) (out []*calls.Call) {
 	word := func(name string, words ...string) parquet.Value {
 		if w := rapid.SampledFrom(append(words, "null")).Draw(t, name); w != "null" {
 			return schema.TextValue([]byte(w))
@@ -23,7 +24,7 @@ func someCalls(t *rapid.T) (out []*Call) {
 		return parquet.Value{}
 	}
 	for i := range rapid.IntRange(0, 80).Draw(t, "calls") {
-		c := NewCall(fmt.Sprintf("%03d", i))
+		c := calls.NewCall(fmt.Sprintf("%03d", i))
 		for col, v := range map[int]parquet.Value{
 			colAgentID: word("agent", "a"), colCallType: word("type", "inbound", "outbound", "web", "phone"),
 			colStatus: word("status", "ended", "ended", "canceled"), colReason: word("reason", "user_hangup", "user_hangup", "voicemail_reached"),
@@ -42,18 +43,18 @@ func someCalls(t *rapid.T) (out []*Call) {
 			c.Row[colUserTurns] = parquet.Int32Value(rapid.Int32Range(0, 2).Draw(t, "turns"))
 		}
 		c.Row[colFailedUses] = parquet.Int32Value(rapid.Int32Range(0, 1).Draw(t, "failures"))
-		c.SetTranscriptState(rapid.SampledFrom([]TranscriptState{Present, Present, Present, Empty, Pending}).Draw(t, "state"))
-		c.SetSettlement(rapid.SampledFrom([]Settlement{Settled, Settled, Open}).Draw(t, "settlement"))
+		c.SetTranscriptState(rapid.SampledFrom([]calls.TranscriptState{calls.Present, calls.Present, calls.Present, calls.Empty, calls.Pending}).Draw(t, "state"))
+		c.SetSettlement(rapid.SampledFrom([]calls.Settlement{calls.Settled, calls.Settled, calls.Open}).Draw(t, "settlement"))
 		out = append(out, c)
 	}
-	slices.SortStableFunc(out, func(a, b *Call) int {
+	slices.SortStableFunc(out, func(a, b *calls.Call) int {
 		return cmp.Or(compareBool(b.StartAt().OK, a.StartAt().OK), cmp.Compare(a.StartAt().V, b.StartAt().V))
 	})
 	return out
 }
 
 // columnsOf returns the values of some columns of a call, and facts about how it ended.
-func columnsOf(c *Call, names ...string) string {
+func columnsOf(c *calls.Call, names ...string) string {
 	spoke := "null"
 	if n := c.UserTurns(); n.OK {
 		spoke = fmt.Sprint(n.V > 0)
@@ -68,17 +69,17 @@ func columnsOf(c *Call, names ...string) string {
 // LongestTallies has the same calls as sorting all calls with a transcript.
 func TestLongestTallies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		calls := someCalls(t)
-		kinds := map[string][]*Call{}
-		for _, c := range calls {
-			if c.TranscriptState() == Present {
+		all := someCalls(t)
+		kinds := map[string][]*calls.Call{}
+		for _, c := range all {
+			if c.TranscriptState() == calls.Present {
 				kind := columnsOf(c, "user_sentiment", "failed_tool_uses")
 				kinds[kind] = append(kinds[kind], c)
 			}
 		}
 		var want []string
 		for kind, of := range kinds {
-			slices.SortFunc(of, func(a, b *Call) int {
+			slices.SortFunc(of, func(a, b *calls.Call) int {
 				number := func(n schema.Opt[int64]) int64 {
 					if !n.OK {
 						return -1
@@ -93,7 +94,7 @@ func TestLongestTallies(t *testing.T) {
 					kind+"|"+texts(c.Row[colDurationMS], c.Row[colStartAt], c.Row[colCallID], c.Row[colAgentID]))
 			}
 		}
-		got, _ := factsOf(t, calls)
+		got, _ := factsOf(t, all)
 		slices.Sort(want)
 		slices.Sort(got[&schema.LongestTallies])
 		if d := gocmp.Diff(want, got[&schema.LongestTallies]); d != "" {
@@ -106,15 +107,15 @@ func TestLongestTallies(t *testing.T) {
 // the rules for contacts, answered and completed calls with SQL.
 func TestCallerTallies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		calls := someCalls(t)
+		all := someCalls(t)
 		type one struct {
 			ms                 int64
 			undirected, judged bool
 			completed          bool
 		}
 		by := map[string][]one{}
-		for _, c := range calls {
-			rows, _ := factsOf(t, []*Call{c}) // alone
+		for _, c := range all {
+			rows, _ := factsOf(t, []*calls.Call{c}) // alone
 			for _, row := range rows[&schema.CallerTallies] {
 				f := strings.Split(row, "|")
 				by[f[0]] = append(by[f[0]], one{c.StartAt().V, f[4] == "1", f[7] == "1", f[8] == "1"})
@@ -146,7 +147,7 @@ func TestCallerTallies(t *testing.T) {
 			want = append(want, fmt.Sprint(caller, "|", texts(schema.InstantValue(all[0].ms), schema.InstantValue(all[len(all)-1].ms)), "|", len(all), "|", numbers[0],
 				"|", flags[0], "|", flags[1], "|", numbers[1], "|", numbers[2], "|", numbers[3], "|", flags[2]))
 		}
-		got, _ := factsOf(t, calls)
+		got, _ := factsOf(t, all)
 		slices.Sort(want)
 		slices.Sort(got[&schema.CallerTallies])
 		if d := gocmp.Diff(want, got[&schema.CallerTallies]); d != "" {

@@ -1,10 +1,11 @@
-package calls
+package tally
 
 import (
 	"cmp"
 
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
 
@@ -14,25 +15,18 @@ type answerKey struct {
 	tool          uint32
 }
 
-// answered is the column is_answered of the view calls.
-func (c *Call) answered() bool {
-	userTurns, state := c.UserTurns(), c.TranscriptState()
-	return c.Settlement() != Open && c.StartAt().OK && (userTurns.V > 0 || state == Empty || state == Present && userTurns.OK) &&
-		c.mayHaveConnected() && string(c.text(colReason)) != "voicemail_reached"
-}
-
 // addAnswer counts a call that was answered.
-func (t *Tallies) addAnswer(c *Call) {
-	if t.givenUp[&schema.AnswerTallies] || !c.answered() {
+func (t *Tallies) addAnswer(c *calls.Call, e ending) {
+	if t.givenUp[&schema.AnswerTallies] || !e.answered {
 		return
 	}
 	f := &t.facts
-	if first := schema.LongOf(c.Row[colFirstWord[agent]]); first.OK {
+	if first := schema.LongOf(c.Row[colFirstWord]); first.OK {
 		f.byAnswer[answerKey{first: first}]++
 	}
-	reason, ended := string(c.text(colReason)), c.Status() == nil || schema.Calls.Columns[colStatus].Knows(c.Status())
-	if ended && (reason == "call_transfer" || reason == "operator_hangup") {
-		f.byAnswer[answerKey{tool: f.words.id(c.text(colLastTool)), lasted: c.DurationMS()}]++
+	ended := c.Status() == nil || schema.Calls.Columns[colStatus].Knows(c.Status())
+	if ended && (e.reason == "call_transfer" || e.reason == "operator_hangup") {
+		f.byAnswer[answerKey{tool: f.words.id(text(c, colLastTool)), lasted: c.DurationMS()}]++
 	}
 	if len(f.byAnswer) > mostAnswerTallies {
 		t.givenUp[&schema.AnswerTallies] = true

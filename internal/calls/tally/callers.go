@@ -1,4 +1,4 @@
-package calls
+package tally
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
 
@@ -34,32 +35,30 @@ func (c contact) ms() int64        { return c.start >> 3 }
 func (c contact) is(f int64) int64 { return int64(bits.OnesCount64(uint64(c.start & f))) }
 
 // addContact records a call as a contact or an attempt, if it is one.
-func (t *Tallies) addContact(c *Call) {
+func (t *Tallies) addContact(c *calls.Call, e ending) {
 	if t.givenUp[&schema.CallerTallies] || !c.StartAt().OK {
 		return
 	}
 	defer t.boundContacts()
-	direction := cmp.Or(string(c.text(colDirection)), string(c.text(colCallType)))
+	direction := cmp.Or(string(text(c, colDirection)), string(text(c, colCallType)))
 	var caller []byte
-	facts, reason := int64(0), string(c.text(colReason))
-	connected, voicemail := c.mayHaveConnected(), reason == "voicemail_reached"
-	f := &t.facts
+	facts, f := int64(0), &t.facts
 	switch direction {
 	case "inbound":
-		caller = knownNumber(c.text(colFromE164), c.text(colFromNumber))
+		caller = knownNumber(text(c, colFromE164), text(c, colFromNumber))
 	case "outbound":
-		caller = knownNumber(c.text(colToE164), c.text(colToNumber))
-		f.attempts = append(f.attempts, contact{f.pack(caller), c.StartAt().V<<3 | c.reached(connected, voicemail)})
+		caller = knownNumber(text(c, colToE164), text(c, colToNumber))
+		f.attempts = append(f.attempts, contact{f.pack(caller), c.StartAt().V<<3 | reached(c, e)})
 	case "web": // no direction
 	default:
 		facts |= undirected
 	}
-	if direction != "inbound" && (!connected || voicemail) {
+	if direction != "inbound" && (!e.connected || e.voicemail) {
 		return
 	}
-	if c.answered() {
+	if e.answered {
 		facts |= wasAnswered
-		hangup, short := reason == "user_hangup" || reason == "agent_hangup", c.DurationMS().OK && c.DurationMS().V < schema.LastShortStep
+		hangup, short := e.reason == "user_hangup" || e.reason == "agent_hangup", c.DurationMS().OK && c.DurationMS().V < schema.LastShortStep
 		if (c.Status() == nil || string(c.Status()) == "ended") && hangup && c.UserTurns().V > 0 && !short {
 			facts |= completed
 		}
@@ -74,23 +73,6 @@ func (t *Tallies) boundContacts() {
 		t.givenUp[&schema.CallerTallies], t.givenUp[&schema.AttemptTallies] = true, true
 		f.contacts, f.attempts, f.numbers = nil, nil, newWords()
 	}
-}
-
-// mayHaveConnected reports whether is_connected in the view calls is not false for a started call.
-func (c *Call) mayHaveConnected() bool {
-	status, reason := string(c.Status()), string(c.text(colReason))
-	switch status {
-	case "queued", "registered", "initiated", "ringing", "not_connected", "canceled":
-		return false
-	}
-	switch reason {
-	case "dial_no_answer", "dial_busy", "dial_declined", "dial_failed", "blocked_number", "concurrency_limit_reached",
-		"hourly_call_limit_reached", "daily_call_limit_reached":
-		return false
-	case "insufficient_balance":
-		return status == "ended"
-	}
-	return true
 }
 
 // knownNumber returns the number that identifies a caller, like the macro known_number.

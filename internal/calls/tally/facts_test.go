@@ -1,4 +1,4 @@
-package calls
+package tally
 
 import (
 	"encoding/json"
@@ -11,11 +11,12 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
 
 // factsOf returns the rows of FactTables of calls, in order.
-func factsOf(t rapid.TB, calls []*Call) (rows map[*schema.Table][]string, tallies *Tallies) {
+func factsOf(t rapid.TB, all []*calls.Call) (rows map[*schema.Table][]string, tallies *Tallies) {
 	rows = map[*schema.Table][]string{}
 	tallies = NewTallies(schema.TallyTables, func(table *schema.Table, row parquet.Row) error {
 		if len(row) != len(table.Columns) {
@@ -26,8 +27,8 @@ func factsOf(t rapid.TB, calls []*Call) (rows map[*schema.Table][]string, tallie
 		}
 		return nil
 	})
-	var tools ToolRows
-	for _, c := range calls {
+	var tools calls.ToolRows
+	for _, c := range all {
 		tools.Of(c)
 		_ = tools.Each(c, func(row schema.Row) error { tallies.AddTool(row); return nil })
 		for i := range c.Items().Len() {
@@ -56,7 +57,7 @@ func texts(row ...parquet.Value) string {
 }
 
 // wantFacts counts the rows of calls by their values, one number at a time.
-func wantFacts(calls []*Call) map[*schema.Table][]string {
+func wantFacts(all []*calls.Call) map[*schema.Table][]string {
 	keys := map[*schema.Table]map[string][]int64{}
 	add := func(table *schema.Table, key string, numbers ...int64) {
 		if keys[table] == nil {
@@ -83,8 +84,8 @@ func wantFacts(calls []*Call) map[*schema.Table][]string {
 		}
 		return v.Int64()
 	}
-	var tools ToolRows
-	for _, c := range calls {
+	var tools calls.ToolRows
+	for _, c := range all {
 		tools.Of(c)
 		_ = tools.Each(c, func(r schema.Row) error {
 			col := func(name string) parquet.Value { return r[schema.ToolCalls.Column(name)] }
@@ -131,9 +132,9 @@ func TestFactTallies(t *testing.T) {
 			}
 			return parquet.Value{}
 		}
-		var calls []*Call
+		var all []*calls.Call
 		for range rapid.IntRange(0, 8).Draw(t, "calls") {
-			c := NewCall("")
+			c := calls.NewCall("")
 			c.Row[colStartAt] = schema.InstantValue(0)
 			for i := range rapid.IntRange(0, 6).Draw(t, "turns") {
 				turn := c.Turns().Add()
@@ -151,12 +152,12 @@ func TestFactTallies(t *testing.T) {
 				item[colItemName], item[colItemType], item[colItemValue] = word("name", "x", "y"), word("type", "x", "number"), word("value", `"x"`, "1", "null")
 			}
 			c.Complete(c.ToolCalls(nil))
-			calls = append(calls, c)
+			all = append(all, c)
 		}
-		want := wantFacts(calls)
-		got, tallies := factsOf(t, calls)
-		slices.Reverse(calls)
-		again, _ := factsOf(t, calls)
+		want := wantFacts(all)
+		got, tallies := factsOf(t, all)
+		slices.Reverse(all)
+		again, _ := factsOf(t, all)
 		if d := gocmp.Diff(got, again); d != "" {
 			t.Fatalf("the rows depend on the order of the calls:\n%s", d)
 		}
@@ -216,8 +217,8 @@ func TestFactTalliesGivenUp(t *testing.T) {
 		row[colToolPause] = parquet.Int64Value(int64(i))
 		tallies.AddTool(row)
 	}
-	c := NewCall("")
-	c.Row[colSpokenTurns], c.Row[colTalk[user]] = parquet.Int32Value(1), parquet.Int64Value(1<<62)
+	c := calls.NewCall("")
+	c.Row[colSpokenTurns], c.Row[colTalk[1]] = parquet.Int32Value(1), parquet.Int64Value(1<<62)
 	for range 2 { // the sum exceeds its column
 		tallies.addSpeech(c)
 	}

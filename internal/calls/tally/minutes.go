@@ -1,4 +1,4 @@
-package calls
+package tally
 
 import (
 	"container/heap"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
 
@@ -43,7 +44,7 @@ func (e *ends) Pop() any {
 }
 
 // add adds a call; ok is false if the limit is exceeded.
-func (m *minutes) add(c *Call) (ok bool, err error) {
+func (m *minutes) add(c *calls.Call) (ok bool, err error) {
 	start, lasts := c.StartAt(), c.DurationMS()
 	if !start.OK || !lasts.OK {
 		return true, nil

@@ -1,4 +1,4 @@
-package calls
+package tally
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
 
@@ -15,7 +16,7 @@ import (
 // sentiment, and the number of failed tool calls.
 type longKey struct {
 	words      [3]uint32 // status, reason, sentiment
-	settlement Settlement
+	settlement calls.Settlement
 	speech     speechKey
 	failures   int32
 }
@@ -47,21 +48,21 @@ func (h *longest) Pop() any {
 }
 
 // addLongest keeps a call with a transcript if it is one of the longest of its kind so far.
-func (t *Tallies) addLongest(c *Call) {
+func (t *Tallies) addLongest(c *calls.Call) {
 	f := &t.facts
 	if t.givenUp[&schema.LongestTallies] {
 		return
 	}
 	k := longKey{settlement: c.Settlement(), speech: speechOf(c), failures: c.Row[colFailedUses].Int32()}
 	for i, col := range [...]int{colStatus, colReason, colUserSentiment} {
-		k.words[i] = f.words.id(c.text(col))
+		k.words[i] = f.words.id(text(c, col))
 	}
 	h := f.byKind[k]
 	if h == nil {
 		h = new(longest)
 		f.byKind[k] = h
 	}
-	l := long{ms: c.DurationMS(), start: c.StartAt(), agent: f.words.id(c.text(colAgentID))}
+	l := long{ms: c.DurationMS(), start: c.StartAt(), agent: f.words.id(text(c, colAgentID))}
 	if len(*h) == schema.LongestCalls && compareOpt((*h)[0].ms, l.ms) > 0 {
 		return
 	}
@@ -93,7 +94,7 @@ func (t *Tallies) closeLongest() error {
 		return cmp.Or(slices.CompareFunc(a.words[:], b.words[:], f.words.compare), cmp.Compare(a.settlement, b.settlement),
 			a.speech.compare(b.speech), cmp.Compare(a.failures, b.failures), a.long.compare(b.long))
 	}, func(row parquet.Row, k key, _ struct{}) parquet.Row {
-		row = k.speech.append(append(row, f.words.value(k.words[0]), f.words.value(k.words[1]), settlementValues[k.settlement]))
+		row = k.speech.append(append(row, f.words.value(k.words[0]), f.words.value(k.words[1]), k.settlement.Value()))
 		return append(row, f.words.value(k.words[2]), parquet.Int32Value(k.failures), schema.LongValue(k.ms),
 			schema.MillisValue(k.start), schema.TextValue([]byte(k.id)), f.words.value(k.agent))
 	})
