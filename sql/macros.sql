@@ -131,8 +131,13 @@ CREATE MACRO caller_of(direction, from_e164, from_number, to_e164, to_number) AS
 CREATE MACRO is_contact(start_at, direction, connected, voicemail) AS
     start_at IS NOT NULL AND (direction IS NOT DISTINCT FROM 'inbound' OR connected IS NOT FALSE AND NOT voicemail);
 
--- Whether a time is in the first or last 7 days of a month (UTC). A calendar would take 5 times as
--- long.
+-- The version that handles a call: production means the newest one published by its start.
+CREATE MACRO version_at(version, start_at, versions, times) AS
+    CASE WHEN version = 'production' THEN versions[len(list_filter(times, t -> t <= start_at))] ELSE version END;
+
+-- The day of a time (UTC), and whether it is one of the first or last 7 of its month. A calendar
+-- would take 5 times as long.
+CREATE MACRO utc_day(t) AS CAST(make_timestamp(epoch_us(t)) AS DATE);
 CREATE MACRO begins_month(t) AS day(make_timestamp(epoch_us(t))) <= 7;
 CREATE MACRO ends_month(t) AS day(make_timestamp(epoch_us(t) + 604800000000)) <= 7;
 

@@ -20,8 +20,8 @@ import (
 )
 
 // Tallies count a caller's contacts by the rules of the views: which calls are contacts, answered
-// and completed, which caller they belong to, and which answered calls were transferred. If this
-// fails because a rule has changed, change internal/calls/tally (callers.go, ending.go) as well, and
+// and completed, which caller they belong to, and how answered calls ended. If this fails because a
+// rule has changed, change internal/calls/tally (callers.go, ending.go) as well, and
 // layout.CountedVersion.
 func TestContactsAreCountedByTheRulesOfViews(t *testing.T) {
 	r := rand.New(rand.NewPCG(rand.Uint64(), 1))
@@ -46,7 +46,7 @@ func TestContactsAreCountedByTheRulesOfViews(t *testing.T) {
 			}
 		}
 	}
-	counted, answered := map[string]string{}, map[string]string{}
+	counted, answered, ended := map[string]string{}, map[string]string{}, map[string]string{}
 	for _, c := range d.Calls {
 		call := callOf(c)
 		tallies := tally.NewTallies(schema.TallyTables, func(table *schema.Table, row parquet.Row) error {
@@ -57,6 +57,11 @@ func TestContactsAreCountedByTheRulesOfViews(t *testing.T) {
 			}
 			if table == &schema.AnswerTallies {
 				answered[c["call_id"].(string)] += fmt.Sprintf("%v %v %v;", row[0], row[1], row[2])
+			}
+			if table == &schema.FlowTallies {
+				for _, name := range []string{"answered_calls", "completed_calls", "transferred_calls", "lost_calls", "hung_up_calls"} {
+					ended[c["call_id"].(string)] += row[table.Column(name)].String()
+				}
 			}
 			return nil
 		})
@@ -92,6 +97,19 @@ FROM calls WHERE is_answered`)
 	}
 	if len(answered) > 0 {
 		t.Errorf("calls are counted that are not answered: %v", answered)
+	}
+	rows, err = w.SQL(t.Context(), `SELECT call_id, concat(CAST(is_answered AS INTEGER), CAST(is_answered AND outcome = 'completed' AS INTEGER),
+    CAST(is_answered AND outcome = 'transferred' AS INTEGER), CAST(is_answered AND outcome IN ('failed', 'abandoned') AS INTEGER),
+    CAST(is_answered AND disconnection_reason IS NOT DISTINCT FROM 'user_hangup' AS INTEGER))
+FROM calls WHERE is_over AND transcript_state = 'present'`)
+	over := all(t, rows, err)
+	for _, line := range over {
+		if got := ended[line[0].(string)]; got != line[1] {
+			t.Fatalf("the end of call %s is counted as %q, want %q", line[0], got, line[1])
+		}
+	}
+	if len(over) != len(ended) || len(over) < 200 {
+		t.Errorf("the ends of %d calls are counted, want %d", len(ended), len(over))
 	}
 }
 

@@ -518,6 +518,29 @@ var AnswerTallies = NewTable("answer_tallies",
 	Column{ID: 4, Name: "calls", Type: Int64, Since: "1.0.0"},
 )
 
+// FlowTallies counts, for one file of calls, the moves of calls with a transcript through the graph
+// of their agent's version, as the report flows does. from_node is null before the first move, to_node
+// for the end of a call. is_moved is whether the calls moved at all. start_at is the latest start of the
+// calls. The version production means another one after a publication, so its calls are counted by UTC
+// day, which begins at day_at; null for other versions.
+var FlowTallies = NewTable("flow_tallies",
+	Column{ID: 1, Name: "agent_id", Type: Word, Since: "1.0.0"},
+	Column{ID: 2, Name: "agent_version", Type: Word, Since: "1.0.0"},
+	Column{ID: 3, Name: "day_at", Type: Timestamp, Since: "1.0.0"},
+	Column{ID: 4, Name: "from_node", Type: Word, Since: "1.0.0"},
+	Column{ID: 5, Name: "to_node", Type: Word, Since: "1.0.0"},
+	Column{ID: 6, Name: "is_moved", Type: Bool, Since: "1.0.0"},
+	Column{ID: 7, Name: "start_at", Type: Timestamp, Since: "1.0.0"},
+	Column{ID: 8, Name: "calls", Type: Int64, Since: "1.0.0"},
+	Column{ID: 9, Name: "passes", Type: Int64, Since: "1.0.0"},
+	Column{ID: 10, Name: "failed_passes", Type: Int64, Since: "1.0.0"},
+	Column{ID: 11, Name: "answered_calls", Type: Int64, Since: "1.0.0"},
+	Column{ID: 12, Name: "completed_calls", Type: Int64, Since: "1.0.0"},
+	Column{ID: 13, Name: "transferred_calls", Type: Int64, Since: "1.0.0"},
+	Column{ID: 14, Name: "lost_calls", Type: Int64, Since: "1.0.0"},
+	Column{ID: 15, Name: "hung_up_calls", Type: Int64, Since: "1.0.0"},
+)
+
 // AttemptOffsets are the UTC offsets used by time zones, in minutes: every full hour, and others.
 var AttemptOffsets = func() (out []int) {
 	for hour := -12; hour <= 14; hour++ {
@@ -547,7 +570,8 @@ var CallTables = []*Table{&Calls, &Turns, &Items, &Recordings, &ToolCalls}
 // are sums over calls; FactTables count parts of calls, or hold calls and callers.
 var (
 	CountTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
-	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies, &LongestTallies, &CallerTallies, &AttemptTallies, &AnswerTallies}
+	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies, &LongestTallies, &CallerTallies, &AttemptTallies, &AnswerTallies,
+		&FlowTallies}
 	TallyTables = slices.Concat(dayTallies, FactTables)
 )
 

@@ -307,6 +307,12 @@ var damages = map[string]struct {
 			return r
 		})
 	}},
+	"tally-of-flows-wrong": {"tally", func(d *damage) {
+		d.rows(d.file("flow_tallies", "2026-10"), &schema.FlowTallies, func(r []parquet.Row) []parquet.Row {
+			setValue(r[0], &schema.FlowTallies, "calls", parquet.Int64Value(99))
+			return r
+		})
+	}},
 	"tool-call-wrong": {"tally", func(d *damage) {
 		d.rows(d.file("tool_calls", "2026-10"), &schema.ToolCalls, func(r []parquet.Row) []parquet.Row {
 			setValue(r[0], &schema.ToolCalls, "failed", parquet.BooleanValue(true))

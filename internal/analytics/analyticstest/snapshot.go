@@ -356,7 +356,45 @@ FROM a WHERE agent_first_word_ms IS NOT NULL GROUP BY ALL
 UNION ALL SELECT NULL, last_tool, duration_ms, count(*) FROM a
 WHERE disconnection_reason IN ('call_transfer', 'operator_hangup') AND coalesce(status, 'ended') IN ('ongoing', 'ended', 'error')
 GROUP BY ALL`,
+	&schema.FlowTallies: `WITH c AS (
+    SELECT call_id, agent_id, agent_version, start_at, disconnection_reason AS reason,
+        if(agent_version = 'production', make_timestamptz(86400000000 * CAST(floor(epoch_ms(start_at) / 86400000) AS BIGINT)), NULL) AS day_at,
+        CAST(nullif(moves, '[]') AS JSON[]) AS moves, user_turns > 0 AS spoke,
+        start_at IS NOT NULL AND user_turns IS NOT NULL AND (` + unmet + ` OR reason = 'voicemail_reached') IS NOT TRUE AS answered,
+        CASE WHEN NOT answered OR status NOT IN ('ongoing', 'ended', 'error') THEN NULL
+            WHEN reason IN ('call_transfer', 'operator_hangup') THEN 'transferred'
+            WHEN reason IN ('error_voxai', 'flow_error', 'orphaned_no_agent_pickup', 'inactivity', 'max_duration_reached',
+                'insufficient_balance') THEN 'lost'
+            WHEN reason NOT IN ('user_hangup', 'agent_hangup') THEN NULL
+            WHEN status = 'error' THEN 'lost'
+            WHEN status = 'ongoing' OR reason IS NULL THEN NULL
+            WHEN NOT spoke OR duration_ms < 10000 THEN 'lost' ELSE 'completed' END AS outcome
+    FROM 'FILE' WHERE transcript_state = 'present' AND settlement <> 'open'
+), m AS ( -- i is 0 for the end
+    SELECT * EXCLUDE moves, moves IS NOT NULL AS is_moved, unnest(range(len(coalesce(moves, [])) + 1)) AS i, moves[i] ->> '$.node' AS node,
+        coalesce(moves[i] ->> '$.failed' = 'true', false) AS failed, len(moves) AS n
+    FROM c
+), s AS (
+    SELECT *, last(if(failed OR i = 0, NULL, node) IGNORE NULLS) OVER (PARTITION BY call_id ORDER BY if(i = 0, n + 1, i)
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS from_node,
+        if(i = 0, NULL, node) AS to_node
+    FROM m
+), o AS (
+    SELECT * EXCLUDE (i, node, failed, n), count(*) FILTER (NOT failed) AS passes, count(*) FILTER (failed) AS failed_passes FROM s GROUP BY ALL
+)
+SELECT agent_id, agent_version, day_at, from_node, to_node, is_moved, max(start_at) AS start_at,
+    count(*) FILTER (passes > 0) AS calls, CAST(sum(passes) AS BIGINT) AS passes, CAST(sum(failed_passes) AS BIGINT) AS failed_passes,
+    count(*) FILTER (passes > 0 AND answered) AS answered_calls, count(*) FILTER (passes > 0 AND outcome = 'completed') AS completed_calls,
+    count(*) FILTER (passes > 0 AND outcome = 'transferred') AS transferred_calls, count(*) FILTER (passes > 0 AND outcome = 'lost') AS lost_calls,
+    count(*) FILTER (passes > 0 AND answered AND reason = 'user_hangup') AS hung_up_calls
+FROM o GROUP BY agent_id, agent_version, day_at, from_node, to_node, is_moved, start_at IS NULL`,
 }
+
+// unmet is whether a started call did not connect.
+const unmet = `(status IN ('queued', 'registered', 'initiated', 'ringing', 'not_connected', 'canceled')
+            OR disconnection_reason IN ('dial_no_answer', 'dial_busy', 'dial_declined', 'dial_failed',
+            'blocked_number', 'concurrency_limit_reached', 'hourly_call_limit_reached', 'daily_call_limit_reached')
+            OR disconnection_reason = 'insufficient_balance' AND status IS DISTINCT FROM 'ended')`
 
 // endWords are the columns that determine how a call with a transcript ended.
 const endWords = `status, disconnection_reason, settlement, user_turns > 0 AS caller_spoke,

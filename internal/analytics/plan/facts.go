@@ -25,6 +25,7 @@ var facts = map[string]fact{
 	"tallied_items":       {"selected_items", &schema.ItemTallies, ""},
 	"tallied_first_words": {"selected_speech", &schema.AnswerTallies, ""},
 	"tallied_transfers":   {"selected_speech", &schema.AnswerTallies, ""},
+	"tallied_moves":       {"selected_moves", &schema.FlowTallies, ""},
 }
 
 // fact returns a relation of facts, as part of a WITH list, after the relations that it needs.
@@ -42,11 +43,23 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 		name = of.shared
 	}
 	var parts []string
+	if of.table == &schema.FlowTallies {
+		with = append(with, "published AS MATERIALIZED ("+sqlfiles.Relation("published")+")")
+	}
 	uncounted := "SELECT * FROM " + of.from
 	if len(tallies) > 0 {
 		rows, in := stored.Relation(p.snap, tallies, of.table, false), " IN ("+strings.Join(months, ", ")+")"
 		uncounted += " WHERE month NOT" + in
-		if of.table == &schema.ItemTallies { // a field that one month gave up is counted here for all months
+		switch of.table {
+		case &schema.FlowTallies: // on a day with a publication, production is more than one version
+			const on = "JOIN published_days d ON s.agent_id = d.agent_id AND d.day ="
+			with = append(with, "published_days AS MATERIALIZED (SELECT agent_id, utc_day(unnest(times)) AS day FROM published)")
+			rows = "SELECT s.* EXCLUDE (agent_version, day_at), version_at(agent_version, start_at, versions, times) AS version FROM (" +
+				rows + ") s LEFT JOIN published p USING (agent_id) ANTI " + on + " utc_day(day_at)"
+			uncounted += "\nUNION ALL SELECT s.* FROM " + of.from + " s SEMI " + on + " utc_day(start_at)" +
+				" WHERE agent_version = 'production' AND month" + in
+			rest = true
+		case &schema.ItemTallies: // a field that one month gave up is counted here for all months
 			const field = "JOIN given_up g ON s.name IS NOT DISTINCT FROM g.name AND s.type IS NOT DISTINCT FROM g.type"
 			with = append(with, "stored_tallies AS MATERIALIZED ("+rows+")",
 				"given_up AS MATERIALIZED (SELECT DISTINCT name, type FROM stored_tallies WHERE items IS NULL)")
@@ -57,7 +70,7 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 	}
 	if rest || len(tallies) == 0 { // even if no call is selected: no rows, but a key of the groups' type
 		with = append(with, p.related(of.from, q), "uncounted AS NOT MATERIALIZED ("+uncounted+")")
-		parts = append(parts, sqlfiles.Relation(name))
+		parts = append(parts, "("+sqlfiles.Relation(name)+")")
 	}
 	return append(with, name+" AS MATERIALIZED ("+strings.Join(parts, "\nUNION ALL BY NAME\n")+")")
 }
@@ -92,7 +105,7 @@ func (p *Planner) tallyFiles(t *schema.Table, q question.Question) (tallies []*l
 }
 
 // ruled are the tally tables that depend on the rules of the views.
-var ruled = []*schema.Table{&schema.CallerTallies, &schema.AttemptTallies, &schema.AnswerTallies}
+var ruled = []*schema.Table{&schema.CallerTallies, &schema.AttemptTallies, &schema.AnswerTallies, &schema.FlowTallies}
 
 // contactMS is the time within which the report callers looks for the next contact, in ms.
 const contactMS = 24 * 60 * 60 * 1000

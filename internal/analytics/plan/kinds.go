@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"callhouse/internal/analytics/question"
+	sqlfiles "callhouse/sql"
 )
 
 // kindColumns are the columns that define a kind of calls: they determine how a call ended. name is
@@ -32,6 +33,9 @@ var readsEnds = regexp.MustCompile(`\b(outcome|outcome_kind|is_completed)\b`)
 // report that also reads tallies reads few calls.
 func decides(q question.Question) bool {
 	asked := q.Report.SQL
+	if slices.Contains(q.Report.Reads, "tallied_moves") {
+		asked += sqlfiles.Relation("tallied_moves")
+	}
 	for _, d := range q.Asked() {
 		asked += " " + d.InCalls()
 	}

@@ -44,7 +44,7 @@ func (p *Planner) relations(q question.Question) string {
 		switch {
 		case isFact:
 			with = append(with, p.fact(r, q)...)
-		case isRelated, r == "selected_speech", r == "selected_moves":
+		case isRelated, r == "selected_speech":
 			with = append(with, p.related(r, q))
 		case r == "selected_grouped" && q.By == "", r == "selected_alone" && q.By != "":
 			with = append(with, r+" AS ("+none+")")

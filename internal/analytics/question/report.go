@@ -78,7 +78,7 @@ func Views(f *sqlfiles.File) (out []string) {
 		case name == "selected_speech", name == "counted_speech", // reads the turns if their facts are not stored
 			name == "tallied_first_words", name == "tallied_transfers":
 			out = append(out, schema.Calls.Name, schema.Turns.Name)
-		case name == "selected_moves": // reads the tool calls if files lack the moves
+		case name == "tallied_moves": // reads the tool calls if files lack the moves
 			out = append(out, schema.Calls.Name, schema.ToolCalls.Name)
 		case isSelected, name == "selected", name == "surrounding", strings.HasPrefix(name, "tallied"), name == "lasting":
 			out = append(out, schema.Calls.Name)

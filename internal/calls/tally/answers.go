@@ -24,8 +24,7 @@ func (t *Tallies) addAnswer(c *calls.Call, e ending) {
 	if first := schema.LongOf(c.Row[colFirstWord]); first.OK {
 		f.byAnswer[answerKey{first: first}]++
 	}
-	ended := c.Status() == nil || schema.Calls.Columns[colStatus].Knows(c.Status())
-	if ended && (e.reason == "call_transfer" || e.reason == "operator_hangup") {
+	if e.outcome == transferred {
 		f.byAnswer[answerKey{tool: f.words.id(text(c, colLastTool)), lasted: c.DurationMS()}]++
 	}
 	if len(f.byAnswer) > mostAnswerTallies {

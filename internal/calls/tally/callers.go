@@ -28,7 +28,7 @@ type contact struct {
 const (
 	undirected = 1 << iota
 	wasAnswered
-	completed
+	wasCompleted
 )
 
 func (c contact) ms() int64        { return c.start >> 3 }
@@ -58,9 +58,8 @@ func (t *Tallies) addContact(c *calls.Call, e ending) {
 	}
 	if e.answered {
 		facts |= wasAnswered
-		hangup, short := e.reason == "user_hangup" || e.reason == "agent_hangup", c.DurationMS().OK && c.DurationMS().V < schema.LastShortStep
-		if (c.Status() == nil || string(c.Status()) == "ended") && hangup && c.UserTurns().V > 0 && !short {
-			facts |= completed
+		if e.outcome == completed {
+			facts |= wasCompleted
 		}
 	}
 	f.contacts = append(f.contacts, contact{f.pack(caller), c.StartAt().V<<3 | facts})
@@ -154,8 +153,8 @@ func (f *facts) appendCaller(row parquet.Row, all []contact) parquet.Row {
 	for i, c := range all {
 		undirectedCalls += c.is(undirected)
 		answeredCalls += c.is(wasAnswered)
-		completedCalls += c.is(completed)
-		isFirst = c.is(completed)
+		completedCalls += c.is(wasCompleted)
+		isFirst = c.is(wasCompleted)
 		if i > 0 {
 			inDay, inWeek = inDay || c.ms()-all[i-1].ms() <= day, inWeek || c.ms()-all[i-1].ms() <= 7*day
 			if c.ms() == all[i-1].ms() {

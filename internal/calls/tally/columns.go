@@ -17,6 +17,7 @@ var (
 	colSpokenTurns, colResponses    = column("spoken_turns"), column("response_ms")
 	colLongestSilence, colFirstWord = column("longest_silence_ms"), column("agent_first_word_ms")
 	colFailedUses, colLastTool      = column("failed_tool_uses"), column("last_tool")
+	colMoves                        = column("moves")
 
 	// by side: the agent's, then the caller's
 	colTalk          = [...]int{column("agent_talk_ms"), column("user_talk_ms")}

@@ -20,6 +20,8 @@ const (
 	mostItemTallies   = 1 << 16
 	mostSpeechTallies = 1 << 16
 	mostAnswerTallies = 1 << 17
+	mostFlowTallies   = 1 << 17
+	mostNodeBytes     = 1 << 23
 	mostFieldValues   = 1 << 12
 	mostLongestKinds  = 1 << 12
 	mostContacts      = 1 << 21
@@ -37,6 +39,9 @@ type facts struct {
 	byPause  map[schema.Opt[int64]]*talks  // calls by their longest silence
 	byKind   map[longKey]*longest
 	byAnswer map[answerKey]int64
+	byFlow   map[flowKey]*flow
+	made     map[flowKey]bool // moves of the call being added
+	nodes    words            // targets of moves
 
 	contacts []contact
 	attempts []contact // outbound calls; their facts are results of reached
@@ -71,7 +76,7 @@ type talks struct {
 
 func newFacts() facts {
 	return facts{words: newWords(), byTool: map[toolKey]toolUses{}, byField: map[fieldKey]map[uint32]int64{}, bySpeed: map[int64]int64{},
-		byPause: map[schema.Opt[int64]]*talks{}, byKind: map[longKey]*longest{}, byAnswer: map[answerKey]int64{}, numbers: newWords()}
+		byPause: map[schema.Opt[int64]]*talks{}, byKind: map[longKey]*longest{}, byAnswer: map[answerKey]int64{}, byFlow: map[flowKey]*flow{}, made: map[flowKey]bool{}, nodes: newWords(), numbers: newWords()}
 }
 
 // AddTool counts a row of tool_calls.
@@ -221,7 +226,7 @@ func (t *Tallies) closeFacts() error {
 	if err != nil {
 		return err
 	}
-	for _, end := range []func() error{t.closeLongest, t.closeContacts, t.closeAttempts, t.closeAnswers} {
+	for _, end := range []func() error{t.closeLongest, t.closeContacts, t.closeAttempts, t.closeAnswers, t.closeFlows} {
 		if err := end(); err != nil {
 			return err
 		}
@@ -238,6 +243,7 @@ func compareOpt(a, b schema.Opt[int64]) int {
 type words struct {
 	ids   map[string]uint32 // from 1
 	texts [][]byte          // by id; 0 is null
+	size  int               // of all texts, in bytes
 }
 
 func newWords() words { return words{ids: map[string]uint32{}, texts: [][]byte{nil}} }
@@ -252,6 +258,7 @@ func (w *words) id(word []byte) uint32 {
 		id = uint32(len(w.texts))
 		w.texts = append(w.texts, slices.Clone(word))
 		w.ids[string(word)] = id
+		w.size += len(word)
 	}
 	return id
 }
@@ -269,5 +276,5 @@ func (w *words) compare(a, b uint32) int {
 // forget drops all words.
 func (w *words) forget() {
 	clear(w.ids)
-	w.texts = w.texts[:1]
+	w.texts, w.size = w.texts[:1], 0
 }

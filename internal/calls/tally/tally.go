@@ -117,6 +117,7 @@ func (t *Tallies) Add(c *calls.Call) error {
 	t.addAnswer(c, e)
 	if c.TranscriptState() == calls.Present {
 		t.addLongest(c)
+		t.addFlow(c, e)
 	}
 	if q := quarterOf(c.StartAt()); q != t.quarter {
 		if err := t.endQuarter(); err != nil {
