@@ -63,6 +63,7 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (forecast.Run, error) {
 	if c.verifies() {
 		others := p.Requests()
 		p.Verified = forecast.Range{Least: c.bulk.PlanStored(max(others.Least, others.Most)), Most: c.bulk.PlanStored(others.Least)}
+		p.Verified.Least = max(0, p.Verified.Least-p.Calls.Open) // calls that the run changes are left for the next
 	}
 	p.Asked = c.Progress().Requests
 	return p, nil
