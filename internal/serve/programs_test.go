@@ -33,7 +33,7 @@ var light = []program{
 	{name: "kysely-codegen", needs: "node/node_modules/.bin/kysely-codegen", script: "$DIR/node/node_modules/.bin/kysely-codegen --dialect postgres --url $DATABASE --print",
 		wants: []string{"export interface Calls {", "calls: Calls;", "transcript_turns: TranscriptTurns;", "id of the agent"}},
 	{name: "drizzle-kit", needs: "node/node_modules/.bin/drizzle-kit", script: "$DIR/node/node_modules/.bin/drizzle-kit pull --dialect postgresql --url $DATABASE --out .", reads: "schema.ts",
-		wants: []string{"23  tables fetched", `export const calls = pgTable("calls", {`, "callId: text(\"call_id\").primaryKey().notNull()", `totalCost: numeric("total_cost", { precision: 38, scale:  18 })`, `name: "calls_agent_id_fkey"`}},
+		wants: []string{"24  tables fetched", `export const calls = pgTable("calls", {`, "callId: text(\"call_id\").primaryKey().notNull()", `totalCost: numeric("total_cost", { precision: 38, scale:  18 })`, `name: "calls_agent_id_fkey"`}},
 	{name: "Prisma", needs: "prisma/node_modules/.bin/prisma", reads: "schema.prisma",
 		script: "ln -s $DIR/prisma/node_modules . && export PRISMA_QUERY_ENGINE_LIBRARY=/bin/true PRISMA_SCHEMA_ENGINE_BINARY=/bin/true && $DIR/prisma/node_modules/.bin/prisma db pull && $DIR/prisma/node_modules/.bin/prisma generate && node ask.mjs",
 		wants: []string{"references: [call_id], onDelete: NoAction", "@relation(fields: [agent_id], references: [agent_id]", "@db.Decimal(38, 18)",
@@ -71,7 +71,7 @@ json.dump({"streams": streams}, open("some.json", "w"))' && $tap --config tap.js
 // heavy are the programs of make tools.
 var heavy = []program{
 	{name: "pgAdmin", needs: "pgadmin/bin/pgadmin4", server: "PGADMIN_SERVER_MODE=OFF PGADMIN_INT_PORT=$OWN exec $DIR/pgadmin/bin/pgadmin4", up: "/misc/ping", script: "python3 ask.py",
-		wants: []string{"23 tables\n", "primary_key ['calls_pkey']", "foreign_key ['calls_agent_id_fkey', 'calls_run_id_fkey']", "index []", "CONSTRAINT calls_pkey PRIMARY KEY (call_id)", "COMMENT ON COLUMN public.calls.call_id",
+		wants: []string{"24 tables\n", "primary_key ['calls_pkey']", "foreign_key ['calls_agent_id_fkey', 'calls_run_id_fkey']", "index []", "CONSTRAINT calls_pkey PRIMARY KEY (call_id)", "COMMENT ON COLUMN public.calls.call_id",
 			"found 7\n", "[['ended', '2'], ['error', '1']]", "3 rows\n"}},
 	{name: "Trino", needs: "trino/plugin/postgresql", up: "/v1/info", server: `mkdir -p plugins data && ln -s $DIR/trino/plugin/postgresql $DIR/trino/plugin/geospatial plugins && exec $CALLHOUSE_TRINO_JAVA/bin/java -Xmx1500M -Djdk.attach.allowAttachSelf=true --add-modules=jdk.incubator.vector \
 			-Dnode.environment=test -Dnode.data-dir=$PWD/data -Dplugin.dir=$PWD/plugins -Dconfig=$PWD/etc/config.properties -Dcatalog.config-dir=$PWD/etc/catalog -cp "$DIR/trino/lib/*" io.trino.server.TrinoServer`,

@@ -261,6 +261,7 @@ func testExtended(t *testing.T, h *house) {
 	for sql, want := range map[string][]string{
 		"SELECT relname, relkind FROM pg_catalog.pg_class WHERE relname OPERATOR(pg_catalog.~) '^(cal)' COLLATE pg_catalog.default AND relname !~ 'p' ORDER BY 1":        {"calls", "r"},
 		"SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'public.calls'::regclass AND attname IN ('total_cost', 'start_at') ORDER BY attname": {"timestamp with time zone", "numeric(38,18)"},
+		"SELECT conname FROM pg_constraint WHERE contype = 'f' AND (conrelid = 'calls'::regclass OR conrelid = 'recordings'::regclass) ORDER BY 1":                       {"calls_agent_id_fkey", "calls_run_id_fkey", "recordings_call_id_fkey"},
 		"SELECT conrelid::regclass, pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'transcript_turns_call_id_fkey'":                                        {"transcript_turns", "FOREIGN KEY (call_id) REFERENCES calls(call_id)"},
 		"SELECT current_user, current_schema(), count(*) FROM information_schema.tables WHERE table_name = 'calls'":                                                      {"somebody", "public", "1"},
 	} {

@@ -258,11 +258,15 @@ func keyOf(v *sqlfiles.File) []string {
 	return ofCalls[v.Name]
 }
 
-// refersTo returns the table whose keys a column holds.
+// refersTo returns the table whose keys a column holds: of several with the same key, such as calls
+// and recordings, the first. nil: none, or the column is that table's own key.
 func refersTo(v *sqlfiles.File, column string) *sqlfiles.File {
 	for _, prefix := range []string{"", "inbound_", "outbound_", "parent_"} {
 		for _, other := range sqlfiles.Views() {
-			if key := keyOf(other); len(key) == 1 && prefix+key[0] == column && (other.Name != v.Name || prefix != "") {
+			if key := keyOf(other); len(key) == 1 && prefix+key[0] == column {
+				if other.Name == v.Name && prefix == "" {
+					return nil
+				}
 				return other
 			}
 		}
