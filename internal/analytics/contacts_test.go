@@ -169,11 +169,15 @@ func TestAttemptTallies(t *testing.T) {
 		}
 	}
 	w := open(t, root, nil)
+	edges := w.Snapshot().Manifest.FilesOf(schema.AttemptEdges.Name)
 	for _, f := range w.Snapshot().Manifest.FilesOf(schema.AttemptTallies.Name) {
 		var counted []string
 		tallies := tally.NewTallies(schema.TallyTables, func(table *schema.Table, row parquet.Row) error {
 			if table == &schema.AttemptTallies {
 				counted = append(counted, fmt.Sprintf("%d %s %s %v", row[0].Int64()/1000, schema.TextOf(row[1]), row[2], row[3:]))
+			}
+			if table == &schema.AttemptEdges {
+				counted = append(counted, fmt.Sprintf("%s %d %s", row[0], row[1].Int64()/1000, row[2]))
 			}
 			return nil
 		})
@@ -187,8 +191,10 @@ func TestAttemptTallies(t *testing.T) {
 		if err := tallies.Close(); err != nil {
 			t.Fatal(err)
 		}
+		i := slices.IndexFunc(edges, func(e *layout.File) bool { return e.Period == f.Period })
 		rows, err := w.SQL(t.Context(), "SELECT epoch_ms(week_start_at) || ' ' || span || ' ' || coalesce(CAST(attempt AS VARCHAR), '<null>') || "+
-			"format(' [{} {} {} {}]', calls, known_calls, reached_calls, voicemail_calls) FROM '"+w.Snapshot().Path(f)+"'")
+			"format(' [{} {} {} {}]', calls, known_calls, reached_calls, voicemail_calls) FROM '"+w.Snapshot().Path(f)+"' "+
+			"UNION ALL SELECT concat_ws(' ', coalesce(number, '<null>'), epoch_ms(start_at), coalesce(result, '<null>')) FROM '"+w.Snapshot().Path(edges[i])+"'")
 		var want []string
 		for _, line := range all(t, rows, err) {
 			want = append(want, line[0].(string))

@@ -508,6 +508,16 @@ var AttemptTallies = NewTable("attempt_tallies",
 	Column{ID: 7, Name: "voicemail_calls", Type: Int64, Since: "1.0.0"},
 )
 
+// AttemptEdges holds, for one file of calls, the outbound calls of the first and the last week (7 days)
+// of the month, in which other months' calls may precede or follow them in a local week. number is as
+// the report attempts compares it, and result person, machine or nobody; null if not known. Sorted by
+// number and start_at.
+var AttemptEdges = NewTable("attempt_edges",
+	Column{ID: 1, Name: "number", Type: Text, Since: "1.0.0"},
+	Column{ID: 2, Name: "start_at", Type: Timestamp, Since: "1.0.0"},
+	Column{ID: 3, Name: "result", Type: Word, Since: "1.0.0"},
+)
+
 // AnswerTallies counts the answered calls of one file, as the view calls defines them, in two ways:
 // all calls by the time to the agent's first word (rows with first_word_ms), and transferred calls
 // by last tool and duration (rows without).
@@ -570,8 +580,8 @@ var CallTables = []*Table{&Calls, &Turns, &Items, &Recordings, &ToolCalls}
 // are sums over calls; FactTables count parts of calls, or hold calls and callers.
 var (
 	CountTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
-	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies, &LongestTallies, &CallerTallies, &AttemptTallies, &AnswerTallies,
-		&FlowTallies}
+	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies, &LongestTallies, &CallerTallies, &AttemptTallies, &AttemptEdges,
+		&AnswerTallies, &FlowTallies}
 	TallyTables = slices.Concat(dayTallies, FactTables)
 )
 

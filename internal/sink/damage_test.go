@@ -301,6 +301,12 @@ var damages = map[string]struct {
 			return r
 		})
 	}},
+	"tally-of-edges-wrong": {"tally", func(d *damage) {
+		d.rows(d.file("attempt_edges", "2026-10"), &schema.AttemptEdges, func(r []parquet.Row) []parquet.Row {
+			setValue(r[0], &schema.AttemptEdges, "result", parquet.ByteArrayValue([]byte("nobody else")))
+			return r
+		})
+	}},
 	"tally-of-answers-wrong": {"tally", func(d *damage) {
 		d.rows(d.file("answer_tallies", "2026-10"), &schema.AnswerTallies, func(r []parquet.Row) []parquet.Row {
 			setValue(r[0], &schema.AnswerTallies, "calls", parquet.Int64Value(99))

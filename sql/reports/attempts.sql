@@ -12,7 +12,7 @@
 -- all.
 --
 -- Grain: one row per group, span and attempt that has calls
--- Reads: surrounding, tallied_attempts
+-- Reads: surrounding, tallied_attempts, edge_attempts
 -- Needs: end, words
 -- Shares: reached_percent of known_calls
 -- Example: query attempts --since 30d
@@ -28,13 +28,15 @@
 --   high_percent    DOUBLE   percent  upper bound
 --   voicemail_calls  BIGINT  count    known calls that a machine answered
 
-WITH outbound AS (
-    SELECT key, is_selected, is_connected, is_voicemail, local_date, week,
-        is_over AND is_connected IS NOT NULL AS is_known,
-        known_number(to_e164, to_number) AS number, -- like the column caller, which also reads the calling numbers
-        epoch_ms(start_at) AS ms
+WITH outbound AS ( -- result null: not known
+    SELECT key, is_selected, known_number(to_e164, to_number) AS number, -- like the column caller, which also reads the calling numbers
+        local_date, week, epoch_ms(start_at) AS ms,
+        CASE WHEN NOT is_over THEN NULL WHEN NOT is_connected THEN 'nobody' WHEN is_connected THEN if(is_voicemail, 'machine', 'person') END AS result
     FROM surrounding
     WHERE direction = 'outbound' AND start_at IS NOT NULL
+    UNION ALL
+    SELECT key, is_selected, number, CAST(local_start AS DATE), week_of(local_start), epoch_ms(start_at), result
+    FROM (SELECT *, local_time(start_at) AS local_start FROM edge_attempts)
 ), numbered AS (
     SELECT *,
         CASE WHEN number IS NOT NULL THEN least(rank() OVER (PARTITION BY number, local_date ORDER BY ms), 6) END AS of_day,
@@ -43,9 +45,9 @@ WITH outbound AS (
 ), alike AS (
     SELECT key, of_day, of_week,
         count(*) AS calls,
-        count(*) FILTER (is_known) AS known_calls,
-        count(*) FILTER (is_known AND is_connected AND NOT is_voicemail) AS reached_calls,
-        count(*) FILTER (is_known AND is_connected AND is_voicemail) AS voicemail_calls
+        count(result) AS known_calls,
+        count(*) FILTER (result = 'person') AS reached_calls,
+        count(*) FILTER (result = 'machine') AS voicemail_calls
     FROM numbered
     WHERE is_selected
     GROUP BY key, of_day, of_week

@@ -314,21 +314,7 @@ SELECT caller, make_timestamptz(1000 * min(ms)) AS first_start_at, make_timestam
     CAST(sum(if(first_contact, 1, 0)) AS BIGINT) AS first_contact_calls,
     coalesce(bool_or(first_contact AND ms = latest), false) AS leaves_first_contact
 FROM (SELECT *, max(ms) OVER (PARTITION BY caller) AS latest FROM n) GROUP BY caller`,
-	&schema.AttemptTallies: `WITH c AS (
-    SELECT epoch_ms(start_at) AS ms,
-        coalesce(to_e164, if(regexp_matches(to_number, '[1-9]') AND to_number NOT ILIKE '%anonymous%', to_number, NULL)) AS number,
-        CASE WHEN settlement = 'open' THEN NULL
-            WHEN status IN ('queued', 'registered', 'initiated', 'ringing', 'not_connected', 'canceled')
-                OR disconnection_reason IN ('dial_no_answer', 'dial_busy', 'dial_declined', 'dial_failed',
-                'blocked_number', 'concurrency_limit_reached', 'hourly_call_limit_reached', 'daily_call_limit_reached')
-                OR disconnection_reason = 'insufficient_balance' AND status IS DISTINCT FROM 'ended' THEN 'nobody'
-            WHEN status IS NULL AND disconnection_reason IS NULL OR status NOT IN ('ongoing', 'ended', 'error')
-                OR disconnection_reason NOT IN ('user_hangup', 'agent_hangup', 'operator_hangup', 'call_transfer', 'voicemail_reached',
-                'inactivity', 'max_duration_reached', 'error_voxai', 'flow_error', 'orphaned_no_agent_pickup', 'insufficient_balance')
-                THEN NULL
-            WHEN disconnection_reason = 'voicemail_reached' THEN 'machine' ELSE 'person' END AS met
-    FROM 'FILE' WHERE start_at IS NOT NULL AND coalesce(direction, call_type) = 'outbound'
-), o AS (
+	&schema.AttemptTallies: `WITH ` + attempts + `, o AS (
     SELECT *, date_trunc('week', make_timestamp(1000 * (ms + 60000 * offset_minutes))) AS week,
         CAST(make_timestamp(1000 * (ms + 60000 * offset_minutes)) AS DATE) AS date
     FROM c, unnest(CAST([OFFSETS] AS BIGINT[])) t(offset_minutes)
@@ -343,6 +329,9 @@ SELECT week_start_at, span, attempt, count(*) AS calls, count(met) AS known_call
 FROM n
 WHERE epoch_ms(week_start_at) >= (SELECT epoch_ms(date_trunc('month', make_timestamp(1000 * min(ms)))) FROM c)
 GROUP BY ALL`,
+	&schema.AttemptEdges: `WITH ` + attempts + `, m AS (SELECT epoch_ms(date_trunc('month', make_timestamp(1000 * min(ms)))) AS begins,
+    epoch_ms(date_trunc('month', make_timestamp(1000 * min(ms))) + INTERVAL 1 MONTH) AS ends FROM c)
+SELECT number, make_timestamptz(1000 * ms) AS start_at, met AS result FROM c, m WHERE ms < begins + 604800000 OR ms >= ends - 604800000`,
 	&schema.AnswerTallies: `WITH a AS (
     SELECT * FROM 'FILE' WHERE start_at IS NOT NULL AND settlement <> 'open'
         AND (user_turns > 0 OR transcript_state = 'empty' OR transcript_state = 'present' AND user_turns IS NOT NULL)
@@ -389,6 +378,23 @@ SELECT agent_id, agent_version, day_at, from_node, to_node, is_moved, max(start_
     count(*) FILTER (passes > 0 AND answered AND reason = 'user_hangup') AS hung_up_calls
 FROM o GROUP BY agent_id, agent_version, day_at, from_node, to_node, is_moved, start_at IS NULL`,
 }
+
+// attempts are the outbound calls of a file.
+const attempts = `c AS (
+    SELECT epoch_ms(start_at) AS ms,
+        coalesce(to_e164, if(regexp_matches(to_number, '[1-9]') AND to_number NOT ILIKE '%anonymous%', to_number, NULL)) AS number,
+        CASE WHEN settlement = 'open' THEN NULL
+            WHEN status IN ('queued', 'registered', 'initiated', 'ringing', 'not_connected', 'canceled')
+                OR disconnection_reason IN ('dial_no_answer', 'dial_busy', 'dial_declined', 'dial_failed',
+                'blocked_number', 'concurrency_limit_reached', 'hourly_call_limit_reached', 'daily_call_limit_reached')
+                OR disconnection_reason = 'insufficient_balance' AND status IS DISTINCT FROM 'ended' THEN 'nobody'
+            WHEN status IS NULL AND disconnection_reason IS NULL OR status NOT IN ('ongoing', 'ended', 'error')
+                OR disconnection_reason NOT IN ('user_hangup', 'agent_hangup', 'operator_hangup', 'call_transfer', 'voicemail_reached',
+                'inactivity', 'max_duration_reached', 'error_voxai', 'flow_error', 'orphaned_no_agent_pickup', 'insufficient_balance')
+                THEN NULL
+            WHEN disconnection_reason = 'voicemail_reached' THEN 'machine' ELSE 'person' END AS met
+    FROM 'FILE' WHERE start_at IS NOT NULL AND coalesce(direction, call_type) = 'outbound'
+)`
 
 // unmet is whether a started call did not connect.
 const unmet = `(status IN ('queued', 'registered', 'initiated', 'ringing', 'not_connected', 'canceled')

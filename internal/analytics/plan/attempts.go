@@ -9,64 +9,87 @@ import (
 	"callhouse/internal/analytics/localtime"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/stored"
+	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
 
 const halfDay = 12 * time.Hour
 
-// week is a local week, or its first part if it continues in the next month.
-type week struct {
-	from, until time.Time
-	goesOn      bool
-}
+// span is a period of time.
+type span struct{ from, until time.Time }
 
-// attempts returns the relation tallied_attempts, as part of a WITH list, and two conditions on
-// calls: those to number and those to read. Tallies replace the calls of weeks that begin in their
-// month. If a week continues in the next month, its calls are read as well, so that the rest is
-// numbered from the start of the week.
-func (p *Planner) attempts(q question.Question) (with []string, others, read string) {
+// attempts returns the relations tallied_attempts and edge_attempts, as part of a WITH list, and the
+// condition on the calls to read. Tallies replace the calls of weeks that begin in their month. Edges
+// replace those of the rest of a week that began in the previous month, and those before it, which
+// are not selected.
+func (p *Planner) attempts(q question.Question) (with []string, others string) {
 	tallies, _, _ := p.tallyFiles(&schema.AttemptTallies, q)
+	edges, _, _ := p.tallyFiles(&schema.AttemptEdges, q)
+	tallies, edges = alsoIn(tallies, edges), alsoIn(edges, tallies)
 	starts := []string{"NULL"}
+	var weeks, going, replaced []span
 	for _, f := range tallies {
-		weeks := p.weeksIn(f.Period)
-		for _, w := range weeks {
+		own, month := p.weeksIn(f.Period)
+		for _, w := range own {
 			starts = append(starts, localtime.Instant(w.from))
+			if w.until.Equal(month.until) {
+				going = append(going, w)
+			}
 		}
-		others += without(weeks)
-		read += without(slices.DeleteFunc(weeks, func(w week) bool { return w.goesOn }))
+		weeks = append(weeks, own...)
+		replaced = append(append(replaced, own...), span{month.from, month.from.AddDate(0, 0, 7)}, span{month.until.AddDate(0, 0, -7), month.until})
 	}
-	with = []string{fmt.Sprintf("tallied_attempts AS NOT MATERIALIZED (SELECT NULL AS key, * FROM (%s) WHERE week_start_at IN (%s))",
-		stored.Relation(p.snap, tallies, &schema.AttemptTallies, false), strings.Join(starts, ", "))}
-	return with, others, read
+	selected, before := within(weeks), within(going)
+	with = []string{
+		fmt.Sprintf("tallied_attempts AS NOT MATERIALIZED (SELECT NULL AS key, * FROM (%s) WHERE week_start_at IN (%s))",
+			stored.Relation(p.snap, tallies, &schema.AttemptTallies, false), strings.Join(starts, ", ")),
+		fmt.Sprintf("edge_attempts AS NOT MATERIALIZED (SELECT NULL AS key, NOT (%s) AS is_selected, * FROM (%s) WHERE NOT (%s) OR (%s))",
+			selected, stored.Relation(p.snap, edges, &schema.AttemptEdges, false), selected, before),
+	}
+	return with, " AND NOT (" + within(replaced) + ")"
 }
 
-// without returns the condition that a call starts in none of the weeks, which must be sorted.
-func without(weeks []week) (text string) {
-	for i := 0; i < len(weeks); i++ {
-		from := weeks[i].from
-		for i+1 < len(weeks) && weeks[i+1].from.Equal(weeks[i].until) {
-			i++
+// alsoIn returns the files whose period others have as well. Damaged files may be left out.
+func alsoIn(files, others []*layout.File) (out []*layout.File) {
+	for _, f := range files {
+		if slices.ContainsFunc(others, func(o *layout.File) bool { return o.Period == f.Period }) {
+			out = append(out, f)
 		}
-		text += fmt.Sprintf(" AND (start_at < %s OR start_at >= %s)", localtime.Instant(from), localtime.Instant(weeks[i].until))
 	}
-	return text
+	return out
 }
 
-// weeksIn returns the local weeks that begin in a UTC month and are tallied: those for which the
-// zone's offset is constant from half a day before the week to half a day after it, so that the
-// week is one interval. No zone was set back by more since 1970.
-func (p *Planner) weeksIn(month string) (out []week) {
-	begin, err := time.Parse("2006-01", month)
+// within returns the condition that a call starts in one of the spans.
+func within(spans []span) string {
+	slices.SortFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
+	terms := []string{"false"}
+	for i := 0; i < len(spans); i++ {
+		from, until := spans[i].from, spans[i].until
+		for i+1 < len(spans) && !spans[i+1].from.After(until) {
+			if i++; spans[i].until.After(until) {
+				until = spans[i].until
+			}
+		}
+		terms = append(terms, fmt.Sprintf("start_at >= %s AND start_at < %s", localtime.Instant(from), localtime.Instant(until)))
+	}
+	return strings.Join(terms, " OR ")
+}
+
+// weeksIn returns a UTC month, and the local weeks that begin in it and are tallied: those for which
+// the zone's offset is constant from half a day before the week to half a day after it, so that the
+// week is one interval. No zone was set back by more since 1970. The last one ends with the month.
+func (p *Planner) weeksIn(period string) (out []span, month span) {
+	begin, err := time.Parse("2006-01", period)
 	if err != nil {
-		return nil
+		return nil, span{}
 	}
 	end := begin.AddDate(0, 1, 0)
 	y, m, d := begin.In(p.loc).Date()
 	d -= (int(begin.In(p.loc).Weekday()) + 6) % 7 // back to Monday
 	for monday := func(i int) time.Time { return time.Date(y, m, d+7*i, 0, 0, 0, 0, p.loc) }; monday(0).Before(end); d += 7 {
-		w := week{from: monday(0), until: monday(1)}
+		w := span{monday(0), monday(1)}
 		if w.until.After(end) {
-			w.until, w.goesOn = end, true
+			w.until = end
 		}
 		_, seconds := w.from.Zone()
 		_, changes := w.from.Add(-halfDay).ZoneBounds()
@@ -75,5 +98,5 @@ func (p *Planner) weeksIn(month string) (out []week) {
 			out = append(out, w)
 		}
 	}
-	return out
+	return out, span{begin, end}
 }

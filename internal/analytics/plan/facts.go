@@ -105,7 +105,7 @@ func (p *Planner) tallyFiles(t *schema.Table, q question.Question) (tallies []*l
 }
 
 // ruled are the tally tables that depend on the rules of the views.
-var ruled = []*schema.Table{&schema.CallerTallies, &schema.AttemptTallies, &schema.AnswerTallies, &schema.FlowTallies}
+var ruled = []*schema.Table{&schema.CallerTallies, &schema.AttemptTallies, &schema.AttemptEdges, &schema.AnswerTallies, &schema.FlowTallies}
 
 // contactMS is the time within which the report callers looks for the next contact, in ms.
 const contactMS = 24 * 60 * 60 * 1000
@@ -118,9 +118,8 @@ var standing = map[string]*schema.Table{
 }
 
 // stand returns the relation of standing that a report reads, if any, as part of a WITH list, and
-// two conditions on calls: those that it does not replace, and those that must be read as well
-// because they surround others.
-func (p *Planner) stand(q question.Question) (with []string, others, read string) {
+// the condition on the calls that it does not replace.
+func (p *Planner) stand(q question.Question) (with []string, others string) {
 	for _, name := range q.Report.Reads {
 		if name == "tallied_attempts" {
 			return p.attempts(q)
@@ -140,7 +139,7 @@ func (p *Planner) stand(q question.Question) (with []string, others, read string
 			others = " AND month NOT IN (" + strings.Join(months, ", ") + ")"
 		}
 	}
-	return with, others, others
+	return with, others
 }
 
 // related returns a relation of the rows that belong to the selected calls, as part of a WITH list.

@@ -32,7 +32,7 @@ func (p *Planner) relations(q question.Question) string {
 		with = append(with, b.As+" AS MATERIALIZED ("+seen(b, q.Seen)+")")
 	}
 	q.Since = p.historyOf(q)
-	standing, others, read := p.stand(q)
+	standing, others := p.stand(q)
 	with = append(with, standing...)
 	key, chosen := keyExpr(q.Keys, question.Dimension.InCalls), ofCalls(q)+others
 	from := decided(q)
@@ -55,7 +55,7 @@ func (p *Planner) relations(q question.Question) string {
 				question.Campaign.Made, question.Campaign.Expr, from, chosen))
 		case r == surrounding:
 			with = append(with, fmt.Sprintf("surrounding AS NOT MATERIALIZED (SELECT %s AS key, coalesce(%s, false) AS "+
-				"is_selected, calls.* FROM %s WHERE %s)", key, chosen, from, bounds(wider(q.Params), "start_at")+read))
+				"is_selected, calls.* FROM %s WHERE %s)", key, chosen, from, bounds(wider(q.Params), "start_at")+others))
 		case r == lasting:
 			calls, minutes := p.lastingCalls(q)
 			with = append(with, "lasting AS NOT MATERIALIZED ("+calls+")", "minutes AS NOT MATERIALIZED ("+minutes+")")

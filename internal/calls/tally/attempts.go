@@ -19,6 +19,10 @@ const (
 	byPerson
 )
 
+// resultWords are the results in AttemptEdges.
+var resultWords = [...]parquet.Value{notConnected: schema.TextValue([]byte("nobody")), byMachine: schema.TextValue([]byte("machine")),
+	byPerson: schema.TextValue([]byte("person"))}
+
 // mostAttempts is the number that stands for all later attempts.
 const mostAttempts = 6
 
@@ -53,7 +57,7 @@ type attempted [4]int64
 type weekly [2][mostAttempts + 1]attempted
 
 // closeAttempts emits the rows of AttemptTallies, except for weeks that began in the previous
-// month, whose other calls are in another file.
+// month, whose other calls are in another file, and those of AttemptEdges.
 func (t *Tallies) closeAttempts() error {
 	f := &t.facts
 	first := int64(math.MaxInt64)
@@ -62,8 +66,17 @@ func (t *Tallies) closeAttempts() error {
 	}
 	y, m, _ := time.UnixMilli(first).UTC().Date()
 	month := time.Date(y, m, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+	head, tail := month+7*day, time.Date(y, m+1, -6, 0, 0, 0, 0, time.UTC).UnixMilli()
 	byWeek := map[int64]*weekly{}
 	for all := range f.byCaller(f.attempts) {
+		for _, c := range all {
+			if c.ms() < head || c.ms() >= tail {
+				t.row = append(t.row[:0], f.text(c.caller), schema.InstantValue(c.ms()), resultWords[c.start&7])
+				if err := t.emit(&schema.AttemptEdges, t.row); err != nil {
+					return err
+				}
+			}
+		}
 		for _, minutes := range schema.AttemptOffsets {
 			number(all, int64(minutes)*schema.Minute, byWeek)
 		}

@@ -69,7 +69,7 @@ func (t *Tallies) addContact(c *calls.Call, e ending) {
 func (t *Tallies) boundContacts() {
 	f := &t.facts
 	if max(len(f.contacts), len(f.attempts)) > mostContacts || len(f.numbers.texts) > mostOddNumbers {
-		t.givenUp[&schema.CallerTallies], t.givenUp[&schema.AttemptTallies] = true, true
+		t.givenUp[&schema.CallerTallies], t.givenUp[&schema.AttemptTallies], t.givenUp[&schema.AttemptEdges] = true, true, true
 		f.contacts, f.attempts, f.numbers = nil, nil, newWords()
 	}
 }

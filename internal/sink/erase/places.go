@@ -85,8 +85,9 @@ func placeKey(f *layout.File) string { return f.Path + " " + f.SHA256 }
 // nil if no row is.
 func (f *erasure) erases(r *table.Reader, name string) *owner {
 	column := idColumn(name)
-	if name == schema.CallerTallies.Name { // counted again without the calls of the number
-		return &owner{[]string{"caller"}, func(row []parquet.Value) bool {
+	numbers := map[string]string{schema.CallerTallies.Name: "caller", schema.AttemptEdges.Name: "number"}
+	if numbers[name] != "" { // counted again without the calls of the number
+		return &owner{[]string{numbers[name]}, func(row []parquet.Value) bool {
 			return slices.ContainsFunc(f.numbers, func(n number) bool { return n.spelled(string(row[0].ByteArray())) })
 		}}
 	}
