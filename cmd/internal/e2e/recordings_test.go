@@ -248,7 +248,7 @@ func TestRecordings(t *testing.T) {
 // come with new links.
 func TestExpiredLinks(t *testing.T) {
 	t.Parallel()
-	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 300, Days: 5}}, nil, found)
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 100, Days: 5}}, nil, found)
 	s.mustExtract()
 	s.clock.Advance(5 * time.Hour) // links are valid for two hours at most
 	s.mustExtract("--since", s.clock.Now().Add(-time.Hour).Format(time.RFC3339))
