@@ -160,7 +160,8 @@ func (f *serveFlags) prepare(now time.Time) (sandbox.Options, error) {
 	if o.V2, err = sandbox.ParseV2(f.v2); err != nil {
 		return o, err
 	}
-	sizes, ok := map[string]func() organisation.Sizes{"small": organisation.Small, "large": organisation.Large, "none": organisation.None}[f.size]
+	of := map[string]func() organisation.Sizes{"small": organisation.Small, "large": organisation.Large, "none": organisation.None}
+	sizes, ok := of[f.size]
 	if !ok {
 		return o, fmt.Errorf("--organisation must be small, large or none, not %q", f.size)
 	}
