@@ -154,7 +154,7 @@ crash: ## Fail every disk operation once, and kill -9 the real program 1,450 tim
 	go test ./cmd/internal/e2e -run TestKilledRuns -timeout 120m -v -args -kills 800 -worlds 4
 	go test ./cmd/internal/e2e -run TestKilledMaintenance -timeout 60m -v -args -long -maintenance-kills 200 -worlds 4
 	go test ./cmd/internal/e2e -run TestKilledAmongResources -timeout 60m -v -args -long -resource-kills 200
-	go test ./cmd/internal/e2e -run TestKilledRecordings -timeout 60m -v -args -recording-kills 200
+	go test ./cmd/internal/e2e -run TestKilledRecordings -timeout 60m -v -args -long -recording-kills 200
 	go test ./cmd/internal/e2e -run TestKilledAmongBulkPages -timeout 60m -v -args -long -bulk-kills 50 -worlds 4
 
 .PHONY: damage

@@ -117,7 +117,7 @@ Control endpoints, without key or limits:
 func resourceList() string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, r := range organisation.All {
+	for _, r := range organisation.All() {
 		fmt.Fprintf(t, "  %s\t%s\n", r.Name, strings.Join(r.Paths(), ", "))
 	}
 	fmt.Fprintf(t, "  v2_campaigns\tPOST /v2/campaigns/list, /v2/campaigns/{campaign_id}\n"+
@@ -160,11 +160,12 @@ func (f *serveFlags) prepare(now time.Time) (sandbox.Options, error) {
 	if o.V2, err = sandbox.ParseV2(f.v2); err != nil {
 		return o, err
 	}
-	sizes, ok := map[string]organisation.Sizes{"small": organisation.Small, "large": organisation.Large, "none": organisation.None}[f.size]
+	of := map[string]func() organisation.Sizes{"small": organisation.Small, "large": organisation.Large, "none": organisation.None}
+	sizes, ok := of[f.size]
 	if !ok {
 		return o, fmt.Errorf("--organisation must be small, large or none, not %q", f.size)
 	}
-	o.Organisation.Sizes = sizes
+	o.Organisation.Sizes = sizes()
 	if o.Organisation.Pace == 0 {
 		o.Organisation.Pace = -1
 	} else if o.Organisation.Pace < 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"callhouse/internal/analytics/analyticstest"
@@ -32,7 +33,6 @@ func TestCall(t *testing.T) {
 			turn(6, row{"role": "user", "start_at": int64(1900)}),
 		},
 	}, nil)
-	rows, err := w.Report(t.Context(), "call", question.Params{Call: "abc-1"})
 	want := [][]any{
 		{int64(0), int64(300), "agent", "Hello?"},
 		{int64(1), nil, "find", `→ {"a":1}`},
@@ -42,21 +42,28 @@ func TestCall(t *testing.T) {
 		{int64(5), nil, "tool", "← lost"},
 		{int64(6), int64(900), "user", nil},
 	}
-	if d := diff(want, all(t, rows, err)); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
+	for start, want := range map[time.Time][][]any{{}: want, time.UnixMilli(1000): want, time.UnixMilli(1001): nil} {
+		rows, err := w.Report(t.Context(), "call", question.Params{Call: "abc-1", CallStart: start})
+		if d := diff(want, all(t, rows, err)); d != "" {
+			t.Errorf("with the start %v (-want +got):\n%s", start, d)
+		}
 	}
-	for prefix, want := range map[string]string{"abc-1": "abc-1", "abc-2": "abc-2", "b": "b", "b-": "b-2"} {
-		if got, err := w.FindCall(t.Context(), prefix); got != want || err != nil {
-			t.Errorf("FindCall(%q) = %q, %v", prefix, got, err)
+	type call struct {
+		id    string
+		start time.Time
+	}
+	for prefix, want := range map[string]call{"abc-1": {"abc-1", time.UnixMilli(1000)}, "abc-2": {id: "abc-2"}, "b": {"b", time.UnixMilli(5)}, "b-": {id: "b-2"}} {
+		if id, start, err := w.FindCall(t.Context(), prefix); id != want.id || !start.Equal(want.start) || err != nil {
+			t.Errorf("FindCall(%q) = %q, %v, %v", prefix, id, start, err)
 		}
 	}
 	var ambiguous *question.AmbiguousError
-	if _, err := w.FindCall(t.Context(), "abc"); !errors.As(err, &ambiguous) || len(ambiguous.IDs) != 2 {
+	if _, _, err := w.FindCall(t.Context(), "abc"); !errors.As(err, &ambiguous) || len(ambiguous.IDs) != 2 {
 		t.Errorf("several: %v", err)
 	}
 	var unknown *question.UnknownError
 	for _, prefix := range []string{"z", "", "%", "' OR true --"} {
-		if _, err := w.FindCall(t.Context(), prefix); !errors.As(err, &unknown) {
+		if _, _, err := w.FindCall(t.Context(), prefix); !errors.As(err, &unknown) {
 			t.Errorf("none: %v", err)
 		}
 	}

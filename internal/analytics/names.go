@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/question"
@@ -27,18 +28,11 @@ func (w *Warehouse) namesOf(ctx context.Context, conn *duck.Conn, of *resource.R
 	if err != nil {
 		return nil, fmt.Errorf("read the names of %s: %w", of.Name, err)
 	}
-	defer rows.Close()
 	names := question.Names{}
-	for {
-		row, err := rows.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return names, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the names of %s: %w", of.Name, err)
-		}
-		names[row[0].(string)] = row[1].(string)
+	if err := each(ctx, rows, func(row []any) { names[row[0].(string)] = row[1].(string) }); err != nil {
+		return nil, fmt.Errorf("read the names of %s: %w", of.Name, err)
 	}
+	return names, nil
 }
 
 // labelsFor returns the labels of agents if a report's rows are about agents, and of campaigns if
@@ -167,31 +161,50 @@ func hasField(ctx context.Context, conn *duck.Conn, field string) error {
 	return question.Unknown("extracted field", name, known)
 }
 
-// FindCall returns the id of the only call whose id is prefix or begins with it. Otherwise it
-// returns an *UnknownError or an *AmbiguousError.
-func (w *Warehouse) FindCall(ctx context.Context, prefix string) (string, error) {
+// FindCall returns the id and start of the only call whose id is prefix or begins with it; the
+// start is zero if it has none. Otherwise it returns an *UnknownError or an *AmbiguousError.
+func (w *Warehouse) FindCall(ctx context.Context, prefix string) (id string, start time.Time, err error) {
 	if err := w.Rights().May(schema.Calls.Name); err != nil {
-		return "", err
+		return "", start, err
 	}
 	conn, err := w.Conn(ctx)
 	if err != nil {
-		return "", err
+		return "", start, err
 	}
 	defer conn.Close()
 	// The whole id first: the files' metadata locates it without reading their rows.
-	for _, text := range []string{
-		"SELECT call_id FROM calls WHERE call_id = ?",
-		"SELECT call_id FROM calls WHERE starts_with(call_id, ?) ORDER BY call_id LIMIT 6",
-	} {
-		ids, err := conn.Column(ctx, text, prefix)
+	for _, condition := range []string{"call_id = ?", "starts_with(call_id, ?) ORDER BY call_id LIMIT 6"} {
+		var ids []string
+		rows, err := conn.Query(ctx, "SELECT call_id, start_at FROM calls WHERE "+condition, prefix)
+		if err == nil {
+			err = each(ctx, rows, func(row []any) {
+				ids = append(ids, row[0].(string))
+				start, _ = row[1].(time.Time)
+			})
+		}
 		if err != nil {
-			return "", fmt.Errorf("find the call: %w", err)
+			return "", time.Time{}, fmt.Errorf("find the call: %w", err)
 		}
 		if id, err := question.Names(nil).Only("call", prefix, question.FitsID, ids); prefix != "" && (id != "" || err != nil) {
-			return id, err
+			return id, start, err
 		}
 	}
-	return "", &question.UnknownError{What: "call", Name: prefix}
+	return "", time.Time{}, &question.UnknownError{What: "call", Name: prefix}
+}
+
+// each calls visit with each row, and closes the rows.
+func each(ctx context.Context, rows *duck.Rows, visit func(row []any)) error {
+	defer rows.Close()
+	for {
+		row, err := rows.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		visit(row)
+	}
 }
 
 // resolve returns q with ids in place of names and, for a report of events, with the period of the

@@ -114,13 +114,16 @@ func TestLabelsDiffer(t *testing.T) {
 	}
 	w := namesakes(t, agents, nil)
 	rows, err := w.Report(t.Context(), "durations", question.Params{By: "agent", NamesInPlace: true})
-	seen := map[string]bool{}
-	for _, r := range all(t, rows, err) {
+	seen, tried := map[string]bool{}, longtest.Each(4)
+	for i, r := range all(t, rows, err) {
 		label := r[0].(string)
 		if folded := strings.ToLower(strings.TrimSpace(label)); seen[folded] {
 			t.Errorf("%q is there twice", label)
 		} else {
 			seen[folded] = true
+		}
+		if !tried(i) {
+			continue
 		}
 		one, err := w.Report(t.Context(), "durations", question.Params{Agent: label})
 		if got := all(t, one, err)[0][0]; got != r[1] {

@@ -1,25 +1,40 @@
 package analytics
 
 import (
+	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 
+	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/layout"
 )
 
-// A small snapshot is read with one thread, a larger one with DuckDB's default, and an explicit
-// setting is respected.
+// A snapshot of up to 4 MB is read with one thread, a larger one with DuckDB's default, and an
+// explicit setting is respected.
 func TestThreadsBySize(t *testing.T) {
 	open := opener(t)
-	for threads, o := range map[string]Options{"1": {}, "3": {Options: opened.Options{Threads: 3}}} {
-		w := open(o)
-		conn, err := w.Connect(t.Context())
+	threads := func(o Options) string {
+		t.Helper()
+		conn, err := open(o).Connect(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer conn.Close()
 		got, err := conn.Column(t.Context(), "SELECT CAST(current_setting('threads') AS VARCHAR)")
-		conn.Close()
-		if err != nil || len(got) != 1 || got[0] != threads {
-			t.Errorf("%+v: %v threads, %v; want %s", o, got, err, threads)
+		if err != nil {
+			t.Fatal(err)
 		}
+		return strings.Join(got, " ")
+	}
+	three := Options{Options: opened.Options{Threads: 3}}
+	if small, given := threads(Options{}), threads(three); small != "1" || given != "3" {
+		t.Errorf("a small snapshot has %s threads, and %s instead of the given 3", small, given)
+	}
+	w := open(Options{})
+	analyticstest.Edit(t, filepath.Join(w.Snapshot().Dir, layout.ManifestName), func(m *layout.Manifest) { m.Files[0].Bytes += 4 << 20 })
+	if large := threads(Options{}); large == "1" && runtime.NumCPU() > 1 {
+		t.Error("a large snapshot is read with one thread")
 	}
 }

@@ -129,7 +129,7 @@ func TestSafeReachesNothingElse(t *testing.T) {
 	for at, r := range relations {
 		ours, step := r.Database == "memory", *everyForm
 		if ours {
-			step = min(step, 2) // they are two
+			step = max(1, step/24) // they are few
 		}
 		if !ours {
 			foreign++
@@ -163,7 +163,7 @@ func TestSafeReachesNothingElse(t *testing.T) {
 	}
 	t.Logf("%d statements over %d relations, of which %d are DuckDB's and %d of them are seen by the judge; %d are refused, %d read the warehouse",
 		statements, len(relations), foreign, seen, refused, allowed)
-	if statements < 4000 / *everyForm || seen < 30 || allowed < 80 {
+	if statements < 4000 / *everyForm || seen < 30 || allowed < 60 {
 		t.Error("too little was tried, or the judge is blind")
 	}
 }
@@ -182,7 +182,7 @@ func TestSafeRefusesFunctionsInEveryForm(t *testing.T) {
 		var unsafe *guard.UnsafeError
 		return errors.As(reads(t, held, text), &unsafe)
 	}
-	statements, tried := 0, longtest.Each(4)
+	statements, tried := 0, longtest.Each(8)
 	for i, row := range answers(t, judge, `SELECT DISTINCT function_name, function_type FROM duckdb_functions() WHERE internal AND function_type <> 'pragma'
 		AND NOT starts_with(function_name, 'icu_collate_') AND NOT starts_with(function_name, '__internal_') ORDER BY ALL`) {
 		if !tried(i) {
@@ -219,7 +219,7 @@ func TestSafeRefusesFunctionsInEveryForm(t *testing.T) {
 		}
 	}
 	t.Logf("%d statements", statements)
-	if statements < 100 || longtest.On() && statements < 500 {
+	if statements < 50 || longtest.On() && statements < 500 {
 		t.Error("too little was tried")
 	}
 }

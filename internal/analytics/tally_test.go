@@ -257,7 +257,11 @@ func TestDurationsBelowZero(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, d)
 	w := open(t, root, nil)
+	tried := longtest.Each(4)
 	for n := range len(calls) {
+		if !tried(n) {
+			continue
+		}
 		p := question.Params{Since: time.Date(2026, 10, n+1, 0, 0, 0, 0, time.UTC)}
 		for _, report := range []string{"durations", "distribution"} {
 			rows, err := w.Report(t.Context(), report, p)

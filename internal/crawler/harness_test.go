@@ -18,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	longtest.Checks(8, 100)
+	longtest.Checks(4, 100)
 	resourcetest.Register()
 	debug.SetGCPercent(400) // the tests use little memory, and garbage collection took a quarter of their time
 	loopback.Only()

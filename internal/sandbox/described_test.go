@@ -33,7 +33,7 @@ func send(t testing.TB, s http.Handler, method, target, body string) (status int
 // documents with each other.
 func TestEveryRouteIsDescribed(t *testing.T) {
 	for id := range handlers {
-		isOne := slices.ContainsFunc(operation.All, func(o operation.Operation) bool { return o.ID == id })
+		isOne := slices.ContainsFunc(operation.All(), func(o operation.Operation) bool { return o.ID == id })
 		if !isOne && id != "list" && id != "object" && id != "write" {
 			t.Errorf("no operation is called %s", id)
 		}
@@ -55,7 +55,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 		}
 	}
 	names := map[string]bool{}
-	for _, o := range operation.All {
+	for _, o := range operation.All() {
 		if names[o.ID] {
 			t.Errorf("two operations are called %s", o.ID)
 		}
@@ -110,11 +110,11 @@ POST /v2/campaigns/{campaign_id}/pause
 GET /v2/knowledge/{knowledge_base_id}
 DELETE /v2/knowledge/{knowledge_base_id}/documents/{knowledge_document_id}
 DELETE /v2/knowledge/{knowledge_base_id}/documents/batch`, "\n") {
-		i := slices.IndexFunc(operation.All, func(o operation.Operation) bool { return o.Method+" "+o.Path == name })
+		i := slices.IndexFunc(operation.All(), func(o operation.Operation) bool { return o.Method+" "+o.Path == name })
 		if i < 0 {
 			t.Errorf("%s is not served", name)
-		} else if !strings.HasPrefix(operation.All[i].From, "contract") {
-			t.Errorf("%s is said to be taken from: %s", name, operation.All[i].From)
+		} else if !strings.HasPrefix(operation.All()[i].From, "contract") {
+			t.Errorf("%s is said to be taken from: %s", name, operation.All()[i].From)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		}
 		return answer
 	}
-	for _, o := range operation.All {
+	for _, o := range operation.All() {
 		if o.Kind == "list" && o.Method == http.MethodGet || o.Kind == "page" {
 			parents := []string{""}
 			if name, ok := strings.CutPrefix(o.Path, "/v3/agents/{agent_id}"); ok && name != "" {
@@ -163,7 +163,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		}
 	}
 	ask("GET", "/v3/schemas?include_schema=true", "")
-	for _, r := range organisation.All {
+	for _, r := range organisation.All() {
 		if r.Item == "" {
 			continue
 		}
@@ -196,7 +196,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	ask("POST", "/v2/agents/list", "{}")
 	ask("GET", "/v2/knowledge/1001", "")
 	ask("GET", "/v2/knowledge/1", "")
-	for _, o := range operation.All {
+	for _, o := range operation.All() {
 		if !asked[o.ID] && o.Kind != "write" {
 			t.Errorf("%s was never answered well", o.ID)
 		}

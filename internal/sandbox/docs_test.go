@@ -13,7 +13,7 @@ import (
 func TestDocs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| resource | operation | parameters besides `cursor`, `limit` | taken from | do not rely on |\n| --- | --- | --- | --- | --- |\n")
-	for _, o := range operation.All {
+	for _, o := range operation.All() {
 		fmt.Fprintf(&b, "| %s | `%s %s` | %s | %s | %s |\n", o.Resource, o.Method, o.Path, documented(&o), o.From, o.Beware)
 	}
 	golden.Part(t, "../../docs/reference/sandbox.md", "internal/sandbox -run TestDocs -update -->\n", "<!-- end -->", b.String())

@@ -126,7 +126,7 @@ func ParseResourceFaults(text string) (ResourceFaults, error) {
 	all := ResourceFaults{}
 	for e, given := range dice.Entries(text) {
 		if e[0] == "contract" && !given {
-			for _, r := range operation.Resources {
+			for _, r := range operation.Resources() {
 				if len(r.Contract) == 0 {
 					all[r.Name] = append(all[r.Name], "404")
 				} else if !slices.Contains(r.Contract, "list") {
@@ -145,7 +145,7 @@ func ParseResourceFaults(text string) (ResourceFaults, error) {
 
 func (fs ResourceFaults) check() error {
 	names := []string{"all"}
-	for _, r := range operation.Resources {
+	for _, r := range operation.Resources() {
 		names = append(names, r.Name)
 	}
 	names = append(names, v2Agents, v2Campaigns, v2Knowledges) // which support 403, 404, 500 and empty

@@ -125,7 +125,7 @@ func TestRegistryRefusesWhatTheServiceRefuses(t *testing.T) {
 // TestEverySchemaIsOne compiles all schemas of a large organisation's registry, now and after
 // edits.
 func TestEverySchemaIsOne(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 5}, Organisation: organisation.Config{Sizes: organisation.Large, Pace: 20}})
+	s := newServer(t, Options{World: Config{Calls: 5}, Organisation: organisation.Config{Sizes: organisation.Large(), Pace: 20}})
 	seen, versions := map[string]bool{}, map[any]bool{}
 	for range 2 {
 		for _, e := range s.Organisation().Truth("schemas", s.Now()) {

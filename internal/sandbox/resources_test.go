@@ -87,7 +87,7 @@ func TestResourcesAddUpToTheirTruth(t *testing.T) {
 	for _, wait := range []time.Duration{0, 9 * day} {
 		s := newServer(t, lively())
 		s.opts.Clock.Advance(wait)
-		for _, r := range organisation.All {
+		for _, r := range organisation.All() {
 			want, got := map[string]map[string]any{}, map[string]map[string]any{}
 			for _, rec := range s.Organisation().Truth(r.Name, s.Now()) {
 				o := plain(t, rec.Object)
@@ -171,7 +171,7 @@ func state(s *Server, resource string, at time.Time) map[string]organisation.Obj
 func TestEditsExplainEveryDifference(t *testing.T) {
 	s := newServer(t, lively())
 	happened := map[string]int{}
-	for _, r := range organisation.All {
+	for _, r := range organisation.All() {
 		for n := range 8 {
 			from, to := busy.Add(time.Duration(n)*31*time.Hour), busy.Add(time.Duration(n+1)*31*time.Hour)
 			now := state(s, r.Name, from)
@@ -258,7 +258,7 @@ func seenAsTold(t *testing.T, s *Server, resource string, from, to time.Time) {
 func TestOrganisationIsAFunctionOfSeedAndTime(t *testing.T) {
 	a, b := newServer(t, lively()), newServer(t, lively())
 	b.Organisation().Truth("agents", busy.Add(400*day))
-	for _, r := range organisation.All {
+	for _, r := range organisation.All() {
 		for _, at := range []time.Time{busy.Add(40 * day), busy, busy.Add(-20 * day)} {
 			if diff := cmp.Diff(state(a, r.Name, at), state(b, r.Name, at)); diff != "" {
 				t.Errorf("%s: %s", r.Name, diff)
@@ -270,7 +270,7 @@ func TestOrganisationIsAFunctionOfSeedAndTime(t *testing.T) {
 	o := lively()
 	o.World.Origin = busy.Add(7 * day)
 	later := newServer(t, o)
-	for _, r := range organisation.All {
+	for _, r := range organisation.All() {
 		was, is := state(a, r.Name, busy.Add(9*day)), state(later, r.Name, busy.Add(9*day))
 		if r.Name == "campaigns" || r.Name == "incidents" {
 			maps.DeleteFunc(was, func(id string, _ organisation.Object) bool { return is[id] == nil })
@@ -355,7 +355,7 @@ func TestListsOfResources(t *testing.T) {
 	shifting := newServer(t, o)
 	o.ContractOnly = true
 	strict := newServer(t, o)
-	for _, r := range organisation.All {
+	for _, r := range organisation.All() {
 		for _, path := range lists(s, r) {
 			if r.Unpaged {
 				continue
@@ -884,7 +884,7 @@ func TestControlTellsTruthAndEdits(t *testing.T) {
 
 // TestLargeOrganisation checks the sizes of a large organisation.
 func TestLargeOrganisation(t *testing.T) {
-	o := Options{World: Config{Calls: 300, Campaigns: 6, Lines: 3}, Organisation: organisation.Config{Sizes: organisation.Large}}
+	o := Options{World: Config{Calls: 300, Campaigns: 6, Lines: 3}, Organisation: organisation.Config{Sizes: organisation.Large()}}
 	s := newServer(t, o)
 	for name, want := range map[string]int{
 		"agents": 30, "campaigns": 6, "knowledges": 15, "tools": 1325, "llms": 24, "voices": 389, "schemas": 41, "incidents": 26,

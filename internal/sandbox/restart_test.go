@@ -31,7 +31,7 @@ func everything(s *Server) map[string]string {
 		s.ServeHTTP(w, r)
 		all[method+" "+target] = fmt.Sprint(w.Code, " ", w.Body)
 	}
-	for _, r := range organisation.All {
+	for _, r := range organisation.All() {
 		ask("GET", "/sandbox/edits/"+r.Name, "")
 		for _, o := range s.Organisation().Truth(r.Name, s.Now()) {
 			if r.Parent != "" {
@@ -58,7 +58,7 @@ func everything(s *Server) map[string]string {
 		ask("GET", "/v3/calls/"+v.ID.String(), "")
 		ask("GET", "/v2/calls/"+v.ID.String(), "")
 	}
-	for _, o := range operation.All {
+	for _, o := range operation.All() {
 		if o.V2() && (o.Kind == "list" || o.Kind == "bulk") && o.Method == http.MethodPost {
 			ask("POST", o.Path, "{}")
 		}

@@ -22,14 +22,18 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// putCall puts the detail of a call that started at the given time and ended a second later.
-func putCall(t testing.TB, w *Warehouse, id string, start time.Time, turns int) {
-	t.Helper()
+// detail returns the detail of a call that started at the given time and ended a second later.
+func detail(w *Warehouse, id string, start time.Time, turns int) schema.Record {
 	from := start.UnixMilli()
 	to := from + 1000
-	rec := schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: w.opts.Now().UnixMilli(),
+	return schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: w.opts.Now().UnixMilli(),
 		Body: body(id, &from, &to, "ended", "positive", turns)}
-	if err := w.Put(context.Background(), rec); err != nil {
+}
+
+// putCall puts the detail of a call.
+func putCall(t testing.TB, w *Warehouse, id string, start time.Time, turns int) {
+	t.Helper()
+	if err := w.Put(context.Background(), detail(w, id, start, turns)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -154,8 +158,12 @@ func TestLargeDaysHaveTallies(t *testing.T) {
 	w := monthsBefore(t, "2026-10")
 	const day, most = "2026-10-05", 8192 // as FORMAT.md says
 	start := time.Date(2026, 10, 5, 12, 0, 0, 0, time.UTC)
+	var many []schema.Record
 	for i := range most - 1 { // and two
-		putCall(t, w, fmt.Sprint("one of many ", i), start.Add(time.Duration(i)*time.Second), 0)
+		many = append(many, detail(w, fmt.Sprint("one of many ", i), start.Add(time.Duration(i)*time.Second), 0))
+	}
+	if err := w.Put(t.Context(), many...); err != nil {
+		t.Fatal(err)
 	}
 	mustCommit(t, w)
 	expectTallies(t, "large", w.Snapshot(), day, most+1, 1000*(most+1))

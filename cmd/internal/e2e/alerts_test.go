@@ -16,6 +16,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/alert"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 )
 
@@ -132,6 +133,7 @@ func TestAlertsAfterARun(t *testing.T) {
 // arrive twice only at receivers that recognize their id, and status reports messages with an
 // unknown result.
 func TestAlertsKilled(t *testing.T) {
+	longtest.Only(t) // TestKilledWhileSending in alert kills at each of the messages, in the test's process
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 41, Calls: 60, Days: 3}})
 	query := linkProgram(t, t.TempDir(), "query")
 	b := newInbox(t)

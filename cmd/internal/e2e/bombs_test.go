@@ -142,56 +142,43 @@ func TestAStatementEndsItsUsersProcess(t *testing.T) {
 	analyticstest.Write(t, root, 1, analyticstest.Agencies())
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
 	said := make(chan string, 10)
-	s := serve(t, func(line string) { said <- line }, []string{"ana", "bo", smallUser}, "--warehouse", root, "--audit", log, "--max-connections", "5")
-	var conns []*pgx.Conn
-	for _, user := range []string{"ana", "ana", "bo", "ana"} {
+	s := serve(t, func(line string) { said <- line }, []string{"ana", smallUser}, "--warehouse", root, "--audit", log, "--max-connections", "5")
+	connect := func(user string) *pgx.Conn {
+		t.Helper()
 		c, err := pgx.Connect(t.Context(), s.as(user))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close(context.Background())
-		conns = append(conns, c)
+		t.Cleanup(func() { _ = c.Close(context.Background()) })
+		return c
 	}
-	bo := conns[2]
-	if _, err := bo.Exec(t.Context(), "BEGIN"); err != nil {
+	ana, too, small := connect("ana"), connect("ana"), connect(smallUser)
+	if _, err := small.Exec(t.Context(), "BEGIN"); err != nil {
 		t.Fatal(err)
 	}
 	var p *pgconn.PgError
-	if _, err := conns[0].Exec(t.Context(), endsItsProcess); !errors.As(err, &p) || p.Code != "57P02" {
+	if _, err := ana.Exec(t.Context(), endsItsProcess); !errors.As(err, &p) || p.Code != "57P02" {
 		t.Errorf("the statement: %v", err)
 	}
-	if err := conns[1].Ping(t.Context()); err == nil {
+	if err := too.Ping(t.Context()); err == nil {
 		t.Error("the user's other connection lasts")
 	}
-	for _, user := range []string{"bo", "ana"} {
-		c := bo
-		if user == "ana" {
-			var err error
-			if c, err = pgx.Connect(t.Context(), s.as(user)); err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close(context.Background())
-		}
+	again := connect("ana")
+	for user, c := range map[string]*pgx.Conn{smallUser: small, "ana": again} {
 		var n int
 		if err := c.QueryRow(t.Context(), "SELECT count(*) FROM calls").Scan(&n); err != nil || n != 4 {
 			t.Errorf("afterwards %s counts %d: %v", user, n, err)
 		}
 	}
-	if line := <-said; !strings.Contains(line, `of "ana" ended`) || !strings.Contains(line, "3 connections; it was running: SELECT repeat(") || strings.Contains(line, "goroutine") {
+	if line := <-said; !strings.Contains(line, `of "ana" ended`) || !strings.Contains(line, "2 connections; it was running: SELECT repeat(") || strings.Contains(line, "goroutine") {
 		t.Errorf("the server says: %s", line)
 	}
 	const large = "SELECT len(list(a)) FROM range(12000000) t(a)"
-	if _, err := bo.Exec(t.Context(), large); err != nil {
+	if _, err := again.Exec(t.Context(), large); err != nil {
 		t.Errorf("a list of 96 MB: %v", err)
 	}
-	_ = bo.Close(t.Context())
-	small, err := pgx.Connect(t.Context(), s.as(smallUser))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer small.Close(context.Background())
 	if _, err := small.Exec(t.Context(), large); !errors.As(err, &p) || p.Code != "53200" {
-		t.Errorf("the same for a user who may take 64 MiB: %v", err)
+		t.Errorf("the same for a user limited to 64 MiB: %v", err)
 	}
 	checkHTTPLimit(t, s.http, 5)
 	raw, err := os.ReadFile(log)
@@ -210,7 +197,7 @@ func checkHTTPLimit(t *testing.T, address string, most int) {
 		if err != nil {
 			return err
 		}
-		r.SetBasicAuth("bo", servePassword)
+		r.SetBasicAuth("ana", servePassword)
 		answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
 		if err == nil {
 			err = answer.Body.Close()

@@ -20,7 +20,7 @@ import (
 // it continues.
 func TestClockThatTheServiceContradicts(t *testing.T) {
 	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 7, Calls: 60, Days: 4}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 7, Calls: 60, Days: 3}})
 	service := []string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
 		"--requests-per-second", "2000", "--requests-per-minute", "100000"} // otherwise it would wait for a minute
 	c.mustExtract()
@@ -43,7 +43,7 @@ func TestClockThatTheServiceContradicts(t *testing.T) {
 		t.Errorf("outcomes of the runs: %v", n)
 	}
 	// With --yes, everything about calls uses the service's clock, including --keep and --since.
-	for range 3 {
+	for range 2 {
 		c.clock.Advance(24 * time.Hour)
 		r := extractAt(t.Context(), func() time.Time { return c.clock.Now().Add(4 * 24 * time.Hour) }, append(slices.Clone(service), "--yes", "--keep", "7d", "--since", "7d")...)
 		if r.code != cli.ExitOK || !strings.Contains(r.stderr, "differ by more than a day") {

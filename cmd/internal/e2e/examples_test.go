@@ -42,7 +42,7 @@ func TestExamples(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	some, i := longtest.Each(2), 0
+	some, i := longtest.Each(4), 0
 	for where, statement := range exampleSQL(t) {
 		if i++; !some(i) {
 			continue

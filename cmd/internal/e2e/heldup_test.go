@@ -34,7 +34,7 @@ func TestNightsThatNothingHoldsUp(t *testing.T) {
 	const five = `{"items":[{"id":"1"},{"id":"2"},{"id":"3"},{"id":"4"},{"id":"5"}],"next_cursor":"#","total_count":5}`
 	const later = `; not requested before \d{4}-\d\d-\d\d \d\d:\d\d UTC, unless with --full`
 	const endless = `tools: its list does not end: 5 consecutive pages without new objects` + later
-	tried, i := longtest.Each(3), 0
+	tried, i := longtest.Each(6), 0
 	for name, tc := range map[string]struct {
 		path  string
 		fails func(n int64, w http.ResponseWriter)

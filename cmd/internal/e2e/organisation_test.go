@@ -209,7 +209,7 @@ func TestLargeOrganisation(t *testing.T) {
 	var placed atomic.Int64 // requests for the calls of a campaign
 	c := found(t, sandbox.Options{
 		World:        sandbox.Config{Seed: 21, Calls: 40, Days: 2, Agents: 30, Campaigns: 6},
-		Organisation: organisation.Config{Sizes: organisation.Large, Pace: -1},
+		Organisation: organisation.Config{Sizes: organisation.Large(), Pace: -1},
 		Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
 			if strings.Contains(r.Query, "campaign_id=") {
 				placed.Add(1)

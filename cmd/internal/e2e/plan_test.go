@@ -57,7 +57,7 @@ func TestPlanForetellsTheRun(t *testing.T) {
 		}
 		args := []string{"--resources", "all", "--transcripts", []string{"auto", "v3"}[rnd.IntN(2)]}
 		c := found(t, opts)
-		for night := range 4 {
+		for night := range sized(3, 4) {
 			where := fmt.Sprintf("company %d, night %d, %v, contract only %v, thin %v, old filters %v", i, night, args, opts.ContractOnly, opts.ThinList, opts.OldFilters)
 			r := c.extract(t.Context(), append([]string{"plan", "--format", "json"}, args...)...)
 			var p struct {

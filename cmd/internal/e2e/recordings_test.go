@@ -248,7 +248,7 @@ func TestRecordings(t *testing.T) {
 // come with new links.
 func TestExpiredLinks(t *testing.T) {
 	t.Parallel()
-	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 300, Days: 5}}, nil, found)
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 100, Days: 5}}, nil, found)
 	s.mustExtract()
 	s.clock.Advance(5 * time.Hour) // links are valid for two hours at most
 	s.mustExtract("--since", s.clock.Now().Add(-time.Hour).Format(time.RFC3339))
@@ -523,6 +523,7 @@ var recordingKills = longtest.Int("recording-kills", 2, 3, "how many runs TestKi
 // is incomplete, whether or not the table knows it. In the end all are stored, and only downloads
 // in flight at a kill are repeated.
 func TestKilledRecordings(t *testing.T) {
+	longtest.Only(t) // TestKilledRuns kills runs; TestSweep in recording and TestPruneKilled in recorded test leftovers
 	t.Parallel()
 	bin := linkProgram(t, t.TempDir(), "extract")
 	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 26, Calls: 30 + 10*int64(*recordingKills), Days: 3}}, nil, foundNow)

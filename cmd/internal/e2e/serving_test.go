@@ -3,13 +3,22 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/serve/users"
 )
 
@@ -82,4 +91,37 @@ func serve(t *testing.T, heard func(line string), names []string, args ...string
 // as returns the connection string of a user.
 func (s *serving) as(user string) string {
 	return "postgres://" + user + ":" + servePassword + "@" + s.postgres + "/callhouse?sslmode=disable"
+}
+
+// With a certificate, query serve refuses unencrypted connections, also on the loopback. Without
+// one, it does not listen on other addresses.
+func TestServeEncrypts(t *testing.T) {
+	root, dir := t.TempDir(), t.TempDir()
+	analyticstest.Write(t, root, 1, analyticstest.Agencies())
+	pair := certificate(t, "127.0.0.1", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, "key.pem": {Type: "PRIVATE KEY", Bytes: key}} {
+		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(b), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := serve(t, func(string) {}, []string{"ana"}, "--warehouse", root, "--tls-cert", filepath.Join(dir, "cert.pem"), "--tls-key", filepath.Join(dir, "key.pem"))
+	for _, mode := range []string{"disable", "require"} {
+		c, err := pgconn.Connect(t.Context(), strings.Replace(s.as("ana"), "sslmode=disable", "sslmode="+mode, 1))
+		var p *pgconn.PgError
+		refused := errors.As(err, &p) && p.Code == "28000"
+		if err == nil {
+			err = c.Close(t.Context())
+		}
+		if refused != (mode == "disable") || !refused && err != nil {
+			t.Errorf("sslmode=%s: %v", mode, err)
+		}
+	}
+	r := (&company{t: t, warehouse: root}).query("serve", "--postgres", "0.0.0.0:0")
+	if r.code != cli.ExitUsage || !strings.Contains(r.stderr, "0.0.0.0:0 is not a loopback address, so it requires logins and TLS") {
+		t.Errorf("on another address: exit code %d, %s", r.code, r.stderr)
+	}
 }

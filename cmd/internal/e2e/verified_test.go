@@ -48,7 +48,7 @@ func (c *company) sameAsV3() {
 // within its share, and nothing else changes. Afterwards a night sends no additional requests.
 func TestEveryTranscriptIsVerified(t *testing.T) {
 	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 34, Calls: sized(250, 1500), Days: 2}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 34, Calls: sized(120, 1500), Days: 2}})
 	c.mustExtract("--transcripts", "auto", "--resources", "none")
 	first := c.verifiedBy()
 	if first.came == 0 || first.left != first.came || first.later > 0 {

@@ -3,6 +3,7 @@ package extractcmd
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,13 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/extractcmd/settings"
+	"callhouse/cmd/internal/intake"
 	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+	"callhouse/internal/sink/everybyte"
 )
 
 // verify detects a missing, damaged or different mask key. It does not recommend a rollback, which
@@ -71,5 +78,72 @@ func TestVerifyWantsTheMaskKey(t *testing.T) {
 	}
 	if code, out := ask("verify", "--mask-key-file", other); code != cli.ExitFailed || !strings.Contains(out, "--mask-key-file") {
 		t.Errorf("another one is named: exit code %d\n%s", code, out)
+	}
+}
+
+// Records in the journal of a masking warehouse are already masked.
+func TestMaskedInTheJournal(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	s := &settings.Settings{Now: time.Now, Config: config.Config{Values: config.Values{Warehouse: root, Mask: "from_number,metadata.name"}}}
+	w, err := sink.Open(s.Options(settings.RunID(time.Now())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.StartMask(w, w); err != nil {
+		t.Fatal(err)
+	}
+	st := intake.New(w, time.Now)
+	const number, name = "+15550009999", "Jo Doe"
+	body := `{"id":"a","from_number":"` + number + `","metadata":{"name":"` + name + `","plan":"gold"},"x":"` + number + `"}`
+	for _, kind := range []schema.Kind{schema.KindItem, schema.KindDetail} {
+		if err := st.Put(t.Context(), schema.Record{Kind: kind, CallID: "a", FetchedAt: 1, Body: []byte(body)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	everybyte.Under(t, root, func(where string, raw []byte) {
+		found += bytes.Count(raw, []byte("gold"))
+		if bytes.Contains(raw, []byte(number)) || bytes.Contains(raw, []byte(name)) {
+			t.Errorf("%s contains a masked value", where)
+		}
+	})
+	if found < 2 {
+		t.Errorf("the journal has %d records, want 2", found)
+	}
+	if st, err := os.Stat(filepath.Join(root, layout.MaskKeyName)); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("the key: %v, %v", st, err)
+	}
+}
+
+// Masked fields stay masked in later runs without the flag. Another list replaces them, and "none"
+// ends masking.
+func TestMaskLasts(t *testing.T) {
+	dir := t.TempDir()
+	root, lines := filepath.Join(dir, "w"), filepath.Join(dir, "calls.ndjson")
+	for i, c := range []struct{ mask, want string }{
+		{"", ""}, {" from_number , to_number,", "from_number to_number"}, {"", "from_number to_number"}, {"to_number", "to_number"}, {"", "to_number"}, {"none", ""}, {"", ""},
+	} {
+		if err := os.WriteFile(lines, fmt.Appendf(nil, `{"id":"%d","status":"ended","start_at":1795079700000}`+"\n", i), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		args := []string{"import", "--warehouse", root, "--mask", c.mask, lines}
+		if code := (Program{Now: time.Now}).Run(t.Context(), args, strings.NewReader(""), &out, &out); code != cli.ExitOK {
+			t.Fatal(out.String())
+		}
+		snapshot, err := layout.Current(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		if m := snapshot.Manifest.Mask; m != nil {
+			got = m.Fields
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("run %d with --mask %q masks %q, want %q", i, c.mask, got, c.want)
+		}
 	}
 }

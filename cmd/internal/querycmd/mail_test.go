@@ -14,6 +14,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
 )
 
 // letters is a mail server that keeps the messages it receives.
@@ -92,6 +93,9 @@ func TestMailedPage(t *testing.T) {
 	}
 	if r := run(t, "", append(page, "--mail", "morning")...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "no file of rules") {
 		t.Errorf("without a file: %v", r)
+	}
+	if !longtest.On() { // the whole page is made first; TestMailFailures in alert/channel tests why mail fails
+		return
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

@@ -124,7 +124,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	}
 	defer func() { err = cmp.Or(err, a.Release(w)) }()
 	if f.Arguments == "CALL_ID" {
-		if p.Call, err = w.FindCall(ctx, args[0]); err != nil {
+		if p.Call, p.CallStart, err = w.FindCall(ctx, args[0]); err != nil {
 			return err
 		}
 		if err := a.card(ctx, w, p.Call, loc); err != nil {

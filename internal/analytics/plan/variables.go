@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/holiday"
+	"callhouse/internal/analytics/localtime"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/stored"
 )
@@ -41,7 +42,11 @@ func arguments(q question.Question) string {
 	}
 	var start string
 	if q.Call != "" {
-		start = set("call_start_at", "(SELECT start_at FROM calls WHERE call_id = "+stored.Quote(q.Call)+")")
+		at := "(SELECT start_at FROM calls WHERE call_id = " + stored.Quote(q.Call) + ")"
+		if !q.CallStart.IsZero() {
+			at = localtime.Instant(q.CallStart)
+		}
+		start = set("call_start_at", at)
 	}
 	return start + set("call_id", stored.Quote(q.Call)) + set("words", "CAST(["+strings.Join(words, ", ")+"] AS VARCHAR[])") +
 		set("longest_word", stored.Quote(anyCase(q.Words)))

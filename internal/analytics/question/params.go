@@ -44,10 +44,12 @@ type Params struct {
 	// Columns are the requested columns of a report with groups; none: all. Data that only other
 	// columns need is not computed.
 	Columns []string
-	// Call is the id of the call that the report call shows. Words are the search terms of the
+	// Call is the id of the call that the report call shows, and CallStart its start, which tells
+	// the files of its transcript; zero: the report looks it up. Words are the search terms of the
 	// report search.
-	Call  string
-	Words []string
+	Call      string
+	CallStart time.Time
+	Words     []string
 	// Accepted, if set, is called when the parameters have proved valid, before the answer is
 	// computed. They are not the cause of later errors.
 	Accepted func()

@@ -23,8 +23,9 @@ func Document(v2 bool) []byte {
 		title, version, prefix = "Callhouse sandbox, deprecated API", "2", "/v2/"
 	}
 	paths, used := Object{}, Object{}
-	for i := range All {
-		o := &All[i]
+	all := All()
+	for i := range all {
+		o := &all[i]
 		if o.V2() != v2 {
 			continue
 		}

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -108,6 +109,8 @@ func (p *Parameter) Check(values []string) string {
 	return ""
 }
 
+// The files are parsed on first use: most programs and tests that link the package need none.
+//
 //go:embed operations.yaml registry.yaml resources/*.yaml schemas/*.yaml
 var files embed.FS
 
@@ -125,22 +128,22 @@ func read(pattern string, into func(name string) any) {
 }
 
 // declared is the content of operations.yaml.
-var declared = func() (d struct {
+var declared = sync.OnceValue(func() (d struct {
 	Paging []Parameter
 	V3, V2 []Operation
 }) {
 	read("operations.yaml", func(string) any { return &d })
 	return d
-}()
+})
 
-// All are the operations, v3 first. The first that matches a request applies.
-var All = func() []Operation {
-	all := slices.Concat(declared.V3, lookups(), declared.V2)
+// All returns the operations, v3 first. The first that matches a request applies.
+var All = sync.OnceValue(func() []Operation {
+	all := slices.Concat(declared().V3, lookups(), declared().V2)
 	for i := range all {
 		o := &all[i]
 		o.Method, o.Path, _ = strings.Cut(o.Route, " ")
 		if o.Kind == "page" {
-			o.Query = slices.Concat(declared.Paging, o.Query)
+			o.Query = slices.Concat(declared().Paging, o.Query)
 		}
 		for j := range o.Query {
 			p := &o.Query[j]
@@ -153,7 +156,7 @@ var All = func() []Operation {
 		}
 	}
 	return all
-}()
+})
 
 // hidden are internal helpers of the service that must not be exposed, although their paths look
 // like those of an object.
@@ -165,18 +168,19 @@ func Match(method, path string) (o *Operation, id string, allowed []string) {
 	if slices.Contains(hidden, path) {
 		return nil, "", nil
 	}
-	for i := range All {
-		ids, ok := match(All[i].Path, path)
-		if !ok || o != nil && o.Path != All[i].Path {
+	all := All()
+	for i := range all {
+		ids, ok := match(all[i].Path, path)
+		if !ok || o != nil && o.Path != all[i].Path {
 			continue
 		}
-		if All[i].Method == method {
-			return &All[i], All[i].Prefix + ids, nil
+		if all[i].Method == method {
+			return &all[i], all[i].Prefix + ids, nil
 		}
 		if o == nil {
-			o, id = &All[i], All[i].Prefix+ids
+			o, id = &all[i], all[i].Prefix+ids
 		}
-		allowed = append(allowed, All[i].Method)
+		allowed = append(allowed, all[i].Method)
 	}
 	return o, id, allowed
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Resource declares a kind of object: the content of a file in resources.
@@ -80,8 +81,8 @@ func instant(value string) int64 {
 	return n
 }
 
-// Resources are all resources, by name.
-var Resources = func() (all []*Resource) {
+// Resources returns all resources, by name.
+var Resources = sync.OnceValue(func() (all []*Resource) {
 	read("resources/*.yaml", func(name string) any {
 		all = append(all, &Resource{Name: strings.TrimSuffix(path.Base(name), ".yaml")})
 		return all[len(all)-1]
@@ -95,12 +96,13 @@ var Resources = func() (all []*Resource) {
 		}
 	}
 	return all
-}()
+})
 
 // Named returns a named resource; nil if there is none.
 func Named(name string) *Resource {
-	if i := slices.IndexFunc(Resources, func(r *Resource) bool { return r.Name == name }); i >= 0 {
-		return Resources[i]
+	all := Resources()
+	if i := slices.IndexFunc(all, func(r *Resource) bool { return r.Name == name }); i >= 0 {
+		return all[i]
 	}
 	return nil
 }
@@ -124,7 +126,7 @@ func (r *Resource) singular() string { return strings.TrimSuffix(r.Name, "s") }
 // lookups returns the operations that list a resource or get one of its objects.
 func lookups() []Operation {
 	var all []Operation
-	for _, r := range Resources {
+	for _, r := range Resources() {
 		words := strings.ReplaceAll(r.Name, "_", " ")
 		if r.Item != "" {
 			o := Operation{
@@ -157,7 +159,7 @@ func (r *Resource) parameters() []Parameter {
 	if r.Unpaged {
 		return nil
 	}
-	all, order := slices.Clone(declared.Paging[:2]), declared.Paging[2]
+	all, order := slices.Clone(declared().Paging[:2]), declared().Paging[2]
 	if r.Include != "" {
 		all = append(all, Parameter{Name: r.Include, Type: "boolean", Default: "false", Contract: true})
 	}

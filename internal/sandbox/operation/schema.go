@@ -21,7 +21,7 @@ func Ref(name string) Object { return Object{"$ref": prefix + name} }
 var Schemas = sync.OnceValue(func() Object {
 	all := Object{}
 	read("schemas/*.yaml", func(string) any { return &all })
-	for _, r := range Resources {
+	for _, r := range Resources() {
 		maps.Copy(all, r.Schemas)
 	}
 	for name := range all {
@@ -38,7 +38,7 @@ var Schemas = sync.OnceValue(func() Object {
 		}
 	}
 	all["CallList"] = list("CallListItemResponse", "items", true)
-	for _, r := range Resources {
+	for _, r := range Resources() {
 		all[camel(r.singular())+"List"] = list(r.Listed, r.Items, !r.Unpaged)
 	}
 	return all
@@ -122,11 +122,11 @@ type Registered struct {
 	Schema          Object
 }
 
-// Registry is the content of registry.yaml.
-var Registry = func() (all []Registered) {
+// Registry returns the content of registry.yaml.
+var Registry = sync.OnceValue(func() (all []Registered) {
 	read("registry.yaml", func(string) any { return &all })
 	return all
-}()
+})
 
 // list returns the schema of a list's envelope.
 func list(item, items string, paged bool) Object {

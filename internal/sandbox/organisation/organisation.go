@@ -34,17 +34,18 @@ type Config struct {
 // the resources declare the names; one that is missing here has the number of Small.
 type Sizes map[string]int
 
-// Small is an organisation whose lists mostly fit on one page; Large has the observed sizes of a
-// real one; None has only the service's defaults.
-var (
-	Small = sizes(func(s operation.Size) int { return s.Small })
-	Large = sizes(func(s operation.Size) int { return s.Large })
-	None  = sizes(func(s operation.Size) int { return s.None })
-)
+// Small returns the sizes of an organisation whose lists mostly fit on one page.
+func Small() Sizes { return sizes(func(s operation.Size) int { return s.Small }) }
+
+// Large returns the observed sizes of a real organisation.
+func Large() Sizes { return sizes(func(s operation.Size) int { return s.Large }) }
+
+// None returns the sizes of an organisation that has only the service's defaults.
+func None() Sizes { return sizes(func(s operation.Size) int { return s.None }) }
 
 func sizes(of func(operation.Size) int) Sizes {
 	all := Sizes{}
-	for _, r := range All {
+	for _, r := range All() {
 		for name, s := range r.Sizes {
 			all[name] = of(s)
 		}
@@ -90,9 +91,9 @@ type history struct {
 func New(cfg Config, w *world.World) (*Organisation, error) {
 	cfg.Pace = max(cmp.Or(cfg.Pace, 1), 0)
 	given := cfg.Sizes
-	cfg.Sizes = maps.Clone(Small)
+	cfg.Sizes = Small()
 	for name, n := range given {
-		if _, declared := Small[name]; !declared {
+		if _, declared := cfg.Sizes[name]; !declared {
 			return nil, fmt.Errorf("check organisation: unknown size %q", name)
 		} else if n < 0 || n > 100_000 {
 			return nil, fmt.Errorf("check organisation: %s must be 0 to 100,000, not %d", name, n)

@@ -10,7 +10,7 @@ import (
 // Resource declares one kind of object.
 type Resource = operation.Resource
 
-// All are the resources, by name.
+// All returns the resources, by name.
 var All = operation.Resources
 
 // Named returns a named resource, or panics.

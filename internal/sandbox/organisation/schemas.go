@@ -14,7 +14,7 @@ func init() {
 	populated("schemas", population{
 		every: 120,
 		born: func(d *draw) Object {
-			r := operation.Registry[d.n]
+			r := operation.Registry()[d.n]
 			return Object{
 				"namespace": r.Namespace, "schema_type": r.Type, "name": strings.ReplaceAll(r.Type, "_", " "),
 				"source": pick(&d.Dice, "db", "code", "override"), "schema": body(r.Schema, 1),
@@ -23,14 +23,14 @@ func init() {
 		edit: func(d *draw, was Object) Object {
 			var n int
 			_, _ = fmt.Sscanf(fmt.Sprint(was["version"]), "v%d", &n) // v and a number
-			return Object{"version": fmt.Sprintf("v%d", n+1), "schema": body(operation.Registry[d.n].Schema, n+1)}
+			return Object{"version": fmt.Sprintf("v%d", n+1), "schema": body(operation.Registry()[d.n].Schema, n+1)}
 		},
 	})
 }
 
 // isBuiltIn reports whether a tool is the platform's own: the registry has its schema.
 func isBuiltIn(tool string) bool {
-	return slices.ContainsFunc(operation.Registry, func(r operation.Registered) bool {
+	return slices.ContainsFunc(operation.Registry(), func(r operation.Registered) bool {
 		return r.Namespace == "tool-schema" && r.Type == tool
 	})
 }

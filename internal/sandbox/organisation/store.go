@@ -78,7 +78,7 @@ func (o *Organisation) Apply(w Write) error {
 	name := listName(r, w.Parent)
 	o.written[name] = append(o.written[name], w)
 	o.relive(r, name, w.ID, func(h *history) { h.apply(w) })
-	for _, child := range All { // children vanish with their parent
+	for _, child := range All() { // children vanish with their parent
 		if child.Parent == r.Name {
 			delete(o.histories, listName(child, w.ID))
 		}

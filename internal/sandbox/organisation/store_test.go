@@ -78,12 +78,12 @@ func TestEveryResourceIsComplete(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, sizes := range []Sizes{None, Small} {
+		for _, sizes := range []Sizes{None(), Small()} {
 			o, err := New(Config{Sizes: sizes}, w)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, r := range All {
+			for _, r := range All() {
 				if lives[r.Name] == nil {
 					t.Fatalf("no function computes %s", r.Name)
 				}
@@ -97,11 +97,11 @@ func TestEveryResourceIsComplete(t *testing.T) {
 		}
 	}
 	for name := range lives {
-		if !slices.Contains(All, Named(name)) {
+		if !slices.Contains(All(), Named(name)) {
 			t.Error(name)
 		}
 	}
-	for _, r := range All {
+	for _, r := range All() {
 		for name, size := range r.Sizes {
 			if size.Small == 0 || size.Large < size.Small {
 				t.Errorf("a large organisation has %d %s, a small one %d", size.Large, name, size.Small)
@@ -112,7 +112,7 @@ func TestEveryResourceIsComplete(t *testing.T) {
 
 // TestContract compares a resource's declared source with its paths in the contract.
 func TestContract(t *testing.T) {
-	for _, r := range All {
+	for _, r := range All() {
 		if of := strings.HasPrefix(r.From, "contract"); of != (len(r.Contract) > 0) {
 			t.Errorf("%s: from %q, in the contract %v", r.Name, r.From, r.Contract)
 		}

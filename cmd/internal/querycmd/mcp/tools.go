@@ -212,7 +212,7 @@ func (s *Server) report(ctx context.Context, c *call, f *sqlfiles.File) (*answer
 	}
 	p.Words, p.Top = c.Words, 0 // the others are counted
 	if c.Call != "" {
-		if p.Call, err = c.house.FindCall(ctx, c.Call); err != nil {
+		if p.Call, p.CallStart, err = c.house.FindCall(ctx, c.Call); err != nil {
 			return nil, err
 		}
 		if a.Facts, err = s.facts(ctx, c, p.Call); err != nil {

@@ -189,10 +189,10 @@ func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admi
 	}, nil
 }
 
-// server returns the server of the Postgres protocol. With a certificate, all connections must be
-// encrypted.
+// server returns the server of the Postgres protocol. With a certificate, which other addresses than
+// the loopback require, all connections must be encrypted.
 func (c *command) server(who admitted, host postgres.Host) *postgres.Server {
-	s := &postgres.Server{Host: host, Most: c.most, Log: c.note, TLS: who.tls, NeedTLS: who.tls != nil || !isLoopback(c.postgres),
+	s := &postgres.Server{Host: host, Most: c.most, Log: c.note, TLS: who.tls, NeedTLS: who.tls != nil,
 		Limits: postgres.Limits{Connections: c.perUser, Statement: c.timeout, Idle: c.idle}}
 	if who.list != nil {
 		s.Users, s.Try = who.list.Defaults(s.Limits), who.brake.Try

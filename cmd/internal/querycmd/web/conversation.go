@@ -55,7 +55,7 @@ func each(ctx context.Context, rows *analytics.Rows, err error, do func(row []an
 
 // conversation returns what was said in a call, with links into its recording if that can be played.
 // A tool's result is folded into its invocation.
-func (q *request) conversation(ctx context.Context, id string, plays bool) (out []uttered, err error) {
+func (q *request) conversation(ctx context.Context, id string, start time.Time, plays bool) (out []uttered, err error) {
 	type span struct{ from, to time.Time }
 	times := map[float64]span{}
 	rows, err := q.house.SQL(ctx, "SELECT turn, start_at, end_at FROM transcript_turns WHERE call_id = ?", id)
@@ -69,7 +69,7 @@ func (q *request) conversation(ctx context.Context, id string, plays bool) (out 
 	if err != nil {
 		return nil, err
 	}
-	rows, err = q.house.Report(ctx, "call", question.Params{Call: id})
+	rows, err = q.house.Report(ctx, "call", question.Params{Call: id, CallStart: start})
 	var end time.Time // of the previous utterance
 	open := map[string]int{}
 	err = each(ctx, rows, err, func(row []any) {

@@ -186,7 +186,7 @@ func (s *Server) run(ctx context.Context, q *request, f *sqlfiles.File) (*analyt
 		return nil, p, err
 	}
 	if f.Arguments == "CALL_ID" {
-		if p.Call, err = q.house.FindCall(ctx, p.Call); err != nil {
+		if p.Call, p.CallStart, err = q.house.FindCall(ctx, p.Call); err != nil {
 			return nil, p, err
 		}
 	}
@@ -423,7 +423,7 @@ func (s *Server) call(q *request) (*answerTo, error) {
 		if err := q.house.May(f, question.Params{}); err != nil {
 			return err
 		}
-		id, err := q.house.FindCall(ctx, q.id)
+		id, start, err := q.house.FindCall(ctx, q.id)
 		if unknown, ok := errors.AsType[*question.UnknownError](err); ok {
 			return cli.Fail(cli.ExitUsage, errors.Join(errNotThere, unknown), "/calls lists calls")
 		}
@@ -440,7 +440,7 @@ func (s *Server) call(q *request) (*answerTo, error) {
 		if err := part(w, "call", card); err != nil {
 			return err
 		}
-		if card.Turns, err = q.conversation(ctx, id, card.Audio != ""); err != nil {
+		if card.Turns, err = q.conversation(ctx, id, start, card.Audio != ""); err != nil {
 			return err
 		}
 		if card.Others, err = q.sameCaller(ctx, id); err != nil && !analytics.Denied(err) {

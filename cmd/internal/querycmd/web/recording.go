@@ -105,7 +105,7 @@ func (s *Server) findRecording(ctx context.Context, q *request) (it held, err er
 	}
 	defer giveBack()
 	ok := false
-	id, err := q.house.FindCall(ctx, q.id)
+	id, _, err := q.house.FindCall(ctx, q.id)
 	if err == nil {
 		it, ok, err = q.recordingOf(ctx, id)
 	}

@@ -1,4 +1,4 @@
-package compare
+package extractcmd
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"callhouse/cmd/internal/compare"
 	"callhouse/cmd/internal/intake"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
@@ -38,7 +39,10 @@ func TestObjectsAreReadUntilInterrupted(t *testing.T) {
 	if err := w.Commit(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}
-	l := &Listener{Store: intake.New(w, time.Now), asked: w.Snapshot(), records: Everything, objects: []*resource.Resource{of}}
+	l, err := compare.Listen(t.Context(), intake.New(w, time.Now), w.Snapshot(), now, compare.Everything, []*resource.Resource{of})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, store := range map[string]interface {
 		EachObject(context.Context, *resource.Resource, func(*schema.Object) error) error
 	}{"what is compared": l, "the warehouse": w} {
