@@ -63,6 +63,14 @@ type Strict struct {
 // Bounded reports whether p has a bound.
 func (p Params) Bounded() bool { return !p.Since.IsZero() || !p.Until.IsZero() }
 
+// Wants reports whether a column of a report is requested, also as part of a comparison, such as
+// change_per_call.
+func (p Params) Wants(column string) bool {
+	return len(p.Columns) == 0 || slices.ContainsFunc(p.Columns, func(name string) bool {
+		return name == column || strings.HasSuffix(name, "_"+column)
+	})
+}
+
 // Only returns p with its conditions on a dimension replaced by one. An empty value matches calls
 // without one.
 func (p Params) Only(name, v string) Params {
