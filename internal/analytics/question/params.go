@@ -1,6 +1,7 @@
 package question
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -58,6 +59,11 @@ type Params struct {
 type Strict struct {
 	Answers int // judged together; 0: one
 	Changes int // in an answer; 0: all of them
+}
+
+// Quantile computes the same as the macro chance_z.
+func (s Strict) Quantile() float64 {
+	return math.Sqrt2 * math.Erfinv(1-.05/float64(max(s.Answers, 1)*max(s.Changes, 1)))
 }
 
 // Bounded reports whether p has a bound.
