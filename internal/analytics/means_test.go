@@ -72,10 +72,10 @@ func TestMeansAreJudged(t *testing.T) {
 		c := row{"call_id": fmt.Sprint(i), "agent_id": agent, "status": "ended", "disconnection_reason": "user_hangup", "start_at": at.UnixMilli(), "user_turns": int64(1), "duration_ms": ms}
 		period := fmt.Sprint(at.Before(since))
 		if i%3 > 0 {
-			text := strconv.FormatFloat(cost, 'f', 6, 64)
+			text := strconv.FormatFloat(cost, 'f', 2, 64) // many are equal
 			c["total_cost"] = text
 			cost, _ = strconv.ParseFloat(text, 64)
-			costs[period] = append(costs[period], cost)
+			costs[period], costs[agent+period] = append(costs[period], cost), append(costs[agent+period], cost)
 		}
 		times[period], times[agent+period] = append(times[period], float64(ms)), append(times[agent+period], float64(ms))
 		calls = append(calls, c)
@@ -93,9 +93,12 @@ func TestMeansAreJudged(t *testing.T) {
 		for i, c := range rows.Columns() {
 			at[c.Name] = i
 		}
+	lines:
 		for _, line := range all(t, rows, nil) {
-			if i, ok := at["agent_id"]; ok && line[i] != agent {
-				continue
+			for _, id := range []string{"agent_id", "agent"} {
+				if i, ok := at[id]; ok && line[i] != agent {
+					continue lines
+				}
 			}
 			a, aLow, aHigh := meanBounds(amounts[agent+"false"], z)
 			b, bLow, bHigh := meanBounds(amounts[agent+"true"], z)
@@ -120,7 +123,10 @@ func TestMeansAreJudged(t *testing.T) {
 		}
 	}
 	check("costs", "per_call", "", costs, quantile(1), p)
-	check("durations", "mean_ms", "", times, quantile(2), p) // the other one is handle_ms
+	byAgent := p
+	byAgent.By = "agent"
+	check("costs", "per_call", "many", costs, quantile(2), byAgent) // the few have no costs
+	check("durations", "mean_ms", "", times, quantile(2), p)        // the other one is handle_ms
 	check("durations", "handle_ms", "", times, quantile(2), p)
 	check("agents", "handle_ms", "few", times, quantile(3*5), p) // with shares of connected, completed, successful and transferred calls
 	alone := p

@@ -1,15 +1,18 @@
 package analytics
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/layout"
+	"callhouse/internal/schema"
 )
 
 // SQL runs one read-only statement over the views. args are the values of its parameters.
@@ -110,6 +113,26 @@ func (w *Warehouse) Card(ctx context.Context, id string) (*Rows, error) {
 	return w.facts(ctx, `, (SELECT CASE WHEN state = 'stored' THEN ? || '/' || path ELSE concat_ws(': ', state, reason) END
 			FROM recordings WHERE recordings.call_id = calls.call_id) AS recording`,
 		layout.ArchivePlace(w.Snapshot().Manifest.Archive), id)
+}
+
+// Said returns the summaries of calls, given their starts by id, and what was said in them, in the
+// columns call_id, who (summary, agent or user) and what. It returns an error, which is Denied, if
+// the reader may not see transcripts.
+func (w *Warehouse) Said(ctx context.Context, calls map[string]time.Time) (*Rows, error) {
+	if err := cmp.Or(w.Rights().May(schema.Calls.Name), w.Rights().May(schema.Turns.Name)); err != nil {
+		return nil, err
+	}
+	rows, err := w.stream(ctx, func(conn *duck.Conn) (*Rows, error) {
+		rows, err := conn.QuerySmall(ctx, w.planner.Said(calls))
+		if err != nil {
+			return nil, err
+		}
+		return &Rows{rows: rows, columns: rows.Columns()}, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read what was said: %w", err)
+	}
+	return rows, nil
 }
 
 // Facts is Card without the place of the recording.

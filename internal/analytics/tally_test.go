@@ -134,7 +134,7 @@ func TestTalliesSpareTheCalls(t *testing.T) {
 	root, _ := compacted(t, 4, 200, "")
 	w := open(t, root, zone(t, "Europe/Berlin"))
 	withoutCalls(t, root)
-	day := time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC)
+	day, month := time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC), time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	tried := longtest.Each(3)
 	for i, c := range []struct {
 		reports string
@@ -148,6 +148,10 @@ func TestTalliesSpareTheCalls(t *testing.T) {
 		{"sentiment agents funnel", question.Params{Since: day.AddDate(0, 0, -24)}, true},
 		{"sentiment agents funnel", question.Params{Agent: "b", By: "call_type"}, true},
 		{"conversation tools early transfers", question.Params{}, true},
+		{"agents", question.Params{Since: month, PreviousSince: month.AddDate(0, -1, 0), PreviousUntil: month, Columns: []string{"agent_id", "goal_percent"}}, true},
+		{"costs", question.Params{Since: month, PreviousSince: month.AddDate(0, -1, 0), PreviousUntil: month, Columns: []string{"total_cost"}}, true},
+		{"agents", question.Params{Since: month, PreviousSince: month.AddDate(0, -1, 0), PreviousUntil: month, Columns: []string{"handle_ms"}}, false},
+		{"costs", question.Params{Since: month, PreviousSince: month.AddDate(0, -1, 0), PreviousUntil: month, Columns: []string{"per_call"}}, false},
 		{"agents funnel conversation", question.Params{Since: day}, false},
 		{"conversation", question.Params{By: "agent"}, false},
 		{"volume", question.Params{Since: day.Add(time.Millisecond)}, false},

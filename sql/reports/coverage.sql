@@ -117,4 +117,4 @@ FROM (
     SELECT NULL, 27, 'redacted by the last run' || ': ' || kind, if(kind = 'unchecked', 'waiting', 'info'), (redacted ->> kind)::BIGINT, NULL, 'warehouse', 0
     FROM (SELECT redacted, unnest(json_keys(redacted)) AS kind FROM last_run)
 )
-ORDER BY group_rank(group_calls), key NULLS LAST, line
+ORDER BY group_rank(group_calls), key NULLS LAST, line, fact

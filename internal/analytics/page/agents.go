@@ -3,6 +3,8 @@ package page
 import (
 	"cmp"
 	"slices"
+
+	"callhouse/internal/analytics/page/texts"
 )
 
 // namedAgents is the number of agents the board names.
@@ -46,23 +48,14 @@ func (a *asked) shortNames() []string {
 	alike := map[string]int{}
 	for i, row := range a.rows {
 		out[i] = a.text(row[0])
-		alike[shortName(out[i])]++
+		alike[texts.ShortName(out[i])]++
 	}
 	for i, s := range out {
-		if short := shortName(s); alike[short] == 1 {
+		if short := texts.ShortName(s); alike[short] == 1 {
 			out[i] = short
 		} else {
-			out[i] = clipName(s, 40)
+			out[i] = texts.Clip(s, 40)
 		}
 	}
 	return out
-}
-
-// shortName shortens an id as long as a UUID, and any other name to the available room.
-func shortName(s string) string {
-	const begin, uuid = 8, 36
-	if len(s) == uuid && s[begin] == '-' {
-		return s[:begin]
-	}
-	return clipName(s, 40)
 }

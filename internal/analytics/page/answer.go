@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"callhouse/internal/analytics"
@@ -38,8 +39,15 @@ type reader struct {
 	agent string
 	where []string
 	at    Address
-	known map[string]*asked // results so far: some sections share a report
+	known *sync.Map // answers so far, since some sections share a report: func() (*asked, error), and *asked under the names below
 }
+
+// The beginnings of names in known: a report by day over all days that the page needs, and a
+// comparison of all columns that it needs.
+const (
+	ofDays = "days of "
+	ofBoth = "both of "
+)
 
 // params returns the parameters of reports for a period.
 func (r reader) params(p period, by string) question.Params {
@@ -55,29 +63,38 @@ func (r reader) ask(ctx context.Context, report string, p period, by string) (*a
 	if a := r.part(report, p, params); a != nil {
 		return a, nil
 	}
-	a, err := r.run(ctx, report, params, p.flags())
-	if err == nil {
-		a.period = p
-	}
-	return a, err
+	return r.run(ctx, report, params, p, "")
 }
-
-// ofDays is the prefix in known for a report by day over all days that the page needs.
-const ofDays = "days of "
 
 // days runs a report by day, once for all callers that need a part of these days.
 func (r reader) days(ctx context.Context, report string, p period) error {
 	a, err := r.ask(ctx, report, p, "day")
 	if err == nil {
-		r.known[ofDays+report] = a
+		r.known.Store(ofDays+report, a)
 	}
 	return err
 }
 
-// part extracts the answer for fewer days, or for one day without groups, from an answer for more
-// days; nil: there is none. In a report by day, the rows of a day do not depend on other days.
+// part extracts an answer from another one; nil: there is none. A comparison has the rows of its
+// later period, in order. In a report by day, the rows of a day do not depend on other days: it has
+// the answers for fewer days, and for one day without groups.
 func (r reader) part(report string, p period, params question.Params) *asked {
-	all := r.known[ofDays+report]
+	known := func(name string) *asked {
+		a, _ := r.known.Load(name + report)
+		of, _ := a.(*asked)
+		return of
+	}
+	if both := known(ofBoth); both != nil && both.period == p && params.By == "" {
+		a := *both
+		a.params, a.Command, a.rows, a.exact = params, r.command(report, params, p.flags()), nil, nil
+		for i, row := range both.rows {
+			if both.count(i, used[report][1]) > 0 { // not only in the previous period
+				a.rows, a.exact = append(a.rows, row), append(a.exact, both.exact[i])
+			}
+		}
+		return &a
+	}
+	all := known(ofDays)
 	if all == nil || p.since.Before(all.period.since) || p.until.After(all.period.until) ||
 		params.By != "day" && (params.By != "" || p.days() != 1) {
 		return nil
@@ -117,9 +134,9 @@ func (r reader) command(report string, p question.Params, bounds string) (c comm
 	return c
 }
 
-// used are the columns that the page needs, beginning with the key, of reports that have others
-// which are expensive: the pauses of tools require sorting all turns.
+// used are the columns that the page needs, of reports that have others which are expensive.
 var used = map[string][]string{"tools": {"tool_name", "uses", "failed_uses", "failed_percent", "unanswered_uses"},
+	"conversation": {"latency_p50_ms", "latency_p95_ms", "responses"}, "durations": {"p50_ms", "p90_ms", "p99_ms", "max_ms"},
 	"versions": {"agent_id", "agent_version", "answered_calls", "completed_percent", "verdict"}}
 
 // compared are the columns of comparisons that the page shows, beginning with the key. Other
@@ -141,13 +158,15 @@ func (r reader) compare(ctx context.Context, report string, p period) (*asked, e
 		if both.Columns = append(both.Columns, c); i > 0 {
 			both.Columns = append(both.Columns, was+c)
 		}
-	}
-	for _, f := range r.l.families() {
-		if f.report == report {
-			both.Columns = append(both.Columns, value.ChangeLowOf+f.share, value.ChangeHighOf+f.share)
+		if strings.HasSuffix(c, "_percent") {
+			both.Columns = append(both.Columns, value.ChangeLowOf+c, value.ChangeHighOf+c)
 		}
 	}
-	return r.run(ctx, report, both, compare[1:]+" "+p.flags())
+	a, err := r.run(ctx, report, both, p, compare[1:]+" ")
+	if err == nil && len(used[report]) > 0 {
+		r.known.Store(ofBoth+report, a)
+	}
+	return a, err
 }
 
 // before returns the previous period, as in --compare previous.
@@ -156,23 +175,26 @@ func (r reader) before(p period) (period, error) {
 	return period{since: question.DayOf(both.PreviousSince, p.loc), until: question.DayOf(both.PreviousUntil, p.loc), loc: p.loc}, err
 }
 
-func (r reader) run(ctx context.Context, report string, p question.Params, bounds string) (*asked, error) {
-	p.NamesInPlace = true
-	key := fmt.Sprint(report, p)
-	if a := r.known[key]; a != nil {
-		return a, nil
-	}
-	rows, err := r.w.Report(ctx, report, p)
+// run puts a question about a period to a report, once. flags are further flags of its command.
+func (r reader) run(ctx context.Context, report string, q question.Params, p period, flags string) (*asked, error) {
+	q.NamesInPlace = true
+	once, _ := r.known.LoadOrStore(fmt.Sprint(report, q), sync.OnceValues(func() (*asked, error) {
+		return r.read(ctx, report, q, p, flags+p.flags())
+	}))
+	return once.(func() (*asked, error))()
+}
+
+func (r reader) read(ctx context.Context, report string, q question.Params, p period, bounds string) (*asked, error) {
+	rows, err := r.w.Report(ctx, report, q)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	a := &asked{report: report, columns: slices.Clone(rows.Columns()), loc: r.w.Location(), l: r.l, params: p, address: r.at,
-		Command: r.command(report, p, bounds)}
+	a := &asked{report: report, columns: slices.Clone(rows.Columns()), loc: r.w.Location(), l: r.l, params: q, period: p, address: r.at,
+		Command: r.command(report, q, bounds)}
 	for {
 		row, err := rows.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			r.known[key] = a
 			return a, nil
 		}
 		if err != nil {

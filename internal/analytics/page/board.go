@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"callhouse/internal/analytics/page/texts"
 	"callhouse/internal/analytics/value"
 )
 
@@ -168,14 +169,5 @@ func (a *asked) named(row []any, column int, section string) line {
 		return line{Name: a.l.Say("page.none"), Null: true}
 	}
 	key := a.text(v)
-	return line{Name: clipName(strings.ToValidUTF8(a.l.Word(section, key), "�"), 40), Title: key, Key: key}
-}
-
-// clipName shortens a name to a number of letters, keeping its end: similar names often differ there.
-func clipName(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		end := most / 3
-		return string(r[:most-1-end]) + "…" + string(r[len(r)-end:])
-	}
-	return s
+	return line{Name: texts.Clip(strings.ToValidUTF8(a.l.Word(section, key), "�"), 40), Title: key, Key: key}
 }

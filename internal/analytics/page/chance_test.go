@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -186,8 +187,8 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 // answers returns a report's rows, and the positions of its columns.
 func answers(t *testing.T, w *analytics.Warehouse, report string, p question.Params) (all [][]any, columns map[string]int) {
 	t.Helper()
-	r := reader{w: w, l: english(t), known: map[string]*asked{}}
-	a, err := r.run(t.Context(), report, p, "")
+	r := reader{w: w, l: english(t), known: new(sync.Map)}
+	a, err := r.run(t.Context(), report, p, period{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

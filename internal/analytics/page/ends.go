@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
+	"time"
 
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/page/chart"
+	"callhouse/internal/analytics/page/texts"
 	"callhouse/internal/analytics/question"
 )
 
@@ -103,41 +106,33 @@ func (r reader) listen(ctx context.Context, p period) (*section, error) {
 	if err != nil || s == nil || len(s.Boards) == 0 {
 		return s, err
 	}
-	for i := range s.Boards[0].Rows {
+	a, _ := r.ask(ctx, worst.report, p, "") // known
+	calls, starts := map[string]*line{}, map[string]time.Time{}
+	for i := range s.Boards[0].Rows { // the first of a's
 		l := &s.Boards[0].Rows[i]
-		if l.Summary, l.Said, err = r.told(ctx, l.Key); err != nil && !analytics.Denied(err) {
-			return nil, err
+		l.Summary, calls[l.Key] = r.l.Say("worst.no_summary"), l
+		starts[l.Key], _ = a.rows[i][a.index("start_at")].(time.Time)
+	}
+	rows, err := r.w.Said(ctx, starts)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for {
+		row, err := rows.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return s, nil
 		}
-		l.Summary = cmp.Or(l.Summary, r.l.Say("worst.no_summary"))
-	}
-	return s, nil
-}
-
-// told returns the summary of a call and the last words in it.
-func (r reader) told(ctx context.Context, call string) (summary string, last []said, err error) {
-	card, err := r.w.Card(ctx, call)
-	if err != nil {
-		return "", nil, err
-	}
-	defer card.Close()
-	row, err := card.Next(ctx)
-	if err != nil {
-		return "", nil, err
-	}
-	for i, c := range card.Columns() {
-		if text, ok := row[i].(string); ok && c.Name == "summary" {
-			summary = clipName(text, 240)
+		if err != nil {
+			return nil, fmt.Errorf("read what was said: %w", err)
 		}
-	}
-	a, err := r.run(ctx, "call", question.Params{Call: call}, "")
-	if err != nil {
-		return summary, nil, err
-	}
-	for _, row := range a.rows {
-		who, what := a.text(row[a.index("who")]), row[a.index("what")]
-		if text, ok := what.(string); ok && text != "" && (who == "user" || who == "agent") {
-			last = append(last, said{r.l.Say("worst.said_" + who), clipName(text, 140)})
+		l := calls[row[0].(string)]
+		switch what, _ := row[2].(string); {
+		case what == "":
+		case row[1] == "summary":
+			l.Summary = texts.Clip(what, 240)
+		default:
+			l.Said = append(l.Said[max(0, len(l.Said)-1):], said{r.l.Say("worst.said_" + row[1].(string)), texts.Clip(what, 140)})
 		}
 	}
-	return summary, last[max(0, len(last)-2):], nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/page/chart"
+	"callhouse/internal/analytics/page/texts"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 )
@@ -176,7 +177,7 @@ func (r reader) beside(ctx context.Context, now, before *span, figures []figure,
 		}
 		slices.Sort(q.Columns)
 		q.Columns = slices.Compact(q.Columns)
-		a, err := r.run(ctx, now.reports[f.report].report, q, "")
+		a, err := r.run(ctx, f.report, q, now.period, compare[1:]+" ")
 		var alone *question.GroupError
 		if errors.As(err, &alone) {
 			return b, nil
@@ -193,7 +194,7 @@ func (r reader) beside(ctx context.Context, now, before *span, figures []figure,
 func (b *beside) clear(f figure) bool {
 	if f.field.column == "calls" {
 		is, was := float64(b.now.calls()), float64(b.before.calls())
-		return b.restless > 0 && math.Abs(is-was) > quantile(b.strict)*math.Sqrt(b.restless*(is+was))
+		return b.restless > 0 && math.Abs(is-was) > b.strict.Quantile()*math.Sqrt(b.restless*(is+was))
 	}
 	a := b.reports[f.report]
 	return a != nil && a.clear(a.row(f.field.where), f.field.column)
@@ -205,11 +206,6 @@ func (a *asked) clear(row []any, column string) bool {
 		return false
 	}
 	return float(row[a.index(value.ChangeLowOf+column)]) > 0 || float(row[a.index(value.ChangeHighOf+column)]) < 0
-}
-
-// quantile computes the same as the macro chance_z.
-func quantile(s question.Strict) float64 {
-	return math.Sqrt2 * math.Erfinv(1-.05/float64(max(s.Answers, 1)*max(s.Changes, 1)))
 }
 
 // restless returns how much the calls of a day differ from the same weekday a week before, relative
@@ -247,9 +243,9 @@ func (b *beside) against(f figure) *change {
 	if b.now.whole(f) > 0 {
 		return a.l.change(is, was, f, a.l.points(is-was), b.clear(f))
 	}
-	by := sign(is-was) + a.l.magnitude(math.Abs(is-was), v, a.columns[a.index(f.field.column)])
+	by := texts.Sign(is-was) + a.l.magnitude(math.Abs(is-was), v, a.columns[a.index(f.field.column)])
 	if was != 0 && math.Abs(is-was) < 10*math.Abs(was) { // beyond that, percentages are meaningless
-		by += fmt.Sprintf(" (%s%%)", signed(100*(is-was)/was))
+		by += fmt.Sprintf(" (%s%%)", texts.Signed(100*(is-was)/was))
 	}
 	return a.l.change(is, was, f, by, b.clear(f))
 }
@@ -277,18 +273,8 @@ func (l *lang) change(is, was float64, f figure, by string, clear bool) *change 
 	return c
 }
 
-func sign(f float64) string {
-	if f < 0 {
-		return "−"
-	}
-	return "+"
-}
-
-// signed writes a difference with its sign and one decimal.
-func signed(f float64) string { return sign(f) + fmt.Sprintf("%.1f", math.Abs(f)) }
-
 // points writes a difference of shares.
-func (l *lang) points(f float64) string { return l.Say("unit.points", signed(f)) }
+func (l *lang) points(f float64) string { return l.Say("unit.points", texts.Signed(f)) }
 
 // magnitude writes a difference in the format of its column.
 func (l *lang) magnitude(f float64, like any, c value.Column) string {

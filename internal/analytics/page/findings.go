@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/page/texts"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 )
@@ -83,7 +84,7 @@ func (r reader) changes(f family, a *asked) (out []finding) {
 		}
 		key, name := a.text(row[a.index(f.key)]), names[i]
 		if f.report == "disconnections" {
-			name = clipName(r.l.Word("reason", key), 40)
+			name = texts.Clip(r.l.Word("reason", key), 40)
 		}
 		link := a.calls(map[string]string{f.key: a.text(a.exact[i][a.index(f.key)])})
 		show := func(column string) shown {

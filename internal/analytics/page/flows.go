@@ -38,7 +38,7 @@ func (r reader) flows(ctx context.Context, p period) (*section, error) {
 		key := a.text(row[a.index(id)])
 		if _, ok := known[key]; !ok {
 			known[key] = len(d.Nodes)
-			d.Nodes = append(d.Nodes, clipName(a.text(row[a.index(name)]), 40))
+			d.Nodes = append(d.Nodes, texts.Clip(a.text(row[a.index(name)]), 40))
 		}
 		return known[key]
 	}

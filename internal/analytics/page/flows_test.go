@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func TestPaths(t *testing.T) {
 	defer w.Close()
 	p := period{since: instant(t, "2026-11-19T00:00:00Z"), until: instant(t, "2026-11-20T00:00:00Z"), loc: time.UTC}
 	part := func(agent string) *section {
-		s, err := reader{w: w, l: english(t), agent: agent, known: map[string]*asked{}}.flows(t.Context(), p)
+		s, err := reader{w: w, l: english(t), agent: agent, known: new(sync.Map)}.flows(t.Context(), p)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,9 +8,11 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/page/texts"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/words"
 )
@@ -118,11 +120,15 @@ type Flusher interface{ Flush() }
 // question fails before the first part.
 func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, show func(data any, parts ...string) error) (Summary, error) {
 	c := &composer{w: w, o: o, listed: w.Snapshot().Manifest.ListedTo(), show: show,
-		reader: reader{w: w, l: l, agent: o.Agent, where: o.Where, at: o.Address, known: map[string]*asked{}}}
-	for _, step := range []func(context.Context) error{c.question, c.head, c.numbers} {
+		reader: reader{w: w, l: l, agent: o.Agent, where: o.Where, at: o.Address, known: new(sync.Map)}}
+	for _, step := range []func(context.Context) error{c.question, c.head} {
 		if err := step(ctx); err != nil {
 			return Summary{}, err
 		}
+	}
+	defer c.ahead(ctx)()
+	if err := c.numbers(ctx); err != nil {
+		return Summary{}, err
 	}
 	s := Summary{c.spans[2].calls(), c.d}
 	if s.Calls == 0 {
@@ -194,7 +200,7 @@ func (c *composer) agentName(ctx context.Context, p period) (string, error) {
 	}
 	q := c.params(p, "")
 	q.Columns = []string{"agent_id", "calls"}
-	a, err := c.run(ctx, "agents", q, p.flags())
+	a, err := c.run(ctx, "agents", q, p, "")
 	if err != nil || len(a.rows) != 1 || a.rows[0][0] == nil {
 		return "", err
 	}
@@ -205,7 +211,7 @@ func (c *composer) agentName(ctx context.Context, p period) (string, error) {
 func (c *composer) head(context.Context) error {
 	l, o := c.l, c.o
 	c.d = &document{Lang: l.Tag.String(), Above: o.Above, Live: o.Address != nil,
-		Title:  cmp.Or(o.Title, clipName(shortName(c.name), 80), l.Say("page.title")),
+		Title:  cmp.Or(o.Title, texts.Clip(texts.ShortName(c.name), 80), l.Say("page.title")),
 		Period: l.period(c.p), Agent: o.Agent, Where: o.Where, Single: c.p.days() == 1,
 		Style: template.CSS(Style())} //nolint:gosec // our own file
 	if c.name != "" && o.Title == "" {
@@ -362,6 +368,26 @@ func (c *composer) sections(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// ahead asks the questions of the sections while the page is composed from its beginning: each
+// statement is planned on one core. The returned function stops it.
+func (c *composer) ahead(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var working sync.WaitGroup
+	working.Go(func() { c.asks(ctx) })
+	return func() { cancel(); working.Wait() }
+}
+
+// asks asks most questions of the sections, from the last to the first. It leaves errors to the
+// sections, which get the same.
+func (c *composer) asks(ctx context.Context) {
+	for _, q := range [][2]string{{"volume"}, {"distribution"}, {latency.report, c.p.unit()}, {"outcomes"}, {"disconnections"}, {"versions"}} {
+		_, _ = c.ask(ctx, q[0], c.p, q[1])
+	}
+	for _, report := range []string{"tools", "disconnections", "agents"} {
+		_, _ = c.compare(ctx, report, c.p)
+	}
 }
 
 // groups are the ids of the questions, in order.

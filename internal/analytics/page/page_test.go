@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -346,7 +347,7 @@ func TestSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := reader{w: w, l: english(t), known: map[string]*asked{}}.ask(t.Context(), "distribution", p, "")
+	a, err := reader{w: w, l: english(t), known: new(sync.Map)}.ask(t.Context(), "distribution", p, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -472,7 +473,7 @@ func TestChangeWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := reader{w: w, l: english(t), known: map[string]*asked{}}
+	r := reader{w: w, l: english(t), known: new(sync.Map)}
 	now, err := r.span(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)

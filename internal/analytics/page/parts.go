@@ -192,7 +192,7 @@ func agentName(a *asked, _ []any, v any) string {
 	if v == nil {
 		return "–"
 	}
-	return shortName(a.text(v))
+	return texts.ShortName(a.text(v))
 }
 
 // campaigns has the campaigns with attempts in the period, those with most attempts first.
@@ -229,7 +229,7 @@ var versions = board{id: "versions", report: "versions", by: "by.agent", none: "
 	omit: func(*asked, []any) bool { return true },
 	line: func(a *asked, i int, l *line) {
 		if !l.Null {
-			l.Name, l.Link = shortName(l.Key), a.page(a.id(i, "agent_id"))
+			l.Name, l.Link = texts.ShortName(l.Key), a.page(a.id(i, "agent_id"))
 		}
 	}}
 
@@ -238,7 +238,7 @@ var agentVersions = board{id: "versions", report: "versions", by: "versions.vers
 	told: "versions.lead_of_agent", line: func(a *asked, i int, l *line) {
 		l.Null, l.Name, l.Title = true, a.l.Say("page.none"), "" // the first column does not identify a row
 		if v := a.rows[i][a.index("agent_version")]; v != nil {
-			l.Name = clipName(a.text(v), 40)
+			l.Name = texts.Clip(a.text(v), 40)
 		}
 	}}
 

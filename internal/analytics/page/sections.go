@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"callhouse/internal/analytics/page/chart"
+	"callhouse/internal/analytics/page/texts"
 	"callhouse/internal/analytics/value"
 )
 
@@ -232,7 +233,7 @@ func sentiments(whole *asked) []pick {
 	for _, r := range whole.rows {
 		if v := r[whole.index("user_sentiment")]; v != nil {
 			name := whole.text(v)
-			out = append(out, pick{clipName(whole.l.Word("sentiment", name), 24), "rated_percent", "user_sentiment", name})
+			out = append(out, pick{texts.Clip(whole.l.Word("sentiment", name), 24), "rated_percent", "user_sentiment", name})
 		}
 	}
 	rank := func(k pick) int {
@@ -269,32 +270,13 @@ func (d drawer) stacked(a *asked, picks []pick) (out []chart.Series) {
 			unknown++
 		}
 		if !known && unknown > namedSentiments-3 {
-			others.Values = plus(others.Values, values)
+			others.Values = chart.Plus(others.Values, values)
 			continue
 		}
 		out = append(out, chart.Series{Name: k.text, Color: sentimentColor(k.value, unknown-1), Values: values})
 	}
 	if others.Values != nil {
 		out = append(out, others)
-	}
-	return out
-}
-
-// plus adds two series. NaN counts as 0 if the other number exists.
-func plus(a, b []float64) []float64 {
-	if a == nil {
-		return b
-	}
-	out := make([]float64, len(a))
-	for i := range a {
-		switch {
-		case math.IsNaN(a[i]):
-			out[i] = b[i]
-		case math.IsNaN(b[i]):
-			out[i] = a[i]
-		default:
-			out[i] = a[i] + b[i]
-		}
 	}
 	return out
 }

@@ -34,9 +34,7 @@ func compared(f *sqlfiles.File, now, previous string, p question.Params) *sqlfil
 			out.Columns = append(out.Columns, c)
 			continue
 		}
-		if len(p.Columns) > 0 && !slices.ContainsFunc(p.Columns, func(name string) bool {
-			return name == c.Name || strings.HasSuffix(name, "_"+c.Name)
-		}) {
+		if !p.Wants(c.Name) {
 			continue // dropping it later would take longer than computing the rest
 		}
 		was, of, wasOf := stored.Ident(value.PreviousOf+c.Name), stored.Ident("whole_"+c.Name), stored.Ident("previous_whole_"+c.Name)

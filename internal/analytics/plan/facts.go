@@ -28,6 +28,11 @@ var facts = map[string]fact{
 	"tallied_moves":       {"selected_moves", &schema.FlowTallies, ""},
 }
 
+// alone takes the key, which is null without groups, out of the groups of counted_tools: DuckDB
+// groups by a single column of words in two thirds of the time.
+var alone = strings.NewReplacer("SELECT key, tool_name", "SELECT CAST(NULL AS VARCHAR) AS key, tool_name",
+	"GROUP BY key, tool_name", "GROUP BY tool_name")
+
 // fact returns a relation of facts, as part of a WITH list, after the relations that it needs.
 // Compacted months come from tallies unless the question has groups or conditions. Without tallies,
 // percentiles over plain rows take a third of the time of percentiles over counts.
@@ -36,7 +41,11 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 	tallies, months, rest := p.tallyFiles(of.table, q)
 	if of.shared != "" {
 		if len(tallies) == 0 {
-			return []string{p.related(of.from, q), name + " AS (" + sqlfiles.Relation(name) + ")"}
+			text := sqlfiles.Relation(name)
+			if q.By == "" {
+				text = alone.Replace(text)
+			}
+			return []string{p.related(of.from, q), name + " AS (" + text + ")"}
 		}
 		whole := name + " AS (" + sqlfiles.Relation(name+"_tallied") + ")"
 		defer func() { with = append(with, whole) }()

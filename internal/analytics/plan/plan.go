@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"callhouse/internal/analytics/localtime"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/resource"
@@ -93,6 +95,21 @@ func (p *Planner) Table(q question.Question) string {
 		return text + " AND " + ofCalls(q)
 	}
 	return text + " AND call_id IN (SELECT call_id FROM calls WHERE " + ofCalls(q) + ")"
+}
+
+// Said returns the SELECT of the summaries of calls, given their starts by id, and of the speech in
+// them: call_id, who (summary, agent or user) and what, in order of the calls and their turns.
+func (p *Planner) Said(calls map[string]time.Time) string {
+	var ids, starts []string
+	for id, start := range calls {
+		ids, starts = append(ids, stored.Quote(id)), append(starts, localtime.Instant(start))
+	}
+	// Files are sorted by the start of calls: a condition on it skips the others.
+	where := fmt.Sprintf(" IN (%s) AND call_id IN (%s)", strings.Join(starts, ", "), strings.Join(ids, ", "))
+	return fmt.Sprintf(`SELECT call_id, who, what
+FROM (SELECT call_id, 'summary' AS who, summary AS what, -1 AS turn FROM calls WHERE start_at%s
+UNION ALL SELECT call_id, role, content, turn FROM transcript_turns WHERE call_start_at%s AND role IN ('agent', 'user') AND content <> '')
+ORDER BY call_id, turn`, where, where)
 }
 
 // Sums returns the SELECT of the given numbers over all selected calls. columns are the columns of

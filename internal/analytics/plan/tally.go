@@ -68,14 +68,14 @@ func (p *Planner) counted(columns []string, made map[string]string, q question.Q
 	for _, c := range columns {
 		terms = append(terms, p.tallyColumn(c, made, table))
 	}
-	// There are many quarters of an hour, and an outcome is slower to compute than a day: group by
-	// day first.
+	// A month has many quarters of an hour, or days of words, and an outcome is slow to compute: group
+	// by what it follows from first.
 	grouped := ""
 	for _, n := range numbers {
 		switch {
 		case n.add == "":
 			terms = append(terms, "CAST(NULL AS DOUBLE) AS "+n.name)
-		case table == &schema.QuarterTallies && slices.Contains(columns, "short_step"):
+		case slices.Contains(columns, "short_step"):
 			terms, grouped = append(terms, n.add+"("+n.name+") AS "+n.name), "\nGROUP BY ALL"
 		default:
 			terms = append(terms, n.name)
@@ -129,14 +129,12 @@ var numbers = []struct{ name, of, add string }{
 	// Only comparisons use these; no tallies hold them.
 	{"ms_squares", "sum(pow(duration_ms, 2))", ""},
 	{"ms_cubes", "sum(pow(duration_ms, 3))", ""},
-	{"cost_squares", "sum(pow(CAST(total_cost AS DOUBLE), 2))", ""},
-	{"cost_cubes", "sum(pow(CAST(total_cost AS DOUBLE), 3))", ""},
 }
 
 // tallyOf returns the smallest tally table that has all of the columns, and those that the
 // selection needs; nil if there is none.
 func (p *Planner) tallyOf(columns []string, q question.Question) *schema.Table {
-	if !p.rights.Tallied() || q.Spreads {
+	if !p.rights.Tallied() || q.Spreads && strings.Contains(q.Report.SQL, "ms_squares") {
 		return nil
 	}
 	for _, t := range schema.CountTables {

@@ -1,6 +1,7 @@
 package question
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -62,8 +63,21 @@ type Strict struct {
 	Changes int // in an answer; 0: all of them
 }
 
+// Quantile computes the same as the macro chance_z.
+func (s Strict) Quantile() float64 {
+	return math.Sqrt2 * math.Erfinv(1-.05/float64(max(s.Answers, 1)*max(s.Changes, 1)))
+}
+
 // Bounded reports whether p has a bound.
 func (p Params) Bounded() bool { return !p.Since.IsZero() || !p.Until.IsZero() }
+
+// Wants reports whether a column of a report is requested, also as part of a comparison, such as
+// change_per_call.
+func (p Params) Wants(column string) bool {
+	return len(p.Columns) == 0 || slices.ContainsFunc(p.Columns, func(name string) bool {
+		return name == column || strings.HasSuffix(name, "_"+column)
+	})
+}
 
 // Only returns p with its conditions on a dimension replaced by one. An empty value matches calls
 // without one.

@@ -49,7 +49,7 @@ func Of(f *sqlfiles.File, p Params) (q Question, err error) {
 		return q, &GroupError{fmt.Sprintf("unknown step %q", p.Every), "use --every day, hour or minute"}
 	}
 	if _, compares := p.Previous(); compares && f.Selects() {
-		q.Spreads = len(f.Hidden) > 0
+		q.Spreads = slices.ContainsFunc(f.Columns, func(c sqlfiles.Column) bool { return c.Spread != "" && p.Wants(c.Name) })
 		return q, q.mayCompare()
 	}
 	return q, nil

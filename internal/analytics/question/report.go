@@ -80,7 +80,8 @@ func Views(f *sqlfiles.File) (out []string) {
 			out = append(out, schema.Calls.Name, schema.Turns.Name)
 		case name == "tallied_moves": // reads the tool calls if files lack the moves
 			out = append(out, schema.Calls.Name, schema.ToolCalls.Name)
-		case isSelected, name == "selected", name == "surrounding", strings.HasPrefix(name, "tallied"), name == "lasting", name == "edge_attempts":
+		case isSelected, name == "selected", name == "surrounding", strings.HasPrefix(name, "tallied"), name == "lasting",
+			name == "edge_attempts", name == "cost_moments":
 			out = append(out, schema.Calls.Name)
 		default:
 			panic("the tables behind " + name + " are not declared") // a test runs every report

@@ -307,3 +307,22 @@ func (f *frame) lines(p *Panel, at func(float64) float64) {
 		}
 	}
 }
+
+// Plus adds two series. NaN counts as 0 if the other number exists.
+func Plus(a, b []float64) []float64 {
+	if a == nil {
+		return b
+	}
+	out := make([]float64, len(a))
+	for i := range a {
+		switch {
+		case math.IsNaN(a[i]):
+			out[i] = b[i]
+		case math.IsNaN(b[i]):
+			out[i] = a[i]
+		default:
+			out[i] = a[i] + b[i]
+		}
+	}
+	return out
+}
