@@ -14,11 +14,9 @@ import (
 // that of recordings, if it has one.
 type Call struct{ schema.Object }
 
-// Positions of the columns that a call's life cycle and its tallies use.
+// Positions of the columns that a call's life cycle uses.
 var (
-	colAgentID, colAgentVersion     = schema.Calls.Column("agent_id"), schema.Calls.Column("agent_version")
-	colCallType, colVariantLabel    = schema.Calls.Column("call_type"), schema.Calls.Column("variant_label")
-	colUserSentiment                = schema.Calls.Column("user_sentiment")
+	colCallType                     = schema.Calls.Column("call_type")
 	colCallID, colStatus, colReason = schema.Calls.Column("call_id"), schema.Calls.Column("status"),
 		schema.Calls.Column("disconnection_reason")
 	colStartAt, colEndAt         = schema.Calls.Column("start_at"), schema.Calls.Column("end_at")
@@ -31,7 +29,6 @@ var (
 	colFirstSeenAt, colFetchedAt = schema.Calls.Column("first_seen_at"), schema.Calls.Column("fetched_at")
 	colTranscriptSource          = schema.Calls.Column("transcript_source")
 	colDirection, colOwnNumber   = schema.Calls.Column("direction"), schema.Calls.Column("own_number")
-	colFromNumber, colToNumber   = schema.Calls.Column("from_number"), schema.Calls.Column("to_number")
 	colFromE164, colToE164       = schema.Calls.Column("from_e164"), schema.Calls.Column("to_e164")
 	colEvaluation                = schema.Calls.Column("evaluation")
 	colCreditsUsed, colBilled    = schema.Calls.Column("credits_used"), schema.Calls.Column("billed_seconds")

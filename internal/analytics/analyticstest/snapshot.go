@@ -347,7 +347,8 @@ WHERE disconnection_reason IN ('call_transfer', 'operator_hangup') AND coalesce(
 GROUP BY ALL`,
 	&schema.FlowTallies: `WITH c AS (
     SELECT call_id, agent_id, agent_version, start_at, disconnection_reason AS reason,
-        if(agent_version = 'production', make_timestamptz(86400000000 * CAST(floor(epoch_ms(start_at) / 86400000) AS BIGINT)), NULL) AS day_at,
+        if(agent_version = 'production', make_timestamptz(86400000000 * CAST(floor(epoch_ms(start_at) / 86400000) AS BIGINT)), NULL)
+            AS day_at,
         CAST(nullif(moves, '[]') AS JSON[]) AS moves, user_turns > 0 AS spoke,
         start_at IS NOT NULL AND user_turns IS NOT NULL AND (` + unmet + ` OR reason = 'voicemail_reached') IS NOT TRUE AS answered,
         CASE WHEN NOT answered OR status NOT IN ('ongoing', 'ended', 'error') THEN NULL
@@ -369,12 +370,14 @@ GROUP BY ALL`,
         if(i = 0, NULL, node) AS to_node
     FROM m
 ), o AS (
-    SELECT * EXCLUDE (i, node, failed, n), count(*) FILTER (NOT failed) AS passes, count(*) FILTER (failed) AS failed_passes FROM s GROUP BY ALL
+    SELECT * EXCLUDE (i, node, failed, n), count(*) FILTER (NOT failed) AS passes, count(*) FILTER (failed) AS failed_passes
+    FROM s GROUP BY ALL
 )
 SELECT agent_id, agent_version, day_at, from_node, to_node, is_moved, max(start_at) AS start_at,
     count(*) FILTER (passes > 0) AS calls, CAST(sum(passes) AS BIGINT) AS passes, CAST(sum(failed_passes) AS BIGINT) AS failed_passes,
     count(*) FILTER (passes > 0 AND answered) AS answered_calls, count(*) FILTER (passes > 0 AND outcome = 'completed') AS completed_calls,
-    count(*) FILTER (passes > 0 AND outcome = 'transferred') AS transferred_calls, count(*) FILTER (passes > 0 AND outcome = 'lost') AS lost_calls,
+    count(*) FILTER (passes > 0 AND outcome = 'transferred') AS transferred_calls,
+    count(*) FILTER (passes > 0 AND outcome = 'lost') AS lost_calls,
     count(*) FILTER (passes > 0 AND answered AND reason = 'user_hangup') AS hung_up_calls
 FROM o GROUP BY agent_id, agent_version, day_at, from_node, to_node, is_moved, start_at IS NULL`,
 }

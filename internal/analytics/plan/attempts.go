@@ -37,7 +37,8 @@ func (p *Planner) attempts(q question.Question) (with []string, others string) {
 			}
 		}
 		weeks = append(weeks, own...)
-		replaced = append(append(replaced, own...), span{month.from, month.from.AddDate(0, 0, 7)}, span{month.until.AddDate(0, 0, -7), month.until})
+		replaced = append(append(replaced, own...),
+			span{month.from, month.from.AddDate(0, 0, 7)}, span{month.until.AddDate(0, 0, -7), month.until})
 	}
 	selected, before := within(weeks), within(going)
 	with = []string{

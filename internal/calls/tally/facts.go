@@ -76,7 +76,8 @@ type talks struct {
 
 func newFacts() facts {
 	return facts{words: newWords(), byTool: map[toolKey]toolUses{}, byField: map[fieldKey]map[uint32]int64{}, bySpeed: map[int64]int64{},
-		byPause: map[schema.Opt[int64]]*talks{}, byKind: map[longKey]*longest{}, byAnswer: map[answerKey]int64{}, byFlow: map[flowKey]*flow{}, made: map[flowKey]bool{}, nodes: newWords(), numbers: newWords()}
+		byPause: map[schema.Opt[int64]]*talks{}, byKind: map[longKey]*longest{},
+		byAnswer: map[answerKey]int64{}, byFlow: map[flowKey]*flow{}, made: map[flowKey]bool{}, nodes: newWords(), numbers: newWords()}
 }
 
 // AddTool counts a row of tool_calls.

@@ -129,8 +129,8 @@ func (t *Tallies) Add(c *calls.Call) error {
 	status, reason, sentiment := t.words.id(c.Status()), t.words.id(text(c, colReason)), t.words.id(text(c, colUserSentiment))
 	if !t.givenUp[&schema.WordTallies] {
 		count(t, &schema.WordTallies, t.byWord, mostWordTallies, c, wordKey{
-			words: [...]uint32{t.words.id(text(c, colAgentID)), t.words.id(text(c, colAgentVersion)), t.words.id(text(c, colCallType)), status, reason,
-				sentiment, t.words.id(text(c, colVariantLabel))},
+			words: [...]uint32{t.words.id(text(c, colAgentID)), t.words.id(text(c, colAgentVersion)), t.words.id(text(c, colCallType)), status,
+				reason, sentiment, t.words.id(text(c, colVariantLabel))},
 			state: c.TranscriptState(), settlement: c.Settlement(), optedOut: c.OptedOut(), started: c.StartAt().OK,
 			speech: speech,
 		})
