@@ -94,12 +94,12 @@ WITH typed AS MATERIALIZED (
 ), strict AS (
     SELECT *, chance_z(count(DISTINCT (key, agent_id, agent_version, variant_label)) FILTER (n > 0) OVER ()) AS z
     FROM paired
-), evened AS (
+), evened AS ( -- in order of the types: sums of floats depend on it
     SELECT key, agent_id, agent_version, variant_label,
-        sum(m / whole * percent_of(x, n)) FILTER (n > 0) AS equal_mix,
-        equal_mix - sum(m / whole * percent_of(y, m)) FILTER (n > 0) AS difference,
-        difference - sqrt(sum(pow(m / whole, 2) * (pow(percent_of(x, n) - wilson_at(x, n, z, -1), 2) + pow(percent_of(y, m) - wilson_at(y, m, z, 1), 2))) FILTER (n > 0)) AS difference_low,
-        difference + sqrt(sum(pow(m / whole, 2) * (pow(percent_of(x, n) - wilson_at(x, n, z, 1), 2) + pow(percent_of(y, m) - wilson_at(y, m, z, -1), 2))) FILTER (n > 0)) AS difference_high
+        sum(m / whole * percent_of(x, n) ORDER BY call_type) FILTER (n > 0) AS equal_mix,
+        equal_mix - sum(m / whole * percent_of(y, m) ORDER BY call_type) FILTER (n > 0) AS difference,
+        difference - sqrt(sum(pow(m / whole, 2) * (pow(percent_of(x, n) - wilson_at(x, n, z, -1), 2) + pow(percent_of(y, m) - wilson_at(y, m, z, 1), 2)) ORDER BY call_type) FILTER (n > 0)) AS difference_low,
+        difference + sqrt(sum(pow(m / whole, 2) * (pow(percent_of(x, n) - wilson_at(x, n, z, 1), 2) + pow(percent_of(y, m) - wilson_at(y, m, z, -1), 2)) ORDER BY call_type) FILTER (n > 0)) AS difference_high
     FROM strict
     GROUP BY key, agent_id, agent_version, variant_label
 ), mixes AS ( -- includes types that only one side has
