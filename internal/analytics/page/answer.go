@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -234,7 +235,8 @@ func (a *asked) calls(where map[string]string) string {
 		return ""
 	}
 	p := a.params
-	for column, text := range where {
+	for _, column := range slices.Sorted(maps.Keys(where)) { // the same link each time
+		text := where[column]
 		if column == "agent_id" {
 			column = "agent"
 		}

@@ -11,6 +11,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 )
 
@@ -155,5 +156,16 @@ func TestLastWords(t *testing.T) {
 	r, p = usesOf(t, rights.Rights{Tables: []string{"calls"}})
 	if _, err := r.w.Said(t.Context(), map[string]time.Time{"c13": p.since}); !analytics.Denied(err) {
 		t.Errorf("what was said is not denied: %v", err)
+	}
+}
+
+// The link to the calls of a row is the same each time.
+func TestLinkOfSeveralConditions(t *testing.T) {
+	a := &asked{address: func(_ string, p question.Params) string { return fmt.Sprint(p.Where) }}
+	where := map[string]string{"campaign": "spring", "direction": "inbound", "outcome": "completed", "status": "ended"}
+	for range 20 {
+		if got, want := a.calls(where), "[campaign=spring direction=inbound outcome=completed status=ended]"; got != want {
+			t.Fatalf("%s, want %s", got, want)
+		}
 	}
 }
