@@ -3,9 +3,7 @@ package analytics
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -29,7 +27,7 @@ func (w *Warehouse) namesOf(ctx context.Context, conn *duck.Conn, of *resource.R
 		return nil, fmt.Errorf("read the names of %s: %w", of.Name, err)
 	}
 	names := question.Names{}
-	if err := each(ctx, rows, func(row []any) { names[row[0].(string)] = row[1].(string) }); err != nil {
+	if err := rows.Each(ctx, func(row []any) { names[row[0].(string)] = row[1].(string) }); err != nil {
 		return nil, fmt.Errorf("read the names of %s: %w", of.Name, err)
 	}
 	return names, nil
@@ -177,7 +175,7 @@ func (w *Warehouse) FindCall(ctx context.Context, prefix string) (id string, sta
 		var ids []string
 		rows, err := conn.Query(ctx, "SELECT call_id, start_at FROM calls WHERE "+condition, prefix)
 		if err == nil {
-			err = each(ctx, rows, func(row []any) {
+			err = rows.Each(ctx, func(row []any) {
 				ids = append(ids, row[0].(string))
 				start, _ = row[1].(time.Time)
 			})
@@ -190,21 +188,6 @@ func (w *Warehouse) FindCall(ctx context.Context, prefix string) (id string, sta
 		}
 	}
 	return "", time.Time{}, &question.UnknownError{What: "call", Name: prefix}
-}
-
-// each calls visit with each row, and closes the rows.
-func each(ctx context.Context, rows *duck.Rows, visit func(row []any)) error {
-	defer rows.Close()
-	for {
-		row, err := rows.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		visit(row)
-	}
 }
 
 // resolve returns q with ids in place of names and, for a report of events, with the period of the

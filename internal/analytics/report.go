@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -132,17 +131,13 @@ func (w *Warehouse) passing(ctx context.Context, conn *duck.Conn, q question.Que
 	if err != nil {
 		return nil, fmt.Errorf("read the ends of calls: %w", err)
 	}
-	defer rows.Close()
-	for {
-		row, err := rows.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the ends of calls: %w", err)
-		}
+	err = rows.Each(ctx, func(row []any) {
 		out = append(out, question.Passing{Last: row[0].(int64), From: row[1].(int64)})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the ends of calls: %w", err)
 	}
+	return out, nil
 }
 
 // goalsOf returns the goals with their agents' ids, if a report needs them. Goals of agents that

@@ -39,14 +39,7 @@ func TestCheckpoints(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			now := time.Date(2026, 11, 19, 2, 0, 0, 0, time.UTC)
-			clock := func() time.Time { return now }
-			w, err := sink.Open(sink.Options{Root: filepath.Join(t.TempDir(), "w"), RunID: layout.RunID(now, 1), Now: clock})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer w.Close()
-			st := intake.New(w, clock)
-			st.Over = func() bool { return false }
+			w, st := newIntake(t, &now)
 			st.Row = func(sink.Stats, int64) schema.Run {
 				now = now.Add(tc.takes) // nothing else reads the clock
 				return schema.Run{ID: w.RunID(), Outcome: schema.OutcomeRunning}
@@ -77,18 +70,25 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
+// newIntake opens a new warehouse, and what passes records to it, at the time now.
+func newIntake(t *testing.T, now *time.Time) (*sink.Warehouse, *intake.Store) {
+	t.Helper()
+	clock := func() time.Time { return *now }
+	w, err := sink.Open(sink.Options{Root: filepath.Join(t.TempDir(), "w"), RunID: layout.RunID(*now, 1), Now: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	st := intake.New(w, clock)
+	st.Over = func() bool { return false }
+	return w, st
+}
+
 // A process that follows the service commits once a minute, counted from the last commit of an
 // earlier process, and less often if its commits are large.
 func TestRested(t *testing.T) {
 	now := time.Date(2026, 11, 19, 2, 0, 0, 0, time.UTC)
-	clock := func() time.Time { return now }
-	w, err := sink.Open(sink.Options{Root: filepath.Join(t.TempDir(), "w"), RunID: layout.RunID(now, 1), Now: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	st := intake.New(w, clock)
-	st.Over = func() bool { return false }
+	w, st := newIntake(t, &now)
 	st.Row = func(sink.Stats, int64) schema.Run { return schema.Run{ID: w.RunID(), Outcome: schema.OutcomeFollowing} }
 	if st.Rested() {
 		t.Error("a commit at once")

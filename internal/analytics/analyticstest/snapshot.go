@@ -287,11 +287,7 @@ QUALIFY row_number() OVER (PARTITION BY status, disconnection_reason, settlement
     ORDER BY duration_ms DESC NULLS LAST, start_at DESC NULLS LAST, call_id) <= 20`,
 	&schema.CallerTallies: `WITH d AS (
     SELECT *, coalesce(direction, if(call_type = 'web', NULL, if(call_type IN ('inbound', 'outbound'), call_type, 'unknown'))) AS way,
-        status IN ('queued', 'registered', 'initiated', 'ringing', 'not_connected', 'canceled')
-            OR disconnection_reason IN ('dial_no_answer', 'dial_busy', 'dial_declined', 'dial_failed',
-            'blocked_number', 'concurrency_limit_reached', 'hourly_call_limit_reached', 'daily_call_limit_reached')
-            OR disconnection_reason = 'insufficient_balance' AND status IS DISTINCT FROM 'ended'
-            OR disconnection_reason = 'voicemail_reached' AS unmet
+        ` + unmet + ` OR disconnection_reason = 'voicemail_reached' AS unmet
     FROM 'FILE' WHERE start_at IS NOT NULL
 ), c AS (
     SELECT CASE way WHEN 'inbound' THEN from_number WHEN 'outbound' THEN to_number END AS sent,
@@ -335,10 +331,7 @@ SELECT number, make_timestamptz(1000 * ms) AS start_at, met AS result FROM c, m 
 	&schema.AnswerTallies: `WITH a AS (
     SELECT * FROM 'FILE' WHERE start_at IS NOT NULL AND settlement <> 'open'
         AND (user_turns > 0 OR transcript_state = 'empty' OR transcript_state = 'present' AND user_turns IS NOT NULL)
-        AND (status IN ('queued', 'registered', 'initiated', 'ringing', 'not_connected', 'canceled')
-            OR disconnection_reason IN ('dial_no_answer', 'dial_busy', 'dial_declined', 'dial_failed',
-            'blocked_number', 'concurrency_limit_reached', 'hourly_call_limit_reached', 'daily_call_limit_reached', 'voicemail_reached')
-            OR disconnection_reason = 'insufficient_balance' AND status IS DISTINCT FROM 'ended') IS NOT TRUE
+        AND (` + unmet + ` OR disconnection_reason = 'voicemail_reached') IS NOT TRUE
 )
 SELECT agent_first_word_ms AS first_word_ms, CAST(NULL AS VARCHAR) AS last_tool, CAST(NULL AS BIGINT) AS duration_ms, count(*) AS calls
 FROM a WHERE agent_first_word_ms IS NOT NULL GROUP BY ALL
@@ -387,10 +380,7 @@ const attempts = `c AS (
     SELECT epoch_ms(start_at) AS ms,
         coalesce(to_e164, if(regexp_matches(to_number, '[1-9]') AND to_number NOT ILIKE '%anonymous%', to_number, NULL)) AS number,
         CASE WHEN settlement = 'open' THEN NULL
-            WHEN status IN ('queued', 'registered', 'initiated', 'ringing', 'not_connected', 'canceled')
-                OR disconnection_reason IN ('dial_no_answer', 'dial_busy', 'dial_declined', 'dial_failed',
-                'blocked_number', 'concurrency_limit_reached', 'hourly_call_limit_reached', 'daily_call_limit_reached')
-                OR disconnection_reason = 'insufficient_balance' AND status IS DISTINCT FROM 'ended' THEN 'nobody'
+            WHEN ` + unmet + ` THEN 'nobody'
             WHEN status IS NULL AND disconnection_reason IS NULL OR status NOT IN ('ongoing', 'ended', 'error')
                 OR disconnection_reason NOT IN ('user_hangup', 'agent_hangup', 'operator_hangup', 'call_transfer', 'voicemail_reached',
                 'inactivity', 'max_duration_reached', 'error_voxai', 'flow_error', 'orphaned_no_agent_pickup', 'insufficient_balance')

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -256,17 +255,13 @@ func (c *Conn) Column(ctx context.Context, text string, args ...any) ([]string, 
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
 	var out []string
-	for {
-		row, err := rows.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	err = rows.Each(ctx, func(row []any) {
 		s, _ := row[0].(string)
 		out = append(out, s)
+	})
+	if err != nil {
+		return nil, err
 	}
+	return out, nil
 }

@@ -2,6 +2,7 @@ package duck
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"unsafe"
@@ -75,6 +76,21 @@ func (r *Rows) Next(ctx context.Context) ([]any, error) {
 	row, err := r.Values(ctx)
 	r.values = value.GoAll(r.values[:0], row)
 	return r.values, err
+}
+
+// Each calls visit with each remaining row, and closes r. A row is valid as with Next.
+func (r *Rows) Each(ctx context.Context, visit func(row []any)) error {
+	defer r.Close()
+	for {
+		row, err := r.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		visit(row)
+	}
 }
 
 // Values returns the next row, or io.EOF after the last. It is valid until the next call and is not
