@@ -37,11 +37,15 @@ WITH outbound AS ( -- result null: not known
     UNION ALL
     SELECT key, is_selected, number, CAST(local_start AS DATE), week_of(local_start), epoch_ms(start_at), result
     FROM (SELECT *, local_time(start_at) AS local_start FROM edge_attempts)
-), numbered AS (
-    SELECT *,
-        CASE WHEN number IS NOT NULL THEN least(rank() OVER (PARTITION BY number, local_date ORDER BY ms), 6) END AS of_day,
-        CASE WHEN number IS NOT NULL THEN least(rank() OVER (PARTITION BY number, week ORDER BY ms), 6) END AS of_week
+), placed AS ( -- by local date, then time: as by time, since no zone has set clocks back past midnight after 2010
+    SELECT *, (local_date - week) * 100000000000000000 + ms AS place
     FROM outbound
+), numbered AS ( -- from one sort, because of its day are exactly the places less than 5e16 below the start of the day
+    SELECT *,
+        CASE WHEN number IS NOT NULL THEN least(1 + count(*) OVER (in_week RANGE BETWEEN ms + 50000000000000000 PRECEDING AND 1 PRECEDING), 6) END AS of_day,
+        CASE WHEN number IS NOT NULL THEN least(rank() OVER in_week, 6) END AS of_week
+    FROM placed
+    WINDOW in_week AS (PARTITION BY number, week ORDER BY place)
 ), alike AS (
     SELECT key, of_day, of_week,
         count(*) AS calls,
