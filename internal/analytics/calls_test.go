@@ -1,10 +1,15 @@
 package analytics_test
 
 import (
+	"encoding/binary"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
+	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/calls"
@@ -181,6 +186,69 @@ func TestFailingVersionIsNotBetter(t *testing.T) {
 		v, share := line[7], line[4].(float64)
 		if line[1] == "fails" && (share != 0 || v != "worse" && v != "baseline") || line[1] == "transfers" && (share < 33 || v != "better" && v != "baseline") {
 			t.Errorf("%v: version %s completes %v %%, and is %s", like, line[1], share, v)
+		}
+	}
+}
+
+// Tables list the oldest period first. The newest rows are found without the older files.
+func TestNewestRowsSpareOlderFiles(t *testing.T) {
+	var d analyticstest.Data
+	for i := range 4 {
+		id, start := fmt.Sprintf("c%d", i), int64(1_700_000_000_000+i*31*86_400_000)
+		d.Calls = append(d.Calls, row{"call_id": id, "start_at": start})
+		d.Turns = append(d.Turns, row{"call_id": id, "call_start_at": start, "turn": int64(0), "role": "user", "content": id})
+	}
+	w := warehouse(t, d, time.UTC)
+	for _, table := range []string{"calls", "costs", "transcript_turns"} {
+		var ids []any
+		rows, err := w.Table(t.Context(), table, question.Params{})
+		for _, r := range all(t, rows, err) {
+			ids = append(ids, r[0])
+		}
+		if want := []any{"c0", "c1", "c2", "c3"}; !slices.Equal(ids, want) {
+			t.Errorf("%s: %v, want %v", table, ids, want)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(w.Snapshot().Dir, "*", "month=*", "*.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		if filepath.Base(filepath.Dir(path)) == "month=2024-02" {
+			continue
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		footer := len(content) - 8 - int(binary.LittleEndian.Uint32(content[len(content)-8:]))
+		clear(content[4:footer]) // every page
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	newest := func(rows *analytics.Rows, err error) string {
+		if err != nil {
+			return "failed"
+		}
+		defer rows.Close()
+		r, err := rows.Next(t.Context())
+		if err != nil {
+			return "failed"
+		}
+		return fmt.Sprint(r[0])
+	}
+	if got := newest(w.Report(t.Context(), "calls", question.Params{Most: 1})); got != "c3" {
+		t.Errorf("the newest call: %s", got)
+	}
+	for text, want := range map[string]string{
+		"SELECT call_id FROM calls ORDER BY start_at DESC LIMIT 1":                 "c3",
+		"SELECT * FROM costs ORDER BY start_at DESC LIMIT 1":                       "c3",
+		"SELECT * FROM transcript_turns ORDER BY call_start_at DESC, turn LIMIT 1": "c3",
+		"SELECT call_id FROM calls ORDER BY start_at LIMIT 1":                      "failed",
+	} {
+		if got := newest(w.SQL(t.Context(), text)); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
 }

@@ -159,8 +159,8 @@ func (w *Warehouse) goalsOf(ctx context.Context, conn *duck.Conn, q question.Que
 	return out, nil
 }
 
-// Table returns the rows of a table that belong to the calls that p selects; for runs, those that
-// started within its bounds.
+// Table returns the rows of a table that belong to the calls that p selects, in order of the calls;
+// for runs, those that started within its bounds.
 func (w *Warehouse) Table(ctx context.Context, name string, p question.Params) (*Rows, error) {
 	f, err := question.Table(name)
 	if err != nil {
@@ -180,7 +180,7 @@ func (w *Warehouse) Table(ctx context.Context, name string, p question.Params) (
 				return nil, err
 			}
 		}
-		text := w.planner.Table(q)
+		text := w.planner.Table(q, w.OldestFirst(name))
 		if err := w.NameAgents(ctx, conn, text); err != nil {
 			return nil, err
 		}

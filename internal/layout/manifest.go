@@ -312,6 +312,14 @@ func (m *Manifest) FilesOf(table string) []*File {
 	return out
 }
 
+// NewestFirst returns the files of a table, last period first. DuckDB reads files in the listed order:
+// once ORDER BY start_at DESC LIMIT n has its n rows, it skips those that are older.
+func (m *Manifest) NewestFirst(table string) []*File {
+	out := m.FilesOf(table)
+	slices.Reverse(out)
+	return out
+}
+
 // Starts returns the first start of a call, and the last one plus 1 ms.
 func (m *Manifest) Starts() (lo, hi int64) {
 	lo, hi = math.MaxInt64, math.MinInt64

@@ -54,18 +54,14 @@ var plainNameRE = regexp.MustCompile(`^\w+$`)
 // relationName is the name of a relation in a statement, in lower case.
 type relationName struct{ catalog, schema, table string }
 
-// NewestSchema has the views of Newest, listing the newest files first.
-const NewestSchema = "newest"
-
-// Newest maps the views that exist twice, since they are often sorted by time, to their time
-// columns.
-var Newest = map[string]string{
+// Times maps the views that are often sorted by time to their time columns.
+var Times = map[string]string{
 	"calls": "start_at", "costs": "start_at", "transcript_turns": "call_start_at",
 	"analysis_items": "call_start_at", "tool_calls": "call_start_at", "recordings": "call_start_at",
 }
 
-// FirstSchema and LatestSchema have the same views over copies of a few rows: the first ones, and
-// the newest ones with all rows without a time.
+// FirstSchema and LatestSchema have these views over copies of a few rows: the first ones, and the
+// newest ones with all rows without a time.
 const (
 	FirstSchema  = "first_rows"
 	LatestSchema = "newest_rows"
@@ -92,8 +88,8 @@ func relations() map[relationName]bool {
 		out[relationName{"", "stored", t.Name}] = true
 		out[relationName{"memory", "stored", t.Name}] = true
 	}
-	for name := range Newest {
-		for _, schema := range []string{NewestSchema, FirstSchema, LatestSchema} {
+	for name := range Times {
+		for _, schema := range []string{FirstSchema, LatestSchema} {
 			out[relationName{"", schema, name}] = true
 		}
 	}

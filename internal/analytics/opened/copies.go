@@ -278,9 +278,9 @@ func (db *DB) firstRows(_ context.Context, _ *duck.Conn, view string) (string, e
 // newestRows returns a SELECT of a view's newest rows, all rows as new as the last of them, and the
 // rows without a time.
 func (db *DB) newestRows(ctx context.Context, conn *duck.Conn, view string) (string, error) {
-	at, from := guard.Newest[view], guard.NewestSchema+"."+view
+	at := guard.Times[view]
 	last, err := conn.Column(ctx, fmt.Sprintf("SELECT CAST(epoch_us(%s) AS VARCHAR) FROM %s ORDER BY %s DESC NULLS LAST LIMIT 1 OFFSET %d",
-		at, from, at, guard.TopRows-1))
+		at, view, at, guard.TopRows-1))
 	if err != nil {
 		return "", err
 	}
@@ -288,7 +288,7 @@ func (db *DB) newestRows(ctx context.Context, conn *duck.Conn, view string) (str
 	if len(last) > 0 && last[0] != "" {
 		isNew = fmt.Sprintf("%s >= make_timestamptz(%s)", at, last[0])
 	}
-	text := fmt.Sprintf("FROM %s WHERE %s OR %s IS NULL", from, isNew, at)
+	text := fmt.Sprintf("FROM %s WHERE %s OR %s IS NULL", view, isNew, at)
 	n, err := conn.Column(ctx, "SELECT CAST(count(*) AS VARCHAR) FROM (SELECT 1 "+text+fmt.Sprintf(" LIMIT %d)", mostNewest+1))
 	if err != nil {
 		return "", err

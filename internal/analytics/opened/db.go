@@ -155,7 +155,6 @@ func (db *DB) prepare(ctx context.Context, limits *Limits) error {
 		// This optimizer turns a sum over a whole group into a join, and so one scan into two.
 		"SET GLOBAL disabled_optimizers = 'window_self_join'",
 		"CREATE SCHEMA stored",
-		"CREATE SCHEMA " + guard.NewestSchema,
 		"CREATE SCHEMA " + guard.FirstSchema,
 		"CREATE SCHEMA " + guard.LatestSchema,
 		"CREATE SCHEMA copies",

@@ -59,15 +59,22 @@ func (db *DB) definitions(localTime string) []definition {
 	out := withMacros(map[string]string{"local_time": localTime})
 	for _, t := range resource.Tables {
 		name := "stored." + t.Name
-		out = append(out, definition{name, "CREATE VIEW " + name + " AS " + db.relation(db.snap.Manifest.FilesOf(t.Name), t)})
+		out = append(out, definition{name, "CREATE VIEW " + name + " AS " + db.relation(db.snap.Manifest.NewestFirst(t.Name), t)})
 	}
 	for _, v := range sqlfiles.Views() {
 		out = append(out, definition{v.Name, "CREATE VIEW " + v.Name + " AS " + v.SQL})
 	}
-	if db.dialect != nil {
-		out = append(out, db.newest()...)
-	}
 	return append(out, pastMacros()...)
+}
+
+// OldestFirst returns a SELECT of the rows of a view, oldest period first: see layout.NewestFirst.
+func (db *DB) OldestFirst(view string) string {
+	v, _ := sqlfiles.View(view)
+	text := fromCallsRE.ReplaceAllStringFunc(v.SQL, func(string) string { return "FROM (" + db.OldestFirst(schema.Calls.Name) + ") AS calls" })
+	return fromStoredRE.ReplaceAllStringFunc(text, func(from string) string {
+		t := resource.Tables[slices.IndexFunc(resource.Tables, func(t *schema.Table) bool { return from == "FROM stored."+t.Name })]
+		return "FROM (" + db.relation(db.snap.Manifest.FilesOf(t.Name), t) + ")"
+	})
 }
 
 // relation returns a SELECT of the rows of some of a table's files.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/fnv"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -139,6 +140,16 @@ func (db *DB) part(ctx context.Context, conn *duck.Conn, name string, p piece) e
 	}
 	db.parts[name] = true
 	return nil
+}
+
+var (
+	fromStoredRE = regexp.MustCompile(`\bFROM stored\.(\w+)`)
+	fromCallsRE  = regexp.MustCompile(`\bFROM calls\b`)
+)
+
+// reading returns the text of a view that reads the stored_… tables and the view calls of a schema.
+func reading(schema string, v *sqlfiles.File) string {
+	return fromCallsRE.ReplaceAllString(fromStoredRE.ReplaceAllString(v.SQL, "FROM "+schema+".stored_$1"), "FROM "+schema+".calls")
 }
 
 // partView returns the statement that makes a view over a piece of a file.

@@ -78,10 +78,10 @@ func withList(with, text string) string {
 	return "WITH " + with + "\n" + text
 }
 
-// Table returns the SELECT of a table's rows: those of the calls that q selects or, for runs, those
-// that started within its bounds.
-func (p *Planner) Table(q question.Question) string {
-	text := "SELECT * FROM " + q.Report.Name + " WHERE true"
+// Table returns the SELECT of the rows of a table, given a SELECT of all: those of the calls that q
+// selects or, for runs, those that started within its bounds.
+func (p *Planner) Table(q question.Question, all string) string {
+	text := "SELECT * FROM (" + all + ") WHERE true"
 	for _, c := range []string{"call_start_at", "start_at", "started_at"} {
 		if _, ok := q.Report.Column(c); ok {
 			text += " AND " + bounds(q.Params, c)

@@ -16,13 +16,13 @@ import (
 func Relations(snap *layout.Snapshot, tables ...*schema.Table) string {
 	var b strings.Builder
 	for _, t := range tables {
-		fmt.Fprintf(&b, "CREATE VIEW stored.%s AS %s;\n", t.Name, Relation(snap, snap.Manifest.FilesOf(t.Name), t, true))
+		fmt.Fprintf(&b, "CREATE VIEW stored.%s AS %s;\n", t.Name, Relation(snap, snap.Manifest.NewestFirst(t.Name), t, true))
 	}
 	return b.String()
 }
 
-// Relation returns a SELECT of the rows of some of a table's files. It lists the files, never a
-// pattern, so that it reads exactly one commit. DuckDB before 1.5 has no JSON in a schema: portable
+// Relation returns a SELECT of the rows of some of a table's files, in their order. It lists the
+// files, never a pattern, so that it reads exactly one commit. DuckDB before 1.5 has no JSON in a schema: portable
 // reads text and casts it.
 //
 // In files of earlier formats, tool calls are derived from the turns, with macros that must be

@@ -90,7 +90,6 @@ func (a *Asked) walk(n any) {
 		a.compared(n)
 		a.sample(n)
 		a.topOf(n)
-		a.newestFirst(n)
 		a.partOf(n)
 		for key, kid := range n {
 			if key != "cast_type" {

@@ -13,7 +13,7 @@ func (a *Asked) partOf(n node) {
 	from := kidOf(n, "from_table")
 	name, schema := small(from, "table_name"), small(from, "schema_name")
 	if a.Part == nil || word(from, "type") != "BASE_TABLE" || !slices.Contains(pgcatalog.Parted, name) ||
-		schema != "public" && schema != pgcatalog.NewestSchema && (schema != "" || a.withs[name]) {
+		schema != "public" && (schema != "" || a.withs[name]) {
 		return
 	}
 	id := a.callOf(n["where_clause"], cmp.Or(small(from, "alias"), name))

@@ -30,7 +30,7 @@ func (a *Asked) topOf(n node) {
 		return
 	}
 	table := small(from, "table_name")
-	if isNewest && !a.newestBy(n, orders, pgcatalog.Newest[table]) {
+	if isNewest && !a.newestBy(n, orders, pgcatalog.Times[table]) {
 		return
 	}
 	if schema := a.Top(table, isNewest); schema != "" {
@@ -58,7 +58,7 @@ func (a *Asked) plainTable(n node) node {
 	case "BASE_TABLE":
 		name, schema := small(from, "table_name"), small(from, "schema_name")
 		isView := schema == "public" || schema == "" && !a.withs[name]
-		if pgcatalog.Newest[name] != "" && isView && word(from, "catalog_name") == "" && from["at_clause"] == nil {
+		if pgcatalog.Times[name] != "" && isView && word(from, "catalog_name") == "" && from["at_clause"] == nil {
 			return from
 		}
 	case "SUBQUERY":

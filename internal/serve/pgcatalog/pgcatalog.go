@@ -25,12 +25,10 @@ import (
 // Schema is the schema of all definitions.
 const Schema = "pg"
 
-// The views of calls that also exist with the newest files first, with their time columns, and
-// those that exist over a piece of one file.
+// The views of calls with their time columns, and those that also exist over a piece of one file.
 var (
-	Newest       = guard.Newest
-	NewestSchema = guard.NewestSchema
-	Parted       = guard.Parted
+	Times  = guard.Times
+	Parted = guard.Parted
 )
 
 // TopRows is the maximum number of first or newest rows read from a copy.
