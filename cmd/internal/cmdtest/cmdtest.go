@@ -23,6 +23,7 @@ const sealed = "CALLHOUSE_TEST_SEALED"
 func Seal() (clear func()) {
 	loopback.Only()
 	debug.SetGCPercent(400) // the tests use little memory; collecting even less costs more in fresh memory
+	debug.SetMemoryLimit(1 << 30)
 	if os.Getenv(sealed) != "" {
 		return func() {}
 	}
