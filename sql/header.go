@@ -22,7 +22,7 @@ type File struct {
 	Tallies []string
 	// Arguments describes the report's arguments, such as "CALL_ID" or "WORD..."; empty: none.
 	Arguments string
-	// Flags are the report's own flags: field.
+	// Flags are the report's own flags: field, every or most.
 	Flags []string
 	// Fielded are columns that exist only with --field.
 	Fielded []string
@@ -57,6 +57,18 @@ func (f *File) Selects() bool {
 
 // Comparable reports whether two periods can be compared.
 func (f *File) Comparable() bool { return f.Selects() && f.Grouped() && f.Incomparable == "" }
+
+// Pages returns what the flags most and skip of the report count, and the maximum number of rows of
+// each; empty: the report has no such flags.
+func (f *File) Pages() (of string, rows int64) {
+	switch {
+	case !slices.Contains(f.Flags, "most"):
+		return "", 0
+	case f.Arguments == "WORD...":
+		return "turns found", 3 // with the turns before and after
+	}
+	return "calls", 1
+}
 
 // Column is a column of a view or report.
 type Column struct {

@@ -166,3 +166,46 @@ func TestSearchInAnyCase(t *testing.T) {
 		}
 	}
 }
+
+// The turns found are counted from the newest call on, those of calls without a start last.
+func TestSearchByPages(t *testing.T) {
+	var d analyticstest.Data
+	for _, c := range []struct {
+		id    string
+		start any
+		said  []string
+	}{
+		{"early", int64(1_700_000_000_000), []string{"a refund", "yes", "no", "refund?"}},
+		{"late", int64(1_705_000_000_000), []string{"hello", "refund", "Refund"}},
+		{"never", nil, []string{"hello", "refund", "bye"}},
+	} {
+		d.Calls = append(d.Calls, row{"call_id": c.id, "start_at": c.start})
+		for i, text := range c.said {
+			d.Turns = append(d.Turns, row{"call_id": c.id, "turn": int64(i), "role": "user", "content": text, "call_start_at": c.start})
+		}
+	}
+	w := warehouse(t, d, nil)
+	for _, x := range []struct {
+		most, skip int64
+		want       string
+	}{
+		{1, 0, "late 0, late 1 found, late 2"},
+		{2, 1, "late 1, late 2 found, early 0 found, early 1"},
+		{2, 3, "early 2, early 3 found, never 0, never 1 found, never 2"},
+		{0, 2, "early 0 found, early 1, early 2, early 3 found, never 0, never 1 found, never 2"},
+		{3, 9, ""},
+	} {
+		rows, err := w.Report(t.Context(), "search", question.Params{Words: []string{"refund"}, Most: x.most, Skip: x.skip})
+		var got []string
+		for _, r := range all(t, rows, err) {
+			line := fmt.Sprint(r[0], " ", r[5])
+			if r[1] == true {
+				line += " found"
+			}
+			got = append(got, line)
+		}
+		if joined := strings.Join(got, ", "); joined != x.want {
+			t.Errorf("%d after %d: %s, want %s", x.most, x.skip, joined, x.want)
+		}
+	}
+}

@@ -342,18 +342,26 @@ func searched(calls []row, turns map[any][]row, p question.Params, loc *time.Loc
 		}
 		return a.(int64) > b.(int64)
 	})
+	hits := int64(0)
 	for _, c := range chosen {
 		var said []row
+		var isHit []bool
 		for _, t := range turns[c["call_id"]] {
-			if t["role"] == "agent" || t["role"] == "user" {
-				said = append(said, t)
-			}
-		}
-		for i, t := range said {
-			if !has(t) && (i == 0 || !has(said[i-1])) && (i+1 == len(said) || !has(said[i+1])) {
+			if t["role"] != "agent" && t["role"] != "user" {
 				continue
 			}
-			line := []any{c["call_id"], has(t), t["role"], nil, orNil(t, "content"), t["turn"], c["start_at"]}
+			found := has(t)
+			if found {
+				hits++
+				found = hits > p.Skip && (p.Most == 0 || hits <= p.Skip+p.Most)
+			}
+			said, isHit = append(said, t), append(isHit, found)
+		}
+		for i, t := range said {
+			if !isHit[i] && (i == 0 || !isHit[i-1]) && (i+1 == len(said) || !isHit[i+1]) {
+				continue
+			}
+			line := []any{c["call_id"], isHit[i], t["role"], nil, orNil(t, "content"), t["turn"], c["start_at"]}
 			if at, ok := t["start_at"].(int64); ok && c["start_at"] != nil {
 				line[3] = at - c["start_at"].(int64)
 			}

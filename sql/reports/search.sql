@@ -2,10 +2,12 @@
 --
 -- Finds the turns that contain every WORD, in any case and order; a WORD is any text, also
 -- part of a word or, in quotes, several words. Only speech of the agent and the caller is
--- searched. Newest calls come first; each turn is shown with the one before and after.
+-- searched. Newest calls come first; each turn is shown with the one before and after. --most limits the turns found, --skip leaves
+-- out the newest.
 --
 -- Grain: one row per turn found, and per turn next to it
 -- Reads: selected, selected_turns
+-- Flags: most
 -- Needs: transcripts
 -- Arguments: WORD...
 -- Empty: no turn has all the words
@@ -19,17 +21,26 @@
 --   turn      INTEGER                   -      position in the transcript
 --   start_at  TIMESTAMP WITH TIME ZONE  -      start of the call
 
-WITH hit_calls AS (
-    SELECT DISTINCT call_id
+WITH hits AS (
+    SELECT call_id, call_start_at, turn
     FROM selected_turns
     WHERE (role = 'agent' OR role = 'user') AND has_all_words(content)
+    ORDER BY call_start_at DESC NULLS LAST, call_id, turn
+    LIMIT getvariable('most') OFFSET getvariable('skip')
+), hit_calls AS MATERIALIZED (
+    SELECT call_id, call_start_at, list(turn) AS turns
+    FROM hits
+    GROUP BY call_id, call_start_at
+), spoken AS ( -- joined by the start, so that files without one of these calls are not read
+    SELECT t.*, list_contains(turns, turn) AS found FROM selected_turns t JOIN hit_calls USING (call_id, call_start_at)
+    UNION ALL
+    SELECT t.*, list_contains(turns, turn) FROM selected_turns t JOIN (FROM hit_calls WHERE call_start_at IS NULL) USING (call_id)
 ), said AS (
     SELECT *,
         coalesce(lag(found) OVER in_order, false) AS found_before,
         coalesce(lead(found) OVER in_order, false) AS found_after
-    FROM (SELECT t.call_id, t.call_start_at, t.turn, t.role, t.start_at, t.content, has_all_words(content) AS found
-        FROM selected_turns t SEMI JOIN hit_calls USING (call_id)
-        WHERE role = 'agent' OR role = 'user')
+    FROM spoken
+    WHERE role = 'agent' OR role = 'user'
     WINDOW in_order AS (PARTITION BY call_id ORDER BY turn)
 )
 SELECT call_id, found, role AS who,

@@ -71,9 +71,9 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		fl.Uint32Var(&a.Top, "top", 0, "only the first `N` rows, and the number of others; default: all")
 		cli.Complete(cmd, "sort", columnNames(f)...)
 	}
-	if slices.Contains(f.Flags, "most") {
-		fl.Uint32Var(&a.Most, "most", 0, "show at most `N` calls; default: all")
-		fl.Uint32Var(&a.Skip, "skip", 0, "skip the first `N` calls")
+	if of, _ := f.Pages(); of != "" {
+		fl.Uint32Var(&a.Most, "most", 0, "show at most `N` "+of+"; default: all")
+		fl.Uint32Var(&a.Skip, "skip", 0, "skip the first `N` "+of)
 	}
 	return cmd
 }

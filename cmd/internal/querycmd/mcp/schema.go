@@ -85,8 +85,9 @@ func (s *Server) ofReport(f *sqlfiles.File) schema {
 		case "every":
 			p[flag] = choice("the step of a row; default: day", "day", "hour", "minute")
 		case "most":
-			p[flag] = number("maximum number of calls", 1, s.Rows)
-			p["skip"] = number("skip this many calls", 0, 0)
+			of, _ := f.Pages()
+			p[flag] = number("maximum number of "+of, 1, s.Rows)
+			p["skip"] = number("skip this many "+of, 0, 0)
 		}
 	}
 	switch f.Arguments {

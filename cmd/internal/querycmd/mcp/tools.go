@@ -201,10 +201,10 @@ func (s *Server) reportTool(f *sqlfiles.File) *tool {
 // report runs a report.
 func (s *Server) report(ctx context.Context, c *call, f *sqlfiles.File) (*answered, error) {
 	a := &answered{Answers: f.Name + ": " + f.Answers + "; " + f.Grain, Snapshot: snapshotOf(c.house), Notes: paragraphs(f)}
-	pages := slices.Contains(f.Flags, "most")
-	if pages { // counting the others would read every call
-		c.Most = min(cmp.Or(c.Most, uint32(c.shown)), uint32(s.Rows))
-		c.shown = int64(c.Most)
+	of, each := f.Pages()
+	if of != "" { // counting the others would read every call
+		c.Most = uint32(max(min(cmp.Or(int64(c.Most), c.shown/each), s.Rows/each), 1))
+		c.shown = int64(c.Most) * each
 	}
 	p, err := c.Question.Params(c.zone, c.now)
 	if err != nil {
@@ -241,8 +241,8 @@ func (s *Server) report(ctx context.Context, c *call, f *sqlfiles.File) (*answer
 		return nil, err
 	case n > 0:
 		a.LeftOut = append(a.LeftOut, cli.Plural(n, "more row")+": ask for fewer groups, a shorter period, or another order (sort, top)")
-	case pages && int64(len(a.Rows)) == p.Most:
-		a.LeftOut = append(a.LeftOut, fmt.Sprintf("calls after these, if there are any: skip=%d shows them", p.Skip+p.Most))
+	case of != "" && int64(len(a.Rows)) >= p.Most:
+		a.LeftOut = append(a.LeftOut, fmt.Sprintf("%s after these, if there are any: skip=%d shows them", of, p.Skip+p.Most))
 	}
 	remarks, err := s.Settings.Remarks(ctx, c.house, f, p, c.now, len(a.Rows) == 0)
 	a.LeftOut = append(a.LeftOut, remarks...)

@@ -244,6 +244,9 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 		if err != nil {
 			return err
 		}
+		if of, _ := f.Pages(); of != "" && q.params.Most == 0 && q.params.Sort == "" && q.params.Top == 0 {
+			q.params.Most = mostRows + 1 // finding all of them takes long
+		}
 		data := map[string]any{"Frame": around, "Answers": answers, "Text": f.Text, "Most": mostRows, "Files": q.files(f.Name)}
 		var begun error
 		q.params.NamesInPlace, q.params.Accepted = true, func() { begun = part(w, "report", data) }
