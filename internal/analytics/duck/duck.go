@@ -251,7 +251,11 @@ func InMemory(do func(*Conn) error) (err error) {
 
 // Column returns the strings of a result with one column.
 func (c *Conn) Column(ctx context.Context, text string, args ...any) ([]string, error) {
-	rows, err := c.Query(ctx, text, args...)
+	query := c.QuerySmall
+	if len(args) > 0 {
+		query = func(ctx context.Context, text string) (*Rows, error) { return c.Query(ctx, text, args...) }
+	}
+	rows, err := query(ctx, text)
 	if err != nil {
 		return nil, err
 	}

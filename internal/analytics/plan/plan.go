@@ -21,17 +21,21 @@ type Plan struct {
 	Variables string
 	SQL       string
 	Report    *sqlfiles.File // with the columns of the answer
-	// Small is set if the answer fits in memory: it is grouped, and the organisation has few of the
-	// things it is grouped by. A document's field may differ in every call, and a month has 43,000
-	// minutes.
+	// Small is set if the answer fits in memory: the organisation has few of the things it is grouped
+	// by. A document's field may differ in every call, a month has 43,000 minutes, and lists have
+	// every call unless the question limits them.
 	Small bool
 }
+
+// mostSmall is the maximum number of calls or turns in a small answer.
+const mostSmall = 10_000
 
 // Report plans a report.
 func (p *Planner) Report(q question.Question) (out Plan, err error) {
 	before, compares := q.Previous()
 	f := shown(q.Report, q.Field != "", compares)
-	out = Plan{Report: f, SQL: f.SQL, Small: f.Grouped() && q.Every != "minute" && !strings.Contains(q.By, ".")}
+	of, _ := f.Pages()
+	out = Plan{Report: f, SQL: f.SQL, Small: (of == "" || q.Most > 0 && q.Most <= mostSmall) && q.Every != "minute" && !strings.Contains(q.By, ".")}
 	if f.Selects() {
 		q.Report = f
 		out.Variables, out.SQL = p.variables(q), withList(p.relations(q), f.SQL)
