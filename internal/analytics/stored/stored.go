@@ -76,12 +76,17 @@ func relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, port
 		// The file's name begins with its day or month: a condition on it selects files.
 		fmt.Fprintf(&b, ", left(parse_filename(filename), 7) AS %s", schema.Month)
 	}
+	var rows int64
 	b.WriteString(" FROM read_parquet([")
 	for i, f := range files {
 		if i > 0 {
 			b.WriteString(", ")
 		}
 		b.WriteString(Quote(snap.Path(f)))
+		rows += f.Rows
+	}
+	if !portable { // given a schema, DuckDB opens no file to plan a statement, and expects 1,000 rows in each
+		options += fmt.Sprintf(", explicit_cardinality = %d", rows)
 	}
 	// The declared schema, by field id: a column that an older file lacks is null, and the files'
 	// own types do not matter. With it, DuckDB does not read month from the folder names.
