@@ -214,6 +214,10 @@ func TestNewestRowsSpareOlderFiles(t *testing.T) {
 	if plan := fmt.Sprint(all(t, rows, err)); !strings.Contains(plan, "~4 rows") { // the heap of the newest rows grows with it
 		t.Errorf("DuckDB expects another number of calls than 4:\n%s", plan)
 	}
+	rows, err = w.SQL(t.Context(), "EXPLAIN FROM calls ORDER BY local_start LIMIT 1000")
+	if plan := fmt.Sprint(all(t, rows, err)); !strings.Contains(plan, "file_row_number") {
+		t.Errorf("DuckDB reads all columns to sort by one:\n%s", plan)
+	}
 	files, err := filepath.Glob(filepath.Join(w.Snapshot().Dir, "*", "month=*", "*.parquet"))
 	if err != nil {
 		t.Fatal(err)

@@ -154,6 +154,9 @@ func (db *DB) prepare(ctx context.Context, limits *Limits) error {
 		"SET GLOBAL parquet_metadata_cache = true",
 		// This optimizer turns a sum over a whole group into a join, and so one scan into two.
 		"SET GLOBAL disabled_optimizers = 'window_self_join'",
+		// LIMIT n first finds the n rows, by the columns that decide, and then reads the others. DuckDB
+		// does so up to 50 rows; previews have 100 to 2,000.
+		"SET GLOBAL late_materialization_max_rows = 10000",
 		"CREATE SCHEMA stored",
 		"CREATE SCHEMA " + guard.FirstSchema,
 		"CREATE SCHEMA " + guard.LatestSchema,

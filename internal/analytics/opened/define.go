@@ -67,7 +67,7 @@ func (db *DB) definitions(localTime string) []definition {
 	return append(out, pastMacros()...)
 }
 
-// OldestFirst returns a SELECT of the rows of a view, oldest period first: see layout.NewestFirst.
+// OldestFirst returns a SELECT of the rows of a view, oldest period first: see [layout.Manifest.NewestFirst].
 func (db *DB) OldestFirst(view string) string {
 	v, _ := sqlfiles.View(view)
 	text := fromCallsRE.ReplaceAllStringFunc(v.SQL, func(string) string { return "FROM (" + db.OldestFirst(schema.Calls.Name) + ") AS calls" })

@@ -35,7 +35,8 @@ func (p *Planner) Report(q question.Question) (out Plan, err error) {
 	before, compares := q.Previous()
 	f := shown(q.Report, q.Field != "", compares)
 	of, _ := f.Pages()
-	out = Plan{Report: f, SQL: f.SQL, Small: (of == "" || q.Most > 0 && q.Most <= mostSmall) && q.Every != "minute" && !strings.Contains(q.By, ".")}
+	few := of == "" || q.Most > 0 && q.Most <= mostSmall
+	out = Plan{Report: f, SQL: f.SQL, Small: few && q.Every != "minute" && !strings.Contains(q.By, ".")}
 	if f.Selects() {
 		q.Report = f
 		out.Variables, out.SQL = p.variables(q), withList(p.relations(q), f.SQL)

@@ -22,8 +22,8 @@ func Relations(snap *layout.Snapshot, tables ...*schema.Table) string {
 }
 
 // Relation returns a SELECT of the rows of some of a table's files, in their order. It lists the
-// files, never a pattern, so that it reads exactly one commit. DuckDB before 1.5 has no JSON in a schema: portable
-// reads text and casts it.
+// files, never a pattern, so that it reads exactly one commit. DuckDB before 1.5 has no JSON in a
+// schema: portable reads text and casts it.
 //
 // In files of earlier formats, tool calls are derived from the turns, with macros that must be
 // defined: see Earlier.
