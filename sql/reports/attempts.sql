@@ -37,10 +37,10 @@ WITH outbound AS ( -- result null: not known
     UNION ALL
     SELECT key, is_selected, number, CAST(local_start AS DATE), week_of(local_start), epoch_ms(start_at), result
     FROM (SELECT *, local_time(start_at) AS local_start FROM edge_attempts)
-), placed AS ( -- by local date, then time: as by time, since no zone has set clocks back past midnight after 2010
+), placed AS ( -- in order of local date, then time; that is the order of time, since no zone has set its clocks back past midnight after 2010
     SELECT *, (local_date - week) * 100000000000000000 + ms AS place
     FROM outbound
-), numbered AS ( -- from one sort, because of its day are exactly the places less than 5e16 below the start of the day
+), numbered AS ( -- one sort for both: the places of a day are within 5e16 of 1e17 times its number in the week
     SELECT *,
         CASE WHEN number IS NOT NULL THEN least(1 + count(*) OVER (in_week RANGE BETWEEN ms + 50000000000000000 PRECEDING AND 1 PRECEDING), 6) END AS of_day,
         CASE WHEN number IS NOT NULL THEN least(rank() OVER in_week, 6) END AS of_week
