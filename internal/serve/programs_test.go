@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/schema"
+	sqlfiles "callhouse/sql"
 )
 
 // program is a program that reads databases. Its scripts run in sh, in a folder with the files of
@@ -68,6 +70,12 @@ json.dump({"streams": streams}, open("some.json", "w"))' && $tap --config tap.js
 		wants:  []string{"ended|2\nerror|1\n", `"transcript_turns_pkey" PRIMARY KEY`}},
 }
 
+// aboutCalls returns the comment of the table calls.
+func aboutCalls() string {
+	v, _ := sqlfiles.View(schema.Calls.Name)
+	return v.Answers
+}
+
 // heavy are the programs of make tools.
 var heavy = []program{
 	{name: "pgAdmin", needs: "pgadmin/bin/pgadmin4", server: "PGADMIN_SERVER_MODE=OFF PGADMIN_INT_PORT=$OWN exec $DIR/pgadmin/bin/pgadmin4", up: "/misc/ping", script: "python3 ask.py",
@@ -76,10 +84,10 @@ var heavy = []program{
 	{name: "Trino", needs: "trino/plugin/postgresql", up: "/v1/info", server: `mkdir -p plugins data && ln -s $DIR/trino/plugin/postgresql $DIR/trino/plugin/geospatial plugins && exec $CALLHOUSE_TRINO_JAVA/bin/java -Xmx1500M -Djdk.attach.allowAttachSelf=true --add-modules=jdk.incubator.vector \
 			-Dnode.environment=test -Dnode.data-dir=$PWD/data -Dplugin.dir=$PWD/plugins -Dconfig=$PWD/etc/config.properties -Dcatalog.config-dir=$PWD/etc/catalog -cp "$DIR/trino/lib/*" io.trino.server.TrinoServer`,
 		script: "$DIR/trino-python/bin/python ask.py",
-		wants: []string{"['run_id', 'varchar', '', 'when the run started", "[['ended', '2'], ['error', '1']]", `[['c0', '2025-10-09 08:53:20+00:00', '1.500000000000000000', '{"campaign":"q4"}']]`, "[['c0', '2', '61000']]",
+		wants: []string{"['run_id', 'varchar', '', '" + schema.Runs.Columns[schema.Runs.Column("run_id")].Doc, "[['ended', '2'], ['error', '1']]", `[['c0', '2025-10-09 08:53:20+00:00', '1.500000000000000000', '{"campaign":"q4"}']]`, "[['c0', '2', '61000']]",
 			"[['2025-11-13', '500.0'], ['2025-12-17', 'None']]", "[['3']]"}},
 	{name: "DataHub", needs: "datahub/bin/datahub", script: "DATAHUB_TELEMETRY_ENABLED=false $DIR/datahub/bin/datahub ingest -c ingest.yml --no-default-report", reads: "datahub.json",
-		wants: []string{"Pipeline finished successfully", "urn:li:dataset:(urn:li:dataPlatform:postgres,callhouse.public.calls,PROD)", `"fieldPath": "total_cost"`, "every call, with what the reports agree on about it", `"rowCount": 3`}},
+		wants: []string{"Pipeline finished successfully", "urn:li:dataset:(urn:li:dataPlatform:postgres,callhouse.public.calls,PROD)", `"fieldPath": "total_cost"`, aboutCalls(), `"rowCount": 3`}},
 	{name: "Soda", needs: "soda/bin/soda", script: "mkdir .soda && echo 'send_anonymous_usage_stats: false' >.soda/config.yml && $DIR/soda/bin/soda scan -d callhouse -c soda.yml checks.yml", wants: []string{"10/10 checks PASSED", "All is good. No failures. No warnings. No errors."}},
 	{name: "Great Expectations", needs: "great_expectations/bin/python", script: "GX_ANALYTICS_ENABLED=false $DIR/great_expectations/bin/python check.py", wants: []string{"UnexpectedRowsExpectation True", "ExpectColumnQuantileValuesToBeBetween True", "ExpectColumnStdevToBeBetween True"}},
 }
