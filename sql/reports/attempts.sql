@@ -37,7 +37,7 @@ WITH outbound AS ( -- result null: not known
     UNION ALL
     SELECT key, is_selected, number, CAST(local_start AS DATE), week_of(local_start), epoch_ms(start_at), result
     FROM (SELECT *, local_time(start_at) AS local_start FROM edge_attempts)
-), placed AS ( -- in order of local date, then time; that is the order of time, since no zone has set its clocks back past midnight after 2010
+), placed AS ( -- by local date, then time, which is the order of time, since no zone has set its clocks back past midnight after 2010
     SELECT *, (local_date - week) * 100000000000000000 + ms AS place
     FROM outbound
 ), numbered AS ( -- one sort for both: the places of a day are within 5e16 of 1e17 times its number in the week
