@@ -417,6 +417,12 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s: %d rows, %v", statement, len(got.Rows), got.LeftOut)
 		}
 	}
+	for _, n := range []string{"top", "most"} {
+		got := ask(t, newSetting(t, company(), nil).client(mcp.Reader{}, nil), "search", map[string]any{"words": []string{"refund"}, n: 3})
+		if len(got.Rows) != 3 || !strings.Contains(left(got), "turns found after these, if there are any: skip=3 shows them") {
+			t.Errorf("search, %s 3: %d rows: %v", n, len(got.Rows), got.LeftOut)
+		}
+	}
 	s = newSetting(t, company(), func(c *mcp.Config) { c.Timeout = 300 * time.Millisecond })
 	c = s.client(mcp.Reader{}, nil)
 	for _, statement := range []string{"SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 3", "SELECT sleep_ms(100000)"} {

@@ -203,7 +203,7 @@ func (s *Server) report(ctx context.Context, c *call, f *sqlfiles.File) (*answer
 	a := &answered{Answers: f.Name + ": " + f.Answers + "; " + f.Grain, Snapshot: snapshotOf(c.house), Notes: paragraphs(f)}
 	of, each := f.Pages()
 	if of != "" { // counting the others would read every call
-		c.Most = uint32(max(min(cmp.Or(int64(c.Most), c.shown/each), s.Rows/each), 1))
+		c.Most = uint32(max(min(cmp.Or(int64(c.Most), c.shown), s.Rows/each), 1))
 		c.shown = int64(c.Most) * each
 	}
 	p, err := c.Question.Params(c.zone, c.now)
