@@ -191,7 +191,7 @@ func TestFailingVersionIsNotBetter(t *testing.T) {
 	}
 }
 
-// Tables list the oldest period first. The newest rows are found without the older files.
+// Exported tables have the oldest period first. The newest rows are found without the older files.
 func TestNewestRowsSpareOlderFiles(t *testing.T) {
 	var d analyticstest.Data
 	for i := range 4 {

@@ -159,8 +159,8 @@ func (w *Warehouse) goalsOf(ctx context.Context, conn *duck.Conn, q question.Que
 	return out, nil
 }
 
-// Table returns the rows of a table that belong to the calls that p selects, in order of the calls;
-// for runs, those that started within its bounds.
+// Table returns the rows of a table that belong to the calls that p selects, oldest period first; for
+// runs, those that started within its bounds.
 func (w *Warehouse) Table(ctx context.Context, name string, p question.Params) (*Rows, error) {
 	f, err := question.Table(name)
 	if err != nil {

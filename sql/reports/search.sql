@@ -2,8 +2,8 @@
 --
 -- Finds the turns that contain every WORD, in any case and order; a WORD is any text, also
 -- part of a word or, in quotes, several words. Only speech of the agent and the caller is
--- searched. Newest calls come first; each turn is shown with the one before and after. --most limits the turns found, --skip leaves
--- out the newest.
+-- searched. Newest calls come first; each turn is shown with the one before and after.
+-- --most limits the turns found, --skip leaves out the newest.
 --
 -- Grain: one row per turn found, and per turn next to it
 -- Reads: selected, selected_turns
@@ -31,7 +31,7 @@ WITH hits AS (
     SELECT call_id, call_start_at, list(turn) AS turns
     FROM hits
     GROUP BY call_id, call_start_at
-), spoken AS ( -- joined by the start, so that files without one of these calls are not read
+), spoken AS ( -- joined by the start, so that files without one of these calls are not read, and then calls without a start
     SELECT t.*, list_contains(turns, turn) AS found FROM selected_turns t JOIN hit_calls USING (call_id, call_start_at)
     UNION ALL
     SELECT t.*, list_contains(turns, turn) FROM selected_turns t JOIN (FROM hit_calls WHERE call_start_at IS NULL) USING (call_id)

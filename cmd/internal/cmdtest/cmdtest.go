@@ -22,8 +22,8 @@ const sealed = "CALLHOUSE_TEST_SEALED"
 // and cache folders, and blocks the network. clear removes the folders.
 func Seal() (clear func()) {
 	loopback.Only()
-	debug.SetGCPercent(400) // the tests use little memory; collecting even less costs more in fresh memory
-	debug.SetMemoryLimit(1 << 30)
+	debug.SetGCPercent(400)       // the tests use little memory; collecting even less costs more in fresh memory
+	debug.SetMemoryLimit(1 << 30) // in tests of an hour, what finalizers keep until the next collection would grow with each
 	if os.Getenv(sealed) != "" {
 		return func() {}
 	}

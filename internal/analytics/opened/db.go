@@ -154,8 +154,8 @@ func (db *DB) prepare(ctx context.Context, limits *Limits) error {
 		"SET GLOBAL parquet_metadata_cache = true",
 		// This optimizer turns a sum over a whole group into a join, and so one scan into two.
 		"SET GLOBAL disabled_optimizers = 'window_self_join'",
-		// LIMIT n first finds the n rows, by the columns that decide, and then reads the others. DuckDB
-		// does so up to 50 rows; previews have 100 to 2,000.
+		// Up to so many rows of a LIMIT, DuckDB finds the rows by the columns that decide, then reads
+		// their other columns. The default is 50; previews of BI tools have 100 to 2,000.
 		"SET GLOBAL late_materialization_max_rows = 10000",
 		"CREATE SCHEMA stored",
 		"CREATE SCHEMA " + guard.FirstSchema,
