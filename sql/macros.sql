@@ -175,6 +175,11 @@ CREATE MACRO is_followed_at(ms) AS true;
 CREATE MACRO group_rank(size) AS
     CASE WHEN coalesce(getvariable('largest_first'), true) THEN -size ELSE 0 END;
 
+-- Whether a value of a field means success; null for other fields than the report success is about.
+CREATE MACRO value_success(name, value) AS
+    CASE WHEN CASE WHEN getvariable('field_name') IS NULL THEN json_type(value) = 'BOOLEAN' ELSE name = getvariable('field_name') END
+        THEN sent_text(value) = coalesce(getvariable('field_value'), 'true') END;
+
 -- Whether a call was a success, from the values of a field in it: see the report success.
 CREATE MACRO any_success(value_text) AS bool_or(value_text = coalesce(getvariable('field_value'), 'true'));
 

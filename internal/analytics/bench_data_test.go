@@ -233,9 +233,6 @@ func (w *benchWriter) add(c *calls.Call) error {
 	if err != nil || w.tallies == nil {
 		return err
 	}
-	for i := range c.Items().Len() {
-		w.tallies.AddItem(c.Items().At(i))
-	}
 	return w.tallies.Add(c)
 }
 

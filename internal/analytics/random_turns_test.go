@@ -101,8 +101,12 @@ func randomItems(r *rand.Rand, calls []row) (items []row) {
 				n := r.IntN(30)
 				v = extraction{fmt.Sprintf(`"v%d"`, n), fmt.Sprintf("v%d", n)}
 			}
+			name := maybe(r, .1, "colour", "size")
+			if i == 0 && r.IntN(2) == 0 { // a field that calls have only once
+				name = pick(r, []any{"solved", "mood"})
+			}
 			items = append(items, row{"call_id": c["call_id"], "position": int64(i), "call_start_at": c["start_at"],
-				"name": maybe(r, .1, "colour", "size"), "type": maybe(r, .05, "string", "enum", "number"), "value": v.raw, "text": v.text})
+				"name": name, "type": maybe(r, .05, "string", "enum", "number"), "value": v.raw, "text": v.text})
 		}
 	}
 	return items

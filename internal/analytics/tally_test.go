@@ -99,8 +99,14 @@ func TestFactTalliesEqualTheOracle(t *testing.T) {
 	w := open(t, root, zone(t, "Europe/Berlin"))
 	tried, n := longtest.Each(5), 0
 	for _, p := range []question.Params{{}, {Since: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)},
-		{Since: time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC)}, {Until: time.Date(2026, 11, 10, 0, 0, 0, 0, time.UTC)}, {Agent: "a1-one"}, {By: "day"}} {
-		for _, name := range []string{"tools", "conversation", "numbers", "extracted", "callers", "attempts", "worst", "flows", "early", "transfers"} {
+		{Since: time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC)}, {Until: time.Date(2026, 11, 10, 0, 0, 0, 0, time.UTC)}, {Agent: "a1-one"}, {By: "day"},
+		{By: "agent"}, {By: "agent,agent_type"}, {By: "agent_version", Where: []string{"agent=a1-one"}}, {Field: "solved=true"}, {Field: "mood=1", By: "agent"},
+		{Field: "colour=red"}} {
+		for _, name := range []string{"tools", "conversation", "numbers", "extracted", "success", "callers", "attempts", "worst", "flows", "early",
+			"transfers"} {
+			if p.Field != "" && name != "success" {
+				continue
+			}
 			if n++; !tried(n) {
 				continue
 			}
@@ -148,6 +154,8 @@ func TestTalliesSpareTheCalls(t *testing.T) {
 		{"sentiment agents funnel", question.Params{Since: day.AddDate(0, 0, -24)}, true},
 		{"sentiment agents funnel", question.Params{Agent: "b", By: "call_type"}, true},
 		{"conversation tools early transfers", question.Params{}, true},
+		{"early transfers", question.Params{By: "agent"}, true},
+		{"early transfers", question.Params{Agent: "b", Where: []string{"agent=a1-one"}}, true},
 		{"agents", question.Params{Since: month, PreviousSince: month.AddDate(0, -1, 0), PreviousUntil: month, Columns: []string{"agent_id", "goal_percent"}}, true},
 		{"costs", question.Params{Since: month, PreviousSince: month.AddDate(0, -1, 0), PreviousUntil: month, Columns: []string{"total_cost"}}, true},
 		{"agents", question.Params{Since: month, PreviousSince: month.AddDate(0, -1, 0), PreviousUntil: month, Columns: []string{"handle_ms"}}, false},

@@ -109,6 +109,9 @@ func (c *Call) DurationMS() schema.Opt[int64] { return schema.LongOf(c.Row[colDu
 // TotalCost returns the cost in the account's currency.
 func (c *Call) TotalCost() schema.Opt[decimal.Number] { return schema.ExactOf(c.Row[colTotalCost]) }
 
+// Credits returns the cost in credits.
+func (c *Call) Credits() schema.Opt[decimal.Number] { return schema.ExactOf(c.Row[colCreditsUsed]) }
+
 // OptedOut reports whether the caller opted out of storage.
 func (c *Call) OptedOut() bool { return c.Row[colOptOut].Boolean() }
 

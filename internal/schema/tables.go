@@ -430,13 +430,21 @@ var ToolTallies = NewTable("tool_tallies",
 	Column{ID: 7, Name: "answered_uses", Type: Int64, Since: "1.0.0"},
 )
 
-// ItemTallies holds, for one file of items, the number of items for each field and value. A field
-// with too many or too long values has a single row, in which items is null.
+// ItemTallies holds, for one file of items, the number of items for each agent, field and value, and
+// the costs of their calls: costed_calls have a total_cost, credited_calls only credits. is_repeated
+// is whether a call has several items called name, so that items are not calls. A field with too many
+// or too long values has a row in which items is null, and otherwise only rows of true and false.
 var ItemTallies = NewTable("item_tallies",
 	Column{ID: 1, Name: "name", Type: Word, Since: "1.0.0"},
 	Column{ID: 2, Name: "type", Type: Word, Since: "1.0.0"},
 	Column{ID: 3, Name: "value", Type: JSON, Since: "1.0.0"},
 	Column{ID: 4, Name: "items", Type: Int64, Since: "1.0.0"},
+	Column{ID: 5, Name: "agent_id", Type: Word, Since: "1.0.0"},
+	Column{ID: 6, Name: "is_repeated", Type: Bool, Since: "1.0.0"},
+	Column{ID: 7, Name: "costed_calls", Type: Int64, Since: "1.0.0"},
+	Column{ID: 8, Name: "credited_calls", Type: Int64, Since: "1.0.0"},
+	Column{ID: 9, Name: "total_cost", Type: Exact, Since: "1.0.0"},
+	Column{ID: 10, Name: "credits", Type: Exact, Since: "1.0.0"},
 )
 
 // SpeechTallies holds, for one file of calls, two kinds of rows: the calls with spoken turns for
@@ -518,14 +526,15 @@ var AttemptEdges = NewTable("attempt_edges",
 	Column{ID: 3, Name: "result", Type: Word, Since: "1.0.0"},
 )
 
-// AnswerTallies counts the answered calls of one file, as the view calls defines them, in two ways:
-// all calls by the time to the agent's first word (rows with first_word_ms), and transferred calls
-// by last tool and duration (rows without).
+// AnswerTallies counts the answered calls of each agent in one file, as the view calls defines them,
+// in two ways: all calls by the time to the agent's first word (rows with first_word_ms), and
+// transferred calls by last tool and duration (rows without).
 var AnswerTallies = NewTable("answer_tallies",
 	Column{ID: 1, Name: "first_word_ms", Type: Int64, Since: "1.0.0"},
 	Column{ID: 2, Name: "last_tool", Type: Word, Since: "1.0.0"},
 	Column{ID: 3, Name: "duration_ms", Type: Int64, Since: "1.0.0"},
 	Column{ID: 4, Name: "calls", Type: Int64, Since: "1.0.0"},
+	Column{ID: 5, Name: "agent_id", Type: Word, Since: "1.0.0"},
 )
 
 // FlowTallies counts, for one file of calls, the moves of calls with a transcript through the graph

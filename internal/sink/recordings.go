@@ -105,7 +105,7 @@ func someRecordings(ctx context.Context, r *snapshot.Reader, period string, of f
 	[]calls.Recording, error) {
 	ring := make([]calls.Recording, 0, 16)
 	n, enough := 0, errors.New("enough")
-	err := r.EachCall(ctx, period, &schema.Recordings, func(call *calls.Call) error {
+	err := r.EachCall(ctx, period, []*schema.Table{&schema.Recordings}, func(call *calls.Call) error {
 		if before != nil && table.CompareKey(call.StartAt(), string(call.ID()), before.StartAt, before.CallID) >= 0 {
 			return enough
 		}

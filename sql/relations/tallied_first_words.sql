@@ -1,6 +1,7 @@
 -- tallied_first_words: answered calls with equal times to the agent's first word
 --
--- As in answer_tallies, which compacted months have; there, transferred calls have rows as well.
+-- As in answer_tallies, which compacted months have; there, each agent has its own rows, and
+-- transferred calls have rows as well.
 --
 -- Reads: uncounted, as selected_speech
 

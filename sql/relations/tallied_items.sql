@@ -4,6 +4,6 @@
 --
 -- Reads: uncounted, as selected_items
 
-SELECT key, name, type, value, count(*) AS items
+SELECT key, name, type, value, count(*) AS items -- no costs: see tallied_values
 FROM uncounted
 GROUP BY ALL

@@ -7,7 +7,7 @@
 -- is.
 --
 -- Grain: one row per group and field
--- Reads: selected, selected_items
+-- Reads: tallied_values
 -- Flags: field
 -- Needs: end, analysis, cost
 -- Shares: success_percent of known_calls
@@ -26,27 +26,22 @@
 --   costed_calls     BIGINT   count    known calls whose cost is known in the unit
 --   per_success      DECIMAL(38,4)  money    total_cost per success with a known cost
 
-WITH found AS (
-    SELECT key, call_id, name AS field, any_success(value_text) AS is_success
-    FROM selected_items
-    WHERE value_text IS NOT NULL
-        AND CASE WHEN getvariable('field_name') IS NULL THEN json_type(value) = 'BOOLEAN' ELSE name = getvariable('field_name') END
-    GROUP BY key, call_id, name
+WITH told AS (
+    SELECT *, coalesce(is_success, value_success(name, value)) AS succeeded
+    FROM tallied_values
 ), counted AS (
-    SELECT key, field,
-        count(*) AS known_calls,
-        count(*) FILTER (is_success) AS successes,
-        count(total_cost) AS in_currency,
-        count(credits) AS in_credits,
-        count(total_cost) FILTER (is_success) AS successes_in_currency,
-        count(credits) FILTER (is_success) AS successes_in_credits,
+    SELECT key, name AS field,
+        total_of(items) AS known_calls,
+        sum_if(items, succeeded) AS successes,
+        total_of(costed_calls) AS in_currency,
+        total_of(credited_calls) AS in_credits,
+        sum_if(costed_calls, succeeded) AS successes_in_currency,
+        sum_if(credited_calls, succeeded) AS successes_in_credits,
         sum(total_cost) AS currency,
         sum(credits) AS credits
-    FROM found JOIN (
-        SELECT call_id, total_cost, CASE WHEN total_cost IS NULL THEN credits_used END AS credits
-        FROM selected
-    ) USING (call_id)
-    GROUP BY key, field
+    FROM told
+    WHERE succeeded IS NOT NULL
+    GROUP BY key, name
 ), united AS (
     SELECT *, main_unit(sum(in_currency) OVER (), sum(in_credits) OVER ()) AS unit
     FROM counted

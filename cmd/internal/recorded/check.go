@@ -79,7 +79,9 @@ func check(ctx context.Context, root string, s *layout.Snapshot, deep bool, foun
 		if rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period); rows == nil || rows.Recordings[schema.RecordingStored] == 0 {
 			continue
 		}
-		err := reader.EachCall(ctx, f.Period, &schema.Recordings, func(c *calls.Call) error { return files.check(ctx, c, out, found) })
+		err := reader.EachCall(ctx, f.Period, []*schema.Table{&schema.Recordings}, func(c *calls.Call) error {
+			return files.check(ctx, c, out, found)
+		})
 		if err != nil {
 			return out, err
 		}

@@ -242,7 +242,8 @@ func (w *writer) tallies(calls layout.File, all []layout.File) (files []layout.F
 				continue
 			}
 			offsets := strings.Trim(strings.ReplaceAll(fmt.Sprint(schema.AttemptOffsets), " ", ", "), "[]")
-			columns, from = []string{"*"}, "FROM ("+strings.NewReplacer("FILE", path, "OFFSETS", offsets).Replace(factTallies[t])+")"
+			places := strings.NewReplacer("FILE", path, "CALLS", pathOf(&schema.Calls), "OFFSETS", offsets)
+			columns, from = []string{"*"}, "FROM ("+places.Replace(factTallies[t])+")"
 		}
 		f := layout.File{Table: t.Name, Format: w.format(calls.Period), Period: calls.Period,
 			Path: layout.DataFile(t.Name, calls.Period, fmt.Sprintf("%016x", w.n))}
@@ -266,11 +267,24 @@ var factTallies = map[*schema.Table]string{
 	&schema.ToolTallies: `SELECT tool_name, pause_ms, duration_ms, count(*) AS uses, count(*) FILTER (is_first) AS first_uses,
     count(*) FILTER (failed) AS failed_uses, count(failed) AS answered_uses
 FROM 'FILE' GROUP BY tool_name, pause_ms, duration_ms`,
-	// Values of a field are not tallied if it has more than three.
-	&schema.ItemTallies: `WITH v AS (SELECT name, type, value, count(*) AS items FROM 'FILE' GROUP BY name, type, value),
-    n AS (SELECT *, count(*) OVER (PARTITION BY name, type) AS many FROM v)
-SELECT name, type, value, items FROM n WHERE many <= 3
-UNION ALL SELECT DISTINCT name, type, NULL, CAST(NULL AS BIGINT) FROM n WHERE many > 3`,
+	// A field with more than six rows is given up.
+	&schema.ItemTallies: `WITH i AS (
+    SELECT i.*, c.agent_id, c.total_cost, if(c.total_cost IS NULL, c.credits_used, NULL) AS credits,
+        count(*) OVER (PARTITION BY i.call_id, name) > 1 AS twice
+    FROM 'FILE' i LEFT JOIN (SELECT call_id, agent_id, total_cost, credits_used FROM 'CALLS') c ON c.call_id = i.call_id
+), r AS (
+    SELECT *, bool_or(twice) OVER (PARTITION BY name) AS is_repeated FROM i
+), v AS (
+    SELECT name, type, value, agent_id, is_repeated, count(*) AS items,
+        count(total_cost) AS costed_calls, count(credits) AS credited_calls,
+        CAST(sum(total_cost) AS DECIMAL(38, 18)) AS total_cost, CAST(sum(credits) AS DECIMAL(38, 18)) AS credits
+    FROM r GROUP BY name, type, value, agent_id, is_repeated
+), n AS (
+    SELECT *, count(*) OVER (PARTITION BY name, type) > 6 AS given_up FROM v
+)
+SELECT * EXCLUDE given_up FROM n WHERE NOT given_up OR CAST(value AS VARCHAR) IN ('true', 'false')
+UNION ALL SELECT DISTINCT name, type, NULL, NULL, is_repeated, CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), CAST(NULL AS BIGINT),
+    CAST(NULL AS DECIMAL(38, 18)), CAST(NULL AS DECIMAL(38, 18)) FROM n WHERE given_up`,
 	&schema.SpeechTallies: `SELECT response_ms, count(*) AS responses,
     CAST(NULL AS BIGINT) AS longest_silence_ms, CAST(NULL AS BIGINT) AS calls,
     CAST(NULL AS BIGINT) AS spoken_turns, CAST(NULL AS BIGINT) AS agent_talk_ms, CAST(NULL AS BIGINT) AS user_talk_ms,
@@ -333,9 +347,10 @@ SELECT number, make_timestamptz(1000 * ms) AS start_at, met AS result FROM c, m 
         AND (user_turns > 0 OR transcript_state = 'empty' OR transcript_state = 'present' AND user_turns IS NOT NULL)
         AND (` + unmet + ` OR disconnection_reason = 'voicemail_reached') IS NOT TRUE
 )
-SELECT agent_first_word_ms AS first_word_ms, CAST(NULL AS VARCHAR) AS last_tool, CAST(NULL AS BIGINT) AS duration_ms, count(*) AS calls
+SELECT agent_first_word_ms AS first_word_ms, CAST(NULL AS VARCHAR) AS last_tool, CAST(NULL AS BIGINT) AS duration_ms,
+    count(*) AS calls, agent_id
 FROM a WHERE agent_first_word_ms IS NOT NULL GROUP BY ALL
-UNION ALL SELECT NULL, last_tool, duration_ms, count(*) FROM a
+UNION ALL SELECT NULL, last_tool, duration_ms, count(*), agent_id FROM a
 WHERE disconnection_reason IN ('call_transfer', 'operator_hangup') AND coalesce(status, 'ended') IN ('ongoing', 'ended', 'error')
 GROUP BY ALL`,
 	&schema.FlowTallies: `WITH c AS (

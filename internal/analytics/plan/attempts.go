@@ -23,8 +23,8 @@ type span struct{ from, until time.Time }
 // replace those of the rest of a week that began in the previous month, and those before it, which
 // are not selected.
 func (p *Planner) attempts(q question.Question) (with []string, others string) {
-	tallies, _, _ := p.tallyFiles(&schema.AttemptTallies, q)
-	edges, _, _ := p.tallyFiles(&schema.AttemptEdges, q)
+	tallies, _, _ := p.tallyFiles(&schema.AttemptTallies, q, asksAll(q))
+	edges, _, _ := p.tallyFiles(&schema.AttemptEdges, q, asksAll(q))
 	tallies, edges = alsoIn(tallies, edges), alsoIn(edges, tallies)
 	starts := []string{"NULL"}
 	var weeks, going, replaced []span

@@ -17,15 +17,20 @@ type fact struct {
 	from   string        // the relation whose rows are counted
 	table  *schema.Table // its tallies
 	shared string        // tallies plus the rows they lack; empty: the relation itself
+	anew   string        // condition on item tallies whose fields are counted from the items
+	costs  string        // columns of calls that the counted rows need
 }
 
 var facts = map[string]fact{
-	"counted_tools":       {"selected_tool_calls", &schema.ToolTallies, "tallied_tools"},
-	"counted_speech":      {"selected_speech", &schema.SpeechTallies, "tallied_speech"},
-	"tallied_items":       {"selected_items", &schema.ItemTallies, ""},
-	"tallied_first_words": {"selected_speech", &schema.AnswerTallies, ""},
-	"tallied_transfers":   {"selected_speech", &schema.AnswerTallies, ""},
-	"tallied_moves":       {"selected_moves", &schema.FlowTallies, ""},
+	"counted_tools":  {from: "selected_tool_calls", table: &schema.ToolTallies, shared: "tallied_tools"},
+	"counted_speech": {from: "selected_speech", table: &schema.SpeechTallies, shared: "tallied_speech"},
+	"tallied_items":  {from: "selected_items", table: &schema.ItemTallies, anew: "items IS NULL"},
+	"tallied_values": {from: "selected_items", table: &schema.ItemTallies, // even if given up, a field has rows of true and false
+		anew: "(is_repeated OR items IS NULL AND getvariable('field_name') IS NOT NULL) AND coalesce(name = getvariable('field_name'), true)",
+		costs: ", total_cost, credits_used"},
+	"tallied_first_words": {from: "selected_speech", table: &schema.AnswerTallies},
+	"tallied_transfers":   {from: "selected_speech", table: &schema.AnswerTallies},
+	"tallied_moves":       {from: "selected_moves", table: &schema.FlowTallies},
 }
 
 // alone takes the key, which is null without groups, out of the groups of counted_tools: DuckDB
@@ -34,11 +39,11 @@ var alone = strings.NewReplacer("SELECT key, tool_name", "SELECT CAST(NULL AS VA
 	"GROUP BY key, tool_name", "GROUP BY tool_name")
 
 // fact returns a relation of facts, as part of a WITH list, after the relations that it needs.
-// Compacted months come from tallies unless the question has groups or conditions. Without tallies,
-// percentiles over plain rows take a third of the time of percentiles over counts.
+// Compacted months come from tallies unless these lack the columns of its groups and conditions.
+// Without tallies, percentiles over plain rows take a third of the time of percentiles over counts.
 func (p *Planner) fact(name string, q question.Question) (with []string) {
 	of := facts[name]
-	tallies, months, rest := p.tallyFiles(of.table, q)
+	tallies, months, rest := p.tallyFiles(of.table, q, tells(of.table, q))
 	if of.shared != "" {
 		if len(tallies) == 0 {
 			text := sqlfiles.Relation(name)
@@ -56,6 +61,9 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 		with = append(with, "published AS MATERIALIZED ("+sqlfiles.Relation("published")+")")
 	}
 	uncounted := "SELECT * FROM " + of.from
+	if of.costs != "" {
+		uncounted = belonging(question.Related[of.from], of.costs, "", q)
+	}
 	if len(tallies) > 0 {
 		rows, in := stored.Relation(p.snap, tallies, of.table, false), " IN ("+strings.Join(months, ", ")+")"
 		uncounted += " WHERE month NOT" + in
@@ -63,19 +71,29 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 		case &schema.FlowTallies: // on a day with a publication, production is more than one version
 			const on = "JOIN published_days d ON s.agent_id = d.agent_id AND d.day ="
 			with = append(with, "published_days AS MATERIALIZED (SELECT agent_id, utc_day(unnest(times)) AS day FROM published)")
-			rows = "SELECT s.* EXCLUDE (agent_version, day_at), version_at(agent_version, start_at, versions, times) AS version FROM (" +
+			rows = "SELECT s.* EXCLUDE (day_at), version_at(agent_version, start_at, versions, times) AS version FROM (" +
 				rows + ") s LEFT JOIN published p USING (agent_id) ANTI " + on + " utc_day(day_at)"
 			uncounted += "\nUNION ALL SELECT s.* FROM " + of.from + " s SEMI " + on + " utc_day(start_at)" +
 				" WHERE agent_version = 'production' AND month" + in
 			rest = true
-		case &schema.ItemTallies: // a field that one month gave up is counted here for all months
-			const field = "JOIN given_up g ON s.name IS NOT DISTINCT FROM g.name AND s.type IS NOT DISTINCT FROM g.type"
+		case &schema.ItemTallies: // a field that one month lacks is counted here for all months
+			const field = "JOIN counted_anew g ON s.name IS NOT DISTINCT FROM g.name AND s.type IS NOT DISTINCT FROM g.type"
 			with = append(with, "stored_tallies AS MATERIALIZED ("+rows+")",
-				"given_up AS MATERIALIZED (SELECT DISTINCT name, type FROM stored_tallies WHERE items IS NULL)")
-			rows, rest = "SELECT s.* FROM stored_tallies s ANTI "+field, true
-			uncounted += "\nUNION ALL SELECT s.* FROM " + of.from + " s SEMI " + field + " WHERE s.month" + in
+				"counted_anew AS MATERIALIZED (SELECT DISTINCT name, type FROM stored_tallies WHERE "+of.anew+")")
+			rows, rest = "SELECT s.* FROM (SELECT * FROM stored_tallies WHERE items IS NOT NULL) s ANTI "+field, true
+			items := question.Related[of.from]
+			uncounted = belonging(items, of.costs, " AND month NOT"+in, q) + "\nUNION ALL " +
+				belonging("(SELECT s.* FROM "+items+" s SEMI "+field+")", of.costs, " AND month"+in, q)
 		}
-		parts = append(parts, "SELECT CAST(NULL AS VARCHAR) AS key, * FROM ("+rows+")")
+		chosen := "true"
+		if q.Agent != "" {
+			chosen = "agent_id = " + stored.Quote(q.Agent)
+		}
+		for _, f := range q.Filters {
+			chosen += " AND " + f.Where(f.Expr)
+		}
+		key := keyExpr(q.Keys, func(d question.Dimension) string { return d.Expr })
+		parts = append(parts, "SELECT "+key+" AS key, * FROM ("+rows+") WHERE "+chosen)
 	}
 	if rest || len(tallies) == 0 { // even if no call is selected: no rows, but a key of the groups' type
 		with = append(with, p.related(of.from, q), "uncounted AS NOT MATERIALIZED ("+uncounted+")")
@@ -84,11 +102,21 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 	return append(with, name+" AS MATERIALIZED ("+strings.Join(parts, "\nUNION ALL BY NAME\n")+")")
 }
 
-// tallyFiles returns the files of a tally table whose months are selected completely, those months,
-// and whether calls outside them may be selected.
-func (p *Planner) tallyFiles(t *schema.Table, q question.Question) (tallies []*layout.File, months []string, rest bool) {
+// tells reports whether a tally table has the columns of a question's groups and conditions.
+func tells(t *schema.Table, q question.Question) bool {
+	return (q.Agent == "" || t.Column("agent_id") >= 0) && !slices.ContainsFunc(q.Asked(), func(d question.Dimension) bool {
+		return d.Made != "" || slices.ContainsFunc(d.Columns, func(c string) bool { return t.Column(c) < 0 })
+	})
+}
+
+// asksAll reports whether a question has neither groups nor conditions, except its period.
+func asksAll(q question.Question) bool { return q.Agent == "" && len(q.Asked()) == 0 }
+
+// tallyFiles returns the files of a tally table, if it can answer, whose months are selected
+// completely, those months, and whether calls outside them may be selected.
+func (p *Planner) tallyFiles(t *schema.Table, q question.Question, answers bool) (tallies []*layout.File, months []string, rest bool) {
 	byPeriod := map[string]*layout.File{}
-	if p.rights.None() && q.By == "" && q.Agent == "" && len(q.Filters) == 0 {
+	if answers && p.rights.None() {
 		for _, f := range p.snap.Manifest.FilesOf(t.Name) {
 			byPeriod[f.Period] = f
 		}
@@ -114,7 +142,8 @@ func (p *Planner) tallyFiles(t *schema.Table, q question.Question) (tallies []*l
 }
 
 // ruled are the tally tables that depend on the rules of the views.
-var ruled = []*schema.Table{&schema.CallerTallies, &schema.AttemptTallies, &schema.AttemptEdges, &schema.AnswerTallies, &schema.FlowTallies}
+var ruled = []*schema.Table{&schema.CallerTallies, &schema.AttemptTallies, &schema.AttemptEdges, &schema.AnswerTallies,
+	&schema.FlowTallies, &schema.ItemTallies}
 
 // contactMS is the time within which the report callers looks for the next contact, in ms.
 const contactMS = 24 * 60 * 60 * 1000
@@ -137,7 +166,7 @@ func (p *Planner) stand(q question.Question) (with []string, others string) {
 		if table == nil {
 			continue
 		}
-		tallies, months, _ := p.tallyFiles(table, q)
+		tallies, months, _ := p.tallyFiles(table, q, asksAll(q))
 		rows := "SELECT NULL AS key, * FROM (" + stored.Relation(p.snap, tallies, table, false) + ")"
 		if table.Column("short_step") >= 0 {
 			rows = withFacts(strings.Fields("is_started status disconnection_reason settlement transcript_state caller_spoke short_step"),
@@ -155,7 +184,6 @@ func (p *Planner) stand(q question.Question) (with []string, others string) {
 // Its rows carry the start of their call, so bounds need no join; groups and other conditions do.
 func (p *Planner) related(name string, q question.Question) string {
 	of, ok := question.Related[name]
-	where := bounds(q.Params, "call_start_at")
 	switch {
 	case !ok && p.allDerived(name, q.Params):
 		return name + " AS NOT MATERIALIZED (SELECT * FROM selected)"
@@ -163,9 +191,17 @@ func (p *Planner) related(name string, q question.Question) string {
 		return p.related("selected_tool_calls", q) + ",\n" + name + " AS NOT MATERIALIZED (" + sqlfiles.Relation(name) + ")"
 	case !ok:
 		return name + " AS NOT MATERIALIZED (" + sqlfiles.Relation(name) + ")"
-	case q.By == "" && q.Agent == "" && len(q.Where) == 0:
-		return fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT CAST(NULL AS VARCHAR) AS key, * FROM %s WHERE %s)", name, of, where)
 	}
-	return fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT s.key, t.* FROM %s t JOIN (SELECT key, call_id FROM selected) s "+
-		"USING (call_id) WHERE %s)", name, of, where)
+	return name + " AS NOT MATERIALIZED (" + belonging(of, "", "", q) + ")"
+}
+
+// belonging returns the SELECT of the rows that belong to the selected calls, with these columns of
+// their call. and is a further condition on rows and calls.
+func belonging(rows, columns, and string, q question.Question) string {
+	where := bounds(q.Params, "call_start_at") + and
+	if asksAll(q) && columns == "" {
+		return "SELECT CAST(NULL AS VARCHAR) AS key, * FROM " + rows + " WHERE " + where
+	}
+	return fmt.Sprintf("SELECT s.* EXCLUDE (call_id), t.* FROM (SELECT * FROM %s WHERE %s) t "+
+		"JOIN (SELECT key, call_id%s FROM selected WHERE true%s) s USING (call_id)", rows, where, columns, and)
 }

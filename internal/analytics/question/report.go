@@ -73,7 +73,7 @@ func Views(f *sqlfiles.File) (out []string) {
 			out = append(out, schema.Calls.Name, of)
 		case name == "counted_tools":
 			out = append(out, schema.Calls.Name, schema.ToolCalls.Name)
-		case name == "tallied_items":
+		case name == "tallied_items", name == "tallied_values":
 			out = append(out, schema.Calls.Name, schema.Items.Name)
 		case name == "selected_speech", name == "counted_speech", // reads the turns if their facts are not stored
 			name == "tallied_first_words", name == "tallied_transfers":

@@ -9,6 +9,7 @@ import (
 var (
 	colCallID, colStartAt              = column("call_id"), column("start_at")
 	colDurationMS, colTotalCost        = column("duration_ms"), column("total_cost")
+	colCreditsUsed                     = column("credits_used")
 	colTurnCount, colUserTurns         = column("turn_count"), column("user_turns")
 	colExtra, colOptOut                = column("extra"), column("opt_out_sensitive_data_storage")
 	colTurnRole, colTurnContent        = schema.Turns.Column("role"), schema.Turns.Column("content")

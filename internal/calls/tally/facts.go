@@ -14,29 +14,27 @@ import (
 )
 
 const (
-	// A table with more rows is given up, and so is a field with more or longer values. The values
-	// of such a field count as rows, because they stay in memory.
+	// A table with more rows is given up.
 	mostToolTallies   = 1 << 18
-	mostItemTallies   = 1 << 16
 	mostSpeechTallies = 1 << 16
 	mostAnswerTallies = 1 << 17
 	mostFlowTallies   = 1 << 17
 	mostNodeBytes     = 1 << 23
-	mostFieldValues   = 1 << 12
 	mostLongestKinds  = 1 << 12
 	mostContacts      = 1 << 21
 	mostOddNumbers    = 1 << 16
-	longestValue      = 64
 )
 
 // facts count what belongs to calls, for the rows of FactTables.
 type facts struct {
 	words    words // names of tools and fields, and values of fields
 	byTool   map[toolKey]toolUses
-	byField  map[fieldKey]map[uint32]int64 // by value; nil: the field is given up
-	values   int                           // number of values of all fields, given up or not
-	bySpeed  map[int64]int64               // responses by their latency
-	byPause  map[schema.Opt[int64]]*talks  // calls by their longest silence
+	byField  map[fieldKey]*field
+	byName   map[uint32]*fieldName
+	values   int                          // number of values of all fields, given up or not
+	analysed int64                        // number of calls with items
+	bySpeed  map[int64]int64              // responses by their latency
+	byPause  map[schema.Opt[int64]]*talks // calls by their longest silence
 	byKind   map[longKey]*longest
 	byAnswer map[answerKey]int64
 	byFlow   map[flowKey]*flow
@@ -66,8 +64,6 @@ func orUnknown(v parquet.Value) int64 {
 	return v.Int64()
 }
 
-type fieldKey struct{ name, kind uint32 }
-
 // talks are the sums over calls with spoken turns.
 type talks struct {
 	calls, turns, interrupted int64
@@ -75,7 +71,8 @@ type talks struct {
 }
 
 func newFacts() facts {
-	return facts{words: newWords(), byTool: map[toolKey]toolUses{}, byField: map[fieldKey]map[uint32]int64{}, bySpeed: map[int64]int64{},
+	return facts{words: newWords(), byTool: map[toolKey]toolUses{}, byField: map[fieldKey]*field{}, byName: map[uint32]*fieldName{},
+		bySpeed: map[int64]int64{},
 		byPause: map[schema.Opt[int64]]*talks{}, byKind: map[longKey]*longest{},
 		byAnswer: map[answerKey]int64{}, byFlow: map[flowKey]*flow{}, made: map[flowKey]bool{}, nodes: newWords(), numbers: newWords()}
 }
@@ -101,39 +98,6 @@ func (t *Tallies) AddTool(row schema.Row) {
 	if len(t.facts.byTool) > mostToolTallies {
 		t.givenUp[&schema.ToolTallies] = true
 		clear(t.facts.byTool)
-	}
-}
-
-// AddItem counts a row of analysis_items.
-func (t *Tallies) AddItem(row schema.Row) {
-	if t.givenUp[&schema.ItemTallies] {
-		return
-	}
-	f := &t.facts
-	k := fieldKey{f.words.id(schema.TextOf(row[colItemName])), f.words.id(schema.TextOf(row[colItemType]))}
-	values, known := f.byField[k]
-	if !known {
-		values = map[uint32]int64{}
-		f.byField[k] = values
-		f.values++
-	}
-	if values == nil {
-		return
-	}
-	value := schema.TextOf(row[colItemValue])
-	if len(value) > longestValue {
-		f.byField[k] = nil
-		return
-	}
-	before := len(values)
-	values[f.words.id(value)]++
-	f.values += len(values) - before
-	if len(values) > mostFieldValues {
-		f.byField[k] = nil
-	}
-	if f.values > mostItemTallies {
-		t.givenUp[&schema.ItemTallies] = true
-		clear(f.byField)
 	}
 }
 
@@ -190,28 +154,6 @@ func (t *Tallies) closeFacts() error {
 	if err != nil {
 		return err
 	}
-	type itemKey struct {
-		fieldKey
-		value uint32
-	}
-	byItem := map[itemKey]schema.Opt[int64]{}
-	for k, values := range f.byField {
-		if values == nil {
-			byItem[itemKey{fieldKey: k}] = schema.Opt[int64]{}
-		}
-		for value, n := range values {
-			byItem[itemKey{k, value}] = schema.Some(n)
-		}
-	}
-	clear(f.byField)
-	err = handOn(t, &schema.ItemTallies, byItem, func(a, b itemKey) int {
-		return cmp.Or(f.words.compare(a.name, b.name), f.words.compare(a.kind, b.kind), f.words.compare(a.value, b.value))
-	}, func(row parquet.Row, k itemKey, n schema.Opt[int64]) parquet.Row {
-		return append(row, f.words.value(k.name), f.words.value(k.kind), f.words.value(k.value), schema.LongValue(n))
-	})
-	if err != nil {
-		return err
-	}
 	err = handOn(t, &schema.SpeechTallies, f.bySpeed, cmp.Compare[int64], func(row parquet.Row, ms, n int64) parquet.Row {
 		row = append(row, parquet.Int64Value(ms), parquet.Int64Value(n))
 		return append(row, make(parquet.Row, len(schema.SpeechTallies.Columns)-len(row))...)
@@ -227,7 +169,7 @@ func (t *Tallies) closeFacts() error {
 	if err != nil {
 		return err
 	}
-	for _, end := range []func() error{t.closeLongest, t.closeContacts, t.closeAttempts, t.closeAnswers, t.closeFlows} {
+	for _, end := range []func() error{t.closeItems, t.closeLongest, t.closeContacts, t.closeAttempts, t.closeAnswers, t.closeFlows} {
 		if err := end(); err != nil {
 			return err
 		}

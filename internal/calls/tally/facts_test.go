@@ -13,6 +13,7 @@ import (
 
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
+	"callhouse/internal/schema/decimal"
 )
 
 // factsOf returns the rows of FactTables of calls, in order.
@@ -23,6 +24,9 @@ func factsOf(t rapid.TB, all []*calls.Call) (rows map[*schema.Table][]string, ta
 			t.Fatalf("a row of %s has %d values", table.Name, len(row))
 		}
 		if slices.Contains(schema.FactTables, table) {
+			if table == &schema.ItemTallies { // its numbers last
+				row = slices.Concat(row[:3], row[4:6], row[3:4], row[6:])
+			}
 			rows[table] = append(rows[table], texts(row...))
 		}
 		return nil
@@ -31,9 +35,6 @@ func factsOf(t rapid.TB, all []*calls.Call) (rows map[*schema.Table][]string, ta
 	for _, c := range all {
 		tools.Of(c)
 		_ = tools.Each(c, func(row schema.Row) error { tallies.AddTool(row); return nil })
-		for i := range c.Items().Len() {
-			tallies.AddItem(c.Items().At(i))
-		}
 		if err := tallies.Add(c); err != nil {
 			t.Fatal(err)
 		}
@@ -47,9 +48,12 @@ func factsOf(t rapid.TB, all []*calls.Call) (rows map[*schema.Table][]string, ta
 func texts(row ...parquet.Value) string {
 	var out []string
 	for _, v := range row {
-		if v.IsNull() {
+		switch {
+		case v.IsNull():
 			out = append(out, "null")
-		} else {
+		case v.Kind() == parquet.FixedLenByteArray:
+			out = append(out, schema.ExactOf(v).V.String())
+		default:
 			out = append(out, v.String())
 		}
 	}
@@ -84,6 +88,16 @@ func wantFacts(all []*calls.Call) map[*schema.Table][]string {
 		}
 		return v.Int64()
 	}
+	itemCol := func(r schema.Row, name string) parquet.Value { return r[schema.Items.Column(name)] }
+	repeated := map[string]bool{}
+	for _, c := range all {
+		inCall := map[string]int{}
+		for i := range c.Items().Len() {
+			name := texts(itemCol(c.Items().At(i), "name"))
+			inCall[name]++
+			repeated[name] = repeated[name] || inCall[name] > 1
+		}
+	}
 	var tools calls.ToolRows
 	for _, c := range all {
 		tools.Of(c)
@@ -95,7 +109,8 @@ func wantFacts(all []*calls.Call) map[*schema.Table][]string {
 		})
 		for i := range c.Items().Len() {
 			r := c.Items().At(i)
-			add(&schema.ItemTallies, texts(r[schema.Items.Column("name")], r[schema.Items.Column("type")], r[schema.Items.Column("value")]), 1)
+			add(&schema.ItemTallies, strings.Join([]string{texts(itemCol(r, "name"), itemCol(r, "type"), itemCol(r, "value"), c.Row[colAgentID]),
+				fmt.Sprint(repeated[texts(itemCol(r, "name"))])}, "|"), itemNumbers(c)...)
 		}
 		col := func(name string) parquet.Value { return c.Row[schema.Calls.Column(name)] }
 		if number(col("spoken_turns")) > 0 {
@@ -114,13 +129,36 @@ func wantFacts(all []*calls.Call) map[*schema.Table][]string {
 	out := map[*schema.Table][]string{}
 	for table, rows := range keys {
 		for key, sums := range rows {
-			for _, n := range sums {
-				key += fmt.Sprint("|", n)
+			for i, n := range sums {
+				text := fmt.Sprint(n)
+				if table == &schema.ItemTallies && i > 2 { // a cost, after two more numbers its calls
+					text = texts(schema.ExactValue(schema.Opt[decimal.Number]{V: decimal.FromUnits(n, 0), OK: sums[i-2] > 0}))
+				}
+				key += "|" + text
 			}
 			out[table] = append(out[table], key+strings.Repeat("|null", len(table.Columns)-1-strings.Count(key, "|")))
 		}
 	}
 	return out
+}
+
+// itemNumbers returns what an item of a call adds to a row of ItemTallies.
+func itemNumbers(c *calls.Call) []int64 {
+	cost, credits := c.Row[colTotalCost], c.Row[colCreditsUsed]
+	switch {
+	case !cost.IsNull():
+		return []int64{1, 1, 0, wholes(cost), 0}
+	case !credits.IsNull():
+		return []int64{1, 0, 1, 0, wholes(credits)}
+	}
+	return []int64{1, 0, 0, 0, 0}
+}
+
+// wholes returns one of the costs 0 to 9.
+func wholes(v parquet.Value) int64 {
+	return int64(slices.IndexFunc([]int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, func(n int64) bool {
+		return schema.ExactOf(v).V == decimal.FromUnits(n, 0)
+	}))
 }
 
 // The tallies of facts equal separate counts for any calls in any order.
@@ -136,6 +174,12 @@ func TestFactTallies(t *testing.T) {
 		for range rapid.IntRange(0, 8).Draw(t, "calls") {
 			c := calls.NewCall("")
 			c.Row[colStartAt] = schema.InstantValue(0)
+			c.Row[colAgentID] = word("agent", "a", "b")
+			for _, col := range []int{colTotalCost, colCreditsUsed} {
+				if n := rapid.Int64Range(-1, 9).Draw(t, "cost"); n >= 0 {
+					c.Row[col] = schema.ExactValue(schema.Some(decimal.FromUnits(n, 0)))
+				}
+			}
 			for i := range rapid.IntRange(0, 6).Draw(t, "turns") {
 				turn := c.Turns().Add()
 				turn[colTurnRole] = word("role", "user", "agent", "tool_call_invocation", "tool_call_result")
@@ -181,10 +225,11 @@ func TestFactTalliesGivenUp(t *testing.T) {
 			}
 			return nil
 		})
-		row := make(schema.Row, len(schema.Items.Columns))
 		for i := range n {
+			c := calls.NewCall("")
+			row := c.Items().Add()
 			row[colItemName], row[colItemValue] = schema.TextValue([]byte(name(i))), schema.TextValue([]byte(value(i)))
-			tallies.AddItem(row)
+			tallies.addItems(c)
 		}
 		if err := tallies.Close(); err != nil {
 			t.Fatal(err)
@@ -199,11 +244,13 @@ func TestFactTalliesGivenUp(t *testing.T) {
 		first       string
 		givenUp     bool
 	}{
-		"as many values as there may be": {2 * mostFieldValues, one, func(i int) string { return fmt.Sprint(i % mostFieldValues) }, mostFieldValues, "a|null|0|2", false},
-		"too many values":                {mostFieldValues + 1, one, func(i int) string { return fmt.Sprint(i) }, 1, "a|null|null|null", false},
-		"one value, often":               {mostFieldValues + 2, one, one, 1, fmt.Sprint("a|null|a|", mostFieldValues+2), false},
-		"a long value":                   {3, one, func(int) string { return strings.Repeat("x", longestValue+1) }, 1, "a|null|null|null", false},
-		"too many fields":                {mostItemTallies + 1, func(i int) string { return fmt.Sprint(i) }, one, 0, "", true},
+		"as many values as there may be": {2 * mostFieldValues, one, func(i int) string { return fmt.Sprint(i % mostFieldValues) }, mostFieldValues, "a|null|0|2|null|false|0|0|null|null", false},
+		"too many values":                {mostFieldValues + 1, one, func(i int) string { return fmt.Sprint(i) }, 1, "a|null|null|null|null|false|null|null|null|null", false},
+		"one value, often":               {mostFieldValues + 2, one, one, 1, fmt.Sprint("a|null|a|", mostFieldValues+2, "|null|false|0|0|null|null"), false},
+		"a long value":                   {3, one, func(int) string { return strings.Repeat("x", longestValue+1) }, 1, "a|null|null|null|null|false|null|null|null|null", false},
+		"a long value among booleans": {4, one, func(i int) string { return []string{"false", "7", strings.Repeat("x", longestValue+1), "true"}[i] }, 3,
+			"a|null|null|null|null|false|null|null|null|null", false},
+		"too many fields": {mostItemTallies + 1, func(i int) string { return fmt.Sprint(i) }, one, 0, "", true},
 	} {
 		rows, givenUp := rowsOf(c.n, c.name, c.value)
 		if givenUp != c.givenUp || len(rows) != c.rows || c.rows > 0 && rows[0] != c.first {

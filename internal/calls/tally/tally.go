@@ -108,10 +108,11 @@ func NewTallies(tables []*schema.Table, emit func(t *schema.Table, row parquet.R
 // GivenUp reports whether a table was given up, or not requested: its rows must be discarded.
 func (t *Tallies) GivenUp(table *schema.Table) bool { return t.givenUp[table] }
 
-// Add counts a call, without its items and tool calls. Calls must be sorted by start, those without
+// Add counts a call with its items, but without its tool calls. Calls must be sorted by start, those without
 // one last.
 func (t *Tallies) Add(c *calls.Call) error {
 	e := endingOf(c)
+	t.addItems(c)
 	t.addSpeech(c)
 	t.addContact(c, e)
 	t.addAnswer(c, e)

@@ -90,9 +90,9 @@ func (m *maker) rewrite(u *unit) error {
 	return err
 }
 
-// fill opens the sources of a unit and the feed into w while merge runs. only is the one table whose
-// rows are read; nil: all of them.
-func (r *merger) fill(w *table.PeriodWriter, only *schema.Table, merge func() error) error {
+// fill opens the sources of a unit and the feed into w while merge runs. only are the tables whose rows
+// are read; nil: all of them.
+func (r *merger) fill(w *table.PeriodWriter, only []*schema.Table, merge func() error) error {
 	w.Only = only
 	r.old, r.feed = snapshot.NewSources(r.Old, r.u.from, only), table.NewFeed(w)
 	err := merge()
@@ -355,16 +355,16 @@ func (m *maker) copies(u *unit) (bool, error) {
 	return true, nil
 }
 
-// join writes such a unit one table at a time: all tables of a month at once would take more memory
-// than anything else in a run.
+// join writes such a unit in two steps: all tables of a month at once would take more memory than
+// anything else in a run. Items go with their calls, whose agents and costs are in the tallies.
 func (m *maker) join(u *unit) error {
-	for _, of := range []*schema.Table{&schema.Calls, &schema.Turns, &schema.Items} { // recordings are written with the calls
+	for _, only := range [][]*schema.Table{{&schema.Calls, &schema.Recordings, &schema.Items}, {&schema.Turns}} {
 		w := table.NewPeriodWriter(m.b, u.period, m.Country, m.atMost(u))
 		r := &merger{maker: m, u: u}
 		err := m.write(w, u.from, func() (bool, error) {
-			return true, r.fill(w, of, func() error {
+			return true, r.fill(w, only, func() error {
 				return r.old.Each(func(call *calls.Call) error {
-					if m.progress != nil && of == &schema.Turns { // turns take the longest
+					if m.progress != nil && only[0] == &schema.Turns { // turns take the longest
 						m.progress(1)
 					}
 					return r.feed.Copy(r.old.Current.Period, call)

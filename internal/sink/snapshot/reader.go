@@ -80,7 +80,7 @@ func (r *Reader) OpenAsIs(f *layout.File) (*table.Reader, error) {
 
 // Period opens the files of a period; nil if there are none. only is the one table whose rows are
 // read; nil: all of them.
-func (r *Reader) Period(period string, only *schema.Table) (*table.Period, error) {
+func (r *Reader) Period(period string, only []*schema.Table) (*table.Period, error) {
 	return table.OpenPeriod(only, r.opener(period))
 }
 
@@ -211,11 +211,11 @@ func Calls(ctx context.Context, s *layout.Snapshot) iter.Seq2[*calls.Call, error
 // CallRows yields the calls of a snapshot in the same order, without their turns and items: it
 // reads only the table calls.
 func CallRows(ctx context.Context, s *layout.Snapshot) iter.Seq2[*calls.Call, error] {
-	return callsOf(ctx, s, &schema.Calls)
+	return callsOf(ctx, s, []*schema.Table{&schema.Calls})
 }
 
-// callsOf yields the calls of a snapshot, from one table or all.
-func callsOf(ctx context.Context, s *layout.Snapshot, only *schema.Table) iter.Seq2[*calls.Call, error] {
+// callsOf yields the calls of a snapshot, from some tables or, with nil, from all.
+func callsOf(ctx context.Context, s *layout.Snapshot, only []*schema.Table) iter.Seq2[*calls.Call, error] {
 	return func(yield func(*calls.Call, error) bool) {
 		r, err := readOf(s)
 		enough := errors.New("enough")
@@ -236,9 +236,9 @@ func callsOf(ctx context.Context, s *layout.Snapshot, only *schema.Table) iter.S
 	}
 }
 
-// EachCall visits the calls of a period with their turns and items, until ctx is done. only is the
-// one table whose rows are read; nil: all of them.
-func (r *Reader) EachCall(ctx context.Context, period string, only *schema.Table, visit func(*calls.Call) error) error {
+// EachCall visits the calls of a period with their turns and items, until ctx is done. only are the
+// tables whose rows are read; nil: all of them.
+func (r *Reader) EachCall(ctx context.Context, period string, only []*schema.Table, visit func(*calls.Call) error) error {
 	return r.eachChosen(ctx, period, only, func(*calls.Call) bool { return true }, visit)
 }
 
@@ -247,7 +247,7 @@ func (r *Reader) EachChosen(ctx context.Context, period string, choose func(*cal
 	return r.eachChosen(ctx, period, nil, choose, visit)
 }
 
-func (r *Reader) eachChosen(ctx context.Context, period string, only *schema.Table, choose func(*calls.Call) bool,
+func (r *Reader) eachChosen(ctx context.Context, period string, only []*schema.Table, choose func(*calls.Call) bool,
 	visit func(*calls.Call) error) error {
 	in, err := r.Period(period, only)
 	if err != nil || in == nil {

@@ -16,8 +16,8 @@ import (
 // which come last.
 type Sources struct {
 	r       *Reader
-	Only    *schema.Table  // table whose rows are read; nil: all tables
-	waiting []*layout.File // of calls, not opened yet, by their lowest start
+	Only    []*schema.Table // tables whose rows are read; nil: all tables
+	waiting []*layout.File  // of calls, not opened yet, by their lowest start
 	open    []*Source
 	Current *Source // source of the call that Next returned last
 }
@@ -28,9 +28,9 @@ type Source struct {
 	call *calls.Call
 }
 
-// NewSources reads these periods of a snapshot; only is the one table whose rows are read, nil: all
-// of them.
-func NewSources(r *Reader, periods []string, only *schema.Table) *Sources {
+// NewSources reads these periods of a snapshot; only are the tables whose rows are read, nil: all of
+// them.
+func NewSources(r *Reader, periods []string, only []*schema.Table) *Sources {
 	s := &Sources{r: r, Only: only}
 	for _, p := range periods {
 		if f := r.File(schema.Calls.Name, p); f != nil {

@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"errors"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -31,21 +32,21 @@ type list struct {
 }
 
 // OpenObjects opens the files of a resource; nil if there are none. isKey reports whether a column
-// identifies an object. open opens the file of a table, or returns nil. only is the one table whose
-// rows are read; of the objects, only the columns that it repeats are read. nil: all tables.
-// Recordings are read together with calls, since both determine which are due.
-func OpenObjects(of *schema.Resource, isKey func(column int) bool, only *schema.Table,
+// identifies an object. open opens the file of a table, or returns nil. only are the tables whose rows
+// are read, nil: all; if the objects' own table is not among them, only the columns that the others
+// repeat are read of it.
+func OpenObjects(of *schema.Resource, isKey func(column int) bool, only []*schema.Table,
 	open func(*schema.Table) (*Reader, error)) (_ *Objects, err error) {
 	o := &Objects{of: of, lists: make([]list, len(of.Lists))}
 	if o.rows, err = open(of.Table); err != nil || o.rows == nil {
 		return nil, err
 	}
 	o.Current = o.rows.Current
-	if only != nil && only != of.Table {
+	if only != nil && !slices.Contains(only, of.Table) {
 		o.rows.Pick(parentsOf(only)...)
 	}
 	for i, t := range of.Lists {
-		if only != nil && only != t && (only != &schema.Calls || t != &schema.Recordings) {
+		if only != nil && !slices.Contains(only, t) {
 			continue
 		}
 		l := &o.lists[i]
@@ -65,12 +66,14 @@ func OpenObjects(of *schema.Resource, isKey func(column int) bool, only *schema.
 	return o, nil
 }
 
-// parentsOf returns the columns that the rows of a list repeat, beginning with the id.
-func parentsOf(list *schema.Table) []string {
+// parentsOf returns the columns that the rows of lists repeat, beginning with the id.
+func parentsOf(lists []*schema.Table) []string {
 	var names []string
-	for _, c := range list.Columns {
-		if c.Parent != "" && c.Parent != schema.Position {
-			names = append(names, c.Parent)
+	for _, list := range lists {
+		for _, c := range list.Columns {
+			if c.Parent != "" && c.Parent != schema.Position && !slices.Contains(names, c.Parent) {
+				names = append(names, c.Parent)
+			}
 		}
 	}
 	return names

@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
@@ -19,12 +20,12 @@ type Period struct {
 // OpenPeriod opens the files of a period; nil if there are none. See OpenObjects for the
 // parameters. If only is Recordings, calls also have the columns that show whether a recording is
 // due.
-func OpenPeriod(only *schema.Table, open func(*schema.Table) (*Reader, error)) (*Period, error) {
+func OpenPeriod(only []*schema.Table, open func(*schema.Table) (*Reader, error)) (*Period, error) {
 	o, err := OpenObjects(schema.CallResource, func(column int) bool { return column == 0 }, only, open)
 	if o == nil {
 		return nil, err
 	}
-	if only == &schema.Recordings {
+	if slices.Equal(only, []*schema.Table{&schema.Recordings}) {
 		o.rows.Pick(calls.RecordingColumns...)
 	}
 	return &Period{Objects: o}, err

@@ -13,10 +13,10 @@ import (
 
 // PeriodWriter writes the files of one period.
 type PeriodWriter struct {
-	Files                 // of schema.CallTables, and of tallies
-	tools  calls.ToolRows // of the call being written
-	counts *tally.Tallies // nil: the period has too few calls
-	Only   *schema.Table  // the only table, with those derived from it, whose rows write writes; nil: all tables
+	Files                  // of schema.CallTables, and of tallies
+	tools  calls.ToolRows  // of the call being written
+	counts *tally.Tallies  // nil: the period has too few calls
+	Only   []*schema.Table // the only tables, with those derived from them, whose rows write writes; nil: all tables
 	// Tell sets the columns derived from the numbers of a call whose rows are not copied; nil:
 	// none.
 	Tell func(*calls.Call)
@@ -141,7 +141,7 @@ func Span(info *layout.File, start schema.Opt[int64]) {
 
 // write writes a call, which is complete, with all its rows.
 func (w *PeriodWriter) write(call *calls.Call) error {
-	if w.Only == nil || w.Only == &schema.Calls {
+	if w.Only == nil || slices.Contains(w.Only, &schema.Calls) {
 		CountCall(&w.Files[0].info, call)
 		if err := w.Files[0].Add(call.Row); err != nil {
 			return err
@@ -165,11 +165,6 @@ func (w *PeriodWriter) write(call *calls.Call) error {
 			return err
 		}
 		t.rows.AddList(&call.Object, i)
-	}
-	if w.counts != nil {
-		for i := range call.Items().Len() {
-			w.counts.AddItem(call.Items().At(i))
-		}
 	}
 	return w.tools.Each(call, func(row schema.Row) error {
 		if w.counts != nil {

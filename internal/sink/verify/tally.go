@@ -85,9 +85,6 @@ func (t *tallyCheck) add(call *calls.Call) error {
 	if t.counts == nil {
 		return nil
 	}
-	for i := range call.Items().Len() {
-		t.counts.AddItem(call.Items().At(i))
-	}
 	return t.counts.Add(call)
 }
 
