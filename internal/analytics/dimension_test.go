@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 )
 
@@ -27,6 +29,9 @@ func TestTwoDimensionsAndConditions(t *testing.T) {
 		{By: "metadata.campaign,dynamic_variables.campaign", Where: []string{"metadata.n=1.5", "metadata.n="}},
 		{By: "outcome,call_type", Where: []string{"call_type=outbound", "call_type=", "user_sentiment=positive"}},
 		{By: "variant_label", Where: []string{"weekday=Sunday", "outcome=unknown"}, Since: time.Date(2026, 10, 25, 0, 15, 0, 0, time.UTC)},
+		{By: "agent", Where: []string{"day=2026-10-25", "day=2026-11-20"}},
+		{By: "hour", Where: []string{"week=2026-10-19", "month=2026-10"}},
+		{By: "week,weekday", Where: []string{"month=2026-11"}},
 	} {
 		loc := zone(t, []string{"Australia/Lord_Howe", "Asia/Kathmandu", "America/St_Johns", "Europe/Berlin"}[i%4])
 		checkReports(t, root, loc, d, p)
@@ -62,6 +67,49 @@ func TestTwoWordsSpareTheCalls(t *testing.T) {
 		if len(all(t, rows, err)) == 0 {
 			t.Errorf("%+v: nothing is found", p)
 		}
+	}
+}
+
+// A report on a day, week or month only reads the calls and rows around it.
+func TestConditionsOnTimeSpareOtherDays(t *testing.T) {
+	root := t.TempDir()
+	d := randomData(rand.New(rand.NewPCG(rand.Uint64N(1000), 9)), 200)
+	d.Compacted, d.Earlier = nil, func(string) bool { return false }
+	analyticstest.Write(t, root, 1, d)
+	snap, err := layout.Current(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := open(t, root, zone(t, "Pacific/Kiritimati"))
+	p := question.Params{Where: []string{"day=2026-10-25", "day=2026-10-24", "week=2026-10-19", "month=2026-10"}, Words: []string{"a"}}
+	reports := map[string]time.Duration{"callers": 8 * 24 * time.Hour, "attempts": 8 * 24 * time.Hour} // they read the calls around
+	for _, name := range strings.Fields("calls outcomes durations tools conversation early extracted numbers success concurrency") {
+		reports[name] = 0
+	}
+	spared := 0
+	for name, around := range reports {
+		rows, err := w.Report(t.Context(), name, p)
+		want := all(t, rows, err)
+		from := time.Date(2026, 10, 23, 0, 0, 0, 0, time.UTC).Add(-around).UnixMilli()
+		until := time.Date(2026, 10, 27, 0, 0, 0, 0, time.UTC).Add(around).UnixMilli()
+		var restore []func()
+		for i := range snap.Manifest.Files {
+			if f := &snap.Manifest.Files[i]; f.MinStart != nil && (*f.MaxStart < from || *f.MinStart >= until) {
+				restore = append(restore, blank(t, snap.Path(f)))
+			}
+		}
+		spared += len(restore)
+		rows, err = open(t, root, w.Location()).Report(t.Context(), name, p)
+		got := all(t, rows, err)
+		for _, put := range restore {
+			put()
+		}
+		if d := diffNear(want, got); d != "" {
+			t.Errorf("%s reads other days (-want +got):\n%s", name, d)
+		}
+	}
+	if spared == 0 {
+		t.Error("no file was damaged, which shows nothing")
 	}
 }
 

@@ -6,7 +6,7 @@
 -- --most limits the turns found, --skip leaves out the newest.
 --
 -- Grain: one row per turn found, and per turn next to it
--- Reads: selected, selected_turns
+-- Reads: selected, selected_turns, transcript_turns
 -- Flags: most
 -- Needs: transcripts
 -- Arguments: WORD...
@@ -32,9 +32,9 @@ WITH hits AS (
     FROM hits
     GROUP BY call_id, call_start_at
 ), spoken AS ( -- joined by the start, so that files without one of these calls are not read, and then calls without a start
-    SELECT t.*, list_contains(turns, turn) AS found FROM selected_turns t JOIN hit_calls USING (call_id, call_start_at)
+    SELECT t.*, list_contains(turns, turn) AS found FROM transcript_turns t JOIN hit_calls USING (call_id, call_start_at)
     UNION ALL
-    SELECT t.*, list_contains(turns, turn) FROM selected_turns t JOIN (FROM hit_calls WHERE call_start_at IS NULL) USING (call_id)
+    SELECT t.*, list_contains(turns, turn) FROM transcript_turns t JOIN (FROM hit_calls WHERE call_start_at IS NULL) USING (call_id)
 ), said AS (
     SELECT *,
         coalesce(lag(found) OVER in_order, false) AS found_before,

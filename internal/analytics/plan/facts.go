@@ -26,7 +26,8 @@ var facts = map[string]fact{
 	"counted_speech": {from: "selected_speech", table: &schema.SpeechTallies, shared: "tallied_speech"},
 	"tallied_items":  {from: "selected_items", table: &schema.ItemTallies, anew: "items IS NULL"},
 	"tallied_values": {from: "selected_items", table: &schema.ItemTallies, // even if given up, a field has rows of true and false
-		anew: "(is_repeated OR items IS NULL AND getvariable('field_name') IS NOT NULL) AND coalesce(name = getvariable('field_name'), true)",
+		anew: "(is_repeated OR items IS NULL AND getvariable('field_name') IS NOT NULL) AND " +
+			"coalesce(name = getvariable('field_name'), true)",
 		costs: ", total_cost, credits_used"},
 	"tallied_first_words": {from: "selected_speech", table: &schema.AnswerTallies},
 	"tallied_transfers":   {from: "selected_speech", table: &schema.AnswerTallies},
@@ -85,14 +86,7 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 			uncounted = belonging(items, of.costs, " AND month NOT"+in, q) + "\nUNION ALL " +
 				belonging("(SELECT s.* FROM "+items+" s SEMI "+field+")", of.costs, " AND month"+in, q)
 		}
-		chosen := "true"
-		if q.Agent != "" {
-			chosen = "agent_id = " + stored.Quote(q.Agent)
-		}
-		for _, f := range q.Filters {
-			chosen += " AND " + f.Where(f.Expr)
-		}
-		key := keyExpr(q.Keys, func(d question.Dimension) string { return d.Expr })
+		chosen, key := chosenBy(q)
 		parts = append(parts, "SELECT "+key+" AS key, * FROM ("+rows+") WHERE "+chosen)
 	}
 	if rest || len(tallies) == 0 { // even if no call is selected: no rows, but a key of the groups' type
@@ -100,6 +94,19 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 		parts = append(parts, "("+sqlfiles.Relation(name)+")")
 	}
 	return append(with, name+" AS MATERIALIZED ("+strings.Join(parts, "\nUNION ALL BY NAME\n")+")")
+}
+
+// chosenBy returns a question's conditions, except its period, and the key of its groups, over rows
+// that have their columns.
+func chosenBy(q question.Question) (where, key string) {
+	where = "true"
+	if q.Agent != "" {
+		where = "agent_id = " + stored.Quote(q.Agent)
+	}
+	for _, f := range q.Filters {
+		where += " AND " + f.Where(f.Expr)
+	}
+	return where, keyExpr(q.Keys, func(d question.Dimension) string { return d.Expr })
 }
 
 // tells reports whether a tally table has the columns of a question's groups and conditions.
@@ -196,11 +203,18 @@ func (p *Planner) related(name string, q question.Question) string {
 }
 
 // belonging returns the SELECT of the rows that belong to the selected calls, with these columns of
-// their call. and is a further condition on rows and calls.
+// their call. and is a further condition on rows and calls. What only depends on the start of the
+// call needs no join.
 func belonging(rows, columns, and string, q question.Question) string {
-	where := bounds(q.Params, "call_start_at") + and
-	if asksAll(q) && columns == "" {
+	where := bounds(narrowed(q), "call_start_at") + and
+	switch {
+	case columns != "" || q.Agent != "" || slices.ContainsFunc(q.Asked(), func(d question.Dimension) bool { return !d.OfTime() }):
+	case asksAll(q):
 		return "SELECT CAST(NULL AS VARCHAR) AS key, * FROM " + rows + " WHERE " + where
+	default:
+		chosen, key := chosenBy(q)
+		return "SELECT " + key + " AS key, * FROM (" + withFacts([]string{question.LocalHour},
+			"SELECT *, local_time(call_start_at) AS local_start FROM "+rows+" WHERE "+where) + ") WHERE " + chosen
 	}
 	return fmt.Sprintf("SELECT s.* EXCLUDE (call_id), t.* FROM (SELECT * FROM %s WHERE %s) t "+
 		"JOIN (SELECT key, call_id%s FROM selected WHERE true%s) s USING (call_id)", rows, where, columns, and)

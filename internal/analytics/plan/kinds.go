@@ -66,7 +66,7 @@ func (p *Planner) kinds(q question.Question) string {
 	if !decides(q) {
 		return ""
 	}
-	of := question.Params{Since: p.historyOf(q), Until: q.Until}
+	of := narrowed(question.Question{Params: question.Params{Since: p.historyOf(q), Until: q.Until}, Filters: q.Filters})
 	if before, compares := q.Previous(); compares {
 		of.Since = before.Since
 	}

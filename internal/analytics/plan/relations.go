@@ -57,7 +57,7 @@ func (p *Planner) relations(q question.Question) string {
 			with = append(with, p.costMoments(q))
 		case r == surrounding:
 			with = append(with, fmt.Sprintf("surrounding AS NOT MATERIALIZED (SELECT %s AS key, coalesce(%s, false) AS "+
-				"is_selected, calls.* FROM %s WHERE %s)", key, chosen, from, bounds(wider(q.Params), "start_at")+others))
+				"is_selected, calls.* FROM %s WHERE %s)", key, chosen, from, bounds(wider(narrowed(q)), "start_at")+others))
 		case r == lasting:
 			calls, minutes := p.lastingCalls(q)
 			with = append(with, "lasting AS NOT MATERIALIZED ("+calls+")", "minutes AS NOT MATERIALIZED ("+minutes+")")

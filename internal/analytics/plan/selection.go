@@ -17,7 +17,7 @@ func where(q question.Question, t *schema.Table) string {
 	text := "true"
 	switch {
 	case t == &schema.Calls || t == &schema.QuarterTallies && ofQuarters(q.Params):
-		text = bounds(q.Params, "start_at")
+		text = bounds(narrowed(q), "start_at")
 	case t == &schema.QuarterTallies && q.Bounded():
 		text += " AND start_at IS NOT NULL"
 	case q.Bounded():
@@ -36,6 +36,25 @@ func ofCalls(q question.Question) string {
 		text += " AND " + f.Where(f.InCalls())
 	}
 	return text
+}
+
+// narrowed returns bounds that contain the start of every call that may be selected: those of the
+// question, narrowed by its conditions.
+func narrowed(q question.Question) question.Params {
+	p := q.Params
+	for _, f := range q.Filters {
+		of, ok := f.Within()
+		if !ok {
+			continue
+		}
+		if of.Since.After(p.Since) {
+			p.Since = of.Since
+		}
+		if p.Until.IsZero() || of.Until.Before(p.Until) {
+			p.Until = of.Until
+		}
+	}
+	return p
 }
 
 // bounds returns the condition that a column of start times lies within p's bounds.

@@ -101,7 +101,7 @@ func (p *Planner) countCalls(from string, columns []string, made map[string]stri
 	if q.Field != "" && slices.Contains(columns, success) {
 		from += fmt.Sprintf(" LEFT JOIN (SELECT call_id, any_success(value_text) AS success FROM analysis_items"+
 			" WHERE name = getvariable('field_name') AND value_text IS NOT NULL AND %s GROUP BY call_id) found USING (call_id)",
-			bounds(q.Params, "call_start_at"))
+			bounds(narrowed(q), "call_start_at"))
 	}
 	return fmt.Sprintf("SELECT %s\nFROM %s\nWHERE %s\nGROUP BY ALL\nHAVING count(*) > 0",
 		strings.Join(inner, ", "), from, where(q, &schema.Calls))

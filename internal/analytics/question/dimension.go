@@ -32,7 +32,8 @@ type Dimension struct {
 	known []string               // all possible values; nil: not known in advance
 	valid func(text string) bool // whether a text can be a value; nil: every text can
 	like  string                 // an example of a value, for the hint
-	once  bool                   // a value belongs to a single period
+	// inOne returns the first local day of the only period that has a value, and the day after it.
+	inOne func(value string) (from, until time.Time)
 }
 
 // Grains of local time in tallied: a date is enough for days, weeks and months.
@@ -86,8 +87,12 @@ func dimensions() map[string]Dimension {
 		return err == nil && n >= 0 && n < 24 && strconv.Itoa(n) == text
 	}
 	byDate := []string{LocalDate}
-	inOne := func(expr, onDay string, valid func(string) bool, like string) Dimension {
-		return Dimension{Expr: expr, Columns: byDate, Natural: true, once: true, OnDay: onDay, valid: valid, like: like}
+	period := func(expr, onDay string, valid func(string) bool, like, layout string, months, days int) Dimension {
+		return Dimension{Expr: expr, Columns: byDate, Natural: true, OnDay: onDay, valid: valid, like: like,
+			inOne: func(value string) (from, until time.Time) {
+				from, _ = time.Parse(layout, value) // it is valid
+				return from, from.AddDate(0, months, days)
+			}}
 	}
 	return map[string]Dimension{
 		"agent":                word("agent_id"),
@@ -103,9 +108,9 @@ func dimensions() map[string]Dimension {
 		"variant_label":        word("variant_label"),
 		"outcome":              {Expr: "outcome", Columns: strings.Fields(OfOutcome), known: outcomes},
 		"outcome_kind":         {Expr: "outcome_kind", Columns: strings.Fields(OfOutcome)},
-		"day":                  inOne(LocalDate, "day", date, "2026-11-20"),
-		"week":                 inOne("week", "week_of(day)", date, "2026-11-16 (its Monday)"),
-		"month":                inOne("local_month", "month_of(day)", month, "2026-11"),
+		"day":                  period(LocalDate, "day", date, "2026-11-20", time.DateOnly, 0, 1),
+		"week":                 period("week", "week_of(day)", date, "2026-11-16 (its Monday)", time.DateOnly, 0, 7),
+		"month":                period("local_month", "month_of(day)", month, "2026-11", "2006-01", 1, 0),
 		"hour":                 {Expr: "local_hour", Columns: []string{LocalHour}, Natural: true, valid: hour, like: "9 (0 to 23)"},
 		"weekday":              {Expr: "weekday", Columns: byDate, Natural: true, known: value.Weekdays[:], OnDay: "weekday_of(day)"},
 	}
@@ -149,6 +154,11 @@ func dimensionOf(name string, n int) (Dimension, error) {
 
 // InCalls returns the dimension as SQL over the view calls.
 func (d Dimension) InCalls() string { return cmp.Or(d.Made, d.Expr) }
+
+// OfTime reports whether the dimension only depends on the start of a call.
+func (d Dimension) OfTime() bool {
+	return d.Made == "" && !slices.ContainsFunc(d.Columns, func(c string) bool { return c != LocalDate && c != LocalHour })
+}
 
 // ByNames returns the one or two dimensions of Params.By. A comma after the key of a document is
 // part of the key, unless a dimension's name follows.
@@ -232,6 +242,25 @@ func Filters(where []string) (out []Filter, err error) {
 		out[at].Values = append(out[at].Values, v)
 	}
 	return out, nil
+}
+
+// Within returns bounds of the starts of all calls that the condition may select, in any time zone;
+// false if it sets none. Reports skip files by them.
+func (f Filter) Within() (p Params, ok bool) {
+	if f.inOne == nil || slices.Contains(f.Values, "") {
+		return p, false
+	}
+	const zones = 24 * time.Hour // no zone is further from UTC
+	for i, v := range f.Values {
+		from, until := f.inOne(v)
+		if from = from.Add(-zones); i == 0 || from.Before(p.Since) {
+			p.Since = from
+		}
+		if until = until.Add(zones); until.After(p.Until) {
+			p.Until = until
+		}
+	}
+	return p, true
 }
 
 // Where returns the condition as SQL, with the dimension as expr. An empty value matches null.

@@ -95,7 +95,7 @@ func (q Question) mayCompare() error {
 	if f.Incomparable != "" {
 		return &GroupError{f.Name + " cannot be compared with the previous period", f.Incomparable}
 	}
-	if slices.ContainsFunc(q.Asked(), func(d Dimension) bool { return d.once }) {
+	if slices.ContainsFunc(q.Asked(), func(d Dimension) bool { return d.inOne != nil }) {
 		return &GroupError{"a day, week or month lies in one period only and cannot be compared with the previous one",
 			"group by weekday or hour, or select days with --since and --until"}
 	}

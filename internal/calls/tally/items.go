@@ -143,7 +143,8 @@ func (t *Tallies) closeItems() error {
 			row = append(row, parquet.Value{}, parquet.Value{}, repeated)
 			return append(row, make(parquet.Row, len(schema.ItemTallies.Columns)-len(row))...)
 		}
-		return append(row, parquet.Int64Value(n.items), f.words.value(k.agent), repeated, parquet.Int64Value(n.costed), parquet.Int64Value(n.credited),
+		return append(row, parquet.Int64Value(n.items), f.words.value(k.agent), repeated,
+			parquet.Int64Value(n.costed), parquet.Int64Value(n.credited),
 			schema.ExactValue(schema.Opt[decimal.Number]{V: n.cost, OK: n.costed > 0}),
 			schema.ExactValue(schema.Opt[decimal.Number]{V: n.credits, OK: n.credited > 0}))
 	})
