@@ -92,6 +92,10 @@ func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Questio
 	if err := hasField(ctx, conn, q.Field); err != nil {
 		return nil, err
 	}
+	all, parts := q, w.planner.Parts(q)
+	if parts != nil {
+		q.Params, parts = parts[0], parts[1:]
+	}
 	made, err := w.planner.Report(q)
 	if err != nil {
 		return nil, err
@@ -114,11 +118,33 @@ func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Questio
 	if err != nil {
 		return nil, fmt.Errorf("run report %s: %w", q.Report.Name, err)
 	}
-	r := &Rows{rows: rows, columns: describe(rows.Columns(), made.Report)}
+	r := &Rows{rows: rows, columns: describe(rows.Columns(), made.Report), more: w.more(conn, all, parts)}
 	r.keys(made.Report, q.Keys)
 	nameCurrency(r.columns, w.currency)
 	r.tellNames(labels, q)
 	return r, nil
+}
+
+// more returns a function that returns the rows of the next part of a list; nil after the last.
+func (w *Warehouse) more(conn *duck.Conn, q question.Question, parts []question.Params) func(context.Context) (*duck.Rows, error) {
+	return func(ctx context.Context) (*duck.Rows, error) {
+		if len(parts) == 0 {
+			return nil, nil
+		}
+		q.Params, parts = parts[0], parts[1:]
+		made, err := w.planner.Report(q)
+		if err == nil {
+			err = conn.Exec(ctx, made.Variables)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("plan the next part of report %s: %w", q.Report.Name, err)
+		}
+		rows, err := conn.Query(ctx, made.SQL)
+		if err != nil {
+			return nil, fmt.Errorf("run report %s: %w", q.Report.Name, err)
+		}
+		return rows, nil
+	}
 }
 
 // passing reads how far the calls of each file reach into the next period, if a report needs that.

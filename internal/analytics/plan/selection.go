@@ -60,6 +60,9 @@ func narrowed(q question.Question) question.Params {
 // bounds returns the condition that a column of start times lies within p's bounds.
 func bounds(p question.Params, column string) string {
 	text := "true"
+	if p.Undated {
+		text = column + " IS NULL"
+	}
 	if !p.Since.IsZero() {
 		text += " AND " + column + " >= " + localtime.Instant(p.Since)
 	}
