@@ -5,10 +5,13 @@ import (
 	"io"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/plan"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
@@ -17,16 +20,68 @@ import (
 	"callhouse/internal/schema"
 )
 
-// A list of many calls is read in parts, and equals the list read at once.
-func TestListsInParts(t *testing.T) {
-	root, d := compacted(t, rand.Uint64N(1000), 200, "2026-10")
+// claimMore makes the manifest claim so many calls for each one that questions are answered in parts.
+func claimMore(t *testing.T, root string, times int64) {
+	t.Helper()
 	analyticstest.Edit(t, filepath.Join(root, "snapshots", "000001", "manifest.json"), func(m *layout.Manifest) {
 		for i := range m.Files {
 			if m.Files[i].Table == schema.Calls.Name {
-				m.Files[i].Rows *= 20_000
+				m.Files[i].Rows *= times
 			}
 		}
 	})
+}
+
+// What belongs to many calls is joined with them in parts of some months, for every reader.
+func TestJoinsInParts(t *testing.T) {
+	root, _ := compacted(t, rand.Uint64N(1000), 200, "")
+	with := func(r rights.Rights) *analytics.Warehouse {
+		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Rights: r}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { w.Close() })
+		return w
+	}
+	readers := []rights.Rights{{}, {Agents: []string{"a1-one", "b-three"}}, {Masked: []string{"from_number"}}}
+	var whole []*analytics.Warehouse
+	for _, r := range readers {
+		whole = append(whole, with(r))
+	}
+	claimMore(t, root, 50_000)
+	tools, _ := question.Report("tools")
+	q, _ := question.Of(tools, question.Params{By: "agent"})
+	made, err := plan.New(with(rights.Rights{}).Snapshot(), time.UTC, rights.Rights{}, false, "").Report(q)
+	if parts := strings.Count(made.SQL, "month IN ("); err != nil || parts < 6 { // two in each
+		t.Fatalf("%d conditions on months, %v", parts, err)
+	}
+	tried, n := longtest.Each(8), 0
+	for i, r := range readers {
+		parts := with(r)
+		for _, p := range []question.Params{{By: "agent"}, {Agent: "a1-one", By: "call_type"}, {Where: []string{"call_type=inbound"}},
+			{By: "agent,month", Since: time.Date(2026, 10, 3, 0, 0, 0, 0, time.UTC)}} {
+			for name := range strings.FieldsSeq("tools extracted numbers success search") {
+				if n++; !tried(n) {
+					continue
+				}
+				if p.Words = []string{"e"}; name == "search" {
+					p.By = ""
+				}
+				rows, err := whole[i].Report(t.Context(), name, p)
+				want := all(t, rows, err)
+				rows, err = parts.Report(t.Context(), name, p)
+				if d := diff(want, all(t, rows, err)); d != "" {
+					t.Errorf("%s, %+v, %+v (-at once +in parts):\n%s", name, p, r, d)
+				}
+			}
+		}
+	}
+}
+
+// A list of many calls is read in parts, and equals the list read at once.
+func TestListsInParts(t *testing.T) {
+	root, d := compacted(t, rand.Uint64N(1000), 200, "2026-10")
+	claimMore(t, root, 20_000)
 	w := open(t, root, zone(t, "America/New_York"))
 	planner := plan.New(w.Snapshot(), w.Location(), rights.Rights{}, false, "")
 	tried, n := longtest.Each(4), 0

@@ -63,7 +63,7 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 	}
 	uncounted := "SELECT * FROM " + of.from
 	if of.costs != "" {
-		uncounted = belonging(question.Related[of.from], of.costs, "", q)
+		uncounted = p.belonging(question.Related[of.from], of.costs, "", q)
 	}
 	if len(tallies) > 0 {
 		rows, in := stored.Relation(p.snap, tallies, of.table, false), " IN ("+strings.Join(months, ", ")+")"
@@ -83,8 +83,8 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 				"counted_anew AS MATERIALIZED (SELECT DISTINCT name, type FROM stored_tallies WHERE "+of.anew+")")
 			rows, rest = "SELECT s.* FROM (SELECT * FROM stored_tallies WHERE items IS NOT NULL) s ANTI "+field, true
 			items := question.Related[of.from]
-			uncounted = belonging(items, of.costs, " AND month NOT"+in, q) + "\nUNION ALL " +
-				belonging("(SELECT s.* FROM "+items+" s SEMI "+field+")", of.costs, " AND month"+in, q)
+			uncounted = p.belonging(items, of.costs, " AND month NOT"+in, q) + "\nUNION ALL " +
+				p.belonging("(SELECT s.* FROM "+items+" s SEMI "+field+")", of.costs, " AND month"+in, q)
 		}
 		chosen, key := chosenBy(q)
 		parts = append(parts, "SELECT "+key+" AS key, * FROM ("+rows+") WHERE "+chosen)
@@ -199,13 +199,13 @@ func (p *Planner) related(name string, q question.Question) string {
 	case !ok:
 		return name + " AS NOT MATERIALIZED (" + sqlfiles.Relation(name) + ")"
 	}
-	return name + " AS NOT MATERIALIZED (" + belonging(of, "", "", q) + ")"
+	return name + " AS NOT MATERIALIZED (" + p.belonging(of, "", "", q) + ")"
 }
 
 // belonging returns the SELECT of the rows that belong to the selected calls, with these columns of
 // their call. and is a further condition on rows and calls. What only depends on the start of the
 // call needs no join.
-func belonging(rows, columns, and string, q question.Question) string {
+func (p *Planner) belonging(rows, columns, and string, q question.Question) string {
 	where := bounds(narrowed(q), "call_start_at") + and
 	switch {
 	case columns != "" || q.Agent != "" || slices.ContainsFunc(q.Asked(), func(d question.Dimension) bool { return !d.OfTime() }):
@@ -216,6 +216,35 @@ func belonging(rows, columns, and string, q question.Question) string {
 		return "SELECT " + key + " AS key, * FROM (" + withFacts([]string{question.LocalHour},
 			"SELECT *, local_time(call_start_at) AS local_start FROM "+rows+" WHERE "+where) + ") WHERE " + chosen
 	}
-	return fmt.Sprintf("SELECT s.* EXCLUDE (call_id), t.* FROM (SELECT * FROM %s WHERE %s) t "+
-		"JOIN (SELECT key, call_id%s FROM selected WHERE true%s) s USING (call_id)", rows, where, columns, and)
+	var parts []string
+	for _, months := range p.months(q) {
+		parts = append(parts, fmt.Sprintf("SELECT s.* EXCLUDE (call_id), t.* FROM (SELECT * FROM %s WHERE %s%s) t "+
+			"JOIN (SELECT key, call_id%s FROM selected WHERE true%s%s) s USING (call_id)", rows, where, months, columns, and, months))
+	}
+	return strings.Join(parts, "\nUNION ALL ")
+}
+
+// joined is the number of calls from which on a join is made in parts.
+const joined = 1 << 20
+
+// months returns conditions on the month that divide the calls into parts. Joining them at once would
+// take memory for every call.
+func (p *Planner) months(q question.Question) (out []string) {
+	calls, in := int64(0), ""
+	for _, f := range p.snap.Manifest.NewestFirst(schema.Calls.Name) {
+		if misses(q.Params, f) {
+			continue
+		}
+		if month := stored.Quote(f.Period[:len("2026-10")]); !strings.HasSuffix(in, month) {
+			if calls >= joined {
+				out, calls, in = append(out, " AND month IN ("+in+")"), 0, ""
+			}
+			in = strings.TrimPrefix(in+", "+month, ", ")
+		}
+		calls += f.Rows
+	}
+	if out == nil {
+		return []string{""}
+	}
+	return append(out, " AND month IN ("+in+")")
 }
