@@ -230,9 +230,9 @@ const joined = 1 << 20
 // months returns conditions on the month that divide the calls into parts. Joining them at once would
 // take memory for every call.
 func (p *Planner) months(q question.Question) (out []string) {
-	calls, in := int64(0), ""
+	calls, in, all := int64(0), "", narrowed(q)
 	for _, f := range p.snap.Manifest.NewestFirst(schema.Calls.Name) {
-		if misses(q.Params, f) {
+		if misses(all, f) {
 			continue
 		}
 		if month := stored.Quote(f.Period[:len("2026-10")]); !strings.HasSuffix(in, month) {
