@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
@@ -70,7 +71,7 @@ func TestTwoWordsSpareTheCalls(t *testing.T) {
 	}
 }
 
-// A report on a day, week or month only reads the calls and rows around it.
+// A report on a day, week or month only reads the calls and rows around it, and so does an export.
 func TestConditionsOnTimeSpareOtherDays(t *testing.T) {
 	root := t.TempDir()
 	d := randomData(rand.New(rand.NewPCG(rand.Uint64N(1000), 9)), 200)
@@ -86,13 +87,23 @@ func TestConditionsOnTimeSpareOtherDays(t *testing.T) {
 	for _, name := range strings.Fields("calls outcomes durations tools conversation early extracted numbers success concurrency") {
 		reports[name] = 0
 	}
+	for _, name := range []string{"calls", "transcript_turns", "tool_calls", "analysis_items"} {
+		reports["export "+name] = 0
+	}
+	answer := func(w *analytics.Warehouse, name string) [][]any {
+		if table, ok := strings.CutPrefix(name, "export "); ok {
+			rows, err := w.Table(t.Context(), table, question.Params{Where: p.Where})
+			return all(t, rows, err)
+		}
+		rows, err := w.Report(t.Context(), name, p)
+		return all(t, rows, err)
+	}
 	spared, n, tried := 0, 0, longtest.Each(4)
 	for name, around := range reports {
 		if n++; !tried(n) {
 			continue
 		}
-		rows, err := w.Report(t.Context(), name, p)
-		want := all(t, rows, err)
+		want := answer(w, name)
 		from := time.Date(2026, 10, 23, 0, 0, 0, 0, time.UTC).Add(-around).UnixMilli()
 		until := time.Date(2026, 10, 27, 0, 0, 0, 0, time.UTC).Add(around).UnixMilli()
 		var restore []func()
@@ -102,8 +113,7 @@ func TestConditionsOnTimeSpareOtherDays(t *testing.T) {
 			}
 		}
 		spared += len(restore)
-		rows, err = open(t, root, w.Location()).Report(t.Context(), name, p)
-		got := all(t, rows, err)
+		got := answer(open(t, root, w.Location()), name)
 		for _, put := range restore {
 			put()
 		}

@@ -89,7 +89,7 @@ func (p *Planner) Table(q question.Question, all string) string {
 	text := "SELECT * FROM (" + all + ") WHERE true"
 	for _, c := range []string{"call_start_at", "start_at", "started_at"} {
 		if _, ok := q.Report.Column(c); ok {
-			text += " AND " + bounds(q.Params, c)
+			text += " AND " + bounds(narrowed(q), c)
 			break
 		}
 	}
