@@ -368,6 +368,16 @@ func (m *Manifest) Uncounted(f *File) bool {
 	return schema.IsMonth(f.Period) && f.Counted != CountedVersion
 }
 
+// UncountedMonths returns the number of such months, and of their calls.
+func (m *Manifest) UncountedMonths() (months int, calls int64) {
+	for _, f := range m.FilesOf(schema.Calls.Name) {
+		if m.Uncounted(f) {
+			months, calls = months+1, calls+f.Rows
+		}
+	}
+	return months, calls
+}
+
 // EarlierTurns returns the files of turns whose tool calls are not stored.
 func (m *Manifest) EarlierTurns() (out []*File) {
 	for _, f := range m.FilesOf(schema.Turns.Name) {

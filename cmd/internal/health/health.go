@@ -42,17 +42,20 @@ type State struct {
 	Pending     int64        `json:"calls_pending"`
 	Overdue     int64        `json:"calls_overdue"` // pending calls of days over for overdueAfter
 	Unsettled   int64        `json:"calls_unsettled"`
-	UnheldCosts int64        `json:"costs_unheld"`          // costs too large or precise for the column total_cost
-	OlderFiles  int          `json:"files_of_older_format"` // files that migrate would rewrite
-	Underived   int64        `json:"calls_without_facts"`   // in files that lack the facts of transcripts
-	Bulk        *bulkState   `json:"bulk,omitempty"`        // pages of v2; omitted: never requested
-	Recordings  *archive     `json:"recordings,omitempty"`  // omitted: they were never archived
-	Alerts      *alerts      `json:"alerts,omitempty"`      // of query alert; omitted: there are no rules
-	Resources   []listState  `json:"resources"`             // only resources that were listed
-	Resting     []restState  `json:"resting,omitempty"`     // operations that runs skip until a later time
+	UnheldCosts int64        `json:"costs_unheld"`           // costs too large or precise for the column total_cost
+	OlderFiles  int          `json:"files_of_older_format"`  // files that migrate would rewrite
+	Underived   int64        `json:"calls_without_facts"`    // in files that lack the facts of transcripts
+	Uncounted   int          `json:"months_without_tallies"` // compacted by an earlier build: some reports read their calls
+	Bulk        *bulkState   `json:"bulk,omitempty"`         // pages of v2; omitted: never requested
+	Recordings  *archive     `json:"recordings,omitempty"`   // omitted: they were never archived
+	Alerts      *alerts      `json:"alerts,omitempty"`       // of query alert; omitted: there are no rules
+	Resources   []listState  `json:"resources"`              // only resources that were listed
+	Resting     []restState  `json:"resting,omitempty"`      // operations that runs skip until a later time
 	Gaps        []gapText    `json:"coverage_gaps"`
 	Journal     int64        `json:"journal_bytes"`
 	Snapshot    snapshotSize `json:"snapshot"`
+
+	uncounted int64 // calls of the months without tallies
 
 	// Unasked names a resource that runs do not fetch, with a hint; may be empty.
 	Unasked string `json:"resources_not_asked_for,omitempty"`
@@ -306,6 +309,7 @@ func (h *State) measure(was *sink.History, now time.Time) {
 	}
 	h.Recordings = archiveOf(was, now)
 	h.OlderFiles, h.Underived = m.OlderFiles(), m.Underived()
+	h.Uncounted, h.uncounted = m.UncountedMonths()
 	if m.Watermark > 0 {
 		h.NewestCall = momentOf(m.Watermark, now)
 	}
@@ -427,6 +431,19 @@ func (h *State) Headline() string {
 	return fmt.Sprintf("%s: last success %s ago, %s calls", Fine, age(h.LastSuccess.Age), humanize.Comma(h.Snapshot.Calls))
 }
 
+// older returns what earlier versions left, in words; empty: nothing.
+func (h *State) older() (name, text string) {
+	switch {
+	case h.OlderFiles > 0:
+		return "older files", fmt.Sprintf("%s with %s, which slow down reports on transcripts",
+			cli.Plural(int64(h.OlderFiles), "file"), cli.Plural(h.Underived, "call"))
+	case h.Uncounted > 0:
+		return "older months", fmt.Sprintf("%s with %s, tallied by an earlier version, which slows down reports",
+			cli.Plural(int64(h.Uncounted), "month"), cli.Plural(h.uncounted, "call"))
+	}
+	return "", ""
+}
+
 // Write prints the state for people.
 func (h *State) Write(w io.Writer) error {
 	var b strings.Builder
@@ -488,9 +505,8 @@ func (h *State) Write(w io.Writer) error {
 	if h.UnheldCosts > 0 {
 		line("costs", "%s with a cost that does not fit total_cost and is missing from sums (query coverage)", cli.Plural(h.UnheldCosts, "call"))
 	}
-	if h.OlderFiles > 0 {
-		line("older files", "%s with %s, which slow down reports on transcripts: each run rewrites some, extract migrate all",
-			cli.Plural(int64(h.OlderFiles), "file"), cli.Plural(h.Underived, "call"))
+	if name, text := h.older(); name != "" {
+		line(name, "%s: each run rewrites some, extract migrate all", text)
 	}
 	if r := h.LastRun; r != nil {
 		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", cli.Plural(r.Requests, "request"), humanize.Comma(r.New),
