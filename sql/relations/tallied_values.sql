@@ -2,7 +2,7 @@
 --
 -- Made of item_tallies in compacted months; their rows have the value in place of is_success.
 --
--- Reads: uncounted, as selected_items with the costs of their calls
+-- Reads: uncounted, as selected_items of these fields, with is_success and the costs of their calls
 
 SELECT key, name, CAST(NULL AS JSON) AS value, is_success, count(*) AS items,
     count(total_cost) AS costed_calls,
@@ -13,8 +13,7 @@ FROM (
     SELECT key, call_id, name, bool_or(is_success) AS is_success,
         any_value(total_cost) AS total_cost,
         any_value(CASE WHEN total_cost IS NULL THEN credits_used END) AS credits
-    FROM (SELECT *, value_success(name, value) AS is_success FROM uncounted)
-    WHERE is_success IS NOT NULL
+    FROM uncounted
     GROUP BY key, call_id, name
 )
 GROUP BY key, name, is_success

@@ -19,6 +19,7 @@ type fact struct {
 	shared string        // tallies plus the rows they lack; empty: the relation itself
 	anew   string        // condition on item tallies whose fields are counted from the items
 	costs  string        // columns of calls that the counted rows need
+	only   string        // SELECT of the items that count, over a relation; joined with their calls later
 }
 
 var facts = map[string]fact{
@@ -28,7 +29,8 @@ var facts = map[string]fact{
 	"tallied_values": {from: "selected_items", table: &schema.ItemTallies, // even if given up, a field has rows of true and false
 		anew: "(is_repeated OR items IS NULL AND getvariable('field_name') IS NOT NULL) AND " +
 			"coalesce(name = getvariable('field_name'), true)",
-		costs: ", total_cost, credits_used"},
+		costs: ", total_cost, credits_used",
+		only:  "(SELECT * FROM (SELECT *, value_success(name, value) AS is_success FROM %s) WHERE is_success IS NOT NULL)"},
 	"tallied_first_words": {from: "selected_speech", table: &schema.AnswerTallies},
 	"tallied_transfers":   {from: "selected_speech", table: &schema.AnswerTallies},
 	"tallied_moves":       {from: "selected_moves", table: &schema.FlowTallies},
@@ -61,9 +63,10 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 	if of.table == &schema.FlowTallies {
 		with = append(with, "published AS MATERIALIZED ("+sqlfiles.Relation("published")+")")
 	}
-	uncounted := "SELECT * FROM " + of.from
+	uncounted, items := "SELECT * FROM "+of.from, func(from string) string { return from }
 	if of.costs != "" {
-		uncounted = p.belonging(question.Related[of.from], of.costs, "", q)
+		items = func(from string) string { return fmt.Sprintf(of.only, from) }
+		uncounted = p.belonging(items(question.Related[of.from]), of.costs, "", q)
 	}
 	if len(tallies) > 0 {
 		rows, in := stored.Relation(p.snap, tallies, of.table, false), " IN ("+strings.Join(months, ", ")+")"
@@ -82,9 +85,9 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 			with = append(with, "stored_tallies AS MATERIALIZED ("+rows+")",
 				"counted_anew AS MATERIALIZED (SELECT DISTINCT name, type FROM stored_tallies WHERE "+of.anew+")")
 			rows, rest = "SELECT s.* FROM (SELECT * FROM stored_tallies WHERE items IS NOT NULL) s ANTI "+field, true
-			items := question.Related[of.from]
-			uncounted = p.belonging(items, of.costs, " AND month NOT"+in, q) + "\nUNION ALL " +
-				p.belonging("(SELECT s.* FROM "+items+" s SEMI "+field+")", of.costs, " AND month"+in, q)
+			view := question.Related[of.from]
+			uncounted = p.belonging(items(view), of.costs, " AND month NOT"+in, q) + "\nUNION ALL " +
+				p.belonging(items("(SELECT s.* FROM "+view+" s SEMI "+field+")"), of.costs, " AND month"+in, q)
 		}
 		chosen, key := chosenBy(q)
 		parts = append(parts, "SELECT "+key+" AS key, * FROM ("+rows+") WHERE "+chosen)
