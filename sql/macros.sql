@@ -175,13 +175,11 @@ CREATE MACRO is_followed_at(ms) AS true;
 CREATE MACRO group_rank(size) AS
     CASE WHEN coalesce(getvariable('largest_first'), true) THEN -size ELSE 0 END;
 
--- Whether a value of a field means success; null for other fields than the report success is about.
+-- Whether a value of a field means success: see the report success. Null for null, and for fields that
+-- do not decide it.
 CREATE MACRO value_success(name, value) AS
     CASE WHEN CASE WHEN getvariable('field_name') IS NULL THEN json_type(value) = 'BOOLEAN' ELSE name = getvariable('field_name') END
         THEN sent_text(value) = coalesce(getvariable('field_value'), 'true') END;
-
--- Whether a call was a success, from the values of a field in it: see the report success.
-CREATE MACRO any_success(value_text) AS bool_or(value_text = coalesce(getvariable('field_value'), 'true'));
 
 -- The exact amount money * each / n, rounded to four decimals, halves away from zero; null without
 -- a divisor. Units are 10^-18: they exceed decimal arithmetic, so they are computed from the

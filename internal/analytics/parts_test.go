@@ -122,8 +122,14 @@ func TestListsInParts(t *testing.T) {
 	for _, c := range []struct {
 		p       question.Params
 		inParts bool
-	}{{question.Params{}, true}, {question.Params{Agent: "b", Until: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)}, true}, {question.Params{Most: 5}, false},
-		{question.Params{Skip: 1}, false}, {question.Params{Sort: "start_at:asc"}, false}, {question.Params{Top: 3}, false}} {
+	}{
+		{question.Params{}, true},
+		{question.Params{Agent: "b", Until: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)}, true},
+		{question.Params{Most: 5}, false},
+		{question.Params{Skip: 1}, false},
+		{question.Params{Sort: "start_at:asc"}, false},
+		{question.Params{Top: 3}, false},
+	} {
 		f, _ := question.Report("calls")
 		q, err := question.Of(f, c.p)
 		if parts := planner.Parts(q); err != nil || (len(parts) > 2) != c.inParts {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/plan"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 	sqlfiles "callhouse/sql"
@@ -92,7 +93,7 @@ func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Questio
 	if err := hasField(ctx, conn, q.Field); err != nil {
 		return nil, err
 	}
-	all, parts := q, w.planner.Parts(q)
+	parts := w.planner.Parts(q)
 	if parts != nil {
 		q.Params, parts = parts[0], parts[1:]
 	}
@@ -104,6 +105,19 @@ func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Questio
 	if err != nil {
 		return nil, err
 	}
+	rows, err := start(ctx, conn, made, q)
+	if err != nil {
+		return nil, err
+	}
+	r := &Rows{rows: rows, columns: describe(rows.Columns(), made.Report), more: w.more(conn, q, parts)}
+	r.keys(made.Report, q.Keys)
+	nameCurrency(r.columns, w.currency)
+	r.tellNames(labels, q)
+	return r, nil
+}
+
+// start runs the statements of a plan.
+func start(ctx context.Context, conn *duck.Conn, made plan.Plan, q question.Question) (*duck.Rows, error) {
 	if err := conn.Exec(ctx, made.Variables); err != nil {
 		return nil, fmt.Errorf("set the variables of report %s: %w", q.Report.Name, err)
 	}
@@ -118,11 +132,7 @@ func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Questio
 	if err != nil {
 		return nil, fmt.Errorf("run report %s: %w", q.Report.Name, err)
 	}
-	r := &Rows{rows: rows, columns: describe(rows.Columns(), made.Report), more: w.more(conn, all, parts)}
-	r.keys(made.Report, q.Keys)
-	nameCurrency(r.columns, w.currency)
-	r.tellNames(labels, q)
-	return r, nil
+	return rows, nil
 }
 
 // more returns a function that returns the rows of the next part of a list; nil after the last.
@@ -132,18 +142,12 @@ func (w *Warehouse) more(conn *duck.Conn, q question.Question, parts []question.
 			return nil, nil
 		}
 		q.Params, parts = parts[0], parts[1:]
+		q.Accepted = nil // it was called for the first part
 		made, err := w.planner.Report(q)
-		if err == nil {
-			err = conn.Exec(ctx, made.Variables)
-		}
 		if err != nil {
-			return nil, fmt.Errorf("plan the next part of report %s: %w", q.Report.Name, err)
+			return nil, err
 		}
-		rows, err := conn.Query(ctx, made.SQL)
-		if err != nil {
-			return nil, fmt.Errorf("run report %s: %w", q.Report.Name, err)
-		}
-		return rows, nil
+		return start(ctx, conn, made, q)
 	}
 }
 

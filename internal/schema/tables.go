@@ -432,8 +432,9 @@ var ToolTallies = NewTable("tool_tallies",
 
 // ItemTallies holds, for one file of items, the number of items for each agent, field and value, and
 // the costs of their calls: costed_calls have a total_cost, credited_calls only credits. is_repeated
-// is whether a call has several items called name, so that items are not calls. A field with too many
-// or too long values has a row in which items is null, and otherwise only rows of true and false.
+// is whether any call has several items of that name; then the number of items is not that of calls.
+// A field with too many or too long values has a row in which items is null, and otherwise only rows
+// of true and false.
 var ItemTallies = NewTable("item_tallies",
 	Column{ID: 1, Name: "name", Type: Word, Since: "1.0.0"},
 	Column{ID: 2, Name: "type", Type: Word, Since: "1.0.0"},

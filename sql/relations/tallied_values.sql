@@ -1,6 +1,6 @@
 -- tallied_values: calls with a field of the report success, by whether they succeeded
 --
--- Made of item_tallies in compacted months; their rows have the value in place of is_success.
+-- Compacted months have item_tallies instead, whose rows have value and not is_success.
 --
 -- Reads: uncounted, as selected_items of these fields, with is_success and the costs of their calls
 

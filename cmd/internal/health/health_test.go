@@ -78,7 +78,8 @@ func TestOlderMonths(t *testing.T) {
 		files []layout.File
 		want  string
 	}{
-		{[]layout.File{file("2026-09", 3000, layout.CountedVersion-1), file("2026-10", 200, 0), file("2026-11", 7, layout.CountedVersion), file("2026-12-01", 5, 0)},
+		{[]layout.File{file("2026-09", 3000, layout.CountedVersion-1), file("2026-10", 200, 0),
+			file("2026-11", 7, layout.CountedVersion), file("2026-12-01", 5, 0)},
 			"older months  2 months with 3,200 calls, tallied by an earlier version"},
 		{[]layout.File{file("2026-11", 7, layout.CountedVersion), file("2026-12-01", 5, 0)}, ""},
 	} {

@@ -17,20 +17,21 @@ type fact struct {
 	from   string        // the relation whose rows are counted
 	table  *schema.Table // its tallies
 	shared string        // tallies plus the rows they lack; empty: the relation itself
-	anew   string        // condition on item tallies whose fields are counted from the items
-	costs  string        // columns of calls that the counted rows need
-	only   string        // SELECT of the items that count, over a relation; joined with their calls later
+	items  string        // the items to count, over a relation of items; empty: other rows
+	anew   string        // condition on tallies of items whose fields are counted from the items in all months
+	costs  string        // columns of their calls that the items need
 }
 
 var facts = map[string]fact{
 	"counted_tools":  {from: "selected_tool_calls", table: &schema.ToolTallies, shared: "tallied_tools"},
 	"counted_speech": {from: "selected_speech", table: &schema.SpeechTallies, shared: "tallied_speech"},
-	"tallied_items":  {from: "selected_items", table: &schema.ItemTallies, anew: "items IS NULL"},
-	"tallied_values": {from: "selected_items", table: &schema.ItemTallies, // even if given up, a field has rows of true and false
+	"tallied_items":  {from: "selected_items", table: &schema.ItemTallies, items: "%s", anew: "items IS NULL"},
+	"tallied_values": {from: "selected_items", table: &schema.ItemTallies,
+		items: "(SELECT * FROM (SELECT *, value_success(name, value) AS is_success FROM %s) WHERE is_success IS NOT NULL)",
+		// even if given up, a field has rows of true and false
 		anew: "(is_repeated OR items IS NULL AND getvariable('field_name') IS NOT NULL) AND " +
 			"coalesce(name = getvariable('field_name'), true)",
-		costs: ", total_cost, credits_used",
-		only:  "(SELECT * FROM (SELECT *, value_success(name, value) AS is_success FROM %s) WHERE is_success IS NOT NULL)"},
+		costs: ", total_cost, credits_used"},
 	"tallied_first_words": {from: "selected_speech", table: &schema.AnswerTallies},
 	"tallied_transfers":   {from: "selected_speech", table: &schema.AnswerTallies},
 	"tallied_moves":       {from: "selected_moves", table: &schema.FlowTallies},
@@ -46,7 +47,7 @@ var alone = strings.NewReplacer("SELECT key, tool_name", "SELECT CAST(NULL AS VA
 // Without tallies, percentiles over plain rows take a third of the time of percentiles over counts.
 func (p *Planner) fact(name string, q question.Question) (with []string) {
 	of := facts[name]
-	tallies, months, rest := p.tallyFiles(of.table, q, tells(of.table, q))
+	tallies, months, rest := p.tallyFiles(of.table, q, hasAsked(of.table, q))
 	if of.shared != "" {
 		if len(tallies) == 0 {
 			text := sqlfiles.Relation(name)
@@ -63,21 +64,20 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 	if of.table == &schema.FlowTallies {
 		with = append(with, "published AS MATERIALIZED ("+sqlfiles.Relation("published")+")")
 	}
-	uncounted, items := "SELECT * FROM "+of.from, func(from string) string { return from }
-	if of.costs != "" {
-		items = func(from string) string { return fmt.Sprintf(of.only, from) }
-		uncounted = p.belonging(items(question.Related[of.from]), of.costs, "", q)
+	view, uncounted := question.Related[of.from], "SELECT * FROM "+of.from
+	items := func(rows, also string) string { return p.belonging(fmt.Sprintf(of.items, rows), of.costs, also, q) }
+	if of.items != "" {
+		uncounted = items(view, "")
 	}
 	if len(tallies) > 0 {
 		rows, in := stored.Relation(p.snap, tallies, of.table, false), " IN ("+strings.Join(months, ", ")+")"
-		uncounted += " WHERE month NOT" + in
 		switch of.table {
 		case &schema.FlowTallies: // on a day with a publication, production is more than one version
 			const on = "JOIN published_days d ON s.agent_id = d.agent_id AND d.day ="
 			with = append(with, "published_days AS MATERIALIZED (SELECT agent_id, utc_day(unnest(times)) AS day FROM published)")
 			rows = "SELECT s.* EXCLUDE (day_at), version_at(agent_version, start_at, versions, times) AS version FROM (" +
 				rows + ") s LEFT JOIN published p USING (agent_id) ANTI " + on + " utc_day(day_at)"
-			uncounted += "\nUNION ALL SELECT s.* FROM " + of.from + " s SEMI " + on + " utc_day(start_at)" +
+			uncounted += " WHERE month NOT" + in + "\nUNION ALL SELECT s.* FROM " + of.from + " s SEMI " + on + " utc_day(start_at)" +
 				" WHERE agent_version = 'production' AND month" + in
 			rest = true
 		case &schema.ItemTallies: // a field that one month lacks is counted here for all months
@@ -85,35 +85,26 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 			with = append(with, "stored_tallies AS MATERIALIZED ("+rows+")",
 				"counted_anew AS MATERIALIZED (SELECT DISTINCT name, type FROM stored_tallies WHERE "+of.anew+")")
 			rows, rest = "SELECT s.* FROM (SELECT * FROM stored_tallies WHERE items IS NOT NULL) s ANTI "+field, true
-			view := question.Related[of.from]
-			uncounted = p.belonging(items(view), of.costs, " AND month NOT"+in, q) + "\nUNION ALL " +
-				p.belonging(items("(SELECT s.* FROM "+view+" s SEMI "+field+")"), of.costs, " AND month"+in, q)
+			uncounted = items(view, " AND month NOT"+in) + "\nUNION ALL " +
+				items("(SELECT s.* FROM "+view+" s SEMI "+field+")", " AND month"+in)
+		default:
+			uncounted += " WHERE month NOT" + in
 		}
-		chosen, key := chosenBy(q)
-		parts = append(parts, "SELECT "+key+" AS key, * FROM ("+rows+") WHERE "+chosen)
+		parts = append(parts, fmt.Sprintf("SELECT %s AS key, * FROM (%s) WHERE true%s%s", keyExpr(q.Keys, column), rows, ofAgent(q.Params),
+			conditions(q, column)))
 	}
 	if rest || len(tallies) == 0 { // even if no call is selected: no rows, but a key of the groups' type
-		with = append(with, p.related(of.from, q), "uncounted AS NOT MATERIALIZED ("+uncounted+")")
+		if of.items == "" {
+			with = append(with, p.related(of.from, q))
+		}
+		with = append(with, "uncounted AS NOT MATERIALIZED ("+uncounted+")")
 		parts = append(parts, "("+sqlfiles.Relation(name)+")")
 	}
 	return append(with, name+" AS MATERIALIZED ("+strings.Join(parts, "\nUNION ALL BY NAME\n")+")")
 }
 
-// chosenBy returns a question's conditions, except its period, and the key of its groups, over rows
-// that have their columns.
-func chosenBy(q question.Question) (where, key string) {
-	where = "true"
-	if q.Agent != "" {
-		where = "agent_id = " + stored.Quote(q.Agent)
-	}
-	for _, f := range q.Filters {
-		where += " AND " + f.Where(f.Expr)
-	}
-	return where, keyExpr(q.Keys, func(d question.Dimension) string { return d.Expr })
-}
-
-// tells reports whether a tally table has the columns of a question's groups and conditions.
-func tells(t *schema.Table, q question.Question) bool {
+// hasAsked reports whether a tally table has the columns of a question's groups and conditions.
+func hasAsked(t *schema.Table, q question.Question) bool {
 	return (q.Agent == "" || t.Column("agent_id") >= 0) && !slices.ContainsFunc(q.Asked(), func(d question.Dimension) bool {
 		return d.Made != "" || slices.ContainsFunc(d.Columns, func(c string) bool { return t.Column(c) < 0 })
 	})
@@ -206,32 +197,32 @@ func (p *Planner) related(name string, q question.Question) string {
 }
 
 // belonging returns the SELECT of the rows that belong to the selected calls, with these columns of
-// their call. and is a further condition on rows and calls. What only depends on the start of the
-// call needs no join.
-func (p *Planner) belonging(rows, columns, and string, q question.Question) string {
-	where := bounds(narrowed(q), "call_start_at") + and
+// their calls. also is a further condition on the rows and on their calls. What depends only on the
+// start of a call needs no join.
+func (p *Planner) belonging(rows, columns, also string, q question.Question) string {
+	where := bounds(narrowed(q), "call_start_at") + also
 	switch {
 	case columns != "" || q.Agent != "" || slices.ContainsFunc(q.Asked(), func(d question.Dimension) bool { return !d.OfTime() }):
 	case asksAll(q):
 		return "SELECT CAST(NULL AS VARCHAR) AS key, * FROM " + rows + " WHERE " + where
 	default:
-		chosen, key := chosenBy(q)
-		return "SELECT " + key + " AS key, * FROM (" + withFacts([]string{question.LocalHour},
-			"SELECT *, local_time(call_start_at) AS local_start FROM "+rows+" WHERE "+where) + ") WHERE " + chosen
+		started := "SELECT *, local_time(call_start_at) AS local_start FROM " + rows + " WHERE " + where
+		return "SELECT " + keyExpr(q.Keys, column) + " AS key, * FROM (" + withFacts([]string{question.LocalHour}, started) +
+			") WHERE true" + conditions(q, column)
 	}
 	var parts []string
 	for _, months := range p.months(q) {
 		parts = append(parts, fmt.Sprintf("SELECT s.* EXCLUDE (call_id), t.* FROM (SELECT * FROM %s WHERE %s%s) t "+
-			"JOIN (SELECT key, call_id%s FROM selected WHERE true%s%s) s USING (call_id)", rows, where, months, columns, and, months))
+			"JOIN (SELECT key, call_id%s FROM selected WHERE true%s%s) s USING (call_id)", rows, where, months, columns, also, months))
 	}
 	return strings.Join(parts, "\nUNION ALL ")
 }
 
-// joined is the number of calls from which on a join is made in parts.
+// joined is the minimum number of calls in a part of a join, except the last.
 const joined = 1 << 20
 
-// months returns conditions on the month that divide the calls into parts. Joining them at once would
-// take memory for every call.
+// months returns conditions on the month that divide the calls into parts. Joining all calls at once
+// would take memory for each of them.
 func (p *Planner) months(q question.Question) (out []string) {
 	calls, in, all := int64(0), "", narrowed(q)
 	for _, f := range p.snap.Manifest.NewestFirst(schema.Calls.Name) {

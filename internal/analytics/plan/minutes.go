@@ -29,7 +29,7 @@ type stretch struct {
 
 // stretches returns the stretches of the selection in order; nil: read all calls.
 func (p *Planner) stretches(q question.Question) (out []stretch) {
-	if !slices.Contains(q.Report.Reads, lasting) || !p.rights.Tallied() || !p.inQuarters || q.By != "" || q.Agent != "" || len(q.Filters) > 0 {
+	if !slices.Contains(q.Report.Reads, lasting) || !p.rights.Tallied() || !p.inQuarters || !asksAll(q) {
 		return nil
 	}
 	tallies := map[string]*layout.File{}

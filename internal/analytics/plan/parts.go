@@ -7,8 +7,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// listed is the number of calls from which on a list has a further part. Sorting all calls at once
-// would take memory for each of them.
+// listed is the number of calls in a part of a list. Sorting all calls at once would take memory for
+// each of them.
 const listed = 1 << 18
 
 // Parts returns the periods, newest first, whose lists make up the list of all calls that a question
@@ -22,10 +22,10 @@ func (p *Planner) Parts(q question.Question) (out []question.Params) {
 		if f.MinStart == nil || misses(all, f) {
 			continue
 		}
-		slices := max(f.Rows/listed, 1) // of equal time
-		for i := slices - 1; i >= 0; i-- {
-			calls += f.Rows / slices
-			since := time.UnixMilli(*f.MinStart + i*((*f.MaxStart-*f.MinStart)/slices))
+		steps := max(f.Rows/listed, 1) // of equal time
+		for i := steps - 1; i >= 0; i-- {
+			calls += f.Rows / steps
+			since := time.UnixMilli(*f.MinStart + i*((*f.MaxStart-*f.MinStart)/steps))
 			if calls >= listed && since.After(all.Since) && (rest.Until.IsZero() || since.Before(rest.Until)) {
 				part := rest
 				part.Since = since

@@ -94,8 +94,8 @@ func (p *Planner) costMoments(q question.Question) string {
 // seen returns the SELECT of other observations in a period: see [question.Beside].
 func seen(b question.Beside, p question.Params) string {
 	text := "SELECT * FROM (" + b.Rows + ") WHERE " + bounds(p, b.At)
-	if b.OfAgents && p.Agent != "" {
-		text += " AND agent_id = " + stored.Quote(p.Agent)
+	if b.OfAgents {
+		text += ofAgent(p)
 	}
 	return text
 }

@@ -23,19 +23,31 @@ func where(q question.Question, t *schema.Table) string {
 	case q.Bounded():
 		text += " AND is_started"
 	}
-	if q.Agent != "" {
-		text += " AND agent_id = " + stored.Quote(q.Agent)
+	return text + ofAgent(q.Params)
+}
+
+// ofAgent returns the condition on the agent that p selects, if any.
+func ofAgent(p question.Params) string {
+	if p.Agent == "" {
+		return ""
+	}
+	return " AND agent_id = " + stored.Quote(p.Agent)
+}
+
+// conditions returns a question's conditions on dimensions, each of which is SQL by expr.
+func conditions(q question.Question, expr func(question.Dimension) string) (text string) {
+	for _, f := range q.Filters {
+		text += " AND " + f.Where(expr(f.Dimension))
 	}
 	return text
 }
 
+// column returns a dimension over rows that have its columns.
+func column(d question.Dimension) string { return d.Expr }
+
 // ofCalls returns the condition that selects rows of the view calls.
 func ofCalls(q question.Question) string {
-	text := where(q, &schema.Calls)
-	for _, f := range q.Filters {
-		text += " AND " + f.Where(f.InCalls())
-	}
-	return text
+	return where(q, &schema.Calls) + conditions(q, question.Dimension.InCalls)
 }
 
 // narrowed returns bounds that contain the start of every call that may be selected: those of the

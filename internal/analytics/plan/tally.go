@@ -45,16 +45,12 @@ func (p *Planner) tallied(columns []string, q question.Question) string {
 			}
 		}
 	}
-	where := "true"
-	for _, f := range q.Filters {
-		where += " AND " + f.Where(f.Expr)
-	}
 	if slices.Contains(columns, question.LocalHour) { // it implies the date
 		columns = slices.DeleteFunc(columns, func(c string) bool { return c == question.LocalDate })
 	}
 	counted := fmt.Sprintf("SELECT *%s\nFROM (%s)", tallyStart(columns), p.counted(columns, made, q))
-	expr := func(d question.Dimension) string { return d.Expr }
-	return fmt.Sprintf("SELECT %s AS key, *\nFROM (%s)\nWHERE %s", keyExpr(q.Keys, expr), withFacts(columns, counted), where)
+	return fmt.Sprintf("SELECT %s AS key, *\nFROM (%s)\nWHERE true%s", keyExpr(q.Keys, column), withFacts(columns, counted),
+		conditions(q, column))
 }
 
 // counted returns the SELECT of the groups and their sums. A group may have several rows.
@@ -99,8 +95,8 @@ func (p *Planner) countCalls(from string, columns []string, made map[string]stri
 		inner = append(inner, n.of+" AS "+n.name)
 	}
 	if q.Field != "" && slices.Contains(columns, success) {
-		from += fmt.Sprintf(" LEFT JOIN (SELECT call_id, any_success(value_text) AS success FROM analysis_items"+
-			" WHERE name = getvariable('field_name') AND value_text IS NOT NULL AND %s GROUP BY call_id) found USING (call_id)",
+		from += fmt.Sprintf(" LEFT JOIN (SELECT call_id, bool_or(value_success(name, value)) AS success FROM analysis_items"+
+			" WHERE name = getvariable('field_name') AND %s GROUP BY call_id) found USING (call_id)",
 			bounds(narrowed(q), "call_start_at"))
 	}
 	return fmt.Sprintf("SELECT %s\nFROM %s\nWHERE %s\nGROUP BY ALL\nHAVING count(*) > 0",

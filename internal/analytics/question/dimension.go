@@ -244,8 +244,8 @@ func Filters(where []string) (out []Filter, err error) {
 	return out, nil
 }
 
-// Within returns bounds of the starts of all calls that the condition may select, in any time zone;
-// false if it sets none. Reports skip files by them.
+// Within returns bounds for the starts of the calls that the condition may select, in any time zone;
+// false if there are none. Reports use them to skip files.
 func (f Filter) Within() (p Params, ok bool) {
 	if f.inOne == nil || slices.Contains(f.Values, "") {
 		return p, false

@@ -237,6 +237,8 @@ func TestFactTalliesGivenUp(t *testing.T) {
 		return rows, tallies.GivenUp(&schema.ItemTallies)
 	}
 	one := func(int) string { return "a" }
+	long := func(int) string { return strings.Repeat("x", longestValue+1) }
+	const gone = "a|null|null|null|null|false|null|null|null|null"
 	for name, c := range map[string]struct {
 		n           int
 		name, value func(int) string
@@ -244,13 +246,13 @@ func TestFactTalliesGivenUp(t *testing.T) {
 		first       string
 		givenUp     bool
 	}{
-		"as many values as there may be": {2 * mostFieldValues, one, func(i int) string { return fmt.Sprint(i % mostFieldValues) }, mostFieldValues, "a|null|0|2|null|false|0|0|null|null", false},
-		"too many values":                {mostFieldValues + 1, one, func(i int) string { return fmt.Sprint(i) }, 1, "a|null|null|null|null|false|null|null|null|null", false},
-		"one value, often":               {mostFieldValues + 2, one, one, 1, fmt.Sprint("a|null|a|", mostFieldValues+2, "|null|false|0|0|null|null"), false},
-		"a long value":                   {3, one, func(int) string { return strings.Repeat("x", longestValue+1) }, 1, "a|null|null|null|null|false|null|null|null|null", false},
-		"a long value among booleans": {4, one, func(i int) string { return []string{"false", "7", strings.Repeat("x", longestValue+1), "true"}[i] }, 3,
-			"a|null|null|null|null|false|null|null|null|null", false},
-		"too many fields": {mostItemTallies + 1, func(i int) string { return fmt.Sprint(i) }, one, 0, "", true},
+		"as many values as there may be": {2 * mostFieldValues, one, func(i int) string { return fmt.Sprint(i % mostFieldValues) },
+			mostFieldValues, "a|null|0|2|null|false|0|0|null|null", false},
+		"too many values":             {mostFieldValues + 1, one, func(i int) string { return fmt.Sprint(i) }, 1, gone, false},
+		"one value, often":            {mostFieldValues + 2, one, one, 1, fmt.Sprint("a|null|a|", mostFieldValues+2, "|null|false|0|0|null|null"), false},
+		"a long value":                {3, one, long, 1, gone, false},
+		"a long value among booleans": {4, one, func(i int) string { return []string{"false", "7", long(0), "true"}[i] }, 3, gone, false},
+		"too many fields":             {mostItemTallies + 1, func(i int) string { return fmt.Sprint(i) }, one, 0, "", true},
 	} {
 		rows, givenUp := rowsOf(c.n, c.name, c.value)
 		if givenUp != c.givenUp || len(rows) != c.rows || c.rows > 0 && rows[0] != c.first {

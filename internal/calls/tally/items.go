@@ -35,7 +35,7 @@ type itemSums struct {
 	cost, credits           decimal.Number
 }
 
-// fieldName is what the fields of one name, of any type, have in common.
+// fieldName is what the fields with one name have in common, whatever their types.
 type fieldName struct {
 	latest   int64 // the number of the last call with such an item
 	repeated bool  // whether a call has several
