@@ -15,13 +15,16 @@ func before(since, until time.Time) (time.Time, time.Time) {
 	return DaysBack(since, days), DaysBack(until, days)
 }
 
+// weekendDays counts the Saturdays and Sundays that begin before until, from the day of since on.
 func weekendDays(since, until time.Time, loc *time.Location) (n int) {
-	for day := DayOf(since, loc); day.Before(until) && DayBegin(day, loc).Before(until); day = day.AddDate(0, 0, 1) {
+	first, last := DayOf(since, loc), DayOf(until.Add(-1), loc)
+	weeks := max(last.Unix()-first.Unix(), 0) / int64(7*24*time.Hour/time.Second) // an open period has thousands
+	for day := first.AddDate(0, 0, 7*int(weeks)); !day.After(last); day = day.AddDate(0, 0, 1) {
 		if weekday := day.Weekday(); weekday == time.Saturday || weekday == time.Sunday {
 			n++
 		}
 	}
-	return n
+	return n + 2*int(weeks)
 }
 
 // DaysBack returns the same time of day, a number of days earlier.

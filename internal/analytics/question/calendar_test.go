@@ -1,0 +1,43 @@
+package question_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"callhouse/internal/analytics/question"
+)
+
+// The days of the weekend that begin in a period, counted one by one, also with clocks that skip
+// midnight (Havana) or a whole day (Apia), and in a period without a beginning.
+func TestWeekendDays(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 1))
+	for _, zone := range []string{"UTC", "America/Havana", "Pacific/Apia", "Asia/Seoul"} {
+		loc, err := time.LoadLocation(zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 300 {
+			until := time.Date(2011, 11, 1, 0, 0, 0, 0, loc).AddDate(0, 0, random.IntN(200))
+			since := until.AddDate(0, 0, -random.IntN(40))
+			switch n % 3 {
+			case 1:
+				since, until = since.Add(time.Duration(random.IntN(86400))*time.Second), until.Add(time.Duration(random.IntN(86400))*time.Second)
+			case 2:
+				until = until.Add(time.Nanosecond)
+			}
+			if n == 0 {
+				since = time.Time{}
+			}
+			want := 0
+			for day := question.DayOf(since, loc); question.DayBegin(day, loc).Before(until); day = day.AddDate(0, 0, 1) {
+				if day.Weekday() == time.Saturday || day.Weekday() == time.Sunday {
+					want++
+				}
+			}
+			if got, _, _ := (question.Params{Since: since, Until: until}).Uneven(loc); got != want {
+				t.Errorf("%s to %s: %d days of the weekend, want %d", since, until, got, want)
+			}
+		}
+	}
+}
