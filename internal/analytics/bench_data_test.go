@@ -142,12 +142,10 @@ func newBenchWriter(dir string, n int, p benchPeriod) *benchWriter {
 		w.tables = append(w.tables, table(t))
 	}
 	w.tables[0].info.Credits, w.tables[0].info.Undated, w.tables[0].info.Moved = new(int64), new(int64), new(int64)
-	switch {
-	case schema.IsMonth(period):
-		w.tables[0].info.Counted = layout.CountedVersion
-	case p.to-p.from <= schema.FewCalls:
+	if !schema.IsMonth(period) && p.to-p.from <= schema.FewCalls {
 		return w
 	}
+	w.tables[0].info.Counted = layout.CountedVersion
 	tallies := schema.TalliesOf(period)
 	for _, t := range tallies {
 		w.byTally[t] = table(t)

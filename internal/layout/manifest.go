@@ -257,8 +257,8 @@ type File struct {
 	// Moved counts the rows of a calls file that moved through their agent's graph; null if the file lacks
 	// the column moves.
 	Moved *int64 `json:"moved,omitempty"`
-	// Counted is CountedVersion if a month's file of calls has all tallies that its calls allow; 0
-	// if an earlier build compacted the month.
+	// Counted is CountedVersion if the file of calls of a month or a large day has all tallies that
+	// its calls allow; 0 if an earlier build wrote it.
 	Counted int64 `json:"counted,omitempty"`
 	// Country is the region in which the national numbers of a calls file were read when it was
 	// written; empty if none.

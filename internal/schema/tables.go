@@ -592,10 +592,11 @@ var (
 	CountTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
 	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies, &LongestTallies, &CallerTallies, &AttemptTallies, &AttemptEdges,
 		&AnswerTallies, &FlowTallies}
-	TallyTables = slices.Concat(dayTallies, FactTables)
+	TallyTables = slices.Concat(CountTables, []*Table{&MinuteTallies}, FactTables)
 )
 
-var dayTallies = slices.Concat(CountTables, []*Table{&MinuteTallies})
+// dayTallies are those of a day. In the others, it would have almost as many rows as facts or calls.
+var dayTallies = slices.Concat(CountTables, []*Table{&MinuteTallies, &ItemTallies, &SpeechTallies, &FlowTallies})
 
 // FewCalls is the maximum number of calls of a day without tallies: with so few calls, reading
 // tallies takes as long as reading the calls.
@@ -604,8 +605,7 @@ const FewCalls = 8192
 // IsMonth reports whether a period is a month, such as 2026-10, and not a day.
 func IsMonth(period string) bool { return len(period) == len("2026-10") }
 
-// TalliesOf returns the tallies that a month or a day may have. A day has no FactTables: they would
-// have almost as many rows as the facts.
+// TalliesOf returns the tallies that a month or a day may have.
 func TalliesOf(period string) []*Table {
 	if IsMonth(period) {
 		return TallyTables

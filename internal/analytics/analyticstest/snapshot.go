@@ -111,8 +111,7 @@ func Write(t testing.TB, root string, n int64, d Data) {
 	m.Files = append(m.Files, w.table(&schema.Recordings, d.Recordings, nil)...)
 	m.Files = append(m.Files, w.table(&schema.ToolCalls, w.tools, nil)...)
 	for _, f := range m.Files {
-		large := d.Compacted != nil && strings.Contains("159", f.Period[len(f.Period)-1:]) && !w.earlier[f.Period] // as if it had many calls
-		if f.Table == schema.Calls.Name && (schema.IsMonth(f.Period) || large) {
+		if f.Table == schema.Calls.Name && (schema.IsMonth(f.Period) || w.large(f.Period)) {
 			m.Files = append(m.Files, w.tallies(f, m.Files)...)
 		}
 	}
@@ -472,6 +471,11 @@ func start(t *schema.Table, r Row) (int64, bool) {
 	return ms, ok
 }
 
+// large reports whether a day gets tallies, as if it had many calls.
+func (w *writer) large(period string) bool {
+	return w.compacted != nil && !schema.IsMonth(period) && strings.Contains("159", period[len(period)-1:]) && !w.earlier[period]
+}
+
 // file describes the file of a period, without size and checksum.
 func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 	w.made++
@@ -480,7 +484,7 @@ func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 		f.Path = layout.DataFile(t.Name, period, fmt.Sprintf("%08x%08x", w.n, w.made))
 	}
 	if t == &schema.Calls {
-		if schema.IsMonth(period) && !w.earlier[period] {
+		if schema.IsMonth(period) && !w.earlier[period] || w.large(period) {
 			f.Counted = layout.CountedVersion
 		}
 		f.Credits, f.Undated = new(int64), new(int64)

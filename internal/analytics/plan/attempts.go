@@ -40,14 +40,14 @@ func (p *Planner) attempts(q question.Question) (with []string, others string) {
 		replaced = append(append(replaced, own...),
 			span{month.from, month.from.AddDate(0, 0, 7)}, span{month.until.AddDate(0, 0, -7), month.until})
 	}
-	selected, before := within(weeks), within(going)
+	selected, before := startsIn(weeks, "start_at"), startsIn(going, "start_at")
 	with = []string{
 		fmt.Sprintf("tallied_attempts AS NOT MATERIALIZED (SELECT NULL AS key, * FROM (%s) WHERE week_start_at IN (%s))",
 			stored.Relation(p.snap, tallies, &schema.AttemptTallies, false), strings.Join(starts, ", ")),
 		fmt.Sprintf("edge_attempts AS NOT MATERIALIZED (SELECT NULL AS key, NOT (%s) AS is_selected, * FROM (%s) WHERE NOT (%s) OR (%s))",
 			selected, stored.Relation(p.snap, edges, &schema.AttemptEdges, false), selected, before),
 	}
-	return with, " AND NOT (" + within(replaced) + ")"
+	return with, " AND NOT (" + startsIn(replaced, "start_at") + ")"
 }
 
 // alsoIn returns the files whose period others have as well. Damaged files may be left out.
@@ -60,8 +60,8 @@ func alsoIn(files, others []*layout.File) (out []*layout.File) {
 	return out
 }
 
-// within returns the condition that a call starts in one of the spans.
-func within(spans []span) string {
+// startsIn returns the condition that a call, whose start is in column, starts in one of the spans.
+func startsIn(spans []span, column string) string {
 	slices.SortFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
 	terms := []string{"false"}
 	for i := 0; i < len(spans); i++ {
@@ -71,7 +71,7 @@ func within(spans []span) string {
 				until = spans[i].until
 			}
 		}
-		terms = append(terms, fmt.Sprintf("start_at >= %s AND start_at < %s", localtime.Instant(from), localtime.Instant(until)))
+		terms = append(terms, fmt.Sprintf("%[1]s >= %[2]s AND %[1]s < %[3]s", column, localtime.Instant(from), localtime.Instant(until)))
 	}
 	return strings.Join(terms, " OR ")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/stored"
@@ -47,7 +48,7 @@ var alone = strings.NewReplacer("SELECT key, tool_name", "SELECT CAST(NULL AS VA
 // Without tallies, percentiles over plain rows take a third of the time of percentiles over counts.
 func (p *Planner) fact(name string, q question.Question) (with []string) {
 	of := facts[name]
-	tallies, months, rest := p.tallyFiles(of.table, q, hasAsked(of.table, q))
+	tallies, tallied, rest := p.tallyFiles(of.table, q, hasAsked(of.table, q))
 	if of.shared != "" {
 		if len(tallies) == 0 {
 			text := sqlfiles.Relation(name)
@@ -65,30 +66,34 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 		with = append(with, "published AS MATERIALIZED ("+sqlfiles.Relation("published")+")")
 	}
 	view, uncounted := question.Related[of.from], "SELECT * FROM "+of.from
-	items := func(rows, also string) string { return p.belonging(fmt.Sprintf(of.items, rows), of.costs, also, q) }
+	items := func(rows string, also func(column string) string) string {
+		return p.belonging(fmt.Sprintf(of.items, rows), of.costs, also, q)
+	}
 	if of.items != "" {
-		uncounted = items(view, "")
+		uncounted = items(view, everywhere)
 	}
 	if len(tallies) > 0 {
-		rows, in := stored.Relation(p.snap, tallies, of.table, false), " IN ("+strings.Join(months, ", ")+")"
+		rows := stored.Relation(p.snap, tallies, of.table, false)
 		switch of.table {
 		case &schema.FlowTallies: // on a day with a publication, production is more than one version
 			const on = "JOIN published_days d ON s.agent_id = d.agent_id AND d.day ="
 			with = append(with, "published_days AS MATERIALIZED (SELECT agent_id, utc_day(unnest(times)) AS day FROM published)")
 			rows = "SELECT s.* EXCLUDE (day_at), version_at(agent_version, start_at, versions, times) AS version FROM (" +
 				rows + ") s LEFT JOIN published p USING (agent_id) ANTI " + on + " utc_day(day_at)"
-			uncounted += " WHERE month NOT" + in + "\nUNION ALL SELECT s.* FROM " + of.from + " s SEMI " + on + " utc_day(start_at)" +
-				" WHERE agent_version = 'production' AND month" + in
+			uncounted += " WHERE true" + tallied.without("start_at") + "\nUNION ALL SELECT s.* FROM " + of.from + " s SEMI " + on +
+				" utc_day(start_at) WHERE agent_version = 'production'" + tallied.within("start_at")
 			rest = true
 		case &schema.ItemTallies: // a field that one month lacks is counted here for all months
 			const field = "JOIN counted_anew g ON s.name IS NOT DISTINCT FROM g.name AND s.type IS NOT DISTINCT FROM g.type"
 			with = append(with, "stored_tallies AS MATERIALIZED ("+rows+")",
 				"counted_anew AS MATERIALIZED (SELECT DISTINCT name, type FROM stored_tallies WHERE "+of.anew+")")
 			rows, rest = "SELECT s.* FROM (SELECT * FROM stored_tallies WHERE items IS NOT NULL) s ANTI "+field, true
-			uncounted = items(view, " AND month NOT"+in) + "\nUNION ALL " +
-				items("(SELECT s.* FROM "+view+" s SEMI "+field+")", " AND month"+in)
+			uncounted = items(view, tallied.without) + "\nUNION ALL " +
+				items("(SELECT s.* FROM "+view+" s SEMI "+field+")", tallied.within)
+		case &schema.ToolTallies:
+			uncounted += " WHERE true" + tallied.without("call_start_at")
 		default:
-			uncounted += " WHERE month NOT" + in
+			uncounted += " WHERE true" + tallied.without("start_at")
 		}
 		parts = append(parts, fmt.Sprintf("SELECT %s AS key, * FROM (%s) WHERE true%s%s", keyExpr(q.Keys, column), rows, ofAgent(q.Params),
 			conditions(q, column)))
@@ -113,9 +118,39 @@ func hasAsked(t *schema.Table, q question.Question) bool {
 // asksAll reports whether a question has neither groups nor conditions, except its period.
 func asksAll(q question.Question) bool { return q.Agent == "" && len(q.Asked()) == 0 }
 
-// tallyFiles returns the files of a tally table, if it can answer, whose months are selected
-// completely, those months, and whether calls outside them may be selected.
-func (p *Planner) tallyFiles(t *schema.Table, q question.Question, answers bool) (tallies []*layout.File, months []string, rest bool) {
+// periods are months, and days in which every call has a start.
+type periods struct {
+	months []string // quoted
+	days   []span
+}
+
+// within returns the condition, to follow another one, on rows of the periods. column holds the start
+// of their call.
+func (p periods) within(column string) string {
+	text := startsIn(p.days, column)
+	if len(p.months) > 0 {
+		text += " OR month IN (" + strings.Join(p.months, ", ") + ")"
+	}
+	return " AND (" + text + ")"
+}
+
+// without returns the condition on the other rows.
+func (p periods) without(column string) (text string) {
+	if len(p.months) > 0 {
+		text = " AND month NOT IN (" + strings.Join(p.months, ", ") + ")"
+	}
+	if len(p.days) > 0 {
+		text += " AND (" + column + " IS NULL OR NOT (" + startsIn(p.days, column) + "))"
+	}
+	return text
+}
+
+// everywhere is no condition.
+func everywhere(string) string { return "" }
+
+// tallyFiles returns the files of a tally table, if it can answer, whose periods are selected
+// completely, those periods, and whether calls outside them may be selected.
+func (p *Planner) tallyFiles(t *schema.Table, q question.Question, answers bool) (tallies []*layout.File, tallied periods, rest bool) {
 	byPeriod := map[string]*layout.File{}
 	if answers && p.rights.None() {
 		for _, f := range p.snap.Manifest.FilesOf(t.Name) {
@@ -131,15 +166,18 @@ func (p *Planner) tallyFiles(t *schema.Table, q question.Question, answers bool)
 			tally = nil // some of its last contacts may still be followed by another
 		}
 		allStarted := f.Undated != nil && *f.Undated == 0
+		day, err := time.Parse(time.DateOnly, f.Period)
 		switch {
 		case misses(q.Params, f):
-		case tally != nil && (!q.Bounded() || allStarted && holds(q.Params, f)):
-			tallies, months = append(tallies, tally), append(months, stored.Quote(f.Period))
-		default:
+		case tally == nil || !allStarted && (err == nil || q.Bounded()) || q.Bounded() && !holds(q.Params, f):
 			rest = true
+		case err == nil:
+			tallies, tallied.days = append(tallies, tally), append(tallied.days, span{day, day.AddDate(0, 0, 1)})
+		default:
+			tallies, tallied.months = append(tallies, tally), append(tallied.months, stored.Quote(f.Period))
 		}
 	}
-	return tallies, months, rest
+	return tallies, tallied, rest
 }
 
 // ruled are the tally tables that depend on the rules of the views.
@@ -167,16 +205,14 @@ func (p *Planner) stand(q question.Question) (with []string, others string) {
 		if table == nil {
 			continue
 		}
-		tallies, months, _ := p.tallyFiles(table, q, asksAll(q))
+		tallies, tallied, _ := p.tallyFiles(table, q, asksAll(q))
 		rows := "SELECT NULL AS key, * FROM (" + stored.Relation(p.snap, tallies, table, false) + ")"
 		if table.Column("short_step") >= 0 {
 			rows = withFacts(strings.Fields("is_started status disconnection_reason settlement transcript_state caller_spoke short_step"),
 				"SELECT *, start_at IS NOT NULL AS is_started, 'present' AS transcript_state FROM ("+rows+")")
 		}
 		with = append(with, name+" AS NOT MATERIALIZED ("+rows+")")
-		if len(months) > 0 {
-			others = " AND month NOT IN (" + strings.Join(months, ", ") + ")"
-		}
+		others = tallied.without("start_at")
 	}
 	return with, others
 }
@@ -193,14 +229,14 @@ func (p *Planner) related(name string, q question.Question) string {
 	case !ok:
 		return name + " AS NOT MATERIALIZED (" + sqlfiles.Relation(name) + ")"
 	}
-	return name + " AS NOT MATERIALIZED (" + p.belonging(of, "", "", q) + ")"
+	return name + " AS NOT MATERIALIZED (" + p.belonging(of, "", everywhere, q) + ")"
 }
 
 // belonging returns the SELECT of the rows that belong to the selected calls, with these columns of
-// their calls. also is a further condition on the rows and on their calls. What depends only on the
-// start of a call needs no join.
-func (p *Planner) belonging(rows, columns, also string, q question.Question) string {
-	where := bounds(narrowed(q), "call_start_at") + also
+// their calls. also is a further condition on the rows and on their calls, given the column of the
+// start. What depends only on the start of a call needs no join.
+func (p *Planner) belonging(rows, columns string, also func(column string) string, q question.Question) string {
+	where := bounds(narrowed(q), "call_start_at") + also("call_start_at")
 	switch {
 	case columns != "" || q.Agent != "" || slices.ContainsFunc(q.Asked(), func(d question.Dimension) bool { return !d.OfTime() }):
 	case asksAll(q):
@@ -213,7 +249,7 @@ func (p *Planner) belonging(rows, columns, also string, q question.Question) str
 	var parts []string
 	for _, months := range p.months(q) {
 		parts = append(parts, fmt.Sprintf("SELECT s.* EXCLUDE (call_id), t.* FROM (SELECT * FROM %s WHERE %s%s) t "+
-			"JOIN (SELECT key, call_id%s FROM selected WHERE true%s%s) s USING (call_id)", rows, where, months, columns, also, months))
+			"JOIN (SELECT key, call_id%s FROM selected WHERE true%s%s) s USING (call_id)", rows, where, months, columns, also("start_at"), months))
 	}
 	return strings.Join(parts, "\nUNION ALL ")
 }

@@ -27,12 +27,10 @@ type PeriodWriter struct {
 func NewPeriodWriter(in Folder, period, country string, atMost int64) *PeriodWriter {
 	w := &PeriodWriter{Files: NewFiles(in, period, schema.CallTables...)}
 	w.Files[0].info.Country = country
-	switch {
-	case schema.IsMonth(period):
-		w.Files[0].info.Counted = layout.CountedVersion
-	case atMost <= schema.FewCalls:
+	if !schema.IsMonth(period) && atMost <= schema.FewCalls {
 		return w
 	}
+	w.Files[0].info.Counted = layout.CountedVersion
 	tallies := schema.TalliesOf(period)
 	w.Files = append(w.Files, NewFiles(in, period, tallies...)...)
 	w.counts = tally.NewTallies(tallies, w.Add)
