@@ -517,8 +517,8 @@ var AttemptTallies = NewTable("attempt_tallies",
 	Column{ID: 7, Name: "voicemail_calls", Type: Int64, Since: "1.0.0"},
 )
 
-// AttemptEdges holds, for one file of calls, the outbound calls of the first and the last week (7 days)
-// of the month, in which other months' calls may precede or follow them in a local week. number is as
+// AttemptEdges holds the outbound calls of a day, or of the first and the last week (7 days) of a
+// month, in which other files' calls may precede or follow them in a local week. number is as
 // the report attempts compares it, and result person, machine or nobody; null if not known. Sorted by
 // number and start_at.
 var AttemptEdges = NewTable("attempt_edges",
@@ -596,7 +596,8 @@ var (
 )
 
 // dayTallies are those of a day. In the others, it would have almost as many rows as facts or calls.
-var dayTallies = slices.Concat(CountTables, []*Table{&MinuteTallies, &ItemTallies, &SpeechTallies, &FlowTallies})
+// The rows of AttemptEdges are outbound calls, but short.
+var dayTallies = slices.Concat(CountTables, []*Table{&MinuteTallies, &ItemTallies, &SpeechTallies, &AttemptEdges, &FlowTallies})
 
 // FewCalls is the maximum number of calls of a day without tallies: with so few calls, reading
 // tallies takes as long as reading the calls.

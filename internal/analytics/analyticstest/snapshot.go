@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -241,7 +242,8 @@ func (w *writer) tallies(calls layout.File, all []layout.File) (files []layout.F
 				continue
 			}
 			offsets := strings.Trim(strings.ReplaceAll(fmt.Sprint(schema.AttemptOffsets), " ", ", "), "[]")
-			places := strings.NewReplacer("FILE", path, "CALLS", pathOf(&schema.Calls), "OFFSETS", offsets)
+			places := strings.NewReplacer("FILE", path, "CALLS", pathOf(&schema.Calls), "OFFSETS", offsets, "OFDAY",
+				strconv.FormatBool(!schema.IsMonth(calls.Period)))
 			columns, from = []string{"*"}, "FROM ("+places.Replace(factTallies[t])+")"
 		}
 		f := layout.File{Table: t.Name, Format: w.format(calls.Period), Period: calls.Period,
@@ -340,7 +342,7 @@ WHERE epoch_ms(week_start_at) >= (SELECT epoch_ms(date_trunc('month', make_times
 GROUP BY ALL`,
 	&schema.AttemptEdges: `WITH ` + attempts + `, m AS (SELECT epoch_ms(date_trunc('month', make_timestamp(1000 * min(ms)))) AS begins,
     epoch_ms(date_trunc('month', make_timestamp(1000 * min(ms))) + INTERVAL 1 MONTH) AS ends FROM c)
-SELECT number, make_timestamptz(1000 * ms) AS start_at, met AS result FROM c, m WHERE ms < begins + 604800000 OR ms >= ends - 604800000`,
+SELECT number, make_timestamptz(1000 * ms) AS start_at, met AS result FROM c, m WHERE ms < begins + 604800000 OR ms >= ends - 604800000 OR OFDAY`,
 	&schema.AnswerTallies: `WITH a AS (
     SELECT * FROM 'FILE' WHERE start_at IS NOT NULL AND settlement <> 'open'
         AND (user_turns > 0 OR transcript_state = 'empty' OR transcript_state = 'present' AND user_turns IS NOT NULL)

@@ -20,14 +20,14 @@ type span struct{ from, until time.Time }
 
 // attempts returns the relations tallied_attempts and edge_attempts, as part of a WITH list, and the
 // condition on the calls to read. Tallies replace the calls of weeks that begin in their month. Edges
-// replace those of the rest of a week that began in the previous month, and those before it, which
-// are not selected.
+// replace those of the rest of a week that began in the previous month, those before it, which are
+// not selected, and those of large days.
 func (p *Planner) attempts(q question.Question) (with []string, others string) {
 	tallies, _, _ := p.tallyFiles(&schema.AttemptTallies, q, asksAll(q))
-	edges, _, _ := p.tallyFiles(&schema.AttemptEdges, q, asksAll(q))
+	edges, edged, _ := p.tallyFiles(&schema.AttemptEdges, q, asksAll(q))
 	tallies, edges = alsoIn(tallies, edges), alsoIn(edges, tallies)
-	starts := []string{"NULL"}
-	var weeks, going, replaced []span
+	starts, replaced := []string{"NULL"}, edged.days
+	var weeks, going []span
 	for _, f := range tallies {
 		own, month := p.weeksIn(f.Period)
 		for _, w := range own {
@@ -47,13 +47,34 @@ func (p *Planner) attempts(q question.Question) (with []string, others string) {
 		fmt.Sprintf("edge_attempts AS NOT MATERIALIZED (SELECT NULL AS key, NOT (%s) AS is_selected, * FROM (%s) WHERE NOT (%s) OR (%s))",
 			selected, stored.Relation(p.snap, edges, &schema.AttemptEdges, false), selected, before),
 	}
-	return with, " AND NOT (" + startsIn(replaced, "start_at") + ")"
+	return with, p.monthsWithin(replaced).without("start_at") + " AND NOT (" + startsIn(replaced, "start_at") + ")"
 }
 
-// alsoIn returns the files whose period others have as well. Damaged files may be left out.
+// monthsWithin returns the months all of whose calls start in the spans. Without them, their files
+// need not be opened.
+func (p *Planner) monthsWithin(spans []span) (out periods) {
+	within := map[string]bool{}
+	for _, f := range p.snap.Manifest.FilesOf(schema.Calls.Name) {
+		month := stored.Quote(f.Period[:len("2026-10")])
+		all, known := within[month]
+		within[month] = (all || !known) && f.MinStart != nil && slices.ContainsFunc(merged(spans), func(s span) bool {
+			return !time.UnixMilli(*f.MinStart).Before(s.from) && time.UnixMilli(*f.MaxStart).Before(s.until)
+		})
+	}
+	for month, all := range within {
+		if all {
+			out.months = append(out.months, month)
+		}
+	}
+	slices.Sort(out.months)
+	return out
+}
+
+// alsoIn returns the files of days, and those of months that others have as well. Damaged files may
+// be left out.
 func alsoIn(files, others []*layout.File) (out []*layout.File) {
 	for _, f := range files {
-		if slices.ContainsFunc(others, func(o *layout.File) bool { return o.Period == f.Period }) {
+		if !schema.IsMonth(f.Period) || slices.ContainsFunc(others, func(o *layout.File) bool { return o.Period == f.Period }) {
 			out = append(out, f)
 		}
 	}
@@ -62,18 +83,24 @@ func alsoIn(files, others []*layout.File) (out []*layout.File) {
 
 // startsIn returns the condition that a call, whose start is in column, starts in one of the spans.
 func startsIn(spans []span, column string) string {
-	slices.SortFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
 	terms := []string{"false"}
-	for i := 0; i < len(spans); i++ {
-		from, until := spans[i].from, spans[i].until
-		for i+1 < len(spans) && !spans[i+1].from.After(until) {
-			if i++; spans[i].until.After(until) {
-				until = spans[i].until
-			}
-		}
-		terms = append(terms, fmt.Sprintf("%[1]s >= %[2]s AND %[1]s < %[3]s", column, localtime.Instant(from), localtime.Instant(until)))
+	for _, s := range merged(spans) {
+		terms = append(terms, fmt.Sprintf("%[1]s >= %[2]s AND %[1]s < %[3]s", column, localtime.Instant(s.from), localtime.Instant(s.until)))
 	}
 	return strings.Join(terms, " OR ")
+}
+
+// merged returns spans sorted, with those that touch joined.
+func merged(spans []span) (out []span) {
+	slices.SortFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
+	for _, s := range spans {
+		if last := len(out) - 1; last < 0 || s.from.After(out[last].until) {
+			out = append(out, s)
+		} else if s.until.After(out[last].until) {
+			out[last].until = s.until
+		}
+	}
+	return out
 }
 
 // weeksIn returns a UTC month, and the local weeks that begin in it and are tallied: those for which

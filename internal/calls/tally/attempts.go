@@ -57,7 +57,8 @@ type attempted [4]int64
 type weekly [2][mostAttempts + 1]attempted
 
 // closeAttempts emits the rows of AttemptTallies, except for weeks that began in the previous
-// month, whose other calls are in another file, and those of AttemptEdges.
+// month, whose other calls are in another file, and those of AttemptEdges: all attempts of a day,
+// which has no AttemptTallies.
 func (t *Tallies) closeAttempts() error {
 	f := &t.facts
 	first := int64(math.MaxInt64)
@@ -67,15 +68,18 @@ func (t *Tallies) closeAttempts() error {
 	y, m, _ := time.UnixMilli(first).UTC().Date()
 	month := time.Date(y, m, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
 	head, tail := month+7*day, time.Date(y, m+1, -6, 0, 0, 0, 0, time.UTC).UnixMilli()
-	byWeek := map[int64]*weekly{}
+	byWeek, ofDay := map[int64]*weekly{}, t.givenUp[&schema.AttemptTallies]
 	for all := range f.byCaller(f.attempts) {
 		for _, c := range all {
-			if c.ms() < head || c.ms() >= tail {
+			if c.ms() < head || c.ms() >= tail || ofDay {
 				t.row = append(t.row[:0], f.text(c.caller), schema.InstantValue(c.ms()), resultWords[c.start&7])
 				if err := t.emit(&schema.AttemptEdges, t.row); err != nil {
 					return err
 				}
 			}
+		}
+		if ofDay {
+			continue
 		}
 		for _, minutes := range schema.AttemptOffsets {
 			number(all, int64(minutes)*schema.Minute, byWeek)

@@ -36,7 +36,7 @@ func (c contact) is(f int64) int64 { return int64(bits.OnesCount64(uint64(c.star
 
 // addContact records a call as a contact or an attempt, if it is one.
 func (t *Tallies) addContact(c *calls.Call, e ending) {
-	if t.givenUp[&schema.CallerTallies] || !c.StartAt().OK {
+	if t.givenUp[&schema.AttemptEdges] || !c.StartAt().OK {
 		return
 	}
 	defer t.boundContacts()
@@ -53,7 +53,7 @@ func (t *Tallies) addContact(c *calls.Call, e ending) {
 	default:
 		facts |= undirected
 	}
-	if direction != "inbound" && (!e.connected || e.voicemail) {
+	if t.givenUp[&schema.CallerTallies] || direction != "inbound" && (!e.connected || e.voicemail) {
 		return
 	}
 	if e.answered {
