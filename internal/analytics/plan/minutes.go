@@ -148,6 +148,7 @@ func (p *Planner) isFollowed(q question.Question) string {
 	condition := "true"
 	if all := p.stretches(q); all != nil {
 		condition = "false"
+		var alone []string // minutes: one look-up for all, instead of a comparison with each short span
 		for i := 0; i < len(all); i++ {
 			from, until := all[i].from, all[i].followed
 			if until <= from {
@@ -157,7 +158,16 @@ func (p *Planner) isFollowed(q question.Question) string {
 				i++
 				until = all[i].followed
 			}
-			condition += fmt.Sprintf(" OR ms >= %d AND ms < %d", from, until)
+			if from < 0 || until-from > schema.Quarter {
+				condition += fmt.Sprintf(" OR ms >= %d AND ms < %d", from, until)
+				continue
+			}
+			for minute := from / schema.Minute; minute < until/schema.Minute; minute++ {
+				alone = append(alone, fmt.Sprint(minute))
+			}
+		}
+		if alone != nil {
+			condition += fmt.Sprintf(" OR ms >= 0 AND ms // %d IN (%s)", schema.Minute, strings.Join(alone, ", "))
 		}
 	}
 	return "CREATE OR REPLACE TEMP MACRO is_followed_at(ms) AS " + condition + ";\n"
