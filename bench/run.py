@@ -66,6 +66,18 @@ def parquet_mb(folder):
     return sum(f.stat().st_size for f in folder.rglob("*.parquet")) / 1e6
 
 
+def with_tool_calls(tables):
+    """Returns the statements with one more, which makes the table tool_calls of the turns as query does for files without it."""
+    sql = HERE.parent / "sql"
+    return f"""{tables}{(sql / "macros.sql").read_text()}
+COPY (
+  WITH earlier_turns AS (
+    SELECT *, NULL::JSON AS extra, make_timestamp(1795089600000000) AS fetched_at, '2026-11' AS month FROM 'duckdb/transcript_turns.parquet'
+  ) SELECT * FROM ({(sql / "relations/earlier_tool_calls.sql").read_text()})
+) TO 'duckdb/tool_calls.parquet' (FORMAT parquet, COMPRESSION zstd);
+"""
+
+
 class Bench:
     def __init__(self, o):
         self.o, self.dir = o, Path(o.dir).resolve()
@@ -103,13 +115,18 @@ class Bench:
         def side(name, argv):
             def once():
                 shutil.rmtree(work / name, ignore_errors=True)
-                if name == "duckdb":
-                    (work / name).mkdir()
-                return measure(argv, work) | {"Parquet MB": parquet_mb((work / name / "current" if name != "duckdb" else work / name).resolve())}
+                if name in self.builds:
+                    return measure(argv, work) | {"Parquet MB": parquet_mb((work / name / "current").resolve())}
+                (work / name).mkdir()
+                return measure(argv, work) | {"Parquet MB": parquet_mb(work / name)}
             return once
 
         sides = {name: side(name, [bins / "extract", "import", "--quiet", "--details", "--warehouse", name, dump]) for name, bins in self.builds.items()}
-        sides["duckdb"] = side("duckdb", [Path(self.o.duckdb).resolve() if "/" in self.o.duckdb else self.o.duckdb, "-init", "/dev/null", ":memory:", "-f", HERE / "duckdb.sql"])
+        duckdb = [Path(self.o.duckdb).resolve() if "/" in self.o.duckdb else self.o.duckdb, "-init", "/dev/null", ":memory:", "-f"]
+        tools = work / "with_tool_calls.sql"
+        tools.write_text(with_tool_calls((HERE / "duckdb.sql").read_text()).replace("'duckdb/", f"'{tools.stem}/"))
+        sides[tools.stem] = side(tools.stem, [*duckdb, tools])
+        sides["duckdb"] = side("duckdb", [*duckdb, HERE / "duckdb.sql"])
         show(f"extract import, {self.o.calls} calls, {dump.stat().st_size / 1e6:.0f} MB of NDJSON", in_turn(self.o.rounds, sides))
 
     def night(self):
