@@ -342,7 +342,8 @@ WHERE epoch_ms(week_start_at) >= (SELECT epoch_ms(date_trunc('month', make_times
 GROUP BY ALL`,
 	&schema.AttemptEdges: `WITH ` + attempts + `, m AS (SELECT epoch_ms(date_trunc('month', make_timestamp(1000 * min(ms)))) AS begins,
     epoch_ms(date_trunc('month', make_timestamp(1000 * min(ms))) + INTERVAL 1 MONTH) AS ends FROM c)
-SELECT number, make_timestamptz(1000 * ms) AS start_at, met AS result FROM c, m WHERE ms < begins + 604800000 OR ms >= ends - 604800000 OR OFDAY`,
+SELECT number, make_timestamptz(1000 * ms) AS start_at, met AS result
+FROM c, m WHERE ms < begins + 604800000 OR ms >= ends - 604800000 OR OFDAY`,
 	&schema.AnswerTallies: `WITH a AS (
     SELECT * FROM 'FILE' WHERE start_at IS NOT NULL AND settlement <> 'open'
         AND (user_turns > 0 OR transcript_state = 'empty' OR transcript_state = 'present' AND user_turns IS NOT NULL)
