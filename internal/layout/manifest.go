@@ -30,7 +30,7 @@ const TallyVersion = 3
 // CountedVersion is the version of the set of tallies, and of the rules for counting callers, attempts,
 // moves, items and answered calls in them. Increment it when either changes: months with another
 // version are rewritten.
-const CountedVersion = 5
+const CountedVersion = 6
 
 // DerivedVersion is the lowest format version with facts derived from transcripts in the files of
 // calls, and with files of tool calls.

@@ -595,8 +595,8 @@ var (
 	TallyTables = slices.Concat(CountTables, []*Table{&MinuteTallies}, FactTables)
 )
 
-// dayTallies are those of a day. In the others, it would have almost as many rows as facts or calls.
-// The rows of AttemptEdges are outbound calls, but short.
+// dayTallies are those of a large day. The others would have almost as many rows there as calls or
+// facts. AttemptEdges has one for each outbound call, but with three columns.
 var dayTallies = slices.Concat(CountTables, []*Table{&MinuteTallies, &ItemTallies, &SpeechTallies, &AttemptEdges, &FlowTallies})
 
 // FewCalls is the maximum number of calls of a day without tallies: with so few calls, reading

@@ -53,11 +53,11 @@ func (p *Planner) attempts(q question.Question) (with []string, others string) {
 // monthsWithin returns the months all of whose calls start in the spans. Without them, their files
 // need not be opened.
 func (p *Planner) monthsWithin(spans []span) (out periods) {
-	within := map[string]bool{}
+	within, spans := map[string]bool{}, merged(spans)
 	for _, f := range p.snap.Manifest.FilesOf(schema.Calls.Name) {
 		month := stored.Quote(f.Period[:len("2026-10")])
 		all, known := within[month]
-		within[month] = (all || !known) && f.MinStart != nil && slices.ContainsFunc(merged(spans), func(s span) bool {
+		within[month] = (all || !known) && f.MinStart != nil && slices.ContainsFunc(spans, func(s span) bool {
 			return !time.UnixMilli(*f.MinStart).Before(s.from) && time.UnixMilli(*f.MaxStart).Before(s.until)
 		})
 	}

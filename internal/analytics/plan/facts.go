@@ -166,12 +166,12 @@ func (p *Planner) tallyFiles(t *schema.Table, q question.Question, answers bool)
 			tally = nil // some of its last contacts may still be followed by another
 		}
 		allStarted := f.Undated != nil && *f.Undated == 0
-		day, err := time.Parse(time.DateOnly, f.Period)
+		day, notDay := time.Parse(time.DateOnly, f.Period)
 		switch {
 		case misses(q.Params, f):
-		case tally == nil || !allStarted && (err == nil || q.Bounded()) || q.Bounded() && !holds(q.Params, f):
+		case tally == nil, q.Bounded() && !holds(q.Params, f), !allStarted && (q.Bounded() || notDay == nil):
 			rest = true
-		case err == nil:
+		case notDay == nil:
 			tallies, tallied.days = append(tallies, tally), append(tallied.days, span{day, day.AddDate(0, 0, 1)})
 		default:
 			tallies, tallied.months = append(tallies, tally), append(tallied.months, stored.Quote(f.Period))
