@@ -123,6 +123,9 @@ func (s *Session) interact(ctx context.Context, file string, freeSignals func())
 	freeSignals()
 	for !s.over {
 		s.tellNews()
+		// From the moment read gives the terminal back, Ctrl-C cancels what was entered, even before
+		// it starts.
+		s.forgetInterrupts()
 		text, err := read()
 		switch {
 		case errors.Is(err, errInterrupted):
@@ -155,7 +158,6 @@ const patience = 2 * time.Second
 // cancellable runs do, which Ctrl-C cancels. If stopping takes long, a second Ctrl-C ends the
 // program.
 func (s *Session) cancellable(ctx context.Context, do func(context.Context) error) error {
-	s.forgetInterrupts()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	done, stopped := make(chan struct{}), make(chan struct{})
