@@ -1,4 +1,5 @@
-// The tests follow every link in the manual, and find every page in the README.
+// The tests follow every link in the manual, find every page in the README, and check that prose is
+// wrapped.
 package docs
 
 import (
@@ -8,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 var (
@@ -17,8 +19,8 @@ var (
 	markupRE  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// TestLinks follows the links of every page to the file and heading they name.
-func TestLinks(t *testing.T) {
+// allPages returns the paths of all pages.
+func allPages(t *testing.T) []string {
 	pages := []string{"../README.md", "../CONTRIBUTING.md", "../SECURITY.md", "../CHANGELOG.md"}
 	for _, root := range []string{".", "../examples"} {
 		err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
@@ -31,7 +33,24 @@ func TestLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	links := 0
+	return pages
+}
+
+// Prose is wrapped at 100 characters, so that changes are readable as lines.
+func TestProseIsWrapped(t *testing.T) {
+	for _, page := range allPages(t) {
+		for line := range strings.SplitSeq(prose(t, page), "\n") {
+			isCode, isRow := strings.HasPrefix(line, "    "), strings.HasPrefix(line, "|")
+			if utf8.RuneCountInString(line) > 100 && !isCode && !isRow && strings.Contains(strings.TrimSpace(line), " ") {
+				t.Errorf("%s has a line of over 100 characters: %s", page, line)
+			}
+		}
+	}
+}
+
+// TestLinks follows the links of every page to the file and heading they name.
+func TestLinks(t *testing.T) {
+	links, pages := 0, allPages(t)
 	for _, page := range pages {
 		for _, m := range linkRE.FindAllStringSubmatch(prose(t, page), -1) {
 			file, anchor, _ := strings.Cut(m[1], "#")

@@ -70,7 +70,8 @@ page is generated from ` + "`internal/schema`, `internal/resource` and `sql/view
 
 - **TIMESTAMPTZ** (TIMESTAMP WITH TIME ZONE) is an instant, stored in UTC and printed in the zone of
   ` + "`--tz`" + ` (default UTC).
-- **TIMESTAMP**, **DATE** and hours are local to ` + "`--tz`" + `. Files for other programs have instants only.
+- **TIMESTAMP**, **DATE** and hours are local to ` + "`--tz`" + `. Files for other programs have instants
+  only.
 
 `
 
