@@ -228,11 +228,10 @@ func (f *File) text(line string) {
 // stored adds the declared columns of the first stored table that the view reads.
 func (f *File) stored() error {
 	for _, name := range f.Reads {
-		at := slices.IndexFunc(resource.Tables, func(t *schema.Table) bool { return name == "stored."+t.Name })
-		if at < 0 {
+		t := resource.Stored(name)
+		if t == nil {
 			continue
 		}
-		t := resource.Tables[at]
 		for i := range t.Columns {
 			f.Columns = append(f.Columns, columnOf(&t.Columns[i]))
 		}

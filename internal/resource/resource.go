@@ -237,6 +237,16 @@ var Tables = tables(schema.Tables)
 // AllTables are all tables that have files.
 var AllTables = tables(schema.AllTables)
 
+// Stored returns the table of a relation such as stored.calls; nil for any other relation.
+func Stored(relation string) *schema.Table {
+	for _, t := range Tables {
+		if relation == "stored."+t.Name {
+			return t
+		}
+	}
+	return nil
+}
+
 func tables(of []*schema.Table) []*schema.Table {
 	out := slices.Clone(of)
 	for _, r := range All {

@@ -72,7 +72,7 @@ func (db *DB) OldestFirst(view string) string {
 	v, _ := sqlfiles.View(view)
 	text := fromCallsRE.ReplaceAllStringFunc(v.SQL, func(string) string { return "FROM (" + db.OldestFirst(schema.Calls.Name) + ") AS calls" })
 	return fromStoredRE.ReplaceAllStringFunc(text, func(from string) string {
-		t := resource.Tables[slices.IndexFunc(resource.Tables, func(t *schema.Table) bool { return from == "FROM stored."+t.Name })]
+		t := resource.Stored(strings.TrimPrefix(from, "FROM "))
 		return "FROM (" + db.relation(db.snap.Manifest.FilesOf(t.Name), t) + ")"
 	})
 }

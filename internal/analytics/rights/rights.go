@@ -129,13 +129,11 @@ func is(name string, t *schema.Table, c schema.Column) bool {
 func under(view string) (out []*schema.Table) {
 	f, _ := sqlfiles.View(view)
 	for _, name := range f.Reads {
-		table, isStored := strings.CutPrefix(name, "stored.")
-		if !isStored {
+		if t := resource.Stored(name); t != nil {
+			out = append(out, t)
+		} else {
 			out = append(out, under(name)...)
-			continue
 		}
-		at := slices.IndexFunc(resource.Tables, func(t *schema.Table) bool { return t.Name == table })
-		out = append(out, resource.Tables[at])
 	}
 	return out
 }
