@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"callhouse/internal/words"
 )
 
 // Dir is a warehouse's folder on the real file system. The folder itself may be a link. Below it, a
@@ -26,6 +28,49 @@ func IsWarehouse(root string) bool {
 	}
 	return is(SnapshotsName, fs.ModeDir) &&
 		(is(CurrentName, fs.ModeSymlink) || is(CurrentName, 0) || is(JournalName, fs.ModeDir) && is(LockName, 0))
+}
+
+// RootError is returned for a path that must not become a warehouse: an empty one, or a folder
+// inside a snapshot, such as WAREHOUSE/current, which would vanish with the snapshot.
+type RootError struct {
+	Path   string
+	Inside string // the warehouse of the snapshot
+}
+
+func (e *RootError) Error() string {
+	if e.Inside == "" {
+		return "the path of the warehouse is empty"
+	}
+	return e.Path + " is not a warehouse, but part of one's snapshots"
+}
+
+// Hint tells which folder is meant.
+func (e *RootError) Hint() string {
+	if e.Inside == "" {
+		return "--warehouse (CALLHOUSE_WAREHOUSE) must name a folder"
+	}
+	return "use the warehouse itself: --warehouse " + words.Shell(e.Inside)
+}
+
+// CheckRoot returns a *RootError for a path, existing or not, that must not become a warehouse.
+func CheckRoot(path string) error {
+	if strings.TrimSpace(path) == "" {
+		return &RootError{}
+	}
+	at, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(at)
+	for ; err != nil && at != filepath.Dir(at); real, err = filepath.EvalSymlinks(at) {
+		at = filepath.Dir(at)
+	}
+	for at = real; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if root := filepath.Dir(at); filepath.Base(at) == SnapshotsName && IsWarehouse(root) {
+			return &RootError{Path: path, Inside: root}
+		}
+	}
+	return nil
 }
 
 // OpenDir opens a folder.

@@ -102,8 +102,11 @@ type Files interface {
 
 // Current resolves the link current of the warehouse at root, once, and reads the manifest of that
 // snapshot. It returns ErrNoWarehouse if there is no snapshot, a *CurrentError if there are
-// snapshots but the link leads to none, a *DamageError or a *VersionError.
+// snapshots but the link leads to none, a *RootError, a *DamageError or a *VersionError.
 func Current(root string) (*Snapshot, error) {
+	if err := CheckRoot(root); err != nil {
+		return nil, err
+	}
 	d, err := OpenDir(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", root, ErrNoWarehouse)

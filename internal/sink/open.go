@@ -34,6 +34,9 @@ func Open(opts Options) (_ *Warehouse, err error) {
 	if _, ok := layout.ParseRunID(opts.RunID); !ok {
 		return nil, fmt.Errorf("open the warehouse: %q is not a run id", opts.RunID)
 	}
+	if err := layout.CheckRoot(opts.Root); err != nil {
+		return nil, err
+	}
 	w := &Warehouse{opts: opts, proofs: new(snapshot.Proofs)}
 	for try := 0; ; try++ {
 		if err = w.take(opts.FS); err == nil {

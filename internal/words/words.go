@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -81,19 +82,24 @@ func escape(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// Error returns an error's text as one line. Joined errors are separated by semicolons.
+// Error returns an error's text as one line. Joined errors are separated by semicolons, also below
+// errors that wrap them; one that is joined several times is named once.
 func Error(err error) string {
-	if all, ok := err.(interface{ Unwrap() []error }); ok && err.Error() == errors.Join(all.Unwrap()...).Error() {
-		var parts []string
-		for _, one := range all.Unwrap() {
-			parts = append(parts, Error(one))
+	all, isJoin := err.(interface{ Unwrap() []error })
+	if !isJoin || err.Error() != errors.Join(all.Unwrap()...).Error() {
+		text := err.Error()
+		if inner := errors.Unwrap(err); inner != nil && strings.Contains(inner.Error(), "\n") {
+			text = strings.Replace(text, inner.Error(), Error(inner), 1)
 		}
-		return strings.Join(parts, "; ")
+		return Line(text)
 	}
-	if inner := errors.Unwrap(err); inner != nil && inner.Error() == err.Error() {
-		return Error(inner)
+	var parts []string
+	for _, one := range all.Unwrap() {
+		if part := Error(one); !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
 	}
-	return Line(err.Error())
+	return strings.Join(parts, "; ")
 }
 
 // Fprintf is fmt.Fprintf for a terminal. The format keeps its line breaks and tabs; the text of

@@ -115,6 +115,21 @@ func TestRedact(t *testing.T) {
 	}
 }
 
+// Joined errors are one line, also inside of others, and each is named once.
+func TestError(t *testing.T) {
+	a, b := errors.New("a\nline"), errors.New("b")
+	for want, err := range map[string]error{
+		`a\nline`:                       a,
+		`a\nline; b`:                    errors.Join(a, b),
+		`commit: a\nline; b; before it`: fmt.Errorf("commit: %w; before it", errors.Join(a, b)),
+		`c: d: b; e: a\nline`:           fmt.Errorf("c: %w", errors.Join(fmt.Errorf("d: %w", errors.Join(b, b)), fmt.Errorf("e: %w", a))),
+	} {
+		if got := words.Error(err); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // A JSON log remains JSON, and its decoded texts are visible.
 func TestAttr(t *testing.T) {
 	var out bytes.Buffer

@@ -44,6 +44,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"a port and no scheme", []string{wh, "--base-url=127.0.0.1:8080", key}, cli.ExitUsage, []string{`base URL "127.0.0.1:8080": it must start with https://`, "CALLHOUSE_BASE_URL"}},
 		{"not the service", []string{wh, base + "/other", key}, cli.ExitFailed, []string{"is the base URL right"}},
 		{"unwritable warehouse", []string{"--warehouse=" + plain + "/w", base, key}, cli.ExitFailed, []string{plain, "--warehouse"}},
+		{"no path", []string{"--warehouse=", base, key}, cli.ExitUsage, []string{"the path of the warehouse is empty", "--warehouse"}},
 		{"unknown flag", []string{"--nope"}, cli.ExitUsage, []string{"--nope", "--help"}},
 		{"unknown command", []string{"runn"}, cli.ExitUsage, []string{`"runn"`, "did you mean: extract run?", "--help"}},
 		{"misspelt flag", []string{"run", "--max-duratoin", "6h"}, cli.ExitUsage, []string{"--max-duratoin", "did you mean: --max-duration?"}},

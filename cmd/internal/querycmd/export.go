@@ -102,6 +102,10 @@ or an empty folder, keeps that folder's mode and derives the files' mode from it
 			if len(args) == 1 {
 				a.Output = args[0]
 			}
+			// From an unset variable: an empty path would mean the current folder, and replace it.
+			if strings.TrimSpace(a.Output) == "" {
+				return cli.Usage("for example: query export calls-export", "the name of the folder to write to is empty")
+			}
 			return a.export(cmd.Context(), tables, reports, cmd.Flags().Changed("tables") || cmd.Flags().Changed("reports"))
 		},
 	}
@@ -202,9 +206,17 @@ func exportTarget(dir string) error {
 		return nil
 	case err != nil:
 		return answer.Unwritable(dir, err)
-	case len(entries) == 0:
-		return nil
 	}
+	if name := foreign(dir, entries); name != "" {
+		return cli.Usage("give a folder that does not exist, is empty, or contains only an earlier export",
+			"%s contains %s, which is not part of an export", dir, name)
+	}
+	return nil
+}
+
+// foreign returns the first of a folder's entries that its export did not write; empty if there is
+// none.
+func foreign(dir string, entries []fs.DirEntry) string {
 	var m exported
 	raw, err := os.ReadFile(filepath.Join(dir, exportName))
 	if err == nil {
@@ -216,11 +228,10 @@ func exportTarget(dir string) error {
 	}
 	for _, entry := range entries {
 		if err != nil || m.ExportVersion == 0 || !known[entry.Name()] {
-			return cli.Usage("give a folder that does not exist, is empty, or contains only an earlier export",
-				"%s contains %s, which is not part of an export", dir, entry.Name())
+			return entry.Name()
 		}
 	}
-	return nil
+	return ""
 }
 
 // exporter is an export in progress.
@@ -247,18 +258,40 @@ func (e *exporter) run(ctx context.Context) (m *exported, err error) {
 	if err != nil {
 		return nil, answer.Unwritable(e.Output, err)
 	}
-	defer func() { err = cmp.Or(err, tmp.Remove()) }() // after the swap it holds the old export
 	dir := tmp.Path
+	defer func() { err = cmp.Or(err, tmp.Remove()) }() // after the swap it holds the old export
 	if m, err = e.fill(ctx, dir); err != nil {
 		return nil, answer.Unwritable(e.Output, err)
 	}
 	if err := os.Chmod(dir, mode); err != nil {
 		return nil, answer.Unwritable(e.Output, err)
 	}
-	if err := errors.Join(syncDir(dir), swapFolder(dir, target), syncDir(filepath.Dir(target))); err != nil {
+	if err := errors.Join(syncDir(dir), swapFolder(dir, target), e.rescue(dir, target), syncDir(filepath.Dir(target))); err != nil {
 		return nil, answer.Unwritable(e.Output, err)
 	}
 	return m, nil
+}
+
+// rescue moves what others put into the old folder during the export into the new one.
+func (e *exporter) rescue(old, target string) error {
+	for {
+		entries, err := os.ReadDir(old)
+		if errors.Is(err, fs.ErrNotExist) { // there was no old folder
+			return nil
+		}
+		name := foreign(old, entries)
+		if err != nil || name == "" {
+			return err
+		}
+		to := filepath.Join(target, name)
+		for _, err = os.Lstat(to); err == nil; _, err = os.Lstat(to) {
+			to += "~"
+		}
+		if err := os.Rename(filepath.Join(old, name), to); err != nil {
+			return err
+		}
+		words.Fprintf(e.Stderr, "%s appeared during the export and is kept: move it elsewhere before the next one\n", to)
+	}
 }
 
 func (e *exporter) fill(ctx context.Context, dir string) (*exported, error) {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/longtest"
@@ -152,6 +153,53 @@ func TestExportFailing(t *testing.T) {
 	for _, pattern := range []string{".*.tmp*", "mine/.*", "a*", "no"} {
 		if left, err := filepath.Glob(pattern); err != nil || len(left) > 0 {
 			t.Errorf("left behind: %v, %v", left, err)
+		}
+	}
+}
+
+// A name from an unset variable is not the current folder.
+func TestExportWithoutAName(t *testing.T) {
+	house(t)
+	if err := os.WriteFile("thesis.txt", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{""}, {" "}, {"--output", ""}, {"--output", "\t"}} {
+		if r := run(t, "", append([]string{"export", "--tables", "costs"}, args...)...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "folder to write to") {
+			t.Errorf("export %q: %v", args, r)
+		}
+	}
+	if _, err := os.Stat("thesis.txt"); err != nil {
+		t.Error(err)
+	}
+}
+
+// What others put into the folder during an export is not deleted with the old export.
+func TestExportKeepsWhatAppears(t *testing.T) {
+	house(t)
+	for range 2 {
+		// The folder of the next export appears, hidden, after the old one was checked.
+		made := make(chan error, 1)
+		go func() {
+			for until := time.Now().Add(time.Minute); time.Now().Before(until); {
+				if tmp, err := filepath.Glob(".out.*.tmp/calls.parquet"); err != nil || len(tmp) > 0 {
+					made <- errors.Join(err, os.MkdirAll("out", 0o755), os.WriteFile("out/notes.txt", []byte("mine"), 0o644))
+					return
+				}
+			}
+			made <- errors.New("no export began")
+		}()
+		r := run(t, "", "export", "out")
+		if err := <-made; err != nil {
+			t.Fatal(err)
+		}
+		if raw, err := os.ReadFile("out/notes.txt"); r.code != 0 || string(raw) != "mine" || !strings.Contains(r.stderr, "notes.txt appeared") {
+			t.Fatalf("%v, notes.txt: %q, %v", r, raw, err)
+		}
+		if r := run(t, "", "export", "out"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "notes.txt") {
+			t.Errorf("the next export: %v", r)
+		}
+		if err := os.Remove("out/notes.txt"); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/api"
+	"callhouse/internal/layout"
 	"callhouse/internal/sink/disk"
 )
 
@@ -22,6 +23,8 @@ func Explain(err error) error {
 		return err
 	case cli.Is[*disk.LockedError](err):
 		return cli.Fail(cli.ExitLocked, err, "wait for it to end; the lock ends with its process and never needs to be removed by hand")
+	case cli.Is[*layout.RootError](err):
+		return cli.Usage(cli.Hint(err), "%v", err)
 	case disk.IsNoSpace(err):
 		return explainNoSpace(err)
 	case cli.Hint(err) != "": // the error has its own hint

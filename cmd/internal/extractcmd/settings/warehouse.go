@@ -23,7 +23,10 @@ const CommitGrace = 75 * time.Second
 
 // NoWarehouse returns the error for a warehouse that does not exist yet.
 func (s *Settings) NoWarehouse() error {
-	return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet", s.Warehouse), "run: extract run --warehouse "+s.Warehouse)
+	if err := layout.CheckRoot(s.Warehouse); err != nil {
+		return Explain(err)
+	}
+	return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet", s.Warehouse), "run: extract run --warehouse "+words.Shell(s.Warehouse))
 }
 
 // Current returns the current snapshot, for commands that only read.

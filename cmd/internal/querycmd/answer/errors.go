@@ -28,7 +28,9 @@ func (c *Command) Explain(err error) error {
 		return err
 	case errors.Is(err, layout.ErrNoWarehouse):
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet", c.Warehouse),
-			"run: extract run --warehouse "+c.Warehouse+", or try: go run ./cmd/demo")
+			"run: extract run --warehouse "+words.Shell(c.Warehouse))
+	case cli.Is[*layout.RootError](err):
+		return cli.Usage(cli.Hint(err), "%v", err)
 	case errors.As(err, &unknown):
 		return cli.Usage(unknownHint(unknown), "%v", err)
 	case errors.As(err, &ambiguous):
