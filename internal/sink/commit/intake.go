@@ -54,7 +54,7 @@ var ErrMisread = errors.New("a record is not what it appeared to be")
 type change struct {
 	id        string
 	run       string
-	first     int64             // the first record's fetched_at
+	first     int64             // the earliest record's fetched_at
 	start     schema.Opt[int64] // the latest start_at sent
 	startSent bool              // whether any record has a start_at, null or not
 	described bool              // whether any record is an item or a detail
@@ -178,8 +178,11 @@ func (in *Intake) add(e entry, id []byte, start sentStart, fetched int64, run st
 		c.entries = c.room[:0]
 		in.changes[text] = c
 	}
-	c.run = run
+	c.run, c.first = run, min(c.first, fetched)
 	if e.dumped() && fetched < c.asOf {
+		if !c.startSent && start.sent {
+			c.start, c.startSent = start.at, true
+		}
 		c.entries = append(c.entries, e) // its data is older
 		return
 	}

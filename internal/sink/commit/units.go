@@ -142,15 +142,14 @@ func (p *planner) place(found map[string]located) error {
 			}
 			continue
 		}
-		var u *unit
-		switch {
-		case ch.start.OK:
-			u = p.unitOf(layout.Day(ch.start.V))
-		case known && !was.start.OK:
-			u = p.unitOf(was.period)
-		default:
-			u = p.unitOf(layout.Day(ch.first))
+		began := ch.first
+		if known && was.first.OK {
+			began = min(began, was.first.V)
 		}
+		if ch.start.OK {
+			began = ch.start.V
+		}
+		u := p.unitOf(layout.Day(began))
 		u.changes = append(u.changes, ch)
 		if known && (p.unitOf(was.period) != u || was.start != ch.start) {
 			p.unitOf(was.period).leaving[id] = true
@@ -184,7 +183,7 @@ func (p *planner) placeDumped(found map[string]located) error {
 	}
 	for _, changes := range doubtful {
 		for _, ch := range changes {
-			if ch.old != nil && ch.old.FetchedAt() > ch.asOf {
+			if ch.old != nil && ch.old.FetchedAt() > ch.asOf && ch.old.CarriesStart() {
 				ch.start = ch.old.StartAt()
 			}
 			ch.old = nil
@@ -306,6 +305,7 @@ func (m *maker) aged(call *calls.Call) bool {
 type located struct {
 	period string
 	start  schema.Opt[int64]
+	first  schema.Opt[int64] // when it was first seen
 }
 
 // locate finds the changed calls in the old snapshot. It reads the ids in the files where their
@@ -379,11 +379,11 @@ func (p *planner) search(f *layout.File, missing *table.IDs, found map[string]lo
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	start := t.Column("start_at")
-	return missing.Each(t, []string{"call_id", "start_at"}, func() error { return p.Old.Prove(f) }, func(row []parquet.Value) {
+	start, first := t.Column("start_at"), t.Column("first_seen_at")
+	return missing.Each(t, []string{"call_id", "start_at", "first_seen_at"}, func() error { return p.Old.Prove(f) }, func(row []parquet.Value) {
 		id := row[0].ByteArray()
 		if _, ok := p.in.changes[string(id)]; ok {
-			found[string(id)] = located{period: f.Period, start: t.Instant(start, row[1])}
+			found[string(id)] = located{period: f.Period, start: t.Instant(start, row[1]), first: t.Instant(first, row[2])}
 		}
 	})
 }

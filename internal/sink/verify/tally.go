@@ -31,7 +31,11 @@ func newTallyCheck(v *verifier, files map[string]*tableCheck) *tallyCheck {
 		}
 	}
 	if slices.ContainsFunc(schema.TallyTables, func(of *schema.Table) bool { return t.files[of] != nil }) {
-		t.counts = tally.NewTallies(schema.TalliesOf(t.calls.listed.Period), t.row)
+		tables := slices.Clone(schema.TalliesOf(t.calls.listed.Period))
+		for of := range t.files { // other builds may have written others
+			tables = append(tables, of)
+		}
+		t.counts = tally.NewTallies(tables, t.row)
 	}
 	return t
 }

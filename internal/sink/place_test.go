@@ -1,0 +1,34 @@
+package sink
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/verify"
+)
+
+// A call loses its start in a run days after it was first seen.
+func TestStartTakenBackLater(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	start := testDay.AddDate(0, 0, -9).UnixMilli()
+	for n, body := range []string{
+		`{"id":"c","status":"ongoing","start_at":` + strconv.FormatInt(start, 10) + `}`,
+		`{"id":"c","status":"ended","start_at":null}`,
+	} {
+		w := night(t, nil, root, n)
+		at := testDay.AddDate(0, 0, 3*n-7).UnixMilli()
+		if err := w.Put(context.Background(), schema.Record{Kind: schema.KindItem, CallID: "c", FetchedAt: at, Body: []byte(body)}); err != nil {
+			t.Fatal(err)
+		}
+		mustCommit(t, w)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root}); err != nil || !r.Whole() {
+			t.Fatalf("night %d: %+v, %v", n, r, err)
+		}
+	}
+}
