@@ -105,7 +105,7 @@ WITH typed AS MATERIALIZED (
 ), mixes AS ( -- includes types that only one side has
     SELECT s.key AS key, s.agent_id AS agent_id, s.agent_version AS agent_version, s.variant_label AS variant_label,
         min_by(printf('%s %.0f %%, baseline %.0f %%', coalesce(t.call_type, '(none)'), round(coalesce(o.part, 0)), round(coalesce(b.part, 0))),
-            (-round(abs(coalesce(o.part, 0) - coalesce(b.part, 0)), 6), coalesce(o.part, 0) < coalesce(b.part, 0), coalesce(t.call_type, ''))) AS mix,
+            (-round(abs(coalesce(o.part, 0) - coalesce(b.part, 0)), 6), coalesce(o.part, 0) < coalesce(b.part, 0), t.call_type IS NOT NULL, coalesce(t.call_type, ''))) AS mix,
         max(abs(coalesce(o.part, 0) - coalesce(b.part, 0))) AS apart
     FROM (SELECT DISTINCT key, agent_id, agent_version, variant_label FROM sides WHERE NOT is_baseline AND side_calls > 0) s
         JOIN (SELECT DISTINCT key, agent_id, call_type FROM sides) t ON s.key IS NOT DISTINCT FROM t.key AND s.agent_id IS NOT DISTINCT FROM t.agent_id

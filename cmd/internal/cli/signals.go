@@ -10,10 +10,11 @@ import (
 	"callhouse/internal/scratch"
 )
 
-// Context returns a context cancelled by the first SIGINT or SIGTERM. After that, signals have
-// their default effect, so that a second one ends the process at once.
+// Context returns a context cancelled by the first terminating signal, including that of a closed
+// terminal, unless nohup blocks it. After that, signals have their default effect, so that a second
+// one ends the process at once.
 func Context() (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), append(Terminating(), os.Interrupt)...)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }

@@ -234,8 +234,8 @@ func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 	}
 	if last != nil && last.Outcome != schema.OutcomeDone {
 		text := "the last run " + ended[last.Outcome]
-		if last.Error != "" {
-			text += ": " + last.Error
+		if why := strings.TrimPrefix(strings.TrimPrefix(last.Error, last.Outcome), "; "); why != "" {
+			text += ": " + why
 		}
 		verdict, problem := NotWhole, problemOf(last)
 		if problem == cli.Damaged {
@@ -249,6 +249,9 @@ func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 	switch {
 	case success != nil && endOf(success) > now.Add(clockSlack).UnixMilli():
 		complain(Stale, cli.WrongClock, "the last success is dated %s, in the future: a clock was wrong", cli.Instant(endOf(success)))
+	case success == nil && out.Running != nil && last == nil:
+		complain(Stale, cli.Overdue, "the first run has not ended yet")
+		out.Help = "wait until it ends; what it commits can be read meanwhile"
 	case success == nil:
 		complain(Stale, cli.Overdue, "no run has succeeded yet")
 	case maxAge > 0 && out.LastSuccess.Age > maxAge.Seconds():

@@ -35,6 +35,8 @@ func TestExamine(t *testing.T) {
 		{"failed for long", []schema.Run{aRun("a", "done", 50), aRun("b", "failed", 2)}, whole, "b", 26 * time.Hour, Stale,
 			"the last run failed: why; the last success was 2d 02h ago", "b"},
 		{"never well", []schema.Run{aRun("a", "incomplete", 2)}, whole, "a", 26 * time.Hour, Stale, "the last run did not fetch everything: why; no run has succeeded yet", "a"},
+		{"killed", []schema.Run{aRun("a", "done", 2), {ID: "b", Outcome: "killed", Error: "killed; its commits are kept"}}, whole, "b", 26 * time.Hour, NotWhole,
+			"the last run was killed: its commits are kept", "b"},
 		{"none", nil, whole, "", 26 * time.Hour, Stale, "no run has succeeded yet", ""},
 		{"going on", []schema.Run{aRun("a", "done", 9), aRun("b", "running", 0)}, whole, "b", 26 * time.Hour, Fine, "", "a"},
 		{"rolled back", []schema.Run{aRun("a", "done", 9), aRun("b", "rolled back", 1)}, whole, "b", 26 * time.Hour, Fine, "", "a"},
@@ -53,6 +55,17 @@ func TestExamine(t *testing.T) {
 				t.Errorf("the last run is %+v, want %q", got.LastRun, c.last)
 			}
 		})
+	}
+}
+
+// During the first run, status does not advise to start one.
+func TestFirstRun(t *testing.T) {
+	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	for held, want := range map[bool]string{true: "wait until it ends", false: "extract run;"} {
+		got := Examine(&sink.History{Held: held}, now, 26*time.Hour)
+		if got.Verdict != Stale || !strings.HasPrefix(got.Help, want) {
+			t.Errorf("running %v: %s, %v, help: %s", held, got.Verdict, got.Reasons, got.Help)
+		}
 	}
 }
 

@@ -56,6 +56,9 @@ func (s *Settings) ListFrom(now time.Time) (time.Time, error) {
 	if err != nil {
 		return since, err
 	}
+	if since.After(now) {
+		return since, cli.Usage("give the start of the earliest call to list", "--since %s is in the future", s.Since)
+	}
 	from, err := s.KeepFrom(now)
 	if from.After(since) {
 		since = from // expired calls are not listed

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -43,6 +44,13 @@ func (c *Command) Paged() *Pager {
 	}
 	if command == "" || command == "cat" || !cli.CanDraw(c.Stdout) {
 		return nil
+	}
+	// The shell that starts the pager could only say so when the answer is gone.
+	if name, _, _ := strings.Cut(command, " "); words.Shell(name) == name && !strings.Contains(name, "=") {
+		if _, err := exec.LookPath(name); err != nil {
+			words.Fprintf(c.Stderr, "no pager: PAGER is %s, which is not a program on PATH\n", command)
+			return nil
+		}
 	}
 	p := &Pager{tty: cli.File(c.Stdout), command: command, env: c.Env.Strings()}
 	var err error
