@@ -288,7 +288,7 @@ CREATE MACRO evaluation_leads_on(v, is_named) AS CASE json_type(v)
 -- A text as an exact number, if it is spelled like one in JSON; null if it may not fit, or if sums
 -- of ten million may not.
 CREATE MACRO exact_number(t) AS
-    CASE WHEN regexp_full_match(t, '-?([0-9]{1,13}(\.[0-9]{1,18}0*)?|[0-9]{1,4}(\.[0-9]{1,9})?[eE][+-]?[0-9])') THEN CAST(t AS DECIMAL(38, 18)) END;
+    CASE WHEN regexp_full_match(t, '-?([0-9]{1,13}(\.[0-9]{1,18}0*)?|[0-9]{1,4}(\.[0-9]{1,9})?[eE][+-]?0?[0-9])') THEN CAST(t AS DECIMAL(38, 18)) END;
 
 -- The result of a tool: a text, or the JSON sent in its place.
 CREATE MACRO tool_result(content, extra) AS coalesce(content, CAST(json_extract(extra, '/content') AS VARCHAR));

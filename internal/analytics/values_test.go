@@ -2,6 +2,7 @@ package analytics_test
 
 import (
 	"fmt"
+	"math/big"
 	"strings"
 	"testing"
 
@@ -36,6 +37,41 @@ func TestNumbersAsSent(t *testing.T) {
 	want := map[string]int64{"1": 3, "1.5": 2, "1.0": 1, "0": 2, "100": 3} // the string 1.0 is not a number
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("the groups are %v, want %v", got, want)
+	}
+}
+
+// Numbers are read as programs spell them, exactly or not at all.
+func TestNumbersAreReadExactly(t *testing.T) {
+	sums := map[string]string{ // by the value sent; empty: it is not read
+		"-12.5": "-12.5", "0.50": "0.5", "125e1": "1250", "1e-05": "0.00001", "1.5E-06": "0.0000015", "9999.999999999e+9": "9999999999999",
+		"9999999999999.999999999999999999": "9999999999999.999999999999999999",
+		"10000000000000":                   "", "0.1234567890123456789": "", "1e12": "", "1e-18": "", "10000e1": "", `"+7"`: "",
+	}
+	var d analyticstest.Data
+	for sent := range sums {
+		d.Calls = append(d.Calls, row{"call_id": sent, "start_at": int64(0)})
+		d.Items = append(d.Items, row{"call_id": sent, "position": int64(0), "name": sent, "type": "number", "value": sent})
+	}
+	w := warehouse(t, d, nil)
+	rows, err := w.Report(t.Context(), "numbers", question.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[string]int{}
+	for i, c := range rows.Columns() {
+		at[c.Name] = i
+	}
+	n := 0
+	for _, line := range all(t, rows, nil) {
+		want, isRead := sums[line[at["field"]].(string)], line[at["numbers"]].(int64) == 1
+		got := fmt.Sprint(line[at["total"]])
+		exact := func(text string) *big.Rat { v, _ := new(big.Rat).SetString(text); return v }
+		if n++; isRead != (want != "") || isRead && exact(got).Cmp(exact(want)) != 0 {
+			t.Errorf("%s: read %v, sum %v, want %q", line[at["field"]], isRead, got, want)
+		}
+	}
+	if n != len(sums) {
+		t.Errorf("%d of %d fields", n, len(sums))
 	}
 }
 

@@ -29,7 +29,7 @@
 --   weekday              ENUM                -        local weekday of the start, Monday first
 --   week                 DATE                -        Monday of the local ISO week of the start
 --   local_month          VARCHAR             -        local month of the start, such as 2026-11
---   caller               VARCHAR             -        number of the other side: calling number of an inbound call, called number of an outbound call; in E.164 form if it has one, else as sent; null: not sent, or direction unknown
+--   caller               VARCHAR             -        number of the other side: calling number of an inbound call, called number of an outbound call; in E.164 form if it has one, else as sent; null: not sent, withheld by the caller (anonymous), or direction unknown
 --   agent_name           VARCHAR             -        current name of the agent, or the last known one of a deleted agent; null: unknown
 
 -- In layers, so that a column derived from a macro's result does not copy the macro's text.

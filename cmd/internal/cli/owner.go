@@ -62,7 +62,8 @@ func deniedHint(err error) string {
 	me := userName(os.Geteuid())
 	whose := fmt.Sprintf("%s belongs to %s, but the current user is %s: ", path, owner, me)
 	if house := warehouseOf(path); house != "" {
-		return fmt.Sprintf("%srun it as %s or, to give the warehouse to %s, as root: chown -R %s %s", whose, owner, me, words.Shell(me), words.Shell(house))
+		return fmt.Sprintf("%srun it as %s or, to give the warehouse to %s, as root: chown -R %s %s",
+			whose, owner, me, words.Shell(me), words.Shell(house))
 	}
 	if _, err := os.ReadDir(path); path != wanted && err == nil {
 		return fmt.Sprintf("%scheck the path: %s does not exist and %s may not create it", whose, wanted, me)

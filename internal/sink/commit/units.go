@@ -380,7 +380,8 @@ func (p *planner) search(f *layout.File, missing *table.IDs, found map[string]lo
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
 	start, first := t.Column("start_at"), t.Column("first_seen_at")
-	return missing.Each(t, []string{"call_id", "start_at", "first_seen_at"}, func() error { return p.Old.Prove(f) }, func(row []parquet.Value) {
+	columns, prove := []string{"call_id", "start_at", "first_seen_at"}, func() error { return p.Old.Prove(f) }
+	return missing.Each(t, columns, prove, func(row []parquet.Value) {
 		id := row[0].ByteArray()
 		if _, ok := p.in.changes[string(id)]; ok {
 			found[string(id)] = located{period: f.Period, start: t.Instant(start, row[1]), first: t.Instant(first, row[2])}

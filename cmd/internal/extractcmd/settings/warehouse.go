@@ -26,7 +26,8 @@ func (s *Settings) NoWarehouse() error {
 	if err := layout.CheckRoot(s.Warehouse); err != nil {
 		return Explain(err)
 	}
-	return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet", s.Warehouse), "run: extract run --warehouse "+words.Shell(s.Warehouse))
+	return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet", s.Warehouse),
+		"run: extract run --warehouse "+words.Shell(s.Warehouse))
 }
 
 // Current returns the current snapshot, for commands that only read.
