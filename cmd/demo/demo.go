@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), &o, stdin, stdout, stderr) },
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return cli.Usage("demo --help lists the flags", "%w", err)
+		return cli.Usage("demo --help lists the flags", "%w", cli.FlagValue(err))
 	})
 	f := cmd.Flags()
 	f.StringVar(&o.warehouse, "warehouse", "./demo-warehouse", "folder of the warehouse")

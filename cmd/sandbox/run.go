@@ -25,7 +25,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.Version = cli.Version()
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return cli.Usage("see "+c.CommandPath()+" --help", "%w", err)
+		return cli.Usage("see "+c.CommandPath()+" --help", "%w", cli.FlagValue(err))
 	})
 	return cli.Report(stderr, "sandbox", root.ExecuteContext(ctx))
 }

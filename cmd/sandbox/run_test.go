@@ -34,7 +34,7 @@ func TestWrongUse(t *testing.T) {
 	for args, want := range map[string]string{
 		"--cals 5":                       "sandbox: unknown flag: --cals\n         see sandbox --help\n",
 		"serve":                          "sandbox: unknown command \"serve\" of sandbox\n         see sandbox --help\n",
-		"--calls many":                   "invalid argument \"many\" for \"--calls\"",
+		"--calls many":                   `--calls must be a whole number, not "many"`,
 		"--calls -1":                     "calls must be 0 to 1,000,000,000, not -1",
 		"--clock fast":                   `--clock must be real or frozen, not "fast"`,
 		"--now yesterday":                "use a time such as 2026-11-19T12:00:00Z",

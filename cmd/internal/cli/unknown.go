@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,7 +42,27 @@ func FlagError(cmd *cobra.Command, err error) error {
 			hint = DidYouMean("--"+near, hint)
 		}
 	}
-	return Usage(hint, "%w", err)
+	return Usage(hint, "%w", FlagValue(err))
+}
+
+// FlagValue rewords pflag's error for a value that is no number or boolean, which quotes strconv.
+// Other errors are returned as they are.
+func FlagValue(err error) error {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	parsed, of := errors.AsType[*strconv.NumError](err)
+	if !ok || !of {
+		return err
+	}
+	must := "a whole number"
+	switch { // by the parser: flags may have names of their own for their types
+	case errors.Is(parsed, strconv.ErrRange):
+		must = "closer to 0"
+	case parsed.Func == "ParseFloat":
+		must = "a number"
+	case parsed.Func == "ParseBool":
+		must = "true or false"
+	}
+	return fmt.Errorf("--%s must be %s, not %q", invalid.GetFlag().Name, must, invalid.GetValue())
 }
 
 // NoArgs refuses arguments.
