@@ -21,8 +21,11 @@ func (c *Config) OneService() error {
 		if p.from != "" {
 			from += " (" + p.from + ")"
 		}
-		return cli.Usage("a key is only sent to the address set in the same place: give this address's key with "+
-			"--api-key-file, or do not override the address",
+		only := "a key of the file is only sent to the file's address"
+		if p.layer == FromEnv {
+			only = "a key of the environment is only sent to the address there, if it has one"
+		}
+		return cli.Usage(only+": give this address's key with --api-key-file, or do not override the address",
 			"the API key comes from %s, but the address from %s", from, at)
 	}
 	if house := c.Settings.From("warehouse"); c.elsewhere(at, house.Source, false) {

@@ -325,23 +325,18 @@ func TestExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range Keys {
-		k := &Keys[i]
-		v, ok := f.top[k.Name]
-		if k.Kind == Path {
-			continue // relative to the file's folder
-		}
-		if ok != (k.Default != "") || ok && !same(k, v.text, k.Default) {
-			t.Errorf("%s: the example has %q (%v), the default is %q", k.Name, v.text, ok, k.Default)
-		}
+	if len(f.top) > 0 || len(f.Profiles) > 0 {
+		t.Errorf("the example sets %v, profiles %v", f.top, f.Profiles)
 	}
 	full := regexp.MustCompile(`(?m)^# ([a-z_]+ = |\[)`).ReplaceAllString(Example(), "$1")
 	if f, err = none.Open(written(t, full)); err != nil {
 		t.Fatal(err)
 	}
 	for i := range Keys {
-		if _, ok := f.top[Keys[i].Name]; !ok {
-			t.Errorf("the example lacks %s", Keys[i].Name)
+		k := &Keys[i]
+		v, ok := f.top[k.Name]
+		if !ok || k.Default != "" && k.Kind != Path && !same(k, v.text, k.Default) { // paths are relative to the file's folder
+			t.Errorf("%s: the example has %q (%v), the default is %q", k.Name, v.text, ok, k.Default)
 		}
 	}
 	if !slices.Equal(f.Profiles, []string{"acme", "globex"}) {

@@ -1,13 +1,14 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 )
 
-// Example returns a file with every key. Keys with a default have that value; the others are
-// commented out.
+// Example returns a file with every key, commented out, so that it changes nothing wherever it is
+// stored: a live warehouse = "./warehouse" would mean a folder beside the file.
 func Example() string {
 	var b strings.Builder
 	b.WriteString("# callhouse.toml: settings of extract and query. Flags override environment variables, which override this\n" +
@@ -15,14 +16,10 @@ func Example() string {
 		"# Without --config or CALLHOUSE_CONFIG, the first of these files is read: " + fileName + " in the current\n" +
 		"# folder, $XDG_CONFIG_HOME/callhouse/" + fileName + ", /etc/callhouse/" + fileName + ".\n" +
 		"# Relative paths are relative to this file's folder.\n" +
-		"#\n# Do not put the API key itself in this file.\n")
+		"#\n# All keys are commented out; keys with a default have that value. Do not put the API key itself in this file.\n")
 	for i := range Keys {
 		k := &Keys[i]
-		text, off := k.Default, ""
-		if text == "" {
-			text, off = k.Sample, "# "
-		}
-		fmt.Fprintf(&b, "\n# %s\n%s%s = %s\n", k.About, off, k.Name, k.literal(text))
+		fmt.Fprintf(&b, "\n# %s\n# %s = %s\n", k.About, k.Name, k.literal(cmp.Or(k.Default, k.Sample)))
 	}
 	b.WriteString(`
 # Several organisations: one table each, whose keys override those above.
