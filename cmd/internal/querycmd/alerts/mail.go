@@ -45,7 +45,11 @@ func MailerOf(c *answer.Command, name string) (*Mailer, error) {
 			}
 		}
 		slices.Sort(mail)
-		return nil, cli.Usage(cli.Suggest(name, mail, "channels of type mail: "+strings.Join(mail, ", ")),
+		hint := "channels of type mail: " + strings.Join(mail, ", ")
+		if len(mail) == 0 {
+			hint = "add a channel of type mail to " + f.path
+		}
+		return nil, cli.Usage(cli.Suggest(name, mail, hint),
 			"the channel %q is not of type mail", name)
 	}
 	return &Mailer{m, cmp.Or(f.Title, c.Profile), words.NewSecrets(known...)}, nil

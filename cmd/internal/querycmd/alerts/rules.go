@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,11 +111,41 @@ func unreadable(path string, err error) error {
 		e := &strict.Errors[0]
 		line, _ := e.Position()
 		return cli.Usage("docs/reference/alerts.md lists all keys", "%s:%d: unknown key %q", path, line, strings.Join(e.Key(), "."))
+	case errors.As(err, &syntax) && mustBe(syntax) != "":
+		line, _ := syntax.Position()
+		return cli.Usage("docs/reference/alerts.md lists all keys", "%s:%d: %s must be %s", path, line, syntax.Key()[len(syntax.Key())-1],
+			mustBe(syntax))
 	case errors.As(err, &syntax):
 		line, _ := syntax.Position()
 		return cli.Usage("docs/reference/alerts.md lists all keys", "%s:%d: %s", path, line, strings.TrimPrefix(syntax.Error(), "toml: "))
 	}
 	return cli.Usage("docs/reference/alerts.md lists all keys", "%s: %w", path, err)
+}
+
+// mustBe says what a value of the wrong type must be; empty for other errors. go-toml's own text
+// names types of Go.
+func mustBe(err *toml.DecodeError) string {
+	given, field, ok := strings.Cut(err.Error(), " into struct field ")
+	if !ok || len(err.Key()) == 0 {
+		return ""
+	}
+	_, want, _ := strings.Cut(field, " of type ")
+	switch want {
+	case "string": // or an item of a list
+		return "text in quotes"
+	case "[]string":
+		return `a list, e.g. ["a", "b"]`
+	}
+	must := map[string]string{"float64": "a number", "int": "a whole number", "bool": "true or false"}[want]
+	if strings.HasSuffix(given, " string") && must != "" {
+		must += ", without quotes"
+	}
+	return must
+}
+
+// lacksChannel returns the hint for a channel that the file lacks.
+func (f *File) lacksChannel(name string) string {
+	return cli.Suggest(name, slices.Sorted(maps.Keys(f.Channels)), "add [channels."+name+"]")
 }
 
 // usualLeast is the default of min_calls for shares, means and percentiles.
@@ -153,7 +184,7 @@ func (f *File) check(r *Rule, i int) error {
 	}
 	for _, to := range r.To {
 		if _, ok := f.Channels[to]; !ok {
-			return wrong("add [channels."+to+"]", "unknown channel %q", to)
+			return wrong(f.lacksChannel(to), "unknown channel %q", to)
 		}
 	}
 	if len(r.To) == 0 {
@@ -316,7 +347,7 @@ func (f *File) channel(name string, env config.Environment, stdout alert.Channel
 	_ alert.Channel, secrets []string, err error) {
 	c, ok := f.Channels[name]
 	if !ok {
-		return nil, nil, cli.Usage("add [channels."+name+"]", "%s: unknown channel %q", f.path, name)
+		return nil, nil, cli.Usage(f.lacksChannel(name), "%s: unknown channel %q", f.path, name)
 	}
 	secret := func(what, file, variable string) (text string) {
 		if err != nil || file == "" && variable == "" {
