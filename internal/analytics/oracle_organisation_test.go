@@ -526,6 +526,7 @@ func TestWhatWasNeverFetched(t *testing.T) {
 	incidents, _ := sqlfiles.Report("incidents")
 	changes, _ := sqlfiles.Report("changes")
 	volume, _ := sqlfiles.Report("volume")
+	campaigns, _ := sqlfiles.Report("campaigns")
 	lacks := func(want string) {
 		t.Helper()
 		w := open(t, root, nil)
@@ -533,7 +534,7 @@ func TestWhatWasNeverFetched(t *testing.T) {
 		for _, q := range []struct {
 			of *sqlfiles.File
 			p  question.Params
-		}{{incidents, question.Params{}}, {changes, question.Params{}}, {volume, question.Params{By: "agent_type", Where: []string{"number="}}}, {volume, question.Params{By: "agent"}}} {
+		}{{incidents, question.Params{}}, {changes, question.Params{}}, {volume, question.Params{By: "agent_type", Where: []string{"number="}}}, {volume, question.Params{By: "agent"}}, {campaigns, question.Params{}}} {
 			names, err := w.NotFetched(q.of, q.p)
 			got += fmt.Sprint(names, err, " ")
 		}
@@ -541,9 +542,10 @@ func TestWhatWasNeverFetched(t *testing.T) {
 			t.Errorf("lacking are %s, want %s", got, want)
 		}
 	}
-	lacks("[alert_rules incidents] <nil> [agents, tools and other resources] <nil> [agents telephone_numbers] <nil> [] <nil> ")
+	lacks("[alert_rules incidents] <nil> [agents, tools and other resources] <nil> [agents telephone_numbers] <nil> [] <nil> [campaigns campaign_calls] <nil> ")
 	analyticstest.Edit(t, filepath.Join(root, "snapshots", "000001", "manifest.json"), func(m *layout.Manifest) {
-		m.Lists = map[string]layout.List{"incidents": {ListedAt: 1}, "agents": {ListedAt: 1}}
+		m.Lists = map[string]layout.List{"incidents": {ListedAt: 1}, "agents": {ListedAt: 1},
+			"campaigns": {ListedAt: 1}} // without campaigns, there are no lists of their calls
 	})
-	lacks("[alert_rules] <nil> [] <nil> [telephone_numbers] <nil> [] <nil> ")
+	lacks("[alert_rules] <nil> [] <nil> [telephone_numbers] <nil> [] <nil> [] <nil> ")
 }

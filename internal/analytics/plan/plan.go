@@ -151,7 +151,7 @@ func (p *Planner) NotFetched(q question.Question) (out []string) {
 	for _, r := range resource.All {
 		needed := slices.Contains(reads, r.Name) || slices.Contains(reads, "selected_"+r.Name) ||
 			slices.ContainsFunc(q.Asked(), func(d question.Dimension) bool { return d.Resource == r })
-		if needed && !p.fetched(r.Name) {
+		if needed && !p.fetched(r.Name) && !p.childless(r.Parent) {
 			out = append(out, r.Name)
 		}
 	}
@@ -160,6 +160,12 @@ func (p *Planner) NotFetched(q question.Question) (out []string) {
 		out = append(out, "agents, tools and other resources")
 	}
 	return out
+}
+
+// childless reports whether a resource was fetched and has no objects, so that there are no lists of
+// those below them.
+func (p *Planner) childless(r *resource.Resource) bool {
+	return r != nil && p.fetched(r.Name) && p.snap.Manifest.Rows(r.Name) == 0
 }
 
 func (p *Planner) fetched(table string) bool {
