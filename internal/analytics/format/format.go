@@ -155,7 +155,10 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 	default:
 		return r, fmt.Errorf("write rows: unknown format %q", f)
 	}
-	return r, errors.Join(err, buf.Flush())
+	if flushed := buf.Flush(); err == nil {
+		err = flushed // after a failed write, the same error again
+	}
+	return r, err
 }
 
 // each calls do for every row.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -126,7 +127,11 @@ func writeDevice(path string, fill func(io.Writer) error) error {
 		return Unwritable(path, err)
 	}
 	w := bufio.NewWriter(f)
-	return errors.Join(fill(w), w.Flush(), f.Close())
+	err = fill(w)
+	if flushed := w.Flush(); err == nil {
+		err = flushed // after a failed write, the same error again
+	}
+	return errors.Join(err, f.Close())
 }
 
 // Unwritable explains file system errors and returns others unchanged.
@@ -135,7 +140,11 @@ func Unwritable(path string, err error) error {
 	if !errors.As(err, &p) {
 		return err
 	}
-	return cli.Fail(cli.ExitFailed, fmt.Errorf("write %s: %w", path, p.Err), "--output must name a file in a writable folder")
+	hint := "--output must name a file in a writable folder"
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		hint = "free some space, or write to another disk"
+	}
+	return cli.Fail(cli.ExitFailed, fmt.Errorf("write %s: %w", path, p.Err), hint)
 }
 
 // Notes prints on stderr what a table omits.
