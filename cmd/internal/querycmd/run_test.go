@@ -190,7 +190,7 @@ func TestGoldens(t *testing.T) {
 		{"error-command", "sentimnt"}, {"error-flag", "sentiment --untl 2024"}, {"error-argument", "sentiment now"}, {"error-since", "sentiment --since soon"},
 		{"error-bounds", "sentiment --since 2024-11-02 --until 2024-11-01"}, {"error-tz", "sentiment --tz Europe/Berln"}, {"error-tz-local", "sentiment --tz Local"},
 		{"error-by", "sentiment --by agnet"}, {"error-format", "sentiment --format cvs"}, {"error-agent", "sentiment --agent 0c"}, {"error-agents", "sentiment --agent 0"},
-		{"error-describe", "describe callz"}, {"error-output", "sentiment --output no/such/folder/x.csv"}, {"error-output-folder", "sentiment --output warehouse"},
+		{"error-describe", "describe callz"}, {"error-describe-closest", "describe cals"}, {"error-top", "outcomes --top -3"}, {"error-serve-address", "serve --http 8080"}, {"error-output", "sentiment --output no/such/folder/x.csv"}, {"error-output-folder", "sentiment --output warehouse"},
 		{"error-warehouse", "sentiment --warehouse elsewhere"}, {"error-file", "sql -f none.sql"},
 	} {
 		if !tried(i) {
@@ -346,6 +346,20 @@ func TestOutput(t *testing.T) {
 	}
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Errorf("%s became a file: %v, %v", os.DevNull, info, err)
+	}
+	if _, err := os.Stat("/dev/full"); err == nil {
+		for _, o := range []string{"/dev/full", ""} {
+			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var errs bytes.Buffer
+			code := querycmd.Run(t.Context(), cmdtest.Env(), []string{"sql", "FROM calls", "--output", o}, nil, full, &errs)
+			if code != cli.ExitFailed || errs.String() != "query: write /dev/full: no space left on device\n" {
+				t.Errorf("--output %q on a full disk: exit code %d: %s", o, code, errs.String())
+			}
+			_ = full.Close()
+		}
 	}
 	entries, err := os.ReadDir(".")
 	if err != nil || len(entries) != 2 {

@@ -72,6 +72,9 @@ func unknownHint(e *question.UnknownError) string {
 	if len(known) > 0 {
 		hint = "available: " + strings.Join(known, ", ")
 	}
+	if more := len(e.Known) - len(known); more > 0 {
+		hint += fmt.Sprintf(", and %d more", more)
+	}
 	return cli.DidYouMean(e.Nearest, hint)
 }
 

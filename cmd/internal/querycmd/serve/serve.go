@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -277,7 +278,17 @@ func (c *command) admission() (who admitted, err error) {
 			return who, cli.Usage("create it: query serve user add NAME --users "+c.users, "%v", err)
 		}
 	}
-	for _, address := range []string{c.postgres, c.http} {
+	for _, given := range [...]struct{ flag, address, usual string }{
+		{"--postgres", c.postgres, usualPostgres}, {"--http", c.http, usualHTTP},
+	} {
+		address := given.address
+		if _, _, err := net.SplitHostPort(address); address != "" && err != nil {
+			example := given.usual
+			if _, err := strconv.ParseUint(address, 10, 16); err == nil {
+				example = "127.0.0.1:" + address
+			}
+			return who, cli.Usage("for example "+given.flag+" "+example, "%s takes a host and a port, not %q", given.flag, address)
+		}
 		if address != "" && !isLoopback(address) && (who.list == nil || who.tls == nil) {
 			return who, cli.Usage("give --users, --tls-cert and --tls-key, or listen on 127.0.0.1",
 				"%s is not a loopback address, so it requires logins and TLS", address)

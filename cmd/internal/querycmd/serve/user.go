@@ -70,7 +70,7 @@ apply to the Postgres protocol and to HTTP.`,
 			if may.Agents, err = c.agentIDs(cmd.Context(), may.Agents); err != nil {
 				return err
 			}
-			password, err := c.password()
+			password, err := c.password(args[0])
 			if err != nil {
 				return err
 			}
@@ -151,8 +151,8 @@ func (c *command) agentIDs(ctx context.Context, texts []string) (ids []string, e
 	return ids, nil
 }
 
-// password asks for a password.
-func (c *command) password() (string, error) {
+// password asks for a user's password.
+func (c *command) password(user string) (string, error) {
 	var text string
 	if cli.IsTerminal(c.Stdin) {
 		words.Fprintf(c.Stderr, "Password: ")
@@ -165,7 +165,8 @@ func (c *command) password() (string, error) {
 	} else {
 		line, err := bufio.NewReader(c.Stdin).ReadString('\n')
 		if err != nil && line == "" {
-			return "", cli.Usage("write it to stdin, e.g. pass show bi | query serve user add bi", "no password given")
+			return "", cli.Usage(fmt.Sprintf("write it to stdin, e.g. pass show %[1]s | query serve user add %[1]s --users %[2]s",
+				words.Shell(user), words.Shell(c.users)), "no password given")
 		}
 		text = strings.TrimRight(line, "\r\n")
 	}
