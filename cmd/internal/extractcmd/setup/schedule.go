@@ -27,8 +27,8 @@ func (m *machine) schedules() (out []string) {
 	if !m.system {
 		running, crontab = filepath.Join(m.env.Get("XDG_RUNTIME_DIR"), "systemd"), hasProgram("crontab")
 	}
-	if strings.Contains(m.program, "/go-build") {
-		return []string{byNone} // under go run, the program is removed when it ends
+	if m.temporary() {
+		return []string{byNone}
 	}
 	if (m.system || m.env.Get("XDG_RUNTIME_DIR") != "") && exists(running) && hasProgram("systemctl") {
 		out = append(out, bySystemd)
@@ -38,6 +38,9 @@ func (m *machine) schedules() (out []string) {
 	}
 	return append(out, byNone)
 }
+
+// temporary reports whether the program is removed when it ends, as under go run.
+func (m *machine) temporary() bool { return strings.Contains(m.program, "/go-build") }
 
 // scheduled returns the steps that start a run every night.
 func (m *machine) scheduled(ctx context.Context, kind, config string) ([]*step, error) {

@@ -107,12 +107,14 @@ func (i *initial) first() {
 	p, fewest, most := i.forecast(&cfg)
 	words.Fprintf(i.stderr, "\nThe first night takes, without failures:\n")
 	line := func(what string, least, most int64, note string) {
-		requests, takes := humanize.Comma(least), cli.Clock(crawler.Takes(&cfg, least))
+		requests, unit, takes := humanize.Comma(least), "requests", cli.Clock(crawler.Takes(&cfg, least))
 		if most != least {
 			requests += " to " + humanize.Comma(most)
 			takes += " to " + cli.Clock(crawler.Takes(&cfg, most))
+		} else if least == 1 {
+			unit = "request " // as wide as the others
 		}
-		words.Fprintf(i.stderr, "  %-11s %17s requests  %17s  %s\n", what, requests, takes, note)
+		words.Fprintf(i.stderr, "  %-11s %17s %s  %17s  %s\n", what, requests, unit, takes, note)
 	}
 	line("list", p.List.Least, p.List.Most, "")
 	switch {

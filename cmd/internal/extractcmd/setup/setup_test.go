@@ -153,6 +153,24 @@ func TestSystemSchedules(t *testing.T) {
 	}
 }
 
+// Without systemd and cron, init says so; with --schedule none, that was the user's choice.
+func TestNoSchedule(t *testing.T) {
+	m := newServer(t)
+	const none = "Neither systemd nor cron was found, so nothing starts it every night"
+	if code, text := m.init("--schedule", "none"); code != cli.ExitOK || !strings.Contains(text, "Nothing starts it every night") ||
+		strings.Contains(text, none) {
+		t.Errorf("by choice: exit code %d\n%s", code, text)
+	}
+	for _, dir := range []string{"/etc/cron.d", "/run/systemd/system"} {
+		if err := os.Remove(m.root + dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, text := m.init(); code != cli.ExitOK || !strings.Contains(text, none) {
+		t.Errorf("without both: exit code %d\n%s", code, text)
+	}
+}
+
 func TestQuoting(t *testing.T) {
 	for word, want := range map[string][3]string{
 		"/usr/bin/extract":      {"/usr/bin/extract", "/usr/bin/extract", "/usr/bin/extract"},

@@ -160,7 +160,11 @@ func (i *initial) next(steps []*step) {
 	words.Fprintf(out, "\nDone. Next, the first run and the first report:\n  %s run%s\n  %s sentiment --by agent%s\n",
 		name("extract"), with, name("query"), with)
 	if i.schedule == byNone {
-		words.Fprintf(out, "Nothing starts it every night: see docs/reference/operations.md.\n")
+		what := "Nothing"
+		if len(i.schedules()) == 1 && !i.temporary() {
+			what = "Neither systemd nor cron was found, so nothing"
+		}
+		words.Fprintf(out, "%s starts it every night: see docs/reference/operations.md.\n", what)
 	}
 	if i.schedule == bySystemd && !i.system {
 		words.Fprintf(out, "For nights when you are logged out: loginctl enable-linger\n")
