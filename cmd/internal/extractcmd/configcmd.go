@@ -81,13 +81,14 @@ func printConfig(cmd *cobra.Command, s *settings.Settings, format string) error 
 	if format == "json" {
 		return settings.WriteJSON(cmd.OutOrStdout(), all)
 	}
+	out := s.Result(cmd.OutOrStdout())
 	for i := range all {
 		if i > 0 {
-			words.Fprintln(cmd.OutOrStdout())
+			words.Fprintln(out)
 		}
-		all[i].write(s.Text(cmd.OutOrStdout()))
+		all[i].write(out)
 	}
-	return nil
+	return out.Err()
 }
 
 // shown returns the settings in the form that config prints. It does not read the API key.
@@ -156,7 +157,7 @@ func (c *shownConfig) write(out io.Writer) {
 		}
 		words.Fprintf(w, "  %s\t%s\t%s\n", t.Name, value, t.From)
 	}
-	_ = w.Flush() // a closed terminal is no error
+	_ = w.Flush() // printConfig asks out for the error
 	for _, note := range c.Notes {
 		words.Fprintln(out, "note: "+note)
 	}

@@ -119,6 +119,23 @@ func TestMaintenance(t *testing.T) {
 	}
 }
 
+// What cannot be written is an error, not an empty success.
+func TestFullOutput(t *testing.T) {
+	root := tended(t)
+	for _, args := range []string{"verify", "config", "secrets", "status", "verify --format json"} {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Skip(err)
+		}
+		var errs bytes.Buffer
+		code := Run(t.Context(), cmdtest.Env(), append(strings.Fields(args), "--warehouse", root), nil, full, &errs)
+		if code != cli.ExitFailed || !strings.Contains(errs.String(), "no space left on device") {
+			t.Errorf("%s: exit code %d: %s", args, code, errs.String())
+		}
+		_ = full.Close()
+	}
+}
+
 func TestMaintenanceWithoutAWarehouse(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "none")
 	for _, args := range []string{"verify", "show x", "compact", "rollback", "rollback --list", "forget --call-id x --yes", "forget --check -", "migrate"} {

@@ -147,8 +147,9 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 		if asJSON {
 			return settings.WriteJSON(stdout, out)
 		}
-		writePlan(s.Text(stdout), &out, &p, c, s)
-		return nil
+		text := s.Result(stdout)
+		writePlan(text, &out, &p, c, s)
+		return text.Err()
 	})
 }
 

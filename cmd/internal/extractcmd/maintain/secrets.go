@@ -68,7 +68,7 @@ func listSecrets(ctx context.Context, s *settings.Settings, format string, stdou
 	if format == "json" {
 		return settings.WriteJSON(stdout, places)
 	}
-	w := s.Text(stdout)
+	w := s.Result(stdout)
 	for _, p := range places {
 		state, of := "withheld", ""
 		if p.Clear {
@@ -86,5 +86,5 @@ func listSecrets(ctx context.Context, s *settings.Settings, format string, stdou
 	if clear > 0 {
 		words.Fprintf(w, "%s stored in clear: run extract migrate\n", cli.Plural(int64(clear), "place"))
 	}
-	return nil
+	return w.Err()
 }

@@ -154,13 +154,12 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all, redact
 		}
 	}
 	if format == "json" {
-		if err := settings.WriteJSON(stdout, v); err != nil {
-			return err
-		}
+		err = settings.WriteJSON(stdout, v)
 	} else {
-		writeVerified(r, s.Text(stdout))
-		writeRecordings(v.Recordings, s.Text(stdout))
-		v.Service.Write(s.Text(stdout))
+		err = v.write(s.Result(stdout))
+	}
+	if err != nil && r.Whole() { // otherwise the error about the damage is more important
+		return err
 	}
 	if !r.Whole() && !r.Damaged() {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is intact, but stores secrets in clear in %s", cli.Plural(r.Count, "file")),
@@ -179,6 +178,13 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all, redact
 			cli.Counts(c.Kinds)), "extract migrate --redact all redacts it, and removes the older snapshots")
 	}
 	return v.Service.Err()
+}
+
+func (v *verification) write(out *settings.Result) error {
+	writeVerified(v.Report, out)
+	writeRecordings(v.Recordings, out)
+	v.Service.Write(out)
+	return out.Err()
 }
 
 // movedHint returns the hint for a setting that names another archive than the one with the

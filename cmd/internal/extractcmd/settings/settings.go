@@ -152,6 +152,27 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 // Text returns a writer for text output. It hides secrets.
 func (s *Settings) Text(stdout io.Writer) io.Writer { return words.NewWriter(stdout, s.Secrets) }
 
+// Result is Text for commands whose whole result is their text, which must not be lost silently.
+func (s *Settings) Result(stdout io.Writer) *Result { return &Result{to: s.Text(stdout)} }
+
+// Result is a writer that remembers its first error.
+type Result struct {
+	to  io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (r *Result) Write(p []byte) (int, error) {
+	n, err := r.to.Write(p)
+	if r.err == nil && err != nil {
+		r.err = fmt.Errorf("write the result: %w", err)
+	}
+	return n, err
+}
+
+// Err returns the first error of a write.
+func (r *Result) Err() error { return r.err }
+
 // WarnPlain warns if requests and responses are sent unencrypted.
 func (s *Settings) WarnPlain(log *slog.Logger) {
 	u, err := url.Parse(s.BaseURL)
