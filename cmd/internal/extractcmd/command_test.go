@@ -71,12 +71,16 @@ func TestExtractWithoutACommand(t *testing.T) {
 // replacement.
 func TestPlanFormats(t *testing.T) {
 	for args, says := range map[string]string{
-		"plan --format xml":           "--format takes text or json",
-		"plan --json":                 "no service address",
-		"plan --format json":          "no service address",
-		"plan --api-key-env ACME":     "in a file of mode 0600", // of earlier builds, like these ignored ones:
-		"plan --manners polite":       "--manners is no longer a flag and is ignored; remove it",
-		"plan --v2-path=/v2/x --json": "no service address",
+		"plan --format xml": "--format takes text or json",
+		"plan --json":       "no service address",
+		"plan --share half": `--share must be a number, not "half"`,
+		"config --share 2":  "--share must be above 0 and at most 1, not 2",
+		"config --tz Seoul": `unknown time zone "Seoul"`,
+		"run --tz Seoul --base-url http://127.0.0.1:1": `unknown time zone "Seoul"`,
+		"plan --format json":                           "no service address",
+		"plan --api-key-env ACME":                      "in a file of mode 0600", // of earlier builds, like these ignored ones:
+		"plan --manners polite":                        "--manners is no longer a flag and is ignored; remove it",
+		"plan --v2-path=/v2/x --json":                  "no service address",
 	} {
 		code, _, stderr := call(t, "", strings.Fields(args)...)
 		if code != 2 || !strings.Contains(stderr, says) {

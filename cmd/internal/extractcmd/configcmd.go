@@ -76,6 +76,9 @@ func printConfig(cmd *cobra.Command, s *settings.Settings, format string) error 
 		if err != nil {
 			return err
 		}
+		if err := p.Check(); err != nil {
+			return err
+		}
 		all = append(all, shown(p))
 	}
 	if format == "json" {

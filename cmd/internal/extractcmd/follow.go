@@ -86,9 +86,9 @@ func newFollower(s *settings.Settings, stderr io.Writer) (*follower, error) {
 	if err = errors.Join(err, err2); err != nil || f.pace.Least < time.Second || f.pace.Most < f.pace.Least {
 		return nil, cli.Usage("use the shortest and the longest interval, e.g. 1m..10m", "invalid --follow-every %s", s.FollowEvery)
 	}
-	zone, err := time.LoadLocation(s.TZ)
+	zone, err := s.Zone()
 	if err != nil {
-		return nil, cli.Usage("use a name such as Asia/Seoul or UTC", "unknown time zone %q", s.TZ)
+		return nil, err
 	}
 	if f.daily, err = follow.ParseDaily(s.SweepAt, zone); err != nil {
 		return nil, cli.Usage("use a time such as 03:00", "--sweep-at: %w", err)

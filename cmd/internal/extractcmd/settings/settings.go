@@ -89,6 +89,31 @@ func keepFrom(flag, text string, now time.Time) (time.Time, error) {
 	return now.Add(-span).UTC().Truncate(24 * time.Hour), nil
 }
 
+// Check checks the numbers and the zone, which need neither service nor key.
+func (s *Settings) Check() error {
+	switch {
+	case s.PerSecond < 1 || s.PerMinute < 1:
+		return cli.Usage("the service allows 5 per second and 120 per minute",
+			"--requests-per-second and --requests-per-minute must be 1 or more")
+	case !(s.Share > 0 && s.Share <= 1): // NaN
+		return cli.Usage("--share 0.5 leaves half of the budget to other programs", "--share must be above 0 and at most 1, not %v", s.Share)
+	case !(s.VerifyTranscripts >= 0 && s.VerifyTranscripts <= 1):
+		return cli.Usage("--verify-transcripts 0.1 uses a tenth of a night; 0 compares none",
+			"--verify-transcripts must be 0 to 1, not %v", s.VerifyTranscripts)
+	}
+	_, err := s.Zone()
+	return err
+}
+
+// Zone returns the time zone. As in query, it is never the machine's, on which answers would depend.
+func (s *Settings) Zone() (*time.Location, error) {
+	zone, err := time.LoadLocation(s.TZ)
+	if err != nil || s.TZ == "" || strings.EqualFold(s.TZ, "local") {
+		return nil, cli.Usage("use a name such as Asia/Seoul, Europe/Berlin or UTC", "unknown time zone %q", s.TZ)
+	}
+	return zone, nil
+}
+
 // Crawl returns the crawler's configuration.
 func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 	cfg := crawler.Config{
@@ -107,16 +132,8 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 		return cfg, cli.Usage("set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3; "+
 			"the API key is set separately", "%w", err)
 	}
-	if s.PerSecond < 1 || s.PerMinute < 1 {
-		return cfg, cli.Usage("the service allows 5 per second and 120 per minute",
-			"--requests-per-second and --requests-per-minute must be 1 or more")
-	}
-	if s.Share <= 0 || s.Share > 1 {
-		return cfg, cli.Usage("--share 0.5 leaves half of the budget to other programs", "--share must be above 0 and at most 1, not %v", s.Share)
-	}
-	if !(s.VerifyTranscripts >= 0 && s.VerifyTranscripts <= 1) {
-		return cfg, cli.Usage("--verify-transcripts 0.1 uses a tenth of a night; 0 compares none",
-			"--verify-transcripts must be 0 to 1, not %v", s.VerifyTranscripts)
+	if err := s.Check(); err != nil {
+		return cfg, err
 	}
 	cfg.Clock = s.Clock
 	var err error
