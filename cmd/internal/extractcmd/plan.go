@@ -2,6 +2,7 @@ package extractcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/intake"
 	"callhouse/cmd/internal/progress"
+	"callhouse/internal/api"
 	"callhouse/internal/crawler"
 	"callhouse/internal/crawler/forecast"
 	"callhouse/internal/schema"
@@ -108,7 +110,7 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 		}
 		p, err := c.Plan(ctx, known)
 		if err != nil {
-			return settings.Explain(err)
+			return settings.Explain(unreached(err, c.Progress(), s.BaseURL))
 		}
 		if left := w.Leftover(); len(left) > 0 {
 			words.Fprintf(stderr, "the journal contains records of a killed run; "+
@@ -153,10 +155,23 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 	})
 }
 
+// unreached returns an error of a plan, or the error of a run without any answer, which tries for
+// longer.
+func unreached(err error, done crawler.Progress, base string) error {
+	if f, ok := errors.AsType[*api.RequestError](err); ok && f.Status == 0 && done.Pages == 0 {
+		return &api.UnreachableError{BaseURL: base, Tries: int(done.Requests), Err: f.Err}
+	}
+	return err
+}
+
 // writePlan prints a plan as text.
 func writePlan(w io.Writer, out *plannedRun, p *forecast.Run, c *crawler.Crawler, s *settings.Settings) {
 	line := func(what string, r forecast.Range, note string) {
-		words.Fprintf(w, "  %-11s %15s requests  %15s  %s\n", what, between(r, humanize.Comma),
+		unit := "requests"
+		if r.Least == 1 && r.Most == 1 {
+			unit = "request " // as wide as the others
+		}
+		words.Fprintf(w, "  %-11s %15s %s  %15s  %s\n", what, between(r, humanize.Comma), unit,
 			between(r, func(n int64) string { return cli.Clock(c.Takes(n)) }), note)
 	}
 	total := "does not report its number of calls"
