@@ -50,10 +50,14 @@ func (r *Report) Write(w io.Writer) {
 	n := humanize.Comma
 	bulk := ""
 	if row.Bulk.Requests > 0 {
-		bulk = n(row.Bulk.Requests) + " v2 pages, "
+		bulk = cli.Plural(row.Bulk.Requests, "v2 page") + ", "
 	}
-	line("requests", "%s: %s pages, %s%s details, %s retries; %s rejected (429), %.1f %% of the budget used",
-		n(row.Requests), n(row.PageRequests), bulk, n(row.DetailRequests), n(row.Retries), n(row.RateLimited),
+	retries := "1 retry"
+	if row.Retries != 1 {
+		retries = n(row.Retries) + " retries"
+	}
+	line("requests", "%s: %s, %s%s, %s; %s rejected (429), %.1f %% of the budget used",
+		n(row.Requests), cli.Plural(row.PageRequests, "page"), bulk, cli.Plural(row.DetailRequests, "detail"), retries, n(row.RateLimited),
 		float64(row.BudgetUsedPercent.V)/10_000)
 	if bad := row.ServerErrors + row.NetworkErrors; bad > 0 {
 		line("failures", "%s of the service (5xx), %s of the network", n(row.ServerErrors), n(row.NetworkErrors))
@@ -63,7 +67,7 @@ func (r *Report) Write(w io.Writer) {
 	if r.ListOnly {
 		line("transcripts", "not requested (--list-only), %s pending", n(row.CallsPending))
 	} else {
-		line("transcripts", "%s fetched (%s turns), %s pending", n(row.Transcripts), n(row.Turns), n(row.CallsPending))
+		line("transcripts", "%s fetched (%s), %s pending", n(row.Transcripts), cli.Plural(row.Turns, "turn"), n(row.CallsPending))
 	}
 	r.bulk(line)
 	r.recordings(line)

@@ -239,13 +239,13 @@ func writeVerified(r *verify.Report, w io.Writer) {
 	if more := r.Count - int64(len(r.Problems)); more > 0 {
 		words.Fprintf(w, "and %s more\n", humanize.Comma(more))
 	}
-	n := humanize.Comma
+	n := cli.Plural
 	verdict := "whole"
 	if r.Damaged() {
 		verdict = "damaged"
 	}
-	words.Fprintf(w, "%s: %s, %s (%s): %s calls, %s turns, %s items, %s runs\n", verdict, cli.Plural(int64(len(r.Snapshots)), "snapshot"),
-		cli.Plural(int64(r.Files), "file"), humanize.IBytes(uint64(r.Bytes)), n(r.Calls), n(r.Turns), n(r.Items), n(r.Runs))
+	words.Fprintf(w, "%s: %s, %s (%s): %s, %s, %s, %s\n", verdict, n(int64(len(r.Snapshots)), "snapshot"),
+		n(int64(r.Files), "file"), humanize.IBytes(uint64(r.Bytes)), n(r.Calls, "call"), n(r.Turns, "turn"), n(r.Items, "item"), n(r.Runs, "run"))
 	if len(r.Broken) > 0 {
 		words.Fprintf(w, "damaged snapshots: %s; intact: %s\n", numbers(r.Broken), numbers(without(r.Snapshots, r.Broken)))
 	}
