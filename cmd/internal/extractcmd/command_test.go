@@ -76,7 +76,7 @@ func TestPlanFormats(t *testing.T) {
 		"plan --share half": `--share must be a number, not "half"`,
 		"config --share 2":  "--share must be above 0 and at most 1, not 2",
 		"config --tz Seoul": `unknown time zone "Seoul"`,
-		"run --tz Seoul --base-url http://127.0.0.1:1": `unknown time zone "Seoul"`,
+		"run --tz Seoul --base-url http://127.0.0.1:1": `warning: unknown time zone "Seoul", which query will refuse; use a name`,
 		"plan --format json":                           "no service address",
 		"plan --api-key-env ACME":                      "in a file of mode 0600", // of earlier builds, like these ignored ones:
 		"plan --manners polite":                        "--manners is no longer a flag and is ignored; remove it",

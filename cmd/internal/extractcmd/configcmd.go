@@ -1,6 +1,7 @@
 package extractcmd
 
 import (
+	"cmp"
 	"io"
 	"text/tabwriter"
 
@@ -76,7 +77,8 @@ func printConfig(cmd *cobra.Command, s *settings.Settings, format string) error 
 		if err != nil {
 			return err
 		}
-		if err := p.Check(); err != nil {
+		_, err = p.Zone()
+		if err := cmp.Or(p.Check(), err); err != nil {
 			return err
 		}
 		all = append(all, shown(p))

@@ -89,7 +89,7 @@ func keepFrom(flag, text string, now time.Time) (time.Time, error) {
 	return now.Add(-span).UTC().Truncate(24 * time.Hour), nil
 }
 
-// Check checks the numbers and the zone, which need neither service nor key.
+// Check checks the settings that need neither service nor key.
 func (s *Settings) Check() error {
 	switch {
 	case s.PerSecond < 1 || s.PerMinute < 1:
@@ -101,8 +101,7 @@ func (s *Settings) Check() error {
 		return cli.Usage("--verify-transcripts 0.1 uses a tenth of a night; 0 compares none",
 			"--verify-transcripts must be 0 to 1, not %v", s.VerifyTranscripts)
 	}
-	_, err := s.Zone()
-	return err
+	return nil
 }
 
 // Zone returns the time zone. As in query, it is never the machine's, on which answers would depend.
@@ -134,6 +133,9 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 	}
 	if err := s.Check(); err != nil {
 		return cfg, err
+	}
+	if _, err := s.Zone(); err != nil { // only query needs it: no reason to lose a night
+		words.Fprintf(s.Stderr, "warning: %v, which query will refuse; %s\n", err, cli.Hint(err))
 	}
 	cfg.Clock = s.Clock
 	var err error
