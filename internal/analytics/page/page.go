@@ -416,33 +416,31 @@ func (c *composer) group(id string) group {
 	return g
 }
 
-// sentence summarises the last day: what needs attention, or that nothing does.
+// sentence says what needs attention on the last day and in the period, else what improved.
 func (c *composer) sentence() string {
-	var found []string
-	for _, f := range c.d.Findings.Rows {
-		found = append(found, f.Name+" "+f.Change.By)
-	}
-	yesterday := c.unusualOn(c.last)
-	found = append(yesterday, found...)
-	day := c.l.Say("weekday." + c.last.since.Weekday().String())
-	switch n := len(found); {
-	case n == 0 && len(c.d.Warnings) > 0:
-		return c.l.Say("sentence.data", day)
-	case n == 0:
-		return c.l.Say("sentence.usual", day)
-	default:
-		return c.l.Say("sentence.found", n, found[0])
-	}
-}
-
-// unusualOn describes how a day differs from the past.
-func (c *composer) unusualOn(p period) (out []string) {
+	var found, better []string
 	for _, row := range c.d.Off.Rows {
-		if row.Key == p.since.Format(time.DateOnly) {
-			out = append(out, c.l.Say("sentence.unusual", row.Cells[0].Text, row.Cells[1].Text, row.Cells[2].Text))
+		if row.Key == c.last.since.Format(time.DateOnly) {
+			found = append(found, c.l.Say("sentence.unusual", row.Cells[0].Text, row.Cells[1].Text, row.Cells[2].Text))
 		}
 	}
-	return out
+	for _, f := range c.d.Findings.Rows {
+		if said := f.Name + " " + f.Change.By; f.Change.Class == "good" {
+			better = append(better, said)
+		} else {
+			found = append(found, said)
+		}
+	}
+	switch day := c.l.Say("weekday." + c.last.since.Weekday().String()); {
+	case len(found) > 0:
+		return c.l.Say("sentence.found", len(found), found[0])
+	case len(better) > 0:
+		return c.l.Say("sentence.better", len(better), better[0])
+	case len(c.d.Warnings) > 0:
+		return c.l.Say("sentence.data", day)
+	default:
+		return c.l.Say("sentence.usual", day)
+	}
 }
 
 // each makes parts of the page and passes them on, except empty ones and those that the reader may

@@ -626,3 +626,34 @@ func TestFindings(t *testing.T) {
 		}
 	}
 }
+
+// Improvements do not need attention: the first sentence counts them only if there is nothing else.
+func TestSentence(t *testing.T) {
+	change := func(name, class string) finding {
+		return finding{Name: name, Change: &change{By: "+9.0 points", Class: class}}
+	}
+	good, bad, neutral := change("A", "good"), change("B", "bad"), change("C", "same")
+	for _, c := range []struct {
+		lang, want string
+		found      []finding
+		warnings   []string
+	}{
+		{"en", "An ordinary Friday. Nothing needs attention.", nil, nil},
+		{"en", "An ordinary Friday, but some data is missing.", nil, []string{"gap"}},
+		{"en", "One thing improved: A +9.0 points.", []finding{good}, []string{"gap"}},
+		{"en", "2 things improved. First: A +9.0 points.", []finding{good, good}, nil},
+		{"en", "One thing needs attention: B +9.0 points.", []finding{good, bad}, nil},
+		{"en", "2 things need attention. First: C +9.0 points.", []finding{good, neutral, bad}, nil},
+		{"ko", "개선된 사항 2건. 먼저: A +9.0 points.", []finding{good, good}, nil},
+	} {
+		l, err := newLang(c.lang, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		composer := &composer{reader: reader{l: l}, d: &document{Findings: &findings{Rows: c.found}, Off: &table{}, Warnings: c.warnings},
+			last: period{since: instant(t, "2026-11-20T00:00:00Z"), until: instant(t, "2026-11-21T00:00:00Z"), loc: time.UTC}}
+		if got := composer.sentence(); got != c.want {
+			t.Errorf("%s: %q, want %q", c.lang, got, c.want)
+		}
+	}
+}
