@@ -31,6 +31,10 @@ func newVerifiedNights(t *testing.T, n int64) *verifiedNights {
 	if len(st.store.bulk) < int(n)/2 || r.Bulk.Verified > 0 {
 		t.Fatalf("%d transcripts came from v2, and %d were verified in the same run", len(st.store.bulk), r.Bulk.Verified)
 	}
+	// Progress does not announce the comparisons of later nights.
+	if r.DetailsTotal > r.DetailsDone() {
+		t.Errorf("at its end, the first night has %d of %d records", r.DetailsDone(), r.DetailsTotal)
+	}
 	return v
 }
 

@@ -143,7 +143,8 @@ type Crawl struct {
 	bad      int    // consecutive pages that failed, or had too few of the due calls
 	off      string // why no more pages are requested; empty while they are
 	state    schema.Bulk
-	taken    int64 // transcripts
+	taken    int64 // transcripts stored in this round
+	fresh    int64 // transcripts stored in this run
 	compared int   // number of transcripts compared with v3 on arrival
 }
 
@@ -461,7 +462,7 @@ func (b *Crawl) took(ctx context.Context, p *page, took time.Duration) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.taken += p.put
+	b.taken, b.fresh = b.taken+p.put, b.fresh+p.put
 	if took <= quick && p.Bytes <= small {
 		b.size = min(b.most, 2*b.size)
 	}

@@ -26,8 +26,11 @@ func (b *Crawl) VerifyStored(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		wrong := b.wrong()
-		n := min(b.Store.UnverifiedCount(), b.mostStored(wrong))
-		if n == 0 {
+		n := b.Store.UnverifiedCount()
+		if !wrong { // those of this run are left to later ones
+			n = max(0, n-b.fresh)
+		}
+		if n = min(n, b.mostStored(wrong)); n == 0 {
 			return nil
 		}
 		b.Records(n)
