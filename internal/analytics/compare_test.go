@@ -202,6 +202,9 @@ func checkComparison(t *testing.T, f *sqlfiles.File, zone string, is, was, got t
 			if c.Unit == "percent" && c.Of != "" || slices.Contains([]string{"count", "ms", "money", "number"}, c.Unit) {
 				want["change_"+c.Name] = minus(now, before)
 			}
+			if isWhole(key, rule) {
+				n = 0 // no bounds
+			}
 			if rule != "" && c.Unit == "percent" {
 				want["change_low_"+c.Name], want["change_high_"+c.Name] = newcombe(now, n, before, m, z)
 			}
@@ -226,6 +229,12 @@ func checkComparison(t *testing.T, f *sqlfiles.File, zone string, is, was, got t
 	}
 }
 
+// isWhole reports whether a row is the denominator of its own share, which is thus 100 %.
+func isWhole(key, rule string) bool {
+	of, _, ofGroup := strings.Cut(rule, ": ")
+	return ofGroup && strings.Contains(key, `"`+of+`"`)
+}
+
 // judgedOf returns the number of changes of an answer that have bounds.
 func judgedOf(f *sqlfiles.File, is, was, got told) (judged int) {
 	for _, key := range got.keys {
@@ -233,6 +242,7 @@ func judgedOf(f *sqlfiles.File, is, was, got told) (judged int) {
 			rule := wholes[f.Name+"."+c.Name]
 			n, m := is.whole(key, got.group[key], rule), was.whole(key, got.group[key], rule)
 			switch there := is.rows[key] != nil && was.rows[key] != nil; {
+			case isWhole(key, rule):
 			case c.Spread != "" && got.at(key, "change_low_"+c.Name) != nil,
 				c.Unit == "percent" && c.Whole != "" && n > 0 && m > 0 && (there && is.at(key, c.Name) != nil && was.at(key, c.Name) != nil ||
 					!there && (strings.Contains(rule, ": ") || rule == listed) && (is.at(key, c.Name) != nil || was.at(key, c.Name) != nil)):
@@ -383,4 +393,39 @@ func parse(t *testing.T, s string) time.Time {
 		t.Fatal(err)
 	}
 	return v
+}
+
+// A share that is 100 % by definition is not judged, and does not widen the bounds of the others.
+func TestSharesOfThemselvesAreNotJudged(t *testing.T) {
+	w := warehouse(t, randomData(rand.New(rand.NewPCG(1, 1)), 300), nil)
+	first := w.Snapshot().Manifest.FilesOf("calls")
+	month := parse(t, first[len(first)-1].Period[:len("2026-03")]+"-01T00:00:00Z")
+	f, err := question.Report("funnel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := w.Compare("funnel", question.Params{Since: month, Until: month.AddDate(0, 1, 0)}, month.AddDate(1, 0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ask(t, w, f, p)
+	var judged []string
+	for _, key := range got.keys {
+		for _, share := range []string{"attempted_percent", "connected_percent", "answered_percent"} {
+			if got.at(key, "change_low_"+share) != nil {
+				judged = append(judged, key+share)
+			}
+		}
+	}
+	want := []string{`stage="connected" attempted_percent`, `stage="conversed" attempted_percent`, `stage="conversed" connected_percent`,
+		`stage="completed" attempted_percent`, `stage="completed" connected_percent`, `stage="completed" answered_percent`}
+	if !slices.Equal(judged, want) {
+		t.Errorf("judged are %q, want %q", judged, want)
+	}
+	q, _ := p.Previous()
+	is, was := ask(t, w, f, question.Params{Since: p.Since, Until: p.Until}), ask(t, w, f, q)
+	if n := judgedOf(f, is, was, got); n != len(want) {
+		t.Errorf("the bounds are those of %d changes, want %d", n, len(want))
+	}
+	checkComparison(t, f, "UTC", is, was, got)
 }

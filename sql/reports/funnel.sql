@@ -15,7 +15,7 @@
 -- Reads: tallied
 -- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
--- Shares: attempted_percent of max(calls), connected_percent of sum(calls) FILTER (stage = 'connected'), answered_percent of answered_calls
+-- Shares: attempted_percent of sum(calls) FILTER (stage = 'attempted'), connected_percent of sum(calls) FILTER (stage = 'connected'), answered_percent of answered_calls
 -- Example: query funnel --by agent --since 7d
 -- Columns:
 --   key                VARCHAR  -        group of --by

@@ -39,7 +39,8 @@ func compared(f *sqlfiles.File, now, previous string, p question.Params) *sqlfil
 		}
 		was, of, wasOf := stored.Ident(value.PreviousOf+c.Name), stored.Ident("whole_"+c.Name), stored.Ident("previous_whole_"+c.Name)
 		n, before := wholeOf(f, c, "n"), wholeOf(f, c, "p")
-		joined = append(joined, orZero(f, c, "n", "p", n)+" AS "+x, orZero(f, c, "p", "n", before)+" AS "+was, n+" AS "+of, before+" AS "+wasOf)
+		joined = append(joined, orZero(f, c, "n", "p", n)+" AS "+x, orZero(f, c, "p", "n", before)+" AS "+was,
+			apart(f, c, "n", n)+" AS "+of, apart(f, c, "p", before)+" AS "+wasOf)
 		add := func(prefix, unit, expr string) {
 			columns = append(columns, expr+" AS "+stored.Ident(prefix+c.Name))
 			out.Columns = append(out.Columns, sqlfiles.Column{Name: prefix + c.Name, Unit: unit, Of: c.Of})
@@ -118,16 +119,34 @@ func wholeOf(f *sqlfiles.File, c sqlfiles.Column, alias string) string {
 	case c.Whole == "":
 		return "NULL"
 	}
-	text := wordRE.ReplaceAllStringFunc(c.Whole, func(word string) string {
+	text := inRows(f, c.Whole, alias)
+	if ofGroup(c) {
+		text += " OVER whole_group"
+	}
+	return text
+}
+
+// inRows returns an expression over a report's columns, over the rows called alias.
+func inRows(f *sqlfiles.File, expr, alias string) string {
+	return wordRE.ReplaceAllStringFunc(expr, func(word string) string {
 		if _, ok := f.Column(word); ok || f.Repeats[word] != nil {
 			return figure(f, word, alias)
 		}
 		return word
 	})
-	if ofGroup(c) {
-		text += " OVER whole_group"
+}
+
+var chosenRE = regexp.MustCompile(`FILTER \((.+)\)$`)
+
+// apart returns whole, the denominator of a share in the rows called alias; null in the rows that
+// the denominator is the sum of. Their share is 100 % by definition, so chance has no part in it:
+// it gets no bounds and is not one of the changes that are judged.
+func apart(f *sqlfiles.File, c sqlfiles.Column, alias, whole string) string {
+	chosen := chosenRE.FindStringSubmatch(c.Whole)
+	if chosen == nil {
+		return whole
 	}
-	return text
+	return "CASE WHEN " + inRows(f, chosen[1], alias) + " THEN NULL ELSE " + whole + " END"
 }
 
 // figure returns a column of the rows called alias. If the column repeats within certain keys, it
