@@ -386,6 +386,27 @@ func TestUnevenWeekends(t *testing.T) {
 	}
 }
 
+// Days of the comparison period before the first call are counted.
+func TestHeldDays(t *testing.T) {
+	start := parse(t, "2026-10-28T23:30:00Z").UnixMilli() // the 29th in Berlin
+	root := t.TempDir()
+	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: []row{{"call_id": "a", "status": "ended", "start_at": start, "settlement": "settled"}}})
+	for _, c := range []struct {
+		zone, since, until string
+		held, of           int
+	}{
+		{"UTC", "2026-10-30T00:00:00Z", "2026-11-27T00:00:00Z", 2, 28}, {"UTC", "2026-11-04T00:00:00Z", "2026-11-11T00:00:00Z", 7, 7},
+		{"Europe/Berlin", "2026-10-30T00:00:00+01:00", "2026-11-27T00:00:00+01:00", 1, 28}, // over a change of clocks
+		{"UTC", "2026-10-28T00:00:00Z", "2026-11-04T00:00:00Z", 0, 7}, {"UTC", "2026-11-04T23:00:00Z", "2026-11-05T01:00:00Z", 2, 2},
+	} {
+		w := open(t, root, zone(t, c.zone))
+		p, err := w.Compare("costs", question.Params{Since: parse(t, c.since), Until: parse(t, c.until)}, time.Now())
+		if first, held, of := w.Held(p); err != nil || held != c.held || of != c.of || first.Month() != time.October {
+			t.Errorf("%s, %s to %s: %d of %d days since %v are held, %v", c.zone, c.since, c.until, held, of, first, err)
+		}
+	}
+}
+
 func parse(t *testing.T, s string) time.Time {
 	t.Helper()
 	v, err := time.Parse(time.RFC3339, s)

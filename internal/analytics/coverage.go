@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -134,6 +135,26 @@ func unlisted(spans []schema.Span, p question.Params, now time.Time) []Gap {
 		gaps = append(gaps, Gap{From: time.UnixMilli(at)})
 	}
 	return gaps
+}
+
+// Held returns the day of the warehouse's first call, and how many of the days of p's comparison
+// period are not before it: a change of numbers of calls is only comparable if it is all of them.
+func (w *Warehouse) Held(p question.Params) (first time.Time, held, of int) {
+	start := int64(math.MaxInt64)
+	for _, f := range w.Snapshot().Manifest.FilesOf(schema.Calls.Name) {
+		if f.MinStart != nil {
+			start = min(start, *f.MinStart)
+		}
+	}
+	before, compares := p.Previous()
+	if !compares || start == math.MaxInt64 {
+		return time.Time{}, 0, 0
+	}
+	day := func(t time.Time) time.Time { return question.DayOf(t, w.Location()) }
+	first = day(time.UnixMilli(start))
+	days := func(from time.Time) int { return int(day(before.Until.Add(-1)).Sub(from).Hours()/24) + 1 }
+	of = days(day(before.Since))
+	return first, min(of, max(0, days(first))), of
 }
 
 // String describes the missing data in one line without a line end; "" if nothing is missing.

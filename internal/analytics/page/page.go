@@ -310,6 +310,9 @@ func (c *composer) trust(ctx context.Context) error {
 	if now, then, uneven := both.Uneven(c.w.Location()); uneven {
 		c.warn("warning.uneven", now, then)
 	}
+	if first, held, of := c.w.Held(both); held > 0 && held < of { // with 0, nothing is compared
+		c.warn("warning.partly", c.l.Day(c.before.since), c.l.Day(first), held, of)
+	}
 	return c.show(c.d, "known")
 }
 

@@ -598,6 +598,10 @@ func TestFindings(t *testing.T) {
 	}
 	add("new", now, 50, 10)
 	_, text := made(t, analyticstest.Data{Calls: calls}, Options{Now: instant(t, "2026-11-21T06:00:00Z"), Since: instant(t, "2026-11-17T00:00:00Z")})
+	if m := regexp.MustCompile(`The period before begins on [^<]*`).FindString(text); !strings.HasSuffix(m,
+		"but the first call is of Fri 2026-11-13: its numbers are of 1 of 4 days.") {
+		t.Errorf("the page says %q of the days before the first call", m)
+	}
 	_, found, _ := strings.Cut(text, `id="changes-h"`)
 	found, _, _ = strings.Cut(found, "</section>")
 	var got []string
