@@ -156,6 +156,7 @@ type composer struct {
 	course    period // the days that the figures and charts by day cover
 	over      bool   // last is over
 	d         *document
+	notes     int      // warnings that only concern the comparison
 	spans     [4]*span // the last day, the same weekday before, the period, the one before
 	figures   []figure
 	whole     *beside
@@ -305,7 +306,7 @@ func (c *composer) trust(ctx context.Context) error {
 		return err
 	}
 	c.d.Warnings = append(c.d.Warnings, c.l.gaps(gaps, c.w.Location())...)
-	both := c.p.params()
+	both, before := c.p.params(), len(c.d.Warnings)
 	both.PreviousSince, both.PreviousUntil = c.before.params().Since, c.before.params().Until
 	if now, then, uneven := both.Uneven(c.w.Location()); uneven {
 		c.warn("warning.uneven", now, then)
@@ -313,6 +314,7 @@ func (c *composer) trust(ctx context.Context) error {
 	if first, held, of := c.w.Held(both); held > 0 && held < of { // with 0, nothing is compared
 		c.warn("warning.partly", c.l.Day(c.before.since), c.l.Day(first), held, of)
 	}
+	c.notes = len(c.d.Warnings) - before
 	return c.show(c.d, "known")
 }
 
@@ -439,7 +441,7 @@ func (c *composer) sentence() string {
 		return c.l.Say("sentence.found", len(found), found[0])
 	case len(better) > 0:
 		return c.l.Say("sentence.better", len(better), better[0])
-	case len(c.d.Warnings) > 0:
+	case len(c.d.Warnings) > c.notes:
 		return c.l.Say("sentence.data", day)
 	default:
 		return c.l.Say("sentence.usual", day)
@@ -499,8 +501,7 @@ func (r reader) begun(ctx context.Context, p period) (period, error) {
 // head sets the description of the content and time of the page.
 func (d *document) head(w *analytics.Warehouse, l *lang, listed time.Time, o Options) {
 	loc := w.Location()
-	m := w.Snapshot().Manifest
-	now := o.Now.In(loc)
+	m, now := w.Snapshot().Manifest, o.Now.In(loc)
 	d.Zone = loc.String()
 	if offset := now.Format("-07:00"); d.Zone != "UTC" {
 		d.Zone += " (UTC" + offset + ")"

@@ -641,20 +641,22 @@ func TestSentence(t *testing.T) {
 		lang, want string
 		found      []finding
 		warnings   []string
+		notes      int
 	}{
-		{"en", "An ordinary Friday. Nothing needs attention.", nil, nil},
-		{"en", "An ordinary Friday, but some data is missing.", nil, []string{"gap"}},
-		{"en", "One thing improved: A +9.0 points.", []finding{good}, []string{"gap"}},
-		{"en", "2 things improved. First: A +9.0 points.", []finding{good, good}, nil},
-		{"en", "One thing needs attention: B +9.0 points.", []finding{good, bad}, nil},
-		{"en", "2 things need attention. First: C +9.0 points.", []finding{good, neutral, bad}, nil},
-		{"ko", "개선된 사항 2건. 먼저: A +9.0 points.", []finding{good, good}, nil},
+		{"en", "An ordinary Friday. Nothing needs attention.", nil, nil, 0},
+		{"en", "An ordinary Friday, but some data is missing.", nil, []string{"gap"}, 0},
+		{"en", "An ordinary Friday. Nothing needs attention.", nil, []string{"fewer weekend days before"}, 1},
+		{"en", "One thing improved: A +9.0 points.", []finding{good}, []string{"gap"}, 0},
+		{"en", "2 things improved. First: A +9.0 points.", []finding{good, good}, nil, 0},
+		{"en", "One thing needs attention: B +9.0 points.", []finding{good, bad}, nil, 0},
+		{"en", "2 things need attention. First: C +9.0 points.", []finding{good, neutral, bad}, nil, 0},
+		{"ko", "개선된 사항 2건. 먼저: A +9.0 points.", []finding{good, good}, nil, 0},
 	} {
 		l, err := newLang(c.lang, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		composer := &composer{reader: reader{l: l}, d: &document{Findings: &findings{Rows: c.found}, Off: &table{}, Warnings: c.warnings},
+		composer := &composer{reader: reader{l: l}, d: &document{Findings: &findings{Rows: c.found}, Off: &table{}, Warnings: c.warnings}, notes: c.notes,
 			last: period{since: instant(t, "2026-11-20T00:00:00Z"), until: instant(t, "2026-11-21T00:00:00Z"), loc: time.UTC}}
 		if got := composer.sentence(); got != c.want {
 			t.Errorf("%s: %q, want %q", c.lang, got, c.want)
