@@ -77,7 +77,7 @@ func printConfig(cmd *cobra.Command, s *settings.Settings, format string) error 
 		if err != nil {
 			return err
 		}
-		_, err = p.Zone()
+		_, err = cli.Zone(p.TZ)
 		if err := cmp.Or(p.Check(), err); err != nil {
 			return err
 		}
@@ -86,14 +86,14 @@ func printConfig(cmd *cobra.Command, s *settings.Settings, format string) error 
 	if format == "json" {
 		return settings.WriteJSON(cmd.OutOrStdout(), all)
 	}
-	out := s.Result(cmd.OutOrStdout())
-	for i := range all {
-		if i > 0 {
-			words.Fprintln(out)
+	return s.Print(cmd.OutOrStdout(), func(out io.Writer) {
+		for i := range all {
+			if i > 0 {
+				words.Fprintln(out)
+			}
+			all[i].write(out)
 		}
-		all[i].write(out)
-	}
-	return out.Err()
+	})
 }
 
 // shown returns the settings in the form that config prints. It does not read the API key.
@@ -162,7 +162,7 @@ func (c *shownConfig) write(out io.Writer) {
 		}
 		words.Fprintf(w, "  %s\t%s\t%s\n", t.Name, value, t.From)
 	}
-	_ = w.Flush() // printConfig asks out for the error
+	_ = w.Flush() // into memory
 	for _, note := range c.Notes {
 		words.Fprintln(out, "note: "+note)
 	}

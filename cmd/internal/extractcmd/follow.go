@@ -86,7 +86,7 @@ func newFollower(s *settings.Settings, stderr io.Writer) (*follower, error) {
 	if err = errors.Join(err, err2); err != nil || f.pace.Least < time.Second || f.pace.Most < f.pace.Least {
 		return nil, cli.Usage("use the shortest and the longest interval, e.g. 1m..10m", "invalid --follow-every %s", s.FollowEvery)
 	}
-	zone, err := s.Zone()
+	zone, err := cli.Zone(s.TZ)
 	if err != nil {
 		return nil, err
 	}

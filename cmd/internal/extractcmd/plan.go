@@ -149,9 +149,7 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 		if asJSON {
 			return settings.WriteJSON(stdout, out)
 		}
-		text := s.Result(stdout)
-		writePlan(text, &out, &p, c, s)
-		return text.Err()
+		return s.Print(stdout, func(text io.Writer) { writePlan(text, &out, &p, c, s) })
 	})
 }
 

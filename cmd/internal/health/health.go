@@ -233,15 +233,11 @@ func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 		complain(NotWhole, cli.Incomplete, "%s of forgotten calls still to be deleted from the archive", cli.Plural(h.Undeleted, "recording"))
 	}
 	if last != nil && last.Outcome != schema.OutcomeDone {
-		text := "the last run " + ended[last.Outcome]
-		if why := strings.TrimPrefix(strings.TrimPrefix(last.Error, last.Outcome), "; "); why != "" {
-			text += ": " + why
-		}
 		verdict, problem := NotWhole, problemOf(last)
 		if problem == cli.Damaged {
 			verdict = Broken
 		}
-		complain(verdict, problem, "%s", text)
+		complain(verdict, problem, "the last run %s", endOfRun(last))
 	}
 	if n := len(out.Gaps); n > 0 {
 		complain(NotWhole, cli.Unlisted, "%s of the list never read", cli.Plural(int64(n), "span"))
@@ -251,7 +247,9 @@ func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 		complain(Stale, cli.WrongClock, "the last success is dated %s, in the future: a clock was wrong", cli.Instant(endOf(success)))
 	case success == nil && out.Running != nil && last == nil:
 		complain(Stale, cli.Overdue, "the first run has not ended yet")
-		out.Help = "wait until it ends; what it commits can be read meanwhile"
+		if out.Problem == cli.Overdue { // nothing worse
+			out.Help = "wait until it ends; what it commits can be read meanwhile"
+		}
 	case success == nil:
 		complain(Stale, cli.Overdue, "no run has succeeded yet")
 	case maxAge > 0 && out.LastSuccess.Age > maxAge.Seconds():
@@ -264,6 +262,18 @@ func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 var ended = map[string]string{
 	schema.OutcomeFailed: "failed", schema.OutcomeIncomplete: "did not fetch everything",
 	schema.OutcomeInterrupted: "was interrupted", schema.OutcomeKilled: "was killed",
+}
+
+// endOfRun describes how and why a run ended.
+func endOfRun(run *schema.Run) string {
+	text, why := ended[run.Outcome], run.Error
+	if first, rest, _ := strings.Cut(why, "; "); first == run.Outcome { // e.g. killed; its commits are kept
+		why = rest
+	}
+	if why != "" {
+		text += ": " + why
+	}
+	return text
 }
 
 // problemOf returns the problem of a failed run, also for rows of earlier versions without one.

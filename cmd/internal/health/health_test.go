@@ -37,6 +37,8 @@ func TestExamine(t *testing.T) {
 		{"never well", []schema.Run{aRun("a", "incomplete", 2)}, whole, "a", 26 * time.Hour, Stale, "the last run did not fetch everything: why; no run has succeeded yet", "a"},
 		{"killed", []schema.Run{aRun("a", "done", 2), {ID: "b", Outcome: "killed", Error: "killed; its commits are kept"}}, whole, "b", 26 * time.Hour, NotWhole,
 			"the last run was killed: its commits are kept", "b"},
+		{"failed to", []schema.Run{aRun("a", "done", 2), {ID: "b", Outcome: "failed", Error: "failed to begin"}}, whole, "b", 26 * time.Hour, NotWhole,
+			"the last run failed: failed to begin", "b"},
 		{"none", nil, whole, "", 26 * time.Hour, Stale, "no run has succeeded yet", ""},
 		{"going on", []schema.Run{aRun("a", "done", 9), aRun("b", "running", 0)}, whole, "b", 26 * time.Hour, Fine, "", "a"},
 		{"rolled back", []schema.Run{aRun("a", "done", 9), aRun("b", "rolled back", 1)}, whole, "b", 26 * time.Hour, Fine, "", "a"},

@@ -68,23 +68,23 @@ func listSecrets(ctx context.Context, s *settings.Settings, format string, stdou
 	if format == "json" {
 		return settings.WriteJSON(stdout, places)
 	}
-	w := s.Result(stdout)
-	for _, p := range places {
-		state, of := "withheld", ""
-		if p.Clear {
-			state = "CLEAR"
+	return s.Print(stdout, func(w io.Writer) {
+		for _, p := range places {
+			state, of := "withheld", ""
+			if p.Clear {
+				state = "CLEAR"
+			}
+			if p.Name != "" {
+				of = " (" + words.Line(p.Name) + ")"
+			}
+			if p.ChangeSeen != nil {
+				of += ", changed " + p.ChangeSeen.Format(time.RFC3339)
+			}
+			words.Fprintf(w, "%s %s %s%s: %s: %s\n", state, p.Table, words.Line(p.Key), of, words.Line(p.Path), words.Line(p.Rule))
 		}
-		if p.Name != "" {
-			of = " (" + words.Line(p.Name) + ")"
+		words.Fprintf(w, "%s in %s\n", cli.Plural(int64(len(places)), "place"), cli.Plural(int64(len(rows)), "object"))
+		if clear > 0 {
+			words.Fprintf(w, "%s stored in clear: run extract migrate\n", cli.Plural(int64(clear), "place"))
 		}
-		if p.ChangeSeen != nil {
-			of += ", changed " + p.ChangeSeen.Format(time.RFC3339)
-		}
-		words.Fprintf(w, "%s %s %s%s: %s: %s\n", state, p.Table, words.Line(p.Key), of, words.Line(p.Path), words.Line(p.Rule))
-	}
-	words.Fprintf(w, "%s in %s\n", cli.Plural(int64(len(places)), "place"), cli.Plural(int64(len(rows)), "object"))
-	if clear > 0 {
-		words.Fprintf(w, "%s stored in clear: run extract migrate\n", cli.Plural(int64(clear), "place"))
-	}
-	return w.Err()
+	})
 }

@@ -156,7 +156,11 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all, redact
 	if format == "json" {
 		err = settings.WriteJSON(stdout, v)
 	} else {
-		err = v.write(s.Result(stdout))
+		err = s.Print(stdout, func(out io.Writer) {
+			writeVerified(r, out)
+			writeRecordings(v.Recordings, out)
+			v.Service.Write(out)
+		})
 	}
 	if err != nil && r.Whole() { // otherwise the error about the damage is more important
 		return err
@@ -178,13 +182,6 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all, redact
 			cli.Counts(c.Kinds)), "extract migrate --redact all redacts it, and removes the older snapshots")
 	}
 	return v.Service.Err()
-}
-
-func (v *verification) write(out *settings.Result) error {
-	writeVerified(v.Report, out)
-	writeRecordings(v.Recordings, out)
-	v.Service.Write(out)
-	return out.Err()
 }
 
 // movedHint returns the hint for a setting that names another archive than the one with the

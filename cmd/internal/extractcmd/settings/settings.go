@@ -4,6 +4,7 @@
 package settings
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -104,15 +105,6 @@ func (s *Settings) Check() error {
 	return nil
 }
 
-// Zone returns the time zone. As in query, it is never the machine's, on which answers would depend.
-func (s *Settings) Zone() (*time.Location, error) {
-	zone, err := time.LoadLocation(s.TZ)
-	if err != nil || s.TZ == "" || strings.EqualFold(s.TZ, "local") {
-		return nil, cli.Usage("use a name such as Asia/Seoul, Europe/Berlin or UTC", "unknown time zone %q", s.TZ)
-	}
-	return zone, nil
-}
-
 // Crawl returns the crawler's configuration.
 func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 	cfg := crawler.Config{
@@ -134,7 +126,7 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 	if err := s.Check(); err != nil {
 		return cfg, err
 	}
-	if _, err := s.Zone(); err != nil { // only query needs it: no reason to lose a night
+	if _, err := cli.Zone(s.TZ); err != nil { // only query needs it: no reason to lose a night
 		words.Fprintf(s.Stderr, "warning: %v, which query will refuse; %s\n", err, cli.Hint(err))
 	}
 	cfg.Clock = s.Clock
@@ -171,26 +163,16 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 // Text returns a writer for text output. It hides secrets.
 func (s *Settings) Text(stdout io.Writer) io.Writer { return words.NewWriter(stdout, s.Secrets) }
 
-// Result is Text for commands whose whole result is their text, which must not be lost silently.
-func (s *Settings) Result(stdout io.Writer) *Result { return &Result{to: s.Text(stdout)} }
-
-// Result is a writer that remembers its first error.
-type Result struct {
-	to  io.Writer
-	err error
-}
-
-// Write implements io.Writer.
-func (r *Result) Write(p []byte) (int, error) {
-	n, err := r.to.Write(p)
-	if r.err == nil && err != nil {
-		r.err = fmt.Errorf("write the result: %w", err)
+// Print writes what write makes to stdout, with secrets hidden, and returns an error if that fails:
+// for commands whose whole result is their text.
+func (s *Settings) Print(stdout io.Writer, write func(io.Writer)) error {
+	var text bytes.Buffer
+	write(&text)
+	if _, err := s.Text(stdout).Write(text.Bytes()); err != nil {
+		return fmt.Errorf("write the result: %w", err)
 	}
-	return n, err
+	return nil
 }
-
-// Err returns the first error of a write.
-func (r *Result) Err() error { return r.err }
 
 // WarnPlain warns if requests and responses are sent unencrypted.
 func (s *Settings) WarnPlain(log *slog.Logger) {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/text/currency"
 
@@ -98,10 +97,8 @@ func (i *initial) usualZone() string {
 }
 
 func validZone(text string) (string, error) {
-	if _, err := time.LoadLocation(text); err != nil || text == "" || strings.EqualFold(text, "local") {
-		return "", cli.Usage("use a name such as Asia/Seoul, Europe/Berlin or UTC", "unknown time zone %q", text)
-	}
-	return text, nil
+	_, err := cli.Zone(text)
+	return text, err
 }
 
 func (i *initial) usualCurrency() string {

@@ -89,19 +89,16 @@ func (c *Command) Location() (*time.Location, error) { return Zone(c.TZ) }
 
 // Zone returns a named time zone.
 func Zone(name string) (*time.Location, error) {
-	loc, err := time.LoadLocation(name)
-	if err != nil || name == "" || strings.EqualFold(name, "local") {
+	loc, err := cli.Zone(name)
+	if err != nil {
 		return nil, zoneError(name)
 	}
 	return loc, nil
 }
 
 func zoneError(name string) error {
-	hint := "use a name such as Asia/Seoul, Europe/Berlin or UTC"
-	if near, err := opened.NearestZone(context.Background(), name); err == nil {
-		hint = cli.DidYouMean(near, hint)
-	}
-	return cli.Usage(hint, "unknown time zone %q", name)
+	near, _ := opened.NearestZone(context.Background(), name) // a suggestion is dispensable
+	return cli.UnknownZone(name, near)
 }
 
 // OutputFormat returns the format of --format or of the extension of --output.
