@@ -41,7 +41,7 @@ func (e *RootError) Error() string {
 	if e.Inside == "" {
 		return "the path of the warehouse is empty"
 	}
-	return e.Path + " is not a warehouse, but part of one's snapshots"
+	return e.Path + " is inside a snapshot of a warehouse"
 }
 
 // Hint tells which folder is meant.
@@ -52,7 +52,7 @@ func (e *RootError) Hint() string {
 	return "use the warehouse itself: --warehouse " + words.Shell(e.Inside)
 }
 
-// CheckRoot returns a *RootError for a path, existing or not, that must not become a warehouse.
+// CheckRoot returns a *RootError if a path must not become a warehouse. It need not exist.
 func CheckRoot(path string) error {
 	if strings.TrimSpace(path) == "" {
 		return &RootError{}

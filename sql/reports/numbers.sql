@@ -4,9 +4,9 @@
 -- is number. All values are exact, except the mean, which is rounded to four decimals,
 -- halves away from zero. A percentile is a number that was found: pNN is the smallest one
 -- that at least NN % of them do not exceed (nearest rank). Numbers are read as JSON spells
--- them: up to 13 digits before the point and 18 after it or, with an exponent, up to 4 and 9
--- and an exponent from -9 to 9. not_read counts the others, and texts of fields whose type is
--- number that are none.
+-- them, with up to 13 digits before the point and 18 after it. A number with an exponent may
+-- have up to 4 and 9 digits and an exponent from -9 to 9. not_read counts other numbers, and
+-- texts that are no numbers in fields whose type is number.
 --
 -- Grain: one row per group and field that has numbers
 -- Reads: tallied_items

@@ -13,8 +13,8 @@
 -- status, status_code, statusCode or code that is a number from 400 to 599;
 -- success or ok that is false; is_error or isError that is true;
 -- or if it is not JSON and begins, after white space, with the word error, exception,
--- failed, failure, timeout or traceback, in any case ("errors found" is no failure). Any other result is no failure; without a
--- result, failed is null.
+-- failed, failure, timeout or traceback, in any case ("errors found" is no failure).
+-- Any other result is no failure; without a result, failed is null.
 --
 -- Grain: one row per tool call
 -- Reads: stored.tool_calls

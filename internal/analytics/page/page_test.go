@@ -599,7 +599,7 @@ func TestFindings(t *testing.T) {
 	add("new", now, 50, 10)
 	_, text := made(t, analyticstest.Data{Calls: calls}, Options{Now: instant(t, "2026-11-21T06:00:00Z"), Since: instant(t, "2026-11-17T00:00:00Z")})
 	if m := regexp.MustCompile(`The period before begins on [^<]*`).FindString(text); !strings.HasSuffix(m,
-		"but the first call is of Fri 2026-11-13: its numbers are of 1 of 4 days.") {
+		"but the first call was on Fri 2026-11-13: its numbers cover 1 of 4 days.") {
 		t.Errorf("the page says %q of the days before the first call", m)
 	}
 	_, found, _ := strings.Cut(text, `id="changes-h"`)

@@ -45,9 +45,9 @@ func (c *Command) Remarks(ctx context.Context, w *analytics.Warehouse, f *sqlfil
 		out = append(out, fmt.Sprintf("the period has %d weekend days, the one before %d: call counts differ for that reason alone", is, was))
 	}
 	if first, held, of := w.Held(p); held == 0 && of > 0 {
-		out = append(out, "the period before is before the first call, which is of "+first.Format(time.DateOnly))
+		out = append(out, "the period before ends before the first call, on "+first.Format(time.DateOnly))
 	} else if held < of {
-		out = append(out, fmt.Sprintf("the period before begins on %s, but the first call is of %s: its numbers are of %d of %d days",
+		out = append(out, fmt.Sprintf("the period before begins on %s, but the first call was on %s: its numbers cover %d of %d days",
 			question.DayOf(before.Since, w.Location()).Format(time.DateOnly), first.Format(time.DateOnly), held, of))
 	}
 	spans := []question.Params{p}

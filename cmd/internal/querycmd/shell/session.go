@@ -123,8 +123,7 @@ func (s *Session) interact(ctx context.Context, file string, freeSignals func())
 	freeSignals()
 	for !s.over {
 		s.tellNews()
-		// From the moment read gives the terminal back, Ctrl-C cancels what was entered, even before
-		// it starts.
+		// Not later: once read has returned, Ctrl-C cancels the input even before it starts.
 		s.forgetInterrupts()
 		text, err := read()
 		switch {
