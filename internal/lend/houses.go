@@ -32,8 +32,13 @@ type Houses struct {
 	current map[view]*House // houses at that snapshot
 	open    map[*House]bool
 	returns int // number of houses given back so far
+	closed  bool
+	lent    sync.WaitGroup // loans
 	closing sync.WaitGroup
 }
+
+// errClosed is returned to borrowers after Close. They see it only while the program ends.
+var errClosed = errors.New("the program is ending")
 
 // view identifies how a snapshot is opened.
 type view struct{ zone, rights string }
@@ -64,7 +69,7 @@ func (of *House) Memory(made func() any) any {
 
 // Borrow lends the current snapshot for one request, in a zone and with a reader's rights. It opens
 // a new snapshot after a commit. The caller must call giveBack after reading the last answer.
-// Errors are those of Open.
+// Errors are those of Open; after Close it fails.
 func (h *Houses) Borrow(ctx context.Context, zone *time.Location, r rights.Rights) (w *analytics.Warehouse, giveBack func(), err error) {
 	of, giveBack, err := h.Keep(ctx, zone, r, nil)
 	if err != nil {
@@ -78,11 +83,15 @@ func (h *Houses) Borrow(ctx context.Context, zone *time.Location, r rights.Right
 func (h *Houses) Keep(ctx context.Context, zone *time.Location, r rights.Rights, leave func()) (of *House, giveBack func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.closed {
+		return nil, nil, errClosed
+	}
 	if of, err = h.take(ctx, zone, r); err != nil {
 		return nil, nil, err
 	}
 	l := &loan{leave}
 	of.lent[l] = true
+	h.lent.Add(1)
 	return of, func() { h.free(of, l) }, nil
 }
 
@@ -177,6 +186,7 @@ func (h *Houses) free(of *House, l *loan) {
 		return
 	}
 	delete(of.lent, l)
+	h.lent.Done()
 	h.returns++
 	of.last = h.returns
 	if h.shutIdle(of) {
@@ -248,9 +258,14 @@ func (h *Houses) numbers() (numbers []int64) {
 	return numbers
 }
 
-// Close closes all snapshots. None may be in use.
+// Close lends no more snapshots, waits until all are given back, and closes them: DuckDB crashes the
+// program if its database is closed under a statement.
 func (h *Houses) Close() error {
 	defer h.closing.Wait()
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.lent.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var errs []error

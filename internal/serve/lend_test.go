@@ -102,7 +102,27 @@ func TestBorrow(t *testing.T) {
 		}
 	}
 	areOpen(lend.MostViews)
-	if err := c.Close(); err != nil {
-		t.Error(err)
+	last, giveBackLast := borrow(time.UTC, 5)
+	closed := make(chan error)
+	go func() { closed <- c.Close() }()
+	for {
+		_, giveBack, err := c.Borrow(t.Context(), time.UTC, rights.Rights{})
+		if err != nil {
+			break // Close has begun
+		}
+		giveBack()
 	}
+	if n, err := countCalls(t.Context(), last); n != 5 || err != nil {
+		t.Errorf("the snapshot has %d calls while everything is being closed: %v", n, err)
+	}
+	select {
+	case err := <-closed:
+		t.Errorf("closed while a snapshot was lent: %v", err)
+	default:
+		giveBackLast()
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	}
+	areOpen(0)
 }

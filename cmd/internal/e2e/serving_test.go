@@ -20,6 +20,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/serve/users"
+	"callhouse/internal/words"
 )
 
 // serving is a running query serve.
@@ -72,9 +73,11 @@ func serve(t *testing.T, heard func(line string), names []string, args ...string
 			s.postgres = address
 		}
 	}
+	said := words.Head{Most: 16 << 10}
 	go func() {
 		defer close(s.ended)
 		for lines.Scan() {
+			words.Fprintf(&said, "%s\n", lines.Text())
 			heard(lines.Text())
 		}
 	}()
@@ -82,7 +85,7 @@ func serve(t *testing.T, heard func(line string), names []string, args ...string
 		_ = s.cmd.Process.Signal(syscall.SIGTERM)
 		<-s.ended
 		if err := s.cmd.Wait(); err != nil {
-			t.Errorf("query serve ended with %v", err)
+			t.Errorf("query serve ended with %v:\n%s", err, said.String())
 		}
 	})
 	return s

@@ -87,7 +87,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *request, a *ans
 		making.Go(func() {
 			err := errBroken
 			defer func() { s.end(key, m, err) }()
-			err = s.work(context.WithoutCancel(r.Context()), a, func(t *turn) (io.Writer, error) { return &paced{m, t}, nil })
+			err = s.work(s.life, a, func(t *turn) (io.Writer, error) { return &paced{m, t}, nil })
 		})
 	default:
 		s.made.WithLabelValues("kept").Inc()

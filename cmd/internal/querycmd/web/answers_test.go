@@ -99,6 +99,18 @@ func TestAPageThatFailsAhead(t *testing.T) {
 	}
 }
 
+// Close ends an answer that does not end with its reader.
+func TestCloseEndsAnswers(t *testing.T) {
+	s := newServer(t)
+	s.answers(func(*request) (*answerTo, error) {
+		return &answerTo{small: true, write: func(ctx context.Context, _ io.Writer) error {
+			s.Close()
+			<-ctx.Done()
+			return ctx.Err()
+		}}, nil
+	}).ServeHTTP(unread{}, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+}
+
 // flushed records what was written at each flush.
 type flushed struct {
 	strings.Builder

@@ -64,7 +64,9 @@ const mostHeader = 16 << 10
 type Server struct {
 	Config
 	http.Handler
-	working chan struct{} // limits concurrent answers
+	working chan struct{}   // limits concurrent answers
+	life    context.Context //nolint:containedctx // until Close
+	stop    context.CancelFunc
 
 	mu       sync.Mutex
 	snapshot int64
@@ -89,6 +91,7 @@ func New(c Config) *Server {
 		number: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "callhouse_serve", Name: "snapshot",
 			Help: "Number of the snapshot used by the latest answer."})}
 	c.Metrics.MustRegister(s.made, s.requests, s.number)
+	s.life, s.stop = context.WithCancel(context.Background())
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", s.answers(s.page))
 	mux.Handle("GET /calls", s.answers(s.calls))
@@ -111,6 +114,9 @@ func New(c Config) *Server {
 	s.Handler = promhttp.InstrumentHandlerDuration(s.requests, s.audited(s.guard(all)))
 	return s
 }
+
+// Close cancels the answers that do not end with a request, without waiting for them.
+func (s *Server) Close() { s.stop() }
 
 // audited reports each request except probes, including refused and cut ones.
 func (s *Server) audited(next http.Handler) http.Handler {
