@@ -112,9 +112,13 @@ func checkURL(u *url.URL, private bool) error {
 	case u.User != nil:
 		return &Error{Problem: Refused, Reason: "the link has a user name or password"}
 	case u.Scheme == "http" && !private:
-		return &Error{Problem: Refused, Reason: "the link to " + u.Hostname() + " does not use TLS"}
+		return barred("the link to "+u.Hostname()+" does not use TLS", nil)
 	}
 	return nil
+}
+
+func barred(reason string, err error) *Error {
+	return &Error{Problem: Barred, Reason: reason + "; recordings_private would allow it", Err: err}
 }
 
 // isOddAddress reports whether some programs, including proxies, treat a host as an IPv4 address
@@ -136,7 +140,7 @@ func unreachable(host string, err error) *Error {
 	}
 	for _, prohibited := range []error{ssrf.ErrProhibitedIP, ssrf.ErrProhibitedNetwork, ssrf.ErrProhibitedPort} {
 		if errors.Is(err, prohibited) {
-			return &Error{Problem: Refused, Reason: host + " leads to a private address", Err: prohibited}
+			return barred(host+" leads to a private address", prohibited)
 		}
 	}
 	for u := (*url.Error)(nil); errors.As(err, &u); { // the error's text contains the link

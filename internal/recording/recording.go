@@ -289,6 +289,8 @@ const (
 	Gone
 	// Refused recordings are not stored, whatever link is used.
 	Refused
+	// Barred recordings have a link that only Config.Private allows.
+	Barred
 	// Here means that the archive or this machine failed.
 	Here
 )
