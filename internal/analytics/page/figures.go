@@ -42,9 +42,8 @@ func (l *lang) figures() []figure {
 	return []figure{
 		{name: l.Say("figures.calls"), what: l.Say("figures.calls_what"), report: "funnel", field: field{"calls", stage("attempted")},
 			more: l.Say("change.more"), less: l.Say("change.fewer"), unit: chart.Count, measure: "calls"},
-		{name: l.Say("figures.connect"), what: l.Say("figures.connect_what"), report: "funnel",
-			field: field{"attempted_percent", stage("connected")},
-			of:    field{"calls", stage("attempted")}, sense: higherIsBetter, unit: chart.Percent, measure: "connected_percent"},
+		{name: l.Say("figures.connect"), what: l.Say("figures.connect_what"), report: "funnel", of: field{"calls", stage("attempted")},
+			field: field{"attempted_percent", stage("connected")}, sense: higherIsBetter, unit: chart.Percent, measure: "connected_percent"},
 		{name: l.Say("figures.completed"), what: l.Say("figures.completed_what"), report: "funnel",
 			field: field{"answered_percent", stage("completed")},
 			of:    field{"answered_calls", stage("completed")}, sense: higherIsBetter, unit: chart.Percent, measure: "completed_percent"},
@@ -261,10 +260,8 @@ func (l *lang) change(is, was float64, f figure, by string, clear bool) *change 
 		return &change{Arrow: "=", Word: l.Say("change.the_same"), Class: "same"}
 	case !clear:
 		c.Word = l.Say("change.not_clear")
-	case f.sense == neither && is > was:
-		c.Word = f.more
 	case f.sense == neither:
-		c.Word = f.less
+		c.Word = map[bool]string{true: f.more, false: f.less}[is > was]
 	case (is > was) == (f.sense == higherIsBetter):
 		c.Word, c.Class = l.Say("change.better"), "good"
 	default:

@@ -74,6 +74,9 @@ func (f family) whole(a *asked, row []any, prefix string) (n int64) {
 	return n
 }
 
+// usualReasons end calls that may have succeeded, or met a machine. Fewer calls with others are better.
+var usualReasons = []string{"user_hangup", "agent_hangup", "call_transfer", "operator_hangup", "voicemail_reached"}
+
 // changes returns the rows of a family that changed by more than chance.
 func (r reader) changes(f family, a *asked) (out []finding) {
 	names := a.shortNames()
@@ -84,7 +87,10 @@ func (r reader) changes(f family, a *asked) (out []finding) {
 		}
 		key, name := a.text(row[a.index(f.key)]), names[i]
 		if f.report == "disconnections" {
-			name = texts.Clip(r.l.Word("reason", key), 40)
+			word := r.l.Word("reason", key)
+			if name = texts.Clip(word, 40); word != key && !slices.Contains(usualReasons, key) {
+				f.sense = lowerIsBetter
+			}
 		}
 		link := a.calls(map[string]string{f.key: a.text(a.exact[i][a.index(f.key)])})
 		show := func(column string) shown {

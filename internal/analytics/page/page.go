@@ -421,31 +421,28 @@ func (c *composer) group(id string) group {
 	return g
 }
 
-// sentence says what needs attention on the last day and in the period, else what improved.
+// sentence says what needs attention on the last day and in the period, else what improved, else
+// what changed.
 func (c *composer) sentence() string {
-	var found, better []string
+	said := map[string][]string{} // by class
 	for _, row := range c.d.Off.Rows {
 		if row.Key == c.last.since.Format(time.DateOnly) {
-			found = append(found, c.l.Say("sentence.unusual", row.Cells[0].Text, row.Cells[1].Text, row.Cells[2].Text))
+			said["bad"] = append(said["bad"], c.l.Say("sentence.unusual", row.Cells[0].Text, row.Cells[1].Text, row.Cells[2].Text))
 		}
 	}
 	for _, f := range c.d.Findings.Rows {
-		if said := f.Name + " " + f.Change.By; f.Change.Class == "good" {
-			better = append(better, said)
-		} else {
-			found = append(found, said)
+		said[f.Change.Class] = append(said[f.Change.Class], f.Name+" "+f.Change.By)
+	}
+	for _, class := range []string{"bad", "good", "same"} {
+		if all := said[class]; len(all) > 0 {
+			return c.l.Say("sentence."+class, len(all), all[0])
 		}
 	}
-	switch day := c.l.Say("weekday." + c.last.since.Weekday().String()); {
-	case len(found) > 0:
-		return c.l.Say("sentence.found", len(found), found[0])
-	case len(better) > 0:
-		return c.l.Say("sentence.better", len(better), better[0])
-	case len(c.d.Warnings) > c.notes:
-		return c.l.Say("sentence.data", day)
-	default:
-		return c.l.Say("sentence.usual", day)
+	name := "sentence.usual"
+	if len(c.d.Warnings) > c.notes {
+		name = "sentence.data"
 	}
+	return c.l.Say(name, c.l.Say("weekday."+c.last.since.Weekday().String()))
 }
 
 // each makes parts of the page and passes them on, except empty ones and those that the reader may

@@ -611,7 +611,7 @@ func TestFindings(t *testing.T) {
 	want := []string{
 		"Completed <small>of the answered calls</small> | 90.0% | 84.9% | −5.1 points, worse",
 		"Agent falls: completed <small>of its answered calls</small> | 90.0% | 40.0% | −50.0 points, worse",
-		"Ended by Silence (timed out) <small>of the calls</small> | 10.0% | 15.1% | +5.1 points, more",
+		"Ended by Silence (timed out) <small>of the calls</small> | 10.0% | 15.1% | +5.1 points, worse",
 		"Ended by Caller hung up <small>of the calls</small> | 90.0% | 84.9% | −5.1 points, fewer",
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -628,6 +628,26 @@ func TestFindings(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page of a month lacks %q", want)
 		}
+	}
+}
+
+// Fewer calls that end by a reason without a connection are an improvement.
+func TestFewerUnansweredCallsAreBetter(t *testing.T) {
+	var calls []row
+	for day, unanswered := range map[string]int{"2026-11-13T10:00:00Z": 40, "2026-11-20T10:00:00Z": 5} {
+		for i := range 100 {
+			c := row{"call_id": fmt.Sprint(day, i), "status": "ended", "disconnection_reason": "user_hangup", "user_turns": int64(1),
+				"start_at": instant(t, day).UnixMilli(), "duration_ms": int64(60_000), "transcript_state": "present"}
+			if i < unanswered {
+				c["status"], c["disconnection_reason"] = "not_connected", "dial_no_answer"
+			}
+			calls = append(calls, c)
+		}
+	}
+	_, text := made(t, analyticstest.Data{Calls: calls}, Options{Now: instant(t, "2026-11-21T06:00:00Z"), Since: instant(t, "2026-11-17T00:00:00Z")})
+	_, found, _ := strings.Cut(text, "Ended by No answer")
+	if found, _, _ = strings.Cut(found, "</tr>"); !strings.Contains(found, "−35.0 points, better") || !strings.Contains(text, " things improved. First: Connect rate") {
+		t.Errorf("the page says %q", found)
 	}
 }
 
@@ -648,8 +668,9 @@ func TestSentence(t *testing.T) {
 		{"en", "An ordinary Friday. Nothing needs attention.", nil, []string{"fewer weekend days before"}, 1},
 		{"en", "One thing improved: A +9.0 points.", []finding{good}, []string{"gap"}, 0},
 		{"en", "2 things improved. First: A +9.0 points.", []finding{good, good}, nil, 0},
-		{"en", "One thing needs attention: B +9.0 points.", []finding{good, bad}, nil, 0},
-		{"en", "2 things need attention. First: C +9.0 points.", []finding{good, neutral, bad}, nil, 0},
+		{"en", "One thing needs attention: B +9.0 points.", []finding{good, neutral, bad}, nil, 0},
+		{"en", "One thing improved: A +9.0 points.", []finding{neutral, good}, nil, 0},
+		{"en", "2 things changed. First: C +9.0 points.", []finding{neutral, neutral}, nil, 0},
 		{"ko", "개선된 사항 2건. 먼저: A +9.0 points.", []finding{good, good}, nil, 0},
 	} {
 		l, err := newLang(c.lang, "")
