@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
@@ -194,7 +195,8 @@ func (a *app) export(ctx context.Context, tableNames, reportNames []string, chos
 	for _, f := range m.Files {
 		rows, bytes = rows+f.Rows, bytes+f.Bytes
 	}
-	words.Fprintf(a.Stderr, "%s: %d files, %d rows, %d bytes, snapshot %d\n", a.Output, len(m.Files), rows, bytes, m.Snapshot)
+	words.Fprintf(a.Stderr, "%s: %s, %s, %s of snapshot %d\n", a.Output, cli.Plural(int64(len(m.Files)), "file"), cli.Plural(rows, "row"),
+		humanize.IBytes(uint64(bytes)), m.Snapshot)
 	return nil
 }
 

@@ -47,7 +47,7 @@ no outcomes.`,
 					return cli.Usage("dialects: "+strings.Join(dialects, ", "), "unknown dialect %q", dialect)
 				}
 				if n := snap.Manifest.OlderFiles(); n > 0 {
-					return cli.Fail(cli.ExitFailed, fmt.Errorf("%d files have an older format, which %s would misread", n, dialect),
+					return cli.Fail(cli.ExitFailed, fmt.Errorf("%s would misread %s of an older format", dialect, cli.Plural(int64(n), "file")),
 						"run: extract migrate")
 				}
 				return a.printScript(script)
