@@ -325,7 +325,7 @@ func (c *Crawl) one(ctx context.Context, due *calls.Recording) error {
 		err = c.Put(ctx, rec)
 	}
 	if err == nil {
-		c.note(&r, time.Since(begun))
+		c.note(&r, failure, time.Since(begun))
 	}
 	return err
 }
@@ -396,8 +396,9 @@ func (c *Crawl) count(f func(*Report)) {
 	f(&c.report)
 }
 
-// note counts the result of a recording, and gives up a host that only fails.
-func (c *Crawl) note(r *schema.Recording, took time.Duration) {
+// note counts the result of a recording, and gives up a host that only fails. A barred link says
+// nothing about its host.
+func (c *Crawl) note(r *schema.Recording, failure *recording.Error, took time.Duration) {
 	c.mu.Lock()
 	failures, wasted := 0, c.wasted
 	switch p := &c.report; r.State {
@@ -413,7 +414,7 @@ func (c *Crawl) note(r *schema.Recording, took time.Duration) {
 		p.Failed++
 		p.Reason = r.Reason
 		c.wasted += took
-		if wasted = c.wasted; r.Attempts == 1 {
+		if wasted = c.wasted; r.Attempts == 1 && failure.Problem != recording.Barred {
 			c.row++
 			failures = c.row
 		}
