@@ -158,7 +158,7 @@ crash: ## Fail every disk operation once, and kill -9 the real program 1,450 tim
 	go test ./cmd/internal/e2e -run TestKilledAmongBulkPages -timeout 60m -v -args -long -bulk-kills 50 -worlds 4
 
 .PHONY: damage
-damage: ## Every kind of damage to every kind of file, under every command (12,360 pairs, about two hours)
+damage: ## Every kind of damage to every kind of file, under every command (12,360 pairs, over two hours)
 	go test ./cmd/internal/e2e -run 'TestDamageMatrix|TestForeignOwner' -timeout 5h -args -long -damage-cells 0 -damage-flips 15
 
 .PHONY: doors

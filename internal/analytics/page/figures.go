@@ -251,9 +251,9 @@ func (b *beside) against(f figure) *change {
 
 // change describes how a figure differs from its earlier value. clear means by more than chance.
 func (l *lang) change(is, was float64, f figure, by string, clear bool) *change {
-	c := &change{Arrow: "▲", Class: "same", By: by}
+	c := &change{Arrow: "▲", Word: f.more, Class: "same", By: by}
 	if is < was {
-		c.Arrow = "▼"
+		c.Arrow, c.Word = "▼", f.less
 	}
 	switch {
 	case is == was:
@@ -261,7 +261,7 @@ func (l *lang) change(is, was float64, f figure, by string, clear bool) *change 
 	case !clear:
 		c.Word = l.Say("change.not_clear")
 	case f.sense == neither:
-		c.Word = map[bool]string{true: f.more, false: f.less}[is > was]
+		return c
 	case (is > was) == (f.sense == higherIsBetter):
 		c.Word, c.Class = l.Say("change.better"), "good"
 	default:

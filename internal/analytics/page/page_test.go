@@ -644,14 +644,18 @@ func TestFewerUnansweredCallsAreBetter(t *testing.T) {
 			calls = append(calls, c)
 		}
 	}
-	_, text := made(t, analyticstest.Data{Calls: calls}, Options{Now: instant(t, "2026-11-21T06:00:00Z"), Since: instant(t, "2026-11-17T00:00:00Z")})
+	_, text := made(t, analyticstest.Data{Calls: calls},
+		Options{Now: instant(t, "2026-11-21T06:00:00Z"), Since: instant(t, "2026-11-17T00:00:00Z")})
 	_, found, _ := strings.Cut(text, "Ended by No answer")
-	if found, _, _ = strings.Cut(found, "</tr>"); !strings.Contains(found, "−35.0 points, better") || !strings.Contains(text, " things improved. First: Connect rate") {
+	if found, _, _ = strings.Cut(found, "</tr>"); !strings.Contains(found, "−35.0 points, better") {
 		t.Errorf("the page says %q", found)
+	}
+	if !strings.Contains(text, " things improved. First: Connect rate") {
+		t.Error("the first sentence does not say what improved")
 	}
 }
 
-// Improvements do not need attention: the first sentence counts them only if there is nothing else.
+// The first sentence asks for attention only for what got worse.
 func TestSentence(t *testing.T) {
 	change := func(name, class string) finding {
 		return finding{Name: name, Change: &change{By: "+9.0 points", Class: class}}
@@ -668,7 +672,9 @@ func TestSentence(t *testing.T) {
 		{"en", "An ordinary Friday. Nothing needs attention.", nil, []string{"fewer weekend days before"}, 1},
 		{"en", "One thing improved: A +9.0 points.", []finding{good}, []string{"gap"}, 0},
 		{"en", "2 things improved. First: A +9.0 points.", []finding{good, good}, nil, 0},
+		{"en", "One thing needs attention: B +9.0 points.", []finding{good, bad}, nil, 0},
 		{"en", "One thing needs attention: B +9.0 points.", []finding{good, neutral, bad}, nil, 0},
+		{"en", "2 things need attention. First: B +9.0 points.", []finding{good, bad, change("D", "bad")}, nil, 0},
 		{"en", "One thing improved: A +9.0 points.", []finding{neutral, good}, nil, 0},
 		{"en", "2 things changed. First: C +9.0 points.", []finding{neutral, neutral}, nil, 0},
 		{"ko", "개선된 사항 2건. 먼저: A +9.0 points.", []finding{good, good}, nil, 0},
