@@ -3,7 +3,7 @@
 //
 // A folder is accessible only to its user (0700), has an unpredictable name, and is locked while
 // its process lives. An unlocked one is a leftover. On a file system without locks, a process
-// removes only its own.
+// removes only its own. The package also reads files with secrets, which depends on the same owners.
 package scratch
 
 import (

@@ -5,10 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/scratch"
 )
 
 // credentialName is the systemd credential of the API key. A profile's has a dot and the profile's
@@ -88,7 +88,7 @@ func (c *Config) APIKey() (key, source string, err error) {
 	case p.Env != "":
 		raw = c.Env.Get(p.Env)
 	case p.file != "":
-		raw, err = ReadSecret(p.file, "API key", keyHint, p.Systemd)
+		raw, err = c.Env.ReadSecret(p.file, "API key", keyHint)
 		if laid := c.credential(); err != nil && !p.Systemd && laid.file != "" {
 			// Not in the hint, which may name the file's owner.
 			err = cli.Usage("", "%w; %s exists but is not read, because %s names a file: remove that setting", err, laid.Source(), p.from)
@@ -114,33 +114,27 @@ func (c *Config) ListenSecret() (string, error) {
 	if c.ListenSecretFile == "" {
 		return "", cli.Usage(hint, "--listen needs a secret")
 	}
-	text, err := ReadSecret(c.ListenSecretFile, "secret of hints", hint, false)
+	text, err := c.Env.ReadSecret(c.ListenSecretFile, "secret of hints", hint)
 	return strings.TrimSpace(text), err
 }
 
-// ReadSecret reads a file that only its owner may read. A systemd credential may be readable by its
-// group, since its folder protects it.
-func ReadSecret(path, what, hint string, credential bool) (string, error) {
-	refused := fs.FileMode(0o077)
-	if credential {
-		refused = 0o007
-	}
-	st, err := os.Stat(path)
+// ReadSecret reads a file that only its user may read: see [scratch.ReadSecret]. hint names another
+// way to set the secret.
+func (e Environment) ReadSecret(path, what, hint string) (string, error) {
+	raw, err := scratch.ReadSecret(path, e.Get("CREDENTIALS_DIRECTORY"))
+	var exposed *scratch.ExposedError
 	switch {
+	case errors.As(err, &exposed):
+		advice := exposed.Hint()
+		if !exposed.Ours && hint != "" {
+			advice = hint + "; or " + advice
+		}
+		return "", cli.Usage(advice, "the %s file %w", what, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return "", cli.Usage(hint, "no %s: the file %s does not exist", what, path)
 	case err != nil:
 		return "", cli.Usage(hint, "no %s: %w", what, err)
-	case st.IsDir():
-		return "", cli.Usage(hint, "no %s: %s is a folder", what, path)
-	case st.Mode().Perm()&refused != 0 && runtime.GOOS != "windows": // Windows has no file modes
-		return "", cli.Usage("chmod 600 "+path, "the %s file %s can be read by others (mode %04o)", what, path, st.Mode().Perm())
-	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return "", cli.Usage(hint, "no %s: %w", what, err)
-	}
-	if strings.TrimSpace(string(raw)) == "" {
+	case strings.TrimSpace(string(raw)) == "":
 		return "", cli.Usage(hint, "no %s: the file %s is empty", what, path)
 	}
 	return string(raw), nil

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -21,6 +20,7 @@ import (
 	"github.com/xdg-go/scram"
 
 	"callhouse/internal/analytics/rights"
+	"callhouse/internal/scratch"
 	"callhouse/internal/sink/disk"
 )
 
@@ -75,14 +75,9 @@ func (l *List) All() ([]User, error) {
 }
 
 func read(path string) (f file, err error) {
-	raw, err := os.ReadFile(path)
+	raw, err := scratch.ReadSecret(path, "")
 	if err != nil {
 		return f, fmt.Errorf("read the users: %w", err)
-	}
-	if info, err := os.Stat(path); err != nil {
-		return f, fmt.Errorf("read the users: %w", err)
-	} else if info.Mode().Perm()&0o077 != 0 {
-		return f, fmt.Errorf("the file of users %s is readable or writable by others: run chmod 600", path)
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/recorded"
 	"callhouse/internal/layout"
 	"callhouse/internal/phone"
@@ -137,7 +136,7 @@ func (s *Settings) GivenMaskKey() ([]byte, error) {
 	if s.MaskKeyFile == "" {
 		return nil, nil
 	}
-	raw, err := config.ReadSecret(s.MaskKeyFile, "mask key", "", false)
+	raw, err := s.Env.ReadSecret(s.MaskKeyFile, "mask key", "")
 	if err != nil {
 		return nil, err
 	}

@@ -405,7 +405,7 @@ func (f *File) secret(env config.Environment, what, file, variable string) (stri
 		}
 		return "", fmt.Errorf("its %s is missing: %s is not set", what, variable)
 	}
-	text, err := config.ReadSecret(f.beside(file), what, "", false)
+	text, err := env.ReadSecret(f.beside(file), what, "")
 	return strings.TrimSpace(text), err
 }
 

@@ -117,7 +117,7 @@ func (c *command) local(user string) (mcp.Reader, error) {
 	}
 	list, err := users.Open(c.users)
 	if err != nil {
-		return mcp.Reader{}, cli.Usage("create it: query serve user add NAME --users "+c.users, "%v", err)
+		return mcp.Reader{}, c.noUsers(err)
 	}
 	r, err := reader(list, user, "stdin")
 	if err != nil {

@@ -275,7 +275,7 @@ func (c *command) admission() (who admitted, err error) {
 	who.brake = new(users.Brake)
 	if c.users != "" {
 		if who.list, err = users.Open(c.users); err != nil {
-			return who, cli.Usage("create it: query serve user add NAME --users "+c.users, "%v", err)
+			return who, c.noUsers(err)
 		}
 	}
 	for _, given := range [...]struct{ flag, address, usual string }{

@@ -18,6 +18,7 @@ import (
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/layout"
+	"callhouse/internal/scratch"
 	"callhouse/internal/serve/users"
 	"callhouse/internal/words"
 )
@@ -230,6 +231,14 @@ connections within seconds.`,
 			return err
 		},
 	}
+}
+
+// noUsers explains why the file of users cannot be read.
+func (c *command) noUsers(err error) error {
+	if exposed, ok := errors.AsType[*scratch.ExposedError](err); ok {
+		return cli.Usage(exposed.Hint(), "%w", err)
+	}
+	return cli.Usage("create it: query serve user add NAME --users "+c.users, "%w", err)
 }
 
 // oneName requires one user name.
