@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -97,9 +98,13 @@ func (c *Client) conclude(ctx context.Context, r *Request, f *RequestError) erro
 	f.Then, f.CursorLost = f.rule.after(r.Kind), f.rule.cursor
 	switch f.Then {
 	case stopKey:
-		return &AuthError{Status: f.Status, Code: f.code, KeySource: c.cfg.KeySource}
+		return &AuthError{Status: f.Status, Code: f.code, Message: f.message, KeySource: c.cfg.KeySource}
 	case stopAddress:
-		if !c.health.everWorked() {
+		switch {
+		case c.health.everWorked():
+		case f.contract && f.code != "": // whoever answers like this is the service
+			return &ServiceDownError{Err: fmt.Errorf("%s: %w", r.Path, f)}
+		default:
 			return &AddressError{BaseURL: c.base, Path: r.Path, Status: f.Status, Target: f.target, Err: f.Err}
 		}
 		f.Then = EndList

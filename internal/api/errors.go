@@ -9,6 +9,7 @@ import (
 type AuthError struct {
 	Status    int    // 401 or 403
 	Code      string // the service's own error code, if any
+	Message   string // and its message
 	KeySource string // where the key came from
 }
 
@@ -17,7 +18,7 @@ func (e *AuthError) Error() string {
 	if e.Status == 403 {
 		what = "does not allow this with"
 	}
-	return fmt.Sprintf("the service %s the API key from %s (status %d%s)", what, e.KeySource, e.Status, codeText(e.Code))
+	return fmt.Sprintf("the service %s the API key from %s (status %d%s)", what, e.KeySource, e.Status, codeText(e.Code, e.Message))
 }
 
 // UnreachableError means that there was never an answer at the service's address.
@@ -60,7 +61,7 @@ func (e *AddressError) Unwrap() error { return e.Err }
 // ServiceDownError means that requests failed for too long, and that the run ended. Data fetched
 // before is committed.
 type ServiceDownError struct {
-	Failures int           // in a row
+	Failures int           // in a row; 0: the first request was refused, for a reason that the service states
 	For      time.Duration // since the last good answer
 	// Wait is how long the service asks to wait, if that is too long. Patience is the maximum time
 	// that a run continues without a good answer.
@@ -73,17 +74,24 @@ func (e *ServiceDownError) Error() string {
 		return fmt.Sprintf("the service requests a wait of %v, and a run continues for at most %v without a successful response: %v",
 			e.Wait.Round(time.Second), e.Patience, e.Err)
 	}
+	if e.Failures == 0 {
+		return fmt.Sprintf("the service refuses %v", e.Err)
+	}
 	return fmt.Sprintf("the service is failing: %d consecutive requests over %v, the last with: %v",
 		e.Failures, e.For.Round(time.Second), e.Err)
 }
 
 func (e *ServiceDownError) Unwrap() error { return e.Err }
 
-func codeText(code string) string {
-	if code == "" {
-		return ""
+// codeText appends a code and a message to the description of a failure.
+func codeText(code, message string) (s string) {
+	if code != "" {
+		s = ", " + code
 	}
-	return ", " + code
+	if message != "" {
+		s += ": " + message
+	}
+	return s
 }
 
 // ClockError means that the service's clock and ours are more than a day apart. Nothing was stored.

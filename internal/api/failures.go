@@ -185,10 +185,7 @@ func (f *RequestError) Error() string {
 	if own, ok := errors.AsType[ownWordsError](f.Err); ok {
 		return string(own)
 	}
-	s := f.Class() + codeText(f.code)
-	if f.message != "" {
-		s += ": " + f.message
-	}
+	s := f.Class() + codeText(f.code, f.message)
 	if f.Err != nil {
 		s += ": " + f.Err.Error()
 	}

@@ -50,6 +50,7 @@ func TestFailureTable(t *testing.T) {
 	narrows := func(n int) outcome { return outcome{attempts: n} }
 	auth := outcome{attempts: 1, err: new(*api.AuthError)}
 	address := func(n int) outcome { return outcome{attempts: n, err: new(*api.AddressError)} }
+	stated := outcome{attempts: 1, err: new(*api.ServiceDownError)} // in the contract's form
 	rows := []struct {
 		name         string
 		fail         func(http.ResponseWriter)
@@ -58,18 +59,18 @@ func TestFailureTable(t *testing.T) {
 		{"400", status(400), ends(2), aside(1)}, // the page is requested again without filters
 		{"401", status(401), auth, auth},
 		{"403", status(403), auth, aside(1)},
-		{"404", status(404), address(1), outcome{attempts: 1, missing: true}},
+		{"404", status(404), stated, outcome{attempts: 1, missing: true}},
 		{"404 from a proxy", html(404), address(1), aside(1)},
-		{"405", status(405), address(1), aside(1)},
+		{"405", status(405), stated, aside(1)},
 		{"408", status(408), narrows(6), aside(3)},
 		{"409", status(409), ends(5), aside(3)},
-		{"410", status(410), address(1), aside(1)},
+		{"410", status(410), stated, aside(1)},
 		{"500", status(500), narrows(8), aside(4)},
 		{"501", html(501), narrows(8), aside(4)},
 		{"502", html(502), ends(8), aside(5)},
 		{"503", html(503), ends(8), aside(5)},
 		{"504", status(504), ends(8), aside(5)},
-		{"302", status(302), address(1), aside(1)},
+		{"302", status(302), stated, aside(1)},
 		{"204", status(204), address(1), aside(1)},
 		{"200 and HTML", html(200), address(5), aside(4)},
 		{"200 and nothing", html(200), address(5), aside(4)},
@@ -125,6 +126,44 @@ func TestFailureTable(t *testing.T) {
 						t.Errorf("the budget was charged %d times for %d requests", r.Requests, s.n)
 					}
 				})
+			})
+		}
+	}
+}
+
+// An error in the contract's form is an answer of the service: its code and message are reported. Only
+// another body raises doubt about the address.
+func TestFirstAnswerIsAnError(t *testing.T) {
+	const contract = `{"error":{"code":"NO_CALLS_FOUND","message":"There are no calls yet.","details":{}}}`
+	const doubt = "is the base URL right?"
+	for _, tc := range []struct {
+		body     string
+		statuses []int
+		says     string
+	}{
+		{contract, []int{400, 401, 402, 403, 404, 405, 409, 410, 422, 500, 503}, "NO_CALLS_FOUND: There are no calls yet."},
+		{`{"error":{"code":"NO_CALLS_FOUND"}}`, []int{404}, "NO_CALLS_FOUND"},
+		{"<html><h1>404 Not Found</h1>nginx</html>", []int{302, 404, 405, 410}, doubt},
+		{`<?xml version="1.0"?><Error><Code>NoSuchKey</Code></Error>`, []int{404}, doubt},
+		{`{"message":"no Route matched with those values"}`, []int{404}, doubt},
+		{`{"detail":"Not Found"}`, []int{404}, doubt},
+		{`{"error":"not_found","message":"no such path"}`, []int{404}, doubt},
+		{`{"error":{"code":404,"message":"Requested entity was not found.","status":"NOT_FOUND"}}`, []int{404}, doubt},
+		{`{"error":{}}`, []int{404}, doubt},
+		{"", []int{404}, doubt},
+	} {
+		for _, status := range tc.statuses {
+			synctest.Test(t, func(t *testing.T) {
+				s := &service{}
+				s.answer = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+					w.WriteHeader(status)
+					fmt.Fprint(w, tc.body)
+					return true
+				}
+				_, err := s.visit(t, newMemStore(), nil)
+				if err == nil || !strings.Contains(err.Error(), tc.says) || tc.says != doubt && strings.Contains(err.Error(), doubt) {
+					t.Errorf("%d %s: %v, want %q", status, tc.body, err, tc.says)
+				}
 			})
 		}
 	}

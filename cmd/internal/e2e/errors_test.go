@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +26,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		}
 		return path
 	}
+	elsewhere := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(elsewhere.Close)
 	plain := file("plain", "", 0o600)
 	base, key := "--base-url="+c.service.URL, "--api-key-file="+c.keyFile
 	wh := "--warehouse=" + filepath.Join(dir, "w")
@@ -44,7 +48,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"no address", []string{wh, key}, cli.ExitUsage, []string{"no service address", "CALLHOUSE_BASE_URL"}},
 		{"not an address", []string{wh, "--base-url=example.org", key}, cli.ExitUsage, []string{"must start with https://"}},
 		{"a port and no scheme", []string{wh, "--base-url=127.0.0.1:8080", key}, cli.ExitUsage, []string{`base URL "127.0.0.1:8080": it must start with https://`, "CALLHOUSE_BASE_URL"}},
-		{"not the service", []string{wh, base + "/other", key}, cli.ExitFailed, []string{"is the base URL right"}},
+		{"not the service", []string{wh, "--base-url=" + elsewhere.URL, key}, cli.ExitFailed, []string{"is the base URL right"}},
+		{"an error of the service", []string{wh, base + "/other", key}, cli.ExitFailed, []string{"the service refuses /v3/calls: 404 not found, NOT_FOUND: "}},
 		{"unwritable warehouse", []string{"--warehouse=" + plain + "/w", base, key}, cli.ExitFailed, []string{plain, "--warehouse"}},
 		{"no path", []string{"--warehouse=", base, key}, cli.ExitUsage, []string{"the path of the warehouse is empty", "--warehouse"}},
 		{"unknown flag", []string{"--nope"}, cli.ExitUsage, []string{"--nope", "--help"}},

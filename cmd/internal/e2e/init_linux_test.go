@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -360,7 +362,10 @@ func TestInitYes(t *testing.T) {
 	refuse(cli.ExitFailed, "does not accept the API key from CALLHOUSE_API_KEY", "", []string{"CALLHOUSE_API_KEY=wrong"}, address...)
 	refuse(cli.ExitFailed, "no response from", testKey, nil, "--yes", "--base-url", "http://127.0.0.1:1", "--api-key-stdin")
 	refuse(cli.ExitFailed, "serves http, not https", testKey, nil, "--yes", "--base-url", strings.Replace(c.service.URL, "http:", "https:", 1), "--api-key-stdin")
-	refuse(cli.ExitFailed, "is the base URL right?", testKey, nil, "--yes", "--base-url", c.service.URL+"/elsewhere", "--api-key-stdin")
+	elsewhere := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(elsewhere.Close)
+	refuse(cli.ExitFailed, "is the base URL right?", testKey, nil, "--yes", "--base-url", elsewhere.URL, "--api-key-stdin")
+	refuse(cli.ExitFailed, "the service fails (404 not found, NOT_FOUND: ", testKey, nil, "--yes", "--base-url", c.service.URL+"/elsewhere", "--api-key-stdin")
 	refuse(cli.ExitUsage, "unknown time zone", testKey, nil, append(address, "--api-key-stdin", "--tz", "Mars")...)
 	refuse(cli.ExitUsage, "has no systemd", testKey, nil, append(address, "--api-key-stdin", "--schedule", "systemd")...)
 	limited = true

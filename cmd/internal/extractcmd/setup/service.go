@@ -58,7 +58,7 @@ func explain(err error) error {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the request limits are used up by other programs (%w)", err),
 			"wait "+wait+" and try again; nothing was written")
 	case answered:
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("the service fails (%w)", err), "try again later; nothing was written")
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("the service fails (%w)", f), "try again later; nothing was written")
 	}
 	err = settings.Explain(err)
 	return cli.Fail(cli.Code(err), err, cli.Hint(err))
