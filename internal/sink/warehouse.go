@@ -42,7 +42,7 @@ type Options struct {
 	// Workers is the number of periods written at the same time, by two goroutines each. 0 is half
 	// the number of processors, but at most maxWorkers.
 	Workers int
-	// KeepFrom is a UTC midnight: a commit drops calls that started before it. Zero keeps all.
+	// KeepFrom is an instant: a commit drops calls that started before it. Zero keeps all.
 	KeepFrom time.Time
 	// Country is the region in which telephone numbers without a country code are read, such as KR;
 	// empty: that of the warehouse's last commit.

@@ -83,6 +83,12 @@ func TimeOf(flag, s string, loc *time.Location, now time.Time) (time.Time, error
 	return t, err
 }
 
+// DayBegin returns the first instant of t's day in its zone, whose clocks may skip midnight or repeat it.
+func DayBegin(t time.Time) time.Time {
+	y, m, d := t.Date()
+	return wallClock(time.Date(y, m, d, 0, 0, 0, 0, time.UTC), t.Location())
+}
+
 // wallClock returns the instant at which the clocks of a zone show what t shows in UTC: the first
 // one of a repeated time, the end of the gap for a skipped one.
 func wallClock(t time.Time, loc *time.Location) time.Time {

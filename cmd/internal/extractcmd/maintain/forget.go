@@ -81,7 +81,7 @@ func forgetCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 		"who have it;\nrepeatable")
 	f.StringArrayVar(&o.customers, "customer-id", nil, "forget this customer; repeatable")
 	f.StringVar(&o.before, "before", "",
-		"forget calls that started before: a date (2026-11-01), a time (2026-11-01T08:00:00Z) or an age (365d)")
+		"forget calls that started before: a date (2026-11-01, its begin in the\nzone tz), a time (2026-11-01T08:00:00Z) or an age (365d)")
 	f.BoolVar(&o.everywhere, "everywhere", false, "also replace the ids and numbers with [forgotten] in rows of other calls and customers")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be erased, change nothing")
 	f.BoolVar(&o.yes, "yes", false, "do not ask for confirmation")
@@ -89,14 +89,14 @@ func forgetCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-func (o *forgetFlags) selection(country string, now time.Time) (sel erase.Selection, err error) {
-	sel = erase.Selection{CallIDs: o.ids, Customers: o.customers, Numbers: o.numbers, Country: country, Everywhere: o.everywhere}
+func (o *forgetFlags) selection(s *settings.Settings, now time.Time) (sel erase.Selection, err error) {
+	sel = erase.Selection{CallIDs: o.ids, Customers: o.customers, Numbers: o.numbers, Country: s.Country, Everywhere: o.everywhere}
 	for _, text := range slices.Concat(o.ids, o.customers, o.numbers) {
 		if strings.TrimSpace(text) == "" {
 			return sel, cli.Usage("", "--call-id, --customer-id and --number must not be empty")
 		}
 	}
-	if sel.Before, err = cli.TimeOf("before", o.before, time.UTC, now); err != nil {
+	if sel.Before, err = s.TimeOf("before", o.before, now); err != nil {
 		return sel, err
 	}
 	if o.check == "" && len(sel.CallIDs) == 0 && len(sel.Customers) == 0 && len(sel.Numbers) == 0 && sel.Before.IsZero() {
@@ -106,7 +106,7 @@ func (o *forgetFlags) selection(country string, now time.Time) (sel erase.Select
 }
 
 func forget(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.Reader, stdout, stderr io.Writer) error {
-	sel, err := o.selection(s.Country, time.Now())
+	sel, err := o.selection(s, time.Now())
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func forget(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.
 		if err != nil {
 			return err
 		}
-		printErased(stderr, plan, o, w.Snapshot().Manifest.Rows(resource.Customers.Name) > 0)
+		printErased(stderr, plan, o, sel.Before, w.Snapshot().Manifest.Rows(resource.Customers.Name) > 0)
 		if o.dryRun {
 			return nil
 		}
@@ -163,7 +163,7 @@ func deleted(r *erase.Recordings, stderr io.Writer) error {
 }
 
 // printErased prints what is or would be erased. customers is whether the warehouse has customers.
-func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, customers bool) {
+func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, before time.Time, customers bool) {
 	var last erase.Erased
 	if n := len(plan.Erased); n > 0 {
 		last = plan.Erased[n-1]
@@ -183,6 +183,10 @@ func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, customer
 	words.Fprintf(stderr, "%s %s with %s and %s%s%s, and their data in older snapshots (%s)\n", verb, cli.Plural(last.Calls, "call"),
 		cli.Plural(last.Turns, "turn"), cli.Plural(last.Items, "analysis item"), audio, people,
 		cli.Plural(int64(len(plan.Erased)), "snapshot"))
+	if !before.IsZero() {
+		const instant = "2006-01-02T15:04:05.999Z07:00"
+		words.Fprintf(stderr, "--before is %s in %s, %s\n", before.Format(instant), before.Location(), before.UTC().Format(instant))
+	}
 	if plan.Removed > 0 {
 		also := "removing"
 		if o.dryRun {
@@ -277,7 +281,7 @@ func agreed(stdin io.Reader, stderr io.Writer) bool {
 
 func checkReceipt(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.Reader, stdout io.Writer) error {
 	path := o.check
-	sel, err := o.selection(s.Country, time.Now())
+	sel, err := o.selection(s, time.Now())
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func importCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.asOf, "as-of", "", "time of the data, if not the files' modification time: 2026-11-01 or 30d")
+	f.StringVar(&o.asOf, "as-of", "", "time of the data, if not the files' modification time: 2026-11-01 (its begin\nin the zone tz) or 30d")
 	f.BoolVar(&o.details, "details", false, "lines are call records: an empty transcript means that the call has none")
 	f.BoolVar(&o.strict, "strict", false, "read all files first, and import nothing if any line is not a call")
 	return cmd
@@ -120,7 +120,7 @@ func importFiles(ctx context.Context, s *settings.Settings, o *importFlags, path
 
 // sources opens all files, so that a wrong name is reported before the import starts.
 func (i *importer) sources(paths []string) (list []dump.Source, err error) {
-	given, err := cli.TimeOf("as-of", i.asOf, time.UTC, i.started)
+	given, err := i.TimeOf("as-of", i.asOf, i.started)
 	if err != nil {
 		return nil, err
 	}

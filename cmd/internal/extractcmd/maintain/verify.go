@@ -98,7 +98,7 @@ func verifyCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	f.Func("deep", "compare with the service: all calls and resources, and `N|all` records of each", records(&deep))
 	f.Lookup("deep").NoOptDefVal = sampled
 	f.Func("sample", "with --deep: compare `N|all` records", records(&sample))
-	f.StringVar(&s.Since, "since", "", "with --deep: skip calls that started before: 2026-11-01, 30d")
+	f.StringVar(&s.Since, "since", "", "with --deep: skip calls that started before: 2026-11-01 (its begin in the\nzone tz), 30d")
 	cli.SpanVar(f, &s.MaxDuration, "max-duration", 0, "with --deep: stop requests after this time, e.g. 1h")
 	return cmd
 }

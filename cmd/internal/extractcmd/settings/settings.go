@@ -51,9 +51,22 @@ type Settings struct {
 // transcripts maps the words of the setting.
 var transcripts = map[string]bulk.Source{"auto": crawler.Auto, "v3": crawler.FromV3, "v2": crawler.FromV2}
 
+// TimeOf parses the instant of a flag, of which a date is a day in the zone tz; zero if text is empty.
+func (s *Settings) TimeOf(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	loc, err := cli.Zone(s.TZ)
+	if err != nil {
+		return time.Time{}, err
+	}
+	t, err := cli.TimeOf(flag, text, loc, now)
+	return t.In(loc), err
+}
+
 // ListFrom returns the earliest start of the calls listed by a run at now.
 func (s *Settings) ListFrom(now time.Time) (time.Time, error) {
-	since, err := cli.TimeOf("since", s.Since, time.UTC, now)
+	since, err := s.TimeOf("since", s.Since, now)
 	if err != nil {
 		return since, err
 	}
@@ -67,16 +80,16 @@ func (s *Settings) ListFrom(now time.Time) (time.Time, error) {
 	return since, err
 }
 
-// KeepFrom returns the earliest start of the calls to keep, a UTC midnight, so that whole days are
-// erased; zero if all are kept.
-func (s *Settings) KeepFrom(now time.Time) (time.Time, error) { return keepFrom("keep", s.Keep, now) }
+// KeepFrom returns the earliest start of the calls to keep, the begin of a day in the zone tz, so that
+// whole days are erased; zero if all are kept.
+func (s *Settings) KeepFrom(now time.Time) (time.Time, error) { return s.keepFrom("keep", s.Keep, now) }
 
 // KeepRecordingsFrom is KeepFrom for recordings.
 func (s *Settings) KeepRecordingsFrom(now time.Time) (time.Time, error) {
-	return keepFrom("keep-recordings", s.KeepRecordings, now)
+	return s.keepFrom("keep-recordings", s.KeepRecordings, now)
 }
 
-func keepFrom(flag, text string, now time.Time) (time.Time, error) {
+func (s *Settings) keepFrom(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -87,7 +100,11 @@ func keepFrom(flag, text string, now time.Time) (time.Time, error) {
 	if span < leastKeep {
 		return time.Time{}, cli.Usage("calls can change for some days after their end", "--%s must be 7d or more, not %s", flag, text)
 	}
-	return now.Add(-span).UTC().Truncate(24 * time.Hour), nil
+	loc, err := cli.Zone(s.TZ)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return cli.DayBegin(now.Add(-span).In(loc)), nil
 }
 
 // Check checks the settings that need neither service nor key.
@@ -126,7 +143,7 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 	if err := s.Check(); err != nil {
 		return cfg, err
 	}
-	if _, err := cli.Zone(s.TZ); err != nil { // only query needs it: no reason to lose a night
+	if _, err := cli.Zone(s.TZ); err != nil { // a run without dates does not need it: no reason to lose a night
 		words.Fprintf(s.Stderr, "warning: %v, which query will refuse; %s\n", err, cli.Hint(err))
 	}
 	cfg.Clock = s.Clock
