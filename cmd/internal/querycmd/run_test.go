@@ -217,9 +217,9 @@ func TestGoldensOfTheOrganisation(t *testing.T) {
 				reason = "call_transfer"
 			}
 			c := row{"call_id": fmt.Sprintf("c%02d%02d", day, i), "agent_id": bookings, "call_type": "inbound", "status": "ended", "start_at": at(day, 6+i), "duration_ms": int64(60_000),
-				"disconnection_reason": reason, "user_turns": int64(1), "to_number": "+8215880000"}
+				"disconnection_reason": reason, "user_turns": int64(1), "to_number": "+8215880000", "own_number": "+8215880000"}
 			if i%3 == 0 {
-				c["agent_id"], c["call_type"], c["from_number"] = returns, "outbound", "+827000000"
+				c["agent_id"], c["call_type"], c["from_number"], c["own_number"] = returns, "outbound", "+827000000", "+827000000"
 			}
 			calls = append(calls, c)
 			if day < 20 || c["agent_id"] != bookings {

@@ -28,10 +28,7 @@ const hoursAgo = 1_000_000_000
 func (p *Planner) tallied(columns []string, q question.Question) string {
 	columns = slices.Clone(columns)
 	// and the columns of documents
-	made := map[string]string{success: "CAST(NULL AS BOOLEAN)"}
-	for _, d := range []question.Dimension{question.Number, question.Campaign} {
-		made[d.Expr] = d.Made
-	}
+	made := map[string]string{success: "CAST(NULL AS BOOLEAN)", question.Campaign.Expr: question.Campaign.Made}
 	if q.Field != "" {
 		made[success] = "found." + success
 	}

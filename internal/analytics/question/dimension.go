@@ -53,18 +53,6 @@ const (
 const agentType = "(SELECT any_value(kinds.kind) FROM (SELECT agent_id AS of_agent, type AS kind FROM stored.agents) " +
 	"kinds WHERE kinds.of_agent = agent_id)"
 
-// Number is the organisation's own number in a call: the called number of an inbound call,
-// otherwise the presented number, or the one the call was placed from. Files of earlier versions
-// lack it; for these, equal texts are one number.
-var Number = madeOf("own_number", resource.Numbers, fmt.Sprintf(
-	"coalesce(own_number, CASE WHEN direction_of(direction, call_type) = 'inbound' THEN %s ELSE coalesce(%s, %s) END)",
-	ifOwn("to_number"), ifOwn("presentation_number"), ifOwn("from_number")))
-
-// ifOwn returns SQL for a number if it is one of the organisation's, and null otherwise.
-func ifOwn(number string) string {
-	return fmt.Sprintf("CASE WHEN %s IN (SELECT number FROM stored.telephone_numbers) THEN %s END", number, number)
-}
-
 // Campaign is the campaign that placed a call, according to the call itself or, failing that, to
 // the lists of campaigns' calls.
 var Campaign = madeOf("of_campaign", resource.CampaignCalls,
@@ -101,7 +89,7 @@ func dimensions() map[string]Dimension {
 		"call_type":            word("call_type"),
 		"direction":            {Expr: "direction", Columns: []string{"direction"}, known: []string{"inbound", "outbound", "unknown"}},
 		"campaign":             Campaign,
-		"number":               Number,
+		"number":               {Expr: "own_number", Columns: []string{"own_number"}, Resource: resource.Numbers},
 		"status":               word("status"),
 		"disconnection_reason": word("disconnection_reason"),
 		"user_sentiment":       word("user_sentiment"),
