@@ -177,8 +177,8 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	c.meter.update(func(p *Progress) { p.Phase = Done })
 
 	r := c.report()
-	r.Started, r.Ended = c.cfg.Clock.At(started), c.cfg.Now()
-	if n := r.Unaccounted(); err == nil && n != 0 {
+	r.Started, r.Ended, r.Failed = c.cfg.Clock.At(started), c.cfg.Now(), err != nil
+	if n := r.Unaccounted(); n != 0 {
 		c.log.Error("listed calls are neither stored nor set aside", "calls", n)
 	}
 	if rctx.Err() != nil {

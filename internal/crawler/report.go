@@ -112,18 +112,22 @@ type Report struct {
 
 	Interrupted bool // the context was cancelled
 	DeadlineHit bool // MaxDuration was exceeded
+	Failed      bool // Run returned an error
 }
 
 // Complete reports whether the run fetched everything it set out to fetch.
 func (r *Report) Complete() bool {
-	return r.SetAside == 0 && len(r.Problems) == 0 && r.Unaccounted() == 0 && !r.Interrupted && !r.DeadlineHit
+	return r.SetAside == 0 && len(r.Problems) == 0 && r.Unaccounted() == 0 && !r.Failed && !r.Interrupted && !r.DeadlineHit
 }
 
 // Unaccounted returns the number of listed items that are neither stored, nor left out for a known
-// reason, nor set aside. Anything but 0 is a defect of the program. It is meaningful only after a
-// run that did not end with a [*StoreError].
-func (c *Counts) Unaccounted() int64 {
-	return c.CallsListed - c.ItemsStored - c.ItemsRepeated - c.ItemsBefore - c.ItemsAside
+// reason, nor set aside. Anything but 0 is a defect of the program. A run that ended with an error,
+// such as that of a full disk, may have left items between page and store: for it, it is 0.
+func (r *Report) Unaccounted() int64 {
+	if r.Failed {
+		return 0
+	}
+	return r.CallsListed - r.ItemsStored - r.ItemsRepeated - r.ItemsBefore - r.ItemsAside
 }
 
 // meter keeps the counts of a run.

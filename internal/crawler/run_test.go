@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -183,6 +184,26 @@ func TestStoreFails(t *testing.T) {
 			t.Errorf("%d requests", s.n)
 		}
 	})
+}
+
+// Items that a failing store did not take are not lost by the program, whichever put fails.
+func TestStoreThatFailsLosesNothing(t *testing.T) {
+	for fails := 1; fails <= 5; fails++ {
+		synctest.Test(t, func(t *testing.T) {
+			s := &service{calls: someCalls(400, time.Minute)}
+			store := newMemStore()
+			puts := 0
+			store.onPut = func() {
+				if puts++; puts == fails {
+					store.failPut = syscall.ENOSPC
+				}
+			}
+			r, err := s.visit(t, store, nil)
+			if !errors.Is(err, syscall.ENOSPC) || r.Unaccounted() != 0 || !r.Failed || r.Complete() {
+				t.Errorf("put %d: %v; %d lost, %+v", fails, err, r.Unaccounted(), r.Counts)
+			}
+		})
+	}
 }
 
 func TestSince(t *testing.T) {
