@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -160,7 +161,7 @@ func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *R
 		ans.date, ans.heard = date, c.cfg.Clock.Local()
 	}
 	idle.Reset(pieceTimeout)
-	body := &deadlineReader{r: res.Body, timer: idle}
+	body := &deadlineReader{r: withoutMark(res.Body), timer: idle}
 	if res.StatusCode != http.StatusOK {
 		raw, _ := io.ReadAll(io.LimitReader(body, maxErrorBody))
 		return ans, c.refused(res, raw)
@@ -289,6 +290,21 @@ func (c *Client) read(ctx context.Context, a *Answer, r *deadlineReader, size, l
 		a.Tail = readTail(r)
 	}
 	return errTooLarge
+}
+
+// byteOrderMark is what some programs write before a text in UTF-8. It is not part of JSON.
+const byteOrderMark = "\xef\xbb\xbf"
+
+// withoutMark returns a body without the byte order marks at its beginning. There may be several if a
+// text was put together from files.
+func withoutMark(body io.Reader) io.Reader {
+	b := bufio.NewReaderSize(body, 16) // the smallest; larger reads pass it by
+	for {
+		if start, _ := b.Peek(len(byteOrderMark)); string(start) != byteOrderMark {
+			return b // an error of Peek comes again
+		}
+		_, _ = b.Discard(len(byteOrderMark))
+	}
 }
 
 // readTail reads a body to its end and returns its last bytes; nil if the end does not come.

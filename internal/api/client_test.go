@@ -212,3 +212,46 @@ func TestSecretIsNeverShown(t *testing.T) {
 		}
 	}
 }
+
+// A body never begins with a byte order mark, however it arrives.
+func TestByteOrderMark(t *testing.T) {
+	const mark = "\ufeff"
+	var body string
+	var status int
+	var chunked bool
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		for i := range len(body) {
+			_, _ = w.Write([]byte{body[i]})
+			if chunked {
+				w.(http.Flusher).Flush()
+			}
+		}
+	}))
+	defer s.Close()
+	c := tester(t, http.DefaultTransport, func(cfg *Config) { cfg.BaseURL = s.URL })
+	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	for text, want := range map[string]string{
+		mark + `{"a":1}`:        `{"a":1}`,
+		mark + mark + `{"a":1}`: `{"a":1}`,
+		`{"a":"` + mark + `"}`:  `{"a":"` + mark + `"}`,
+		mark:                    "",
+		"\xef\xbb":              "\xef\xbb",
+		"":                      "",
+	} {
+		for _, chunked = range []bool{false, true} {
+			body, status = text, http.StatusOK
+			a, f := c.send(t.Context(), &Request{}, func() {})
+			var streamed []byte
+			_, f2 := c.send(t.Context(), &Request{Read: func(r io.Reader) (err error) { streamed, err = io.ReadAll(r); return err }}, func() {})
+			if f != nil || f2 != nil || string(a.Body) != want || string(a.Tail) != want || string(streamed) != want {
+				t.Errorf("%q, chunked %v: %q, tail %q, as a stream %q; %v %v", text, chunked, a.Body, a.Tail, streamed, f, f2)
+			}
+			a.done()
+		}
+	}
+	body, status = mark+`{"error":{"code":"C","message":"m"}}`, http.StatusConflict
+	if _, f := c.send(t.Context(), &Request{}, func() {}); f == nil || !f.contract || f.code != "C" {
+		t.Errorf("an error: %v", f)
+	}
+}

@@ -199,6 +199,7 @@ func TestEveryResourceIsCrawled(t *testing.T) {
 			problem  string
 		}{
 			{"", 5, true, ""},
+			{"byte order marks", 5, true, ""},
 			{"secret", 5, true, ""},
 			{"empty", 0, true, ""},
 			{"404", 0, false, "404"},
@@ -240,7 +241,11 @@ func TestEveryResourceIsCrawled(t *testing.T) {
 					if of.Parent != nil || of.Record != "" {
 						store.due = []string{resourcetest.Key(all[0], "", resourcetest.ParentNumber)}
 					}
-					rep := crawlObjects(t, s, store, all)
+					var h http.Handler = s
+					if s.fault == "byte order marks" {
+						h = marked(s)
+					}
+					rep := crawlObjects(t, h, store, all)
 					i := slices.IndexFunc(rep.Resources, func(r resources.Report) bool { return r.Name == of.Name })
 					if i < 0 {
 						t.Fatalf("it was not asked for: %v", s.requests)

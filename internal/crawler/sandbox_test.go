@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -22,6 +23,7 @@ type stand struct {
 	clock  *sandbox.ManualClock
 	store  *memStore
 	parts  int64 // least pages of a part of the list; 0: as usual
+	marked bool  // a byte order mark precedes every answer
 }
 
 func newStand(opts sandbox.Options) (*stand, error) {
@@ -34,7 +36,11 @@ func newStand(opts sandbox.Options) (*stand, error) {
 
 // run is one run, interrupted after stopAfter requests, if not 0.
 func (st *stand) run(t *testing.T, stopAfter int64, change func(*Config)) (Report, error) {
-	tr, stop := serve(t, st.server)
+	var h http.Handler = st.server
+	if st.marked {
+		h = marked(h)
+	}
+	tr, stop := serve(t, h)
 	defer stop()
 	clear(st.store.fresh)
 	c := tester(t, tr, st.store, func(cfg *Config) {
