@@ -91,7 +91,7 @@ func Open(cfg Config) (*Archive, error) {
 	cfg.Stall = cmp.Or(cfg.Stall, 30*time.Second)
 	cfg.Slowest = cmp.Or(cfg.Slowest, 4<<10)
 	cfg.Mode = cmp.Or(cfg.Mode, 0o600)
-	s, uri, err := store.Open(cfg.To)
+	s, uri, err := store.Open(cfg.To, cfg.Mode)
 	if err != nil {
 		return nil, err
 	}

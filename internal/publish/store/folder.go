@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// folder stores objects as files.
-type folder struct{}
+// folder stores objects as files. They are private, whatever the umask.
+type folder struct{ mode fs.FileMode }
 
 const tempPrefix = ".tmp-"
 
@@ -39,7 +39,7 @@ func link(temp, to string) error { return errors.Join(os.Link(temp, to), os.Remo
 
 func (f folder) Adopt(_ context.Context, uri string, file *os.File, size int64) error {
 	to := local(uri)
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+	if err := f.makeDir(filepath.Dir(to)); err != nil {
 		return err
 	}
 	err := os.Link(file.Name(), to)
@@ -52,11 +52,17 @@ func (f folder) Adopt(_ context.Context, uri string, file *os.File, size int64) 
 	return f.write(uri, file, size, link) // on another file system
 }
 
+// makeDir creates a folder. A group that reads the files also lists the folder.
+func (f folder) makeDir(dir string) error {
+	group := f.mode & 0o040
+	return os.MkdirAll(dir, 0o700|group|group>>2)
+}
+
 // write writes a file next to its final place, and then publishes it there.
-func (folder) write(uri string, body io.ReaderAt, size int64, publish func(temp, to string) error) (err error) {
+func (f folder) write(uri string, body io.ReaderAt, size int64, publish func(temp, to string) error) (err error) {
 	to := local(uri)
 	dir := filepath.Dir(to)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := f.makeDir(dir); err != nil {
 		return err
 	}
 	temp, err := os.CreateTemp(dir, tempPrefix)
@@ -72,7 +78,7 @@ func (folder) write(uri string, body io.ReaderAt, size int64, publish func(temp,
 	if err == nil && n != size {
 		err = fmt.Errorf("%s: %w", to, io.ErrUnexpectedEOF)
 	}
-	if err := errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close()); err != nil {
+	if err := errors.Join(err, temp.Chmod(f.mode), temp.Sync(), temp.Close()); err != nil {
 		return err
 	}
 	if err := publish(temp.Name(), to); err != nil {
