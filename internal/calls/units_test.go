@@ -2,6 +2,7 @@ package calls
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,9 +32,47 @@ func TestUnitsOfTimes(t *testing.T) {
 		{`"2026-11-19T09:15:01.200"`, at, "zone"},
 		{`"2026-11-19 09:15:01"`, second, "zone"},
 		{`"19.11.2026"`, nil, "misfit"},
-		{"0", time.UnixMilli(0), ""},                 // an instant in any unit
-		{"1000000.5", nil, "misfit"},                 // before the service existed
-		{"946684799", time.UnixMilli(946684799), ""}, // in seconds it would be in 1999
+		// To the millisecond, rounded down, also before 1970.
+		{`"2026-11-19T09:15:01.200999Z"`, at, "converted"},
+		{`"2026-11-19T09:15:01.200999999+00:00"`, at, "converted"},
+		{`"2026-11-19T09:15:01.200999999999Z"`, at, "converted"},
+		{`"2026-11-19T09:15:01.2009999"`, at, "zone"},
+		{`"1969-12-31T23:59:59.9999Z"`, time.UnixMilli(-1), "converted"},
+		{fmt.Sprintf("%d.25", at.UnixMilli()), at, "converted"},
+		{fmt.Sprintf("%d.999999999999", at.UnixMilli()), at, "converted"},
+		{fmt.Sprintf("%q", fmt.Sprintf("%d.999", at.UnixMilli())), at, "converted"},
+		{fmt.Sprintf("%d.2009999999", at.Unix()), at, "unit"},
+		{fmt.Sprintf("%d.75", at.UnixMicro()+7), at, "unit"},
+		{"-0.5", time.UnixMilli(-1), "converted"},
+		{"-1500.25", time.UnixMilli(-1501), "converted"},
+		// As programs write them.
+		{`"2026-11-19T18:15:01.2+0900"`, at, "converted"},
+		{`"2026-11-19T18:15:01.2+09"`, at, "converted"},
+		{`"2026-11-19 09:15:01.200999+00"`, at, "converted"},
+		{`"2026-11-19 18:15:01.2 +0900"`, at, "converted"},
+		{`"2026-11-19 09:15:01.2 UTC"`, at, "converted"},
+		{`"2026-11-19t09:15:01,2z"`, at, "converted"},
+		{`"2026-11-19T15:00:01.2+05:45"`, at, "converted"},
+		{`"2026-11-19T05:45:01.2-03:30"`, at, "converted"},
+		{`"2026-11-19T09:15Z"`, second.Truncate(time.Minute), "converted"},
+		{`"2026-11-19T18:15:01.2\u002B09:00"`, at, "converted"},
+		{`"2026-11-19T09:15:01.2Z "`, nil, "misfit"},
+		{`"2026-11-19T09:15:01.Z"`, nil, "misfit"},
+		{`"2026-11-19T09:15:01+9"`, nil, "misfit"},
+		{`"2026-11-19T09:15:01 KST"`, nil, "misfit"},
+		{`"2026-02-29T09:15:01Z"`, nil, "misfit"},
+		{`"2026-11-19T24:15:01Z"`, nil, "misfit"},
+		{`"2026-11-19"`, nil, "misfit"},
+		{`""`, nil, "misfit"},
+		{`"2026-11-19T09:15:01.` + strings.Repeat("0", 99) + `Z"`, nil, "misfit"},
+		{"1.5e99", nil, "misfit"},
+		{"1e-999999999", nil, "misfit"},
+		{"1" + strings.Repeat("0", 40) + ".5", nil, "misfit"},
+		{"true", nil, "misfit"},
+		{"{}", nil, "misfit"},
+		{"0", time.UnixMilli(0), ""},                        // an instant in any unit
+		{"1000000.5", time.UnixMilli(1000000), "converted"}, // before the service existed: no other unit
+		{"946684799", time.UnixMilli(946684799), ""},        // in seconds it would be in 1999
 		{"1e99", nil, "misfit"},
 		{"null", nil, ""},
 	} {
@@ -67,5 +106,31 @@ func TestUnitsOfTimes(t *testing.T) {
 				t.Errorf("%s: peek has %v, decode %v", body, start, call.StartAt())
 			}
 		}
+	}
+}
+
+// The times of a transcript's items are read like those of calls.
+func TestTimesOfTurns(t *testing.T) {
+	var d Decoder
+	var call Call
+	body := `{"id":"a","transcript":[{"role":"user","content":"hi","start_at":"2026-11-19T18:15:01.200999+0900","end_at":1795079701250.75}]}`
+	if err := d.Decode([]byte(body), schema.KindDetail, &call); err != nil {
+		t.Fatal(err)
+	}
+	row := call.Turns().At(0)
+	for name, want := range map[string]int64{"start_at": 1795079701200, "end_at": 1795079701250} {
+		if at := schema.MillisOf(row[schema.Turns.Column(name)]); at.V != want {
+			t.Errorf("%s is %v, want %d", name, at, want)
+		}
+	}
+	said := map[string]wire.DriftKind{}
+	for _, drift := range d.Drift {
+		said[drift.Path] = drift.Kind
+	}
+	if said["transcript[].start_at"] != wire.DriftConverted || said["transcript[].end_at"] != wire.DriftConverted {
+		t.Errorf("drift is %v", d.Drift)
+	}
+	if back := string(call.AppendJSON(nil)); !strings.Contains(back, `"start_at":"2026-11-19T18:15:01.200999+0900","end_at":1795079701250.75`) {
+		t.Errorf("it comes back as %s", back)
 	}
 }

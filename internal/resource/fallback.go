@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/wire"
 )
 
 // Fallback describes v2's source for a resource. It is requested if v3 reports that it has no such
@@ -85,20 +86,15 @@ func (r *Resource) isInstant(place string) bool {
 	})
 }
 
-// milliseconds converts a time in ISO 8601 to milliseconds; anything else stays unchanged. A time
-// without a zone becomes a text of milliseconds: the decoder reads it as UTC and counts the drift.
+// milliseconds converts a time in ISO 8601 to milliseconds; anything else stays unchanged, for the
+// decoder: also a time without a zone, which counts as drift, and one of which a part would be lost.
 func milliseconds(value json.RawMessage) json.RawMessage {
 	var text string
 	if json.Unmarshal(value, &text) != nil {
 		return value
 	}
-	for _, layout := range []string{"2006-01-02T15:04:05", time.DateTime} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return strconv.AppendQuote(nil, at.Format("2006-01-02T15:04:05.000"))
-		}
-	}
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
+	at, zoned, ok := wire.ParseTime(text)
+	if !ok || !zoned || len(text) > len(time.RFC3339Nano) || at.Nanosecond()%int(time.Millisecond) != 0 {
 		return value
 	}
 	return strconv.AppendInt(nil, at.UnixMilli(), 10)

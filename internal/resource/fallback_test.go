@@ -46,3 +46,35 @@ func TestCampaignOfV2(t *testing.T) {
 		}
 	}
 }
+
+// Times of a resource are read in every form that calls may have, and v2's exact text is not lost.
+func TestTimesOfResources(t *testing.T) {
+	for _, c := range []struct {
+		sent string
+		want int64
+		v2   string // how v2's value is passed on
+	}{
+		{`"2026-11-19T18:15:01.2+09:00"`, 1795079701200, `1795079701200`},
+		{`"2026-11-19 18:15:01.2+0900"`, 1795079701200, `1795079701200`},
+		{`"2026-11-19 09:15:01.200999+00"`, 1795079701200, `"2026-11-19 09:15:01.200999+00"`},
+		{`"2026-11-19T09:15:01.200999999999Z"`, 1795079701200, `"2026-11-19T09:15:01.200999999999Z"`},
+		{`"2026-11-19 09:15:01.2009"`, 1795079701200, `"2026-11-19 09:15:01.2009"`},
+		{`1795079701200.75`, 1795079701200, `1795079701200.75`},
+	} {
+		sent := `{"id":"7","created_at":` + c.sent + `}`
+		v2, err := Campaigns.Translate([]byte(sent))
+		if err != nil || string(v2) != `{"campaign_id":"7","created_at":`+c.v2+`}` {
+			t.Errorf("%s of v2 becomes %s, %v", sent, v2, err)
+		}
+		for _, body := range []string{sent, string(v2)} {
+			var d wire.Decoder
+			var o schema.Object
+			if err := d.Decode(Campaigns.Resource, []byte(body), schema.KindItem, &o); err != nil {
+				t.Fatal(err)
+			}
+			if at := schema.MillisOf(o.Row[Campaigns.Table.Column("created_at")]); at.V != c.want {
+				t.Errorf("%s is read as %v", body, at)
+			}
+		}
+	}
+}

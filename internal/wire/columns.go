@@ -101,14 +101,19 @@ func (d *Decoder) json(p *patch, f Field, v *scan.Value) []byte {
 }
 
 // instant converts a value for columns of type Timestamp: a number of milliseconds, a string with
-// such a number, or a string with a date and time as in RFC 3339, with or without a zone.
+// such a number, or a string with a date and time (see ParseTime). The column has it to the
+// millisecond, rounded down; extra has what was sent.
 func (d *Decoder) instant(p *patch, f Field, v *scan.Value) schema.Opt[int64] {
 	n, kind := int64(0), DriftMisfit
 	switch v.Shape {
 	case scan.IsNumber:
 		n, kind = count(v.Raw, 0)
 	case scan.IsString:
-		n, kind = instant(v.Raw[1 : len(v.Raw)-1])
+		text := v.Raw[1 : len(v.Raw)-1]
+		if v.Marks != 0 {
+			text = scan.AppendUnescaped(nil, text) // some libraries escape the + of an offset
+		}
+		n, kind = instant(text)
 	}
 	if kind == DriftMisfit || n < schema.MinInstant || n > schema.MaxInstant {
 		d.misfit(p, f, v)

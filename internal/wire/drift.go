@@ -8,8 +8,8 @@ import "callhouse/internal/schema"
 type DriftKind uint8
 
 const (
-	// DriftConverted is a value of another JSON type that equals a value of the column's type: the
-	// column has that value, and extra the text as sent.
+	// DriftConverted is a value of another JSON type that equals a value of the column's type, or a
+	// time in another form: the column has that value, and extra the text as sent.
 	DriftConverted DriftKind = iota + 1
 	// DriftMisfit is a value that equals none of the column's type: the column is null, and extra
 	// has the text as sent.
