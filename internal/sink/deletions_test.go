@@ -97,7 +97,7 @@ func TestForgetRecordings(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := mustForget(t, w, erase.Selection{CallIDs: []string{"caller-one"}})
-	if got := *r.Recordings; got.Files != 0 || got.Left != 1 || got.Why == nil || !strings.Contains(got.Why.Error(), dir) || r.Erased[0].Recordings != 1 {
+	if got := *r.Recordings; got.Files != 0 || got.Left != 1 || got.Why == nil || !strings.Contains(got.Why.Error(), dir) || r.Erased.Recordings != 1 {
 		t.Errorf("without an archive: %+v", got)
 	}
 	if bad, err := erase.CheckReceipt(t.Context(), root, r); err != nil || len(bad) != 1 || bad[0].Kind != "recording" {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/erase"
+	"callhouse/internal/sink/repair"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/verify"
 )
@@ -69,27 +71,22 @@ func TestForget(t *testing.T) {
 	w := older(t)
 	root := w.opts.Root
 	plan, err := w.Forget(context.Background(), erase.Selection{CallIDs: []string{"a"}}, true, nil)
-	if err != nil || len(plan.Erased) != 3 || plan.Erased[2].Turns != 3 || plan.Snapshot != 3 {
+	if err != nil || plan.Erased.Turns != 3 || plan.Removed != 2 || plan.Snapshot != 3 {
 		t.Fatalf("the dry run says %+v, %v", plan, err)
 	}
 	r := mustForget(t, w, erase.Selection{CallIDs: []string{"a", "nobody"}})
-	if r.Snapshot != 6 || len(r.Calls) != 2 || len(r.Erased) != 3 || r.Tombstones.Calls != 2 {
+	if r.Snapshot != 4 || len(r.Calls) != 2 || r.Removed != 2 || r.Unreadable != 0 || r.Tombstones.Calls != 2 {
 		t.Fatalf("the receipt is %+v", r)
 	}
-	for i, e := range r.Erased {
-		if e.Was != int64(i+1) || e.Now != int64(i+4) || e.Calls != 1 || e.Turns != int64(i+1) || e.Items != 1 {
-			t.Errorf("erased %+v", e)
-		}
+	if e := r.Erased; e.Was != 3 || e.Now != 4 || e.Calls != 1 || e.Turns != 3 || e.Items != 1 {
+		t.Errorf("erased %+v", e)
 	}
-	// No remaining snapshot contains it, and all are consistent.
-	all, err := snapshot.Retained(root)
-	if err != nil || len(all) != 3 {
-		t.Fatalf("retained %v, %v", all, err)
+	// The only snapshot does not contain it, and is consistent.
+	if all := snapshotsOf(t, root); !slices.Equal(all, []string{"000004"}) || holds(t, w.Snapshot()) != "byz" {
+		t.Fatalf("retained %v, with %s", all, holds(t, w.Snapshot()))
 	}
-	for i, want := range []string{"b", "byz", "byz"} {
-		if got := holds(t, all[i]); got != want {
-			t.Errorf("snapshot %d holds %s, want %s", all[i].Manifest.Snapshot, got, want)
-		}
+	if _, err := w.Rollback(t.Context(), 0, rolledBack(w)); !errors.As(err, new(*snapshot.NotRetainedError)) {
+		t.Errorf("a rollback says %v", err)
 	}
 	if v, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: true}); err != nil || !v.Whole() {
 		t.Errorf("verify: %+v, %v", v, err)
@@ -120,16 +117,16 @@ func TestForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustCommit(t, w)
-	if got := holds(t, w.Snapshot()); got != "bc" {
+	if got := holds(t, w.Snapshot()); got != "bcyz" {
 		t.Errorf("after a rollback there are %s", got)
 	}
 	// Once more, and another call.
 	again := mustForget(t, w, erase.Selection{CallIDs: []string{"a"}})
-	if again.Snapshot != w.Snapshot().Manifest.Snapshot || again.Erased[0].Calls != 0 || again.Calls[0] == "" {
+	if again.Snapshot != w.Snapshot().Manifest.Snapshot || again.Erased.Calls != 0 || again.Calls[0] == "" {
 		t.Errorf("forgetting it again: %+v", again)
 	}
 	mustForget(t, w, erase.Selection{CallIDs: []string{"c"}})
-	if got := holds(t, w.Snapshot()); got != "b" {
+	if got := holds(t, w.Snapshot()); got != "byz" {
 		t.Errorf("then there are %s", got)
 	}
 	if bad, err := erase.CheckReceipt(context.Background(), root, r); err != nil || len(bad) > 0 {
@@ -220,10 +217,8 @@ func TestForgottenCallerInTallies(t *testing.T) {
 			t.Fatalf("the month has no rows of both numbers in %s", c.table.Name)
 		}
 		r := mustForget(t, w, erase.Selection{Numbers: []string{"+14155550190"}})
-		for _, e := range r.Erased {
-			if e.Calls != 1 || len(e.Places) > 0 {
-				t.Errorf("%d calls are erased, and the number is said to stay at %+v", e.Calls, e.Places)
-			}
+		if e := r.Erased; e.Calls != 1 || len(e.Places) > 0 {
+			t.Errorf("%d calls are erased, and the number is said to stay at %+v", e.Calls, e.Places)
 		}
 		if v, err := verify.Warehouse(t.Context(), verify.Options{Root: root, All: true}); err != nil || !v.Whole() || len(r.Scan.Found) > 0 {
 			t.Errorf("%+v, %v, %+v", v, err, r.Scan)
@@ -252,7 +247,7 @@ func TestCheckReceipt(t *testing.T) {
 		"old-snapshot-kept": {"kept", func(d *damage, _ *erase.Receipt) {
 			copySnapshot(d.t, d.s, 1)
 		}},
-		"another-file": {"checksum", func(_ *damage, r *erase.Receipt) { r.Erased[2].Files[0].SHA256 = "00" }},
+		"another-file": {"checksum", func(_ *damage, r *erase.Receipt) { r.Erased.Files[0].SHA256 = "00" }},
 	} {
 		if i++; !tried(i) {
 			continue
@@ -283,9 +278,8 @@ func TestCheckReceipt(t *testing.T) {
 	}
 }
 
-// A process that follows the service leaves many snapshots. Of those of an hour, forget rewrites
-// only the last one and the one to which a rollback returns; calls that only other snapshots have
-// are forgotten, too.
+// A process that follows the service leaves many snapshots. All but the current one are removed;
+// calls that only others have are forgotten, too.
 func TestForgetOfManySnapshots(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "w")
@@ -316,16 +310,11 @@ func TestForgetOfManySnapshots(t *testing.T) {
 		}
 	}
 	r := mustForget(t, w, erase.Selection{CallIDs: []string{"a"}, Before: testDay.AddDate(0, 0, -20)})
-	var was []int64
-	for _, e := range r.Erased {
-		was = append(was, e.Was)
+	if r.Erased.Was != 22 || r.Removed != 21 || len(r.Calls) != 2 {
+		t.Errorf("rewritten is %d, removed %d; the calls are %v", r.Erased.Was, r.Removed, r.Calls)
 	}
-	if !slices.Equal(was, []int64{1, 11, 20, 21, 22}) || r.Removed != 17 || len(r.Calls) != 2 {
-		t.Errorf("rewritten are %v, removed %d; the calls are %v", was, r.Removed, r.Calls)
-	}
-	all, err := snapshot.Retained(root)
-	if err != nil || len(all) != 5 {
-		t.Fatalf("retained %v, %v", snapshot.NumbersOf(all), err)
+	if all := snapshotsOf(t, root); len(all) != 1 {
+		t.Fatalf("retained %v", all)
 	}
 	put(t, w, storyRecord("z", 2), storyRecord("c", 1))
 	mustCommit(t, w)
@@ -338,7 +327,154 @@ func TestForgetOfManySnapshots(t *testing.T) {
 	if v, err := verify.Warehouse(t.Context(), verify.Options{Root: root, All: true}); err != nil || !v.Whole() {
 		t.Errorf("verify: %+v, %v", v, err)
 	}
-	if _, err := w.Rollback(t.Context(), 0, rolledBack(w)); err != nil || holds(t, w.Snapshot()) != "b" {
-		t.Errorf("a rollback leads to %s, %v", holds(t, w.Snapshot()), err)
+}
+
+// snapshotsOf returns the names in the folder of the snapshots.
+func snapshotsOf(t *testing.T, root string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(root, layout.SnapshotsName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// What forget removes need not be readable: an older snapshot with any damage is removed, and the
+// receipt counts it. Its calls are found in it as far as it can be read.
+func TestForgetRemovesDamagedSnapshots(t *testing.T) {
+	of := func(w *Warehouse, n int64, path string) string {
+		return filepath.Join(w.opts.Root, layout.SnapshotsName, layout.SnapshotName(n), path)
+	}
+	calls := func(t *testing.T, w *Warehouse, n int64) string {
+		t.Helper()
+		s, err := layout.Open(w.opts.Root, layout.SnapshotName(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return of(w, n, s.Manifest.FileOf(schema.Calls.Name, today).Path) // only this snapshot has it
+	}
+	replace := func(path string, raw []byte) error {
+		return errors.Join(os.Remove(path), os.WriteFile(path, raw, 0o600))
+	}
+	for name, c := range map[string]struct {
+		unreadable int64
+		do         func(t *testing.T, w *Warehouse) error
+	}{
+		"none":          {0, func(*testing.T, *Warehouse) error { return nil }},
+		"missing file":  {1, func(t *testing.T, w *Warehouse) error { return os.Remove(calls(t, w, 1)) }},
+		"missing files": {1, func(_ *testing.T, w *Warehouse) error { return os.RemoveAll(of(w, 1, "calls")) }},
+		"cut short":     {1, func(t *testing.T, w *Warehouse) error { return replace(calls(t, w, 1), []byte("PAR1")) }},
+		"folder for a file": {1, func(t *testing.T, w *Warehouse) error {
+			p := calls(t, w, 1)
+			return errors.Join(os.Remove(p), os.Mkdir(p, 0o700))
+		}},
+		"broken manifest": {1, func(_ *testing.T, w *Warehouse) error { return replace(of(w, 1, layout.ManifestName), []byte("{")) }},
+		"no manifest":     {1, func(_ *testing.T, w *Warehouse) error { return os.Remove(of(w, 1, layout.ManifestName)) }},
+		"empty folder": {1, func(_ *testing.T, w *Warehouse) error {
+			p := of(w, 1, "")
+			return errors.Join(os.RemoveAll(p), os.Mkdir(p, 0o700))
+		}},
+		"newer format": {1, func(_ *testing.T, w *Warehouse) error {
+			return replace(of(w, 1, layout.ManifestName), []byte(`{"format_version":99}`))
+		}},
+		"no rights to it": {noRights(), func(_ *testing.T, w *Warehouse) error { return os.Chmod(of(w, 1, ""), 0) }},
+		"no rights in it": {noRights(), func(_ *testing.T, w *Warehouse) error { return os.Chmod(of(w, 1, "calls"), 0) }},
+		"two": {2, func(t *testing.T, w *Warehouse) error {
+			return errors.Join(os.Remove(calls(t, w, 1)), os.Remove(of(w, 2, layout.ManifestName)))
+		}},
+		"damaged and mended": {1, func(t *testing.T, w *Warehouse) error {
+			if err := os.Remove(of(w, 3, w.Snapshot().Manifest.FilesOf(schema.Calls.Name)[0].Path)); err != nil {
+				return err
+			}
+			_, err := w.Repair(t.Context(), false, func(*repair.Plan) schema.Run {
+				return schema.Run{ID: w.opts.RunID, StartedAt: w.opts.Now().UnixMilli(), Outcome: schema.OutcomeRepaired}
+			}, nil)
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := older(t)
+			if err := c.do(t, w); err != nil {
+				t.Fatal(err)
+			}
+			before := snapshotsOf(t, w.opts.Root)
+			sel := erase.Selection{CallIDs: []string{"a"}, Before: testDay.AddDate(0, 0, -24)} // a and z
+			plan, err := w.Forget(t.Context(), sel, true, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := mustForget(t, w, sel)
+			for _, got := range []*erase.Receipt{plan, r} {
+				if got.Removed != int64(len(before))-1 || got.Unreadable != c.unreadable || len(got.Calls) != 2 {
+					t.Errorf("removed %d, of which unreadable %d; calls %v", got.Removed, got.Unreadable, got.Calls)
+				}
+			}
+			if now := snapshotsOf(t, w.opts.Root); len(now) != 1 || slices.Contains(before, now[0]) {
+				t.Errorf("there are %v", now)
+			}
+			if got := holds(t, w.Snapshot()); got != "by" {
+				t.Errorf("the calls are %s", got)
+			}
+			if bad, err := erase.CheckReceipt(t.Context(), w.opts.Root, r); err != nil || len(bad) > 0 {
+				t.Errorf("the receipt does not hold: %v, %v", bad, err)
+			}
+		})
+	}
+}
+
+// noRights returns how many snapshots are unreadable without rights: root needs none.
+func noRights() int64 { return int64(min(1, os.Geteuid())) }
+
+// Damage to the current snapshot is an error before anything is changed, and leads to a repair.
+func TestForgetNeedsTheCurrentSnapshot(t *testing.T) {
+	w := older(t)
+	file := w.Snapshot().Manifest.FilesOf(schema.Turns.Name)[0]
+	if err := os.WriteFile(w.Snapshot().Path(file)+".new", []byte("PAR1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(w.Snapshot().Path(file)+".new", w.Snapshot().Path(file)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.Forget(t.Context(), erase.Selection{CallIDs: []string{"a"}}, false, nil)
+	if damage, ok := errors.AsType[*layout.DamageError](err); !ok || !strings.Contains(damage.Hint(), "extract repair") {
+		t.Errorf("forget says %v", err)
+	}
+	if all := snapshotsOf(t, w.opts.Root); len(all) != 3 || w.Snapshot().Manifest.Snapshot != 3 {
+		t.Errorf("there are %v", all)
+	}
+}
+
+// A snapshot that is damaged later prevents neither a repetition nor the check of the receipt,
+// which names it.
+func TestForgetAgainBesideADamagedSnapshot(t *testing.T) {
+	w := older(t)
+	r := mustForget(t, w, erase.Selection{CallIDs: []string{"a"}})
+	damaged := w.Snapshot()
+	put(t, w, storyRecord("b", 9))
+	mustCommit(t, w)
+	file := damaged.Manifest.FileOf(schema.Turns.Name, yesterday) // of b
+	if err := errors.Join(os.Remove(damaged.Path(file)), os.WriteFile(damaged.Path(file), []byte("PAR1"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	again := mustForget(t, w, erase.Selection{CallIDs: []string{"a"}})
+	if again.Erased.Now != 0 || again.Removed != 0 || again.Scan.Unread != 1 || len(again.Scan.Found) != 0 {
+		t.Errorf("once more: %+v, %+v", again, again.Scan)
+	}
+	if s, err := erase.Traces(t.Context(), w.opts.Root, erase.Selection{CallIDs: []string{"a"}}); err != nil || s.Unread != 1 {
+		t.Errorf("a search says %+v, %v", s, err)
+	}
+	if err := os.Remove(filepath.Join(damaged.Dir, layout.ManifestName)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(damaged.Dir, layout.ManifestName), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bad, err := erase.CheckReceipt(t.Context(), w.opts.Root, r)
+	if err != nil || len(bad) != 1 || bad[0].Kind != "unreadable" || bad[0].Path != "snapshots/"+filepath.Base(damaged.Dir) {
+		t.Errorf("the check says %v, %v", bad, err)
 	}
 }

@@ -111,7 +111,7 @@ func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *lay
 // checksum, so that no damaged snapshot becomes current. With Adopt, no snapshot is the current
 // one.
 func (w *Warehouse) rollbackTarget(ctx context.Context, current *layout.Snapshot, to int64) (*layout.Snapshot, error) {
-	all, _, err := snapshot.ListRetained(w.opts.FS, w.opts.Root, current)
+	all, err := snapshot.ListRetained(w.opts.FS, w.opts.Root, current)
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func (e *StillDamagedError) Hint() string {
 
 // examine plans the repair of a snapshot.
 func (w *Warehouse) examine(ctx context.Context, s *layout.Snapshot, progress func(snapshot.Progress)) (*repair.Plan, error) {
-	older, _, err := snapshot.ListRetained(w.opts.FS, w.opts.Root, s)
+	older, err := snapshot.ListRetained(w.opts.FS, w.opts.Root, s)
 	if err != nil {
 		return nil, fmt.Errorf("repair: %w", err)
 	}

@@ -107,7 +107,7 @@ func TestKilledMaintenance(t *testing.T) {
 		order := slices.Clone(orders[(first+n)%len(orders)])
 		switch order[0] {
 		case "forget":
-			order = append(order, fmt.Sprint("nobody-", n)) // an unknown id: forget rewrites every snapshot nevertheless
+			order = append(order, fmt.Sprint("nobody-", n)) // an unknown id: forget rewrites the snapshot nevertheless
 		case "migrate":
 			copyTree(t, fixture("format-1"), old)
 		}

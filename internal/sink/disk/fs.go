@@ -212,6 +212,14 @@ func EnsureDir(fsys FS, name string) error {
 
 // RemoveTree removes a folder of ours with all its content.
 func RemoveTree(fsys FS, name string) error {
+	err := removeTree(fsys, name)
+	if d, ok := fsys.(*disk); ok && errors.Is(err, fs.ErrPermission) && d.chmodDir(name, 0o700) == nil {
+		err = removeTree(fsys, name)
+	}
+	return err
+}
+
+func removeTree(fsys FS, name string) error {
 	entries, err := fsys.ReadDir(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -1,6 +1,7 @@
 package erase
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -15,7 +16,7 @@ import (
 )
 
 // find looks up the selected calls in all snapshots. A shared file is read once. A call selected in
-// one snapshot is forgotten in all.
+// one snapshot is forgotten for good.
 func (f *erasure) find(ctx context.Context, sel Selection) error {
 	for _, id := range sel.CallIDs {
 		f.ids[id] = true
@@ -65,7 +66,7 @@ func beginsBefore(period string, sel Selection) bool {
 	return period <= day[:min(len(period), len(day))]
 }
 
-// eachFile visits every file of calls of every snapshot once.
+// eachFile visits every file of calls of every snapshot once, those of the current one first.
 func (f *erasure) eachFile(ctx context.Context, visit func(*table.Reader, *layout.File) error) error {
 	seen := map[string]bool{}
 	for _, s := range f.all {
@@ -78,11 +79,20 @@ func (f *erasure) eachFile(ctx context.Context, visit func(*table.Reader, *layou
 				return err
 			}
 			err := snapshot.NewReader(f.w.FS, s, f.w.Proofs).Read(file, func(t *table.Reader) error { return visit(t, file) })
-			if err != nil {
+			if err := f.excuse(ctx, s, err); err != nil {
 				return err
 			}
 		}
 	}
+	return nil
+}
+
+// excuse returns nil for a snapshot that is about to be removed: it need not be readable.
+func (f *erasure) excuse(ctx context.Context, s *layout.Snapshot, err error) error {
+	if err == nil || s == f.w.Current || ctx.Err() != nil {
+		return cmp.Or(err, ctx.Err())
+	}
+	f.unread[s.Manifest.Snapshot] = true
 	return nil
 }
 
@@ -136,56 +146,44 @@ func (f *erasure) selected(ctx context.Context, t *table.Reader, sel Selection) 
 	})
 }
 
-// tally counts the losses of every remaining snapshot.
+// tally counts the losses of the current snapshot.
 func (f *erasure) tally(ctx context.Context) error {
-	counted := map[string]Erased{}
-	for _, s := range f.kept {
-		sum := Erased{Was: s.Manifest.Snapshot, Places: []Place{}, Files: []layout.File{}}
-		r := snapshot.NewReader(f.w.FS, s, f.w.Proofs)
-		for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
-			held := f.held[file.Path]
-			if len(held) == 0 {
-				continue
-			}
-			n, ok := counted[file.Path]
-			if !ok {
-				var err error
-				if n, err = countErased(ctx, r, file.Period, held); err != nil {
-					return err
-				}
-				counted[file.Path] = n
-			}
-			sum.Calls += n.Calls
-			sum.Turns += n.Turns
-			sum.Items += n.Items
-			sum.Recordings += n.Recordings
-		}
-		for _, of := range personal {
-			err := r.EachObject(of, func(o *schema.Object) error {
-				switch forgot := of.Forgot(of.KeyOf(o.Row), func(id string) bool { return f.ids[id] }); {
-				case forgot && of.OfCall == "":
-					sum.Customers++
-				case forgot:
-					sum.Rows++
-				}
-				return ctx.Err()
-			})
-			if err != nil {
+	s := f.w.Current
+	f.erased = Erased{Was: s.Manifest.Snapshot, Places: []Place{}, Files: []layout.File{}}
+	r := snapshot.NewReader(f.w.FS, s, f.w.Proofs)
+	for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
+		if held := f.held[file.Path]; len(held) > 0 {
+			if err := f.count(ctx, r, file.Period, held); err != nil {
 				return err
 			}
 		}
-		for i := range s.Manifest.Files {
-			if p := f.places[placeKey(&s.Manifest.Files[i])]; p != nil {
-				sum.Places = add(sum.Places, p.list)
+	}
+	for _, of := range personal {
+		err := r.EachObject(of, func(o *schema.Object) error {
+			switch forgot := of.Forgot(of.KeyOf(o.Row), func(id string) bool { return f.ids[id] }); {
+			case forgot && of.OfCall == "":
+				f.erased.Customers++
+			case forgot:
+				f.erased.Rows++
 			}
+			return ctx.Err()
+		})
+		if err != nil {
+			return err
 		}
-		f.erased = append(f.erased, sum)
+	}
+	for i := range s.Manifest.Files {
+		if p := f.places[placeKey(&s.Manifest.Files[i])]; p != nil {
+			f.erased.Places = add(f.erased.Places, p.list)
+		}
 	}
 	return nil
 }
 
-func countErased(ctx context.Context, r *snapshot.Reader, period string, held map[string]bool) (n Erased, err error) {
-	err = r.EachChosen(ctx, period, func(call *calls.Call) bool { return held[string(call.ID())] }, func(call *calls.Call) error {
+// count counts the losses of a period.
+func (f *erasure) count(ctx context.Context, r *snapshot.Reader, period string, held map[string]bool) error {
+	n := &f.erased
+	return r.EachChosen(ctx, period, func(call *calls.Call) bool { return held[string(call.ID())] }, func(call *calls.Call) error {
 		n.Calls++
 		n.Turns += int64(call.Turns().Len())
 		n.Items += int64(call.Items().Len())
@@ -194,5 +192,4 @@ func countErased(ctx context.Context, r *snapshot.Reader, period string, held ma
 		}
 		return nil
 	})
-	return n, err
 }

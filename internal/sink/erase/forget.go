@@ -1,8 +1,7 @@
-// Package erase removes calls permanently from every snapshot, and proves it.
+// Package erase removes calls permanently from a warehouse, and proves it.
 package erase
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -35,11 +34,12 @@ type Receipt struct {
 	FormatVersion int               `json:"format_version"`
 	ForgottenAt   time.Time         `json:"forgotten_at"`
 	RunID         string            `json:"run_id"`
-	Snapshot      int64             `json:"snapshot"`   // the current one afterwards
-	Calls         []string          `json:"calls"`      // their hashes, and those of customers
-	Numbers       []Found           `json:"numbers"`    // in the given order
-	Erased        []Erased          `json:"erased"`     // by snapshot, oldest first
-	Removed       int64             `json:"removed"`    // snapshots without a replacement: see [snapshot.Milestones]
+	Snapshot      int64             `json:"snapshot"` // the current one afterwards
+	Calls         []string          `json:"calls"`    // their hashes, and those of customers
+	Numbers       []Found           `json:"numbers"`  // in the given order
+	Erased        Erased            `json:"erased"`
+	Removed       int64             `json:"removed"`    // other snapshots, all of them
+	Unreadable    int64             `json:"unreadable"` // of these; their calls are not counted or recorded
 	Everywhere    bool              `json:"everywhere"` // the places of erased were blanked
 	Recordings    *Recordings       `json:"recordings"` // nil: nothing was changed
 	Scan          *Scan             `json:"scan"`       // remaining traces; nil: nothing was changed
@@ -53,10 +53,10 @@ type Found struct {
 	Customers int64 `json:"customers"`
 }
 
-// Erased describes the losses of one snapshot, and its replacement.
+// Erased describes the losses of the current snapshot, and its replacement.
 type Erased struct {
 	Was   int64 `json:"was"` // its old number
-	Now   int64 `json:"now"` // its new number
+	Now   int64 `json:"now"` // its new number; 0: nothing was changed
 	Calls int64 `json:"calls"`
 	Turns int64 `json:"transcript_turns"`
 	Items int64 `json:"analysis_items"`
@@ -96,20 +96,32 @@ type Held struct {
 	Delete func(context.Context) (*Recordings, error)
 }
 
-// Forget erases calls from every snapshot and leaves tombstones. With dry it changes nothing, and
-// the receipt describes what would be erased.
+// Forget erases calls and leaves tombstones. With dry it changes nothing, and the receipt describes
+// what would be erased.
 //
-// The milestones among the snapshots are rewritten under new numbers, in the same order. One rename
-// of current commits them together with the tombstones. All old ones are removed at once: a reader
-// that is using one may fail, and finds the new one when it retries. If the removal is interrupted,
-// the next opening of the warehouse completes it.
+// The current snapshot is rewritten. One rename of current commits it together with the tombstones.
+// All others are removed at once, readable or not: a reader that is using one may fail, and finds
+// the new one when it retries. If the removal is interrupted, the next opening of the warehouse
+// completes it.
 func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress func(snapshot.Progress)) (*Receipt, error) {
-	all, damage, err := snapshot.ListRetained(w.FS, w.Root, w.Current)
-	if err = cmp.Or(err, damage); err != nil { // the content of a damaged one is unknown
+	f := &erasure{w: w, all: []*layout.Snapshot{w.Current}, unread: map[int64]bool{}, everywhere: sel.Everywhere,
+		ids: map[string]bool{}, held: map[string]map[string]bool{}, places: map[string]*places{}}
+	numbers, err := snapshot.Numbers(w.FS, w.Root)
+	if err != nil {
 		return nil, err
 	}
-	f := &erasure{w: w, all: all, kept: snapshot.Milestones(all), everywhere: sel.Everywhere,
-		ids: map[string]bool{}, held: map[string]map[string]bool{}, places: map[string]*places{}}
+	for _, n := range numbers {
+		if n == w.Current.Manifest.Snapshot {
+			continue
+		}
+		f.removed++
+		s, err := snapshot.Open(w.FS, w.Root, layout.SnapshotName(n))
+		if err != nil {
+			f.unread[n] = true
+			continue
+		}
+		f.all = append(f.all, s)
+	}
 	if err := f.find(ctx, sel); err != nil {
 		return nil, err
 	}
@@ -122,13 +134,15 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 		return nil, err
 	}
 	f.addTombstones()
+	idle := f.nothingToDo()
+	if idle {
+		f.removed = 0
+		clear(f.unread)
+	}
 	if dry {
 		return f.receipt(nil, nil), nil
 	}
-	if err := f.findRecordings(ctx); err != nil {
-		return nil, err
-	}
-	if !f.nothingToDo() {
+	if !idle {
 		if err := f.run(ctx, progress); err != nil {
 			if disk.IsNoSpace(err) {
 				err = disk.NoSpace(w.Root, f.wants(), err)
@@ -143,7 +157,7 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 	err = w.Notes(func(text string) string { return string(f.traces.blank([]byte(text), false)) })
 	var left *Scan
 	if err == nil {
-		left, err = scan(ctx, w.FS, w.Root, f.traces)
+		left, err = scan(ctx, w.FS, w.Current, f.traces)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the calls are forgotten, but the search for traces failed (repeat the command): %w", err)
@@ -154,8 +168,9 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 // erasure is one Forget.
 type erasure struct {
 	w          *Held
-	all        []*layout.Snapshot // calls selected in any of them are forgotten
-	kept       []*layout.Snapshot // the rewritten ones
+	all        []*layout.Snapshot // the readable ones, the current one first; calls selected in any are forgotten
+	unread     map[int64]bool     // numbers of other ones that could not be read, or not entirely
+	removed    int                // number of other ones
 	everywhere bool
 	numbers    []number
 	traces     *traces
@@ -167,9 +182,7 @@ type erasure struct {
 	added      []snapshot.Tombstone       // of ids
 
 	recordings []layout.Deletion
-
-	erased []Erased
-	made   []*layout.Snapshot // the rewritten snapshots
+	erased     Erased
 }
 
 // addTombstones makes the tombstones.
@@ -188,27 +201,23 @@ func (f *erasure) addTombstones() {
 	f.tombstones = was.With(f.added)
 }
 
-// nothingToDo reports whether there is no call to erase, no text to blank and no id to record.
+// nothingToDo reports whether there is no call to erase, no text to blank and no id to record. Then
+// other snapshots have none either: those made before an id was recorded are gone.
 func (f *erasure) nothingToDo() bool {
-	for i, e := range f.erased {
-		if e.Calls > 0 || e.Customers > 0 || e.Rows > 0 || f.manifestOf(i).Bulk != f.kept[i].Manifest.Bulk {
-			return false
-		}
-		if slices.ContainsFunc(e.Places, func(p Place) bool { return f.blanks(p.Table) && !p.Key }) {
-			return false
-		}
+	e := &f.erased
+	if e.Calls > 0 || e.Customers > 0 || e.Rows > 0 || f.manifest().Bulk != f.w.Current.Manifest.Bulk || f.everywhere && f.removed > 0 {
+		return false
 	}
-	return f.news == 0
+	return f.news == 0 && !slices.ContainsFunc(e.Places, func(p Place) bool { return f.blanks(p.Table) && !p.Key })
 }
 
 // blanks reports whether a table's texts are blanked. The texts of the table runs always are: this
 // program wrote them, and they must not hold ids.
 func (f *erasure) blanks(table string) bool { return f.everywhere || table == schema.Runs.Name }
 
-// manifestOf returns the manifest of the i-th snapshot without the ids that earlier versions put
-// there.
-func (f *erasure) manifestOf(i int) *layout.Manifest {
-	m := *f.kept[i].Manifest
+// manifest returns the current manifest without the ids that earlier versions put there.
+func (f *erasure) manifest() *layout.Manifest {
+	m := *f.w.Current.Manifest
 	if m.Bulk = m.Bulk.Nameless(); m.Bulk != nil && f.traces.in([]byte(m.Bulk.Why), false) {
 		clean := *m.Bulk
 		clean.Why = string(f.traces.blank([]byte(clean.Why), false))
@@ -217,65 +226,42 @@ func (f *erasure) manifestOf(i int) *layout.Manifest {
 	return &m
 }
 
-// run rewrites the snapshots, commits them and removes the old ones.
+// run rewrites the current snapshot, commits it and removes all others.
 func (f *erasure) run(ctx context.Context, progress func(snapshot.Progress)) error {
 	w := f.w
-	first, err := snapshot.NextNumber(w.FS, w.Root)
+	if err := f.findRecordings(ctx); err != nil {
+		return err
+	}
+	made, err := f.remake(ctx)
 	if err != nil {
+		return fmt.Errorf("rewrite snapshot %d: %w", f.erased.Was, err)
+	}
+	if tell := snapshot.Counter(progress, "forgotten", f.erased.Calls); tell != nil {
+		tell(f.erased.Calls)
+	}
+	if err := f.doom(made.Manifest.Snapshot); err != nil {
+		_ = snapshot.Remove(w.FS, made.Dir) // otherwise the next opening does
 		return err
 	}
-	content, line, err := f.tombstones.Encode()
-	if err != nil {
-		return err
-	}
-	var total int64
-	for _, e := range f.erased {
-		total += e.Calls
-	}
-	tell := snapshot.Counter(progress, "forgotten", total)
-	for i, s := range f.kept {
-		if err := f.remake(ctx, i, first, content, line); err != nil {
-			f.discard()
-			return fmt.Errorf("rewrite snapshot %d: %w", s.Manifest.Snapshot, err)
-		}
-		if tell != nil {
-			tell(f.erased[i].Calls)
-		}
-	}
-	last := f.made[len(f.made)-1]
-	if err := f.doom(last.Manifest.Snapshot); err != nil {
-		f.discard()
-		return err
-	}
-	// If this fails, it is unknown which snapshot is the current one, so all stay. Opening the
+	// If this fails, it is unknown which snapshot is the current one, so both stay. Opening the
 	// warehouse reads current and removes the others.
-	if err := snapshot.MakeCurrent(w.FS, w.Root, last); err != nil {
+	if err := snapshot.MakeCurrent(w.FS, w.Root, made); err != nil {
 		return err
 	}
-	w.Current, w.Tombstones = last, f.tombstones
-	if err := snapshot.Sweep(w.FS, w.Root, last); err != nil {
+	w.Current, w.Tombstones = made, f.tombstones
+	if err := snapshot.Sweep(w.FS, w.Root, made); err != nil {
 		return fmt.Errorf("the calls are forgotten, but the snapshots that held them are still on the disk (the next command "+
 			"that writes removes them): %w", err)
 	}
 	return nil
 }
 
-// discard removes the new snapshots before they are committed.
-func (f *erasure) discard() {
-	for _, s := range f.made {
-		_ = snapshot.Remove(f.w.FS, s.Dir) // otherwise the next opening does
-	}
-}
-
 // wants estimates the bytes needed: the size of the files to rewrite.
 func (f *erasure) wants() (n int64) {
-	seen := map[string]bool{}
-	for _, s := range f.kept {
-		for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
-			if (len(f.held[file.Path]) > 0 || len(f.stained(s.Manifest, file.Period)) > 0) && !seen[file.Path] {
-				seen[file.Path] = true
-				n += s.Manifest.BytesOf(file.Period)
-			}
+	m := f.w.Current.Manifest
+	for _, file := range m.FilesOf(schema.Calls.Name) {
+		if len(f.held[file.Path])+len(f.stained(file.Period)) > 0 {
+			n += m.BytesOf(file.Period)
 		}
 	}
 	return n
@@ -284,8 +270,8 @@ func (f *erasure) wants() (n int64) {
 func (f *erasure) receipt(recordings *Recordings, left *Scan) *Receipt {
 	now := f.w.Current.Manifest
 	r := &Receipt{FormatVersion: layout.FormatVersion, ForgottenAt: f.w.Now().UTC(), RunID: f.w.RunID,
-		Snapshot: now.Snapshot, Calls: []string{}, Numbers: []Found{}, Erased: f.erased, Removed: int64(len(f.all) - len(f.kept)),
-		Everywhere: f.everywhere, Recordings: recordings, Scan: left, Tombstones: now.Forgotten, Lakes: []Lake{}}
+		Snapshot: now.Snapshot, Calls: []string{}, Numbers: []Found{}, Erased: f.erased, Removed: int64(f.removed),
+		Unreadable: int64(len(f.unread)), Everywhere: f.everywhere, Recordings: recordings, Scan: left, Tombstones: now.Forgotten, Lakes: []Lake{}}
 	for _, n := range f.numbers {
 		r.Numbers = append(r.Numbers, Found{Calls: int64(len(n.calls)), Customers: int64(len(n.customers))})
 	}

@@ -42,7 +42,7 @@ func (f *erasure) findPeople(ctx context.Context, sel Selection) error {
 				}
 				return ctx.Err()
 			})
-			if err != nil {
+			if err := f.excuse(ctx, s, err); err != nil {
 				return err
 			}
 		}

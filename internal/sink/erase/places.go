@@ -51,29 +51,26 @@ func add(sum, more []Place) []Place {
 	return sum
 }
 
-// findPlaces searches all texts of the remaining snapshots for ids and numbers, except rows that
-// are erased. A shared file is read once.
+// findPlaces searches all texts of the current snapshot for ids and numbers, except rows that are
+// erased.
 func (f *erasure) findPlaces(ctx context.Context) error {
 	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(runtime.GOMAXPROCS(0))
 	var mu sync.Mutex
-	seen := map[string]bool{}
-	for _, s := range f.kept {
-		for i := range s.Manifest.Files {
-			file := &s.Manifest.Files[i]
-			if seen[placeKey(file)] || table.ByName(file.Table) == nil {
-				continue
-			}
-			seen[placeKey(file)] = true
-			work.Go(func(ctx context.Context) error {
-				return snapshot.NewReader(f.w.FS, s, f.w.Proofs).Read(file, func(r *table.Reader) error {
-					found, err := f.traces.file(ctx, r, file.Table, f.erases(r, file.Table))
-					mu.Lock()
-					defer mu.Unlock()
-					f.places[placeKey(file)] = found
-					return err
-				})
-			})
+	in := snapshot.NewReader(f.w.FS, f.w.Current, f.w.Proofs)
+	for i := range in.Manifest.Files {
+		file := &in.Manifest.Files[i]
+		if table.ByName(file.Table) == nil {
+			continue
 		}
+		work.Go(func(ctx context.Context) error {
+			return in.Read(file, func(r *table.Reader) error {
+				found, err := f.traces.file(ctx, r, file.Table, f.erases(r, file.Table))
+				mu.Lock()
+				defer mu.Unlock()
+				f.places[placeKey(file)] = found
+				return err
+			})
+		})
 	}
 	return work.Wait()
 }

@@ -24,8 +24,8 @@ import (
 
 // CheckReceipt proves a receipt: that none of its calls is in any table of any snapshot, nor in the
 // journal; that no manifest, error of a run or note in the lock file names one; that their
-// tombstones exist; that the snapshots which held them are gone; and that the files made in their
-// place are unchanged, as far as they are retained. A recording that is still to be deleted is a
+// tombstones exist; that the snapshots before it are gone; and that the files made for it are
+// unchanged, as far as they are retained. A recording that is still to be deleted is a
 // problem as well.
 func CheckReceipt(ctx context.Context, root string, r *Receipt) ([]verify.Problem, error) {
 	if r.FormatVersion > layout.FormatVersion {
@@ -43,7 +43,7 @@ func CheckReceipt(ctx context.Context, root string, r *Receipt) ([]verify.Proble
 	if err != nil {
 		return nil, err
 	}
-	c := &receiptCheck{fsys: fsys, root: root, tombstones: tombs, calls: map[snapshot.Tombstone]bool{}}
+	c := &receiptCheck{fsys: fsys, root: root, current: current.Manifest.Snapshot, tombstones: tombs, calls: map[snapshot.Tombstone]bool{}}
 	for _, s := range r.Calls {
 		t, err := snapshot.ParseTombstone(s)
 		if err != nil {
@@ -78,6 +78,7 @@ func CheckReceipt(ctx context.Context, root string, r *Receipt) ([]verify.Proble
 type receiptCheck struct {
 	fsys       disk.FS
 	root       string
+	current    int64
 	tombstones *snapshot.Tombstones
 	calls      map[snapshot.Tombstone]bool
 	bad        verify.Problems
@@ -91,21 +92,24 @@ func (c *receiptCheck) snapshots(ctx context.Context, r *Receipt) error {
 	}
 	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(runtime.GOMAXPROCS(0))
 	seen := map[string]bool{}
-	for _, n := range numbers {
+	for _, n := range slices.Backward(numbers) {
 		at := layout.SnapshotsName + "/" + layout.SnapshotName(n)
-		if slices.ContainsFunc(r.Erased, func(e Erased) bool { return e.Was == n && e.Now > 0 }) {
-			c.bad.Add("kept", at, "it contains the calls and still exists: any writing command removes it")
+		if n < r.Erased.Now {
+			c.bad.Add("kept", at, "it may contain the calls and still exists: any writing command removes it")
 		}
 		s, err := layout.Open(c.root, layout.SnapshotName(n))
 		if errors.Is(err, layout.ErrNoWarehouse) || disk.IsGone(err) {
 			continue
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			c.sums(s, r)
+			err = c.texts(s, at)
 		}
-		c.sums(s, r)
-		if err := c.texts(s, at); err != nil {
-			return err
+		if err != nil {
+			if err = c.excuse(n, at, err); err != nil {
+				return err
+			}
+			continue
 		}
 		for i := range s.Manifest.Files {
 			f := &s.Manifest.Files[i]
@@ -118,24 +122,32 @@ func (c *receiptCheck) snapshots(ctx context.Context, r *Receipt) error {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				return c.file(s, f, column)
+				return c.excuse(n, at, c.file(s, f, column))
 			})
 		}
 	}
 	return work.Wait()
 }
 
+// excuse makes a problem of an error about a snapshot other than the current one: that no command
+// repairs.
+func (c *receiptCheck) excuse(n int64, at string, err error) error {
+	if err == nil || n == c.current {
+		return err
+	}
+	c.bad.Add("unreadable", at, "%v; a later run removes this snapshot", err)
+	return nil
+}
+
 // sums compares the rewritten files with the manifest.
 func (c *receiptCheck) sums(s *layout.Snapshot, r *Receipt) {
-	for _, e := range r.Erased {
-		if e.Now != s.Manifest.Snapshot {
-			continue
-		}
-		for _, f := range e.Files {
-			i := slices.IndexFunc(s.Manifest.Files, func(o layout.File) bool { return o.Path == f.Path })
-			if i < 0 || s.Manifest.Files[i].SHA256 != f.SHA256 {
-				c.bad.Add("checksum", layout.SnapshotsName+"/"+filepath.Base(s.Dir)+"/"+f.Path, "it is not the file rewritten without the calls")
-			}
+	if s.Manifest.Snapshot != r.Erased.Now {
+		return
+	}
+	for _, f := range r.Erased.Files {
+		i := slices.IndexFunc(s.Manifest.Files, func(o layout.File) bool { return o.Path == f.Path })
+		if i < 0 || s.Manifest.Files[i].SHA256 != f.SHA256 {
+			c.bad.Add("checksum", layout.SnapshotsName+"/"+filepath.Base(s.Dir)+"/"+f.Path, "it is not the file rewritten without the calls")
 		}
 	}
 }

@@ -2,7 +2,6 @@ package erase
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/parquet-go/parquet-go"
@@ -36,7 +35,7 @@ func (f *erasure) findRecordings(ctx context.Context) error {
 					continue
 				}
 				read[m.Archive+file.Path] = true
-				if err := errors.Join(f.recordingsIn(s, file, t, f.held[of.Path], add), ctx.Err()); err != nil {
+				if err := f.excuse(ctx, s, f.recordingsIn(s, file, t, f.held[of.Path], add)); err != nil {
 					return err
 				}
 			}

@@ -13,77 +13,49 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// remake rewrites the i-th snapshot without the calls.
-func (f *erasure) remake(ctx context.Context, i int, first int64, content []byte, line *layout.Forgotten) (err error) {
-	w, s := f.w, f.kept[i]
-	number := first + int64(i)
+// remake makes the next snapshot: the current one without the calls.
+func (f *erasure) remake(ctx context.Context) (_ *layout.Snapshot, err error) {
+	w, s := f.w, f.w.Current
+	number, err := snapshot.NextNumber(w.FS, w.Root)
+	if err != nil {
+		return nil, err
+	}
+	content, line, err := f.tombstones.Encode()
+	if err != nil {
+		return nil, err
+	}
 	b, err := snapshot.NewBuilder(w.FS, w.Root, number)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
 			b.Discard()
 		}
 	}()
-	e, gone := f.losses(i)
-	files, err := f.planPeriods(b, i, e, gone)
-	if err != nil {
-		return err
-	}
+	e, gone := f.losses()
 	base := commit.Base{FS: w.FS, Root: w.Root, Old: snapshot.NewReader(w.FS, s, w.Proofs), Now: w.Now(), Workers: w.Workers}
-	made, err := base.Erase(ctx, b, e)
+	files, err := base.Erase(ctx, b, e)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	files = append(files, made...)
-	f.erased[i].Now, f.erased[i].Files = number, slices.Clone(files)
+	f.erased.Now, f.erased.Files = number, slices.Clone(files)
 	linked, err := b.LinkAll(s, func(file *layout.File) bool { return gone[cmp.Or(file.Period, file.Table)] })
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if i > 0 {
-		err = b.Link(f.made[0], line.Path, line.Bytes)
-	} else {
-		err = b.Write(line.Path, content)
+	if err := b.Write(line.Path, content); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return err
-	}
-	m := f.manifestOf(i)
-	m.FormatVersion, m.Snapshot, m.Oldest, m.Forgotten, m.Files = layout.FormatVersion, number, first, line, append(files, linked...)
+	m := f.manifest()
+	m.FormatVersion, m.Snapshot, m.Oldest, m.Forgotten, m.Files = layout.FormatVersion, number, number, line, append(files, linked...)
 	snapshot.SortFiles(m)
-	sealed, err := b.Seal(m)
-	if err != nil {
-		return err
-	}
-	f.made = append(f.made, sealed)
-	return nil
-}
-
-// planPeriods adds the periods of the i-th snapshot that have calls to erase or texts to blank. It
-// returns the files that were already made for an earlier snapshot.
-func (f *erasure) planPeriods(b *snapshot.Builder, i int, e *commit.Erasure, gone map[string]bool) (files []layout.File, err error) {
-	m := f.kept[i].Manifest
-	for _, file := range m.FilesOf(schema.Calls.Name) {
-		stained := f.stained(m, file.Period)
-		if len(f.held[file.Path]) == 0 && len(stained) == 0 {
-			continue
-		}
-		gone[file.Period] = true
-		made, err := f.reuse(b, i, file)
-		if err != nil {
-			return nil, err
-		}
-		if files = append(files, made...); made == nil {
-			e.Calls[file.Period], e.Blanks[file.Period] = f.held[file.Path], stained
-		}
-	}
-	return files, nil
+	return b.Seal(m)
 }
 
 // stained returns the calls of a period with texts to blank in their rows.
-func (f *erasure) stained(m *layout.Manifest, period string) map[string]bool {
+func (f *erasure) stained(period string) map[string]bool {
+	m := f.w.Current.Manifest
 	out := map[string]bool{}
 	if f.everywhere {
 		for _, t := range schema.CallTables {
@@ -95,10 +67,9 @@ func (f *erasure) stained(m *layout.Manifest, period string) map[string]bool {
 	return out
 }
 
-// losses returns the losses of the i-th snapshot in tables that are not only about calls, and those
-// tables.
-func (f *erasure) losses(i int) (e *commit.Erasure, gone map[string]bool) {
-	n := &f.erased[i]
+// losses returns the losses of the current snapshot, and the periods and tables that have some.
+func (f *erasure) losses() (e *commit.Erasure, gone map[string]bool) {
+	n := &f.erased
 	gone = map[string]bool{}
 	stained := func(name string) bool {
 		return f.blanks(name) && slices.ContainsFunc(n.Places, func(p Place) bool { return p.Table == name && !p.Key })
@@ -107,6 +78,12 @@ func (f *erasure) losses(i int) (e *commit.Erasure, gone map[string]bool) {
 		Runs: stained(schema.Runs.Name), Text: f.traces.blank}
 	if f.everywhere {
 		e.Row = f.traces.blankRow
+	}
+	for _, file := range f.w.Current.Manifest.FilesOf(schema.Calls.Name) {
+		if stained := f.stained(file.Period); len(f.held[file.Path])+len(stained) > 0 {
+			gone[file.Period] = true
+			e.Calls[file.Period], e.Blanks[file.Period] = f.held[file.Path], stained
+		}
 	}
 	for _, of := range resource.All {
 		erases := slices.Contains(personal, of) && (n.Customers > 0 || n.Rows > 0)
@@ -120,25 +97,4 @@ func (f *erasure) losses(i int) (e *commit.Erasure, gone map[string]bool) {
 	e.Changes = len(e.Resources) > 0 || stained(resource.Changes.Name)
 	gone[resource.Changes.Name], gone[schema.Runs.Name] = e.Changes, e.Runs
 	return e, gone
-}
-
-// reuse links the files of a period that were made for an earlier snapshot, and returns them; nil
-// if there are none.
-func (f *erasure) reuse(b *snapshot.Builder, i int, calls *layout.File) (files []layout.File, err error) {
-	for j := range i {
-		if before := f.kept[j].Manifest.FileOf(schema.Calls.Name, calls.Period); before == nil || before.Path != calls.Path {
-			continue
-		}
-		files = []layout.File{}
-		for _, t := range schema.PeriodTables {
-			if file := f.made[j].Manifest.FileOf(t.Name, calls.Period); file != nil {
-				if err := b.Link(f.made[j], file.Path, file.Bytes); err != nil {
-					return nil, err
-				}
-				files = append(files, *file)
-			}
-		}
-		return files, nil
-	}
-	return nil, nil
 }

@@ -28,6 +28,8 @@ type Scan struct {
 	Files int64   `json:"files"`
 	Bytes int64   `json:"bytes"` // of the files
 	Found []Place `json:"found"` // remaining ids or numbers
+	// Unread counts the files and folders of damaged older snapshots that could not be searched.
+	Unread int64 `json:"unreadable"`
 }
 
 // Traces searches every file of the warehouse at root for calls, customers and numbers.
@@ -36,11 +38,15 @@ func Traces(ctx context.Context, root string, sel Selection) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
+	current, err := layout.Current(root)
+	if err != nil {
+		return nil, err
+	}
 	keys := map[string]bool{}
 	for _, id := range slices.Concat(sel.CallIDs, sel.Customers) {
 		keys[id] = true
 	}
-	return scan(ctx, fsys, root, newTraces(keys, slices.Concat(sel.Masked...), sel.numbers()))
+	return scan(ctx, fsys, current, newTraces(keys, slices.Concat(sel.Masked...), sel.numbers()))
 }
 
 // numbers parses the numbers of the selection.
@@ -54,19 +60,23 @@ func (s *Selection) numbers() (out []*phone.Number) {
 // scanner is one scan.
 type scanner struct {
 	*traces
-	fsys disk.FS
-	root string
-	work *pool.ContextPool
+	fsys    disk.FS
+	root    string
+	current string // path of the current snapshot
+	work    *pool.ContextPool
 
 	mu   sync.Mutex
-	seen map[string]bool // data files, which snapshots share
+	seen map[string]bool // files; data files, which snapshots share, by their names
 	out  Scan
 }
 
-func scan(ctx context.Context, fsys disk.FS, root string, t *traces) (*Scan, error) {
-	s := &scanner{traces: t, fsys: fsys, root: root, seen: map[string]bool{}, out: Scan{Found: []Place{}},
+func scan(ctx context.Context, fsys disk.FS, current *layout.Snapshot, t *traces) (*Scan, error) {
+	s := &scanner{traces: t, fsys: fsys, root: current.Root(), current: path.Join(layout.SnapshotsName, filepath.Base(current.Dir)), seen: map[string]bool{}, out: Scan{Found: []Place{}},
 		work: pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(runtime.GOMAXPROCS(0))}
-	err := s.folder(ctx, "")
+	err := s.folder(ctx, s.current)
+	if err == nil {
+		err = s.folder(ctx, "")
+	}
 	if err = errors.Join(err, s.work.Wait()); err == nil {
 		err = s.journal()
 	}
@@ -80,10 +90,7 @@ func scan(ctx context.Context, fsys disk.FS, root string, t *traces) (*Scan, err
 func (s *scanner) folder(ctx context.Context, at string) error {
 	entries, err := s.fsys.ReadDir(filepath.Join(s.root, filepath.FromSlash(at)))
 	if err != nil {
-		if disk.IsGone(err) {
-			return nil
-		}
-		return err
+		return s.excuse(ctx, at, err)
 	}
 	for _, e := range entries {
 		name := path.Join(at, e.Name())
@@ -99,20 +106,31 @@ func (s *scanner) folder(ctx context.Context, at string) error {
 		if !e.Type().IsRegular() {
 			continue
 		}
+		key := name
 		if _, _, shared := layout.ParseDataFile(e.Name()); shared {
-			if s.seen[e.Name()] {
-				continue
-			}
-			s.seen[e.Name()] = true
+			key = e.Name()
 		}
-		s.work.Go(func(ctx context.Context) error {
-			err := s.file(ctx, name)
-			if disk.IsGone(err) {
-				return nil
-			}
-			return err
-		})
+		if s.seen[key] {
+			continue
+		}
+		s.seen[key] = true
+		s.work.Go(func(ctx context.Context) error { return s.excuse(ctx, name, s.file(ctx, name)) })
 	}
+	return nil
+}
+
+// excuse returns nil for what is gone, and for what cannot be read in a snapshot other than the
+// current one: that no command repairs.
+func (s *scanner) excuse(ctx context.Context, at string, err error) error {
+	switch {
+	case err == nil || disk.IsGone(err):
+		return nil
+	case ctx.Err() != nil || !strings.HasPrefix(at, layout.SnapshotsName+"/") || strings.HasPrefix(at+"/", s.current+"/"):
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out.Unread++
 	return nil
 }
 

@@ -197,16 +197,14 @@ func Retained(root string) ([]*layout.Snapshot, error) {
 	if err != nil && !errors.As(err, &lost) && !errors.As(err, &damage) {
 		return nil, err
 	}
-	all, _, err := ListRetained(fsys, root, current)
-	return all, err
+	return ListRetained(fsys, root, current)
 }
 
-// ListRetained is Retained on a file system. It skips damaged snapshots, and returns the damage of
-// the first.
-func ListRetained(fsys disk.FS, root string, current *layout.Snapshot) (out []*layout.Snapshot, damage, err error) {
+// ListRetained is Retained on a file system.
+func ListRetained(fsys disk.FS, root string, current *layout.Snapshot) (out []*layout.Snapshot, err error) {
 	numbers, err := Numbers(fsys, root)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, n := range numbers {
 		if current != nil && n >= current.Manifest.Snapshot {
@@ -215,35 +213,14 @@ func ListRetained(fsys disk.FS, root string, current *layout.Snapshot) (out []*l
 		if current != nil && n < current.Manifest.Oldest {
 			continue // it still holds forgotten calls
 		}
-		s, err := Open(fsys, root, layout.SnapshotName(n))
-		if disk.IsGone(err) {
-			continue // a run has just removed it, or a crash interrupted its removal
+		if s, err := Open(fsys, root, layout.SnapshotName(n)); err == nil {
+			out = append(out, s)
 		}
-		if err != nil {
-			damage = cmp.Or(damage, err)
-			continue
-		}
-		out = append(out, s)
 	}
 	if current != nil {
 		out = append(out, current)
 	}
-	return out, damage, nil
-}
-
-// Milestones returns the retained snapshots that forget rewrites, oldest first: the last one of
-// each hour, the last keepSnapshots, and the target of a rollback. A process that follows the
-// service leaves more than a thousand snapshots a day, each with its own version of the day's
-// calls.
-func Milestones(all []*layout.Snapshot) (out []*layout.Snapshot) {
-	back, _ := Before(all) // without a target, none is kept for it
-	hour := func(s *layout.Snapshot) time.Time { return s.Manifest.CommittedAt.Truncate(time.Hour) }
-	for i, s := range all {
-		if i+keepSnapshots >= len(all) || s == back || !hour(s).Equal(hour(all[i+1])) {
-			out = append(out, s)
-		}
-	}
-	return out
+	return out, nil
 }
 
 // NotRetainedError means that there is no snapshot to go back to.

@@ -28,7 +28,7 @@ import (
 	"callhouse/internal/words"
 )
 
-const forgetAbout = `forget permanently erases calls: their rows in all kept snapshots, and their records in the journal. --number
+const forgetAbout = `forget permanently erases calls: their rows in the tables, and their records in the journal. --number
 also erases the customers who have the number, --customer-id any customer. A keyed hash of each id is kept, so that
 later runs do not restore the call or customer.
 
@@ -46,9 +46,9 @@ warehouse for the ids and numbers, and reports where they remain.
 forget writes a receipt (JSON) to stdout. Keep it: forget --check RECEIPT verifies later that it still holds, and
 with --number or --call-id also searches for these again. The receipt contains no ids or numbers.
 
-forget rewrites the last snapshot of each hour, the last three, and the one that extract rollback returns to. It removes
-the others, because extract follow leaves more than a thousand a day. Running queries may fail; run them again.
-Copies of the warehouse elsewhere are not changed.`
+forget rewrites the current snapshot and removes all others, damaged ones included, so extract rollback has nothing to
+return to until the next run. Running queries may fail; run them again. Copies of the warehouse elsewhere are not
+changed.`
 
 // forgetFlags are the flags of forget.
 type forgetFlags struct {
@@ -164,35 +164,32 @@ func deleted(r *erase.Recordings, stderr io.Writer) error {
 
 // printErased prints what is or would be erased. customers is whether the warehouse has customers.
 func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, before time.Time, customers bool) {
-	var last erase.Erased
-	if n := len(plan.Erased); n > 0 {
-		last = plan.Erased[n-1]
-	}
+	last := &plan.Erased
 	people := ""
 	if last.Customers > 0 {
 		people = ", " + cli.Plural(last.Customers, "customer")
 	}
-	verb := "erasing"
+	verb, also := "erasing", "removing"
 	if o.dryRun {
-		verb = "would erase"
+		verb, also = "would erase", "would remove"
 	}
 	audio := ""
 	if last.Recordings > 0 {
 		audio = ", " + cli.Plural(last.Recordings, "recording")
 	}
-	words.Fprintf(stderr, "%s %s with %s and %s%s%s, and their data in older snapshots (%s)\n", verb, cli.Plural(last.Calls, "call"),
-		cli.Plural(last.Turns, "turn"), cli.Plural(last.Items, "analysis item"), audio, people,
-		cli.Plural(int64(len(plan.Erased)), "snapshot"))
+	words.Fprintf(stderr, "%s %s with %s and %s%s%s\n", verb, cli.Plural(last.Calls, "call"),
+		cli.Plural(last.Turns, "turn"), cli.Plural(last.Items, "analysis item"), audio, people)
 	if !before.IsZero() {
 		const instant = "2006-01-02T15:04:05.999Z07:00"
 		words.Fprintf(stderr, "--before is %s in %s, %s\n", before.Format(instant), before.Location(), before.UTC().Format(instant))
 	}
 	if plan.Removed > 0 {
-		also := "removing"
-		if o.dryRun {
-			also = "would remove"
-		}
-		words.Fprintf(stderr, "%s %s; of each hour the last one stays\n", also, cli.Plural(plan.Removed, "other snapshot"))
+		words.Fprintf(stderr, "%s all older snapshots (%s): until the next run, extract rollback has none to return to\n", also,
+			humanize.Comma(plan.Removed))
+	}
+	if plan.Unreadable > 0 {
+		words.Fprintf(stderr, "%s of them cannot be read: calls that are nowhere else are removed, but return if the service still lists them\n",
+			humanize.Comma(plan.Unreadable))
 	}
 	for i, found := range plan.Numbers {
 		printNumber(stderr, o.numbers[i], found, customers)
@@ -259,6 +256,9 @@ func printPlaces(w io.Writer, places []erase.Place) {
 // printScan prints the result of the byte-level search.
 func printScan(stderr io.Writer, scan *erase.Scan, everywhere bool) {
 	looked := fmt.Sprintf("searched every byte of %s (%s)", cli.Plural(scan.Files, "file"), humanize.Bytes(uint64(scan.Bytes)))
+	if scan.Unread > 0 {
+		looked += fmt.Sprintf(", except %s of damaged older snapshots, which a later run removes", cli.Plural(scan.Unread, "file"))
+	}
 	if len(scan.Found) == 0 {
 		words.Fprintf(stderr, "%s: the ids and numbers were not found\n", looked)
 		return

@@ -26,7 +26,7 @@ and a rollback can itself be rolled back. Without --to it undoes the last run an
 state before it. With --to it also repairs a warehouse whose link current is missing or whose
 current manifest is damaged.
 
-Snapshots are kept for 24 hours, and at least the last three. The next run lists and fetches again
+Snapshots are kept for 24 hours, and at least the last three; forget removes all but one. The next run lists and fetches again
 what the older snapshot lacks. Forgotten calls stay forgotten.`
 
 func rollbackCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
