@@ -233,7 +233,12 @@ func (c *Client) failed(ctx, rctx context.Context, err error, began bool) *Reque
 
 // refused converts an unsuccessful answer into a failure.
 func (c *Client) refused(res *http.Response, raw []byte) *RequestError {
-	f := &RequestError{rule: c.ruleOf(res.StatusCode), Status: res.StatusCode, wait: retryAfter(res.Header, c.cfg.Now())}
+	at := c.cfg.Now()
+	if theirs, err := http.ParseTime(res.Header.Get("Date")); err == nil {
+		at = theirs
+	}
+	f := &RequestError{rule: c.ruleOf(res.StatusCode), Status: res.StatusCode, wait: retryAfter(res.Header.Get("Retry-After"), at)}
+	f.until = at.Add(f.wait)
 	if f.rule == redirected {
 		if to, err := res.Location(); err == nil {
 			to.User, to.RawQuery = nil, ""

@@ -29,7 +29,7 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 		case f.Canceled():
 			return f, nil
 		}
-		if err := c.health.bad(f, &c.cfg, c.base); err != nil {
+		if err := c.health.bad(ctx, f, &c.cfg, c.base); err != nil {
 			return f, err
 		}
 		c.log.Debug("attempt failed", "kind", r.Kind, "attempt", attempt, "failure", f)
@@ -45,20 +45,20 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 			return &RequestError{rule: canceled, Err: err}, nil
 		}
 		if tries := rule.attempts(r.Kind); tries != always {
-			if attempt >= tries {
+			if attempt >= tries || f.wait >= 2*c.cfg.DownAfter {
 				return f, c.conclude(ctx, &r, f)
 			}
 			attempt++
 		}
 		// Nothing else proceeds while a page is awaited. So if the service did answer, the page is
 		// requested again at once.
-		if rule.pause == 0 || attempt == 2 && !r.Kind.alone() && f.Status != 0 {
+		if rule.pause == 0 || attempt == 2 && !r.Kind.alone() && f.Status != 0 && f.wait == 0 {
 			continue
 		}
 		if waits == nil {
 			waits = pauses(rule.pause)
 		}
-		if err := sleep(ctx, waits.NextBackOff()); err != nil {
+		if err := sleep(ctx, max(waits.NextBackOff(), f.pause())); err != nil {
 			return &RequestError{rule: canceled, Err: err}, nil
 		}
 	}

@@ -63,16 +63,23 @@ func (e *AddressError) Unwrap() error { return e.Err }
 type ServiceDownError struct {
 	Failures int           // in a row; 0: the first request was refused, for a reason that the service states
 	For      time.Duration // since the last good answer
-	// Wait is how long the service asks to wait, if that is too long. Patience is the maximum time
-	// that a run continues without a good answer.
+	// Wait is how long the service asks to wait, if that is too long, and Until is when that ends.
+	// Patience is the maximum time that a run continues without a good answer. AfterEnd: only the
+	// run's time limit ends sooner.
 	Wait, Patience time.Duration
+	Until          time.Time
+	AfterEnd       bool
 	Err            error // the last failure
 }
 
 func (e *ServiceDownError) Error() string {
 	if e.Wait > 0 {
-		return fmt.Sprintf("the service requests a wait of %v, and a run continues for at most %v without a successful response: %v",
-			e.Wait.Round(time.Second), e.Patience, e.Err)
+		longer := fmt.Sprintf("longer than a run continues without a successful response (%v)", e.Patience)
+		if e.AfterEnd {
+			longer = "after the time limit of the run"
+		}
+		return fmt.Sprintf("the service requests a wait until %s (%v), %s: %v", e.Until.UTC().Format("2006-01-02 15:04:05 UTC"),
+			e.Wait.Round(time.Second), longer, e.Err)
 	}
 	if e.Failures == 0 {
 		return fmt.Sprintf("the service refuses %v", e.Err)

@@ -46,7 +46,8 @@ type rule struct {
 	outage bool
 	cursor bool // of a page reached by a cursor: the service may have dropped the cursor
 	// budget reports the failure to the budget, with the wait that the service asks for (0:
-	// unspecified). It returns how long all requests are held back.
+	// unspecified). It returns how long all requests are held back. nil: the wait is only this
+	// request's.
 	budget func(b *budget, t *ticket, asked time.Duration) time.Duration
 	count  func(*Counts) *int64 // its counter, in addition to that of its status
 }
@@ -59,14 +60,16 @@ const always = 0
 var (
 	badRequest   = &rule{name: "400 bad request", statuses: []int{400}, tries: [2]int{1, 1}, then: [2]Then{Simplify, SetAside}, cursor: true}
 	unauthorized = &rule{name: "401 unauthorized", statuses: []int{401}, tries: [2]int{1, 1}, then: [2]Then{stopKey, stopKey}}
-	forbidden    = &rule{name: "403 forbidden", statuses: []int{403}, tries: [2]int{1, 1}, then: [2]Then{stopKey, askList}}
-	notFound     = &rule{name: "404 not found", statuses: []int{404}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, Missing}, cursor: true}
-	conflict     = &rule{name: "409 conflict", statuses: []int{409}, tries: [2]int{5, 3}, then: [2]Then{EndList, SetAside},
+	forbidden    = &rule{name: "403 forbidden", statuses: []int{403}, tries: [2]int{1, 1}, then: [2]Then{stopKey, askList},
+		budget: hold(0)} // some services limit requests with it
+	notFound = &rule{name: "404 not found", statuses: []int{404}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, Missing}, cursor: true}
+	conflict = &rule{name: "409 conflict", statuses: []int{409}, tries: [2]int{5, 3}, then: [2]Then{EndList, SetAside},
 		pause: 2 * time.Second}
 	cursorGone  = &rule{statuses: []int{410}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, cursor: true}
 	rateLimited = &rule{name: "429 rate limited", statuses: []int{429}, tries: [2]int{always, always},
 		budget: (*budget).limited, count: limited}
-	serverError = &rule{name: "500 server error", tries: [2]int{8, 4}, then: [2]Then{Narrow, SetAside}, pause: time.Second, outage: true}
+	serverError = &rule{name: "500 server error", tries: [2]int{8, 4}, then: [2]Then{Narrow, SetAside}, pause: time.Second, outage: true,
+		budget: hold(0)}
 	unavailable = &rule{statuses: []int{502, 503, 504}, tries: [2]int{8, 5}, then: [2]Then{EndList, SetAside}, pause: 2 * time.Second,
 		outage: true, budget: hold(0)}
 	redirected  = &rule{tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}}
@@ -149,12 +152,13 @@ type RequestError struct {
 	Err        error
 
 	rule     *rule
-	code     string // the service's error code
-	message  string // and message, shortened
-	contract bool   // the body was the contract's error envelope
-	target   string // target of a redirect
-	limit    int    // for a body that is too large
-	wait     time.Duration
+	code     string        // the service's error code
+	message  string        // and message, shortened
+	contract bool          // the body was the contract's error envelope
+	target   string        // target of a redirect
+	limit    int           // for a body that is too large
+	wait     time.Duration // that the service asks for; 0: unspecified
+	until    time.Time     // when it ends, by the service's clock
 }
 
 // Class names the kind of failure in our own words. Unlike Error it repeats nothing from the

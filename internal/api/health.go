@@ -88,7 +88,7 @@ func (h *health) everWorked() bool {
 
 // bad counts a failed attempt. It returns the error that ends the run when the service counts as
 // unreachable or down.
-func (h *health) bad(f *RequestError, cfg *Config, base string) error {
+func (h *health) bad(ctx context.Context, f *RequestError, cfg *Config, base string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
@@ -110,8 +110,24 @@ func (h *health) bad(f *RequestError, cfg *Config, base string) error {
 	if down := now.Sub(h.lastGood); h.failures >= cfg.DownFailures && down >= cfg.DownAfter {
 		return &ServiceDownError{Failures: h.failures, For: down, Err: f}
 	}
-	if patience := 2 * cfg.DownAfter; now.Add(f.wait).Sub(h.firstBad) >= patience {
-		return &ServiceDownError{Failures: h.failures, For: now.Sub(h.lastGood), Wait: f.wait, Patience: patience, Err: f}
+	return f.tooLong(ctx, cfg, h.failures, h.firstBad)
+}
+
+// tooLong returns the error that ends the run if it does not last as long as the wait that a failure
+// asks for, the last of a row since a time; nil if it does.
+func (f *RequestError) tooLong(ctx context.Context, cfg *Config, row int, since time.Time) error {
+	now, patience := time.Now(), 2*cfg.DownAfter
+	var wait time.Duration
+	if f.rule.budget != nil {
+		wait = f.wait
+	}
+	down := &ServiceDownError{Failures: row, For: now.Sub(since), Patience: patience, Wait: wait, Until: f.until, Err: f}
+	if now.Add(wait).Sub(since) >= patience {
+		return down
+	}
+	if end, limited := ctx.Deadline(); limited && wait > 0 && now.Add(wait).After(end) {
+		down.AfterEnd = true
+		return down
 	}
 	return nil
 }
@@ -174,7 +190,7 @@ func (c *Client) outage(ctx context.Context) (bool, error) {
 			last = look{time.Now(), down}
 			return down, nil
 		}
-		if err := c.health.bad(f, &c.cfg, c.base); err != nil {
+		if err := c.health.bad(ctx, f, &c.cfg, c.base); err != nil {
 			return true, err
 		}
 		wait := waits.NextBackOff()

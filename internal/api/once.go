@@ -27,3 +27,11 @@ func (c *Client) Once(ctx context.Context, r Request, accept func(*Answer) error
 
 // Wait returns how long the service asks to wait; 0: unspecified.
 func (f *RequestError) Wait() time.Duration { return f.wait }
+
+// pause is Wait by a clock that may run faster than the service's.
+func (f *RequestError) pause() time.Duration {
+	if f.wait == 0 {
+		return 0
+	}
+	return f.wait + margin(f.wait)
+}

@@ -192,32 +192,23 @@ func (c *ceiling) lower(now, opens, asked instant, fitted, row int) {
 	c.rises, c.steady, c.fitted, c.lowered = opens+steady, steady, fitted, now
 }
 
-// maxRetryAfter is the longest wait that a service may ask for; longer ones are ignored as
-// mistakes.
-const maxRetryAfter = time.Hour
+// maxRetryAfter bounds the wait that a service may ask for. No run lasts as long.
+const maxRetryAfter = 31 * 24 * time.Hour
 
-// retryAfter parses the wait that a service asks for: a number of seconds, or a date, which is
-// compared with the service's own clock if the answer has it. It returns zero if the wait is
-// missing or makes no sense, and otherwise at least a second.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	v := strings.TrimSpace(h.Get("Retry-After"))
-	if v == "" {
-		return 0
-	}
+// retryAfter parses the wait that a service asks for in an answer of a time: a number of seconds,
+// perhaps with a fraction, or a date. It returns zero if the wait is missing, over or malformed, which
+// never means to go on at once; and otherwise at least a second.
+func retryAfter(v string, at time.Time) time.Duration {
+	v = strings.TrimSpace(v)
 	var wait time.Duration
-	if seconds, err := strconv.ParseUint(v, 10, 31); err == nil {
-		wait = time.Duration(seconds) * time.Second
-	} else if at, err := http.ParseTime(v); err == nil {
-		if theirs, err := http.ParseTime(h.Get("Date")); err == nil {
-			now = theirs
-		}
-		wait = at.Sub(now) + time.Second // dates have no fractions
-	} else {
+	if strings.Trim(v, "0123456789.") == "" {
+		seconds, _ := strconv.ParseFloat(v, 64) // 0 if malformed, infinite if too large
+		wait = time.Duration(min(seconds, maxRetryAfter.Seconds()) * float64(time.Second))
+	} else if until, err := http.ParseTime(v); err == nil {
+		wait = min(until.Sub(at), maxRetryAfter) + time.Second // dates have no fractions
+	}
+	if wait <= 0 {
 		return 0
 	}
-	if wait > maxRetryAfter {
-		return 0
-	}
-	wait = max(wait, time.Second)
-	return wait + margin(wait)
+	return max(wait, time.Second)
 }

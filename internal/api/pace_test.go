@@ -2,8 +2,10 @@ package api
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -164,10 +166,16 @@ func TestBudgetClosesOnRefusal(t *testing.T) {
 		{name: "absent", value: func() string { return "" }, least: time.Second, most: 2 * time.Second},
 		{name: "malformed", value: func() string { return "soon" }, least: time.Second, most: 2 * time.Second},
 		{name: "negative", value: func() string { return "-5" }, least: time.Second, most: 2 * time.Second},
-		{name: "a fraction", value: func() string { return "1.5" }, least: time.Second, most: 2 * time.Second},
-		{name: "absurd", value: func() string { return "86400" }, least: time.Second, most: 2 * time.Second},
-		{name: "more than a number", value: func() string { return "99999999999999999999" }, least: time.Second, most: 2 * time.Second},
-		{name: "a date in ten years", value: func() string { return date(87600 * time.Hour) }, least: time.Second, most: 2 * time.Second},
+		{name: "a fraction", value: func() string { return "1.5" }, least: 1500 * time.Millisecond, most: 1600 * time.Millisecond},
+		{name: "less than a second", value: func() string { return "0.5" }, least: time.Second, most: 2 * time.Second},
+		{name: "nothing after the point", value: func() string { return "4." }, least: 4 * time.Second, most: 5 * time.Second},
+		{name: "with spaces", value: func() string { return " 4 " }, least: 4 * time.Second, most: 5 * time.Second},
+		{name: "two points", value: func() string { return "60.60.60" }, least: time.Second, most: 2 * time.Second},
+		{name: "a point", value: func() string { return "." }, least: time.Second, most: 2 * time.Second},
+		{name: "a unit", value: func() string { return "60s" }, least: time.Second, most: 2 * time.Second},
+		{name: "an exponent", value: func() string { return "6e1" }, least: time.Second, most: 2 * time.Second},
+		{name: "no number", value: func() string { return "NaN" }, least: time.Second, most: 2 * time.Second},
+		{name: "infinite", value: func() string { return "Inf" }, least: time.Second, most: 2 * time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -196,6 +204,88 @@ func TestBudgetClosesOnRefusal(t *testing.T) {
 					t.Errorf("%+v", p)
 				}
 			})
+		})
+	}
+}
+
+// A wait that lasts longer than the run ends it at once, after one request. The error names the time.
+func TestLongWaits(t *testing.T) {
+	const day = 24 * time.Hour
+	const month = 31 * day
+	date := func(at time.Time) string { return at.UTC().Format(http.TimeFormat) }
+	for value, wait := range map[string]time.Duration{
+		"1200": 20 * time.Minute, "1200.5": 1200500 * time.Millisecond, "3600": time.Hour, "7200": 2 * time.Hour, "86400": day,
+		"99999999999999999999": month, strings.Repeat("9", 400): month, "date": 2*time.Hour + time.Second, "far": month + time.Second,
+	} {
+		for _, status := range []int{403, 429, 500, 502, 503, 529} {
+			for _, apart := range []time.Duration{0, 5 * time.Hour} { // of the service's clock and ours
+				synctest.Test(t, func(t *testing.T) {
+					n, theirs := 0, time.Now().Add(apart)
+					tr := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+						n++
+						v := value
+						switch value {
+						case "date":
+							v = date(theirs.Add(2 * time.Hour))
+						case "far":
+							v = date(theirs.AddDate(500, 0, 0))
+						}
+						w.Header().Set("Retry-After", v)
+						w.Header().Set("Date", date(theirs))
+						w.WriteHeader(status)
+					}))
+					c := tester(t, tr, nil)
+					_, err := c.Do(t.Context(), Request{Path: "/", Kind: Page}, ok)
+					down, isDown := errors.AsType[*ServiceDownError](err)
+					until := theirs.Add(wait)
+					if !isDown || n != 1 || down.Wait != wait || down.AfterEnd || down.Until.Sub(until).Abs() > time.Second ||
+						!strings.Contains(err.Error(), down.Until.UTC().Format("2006-01-02 15:04:05 UTC")) {
+						t.Errorf("%d, %s: %v after %d requests, want a wait of %v until %v", status, value, err, n, wait, until)
+					}
+				})
+			}
+		}
+	}
+}
+
+// A wait may also end after the run's own time limit.
+func TestWaitBeyondTheTimeLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		tr := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			n++
+			w.Header().Set("Retry-After", "70")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}))
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		_, err := tester(t, tr, nil).Do(ctx, Request{Path: "/", Kind: Page}, ok)
+		if down, isDown := errors.AsType[*ServiceDownError](err); !isDown || !down.AfterEnd || n != 2 || ctx.Err() != nil {
+			t.Errorf("%v after %d requests", err, n)
+		}
+	})
+}
+
+// A wait for one request, such as a conflict's, holds back no other, and ends no run.
+func TestWaitOfOneRequest(t *testing.T) {
+	for wait, tries := range map[string]int{"30": 3, "1200": 1, "86400": 1} {
+		synctest.Test(t, func(t *testing.T) {
+			var asked []time.Time
+			tr := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				asked = append(asked, time.Now())
+				w.Header().Set("Retry-After", wait)
+				w.WriteHeader(http.StatusConflict)
+			}))
+			c := tester(t, tr, nil)
+			f, err := c.Do(t.Context(), Request{Path: "/", Kind: Record}, ok)
+			if _, _, closed := c.Use(); err != nil || f == nil || f.Then != SetAside || len(asked) != tries || closed > 0 {
+				t.Errorf("wait %s: %v, %v after %d requests; closed for %v", wait, f, err, len(asked), closed)
+			}
+			for i := range len(asked) - 1 {
+				if pause := asked[i+1].Sub(asked[i]); pause < 30*time.Second {
+					t.Errorf("a pause of %v", pause)
+				}
+			}
 		})
 	}
 }

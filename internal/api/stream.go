@@ -182,7 +182,7 @@ func (c *Client) heldBack(s *Stream, t *ticket, f *RequestError) time.Duration {
 		c.health.blame(false)
 		fallthrough
 	case s == nil:
-		return f.rule.budget(c.budget, t, f.wait)
+		return f.rule.budget(c.budget, t, f.pause())
 	case f.rule != rateLimited || c.health.blames():
 		return 0
 	}
@@ -192,7 +192,7 @@ func (c *Client) heldBack(s *Stream, t *ticket, f *RequestError) time.Duration {
 	if limited {
 		return 0
 	}
-	return c.budget.limited(t, min(f.wait, streamHold))
+	return c.budget.limited(t, min(f.pause(), streamHold))
 }
 
 // doubtful reports whether the whole service, rather than the stream, may have caused a failure.
@@ -228,7 +228,7 @@ func (c *Client) optional(ctx context.Context, r *Request, accept func(*Answer) 
 		if waits == nil {
 			waits = pauses(max(f.rule.pause, time.Second))
 		}
-		pause := max(f.wait, waits.NextBackOff())
+		pause := max(f.pause(), waits.NextBackOff())
 		last := attempt >= f.tries(r.Kind) || !r.Stream.allows(pause)
 		guilty, err := c.guilty(ctx, r.Stream, f, began, took, last)
 		switch {
@@ -311,11 +311,11 @@ func (c *Client) vouch(ctx context.Context, since time.Time) (bool, error) {
 		case !f.doubtful():
 			return true, nil
 		}
-		if down, patience := time.Since(began), 2*c.cfg.DownAfter; down+f.wait >= patience {
-			return false, &ServiceDownError{Failures: failures + 1, For: down, Wait: f.wait, Patience: patience, Err: f}
+		if err := f.tooLong(ctx, &c.cfg, failures+1, began); err != nil {
+			return false, err
 		}
 		if f.rule.outage {
-			c.budget.hold(max(f.wait, waits.NextBackOff()))
+			c.budget.hold(max(f.pause(), waits.NextBackOff()))
 		}
 	}
 }

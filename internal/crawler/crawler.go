@@ -171,6 +171,11 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	if clock := (*api.ClockError)(nil); errors.As(err, &clock) {
 		return c.report(), err // there is nothing to commit
 	}
+	down, early := errors.AsType[*api.ServiceDownError](err)
+	if early = early && down.AfterEnd; early { // the time limit would be reached by waiting
+		c.meter.problem(down.Error())
+		err = nil
+	}
 	cctx, done := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer done()
 	err = errors.Join(err, c.checkpoint(cctx, true))
@@ -181,7 +186,7 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	if n := r.Unaccounted(); n != 0 {
 		c.log.Error("listed calls are neither stored nor set aside", "calls", n)
 	}
-	if rctx.Err() != nil {
+	if early || rctx.Err() != nil {
 		r.DeadlineHit = ctx.Err() == nil
 		r.Interrupted = !r.DeadlineHit
 	}

@@ -30,7 +30,7 @@ the list, fetches the transcripts of calls as they end, and commits at most once
 at --sweep-at it does what extract run does, and also at the start if that is overdue.
 
 It holds the warehouse: other commands that write end with exit code 4. While the service is down it
-retries with growing pauses. A refused key or a wrong address ends it with exit code 1.
+retries with growing pauses, or when the wait that the service asks for is over. A refused key or a wrong address ends it with exit code 1.
 
 With --listen it receives hints that calls have changed, fetches their records at once, and polls only
 every ten minutes (see --follow-every) while hints bring all calls: a POST of JSON to /hints that
@@ -72,6 +72,7 @@ type follower struct {
 	locked   bool // it has held the warehouse
 	failures int  // in a row
 	failing  time.Time
+	until    time.Time // by the local clock: nothing is requested before, because the service asked for it
 }
 
 func newFollower(s *settings.Settings, stderr io.Writer) (*follower, error) {
@@ -202,6 +203,9 @@ func (f *follower) nextSweep() (time.Time, error) {
 	if again := tried.Add(sweepAgain); tried.After(good) && next.Before(again) {
 		next = again
 	}
+	if next.Before(f.until) {
+		next = f.until
+	}
 	return next, nil
 }
 
@@ -216,16 +220,26 @@ func (f *follower) endure(ctx context.Context, err error) error {
 	f.failed(err)
 	select {
 	case <-ctx.Done():
-	case <-time.After(f.pace.Backoff(f.failures)):
+	case <-time.After(f.backoff()):
 	}
 	return nil
 }
 
+// backoff returns how long nothing is requested after a failure.
+func (f *follower) backoff() time.Duration {
+	return max(f.pace.Backoff(f.failures), f.until.Sub(f.Clock.Local()))
+}
+
 // failed counts a failure.
 func (f *follower) failed(err error) {
-	f.failures++
-	if f.failures == 1 {
+	down, waits := errors.AsType[*api.ServiceDownError](err)
+	if waits = waits && down.Wait > 0; waits {
+		f.until = f.Clock.Local().Add(down.Wait)
+	}
+	if f.failures++; f.failures == 1 {
 		f.failing = time.Now()
+	}
+	if f.failures == 1 || waits {
 		f.log.Warn("cannot follow; retrying with growing pauses", "error", f.Secrets.Error(err))
 	}
 }

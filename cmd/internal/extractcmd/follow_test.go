@@ -3,7 +3,10 @@ package extractcmd
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -12,9 +15,13 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/cmdtest"
+	"callhouse/cmd/internal/extractcmd/settings"
+	"callhouse/internal/api"
+	"callhouse/internal/follow"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/words"
 )
 
 // followed is a service with a fast clock, and a warehouse that follows it.
@@ -207,5 +214,28 @@ func TestFollowEnds(t *testing.T) {
 		if code, stderr := f.extract(t.Context(), append([]string{"follow"}, args...)...); code != cli.ExitUsage {
 			t.Errorf("%v: exit code %d, %s", args, code, stderr)
 		}
+	}
+}
+
+// A wait that the service asks for is waited for: neither a poll nor a sweep comes sooner.
+func TestFollowWaitsAsAsked(t *testing.T) {
+	now := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
+	s := new(settings.Settings)
+	s.Clock, s.Warehouse, s.Secrets = api.NewClock(func() time.Time { return now }), filepath.Join(t.TempDir(), "w"), words.NewSecrets()
+	f := &follower{Settings: s, log: slog.New(slog.DiscardHandler), pace: follow.Pace{Least: time.Second, Most: 10 * time.Minute}}
+	f.failed(fmt.Errorf("poll: %w", &api.ServiceDownError{Wait: 2 * time.Hour, Err: errors.New("429")}))
+	for range 20 { // as often as it fails
+		if wait := f.backoff(); wait != 2*time.Hour {
+			t.Errorf("the next request is in %v", wait)
+		}
+		f.failed(errors.New("reset"))
+	}
+	next, err := f.nextSweep()
+	if err != nil || !next.Equal(now.Add(2*time.Hour)) {
+		t.Errorf("the next sweep is at %v, %v", next, err)
+	}
+	now = now.Add(3 * time.Hour)
+	if wait := f.backoff(); wait > f.pace.Most {
+		t.Errorf("after the wait, the next request is in %v", wait)
 	}
 }

@@ -263,7 +263,7 @@ func (s *session) fails(err error) error {
 	if s.failed(err); s.state.Failing == 0 {
 		s.state.Failing = s.Now().UnixMilli()
 	}
-	s.pollAt = time.Now().Add(s.pace.Backoff(s.failures))
+	s.pollAt = time.Now().Add(s.backoff())
 	s.state.Error = s.Secrets.Error(err)
 	return s.tell()
 }
