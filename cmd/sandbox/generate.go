@@ -33,7 +33,11 @@ func newGenerate() *cobra.Command {
 			if now.IsZero() {
 				now.Time = defaultNow
 			}
-			w, err := world.New(company.world(now.Time))
+			cfg, err := company.world(now.Time)
+			if err != nil {
+				return cli.Usage("see sandbox generate --help", "%w", err)
+			}
+			w, err := world.New(cfg)
 			if err != nil {
 				return cli.Usage("see sandbox generate --help", "%w", err)
 			}

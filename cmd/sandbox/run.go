@@ -11,6 +11,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/world"
 )
 
 // run executes one command line and returns its exit code.
@@ -41,6 +42,7 @@ func noArguments(c *cobra.Command, args []string) error {
 // worldFlags are the flags that choose the calls.
 type worldFlags struct {
 	config    sandbox.Config
+	faults    string
 	driftFrom instant
 }
 
@@ -61,8 +63,8 @@ func (w *worldFlags) add(c *cobra.Command) {
 	f.Float64Var(&cfg.TieRate, "tie-rate", 0.002, "share of calls that start in the same millisecond as the previous one")
 	f.Float64Var(&cfg.DeleteRate, "delete-rate", 0, "share of calls that are deleted within 10 days")
 	f.Float64Var(&cfg.LateVisibleRate, "late-visible-rate", 0, "share of calls that are listed late, up to 6 hours after their start")
-	f.Float64Var(&cfg.LateFillRate, "late-fill-rate", 0, "share of calls whose analysis and cost take 12 to 60 hours")
-	f.Float64Var(&cfg.StuckRate, "stuck-rate", 0, "share of calls that never get analysis and cost")
+	f.StringVar(&w.faults, "call-faults", "",
+		"shares of calls that are late, replaced or in another form, as KIND=RATE,…; an unknown KIND lists all kinds")
 	f.Float64Var(&cfg.DriftRate, "drift-rate", 0, "share of calls with future changes of the API: unknown values, fields, types")
 	f.Var(&cfg.Incidents, "incidents", "what goes wrong on which days, counted from midnight (UTC) before --origin, as KIND=FROM..TO,…:\n"+
 		"carrier (half of the dials fail), tool:NAME (it fails), release:AGENT (a worse version)")
@@ -70,8 +72,10 @@ func (w *worldFlags) add(c *cobra.Command) {
 }
 
 // world returns the configuration of a world whose calls have started by origin.
-func (w *worldFlags) world(origin time.Time) sandbox.Config {
+func (w *worldFlags) world(origin time.Time) (sandbox.Config, error) {
 	cfg := w.config
+	var err error
+	cfg.Faults, err = world.ParseFaults(w.faults)
 	cfg.Origin, cfg.DriftFrom = origin, w.driftFrom.Time
 	if cfg.TieRate == 0 {
 		cfg.TieRate = -1
@@ -82,7 +86,7 @@ func (w *worldFlags) world(origin time.Time) sandbox.Config {
 	if cfg.Campaigns == 0 {
 		cfg.Campaigns = -1
 	}
-	return cfg
+	return cfg, err
 }
 
 // instant is a flag for a time in RFC 3339.

@@ -39,7 +39,7 @@ func TestWrongUse(t *testing.T) {
 		"--clock fast":                   `--clock must be real or frozen, not "fast"`,
 		"--now yesterday":                "use a time such as 2026-11-19T12:00:00Z",
 		"--limiter leaky":                "limiter must be sliding-log, fixed-window or token-bucket",
-		"--faults boom=1":                `unknown fault "boom"; available: 400,`,
+		"--faults boom=1":                `unknown fault "boom"; available: 204,`,
 		"--faults 500":                   "want KIND=RATE",
 		"--organisation huge":            `--organisation must be small, large or none, not "huge"`,
 		"--pace -1":                      "--pace must not be negative",

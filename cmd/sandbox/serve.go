@@ -27,7 +27,8 @@ type serveFlags struct {
 	options            sandbox.Options
 	addr, clock, fault string
 	limiter            string
-	size, wrong, v2    string
+	size, wrong        string
+	lists, v2          string
 	recordings, lost   string
 	now, origin        instant
 	state, scenario    string
@@ -94,6 +95,7 @@ Control endpoints, without key or limits:
 	fs.StringVar(&f.wrong, "resource-faults", "",
 		"permanent faults of those resources, as RESOURCE=KIND,…; an unknown RESOURCE or KIND lists all of them. "+
 			"contract: 404 for everything that is not in the contract")
+	fs.StringVar(&f.lists, "lists", "", "faults of the list of v3 calls, as MODE or MODE=VALUE,…; an unknown MODE lists all modes")
 	fs.StringVar(&f.v2, "v2", "", "faults of v2 calls, as MODE or MODE=VALUE,…; an unknown MODE lists all modes")
 	fs.StringVar(&f.recordings, "recordings", "",
 		"address to serve the calls' recordings on, as MP3; port 0 picks a free port; empty: links lead to no host")
@@ -104,6 +106,8 @@ Control endpoints, without key or limits:
 	fs.StringVar((*string)(&o.Counted), "counted", string(sandbox.AtRandom),
 		"when during the delay a request is counted: random, arrival or answer")
 	fs.DurationVar(&o.Jitter, "jitter", 0, "maximum additional random delay")
+	fs.Float64Var(&o.Tail, "latency-tail", 0,
+		"makes delays log-normal with this standard deviation of the logarithm; 1: one of a hundred is ten times as long")
 	fs.StringVar(&f.clock, "clock", "real", "the data's clock: real, or frozen until /sandbox/clock moves it")
 	fs.Var(&f.now, "now", "time of a frozen clock (RFC 3339; default "+defaultNow.Format(time.RFC3339)+"); implies --clock frozen")
 	fs.Var(&f.origin, "origin", "time at which --calls have been made (RFC 3339; default: last midnight UTC, or the frozen clock's time)")
@@ -149,12 +153,17 @@ func (f *serveFlags) prepare(now time.Time) (sandbox.Options, error) {
 	if !f.origin.IsZero() {
 		origin = f.origin.Time
 	}
-	o.World = f.world.world(origin)
 	var err error
+	if o.World, err = f.world.world(origin); err != nil {
+		return o, err
+	}
 	if o.Faults, err = sandbox.ParseFaults(f.fault); err != nil {
 		return o, err
 	}
 	if o.ResourceFaults, err = sandbox.ParseResourceFaults(f.wrong); err != nil {
+		return o, err
+	}
+	if o.Lists, err = sandbox.ParseLists(f.lists); err != nil {
 		return o, err
 	}
 	if o.V2, err = sandbox.ParseV2(f.v2); err != nil {

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"net/http"
 
 	"callhouse/internal/sandbox/dice"
@@ -22,6 +23,13 @@ func (s *api) answerPage(e *exchange) answer {
 	if refusal != nil {
 		return e.no(refusal)
 	}
+	lists := &s.opts.Lists
+	if lists.None && p.total == 0 && len(p.items) == 0 {
+		a := e.fail(http.StatusNotFound, "the filters match no calls")
+		a.body = bytes.Replace(a.body, []byte("NOT_FOUND"), []byte("NO_CALLS_FOUND"), 1)
+		return a
+	}
+	lists.distort(p, q.cursor)
 	p.distort(e.fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, q.offset, func() (v world.View, ok bool) {
 		if q.cursor == "" || q.ascending || len(q.attributes) > 0 || q.timed {
 			return v, false
@@ -72,10 +80,17 @@ func (s *api) answerDetail(e *exchange) answer {
 		return e.no(refuseParameter(name, nil))
 	}
 	v, ok := s.world.Find(e.req.ID, s.opts.Now())
-	if !ok {
+	if !ok || !v.Record {
 		return e.fail(http.StatusNotFound, "no such call")
 	}
 	x.body = s.withCampaign(x.renderer.Detail(x.body[:0], v), v)
+	switch {
+	case v.Form.Huge:
+		body := append(x.body[:len(x.body)-1], `,"trace":"`...)
+		return answer{status: http.StatusOK, body: append(append(body, bytes.Repeat([]byte("A"), 9<<20)...), `"}`...)}
+	case v.Form.Broken:
+		return answer{status: http.StatusOK, body: x.body[:len(x.body)/2]}
+	}
 	return answer{status: http.StatusOK, body: x.body, view: v}
 }
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -14,35 +15,92 @@ import (
 	"callhouse/internal/sandbox/operation"
 )
 
-// FaultKind is a way for a request to fail. Every documented status (400, 401, 403, 404, 409, 429,
-// 500, 503) is a kind that returns the error envelope; 429 carries Retry-After in seconds.
+// FaultKind is a way for a request to fail. The table in requestFaults and pageFaults says what each
+// one does.
 type FaultKind string
 
-// Faults of all requests.
+// Faults that this package or its tests name.
 const (
-	Fault429Bare      FaultKind = "429-bare"      // 429 without Retry-After
-	Fault429Date      FaultKind = "429-date"      // 429 with Retry-After as an HTTP date
-	Fault429Malformed FaultKind = "429-malformed" // 429 with an invalid Retry-After
-	Fault503HTML      FaultKind = "503-html"      // 503 with a web page as its body, as proxies send
-	FaultReset        FaultKind = "reset"         // the connection is reset before an answer
-	FaultCut          FaultKind = "cut"           // the connection ends in the middle of the body
-	FaultTruncated    FaultKind = "truncated"     // a complete answer with 200, but only half of the JSON
-	FaultNonJSON      FaultKind = "nonjson"       // 200 with a web page
-	FaultHuge         FaultKind = "huge"          // 200 with more than 64 MiB
-	FaultSlow         FaultKind = "slow"          // the right answer, delayed
-	FaultHang         FaultKind = "hang"          // no answer until the client gives up
+	Fault429Bare      FaultKind = "429-bare"
+	Fault429Date      FaultKind = "429-date"
+	Fault429Malformed FaultKind = "429-malformed"
+	Fault503HTML      FaultKind = "503-html"
+	FaultReset        FaultKind = "reset"
+	FaultCut          FaultKind = "cut"
+	FaultTruncated    FaultKind = "truncated"
+	FaultNonJSON      FaultKind = "nonjson"
+	FaultHuge         FaultKind = "huge"
+	FaultSlow         FaultKind = "slow"
+	FaultHang         FaultKind = "hang"
+	FaultMarked       FaultKind = "marked"
+
+	FaultDuplicate FaultKind = "duplicate"
+	FaultShort     FaultKind = "short"
+	FaultEmpty     FaultKind = "empty"
+	FaultLoop      FaultKind = "loop"
+	FaultExpired   FaultKind = "expired"
+	FaultTotal     FaultKind = "lying-total"
+	FaultDisorder  FaultKind = "disorder"
+	FaultEarlyEnd  FaultKind = "early-end"
 )
 
-// Faults of pages only. A client that follows next_cursor carefully still gets every call.
-const (
-	FaultDuplicate FaultKind = "duplicate"   // the page repeats one of its items, or the last one of the page before
-	FaultShort     FaultKind = "short"       // fewer items than asked for, and a next cursor
-	FaultEmpty     FaultKind = "empty"       // no items, and a next cursor
-	FaultLoop      FaultKind = "loop"        // next_cursor is this page's own cursor
-	FaultExpired   FaultKind = "expired"     // 400: the cursor is no longer valid
-	FaultTotal     FaultKind = "lying-total" // total_count is wrong
-	FaultDisorder  FaultKind = "disorder"    // the items are out of order
-)
+// described is a fault and its effect, for the reference.
+type described struct {
+	Kind   FaultKind
+	Effect string
+}
+
+// requestFaults are the faults of all requests. A name that begins with a status answers with it and
+// the error envelope.
+var requestFaults = []described{
+	{"204", "no body"},
+	{"302", "to a page of the service"},
+	{"400", ""}, {"401", ""}, {"403", ""}, {"404", ""}, {"405", ""}, {"409", ""}, {"500", ""}, {"503", ""},
+	{"429", "`Retry-After` is 1 to 3 seconds"},
+	{Fault429Bare, "no `Retry-After`"},
+	{Fault429Date, "`Retry-After` is a date, 2 seconds from now"},
+	{"429-fraction", "`Retry-After: 1.5`"},
+	{"429-long", "`Retry-After: 5400`"},
+	{"503-long", "`Retry-After: 7200`"},
+	{Fault429Malformed, "`Retry-After: soon`"},
+	{Fault503HTML, "a web page, as proxies send"},
+	{FaultReset, "the connection is reset before an answer"},
+	{FaultCut, "the connection ends in the middle of the body"},
+	{FaultTruncated, "200 with half of the JSON"},
+	{FaultNonJSON, "200 with a web page"},
+	{FaultHuge, "200 with more than 64 MiB"},
+	{FaultMarked, "the right answer, after a byte order mark"},
+	{FaultSlow, "the right answer, delayed by `--slow-for`"},
+	{FaultHang, "no answer until the client gives up"},
+}
+
+// pageFaults are the faults of pages only. A client that follows next_cursor carefully still gets
+// every call, except with the last one, where it must go on by time.
+var pageFaults = []described{
+	{FaultDuplicate, "the page repeats one of its items, or the last one of the page before"},
+	{FaultShort, "fewer items than asked for, and a next cursor"},
+	{FaultEmpty, "no items, and a next cursor"},
+	{FaultLoop, "`next_cursor` is this page's own cursor"},
+	{FaultExpired, "400: the cursor is no longer valid"},
+	{FaultTotal, "`total_count` is wrong by up to 1,000"},
+	{FaultDisorder, "the items are out of order"},
+	{FaultEarlyEnd, "`next_cursor` is null although more calls follow"},
+}
+
+// retryAfter are the values of Retry-After that do not depend on the request.
+var retryAfter = map[FaultKind]string{Fault429Malformed: "soon", "429-fraction": "1.5", "429-long": "5400", "503-long": "7200"}
+
+// kinds returns the names of faults.
+func kinds(of ...[]described) (all []FaultKind) {
+	for _, f := range slices.Concat(of...) {
+		all = append(all, f.Kind)
+	}
+	return all
+}
+
+func isIn(of []described, k FaultKind) bool {
+	return slices.ContainsFunc(of, func(f described) bool { return f.Kind == k })
+}
 
 // ResourceFault is a way for a resource to be wrong, for as long as it is set. 403, 404 and 500 are
 // faults as well: every request for the resource then gets that status.
@@ -57,6 +115,7 @@ const (
 	ResourceRenamed ResourceFault = "renamed-key" // an object's id is named agent_id, tool_id, …
 	ResourceField   ResourceFault = "new-field"   // objects have an unknown field
 	ResourceDrift   ResourceFault = "drift"       // times are strings of digits, and name is an object
+	ResourceTimes   ResourceFault = "odd-times"   // times are ISO 8601 with microseconds
 	ResourceThin    ResourceFault = "thin"        // list items hold only ids and times
 )
 
@@ -91,15 +150,24 @@ type V2 struct {
 	Slow      string
 }
 
-// requestFaults, pageFaults and resourceFaults list all faults, in the order of messages; those of
-// resources also take effect in it.
+// Lists selects how the list of v3's calls is wrong. The tags are the names of the modes, their
+// default values, and what they do, for the reference.
+type Lists struct {
+	Depth  int    `mode:"depth" says:"pages after this many calls are empty, without a next cursor"`
+	Most   int    `mode:"total-most" says:"the most that total_count counts to"`
+	Extra  int    `mode:"total-extra" says:"added to total_count; may be negative"`
+	Window int    `mode:"window" says:"only the calls of so many days are listed, unless start_at_after or start_at_before is given"`
+	None   bool   `mode:"404" usual:"true" says:"an empty list is 404 with NO_CALLS_FOUND"`
+	Null   bool   `mode:"null" usual:"true" says:"after the last calls comes a page whose items are null"`
+	Last   string `mode:"last" says:"next_cursor of the last page, as JSON; same: its own cursor"`
+}
+
+// resourceFaults lists the faults of resources in the order of messages, in which they also take
+// effect.
 var (
-	requestFaults = []FaultKind{"400", "401", "403", "404", "409", "429", "500", "503", Fault429Bare, Fault429Date, Fault429Malformed,
-		Fault503HTML, FaultReset, FaultCut, FaultTruncated, FaultNonJSON, FaultHuge, FaultSlow, FaultHang}
-	pageFaults     = []FaultKind{FaultDuplicate, FaultShort, FaultEmpty, FaultLoop, FaultExpired, FaultTotal, FaultDisorder}
-	anyFault       = slices.Concat(requestFaults, pageFaults)
+	anyFault       = kinds(requestFaults, pageFaults)
 	resourceFaults = []ResourceFault{"403", "404", "500", ResourceNoList, ResourceEmpty, ResourceCut, ResourceLoop, ResourceRenamed,
-		ResourceField, ResourceDrift, ResourceThin}
+		ResourceField, ResourceDrift, ResourceTimes, ResourceThin}
 )
 
 // Faults are the shares of failing requests. The share of a page fault is of all requests: it has
@@ -164,40 +232,72 @@ func (fs ResourceFaults) check() error {
 
 // ParseV2 reads "off=410,removed-after=3" or "wrong-turns=0.01,slow-above=200:cut".
 func ParseV2(text string) (v V2, _ error) {
+	err := parseModes(&v, "v2 mode", text, func(name, value string) string {
+		if name == "slow-above" {
+			value, v.Slow, _ = strings.Cut(value, ":")
+		}
+		return value
+	})
+	if err != nil {
+		return v, err
+	}
+	return v, v.check()
+}
+
+// ParseLists reads "depth=10000,last=false".
+func ParseLists(text string) (l Lists, _ error) {
+	err := parseModes(&l, "mode of lists", text, func(_, value string) string { return value })
+	if err != nil {
+		return l, err
+	}
+	return l, l.check()
+}
+
+func (l *Lists) check() error {
+	if l.Depth < 0 || l.Most < 0 || l.Window < 0 {
+		return fmt.Errorf("depth, total-most and window of lists must not be negative")
+	}
+	if l.Last != "" && l.Last != "same" && !json.Valid([]byte(l.Last)) {
+		return fmt.Errorf("the last cursor of lists must be JSON or same, not %q", l.Last)
+	}
+	return nil
+}
+
+// parseModes reads "NAME,NAME=VALUE,…" into the fields of a struct whose tags name them.
+func parseModes[T any](into *T, what, text string, edit func(name, value string) string) error {
 	var names []string
 	modes := map[string]reflect.StructField{}
-	for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
 		if name := f.Tag.Get("mode"); name != "" {
 			names, modes[name] = append(names, name), f
 		}
 	}
 	for e, given := range dice.Entries(text) {
 		name, value := e[0], e[1]
-		if err := dice.Known("v2 mode", name, names); err != nil {
-			return v, err
+		if err := dice.Known(what, name, names); err != nil {
+			return err
 		}
 		mode := modes[name]
 		if !given {
 			value = mode.Tag.Get("usual")
 		}
-		text := value
-		if name == "slow-above" {
-			text, v.Slow, _ = strings.Cut(value, ":")
-		}
+		text := edit(name, value)
 		var err error
-		switch into := reflect.ValueOf(&v).Elem().FieldByIndex(mode.Index).Addr().Interface().(type) {
+		switch into := reflect.ValueOf(into).Elem().FieldByIndex(mode.Index).Addr().Interface().(type) {
 		case *bool:
 			*into, err = strconv.ParseBool(text)
 		case *int:
 			*into, err = strconv.Atoi(text)
 		case *float64:
 			*into, err = strconv.ParseFloat(text, 64)
+		case *string:
+			*into = text
 		}
 		if err != nil {
-			return v, fmt.Errorf("invalid value for the v2 mode %s: %q", name, value)
+			return fmt.Errorf("invalid value for the %s %s: %q", what, name, value)
 		}
 	}
-	return v, v.check()
+	return nil
 }
 
 func (v *V2) check() error {

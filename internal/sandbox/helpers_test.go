@@ -118,6 +118,16 @@ func ids(items []map[string]any) []string {
 	return all
 }
 
+// callFaults parses faults of calls.
+func callFaults(t *testing.T, text string) world.Faults {
+	t.Helper()
+	fs, err := world.ParseFaults(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fs
+}
+
 // incidents parses incidents.
 func incidents(t *testing.T, text string) (all world.Incidents) {
 	t.Helper()

@@ -19,6 +19,10 @@ type page[T any] struct {
 	next  string // empty: the last page
 	total int64
 
+	null  bool               // items is null
+	last  string             // next_cursor of the last page, as JSON; empty: null
+	rank  int64              // how many items are before the page, or Lists.Depth if more
+	end   int64              // a cursor's position after the last item
 	start int64              // a cursor's position before the first item
 	at    func(*T) int64     // a cursor's position after an item
 	seal  func(int64) string // the cursor of a position
@@ -53,12 +57,33 @@ func (p *page[T]) distort(fault FaultKind, h uint64, cursor string, offset bool,
 		}
 	case FaultTotal:
 		p.total = max(0, p.total+int64(dice.Pick(h, 2001))-1000)
+	case FaultEarlyEnd:
+		p.next = ""
 	case FaultDisorder:
 		for i := range p.items {
 			j := i + dice.Pick(dice.Hash(h, uint64(i)), n-i)
 			p.items[i], p.items[j] = p.items[j], p.items[i]
 		}
 	}
+}
+
+// distort applies the modes to a page. cursor is the request's.
+func (l *Lists) distort(p *page[world.View], cursor string) {
+	switch {
+	case l.Depth > 0 && p.rank >= int64(l.Depth):
+		p.items, p.next = nil, ""
+	case l.Null && len(p.items) == 0:
+		p.null = true
+	case l.Null && p.next == "":
+		p.next = p.seal(p.end)
+	}
+	if p.last = l.Last; p.last == "same" {
+		p.last = string(wire.AppendOptional(nil, cursor))
+	}
+	if p.total += int64(l.Extra); l.Most > 0 {
+		p.total = min(p.total, int64(l.Most))
+	}
+	p.total = max(p.total, 0)
 }
 
 // shorten keeps only the first items of a page; the next cursor leads to the rest.
@@ -77,15 +102,26 @@ func (p *page[T]) shorten(keep int) {
 // write appends the page as JSON, with the list's names for its items and the next cursor. The
 // older list of v2, which has keys, has no total.
 func (p *page[T]) write(b []byte, items, next string, item func(b []byte, it *T) []byte) []byte {
-	b = append(append(append(b, `{"`...), items...), `":[`...)
-	for i := range p.items {
-		if i > 0 {
-			b = append(b, ',')
+	b = append(append(append(b, `{"`...), items...), `":`...)
+	if p.null {
+		b = append(b, "null"...)
+	} else {
+		b = append(b, '[')
+		for i := range p.items {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = item(b, &p.items[i])
 		}
-		b = item(b, &p.items[i])
+		b = append(b, ']')
 	}
-	b = append(append(append(b, `],"`...), next...), `":`...)
-	if b = wire.AppendOptional(b, p.next); next == "next_cursor" {
+	b = append(append(append(b, `,"`...), next...), `":`...)
+	if p.next == "" && p.last != "" {
+		b = append(b, p.last...)
+	} else {
+		b = wire.AppendOptional(b, p.next)
+	}
+	if next == "next_cursor" {
 		b = strconv.AppendInt(append(b, `,"total_count":`...), p.total, 10)
 	}
 	return append(b, '}')
@@ -141,6 +177,9 @@ func (l *callList) page(q *query, t int64) (*page[world.View], *refusal) {
 	if ids, ok := q.attributes["customer_id"]; ok {
 		q.phones = l.organisation.Phones(ids[0], t)
 	}
+	if days := l.opts.Lists.Window; days > 0 && !l.keyed && !q.timed {
+		q.timed, q.after = true, t-int64(days)*24*time.Hour.Milliseconds()
+	}
 	lo, hi := l.span(q, t)
 	p := &page[world.View]{
 		total: l.total(q, list, t, lo, hi),
@@ -181,8 +220,21 @@ func (l *callList) page(q *query, t int64) (*page[world.View], *refusal) {
 		}
 		p.items = append(p.items, *v)
 	}
-	if len(p.items) > 0 {
-		p.start = l.before(p.items[0].Index, q.ascending)
+	if n := len(p.items); n > 0 {
+		p.start, p.end = l.before(p.items[0].Index, q.ascending), p.at(&p.items[n-1])
+		if q.offset {
+			p.end = offset + int64(n)
+		}
+		if most := int64(l.opts.Lists.Depth); most > 0 && !l.keyed {
+			whole := *q
+			whole.behind = nil
+			for v := range l.walk(&whole, t, lo, hi) {
+				if v.Index == p.items[0].Index || p.rank == most {
+					break
+				}
+				p.rank++
+			}
+		}
 	}
 	return p, nil
 }

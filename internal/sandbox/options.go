@@ -70,8 +70,9 @@ type Options struct {
 	Faults Faults
 	// ResourceFaults are the permanent faults of resources other than calls.
 	ResourceFaults ResourceFaults
-	// V2 selects faults of v2's calls.
-	V2 V2
+	// Lists selects faults of the list of v3's calls, V2 faults of v2's calls.
+	Lists Lists
+	V2    V2
 	// Inject, if set, is called with the number of the request (from 1) before Faults are drawn; if
 	// it returns "", Faults apply. It may move Clock, so that calls appear and vanish between any
 	// two requests.
@@ -80,6 +81,9 @@ type Options struct {
 	SlowFor time.Duration
 	// Latency, plus a random time up to Jitter, is added to every answer under /v3.
 	Latency, Jitter time.Duration
+	// Tail, if set, makes the delays log-normal around that: the standard deviation of the factor's
+	// logarithm.
+	Tail float64
 	// Recordings is the base address of links to recordings (a recordings.Host), without a trailing
 	// slash. Default: a host that does not exist.
 	Recordings string
@@ -137,8 +141,11 @@ func (o *Options) setDefaults() error {
 	if err := dice.Known("moment of counting", o.Counted, []Moment{AtRandom, AtArrival, AtAnswer}); err != nil {
 		return err
 	}
-	if o.Latency < 0 || o.Jitter < 0 {
-		return fmt.Errorf("latency and jitter must not be negative")
+	if o.Latency < 0 || o.Jitter < 0 || !(o.Tail >= 0 && o.Tail <= 3) {
+		return fmt.Errorf("latency and jitter must not be negative, and the tail of latencies must be 0 to 3")
+	}
+	if err := o.Lists.check(); err != nil {
+		return err
 	}
 	if _, err := limit.New(o.Limiter, 1, 1); err != nil {
 		return err

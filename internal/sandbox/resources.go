@@ -268,6 +268,12 @@ func distorted(r *operation.Resource, o organisation.Object, faults []ResourceFa
 			o["x_tomorrow"] = map[string]any{"phase": 2, "tags": []string{"new"}}
 		case f == ResourceDrift:
 			drift(o)
+		case f == ResourceTimes:
+			for name, value := range o {
+				if ms, ok := value.(int64); ok && strings.HasSuffix(name, "_at") {
+					o[name] = time.UnixMicro(ms*1000 + 999).UTC().Format("2006-01-02 15:04:05.000000-07")
+				}
+			}
 		}
 	}
 	return o

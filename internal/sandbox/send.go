@@ -35,13 +35,18 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, a answer, fault Fa
 		s.ledger.answered(a.status, int64(len(a.body)), fault)
 		s.ledger.sent(&a)
 	}
-	h.Set("Content-Type", cmp.Or(a.kind, "application/json"))
-	h.Set("Content-Length", strconv.Itoa(len(whole)))
+	if a.status != http.StatusNoContent {
+		h.Set("Content-Type", cmp.Or(a.kind, "application/json"))
+		h.Set("Content-Length", strconv.Itoa(len(whole)))
+	}
 	if a.header[0] != "" {
 		h.Set(a.header[0], a.header[1])
 	}
 	w.WriteHeader(a.status)
-	_, err := w.Write(a.body)
+	var err error
+	if len(a.body) > 0 {
+		_, err = w.Write(a.body)
+	}
 	if a.end != FaultCut {
 		return // an error cannot be reported: the client may have disconnected
 	}

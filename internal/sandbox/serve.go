@@ -50,7 +50,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
 		if asked := s.asked(e.req, e.fault); asked != "" {
 			w.Header().Set(faultHeader, asked)
 		}
-		if slices.Contains(requestFaults, e.fault) {
+		if isIn(requestFaults, e.fault) {
 			a = s.disturbed(e)
 		} else {
 			a = s.api.answer(e)
@@ -76,6 +76,14 @@ func (s *Server) disturbed(e *exchange) answer {
 		a := s.api.answer(e)
 		a.body, a.view, a.object = a.body[:len(a.body)/2], nil, ""
 		return a
+	case FaultMarked:
+		a := s.api.answer(e)
+		a.body = append([]byte("\ufeff"), a.body...)
+		return a
+	case "204":
+		return answer{status: http.StatusNoContent}
+	case "302":
+		return answer{status: http.StatusFound, header: [2]string{"Location", "/sign-in"}}
 	case FaultSlow:
 		if !sleep(e.r, s.opts.SlowFor) {
 			return answer{end: FaultSlow}
@@ -87,11 +95,16 @@ func (s *Server) disturbed(e *exchange) answer {
 		panic("sandbox: unhandled fault " + e.fault)
 	}
 	a := e.fail(status, "injected fault")
-	if retry := map[FaultKind]string{
-		"429":             strconv.Itoa(1 + int(e.number%3)),
-		Fault429Date:      s.opts.DateNow().Add(2 * time.Second).UTC().Format(http.TimeFormat),
-		Fault429Malformed: "soon",
-	}[e.fault]; retry != "" {
+	retry := retryAfter[e.fault]
+	switch e.fault {
+	case "405":
+		a.header = [2]string{"Allow", http.MethodHead}
+	case "429":
+		retry = strconv.Itoa(1 + int(e.number%3))
+	case Fault429Date:
+		retry = s.opts.DateNow().Add(2 * time.Second).UTC().Format(http.TimeFormat)
+	}
+	if retry != "" {
 		a.header = [2]string{"Retry-After", retry}
 	}
 	return a
@@ -109,7 +122,7 @@ func (s *Server) fault(number int64, e *exchange) FaultKind {
 		}
 	}
 	k := s.opts.Faults.Draw(dice.Unit(dice.Hash(s.api.world.Key+4, uint64(number))))
-	if page := req.Kind == "page" || req.Kind == "list" || req.Kind == "bulk" && req.ID == ""; !page && slices.Contains(pageFaults, k) {
+	if page := req.Kind == "page" || req.Kind == "list" || req.Kind == "bulk" && req.ID == ""; !page && isIn(pageFaults, k) {
 		return ""
 	}
 	return k
@@ -128,6 +141,12 @@ func (s *Server) asked(req Request, fault FaultKind) string {
 	ofCalls := req.Kind == "page" || req.Kind == "detail" || req.Kind == "bulk"
 	if ofCalls && s.opts.World.DriftRate > 0 {
 		all = append(all, "drift")
+	}
+	if ofCalls && len(s.opts.World.Faults) > 0 {
+		all = append(all, "calls")
+	}
+	if req.Kind == "page" && s.opts.Lists != (Lists{}) {
+		all = append(all, "lists")
 	}
 	if v2 := s.api.trouble.modes(false); strings.HasPrefix(req.Resource, "v2_call") && v2 != (V2{}) {
 		all = append(all, "v2")
@@ -153,6 +172,10 @@ func (s *Server) latency(n int64) (before, after time.Duration) {
 	h := dice.Hash(s.api.world.Key+5, uint64(n))
 	if s.opts.Jitter > 0 {
 		total += time.Duration(dice.Unit(h) * float64(s.opts.Jitter))
+	}
+	if s.opts.Tail > 0 { // a normal draw by Box and Muller
+		u, v := 1-dice.Unit(dice.Hash(h, 1)), dice.Unit(dice.Hash(h, 2))
+		total = time.Duration(float64(total) * math.Exp(s.opts.Tail*math.Sqrt(-2*math.Log(u))*math.Cos(2*math.Pi*v)))
 	}
 	switch s.opts.Counted {
 	case AtArrival:

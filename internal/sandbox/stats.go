@@ -133,12 +133,12 @@ func (l *ledger) answered(status int, bytes int64, fault FaultKind) {
 // stateOf changes exactly when a call's JSON does, apart from the recording's link.
 func stateOf(v *world.View) uint32 {
 	var s uint32
-	for i, b := range []bool{v.Started, v.Over, v.Analysis, v.CostKnown} {
+	for i, b := range []bool{v.Started, v.Over, v.Analysis, v.CostKnown, v.Transcript, v.Recording} {
 		if b {
 			s |= 1 << i
 		}
 	}
-	return s
+	return s | v.Edit()<<8
 }
 
 // sent counts a complete answer with a call's detail or an object of another resource.

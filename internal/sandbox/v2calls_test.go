@@ -83,7 +83,8 @@ func bulkIDs(calls []map[string]any) []string {
 // each call of v2 with v3.
 func TestBulkListsTheCallsOfV3(t *testing.T) {
 	s := newServer(t, Options{World: Config{
-		Seed: 2, Calls: 120, Days: 2, LateVisibleRate: .1, DeleteRate: .3, TieRate: .5, LateFillRate: .2, NewReasons: true,
+		Seed: 2, Calls: 120, Days: 2, LateVisibleRate: .1, DeleteRate: .3, TieRate: .5,
+		Faults: callFaults(t, "late-analysis=.2,late-cost=.2"), NewReasons: true,
 	}})
 	opted := 0
 	for range 2 {
@@ -368,7 +369,7 @@ func TestBulkOfWordyCalls(t *testing.T) {
 
 // TestBulkUnderFaults finds every call despite faults.
 func TestBulkUnderFaults(t *testing.T) {
-	faults := pageFaults
+	faults := slices.DeleteFunc(kinds(pageFaults), func(k FaultKind) bool { return k == FaultEarlyEnd })
 	s := newServer(t, Options{World: Config{Calls: 300},
 		Inject: func(number int64, _ Request) FaultKind { return faults[int(number)%len(faults)] }})
 	seen := map[string]bool{}

@@ -22,7 +22,9 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/render"
+	"callhouse/internal/sandbox/world"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
@@ -166,11 +168,20 @@ type troubledRun struct {
 	later     time.Duration // until the next one
 }
 
+// drawCallFaults draws up to four faults of calls.
+var drawCallFaults = rapid.Custom(func(t *rapid.T) (fs world.Faults) {
+	kinds := rapid.SampledFrom([]world.Fault{"late-analysis", "late-cost", "stuck", "odd-times"})
+	for _, kind := range rapid.SliceOfNDistinct(kinds, 0, 4, rapid.ID[world.Fault]).Draw(t, "kinds") {
+		fs = append(fs, dice.Share[world.Fault]{Kind: kind, Rate: rapid.SampledFrom([]float64{.05, .3, 1}).Draw(t, "share")})
+	}
+	return fs
+})
+
 var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
 	kinds := []sandbox.FaultKind{
 		"400", "401", "403", "409", "429", "500", "503", sandbox.Fault429Bare, sandbox.Fault429Date,
 		sandbox.Fault429Malformed, sandbox.Fault503HTML, sandbox.FaultReset, sandbox.FaultCut, sandbox.FaultTruncated,
-		sandbox.FaultNonJSON, sandbox.FaultSlow, sandbox.FaultHang, sandbox.FaultDuplicate, sandbox.FaultShort,
+		sandbox.FaultNonJSON, sandbox.FaultMarked, sandbox.FaultSlow, sandbox.FaultHang, sandbox.FaultDuplicate, sandbox.FaultShort,
 		sandbox.FaultEmpty, sandbox.FaultLoop, sandbox.FaultExpired, sandbox.FaultTotal, sandbox.FaultDisorder,
 	}
 	tr := trouble{
@@ -181,7 +192,7 @@ var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
 				Days:            rapid.IntRange(1, 20).Draw(t, "days"),
 				TieRate:         rapid.SampledFrom([]float64{-1, 0.05, 0.8}).Draw(t, "ties"),
 				LateVisibleRate: rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "late"),
-				LateFillRate:    rapid.SampledFrom([]float64{0, 0.2}).Draw(t, "late fill"),
+				Faults:          drawCallFaults.Draw(t, "call faults"),
 				Origin:          time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC),
 			},
 			ContractOnly:    rapid.Bool().Draw(t, "contract only"),
@@ -383,9 +394,9 @@ func (st *stand) differs(values bool) error {
 	}
 	var r render.Renderer
 	var d calls.Decoder
-	world := st.server.World()
-	for v := range world.Visible(now) {
-		id := world.ID(v.Index).String()
+	shows := st.server.World()
+	for v := range shows.Visible(now) {
+		id := shows.ID(v.Index).String()
 		got := here[id]
 		if got == nil {
 			return fmt.Errorf("call %s is not in the warehouse", id)
@@ -397,16 +408,20 @@ func (st *stand) differs(values bool) error {
 		if !values || st.opts.ThinList && got.Settlement() == calls.Expired {
 			continue // a thin list does not show what came after the call expired
 		}
-		body, _, err := wire.Redact(schema.CallResource, r.Detail(nil, v))
+		shown, kind := r.Detail(nil, v), schema.KindDetail
+		if !v.Readable() {
+			shown, kind = r.Item(nil, v), schema.KindItem
+		}
+		body, _, err := wire.Redact(schema.CallResource, shown)
 		if err != nil {
 			return err
 		}
 		want := new(calls.Call)
-		if err := d.Decode(body, schema.KindDetail, want); err != nil {
+		if err := d.Decode(body, kind, want); err != nil {
 			return err
 		}
 		want.Fetched(got.FirstSeenAt(), got.FetchedAt(), nil)
-		calls.Merge(nil, want, schema.KindDetail)
+		calls.Merge(nil, want, kind)
 		want.Settle(now.UnixMilli())
 		if want.TurnCount().V == 0 && !got.TurnCount().OK { // it was never due
 			n := schema.Calls.Column("turn_count")

@@ -36,10 +36,12 @@ func sameAsTruth(t *testing.T, c *company) {
 		{"custom items", truth.CustomItems, "SELECT name AS key, count(*) AS n FROM analysis_items GROUP BY 1"},
 		{"sums", map[string]int64{
 			"calls": truth.Calls, "duration": truth.DurationMS, "costs": truth.WithCost, "opted out": truth.OptedOut,
-			"recordings": truth.WithRecording,
-		}, `SELECT unnest(['calls', 'duration', 'costs', 'opted out', 'recordings']) AS key,
+			"recordings": truth.WithRecording, "masked": truth.Masked, "corrected": truth.Corrected,
+		}, `SELECT unnest(['calls', 'duration', 'costs', 'opted out', 'recordings', 'masked', 'corrected']) AS key,
 		    unnest([count(*), coalesce(sum(duration_ms), 0)::BIGINT, count(total_cost), count(*) FILTER (opt_out_sensitive_data_storage),
-		            count(recording_url)]) AS n FROM c`},
+		            count(recording_url),
+		            count(*) FILTER (summary = '[REDACTED]') + (SELECT count(*) FROM transcript_turns WHERE content = '[REDACTED]'),
+		            count(*) FILTER (summary LIKE '%(corrected)') + (SELECT count(*) FROM transcript_turns WHERE content = '(corrected)')]) AS n FROM c`},
 		{"total cost", map[string]int64{truth.TotalCost: 1}, "SELECT coalesce(sum(total_cost), 0)::DECIMAL(38,2)::VARCHAR AS key, 1 AS n FROM c"},
 		{"calls that have another number of turns than turn_count says", map[string]int64{"calls": 0}, `SELECT 'calls' AS key, count(*) AS n FROM c
 		    WHERE coalesce(turn_count, 0) <> (SELECT count(*) FROM transcript_turns t WHERE t.call_id = c.call_id)`},

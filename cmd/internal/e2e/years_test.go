@@ -20,6 +20,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/world"
 )
 
 // Environment variables of a child process that is one night of extract.
@@ -121,12 +122,15 @@ func TestThirtyNights(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t)
 	n := new(nights)
-	began := time.Now().Truncate(time.Millisecond)
-	day := func(d int) time.Time { return began.Add(time.Duration(d) * 24 * time.Hour) }
-	n.company = foundNow(t, sandbox.Options{
-		World: sandbox.Config{Seed: 30, Calls: 12 * sized(14, 30), Days: int(sized(14, 30)), Agents: 5, LateFillRate: .2, LateVisibleRate: .02,
+	faults, err := world.ParseFaults("late-analysis=.2,late-cost=.2,stuck=.02")
+	if err != nil {
+		t.Fatal(err)
+	}
+	day := func(d int) time.Time { return workday.Add(time.Duration(d) * 24 * time.Hour) }
+	n.company = found(t, sandbox.Options{
+		World: sandbox.Config{Seed: 30, Calls: 12 * sized(14, 30), Days: int(sized(14, 30)), Agents: 5, Faults: faults, LateVisibleRate: .02,
 			DriftRate: 1, DriftFrom: day(26)},
-		Faults: sandbox.Faults{{Kind: sandbox.FaultShort, Rate: .02}, {Kind: sandbox.FaultDuplicate, Rate: .02}},
+		Faults: sandbox.Faults{{Kind: sandbox.FaultShort, Rate: .02}, {Kind: sandbox.FaultDuplicate, Rate: .02}, {Kind: sandbox.FaultMarked, Rate: .05}},
 		Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
 			if trap := n.trap.Load(); trap != nil {
 				(*trap)(r)

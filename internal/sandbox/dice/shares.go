@@ -19,7 +19,16 @@ type Share[K ~string] struct {
 }
 
 // ParseShares reads "500=0.05,429=0.01". what names the kinds in errors, such as "fault".
-func ParseShares[K ~string](text, what string, kinds []K) (all Shares[K], _ error) {
+func ParseShares[K ~string](text, what string, kinds []K) (Shares[K], error) {
+	all, err := ReadShares[K](text, what)
+	if err != nil {
+		return nil, err
+	}
+	return all, all.Check(what, kinds)
+}
+
+// ReadShares is ParseShares without a check.
+func ReadShares[K ~string](text, what string) (all Shares[K], _ error) {
 	for e, given := range Entries(text) {
 		rate, err := strconv.ParseFloat(e[1], 64)
 		if !given {
@@ -29,7 +38,7 @@ func ParseShares[K ~string](text, what string, kinds []K) (all Shares[K], _ erro
 		}
 		all = append(all, Share[K]{K(e[0]), rate})
 	}
-	return all, all.Check(what, kinds)
+	return all, nil
 }
 
 // Check reports invalid shares.

@@ -58,8 +58,45 @@ const (
 	Busy      Fault = "busy"      // 503 with Retry-After: 3500
 )
 
+// Faults of recordings that come later than their links: until up to 12 hours after the end of the
+// call there is something else, with the status and media type of the table.
+const (
+	Late404   Fault = "late-404"
+	Late410   Fault = "late-410"
+	LateXML   Fault = "late-xml"
+	LateHTML  Fault = "late-html"
+	LateEmpty Fault = "late-empty"
+)
+
+var late = map[Fault]struct {
+	status     int
+	kind, body string
+}{
+	Late404:   {404, "application/xml", notYet},
+	Late410:   {410, "application/xml", notYet},
+	LateXML:   {200, "application/xml", notYet},
+	LateHTML:  {200, "text/html; charset=utf-8", "<!DOCTYPE html><title>Processing</title><p>The recording is being processed.</p>"},
+	LateEmpty: {200, "audio/mpeg", ""},
+}
+
+const notYet = `<?xml version="1.0" encoding="UTF-8"?><Error><Code>NoSuchKey</Code></Error>`
+
+// Faults of the format.
+const (
+	Pipe    Fault = "pipe"    // a WAV of unknown length, as written to a pipe: the sizes in its header are 2 GB
+	Unknown Fault = "unknown" // AMR, as application/octet-stream
+)
+
 // All lists all faults.
-var All = []Fault{Cut, Once, Slow, Truncated, Length, Forbidden, Missing, Page, Redirect, Busy}
+var All = []Fault{Cut, Once, Slow, Truncated, Length, Forbidden, Missing, Page, Redirect, Busy,
+	Late404, Late410, LateXML, LateHTML, LateEmpty, Pipe, Unknown}
+
+// There reports whether a call's recording can be had at an instant, in unix ms.
+func (h *Host) There(v *world.View, at int64) bool {
+	_, isLate := late[h.Fault(v)]
+	wait := time.Minute.Milliseconds() + int64(dice.Pick(dice.Hash(v.Key, 23), int(12*time.Hour.Milliseconds())))
+	return !isLate || at >= v.Call.EndAt+wait
+}
 
 // Faults are the shares of calls with each fault.
 type Faults = dice.Shares[Fault]
@@ -127,7 +164,22 @@ func (h *Host) send(w http.ResponseWriter, r *http.Request, v *world.View) {
 	w.Header().Set("Content-Type", "audio/mpeg")
 	w.Header().Set("ETag", fmt.Sprintf(`"%x"`, dice.Hash(v.Key, 22)))
 	whole := r.Header.Get("Range") == ""
+	if !h.There(v, h.Now().UnixMilli()) {
+		is := late[h.Fault(v)]
+		w.Header().Set("Content-Type", is.kind)
+		w.WriteHeader(is.status)
+		_, _ = io.WriteString(w, is.body)
+		return
+	}
 	switch h.Fault(v) {
+	case Pipe:
+		w.Header().Set("Content-Type", "audio/x-wav")
+		_, _ = io.WriteString(w, pipeHeader+strings.Repeat("\x7f", int(8*(v.EndAt-v.StartAt)))) // silence at 8 kHz
+		return
+	case Unknown:
+		w.Header().Set("Content-Type", "application/octet-stream")
+		_, _ = io.WriteString(w, "#!AMR\n"+strings.Repeat("\x3c\x08", int((v.EndAt-v.StartAt)/10)))
+		return
 	case Cut:
 		if whole {
 			w.Header().Set("Content-Length", strconv.FormatInt(s.size(), 10))
@@ -171,6 +223,9 @@ func (h *Host) send(w http.ResponseWriter, r *http.Request, v *world.View) {
 	}
 	http.ServeContent(w, r, "", time.Time{}, s)
 }
+
+// pipeHeader is that of a WAV in µ-law, mono, at 8 kHz.
+const pipeHeader = "RIFF\x24\xf0\xff\x7fWAVEfmt \x10\x00\x00\x00\x07\x00\x01\x00\x40\x1f\x00\x00\x40\x1f\x00\x00\x01\x00\x08\x00data\x00\xf0\xff\x7f"
 
 // write writes a sound frame by frame, until the client disconnects.
 func write(w http.ResponseWriter, s *sound, pause time.Duration) {

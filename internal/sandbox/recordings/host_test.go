@@ -39,6 +39,16 @@ func company(t *testing.T) (*Host, []*world.View) {
 	return &Host{World: w, Now: func() time.Time { return origin }}, all
 }
 
+// mustView returns a call at the time of the host.
+func mustView(t *testing.T, h *Host, index int64) *world.View {
+	t.Helper()
+	v, ok := h.World.View(index, h.Now())
+	if !ok {
+		t.Fatalf("call %d is not there", index)
+	}
+	return v
+}
+
 func get(h http.Handler, link string, header ...string) *http.Response {
 	r := httptest.NewRequest("GET", link, nil)
 	for i := 0; i+1 < len(header); i += 2 {
@@ -138,6 +148,7 @@ func TestFaults(t *testing.T) {
 		s := httptest.NewServer(h)
 		client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 		v := all[3]
+		h.Now = func() time.Time { return time.UnixMilli(v.EndAt + 1000) } // its link is of origin
 		r, err := client.Get(s.URL + link(v))
 		if err != nil {
 			t.Fatal(f, err)
@@ -170,6 +181,16 @@ func TestFaults(t *testing.T) {
 			want.status = 404
 		case Redirect:
 			want.status = 302
+		case Pipe, Unknown:
+			want.status, want.whole, want.cut = 200, false, false
+		}
+		if is, ok := late[f]; ok {
+			want.status, want.whole, want.cut = is.status, false, false
+			h.Now = func() time.Time { return time.UnixMilli(v.EndAt + 13*time.Hour.Milliseconds()) }
+			if again := get(h, link(mustView(t, h, v.Index))); again.StatusCode != 200 || again.ContentLength != newSound(v).size() {
+				t.Errorf("%s, later: %v", f, again.Status)
+			}
+			h.Now = func() time.Time { return origin }
 		}
 		if got != want {
 			t.Errorf("%s: %+v, want %+v", f, got, want)

@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -11,6 +12,35 @@ import (
 	"callhouse/internal/sandbox/wire"
 	"callhouse/internal/sandbox/world"
 )
+
+// spellings are those of the fault odd-times.
+var spellings = []string{
+	"2006-01-02T15:04:05.000000Z07:00", "2006-01-02T15:04:05.000000000Z07:00", "2006-01-02T15:04:05.000-0700",
+	"2006-01-02 15:04:05.000000-07", "2006-01-02 15:04:05.000Z07:00", "2006-01-02T15:04:05.000000-0700",
+}
+
+// appendTime writes a time of a call in its form: between ms and the next millisecond.
+func appendTime(dst []byte, v *world.View, ms int64) []byte {
+	n := v.Form.Times
+	if n == 0 || ms == 0 {
+		return wire.AppendTime(dst, ms)
+	}
+	micros := int64(dice.Pick(dice.Hash(n, uint64(ms)), 1000))
+	i := dice.Pick(dice.Mix(n), len(spellings)+1)
+	if i == len(spellings) {
+		return fmt.Appendf(dst, "%d.%03d", ms, micros)
+	}
+	zone := time.FixedZone("", int(n%2)*9*3600)
+	return append(time.UnixMicro(ms*1000+micros).In(zone).AppendFormat(append(dst, '"'), spellings[i]), '"')
+}
+
+// appendEnd writes the end of a call.
+func appendEnd(dst []byte, v *world.View) []byte {
+	if n := v.Form.Ends; n > 0 && v.Started && !v.Over {
+		return strconv.AppendInt(dst, (n-1)*(v.StartAt-1), 10)
+	}
+	return appendTime(dst, v, v.EndAt)
+}
 
 // appendRecording writes a signed link.
 func (r *Renderer) appendRecording(dst []byte, v *world.View) []byte {

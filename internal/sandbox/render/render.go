@@ -25,7 +25,7 @@ func (r *Renderer) Item(dst []byte, v *world.View) []byte {
 func (r *Renderer) Thin(dst []byte, v *world.View) []byte {
 	dst = v.ID.Append(append(dst, `{"id":"`...))
 	dst = wire.AppendString(append(dst, `","status":`...), v.Status)
-	dst = wire.AppendTime(append(dst, `,"start_at":`...), v.StartAt)
+	dst = appendTime(append(dst, `,"start_at":`...), v, v.StartAt)
 	return append(dst, '}')
 }
 
@@ -35,7 +35,7 @@ func (r *Renderer) Detail(dst []byte, v *world.View) []byte {
 	dst = append(dst, `,"transcript":`...)
 	if v.Transcript {
 		r.items = v.Timeline(r.items)
-		dst = appendTranscript(dst, &v.Call, r.items, false)
+		dst = appendTranscript(dst, v, r.items, false)
 	} else {
 		dst = append(dst, "null"...)
 	}
@@ -52,8 +52,8 @@ func (r *Renderer) attributes(dst []byte, v *world.View) []byte {
 	dst = wire.AppendOptional(append(dst, `,"to_number":`...), v.To())
 	dst = wire.AppendOptional(append(dst, `,"presentation_number":`...), v.Presentation())
 	dst = wire.AppendOptional(append(dst, `,"disconnection_reason":`...), v.Reason)
-	dst = wire.AppendTime(append(dst, `,"start_at":`...), v.StartAt)
-	dst = wire.AppendTime(append(dst, `,"end_at":`...), v.EndAt)
+	dst = appendTime(append(dst, `,"start_at":`...), v, v.StartAt)
+	dst = appendEnd(append(dst, `,"end_at":`...), v)
 	dst = r.appendRecording(append(dst, `,"recording_url":`...), v)
 	dst = appendMetadata(append(dst, `,"metadata":`...), &v.Call)
 	dst = appendVariables(append(dst, `,"dynamic_variables":`...), &v.Call)
@@ -68,7 +68,8 @@ func (r *Renderer) attributes(dst []byte, v *world.View) []byte {
 	return dst
 }
 
-func appendTranscript(dst []byte, c *world.Call, items []world.Item, spokenOnly bool) []byte {
+func appendTranscript(dst []byte, v *world.View, items []world.Item, spokenOnly bool) []byte {
+	c := &v.Call
 	dst = append(dst, '[')
 	first := true
 	for i := range items {
@@ -97,8 +98,8 @@ func appendTranscript(dst []byte, c *world.Call, items []world.Item, spokenOnly 
 		dst = it.Append(dst, c, true)
 		dst = append(dst, '"')
 		if it.Role <= script.RoleUser {
-			dst = strconv.AppendInt(append(dst, `,"start_at":`...), it.Start, 10)
-			dst = strconv.AppendInt(append(dst, `,"end_at":`...), it.End, 10)
+			dst = appendTime(append(dst, `,"start_at":`...), v, it.Start)
+			dst = appendTime(append(dst, `,"end_at":`...), v, it.End)
 		}
 		dst = append(dst, '}')
 	}

@@ -41,8 +41,8 @@ func (r *Renderer) FormV2(dst []byte, v *world.View, form V2Form) []byte {
 	dst = wire.AppendOptional(append(dst, `,"call_from":`...), v.From())
 	dst = wire.AppendOptional(append(dst, `,"call_to":`...), v.To())
 	dst = wire.AppendOptional(append(dst, `,"disconnection_reason":`...), v.Reason)
-	dst = wire.AppendTime(append(dst, `,"start_timestamp":`...), v.StartAt)
-	dst = wire.AppendTime(append(dst, `,"end_timestamp":`...), v.EndAt)
+	dst = appendTime(append(dst, `,"start_timestamp":`...), v, v.StartAt)
+	dst = appendEnd(append(dst, `,"end_timestamp":`...), v)
 	dst = append(dst, `,"duration_ms":`...)
 	if v.Over {
 		dst = strconv.AppendInt(dst, v.EndAt-v.StartAt, 10)
@@ -65,7 +65,7 @@ func (r *Renderer) FormV2(dst []byte, v *world.View, form V2Form) []byte {
 	if form.Twice && !form.Single {
 		dst = append(dst, `,"status":"ringing"`...)
 	}
-	if !v.Transcript {
+	if !v.Transcript || !v.Readable() {
 		return append(dst, `,"transcript":null,"transcript_with_tool_calls":null}`...)
 	}
 	r.items = v.Timeline(r.items)
@@ -75,11 +75,11 @@ func (r *Renderer) FormV2(dst []byte, v *world.View, form V2Form) []byte {
 	if form.Truncated {
 		r.items = r.items[:len(r.items)/2]
 	}
-	dst = appendTranscript(append(dst, `,"transcript":`...), &v.Call, r.items, true)
+	dst = appendTranscript(append(dst, `,"transcript":`...), v, r.items, true)
 	if form.SpokenOnly {
 		return append(dst, `,"transcript_with_tool_calls":null}`...)
 	}
-	dst = appendTranscript(append(dst, `,"transcript_with_tool_calls":`...), &v.Call, r.items, false)
+	dst = appendTranscript(append(dst, `,"transcript_with_tool_calls":`...), v, r.items, false)
 	return append(dst, '}')
 }
 

@@ -32,6 +32,12 @@ type Call struct {
 	Cost       int64 // hundredths of a won
 	OptedOut   bool
 
+	// By Config.Faults. Times: 0 is the usual one, or never.
+	TranscriptAt, RecordingAt       int64
+	recordAt, maskedAt, correctedAt int64
+	seconds                         bool // times show in whole seconds
+	Form                            Form
+
 	Drift    driftKind
 	Key      uint64 // seed of all further draws
 	scenario *script.Scenario
@@ -126,6 +132,7 @@ func (w *World) draw(c *Call, k int64) {
 			}
 		}
 	}
+	w.disturb(c)
 }
 
 func callType(direction string, u float64) string {
@@ -171,17 +178,6 @@ func (w *World) settle(c *Call, d *dice.Dice) {
 	c.CostAt = c.EndAt + delay(d, 90*msSecond, 12*msHour)
 	seconds := (c.EndAt - c.StartAt + 999) / 1000
 	c.Cost = (seconds*c.Agent.rate*100 + 59) / 60
-	if w.cfg.LateFillRate > 0 && dice.Unit(dice.Hash(c.Key, 5)) < w.cfg.LateFillRate {
-		late := c.EndAt + 12*msHour + int64(dice.Pick(dice.Hash(c.Key, 6), int(48*msHour)))
-		c.CostAt = late
-		if c.AnalysisAt > 0 {
-			c.AnalysisAt = late
-		}
-	}
-	if w.cfg.StuckRate > 0 && dice.Unit(dice.Hash(c.Key, 8)) < w.cfg.StuckRate {
-		c.AnalysisAt, c.CostAt, c.Cost = 0, 0, 0
-		c.Sentiment = ""
-	}
 }
 
 // delay draws from least to most, mostly near the lower end: the sixth power of a draw has a median

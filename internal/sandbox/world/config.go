@@ -56,10 +56,8 @@ type Config struct {
 	DeleteRate float64
 	// DeletedAt, if set, returns which further calls vanish, and when. It must be a pure function.
 	DeletedAt func(index int64) (at time.Time, deleted bool)
-	// LateFillRate is the share of connected calls whose analysis and cost arrive only 12 to 60
-	// hours after their end; StuckRate is the share whose analysis and cost never arrive.
-	LateFillRate float64
-	StuckRate    float64
+	// Faults are the shares of calls that are late, replaced or in another form.
+	Faults Faults
 	// VersionOf, if set, returns an agent's production version at the start of a call, and how much
 	// better it is than others: calls then name it by number instead of "production". It must be a
 	// pure function.
@@ -109,12 +107,11 @@ func (c *Config) setDefaults() error {
 		name string
 		rate float64
 	}{
-		{"tie", max(c.TieRate, 0)}, {"late-visible", c.LateVisibleRate}, {"delete", c.DeleteRate},
-		{"late-fill", c.LateFillRate}, {"stuck", c.StuckRate}, {"drift", c.DriftRate},
+		{"tie", max(c.TieRate, 0)}, {"late-visible", c.LateVisibleRate}, {"delete", c.DeleteRate}, {"drift", c.DriftRate},
 	} {
 		if !(r.rate >= 0 && r.rate <= 1) {
 			return fmt.Errorf("%s rate must be 0 to 1, not %v", r.name, r.rate)
 		}
 	}
-	return nil
+	return checkFaults(c.Faults)
 }

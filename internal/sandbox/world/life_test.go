@@ -12,7 +12,7 @@ func TestLifeGoesForward(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, err := New(Config{
 			Seed: rapid.Uint64().Draw(t, "seed"), Calls: 1000, Origin: busy,
-			LateVisibleRate: .2, DeleteRate: .2, LateFillRate: .1, StuckRate: .1, DriftRate: .3,
+			LateVisibleRate: .2, DeleteRate: .2, DriftRate: .3, Faults: everyFault,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -35,7 +35,8 @@ func TestLifeGoesForward(t *testing.T) {
 			if rank[v.Status] < rank[before.Status] {
 				t.Fatalf("call %d went from %s to %s", index, before.Status, v.Status)
 			}
-			if before.Analysis && !v.Analysis || before.CostKnown && !v.CostKnown || before.Transcript && !v.Transcript {
+			if before.Analysis && !v.Analysis || before.CostKnown && !v.CostKnown || before.Transcript && !v.Transcript ||
+				before.Recording && !v.Recording || before.Record && !v.Record || before.edit > v.edit {
 				t.Fatalf("call %d lost something between %+v and %+v", index, before, *v)
 			}
 			checkView(t, v)
@@ -51,7 +52,8 @@ func instants(t *rapid.T, c *Call) []int64 {
 	for at < c.EndAt+4*msDay {
 		all = append(all, at)
 		next := at + 1 + int64(rapid.Uint32().Draw(t, "step"))%(12*msHour)
-		for _, e := range []int64{c.QueuedAt, c.StartAt, c.EndAt, c.AnalysisAt, c.CostAt, c.VisibleAt, c.DeletedAt} {
+		for _, e := range []int64{c.QueuedAt, c.StartAt, c.EndAt, c.AnalysisAt, c.CostAt, c.VisibleAt, c.DeletedAt, c.TranscriptAt,
+			c.RecordingAt, c.recordAt, c.maskedAt, c.correctedAt} {
 			for _, moment := range []int64{e - 1, e} {
 				if moment > at && moment < next {
 					next = moment
@@ -96,6 +98,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"agents":       {Agents: 201, Origin: busy},
 		"a rate":       {DeleteRate: 1.5, Origin: busy},
 		"another rate": {DriftRate: -.1, Origin: busy},
+		"a fault":      {Faults: Faults{{Kind: "late", Rate: .1}}, Origin: busy},
 	} {
 		if _, err := New(cfg); err == nil {
 			t.Errorf("%s: no error", name)

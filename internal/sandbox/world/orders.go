@@ -85,6 +85,7 @@ func (w *World) Order(order Order) *Call {
 		}
 	}
 	c.VisibleAt = c.QueuedAt
+	w.disturb(c)
 	if o.byID == nil {
 		o.byID = map[UUID]*Call{}
 	}

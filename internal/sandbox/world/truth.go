@@ -8,7 +8,7 @@ import (
 )
 
 // Truth counts what the API shows at one instant. Nulls are counted under the key "null". It is
-// computed from the world's structs, not from JSON.
+// computed from the world's structs, not from JSON. Transcripts count if their records can be read.
 type Truth struct {
 	At    int64 `json:"at"` // unix ms
 	Calls int64 `json:"calls"`
@@ -33,6 +33,8 @@ type Truth struct {
 	WithRecording  int64            `json:"with_recording"`
 	OptedOut       int64            `json:"opted_out"`
 	TurnsByRole    map[string]int64 `json:"turns_by_role"` // over the transcripts in details
+	Masked         int64            `json:"masked"`        // summaries and turns whose text is Mask
+	Corrected      int64            `json:"corrected"`     // those with "(corrected)"
 	CustomItems    map[string]int64 `json:"custom_items"`  // by name
 }
 
@@ -97,11 +99,17 @@ func (t *Truth) count(v *View, cost *int64, turns *[script.Roles]int64) {
 	if v.OptedOut {
 		t.OptedOut++
 	}
-	if v.Transcript {
+	if v.Readable() && v.Transcript {
 		t.WithTranscript++
 		for r, n := range v.counts {
 			turns[r] += int64(n)
 		}
+	}
+	switch summaries, speech := v.edited(); v.edit {
+	case masked:
+		t.Masked += summaries + speech
+	case corrected:
+		t.Corrected += summaries + min(speech, 1)
 	}
 	if v.Recording {
 		t.WithRecording++

@@ -18,6 +18,8 @@ type View struct {
 	CostKnown  bool
 	Transcript bool // it has one, possibly empty
 	Recording  bool
+	Record     bool // it can be requested
+	edit       edit // of its words
 }
 
 // shows reports whether the API shows the call at t.
@@ -42,14 +44,27 @@ func (v *View) show(t int64) {
 	}
 	v.Analysis = c.AnalysisAt > 0 && t >= c.AnalysisAt
 	v.CostKnown = c.CostAt > 0 && t >= c.CostAt
-	v.Transcript = v.Over && c.talked && !c.OptedOut
-	v.Recording = v.Transcript && c.beatN > 0
+	kept := v.Over && c.talked && !c.OptedOut
+	v.Transcript = kept && t >= c.TranscriptAt
+	v.Recording = kept && c.beatN > 0 && t >= c.RecordingAt
+	v.Record = t >= c.recordAt
+	v.edit = unedited
+	if c.correctedAt > 0 && t >= c.correctedAt {
+		v.edit = corrected
+	}
+	if c.maskedAt > 0 && t >= c.maskedAt {
+		v.edit = masked
+	}
 	v.StartAt, v.EndAt, v.Sentiment, v.Cost = 0, 0, "", 0
 	if v.Started {
 		v.StartAt = c.StartAt
 	}
 	if v.Over {
 		v.EndAt = c.EndAt
+	}
+	if c.seconds {
+		v.StartAt -= v.StartAt % msSecond
+		v.EndAt -= v.EndAt % msSecond
 	}
 	if v.Analysis {
 		v.Sentiment = c.Sentiment
