@@ -21,6 +21,9 @@ type Coverage struct {
 	Undated  int64 // calls left out because they have no start, if there are bounds
 	Unlisted []Gap // spans of the selection that were not listed completely
 	Skipped  []opened.Skipped
+	// Misread is the number of all calls whose telephone numbers are still to be rewritten after a
+	// change of the country.
+	Misread int64
 
 	facts  []fact // that the report needs
 	counts []int64
@@ -83,7 +86,8 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p question.Para
 	if q, err = w.resolve(ctx, conn, q); err != nil {
 		return nil, err
 	}
-	c := &Coverage{Unlisted: unlisted(w.Snapshot().Manifest.Coverage, q.Params, now), Skipped: w.Skipped()}
+	c := &Coverage{Unlisted: unlisted(w.Snapshot().Manifest.Coverage, q.Params, now), Skipped: w.Skipped(),
+		Misread: w.Snapshot().Manifest.ReadElsewhere()}
 	numbers, columns, into := []string{"total_of(calls)"}, []string{}, []*int64{&c.Calls}
 	needs := f.Needs
 	if p.Field != "" && !slices.Contains(needs, "analysis") {
@@ -181,6 +185,10 @@ func (c *Coverage) String(loc *time.Location) string {
 	}
 	for _, g := range c.Unlisted {
 		out = append(out, g.text(loc)+" fully listed yet")
+	}
+	if c.Misread > 0 {
+		out = append(out, "the country changed: the telephone numbers of "+human.Calls(c.Misread)+
+			" are still in their earlier form (extract compact rewrites them)")
 	}
 	return strings.Join(out, "; ")
 }

@@ -62,6 +62,13 @@ func TestCoverage(t *testing.T) {
 	if err != nil || len(got.Unlisted) > 0 {
 		t.Errorf("until the future: %+v, %v", got, err)
 	}
+	// Files whose numbers were read in another country, whatever is selected.
+	w.Snapshot().Manifest.Country = "KR"
+	got, err = w.Coverage(t.Context(), "callers", question.Params{Since: day(12), Until: day(13)}, day(12))
+	const want = "; the country changed: the telephone numbers of 8 calls are still in their earlier form (extract compact rewrites them)"
+	if err != nil || !strings.HasSuffix(got.String(time.UTC), want) {
+		t.Errorf("after a change of the country: %s, %v", got.String(time.UTC), err)
+	}
 }
 
 func TestCoverageOfNothingListed(t *testing.T) {

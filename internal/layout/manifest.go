@@ -260,8 +260,8 @@ type File struct {
 	// Counted is CountedVersion if the file of calls of a month or a large day has all tallies that
 	// its calls allow; 0 if an earlier build wrote it.
 	Counted int64 `json:"counted,omitempty"`
-	// Country is the region in which the national numbers of a calls file were read when it was
-	// written; empty if none.
+	// Country is the region in which the national numbers of a file of calls or customers were read
+	// when it was written; empty if none.
 	Country string `json:"country,omitempty"`
 	// OldestUnsettled is the lowest start_at among the unsettled (first_seen_at if start_at is
 	// null). NextExpiry is when the first of them expires. Both are ms UTC.
@@ -353,6 +353,16 @@ func (m *Manifest) Gaps() (out []schema.Span) {
 func (m *Manifest) Underived() (n int64) {
 	for _, f := range m.FilesOf(schema.Calls.Name) {
 		if f.Moved == nil {
+			n += f.Rows
+		}
+	}
+	return n
+}
+
+// ReadElsewhere counts the calls whose national numbers were read in another country than the manifest's.
+func (m *Manifest) ReadElsewhere() (n int64) {
+	for _, f := range m.FilesOf(schema.Calls.Name) {
+		if f.Country != m.Country {
 			n += f.Rows
 		}
 	}

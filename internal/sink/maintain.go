@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/erase"
@@ -37,6 +38,61 @@ func (w *Warehouse) Compact(ctx context.Context, months []string, progress func(
 		done = append(done, all[i])
 	}
 	return done, nil
+}
+
+// respellBytes is about how many bytes one commit rewrites after a change of the country.
+const respellBytes = 1 << 30
+
+// Respell rewrites files whose national telephone numbers were read in another country than the one
+// that is set: as many as one commit may, newest first. It requests nothing from the service, and
+// returns the number of their calls. A failure becomes a notice: it costs no data, and the next run
+// tries again.
+func (w *Warehouse) Respell(ctx context.Context) (calls int64) {
+	calls, _, err := w.respell(ctx, nil)
+	if err != nil && ctx.Err() == nil {
+		w.notice("%v; the next run tries again", err)
+	}
+	return calls
+}
+
+// RespellAll is Respell for all files.
+func (w *Warehouse) RespellAll(ctx context.Context, progress func(snapshot.Progress)) (calls int64, err error) {
+	for more := true; more && err == nil; {
+		var n int64
+		n, more, err = w.respell(ctx, progress)
+		calls += n
+	}
+	return calls, err
+}
+
+// respell makes one commit of them, if there are any.
+func (w *Warehouse) respell(ctx context.Context, progress func(snapshot.Progress)) (calls int64, some bool, err error) {
+	in := w.reader()
+	if in == nil {
+		return 0, false, nil
+	}
+	country := cmp.Or(w.opts.Country, in.Manifest.Country)
+	customers := in.File(resource.Customers.Name, "")
+	some = customers != nil && customers.Country != country
+	var periods []string
+	var bytes int64
+	for _, f := range slices.Backward(in.Files(schema.Calls.Name)) {
+		size := in.Manifest.BytesOf(f.Period)
+		if f.Country == country || bytes > 0 && bytes+size > respellBytes {
+			continue
+		}
+		periods, bytes, calls = append(periods, f.Period), bytes+size, calls+f.Rows
+	}
+	if some = some || len(periods) > 0; !some {
+		return 0, false, nil
+	}
+	_, err = w.maintain(func(b commit.Base) (*commit.Result, error) {
+		return b.Respell(ctx, periods, snapshot.Counter(progress, "numbers", calls))
+	})
+	if err != nil {
+		return 0, some, fmt.Errorf("rewrite stored telephone numbers for the country %s: %w", country, err)
+	}
+	return calls, some, nil
 }
 
 // Check is [verify.CheckRun] for this run. before is the snapshot at the start of the run.

@@ -239,29 +239,28 @@ func TestNormalNumbers(t *testing.T) {
 	x.are("0: inbound +821012345678 - -", "1: inbound - - -", "2: inbound - - -",
 		"3: inbound +821012345678 - -", "4: inbound - - -", "5: inbound - - -")
 
-	x.country = "KR" // set later; old files wait for migrate
+	x.country = "KR" // set later; the other files wait for Respell
 	x.open()
 	x.call(0, "0 inbound +82_10-1234-5678 0211112222 -")
 	x.call(0, "6 inbound 01012345678 - -")
 	x.commit()
+	if n := x.w.Snapshot().Manifest.ReadElsewhere(); n != 5 {
+		t.Errorf("%d calls were read in another country, want 5", n)
+	}
 	x.are("0: inbound +821012345678 +82211112222 -", "1: inbound - - -", "2: inbound - - -",
 		"3: inbound +821012345678 - -", "4: inbound - - -", "5: inbound - - -",
 		"6: inbound +821012345678 - -")
 	x.country = ""
-	for range 2 { // once set, it also applies to commands without the setting
+	for _, want := range []int64{5, 0} { // once set, it also applies to commands without the setting
 		x.open()
-		if _, _, err := x.w.Migrate(context.Background(), nil); err != nil {
-			t.Fatal(err)
+		if n := x.w.Respell(context.Background()); n != want || x.w.Snapshot().Manifest.ReadElsewhere() > 0 {
+			t.Errorf("%d calls were rewritten, want %d; %q", n, want, x.w.Notices())
 		}
 		x.whole()
 		x.are("0: inbound +821012345678 +82211112222 -", "1: inbound +821012345678 +82211112222 -",
 			"2: inbound +821012345678 +82211112222 -",
 			"3: inbound +821012345678 +82211112222 -", "4: inbound - +82211112222 -", "5: inbound - +82211112222 -",
 			"6: inbound +821012345678 - -")
-	}
-	x.open()
-	if batches, _, err := outdated(context.Background(), x.w.reader(), ""); err != nil || len(batches) > 0 {
-		t.Errorf("outdated are %v, %v", batches, err)
 	}
 }
 
@@ -285,8 +284,8 @@ func TestNormalNumbersOfCustomers(t *testing.T) {
 	}
 	x.country = "US"
 	x.open()
-	if _, _, err := x.w.Migrate(context.Background(), nil); err != nil {
-		t.Fatal(err)
+	if n, err := x.w.RespellAll(context.Background(), nil); n != 1 || err != nil {
+		t.Fatal(n, err)
 	}
 	x.whole()
 	x.phones(`["010-1234-5678","+821012345678","+15005550006"]`, `["1087654321"]`, "", "", "")

@@ -142,7 +142,9 @@ func (s *session) prepare(ctx context.Context) error {
 		if !since.IsZero() {
 			s.store.first = since.UnixMilli()
 		}
-		_, err = s.w.Recover(ctx)
+		if _, err = s.w.Recover(ctx); err == nil {
+			s.w.Respell(ctx)
+		}
 		return err
 	}
 	s.memory = follow.NewMemory(s.Now().UnixMilli())

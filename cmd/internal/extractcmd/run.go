@@ -264,8 +264,8 @@ func (n *night) sayHow(cfg *crawler.Config) {
 
 var errNotReady = errors.New("the service has not responded yet")
 
-// takeIn commits the records that killed runs had fetched, and returns the snapshot that this run
-// starts from.
+// takeIn commits the records that killed runs had fetched, applies a change of the country to stored
+// numbers, and returns the snapshot that this run starts from.
 func (n *night) takeIn(ctx context.Context, w *sink.Warehouse) (*layout.Snapshot, error) {
 	if killed := w.Leftover(); len(killed) > 0 {
 		did, err := w.Recover(ctx)
@@ -274,6 +274,9 @@ func (n *night) takeIn(ctx context.Context, w *sink.Warehouse) (*layout.Snapshot
 		}
 		n.log.Info("committed records of a killed run", "run", killed[len(killed)-1],
 			"calls_new", did.New, "calls_changed", did.Changed, "transcripts", did.Transcripts)
+	}
+	if calls := w.Respell(ctx); calls > 0 {
+		n.log.Info("rewrote stored telephone numbers for the country", "calls", calls)
 	}
 	return w.Snapshot(), nil
 }

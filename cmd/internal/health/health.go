@@ -46,6 +46,7 @@ type State struct {
 	OlderFiles  int          `json:"files_of_older_format"`  // files that migrate would rewrite
 	Underived   int64        `json:"calls_without_facts"`    // in files that lack the facts of transcripts
 	Uncounted   int          `json:"months_without_tallies"` // compacted by an earlier build: some reports read their calls
+	Misread     int64        `json:"calls_of_other_country"` // whose numbers await a rewrite after a change of the country
 	Bulk        *bulkState   `json:"bulk,omitempty"`         // pages of v2; omitted: never requested
 	Recordings  *archive     `json:"recordings,omitempty"`   // omitted: they were never archived
 	Alerts      *alerts      `json:"alerts,omitempty"`       // of query alert; omitted: there are no rules
@@ -323,6 +324,7 @@ func (h *State) measure(was *sink.History, now time.Time) {
 	h.Recordings = archiveOf(was, now)
 	h.OlderFiles, h.Underived = m.OlderFiles(), m.Underived()
 	h.Uncounted, h.uncounted = m.UncountedMonths()
+	h.Misread = m.ReadElsewhere()
 	if m.Watermark > 0 {
 		h.NewestCall = momentOf(m.Watermark, now)
 	}
@@ -517,6 +519,10 @@ func (h *State) Write(w io.Writer) error {
 	}
 	if h.UnheldCosts > 0 {
 		line("costs", "%s with a cost that does not fit total_cost and is missing from sums (query coverage)", cli.Plural(h.UnheldCosts, "call"))
+	}
+	if h.Misread > 0 {
+		line("numbers", "those of %s are still in the form of another country: each run rewrites some, extract compact all",
+			cli.Plural(h.Misread, "call"))
 	}
 	if name, text := h.older(); name != "" {
 		line(name, "%s: each run rewrites some, extract migrate all", text)

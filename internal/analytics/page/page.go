@@ -468,6 +468,9 @@ func (l *lang) gaps(c *analytics.Coverage, loc *time.Location) (out []string) {
 	if c.Undated > 0 {
 		out = append(out, l.Say("warning.undated", c.Undated))
 	}
+	if c.Misread > 0 {
+		out = append(out, l.Say("warning.misread", c.Misread))
+	}
 	for _, g := range c.Unlisted {
 		from := l.Time("minute", g.From.In(loc)) // the period has a beginning
 		if g.To.IsZero() {

@@ -335,10 +335,7 @@ func addOlder(known, older *calls.Call) *calls.Call {
 
 // respells reports whether the national numbers of a unit's files were read in another region.
 func (m *maker) respells(u *unit) bool {
-	return slices.ContainsFunc(u.from, func(period string) bool {
-		f := m.Old.File(schema.Calls.Name, period)
-		return f != nil && f.Country != m.Country
-	})
+	return slices.ContainsFunc(u.from, func(period string) bool { return m.readElsewhere(schema.Calls.Name, period) })
 }
 
 // copies reports whether a unit only joins several files into one. Then no call changes, and all

@@ -86,15 +86,16 @@ func (m *maker) objects(others []*resource.Resource, clean bool) (moved []tenure
 	}
 	for _, of := range resource.All {
 		a := m.in.arrivals[of]
-		if a == nil && (len(m.gone[of.Parent]) > 0 || slices.Contains(others, of)) {
+		respells := of == resource.Customers && m.readElsewhere(of.Name, "")
+		if a == nil && (respells || len(m.gone[of.Parent]) > 0 || slices.Contains(others, of)) {
 			a = new(arrivals)
 		}
 		if a == nil {
 			continue
 		}
 		o := &objectMerge{maker: m, of: of, a: a, left: map[string]listed{}}
-		o.w = table.NewFiles(m.b, "", of.Tables()...)
-		if err := m.write(o.w, []string{of.Name}, func() (bool, error) { err := o.merge(); return o.edited > 0, err }); err != nil {
+		o.w = m.objectFiles(of)
+		if err := m.write(o.w, []string{of.Name}, func() (bool, error) { err := o.merge(); return respells || o.edited > 0, err }); err != nil {
 			return nil, fmt.Errorf("%s: %w", of.Name, err)
 		}
 		m.gone[of] = o.left
@@ -111,6 +112,21 @@ func (m *maker) objects(others []*resource.Resource, clean bool) (moved []tenure
 	}
 	m.made.ObjectsChanged += resource.Edits(changes)
 	return moved, err
+}
+
+// objectFiles returns writers of the files of a resource.
+func (m *maker) objectFiles(of *resource.Resource) table.Files {
+	files := table.NewFiles(m.b, "", of.Tables()...)
+	if of == resource.Customers {
+		files.ReadIn(m.Country)
+	}
+	return files
+}
+
+// readElsewhere reports whether the national numbers of an old file were read in another region.
+func (m *maker) readElsewhere(table, period string) bool {
+	f := m.was.FileOf(table, period)
+	return f != nil && f.Country != m.Country
 }
 
 // lists returns the states of the lists for the new snapshot.

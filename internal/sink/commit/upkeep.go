@@ -9,7 +9,6 @@ import (
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/sink/table"
 	"callhouse/internal/wire/mask"
 )
 
@@ -41,6 +40,21 @@ func (b Base) Migrate(ctx context.Context, periods []string, progress func(rows 
 			p.unitOf(period).always = true
 		}
 		return m.fill(ctx, p.sorted(), m.Old.Runs)
+	})
+}
+
+// Respell rewrites periods and the customers, whose national numbers were read in another region.
+func (b Base) Respell(ctx context.Context, periods []string, progress func(rows int64)) (*Result, error) {
+	m := b.begin(rules{progress: progress})
+	return m.publish(func() (*layout.Manifest, error) {
+		if _, err := m.objects(nil, false); err != nil {
+			return nil, err
+		}
+		p := m.planner()
+		for _, period := range periods {
+			p.unitOf(period).always = true
+		}
+		return m.fill(ctx, p.sorted(), nil)
 	})
 }
 
@@ -146,7 +160,7 @@ func (m *maker) eraseObjects(e *Erasure) error {
 		return slices.Contains(e.Personal, of) && of.Forgot(key, func(id string) bool { return e.Keys[id] })
 	}
 	for _, of := range e.Resources {
-		w := table.NewFiles(m.b, "", of.Tables()...)
+		w := m.objectFiles(of)
 		err := m.write(w, nil, func() (bool, error) {
 			return true, m.Old.EachObject(of, func(o *schema.Object) error {
 				if gone(of, of.KeyOf(o.Row)) {

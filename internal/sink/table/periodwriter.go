@@ -25,8 +25,7 @@ type PeriodWriter struct {
 // NewPeriodWriter returns the writer of a period in a folder. country is the region of its calls'
 // national telephone numbers, and atMost an upper bound of the number of its calls.
 func NewPeriodWriter(in Folder, period, country string, atMost int64) *PeriodWriter {
-	w := &PeriodWriter{Files: NewFiles(in, period, schema.CallTables...)}
-	w.Files[0].info.Country = country
+	w := &PeriodWriter{Files: NewFiles(in, period, schema.CallTables...).ReadIn(country)}
 	if !schema.IsMonth(period) && atMost <= schema.FewCalls {
 		return w
 	}

@@ -201,6 +201,12 @@ func NewFiles(in Folder, period string, tables ...*schema.Table) (fs Files) {
 	return fs
 }
 
+// ReadIn records the region in which the national telephone numbers of the first table were read.
+func (fs Files) ReadIn(country string) Files {
+	fs[0].info.Country = country
+	return fs
+}
+
 // Add adds a row of a table.
 func (fs Files) Add(t *schema.Table, row parquet.Row) error {
 	for _, f := range fs {

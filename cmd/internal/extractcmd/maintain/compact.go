@@ -22,7 +22,9 @@ import (
 const compactAbout = `compact merges the daily files of a month into one file per table. No row changes.
 
 Runs do this by themselves for finished, settled months, a few per night. This command does it
-now for the oldest such month, for the one that --month names, or with --all for all of them.`
+now for the oldest such month, for the one that --month names, or with --all for all of them.
+Without --month it also rewrites stored telephone numbers after a change of country, of which
+each run rewrites up to 1 GB.`
 
 func compactCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	var month string
@@ -66,8 +68,16 @@ func compact(ctx context.Context, s *settings.Settings, month string, all bool, 
 		}
 		b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
 		done, err := w.Compact(ctx, months, b.Show)
+		var respelled int64
+		if err == nil && month == "" {
+			respelled, err = w.RespellAll(ctx, b.Show)
+		}
 		b.Close()
 		if !s.Quiet {
+			if respelled > 0 {
+				words.Fprintf(stderr, "rewrote the telephone numbers of %s for the country %s\n", cli.Plural(respelled, "call"),
+					w.Snapshot().Manifest.Country)
+			}
 			for _, m := range done {
 				words.Fprintf(stderr, "compacted %s: %s calls of %d days (%s)\n", m.Month, humanize.Comma(m.Calls), m.Days,
 					humanize.IBytes(uint64(m.Bytes)))

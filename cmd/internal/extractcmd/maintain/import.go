@@ -174,6 +174,7 @@ func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Rea
 	if _, err := i.w.Recover(ctx); err != nil {
 		return settings.Explain(err)
 	}
+	i.w.Respell(ctx)
 	i.in = i.w.NewImport(i.runRow, i.nameAside)
 	var total int64
 	for _, src := range sources {
