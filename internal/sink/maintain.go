@@ -11,6 +11,7 @@ import (
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/commit"
+	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/verify"
@@ -181,15 +182,20 @@ func (w *Warehouse) rollbackTarget(ctx context.Context, current *layout.Snapshot
 	if i := slices.IndexFunc(all, func(s *layout.Snapshot) bool { return s.Manifest.Snapshot == to }); i >= 0 {
 		target = all[i]
 	}
-	if target == nil {
-		return nil, cmp.Or(err, error(&snapshot.NotRetainedError{Snapshot: to, Have: snapshot.NumbersOf(all)}))
+	if err != nil {
+		return nil, err
 	}
-	damage := w.intact(ctx, target)
-	if damage == nil || ctx.Err() != nil {
-		return target, ctx.Err()
+	var damage error
+	if target != nil {
+		to, damage = target.Manifest.Snapshot, w.intact(ctx, target)
+	} else if _, damage = snapshot.Open(w.opts.FS, w.opts.Root, layout.SnapshotName(to)); damage == nil || disk.IsGone(damage) {
+		return nil, &snapshot.NotRetainedError{Snapshot: to, Have: snapshot.NumbersOf(all)}
+	}
+	if newer := new(layout.VersionError); damage == nil || ctx.Err() != nil || errors.As(damage, &newer) {
+		return target, cmp.Or(ctx.Err(), damage)
 	}
 	sound := slices.DeleteFunc(all, func(s *layout.Snapshot) bool { return s == target || w.intact(ctx, s) != nil })
-	return nil, &snapshot.DamagedTargetError{Snapshot: target.Manifest.Snapshot, Intact: snapshot.NumbersOf(sound), Err: damage}
+	return nil, &snapshot.DamagedTargetError{Snapshot: to, Intact: snapshot.NumbersOf(sound), Err: damage}
 }
 
 // intact compares every file of a snapshot with its checksum.

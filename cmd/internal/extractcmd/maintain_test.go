@@ -87,8 +87,15 @@ func TestMaintenance(t *testing.T) {
 		{"list the snapshots as JSON", "rollback --list --format json", 0, `"snapshot": 2`, ""},
 		{"rollback", "rollback", 0, "", "snapshot 3 restores snapshot 1: 2 calls"},
 		{"rollback to", "rollback --to 1", 0, "", "snapshot 3 restores snapshot 1"},
-		{"rollback to nowhere", "rollback --to 9", 2, "", "available: 1"},
+		{"rollback to its folder", "rollback --to 000001", 0, "", "snapshot 3 restores snapshot 1"},
+		{"rollback to the current one", "rollback --to 2", 0, "", "snapshot 2 is the current one: nothing to do"},
+		{"rollback to the current folder", "rollback --to=000002", 0, "", "snapshot 2 is the current one: nothing to do"},
+		{"rollback to nowhere", "rollback --to 9", 2, "", "snapshot 9 does not exist\n         nothing was changed; available: 1"},
+		{"rollback in decimal", "rollback --to 000010", 2, "", "snapshot 10 does not exist"},
 		{"rollback to zero", "rollback --to 0", 2, "", "--to requires the number of a snapshot"},
+		{"rollback to less", "rollback --to -1", 2, "", "--to requires the number of a snapshot"},
+		{"rollback to a word", "rollback --to current", 2, "", `--to requires the number of a snapshot, got "current"`},
+		{"rollback to an empty word", "rollback --to=", 2, "", `--to requires the number of a snapshot, got ""`},
 		{"forget nothing", "forget --yes", 2, "", "no calls selected"},
 		{"forget an empty id", "forget --yes --call-id=", 2, "", "must not be empty"},
 		{"forget without a yes", "forget --call-id one", 2, "", "stdin is not a terminal"},
@@ -295,5 +302,42 @@ func TestCompactIsInterrupted(t *testing.T) {
 	}
 	if code, _, stderr := call(t, "", "compact", "--all", "--warehouse", root); code != cli.ExitOK || !strings.Contains(stderr, "compacted") {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// A rollback explains why a snapshot is no target: it is the current one, damaged, of a newer
+// format, or removed. Nothing is changed.
+func TestRollbackTargets(t *testing.T) {
+	root := tended(t)
+	older := filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(1))
+	manifest, err := os.ReadFile(filepath.Join(older, layout.ManifestName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		manifest, args string
+		code           int
+		says           string
+	}{
+		{"{", "--to 1", 1, "snapshot 1 is damaged: "},
+		{string(manifest[:len(manifest)/2]), "--to 1", 1, "snapshot 1 is damaged: "},
+		{`{"format_version":99}`, "--to 1", 1, "format version 99"},
+		{"{", "--to 2", 0, "snapshot 2 is the current one: nothing to do"},
+		{"", "--to 1", 2, "snapshot 1 does not exist\n         nothing was changed; available: none but the current one"},
+		{"", "--to 2", 0, "snapshot 2 is the current one: nothing to do"},
+	} {
+		if err := os.WriteFile(filepath.Join(older, layout.ManifestName), []byte(c.manifest), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if c.manifest == "" {
+			if err := os.RemoveAll(older); err != nil {
+				t.Fatal(err)
+			}
+			older = t.TempDir()
+		}
+		code, _, stderr := call(t, "", append(strings.Fields("rollback "+c.args), "--warehouse", root)...)
+		if s, err := layout.Current(root); code != c.code || !strings.Contains(stderr, c.says) || err != nil || s.Manifest.Snapshot != 2 {
+			t.Errorf("rollback %s beside %.20q: exit code %d, %v\n%s", c.args, c.manifest, code, err, stderr)
+		}
 	}
 }

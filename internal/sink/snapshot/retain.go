@@ -244,7 +244,7 @@ type DamagedTargetError struct {
 }
 
 func (e *DamagedTargetError) Error() string {
-	return fmt.Sprintf("snapshot %d is also damaged: %v", e.Snapshot, e.Err)
+	return fmt.Sprintf("snapshot %d is damaged: %v", e.Snapshot, e.Err)
 }
 
 func (e *DamagedTargetError) Unwrap() error { return e.Err }
@@ -252,7 +252,7 @@ func (e *DamagedTargetError) Unwrap() error { return e.Err }
 // Hint returns advice for the operator.
 func (e *DamagedTargetError) Hint() string {
 	if len(e.Intact) == 0 {
-		return "nothing was changed; all older snapshots share the damage: extract repair replaces damaged files and fetches their calls again"
+		return "nothing was changed; no other snapshot is intact: if the current one is damaged, extract repair mends it"
 	}
 	return fmt.Sprintf("nothing was changed; intact: %s", strings.Trim(fmt.Sprint(e.Intact), "[]"))
 }

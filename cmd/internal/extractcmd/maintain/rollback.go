@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -30,9 +31,8 @@ Snapshots are kept for 24 hours, and at least the last three; forget removes all
 what the older snapshot lacks. Forgotten calls stay forgotten.`
 
 func rollbackCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
-	var to int64
+	var to, format string
 	var list bool
-	var format string
 	cmd := &cobra.Command{
 		Use: "rollback", Short: "Return to an older snapshot", Long: rollbackAbout,
 		Example: `  extract rollback --list
@@ -42,14 +42,18 @@ func rollbackCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 			if list {
 				return listSnapshots(s, format, cmd.OutOrStdout())
 			}
-			if to < 0 || to == 0 && cmd.Flags().Changed("to") {
-				return cli.Usage("extract rollback --list shows the numbers", "--to requires the number of a snapshot")
+			number := int64(0)
+			if cmd.Flags().Changed("to") {
+				var err error // in decimal, also 000042, the name of the snapshot's folder
+				if number, err = strconv.ParseInt(to, 10, 64); err != nil || number <= 0 {
+					return cli.Usage("extract rollback --list shows the numbers", "--to requires the number of a snapshot, got %q", to)
+				}
 			}
-			return rollback(cmd.Context(), s, to, stderr)
+			return rollback(cmd.Context(), s, number, stderr)
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().Int64Var(&to, "to", 0, "number of the snapshot to return to")
+	cmd.Flags().StringVar(&to, "to", "", "number of the snapshot to return to")
 	cmd.Flags().BoolVar(&list, "list", false, "list the snapshots, change nothing")
 	cli.Choice(cmd, &format, "format", ", for --list", "text", "json")
 	return cmd
@@ -65,6 +69,12 @@ func rollback(ctx context.Context, s *settings.Settings, to int64, stderr io.Wri
 	}
 	return s.OpenWith(opts, func(w *sink.Warehouse) error {
 		was := w.Snapshot().Manifest.Snapshot
+		if to == was && !opts.Adopt {
+			if !s.Quiet {
+				words.Fprintf(stderr, "snapshot %d is the current one: nothing to do\n", to)
+			}
+			return nil
+		}
 		started := time.Now()
 		target, err := w.Rollback(ctx, to, func(target *layout.Snapshot) schema.Run {
 			return schema.Run{
@@ -94,14 +104,14 @@ func explainRollback(err error) error {
 	if !errors.As(err, &missing) {
 		return err
 	}
-	if len(missing.Have) == 0 {
+	if missing.Snapshot == 0 {
 		return cli.Fail(cli.ExitFailed, err, "nothing was changed; extract rollback --list shows the snapshots")
 	}
-	var have []string
-	for _, n := range missing.Have {
-		have = append(have, fmt.Sprint(n))
+	have := []string{"none but the current one"}
+	for i, n := range missing.Have {
+		have = append(have[:i], fmt.Sprint(n))
 	}
-	return cli.Usage("available: "+strings.Join(have, ", "), "%w", err)
+	return cli.Usage("nothing was changed; available: "+strings.Join(have, ", "), "%w", err)
 }
 
 // snapshotLine is one line of the list of snapshots.
