@@ -33,7 +33,7 @@ func TestDataTests(t *testing.T) {
 		g := &given{now: holding(12, 900), before: holding(10, 500), did: sink.Stats{New: 3, Aged: 1},
 			row: schema.Run{StartedAt: 800, Outcome: schema.OutcomeDone}}
 		g.rep.Pages = 1
-		g.rep.DriftFields = map[crawler.DriftKey]int64{{Path: "status", Kind: wire.DriftUnknownValue}: 2}
+		g.rep.DriftFields = wire.DriftCounts{{Path: "status", Kind: wire.DriftUnknownValue}: 2}
 		g.found.Unknown = map[string]int64{"status": 2}
 		return g
 	}
@@ -52,7 +52,7 @@ func TestDataTests(t *testing.T) {
 			"rows: the warehouse has 11 calls; it had 10, and the run counted 3 new and 1 erased ones"},
 		{"a word nobody counted", func(g *given) { g.found.Unknown["call_type"] = 1 }, "words: 1 call with an unknown call_type that the run did not count as drift"},
 		{"a word counted as another kind", func(g *given) {
-			g.rep.DriftFields = map[crawler.DriftKey]int64{{Path: "status", Kind: wire.DriftConverted}: 2}
+			g.rep.DriftFields = wire.DriftCounts{{Path: "status", Kind: wire.DriftConverted}: 2}
 		}, "words: 2 calls with an unknown status that the run did not count as drift"},
 		{"an old list", func(g *given) { g.now = holding(12, 799) }, "freshness: the run succeeded, but the recorded list ends at 1970-01-01T00:00:00Z"},
 		{"an old list, not done", func(g *given) { g.now, g.row.Outcome = holding(12, 799), schema.OutcomeIncomplete }, ""},

@@ -44,7 +44,7 @@ func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.S
 	}
 	// Unknown words are stored, but must also be counted.
 	for _, column := range slices.Sorted(maps.Keys(found.Unknown)) {
-		if _, counted := rep.DriftFields[crawler.DriftKey{Path: column, Kind: wire.DriftUnknownValue}]; !counted {
+		if _, counted := rep.DriftFields[wire.DriftKey{Path: column, Kind: wire.DriftUnknownValue}]; !counted {
 			failed = append(failed, fmt.Sprintf("words: %s with an unknown %s that the run did not count as drift",
 				cli.Plural(found.Unknown[column], "call"), column))
 		}
