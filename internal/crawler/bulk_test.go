@@ -83,7 +83,7 @@ func TestByteOrderMarks(t *testing.T) {
 			if err == nil {
 				err = st.differs()
 			}
-			if err != nil || !r.Complete() || st.store.state.State != schema.BulkTrusted || r.PageRequests+r.BulkRequests != 4 || r.Retries > 0 {
+			if err != nil || !r.Complete() || st.store.state.State != schema.BulkTrusted || r.PageRequests+r.BulkRequests != 5 || r.Retries > 0 {
 				t.Errorf("marks %v: %v, problems %q, %+v, v2 %+v", marks, err, r.Problems, r.Counts, st.store.state)
 			}
 		}

@@ -67,37 +67,6 @@ func TestDataTests(t *testing.T) {
 	}
 }
 
-func TestTotalIsTakenForWhatItIs(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		has      int64
-		total    schema.Opt[int64]
-		coverage []schema.Span
-		lost     int64 // forgotten
-		fails    bool
-	}{
-		{"equal", 50_000, schema.Some[int64](50_000), []schema.Span{{From: 0, To: 9}}, 0, false},
-		{"some went there", 50_000, schema.Some[int64](40_000), []schema.Span{{From: 0, To: 9}}, 0, false},
-		{"some came meanwhile", 50_000, schema.Some[int64](50_500), []schema.Span{{From: 0, To: 9}}, 0, false},
-		{"a page came meanwhile", 10, schema.Some[int64](110), []schema.Span{{From: 0, To: 9}}, 0, false},
-		{"some are not here", 50_000, schema.Some[int64](50_600), []schema.Span{{From: 0, To: 9}}, 0, true},
-		{"they were forgotten", 50_000, schema.Some[int64](50_600), []schema.Span{{From: 0, To: 9}}, 600, false},
-		{"not all is listed", 50_000, schema.Some[int64](90_000), []schema.Span{{From: 3, To: 9}}, 0, false},
-		{"there is a gap", 50_000, schema.Some[int64](90_000), []schema.Span{{From: 0, To: 3}, {From: 4, To: 9}}, 0, false},
-		{"it said nothing", 50_000, schema.Opt[int64]{}, []schema.Span{{From: 0, To: 9}}, 0, false},
-		{"it does not count", 50_000, schema.Some[int64](0), []schema.Span{{From: 0, To: 9}}, 0, false},
-	} {
-		m := &layout.Manifest{Files: []layout.File{{Table: schema.Calls.Name, Rows: c.has}}, Coverage: c.coverage}
-		if c.lost > 0 {
-			m.Forgotten = &layout.Forgotten{Calls: c.lost}
-		}
-		failed := runreport.TotalTest(&layout.Snapshot{Manifest: m}, &schema.Run{Outcome: schema.OutcomeDone, TotalCount: c.total})
-		if (len(failed) > 0) != c.fails {
-			t.Errorf("%s: %q", c.name, failed)
-		}
-	}
-}
-
 // A run that lost a listed call is not done, and says so everywhere.
 func TestLostCallsAreTold(t *testing.T) {
 	rep := &crawler.Report{}
