@@ -184,6 +184,7 @@ var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
 		sandbox.Fault429Malformed, sandbox.Fault503HTML, sandbox.FaultReset, sandbox.FaultCut, sandbox.FaultTruncated,
 		sandbox.FaultNonJSON, sandbox.FaultSlow, sandbox.FaultHang, sandbox.FaultDuplicate, sandbox.FaultShort,
 		sandbox.FaultEmpty, sandbox.FaultLoop, sandbox.FaultExpired, sandbox.FaultTotal, sandbox.FaultDisorder,
+		sandbox.FaultEarlyEnd,
 	}
 	tr := trouble{
 		opts: sandbox.Options{
