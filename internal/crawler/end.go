@@ -126,6 +126,13 @@ func (l *listing) believed(ctx context.Context, odd bool) (bool, error) {
 	return known == 0, nil
 }
 
+// mayCheck reports whether what is below the end can be requested by start_at. A descending order
+// that few pages have shown is enough, since no page is skipped.
+func (l *listing) mayCheck() bool {
+	few := l.ordered < orderProof && !l.rising && !l.shuffled
+	return l.canAskByTime() || few && l.accepts() && l.lowest != forever && l.lowest > 0
+}
+
 // beyond returns the query that checks the end of a list; nil: the list is over. If calls are
 // missing, gap says so.
 func (l *listing) beyond(ctx context.Context, q *query, odd bool) (*query, error) {
@@ -140,10 +147,10 @@ func (l *listing) beyond(ctx context.Context, q *query, odd bool) (*query, error
 	case l.step == reading && l.lowest == forever && l.to == forever && (l.lasts() || l.short()) && l.timely():
 		l.step, l.reached = checking, forever
 		return l.byTimeBelow(l.c.nowMS() + (24 * time.Hour).Milliseconds()), nil
-	case !l.canAskByTime() && l.short():
+	case !l.mayCheck() && l.short():
 		l.gap = fmt.Sprintf("the list ends after %d calls, but the service counts %d, %s", l.got(), l.want, noTime)
 		return nil, nil
-	case !l.canAskByTime():
+	case !l.mayCheck():
 		return nil, nil
 	case l.step == checking && !gained:
 		return l.settle(ctx)

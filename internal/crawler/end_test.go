@@ -117,6 +117,15 @@ func TestEndOfTheList(t *testing.T) {
 		{name: "null after every page", set: func(s *service) { s.onPage = func(_ int, p *testPage) { p.Next = nil } }, more: 1},
 		{name: "null after 400, and the count is capped there", set: both(ends(300, null), counts(func(n int) any { return min(n, 400) }))},
 		{name: "null after 400, without counts", set: both(ends(300, null), counts(func(int) any { return nil }))},
+		{name: "null after the first page, and sort_order is refused", set: both(ends(0, null), func(s *service) {
+			s.answer = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+				bad := r.URL.Query().Has("sort_order")
+				if bad {
+					refuse(w, http.StatusBadRequest, "VALIDATION_ERROR", nil)
+				}
+				return bad
+			}
+		}), more: 1},
 		{name: "an empty first page", set: ends(0, func(p *testPage) { p.Items, p.Next, p.Total = nil, nil, 0 }), more: 1},
 		{name: "a default of a month", set: func(s *service) {
 			s.onPage = func(_ int, p *testPage) {

@@ -321,9 +321,10 @@ func (l *listing) byCursor(q *query, p *envelope.Page) *query {
 func (l *listing) canAskByTime() bool { return l.timely() && l.lowest != forever && l.lowest > 0 }
 
 // timely reports whether pages can be requested by start_at.
-func (l *listing) timely() bool {
-	return l.c.filters.Now().Before != params.Refused && !l.untimed && l.inOrder()
-}
+func (l *listing) timely() bool { return l.accepts() && l.inOrder() }
+
+// accepts reports whether the service may take start_at_before.
+func (l *listing) accepts() bool { return l.c.filters.Now().Before != params.Refused && !l.untimed }
 
 // nextByTime returns the query for the calls at and below the lowest start_at seen. That time is
 // requested again, in case it has more calls.
