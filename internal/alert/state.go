@@ -147,7 +147,7 @@ func (s *Store) Save() error {
 	if err == nil {
 		path := filepath.Join(s.root, layout.AlertsName)
 		// Not a temporary name of the sink, which removes those left by killed runs.
-		err = disk.Replace(s.fsys, path+".new", path, append(raw, '\n'), true)
+		err = disk.Replace(s.fsys, filepath.Join(s.root, layout.NewAlertsName), path, append(raw, '\n'), true)
 	}
 	if err != nil {
 		return fmt.Errorf("write the state of alerts: %w", err)

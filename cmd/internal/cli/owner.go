@@ -29,11 +29,19 @@ func OwnerOf(path string) (owner string, others bool) {
 }
 
 func userName(uid int) string {
+	if login := loginOf(uid); login != strconv.Itoa(uid) {
+		return login
+	}
+	return "the user " + strconv.Itoa(uid)
+}
+
+// loginOf returns a user's name as chown takes it: the number of a user without a name.
+func loginOf(uid int) string {
 	id := strconv.Itoa(uid)
 	if u, err := user.LookupId(id); err == nil {
 		return u.Username
 	}
-	return "the user " + id
+	return id
 }
 
 // deniedHint returns a hint for a file of another user; empty for other errors. It suggests chown
@@ -63,7 +71,7 @@ func deniedHint(err error) string {
 	whose := fmt.Sprintf("%s belongs to %s, but the current user is %s: ", path, owner, me)
 	if house := warehouseOf(path); house != "" {
 		return fmt.Sprintf("%srun it as %s or, to give the warehouse to %s, as root: chown -R %s %s",
-			whose, owner, me, words.Shell(me), words.Shell(house))
+			whose, owner, me, words.Shell(loginOf(os.Geteuid())), words.Shell(house))
 	}
 	if _, err := os.ReadDir(path); path != wanted && err == nil {
 		return fmt.Sprintf("%scheck the path: %s does not exist and %s may not create it", whose, wanted, me)

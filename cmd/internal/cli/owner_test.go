@@ -51,3 +51,14 @@ func TestOwnerOfAWarehouseAlone(t *testing.T) {
 		t.Errorf("a folder that is no warehouse: %q", hint)
 	}
 }
+
+// chown takes the number of a user without a name.
+func TestLoginOfANamelessUser(t *testing.T) {
+	const nameless = 2_000_000_123
+	if login, name := loginOf(nameless), userName(nameless); login != "2000000123" || name != "the user 2000000123" {
+		t.Errorf("%q, %q", login, name)
+	}
+	if login, name := loginOf(0), userName(0); login != "root" || name != "root" {
+		t.Errorf("%q, %q", login, name)
+	}
+}

@@ -23,7 +23,7 @@ import (
 )
 
 // Scan is the result of searching every byte of a warehouse: the texts of all rows, the records of
-// the journal, and the raw bytes of all files.
+// the journal, and the raw bytes of all files with names that callhouse makes.
 type Scan struct {
 	Files int64   `json:"files"`
 	Bytes int64   `json:"bytes"` // of the files
@@ -96,6 +96,9 @@ func (s *scanner) folder(ctx context.Context, at string) error {
 		name := path.Join(at, e.Name())
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if !layout.IsOurs(name) {
+			continue
 		}
 		if e.IsDir() {
 			if err := s.folder(ctx, name); err != nil {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"callhouse/internal/layout"
@@ -149,14 +150,31 @@ func (r *Retirer) Retire(fsys disk.FS, root string, current *layout.Snapshot, no
 	return nil
 }
 
-// Remove removes a snapshot. It removes the name first, so that the remains after a crash do not
-// look like a damaged snapshot.
+// Remove removes a snapshot, but never the current one. It removes the name first, so that the
+// remains after a crash do not look like a damaged snapshot. A file system in layers (overlayfs)
+// cannot rename a folder of a lower one: then the manifest goes first, without which a folder is no
+// snapshot.
 func Remove(fsys disk.FS, dir string) error {
-	away := filepath.Join(filepath.Dir(dir), layout.TempName(filepath.Base(dir), disk.NewID()))
-	if err := fsys.Rename(dir, away); err != nil {
+	snapshots := filepath.Dir(dir)
+	if target, err := fsys.Readlink(filepath.Join(filepath.Dir(snapshots), layout.CurrentName)); err == nil &&
+		filepath.Base(target) == filepath.Base(dir) {
+		return fmt.Errorf("%s is the current snapshot", dir)
+	}
+	away := filepath.Join(snapshots, layout.TempName(filepath.Base(dir), disk.NewID()))
+	err := fsys.Rename(dir, away)
+	switch {
+	case errors.Is(err, syscall.EXDEV):
+		if err := fsys.Remove(filepath.Join(dir, layout.ManifestName)); err != nil && !disk.IsGone(err) {
+			return err
+		}
+		if err := fsys.SyncDir(dir); err != nil {
+			return err
+		}
+		return disk.RemoveTree(fsys, dir)
+	case err != nil:
 		return err
 	}
-	if err := fsys.SyncDir(filepath.Dir(dir)); err != nil {
+	if err := fsys.SyncDir(snapshots); err != nil {
 		return err
 	}
 	return disk.RemoveTree(fsys, away)

@@ -182,3 +182,23 @@ func TestQuoting(t *testing.T) {
 		}
 	}
 }
+
+// A new volume is an empty folder, whatever its file system put into it.
+func TestWarehouseInANewVolume(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"lost+found", ".Trash-1000", "System Volume Information", "@eaDir"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i := &initial{Settings: new(settings.Settings), machine: &machine{system: true}}
+	if path, err := i.validWarehouse(dir); err != nil || path != dir {
+		t.Errorf("%q, %v", path, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "letter.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.validWarehouse(dir); err == nil || !strings.Contains(err.Error(), "holds other files") {
+		t.Errorf("a folder with a letter: %v", err)
+	}
+}

@@ -47,6 +47,16 @@ func (i *initial) usualWarehouse() string {
 	return i.Warehouse
 }
 
+// ofVolumes are names that a file system, or the system that mounts it, puts into the folder of a
+// volume.
+var ofVolumes = []string{"lost+found", ".snapshot", ".snapshots", ".zfs", "System Volume Information", "$RECYCLE.BIN", "#recycle",
+	"@eaDir", ".DS_Store", ".Spotlight-V100", ".fseventsd", ".TemporaryItems"}
+
+// isForeign reports whether somebody put an entry into a folder.
+func isForeign(e fs.DirEntry) bool {
+	return !slices.Contains(ofVolumes, e.Name()) && !strings.HasPrefix(e.Name(), ".Trash")
+}
+
 func (i *initial) validWarehouse(text string) (string, error) {
 	if rest, ok := strings.CutPrefix(text, "~/"); ok {
 		text = filepath.Join(i.env.Get("HOME"), rest)
@@ -57,7 +67,7 @@ func (i *initial) validWarehouse(text string) (string, error) {
 	}
 	entries, err := os.ReadDir(path)
 	switch {
-	case err == nil && len(entries) > 0 && !layout.IsWarehouse(path):
+	case err == nil && !layout.IsWarehouse(path) && slices.ContainsFunc(entries, isForeign):
 		return "", cli.Usage("name a new or empty folder", "%s holds other files", path)
 	case err == nil && i.moved() && layout.IsWarehouse(path):
 		return "", cli.Usage("a different address requires its own warehouse", "%s holds the calls of another address", path)
