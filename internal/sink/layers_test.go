@@ -121,4 +121,3 @@ func TestRemovalInLayersIsInterrupted(t *testing.T) {
 		}
 	}
 }
-
