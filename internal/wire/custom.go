@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"slices"
+
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/schema"
@@ -43,6 +45,7 @@ type duration struct{ col, from, to int }
 
 func (c duration) decode(d *Decoder, p *part, f Field) {
 	v, row := &p.vals[f], d.o.Row
+	c.checkEnd(d, p)
 	if take(&p.patch, f, v, p.shown[d.source]) {
 		if d.source == schema.V3 {
 			p.patch.as |= 1 << f
@@ -55,11 +58,28 @@ func (c duration) decode(d *Decoder, p *part, f Field) {
 	if v.Shape == scan.IsNull && d.source == schema.V2 || !start.OK || !end.OK {
 		return
 	}
-	if end.V < start.V {
-		d.drift(p.slots[f].path, DriftMisfit)
+	row[c.col] = parquet.Int64Value(end.V - start.V)
+}
+
+// checkEnd makes an end that is none null: services send 0, or a time before the start, while a call
+// goes on. Extra keeps it as sent.
+func (c duration) checkEnd(d *Decoder, p *part) {
+	row := d.o.Row
+	start, end := schema.MillisOf(row[c.from]), schema.MillisOf(row[c.to])
+	if !end.OK || end.V > 0 && (!start.OK || end.V >= start.V) {
 		return
 	}
-	row[c.col] = parquet.Int64Value(end.V - start.V)
+	row[c.to] = parquet.Value{}
+	for i := range p.slots {
+		f := Field(i)
+		if p.slots[i].col != c.to || !p.has.has(f) || p.slots[i].list >= 0 || p.slots[i].inner != nil {
+			continue
+		}
+		if !slices.ContainsFunc(p.patch.over, func(o override) bool { return o.f == f }) {
+			p.patch.keep(f, &p.vals[f])
+		}
+		d.drift(p.slots[i].path, DriftMisfit)
+	}
 }
 
 func (c duration) rebuild(r *rebuild, f Field) {

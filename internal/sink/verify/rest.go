@@ -49,6 +49,9 @@ func tolerated(listed layout.File, counted *layout.File) layout.File {
 	if listed.Format == 0 {
 		listed.UnheldCosts = counted.UnheldCosts // files before version 3 lack it
 	}
+	if listed.Unsure == 0 {
+		listed.Unsure = counted.Unsure // earlier builds did not count them
+	}
 	if listed.Undated == nil {
 		listed.Undated = counted.Undated // earlier builds did not count them
 	}

@@ -175,22 +175,17 @@ func (r *rescanner) found() *Clear {
 // oddities counts implausible data from the service. Such data is stored unchanged, and is not
 // damage.
 type oddities struct {
-	mu       sync.Mutex
-	reversed int64            // calls that end before they start
-	words    map[string]int64 // calls with an unknown word, by column
+	mu    sync.Mutex
+	words map[string]int64 // calls with an unknown word, by column
 }
 
 func (o *oddities) look(_ string, c *calls.Call) {
 	words := c.UnknownWords()
-	reversed := endsBeforeStart(c)
-	if len(words) == 0 && !reversed {
+	if len(words) == 0 {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if reversed {
-		o.reversed++
-	}
 	for _, column := range words {
 		if o.words == nil {
 			o.words = map[string]int64{}
@@ -200,17 +195,10 @@ func (o *oddities) look(_ string, c *calls.Call) {
 }
 
 func (o *oddities) notes() (out []string) {
-	if o.reversed > 0 {
-		out = append(out, fmt.Sprintf("calls that end before they start, according to the service: %d", o.reversed))
-	}
 	for _, column := range slices.Sorted(maps.Keys(o.words)) {
 		out = append(out, fmt.Sprintf("calls with a %s unknown to this version, stored as sent: %d", column, o.words[column]))
 	}
 	return out
-}
-
-func endsBeforeStart(c *calls.Call) bool {
-	return c.StartAt().OK && c.EndAt().OK && c.EndAt().V < c.StartAt().V
 }
 
 // current reads the current snapshot's manifest; nil if it is broken.
@@ -341,7 +329,7 @@ type RunReport struct {
 }
 
 // CheckRun verifies the data that one run wrote: the manifest of its snapshot, and every file of
-// the periods that it changed. In the rows of calls that it wrote, it also checks times and words.
+// the periods that it changed. In the rows of calls that it wrote, it also counts unknown words.
 // before is the snapshot at the start of the run; nil: none.
 func CheckRun(ctx context.Context, fsys disk.FS, s, before *layout.Snapshot, run string,
 	forgotten *snapshot.Tombstones) (*RunReport, error) {
@@ -353,9 +341,6 @@ func CheckRun(ctx context.Context, fsys disk.FS, s, before *layout.Snapshot, run
 			return
 		}
 		r.Calls++ // periods are read one after the other
-		if endsBeforeStart(c) {
-			v.bad.Add("times", at, "call %s ends (%d) before it starts (%d)", c.ID(), c.EndAt().V, c.StartAt().V)
-		}
 		odd.look(at, c)
 	}
 	v.manifest(s)
