@@ -47,18 +47,24 @@ CREATE MACRO call_connected(started, status, reason) AS CASE
     ELSE true END;
 CREATE MACRO call_voicemail(reason) AS reason IS NOT DISTINCT FROM 'voicemail_reached';
 
+-- The turns are known; a changed record is fetched again.
+CREATE MACRO has_transcript(transcript_state) AS transcript_state IN ('present', 'changed');
+
 -- Whether the caller said something, given whether a turn of the caller is known; null if the
 -- transcript is missing or its turns were never counted. Nobody spoke if there was nothing to
 -- transcribe.
 CREATE MACRO call_spoke(caller_spoke, transcript_state) AS CASE
     WHEN caller_spoke THEN true
     WHEN transcript_state = 'empty' THEN false
-    WHEN transcript_state = 'present' THEN caller_spoke END;
+    WHEN has_transcript(transcript_state) THEN caller_spoke END;
 CREATE MACRO call_conversed(connected, voicemail, spoke) AS connected AND NOT voicemail AND spoke;
 
 -- The duration of a call in steps of 5 seconds; 10 seconds stands for all longer ones.
 CREATE MACRO short_step_of(duration_ms) AS CASE
     WHEN duration_ms < 5000 THEN 0 WHEN duration_ms < 10000 THEN 5000 WHEN duration_ms IS NOT NULL THEN 10000 END;
+
+-- The record of the call is gone, or cannot be read.
+CREATE MACRO lost_transcript(transcript_state) AS transcript_state IN ('missing', 'unreadable');
 
 -- How a call ended: each call has one kind, and each kind has one outcome. Both are members of one
 -- value: DuckDB moves a condition on an outcome below the view, and so copies this text only once.
@@ -93,7 +99,7 @@ CREATE MACRO call_end(over, connected, status, reason, transcript_state, spoke, 
     WHEN spoke THEN an_end('completed', 'hang-up')
     WHEN transcript_state = 'pending' THEN an_end('unknown', 'transcript to come')
     WHEN transcript_state = 'withheld' THEN an_end('unknown', 'transcript withheld')
-    WHEN transcript_state = 'missing' THEN an_end('unknown', 'transcript gone')
+    WHEN lost_transcript(transcript_state) THEN an_end('unknown', 'transcript gone')
     WHEN transcript_state = 'skipped' THEN an_end('unknown', 'transcript not asked for')
     ELSE an_end('unknown', 'turns not counted') END;
 -- Calls that are over and were answered by a person, as far as is known: their outcome is neither

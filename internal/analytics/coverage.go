@@ -53,7 +53,7 @@ var facts = []fact{
 	{"analysis", "sum_if(calls, opted_out)", "opted_out", "opted out of analysis", "opted out of analysis"},
 	{"transcripts", "sum_if(calls, lacks_transcript(is_over, transcript_state))", "settlement transcript_state",
 		"is waiting for its transcript", "are waiting for their transcript"},
-	{"transcripts", "sum_if(calls, transcript_state = 'missing')", "transcript_state", "lost its transcript", "lost their transcript"},
+	{"transcripts", "sum_if(calls, lost_transcript(transcript_state))", "transcript_state", "lost its transcript", "lost their transcript"},
 	{"transcripts", "sum_if(calls, transcript_state = 'skipped')", "transcript_state",
 		"is of a kind without transcripts", "are of kinds without transcripts"},
 	{"transcripts", "sum_if(calls, opted_out)", "opted_out", "opted out of transcripts", "opted out of transcripts"},

@@ -142,7 +142,7 @@ func (w *Warehouse) facts(ctx context.Context, recording string, args ...any) (*
 	rows, err := w.SQL(ctx, `SELECT call_id AS call, agent_id AS agent, agent_version AS version, variant_label AS variant,
 		start_at AS started, duration_ms AS duration, call_type AS type, status, disconnection_reason AS ended_for,
 		from_number AS "from", to_number AS "to", user_sentiment AS sentiment, total_cost AS cost, summary,
-		CASE WHEN transcript_state <> 'present' THEN transcript_state END AS transcript`+recording+`
+		CASE WHEN NOT has_transcript(transcript_state) THEN transcript_state END AS transcript`+recording+`
 		FROM calls WHERE call_id = ?`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("describe the call: %w", err)

@@ -3,6 +3,7 @@ package calls
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"math"
 	"time"
 
 	"callhouse/internal/schema"
@@ -18,12 +19,12 @@ const (
 	// DueUnsettled are these, and all calls that are neither settled nor expired: for a service
 	// whose list lacks the fields filled in later.
 	DueUnsettled
-	// DueNulls are all calls of some days ago whose record had no transcript. [DueTranscripts] has
-	// only a sample of them: see [Call.Probed].
-	DueNulls
-	// DueWaiting are those of [DueTranscripts] that wait for a transcript, without probes, for a
-	// process that follows the service: it requests their records again sooner.
+	// DueWaiting are those of [DueTranscripts] that wait for a transcript or whose record is missing,
+	// for a process that follows the service: it requests their records again sooner.
 	DueWaiting
+	// DueAll are those of [DueTranscripts], and all calls whose record was requested in vain, even if
+	// that is final.
+	DueAll
 )
 
 // Due is a call whose detail must be fetched.
@@ -32,11 +33,14 @@ type Due struct {
 	StartAt schema.Opt[int64]
 	// Kind decides whether the record is worth a request: see [Kinds].
 	Kind Kind
-	// AskAt is when it became due, in ms, if a record without a transcript was fetched before.
+	// AskAt is when it became due, in ms, if its record was requested before, in vain.
 	AskAt int64
-	// Probe is set if a record without a transcript was taken as final, and this request checks
-	// that.
-	Probe bool
+	// Again is set if its record was requested before and probably has no transcript.
+	Again bool
+	// Changed is set if its transcript is known, but the list shows another state of the call since.
+	Changed bool
+	// Final is when an answer about the record becomes final, in ms: see [Call.FinalAt].
+	Final int64
 	// Settles is set if the record is needed only for the analysis and the cost.
 	Settles bool
 	// Rank is the number of known calls that started later: two calls whose ranks differ by n are
@@ -54,68 +58,76 @@ type Asking struct {
 
 // Due reports whether the record of a stored call is due, and why. It does not set Rank.
 func (a *Asking) Due(c *Call) (due Due, ok bool) {
-	due = Due{CallID: string(c.ID()), StartAt: c.StartAt(), Kind: c.Kind()}
+	due = Due{CallID: string(c.ID()), StartAt: c.StartAt(), Kind: c.Kind(), Final: c.FinalAt()}
 	switch {
 	case c.TranscriptState() == Skipped && !a.Kinds.Barren(due.Kind):
 	case c.Waits() && c.AskAt(a.Scope) <= a.Now:
-		due.AskAt = c.AskAt(a.Scope)
+		due.AskAt, due.Changed = c.AskAt(a.Scope), c.TranscriptState() == Changed
 	case a.Scope == DueUnsettled && c.Unsettled() && c.ExpiresAt() > a.Now:
 		due.Settles = true
-	case a.Scope != DueWaiting && c.Probed(a.Now, a.Scope == DueNulls):
-		due.Probe = true
+	case c.Unsure() && c.AskAt(a.Scope) <= a.Now && (a.Scope != DueWaiting || c.TranscriptState() == Missing):
+		due.AskAt, due.Again = c.AskAt(a.Scope), true
+	case a.Scope == DueAll && c.TranscriptState() != Pending && c.inVain() && c.CanHaveTranscript():
+		due.Again = true
 	default:
 		return Due{}, false
 	}
 	return due, true
 }
 
-// The minimum time after a call's end before its record is requested a second time, if it had no
-// transcript. Runs are nightly: firstWait prevents a second request in the same run. A process that
-// follows the service requests it sooner.
+// The minimum time after a call's end before its record is requested a second time, if the first
+// answer had no transcript. Runs are nightly: firstWait prevents a second request in the same run. A
+// process that follows the service requests it sooner.
 const (
 	firstWait    = 30 * time.Minute
 	firstWaiting = time.Minute
 )
 
-// AskAt returns when to request the record of a due call, in ms since 1970 UTC. That is at once,
-// unless the record was fetched before and its transcript may still come. Then it is when the time
-// since the call's end has doubled, and for the last time after TranscriptGrace.
+// AskAt returns when to request the record of a call, in ms since 1970 UTC. That is at once unless
+// it was requested in vain. Then it is when the time since the call's end has doubled, and for the
+// last time at FinalAt, after which the answer is final.
 func (c *Call) AskAt(scope DueScope) int64 {
-	end := c.endKnown()
-	if !c.TurnCount().OK || c.TurnCount().V > 0 || !end.OK {
+	if !c.inVain() {
 		return 0
+	}
+	final, end := c.FinalAt(), c.endOrSight()
+	if c.FetchedAt() >= final {
+		return math.MaxInt64
 	}
 	least := firstWait
 	if scope == DueWaiting {
 		least = firstWaiting
 	}
-	age := c.FetchedAt() - end.V
-	return end.V + min(max(2*age, least.Milliseconds()), TranscriptGrace.Milliseconds())
+	return min(end+max(2*(c.FetchedAt()-end), least.Milliseconds()), final)
 }
 
-// A record without a transcript that was taken as final is fetched once more when it is probeAfter
-// old, for a sample of the calls, and not after probeUntil.
-const (
-	probeAfter = 72 * time.Hour
-	probeUntil = 7 * 24 * time.Hour
-)
-
-// ProbedFrom returns the range of starts, from <= start_at < to, for which [Call.Probed] may be
-// true at now, in ms since 1970 UTC.
-func ProbedFrom(now int64) (from, to int64) {
-	return now - (probeUntil + LongestCall).Milliseconds(), now - probeAfter.Milliseconds()
-}
-
-// Probed reports whether to fetch the record of a call once more, to check for a transcript that
-// arrived after the call was considered to have none. This applies once to a sample of the calls,
-// or to all of them.
-func (c *Call) Probed(now int64, all bool) bool {
-	end := c.endKnown()
-	if c.TranscriptState() != Empty || !c.TurnCount().OK || !end.OK {
-		return false
+// inVain reports whether the call's record was requested and no turn came of it.
+func (c *Call) inVain() bool {
+	switch c.TranscriptState() {
+	case Missing, Unreadable:
+		return true
 	}
-	final := end.V + probeAfter.Milliseconds()
-	return final <= now && now < end.V+probeUntil.Milliseconds() && (all || c.FetchedAt() < final && sampled("null", c.ID()))
+	return c.TurnCount().OK && c.TurnCount().V == 0
+}
+
+// Unsure reports whether the call's record had no transcript, was missing or unreadable, and this
+// is not final.
+func (c *Call) Unsure() bool {
+	switch c.TranscriptState() {
+	case Empty, Missing, Unreadable:
+		return c.inVain() && c.FetchedAt() < c.FinalAt()
+	}
+	return false
+}
+
+// FinalAt returns the time from which an answer about the call's record is final, in ms since 1970
+// UTC. Until then the service may still write the record. A record that cannot be read is requested
+// for as long after the call was first seen: a broken answer may be chance.
+func (c *Call) FinalAt() int64 {
+	if c.TranscriptState() == Unreadable {
+		return max(c.ExpiresAt(), c.FirstSeenAt()+ExpireAfter.Milliseconds())
+	}
+	return c.ExpiresAt()
 }
 
 // sampled reports whether a call belongs to a sample of one in a hundred. A sample is always the

@@ -11,15 +11,16 @@ import (
 
 // How long to wait for the service.
 const (
-	// ExpireAfter is how long after its end, or after it was first seen, a call with a missing
-	// analysis or cost expires.
+	// ExpireAfter is how long after its end, or after it was first seen, a call is young: until then
+	// no answer about its record is final, and an analysis or cost may come.
 	ExpireAfter = 72 * time.Hour
 	// SeenLate is the maximum time between a call's end and the first sight of it for which the
 	// latter counts. Older calls expire at once.
 	SeenLate = 30 * 24 * time.Hour
 	// LongestCall is the maximum duration that is assumed for a call without a known end.
 	LongestCall = 24 * time.Hour
-	// TranscriptGrace is how long after the end of a call a null transcript may still be filled in.
+	// TranscriptGrace is how long after the end of a call a null transcript counts as one to come.
+	// Later it counts as none, although the record of a young call is requested again.
 	TranscriptGrace = 2 * time.Hour
 )
 
@@ -67,9 +68,10 @@ var (
 // start, after the call was first seen). If the call was first seen after its end, but at most
 // SeenLate after it, that time replaces the end: nobody could have requested it before.
 //
-// transcript_state follows from what was fetched (Decode, [Merge]), with three exceptions. It is
-// withheld if the caller opted out; empty, without a request, if a call never connected; and
-// pending again if such a call turns out to have connected.
+// transcript_state follows from what was fetched (Decode, [Merge]), with four exceptions. It is
+// withheld if the caller opted out; empty, without a request, if a call never connected; pending
+// again if such a call turns out to have connected; and missing if a call expired without an end,
+// and its record, fetched later, has none either.
 func (c *Call) Settle(now int64) {
 	never := c.neverConnected()
 	c.SetSettlement(c.settlement(now, never))
@@ -82,6 +84,8 @@ func (c *Call) Settle(now int64) {
 		c.SetTranscriptState(Empty)
 	case !never && c.TranscriptState() == Empty && !c.TurnCount().OK:
 		c.SetTranscriptState(Pending)
+	case !c.Over() && c.TurnCount().OK && c.FetchedAt() >= c.ExpiresAt():
+		c.stopWaiting(Missing)
 	}
 }
 
@@ -151,12 +155,15 @@ func (c *Call) CanHaveTranscript() bool { return !c.OptedOut() && !c.neverConnec
 // DetailDue reports whether to fetch the call's detail for its transcript: the call is over, or the
 // list does not have its state.
 func (c *Call) DetailDue() bool {
-	return c.TranscriptState() == Pending && (c.Over() || c.Status() == nil) && c.CanHaveTranscript()
+	return c.TranscriptState() == Changed || c.TranscriptState() == Pending && (c.Over() || c.Status() == nil) && c.CanHaveTranscript()
 }
 
 // Waits is [Call.DetailDue] for a stored call, even if only its row of calls is available: Settle
-// saw the whole call when it was written, and left it pending only if it may have connected.
-func (c *Call) Waits() bool { return c.TranscriptState() == Pending && (c.Over() || c.Status() == nil) }
+// saw the whole call when it was written, and left it pending only if it may have connected. A call
+// that expired without an end waits for its record once.
+func (c *Call) Waits() bool {
+	return c.TranscriptState() == Changed || c.TranscriptState() == Pending && (c.Over() || c.Status() == nil || c.Settlement() == Expired)
+}
 
 // Unsettled reports whether more data is expected: the call is open, or ended and not settled.
 func (c *Call) Unsettled() bool { return c.Settlement() == Open || c.Settlement() == Ended }
@@ -272,6 +279,15 @@ func (c *Call) early() bool {
 	}
 	end := c.endKnown()
 	return end.OK && c.FetchedAt() < end.V+TranscriptGrace.Milliseconds()
+}
+
+// endOrSight returns when the call ended or started, or else when it was first seen, in ms since 1970
+// UTC.
+func (c *Call) endOrSight() int64 {
+	if end := c.endKnown(); end.OK {
+		return end.V
+	}
+	return c.FirstSeenAt()
 }
 
 // endKnown returns when the call ended, or else when it started.

@@ -2,6 +2,9 @@ package calls
 
 import (
 	"bytes"
+	"encoding/json"
+	"reflect"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -11,7 +14,7 @@ import (
 
 // Merge folds the known state of a call into a newer response: new becomes the call's current
 // state. old is as read from the warehouse and is not changed; nil means that nothing is known. new
-// was decoded with the same kind, or is empty but for its ID for KindMissing and KindSkipped, and
+// was decoded with the same kind, or is empty but for its ID for kinds without a body, and
 // has FirstSeenAt, FetchedAt and RunID set. Afterwards it aliases memory of its own, or what old
 // and new aliased. Settle comes after Merge.
 //
@@ -28,6 +31,9 @@ import (
 //   - What the record of an open call lacked may have come since: once an item without
 //     analysis and cost shows that the call is over, the call counts as if its record
 //     had not been fetched.
+//   - An item that differs from what is known is a sign that the record has changed too: any
+//     difference if the record had no turns, otherwise another value in place of a known one,
+//     costs and links apart. The record is then due at once.
 //   - From a page of v2 that replaces the call's own record (bulk), the transcript
 //     counts, and the fields that only v2 has. old is not nil then.
 //   - The caller's opt-out erases transcript, recording, analysis and unknown
@@ -38,14 +44,16 @@ import (
 // TranscriptState, if the caller did not opt out:
 //
 //	item, v3                unchanged; but pending, if status, start_at or end_at
-//	                        changed, or if it was withheld. Known turns stay.
+//	                        changed, or if it was withheld; and changed (if it was
+//	                        present) or pending, if there is a sign of another record.
+//	                        Known turns stay.
 //	detail, or a v2 item    present or empty by the turns if over, else pending;
 //	with its transcript     pending too if it is null and may still come: it was
 //	                        fetched less than TranscriptGrace after the call's end,
 //	                        the call connected, and there is no analysis either
 //	bulk                    as a detail, if it was pending; else unchanged
-//	missing                 pending and skipped become missing, or present if turns are
-//	                        known; any other state stays
+//	missing, unreadable     pending, skipped and either of these become it, or present if
+//	                        turns are known; changed becomes present; any other state stays
 //	skipped                 pending becomes skipped, or present if turns are known
 //
 // Merging the same response again changes nothing. For responses with all fields, a list item and
@@ -53,7 +61,10 @@ import (
 func Merge(old, new *Call, kind schema.Kind) {
 	switch kind {
 	case schema.KindMissing:
-		mergeMissing(old, new)
+		mergeMissing(old, new, Missing)
+		return
+	case schema.KindUnreadable:
+		mergeMissing(old, new, Unreadable)
 		return
 	case schema.KindSkipped:
 		mergeSkipped(old, new)
@@ -74,7 +85,18 @@ func Merge(old, new *Call, kind schema.Kind) {
 	if new.listedOnly() && new.Over() && !old.Over() && old.TurnCount().V == 0 && !old.Analyzed() && !old.costed() {
 		known = wire.Without(&known, "transcript", "transcript_with_tool_calls", "call_analysis", "call_cost")
 	}
+	own := told || kind == schema.KindDetail
+	var item *Call
+	if !own && old.inVain() {
+		item = new.Copy()
+	}
 	wire.Merge(&known, &new.Object)
+	renewed := !own && !new.OptedOut() && old.renewedBy(new)
+	if renewed && item != nil { // as if the record had not been requested
+		known = wire.Without(&known, "transcript", "transcript_with_tool_calls")
+		new.Set(&item.Object)
+		wire.Merge(&known, &new.Object)
+	}
 	new.Row[colTranscriptSource] = parquet.Value{}
 	switch {
 	case new.OptedOut():
@@ -85,7 +107,16 @@ func Merge(old, new *Call, kind schema.Kind) {
 	}
 	new.SetSettlement(Open)
 	new.Fetched(first, fetched, run)
-	new.SetTranscriptState(mergedState(old, new, kind == schema.KindDetail || told))
+	switch {
+	case new.OptedOut() || own:
+		new.SetTranscriptState(decodedState(new))
+	case renewed && old.TranscriptState() == Present && !old.movedTo(new):
+		new.SetTranscriptState(Changed)
+	case renewed:
+		new.SetTranscriptState(Pending)
+	default:
+		new.SetTranscriptState(old.TranscriptState())
+	}
 	new.keepRecording(old)
 }
 
@@ -97,15 +128,19 @@ func firstSeen(old, new *Call) int64 {
 	return a
 }
 
-func mergeMissing(old, new *Call) {
+// mergeMissing records that the call's record could not be had, with the state why.
+func mergeMissing(old, new *Call, why TranscriptState) {
 	if old == nil {
-		new.SetTranscriptState(Missing)
+		new.SetTranscriptState(why)
 		return
 	}
 	first, fetched, run := firstSeen(old, new), new.FetchedAt(), new.RunID()
+	if why == Unreadable && old.TranscriptState() != Unreadable {
+		fetched = old.FetchedAt() // a first failure is never final: see FinalAt
+	}
 	new.Set(&old.Object)
 	new.Fetched(first, fetched, run)
-	new.stopWaiting(Missing)
+	new.stopWaiting(why)
 	if new.InBulk() {
 		new.keepBulk()
 	}
@@ -122,26 +157,74 @@ func mergeSkipped(old, new *Call) {
 
 // stopWaiting ends the wait for a transcript, with the state why.
 func (c *Call) stopWaiting(why TranscriptState) {
-	switch {
-	case c.TranscriptState() != Pending && c.TranscriptState() != Skipped:
-	case c.Turns().Len() > 0:
-		c.SetTranscriptState(Present)
-	default:
-		c.SetTranscriptState(why)
+	switch c.TranscriptState() {
+	case Present, Empty, Withheld:
+		return
 	}
+	if c.Turns().Len() > 0 {
+		why = Present
+	}
+	c.SetTranscriptState(why)
 }
 
-// mergedState is the state of the transcript of the merged call. told means that the newer response
-// shows whether there is one.
-func mergedState(old, c *Call, told bool) TranscriptState {
-	changed := !equal(old.Status(), c.Status()) || old.StartAt() != c.StartAt() || old.EndAt() != c.EndAt()
-	switch {
-	case c.OptedOut() || told:
-		return decodedState(c)
-	case old.TranscriptState() == Withheld || changed:
-		return Pending
+// The columns of the cost.
+var costColumns = []int{colTotalCost, colCreditsUsed, colBilled}
+
+// renewedBy reports whether c, the call after a list item was merged into it, shows that the call's
+// record has probably changed since it was requested, or may be stored by now. If it brought no
+// turns, any difference shows that: an analysis is made from a transcript. Otherwise only a value
+// that replaces a known one does, such as a masked summary: an analysis or a cost that is filled in
+// later is no reason to fetch the transcript again.
+func (old *Call) renewedBy(c *Call) bool {
+	if old.TranscriptState() == Withheld || old.movedTo(c) {
+		return true
 	}
-	return old.TranscriptState()
+	vain := old.inVain()
+	if !vain && old.TranscriptState() != Present {
+		return false
+	}
+	differs := func(t *schema.Table, a, b schema.Row) bool {
+		for i := range t.Columns {
+			col := &t.Columns[i]
+			counts := col.V3 != "" || col.V2 != ""
+			switch {
+			case t != &schema.Calls:
+			case vain:
+				counts = counts || i == colExtra
+			default:
+				counts = counts && !a[i].IsNull() && !col.Link && !slices.Contains(costColumns, i)
+			}
+			if counts && !parquet.Equal(col.Content(a[i]), col.Content(b[i])) && !(col.Type == schema.JSON && sameJSON(a[i], b[i])) {
+				return true
+			}
+		}
+		return false
+	}
+	if differs(&schema.Calls, old.Row, c.Row) {
+		return true
+	}
+	a, b := old.Items(), c.Items()
+	if a.Len() != b.Len() && (vain || a.Len() > 0) {
+		return true
+	}
+	for i := range min(a.Len(), b.Len()) {
+		if differs(&schema.Items, a.At(i), b.At(i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// movedTo reports whether c has another status, start or end.
+func (old *Call) movedTo(c *Call) bool {
+	return !equal(old.Status(), c.Status()) || old.StartAt() != c.StartAt() || old.EndAt() != c.EndAt()
+}
+
+// sameJSON reports whether two JSON texts have the same value: a list and a record may spell it
+// differently.
+func sameJSON(a, b parquet.Value) bool {
+	var x, y any
+	return json.Unmarshal(a.ByteArray(), &x) == nil && json.Unmarshal(b.ByteArray(), &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // equal is bytes.Equal, but distinguishes null from empty.

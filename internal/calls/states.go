@@ -20,11 +20,17 @@ const (
 	Empty
 	// Withheld means that the caller opted out of storage; it is never written.
 	Withheld
-	// Missing means that the list has the call, but the request for its detail returns 404.
+	// Missing means that the list has the call, but its record is not there (404), or has no end
+	// although the call expired.
 	Missing
 	// Skipped means that its record was not requested because no record of a call of its kind ever
 	// had a transcript: see [Kinds].
 	Skipped
+	// Unreadable means that its record is larger than a request accepts, or no valid JSON.
+	Unreadable
+	// Changed means Present, but the list has shown another state of the call since: its record is due
+	// again.
+	Changed
 )
 
 // Settlement is a call's place in its life cycle: see [Call.Settle].
@@ -44,7 +50,8 @@ const (
 // The words of the columns transcript_state and settlement.
 var (
 	transcriptWords = schema.Words{Pending: "pending", Present: "present", Empty: "empty", Withheld: "withheld",
-		Missing: "missing", Skipped: "skipped"}
+		Missing: "missing", Skipped: "skipped", Unreadable: "unreadable",
+		Changed: "changed"}
 	settlementWords = schema.Words{Open: "open", Ended: "ended", Settled: "settled", Expired: "expired"}
 )
 

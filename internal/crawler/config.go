@@ -29,6 +29,7 @@ type Config struct {
 	Lookback time.Duration // how far back unsettled calls are listed again (0: 30 days)
 	Full     bool          // list everything, even if it was listed before
 	ListOnly bool          // no records of calls
+	CallIDs  []string      // calls whose records are fetched in any case
 	// RelistEvery is how often the whole list is listed again, a part in each run; zero: never.
 	RelistEvery time.Duration
 

@@ -45,7 +45,6 @@ type Crawler struct {
 	resources      *resources.Crawl
 	readers        sync.Pool
 	skips          skips
-	cameLate       atomic.Bool // a transcript arrived after its record was assumed to have none for good
 	// Items listed with and without call_analysis or call_cost.
 	itemsWith, itemsWithout atomic.Int64
 

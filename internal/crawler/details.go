@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
+	"callhouse/internal/wire/scan"
 )
 
 var errOtherCall = errors.New("the record of another call")
@@ -40,16 +41,11 @@ func (c *Crawler) fetchDetails(ctx context.Context, last bool) error {
 		if err := c.fetchDue(ctx, scope); err != nil || ctx.Err() != nil {
 			return err
 		}
-		switch late := c.cameLate.Swap(false); {
-		case late && scope != calls.DueNulls:
-			c.log.Warn("a transcript arrived days after its call, whose record had none: records of those days without one are fetched again")
-			scope = calls.DueNulls
-		case c.skips.turned():
-			c.log.Info("a record of a kind without transcripts has one: records of this kind are fetched from now on")
-			scope = calls.DueTranscripts
-		default:
+		if !c.skips.turned() {
 			return nil
 		}
+		c.log.Info("a record of a kind without transcripts has one: records of this kind are fetched from now on")
+		scope = calls.DueTranscripts
 		if err := c.checkpoint(ctx, true); err != nil {
 			return err
 		}
@@ -58,8 +54,11 @@ func (c *Crawler) fetchDetails(ctx context.Context, last bool) error {
 
 // scope returns which calls' records a run fetches, judging by the list so far.
 func (c *Crawler) scope() calls.DueScope {
-	if c.briefList() {
+	switch {
+	case c.briefList():
 		return calls.DueUnsettled
+	case c.cfg.Full:
+		return calls.DueAll
 	}
 	return calls.DueTranscripts
 }
@@ -103,11 +102,8 @@ func (c *Crawler) fetchAll(ctx context.Context, dues iter.Seq2[calls.Due, error]
 		}
 		c.skips.once(due.CallID, c.nowMS())
 		workers.Go(func(ctx context.Context) error {
-			err := c.fetchDetail(ctx, due.CallID, c.priorityOf(&due), nil, func(call *calls.Call, rec schema.Record) error {
+			err := c.fetchRecord(ctx, &due, c.priorityOf(&due), nil, func(call *calls.Call, rec schema.Record) error {
 				c.skips.note(call, c.nowMS())
-				if due.Probe && call.Turns().Len() > 0 {
-					c.cameLate.Store(true)
-				}
 				return c.put(ctx, rec)
 			})
 			if err != nil {
@@ -135,10 +131,17 @@ func (c *Crawler) priorityOf(due *calls.Due) api.Priority {
 // windowFrom returns the start of the newest part of the list, in ms.
 func (c *Crawler) windowFrom() int64 { return c.nowMS() - c.cfg.Window.Milliseconds() }
 
-// fetchDetail fetches one call's record. take stores it. A failure is set aside, unless the request
-// is optional and has a stream. It returns only errors that end the run.
+// fetchDetail fetches the record of a call of which only the id is known: see fetchRecord.
 func (c *Crawler) fetchDetail(ctx context.Context, id string, p api.Priority, s *api.Stream,
 	take func(*calls.Call, schema.Record) error) error {
+	return c.fetchRecord(ctx, &calls.Due{CallID: id}, p, s, take)
+}
+
+// fetchRecord fetches one call's record. take stores it. A failure is set aside, unless the request
+// is optional and has a stream. It returns only errors that end the run.
+func (c *Crawler) fetchRecord(ctx context.Context, due *calls.Due, p api.Priority, s *api.Stream,
+	take func(*calls.Call, schema.Record) error) error {
+	id := due.CallID
 	if id == "" {
 		c.meter.setAside(id, errNoID.Error())
 		return nil
@@ -161,10 +164,26 @@ func (c *Crawler) fetchDetail(ctx context.Context, id string, p api.Priority, s 
 	case s != nil:
 		c.log.Debug("record not fetched", "call", c.secrets.Clip(id, 200), "failure", f)
 		return nil
+	case unreadable(f):
+		if err := c.put(ctx, schema.Record{Kind: schema.KindUnreadable, CallID: id, FetchedAt: c.nowMS()}); err != nil {
+			return err
+		}
+		if due.Again && c.nowMS() >= due.Final {
+			c.log.Warn("a record cannot be read and is no longer requested; extract import takes it from a file, up to 64 MiB",
+				"call", c.secrets.Clip(id, 200), "failure", f)
+			return nil
+		}
 	}
 	c.log.Warn("call set aside", "call", c.secrets.Clip(id, 200), "failure", f)
 	c.meter.setAside(id, f.Error())
 	return nil
+}
+
+// unreadable reports whether a failure will probably be the same every time: the record is too large,
+// is an object that cannot be decoded, or is another call's.
+func unreadable(f *api.RequestError) bool {
+	var syntax *scan.Error
+	return f.TooLarge() || errors.Is(f, errOtherCall) || errors.Is(f, errNoID) || errors.As(f, &syntax) && syntax.Offset > 0
 }
 
 // askRecord requests one call's record, which take stores. failed is the error of take.

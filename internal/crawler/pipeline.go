@@ -75,6 +75,11 @@ func (c *Crawler) crawl(ctx context.Context) error {
 				return err
 			}
 		}
+		if !c.cfg.ListOnly {
+			if err := c.Fetch(ctx, c.cfg.CallIDs); err != nil {
+				return err
+			}
+		}
 		if !c.verifies() {
 			return nil
 		}

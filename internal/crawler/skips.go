@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"sync"
+	"time"
 
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
@@ -18,6 +19,9 @@ type skips struct {
 	kinds calls.Kinds
 	wrong bool     // a record of a skipped kind has a transcript
 	ids   []string // skipped calls that are not stored yet
+
+	// Changed records that were due since changesSince, ms, and how many of them are fetched.
+	changes, changesSince, mostChanges int64
 }
 
 // passBatch is how many skipped calls are stored at a time.
@@ -56,10 +60,43 @@ func (c *Crawler) decide(due *calls.Due) decision {
 	switch {
 	case due.StartAt.OK && due.StartAt.V < c.since && c.since > 0, was && due.AskAt <= asked:
 		return leave
+	case due.Changed:
+		return c.decideChanged()
+	case c.passes(due) && due.Again: // what is stored of it stays
+		return leave
 	case c.passes(due):
 		return skip
 	}
 	return fetch
+}
+
+// A run, or a day of following, fetches changed records up to one in changedShare of those that are
+// due, and leastChanged in any case. If more list items have changed at once, it is not the calls that did: the list and the
+// records spell something differently, or a setting removes more from both. The others keep the
+// transcript that they have.
+const (
+	changedShare = 40
+	leastChanged = 100
+	changedFor   = 20 * time.Hour
+)
+
+// decideChanged returns the decision about a call whose transcript is known, but whose list item has
+// changed.
+func (c *Crawler) decideChanged() decision {
+	if now := c.nowMS(); now-c.skips.changesSince > changedFor.Milliseconds() {
+		c.skips.changes, c.skips.changesSince, c.skips.mostChanges = 0, now, leastChanged
+		if s, ok := c.store.(dueCounter); ok {
+			c.skips.mostChanges = max(leastChanged, s.DueCount(calls.DueTranscripts)/changedShare)
+		}
+	}
+	if c.skips.changes++; c.skips.changes <= c.skips.mostChanges {
+		return fetch
+	}
+	if c.skips.changes == c.skips.mostChanges+1 {
+		c.log.Warn("more list items have changed than single calls explain: the other records are not fetched again (extract run --call-id does)",
+			"fetched", c.skips.mostChanges)
+	}
+	return skip
 }
 
 // once records that this run requests a call's record: it does so once, and again when a late

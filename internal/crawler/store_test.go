@@ -21,6 +21,7 @@ type memStore struct {
 	items       map[string]memCall
 	details     map[string]int // number of times each was stored
 	missing     map[string]int
+	unreadable  map[string]int
 	bulk        map[string]*calls.Call // details from v2 pages
 	fresh       map[string]bool        // those of this run
 	unverified  []*calls.Call          // as of the last commit
@@ -41,7 +42,7 @@ type memCall struct {
 }
 
 func newMemStore() *memStore {
-	return &memStore{items: map[string]memCall{}, details: map[string]int{}, missing: map[string]int{}, bulk: map[string]*calls.Call{}, fresh: map[string]bool{}, rests: map[string]schema.Rest{}}
+	return &memStore{items: map[string]memCall{}, details: map[string]int{}, missing: map[string]int{}, unreadable: map[string]int{}, bulk: map[string]*calls.Call{}, fresh: map[string]bool{}, rests: map[string]schema.Rest{}}
 }
 
 func (s *memStore) Put(ctx context.Context, recs ...schema.Record) error {
@@ -68,6 +69,8 @@ func (s *memStore) Put(ctx context.Context, recs ...schema.Record) error {
 		case schema.KindMissing:
 			s.missing[r.CallID]++
 			delete(s.bulk, r.CallID)
+		case schema.KindUnreadable:
+			s.unreadable[r.CallID]++
 		case schema.KindBulk:
 			s.details[r.CallID]++
 			call := new(calls.Call)

@@ -186,6 +186,15 @@ func (m *Memory) Fetched(call *calls.Call, now int64) {
 	}
 }
 
+// Missed remembers that a call's record was not there.
+func (m *Memory) Missed(id string, now int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.calls[id]; c != nil && c.over {
+		c.null = max(now-c.end, 1)
+	}
+}
+
 // Told remembers that a call's record need not be requested.
 func (m *Memory) Told(id string) {
 	m.mu.Lock()

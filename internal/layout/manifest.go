@@ -233,6 +233,10 @@ type File struct {
 	// versions that did not count them.
 	Undated *int64 `json:"undated,omitempty"`
 	Due     int64  `json:"due,omitempty"`
+	// Unsure counts the rows of a calls file whose record was requested in vain, if it is requested
+	// again, and Unreadable all whose record cannot be read.
+	Unsure     int64 `json:"unsure,omitempty"`
+	Unreadable int64 `json:"unreadable,omitempty"`
 	// Skipped counts, by kind, the rows of a calls file whose record was not requested because no
 	// record of a call of that kind ever had a transcript.
 	Skipped map[string]int64 `json:"skipped,omitempty"`

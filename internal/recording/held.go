@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"callhouse/internal/publish/store"
+	"callhouse/internal/recording/audio"
 )
 
 // Stem returns the path of a call's recording below an archive's address, without its extension.
@@ -28,7 +29,7 @@ const asideMark = ".damaged"
 func stemOf(name string) (string, bool) {
 	name = strings.TrimSuffix(name, asideMark)
 	ext := path.Ext(name)
-	known := slices.ContainsFunc(formats, func(k format) bool { return "."+string(k.format) == ext })
+	known := slices.Contains(audio.Formats, audio.Format(strings.TrimPrefix(ext, ".")))
 	return strings.TrimSuffix(name, ext), known
 }
 

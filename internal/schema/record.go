@@ -33,6 +33,8 @@ const (
 	// KindRest means that an optional operation was given up, or works again. The body is a JSON
 	// object of the type [Rest].
 	KindRest
+	// KindUnreadable means that the call's own record is too large, or no valid JSON. No body.
+	KindUnreadable
 	// KindRecording is the state of a call's recording. The body is a JSON object of the type
 	// [Recording].
 	KindRecording
@@ -45,7 +47,7 @@ func (k Kind) OfCall() bool { return k == KindItem || k == KindDetail || k == Ki
 func (k Kind) Describes() bool { return k == KindItem || k == KindDetail }
 
 // Bodiless reports whether records of this kind have no body.
-func (k Kind) Bodiless() bool { return k == KindMissing || k == KindSkipped }
+func (k Kind) Bodiless() bool { return k == KindMissing || k == KindSkipped || k == KindUnreadable }
 
 // Record is one fact fetched from the API on its way to the warehouse.
 type Record struct {

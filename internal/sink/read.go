@@ -77,9 +77,7 @@ func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.Fil
 
 // looksInto reports whether a file may hold due calls.
 func looksInto(f *layout.File, a *calls.Asking) bool {
-	from, to := calls.ProbedFrom(a.Now)
-	probes := a.Scope != calls.DueWaiting && f.MinStart != nil && *f.MinStart < to && *f.MaxStart >= from
-	if f.Due > 0 || f.Unsettled > 0 && a.Scope == calls.DueUnsettled || probes {
+	if f.Due+f.Unsure > 0 || f.Unsettled > 0 && a.Scope == calls.DueUnsettled || a.Scope == calls.DueAll {
 		return true
 	}
 	for kind := range f.Skipped {

@@ -8,7 +8,7 @@
 WITH versioned AS NOT MATERIALIZED (
     SELECT key, c.agent_id AS agent_id, start_at, is_answered, outcome, disconnection_reason, moves,
         version_at(agent_version, start_at, versions, times) AS version
-    FROM (SELECT * FROM uncounted WHERE is_over AND transcript_state = 'present') c LEFT JOIN published p USING (agent_id)
+    FROM (SELECT * FROM uncounted WHERE is_over AND has_transcript(transcript_state)) c LEFT JOIN published p USING (agent_id)
 ), alike AS MATERIALIZED ( -- calls with the same version, path and end
     SELECT key, agent_id, version, answered,
         answered AND outcome = 'completed' AS completed, answered AND outcome = 'transferred' AS transferred,

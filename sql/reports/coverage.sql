@@ -55,7 +55,7 @@ WITH counted AS (
         {'line': 10, 'fact': 'duration not known', 'state': 'info',
             'calls': sum_if(calls - timed_calls, is_over)},
         {'line': 11, 'fact': 'transcript there', 'state': 'good',
-            'calls': sum_if(calls, transcript_state = 'present')},
+            'calls': sum_if(calls, has_transcript(transcript_state))},
         {'line': 12, 'fact': 'nothing to transcribe', 'state': 'good',
             'calls': sum_if(calls, transcript_state = 'empty' AND caller_spoke IS NOT NULL)},
         {'line': 13, 'fact': 'no transcript asked for', 'state': 'info',
@@ -67,7 +67,7 @@ WITH counted AS (
         {'line': 15, 'fact': 'opted out of storage', 'state': 'info',
             'calls': sum_if(calls, opted_out)},
         {'line': 16, 'fact': 'transcript gone', 'state': 'lost',
-            'calls': sum_if(calls, transcript_state = 'missing')},
+            'calls': sum_if(calls, lost_transcript(transcript_state))},
         {'line': 17, 'fact': 'sentiment known', 'state': 'good', 'calls': sum_if(calls, user_sentiment IS NOT NULL)},
         {'line': 18, 'fact': 'cost known', 'state': 'good', 'calls': total_of(costed_calls)},
         {'line': 19, 'fact': 'cost that total_cost cannot hold', 'state': 'lost', 'calls': total_of(unheld_costs)}] AS facts

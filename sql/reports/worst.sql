@@ -35,7 +35,7 @@ WITH marked AS MATERIALIZED (
         FROM (
             SELECT key, call_id, start_at, agent_id, duration_ms, user_sentiment, outcome, failed_tool_uses, is_conversed
             FROM selected_speech
-            WHERE transcript_state = 'present'
+            WHERE has_transcript(transcript_state)
             UNION ALL
             SELECT key, call_id, start_at, agent_id, duration_ms, user_sentiment, outcome, failed_tool_uses, is_conversed
             FROM tallied_longest

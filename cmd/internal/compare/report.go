@@ -110,7 +110,7 @@ func (r *Report) Err() error {
 			"extract run --full lists all calls again and fetches them")
 	case r.Different.Count > 0:
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s from the service's", plural(r.Different.Count, "transcript", "differs", "differ")),
-			"a run fetches a transcript again only when the list shows that the call has changed")
+			"the list does not show this change; fetch the calls again: extract run --call-id "+r.Different.Calls[0].CallID)
 	case objects.lacking > 0:
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse lacks %s other than calls that the service has",
 			cli.Plural(objects.lacking, "object")),
@@ -166,8 +166,6 @@ func (r *Report) Write(w io.Writer) {
 	verdict, objects := "consistent with the service", r.objectSums()
 	if r.Lacking.Count+r.Different.Count+r.Changed.Count+objects.lacking+objects.different+objects.changed > 0 {
 		verdict = "not consistent with the service"
-	} else if len(r.Problems) > 0 {
-		verdict = "consistent with the part of the list that the service shows"
 	}
 	n := humanize.Comma
 	words.Fprintf(w, "%s: compared %s, %s, with %s (%s pages, %s details, %s retries) in %s\n", verdict,

@@ -131,7 +131,7 @@ func TestLateTranscriptsAreAskedForSeldom(t *testing.T) {
 		}
 		return true
 	}
-	for range 12 {
+	for range 16 {
 		if r := e.extract(); r.code != cli.ExitOK {
 			t.Fatal(r.stderr)
 		}
@@ -150,8 +150,8 @@ func TestLateTranscriptsAreAskedForSeldom(t *testing.T) {
 	}
 }
 
-// A null taken as final is checked again days later, for a sample. If a transcript has come, the
-// other records are requested, too.
+// A null is not final while its call is young, although there is an analysis: it is checked again
+// with growing pauses, for the last time three days after the call's end.
 func TestNullThatWasNotFinal(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)

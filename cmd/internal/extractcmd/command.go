@@ -113,6 +113,7 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 	}
 	s.RunFlags(runCmd)
 	s.YesFlags(runCmd)
+	runCmd.Flags().StringArrayVar(&s.CallIDs, "call-id", nil, "also fetch the record of this call again, whatever is stored of it; repeatable")
 	s.AllFlag(runCmd)
 	var planFormat string
 	var planJSON bool

@@ -15,7 +15,7 @@ func TestEveryFlagIsASetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]bool{"config": true, "profile": true, "all": true, "full": true, "yes": true, "adopt": true, "help": true, "version": true}
+	known := map[string]bool{"config": true, "profile": true, "all": true, "full": true, "call-id": true, "yes": true, "adopt": true, "help": true, "version": true}
 	for i := range config.Keys {
 		k := &config.Keys[i]
 		if k.For&config.Extract != 0 && run.Flag(k.Flag()) == nil {

@@ -86,7 +86,7 @@ func (s *followStore) take(r *schema.Record) (bool, error) {
 		if !s.memory.Knows(r.CallID) {
 			return false, nil // known only from a hint
 		}
-		s.memory.Told(r.CallID)
+		s.memory.Missed(r.CallID, now)
 	case schema.KindSkipped:
 		s.memory.Told(r.CallID)
 	}

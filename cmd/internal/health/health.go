@@ -42,6 +42,7 @@ type State struct {
 	Pending     int64        `json:"calls_pending"`
 	Overdue     int64        `json:"calls_overdue"` // pending calls of days over for overdueAfter
 	Unsettled   int64        `json:"calls_unsettled"`
+	Unreadable  int64        `json:"calls_unreadable"`       // their records are too large, or no valid JSON
 	UnheldCosts int64        `json:"costs_unheld"`           // costs too large or precise for the column total_cost
 	OlderFiles  int          `json:"files_of_older_format"`  // files that migrate would rewrite
 	Underived   int64        `json:"calls_without_facts"`    // in files that lack the facts of transcripts
@@ -307,6 +308,7 @@ func (h *State) measure(was *sink.History, now time.Time) {
 			h.Overdue += f.Due
 		}
 		h.Unsettled += f.Unsettled
+		h.Unreadable += f.Unreadable
 		h.UnheldCosts += f.UnheldCosts
 	}
 	if b := m.Bulk; b != nil {
@@ -503,6 +505,10 @@ func (h *State) Write(w io.Writer) error {
 		}
 	}
 	line("pending", "%s without transcript, %s not settled", cli.Plural(h.Pending, "call"), humanize.Comma(h.Unsettled))
+	if h.Unreadable > 0 {
+		line("unreadable", "the records of %s: too large, or no valid JSON; extract import takes them from a file, up to 64 MiB each",
+			cli.Plural(h.Unreadable, "call"))
+	}
 	if h.Bulk != nil {
 		line("bulk", "%s", h.Bulk.text())
 	}

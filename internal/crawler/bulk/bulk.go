@@ -287,7 +287,7 @@ func (b *Crawl) windows(ctx context.Context, yield func(window []calls.Due) erro
 			return nil
 		case err != nil:
 			return b.Failed("read the calls that are due", err)
-		case due.Probe || !b.Wants(&due):
+		case due.Again || due.Changed || !b.Wants(&due):
 			continue
 		}
 		// Between parts there may be any number of calls that are not listed yet.

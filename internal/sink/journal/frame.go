@@ -161,6 +161,7 @@ var kindWords = [...]string{
 	schema.KindItem: "item", schema.KindDetail: "detail", schema.KindMissing: "missing", schema.KindCovered: "covered",
 	schema.KindListed: "listed", schema.KindBulk: "bulk", schema.KindBulkState: "bulk_state",
 	schema.KindSkipped: "skipped", schema.KindRest: "rest", schema.KindRecording: "recording",
+	schema.KindUnreadable: "unreadable",
 }
 
 const (

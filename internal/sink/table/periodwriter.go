@@ -48,6 +48,12 @@ func CountCall(info *layout.File, call *calls.Call) {
 	if call.Waits() {
 		info.Due++
 	}
+	if call.Unsure() {
+		info.Unsure++
+	}
+	if call.TranscriptState() == calls.Unreadable {
+		info.Unreadable++
+	}
 	if call.TranscriptState() == calls.Skipped {
 		if info.Skipped == nil {
 			info.Skipped = map[string]int64{}

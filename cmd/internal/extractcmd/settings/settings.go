@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +43,7 @@ type Settings struct {
 	Secrets     *words.Secrets   // hidden in all messages
 	Stderr      io.Writer        // of commands that repair a warehouse while opening it
 	Full        bool             // list all calls again
+	CallIDs     []string         // calls whose records are fetched again
 	Yes         bool             // override a safety check
 	Adopt       bool             // accept another service or organisation as the warehouse's own
 	AllProfiles bool
@@ -126,7 +128,7 @@ func (s *Settings) Check() error {
 func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 	cfg := crawler.Config{
 		Config: api.Config{BaseURL: s.BaseURL, PerSecond: s.PerSecond, PerMinute: s.PerMinute, Share: s.Share},
-		Window: s.Window, RelistEvery: s.RelistEvery, Full: s.Full, ListOnly: s.ListOnly, MaxDuration: s.MaxDuration,
+		Window: s.Window, RelistEvery: s.RelistEvery, Full: s.Full, ListOnly: s.ListOnly, MaxDuration: s.MaxDuration, CallIDs: s.CallIDs,
 		Verify: s.VerifyTranscripts,
 	}
 	if s.GroupReadable && runtime.GOOS == "windows" {
@@ -142,6 +144,12 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 	}
 	if err := s.Check(); err != nil {
 		return cfg, err
+	}
+	switch {
+	case slices.Contains(s.CallIDs, ""):
+		return cfg, cli.Usage("", "--call-id must not be empty")
+	case len(s.CallIDs) > 0 && s.ListOnly:
+		return cfg, cli.Usage("leave out one of them", "--call-id fetches records, --list-only fetches none")
 	}
 	if _, err := cli.Zone(s.TZ); err != nil { // a run without dates does not need it: no reason to lose a night
 		words.Fprintf(s.Stderr, "warning: %v, which query will refuse; %s\n", err, cli.Hint(err))
