@@ -30,9 +30,11 @@ func (r *reader) marks() {
 		r.colons()
 	}
 	for _, p := range r.f.patterns {
-		for _, m := range p.Re.FindAllStringIndex(text, -1) {
-			if m[0] < m[1] {
-				r.spans = append(r.spans, Span{Turn: r.t, From: m[0], To: m[1], Kind: p.Kind, Normal: text[m[0]:m[1]]})
+		for from, part := range r.f.unplaced(text) {
+			for _, m := range p.Re.FindAllStringIndex(part, -1) {
+				if m[0] < m[1] {
+					r.spans = append(r.spans, Span{Turn: r.t, From: from + m[0], To: from + m[1], Kind: p.Kind, Normal: part[m[0]:m[1]]})
+				}
 			}
 		}
 	}

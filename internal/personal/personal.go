@@ -10,6 +10,7 @@
 package personal
 
 import (
+	"encoding/json"
 	"fmt"
 	"hash/maphash"
 	"regexp"
@@ -25,7 +26,7 @@ import (
 
 // Version is incremented whenever the recognizers' results change: stored texts are then read
 // again.
-const Version = 1
+const Version = 2
 
 // Turn is an uninterrupted utterance by one side of a conversation.
 type Turn struct {
@@ -58,6 +59,8 @@ type Options struct {
 	// Countries are the regions whose national telephone numbers are recognized, such as KR.
 	Countries []string
 	Patterns  []Pattern
+	// Others are further kinds whose replacements texts may have, such as those of a service.
+	Others []kinds.Kind
 }
 
 // Finder finds personal data. It is safe for concurrent use.
@@ -65,6 +68,7 @@ type Finder struct {
 	wanted    bits
 	countries []string
 	patterns  []Pattern
+	places    map[string]bool // the kinds that replacements may name
 
 	seed  maphash.Seed
 	names [mostNames]atomic.Pointer[named] // by part of the hash
@@ -89,7 +93,10 @@ const (
 
 // New returns a finder.
 func New(o Options) (*Finder, error) {
-	f := &Finder{countries: o.Countries, patterns: o.Patterns, seed: maphash.MakeSeed()}
+	f := &Finder{countries: o.Countries, patterns: o.Patterns, seed: maphash.MakeSeed(), places: map[string]bool{}}
+	for _, k := range slices.Concat(kinds.All, o.Others) {
+		f.places[string(k)] = true
+	}
 	for _, k := range o.Kinds {
 		i := slices.Index(kinds.All, k)
 		if i < 0 {
@@ -98,10 +105,11 @@ func New(o Options) (*Finder, error) {
 		f.wanted |= 1 << i
 	}
 	for _, p := range o.Patterns {
-		if !kindName.MatchString(string(p.Kind)) || slices.Contains(kinds.All, p.Kind) {
+		if !kindName.MatchString(string(p.Kind)) || slices.Contains(kinds.All, p.Kind) || json.Valid([]byte(p.Kind)) {
 			return nil, fmt.Errorf("%q cannot name a pattern: use a new name of lower-case letters and underscores",
 				string(p.Kind))
 		}
+		f.places[string(p.Kind)] = true
 	}
 	return f, nil
 }
@@ -109,8 +117,17 @@ func New(o Options) (*Finder, error) {
 var kindName = regexp.MustCompile(`^[a-z][a-z_]{0,30}$`)
 
 // Find returns the personal data in a text, in order and without overlaps. name is the name of the
-// text, such as the key of a JSON value: it may be the context that a number needs.
+// text, such as the key of a JSON value: it may be the context that a number needs. Nothing is found
+// in a text whose spans were replaced.
 func (f *Finder) Find(name, text string) []Span {
+	spans := f.find(name, text)
+	if len(spans) == 0 {
+		return nil // without the turns
+	}
+	return settled([]Turn{{Text: text}}, spans, func(left []Turn) []Span { return f.find(name, left[0].Text) })
+}
+
+func (f *Finder) find(name, text string) []Span {
 	var s signs
 	if s.read(text); len(f.patterns) == 0 && !s.mayHold(^bits(0)) {
 		return nil
@@ -162,14 +179,18 @@ func (f *Finder) free(r *reader) {
 	}
 }
 
-// meaning returns the meaning of a name.
+// meaning returns the meaning of a name, without its personal data: that is replaced as well.
 func (f *Finder) meaning(name string) *named {
 	at := &f.names[maphash.String(f.seed, name)%mostNames]
 	if n := at.Load(); n != nil && n.name == name {
 		return n
 	}
+	clean := name
+	if name != "" {
+		clean = replaced(name, f.Find("", name))
+	}
 	r := &reader{f: f}
-	r.reset([]Turn{{Text: string(spaced(nil, name))}})
+	r.reset([]Turn{{Text: string(spaced(nil, clean))}})
 	r.turn(0)
 	n := &named{name: strings.Clone(name), says: said(r.hits)}
 	for _, h := range r.hits {
@@ -209,8 +230,12 @@ const mostBefore = 3
 
 // Conversation returns the personal data in the turns of a conversation, in order and without
 // overlaps. A number may continue in a later turn of the same speaker if the other side only
-// acknowledges, or repeats, what came before.
+// acknowledges, or repeats, what came before. Nothing is found in turns whose spans were replaced.
 func (f *Finder) Conversation(turns []Turn) []Span {
+	return settled(turns, f.conversation(turns), f.conversation)
+}
+
+func (f *Finder) conversation(turns []Turn) []Span {
 	var s signs
 	for t := range turns {
 		s.read(turns[t].Text)

@@ -317,29 +317,13 @@ func (r *reader) mark(at int, c rune, size int) int {
 		r.gap.plus = at + 1
 	case '[':
 		r.stop()
-		if n := redacted(text[at:]); n > 0 {
+		if n := r.f.replacement(text[at:]); n > 0 {
 			return at + n
 		}
 	default:
 		r.stop()
 	}
 	return next
-}
-
-// longestReplacement is the maximum length of a replacement, in bytes.
-const longestReplacement = 64
-
-// redacted returns the length of the replacement at the beginning of a text; 0 if there is none.
-func redacted(text string) int {
-	end := strings.IndexByte(text[:min(len(text), longestReplacement)], ']')
-	if end < 0 {
-		return 0
-	}
-	kind, _, _ := strings.Cut(text[1:end], ":")
-	if !kindName.MatchString(kind) {
-		return 0
-	}
-	return end + 1
 }
 
 // numeral reads a run of digits.

@@ -291,6 +291,7 @@ func (d *doc) transcript() bool {
 	for spans, i := d.in, 0; len(spans) > 0; i++ {
 		var mine []personal.Span
 		mine, spans = ofTurn(spans, i)
+		d.doubt = d.doubt || len(mine) > 0 && mayBeComposite([]byte(turns[i].Text))
 		n := len(d.edits)
 		d.note(mine, again)
 		d.replace(items[i].content, n)

@@ -178,6 +178,7 @@ type redacting struct {
 	edits   []edit // of the call, and of the current text in it
 	look    look
 	said    []said // the items of the turns
+	doubt   bool   // a text was found in that may become JSON by its replacements
 
 	nextTurns []personal.Turn // buffers
 	nextSaid  []said
@@ -278,21 +279,35 @@ func (r *Redactor) Apply(room *[]byte, body []byte) (clean []byte, changed bool,
 		return nil, false, fmt.Errorf("cannot be decoded: %w", d.Err())
 	}
 	clean, changed = one.edited(room, body)
+	walk := func() (more bool) {
+		d := doc{redacting: one, text: clean}
+		_ = d.Scanner.Object(clean) && d.call() // cannot fail: it did not before
+		clean, more = one.edited(room, clean)
+		changed = changed || more
+		return more
+	}
+	one.settle(one.doubt, walk)
 	if r.ask == nil {
 		return clean, changed, nil
 	}
-	err = one.asked(func() {
-		d := doc{redacting: one, text: clean}
-		_ = d.Scanner.Object(clean) && d.call() // cannot fail: it did not before
-		var more bool
-		clean, more = one.edited(room, clean)
-		changed = changed || more
-	})
-	if err != nil {
+	replaced := false
+	if err := one.asked(func() { replaced = walk() || replaced }); err != nil {
 		one.found = map[string]int64{Unchecked: 1}
 		return nil, false, &UncheckedError{withoutTexts(clean), err}
 	}
+	one.settle(replaced, walk)
 	return clean, changed, nil
+}
+
+// mostWalks is the maximum number of times that a call is read again.
+const mostWalks = 4
+
+// settle repeats a walk of the finder while it finds something.
+func (r *redacting) settle(again bool, walk func() bool) {
+	for n := 0; again && n < mostWalks; n++ {
+		r.look = nil
+		again = walk()
+	}
 }
 
 // asked sends the texts visited by walk to the service, and calls walk again to replace the
@@ -403,7 +418,9 @@ func (r *redacting) find(text []byte, called []byte) {
 	case r.look != nil:
 		r.look(text)
 	default:
-		r.note(r.finder.Find(stringOf(called), stringOf(text)), false)
+		spans := r.finder.Find(stringOf(called), stringOf(text))
+		r.doubt = r.doubt || len(spans) > 0 && mayBeComposite(text)
+		r.note(spans, false)
 	}
 }
 
@@ -428,10 +445,20 @@ func (r *redacting) note(spans []personal.Span, again bool) {
 func (r *Redactor) Object(o *schema.Object) (changed bool) {
 	one := r.begin()
 	defer one.end()
-	changed = one.rows(o)
-	if r.ask != nil && one.asked(func() { changed = one.rows(o) || changed }) != nil {
+	walk := func() (more bool) {
+		more = one.rows(o)
+		changed = changed || more
+		return more
+	}
+	one.settle(true, walk)
+	if r.ask == nil {
+		return changed
+	}
+	replaced := false
+	if one.asked(func() { replaced = walk() || replaced }) != nil {
 		one.counted(Unchecked)
 	}
+	one.settle(replaced, walk)
 	return changed
 }
 

@@ -155,6 +155,9 @@ func redactorOptions(r *layout.Redaction) (o personal.Options, err error) {
 		}
 		o.Patterns = append(o.Patterns, personal.Pattern{Kind: kinds.Kind(p.Kind), Re: re})
 	}
+	for _, k := range r.Service {
+		o.Others = append(o.Others, kinds.Kind(strings.ToLower(k)))
+	}
 	o.Countries = r.Countries
 	return o, nil
 }
