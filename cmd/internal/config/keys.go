@@ -207,8 +207,8 @@ var Keys = []Key{
 		About: "retention of recordings: a run deletes those of calls older than this, and keeps the calls",
 		in:    func(v *Values) any { return &v.KeepRecordings }},
 	{Name: "country", Kind: Text, For: Extract | Query, Uses: "import compact migrate forget report alert test", Value: "CODE", Sample: "KR",
-		About: "two-letter country code: the country of telephone numbers without a country code, which the warehouse remembers " +
-			"if it is unset later, and on whose public holidays few calls are expected", in: func(v *Values) any { return &v.Country }},
+		About: "two-letter country code: the country of telephone numbers without a country code, on whose public holidays " +
+			"few calls are expected", in: func(v *Values) any { return &v.Country }},
 	{Name: "group_readable", Kind: Boolean, For: Extract | Query, Default: "false",
 		Uses:  "recordings import compact migrate rollback forget list describe report sql check catalog export",
 		About: "create files with mode 0640 and folders with 0750, for readers in the warehouse's group; default: 0600 and 0700",
