@@ -21,9 +21,10 @@ import (
 const takeTries = 3
 
 // Open opens the warehouse for writing. It returns a *LockedError if another run holds it, a
-// *layout.VersionError or *layout.ColumnError if a newer callhouse wrote it, and a *DamageError if
-// its content cannot be trusted. It removes the leftovers of a crash. The next Commit includes the
-// records that are still in the journal.
+// *layout.VersionError or *layout.ColumnError if a newer callhouse wrote it, a *DamageError if its
+// content cannot be trusted, and a *disk.AbilityError if the file system cannot hold a warehouse. It
+// removes the leftovers of a crash. The next Commit includes the records that are still in the
+// journal.
 func Open(opts Options) (_ *Warehouse, err error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -81,6 +82,9 @@ func (w *Warehouse) recover() (err error) {
 			if err := disk.EnsureDir(fsys, filepath.Join(root, name)); err != nil {
 				return fmt.Errorf("open the warehouse: %w", err)
 			}
+		}
+		if err := disk.Probe(fsys, root); err != nil {
+			return err
 		}
 		if err := disk.SettleModes(fsys, root); err != nil {
 			return err

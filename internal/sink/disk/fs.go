@@ -207,7 +207,7 @@ func EnsureDir(fsys FS, name string) error {
 	if err != nil {
 		return err
 	}
-	return fsys.SyncDir(filepath.Dir(name))
+	return cannot(filepath.Dir(name), syncFolders, fsys.SyncDir(filepath.Dir(name)))
 }
 
 // RemoveTree removes a folder of ours with all its content.
@@ -338,7 +338,7 @@ func MakeRoot(root string) (made int, err error) {
 	if err != nil {
 		return made + 1, err
 	}
-	return made + 1, syncFolder(parent)
+	return made + 1, cannot(filepath.Dir(root), syncFolders, syncFolder(parent))
 }
 
 // RemoveRoot removes the folders that MakeRoot made if they are empty.

@@ -115,9 +115,13 @@ func TakeLock(root string, h Holder) (_ *Lock, _ []Spend, err error) {
 	}
 	defer fsys.Close()
 	l := &Lock{fl: NewHold(path)}
+	_, none := os.Lstat(path)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, l.Drop())
+		}
+		if lockless := (*AbilityError)(nil); IsGone(none) && errors.As(err, &lockless) {
+			_ = os.Remove(path) // nobody can hold it
 		}
 	}()
 	before, err := l.take(root)
@@ -147,7 +151,7 @@ func (l *Lock) take(root string) (before Holder, err error) {
 	path := l.fl.Path()
 	for try := 0; ; try++ {
 		ok, err := l.fl.TryLock()
-		if err != nil {
+		if err = cannotLock(root, err); err != nil {
 			return Holder{}, fmt.Errorf("lock the warehouse: %w", err)
 		}
 		before = readHolder(path)

@@ -25,6 +25,8 @@ func Explain(err error) error {
 		return cli.Fail(cli.ExitLocked, err, "wait for it to end; the lock ends with its process and never needs to be removed by hand")
 	case cli.Is[*layout.RootError](err):
 		return cli.Usage(cli.Hint(err), "%v", err)
+	case cli.Is[*disk.AbilityError](err):
+		return cli.Usage(cli.Hint(err), "%w", err)
 	case disk.IsNoSpace(err):
 		return explainNoSpace(err)
 	case cli.Hint(err) != "": // the error has its own hint
