@@ -12,12 +12,15 @@ import (
 // attempts. accept checks a good answer and returns an error if it is wrong. For pages and their
 // parts, accept also receives incomplete bodies.
 //
+// An answer that may not be the service's is requested again, and is not an attempt: see origin.
+//
 // Do returns the failure that it ended with, or an error that ends the run.
 func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) (*RequestError, error) {
 	if r.Stream != nil {
 		return c.optional(ctx, &r, accept)
 	}
 	var waits backoff.BackOff
+	strays := 0 // in a row
 	for attempt, retry := 1, false; ; retry = true {
 		f, err := c.attempt(ctx, &r, retry, accept, new(time.Duration))
 		switch {
@@ -44,24 +47,36 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 		if err := ctx.Err(); err != nil {
 			return &RequestError{rule: canceled, Err: err}, nil
 		}
-		if tries := rule.attempts(r.Kind); tries != always {
-			if attempt >= tries || f.wait >= 2*c.cfg.DownAfter {
-				return f, c.conclude(ctx, &r, f)
-			}
+		if strays++; !c.stray(f) {
+			strays = 0
+		}
+		tries := rule.attempts(r.Kind)
+		switch {
+		case tries == always:
+		case f.wait >= 2*c.cfg.DownAfter, strays != 1 && attempt >= tries:
+			return f, c.conclude(ctx, &r, f)
+		case strays == 1:
+			r.Priority = Newest // soon, since the key may have been revoked
+		default:
 			attempt++
 		}
 		// Nothing else proceeds while a page is awaited. So if the service did answer, the page is
 		// requested again at once.
-		if rule.pause == 0 || attempt == 2 && !r.Kind.alone() && f.Status != 0 && f.wait == 0 {
-			continue
-		}
-		if waits == nil {
-			waits = pauses(rule.pause)
-		}
-		if err := sleep(ctx, max(waits.NextBackOff(), f.pause())); err != nil {
+		if err := f.rest(ctx, &waits, attempt == 2 && !r.Kind.alone() && strays == 0); err != nil {
 			return &RequestError{rule: canceled, Err: err}, nil
 		}
 	}
+}
+
+// rest pauses before the next attempt, unless it is to be made at once and the service did answer.
+func (f *RequestError) rest(ctx context.Context, waits *backoff.BackOff, atOnce bool) error {
+	if f.rule.pause == 0 || atOnce && f.Status != 0 && f.wait == 0 {
+		return nil
+	}
+	if *waits == nil {
+		*waits = pauses(f.rule.pause)
+	}
+	return sleep(ctx, max((*waits).NextBackOff(), f.pause()))
 }
 
 // attempt sends a request once. took is its duration from the moment at which it may be sent.
@@ -93,6 +108,12 @@ func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept fun
 	return f, err
 }
 
+// stray reports whether a failure may be the answer of another server than the service, which has
+// accepted the key before.
+func (c *Client) stray(f *RequestError) bool {
+	return (f.rule.stray == unclear || f.rule.stray == foreign && !f.contract) && c.health.everWorked()
+}
+
 // conclude returns the consequence of a failure that is not retried. Its error ends the run.
 func (c *Client) conclude(ctx context.Context, r *Request, f *RequestError) error {
 	f.Then, f.CursorLost = f.rule.after(r.Kind), f.rule.cursor
@@ -119,9 +140,8 @@ func (c *Client) conclude(ctx context.Context, r *Request, f *RequestError) erro
 	case askList:
 		// A refused key stops the run. One refused record must not stop it every night.
 		f.Then = SetAside
-		if probe := c.probe(ctx); probe != nil && probe.rule.after(Page) == stopKey {
-			return c.conclude(ctx, &c.cfg.Probe, probe)
-		}
+		_, err := c.vouch(ctx, time.Now())
+		return err
 	}
 	return nil
 }

@@ -45,6 +45,10 @@ type rule struct {
 	// against the request: see health.go.
 	outage bool
 	cursor bool // of a page reached by a cursor: the service may have dropped the cursor
+	// stray: which of these answers may come from elsewhere, such as a gateway, if the service has
+	// accepted the key before. Such an answer is requested again once, after the pause, and does not
+	// count as an attempt.
+	stray origin
 	// budget reports the failure to the budget, with the wait that the service asks for (0:
 	// unspecified). It returns how long all requests are held back. nil: the wait is only this
 	// request's.
@@ -54,26 +58,43 @@ type rule struct {
 
 const always = 0
 
+// origin is where an answer may come from.
+type origin uint8
+
+const (
+	_       origin = iota // the service
+	foreign               // elsewhere, if it is not in the contract's form
+	unclear               // elsewhere, whatever its form
+)
+
+// strayPause is the pause before a stray answer's request is repeated.
+const strayPause = 2 * time.Second
+
 // The table of failures; docs/design/crawler.md describes it. Two rules override it. If there was
 // never an answer, the run soon stops (*UnreachableError, *CertificateError). If there is no good
 // answer for a long time, it stops too (*ServiceDownError).
 var (
-	badRequest   = &rule{name: "400 bad request", statuses: []int{400}, tries: [2]int{1, 1}, then: [2]Then{Simplify, SetAside}, cursor: true}
-	unauthorized = &rule{name: "401 unauthorized", statuses: []int{401}, tries: [2]int{1, 1}, then: [2]Then{stopKey, stopKey}}
-	forbidden    = &rule{name: "403 forbidden", statuses: []int{403}, tries: [2]int{1, 1}, then: [2]Then{stopKey, askList},
-		budget: hold(0)} // some services limit requests with it
-	notFound = &rule{name: "404 not found", statuses: []int{404}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, Missing}, cursor: true}
+	badRequest = &rule{name: "400 bad request", statuses: []int{400}, tries: [2]int{1, 1}, then: [2]Then{Simplify, SetAside}, cursor: true,
+		stray: foreign, pause: strayPause}
+	unauthorized = &rule{name: "401 unauthorized", statuses: []int{401}, tries: [2]int{1, 1}, then: [2]Then{stopKey, askList},
+		stray: unclear, pause: strayPause}
+	forbidden = &rule{name: "403 forbidden", statuses: []int{403}, tries: [2]int{1, 1}, then: [2]Then{stopKey, askList},
+		stray: unclear, pause: strayPause, budget: hold(0)} // some services limit requests with it
+	notFound = &rule{name: "404 not found", statuses: []int{404}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, Missing}, cursor: true,
+		stray: foreign, pause: strayPause}
 	conflict = &rule{name: "409 conflict", statuses: []int{409}, tries: [2]int{5, 3}, then: [2]Then{EndList, SetAside},
 		pause: 2 * time.Second}
-	cursorGone  = &rule{statuses: []int{410}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, cursor: true}
+	cursorGone = &rule{statuses: []int{410}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, cursor: true,
+		stray: foreign, pause: strayPause}
 	rateLimited = &rule{name: "429 rate limited", statuses: []int{429}, tries: [2]int{always, always},
 		budget: (*budget).limited, count: limited}
 	serverError = &rule{name: "500 server error", tries: [2]int{8, 4}, then: [2]Then{Narrow, SetAside}, pause: time.Second, outage: true,
 		budget: hold(0)}
 	unavailable = &rule{statuses: []int{502, 503, 504}, tries: [2]int{8, 5}, then: [2]Then{EndList, SetAside}, pause: 2 * time.Second,
 		outage: true, budget: hold(0)}
-	redirected  = &rule{tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}}
-	otherStatus = &rule{tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}}
+	redirected = &rule{tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, stray: unclear, pause: strayPause, outage: true}
+	// 201 to 299, and 4xx without a rule.
+	otherStatus = &rule{tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, stray: unclear, pause: strayPause, outage: true}
 	timedOut    = &rule{name: "no answer in time", statuses: []int{408}, tries: [2]int{6, 3}, then: [2]Then{Narrow, SetAside},
 		pause: time.Second, outage: true, count: network}
 	noConnection = &rule{name: "no connection, or lost", tries: [2]int{8, 4}, then: [2]Then{EndList, SetAside}, pause: time.Second,
@@ -124,11 +145,8 @@ func (r *rule) attempts(k Kind) int {
 }
 
 func (r *rule) after(k Kind) Then {
-	switch then := r.then[1]; {
-	case k == Bulk && then == stopKey: // the key may be valid for other requests
-		return askList
-	case k.alone():
-		return then
+	if k.alone() {
+		return r.then[1]
 	}
 	return r.then[0]
 }

@@ -199,11 +199,20 @@ func (c *Client) outage(ctx context.Context) (bool, error) {
 	}
 }
 
-// probe sends the probe once. Its success does not show that the failing requests would work, so it
+// probe sends the probe; a second time if the answer may be a stray one. Its success does not show that the failing requests would work, so it
 // does not count as a good answer.
 func (c *Client) probe(ctx context.Context) *RequestError {
-	f, _ := c.attempt(ctx, &c.cfg.Probe, false, nil, new(time.Duration)) // the clock was already checked
-	return f
+	send := func() *RequestError {
+		f, _ := c.attempt(ctx, &c.cfg.Probe, false, nil, new(time.Duration)) // the clock was already checked
+		return f
+	}
+	if f := send(); f == nil || !c.stray(f) {
+		return f
+	}
+	if err := sleep(ctx, strayPause); err != nil {
+		return &RequestError{rule: canceled, Err: err}
+	}
+	return send()
 }
 
 // clockApart is the maximum difference between our clock and the service's.

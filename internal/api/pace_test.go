@@ -268,15 +268,20 @@ func TestWaitBeyondTheTimeLimit(t *testing.T) {
 
 // A wait for one request, such as a conflict's, holds back no other, and ends no run.
 func TestWaitOfOneRequest(t *testing.T) {
-	for wait, tries := range map[string]int{"30": 3, "1200": 1, "86400": 1} {
+	for _, tc := range []struct {
+		wait          string
+		status, tries int
+	}{{"30", 409, 3}, {"1200", 409, 1}, {"86400", 409, 1}, {"30", 202, 2}, {"86400", 202, 1}, {"86400", 404, 1}} {
+		wait, tries := tc.wait, tc.tries
 		synctest.Test(t, func(t *testing.T) {
 			var asked []time.Time
 			tr := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				asked = append(asked, time.Now())
 				w.Header().Set("Retry-After", wait)
-				w.WriteHeader(http.StatusConflict)
+				w.WriteHeader(tc.status)
 			}))
 			c := tester(t, tr, nil)
+			c.health.good()
 			f, err := c.Do(t.Context(), Request{Path: "/", Kind: Record}, ok)
 			if _, _, closed := c.Use(); err != nil || f == nil || f.Then != SetAside || len(asked) != tries || closed > 0 {
 				t.Errorf("wait %s: %v, %v after %d requests; closed for %v", wait, f, err, len(asked), closed)

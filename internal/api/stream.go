@@ -199,9 +199,12 @@ func (c *Client) heldBack(s *Stream, t *ticket, f *RequestError) time.Duration {
 func (f *RequestError) doubtful() bool { return f.rule == rateLimited || f.rule.outage }
 
 // tries is the number of attempts for a request of a stream.
-func (f *RequestError) tries(k Kind) int {
-	if f.rule == rateLimited {
+func (c *Client) tries(f *RequestError, k Kind) int {
+	switch {
+	case f.rule == rateLimited:
 		return streamRefusals
+	case c.stray(f):
+		return 2
 	}
 	return f.rule.attempts(k)
 }
@@ -229,7 +232,7 @@ func (c *Client) optional(ctx context.Context, r *Request, accept func(*Answer) 
 			waits = pauses(max(f.rule.pause, time.Second))
 		}
 		pause := max(f.pause(), waits.NextBackOff())
-		last := attempt >= f.tries(r.Kind) || !r.Stream.allows(pause)
+		last := attempt >= c.tries(f, r.Kind) || !r.Stream.allows(pause)
 		guilty, err := c.guilty(ctx, r.Stream, f, began, took, last)
 		switch {
 		case err != nil:

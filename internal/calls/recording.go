@@ -10,18 +10,17 @@ import (
 )
 
 // RecordingColumns are the columns of calls that [Call.RecordingDue] and [RecordingOf] read.
-var RecordingColumns = []string{"call_id", "status", "start_at", "end_at", "duration_ms", "recording_url",
+var RecordingColumns = []string{"call_id", "status", "start_at", "end_at", "recording_url",
 	"opt_out_sensitive_data_storage", "turn_count", "transcript_state", "first_seen_at", "fetched_at"}
 
 // Recording is a call whose recording must be archived.
 type Recording struct {
-	CallID     string
-	StartAt    schema.Opt[int64]
-	DurationMS schema.Opt[int64]
-	Link       string
-	LinkedAt   int64            // when the service sent the link, in ms since 1970 UTC
-	RecordDue  bool             // the call's own record is due, which has a new link
-	Known      schema.Recording // of earlier attempts; the zero value: there was none
+	CallID    string
+	StartAt   schema.Opt[int64]
+	Link      string
+	LinkedAt  int64            // when the service sent the link, in ms since 1970 UTC
+	RecordDue bool             // the call's own record is due, which has a new link
+	Known     schema.Recording // of earlier attempts; the zero value: there was none
 }
 
 // Record returns the record of what became of the call's recording; at is in ms since 1970 UTC.
@@ -64,7 +63,7 @@ func (c *Call) RecordingDue() bool {
 
 // RecordingOf returns a call whose recording is due.
 func RecordingOf(c *Call) Recording {
-	r := Recording{CallID: string(c.ID()), StartAt: c.StartAt(), DurationMS: c.DurationMS(), Link: string(c.text(colRecordingURL)),
+	r := Recording{CallID: string(c.ID()), StartAt: c.StartAt(), Link: string(c.text(colRecordingURL)),
 		LinkedAt: c.FetchedAt(), RecordDue: c.Waits()}
 	r.Known, _ = c.Recording()
 	return r

@@ -33,8 +33,8 @@ const earliest = 946_684_800_000
 //
 // It relies only on the pages it receives. While start_at never rises from page to page, everything
 // above the lowest one seen has been listed; this is recorded page by page. The lowest millisecond
-// itself is complete only when a page has gone below it, since the next page may begin with more
-// calls of the same millisecond.
+// itself, or the second or minute that it shows, is complete only when a page has gone below it, since the next page may begin with more
+// calls of the same time.
 type listing struct {
 	c        *Crawler
 	from, to int64  // to may be forever
@@ -46,18 +46,19 @@ type listing struct {
 	stream   *api.Stream
 	readers  *readers // readers that may take over parts of it; nil: none
 
-	pages    int   // so far
-	lowest   int64 // lowest start_at seen; forever: none
-	covered  int64 // lowest start_at recorded as covered
-	ordered  int   // pages since the last one whose items were out of order
-	shuffled bool  // there was such a page
-	rising   bool  // start_at rose from one page to the next: not the requested order
-	gap      bool  // a call may have been skipped
-	byTime   bool  // pages are requested by the lowest start_at, not by a cursor
-	total    int64 // total of the last page, for the same query; -1: none
-	counted  int64 // total of the first page; -1: none
-	fresh    int64 // items not on an earlier page
+	pages    int    // so far
+	lowest   int64  // lowest start_at seen; forever: none
+	covered  int64  // lowest start_at recorded as covered
+	ordered  int    // pages since the last one whose items were out of order
+	shuffled bool   // there was such a page
+	rising   bool   // start_at rose from one page to the next: not the requested order
+	gap      string // why a call may have been skipped; empty: none was
+	byTime   bool   // pages are requested by the lowest start_at, not by a cursor
+	total    int64  // total of the last page, for the same query; -1: none
+	counted  int64  // total of the first page; -1: none
+	fresh    int64  // items not on an earlier page
 	parts
+	ending
 
 	// Against lists that go in circles.
 	seen        *envelope.Recent // ids on the last pages, with a hash of the content sent for them
@@ -121,7 +122,10 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 			continue
 		}
 		if a.query.Before != q.Before {
-			return false, nil // the filter was refused: see sweep
+			if q, err = l.refused(ctx); q == nil || err != nil {
+				return false, err
+			}
+			continue
 		}
 		if q, err = l.take(ctx, &a.query, &a.page); err != nil || q == nil || l.share(&a.page) {
 			return false, err
@@ -136,9 +140,11 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 func (l *listing) instead(ctx context.Context, q *query, a *asked) (*query, error) {
 	f := a.failure
 	switch {
-	case q.cursor != "" && f.CursorLost:
+	case q.cursor != "" && (f.CursorLost || l.tooDeep(a)):
 		l.c.log.Info("cursor no longer accepted", "failure", f)
 		return l.restart("a cursor was rejected: " + f.Error()), nil
+	case l.uncheckable(a):
+		return l.refused(ctx)
 	case f.Then == api.Narrow && (a.page.List || !f.TooLarge()):
 		return l.narrow(ctx, a)
 	}
@@ -146,11 +152,22 @@ func (l *listing) instead(ctx context.Context, q *query, a *asked) (*query, erro
 	return nil, nil
 }
 
+// tooDeep reports whether a page that failed may be beyond what cursors reach. Then the rest is
+// requested by time.
+func (l *listing) tooDeep(a *asked) bool {
+	f := a.failure
+	return l.canAskByTime() && l.lowest != l.restartedAt && a.query.suspect == 0 &&
+		(f.Then == api.EndList && f.Status/100 == 4 || f.Then == api.Narrow && !a.page.List && !f.TooLarge())
+}
+
 // first returns the query for the first page of the stretch. A stretch without an upper bound is
 // requested without any bounds: calls without a start come with the newest pages, and a bound may
 // hide them.
 func (l *listing) first() *query {
-	q := l.upTo(l.to)
+	if l.to == forever {
+		return l.upTo(forever)
+	}
+	q := l.upTo(params.After(l.to - 1))
 	if l.to-1 == l.from && !l.again { // the millisecond of an item that failed: request it alone
 		q.limit, q.suspect = 1, 1
 	}
@@ -175,10 +192,7 @@ func (l *listing) fromTop() {
 // take stores a page and returns the next query; nil if the stretch is listed, or cannot be.
 func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query, error) {
 	above := l.lowest
-	recs, fresh, repeated, err := l.records(p)
-	if err != nil {
-		return nil, err
-	}
+	recs, fresh, repeated, highest := l.records(p)
 	l.ordered++
 	l.pages++
 	shrunk := p.Total >= 0 && p.Total < l.total
@@ -186,7 +200,8 @@ func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query,
 	if l.fresh += int64(fresh); l.pages == 1 {
 		l.counted = p.Total
 	}
-	if l.nothingNew++; fresh > 0 {
+	l.count(q, p, fresh)
+	if l.nothingNew++; fresh > 0 || l.lowest < above {
 		l.nothingNew = 0
 	}
 	redo := false
@@ -194,13 +209,18 @@ func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query,
 		// Calls vanished. If the service counts pages from the top, as many others were skipped:
 		// read again from the end of the previous page.
 		redo = l.goBack(above)
-		l.gap = l.gap || !redo
+		if !redo {
+			l.gap = vanished
+		}
 	} else if q.cursor != "" && repeated {
 		l.byTime = l.canAskByTime() // pages shift under the cursor: page by time instead
 	}
 
-	end := p.Next == "" && !redo
-	below := l.inOrder() && l.lowest < l.from
+	below := l.inOrder() && l.under(l.from)
+	check, end, err := l.ends(ctx, q, p, fresh, highest, redo || below)
+	if err != nil {
+		return nil, err
+	}
 	stored := int64(len(recs))
 	recs = l.record(recs, p.At, end)
 	if err := l.c.put(ctx, recs...); err != nil {
@@ -213,8 +233,8 @@ func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query,
 		l.c.newest.Fire()
 	}
 	switch {
-	case end && l.gap:
-		l.problem("calls vanished between pages, and the service does not accept start_at_before to list them again")
+	case end && l.gap != "":
+		l.problem(l.gap)
 		return nil, nil
 	case end, below, l.pages == l.maxPages:
 		return nil, nil
@@ -224,11 +244,33 @@ func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query,
 	case l.counted >= 0 && l.fresh > 2*l.counted+moreCalls:
 		l.problem(fmt.Sprintf("the list does not end: more than %d calls, but the service reports %d", l.fresh-1, l.counted))
 		return nil, nil
+	case check != nil:
+		return check, nil
 	case l.nothingNew >= maxNothingNew:
 		l.problem(fmt.Sprintf("%d consecutive pages without new calls", l.nothingNew))
 		return nil, nil
 	}
+	l.redoes = redo
 	return l.next(q, p), nil
+}
+
+// ends reports whether the list is over with a page, or returns the query that checks this. more:
+// it is known to continue.
+func (l *listing) ends(ctx context.Context, q *query, p *envelope.Page, fresh int, highest int64, more bool) (*query, bool, error) {
+	if ignored(q, highest) {
+		l.untimed = true
+		if l.resume != nil {
+			return l.resumed(), false, nil
+		}
+		if l.step == checking {
+			p.Next = ""
+		}
+	}
+	if more || !l.seemsOver(q, p, fresh) {
+		return nil, false, nil
+	}
+	check, err := l.beyond(ctx, q, p.Odd || p.Next != "")
+	return check, check == nil && err == nil, err
 }
 
 // goesRound reports whether a list that is out of order has returned to the first call of an
@@ -249,13 +291,22 @@ func (l *listing) goesRound(p *envelope.Page) bool {
 
 // next returns the query for the page after p.
 func (l *listing) next(q *query, p *envelope.Page) *query {
-	if q.suspect == 0 && l.byTime && l.canAskByTime() && l.lowest+1 < q.Before {
-		return l.nextByTime()
+	if q.suspect == 0 && l.byTime && l.canAskByTime() && params.After(l.lowest) < q.Before {
+		n := l.nextByTime()
+		if p.Next != "" {
+			l.resume = l.byCursor(q, p)
+		}
+		return n
 	}
 	if l.cursors[p.Next] {
 		return l.restart("a cursor was repeated")
 	}
 	l.cursors[p.Next] = true
+	return l.byCursor(q, p)
+}
+
+// byCursor returns the query for the page after p by its cursor.
+func (l *listing) byCursor(q *query, p *envelope.Page) *query {
 	n := *q
 	n.cursor = p.Next
 	if n.suspect -= len(p.Items); len(p.Items) == 0 {
@@ -266,16 +317,29 @@ func (l *listing) next(q *query, p *envelope.Page) *query {
 	return &n
 }
 
-// canAskByTime reports whether a page can be requested by start_at.
-func (l *listing) canAskByTime() bool {
-	return l.c.filters.Now().Before != params.Refused && l.inOrder() && l.lowest != forever && l.lowest > 0
+// canAskByTime reports whether the next page can be requested by start_at.
+func (l *listing) canAskByTime() bool { return l.timely() && l.lowest != forever && l.lowest > 0 }
+
+// timely reports whether pages can be requested by start_at.
+func (l *listing) timely() bool { return l.accepts() && l.inOrder() }
+
+// accepts reports whether the service may take start_at_before.
+func (l *listing) accepts() bool { return l.c.filters.Now().Before != params.Refused && !l.untimed }
+
+// nextByTime returns the query for the calls at and below the lowest start_at seen. That time is
+// requested again, in case it has more calls.
+func (l *listing) nextByTime() *query { return l.byTimeBelow(params.After(l.lowest)) }
+
+// byTimeBelow returns the query for the calls that started before a time, the first of a new series
+// of pages.
+func (l *listing) byTimeBelow(before int64) *query {
+	l.total, l.resume, l.cursors = -1, nil, map[string]bool{}
+	return l.upTo(before)
 }
 
-// nextByTime returns the query for the calls at and below the lowest start_at seen. That
-// millisecond is requested again, in case it has more calls.
-func (l *listing) nextByTime() *query {
-	l.total = -1
-	return l.upTo(l.lowest + 1)
+// under reports whether everything that started at a time or later has been listed.
+func (l *listing) under(from int64) bool {
+	return l.lowest != forever && params.After(l.lowest) <= from
 }
 
 // goBack returns to the lowest start_at before the last page.
@@ -311,8 +375,9 @@ func (l *listing) inOrder() bool {
 }
 
 // records makes records of the page's items, and checks their order. fresh counts the items that
-// are not on earlier pages; repeated reports whether any item was.
-func (l *listing) records(p *envelope.Page) (recs []schema.Record, fresh int, repeated bool, err error) {
+// are not on earlier pages; repeated reports whether any item was. highest is the page's highest
+// start_at.
+func (l *listing) records(p *envelope.Page) (recs []schema.Record, fresh int, repeated bool, highest int64) {
 	recs = make([]schema.Record, 0, len(p.Items)+1)
 	above, last := l.lowest, l.lowest
 	var again, before, aside int64
@@ -335,8 +400,9 @@ func (l *listing) records(p *envelope.Page) (recs []schema.Record, fresh int, re
 			fresh++
 		}
 		if h.start.OK && h.start.V >= earliest {
-			l.lowest, l.highest = min(l.lowest, h.start.V), max(l.highest, h.start.V)
+			l.lowest, highest = min(l.lowest, h.start.V), max(highest, h.start.V)
 			if !known {
+				l.dated++
 				l.rising = l.rising || h.start.V > above
 				if h.start.V > last {
 					l.shuffled, l.ordered = true, -1 // take counts this page
@@ -353,24 +419,25 @@ func (l *listing) records(p *envelope.Page) (recs []schema.Record, fresh int, re
 			recs = append(recs, schema.Record{Kind: schema.KindItem, CallID: h.id, FetchedAt: p.At, Body: item})
 		}
 	}
+	l.highest, l.aside = max(l.highest, highest), l.aside+aside
 	l.c.meter.update(func(pr *Progress) {
 		pr.CallsListed += int64(len(p.Items))
 		pr.ItemsRepeated, pr.ItemsBefore, pr.ItemsAside = pr.ItemsRepeated+again, pr.ItemsBefore+before, pr.ItemsAside+aside
 	})
-	return recs, fresh, repeated, nil
+	return recs, fresh, repeated, highest
 }
 
 // record adds to recs the time range that the pages so far have listed completely.
 func (l *listing) record(recs []schema.Record, at int64, end bool) []schema.Record {
 	switch {
-	case l.gap, l.again:
+	case l.gap != "", l.again:
 		return recs
 	case end && l.to == forever: // requested without a lower bound too
 		return l.cover(recs, l.since, at)
 	case end:
 		return l.cover(recs, l.from, at)
 	case l.inOrder() && l.lowest != forever:
-		return l.cover(recs, max(l.lowest+1, l.from), at)
+		return l.cover(recs, max(params.After(l.lowest), l.from), at)
 	}
 	return recs
 }

@@ -30,6 +30,7 @@ func (l *listing) narrow(ctx context.Context, a *asked) (*query, error) {
 		l.c.log.Info("requesting part of a page", "items", n.limit, "failure", a.failure)
 		return &n, nil
 	}
+	l.aside++
 	l.c.meter.update(func(p *Progress) { p.CallsListed++; p.ItemsAside++ })
 	l.c.meter.setAside("", fmt.Sprintf("cannot be fetched, %s: %s", l.place(0), a.failure))
 	if a.page.NextKnown && !l.c.filters.Now().Oversized {
@@ -75,7 +76,7 @@ func (l *listing) skip(ctx context.Context, f *api.RequestError) (*query, error)
 	}
 	// The item started at good. Others between it and the previous one may have been skipped,
 	// unless there are none.
-	if good < l.lowest && l.c.filters.Now().After != params.Refused && !l.gap {
+	if good < l.lowest && l.c.filters.Now().After != params.Refused && l.gap == "" {
 		p, err := l.firstOf(ctx, query{Query: params.Query{Before: l.lowest, After: good}})
 		if err != nil || p == nil {
 			return nil, err

@@ -27,11 +27,11 @@ func TestListsThatMisbehave(t *testing.T) {
 		// open means that the list cannot be considered complete.
 		open bool
 	}{
-		{name: "well behaved", pages: 10},
+		{name: "well behaved", pages: 11},
 		{name: "a contract without filters", set: func(s *service) { s.plain = true }, pages: 11}, // one probe
-		{name: "filters that are ignored", set: func(s *service) { s.silent = true }, pages: 10},
-		{name: "exactly one page", calls: 100, pages: 1},
-		{name: "one call more", calls: 101, pages: 2},
+		{name: "filters that are ignored", set: func(s *service) { s.silent = true }, pages: 11},
+		{name: "exactly one page", calls: 100, pages: 2},
+		{name: "one call more", calls: 101, pages: 3},
 		{name: "refused without saying what is allowed", set: func(s *service) {
 			s.answer = func(_ int, w http.ResponseWriter, r *http.Request) bool {
 				if r.URL.Query().Has("sort_order") {
@@ -40,7 +40,7 @@ func TestListsThatMisbehave(t *testing.T) {
 				}
 				return false
 			}
-		}, pages: 11},
+		}, pages: 12},
 		{name: "calls arrive between pages counted from the top", set: func(s *service) {
 			s.offset = true
 			s.onPage = func(n int, _ *testPage) {
@@ -105,7 +105,7 @@ func TestListsThatMisbehave(t *testing.T) {
 					p.Items, p.Next = []json.RawMessage{}, ptr("c"+key(s.sorted()[99])+strings.Repeat(" ", n))
 				}
 			}
-		}, pages: 12},
+		}, pages: 13},
 		{name: "a cursor that comes twice", set: func(s *service) {
 			s.onPage = func(n int, p *testPage) {
 				if n == 4 {
@@ -147,7 +147,7 @@ func TestListsThatMisbehave(t *testing.T) {
 					s.calls[i].Start = s.calls[95].Start
 				}
 			}
-		}, pages: 10},
+		}, pages: 11},
 		{name: "ties across a page's end, and the cursor expires", set: func(s *service) {
 			for i := range s.calls {
 				if i >= 195 && i < 215 {
@@ -200,7 +200,7 @@ func TestListsThatMisbehave(t *testing.T) {
 			for i := range 150 {
 				s.calls = append(s.calls, testCall{ID: fmt.Sprintf("queued-%03d", i), Status: "queued"})
 			}
-		}, pages: 12},
+		}, pages: 13},
 	}
 	tried := longtest.Each(3)
 	for i, tc := range cases {

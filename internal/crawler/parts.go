@@ -42,7 +42,7 @@ func (l *listing) prove(ctx context.Context, q *query, a *asked) (bool, error) {
 	proved := a.failure == nil && a.query.Before == q.Before
 	for _, item := range a.page.Items {
 		start, ok := l.c.startOf(item)
-		proved = proved && (!ok || start >= l.from-1 && start <= l.to)
+		proved = proved && (!ok || params.After(start) >= l.from && start <= l.to)
 	}
 	var err error
 	if proved && l.upper.to == forever && l.upper.from <= l.c.since {
@@ -79,10 +79,10 @@ func (l *listing) share(p *envelope.Page) (done bool) {
 	if floor := l.floor.Load(); l.asking && floor > 0 {
 		l.asking = false
 		l.floor.Store(0)
-		l.from, l.bottom, l.left = floor, floor, l.left-l.below.Load()
-		return l.lowest < floor
+		l.from, l.bottom, l.left, l.want = floor, floor, l.left-l.below.Load(), -1
+		return l.under(floor)
 	}
-	if l.asking || l.readers == nil || l.left < 2*l.c.partLeast*pageSize || !l.canAskByTime() || l.byTime {
+	if l.asking || l.readers == nil || l.left < 2*l.c.partLeast*pageSize || !l.canAskByTime() || l.byTime || l.step != reading {
 		return false
 	}
 	// Half of the calls at the density seen so far, or half of the time.
@@ -91,7 +91,7 @@ func (l *listing) share(p *envelope.Page) (done bool) {
 	if mid <= l.from {
 		mid = l.from + (l.lowest-l.from)/2
 	}
-	if mid <= l.from || mid >= l.lowest {
+	if mid -= mid % params.Coarsest; mid <= l.from || mid >= l.lowest { // a time and how it is shown are in the same part
 		return false
 	}
 	lower := l.c.newListing(l.from, mid, l.from)

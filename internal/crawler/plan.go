@@ -137,6 +137,9 @@ func (c *Crawler) pagesOf(s *forecast.Stretch, upper bool) forecast.Range {
 	case s.To == forever && s.From > 0: // calls without a start, and a page that shows the calls below
 		r.Most++
 	}
+	if s.From <= c.since && c.filters.Now().Before != params.Refused { // what is below the end
+		r.Most++
+	}
 	if s.Pages >= 2*c.partLeast {
 		r.Most += 4 * s.Pages / c.partLeast
 	}

@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -83,24 +84,17 @@ type Aside struct {
 
 // Limits on what a report lists; everything is counted.
 const (
-	maxAside     = 100
-	maxDriftKeys = 1000
-	maxProblems  = 20
+	maxAside    = 100
+	maxProblems = 20
 )
-
-// DriftKey is a place in a call's JSON, and the kind of its difference.
-type DriftKey struct {
-	Path string
-	Kind wire.DriftKind
-}
 
 // Report is the result of a run.
 type Report struct {
 	Progress
 	Started, Ended time.Time
 
-	Aside       []Aside            // the first of those set aside
-	DriftFields map[DriftKey]int64 // Drift by place and kind
+	Aside       []Aside          // the first of those set aside
+	DriftFields wire.DriftCounts // Drift by place and kind
 	// Resources reports the resources besides calls, in the order of their requests.
 	Resources []resources.Report
 	// Recordings reports the archiving; nil: nothing was due.
@@ -137,7 +131,7 @@ type meter struct {
 	start    time.Time // monotonic
 	progress Progress
 	aside    []Aside
-	drift    map[DriftKey]int64
+	drift    wire.DriftCounts
 	problems []string
 	bulkOff  string
 }
@@ -146,7 +140,7 @@ func newMeter(secrets *words.Secrets) *meter {
 	return &meter{
 		secrets:  secrets,
 		progress: Progress{TotalCount: -1, PagesTotal: -1, DetailsTotal: -1, TimeLeft: -1},
-		drift:    make(map[DriftKey]int64),
+		drift:    make(wire.DriftCounts),
 	}
 }
 
@@ -187,16 +181,11 @@ func (m *meter) drifted(ds []wire.Drift) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range ds {
-		if d.Kind == wire.DriftWithheld { // the payload is correct
+		if d.Kind == wire.DriftWithheld {
 			m.progress.Withheld += int64(d.Count)
-			continue
-		}
-		m.progress.Drift += int64(d.Count)
-		key := DriftKey{d.Path, d.Kind}
-		if _, ok := m.drift[key]; ok || len(m.drift) < maxDriftKeys {
-			m.drift[key] += int64(d.Count)
 		}
 	}
+	m.progress.Drift += m.drift.Add(ds)
 }
 
 // now returns the current state.
@@ -255,11 +244,8 @@ func timeLeft(p *Progress, second, allowed int) time.Duration {
 func (m *meter) report(p Progress) Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := Report{Progress: p, BulkOff: m.bulkOff, DriftFields: make(map[DriftKey]int64, len(m.drift))}
+	r := Report{Progress: p, BulkOff: m.bulkOff, DriftFields: maps.Clone(m.drift)}
 	r.Aside = append(r.Aside, m.aside...)
 	r.Problems = append(r.Problems, m.problems...)
-	for k, n := range m.drift {
-		r.DriftFields[k] = n
-	}
 	return r
 }

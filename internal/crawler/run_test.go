@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"callhouse/internal/crawler/params"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 )
@@ -34,7 +35,7 @@ func TestSecondRunCostsItsWindow(t *testing.T) {
 			}
 			want := int64(51) // one probe
 			if !plain {
-				want = 53 // the halves of the list, read concurrently, and two counts
+				want = 54 // the halves of the list, read concurrently, two counts, and what is below the end
 			}
 			if r.PageRequests != want || r.DetailRequests != 5000 || len(store.details) != 5000 {
 				t.Errorf("plain %v, first run: %d pages, %d details", plain, r.PageRequests, r.DetailRequests)
@@ -119,7 +120,7 @@ func TestInterruptedListingGoesOnBelow(t *testing.T) {
 		if len(store.items) != 1200 || store.commits > 2 {
 			t.Errorf("%d items kept, %d commits", len(store.items), store.commits)
 		}
-		if lowest := *s.sorted()[1199].Start; store.covers(lowest) || !store.covers(lowest+1) {
+		if lowest := *s.sorted()[1199].Start; store.covers(params.After(lowest)-1) || !store.covers(params.After(lowest)) {
 			t.Errorf("on record: %v, lowest %d", store.spans, lowest)
 		}
 		s.onPage, s.requests = nil, nil
@@ -128,7 +129,7 @@ func TestInterruptedListingGoesOnBelow(t *testing.T) {
 		if err != nil || !r.Complete() || len(store.items) != 3000 {
 			t.Fatalf("error %v, %d items", err, len(store.items))
 		}
-		if r.PageRequests != 20 { // one for the window, 19 for the remaining 1,801
+		if r.PageRequests != 21 { // one for the window, 19 for the remaining 1,801, and one below their end
 			t.Errorf("%d pages:\n%s", r.PageRequests, strings.Join(s.requests[:25], "\n"))
 		}
 	})
@@ -219,7 +220,7 @@ func TestSince(t *testing.T) {
 			t.Errorf("on record: %v", store.spans)
 		}
 		r, err = s.visit(t, store, nil) // everything this time
-		if err != nil || len(store.items) != 2000 || len(store.details) != 2000 || r.PageRequests != 12 {
+		if err != nil || len(store.items) != 2000 || len(store.details) != 2000 || r.PageRequests != 13 {
 			t.Errorf("%v: %d pages, %d items", err, r.PageRequests, len(store.items))
 		}
 	})
@@ -298,8 +299,8 @@ func TestRequestsOfAListing(t *testing.T) {
 			t.Fatal(err)
 		}
 		pages := slices.DeleteFunc(slices.Clone(s.requests), func(r string) bool { return !strings.Contains(r, "?") })
-		if len(pages) != 3 {
-			t.Errorf("not three pages: %s", pages)
+		if len(pages) != 4 {
+			t.Errorf("not four pages: %s", pages)
 		}
 		for i, r := range pages {
 			u, err := url.ParseRequestURI(r)
@@ -307,7 +308,7 @@ func TestRequestsOfAListing(t *testing.T) {
 				t.Fatal(err)
 			}
 			q := u.Query()
-			if q.Get("limit") != "100" || q.Get("sort_order") != "desc" || q.Has("cursor") != (i > 0) || q.Has("start_at_before") {
+			if q.Get("limit") != "100" || q.Get("sort_order") != "desc" || q.Has("cursor") != (i == 1 || i == 2) || q.Has("start_at_before") != (i == 3) {
 				t.Errorf("request %d: %s", i, r)
 			}
 		}
@@ -341,7 +342,7 @@ func TestProgress(t *testing.T) {
 		if p := c.Progress(); p.Phase != Details || p.LastMinute < 114 || p.Allowed != 120 || p.BudgetUsed < 96 {
 			t.Errorf("details: %+v", p)
 		}
-		if r := <-done; r.Phase != Done || !r.Complete() || r.BudgetUsed < 95 || r.Requests != 1010 || r.Elapsed == 0 {
+		if r := <-done; r.Phase != Done || !r.Complete() || r.BudgetUsed < 95 || r.Requests != 1011 || r.Elapsed == 0 {
 			t.Errorf("report: %+v", r)
 		}
 	})

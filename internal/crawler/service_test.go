@@ -23,7 +23,9 @@ type service struct {
 	silent   bool       // ignore all parameters except cursor and limit
 	offset   bool       // cursors count from the top
 	order    func(a, b testCall) int
-	requests []string // paths with their queries
+	shown    func(start int64) int64 // how times are shown; nil: exactly
+	closed   bool                    // bounds are inclusive
+	requests []string                // paths with their queries
 	details  map[string]int
 	total    func(n int) any // returns total_count
 	// onPage may change a page before it is sent; n counts pages from 1.
@@ -51,6 +53,8 @@ type testPage struct {
 	Total any               `json:"total_count"`
 
 	calls []testCall
+	query url.Values
+	raw   string // what is sent instead; empty: nothing
 }
 
 const testNow = 1_800_000_000_000 // ms
@@ -141,8 +145,8 @@ func (s *service) list(w http.ResponseWriter, q url.Values) {
 			calls = slices.DeleteFunc(calls, func(c testCall) bool { return c.Start == nil || !keep(*c.Start, v) })
 		}
 	}
-	bound("start_at_after", func(start, b int64) bool { return start > b })
-	bound("start_at_before", func(start, b int64) bool { return start < b })
+	bound("start_at_after", func(start, b int64) bool { return start > b || s.closed && start == b })
+	bound("start_at_before", func(start, b int64) bool { return start < b || s.closed && start == b })
 	total := len(calls)
 	if cursor := q.Get("cursor"); cursor != "" {
 		if s.offset {
@@ -178,12 +182,20 @@ func (s *service) list(w http.ResponseWriter, q url.Values) {
 	}
 	p.Items = []json.RawMessage{}
 	for _, c := range p.calls {
+		if c.Start != nil && s.shown != nil {
+			c.Start = at(s.shown(*c.Start))
+		}
 		raw, _ := json.Marshal(c)
 		p.Items = append(p.Items, raw)
 	}
 	s.pages++
+	p.query = q
 	if s.onPage != nil {
 		s.onPage(s.pages, &p)
+	}
+	if p.raw != "" {
+		_, _ = fmt.Fprint(w, p.raw)
+		return
 	}
 	if s.raw != nil {
 		s.writeRaw(w, &p)

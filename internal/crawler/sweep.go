@@ -95,7 +95,8 @@ func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
 	}
 	lowest := min(todo[0].from, todo[len(todo)-1].from)
 	if c.filters.Now().Before != params.Refused {
-		if interrupted, err = c.readAll(ctx, top, todo, places); err != nil || interrupted || c.filters.Now().Before != params.Refused {
+		interrupted, err = c.readAll(ctx, top, todo, places)
+		if err != nil || interrupted || len(todo)+len(places) == 1 || c.filters.Now().Before != params.Refused {
 			return interrupted, err
 		}
 		top = nil

@@ -1,7 +1,9 @@
 package recording
 
 import (
+	"bufio"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -17,8 +19,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"callhouse/internal/recording/audio"
 )
 
 // part is an incomplete download.
@@ -29,6 +29,13 @@ type part struct {
 	// same identifies the content at the host, for requests that resume a download: a strong ETag
 	// or the time of the last change; empty: unidentified.
 	same string
+	// total is the size of the whole file; -1: unknown. open is set if not even the end of the answer
+	// shows that the file is complete. check is the checksum that the host sent; nil: none.
+	total int64
+	open  bool
+	check *digest
+	// kind is the media type in the answer, and coding another content coding than gzip; empty: none.
+	kind, coding string
 	// call is the call of the recording. had is the archive's existing copy; nil: there is none, or
 	// it was not checked.
 	call Call
@@ -47,7 +54,7 @@ func (a *Archive) newPart(c Call) (*part, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &part{file: f, sum: sha256.New(), call: c}, f.Chmod(a.cfg.Mode)
+	return &part{file: f, sum: sha256.New(), total: -1, call: c}, f.Chmod(a.cfg.Mode)
 }
 
 func (p *part) remove() {
@@ -57,7 +64,7 @@ func (p *part) remove() {
 
 // restart discards the downloaded data.
 func (p *part) restart() error {
-	p.size, p.same = 0, ""
+	p.size, p.same, p.total, p.open, p.check = 0, "", -1, false, nil
 	p.sum.Reset()
 	_, err := p.file.Seek(0, io.SeekStart)
 	return errors.Join(err, p.file.Truncate(0))
@@ -68,6 +75,9 @@ func (p *part) Write(b []byte) (int, error) {
 	n, err := p.file.Write(b)
 	p.size += int64(n)
 	p.sum.Write(b[:n])
+	if p.check != nil {
+		p.check.Write(b[:n])
+	}
 	if err != nil {
 		err = here(err)
 	}
@@ -121,12 +131,11 @@ func (a *Archive) request(ctx context.Context, link *url.URL, p *part) error {
 	}
 	defer res.Body.Close()
 	host := res.Request.URL.Hostname()
-	missing, err := a.answer(res, host, p)
-	if err != nil {
+	if err := a.answer(res, host, p); err != nil {
 		return err
 	}
 	if p.size == 0 {
-		if p.had, err = a.adopt(ctx, &p.call, res); p.had != nil || err != nil {
+		if p.had, err = a.adopt(ctx, p, res); p.had != nil || err != nil {
 			return err
 		}
 	}
@@ -134,9 +143,10 @@ func (a *Archive) request(ctx context.Context, link *url.URL, p *part) error {
 		cancel(&Error{Problem: Failed, Reason: fmt.Sprintf("%s sent nothing for %v", host, a.cfg.Stall)})
 	})
 	defer stall.Stop()
-	before := p.size
-	err = a.copy(ctx, p, res.Body, stall)
-	got := p.size - before
+	body, err := p.decode(res)
+	if err == nil {
+		err = a.copy(ctx, p, body, stall)
+	}
 	if cause := (*Error)(nil); errors.As(context.Cause(ctx), &cause) {
 		return cause
 	}
@@ -146,57 +156,98 @@ func (a *Archive) request(ctx context.Context, link *url.URL, p *part) error {
 		}
 		return unreachable(host, err)
 	}
-	if missing >= 0 && got != missing {
-		return &Error{Problem: Failed, Reason: fmt.Sprintf("%s sent %d of %d bytes", host, got, missing)}
-	}
-	return nil
+	return p.complete(host)
 }
 
-// answer interprets the status and headers. It returns the length of the body; -1: unknown.
-func (a *Archive) answer(res *http.Response, host string, p *part) (missing int64, err error) {
-	failed := func(problem Problem, reason string) (int64, error) {
-		return 0, &Error{Problem: problem, Reason: host + " " + reason, After: retryAfter(res.Header)}
+// decode returns the content of an answer's body. Accept-Encoding was not sent, but objects that were
+// stored compressed come compressed; others only claim to be.
+func (p *part) decode(res *http.Response) (io.Reader, error) {
+	switch e := strings.ToLower(res.Header.Get("Content-Encoding")); {
+	case p.size > 0 || e == "" || e == "identity":
+		return res.Body, nil
+	case e != "gzip" && e != "x-gzip":
+		p.coding = e
+		return res.Body, nil
 	}
+	body := bufio.NewReader(res.Body)
+	if head, _ := body.Peek(2); string(head) != "\x1f\x8b" {
+		return body, nil
+	}
+	p.same, p.total, p.open, p.check = "", -1, false, nil // gzip has a length and a checksum of its own
+	return gzip.NewReader(body)
+}
+
+// complete returns an error if the host has sent only a part of the file, or other bytes than it had.
+func (p *part) complete(host string) error {
+	if p.total >= 0 && p.size != p.total {
+		return &Error{Problem: Failed, Reason: fmt.Sprintf("%s sent %d of %d bytes", host, p.size, p.total)}
+	}
+	if p.check.fits() {
+		p.open = p.open && p.check == nil
+		return nil
+	}
+	if err := p.restart(); err != nil {
+		return here(err)
+	}
+	return &Error{Problem: Failed, Reason: host + " sent a checksum that the recording does not have"}
+}
+
+// answer interprets the status and headers.
+func (a *Archive) answer(res *http.Response, host string, p *part) error {
+	failed := func(problem Problem, reason string) error {
+		return &Error{Problem: problem, Reason: host + " " + reason, After: retryAfter(res.Header)}
+	}
+	from, total, ranged := contentRange(res.Header)
 	switch s := res.StatusCode; {
-	case s == http.StatusPartialContent && goesOn(res.Header.Get("Content-Range"), p.size):
-		return res.ContentLength, a.fits(host, p.size+res.ContentLength)
+	case s == http.StatusPartialContent && ranged && from == p.size && from > 0 && (p.total < 0 || total < 0 || total == p.total):
+		p.total = max(p.total, total)
+		p.open = p.total < 0
+		return a.fits(host, max(p.total, p.size+res.ContentLength))
+	case s == http.StatusPartialContent && ranged && from == 0: // not requested, but a beginning
 	case s == http.StatusPartialContent, s == http.StatusRequestedRangeNotSatisfiable:
 		if err := p.restart(); err != nil {
-			return 0, here(err)
+			return here(err)
 		}
 		return failed(Failed, "sent a different part than requested")
 	case s == http.StatusOK:
-	case s == http.StatusUnauthorized, s == http.StatusForbidden:
-		return failed(Expired, fmt.Sprintf("no longer accepts the link (HTTP %d)", s))
+	case s == http.StatusBadRequest, s == http.StatusUnauthorized, s == http.StatusForbidden:
+		return failed(Expired, fmt.Sprintf("does not accept the link (HTTP %d)", s))
 	case s == http.StatusNotFound, s == http.StatusGone:
 		return failed(Gone, fmt.Sprintf("has no such recording (HTTP %d)", s))
 	case s == http.StatusRequestTimeout, s == http.StatusTooEarly, s == http.StatusTooManyRequests, s >= 500:
 		return failed(Failed, fmt.Sprintf("answered HTTP %d", s))
 	default:
-		return failed(Refused, fmt.Sprintf("answered HTTP %d", s))
-	}
-	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "text/html" {
-		return failed(Refused, "sent a web page, not audio")
+		return failed(NotAudio, fmt.Sprintf("answered HTTP %d", s))
 	}
 	if err := p.restart(); err != nil {
-		return 0, here(err)
+		return here(err)
+	}
+	p.coding = ""
+	p.kind, _, _ = mime.ParseMediaType(res.Header.Get("Content-Type"))
+	p.total, p.open, p.check = res.ContentLength, isOpen(res), digestOf(res.Header)
+	if ranged && res.StatusCode == http.StatusPartialContent {
+		p.total, p.open, p.check = total, total < 0, nil
 	}
 	p.same = res.Header.Get("ETag")
 	if p.same == "" || strings.HasPrefix(p.same, "W/") {
 		p.same = res.Header.Get("Last-Modified")
 	}
-	return res.ContentLength, a.fits(host, res.ContentLength)
+	return a.fits(host, max(p.total, res.ContentLength))
+}
+
+// isOpen reports whether only the end of the connection ends an answer: it may have been cut off.
+func isOpen(res *http.Response) bool {
+	return res.ContentLength < 0 && len(res.TransferEncoding) == 0 && res.ProtoMajor < 2
 }
 
 // adopt returns the archive's copy of a recording that a host begins to send, if the copy is
 // complete and has the announced length; nil if there is none. A killed process leaves such files.
-func (a *Archive) adopt(ctx context.Context, c *Call, res *http.Response) (*Stored, error) {
-	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	format, known := audio.OfMediaType(kind)
-	if !known || res.ContentLength <= 0 {
+func (a *Archive) adopt(ctx context.Context, p *part, res *http.Response) (*Stored, error) {
+	format := formatOfType(p.kind)
+	if format == "" || res.ContentLength <= 0 || res.Header.Get("Content-Encoding") != "" {
 		return nil, nil
 	}
-	path := Path(*c, format)
+	path := Path(p.call, format)
 	size, err := a.store.Size(ctx, a.uri+"/"+path)
 	if err != nil {
 		return nil, here(err)
@@ -204,11 +255,11 @@ func (a *Archive) adopt(ctx context.Context, c *Call, res *http.Response) (*Stor
 	if size != res.ContentLength {
 		return nil, nil
 	}
-	out := &Stored{Path: path}
-	if out.SHA256, out.Bytes, out.Info, err = a.read(ctx, path); err != nil || c.fits(out.Duration) != nil {
+	out, err := a.read(ctx, path)
+	if err != nil || out.Format != format {
 		return nil, here(ctx.Err()) // it is downloaded and compared
 	}
-	return out, nil
+	return &out, nil
 }
 
 func (a *Archive) fits(host string, size int64) error {
@@ -218,11 +269,17 @@ func (a *Archive) fits(host string, size int64) error {
 	return nil
 }
 
-// goesOn reports whether a content range begins at an offset.
-func goesOn(contentRange string, offset int64) bool {
-	from, _, ok := strings.Cut(strings.TrimPrefix(contentRange, "bytes "), "-")
-	n, err := strconv.ParseInt(from, 10, 64)
-	return ok && err == nil && n == offset && offset > 0
+// contentRange returns where the part of a file begins that an answer contains, and the size of the
+// whole file; -1: unknown.
+func contentRange(h http.Header) (from, total int64, ok bool) {
+	unit, part, _ := strings.Cut(h.Get("Content-Range"), " ")
+	span, all, _ := strings.Cut(part, "/")
+	first, _, _ := strings.Cut(span, "-")
+	from, err := strconv.ParseInt(first, 10, 64)
+	if total, aerr := strconv.ParseInt(all, 10, 64); aerr == nil {
+		return from, total, err == nil && strings.EqualFold(unit, "bytes")
+	}
+	return from, -1, err == nil && strings.EqualFold(unit, "bytes")
 }
 
 // retryAfter returns how long a host asks clients to wait.

@@ -88,9 +88,13 @@ func checkRedirect(private bool) func(*http.Request, []*http.Request) error {
 	return func(r *http.Request, via []*http.Request) error {
 		r.Header.Del("Referer")
 		if len(via) > redirects {
-			return &Error{Problem: Refused, Reason: fmt.Sprintf("more than %d redirects", redirects)}
+			return &Error{Problem: NotAudio, Reason: fmt.Sprintf("more than %d redirects", redirects)}
 		}
-		return checkURL(r.URL, private)
+		err := checkURL(r.URL, private)
+		if e := (*Error)(nil); errors.As(err, &e) && e.Problem == Refused { // of this answer, not of the link
+			e.Problem = NotAudio
+		}
+		return err
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"callhouse/internal/publish/store"
-	"callhouse/internal/recording/audio"
 )
 
 // Stem returns the path of a call's recording below an archive's address, without its extension.
@@ -29,7 +28,7 @@ const asideMark = ".damaged"
 func stemOf(name string) (string, bool) {
 	name = strings.TrimSuffix(name, asideMark)
 	ext := path.Ext(name)
-	known := slices.Contains(audio.Formats, audio.Format(strings.TrimPrefix(ext, ".")))
+	known := slices.ContainsFunc(formats, func(k format) bool { return "."+string(k.format) == ext })
 	return strings.TrimSuffix(name, ext), known
 }
 

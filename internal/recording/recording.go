@@ -1,5 +1,5 @@
 // Package recording archives the audio of calls: it downloads a recording from a call's signed
-// link, checks that it is complete audio, and stores it under a readable name, in a folder or a
+// link, checks that it was received whole and is no error page, and stores it under a readable name, in a folder or a
 // bucket.
 //
 // The audio is on another host than the service. This package does not have the service's key, so
@@ -26,7 +26,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"callhouse/internal/publish/store"
-	"callhouse/internal/recording/audio"
 )
 
 // Call is a call whose recording is to be archived.
@@ -34,10 +33,6 @@ type Call struct {
 	ID    string
 	Start time.Time // UTC; zero: unknown
 	Link  string
-	// Length is the duration of the call; zero: unknown. A recording that is much shorter is not
-	// stored, since its end is probably missing, unless Short allows it.
-	Length time.Duration
-	Short  bool
 }
 
 // Stored is a recording in the archive.
@@ -45,7 +40,11 @@ type Stored struct {
 	Path   string // below the archive's address, with slashes
 	Bytes  int64
 	SHA256 string // in hex
-	audio.Info
+	Format Format
+	// Duration and Channels are those of the sound; zero: unknown.
+	Duration time.Duration
+	Channels int
+	Remark   string // what is doubtful about the file; empty: nothing
 }
 
 // Config has the settings of an archive.
@@ -131,42 +130,49 @@ func (a *Archive) Fetch(ctx context.Context, c Call) (Stored, error) {
 		}
 		return Stored{}, err
 	}
-	out := Stored{Bytes: p.size, SHA256: hex.EncodeToString(p.sum.Sum(nil))}
-	if out.Info, err = audio.Read(p.file, p.size); err != nil {
-		return Stored{}, notAudio(err)
-	}
-	if err := c.fits(out.Duration); err != nil {
+	out, err := p.stored()
+	if err != nil {
 		return Stored{}, err
 	}
 	out.Path = Path(c, out.Format)
 	return out, a.place(ctx, out, p)
 }
 
-// Tolerances of a recording's length: some begin when the call is answered.
-const (
-	lacksTime  = 5 * time.Second
-	lacksShare = 10 // percent
-)
-
-// Lacks describes by how much a recording is shorter than its call; empty if the difference is
-// tolerated.
-func (c *Call) Lacks(length time.Duration) string {
-	if length == 0 || c.Length-length <= max(lacksTime, c.Length*lacksShare/100) {
-		return ""
+// stored describes a complete download. The error is an *Error.
+func (p *part) stored() (Stored, error) {
+	out, other, err := describe(p.file, p.size, p.kind)
+	if err != nil {
+		return Stored{}, here(err)
 	}
-	return fmt.Sprintf("the recording lasts %v, but the call %v", length.Round(time.Second), c.Length.Round(time.Second))
+	if other != "" {
+		return Stored{}, &Error{Problem: NotAudio, Reason: "the host sent " + other + ", not audio"}
+	}
+	out.SHA256 = hex.EncodeToString(p.sum.Sum(nil))
+	var remarks []string
+	if p.open {
+		remarks = append(remarks, "the host did not send the length: the end may be missing")
+	}
+	if out.Format == Unknown {
+		remarks = append(remarks, strings.TrimSpace("unknown format, sent as "+cmp.Or(p.kind, "no media type")+" "+p.coding))
+	}
+	out.Remark = strings.Join(remarks, "; ")
+	return out, nil
 }
 
-// fits returns an error if a recording is much shorter than its call.
-func (c *Call) fits(length time.Duration) error {
-	if what := c.Lacks(length); what != "" && !c.Short {
-		return &Error{Problem: Failed, Reason: what}
+// describe describes a file by its first bytes. If it is plainly no recording, other describes it.
+func describe(f io.ReaderAt, size int64, kind string) (out Stored, other string, err error) {
+	head := make([]byte, min(size, headSize))
+	if _, err := f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return out, "", err
 	}
-	return nil
+	out.Bytes = size
+	out.Format, other = formatOf(head, kind)
+	out.Duration, out.Channels = wavSound(head, size)
+	return out, other, nil
 }
 
 // Path returns the path of a recording below an archive's address.
-func Path(c Call, f audio.Format) string {
+func Path(c Call, f Format) string {
 	day := "undated"
 	if !c.Start.IsZero() {
 		day = c.Start.UTC().Format("2006/01/02")
@@ -221,25 +227,27 @@ func (a *Archive) Sum(ctx context.Context, path string) (sum string, size int64,
 	return hex.EncodeToString(h.Sum(nil)), size, err
 }
 
-// read returns the checksum, size and format of a stored file.
-func (a *Archive) read(ctx context.Context, path string) (sum string, size int64, info audio.Info, err error) {
+// read describes a stored file.
+func (a *Archive) read(ctx context.Context, path string) (out Stored, err error) {
 	f, done, err := a.file(ctx, path)
 	if err != nil {
-		return "", 0, info, err
+		return out, err
 	}
 	defer done()
 	h := sha256.New()
-	if size, err = io.Copy(h, f); err == nil {
-		info, err = audio.Read(f, size)
+	size, err := io.Copy(h, f)
+	if err == nil {
+		out, _, err = describe(f, size, "")
 	}
-	return hex.EncodeToString(h.Sum(nil)), size, info, err
+	out.Path, out.SHA256 = path, hex.EncodeToString(h.Sum(nil))
+	return out, err
 }
 
 // Find returns the archive's copy of a call's recording, without contacting the host; false if
-// there is no complete one.
+// there is none.
 func (a *Archive) Find(ctx context.Context, c Call) (out Stored, ok bool, err error) {
-	for _, f := range audio.Formats {
-		path := Path(c, f)
+	for _, k := range formats {
+		path := Path(c, k.format)
 		size, err := a.store.Size(ctx, a.uri+"/"+path)
 		if err != nil {
 			return out, false, here(err)
@@ -247,8 +255,7 @@ func (a *Archive) Find(ctx context.Context, c Call) (out Stored, ok bool, err er
 		if size <= 0 {
 			continue
 		}
-		out = Stored{Path: path}
-		if out.SHA256, out.Bytes, out.Info, err = a.read(ctx, path); err == nil && out.Format == f && c.fits(out.Duration) == nil {
+		if out, err = a.read(ctx, path); err == nil && out.Format == k.format {
 			return out, true, nil
 		}
 	}
@@ -287,7 +294,9 @@ const (
 	Expired
 	// Gone means that the host has no such recording.
 	Gone
-	// Refused recordings are not stored, whatever link is used.
+	// NotAudio means that the answer is no recording. A later one may be.
+	NotAudio
+	// Refused recordings are not stored from this link, whatever the host answers later.
 	Refused
 	// Barred recordings have a link that only Config.Private allows.
 	Barred
@@ -316,14 +325,4 @@ func here(err error) error {
 		return err
 	}
 	return &Error{Problem: Here, Reason: fmt.Sprintf("store a recording: %v", err), Err: err}
-}
-
-func notAudio(err error) error {
-	if errors.Is(err, audio.ErrTruncated) {
-		return &Error{Problem: Failed, Reason: err.Error(), Err: err}
-	}
-	if p := (*fs.PathError)(nil); errors.As(err, &p) {
-		return here(err)
-	}
-	return &Error{Problem: Refused, Reason: err.Error(), Err: err}
 }

@@ -429,6 +429,31 @@ func TestForgetRemovesDamagedSnapshots(t *testing.T) {
 // noRights returns how many snapshots are unreadable without rights: root needs none.
 func noRights() int64 { return int64(min(1, os.Geteuid())) }
 
+// The ids of which nothing is stored are unknown, unless an older snapshot has the call.
+func TestForgetFindsUnknownIDs(t *testing.T) {
+	w := older(t)
+	if err := w.Put(t.Context(), personRecords(t, 0)...); err != nil {
+		t.Fatal(err)
+	}
+	mustCommit(t, w)
+	if _, err := w.Rollback(t.Context(), 1, rolledBack(w)); err != nil {
+		t.Fatal(err)
+	}
+	put(t, w, storyRecord("c", 1))
+	mustCommit(t, w)
+	mustForget(t, w, erase.Selection{CallIDs: []string{"c"}}) // removes the others
+	put(t, w, storyRecord("y", 1))
+	mustCommit(t, w)
+	if _, err := w.Rollback(t.Context(), w.Snapshot().Manifest.Snapshot-1, rolledBack(w)); err != nil {
+		t.Fatal(err)
+	}
+	sel := erase.Selection{CallIDs: []string{"a", "c", "y", "z", "a ", "z", "%41"}, Customers: []string{"customer-0", "a%2Fb"}}
+	plan, err := w.Forget(t.Context(), sel, true, nil)
+	if want := []string{"z", "a ", "%41", "customer-0", "a/b"}; err != nil || !slices.Equal(plan.Unknown, want) {
+		t.Errorf("unknown are %q, %v, want %q", plan.Unknown, err, want)
+	}
+}
+
 // Damage to the current snapshot is an error before anything is changed, and leads to a repair.
 func TestForgetNeedsTheCurrentSnapshot(t *testing.T) {
 	w := older(t)

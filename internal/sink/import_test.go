@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"testing"
 
@@ -11,6 +12,8 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/erase"
+	"callhouse/internal/sink/verify"
+	"callhouse/internal/wire"
 )
 
 // dumpOf makes a dump of lines, dated hour hours after the tests' first run, either seekable or
@@ -106,6 +109,73 @@ func TestImportMergesByAge(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// An export that was made while calls went on, and saved later, undoes nothing that is known by now;
+// it still adds what is missing, and newer data of the call's end wins.
+func TestImportUndoesNothing(t *testing.T) {
+	day := testDay.UnixMilli() - 48*3_600_000
+	two := `,"transcript":[{"role":"user","content":"one"},{"role":"agent","content":"two"}]`
+	for name, c := range map[string]struct{ dump, status, end, summary, label string }{
+		"ongoing":    {fmt.Sprintf(`{"id":"a","status":"ongoing","start_at":%d,"end_at":null,"call_analysis":null,"variant_label":"x"}`, day), "ended", "1000", "s", "known"},
+		"no status":  {fmt.Sprintf(`{"id":"a","status":null,"start_at":%d,"end_at":null,"variant_label":"x"}`, day), "ended", "1000", "s", "known"},
+		"queued":     {`{"id":"a","status":"queued","start_at":null,"end_at":null,"variant_label":"x"}`, "ended", "1000", "s", "known"},
+		"no end":     {fmt.Sprintf(`{"id":"a","status":"ended","start_at":%d,"end_at":null,"variant_label":"x"}`, day), "ended", "1000", "s", "known"},
+		"of v2":      {fmt.Sprintf(`{"call_id":"a","call_status":"ongoing","start_timestamp":%d,"end_timestamp":null,"transcript":null}`, day), "ended", "1000", "s", "known"},
+		"elsewhere":  {fmt.Sprintf(`{"id":"a","status":"ongoing","start_at":%d,"end_at":null}`, day-90_000_000), "ended", "90001000", "s", "known"},
+		"one turn":   {line("a", day, `,"variant_label":"x","transcript":[{"role":"user","content":"one"}]`), "ended", "1000", "s", "x"},
+		"no turns":   {line("a", day, `,"variant_label":"x","transcript":[],"call_analysis":null`), "ended", "1000", "s", "x"},
+		"correction": {line("a", day, `,"variant_label":"x","call_analysis":{"summary":"new"}`), "ended", "1000", "new", "x"},
+		"thin":       {`{"id":"a","variant_label":"x","call_analysis":{"summary":"new"}}`, "ended", "1000", "new", "x"},
+	} {
+		for _, streamed := range []bool{false, true} {
+			for _, fetched := range []bool{false, true} {
+				t.Run(fmt.Sprint(name, streamed, fetched), func(t *testing.T) {
+					m, root := storyRoot(t)
+					w := night(t, m, root, 5)
+					known := line("a", day, `,"variant_label":"known","call_analysis":{"summary":"s"}`+two)
+					dump := dumpOf("d", 6, schema.KindDetail, streamed, known, c.dump, c.dump)
+					if fetched {
+						rec := schema.Record{Kind: schema.KindDetail, CallID: "a", FetchedAt: testDay.UnixMilli() + 5*3_600_000, Body: []byte(known)}
+						if err := w.Put(t.Context(), rec); err != nil {
+							t.Fatal(err)
+						}
+						mustCommit(t, w)
+						dump = dumpOf("d", 6, schema.KindDetail, streamed, c.dump, c.dump)
+					}
+					imported(t, w, dump, dumpOf("e", 6, schema.KindItem, streamed, c.dump))
+					call := readCalls(t, m, w.Snapshot())["a"]
+					if string(call.Status()) != c.status || fmt.Sprint(call.EndAt().V-call.StartAt().V) != c.end || call.Turns().Len() != 2 ||
+						string(call.Text("summary")) != c.summary || string(call.Text("variant_label")) != c.label || call.TranscriptState() != calls.Present {
+						t.Errorf("%s, %d ms, %d turns, %s, %s, %v", call.Status(), call.EndAt().V-call.StartAt().V, call.Turns().Len(),
+							call.Text("summary"), call.Text("variant_label"), call.TranscriptState())
+					}
+					if r, err := verify.Warehouse(t.Context(), verify.Options{Root: root, FS: m}); err != nil || !r.Whole() {
+						t.Errorf("verify: %+v, %v", r, err)
+					}
+				})
+			}
+		}
+	}
+}
+
+// The departures in dumps are counted like those of a run's records, over all dumps and commits.
+func TestImportCountsDrift(t *testing.T) {
+	m, root := storyRoot(t)
+	w := night(t, m, root, 1)
+	odd := func(id string) string {
+		return line(id, testDay.UnixMilli(), `,"call_cost":{"total_cost":"1,200.50"},"variant_label":"caf`+"\xe9\"")
+	}
+	_, did := imported(t, w, dumpOf("d", 0, schema.KindItem, false, odd("a"), line("b", 1, "")), dumpOf("e", 0, schema.KindItem, true, odd("c")))
+	want := wire.DriftCounts{{Path: "call_cost.total_cost", Kind: wire.DriftMisfit}: 2, {Path: "(body)", Kind: wire.DriftReplaced}: 2}
+	if did.Drifted != 4 || !maps.Equal(did.Drift, want) {
+		t.Errorf("%d: %v", did.Drifted, did.Drift)
+	}
+	w.Close()
+	w = night(t, m, root, 2)
+	if _, did := imported(t, w, dumpOf("d", 0, schema.KindItem, false, odd("a"))); did.Drifted != 2 {
+		t.Errorf("the second time: %d", did.Drifted)
 	}
 }
 

@@ -1,6 +1,10 @@
 package wire
 
-import "callhouse/internal/schema"
+import (
+	"maps"
+
+	"callhouse/internal/schema"
+)
 
 // DriftKind is a way in which the service's JSON departs from the columns' expectations. No
 // departure is an error, and none loses data, except as described at DriftWithheld and
@@ -50,6 +54,48 @@ type Drift struct {
 	Path  string
 	Kind  DriftKind
 	Count int
+}
+
+// DriftKey is a place in an object's JSON, and the kind of its departure.
+type DriftKey struct {
+	Path string
+	Kind DriftKind
+}
+
+// maxDriftKeys is the maximum number of keys in DriftCounts.
+const maxDriftKeys = 1000
+
+// DriftCounts counts departures by place and kind.
+type DriftCounts map[DriftKey]int64
+
+// Add counts departures, and returns how many there are. Those of kind DriftWithheld do not count:
+// such an object is correct.
+func (c DriftCounts) Add(drift []Drift) (n int64) {
+	for _, d := range drift {
+		if d.Kind == DriftWithheld {
+			continue
+		}
+		n += int64(d.Count)
+		key := DriftKey{d.Path, d.Kind}
+		if _, ok := c[key]; ok || len(c) < maxDriftKeys {
+			c[key] += int64(d.Count)
+		}
+	}
+	return n
+}
+
+// Plus returns the sum of two counts, which it does not change.
+func (c DriftCounts) Plus(o DriftCounts) DriftCounts {
+	if len(c) == 0 {
+		return o
+	}
+	sum := maps.Clone(c)
+	for key, n := range o {
+		if _, ok := sum[key]; ok || len(sum) < maxDriftKeys {
+			sum[key] += n
+		}
+	}
+	return sum
 }
 
 // Limits on the cost of hostile field names. Beyond them, unknown fields are counted under the path

@@ -166,6 +166,8 @@ func (r *Report) Write(w io.Writer) {
 	verdict, objects := "consistent with the service", r.objectSums()
 	if r.Lacking.Count+r.Different.Count+r.Changed.Count+objects.lacking+objects.different+objects.changed > 0 {
 		verdict = "not consistent with the service"
+	} else if len(r.Problems) > 0 {
+		verdict = "consistent with the part of the list that the service shows"
 	}
 	n := humanize.Comma
 	words.Fprintf(w, "%s: compared %s, %s, with %s (%s pages, %s details, %s retries) in %s\n", verdict,

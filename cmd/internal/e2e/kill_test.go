@@ -100,7 +100,7 @@ func TestKilledMaintenance(t *testing.T) {
 	c.clock.Advance(5 * time.Hour)
 	c.mustExtract() // rollback needs an earlier snapshot
 	old := filepath.Join(t.TempDir(), "old")
-	orders := [][]string{{"compact", "--all"}, {"forget", "--yes", "--call-id"}, {"rollback"}, {"migrate", "--warehouse", old}}
+	orders := [][]string{{"compact", "--all"}, {"forget", "--yes", "--yes", "--call-id"}, {"rollback"}, {"migrate", "--warehouse", old}}
 	outcomes := map[string]int{}
 	first := rand.IntN(len(orders))
 	for n := range *maintenanceKills {

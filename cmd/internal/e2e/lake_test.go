@@ -114,7 +114,7 @@ func TestPublishedAfterARun(t *testing.T) {
 		t.Errorf("checked after it is published: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 	t.Setenv("CALLHOUSE_PUBLISH", "true")
-	if r := c.mustExtract("forget", "--yes", "--call-id", "none"); !strings.Contains(r.stderr, ": cleaned at ") {
+	if r := c.mustExtract("forget", "--yes", "--yes", "--call-id", "none"); !strings.Contains(r.stderr, ": cleaned at ") {
 		t.Errorf("forget published nothing:\n%s", r.stderr)
 	}
 	for _, wrong := range [][]string{{}, {"ducklake"}, {"iceberg", "--to", ""}, {"iceberg", "--catalog", "x"}, {"iceberg", "--format", "csv"}, {"iceberg", "--organization", "a b"}} {

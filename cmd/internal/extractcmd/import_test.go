@@ -144,3 +144,17 @@ func TestImportPlacesCalls(t *testing.T) {
 		}
 	}
 }
+
+// An import reports unexpected values as a run does: a line, and the counts in its row of runs.
+func TestImportReportsDrift(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	body := `{"id":"a","start_at":"2026-10-25T10:00:00.123456+00:00","call_cost":{"total_cost":"1,200.50"},"call_analysis":{"summary":"caf` + "\xe9" + `"}}`
+	code, _, stderr := call(t, body, "import", "-", "--warehouse", root)
+	if code != 0 || !strings.Contains(stderr, "drift        3 unexpected values: (body) replaced 1, call_cost.total_cost misfit 1, start_at converted 1\n") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	_, out, _ := call(t, "", "status", "--warehouse", root, "--format", "json")
+	if !strings.Contains(out, `"drift": 3`) || !strings.Contains(out, `"call_cost.total_cost: misfit": 1`) {
+		t.Error(out)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/verify"
@@ -104,7 +105,15 @@ func TestMaintenance(t *testing.T) {
 		{"forget a number as somebody wrote it", "forget --number 555-0100 --yes", 0, `"found": []`, "erasing 2 calls"},
 		{"forget a number of nobody", "forget --number +82-10-1234-5678 --dry-run", 0, "", "no calls from or to this number, and no customers with it"},
 		{"forget in no country", "forget --number 010 --country Korea --yes", 2, "", "--country Korea is not a country"},
-		{"forget what is not there", "forget --call-id nobody --yes", 0, `"calls": 0`, "not in the current snapshot: 1 id"},
+		{"forget what is not there", "forget --call-id nobody --yes", 2, "", "nothing was erased: unknown id \"nobody\"\n         correct it, or give --yes twice"},
+		{"forget what is there and what is not", "forget --call-id one --call-id nobody --call-id one --yes", 2, "", `erased: unknown id "nobody"`},
+		{"forget what is almost there", "forget --call-id one. --call-id ONE --yes=true", 2, "", `unknown ids "one.", "ONE"`},
+		{"forget a customer that is not there", "forget --customer-id a/b --number +5550100 --yes", 2, "", `unknown id "a/b"`},
+		{"forget what is not there, to see", "forget --call-id nobody --dry-run", 0, "", `unknown id "nobody": with --yes twice it is blocked`},
+		{"forget nobody, to see, with a yes", "forget --call-id nobody --dry-run --yes", 0, "", `unknown id "nobody": with --yes twice it is blocked`},
+		{"block what is not there", "forget --call-id nobody --call-id one --yes --yes", 0, `"calls": 1`, "not in the current snapshot: 1 id"},
+		{"take a yes back", "forget --call-id one --yes --yes --yes=false", 2, "", "stdin is not a terminal"},
+		{"forget with a maybe", "forget --call-id one --yes=maybe", 2, "", "--yes"},
 		{"forget before a bad date", "forget --before someday --yes", 2, "", "--before: "},
 		{"check what is no receipt", "forget --check -", 2, "", "is not a receipt"},
 		{"check what is not there", "forget --check nowhere.json", 2, "", "read the receipt"},
@@ -194,9 +203,9 @@ func TestForgetTellsPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for id, number := range map[string]string{"customer-1": "+821012345678", "customer-2": "+82 2 1111 2222"} {
+	for id, number := range map[string]string{"customer-1": "+821012345678", "customer-2": "+82 2 1111 2222", "auth0|7/x": "a@b"} {
 		body := fmt.Sprintf(`{"id":%q,"name":"N","identifiers":[{"type":"phone","value":%q}]}`, id, number)
-		if err := w.Put(t.Context(), schema.Record{Resource: "customers", Kind: schema.KindItem, CallID: id, FetchedAt: at, Body: []byte(body)}); err != nil {
+		if err := w.Put(t.Context(), schema.Record{Resource: "customers", Kind: schema.KindItem, CallID: resource.Part(id), FetchedAt: at, Body: []byte(body)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -215,6 +224,7 @@ func TestForgetTellsPlaces(t *testing.T) {
 		}
 		return stdout
 	}
+	forget(0, "--customer-id auth0|7/x --call-id three --dry-run", "would erase 1 call with 1 turn and 0 analysis items, 1 customer\n")
 	forget(0, "--number 0211112222 --dry-run", "would erase 0 calls", "0211112222: 1 customer, but no calls from or to this number\n", "--country")
 	forget(0, "--number +82287654321 --dry-run", "would erase 1 call", "+82287654321: 1 call, but no customers with this number\n")
 	forget(0, "--number +821012345678 --dry-run", "would erase 1 call with 0 turns and 0 analysis items, 1 customer", "kept there without --everywhere:\n",
@@ -338,6 +348,35 @@ func TestRollbackTargets(t *testing.T) {
 		code, _, stderr := call(t, "", append(strings.Fields("rollback "+c.args), "--warehouse", root)...)
 		if s, err := layout.Current(root); code != c.code || !strings.Contains(stderr, c.says) || err != nil || s.Manifest.Snapshot != 2 {
 			t.Errorf("rollback %s beside %.20q: exit code %d, %v\n%s", c.args, c.manifest, code, err, stderr)
+		}
+	}
+}
+
+// An unknown id is refused until a second yes, which blocks it; then it is known.
+func TestForgetUnknown(t *testing.T) {
+	root := tended(t)
+	manifest := func() int64 {
+		s, err := layout.Current(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Manifest.Snapshot
+	}
+	for _, c := range []struct {
+		args     string
+		code     int
+		snapshot int64
+	}{
+		{"forget --yes --call-id nobody --call-id one", 2, 2},
+		{"forget --yes --yes --call-id nobody", 0, 3},
+		{"forget --yes --call-id nobody --call-id one", 0, 4},
+		{"forget --yes --call-id nobody --call-id one", 0, 4}, // repeated
+		{"forget --yes --customer-id nobody", 0, 4},           // ids of calls and customers are one set
+		{"forget --yes --customer-id auth0|1", 2, 4},
+	} {
+		code, _, stderr := call(t, "", append(strings.Fields(c.args), "--warehouse", root)...)
+		if now := manifest(); code != c.code || now != c.snapshot {
+			t.Errorf("%s: exit code %d, want %d; snapshot %d, want %d\n%s", c.args, code, c.code, now, c.snapshot, stderr)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func TestDataTests(t *testing.T) {
 		g := &given{now: holding(12, 900), before: holding(10, 500), did: sink.Stats{New: 3, Aged: 1},
 			row: schema.Run{StartedAt: 800, Outcome: schema.OutcomeDone}}
 		g.rep.Pages = 1
-		g.rep.DriftFields = map[crawler.DriftKey]int64{{Path: "status", Kind: wire.DriftUnknownValue}: 2}
+		g.rep.DriftFields = wire.DriftCounts{{Path: "status", Kind: wire.DriftUnknownValue}: 2}
 		g.found.Unknown = map[string]int64{"status": 2}
 		return g
 	}
@@ -52,7 +52,7 @@ func TestDataTests(t *testing.T) {
 			"rows: the warehouse has 11 calls; it had 10, and the run counted 3 new and 1 erased ones"},
 		{"a word nobody counted", func(g *given) { g.found.Unknown["call_type"] = 1 }, "words: 1 call with an unknown call_type that the run did not count as drift"},
 		{"a word counted as another kind", func(g *given) {
-			g.rep.DriftFields = map[crawler.DriftKey]int64{{Path: "status", Kind: wire.DriftConverted}: 2}
+			g.rep.DriftFields = wire.DriftCounts{{Path: "status", Kind: wire.DriftConverted}: 2}
 		}, "words: 2 calls with an unknown status that the run did not count as drift"},
 		{"an old list", func(g *given) { g.now = holding(12, 799) }, "freshness: the run succeeded, but the recorded list ends at 1970-01-01T00:00:00Z"},
 		{"an old list, not done", func(g *given) { g.now, g.row.Outcome = holding(12, 799), schema.OutcomeIncomplete }, ""},
@@ -64,37 +64,6 @@ func TestDataTests(t *testing.T) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
-	}
-}
-
-func TestTotalIsTakenForWhatItIs(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		has      int64
-		total    schema.Opt[int64]
-		coverage []schema.Span
-		lost     int64 // forgotten
-		fails    bool
-	}{
-		{"equal", 50_000, schema.Some[int64](50_000), []schema.Span{{From: 0, To: 9}}, 0, false},
-		{"some went there", 50_000, schema.Some[int64](40_000), []schema.Span{{From: 0, To: 9}}, 0, false},
-		{"some came meanwhile", 50_000, schema.Some[int64](50_500), []schema.Span{{From: 0, To: 9}}, 0, false},
-		{"a page came meanwhile", 10, schema.Some[int64](110), []schema.Span{{From: 0, To: 9}}, 0, false},
-		{"some are not here", 50_000, schema.Some[int64](50_600), []schema.Span{{From: 0, To: 9}}, 0, true},
-		{"they were forgotten", 50_000, schema.Some[int64](50_600), []schema.Span{{From: 0, To: 9}}, 600, false},
-		{"not all is listed", 50_000, schema.Some[int64](90_000), []schema.Span{{From: 3, To: 9}}, 0, false},
-		{"there is a gap", 50_000, schema.Some[int64](90_000), []schema.Span{{From: 0, To: 3}, {From: 4, To: 9}}, 0, false},
-		{"it said nothing", 50_000, schema.Opt[int64]{}, []schema.Span{{From: 0, To: 9}}, 0, false},
-		{"it does not count", 50_000, schema.Some[int64](0), []schema.Span{{From: 0, To: 9}}, 0, false},
-	} {
-		m := &layout.Manifest{Files: []layout.File{{Table: schema.Calls.Name, Rows: c.has}}, Coverage: c.coverage}
-		if c.lost > 0 {
-			m.Forgotten = &layout.Forgotten{Calls: c.lost}
-		}
-		failed := runreport.TotalTest(&layout.Snapshot{Manifest: m}, &schema.Run{Outcome: schema.OutcomeDone, TotalCount: c.total})
-		if (len(failed) > 0) != c.fails {
-			t.Errorf("%s: %q", c.name, failed)
-		}
 	}
 }
 

@@ -14,13 +14,6 @@ import (
 	"callhouse/internal/wire"
 )
 
-// The service may have this many more calls than the warehouse, since new ones arrive during
-// listing: a page, or one percent.
-const (
-	totalSlack   = 100
-	totalPercent = 1
-)
-
 // DataTests returns the problems of a run's commits, one line each.
 func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.Stats, row *schema.Run,
 	rep *crawler.Report) (failed []string) {
@@ -44,7 +37,7 @@ func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.S
 	}
 	// Unknown words are stored, but must also be counted.
 	for _, column := range slices.Sorted(maps.Keys(found.Unknown)) {
-		if _, counted := rep.DriftFields[crawler.DriftKey{Path: column, Kind: wire.DriftUnknownValue}]; !counted {
+		if _, counted := rep.DriftFields[wire.DriftKey{Path: column, Kind: wire.DriftUnknownValue}]; !counted {
 			failed = append(failed, fmt.Sprintf("words: %s with an unknown %s that the run did not count as drift",
 				cli.Plural(found.Unknown[column], "call"), column))
 		}
@@ -57,26 +50,4 @@ func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.S
 		}
 	}
 	return failed
-}
-
-// TotalTest compares the number of calls with the service's total, if this run received one and the
-// whole list is recorded. The total may be lower, since calls deleted at the service stay here. A
-// total of 0 is ignored: services that do not count send it.
-func TotalTest(now *layout.Snapshot, row *schema.Run) []string {
-	if now == nil || !row.TotalCount.OK || row.TotalCount.V == 0 || row.Outcome != schema.OutcomeDone {
-		return nil
-	}
-	m := now.Manifest
-	if len(m.Coverage) == 0 || m.Coverage[0].From > 0 || len(m.Gaps()) > 0 {
-		return nil
-	}
-	has := m.Rows(schema.Calls.Name)
-	if m.Forgotten != nil {
-		has += m.Forgotten.Calls
-	}
-	total := row.TotalCount.V
-	if has+max(totalSlack, total*totalPercent/100) >= total {
-		return nil
-	}
-	return []string{fmt.Sprintf("total: the service reports %d calls, the warehouse has %d", total, has)}
 }

@@ -18,6 +18,7 @@ import (
 	"callhouse/internal/crawler/recordings"
 	"callhouse/internal/crawler/resources"
 	"callhouse/internal/schema"
+	"callhouse/internal/wire"
 	"callhouse/internal/words"
 )
 
@@ -87,9 +88,7 @@ func (r *Report) Write(w io.Writer) {
 	if lost := rep.Unaccounted(); lost != 0 {
 		line("lost", "%s listed, but neither stored nor set aside: a bug in callhouse", cli.Plural(lost, "call"))
 	}
-	if row.Drift > 0 {
-		line("drift", "%s unexpected values: %s", n(row.Drift), driftText(rep.DriftFields))
-	}
+	DriftLine(line, row.Drift, rep.DriftFields)
 	RedactedLines(line, RedactedCounts(row.Redacted), Requested)
 	if rep.Withheld > 0 {
 		line("opted out", "%s of callers who opted out of storage were sent, but not stored", cli.Plural(rep.Withheld, "value"))
@@ -214,8 +213,15 @@ func (r *Report) Log(log *slog.Logger) {
 	log.Info("run ended", args...)
 }
 
+// DriftLine prints the number of unexpected values, if there are any, and their fields.
+func DriftLine(line func(name, format string, args ...any), n int64, fields wire.DriftCounts) {
+	if n > 0 {
+		line("drift", "%s unexpected values: %s", humanize.Comma(n), driftText(fields))
+	}
+}
+
 // driftText names the fields with the most unexpected values.
-func driftText(fields map[crawler.DriftKey]int64) string {
+func driftText(fields wire.DriftCounts) string {
 	type count struct {
 		text string
 		n    int64

@@ -12,12 +12,13 @@ import (
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/wire"
 	"callhouse/internal/words"
 )
 
 // Row returns the run's row of the table runs. Names of drifting fields come from the service, so
 // secrets in them are masked.
-func Row(id, version string, started time.Time, p *crawler.Progress, drift map[crawler.DriftKey]int64,
+func Row(id, version string, started time.Time, p *crawler.Progress, drift wire.DriftCounts,
 	did sink.Stats, commits int64, secrets *words.Secrets) schema.Run {
 	row := schema.Run{
 		ID: id, StartedAt: started.UnixMilli(), Outcome: schema.OutcomeRunning, Version: version,
@@ -33,14 +34,21 @@ func Row(id, version string, started time.Time, p *crawler.Progress, drift map[c
 	if p.TotalCount >= 0 {
 		row.TotalCount = schema.Some(p.TotalCount)
 	}
-	if len(drift) > 0 {
-		fields := make(map[string]int64, len(drift))
-		for k, n := range drift {
-			fields[secrets.Line(k.Path)+": "+k.Kind.String()] += n
-		}
-		row.DriftFields, _ = json.Marshal(fields) // a map of strings to integers always encodes
-	}
+	row.DriftFields = DriftFields(drift, secrets)
 	return row
+}
+
+// DriftFields returns the JSON with the number of unexpected values by field; nil if there are none.
+func DriftFields(drift wire.DriftCounts, secrets *words.Secrets) []byte {
+	if len(drift) == 0 {
+		return nil
+	}
+	fields := make(map[string]int64, len(drift))
+	for k, n := range drift {
+		fields[secrets.Line(k.Path)+": "+k.Kind.String()] += n
+	}
+	text, _ := json.Marshal(fields) // a map of strings to integers always encodes
+	return text
 }
 
 // Judge returns the outcome of a crawl for the table runs, and the error with its exit code; nil if

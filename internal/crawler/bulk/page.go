@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
 	"callhouse/internal/crawler/envelope"
+	"callhouse/internal/crawler/params"
 	"callhouse/internal/schema"
 )
 
@@ -66,8 +67,9 @@ func (p *page) request() api.Request {
 	}
 }
 
-// upper and lower are the starts of the newest and of the oldest due call.
-func (p *page) upper() int64 { return p.due[0].StartAt.V }
+// upper and lower are the bounds of the starts of the newest and of the oldest due call, which may be
+// later than they are shown.
+func (p *page) upper() int64 { return params.After(p.due[0].StartAt.V) - 1 }
 func (p *page) lower() int64 { return p.due[len(p.due)-1].StartAt.V }
 
 // read reads the body of an answer, and stores the transcripts of due calls.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"callhouse/internal/api"
 )
@@ -16,12 +17,21 @@ type Page struct {
 	name  string   // name of the member with the items
 	Items [][]byte // as sent; the decoder checks whether each is a call
 	Next  string   // empty on the last page
+	Odd   bool     // Next may also mean the end: zero, false, "null" and the like
 	Total int64    // -1 if not sent
 	At    int64    // when it arrived, ms
 	// Of an incomplete page:
 	List      bool // it is a list: its items have begun
 	NextKnown bool // Next is known nevertheless
+
+	wrong bool // something else is in place of the items
 }
+
+// The spellings of no items, and of cursors that may mean the end of the list.
+var (
+	noItems = []string{"null", "{}", `""`, "false"}
+	odd     = []string{"0", "-1", "false", "null", "none", "nil", "undefined", "[]", "{}"}
+)
 
 // ErrNoList means that an answer is not a page of a list at all.
 var ErrNoList = errors.New("not a page of a list: no items")
@@ -40,6 +50,9 @@ func Parse(name string, body, tail []byte) (Page, error) {
 	p := Page{name: name, Total: -1}
 	s.space()
 	whole := s.take('{') && p.members(&s)
+	if whole && p.Items == nil && !p.wrong && p.Total >= 0 { // some services leave out an empty list
+		p.Items = [][]byte{}
+	}
 	switch p.List = p.Items != nil; {
 	case !p.List:
 		return p, ErrNoList
@@ -58,7 +71,7 @@ func (p *Page) members(s *splitter) bool {
 			return p.readItems(s)
 		}
 		v, ok := s.value()
-		if ok {
+		if p.wrong = p.wrong || name == p.name && !slices.Contains(noItems, string(v)); ok {
 			p.set(name, v)
 		}
 		return ok
@@ -88,6 +101,7 @@ func (p *Page) set(name string, v []byte) {
 		} else if string(v) != "null" {
 			p.Next = string(v)
 		}
+		p.Odd = slices.Contains(odd, strings.ToLower(p.Next))
 	case "total_count":
 		if n, err := strconv.ParseInt(string(bytes.Trim(v, `"`)), 10, 64); err == nil && n >= 0 {
 			p.Total = n
@@ -107,7 +121,7 @@ func (p *Page) readTail(tail []byte) {
 		s := splitter{b: tail, p: end + 1}
 		rest := Page{name: p.name, Total: -1}
 		if s.space(); s.take(',') && rest.members(&s) && rest.NextKnown {
-			p.Next, p.Total, p.NextKnown = rest.Next, rest.Total, true
+			p.Next, p.Odd, p.Total, p.NextKnown = rest.Next, rest.Odd, rest.Total, true
 			return
 		}
 	}

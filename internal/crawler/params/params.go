@@ -13,6 +13,21 @@ import (
 // Forever is later than any start_at; it stands for "no upper bound".
 const Forever = math.MaxInt64
 
+// Coarsest is the coarsest resolution of times that is assumed, in ms: a minute.
+const Coarsest = 60_000
+
+// After returns the first time at which no call can have started that is shown with this start. A
+// service may show whole seconds or minutes, and compare with exact times. One start in a thousand
+// is a whole second by chance: then a few calls are listed twice.
+func After(start int64) int64 {
+	for _, unit := range [...]int64{Coarsest, 1000, 100, 10} {
+		if start%unit == 0 {
+			return start + unit
+		}
+	}
+	return start + 1
+}
+
 // Query are the parameters of a page.
 type Query struct {
 	Sorted bool  // send sort_order=desc

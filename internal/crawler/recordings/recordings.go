@@ -37,10 +37,8 @@ const (
 	// failures, summed over all connections.
 	mostFailures = 12
 	mostWasted   = 20 * time.Minute
-	// From the attempt shortAfter on, a recording shorter than its call is stored as it is. From
-	// refusedAfter on, a recording whose new links are rejected counts as gone, and from goneAfter
+	// From the attempt refusedAfter on, a recording whose new links are rejected counts as gone, and from goneAfter
 	// on, one that has always failed.
-	shortAfter   = 3
 	refusedAfter = 3
 	goneAfter    = 10
 )
@@ -301,14 +299,14 @@ func (c *Crawl) one(ctx context.Context, due *calls.Recording) error {
 	case failure == nil:
 		r.State, r.Path, r.Bytes, r.SHA256 = schema.RecordingStored, stored.Path, stored.Bytes, stored.SHA256
 		r.Format, r.DurationMS, r.Channels = string(stored.Format), stored.Duration.Milliseconds(), int32(stored.Channels)
-		r.Reason = new(callOf(due)).Lacks(stored.Duration)
+		r.Reason = stored.Remark
 	case failure.Problem == recording.Here:
 		c.end(failure.Error(), failure)
 		return nil
 	case failure.Problem == unanswered:
 		c.count(func(p *Report) { p.Waiting++ })
 		return nil
-	case failure.Problem == recording.Refused:
+	case failure.Problem == recording.Refused, failure.Problem == recording.NotAudio:
 		r.State = schema.RecordingRefused
 	case failure.Problem == recording.Gone,
 		failure.Problem == recording.Expired && r.Attempts >= refusedAfter, r.Attempts >= goneAfter:
@@ -332,8 +330,7 @@ func (c *Crawl) one(ctx context.Context, due *calls.Recording) error {
 
 // callOf describes a call for the archive.
 func callOf(due *calls.Recording) recording.Call {
-	call := recording.Call{ID: due.CallID, Link: due.Link, Length: time.Duration(due.DurationMS.V) * time.Millisecond,
-		Short: due.Known.Attempts+1 >= shortAfter}
+	call := recording.Call{ID: due.CallID, Link: due.Link}
 	if due.StartAt.OK {
 		call.Start = time.UnixMilli(due.StartAt.V)
 	}

@@ -179,6 +179,7 @@ func (in *Intake) add(e entry, id []byte, start sentStart, fetched int64, run st
 		in.changes[text] = c
 	}
 	c.run, c.first = run, min(c.first, fetched)
+	start.sent = start.sent && (start.at.OK || !e.dumped()) // a dump removes no start: see addDumped
 	if e.dumped() && fetched < c.asOf {
 		if !c.startSent && start.sent {
 			c.start, c.startSent = start.at, true

@@ -9,7 +9,9 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/table"
+	"callhouse/internal/wire"
 	"callhouse/internal/wire/mask"
+	"callhouse/internal/wire/scan"
 )
 
 // weave visits old rows and new records in their common order: each row, with its record if it has
@@ -220,10 +222,14 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 		if cur != nil && e.dumped() && cur.FetchedAt() > fetchedAt {
 			next = addOlder(cur, next)
 		} else {
-			if e.kind.Describes() && next.CarriesStart() {
+			if e.kind.Describes() && next.CarriesStart() && (next.StartAt().OK || !e.dumped()) {
 				start = next.StartAt()
 			}
-			if e.kind != schema.KindRecording {
+			switch {
+			case e.kind == schema.KindRecording:
+			case cur != nil && e.dumped():
+				next = addDumped(cur, next, e.kind)
+			default:
 				calls.Merge(cur, next, e.kind)
 			}
 			if e.kind == schema.KindBulk && next.InBulk() && !cur.InBulk() {
@@ -307,6 +313,9 @@ func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, f
 	if e.kind == schema.KindDetail && (cur == nil || !cur.InBulk()) || e.dumped() { // a transcript of v2 was counted when it arrived
 		r.stats.took(call)
 	}
+	if e.dumped() { // a run counted this when the record arrived
+		r.stats.drifted(slot.Dec.Drift)
+	}
 	return call, rec.FetchedAt, nil
 }
 
@@ -336,6 +345,45 @@ func addOlder(known, older *calls.Call) *calls.Call {
 	}
 	call.Fetched(call.FirstSeenAt(), known.FetchedAt(), run)
 	return call
+}
+
+// addDumped merges a record of a dump into a known call. Nobody knows for certain how old the record
+// is: an export may have been made while the call went on, and saved later. So it undoes neither a
+// start nor an end, and does not replace a transcript by a shorter one.
+func addDumped(known, next *calls.Call, kind schema.Kind) *calls.Call {
+	if n := next.Turns().Len(); n > 0 && n < known.Turns().Len() {
+		first, fetched, run := next.FirstSeenAt(), next.FetchedAt(), next.RunID()
+		next = &calls.Call{Object: wire.Without(&next.Object, "transcript", "transcript_with_tool_calls")}
+		next.Fetched(first, fetched, run)
+	}
+	undone := func() bool {
+		return known.Over() && !next.Over() || known.EndAt().OK && !next.EndAt().OK || known.StartAt().OK && !next.StartAt().OK
+	}
+	if !undone() {
+		calls.Merge(known, next, kind)
+		return next
+	}
+	sent := next.Copy()
+	if calls.Merge(known, next, kind); !undone() { // the record had nothing about it
+		return next
+	}
+	call := addOlder(known, sent)
+	if !sent.StartAt().OK || sent.StartAt() == known.StartAt() {
+		return call
+	}
+	// The place of the call in the files follows the latest start that was sent.
+	var others []string
+	for m := range scan.Members(sent.AppendJSON(nil)) {
+		if !slices.Contains([]string{"id", "call_id", "start_at", "start_timestamp"}, string(m.Name)) {
+			others = append(others, string(m.Name))
+		}
+	}
+	moved := &calls.Call{Object: wire.Without(&sent.Object, others...)}
+	moved.Fetched(sent.FirstSeenAt(), sent.FetchedAt(), sent.RunID())
+	calls.Merge(call, moved, schema.KindItem)
+	moved.SetTranscriptState(call.TranscriptState())
+	moved.Fetched(call.FirstSeenAt(), call.FetchedAt(), sent.RunID())
+	return moved
 }
 
 // respells reports whether the national numbers of a unit's files were read in another region.

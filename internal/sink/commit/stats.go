@@ -3,6 +3,7 @@ package commit
 import (
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
+	"callhouse/internal/wire"
 )
 
 // Stats counts the results of a commit.
@@ -32,6 +33,9 @@ type Stats struct {
 
 	ObjectsChanged int64 // objects of other resources that are new, changed, deleted or restored
 
+	Drifted int64            // values of dumps that departed from the columns' expectations
+	Drift   wire.DriftCounts // the same, by place and kind; not changed once it is here
+
 	Redacted string // JSON with the number of values redacted so far, by kind; empty: none
 }
 
@@ -41,6 +45,17 @@ func (s *Stats) took(call *calls.Call) {
 		s.Transcripts++
 		s.Turns += int64(n)
 	}
+}
+
+// drifted counts the departures of a record.
+func (s *Stats) drifted(drift []wire.Drift) {
+	if len(drift) == 0 {
+		return
+	}
+	if s.Drift == nil {
+		s.Drift = wire.DriftCounts{}
+	}
+	s.Drifted += s.Drift.Add(drift)
 }
 
 // archived counts the recording of a call.
@@ -85,6 +100,8 @@ func (s Stats) Add(o Stats) Stats {
 	o.Recordings += s.Recordings
 	o.RecordingBytes += s.RecordingBytes
 	o.ObjectsChanged += s.ObjectsChanged
+	o.Drifted += s.Drifted
+	o.Drift = o.Drift.Plus(s.Drift)
 	return o
 }
 
@@ -100,6 +117,7 @@ func (s Stats) AddTo(run *schema.Run) {
 	run.RecordingsDue = s.RecordingsDue
 	run.Transcripts += s.Transcripts
 	run.Turns += s.Turns
+	run.Drift += s.Drifted
 	if s.Redacted != "" {
 		run.Redacted = []byte(s.Redacted)
 	}

@@ -160,7 +160,11 @@ func (f *erasure) tally(ctx context.Context) error {
 	}
 	for _, of := range personal {
 		err := r.EachObject(of, func(o *schema.Object) error {
-			switch forgot := of.Forgot(of.KeyOf(o.Row), func(id string) bool { return f.ids[id] }); {
+			forgot := of.Forgot(of.KeyOf(o.Row), func(id string) bool {
+				f.known[id] = f.known[id] || f.ids[id]
+				return f.ids[id]
+			})
+			switch {
 			case forgot && of.OfCall == "":
 				f.erased.Customers++
 			case forgot:

@@ -4,10 +4,12 @@ package erase
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
@@ -45,6 +47,9 @@ type Receipt struct {
 	Scan          *Scan             `json:"scan"`       // remaining traces; nil: nothing was changed
 	Tombstones    *layout.Forgotten `json:"tombstones"` // nil if nothing was ever forgotten
 	Lakes         []Lake            `json:"lakes"`      // places to which the warehouse was published
+	// Unknown are the given ids of which nothing is stored, and which are not forgotten yet. They are
+	// not in the receipt.
+	Unknown []string `json:"-"`
 }
 
 // Found is the number of calls and customers with a number.
@@ -105,7 +110,7 @@ type Held struct {
 // completes it.
 func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress func(snapshot.Progress)) (*Receipt, error) {
 	f := &erasure{w: w, all: []*layout.Snapshot{w.Current}, unread: map[int64]bool{}, everywhere: sel.Everywhere,
-		ids: map[string]bool{}, held: map[string]map[string]bool{}, places: map[string]*places{}}
+		ids: map[string]bool{}, known: map[string]bool{}, held: map[string]map[string]bool{}, places: map[string]*places{}}
 	numbers, err := snapshot.Numbers(w.FS, w.Root)
 	if err != nil {
 		return nil, err
@@ -134,6 +139,7 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 		return nil, err
 	}
 	f.addTombstones()
+	f.findUnknown(sel)
 	idle := f.nothingToDo()
 	if idle {
 		f.removed = 0
@@ -176,6 +182,8 @@ type erasure struct {
 	traces     *traces
 	places     map[string]*places         // by placeKey of a file
 	ids        map[string]bool            // calls and customers to forget, including those not in the warehouse
+	known      map[string]bool            // those that are stored, or were forgotten before
+	unknown    []string                   // given ones that are not
 	held       map[string]map[string]bool // calls that a file holds, by path
 	tombstones *snapshot.Tombstones       // after the erasure
 	news       int                        // number of new ones
@@ -196,9 +204,27 @@ func (f *erasure) addTombstones() {
 		f.added = append(f.added, t)
 		if !was.Has(t) {
 			f.news++
+		} else {
+			f.known[id] = true
 		}
 	}
 	f.tombstones = was.With(f.added)
+}
+
+// findUnknown finds the given ids that are not known: they may be mistyped.
+func (f *erasure) findUnknown(sel Selection) {
+	for _, held := range f.held {
+		maps.Copy(f.known, held)
+	}
+	for i, key := range slices.Concat(sel.CallIDs, sel.Customers) {
+		id := key
+		if i >= len(sel.CallIDs) {
+			id = resource.Plain(key)
+		}
+		if !f.known[key] && !slices.Contains(f.unknown, id) {
+			f.unknown = append(f.unknown, id)
+		}
+	}
 }
 
 // nothingToDo reports whether there is no call to erase, no text to blank and no id to record. Then
@@ -271,7 +297,7 @@ func (f *erasure) receipt(recordings *Recordings, left *Scan) *Receipt {
 	now := f.w.Current.Manifest
 	r := &Receipt{FormatVersion: layout.FormatVersion, ForgottenAt: f.w.Now().UTC(), RunID: f.w.RunID,
 		Snapshot: now.Snapshot, Calls: []string{}, Numbers: []Found{}, Erased: f.erased, Removed: int64(f.removed),
-		Unreadable: int64(len(f.unread)), Everywhere: f.everywhere, Recordings: recordings, Scan: left, Tombstones: now.Forgotten, Lakes: []Lake{}}
+		Unreadable: int64(len(f.unread)), Everywhere: f.everywhere, Recordings: recordings, Unknown: f.unknown, Scan: left, Tombstones: now.Forgotten, Lakes: []Lake{}}
 	for _, n := range f.numbers {
 		r.Numbers = append(r.Numbers, Found{Calls: int64(len(n.calls)), Customers: int64(len(n.customers))})
 	}

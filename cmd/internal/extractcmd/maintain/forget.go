@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,6 +47,9 @@ warehouse for the ids and numbers, and reports where they remain.
 forget writes a receipt (JSON) to stdout. Keep it: forget --check RECEIPT verifies later that it still holds, and
 with --number or --call-id also searches for these again. The receipt contains no ids or numbers.
 
+An id of which nothing is stored may be mistyped: forget names it and erases nothing. --yes, given twice, blocks such
+ids as well, so that no later run stores them.
+
 forget rewrites the current snapshot and removes all others, damaged ones included, so extract rollback has nothing to
 return to until the next run. Running queries may fail; run them again. Copies of the warehouse elsewhere are not
 changed.`
@@ -54,8 +58,25 @@ changed.`
 type forgetFlags struct {
 	ids, customers, numbers []string
 	before                  string
-	everywhere, dryRun, yes bool
+	everywhere, dryRun      bool
+	yes                     consent
 	check                   string
+}
+
+// consent counts how often a flag is given.
+type consent int
+
+func (c *consent) String() string { return strconv.FormatBool(*c > 0) }
+
+func (*consent) Type() string { return "bool" }
+
+// Set implements pflag.Value.
+func (c *consent) Set(text string) error {
+	yes, err := strconv.ParseBool(text)
+	if *c++; !yes {
+		*c = 0
+	}
+	return err
 }
 
 func forgetCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
@@ -84,17 +105,21 @@ func forgetCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 		"forget calls that started before: a date (2026-11-01, its begin in the\nzone tz), a time (2026-11-01T08:00:00Z) or an age (365d)")
 	f.BoolVar(&o.everywhere, "everywhere", false, "also replace the ids and numbers with [forgotten] in rows of other calls and customers")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be erased, change nothing")
-	f.BoolVar(&o.yes, "yes", false, "do not ask for confirmation")
+	f.Var(&o.yes, "yes", "do not ask for confirmation; given twice: nor about unknown ids")
+	f.Lookup("yes").NoOptDefVal = "true"
 	f.StringVar(&o.check, "check", "", "verify that a receipt still holds; - is stdin")
 	return cmd
 }
 
 func (o *forgetFlags) selection(s *settings.Settings, now time.Time) (sel erase.Selection, err error) {
-	sel = erase.Selection{CallIDs: o.ids, Customers: o.customers, Numbers: o.numbers, Country: s.Country, Everywhere: o.everywhere}
+	sel = erase.Selection{CallIDs: o.ids, Numbers: o.numbers, Country: s.Country, Everywhere: o.everywhere}
 	for _, text := range slices.Concat(o.ids, o.customers, o.numbers) {
 		if strings.TrimSpace(text) == "" {
 			return sel, cli.Usage("", "--call-id, --customer-id and --number must not be empty")
 		}
+	}
+	for _, id := range o.customers {
+		sel.Customers = append(sel.Customers, resource.Part(id))
 	}
 	if sel.Before, err = s.TimeOf("before", o.before, now); err != nil {
 		return sel, err
@@ -110,7 +135,7 @@ func forget(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.
 	if err != nil {
 		return err
 	}
-	if !o.yes && !o.dryRun && !cli.IsTerminal(stdin) {
+	if o.yes == 0 && !o.dryRun && !cli.IsTerminal(stdin) {
 		return cli.Usage("check with --dry-run, then use --yes", "forget asks for confirmation, but stdin is not a terminal")
 	}
 	var receipt *erase.Receipt
@@ -122,11 +147,19 @@ func forget(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.
 		if err != nil {
 			return err
 		}
+		unknown := unknownIDs(plan)
+		if unknown != "" && o.yes == 1 && !o.dryRun && !cli.IsTerminal(stdin) {
+			return cli.Usage("correct it, or give --yes twice to block it: then no later run stores it", "nothing was erased: %s", unknown)
+		}
 		printErased(stderr, plan, o, sel.Before, w.Snapshot().Manifest.Rows(resource.Customers.Name) > 0)
+		if o.dryRun && unknown != "" {
+			words.Fprintf(stderr, "%s: with --yes twice it is blocked, and no later run stores it\n", unknown)
+		}
 		if o.dryRun {
 			return nil
 		}
-		if !o.yes && !agreed(stdin, stderr) {
+		if o.yes == 0 && !agreed(stdin, stderr, "This cannot be undone. Continue?") ||
+			o.yes < 2 && unknown != "" && !agreed(stdin, stderr, "Block the "+unknown+", so that no later run stores it?") {
 			return cli.Fail(cli.ExitFailed, fmt.Errorf("nothing was erased"), "")
 		}
 		if err := recording.Sweep(filepath.Join(s.Warehouse, layout.PartsName)); err != nil { // incomplete downloads
@@ -194,7 +227,11 @@ func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, before t
 	for i, found := range plan.Numbers {
 		printNumber(stderr, o.numbers[i], found, customers)
 	}
-	if missing := int64(len(plan.Calls)) - last.Calls - last.Customers; missing > 0 {
+	missing := int64(len(plan.Calls)) - last.Calls - last.Customers
+	if o.dryRun {
+		missing -= int64(len(plan.Unknown))
+	}
+	if missing > 0 {
 		words.Fprintf(stderr, "not in the current snapshot: %s; calls and customers with these ids will not be stored\n",
 			cli.Plural(missing, "id"))
 	}
@@ -271,10 +308,25 @@ func printScan(stderr io.Writer, scan *erase.Scan, everywhere bool) {
 	}
 }
 
+// unknownIDs names the unknown ids of a plan; empty if there are none.
+func unknownIDs(plan *erase.Receipt) string {
+	var ids []string
+	for _, id := range plan.Unknown {
+		ids = append(ids, strconv.Quote(id))
+	}
+	switch len(ids) {
+	case 0:
+		return ""
+	case 1:
+		return "unknown id " + ids[0]
+	}
+	return "unknown ids " + strings.Join(ids, ", ")
+}
+
 // agreed asks for confirmation.
-func agreed(stdin io.Reader, stderr io.Writer) bool {
-	words.Fprintf(stderr, "This cannot be undone. Continue? [y/N] ")
-	answer, _ := bufio.NewReader(stdin).ReadString('\n') // an unreadable answer means no
+func agreed(stdin io.Reader, stderr io.Writer, question string) bool {
+	words.Fprintf(stderr, "%s [y/N] ", question)
+	answer, _ := bufio.NewReader(stdin).ReadString('\n') // a terminal gives one line; an unreadable answer means no
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"
 }

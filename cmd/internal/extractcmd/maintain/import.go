@@ -24,6 +24,7 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/commit"
+	"callhouse/internal/wire"
 	"callhouse/internal/words"
 )
 
@@ -32,7 +33,8 @@ record or a list item, of API v3 or v2. Files ending in .gz or .zst are decompre
 converts list pages to lines.
 
 For a known call, the newer data wins. The age of the data is the file's modification time or --as-of; data older than
-the warehouse only adds what is missing there, such as a transcript. Importing a file twice changes no call.
+the warehouse only adds what is missing there, such as a transcript. So does a record from before the call's end. No
+transcript is replaced by a shorter one. Importing a file twice changes no call.
 
 Lines that are not calls are set aside, named and counted (exit code 3).`
 
@@ -84,6 +86,7 @@ type importer struct {
 	read    atomic.Int64 // bytes of sources that are not plain files
 	outcome string
 	row     schema.Run
+	drift   wire.DriftCounts
 }
 
 func importFiles(ctx context.Context, s *settings.Settings, o *importFlags, paths []string, stdin io.Reader, stderr io.Writer) error {
@@ -262,6 +265,8 @@ func (i *importer) runRow(did sink.Stats, commits int64) schema.Run {
 		CallsListed: i.in.Lines, CallsSetAside: i.in.SetAside(), Commits: commits,
 	}
 	did.AddTo(&row)
+	row.DriftFields = runreport.DriftFields(did.Drift, i.Secrets)
+	i.drift = did.Drift
 	return row
 }
 
@@ -284,6 +289,7 @@ func (i *importer) report() {
 	line("lines", "%s read, %s set aside", n(r.CallsListed), n(r.CallsSetAside))
 	line("calls", "%s new, %s changed, %s settled", n(r.CallsNew), n(r.CallsChanged), n(r.CallsSettled))
 	line("transcripts", "%s read (%s turns), %s pending", n(r.Transcripts), n(r.Turns), n(r.CallsPending))
+	runreport.DriftLine(line, r.Drift, i.drift)
 	runreport.RedactedLines(line, runreport.RedactedCounts(r.Redacted), importAgain)
 	if snapshot, err := layout.Current(i.Warehouse); err == nil {
 		line("warehouse", "%s", snapshot.Dir)

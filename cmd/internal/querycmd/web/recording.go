@@ -15,7 +15,6 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/recording"
-	"callhouse/internal/recording/audio"
 )
 
 // longestPlay is the time limit for sending a recording: players fetch it while playing.
@@ -138,7 +137,7 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request, a *recording.Archi
 		return fmt.Errorf("read %s: %w", it.path, err)
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(longestPlay)) // ignored where unsupported
-	w.Header().Set("Content-Type", audio.Format(it.format).MediaType())
+	w.Header().Set("Content-Type", recording.Format(it.format).MediaType())
 	w.Header().Set("ETag", `"`+it.sha256+`"`)
 	http.ServeContent(w, r, "", time.Time{}, f)
 	return nil
