@@ -119,6 +119,11 @@ func (l *listing) believed(ctx context.Context, odd bool) (bool, error) {
 	case l.to != forever || l.lowest == forever:
 		return true, nil
 	}
+	return l.oldest(ctx)
+}
+
+// oldest reports whether the store has no calls below the lowest one.
+func (l *listing) oldest(ctx context.Context) (bool, error) {
 	known, err := l.c.store.Between(ctx, 0, l.lowest)
 	if err != nil {
 		return false, &StoreError{"count known calls", err}

@@ -179,9 +179,9 @@ func TestEndOfTheList(t *testing.T) {
 			s.calls[500].ID = s.calls[499].ID
 		}, more: 1},
 		{name: "start_at_before is a 400", set: refuses(400), more: 1},
-		{name: "start_at_before is a 422", set: refuses(422)},
+		{name: "start_at_before is a 422", set: refuses(422), more: 1},
 		{name: "start_at_before is a 500", set: refuses(500), more: 11},
-		{name: "start_at_before is a 422, and null after 400", set: both(ends(300, null), refuses(422)), open: true},
+		{name: "start_at_before is a 422, and null after 400", set: both(ends(300, null), refuses(422)), open: true, more: 1},
 		{name: "calls arrive", set: func(s *service) {
 			s.onPage = func(n int, _ *testPage) {
 				s.calls = append(s.calls, testCall{ID: fmt.Sprintf("new-%d", n), Start: at(testNow + int64(n)), End: at(testNow)})

@@ -265,7 +265,7 @@ func TestStrayAnswers(t *testing.T) {
 					}
 					began, store := time.Now(), newMemStore()
 					r, err := s.visit(t, store, nil)
-					if err != nil || !r.Complete() || len(store.items) != 102 || len(store.details) != 102 || r.Retries != 1 || s.n != 105 {
+					if err != nil || !r.Complete() || len(store.items) != 102 || len(store.details) != 102 || r.Retries != 1 || s.n != 106 {
 						t.Errorf("%d %q to request %d: %v, problems %q, set aside %v, %d calls, %d records, %d requests", status, body, at, err,
 							r.Problems, r.Aside, len(store.items), len(store.details), s.n)
 					}

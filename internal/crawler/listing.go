@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
+	"slices"
 
 	"callhouse/internal/api"
 	"callhouse/internal/crawler/envelope"
@@ -157,7 +158,7 @@ func (l *listing) instead(ctx context.Context, q *query, a *asked) (*query, erro
 func (l *listing) tooDeep(a *asked) bool {
 	f := a.failure
 	return l.canAskByTime() && l.lowest != l.restartedAt && a.query.suspect == 0 &&
-		(f.Then == api.EndList && f.Status/100 == 4 || f.Then == api.Narrow && !a.page.List && !f.TooLarge())
+		(f.Then == api.EndList && slices.Contains([]int{413, 414, 416, 422}, f.Status) || f.Then == api.Narrow && !a.page.List && !f.TooLarge())
 }
 
 // first returns the query for the first page of the stretch. A stretch without an upper bound is
@@ -217,7 +218,7 @@ func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query,
 	}
 
 	below := l.inOrder() && l.under(l.from)
-	check, end, err := l.ends(ctx, q, p, fresh, highest, redo || below)
+	check, end, err := l.ends(ctx, q, p, fresh, highest, redo, below)
 	if err != nil {
 		return nil, err
 	}
@@ -254,9 +255,9 @@ func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query,
 	return l.next(q, p), nil
 }
 
-// ends reports whether the list is over with a page, or returns the query that checks this. more:
-// it is known to continue.
-func (l *listing) ends(ctx context.Context, q *query, p *envelope.Page, fresh int, highest int64, more bool) (*query, bool, error) {
+// ends reports whether the list is over with a page, or returns the query that checks this. A list
+// that is short enough to end with the page that goes below the stretch is listed completely, too.
+func (l *listing) ends(ctx context.Context, q *query, p *envelope.Page, fresh int, highest int64, redo, below bool) (*query, bool, error) {
 	if ignored(q, highest) {
 		l.untimed = true
 		if l.resume != nil {
@@ -266,7 +267,13 @@ func (l *listing) ends(ctx context.Context, q *query, p *envelope.Page, fresh in
 			p.Next = ""
 		}
 	}
-	if more || !l.seemsOver(q, p, fresh) {
+	switch {
+	case redo:
+		return nil, false, nil
+	case below && p.Next == "" && l.to == forever && l.step == reading && l.whole():
+		over, err := l.oldest(ctx)
+		return nil, over, err
+	case below, !l.seemsOver(q, p, fresh):
 		return nil, false, nil
 	}
 	check, err := l.beyond(ctx, q, p.Odd || p.Next != "")

@@ -49,6 +49,22 @@ func TestListIsGoneOverOnceAWeek(t *testing.T) {
 	})
 }
 
+// A list of one page is read completely every night, and its older part never again.
+func TestShortListIsNotGoneOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{calls: someCalls(60, 8*time.Hour)} // 20 days
+		store := newMemStore()
+		for n := range 16 {
+			r, err := s.visit(t, store, func(cfg *Config) {
+				cfg.Now = func() time.Time { return time.UnixMilli(testNow).AddDate(0, 0, n) }
+			})
+			if err != nil || n > 0 && r.PageRequests != 1 {
+				t.Errorf("night %d: %d pages, %v", n, r.PageRequests, err)
+			}
+		}
+	})
+}
+
 // A list that can only be read completely is read once a week.
 func TestPlainListIsGoneOverOnceAWeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
