@@ -209,3 +209,41 @@ func TestSearchByPages(t *testing.T) {
 		}
 	}
 }
+
+// Turns that end before they start, or start before their call, make no time negative.
+func TestBackwardTurnsMakeNoTimeNegative(t *testing.T) {
+	item := func(turn int, role string, from, to any) row {
+		return row{"call_id": "a", "call_start_at": int64(10_000), "turn": int64(turn), "role": role, "content": "x", "tool_call_id": nil,
+			"start_at": from, "end_at": to}
+	}
+	tool := func(turn int, role string, from, to any) row {
+		r := item(turn, role, from, to)
+		r["tool_call_id"], r["tool_name"] = "t", "find"
+		return r
+	}
+	d := analyticstest.Data{
+		Calls: []row{{"call_id": "a", "start_at": int64(10_000), "status": "ended", "disconnection_reason": "user_hangup",
+			"settlement": "settled", "transcript_state": "present", "turn_count": int64(6), "user_turns": int64(1), "duration_ms": int64(60_000)}},
+		Turns: []row{item(0, "agent", int64(7000), int64(5000)), item(1, "user", int64(12_000), int64(14_000)), item(2, "agent", int64(15_000), int64(0)),
+			tool(3, "tool_call_invocation", int64(16_000), nil), tool(4, "tool_call_result", int64(15_500), int64(15_000)),
+			item(5, "agent", int64(20_000), nil)},
+		Earlier: func(string) bool { return true },
+	}
+	w := warehouse(t, d, nil)
+	rows, err := w.SQL(t.Context(), "SELECT turn, talk_ms, (SELECT duration_ms FROM tool_calls) FROM transcript_turns ORDER BY turn")
+	want := [][]any{{int64(0), int64(0), int64(0)}, {int64(1), int64(2000), int64(0)}, {int64(2), int64(0), int64(0)}, {int64(3), nil, int64(0)},
+		{int64(4), int64(0), int64(0)}, {int64(5), nil, int64(0)}}
+	if d := diff(want, all(t, rows, err)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	for name, want := range map[string]string{
+		"conversation": "[[1 3 0 1000 1000 0 0 0 5000 5000 1]]", // turns, talk ratio, latencies
+		"early":        "[[1 0 0 0 0 0 0 0 0 0 1]]",
+		"tools":        "[[find 1 100 1 0 0 0 6000 6000 0]]",
+	} {
+		rows, err := w.Report(t.Context(), name, question.Params{})
+		if got := fmt.Sprint(all(t, rows, err)); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}

@@ -21,5 +21,19 @@ func (d *Decoder) Decode(body []byte, kind schema.Kind, c *Call) error {
 	}
 	c.begin()
 	c.SetTranscriptState(decodedState(c))
+	if n := c.backwards(); n > 0 {
+		d.Drift = append(d.Drift, wire.Drift{Path: "transcript[].end_at", Kind: wire.DriftMisfit, Count: n})
+	}
 	return nil
+}
+
+// backwards counts the turns that end before they start.
+func (c *Call) backwards() (n int) {
+	for i := range c.Turns().Len() {
+		turn := c.Turns().At(i)
+		if from, to := schema.MillisOf(turn[colTurnStart]), schema.MillisOf(turn[colTurnEnd]); from.OK && to.OK && to.V < from.V {
+			n++
+		}
+	}
+	return n
 }

@@ -133,6 +133,7 @@ func (s *speech) add(side int, turn schema.Row) {
 	if !from.OK || !to.OK {
 		return
 	}
+	to.V = max(to.V, from.V) // an end before the start counts as drift
 	other := s.until[1-side]
 	if other.OK && from.V < other.V {
 		s.interruptions[side]++

@@ -167,16 +167,13 @@ func (r *ToolRows) rowOf(c *Call, t *ToolCall) schema.Row {
 	row[colToolFirst] = parquet.BooleanValue(!r.names[name])
 	r.names[name] = true
 	row[colToolStart], row[colToolEnd] = schema.MillisValue(began), schema.MillisValue(ended)
-	row[colToolDuration] = between(began, ended)
-	if row[colToolPause] = between(r.until[first], r.from[last]); !row[colToolPause].IsNull() && row[colToolPause].Int64() < 0 {
-		row[colToolPause] = parquet.Int64Value(0)
-	}
+	row[colToolDuration], row[colToolPause] = between(began, ended), between(r.until[first], r.from[last])
 	return row
 }
 
-// between returns the time between two instants, in ms.
+// between returns the time between two instants, in ms, at least 0.
 func between(from, to schema.Opt[int64]) parquet.Value {
-	return schema.LongValue(schema.Opt[int64]{V: to.V - from.V, OK: from.OK && to.OK})
+	return schema.LongValue(schema.Opt[int64]{V: max(to.V-from.V, 0), OK: from.OK && to.OK})
 }
 
 // appendMove appends the move that a tool call makes through the agent's graph, if any, to the JSON

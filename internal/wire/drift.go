@@ -16,7 +16,7 @@ const (
 	// time in another form: the column has that value, and extra the text as sent.
 	DriftConverted DriftKind = iota + 1
 	// DriftMisfit is a value that equals none of the column's type: the column is null, and extra
-	// has the text as sent.
+	// has the text as sent. It is also the end of a turn before its start, which the column keeps.
 	DriftMisfit
 	// DriftUnknownField is a field without a column: it is in extra.
 	DriftUnknownField

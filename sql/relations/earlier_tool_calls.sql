@@ -45,7 +45,7 @@ WITH told AS (
 )
 SELECT call_id, turn, tool_call_id, tool_name, arguments, result_turn, result, failed,
     started_at, ended_at,
-    epoch_ms(ended_at) - epoch_ms(started_at) AS duration_ms,
+    CASE WHEN ended_at < started_at THEN 0 ELSE epoch_ms(ended_at) - epoch_ms(started_at) END AS duration_ms,
     CASE WHEN said_from < said_until THEN 0 ELSE epoch_ms(said_from) - epoch_ms(said_until) END AS pause_ms,
     row_number() OVER (PARTITION BY call_start_at, call_id, month, tool_name ORDER BY turn) = 1 AS is_first,
     call_start_at, fetched_at, month

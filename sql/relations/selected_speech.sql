@@ -7,7 +7,7 @@
 
 WITH items AS NOT MATERIALIZED (
     SELECT call_id, turn, role, tool_call_id, tool_name, content, extra, call_start_at,
-        epoch_ms(start_at) AS begins, epoch_ms(end_at) AS ends
+        epoch_ms(start_at) AS begins, epoch_ms(CASE WHEN end_at < start_at THEN start_at ELSE end_at END) AS ends
     FROM transcript_turns
     SEMI JOIN (SELECT call_id FROM selected WHERE spoken_turns IS NULL AND turn_count > 0) USING (call_id)
 ), spoken AS NOT MATERIALIZED (

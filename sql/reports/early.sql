@@ -44,12 +44,11 @@ WITH counted AS (
         min(ms) FILTER (has_rank(90, upto, whole)) AS p90,
         min(ms) FILTER (has_rank(95, upto, whole)) AS p95
     FROM (
-        SELECT key, first_word_ms AS ms, total_of(calls) AS calls,
-            sum(sum(calls)) OVER (PARTITION BY key ORDER BY first_word_ms) AS upto,
+        SELECT key, ms, total_of(calls) AS calls,
+            sum(sum(calls)) OVER (PARTITION BY key ORDER BY ms) AS upto,
             sum(sum(calls)) OVER (PARTITION BY key) AS whole
-        FROM tallied_first_words
-        WHERE first_word_ms IS NOT NULL
-        GROUP BY key, first_word_ms
+        FROM (SELECT *, greatest(first_word_ms, 0) AS ms FROM tallied_first_words WHERE first_word_ms IS NOT NULL)
+        GROUP BY key, ms
     )
     GROUP BY key
 )
