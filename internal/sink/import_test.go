@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -155,6 +156,60 @@ func TestImportUndoesNothing(t *testing.T) {
 						t.Errorf("verify: %+v, %v", r, err)
 					}
 				})
+			}
+		}
+	}
+}
+
+// Whatever dumps of several ages have, of one call and in any order, in one import or several, the
+// call is in its place, and no end or start that was known is lost.
+func TestImportOfAnyAge(t *testing.T) {
+	day := testDay.UnixMilli() - 96*3_600_000
+	for seed := range 30 {
+		r := rand.New(rand.NewPCG(uint64(seed), 1))
+		pick := func(of ...string) string { return of[r.IntN(len(of))] }
+		body := func() string {
+			return `{"id":"a"` + pick("", `,"status":"ended"`, `,"status":"ongoing"`, `,"status":null`) +
+				pick("", `,"start_at":null`, fmt.Sprintf(`,"start_at":%d`, day), fmt.Sprintf(`,"start_at":%d`, day+90_000_000), `,"start_at":"soon"`) +
+				pick("", `,"end_at":null`, fmt.Sprintf(`,"end_at":%d`, day+100_000_000)) +
+				pick("", `,"transcript":[{"role":"user","content":"x"}]`) + `}`
+		}
+		m, root := storyRoot(t)
+		var history []string
+		started, ended := false, false
+		if r.IntN(2) == 0 {
+			w := night(t, m, root, 5)
+			rec := schema.Record{Kind: schema.KindItem, CallID: "a", FetchedAt: testDay.UnixMilli() + 5*3_600_000, Body: []byte(body())}
+			history = append(history, "run "+string(rec.Body))
+			if err := w.Put(t.Context(), rec); err != nil {
+				t.Fatal(err)
+			}
+			mustCommit(t, w)
+			call := readCalls(t, m, w.Snapshot())["a"]
+			started, ended = call.StartAt().OK, call.EndAt().OK
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for n := range 1 + r.IntN(3) {
+			w := night(t, m, root, 10+n)
+			var dumps []*commit.Dump
+			for range 1 + r.IntN(3) {
+				text, hour := body(), 3+r.IntN(5)
+				history = append(history, fmt.Sprint(n, " ", hour, " ", text))
+				dumps = append(dumps, dumpOf("d", hour, schema.KindItem, r.IntN(2) == 0, text))
+			}
+			imported(t, w, dumps...)
+			call := readCalls(t, m, w.Snapshot())["a"]
+			if started && !call.StartAt().OK || ended && !call.EndAt().OK {
+				t.Errorf("seed %d: start %v, end %v after\n%s", seed, call.StartAt(), call.EndAt(), strings.Join(history, "\n"))
+			}
+			started, ended = call.StartAt().OK, call.EndAt().OK
+			if rep, err := verify.Warehouse(t.Context(), verify.Options{Root: root, FS: m}); err != nil || !rep.Whole() {
+				t.Errorf("seed %d: %+v, %v after\n%s", seed, rep.Problems, err, strings.Join(history, "\n"))
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
 			}
 		}
 	}

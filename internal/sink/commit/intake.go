@@ -179,9 +179,8 @@ func (in *Intake) add(e entry, id []byte, start sentStart, fetched int64, run st
 		in.changes[text] = c
 	}
 	c.run, c.first = run, min(c.first, fetched)
-	start.sent = start.sent && (start.at.OK || !e.dumped()) // a dump removes no start: see addDumped
 	if e.dumped() && fetched < c.asOf {
-		if !c.startSent && start.sent {
+		if start.sent && !c.start.OK {
 			c.start, c.startSent = start.at, true
 		}
 		c.entries = append(c.entries, e) // its data is older
@@ -189,8 +188,8 @@ func (in *Intake) add(e entry, id []byte, start sentStart, fetched int64, run st
 	}
 	if e.kind.Describes() {
 		c.described = true
-		if start.sent {
-			c.start, c.startSent = start.at, true
+		if start.sent && (start.at.OK || !e.dumped()) || !c.startSent { // a dump removes no start
+			c.start, c.startSent = start.at, start.sent
 		}
 	}
 	if e.dumped() {

@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +12,6 @@ import (
 	"callhouse/internal/sink/table"
 	"callhouse/internal/wire"
 	"callhouse/internal/wire/mask"
-	"callhouse/internal/wire/scan"
 )
 
 // weave visits old rows and new records in their common order: each row, with its record if it has
@@ -222,7 +222,7 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 		if cur != nil && e.dumped() && cur.FetchedAt() > fetchedAt {
 			next = addOlder(cur, next)
 		} else {
-			if e.kind.Describes() && next.CarriesStart() && (next.StartAt().OK || !e.dumped()) {
+			if e.kind.Describes() && next.CarriesStart() {
 				start = next.StartAt()
 			}
 			switch {
@@ -242,7 +242,12 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 	if old != nil && cur.OptedOut() && old.RecordingDue() && (r.links || r.was.Archive != "") {
 		cur.SuspectRecording()
 	}
-	if start != ch.start {
+	if dumped := ch.entries[0].dumped(); dumped && cur != nil && r.in.exact && cur.StartAt() != ch.start {
+		var err error
+		if cur, err = startAt(cur, ch.start); err != nil {
+			return nil, err
+		}
+	} else if dumped && cur != nil && cur.StartAt() != ch.start || !dumped && start != ch.start {
 		return nil, fmt.Errorf("read the start of call %q again: %w", ch.id, ErrMisread)
 	}
 	if cur == nil {
@@ -367,23 +372,33 @@ func addDumped(known, next *calls.Call, kind schema.Kind) *calls.Call {
 	if calls.Merge(known, next, kind); !undone() { // the record had nothing about it
 		return next
 	}
-	call := addOlder(known, sent)
-	if !sent.StartAt().OK || sent.StartAt() == known.StartAt() {
-		return call
+	return addOlder(known, sent)
+}
+
+// startAt returns a call with another start: in dumps of several ages, the start that decides the
+// place of a row may be none of the merged call's.
+func startAt(call *calls.Call, start schema.Opt[int64]) (*calls.Call, error) {
+	id, at := "id", "start_at"
+	if call.Source() == schema.V2 {
+		id, at = "call_id", "start_timestamp"
 	}
-	// The place of the call in the files follows the latest start that was sent.
-	var others []string
-	for m := range scan.Members(sent.AppendJSON(nil)) {
-		if !slices.Contains([]string{"id", "call_id", "start_at", "start_timestamp"}, string(m.Name)) {
-			others = append(others, string(m.Name))
-		}
+	sent := map[string]any{id: string(call.ID()), at: nil}
+	if start.OK {
+		sent[at] = start.V
 	}
-	moved := &calls.Call{Object: wire.Without(&sent.Object, others...)}
-	moved.Fetched(sent.FirstSeenAt(), sent.FetchedAt(), sent.RunID())
-	calls.Merge(call, moved, schema.KindItem)
-	moved.SetTranscriptState(call.TranscriptState())
-	moved.Fetched(call.FirstSeenAt(), call.FetchedAt(), sent.RunID())
-	return moved
+	body, err := json.Marshal(sent)
+	if err != nil {
+		return nil, err
+	}
+	out := new(calls.Call)
+	if err := new(calls.Decoder).Decode(body, schema.KindItem, out); err != nil {
+		return nil, err
+	}
+	calls.Merge(call, out, schema.KindItem)
+	out.SetTranscriptState(call.TranscriptState())
+	out.SetSettlement(call.Settlement())
+	out.Fetched(call.FirstSeenAt(), call.FetchedAt(), call.RunID())
+	return out, nil
 }
 
 // respells reports whether the national numbers of a unit's files were read in another region.

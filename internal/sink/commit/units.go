@@ -130,7 +130,7 @@ func (p *planner) place(found map[string]located) error {
 	for id, ch := range p.in.changes {
 		was, known := found[id]
 		switch {
-		case ch.startSent:
+		case ch.startSent && (ch.start.OK || ch.asOf == 0):
 		case known:
 			ch.start = was.start
 		case !ch.described:
