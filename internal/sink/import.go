@@ -163,14 +163,17 @@ func (i *Import) spool(ctx context.Context, d *commit.Dump, tell func()) error {
 			return err
 		}
 		p.File, p.Close = file, file.Close
-		ended, err = i.fillSpool(ctx, p, file, r, tell)
-		if err != nil {
+		var failed error
+		if ended, failed, err = i.fillSpool(ctx, p, file, r, tell); err != nil {
 			return errors.Join(err, file.Close())
+		}
+		if failed != nil {
+			ctx = context.WithoutCancel(ctx) // what was read can still be committed
 		}
 		before := i.Bytes
 		whole, err := i.scan(ctx, p, nil)
 		i.Bytes = before // only plain files count
-		if err != nil {
+		if err = errors.Join(failed, err); err != nil {
 			return err
 		}
 		if !whole && !ended {
@@ -195,39 +198,42 @@ func (i *Import) nameless() (disk.File, error) {
 	return f, nil
 }
 
-// fillSpool writes lines to a part's file until a limit is reached. It writes an empty line for a
-// line that is not a call, so that line numbers stay right.
-func (i *Import) fillSpool(ctx context.Context, p *commit.Part, file disk.File, r *commit.LineReader, tell func()) (ended bool, err error) {
+// fillSpool writes lines to a part's file until a limit is reached, or until they cannot be read:
+// failed is the reason, and the part has the whole lines before. It writes an empty line for a line
+// that is not a call, so that line numbers stay right.
+func (i *Import) fillSpool(ctx context.Context, p *commit.Part, file disk.File, r *commit.LineReader, tell func()) (
+	ended bool, failed, err error) {
 	out := bufio.NewWriterSize(file, commit.DumpRoom)
 	lines := importLines - i.taken
 	var room []byte
-	ended, err = r.Each(ctx, p.Name, tell, func(line []byte, _ int64, err error) (bool, error) {
+	ended, failed = r.Each(ctx, p.Name, tell, func(line []byte, _ int64, aside error) (bool, error) {
 		clean := line
 		room = room[:0]
-		if err == nil && len(bytes.TrimSpace(line)) > 0 {
-			clean, _, err = i.w.Clean(&room, line)
+		if aside == nil && len(bytes.TrimSpace(line)) > 0 {
+			clean, _, aside = i.w.Clean(&room, line)
 		}
-		if err != nil {
-			i.Lines++
-			p.Refused = append(p.Refused, commit.AsideError{Dump: p.Name, Line: r.Number, Err: err})
+		if aside != nil {
+			p.Refused = append(p.Refused, commit.AsideError{Dump: p.Name, Line: r.Number, Err: aside})
 			clean = nil
 		}
-		n, err := out.Write(clean)
-		if err == nil {
-			err = out.WriteByte('\n')
+		n, werr := out.Write(clean)
+		if werr == nil {
+			werr = out.WriteByte('\n')
 		}
-		if err != nil {
-			return false, fmt.Errorf("spool %s: %w", p.Name, err)
+		if werr != nil {
+			err = werr
+			return false, nil
 		}
 		p.To += int64(n) + 1
 		lines--
 		return lines > 0 && p.To < spoolBytes, nil
 	})
+	if err == nil {
+		err = out.Flush()
+	}
 	if err != nil {
-		return false, err
+		return false, nil, fmt.Errorf("spool %s: %w", p.Name, err)
 	}
-	if err := out.Flush(); err != nil {
-		return false, fmt.Errorf("spool %s: %w", p.Name, err)
-	}
-	return ended, nil
+	i.Lines += int64(len(p.Refused))
+	return ended, failed, nil
 }

@@ -2,6 +2,8 @@
 package dump
 
 import (
+	"bufio"
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -22,9 +24,11 @@ type Source struct {
 	File *os.File // nil: standard input
 	Size int64    // -1: unknown; 0 for standard input
 	AsOf int64    // the time of its data
+	// unpack is the command that decompresses it; empty if it is not compressed.
+	unpack string
 }
 
-// Open opens the file.
+// Open opens the file. It returns an error for a file that has no lines of JSON objects.
 func (s *Source) Open() error {
 	f, err := os.Open(s.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,40 +45,51 @@ func (s *Source) Open() error {
 	s.File, s.Size, s.AsOf = f, st.Size(), st.ModTime().UnixMilli()
 	if !st.Mode().IsRegular() {
 		s.Size = -1
+		return nil
 	}
-	return nil
+	r, err := s.Lines(io.NewSectionReader(f, 0, s.Size))
+	if err == nil {
+		_ = r.Close() // its lines are read later
+	}
+	return err
 }
 
 // InPlace reports whether a source is a plain file, which several readers can share.
-func (s *Source) InPlace() bool { return s.File != nil && s.Size >= 0 && unpacker(s.Path) == nil }
+func (s *Source) InPlace() bool { return s.File != nil && s.Size >= 0 && s.unpack == "" }
 
-// unpacker returns the function that decompresses a file; nil for a plain one.
-func unpacker(path string) func(io.Reader) (io.ReadCloser, error) {
-	switch filepath.Ext(path) {
-	case ".gz":
-		return func(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) }
-	case ".zst":
-		return func(r io.Reader) (io.ReadCloser, error) {
-			d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
-			if err != nil {
-				return nil, err
-			}
-			return d.IOReadCloser(), nil
-		}
-	}
-	return nil
-}
+// Magic numbers of compressed files.
+var gzipMagic, zstdMagic = []byte("\x1f\x8b"), []byte("\x28\xb5\x2f\xfd")
 
-// Lines returns the decompressed content of a source.
+// Lines returns the content of a source, decompressed if its first bytes are those of gzip or zstd,
+// whatever its name. It returns an error if the beginning has no lines of JSON objects.
 func (s *Source) Lines(in io.Reader) (io.ReadCloser, error) {
-	if unpack := unpacker(s.Path); unpack != nil {
-		r, err := unpack(in)
+	raw := bufio.NewReader(in)
+	magic, _ := raw.Peek(len(zstdMagic)) // an unreadable file is reported when its lines are read
+	lines := io.NopCloser(raw)
+	switch s.unpack = ""; {
+	case bytes.HasPrefix(magic, gzipMagic):
+		z, err := gzip.NewReader(raw)
 		if err != nil {
-			return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("unpack %s: %w", s.Path, err), "the file name ends like a compressed file's")
+			return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("unpack %s: %w", s.Path, err), "")
 		}
-		return r, nil
+		lines, s.unpack = z, "gzip -dc"
+	case bytes.HasPrefix(magic, zstdMagic):
+		z, err := zstd.NewReader(raw, zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("unpack %s: %w", s.Path, err), "")
+		}
+		lines, s.unpack = z.IOReadCloser(), "zstd -dc"
 	}
-	return io.NopCloser(in), nil
+	text := bufio.NewReaderSize(lines, headSize)
+	head, _ := text.Peek(headSize)
+	if err := s.mistake(head); err != nil {
+		_ = lines.Close() // it was only read
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{text, lines}, nil
 }
 
 // Counted counts what is read.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/DataDog/zstd"
 
+	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
@@ -68,7 +69,7 @@ func TestImport(t *testing.T) {
 		{"strict, standard input", "", "--strict -", 2, "write it to a file first", "", ""},
 		{"no file", "", "DIR/none.ndjson", 2, "does not exist", "", ""},
 		{"a folder", "", "DIR", 2, "is a folder", "", ""},
-		{"not compressed after all", "", "DIR/false.gz", 1, "unpack", "", schema.OutcomeFailed},
+		{"not compressed after all", "", "DIR/false.gz", 0, "2 new", "one two", schema.OutcomeDone},
 		{"no files", "", "", 2, "no files given", "", ""},
 		{"a bad date", "", "--as-of tomorrow DIR/whole.ndjson", 2, "--as-of", "", ""},
 		{"quiet", "", "-q DIR/whole.ndjson", 0, "", "one two", schema.OutcomeDone},
@@ -156,5 +157,138 @@ func TestImportReportsDrift(t *testing.T) {
 	_, out, _ := call(t, "", "status", "--warehouse", root, "--format", "json")
 	if !strings.Contains(out, `"drift": 3`) || !strings.Contains(out, `"call_cost.total_cost: misfit": 1`) {
 		t.Error(out)
+	}
+}
+
+// Files in the forms that people try are read, or refused with the command that converts them, before
+// anything is imported. The command keeps the age of the data.
+func TestImportOfOtherForms(t *testing.T) {
+	lines := ""
+	var list []string
+	for i := range 3 {
+		one := fmt.Sprintf(`{"id":"c%d","status":"ended","start_at":1793000000000,"end_at":1793000001000,"metadata":{"a":[{"b":1}]}}`, i)
+		lines, list = lines+one+"\n", append(list, one)
+	}
+	packed := func(text string) string {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if _, err := z.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	wide := func(text, order string) string {
+		out := ""
+		for _, c := range []byte(text) {
+			if order == "LE" {
+				out += string([]byte{c, 0})
+			} else {
+				out += string([]byte{0, c})
+			}
+		}
+		return out
+	}
+	squeezed, err := zstd.Compress(nil, []byte(lines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	array, page := "["+strings.Join(list, ",")+"]", `{"next_cursor":null,"items":[`+strings.Join(list, ",")+`]}`
+	asOf := " | extract import - --as-of 2026-01-02T03:04:05Z"
+	for _, c := range []struct {
+		name, content string
+		code          int
+		hint          string // FILE is the file
+	}{
+		{"gzip under another name", packed(lines), 0, ""},
+		{"zstd under another name", string(squeezed), 0, ""},
+		{"gzip in two parts", packed(list[0]+"\n") + packed(list[1]+"\n"+list[2]), 0, ""},
+		{"Windows line ends", strings.ReplaceAll(lines, "\n", "\r\n"), 0, ""},
+		{"joined files with byte order marks", "\uFEFF" + lines + "\uFEFF" + lines, 0, ""},
+		{"no end of the last line", strings.TrimSuffix(lines, "\n"), 0, ""},
+		{"an array", array, 2, "jq -c '.[]' FILE" + asOf},
+		{"an array over lines, with a byte order mark", "\uFEFF[\n" + strings.Join(list, ",\n") + "\n]\n", 2, "jq -c '.[]' FILE" + asOf},
+		{"a page", page, 2, "jq -c '.items[]' FILE" + asOf},
+		{"a packed page", packed(page), 2, "gzip -dc FILE | jq -c '.items[]'" + asOf},
+		{"a page of v2", `{"calls":[` + list[0] + `]}`, 2, "jq -c '.calls[]' FILE" + asOf},
+		{"JSON over lines", "{\n  \"id\": \"c0\",\n  \"start_at\": 1\n}\n", 2, "jq -c . FILE" + asOf},
+		{"UTF-16", "\xff\xfe" + wide(lines, "LE"), 2, "iconv -f UTF-16 -t UTF-8 FILE" + asOf},
+		{"UTF-16 without a mark", wide(lines, "BE"), 2, "iconv -f UTF-16BE -t UTF-8 FILE" + asOf},
+		{"bzip2", "BZh91AY&SY", 2, "bzip2 -dc FILE" + asOf},
+		{"CSV", "id,status\nc0,ended\n", 2, "one JSON object a line"},
+		{"a web page", "<!DOCTYPE html>\n<html></html>\n", 2, "one JSON object a line"},
+		{"empty", "", 0, "the input is empty"},
+		{"a first line that is no call", "Fetching, wait\n" + lines, 3, "committed: 3 whole lines"},
+		{"no call at all", "Fetching\nDone\n", 3, "nothing was committed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			root, file := filepath.Join(dir, "w"), filepath.Join(dir, "calls")
+			if err := os.WriteFile(file, []byte(c.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+			if err := os.Chtimes(file, at, at); err != nil {
+				t.Fatal(err)
+			}
+			code, _, stderr := call(t, "", "import", file, "--warehouse", root)
+			if code != c.code || !strings.Contains(stderr, strings.ReplaceAll(c.hint, "FILE", file)) {
+				t.Errorf("exit %d, %s", code, stderr)
+			}
+			snapshot, err := layout.Current(root)
+			if c.code == 2 && err == nil {
+				t.Error("the warehouse was made")
+			}
+			if c.code == 0 && c.content != "" && (err != nil || snapshot.Manifest.Rows(schema.Calls.Name) != 3) {
+				t.Errorf("it is not imported: %v", err)
+			}
+			// The same content is recognized in a pipe.
+			if code, _, stderr := call(t, c.content, "import", "-", "--warehouse", root); code != c.code {
+				t.Errorf("from a pipe: exit %d, %s", code, stderr)
+			}
+		})
+	}
+}
+
+// The whole lines before the end of a file that is cut off are committed, and the last line says so.
+func TestImportOfACutFile(t *testing.T) {
+	var text, packed bytes.Buffer
+	for i := range 3000 {
+		fmt.Fprintf(&text, `{"id":"c%d","start_at":%d}`+"\n", i, 1793000000000+i*7919)
+	}
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(text.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	squeezed, err := zstd.Compress(nil, text.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"x.gz": packed.Bytes(), "x.zst": squeezed} {
+		for _, part := range []int{1, 50, 90} {
+			dir := t.TempDir()
+			root, file := filepath.Join(dir, "w"), filepath.Join(dir, name)
+			if err := os.WriteFile(file, content[:len(content)*part/100], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			code, _, stderr := call(t, "", "import", file, "--warehouse", root)
+			snapshot, err := layout.Current(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := snapshot.Manifest.Rows(schema.Calls.Name)
+			want := fmt.Sprintf("committed: %s", cli.Plural(n, "whole line"))
+			if n == 0 {
+				want = "nothing was committed"
+			}
+			if code != 1 || !strings.Contains(stderr, "cut off") || !strings.Contains(stderr, want) || n == 3000 || part == 90 && n == 0 && name == "x.gz" {
+				t.Errorf("%d %% of %s: exit %d, %d calls, %s", part, name, code, n, stderr)
+			}
+		}
 	}
 }

@@ -64,7 +64,7 @@ func (r *LineReader) Next() (line []byte, at int64, err error) {
 		return nil, at, ErrLongLine
 	}
 	line = bytes.TrimSuffix(line, []byte("\n"))
-	if rest, ok := bytes.CutPrefix(line, byteOrderMark); ok && r.Number == 1 {
+	if rest, ok := bytes.CutPrefix(line, byteOrderMark); ok { // of joined files, every first line
 		line, at = rest, at+int64(len(byteOrderMark))
 	}
 	return line, at, nil

@@ -1,6 +1,7 @@
 package maintain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +30,8 @@ import (
 )
 
 const importAbout = `import reads calls from files and sends no requests to the service. Each line is a JSON object (NDJSON): a call's
-record or a list item, of API v3 or v2. Files ending in .gz or .zst are decompressed; - is stdin. jq -c '.items[]'
-converts list pages to lines.
+record or a list item, of API v3 or v2. Data compressed with gzip or zstd is decompressed; - is stdin. jq -c
+'.items[]' converts list pages to lines.
 
 For a known call, the newer data wins. The age of the data is the file's modification time or --as-of; data older than
 the warehouse only adds what is missing there, such as a transcript. So does a record from before the call's end. No
@@ -187,14 +188,13 @@ func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Rea
 	err := i.add(ctx, sources, stdin, tell)
 	done()
 	i.outcome = schema.OutcomeDone
-	code, hint := cli.ExitOK, ""
+	code := cli.ExitOK
 	switch {
 	case err != nil && ctx.Err() != nil:
-		i.outcome, code, hint = schema.OutcomeInterrupted, cli.ExitInterrupted,
-			"the data read so far is committed; to continue, import the same files again"
+		i.outcome, code = schema.OutcomeInterrupted, cli.ExitInterrupted
 		err = errors.New("interrupted")
 	case err != nil:
-		i.outcome, code, hint = schema.OutcomeFailed, cli.Code(settings.Explain(err)), "the data read before is committed"
+		i.outcome, code = schema.OutcomeFailed, cli.Code(settings.Explain(err))
 	}
 	cause := err
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.CommitGrace)
@@ -218,11 +218,18 @@ func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Rea
 		return settings.Explain(errors.Join(err, cause))
 	}
 	i.report()
-	if cause != nil {
-		return cli.Fail(code, cause, hint)
+	aside := i.in.SetAside()
+	committed := "nothing was committed"
+	if n := i.in.Lines - aside; n > 0 {
+		committed = "committed: " + cli.Plural(n, "whole line")
+	} else if cause == nil {
+		committed += ": each line must be the JSON object of one call"
 	}
-	if n := i.in.SetAside(); n > 0 {
-		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s set aside: not a call", cli.Plural(n, "line")), "all others are committed")
+	if cause != nil {
+		return cli.Fail(code, cause, committed+"; "+cmp.Or(cli.Hint(cause), "to continue, import the same files again"))
+	}
+	if aside > 0 {
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s set aside: not a call", cli.Plural(aside, "line")), committed)
 	}
 	return runreport.Unchecked(i.w.Redacted(), importAgain)
 }
@@ -251,7 +258,14 @@ func (i *importer) add(ctx context.Context, sources []dump.Source, stdin io.Read
 			return err
 		}
 		d.Lines = r
-		if err := errors.Join(i.in.Add(ctx, d, tell), r.Close()); err != nil {
+		err = i.in.Add(ctx, d, tell)
+		if cerr := r.Close(); err == nil {
+			err = cerr
+		}
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = cli.Fail(cli.ExitFailed, fmt.Errorf("%w: it is cut off, or damaged at its end", err), "get the file again, and import it")
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -287,6 +301,9 @@ func (i *importer) report() {
 		words.Fprintf(i.stderr, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	line("lines", "%s read, %s set aside", n(r.CallsListed), n(r.CallsSetAside))
+	if r.CallsListed == 0 {
+		line("", "the input is empty")
+	}
 	line("calls", "%s new, %s changed, %s settled", n(r.CallsNew), n(r.CallsChanged), n(r.CallsSettled))
 	line("transcripts", "%s read (%s turns), %s pending", n(r.Transcripts), n(r.Turns), n(r.CallsPending))
 	runreport.DriftLine(line, r.Drift, i.drift)
