@@ -3,9 +3,11 @@ package mcp_test
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -384,6 +386,38 @@ func TestReportsOnly(t *testing.T) {
 		}
 		if got := ask(t, c, "calls", nil); len(got.Rows) == 0 || got.Rows[0]["summary"] != nil || !strings.Contains(got.text, "always null") {
 			t.Errorf("%s", got.text)
+		}
+	}
+}
+
+// A batch over HTTP is refused before any of its messages is read.
+func TestBatches(t *testing.T) {
+	s := newSetting(t, company(), nil)
+	address := s.endpoint(map[string]rights.Rights{"ann": {}})
+	const one = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	for body, batch := range map[string]bool{
+		one:                                false,
+		" \n" + one:                        false,
+		"[" + one + "]":                    true,
+		" \t\r\n[" + one + "," + one + "]": true,
+		"[]":                               true,
+		"[" + strings.Repeat(one+",", 9000) + "0": true,
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		res, err := basic{"ann", "right"}.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if refused := res.StatusCode == http.StatusBadRequest && strings.Contains(string(answer), "batches are not accepted"); err != nil || refused != batch ||
+			!batch && res.StatusCode != http.StatusOK {
+			t.Errorf("%.50q: %v, %d %.200s", body, err, res.StatusCode, answer)
 		}
 	}
 }

@@ -5,6 +5,7 @@
 package mcp
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"fmt"
@@ -161,8 +162,36 @@ const mostRequest = 4 << 20
 
 // Answer answers a request over HTTP. Requests are independent of each other, so that each is
 // answered with its reader's current rights.
+//
+// A batch is refused: its answers are kept until all are there, and thousands fit into one request.
 func (s *Server) Answer(w http.ResponseWriter, r *http.Request, who Reader) {
+	body := bufio.NewReader(http.MaxBytesReader(w, r.Body, mostRequest))
+	if isBatch(body) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batches are not accepted: send one message per request"}}`)
+		return
+	}
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{body, r.Body}
 	s.http.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), readerKey{}, s.limited(who))))
+}
+
+// isBatch reports whether JSON begins with a list, and reads the spaces before it.
+func isBatch(body *bufio.Reader) bool {
+	for {
+		c, err := body.ReadByte()
+		switch {
+		case err != nil:
+			return false
+		case c == ' ', c == '\t', c == '\r', c == '\n':
+			continue
+		}
+		_ = body.UnreadByte() // it was just read
+		return c == '['
+	}
 }
 
 // readerKey is the context key of the Reader who sent a request.

@@ -25,6 +25,14 @@ const (
 	ending     = 10 * time.Second // time limit for in-flight requests at shutdown
 )
 
+// newServer returns a server whose connections are all closed if their clients make no progress: the
+// listener admits only a limited number.
+func newServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 15 * time.Second,
+		WriteTimeout: web.Longest + time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+}
+
 // openHTTP listens for browsers, if requested.
 func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted, log *audit.Log,
 	house *lend.Houses, j job) (func(context.Context) error, error) {
@@ -66,9 +74,7 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 		listener = netutil.LimitListener(listener, c.most)
 	}
 	pages := web.New(config)
-	server := &http.Server{Handler: pages, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: web.Longest + time.Minute,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug)}
+	server := newServer(pages, config.Log)
 	scheme, run := "http", server.Serve
 	if who.tls != nil {
 		server.TLSConfig = who.tls.Clone()

@@ -3,9 +3,12 @@ package web_test
 import (
 	"context"
 	"encoding/base64"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/rights"
@@ -59,5 +62,35 @@ func TestMetricsOfOthers(t *testing.T) {
 		if resp, _ := s.get("/metrics", "Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":x"))); resp.StatusCode != want {
 			t.Errorf("%s: %s, want %d", user, resp.Status, want)
 		}
+	}
+}
+
+// Before a login nobody keeps a connection, and the body of a request is not waited for.
+func TestBodiesThatDoNotCome(t *testing.T) {
+	s := newServer(t, 1, func(_ context.Context, _, password, _ string) (rights.Rights, bool, error) {
+		return rights.Rights{}, password == "right", nil
+	})
+	for head, status := range map[string]string{
+		"GET / HTTP/1.1\r\n":                                                                     "401",
+		"GET / HTTP/1.1\r\nContent-Length: 10\r\n":                                               "401",
+		"POST /mcp HTTP/1.1\r\nContent-Length: 1000000\r\n":                                      "401",
+		"POST /mcp HTTP/1.1\r\nTransfer-Encoding: chunked\r\n":                                   "401",
+		"GET /healthz HTTP/1.1\r\n":                                                              "200",
+		"GET /healthz HTTP/1.1\r\nContent-Length: 10\r\n":                                        "200",
+		"GET /style.css HTTP/1.1\r\nContent-Length: 10\r\nAuthorization: Basic eDpyaWdodA==\r\n": "200", // x:right
+	} {
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		if _, err := io.WriteString(c, head+"Host: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(c) // until the server closes it
+		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 "+status) {
+			t.Errorf("%q: %v, %.100q", head, err, answer)
+		}
+		_ = c.Close()
 	}
 }

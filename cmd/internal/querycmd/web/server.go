@@ -105,6 +105,7 @@ func New(c Config) *Server {
 	all.Handle("GET /calls/{id}/recording", http.HandlerFunc(s.recording)) // uncompressed: players request it in parts
 	if c.Assistant != nil {
 		all.Handle("/mcp", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Del("Connection")
 			user, _, _ := r.BasicAuth()
 			may, _ := r.Context().Value(rightsKey{}).(rights.Rights) // none without logins
 			c.Assistant(w, r, user, may)
@@ -198,6 +199,12 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "private, no-cache") // revalidate the ETag each time
+		h.Set("Connection", "close")                // without a login, nobody keeps a connection
+		defer func() {
+			if h.Get("Connection") != "" { // the rest of the request's body is not waited for
+				_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
+			}
+		}()
 		switch {
 		case r.URL.Path == "/healthz": // a probe has no password and learns nothing
 		case s.Login != nil:
@@ -223,6 +230,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			s.fail(w, r, http.StatusForbidden, fmt.Errorf("the host %q is not allowed", r.Host),
 				"without --users, the server only accepts the hosts localhost and 127.0.0.1")
 			return
+		}
+		if r.ContentLength == 0 && r.URL.Path != "/healthz" {
+			h.Del("Connection")
 		}
 		next.ServeHTTP(w, r)
 	})
