@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -268,6 +269,71 @@ func TestWhereTheFileIs(t *testing.T) {
 	}
 	if f, err := none.Open(""); f != nil || err != nil {
 		t.Errorf("the zero environment has a file: %v, %v", f, err)
+	}
+}
+
+// A file that is read only because it is in the current folder must be this user's or root's, and
+// writable by nobody else. One that is named is trusted.
+func TestWhoseFile(t *testing.T) {
+	const other = 12345
+	for name, c := range map[string]struct {
+		file, folder fs.FileMode
+		change       func(file, folder string) error
+		says, hint   string // empty: it is read
+	}{
+		"ours":                     {file: 0o644, folder: 0o755},
+		"private":                  {file: 0o600, folder: 0o700},
+		"in a folder like /tmp":    {file: 0o600, folder: 0o777 | fs.ModeSticky},
+		"the group may write it":   {file: 0o664, folder: 0o755, says: "others may write FILE (mode 0664)", hint: "chmod go-w FILE; or name it"},
+		"everybody may write it":   {file: 0o602, folder: 0o755, says: "others may write FILE (mode 0602)", hint: "chmod go-w FILE; or name it"},
+		"the group may replace it": {file: 0o600, folder: 0o775, says: "others may write FOLDER (mode 0775)", hint: "chmod go-w FOLDER; or name it"},
+		"everybody may replace it": {file: 0o600, folder: 0o757, says: "others may write FOLDER (mode 0757)", hint: "chmod go-w FOLDER; or name it"},
+		"another user's":           {0o644, 0o755, func(file, _ string) error { return os.Chown(file, other, -1) }, "FILE belongs to another user (12345)", "--config callhouse.toml"},
+		"in another user's folder": {0o644, 0o755, func(_, folder string) error { return os.Chown(folder, other, -1) }, "FOLDER belongs to another user (12345)", "--config callhouse.toml"},
+		"another user's in /tmp":   {0o644, 0o777 | fs.ModeSticky, func(file, _ string) error { return os.Chown(file, other, -1) }, "FILE belongs to another user", "--config callhouse.toml"},
+		"another user's link to ours": {0o644, 0o777 | fs.ModeSticky, func(file, folder string) error {
+			return errors.Join(os.Rename(file, folder+"/real"), os.Symlink("real", file), os.Lchown(file, other, -1))
+		}, "FILE belongs to another user", "--config callhouse.toml"},
+		"a link into an open folder": {0o644, 0o755, func(file, folder string) error {
+			return errors.Join(os.Mkdir(folder+"/open", 0o700), os.Chmod(folder+"/open", 0o777), //nolint:gosec // this is what is refused
+				os.Rename(file, folder+"/open/real"), os.Symlink("open/real", file))
+		}, "others may write FOLDER/open (mode 0777)", "chmod go-w FOLDER/open"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if strings.Contains(name, "another user") && os.Geteuid() != 0 {
+				t.Skip("only root may give files away")
+			}
+			folder, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(folder, fileName)
+			err = errors.Join(os.WriteFile(file, []byte("quiet = true"), 0o600), os.Chmod(file, c.file), os.Chmod(folder, c.folder))
+			if c.change != nil {
+				err = errors.Join(err, c.change(file, folder))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(folder)
+			path := strings.NewReplacer("FILE", file, "FOLDER", folder)
+			env := Environment{Files: []string{fileName}}
+			f, err := env.Open("")
+			var e *cli.Error
+			switch refused := errors.As(err, &e) && e.Code == cli.ExitUsage; {
+			case c.says == "" && (err != nil || f == nil):
+				t.Errorf("it is not read: %v", err)
+			case c.says != "" && (!refused || !strings.Contains(e.Error(), path.Replace(c.says)) || !strings.Contains(e.Hint, path.Replace(c.hint))):
+				t.Errorf("%v, hint %q, want %q and %q", err, cli.Hint(err), path.Replace(c.says), path.Replace(c.hint))
+			}
+			if f, err := env.Open(fileName); err != nil || f == nil {
+				t.Errorf("by its name: %v", err)
+			}
+			env.Files = []string{file} // as in the user's folder of configurations
+			if f, err := env.Open(""); err != nil || f == nil {
+				t.Errorf("in another place: %v", err)
+			}
+		})
 	}
 }
 

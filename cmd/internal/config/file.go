@@ -16,6 +16,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/scratch"
 )
 
 // fileName is the name of the configuration file.
@@ -64,12 +65,45 @@ func (e Environment) Open(named string) (*File, error) {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && (path != fileName || !visible(path)) {
 			continue // another user's file or folder does not count
 		}
+		if err == nil && path == fileName {
+			err = ours(path)
+		}
 		if err != nil {
-			return nil, cli.Usage("", "read the configuration: %w", whole(err))
+			return nil, cli.Usage(cli.Hint(err), "read the configuration: %w", whole(err))
 		}
 		return e.parse(path, raw)
 	}
 	return nil, nil
+}
+
+// ours returns an error if another user may have written a file that nobody named, only because it is
+// in the current folder: it decides where the API key is sent. A file of root is trusted.
+func ours(path string) error {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(full)
+	if err != nil {
+		return err
+	}
+	named := "name it if you trust it: --config " + path
+	for _, p := range []string{full, filepath.Dir(full), real, filepath.Dir(real)} {
+		st, err := os.Lstat(p)
+		if err != nil {
+			return err
+		}
+		owner, known := scratch.UserOf(st)
+		mode := st.Mode()
+		switch {
+		case !known: // on Windows
+		case owner != 0 && owner != os.Geteuid():
+			return cli.Usage(named, "%s belongs to another user (%d), who may change %s", p, owner, path)
+		case mode.Perm()&0o022 != 0 && mode&(fs.ModeSymlink|fs.ModeSticky) == 0: // a link's mode means nothing
+			return cli.Usage("chmod go-w "+p+"; or "+named, "others may write %s (mode %04o), and so change %s", p, mode.Perm(), path)
+		}
+	}
+	return nil
 }
 
 // visible reports whether a file is known to exist. It returns false if its folder is inaccessible.
