@@ -56,13 +56,16 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 		case f.wait >= 2*c.cfg.DownAfter, strays != 1 && attempt >= tries:
 			return f, c.conclude(ctx, &r, f)
 		case strays == 1:
-			r.Priority = Newest // soon, since the key may have been revoked
+			if err := c.strayed(ctx, &r, f); err != nil {
+				return f, err
+			}
+			continue
 		default:
 			attempt++
 		}
 		// Nothing else proceeds while a page is awaited. So if the service did answer, the page is
 		// requested again at once.
-		if err := f.rest(ctx, &waits, attempt == 2 && !r.Kind.alone() && strays == 0); err != nil {
+		if err := f.rest(ctx, &waits, attempt == 2 && !r.Kind.alone()); err != nil {
 			return &RequestError{rule: canceled, Err: err}, nil
 		}
 	}
@@ -114,6 +117,21 @@ func (c *Client) stray(f *RequestError) bool {
 	return (f.rule.stray == unclear || f.rule.stray == foreign && !f.contract) && c.health.everWorked()
 }
 
+// strayed pauses before a request is repeated after a stray answer. If a record's answer refuses the
+// key, others must be accepted first. Its error ends the run.
+func (c *Client) strayed(ctx context.Context, r *Request, f *RequestError) error {
+	refused, refusesKey := time.Now(), f.rule.then[0] == stopKey
+	r.Priority = Newest
+	if refusesKey && c.health.doubt() {
+		c.budget.hold(keyPause) // nothing is sent with a key that may have been revoked
+	}
+	if err := sleep(ctx, max(strayPause, f.pause())); err != nil || !refusesKey || !r.Kind.alone() {
+		return nil // a canceled request fails at its next attempt
+	}
+	_, err := c.vouch(ctx, refused)
+	return err
+}
+
 // conclude returns the consequence of a failure that is not retried. Its error ends the run.
 func (c *Client) conclude(ctx context.Context, r *Request, f *RequestError) error {
 	f.Then, f.CursorLost = f.rule.after(r.Kind), f.rule.cursor
@@ -140,7 +158,7 @@ func (c *Client) conclude(ctx context.Context, r *Request, f *RequestError) erro
 	case askList:
 		// A refused key stops the run. One refused record must not stop it every night.
 		f.Then = SetAside
-		_, err := c.vouch(ctx, time.Now())
+		_, err := c.vouch(ctx, time.Now().Add(-keyGood))
 		return err
 	}
 	return nil

@@ -67,8 +67,13 @@ const (
 	unclear               // elsewhere, whatever its form
 )
 
-// strayPause is the pause before a stray answer's request is repeated.
-const strayPause = 2 * time.Second
+const (
+	// strayPause is the pause before a stray answer's request is repeated.
+	strayPause = 2 * time.Second
+	// keyPause is how long nothing is sent after the key was refused. It is longer than strayPause, so
+	// that the repeated request, or the probe, is the first to be sent.
+	keyPause = strayPause + time.Second/4
+)
 
 // The table of failures; docs/design/crawler.md describes it. Two rules override it. If there was
 // never an answer, the run soon stops (*UnreachableError, *CertificateError). If there is no good
@@ -92,7 +97,8 @@ var (
 		budget: hold(0)}
 	unavailable = &rule{statuses: []int{502, 503, 504}, tries: [2]int{8, 5}, then: [2]Then{EndList, SetAside}, pause: 2 * time.Second,
 		outage: true, budget: hold(0)}
-	redirected = &rule{tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, stray: unclear, pause: strayPause, outage: true}
+	redirected   = &rule{tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, stray: unclear, pause: strayPause, outage: true}
+	refusedValue = &rule{statuses: []int{422}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, stray: foreign, pause: strayPause}
 	// 201 to 299, and 4xx without a rule.
 	otherStatus = &rule{tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, stray: unclear, pause: strayPause, outage: true}
 	timedOut    = &rule{name: "no answer in time", statuses: []int{408}, tries: [2]int{6, 3}, then: [2]Then{Narrow, SetAside},
@@ -113,7 +119,7 @@ var (
 
 // rules is the table in the form that a client uses.
 var rules = []*rule{badRequest, unauthorized, forbidden, notFound, conflict, cursorGone, rateLimited, serverError, unavailable,
-	redirected, otherStatus, timedOut, noConnection, untrusted, cutShort, wrongBody, broken, tooLarge, canceled, spent}
+	redirected, refusedValue, otherStatus, timedOut, noConnection, untrusted, cutShort, wrongBody, broken, tooLarge, canceled, spent}
 
 func limited(n *Counts) *int64 { return &n.RateLimited }
 func network(n *Counts) *int64 { return &n.NetworkErrors }

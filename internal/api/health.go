@@ -25,6 +25,7 @@ type health struct {
 	last     *RequestError
 	blamed   time.Time // when a stream last ended because only its requests were refused
 	sure     time.Time // when a request outside streams, or the probe, last had a good answer
+	doubted  time.Time // when doubt last returned true
 }
 
 func newHealth() *health {
@@ -77,6 +78,18 @@ func (h *health) goodSince(t time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.sure.After(t)
+}
+
+// doubt reports whether the key has not been in doubt for some time. A record that is always refused
+// must not stop all requests again and again.
+func (h *health) doubt() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	long := time.Since(h.doubted) >= keyGood
+	if long {
+		h.doubted = time.Now()
+	}
+	return long
 }
 
 // everWorked reports whether there ever was a good answer.
@@ -206,8 +219,12 @@ func (c *Client) probe(ctx context.Context) *RequestError {
 		f, _ := c.attempt(ctx, &c.cfg.Probe, false, nil, new(time.Duration)) // the clock was already checked
 		return f
 	}
-	if f := send(); f == nil || !c.stray(f) {
+	f := send()
+	if f == nil || !c.stray(f) {
 		return f
+	}
+	if f.rule.then[0] == stopKey {
+		c.budget.hold(keyPause)
 	}
 	if err := sleep(ctx, strayPause); err != nil {
 		return &RequestError{rule: canceled, Err: err}
