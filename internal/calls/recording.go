@@ -17,6 +17,7 @@ var RecordingColumns = []string{"call_id", "status", "start_at", "end_at", "reco
 type Recording struct {
 	CallID    string
 	StartAt   schema.Opt[int64]
+	Since     int64 // see [Call.SinceRecording]
 	Link      string
 	LinkedAt  int64            // when the service sent the link, in ms since 1970 UTC
 	RecordDue bool             // the call's own record is due, which has a new link
@@ -61,9 +62,16 @@ func (c *Call) RecordingDue() bool {
 	return !tried || !r.Final()
 }
 
-// RecordingOf returns a call whose recording is due.
+// RecordingPast reports whether the call's recording is stored or was given up, although the call has
+// a link to it and no opt-out.
+func (c *Call) RecordingPast() bool {
+	r, _ := c.Recording()
+	return (r.State == schema.RecordingStored || r.GivenUp()) && !c.OptedOut() && len(c.text(colRecordingURL)) > 0
+}
+
+// RecordingOf returns a call with its recording.
 func RecordingOf(c *Call) Recording {
-	r := Recording{CallID: string(c.ID()), StartAt: c.StartAt(), Link: string(c.text(colRecordingURL)),
+	r := Recording{CallID: string(c.ID()), StartAt: c.StartAt(), Since: c.SinceRecording(), Link: string(c.text(colRecordingURL)),
 		LinkedAt: c.FetchedAt(), RecordDue: c.Waits()}
 	r.Known, _ = c.Recording()
 	return r
@@ -103,12 +111,38 @@ func Archived(old, new *Call, body []byte) error {
 }
 
 // keepRecording takes over what became of the recording of an older state: no answer of the service
-// contains it.
+// contains it. But a recording that was given up is due again if there is a new link to it.
 func (c *Call) keepRecording(old *Call) {
 	if old != nil && c.Recordings().Len() == 0 {
 		c.Recordings().Set(old.Recordings())
 	}
+	if old != nil {
+		c.reviveRecording(old)
+	}
 	c.withholdRecording()
+}
+
+// RecordingAttempts bounds the attempts at a recording that was given up. Many services sign a link
+// anew in every answer, so a new signature alone shows no change.
+const RecordingAttempts = 24
+
+// reviveRecording makes a recording that was given up due again if its link differs from that of an
+// older state: it leads to another place or, as long as attempts are left, has another signature.
+func (c *Call) reviveRecording(old *Call) {
+	r, _ := c.Recording()
+	link := c.text(colRecordingURL)
+	if !r.GivenUp() || len(link) == 0 || SameLink(old, c) {
+		return
+	}
+	place, _, _ := bytes.Cut(link, []byte("?"))
+	was, _, _ := bytes.Cut(old.text(colRecordingURL), []byte("?"))
+	if !bytes.Equal(place, was) {
+		r.Attempts = 0
+	}
+	if r.Attempts < RecordingAttempts {
+		r.State = schema.RecordingDue
+		c.SetRecording(&r)
+	}
 }
 
 const optedOut = "the caller opted out of storage"

@@ -23,7 +23,7 @@ func (c *Crawler) newRecordings() *recordings.Crawl {
 	if !ok || c.cfg.Recordings == nil {
 		return nil
 	}
-	cfg := recordings.Config{Archive: c.cfg.Recordings, Store: store, Listed: c.listed, Again: c.cfg.RecordingsAgain, Put: c.put,
+	cfg := recordings.Config{Archive: c.cfg.Recordings, Store: store, Listed: c.listed, Again: c.cfg.RecordingsAgain || c.cfg.Full, Put: c.put,
 		Offer: c.offerCheckpoint, Failed: func(what string, err error) error { return &StoreError{what, err} },
 		Now: c.nowMS, Log: c.log, Secrets: c.secrets}
 	if !c.cfg.ListOnly {

@@ -108,6 +108,7 @@ func TestExpiry(t *testing.T) {
 		"https://a.example/o?response-content-type=audio%2Fmpeg&expires=1795428000":            at,
 		"https://a.example/o?Expires=1795428000&Signature=s":                                   at,
 		"https://a.example/o?se=2026-11-23T10%3A00%3A00Z&sig=s":                                at,
+		"https://a.example/o?expires=1795428000000":                                            at,
 		"https://a.example/o?expires=3600":                                                     {},
 		"https://a.example/o?X-Amz-Date=yesterday&X-Amz-Expires=3600":                          {},
 		"https://a.example/o?token=abc":                                                        {},

@@ -25,7 +25,10 @@ func Expiry(link string) (until time.Time, ok bool) {
 		}
 	}
 	for _, name := range []string{"expires", "exp", "e"} {
-		if n, err := strconv.ParseInt(q[name], 10, 64); err == nil && n > leastExpiry {
+		switch n, err := strconv.ParseInt(q[name], 10, 64); {
+		case err == nil && n > 1000*leastExpiry:
+			return time.UnixMilli(n), true
+		case err == nil && n > leastExpiry:
 			return time.Unix(n, 0), true
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // States of a recording: the words of recordings.state.
 const (
-	RecordingDue      = "due"      // a download failed, and is repeated by a later run
+	RecordingDue      = "due"      // a download failed, or it is not there yet; it is repeated
 	RecordingStored   = "stored"   // it is in the archive
 	RecordingGone     = "gone"     // the service no longer has it
 	RecordingRefused  = "refused"  // the content of its link is not stored
@@ -47,6 +47,9 @@ func (r *Recording) Undeleted() bool { return r.State == RecordingWithheld && r.
 
 // Final reports whether no further attempt is made.
 func (r *Recording) Final() bool { return r.State != RecordingDue && r.State != "" }
+
+// GivenUp reports whether no attempt is made unless the link changes.
+func (r *Recording) GivenUp() bool { return r.State == RecordingGone || r.State == RecordingRefused }
 
 // Known reports whether the state is one of RecordingStates.
 func (r *Recording) Known() bool { return slices.Contains(RecordingStates, r.State) }

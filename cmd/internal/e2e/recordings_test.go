@@ -337,8 +337,8 @@ func TestRecordingFaults(t *testing.T) {
 		recordings.Redirect: {"stored", "stored", ""}, recordings.Truncated: {"stored", "stored", ""}, recordings.Length: {"due", "due", "127.0.0.1: unexpected EOF"},
 		recordings.Busy:      {"due", "due", "answered HTTP 503"},
 		recordings.Forbidden: {"due", "gone", "does not accept the link (HTTP 403)"},
-		recordings.Missing:   {"gone", "gone", "has no such recording (HTTP 404)"},
-		recordings.Page:      {"refused", "refused", "sent a web page, not audio"},
+		recordings.Missing:   {"due", "gone", "has no such recording (HTTP 404)"},
+		recordings.Page:      {"due", "refused", "sent a web page, not audio"},
 	}
 	s.mustNight()
 	sameAsTruth(t, s.company)

@@ -4,12 +4,16 @@
 package recordings
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"io/fs"
 	"iter"
 	"log/slog"
+	"math"
+	"path"
 	"sync"
 	"time"
 
@@ -26,8 +30,6 @@ import (
 const (
 	// connections is the number of concurrent downloads.
 	connections = 4
-	// look is the interval of checks for a new commit, whose calls may have recordings.
-	look = time.Second
 	// lookAgain is the number of calls after which it checks for a commit with newer calls.
 	lookAgain = 64
 	// onPage is the number of calls on a list page.
@@ -37,10 +39,24 @@ const (
 	// failures, summed over all connections.
 	mostFailures = 12
 	mostWasted   = 20 * time.Minute
-	// From the attempt refusedAfter on, a recording whose new links are rejected counts as gone, and from goneAfter
-	// on, one that has always failed.
+	// For calls.ExpireAfter after a call's end, no answer about its recording is final. After that,
+	// one that is not there is given up. From the attempt refusedAfter on, this also applies to one
+	// whose new links are rejected, and from goneAfter on, if its call ended goneAge ago, to one that
+	// has always failed.
 	refusedAfter = 3
 	goneAfter    = 10
+	goneAge      = 30 * 24 * time.Hour
+	// The pause between two attempts in the first days is the time since the call's end, within
+	// these bounds.
+	leastPause = time.Minute
+	mostPause  = 12 * time.Hour
+	// leastValid is the time for which a link of this run is not doubted.
+	leastValid = 10 * time.Minute
+	// At its end a run looks back so far for files that are missing in the archive, and for
+	// recordings that were given up but whose link is still valid.
+	lookBack = 30 * 24 * time.Hour
+	// If none of this many files is there, the archive is not: its folder may not be mounted.
+	enoughMissing = 20
 )
 
 // Store is the store of the calls.
@@ -48,6 +64,9 @@ type Store interface {
 	// RecordingsDue yields the calls whose recording is due as of the last commit, newest period
 	// first.
 	RecordingsDue(ctx context.Context) iter.Seq2[calls.Recording, error]
+	// RecordingsPast yields the calls that started at since or later, and whose recording is stored
+	// or was given up although they have a link.
+	RecordingsPast(ctx context.Context, since time.Time) iter.Seq2[calls.Recording, error]
 	// Committed identifies the last commit.
 	Committed() int64
 }
@@ -70,8 +89,10 @@ type Config struct {
 	Listed streams.Signal
 	// Renewals is the maximum number of renewed links; 0: no limit.
 	Renewals int64
-	// Again also tries recordings that failed recently. Otherwise the time between attempts grows.
+	// Again also tries recordings that failed recently or were given up. Otherwise the time between
+	// attempts grows.
 	Again bool
+	Look  time.Duration // the interval of checks for a new commit; 0: a second
 	Put   func(context.Context, ...schema.Record) error
 	Offer func(context.Context) error // offers the store a commit
 	// Failed returns the error of a failing store.
@@ -103,16 +124,24 @@ type Crawl struct {
 
 	mu     sync.Mutex
 	begun  int64
-	tried  map[uint64]bool // calls of this run, by a hash of their id
+	tried  map[uint64]attempt // of this run, by a hash of the call's id
+	soon   int64              // ms: when a recording is due that no commit announces
 	report Report
 	asked  int64 // number of renewals
 	row    int   // consecutive failures
 	wasted time.Duration
 }
 
+// attempt is the last attempt of this run at a recording: when it ended, and when the next one is
+// due, in ms since 1970 UTC.
+type attempt struct{ at, next int64 }
+
+const never = math.MaxInt64
+
 // New prepares the archiving.
 func New(cfg Config) *Crawl {
-	return &Crawl{Config: cfg, seed: maphash.MakeSeed(), tried: map[uint64]bool{}, begun: cfg.Now()}
+	cfg.Look = cmp.Or(cfg.Look, time.Second)
+	return &Crawl{Config: cfg, seed: maphash.MakeSeed(), tried: map[uint64]attempt{}, begun: cfg.Now(), soon: never}
 }
 
 // Report returns the result so far.
@@ -122,8 +151,9 @@ func (c *Crawl) Report() Report {
 	return c.report
 }
 
-// Run archives the due recordings after each commit until listed fires, after which no further
-// commit makes any due, and then the rest. It returns only errors that end the run, and nil if ctx
+// Run archives the due recordings after each commit, and when a pause is over, until listed fires,
+// after which no further commit makes any due. Then it archives the rest, each once, and looks for
+// missing ones. It returns only errors that end the run, and nil if ctx
 // is done.
 func (c *Crawl) Run(ctx context.Context, listed streams.Signal) error {
 	c.mu.Lock()
@@ -134,7 +164,7 @@ func (c *Crawl) Run(ctx context.Context, listed streams.Signal) error {
 			final = listed.Fired()
 		}
 		at := c.Store.Committed()
-		if at != last || final {
+		if at != last || final || c.ripe() {
 			more, err := c.round(ctx, at, final)
 			if err != nil || c.over() {
 				return err
@@ -143,10 +173,10 @@ func (c *Crawl) Run(ctx context.Context, listed streams.Signal) error {
 				continue
 			}
 			if final && at == c.Store.Committed() {
-				return nil
+				return c.lookBack(ctx)
 			}
 		}
-		listed.Await(ctx, look)
+		listed.Await(ctx, c.Look)
 	}
 	return nil
 }
@@ -154,7 +184,8 @@ func (c *Crawl) Run(ctx context.Context, listed streams.Signal) error {
 // round archives the recordings due as of a commit. It stops early, with more set, if there is a
 // newer commit, whose calls come first.
 func (c *Crawl) round(ctx context.Context, at int64, final bool) (more bool, err error) {
-	workers := pool.New().WithMaxGoroutines(connections).WithContext(ctx).WithCancelOnError().WithFirstError()
+	workers := c.workers(ctx)
+	c.await(never)
 	seen := 0
 	for due, err := range c.Store.RecordingsDue(ctx) {
 		if err != nil {
@@ -173,17 +204,112 @@ func (c *Crawl) round(ctx context.Context, at int64, final bool) (more bool, err
 		if !c.wants(&due, final) {
 			continue
 		}
-		workers.Go(func(ctx context.Context) error {
-			if c.over() {
-				return nil
-			}
-			if err := c.one(ctx, &due); err != nil {
-				return err
-			}
-			return c.Offer(ctx)
-		})
+		workers.Go(func(ctx context.Context) error { return c.work(ctx, &due) })
 	}
 	return more, workers.Wait()
+}
+
+func (c *Crawl) workers(ctx context.Context) *pool.ContextPool {
+	return pool.New().WithMaxGoroutines(connections).WithContext(ctx).WithCancelOnError().WithFirstError()
+}
+
+// work archives one recording, unless the downloads were given up.
+func (c *Crawl) work(ctx context.Context, due *calls.Recording) error {
+	if c.over() {
+		return nil
+	}
+	if err := c.one(ctx, due); err != nil {
+		return err
+	}
+	return c.Offer(ctx)
+}
+
+// lookBack archives recordings whose stored file is missing, as after a rollback, and those that were
+// given up while their link may still be valid.
+func (c *Crawl) lookBack(ctx context.Context) error {
+	since := time.UnixMilli(c.Now()).Add(-lookBack)
+	if c.Again {
+		since = time.UnixMilli(0)
+	}
+	workers := c.workers(ctx)
+	files := &files{archive: c.Archive, before: c.begun}
+	try := func(past calls.Recording) {
+		if c.wants(&past, true) {
+			workers.Go(func(ctx context.Context) error { return c.work(ctx, &past) })
+		}
+	}
+	for past, err := range c.Store.RecordingsPast(ctx, since) {
+		if ctx.Err() != nil || c.over() {
+			break
+		}
+		if err != nil {
+			workers.Go(func(context.Context) error { return c.Failed("read the stored recordings", err) })
+			break
+		}
+		if past.Known.GivenUp() {
+			if c.lives(&past) {
+				try(past)
+			}
+			continue
+		}
+		for _, missing := range files.missing(ctx, past) {
+			try(missing)
+		}
+	}
+	for _, missing := range files.held {
+		try(missing)
+	}
+	if files.err != nil && ctx.Err() == nil {
+		c.Log.Warn("stored recordings were not looked for", "error", c.Secrets.Clip(files.err.Error(), 300))
+	}
+	return workers.Wait()
+}
+
+// lives reports whether a recording that was given up has a link that is valid or, with Again, may be.
+func (c *Crawl) lives(past *calls.Recording) bool {
+	return past.Known.Attempts < calls.RecordingAttempts && (c.valid(past.Link) || c.Again && !c.expired(past.Link))
+}
+
+// files finds missing files of an archive.
+type files struct {
+	archive *recording.Archive
+	before  int64            // files stored later, by this run, do not show that the archive is there
+	dir     string           // the day of sizes: the calls of a day are consecutive
+	sizes   map[string]int64 // nil: unknown
+	there   bool             // a file was there
+	held    []calls.Recording
+	err     error // why the search has ended
+}
+
+// missing returns the calls whose recording is stored but has no file, up to the given one. Until a
+// file is found they are held back.
+func (f *files) missing(ctx context.Context, of calls.Recording) (out []calls.Recording) {
+	if f.err != nil {
+		return nil
+	}
+	if dir := path.Dir(of.Known.Path); dir != f.dir || f.sizes == nil {
+		if f.sizes, f.err = f.archive.Sizes(ctx, dir); errors.Is(f.err, fs.ErrNotExist) {
+			f.sizes, f.err = map[string]int64{}, nil
+		}
+		f.dir = dir
+	}
+	_, ok := f.sizes[of.Known.Path]
+	switch {
+	case f.err != nil:
+		return nil
+	case ok:
+		f.there = f.there || of.Known.FetchedAt < f.before
+	default:
+		of.Known = schema.Recording{}
+		f.held = append(f.held, of)
+	}
+	if !f.there && len(f.held) >= enoughMissing {
+		f.held, f.err = nil, errors.New("none is there: mount the archive, or run extract repair")
+	}
+	if f.there {
+		out, f.held = f.held, nil
+	}
+	return out
 }
 
 // wants decides whether to try a recording now. If so, it marks it as tried.
@@ -191,10 +317,14 @@ func (c *Crawl) wants(due *calls.Recording, final bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := maphash.String(c.seed, due.CallID)
+	last, tried := c.tried[key]
+	now := c.Now()
 	switch {
-	case c.tried[key]:
+	case tried && (final || due.LinkedAt <= last.at && now < last.next):
+		c.soon = min(c.soon, last.next)
 		return false
-	case c.rests(due):
+	case !tried && now < c.restsUntil(due):
+		c.soon = min(c.soon, c.restsUntil(due))
 		return false
 	case due.LinkedAt < c.begun && c.spent() && !c.valid(due.Link): // the link has probably expired
 		return false
@@ -203,8 +333,36 @@ func (c *Crawl) wants(due *calls.Recording, final bool) bool {
 	case !final && due.RecordDue && c.expired(due.Link): // its record will bring a new link
 		return false
 	}
-	c.tried[key] = true
+	c.tried[key] = attempt{now, never}
 	return true
+}
+
+// done notes the end of an attempt. If the recording is due, it is tried again after a pause.
+func (c *Crawl) done(due *calls.Recording, isDue bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := attempt{c.Now(), never}
+	if isDue && c.young(due, last.at) {
+		last.next = last.at + pause(due, last.at)
+	}
+	c.tried[maphash.String(c.seed, due.CallID)] = last
+	c.soon = min(c.soon, last.next)
+}
+
+// await forgets when recordings are due, up to a time.
+func (c *Crawl) await(until int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.soon = until
+}
+
+// ripe reports whether a pause is over. It does so at most once a minute, since each look reads all
+// recordings that are due.
+func (c *Crawl) ripe() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	minute := time.Minute.Milliseconds()
+	return c.soon/minute < c.Now()/minute
 }
 
 // Forecast returns how many links a run has to renew. Calls that started at listed or later get new
@@ -217,7 +375,7 @@ func (c *Crawl) Forecast(ctx context.Context, listed int64) (out forecast.Range,
 		if err != nil {
 			return out, c.Failed("read the recordings that are due", err)
 		}
-		if due.RecordDue || due.StartAt.V >= listed || c.rests(&due) {
+		if due.RecordDue || due.StartAt.V >= listed || c.Now() < c.restsUntil(&due) {
 			continue
 		}
 		until, known := recording.Expiry(due.Link)
@@ -250,9 +408,28 @@ func (c *Crawl) renews() bool {
 	return true
 }
 
-// rests reports whether a recording failed too recently to be tried.
-func (c *Crawl) rests(due *calls.Recording) bool {
-	return !c.Again && c.Now() < due.Known.FetchedAt+rest(due.Known.Attempts).Milliseconds()
+// restsUntil returns when a recording that an earlier run has tried is due again, in ms since 1970
+// UTC: after a pause or, if its call has changed since, at once.
+func (c *Crawl) restsUntil(due *calls.Recording) int64 {
+	k := &due.Known
+	changed := due.LinkedAt > k.FetchedAt && k.Attempts < calls.RecordingAttempts
+	switch {
+	case c.Again, changed, k.Attempts <= 1:
+		return 0
+	case c.young(due, k.FetchedAt):
+		return k.FetchedAt + pause(due, k.FetchedAt)
+	}
+	return k.FetchedAt + rest(k.Attempts).Milliseconds()
+}
+
+// young reports whether a call's end is so recent that no answer about its recording is final.
+func (c *Crawl) young(due *calls.Recording, at int64) bool {
+	return at < due.Since+calls.ExpireAfter.Milliseconds()
+}
+
+// pause returns the pause after an attempt at a time in the first days after a call's end, in ms.
+func pause(due *calls.Recording, at int64) int64 {
+	return min(max(at-due.Since, leastPause.Milliseconds()), mostPause.Milliseconds())
 }
 
 // rest returns the pause after a number of failed attempts: a recording that failed once is tried
@@ -282,12 +459,14 @@ func (c *Crawl) over() bool {
 
 // one archives one recording, and stores the result.
 func (c *Crawl) one(ctx context.Context, due *calls.Recording) error {
-	begun := time.Now()
+	begun, state := time.Now(), schema.RecordingDue
+	defer func() { c.done(due, state == schema.RecordingDue) }()
 	stored, failure, err := c.fetch(ctx, due)
 	if err != nil || ctx.Err() != nil && failure != nil {
 		return err
 	}
-	if failure != nil && failure.Problem == recording.Gone { // a run may have been killed, or a commit rolled back
+	young := c.young(due, c.Now())
+	if failure != nil && failure.Problem == recording.Gone && (!young || due.Known.Attempts == 0) { // a run may have been killed, or a commit rolled back
 		if had, ok, err := c.Archive.Find(ctx, callOf(due)); err != nil {
 			failure = problemOf(err)
 		} else if ok {
@@ -297,7 +476,7 @@ func (c *Crawl) one(ctx context.Context, due *calls.Recording) error {
 	r := schema.Recording{FetchedAt: c.Now(), Attempts: due.Known.Attempts + 1}
 	switch {
 	case failure == nil:
-		r.State, r.Path, r.Bytes, r.SHA256 = schema.RecordingStored, stored.Path, stored.Bytes, stored.SHA256
+		state, r.Path, r.Bytes, r.SHA256 = schema.RecordingStored, stored.Path, stored.Bytes, stored.SHA256
 		r.Format, r.DurationMS, r.Channels = string(stored.Format), stored.Duration.Milliseconds(), int32(stored.Channels)
 		r.Reason = stored.Remark
 	case failure.Problem == recording.Here:
@@ -306,14 +485,10 @@ func (c *Crawl) one(ctx context.Context, due *calls.Recording) error {
 	case failure.Problem == unanswered:
 		c.count(func(p *Report) { p.Waiting++ })
 		return nil
-	case failure.Problem == recording.Refused, failure.Problem == recording.NotAudio:
-		r.State = schema.RecordingRefused
-	case failure.Problem == recording.Gone,
-		failure.Problem == recording.Expired && r.Attempts >= refusedAfter, r.Attempts >= goneAfter:
-		r.State = schema.RecordingGone
 	default:
-		r.State = schema.RecordingDue
+		state = c.stateOf(due, failure.Problem, r.Attempts)
 	}
+	r.State = state
 	if failure != nil {
 		r.Reason = c.Secrets.Clip(failure.Error(), 300)
 		c.Log.Debug("recording not stored", "call", c.Secrets.Clip(due.CallID, 200), "state", r.State, "reason", r.Reason)
@@ -323,9 +498,25 @@ func (c *Crawl) one(ctx context.Context, due *calls.Recording) error {
 		err = c.Put(ctx, rec)
 	}
 	if err == nil {
-		c.note(&r, failure, time.Since(begun))
+		c.note(&r, failure, young, time.Since(begun))
 	}
 	return err
+}
+
+// stateOf returns the state of a recording that was not stored.
+func (c *Crawl) stateOf(due *calls.Recording, problem recording.Problem, attempts int32) string {
+	old := c.Now() >= due.Since+goneAge.Milliseconds()
+	switch {
+	case problem == recording.Refused:
+		return schema.RecordingRefused
+	case c.young(due, c.Now()):
+		return schema.RecordingDue
+	case problem == recording.NotAudio:
+		return schema.RecordingRefused
+	case problem == recording.Gone, problem == recording.Expired && attempts >= refusedAfter, attempts >= goneAfter && old:
+		return schema.RecordingGone
+	}
+	return schema.RecordingDue
 }
 
 // callOf describes a call for the archive.
@@ -345,18 +536,27 @@ const unanswered recording.Problem = -1
 func (c *Crawl) fetch(ctx context.Context, due *calls.Recording) (recording.Stored, *recording.Error, error) {
 	call := callOf(due)
 	failure := &recording.Error{Problem: recording.Expired, Reason: "its link has expired"}
-	if !c.expired(due.Link) {
+	ofRun := due.LinkedAt >= c.begun
+	fresh := ofRun && c.Now() < due.LinkedAt+leastValid.Milliseconds() // whatever our clock says of its expiry
+	tried := fresh || !c.expired(due.Link)
+	if tried {
 		stored, err := c.Archive.Fetch(ctx, call)
 		if failure = problemOf(err); failure == nil {
 			return stored, nil, nil
 		}
-		stale := failure.Problem == recording.Expired || failure.Problem == recording.Gone
-		if !stale || due.LinkedAt >= c.begun {
+		listed := ofRun || !c.Again && c.young(due, c.Now()) // the list shows another link, if there is one
+		stale := !fresh && failure.Problem == recording.Expired ||
+			!listed && (failure.Problem == recording.Gone || failure.Problem == recording.NotAudio)
+		if !stale || due.Known.GivenUp() {
 			return recording.Stored{}, failure, nil
 		}
 	}
+	silent := &recording.Error{Problem: unanswered}
+	if tried && failure.Problem == recording.NotAudio { // perhaps a page about a link that is too old
+		silent = failure
+	}
 	if !c.renews() {
-		return recording.Stored{}, &recording.Error{Problem: unanswered}, nil
+		return recording.Stored{}, silent, nil
 	}
 	now, err := c.Renew(ctx, due.CallID)
 	if now.Answered {
@@ -366,10 +566,10 @@ func (c *Crawl) fetch(ctx context.Context, due *calls.Recording) (recording.Stor
 	case err != nil:
 		return recording.Stored{}, nil, err
 	case !now.Answered, now.Withheld:
-		return recording.Stored{}, &recording.Error{Problem: unanswered}, nil
+		return recording.Stored{}, silent, nil
 	case now.Link == "":
 		return recording.Stored{}, &recording.Error{Problem: recording.Gone, Reason: "the service no longer has a link to it"}, nil
-	case now.Link == due.Link:
+	case now.Link == due.Link && tried:
 		return recording.Stored{}, failure, nil
 	default:
 		call.Link = now.Link
@@ -393,9 +593,10 @@ func (c *Crawl) count(f func(*Report)) {
 	f(&c.report)
 }
 
-// note counts the result of a recording, and gives up a host that only fails. A barred link says
-// nothing about its host.
-func (c *Crawl) note(r *schema.Recording, failure *recording.Error, took time.Duration) {
+// note counts the result of a recording, and gives up a host that only fails: that is not reached, or
+// answers with errors, or rejects the links of earlier days. A recording that is not there yet, an
+// answer that is no recording, and a barred link say nothing about the host.
+func (c *Crawl) note(r *schema.Recording, failure *recording.Error, young bool, took time.Duration) {
 	c.mu.Lock()
 	failures, wasted := 0, c.wasted
 	switch p := &c.report; r.State {
@@ -410,8 +611,11 @@ func (c *Crawl) note(r *schema.Recording, failure *recording.Error, took time.Du
 	default:
 		p.Failed++
 		p.Reason = r.Reason
+		if failure.Problem != recording.Failed && (young || failure.Problem != recording.Expired) {
+			break
+		}
 		c.wasted += took
-		if wasted = c.wasted; r.Attempts == 1 && failure.Problem != recording.Barred {
+		if wasted = c.wasted; r.Attempts == 1 {
 			c.row++
 			failures = c.row
 		}

@@ -35,6 +35,8 @@ type archive struct {
 	renew map[string]recordings.Renewal
 
 	renewals int64 // maximum; 0: no limit
+	again    bool
+	answer   http.HandlerFunc // instead of the usual one; nil: none
 
 	mu    sync.Mutex
 	asked []string // paths requested from the host, and renewed calls
@@ -48,6 +50,10 @@ func open(t *testing.T) *archive {
 	a := &archive{t: t, now: time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC), renew: map[string]recordings.Renewal{}}
 	a.host = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.ask(r.URL.Path)
+		if a.answer != nil {
+			a.answer(w, r)
+			return
+		}
 		status := 0
 		if n, _ := fmt.Sscanf(r.URL.Path, "/%d", &status); n == 1 {
 			w.WriteHeader(status)
@@ -78,16 +84,23 @@ func (a *archive) ask(what string) {
 // put stores and commits calls, one for each path, that ended n days ago.
 func (a *archive) put(ago int, paths ...string) {
 	a.t.Helper()
-	at := a.now.AddDate(0, 0, -ago).UnixMilli()
+	at := a.now.AddDate(0, 0, -ago)
 	for _, path := range paths {
-		body, _ := json.Marshal(map[string]any{"id": strings.ReplaceAll(path, "/", "-"), "status": "ended", "start_at": at - 1000, "end_at": at,
-			"recording_url": a.host.URL + path, "transcript": []any{}, "call_cost": map[string]any{"total_cost": "1"}})
-		rec := schema.Record{Kind: schema.KindDetail, CallID: strings.ReplaceAll(path, "/", "-"), FetchedAt: a.now.UnixMilli(), Body: body}
-		if err := a.w.Put(a.t.Context(), rec); err != nil {
-			a.t.Fatal(err)
-		}
+		a.call(strings.ReplaceAll(path, "/", "-"), at, path)
 	}
 	a.commit()
+}
+
+// call stores a call that ended at a time, with a link to a path.
+func (a *archive) call(id string, end time.Time, path string) {
+	a.t.Helper()
+	at := end.UnixMilli()
+	body, _ := json.Marshal(map[string]any{"id": id, "status": "ended", "start_at": at - 1000, "end_at": at,
+		"recording_url": a.host.URL + path, "transcript": []any{}, "call_cost": map[string]any{"total_cost": "1"}})
+	rec := schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: a.now.UnixMilli(), Body: body}
+	if err := a.w.Put(a.t.Context(), rec); err != nil {
+		a.t.Fatal(err)
+	}
 }
 
 func (a *archive) commit() {
@@ -106,20 +119,25 @@ func (a *archive) run(later time.Duration) (asked string, _ recordings.Report) {
 	a.now, a.asked = a.now.Add(later), nil
 	listed := streams.NewSignal()
 	listed.Fire()
-	c := recordings.New(recordings.Config{
-		Archive: a.a, Store: a.w, Listed: listed, Now: func() int64 { return a.now.UnixMilli() },
+	c := recordings.New(a.config(listed))
+	if err := c.Run(a.t.Context(), listed); err != nil {
+		a.t.Fatal(err)
+	}
+	a.commit()
+	return strings.Join(a.asked, ", "), c.Report()
+}
+
+// config returns the configuration of a run.
+func (a *archive) config(listed streams.Signal) recordings.Config {
+	return recordings.Config{
+		Archive: a.a, Store: a.w, Listed: listed, Again: a.again, Now: func() int64 { return a.now.UnixMilli() },
 		Renew: func(_ context.Context, id string) (recordings.Renewal, error) {
 			a.ask("renew " + id)
 			return a.renew[id], nil
 		},
 		Renewals: a.renewals, Put: a.w.Put, Offer: func(context.Context) error { return nil },
 		Failed: func(_ string, err error) error { return err }, Log: slog.New(slog.DiscardHandler), Secrets: words.NewSecrets(),
-	})
-	if err := c.Run(a.t.Context(), listed); err != nil {
-		a.t.Fatal(err)
 	}
-	a.commit()
-	return strings.Join(a.asked, ", "), c.Report()
 }
 
 // row returns the stored state of a call's recording.
@@ -154,10 +172,11 @@ func TestRenewedLinks(t *testing.T) {
 		{"no link any more", "/404", recordings.Renewal{Answered: true}, "/404, renew -404", "gone 1 the service no longer has a link to it"},
 		{"no answer", "/403", recordings.Renewal{}, "/403, renew -403", "none"},
 		{"an opt-out", "/403", recordings.Renewal{Answered: true, Withheld: true}, "/403, renew -403", "none"},
-		{"a teapot", "/418", recordings.Renewal{}, "/418", "refused 1 answered HTTP 418"},
+		{"a teapot", "/418", recordings.Renewal{}, "/418, renew -418", "refused 1 answered HTTP 418"},
+		{"a web page of a link that is too old", "/203", recordings.Renewal{Answered: true, Link: "/ok2"}, "/203, renew -203, /ok2", "stored 1"},
 	} {
 		a := open(t)
-		a.put(1, c.path)
+		a.put(4, c.path)
 		id := strings.ReplaceAll(c.path, "/", "-")
 		if c.renewal.Link != "" {
 			c.renewal.Link = a.host.URL + c.renewal.Link

@@ -1,0 +1,297 @@
+package recordings_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/internal/calls"
+	"callhouse/internal/crawler/recordings"
+	"callhouse/internal/crawler/streams"
+)
+
+// page answers with a status and a body.
+func page(status int, kind, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}
+}
+
+// notYet are answers about a recording that is not there yet, or never comes, with the state once the
+// call is old.
+var notYet = map[string]struct {
+	answer http.HandlerFunc
+	state  string
+}{
+	"404":          {page(404, "text/plain", ""), "gone"},
+	"410":          {page(410, "text/plain", ""), "gone"},
+	"403 in XML":   {page(403, "application/xml", "<Error><Code>AccessDenied</Code></Error>"), "gone"},
+	"400 in XML":   {page(400, "application/xml", "<Error><Code>ExpiredToken</Code></Error>"), "gone"},
+	"202":          {page(202, "application/json", `{"status":"processing"}`), "refused"},
+	"204":          {page(204, "audio/mpeg", ""), "refused"},
+	"423":          {page(423, "text/plain", "locked"), "refused"},
+	"a page":       {page(200, "text/html", "<html>sign in</html>"), "refused"},
+	"XML":          {page(200, "audio/mpeg", "<?xml version='1.0'?><Error><Code>NoSuchKey</Code></Error>"), "refused"},
+	"JSON":         {page(200, "audio/mpeg", `{"error":"not ready"}`), "refused"},
+	"an empty 200": {page(200, "audio/mpeg", ""), "refused"},
+}
+
+// In the first days no answer about a recording is final, and the next run asks again. After that the
+// recording is given up, without a request in the nights that follow.
+func TestNotThereYet(t *testing.T) {
+	t.Parallel()
+	for name, c := range notYet {
+		a := open(t)
+		a.call("c", a.now.Add(-time.Minute), "/x")
+		a.commit()
+		a.answer = c.answer
+		if _, r := a.run(0); !strings.HasPrefix(a.row("c"), "due 1 ") || r.Failed != 1 || r.Gone+r.Refused != 0 || r.Problem != "" {
+			t.Errorf("%s: %q, %+v", name, a.row("c"), r)
+		}
+		a.answer = nil
+		if _, r := a.run(time.Second); r.Stored != 1 || a.row("c") != "stored 2" {
+			t.Errorf("%s, and then the recording: %q, %+v", name, a.row("c"), r)
+		}
+
+		a = open(t)
+		a.call("c", a.now.Add(-time.Minute), "/x")
+		a.commit()
+		a.answer, a.renew["c"] = c.answer, recordings.Renewal{Answered: true, Link: a.host.URL + "/x"}
+		var nights, asked []string
+		renewed := 0
+		for night := range 9 {
+			got, _ := a.run(24 * time.Hour)
+			state, _, _ := strings.Cut(a.row("c"), " ")
+			if got != "" {
+				asked = append(asked, fmt.Sprint(night))
+			}
+			renewed += strings.Count(got, "renew")
+			nights = append(nights, state)
+		}
+		if rejected := strings.HasPrefix(name, "40") && strings.HasSuffix(name, "XML"); renewed > 1 && !rejected {
+			t.Errorf("%s: %d new links requested", name, renewed)
+		}
+		if states := strings.Join(nights, " "); !strings.HasPrefix(states, "due due ") || !strings.HasSuffix(states, c.state) || len(asked) > 4 {
+			t.Errorf("%s: asked in nights %v, states %s", name, asked, states)
+		}
+	}
+}
+
+// A process that follows the service asks again after pauses that grow with the time since the call's
+// end, without a commit in between.
+func TestNotThereYetWhileFollowing(t *testing.T) {
+	t.Parallel()
+	for name, c := range notYet {
+		a := open(t)
+		end := a.now.Add(-30 * time.Second)
+		a.call("c", end, "/x")
+		a.commit()
+		var asked []time.Duration // after the call's end
+		ctx, stop := context.WithCancel(t.Context())
+		listed := streams.NewSignal()
+		listed.Fire()
+		cfg := a.config(listed)
+		cfg.Look = time.Microsecond
+		cfg.Now = func() int64 { // of one goroutine at a time: there is one recording
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.now = a.now.Add(time.Second)
+			return a.now.UnixMilli()
+		}
+		a.answer = func(w http.ResponseWriter, r *http.Request) {
+			a.mu.Lock()
+			age := a.now.Sub(end)
+			asked = append(asked, age)
+			a.mu.Unlock()
+			if age < 100*time.Minute {
+				c.answer(w, r)
+				return
+			}
+			_, _ = w.Write([]byte("ID3"))
+			stop()
+		}
+		if err := recordings.New(cfg).Run(ctx, streams.NewSignal()); err != nil {
+			t.Fatal(err)
+		}
+		for i := range asked[1:] {
+			if pause := asked[i+1] - asked[i]; pause < max(time.Minute, asked[i]-5*time.Second) || pause > asked[i]+3*time.Minute {
+				t.Errorf("%s: asked %v after the end", name, asked)
+				break
+			}
+		}
+		if len(asked) < 5 || len(asked) > 9 {
+			t.Errorf("%s: asked %v after the end", name, asked)
+		}
+	}
+}
+
+// Recordings that are not there yet do not stop the others of their host.
+func TestOthersOfTheHost(t *testing.T) {
+	t.Parallel()
+	for name, c := range notYet {
+		a := open(t)
+		for n := range 30 {
+			a.call(fmt.Sprintf("c%02d", n), a.now.Add(-time.Minute*time.Duration(n)), fmt.Sprintf("/not/%d", n))
+		}
+		a.call("last", a.now.Add(-time.Hour), "/ok")
+		a.commit()
+		a.answer = func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/ok" {
+				_, _ = w.Write([]byte("ID3"))
+				return
+			}
+			c.answer(w, r)
+		}
+		if _, r := a.run(0); r.Problem != "" || r.Failed != 30 || a.row("last") != "stored 1" {
+			t.Errorf("%s: %+v, %s", name, r, a.row("last"))
+		}
+	}
+}
+
+// A new link makes a recording due at once, even if it was given up, as does another signature unless
+// many were tried.
+func TestNewLink(t *testing.T) {
+	t.Parallel()
+	a := open(t)
+	old := a.now.AddDate(0, 0, -10)
+	link := func(path string) string {
+		a.now = a.now.Add(time.Second)
+		a.call("c", old, path)
+		a.commit()
+		asked, _ := a.run(0)
+		return asked
+	}
+	if asked := link("/404/1"); asked != "/404/1" || !strings.HasPrefix(a.row("c"), "gone 1 ") {
+		t.Fatalf("%s: %s", asked, a.row("c"))
+	}
+	if asked, _ := a.run(24 * time.Hour); asked != "" {
+		t.Errorf("without a new link: %s", asked)
+	}
+	a.answer = page(200, "text/html", "<html>")
+	for n := 2; n <= calls.RecordingAttempts; n++ {
+		if asked := link(fmt.Sprint("/404/1?signature=", n)); asked != "/404/1" || !strings.HasPrefix(a.row("c"), fmt.Sprint("refused ", n)) {
+			t.Errorf("signature %d: %s, %s", n, asked, a.row("c"))
+		}
+	}
+	if asked := link("/404/1?signature=0"); asked != "" {
+		t.Errorf("one signature too many: %s", asked)
+	}
+	a.answer = nil
+	if asked := link("/ok"); asked != "/ok" || a.row("c") != "stored 1" {
+		t.Errorf("another place: %s, %s", asked, a.row("c"))
+	}
+	if asked := link("/ok/2"); asked != "" {
+		t.Errorf("a new link to a stored recording: %s", asked)
+	}
+
+	a = open(t) // a recording that is due does not wait, either
+	for range 3 {
+		link("/404/1")
+	}
+	if asked, _ := a.run(time.Second); asked != "" {
+		t.Errorf("in the pause: %s", asked)
+	}
+	if asked := link("/ok?signature=1"); asked != "/ok" {
+		t.Errorf("a new link in the pause: %s", asked)
+	}
+}
+
+// The explicit commands try again what was given up, without a request to the service, as long as its
+// link may be valid; a run only if the link shows that it is.
+func TestGivenUp(t *testing.T) {
+	t.Parallel()
+	a := open(t)
+	soon, past := a.now.Add(72*time.Hour).Unix(), a.now.Add(time.Hour).Unix()
+	a.put(40, "/404/eternal")
+	a.put(10, "/404/eternal10", fmt.Sprintf("/404/valid?expires=%d", soon), fmt.Sprintf("/404/past?expires=%d", past))
+	if _, r := a.run(0); r.Gone != 4 {
+		t.Fatalf("%+v", r)
+	}
+	if asked, _ := a.run(24 * time.Hour); asked != "/404/valid" {
+		t.Errorf("a run asked %s", asked)
+	}
+	a.again = true
+	asked, r := a.run(time.Second)
+	if strings.Count(asked, "/404/") != 3 || strings.Contains(asked, "past") || strings.Contains(asked, "renew") || r.Gone != 3 {
+		t.Errorf("again: %s, %+v", asked, r)
+	}
+	for range 30 {
+		asked, _ = a.run(time.Second)
+	}
+	if asked != "" {
+		t.Errorf("without end: %s", asked)
+	}
+}
+
+// A link of this run is tried even if our clock says that it has expired.
+func TestSkewedExpiry(t *testing.T) {
+	t.Parallel()
+	a := open(t)
+	a.call("c", a.now.Add(-time.Hour), "/ok?expires=1700000000")
+	a.commit()
+	if asked, r := a.run(0); asked != "/ok" || r.Stored != 1 {
+		t.Errorf("%s, %+v", asked, r)
+	}
+	a = open(t)
+	a.call("c", a.now.Add(-time.Hour), "/ok?expires=1700000000")
+	a.commit()
+	a.renew["c"] = recordings.Renewal{Answered: true, Link: a.host.URL + "/ok?expires=1700000000"}
+	if asked, r := a.run(24 * time.Hour); asked != "renew c, /ok" || r.Stored != 1 {
+		t.Errorf("the same link from the service: %s, %+v", asked, r)
+	}
+}
+
+// A stored recording whose file is missing is downloaded again, unless nothing is there at all.
+func TestMissingFile(t *testing.T) {
+	t.Parallel()
+	a := open(t)
+	a.put(1, "/ok/1", "/ok/2")
+	a.put(2, "/ok/3")
+	a.run(0)
+	root := strings.TrimPrefix(a.a.Address(), "file://")
+	files := func() []string {
+		found, err := filepath.Glob(root + "/*/*/*/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if len(files()) != 3 {
+		t.Fatalf("%v", files())
+	}
+	if err := os.Remove(files()[0]); err != nil {
+		t.Fatal(err)
+	}
+	if asked, r := a.run(time.Hour); r.Stored != 1 || len(files()) != 3 || a.row("-ok-3") != "stored 1" {
+		t.Errorf("asked %s, %+v, %v", asked, r, files())
+	}
+	if asked, _ := a.run(time.Hour); asked != "" {
+		t.Errorf("all are there, but it asked %s", asked)
+	}
+	if err := os.RemoveAll(root); err != nil {
+		t.Fatal(err)
+	}
+	if _, r := a.run(time.Hour); r.Stored != 3 || len(files()) != 3 {
+		t.Errorf("a few, all missing: %+v, %v", r, files())
+	}
+	var more []string
+	for n := range 20 {
+		more = append(more, fmt.Sprintf("/ok/more/%d", n))
+	}
+	a.put(1, more...)
+	a.run(time.Hour)
+	if err := os.Rename(root, root+".away"); err != nil {
+		t.Fatal(err)
+	}
+	a.put(0, "/ok/new")
+	if asked, r := a.run(time.Hour); asked != "/ok/new" || r.Stored != 1 {
+		t.Errorf("not mounted: %s, %+v", asked, r)
+	}
+}
