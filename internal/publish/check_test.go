@@ -16,6 +16,7 @@ import (
 
 	"github.com/apache/iceberg-go"
 
+	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/publish/catalog"
 	"callhouse/internal/schema"
@@ -230,4 +231,21 @@ func TestDamagedManifests(t *testing.T) {
 	if refused == 0 {
 		t.Error("no damage was noticed")
 	}
+}
+
+// TestDamagedOlderSnapshot publishes beside an older snapshot whose manifest is damaged: it leaves
+// the lake, as if it had been removed.
+func TestDamagedOlderSnapshot(t *testing.T) {
+	h, to := newHouse(t), t.TempDir()
+	for n := range 3 {
+		h.night(call{"a", fmt.Sprint(n), 1, n, 1})
+		_, err := h.publish(to)
+		h.must(err)
+	}
+	older := filepath.Join(h.root, layout.SnapshotsName, layout.SnapshotName(1))
+	h.must(os.WriteFile(filepath.Join(older, layout.ManifestName), []byte("{"), 0o600))
+	_, err := h.publish(to)
+	h.must(err)
+	h.must(os.RemoveAll(older))
+	newLake(h, to).check("")
 }

@@ -219,11 +219,8 @@ func (p *publication) choose() (err error) {
 			continue // being removed, or never committed
 		}
 		s, err := layout.OpenSnapshot(p.dir, p.Warehouse, layout.SnapshotName(n))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // just removed
-		}
 		if err != nil {
-			return err
+			continue // just removed, or damaged: no command repairs an older one, so it leaves the lake, too
 		}
 		p.kept = append(p.kept, s)
 	}
