@@ -301,7 +301,7 @@ func (i *importer) report() {
 		words.Fprintf(i.stderr, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	line("lines", "%s read, %s set aside", n(r.CallsListed), n(r.CallsSetAside))
-	if r.CallsListed == 0 {
+	if r.CallsListed == 0 && r.Outcome == schema.OutcomeDone {
 		line("", "the input is empty")
 	}
 	line("calls", "%s new, %s changed, %s settled", n(r.CallsNew), n(r.CallsChanged), n(r.CallsSettled))
