@@ -337,13 +337,17 @@ func (c *Crawl) wants(due *calls.Recording, final bool) bool {
 	return true
 }
 
-// done notes the end of an attempt. If the recording is due, it is tried again after a pause.
-func (c *Crawl) done(due *calls.Recording, isDue bool) {
+// done notes the end of an attempt. If the recording is due, it is tried again after a pause, which its
+// host may extend.
+func (c *Crawl) done(due *calls.Recording, failure *recording.Error, isDue bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := attempt{c.Now(), never}
 	if isDue && c.young(due, last.at) {
 		last.next = last.at + pause(due, last.at)
+		if failure != nil {
+			last.next = max(last.next, last.at+failure.After.Milliseconds())
+		}
 	}
 	c.tried[maphash.String(c.seed, due.CallID)] = last
 	c.soon = min(c.soon, last.next)
@@ -460,13 +464,14 @@ func (c *Crawl) over() bool {
 // one archives one recording, and stores the result.
 func (c *Crawl) one(ctx context.Context, due *calls.Recording) error {
 	begun, state := time.Now(), schema.RecordingDue
-	defer func() { c.done(due, state == schema.RecordingDue) }()
 	stored, failure, err := c.fetch(ctx, due)
+	defer func() { c.done(due, failure, state == schema.RecordingDue) }()
 	if err != nil || ctx.Err() != nil && failure != nil {
 		return err
 	}
 	young := c.young(due, c.Now())
-	if failure != nil && failure.Problem == recording.Gone && (!young || due.Known.Attempts == 0) { // a run may have been killed, or a commit rolled back
+	// A run may have been killed, or a commit rolled back.
+	if failure != nil && failure.Problem == recording.Gone && (!young || due.Known.Attempts == 0) {
 		if had, ok, err := c.Archive.Find(ctx, callOf(due)); err != nil {
 			failure = problemOf(err)
 		} else if ok {

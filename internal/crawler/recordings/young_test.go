@@ -84,42 +84,50 @@ func TestNotThereYet(t *testing.T) {
 	}
 }
 
+// follows archives a recording whose call has just ended, as a process that follows the service, until
+// it is stored. It returns when the host was asked, after the call's end. The answers are those of
+// notYet until an age of the call.
+func follows(t *testing.T, notYet http.HandlerFunc, until time.Duration) (asked []time.Duration) {
+	t.Helper()
+	a := open(t)
+	end := a.now.Add(-30 * time.Second)
+	a.call("c", end, "/x")
+	a.commit()
+	ctx, stop := context.WithCancel(t.Context())
+	listed := streams.NewSignal()
+	listed.Fire()
+	cfg := a.config(listed)
+	cfg.Look = time.Microsecond
+	cfg.Now = func() int64 { // each look takes a second
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.now = a.now.Add(time.Second)
+		return a.now.UnixMilli()
+	}
+	a.answer = func(w http.ResponseWriter, r *http.Request) {
+		a.mu.Lock()
+		age := a.now.Sub(end)
+		asked = append(asked, age)
+		a.mu.Unlock()
+		if age < until {
+			notYet(w, r)
+			return
+		}
+		_, _ = w.Write([]byte("ID3"))
+		stop()
+	}
+	if err := recordings.New(cfg).Run(ctx, streams.NewSignal()); err != nil {
+		t.Fatal(err)
+	}
+	return asked
+}
+
 // A process that follows the service asks again after pauses that grow with the time since the call's
-// end, without a commit in between.
+// end, without a commit in between, and not before the host allows it.
 func TestNotThereYetWhileFollowing(t *testing.T) {
 	t.Parallel()
 	for name, c := range notYet {
-		a := open(t)
-		end := a.now.Add(-30 * time.Second)
-		a.call("c", end, "/x")
-		a.commit()
-		var asked []time.Duration // after the call's end
-		ctx, stop := context.WithCancel(t.Context())
-		listed := streams.NewSignal()
-		listed.Fire()
-		cfg := a.config(listed)
-		cfg.Look = time.Microsecond
-		cfg.Now = func() int64 { // of one goroutine at a time: there is one recording
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			a.now = a.now.Add(time.Second)
-			return a.now.UnixMilli()
-		}
-		a.answer = func(w http.ResponseWriter, r *http.Request) {
-			a.mu.Lock()
-			age := a.now.Sub(end)
-			asked = append(asked, age)
-			a.mu.Unlock()
-			if age < 100*time.Minute {
-				c.answer(w, r)
-				return
-			}
-			_, _ = w.Write([]byte("ID3"))
-			stop()
-		}
-		if err := recordings.New(cfg).Run(ctx, streams.NewSignal()); err != nil {
-			t.Fatal(err)
-		}
+		asked := follows(t, c.answer, 100*time.Minute)
 		for i := range asked[1:] {
 			if pause := asked[i+1] - asked[i]; pause < max(time.Minute, asked[i]-5*time.Second) || pause > asked[i]+3*time.Minute {
 				t.Errorf("%s: asked %v after the end", name, asked)
@@ -129,6 +137,13 @@ func TestNotThereYetWhileFollowing(t *testing.T) {
 		if len(asked) < 5 || len(asked) > 9 {
 			t.Errorf("%s: asked %v after the end", name, asked)
 		}
+	}
+	busy := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "3000")
+		page(503, "application/xml", "<Error><Code>SlowDown</Code></Error>")(w, r)
+	}
+	if asked := follows(t, busy, time.Minute); len(asked) != 2 || asked[1] < 50*time.Minute || asked[1] > 55*time.Minute {
+		t.Errorf("busy: asked %v after the end", asked)
 	}
 }
 
