@@ -126,8 +126,12 @@ func (g *Group) take(p Policy, read Reading, now time.Time) (event int, id strin
 	return none, ""
 }
 
-// Fail records that a rule could not be evaluated. Its alerts do not change.
-func (s *State) Fail(p Policy, why string) { s.rule(p).Error = clip(why) }
+// Fail records that a rule could not be evaluated; waits means that its calls are not all listed
+// yet. Its alerts do not change.
+func (s *State) Fail(p Policy, why string, waits bool) {
+	r := s.rule(p)
+	r.Error, r.Waits = clip(why), waits
+}
 
 // rule returns the state of a rule. An edited rule starts with an empty state.
 func (s *State) rule(p Policy) *Rule {

@@ -96,7 +96,7 @@ func TestEditedRule(t *testing.T) {
 	if due := s.Advance(p, []Reading{reading(0, "g", true, true)}, monday, monday); len(due) != 1 || due[0].Event != Started {
 		t.Errorf("an edited rule: %v", due)
 	}
-	s.Fail(p, "it fails")
+	s.Fail(p, "it fails", false)
 	if s.Count() != 1 || s.Rules["rule"].Error != "it fails" {
 		t.Errorf("a failure: %d alerts, %q", s.Count(), s.Rules["rule"].Error)
 	}

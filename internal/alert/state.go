@@ -27,13 +27,21 @@ type State struct {
 	Snapshot  int64            `json:"snapshot"`   // that they were evaluated over
 	Rules     map[string]*Rule `json:"rules"`
 	Outbox    []*Message       `json:"outbox"`
-	Lost      []Lost           `json:"lost,omitempty"` // in the last week
+	Lost      []Lost           `json:"lost,omitempty"`   // in the last week
+	Missed    *Missed          `json:"missed,omitempty"` // the latest attempt to evaluate the rules failed
+}
+
+// Missed is an attempt to evaluate the rules that failed before any was evaluated.
+type Missed struct {
+	At  time.Time `json:"at"`
+	Why string    `json:"why"`
 }
 
 // Rule is the state of a rule.
 type Rule struct {
 	Definition string            `json:"definition"`      // a hash; an edited rule starts with an empty state
 	Error      string            `json:"error,omitempty"` // why it could not be evaluated
+	Waits      bool              `json:"waits,omitempty"` // only because its calls are not all listed yet
 	Groups     map[string]*Group `json:"groups"`
 }
 
@@ -108,15 +116,29 @@ func Open(root string) (_ *Store, err error) {
 	return s, nil
 }
 
-// Read returns the state of the warehouse at root, without the lock; nil if rules were never
-// evaluated.
+// Miss records that the rules were not evaluated, unless that happened after the attempt began.
+// Another process may be evaluating them: that is an error.
+func Miss(root string, began, now time.Time, why string) error {
+	s, err := Open(root)
+	if err != nil {
+		return err
+	}
+	if s.CheckedAt.Before(began) {
+		s.Missed = &Missed{now.UTC(), clip(why)}
+		err = s.Save()
+	}
+	return errors.Join(err, s.Close())
+}
+
+// Read returns the state of the warehouse at root, without the lock; nil if it was never tried to
+// evaluate rules.
 func Read(root string) (*State, error) {
 	fsys, err := disk.OpenToRead(root)
 	if err != nil {
 		return nil, fmt.Errorf("read the state of alerts: %w", err)
 	}
 	s, err := read(fsys, root)
-	if err != nil || s.CheckedAt.IsZero() {
+	if err != nil || s.CheckedAt.IsZero() && s.Missed == nil {
 		return nil, err
 	}
 	return &s, nil

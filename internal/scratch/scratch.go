@@ -8,6 +8,7 @@ package scratch
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -49,6 +50,20 @@ var made = struct {
 // errOver is the error of Make after Clear.
 var errOver = errors.New("the program is ending")
 
+// NoPlaceError means that no folder for temporary data can be made.
+type NoPlaceError struct{ Err error }
+
+func (e *NoPlaceError) Error() string {
+	return fmt.Sprintf("no folder for temporary data can be made: set TMPDIR to a folder that this user can write to (%v)", e.Err)
+}
+
+func (e *NoPlaceError) Unwrap() error { return e.Err }
+
+// Hint returns advice for the operator.
+func (e *NoPlaceError) Hint() string {
+	return "set TMPDIR to a folder that this user can write to; in a container, mount a tmpfs at /tmp"
+}
+
 // Make makes a folder, and removes the leftovers of killed programs.
 func Make(kind Kind) (*Dir, error) {
 	sweep(kind)
@@ -60,7 +75,7 @@ func Make(kind Kind) (*Dir, error) {
 	for {
 		path, err := os.MkdirTemp("", string(kind))
 		if err != nil {
-			return nil, err
+			return nil, &NoPlaceError{err}
 		}
 		d := &Dir{Path: path, hold: lock(path)}
 		ok, err := d.hold.TryLock()
@@ -76,8 +91,39 @@ func Make(kind Kind) (*Dir, error) {
 	}
 }
 
-// Remove removes the folder and all that is in it.
+// MakeIfPossible is Make for a folder that is seldom needed. It returns nil if none can be made, as
+// in a container whose file systems are read-only.
+func MakeIfPossible(kind Kind) (*Dir, error) {
+	d, err := Make(kind)
+	if none := (*NoPlaceError)(nil); errors.As(err, &none) {
+		return nil, nil
+	}
+	return d, err
+}
+
+// Missing returns advice if no folder can be made; empty otherwise.
+func Missing() string {
+	d, err := MakeIfPossible(Query)
+	if err == nil && d == nil {
+		return new(NoPlaceError).Hint()
+	}
+	_ = d.Remove()
+	return ""
+}
+
+// Where returns the folder's path; empty if there is none.
+func (d *Dir) Where() string {
+	if d == nil {
+		return ""
+	}
+	return d.Path
+}
+
+// Remove removes the folder, if any, and all that is in it.
 func (d *Dir) Remove() error {
+	if d == nil {
+		return nil
+	}
 	err := os.RemoveAll(d.Path)
 	made.Lock()
 	delete(made.paths, d.Path)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -118,5 +119,32 @@ func TestMakeTogether(t *testing.T) {
 	wg.Wait()
 	if left := list(t); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// Without a folder for temporary data, Make says what to set, and seldom needed folders are omitted.
+func TestNoPlace(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{file, filepath.Join(t.TempDir(), "none"), "/dev/null"} {
+		t.Setenv("TMPDIR", dir)
+		if _, err := scratch.Make("a-"); err == nil || !strings.Contains(err.Error(), "TMPDIR") {
+			t.Errorf("%s: %v", dir, err)
+		}
+		d, err := scratch.MakeIfPossible("a-")
+		if d != nil || err != nil || d.Where() != "" || d.Remove() != nil || !strings.Contains(scratch.Missing(), "TMPDIR") {
+			t.Errorf("%s: %v, %v", dir, d, err)
+		}
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	if d, err := scratch.MakeIfPossible("a-"); err != nil || d.Where() == "" || d.Remove() != nil || scratch.Missing() != "" || len(list(t)) > 0 {
+		t.Errorf("%v, %v; left are %v", d, err, list(t))
+	}
+	scratch.Clear()
+	defer scratch.Resume()
+	if _, err := scratch.MakeIfPossible("a-"); err == nil {
+		t.Error("a database is opened after the end")
 	}
 }

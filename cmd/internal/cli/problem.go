@@ -22,7 +22,8 @@ const (
 	Interrupted  Problem = "interrupted"
 	Failed       Problem = "failed" // anything else
 	Unlisted     Problem = "unlisted"
-	Overdue      Problem = "stale" // no success for too long
+	Overdue      Problem = "stale"  // no success for too long
+	Unwatched    Problem = "alerts" // the rules of alerts are not evaluated
 )
 
 var help = map[Problem]string{
@@ -41,6 +42,7 @@ var help = map[Problem]string{
 	Interrupted:  "extract run resumes where the last one stopped",
 	Failed:       "extract run, and check its output",
 	Unlisted:     "extract run lists the missing time ranges",
+	Unwatched:    "query alert evaluates the rules, and says why it cannot",
 	Overdue:      "extract run; then check that cron or systemd still starts it",
 }
 

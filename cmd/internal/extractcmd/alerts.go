@@ -9,14 +9,15 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
+	rules "callhouse/internal/alert"
 )
 
 // alertPatience bounds the evaluation of the alert rules, so that they do not hold up a night.
 const alertPatience = 3 * time.Minute
 
 // alert evaluates the alert rules over the committed data, if the setting alerts names a rules file.
-// It runs query in a separate process. A failure is only a warning: status shows it, and the next run
-// tries again.
+// It runs query in a separate process. A failure is only a warning: it is a problem in status until
+// the rules are evaluated, and the next run tries again.
 func alert(ctx context.Context, s *settings.Settings, log *slog.Logger) {
 	if s.Alerts == "" || ctx.Err() != nil {
 		return
@@ -24,12 +25,17 @@ func alert(ctx context.Context, s *settings.Settings, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, alertPatience)
 	defer cancel()
 	var printed bytes.Buffer
+	began := time.Now()
 	said, err := s.AskQuery(ctx, &printed, "alert", "--alerts", s.Alerts, "--tz", s.TZ)
 	for line := range strings.Lines(printed.String()) { // from channels of type stdout
 		log.Warn("alert", "text", strings.TrimSpace(line))
 	}
 	if err != nil {
-		log.Warn("alerts: not all evaluated or sent", "error", s.Secrets.Error(err))
+		why := s.Secrets.Error(err)
+		log.Warn("alerts: not all evaluated or sent", "error", why)
+		if err := rules.Miss(s.Warehouse, began, time.Now(), why); err != nil {
+			log.Warn("extract status does not show that", "error", s.Secrets.Error(err))
+		}
 		return
 	}
 	log.Info("alerts", "what", said)

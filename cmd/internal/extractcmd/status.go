@@ -23,9 +23,9 @@ const statusAbout = `status shows the last successful run, the last run and its 
 what is pending. It sends no requests, takes no lock and reads no calls, and can be used during a
 run. The first word is the problem, or "fine"; the second line is the command that helps.
 
-Exit codes: 0 fine; 3 the last run did not succeed, a part of the list was never read, or no run
-succeeded within --max-age; 1 there is no warehouse, or the last run or extract verify found it
-damaged.
+Exit codes: 0 fine; 3 the last run did not succeed, a part of the list was never read, no run
+succeeded within --max-age, or the rules of alerts were not evaluated; 1 there is no warehouse, or
+the last run or extract verify found it damaged.
 
 With --all or several profiles, each line starts with the profile's name, --format json prints a
 list, and the exit code is the worst one.`

@@ -214,50 +214,52 @@ func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 	if h.Snapshot != nil {
 		out.measure(h, now)
 	}
-	complain := func(verdict string, problem cli.Problem, format string, args ...any) {
-		out.Reasons = append(out.Reasons, fmt.Sprintf(format, args...))
-		if out.Verdict != Broken {
-			out.Verdict = verdict
-		}
-		if out.Problem == cli.NoProblem {
-			out.Problem, out.Help = problem, problem.Help()
-		}
-	}
 	if v := h.Verdict; v.Concerns(h.Snapshot) {
-		complain(Broken, cli.Damaged, "extract verify found %s %s ago, the first: %s", cli.Plural(v.Problems, "problem"),
+		out.complain(Broken, cli.Damaged, "extract verify found %s %s ago, the first: %s", cli.Plural(v.Problems, "problem"),
 			age(since(v.At, now)), v.First)
 	}
 	if a := out.Recordings; a != nil && a.Verified != nil && a.Verified.Problems > 0 {
-		complain(Broken, cli.Damaged, "extract verify found %s missing or changed %s ago", cli.Plural(a.Verified.Problems, "recording"),
+		out.complain(Broken, cli.Damaged, "extract verify found %s missing or changed %s ago", cli.Plural(a.Verified.Problems, "recording"),
 			age(a.Verified.Age))
 	}
 	if h.Undeleted > 0 {
-		complain(NotWhole, cli.Incomplete, "%s of forgotten calls still to be deleted from the archive", cli.Plural(h.Undeleted, "recording"))
+		out.complain(NotWhole, cli.Incomplete, "%s of forgotten calls still to be deleted from the archive", cli.Plural(h.Undeleted, "recording"))
 	}
 	if last != nil && last.Outcome != schema.OutcomeDone {
 		verdict, problem := NotWhole, problemOf(last)
 		if problem == cli.Damaged {
 			verdict = Broken
 		}
-		complain(verdict, problem, "the last run %s", endOfRun(last))
+		out.complain(verdict, problem, "the last run %s", endOfRun(last))
 	}
 	if n := len(out.Gaps); n > 0 {
-		complain(NotWhole, cli.Unlisted, "%s of the list never read", cli.Plural(int64(n), "span"))
+		out.complain(NotWhole, cli.Unlisted, "%s of the list never read", cli.Plural(int64(n), "span"))
 	}
 	switch {
 	case success != nil && endOf(success) > now.Add(clockSlack).UnixMilli():
-		complain(Stale, cli.WrongClock, "the last success is dated %s, in the future: a clock was wrong", cli.Instant(endOf(success)))
+		out.complain(Stale, cli.WrongClock, "the last success is dated %s, in the future: a clock was wrong", cli.Instant(endOf(success)))
 	case success == nil && out.Running != nil && last == nil:
-		complain(Stale, cli.Overdue, "the first run has not ended yet")
+		out.complain(Stale, cli.Overdue, "the first run has not ended yet")
 		if out.Problem == cli.Overdue { // nothing worse
 			out.Help = "wait until it ends; what it commits can be read meanwhile"
 		}
 	case success == nil:
-		complain(Stale, cli.Overdue, "no run has succeeded yet")
+		out.complain(Stale, cli.Overdue, "no run has succeeded yet")
 	case maxAge > 0 && out.LastSuccess.Age > maxAge.Seconds():
-		complain(Stale, cli.Overdue, "the last success was %s ago", age(out.LastSuccess.Age))
+		out.complain(Stale, cli.Overdue, "the last success was %s ago", age(out.LastSuccess.Age))
 	}
 	return out
+}
+
+// complain adds a reason why the warehouse is not fine. The first gives the problem.
+func (h *State) complain(verdict string, problem cli.Problem, format string, args ...any) {
+	h.Reasons = append(h.Reasons, fmt.Sprintf(format, args...))
+	if h.Verdict != Broken {
+		h.Verdict = verdict
+	}
+	if h.Problem == cli.NoProblem {
+		h.Problem, h.Help = problem, problem.Help()
+	}
 }
 
 // ended describes the end of a run by its outcome.

@@ -32,14 +32,15 @@ type Config struct {
 // DB is an in-memory database.
 type DB struct {
 	db   bindings.Database
-	temp *scratch.Dir
+	temp *scratch.Dir // nil: none can be made
 }
 
 // Open makes an empty database with the linked extensions (JSON, Parquet, time zones). Others are
 // neither fetched nor loaded.
 func Open(c Config) (*DB, error) {
-	// DuckDB would create it readable by everyone (0755, files 0644).
-	temp, err := scratch.Make(scratch.Query)
+	// DuckDB would create it readable by everyone (0755, files 0644). Without one, only a statement
+	// that exceeds the memory fails.
+	temp, err := scratch.MakeIfPossible(scratch.Query)
 	if err != nil {
 		return nil, fmt.Errorf("create a folder for temporary data: %w", err)
 	}
@@ -47,7 +48,7 @@ func Open(c Config) (*DB, error) {
 		{"autoinstall_known_extensions", "false"},
 		{"autoload_known_extensions", "false"},
 		{"allow_community_extensions", "false"},
-		{"temp_directory", temp.Path},
+		{"temp_directory", temp.Where()},
 	}
 	if c.Threads > 0 {
 		settings = append(settings, [2]string{"threads", fmt.Sprint(c.Threads)})

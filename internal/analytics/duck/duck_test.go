@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -348,5 +349,33 @@ func TestLeavesNothingBehind(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// A database needs no folder for temporary data, until a statement exceeds the memory.
+func TestWithoutATemporaryFolder(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
+	db, err := duck.Open(duck.Config{Threads: 1, MemoryLimit: "50MB"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := db.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Exec(t.Context(), "SELECT sum(range) FROM range(1000)"); err != nil {
+		t.Error(err)
+	}
+	var e *duck.Error
+	err = conn.Exec(t.Context(), "CREATE TABLE t AS SELECT range, random() r FROM range(10_000_000)")
+	if !errors.As(err, &e) || e.Kind != "Out of Memory" {
+		t.Errorf("beyond the memory: %v", err)
+	}
+	conn.Close()
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	if names, _ := filepath.Glob("*.tmp"); len(names) > 0 {
+		t.Errorf("written beside the program: %v", names)
 	}
 }

@@ -30,11 +30,11 @@ const sheetName = "Sheet1" // Excel's default name
 // number. Rows wait in a temporary file, because a workbook's parts are consecutive; w gets nothing
 // before the last row.
 func writeXLSX(ctx context.Context, w *bufio.Writer, src Source, o Options) (r Result, err error) {
-	temp, err := scratch.Make(scratch.Sheet)
+	temp, err := scratch.MakeIfPossible(scratch.Sheet) // only a large sheet needs it
 	if err != nil {
 		return r, fmt.Errorf("create a folder for the sheet's rows: %w", err)
 	}
-	file := excelize.NewFile(excelize.Options{TmpDir: temp.Path})
+	file := excelize.NewFile(excelize.Options{TmpDir: temp.Where()})
 	defer func() { err = errors.Join(err, file.Close(), temp.Remove()) }()
 	file.SetZipWriter(func(io.Writer) excelize.ZipWriter { return zip.NewWriter(w) }) // the library's own writer holds everything in memory
 	s, err := newSheet(file, src.Columns(), o)

@@ -4,6 +4,7 @@ package process
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,21 +33,21 @@ type Process struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
 	trace words.Head
-	temp  *scratch.Dir
+	temp  *scratch.Dir // nil: none can be made
 }
 
 // Start starts a command that calls Job, and sends it the job. The process has its own temporary
-// folder, since a killed process leaves its files behind. Call Wait, then Clear.
+// folder, if one can be made, since a killed process leaves its files behind. Call Wait, then Clear.
 func Start(cmd *exec.Cmd, kind scratch.Kind, job any) (*Process, error) {
 	raw, err := json.Marshal(job)
 	if err != nil {
 		return nil, err
 	}
 	p := &Process{cmd: cmd, trace: words.Head{Most: 16 << 10}}
-	if p.temp, err = scratch.Make(kind); err != nil {
+	if p.temp, err = scratch.MakeIfPossible(kind); err != nil {
 		return nil, err
 	}
-	cmd.Env = append(cmd.Env, "TMPDIR="+p.temp.Path)
+	cmd.Env = append(cmd.Env, "TMPDIR="+cmp.Or(p.temp.Where(), os.TempDir()))
 	cmd.Stderr = &p.trace
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that only this process receives Ctrl-C; it ends the other
 	stdin, err := cmd.StdinPipe()

@@ -182,8 +182,9 @@ func (c *command) evaluate(ctx context.Context, f *File, w *analytics.Warehouse,
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			s.Fail(p, words.Error(err))
-			if cli.Is[*unlistedError](err) { // normal in the first weeks of a warehouse
+			waits := cli.Is[*unlistedError](err)
+			s.Fail(p, words.Error(err), waits)
+			if waits { // normal in the first weeks of a warehouse
 				c.unlisted = append(c.unlisted, fmt.Sprintf("%s: %s", r.Name, words.Error(err)))
 			} else {
 				failed = append(failed, fmt.Sprintf("%s: %s", r.Name, words.Error(err)))
@@ -194,7 +195,7 @@ func (c *command) evaluate(ctx context.Context, f *File, w *analytics.Warehouse,
 		s.Advance(p, readings, until, now)
 	}
 	s.Keep(names, now)
-	s.CheckedAt, s.Snapshot = now.UTC(), w.Snapshot().Manifest.Snapshot
+	s.CheckedAt, s.Snapshot, s.Missed = now.UTC(), w.Snapshot().Manifest.Snapshot, nil
 	return failed, s.Save()
 }
 

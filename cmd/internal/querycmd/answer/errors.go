@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/layout"
+	"callhouse/internal/scratch"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
@@ -42,7 +44,8 @@ func (c *Command) Explain(err error) error {
 	case cli.Is[*opened.ZoneError](err):
 		return zoneError(c.TZ)
 	case errors.As(err, &d) && d.Kind == "Out of Memory":
-		return cli.Fail(cli.ExitFailed, err, "query less at once, e.g. fewer days; for query serve, --memory and --temp raise the limits")
+		return cli.Fail(cli.ExitFailed, err, cmp.Or(scratch.Missing(),
+			"query less at once, e.g. fewer days; for query serve, --memory and --temp raise the limits"))
 	case errors.Is(err, format.ErrSheetFull):
 		return cli.Usage("reduce the number of rows, or write csv-excel or parquet", "%v", err)
 	}

@@ -23,6 +23,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/lend/process"
 	"callhouse/internal/proven"
+	"callhouse/internal/scratch"
 )
 
 // Name is the hidden command that runs one statement with limits. It reads a job from stdin, writes
@@ -64,6 +65,9 @@ func (j *Job) run(ctx context.Context, out io.Writer, checks Checks) *Report {
 	}
 	if errors.As(err, &d) && d.Kind != "Parser" && (d.Kind == "Out of Memory" || diedOfMemory(d.Message)) {
 		err = tooMuch(memory)
+		if missing := scratch.Missing(); missing != "" {
+			err = cli.Fail(cli.ExitFailed, err, missing)
+		}
 		if strings.Contains(d.Message, "offload") {
 			temp := size(j.Temp)
 			err = fmt.Errorf("the statement was stopped: it exceeds %s of memory and %s of disk space", memory.String(), temp.String())
