@@ -297,7 +297,8 @@ func (f *erasure) receipt(recordings *Recordings, left *Scan) *Receipt {
 	now := f.w.Current.Manifest
 	r := &Receipt{FormatVersion: layout.FormatVersion, ForgottenAt: f.w.Now().UTC(), RunID: f.w.RunID,
 		Snapshot: now.Snapshot, Calls: []string{}, Numbers: []Found{}, Erased: f.erased, Removed: int64(f.removed),
-		Unreadable: int64(len(f.unread)), Everywhere: f.everywhere, Recordings: recordings, Unknown: f.unknown, Scan: left, Tombstones: now.Forgotten, Lakes: []Lake{}}
+		Unreadable: int64(len(f.unread)),
+		Everywhere: f.everywhere, Recordings: recordings, Unknown: f.unknown, Scan: left, Tombstones: now.Forgotten, Lakes: []Lake{}}
 	for _, n := range f.numbers {
 		r.Numbers = append(r.Numbers, Found{Calls: int64(len(n.calls)), Customers: int64(len(n.customers))})
 	}

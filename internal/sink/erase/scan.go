@@ -71,7 +71,8 @@ type scanner struct {
 }
 
 func scan(ctx context.Context, fsys disk.FS, current *layout.Snapshot, t *traces) (*Scan, error) {
-	s := &scanner{traces: t, fsys: fsys, root: current.Root(), current: path.Join(layout.SnapshotsName, filepath.Base(current.Dir)), seen: map[string]bool{}, out: Scan{Found: []Place{}},
+	s := &scanner{traces: t, fsys: fsys, root: current.Root(), current: path.Join(layout.SnapshotsName, filepath.Base(current.Dir)),
+		seen: map[string]bool{}, out: Scan{Found: []Place{}},
 		work: pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(runtime.GOMAXPROCS(0))}
 	err := s.folder(ctx, s.current)
 	if err == nil {
