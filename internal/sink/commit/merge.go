@@ -242,13 +242,9 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 	if old != nil && cur.OptedOut() && old.RecordingDue() && (r.links || r.was.Archive != "") {
 		cur.SuspectRecording()
 	}
-	if dumped := ch.entries[0].dumped(); dumped && cur != nil && r.in.exact && cur.StartAt() != ch.start {
-		var err error
-		if cur, err = startAt(cur, ch.start); err != nil {
-			return nil, err
-		}
-	} else if dumped && cur != nil && cur.StartAt() != ch.start || !dumped && start != ch.start {
-		return nil, fmt.Errorf("read the start of call %q again: %w", ch.id, ErrMisread)
+	cur, err := r.inPlace(cur, ch, start)
+	if err != nil {
+		return nil, err
 	}
 	if cur == nil {
 		return nil, fmt.Errorf("read call %q from the journal: no record describes it", ch.id)
@@ -373,6 +369,19 @@ func addDumped(known, next *calls.Call, kind schema.Kind) *calls.Call {
 		return next
 	}
 	return addOlder(known, sent)
+}
+
+// inPlace returns the merged call with the start that decided its place. start is the latest that its
+// records sent.
+func (r *merger) inPlace(call *calls.Call, ch *change, start schema.Opt[int64]) (*calls.Call, error) {
+	dumped := ch.entries[0].dumped()
+	switch {
+	case !dumped && start == ch.start, dumped && (call == nil || call.StartAt() == ch.start):
+		return call, nil
+	case dumped && r.in.exact:
+		return startAt(call, ch.start)
+	}
+	return nil, fmt.Errorf("read the start of call %q again: %w", ch.id, ErrMisread)
 }
 
 // startAt returns a call with another start: in dumps of several ages, the start that decides the
