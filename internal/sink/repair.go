@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"syscall"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -127,7 +128,11 @@ func (w *Warehouse) clearCurrent() error {
 // setAside moves a foreign object out of the way. Nothing in it is lost.
 func (w *Warehouse) setAside(path string) error {
 	away := filepath.Join(w.opts.Root, "aside-"+disk.NewID())
-	if err := w.opts.FS.Rename(path, away); err != nil {
+	err := w.opts.FS.Rename(path, away)
+	if errors.Is(err, syscall.EXDEV) { // a lower layer of overlayfs
+		return fmt.Errorf("set %s aside: this file system cannot rename it: move it out of the warehouse and repeat: %w", path, err)
+	}
+	if err != nil {
 		return fmt.Errorf("set %s aside: %w", filepath.Base(path), err)
 	}
 	w.notice("%s was moved to %s, which may be removed", path, filepath.Base(away))

@@ -219,21 +219,27 @@ func exportTarget(dir string) error {
 // foreign returns the first of a folder's entries that its export did not write; empty if there is
 // none.
 func foreign(dir string, entries []fs.DirEntry) string {
+	known := writtenIn(dir)
+	for _, entry := range entries {
+		if !known[entry.Name()] {
+			return entry.Name()
+		}
+	}
+	return ""
+}
+
+// writtenIn returns the files of the export in a folder; none if it has no export.
+func writtenIn(dir string) map[string]bool {
 	var m exported
 	raw, err := os.ReadFile(filepath.Join(dir, exportName))
-	if err == nil {
-		err = json.Unmarshal(raw, &m)
+	if err != nil || json.Unmarshal(raw, &m) != nil || m.ExportVersion == 0 {
+		return nil
 	}
 	known := map[string]bool{exportName: true}
 	for _, f := range m.Files {
 		known[f.Path] = true
 	}
-	for _, entry := range entries {
-		if err != nil || m.ExportVersion == 0 || !known[entry.Name()] {
-			return entry.Name()
-		}
-	}
-	return ""
+	return known
 }
 
 // exporter is an export in progress.

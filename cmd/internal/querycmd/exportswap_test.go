@@ -1,0 +1,47 @@
+package querycmd
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// Where an export's folder cannot be exchanged, its files are: the old ones go, and those of others
+// stay.
+func TestRefill(t *testing.T) {
+	made, target := t.TempDir(), t.TempDir()
+	write := func(dir, name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(target, exportName, `{"export_version": 1, "files": [{"path": "calls.csv"}, {"path": "dropped.csv"}, {"path": "removed.csv"}]}`)
+	for _, name := range []string{"calls.csv", "dropped.csv", "letter.txt"} {
+		write(target, name, "old")
+	}
+	write(made, exportName, `{"export_version": 1, "files": [{"path": "calls.csv"}, {"path": "more.csv"}]}`)
+	write(made, "calls.csv", "new")
+	write(made, "more.csv", "new")
+	if err := refill(made, target); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	raw, err := os.ReadFile(filepath.Join(target, "calls.csv"))
+	if want := []string{"calls.csv", "letter.txt", exportName, "more.csv"}; !slices.Equal(names, want) || string(raw) != "new" || err != nil {
+		t.Errorf("there are %v, want %v; calls.csv is %q, %v", names, want, raw, err)
+	}
+	if left, err := os.ReadDir(made); err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+	if name := foreign(target, entries); name != "letter.txt" {
+		t.Errorf("foreign is %q", name)
+	}
+}
