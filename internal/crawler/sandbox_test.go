@@ -180,10 +180,10 @@ type troubledRun struct {
 
 var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
 	kinds := []sandbox.FaultKind{
-		"400", "401", "403", "404", "409", "429", "500", "503", sandbox.Fault429Bare, sandbox.Fault429Date,
-		sandbox.Fault429Malformed, sandbox.Fault503HTML, sandbox.FaultReset, sandbox.FaultCut, sandbox.FaultTruncated,
-		sandbox.FaultNonJSON, sandbox.FaultSlow, sandbox.FaultHang, sandbox.FaultDuplicate, sandbox.FaultShort,
-		sandbox.FaultEmpty, sandbox.FaultLoop, sandbox.FaultExpired, sandbox.FaultTotal, sandbox.FaultDisorder,
+		"204", "302", "400", "401", "403", "404", "405", "409", "429", "500", "503", sandbox.Fault429Bare, sandbox.Fault429Date,
+		sandbox.Fault429Malformed, "429-fraction", "429-long", "503-long", sandbox.Fault503HTML, sandbox.FaultReset, sandbox.FaultCut,
+		sandbox.FaultTruncated, sandbox.FaultNonJSON, sandbox.FaultMarked, sandbox.FaultSlow, sandbox.FaultHang, sandbox.FaultDuplicate,
+		sandbox.FaultShort, sandbox.FaultEmpty, sandbox.FaultLoop, sandbox.FaultExpired, sandbox.FaultTotal, sandbox.FaultDisorder,
 		sandbox.FaultEarlyEnd,
 	}
 	tr := trouble{

@@ -179,10 +179,11 @@ var drawCallFaults = rapid.Custom(func(t *rapid.T) (fs world.Faults) {
 
 var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
 	kinds := []sandbox.FaultKind{
-		"400", "401", "403", "409", "429", "500", "503", sandbox.Fault429Bare, sandbox.Fault429Date,
-		sandbox.Fault429Malformed, sandbox.Fault503HTML, sandbox.FaultReset, sandbox.FaultCut, sandbox.FaultTruncated,
-		sandbox.FaultNonJSON, sandbox.FaultMarked, sandbox.FaultSlow, sandbox.FaultHang, sandbox.FaultDuplicate, sandbox.FaultShort,
-		sandbox.FaultEmpty, sandbox.FaultLoop, sandbox.FaultExpired, sandbox.FaultTotal, sandbox.FaultDisorder,
+		"204", "302", "400", "401", "403", "405", "409", "429", "500", "503", sandbox.Fault429Bare, sandbox.Fault429Date,
+		sandbox.Fault429Malformed, "429-fraction", "429-long", "503-long", sandbox.Fault503HTML, sandbox.FaultReset, sandbox.FaultCut,
+		sandbox.FaultTruncated, sandbox.FaultNonJSON, sandbox.FaultMarked, sandbox.FaultSlow, sandbox.FaultHang, sandbox.FaultDuplicate,
+		sandbox.FaultShort, sandbox.FaultEmpty, sandbox.FaultLoop, sandbox.FaultExpired, sandbox.FaultTotal, sandbox.FaultDisorder,
+		sandbox.FaultEarlyEnd,
 	}
 	tr := trouble{
 		opts: sandbox.Options{
