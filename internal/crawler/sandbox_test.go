@@ -209,6 +209,12 @@ var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
 		step:    rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "step"),
 		parts:   rapid.SampledFrom([]int64{0, 1}).Draw(t, "parts"),
 	}
+	tr.opts.Lists = rapid.SampledFrom([]sandbox.Lists{
+		{}, {}, {}, {Depth: 100}, {Most: 100}, {Extra: -5}, {Null: true}, {Last: "0"}, {Last: "false"}, {Last: `""`}, {Last: "same"},
+	}).Draw(t, "lists")
+	if l := tr.opts.Lists; l.Depth > 0 || l.Most > 0 || l.Extra < 0 { // only start_at_before leads beyond such an end
+		tr.opts.ContractOnly, tr.opts.World.TieRate = false, min(tr.opts.World.TieRate, 0.05)
+	}
 	if !tr.opts.OffsetPaging { // with it, a call that vanishes while another arrives is undetectable
 		tr.opts.World.DeleteRate = rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "deleted")
 	}

@@ -170,7 +170,7 @@ type troubledRun struct {
 
 // drawCallFaults draws up to four faults of calls.
 var drawCallFaults = rapid.Custom(func(t *rapid.T) (fs world.Faults) {
-	kinds := rapid.SampledFrom([]world.Fault{"late-analysis", "late-cost", "stuck", "odd-times"})
+	kinds := rapid.SampledFrom([]world.Fault{"late-analysis", "late-cost", "stuck", "no-end", "odd-times", "whole-seconds"})
 	for _, kind := range rapid.SliceOfNDistinct(kinds, 0, 4, rapid.ID[world.Fault]).Draw(t, "kinds") {
 		fs = append(fs, dice.Share[world.Fault]{Kind: kind, Rate: rapid.SampledFrom([]float64{.05, .3, 1}).Draw(t, "share")})
 	}
@@ -208,6 +208,12 @@ var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
 		workers: rapid.SampledFrom([]int{1, 8, 64}).Draw(t, "workers"),
 		seed:    rapid.Uint64().Draw(t, "faults"),
 		step:    rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "step"),
+	}
+	tr.opts.Lists = rapid.SampledFrom([]sandbox.Lists{
+		{}, {}, {}, {Depth: 100}, {Most: 100}, {Extra: -5}, {Null: true}, {Last: "0"}, {Last: "false"}, {Last: `""`}, {Last: "same"},
+	}).Draw(t, "lists")
+	if l := tr.opts.Lists; l.Depth > 0 || l.Most > 0 || l.Extra < 0 { // only start_at_before leads beyond such an end
+		tr.opts.ContractOnly, tr.opts.World.TieRate = false, min(tr.opts.World.TieRate, 0.05)
 	}
 	if !tr.opts.OffsetPaging { // with it, a call that vanishes while another arrives is undetectable
 		tr.opts.World.DeleteRate = rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "deleted")
@@ -410,7 +416,9 @@ func (st *stand) differs(values bool) error {
 			continue // a thin list does not show what came after the call expired
 		}
 		shown, kind := r.Detail(nil, v), schema.KindDetail
-		if !v.Readable() {
+		if !v.Readable() && st.opts.ThinList {
+			continue // its item has no values
+		} else if !v.Readable() {
 			shown, kind = r.Item(nil, v), schema.KindItem
 		}
 		body, _, err := wire.Redact(schema.CallResource, shown)
