@@ -212,8 +212,8 @@ func (c *Client) outage(ctx context.Context) (bool, error) {
 	}
 }
 
-// probe sends the probe; a second time if the answer may be a stray one. Its success does not show that the failing requests would work, so it
-// does not count as a good answer.
+// probe sends the probe; a second time if the answer may be a stray one. Its success does not show
+// that the failing requests would work, so it does not count as a good answer.
 func (c *Client) probe(ctx context.Context) *RequestError {
 	send := func() *RequestError {
 		f, _ := c.attempt(ctx, &c.cfg.Probe, false, nil, new(time.Duration)) // the clock was already checked

@@ -170,17 +170,17 @@ func (c *Call) stopWaiting(why TranscriptState) {
 // The columns of the cost.
 var costColumns = []int{colTotalCost, colCreditsUsed, colBilled}
 
-// renewedBy reports whether c, the call after a list item was merged into it, shows that the call's
+// renewedBy reports whether now, the call after a list item was merged into it, shows that the call's
 // record has probably changed since it was requested, or may be stored by now. If it brought no
 // turns, any difference shows that: an analysis is made from a transcript. Otherwise only a value
 // that replaces a known one does, such as a masked summary: an analysis or a cost that is filled in
 // later is no reason to fetch the transcript again.
-func (old *Call) renewedBy(c *Call) bool {
-	if old.TranscriptState() == Withheld || old.movedTo(c) {
+func (c *Call) renewedBy(now *Call) bool {
+	if c.TranscriptState() == Withheld || c.movedTo(now) {
 		return true
 	}
-	vain := old.inVain()
-	if !vain && old.TranscriptState() != Present {
+	vain := c.inVain()
+	if !vain && c.TranscriptState() != Present {
 		return false
 	}
 	differs := func(t *schema.Table, a, b schema.Row) bool {
@@ -200,10 +200,10 @@ func (old *Call) renewedBy(c *Call) bool {
 		}
 		return false
 	}
-	if differs(&schema.Calls, old.Row, c.Row) {
+	if differs(&schema.Calls, c.Row, now.Row) {
 		return true
 	}
-	a, b := old.Items(), c.Items()
+	a, b := c.Items(), now.Items()
 	if a.Len() != b.Len() && (vain || a.Len() > 0) {
 		return true
 	}
@@ -215,9 +215,9 @@ func (old *Call) renewedBy(c *Call) bool {
 	return false
 }
 
-// movedTo reports whether c has another status, start or end.
-func (old *Call) movedTo(c *Call) bool {
-	return !equal(old.Status(), c.Status()) || old.StartAt() != c.StartAt() || old.EndAt() != c.EndAt()
+// movedTo reports whether now has another status, start or end.
+func (c *Call) movedTo(now *Call) bool {
+	return !equal(c.Status(), now.Status()) || c.StartAt() != now.StartAt() || c.EndAt() != now.EndAt()
 }
 
 // sameJSON reports whether two JSON texts have the same value: a list and a record may spell it

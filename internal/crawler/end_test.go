@@ -357,11 +357,7 @@ func TestOddEnds(t *testing.T) {
 						}
 						items, _ := json.Marshal(p.Items)
 						if offset >= end && strings.Contains(text, "%d") {
-							last := []testCall{}
-							for _, c := range s.sorted()[end-100 : end] {
-								last = append(last, c)
-							}
-							items, _ = json.Marshal(last)
+							items, _ = json.Marshal(s.sorted()[end-100 : end])
 							text = strings.ReplaceAll(text, "%d", strconv.Itoa(offset+100))
 						}
 						text = strings.ReplaceAll(text, "%s", string(items))

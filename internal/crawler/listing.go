@@ -34,8 +34,8 @@ const earliest = 946_684_800_000
 //
 // It relies only on the pages it receives. While start_at never rises from page to page, everything
 // above the lowest one seen has been listed; this is recorded page by page. The lowest millisecond
-// itself, or the second or minute that it shows, is complete only when a page has gone below it, since the next page may begin with more
-// calls of the same time.
+// itself, or the second or minute that it shows, is complete only when a page has gone below it,
+// since the next page may begin with more calls of the same time.
 type listing struct {
 	c        *Crawler
 	from, to int64  // to may be forever
@@ -116,15 +116,9 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 				return ctx.Err() != nil, err
 			}
 		}
-		if a.failure != nil {
+		if a.failure != nil || a.query.Before != q.Before {
 			if q, err = l.instead(ctx, q, a); q == nil || err != nil {
 				return ctx.Err() != nil, err
-			}
-			continue
-		}
-		if a.query.Before != q.Before {
-			if q, err = l.refused(ctx); q == nil || err != nil {
-				return false, err
 			}
 			continue
 		}
@@ -137,10 +131,13 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 	}
 }
 
-// instead returns the query to make after a failure; nil if the stretch cannot be listed.
+// instead returns the query to make after a failure, or after the service has refused the upper bound;
+// nil if the stretch ends there.
 func (l *listing) instead(ctx context.Context, q *query, a *asked) (*query, error) {
 	f := a.failure
 	switch {
+	case f == nil:
+		return l.refused(ctx)
 	case q.cursor != "" && (f.CursorLost || l.tooDeep(a)):
 		l.c.log.Info("cursor no longer accepted", "failure", f)
 		return l.restart("a cursor was rejected: " + f.Error()), nil

@@ -67,28 +67,34 @@ func (c *Crawler) crawl(ctx context.Context) error {
 		if err := c.rounds(ctx); err != nil || !relisted.Await(ctx, 0) {
 			return err
 		}
-		if again {
-			if err := c.committed(ctx); err != nil {
-				return err
-			}
-			if err := c.fetchDetails(ctx, true); err != nil {
-				return err
-			}
-		}
-		if !c.cfg.ListOnly {
-			if err := c.Fetch(ctx, c.cfg.CallIDs); err != nil {
-				return err
-			}
-		}
-		if !c.verifies() {
-			return nil
-		}
-		return c.bulk.VerifyStored(ctx)
+		return c.afterwards(ctx, again)
 	})
 	if err := work.Wait(); err != nil || ctx.Err() != nil {
 		return err
 	}
 	return c.api.Verdict()
+}
+
+// afterwards does what is left when everything is listed and fetched. again means that calls were
+// listed again.
+func (c *Crawler) afterwards(ctx context.Context, again bool) error {
+	if again {
+		if err := c.committed(ctx); err != nil {
+			return err
+		}
+		if err := c.fetchDetails(ctx, true); err != nil {
+			return err
+		}
+	}
+	if !c.cfg.ListOnly {
+		if err := c.Fetch(ctx, c.cfg.CallIDs); err != nil {
+			return err
+		}
+	}
+	if !c.verifies() {
+		return nil
+	}
+	return c.bulk.VerifyStored(ctx)
 }
 
 // committed commits the stored records. In a run that is being stopped, the last commit does that.

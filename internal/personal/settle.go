@@ -46,12 +46,15 @@ func settled(turns []Turn, spans []Span, find func([]Turn) []Span) []Span {
 // byTurn yields the spans of each turn that has some.
 func byTurn(spans []Span) iter.Seq2[int, []Span] {
 	return func(yield func(int, []Span) bool) {
-		for from, to := 0, 0; from < len(spans); from = to {
-			for to = from; to < len(spans) && spans[to].Turn == spans[from].Turn; to++ {
+		for from := 0; from < len(spans); {
+			to := from
+			for to < len(spans) && spans[to].Turn == spans[from].Turn {
+				to++
 			}
 			if !yield(spans[from].Turn, spans[from:to]) {
 				return
 			}
+			from = to
 		}
 	}
 }

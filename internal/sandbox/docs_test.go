@@ -25,8 +25,8 @@ func TestDocs(t *testing.T) {
 func TestDocsOfFaults(t *testing.T) {
 	var b strings.Builder
 	table := func(intro string) { fmt.Fprintf(&b, "\n%s\n\n| Fault | Effect |\n| --- | --- |\n", intro) }
-	table("`--faults 500=0.05,cut=0.01` gives this share of requests a fault. A status (400, 401, 403, 404, 405, 409,\n" +
-		"500, 503) is answered with the error envelope, as are all names that begin with one:")
+	table("`--faults 500=0.05,cut=0.01` gives this share of requests a fault. A status (400, 401, 403, 404,\n" +
+		"405, 409, 500, 503) is answered with the error envelope, as are all names that begin with one:")
 	for _, f := range requestFaults {
 		if f.Effect != "" {
 			fmt.Fprintf(&b, "| `%s` | %s |\n", f.Kind, f.Effect)
@@ -40,8 +40,8 @@ func TestDocsOfFaults(t *testing.T) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Lists]()) {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Tag.Get("mode"), f.Tag.Get("says"))
 	}
-	table("`--call-faults late-record=0.05,masked=0.01` gives this share of calls a fault. A call may have several.\n" +
-		"Truth and statistics include them; turns count if the record can be read in at most 8 MiB:")
+	table("`--call-faults late-record=0.05,masked=0.01` gives this share of calls a fault. A call may have\n" +
+		"several. Truth and statistics include them; turns count if the record can be read in at most 8 MiB:")
 	for _, f := range world.CallFaults {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Kind, f.Effect)
 	}

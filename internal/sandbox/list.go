@@ -225,18 +225,27 @@ func (l *callList) page(q *query, t int64) (*page[world.View], *refusal) {
 		if q.offset {
 			p.end = offset + int64(n)
 		}
-		if most := int64(l.opts.Lists.Depth); most > 0 && !l.keyed {
-			whole := *q
-			whole.behind = nil
-			for v := range l.walk(&whole, t, lo, hi) {
-				if v.Index == p.items[0].Index || p.rank == most {
-					break
-				}
-				p.rank++
-			}
-		}
+		p.rank = l.rank(q, t, lo, hi, p.items[0].Index)
 	}
 	return p, nil
+}
+
+// rank returns how many calls of a query come before one, up to the depth of lists; 0 if that is not
+// limited.
+func (l *callList) rank(q *query, t, lo, hi, index int64) (n int64) {
+	most := int64(l.opts.Lists.Depth)
+	if most == 0 || l.keyed {
+		return 0
+	}
+	whole := *q
+	whole.behind = nil
+	for v := range l.walk(&whole, t, lo, hi) {
+		if v.Index == index || n == most {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 // listed is a call in a list.

@@ -74,7 +74,8 @@ var Calls = NewTable("calls",
 	Column{ID: 24, Name: "turn_count", Type: Int32,
 		Unit: "count", Doc: "transcript items; null: never fetched"},
 	Column{ID: 25, Name: "transcript_state", Type: Word, Required: true,
-		Doc: "pending, present, changed (present, but the list has changed since: fetched again), empty, withheld (opted out), missing (the service has no record, or none of the end), " +
+		Doc: "pending, present, changed (present, but the list has changed since: fetched again), empty, withheld " +
+			"(opted out), missing (the service has no record, or none of the end), " +
 			"unreadable (the record is too large, or no valid JSON) or skipped (not requested, because no call of this kind " +
 			"ever had one)"},
 	Column{ID: 26, Name: "settlement", Type: Word, Required: true,

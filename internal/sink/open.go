@@ -59,6 +59,31 @@ func Open(opts Options) (_ *Warehouse, err error) {
 	return w, nil
 }
 
+// prepare makes a warehouse ready to be written, and removes what killed processes left.
+func (w *Warehouse) prepare() error {
+	fsys, root := w.opts.FS, w.opts.Root
+	if w.current != nil {
+		if err := w.current.Manifest.Writable(); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{layout.SnapshotsName, layout.JournalName} {
+		if err := disk.EnsureDir(fsys, filepath.Join(root, name)); err != nil {
+			return fmt.Errorf("open the warehouse: %w", err)
+		}
+	}
+	if err := disk.Probe(fsys, root); err != nil {
+		return err
+	}
+	if err := disk.SettleModes(fsys, root); err != nil {
+		return err
+	}
+	if err := snapshot.Sweep(fsys, root, w.current); err != nil {
+		return err
+	}
+	return w.dropDeletions()
+}
+
 // recover finds the current snapshot and the rest of the journal.
 func (w *Warehouse) recover() (err error) {
 	fsys, root := w.opts.FS, w.opts.Root
@@ -73,26 +98,7 @@ func (w *Warehouse) recover() (err error) {
 		return err
 	}
 	if !w.opts.ReadOnly {
-		if w.current != nil {
-			if err := w.current.Manifest.Writable(); err != nil {
-				return err
-			}
-		}
-		for _, name := range []string{layout.SnapshotsName, layout.JournalName} {
-			if err := disk.EnsureDir(fsys, filepath.Join(root, name)); err != nil {
-				return fmt.Errorf("open the warehouse: %w", err)
-			}
-		}
-		if err := disk.Probe(fsys, root); err != nil {
-			return err
-		}
-		if err := disk.SettleModes(fsys, root); err != nil {
-			return err
-		}
-		if err := snapshot.Sweep(fsys, root, w.current); err != nil {
-			return err
-		}
-		if err := w.dropDeletions(); err != nil {
+		if err := w.prepare(); err != nil {
 			return err
 		}
 	}

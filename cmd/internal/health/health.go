@@ -506,6 +506,30 @@ func (h *State) Write(w io.Writer) error {
 			line("", "not requested: %s", h.Unasked)
 		}
 	}
+	h.writeOpen(line)
+	if r := h.LastRun; r != nil {
+		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", cli.Plural(r.Requests, "request"), humanize.Comma(r.New),
+			humanize.Comma(r.Changed), humanize.Comma(r.SetAside), humanize.Comma(r.Drift))
+		runreport.RedactedLines(line, r.Redacted, runreport.Requested)
+	}
+	for _, r := range h.Resting {
+		line("left alone", "%s, until %s (%s); extract run --full retries it now", r.Of, r.Until.Format(time.DateTime), r.Why)
+	}
+	for _, g := range h.Gaps {
+		line("never listed", "%s to %s", g.From.Format(time.DateTime), g.To.Format(time.DateTime))
+	}
+	if h.Journal > 0 {
+		line("journal", "%s fetched, not committed", humanize.IBytes(uint64(h.Journal)))
+	}
+	line("warehouse", "%s: snapshot %d of %s (%d kept), %s calls in %s, %s", h.Warehouse, h.Snapshot.Number,
+		h.Snapshot.CommittedAt.Format(time.DateTime), h.Snapshot.Kept, humanize.Comma(h.Snapshot.Calls),
+		cli.Plural(int64(h.Snapshot.Files), "file"), humanize.IBytes(uint64(h.Snapshot.Bytes)))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeOpen prints what is still to come, and what is left of earlier states.
+func (h *State) writeOpen(line func(name, format string, args ...any)) {
 	line("pending", "%s without transcript, %s not settled", cli.Plural(h.Pending, "call"), humanize.Comma(h.Unsettled))
 	if h.Unreadable > 0 {
 		line("unreadable", "the records of %s: too large, or no valid JSON; extract import takes them from a file, up to 64 MiB each",
@@ -535,25 +559,6 @@ func (h *State) Write(w io.Writer) error {
 	if name, text := h.older(); name != "" {
 		line(name, "%s: each run rewrites some, extract migrate all", text)
 	}
-	if r := h.LastRun; r != nil {
-		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", cli.Plural(r.Requests, "request"), humanize.Comma(r.New),
-			humanize.Comma(r.Changed), humanize.Comma(r.SetAside), humanize.Comma(r.Drift))
-		runreport.RedactedLines(line, r.Redacted, runreport.Requested)
-	}
-	for _, r := range h.Resting {
-		line("left alone", "%s, until %s (%s); extract run --full retries it now", r.Of, r.Until.Format(time.DateTime), r.Why)
-	}
-	for _, g := range h.Gaps {
-		line("never listed", "%s to %s", g.From.Format(time.DateTime), g.To.Format(time.DateTime))
-	}
-	if h.Journal > 0 {
-		line("journal", "%s fetched, not committed", humanize.IBytes(uint64(h.Journal)))
-	}
-	line("warehouse", "%s: snapshot %d of %s (%d kept), %s calls in %s, %s", h.Warehouse, h.Snapshot.Number,
-		h.Snapshot.CommittedAt.Format(time.DateTime), h.Snapshot.Kept, humanize.Comma(h.Snapshot.Calls),
-		cli.Plural(int64(h.Snapshot.Files), "file"), humanize.IBytes(uint64(h.Snapshot.Bytes)))
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 func (r *runState) text() string {

@@ -225,7 +225,8 @@ func (h *Host) send(w http.ResponseWriter, r *http.Request, v *world.View) {
 }
 
 // pipeHeader is that of a WAV in µ-law, mono, at 8 kHz.
-const pipeHeader = "RIFF\x24\xf0\xff\x7fWAVEfmt \x10\x00\x00\x00\x07\x00\x01\x00\x40\x1f\x00\x00\x40\x1f\x00\x00\x01\x00\x08\x00data\x00\xf0\xff\x7f"
+const pipeHeader = "RIFF\x24\xf0\xff\x7fWAVEfmt \x10\x00\x00\x00\x07\x00\x01\x00\x40" +
+	"\x1f\x00\x00\x40\x1f\x00\x00\x01\x00\x08\x00data\x00\xf0\xff\x7f"
 
 // write writes a sound frame by frame, until the client disconnects.
 func write(w http.ResponseWriter, s *sound, pause time.Duration) {

@@ -3,7 +3,6 @@ package mask
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -113,7 +112,7 @@ func TestRedactedByAServiceStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	rd.Object(&c.Object)
-	if got := fmt.Sprintf("%s", c.Text("metadata")); got != `{"a":"[person][phone]"}` || rd.Object(&c.Object) {
+	if got := string(c.Text("metadata")); got != `{"a":"[person][phone]"}` || rd.Object(&c.Object) {
 		t.Errorf("the rows became %s", got)
 	}
 }

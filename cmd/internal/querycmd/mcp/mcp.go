@@ -169,7 +169,8 @@ func (s *Server) Answer(w http.ResponseWriter, r *http.Request, who Reader) {
 	if isBatch(body) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
-		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batches are not accepted: send one message per request"}}`)
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`+
+			`"message":"batches are not accepted: send one message per request"}}`)
 		return
 	}
 	r.Body = struct {

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -84,7 +85,7 @@ func TestClientsThatStall(t *testing.T) {
 				}
 				synctest.Wait()
 				began := time.Now()
-				client := &http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return p.dial(), nil }, DisableKeepAlives: true},
+				client := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return p.dial(), nil }, DisableKeepAlives: true},
 					Timeout: 10 * time.Minute}
 				res, err := client.Post("http://localhost/", "application/json", strings.NewReader("{}"))
 				if err != nil || res.StatusCode != http.StatusOK {
