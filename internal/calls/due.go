@@ -120,14 +120,19 @@ func (c *Call) Unsure() bool {
 	return false
 }
 
+// finalBefore is how long before a call expires an answer about its record is final: nightly runs do
+// not begin at the same second.
+const finalBefore = time.Hour
+
 // FinalAt returns the time from which an answer about the call's record is final, in ms since 1970
 // UTC. Until then the service may still write the record. A record that cannot be read is requested
 // for as long after the call was first seen: a broken answer may be chance.
 func (c *Call) FinalAt() int64 {
+	expires := c.ExpiresAt()
 	if c.TranscriptState() == Unreadable {
-		return max(c.ExpiresAt(), c.FirstSeenAt()+ExpireAfter.Milliseconds())
+		expires = max(expires, c.FirstSeenAt()+ExpireAfter.Milliseconds())
 	}
-	return c.ExpiresAt()
+	return expires - finalBefore.Milliseconds()
 }
 
 // sampled reports whether a call belongs to a sample of one in a hundred. A sample is always the

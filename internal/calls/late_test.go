@@ -73,3 +73,25 @@ func TestTranscriptMayComeLate(t *testing.T) {
 		}
 	}
 }
+
+// An item that shows nothing new does not postpone the next request of a record, nor make the answer
+// final, even if the call expires with it.
+func TestItemsDoNotPostponeTheNextRequest(t *testing.T) {
+	t.Parallel()
+	const end = noon + 60_000
+	item := fmt.Appendf(nil, `{"id":"a","status":"ended","call_analysis":null,"call_cost":null,"start_at":%d,"end_at":%d}`, noon, end)
+	call := decoded(t, item, schema.KindItem)
+	call.Fetched(end, end, nil)
+	missing := NewCall("a")
+	missing.Fetched(end, end+hour, nil)
+	Merge(call, missing, schema.KindMissing)
+	last := end + ExpireAfter.Milliseconds()
+	again := decoded(t, item, schema.KindItem)
+	again.Fetched(last, last, nil)
+	Merge(missing, again, schema.KindItem)
+	again.Settle(last)
+	asks := Asking{Scope: DueTranscripts, Now: last}
+	if due, ok := asks.Due(again); !ok || !due.Again || again.Settlement() != Expired {
+		t.Errorf("%v, %v: due %v (%+v)", again.TranscriptState(), again.Settlement(), ok, due)
+	}
+}

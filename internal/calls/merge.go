@@ -92,10 +92,14 @@ func Merge(old, new *Call, kind schema.Kind) {
 	}
 	wire.Merge(&known, &new.Object)
 	renewed := !own && !new.OptedOut() && old.renewedBy(new)
-	if renewed && item != nil { // as if the record had not been requested
+	switch {
+	case item == nil:
+	case renewed: // as if the record had not been requested
 		known = wire.Without(&known, "transcript", "transcript_with_tool_calls")
 		new.Set(&item.Object)
 		wire.Merge(&known, &new.Object)
+	default: // the next request depends on when the record was requested: see AskAt
+		fetched = old.FetchedAt()
 	}
 	new.Row[colTranscriptSource] = parquet.Value{}
 	switch {

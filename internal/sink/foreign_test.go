@@ -18,7 +18,7 @@ import (
 )
 
 // strangers are names that file systems and other programs put into the folder of a volume.
-var strangers = []string{"lost+found", ".Trash-1000", "@eaDir", ".snapshot", ".zfs", "System Volume Information", "aside-0123456789abcdef",
+var strangers = []string{"lost+found", ".Trash-1000", "@eaDir", ".snapshot", ".zfs", "System Volume Information",
 	"snapshots/lost+found", "snapshots/@eaDir", "journal/lost+found", "000001", "20261119T020000Z-0000002a", "calls.csv"}
 
 // strangeFS refuses access to these names, as to those of root.
@@ -128,5 +128,25 @@ func TestStrangersAreLeftAlone(t *testing.T) {
 		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(name))); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// What repair moved aside may hold the data of a forgotten call: forget names it.
+func TestForgetSearchesWhatWasMovedAside(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	w := night(t, nil, root, 0)
+	if err := w.Put(t.Context(), storyRecord("a1b2c3d4-e5f6", 1)); err != nil {
+		t.Fatal(err)
+	}
+	mustFinish(t, w)
+	aside := filepath.Join(root, layout.AsidePrefix+"0123456789abcdef")
+	if err := os.CopyFS(aside, os.DirFS(w.Snapshot().Dir)); err != nil {
+		t.Fatal(err)
+	}
+	if r := mustForget(t, w, erase.Selection{CallIDs: []string{"a1b2c3d4-e5f6"}}); len(r.Scan.Found) == 0 {
+		t.Errorf("the receipt does not name the rows in what was moved aside: %+v", r.Scan)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
 	}
 }

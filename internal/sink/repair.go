@@ -127,7 +127,7 @@ func (w *Warehouse) clearCurrent() error {
 
 // setAside moves a foreign object out of the way. Nothing in it is lost.
 func (w *Warehouse) setAside(path string) error {
-	away := filepath.Join(w.opts.Root, "aside-"+disk.NewID())
+	away := filepath.Join(w.opts.Root, layout.AsidePrefix+disk.NewID())
 	err := w.opts.FS.Rename(path, away)
 	if errors.Is(err, syscall.EXDEV) { // a lower layer of overlayfs
 		return fmt.Errorf("set %s aside: this file system cannot rename it: move it out of the warehouse and repeat: %w", path, err)

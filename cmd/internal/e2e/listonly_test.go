@@ -17,8 +17,8 @@ func TestListOnly(t *testing.T) {
 	var p struct {
 		Requests int64 `json:"requests_at_most"`
 	}
-	if err := json.Unmarshal([]byte(plan.stdout), &p); err != nil || p.Requests != 3 {
-		t.Errorf("plan: %v, %d requests for 3 pages:\n%s", err, p.Requests, plan.stderr)
+	if err := json.Unmarshal([]byte(plan.stdout), &p); err != nil || p.Requests != 4 {
+		t.Errorf("plan: %v, %d requests for 3 pages and the check of the end:\n%s", err, p.Requests, plan.stderr)
 	}
 	r := c.mustExtract("--list-only")
 	if n := c.service.Server.Stats().ByKind["detail"]; n > 0 {

@@ -36,7 +36,7 @@ func (h *State) AddAlerts(wanted bool, now time.Time) {
 	if !wanted {
 		return
 	}
-	why := ""
+	var why string
 	switch {
 	case a.Error != "":
 		why = "their state is unknown: " + a.Error
@@ -67,7 +67,8 @@ func (h *State) alertsOf(wanted bool, now time.Time) *alerts {
 	case s == nil:
 		return &alerts{Missed: true, Lost: []alert.Lost{}, Failing: []string{}}
 	}
-	a := &alerts{Running: s.Count(), Waiting: int64(len(s.Outbox)), Why: s.Waiting(), Lost: append([]alert.Lost{}, s.Lost...), Failing: []string{}}
+	a := &alerts{Running: s.Count(), Waiting: int64(len(s.Outbox)), Why: s.Waiting(), Lost: append([]alert.Lost{}, s.Lost...),
+		Failing: []string{}}
 	if !s.CheckedAt.IsZero() {
 		a.Checked = momentOf(s.CheckedAt.UnixMilli(), now)
 	}

@@ -124,12 +124,13 @@ func (s *scanner) folder(ctx context.Context, at string) error {
 }
 
 // excuse returns nil for what is gone, and for what cannot be read in a snapshot other than the
-// current one: that no command repairs.
+// current one, or in what repair moved aside: that no command repairs.
 func (s *scanner) excuse(ctx context.Context, at string, err error) error {
 	switch {
 	case err == nil || disk.IsGone(err):
 		return nil
-	case ctx.Err() != nil || !strings.HasPrefix(at, layout.SnapshotsName+"/") || strings.HasPrefix(at+"/", s.current+"/"):
+	case ctx.Err() != nil || strings.HasPrefix(at+"/", s.current+"/"),
+		!strings.HasPrefix(at, layout.SnapshotsName+"/") && !strings.HasPrefix(at, layout.AsidePrefix):
 		return err
 	}
 	s.mu.Lock()
@@ -168,13 +169,18 @@ func (s *scanner) file(ctx context.Context, name string) error {
 	return nil
 }
 
-// tableOf returns the table of a snapshot's file; nil if this program does not know it.
+// tableOf returns the table of a file of rows: the folder that it is in has the table's name, or that
+// of a month of it; empty if this program does not know it.
 func tableOf(name string) string {
-	parts := strings.Split(name, "/")
-	if len(parts) < 4 || parts[0] != layout.SnapshotsName || path.Ext(name) != ".parquet" || table.ByName(parts[2]) == nil {
+	if path.Ext(name) != ".parquet" {
 		return ""
 	}
-	return parts[2]
+	for at := range strings.SplitSeq(path.Dir(name), "/") {
+		if table.ByName(at) != nil {
+			return at
+		}
+	}
+	return ""
 }
 
 const (

@@ -1,0 +1,9 @@
+package compare
+
+import (
+	"testing"
+
+	"callhouse/cmd/internal/cmdtest"
+)
+
+func TestMain(m *testing.M) { cmdtest.Main(m) }
