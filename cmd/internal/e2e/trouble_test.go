@@ -170,7 +170,8 @@ type troubledRun struct {
 
 // drawCallFaults draws up to four faults of calls.
 var drawCallFaults = rapid.Custom(func(t *rapid.T) (fs world.Faults) {
-	kinds := rapid.SampledFrom([]world.Fault{"late-analysis", "late-cost", "stuck", "no-end", "odd-times", "whole-seconds"})
+	kinds := rapid.SampledFrom([]world.Fault{"late-analysis", "late-cost", "late-transcript", "late-link", "stuck", "no-end",
+		"odd-times", "whole-seconds"})
 	for _, kind := range rapid.SliceOfNDistinct(kinds, 0, 4, rapid.ID[world.Fault]).Draw(t, "kinds") {
 		fs = append(fs, dice.Share[world.Fault]{Kind: kind, Rate: rapid.SampledFrom([]float64{.05, .3, 1}).Draw(t, "share")})
 	}
