@@ -83,7 +83,7 @@ func earlyOf(g *group, turns map[any][]row) []any {
 			}
 		}
 		if from, ok := c["start_at"].(int64); ok && known {
-			words = append(words, first-from)
+			words = append(words, max(first-from, 0)) // before the start counts as at once
 		}
 	}
 	n, silent := count(g.calls, answered), count(g.calls, func(r row) bool { return answered(r) && heard(r) == "no" })

@@ -213,7 +213,7 @@ func toolsOf(g *group, turns map[any][]row) (out [][]any) {
 				t.pauses = append(t.pauses, ms)
 			}
 			if from, ok := u.startedAt.(int64); ok && u.endedAt != nil {
-				t.durations = append(t.durations, u.endedAt.(int64)-from)
+				t.durations = append(t.durations, max(u.endedAt.(int64)-from, 0))
 			}
 		}
 	}
