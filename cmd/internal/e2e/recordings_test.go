@@ -389,6 +389,35 @@ func TestRecordingFaults(t *testing.T) {
 	s.sameAsTable()
 }
 
+// Recordings that are not there yet, whatever the host answers meanwhile, are stored by the next
+// night, as are those of unknown length or format.
+func TestLateRecordings(t *testing.T) {
+	t.Parallel()
+	var faults recordings.Faults
+	for _, kind := range recordings.All[10:] {
+		faults = append(faults, dice.Share[recordings.Fault]{Kind: kind, Rate: .13})
+	}
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 26, Calls: 60, Days: 1}}, faults, found)
+	s.mustNight()
+	first := s.expected()
+	if n := s.one("SELECT count(*) AS v FROM recordings WHERE state NOT IN ('stored', 'due')"); n != json.Number("0") {
+		t.Errorf("%v recordings are given up in the first night", n)
+	}
+	s.clock.Advance(24 * time.Hour)
+	s.mustNight()
+	seen := map[recordings.Fault]int{}
+	for _, row := range s.sql("SELECT call_id, state, coalesce(reason, '') AS reason FROM recordings") {
+		if v := first[row["call_id"].(string)]; v != nil {
+			if seen[s.host.Fault(v)]++; row["state"] != "stored" {
+				t.Errorf("%s: %v", s.host.Fault(v), row)
+			}
+		}
+	}
+	if len(seen) != len(faults)+1 {
+		t.Errorf("only %v were seen", seen)
+	}
+}
+
 // A host that sends a frame now and then is given up, and the night succeeds. It takes half a
 // minute to detect a slow host.
 func TestSlowRecordings(t *testing.T) {
