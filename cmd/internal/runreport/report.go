@@ -73,7 +73,7 @@ func (r *Report) Write(w io.Writer) {
 	r.bulk(line)
 	r.recordings(line)
 	if row.CallsMissing > 0 {
-		line("missing", "%s without a record of their own (404); a record is requested again for three days", cli.Plural(row.CallsMissing, "listed call"))
+		line("missing", "%s without a record (404), which is requested again for three days", cli.Plural(row.CallsMissing, "listed call"))
 	}
 	if row.CallsSkipped > 0 {
 		line("skipped", "%s not requested: calls of their kind never had one", cli.Plural(row.CallsSkipped, "transcript"))
