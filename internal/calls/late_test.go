@@ -74,6 +74,25 @@ func TestTranscriptMayComeLate(t *testing.T) {
 	}
 }
 
+// A call that expires without an end does not wait for a transcript for ever, although its record was
+// requested in the last hour before that, by whatever command.
+func TestCallThatExpiresAfterItsRecord(t *testing.T) {
+	t.Parallel()
+	call := decoded(t, fmt.Appendf(nil, `{"id":"a","status":"ongoing","start_at":%d,"end_at":null,"transcript":null}`, noon), schema.KindDetail)
+	call.Fetched(noon, noon, nil)
+	expires := call.ExpiresAt()
+	call.Fetched(noon, expires-hour/2, nil)
+	Merge(nil, call, schema.KindDetail)
+	call.Settle(expires - hour/2)
+	if call.Settlement() != Open || call.TranscriptState() != Pending {
+		t.Errorf("before: %v, %v", call.Settlement(), call.TranscriptState())
+	}
+	call.Settle(expires)
+	if call.Settlement() != Expired || call.TranscriptState() != Missing {
+		t.Errorf("after: %v, %v", call.Settlement(), call.TranscriptState())
+	}
+}
+
 // An item that shows nothing new does not postpone the next request of a record, nor make the answer
 // final, even if the call expires with it.
 func TestItemsDoNotPostponeTheNextRequest(t *testing.T) {

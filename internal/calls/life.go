@@ -84,7 +84,7 @@ func (c *Call) Settle(now int64) {
 		c.SetTranscriptState(Empty)
 	case !never && c.TranscriptState() == Empty && !c.TurnCount().OK:
 		c.SetTranscriptState(Pending)
-	case !c.Over() && c.TurnCount().OK && c.FetchedAt() >= c.ExpiresAt():
+	case !c.Over() && c.Settlement() == Expired && c.TurnCount().OK && c.FetchedAt() >= c.FinalAt():
 		c.stopWaiting(Missing)
 	}
 }
