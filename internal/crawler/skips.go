@@ -70,10 +70,10 @@ func (c *Crawler) decide(due *calls.Due) decision {
 	return fetch
 }
 
-// A run, or a day of following, fetches changed records up to one in changedShare of those that are
-// due, and leastChanged in any case. If more list items have changed at once, it is not the calls that did: the list and the
-// records spell something differently, or a setting removes more from both. The others keep the
-// transcript that they have.
+// A run, or a day of following, fetches leastChanged changed records, or one in changedShare of those
+// that are due if that is more. If more list items differ at once, the cause is not the calls: the
+// list and the records spell a value differently, or a setting removes more from both. The other
+// calls keep their transcripts.
 const (
 	changedShare = 40
 	leastChanged = 100
