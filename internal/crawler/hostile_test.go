@@ -64,7 +64,7 @@ func TestBadItemOnAPage(t *testing.T) {
 		{name: "never whole", item: `{"id":"ID"}`, rawPage: cut, more: 60, hole: true},
 		{name: "never whole, with the contract's parameters alone", item: `{"id":"ID"}`, rawPage: cut, more: 6, hole: true, end: true,
 			set: func(s *service) { s.plain = true }},
-		{name: "an error of the service", item: `{"id":"ID"}`, more: 90, hole: true, set: func(s *service) {
+		{name: "an error of the service", item: `{"id":"ID"}`, more: 100, hole: true, set: func(s *service) {
 			s.rawPage = func(ids []string, body []byte) []byte {
 				if slices.Contains(ids, bad) {
 					return nil
