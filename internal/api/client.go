@@ -35,10 +35,6 @@ const piece = 32 << 10
 
 const (
 	maxErrorBody = 64 << 10
-	// If the end of a larger body is wanted, at most maxSkipped bytes of it are read, and maxTail
-	// bytes are kept.
-	maxSkipped = 256 << 20
-	maxTail    = 64 << 10
 	// Bodies over largeBody are read and kept one at a time, so that many workers cannot hold
 	// MaxBody each.
 	largeBody = 1 << 20
@@ -180,7 +176,7 @@ func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *R
 		return ans, nil
 	}
 	limit := cmp.Or(r.MaxBody, MaxBody)
-	err = c.read(rctx, &ans, body, int(res.ContentLength), limit, r.WantEnd)
+	err = c.read(rctx, &ans, body, int(res.ContentLength), limit)
 	ans.At = c.cfg.Clock.Local()
 	switch {
 	case errors.Is(err, errTooLarge):
@@ -190,7 +186,6 @@ func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *R
 		f.Status = res.StatusCode
 		return ans, f
 	}
-	ans.Tail = ans.Body[max(0, len(ans.Body)-maxTail):]
 	return ans, nil
 }
 
@@ -268,7 +263,7 @@ func (c *Client) refused(res *http.Response, raw []byte) *RequestError {
 var errTooLarge = errors.New("the body is too large")
 
 // read reads a body. size is its length, or negative if unknown.
-func (c *Client) read(ctx context.Context, a *Answer, r *deadlineReader, size, limit int, wantEnd bool) error {
+func (c *Client) read(ctx context.Context, a *Answer, r *deadlineReader, size, limit int) error {
 	var body bytes.Buffer
 	read := func(upTo int) (more bool, err error) {
 		_, err = body.ReadFrom(io.LimitReader(r, int64(upTo-body.Len())))
@@ -291,9 +286,6 @@ func (c *Client) read(ctx context.Context, a *Answer, r *deadlineReader, size, l
 	if more, err := read(limit + 1); err != nil || !more {
 		return err
 	}
-	if wantEnd {
-		a.Tail = readTail(r)
-	}
 	return errTooLarge
 }
 
@@ -310,27 +302,6 @@ func withoutMark(body io.Reader) io.Reader {
 		}
 		_, _ = b.Discard(len(byteOrderMark))
 	}
-}
-
-// readTail reads a body to its end and returns its last bytes; nil if the end does not come.
-func readTail(r io.Reader) []byte {
-	room := make([]byte, 2*maxTail)
-	have := 0
-	for skipped := 0; skipped < maxSkipped; {
-		n, err := r.Read(room[have:])
-		skipped += n
-		have += n
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				return room[:have]
-			}
-			return nil
-		}
-		if have == len(room) {
-			have = copy(room, room[maxTail:])
-		}
-	}
-	return nil
 }
 
 // deadlineReader resets a timer after every piece.

@@ -9,8 +9,7 @@ import (
 )
 
 // Do sends a request until there is a good answer, or until the table of failures ends the
-// attempts. accept checks a good answer and returns an error if it is wrong. For pages and their
-// parts, accept also receives incomplete bodies.
+// attempts. accept checks a good answer and returns an error if it is wrong.
 //
 // An answer that may not be the service's is requested again, and is not an attempt: see origin.
 //
@@ -97,8 +96,8 @@ func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept fun
 	defer a.done()
 	err = c.checkClock(&a, f)
 	a.At = c.cfg.Clock.At(a.At)
-	if err == nil && accept != nil && (f == nil || !r.Kind.alone() && len(a.Body) > 0) {
-		if wrong := accept(&a); f == nil && wrong != nil {
+	if err == nil && accept != nil && f == nil {
+		if wrong := accept(&a); wrong != nil {
 			f = wrongBodyOf(&a, wrong)
 		}
 	}

@@ -36,7 +36,7 @@ func TestTimeouts(t *testing.T) {
 // Nothing else happens during a page request, so it is retried at once. A record waits, and so does
 // a page that failed twice.
 func TestPageIsRepeatedAtOnce(t *testing.T) {
-	for kind, pauses := range map[Kind][]bool{Page: {false, true, true}, Part: {false}, Record: {true, true, true}} {
+	for kind, pauses := range map[Kind][]bool{Page: {false, true, true}, Record: {true, true, true}} {
 		synctest.Test(t, func(t *testing.T) {
 			var asked []time.Time
 			c := tester(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -18,13 +18,12 @@ import (
 // Then is the consequence of a failure that is not retried.
 type Then uint8
 
-// Consequences. EndList, Narrow and Simplify apply to pages, SetAside and Missing to records.
+// Consequences. EndList and Simplify apply to pages, SetAside and Missing to records.
 const (
 	_           Then = iota
 	SetAside         // report it and continue; the next run tries again
 	Missing          // the object is listed and has no record
 	EndList          // leave the rest of the list to the next run
-	Narrow           // request a smaller part; an item that fails alone is set aside
 	Simplify         // request with fewer parameters; else EndList
 	stopAddress      // stop the run, *AddressError; or EndList, if there was a good answer before
 	stopKey          // stop the run: *AuthError
@@ -93,7 +92,7 @@ var (
 		stray: foreign, pause: strayPause}
 	rateLimited = &rule{name: "429 rate limited", statuses: []int{429}, tries: [2]int{always, always},
 		budget: (*budget).limited, count: limited}
-	serverError = &rule{name: "500 server error", tries: [2]int{8, 4}, then: [2]Then{Narrow, SetAside}, pause: time.Second, outage: true,
+	serverError = &rule{name: "500 server error", tries: [2]int{8, 4}, then: [2]Then{EndList, SetAside}, pause: time.Second, outage: true,
 		budget: hold(0)}
 	unavailable = &rule{statuses: []int{502, 503, 504}, tries: [2]int{8, 5}, then: [2]Then{EndList, SetAside}, pause: 2 * time.Second,
 		outage: true, budget: hold(0)}
@@ -101,18 +100,18 @@ var (
 	refusedValue = &rule{statuses: []int{422}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, stray: foreign, pause: strayPause}
 	// 201 to 299, and 4xx without a rule.
 	otherStatus = &rule{tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, stray: unclear, pause: strayPause, outage: true}
-	timedOut    = &rule{name: "no answer in time", statuses: []int{408}, tries: [2]int{6, 3}, then: [2]Then{Narrow, SetAside},
+	timedOut    = &rule{name: "no answer in time", statuses: []int{408}, tries: [2]int{6, 3}, then: [2]Then{EndList, SetAside},
 		pause: time.Second, outage: true, count: network}
 	noConnection = &rule{name: "no connection, or lost", tries: [2]int{8, 4}, then: [2]Then{EndList, SetAside}, pause: time.Second,
 		outage: true, count: network}
 	untrusted = &rule{name: "certificate not trusted", tries: [2]int{1, 1}, then: [2]Then{EndList, SetAside}, count: network}
-	cutShort  = &rule{name: "body cut short", tries: [2]int{6, 4}, then: [2]Then{Narrow, SetAside}, pause: time.Second, outage: true,
+	cutShort  = &rule{name: "body cut short", tries: [2]int{6, 4}, then: [2]Then{EndList, SetAside}, pause: time.Second, outage: true,
 		count: network}
 	wrongBody = &rule{name: "200 with a wrong body", tries: [2]int{5, 4}, then: [2]Then{stopAddress, SetAside},
 		pause: time.Second, count: wrong}
-	broken = &rule{name: "200 with a page that cannot be split", tries: [2]int{1, 3}, then: [2]Then{Narrow, SetAside},
+	broken = &rule{name: "200 with a broken page", tries: [2]int{5, 4}, then: [2]Then{EndList, SetAside},
 		pause: time.Second, count: wrong}
-	tooLarge = &rule{name: "body too large", tries: [2]int{1, 1}, then: [2]Then{Narrow, SetAside}, count: wrong}
+	tooLarge = &rule{name: "body too large", tries: [2]int{1, 1}, then: [2]Then{EndList, SetAside}, count: wrong}
 	canceled = &rule{name: "canceled", tries: [2]int{1, 1}}
 	spent    = &rule{name: "given up", tries: [2]int{1, 1}, then: [2]Then{EndList, SetAside}}
 )
@@ -134,16 +133,11 @@ func hold(least time.Duration) func(*budget, *ticket, time.Duration) time.Durati
 	}
 }
 
-// partAttempts is the number of attempts for a part of a page.
-const partAttempts = 2
-
 // attempts returns the number of attempts for a request of this kind.
 func (r *rule) attempts(k Kind) int {
 	switch k {
 	case Page:
 		return r.tries[0]
-	case Part:
-		return min(r.tries[0], partAttempts)
 	case Bulk: // a smaller one is tried afterwards
 		return min(r.tries[1], 1)
 	}
@@ -228,8 +222,8 @@ func (f *RequestError) Canceled() bool { return f.rule == canceled }
 // TooLarge reports whether the body was larger than the limit.
 func (f *RequestError) TooLarge() bool { return f.rule == tooLarge }
 
-// ErrBroken is the error of a page that cannot be split into its items.
-var ErrBroken = errors.New("the page cannot be parsed")
+// ErrBroken is the error of a page of a list that is not valid JSON.
+var ErrBroken = errors.New("the page is not valid JSON")
 
 // wrongBodyOf returns the failure of an answer with content other than the requested.
 func wrongBodyOf(a *Answer, err error) *RequestError {

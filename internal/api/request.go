@@ -14,14 +14,13 @@ type Kind uint8
 // The kinds of requests.
 const (
 	Page   Kind = iota // a page of a list
-	Part               // a part of a page that failed as a whole
 	Record             // the record of one object
 	Side               // an optional page of a list other than the calls
 	Bulk               // a page of whole calls, which can also be fetched one by one
 )
 
 func (k Kind) String() string {
-	return [...]string{"page", "part of a page", "detail", "page of another list", "page of whole calls"}[k]
+	return [...]string{"page", "detail", "page of another list", "page of whole calls"}[k]
 }
 
 // alone reports whether nothing waits for the answer: other requests proceed meanwhile, and it may
@@ -52,7 +51,6 @@ type Request struct {
 	Priority Priority
 	Stream   *Stream // the stream of an optional request
 	MaxBody  int     // the maximum size of an answer's body; 0: MaxBody
-	WantEnd  bool    // keep the end of a larger body: see Answer.Tail
 	// Read reads the body of a good answer while it arrives. There is then no Answer.Body, and no
 	// bound on its size. Its error describes the fault of the body. It is called for every good
 	// answer, including one that is then cut short.
@@ -71,12 +69,10 @@ func Segment(text string) string {
 	return escaped
 }
 
-// Answer is the result of a request: a complete good answer or, after a failure, the part that
-// arrived.
+// Answer is a good answer.
 type Answer struct {
 	Status int
 	Body   []byte
-	Tail   []byte    // end of the body, even if it was too large to keep; nil: unknown
 	At     time.Time // when it had arrived completely
 
 	date    time.Time // by the service's clock; zero: unspecified

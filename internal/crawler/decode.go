@@ -3,7 +3,9 @@ package crawler
 import (
 	"bytes"
 	"errors"
+	"fmt"
 
+	"callhouse/internal/api"
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
@@ -29,6 +31,9 @@ func (c *Crawler) read(body []byte, k schema.Kind) (heading, error) {
 
 // readCall is read, and passes the call to look. The call is valid until look returns.
 func (c *Crawler) readCall(body []byte, k schema.Kind, look func(*calls.Call)) (heading, error) {
+	if len(body) > api.MaxBody { // an item of a page: records are never larger
+		return heading{}, fmt.Errorf("over %d MiB", api.MaxBody>>20)
+	}
 	r := c.readers.Get().(*reader)
 	defer c.readers.Put(r)
 	if err := r.decoder.Decode(body, k, &r.call); err != nil {

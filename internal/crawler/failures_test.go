@@ -48,8 +48,6 @@ func TestFailureTable(t *testing.T) {
 	aside := func(n int) outcome { return outcome{attempts: n, aside: true} }
 	unread := func(n int) outcome { return outcome{attempts: n, aside: true, unread: true} }
 	ends := func(n int) outcome { return outcome{attempts: n, problem: true} }
-	// A part of the page can be fetched, and therefore all of it.
-	narrows := func(n int) outcome { return outcome{attempts: n} }
 	auth := outcome{attempts: 1, err: new(*api.AuthError)} // before the key was accepted
 	address := func(n int) outcome { return outcome{attempts: n, err: new(*api.AddressError)} }
 	stated := outcome{attempts: 1, err: new(*api.ServiceDownError)} // in the contract's form
@@ -64,11 +62,11 @@ func TestFailureTable(t *testing.T) {
 		{"404", status(404), stated, outcome{attempts: 1, missing: true}},
 		{"404 from a proxy", html(404), address(1), aside(2)},
 		{"405", status(405), stated, aside(2)},
-		{"408", status(408), narrows(6), aside(3)},
+		{"408", status(408), ends(6), aside(3)},
 		{"409", status(409), ends(5), aside(3)},
 		{"410", status(410), stated, aside(1)},
-		{"500", status(500), narrows(8), aside(4)},
-		{"501", html(501), narrows(8), aside(4)},
+		{"500", status(500), ends(8), aside(4)},
+		{"501", html(501), ends(8), aside(4)},
 		{"502", html(502), ends(8), aside(5)},
 		{"503", html(503), ends(8), aside(5)},
 		{"504", status(504), ends(8), aside(5)},
@@ -77,8 +75,8 @@ func TestFailureTable(t *testing.T) {
 		{"200 and HTML", html(200), address(5), aside(4)},
 		{"200 and nothing", html(200), address(5), aside(4)},
 		{"200 and another thing", body(`{"id":"another","items":7}`), address(5), unread(4)},
-		{"200 and JSON cut short", body(`{"items":[{"id":"a`), narrows(3), unread(4)},
-		{"cut short", short, narrows(18), aside(4)},
+		{"200 and JSON cut short", body(`{"items":[{"id":"a`), ends(5), unread(4)},
+		{"cut short", short, ends(6), aside(4)},
 		{"reset", reset, outcome{attempts: 4, err: new(*api.UnreachableError)}, aside(4)},
 	}
 	for _, row := range rows {

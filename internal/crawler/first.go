@@ -22,7 +22,7 @@ func Try(ctx context.Context, cfg api.Config) (total int64, err error) {
 	defer client.Close()
 	var page envelope.Page
 	err = client.Once(ctx, api.Request{Path: callsPath, Query: url.Values{"limit": {"1"}}}, func(a *api.Answer) (err error) {
-		page, err = envelope.Parse("items", a.Body, a.Tail)
+		page, err = envelope.Parse("items", a.Body)
 		return err
 	})
 	return page.Total, err

@@ -14,9 +14,62 @@ import (
 	"callhouse/internal/api"
 )
 
-// One invalid item hides no other: it is set aside with its position, and the rest of its page and
-// all later pages are listed with few extra requests.
+// One invalid item hides no other: it is set aside with its position, and its page and all others
+// are listed without more requests.
 func TestBadItemOnAPage(t *testing.T) {
+	const bad = "call-000163" // of 400; on the third page
+	for name, item := range map[string]string{
+		"a number":    `7`,
+		"a text":      `"ID"`,
+		"a list":      `[{"id":"ID"}]`,
+		"null":        `null`,
+		"no id":       `{"start_at":1}`,
+		"an empty id": `{"id":"","start_at":1}`,
+		"deep":        `{"id":"ID","x":` + strings.Repeat("[", 9_990) + strings.Repeat("]", 9_990) + `}`,
+		"many fields": `{"id":"ID","x":[` + strings.Repeat("{},", 200_000) + `{}]}`,
+		"too large":   `{"id":"ID","x":"` + strings.Repeat("x", api.MaxBody) + `"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &service{calls: someCalls(400, time.Hour)}
+				s.raw = func(c testCall, good []byte) string {
+					if c.ID != bad {
+						return string(good)
+					}
+					return strings.ReplaceAll(item, "ID", bad)
+				}
+				store := newMemStore()
+				r, err := s.visit(t, store, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, there := store.items[bad]; name == "many fields" {
+					if !there || !r.Complete() {
+						t.Errorf("set aside: %v; problems: %q", r.Aside, r.Problems)
+					}
+					return
+				}
+				if _, there := store.items[bad]; len(store.items) != 399 || there {
+					t.Errorf("%d of 399 calls are stored", len(store.items))
+				}
+				if r.SetAside != 1 || len(r.Problems) > 0 || r.Complete() || !strings.Contains(r.Aside[0].Reason, " of page ") {
+					t.Errorf("set aside: %v; problems: %q", r.Aside, r.Problems)
+				}
+				if r.Unaccounted() != 0 || r.CallsListed != 400+r.ItemsRepeated || r.PageRequests > 5 {
+					t.Errorf("not accounted for, or too many requests: %+v", r.Counts)
+				}
+				if !store.covers(*s.calls[400-163].Start) {
+					t.Errorf("covered: %v", store.spans)
+				}
+			})
+		})
+	}
+}
+
+// A page that is not valid JSON, or that the service cannot send, is a failed request: what is above
+// it is stored and on record, the rest is left to the next run. New calls are stored every night, and
+// when the page can be read, all of them.
+func TestBrokenPage(t *testing.T) {
 	const bad = "call-000163" // of 400; on the third page
 	is := func(text string) func(testCall, []byte) string {
 		return func(c testCall, item []byte) string {
@@ -26,95 +79,55 @@ func TestBadItemOnAPage(t *testing.T) {
 			return strings.ReplaceAll(text, "ID", bad)
 		}
 	}
-	cut := func(ids []string, body []byte) []byte { // within the invalid item
-		if i := slices.Index(ids, bad); i >= 0 {
-			return body[:strings.Index(string(body), bad)]
-		}
-		return body
-	}
-	cases := []struct {
-		name    string
-		item    string
-		rawPage func(ids []string, body []byte) []byte
-		set     func(s *service)
-		more    int64 // requests beyond those of a valid list
-		hole    bool  // its time is not recorded as listed
-		end     bool  // it cannot be bypassed
-	}{
-		{name: "nested deep", item: `{"id":"ID","x":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + `}`},
-		{name: "nested deeper", item: `{"id":"ID","x":` + strings.Repeat(`{"a":`, 200_000) + "1" + strings.Repeat("}", 200_000) + `}`},
-		{name: "a control character", item: "{\"id\":\"ID\",\"x\":\"a\x01\nb\"}"},
-		{name: "NaN", item: `{"id":"ID","x":NaN,"y":-Infinity}`},
-		{name: "an unknown escape", item: `{"id":"ID","x":"\q"}`},
-		{name: "a number", item: `7`},
-		{name: "null", item: `null`},
-		{name: "no id", item: `{"start_at":1}`},
-		{name: "an empty id", item: `{"id":"","start_at":1}`},
-		{name: "a quote too many", item: `{"id":"ID","x":"a"b"}`, more: 3},
-		{name: "a text without an end", item: `{"id":"ID","x":"a}`, more: 3},
-		{name: "a bracket too few", item: `{"id":"ID","x":[1,2}`, more: 3},
-		{name: "a bracket too few, with the contract's parameters alone", item: `{"id":"ID","x":[1,2}`, more: 4,
-			set: func(s *service) { s.plain = true }},
-		{name: "too large", item: `{"id":"ID","x":"` + strings.Repeat("x", api.MaxBody) + `"}`, more: 3},
-		{name: "too large, and the cursor stands before the items", item: `{"id":"ID","x":"` + strings.Repeat("x", api.MaxBody) + `"}`, more: 3,
-			rawPage: func(_ []string, body []byte) []byte {
-				items, rest, _ := strings.Cut(string(body), `],"next_cursor"`)
-				return []byte(`{"next_cursor"` + strings.TrimSuffix(rest, "}") + "," + items[1:] + "]}")
-			}},
-		{name: "never whole", item: `{"id":"ID"}`, rawPage: cut, more: 60, hole: true},
-		{name: "never whole, with the contract's parameters alone", item: `{"id":"ID"}`, rawPage: cut, more: 6, hole: true, end: true,
-			set: func(s *service) { s.plain = true }},
-		{name: "an error of the service", item: `{"id":"ID"}`, more: 100, hole: true, set: func(s *service) {
+	onBad := func(answer func(body []byte) []byte) func(*service) {
+		return func(s *service) {
+			s.raw = is(`{"id":"ID"}`)
 			s.rawPage = func(ids []string, body []byte) []byte {
 				if slices.Contains(ids, bad) {
-					return nil
+					return answer(body)
 				}
 				return body
 			}
-		}},
+		}
 	}
-	for _, tc := range cases {
+	item := func(text string) func(*service) { return func(s *service) { s.raw = is(text) } }
+	for _, tc := range []struct {
+		name string
+		set  func(*service)
+		says string
+	}{
+		{"a control character", item("{\"id\":\"ID\",\"x\":\"a\x01\nb\"}"), "not valid JSON"},
+		{"NaN", item(`{"id":"ID","x":NaN,"y":-Infinity}`), "not valid JSON"},
+		{"an unknown escape", item(`{"id":"ID","x":"\q"}`), "not valid JSON"},
+		{"a quote too many", item(`{"id":"ID","x":"a"b"}`), "not valid JSON"},
+		{"a text without an end", item(`{"id":"ID","x":"a}`), "not valid JSON"},
+		{"a bracket too few", item(`{"id":"ID","x":[1,2}`), "not valid JSON"},
+		{"nested too deep", item(`{"id":"ID","x":` + strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000) + `}`), "not valid JSON"},
+		{"more text after it", onBad(func(body []byte) []byte { return append(body, "{}"...) }), "not valid JSON"},
+		{"cut short", onBad(func(body []byte) []byte { return body[:len(body)/2] }), "not valid JSON"},
+		{"an error of the service", onBad(func([]byte) []byte { return nil }), "500 server error"},
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &service{calls: someCalls(400, time.Hour), raw: is(tc.item), rawPage: tc.rawPage}
-				if tc.set != nil {
-					tc.set(s)
-				}
+				all := someCalls(430, time.Hour)
+				s := &service{calls: all[30:]}
+				tc.set(s)
 				store := newMemStore()
+				start := *all[430-163].Start
 				r, err := s.visit(t, store, nil)
-				if err != nil {
-					t.Fatal(err)
+				if err != nil || len(store.items) != 200 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0], tc.says) || r.Complete() {
+					t.Errorf("%d calls are stored; %v, problems %q", len(store.items), err, r.Problems)
 				}
-				if tc.end {
-					if len(r.Problems) == 0 || r.Complete() {
-						t.Errorf("nothing is said of the rest of the list")
-					}
-					return
+				if store.covers(start) || !store.covers(*all[30+100].Start) || r.Unaccounted() != 0 {
+					t.Errorf("covered: %v; %+v", store.spans, r.Counts)
 				}
-				if _, there := store.items[bad]; len(store.items) != 399 || there {
-					t.Errorf("%d of 399 calls are stored", len(store.items))
+				s.calls = all // a night later
+				if r, err = s.visit(t, store, nil); err != nil || r.Complete() || len(store.items) < 230 || store.covers(start) {
+					t.Errorf("a night later %d calls are stored; %v, problems %q", len(store.items), err, r.Problems)
 				}
-				if r.SetAside != 1 || len(r.Problems) > 0 || r.Complete() {
-					t.Errorf("set aside: %v; problems: %q", r.Aside, r.Problems)
-				}
-				if r.Unaccounted() != 0 || r.CallsListed != 400+r.ItemsRepeated {
-					t.Errorf("not accounted for: %+v", r.Counts)
-				}
-				if len(r.Aside) == 1 && !strings.Contains(r.Aside[0].Reason, " of page ") {
-					t.Errorf("its place is not told: %v", r.Aside)
-				}
-				if r.PageRequests > 5+tc.more {
-					t.Errorf("%d page requests, %d would do", r.PageRequests, 5+tc.more)
-				}
-				start := *s.calls[400-163].Start
-				if covered := store.covers(start); covered == tc.hole || !store.covers(start-1) || !store.covers(start+1) {
-					t.Errorf("covered: %v", store.spans)
-				}
-
-				// The next night spends no requests on it again.
-				again, err := s.visit(t, store, nil)
-				if err != nil || again.PageRequests > 1+4 {
-					t.Errorf("the next run: %d page requests, %v", again.PageRequests, err)
+				*s = service{calls: all}
+				if r, err = s.visit(t, store, nil); err != nil || !r.Complete() || len(store.items) != 430 || !store.covers(start) {
+					t.Errorf("in the end %d calls are stored; %v, problems %q", len(store.items), err, r.Problems)
 				}
 			})
 		})

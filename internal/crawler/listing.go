@@ -143,8 +143,6 @@ func (l *listing) instead(ctx context.Context, q *query, a *asked) (*query, erro
 		return l.restart("a cursor was rejected: " + f.Error()), nil
 	case l.uncheckable(a):
 		return l.refused(ctx)
-	case f.Then == api.Narrow && (a.page.List || !f.TooLarge()):
-		return l.narrow(ctx, a)
 	}
 	l.failed(f)
 	return nil, nil
@@ -154,8 +152,8 @@ func (l *listing) instead(ctx context.Context, q *query, a *asked) (*query, erro
 // requested by time.
 func (l *listing) tooDeep(a *asked) bool {
 	f := a.failure
-	return l.canAskByTime() && l.lowest != l.restartedAt && a.query.suspect == 0 &&
-		(f.Then == api.EndList && slices.Contains([]int{413, 414, 416, 422}, f.Status) || f.Then == api.Narrow && !a.page.List && !f.TooLarge())
+	return l.canAskByTime() && l.lowest != l.restartedAt && f.Then == api.EndList &&
+		(f.Status == 0 || f.Status == 500 || slices.Contains([]int{408, 413, 414, 416, 422}, f.Status))
 }
 
 // first returns the query for the first page of the stretch. A stretch without an upper bound is
@@ -165,11 +163,7 @@ func (l *listing) first() *query {
 	if l.to == forever {
 		return l.upTo(forever)
 	}
-	q := l.upTo(params.After(l.to - 1))
-	if l.to-1 == l.from && !l.again { // the millisecond of an item that failed: request it alone
-		q.limit, q.suspect = 1, 1
-	}
-	return q
+	return l.upTo(params.After(l.to - 1))
 }
 
 // upTo returns the query for the calls that started before a time.
@@ -295,7 +289,7 @@ func (l *listing) goesRound(p *envelope.Page) bool {
 
 // next returns the query for the page after p.
 func (l *listing) next(q *query, p *envelope.Page) *query {
-	if q.suspect == 0 && l.byTime && l.canAskByTime() && params.After(l.lowest) < q.Before {
+	if l.byTime && l.canAskByTime() && params.After(l.lowest) < q.Before {
 		n := l.nextByTime()
 		if p.Next != "" {
 			l.resume = l.byCursor(q, p)
@@ -313,11 +307,6 @@ func (l *listing) next(q *query, p *envelope.Page) *query {
 func (l *listing) byCursor(q *query, p *envelope.Page) *query {
 	n := *q
 	n.cursor = p.Next
-	if n.suspect -= len(p.Items); len(p.Items) == 0 {
-		n.suspect = 0
-	}
-	n.suspect = max(n.suspect, 0)
-	n.limit = min(n.limit, n.suspect)
 	return &n
 }
 
@@ -459,7 +448,22 @@ func (l *listing) cover(recs []schema.Record, from, at int64) []schema.Record {
 }
 
 // failed ends the listing because of a failed page.
-func (l *listing) failed(f *api.RequestError) { l.problem("a page could not be fetched: " + f.Error()) }
+func (l *listing) failed(f *api.RequestError) {
+	below := ""
+	if l.lowest != forever {
+		below = " below " + showMS(l.lowest)
+	}
+	l.problem("a page" + below + " could not be fetched: " + f.Error())
+}
+
+// place describes the place of an item on the list: the i-th of the next page, from 0.
+func (l *listing) place(i int) string {
+	text := fmt.Sprintf("item %d of page %d", i+1, l.pages+1)
+	if l.lowest != forever {
+		text += ", below " + showMS(l.lowest)
+	}
+	return text
+}
 
 func (l *listing) problem(why string) {
 	l.c.log.Warn("part of the list is left to the next run", "reason", why)

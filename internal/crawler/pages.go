@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"strconv"
@@ -14,26 +15,19 @@ import (
 // pageSize is the largest page that the contract allows.
 const pageSize = resources.PageSize
 
+// maxPage is the maximum size of a page. One item may be as large as a call's own record.
+const maxPage = 64 << 20
+
 // forever is later than any start_at; it stands for "no upper bound".
 const forever = params.Forever
 
 // query is one page to request.
 type query struct {
 	params.Query
-	cursor string // empty: the first page
-	limit  int    // page size; 0: pageSize
-	// suspect is the number of items, starting here, one of which fails; 0: none is known to.
-	suspect  int
+	cursor   string      // empty: the first page
+	limit    int         // page size; 0: pageSize
 	stream   *api.Stream // the stream of an optional page
 	priority api.Priority
-}
-
-// size returns the requested page size.
-func (q *query) size() int {
-	if q.limit == 0 {
-		return pageSize
-	}
-	return q.limit
 }
 
 // callsPath is the path of the list of calls.
@@ -46,15 +40,11 @@ func callRequest(id string) api.Request {
 
 // request returns the page's request.
 func (q *query) request() api.Request {
-	r := api.Request{Path: callsPath, Query: q.values(), Stream: q.stream, Priority: q.priority, WantEnd: q.size() == 1 && q.suspect > 0}
-	if q.size() < pageSize {
-		r.Kind = api.Part
-	}
-	return r
+	return api.Request{Path: callsPath, Query: q.values(), Stream: q.stream, Priority: q.priority, MaxBody: maxPage}
 }
 
 func (q *query) values() url.Values {
-	v := url.Values{"limit": {strconv.Itoa(q.size())}}
+	v := url.Values{"limit": {strconv.Itoa(cmp.Or(q.limit, pageSize))}}
 	if q.Sorted {
 		v.Set("sort_order", "desc")
 	}
@@ -94,7 +84,7 @@ func (c *Crawler) ask(ctx context.Context, q query) (*asked, error) {
 		c.filters.Apply(&a.query.Query)
 		var err error
 		a.failure, err = c.api.Do(ctx, a.query.request(), func(answer *api.Answer) (err error) {
-			a.page, err = envelope.Parse("items", answer.Body, answer.Tail)
+			a.page, err = envelope.Parse("items", answer.Body)
 			a.page.At = answer.At.UnixMilli()
 			return err
 		})
@@ -108,7 +98,7 @@ func (c *Crawler) ask(ctx context.Context, q query) (*asked, error) {
 			}
 			return a, nil
 		}
-		c.filters.Worked(&a.query.Query, len(a.page.Items) > a.query.size())
+		c.filters.Worked(&a.query.Query)
 		c.meter.update(func(p *Progress) {
 			p.Pages++
 			if a.page.Total >= 0 && a.query.After == 0 && a.query.Before == forever {

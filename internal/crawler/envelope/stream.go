@@ -18,58 +18,20 @@ type Stream struct {
 // each returns, and has at most most bytes.
 func (s *Stream) Read(body io.Reader, name string, most int64, each func(item []byte) error) error {
 	in := &bounded{r: body, most: most, left: most}
-	err := s.read(json.NewDecoder(in), in, name, each)
-	s.Bytes = in.got
-	return err
-}
-
-func (s *Stream) read(d *json.Decoder, in *bounded, name string, each func(item []byte) error) error {
-	none := fmt.Errorf("no list %q", name)
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		s.NoList = err == nil || !errors.Is(err, io.ErrUnexpectedEOF)
-		return errors.Join(none, err)
-	}
-	list := false
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return fmt.Errorf("read a v2 page: %w", err)
-		}
-		var value json.RawMessage
-		if key == name {
-			if t, err := d.Token(); err != nil || t != json.Delim('[') {
-				s.NoList = err == nil
-				return errors.Join(none, err)
-			}
-			list = true
-			if err := items(d, in, each); err != nil {
-				return err
-			}
-			_, err = d.Token()
-		} else if err = d.Decode(&value); err == nil && (key == "next_cursor" || key == "next_pagination_key") {
-			s.More = s.More || string(value) != "null" && string(value) != `""`
-		}
-		if err != nil {
-			return fmt.Errorf("read a v2 page: %w", err)
-		}
-	}
-	if s.NoList = !list; !list {
-		return none
-	}
-	_, err := d.Token()
-	return err
-}
-
-func items(d *json.Decoder, in *bounded, each func(item []byte) error) error {
-	var value json.RawMessage
-	for d.More() {
+	list, err := read(json.NewDecoder(in), name, func(item []byte) error {
 		in.left = in.most
-		if err := d.Decode(&value); err != nil {
-			return fmt.Errorf("read a v2 call: %w", err)
+		return each(item)
+	}, func(member string, v []byte) {
+		if member == "next_cursor" || member == "next_pagination_key" {
+			s.More = s.More || string(v) != "null" && string(v) != `""`
 		}
-		if err := each(value); err != nil {
-			return err
-		}
+	})
+	if err == nil && !list {
+		err = ErrNoList
+	}
+	s.Bytes, s.NoList = in.got, errors.Is(err, ErrNoList)
+	if err != nil {
+		return fmt.Errorf("read a v2 page: %w", err)
 	}
 	return nil
 }

@@ -53,7 +53,6 @@ type Filters struct {
 // Accepts is the current knowledge about each parameter.
 type Accepts struct {
 	Sort, After, Before Known
-	Oversized           bool // the service sends more items than requested
 }
 
 // Now returns the current knowledge.
@@ -85,11 +84,10 @@ func (fs *Accepts) drop(q *Query) {
 	}
 }
 
-// Worked records that the service accepted a query, and whether it sent more items than requested.
-func (fs *Filters) Worked(q *Query, oversized bool) {
+// Worked records that the service accepted a query.
+func (fs *Filters) Worked(q *Query) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	fs.Oversized = fs.Oversized || oversized
 	if q.Sorted {
 		fs.Sort = Accepted
 	}

@@ -34,7 +34,7 @@ func (c *Crawl) oldPage(ctx context.Context, of *resource.Resource, parent, curs
 		r.Body, _ = json.Marshal(body) // texts and numbers always encode
 	}
 	return c.page(ctx, of, r, func(a *api.Answer) (envelope.Page, error) {
-		page, err := envelope.Parse(back.Items, a.Body, a.Tail)
+		page, err := envelope.Parse(back.Items, a.Body)
 		if back.Unpaged && isNull(a.Body, back.Items) {
 			err = nil // the list is empty
 		}

@@ -302,7 +302,7 @@ func (c *Crawl) sidePage(ctx context.Context, of *resource.Resource, parent stri
 		q.Set("cursor", cursor)
 	}
 	return c.page(ctx, of, api.Request{Path: Path(of.Path, parent), Query: q}, func(a *api.Answer) (envelope.Page, error) {
-		return envelope.Parse(cmp.Or(of.Items, "items"), a.Body, a.Tail)
+		return envelope.Parse(cmp.Or(of.Items, "items"), a.Body)
 	})
 }
 
