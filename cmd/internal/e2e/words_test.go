@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -83,7 +82,7 @@ func (s *foulService) call(n int, detail bool) map[string]any {
 			"custom_analysis_data": []any{map[string]any{"type": "string", "name": word(10), "value": word(11)}}},
 		"call_cost": map[string]any{"total_cost": "1.5", foulKey: 1},
 		// Names of fields without a column. Those of up to 64 bytes are counted by name.
-		foulKey: 1, url.QueryEscape(foulKey): 1, base64.StdEncoding.EncodeToString([]byte("Bearer " + foulKey)): 1,
+		foulKey: 1, url.QueryEscape(foulKey): 1,
 		"\x1b[2J\u009b\u202e\n" + forged: 1,
 	}
 	if n == 4 {
@@ -164,8 +163,7 @@ func unclean(text string) string {
 
 // keyIn returns the encoding in which a text contains the key; empty if it does not.
 func keyIn(text string) string {
-	inner := strings.TrimRight(base64.StdEncoding.EncodeToString([]byte("Bearer "+foulKey)), "=")
-	for _, form := range []string{"9\"never", "live+9", url.QueryEscape(foulKey)[:12], url.PathEscape(foulKey)[:12], "never<shown", `9\"never`, inner[10:30]} {
+	for _, form := range []string{"9\"never", "live+9", url.QueryEscape(foulKey)[:12], url.PathEscape(foulKey)[:12], "never<shown", `9\"never`} {
 		if strings.Contains(text, form) {
 			return form
 		}
