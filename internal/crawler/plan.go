@@ -2,236 +2,175 @@ package crawler
 
 import (
 	"context"
-	"math/bits"
 	"time"
 
+	"callhouse/internal/api"
 	"callhouse/internal/calls"
-	"callhouse/internal/crawler/forecast"
+	"callhouse/internal/crawler/bulk"
 	"callhouse/internal/crawler/params"
-	"callhouse/internal/crawler/streams"
-	"callhouse/internal/schema"
 )
+
+// Range is a number of requests. A negative Most is unknown.
+type Range struct{ Least, Most int64 }
+
+// Plus returns the sum of two numbers.
+func (r Range) Plus(o Range) Range {
+	if r.Most < 0 || o.Most < 0 {
+		return Range{r.Least + o.Least, -1}
+	}
+	return Range{r.Least + o.Least, r.Most + o.Most}
+}
+
+// Plan is an estimate of a run's requests, if none of them fails.
+type Plan struct {
+	Total       int64 // the service's calls; -1: unspecified
+	Pages       Range // of the list of calls
+	Transcripts Range // the fewest if pages of v2 serve all, the most with one request for each call
+	Resources   Range
+	Asked       int64 // requests of the planning itself
+}
+
+// Requests returns the requests of the run.
+func (p *Plan) Requests() Range { return p.Pages.Plus(p.Transcripts).Plus(p.Resources) }
 
 // usable returns how many of a minute's requests a run sends if there are no other clients. The
 // rest stays free for others: see api/pace.go.
-func (c *Crawler) usable() float64 {
-	return float64(c.minute) * 29 / 30
-}
+func usable(minute int) float64 { return float64(minute) * 29 / 30 }
 
 // Within returns the number of requests that a run sends in d if it starts with an unused budget
 // and there are no other clients.
 func (c *Crawler) Within(d time.Duration) int64 {
-	return int64(min(float64(c.second)*d.Seconds(), c.usable()*d.Minutes()))
+	return int64(min(float64(c.second)*d.Seconds(), usable(c.minute)*d.Minutes()))
 }
 
-// Takes returns the time that n requests take if there are no other clients.
-func (c *Crawler) Takes(n int64) time.Duration {
-	return time.Duration(max(float64(n)/float64(c.second), 60*float64(n)/c.usable()) * float64(time.Second))
+// Takes returns the time that n requests take within the limits if there are no other clients.
+func Takes(cfg *api.Config, n int64) time.Duration {
+	second, minute := cfg.Limits()
+	return time.Duration(max(float64(n)/float64(second), 60*float64(n)/usable(minute)) * float64(time.Second))
 }
 
-// Plan forecasts the requests of Run. It requests the sizes of the parts of the list that a run
-// would read, and of lists that were never read. known is the number of calls in the store. Run
-// must not be called after Plan.
-func (c *Crawler) Plan(ctx context.Context, known int64) (forecast.Run, error) {
+// First estimates the run that fills an empty store with a number of calls, without resources.
+func First(total int64) Plan {
+	p := Plan{Total: total, Pages: Range{pagesOf(total), pagesOf(total)}, Transcripts: Range{Most: total}}
+	if n := bulk.Requests(total); n < total {
+		p.Transcripts.Least = n
+	}
+	return p
+}
+
+// Plan estimates the requests of Run. It requests the size of each part of the list that a run reads.
+// known is the number of calls in the store. Run must not be called after Plan.
+func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 	defer c.api.Close()
-	p := forecast.Run{Known: known, Total: -1}
-	whole, err := c.size(ctx, stretch{0, forever})
-	if err != nil {
+	var p Plan
+	var err error
+	if p.Total, _, err = c.size(ctx, stretch{0, forever}); err != nil {
 		return p, err
 	}
-	p.Total = whole.page.Total
-	todo := plan(&c.cfg, c.nowMS(), c.since, c.store.Coverage())
-	if err := c.planList(ctx, &p, todo); err != nil {
-		return p, err
+	fresh, err := c.planList(ctx, &p, known)
+	if err == nil && !c.cfg.ListOnly {
+		p.Transcripts, err = c.planTranscripts(ctx, fresh)
 	}
-	if err := c.planRelisting(ctx, &p, todo); err != nil {
-		return p, err
-	}
-	if !c.cfg.ListOnly {
-		if err := c.planDetails(ctx, &p); err != nil {
-			return p, err
-		}
-	}
-	if c.recordings != nil {
-		if p.Links, err = c.recordings.Forecast(ctx, c.windowFrom()); err != nil {
-			return p, err
-		}
-	}
-	if p.Resources, err = c.resources.Plan(ctx, max(0, p.Total)); err != nil {
-		return p, err
-	}
-	if c.verifies() {
-		others := p.Requests()
-		p.Verified = forecast.Range{Least: c.bulk.PlanStored(max(others.Least, others.Most)), Most: c.bulk.PlanStored(others.Least)}
-		p.Verified.Least = max(0, p.Verified.Least-p.Calls.Open) // calls that the run changes are left for the next
+	if err == nil {
+		p.Resources.Least, err = c.resources.Plan(ctx)
+		p.Resources.Most = p.Resources.Least
 	}
 	p.Asked = c.Progress().Requests
-	return p, nil
+	return p, err
 }
 
-// size requests one item of a part of the list, to get the number of its calls.
-func (c *Crawler) size(ctx context.Context, s stretch) (*asked, error) {
+// size returns the number of calls in a part of the list, -1 if it is unspecified. If the service
+// refuses the bounds of the part, whole is true, and the number that of all calls.
+func (c *Crawler) size(ctx context.Context, s stretch) (total int64, whole bool, err error) {
 	a, err := c.ask(ctx, query{Query: params.Query{Sorted: true, Before: s.to, After: max(0, s.from-1)}, limit: 1})
 	switch {
 	case err != nil:
-		return nil, err
+		return -1, false, err
 	case a.failure != nil && a.failure.Canceled():
-		return nil, ctx.Err()
+		return -1, false, ctx.Err()
 	case a.failure != nil:
-		return nil, a.failure
+		return -1, false, a.failure
 	}
 	for _, item := range a.page.Items {
-		_, _ = c.read(item, schema.KindItem) // to learn which fields items have
+		c.seeBrief(item)
 	}
-	return a, nil
+	return a.page.Total, a.query.After == 0 && s.from > 0 || a.query.Before != s.to, nil
 }
 
-// planList forecasts the pages of the stretches, and of the places of unsettled calls.
-func (c *Crawler) planList(ctx context.Context, p *forecast.Run, todo []stretch) error {
+// planList estimates the pages of the list, and returns how many calls on them are not in the store; -1
+// if that is unknown.
+func (c *Crawler) planList(ctx context.Context, p *Plan, known int64) (fresh int64, err error) {
+	todo := plan(&c.cfg, c.nowMS(), c.since, c.store.Coverage())
 	for _, s := range todo {
-		planned := forecast.Stretch{From: s.from, To: s.to, Calls: p.Total}
-		bounded := s.from > 0 || s.to != forever
-		if bounded {
-			a, err := c.size(ctx, s)
-			if err != nil {
-				return err
-			}
-			if planned.Calls = a.page.Total; a.query.After == 0 && s.from > 0 || a.query.Before != s.to { // refused
-				planned, bounded = forecast.Stretch{To: forever, Calls: p.Total}, false
+		total, whole := p.Total, true
+		if s.from > 0 || s.to != forever {
+			if total, whole, err = c.size(ctx, s); err != nil {
+				return 0, err
 			}
 		}
-		planned.Pages = forecast.Pages(planned.Calls)
-		p.Stretches = append(p.Stretches, planned)
-		p.List = p.List.Plus(c.pagesOf(&planned, todo[0].from > 0 && !bounded))
-		if planned.From == 0 && planned.To == forever {
+		stored := known
+		if !whole {
+			if stored, err = c.store.Between(ctx, s.from, s.to); err != nil {
+				return 0, &StoreError{"count known calls", err}
+			}
+		}
+		if total < 0 {
+			p.Pages, fresh = p.Pages.Plus(Range{1, -1}), -1
 			break
 		}
-	}
-	if c.filters.AnyRefused() { // the run will find this out as well
-		p.List.Least++
-		p.List = p.List.Plus(forecast.Range{Most: 2})
+		p.Pages = p.Pages.Plus(Range{pagesOf(total), pagesOf(total)})
+		fresh += max(0, total-stored)
+		if whole { // nothing is left
+			return fresh, nil
+		}
 	}
 	places, err := c.unsettled(ctx, todo)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, place := range places {
-		if c.filters.Now().Before != params.Refused { // otherwise the run lists everything
-			n := forecast.Pages(place.Calls)
-			p.Again = p.Again.Plus(forecast.Range{Least: n, Most: n + 1})
-		}
+		p.Pages = p.Pages.Plus(Range{pagesOf(place.Calls), pagesOf(place.Calls)})
 	}
-	return nil
-}
-
-// pagesOf returns the pages of a stretch. If parts of the list cannot be requested, a run reads
-// only the upper part, provided that the list proves to be in order. A list that is read in parts
-// takes further pages: the first of a part, its last, and two that count the calls without a start.
-func (c *Crawler) pagesOf(s *forecast.Stretch, upper bool) forecast.Range {
-	r := forecast.Exactly(s.Pages)
-	switch {
-	case s.Calls < 0:
-		return forecast.Range{Least: 1, Most: -1}
-	case upper:
-		r.Least = 1
-	case s.To == forever && s.From > 0: // calls without a start, and a page that shows the calls below
-		r.Most++
-	}
-	if s.From <= c.since && c.filters.Now().Before != params.Refused { // what is below the end
-		r.Most++
-	}
-	if s.Pages >= 2*c.partLeast {
-		r.Most += 4 * s.Pages / c.partLeast
-	}
-	return r
-}
-
-// mostCounted is the maximum number of relisted spans whose size a plan requests.
-const mostCounted = 4
-
-// planRelisting forecasts which parts of the list are relisted because they were listed long ago.
-func (c *Crawler) planRelisting(ctx context.Context, p *forecast.Run, todo []stretch) error {
-	old := c.stale(todo)
-	if len(old) == 0 || c.streams.Of("listing again", streams.Relist).Idle() != "" {
-		return nil
-	}
-	left := c.seventh()
-	for n, span := range old {
-		if left <= 0 || n == mostCounted {
-			break
-		}
-		a, err := c.size(ctx, stretch{span.From, span.To})
-		switch {
-		case err != nil:
-			return err
-		case c.filters.Now().Before == params.Refused: // the whole list is relisted
-			p.Relisted = forecast.Range{Least: 1, Most: forecast.Pages(p.Total) + 2}
-			return nil
-		case a.page.Total < 0:
-			p.Relisted.Most += left
-			return nil
-		}
-		known, err := c.store.Between(ctx, span.From, span.To)
+	again := int64(0)
+	for _, span := range c.stale(todo) {
+		stored, err := c.store.Between(ctx, span.From, span.To)
 		if err != nil {
-			return &StoreError{"count known calls", err}
+			return 0, &StoreError{"count known calls", err}
 		}
-		p.Calls.New += max(0, a.page.Total-known)
-		pages := min(left, forecast.Pages(a.page.Total))
-		p.Relisted = p.Relisted.Plus(forecast.Exactly(pages))
-		left -= pages
+		again += pagesOf(stored)
 	}
-	if len(old) > mostCounted {
-		p.Relisted = p.Relisted.Plus(forecast.Range{Least: min(left, 1), Most: max(0, left)})
-	}
-	return nil
+	again = min(again, c.seventh())
+	p.Pages = p.Pages.Plus(Range{again, again})
+	return fresh, nil
 }
 
-// planDetails counts the details that are due, and the maximum for other calls.
-func (c *Crawler) planDetails(ctx context.Context, p *forecast.Run) error {
-	for _, s := range p.Stretches {
-		if s.Calls < 0 {
-			p.Calls.New = -1
-			break
-		}
-		known := p.Known
-		if s.From > 0 || s.To != forever {
-			var err error
-			if known, err = c.store.Between(ctx, s.From, s.To); err != nil {
-				return &StoreError{"count known calls", err}
-			}
-		}
-		p.Calls.New += max(0, s.Calls-known)
-	}
-	if p.Calls.New >= 0 && c.since == 0 { // calls without a start are not in the count
-		p.Calls.New = max(p.Calls.New, p.Total-p.Known)
-	}
-	if s, ok := c.store.(dueCounter); ok {
-		p.Calls.Open = s.DueCount(calls.DueUnsettled)
-	}
+// planTranscripts estimates the requests for transcripts: of the calls that are due, and of at most
+// fresh others.
+func (c *Crawler) planTranscripts(ctx context.Context, fresh int64) (Range, error) {
 	if err := c.learn(ctx); err != nil {
-		return err
+		return Range{}, err
 	}
-	for due, err := range c.store.Due(ctx, c.scope()) {
+	var due int64
+	for call, err := range c.store.Due(ctx, c.scope()) {
 		if err != nil {
-			return &StoreError{"read the calls that are due", err}
+			return Range{}, &StoreError{"read the calls that are due", err}
 		}
-		switch c.decide(&due) {
-		case skip:
-			p.Calls.Skipped++
-		case fetch:
-			if due.Settles {
-				p.Calls.Unsettled++
-			} else {
-				p.Calls.Due++
-			}
+		if c.decide(&call) == fetch {
+			due++
 		}
 	}
-	p.Calls.Open = max(0, p.Calls.Open-p.Calls.Due-p.Calls.Skipped)
-	p.Transcripts = p.Calls.Records()
-	if c.bulk == nil || c.briefList() {
-		return nil
+	most := due + max(0, fresh)
+	if s, ok := c.store.(dueCounter); ok { // calls in progress that may have ended
+		most += max(0, s.DueCount(calls.DueUnsettled)-due)
 	}
-	var err error
-	p.Transcripts, err = c.bulk.Plan(ctx, &p.Calls, 2+int64(bits.Len64(uint64(p.List.Least/int64(c.minute)))))
-	return err
+	out := Range{due, most}
+	if c.bulk != nil && !c.briefList() {
+		if n := c.bulk.Plan(ctx, most); n < most {
+			out.Least = n
+		}
+	}
+	if fresh < 0 {
+		out.Most = -1
+	}
+	return out, nil
 }

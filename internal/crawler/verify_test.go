@@ -97,41 +97,6 @@ func TestVerifiedWithinItsShare(t *testing.T) {
 	})
 }
 
-// A plan includes the comparisons.
-func TestPlannedVerification(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		v := newVerifiedNights(t, 400)
-		all := int64(len(v.store.bulk))
-		for _, c := range []struct {
-			verify float64
-			limit  time.Duration
-			want   func(others int64) int64
-		}{
-			{0, 0, func(int64) int64 { return 0 }},
-			{0, time.Hour, func(int64) int64 { return 0 }},
-			{0.001, 0, func(int64) int64 { return 55 }},
-			{1, 0, func(int64) int64 { return all }},
-			{0.001, time.Hour, func(int64) int64 { return all }},
-			{0.001, 2 * time.Minute, func(others int64) int64 { return 232 - others }},
-			{0.001, time.Second, func(int64) int64 { return 0 }},
-		} {
-			time.Sleep(2 * time.Minute)
-			tr, stop := serve(t, v.server)
-			p, err := tester(t, tr, v.store, func(cfg *Config) {
-				cfg.Key, cfg.Now, cfg.Transcripts = "sandbox-key", v.clock.Now, Auto
-				cfg.Verify, cfg.MaxDuration = c.verify, c.limit
-			}).Plan(t.Context(), int64(len(v.store.items)))
-			stop()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want := c.want(p.Requests().Least - p.Verified.Least); p.Verified.Most != want {
-				t.Errorf("%v, %v: %d of %d, want %d", c.verify, c.limit, p.Verified.Most, all, want)
-			}
-		}
-	})
-}
-
 // A stored transcript that differs is replaced. If v2 is wrong, all are fetched again at once, or
 // over several runs; if the call has changed since, v2 is not to blame.
 func TestWhoIsToBlame(t *testing.T) {

@@ -244,7 +244,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// A link that has expired costs one record request, which plan counts. Calls that are listed again
+// A link that has expired costs one record request. Calls that are listed again
 // come with new links.
 func TestExpiredLinks(t *testing.T) {
 	t.Parallel()
@@ -258,12 +258,6 @@ func TestExpiredLinks(t *testing.T) {
 			old++
 		}
 	}
-	var plan struct {
-		Links struct{ From, To int } `json:"links_to_recordings"`
-	}
-	if r := s.night("plan", "--format", "json"); json.Unmarshal([]byte(r.stdout), &plan) != nil || plan.Links.To != old {
-		t.Errorf("%d calls have old links, but the plan is\n%s%s", old, r.stdout, r.stderr)
-	}
 	r := s.mustNight()
 	if len(s.files()) != len(s.expected()) || old < 10 || old == len(s.expected()) {
 		t.Errorf("%d of %d recordings are stored, %d with old links\n%s", len(s.files()), len(s.expected()), old, r.stderr)
@@ -272,8 +266,8 @@ func TestExpiredLinks(t *testing.T) {
 	if _, after, ok := strings.Cut(r.stderr, " MB), "); ok {
 		_, _ = fmt.Sscanf(after, "%d new links requested", &renewed)
 	}
-	if renewed == 0 || renewed < plan.Links.From || renewed > old {
-		t.Errorf("%d of %d old links were renewed, planned %v:\n%s", renewed, old, plan.Links, r.stderr)
+	if renewed == 0 || renewed > old {
+		t.Errorf("%d of %d old links were renewed:\n%s", renewed, old, r.stderr)
 	}
 	if n := s.asked(); n != len(s.expected()) { // an old link is not even tried
 		t.Errorf("%d requests for %d recordings", n, len(s.expected()))

@@ -118,10 +118,10 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 	var planFormat string
 	var planJSON bool
 	planCmd := &cobra.Command{
-		Use: "plan", Short: "Estimate the cost of a run: pages, details, requests, minutes",
+		Use: "plan", Short: "Estimate the cost of a run: pages, requests, minutes",
 		Example: `  extract plan --since 90d
   extract plan --max-duration 6h --format json`,
-		Long: "plan prints the maximum cost of a run, and what --max-duration would leave for later. It requests the size of\n" +
+		Long: "plan estimates the requests of a run, and what --max-duration would leave for later. It requests the size of\n" +
 			"each part of the list that a run would read, usually one or two requests.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math"
 	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -18,39 +17,24 @@ import (
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
-	"callhouse/internal/crawler/forecast"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/words"
 )
 
-// plannedRun is the JSON output of plan. Times are RFC 3339 in UTC. Ranges assume that no request
-// fails; a null upper bound is unknown.
+// plannedRun is the JSON output of plan: estimates, if no request fails.
 type plannedRun struct {
-	Total      int64            `json:"total_count"` // -1: unspecified by the service
-	Known      int64            `json:"calls_known"`
-	Stretches  []plannedStretch `json:"list"`
-	Pages      plannedRange     `json:"pages"`
-	Again      plannedRange     `json:"pages_of_unsettled_calls"`
-	Relisted   plannedRange     `json:"pages_listed_long_ago"`
-	Due        int64            `json:"details_due"`
-	Skipped    int64            `json:"details_skipped"`
-	Unsettled  int64            `json:"details_to_settle_at_most"`
-	New        int64            `json:"new_calls_at_most"` // -1: unknown
-	Bulk       plannedRange     `json:"bulk_pages"`
-	Compared   plannedRange     `json:"bulk_compared"`
-	Verified   plannedRange     `json:"bulk_verified"`
-	Records    plannedRange     `json:"details"`
-	Links      plannedRange     `json:"links_to_recordings"`
-	Side       plannedRange     `json:"resources"`
-	Resources  []plannedObjects `json:"by_resource"`
-	Unasked    string           `json:"resources_not_asked_for,omitempty"`
-	Requests   plannedRange     `json:"requests"`
-	Minutes    plannedRange     `json:"minutes"`
-	AtMost     *int64           `json:"requests_at_most"` // even if pages of v2 prove useless; null: unknown
-	Allowed    int64            `json:"requests_in_max_duration,omitempty"`
-	Remaining  int64            `json:"requests_remaining,omitempty"`
-	PlanningBy int64            `json:"requests_spent_on_planning"`
+	Total       int64        `json:"total_count"` // -1: unspecified by the service
+	Known       int64        `json:"calls_known"`
+	Pages       plannedRange `json:"pages"`
+	Transcripts plannedRange `json:"transcripts"`
+	Resources   plannedRange `json:"resources"`
+	Unasked     string       `json:"resources_not_asked_for,omitempty"`
+	Requests    plannedRange `json:"requests"`
+	Minutes     plannedRange `json:"minutes"`
+	Allowed     int64        `json:"requests_in_max_duration,omitempty"`
+	Remaining   int64        `json:"requests_remaining,omitempty"`
+	PlanningBy  int64        `json:"requests_spent_on_planning"`
 }
 
 // plannedRange is a number between two bounds.
@@ -59,24 +43,12 @@ type plannedRange struct {
 	To   *float64 `json:"to"` // null: unknown
 }
 
-func rangeOf(r forecast.Range, of func(int64) float64) plannedRange {
+func rangeOf(r crawler.Range, of func(int64) float64) plannedRange {
 	p := plannedRange{From: of(r.Least)}
 	if r.Most >= 0 {
 		p.To = new(of(r.Most))
 	}
 	return p
-}
-
-type plannedObjects struct {
-	Resource string       `json:"resource"`
-	Requests plannedRange `json:"requests"`
-}
-
-type plannedStretch struct {
-	From  *time.Time `json:"from"` // null: the beginning
-	To    *time.Time `json:"to"`   // null: now
-	Calls int64      `json:"calls"`
-	Pages int64      `json:"pages"`
 }
 
 // plan prints the expected cost of a run.
@@ -92,14 +64,6 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 	return s.OpenWith(opts, func(w *sink.Warehouse) error {
 		cfg.Now, cfg.AnyClock = s.Now, true // plan stores nothing
 		settings.Remember(&cfg, w, slog.New(slog.DiscardHandler))
-		archive, err := s.OpenArchive(ctx, w)
-		if err != nil {
-			return err
-		}
-		if archive != nil {
-			defer archive.Close()
-			cfg.Recordings = archive
-		}
 		c, err := crawler.New(cfg, intake.New(w, s.Now))
 		if err != nil {
 			return cli.Usage("", "%w", err)
@@ -116,31 +80,12 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 			words.Fprintf(stderr, "the journal contains records of a killed run; "+
 				"the next run commits them first, so it needs fewer requests than shown\n")
 		}
-		number := func(r forecast.Range) plannedRange { return rangeOf(r, func(n int64) float64 { return float64(n) }) }
+		number := func(r crawler.Range) plannedRange { return rangeOf(r, func(n int64) float64 { return float64(n) }) }
 		all := p.Requests()
 		out := plannedRun{
-			Total: p.Total, Known: p.Known, Pages: number(p.List), Again: number(p.Again), Relisted: number(p.Relisted),
-			Due: p.Calls.Due, Skipped: p.Calls.Skipped, Unsettled: p.Calls.Unsettled, New: p.Calls.New,
-			Bulk: number(p.Bulk), Compared: number(p.Compared), Verified: number(p.Verified), Records: number(p.Records),
-			Links: number(p.Links), Side: number(p.Side()),
+			Total: p.Total, Known: known, Pages: number(p.Pages), Transcripts: number(p.Transcripts), Resources: number(p.Resources),
 			Unasked: s.Unasked(cfg.Resources), Requests: number(all), PlanningBy: p.Asked,
-			Minutes: rangeOf(all, func(n int64) float64 { return math.Ceil(c.Takes(n).Minutes()*10) / 10 }),
-		}
-		if most := p.AtMost(); most >= 0 {
-			out.AtMost = &most
-		}
-		for _, of := range p.Resources {
-			out.Resources = append(out.Resources, plannedObjects{of.Name, number(of.Requests())})
-		}
-		for _, st := range p.Stretches {
-			ps := plannedStretch{Calls: st.Calls, Pages: st.Pages}
-			if st.From > 0 {
-				ps.From = new(time.UnixMilli(st.From).UTC())
-			}
-			if st.To != math.MaxInt64 {
-				ps.To = new(time.UnixMilli(st.To).UTC())
-			}
-			out.Stretches = append(out.Stretches, ps)
+			Minutes: rangeOf(all, func(n int64) float64 { return math.Ceil(crawler.Takes(&cfg.Config, n).Minutes()*10) / 10 }),
 		}
 		if s.MaxDuration > 0 {
 			out.Allowed = c.Within(s.MaxDuration)
@@ -149,7 +94,7 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 		if asJSON {
 			return settings.WriteJSON(stdout, out)
 		}
-		return s.Print(stdout, func(text io.Writer) { writePlan(text, &out, &p, c, s) })
+		return s.Print(stdout, func(text io.Writer) { writePlan(text, &out, &p, &cfg.Config, s) })
 	})
 }
 
@@ -163,42 +108,23 @@ func unreached(err error, done crawler.Progress, base string) error {
 }
 
 // writePlan prints a plan as text.
-func writePlan(w io.Writer, out *plannedRun, p *forecast.Run, c *crawler.Crawler, s *settings.Settings) {
-	line := func(what string, r forecast.Range, note string) {
-		unit := "requests"
-		if r.Least == 1 && r.Most == 1 {
-			unit = "request " // as wide as the others
-		}
-		words.Fprintf(w, "  %-11s %15s %s  %15s  %s\n", what, between(r, humanize.Comma), unit,
-			between(r, func(n int64) string { return cli.Clock(c.Takes(n)) }), note)
-	}
-	total := "does not report its number of calls"
-	if p.Total >= 0 {
-		total = fmt.Sprintf("has %s calls", humanize.Comma(p.Total))
-	}
-	words.Fprintf(w, "The service %s, the warehouse %s. A run without failures takes:\n", total, humanize.Comma(p.Known))
-	line("list", p.List, "pages: "+stretches(out.Stretches))
-	if p.Again.Least > 0 {
-		line("", p.Again, "pages listed again, with older calls that lack their analysis or cost")
-	}
-	if p.Relisted.Most != 0 {
-		line("", p.Relisted, "pages listed again, because it was more than a week ago")
-	}
-	if s.ListOnly {
-		words.Fprintf(w, "  %-11s %15s transcripts: --list-only\n", "transcripts", "no")
+func writePlan(w io.Writer, out *plannedRun, p *crawler.Plan, cfg *api.Config, s *settings.Settings) {
+	if p.Total < 0 {
+		words.Fprintf(w, "The service does not report its number of calls")
 	} else {
-		writeTranscripts(w, p, line)
+		words.Fprintf(w, "The service has %s calls", humanize.Comma(p.Total))
 	}
-	if p.Links.Most != 0 {
-		line("recordings", p.Links, "records with new links, because the old ones have expired")
+	words.Fprintf(w, ", the warehouse %s. A run without failures takes about:\n", humanize.Comma(out.Known))
+	planLine(w, cfg, "list", p.Pages, "")
+	if s.ListOnly {
+		words.Fprintf(w, "  %-11s %17s transcripts: --list-only\n", "transcripts", "no")
+	} else {
+		planLine(w, cfg, "transcripts", p.Transcripts, plannedTranscripts(p))
 	}
-	if len(p.Resources) > 0 {
-		line("resources", p.Side(), "agents, campaigns and other resources; more if many objects are new")
+	if p.Resources.Most > 0 {
+		planLine(w, cfg, "resources", p.Resources, "agents, campaigns and other resources; more if many objects are new")
 	}
-	line("together", p.Requests(), "")
-	if p.Fallback != 0 && out.AtMost != nil {
-		words.Fprintf(w, "At most %s requests, if no v2 page can be used.\n", humanize.Comma(*out.AtMost))
-	}
+	planLine(w, cfg, "together", p.Requests(), "")
 	if out.Unasked != "" {
 		words.Fprintf(w, "Not requested: %s.\n", out.Unasked)
 	}
@@ -212,8 +138,27 @@ func writePlan(w io.Writer, out *plannedRun, p *forecast.Run, c *crawler.Crawler
 	words.Fprintf(w, "Planning used %s of the service's requests.\n", humanize.Comma(out.PlanningBy))
 }
 
+// planLine prints one line of a plan: how many requests something takes, and how long.
+func planLine(w io.Writer, cfg *api.Config, what string, r crawler.Range, note string) {
+	unit := "requests"
+	if r.Least == 1 && r.Most == 1 {
+		unit = "request " // as wide as the others
+	}
+	line := fmt.Sprintf("  %-11s %17s %s  %17s  %s", what, between(r, humanize.Comma), unit,
+		between(r, func(n int64) string { return cli.Clock(crawler.Takes(cfg, n)) }), note)
+	words.Fprintln(w, strings.TrimRight(line, " "))
+}
+
+// plannedTranscripts explains the range of a plan's transcripts.
+func plannedTranscripts(p *crawler.Plan) string {
+	if p.Transcripts.Least > 0 && p.Transcripts.Least != p.Transcripts.Most {
+		return "few if the service has v2 pages, else one for each call that connected"
+	}
+	return "one for each call that connected"
+}
+
 // between formats a range.
-func between(r forecast.Range, format func(int64) string) string {
+func between(r crawler.Range, format func(int64) string) string {
 	from, to := format(r.Least), format(max(0, r.Most))
 	switch {
 	case r.Most < 0:
@@ -222,41 +167,4 @@ func between(r forecast.Range, format func(int64) string) string {
 		return from
 	}
 	return from + " to " + to
-}
-
-// stretches describes the parts of the list.
-func stretches(all []plannedStretch) string {
-	var parts []string
-	for _, s := range all {
-		from, to := "the beginning", "now"
-		if s.From != nil {
-			from = s.From.Format(time.DateTime)
-		}
-		if s.To != nil {
-			to = s.To.Format(time.DateTime)
-		}
-		parts = append(parts, fmt.Sprintf("from %s to %s", from, to))
-	}
-	return strings.Join(parts, ", ")
-}
-
-// writeTranscripts prints the transcripts' part of a plan.
-func writeTranscripts(w io.Writer, p *forecast.Run, line func(what string, r forecast.Range, note string)) {
-	if p.Fallback != 0 {
-		line("v2 pages", p.Bulk, "of 100 to 500 calls, with their transcripts")
-		line("records", p.Compared, "of these, to compare v2 with v3")
-		line("", p.Records, "of calls that v2 pages lack or that are too few for a page")
-	} else {
-		note := "calls that are over and lack their transcripts"
-		if p.Records.Least != p.Records.Most {
-			note += "; those that never connected need no record"
-		}
-		line("records", p.Records, note)
-	}
-	if p.Verified.Most != 0 {
-		line("", p.Verified, "to compare transcripts of earlier v2 pages with v3")
-	}
-	if p.Calls.Skipped > 0 {
-		words.Fprintf(w, "  %-11s %15s are skipped: calls of their kind never had a transcript\n", "", humanize.Comma(p.Calls.Skipped))
-	}
 }

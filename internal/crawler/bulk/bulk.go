@@ -16,7 +16,6 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
-	"callhouse/internal/crawler/forecast"
 	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
 	"callhouse/internal/words"
@@ -213,46 +212,26 @@ func (b *Crawl) ready(ctx context.Context) bool {
 	return true
 }
 
-// v2 describes the use of pages to a forecast.
-func (b *Crawl) v2() forecast.V2 {
-	return forecast.V2{First: firstSize, Last: mostSize, Sample: sampled, OneIn: oneIn, Alone: least - 1, Always: b.Source == FromV2}
-}
-
 // saves reports whether to request a number of pages for the transcripts of a number of calls.
 func (b *Crawl) saves(pages, calls int64) bool {
-	v := b.v2()
-	return v.Saves(pages, calls)
+	return calls > 0 && (b.Source == FromV2 || pages+compared(calls) < calls/2)
 }
 
-// Plan forecasts the transcripts of a run that fetches them in a number of rounds.
-func (b *Crawl) Plan(ctx context.Context, of *forecast.Calls, rounds int64) (t forecast.Transcripts, err error) {
-	t = of.Records()
+// compared returns about how many transcripts are compared with v3.
+func compared(calls int64) int64 { return min(calls, sampled+calls/oneIn) }
+
+// Plan returns the fewest requests for the transcripts of a number of calls.
+func (b *Crawl) Plan(ctx context.Context, calls int64) int64 {
 	if !b.ready(ctx) {
-		return t, nil
+		return calls
 	}
-	v := b.v2()
-	v.Rounds = rounds
-	if v.Pages.Least, v.Covered.Most, err = b.forecast(ctx, mostSize); err != nil {
-		return t, err
-	}
-	if v.Pages.Most, v.Covered.Least, err = b.forecast(ctx, firstSize); err != nil {
-		return t, err
-	}
-	planned := v.Transcripts(of)
-	if planned.Fallback != 0 && b.state.State != schema.BulkTrusted {
-		p := &page{Crawl: b, ctx: ctx, limit: 1}
-		if f, err := b.API.Do(ctx, p.request(), nil); f != nil || err != nil {
-			return t, err
-		}
-	}
-	return planned, nil
+	return Requests(calls)
 }
 
-// Estimate forecasts the transcripts of a run into an empty store, if pages of v2 can be used.
-func Estimate(of *forecast.Calls, rounds int64) forecast.Transcripts {
-	v := new(Crawl).v2()
-	v.Rounds = rounds
-	return v.Transcripts(of)
+// Requests returns the fewest requests for the transcripts of a number of calls if pages of v2 can be
+// used.
+func Requests(calls int64) int64 {
+	return min(calls, (calls+mostSize-1)/mostSize+compared(calls))
 }
 
 // forecast returns the number of pages to request, and the number of due calls that they cover, if

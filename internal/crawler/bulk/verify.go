@@ -76,12 +76,3 @@ func (b *Crawl) mostStored(wrong bool) int64 {
 	}
 	return 0
 }
-
-// PlanStored forecasts the comparisons of a run that sends a number of other requests.
-func (b *Crawl) PlanStored(others int64) int64 {
-	n := min(b.Store.UnverifiedCount(), b.mostStored(b.wrong()))
-	if b.Limit > 0 && !b.wrong() {
-		n = min(n, max(0, b.Within(b.Limit)-others))
-	}
-	return n
-}

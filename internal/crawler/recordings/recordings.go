@@ -20,7 +20,6 @@ import (
 	"github.com/sourcegraph/conc/pool"
 
 	"callhouse/internal/calls"
-	"callhouse/internal/crawler/forecast"
 	"callhouse/internal/crawler/streams"
 	"callhouse/internal/recording"
 	"callhouse/internal/schema"
@@ -32,8 +31,6 @@ const (
 	connections = 4
 	// lookAgain is the number of calls after which it checks for a commit with newer calls.
 	lookAgain = 64
-	// onPage is the number of calls on a list page.
-	onPage = 100
 	// mostFailures and mostWasted end the downloads of a run, because the host is down: that many
 	// consecutive failures of recordings that never failed before, or that much time lost on
 	// failures, summed over all connections.
@@ -367,35 +364,6 @@ func (c *Crawl) ripe() bool {
 	defer c.mu.Unlock()
 	minute := time.Minute.Milliseconds()
 	return c.soon/minute < c.Now()/minute
-}
-
-// Forecast returns how many links a run has to renew. Calls that started at listed or later get new
-// links from the list.
-func (c *Crawl) Forecast(ctx context.Context, listed int64) (out forecast.Range, err error) {
-	if c.Renew == nil {
-		return out, nil
-	}
-	for due, err := range c.Store.RecordingsDue(ctx) {
-		if err != nil {
-			return out, c.Failed("read the recordings that are due", err)
-		}
-		if due.RecordDue || due.StartAt.V >= listed || c.Now() < c.restsUntil(&due) {
-			continue
-		}
-		until, known := recording.Expiry(due.Link)
-		switch {
-		case !known:
-			out.Most++
-		case until.UnixMilli() <= c.Now():
-			out.Least++
-			out.Most++
-		}
-	}
-	if c.Renewals > 0 {
-		out.Least, out.Most = min(out.Least, c.Renewals), min(out.Most, c.Renewals)
-	}
-	out.Least = max(0, out.Least-onPage) // the last page also has earlier calls
-	return out, nil
 }
 
 // spent reports whether no more links may be renewed.

@@ -408,3 +408,32 @@ func (c *Crawl) failing(of *resource.Resource) int {
 	defer c.mu.Unlock()
 	return c.bad[of]
 }
+
+// Plan estimates the requests for the resources: the pages of the lists that are due, if these are as
+// long as last time, and the records and lists of the objects that are known to be due.
+func (c *Crawl) Plan(ctx context.Context) (requests int64, err error) {
+	for _, of := range c.Resources {
+		if of.Parent == nil && c.dueList(of) && c.stream(of, api.Side).Idle() == "" {
+			requests += max(1, int64(len(of.Queries)), (c.Store.Objects(of)+PageSize-1)/PageSize)
+		}
+		if of.Parent != nil && !(of.Lasting && c.Bodies) || !of.Parts() {
+			continue
+		}
+		each := int64(0)
+		if of.Record != "" {
+			each = 1
+		}
+		for _, child := range of.Children() {
+			if slices.Contains(c.Resources, child) {
+				each++
+			}
+		}
+		for _, err := range c.Store.Incomplete(ctx, of, c.dueOf) {
+			if err != nil {
+				return 0, unread(err)
+			}
+			requests += each
+		}
+	}
+	return requests, nil
+}

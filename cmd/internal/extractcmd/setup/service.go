@@ -14,7 +14,6 @@ import (
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
-	"callhouse/internal/crawler/forecast"
 	"callhouse/internal/words"
 )
 
@@ -76,56 +75,31 @@ func blamed(err error) (address, key bool) {
 	return false, false
 }
 
-// forecast returns the first night's requests for the list, and the fewest and most for transcripts.
-func (i *initial) forecast(cfg *api.Config) (p forecast.Run, fewest, most int64) {
-	p = crawler.First(cfg, i.calls)
-	if i.ListOnly || i.calls == 0 {
-		return p, 0, 0
-	}
-	if most = max(p.Fallback, p.Records.Most); p.Fallback != 0 {
-		fewest = min(p.Bulk.Most+p.Compared.Most, most)
-	}
-	return p, fewest, most
-}
-
-// long reports whether the first run may take longer than one night.
-func (i *initial) long() bool {
-	if i.calls < 0 {
-		return false
-	}
-	cfg := i.service()
-	p, _, most := i.forecast(&cfg)
-	return crawler.Takes(&cfg, p.List.Most+most) > night
-}
-
 // first prints the forecast of the first night.
 func (i *initial) first() {
 	if i.calls < 0 {
 		return
 	}
-	cfg := i.service()
-	p, fewest, most := i.forecast(&cfg)
-	words.Fprintf(i.stderr, "\nThe first night takes, without failures:\n")
-	line := func(what string, least, most int64, note string) {
-		requests, unit, takes := humanize.Comma(least), "requests", cli.Clock(crawler.Takes(&cfg, least))
-		if most != least {
-			requests += " to " + humanize.Comma(most)
-			takes += " to " + cli.Clock(crawler.Takes(&cfg, most))
-		} else if least == 1 {
-			unit = "request " // as wide as the others
-		}
-		words.Fprintf(i.stderr, "  %-11s %17s %s  %17s  %s\n", what, requests, unit, takes, note)
-	}
-	line("list", p.List.Least, p.List.Most, "")
-	switch {
-	case most == 0:
-	case p.Fallback == 0:
-		line("transcripts", fewest, most, "one for each call that connected")
-	default:
-		line("transcripts", fewest, most, "few if the service has v2 pages, else one for each call that connected")
-	}
-	words.Fprintln(i.stderr, "Agents, campaigns and other objects come on top; extract plan counts them, with about 15 requests.")
+	cfg, r := i.service(), i.firstRun()
+	words.Fprintf(i.stderr, "\nThe first run takes %s to %s requests (%s to %s) for calls: few if the service has v2 pages, else one for\n"+
+		"each call that connected. Agents and other resources come on top.\n", humanize.Comma(r.Least), humanize.Comma(r.Most),
+		cli.Clock(crawler.Takes(&cfg, r.Least)), cli.Clock(crawler.Takes(&cfg, r.Most)))
 	if i.long() && i.MaxDuration == 0 {
 		words.Fprintln(i.stderr, `max_duration = "6h" spreads it over several nights, if necessary.`)
 	}
+}
+
+// firstRun returns the requests of the first run.
+func (i *initial) firstRun() crawler.Range {
+	p := crawler.First(i.calls)
+	if i.ListOnly {
+		p.Transcripts = crawler.Range{}
+	}
+	return p.Requests()
+}
+
+// long reports whether the first run may take longer than one night.
+func (i *initial) long() bool {
+	cfg := i.service()
+	return i.calls >= 0 && crawler.Takes(&cfg, i.firstRun().Most) > night
 }
