@@ -3,7 +3,6 @@ package analytics_test
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"callhouse/internal/calls"
 	"callhouse/internal/calls/tally"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 )
 
@@ -24,7 +24,7 @@ import (
 // rule has changed, change internal/calls/tally (callers.go, ending.go) as well, and
 // layout.CountedVersion.
 func TestContactsAreCountedByTheRulesOfViews(t *testing.T) {
-	r := rand.New(rand.NewPCG(rand.Uint64(), 1))
+	r := longtest.Rand(t)
 	column := func(name string) schema.Column { return schema.Calls.Columns[schema.Calls.Column(name)] }
 	var d analyticstest.Data
 	for _, status := range append(column("status").Known, "weird", "") {
@@ -138,7 +138,7 @@ func callOf(r row) *calls.Call {
 // Attempts equal the oracle if tallies replace weeks: months begin within a week, clocks change in
 // one, and the last month is not compacted. Tallies equal the counts of SQL.
 func TestAttemptTallies(t *testing.T) {
-	r := rand.New(rand.NewPCG(rand.Uint64(), 2))
+	r := longtest.Rand(t)
 	var d analyticstest.Data
 	reasons := append(schema.Calls.Columns[schema.Calls.Column("disconnection_reason")].Known, "weird", "dial_weird")
 	statuses := append(schema.Calls.Columns[schema.Calls.Column("status")].Known, "weird", "ended", "ended", "ended", "ended")

@@ -455,7 +455,7 @@ func TestReportsOnTheOrganisation(t *testing.T) {
 			for _, report := range []string{"lines", "campaigns", "changes", "incidents", "flows"} {
 				p := p
 				p.NamesInPlace = true
-				if n++; !tried(n) {
+				if n++; !tried(n - 1) {
 					continue
 				}
 				if report != "lines" && report != "flows" {
@@ -481,7 +481,7 @@ func TestDimensionsOfTheOrganisation(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, d)
 	w := open(t, root, zone(t, "Asia/Seoul"))
-	first, tried := rand.IntN(*everyQuestion), longtest.Each(6)
+	tried := longtest.Each(6)
 	for i, p := range []question.Params{
 		{By: "agent_type"},
 		{By: "number"},
@@ -500,7 +500,7 @@ func TestDimensionsOfTheOrganisation(t *testing.T) {
 				t.Errorf("%s, %+v (-oracle +report):\n%s", report, p, d)
 			}
 		}
-		if i%*everyQuestion == first {
+		if i%*everyQuestion == 0 {
 			checkReports(t, root, w.Location(), d, p)
 		}
 	}

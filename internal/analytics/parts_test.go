@@ -61,7 +61,7 @@ func TestJoinsInParts(t *testing.T) {
 		for _, p := range []question.Params{{By: "agent"}, {Agent: "a1-one", By: "call_type"}, {Where: []string{"call_type=inbound"}},
 			{By: "agent,month", Since: time.Date(2026, 10, 3, 0, 0, 0, 0, time.UTC)}} {
 			for name := range strings.FieldsSeq("tools extracted numbers success search") {
-				if n++; !tried(n) {
+				if n++; !tried(n - 1) {
 					continue
 				}
 				if p.Words = []string{"e"}; name == "search" {
@@ -89,7 +89,7 @@ func TestListsInParts(t *testing.T) {
 		{Since: time.Date(2026, 10, 2, 0, 0, 0, 0, time.UTC), Until: time.Date(2026, 11, 19, 0, 0, 0, 0, time.UTC), Agent: "a1-one"},
 		{Where: []string{"month=2026-10"}}, {Where: []string{"month=2026-10", "month="}}} {
 		for _, name := range []string{"calls", "search"} {
-			if n++; !tried(n) {
+			if n++; !tried(n - 1) {
 				continue
 			}
 			p.Words = []string{"e"}

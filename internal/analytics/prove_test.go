@@ -69,9 +69,8 @@ func TestReportsReadOnlyWhatIsProven(t *testing.T) {
 	}
 	unproven := 0
 	every := min(*everyQuestion, 10)
-	first := rand.IntN(every)
 	for i, f := range sqlfiles.Reports() {
-		if i%every != first {
+		if i%every != 0 {
 			continue
 		}
 		p := question.Params{Call: data.Calls[0]["call_id"].(string), Words: []string{"a"}}

@@ -72,7 +72,7 @@ func TestMaskedTurnsMaskToolCalls(t *testing.T) {
 		"transcript_turns.tool_name": `{"a":1} error: none true`,
 		"tool_calls.failed":          `find {"a":1} error: none`,
 	} {
-		if n++; !tried(n) {
+		if n++; !tried(n - 1) {
 			continue
 		}
 		o := Options{}

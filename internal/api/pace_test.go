@@ -10,8 +10,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"callhouse/internal/longtest"
 )
 
 // others are other users of the limits, and faults, during a run.
@@ -88,8 +86,7 @@ func (o others) live(t *testing.T, seed uint64, out *outcome) {
 // Another client of the same limits gets through, and the run uses the rest.
 // docs/design/benchmarks.md has these measurements.
 func TestNeighbours(t *testing.T) {
-	tried := longtest.Each(3)
-	for i, c := range []struct {
+	for _, c := range []struct {
 		others
 		ours, shutOut float64 // minimum of ours per minute; maximum of theirs refused, in percent
 	}{
@@ -105,9 +102,6 @@ func TestNeighbours(t *testing.T) {
 		{others{algorithm: "fixed window", every: time.Second, from: -time.Minute}, 60, 20},
 		{others{algorithm: "fixed window", every: 3 * time.Second, from: -time.Minute}, 96, 13},
 	} {
-		if !tried(i) {
-			continue
-		}
 		const runs = 8
 		var out outcome
 		for seed := range uint64(runs) {

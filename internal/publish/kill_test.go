@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"net/http/httputil"
 	"net/url"
 	"os"
@@ -59,10 +58,10 @@ func TestKilledForReal(t *testing.T) {
 	l := newLake(h, "s3://lake/killed")
 	commits := committed{}
 	killed, through := 0, 0
-	took := time.Hour
+	took, rnd := time.Hour, longtest.Rand(t)
 	for n := 0; n < *kills; n++ {
 		if n%3 == 0 {
-			h.night(call{fmt.Sprint(n % 40), "x", n % 60, 1, 1}, call{fmt.Sprint(n), "y", rand.IntN(60), n, 2})
+			h.night(call{fmt.Sprint(n % 40), "x", n % 60, 1, 1}, call{fmt.Sprint(n), "y", rnd.IntN(60), n, 2})
 			if n%30 == 27 {
 				h.forget(fmt.Sprint(n % 40))
 			}
@@ -70,7 +69,7 @@ func TestKilledForReal(t *testing.T) {
 		}
 		b.fail(0.01)
 		begun := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), rand.N(took))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rnd.Int64N(int64(took))))
 		cmd := exec.CommandContext(ctx, os.Args[0])
 		cmd.Env = append(os.Environ(), envChild+"="+h.root)
 		if out, err := cmd.CombinedOutput(); ctx.Err() != nil {

@@ -30,6 +30,7 @@ type bucket struct {
 	seen   map[string]int
 	wrote  map[string]int    // complete uploads, by address
 	lists  map[string][]byte // the first listing of each folder
+	rnd    *rand.Rand
 }
 
 func newBucket(t *testing.T) *bucket {
@@ -37,7 +38,7 @@ func newBucket(t *testing.T) *bucket {
 	if err := backend.CreateBucket("lake"); err != nil {
 		t.Fatal(err)
 	}
-	b := &bucket{Handler: gofakes3.New(backend).Server(), seen: map[string]int{}, wrote: map[string]int{}, lists: map[string][]byte{}}
+	b := &bucket{Handler: gofakes3.New(backend).Server(), seen: map[string]int{}, wrote: map[string]int{}, lists: map[string][]byte{}, rnd: longtest.Rand(t)}
 	s := httptest.NewServer(b)
 	t.Cleanup(s.Close)
 	for name, value := range map[string]string{"AWS_ENDPOINT_URL": s.URL, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"} {
@@ -57,11 +58,11 @@ func (b *bucket) fail(share float64) {
 func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	fault := ""
-	if rand.Float64() < b.faults {
-		fault = []string{"503", "cut", "lost"}[rand.IntN(3)]
+	if b.rnd.Float64() < b.faults {
+		fault = []string{"503", "cut", "lost"}[b.rnd.IntN(3)]
 	}
 	isList := r.Method == http.MethodGet && r.URL.Query().Get("list-type") == "2"
-	if isList && rand.Float64() < 10*b.faults {
+	if isList && b.rnd.Float64() < 10*b.faults {
 		fault = "stale"
 	}
 	if fault != "" {

@@ -1,11 +1,11 @@
 package publish
 
 import (
+	"callhouse/internal/longtest"
 	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,9 +59,9 @@ func TestTwoUsers(t *testing.T) {
 			t.Errorf("%d: %v", user, err)
 		}
 	}
-	took := 3 * time.Second
+	took, rnd := 3*time.Second, longtest.Rand(t)
 	for n := range *pairs {
-		h.night(call{fmt.Sprint(n % 7), "x", n % 60, 1, 1}, call{fmt.Sprint(n), "y", rand.IntN(60), n, 2})
+		h.night(call{fmt.Sprint(n % 7), "x", n % 60, 1, 1}, call{fmt.Sprint(n), "y", rnd.IntN(60), n, 2})
 		if n%5 == 4 {
 			h.forget(fmt.Sprint(n % 7))
 		}
@@ -74,11 +74,11 @@ func TestTwoUsers(t *testing.T) {
 		}))
 		b.fail(0.01)
 		users := []uint32{0, nobody}
-		rand.Shuffle(2, func(i, j int) { users[i], users[j] = users[j], users[i] })
+		rnd.Shuffle(2, func(i, j int) { users[i], users[j] = users[j], users[i] })
 		first, firstEnd := start(users[0])
-		time.Sleep(rand.N(took / 3))
+		time.Sleep(time.Duration(rnd.Int64N(int64(took / 3))))
 		second, secondEnd := start(users[1])
-		time.Sleep(rand.N(took))
+		time.Sleep(time.Duration(rnd.Int64N(int64(took))))
 		_ = first.Process.Kill() // it may have ended
 		if n%3 == 0 {
 			_ = second.Process.Kill()

@@ -3,7 +3,6 @@ package serve_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
@@ -93,10 +92,10 @@ func TestCopies(t *testing.T) {
 		isLed     bool
 	}
 	var asks []ask
-	users := []string{"agency", "masked", "some"}
+	users, rnd := []string{"agency", "masked", "some"}, longtest.Rand(t)
 	for view, at := range map[string]string{"calls": "start_at", "costs": "start_at", "transcript_turns": "call_start_at"} {
 		for i, sql := range slices.Concat(led, notLed) {
-			for _, user := range []string{"somebody", users[rand.IntN(len(users))]} {
+			for _, user := range []string{"somebody", users[rnd.IntN(len(users))]} {
 				asks = append(asks, ask{user, timeRE.ReplaceAllString(viewRE.ReplaceAllString(sql, view), at), i < len(led)-1 && (user != "some" || view == "calls")})
 			}
 		}
@@ -104,7 +103,7 @@ func TestCopies(t *testing.T) {
 	for _, id := range []string{"c0000", "c2294", "c1234", "c2299", "none", "it''s"} {
 		for i, sql := range []string{"SELECT * FROM calls WHERE call_id = 'X'", "SELECT outcome FROM calls AS c WHERE status <> 'x' AND 'X' = c.call_id", "SELECT * FROM costs WHERE call_id = 'X' LIMIT 1",
 			"SELECT count(*), (SELECT count(*) FROM calls) FROM calls WHERE call_id = 'X' OR call_id = 'c0007'"} {
-			for _, user := range []string{"somebody", users[rand.IntN(len(users))]} {
+			for _, user := range []string{"somebody", users[rnd.IntN(len(users))]} {
 				asks = append(asks, ask{user, strings.ReplaceAll(sql, "'X'", "'"+id+"'"), i < 3 && user == "somebody"})
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,7 +54,7 @@ func (m *memFS) load(t *testing.T, from, to string) {
 }
 
 // walk acts on a warehouse repeatedly: each time another operation on the disk fails (in the quick
-// tests: some of them), or the process dies at it, or the power is cut. Then check inspects the
+// tests: one of each kind), or the process dies at it, or the power is cut. Then check inspects the
 // result.
 func walk(t *testing.T, from string, least int, act func(disk.FS, string) error, check func(*testing.T, disk.FS, string)) {
 	for _, c := range []struct {
@@ -72,21 +71,24 @@ func walk(t *testing.T, from string, least int, act func(disk.FS, string) error,
 		t.Run(c.name, func(t *testing.T) {
 			base, root := storyRoot(t)
 			base.load(t, from, root)
-			step := min(*every, max(1, least/3))
-			tried := 0
-			for k := rand.IntN(step); ; k += step {
+			try := func(k int) (*memFS, *faultFS, error) {
 				m := base.afterPowerCut() // a copy, since everything was synced
 				f := &faultFS{FS: m, root: root, at: k, err: c.err, stop: c.stop}
 				err := act(f, root)
+				return m, f, err
+			}
+			m, whole, err := try(-1)
+			if err != nil || whole.n < least {
+				t.Fatalf("%d operations, %v", whole.n, err)
+			}
+			check(t, m, root)
+			ops := chosen(whole.log, min(*every, max(1, least/3)))
+			t.Logf("%d of %d operations fail", len(ops), whole.n)
+			for _, k := range ops {
+				m, f, _ := try(k)
 				if !f.fired {
-					if err != nil || f.n < least {
-						t.Fatalf("%d operations, %v", f.n, err)
-					}
-					check(t, m, root)
-					t.Logf("%d operations, %d of them failed", f.n, tried)
-					return
+					t.Fatalf("operation %d did not take place", k)
 				}
-				tried++
 				if c.powerCut {
 					m = m.afterPowerCut()
 				}
@@ -102,7 +104,7 @@ func walk(t *testing.T, from string, least int, act func(disk.FS, string) error,
 // at opens a warehouse of a walk.
 func at(fsys disk.FS, root string, days int) (*Warehouse, error) {
 	now := testDay.AddDate(0, 0, days)
-	return Open(Options{Root: root, RunID: layout.RunID(now, uint32(days)), FS: fsys, Workers: 2, Now: func() time.Time { return now }})
+	return Open(Options{Root: root, RunID: layout.RunID(now, uint32(days)), FS: fsys, Workers: 1, Now: func() time.Time { return now }})
 }
 
 // wholeOn verifies a warehouse on any file system, ignoring problems of the given kinds.

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"sync"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/sink/disk"
 )
 
@@ -48,6 +49,22 @@ func (f *faultFS) plain(path string) string {
 		path = rel
 	}
 	return randomID.ReplaceAllString(filepath.ToSlash(path), "<id>")
+}
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// chosen returns which operations of a log fail, one at a time: the first of each kind (what is done
+// to which kind of file in which table), or with -long every n-th besides.
+func chosen(log []string, n int) (ops []int) {
+	seen := map[string]bool{}
+	for k, op := range log {
+		kind := digits.ReplaceAllString(op, "#")
+		if !seen[kind] || longtest.On() && k%n == 0 {
+			ops = append(ops, k)
+		}
+		seen[kind] = true
+	}
+	return ops
 }
 
 func (f *faultFS) Create(name string) (disk.File, error) {

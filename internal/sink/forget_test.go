@@ -229,7 +229,7 @@ func TestForgottenCallerInTallies(t *testing.T) {
 // A receipt that no longer holds is detected.
 func TestCheckReceipt(t *testing.T) {
 	tried, i := longtest.Each(2), 0
-	for name, c := range map[string]struct {
+	for name, c := range longtest.Sorted(map[string]struct {
 		kind string
 		do   func(*damage, *erase.Receipt)
 	}{
@@ -248,8 +248,8 @@ func TestCheckReceipt(t *testing.T) {
 			copySnapshot(d.t, d.s, 1)
 		}},
 		"another-file": {"checksum", func(_ *damage, r *erase.Receipt) { r.Erased.Files[0].SHA256 = "00" }},
-	} {
-		if i++; !tried(i) {
+	}) {
+		if i++; !tried(i - 1) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -221,7 +220,7 @@ func TestKilledAmongBulkPages(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
 	c, run := killable(t, sandbox.Config{Seed: 33, Calls: sized(300, 1000) * int64(*bulkKills), Days: 4}, "bulk")
-	killed := 0
+	killed, rnd := 0, longtest.Rand(t)
 	for i := range *bulkKills {
 		switch back := 2 * time.Minute; i { // so pages can be older than the list items before them
 		case 1:
@@ -229,7 +228,7 @@ func TestKilledAmongBulkPages(t *testing.T) {
 		case 2:
 			c.clock.Advance(back)
 		}
-		if run(1+rand.Int64N(sized(3, 6)), time.Duration(rand.Int64N(int64(60*time.Millisecond)))) {
+		if run(1+rnd.Int64N(sized(3, 6)), time.Duration(rnd.Int64N(int64(60*time.Millisecond)))) {
 			killed++
 		}
 		if i > 0 && i%10 == 0 {

@@ -335,11 +335,9 @@ func TestDamageMatrix(t *testing.T) {
 			cells = append(cells, cell{i, o})
 		}
 	}
-	seed := rand.Uint64()
-	t.Logf("%d cells, seed %d", len(cells), seed)
+	t.Logf("%d cells", len(cells))
 	if n := *damageCells; n > 0 && n < len(cells) {
-		random := rand.New(rand.NewPCG(seed, 0))
-		random.Shuffle(len(cells), func(i, j int) { cells[i], cells[j] = cells[j], cells[i] })
+		longtest.Rand(t).Shuffle(len(cells), func(i, j int) { cells[i], cells[j] = cells[j], cells[i] })
 		cells = cells[:n]
 	}
 	outcomes := map[string]int{}

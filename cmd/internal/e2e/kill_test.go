@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,11 +33,11 @@ func TestKilledRuns(t *testing.T) {
 	run := func(ctx context.Context) (killed bool) {
 		return c.runProgram(ctx, bin, "--yes") // the sandbox's clock is ahead of the program's
 	}
-	killed, committed := 0, int64(0)
+	killed, committed, rnd := 0, int64(0), longtest.Rand(t)
 	length := time.Duration(*worlds) * 600 * time.Millisecond // about the duration of a run
 	for killed < *kills {
 		began := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(length)*5/4)))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rnd.Int64N(int64(length)*5/4)))
 		if run(ctx) {
 			killed++
 		} else {
@@ -102,9 +101,9 @@ func TestKilledMaintenance(t *testing.T) {
 	old := filepath.Join(t.TempDir(), "old")
 	orders := [][]string{{"compact", "--all"}, {"forget", "--yes", "--yes", "--call-id"}, {"rollback"}, {"migrate", "--warehouse", old}}
 	outcomes := map[string]int{}
-	first := rand.IntN(len(orders))
+	rnd := longtest.Rand(t)
 	for n := range *maintenanceKills {
-		order := slices.Clone(orders[(first+n)%len(orders)])
+		order := slices.Clone(orders[n%len(orders)])
 		switch order[0] {
 		case "forget":
 			order = append(order, fmt.Sprint("nobody-", n)) // an unknown id: forget rewrites the snapshot nevertheless
@@ -112,7 +111,7 @@ func TestKilledMaintenance(t *testing.T) {
 			copyTree(t, fixture("format-1"), old)
 		}
 		calls := c.one("SELECT count(*) FROM calls")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(250*time.Millisecond))))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rnd.Int64N(int64(250*time.Millisecond))))
 		cmd := exec.CommandContext(ctx, bin, append([]string{"--warehouse", c.warehouse, "--quiet"}, order...)...)
 		if err := cmd.Run(); err != nil && ctx.Err() == nil {
 			t.Fatalf("%v: %v", order, err)

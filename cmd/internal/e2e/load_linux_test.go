@@ -55,12 +55,13 @@ type served struct {
 	saw  map[totals]int // sums seen by transactions
 	rows map[int64]int  // rows of the calls as a file, by snapshot
 	done map[string]int // counts by kind
+	rnd  *rand.Rand
 }
 
 // startServing starts the program and waits until it listens.
 func startServing(t *testing.T) *served {
 	t.Helper()
-	s := &served{busy: newBusy(t), saw: map[totals]int{}, rows: map[int64]int{}, done: map[string]int{}}
+	s := &served{busy: newBusy(t), saw: map[totals]int{}, rows: map[int64]int{}, done: map[string]int{}, rnd: longtest.Rand(t)}
 	s.serving = serve(t, func(line string) {
 		if !regexp.MustCompile("a message exceeds the limit|answer aborted").MatchString(line) { // messages that the test provokes
 			t.Errorf("query serve: %s", line)
@@ -78,7 +79,7 @@ func (s *served) count(kind string) {
 
 // connect logs in as one of the users.
 func (s *served) connect(ctx context.Context, options ...func(*pgx.ConnConfig)) (*pgx.Conn, error) {
-	config, err := pgx.ParseConfig(s.as(servedUsers[rand.IntN(2)]))
+	config, err := pgx.ParseConfig(s.as(servedUsers[s.rnd.IntN(2)]))
 	if err != nil {
 		return nil, err
 	}
@@ -225,8 +226,8 @@ func (s *served) pause(ctx context.Context) {
 	if !isLong() {
 		return
 	}
-	d := rand.N(2 * time.Second)
-	if rand.IntN(100) == 0 {
+	d := time.Duration(s.rnd.Int64N(int64(2 * time.Second)))
+	if s.rnd.IntN(100) == 0 {
 		d = 40 * time.Second
 	}
 	select {
@@ -655,7 +656,7 @@ func TestServeClient(t *testing.T) {
 	if address == "" {
 		t.Skip("run by TestServeUnderLoad")
 	}
-	s := &served{busy: &busy{t: t}, serving: &serving{postgres: address}}
+	s := &served{busy: &busy{t: t}, serving: &serving{postgres: address}, rnd: longtest.Rand(t)}
 	for range 3 {
 		for _, sql := range asked {
 			s.ask(s.raw(), sql)

@@ -12,7 +12,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -559,8 +558,9 @@ func TestKilledRecordings(t *testing.T) {
 	s.mu.Lock()
 	s.hold, s.downloads = 30*time.Millisecond, map[string]int{}
 	s.mu.Unlock()
+	rnd := longtest.Rand(t)
 	for killed := 0; killed < *recordingKills; {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(1500*time.Millisecond))))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rnd.Int64N(int64(1500*time.Millisecond))))
 		if s.runProgram(ctx, bin, "--yes", "--recordings", s.archive, "--recordings-private") {
 			killed++
 		} else {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -52,9 +51,9 @@ func TestKilledAmongResources(t *testing.T) {
 	}
 	tool := world.Truth("tools", c.clock.Now())[0].ID
 	agent := world.Truth("agents", c.clock.Now())[0].ID
-	withheldInJournal, killed := 0, 0
+	withheldInJournal, killed, rnd := 0, 0, longtest.Rand(t)
 	for killed < *resourceKills {
-		after, wait := 1+rand.Int64N(20), time.Duration(rand.Int64N(int64(40*time.Millisecond)))
+		after, wait := 1+rnd.Int64N(20), time.Duration(rnd.Int64N(int64(40*time.Millisecond)))
 		if killed == 0 {
 			after, wait = 15, 0 // all lists except one are in the journal
 		}

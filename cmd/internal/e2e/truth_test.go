@@ -83,8 +83,8 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
 			// Tested elsewhere: a thin list in TestNoRecordIsPassedOverOfABriefList, the contract's
-			// parameters in the crawler, and the observed ones in many tests.
-			if w.opts.World.DriftRate == 0 && w.opts.World.Calls > 0 {
+			// parameters in the crawler.
+			if w.opts.ThinList || w.opts.ContractOnly {
 				longtest.Only(t)
 			}
 			c := found(t, w.opts)

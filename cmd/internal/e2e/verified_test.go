@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -146,9 +145,9 @@ func TestKilledWhileVerifying(t *testing.T) {
 	}
 	came := c.verifiedBy().came
 	asked := c.service.Server.Stats().ByKind["detail"]
-	killed := 0
+	killed, rnd := 0, longtest.Rand(t)
 	for range *verifyKills {
-		if run(1+rand.Int64N(came/2), time.Duration(rand.Int64N(int64(30*time.Millisecond)))) {
+		if run(1+rnd.Int64N(came/2), time.Duration(rnd.Int64N(int64(30*time.Millisecond)))) {
 			killed++
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -220,7 +219,7 @@ var pruneEvery = longtest.Int("prune-every", 9, 1, "in TestPruneKilled, die at e
 func TestPruneKilled(t *testing.T) {
 	t.Parallel()
 	kills := 0
-	for k := rand.IntN(*pruneEvery); ; k += *pruneEvery {
+	for k := 0; ; k += *pruneEvery {
 		h := newHouse(t)
 		for i, id := range []string{"new", "old", "older", "opted", "refuser"} {
 			h.put(id, 10+i*30, nil)
