@@ -25,32 +25,19 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// newUser is a user with an empty home folder, and fake programs of the machine's schedule.
+// newUser is a user with an empty home folder.
 type newUser struct {
 	*serviceUser
-	home, clock string // clock: a folder for what the fake programs write
+	home string
 }
 
 func newNewUser(t *testing.T) *newUser {
 	u := &newUser{serviceUser: newServiceUser(t)}
-	u.home, u.clock = filepath.Join(u.root, "home"), filepath.Join(u.root, "clock")
-	for _, dir := range []string{u.home, u.clock} {
-		if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, u.uid, u.gid)); err != nil {
-			t.Fatal(err)
-		}
+	u.home = filepath.Join(u.root, "home")
+	if err := errors.Join(os.Mkdir(u.home, 0o700), os.Chown(u.home, u.uid, u.gid)); err != nil {
+		t.Fatal(err)
 	}
-	u.fake("crontab", `case "$1" in
--l) cat `+u.clock+`/crontab 2>/dev/null || { echo "no crontab for you" >&2; exit 1; } ;;
-*) cat > `+u.clock+`/crontab ;;
-esac`)
 	return u
-}
-
-func (u *newUser) fake(name, script string) {
-	u.t.Helper()
-	if err := os.WriteFile(filepath.Join(u.root, "bin", name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-		u.t.Fatal(err)
-	}
 }
 
 func (u *newUser) command(program string, args ...string) *exec.Cmd {
@@ -176,7 +163,8 @@ func TestInit(t *testing.T) {
 	d.answer("it must start with https:// or http://", c.service.URL+"/v3\n")
 	d.answer("API key (not shown)", "a wrong one\n")
 	d.answer("invalid character", "a-wrong-key\n")
-	d.answer("does not accept the API key from this terminal (status 401", testKey+"\n")
+	d.answer("does not accept the API key from this terminal (status 401", "\n")
+	d.answer("API key (not shown)", testKey+"\n")
 	d.answer("Folder of the warehouse ["+u.home+"/callhouse]", "/\n")
 	d.answer("/ holds other files", "\n")
 	d.answer("Time zone of days and reports [Asia/Seoul]", "Seoul\n")
@@ -184,7 +172,6 @@ func TestInit(t *testing.T) {
 	d.answer("Currency of costs", "won\n")
 	d.answer("unknown currency", "krw\n")
 	d.answer("Do other programs use the same request limits? [y/N]", "y\n")
-	d.answer("Run every night at 02:10, by cron or none [cron]", "\n")
 	d.answer("Continue? [Y/n]", "\n")
 	code, text := d.end()
 	if code != cli.ExitOK || strings.Contains(text, testKey) || strings.Contains(text, "a-wrong-key") {
@@ -205,13 +192,9 @@ func TestInit(t *testing.T) {
 			t.Errorf("the configuration lacks %s:\n%s", line, written)
 		}
 	}
-	cron, err := os.ReadFile(filepath.Join(u.clock, "crontab"))
-	if err != nil || !strings.Contains(string(cron), "10 2 * * * "+u.root+"/bin/extract run --config "+u.home+"/"+config+" --quiet\n") {
-		t.Errorf("the crontab: %v\n%s", err, cron)
-	}
-
-	// The nightly command and a report work, without any settings in the environment.
-	_, line, _ := strings.Cut(string(cron), "10 2 * * * ")
+	// The printed nightly command and a report work, without any settings in the environment.
+	_, line, _ := strings.Cut(text, "10 2 * * * ")
+	line, _, _ = strings.Cut(line, "\n")
 	night := u.command("extract")
 	night.Path, night.Args = "/bin/sh", []string{"sh", "-c", line}
 	if out, err := night.CombinedOutput(); err != nil || len(out) > 0 {
@@ -231,7 +214,6 @@ func TestInit(t *testing.T) {
 	d.answer("Time zone", "\n")
 	d.answer("Currency of costs [KRW]", "\n")
 	d.answer("same request limits? [Y/n]", "\n")
-	d.answer("Run every night", "\n")
 	if code, text := d.end(); code != cli.ExitOK || !strings.Contains(text, "set up like this already") || !slices.Equal(before, u.files()) {
 		t.Errorf("again: exit code %d, files %q:\n%s", code, u.files(), text)
 	}
@@ -243,7 +225,7 @@ func TestInit(t *testing.T) {
 	// file.
 	for _, agree := range []string{"n\n", "y\n"} {
 		d = u.dialogue("init", "--tz", "Europe/Berlin")
-		for _, q := range []string{"Address", "API key", "Folder", "Time zone of days and reports [Europe/Berlin]", "Currency", "limits", "Run every"} {
+		for _, q := range []string{"Address", "API key", "Folder", "Time zone of days and reports [Europe/Berlin]", "Currency", "limits"} {
 			d.answer(q, "\n")
 		}
 		d.answer("(the old file is kept as "+u.home+"/"+config+".old)", agree)
@@ -261,7 +243,7 @@ func TestInitInterrupted(t *testing.T) {
 	u := newNewUser(t)
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}})
 	questions := []struct{ question, answer string }{{"Address", c.service.URL + "\n"}, {"API key", testKey + "\n"}, {"Folder", "\n"},
-		{"Time zone", "\n"}, {"Currency", "\n"}, {"limits", "\n"}, {"Run every", "\n"}, {"Continue", "\n"}}
+		{"Time zone", "\n"}, {"Currency", "\n"}, {"limits", "\n"}, {"Continue", "\n"}}
 	tried := longtest.Each(2)
 	for at := range questions {
 		if !tried(at) {
@@ -276,9 +258,6 @@ func TestInitInterrupted(t *testing.T) {
 		if code != cli.ExitInterrupted || !strings.Contains(text, "nothing was written") || len(u.files()) > 0 {
 			t.Errorf("Ctrl-C at %q: exit code %d, files %q:\n%s", questions[at].question, code, u.files(), text)
 		}
-	}
-	if _, err := os.Stat(filepath.Join(u.clock, "crontab")); err == nil {
-		t.Error("there is a crontab")
 	}
 }
 
@@ -300,22 +279,6 @@ func TestInitOtherAddress(t *testing.T) {
 	d.answer("the API key is empty", "\x03")
 	if code, text := d.end(); code != cli.ExitInterrupted || c.service.Server.Stats().Requests != 0 {
 		t.Errorf("exit code %d, %d requests:\n%s", code, c.service.Server.Stats().Requests, text)
-	}
-}
-
-// The commands that init prints undo its changes.
-func TestInitUndo(t *testing.T) {
-	u := newNewUser(t)
-	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}})
-	cmd := u.command("extract", "init", "--yes", "--base-url", c.service.URL, "--api-key-stdin", "--schedule", "none")
-	cmd.Stdin = strings.NewReader(testKey)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	_, undo, _ := strings.Cut(string(out), "To undo it:\n")
-	if out, err := u.serviceUser.command(u.home, undo).CombinedOutput(); err != nil || !slices.Equal(u.files(), []string{".config"}) {
-		t.Errorf("%v, files %q\n%s\n%s", err, u.files(), undo, out)
 	}
 }
 
@@ -367,46 +330,35 @@ func TestInitYes(t *testing.T) {
 	refuse(cli.ExitFailed, "is the base URL right?", testKey, nil, "--yes", "--base-url", elsewhere.URL, "--api-key-stdin")
 	refuse(cli.ExitFailed, "the service fails (404 not found, NOT_FOUND: ", testKey, nil, "--yes", "--base-url", c.service.URL+"/elsewhere", "--api-key-stdin")
 	refuse(cli.ExitUsage, "unknown time zone", testKey, nil, append(address, "--api-key-stdin", "--tz", "Mars")...)
-	refuse(cli.ExitUsage, "has no systemd", testKey, nil, append(address, "--api-key-stdin", "--schedule", "systemd")...)
 	limited = true
 	refuse(cli.ExitFailed, "the request limits are used up", testKey, nil, append(address, "--api-key-stdin")...)
 	limited = false
 
-	// With a key in the environment, which the nightly run would not see, and the user's systemd.
-	u.fake("systemctl", `echo "$@" >> `+u.clock+`/systemctl; exit ${FAIL:-0}`)
-	runtime := filepath.Join(u.root, "runtime")
-	if err := os.MkdirAll(filepath.Join(runtime, "systemd"), 0o755); err != nil {
-		t.Fatal(err)
+	// With a key in the environment, which the nightly run would not see. The units that it prints are
+	// ready to paste.
+	for name, script := range map[string]string{"systemctl": `echo "$@" >> ` + u.home + "/called\n", "loginctl": ""} {
+		if err := os.WriteFile(filepath.Join(u.root, "bin", name), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
-	systemd := []string{"CALLHOUSE_API_KEY=" + testKey, "XDG_RUNTIME_DIR=" + runtime}
-	refuse(cli.ExitFailed, "everything was reverted", "", append(systemd, "FAIL=1"), address...)
-	code, text := run("", systemd, address...)
+	env := []string{"CALLHOUSE_API_KEY=" + testKey}
+	code, text := run("", env, address...)
+	_, paste, _ := strings.Cut(text, "Or paste this, for systemd:\n")
+	pasted, err := u.serviceUser.command(u.home, paste, "HOME="+u.home).CombinedOutput()
 	service, _ := u.file(".config/systemd/user/callhouse.service")
 	timer, _ := u.file(".config/systemd/user/callhouse.timer")
-	if code != cli.ExitOK || !strings.Contains(text, "systemctl --user disable --now callhouse.timer") ||
-		!strings.Contains(service, "ExecStart="+u.root+"/bin/extract run --config "+u.home+"/.config/callhouse/callhouse.toml --log-format json\n") ||
+	if called, _ := u.file("called"); code != cli.ExitOK || err != nil || called != "--user daemon-reload\n--user enable --now callhouse.timer\n" ||
+		!strings.Contains(service, "ExecStart="+u.root+"/bin/extract run --config "+u.home+"/.config/callhouse/callhouse.toml\n") ||
 		strings.Contains(service, "User=") || !strings.Contains(timer, "OnCalendar=") {
-		t.Errorf("exit code %d:\n%s\n%s\n%s", code, text, service, timer)
-	}
-	calls, err := os.ReadFile(filepath.Join(u.clock, "systemctl"))
-	if err != nil || !strings.HasSuffix(string(calls), "--user daemon-reload\n--user enable --now callhouse.timer\n") {
-		t.Errorf("systemctl: %v\n%s", err, calls)
-	}
-	if analyze, err := exec.LookPath("systemd-analyze"); err == nil {
-		units := filepath.Join(u.home, ".config/systemd/user")
-		verify := exec.CommandContext(t.Context(), analyze, "--user", "verify", units+"/callhouse.service", units+"/callhouse.timer")
-		verify.Env = []string{"HOME=" + u.home, "XDG_RUNTIME_DIR=" + runtime}
-		if out, err := verify.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
+		t.Errorf("exit code %d, %v, %s:\n%s\n%s\n%s", code, err, pasted, text, service, timer)
 	}
 
 	// Other values need --replace. A file of a newer version is left alone.
 	files := u.files()
-	if code, text := run("", systemd, append(address, "--tz", "Europe/Berlin")...); code != cli.ExitUsage || !strings.Contains(text, "--replace") || !slices.Equal(files, u.files()) {
+	if code, text := run("", env, append(address, "--tz", "Europe/Berlin")...); code != cli.ExitUsage || !strings.Contains(text, "--replace") || !slices.Equal(files, u.files()) {
 		t.Errorf("other values: exit code %d:\n%s", code, text)
 	}
-	if code, text := run("", systemd, append(address, "--tz", "Europe/Berlin", "--replace")...); code != cli.ExitOK {
+	if code, text := run("", env, append(address, "--tz", "Europe/Berlin", "--replace")...); code != cli.ExitOK {
 		t.Errorf("other values with --replace: exit code %d:\n%s", code, text)
 	}
 	config := filepath.Join(u.home, ".config/callhouse/callhouse.toml")
@@ -414,7 +366,7 @@ func TestInitYes(t *testing.T) {
 	if err := os.WriteFile(config, []byte(newer), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	code, text = run("", systemd, address...)
+	code, text = run("", env, address...)
 	if now, _ := u.file(".config/callhouse/callhouse.toml"); code != cli.ExitUsage || now != newer || !strings.Contains(text, `unknown key "future"`) ||
 		!strings.Contains(text, "newer callhouse") {
 		t.Errorf("a newer configuration: exit code %d:\n%s", code, text)

@@ -17,7 +17,6 @@ import (
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/extractcmd/maintain"
 	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/extractcmd/setup"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/api"
 	"callhouse/internal/layout"
@@ -134,7 +133,7 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 	_ = planCmd.Flags().MarkHidden("json") // all commands use --format json
 	configCmd := configCommand(s)
 	s.RunFlags(configCmd)
-	root.AddCommand(setup.Command(s), runCmd, followCommand(s, stderr), planCmd, recordingsCommand(s, stderr), configCmd, statusCommand(s))
+	root.AddCommand(initCommand(s), runCmd, followCommand(s, stderr), planCmd, recordingsCommand(s, stderr), configCmd, statusCommand(s))
 	root.AddCommand(maintain.Commands(s, stderr, run)...)
 	config.Uses(root, "warehouse", "config", "profile")
 	for _, cmd := range root.Commands() {

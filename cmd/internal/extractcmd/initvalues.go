@@ -1,4 +1,4 @@
-package setup
+package extractcmd
 
 import (
 	"cmp"
@@ -16,10 +16,9 @@ import (
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/api"
 	"callhouse/internal/layout"
-	"callhouse/internal/words"
 )
 
-func (i *initial) validAddress(text string) (string, error) {
+func validAddress(text string) (string, error) {
 	if text == "" {
 		return "", cli.Usage("give it with --base-url: the part before /v3, e.g. https://api.example.com", "no service address")
 	}
@@ -32,17 +31,17 @@ func (i *initial) validAddress(text string) (string, error) {
 	return config.ServiceOf(text), nil
 }
 
-func (i *initial) validKey(text string) (string, error) {
+func validKey(text string) error {
 	cfg := api.Config{Key: api.Secret(text), PerSecond: 1, PerMinute: 1, Share: 1}
 	if err := cfg.Check(); err != nil {
-		return "", cli.Usage("paste the key of the service's dashboard", "%w", err)
+		return cli.Usage("paste the key of the service's dashboard", "%w", err)
 	}
-	return text, nil
+	return nil
 }
 
 func (i *initial) usualWarehouse() string {
 	if i.Settings.Settings.From("warehouse").Source == config.FromDefault {
-		return i.warehouse
+		return i.house
 	}
 	return i.Warehouse
 }
@@ -59,11 +58,11 @@ func isForeign(e fs.DirEntry) bool {
 
 func (i *initial) validWarehouse(text string) (string, error) {
 	if rest, ok := strings.CutPrefix(text, "~/"); ok {
-		text = filepath.Join(i.env.Get("HOME"), rest)
+		text = filepath.Join(i.Env.Get("HOME"), rest)
 	}
 	path, err := filepath.Abs(text)
 	if err != nil || text == "" {
-		return "", cli.Usage("for example "+i.warehouse, "no folder for the warehouse")
+		return "", cli.Usage("for example "+i.house, "no folder for the warehouse")
 	}
 	entries, err := os.ReadDir(path)
 	switch {
@@ -83,7 +82,7 @@ func (i *initial) validWarehouse(text string) (string, error) {
 		return path, nil
 	}
 	above := path
-	for !exists(above) && above != filepath.Dir(above) {
+	for _, err := os.Stat(above); err != nil && above != filepath.Dir(above); _, err = os.Stat(above) {
 		above = filepath.Dir(above)
 	}
 	probe, err := os.MkdirTemp(above, ".callhouse-")
@@ -101,9 +100,22 @@ func (i *initial) moved() bool {
 
 func (i *initial) usualZone() string {
 	if i.Settings.Settings.From("tz").Source == config.FromDefault {
-		return i.zone
+		return zoneOf(i.Env)
 	}
 	return i.TZ
+}
+
+// zoneOf returns the machine's time zone; UTC if it has no name.
+func zoneOf(env config.Environment) string {
+	if tz := strings.TrimPrefix(env.Get("TZ"), ":"); tz != "" && !filepath.IsAbs(tz) {
+		return tz
+	}
+	if to, err := filepath.EvalSymlinks("/etc/localtime"); err == nil {
+		if _, name, ok := strings.Cut(to, "/zoneinfo/"); ok {
+			return name
+		}
+	}
+	return "UTC"
 }
 
 func validZone(text string) (string, error) {
@@ -112,7 +124,7 @@ func validZone(text string) (string, error) {
 }
 
 func (i *initial) usualCurrency() string {
-	return cmp.Or(i.currency, i.env.Get("CALLHOUSE_CURRENCY"), i.File.Value("currency"))
+	return cmp.Or(i.currency, i.Env.Get("CALLHOUSE_CURRENCY"), i.File.Value("currency"))
 }
 
 func validCurrency(text string) (string, error) {
@@ -124,15 +136,4 @@ func validCurrency(text string) (string, error) {
 		return "", cli.Usage("use an ISO 4217 code, e.g. KRW or USD", "unknown currency %q", text)
 	}
 	return unit.String(), nil
-}
-
-func (i *initial) validSchedule(text string) (string, error) {
-	known := []string{bySystemd, byCron, byNone}
-	if !slices.Contains(known, text) {
-		return "", cli.Usage(cli.DidYouMean(words.Nearest(text, known), "use systemd, cron or none"), "unknown schedule %q", text)
-	}
-	if !slices.Contains(i.schedules(), text) {
-		return "", cli.Usage("available: "+strings.Join(i.schedules(), ", "), "this machine or user has no %s, or extract is not installed", text)
-	}
-	return text, nil
 }

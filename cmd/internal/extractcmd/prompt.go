@@ -1,4 +1,4 @@
-package setup
+package extractcmd
 
 import (
 	"context"
@@ -30,68 +30,58 @@ func (p *prompter) read(ctx context.Context, hidden bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	type line struct {
-		text string
-		err  error
-	}
-	came := make(chan line, 1)
+	var text []byte
+	came := make(chan error, 1)
 	go func() {
+		var err error
 		if hidden {
-			raw, err := term.ReadPassword(int(p.in.Fd()))
-			came <- line{string(raw), err}
-			return
+			text, err = term.ReadPassword(int(p.in.Fd()))
 		}
-		var text []byte
-		for b := make([]byte, 1); ; text = append(text, b[0]) {
-			if _, err := p.in.Read(b); err != nil || b[0] == '\n' {
-				came <- line{string(text), err}
-				return
+		for b := make([]byte, 1); !hidden; text = append(text, b[0]) {
+			if _, err = p.in.Read(b); err != nil || b[0] == '\n' {
+				break
 			}
 		}
+		came <- err
 	}()
 	select {
 	case <-ctx.Done(): // the goroutine ends with the process
 		_ = term.Restore(int(p.in.Fd()), before)
 		words.Fprintln(p.out)
 		return "", interrupted()
-	case l := <-came:
-		if hidden || l.err != nil {
+	case err := <-came:
+		if hidden || err != nil {
 			words.Fprintln(p.out)
 		}
-		if l.err != nil {
+		if err != nil {
 			return "", interrupted()
 		}
-		return strings.TrimSpace(l.text), nil
+		return strings.TrimSpace(string(text)), nil
 	}
 }
 
 // ask asks until check accepts the answer. An empty answer is usual.
 func (p *prompter) ask(ctx context.Context, question, usual string, check func(string) (string, error)) (string, error) {
-	for {
-		shown := ""
-		if usual != "" {
-			shown = " [" + usual + "]"
-		}
-		words.Fprintf(p.out, "%s%s: ", question, shown)
-		text, err := p.read(ctx, false)
-		if err != nil {
-			return "", err
-		}
+	if usual != "" {
+		question += " [" + usual + "]"
+	}
+	return p.until(ctx, question, false, func(text string) (string, error) {
 		if text == "" {
 			text = usual
 		}
-		if text, err = check(text); err == nil {
-			return text, nil
-		}
-		p.complain(err)
-	}
+		return check(text)
+	})
 }
 
 // secret asks for a text that the terminal does not show.
 func (p *prompter) secret(ctx context.Context, question string, check func(string) (string, error)) (string, error) {
+	return p.until(ctx, question, true, check)
+}
+
+func (p *prompter) until(ctx context.Context, question string, hidden bool, check func(string) (string, error)) (string, error) {
 	for {
 		words.Fprintf(p.out, "%s: ", question)
-		text, err := p.read(ctx, true)
+		text, err := p.read(ctx, hidden)
 		if err != nil {
 			return "", err
 		}
@@ -103,20 +93,22 @@ func (p *prompter) secret(ctx context.Context, question string, check func(strin
 }
 
 // agree asks a yes-or-no question.
-func (p *prompter) agree(ctx context.Context, question string, usual bool) (bool, error) {
+func (p *prompter) agree(ctx context.Context, question string, usual bool) (yes bool, err error) {
 	choice := map[bool]string{true: "Y/n", false: "y/N"}[usual]
-	text, err := p.ask(ctx, question, choice, func(text string) (string, error) {
+	_, err = p.ask(ctx, question, choice, func(text string) (string, error) {
 		switch strings.ToLower(text) {
-		case strings.ToLower(choice):
-			return map[bool]string{true: "y", false: "n"}[usual], nil
 		case "y", "yes":
-			return "y", nil
+			yes = true
 		case "n", "no":
-			return "n", nil
+			yes = false
+		case strings.ToLower(choice):
+			yes = usual
+		default:
+			return "", errors.New("answer y or n")
 		}
-		return "", errors.New("answer y or n")
+		return text, nil
 	})
-	return text == "y", err
+	return yes, err
 }
 
 // complain prints an error and its hint.

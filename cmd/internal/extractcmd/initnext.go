@@ -1,0 +1,91 @@
+package extractcmd
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"callhouse/internal/words"
+)
+
+// next prints what to do next: the first run, and how to start one every night.
+func (i *initial) next() error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	as, ctl, units, crontab, user := "", "systemctl --user", "~/.config/systemd/user", "crontab -e", ""
+	if i.system {
+		ctl, units = "systemctl", "/etc/systemd/system"
+	}
+	if i.owner != "" {
+		as, crontab, user = "sudo -u "+i.owner+" ", "crontab -u "+i.owner+" -e", "User="+i.owner+"\n"
+	}
+	name := func(name string) string {
+		path := filepath.Join(filepath.Dir(program), name)
+		if found, err := exec.LookPath(name); err == nil && found == path {
+			return as + name
+		}
+		return as + words.Shell(path)
+	}
+	with := ""
+	if i.target != i.Env.Own && i.target != i.Env.Machine {
+		with = " --config " + words.Shell(i.target)
+	}
+	out := i.Text(i.stdout)
+	words.Fprintf(out, "\nDone. Next, the first run and the first report:\n  %s run%s\n  %s sentiment --by agent%s\n",
+		name("extract"), with, name("query"), with)
+	words.Fprintf(out, "\nTo start it every night, add this line with %s:\n  10 2 * * * %s run --config %s --quiet\n", crontab,
+		cronQuoted(program), cronQuoted(i.target))
+	words.Fprintf(out, `
+Or paste this, for systemd:
+
+mkdir -p %[1]s
+cat > %[1]s/callhouse.service <<'END'
+[Unit]
+Description=Copy the night's calls
+
+[Service]
+Type=oneshot
+ExecStart=%[2]s run --config %[3]s
+# 3: committed but incomplete; the next night continues.
+SuccessExitStatus=3
+# An interrupted run commits what it fetched, which takes up to 80 seconds.
+KillSignal=SIGINT
+TimeoutStopSec=90
+UMask=0077
+%[4]sEND
+cat > %[1]s/callhouse.timer <<'END'
+[Unit]
+Description=Copy the night's calls every night
+
+[Timer]
+OnCalendar=*-*-* 02:10:00
+RandomizedDelaySec=10min
+# Catch up on a night during which the machine was off.
+Persistent=true
+
+[Install]
+WantedBy=timers.target
+END
+%[5]s daemon-reload
+%[5]s enable --now callhouse.timer
+`, units, unitQuoted(program), unitQuoted(i.target), user, ctl)
+	if !i.system {
+		words.Fprintln(out, "loginctl enable-linger  # also while you are logged out")
+	}
+	return nil
+}
+
+// cronQuoted also escapes percent signs, which cron reads as line breaks.
+func cronQuoted(word string) string { return strings.ReplaceAll(words.Shell(word), "%", `\%`) }
+
+// unitQuoted quotes a word of ExecStart.
+func unitQuoted(word string) string {
+	if words.Shell(word) == word {
+		return word
+	}
+	return strings.NewReplacer("%", "%%", "$", "$$").Replace(fmt.Sprintf("%q", word))
+}
