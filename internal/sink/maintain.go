@@ -289,23 +289,3 @@ func (w *Warehouse) RedactStored(ctx context.Context, progress func(snapshot.Pro
 	}
 	return calls, nil
 }
-
-// Withhold removes the secrets that an older callhouse stored in the resources and the changes. It
-// returns the number of objects and changes that held some. If there are none, it commits nothing.
-// Older snapshots stay unchanged until they are removed.
-func (w *Warehouse) Withhold(ctx context.Context) (rows int64, err error) {
-	for at, err := range w.reader().Secrets(ctx) {
-		if err != nil {
-			return 0, fmt.Errorf("look for secrets: %w", err)
-		}
-		if !at.Clear {
-			continue
-		}
-		made, err := w.maintain(func(b commit.Base) (*commit.Result, error) { return b.Withhold(ctx) })
-		if err != nil {
-			return 0, fmt.Errorf("withhold secrets: %w", err)
-		}
-		return made.Withheld, nil
-	}
-	return 0, nil
-}

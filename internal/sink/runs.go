@@ -85,10 +85,6 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 	for _, name := range made.Doubted {
 		w.notice("the service's list of %s is empty, but was not before: known objects are kept until another run also finds it empty", name)
 	}
-	if n := made.Withheld; n > 0 {
-		w.notice("an older version stored secrets in %d objects and changes of them: they are withheld now; "+
-			"extract secrets lists them, and extract migrate checks the rest", n)
-	}
 	w.proofs.Add(made.Made) // only those it wrote: linked ones are unproven
 	w.noteRecorded(wrote)
 	return w.goOn(made.Snapshot, refs)

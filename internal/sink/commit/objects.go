@@ -72,10 +72,9 @@ func (in *Intake) addObject(at entry, r *schema.Record, run string) error {
 	return nil
 }
 
-// objects merges the new records of the resources, and also rewrites others. With clean it rewrites
-// the table of changes as well. It returns the days on which the set of the organisation's numbers
-// changes.
-func (m *maker) objects(others []*resource.Resource, clean bool) (moved []tenure, err error) {
+// objects merges the new records of the resources, and also rewrites others. It returns the days on
+// which the set of the organisation's numbers changes.
+func (m *maker) objects(others []*resource.Resource) (moved []tenure, err error) {
 	var changes, numbers []schema.Row
 	for _, of := range resource.All {
 		if a := m.in.arrivals[of]; a != nil {
@@ -107,7 +106,7 @@ func (m *maker) objects(others []*resource.Resource, clean bool) (moved []tenure
 	if moved, err = m.setLines(numbers); err != nil {
 		return nil, fmt.Errorf("%s: %w", resource.Numbers.Name, err)
 	}
-	if len(changes) > 0 || clean {
+	if len(changes) > 0 {
 		err = m.rewriteChanges(changes, func(schema.Row) bool { return false })
 	}
 	m.made.ObjectsChanged += resource.Edits(changes)
@@ -176,8 +175,7 @@ func changeOf(row schema.Row) changeID {
 }
 
 // rewriteChanges rewrites the table of changes: it drops the rows that are gone, and adds others,
-// either as separate rows or joined to earlier changes of the same object in this run. It withholds
-// secrets that an older callhouse stored.
+// either as separate rows or joined to earlier changes of the same object in this run.
 func (m *maker) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) error {
 	later := map[changeID]int{} // index of the row of a change, from 1
 	for i, row := range rows {
@@ -188,10 +186,6 @@ func (m *maker) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) er
 		err := m.Old.EachChange(func(now schema.Row) error {
 			if gone(now) {
 				return nil
-			}
-			now, places := resource.WithholdChange(now)
-			if resource.AnyClear(places) {
-				m.made.Withheld++
 			}
 			if i := later[changeOf(now)]; i > 0 && rows[i-1] != nil {
 				if both := resource.Join(now, rows[i-1]); both != nil {
@@ -278,13 +272,7 @@ func (m *objectMerge) merge() error {
 // fold writes the current state of an object, which has an old row, new records, or both.
 func (m *objectMerge) fold(old *schema.Object, a *arrival) error {
 	f := folding{objectMerge: m}
-	cleaned := false // an older callhouse stored secrets in it
 	if old != nil {
-		var places []resource.Place
-		old, places = m.of.Withhold(old) // before the comparison, since removing a secret is not a change
-		if cleaned = resource.AnyClear(places); cleaned {
-			m.made.Withheld++
-		}
 		f.key, f.old, f.now = m.of.KeyOf(old.Row), old, old
 	}
 	if a != nil {
@@ -306,7 +294,7 @@ func (m *objectMerge) fold(old *schema.Object, a *arrival) error {
 	}
 	respelled := m.of == resource.Customers && resource.SetPhones(f.now,
 		func(number string) (string, bool) { return phone.Normal(number, m.Country) })
-	if f.changed || f.completed || cleaned || respelled {
+	if f.changed || f.completed || respelled {
 		m.edited++
 	}
 	if m.of == resource.Numbers {
@@ -388,15 +376,10 @@ func copied(o, stays *schema.Object) *schema.Object {
 	return out
 }
 
-// decode decodes a record, which must have the given key. It withholds secrets again, since an
-// older callhouse may have put the record into the journal.
+// decode decodes a record, which must have the given key.
 func (m *objectMerge) decode(r *schema.Record, key string) (*schema.Object, error) {
 	o := new(schema.Object)
-	body, err := m.of.Scrub(slices.Clone(r.Body)) // the journal's memory will be reused
-	if err != nil {
-		return nil, fmt.Errorf("read %q again: %w", key, err)
-	}
-	if err := m.dec.Decode(m.of.Resource, body, schema.KindItem, o); err != nil {
+	if err := m.dec.Decode(m.of.Resource, slices.Clone(r.Body), schema.KindItem, o); err != nil { // the journal's memory is reused
 		return nil, fmt.Errorf("read %q again: %w", key, err)
 	}
 	m.of.SetParent(o, m.of.ParentOf(key))

@@ -53,7 +53,7 @@ func (b Base) Run(ctx context.Context, in *Input) (*Result, error) {
 	m := b.begin(rules{in: in.Intake, masker: in.Masker, settles: true, keepFrom: in.KeepFrom, links: in.Archive != ""})
 	return m.publish(func() (*layout.Manifest, error) {
 		m.b.PageSize = in.PageSize
-		moved, err := m.objects(nil, false) // first: other columns of a call depend on the organisation's numbers
+		moved, err := m.objects(nil) // first: other columns of a call depend on the organisation's numbers
 		if err != nil {
 			return nil, err
 		}

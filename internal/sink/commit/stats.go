@@ -24,8 +24,6 @@ type Stats struct {
 	Aged        int64 // calls dropped by retention
 	Bytes       int64 // size of the data files written
 
-	Withheld int64 // objects and changes with secrets that an older callhouse stored
-
 	Recordings     int64 // recordings stored
 	RecordingBytes int64 // their size
 	// RecordingsDue are still to be archived, in the whole warehouse; null without an archive.
@@ -96,7 +94,6 @@ func (s Stats) Add(o Stats) Stats {
 	o.Linked += s.Linked
 	o.Aged += s.Aged
 	o.Bytes += s.Bytes
-	o.Withheld += s.Withheld
 	o.Recordings += s.Recordings
 	o.RecordingBytes += s.RecordingBytes
 	o.ObjectsChanged += s.ObjectsChanged

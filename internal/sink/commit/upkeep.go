@@ -32,7 +32,7 @@ func (b Base) Compact(ctx context.Context, months []string, progress func(rows i
 func (b Base) Migrate(ctx context.Context, periods []string, progress func(rows int64)) (*Result, error) {
 	m := b.begin(rules{progress: progress})
 	return m.publish(func() (*layout.Manifest, error) {
-		if _, err := m.objects([]*resource.Resource{resource.Customers}, false); err != nil {
+		if _, err := m.objects([]*resource.Resource{resource.Customers}); err != nil {
 			return nil, err
 		}
 		p := m.planner()
@@ -47,7 +47,7 @@ func (b Base) Migrate(ctx context.Context, periods []string, progress func(rows 
 func (b Base) Respell(ctx context.Context, periods []string, progress func(rows int64)) (*Result, error) {
 	m := b.begin(rules{progress: progress})
 	return m.publish(func() (*layout.Manifest, error) {
-		if _, err := m.objects(nil, false); err != nil {
+		if _, err := m.objects(nil); err != nil {
 			return nil, err
 		}
 		p := m.planner()
@@ -81,17 +81,6 @@ func (b Base) Redact(ctx context.Context, periods []string, redactor *mask.Redac
 			r.Periods = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Periods, periods))))
 		}
 		return out, nil
-	})
-}
-
-// Withhold removes secrets from all resources and changes.
-func (b Base) Withhold(ctx context.Context) (*Result, error) {
-	m := b.begin(rules{})
-	return m.publish(func() (*layout.Manifest, error) {
-		if _, err := m.objects(resource.All, true); err != nil {
-			return nil, err
-		}
-		return m.fill(ctx, nil, nil)
 	})
 }
 

@@ -303,3 +303,23 @@ func Forgotten(s *layout.Snapshot) (func(id string) bool, error) {
 	}
 	return t.Forgot, nil
 }
+
+// EachChange visits the rows of the table of changes. A row is valid until the next one.
+func (r *Reader) EachChange(visit func(schema.Row) error) error {
+	for _, f := range r.Files(resource.Changes.Name) {
+		var room schema.Rows
+		err := r.Read(f, func(t *table.Reader) error {
+			return t.All(func(in parquet.Row) error {
+				room.Empty(&resource.Changes)
+				if err := t.Row.Add(in, &room); err != nil {
+					return err
+				}
+				return visit(room.At(0))
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

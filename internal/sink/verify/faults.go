@@ -18,9 +18,8 @@ var lost = map[string]bool{"missing": true, "size": true, "checksum": true, "unr
 // that nothing in it can be trusted.
 func (p Problem) Lost() bool { return lost[p.Kind] }
 
-// damage reports whether the problem is a fault of a snapshot's files, rather than a secret in
-// intact files or a fault of the mask key.
-func (p Problem) damage() bool { return p.Kind != Secret && p.Kind != MaskKeyProblem }
+// damage reports whether the problem is a fault of a snapshot's files, rather than of the mask key.
+func (p Problem) damage() bool { return p.Kind != MaskKeyProblem }
 
 // inside splits the path of a problem into the folder of a snapshot and the file in it; "" means
 // the manifest, or the snapshot as a whole. A path outside the snapshots has no folder.

@@ -3,7 +3,6 @@ package verify
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -22,9 +21,6 @@ func (v *verifier) whole(s *layout.Snapshot, first *tableCheck, checks map[strin
 		if err := v.cells(c); err != nil {
 			return err
 		}
-	}
-	if c := checks[resource.Changes.Name]; c != nil {
-		return v.changes(s, c.at)
 	}
 	of := resource.Owner(first.listed.Table)
 	if of == nil {
@@ -70,7 +66,6 @@ func (v *verifier) cells(c *tableCheck) error {
 // JSON.
 func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string) error {
 	var dec wire.Decoder
-	var found secrets
 	last, first := "", true
 	err := snapshot.NewReader(v.opts.FS, s, nil).EachObject(of, func(o *schema.Object) error {
 		key := of.KeyOf(o.Row)
@@ -82,8 +77,6 @@ func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string)
 			v.bad.Add("order", at, "%s comes after %s", key, last)
 		}
 		last, first = key, false
-		_, places := of.Withhold(o)
-		found.look(key, places)
 		if of.Forgot(key, v.tombstones.Forgot) {
 			v.bad.Add("forgotten", at, "an object in it, or its call, was forgotten: %s", v.tombstones.Of([]byte(key)))
 		}
@@ -103,47 +96,5 @@ func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string)
 		v.bad.Add("reference", v.rel(damage.Path), "%s", damage.What)
 		return nil
 	}
-	found.report(&v.bad, at)
 	return err
-}
-
-// changes looks for secrets in the table of changes.
-func (v *verifier) changes(s *layout.Snapshot, at string) error {
-	var found secrets
-	err := snapshot.NewReader(v.opts.FS, s, nil).EachChange(func(row schema.Row) error {
-		_, places := resource.WithholdChange(row)
-		found.look(string(schema.TextOf(row[resource.Changes.Column("key")])), places)
-		return nil
-	})
-	found.report(&v.bad, at)
-	return err
-}
-
-// secrets counts the secrets that an older callhouse stored in one file.
-type secrets struct {
-	count, rows int64
-	first       string // place of the first one
-}
-
-// look counts the secrets in one row.
-func (s *secrets) look(key string, places []resource.Place) {
-	before := s.count
-	for _, p := range places {
-		if !p.Clear {
-			continue
-		}
-		if s.count++; s.count == 1 {
-			s.first = fmt.Sprintf("%q, %s (%s)", key, p.Path, p.Why)
-		}
-	}
-	if s.count > before {
-		s.rows++
-	}
-}
-
-// report makes one problem of all secrets, without repeating them.
-func (s *secrets) report(bad *Problems, at string) {
-	if s.count > 0 {
-		bad.Add(Secret, at, "%d secrets in %d rows are stored in clear, the first in %s", s.count, s.rows, s.first)
-	}
 }

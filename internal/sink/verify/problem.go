@@ -20,10 +20,6 @@ type Problem struct {
 
 func (p Problem) String() string { return fmt.Sprintf("%s: %s", p.Path, p.What) }
 
-// Secret is the kind of a problem that is not damage: secrets that an older callhouse stored in the
-// clear.
-const Secret = "secret"
-
 // Limits on the problems listed in a report: in total, and of one kind in one file. The rest are
 // only counted.
 const (

@@ -63,11 +63,6 @@ type Clear struct {
 // Whole reports whether there is no problem.
 func (r *Report) Whole() bool { return r.Count == 0 }
 
-// Damaged reports whether there is a problem other than secrets stored in the clear.
-func (r *Report) Damaged() bool {
-	return r.Count > int64(len(r.Problems)) || slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Kind != Secret })
-}
-
 // verifier proves the consistency of a warehouse.
 type verifier struct {
 	opts       Options

@@ -7,8 +7,7 @@
 // prefer to keep: only a text that looks random is withheld. The corpus in testdata counts misses
 // and false alarms.
 //
-// Withholding is idempotent: it leaves withheld values unchanged. The sink relies on this to find
-// stored objects that still hold a secret.
+// Withholding is idempotent: it leaves withheld values unchanged.
 package secret
 
 import (

@@ -18,5 +18,5 @@ type Run = func(context.Context, *settings.Settings, io.Writer) error
 // Commands returns the commands that maintain a warehouse.
 func Commands(s *settings.Settings, stderr io.Writer, fetch Run) []*cobra.Command {
 	return []*cobra.Command{importCommand(s, stderr), compactCommand(s, stderr), rollbackCommand(s, stderr), verifyCommand(s, stderr),
-		repairCommand(s, stderr, fetch), showCommand(s), secretsCommand(s), forgetCommand(s, stderr), migrateCommand(s, stderr)}
+		repairCommand(s, stderr, fetch), showCommand(s), forgetCommand(s, stderr), migrateCommand(s, stderr)}
 }

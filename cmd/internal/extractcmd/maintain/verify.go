@@ -36,8 +36,7 @@ of a sample of each. No run can start meanwhile. Responses are kept in a tempora
 end and are not stored in the warehouse.
 
 Exit codes: 0 intact and consistent with the service; 1 damaged, a recording is missing or changed, a
-call or object listed earlier is missing, a transcript or record differs, or secrets are stored in clear by an older version (extract
-migrate withholds them), with one line per problem; 3 settled calls or unedited objects have changed
+call or object listed earlier is missing, a transcript or record differs, with one line per problem; 3 settled calls or unedited objects have changed
 at the service and a later run will fetch them, or not everything could be compared.`
 
 // sampled is how many records are compared by default.
@@ -165,10 +164,6 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all, redact
 	if err != nil && r.Whole() { // otherwise the error about the damage is more important
 		return err
 	}
-	if !r.Whole() && !r.Damaged() {
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is intact, but stores secrets in clear in %s", cli.Plural(r.Count, "file")),
-			"extract migrate withholds them in the current snapshot; replace them at the service: others may have read them")
-	}
 	if !r.Whole() {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is damaged: %s found", cli.Plural(r.Count, "problem")),
 			damageHint(r))
@@ -238,7 +233,7 @@ func writeVerified(r *verify.Report, w io.Writer) {
 	}
 	n := cli.Plural
 	verdict := "whole"
-	if r.Damaged() {
+	if !r.Whole() {
 		verdict = "damaged"
 	}
 	words.Fprintf(w, "%s: %s, %s (%s): %s, %s, %s, %s\n", verdict, n(int64(len(r.Snapshots)), "snapshot"),
