@@ -204,10 +204,6 @@ alerts: $(if $(PROMTOOL),,promtool) ## Try docs/alerts.yml on months of thirty g
 golden: ## Rewrite the golden files from what the code does now; read the diff before you commit it
 	go test ./sql ./internal/calls ./internal/sink ./internal/analytics ./internal/analytics/format ./internal/analytics/page/chart ./cmd/internal/querycmd -args -update
 
-.PHONY: keep-build
-keep-build: ## Keep a small warehouse as the build of a commit makes it, for the tests of upgrades; COMMIT=HEAD
-	internal/sink/testdata/keep-build $(or $(COMMIT),HEAD)
-
 .PHONY: notices
 notices: ## Write THIRD_PARTY_NOTICES.txt: the licences of all that is linked in; .ci/run compares it
 	go run ./cmd/internal/notices > THIRD_PARTY_NOTICES.txt.new

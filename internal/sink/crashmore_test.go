@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/verify"
 )
 
@@ -107,68 +105,16 @@ func at(fsys disk.FS, root string, days int) (*Warehouse, error) {
 	return Open(Options{Root: root, RunID: layout.RunID(now, uint32(days)), FS: fsys, Workers: 1, Now: func() time.Time { return now }})
 }
 
-// wholeOn verifies a warehouse on any file system, ignoring problems of the given kinds.
-func wholeOn(t *testing.T, fsys disk.FS, root string, but ...string) {
+// wholeOn verifies a warehouse on any file system.
+func wholeOn(t *testing.T, fsys disk.FS, root string) {
 	t.Helper()
 	r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: true, FS: fsys})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range r.Problems {
-		if !slices.Contains(but, p.Kind) {
-			t.Fatalf("the warehouse is damaged: %v", r.Problems)
-		}
+	if !r.Whole() {
+		t.Fatalf("the warehouse is damaged: %v", r.Problems)
 	}
-}
-
-// A migration interrupted anywhere changes no call, and continues when restarted.
-func TestEveryOperationOfAMigration(t *testing.T) {
-	longtest.Only(t)
-	from := filepath.Join(t.TempDir(), "w")
-	w := night(t, nil, from, 0)
-	for _, id := range []string{"a", "b", "c", "y"} {
-		if err := w.Put(context.Background(), storyRecord(id, 2)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	mustCommit(t, w)
-	want := spoken(t, w.Snapshot())
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for _, day := range []string{today, yesterday} {
-		withoutColumn(t, from, day, "variant_label")
-	}
-	walk(t, from, 30, func(fsys disk.FS, root string) error {
-		w, err := at(fsys, root, 1)
-		if err != nil {
-			return err
-		}
-		n, _, err := w.Migrate(context.Background(), nil)
-		if err == nil && n != 2 {
-			err = errors.New("not all was migrated")
-		}
-		return errors.Join(err, w.Close())
-	}, func(t *testing.T, fsys disk.FS, root string) {
-		w, err := at(fsys, root, 2)
-		if err != nil {
-			t.Fatalf("the warehouse does not open: %v", err)
-		}
-		defer w.Close()
-		wholeOn(t, fsys, root, "columns") // of the old files, which belong to no format version
-		for range 2 {                     // as it is, and after the migration is complete
-			if got := spokenOn(t, fsys, w.Snapshot()); got != want {
-				t.Fatalf("the calls became\n%s, want\n%s", got, want)
-			}
-			if _, _, err := w.Migrate(context.Background(), nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if batches, _, err := outdated(context.Background(), snapshot.NewReader(fsys, w.Snapshot(), nil), ""); err != nil || len(batches) > 0 {
-			t.Fatalf("still outdated: %v, %v", batches, err)
-		}
-		wholeOn(t, fsys, root, "columns")
-	})
 }
 
 // A run that commits the journal of a killed one may itself be killed anywhere: the next one
@@ -221,10 +167,4 @@ func TestEveryOperationOfARecovery(t *testing.T) {
 		checkStory(t, fsys, root, acknowledged)
 		wholeOn(t, fsys, root)
 	})
-}
-
-// spokenOn is spoken on any file system.
-func spokenOn(t *testing.T, fsys disk.FS, s *layout.Snapshot) string {
-	t.Helper()
-	return jsonOf(readCalls(t, fsys, s))
 }

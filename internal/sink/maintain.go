@@ -209,59 +209,27 @@ func (w *Warehouse) intact(ctx context.Context, s *layout.Snapshot) error {
 	return nil
 }
 
-// migrateBytes is about how many bytes one commit of Migrate rewrites. The commit needs that much
+// batchBytes is about how many bytes one commit of RedactStored rewrites. The commit needs that much
 // space on the disk, and an interruption loses that much work.
-const migrateBytes = 2 << 30
+const batchBytes = 2 << 30
 
-// batched returns the periods whose files of calls are due, in batches of one commit each, and the
+// batched returns the periods of calls that are not done, in batches of one commit each, and the
 // number of their calls.
-func batched(in *snapshot.Reader, due func(*layout.File) (bool, error)) (batches [][]string, calls int64, err error) {
+func batched(in *snapshot.Reader, done []string) (batches [][]string, calls int64) {
 	var bytes int64
 	for _, f := range in.Files(schema.Calls.Name) {
-		if is, err := due(f); err != nil {
-			return nil, 0, err
-		} else if !is {
+		if slices.Contains(done, f.Period) {
 			continue
 		}
 		size := in.Manifest.BytesOf(f.Period)
-		if len(batches) == 0 || bytes+size > migrateBytes {
+		if len(batches) == 0 || bytes+size > batchBytes {
 			batches, bytes = append(batches, nil), 0
 		}
 		bytes += size
 		calls += f.Rows
 		batches[len(batches)-1] = append(batches[len(batches)-1], f.Period)
 	}
-	return batches, calls, nil
-}
-
-// outdated returns the periods whose files lack current columns, or were written when national
-// numbers were read in another region.
-func outdated(ctx context.Context, in *snapshot.Reader, country string) (batches [][]string, calls int64, err error) {
-	return batched(in, func(f *layout.File) (bool, error) {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
-		current, err := in.UpToDate(f.Period, cmp.Or(country, in.Manifest.Country))
-		return !current || in.Manifest.Uncounted(f), err
-	})
-}
-
-// Migrate rewrites the files of older formats with the current columns, and moves values from extra
-// into their new columns. It requests nothing from the service. After an interruption it resumes
-// where it stopped.
-func (w *Warehouse) Migrate(ctx context.Context, progress func(snapshot.Progress)) (periods int, calls int64, err error) {
-	batches, calls, err := outdated(ctx, w.reader(), w.opts.Country)
-	if err != nil {
-		return 0, 0, fmt.Errorf("migrate: %w", err)
-	}
-	tell := snapshot.Counter(progress, "migrated", calls)
-	for _, batch := range batches {
-		if _, err := w.maintain(func(b commit.Base) (*commit.Result, error) { return b.Migrate(ctx, batch, tell) }); err != nil {
-			return periods, calls, fmt.Errorf("migrate: %w", err)
-		}
-		periods += len(batch)
-	}
-	return periods, calls, nil
+	return batches, calls
 }
 
 // RedactStored redacts the stored calls with the redactor of Redact, and removes all older
@@ -270,11 +238,7 @@ func (w *Warehouse) Migrate(ctx context.Context, progress func(snapshot.Progress
 func (w *Warehouse) RedactStored(ctx context.Context, progress func(snapshot.Progress)) (calls int64, err error) {
 	redactor := w.masker.Redactor()
 	in := w.reader()
-	done := w.redaction.After(in.Manifest.Redaction).Periods
-	batches, calls, err := batched(in, func(f *layout.File) (bool, error) { return !slices.Contains(done, f.Period), nil })
-	if err != nil {
-		return 0, fmt.Errorf("redact: %w", err)
-	}
+	batches, calls := batched(in, w.redaction.After(in.Manifest.Redaction).Periods)
 	tell := snapshot.Counter(progress, "redacted", calls)
 	for i, batch := range batches {
 		made, err := w.maintain(func(b commit.Base) (*commit.Result, error) {

@@ -5,16 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/verify"
 )
 
 // prices are costs that a service may send, by the call's id. The column holds those of its range
@@ -55,71 +51,7 @@ func priced() (recs []schema.Record) {
 	return recs
 }
 
-func pricesDir(version int) string { return formatDir(version) + "-prices" }
-
-// TestKeepPrices makes a fixture like TestKeepFormat, of calls with prices.
-func TestKeepPrices(t *testing.T) {
-	dir := pricesDir(layout.FormatVersion)
-	if _, err := os.Stat(dir); err == nil || !*fixture {
-		return
-	}
-	root := filepath.Join(t.TempDir(), "w")
-	w := night(t, nil, root, 0)
-	if err := w.Put(context.Background(), priced()...); err != nil {
-		t.Fatal(err)
-	}
-	mustCommit(t, w)
-	first := w.Snapshot().Dir
-	if err := compact(w, "2026-10"); err != nil {
-		t.Fatal(err)
-	}
-	want := spoken(t, w.Snapshot())
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for _, gone := range []string{first, filepath.Join(root, layout.LockName)} {
-		if err := os.RemoveAll(gone); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.CopyFS(filepath.Join(dir, "warehouse"), os.DirFS(root)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "calls.ndjson"), []byte(want), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// Prices that a warehouse of an older version could not hold move into columns exactly, and those
-// that fit no column are counted. The calls do not change.
-func TestPricesOfEveryVersion(t *testing.T) {
-	for version := 2; version <= layout.FormatVersion; version++ {
-		t.Run(fmt.Sprint(version), func(t *testing.T) {
-			root, want := kept(t, pricesDir(version))
-			whole := func() {
-				t.Helper()
-				if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: true}); err != nil || !r.Whole() {
-					t.Fatalf("%+v, %v", r, err)
-				}
-			}
-			whole()
-			w := night(t, nil, root, 9)
-			if got := spoken(t, w.Snapshot()); got != want {
-				t.Fatalf("calls (-then +now):\n%s", cmp.Diff(want, got))
-			}
-			if _, _, err := w.Migrate(context.Background(), nil); err != nil {
-				t.Fatal(err)
-			}
-			whole()
-			if got := spoken(t, w.Snapshot()); got != want {
-				t.Fatalf("calls (-before migrate +after):\n%s", cmp.Diff(want, got))
-			}
-			checkPrices(t, w.Snapshot())
-		})
-	}
-}
-
-// A run stores prices exactly, too.
+// A run stores prices exactly; those that fit no column are counted.
 func TestPrices(t *testing.T) {
 	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
 	if err := w.Put(context.Background(), priced()...); err != nil {

@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/verify"
 )
@@ -84,7 +82,7 @@ func expectRecordings(t *testing.T, when string, w *Warehouse, want ...string) {
 }
 
 // What became of a recording survives everything that rewrites its call: later answers, another
-// day, compaction, migrate, a rollback to it; and an opt-out withholds it.
+// day, compaction, a rollback to it; and an opt-out withholds it.
 func TestRecordingsFollowTheirCalls(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "w")
@@ -137,10 +135,6 @@ func TestRecordingsFollowTheirCalls(t *testing.T) {
 		schema.MillisOf(got.Recordings().At(0)[schema.Recordings.Column("call_start_at")]) != got.StartAt() {
 		t.Errorf("the row of a call that moved: %v", got.Recordings().Cells())
 	}
-	if _, _, err := w.Migrate(context.Background(), nil); err != nil {
-		t.Fatal(err)
-	}
-	expectRecordings(t, "migrated", w, moved...)
 
 	putRecorded(t, w, "a", start, "https://r.example/a", map[string]any{"opt_out_sensitive_data_storage": true})
 	mustCommit(t, w)
@@ -183,32 +177,6 @@ func TestNewLinksOfRecordings(t *testing.T) {
 		expectRecordings(t, "archive "+archive, w, "due a https://r.example/a"+link)
 		if got := w.Snapshot().Manifest.Archive; got != archive {
 			t.Errorf("the archive is %q", got)
-		}
-	}
-}
-
-// Warehouses of earlier builds have no recordings; what is due is counted once a period is
-// rewritten.
-func TestRecordingsOfEarlierBuilds(t *testing.T) {
-	t.Parallel()
-	for _, dir := range append(keptBuilds(t), formatDir(layout.FormatVersion)) {
-		root := filepath.Join(t.TempDir(), "w")
-		if err := os.CopyFS(root, os.DirFS(filepath.Join(dir, "warehouse"))); err != nil {
-			t.Fatal(err)
-		}
-		w := night(t, nil, root, 9)
-		before := recordingsOf(t, w)
-		if f := w.Snapshot().Manifest.Recordings(); !f.Uncounted {
-			t.Errorf("%s: %+v", dir, f)
-		}
-		if _, _, err := w.Migrate(context.Background(), nil); err != nil {
-			t.Fatal(err)
-		}
-		if after := recordingsOf(t, w); after != before {
-			t.Errorf("%s: due before migrate:\n%s\nafter:\n%s", dir, before, after)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
@@ -314,26 +313,6 @@ func TestForgetFindsEverySpelling(t *testing.T) {
 		}
 		if want := []erase.Found{{Calls: 5, Customers: 1}, {}}; !slices.Equal(plan.Numbers, want) {
 			t.Errorf("%s finds %+v", number, plan.Numbers)
-		}
-	}
-}
-
-// Texts in files of older formats are blanked, and nothing else changes.
-func TestBlankOlderFormats(t *testing.T) {
-	for version := 1; version <= layout.FormatVersion; version++ {
-		root, _ := kept(t, formatDir(version))
-		w := night(t, nil, root, 9)
-		if _, err := w.Recover(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		want := spoken(t, w.Snapshot())
-		r := mustForget(t, w, erase.Selection{Customers: []string{"turn 0", "positive"}, Everywhere: true})
-		want = strings.NewReplacer("turn 0", erase.Blank, "positive", erase.Blank).Replace(want)
-		if got := spoken(t, w.Snapshot()); got != want || len(r.Scan.Found) > 0 {
-			t.Errorf("format %d: %+v, and the calls are\n%s\nwant\n%s", version, r.Scan.Found, got, want)
-		}
-		if v, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: true}); err != nil || !v.Whole() {
-			t.Errorf("format %d: verify: %+v, %v", version, v, err)
 		}
 	}
 }

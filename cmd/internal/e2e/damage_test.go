@@ -53,7 +53,7 @@ func (e *estate) orders() []order {
 		{name: "run", args: []string{"run"}},
 		{name: "import", args: []string{"import", e.dump}},
 		{name: "compact", args: []string{"compact", "--all"}},
-		{name: "migrate", args: []string{"migrate"}},
+		{name: "compact --redact", args: []string{"compact", "--redact", "card"}},
 		{name: "forget", args: []string{"forget", "--yes", "--call-id", e.callID}},
 		{name: "rollback", args: []string{"rollback"}},
 		{name: "repair", args: []string{"repair"}},

@@ -49,7 +49,7 @@ func TestRedactedLake(t *testing.T) {
 	if n := len(left(publish())); n < 60 {
 		t.Fatalf("only %d values in the lake of a warehouse that redacts nothing", n)
 	}
-	c.mustExtract("migrate", "--redact", "all")
+	c.mustExtract("compact", "--redact", "all")
 	if left := left(publish()); len(left) > 0 {
 		t.Errorf("%d values are left: %q", len(left), left[:min(len(left), 10)])
 	}

@@ -260,7 +260,7 @@ func TestModes(t *testing.T) {
 		c.clock.Advance(24 * time.Hour)
 		c.mustExtract(append([]string{"--mask=to_number"}, args...)...)
 		id := fmt.Sprint(c.one("SELECT min(call_id) FROM calls"))
-		for _, m := range [][]string{{"compact"}, {"migrate"}, {"forget", "--yes", "--call-id", id}, {"verify"}} {
+		for _, m := range [][]string{{"compact"}, {"forget", "--yes", "--call-id", id}, {"verify"}} {
 			if r := extractAt(t.Context(), c.clock.Now, append(append(append([]string{}, wh...), m...), args...)...); r.code != cli.ExitOK && m[0] != "compact" && m[0] != "verify" {
 				t.Fatalf("%v: exit code %d:\n%s", m, r.code, r.stderr)
 			}

@@ -50,7 +50,7 @@ func TestStockReaders(t *testing.T) {
 		defer db.Close()
 		for _, table := range schema.CallTables {
 			glob := filepath.Join(snapshot.Dir, table.Name, "**", "*.parquet")
-			from := fmt.Sprintf("read_parquet('%s', hive_partitioning = true, union_by_name = true)", glob)
+			from := fmt.Sprintf("read_parquet('%s', hive_partitioning = true)", glob)
 			var rows int64
 			if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM "+from).Scan(&rows); err != nil {
 				t.Fatal(err)

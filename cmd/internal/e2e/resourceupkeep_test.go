@@ -47,7 +47,7 @@ func (c *company) tables() map[string]map[string]string {
 	return out
 }
 
-// Maintenance keeps resources: compact and migrate keep all of them, rollback those of an earlier
+// Maintenance keeps resources: compact keeps all of them, rollback those of an earlier
 // night, and forget all except the forgotten customers, who do not return.
 func TestUpkeepKeepsResources(t *testing.T) {
 	notUnderRace(t)
@@ -84,8 +84,6 @@ func TestUpkeepKeepsResources(t *testing.T) {
 	}
 	c.mustExtract("compact", "--all")
 	is("compact", third)
-	c.mustExtract("migrate")
-	is("migrate", third)
 
 	customers := c.truth(resource.Customers, c.clock.Now())
 	ids := slices.Sorted(maps.Keys(customers))

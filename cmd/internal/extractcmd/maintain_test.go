@@ -117,7 +117,6 @@ func TestMaintenance(t *testing.T) {
 		{"forget before a bad date", "forget --before someday --yes", 2, "", "--before: "},
 		{"check what is no receipt", "forget --check -", 2, "", "is not a receipt"},
 		{"check what is not there", "forget --check nowhere.json", 2, "", "read the receipt"},
-		{"migrate", "migrate", 0, "", "nothing to migrate"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			root := tended(t)
@@ -154,7 +153,7 @@ func TestFullOutput(t *testing.T) {
 
 func TestMaintenanceWithoutAWarehouse(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "none")
-	for _, args := range []string{"verify", "show x", "compact", "rollback", "rollback --list", "forget --call-id x --yes", "forget --check -", "migrate"} {
+	for _, args := range []string{"verify", "show x", "compact", "rollback", "rollback --list", "forget --call-id x --yes", "forget --check -"} {
 		code, _, stderr := call(t, "{}", append(strings.Fields(args), "--warehouse", root)...)
 		if code != cli.ExitFailed || !strings.Contains(stderr, "no warehouse at "+root+" yet") {
 			t.Errorf("extract %s: exit code %d, %s", args, code, stderr)

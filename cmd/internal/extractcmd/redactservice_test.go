@@ -132,10 +132,10 @@ func TestRedactService(t *testing.T) {
 		t.Error(got)
 	}
 
-	// migrate checks stored calls.
-	x.must(plain, "migrate", "--redact", "all", "--redact-service", server.URL)
+	// compact --redact checks stored calls.
+	x.must(plain, "compact", "--redact", "all", "--redact-service", server.URL)
 	if left := append(n.left(plain), mustLeft(x, plain)...); len(left) > 0 {
-		t.Errorf("after migrate: %v", left[:min(len(left), 10)])
+		t.Errorf("after compact: %v", left[:min(len(left), 10)])
 	}
 	if code, out := x.extract(house, "run", "--redact-service", "localhost:3000"); code != cli.ExitUsage || !strings.Contains(out, "http://localhost:3000") {
 		t.Errorf("an address without http: exit code %d\n%s", code, out)

@@ -27,22 +27,6 @@ func (b Base) Compact(ctx context.Context, months []string, progress func(rows i
 	})
 }
 
-// Migrate rewrites periods, the customers and the table runs with the current columns and in the
-// current region.
-func (b Base) Migrate(ctx context.Context, periods []string, progress func(rows int64)) (*Result, error) {
-	m := b.begin(rules{progress: progress})
-	return m.publish(func() (*layout.Manifest, error) {
-		if _, err := m.objects([]*resource.Resource{resource.Customers}); err != nil {
-			return nil, err
-		}
-		p := m.planner()
-		for _, period := range periods {
-			p.unitOf(period).always = true
-		}
-		return m.fill(ctx, p.sorted(), m.Old.Runs)
-	})
-}
-
 // Respell rewrites periods and the customers, whose national numbers were read in another region.
 func (b Base) Respell(ctx context.Context, periods []string, progress func(rows int64)) (*Result, error) {
 	m := b.begin(rules{progress: progress})

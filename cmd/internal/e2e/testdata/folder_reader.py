@@ -202,9 +202,9 @@ elif reader == "xlsx: openpyxl":
 elif reader == "duckdb":
     import duckdb
 
-    t = f"read_parquet('{folder}/**/*.parquet', hive_partitioning = true, union_by_name = true)"
+    t = f"read_parquet('{folder}/**/*.parquet', hive_partitioning = true)"
     n, cost, first, last = duckdb.sql(
         f"SELECT count(*), sum(total_cost), epoch_us(min(start_at)), epoch_us(max(start_at)) FROM {t}").fetchall()[0]
     months = [m for (m,) in duckdb.sql(f"SELECT DISTINCT month FROM {t}").fetchall()]
-    t = f"read_parquet('{turns}/**/*.parquet', hive_partitioning = true, union_by_name = true)"
+    t = f"read_parquet('{turns}/**/*.parquet', hive_partitioning = true)"
     seen(n, cost, first * 1000, last * 1000, months, duckdb.sql(f"SELECT count(*) FROM {t} WHERE role = 'user'").fetchall()[0][0])

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -24,7 +25,12 @@ const compactAbout = `compact merges the daily files of a month into one file pe
 Runs do this by themselves for finished, settled months, a few per night. This command does it
 now for the oldest such month, for the one that --month names, or with --all for all of them.
 Without --month it also rewrites stored telephone numbers after a change of country, of which
-each run rewrites up to 1 GB.`
+each run rewrites up to 1 GB.
+
+With --redact, --redact-patterns or --redact-service on the command line it also redacts personal
+data in the stored calls, and removes all older snapshots, which hold it: there is no way back, and
+readers of these snapshots fail once. The lake follows with the next publish. It sends no requests
+to the service of the calls.`
 
 func compactCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	var month string
@@ -33,9 +39,12 @@ func compactCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 		Use: "compact", Short: "Merge the daily files of finished, settled months", Long: compactAbout,
 		Example: `  extract compact
   extract compact --month 2026-10
-  extract compact --all`,
+  extract compact --all
+  extract compact --redact all`,
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			return compact(cmd.Context(), s, month, all, stderr)
+			// A setting in the file is for what comes in. What is stored cannot be restored, so it takes a flag.
+			redact := slices.ContainsFunc([]string{"redact", "redact-patterns", "redact-service"}, cmd.Flags().Changed)
+			return compact(cmd.Context(), s, month, all, redact, stderr)
 		},
 	}
 	cmd.Flags().SortFlags = false
@@ -44,7 +53,7 @@ func compactCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-func compact(ctx context.Context, s *settings.Settings, month string, all bool, stderr io.Writer) error {
+func compact(ctx context.Context, s *settings.Settings, month string, all, redact bool, stderr io.Writer) error {
 	if month != "" {
 		if all {
 			return cli.Usage("remove one of them", "--month and --all exclude each other")
@@ -82,73 +91,19 @@ func compact(ctx context.Context, s *settings.Settings, month string, all bool, 
 				words.Fprintf(stderr, "compacted %s: %s calls of %d days (%s)\n", m.Month, humanize.Comma(m.Calls), m.Days,
 					humanize.IBytes(uint64(m.Bytes)))
 			}
-			if len(months) == 0 {
+			if len(months) == 0 && !redact {
 				words.Fprintf(stderr, "nothing to compact (%d months are not finished and settled yet)\n", waiting)
 			}
+		}
+		if err == nil && redact {
+			err = redactStored(ctx, s, w, stderr)
 		}
 		return err
 	})
 }
 
-const migrateAbout = `migrate rewrites files of older versions of callhouse in the current format: it adds new columns, filled from the
-column extra or computed, and tallies for months with one file. It also withholds secrets of agents, tools and other
-objects that older versions stored in clear, in the objects and in their changes. It sends no requests to the service.
-
-With redact (or --redact all) it redacts personal data in the calls that are stored, and removes all older snapshots,
-which hold it: there is no way back, and readers of these snapshots fail once. The lake follows with the next publish.
-
-Superseded snapshots keep such secrets until they are removed: 24 hours after they were superseded, or later if fewer
-than three would be left or a catalog pins them. Replace those secrets at the service: others may have read them.
-
-Migration is optional: older files stay readable. Each run rewrites those that it changes, and up to 256 MB of those
-that lack the facts of transcripts. Until then such columns (spoken_turns and so on) are null in them, costs of more
-than four decimals are counted but not summed, and reports over their months are slower.
-Other programs may require it: files before format version 3 have times in milliseconds, and text statistics that make
-some programs skip rows.`
-
-func migrateCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
-	return &cobra.Command{
-		Use: "migrate", Short: "Rewrite older files in the current format, and withhold stored secrets", Long: migrateAbout,
-		Example: `  extract migrate
-  extract migrate --redact all
-  extract migrate --warehouse /var/lib/callhouse --quiet`,
-		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return migrate(cmd.Context(), s, stderr) },
-	}
-}
-
-func migrate(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
-	return s.Maintain(ctx, func(w *sink.Warehouse) error {
-		withheld, err := w.Withhold(ctx)
-		if err != nil {
-			return err
-		}
-		if withheld > 0 && !s.Quiet {
-			words.Fprintf(stderr, "withheld secrets that %s stored in clear; extract secrets lists them\n"+
-				"replace them at the service: superseded snapshots keep them for at least 24 hours, and others may have read them\n",
-				cli.Plural(withheld, "row"))
-		}
-		b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
-		periods, calls, err := w.Migrate(ctx, b.Show)
-		b.Close()
-		switch {
-		case err != nil:
-			return err
-		case s.Quiet:
-		case periods == 0 && withheld > 0:
-		case periods == 0:
-			words.Fprintln(stderr, "nothing to migrate: all files have the current format")
-		default:
-			words.Fprintf(stderr, "migrated %s of %s\n", cli.Plural(calls, "call"), cli.Plural(int64(periods), "file set"))
-		}
-		return redactStored(ctx, s, w, stderr)
-	})
-}
-
-// redactStored redacts the stored calls if the settings name what to redact.
+// redactStored redacts the stored calls.
 func redactStored(ctx context.Context, s *settings.Settings, w *sink.Warehouse, stderr io.Writer) error {
-	if s.Redact == "" && s.RedactPatterns == "" && s.RedactService == "" {
-		return nil
-	}
 	if err := s.StartMask(w, w); err != nil || !w.Redacts() {
 		return err
 	}

@@ -174,7 +174,7 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all, redact
 	}
 	if c := r.Clear; c != nil && c.Calls > 0 {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("personal data is stored in clear in %s: %s", cli.Plural(c.Calls, "call"),
-			cli.Counts(c.Kinds)), "extract migrate --redact all redacts it, and removes the older snapshots")
+			cli.Counts(c.Kinds)), "extract compact --redact all redacts it, and removes the older snapshots")
 	}
 	return v.Service.Err()
 }
