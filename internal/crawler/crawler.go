@@ -50,8 +50,6 @@ type Crawler struct {
 
 	// Events in a run: see crawl.
 	begun, newest, listed streams.Signal
-	partLeast             int64             // pages: see parts
-	polled                *listing          // the last poll; nil: none
 	bulk                  *bulk.Crawl       // nil: the store accepts nothing from v2
 	recordings            *recordings.Crawl // nil: they are not archived
 
@@ -78,9 +76,7 @@ func New(cfg Config, store Store) (*Crawler, error) {
 		log:     cfg.Logger,
 		api:     client,
 		secrets: words.NewSecrets(string(cfg.Key)),
-
-		trial:     semaphore.NewWeighted(1),
-		partLeast: partLeast,
+		trial:   semaphore.NewWeighted(1),
 	}
 	c.meter = newMeter(c.secrets)
 	c.second, c.minute = cfg.Limits()
@@ -265,7 +261,7 @@ func (c *Crawler) nowMS() int64 { return c.cfg.Now().UnixMilli() }
 
 // estimatePages adds the pages of a stretch to the estimate, if the service's total is for it.
 func (c *Crawler) estimatePages(l *listing, p *envelope.Page) {
-	if p.Total < 0 || l.pages > 1 || l.to == forever && l.from > l.since || l.upper != nil {
+	if p.Total < 0 || l.pages > 1 || l.to == forever && l.from > l.c.since {
 		return
 	}
 	c.meter.update(func(pr *Progress) {

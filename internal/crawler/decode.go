@@ -61,19 +61,6 @@ func (c *Crawler) decode(body []byte, k schema.Kind, look func(*calls.Call)) err
 	return nil
 }
 
-// startOf returns the start of an item of a page.
-func (c *Crawler) startOf(item []byte) (int64, bool) {
-	if _, start, ok := calls.Peek(item); ok {
-		return start.V, start.OK
-	}
-	r := c.readers.Get().(*reader)
-	defer c.readers.Put(r)
-	if r.decoder.Decode(item, schema.KindItem, &r.call) != nil {
-		return 0, false
-	}
-	return r.call.StartAt().V, r.call.StartAt().OK
-}
-
 // seeBrief records whether an item of the list has the fields that are filled in later: see
 // briefList.
 func (c *Crawler) seeBrief(item []byte) {

@@ -21,6 +21,7 @@ type ending struct {
 	rows  int64        // items on its pages with new calls
 	twins int64        // those that are there twice, although no call arrived meanwhile
 	empty int          // consecutive empty pages
+	round bool         // a cursor or a page came again
 
 	said, shown int64 // of the current query: the service's count, and the items so far
 
@@ -29,9 +30,7 @@ type ending struct {
 	reached int64 // lowest at the last check
 	twice   int64 // upper bound of the second reading; 0: there was none
 
-	untimed bool   // the service refuses or ignores start_at_before
-	resume  *query // the next page by cursor, in case it does
-	redoes  bool   // the page requested by time replaces one from which calls vanished
+	untimed bool // the service refuses or ignores start_at_before
 }
 
 // endStep is how far the end of a list has been checked.
@@ -47,9 +46,8 @@ const (
 const maxEmpty = 3
 
 const (
-	vanished = "calls vanished between pages, and the service does not accept start_at_before to list them again"
-	noTime   = "and it does not accept start_at_before, by which the rest could be requested"
-	noMore   = "and it shows none of the others, not even by start_at_before"
+	noTime = "and it does not accept start_at_before, by which the rest could be requested"
+	noMore = "and it shows none of the others, not even by start_at_before"
 )
 
 // got returns the number of calls so far, as the service counts them.
@@ -63,8 +61,8 @@ func (l *listing) whole() bool { return l.want == l.got() }
 
 // count updates the counts with a page that has fresh new calls.
 func (l *listing) count(q *query, p *envelope.Page, fresh int) {
-	if l.pages == 1 {
-		l.of, l.want = q.Query, p.Total
+	if l.fresh += int64(fresh); l.pages == 1 {
+		l.counted, l.of, l.want = p.Total, q.Query, p.Total
 	}
 	if q.Query == l.of {
 		if fresh > 0 {
@@ -84,20 +82,24 @@ func (l *listing) count(q *query, p *envelope.Page, fresh int) {
 	}
 }
 
-// seemsOver reports whether a page looks like the last one. fresh is its number of new calls.
+// seemsOver reports whether a page looks like the last one. fresh is its number of new calls. A
+// cursor or a page that comes again, and several empty pages, look like it too. Where pages are
+// requested by time, known calls come again.
 func (l *listing) seemsOver(q *query, p *envelope.Page, fresh int) bool {
-	circles := l.cursors[p.Next] || p.Next == q.cursor
 	switch {
 	case p.Next == "", l.explained(q):
 		return true
 	case p.Odd:
 		return !l.short() || l.canAskByTime()
-	case l.step == reading && (circles || fresh == 0) && l.whole() && l.want > 0:
+	case l.step == reading && fresh == 0 && l.whole() && l.want > 0:
 		return true
 	case l.step == checking && fresh == 0 && l.said >= 0 && l.shown >= l.said:
 		return true
 	}
-	return (circles || l.empty >= maxEmpty) && l.canAskByTime()
+	again := l.cursors[p.Next] || p.Next == q.cursor || l.empty >= maxEmpty
+	again = again || fresh == 0 && len(p.Items) > 0 && l.step == reading && l.lostAt == 0
+	l.round = l.round || again
+	return again
 }
 
 // explained reports whether a second reading turns out to be needless: the service counts no more
@@ -107,7 +109,7 @@ func (l *listing) explained(q *query) bool {
 }
 
 // lasts reports whether the listing reads the list to its very end.
-func (l *listing) lasts() bool { return l.from <= l.since && !l.again && l.stream == nil }
+func (l *listing) lasts() bool { return l.from <= l.c.since && !l.again && l.stream == nil }
 
 // believed reports whether the end of a list needs no check.
 func (l *listing) believed(ctx context.Context, odd bool) (bool, error) {
@@ -131,11 +133,15 @@ func (l *listing) oldest(ctx context.Context) (bool, error) {
 	return known == 0, nil
 }
 
-// mayCheck reports whether what is below the end can be requested by start_at. A descending order
-// that few pages have shown is enough, since no page is skipped.
-func (l *listing) mayCheck() bool {
-	few := l.ordered < orderProof && !l.rising && !l.shuffled
-	return l.canAskByTime() || few && l.accepts() && l.lowest != forever && l.lowest > 0
+// unknown returns what may be missing from a list whose end cannot be checked; empty: nothing.
+func (l *listing) unknown() string {
+	switch {
+	case l.short():
+		return fmt.Sprintf("the list ends after %d calls, but the service counts %d, %s", l.got(), l.want, noTime)
+	case l.round && !l.whole():
+		return fmt.Sprintf("the list repeats itself after %d calls", l.got())
+	}
+	return ""
 }
 
 // beyond returns the query that checks the end of a list; nil: the list is over. If calls are
@@ -152,10 +158,8 @@ func (l *listing) beyond(ctx context.Context, q *query, odd bool) (*query, error
 	case l.step == reading && l.lowest == forever && l.to == forever && (l.lasts() || l.short()) && l.timely():
 		l.step, l.reached = checking, forever
 		return l.byTimeBelow(l.c.nowMS() + (24 * time.Hour).Milliseconds()), nil
-	case !l.mayCheck() && l.short():
-		l.gap = fmt.Sprintf("the list ends after %d calls, but the service counts %d, %s", l.got(), l.want, noTime)
-		return nil, nil
-	case !l.mayCheck():
+	case !l.canAskByTime():
+		l.gap = l.unknown()
 		return nil, nil
 	case l.step == checking && !gained:
 		return l.settle(ctx)
@@ -181,7 +185,7 @@ func (l *listing) settle(ctx context.Context) (*query, error) {
 		return nil, nil
 	}
 	l.c.log.Info("the service counts more calls than it lists; listing them again by time", "listed", l.got(), "counted", l.want)
-	l.step, l.twice, l.lowest, l.restartedAt, l.byTime = rereading, params.After(l.highest), forever, 0, true
+	l.step, l.twice, l.lowest, l.lostAt = rereading, params.After(l.highest), forever, 0
 	return l.byTimeBelow(l.twice), nil
 }
 
@@ -201,22 +205,19 @@ func ignored(q *query, highest int64) bool {
 	return q.Before != forever && highest >= q.Before && highest-q.Before >= params.Coarsest
 }
 
-// refused continues after the service has refused the upper bound of a query; nil: this listing
-// ends.
+// refused ends a listing after the service has refused the upper bound of a query.
 func (l *listing) refused(ctx context.Context) (*query, error) {
 	l.untimed = true
-	switch {
-	case l.resume != nil:
-		return l.resumed(), nil
-	case l.step == checking && l.short():
-		l.problem(fmt.Sprintf("the list ends after %d calls, but the service counts %d, %s", l.got(), l.want, noTime))
-		return nil, nil
-	case l.step == checking:
+	switch missing := l.unknown(); {
+	case l.lostAt > 0:
+		l.problem("a cursor was refused, " + noTime)
+	case l.step != checking: // see sweep
+	case missing != "":
+		l.problem(missing)
+	default:
 		return nil, l.c.put(ctx, l.record(nil, l.c.nowMS(), true)...)
-	case l.to == forever:
-		return l.restart("start_at_before was refused"), nil
 	}
-	return nil, nil // see sweep
+	return nil, nil
 }
 
 // uncheckable reports whether a list may end although the request that checks its end failed: its
@@ -224,14 +225,4 @@ func (l *listing) refused(ctx context.Context) (*query, error) {
 func (l *listing) uncheckable(a *asked) bool {
 	return l.step == checking && l.fresh == l.gained && a.query.cursor == "" &&
 		(l.whole() || !l.short() && a.failure.Status/100 == 4)
-}
-
-// resumed returns to the cursors, after the next page could not be requested by time.
-func (l *listing) resumed() *query {
-	q := l.resume
-	l.resume = nil
-	if l.redoes {
-		l.gap = vanished
-	}
-	return q
 }

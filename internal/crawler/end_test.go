@@ -442,20 +442,3 @@ func TestTimesShownCoarsely(t *testing.T) {
 		}
 	}
 }
-
-// The parts of a long list meet at times that are shown coarsely, too.
-func TestPartsOfCoarseTimes(t *testing.T) {
-	for _, unit := range []int64{1000, 60_000} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &service{calls: someCalls(6000, 137*time.Millisecond), shown: func(ms int64) int64 { return ms - ms%unit }}
-			store := newMemStore()
-			r, err := s.visit(t, store, func(cfg *Config) { cfg.ListOnly, cfg.Window = true, time.Second })
-			bounded := slices.ContainsFunc(s.requests, func(path string) bool {
-				return strings.Contains(path, "start_at_before") && strings.Contains(path, "cursor")
-			})
-			if err != nil || !r.Complete() || len(store.items) != 6000 || !bounded {
-				t.Errorf("shown in %d ms: %d calls, in parts %v, %v, %q", unit, len(store.items), bounded, err, r.Problems)
-			}
-		})
-	}
-}

@@ -31,13 +31,9 @@ func (c *Crawler) Poll(ctx context.Context, from int64) (reached bool, err error
 		c.cfg.Ready = nil
 		c.meter.update(func(*Progress) { c.meter.start = time.Now() })
 	}
-	l := c.newListing(from, forever, from)
+	l := c.newListing(from, forever)
 	l.top = top
-	if p := c.polled; p != nil && p.inOrder() { // the order is already proven
-		l.ordered = p.ordered
-	}
 	_, err = l.walk(ctx)
-	c.polled = l
 	return l.covered <= from, err
 }
 

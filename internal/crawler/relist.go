@@ -72,7 +72,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 		if left <= 0 || ctx.Err() != nil || c.filters.Now().Before == params.Refused {
 			break
 		}
-		l := c.newListing(span.From, span.To, span.From)
+		l := c.newListing(span.From, span.To)
 		l.maxPages, l.stream = left, stream.Stream
 		if err := c.list(ctx, l); err != nil {
 			return true, err
@@ -81,7 +81,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	}
 	if c.filters.Now().Before == params.Refused {
 		// No part of the list can be requested, so all of it is listed, once a week.
-		l := c.newListing(c.since, forever, c.since)
+		l := c.newListing(c.since, forever)
 		l.stream = stream.Stream
 		return true, c.list(ctx, l)
 	}

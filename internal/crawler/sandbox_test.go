@@ -22,8 +22,7 @@ type stand struct {
 	server *sandbox.Server
 	clock  *sandbox.ManualClock
 	store  *memStore
-	parts  int64 // least pages of a part of the list; 0: as usual
-	marked bool  // a byte order mark precedes every answer
+	marked bool // a byte order mark precedes every answer
 }
 
 func newStand(opts sandbox.Options) (*stand, error) {
@@ -49,9 +48,6 @@ func (st *stand) run(t *testing.T, stopAfter int64, change func(*Config)) (Repor
 			change(cfg)
 		}
 	})
-	if st.parts > 0 {
-		c.partLeast = st.parts
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	if stopAfter > 0 {
@@ -170,7 +166,6 @@ type trouble struct {
 	workers int
 	seed    uint64
 	step    time.Duration // how far each request advances the clock
-	parts   int64
 }
 
 type troubledRun struct {
@@ -207,7 +202,6 @@ var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
 		workers: rapid.SampledFrom([]int{1, 8, 64}).Draw(t, "workers"),
 		seed:    rapid.Uint64().Draw(t, "faults"),
 		step:    rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "step"),
-		parts:   rapid.SampledFrom([]int64{0, 1}).Draw(t, "parts"),
 	}
 	tr.opts.Lists = rapid.SampledFrom([]sandbox.Lists{
 		{}, {}, {}, {Depth: 100}, {Most: 100}, {Extra: -5}, {Null: true}, {Last: "0"}, {Last: "false"}, {Last: `""`}, {Last: "same"},
@@ -262,7 +256,6 @@ func (tr *trouble) try(t *testing.T) error {
 	if err != nil {
 		return err
 	}
-	st.parts = tr.parts
 	for _, run := range tr.runs {
 		began := time.Now()
 		_, _ = st.run(t, run.stopAfter, func(cfg *Config) { cfg.Workers = tr.workers })

@@ -105,7 +105,7 @@ func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
 	if n := len(places); n > 0 {
 		lowest = min(lowest, places[n-1].From)
 	}
-	l := c.newListing(lowest, forever, lowest)
+	l := c.newListing(lowest, forever)
 	l.top = top
 	return l.walk(ctx)
 }
@@ -127,8 +127,8 @@ func (c *Crawler) readAll(ctx context.Context, top *asked, todo []stretch, place
 	group.SetLimit(listStreams)
 	r := &readers{Group: group, ctx: gctx}
 	read := func(l *listing) { r.Go(func() error { return r.read(l) }) }
-	window := c.newListing(todo[0].from, todo[0].to, todo[0].from)
-	window.top, window.readers = top, r
+	window := c.newListing(todo[0].from, todo[0].to)
+	window.top = top
 	r.Go(func() error {
 		defer c.begun.Fire()
 		err := r.read(window)
@@ -140,15 +140,13 @@ func (c *Crawler) readAll(ctx context.Context, top *asked, todo []stretch, place
 	c.begun.Await(gctx, 0)
 	for _, p := range places {
 		c.log.Info("listing unsettled calls again", "from", showMS(p.From), "to", showMS(p.To))
-		l := c.newListing(p.From, p.To, p.From)
+		l := c.newListing(p.From, p.To)
 		l.again = true
 		read(l)
 	}
 	for _, s := range todo[1:] {
 		c.log.Info("listing", "from", showMS(s.from), "to", showMS(s.to))
-		l := c.newListing(s.from, s.to, s.from)
-		l.readers = r
-		read(l)
+		read(c.newListing(s.from, s.to))
 	}
 	err = r.Wait()
 	return r.interrupted.Load(), err
