@@ -62,11 +62,11 @@ func (c *Call) RecordingDue() bool {
 	return !tried || !r.Final()
 }
 
-// RecordingPast reports whether the call's recording is stored or was given up, although the call has
-// a link to it and no opt-out.
-func (c *Call) RecordingPast() bool {
+// RecordingGivenUp reports whether the call's recording was given up, although the call has a link to
+// it and no opt-out.
+func (c *Call) RecordingGivenUp() bool {
 	r, _ := c.Recording()
-	return (r.State == schema.RecordingStored || r.GivenUp()) && !c.OptedOut() && len(c.text(colRecordingURL)) > 0
+	return r.GivenUp() && !c.OptedOut() && len(c.text(colRecordingURL)) > 0
 }
 
 // RecordingOf returns a call with its recording.

@@ -7,60 +7,58 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
 	"callhouse/internal/recording"
 )
 
-// An archived recording is not downloaded again if it is complete and has the announced length. Any
-// other file in its place is neither used nor replaced.
+// A file that a killed run left, or that was damaged, is replaced by the whole recording.
 func TestFetchAgain(t *testing.T) {
 	hash := sha256.Sum256(sound)
 	sum := hex.EncodeToString(hash[:])
-	for _, c := range []struct {
-		name string
-		has  []byte
-		want recording.Problem
-		sent bool
-	}{
-		{"nothing", nil, -1, true},
-		{"the same", sound, -1, false},
-		{"another of another length", newer, recording.Refused, true},
-		{"as many bytes that are no audio", bytes.Repeat([]byte("a"), len(sound)), recording.Refused, true},
-	} {
-		link, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "audio/mpeg")
-			if !c.sent { // a client that needs the body fails
-				w.Header().Set("Content-Length", strconv.Itoa(len(sound)))
-				_ = http.NewResponseController(w).Flush()
-				panic(http.ErrAbortHandler)
-			}
-			whole(w, r)
-		})
+	for name, has := range map[string][]byte{"nothing": nil, "the same": sound, "another": newer} {
+		link, _ := serve(t, whole)
 		a, dir := archive(t, nil)
 		path := filepath.Join(dir, "2026/11/23/c1.mp3")
-		if c.has != nil {
+		if has != nil {
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(path, c.has, 0o600); err != nil {
+			if err := os.WriteFile(path, has, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
 		got, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Start: start, Link: link})
-		if problem(err) != c.want || c.want == -1 && (err != nil || got.SHA256 != sum || got.Bytes != int64(len(sound))) {
-			t.Errorf("%s: %+v, %v", c.name, got, err)
+		if err != nil || got.SHA256 != sum || got.Bytes != int64(len(sound)) {
+			t.Errorf("%s: %+v, %v", name, got, err)
 		}
-		if c.has != nil {
-			if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, c.has) {
-				t.Errorf("%s: the file changed: %v", c.name, err)
-			}
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, sound) {
+			t.Errorf("%s: there are %d bytes: %v", name, len(now), err)
 		}
-		if info, err := os.Stat(path); c.has == nil && (err != nil || info.Mode() != 0o600) {
-			t.Errorf("%s: %v, %v", c.name, info.Mode(), err)
+		if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
 		}
+	}
+}
+
+// The deletion of a recording also deletes what a killed process had written beside its place.
+func TestDeleteIncomplete(t *testing.T) {
+	a, dir := archive(t, nil)
+	day := filepath.Join(dir, "2026/11/23")
+	if err := os.MkdirAll(day, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{".tmp-123", "c1.mp3", "c2.mp3"} {
+		if err := os.WriteFile(filepath.Join(day, name), sound[:100], 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if done, left, err := a.Delete(t.Context(), []string{"2026/11/23/c1"}); done.Files != 1 || len(left) > 0 || err != nil {
+		t.Errorf("%+v, %v, %v", done, left, err)
+	}
+	if left, err := os.ReadDir(day); err != nil || len(left) != 1 || left[0].Name() != "c2.mp3" {
+		t.Errorf("%v, %v", left, err)
 	}
 }
 

@@ -36,10 +36,6 @@ type part struct {
 	check *digest
 	// kind is the media type in the answer, and coding another content coding than gzip; empty: none.
 	kind, coding string
-	// call is the call of the recording. had is the archive's existing copy; nil: there is none, or
-	// it was not checked.
-	call Call
-	had  *Stored
 }
 
 // newPart creates the file of a download.
@@ -54,7 +50,7 @@ func (a *Archive) newPart(c Call) (*part, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &part{file: f, sum: sha256.New(), total: -1, call: c}, f.Chmod(a.cfg.Mode)
+	return &part{file: f, sum: sha256.New(), total: -1}, f.Chmod(a.cfg.Mode)
 }
 
 func (p *part) remove() {
@@ -133,11 +129,6 @@ func (a *Archive) request(ctx context.Context, link *url.URL, p *part) error {
 	host := res.Request.URL.Hostname()
 	if err := a.answer(res, host, p); err != nil {
 		return err
-	}
-	if p.size == 0 {
-		if p.had, err = a.adopt(ctx, p, res); p.had != nil || err != nil {
-			return err
-		}
 	}
 	stall := time.AfterFunc(a.cfg.Stall, func() {
 		cancel(&Error{Problem: Failed, Reason: fmt.Sprintf("%s sent nothing for %v", host, a.cfg.Stall)})
@@ -238,28 +229,6 @@ func (a *Archive) answer(res *http.Response, host string, p *part) error {
 // isOpen reports whether only the end of the connection ends an answer: it may have been cut off.
 func isOpen(res *http.Response) bool {
 	return res.ContentLength < 0 && len(res.TransferEncoding) == 0 && res.ProtoMajor < 2
-}
-
-// adopt returns the archive's copy of a recording that a host begins to send, if the copy is
-// complete and has the announced length; nil if there is none. A killed process leaves such files.
-func (a *Archive) adopt(ctx context.Context, p *part, res *http.Response) (*Stored, error) {
-	format := formatOfType(p.kind)
-	if format == "" || res.ContentLength <= 0 || res.Header.Get("Content-Encoding") != "" {
-		return nil, nil
-	}
-	path := Path(p.call, format)
-	size, err := a.store.Size(ctx, a.uri+"/"+path)
-	if err != nil {
-		return nil, here(err)
-	}
-	if size != res.ContentLength {
-		return nil, nil
-	}
-	out, err := a.read(ctx, path)
-	if err != nil || out.Format != format {
-		return nil, here(ctx.Err()) // it is downloaded and compared
-	}
-	return &out, nil
 }
 
 func (a *Archive) fits(host string, size int64) error {

@@ -58,16 +58,6 @@ func (f Format) MediaType() string {
 	return "application/octet-stream"
 }
 
-// formatOfType returns the format of a known media type; empty if it is unknown.
-func formatOfType(kind string) Format {
-	for _, k := range formats[:len(formats)-1] {
-		if slices.Contains(k.media, kind) {
-			return k.format
-		}
-	}
-	return ""
-}
-
 // headSize is the number of bytes that decide about a format.
 const headSize = 4096
 

@@ -20,13 +20,9 @@ func Stem(id string, start time.Time) string {
 	return strings.TrimSuffix(Path(Call{ID: id, Start: start}, ""), ".")
 }
 
-// asideMark is the suffix of a damaged file that was moved out of the way of an intact one.
-const asideMark = ".damaged"
-
 // stemOf returns the stem of an archive's file; false if the name is not one that the archive
 // creates.
 func stemOf(name string) (string, bool) {
-	name = strings.TrimSuffix(name, asideMark)
 	ext := path.Ext(name)
 	known := slices.ContainsFunc(formats, func(k format) bool { return "."+string(k.format) == ext })
 	return strings.TrimSuffix(name, ext), known
@@ -71,8 +67,8 @@ type Deleted struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// Delete deletes all files of some stems, including damaged ones and those without a row because a
-// run was killed. It gives up at the first day that fails. It returns the number of deleted files,
+// Delete deletes all files of some stems, including those without a row because a run was killed, and
+// the incomplete files beside them. It gives up at the first day that fails. It returns the number of deleted files,
 // and the stems of which files may remain, with an error that explains why.
 func (a *Archive) Delete(ctx context.Context, stems []string) (done Deleted, left []string, err error) {
 	days := map[string][]string{}
@@ -100,7 +96,7 @@ func (a *Archive) Delete(ctx context.Context, stems []string) (done Deleted, lef
 		}
 		slices.Sort(uris)
 		if lerr == nil {
-			lerr = a.store.Remove(ctx, uris)
+			lerr = errors.Join(a.store.Remove(ctx, uris), a.store.Abandoned(ctx, a.uri+"/"+dir, time.Now()))
 		}
 		if lerr != nil {
 			left, failed = append(left, of...), lerr
@@ -121,59 +117,4 @@ func (a *Archive) Open(ctx context.Context, name string) (io.ReadSeekCloser, err
 		return nil, fmt.Errorf("%q is not a path in the archive", name)
 	}
 	return a.store.Open(ctx, a.uri+"/"+name)
-}
-
-// SetAside renames a damaged file, so that an intact one can be stored in its place. A missing file
-// is not an error.
-func (a *Archive) SetAside(ctx context.Context, name string) error {
-	if err := a.there(ctx); err != nil {
-		return err
-	}
-	f, done, err := a.file(ctx, name)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	}
-	defer done()
-	from := a.uri + "/" + name
-	size, err := f.Seek(0, io.SeekEnd)
-	if err == nil {
-		err = a.store.Put(ctx, from+asideMark, f, size)
-	}
-	if err == nil {
-		err = a.store.Remove(ctx, []string{from})
-	}
-	return err
-}
-
-// file opens a stored file: in a folder directly, from an object store as a temporary copy. done
-// closes it.
-func (a *Archive) file(ctx context.Context, name string) (_ *os.File, done func(), err error) {
-	f, err := a.store.Open(ctx, a.uri+"/"+name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if local, ok := f.(*os.File); ok {
-		return local, func() { _ = local.Close() }, nil
-	}
-	defer f.Close()
-	local, err := os.CreateTemp(a.cfg.Scratch, "*.part")
-	if err != nil {
-		return nil, nil, err
-	}
-	done = func() {
-		_ = local.Close()
-		_ = os.Remove(local.Name())
-	}
-	_, err = io.Copy(local, f)
-	if err == nil {
-		_, err = local.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		done()
-		return nil, nil, err
-	}
-	return local, done, nil
 }

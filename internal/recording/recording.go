@@ -110,10 +110,8 @@ func (a *Archive) Close() {
 // Address returns the archive's address, normalised: file:///… or s3://….
 func (a *Archive) Address() string { return a.uri }
 
-// Fetch downloads and stores the recording of a call. If the archive has a complete file of the
-// length that the host announces, as after a process was killed, nothing is downloaded. If it has
-// the same recording, it is not written again; a different one is never replaced. Every failure
-// except the end of ctx is an *Error.
+// Fetch downloads and stores the recording of a call. It replaces a file that a killed process left,
+// or that was damaged. Every failure except the end of ctx is an *Error.
 func (a *Archive) Fetch(ctx context.Context, c Call) (Stored, error) {
 	link, err := a.check(c.Link)
 	if err != nil {
@@ -124,10 +122,7 @@ func (a *Archive) Fetch(ctx context.Context, c Call) (Stored, error) {
 		return Stored{}, here(err)
 	}
 	defer p.remove()
-	if err := a.download(ctx, link, p); err != nil || p.had != nil {
-		if p.had != nil {
-			return *p.had, nil
-		}
+	if err := a.download(ctx, link, p); err != nil {
 		return Stored{}, err
 	}
 	out, err := p.stored()
@@ -139,36 +134,26 @@ func (a *Archive) Fetch(ctx context.Context, c Call) (Stored, error) {
 }
 
 // stored describes a complete download. The error is an *Error.
-func (p *part) stored() (Stored, error) {
-	out, other, err := describe(p.file, p.size, p.kind)
-	if err != nil {
-		return Stored{}, here(err)
+func (p *part) stored() (out Stored, err error) {
+	head := make([]byte, min(p.size, headSize))
+	if _, err := p.file.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return out, here(err)
 	}
+	format, other := formatOf(head, p.kind)
 	if other != "" {
-		return Stored{}, &Error{Problem: NotAudio, Reason: "the host sent " + other + ", not audio"}
+		return out, &Error{Problem: NotAudio, Reason: "the host sent " + other + ", not audio"}
 	}
-	out.SHA256 = hex.EncodeToString(p.sum.Sum(nil))
+	out = Stored{Bytes: p.size, SHA256: hex.EncodeToString(p.sum.Sum(nil)), Format: format}
+	out.Duration, out.Channels = wavSound(head, p.size)
 	var remarks []string
 	if p.open {
 		remarks = append(remarks, "the host did not send the length: the end may be missing")
 	}
-	if out.Format == Unknown {
+	if format == Unknown {
 		remarks = append(remarks, strings.TrimSpace("unknown format, sent as "+cmp.Or(p.kind, "no media type")+" "+p.coding))
 	}
 	out.Remark = strings.Join(remarks, "; ")
 	return out, nil
-}
-
-// describe describes a file by its first bytes. If it is plainly no recording, other describes it.
-func describe(f io.ReaderAt, size int64, kind string) (out Stored, other string, err error) {
-	head := make([]byte, min(size, headSize))
-	if _, err := f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
-		return out, "", err
-	}
-	out.Bytes = size
-	out.Format, other = formatOf(head, kind)
-	out.Duration, out.Channels = wavSound(head, size)
-	return out, other, nil
 }
 
 // Path returns the path of a recording below an archive's address.
@@ -196,22 +181,7 @@ func (a *Archive) place(ctx context.Context, s Stored, p *part) error {
 	if err := p.file.Sync(); err != nil {
 		return here(err)
 	}
-	uri := a.uri + "/" + s.Path
-	err := a.store.Adopt(ctx, uri, p.file, p.size)
-	if !errors.Is(err, fs.ErrExist) {
-		return here(err)
-	}
-	same, err := a.has(ctx, s)
-	if err == nil && !same {
-		err = &Error{Problem: Refused, Reason: "the archive has another recording at " + s.Path}
-	}
-	return here(err)
-}
-
-// has reports whether the archive's file has this content.
-func (a *Archive) has(ctx context.Context, s Stored) (bool, error) {
-	sum, n, err := a.Sum(ctx, s.Path)
-	return n == s.Bytes && sum == s.SHA256, err
+	return here(a.store.Adopt(ctx, a.uri+"/"+s.Path, p.file, p.size))
 }
 
 // Sum returns the checksum (SHA-256 in hex) and size of a stored file. The error wraps
@@ -225,41 +195,6 @@ func (a *Archive) Sum(ctx context.Context, path string) (sum string, size int64,
 	h := sha256.New()
 	size, err = io.Copy(h, f)
 	return hex.EncodeToString(h.Sum(nil)), size, err
-}
-
-// read describes a stored file.
-func (a *Archive) read(ctx context.Context, path string) (out Stored, err error) {
-	f, done, err := a.file(ctx, path)
-	if err != nil {
-		return out, err
-	}
-	defer done()
-	h := sha256.New()
-	size, err := io.Copy(h, f)
-	if err == nil {
-		out, _, err = describe(f, size, "")
-	}
-	out.Path, out.SHA256 = path, hex.EncodeToString(h.Sum(nil))
-	return out, err
-}
-
-// Find returns the archive's copy of a call's recording, without contacting the host; false if
-// there is none.
-func (a *Archive) Find(ctx context.Context, c Call) (out Stored, ok bool, err error) {
-	for _, k := range formats {
-		path := Path(c, k.format)
-		size, err := a.store.Size(ctx, a.uri+"/"+path)
-		if err != nil {
-			return out, false, here(err)
-		}
-		if size <= 0 {
-			continue
-		}
-		if out, err = a.read(ctx, path); err == nil && out.Format == k.format {
-			return out, true, nil
-		}
-	}
-	return Stored{}, false, here(ctx.Err())
 }
 
 // Remove removes stored files. A missing file is not an error, but a missing archive is.

@@ -111,25 +111,6 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-func TestNeverReplaced(t *testing.T) {
-	link, _ := serve(t, whole)
-	a, dir := archive(t, nil)
-	path := filepath.Join(dir, "2026/11/23/c1.mp3")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte("other"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	_, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Start: start, Link: link})
-	if problem(err) != recording.Refused {
-		t.Error(err)
-	}
-	if b, _ := os.ReadFile(path); string(b) != "other" {
-		t.Errorf("it was replaced: %q", b)
-	}
-}
-
 func problem(err error) recording.Problem {
 	if e := (*recording.Error)(nil); errors.As(err, &e) {
 		return e.Problem

@@ -68,16 +68,15 @@ func (w *Warehouse) RecordingsBefore(ctx context.Context, before time.Time) iter
 	})
 }
 
-// RecordingsPast yields the calls of the last commit that started at since or later and whose
-// recording is stored or was given up: see [calls.Call.RecordingPast].
-func (w *Warehouse) RecordingsPast(ctx context.Context, since time.Time) iter.Seq2[calls.Recording, error] {
+// RecordingsGivenUp yields the calls of the last commit that started at since or later and whose
+// recording was given up: see [calls.Call.RecordingGivenUp].
+func (w *Warehouse) RecordingsGivenUp(ctx context.Context, since time.Time) iter.Seq2[calls.Recording, error] {
 	s := w.Snapshot()
 	return w.recordings(ctx, func(f *layout.File) bool {
 		rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period)
 		_, to := snapshot.BoundsOf(f.Period)
-		return rows != nil && to > since.UnixMilli() && rows.Recordings[schema.RecordingStored]+rows.Recordings[schema.RecordingGone]+
-			rows.Recordings[schema.RecordingRefused] > 0
-	}, func(c *calls.Call) bool { return c.Began() >= since.UnixMilli() && c.RecordingPast() })
+		return rows != nil && to > since.UnixMilli() && rows.Recordings[schema.RecordingGone]+rows.Recordings[schema.RecordingRefused] > 0
+	}, func(c *calls.Call) bool { return c.Began() >= since.UnixMilli() && c.RecordingGivenUp() })
 }
 
 func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, of func(*calls.Call) bool) (

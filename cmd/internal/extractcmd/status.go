@@ -77,9 +77,6 @@ func healthOf(s *settings.Settings, maxAge time.Duration) (*health.State, error)
 	}
 	h.Unasked = s.Unasked(of)
 	h.AddAlerts(s.Alerts != "", s.Now())
-	if h.Recordings != nil {
-		h.Archives(s.Elsewhere(h.Recordings.Address))
-	}
 	return h, nil
 }
 

@@ -540,9 +540,6 @@ func (h *State) writeOpen(line func(name, format string, args ...any)) {
 	}
 	if h.Recordings != nil {
 		line("recordings", "%s", h.Recordings.text())
-		if h.Recordings.Setting != "" {
-			line("", "%s", h.Recordings.moved())
-		}
 	}
 	if h.Alerts != nil {
 		for i, text := range h.Alerts.text() {

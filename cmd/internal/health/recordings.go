@@ -7,7 +7,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/verify"
@@ -28,8 +27,6 @@ type archive struct {
 	Undeleted int64 `json:"undeleted"`
 	// Verified is the result of the last extract verify; null: it did not check recordings.
 	Verified *verified `json:"verified"`
-	// Setting is the archive in the setting recordings, if it differs from Address.
-	Setting string `json:"setting,omitempty"`
 	// Uncounted is set while files of earlier builds may hold further due recordings.
 	Uncounted bool `json:"uncounted,omitempty"`
 }
@@ -80,18 +77,4 @@ func (a *archive) text() string {
 		out += fmt.Sprintf("; verified by %s %s ago: %s missing or changed", how, age(v.Age), humanize.Comma(v.Problems))
 	}
 	return out
-}
-
-// Archives sets the archive of the setting recordings, if the recordings were stored in another
-// one.
-func (h *State) Archives(setting string) {
-	if a := h.Recordings; a != nil && a.Stored > 0 {
-		a.Setting = setting
-	}
-}
-
-// moved returns the advice for an archive whose place differs from the setting.
-func (a *archive) moved() string {
-	return fmt.Sprintf("the setting recordings names %s, but the files of %s are in %s: move them there, or set it back", a.Setting,
-		cli.Plural(a.Stored, "recording"), layout.ArchivePlace(a.Address))
 }

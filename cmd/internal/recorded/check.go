@@ -26,8 +26,6 @@ type Checked struct {
 	Hashed   bool             `json:"hashed"` // the content was also compared, not only the length
 	Count    int64            `json:"problems"`
 	Problems []verify.Problem `json:"problem_list"` // only the first ones
-	// Elsewhere is the archive in the setting recordings, if it is a different one.
-	Elsewhere string `json:"setting,omitempty"`
 }
 
 // Verdict returns the result that status shows; nil if there is no archive.
@@ -139,24 +137,16 @@ func (f *files) compare(ctx context.Context, r *schema.Recording, deep bool) (wh
 	return what, err
 }
 
-// Mend marks the recordings that Check would report as due, so that runs fetch them again, and moves
-// damaged files out of the way. With dry it only counts them. The caller commits.
+// Mend marks the recordings that Check would report as due, so that runs fetch them again. With dry it
+// only counts them. The caller commits.
 func Mend(ctx context.Context, w *sink.Warehouse, root string, deep, dry bool, now time.Time) (n int64, err error) {
 	s := w.Snapshot()
 	if s == nil || s.Manifest.Archive == "" {
 		return 0, nil
 	}
-	a, err := recording.Open(recording.Config{To: s.Manifest.Archive})
-	if err != nil {
-		return 0, err
-	}
-	defer a.Close()
 	out, err := check(ctx, root, s, deep, func(c *calls.Call, r *schema.Recording, what string) error {
 		if dry {
 			return nil
-		}
-		if err := a.SetAside(ctx, r.Path); err != nil {
-			return err
 		}
 		of := calls.RecordingOf(c)
 		due := schema.Recording{State: schema.RecordingDue, FetchedAt: r.FetchedAt, Reason: "the stored file " + what}

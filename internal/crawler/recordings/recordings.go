@@ -9,11 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"io/fs"
 	"iter"
 	"log/slog"
 	"math"
-	"path"
 	"sync"
 	"time"
 
@@ -49,11 +47,9 @@ const (
 	mostPause  = 12 * time.Hour
 	// leastValid is the time for which a link of this run is not doubted.
 	leastValid = 10 * time.Minute
-	// At its end a run looks back so far for files that are missing in the archive, and for
-	// recordings that were given up but whose link is still valid.
+	// At its end a run looks back so far for recordings that were given up but whose link is still
+	// valid.
 	lookBack = 30 * 24 * time.Hour
-	// If none of this many files is there, the archive is not: its folder may not be mounted.
-	enoughMissing = 20
 )
 
 // Store is the store of the calls.
@@ -61,9 +57,9 @@ type Store interface {
 	// RecordingsDue yields the calls whose recording is due as of the last commit, newest period
 	// first.
 	RecordingsDue(ctx context.Context) iter.Seq2[calls.Recording, error]
-	// RecordingsPast yields the calls that started at since or later, and whose recording is stored
-	// or was given up although they have a link.
-	RecordingsPast(ctx context.Context, since time.Time) iter.Seq2[calls.Recording, error]
+	// RecordingsGivenUp yields the calls that started at since or later, and whose recording was given
+	// up although they have a link.
+	RecordingsGivenUp(ctx context.Context, since time.Time) iter.Seq2[calls.Recording, error]
 	// Committed identifies the last commit.
 	Committed() int64
 }
@@ -149,8 +145,7 @@ func (c *Crawl) Report() Report {
 }
 
 // Run archives the due recordings after each commit, and when a pause is over, until listed fires,
-// after which no further commit makes any due. Then it archives the rest, each once, and looks for
-// missing ones. It returns only errors that end the run, and nil if ctx
+// after which no further commit makes any due. Then it archives the rest, each once. It returns only errors that end the run, and nil if ctx
 // is done.
 func (c *Crawl) Run(ctx context.Context, listed streams.Signal) error {
 	c.mu.Lock()
@@ -221,43 +216,24 @@ func (c *Crawl) work(ctx context.Context, due *calls.Recording) error {
 	return c.Offer(ctx)
 }
 
-// lookBack archives recordings whose stored file is missing, as after a rollback, and those that were
-// given up while their link may still be valid.
+// lookBack archives recordings that were given up while their link may still be valid.
 func (c *Crawl) lookBack(ctx context.Context) error {
 	since := time.UnixMilli(c.Now()).Add(-lookBack)
 	if c.Again {
 		since = time.UnixMilli(0)
 	}
 	workers := c.workers(ctx)
-	files := &files{archive: c.Archive, before: c.begun}
-	try := func(past calls.Recording) {
-		if c.wants(&past, true) {
-			workers.Go(func(ctx context.Context) error { return c.work(ctx, &past) })
-		}
-	}
-	for past, err := range c.Store.RecordingsPast(ctx, since) {
+	for past, err := range c.Store.RecordingsGivenUp(ctx, since) {
 		if ctx.Err() != nil || c.over() {
 			break
 		}
 		if err != nil {
-			workers.Go(func(context.Context) error { return c.Failed("read the stored recordings", err) })
+			workers.Go(func(context.Context) error { return c.Failed("read the recordings that were given up", err) })
 			break
 		}
-		if past.Known.GivenUp() {
-			if c.lives(&past) {
-				try(past)
-			}
-			continue
+		if c.lives(&past) && c.wants(&past, true) {
+			workers.Go(func(ctx context.Context) error { return c.work(ctx, &past) })
 		}
-		for _, missing := range files.missing(ctx, past) {
-			try(missing)
-		}
-	}
-	for _, missing := range files.held {
-		try(missing)
-	}
-	if files.err != nil && ctx.Err() == nil {
-		c.Log.Warn("stored recordings were not looked for", "error", c.Secrets.Clip(files.err.Error(), 300))
 	}
 	return workers.Wait()
 }
@@ -265,48 +241,6 @@ func (c *Crawl) lookBack(ctx context.Context) error {
 // lives reports whether a recording that was given up has a link that is valid or, with Again, may be.
 func (c *Crawl) lives(past *calls.Recording) bool {
 	return past.Known.Attempts < calls.RecordingAttempts && (c.valid(past.Link) || c.Again && !c.expired(past.Link))
-}
-
-// files finds missing files of an archive.
-type files struct {
-	archive *recording.Archive
-	before  int64            // files stored later, by this run, do not show that the archive is there
-	dir     string           // the day of sizes: the calls of a day are consecutive
-	sizes   map[string]int64 // nil: unknown
-	there   bool             // a file was there
-	held    []calls.Recording
-	err     error // why the search has ended
-}
-
-// missing returns the calls whose recording is stored but has no file, up to the given one. Until a
-// file is found they are held back.
-func (f *files) missing(ctx context.Context, of calls.Recording) (out []calls.Recording) {
-	if f.err != nil {
-		return nil
-	}
-	if dir := path.Dir(of.Known.Path); dir != f.dir || f.sizes == nil {
-		if f.sizes, f.err = f.archive.Sizes(ctx, dir); errors.Is(f.err, fs.ErrNotExist) {
-			f.sizes, f.err = map[string]int64{}, nil
-		}
-		f.dir = dir
-	}
-	_, ok := f.sizes[of.Known.Path]
-	switch {
-	case f.err != nil:
-		return nil
-	case ok:
-		f.there = f.there || of.Known.FetchedAt < f.before
-	default:
-		of.Known = schema.Recording{}
-		f.held = append(f.held, of)
-	}
-	if !f.there && len(f.held) >= enoughMissing {
-		f.held, f.err = nil, errors.New("none is there: mount the archive, or run extract repair")
-	}
-	if f.there {
-		out, f.held = f.held, nil
-	}
-	return out
 }
 
 // wants decides whether to try a recording now. If so, it marks it as tried.
@@ -438,14 +372,6 @@ func (c *Crawl) one(ctx context.Context, due *calls.Recording) error {
 		return err
 	}
 	young := c.young(due, c.Now())
-	// A run may have been killed, or a commit rolled back.
-	if failure != nil && failure.Problem == recording.Gone && (!young || due.Known.Attempts == 0) {
-		if had, ok, err := c.Archive.Find(ctx, callOf(due)); err != nil {
-			failure = problemOf(err)
-		} else if ok {
-			stored, failure = had, nil
-		}
-	}
 	r := schema.Recording{FetchedAt: c.Now(), Attempts: due.Known.Attempts + 1}
 	switch {
 	case failure == nil:

@@ -215,21 +215,6 @@ func TestRenewals(t *testing.T) {
 	}
 }
 
-// A recording already in the archive is stored, even if its host no longer has it.
-func TestGoneButStored(t *testing.T) {
-	t.Parallel()
-	a := open(t)
-	a.put(1, "/404")
-	a.renew["-404"] = recordings.Renewal{Answered: true}
-	call := recording.Call{ID: "-404", Start: a.now.AddDate(0, 0, -1).Add(-time.Second), Link: a.host.URL + "/ok"}
-	if _, err := a.a.Fetch(t.Context(), call); err != nil {
-		t.Fatal(err)
-	}
-	if _, r := a.run(24 * time.Hour); r.Stored != 1 || a.row("-404") != "stored 1" {
-		t.Errorf("%+v, %s", r, a.row("-404"))
-	}
-}
-
 // A failed recording waits longer from night to night, and finally counts as gone.
 func TestRest(t *testing.T) {
 	t.Parallel()

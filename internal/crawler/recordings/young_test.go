@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -260,53 +258,5 @@ func TestSkewedExpiry(t *testing.T) {
 	a.renew["c"] = recordings.Renewal{Answered: true, Link: a.host.URL + "/ok?expires=1700000000"}
 	if asked, r := a.run(24 * time.Hour); asked != "renew c, /ok" || r.Stored != 1 {
 		t.Errorf("the same link from the service: %s, %+v", asked, r)
-	}
-}
-
-// A stored recording whose file is missing is downloaded again, unless nothing is there at all.
-func TestMissingFile(t *testing.T) {
-	t.Parallel()
-	a := open(t)
-	a.put(1, "/ok/1", "/ok/2")
-	a.put(2, "/ok/3")
-	a.run(0)
-	root := strings.TrimPrefix(a.a.Address(), "file://")
-	files := func() []string {
-		found, err := filepath.Glob(root + "/*/*/*/*")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return found
-	}
-	if len(files()) != 3 {
-		t.Fatalf("%v", files())
-	}
-	if err := os.Remove(files()[0]); err != nil {
-		t.Fatal(err)
-	}
-	if asked, r := a.run(time.Hour); r.Stored != 1 || len(files()) != 3 || a.row("-ok-3") != "stored 1" {
-		t.Errorf("asked %s, %+v, %v", asked, r, files())
-	}
-	if asked, _ := a.run(time.Hour); asked != "" {
-		t.Errorf("all are there, but it asked %s", asked)
-	}
-	if err := os.RemoveAll(root); err != nil {
-		t.Fatal(err)
-	}
-	if _, r := a.run(time.Hour); r.Stored != 3 || len(files()) != 3 {
-		t.Errorf("a few, all missing: %+v, %v", r, files())
-	}
-	var more []string
-	for n := range 20 {
-		more = append(more, fmt.Sprintf("/ok/more/%d", n))
-	}
-	a.put(1, more...)
-	a.run(time.Hour)
-	if err := os.Rename(root, root+".away"); err != nil {
-		t.Fatal(err)
-	}
-	a.put(0, "/ok/new")
-	if asked, r := a.run(time.Hour); asked != "/ok/new" || r.Stored != 1 {
-		t.Errorf("not mounted: %s, %+v", asked, r)
 	}
 }

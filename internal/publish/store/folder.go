@@ -46,10 +46,7 @@ func (f folder) Adopt(_ context.Context, uri string, file *os.File, size int64) 
 	if err == nil {
 		return syncDir(filepath.Dir(to))
 	}
-	if errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return f.write(uri, file, size, link) // on another file system
+	return f.write(uri, file, size, os.Rename) // on another file system, or to replace an object
 }
 
 // makeDir creates a folder. A group that reads the files also lists the folder.

@@ -167,9 +167,7 @@ func (s *s3) Create(ctx context.Context, uri string, body []byte) error {
 }
 
 func (s *s3) Adopt(ctx context.Context, uri string, f *os.File, size int64) error {
-	o := minio.PutObjectOptions{PartSize: partSize, NumThreads: partsAbreast, DisableMultipart: size <= partSize}
-	o.SetMatchETagExcept("*")
-	return s.put(ctx, uri, f, size, o)
+	return s.Put(ctx, uri, f, size)
 }
 
 func (s *s3) put(ctx context.Context, uri string, body io.ReaderAt, size int64, o minio.PutObjectOptions) error {

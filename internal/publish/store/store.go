@@ -37,8 +37,8 @@ type Store interface {
 	// creations, one succeeds. If a response is lost, the retry may find the object of the first
 	// attempt. The error wraps errors.ErrUnsupported if the store refuses such a request.
 	Create(ctx context.Context, uri string, body []byte) error
-	// Adopt stores a synced file as a new object, like Create. A folder on the same file system
-	// shares the file's content, which must not change any more.
+	// Adopt stores a synced file, like Put. A folder on the same file system shares the file's
+	// content, which must not change any more.
 	Adopt(ctx context.Context, uri string, f *os.File, size int64) error
 	// Size returns the size of an object; -1 if there is none.
 	Size(ctx context.Context, uri string) (int64, error)

@@ -37,8 +37,7 @@ Calls that the service no longer has cannot be fetched again. Forgotten calls st
 Existing snapshots are not changed.
 
 Recordings that are missing from their archive, or have another length than recorded, are fetched again if the
-service still has them; a damaged file stays beside them, as NAME.damaged. --deep also reads them all and compares their
-checksums.
+service still has them. --deep also reads them all and compares their checksums.
 
 repair also restores a missing link current and removes unreadable pins. --dry-run prints what
 repair would do and changes nothing.`

@@ -1,7 +1,6 @@
 package maintain
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,9 +142,6 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all, redact
 	if err != nil {
 		return err
 	}
-	if v.Recordings != nil {
-		v.Recordings.Elsewhere = s.Elsewhere(v.Recordings.Archive)
-	}
 	// No requests are spent on a damaged warehouse.
 	if q != nil && r.Whole() {
 		if v.Service, err = q.ask(ctx); err != nil {
@@ -170,23 +166,13 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all, redact
 	}
 	if c := v.Recordings; c != nil && c.Count > 0 {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is intact, but the archive of recordings is damaged: %s missing or changed",
-			cli.Plural(c.Count, "recording")), cmp.Or(movedHint(c), "extract repair fetches those again that the service still has"))
+			cli.Plural(c.Count, "recording")), "extract repair fetches those again that the service still has")
 	}
 	if c := r.Clear; c != nil && c.Calls > 0 {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("personal data is stored in clear in %s: %s", cli.Plural(c.Calls, "call"),
 			cli.Counts(c.Kinds)), "extract compact --redact all redacts it, and removes the older snapshots")
 	}
 	return v.Service.Err()
-}
-
-// movedHint returns the hint for a setting that names another archive than the one with the
-// recordings.
-func movedHint(c *recorded.Checked) string {
-	if c.Elsewhere == "" {
-		return ""
-	}
-	return fmt.Sprintf("the setting recordings names %s, but these were stored in %s: once its files are there, under the same paths, "+
-		"extract run uses the new address; or set recordings back", c.Elsewhere, c.Archive)
 }
 
 func writeRecordings(c *recorded.Checked, w io.Writer) {
@@ -205,9 +191,6 @@ func writeRecordings(c *recorded.Checked, w io.Writer) {
 	}
 	words.Fprintf(w, "recordings in %s, compared by %s: %s (%s), %s missing or changed\n", c.Archive, how, humanize.Comma(c.Files),
 		humanize.IBytes(uint64(c.Bytes)), humanize.Comma(c.Count))
-	if hint := movedHint(c); hint != "" && c.Count == 0 {
-		words.Fprintln(w, hint)
-	}
 }
 
 // damageHint returns the hint for the problems of a warehouse.

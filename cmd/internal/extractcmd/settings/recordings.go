@@ -26,23 +26,6 @@ const bytesPerSecond = 8 << 20
 // Archives reports whether recordings are archived.
 func (s *Settings) Archives() bool { return s.Recordings != recordingsOff && s.Recordings != "" }
 
-// Elsewhere returns the archive in the setting if its address differs from the given one; otherwise,
-// or if none is set, it returns an empty string.
-func (s *Settings) Elsewhere(address string) string {
-	if !s.Archives() {
-		return ""
-	}
-	a, err := recording.Open(recording.Config{To: s.Recordings})
-	if err != nil {
-		return ""
-	}
-	defer a.Close()
-	if place := layout.ArchivePlace(a.Address()); place != layout.ArchivePlace(address) {
-		return place
-	}
-	return ""
-}
-
 // lookFor is how many of the newest recordings are checked at a new address.
 const lookFor = 20
 
