@@ -8,7 +8,6 @@ var Agents = Declare(Resource{
 	Name: "agents", Doc: "agents of the organisation",
 	Path: "/v3/agents", Key: []string{"agent_id"},
 	Record: "/v3/agents/{}", Own: []string{"data", "flow", "version"},
-	Moves: []string{"production_version"}, // it is undocumented whether a publication is an edit
 },
 	schema.Column{ID: 1, Name: "agent_id", Type: schema.Text, Required: true, V3: "id", V2: "agent_id",
 		Doc: "id of the agent, as in calls"},

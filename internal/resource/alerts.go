@@ -7,7 +7,6 @@ import "callhouse/internal/schema"
 var AlertRules = Declare(Resource{
 	Name: "alert_rules", Doc: "rules for raising incidents",
 	Path: "/v3/alert-rules", Key: []string{"alert_rule_id"}, Secrets: []string{"notification_channels"},
-	Moves: []string{"status", "is_paused", "paused_until", "last_notified_at"},
 },
 	schema.Column{ID: 1, Name: "alert_rule_id", Type: schema.Text, Required: true, V3: "id", V2: "alert_rule_id",
 		Doc: "id of the rule"},

@@ -132,11 +132,6 @@ func sameRows(t *schema.Table, a, b *schema.Rows) bool {
 	return true
 }
 
-// SameItem reports whether an object has the content of a list item.
-func (r *Resource) SameItem(o, item *schema.Object) bool {
-	return r.sameItem(o, item, r.ofItem)
-}
-
 func (r *Resource) sameItem(o, item *schema.Object, compared func(col int) bool) bool {
 	for i := range r.Table.Columns {
 		c := &r.Table.Columns[i]

@@ -10,7 +10,7 @@ import (
 // each status is requested.
 var Numbers = Declare(Resource{
 	Name: "telephone_numbers", Doc: "telephone numbers of the organisation",
-	Path: "/v3/organization-telephone-numbers", Key: []string{"number_id"}, Moves: []string{"status"},
+	Path: "/v3/organization-telephone-numbers", Key: []string{"number_id"},
 	Queries: []url.Values{{"status": {"active"}}, {"status": {"scheduled"}}, {"status": {"cancel_requested"}}, {"status": {"expired"}}},
 },
 	schema.Column{ID: 1, Name: "number_id", Type: schema.Text, Required: true, V3: "id", V2: "organization_telephone_number_id",

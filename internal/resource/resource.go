@@ -65,15 +65,11 @@ type Resource struct {
 	// Secrets are names of members, at any depth and in lower case, whose values are never stored,
 	// in addition to those that package secret recognises.
 	Secrets []string
-	// Moves are columns that may change while updated_at stays the same: they reflect events, not
-	// edits.
-	Moves []string
 	// Contact are the JSON columns that may hold a person's number or name: see extract forget.
 	Contact []string
 
 	keys, own, alone                                               []int // positions of columns
 	extra, ownExtra, firstSeen, changed, run, deleted, completedAt int
-	created, updated                                               int // -1: not in the service's JSON
 }
 
 // Common are the columns that every resource has after its own.
@@ -133,7 +129,6 @@ func Declare(r Resource, fields ...schema.Column) *Resource {
 	r.extra, r.ownExtra = t.Column("extra"), t.Column("own_extra")
 	r.firstSeen, r.changed, r.run = t.Column("first_seen_at"), t.Column("changed_at"), t.Column("run_id")
 	r.deleted, r.completedAt = t.Column("deleted_at"), t.Column("completed_at")
-	r.created, r.updated = t.Column("created_at"), t.Column("updated_at")
 	return &r
 }
 

@@ -27,12 +27,11 @@ const (
 	Safe   Kind = "callhouse-safe-"   // the same for a statement in a process of its own
 	Serve  Kind = "callhouse-serve-"  // of a server and its processes
 	Sheet  Kind = "callhouse-xlsx-"   // rows of a sheet
-	Verify Kind = "callhouse-verify-" // a warehouse to compare with
 	Demo   Kind = "callhouse-demo-"   // the key of a demonstration
 	Output Kind = "callhouse-output-" // a note about a file or folder elsewhere: see Beside
 )
 
-var kinds = []Kind{Query, Safe, Serve, Sheet, Verify, Demo, Output}
+var kinds = []Kind{Query, Safe, Serve, Sheet, Demo, Output}
 
 // Dir is a temporary folder.
 type Dir struct {

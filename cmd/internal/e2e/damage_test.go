@@ -47,7 +47,7 @@ func (e *estate) orders() []order {
 		{name: "plan", args: []string{"plan"}, reads: true},
 		{name: "status", args: []string{"status"}, reads: true},
 		{name: "verify", args: []string{"verify", "--all"}, reads: true},
-		{name: "verify --deep", args: []string{"verify", "--deep=3"}, reads: true},
+		{name: "verify --deep", args: []string{"verify", "--deep"}, reads: true},
 		{name: "show", args: []string{"show", e.callID}, reads: true, plain: true},
 		{name: "rollback --list", args: []string{"rollback", "--list"}, reads: true},
 		{name: "run", args: []string{"run"}},

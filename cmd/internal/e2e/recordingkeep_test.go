@@ -161,7 +161,7 @@ func (s *studio) mendsFiles(missing, cut, changed string) {
 		!strings.Contains(r.stdout, "has 100 bytes, not ") || !strings.Contains(r.stdout, "2 missing or changed") {
 		s.t.Errorf("verify: %d %s%s", r.code, r.stdout, r.stderr)
 	}
-	if r := s.extract(s.t.Context(), "verify", "--deep=0"); r.code != cli.ExitFailed || !strings.Contains(r.stdout, changed+": ") ||
+	if r := s.extract(s.t.Context(), "verify", "--deep"); r.code != cli.ExitFailed || !strings.Contains(r.stdout, changed+": ") ||
 		!strings.Contains(r.stdout, "3 missing or changed") {
 		s.t.Errorf("verify --deep: %d %s%s", r.code, r.stdout, r.stderr)
 	}
@@ -171,7 +171,7 @@ func (s *studio) mendsFiles(missing, cut, changed string) {
 	if r := s.night("repair", "--deep"); r.code != cli.ExitOK {
 		s.t.Errorf("repair: %d %s%s", r.code, r.stdout, r.stderr)
 	}
-	if r := s.extract(s.t.Context(), "verify", "--deep=0"); r.code != cli.ExitOK || !strings.Contains(r.stdout, "compared by content") {
+	if r := s.extract(s.t.Context(), "verify", "--deep"); r.code != cli.ExitOK || !strings.Contains(r.stdout, "compared by content") {
 		s.t.Errorf("after repair: %d %s%s", r.code, r.stdout, r.stderr)
 	}
 }

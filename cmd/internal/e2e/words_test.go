@@ -74,7 +74,7 @@ func (s *foulService) call(n int, detail bool) map[string]any {
 	}
 	c := map[string]any{
 		"id": word(n), "agent": map[string]any{"agent_id": word(n % 3), "agent_version": word(1)},
-		"call_type": word(2), "status": "ended", "disconnection_reason": word(3) + changed, "from_number": word(4),
+		"call_type": word(2), "status": "ended" + changed, "disconnection_reason": word(3) + changed, "from_number": word(4),
 		"start_at": start, "end_at": start + 60_000, "variant_label": word(5),
 		"metadata": map[string]any{steering + foulKey: word(6)}, "dynamic_variables": map[string]any{foul: word(7)},
 		"call_analysis": map[string]any{"summary": word(8), "user_sentiment": word(9) + changed,
@@ -306,8 +306,8 @@ func TestForeignWords(t *testing.T) {
 	})
 	part("verify --deep", func(t *testing.T) {
 		h.service.stage.Store(foulChanges)
-		r := h.extract(cli.ExitFailed, "verify", "--deep=all")
-		if !strings.Contains(r.stdout, `\x1b[2J`) || !strings.Contains(r.stdout, "changed since it was settled") {
+		r := h.extract(cli.ExitFailed, "verify", "--deep")
+		if !strings.Contains(r.stdout, `\x1b[2J`) || !strings.Contains(r.stdout, "different status: ") {
 			t.Errorf("verify --deep names nothing:\n%s", r.stdout)
 		}
 	})

@@ -268,29 +268,6 @@ func (r *Reader) eachChosen(ctx context.Context, period string, only []*schema.T
 	return errors.Join(err, in.Close())
 }
 
-// Objects yields the objects of a resource in a snapshot, in the order of their keys. The caller
-// may keep an object.
-func Objects(ctx context.Context, s *layout.Snapshot, of *resource.Resource) iter.Seq2[*schema.Object, error] {
-	return func(yield func(*schema.Object, error) bool) {
-		r, err := readOf(s)
-		enough := errors.New("enough")
-		if err == nil {
-			err = r.EachObject(of, func(o *schema.Object) error {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				if !yield(o, nil) {
-					return enough
-				}
-				return nil
-			})
-		}
-		if err != nil && !errors.Is(err, enough) {
-			yield(nil, err)
-		}
-	}
-}
-
 // Forgotten returns a function that reports whether a snapshot's warehouse has forgotten a call.
 func Forgotten(s *layout.Snapshot) (func(id string) bool, error) {
 	fsys, err := disk.OpenToRead(s.Root())

@@ -6,17 +6,16 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/compare"
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/progress"
 	"callhouse/cmd/internal/recorded"
+	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
 	"callhouse/internal/sink/verify"
 	"callhouse/internal/words"
@@ -29,61 +28,33 @@ with --deep, their content is compared with its checksum, too. It can run concur
 and writes only its result, for status.
 
 --deep also compares the warehouse with the service. It lists all calls again (or those from --since
-on), 100 per request, and fetches the records of a sample, one request each, within the budget. It
-also lists the resources that --resources names and that were ever listed, and fetches the records
-of a sample of each. No run can start meanwhile. Responses are kept in a temporary folder until the
-end and are not stored in the warehouse.
+on), 100 per request, within the budget, and compares their ids and statuses. Transcripts, analyses,
+costs and other resources are not compared. No run can start meanwhile, and nothing is stored.
 
 Exit codes: 0 intact and consistent with the service; 1 damaged, a recording is missing or changed, a
-call or object listed earlier is missing, a transcript or record differs, with one line per problem; 3 settled calls or unedited objects have changed
-at the service and a later run will fetch them, or not everything could be compared.`
-
-// sampled is how many records are compared by default.
-const sampled = "100"
-
-// records parses the value of --deep or --sample into n, the number of records to compare.
-func records(n **int) func(string) error {
-	return func(s string) error {
-		many, err := strconv.Atoi(s)
-		if s == "all" {
-			many, err = compare.Everything, nil
-		} else if many < 0 {
-			err = strconv.ErrRange
-		}
-		if err != nil {
-			return errors.New("must be a number of calls, or all")
-		}
-		*n = &many
-		return nil
-	}
-}
+call listed earlier is missing, with one line per problem; 3 settled calls have another status at the
+service and a later run will fetch it, or not everything could be compared.`
 
 // verification is the result of verify: the findings in the warehouse and, with --deep, at the
 // service.
 type verification struct {
 	*verify.Report
 	Recordings *recorded.Checked `json:"recordings,omitempty"`
-	Service    *compare.Report   `json:"service,omitempty"`
+	Service    *deepFindings     `json:"service,omitempty"`
 }
 
 func verifyCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
-	var all, redacted bool
+	var all, redacted, deep bool
 	var format string
-	var deep, sample *int
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Check the integrity of the warehouse", Long: verifyAbout,
 		Example: `  extract verify
   extract verify --all --format json
   extract verify --deep --since 30d
-  extract verify --deep=all --max-duration 8h`,
+  extract verify --deep --max-duration 8h`,
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case sample != nil && deep == nil:
-				return cli.Usage("extract verify --deep --sample N", "--sample requires --deep")
-			case deep == nil && (s.Since != "" || s.MaxDuration != 0):
+			if !deep && (s.Since != "" || s.MaxDuration != 0) {
 				return cli.Usage("without --deep, verify sends no requests", "--since and --max-duration require --deep")
-			case sample != nil:
-				deep = sample
 			}
 			return runVerify(cmd.Context(), s, deep, all, redacted, format, cmd.OutOrStdout(), stderr)
 		},
@@ -93,22 +64,20 @@ func verifyCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	f.BoolVar(&all, "all", false, "also check the older snapshots")
 	f.BoolVar(&redacted, "redacted", false, "also look for personal data in clear, by the kinds that are redacted, or those of --redact")
 	cli.Choice(cmd, &format, "format", "", "text", "json")
-	f.Func("deep", "compare with the service: all calls and resources, and `N|all` records of each", records(&deep))
-	f.Lookup("deep").NoOptDefVal = sampled
-	f.Func("sample", "with --deep: compare `N|all` records", records(&sample))
+	f.BoolVar(&deep, "deep", false, "also compare the ids and statuses of all calls with the service, and the content of recordings\n"+
+		"with its checksum")
 	f.StringVar(&s.Since, "since", "", "with --deep: skip calls that started before: 2026-11-01 (its begin in the\nzone tz), 30d")
 	cli.SpanVar(f, &s.MaxDuration, "max-duration", 0, "with --deep: stop requests after this time, e.g. 1h")
 	return cmd
 }
 
-func runVerify(ctx context.Context, s *settings.Settings, deep *int, all, redacted bool, format string, stdout, stderr io.Writer) error {
-	var q *questions
-	if deep != nil {
-		cfg, err := s.Crawl(s.Now())
-		if err != nil {
+func runVerify(ctx context.Context, s *settings.Settings, deep, all, redacted bool, format string, stdout, stderr io.Writer) error {
+	var cfg crawler.Config
+	var err error
+	if deep {
+		if cfg, err = s.Crawl(s.Now()); err != nil {
 			return err // before the slow part
 		}
-		q = &questions{Settings: s, cfg: cfg, sample: *deep, stderr: stderr}
 	}
 	key, err := s.GivenMaskKey()
 	if err != nil {
@@ -132,7 +101,7 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all, redact
 	}
 	v := verification{Report: r}
 	if r.Whole() {
-		if v.Recordings, err = recorded.Check(ctx, s.Warehouse, deep != nil); err != nil {
+		if v.Recordings, err = recorded.Check(ctx, s.Warehouse, deep); err != nil {
 			v.Recordings, err = nil, settings.Explain(fmt.Errorf("verify the recordings: %w", err))
 		}
 	}
@@ -143,9 +112,9 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all, redact
 		return err
 	}
 	// No requests are spent on a damaged warehouse.
-	if q != nil && r.Whole() {
-		if v.Service, err = q.ask(ctx); err != nil {
-			return settings.Explain(err)
+	if deep && r.Whole() {
+		if v.Service, err = compareDeep(ctx, s, cfg, stderr); err != nil {
+			return err
 		}
 	}
 	if format == "json" {
@@ -154,7 +123,7 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all, redact
 		err = s.Print(stdout, func(out io.Writer) {
 			writeVerified(r, out)
 			writeRecordings(v.Recordings, out)
-			v.Service.Write(out)
+			v.Service.write(out)
 		})
 	}
 	if err != nil && r.Whole() { // otherwise the error about the damage is more important
@@ -172,7 +141,7 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all, redact
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("personal data is stored in clear in %s: %s", cli.Plural(c.Calls, "call"),
 			cli.Counts(c.Kinds)), "extract compact --redact all redacts it, and removes the older snapshots")
 	}
-	return v.Service.Err()
+	return v.Service.err()
 }
 
 func writeRecordings(c *recorded.Checked, w io.Writer) {

@@ -2,115 +2,214 @@ package maintain
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/compare"
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/intake"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/api"
+	"callhouse/internal/calls"
 	"callhouse/internal/crawler"
+	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/scratch"
 	"callhouse/internal/sink"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/words"
 )
 
-// questions are the parameters of a deep verification.
-type questions struct {
-	*settings.Settings
-	cfg    crawler.Config
-	sample int // records; compare.Everything for all
-	stderr io.Writer
+// deepFindings is the result of comparing the warehouse with the service's list of calls.
+type deepFindings struct {
+	Requests int64 `json:"requests"`
+	Listed   int64 `json:"calls_listed"`
+	Total    int64 `json:"calls_counted_by_service"` // -1: unknown
+	Compared int64 `json:"calls_compared"`
+	// New and Moved are not faults: no run could list the former, and the latter are not settled.
+	New   int64 `json:"new_at_the_service"`
+	Moved int64 `json:"not_settled_and_changed"`
+	// Gone calls are kept in the warehouse, but are no longer listed.
+	Gone     namedCalls `json:"no_longer_listed"`
+	Missing  namedCalls `json:"missing"`
+	States   namedCalls `json:"different_status"`
+	Skipped  int64      `json:"calls_not_compared"`
+	Problems []string   `json:"not_listed"` // why parts of the list could not be fetched
+	Stopped  string     `json:"stopped,omitempty"`
 }
 
-// ask lists all calls again, fetches the sample, and compares. The service's responses go into a
-// second warehouse in a temporary folder. So the comparison needs no more memory than a run, and
-// reads both side by side in the same order.
-//
-// It locks the warehouse throughout: two programs must not spend the same budget, and this one needs
-// to know how much the last one spent.
-func (q *questions) ask(ctx context.Context) (_ *compare.Report, err error) {
-	started := q.Now()
-	opts := q.Options(settings.RunID(started))
+// namedCalls counts calls and names the first mostNamed of them.
+type namedCalls struct {
+	Count int64    `json:"count"`
+	Calls []string `json:"calls"`
+}
+
+const mostNamed = 100
+
+func (n *namedCalls) add(call string) {
+	if n.Count++; len(n.Calls) < mostNamed {
+		n.Calls = append(n.Calls, call)
+	}
+}
+
+// listedCall is a call of the service's list.
+type listedCall struct {
+	start  schema.Opt[int64]
+	status string
+}
+
+// lister is a store that keeps the list of calls in memory, and stores nothing.
+type lister struct {
+	crawler.Store
+	mu       sync.Mutex
+	decoder  calls.Decoder
+	call     calls.Call
+	statuses map[string]string // equal ones share memory
+	listed   map[string]listedCall
+	covered  []schema.Span
+}
+
+// Put implements crawler.Store.
+func (l *lister) Put(_ context.Context, recs ...schema.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range recs {
+		switch r := &recs[i]; r.Kind {
+		case schema.KindItem:
+			if err := l.decoder.Decode(r.Body, r.Kind, &l.call); err != nil {
+				return err
+			}
+			status, known := l.statuses[string(l.call.Status())]
+			if !known {
+				status = string(l.call.Status())
+				l.statuses[status] = status
+			}
+			l.listed[r.CallID] = listedCall{l.call.StartAt(), status}
+		case schema.KindCovered:
+			var span schema.Span
+			if err := json.Unmarshal(r.Body, &span); err != nil {
+				return err
+			}
+			l.covered = append(l.covered, span)
+		}
+	}
+	return nil
+}
+
+// Checkpoint implements crawler.Store.
+func (l *lister) Checkpoint(context.Context, bool) error { return nil }
+
+// Coverage implements crawler.Store: everything is listed.
+func (l *lister) Coverage() []schema.Span { return nil }
+
+// compareDeep lists all calls of the service and compares them with the warehouse. It keeps about 150
+// bytes per call in memory. It locks the warehouse throughout: two programs must not spend the same
+// budget, and this one needs to know how much the last one spent.
+func compareDeep(ctx context.Context, s *settings.Settings, cfg crawler.Config, stderr io.Writer) (*deepFindings, error) {
+	opts := s.Options(settings.RunID(s.Now()))
 	opts.ReadOnly = true
-	w, err := sink.Open(opts)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	dir, err := scratch.Make(scratch.Verify)
-	if err != nil {
-		return nil, fmt.Errorf("store the service's responses: %w", err)
-	}
-	defer func() { err = errors.Join(err, dir.Remove()) }()
-	heard, err := sink.Open(sink.Options{Root: filepath.Join(dir.Path, "heard"), RunID: settings.RunID(started), Now: q.Now})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, heard.Close()) }()
-	if err := q.StartMask(w, heard); err != nil {
-		return nil, err
-	}
-
-	q.cfg.Resources = compare.Comparable(settings.Unmasked(q.cfg.Resources, w), w.Snapshot())
-	rep, err := q.listen(ctx, w, heard)
-	if err != nil {
-		return nil, err
-	}
-	// Even after an interrupt: the requests are already spent.
-	r, err := compare.Run(context.WithoutCancel(ctx), w.Snapshot(), heard.Snapshot(), q.cfg.Since, q.cfg.Window, q.Now(),
-		q.cfg.Resources, rep.Resources)
-	if err != nil {
-		return nil, err
-	}
-	r.Requests, r.Pages, r.Details, r.Side, r.Retries = rep.Requests, rep.PageRequests, rep.DetailRequests, rep.SideRequests, rep.Retries
-	r.Seconds, r.SetAside = rep.Elapsed.Seconds(), rep.SetAside
-	r.Problems = append(r.Problems, rep.Problems...)
-	switch {
-	case rep.Interrupted:
-		r.Stopped = compare.Interrupted
-	case rep.DeadlineHit:
-		r.Stopped = compare.TimeUp
-	}
-	return r, nil
+	var found *deepFindings
+	err := s.OpenWith(opts, func(w *sink.Warehouse) error {
+		l := &lister{Store: intake.New(w, s.Now), statuses: map[string]string{}, listed: map[string]listedCall{}}
+		screen := progress.NewScreen(stderr, s.Quiet)
+		defer screen.Close()
+		log := screen.Logger(screen.Out, s.LogFormat, s.Quiet)
+		s.WarnPlain(log)
+		settings.Remember(&cfg, w, log)
+		cfg.Resources, cfg.Transcripts, cfg.ListOnly, cfg.Full, cfg.AnyClock = nil, crawler.FromV3, true, true, true
+		cfg.Logger, cfg.Now = log, s.Now
+		c, err := crawler.New(cfg, l)
+		if err != nil {
+			return cli.Usage("", "%w", err)
+		}
+		log.Info("listing the service's calls for comparison", "service", cfg.BaseURL, "key_from", cfg.KeySource)
+		stop := screen.Watch(log, c.Progress)
+		rep, err := c.Run(ctx)
+		stop()
+		if err != nil {
+			return unanswered(err)
+		}
+		found = &deepFindings{Requests: rep.Requests, Listed: int64(len(l.listed)), Total: rep.TotalCount, Problems: rep.Problems,
+			Skipped: rep.ItemsAside}
+		switch {
+		case rep.Interrupted:
+			found.Stopped = "interrupted"
+		case rep.DeadlineHit:
+			found.Stopped = "the time was up"
+		}
+		// Even after an interrupt: the requests are already spent.
+		return found.compare(context.WithoutCancel(ctx), w.Snapshot(), l, &cfg)
+	})
+	return found, err
 }
 
-// listen fills a warehouse with the service's current data.
-func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep crawler.Report, err error) {
-	screen := progress.NewScreen(q.stderr, q.Quiet)
-	defer screen.Close()
-	log := screen.Logger(screen.Out, q.LogFormat, q.Quiet)
-	q.WarnPlain(log)
-	cfg := q.cfg
-	settings.Remember(&cfg, w, log)
-	cfg.Transcripts, cfg.ListOnly = crawler.FromV3, false
-	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.Full, cfg.AnyClock = log, q.Now, intake.OfferEvery, true, true
+// compare compares a snapshot with the list.
+func (d *deepFindings) compare(ctx context.Context, s *layout.Snapshot, l *lister, cfg *crawler.Config) error {
+	forgot, err := snapshot.Forgotten(s)
+	if err != nil {
+		return err
+	}
+	since := max(0, cfg.Since.UnixMilli())
+	for call, err := range snapshot.CallRows(ctx, s) {
+		if err != nil {
+			return err
+		}
+		id, start := string(call.ID()), call.StartAt()
+		listed, ok := l.listed[id]
+		delete(l.listed, id)
+		switch {
+		case !ok && start.OK && start.V < since:
+		case !ok && start.OK && within(l.covered, start.V), !ok && !start.OK && since == 0 && d.complete():
+			d.Gone.add(describe(id, start))
+		case !ok:
+			d.Skipped++
+		default:
+			d.Compared++
+			switch {
+			case listed.status == string(call.Status()):
+			case call.Unsettled():
+				d.Moved++
+			default:
+				d.States.add(fmt.Sprintf("%s is %q in the warehouse, %q at the service", describe(id, start), call.Status(), listed.status))
+			}
+		}
+	}
+	var sure []schema.Span // ranges whose calls must all have been listed by earlier runs
+	for _, span := range s.Manifest.Coverage {
+		span.To = crawler.SureUntil(span, cfg.Window, cfg.Now().UnixMilli())
+		sure = append(sure, span)
+	}
+	for id, call := range l.listed {
+		switch {
+		case forgot(id):
+		case call.start.OK && within(sure, call.start.V):
+			d.Missing.add(describe(id, call.start))
+		default:
+			d.New++
+		}
+	}
+	slices.Sort(d.Missing.Calls)
+	return nil
+}
 
-	st := intake.New(heard, q.Now)
-	st.Row = func(sink.Stats, int64) schema.Run {
-		return schema.Run{ID: heard.RunID(), StartedAt: q.Now().UnixMilli(), Outcome: schema.OutcomeRunning}
+func within(spans []schema.Span, at int64) bool {
+	return slices.ContainsFunc(spans, func(s schema.Span) bool { return s.From <= at && at < s.To })
+}
+
+func describe(id string, start schema.Opt[int64]) string {
+	if !start.OK {
+		return fmt.Sprintf("call %q without a start", id)
 	}
-	l, err := compare.Listen(ctx, st, w.Snapshot(), cfg.Since, q.sample, cfg.Resources)
-	if err != nil {
-		return rep, err
-	}
-	c, err := crawler.New(cfg, l)
-	if err != nil {
-		return rep, cli.Usage("", "%w", err)
-	}
-	st.Over = func() bool { return c.Progress().Phase == crawler.Finishing }
-	log.Info("listing the service's data for comparison", "service", cfg.BaseURL, "key_from", cfg.KeySource)
-	stop := screen.Watch(log, c.Progress)
-	rep, err = c.Run(ctx)
-	stop()
-	if err = errors.Join(err, st.Settle()); err != nil {
-		return rep, unanswered(err)
-	}
-	return rep, heard.Commit(context.WithoutCancel(ctx), st.Row)
+	return fmt.Sprintf("call %q of %s", id, time.UnixMilli(start.V).UTC().Format(time.DateTime))
+}
+
+func (d *deepFindings) complete() bool {
+	return d.Stopped == "" && d.Skipped == 0 && len(d.Problems) == 0
 }
 
 // unanswered explains why the service could not be queried. Unlike in a run, no calls are affected.
@@ -122,4 +221,77 @@ func unanswered(err error) error {
 		return cli.Fail(cli.ExitFailed, err, "try again later; the warehouse itself is intact")
 	}
 	return err
+}
+
+// err returns the command's error for the findings.
+func (d *deepFindings) err() error {
+	switch {
+	case d == nil:
+		return nil
+	case d.Missing.Count > 0:
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s missing in the warehouse", areIs(d.Missing.Count)),
+			"extract run --full lists all calls again and fetches them")
+	case d.Stopped == "interrupted":
+		return cli.Fail(cli.ExitInterrupted, errors.New(d.Stopped), "the calls listed before were compared")
+	case !d.complete():
+		return cli.Fail(cli.ExitIncomplete, errors.New("not everything could be compared"), "the compared data is correct")
+	case d.States.Count > 0:
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s settled, with another status at the service", areIs(d.States.Count)),
+			"runs list all calls again within a week; extract run --full does it now")
+	}
+	return nil
+}
+
+// areIs counts calls with a matching verb.
+func areIs(n int64) string {
+	if n == 1 {
+		return "1 call is"
+	}
+	return cli.Plural(n, "call") + " are"
+}
+
+// write prints the findings as text.
+func (d *deepFindings) write(w io.Writer) {
+	if d == nil {
+		return
+	}
+	list := func(what string, n *namedCalls) {
+		for _, c := range n.Calls {
+			words.Fprintf(w, "%s: %s\n", what, c)
+		}
+		if more := n.Count - int64(len(n.Calls)); more > 0 {
+			words.Fprintf(w, "%s: %d more\n", what, more)
+		}
+	}
+	list("missing", &d.Missing)
+	list("different status", &d.States)
+	list("no longer listed", &d.Gone)
+	verdict := "consistent with the service"
+	switch {
+	case d.Missing.Count+d.States.Count > 0:
+		verdict = "not consistent with the service"
+	case !d.complete():
+		verdict = "consistent with the part of the list that was read"
+	}
+	counted := ""
+	if d.Total >= 0 {
+		counted = fmt.Sprintf(" (the service counts %d)", d.Total)
+	}
+	words.Fprintf(w, "%s: compared %s of %d listed%s, with %s\n", verdict, cli.Plural(d.Compared, "call"), d.Listed, counted,
+		cli.Plural(d.Requests, "request"))
+	for _, line := range [...]struct {
+		n    int64
+		what string
+	}{{d.New, "new at the service since it was last listed"}, {d.Moved, "not settled and changed; the next run fetches the change"},
+		{d.Gone.Count, "no longer listed by the service; the warehouse keeps them"}, {d.Skipped, "not compared"}} {
+		if line.n > 0 {
+			words.Fprintf(w, "%s %s\n", areIs(line.n), line.what)
+		}
+	}
+	for _, p := range d.Problems {
+		words.Fprintf(w, "part of the list was not compared: %s\n", p)
+	}
+	if d.Stopped != "" {
+		words.Fprintln(w, strings.TrimSpace(d.Stopped))
+	}
 }
