@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""Measures extract run against the sandbox in real time at the service's limits, four minutes each: with
-latencies, rate limiters, faults, other clients, and a simple script as baseline. Prints the number of
-admitted requests out of 480, and of requests refused because of the run itself."""
+"""Measures extract run against the sandbox in real time at the service's limits, 205 seconds each: with
+latencies, uniform between 0 and twice their mean or log-normal, rate limiters, faults, other clients, and
+a simple script as baseline. Prints the number of admitted requests, and of requests refused because of the
+run itself."""
 import argparse, collections, concurrent.futures, json, os, re, shutil, subprocess, tempfile, threading, time, urllib.error, urllib.request
 
 args = argparse.ArgumentParser()
 args.add_argument("--bin", default="bin")
-args.add_argument("--seconds", type=int, default=240)
+args.add_argument("--seconds", type=int, default=205)
 args.add_argument("--parallel", type=int, default=8)
 args.add_argument("--port", type=int, default=19000)
-args.add_argument("--counted", default="arrival", help="when the service counts: arrival, answer or random")
 args.add_argument("--calls", type=int, default=5000)
 args.add_argument("--only", default="", help="a pattern of the names of the lines to measure")
 args = args.parse_args()
 BIN, SECONDS = os.path.abspath(args.bin), args.seconds
 FAULTS = ["--faults", "500=0.04,429=0.01,reset=0.01"]
-Cell = collections.namedtuple("Cell", "name latency limiter faults every script")
+Cell = collections.namedtuple("Cell", "name latency tail limiter counted faults every script")
 
 
 def get(port, path):
@@ -80,8 +80,8 @@ class Script:
 def measure(at, cell):
     port, home = args.port + at, tempfile.mkdtemp(prefix="budget")
     service = subprocess.Popen([BIN + "/sandbox", "--addr", f"127.0.0.1:{port}", "--calls", str(args.calls), "--organisation", "none", "--pace", "0",
-                                "--latency", f"{cell.latency * .9}s", "--jitter", f"{cell.latency * .2}s", "--limiter", cell.limiter, "--counted", args.counted,
-                                *(FAULTS if cell.faults else [])], stderr=subprocess.DEVNULL)
+                                *(["--latency", f"{cell.latency}s", "--latency-tail", str(cell.tail)] if cell.tail else ["--jitter", f"{2 * cell.latency}s"]),
+                                "--limiter", cell.limiter, "--counted", cell.counted, *(FAULTS if cell.faults else [])], stderr=subprocess.DEVNULL)
     while True:
         try:
             get(port, "/sandbox/clock")
@@ -113,15 +113,24 @@ def measure(at, cell):
     refused = limited - others[1]
     admitted = stats["requests"] - limited - (others[0] - others[1])
     beside = f"; {others[1]} of {others[0]} of the other client refused ({others[1] / others[0]:.1%})" if cell.every else ""
-    return f"{cell.name:50} {admitted:4} of {SECONDS * 2}, own 429: {refused}{beside}; faults {sum(stats['faults'].values())}"
+    return f"{cell.name:50} {admitted:4} in {SECONDS} s, own 429: {refused}{beside}; faults {sum(stats['faults'].values())}"
 
 
 LATENCIES = (.15, 1, 2, 3)
-cells = [Cell(f"{l} s, {k}{', faults' if f else ''}", l, k, f, 0, False)
-         for k in ("sliding-log", "fixed-window", "token-bucket") for f in (False, True) for l in LATENCIES]
-cells += [Cell(f"{l} s, sliding-log, script{', faults' if f else ''}", l, "sliding-log", f, 0, True) for f in (False, True) for l in LATENCIES]
-cells += [Cell(f"{l} s, {k}, beside one in {every} s", l, k, False, every, False)
-          for k in ("sliding-log", "token-bucket") for every in (1, 3) for l in (.15, 2)]
+
+
+def cell(latency, limiter="sliding-log", tail=0, counted="arrival", faults=False, every=0, script=False):
+    name = ", ".join([f"{latency} s", limiter] + [f"tail {tail}"] * bool(tail) + [f"counted at {counted}"] * (counted != "arrival")
+                     + ["faults"] * faults + [f"beside one in {every} s"] * bool(every) + ["script"] * script)
+    return Cell(name, latency, tail, limiter, counted, faults, every, script)
+
+
+cells = [cell(l, k) for k in ("sliding-log", "fixed-window", "token-bucket") for l in LATENCIES]
+cells += [cell(l, faults=True) for l in LATENCIES]
+cells += [cell(1, tail=1), cell(1, tail=1, faults=True)]
+cells += [cell(l, counted="random") for l in LATENCIES]
+cells += [cell(l, script=True) for l in LATENCIES]
+cells += [cell(l, k, every=every) for k in ("sliding-log", "token-bucket") for every in (1, 3) for l in (.15, 2)]
 cells = [c for c in cells if re.search(args.only, c.name)]
 with concurrent.futures.ThreadPoolExecutor(args.parallel) as pool:
     for line in pool.map(measure, range(len(cells)), cells):

@@ -17,31 +17,36 @@ type Spend struct {
 // made.
 type instant = time.Duration
 
-// budget admits requests. It keeps both of the service's limits at once, however the service
-// counts, and at any latency:
+// budget admits requests. It keeps both of the service's limits at once, at any latency:
 //
-// The service counts a request at an unknown moment between sending it and the start of its answer.
-// So each request holds a slot of each window from before it is sent until a whole window after its
-// answer began; a request that is sent later is counted more than a window later. Of limit + 1
-// counts within one window, the request sent last was sent while limit others held slots, and there
-// are only limit slots. So no span of time as long as the window holds more than limit counts. A
-// fixed window is such a span; a token bucket of that size and rate never runs dry either.
-//
-// A slot of the second may be given back sooner: see slots.go.
+//   - The service counts a request when it arrives. Requests are sent at least a gap apart, so that
+//     those on their way for unequal times stay within the limit of the second.
+//   - Each request holds one of the minute's slots from before it is sent until a minute after its
+//     answer began, wherever between the two the service counts it. Of limit + 1 counts within a
+//     minute, the request sent last was sent while limit others held slots, and there are only limit
+//     slots. So no minute holds more than limit counts, by any way of counting.
+//   - Refusals that the gap alone may explain show that the service counts at another moment. From
+//     then on each request also holds a slot of the second, by the same rule (strict).
 type budget struct {
 	note func(slot int, s Spend)
 	base time.Time
 
 	mu             sync.Mutex
-	line           []*waiter     // in the order of their admission
+	line           []*waiter // in the order of their admission
+	perSecond      int
+	gap            time.Duration // between two requests
 	second, minute time.Duration // the windows, including their margins
 	flying         []*ticket     // unanswered requests, in the order of sending
 	answered       []*ticket     // answered less than a minute ago, in order
 	past           int           // number of these whose answer began more than a second ago
 	free           []int32       // free slots of the ledger
-	slots          slots
+	loose          instant       // when a request was last sent that the strict rule would have delayed
+	doubts         int           // refusals that the gap may explain, less those that came although the strict rule held
 	pace           pace
 }
+
+// onTheWay is by how much the times that requests are on their way to the service may differ.
+const onTheWay = 400 * time.Millisecond
 
 // waiter is a request waiting for admission.
 type waiter struct {
@@ -55,9 +60,8 @@ type ticket struct {
 	at       instant
 	sent     time.Time // by the wall clock, for the ledger
 	answered instant   // when its answer began; undefined before that
-	good     bool      // the answer began, and was not a failure
-	// number of others that were sent in the second before it, and that held slots of the minute
-	second, minute int
+	loose    bool      // the strict rule would have delayed it
+	minute   int       // number of others that held slots of the minute
 }
 
 // margin returns the addition to a window of the given length that covers clocks which run at a
@@ -65,28 +69,21 @@ type ticket struct {
 // fastest rate at which a system slews its clock.
 func margin(window time.Duration) time.Duration { return 2*time.Millisecond + window/2000 }
 
-// ledgerSize returns the number of ledger slots needed for all requests in flight and those
-// recalled.
-func ledgerSize(perSecond, perMinute, recalled int) int {
-	return max(perMinute, recalled) + perSecond + perMinute/8
-}
-
 // newBudget makes a budget of perSecond and perMinute. recall holds the earlier spends; note, which
 // may be nil, is called for every spend.
 func newBudget(perSecond, perMinute int, recall []Spend, note func(int, Spend)) *budget {
 	b := &budget{
-		note:   note,
-		base:   time.Now(),
-		second: time.Second + margin(time.Second),
-		minute: time.Minute + margin(time.Minute),
-		free:   make([]int32, ledgerSize(perSecond, perMinute, len(recall))),
-		pace:   newPace(perSecond, perMinute),
-		slots: slots{
-			enough: time.Minute * 4 / 5 * time.Duration(perSecond) / time.Duration(perMinute),
-			most:   perMinute * 59 / 60,
-			used:   -time.Hour,
-		},
+		note:      note,
+		base:      time.Now(),
+		perSecond: perSecond,
+		second:    time.Second + margin(time.Second),
+		minute:    time.Minute + margin(time.Minute),
+		free:      make([]int32, max(perMinute, len(recall))),
+		loose:     -1,
+		pace:      newPace(perMinute),
 	}
+	// limit + 1 requests take a second and onTheWay, and a little for clocks.
+	b.gap = (time.Second + onTheWay + 50*time.Millisecond) / time.Duration(perSecond)
 	if b.note == nil {
 		b.note = func(int, Spend) {}
 	}
@@ -127,6 +124,7 @@ func (b *budget) recall(spends []Spend) {
 		t := b.take(0)
 		b.note(int(t.slot), h.Spend)
 		b.give(t, h.last.Sub(now)) // before the budget's start: below zero
+		b.pace.next = max(b.pace.next, min(0, h.Sent.Sub(now))+b.gap)
 	}
 }
 
@@ -181,12 +179,12 @@ func (b *budget) wait(ctx context.Context, p Priority) (*ticket, error) {
 // admit takes the slots for a request.
 func (b *budget) admit(now instant) *ticket {
 	second, minute := b.held()
-	if second >= b.pace.second.at(now) || minute >= b.pace.minute.at(now) {
-		b.slots.used = now
-	}
 	t := b.take(now)
-	t.second, t.minute = b.sentSince(now-b.second)-1, minute
-	b.pace.spread(now, minute+1)
+	t.minute = minute
+	if second >= b.perSecond {
+		t.loose, b.loose = true, now
+	}
+	b.pace.next = now + max(b.gap, b.pace.share(now, minute+1))
 	return t
 }
 
@@ -200,22 +198,23 @@ func (b *budget) answer(t *ticket) {
 	})
 }
 
-// ended reports the end of t's request. failed means a fault of the service other than a refusal.
-func (b *budget) ended(t *ticket, good, failed bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if t.good = good; failed {
-		b.slots.others++
-	}
-}
+// strict reports whether requests also hold slots of the second. A single doubt may be a fault.
+func (b *budget) strict() bool { return b.doubts > 1 }
 
 // limited reports that t's request was refused with 429, and how long the service asks to wait
 // (zero: unspecified). It returns for how long nothing will be sent.
 func (b *budget) limited(t *ticket, asked time.Duration) (wait time.Duration) {
 	b.update(func(now instant) {
-		b.slots.refused(now)
+		switch {
+		case t.loose || b.loose > t.at:
+			if asked <= b.second { // otherwise the minute is full: a second is over sooner
+				b.doubts++
+			}
+		case b.strict():
+			b.doubts--
+		}
 		b.pace.accepted--
-		b.pace.refused(t.at, now, asked, t.second, t.minute)
+		b.pace.refused(t.at, now, asked, t.minute)
 		wait = b.pace.closed - now
 	})
 	return wait
@@ -234,7 +233,7 @@ func (b *budget) use() (held, allowed int, closed time.Duration) {
 	now := b.now()
 	b.expire(now)
 	_, held = b.held()
-	return held, b.pace.minute.shown(now), max(0, b.pace.closed-now)
+	return held, b.pace.shown(now), max(0, b.pace.closed-now)
 }
 
 // update changes the budget and wakes the request that is next in line.
@@ -257,23 +256,11 @@ func (b *budget) wakeNext() {
 
 func (b *budget) now() instant { return time.Since(b.base) }
 
-// held returns the number of held slots of the second, by the rule without an assumption, and of
-// the minute.
+// held returns the number of requests that hold slots of the second, by the strict rule, and of the
+// minute.
 func (b *budget) held() (second, minute int) {
 	minute = len(b.flying) + len(b.answered)
 	return minute - b.past, minute
-}
-
-// sentSince returns the number of requests sent after an instant.
-func (b *budget) sentSince(at instant) (n int) {
-	for _, list := range [][]*ticket{b.flying, b.answered} {
-		for _, t := range list {
-			if t.at > at {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 func (b *budget) take(now instant) *ticket {
@@ -306,18 +293,13 @@ func (b *budget) expire(now instant) {
 // ceiling may have risen by then.
 func (b *budget) opens(now instant) instant {
 	b.expire(now)
-	b.learn(now)
 	second, minute := b.held()
 	at := max(now, b.pace.closed, b.pace.next)
-	if c := b.pace.minute.at(now); minute >= c {
-		sooner := b.opensAt(0, min(c, b.slots.most), now, b.minute-b.slots.fast)
-		if len(b.free) == 0 {
-			sooner = now + recheck
-		}
-		at = max(at, min(sooner, b.opensAt(0, c, now, b.minute)))
+	if c := b.pace.at(now); minute >= c {
+		at = max(at, b.opensAt(0, c, now, b.minute))
 	}
-	if c := b.pace.second.at(now); second >= c {
-		at = max(at, min(b.opensAt(b.past, c, now, b.second), b.sooner(now)))
+	if b.strict() && second >= b.perSecond {
+		at = max(at, b.opensAt(b.past, b.perSecond, now, b.second))
 	}
 	return at
 }

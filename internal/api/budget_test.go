@@ -10,13 +10,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"callhouse/internal/longtest"
 )
 
-// A test of the proof: however the service counts, wherever between sending and answering (at the
-// same place, if all latencies are equal), and however many requests are concurrent, the service
-// never counts a request above the limit, and almost all of the limit is used.
+// By whichever algorithm a service counts the requests that arrive, at any latency, and however many
+// are concurrent, it never counts one above the limit, and almost all of the limit is used.
 func TestBudgetNeverOverAndFullyUsed(t *testing.T) {
 	latencies := []struct{ low, high time.Duration }{
 		{0, 0},
@@ -26,7 +23,7 @@ func TestBudgetNeverOverAndFullyUsed(t *testing.T) {
 		{0, 2 * time.Second},
 		{2 * time.Second, 2 * time.Second},
 	}
-	for algorithm := range longtest.Sorted(algorithms) {
+	for algorithm := range algorithms {
 		for _, workers := range []int{1, 8, 64} {
 			for _, l := range latencies {
 				t.Run(fmt.Sprintf("%s/%d workers/%v to %v", algorithm, workers, l.low, l.high), func(t *testing.T) {
@@ -44,14 +41,12 @@ func tryBudget(t *testing.T, algorithm string, workers int, low, high time.Durat
 	var rmu sync.Mutex
 	tr := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		rmu.Lock()
-		latency, part := low, rnd.Float64()
+		latency := low
 		if high > low {
 			latency += time.Duration(rnd.Int64N(int64(high - low)))
-		} else {
-			part = 0.5
 		}
+		until := min(latency, time.Duration(rnd.Int64N(int64(onTheWay))))
 		rmu.Unlock()
-		until := time.Duration(float64(latency) * part)
 		time.Sleep(until)
 		if !g.allow() {
 			w.WriteHeader(http.StatusTooManyRequests)
@@ -76,17 +71,17 @@ func tryBudget(t *testing.T, algorithm string, workers int, low, high time.Durat
 	}
 	used := g.between(start, time.Minute, minutes*time.Minute)
 	mean := (low + high).Seconds() / 2
-	can := min(114/(60+mean), 4/(1+mean)) // per second, by the proof, without the reserve
+	can := 116 / (60 + mean) // per second, without the spare part
 	if workers == 1 && mean > 0 {
 		can = min(can, 1/mean)
 	}
 	share := float64(used) / (can * 60 * (minutes - 1))
 	whole := float64(used) / (120 * (minutes - 1))
-	t.Logf("used %.2f %% of 120 a minute, %.2f %% of what the proof allows", 100*whole, 100*share)
-	if share < 0.98 {
-		t.Errorf("used %.2f %% of what the proof allows", 100*share)
+	t.Logf("used %.2f %% of 120 a minute, %.2f %% of what the rule allows", 100*whole, 100*share)
+	if share < 0.97 {
+		t.Errorf("used %.2f %% of what the rule allows", 100*share)
 	}
-	if workers > 1 && high <= 500*time.Millisecond && whole < 0.94 {
+	if workers > 1 && whole < 0.92 {
 		t.Errorf("used %.2f %% of 120 a minute", 100*whole)
 	}
 }
@@ -157,7 +152,7 @@ func TestBudgetRemembersAcrossRuns(t *testing.T) {
 		var recall []Spend
 		start := time.Now()
 		for run := range 12 {
-			r := &ring{spends: make([]Spend, ledgerSize(5, 120, len(recall)))}
+			r := &ring{spends: make([]Spend, max(120, len(recall)))}
 			b := newBudget(5, 120, recall, r.note)
 			killed := run%3 == 1
 			spend(t.Context(), b, time.Now().Add(time.Duration(run+1)*3*time.Second), 8, func() bool {
@@ -217,7 +212,7 @@ func TestBudgetRecallsOddSpends(t *testing.T) {
 
 func TestBudgetIsFairAndGivesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBudget(1, 10, nil, nil)
+		b := newBudget(1, 1, nil, nil)
 		first, err := b.acquire(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
@@ -246,7 +241,7 @@ func TestBudgetIsFairAndGivesBack(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		b.answer(first)
-		wg.Wait()
+		wg.Wait() // a minute each
 		if fmt.Sprint(order) != "[0 2 4]" {
 			t.Errorf("order %v", order)
 		}
@@ -257,7 +252,7 @@ func TestBudgetIsFairAndGivesBack(t *testing.T) {
 		}
 		b.answer(tk)
 		time.Sleep(2 * time.Minute)
-		if held, _, _ := b.use(); held != 0 || len(b.free) != ledgerSize(1, 10, 0) {
+		if held, _, _ := b.use(); held != 0 || len(b.free) != 1 {
 			t.Errorf("%d held, %d free", held, len(b.free))
 		}
 		ctx, cancel := context.WithCancel(t.Context())

@@ -92,7 +92,6 @@ func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept fun
 	began := time.Now()
 	a, f := c.send(ctx, r, func() { c.budget.answer(t) })
 	*took = time.Since(began)
-	c.budget.ended(t, f == nil, f != nil && f.rule.outage)
 	defer a.done()
 	err = c.checkClock(&a, f)
 	a.At = c.cfg.Clock.At(a.At)

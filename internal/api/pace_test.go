@@ -21,7 +21,7 @@ type others struct {
 }
 
 // outcome is the result, summed over runs.
-type outcome struct{ ours, refused, theirs, shutOut int }
+type outcome struct{ ours, refused, theirs, shutOut, strict int }
 
 // live spends the budget while other clients are active, from minute first to minute last of a run
 // of 16 minutes. Refusals contain no waiting time, which is the worst case.
@@ -325,13 +325,12 @@ func TestPaceFallsOnceForOneRefusal(t *testing.T) {
 				b.limited(tk, 2*time.Second)
 			}
 		}
-		batch(2)
-		if b.pace.row != 1 {
-			t.Errorf("%d refusals in a row", b.pace.row)
-		}
-		batch(1)
-		if b.pace.row != 2 {
-			t.Errorf("%d refusals in a row", b.pace.row)
+		for i, lowered := range []bool{false, true, true} { // the first one may be a fault
+			before := b.pace.lowered
+			batch(3)
+			if (b.pace.lowered > before) != lowered || i > 0 && b.pace.steady != steadyFirst<<(i-1) {
+				t.Errorf("batch %d: lowered at %v, steady for %v", i, b.pace.lowered, b.pace.steady)
+			}
 		}
 	})
 }
