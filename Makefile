@@ -121,7 +121,7 @@ bench: ## Measure the built programs beside DuckDB's, and OTHER=DIR, the folder 
 	bench/run.py $(WHAT) --duckdb build/bench/duckdb/bin/duckdb $(if $(OTHER),--other $(OTHER)) $(BENCH_FLAGS)
 
 .PHONY: follow
-follow: ## extract follow in real time with kills, with and without hints; FOR=60 minutes (10)
+follow: ## extract follow in real time with kills; FOR=60 minutes (10)
 	mkdir -p build/bench/bin
 	go build -o build/bench/bin/ ./cmd/extract ./cmd/query ./cmd/sandbox
 	bench/follow.py --bin build/bench/bin --dir $$(mktemp -d build/follow.XXXX) --minutes $(or $(FOR),10)

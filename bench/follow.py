@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Measures extract follow against the sandbox in real time at the service's limits: a call every 20 seconds
-on average, with and without hints in parallel, each killed at random times. Prints the lag behind the
-end of calls, the requests, commits and files, and the calls lost or fetched twice."""
-import argparse, json, os, random, signal, statistics, subprocess, sys, threading, time, urllib.request
+on average, killed at random times. Prints the lag behind the end of calls, the requests, commits and
+files, and the calls lost or fetched twice."""
+import argparse, json, os, random, signal, statistics, subprocess, sys, time, urllib.request
 
 args = argparse.ArgumentParser()
 args.add_argument("--bin", default="bin")
@@ -13,7 +13,7 @@ args.add_argument("--seed", type=int, default=1)
 args.add_argument("--every", default="1m..10m")
 args.add_argument("--port", type=int, default=18400)
 args = args.parse_args()
-BIN, SECRET = os.path.abspath(args.bin), "0123456789abcdef0123456789abcdef"
+BIN = os.path.abspath(args.bin)
 COMPANY = ["--seed", str(args.seed), "--calls", "4320", "--days", "1", "--steady", "--organisation", "none"]
 
 
@@ -35,13 +35,13 @@ def get(port, path):
 
 
 class Follower:
-    def __init__(self, name, port, hints):
-        self.name, self.port, self.hints = name, port, hints
+    def __init__(self, name, port):
+        self.name, self.port = name, port
         self.house, self.random = f"{args.dir}/{name}", random.Random(name)
         self.facts, self.transcripts, self.commits = {}, {}, 0
         self.service = sandbox(port)
         self.env = {**os.environ, "CALLHOUSE_BASE_URL": f"http://127.0.0.1:{port}", "CALLHOUSE_API_KEY": "sandbox-key",
-                    "CALLHOUSE_WAREHOUSE": self.house, "CALLHOUSE_LISTEN_SECRET": SECRET}
+                    "CALLHOUSE_WAREHOUSE": self.house}
         subprocess.run([BIN + "/extract", "run", "--quiet"], env=self.env)
         self.before = get(port, "/sandbox/stats")
         self.number = self.current()
@@ -49,9 +49,8 @@ class Follower:
         self.start()
 
     def start(self):
-        command = [BIN + "/extract", "follow", "--sweep-at", "12:00", "--follow-every", args.every]
-        if self.hints:
-            command += ["--listen", f"127.0.0.1:{self.port + 1}"]
+        zone = f"Etc/GMT{(time.gmtime().tm_hour + 12) % 24 - 12:+d}"  # where it is about midnight: no sweep soon
+        command = [BIN + "/extract", "follow", "--tz", zone, "--follow-every", args.every]
         self.process = subprocess.Popen(command, env=self.env, stderr=self.log)
 
     def kill(self):
@@ -89,54 +88,36 @@ def p95(values):
 os.makedirs(args.dir, exist_ok=True)
 truth_port = args.port + 9
 truth = sandbox(truth_port, "--requests-per-second", "0", "--requests-per-minute", "0")
-followers = []
-setups = [threading.Thread(target=lambda a=a: followers.append(Follower(*a)))
-          for a in (("polls", args.port, False), ("hints", args.port + 3, True))]
-for setup in setups:
-    setup.start()
-for setup in setups:
-    setup.join()
+f = Follower("follower", args.port)
 began, until = time.time(), time.time() + 60 * args.minutes
-kills = {f: sorted(f.random.uniform(began + 20, until - 60) for _ in range(args.kills)) for f in followers}
-ends, hinted = {}, {}
+kills, ends = sorted(f.random.uniform(began + 20, until - 60) for _ in range(args.kills)), {}
 while time.time() < until:
     for item in get(truth_port, "/v3/calls?limit=100")["items"]:
         if item.get("end_at") and item["id"] not in ends:
             ends[item["id"]] = item["end_at"] / 1000
-            if ends[item["id"]] >= began:
-                for f in followers:
-                    if f.hints:
-                        body = json.dumps({"event": "call_ended", "call": {"call_id": item["id"]}}).encode()
-                        try:
-                            urllib.request.urlopen(urllib.request.Request(
-                                f"http://127.0.0.1:{f.port + 1}/hints", body, {"X-Callhouse-Secret": SECRET}), timeout=2)
-                        except OSError:
-                            pass  # the hint is lost: the process was killed
-    for f in followers:
-        f.look()
-        if kills[f] and time.time() >= kills[f][0]:
-            kills[f].pop(0)
-            f.kill()
-    time.sleep(1)
-for f in followers:
-    f.process.send_signal(signal.SIGTERM)
-    stopped = time.time()
-    code = f.process.wait()
-    took = time.time() - stopped
     f.look()
-    after = get(f.port, "/sandbox/stats")
-    late = [i for i, end in ends.items() if began <= end <= until - 180]
-    facts = [f.facts[i] - ends[i] for i in late if i in f.facts]
-    spoken = [f.transcripts[i] - ends[i] for i in late if i in f.transcripts]
-    files = sum(len(names) for _, _, names in os.walk(f.house + "/snapshots/%06d" % f.number))
-    kinds = {k: after["by_kind"].get(k, 0) - f.before["by_kind"].get(k, 0) for k in after["by_kind"]} if "by_kind" in after else {}
-    print(f"{f.name}: {len(late)} calls ended; facts after {statistics.median(facts or [0]):.0f} s, 95 % within {p95(facts):.0f} s; "
-          f"transcripts after {statistics.median(spoken or [0]):.0f} s, 95 % within {p95(spoken):.0f} s; "
-          f"lost: {len(late) - len(facts)} and {len(late) - len(spoken)}")
-    print(f"  {after['requests'] - f.before['requests']} requests {kinds}; {f.commits} commits, {files} files; "
-          f"SIGTERM took {took:.1f} s, exit code {code}")
-    print("  ", {k: after[k] for k in after if k.startswith("details") or "limit" in k})
-    subprocess.run([BIN + "/extract", "verify"], env=f.env)
-    subprocess.run([BIN + "/extract", "status"], env=f.env)
-    f.service.terminate()
+    if kills and time.time() >= kills[0]:
+        kills.pop(0)
+        f.kill()
+    time.sleep(1)
+f.process.send_signal(signal.SIGTERM)
+stopped = time.time()
+code = f.process.wait()
+took = time.time() - stopped
+f.look()
+after = get(f.port, "/sandbox/stats")
+late = [i for i, end in ends.items() if began <= end <= until - 180]
+facts = [f.facts[i] - ends[i] for i in late if i in f.facts]
+spoken = [f.transcripts[i] - ends[i] for i in late if i in f.transcripts]
+files = sum(len(names) for _, _, names in os.walk(f.house + "/snapshots/%06d" % f.number))
+kinds = {k: after["by_kind"].get(k, 0) - f.before["by_kind"].get(k, 0) for k in after["by_kind"]} if "by_kind" in after else {}
+print(f"{f.name}: {len(late)} calls ended; facts after {statistics.median(facts or [0]):.0f} s, 95 % within {p95(facts):.0f} s; "
+      f"transcripts after {statistics.median(spoken or [0]):.0f} s, 95 % within {p95(spoken):.0f} s; "
+      f"lost: {len(late) - len(facts)} and {len(late) - len(spoken)}")
+print(f"  {after['requests'] - f.before['requests']} requests {kinds}; {f.commits} commits, {files} files; "
+      f"SIGTERM took {took:.1f} s, exit code {code}")
+print("  ", {k: after[k] for k in after if k.startswith("details") or "limit" in k})
+subprocess.run([BIN + "/extract", "verify"], env=f.env)
+subprocess.run([BIN + "/extract", "status"], env=f.env)
+f.service.terminate()
 truth.terminate()

@@ -1,3 +1,3 @@
 // Package follow decides when a process that follows the service polls its list and when it sweeps,
-// receives hints, and remembers the calls of the newest pages. It sends no requests.
+// and remembers the calls of the newest pages. It sends no requests.
 package follow

@@ -12,8 +12,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Memory remembers the calls of the newest pages and of hints, so that a poll stores only changes
-// and no record is requested in vain. It also measures how far the warehouse lags behind. Times are
+// Memory remembers the calls of the newest pages, so that a poll stores only changes and no record
+// is requested in vain. It also measures how far the warehouse lags behind. Times are
 // ms since 1970 UTC. It is safe for concurrent use.
 type Memory struct {
 	seed  maphash.Seed
@@ -23,11 +23,9 @@ type Memory struct {
 	calls   map[string]*seen
 	pages   int64 // number of polls
 	news    News  // of the last poll
-	hinted  int   // calls found ended by a hinted record since the last poll
 	ripe    int64 // usual delay of a transcript after the call's end
-	hints   [2]trust
-	waiting lags // stored but not committed
-	done    lags // the latest committed ones
+	waiting lags  // stored but not committed
+	done    lags  // the latest committed ones
 }
 
 // lags holds ends of calls; in done, it holds the times from there to the commit.
@@ -35,10 +33,8 @@ type lags struct{ calls, transcripts []int64 }
 
 // News is the result of a poll.
 type News struct {
-	Calls  int  // new or ended since the last poll
-	Missed int  // ended at least hintsLate ago without a hint
-	Hinted int  // reported by hints since the last poll
-	Open   bool // some calls are in progress
+	Calls int  // new or ended since the last poll
+	Open  bool // some calls are in progress
 }
 
 // seen is the last seen state of a call.
@@ -48,11 +44,9 @@ type seen struct {
 	start int64 // if unknown, when the call was first seen
 	end   int64 // 0: unknown
 	over  bool
-	told  bool   // its record needs no further request
-	null  int64  // delay after its end at which its record had no transcript; 0: not requested
-	ready bool   // the list shows an analysis, which is made from the transcript
-	hints int    // number of hints for it
-	tried *trust // awaits the hinted record to judge the hint; nil: none
+	told  bool  // its record needs no further request
+	null  int64 // delay after its end at which its record had no transcript; 0: not requested
+	ready bool  // the list shows an analysis, which is made from the transcript
 }
 
 const (
@@ -63,8 +57,6 @@ const (
 	lastLags = 100
 	// openFor is how long after its start a call in progress makes polls more frequent and longer.
 	openFor = int64(30 * time.Minute / time.Millisecond)
-	// hintsLate is the maximum delay of a hint.
-	hintsLate = int64(time.Minute / time.Millisecond)
 )
 
 // NewMemory returns an empty memory.
@@ -77,8 +69,7 @@ func (m *Memory) Poll() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.pages++
-	m.news = News{Hinted: m.hinted}
-	m.hinted = 0
+	m.news = News{}
 	if len(m.calls) > mostSeen {
 		for id, c := range m.calls {
 			if c.page < m.pages-1 {
@@ -98,9 +89,6 @@ func (m *Memory) Changed(call *calls.Call, now int64) bool {
 	changed := c.page == 0 || c.sum != sum
 	if ended := call.Over() && !c.over; m.pages > 1 && (ended || !known) {
 		m.news.Calls++
-		if ended && call.EndAt().V <= now-hintsLate {
-			m.news.Missed++
-		}
 	}
 	m.ended(c, call)
 	c.sum, c.page, c.ready = sum, m.pages, c.ready || call.Analyzed()
@@ -160,13 +148,6 @@ func (m *Memory) Fetched(call *calls.Call, now int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c, _ := m.see(call, now)
-	if c.tried != nil {
-		c.tried.saw(call.Over())
-		c.tried = nil
-		if call.Over() && !c.over {
-			m.hinted++
-		}
-	}
 	m.ended(c, call)
 	switch {
 	case !c.over || c.told:
@@ -277,12 +258,4 @@ func (m *Memory) Down(from, now int64) int64 {
 		}
 	}
 	return from
-}
-
-// Knows reports whether a call was seen.
-func (m *Memory) Knows(id string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	c := m.calls[id]
-	return c != nil && (c.page > 0 || c.over)
 }

@@ -14,18 +14,13 @@ type Pace struct {
 const slower = 1.5
 
 // Next returns how long to wait after a poll. busy reports that it found changes, or calls in
-// progress, which will end soon. sure reports that hints cover all changes, so that polls only
-// check them.
-func (p *Pace) Next(busy, sure bool) time.Duration {
-	switch {
-	case busy:
+// progress, which will end soon.
+func (p *Pace) Next(busy bool) time.Duration {
+	if busy {
 		p.every = p.Least
-	case sure:
-		p.every = p.Most
-	default:
-		p.every = time.Duration(float64(max(p.every, p.Least)) * slower)
+	} else {
+		p.every = min(p.Most, time.Duration(float64(max(p.every, p.Least))*slower))
 	}
-	p.every = min(p.every, p.Most)
 	return p.every
 }
 
@@ -33,4 +28,17 @@ func (p *Pace) Next(busy, sure bool) time.Duration {
 // consecutive failures, at least 1.
 func (p *Pace) Backoff(failures int) time.Duration {
 	return min(p.Least<<min(failures-1, 10), max(p.Most, p.Least))
+}
+
+// sweepHour is the hour of the day at which everything is listed that polls do not cover.
+const sweepHour = 3
+
+// Sweep returns the time of the first sweep after t, in a zone.
+func Sweep(t time.Time, zone *time.Location) time.Time {
+	local := t.In(zone)
+	at := time.Date(local.Year(), local.Month(), local.Day(), sweepHour, 0, 0, 0, zone)
+	if !at.After(t) {
+		at = time.Date(local.Year(), local.Month(), local.Day()+1, sweepHour, 0, 0, 0, zone)
+	}
+	return at
 }

@@ -105,19 +105,6 @@ func (c *Config) APIKey() (key, source string, err error) {
 	return strings.TrimSpace(raw), p.Source(), nil
 }
 
-// ListenSecret returns the secret of hints.
-func (c *Config) ListenSecret() (string, error) {
-	const hint = "set " + EnvListen + " or --listen-secret-file"
-	if text := strings.TrimSpace(c.Env.Get(EnvListen)); text != "" {
-		return text, nil
-	}
-	if c.ListenSecretFile == "" {
-		return "", cli.Usage(hint, "--listen needs a secret")
-	}
-	text, err := c.Env.ReadSecret(c.ListenSecretFile, "secret of hints", hint)
-	return strings.TrimSpace(text), err
-}
-
 // ReadSecret reads a file that only its user may read: see [scratch.ReadSecret]. hint names another
 // way to set the secret.
 func (e Environment) ReadSecret(path, what, hint string) (string, error) {

@@ -84,9 +84,8 @@ func (k *Key) Env() string { return "CALLHOUSE_" + strings.ToUpper(k.Name) }
 const (
 	EnvFile    = "CALLHOUSE_CONFIG"
 	EnvProfile = "CALLHOUSE_PROFILE"
-	EnvKey     = "CALLHOUSE_API_KEY"       // the API key itself
-	EnvSafe    = "CALLHOUSE_SAFE"          // the default of query's --safe
-	EnvListen  = "CALLHOUSE_LISTEN_SECRET" // the secret of hints
+	EnvKey     = "CALLHOUSE_API_KEY" // the API key itself
+	EnvSafe    = "CALLHOUSE_SAFE"    // the default of query's --safe
 
 	// Credentials of a REST catalog.
 	EnvCatalogToken      = "CALLHOUSE_CATALOG_TOKEN"
@@ -110,11 +109,9 @@ type Values struct {
 	ListOnly, AgentBodies                   bool
 	TZ, Currency, Lang, Format, Success     string
 	PublishTo, PublishCatalog               string
-	FollowEvery, SweepAt                    string
+	FollowEvery                             string
 	Recordings, KeepRecordings              string
 	RecordingsPrivate                       bool
-	Listen, ListenSecretFile                string
-	ListenSignature                         string
 	Redact, RedactPatterns                  string
 	RedactTokens                            bool
 	RedactService, RedactServiceKinds       string
@@ -228,15 +225,6 @@ var Keys = []Key{
 	{Name: "follow_every", Kind: Text, For: Extract, Uses: "follow", Alone: "follow", Value: "SPAN..SPAN", Default: "1m..10m",
 		About: "shortest and longest interval between polls of follow: in busy hours and in quiet ones",
 		in:    func(v *Values) any { return &v.FollowEvery }},
-	{Name: "sweep_at", Kind: Text, For: Extract, Uses: "follow", Alone: "follow", Value: "TIME", Default: "03:00",
-		About: "time of day at which follow does what run does, in the zone tz", in: func(v *Values) any { return &v.SweepAt }},
-	{Name: "listen", Kind: Text, For: Extract, Uses: "follow", Alone: "follow", Value: "ADDR", Sample: "127.0.0.1:8090",
-		About: "address at which follow receives hints that calls have changed", in: func(v *Values) any { return &v.Listen }},
-	{Name: "listen_secret_file", Kind: Path, For: Extract, Uses: "follow", Alone: "follow", Value: "FILE", Sample: "/etc/callhouse/hints",
-		About: "file with the secret of these hints, readable only by its owner", in: func(v *Values) any { return &v.ListenSecretFile }},
-	{Name: "listen_signature", Kind: Text, For: Extract, Uses: "follow", Alone: "follow", Value: "HEADER", Sample: "X-Signature",
-		About: "header in which a sender of hints passes an HMAC-SHA256 of the body with this secret as the key, in hex or base64",
-		in:    func(v *Values) any { return &v.ListenSignature }},
 	{Name: "tz", Kind: Text, For: Extract | Query, Value: "ZONE", Default: "UTC",
 		Uses:  "follow plan verify import forget report sql check catalog init serve mcp export alert test",
 		About: "time zone of days, hours and printed times, e.g. Asia/Seoul", in: func(v *Values) any { return &v.TZ }},

@@ -226,7 +226,7 @@ func (e Environment) ProfileNames(named string) []string {
 
 // VariableNames returns all environment variables that the programs read.
 func VariableNames() []string {
-	names := []string{EnvFile, EnvProfile, EnvKey, EnvSafe, EnvListen, EnvCatalogToken, EnvCatalogCredential, EnvCatalogWarehouse,
+	names := []string{EnvFile, EnvProfile, EnvKey, EnvSafe, EnvCatalogToken, EnvCatalogCredential, EnvCatalogWarehouse,
 		EnvSigningName, EnvSigningRegion}
 	for i := range Keys {
 		names = append(names, Keys[i].Env())

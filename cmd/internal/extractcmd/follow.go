@@ -3,11 +3,8 @@ package extractcmd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"net"
-	"net/http"
 	"strings"
 	"time"
 	_ "time/tzdata" // for machines and images without time zone data
@@ -27,16 +24,10 @@ import (
 
 const followAbout = `follow keeps the warehouse minutes behind the service, until it is stopped. It polls the newest page of
 the list, fetches the transcripts of calls as they end, and commits at most once a minute. Every day
-at --sweep-at it does what extract run does, and also at the start if that is overdue.
+at 03:00 in the zone tz it does what extract run does, and also at the start if that is overdue.
 
 It holds the warehouse: other commands that write end with exit code 4. While the service is down it
 retries with growing pauses, or when the wait that the service asks for is over. A refused key or a wrong address ends it with exit code 1.
-
-With --listen it receives hints that calls have changed, fetches their records at once, and polls only
-every ten minutes (see --follow-every) while hints bring all calls: a POST of JSON to /hints that
-contains a call's id, with a secret of 16 characters or more from CALLHOUSE_LISTEN_SECRET or
---listen-secret-file. The secret is in the header X-Callhouse-Secret or Authorization: Bearer, or in
-the path (/hints/SECRET), or signs the body: see --listen-signature. Nothing else of a hint is used.
 
 Exit codes: 0 stopped, everything is committed; 1 failed, nothing lost; 2 wrong use or
 configuration; 4 another run holds the warehouse.`
@@ -44,9 +35,8 @@ configuration; 4 another run holds the warehouse.`
 func followCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "follow", Short: "Keep the warehouse minutes behind the service, until stopped", Long: followAbout,
-		Example: `  extract follow --sweep-at 03:00 --tz Asia/Seoul
-  extract follow --listen :8090 --listen-secret-file /etc/callhouse/hints`,
-		Args: cli.NoArgs,
+		Example: `  extract follow --tz Asia/Seoul`,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := newFollower(s, stderr)
 			if err != nil {
@@ -66,8 +56,7 @@ type follower struct {
 	stderr io.Writer
 	log    *slog.Logger
 	pace   follow.Pace
-	daily  follow.Daily
-	hints  *follow.Hints // nil: hints are not received
+	zone   *time.Location // of the daily sweep
 
 	locked   bool // it has held the warehouse
 	failures int  // in a row
@@ -87,55 +76,14 @@ func newFollower(s *settings.Settings, stderr io.Writer) (*follower, error) {
 	if err = errors.Join(err, err2); err != nil || f.pace.Least < time.Second || f.pace.Most < f.pace.Least {
 		return nil, cli.Usage("use the shortest and the longest interval, e.g. 1m..10m", "invalid --follow-every %s", s.FollowEvery)
 	}
-	zone, err := cli.Zone(s.TZ)
-	if err != nil {
+	if f.zone, err = cli.Zone(s.TZ); err != nil {
 		return nil, err
 	}
-	if f.daily, err = follow.ParseDaily(s.SweepAt, zone); err != nil {
-		return nil, cli.Usage("use a time such as 03:00", "--sweep-at: %w", err)
-	}
-	if s.Listen == "" {
-		return f, nil
-	}
-	secret, err := s.ListenSecret()
-	if err != nil {
-		return nil, err
-	}
-	if len(secret) < follow.LeastSecret {
-		return nil, cli.Usage("for example: openssl rand -hex 32", "the secret of --listen must have %d characters or more", follow.LeastSecret)
-	}
-	s.Secrets.Add(secret)
-	f.hints = &follow.Hints{Secret: secret, Signature: s.ListenSignature}
 	return f, nil
-}
-
-// listen receives hints until stop is called.
-func (f *follower) listen(ctx context.Context) (stop func(), err error) {
-	if f.hints == nil {
-		return func() {}, nil
-	}
-	f.hints.Known = func(string) bool { return false }
-	server := f.hints.Server(f.Listen)
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", f.Listen)
-	if err != nil {
-		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("listen for hints: %w", err), "choose another address with --listen")
-	}
-	go func() {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			f.log.Error("hints are no longer received", "error", err)
-		}
-	}()
-	f.log.Info("listening for hints", "address", l.Addr().String())
-	return func() { _ = server.Close() }, nil
 }
 
 // follow follows the service until ctx is done.
 func (f *follower) follow(ctx context.Context) error {
-	stop, err := f.listen(ctx)
-	if err != nil {
-		return err
-	}
-	defer stop()
 	for {
 		next, err := f.nextSweep()
 		if err == nil && !f.Clock.Local().Before(next) {
@@ -174,7 +122,7 @@ func (f *follower) anew() *settings.Settings {
 // sweepAgain is the delay before a failed sweep is retried.
 const sweepAgain = 30 * time.Minute
 
-// nextSweep returns the time of the next sweep: the set time of day after the last run, or now if
+// nextSweep returns the time of the next sweep: the first one after the last run, or now if
 // there was none.
 func (f *follower) nextSweep() (time.Time, error) {
 	h, err := sink.ReadHistory(f.Warehouse)
@@ -198,7 +146,7 @@ func (f *follower) nextSweep() (time.Time, error) {
 	}
 	next := now
 	if !good.IsZero() {
-		next = f.daily.Next(good)
+		next = follow.Sweep(good, f.zone)
 	}
 	if again := tried.Add(sweepAgain); tried.After(good) && next.Before(again) {
 		next = again

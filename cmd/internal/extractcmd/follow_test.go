@@ -209,8 +209,7 @@ func TestFollowEnds(t *testing.T) {
 	if code, stderr := f.extract(t.Context(), "follow", "--adopt"); code != cli.ExitFailed || !strings.Contains(stderr, "key") {
 		t.Errorf("a refused key: exit code %d, %s", code, stderr)
 	}
-	for _, args := range [][]string{{"--follow-every", "10m..1m"}, {"--follow-every", "often"}, {"--sweep-at", "25:00"}, {"--tz", "Nowhere"},
-		{"--listen", "127.0.0.1:0"}} {
+	for _, args := range [][]string{{"--follow-every", "10m..1m"}, {"--follow-every", "often"}, {"--tz", "Nowhere"}} {
 		if code, stderr := f.extract(t.Context(), append([]string{"follow"}, args...)...); code != cli.ExitUsage {
 			t.Errorf("%v: exit code %d, %s", args, code, stderr)
 		}

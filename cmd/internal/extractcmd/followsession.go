@@ -24,8 +24,6 @@ const (
 	// overlap is how much of the list consecutive polls have in common: calls appear in the list some
 	// time after their start.
 	overlap = 2 * time.Minute
-	// hintRecords is the maximum number of hinted records fetched at a time.
-	hintRecords = 30
 	// pruneEvery is the interval between prunes of the archive of recordings.
 	pruneEvery = time.Hour
 	// fetchFor is the maximum time spent fetching records before the next poll or commit.
@@ -33,9 +31,6 @@ const (
 	// downAfter is how long a request is retried while the service fails. It is short because polls
 	// are repeated anyway.
 	downAfter = 30 * time.Second
-	// sureHints is how many calls must have been hinted since the last poll, with none found by the
-	// poll alone, for hints to be relied on.
-	sureHints = 3
 )
 
 // session holds the warehouse from one sweep to the next.
@@ -139,18 +134,12 @@ func (s *session) prepare(ctx context.Context) error {
 			return err
 		}
 		s.c.SetSince(since)
-		if !since.IsZero() {
-			s.store.first = since.UnixMilli()
-		}
 		if _, err = s.w.Recover(ctx); err == nil {
 			s.w.Respell(ctx)
 		}
 		return err
 	}
 	s.memory = follow.NewMemory(s.Now().UnixMilli())
-	if s.hints != nil {
-		s.hints.Known = s.memory.Knows
-	}
 	st := intake.New(s.w, s.Now)
 	st.Gate = intake.NewGate(s.w, intake.OriginOf(&cfg), s.Adopt)
 	st.Over = func() bool { return false }
@@ -219,9 +208,6 @@ func (s *session) step(ctx context.Context) error {
 	if s.failures > 0 && now.Before(s.pollAt) {
 		return s.commit(ctx) // backing off
 	}
-	if err := s.heed(ctx); err != nil {
-		return err
-	}
 	polls := !now.Before(s.pollAt)
 	if polls {
 		if err := s.poll(ctx); err != nil {
@@ -251,11 +237,8 @@ func (s *session) poll(ctx context.Context) error {
 		s.from = now - overlap.Milliseconds()
 	}
 	news := s.memory.News(now)
-	busy, sure := news.Calls > 0 || news.Open, false
-	if s.hints != nil && s.hints.Came() { // then hints report the end of calls
-		busy, sure = news.Missed > 0, news.Hinted >= sureHints
-	}
-	s.pollAt = s.polled.Add(max(s.pace.Next(busy || !reached, sure), s.store.Pause()))
+	busy := news.Calls > 0 || news.Open || !reached
+	s.pollAt = s.polled.Add(max(s.pace.Next(busy), s.store.Pause()))
 	s.state.Polled, s.state.Failing, s.state.Error = now, 0, ""
 	return s.tell()
 }
@@ -317,34 +300,6 @@ func (s *session) tidy(ctx context.Context) error {
 		s.log.Warn("some recordings could not be deleted", "error", s.undeleted)
 	}
 	return nil
-}
-
-// heed acts on hints. It waits for the first poll, which proves that the service belongs to the
-// warehouse.
-func (s *session) heed(ctx context.Context) error {
-	if s.hints == nil || s.state.Polled == 0 {
-		return nil
-	}
-	ids, poll := s.hints.Take(hintRecords) // the rest waits in the bounded queue
-	fetch := ids[:0]
-	for _, id := range ids {
-		switch s.memory.Hinted(id, s.Now().UnixMilli()) {
-		case follow.Fetch:
-			fetch = append(fetch, id)
-		case follow.Poll:
-			poll = true
-		}
-	}
-	if s.ListOnly { // records are not fetched
-		poll, fetch = poll || len(fetch) > 0, nil
-	}
-	if at := s.polled.Add(s.pace.Least); poll && at.Before(s.pollAt) {
-		s.pollAt = at
-	}
-	if len(fetch) == 0 {
-		return nil
-	}
-	return s.c.Fetch(ctx, fetch)
 }
 
 // row returns the session's row of the table runs.

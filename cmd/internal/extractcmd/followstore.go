@@ -20,7 +20,6 @@ type followStore struct {
 	*intake.Store
 	memory *follow.Memory
 	now    func() time.Time
-	first  int64 // ms; calls that started earlier are not stored
 
 	mu      sync.Mutex           // recordings are put concurrently with calls
 	covered *schema.Span         // listed without changes; nil: none
@@ -75,17 +74,11 @@ func (s *followStore) take(r *schema.Record) (bool, error) {
 			}
 			return changed, nil
 		}
-		if c.StartAt().OK && c.StartAt().V < s.first {
-			return false, nil
-		}
 		c.Fetched(now, r.FetchedAt, nil)
 		calls.Merge(nil, &c, r.Kind)
 		c.Settle(now)
 		s.memory.Fetched(&c, now)
 	case schema.KindMissing:
-		if !s.memory.Knows(r.CallID) {
-			return false, nil // known only from a hint
-		}
 		s.memory.Missed(r.CallID, now)
 	case schema.KindSkipped:
 		s.memory.Told(r.CallID)
