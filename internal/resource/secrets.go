@@ -18,7 +18,7 @@ func (r *Resource) rules() secret.Rules {
 
 // Scrub returns the JSON of an object, as the service sent it, without its secrets.
 func (r *Resource) Scrub(body []byte) ([]byte, error) {
-	clean, _, err := r.rules().Withhold(body)
+	clean, err := r.rules().Withhold(body)
 	if err != nil {
 		return nil, fmt.Errorf("cannot be decoded: %w", err)
 	}
