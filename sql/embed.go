@@ -12,7 +12,7 @@
 //	-- Grain: what one row stands for
 //	-- Reads: relations, comma-separated; of a report also other reports, over the same calls
 //	-- Needs: facts without which the numbers are not complete (reports)
-//	-- Tallies: the columns by which tallied, if it is read, counts (reports)
+//	-- Counts: the columns by which counted_calls, if it is read, is grouped (reports)
 //	-- History: how many days before those that are asked for it reads as well (reports)
 //	-- Arguments: what follows the report's name, as in CALL_ID (reports)
 //	-- Flags: flags that the report has beside those of all (reports)
@@ -78,9 +78,8 @@ func ViewsByName() []*File {
 // Reports returns the named reports, by name.
 func Reports() []*File { return slices.Clone(reports()) }
 
-// Relation returns the SELECT of a relation that reports read: selected_speech, the calls selected with
-// the facts of their transcripts where files of earlier versions lack them, or one that counts what
-// belongs to them, from the relation uncounted.
+// Relation returns the SELECT of a relation that reports read, such as selected_speech: the calls
+// selected with the facts of their transcripts where files of earlier versions lack them.
 func Relation(name string) string { return mustRead("relations/" + name + ".sql") }
 
 // EarlierToolCalls returns the SELECT of the tool calls of the turns earlier_turns, in the columns of

@@ -18,8 +18,8 @@ type File struct {
 	Grain   string
 	Reads   []string
 	Needs   []string
-	// Tallies are the columns by which the relation tallied is grouped.
-	Tallies []string
+	// Counts are the columns by which the relation counted_calls is grouped.
+	Counts []string
 	// Arguments describes the report's arguments, such as "CALL_ID" or "WORD..."; empty: none.
 	Arguments string
 	// Flags are the report's own flags: field, every or most.
@@ -50,7 +50,7 @@ func (f *File) Grouped() bool { return len(f.Columns) > 0 && f.Columns[0].Name =
 // Selects reports whether the report selects calls.
 func (f *File) Selects() bool {
 	return slices.ContainsFunc(f.Reads, func(name string) bool {
-		return slices.ContainsFunc([]string{"selected", "surrounding", "tallied", "counted", "lasting"},
+		return slices.ContainsFunc([]string{"selected", "surrounding", "counted_calls"},
 			func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 	})
 }
@@ -111,7 +111,7 @@ func Parse(name, text string) (*File, error) {
 		return nil, fmt.Errorf("parse header: the first line is not %q", "-- "+name+": what it answers")
 	}
 	var shares, means, repeats []string
-	lists := map[string]*[]string{"Reads": &f.Reads, "Needs": &f.Needs, "Tallies": &f.Tallies, "Flags": &f.Flags, "With field": &f.Fielded,
+	lists := map[string]*[]string{"Reads": &f.Reads, "Needs": &f.Needs, "Counts": &f.Counts, "Flags": &f.Flags, "With field": &f.Fielded,
 		"Map": &f.Map, "Keys": &f.Keys, "Shares": &shares, "Means": &means,
 		"Repeats": &repeats}
 	texts := map[string]*string{"Grain": &f.Grain, "Arguments": &f.Arguments, "Incomparable": &f.Incomparable, "Empty": &f.Empty,

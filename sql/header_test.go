@@ -19,7 +19,7 @@ const example = `-- waits: how long callers wait
 -- Grain: one row per group
 -- Reads: selected, calls
 -- Needs: end
--- Tallies: status, is_started
+-- Counts: status, is_started
 -- Arguments: WORD...
 -- Flags: field
 -- With field: at
@@ -46,7 +46,7 @@ func TestParse(t *testing.T) {
 	want := &File{
 		Name: "waits", Answers: "how long callers wait", Grain: "one row per group",
 		Text:  "The first paragraph, over two lines: with a colon.\n\nThe second.",
-		Reads: []string{"selected", "calls"}, Needs: []string{"end"}, Tallies: []string{"status", "is_started"},
+		Reads: []string{"selected", "calls"}, Needs: []string{"end"}, Counts: []string{"status", "is_started"},
 		Arguments: "WORD...", Flags: []string{"field"}, Fielded: []string{"at"}, Map: []string{"key", "at", "wait_ms"}, Keys: []string{"at"},
 		Hidden:       []string{"total", "waits"},
 		Repeats:      map[string][]string{"long_percent": {"key"}, "total": {"at"}},
@@ -84,7 +84,7 @@ func TestParseErrors(t *testing.T) {
 
 // What is embedded parses, is one statement, and reads only what there is.
 func TestFiles(t *testing.T) {
-	relations := map[string]bool{"selected": true, "selected_alone": true, "cost_moments": true, "selected_grouped": true, "surrounding": true, "tallied": true, "lasting": true, "selected_turns": true, "selected_speech": true, "selected_moves": true, "selected_tool_calls": true, "selected_items": true, "counted_tools": true, "counted_speech": true, "tallied_items": true, "tallied_values": true, "tallied_first_words": true, "tallied_transfers": true, "tallied_moves": true, "tallied_longest": true, "tallied_callers": true, "tallied_attempts": true, "edge_attempts": true, "selected_changes": true, "selected_incidents": true, "selected_campaign_calls": true,
+	relations := map[string]bool{"selected": true, "cost_moments": true, "surrounding": true, "counted_calls": true, "selected_turns": true, "selected_speech": true, "selected_moves": true, "selected_tool_calls": true, "selected_items": true, "selected_changes": true, "selected_incidents": true, "selected_campaign_calls": true,
 		"stored.calls": true, "stored.transcript_turns": true, "stored.analysis_items": true, "stored.runs": true}
 	for _, t := range resource.Tables {
 		relations["stored."+t.Name] = true

@@ -141,12 +141,6 @@ CREATE MACRO is_contact(start_at, direction, connected, voicemail) AS
 CREATE MACRO version_at(version, start_at, versions, times) AS
     CASE WHEN version = 'production' THEN versions[len(list_filter(times, t -> t <= start_at))] ELSE version END;
 
--- The day of a time (UTC), and whether it is one of the first or last 7 of its month. A calendar
--- would take 5 times as long.
-CREATE MACRO utc_day(t) AS CAST(make_timestamp(epoch_us(t)) AS DATE);
-CREATE MACRO begins_month(t) AS day(make_timestamp(epoch_us(t))) <= 7;
-CREATE MACRO ends_month(t) AS day(make_timestamp(epoch_us(t) + 604800000000)) <= 7;
-
 -- Whether a call lacks data that the service fills in later; state is ended (to come) or expired
 -- (given up). For costs, these are calls without one.
 CREATE MACRO lacks_analysis(state, settlement, connected, sentiment, opted_out) AS
@@ -171,10 +165,6 @@ CREATE MACRO mean_of(total, n) AS CAST(round(CAST(total AS DOUBLE) / nullif(n, 0
 -- Whether a group can have calls that start on a day. A program replaces this if groups are by
 -- time.
 CREATE MACRO could_have(key, day) AS true;
-
--- Whether a report of simultaneous calls reads the calls one by one at a time, in ms. A program
--- that has tallied other minutes replaces this.
-CREATE MACRO is_followed_at(ms) AS true;
 
 -- Sort key of a group: the largest first or, if the keys have their own order (days, hours), equal
 -- for all, so that the key decides.

@@ -21,7 +21,6 @@ import (
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/calls"
-	"callhouse/internal/calls/tally"
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox/render"
 	"callhouse/internal/sandbox/world"
@@ -118,11 +117,9 @@ const benchHeld = 64
 
 // benchWriter writes the files of a period.
 type benchWriter struct {
-	tables  []*benchTable
-	tallies *tally.Tallies // nil: the period has too few calls
-	byTally map[*schema.Table]*benchTable
-	render  render.Renderer
-	held    [benchHeld]struct {
+	tables []*benchTable
+	render render.Renderer
+	held   [benchHeld]struct {
 		dec  calls.Decoder
 		call calls.Call
 		body []byte
@@ -132,7 +129,7 @@ type benchWriter struct {
 }
 
 func newBenchWriter(dir string, n int, p benchPeriod) *benchWriter {
-	w := &benchWriter{byTally: map[*schema.Table]*benchTable{}}
+	w := &benchWriter{}
 	period := p.name
 	table := func(t *schema.Table) *benchTable {
 		f := layout.File{Table: t.Name, Format: layout.FormatVersion, Period: period, Path: layout.DataFile(t.Name, period, fmt.Sprintf("%016x", n))}
@@ -142,19 +139,6 @@ func newBenchWriter(dir string, n int, p benchPeriod) *benchWriter {
 		w.tables = append(w.tables, table(t))
 	}
 	w.tables[0].info.Credits, w.tables[0].info.Undated, w.tables[0].info.Moved = new(int64), new(int64), new(int64)
-	if !schema.IsMonth(period) && p.to-p.from <= schema.FewCalls {
-		return w
-	}
-	w.tables[0].info.Counted = layout.CountedVersion
-	tallies := schema.TalliesOf(period)
-	for _, t := range tallies {
-		w.byTally[t] = table(t)
-		w.tables = append(w.tables, w.byTally[t])
-	}
-	w.tallies = tally.NewTallies(tallies, func(t *schema.Table, row parquet.Row) error {
-		w.byTally[t].add(t.AppendRow(nil, row), schema.Opt[int64]{})
-		return nil
-	})
 	return w
 }
 
@@ -183,11 +167,6 @@ func (w *benchWriter) write(company *world.World, p benchPeriod) (files []layout
 			if err := w.flush(); err != nil {
 				return nil, err
 			}
-		}
-	}
-	if w.tallies != nil {
-		if err := w.tallies.Close(); err != nil {
-			return nil, err
 		}
 	}
 	if err := w.flush(); err != nil {
@@ -221,17 +200,10 @@ func (w *benchWriter) add(c *calls.Call) error {
 	if c.Moved() {
 		*w.tables[0].info.Moved++
 	}
-	err := w.tools.Each(c, func(row schema.Row) error {
-		if w.tallies != nil {
-			w.tallies.AddTool(row)
-		}
+	return w.tools.Each(c, func(row schema.Row) error {
 		add(&schema.ToolCalls, row)
 		return nil
 	})
-	if err != nil || w.tallies == nil {
-		return err
-	}
-	return w.tallies.Add(c)
 }
 
 func (w *benchWriter) flush() (err error) {

@@ -17,7 +17,6 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/question"
-	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
 )
@@ -32,8 +31,8 @@ var (
 const benchJSONCalls = 1_000_000
 
 // BenchmarkReports runs the reports over a year of a company's calls, warm, with two threads, over
-// the warehouse's files. It runs reports over calls alone also without the tallies of compacted
-// months, over a DuckDB table, and over the rows as JSON lines. make bench-query runs it.
+// the warehouse's files. It runs reports over calls alone also over a DuckDB table, and over the
+// rows as JSON lines. make bench-query runs it.
 //
 //	median-ms  median of the runs, by the clock
 //	cpu-ms     processor time of a run, half of it: what two idle cores take
@@ -41,12 +40,9 @@ const benchJSONCalls = 1_000_000
 //	coverage-ms  median of the line on coverage, which comes with every report
 func BenchmarkReports(b *testing.B) {
 	root := benchWarehouse(b)
-	for _, over := range []string{"parquet", "calls", "native", "json"} {
+	for _, over := range []string{"parquet", "native", "json"} {
 		b.Run(over, func(b *testing.B) {
 			o := opened.Options{Location: zone(b, "Asia/Seoul"), Threads: 2}
-			if over != "parquet" {
-				o.Prover, o.SkipDamaged = talliesAreDamaged{}, true
-			}
 			w, err := analytics.Open(b.Context(), root, analytics.Options{Options: o})
 			if err != nil {
 				b.Fatal(err)
@@ -55,7 +51,7 @@ func BenchmarkReports(b *testing.B) {
 			bys := []string{"", "agent", "day", "metadata.campaign"}
 			if over != "parquet" {
 				bys = bys[:1]
-				if over != "calls" && !benchInstead(b, w, over) {
+				if !benchInstead(b, w, over) {
 					b.Skip("compared up to", benchJSONCalls, "calls")
 				}
 			}
@@ -72,18 +68,6 @@ func BenchmarkReports(b *testing.B) {
 			}
 		})
 	}
-}
-
-// talliesAreDamaged makes reports count the calls themselves.
-type talliesAreDamaged struct{}
-
-func (talliesAreDamaged) Prove(_ context.Context, s *layout.Snapshot, files []*layout.File) error {
-	for _, f := range files {
-		if strings.HasSuffix(f.Table, "_tallies") {
-			return &layout.DamageError{Path: s.Path(f)}
-		}
-	}
-	return nil
 }
 
 func onlyCalls(f *sqlfiles.File) bool {

@@ -86,33 +86,31 @@ func TestOutcomesPartitionTheCalls(t *testing.T) {
 	if len(byOutcome) != len(outcomes) {
 		t.Fatalf("there are only %v", byOutcome)
 	}
-	for _, compacted := range []bool{false, true} {
-		d := analyticstest.Data{Calls: calls, Compacted: func(string) bool { return compacted }}
-		w := warehouse(t, d, nil)
-		rows, err := w.SQL(t.Context(), `SELECT call_id, is_over, is_connected, is_voicemail, outcome, outcome_kind, is_answered, is_completed, talk_ms
-		FROM calls ORDER BY call_id`)
-		got := all(t, rows, err)
-		for i := range want {
-			if d := diff(want[i:i+1], got[i:i+1]); d != "" {
-				t.Fatalf("%v (-want +got):\n%s", calls[i], d)
-			}
+	d := analyticstest.Data{Calls: calls}
+	w := warehouse(t, d, nil)
+	rows, err := w.SQL(t.Context(), `SELECT call_id, is_over, is_connected, is_voicemail, outcome, outcome_kind, is_answered, is_completed, talk_ms
+	FROM calls ORDER BY call_id`)
+	got := all(t, rows, err)
+	for i := range want {
+		if d := diff(want[i:i+1], got[i:i+1]); d != "" {
+			t.Fatalf("%v (-want +got):\n%s", calls[i], d)
 		}
-		for _, by := range []string{"", "status", "week"} {
-			p := question.Params{By: by}
-			rows, err := w.Report(t.Context(), "outcomes", p)
-			got := all(t, rows, err)
-			if d := diffNear(oracle("outcomes", d, p, w.Location()), got); d != "" {
-				t.Fatalf("by %q, compacted %v (-oracle +report):\n%s", by, compacted, d)
+	}
+	for _, by := range []string{"", "status", "week"} {
+		p := question.Params{By: by}
+		rows, err := w.Report(t.Context(), "outcomes", p)
+		got := all(t, rows, err)
+		if d := diffNear(oracle("outcomes", d, p, w.Location()), got); d != "" {
+			t.Fatalf("by %q (-oracle +report):\n%s", by, d)
+		}
+		if by == "" {
+			sum := map[any]int{}
+			for _, line := range got {
+				sum[line[0]] += int(line[2].(int64))
 			}
-			if by == "" {
-				sum := map[any]int{}
-				for _, line := range got {
-					sum[line[0]] += int(line[2].(int64))
-				}
-				for outcome, n := range byOutcome {
-					if sum[outcome] != n {
-						t.Errorf("%d calls are %s, the report says %d", n, outcome, sum[outcome])
-					}
+			for outcome, n := range byOutcome {
+				if sum[outcome] != n {
+					t.Errorf("%d calls are %s, the report says %d", n, outcome, sum[outcome])
 				}
 			}
 		}

@@ -32,8 +32,8 @@ type Coverage struct {
 // fact is data that calls may lack, and the wording for it.
 type fact struct {
 	need    string // reports with this need are incomplete without it
-	count   string // over tallied: the calls that lack it
-	columns string // the columns of tallied that count reads
+	count   string // over counted_calls: the calls that lack it
+	columns string // the columns of counted_calls that count reads
 	one     string // wording after "of 8 calls, 1"
 	many    string // wording after a larger number
 }

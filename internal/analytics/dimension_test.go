@@ -58,19 +58,6 @@ func TestTwoDimensionsAndConditions(t *testing.T) {
 	}
 }
 
-// Tallies also answer questions with two text dimensions, and with conditions on them.
-func TestTwoWordsSpareTheCalls(t *testing.T) {
-	root, _ := compacted(t, 4, 200, "")
-	w := open(t, root, zone(t, "Europe/Berlin"))
-	withoutCalls(t, root)
-	for _, p := range []question.Params{{By: "agent,call_type"}, {By: "status,day"}, {By: "agent", Where: []string{"version=v262", "outcome=transferred"}}, {By: "agent_type"}, {Where: []string{"weekday=Sunday"}}} {
-		rows, err := w.Report(t.Context(), "sentiment", p)
-		if len(all(t, rows, err)) == 0 {
-			t.Errorf("%+v: nothing is found", p)
-		}
-	}
-}
-
 // A report on a day, week or month only reads the calls and rows around it, and so does an export.
 func TestConditionsOnTimeSpareOtherDays(t *testing.T) {
 	root := t.TempDir()

@@ -30,16 +30,14 @@ func TestFlowsEqualTheOracle(t *testing.T) {
 				row{"call_id": c["call_id"], "turn": int64(2*i + 1), "call_start_at": c["start_at"], "role": "tool_call_result", "tool_call_id": id, "content": answers[r.IntN(20)].content})
 		}
 	}
-	for _, months := range []bool{false, true} {
-		d.Compacted, d.Earlier = func(string) bool { return months }, func(string) bool { return false }
-		w := warehouse(t, d, zone(t, "Asia/Seoul"))
-		for _, p := range []question.Params{{}, {By: "agent_version"}} {
-			p.NamesInPlace = true
-			rows, err := w.Report(t.Context(), "flows", p)
-			got := all(t, rows, err)
-			if d := diff(oracle("flows", d, p, w.Location()), got); d != "" || len(got) < 20 {
-				t.Errorf("compacted: %v, %+v, %d rows (-oracle +report):\n%s", months, p, len(got), d)
-			}
+	d.Earlier = func(string) bool { return false }
+	w := warehouse(t, d, zone(t, "Asia/Seoul"))
+	for _, p := range []question.Params{{}, {By: "agent_version"}} {
+		p.NamesInPlace = true
+		rows, err := w.Report(t.Context(), "flows", p)
+		got := all(t, rows, err)
+		if d := diff(oracle("flows", d, p, w.Location()), got); d != "" || len(got) < 20 {
+			t.Errorf("%+v, %d rows (-oracle +report):\n%s", p, len(got), d)
 		}
 	}
 }

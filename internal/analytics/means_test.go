@@ -80,8 +80,7 @@ func TestMeansAreJudged(t *testing.T) {
 		times[period], times[agent+period] = append(times[period], float64(ms)), append(times[agent+period], float64(ms))
 		calls = append(calls, c)
 	}
-	compacted := func(string) bool { return true }
-	w := warehouse(t, analyticstest.Data{Calls: calls, Compacted: compacted}, nil)
+	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
 	p := question.Params{Since: since, Until: since.AddDate(0, 0, 7), PreviousSince: since.AddDate(0, 0, -7), PreviousUntil: since}
 	check := func(report, column, agent string, amounts map[string][]float64, z float64, p question.Params) {
 		t.Helper()

@@ -3,7 +3,6 @@ package analytics_test
 import (
 	"errors"
 	"io"
-	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,9 +31,19 @@ func claimMore(t *testing.T, root string, times int64) {
 	})
 }
 
+// compacted returns a warehouse of random calls with one file per table and month.
+func compacted(t *testing.T) (string, analyticstest.Data) {
+	t.Helper()
+	d := randomData(longtest.Rand(t), 200)
+	d.Compacted = func(string) bool { return true }
+	root := t.TempDir()
+	analyticstest.Write(t, root, 1, d)
+	return root, d
+}
+
 // What belongs to many calls is joined with them in parts of some months, for every reader.
 func TestJoinsInParts(t *testing.T) {
-	root, _ := compacted(t, rand.Uint64N(1000), 200, "")
+	root, _ := compacted(t)
 	with := func(r rights.Rights) *analytics.Warehouse {
 		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Rights: r}})
 		if err != nil {
@@ -51,7 +60,7 @@ func TestJoinsInParts(t *testing.T) {
 	claimMore(t, root, 50_000)
 	tools, _ := question.Report("tools")
 	q, _ := question.Of(tools, question.Params{By: "agent"})
-	made, err := plan.New(with(rights.Rights{}).Snapshot(), time.UTC, rights.Rights{}, false, "").Report(q)
+	made, err := plan.New(with(rights.Rights{}).Snapshot(), time.UTC, "").Report(q)
 	if parts := strings.Count(made.SQL, "month IN ("); err != nil || parts < 6 { // two in each
 		t.Fatalf("%d conditions on months, %v", parts, err)
 	}
@@ -80,10 +89,10 @@ func TestJoinsInParts(t *testing.T) {
 
 // A list of many calls is read in parts, and equals the list read at once.
 func TestListsInParts(t *testing.T) {
-	root, d := compacted(t, rand.Uint64N(1000), 200, "2026-10")
+	root, d := compacted(t)
 	claimMore(t, root, 10_000)
 	w := open(t, root, zone(t, "America/New_York"))
-	planner := plan.New(w.Snapshot(), w.Location(), rights.Rights{}, false, "")
+	planner := plan.New(w.Snapshot(), w.Location(), "")
 	tried, n := longtest.Each(8), 0
 	for _, p := range []question.Params{{}, {Since: time.Date(2026, 10, 25, 5, 0, 0, 1, time.UTC)},
 		{Since: time.Date(2026, 10, 2, 0, 0, 0, 0, time.UTC), Until: time.Date(2026, 11, 19, 0, 0, 0, 0, time.UTC), Agent: "a1-one"},

@@ -84,9 +84,6 @@ func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Questio
 			return nil, err
 		}
 	}
-	if q.Passing, err = w.passing(ctx, conn, q); err != nil {
-		return nil, err
-	}
 	if q.Goals, err = w.goalsOf(ctx, conn, q); err != nil {
 		return nil, err
 	}
@@ -149,25 +146,6 @@ func (w *Warehouse) more(conn *duck.Conn, q question.Question, parts []question.
 		}
 		return start(ctx, conn, made, q)
 	}
-}
-
-// passing reads how far the calls of each file reach into the next period, if a report needs that.
-func (w *Warehouse) passing(ctx context.Context, conn *duck.Conn, q question.Question) (out []question.Passing, err error) {
-	text := w.planner.Passing(q)
-	if text == "" {
-		return nil, nil
-	}
-	rows, err := conn.QuerySmall(ctx, text)
-	if err != nil {
-		return nil, fmt.Errorf("read the ends of calls: %w", err)
-	}
-	err = rows.Each(ctx, func(row []any) {
-		out = append(out, question.Passing{Last: row[0].(int64), From: row[1].(int64)})
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read the ends of calls: %w", err)
-	}
-	return out, nil
 }
 
 // goalsOf returns the goals with their agents' ids, if a report needs them. Goals of agents that

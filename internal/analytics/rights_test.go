@@ -175,31 +175,3 @@ func TestReportsByRights(t *testing.T) {
 		t.Error("good rights are refused")
 	}
 }
-
-// Reports read a month's tallies for readers to whom these reveal nothing, even if no other file
-// can be opened.
-func TestTalliesBesideRights(t *testing.T) {
-	root := t.TempDir()
-	d := analyticstest.Data{Compacted: func(string) bool { return true }}
-	for i := range int64(6) {
-		d.Calls = append(d.Calls, analyticstest.Row{"call_id": fmt.Sprint("c", i), "start_at": i * 3600_000, "from_number": "1", "agent_id": "a"})
-	}
-	analyticstest.Write(t, root, 1, d)
-	for _, r := range []rights.Rights{{}, {Masked: []string{"from_number"}}, {Masked: []string{"status"}}, {Agents: []string{"a"}}, {Tables: []string{"calls"}}} {
-		w, err := Open(t.Context(), root, Options{Options: opened.Options{Rights: r, Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range []string{"volume", "concurrency", "outcomes"} {
-			rows, err := w.Report(t.Context(), name, question.Params{})
-			if err != nil {
-				t.Errorf("%+v: %s: %v", r, name, err)
-				continue
-			}
-			rows.Close()
-		}
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}

@@ -36,6 +36,6 @@ func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
-	planner := plan.New(db.Snapshot(), db.Location(), db.Rights(), o.Safe != nil, o.Country)
+	planner := plan.New(db.Snapshot(), db.Location(), o.Country)
 	return &Warehouse{DB: db, planner: planner, currency: o.Currency, goals: o.Goals}, nil
 }

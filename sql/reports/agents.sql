@@ -15,8 +15,8 @@
 -- Their cost is that of the report success.
 --
 -- Grain: one row per group and agent
--- Reads: tallied
--- Tallies: agent_id, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step, success, unit
+-- Reads: counted_calls
+-- Counts: agent_id, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step, success, unit
 -- Needs: end, words, transcripts, duration, analysis, cost
 -- Flags: field
 -- Keys: agent_id, unit
@@ -76,7 +76,7 @@ WITH counted AS (
         sum(total_cost) FILTER (unit = 'credits' AND success IS NOT NULL) AS known_credits,
         sum_if(costed_calls, success AND unit = 'currency') AS successes_in_currency,
         sum_if(costed_calls, success AND unit = 'credits') AS successes_in_credits
-    FROM (SELECT *, list_contains(goals_of(agent_id), outcome) AS is_goal FROM tallied)
+    FROM (SELECT *, list_contains(goals_of(agent_id), outcome) AS is_goal FROM counted_calls)
     GROUP BY key, agent_id
 ), bounded AS (
     SELECT *,

@@ -22,8 +22,8 @@
 -- --since and --until select the days that are judged. Their past begins earlier.
 --
 -- Grain: one row per group, day and measure that is off
--- Reads: tallied
--- Tallies: local_date, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Reads: counted_calls
+-- Counts: local_date, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- History: 120
 -- Needs: end, words, transcripts, duration, analysis
 -- Empty: no day is off its past
@@ -48,7 +48,7 @@ WITH by_day AS (
         sum_if(calls, user_sentiment = 'negative' AND NOT is_voicemail) AS negative,
         sum_if(timed_calls, is_connected AND NOT is_voicemail) AS timed,
         sum(total_ms) FILTER (is_connected AND NOT is_voicemail) AS total_ms
-    FROM tallied
+    FROM counted_calls
     WHERE is_started
         AND local_date >= coalesce(getvariable('whole_from'), local_date)
         AND local_date < coalesce(getvariable('whole_until'), local_date + 1)

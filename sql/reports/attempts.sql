@@ -12,7 +12,7 @@
 -- all.
 --
 -- Grain: one row per group, span and attempt that has calls
--- Reads: surrounding, tallied_attempts, edge_attempts
+-- Reads: surrounding
 -- Needs: end, words
 -- Shares: reached_percent of known_calls
 -- Example: query attempts --since 30d
@@ -34,9 +34,6 @@ WITH outbound AS ( -- result null: not known
         CASE WHEN NOT is_over THEN NULL WHEN NOT is_connected THEN 'nobody' WHEN is_connected THEN if(is_voicemail, 'machine', 'person') END AS result
     FROM surrounding
     WHERE direction = 'outbound' AND start_at IS NOT NULL
-    UNION ALL
-    SELECT key, is_selected, number, CAST(local_start AS DATE), week_of(local_start), epoch_ms(start_at), result
-    FROM (SELECT *, local_time(start_at) AS local_start FROM edge_attempts)
 ), placed AS ( -- by local date, then time, which is the order of time, since no zone has set its clocks back past midnight after 2010
     SELECT *, (local_date - week) * 100000000000000000 + ms AS place
     FROM outbound
@@ -65,10 +62,6 @@ WITH outbound AS ( -- result null: not known
         SELECT key, unnest([NULL, of_day, of_week]) AS attempt, unnest(['all', 'day', 'week']) AS span, calls, known_calls, reached_calls,
             voicemail_calls
         FROM alike
-        UNION ALL
-        SELECT key, attempt, span, calls, known_calls, reached_calls, voicemail_calls FROM tallied_attempts
-        UNION ALL
-        SELECT key, NULL, 'all', calls, known_calls, reached_calls, voicemail_calls FROM tallied_attempts WHERE span = 'day'
     )
     GROUP BY key, span, attempt
 )

@@ -17,7 +17,7 @@
 -- Contacts before the first listed call are unknown. Callers of two groups count in both.
 --
 -- Grain: one row per group that has contacts
--- Reads: surrounding, tallied_callers
+-- Reads: surrounding
 -- Needs: end, words, transcripts
 -- Shares: repeat_24h_percent of callers, repeat_7d_percent of callers, completed_percent of judged_calls, first_contact_percent of judged_calls
 -- Example: query callers --since 7d
@@ -40,44 +40,26 @@
 --   undirected_calls       BIGINT   count    contacts of unknown direction: in no figure but calls
 
 WITH contacts AS (
-    SELECT key, is_selected, is_answered, is_completed,
-        caller, direction IS NOT DISTINCT FROM 'unknown' AS is_undirected,
-        epoch_ms(start_at) AS ms, false AS is_first, false AS leaves_first_contact
+    SELECT key, is_selected, is_answered, is_completed, caller, direction IS NOT DISTINCT FROM 'unknown' AS is_undirected, epoch_ms(start_at) AS ms
     FROM surrounding
     WHERE is_contact(start_at, direction, is_connected, is_voicemail)
-    UNION ALL -- for months with tallies: a caller's first and last contact, if within 7 days of another month
-    SELECT key, false, false, false, caller, false,
-        epoch_ms(first_start_at), true, leaves_first_contact AND first_start_at = last_start_at
-    FROM tallied_callers
-    WHERE caller IS NOT NULL AND (begins_month(first_start_at) OR first_start_at = last_start_at AND ends_month(first_start_at))
-    UNION ALL
-    SELECT key, false, false, false, caller, false, epoch_ms(last_start_at), false, leaves_first_contact
-    FROM tallied_callers
-    WHERE caller IS NOT NULL AND last_start_at > first_start_at AND ends_month(last_start_at)
 ), in_order AS (
     SELECT *, lag(ms) OVER (PARTITION BY caller ORDER BY ms) AS before, lead(ms) OVER (PARTITION BY caller ORDER BY ms) AS after
     FROM contacts
 ), by_caller AS (
     SELECT key, caller,
-        sum(calls) AS calls, sum(undirected) AS undirected,
-        bool_or(in_day) AS in_day, bool_or(in_week) AS in_week,
-        sum(answered) AS answered, sum(judged) AS judged, sum(completed) AS completed, sum(first_contacts) AS first_contacts
+        count(*) AS calls, count(*) FILTER (is_undirected) AS undirected,
+        bool_or(ms - before <= 86400000 OR after = ms) AS in_day,
+        bool_or(ms - before <= 604800000 OR after = ms) AS in_week,
+        count(*) FILTER (is_answered) AS answered,
+        count(*) FILTER (is_answered AND is_judged) AS judged,
+        count(*) FILTER (is_completed AND is_judged) AS completed,
+        count(*) FILTER (is_completed AND is_judged AND NOT is_followed) AS first_contacts
     FROM (
-        SELECT key, caller, if(is_selected, 1, 0) AS calls, if(is_undirected, 1, 0) AS undirected,
-            (is_selected OR is_first) AND ms - before <= 86400000 OR is_selected AND after = ms AS in_day,
-            (is_selected OR is_first) AND ms - before <= 604800000 OR is_selected AND after = ms AS in_week,
-            if(is_answered, 1, 0) AS answered, if(is_answered AND is_judged, 1, 0) AS judged, if(is_completed AND is_judged, 1, 0) AS completed,
-            if(is_completed AND is_judged AND NOT is_followed, 1, 0) - if(leaves_first_contact AND is_followed, 1, 0) AS first_contacts
-        FROM (
-            SELECT *, ms + 86400000 < getvariable('listed_until') AS is_judged,
-                coalesce(after - ms <= 86400000, false) OR coalesce(before = ms, false) AS is_followed
-            FROM in_order
-            WHERE is_selected OR is_first OR leaves_first_contact
-        )
-        UNION ALL
-        SELECT key, caller, calls, undirected_calls, repeats_24h, repeats_7d, answered_calls, answered_calls, completed_calls,
-            first_contact_calls
-        FROM tallied_callers
+        SELECT *, ms + 86400000 < getvariable('listed_until') AS is_judged,
+            coalesce(after - ms <= 86400000, false) OR coalesce(before = ms, false) AS is_followed
+        FROM in_order
+        WHERE is_selected
     )
     GROUP BY key, caller
 ), counted AS (

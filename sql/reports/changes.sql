@@ -19,8 +19,8 @@
 -- --agent selects the changes of that agent; --where selects the calls that are compared.
 --
 -- Grain: one row per change of an object
--- Reads: selected_changes, changes, tallied
--- Tallies: agent_id, local_hour, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Reads: selected_changes, changes, counted_calls
+-- Counts: agent_id, local_hour, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
 -- Empty: no changes were seen
 -- Example: query changes --since 30d
@@ -71,7 +71,7 @@ WITH named AS (
         WHERE agent_id IS NOT NULL)
 ), hours AS (
     SELECT agent_id, local_start AS hour, total_of(calls) AS calls, sum_if(calls, is_answered) AS answered, sum_if(calls, is_completed) AS completed
-    FROM tallied
+    FROM counted_calls
     GROUP BY agent_id, local_start
 ), weeks AS (
     SELECT s.agent_id AS agent_id, first_hour, last_known,

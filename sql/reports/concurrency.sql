@@ -11,7 +11,7 @@
 -- the peak of all is not their sum.
 --
 -- Grain: one row per group and step of time
--- Reads: lasting, tallied
+-- Reads: selected
 -- Flags: every
 -- Needs: end, duration
 -- Example: query concurrency --every hour --since 7d
@@ -24,15 +24,15 @@
 
 WITH groups AS (
     SELECT key, row_number() OVER () AS n
-    FROM (SELECT DISTINCT key FROM tallied)
-), followed AS (
+    FROM (SELECT DISTINCT key FROM selected)
+), lasting AS (
     SELECT n, epoch_ms(start_at) AS ms, duration_ms
-    FROM lasting JOIN groups ON lasting.key IS NOT DISTINCT FROM groups.key
+    FROM selected JOIN groups ON selected.key IS NOT DISTINCT FROM groups.key
     WHERE start_at IS NOT NULL AND duration_ms IS NOT NULL
 ), changes AS ( -- order at the same moment: an end (0), a call of duration 0 (1), a start (2)
-    SELECT n, 4 * ms + CASE WHEN duration_ms > 0 THEN 2 ELSE 1 END AS change FROM followed
+    SELECT n, 4 * ms + CASE WHEN duration_ms > 0 THEN 2 ELSE 1 END AS change FROM lasting
     UNION ALL
-    SELECT n, 4 * (ms + duration_ms) FROM followed WHERE duration_ms > 0
+    SELECT n, 4 * (ms + duration_ms) FROM lasting WHERE duration_ms > 0
 ), levels AS ( -- the sum is 0 again at the end of a group. Partitions would take five times as long
     SELECT n, change, change & 3 AS kind,
         sum(CAST(CASE change & 3 WHEN 2 THEN 1 WHEN 0 THEN -1 ELSE 0 END AS TINYINT)) OVER (ORDER BY n, change ROWS UNBOUNDED PRECEDING) AS level
@@ -46,15 +46,10 @@ WITH groups AS (
         count(*) FILTER (kind <> 0) AS calls,
         min(change) AS first
     FROM reached
-    WHERE is_followed_at(ms)
     GROUP BY n, step, height
-    UNION ALL -- tallied minutes: only without groups
-    SELECT n, date_trunc(getvariable('every'), local_time(start_at)), peak_calls, calls,
-        coalesce(4 * epoch_ms(peak_at) + 2, 4 * epoch_ms(start_at))
-    FROM minutes, groups
 ), peaks AS (
     SELECT n, step, total_of(calls) AS calls, max(height) AS peak, arg_max(first, height) AS first
-    FROM (SELECT n, step, height, sum(calls) AS calls, min(first) AS first FROM heights GROUP BY n, step, height)
+    FROM heights
     GROUP BY n, step
 )
 SELECT key, step, calls,

@@ -10,7 +10,7 @@
 -- the next start. pNN is as in durations: that of a real turn or call.
 --
 -- Grain: one row per group that has spoken turns
--- Reads: counted_speech
+-- Reads: selected_speech
 -- Needs: end, transcripts
 -- Shares: interrupted_percent of calls
 -- Example: query conversation --by agent
@@ -28,7 +28,26 @@
 --   silence_max_ms          BIGINT   ms       longest silence
 --   responses               BIGINT   count    turns that have a response latency
 
-SELECT key, calls,
+WITH conversations AS (
+    SELECT key,
+        count(*) AS calls,
+        sum(spoken_turns) AS turns,
+        sum(agent_talk_ms) AS agent_ms,
+        sum(agent_talk_ms + user_talk_ms) AS talk_ms,
+        count(*) FILTER (user_interruptions > 0) AS interrupted,
+        sum(user_interruptions) AS by_caller,
+        sum(agent_interruptions) AS by_agent,
+        quantile_disc(longest_silence_ms, 0.50) AS silence_p50_ms,
+        max(longest_silence_ms) AS silence_max_ms
+    FROM selected_speech
+    WHERE spoken_turns > 0
+    GROUP BY key
+), latencies AS (
+    SELECT key, count(*) AS responses, quantile_disc(ms, [0.50, 0.95]) AS latency
+    FROM (SELECT key, unnest(CAST(response_ms AS BIGINT[])) AS ms FROM selected_speech WHERE response_ms IS NOT NULL)
+    GROUP BY key
+)
+SELECT c.key AS key, calls,
     turns / calls AS turns_per_call,
     percent_of(agent_ms, talk_ms) AS agent_talk_percent,
     latency[1] AS latency_p50_ms, latency[2] AS latency_p95_ms,
@@ -37,5 +56,5 @@ SELECT key, calls,
     CAST(by_agent AS BIGINT) AS agent_interruptions,
     silence_p50_ms, silence_max_ms,
     CAST(coalesce(responses, 0) AS BIGINT) AS responses
-FROM counted_speech
-ORDER BY group_rank(calls), key NULLS LAST
+FROM conversations c LEFT JOIN latencies l ON c.key IS NOT DISTINCT FROM l.key
+ORDER BY group_rank(calls), c.key NULLS LAST

@@ -21,8 +21,8 @@
 -- Time ranges that are not completely listed are reported on stderr, as by every report.
 --
 -- Grain: one row per group and fact that applies to at least one call; also one if no transcript of v2 differed
--- Reads: tallied, runs
--- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, user_sentiment, opted_out, unit
+-- Reads: counted_calls, runs
+-- Counts: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, user_sentiment, opted_out, unit
 -- Shares: share_percent of sum(calls) FILTER (fact = 'listed')
 -- Example: query coverage
 -- Columns:
@@ -71,7 +71,7 @@ WITH counted AS (
         {'line': 17, 'fact': 'sentiment known', 'state': 'good', 'calls': sum_if(calls, user_sentiment IS NOT NULL)},
         {'line': 18, 'fact': 'cost known', 'state': 'good', 'calls': total_of(costed_calls)},
         {'line': 19, 'fact': 'cost that total_cost cannot hold', 'state': 'lost', 'calls': total_of(unheld_costs)}] AS facts
-    FROM tallied
+    FROM counted_calls
     GROUP BY key
 ), told AS (
     SELECT key, facts[1].calls AS group_calls, unnest(facts, recursive := true)

@@ -4,8 +4,8 @@
 -- are in progress, were canceled, or the service gave no reason.
 --
 -- Grain: one row per group and reason
--- Reads: tallied
--- Tallies: is_started, status, disconnection_reason
+-- Reads: counted_calls
+-- Counts: is_started, status, disconnection_reason
 -- Needs: end, words
 -- Shares: share_percent of sum(calls), connected_percent of calls
 -- Example: query disconnections --since 7d --by agent
@@ -21,7 +21,7 @@ WITH counted AS (
     SELECT key, disconnection_reason,
         total_of(calls) AS calls,
         sum_if(calls, is_connected) AS connected_calls
-    FROM tallied
+    FROM counted_calls
     GROUP BY key, disconnection_reason
 ), totals AS (
     SELECT *, sum(calls) OVER (PARTITION BY key) AS group_calls

@@ -4,8 +4,8 @@
 -- is in the step that begins there. Steps without calls have no row.
 --
 -- Grain: one row per group and step of 5 seconds that has calls
--- Reads: tallied
--- Tallies: duration_step, is_started, status, disconnection_reason
+-- Reads: counted_calls
+-- Counts: duration_step, is_started, status, disconnection_reason
 -- Needs: end, words, duration
 -- Keys: from_ms
 -- Shares: share_percent of sum(calls)
@@ -22,7 +22,7 @@ WITH counted AS (
     SELECT key, duration_step AS from_ms,
         total_of(calls) AS calls,
         sum_if(calls, is_connected) AS connected_calls
-    FROM tallied
+    FROM counted_calls
     WHERE duration_step IS NOT NULL
     GROUP BY key, duration_step
 ), totals AS (

@@ -11,8 +11,8 @@
 -- in the answered calls that have one. pNN is as in durations: that of a real call.
 --
 -- Grain: one row per group
--- Reads: tallied, tallied_first_words
--- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Reads: counted_calls, selected_speech
+-- Counts: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
 -- Shares: hung_up_5s_percent of answered_calls, hung_up_10s_percent of answered_calls, silent_percent of answered_calls
 -- Example: query early --since 7d
@@ -36,20 +36,12 @@ WITH counted AS (
         sum_if(calls, is_answered AND disconnection_reason = 'user_hangup' AND short_step < 5000) AS hung_up_5s_calls,
         sum_if(calls, is_answered AND disconnection_reason = 'user_hangup' AND short_step < 10000) AS hung_up_10s_calls,
         sum_if(calls, is_answered AND NOT spoke) AS silent_calls
-    FROM tallied
+    FROM counted_calls
     GROUP BY key
 ), waited AS (
-    SELECT key, sum(calls) AS first_word_calls,
-        min(ms) FILTER (has_rank(50, upto, whole)) AS p50,
-        min(ms) FILTER (has_rank(90, upto, whole)) AS p90,
-        min(ms) FILTER (has_rank(95, upto, whole)) AS p95
-    FROM (
-        SELECT key, ms, total_of(calls) AS calls,
-            sum(sum(calls)) OVER (PARTITION BY key ORDER BY ms) AS upto,
-            sum(sum(calls)) OVER (PARTITION BY key) AS whole
-        FROM (SELECT *, greatest(first_word_ms, 0) AS ms FROM tallied_first_words WHERE first_word_ms IS NOT NULL)
-        GROUP BY key, ms
-    )
+    SELECT key, count(*) AS first_word_calls, quantile_disc(greatest(agent_first_word_ms, 0), [0.50, 0.90, 0.95]) AS p
+    FROM selected_speech
+    WHERE is_answered AND agent_first_word_ms IS NOT NULL
     GROUP BY key
 )
 SELECT counted.key AS key, answered_calls, hung_up_5s_calls,
@@ -58,7 +50,7 @@ SELECT counted.key AS key, answered_calls, hung_up_5s_calls,
     percent_of(hung_up_10s_calls, answered_calls) AS hung_up_10s_percent,
     silent_calls,
     percent_of(silent_calls, answered_calls) AS silent_percent,
-    p50 AS first_word_p50_ms, p90 AS first_word_p90_ms, p95 AS first_word_p95_ms,
-    CAST(coalesce(first_word_calls, 0) AS BIGINT) AS first_word_calls
+    p[1] AS first_word_p50_ms, p[2] AS first_word_p90_ms, p[3] AS first_word_p95_ms,
+    coalesce(first_word_calls, 0) AS first_word_calls
 FROM counted LEFT JOIN waited ON counted.key IS NOT DISTINCT FROM waited.key
 ORDER BY group_rank(answered_calls), counted.key NULLS LAST

@@ -6,7 +6,7 @@
 -- means and percentiles of numeric fields.
 --
 -- Grain: one row per group, field and value; the rarer values of a field in one
--- Reads: tallied_items
+-- Reads: selected_items
 -- Needs: end, analysis
 -- Incomparable: its rows are the most frequent values of one period; success --field NAME=VALUE compares a value
 -- Empty: no extracted fields match
@@ -20,9 +20,13 @@
 --   items          BIGINT   count    occurrences
 --   share_percent  DOUBLE   percent of items  share of the field's items
 
-WITH counted AS (
+WITH alike AS (
+    SELECT key, name, type, value, count(*) AS items
+    FROM selected_items
+    GROUP BY ALL
+), counted AS (
     SELECT key, name, type, sent_text(value) AS value_text, sum(items) AS items
-    FROM tallied_items
+    FROM alike
     GROUP BY ALL
 ), ranked AS (
     SELECT *,

@@ -15,7 +15,7 @@
 -- that made it, wherever they ended.
 --
 -- Grain: one row per group, agent, node and node that follows
--- Reads: selected, tallied_moves, agents, agent_versions
+-- Reads: selected_moves, agents, agent_versions
 -- Needs: end, words, transcripts
 -- Keys: agent_id, from_id, to_id
 -- Shares: completed_percent of answered_calls, transferred_percent of answered_calls, lost_percent of answered_calls, hung_up_percent of answered_calls
@@ -38,7 +38,67 @@
 --   from_id              VARCHAR  -        id of the node that is left; null: (start)
 --   to_id                VARCHAR  -        id of the next node; null: (end)
 
-WITH bodies AS ( -- version null: the current graph
+WITH published AS MATERIALIZED ( -- the versions of each agent, in order of publication
+    SELECT agent_id, list(version ORDER BY created_at) AS versions, list(created_at ORDER BY created_at) AS times
+    FROM (SELECT agent_id, created_at, max(version) AS version FROM agent_versions WHERE created_at IS NOT NULL GROUP BY agent_id, created_at)
+    GROUP BY agent_id
+), versioned AS NOT MATERIALIZED (
+    SELECT key, c.agent_id AS agent_id, start_at, is_answered, outcome, disconnection_reason, moves,
+        version_at(agent_version, start_at, versions, times) AS version
+    FROM (SELECT * FROM selected_moves WHERE is_over AND has_transcript(transcript_state)) c LEFT JOIN published p USING (agent_id)
+), alike AS MATERIALIZED ( -- calls with the same version, path and end
+    SELECT key, agent_id, version, answered,
+        answered AND outcome = 'completed' AS completed, answered AND outcome = 'transferred' AS transferred,
+        answered AND outcome IN ('failed', 'abandoned') AS lost, answered AND reason = 'user_hangup' AS hung_up,
+        nullif(moves, '[]') AS moves, n, newest
+    FROM (
+        SELECT key, agent_id, version, is_answered AS answered, outcome, disconnection_reason AS reason, moves,
+            count(*) AS n, max(start_at) AS newest
+        FROM versioned
+        GROUP BY ALL
+    )
+), paths AS MATERIALIZED (
+    SELECT moves, row_number() OVER () AS path FROM (SELECT DISTINCT moves FROM alike)
+), walked AS (
+    SELECT key, agent_id, version, path, any_value(a.moves) IS NOT NULL AS is_moved, total_of(n) AS calls, max(newest) AS newest,
+        sum_if(n, answered) AS answered_calls, sum_if(n, completed) AS completed,
+        sum_if(n, transferred) AS transferred, sum_if(n, lost) AS lost, sum_if(n, hung_up) AS hung_up
+    FROM alike a JOIN paths p ON p.moves IS NOT DISTINCT FROM a.moves
+    GROUP BY key, agent_id, version, path
+), moves_of AS ( -- the target nodes of a path's moves, and which moves failed, if any
+    SELECT path, json_extract_string(moves, '$[*].node') AS nodes,
+        CASE WHEN contains(moves, '"failed":true')
+            THEN list_transform(json_extract(moves, '$[*]'), m -> coalesce(m ->> '$.failed' = 'true', false)) END AS failed
+    FROM paths
+), reached AS ( -- i - r successful moves precede the r-th failed move, which is the i-th of all
+    SELECT path, nodes,
+        CASE WHEN failed IS NULL THEN coalesce(nodes, []) ELSE list_where(nodes, list_transform(failed, f -> NOT f)) END AS reached,
+        list_where(range(1, len(nodes) + 1), failed) AS failed_at
+    FROM moves_of
+), steps AS ( -- the last step of a path has no target
+    SELECT path, unnest(list_prepend(NULL, reached)) AS from_node, unnest(list_append(reached, NULL)) AS to_node, false AS failed
+    FROM reached
+    UNION ALL
+    SELECT path, unnest(list_transform(failed_at, (i, r) -> reached[i - r])), unnest(list_transform(failed_at, i -> nodes[i])), true
+    FROM reached
+    WHERE failed_at IS NOT NULL
+), made AS ( -- per call of a path
+    SELECT path, from_node, to_node, count(*) FILTER (NOT failed) AS passes, count(*) FILTER (failed) AS failed_passes
+    FROM steps
+    GROUP BY path, from_node, to_node
+), by_move AS (
+    SELECT key, agent_id, version, from_node, to_node, is_moved, max(newest) AS newest,
+        sum_if(calls, passes > 0) AS calls,
+        CAST(sum(calls * passes) AS BIGINT) AS passes,
+        CAST(sum(calls * failed_passes) AS BIGINT) AS failed_passes,
+        sum_if(answered_calls, passes > 0) AS answered_calls,
+        sum_if(completed, passes > 0) AS completed_calls,
+        sum_if(transferred, passes > 0) AS transferred_calls,
+        sum_if(lost, passes > 0) AS lost_calls,
+        sum_if(hung_up, passes > 0) AS hung_up_calls
+    FROM made JOIN walked USING (path)
+    GROUP BY key, agent_id, version, from_node, to_node, is_moved
+), bodies AS ( -- version null: the current graph
     SELECT agent_id, version, flow FROM agent_versions WHERE data IS NOT NULL OR flow IS NOT NULL
     UNION ALL
     SELECT agent_id, NULL, flow FROM agents
@@ -48,9 +108,9 @@ WITH bodies AS ( -- version null: the current graph
     GROUP BY agent_id, version, id
 ), by_version AS MATERIALIZED ( -- version null: the agent's current graph
     SELECT key, t.agent_id AS agent_id, b.version AS version, from_node AS from_id, to_node AS to_id,
-        coalesce(start_at, '-infinity') AS newest, calls, passes, failed_passes, answered_calls, completed_calls,
+        coalesce(t.newest, '-infinity') AS newest, calls, passes, failed_passes, answered_calls, completed_calls,
         transferred_calls, lost_calls, hung_up_calls
-    FROM tallied_moves t LEFT JOIN (SELECT agent_id, version FROM bodies WHERE version IS NOT NULL) b USING (agent_id, version)
+    FROM by_move t LEFT JOIN (SELECT agent_id, version FROM bodies WHERE version IS NOT NULL) b USING (agent_id, version)
     WHERE is_moved OR EXISTS (SELECT 1 FROM nodes n WHERE n.agent_id = t.agent_id AND n.version IS NOT DISTINCT FROM b.version)
 ), names AS (
     SELECT w.key AS key, w.agent_id AS agent_id, w.to_id AS id,

@@ -12,8 +12,8 @@
 -- caller spoke.
 --
 -- Grain: one row per group and stage
--- Reads: tallied
--- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Reads: counted_calls
+-- Counts: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
 -- Shares: attempted_percent of sum(calls) FILTER (stage = 'attempted'), connected_percent of sum(calls) FILTER (stage = 'connected'), answered_percent of answered_calls
 -- Example: query funnel --by agent --since 7d
@@ -35,7 +35,7 @@ WITH counted AS (
         sum_if(calls, is_conversed IS NULL) AS unknown,
         sum_if(calls, is_completed) AS completed,
         sum_if(calls, is_answered) AS answered
-    FROM tallied
+    FROM counted_calls
     GROUP BY key
 ), stages AS (
     SELECT counted.*, unnest([

@@ -7,8 +7,8 @@
 -- incidents; --agent and --where select the calls.
 --
 -- Grain: one row per incident
--- Reads: selected_incidents, alert_rules, tallied, anomalies
--- Tallies: local_date, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Reads: selected_incidents, alert_rules, counted_calls, anomalies
+-- Counts: local_date, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
 -- Empty: no incidents match
 -- Example: query incidents --since 30d
@@ -27,7 +27,7 @@
 
 WITH days AS (
     SELECT local_date AS day, total_of(calls) AS calls, sum_if(calls, is_answered) AS answered, sum_if(calls, is_completed) AS completed
-    FROM tallied
+    FROM counted_calls
     WHERE is_started
     GROUP BY local_date
 ), off_days AS (

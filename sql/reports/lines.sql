@@ -9,8 +9,8 @@
 -- (95 %).
 --
 -- Grain: one row per group and number
--- Reads: tallied, telephone_numbers
--- Tallies: own_number, direction, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Reads: counted_calls, telephone_numbers
+-- Counts: own_number, direction, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
 -- Shares: reached_percent of outbound_calls, completed_percent of answered_calls
 -- Empty: no calls with a number of the organisation match
@@ -40,7 +40,7 @@ WITH counted AS (
         sum_if(calls, direction = 'outbound' AND is_over AND is_connected AND NOT is_voicemail) AS reached,
         sum_if(calls, is_answered) AS answered_calls,
         sum_if(calls, is_completed) AS completed
-    FROM tallied
+    FROM counted_calls
     WHERE own_number IS NOT NULL
     GROUP BY key, own_number
 ), lines AS ( -- the organisation may have owned a number more than once

@@ -9,7 +9,7 @@
 -- texts that are no numbers in fields whose type is number.
 --
 -- Grain: one row per group and field that has numbers
--- Reads: tallied_items
+-- Reads: selected_items
 -- Needs: end, analysis
 -- Empty: no extracted fields match
 -- Example: query numbers --since 30d
@@ -28,8 +28,8 @@
 --   not_read  BIGINT          count   values that are not numbers, or too long
 
 WITH alike AS (
-    SELECT key, name, type, value, sum(items) AS items
-    FROM tallied_items
+    SELECT key, name, type, value, count(*) AS items
+    FROM selected_items
     GROUP BY ALL
 ), found AS ( -- a condition on sums is not evaluated for every item in the files
     SELECT key, name AS field, exact_number(sent_text(value)) AS number,

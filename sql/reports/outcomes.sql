@@ -9,8 +9,8 @@
 -- not there; or an unknown status or reason, which kind then names.
 --
 -- Grain: one row per group, outcome and kind that has calls
--- Reads: tallied
--- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Reads: counted_calls
+-- Counts: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
 -- Shares: share_percent of sum(calls), answered_percent of sum(answered_calls)
 -- Example: query outcomes --since 30d --compare previous
@@ -29,7 +29,7 @@ WITH counted AS (
     SELECT key, outcome, outcome_kind AS kind,
         total_of(calls) AS calls,
         sum_if(calls, is_answered) AS answered_calls
-    FROM tallied
+    FROM counted_calls
     GROUP BY key, outcome, outcome_kind
 ), totals AS (
     SELECT *,

@@ -8,8 +8,8 @@
 -- the share of calls that are rated.
 --
 -- Grain: one row per group and sentiment
--- Reads: tallied
--- Tallies: user_sentiment, disconnection_reason
+-- Reads: counted_calls
+-- Counts: user_sentiment, disconnection_reason
 -- Needs: end, analysis
 -- Shares: share_percent of sum(calls), rated_percent of sum(rated_calls)
 -- Example: query sentiment --by week
@@ -28,7 +28,7 @@ WITH counted AS (
     SELECT key, user_sentiment, total_of(calls) AS calls,
         sum_if(calls, user_sentiment IS NOT NULL AND NOT is_voicemail) AS rated_calls,
         sum_if(calls, NOT is_voicemail) AS heard_calls
-    FROM tallied
+    FROM counted_calls
     GROUP BY key, user_sentiment
 ), totals AS (
     SELECT *,

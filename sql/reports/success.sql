@@ -7,7 +7,7 @@
 -- is.
 --
 -- Grain: one row per group and field
--- Reads: tallied_values
+-- Reads: selected, selected_items
 -- Flags: field
 -- Needs: end, analysis, cost
 -- Shares: success_percent of known_calls
@@ -26,21 +26,25 @@
 --   costed_calls     BIGINT   count    known calls whose cost is known in the unit
 --   per_success      DECIMAL(38,4)  money    total_cost per success with a known cost
 
-WITH told AS (
-    SELECT *, coalesce(is_success, value_success(name, value)) AS succeeded
-    FROM tallied_values
+WITH decided AS (
+    SELECT key, call_id, name, bool_or(value_success(name, value)) AS succeeded
+    FROM selected_items
+    WHERE value_success(name, value) IS NOT NULL
+    GROUP BY key, call_id, name
+), known AS (
+    SELECT d.key AS key, name, succeeded, total_cost, CASE WHEN total_cost IS NULL THEN credits_used END AS credits
+    FROM decided d JOIN selected USING (call_id)
 ), counted AS (
     SELECT key, name AS field,
-        total_of(items) AS known_calls,
-        sum_if(items, succeeded) AS successes,
-        total_of(costed_calls) AS in_currency,
-        total_of(credited_calls) AS in_credits,
-        sum_if(costed_calls, succeeded) AS successes_in_currency,
-        sum_if(credited_calls, succeeded) AS successes_in_credits,
+        count(*) AS known_calls,
+        count(*) FILTER (succeeded) AS successes,
+        count(total_cost) AS in_currency,
+        count(credits) AS in_credits,
+        count(total_cost) FILTER (succeeded) AS successes_in_currency,
+        count(credits) FILTER (succeeded) AS successes_in_credits,
         sum(total_cost) AS currency,
         sum(credits) AS credits
-    FROM told
-    WHERE succeeded IS NOT NULL
+    FROM known
     GROUP BY key, name
 ), united AS (
     SELECT *, main_unit(sum(in_currency) OVER (), sum(in_credits) OVER ()) AS unit

@@ -5,7 +5,7 @@
 -- is an upper bound of its time.
 --
 -- Grain: one row per group and tool
--- Reads: counted_tools
+-- Reads: selected_tool_calls
 -- Needs: end, transcripts
 -- Shares: share_percent of sum(uses), failed_percent of uses - unanswered_uses
 -- Empty: no tool calls match
@@ -23,9 +23,19 @@
 --   pause_p95_ms     BIGINT   ms       95th percentile of the pause
 --   duration_p50_ms  BIGINT   ms       median duration, if the service sends times
 
-WITH totals AS (
+WITH counted AS (
+    SELECT key, tool_name,
+        count(*) AS uses,
+        count(*) FILTER (is_first) AS calls,
+        count(*) FILTER (failed) AS failed_uses,
+        count(failed) AS answered,
+        quantile_disc(pause_ms, [0.50, 0.95]) AS pause,
+        quantile_disc(duration_ms, 0.50) AS duration_p50_ms
+    FROM selected_tool_calls
+    GROUP BY key, tool_name
+), totals AS (
     SELECT *, sum(uses) OVER (PARTITION BY key) AS group_uses
-    FROM counted_tools
+    FROM counted
 )
 SELECT key, tool_name, uses,
     percent_of(uses, group_uses) AS share_percent,

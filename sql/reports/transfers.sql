@@ -8,8 +8,8 @@
 -- all transfers: query durations --where outcome=transferred.
 --
 -- Grain: one row per group that has answered calls, and last tool of its transferred calls
--- Reads: tallied, tallied_transfers
--- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Reads: counted_calls, selected_speech
+-- Counts: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
 -- Shares: answered_percent of answered_calls, transferred_percent of sum(transferred_calls)
 -- Example: query transfers --since 7d
@@ -27,20 +27,12 @@
 
 WITH answered AS (
     SELECT key, sum_if(calls, is_answered) AS answered_calls
-    FROM tallied
+    FROM counted_calls
     GROUP BY key
 ), counted AS (
-    SELECT key, last_tool, total_of(calls) AS transferred_calls,
-        min(ms) FILTER (has_rank(50, upto, whole)) AS p50,
-        min(ms) FILTER (has_rank(90, upto, whole)) AS p90
-    FROM (
-        SELECT key, last_tool, duration_ms AS ms, sum(calls) AS calls,
-            sum(sum(calls)) OVER (PARTITION BY key, last_tool ORDER BY duration_ms) AS upto,
-            sum(sum(calls) FILTER (duration_ms IS NOT NULL)) OVER (PARTITION BY key, last_tool) AS whole
-        FROM tallied_transfers
-        WHERE first_word_ms IS NULL
-        GROUP BY key, last_tool, duration_ms
-    )
+    SELECT key, last_tool, count(*) AS transferred_calls, quantile_disc(duration_ms, [0.50, 0.90]) AS p
+    FROM selected_speech
+    WHERE disconnection_reason IN ('call_transfer', 'operator_hangup') AND outcome = 'transferred' AND is_answered
     GROUP BY key, last_tool
 )
 SELECT a.key AS key, last_tool,
@@ -49,7 +41,7 @@ SELECT a.key AS key, last_tool,
     wilson(coalesce(transferred_calls, 0), answered_calls, -1) AS low_percent,
     wilson(coalesce(transferred_calls, 0), answered_calls, 1) AS high_percent,
     percent_of(transferred_calls, sum(transferred_calls) OVER (PARTITION BY a.key)) AS transferred_percent,
-    p50 AS p50_ms, p90 AS p90_ms,
+    p[1] AS p50_ms, p[2] AS p90_ms,
     answered_calls
 FROM answered a LEFT JOIN counted c ON a.key IS NOT DISTINCT FROM c.key
 WHERE answered_calls > 0

@@ -23,8 +23,8 @@
 -- The baseline is then the one with the most of these.
 --
 -- Grain: one row per group, agent, version and variant
--- Reads: tallied
--- Tallies: call_type, agent_id, agent_version, variant_label, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step, success
+-- Reads: counted_calls
+-- Counts: call_type, agent_id, agent_version, variant_label, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step, success
 -- Needs: end, words, transcripts, analysis
 -- Keys: agent_id, agent_version, variant_label
 -- Flags: field
@@ -70,7 +70,7 @@ WITH typed AS MATERIALIZED (
         sum_if(calls, success) AS successes,
         CASE WHEN getvariable('field_name') IS NULL THEN completed ELSE successes END AS hits,
         CASE WHEN getvariable('field_name') IS NULL THEN answered ELSE known END AS calls
-    FROM tallied
+    FROM counted_calls
     GROUP BY key, agent_id, agent_version, variant_label, call_type
     HAVING answered + known > 0
 ), baselines AS (

@@ -4,8 +4,8 @@
 -- hour with calls is a row. Calls without a start have their own row.
 --
 -- Grain: one row per group, hour and day of the week that has calls
--- Reads: tallied
--- Tallies: local_hour, is_started, status, disconnection_reason
+-- Reads: counted_calls
+-- Counts: local_hour, is_started, status, disconnection_reason
 -- Needs: words
 -- Map: hour, weekday, calls
 -- Shares: share_percent of sum(calls)
@@ -22,7 +22,7 @@ WITH counted AS (
     SELECT key, weekday, local_hour AS hour,
         total_of(calls) AS calls,
         sum_if(calls, is_connected) AS connected_calls
-    FROM tallied
+    FROM counted_calls
     GROUP BY key, weekday, local_hour
 ), totals AS (
     SELECT *, sum(calls) OVER (PARTITION BY key) AS group_calls

@@ -8,7 +8,7 @@
 -- first mark, unless there are too few others.
 --
 -- Grain: one row per group and call, the 20 worst of each group
--- Reads: selected, selected_speech, tallied_longest
+-- Reads: selected_speech
 -- Needs: end, transcripts, analysis
 -- Example: query worst --since 1d
 -- Columns:
@@ -32,15 +32,8 @@ WITH marked AS MATERIALIZED (
             coalesce(user_sentiment = 'negative', false) AS was_negative,
             outcome = 'failed' AS has_failed,
             coalesce(failed_tool_uses > 0, false) AS tool_failed
-        FROM (
-            SELECT key, call_id, start_at, agent_id, duration_ms, user_sentiment, outcome, failed_tool_uses, is_conversed
-            FROM selected_speech
-            WHERE has_transcript(transcript_state)
-            UNION ALL
-            SELECT key, call_id, start_at, agent_id, duration_ms, user_sentiment, outcome, failed_tool_uses, is_conversed
-            FROM tallied_longest
-        )
-        WHERE is_conversed IS NOT FALSE
+        FROM selected_speech
+        WHERE has_transcript(transcript_state) AND is_conversed IS NOT FALSE
     )
     WHERE was_negative OR has_failed OR tool_failed
 ), alike AS ( -- calls by the part of the order below that has few values

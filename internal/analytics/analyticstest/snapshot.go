@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -38,9 +37,8 @@ type Data struct {
 	Others map[*schema.Table][]Row
 	// Lacking are columns of calls that the files lack, as in an older version.
 	Lacking []string
-	// Compacted reports whether a month, such as "2026-11", is compacted into one file per table
-	// with tallies; nil: none. If any month is, days that end in 1, 5 or 9 have tallies too, as if
-	// they had many calls.
+	// Compacted reports whether a month, such as "2026-11", is compacted into one file per table; nil:
+	// none.
 	Compacted func(month string) bool
 	// Earlier reports whether the files of a period have an earlier format, without facts derived
 	// from transcripts; nil: some do, at random.
@@ -111,11 +109,6 @@ func Write(t testing.TB, root string, n int64, d Data) {
 	m.Files = append(m.Files, w.table(&schema.Items, d.Items, nil)...)
 	m.Files = append(m.Files, w.table(&schema.Recordings, d.Recordings, nil)...)
 	m.Files = append(m.Files, w.table(&schema.ToolCalls, w.tools, nil)...)
-	for _, f := range m.Files {
-		if f.Table == schema.Calls.Name && (schema.IsMonth(f.Period) || w.large(f.Period)) {
-			m.Files = append(m.Files, w.tallies(f, m.Files)...)
-		}
-	}
 	m.Files = append(m.Files, w.table(&schema.Runs, d.Runs, nil)...)
 	for _, table := range resource.Tables {
 		if rows := d.Others[table]; len(rows) > 0 {
@@ -197,244 +190,6 @@ func (w *writer) table(t *schema.Table, rows []Row, lacking []string) []layout.F
 	return files
 }
 
-// tallies writes the tallies of a compacted month or of a day, from its file of calls.
-func (w *writer) tallies(calls layout.File, all []layout.File) (files []layout.File) {
-	pathOf := func(t *schema.Table) string {
-		for _, f := range all {
-			if f.Table == t.Name && f.Period == calls.Period {
-				return filepath.Join(w.dir, filepath.FromSlash(f.Path))
-			}
-		}
-		return ""
-	}
-	for _, t := range schema.TalliesOf(calls.Period) {
-		from := "FROM '" + pathOf(&schema.Calls) + "' GROUP BY ALL"
-		var columns, ids []string
-		for _, c := range t.Columns {
-			expr := map[string]string{
-				"start_at":      "time_bucket(INTERVAL 15 MINUTE, start_at)",
-				"is_started":    "start_at IS NOT NULL",
-				"duration_step": "duration_ms - duration_ms % 5000",
-				"opted_out":     "opt_out_sensitive_data_storage IS NOT DISTINCT FROM true",
-				"caller_spoke":  "user_turns > 0",
-				"short_step":    "CASE WHEN duration_ms < 5000 THEN 0 WHEN duration_ms < 10000 THEN 5000 WHEN duration_ms >= 10000 THEN 10000 END",
-				"calls":         "count(*)", "timed_calls": "count(duration_ms)", "costed_calls": "count(total_cost)",
-				"total_ms": "sum(duration_ms)", "max_ms": "max(duration_ms)", "total_cost": "sum(total_cost)",
-				"timed_cost": "sum(total_cost) FILTER (duration_ms IS NOT NULL)", "costed_ms": "sum(duration_ms) FILTER (total_cost IS NOT NULL)",
-				"unheld_costs": `count(*) FILTER (total_cost IS NULL AND extra LIKE '%"call_cost":%')`,
-			}[c.Name]
-			if expr == "" {
-				expr = c.Name
-			}
-			columns = append(columns, fmt.Sprintf("CAST(%s AS %s) AS %s", expr, c.Type.DuckDB(), c.Name))
-			ids = append(ids, fmt.Sprintf(`%s: %d`, c.Name, c.ID))
-		}
-		if t == &schema.MinuteTallies {
-			columns, from = []string{"*"}, "FROM ("+strings.ReplaceAll(minutes, "FILE", filepath.Join(w.dir, filepath.FromSlash(calls.Path)))+")"
-		}
-		if slices.Contains(schema.FactTables, t) {
-			of := map[*schema.Table]*schema.Table{&schema.ToolTallies: &schema.ToolCalls, &schema.ItemTallies: &schema.Items}[t]
-			if of == nil {
-				of = &schema.Calls
-			}
-			path := pathOf(of)
-			if path == "" || w.earlier[calls.Period] { // earlier builds wrote none
-				continue
-			}
-			offsets := strings.Trim(strings.ReplaceAll(fmt.Sprint(schema.AttemptOffsets), " ", ", "), "[]")
-			places := strings.NewReplacer("FILE", path, "CALLS", pathOf(&schema.Calls), "OFFSETS", offsets, "OFDAY",
-				strconv.FormatBool(!schema.IsMonth(calls.Period)))
-			columns, from = []string{"*"}, "FROM ("+places.Replace(factTallies[t])+")"
-		}
-		f := layout.File{Table: t.Name, Format: w.format(calls.Period), Period: calls.Period,
-			Path: layout.DataFile(t.Name, calls.Period, fmt.Sprintf("%016x", w.n))}
-		path := filepath.Join(w.dir, filepath.FromSlash(f.Path))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			w.t.Fatal(err)
-		}
-		text := fmt.Sprintf("COPY (SELECT %s %s) TO '%s' (FORMAT parquet, FIELD_IDS {%s})",
-			strings.Join(columns, ", "), from, path, strings.Join(ids, ", "))
-		if err := w.conn.Exec(context.Background(), text); err != nil {
-			w.t.Fatalf("write %s: %v", f.Path, err)
-		}
-		w.sum(path, &f)
-		files = append(files, f)
-	}
-	return files
-}
-
-// factTallies are SELECTs that tally the rows of a file.
-var factTallies = map[*schema.Table]string{
-	&schema.ToolTallies: `SELECT tool_name, pause_ms, duration_ms, count(*) AS uses, count(*) FILTER (is_first) AS first_uses,
-    count(*) FILTER (failed) AS failed_uses, count(failed) AS answered_uses
-FROM 'FILE' GROUP BY tool_name, pause_ms, duration_ms`,
-	// A field with more than six rows is given up.
-	&schema.ItemTallies: `WITH i AS (
-    SELECT i.*, c.agent_id, c.total_cost, if(c.total_cost IS NULL, c.credits_used, NULL) AS credits,
-        count(*) OVER (PARTITION BY i.call_id, name) > 1 AS twice
-    FROM 'FILE' i LEFT JOIN (SELECT call_id, agent_id, total_cost, credits_used FROM 'CALLS') c ON c.call_id = i.call_id
-), r AS (
-    SELECT *, bool_or(twice) OVER (PARTITION BY name) AS is_repeated FROM i
-), v AS (
-    SELECT name, type, value, agent_id, is_repeated, count(*) AS items,
-        count(total_cost) AS costed_calls, count(credits) AS credited_calls,
-        CAST(sum(total_cost) AS DECIMAL(38, 18)) AS total_cost, CAST(sum(credits) AS DECIMAL(38, 18)) AS credits
-    FROM r GROUP BY name, type, value, agent_id, is_repeated
-), n AS (
-    SELECT *, count(*) OVER (PARTITION BY name, type) > 6 AS given_up FROM v
-)
-SELECT * EXCLUDE given_up FROM n WHERE NOT given_up OR CAST(value AS VARCHAR) IN ('true', 'false')
-UNION ALL SELECT DISTINCT name, type, NULL, NULL, is_repeated, CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), CAST(NULL AS BIGINT),
-    CAST(NULL AS DECIMAL(38, 18)), CAST(NULL AS DECIMAL(38, 18)) FROM n WHERE given_up`,
-	&schema.SpeechTallies: `SELECT response_ms, count(*) AS responses,
-    CAST(NULL AS BIGINT) AS longest_silence_ms, CAST(NULL AS BIGINT) AS calls,
-    CAST(NULL AS BIGINT) AS spoken_turns, CAST(NULL AS BIGINT) AS agent_talk_ms, CAST(NULL AS BIGINT) AS user_talk_ms,
-    CAST(NULL AS BIGINT) AS interrupted_calls, CAST(NULL AS BIGINT) AS agent_interruptions, CAST(NULL AS BIGINT) AS user_interruptions
-FROM (SELECT unnest(CAST(CAST(response_ms AS VARCHAR) AS BIGINT[])) AS response_ms FROM 'FILE') GROUP BY response_ms
-UNION ALL
-SELECT NULL, NULL, longest_silence_ms, count(*), CAST(sum(spoken_turns) AS BIGINT), CAST(sum(agent_talk_ms) AS BIGINT),
-    CAST(sum(user_talk_ms) AS BIGINT), CAST(sum(if(user_interruptions > 0, 1, 0)) AS BIGINT), CAST(sum(agent_interruptions) AS BIGINT),
-    CAST(sum(user_interruptions) AS BIGINT)
-FROM 'FILE' WHERE spoken_turns > 0 GROUP BY longest_silence_ms`,
-	&schema.LongestTallies: `SELECT ` + endWords + `, user_sentiment, failed_tool_uses, duration_ms, start_at, call_id, agent_id
-FROM 'FILE' WHERE transcript_state = 'present'
-QUALIFY row_number() OVER (PARTITION BY status, disconnection_reason, settlement, caller_spoke, short_step, user_sentiment, failed_tool_uses
-    ORDER BY duration_ms DESC NULLS LAST, start_at DESC NULLS LAST, call_id) <= 20`,
-	&schema.CallerTallies: `WITH d AS (
-    SELECT *, coalesce(direction, if(call_type = 'web', NULL, if(call_type IN ('inbound', 'outbound'), call_type, 'unknown'))) AS way,
-        ` + unmet + ` OR disconnection_reason = 'voicemail_reached' AS unmet
-    FROM 'FILE' WHERE start_at IS NOT NULL
-), c AS (
-    SELECT CASE way WHEN 'inbound' THEN from_number WHEN 'outbound' THEN to_number END AS sent,
-        coalesce(CASE way WHEN 'inbound' THEN from_e164 WHEN 'outbound' THEN to_e164 END,
-            if(regexp_matches(sent, '[1-9]') AND sent NOT ILIKE '%anonymous%', sent, NULL)) AS caller, epoch_ms(start_at) AS ms,
-        way = 'unknown' AS undirected, unmet IS NOT TRUE AND settlement <> 'open'
-            AND (user_turns > 0 OR transcript_state = 'empty' OR transcript_state = 'present' AND user_turns IS NOT NULL) AS answered,
-        answered AND user_turns > 0 AND coalesce(status, 'ended') = 'ended' AND disconnection_reason IN ('user_hangup', 'agent_hangup')
-            AND coalesce(duration_ms, 10000) >= 10000 AS completed
-    FROM d WHERE way = 'inbound' OR unmet IS NOT TRUE
-), n AS (
-    SELECT *, count(*) OVER (PARTITION BY caller ORDER BY ms RANGE BETWEEN 86400000 PRECEDING AND CURRENT ROW) > 1 AS in_day,
-        count(*) OVER (PARTITION BY caller ORDER BY ms RANGE BETWEEN 604800000 PRECEDING AND CURRENT ROW) > 1 AS in_week,
-        completed AND count(*) OVER (PARTITION BY caller ORDER BY ms RANGE BETWEEN CURRENT ROW AND 86400000 FOLLOWING) = 1 AS first_contact
-    FROM c
-)
-SELECT caller, make_timestamptz(1000 * min(ms)) AS first_start_at, make_timestamptz(1000 * max(ms)) AS last_start_at, count(*) AS calls,
-    CAST(sum(if(undirected, 1, 0)) AS BIGINT) AS undirected_calls, bool_or(in_day) AS repeats_24h, bool_or(in_week) AS repeats_7d,
-    CAST(sum(if(answered, 1, 0)) AS BIGINT) AS answered_calls, CAST(sum(if(completed, 1, 0)) AS BIGINT) AS completed_calls,
-    CAST(sum(if(first_contact, 1, 0)) AS BIGINT) AS first_contact_calls,
-    coalesce(bool_or(first_contact AND ms = latest), false) AS leaves_first_contact
-FROM (SELECT *, max(ms) OVER (PARTITION BY caller) AS latest FROM n) GROUP BY caller`,
-	&schema.AttemptTallies: `WITH ` + attempts + `, o AS (
-    SELECT *, date_trunc('week', make_timestamp(1000 * (ms + 60000 * offset_minutes))) AS week,
-        CAST(make_timestamp(1000 * (ms + 60000 * offset_minutes)) AS DATE) AS date
-    FROM c, unnest(CAST([OFFSETS] AS BIGINT[])) t(offset_minutes)
-), n AS (
-    SELECT make_timestamptz(epoch_us(week) - 60000000 * offset_minutes) AS week_start_at, met, span,
-        CASE WHEN number IS NOT NULL
-            THEN least(6, rank() OVER (PARTITION BY offset_minutes, number, span, if(span = 'day', date, week) ORDER BY ms)) END AS attempt
-    FROM o, unnest(['day', 'week']) s(span)
-)
-SELECT week_start_at, span, attempt, count(*) AS calls, count(met) AS known_calls,
-    CAST(sum(if(met = 'person', 1, 0)) AS BIGINT) AS reached_calls, CAST(sum(if(met = 'machine', 1, 0)) AS BIGINT) AS voicemail_calls
-FROM n
-WHERE epoch_ms(week_start_at) >= (SELECT epoch_ms(date_trunc('month', make_timestamp(1000 * min(ms)))) FROM c)
-GROUP BY ALL`,
-	&schema.AttemptEdges: `WITH ` + attempts + `, m AS (SELECT epoch_ms(date_trunc('month', make_timestamp(1000 * min(ms)))) AS begins,
-    epoch_ms(date_trunc('month', make_timestamp(1000 * min(ms))) + INTERVAL 1 MONTH) AS ends FROM c)
-SELECT number, make_timestamptz(1000 * ms) AS start_at, met AS result
-FROM c, m WHERE ms < begins + 604800000 OR ms >= ends - 604800000 OR OFDAY`,
-	&schema.AnswerTallies: `WITH a AS (
-    SELECT * FROM 'FILE' WHERE start_at IS NOT NULL AND settlement <> 'open'
-        AND (user_turns > 0 OR transcript_state = 'empty' OR transcript_state = 'present' AND user_turns IS NOT NULL)
-        AND (` + unmet + ` OR disconnection_reason = 'voicemail_reached') IS NOT TRUE
-)
-SELECT agent_first_word_ms AS first_word_ms, CAST(NULL AS VARCHAR) AS last_tool, CAST(NULL AS BIGINT) AS duration_ms,
-    count(*) AS calls, agent_id
-FROM a WHERE agent_first_word_ms IS NOT NULL GROUP BY ALL
-UNION ALL SELECT NULL, last_tool, duration_ms, count(*), agent_id FROM a
-WHERE disconnection_reason IN ('call_transfer', 'operator_hangup') AND coalesce(status, 'ended') IN ('ongoing', 'ended', 'error')
-GROUP BY ALL`,
-	&schema.FlowTallies: `WITH c AS (
-    SELECT call_id, agent_id, agent_version, start_at, disconnection_reason AS reason,
-        if(agent_version = 'production', make_timestamptz(86400000000 * CAST(floor(epoch_ms(start_at) / 86400000) AS BIGINT)), NULL)
-            AS day_at,
-        CAST(nullif(moves, '[]') AS JSON[]) AS moves, user_turns > 0 AS spoke,
-        start_at IS NOT NULL AND user_turns IS NOT NULL AND (` + unmet + ` OR reason = 'voicemail_reached') IS NOT TRUE AS answered,
-        CASE WHEN NOT answered OR status NOT IN ('ongoing', 'ended', 'error') THEN NULL
-            WHEN reason IN ('call_transfer', 'operator_hangup') THEN 'transferred'
-            WHEN reason IN ('error_voxai', 'flow_error', 'orphaned_no_agent_pickup', 'inactivity', 'max_duration_reached',
-                'insufficient_balance') THEN 'lost'
-            WHEN reason NOT IN ('user_hangup', 'agent_hangup') THEN NULL
-            WHEN status = 'error' THEN 'lost'
-            WHEN status = 'ongoing' OR reason IS NULL THEN NULL
-            WHEN NOT spoke OR duration_ms < 10000 THEN 'lost' ELSE 'completed' END AS outcome
-    FROM 'FILE' WHERE transcript_state = 'present' AND settlement <> 'open'
-), m AS ( -- i is 0 for the end
-    SELECT * EXCLUDE moves, moves IS NOT NULL AS is_moved, unnest(range(len(coalesce(moves, [])) + 1)) AS i, moves[i] ->> '$.node' AS node,
-        coalesce(moves[i] ->> '$.failed' = 'true', false) AS failed, len(moves) AS n
-    FROM c
-), s AS (
-    SELECT *, last(if(failed OR i = 0, NULL, node) IGNORE NULLS) OVER (PARTITION BY call_id ORDER BY if(i = 0, n + 1, i)
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS from_node,
-        if(i = 0, NULL, node) AS to_node
-    FROM m
-), o AS (
-    SELECT * EXCLUDE (i, node, failed, n), count(*) FILTER (NOT failed) AS passes, count(*) FILTER (failed) AS failed_passes
-    FROM s GROUP BY ALL
-)
-SELECT agent_id, agent_version, day_at, from_node, to_node, is_moved, max(start_at) AS start_at,
-    count(*) FILTER (passes > 0) AS calls, CAST(sum(passes) AS BIGINT) AS passes, CAST(sum(failed_passes) AS BIGINT) AS failed_passes,
-    count(*) FILTER (passes > 0 AND answered) AS answered_calls, count(*) FILTER (passes > 0 AND outcome = 'completed') AS completed_calls,
-    count(*) FILTER (passes > 0 AND outcome = 'transferred') AS transferred_calls,
-    count(*) FILTER (passes > 0 AND outcome = 'lost') AS lost_calls,
-    count(*) FILTER (passes > 0 AND answered AND reason = 'user_hangup') AS hung_up_calls
-FROM o GROUP BY agent_id, agent_version, day_at, from_node, to_node, is_moved, start_at IS NULL`,
-}
-
-// attempts are the outbound calls of a file.
-const attempts = `c AS (
-    SELECT epoch_ms(start_at) AS ms,
-        coalesce(to_e164, if(regexp_matches(to_number, '[1-9]') AND to_number NOT ILIKE '%anonymous%', to_number, NULL)) AS number,
-        CASE WHEN settlement = 'open' THEN NULL
-            WHEN ` + unmet + ` THEN 'nobody'
-            WHEN status IS NULL AND disconnection_reason IS NULL OR status NOT IN ('ongoing', 'ended', 'error')
-                OR disconnection_reason NOT IN ('user_hangup', 'agent_hangup', 'operator_hangup', 'call_transfer', 'voicemail_reached',
-                'inactivity', 'max_duration_reached', 'error_voxai', 'flow_error', 'orphaned_no_agent_pickup', 'insufficient_balance')
-                THEN NULL
-            WHEN disconnection_reason = 'voicemail_reached' THEN 'machine' ELSE 'person' END AS met
-    FROM 'FILE' WHERE start_at IS NOT NULL AND coalesce(direction, call_type) = 'outbound'
-)`
-
-// unmet is whether a started call did not connect.
-const unmet = `(status IN ('queued', 'registered', 'initiated', 'ringing', 'not_connected', 'canceled')
-            OR disconnection_reason IN ('dial_no_answer', 'dial_busy', 'dial_declined', 'dial_failed',
-            'blocked_number', 'concurrency_limit_reached', 'hourly_call_limit_reached', 'daily_call_limit_reached')
-            OR disconnection_reason = 'insufficient_balance' AND status IS DISTINCT FROM 'ended')`
-
-// endWords are the columns that determine how a call with a transcript ended.
-const endWords = `status, disconnection_reason, settlement, user_turns > 0 AS caller_spoke,
-    CASE WHEN duration_ms < 5000 THEN 0 WHEN duration_ms < 10000 THEN 5000 WHEN duration_ms >= 10000 THEN 10000 END AS short_step`
-
-// minutes counts the simultaneous calls of a file: those in progress at each start, and in the last
-// millisecond of each call.
-const minutes = `WITH c AS (
-    SELECT epoch_ms(start_at) AS from_ms, duration_ms AS ms FROM 'FILE' WHERE start_at IS NOT NULL AND duration_ms IS NOT NULL
-), asked AS (
-    SELECT from_ms AS moment, ms > 0 AS starts, 1 AS calls, ms AS longest FROM c
-    UNION ALL SELECT from_ms + ms - 1, false, 0, NULL FROM c WHERE ms > 0
-), seen AS (
-    SELECT moment, bool_or(starts) AS starts, sum(calls) AS calls, max(longest) AS longest,
-        (SELECT count(*) FROM c WHERE from_ms <= moment AND moment < from_ms + ms) AS going
-    FROM asked GROUP BY moment
-)
-SELECT make_timestamptz(60000000 * CAST(floor(moment / 60000) AS BIGINT)) AS start_at, CAST(sum(calls) AS BIGINT) AS calls,
-    max(going) AS peak_calls,
-    make_timestamptz(1000 * CASE WHEN arg_max(starts, going * 1000000000000000 - moment)
-        THEN arg_max(moment, going * 1000000000000000 - moment) END) AS peak_at,
-    max(longest) AS longest_ms
-FROM seen GROUP BY ALL ORDER BY 1`
-
 // sum records the size and checksum of a file.
 func (w *writer) sum(path string, f *layout.File) {
 	w.t.Helper()
@@ -474,11 +229,6 @@ func start(t *schema.Table, r Row) (int64, bool) {
 	return ms, ok
 }
 
-// large reports whether a day gets tallies, as if it had many calls.
-func (w *writer) large(period string) bool {
-	return w.compacted != nil && !schema.IsMonth(period) && strings.Contains("159", period[len(period)-1:]) && !w.earlier[period]
-}
-
 // file describes the file of a period, without size and checksum.
 func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 	w.made++
@@ -487,9 +237,6 @@ func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 		f.Path = layout.DataFile(t.Name, period, fmt.Sprintf("%08x%08x", w.n, w.made))
 	}
 	if t == &schema.Calls {
-		if schema.IsMonth(period) && !w.earlier[period] || w.large(period) {
-			f.Counted = layout.CountedVersion
-		}
 		f.Credits, f.Undated = new(int64), new(int64)
 		if !w.earlier[period] {
 			f.Moved = new(int64)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"callhouse/internal/layout"
-	"callhouse/internal/schema"
 )
 
 // maxOffsets bounds the table of a zone's offsets: 100 years of daylight saving.
@@ -57,19 +56,6 @@ func wallMicros(at string, offsets []offset, before func(until int64) string) st
 		text += fmt.Sprintf(" WHEN %s THEN %d", before(o.until), o.seconds*1_000_000)
 	}
 	return text + fmt.Sprintf(" ELSE %d END", last)
-}
-
-// InQuarters reports whether all calls that start in the same quarter of an hour have the same
-// local hour: the zone's offsets and changes are multiples of a quarter of an hour.
-func InQuarters(loc *time.Location, m *layout.Manifest) bool {
-	lo, hi := m.Starts()
-	offsets := offsetsOf(loc, lo, hi)
-	for i, o := range offsets {
-		if o.seconds*1000%schema.Quarter != 0 || i < len(offsets)-1 && o.until%schema.Quarter != 0 {
-			return false
-		}
-	}
-	return len(offsets) > 0
 }
 
 // offset is a zone's offset from UTC, until an instant in ms.

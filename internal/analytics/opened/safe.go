@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"callhouse/internal/analytics/duck"
@@ -25,10 +24,7 @@ type Limits struct {
 func (db *DB) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
 	var files []string
 	for _, t := range resource.AllTables {
-		// Reports read tallies; no statement can name them. Those with callers' numbers or calls'
-		// ids are read only for a reader without limits.
-		isTally := slices.Contains(schema.TallyTables, t) && !slices.Contains(schema.FactTables, t)
-		if !db.rights.None() && !db.rights.Holds(t) && !(db.rights.Agents != nil && t == &schema.Calls) && !(isTally && db.rights.Tallied()) {
+		if !db.rights.None() && !db.rights.Holds(t) && !(db.rights.Agents != nil && t == &schema.Calls) {
 			continue
 		}
 		for _, f := range db.filesOf(t) {

@@ -118,11 +118,11 @@ ORDER BY call_id, turn`, where, where)
 }
 
 // Sums returns the SELECT of the given numbers over all selected calls. columns are the columns of
-// tallied that the numbers need.
+// counted_calls that the numbers need.
 func (p *Planner) Sums(q question.Question, numbers, columns []string) string {
 	q.Keys = nil
 	slices.Sort(columns)
-	return "SELECT " + strings.Join(numbers, ", ") + " FROM (" + p.tallied(slices.Compact(columns), q) + ")"
+	return "SELECT " + strings.Join(numbers, ", ") + " FROM (" + p.counted(slices.Compact(columns), q) + ")"
 }
 
 // Seen returns the SELECT of the first and last time, in ms, of the data that a report reads
@@ -137,7 +137,7 @@ func (p *Planner) Seen(q question.Question) string {
 
 // Agents returns a relation of all agents and their numbers of calls.
 func (p *Planner) Agents() string {
-	text := "SELECT agent_id, calls FROM (" + p.tallied([]string{"agent_id"}, question.Question{}) + ")"
+	text := "SELECT agent_id, calls FROM (" + p.counted([]string{"agent_id"}, question.Question{}) + ")"
 	if p.fetched(resource.Agents.Name) {
 		text += " UNION ALL SELECT agent_id, 0 FROM stored.agents" // agents without calls
 	}

@@ -7,22 +7,17 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/question"
-	"callhouse/internal/analytics/stored"
-	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
 )
 
 var readsSelected = regexp.MustCompile(`\b(FROM|JOIN) selected\b`)
 
-// surrounding is the relation of all calls from around the time of the selected ones.
-const surrounding = "surrounding"
-
 // relations returns the WITH list of the relations that a report reads:
 //
 //   - selected: the calls that q selects, with their group as key
-//   - selected_grouped and selected_alone: the same with and without groups; the other one is empty
 //   - selected_campaign_calls: the same, with the campaign that placed each call
-//   - what belongs to them; surrounding; tallied; what else was seen in that time
+//   - surrounding: all calls from around the time of the selected ones
+//   - what belongs to them; counted_calls; what else was seen in that time
 //
 // They are not views of the connection because DuckDB would plan those twice.
 func (p *Planner) relations(q question.Question) string {
@@ -32,41 +27,27 @@ func (p *Planner) relations(q question.Question) string {
 		with = append(with, b.As+" AS MATERIALIZED ("+seen(b, q.Seen)+")")
 	}
 	q.Since = p.historyOf(q)
-	standing, others := p.stand(q)
-	with = append(with, standing...)
-	key, chosen := keyExpr(q.Keys, question.Dimension.InCalls), ofCalls(q)+others
-	from := decided(q)
-	calls := "SELECT " + key + " AS key, calls.* FROM " + from + " WHERE " + chosen
-	none := "SELECT CAST(NULL AS VARCHAR) AS key, * FROM (" + stored.Empty(&schema.Calls) + ")" // cheap to plan
+	key, chosen := keyExpr(q.Keys, question.Dimension.InCalls), ofCalls(q)
+	calls := "SELECT " + key + " AS key, calls.* FROM calls WHERE " + chosen
 	for _, r := range f.Reads {
 		_, isRelated := question.Related[r]
-		_, isFact := facts[r]
 		switch {
-		case isFact:
-			with = append(with, p.fact(r, q)...)
-		case isRelated, r == "selected_speech":
+		case isRelated, r == "selected_speech", r == "selected_moves":
 			with = append(with, p.related(r, q))
-		case r == "selected_grouped" && q.By == "", r == "selected_alone" && q.By != "":
-			with = append(with, r+" AS ("+none+")")
-		case r == "selected_grouped", r == "selected_alone":
-			with = append(with, r+" AS NOT MATERIALIZED ("+calls+")")
 		case r == "selected_campaign_calls":
-			with = append(with, fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT %s AS %s, calls.* FROM %s WHERE %s)", r,
-				question.Campaign.Made, question.Campaign.Expr, from, chosen))
+			with = append(with, fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT %s AS %s, calls.* FROM calls WHERE %s)", r,
+				question.Campaign.Made, question.Campaign.Expr, chosen))
 		case r == "cost_moments":
 			with = append(with, p.costMoments(q))
-		case r == surrounding:
+		case r == "surrounding":
 			with = append(with, fmt.Sprintf("surrounding AS NOT MATERIALIZED (SELECT %s AS key, coalesce(%s, false) AS "+
-				"is_selected, calls.* FROM %s WHERE %s)", key, chosen, from, bounds(wider(narrowed(q)), "start_at")+others))
-		case r == lasting:
-			calls, minutes := p.lastingCalls(q)
-			with = append(with, "lasting AS NOT MATERIALIZED ("+calls+")", "minutes AS NOT MATERIALIZED ("+minutes+")")
-		case r == "tallied":
+				"is_selected, calls.* FROM calls WHERE %s)", key, chosen, bounds(wider(narrowed(q)), "start_at")))
+		case r == "counted_calls":
 			kept := "NOT MATERIALIZED" // materialized, it would compute unused columns
-			if strings.Count(f.SQL+strings.Join(reportsIn(f), ""), "FROM tallied") > 1 {
+			if strings.Count(f.SQL+strings.Join(reportsIn(f), ""), "FROM counted_calls") > 1 {
 				kept = "MATERIALIZED"
 			}
-			with = append(with, "tallied AS "+kept+" ("+p.tallied(f.Tallies, q)+")")
+			with = append(with, "counted_calls AS "+kept+" ("+p.counted(f.Counts, q)+")")
 		}
 	}
 	with = append(with, reportsIn(f)...)
@@ -85,7 +66,7 @@ func (p *Planner) costMoments(q question.Question) string {
 		text = sqlfiles.Relation("cost_moments")
 		if q.By == "" && len(q.Filters) == 0 { // planning the view calls takes longer than reading a day of costs
 			text = fmt.Sprintf("WITH selected AS (SELECT CAST(NULL AS VARCHAR) AS key, total_cost FROM stored.calls WHERE %s)\n%s",
-				where(q, &schema.Calls), text)
+				where(q), text)
 		}
 	}
 	return "cost_moments AS NOT MATERIALIZED (" + text + ")"

@@ -11,20 +11,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// where returns the condition that selects rows of calls, or of tallies whose calls are all
-// selected once the condition holds.
-func where(q question.Question, t *schema.Table) string {
-	text := "true"
-	switch {
-	case t == &schema.Calls || t == &schema.QuarterTallies && ofQuarters(q.Params):
-		text = bounds(narrowed(q), "start_at")
-	case t == &schema.QuarterTallies && q.Bounded():
-		text += " AND start_at IS NOT NULL"
-	case q.Bounded():
-		text += " AND is_started"
-	}
-	return text + ofAgent(q.Params)
-}
+// where returns the condition that selects rows of calls.
+func where(q question.Question) string { return bounds(narrowed(q), "start_at") + ofAgent(q.Params) }
 
 // ofAgent returns the condition on the agent that p selects, if any.
 func ofAgent(p question.Params) string {
@@ -47,7 +35,7 @@ func column(d question.Dimension) string { return d.Expr }
 
 // ofCalls returns the condition that selects rows of the view calls.
 func ofCalls(q question.Question) string {
-	return where(q, &schema.Calls) + conditions(q, question.Dimension.InCalls)
+	return where(q) + conditions(q, question.Dimension.InCalls)
 }
 
 // narrowed returns bounds that contain the start of every call that may be selected: those of the
@@ -97,12 +85,6 @@ func wider(p question.Params) question.Params {
 	return p
 }
 
-// holds reports whether the bounds contain every start in a file.
-func holds(p question.Params, f *layout.File) bool {
-	return f.MinStart == nil || f.MaxStart == nil || !time.UnixMilli(*f.MinStart).Before(p.Since) &&
-		(p.Until.IsZero() || time.UnixMilli(*f.MaxStart).Before(p.Until))
-}
-
 // misses reports whether the bounds contain no start in a file.
 func misses(p question.Params, f *layout.File) bool {
 	return p.Bounded() && (f.MinStart == nil || f.MaxStart == nil || time.UnixMilli(*f.MaxStart).Before(p.Since) ||
@@ -115,16 +97,6 @@ func (p *Planner) allDerived(relation string, of question.Params) bool {
 	return !slices.ContainsFunc(p.snap.Manifest.FilesOf(schema.Calls.Name), func(f *layout.File) bool {
 		return (!f.Derived() || relation == "selected_moves" && f.Moved == nil) && !misses(of, f)
 	})
-}
-
-// ofQuarters reports whether the bounds fall on quarters of an hour.
-func ofQuarters(p question.Params) bool {
-	for _, t := range []time.Time{p.Since, p.Until} {
-		if !t.IsZero() && (!t.Equal(t.Truncate(time.Millisecond)) || t.UnixMilli()%schema.Quarter != 0) {
-			return false
-		}
-	}
-	return true
 }
 
 // keyExpr returns the key of a group, using expr for each dimension.

@@ -18,7 +18,6 @@ import (
 // relations.
 func (p *Planner) variables(q question.Question) string {
 	judged, _ := p.wholeDays(q.Params)
-	kinds := p.kinds(q)
 	q.Since = p.historyOf(q)
 	from, until := p.wholeDays(q.Params)
 	field, wanted := "NULL", "NULL"
@@ -26,7 +25,7 @@ func (p *Planner) variables(q question.Question) string {
 		field, wanted = stored.Quote(name), stored.Quote(v)
 	}
 	natural := slices.ContainsFunc(q.Keys, func(d question.Dimension) bool { return d.Natural })
-	return couldHave(q.Keys) + p.isFollowed(q) + kinds +
+	return couldHave(q.Keys) +
 		set("field_name", "CAST("+field+" AS VARCHAR)") + set("field_value", "CAST("+wanted+" AS VARCHAR)") +
 		set("every", stored.Quote(cmp.Or(q.Every, "day"))) + set("skip", q.Skip) +
 		set("most", fmt.Sprintf("CAST(nullif(%d, 0) AS BIGINT)", max(q.Most, 0))) +

@@ -17,8 +17,8 @@ import (
 // Dimension is an attribute by which a report can be grouped and narrowed.
 type Dimension struct {
 	Name string // as typed
-	Expr string // SQL over the view calls, and over the relation tallied
-	// Columns are the columns of tallied that Expr needs. If Made is set, Expr is the only one, and
+	Expr string // SQL over the view calls, and over the relation counted_calls
+	// Columns are the columns of counted_calls that Expr needs. If Made is set, Expr is the only one, and
 	// Made computes it from the stored columns of calls.
 	Columns []string
 	Made    string
@@ -36,13 +36,13 @@ type Dimension struct {
 	inOne func(value string) (from, until time.Time)
 }
 
-// Grains of local time in tallied: a date is enough for days, weeks and months.
+// Grains of local time in counted_calls: a date is enough for days, weeks and months.
 const (
 	LocalDate = "local_date"
 	LocalHour = "local_hour"
 )
 
-// The columns of tallied from which outcomes are computed.
+// The columns of counted_calls from which outcomes are computed.
 const (
 	OfSpeech  = "transcript_state caller_spoke"
 	OfOutcome = "settlement is_started status disconnection_reason short_step " + OfSpeech

@@ -20,14 +20,7 @@ type Question struct {
 	Filters []Filter       // of Where
 	Goals   []Goal         // with the agents' ids, for a report that reads goals
 	Spreads bool           // bounds for the changes of means are requested
-	Passing []Passing      // of the files of calls, for a report of simultaneous calls
 	Seen    Params         // after Around: the user's parameters, while the period is that of the surrounding calls
-}
-
-// Passing describes how far the calls of a file reach beyond its period, in ms.
-type Passing struct {
-	Last int64 // the minute in which the last call ends
-	From int64 // the first start of a call that may still be in progress when those of the next file start
 }
 
 // Of parses the parameters of a question to a report or view.

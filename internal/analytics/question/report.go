@@ -71,17 +71,11 @@ func Views(f *sqlfiles.File) (out []string) {
 			out = append(out, schema.Calls.Name, Related[name])
 		case name == beside.As, slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return r.Name == of }):
 			out = append(out, schema.Calls.Name, of)
-		case name == "counted_tools":
-			out = append(out, schema.Calls.Name, schema.ToolCalls.Name)
-		case name == "tallied_items", name == "tallied_values":
-			out = append(out, schema.Calls.Name, schema.Items.Name)
-		case name == "selected_speech", name == "counted_speech", // reads the turns if their facts are not stored
-			name == "tallied_first_words", name == "tallied_transfers":
+		case name == "selected_speech": // reads the turns if their facts are not stored
 			out = append(out, schema.Calls.Name, schema.Turns.Name)
-		case name == "tallied_moves": // reads the tool calls if files lack the moves
+		case name == "selected_moves": // reads the tool calls if files lack the moves
 			out = append(out, schema.Calls.Name, schema.ToolCalls.Name)
-		case isSelected, name == "selected", name == "surrounding", strings.HasPrefix(name, "tallied"), name == "lasting",
-			name == "edge_attempts", name == "cost_moments":
+		case isSelected, name == "selected", name == "surrounding", name == "counted_calls", name == "cost_moments":
 			out = append(out, schema.Calls.Name)
 		default:
 			panic("the tables behind " + name + " are not declared") // a test runs every report

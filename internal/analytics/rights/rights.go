@@ -104,18 +104,6 @@ func (r Rights) Hears() bool {
 		!r.masks(&schema.Recordings, schema.Recordings.Columns[schema.Recordings.Column("path")])
 }
 
-// Tallied reports whether counts of all calls reveal nothing beyond the reader's limits.
-func (r Rights) Tallied() bool {
-	if r.Agents != nil {
-		return false
-	}
-	return !slices.ContainsFunc(schema.Calls.Columns, func(c schema.Column) bool {
-		counted := c.Mask == schema.NeverMasked && c.Made == nil ||
-			slices.ContainsFunc(schema.TallyTables, func(t *schema.Table) bool { return t.Column(c.Name) >= 0 })
-		return counted && slices.ContainsFunc(r.Masked, func(name string) bool { return is(name, &schema.Calls, c) })
-	})
-}
-
 // is reports whether the name of a masked column refers to this column of a table, or to one from
 // which it is derived.
 func is(name string, t *schema.Table, c schema.Column) bool {

@@ -1,0 +1,73 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/stored"
+	"callhouse/internal/schema"
+	sqlfiles "callhouse/sql"
+)
+
+// related returns a relation of the rows that belong to the selected calls, as part of a WITH list.
+// Its rows carry the start of their call, so bounds need no join; groups and other conditions do.
+func (p *Planner) related(name string, q question.Question) string {
+	of, ok := question.Related[name]
+	switch {
+	case !ok && p.allDerived(name, q.Params):
+		return name + " AS NOT MATERIALIZED (SELECT * FROM selected)"
+	case name == "selected_moves":
+		return p.related("selected_tool_calls", q) + ",\n" + name + " AS NOT MATERIALIZED (" + sqlfiles.Relation(name) + ")"
+	case !ok:
+		return name + " AS NOT MATERIALIZED (" + sqlfiles.Relation(name) + ")"
+	}
+	return name + " AS NOT MATERIALIZED (" + p.belonging(of, q) + ")"
+}
+
+// belonging returns the SELECT of the rows that belong to the selected calls. What depends only on
+// the start of a call needs no join.
+func (p *Planner) belonging(rows string, q question.Question) string {
+	where := bounds(narrowed(q), "call_start_at")
+	switch {
+	case q.Agent != "" || slices.ContainsFunc(q.Asked(), func(d question.Dimension) bool { return !d.OfTime() }):
+	case len(q.Asked()) == 0:
+		return "SELECT CAST(NULL AS VARCHAR) AS key, * FROM " + rows + " WHERE " + where
+	default:
+		started := "SELECT *, local_time(call_start_at) AS local_start FROM " + rows + " WHERE " + where
+		return "SELECT " + keyExpr(q.Keys, column) + " AS key, * FROM (" + withFacts([]string{question.LocalHour}, started) +
+			") WHERE true" + conditions(q, column)
+	}
+	var parts []string
+	for _, months := range p.months(q) {
+		parts = append(parts, fmt.Sprintf("SELECT s.* EXCLUDE (call_id), t.* FROM (SELECT * FROM %s WHERE %s%s) t "+
+			"JOIN (SELECT key, call_id FROM selected WHERE true%s) s USING (call_id)", rows, where, months, months))
+	}
+	return strings.Join(parts, "\nUNION ALL ")
+}
+
+// joined is the minimum number of calls in a part of a join, except the last.
+const joined = 1 << 20
+
+// months returns conditions on the month that divide the calls into parts. Joining all calls at once
+// would take memory for each of them.
+func (p *Planner) months(q question.Question) (out []string) {
+	calls, in, all := int64(0), "", narrowed(q)
+	for _, f := range p.snap.Manifest.NewestFirst(schema.Calls.Name) {
+		if misses(all, f) {
+			continue
+		}
+		if month := stored.Quote(f.Period[:len("2026-10")]); !strings.HasSuffix(in, month) {
+			if calls >= joined {
+				out, calls, in = append(out, " AND month IN ("+in+")"), 0, ""
+			}
+			in = strings.TrimPrefix(in+", "+month, ", ")
+		}
+		calls += f.Rows
+	}
+	if out == nil {
+		return []string{""}
+	}
+	return append(out, " AND month IN ("+in+")")
+}
