@@ -219,3 +219,40 @@ func TestShortPages(t *testing.T) {
 		}
 	})
 }
+
+// When v2 was found wrong, all its transcripts are fetched again; if the time does not suffice, later
+// runs continue.
+func TestFetchedAgainOverSeveralNights(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 600, Days: 3, Origin: origin}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		night := func(limit time.Duration) Report {
+			r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts, cfg.RelistEvery, cfg.MaxDuration = Auto, 0, limit })
+			if err == nil {
+				err = st.differs()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Minute)
+			return r
+		}
+		night(0)
+		came, nights := len(st.store.bulk), 0
+		if came < 300 || night(0).DetailRequests > 0 {
+			t.Errorf("%d transcripts came from v2; a second night requests records again", came)
+		}
+		st.store.state = schema.Bulk{State: schema.BulkRefuted, At: 1}
+		for ; len(st.store.bulk) > 0 && nights < 9; nights++ {
+			r := night(2 * time.Minute)
+			if left := len(st.store.bulk); r.DeadlineHit != (left > 0) || r.Complete() != (left == 0) || r.BulkRequests > 0 {
+				t.Errorf("%d left; deadline hit: %v, problems %v, %d v2 pages", left, r.DeadlineHit, r.Problems, r.BulkRequests)
+			}
+		}
+		if nights < 3 || len(st.store.bulk) > 0 {
+			t.Errorf("%d of %d transcripts are left after %d nights", len(st.store.bulk), came, nights)
+		}
+	})
+}

@@ -35,9 +35,6 @@ type Config struct {
 
 	// Transcripts is their source; unless it is v3, the store must be a BulkStore.
 	Transcripts bulk.Source
-	// Verify is the share of a night's requests that a run may use to compare transcripts of v2
-	// with v3; zero: none. With MaxDuration, all of the remaining time is used.
-	Verify float64
 
 	// Resources are fetched besides calls, a parent before its children. The store must then be an
 	// ObjectStore.

@@ -119,25 +119,19 @@ func (c *Crawler) newBulk() *bulk.Crawl {
 		return nil
 	}
 	return bulk.New(bulk.Config{
-		Source: c.cfg.Transcripts, Verify: c.cfg.Verify, Limit: c.cfg.MaxDuration, Workers: c.cfg.Workers,
-		API: c.api, Streams: c.streams, Store: store, Log: c.log, Secrets: c.secrets, Now: c.nowMS, Within: c.Within,
+		Source: c.cfg.Transcripts, Workers: c.cfg.Workers,
+		API: c.api, Streams: c.streams, Store: store, Log: c.log, Secrets: c.secrets, Now: c.nowMS,
 		Failed: func(what string, of error) error { return &StoreError{what, of} },
 		Put:    c.put, Commit: c.committed, Offer: c.offerCheckpoint, Learn: c.learn,
 		Wants: func(due *calls.Due) bool {
 			return c.decide(due) == fetch && due.StartAt.OK && due.StartAt.V >= earliest
 		},
 		Fetch: c.fetchDetail, Decode: c.decode,
-		Count: func(f func(*BulkCounts)) { c.meter.update(func(p *Progress) { f(&p.Bulk) }) },
-		Pages: func(n int64) { c.meter.update(func(p *Progress) { p.Phase, p.Bulk.Total = Bulk, p.Bulk.Pages+n }) },
-		Records: func(n int64) {
-			c.meter.update(func(p *Progress) { p.Phase, p.DetailsTotal = Details, p.DetailsDone()+n })
-		},
+		Count:  func(f func(*BulkCounts)) { c.meter.update(func(p *Progress) { f(&p.Bulk) }) },
+		Pages:  func(n int64) { c.meter.update(func(p *Progress) { p.Phase, p.Bulk.Total = Bulk, p.Bulk.Pages+n }) },
 		GaveUp: c.meter.gaveUpBulk, Problem: c.meter.problem,
 	})
 }
-
-// verifies reports whether a run compares stored transcripts of v2.
-func (c *Crawler) verifies() bool { return c.bulk != nil && !c.cfg.ListOnly }
 
 var errDeadline = errors.New("the run's time limit is reached")
 

@@ -86,15 +86,16 @@ func (c *Crawler) afterwards(ctx context.Context, again bool) error {
 			return err
 		}
 	}
-	if !c.cfg.ListOnly {
-		if err := c.Fetch(ctx, c.cfg.CallIDs); err != nil {
-			return err
-		}
-	}
-	if !c.verifies() {
+	if c.cfg.ListOnly {
 		return nil
 	}
-	return c.bulk.VerifyStored(ctx)
+	if err := c.Fetch(ctx, c.cfg.CallIDs); err != nil || c.bulk == nil || !c.bulk.Refuted() {
+		return err
+	}
+	if err := c.committed(ctx); err != nil {
+		return err
+	}
+	return c.fetchAll(ctx, c.store.(BulkStore).FromBulk(ctx), 0)
 }
 
 // committed commits the stored records. In a run that is being stopped, the last commit does that.

@@ -41,7 +41,6 @@ func (st *stand) run(t *testing.T, stopAfter int64, change func(*Config)) (Repor
 	}
 	tr, stop := serve(t, h)
 	defer stop()
-	clear(st.store.fresh)
 	c := tester(t, tr, st.store, func(cfg *Config) {
 		cfg.Key, cfg.Now = "sandbox-key", st.clock.Now
 		if change != nil {

@@ -23,8 +23,7 @@ type memStore struct {
 	missing     map[string]int
 	unreadable  map[string]int
 	bulk        map[string]*calls.Call // details from v2 pages
-	fresh       map[string]bool        // those of this run
-	unverified  []*calls.Call          // as of the last commit
+	fromBulk    []string               // as of the last commit
 	state       schema.Bulk
 	rests       map[string]schema.Rest
 	spans       []schema.Span
@@ -42,7 +41,7 @@ type memCall struct {
 }
 
 func newMemStore() *memStore {
-	return &memStore{items: map[string]memCall{}, details: map[string]int{}, missing: map[string]int{}, unreadable: map[string]int{}, bulk: map[string]*calls.Call{}, fresh: map[string]bool{}, rests: map[string]schema.Rest{}}
+	return &memStore{items: map[string]memCall{}, details: map[string]int{}, missing: map[string]int{}, unreadable: map[string]int{}, bulk: map[string]*calls.Call{}, rests: map[string]schema.Rest{}}
 }
 
 func (s *memStore) Put(ctx context.Context, recs ...schema.Record) error {
@@ -78,7 +77,7 @@ func (s *memStore) Put(ctx context.Context, recs ...schema.Record) error {
 				return err
 			}
 			call.Fetched(r.FetchedAt, r.FetchedAt, nil)
-			s.bulk[r.CallID], s.fresh[r.CallID] = call.Clone(), true
+			s.bulk[r.CallID] = call.Clone()
 		case schema.KindBulkState:
 			if err := json.Unmarshal(r.Body, &s.state); err != nil {
 				return err
@@ -143,7 +142,7 @@ func (s *memStore) Checkpoint(_ context.Context, wait bool) error {
 	slices.SortFunc(all, func(a, b calls.Due) int {
 		return cmp.Or(cmp.Compare(b.StartAt.V, a.StartAt.V), cmp.Compare(a.CallID, b.CallID))
 	})
-	s.due, s.unverified = s.due[:0], slices.Collect(maps.Values(s.bulk))
+	s.due, s.fromBulk = s.due[:0], slices.Collect(maps.Keys(s.bulk))
 	for i, d := range all {
 		if c := s.items[d.CallID]; c.Status != "queued" && c.Status != "ongoing" && !c.OptOut && s.details[d.CallID] == 0 && s.missing[d.CallID] == 0 {
 			d.Rank = int64(i)
@@ -167,23 +166,17 @@ func (s *memStore) Resting(of string) schema.Rest {
 	return r
 }
 
-func (s *memStore) Unverified(_ context.Context, all bool) iter.Seq2[*calls.Call, error] {
+func (s *memStore) FromBulk(context.Context) iter.Seq2[calls.Due, error] {
 	s.mu.Lock()
-	stored := slices.DeleteFunc(slices.Clone(s.unverified), func(c *calls.Call) bool { return s.fresh[string(c.ID())] && !all })
+	ids := slices.Clone(s.fromBulk)
 	s.mu.Unlock()
-	return func(yield func(*calls.Call, error) bool) {
-		for _, c := range stored {
-			if !yield(c, nil) {
+	return func(yield func(calls.Due, error) bool) {
+		for _, id := range ids {
+			if !yield(calls.Due{CallID: id}, nil) {
 				return
 			}
 		}
 	}
-}
-
-func (s *memStore) UnverifiedCount() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return int64(len(s.unverified))
 }
 
 func (s *memStore) Unlisted(_ context.Context, _, _ int64, ids map[string]bool) error {

@@ -39,7 +39,6 @@ type Run struct {
 	Commits           int64
 	Bulk              BulkCounts
 	CallsSkipped      int64      // not written by earlier versions
-	Verified          int64      // not written by earlier versions either
 	Unverified        Opt[int64] // after the run
 	RecordingsStored  int64
 	RecordingsDue     Opt[int64] // after the run; null without an archive
@@ -76,8 +75,8 @@ const (
 	firstBulk  = 28
 	skipped    = 33
 	problem    = 34
-	verified   = 35
-	recorded   = 37
+	unverified = 35
+	recorded   = 36
 )
 
 // Row returns the run's row of the table runs.
@@ -98,7 +97,7 @@ func (r *Run) Row() Row {
 		row = append(row, parquet.Int64Value(*n))
 	}
 	return append(row, parquet.Int64Value(r.CallsSkipped), TextValue(orNil(r.Problem)),
-		parquet.Int64Value(r.Verified), LongValue(r.Unverified), parquet.Int64Value(r.RecordingsStored), LongValue(r.RecordingsDue),
+		LongValue(r.Unverified), parquet.Int64Value(r.RecordingsStored), LongValue(r.RecordingsDue),
 		TextValue(r.Redacted))
 }
 
@@ -116,7 +115,7 @@ func (r *Run) Set(row Row) {
 		*n = LongOf(row[firstBulk+i]).V
 	}
 	r.CallsSkipped, r.Problem = LongOf(row[skipped]).V, text(problem)
-	r.Verified, r.Unverified = LongOf(row[verified]).V, LongOf(row[verified+1])
+	r.Unverified = LongOf(row[unverified])
 	r.RecordingsStored, r.RecordingsDue = LongOf(row[recorded]).V, LongOf(row[recorded+1])
 	r.Redacted = bytes.Clone(TextOf(row[recorded+2]))
 }

@@ -94,8 +94,8 @@ var Calls = NewTable("calls",
 		Unit: "count", Doc: "turns of the caller that are not blank (role user); null: never fetched, or written by an " +
 			"earlier version (extract migrate)"},
 	Column{ID: 34, Name: "transcript_source", Type: Word, Fetch: true, Since: "1.0.0",
-		Doc: "v2: the transcript came from v2 and the rest from v3, and is still to be compared with that of v3, which then replaces it; " +
-			"v2_only: the same, but v3 has no transcript to compare it with; null: same as source, or no transcript"},
+		Doc: "v2: the transcript came from v2 and the rest from v3, until a record of v3 replaces it; " +
+			"v2_only: the same, but the record of v3 has no transcript; null: same as source, or no transcript"},
 	Column{ID: 35, Name: "direction", Type: Word, Fetch: true, Since: "1.0.0",
 		Doc: "inbound, outbound or unknown: by call_type if it is one of them, else by the organisation's own numbers on that day; " +
 			"null: a web call, or written by an earlier version (extract migrate)"},
@@ -336,10 +336,8 @@ var Runs = NewTable("runs",
 		Unit: "count", Doc: "calls whose transcript was not requested, because no call of their kind ever had one"},
 	Column{ID: 35, Name: "problem", Type: Word, Since: "1.0.0",
 		Doc: "one word for the error, such as refused, unreachable, full or damaged; null: no error, or written by an earlier version"},
-	Column{ID: 36, Name: "bulk_verified", Type: Int64, Since: "1.0.0",
-		Unit: "count", Doc: "v2 transcripts of earlier runs compared with v3, besides bulk_compared; bulk_differing includes theirs"},
 	Column{ID: 37, Name: "bulk_unverified", Type: Int64, Since: "1.0.0",
-		Unit: "count", Doc: "v2 transcripts in the warehouse after the run that are still to be compared with v3"},
+		Unit: "count", Doc: "v2 transcripts in the warehouse after the run that no record of v3 has replaced"},
 	Column{ID: 38, Name: "recordings_stored", Type: Int64, Since: "1.0.0",
 		Unit: "count", Doc: "recordings stored in the archive"},
 	Column{ID: 39, Name: "recordings_due", Type: Int64, Since: "1.0.0",

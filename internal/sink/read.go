@@ -142,13 +142,10 @@ func (w *Warehouse) DueCount(scope calls.DueScope) int64 {
 	return n
 }
 
-// Unverified yields the calls of the last commit, with their turns, whose transcript came from v2
-// and was not yet compared with that of v3: newest period first, within a period by start. Calls
-// that this run has changed are included only with all. A call is valid until the next one is
-// requested.
-func (w *Warehouse) Unverified(ctx context.Context, all bool) iter.Seq2[*calls.Call, error] {
-	return func(yield func(*calls.Call, error) bool) {
-		enough := errors.New("enough")
+// FromBulk yields the calls of the last commit whose transcript came from v2 and was not replaced by
+// that of v3, newest period first.
+func (w *Warehouse) FromBulk(ctx context.Context) iter.Seq2[calls.Due, error] {
+	return func(yield func(calls.Due, error) bool) {
 		r := w.reader()
 		files := slices.Clone(r.Files(schema.Calls.Name))
 		slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
@@ -156,31 +153,26 @@ func (w *Warehouse) Unverified(ctx context.Context, all bool) iter.Seq2[*calls.C
 			if f.Bulk == 0 {
 				continue
 			}
-			err := r.EachChosen(ctx, f.Period, func(call *calls.Call) bool {
-				return call.InBulk() && (all || string(call.RunID()) != w.opts.RunID)
-			}, func(call *calls.Call) error {
-				if !yield(call, nil) {
-					return enough
-				}
-				return nil
+			var found []calls.Due
+			err := r.Read(f, func(t *table.Reader) error {
+				t.Pick("call_id", "start_at", "transcript_source")
+				return t.EachCall(ctx, func(call *calls.Call) {
+					if call.InBulk() {
+						found = append(found, calls.Due{CallID: string(call.ID()), StartAt: call.StartAt()})
+					}
+				})
 			})
-			switch {
-			case errors.Is(err, enough):
+			if err != nil {
+				yield(calls.Due{}, err)
 				return
-			case err != nil:
-				yield(nil, err)
-				return
+			}
+			for _, due := range found {
+				if !yield(due, nil) {
+					return
+				}
 			}
 		}
 	}
-}
-
-// UnverifiedCount returns the number of these calls.
-func (w *Warehouse) UnverifiedCount() (n int64) {
-	for _, f := range w.reader().Files(schema.Calls.Name) {
-		n += f.Bulk
-	}
-	return n
 }
 
 // Bulk returns the state of the pages of v2 in the last commit.

@@ -5,12 +5,11 @@
 -- that is not requested by its kind is of a kind (status, reason, length) of which no
 -- record ever had a transcript. Without --by there are further rows about the whole
 -- warehouse: calls that the last run could not read, the total that the service reports
--- and, if transcripts came from v2, their number, how many were compared with v3, how many
--- of those differed and were replaced, and how many are still to be compared. The bound is
--- for the share of these that differ, with 95 % confidence: 1 - 0.05^(1/n), since none
--- differed of n transcripts chosen at random when they came. If calls are redacted, the
--- last rows count the values that the last run replaced, by kind, and the records that a
--- service did not check.
+-- and, if transcripts came from v2, their number, how many were compared with v3, and how
+-- many of those differed and were replaced. The bound is for the share of the others that
+-- differ, with 95 % confidence: 1 - 0.05^(1/n), since none differed of n transcripts chosen
+-- at random when they came. If calls are redacted, the last rows count the values that the
+-- last run replaced, by kind, and the records that a service did not check.
 --
 -- An analysis is pending if the call connected as far as is known, did not opt out, has no
 -- sentiment, and its settlement is ended; it is given up if the settlement is expired. The
@@ -84,7 +83,7 @@ WITH counted AS (
     LIMIT 1
 ), bulk AS (
     SELECT sum(bulk_transcripts)::BIGINT AS came,
-        (sum(bulk_compared) + coalesce(sum(bulk_verified), 0))::BIGINT AS compared,
+        sum(bulk_compared)::BIGINT AS compared,
         sum(bulk_differing)::BIGINT AS differing,
         -- since the last difference
         sum(bulk_compared) FILTER (started_at > coalesce(
@@ -107,9 +106,6 @@ FROM (
     SELECT NULL, 23, 'page of v2 compared with v3', 'good', compared, NULL, 'warehouse', 0 FROM bulk WHERE came > 0
     UNION ALL
     SELECT NULL, 24, 'transcript of v2 that differed', 'info', differing, NULL, 'warehouse', 0 FROM bulk WHERE came > 0
-    UNION ALL
-    SELECT NULL, 25, 'transcript of v2 still to be compared', 'waiting', bulk_unverified, NULL, 'warehouse', 0
-    FROM last_run WHERE bulk_unverified > 0
     UNION ALL
     SELECT NULL, 26, 'transcript of v2 that may differ, at most', 'info', NULL, 100 * (1 - 0.05 ** (1 / sampled)), 'warehouse', 0
     FROM bulk, last_run WHERE sampled > 0 AND bulk_unverified > 0

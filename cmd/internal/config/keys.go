@@ -99,7 +99,7 @@ const (
 type Values struct {
 	BaseURL, APIKeyFile, Warehouse          string
 	PerSecond, PerMinute                    int
-	Share, VerifyTranscripts                float64
+	Share                                   float64
 	Since, Mask, MaskKeyFile, Keep, Country string
 	MaxDuration, Window, RelistEvery        time.Duration
 	Resources, OrganizationID               string
@@ -158,10 +158,6 @@ var Keys = []Key{
 		About: "auto: use v2 pages when they save requests and match v3; v3: never; v2: always try them first, " +
 			"even for few calls or after a mismatch",
 		in: func(v *Values) any { return &v.Transcripts }},
-	{Name: "verify_transcripts", Kind: Number, For: Extract, Uses: "plan", Own: true, Value: "PART", Default: "0.1",
-		About: "share of a night (the requests of 8 hours at the limits) that a run may use to compare transcripts of earlier v2 pages " +
-			"with v3; with --max-duration, all remaining time; 0: never",
-		in: func(v *Values) any { return &v.VerifyTranscripts }},
 	{Name: "list_only", Kind: Boolean, For: Extract, Uses: "plan", Own: true, Default: "false",
 		About: "fetch only list pages, 100 calls per request, without transcripts; a later run without this setting fetches those",
 		in:    func(v *Values) any { return &v.ListOnly }},

@@ -46,7 +46,7 @@ func TestRecordingsAtTheLimits(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, bin, "run", "--warehouse", s.warehouse, "--base-url", s.service.URL, "--api-key-file", s.keyFile,
-			"--yes", "--recordings", s.archive, "--recordings-private", "--transcripts", "auto", "--verify-transcripts", "0")
+			"--yes", "--recordings", s.archive, "--recordings-private", "--transcripts", "auto")
 		cmd.Env = append(os.Environ(), "CALLHOUSE_CONFIG="+os.DevNull)
 		var b bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &b, &b

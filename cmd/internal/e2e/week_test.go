@@ -37,12 +37,12 @@ func TestDaysOfFollowing(t *testing.T) {
 		c.warehouse = *followDir
 	}
 	c.clock.Set(c.clock.Now().UTC().Truncate(24 * time.Hour))
-	c.mustExtract("--resources", "none", "--verify-transcripts", "0")
+	c.mustExtract("--resources", "none")
 	for day := range *followDays {
 		s := &following{company: c, seen: map[string]string{}, told: map[string]bool{}}
 		s.day()
 		t.Logf("day %d: %s", day+1, s.measure())
-		c.mustExtract("--resources", "none", "--transcripts", "v3", "--verify-transcripts", "0")
+		c.mustExtract("--resources", "none", "--transcripts", "v3")
 	}
 }
 

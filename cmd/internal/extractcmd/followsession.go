@@ -125,7 +125,7 @@ func (s *session) prepare(ctx context.Context) error {
 		return err
 	}
 	cfg.Recordings = s.recordings
-	cfg.Resources, cfg.Transcripts, cfg.MaxDuration, cfg.Verify = nil, crawler.FromV3, 0, 0 // left to sweeps
+	cfg.Resources, cfg.Transcripts, cfg.MaxDuration = nil, crawler.FromV3, 0 // left to sweeps
 	cfg.Logger = slog.New(warnings{s.log.Handler()})
 	cfg.Now, cfg.AnyClock, cfg.DownAfter = s.Now, s.Yes, downAfter
 	cfg.Ready = func(ctx context.Context) error {

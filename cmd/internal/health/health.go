@@ -69,8 +69,7 @@ type moment struct {
 	Age float64   `json:"age_seconds"`
 }
 
-// bulkState reports how reliable pages of v2 are, how many transcripts came from them, and how many
-// of those in the warehouse are still to be compared with v3.
+// bulkState reports how reliable pages of v2 are, and how many transcripts came from them.
 type bulkState struct {
 	State       schema.BulkState `json:"state"`
 	Since       *moment          `json:"since"`
@@ -78,12 +77,11 @@ type bulkState struct {
 	Transcripts int64            `json:"transcripts"`
 	Compared    int64            `json:"compared"`
 	Differing   int64            `json:"differing"` // transcripts that differed and were replaced
-	Unverified  int64            `json:"unverified"`
 }
 
 func (b *bulkState) text() string {
-	came := fmt.Sprintf("%s came from v2 pages; %s compared with v3, %s different, %s left", cli.Plural(b.Transcripts, "transcript"),
-		humanize.Comma(b.Compared), humanize.Comma(b.Differing), humanize.Comma(b.Unverified))
+	came := fmt.Sprintf("%s came from v2 pages; %s compared with v3, %s different", cli.Plural(b.Transcripts, "transcript"),
+		humanize.Comma(b.Compared), humanize.Comma(b.Differing))
 	switch b.State {
 	case schema.BulkRefuted:
 		return "v2 pages were wrong " + age(b.Since.Age) + " ago and are no longer requested: " + b.Why + "; " + came
@@ -315,13 +313,10 @@ func (h *State) measure(was *sink.History, now time.Time) {
 	}
 	if b := m.Bulk; b != nil {
 		h.Bulk = &bulkState{State: b.State, Since: momentOf(b.At, now), Why: b.Why}
-		for i := range m.Files {
-			h.Bulk.Unverified += m.Files[i].Bulk
-		}
 		for i := range was.Runs {
 			r := &was.Runs[i]
 			h.Bulk.Transcripts += r.Bulk.Transcripts
-			h.Bulk.Compared += r.Bulk.Compared + r.Verified
+			h.Bulk.Compared += r.Bulk.Compared
 			h.Bulk.Differing += r.Bulk.Differing
 		}
 	}

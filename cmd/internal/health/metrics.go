@@ -209,7 +209,6 @@ func (m *Metrics) warehouse(g gauges, h *State) {
 	g.set("calls_overdue", "Those of them that started at least two days ago.", float64(h.Overdue))
 	g.set("calls_unsettled", "Calls that are in progress, or lack their analysis or cost.", float64(h.Unsettled))
 	if h.Bulk != nil {
-		g.set("transcripts_unverified", "Transcripts from v2 that are still to be compared with v3.", float64(h.Bulk.Unverified))
 	}
 	if r := h.Recordings; r != nil {
 		g.set("recordings_due", "Recordings that are still to be archived.", float64(r.Due))

@@ -116,16 +116,10 @@ func (r *Report) Write(w io.Writer) {
 // bulk prints the result of v2 pages.
 func (r *Report) bulk(line func(name, format string, args ...any)) {
 	b, n := &r.Row.Bulk, humanize.Comma
-	came, all := "", b.Compared+r.Row.Verified
-	if b.Requests > 0 {
-		came = n(b.Transcripts) + " of them on v2 pages; "
-	}
-	if b.Requests+all+r.Row.Unverified.V > 0 {
-		line("", "%s%s of v2 compared with v3, %s different; %s to be compared", came, n(all), n(b.Differing), n(r.Row.Unverified.V))
-	}
 	if b.Requests == 0 {
 		return
 	}
+	line("", "%s of them on v2 pages; %s compared with v3, %s different", n(b.Transcripts), n(b.Compared), n(b.Differing))
 	if b.Unlisted > 0 {
 		line("", "%s on these pages not listed by v3, skipped", cli.Plural(b.Unlisted, "call"))
 	}
@@ -190,7 +184,7 @@ func (r *Report) Log(log *slog.Logger) {
 		"calls_missing", row.CallsMissing, "calls_skipped", row.CallsSkipped, "calls_set_aside", row.CallsSetAside, "transcripts",
 		row.Transcripts, "turns", row.Turns,
 		"bulk_transcripts", row.Bulk.Transcripts, "bulk_compared", row.Bulk.Compared, "bulk_differing", row.Bulk.Differing,
-		"bulk_unlisted", row.Bulk.Unlisted, "bulk_verified", row.Verified, "bulk_unverified", row.Unverified.V,
+		"bulk_unlisted", row.Bulk.Unlisted, "bulk_unverified", row.Unverified.V,
 		"drift", row.Drift, "commits", row.Commits, "snapshot", r.Snapshot}
 	if r.Crawl != nil {
 		args = append(args, "withheld", r.Crawl.Withheld)

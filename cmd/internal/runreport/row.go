@@ -28,7 +28,7 @@ func Row(id, version string, started time.Time, p *crawler.Progress, drift wire.
 		CallsMissing: p.Missing, CallsSetAside: p.SetAside, Drift: p.Drift, Commits: commits,
 		BudgetUsedPercent: schema.Some(int64(math.Round(p.BudgetUsed * 10_000))),
 	}
-	row.Bulk, row.Verified = p.Bulk.BulkCounts, p.Bulk.Verified
+	row.Bulk = p.Bulk.BulkCounts
 	row.Bulk.Requests = p.BulkRequests
 	did.AddTo(&row)
 	if p.TotalCount >= 0 {

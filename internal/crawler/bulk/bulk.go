@@ -62,9 +62,8 @@ const (
 // Counts are the running numbers of pages of v2.
 type Counts struct {
 	schema.BulkCounts
-	Verified int64 // number of transcripts of earlier runs compared with v3
-	Pages    int64 // good ones
-	Total    int64 // pages that the run will request, estimated
+	Pages int64 // good ones
+	Total int64 // pages that the run will request, estimated
 }
 
 // Store is the part of a store that pages of v2 use.
@@ -80,25 +79,14 @@ type Store interface {
 	// to to, both inclusive, as of the last commit, and the forgotten ones.
 	Unlisted(ctx context.Context, from, to int64, ids map[string]bool) error
 
-	// Unverified yields the calls whose transcript came from v2 and is not yet replaced by v3's, as
-	// of the last commit, newest period first. Calls changed by this run are included only with
-	// all. A call is valid until the next one is requested.
-	Unverified(ctx context.Context, all bool) iter.Seq2[*calls.Call, error]
-
-	// UnverifiedCount returns their number.
-	UnverifiedCount() int64
-}
-
-// Cleaner is a Store that removes parts of a call's JSON before storing it.
-type Cleaner interface {
-	Clean(room *[]byte, body []byte) (clean []byte, changed bool, err error)
+	// FromBulk yields the calls whose transcript came from v2 and was not replaced by v3's, as of
+	// the last commit, newest period first.
+	FromBulk(ctx context.Context) iter.Seq2[calls.Due, error]
 }
 
 // Config is the part of a run that pages of v2 use.
 type Config struct {
 	Source  Source
-	Verify  float64       // see the crawler's Config
-	Limit   time.Duration // of the run; zero: none
 	Workers int
 
 	API     *api.Client
@@ -107,7 +95,6 @@ type Config struct {
 	Log     *slog.Logger
 	Secrets *words.Secrets
 	Now     func() int64                      // ms since 1970 UTC
-	Within  func(time.Duration) int64         // number of requests in this time
 	Failed  func(what string, of error) error // returns the store's error
 	Put     func(context.Context, ...schema.Record) error
 	Commit  func(context.Context) error
@@ -119,10 +106,10 @@ type Config struct {
 	Fetch  func(ctx context.Context, id string, p api.Priority, s *api.Stream, take func(*calls.Call, schema.Record) error) error
 	Decode func(body []byte, kind schema.Kind, look func(*calls.Call)) error
 
-	// Functions that receive results: counts, the number of the next pages and of the next records,
-	// why pages were given up, and problems.
+	// Functions that receive results: counts, the number of the next pages, why pages were given up,
+	// and problems.
 	Count           func(func(*Counts))
-	Pages, Records  func(n int64)
+	Pages           func(n int64)
 	GaveUp, Problem func(why string)
 }
 
@@ -143,7 +130,6 @@ type Crawl struct {
 	off      string // why no more pages are requested; empty while they are
 	state    schema.Bulk
 	taken    int64 // transcripts stored in this round
-	fresh    int64 // transcripts stored in this run
 	compared int   // number of transcripts compared with v3 on arrival
 }
 
@@ -185,6 +171,13 @@ func (b *Crawl) Transcripts(ctx context.Context) (used bool, err error) {
 		return !b.over(), err
 	}
 	return true, b.Commit(ctx) // the rest is fetched one by one
+}
+
+// Refuted reports whether v2 was found wrong, so that its transcripts are fetched again.
+func (b *Crawl) Refuted() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state.State == schema.BulkRefuted || b.Store.Bulk().State == schema.BulkRefuted
 }
 
 // ready reports whether to request pages of v2.
@@ -441,7 +434,7 @@ func (b *Crawl) took(ctx context.Context, p *page, took time.Duration) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.taken, b.fresh = b.taken+p.put, b.fresh+p.put
+	b.taken += p.put
 	if took <= quick && p.Bytes <= small {
 		b.size = min(b.most, 2*b.size)
 	}

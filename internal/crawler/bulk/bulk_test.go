@@ -1,15 +1,17 @@
 package bulk
 
 import (
-	"bytes"
+	"context"
 	"fmt"
+	"log/slog"
 	"math"
-	"strings"
 	"testing"
 	"time"
 
+	"callhouse/internal/api"
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
+	"callhouse/internal/words"
 )
 
 // The sample has the documented size: twenty from the first page, and one in five hundred.
@@ -41,65 +43,46 @@ func TestSampleOfPages(t *testing.T) {
 	}
 }
 
-// cleaning is a store that replaces a word before storing a call.
-type cleaning struct{ Store }
-
-func (cleaning) Clean(_ *[]byte, body []byte) ([]byte, bool, error) {
-	return bytes.ReplaceAll(body, []byte("hello"), []byte("*****")), true, nil
-}
-
-// v2 is not blamed for differences with other causes: the transcript may still come, the caller has
-// opted out since, the record has none, or the store removed text.
-func TestDifferences(t *testing.T) {
+// v2 is blamed for a difference unless the transcript may still come, or the caller has opted out
+// since.
+func TestBlame(t *testing.T) {
 	const end = 1795089660000
-	decode := func(body []byte, kind schema.Kind, look func(*calls.Call)) error {
+	decode := func(body string, kind schema.Kind) *calls.Call {
 		call := new(calls.Call)
-		err := new(calls.Decoder).Decode(body, kind, call)
-		look(call)
-		return err
-	}
-	transcript := func(words ...string) string {
-		var turns []string
-		for _, w := range words {
-			turns = append(turns, `{"role":"user","content":"`+w+`"}`)
+		if err := new(calls.Decoder).Decode([]byte(body), kind, call); err != nil {
+			t.Fatal(err)
 		}
-		return "[" + strings.Join(turns, ",") + "]"
+		return call
 	}
+	const hello, bye = `[{"role":"user","content":"hello"}]`, `[{"role":"user","content":"bye"}]`
 	for _, c := range []struct {
-		name            string
-		v2, v3          string
-		age             time.Duration
-		stored, cleaned bool
-		differ, blamed  bool
+		name                string
+		v2, v3              string
+		age                 time.Duration
+		compared, differing int64
 	}{
-		{"the same", transcript("hello"), `"transcript":` + transcript("hello"), time.Hour, false, false, false, true},
-		{"another text, too early", transcript("hello"), `"transcript":` + transcript("bye"), time.Hour, false, false, true, false},
-		{"another text", transcript("hello"), `"transcript":` + transcript("bye"), 3 * time.Hour, false, false, true, true},
-		{"another text than the stored one", transcript("hello"), `"transcript":` + transcript("bye"), 3 * time.Hour, true, false, true, true},
-		{"none when v2 had one", transcript("hello"), `"transcript":null`, 3 * time.Hour, false, false, true, true},
-		{"none any more", transcript("hello"), `"transcript":null`, 3 * time.Hour, true, false, true, false},
-		{"opted out since", transcript("hello"), `"transcript":null,"opt_out_sensitive_data_storage":true`, 3 * time.Hour, false, false, true, false},
-		{"nobody spoke, says v2", "[]", `"transcript":` + transcript("hello"), 3 * time.Hour, true, false, true, true},
-		{"stored clean", transcript("*****"), `"transcript":` + transcript("hello"), 3 * time.Hour, true, true, false, true},
-		{"stored unclean", transcript("hello"), `"transcript":` + transcript("hello"), 3 * time.Hour, true, true, true, true}, // v2 is requested again
-		{"just come", transcript("hello"), `"transcript":` + transcript("hello"), 3 * time.Hour, false, true, false, true},
+		{"the same", hello, `"transcript":` + hello, time.Hour, 1, 0},
+		{"another text, too early", hello, `"transcript":` + bye, time.Hour, 0, 0},
+		{"another text", hello, `"transcript":` + bye, 3 * time.Hour, 1, 1},
+		{"none when v2 had one", hello, `"transcript":null`, 3 * time.Hour, 1, 1},
+		{"opted out since", hello, `"transcript":null,"opt_out_sensitive_data_storage":true`, 3 * time.Hour, 0, 0},
+		{"nobody spoke, according to v2", "[]", `"transcript":` + hello, 3 * time.Hour, 1, 1},
 	} {
-		b := New(Config{Now: func() int64 { return end + c.age.Milliseconds() }, Decode: decode})
-		if c.cleaned {
-			b.Store = cleaning{}
-		}
-		call := func(text string, kind schema.Kind) (out *calls.Call, rec schema.Record) {
-			rec = schema.Record{Kind: kind, CallID: "a", Body: []byte(text)}
-			if err := decode(rec.Body, kind, func(call *calls.Call) { out = call.Clone() }); err != nil {
-				t.Fatal(err)
-			}
-			return out, rec
-		}
-		v2, _ := call(fmt.Sprintf(`{"call_id":"a","status":"ended","end_timestamp":%d,"transcript_with_tool_calls":%s}`, end, c.v2), schema.KindBulk)
-		v3, rec := call(fmt.Sprintf(`{"id":"a","status":"ended","end_at":%d,%s}`, end, c.v3), schema.KindDetail)
-		found, compared, err := b.differences(v2, v3, rec, c.stored)
-		if err != nil || len(found) > 0 != c.differ || compared != c.blamed {
-			t.Errorf("%s: %v, compared: %v, %v", c.name, found, compared, err)
+		v2 := decode(fmt.Sprintf(`{"call_id":"a","status":"ended","end_timestamp":%d,"transcript_with_tool_calls":%s}`, end, c.v2), schema.KindBulk)
+		v3 := decode(fmt.Sprintf(`{"id":"a","status":"ended","end_at":%d,%s}`, end, c.v3), schema.KindDetail)
+		var n Counts
+		var put []schema.Record
+		b := New(Config{
+			Now: func() int64 { return end + c.age.Milliseconds() }, Log: slog.New(slog.DiscardHandler), Secrets: words.NewSecrets(),
+			Fetch: func(_ context.Context, _ string, _ api.Priority, _ *api.Stream, take func(*calls.Call, schema.Record) error) error {
+				return take(v3, schema.Record{Kind: schema.KindDetail})
+			},
+			Put:   func(_ context.Context, recs ...schema.Record) error { put = append(put, recs...); return nil },
+			Count: func(f func(*Counts)) { f(&n) }, GaveUp: func(string) {}, Problem: func(string) {},
+		})
+		if err := b.compareOne(t.Context(), v2, api.Spare); err != nil || n.Compared != c.compared || n.Differing != c.differing ||
+			int64(len(put)) != 1+c.differing || (b.state.State == schema.BulkRefuted) != (c.differing > 0) {
+			t.Errorf("%s: %v, %+v, %d records, %q", c.name, err, n, len(put), b.state.State)
 		}
 	}
 }

@@ -29,8 +29,6 @@ var (
 	Bulk = api.Allowance{Failures: 6, Time: 3 * time.Minute, Slow: 45 * time.Second}
 	// Relist is the allowance for listing old parts of the list again.
 	Relist = api.Allowance{Failures: 12, Time: 3 * time.Minute, Slow: 30 * time.Second}
-	// Verify is the allowance for comparing transcripts of v2 with v3.
-	Verify = api.Allowance{Failures: 12, Time: 3 * time.Minute, Slow: 30 * time.Second}
 	// Links is the allowance for records requested for new links to recordings.
 	Links = api.Allowance{Failures: 12, Time: 3 * time.Minute, Slow: 30 * time.Second}
 	// lists is the common allowance of all lists and records of resources.

@@ -117,9 +117,6 @@ func (s *Settings) Check() error {
 			"--requests-per-second and --requests-per-minute must be 1 or more")
 	case !(s.Share > 0 && s.Share <= 1): // NaN
 		return cli.Usage("--share 0.5 leaves half of the budget to other programs", "--share must be above 0 and at most 1, not %v", s.Share)
-	case !(s.VerifyTranscripts >= 0 && s.VerifyTranscripts <= 1):
-		return cli.Usage("--verify-transcripts 0.1 uses a tenth of a night; 0 compares none",
-			"--verify-transcripts must be 0 to 1, not %v", s.VerifyTranscripts)
 	}
 	return nil
 }
@@ -129,7 +126,6 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 	cfg := crawler.Config{
 		Config: api.Config{BaseURL: s.BaseURL, PerSecond: s.PerSecond, PerMinute: s.PerMinute, Share: s.Share},
 		Window: s.Window, RelistEvery: s.RelistEvery, Full: s.Full, ListOnly: s.ListOnly, MaxDuration: s.MaxDuration, CallIDs: s.CallIDs,
-		Verify: s.VerifyTranscripts,
 	}
 	if s.GroupReadable && runtime.GOOS == "windows" {
 		return cfg, cli.Usage("give the group access to the warehouse's folder: its files inherit that",
