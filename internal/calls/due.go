@@ -90,7 +90,7 @@ func (c *Call) AskAt(scope DueScope) int64 {
 	if !c.inVain() {
 		return 0
 	}
-	final, end := c.FinalAt(), c.endOrSight()
+	final, end := c.FinalAt(), c.EndOrSight()
 	if c.FetchedAt() >= final {
 		return math.MaxInt64
 	}

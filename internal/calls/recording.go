@@ -17,7 +17,7 @@ var RecordingColumns = []string{"call_id", "status", "start_at", "end_at", "reco
 type Recording struct {
 	CallID    string
 	StartAt   schema.Opt[int64]
-	Since     int64 // see [Call.SinceRecording]
+	Since     int64 // see [Call.EndOrSight]
 	Link      string
 	LinkedAt  int64            // when the service sent the link, in ms since 1970 UTC
 	RecordDue bool             // the call's own record is due, which has a new link
@@ -71,7 +71,7 @@ func (c *Call) RecordingGivenUp() bool {
 
 // RecordingOf returns a call with its recording.
 func RecordingOf(c *Call) Recording {
-	r := Recording{CallID: string(c.ID()), StartAt: c.StartAt(), Since: c.SinceRecording(), Link: string(c.text(colRecordingURL)),
+	r := Recording{CallID: string(c.ID()), StartAt: c.StartAt(), Since: c.EndOrSight(), Link: string(c.text(colRecordingURL)),
 		LinkedAt: c.FetchedAt(), RecordDue: c.Waits()}
 	r.Known, _ = c.Recording()
 	return r
@@ -85,10 +85,6 @@ func (c *Call) SuspectRecording() {
 			FetchedAt: cmp.Or(r.FetchedAt, c.FetchedAt()), Attempts: r.Attempts, Reason: optedOut})
 	}
 }
-
-// SinceRecording returns when a call's recording became due, in ms since 1970 UTC: at the call's
-// end, as far as known.
-func (c *Call) SinceRecording() int64 { return c.endOrSight() }
 
 // SameLink reports whether two states of a call have the same link to its recording, signature
 // included.

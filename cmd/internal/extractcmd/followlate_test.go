@@ -19,7 +19,7 @@ import (
 // failure.
 func TestFollowFails(t *testing.T) {
 	f := newFollowed(t)
-	if code, stderr := f.extract(t.Context(), "run", "--verify-transcripts", "0"); code != cli.ExitOK {
+	if code, stderr := f.extract(t.Context(), "run"); code != cli.ExitOK {
 		t.Fatalf("run: %d, %s", code, stderr)
 	}
 	f.clock.Advance(time.Second)

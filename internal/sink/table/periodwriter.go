@@ -104,7 +104,7 @@ func countUnarchived(info *layout.File, call *calls.Call) {
 		return
 	}
 	*info.Unarchived++
-	if since := call.SinceRecording(); info.OldestUnarchived == nil || since < *info.OldestUnarchived {
+	if since := call.EndOrSight(); info.OldestUnarchived == nil || since < *info.OldestUnarchived {
 		info.OldestUnarchived = &since
 	}
 }
