@@ -365,12 +365,6 @@ dist-macos: ## Archives of query for macOS, on a Mac with Xcode's command line t
 	GOBIN=$(CURDIR)/build/tools go install github.com/goreleaser/goreleaser/v2@$(GORELEASER_VERSION)
 	build/tools/goreleaser release --clean -f .goreleaser.macos.yaml $(SNAPSHOT) --skip=publish
 
-.PHONY: elsewhere
-elsewhere: ## extract and sandbox without cgo: vet them for macOS and Windows, and read with the Go library for zstd what the C library wrote
-	CGO_ENABLED=0 GOOS=darwin go vet ./cmd/extract ./cmd/sandbox ./internal/sink/disk
-	CGO_ENABLED=0 GOOS=windows go vet ./cmd/extract ./cmd/sandbox ./internal/sink/disk
-	CGO_ENABLED=0 go test ./internal/sink/zstd ./internal/sink/journal
-
 .PHONY: clean
 clean: ## Remove what the targets above built
 	rm -rf bin build dist dist-macos

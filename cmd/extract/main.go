@@ -15,7 +15,7 @@ import (
 // GOMEMLIMIT in the environment override this.
 const (
 	gcPercent   = 50
-	memoryLimit = 96 << 20 // soft: above it, Go collects harder. A lower limit spends most of a night over large day files collecting
+	memoryLimit = 160 << 20 // soft: above it, Go collects harder. A lower limit spends most of a night over large day files collecting
 )
 
 func main() {
@@ -25,7 +25,6 @@ func main() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
 	}
-	oneArena()
 	ctx, stop := cli.Context()
 	code := extractcmd.Run(ctx, config.System(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()

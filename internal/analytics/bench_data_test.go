@@ -13,10 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/DataDog/zstd"
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress"
-	"github.com/parquet-go/parquet-go/format"
 	"golang.org/x/sync/errgroup"
 
 	"callhouse/internal/analytics/analyticstest"
@@ -32,8 +29,7 @@ import (
 const (
 	benchGroupRows   = 122_880
 	benchGroupWeight = 32 << 20
-	benchPageBytes   = 512 << 10
-	benchZstdLevel   = 2
+	benchPageBytes   = 1 << 20
 )
 
 var benchOrigin = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
@@ -278,7 +274,7 @@ func (t *benchTable) open() (err error) {
 	if t.file, err = os.Create(t.path); err != nil {
 		return err
 	}
-	t.w = parquet.NewGenericWriter[any](t.file, columnar.ParquetSchema(t.table), parquet.Compression(benchCodec{}), parquet.PageBufferSize(benchPageBytes),
+	t.w = parquet.NewGenericWriter[any](t.file, columnar.ParquetSchema(t.table), parquet.Compression(&parquet.Zstd), parquet.PageBufferSize(benchPageBytes),
 		parquet.KeyValueMetadata(layout.FormatKey, strconv.Itoa(layout.FormatVersion)))
 	return nil
 }
@@ -307,18 +303,4 @@ func (t *benchTable) close() error {
 	}
 	t.info.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	return errors.Join(err, t.file.Close())
-}
-
-// benchCodec is zstd with the sink's settings.
-type benchCodec struct{}
-
-var _ compress.Codec = benchCodec{}
-
-func (benchCodec) String() string                            { return "ZSTD" }
-func (benchCodec) CompressionCodec() format.CompressionCodec { return format.Zstd }
-func (benchCodec) Encode(dst, src []byte) ([]byte, error) {
-	return zstd.CompressLevel(dst[:cap(dst)], src, benchZstdLevel)
-}
-func (benchCodec) Decode(dst, src []byte) ([]byte, error) {
-	return zstd.Decompress(dst[:cap(dst)], src)
 }

@@ -1,11 +1,13 @@
 package publish
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/apache/iceberg-go"
 	"github.com/parquet-go/parquet-go"
@@ -13,7 +15,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/publish/catalog"
 	"callhouse/internal/schema"
-	"callhouse/internal/schema/columnar"
 )
 
 // boundBytes is the maximum length of a text's bounds.
@@ -185,7 +186,7 @@ func (c *column) bounds() (lower, upper []byte, ok bool) {
 	}
 	switch c.of.Type {
 	case schema.Word:
-		return columnar.Cut(c.min.ByteArray(), boundBytes), columnar.Above(c.max.ByteArray(), boundBytes), true
+		return cut(c.min.ByteArray(), boundBytes), above(c.max.ByteArray(), boundBytes), true
 	case schema.Exact: // adding would take negative numbers for large ones, and the footers have no bounds
 		return nil, nil, false
 	}
@@ -214,4 +215,37 @@ func shortest(b []byte) []byte {
 		b = b[1:]
 	}
 	return slices.Clone(b)
+}
+
+// cut returns the beginning of a text: whole characters, no more than most bytes.
+func cut(text []byte, most int) []byte {
+	if len(text) <= most {
+		return text
+	}
+	n := most
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+// above returns an upper bound of a text, about as short as cut would make it: its beginning, with
+// the last character that has a successor replaced by that successor. If there is none, it returns
+// the text itself.
+func above(text []byte, most int) []byte {
+	n := len(cut(text, most))
+	if n == len(text) || !utf8.Valid(text) {
+		return text
+	}
+	for n > 0 {
+		r, size := utf8.DecodeLastRune(text[:n])
+		n -= size
+		if r++; r == 0xD800 { // surrogates are not characters
+			r = 0xE000
+		}
+		if r <= utf8.MaxRune {
+			return utf8.AppendRune(bytes.Clone(text[:n]), r)
+		}
+	}
+	return text
 }

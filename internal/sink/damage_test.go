@@ -99,10 +99,6 @@ func (f folder) Create(path string) (disk.File, error) {
 
 func (f folder) Remove(path string) error { return os.Remove(filepath.Join(string(f), path)) }
 
-func (folder) PageBytes() int { return table.PageBytes }
-
-func (folder) Memory() *table.Memory { return new(table.Memory) }
-
 // copySnapshot makes another snapshot with the same content.
 func copySnapshot(t *testing.T, s *layout.Snapshot, number int64) {
 	t.Helper()

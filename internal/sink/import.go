@@ -15,7 +15,6 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/table"
 )
 
 // Limits after which an import commits: lines (to bound the memory of the intake), and spooled
@@ -110,7 +109,7 @@ func (i *Import) take(ctx context.Context, p *commit.Part, tell func()) (rest *c
 // commit commits the lines read so far.
 func (i *Import) commit(ctx context.Context, row func(commit.Stats, int64) schema.Run) error {
 	read := func(exact bool) (*commit.Intake, error) { return i.intake(ctx, exact) }
-	if err := i.w.commitRun(ctx, row, read, func(in *commit.Input) { in.PageSize = table.ImportPageBytes }); err != nil {
+	if err := i.w.commitRun(ctx, row, read, func(*commit.Input) {}); err != nil {
 		return err
 	}
 	for _, p := range i.in.Parts {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/DataDog/zstd"
+	"github.com/parquet-go/parquet-go"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
@@ -34,7 +34,7 @@ func dumpFiles(t *testing.T) string {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	squeezed, err := zstd.Compress(nil, []byte(detail("four")))
+	squeezed, err := parquet.Zstd.Encode(nil, []byte(detail("four")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestImportOfOtherForms(t *testing.T) {
 		}
 		return out
 	}
-	squeezed, err := zstd.Compress(nil, []byte(lines))
+	squeezed, err := parquet.Zstd.Encode(nil, []byte(lines))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestImportOfACutFile(t *testing.T) {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	squeezed, err := zstd.Compress(nil, text.Bytes())
+	squeezed, err := parquet.Zstd.Encode(nil, text.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,6 +33,9 @@ func ParquetSchema(t *schema.Table) *parquet.Schema {
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		node := leafOf(c)
+		if unbounded(c) {
+			node = parquet.Encoded(parquet.Leaf(unboundedType{node.Type()}), node.Encoding())
+		}
 		if c.Name == "call_id" && t != &schema.Calls {
 			node = parquet.Encoded(node, &parquet.RLEDictionary)
 		}
@@ -43,6 +46,9 @@ func ParquetSchema(t *schema.Table) *parquet.Schema {
 	}
 	return parquet.NewSchema(t.Name, Ordered(fields))
 }
+
+// decimalDigits is the precision of columns of type Exact.
+const decimalDigits = 38
 
 func leafOf(c *schema.Column) parquet.Node {
 	switch c.Type {
@@ -59,7 +65,7 @@ func leafOf(c *schema.Column) parquet.Node {
 	case schema.Timestamp:
 		return parquet.Encoded(parquet.TimestampAdjusted(parquet.Microsecond, true), &parquet.DeltaBinaryPacked)
 	case schema.Exact:
-		return parquet.Decimal(decimal.Places, 38, parquet.FixedLenByteArrayType(decimal.Bytes))
+		return parquet.Decimal(decimal.Places, decimalDigits, parquet.FixedLenByteArrayType(decimal.Bytes))
 	case schema.Percent:
 		return parquet.Encoded(parquet.Decimal(4, 18, parquet.Int64Type), &parquet.DeltaBinaryPacked)
 	}

@@ -1,242 +1,171 @@
 package columnar
 
 import (
-	"bufio"
-	"bytes"
 	"io"
+	"math/big"
 	"slices"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/compress/zstd"
 	"github.com/parquet-go/parquet-go/format"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/schema/decimal"
 )
 
-// Form describes the files of a table, apart from its columns.
-type Form struct {
-	CreatedBy string
-	Metadata  []format.KeyValue
-	// Compress compresses a page with zstd, into dst if that is large enough.
-	Compress func(dst, src []byte) ([]byte, error)
-	// Unbounded are the columns whose row groups have no minimum and maximum.
-	Unbounded []string
-	// Filter is the text column with a filter of FilterBits bits per value; empty: none.
-	Filter     string
-	FilterBits uint
-}
+const (
+	// filterBits is the number of bits per call in the filter of call_id. One id in some hundred
+	// thousand is a false positive, so a commit reads hardly any files without the night's new
+	// calls. Look-ups benefit as well.
+	filterBits = 40
+	// longWord is the length from which a word of a dictionary counts towards a row group's size.
+	longWord = 1 << 10
+)
 
-// Writer writes Parquet files of a table, one after the other with the same memory. A column's
-// values become pages as they arrive, and the pages of a row group are written together.
-//
-// The library's own writer takes 24 bytes per value, buffers each value twice, copies every page
-// once more, and reads pages back to fill the filter.
+// codec compresses pages. The library's default level takes more processor time for little less size.
+var codec = &zstd.Codec{Level: zstd.SpeedDefault}
+
+// Writer writes Parquet files of a table.
 type Writer struct {
-	form     Form
-	cols     []vector
-	file     format.FileMetaData // of a file without rows
-	pageSize int
-
-	to     *bufio.Writer
-	offset int64
-	groups []format.RowGroup
-	bounds [][]format.ColumnIndex
-	places [][]format.OffsetIndex
-	bytes  int // size of the values in the current row group
+	*parquet.GenericWriter[any]
+	table  *schema.Table
+	levels []int  // by column: the definition level of a value
+	words  []bool // by column: whether its values are in a dictionary
+	room   []parquet.Value
+	rows   int64
+	bytes  int
 }
 
-// magic begins and ends a Parquet file.
-const magic = "PAR1"
-
-// NewWriter returns a writer of files of a table. Begin begins one.
-func NewWriter(t *schema.Table, form Form) *Writer {
+// NewWriter returns a writer of one file. A page ends when it has about pageBytes bytes before
+// encoding.
+func NewWriter(to io.Writer, t *schema.Table, pageBytes int, createdBy, version string) *Writer {
+	w := &Writer{table: t}
 	s := ParquetSchema(t)
-	w := &Writer{form: form, cols: make([]vector, len(t.Columns)), to: bufio.NewWriter(nil)}
+	options := []parquet.WriterOption{s, parquet.PageBufferSize(pageBytes), parquet.DataPageStatistics(false), parquet.Compression(codec),
+		parquet.CreatedBy(createdBy, version, "")}
 	for i, f := range s.Fields() {
 		c := &t.Columns[i]
-		v := &w.cols[i]
-		*v = vector{name: c.Name, leaf: f.Type(), kind: f.Type().Kind(), required: c.Required, file: w,
-			bounded: !slices.Contains(form.Unbounded, c.Name), filtered: c.Name == form.Filter, shape: shapeOf(f)}
-		v.dict.index = map[string]int32{}
-		v.chunk.index = newIndexer(v.shape, v.leaf)
+		level := 1
+		if c.Required {
+			level = 0
+		}
+		w.levels = append(w.levels, level)
+		w.words = append(w.words, f.Encoding() != nil && f.Encoding().Encoding() == format.RLEDictionary)
+		if unbounded(c) {
+			options = append(options, parquet.SkipPageBounds(c.Name))
+		}
 	}
-	w.file = describe(s)
-	w.file.CreatedBy, w.file.KeyValueMetadata = form.CreatedBy, form.Metadata
+	if t == &schema.Calls {
+		options = append(options, parquet.BloomFilters(parquet.SplitBlockFilter(filterBits, "call_id")))
+	}
+	w.GenericWriter = parquet.NewGenericWriter[any](to, options...)
 	return w
 }
 
-// describe returns the metadata that the library writes for a schema, from a file without rows.
-func describe(s *parquet.Schema) format.FileMetaData {
-	w := parquet.NewGenericWriter[any](io.Discard, s)
-	if err := w.Close(); err != nil {
-		panic(err) // nothing was written anywhere
-	}
-	return *w.File().Metadata()
+// Held returns the number of rows in the open row group, and the size of their values in bytes.
+func (w *Writer) Held() (rows int64, bytes int) { return w.rows, w.bytes }
+
+// EndGroup writes the row group.
+func (w *Writer) EndGroup() error {
+	w.rows, w.bytes = 0, 0
+	return w.Flush()
 }
 
-// Begin begins a file. A page ends when it has about pageBytes bytes before encoding.
-func (w *Writer) Begin(to io.Writer, pageBytes int) {
-	w.to.Reset(to)
-	w.offset, w.groups, w.bounds, w.places = 0, nil, nil, nil // those of a file that failed
-	w.pageSize = pageBytes * 98 / 100
-	w.write([]byte(magic))
-	w.begin()
-}
-
-// begin begins a row group.
-func (w *Writer) begin() {
-	w.bytes = 0
-	for i := range w.cols {
-		w.cols[i].begin()
-	}
-}
-
-// write writes a part of the file. The next flush returns any error.
-func (w *Writer) write(b []byte) {
-	n, _ := w.to.Write(b)
-	w.offset += int64(n)
-}
-
-// Err returns the first error.
-func (w *Writer) Err() error {
-	for i := range w.cols {
-		if err := w.cols[i].err; err != nil {
+// AddRow adds a row of the table.
+func (w *Writer) AddRow(row parquet.Row) error {
+	for i := range row {
+		w.put(i, &row[i])
+		if err := w.write(i); err != nil {
 			return err
 		}
 	}
+	w.rows++
 	return nil
-}
-
-// Bytes returns the size in bytes of the row group's values before encoding.
-func (w *Writer) Bytes() int { return w.bytes }
-
-// AddRow adds a row of the table.
-func (w *Writer) AddRow(row parquet.Row) {
-	for i := range w.cols {
-		w.cols[i].putValue(&row[i])
-	}
 }
 
 // AddList adds the rows of one of an object's lists, a column at a time. Columns that repeat one of
 // the object's take their values from there.
-func (w *Writer) AddList(o *schema.Object, list int) {
+func (w *Writer) AddList(o *schema.Object, list int) error {
 	rows := &o.Lists[list]
 	cells := rows.Cells()
 	for i, from := range o.Of.Repeats(list) {
-		v := &w.cols[i]
-		switch from {
-		default:
-			v.repeat(&o.Row[from], rows.Len())
-		case schema.OwnPlace:
-			for n := range rows.Len() {
-				v.putInt(int32(n))
-			}
-		case schema.OwnValue:
-			for at := i; at < len(cells); at += len(w.cols) {
-				v.putValue(&cells[at])
+		for n := range rows.Len() {
+			switch from {
+			default:
+				w.put(i, &o.Row[from])
+			case schema.OwnPlace:
+				place := parquet.Int32Value(int32(n))
+				w.put(i, &place)
+			case schema.OwnValue:
+				w.put(i, &cells[n*len(w.levels)+i])
 			}
 		}
-	}
-}
-
-// EndGroup writes the row group, if it has rows, and begins the next one.
-func (w *Writer) EndGroup() error {
-	for i := range w.cols {
-		v := &w.cols[i]
-		if v.settle(); v.err == nil {
-			v.err = v.endPage()
+		if err := w.write(i); err != nil {
+			return err
 		}
 	}
-	if err := w.Err(); err != nil || w.cols[0].chunk.rows == 0 {
-		return err
-	}
-	if err := withEncoder(w.writeGroup); err != nil {
-		return err
-	}
-	w.begin()
-	return w.to.Flush()
-}
-
-// writeGroup writes the row group.
-func (w *Writer) writeGroup(e *encoder) error {
-	group := format.RowGroup{NumRows: w.cols[0].chunk.rows, FileOffset: w.offset, Ordinal: int16(len(w.groups))}
-	bounds, places := make([]format.ColumnIndex, len(w.cols)), make([]format.OffsetIndex, len(w.cols))
-	group.Columns = make([]format.ColumnChunk, len(w.cols))
-	for i := range w.cols {
-		v := &w.cols[i]
-		if v.shape == shapeWord {
-			v.chunk.meta.DictionaryPageOffset = w.offset
-			page, err := v.dictionaryPage(e)
-			if err != nil {
-				return err
-			}
-			w.write(page)
-		}
-		group.Columns[i], bounds[i], places[i] = v.chunk.close(v.required, w.offset)
-		if v.shape == shapeExact {
-			bounds[i].BoundaryOrder = format.Unordered // the library's order ignores negative numbers
-		}
-		w.write(v.chunk.pages)
-		group.TotalByteSize += v.chunk.meta.TotalUncompressedSize
-		group.TotalCompressedSize += v.chunk.meta.TotalCompressedSize
-	}
-	for i := range w.cols {
-		if v := &w.cols[i]; v.filtered {
-			filter, err := v.chunk.filter(e, w.form.FilterBits)
-			if err != nil {
-				return err
-			}
-			group.Columns[i].MetaData.BloomFilterOffset, group.Columns[i].MetaData.BloomFilterLength = w.offset, int32(len(filter))
-			w.write(filter)
-		}
-	}
-	w.groups, w.bounds, w.places = append(w.groups, group), append(w.bounds, bounds), append(w.places, places)
+	w.rows += int64(rows.Len())
 	return nil
 }
 
-// Close writes the last row group, the page indexes and the footer.
-func (w *Writer) Close() error {
-	if err := w.EndGroup(); err != nil {
-		return err
+// put adds a value of a column to those that write writes.
+func (w *Writer) put(column int, v *parquet.Value) {
+	if v.IsNull() {
+		w.room = append(w.room, parquet.Value{})
+		return
 	}
-	var end bytes.Buffer
-	encoder := thrift.NewEncoder(new(thrift.CompactProtocol).NewWriter(&end))
-	encode := func(part any) (at int64, length int32, err error) {
-		n := end.Len()
-		err = encoder.Encode(part)
-		return w.offset + int64(n), int32(end.Len() - n), err
-	}
-	var err error
-	for n, group := range w.bounds {
-		for i := range group {
-			c := &w.groups[n].Columns[i]
-			if c.ColumnIndexOffset, c.ColumnIndexLength, err = encode(&group[i]); err != nil {
-				return err
-			}
+	size := 8
+	if v.Kind() == parquet.ByteArray {
+		size = len(v.ByteArray()) + 4
+		if w.words[column] && size < longWord {
+			size = 4
 		}
 	}
-	for n, group := range w.places {
-		for i := range group {
-			c := &w.groups[n].Columns[i]
-			if c.OffsetIndexOffset, c.OffsetIndexLength, err = encode(&group[i]); err != nil {
-				return err
-			}
-		}
-	}
-	file := w.file
-	file.RowGroups = w.groups
-	for i := range w.groups {
-		file.NumRows += w.groups[i].NumRows
-	}
-	_, length, err := encode(&file)
-	if err != nil {
-		return err
-	}
-	w.write(end.Bytes())
-	w.write([]byte{byte(length), byte(length >> 8), byte(length >> 16), byte(length >> 24)})
-	w.write([]byte(magic))
-	err = w.to.Flush()
-	w.to.Reset(nil)
-	w.groups, w.bounds, w.places = nil, nil, nil
+	w.bytes += size
+	w.room = append(w.room, v.Level(0, w.levels[column], column))
+}
+
+func (w *Writer) write(column int) error {
+	_, err := w.ColumnWriters()[column].WriteRowValues(w.room)
+	clear(w.room)
+	w.room = w.room[:0]
 	return err
+}
+
+// unbounded reports whether a column's row groups and pages have no minimum and maximum: long texts,
+// and decimals, of which the library takes negative ones for large ones.
+func unbounded(c *schema.Column) bool {
+	return c.Type == schema.JSON || c.Type == schema.Exact ||
+		slices.Contains([]string{"summary", "recording_url", "content", "tool_call_id", "result"}, c.Name) && c.Type == schema.Text
+}
+
+// unboundedType is the type of such a column. Without bounds the library's page index would give
+// empty ones, for which readers skip pages; this one gives bounds that hold for every value.
+type unboundedType struct{ parquet.Type }
+
+func (t unboundedType) NewColumnIndexer(sizeLimit int) parquet.ColumnIndexer {
+	i := unboundedIndexer{ColumnIndexer: parquet.ByteArrayType.NewColumnIndexer(sizeLimit), low: parquet.ByteArrayValue(nil),
+		high: parquet.ByteArrayValue([]byte(strings.Repeat("\U0010FFFF", sizeLimit/4)))}
+	if t.Kind() == parquet.FixedLenByteArray {
+		nines := new(big.Int).Exp(big.NewInt(10), big.NewInt(decimalDigits), nil)
+		nines.Sub(nines, big.NewInt(1))
+		i.high = parquet.ByteArrayValue(nines.FillBytes(make([]byte, decimal.Bytes)))
+		nines.Sub(new(big.Int).Lsh(big.NewInt(1), 8*decimal.Bytes), nines) // two's complement
+		i.low = parquet.ByteArrayValue(nines.FillBytes(make([]byte, decimal.Bytes)))
+	}
+	return i
+}
+
+type unboundedIndexer struct {
+	parquet.ColumnIndexer
+	low, high parquet.Value
+}
+
+func (i unboundedIndexer) IndexPage(numValues, numNulls int64, _, _ parquet.Value) {
+	if numNulls == numValues {
+		i.ColumnIndexer.IndexPage(numValues, numNulls, parquet.Value{}, parquet.Value{})
+		return
+	}
+	i.ColumnIndexer.IndexPage(numValues, numNulls, i.low, i.high)
 }

@@ -2,16 +2,11 @@ package columnar
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"io"
-	"reflect"
-	"slices"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/format"
 	"pgregory.net/rapid"
 
 	"callhouse/internal/schema"
@@ -20,14 +15,9 @@ import (
 	"callhouse/internal/wire/wiretest"
 )
 
-// TestWriter writes calls in small pages and row groups, several files with the same writer, and
-// reads the same rows.
+// TestWriter writes calls in small pages and row groups, and reads the same rows.
 func TestWriter(t *testing.T) {
 	t.Parallel()
-	used := map[*schema.Table]*Writer{}
-	for _, table := range schema.CallTables {
-		used[table] = NewWriter(table, formOf(table))
-	}
 	whole := t
 	rapid.Check(t, func(t *rapid.T) {
 		want := map[*schema.Table][]parquet.Row{}
@@ -43,33 +33,22 @@ func TestWriter(t *testing.T) {
 		}
 		page, group := rapid.SampledFrom([]int{64, 1 << 10, 1 << 20}).Draw(t, "page"), rapid.IntRange(1, 50).Draw(t, "group")
 		for _, table := range schema.CallTables {
-			checkWriter(t, table, used[table], want[table], page, group)
+			checkWriter(t, table, want[table], page, group)
 		}
 	})
 }
 
-// formOf returns the form of a table's files, as used by the sink.
-func formOf(table *schema.Table) Form {
-	f := Form{CreatedBy: "a test", Compress: parquet.Zstd.Encode, FilterBits: 10}
-	for _, c := range table.Columns {
-		if c.Type == schema.JSON || c.Type == schema.Exact || c.Name == "summary" || c.Name == "content" || c.Name == "tool_call_id" {
-			f.Unbounded = append(f.Unbounded, c.Name)
-		}
-	}
-	if table == &schema.Calls {
-		f.Filter = "call_id"
-	}
-	return f
-}
-
-func checkWriter(t *rapid.T, table *schema.Table, w *Writer, want []parquet.Row, page, group int) {
+func checkWriter(t *rapid.T, table *schema.Table, want []parquet.Row, page, group int) {
 	t.Helper()
 	var file bytes.Buffer
-	w.Begin(&file, page)
+	w := NewWriter(&file, table, page, "a test", "1")
 	for i, row := range want {
-		if w.AddRow(row); i%group == group-1 {
-			if w.Bytes() == 0 {
-				t.Fatal("rows of no bytes")
+		if err := w.AddRow(row); err != nil {
+			t.Fatal(err)
+		}
+		if i%group == group-1 {
+			if rows, bytes := w.Held(); rows != int64(group) || bytes == 0 {
+				t.Fatalf("%d rows of %d bytes", rows, bytes)
 			}
 			if err := w.EndGroup(); err != nil {
 				t.Fatal(err)
@@ -110,71 +89,6 @@ func checkWriter(t *rapid.T, table *schema.Table, w *Writer, want []parquet.Row,
 		t.Fatalf("%d rows of %d", at, len(want))
 	}
 	checkBounds(t, table, f)
-	if page == 1<<20 {
-		compareFiles(t, table, f, file.Bytes(), byLibrary(t, table, want, page, group))
-	}
-}
-
-// byLibrary writes rows with the library's own writer.
-func byLibrary(t *rapid.T, table *schema.Table, rows []parquet.Row, page, group int) []byte {
-	t.Helper()
-	var file bytes.Buffer
-	form := formOf(table)
-	options := []parquet.WriterOption{ParquetSchema(table), parquet.PageBufferSize(page), parquet.DataPageStatistics(false), parquet.Compression(&parquet.Zstd)}
-	for _, name := range form.Unbounded {
-		options = append(options, parquet.SkipPageBounds(name))
-	}
-	if form.Filter != "" {
-		options = append(options, parquet.BloomFilters(parquet.SplitBlockFilter(form.FilterBits, form.Filter)))
-	}
-	w := parquet.NewGenericWriter[any](&file, options...)
-	for part := range slices.Chunk(rows, group) {
-		_, err := w.WriteRows(part)
-		if err = errors.Join(err, w.Flush()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return file.Bytes()
-}
-
-// compareFiles compares the metadata of two files' row groups, and the bytes of their pages and
-// filters.
-func compareFiles(t *rapid.T, table *schema.Table, f *parquet.File, file, other []byte) {
-	t.Helper()
-	o, err := parquet.OpenFile(bytes.NewReader(other), int64(len(other)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := f.Metadata(), o.Metadata(); got.NumRows != want.NumRows || len(got.RowGroups) != len(want.RowGroups) ||
-		!reflect.DeepEqual(got.Schema, want.Schema) || !reflect.DeepEqual(got.ColumnOrders, want.ColumnOrders) {
-		t.Fatalf("the file is %v, the library's %v", got, want)
-	}
-	for n, g := range f.Metadata().RowGroups {
-		for i, c := range g.Columns {
-			got, want := c.MetaData, o.Metadata().RowGroups[n].Columns[i].MetaData
-			begin := func(m format.ColumnMetaData) int64 {
-				return cmp.Or(m.DictionaryPageOffset, m.DataPageOffset)
-			}
-			if !bytes.Equal(file[begin(got):][:got.TotalCompressedSize], other[begin(want):][:want.TotalCompressedSize]) {
-				t.Fatalf("pages of %s differ from the library's", table.Columns[i].Name)
-			}
-			if !bytes.Equal(file[got.BloomFilterOffset:][:got.BloomFilterLength], other[want.BloomFilterOffset:][:want.BloomFilterLength]) {
-				t.Fatalf("the filter of %s differs from the library's", table.Columns[i].Name)
-			}
-			got.DataPageOffset, got.DictionaryPageOffset, got.BloomFilterOffset = want.DataPageOffset, want.DictionaryPageOffset, want.BloomFilterOffset
-			if !reflect.DeepEqual(got, want) {
-				t.Fatalf("%s: %+v, the library has %+v", table.Columns[i].Name, got, want)
-			}
-			places, index := f.OffsetIndexes()[n*len(table.Columns)+i], f.ColumnIndexes()[n*len(table.Columns)+i]
-			if len(places.PageLocations) != 1 || places.PageLocations[0].Offset != c.MetaData.DataPageOffset ||
-				!reflect.DeepEqual(index.DefinitionLevelHistogram, o.ColumnIndexes()[n*len(table.Columns)+i].DefinitionLevelHistogram) {
-				t.Fatalf("%s: places %v, index %v", table.Columns[i].Name, places, index)
-			}
-		}
-	}
 }
 
 // checkBounds reads every page of a file and checks that its values are within the file's bounds.
@@ -227,23 +141,8 @@ func checkBounds(t *rapid.T, table *schema.Table, f *parquet.File) {
 		if at != len(index.NullPages) {
 			t.Fatalf("%s: bounds of %d pages, and there are %d", name, len(index.NullPages), at)
 		}
-		if exact && index.BoundaryOrder != format.Unordered {
-			t.Fatalf("%s: the order of its bounds is told", name)
+		if unbounded(&table.Columns[col]) && all.MinValue != nil {
+			t.Fatalf("%s: a row group has bounds", name)
 		}
 	}
-}
-
-// A shortened upper bound of a text is not below it.
-func TestBoundsOfTexts(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		text := []byte(rapid.StringOf(rapid.RuneFrom([]rune{'a', 0x7f, 'é', '\ud7ff', '\ue000', '한', '😀', utf8.MaxRune})).Draw(t, "text"))
-		low, high := Cut(text, boundBytes), Above(text, boundBytes)
-		if bytes.Compare(low, text) > 0 || bytes.Compare(high, text) < 0 || !utf8.Valid(low) || !utf8.Valid(high) {
-			t.Fatalf("%q has the bounds %q and %q", text, low, high)
-		}
-		if len(low) > boundBytes || len(high) > boundBytes+utf8.UTFMax && bytes.ContainsFunc(text[:len(Cut(text, boundBytes))], func(r rune) bool { return r != utf8.MaxRune }) {
-			t.Fatalf("%q has the long bounds %q and %q", text, low, high)
-		}
-	})
 }

@@ -42,7 +42,6 @@ type Input struct {
 	Stamp
 	Masker   *mask.Mask // for data that was not passed through Clean
 	KeepFrom int64      // drop calls that started earlier, ms UTC; 0: none
-	PageSize int        // see snapshot.Builder
 	// Compact returns the months to compact; busy months have new records. nil: no month is
 	// compacted, and files of older builds are not renewed either.
 	Compact func(old *snapshot.Reader, now time.Time, busy map[string]bool) []string
@@ -52,7 +51,6 @@ type Input struct {
 func (b Base) Run(ctx context.Context, in *Input) (*Result, error) {
 	m := b.begin(rules{in: in.Intake, masker: in.Masker, settles: true, keepFrom: in.KeepFrom, links: in.Archive != ""})
 	return m.publish(func() (*layout.Manifest, error) {
-		m.b.PageSize = in.PageSize
 		moved, err := m.objects(nil) // first: other columns of a call depend on the organisation's numbers
 		if err != nil {
 			return nil, err

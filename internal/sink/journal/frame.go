@@ -10,9 +10,10 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/klauspost/compress/zstd"
+
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/zstd"
 )
 
 // A journal segment is a sequence of frames. A frame is a zstd skippable frame of 24 bytes, with
@@ -31,9 +32,21 @@ const (
 	// maxFrame is the maximum length that a header may give: a batch holds at least one record, and
 	// a record's body may be 64 MiB long.
 	maxFrame = 256 << 20
-	// journalLevel trades size for speed: the journal lives only for minutes.
-	journalLevel = 1
 )
+
+// The codec of frames, which may be used concurrently. The journal lives only for minutes, so speed
+// counts more than size. Frames have a checksum of their own.
+var (
+	packer   = must(zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true)))
+	unpacker = must(zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true)))
+)
+
+func must[T any](codec T, err error) T {
+	if err != nil {
+		panic(err) // an option is wrong
+	}
+	return codec
+}
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -41,16 +54,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 var errTorn = errors.New("no whole frame")
 
 // makeFrame compresses lines into a frame, in the memory of room if it is large enough.
-func makeFrame(room, lines []byte) ([]byte, error) {
-	if need := frameHeader + zstd.Bound(len(lines)); cap(room) < need {
-		room = make([]byte, need)
-	}
-	room = room[:cap(room)]
-	body, err := zstd.Compress(room[frameHeader:], lines, journalLevel)
-	if err != nil {
-		return nil, fmt.Errorf("compress a journal frame: %w", err)
-	}
-	h := room[:frameHeader]
+func makeFrame(room, lines []byte) []byte {
+	frame := packer.EncodeAll(lines, append(room[:0], make([]byte, frameHeader)...))
+	h, body := frame[:frameHeader], frame[frameHeader:]
 	le := binary.LittleEndian
 	le.PutUint32(h[0:], frameMagic)
 	le.PutUint32(h[4:], frameHeader-8)
@@ -58,7 +64,7 @@ func makeFrame(room, lines []byte) ([]byte, error) {
 	le.PutUint32(h[12:], uint32(len(body)))
 	le.PutUint32(h[16:], crc32.Checksum(body, castagnoli))
 	le.PutUint32(h[20:], crc32.Checksum(h[:20], castagnoli))
-	return room[:frameHeader+len(body)], nil
+	return frame
 }
 
 // frameAt is a frame's description in its header.
@@ -113,11 +119,11 @@ func readFrame(f disk.File, offset, size int64, dst []byte) (lines []byte, next 
 	if cap(dst) < at.raw {
 		dst = make([]byte, at.raw)
 	}
-	n, err := zstd.DecompressInto(dst[:at.raw], packed)
-	if err != nil || n != at.raw {
+	lines, err = unpacker.DecodeAll(packed, dst[:0:at.raw])
+	if err != nil || len(lines) != at.raw {
 		return nil, 0, errTorn
 	}
-	return dst[:at.raw], next, nil
+	return lines, next, nil
 }
 
 // laterFrame returns the offset of the next whole frame after offset, or the segment's size if

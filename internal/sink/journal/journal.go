@@ -133,10 +133,7 @@ func (j *Journal) drain() {
 // write appends one batch to the open segment and makes it durable. Only drain calls it, so one
 // goroutine at a time.
 func (j *Journal) write(b *batch) error {
-	frame, err := makeFrame(j.frame, b.lines)
-	if err != nil {
-		return err
-	}
+	frame := makeFrame(j.frame, b.lines)
 	if j.frame = frame; cap(frame) > 2*maxBatch {
 		j.frame = nil
 	}

@@ -17,19 +17,16 @@ import (
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/table"
 )
 
 // Builder makes one snapshot in a folder of its own beside the committed ones.
 type Builder struct {
-	fsys     disk.FS
-	root     string
-	dir      string // folder in which it is made; empty once current may point at it
-	PageSize int    // size of the pages of its data files; 0: table.PageBytes
+	fsys disk.FS
+	root string
+	dir  string // folder in which it is made; empty once current may point at it
 
-	memory table.Memory
-	mu     sync.Mutex
-	dirs   map[string]bool
+	mu   sync.Mutex
+	dirs map[string]bool
 }
 
 // NewBuilder begins the snapshot with number n.
@@ -82,12 +79,6 @@ func (b *Builder) Create(rel string) (disk.File, error) {
 func (b *Builder) Remove(rel string) error {
 	return b.fsys.Remove(filepath.Join(b.dir, filepath.FromSlash(rel)))
 }
-
-// PageBytes returns the page size of its data files.
-func (b *Builder) PageBytes() int { return cmp.Or(b.PageSize, table.PageBytes) }
-
-// Memory implements table.Folder.
-func (b *Builder) Memory() *table.Memory { return &b.memory }
 
 // Write makes a small file of the snapshot.
 func (b *Builder) Write(rel string, content []byte) error {

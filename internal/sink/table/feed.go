@@ -100,7 +100,7 @@ func (f *Feed) apply(b *batch) error {
 			return err
 		}
 	}
-	return f.w.failed()
+	return nil
 }
 
 // Slot returns memory for a record, which stays valid until the record's call is written.

@@ -2,7 +2,6 @@ package table
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"callhouse/internal/calls"
@@ -164,10 +163,9 @@ func (w *PeriodWriter) write(call *calls.Call) error {
 		if t.table == &schema.Recordings {
 			CountRecording(&t.info, call)
 		}
-		if err := t.ready(rows.Len()); err != nil {
+		if err := t.addList(&call.Object, i); err != nil {
 			return err
 		}
-		t.rows.AddList(&call.Object, i)
 	}
 	return w.tools.Each(call, func(row schema.Row) error {
 		if w.counts != nil {
@@ -177,19 +175,6 @@ func (w *PeriodWriter) write(call *calls.Call) error {
 		Span(&t.info, call.StartAt())
 		return t.Add(row)
 	})
-}
-
-// failed returns the first error so far.
-func (w *PeriodWriter) failed() error {
-	for _, t := range w.Files {
-		if t.rows == nil {
-			continue
-		}
-		if err := t.rows.Err(); err != nil {
-			return fmt.Errorf("write %s: %w", t.info.Path, err)
-		}
-	}
-	return nil
 }
 
 // Close makes the files durable and returns their manifest entries.

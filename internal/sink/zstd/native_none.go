@@ -1,5 +1,0 @@
-//go:build !cgo
-
-package zstd
-
-var library codec = &pure{}
