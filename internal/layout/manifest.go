@@ -154,8 +154,6 @@ type Mask struct {
 // Redaction describes the personal data that is redacted in texts.
 type Redaction struct {
 	Kinds []string `json:"kinds"` // empty: redaction has ended
-	// Tokens means that matches are replaced by tokens made with the key of Mask.
-	Tokens bool `json:"tokens,omitempty"`
 	// Patterns are the custom kinds.
 	Patterns []Pattern `json:"patterns,omitempty"`
 	// By identifies the recognizers and what they look for.

@@ -2,7 +2,6 @@ package personal
 
 import (
 	"iter"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -101,17 +100,10 @@ func unreplaced(spans []Span, turn, at int, end bool) int {
 // longestReplacement is the maximum length of a replacement, in bytes.
 const longestReplacement = 64
 
-// token is the part of a replacement after its kind, if it has one.
-var token = regexp.MustCompile(`^[a-p]{16}$`)
-
 // replacement returns the length of the replacement at the beginning of a text; 0 if there is none.
 func (f *Finder) replacement(text string) int {
 	end := strings.IndexByte(text[:min(len(text), longestReplacement)], ']')
-	if end < 0 {
-		return 0
-	}
-	kind, key, keyed := strings.Cut(text[1:end], ":")
-	if !f.places[kind] || keyed && !token.MatchString(key) {
+	if end < 0 || !f.places[text[1:end]] {
 		return 0
 	}
 	return end + 1

@@ -113,9 +113,7 @@ type Values struct {
 	Recordings, KeepRecordings              string
 	RecordingsPrivate                       bool
 	Redact, RedactPatterns                  string
-	RedactTokens                            bool
-	RedactService, RedactServiceKinds       string
-	RedactServiceLanguage                   string
+	RedactService                           string
 	PublishNamespace, PublishOrganization   string
 	Alerts                                  string
 	Publish                                 bool
@@ -173,9 +171,6 @@ var Keys = []Key{
 	{Name: "redact", Kind: List, For: Extract, Uses: "verify import compact", Value: "KINDS", Sample: "card,rrn,phone,email",
 		About: "personal data to redact in texts before they are written: " + strings.Join(kinds.Names(), ", ") + ", or all; none ends it",
 		in:    func(v *Values) any { return &v.Redact }},
-	{Name: "redact_tokens", Kind: Boolean, For: Extract, Uses: "verify import compact", Default: "false",
-		About: "replace personal data by keyed tokens, so that equal values stay equal, and not only by the kind",
-		in:    func(v *Values) any { return &v.RedactTokens }},
 	{Name: "redact_patterns", Kind: Path, For: Extract, Uses: "verify import compact", Value: "FILE", Sample: "/etc/callhouse/patterns",
 		About: "file with further patterns to redact, one a line: name = regular expression (RE2)",
 		in:    func(v *Values) any { return &v.RedactPatterns }},
@@ -183,11 +178,6 @@ var Keys = []Key{
 		About: "address of a service that finds names and addresses in texts, such as Presidio's analyzer; texts that it does not check " +
 			"are not stored; none ends it",
 		in: func(v *Values) any { return &v.RedactService }},
-	{Name: "redact_service_kinds", Kind: List, For: Extract, Uses: "verify import compact", Value: "TYPES", Default: "PERSON,LOCATION",
-		About: "what the service should find, in its own words",
-		in:    func(v *Values) any { return &v.RedactServiceKinds }},
-	{Name: "redact_service_language", Kind: Text, For: Extract, Uses: "verify import compact", Value: "CODE", Default: "en",
-		About: "language in which the service should read the texts", in: func(v *Values) any { return &v.RedactServiceLanguage }},
 	{Name: "keep", Kind: Text, For: Extract, Uses: "plan verify", Value: "SPAN", Sample: "400d",
 		About: "retention: a run erases calls older than this and no longer fetches them",
 		in:    func(v *Values) any { return &v.Keep }},

@@ -26,11 +26,9 @@ import (
 	"callhouse/internal/personal/kinds"
 )
 
-// Config configures the service and the types to find.
+// Config configures the service.
 type Config struct {
-	URL      string // of the service; /analyze is added
-	Language string
-	Entities []string // types, such as PERSON
+	URL string // of the service; /analyze is added
 	// Hurried limits the time spent waiting for answers to a minute plus a quarter of the elapsed
 	// time.
 	Hurried bool
@@ -70,18 +68,16 @@ type place struct {
 	kind     kinds.Kind
 }
 
-var entity = regexp.MustCompile(`^[A-Z][A-Z_]{0,30}$`)
+// Entities are the types to find, and language is that in which the service reads the texts.
+var Entities = []string{"PERSON", "LOCATION"}
+
+const language = "en"
 
 // New returns a client.
 func New(c Config) (*Client, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return nil, errors.New("the address must be like http://localhost:3000, without user and password")
-	}
-	for _, e := range c.Entities {
-		if !entity.MatchString(e) {
-			return nil, fmt.Errorf("%q is not a Presidio entity type, such as PERSON", e)
-		}
 	}
 	return &Client{Config: c, address: strings.TrimRight(c.URL, "/") + "/analyze", slots: make(chan struct{}, mostAtOnce),
 		seed: maphash.MakeSeed(), began: time.Now(), known: map[uint64][]place{},
@@ -208,7 +204,7 @@ func (c *Client) ask(text string) (places []place, err error) {
 }
 
 func (c *Client) send(text string) ([]place, error) {
-	body, err := json.Marshal(map[string]any{"text": text, "language": c.Language, "entities": c.Entities, "score_threshold": leastScore})
+	body, err := json.Marshal(map[string]any{"text": text, "language": language, "entities": Entities, "score_threshold": leastScore})
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +246,7 @@ func (c *Client) send(text string) ([]place, error) {
 		if a.Start < 0 || a.End < a.Start || a.End >= len(bytesAt) {
 			return nil, fmt.Errorf("POST %s: the answer has a place outside the text", c.address)
 		}
-		if a.Score >= leastScore && slices.Contains(c.Entities, a.Type) {
+		if a.Score >= leastScore && slices.Contains(Entities, a.Type) {
 			places = append(places, place{bytesAt[a.Start], bytesAt[a.End], kinds.Kind(strings.ToLower(a.Type))})
 		}
 	}

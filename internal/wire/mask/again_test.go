@@ -54,35 +54,33 @@ func TestRedactedCallsStay(t *testing.T) {
 		}
 		bodies = append(bodies, string(body))
 	}
-	for _, key := range [][]byte{nil, maskTestKey} {
-		rd, err := NewRedactor(personal.Options{Kinds: kinds.All, Countries: []string{"KR", "US"}, Patterns: []personal.Pattern{
-			{Kind: "member", Re: regexp.MustCompile(`\bMB-\d{5}\b`)}, {Kind: "rest", Re: regexp.MustCompile(`kim.*`)},
-			{Kind: "word", Re: regexp.MustCompile(`card|rest`)}, {Kind: "whole", Re: regexp.MustCompile(`^\d{4}$`)}}}, key)
-		if err != nil {
+	rd, err := NewRedactor(personal.Options{Kinds: kinds.All, Countries: []string{"KR", "US"}, Patterns: []personal.Pattern{
+		{Kind: "member", Re: regexp.MustCompile(`\bMB-\d{5}\b`)}, {Kind: "rest", Re: regexp.MustCompile(`kim.*`)},
+		{Kind: "word", Re: regexp.MustCompile(`card|rest`)}, {Kind: "whole", Re: regexp.MustCompile(`^\d{4}$`)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range bodies {
+		once, _, err := rd.Apply(new([]byte), []byte(body))
+		if err != nil || !json.Valid(once) {
+			t.Fatalf("%s became %s, %v", body, once, err)
+		}
+		if twice, _, err := rd.Apply(new([]byte), once); err != nil || !bytes.Equal(once, twice) {
+			t.Errorf("%s\nbecame %s\nand then %s, %v", body, once, twice, err)
+		}
+		var d calls.Decoder
+		var stored, plain calls.Call
+		if err := d.Decode(once, schema.KindDetail, &stored); err != nil {
 			t.Fatal(err)
 		}
-		for _, body := range bodies {
-			once, _, err := rd.Apply(new([]byte), []byte(body))
-			if err != nil || !json.Valid(once) {
-				t.Fatalf("%s became %s, %v", body, once, err)
-			}
-			if twice, _, err := rd.Apply(new([]byte), once); err != nil || !bytes.Equal(once, twice) {
-				t.Errorf("%s\nbecame %s\nand then %s, %v", body, once, twice, err)
-			}
-			var d calls.Decoder
-			var stored, plain calls.Call
-			if err := d.Decode(once, schema.KindDetail, &stored); err != nil {
-				t.Fatal(err)
-			}
-			if rd.Object(&stored.Object) {
-				t.Errorf("the rows of %s hold more", once)
-			}
-			if err := d.Decode([]byte(body), schema.KindDetail, &plain); err != nil {
-				t.Fatal(err)
-			}
-			if rd.Object(&plain.Object); rd.Object(&plain.Object) {
-				t.Errorf("the rows of %s were redacted twice", body)
-			}
+		if rd.Object(&stored.Object) {
+			t.Errorf("the rows of %s hold more", once)
+		}
+		if err := d.Decode([]byte(body), schema.KindDetail, &plain); err != nil {
+			t.Fatal(err)
+		}
+		if rd.Object(&plain.Object); rd.Object(&plain.Object) {
+			t.Errorf("the rows of %s were redacted twice", body)
 		}
 	}
 }
@@ -90,7 +88,7 @@ func TestRedactedCallsStay(t *testing.T) {
 // What a service finds is replaced, and the digits beside it are searched again.
 func TestRedactedByAServiceStays(t *testing.T) {
 	t.Parallel()
-	rd := redactorOf(t, nil)
+	rd := redactorOf(t)
 	rd.Ask(func(texts []string) (out [][]personal.Span, err error) {
 		for _, text := range texts {
 			var spans []personal.Span

@@ -3,10 +3,7 @@ package mask
 import (
 	"bytes"
 	"cmp"
-	"crypto/hmac"
-	"crypto/sha256"
 	"fmt"
-	"hash"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -24,15 +21,9 @@ import (
 // analysis and unknown fields, at any depth. Member names, the fields of the life cycle, telephone
 // numbers and links are unchanged.
 //
-// A match is replaced by its kind, [card], or with a key by a token of its normal form, [card:…]:
-// the first 8 bytes of the HMAC-SHA-256 of the kind, a colon and the normal form, with the letters
-// a to p for hex digits, so that no token contains digits that could match.
-//
-// It is safe for concurrent use.
+// A match is replaced by its kind, [card]. It is safe for concurrent use.
 type Redactor struct {
 	finder *personal.Finder
-	key    []byte
-	sums   sync.Pool // of hash.Hash
 	calls  sync.Pool // of *redacting
 	ask    Service   // nil: only structured data is found
 
@@ -97,19 +88,18 @@ func (e *UncheckedError) Error() string {
 }
 func (e *UncheckedError) Unwrap() error { return e.Err }
 
-// NewRedactor returns a redactor. Without a key, replacements contain only the kind.
-func NewRedactor(o personal.Options, key []byte) (*Redactor, error) {
+// NewRedactor returns a redactor.
+func NewRedactor(o personal.Options) (*Redactor, error) {
 	finder, err := personal.New(o)
 	if err != nil {
 		return nil, err
 	}
-	r := &Redactor{finder: finder, key: key, kinds: kinds.All, seed: maphash.MakeSeed(), counts: map[string]int64{}}
+	r := &Redactor{finder: finder, kinds: kinds.All, seed: maphash.MakeSeed(), counts: map[string]int64{}}
 	for _, p := range o.Patterns {
 		r.kinds = append(r.kinds, p.Kind)
 	}
 	r.kinds = slices.Clip(r.kinds)
 	r.calls.New = func() any { return new(redacting) }
-	r.sums.New = func() any { return hmac.New(sha256.New, key) }
 	return r, nil
 }
 
@@ -120,32 +110,10 @@ func (r *Redactor) Counts() map[string]int64 {
 	return maps.Clone(r.counts)
 }
 
-const tokenBytes = 8
-
-// token returns the beginning of the keyed hash of a value.
-func (r *redacting) token(s personal.Span) (token [tokenBytes]byte) {
-	h, _ := r.sums.Get().(hash.Hash)
-	defer r.sums.Put(h)
-	h.Reset()
-	from := len(r.arena)
-	r.arena = append(append(append(r.arena, s.Kind...), ':'), s.Normal...)
-	h.Write(r.arena[from:])
-	r.arena = h.Sum(r.arena[:from])
-	copy(token[:], r.arena[from:])
-	r.arena = r.arena[:from]
-	return token
-}
-
 // appendReplacement appends the replacement of a match.
 func (r *redacting) appendReplacement(dst []byte, e *edit) []byte {
 	dst = appendQuote(dst, int(e.quotes))
 	dst = append(append(dst, '['), r.kinds[e.kind]...)
-	if r.key != nil {
-		dst = append(dst, ':')
-		for _, b := range e.token {
-			dst = append(dst, 'a'+b>>4, 'a'+b&15)
-		}
-	}
 	return appendQuote(append(dst, ']'), int(e.quotes))
 }
 
@@ -187,10 +155,9 @@ type redacting struct {
 // look records the edits of a text; nil: the finder does.
 type look func(text []byte)
 
-// edit replaces a span of a text with its kind, and a token if there is a key.
+// edit replaces a span of a text with its kind.
 type edit struct {
 	from, to int32
-	token    [tokenBytes]byte
 	kind     uint16 // index in kinds
 	quotes   uint16 // the replacement needs quotes, nested in one less JSON strings; 0: none
 	again    bool   // the value was already counted
@@ -432,11 +399,7 @@ func (r *redacting) note(spans []personal.Span, again bool) {
 		if kind < 0 {
 			kind, r.kinds = len(r.kinds), append(r.kinds, s.Kind)
 		}
-		e := edit{from: int32(s.From), to: int32(s.To), kind: uint16(kind), again: again || s.More} //nolint:gosec // a call is smaller
-		if r.key != nil {
-			e.token = r.token(*s)
-		}
-		r.edits = append(r.edits, e)
+		r.edits = append(r.edits, edit{from: int32(s.From), to: int32(s.To), kind: uint16(kind), again: again || s.More}) //nolint:gosec // a call is smaller
 	}
 }
 

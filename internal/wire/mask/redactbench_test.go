@@ -25,7 +25,7 @@ func BenchmarkRedact(b *testing.B) {
 			bodies = append(bodies, rd.Detail(nil, v))
 			size += len(bodies[len(bodies)-1])
 		}
-		r, err := NewRedactor(personal.Options{Kinds: kinds.All, Countries: []string{"KR", "US"}}, nil)
+		r, err := NewRedactor(personal.Options{Kinds: kinds.All, Countries: []string{"KR", "US"}})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -78,7 +78,7 @@ func (s *Settings) StartMask(w, into *sink.Warehouse) error {
 		return explainMask(err)
 	}
 	var key []byte
-	if len(fields) > 0 || was != nil || redaction != nil && redaction.Tokens {
+	if len(fields) > 0 || was != nil {
 		if key, err = s.maskKey(w, was); err != nil {
 			return err
 		}
@@ -87,12 +87,12 @@ func (s *Settings) StartMask(w, into *sink.Warehouse) error {
 	if err != nil {
 		return explainMask(err)
 	}
-	r, err := redactor(redaction, key)
+	r, err := redactor(redaction)
 	if err != nil {
 		return err
 	}
 	if redaction != nil && len(redaction.Service) > 0 {
-		c, err := s.analyzer(redaction.Service)
+		c, err := s.analyzer()
 		if err != nil {
 			return err
 		}

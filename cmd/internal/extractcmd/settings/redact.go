@@ -49,12 +49,9 @@ func (s *Settings) redaction(was *layout.Redaction) (*layout.Redaction, error) {
 			now.Service = service
 			return &now, nil
 		}
-		if s.RedactTokens && !was.Active() {
-			return nil, cli.Usage("--redact all redacts every kind", "--redact-tokens requires --redact")
-		}
 		return was, nil
 	}
-	now := &layout.Redaction{Kinds: []string{}, Tokens: s.RedactTokens, Patterns: patterns, Service: service, Countries: s.countries()}
+	now := &layout.Redaction{Kinds: []string{}, Patterns: patterns, Service: service, Countries: s.countries()}
 	known := kinds.Names()
 	switch {
 	case len(names) == 1 && names[0] == maskNone:
@@ -89,11 +86,8 @@ func (s *Settings) serviceKinds(was *layout.Redaction) ([]string, error) {
 	case s.RedactService == maskNone:
 		return nil, nil
 	case s.RedactService != "":
-		c, err := s.analyzer(strings.FieldsFunc(s.RedactServiceKinds, func(c rune) bool { return c == ',' || c == ' ' }))
-		if err != nil {
-			return nil, err
-		}
-		return c.Entities, nil
+		_, err := s.analyzer()
+		return analyzer.Entities, err
 	case was != nil && len(was.Service) > 0:
 		return nil, cli.Usage("set redact_service to the service's address; redact_service = none ends it",
 			"a service checks the texts of %s, and --redact-service is not set", s.Warehouse)
@@ -101,8 +95,8 @@ func (s *Settings) serviceKinds(was *layout.Redaction) ([]string, error) {
 	return nil, nil
 }
 
-func (s *Settings) analyzer(entities []string) (*analyzer.Client, error) {
-	c, err := analyzer.New(analyzer.Config{URL: s.RedactService, Language: s.RedactServiceLanguage, Entities: entities, Hurried: s.Hurried})
+func (s *Settings) analyzer() (*analyzer.Client, error) {
+	c, err := analyzer.New(analyzer.Config{URL: s.RedactService, Hurried: s.Hurried})
 	if err != nil {
 		return nil, cli.Usage("see docs/reference/redaction.md", "--redact-service: %w", err)
 	}
@@ -162,19 +156,15 @@ func redactorOptions(r *layout.Redaction) (o personal.Options, err error) {
 	return o, nil
 }
 
-// redactor returns the redactor for an entry of the manifest; nil if it redacts nothing. key is the
-// key of the masks; tokens need it.
-func redactor(r *layout.Redaction, key []byte) (*mask.Redactor, error) {
+// redactor returns the redactor for an entry of the manifest; nil if it redacts nothing.
+func redactor(r *layout.Redaction) (*mask.Redactor, error) {
 	if !r.Active() {
 		return nil, nil
-	}
-	if !r.Tokens {
-		key = nil
 	}
 	o, err := redactorOptions(r)
 	if err == nil {
 		var made *mask.Redactor
-		if made, err = mask.NewRedactor(o, key); err == nil {
+		if made, err = mask.NewRedactor(o); err == nil {
 			return made, nil
 		}
 	}
@@ -214,7 +204,7 @@ func (s *Settings) Rescan() (*mask.Redactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := redactor(now, nil)
+	r, err := redactor(now)
 	if err == nil && r == nil {
 		return nil, cli.Usage("name kinds: --redact all", "%s redacts nothing", s.Warehouse)
 	}
