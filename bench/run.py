@@ -157,7 +157,7 @@ class Bench:
             body = json.dumps({"advance": f"{NIGHT.total_seconds() / 3600:g}h"}).encode()
             urllib.request.urlopen(urllib.request.Request(f"http://{address}/sandbox/clock", body, method="POST")).read()
             got = measure([self.builds["callhouse"] / "extract", "run", "--quiet", "--warehouse", root, "--base-url", f"http://{address}",
-                "--api-key-file", key, "--since", since, "--resources", "none", "--transcripts", "v3", "--window", "1h",
+                "--api-key-file", key, "--since", since, "--resources", "none", "--transcripts", "v3",
                 "--requests-per-second", 5000, "--requests-per-minute", 300000], self.dir)
             files = [f.stat().st_nlink for f in (root / "current").resolve().rglob("*.parquet")]
             return got | {"files written": files.count(1), "files linked": len(files) - files.count(1)}

@@ -140,39 +140,6 @@ func SpanVar(f *pflag.FlagSet, into *time.Duration, name string, def time.Durati
 	f.Var((*span)(into), name, usage)
 }
 
-// AgeVar adds a flag for a span, parsed by ParseAge.
-func AgeVar(f *pflag.FlagSet, into *time.Duration, name string, def time.Duration, usage string) {
-	*into = def
-	f.Var((*age)(into), name, usage)
-}
-
-// age is the value of a flag of AgeVar.
-type age time.Duration
-
-// Set implements pflag.Value.
-func (a *age) Set(text string) error {
-	d, err := ParseAge(text)
-	if _, serr := ParseSpan(text); serr != nil {
-		return fmt.Errorf("%w: use e.g. 36h, 7d or 30min", serr)
-	}
-	if err == nil {
-		*a = age(d)
-	}
-	return err
-}
-
-// Type implements pflag.Value.
-func (a *age) Type() string { return "duration" }
-
-// String implements pflag.Value. Set accepts it.
-func (a *age) String() string {
-	text := (*span)(a).String()
-	if _, err := ParseAge(text); err != nil {
-		text = strings.TrimSuffix(text, "m") + "min"
-	}
-	return text
-}
-
 // span is the value of a flag of SpanVar.
 type span time.Duration
 

@@ -46,7 +46,7 @@ func written(t *testing.T, text string) string {
 
 // same reports whether two texts are the same value of a key.
 func same(k *Key, a, b string) bool {
-	if k.Kind == Duration || k.Kind == Age {
+	if k.Kind == Duration {
 		x, xerr := cli.ParseSpan(a)
 		y, yerr := cli.ParseSpan(b)
 		return xerr == nil && yerr == nil && x == y
@@ -73,9 +73,8 @@ func TestFileErrors(t *testing.T) {
 		{"float for integer", "requests_per_second = 1.5", ":1: requests_per_second must be an integer", ""},
 		{"too large", "requests_per_second = 99999999999", ":1: requests_per_second must be an integer", ""},
 		{"integer for string", "warehouse = 7", ":1: warehouse must be a string, not this integer", ""},
-		{"bare duration", "window = 72", `:1: window must be a duration in quotes, e.g. "36h"`, ""},
-		{"minutes or months", "window = \"1m\"", `:1: window must be a duration in quotes, e.g. "36h", "7d" or "30min"`, ""},
-		{"bad duration", "window = \"SECRET\"", ":1: window must be a duration", ""},
+		{"bare duration", "max_duration = 72", `:1: max_duration must be a duration in quotes, e.g. "6h"`, ""},
+		{"bad duration", "max_duration = \"SECRET\"", ":1: max_duration must be a duration", ""},
 		{"string for boolean", "quiet = \"yes\"", ":1: quiet must be true or false", ""},
 		{"string for list", "mask = \"from_number\"", `:1: mask must be a list of strings`, ""},
 		{"list of numbers", "mask = [1]", ":1: mask must be a list of strings", ""},
@@ -107,7 +106,7 @@ func TestPrecedence(t *testing.T) {
 	values := map[Kind][5]string{ // default, top, profile, environment, flag
 		Text: {"", "t1", "t2", "t3", "t4"}, Path: {"", "/p1", "/p2", "/p3", "/p4"}, Integer: {"0", "11", "12", "13", "14"},
 		Number: {"0", "0.1", "0.2", "0.3", "0.4"}, Boolean: {"false", "true", "false", "true", "false"},
-		Duration: {"0s", "1h", "2d", "3h30m", "4h"}, Age: {"0s", "1h", "2d", "3h30m", "4h"}, List: {"", "a,b", "c", "d,e", "f"},
+		Duration: {"0s", "1h", "2d", "3h30m", "4h"}, List: {"", "a,b", "c", "d,e", "f"},
 	}
 	for i := range Keys {
 		k := &Keys[i]

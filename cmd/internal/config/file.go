@@ -296,9 +296,6 @@ func textOf(v *unstable.Node, kind Kind) (text string, ok bool) {
 	case Duration:
 		_, err := cli.ParseSpan(text)
 		return text, v.Kind == unstable.String && err == nil
-	case Age:
-		_, err := cli.ParseAge(text)
-		return text, v.Kind == unstable.String && err == nil
 	case Boolean:
 		return text, v.Kind == unstable.Bool
 	case Integer:

@@ -82,11 +82,7 @@ func (c *Config) add(f *pflag.FlagSet, program Program, own bool) {
 		case *bool:
 			f.BoolVarP(into, k.Flag(), k.Letter, false, k.About)
 		case *time.Duration:
-			if k.Kind == Age {
-				cli.AgeVar(f, into, k.Flag(), 0, k.About)
-			} else {
-				cli.SpanVar(f, into, k.Flag(), 0, k.About)
-			}
+			cli.SpanVar(f, into, k.Flag(), 0, k.About)
 		}
 		flag := f.Lookup(k.Flag())
 		_ = flag.Value.Set(k.Default) // a test sets them all

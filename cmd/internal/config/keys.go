@@ -22,14 +22,13 @@ const (
 	Number        // or an integer
 	Boolean       //
 	Duration      // a string such as "90m" or "7d"
-	Age           // like Duration, but refuses m alone: such settings are usually given in days
 	List          // strings; comma-separated on the command line
 )
 
 func (k Kind) String() string {
 	return [...]string{Text: "a string", Path: "a string", Integer: "an integer", Number: "a number", Boolean: "true or false",
-		Duration: `a duration in quotes, e.g. "6h" or "7d"`, Age: `a duration in quotes, e.g. "36h", "7d" or "30min"`,
-		List: `a list of strings, e.g. ["a", "b"]`}[k]
+		Duration: `a duration in quotes, e.g. "6h" or "7d"`,
+		List:     `a list of strings, e.g. ["a", "b"]`}[k]
 }
 
 // Program is the program of a setting.
@@ -101,7 +100,7 @@ type Values struct {
 	PerSecond, PerMinute                    int
 	Share                                   float64
 	Since, Mask, MaskKeyFile, Keep, Country string
-	MaxDuration, Window, RelistEvery        time.Duration
+	MaxDuration                             time.Duration
 	Resources, OrganizationID               string
 	Transcripts                             string
 	MetricsFile, PingURL, LogFormat         string
@@ -142,10 +141,6 @@ var Keys = []Key{
 		in:    func(v *Values) any { return &v.Since }},
 	{Name: "max_duration", Kind: Duration, For: Extract, Uses: "plan recordings", Own: true, Default: "0s",
 		About: "commit and stop after this time, e.g. 6h (exit code 3); 0s for no limit", in: func(v *Values) any { return &v.MaxDuration }},
-	{Name: "window", Kind: Age, For: Extract, Uses: "plan verify", Default: "3d",
-		About: "how far back each run lists calls again, to find late and changed ones", in: func(v *Values) any { return &v.Window }},
-	{Name: "relist_every", Kind: Age, For: Extract, Uses: "plan", Own: true, Default: "7d",
-		About: "how often all calls are listed again, spread over runs; 0s for never", in: func(v *Values) any { return &v.RelistEvery }},
 	{Name: "resources", Kind: List, For: Extract, Uses: "plan", Value: "NAMES", Default: "all",
 		About: "resources to fetch besides calls: all, none, or tables, e.g. agents,campaigns (see query list)",
 		in:    func(v *Values) any { return &v.Resources }},

@@ -21,12 +21,10 @@ func TestBriefListSettlesCallsByRecord(t *testing.T) {
 	tried, n := longtest.Each(4), 0
 	for name, w := range longtest.Sorted(map[string]struct {
 		step  time.Duration
-		brief int      // from this run on; before, the list is as observed
-		other bool     // the list's status differs from the record's for some calls
-		args  []string // of each run
+		brief int  // from this run on; before, the list is as observed
+		other bool // the list's status differs from the record's for some calls
 	}{
 		"minutes":       {step: 40 * time.Minute, other: true},
-		"listed again":  {step: 5 * time.Hour, args: []string{"--relist-every", "1h"}},
 		"nights":        {step: 24 * time.Hour},
 		"becomes brief": {step: 6 * time.Hour, brief: 2},
 	}) {
@@ -74,7 +72,7 @@ func TestBriefListSettlesCallsByRecord(t *testing.T) {
 					t.Fatal(r.stdout, r.stderr)
 				}
 				clear(asked)
-				if r := e.extract(w.args...); r.code != cli.ExitOK {
+				if r := e.extract(); r.code != cli.ExitOK {
 					t.Fatal(r.stderr)
 				}
 				if run < w.brief {

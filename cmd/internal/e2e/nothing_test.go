@@ -109,7 +109,7 @@ func TestWrongUseWritesNothing(t *testing.T) {
 		"--requests-per-second 2000000", "--api-key-file " + file("spaces", "a key"), "--api-key-file " + file("key\u00e9", "k\u00e9y"),
 		"--mask-key-file " + filepath.Join(dir, "none"), "--mask-key-file " + file("short", "abc"), "--mask-key-file " + file("other", strings.Repeat("ab", 32)),
 		"--mask nothing.such", "--keep 1d", "--since yesteryear", "--share 2", "--resources none,such",
-		"--base-url ftp://x", "--window -1d", "--base-url http://user:pw@example.com",
+		"--base-url ftp://x", "--max-duration -1d", "--base-url http://user:pw@example.com",
 	} {
 		r := c.extract(t.Context(), append([]string{"run"}, strings.Fields(args)...)...)
 		if r.code != cli.ExitUsage || strings.Contains(r.stderr, "run 20") {

@@ -155,8 +155,8 @@ func TestProfilesRefused(t *testing.T) {
 // config shows the source and value of each setting, but only the source of the key.
 func TestConfigShows(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 1}})
-	conf := configured(t, "share = 0.5\nping_url = \"https://user:SECRET@example.com/SECRET\"\n"+c.profile("acme", "window = \"48h\""))
-	t.Setenv("CALLHOUSE_RELIST_EVERY", "24h")
+	conf := configured(t, "share = 0.5\nping_url = \"https://user:SECRET@example.com/SECRET\"\n"+c.profile("acme", "max_duration = \"48h\""))
+	t.Setenv("CALLHOUSE_COUNTRY", "KR")
 	r := extract(t.Context(), "config", conf, "--profile=acme", "--quiet", "--format=json")
 	if r.code != cli.ExitOK || strings.Contains(r.stdout+r.stderr, testKey) || strings.Contains(r.stdout, "SECRET") {
 		t.Fatalf("exit code %d:\n%s%s", r.code, r.stdout, r.stderr)
@@ -179,14 +179,14 @@ func TestConfigShows(t *testing.T) {
 	for _, s := range shown[0].Settings {
 		got[s.Name] = fmt.Sprint(s.Value, " ", s.Kind, " ", s.Line)
 	}
-	for name, want := range map[string]string{"share": "0.5 file 1", "window": "2d file 7", "relist_every": "1d environment 0",
+	for name, want := range map[string]string{"share": "0.5 file 1", "max_duration": "2d file 7", "country": "KR environment 0",
 		"quiet": "true flag 0", "requests_per_second": "5 default 0", "ping_url": "[masked] file 2"} {
 		if got[name] != want {
 			t.Errorf("%s: %q, want %q", name, got[name], want)
 		}
 	}
 	text := extract(t.Context(), "config", conf, "--profile=acme").stdout
-	if !strings.Contains(text, "environment variable CALLHOUSE_RELIST_EVERY") || strings.Contains(text, testKey) {
+	if !strings.Contains(text, "environment variable CALLHOUSE_COUNTRY") || strings.Contains(text, testKey) {
 		t.Errorf("as text:\n%s", text)
 	}
 	if r := extract(t.Context(), "config", "--example", "--config=/nowhere"); r.code != cli.ExitOK || !strings.Contains(r.stdout, "[profiles.acme]") {

@@ -290,10 +290,6 @@ func TestVerifyDeepFindsWhatIsMissing(t *testing.T) {
 	if !strings.Contains(r.stderr, "1 call is missing in the warehouse\n") || !strings.Contains(r.stderr, "extract run --full") {
 		t.Errorf("it says:\n%s", r.stderr)
 	}
-	// A call that a run still awaits is not missing yet.
-	if rep, r := e.verify("--deep", "--window", "20d"); r.code != cli.ExitOK || rep.Service.Missing.Count != 0 {
-		t.Errorf("exit code %d: %+v\n%s", r.code, rep.Service, r.stderr)
-	}
 	// With a later start nothing is missing.
 	if rep, r := e.verify("--deep", "--since", "4d"); r.code != cli.ExitOK || rep.Service.Missing.Count+rep.Service.Skipped != 0 || rep.Service.Calls == 0 {
 		t.Errorf("exit code %d: %+v\n%s", r.code, rep.Service, r.stderr)

@@ -97,9 +97,9 @@ func TestHelpListsWhatACommandUses(t *testing.T) {
 		"show":    {"--pretty": true, "--config": true, "--api-key-file": false, "--quiet": false},
 		"verify":  {"--deep": true, "--base-url": true, "--metrics-file": false, "--group-readable": false},
 		"compact": {"--month": true, "--quiet": true, "--requests-per-second": false},
-		"plan":    {"--share": true, "--window": true, "--metrics-file": false, "--ping-url": false, "--json": false},
-		"run":     {"--share": true, "--window": true, "--mask": true, "--metrics-file": true, "--quiet": true},
-		"":        {"--warehouse": true, "--share": false, "--window": false},
+		"plan":    {"--share": true, "--since": true, "--metrics-file": false, "--ping-url": false, "--json": false},
+		"run":     {"--share": true, "--since": true, "--mask": true, "--metrics-file": true, "--quiet": true},
+		"":        {"--warehouse": true, "--share": false},
 	} {
 		code, stdout, _ := call(t, "", append(strings.Fields(command), "--help")...)
 		if code != 0 {

@@ -153,7 +153,7 @@ func (s *session) prepare(ctx context.Context) error {
 	if s.c, err = crawler.New(cfg, s.store); err != nil {
 		return cli.Usage("", "%w", err)
 	}
-	s.from = s.started.Add(-s.Window).UnixMilli()
+	s.from = s.started.Add(-settings.Window).UnixMilli()
 	if spans := s.w.Coverage(); len(spans) > 0 {
 		s.from = max(s.from, spans[len(spans)-1].To-overlap.Milliseconds())
 	}

@@ -121,11 +121,18 @@ func (s *Settings) Check() error {
 	return nil
 }
 
+// Window is how far back each run lists calls again, to find late and changed ones; relistEvery is
+// how often all calls are listed again, spread over runs.
+const (
+	Window      = 3 * 24 * time.Hour
+	relistEvery = 7 * 24 * time.Hour
+)
+
 // Crawl returns the crawler's configuration.
 func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 	cfg := crawler.Config{
 		Config: api.Config{BaseURL: s.BaseURL, PerSecond: s.PerSecond, PerMinute: s.PerMinute, Share: s.Share},
-		Window: s.Window, RelistEvery: s.RelistEvery, Full: s.Full, ListOnly: s.ListOnly, MaxDuration: s.MaxDuration, CallIDs: s.CallIDs,
+		Window: Window, RelistEvery: relistEvery, Full: s.Full, ListOnly: s.ListOnly, MaxDuration: s.MaxDuration, CallIDs: s.CallIDs,
 	}
 	if s.GroupReadable && runtime.GOOS == "windows" {
 		return cfg, cli.Usage("give the group access to the warehouse's folder: its files inherit that",
