@@ -55,10 +55,6 @@ func (s *objectStore) Put(ctx context.Context, recs ...schema.Record) error {
 func (s *objectStore) Listed(*resource.Resource) int64  { return 0 }
 func (s *objectStore) Objects(*resource.Resource) int64 { return 0 }
 
-func (s *objectStore) EachObject(context.Context, *resource.Resource, func(*schema.Object) error) error {
-	return nil
-}
-
 func (s *objectStore) Incomplete(_ context.Context, of *resource.Resource, _ func(*resource.Resource, int64) bool) iter.Seq2[string, error] {
 	s.mu.Lock()
 	due := slices.Clone(s.due)
@@ -105,9 +101,6 @@ func (s *aService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case p == "/v3/calls" && !r.URL.Query().Has("campaign_id"):
 		fmt.Fprint(w, `{"items":[],"total_count":0,"next_cursor":null}`)
 		return
-	case strings.HasPrefix(p, "/v2/") && s.fault == "null of v2":
-		fmt.Fprintf(w, `{%q:null}`, s.of.Fallback.Items)
-		return
 	case strings.HasPrefix(p, "/v2/"):
 		refuse(404, "NOT_FOUND")
 		return
@@ -125,7 +118,7 @@ func (s *aService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch s.fault {
-	case "404", "null of v2":
+	case "404":
 		refuse(404, "NOT_FOUND")
 		return
 	case "403":
@@ -210,11 +203,7 @@ func TestEveryResourceIsCrawled(t *testing.T) {
 			{"cut", 2, false, "404"},
 			{"no record", 5, true, ""},
 			{"another", 0, false, "of another object"},
-			{"null of v2", 0, true, ""},
 		} {
-			if c.fault == "null of v2" && (of.Fallback == nil || !of.Fallback.Unpaged) {
-				continue // null is not declared
-			}
 			if of.Single {
 				c.items = min(c.items, 1)
 				if c.fault == "bad item" {

@@ -10,9 +10,6 @@ import (
 var Campaigns = Declare(Resource{
 	Name: "campaigns", Doc: "campaigns of outbound calls",
 	Path: "/v3/campaigns", Key: []string{"campaign_id"},
-	Fallback: &Fallback{Path: "/v2/campaigns/list", Post: true, Items: "campaigns",
-		Names:    map[string]string{"id": "campaign_id", "agent_id": "agent.agent_id", "agent_version": "agent.agent_version"},
-		Versions: "agent_version", Alone: []string{"organization_id"}},
 },
 	schema.Column{ID: 1, Name: "campaign_id", Type: schema.Text, Required: true, V3: "id", V2: "campaign_id",
 		Doc: "id of the campaign"},
@@ -51,8 +48,6 @@ var Campaigns = Declare(Resource{
 		Doc: "user or system"},
 	schema.Column{ID: 18, Name: "call_time_window", Type: schema.JSON, V3: "call_time_window",
 		Doc: "hours of the week in which it may call, with their time zone"},
-	schema.Column{ID: 19, Name: "organization_id", Type: schema.Word, V3: "organization_id?", Since: "1.0.0",
-		Doc: "organisation of the campaign; sent by v2 only"},
 )
 
 // CampaignCalls link calls to the campaigns that placed them, which the calls themselves may not

@@ -27,7 +27,7 @@ var Changes = schema.NewTable("changes",
 	schema.Column{ID: 5, Name: "run_id", Type: schema.Word, Required: true,
 		Doc: "run that saw it, as in runs"},
 	schema.Column{ID: 6, Name: "kind", Type: schema.Word, Required: true,
-		Doc: "created, completed (its own record was fetched for the first time, or v3 sent what v2 omits), changed, deleted " +
+		Doc: "created, completed (its own record was fetched for the first time), changed, deleted " +
 			"(no longer listed) or returned"},
 	schema.Column{ID: 7, Name: "fields", Type: schema.JSON, Required: true,
 		Doc: "array of the names of the columns that changed"},
@@ -60,8 +60,6 @@ func (r *Resource) Change(old, now *schema.Object, f Fetched, since int64) schem
 			kind = "returned"
 		case r.Deleted(now):
 			kind = "deleted"
-		case r.fromV2(old) && !r.fromV2(now) && !slices.ContainsFunc(cols, func(col int) bool { return r.told(old, col) }):
-			kind = "completed"
 		case first && !slices.ContainsFunc(cols, r.ofItem):
 			kind = "completed"
 		}

@@ -28,11 +28,6 @@ func (r *Resource) MergeItem(old, item *schema.Object, f Fetched) (changed bool)
 	for _, col := range r.own {
 		row[col] = old.Row[col]
 	}
-	for _, col := range r.alone {
-		if row[col].IsNull() {
-			row[col] = old.Row[col]
-		}
-	}
 	if r.Lasting {
 		row[r.completedAt] = old.Row[r.completedAt]
 	}

@@ -34,8 +34,6 @@ type Resource struct {
 	Queries []url.Values
 	// Items is the name of the list's items in the answer; empty: "items".
 	Items string
-	// Fallback is v2's source; nil if there is none.
-	Fallback *Fallback
 	// Unpaged means that the answer is the whole list, whatever its length.
 	Unpaged bool
 	// Every is how long a complete list stays valid; 0: it is requested every night. For a resource
@@ -68,14 +66,14 @@ type Resource struct {
 	// Contact are the JSON columns that may hold a person's number or name: see extract forget.
 	Contact []string
 
-	keys, own, alone                                               []int // positions of columns
+	keys, own                                                      []int // positions of columns
 	extra, ownExtra, firstSeen, changed, run, deleted, completedAt int
 }
 
 // Common are the columns that every resource has after its own.
 var Common = []schema.Column{
 	{ID: 101, Name: "source", Type: schema.Word, Required: true,
-		Doc: "v3: the key was sent as id; v2: the key was sent under its longer name, or only v2 lists the object"},
+		Doc: "v3: the key was sent as id; v2: the key was sent under its longer name"},
 	{ID: 102, Name: "extra", Type: schema.JSON,
 		Doc: "fields of the list item without a column of their own"},
 	{ID: 103, Name: "own_extra", Type: schema.JSON, Fetch: true,
@@ -120,11 +118,6 @@ func Declare(r Resource, fields ...schema.Column) *Resource {
 	}
 	for _, name := range append(r.Own, "own_extra") {
 		r.own = append(r.own, t.Column(name))
-	}
-	if r.Fallback != nil {
-		for _, name := range r.Fallback.Alone {
-			r.alone = append(r.alone, t.Column(name))
-		}
 	}
 	r.extra, r.ownExtra = t.Column("extra"), t.Column("own_extra")
 	r.firstSeen, r.changed, r.run = t.Column("first_seen_at"), t.Column("changed_at"), t.Column("run_id")

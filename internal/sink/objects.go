@@ -7,7 +7,6 @@ import (
 
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/snapshot"
 )
 
 // Listed returns when the list of a resource was last complete, in ms since 1970 UTC,
@@ -27,20 +26,6 @@ func (w *Warehouse) Objects(of *resource.Resource) int64 {
 	return 0
 }
 
-// EachObject visits the objects of a resource in the last commit, until ctx is done.
-func (w *Warehouse) EachObject(ctx context.Context, of *resource.Resource, visit func(*schema.Object) error) error {
-	return eachObject(ctx, w.reader(), of, visit)
-}
-
-func eachObject(ctx context.Context, r *snapshot.Reader, of *resource.Resource, visit func(*schema.Object) error) error {
-	return r.EachObject(of, func(o *schema.Object) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		return visit(o)
-	})
-}
-
 // Incomplete yields the keys of the last commit's objects whose own record and lists must be
 // fetched: those that changed since the last fetch, and those with a list for which due returns
 // true. due receives the time when the list was last complete, in ms since 1970 UTC; 0: never.
@@ -49,7 +34,10 @@ func (w *Warehouse) Incomplete(ctx context.Context, of *resource.Resource,
 	return func(yield func(string, error) bool) {
 		r, lists := w.reader(), of.Children()
 		var keys []string // the file is not kept open while they are fetched
-		err := eachObject(ctx, r, of, func(o *schema.Object) error {
+		err := r.EachObject(of, func(o *schema.Object) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			key := of.KeyOf(o.Row)
 			if !of.Deleted(o) && (of.Complete(o) == 0 || slices.ContainsFunc(lists, func(l *resource.Resource) bool {
 				return due(l, r.Manifest.ListOf(l, key).ListedAt)

@@ -166,8 +166,8 @@ func (r *Report) resources(line func(name, format string, args ...any)) {
 	line("resources", "%s in %s, %s; %s, %s new or changed", cli.Plural(sum.Items, "object"), cli.Plural(sum.Lists, "complete list"),
 		cli.Plural(sum.Records, "record"), cli.Plural(sum.Requests, "request"), humanize.Comma(r.Objects))
 	for _, of := range r.Crawl.Resources {
-		if what := cmp.Or(of.Problem, of.Note); what != "" {
-			line("", "%s: %s", of.Name, what)
+		if of.Problem != "" {
+			line("", "%s: %s", of.Name, of.Problem)
 		}
 	}
 }
@@ -195,7 +195,7 @@ func (r *Report) Log(log *slog.Logger) {
 		}
 		for _, of := range r.Crawl.Resources {
 			args = append(args, of.Name, slog.GroupValue(slog.Int64("requests", of.Requests), slog.Int64("items", of.Items),
-				slog.String("problem", of.Problem), slog.String("note", of.Note)))
+				slog.String("problem", of.Problem)))
 		}
 		for _, p := range r.Crawl.Problems {
 			args = append(args, "problem", p)

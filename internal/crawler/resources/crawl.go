@@ -36,9 +36,6 @@ type Store interface {
 	// those that no longer exist.
 	Objects(of *resource.Resource) int64
 
-	// EachObject visits the objects of a resource, as of the last commit.
-	EachObject(ctx context.Context, of *resource.Resource, visit func(*schema.Object) error) error
-
 	// Incomplete yields the keys of the objects whose own record and lists are to be fetched, as of
 	// the last commit: those that changed since these were fetched, and those for which due returns
 	// true for one of their lists. due receives when the list was last complete, in ms since 1970
@@ -72,9 +69,8 @@ type Config struct {
 // Crawl fetches the resources of one run.
 type Crawl struct {
 	Config
-	readers  sync.Pool                   // of *reader
-	held     atomic.Int64                // bytes kept by lists
-	unlisted map[*resource.Resource]bool // not listed by v3, although v2 has their objects
+	readers sync.Pool    // of *reader
+	held    atomic.Int64 // bytes kept by lists
 
 	mu      sync.Mutex
 	reports []Report
@@ -89,7 +85,7 @@ type reader struct {
 
 // New prepares a crawl. It sends no request.
 func New(cfg Config) *Crawl {
-	c := &Crawl{Config: cfg, unlisted: map[*resource.Resource]bool{}, bad: map[*resource.Resource]int{}}
+	c := &Crawl{Config: cfg, bad: map[*resource.Resource]int{}}
 	c.readers.New = func() any { return &reader{decoder: wire.Decoder{MaxParts: cfg.MaxParts}} }
 	return c
 }

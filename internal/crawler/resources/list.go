@@ -29,7 +29,6 @@ type list struct {
 	*Crawl
 	of     *resource.Resource
 	parent string
-	back   *resource.Fallback
 	items  int64 // of all queries
 
 	// Its records are put together: a commit treats objects missing from the list as deleted, which
@@ -46,8 +45,8 @@ type list struct {
 	nothingNew int             // consecutive pages
 }
 
-func (c *Crawl) newList(of *resource.Resource, parent string, back *resource.Fallback) *list {
-	return &list{Crawl: c, of: of, parent: parent, back: back, seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
+func (c *Crawl) newList(of *resource.Resource, parent string) *list {
+	return &list{Crawl: c, of: of, parent: parent, seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
 }
 
 // begin starts another query of the list.
@@ -60,7 +59,6 @@ const (
 	endedList    outcome = iota // ended early; the reason is reported
 	partialList                 // read to the end, but some items were missing or unreadable
 	completeList                // read to the end, with everything
-	absentList                  // not begun: v3 has no such list
 )
 
 // walk lists a query to its end.
@@ -68,14 +66,11 @@ func (l *list) walk(ctx context.Context, query url.Values) (outcome, error) {
 	l.begin()
 	cursors, had, whole := map[string]bool{"": true}, l.items, true
 	for cursor := ""; ; {
-		page, failure, err := l.sidePage(ctx, l.of, l.parent, query, cursor, l.back)
+		page, failure, err := l.sidePage(ctx, l.of, l.parent, query, cursor)
 		if err != nil || ctx.Err() != nil {
 			return endedList, err
 		}
 		if failure != nil {
-			if l.back == nil && l.of.Fallback != nil && failure.Status == http.StatusNotFound && cursor == "" {
-				return absentList, nil
-			}
 			if failure.Status == http.StatusBadRequest && len(l.of.Queries) > 0 { // remember this like other failures
 				l.stream(l.of, api.Side).End(failure)
 			}
@@ -100,7 +95,7 @@ func (l *list) walk(ctx context.Context, query url.Values) (outcome, error) {
 			l.sideProblem(l.of, "its pages repeat")
 			return endedList, nil
 		}
-		if cursor = page.Next; cursor == "" || l.of.Unpaged || l.back != nil && l.back.Unpaged {
+		if cursor = page.Next; cursor == "" || l.of.Unpaged {
 			return l.end(&page, l.items-had, whole), nil
 		}
 		cursors[cursor] = true
@@ -124,12 +119,8 @@ func (l *list) end(last *envelope.Page, items int64, whole bool) outcome {
 func (l *list) put(ctx context.Context, page *envelope.Page) (n int64, whole bool, err error) {
 	var recs []schema.Record
 	whole = true
-	kind := schema.KindItem
-	if l.back != nil {
-		kind = schema.KindBulk
-	}
 	for _, item := range page.Items {
-		body, key, err := l.readObject(l.of, l.parent, item, l.back)
+		body, key, err := l.readObject(l.of, l.parent, item)
 		if err != nil {
 			whole = false
 			key, body = string(item), nil
@@ -141,7 +132,7 @@ func (l *list) put(ctx context.Context, page *envelope.Page) (n int64, whole boo
 			n++
 		}
 		if body != nil {
-			recs = append(recs, schema.Record{Resource: l.of.Name, Kind: kind, CallID: key, FetchedAt: page.At, Body: body})
+			recs = append(recs, schema.Record{Resource: l.of.Name, Kind: schema.KindItem, CallID: key, FetchedAt: page.At, Body: body})
 		}
 	}
 	l.side(l.of, func(r *Report) { r.Items += int64(len(page.Items)) })

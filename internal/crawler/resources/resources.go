@@ -31,7 +31,6 @@ type Report struct {
 	Records  int64 // objects' own
 	Aside    int64 // items that could not be read
 	Problem  string
-	Note     string // the other source that was used
 }
 
 // badLists is how many lists of a resource may fail in a row before the rest is left to another
@@ -90,11 +89,6 @@ func (c *Crawl) Parts(ctx context.Context) error {
 	for _, of := range c.Resources {
 		if of.Parent != nil || !of.Parts() || ctx.Err() != nil {
 			continue
-		}
-		if c.unlisted[of] {
-			if err := c.named(ctx, of); err != nil {
-				return err
-			}
 		}
 		if err := c.each(ctx, of, c.fetchParts); err != nil {
 			return err
@@ -178,7 +172,7 @@ func (c *Crawl) fetchRecord(ctx context.Context, of *resource.Resource, key stri
 		r.Path = Path(of.Record, of.ParentOf(key))
 		r.Query = url.Values{of.By: {resource.Plain(key[strings.LastIndexByte(key, '/')+1:])}}
 	}
-	f, err := c.askObject(ctx, of, r, &rec, nil)
+	f, err := c.askObject(ctx, of, r, &rec)
 	switch {
 	case err != nil:
 		return err
@@ -196,9 +190,7 @@ func (c *Crawl) fetchRecord(ctx context.Context, of *resource.Resource, key stri
 }
 
 // askObject requests one object and makes its JSON the body of its record, whose key it must have.
-// back describes v2's form of it; nil for v3.
-func (c *Crawl) askObject(ctx context.Context, of *resource.Resource, r api.Request, rec *schema.Record,
-	back *resource.Fallback) (*api.RequestError, error) {
+func (c *Crawl) askObject(ctx context.Context, of *resource.Resource, r api.Request, rec *schema.Record) (*api.RequestError, error) {
 	r.Stream, r.Priority = c.stream(of, r.Kind).Stream, api.Besides
 	c.side(of, func(r *Report) { r.Requests++ })
 	parent := of.ParentOf(rec.CallID)
@@ -209,7 +201,7 @@ func (c *Crawl) askObject(ctx context.Context, of *resource.Resource, r api.Requ
 		}
 		var is string
 		if err == nil {
-			body, is, err = c.readObject(of, parent, body, back)
+			body, is, err = c.readObject(of, parent, body)
 		}
 		if err == nil && is != rec.CallID {
 			err = c.another(is)
@@ -231,45 +223,25 @@ func (c *Crawl) listObjects(ctx context.Context, of *resource.Resource, parent s
 	if c.failing(of) >= badLists || c.idle(of, api.Side) {
 		return false, nil
 	}
-	complete, absent, err := c.listFrom(ctx, of, parent, nil)
-	switch {
-	case err != nil || !absent:
-		return complete, err
-	case of.Fallback.Of != nil: // the objects that refer to them are fetched first
-		c.mu.Lock()
-		c.unlisted[of] = true
-		c.mu.Unlock()
-		return false, nil
-	}
-	c.noteFallback(of)
-	complete, _, err = c.listFrom(ctx, of, parent, of.Fallback)
-	return complete, err
-}
-
-// listFrom lists a resource from v3, or from v2 if back describes how. absent reports that v3 has
-// no such list, but v2 may.
-func (c *Crawl) listFrom(ctx context.Context, of *resource.Resource, parent string, back *resource.Fallback) (complete,
-	absent bool, err error) {
 	begun := c.Now()
-	l := c.newList(of, parent, back)
+	l := c.newList(of, parent)
 	defer func() { err = errors.Join(err, l.flush(ctx)) }()
 	queries := of.Queries
 	if queries == nil {
 		queries = []url.Values{{}}
 	}
-	good := true
+	complete = true
 	for _, query := range queries {
 		outcome, err := l.walk(ctx, query)
-		if err != nil || outcome == endedList || outcome == absentList {
-			return false, outcome == absentList, err
+		if err != nil || outcome == endedList {
+			return false, err
 		}
-		good = good && outcome == completeList
+		complete = complete && outcome == completeList
 	}
-	if !good {
-		return false, false, nil
+	if !complete {
+		return false, nil
 	}
-	listed := schema.Listed{Begun: begun, Items: l.items, Brief: back != nil || l.parted}
-	return true, false, l.flush(ctx, c.listed(of, parent, listed))
+	return true, l.flush(ctx, c.listed(of, parent, schema.Listed{Begun: begun, Items: l.items, Parted: l.parted}))
 }
 
 // listed makes the record of a complete list.
@@ -281,13 +253,9 @@ func (c *Crawl) listed(of *resource.Resource, parent string, l schema.Listed) sc
 
 // sidePage requests one page of a resource's list.
 func (c *Crawl) sidePage(ctx context.Context, of *resource.Resource, parent string, query url.Values, cursor string,
-	back *resource.Fallback,
 ) (page envelope.Page, failure *api.RequestError, err error) {
-	switch {
-	case of.Single:
+	if of.Single {
 		return c.single(ctx, of)
-	case back != nil:
-		return c.oldPage(ctx, of, parent, cursor)
 	}
 	q := maps.Clone(query)
 	for name, values := range q {
@@ -322,7 +290,7 @@ func (c *Crawl) page(ctx context.Context, of *resource.Resource, r api.Request, 
 // single requests the only object of a resource, as a page with one item.
 func (c *Crawl) single(ctx context.Context, of *resource.Resource) (envelope.Page, *api.RequestError, error) {
 	return c.page(ctx, of, api.Request{Path: Path(of.Path, c.Organization)}, func(a *api.Answer) (envelope.Page, error) {
-		_, key, err := c.readObject(of, "", a.Body, nil)
+		_, key, err := c.readObject(of, "", a.Body)
 		if err == nil && resource.Plain(key) != c.Organization {
 			err = c.another(key)
 		}
@@ -335,13 +303,9 @@ func (c *Crawl) another(key string) error {
 	return fmt.Errorf("the record of another object: %q", c.Secrets.Clip(key, 80))
 }
 
-// readObject removes the secrets from an object's JSON, and returns it with its key. JSON from v2,
-// as back describes it, is converted to the shape of v3.
-func (c *Crawl) readObject(of *resource.Resource, parent string, body []byte, back *resource.Fallback) (clean []byte,
-	key string, err error) {
-	if clean, err = of.Scrub(body); err == nil && back != nil {
-		clean, err = of.Translate(clean)
-	}
+// readObject removes the secrets from an object's JSON, and returns it with its key.
+func (c *Crawl) readObject(of *resource.Resource, parent string, body []byte) (clean []byte, key string, err error) {
+	clean, err = of.Scrub(body)
 	if err != nil {
 		return nil, "", err
 	}
@@ -356,8 +320,7 @@ func (c *Crawl) readObject(of *resource.Resource, parent string, body []byte, ba
 	}
 	var drift []wire.Drift
 	for _, d := range r.decoder.Drift {
-		expected := back != nil && d.Kind != wire.DriftUnit && d.Kind != wire.DriftZone && d.Kind != wire.DriftMisfit
-		if !expected && (d.Kind != wire.DriftConverted || !of.IsKeyPath(d.Path)) { // some keys are numbers
+		if d.Kind != wire.DriftConverted || !of.IsKeyPath(d.Path) { // some keys are numbers
 			d.Path = of.Name + ": " + d.Path
 			drift = append(drift, d)
 		}

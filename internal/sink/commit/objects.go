@@ -66,7 +66,7 @@ func (in *Intake) addObject(at entry, r *schema.Record, run string) error {
 		a.objects[r.CallID] = o
 	}
 	o.run = run
-	if o.entries = append(o.entries, at); r.Kind == schema.KindItem || r.Kind == schema.KindBulk {
+	if o.entries = append(o.entries, at); r.Kind == schema.KindItem {
 		o.seen = r.FetchedAt
 	}
 	return nil
@@ -320,18 +320,13 @@ func (f *folding) take(e entry, run string) error {
 		return err
 	}
 	f.at = resource.Fetched{At: r.FetchedAt, Run: run}
-	if r.Kind == schema.KindBulk && f.now != nil {
-		if r.Body, err = f.of.Overlay(f.now, r.Body); err != nil {
-			return fmt.Errorf("read %q of v2 again: %w", f.key, err)
-		}
-	}
 	var came *schema.Object
-	if r.Kind == schema.KindItem || r.Kind == schema.KindBulk || f.now != nil && len(r.Body) > 0 {
+	if r.Kind == schema.KindItem || f.now != nil && len(r.Body) > 0 {
 		if came, err = f.decode(&r, f.key); err != nil {
 			return err
 		}
 	}
-	if r.Kind == schema.KindItem || r.Kind == schema.KindBulk {
+	if r.Kind == schema.KindItem {
 		if f.of.MergeItem(f.now, came, f.at) {
 			f.now, f.changed = came, true
 		}
@@ -356,7 +351,7 @@ func (f *folding) leave(a *arrival) {
 	if !ok {
 		l, ok = f.gone[f.of.Parent][parent]
 	}
-	if !ok || a != nil && a.seen >= l.Begun || f.of.Outlives(f.now, l.Listed) {
+	if !ok || a != nil && a.seen >= l.Begun || l.Parted {
 		return
 	}
 	f.now = copied(f.now, f.old)
