@@ -2,13 +2,11 @@ package crawler
 
 import (
 	"context"
-	"time"
 
 	"github.com/sourcegraph/conc/pool"
 
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
-	"callhouse/internal/crawler/recordings"
 	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
 )
@@ -16,24 +14,6 @@ import (
 // renewals is the share of a night's requests that may renew links to recordings: a warehouse whose
 // archive is enabled late has an expired link for each of its calls.
 const renewals = 0.1
-
-// newRecordings prepares the archiving of recordings.
-func (c *Crawler) newRecordings() *recordings.Crawl {
-	store, ok := c.store.(RecordingStore)
-	if !ok || c.cfg.Recordings == nil {
-		return nil
-	}
-	cfg := recordings.Config{Archive: c.cfg.Recordings, Store: store, Listed: c.listed, Again: c.cfg.RecordingsAgain || c.cfg.Full, Put: c.put,
-		Offer: c.offerCheckpoint, Failed: func(what string, err error) error { return &StoreError{what, err} },
-		Now: c.nowMS, Log: c.log, Secrets: c.secrets}
-	if !c.cfg.ListOnly {
-		cfg.Renew = c.renewLink
-	}
-	if c.cfg.MaxDuration == 0 && !c.cfg.RecordingsAgain {
-		cfg.Renewals = max(1, int64(renewals*float64(c.Within(8*time.Hour))))
-	}
-	return recordings.New(cfg)
-}
 
 // beside crawls, and archives recordings during the crawl and after it.
 func (c *Crawler) beside(ctx context.Context) error {
@@ -57,7 +37,7 @@ func (c *Crawler) beside(ctx context.Context) error {
 		if !c.begun.Await(ctx, 0) {
 			return nil
 		}
-		return c.recordings.Run(ctx, over)
+		return c.recordings.run(ctx, over)
 	})
 	return work.Wait()
 }
@@ -72,7 +52,7 @@ func (c *Crawler) ArchiveRecordings(ctx context.Context, once bool) error {
 	if once {
 		over.Fire()
 	}
-	if err := c.recordings.Run(ctx, over); err != nil {
+	if err := c.recordings.run(ctx, over); err != nil {
 		return err
 	}
 	return c.streams.Remember(context.WithoutCancel(ctx))
@@ -82,13 +62,13 @@ func (c *Crawler) ArchiveRecordings(ctx context.Context, once bool) error {
 func (c *Crawler) Report() Report { return c.report() }
 
 // renewLink requests a call's record for its link, and stores it like any other record.
-func (c *Crawler) renewLink(ctx context.Context, id string) (out recordings.Renewal, err error) {
+func (c *Crawler) renewLink(ctx context.Context, id string) (out renewal, err error) {
 	s := c.streams.Of("links to recordings", streams.Links)
 	if s.Idle() != "" || ctx.Err() != nil {
 		return out, nil
 	}
 	f, failed, err := c.askRecord(ctx, id, api.Spare, s.Stream, func(call *calls.Call, rec schema.Record) error {
-		out = recordings.Renewal{Answered: true, Withheld: call.OptedOut()}
+		out = renewal{Answered: true, Withheld: call.OptedOut()}
 		if !out.Withheld {
 			out.Link = string(call.Text("recording_url"))
 		}

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"callhouse/internal/crawler/bulk"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
@@ -104,7 +103,7 @@ func TestNightsInBulk(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			night := func(where bulk.Source) Report {
+			night := func(where Source) Report {
 				r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts, cfg.RelistEvery = where, 0 })
 				if err == nil {
 					err = st.differs()

@@ -8,16 +8,8 @@ import (
 	"time"
 
 	"callhouse/internal/api"
-	"callhouse/internal/crawler/bulk"
 	"callhouse/internal/recording"
 	"callhouse/internal/resource"
-)
-
-// The sources of transcripts.
-const (
-	FromV3 = bulk.FromV3
-	Auto   = bulk.Auto
-	FromV2 = bulk.FromV2
 )
 
 // Config configures a run.
@@ -33,11 +25,9 @@ type Config struct {
 	// RelistEvery is how often the whole list is listed again, a part in each run; zero: never.
 	RelistEvery time.Duration
 
-	// Transcripts is their source; unless it is v3, the store must be a BulkStore.
-	Transcripts bulk.Source
+	Transcripts Source
 
-	// Resources are fetched besides calls, a parent before its children. The store must then be an
-	// ObjectStore.
+	// Resources are fetched besides calls, a parent before its children.
 	Resources []*resource.Resource
 	// Organization is the id of the organisation; empty if unknown, which skips the resource that
 	// needs it.
@@ -47,8 +37,7 @@ type Config struct {
 	Bodies bool
 
 	// Recordings is the archive of the calls' recordings, which are stored in parallel; nil: they
-	// are not stored. The store must then be a RecordingStore. RecordingsAgain also tries those
-	// that failed recently.
+	// are not stored. RecordingsAgain also tries those that failed recently.
 	Recordings      *recording.Archive
 	RecordingsAgain bool
 

@@ -14,10 +14,7 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
-	"callhouse/internal/crawler/bulk"
 	"callhouse/internal/crawler/envelope"
-	"callhouse/internal/crawler/params"
-	"callhouse/internal/crawler/recordings"
 	"callhouse/internal/crawler/resources"
 	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
@@ -39,7 +36,7 @@ type Crawler struct {
 
 	second, minute int   // our part of the limits
 	since          int64 // ms; 0: no bound
-	filters        params.Filters
+	filters        filters
 	trial          *semaphore.Weighted // of weight 1: held by the first request that tries a bound of the list
 	streams        *streams.Set
 	resources      *resources.Crawl
@@ -50,8 +47,8 @@ type Crawler struct {
 
 	// Events in a run: see crawl.
 	begun, newest, listed streams.Signal
-	bulk                  *bulk.Crawl       // nil: the store accepts nothing from v2
-	recordings            *recordings.Crawl // nil: they are not archived
+	bulk                  *bulkCrawl
+	recordings            *recordingCrawl // nil: they are not archived
 
 	offered   time.Time // when the store was last offered a commit
 	offeredMu sync.Mutex
@@ -93,43 +90,17 @@ func New(cfg Config, store Store) (*Crawler, error) {
 
 // newStreams prepares the optional operations.
 func (c *Crawler) newStreams() *streams.Set {
-	cfg := streams.Config{Anyway: c.cfg.Full, Now: c.nowMS, Secrets: c.secrets, Put: c.put}
-	if s, ok := c.store.(restStore); ok {
-		cfg.Rest = s.Resting
-	}
-	return streams.New(cfg)
+	return streams.New(streams.Config{Rest: c.store.Resting, Anyway: c.cfg.Full, Now: c.nowMS, Secrets: c.secrets, Put: c.put})
 }
 
 // newResources prepares the resources besides calls.
 func (c *Crawler) newResources() *resources.Crawl {
-	store, _ := c.store.(ObjectStore)
 	return resources.New(resources.Config{
 		Resources: c.cfg.Resources, Organization: c.cfg.Organization, Bodies: c.cfg.Bodies, Workers: c.cfg.Workers, MaxParts: maxParts,
-		API: c.api, Streams: c.streams, Store: store, Log: c.log, Secrets: c.secrets, Now: c.nowMS,
+		API: c.api, Streams: c.streams, Store: c.store, Log: c.log, Secrets: c.secrets, Now: c.nowMS,
 		Put: c.put, Commit: c.committed, Offer: c.offerCheckpoint,
 		AllCalls: func(path string, total int64) bool { return path == callsPath && total == c.Progress().TotalCount },
 		Drifted:  c.meter.drifted,
-	})
-}
-
-// newBulk prepares the pages of v2.
-func (c *Crawler) newBulk() *bulk.Crawl {
-	store, ok := c.store.(BulkStore)
-	if !ok {
-		return nil
-	}
-	return bulk.New(bulk.Config{
-		Source: c.cfg.Transcripts, Workers: c.cfg.Workers,
-		API: c.api, Streams: c.streams, Store: store, Log: c.log, Secrets: c.secrets, Now: c.nowMS,
-		Failed: func(what string, of error) error { return &StoreError{what, of} },
-		Put:    c.put, Commit: c.committed, Offer: c.offerCheckpoint, Learn: c.learn,
-		Wants: func(due *calls.Due) bool {
-			return c.decide(due) == fetch && due.StartAt.OK && due.StartAt.V >= earliest
-		},
-		Fetch: c.fetchDetail, Decode: c.decode,
-		Count:  func(f func(*BulkCounts)) { c.meter.update(func(p *Progress) { f(&p.Bulk) }) },
-		Pages:  func(n int64) { c.meter.update(func(p *Progress) { p.Phase, p.Bulk.Total = Bulk, p.Bulk.Pages+n }) },
-		GaveUp: c.meter.gaveUpBulk, Problem: c.meter.problem,
 	})
 }
 
@@ -187,7 +158,7 @@ func (c *Crawler) report() Report {
 	r := c.meter.report(c.Progress())
 	r.Resources = c.resources.Reports()
 	if c.recordings != nil {
-		recorded := c.recordings.Report()
+		recorded := c.recordings.result()
 		r.Recordings = &recorded
 	}
 	return r
@@ -204,7 +175,7 @@ func (c *Crawler) SetSince(since time.Time) {
 func (c *Crawler) Progress() Progress {
 	p := c.meter.now(c.api, c.second, c.minute)
 	if c.recordings != nil {
-		p.Recorded = c.recordings.Report().Stored
+		p.Recorded = c.recordings.result().Stored
 	}
 	return p
 }

@@ -25,8 +25,8 @@ func (c *Crawler) fetchDetails(ctx context.Context, last bool) error {
 	if c.cfg.ListOnly {
 		return nil
 	}
-	if c.bulk != nil && !c.briefList() {
-		if used, err := c.bulk.Transcripts(ctx); err != nil || used && !last {
+	if !c.briefList() {
+		if used, err := c.bulk.transcripts(ctx); err != nil || used && !last {
 			return err
 		}
 	}
@@ -67,10 +67,7 @@ func (c *Crawler) scope() calls.DueScope {
 // memory: the pool takes the next one when a worker is free.
 func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 	c.meter.update(func(p *Progress) {
-		p.Phase = Details
-		if s, ok := c.store.(dueCounter); ok {
-			p.DetailsTotal = p.DetailsDone() + s.DueCount(scope)
-		}
+		p.Phase, p.DetailsTotal = Details, p.DetailsDone()+c.store.DueCount(scope)
 	})
 	return c.fetchAll(ctx, c.store.Due(ctx, scope), 0)
 }

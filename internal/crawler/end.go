@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"callhouse/internal/crawler/envelope"
-	"callhouse/internal/crawler/params"
 )
 
 // ending is what a listing knows about the end of its list. A last page does not prove that nothing
@@ -14,14 +13,14 @@ import (
 // list ends where nothing is left by time. A part is checked in this way only if the service's
 // count or the store contradicts its end.
 type ending struct {
-	of    params.Query // the query of the first page
-	want  int64        // number of calls that the service counts for it, the least of its pages; -1: unknown
-	dated int64        // different calls with a start so far
-	aside int64        // items that cannot be read
-	rows  int64        // items on its pages with new calls
-	twins int64        // those that are there twice, although no call arrived meanwhile
-	empty int          // consecutive empty pages
-	round bool         // a cursor or a page came again
+	of    bounds // the query of the first page
+	want  int64  // number of calls that the service counts for it, the least of its pages; -1: unknown
+	dated int64  // different calls with a start so far
+	aside int64  // items that cannot be read
+	rows  int64  // items on its pages with new calls
+	twins int64  // those that are there twice, although no call arrived meanwhile
+	empty int    // consecutive empty pages
+	round bool   // a cursor or a page came again
 
 	said, shown int64 // of the current query: the service's count, and the items so far
 
@@ -62,9 +61,9 @@ func (l *listing) whole() bool { return l.want == l.got() }
 // count updates the counts with a page that has fresh new calls.
 func (l *listing) count(q *query, p *envelope.Page, fresh int) {
 	if l.fresh += int64(fresh); l.pages == 1 {
-		l.counted, l.of, l.want = p.Total, q.Query, p.Total
+		l.counted, l.of, l.want = p.Total, q.bounds, p.Total
 	}
-	if q.Query == l.of {
+	if q.bounds == l.of {
 		if fresh > 0 {
 			l.rows += int64(len(p.Items))
 		}
@@ -185,14 +184,14 @@ func (l *listing) settle(ctx context.Context) (*query, error) {
 		return nil, nil
 	}
 	l.c.log.Info("the service counts more calls than it lists; listing them again by time", "listed", l.got(), "counted", l.want)
-	l.step, l.twice, l.lowest, l.lostAt = rereading, params.After(l.highest), forever, 0
+	l.step, l.twice, l.lowest, l.lostAt = rereading, after(l.highest), forever, 0
 	return l.byTimeBelow(l.twice), nil
 }
 
 // honest reports whether the service counts no calls where there cannot be any. Otherwise its counts
 // prove nothing: it counts something else, or ignores the bounds.
 func (l *listing) honest(ctx context.Context) (bool, error) {
-	q := query{Query: params.Query{Sorted: true, Before: earliest}, limit: 1, stream: l.stream, priority: l.priority()}
+	q := query{bounds: bounds{Sorted: true, Before: earliest}, limit: 1, stream: l.stream, priority: l.priority()}
 	a, err := l.c.ask(ctx, q)
 	if err != nil || a.failure != nil || a.query.Before != q.Before {
 		return true, err
@@ -202,7 +201,7 @@ func (l *listing) honest(ctx context.Context) (bool, error) {
 
 // ignored reports whether the service ignored the upper bound of a query.
 func ignored(q *query, highest int64) bool {
-	return q.Before != forever && highest >= q.Before && highest-q.Before >= params.Coarsest
+	return q.Before != forever && highest >= q.Before && highest-q.Before >= coarsest
 }
 
 // refused ends a listing after the service has refused the upper bound of a query.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"callhouse/internal/calls"
-	"callhouse/internal/crawler/params"
 )
 
 // A crawler that follows the service does not call Run. It repeatedly polls the newest part of the
@@ -18,7 +17,7 @@ import (
 // from.
 func (c *Crawler) Poll(ctx context.Context, from int64) (reached bool, err error) {
 	c.meter.update(func(p *Progress) { p.Phase = Listing })
-	top, err := c.ask(ctx, query{Query: params.Query{Sorted: true, Before: forever}})
+	top, err := c.ask(ctx, query{bounds: bounds{Sorted: true, Before: forever}})
 	switch {
 	case err != nil:
 		return false, err

@@ -9,7 +9,6 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/crawler/envelope"
-	"callhouse/internal/crawler/params"
 	"callhouse/internal/schema"
 )
 
@@ -132,12 +131,12 @@ func (l *listing) first() *query {
 	if l.to == forever {
 		return l.upTo(forever)
 	}
-	return l.upTo(params.After(l.to - 1))
+	return l.upTo(after(l.to - 1))
 }
 
 // upTo returns the query for the calls that started before a time.
 func (l *listing) upTo(before int64) *query {
-	q := &query{Query: params.Query{Sorted: true, Before: before}, stream: l.stream}
+	q := &query{bounds: bounds{Sorted: true, Before: before}, stream: l.stream}
 	if l.to != forever {
 		q.After = max(0, l.from-1)
 	}
@@ -214,12 +213,12 @@ func (l *listing) canAskByTime() bool { return l.timely() && l.lowest != forever
 
 // timely reports whether pages can be requested by start_at.
 func (l *listing) timely() bool {
-	return l.inOrder() && l.c.filters.Now().Before != params.Refused && !l.untimed
+	return l.inOrder() && l.c.filters.now().Before != refused && !l.untimed
 }
 
 // nextByTime returns the query for the calls at and below the lowest start_at seen. That time is
 // requested again, in case it has more calls.
-func (l *listing) nextByTime() *query { return l.byTimeBelow(params.After(l.lowest)) }
+func (l *listing) nextByTime() *query { return l.byTimeBelow(after(l.lowest)) }
 
 // byTimeBelow returns the query for the calls that started before a time, the first of a new series
 // of pages.
@@ -230,7 +229,7 @@ func (l *listing) byTimeBelow(before int64) *query {
 
 // under reports whether everything that started at a time or later has been listed.
 func (l *listing) under(from int64) bool {
-	return l.lowest != forever && params.After(l.lowest) <= from
+	return l.lowest != forever && after(l.lowest) <= from
 }
 
 // inOrder reports whether the list counts as descending.
@@ -297,7 +296,7 @@ func (l *listing) record(recs []schema.Record, at int64, end bool) []schema.Reco
 	case end:
 		return l.cover(recs, l.from, at)
 	case l.inOrder() && l.lowest != forever:
-		return l.cover(recs, max(params.After(l.lowest), l.from), at)
+		return l.cover(recs, max(after(l.lowest), l.from), at)
 	}
 	return recs
 }

@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"callhouse/internal/crawler/bulk"
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/resource/resourcetest"
@@ -88,10 +87,10 @@ func (o *optionalNight) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // run is one night. It returns the number of requests for the operation, and the night's duration.
 func (o *optionalNight) run(t *testing.T) (r Report, asked int64, took time.Duration) {
 	t.Helper()
-	return o.runFrom(t, bulk.Auto)
+	return o.runFrom(t, Auto)
 }
 
-func (o *optionalNight) runFrom(t *testing.T, source bulk.Source) (r Report, asked int64, took time.Duration) {
+func (o *optionalNight) runFrom(t *testing.T, source Source) (r Report, asked int64, took time.Duration) {
 	t.Helper()
 	tr, stop := serve(t, o)
 	defer stop()
@@ -147,14 +146,14 @@ func TestOptionalWorkKeepsNoTranscriptAway(t *testing.T) {
 		most  int64 // requests in a night
 		// usually is the source of transcripts in a night that takes as long, except for the
 		// failures.
-		usually bulk.Source
+		usually Source
 		longer  time.Duration
 	}{
-		{"pages of v2", path("/v2/calls/list"), failings, 8, bulk.FromV3, 3 * time.Minute},
-		{"a list", path("/v3/agents"), failings, 8, bulk.Auto, 90 * time.Second},
-		{"a list", path("/v3/tools"), endless, 30, bulk.Auto, 90 * time.Second},
-		{"all but calls", func(r *http.Request) bool { return !strings.HasPrefix(r.URL.Path, "/v3/calls") }, failings, 70, bulk.FromV3, 6 * time.Minute},
-		{"records", func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v3/agents/") }, failings, 70, bulk.Auto, 150 * time.Second},
+		{"pages of v2", path("/v2/calls/list"), failings, 8, FromV3, 3 * time.Minute},
+		{"a list", path("/v3/agents"), failings, 8, Auto, 90 * time.Second},
+		{"a list", path("/v3/tools"), endless, 30, Auto, 90 * time.Second},
+		{"all but calls", func(r *http.Request) bool { return !strings.HasPrefix(r.URL.Path, "/v3/calls") }, failings, 70, FromV3, 6 * time.Minute},
+		{"records", func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v3/agents/") }, failings, 70, Auto, 150 * time.Second},
 	}
 	tried, n := longtest.Each(24), 0
 	for _, op := range operations {

@@ -8,7 +8,6 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/crawler/envelope"
-	"callhouse/internal/crawler/params"
 	"callhouse/internal/crawler/resources"
 )
 
@@ -18,12 +17,9 @@ const pageSize = resources.PageSize
 // maxPage is the maximum size of a page. One item may be as large as a call's own record.
 const maxPage = 64 << 20
 
-// forever is later than any start_at; it stands for "no upper bound".
-const forever = params.Forever
-
 // query is one page to request.
 type query struct {
-	params.Query
+	bounds
 	cursor   string      // empty: the first page
 	limit    int         // page size; 0: pageSize
 	stream   *api.Stream // the stream of an optional page
@@ -70,18 +66,18 @@ type asked struct {
 // ask requests one page, with as many of q's parameters as the service accepts.
 func (c *Crawler) ask(ctx context.Context, q query) (*asked, error) {
 	a := &asked{query: q}
-	if q.Before != forever && c.filters.Now().Before == params.Untried { // others wait for the result
+	if q.Before != forever && c.filters.now().Before == untried { // others wait for the result
 		if err := c.trial.Acquire(ctx, 1); err != nil {
 			return nil, err
 		}
-		if c.filters.Now().Before == params.Untried {
+		if c.filters.now().Before == untried {
 			defer c.trial.Release(1)
 		} else {
 			c.trial.Release(1)
 		}
 	}
 	for {
-		c.filters.Apply(&a.query.Query)
+		c.filters.apply(&a.query.bounds)
 		var err error
 		a.failure, err = c.api.Do(ctx, a.query.request(), func(answer *api.Answer) (err error) {
 			a.page, err = envelope.Parse("items", answer.Body)
@@ -92,13 +88,13 @@ func (c *Crawler) ask(ctx context.Context, q query) (*asked, error) {
 			return nil, err
 		}
 		if f := a.failure; f != nil {
-			if f.Then == api.Simplify && c.filters.Learn(&a.query.Query, f) {
+			if f.Then == api.Simplify && c.filters.learn(&a.query.bounds, f) {
 				c.log.Info("the service rejects a query parameter; continuing without it", "failure", f)
 				continue
 			}
 			return a, nil
 		}
-		c.filters.Worked(&a.query.Query)
+		c.filters.worked(&a.query.bounds)
 		c.meter.update(func(p *Progress) {
 			p.Pages++
 			if a.page.Total >= 0 && a.query.After == 0 && a.query.Before == forever {

@@ -89,13 +89,13 @@ func (c *Crawler) afterwards(ctx context.Context, again bool) error {
 	if c.cfg.ListOnly {
 		return nil
 	}
-	if err := c.Fetch(ctx, c.cfg.CallIDs); err != nil || c.bulk == nil || !c.bulk.Refuted() {
+	if err := c.Fetch(ctx, c.cfg.CallIDs); err != nil || !c.bulk.refuted() {
 		return err
 	}
 	if err := c.committed(ctx); err != nil {
 		return err
 	}
-	return c.fetchAll(ctx, c.store.(BulkStore).FromBulk(ctx), 0)
+	return c.fetchAll(ctx, c.store.FromBulk(ctx), 0)
 }
 
 // committed commits the stored records. In a run that is being stopped, the last commit does that.

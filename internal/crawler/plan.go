@@ -6,8 +6,6 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
-	"callhouse/internal/crawler/bulk"
-	"callhouse/internal/crawler/params"
 )
 
 // Range is a number of requests. A negative Most is unknown.
@@ -52,7 +50,7 @@ func Takes(cfg *api.Config, n int64) time.Duration {
 // First estimates the run that fills an empty store with a number of calls, without resources.
 func First(total int64) Plan {
 	p := Plan{Total: total, Pages: Range{pagesOf(total), pagesOf(total)}, Transcripts: Range{Most: total}}
-	if n := bulk.Requests(total); n < total {
+	if n := bulkRequests(total); n < total {
 		p.Transcripts.Least = n
 	}
 	return p
@@ -82,7 +80,7 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 // size returns the number of calls in a part of the list, -1 if it is unspecified. If the service
 // refuses the bounds of the part, whole is true, and the number that of all calls.
 func (c *Crawler) size(ctx context.Context, s stretch) (total int64, whole bool, err error) {
-	a, err := c.ask(ctx, query{Query: params.Query{Sorted: true, Before: s.to, After: max(0, s.from-1)}, limit: 1})
+	a, err := c.ask(ctx, query{bounds: bounds{Sorted: true, Before: s.to, After: max(0, s.from-1)}, limit: 1})
 	switch {
 	case err != nil:
 		return -1, false, err
@@ -160,12 +158,10 @@ func (c *Crawler) planTranscripts(ctx context.Context, fresh int64) (Range, erro
 		}
 	}
 	most := due + max(0, fresh)
-	if s, ok := c.store.(dueCounter); ok { // calls in progress that may have ended
-		most += max(0, s.DueCount(calls.DueUnsettled)-due)
-	}
+	most += max(0, c.store.DueCount(calls.DueUnsettled)-due) // calls in progress that may have ended
 	out := Range{due, most}
-	if c.bulk != nil && !c.briefList() {
-		if n := c.bulk.Plan(ctx, most); n < most {
+	if !c.briefList() {
+		if n := c.bulk.plan(ctx, most); n < most {
 			out.Least = n
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"callhouse/internal/crawler/params"
 	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
 )
@@ -69,7 +68,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	}
 	left := int(c.seventh())
 	for _, span := range old {
-		if left <= 0 || ctx.Err() != nil || c.filters.Now().Before == params.Refused {
+		if left <= 0 || ctx.Err() != nil || c.filters.now().Before == refused {
 			break
 		}
 		l := c.newListing(span.From, span.To)
@@ -79,7 +78,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 		}
 		left -= l.pages
 	}
-	if c.filters.Now().Before == params.Refused {
+	if c.filters.now().Before == refused {
 		// No part of the list can be requested, so all of it is listed, once a week.
 		l := c.newListing(c.since, forever)
 		l.stream = stream.Stream

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"callhouse/internal/api"
-	"callhouse/internal/crawler/bulk"
-	"callhouse/internal/crawler/recordings"
 	"callhouse/internal/crawler/resources"
 	"callhouse/internal/wire"
 	"callhouse/internal/words"
@@ -53,9 +51,6 @@ type Counts struct {
 // DetailsDone returns the number of calls that no longer need their own record.
 func (c *Counts) DetailsDone() int64 { return c.DetailsFetched + c.Missing + c.Skipped }
 
-// BulkCounts are the counts of pages of v2.
-type BulkCounts = bulk.Counts
-
 // Progress is a run's state at one moment.
 type Progress struct {
 	Counts
@@ -98,7 +93,7 @@ type Report struct {
 	// Resources reports the resources besides calls, in the order of their requests.
 	Resources []resources.Report
 	// Recordings reports the archiving; nil: nothing was due.
-	Recordings *recordings.Report
+	Recordings *RecordingReport
 	// BulkOff is why pages of v2 were given up; empty if they were not.
 	BulkOff string
 	// Problems lists why parts of the list were not listed completely.

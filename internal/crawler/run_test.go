@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"callhouse/internal/crawler/params"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 )
@@ -117,7 +116,7 @@ func TestInterruptedListingGoesOnBelow(t *testing.T) {
 		if len(store.items) != 1200 || store.commits > 2 {
 			t.Errorf("%d items kept, %d commits", len(store.items), store.commits)
 		}
-		if lowest := *s.sorted()[1199].Start; store.covers(params.After(lowest)-1) || !store.covers(params.After(lowest)) {
+		if lowest := *s.sorted()[1199].Start; store.covers(after(lowest)-1) || !store.covers(after(lowest)) {
 			t.Errorf("on record: %v, lowest %d", store.spans, lowest)
 		}
 		s.onPage, s.requests = nil, nil

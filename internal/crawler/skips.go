@@ -29,15 +29,13 @@ const passBatch = 1000
 
 // learn loads the store's counts.
 func (c *Crawler) learn(ctx context.Context) error {
-	kinds := calls.Kinds{}
-	if s, ok := c.store.(kindCounter); ok {
-		known, err := s.Kinds(ctx)
-		switch {
-		case err == nil:
-			kinds = known
-		case ctx.Err() == nil:
-			return &StoreError{"read the kinds of calls with transcripts", err}
-		}
+	kinds, err := c.store.Kinds(ctx)
+	switch {
+	case err == nil:
+	case ctx.Err() == nil:
+		return &StoreError{"read the kinds of calls with transcripts", err}
+	default:
+		kinds = calls.Kinds{}
 	}
 	c.skips.mu.Lock()
 	defer c.skips.mu.Unlock()
@@ -84,10 +82,8 @@ const (
 // changed.
 func (c *Crawler) decideChanged() decision {
 	if now := c.nowMS(); now-c.skips.changesSince > changedFor.Milliseconds() {
-		c.skips.changes, c.skips.changesSince, c.skips.mostChanges = 0, now, leastChanged
-		if s, ok := c.store.(dueCounter); ok {
-			c.skips.mostChanges = max(leastChanged, s.DueCount(calls.DueTranscripts)/changedShare)
-		}
+		c.skips.changes, c.skips.changesSince = 0, now
+		c.skips.mostChanges = max(leastChanged, c.store.DueCount(calls.DueTranscripts)/changedShare)
 	}
 	if c.skips.changes++; c.skips.changes <= c.skips.mostChanges {
 		return fetch

@@ -3,10 +3,9 @@ package crawler
 import (
 	"context"
 	"iter"
+	"time"
 
 	"callhouse/internal/calls"
-	"callhouse/internal/crawler/bulk"
-	"callhouse/internal/crawler/recordings"
 	"callhouse/internal/crawler/resources"
 	"callhouse/internal/schema"
 )
@@ -36,42 +35,40 @@ type Store interface {
 
 	// Between returns the number of known calls with from <= start_at < to, as of the last commit.
 	Between(ctx context.Context, from, to int64) (int64, error)
-}
 
-// dueCounter is a Store that can count the details due as of the last commit. Progress then
-// includes how many are left.
-type dueCounter interface {
+	// DueCount returns the maximum number of calls that Due yields.
 	DueCount(scope calls.DueScope) int64
-}
 
-// kindCounter is a Store that can count which kinds of calls had transcripts in their records.
-type kindCounter interface {
+	// Kinds counts which kinds of calls had transcripts in their records.
 	Kinds(ctx context.Context) (calls.Kinds, error)
-}
 
-// restStore is a Store that remembers which operations were given up.
-type restStore interface {
 	// Resting returns the time until which an operation rests, as of the last commit. If it does
 	// not rest, only the name is set.
 	Resting(of string) schema.Rest
-}
 
-// ObjectStore is a Store that also stores objects of resources.
-type ObjectStore interface {
-	Store
+	// Bulk returns the state of the pages of v2 as of the last commit.
+	Bulk() schema.Bulk
+
+	// Unlisted removes from ids all calls that a list of v3 has named: those that started from from
+	// to to, both inclusive, as of the last commit, and the forgotten ones.
+	Unlisted(ctx context.Context, from, to int64, ids map[string]bool) error
+
+	// FromBulk yields the calls whose transcript came from v2 and was not replaced by v3's, as of
+	// the last commit, newest period first.
+	FromBulk(ctx context.Context) iter.Seq2[calls.Due, error]
+
+	// RecordingsDue yields the calls whose recording is due as of the last commit, newest period
+	// first.
+	RecordingsDue(ctx context.Context) iter.Seq2[calls.Recording, error]
+
+	// RecordingsGivenUp yields the calls that started at since or later, and whose recording was given
+	// up although they have a link.
+	RecordingsGivenUp(ctx context.Context, since time.Time) iter.Seq2[calls.Recording, error]
+
+	// Committed identifies the last commit.
+	Committed() int64
+
 	resources.Store
-}
-
-// BulkStore is a Store that also accepts transcripts from pages of v2.
-type BulkStore interface {
-	Store
-	bulk.Store
-}
-
-// RecordingStore is a Store that keeps the state of recordings.
-type RecordingStore interface {
-	Store
-	recordings.Store
 }
 
 // StoreError means that the store failed: no more data can be stored.

@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"callhouse/internal/resource"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
@@ -225,4 +227,29 @@ func (s *memStore) Between(_ context.Context, from, to int64) (n int64, err erro
 		}
 	}
 	return n, nil
+}
+
+// A memStore knows no kinds, no recordings and no objects.
+
+func (s *memStore) Kinds(context.Context) (calls.Kinds, error) { return calls.Kinds{}, nil }
+func (s *memStore) Committed() int64                           { return 0 }
+func (s *memStore) Listed(*resource.Resource) int64            { return 0 }
+func (s *memStore) Objects(*resource.Resource) int64           { return 0 }
+func (s *memStore) RecordingsDue(context.Context) iter.Seq2[calls.Recording, error] {
+	return func(func(calls.Recording, error) bool) {}
+}
+func (s *memStore) RecordingsGivenUp(context.Context, time.Time) iter.Seq2[calls.Recording, error] {
+	return func(func(calls.Recording, error) bool) {}
+}
+func (s *memStore) EachObject(context.Context, *resource.Resource, func(*schema.Object) error) error {
+	return nil
+}
+func (s *memStore) Incomplete(context.Context, *resource.Resource, func(*resource.Resource, int64) bool) iter.Seq2[string, error] {
+	return func(func(string, error) bool) {}
+}
+
+func (s *memStore) DueCount(calls.DueScope) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int64(len(s.due))
 }

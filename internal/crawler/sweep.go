@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"callhouse/internal/calls"
-	"callhouse/internal/crawler/params"
 	"callhouse/internal/schema"
 )
 
@@ -73,7 +72,7 @@ func plan(cfg *Config, now, since int64, coverage []schema.Span) []stretch {
 // sweep lists the stretches of the plan. Its first page does not depend on the store, and is
 // requested before the store is used: it shows whether our clock is right.
 func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
-	top, err := c.ask(ctx, query{Query: params.Query{Sorted: true, Before: forever}})
+	top, err := c.ask(ctx, query{bounds: bounds{Sorted: true, Before: forever}})
 	if err != nil {
 		return false, err
 	}
@@ -94,9 +93,9 @@ func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
 		return ctx.Err() != nil, err
 	}
 	lowest := min(todo[0].from, todo[len(todo)-1].from)
-	if c.filters.Now().Before != params.Refused {
+	if c.filters.now().Before != refused {
 		interrupted, err = c.readAll(ctx, top, todo, places)
-		if err != nil || interrupted || len(todo)+len(places) == 1 || c.filters.Now().Before != params.Refused {
+		if err != nil || interrupted || len(todo)+len(places) == 1 || c.filters.now().Before != refused {
 			return interrupted, err
 		}
 		top = nil

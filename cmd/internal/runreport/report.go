@@ -15,7 +15,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/crawler"
-	"callhouse/internal/crawler/recordings"
 	"callhouse/internal/crawler/resources"
 	"callhouse/internal/schema"
 	"callhouse/internal/wire"
@@ -137,7 +136,7 @@ func (r *Report) recordings(line func(name, format string, args ...any)) {
 }
 
 // RecordingsText describes the results for recordings. due is the number still to be archived.
-func RecordingsText(of *recordings.Report, due int64) string {
+func RecordingsText(of *crawler.RecordingReport, due int64) string {
 	n := humanize.Comma
 	text := n(of.Stored) + " stored (" + humanize.Bytes(uint64(of.Bytes)) + ")"
 	for _, c := range []struct {

@@ -24,7 +24,6 @@ import (
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
-	"callhouse/internal/crawler/bulk"
 	"callhouse/internal/layout"
 	"callhouse/internal/phone"
 	"callhouse/internal/wire/mask"
@@ -51,7 +50,7 @@ type Settings struct {
 }
 
 // transcripts maps the words of the setting.
-var transcripts = map[string]bulk.Source{"auto": crawler.Auto, "v3": crawler.FromV3, "v2": crawler.FromV2}
+var transcripts = map[string]crawler.Source{"auto": crawler.Auto, "v3": crawler.FromV3, "v2": crawler.FromV2}
 
 // TimeOf parses the instant of a flag, of which a date is a day in the zone tz; zero if text is empty.
 func (s *Settings) TimeOf(flag, text string, now time.Time) (time.Time, error) {

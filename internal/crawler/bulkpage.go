@@ -1,4 +1,4 @@
-package bulk
+package crawler
 
 import (
 	"bytes"
@@ -6,24 +6,19 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"net/http"
 
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
 	"callhouse/internal/crawler/envelope"
-	"callhouse/internal/crawler/params"
 	"callhouse/internal/schema"
 )
 
-// forever is later than any start.
-const forever = math.MaxInt64
-
-// page is one page of v2: the calls that started between the newest and the oldest of some due
+// bulkPage is one page of v2: the calls that started between the newest and the oldest of some due
 // calls. It is read as a stream, so its size does not matter.
-type page struct {
-	*Crawl
+type bulkPage struct {
+	*bulkCrawl
 	envelope.Stream
 	ctx   context.Context
 	due   []calls.Due // newest first
@@ -37,7 +32,7 @@ type page struct {
 	sample map[string]*calls.Call
 
 	calls   int64
-	put     int64 // number of stored transcripts
+	kept    int64 // number of stored transcripts
 	outside int64 // number of calls that started outside the requested time
 	lowest  int64 // start of the oldest call
 	recs    []schema.Record
@@ -45,10 +40,10 @@ type page struct {
 	failed  error // error of the store
 }
 
-// newPage prepares a page of these calls, and selects the transcripts to compare.
-func (b *Crawl) newPage(ctx context.Context, due []calls.Due, limit int) *page {
+// newBulkPage prepares a page of these calls, and selects the transcripts to compare.
+func (b *bulkCrawl) newBulkPage(ctx context.Context, due []calls.Due, limit int) *bulkPage {
 	unproven := b.unproven()
-	p := &page{Crawl: b, ctx: ctx, due: due, limit: limit, proves: unproven > 0, wanted: map[string]bool{}}
+	p := &bulkPage{bulkCrawl: b, ctx: ctx, due: due, limit: limit, proves: unproven > 0, wanted: map[string]bool{}}
 	for i, n := range rand.Perm(len(due)) {
 		p.wanted[due[n].CallID] = i >= unproven && rand.IntN(oneIn) > 0
 	}
@@ -56,24 +51,24 @@ func (b *Crawl) newPage(ctx context.Context, due []calls.Due, limit int) *page {
 }
 
 // request returns the page's request. Both thresholds are assumed to be inclusive, in ms.
-func (p *page) request() api.Request {
+func (p *bulkPage) request() api.Request {
 	body := map[string]any{"sort_order": "descending", "limit": p.limit}
 	if len(p.due) > 0 {
 		body["filter_criteria"] = map[string]any{"start_timestamp": map[string]int64{"upper_threshold": p.upper(), "lower_threshold": p.lower()}}
 	}
 	text, _ := json.Marshal(body) // texts and numbers always encode
 	return api.Request{
-		Method: http.MethodPost, Path: path, Body: text, Kind: api.Bulk, Priority: api.Recent, Stream: p.stream().Stream, Read: p.read,
+		Method: http.MethodPost, Path: bulkPath, Body: text, Kind: api.Bulk, Priority: api.Recent, Stream: p.stream().Stream, Read: p.read,
 	}
 }
 
 // upper and lower are the bounds of the starts of the newest and of the oldest due call, which may be
 // later than they are shown.
-func (p *page) upper() int64 { return params.After(p.due[0].StartAt.V) - 1 }
-func (p *page) lower() int64 { return p.due[len(p.due)-1].StartAt.V }
+func (p *bulkPage) upper() int64 { return after(p.due[0].StartAt.V) - 1 }
+func (p *bulkPage) lower() int64 { return p.due[len(p.due)-1].StartAt.V }
 
 // read reads the body of an answer, and stores the transcripts of due calls.
-func (p *page) read(body io.Reader) error {
+func (p *bulkPage) read(body io.Reader) error {
 	p.told, p.others, p.sample = map[string]bool{}, map[string]bool{}, map[string]*calls.Call{}
 	p.calls, p.outside, p.lowest, p.Stream = 0, 0, forever, envelope.Stream{}
 	err := p.Stream.Read(body, "calls", api.MaxBody, func(item []byte) error {
@@ -87,10 +82,10 @@ func (p *page) read(body io.Reader) error {
 }
 
 // item reads one call of the page. An error is the store's.
-func (p *page) item(body []byte) error {
+func (p *bulkPage) item(body []byte) error {
 	id, start, ok := calls.Peek(body)
 	if !ok {
-		err := p.Decode(body, schema.KindBulk, func(call *calls.Call) { id, start = bytes.Clone(call.ID()), call.StartAt() })
+		err := p.decode(body, schema.KindBulk, func(call *calls.Call) { id, start = bytes.Clone(call.ID()), call.StartAt() })
 		if err != nil {
 			return nil // the call's own record is fetched instead
 		}
@@ -117,43 +112,43 @@ func (p *page) item(body []byte) error {
 
 // transcript stores the transcript of a due call, or keeps it for the comparison. If it is
 // incomplete, the call's own record is fetched instead.
-func (p *page) transcript(id string, body []byte, keep bool) error {
+func (p *bulkPage) transcript(id string, body []byte, keep bool) error {
 	var unfit error
-	err := p.Decode(body, schema.KindBulk, func(call *calls.Call) {
+	err := p.decode(body, schema.KindBulk, func(call *calls.Call) {
 		if unfit = call.TellsTranscript(); unfit == nil && !keep {
 			p.sample[id] = call.Clone()
 		}
 	})
 	if unfit != nil {
-		p.Log.Debug("a v2 call cannot be used", "call", p.Secrets.Clip(id, 80), "reason", unfit)
+		p.log.Debug("a v2 call cannot be used", "call", p.secrets.Clip(id, 80), "reason", unfit)
 	}
 	if err != nil || unfit != nil || !keep {
 		return nil
 	}
-	p.recs = append(p.recs, schema.Record{Kind: schema.KindBulk, CallID: id, FetchedAt: p.Now(), Body: bytes.Clone(body)})
-	if p.size += len(body); p.size < batch {
+	p.recs = append(p.recs, schema.Record{Kind: schema.KindBulk, CallID: id, FetchedAt: p.nowMS(), Body: bytes.Clone(body)})
+	if p.size += len(body); p.size < bulkBatch {
 		return nil
 	}
 	return p.flush()
 }
 
-// flush stores the batch.
-func (p *page) flush() error {
+// flush stores the bulkBatch.
+func (p *bulkPage) flush() error {
 	recs := p.recs
 	p.recs, p.size = nil, 0
 	if p.failed != nil {
 		return p.failed
 	}
-	if err := p.Put(p.ctx, recs...); err != nil {
+	if err := p.put(p.ctx, recs...); err != nil {
 		return err
 	}
-	p.put += int64(len(recs))
+	p.kept += int64(len(recs))
 	return nil
 }
 
 // rest returns the part of a window that is still to be requested: the calls below the page, and
 // those of the page's own part that did not fit on it.
-func (p *page) rest(window []calls.Due) []calls.Due {
+func (p *bulkPage) rest(window []calls.Due) []calls.Due {
 	var left []calls.Due
 	if len(p.told) > 0 && (p.More || p.calls >= int64(p.limit)) {
 		for _, d := range p.due {
@@ -166,15 +161,15 @@ func (p *page) rest(window []calls.Due) []calls.Due {
 }
 
 // unlisted counts the calls on the page that v3 has not listed.
-func (p *page) unlisted(ctx context.Context) (int64, error) {
+func (p *bulkPage) unlisted(ctx context.Context) (int64, error) {
 	to := p.due[len(p.due)-1]
 	if len(p.others) == 0 || p.calls <= to.Rank-p.due[0].Rank+1 {
 		return 0, nil // the others started between the due calls
 	}
 	others := maps.Clone(p.others)
 	maps.DeleteFunc(others, func(_ string, inside bool) bool { return !inside })
-	if err := p.Store.Unlisted(ctx, min(p.lowest, p.lower()), p.upper(), others); err != nil {
-		return 0, p.Failed("look for calls that v3 does not list", err)
+	if err := p.store.Unlisted(ctx, min(p.lowest, p.lower()), p.upper(), others); err != nil {
+		return 0, &StoreError{"look for calls that v3 does not list", err}
 	}
 	return int64(len(others)), nil
 }

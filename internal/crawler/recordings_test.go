@@ -1,4 +1,4 @@
-package recordings_test
+package crawler
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"callhouse/internal/crawler/recordings"
 	"callhouse/internal/crawler/streams"
 	"callhouse/internal/layout"
 	"callhouse/internal/recording"
@@ -22,7 +21,6 @@ import (
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/words"
 )
 
 // archive is a warehouse with an archive, a host, and a service that renews links.
@@ -32,7 +30,7 @@ type archive struct {
 	a     *recording.Archive
 	host  *httptest.Server
 	now   time.Time
-	renew map[string]recordings.Renewal
+	renew map[string]renewal
 
 	renewals int64 // maximum; 0: no limit
 	again    bool
@@ -47,7 +45,7 @@ func open(t *testing.T) *archive {
 	t.Helper()
 	audio := []byte("ID3 and some sound")
 	var err error
-	a := &archive{t: t, now: time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC), renew: map[string]recordings.Renewal{}}
+	a := &archive{t: t, now: time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC), renew: map[string]renewal{}}
 	a.host = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.ask(r.URL.Path)
 		if a.answer != nil {
@@ -114,31 +112,38 @@ func (a *archive) commit() {
 }
 
 // run archives the recordings due some time later, commits the result, and returns the requests.
-func (a *archive) run(later time.Duration) (asked string, _ recordings.Report) {
+func (a *archive) run(later time.Duration) (asked string, _ RecordingReport) {
 	a.t.Helper()
 	a.now, a.asked = a.now.Add(later), nil
-	listed := streams.NewSignal()
-	listed.Fire()
-	c := recordings.New(a.config(listed))
-	if err := c.Run(a.t.Context(), listed); err != nil {
+	c := a.crawl()
+	over := streams.NewSignal()
+	over.Fire()
+	if err := c.run(a.t.Context(), over); err != nil {
 		a.t.Fatal(err)
 	}
 	a.commit()
-	return strings.Join(a.asked, ", "), c.Report()
+	return strings.Join(a.asked, ", "), c.result()
 }
 
-// config returns the configuration of a run.
-func (a *archive) config(listed streams.Signal) recordings.Config {
-	return recordings.Config{
-		Archive: a.a, Store: a.w, Listed: listed, Again: a.again, Now: func() int64 { return a.now.UnixMilli() },
-		Renew: func(_ context.Context, id string) (recordings.Renewal, error) {
-			a.ask("renew " + id)
-			return a.renew[id], nil
-		},
-		Renewals: a.renewals, Put: a.w.Put, Offer: func(context.Context) error { return nil },
-		Failed: func(_ string, err error) error { return err }, Log: slog.New(slog.DiscardHandler), Secrets: words.NewSecrets(),
+// crawl prepares a run whose list is read.
+func (a *archive) crawl() *recordingCrawl {
+	c := tester(a.t, nil, archiveStore{a.w}, func(cfg *Config) {
+		cfg.Recordings, cfg.RecordingsAgain, cfg.Logger = a.a, a.again, slog.New(slog.DiscardHandler)
+		cfg.Now = func() time.Time { return a.now }
+	})
+	c.listed.Fire()
+	c.recordings.mostRenewed = a.renewals
+	c.recordings.renew = func(_ context.Context, id string) (renewal, error) {
+		a.ask("renew " + id)
+		return a.renew[id], nil
 	}
+	return c.recordings
 }
+
+// archiveStore is a warehouse that a test commits.
+type archiveStore struct{ *sink.Warehouse }
+
+func (archiveStore) Checkpoint(context.Context, bool) error { return nil }
 
 // row returns the stored state of a call's recording.
 func (a *archive) row(id string) string {
@@ -161,19 +166,19 @@ func TestRenewedLinks(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, c := range []struct {
 		name, path string
-		renewal    recordings.Renewal
+		renewal    renewal
 		asked, row string
 	}{
-		{"a good link", "/ok", recordings.Renewal{}, "/ok", "stored 1"},
-		{"a new link", "/403", recordings.Renewal{Answered: true, Link: "/ok2"}, "/403, renew -403, /ok2", "stored 1"},
-		{"an expired one", "/ok?expires=1700000000", recordings.Renewal{Answered: true, Link: "/ok2"}, "renew -ok?expires=1700000000, /ok2", "stored 1"},
-		{"the same link, rejected", "/403", recordings.Renewal{Answered: true, Link: "/403"}, "/403, renew -403", "due 1 does not accept the link (HTTP 403)"},
-		{"the same link, gone", "/404", recordings.Renewal{Answered: true, Link: "/404"}, "/404, renew -404", "gone 1 has no such recording (HTTP 404)"},
-		{"no link any more", "/404", recordings.Renewal{Answered: true}, "/404, renew -404", "gone 1 the service no longer has a link to it"},
-		{"no answer", "/403", recordings.Renewal{}, "/403, renew -403", "none"},
-		{"an opt-out", "/403", recordings.Renewal{Answered: true, Withheld: true}, "/403, renew -403", "none"},
-		{"a teapot", "/418", recordings.Renewal{}, "/418, renew -418", "refused 1 answered HTTP 418"},
-		{"a web page of a link that is too old", "/203", recordings.Renewal{Answered: true, Link: "/ok2"}, "/203, renew -203, /ok2", "stored 1"},
+		{"a good link", "/ok", renewal{}, "/ok", "stored 1"},
+		{"a new link", "/403", renewal{Answered: true, Link: "/ok2"}, "/403, renew -403, /ok2", "stored 1"},
+		{"an expired one", "/ok?expires=1700000000", renewal{Answered: true, Link: "/ok2"}, "renew -ok?expires=1700000000, /ok2", "stored 1"},
+		{"the same link, rejected", "/403", renewal{Answered: true, Link: "/403"}, "/403, renew -403", "due 1 does not accept the link (HTTP 403)"},
+		{"the same link, gone", "/404", renewal{Answered: true, Link: "/404"}, "/404, renew -404", "gone 1 has no such recording (HTTP 404)"},
+		{"no link any more", "/404", renewal{Answered: true}, "/404, renew -404", "gone 1 the service no longer has a link to it"},
+		{"no answer", "/403", renewal{}, "/403, renew -403", "none"},
+		{"an opt-out", "/403", renewal{Answered: true, Withheld: true}, "/403, renew -403", "none"},
+		{"a teapot", "/418", renewal{}, "/418, renew -418", "refused 1 answered HTTP 418"},
+		{"a web page of a link that is too old", "/203", renewal{Answered: true, Link: "/ok2"}, "/203, renew -203, /ok2", "stored 1"},
 	} {
 		a := open(t)
 		a.put(4, c.path)
@@ -202,7 +207,7 @@ func TestRenewals(t *testing.T) {
 	for day := 1; day <= 4; day++ {
 		path := fmt.Sprintf("/403/%d", day)
 		a.put(day, path)
-		a.renew[strings.ReplaceAll(path, "/", "-")] = recordings.Renewal{Answered: true, Link: a.host.URL + "/ok"}
+		a.renew[strings.ReplaceAll(path, "/", "-")] = renewal{Answered: true, Link: a.host.URL + "/ok"}
 	}
 	later := a.now.Add(48 * time.Hour).Unix()
 	a.put(9, fmt.Sprintf("/ok?expires=%d", later))
@@ -220,7 +225,7 @@ func TestRest(t *testing.T) {
 	t.Parallel()
 	a := open(t)
 	a.put(1, "/500", "/403")
-	a.renew["-403"] = recordings.Renewal{Answered: true, Link: a.host.URL + "/403"}
+	a.renew["-403"] = renewal{Answered: true, Link: a.host.URL + "/403"}
 	var tried []int
 	for night := range 60 {
 		if asked, _ := a.run(24 * time.Hour); strings.Contains(asked, "/500") {

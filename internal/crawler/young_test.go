@@ -1,4 +1,4 @@
-package recordings_test
+package crawler
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"callhouse/internal/calls"
-	"callhouse/internal/crawler/recordings"
 	"callhouse/internal/crawler/streams"
 )
 
@@ -61,7 +60,7 @@ func TestNotThereYet(t *testing.T) {
 		a = open(t)
 		a.call("c", a.now.Add(-time.Minute), "/x")
 		a.commit()
-		a.answer, a.renew["c"] = c.answer, recordings.Renewal{Answered: true, Link: a.host.URL + "/x"}
+		a.answer, a.renew["c"] = c.answer, renewal{Answered: true, Link: a.host.URL + "/x"}
 		var nights, asked []string
 		renewed := 0
 		for night := range 9 {
@@ -92,15 +91,13 @@ func follows(t *testing.T, notYet http.HandlerFunc, until time.Duration) (asked 
 	a.call("c", end, "/x")
 	a.commit()
 	ctx, stop := context.WithCancel(t.Context())
-	listed := streams.NewSignal()
-	listed.Fire()
-	cfg := a.config(listed)
-	cfg.Look = time.Microsecond
-	cfg.Now = func() int64 { // each look takes a second
+	c := a.crawl()
+	c.look = time.Microsecond
+	c.cfg.Now = func() time.Time { // each look takes a second
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.now = a.now.Add(time.Second)
-		return a.now.UnixMilli()
+		return a.now
 	}
 	a.answer = func(w http.ResponseWriter, r *http.Request) {
 		a.mu.Lock()
@@ -114,7 +111,7 @@ func follows(t *testing.T, notYet http.HandlerFunc, until time.Duration) (asked 
 		_, _ = w.Write([]byte("ID3"))
 		stop()
 	}
-	if err := recordings.New(cfg).Run(ctx, streams.NewSignal()); err != nil {
+	if err := c.run(ctx, streams.NewSignal()); err != nil {
 		t.Fatal(err)
 	}
 	return asked
@@ -255,7 +252,7 @@ func TestSkewedExpiry(t *testing.T) {
 	a = open(t)
 	a.call("c", a.now.Add(-time.Hour), "/ok?expires=1700000000")
 	a.commit()
-	a.renew["c"] = recordings.Renewal{Answered: true, Link: a.host.URL + "/ok?expires=1700000000"}
+	a.renew["c"] = renewal{Answered: true, Link: a.host.URL + "/ok?expires=1700000000"}
 	if asked, r := a.run(24 * time.Hour); asked != "renew c, /ok" || r.Stored != 1 {
 		t.Errorf("the same link from the service: %s, %+v", asked, r)
 	}

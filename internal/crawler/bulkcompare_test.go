@@ -1,29 +1,25 @@
-package bulk
+package crawler
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"math"
 	"testing"
 	"time"
 
-	"callhouse/internal/api"
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
-	"callhouse/internal/words"
 )
 
 // The sample has the documented size: twenty from the first page, and one in five hundred.
 func TestSampleOfPages(t *testing.T) {
-	b := New(Config{})
+	b := tester(t, nil, newMemStore(), nil).bulk
 	due := make([]calls.Due, 400)
 	for i := range due {
 		due[i].CallID = string(rune('a' + i))
 	}
 	compared := func(proven int) (n int) {
 		b.compared = proven
-		for _, keep := range b.newPage(t.Context(), due, 500).wanted {
+		for _, keep := range b.newBulkPage(t.Context(), due, 500).wanted {
 			if !keep {
 				n++
 			}
@@ -69,20 +65,15 @@ func TestBlame(t *testing.T) {
 		{"nobody spoke, according to v2", "[]", `"transcript":` + hello, 3 * time.Hour, 1, 1},
 	} {
 		v2 := decode(fmt.Sprintf(`{"call_id":"a","status":"ended","end_timestamp":%d,"transcript_with_tool_calls":%s}`, end, c.v2), schema.KindBulk)
-		v3 := decode(fmt.Sprintf(`{"id":"a","status":"ended","end_at":%d,%s}`, end, c.v3), schema.KindDetail)
-		var n Counts
-		var put []schema.Record
-		b := New(Config{
-			Now: func() int64 { return end + c.age.Milliseconds() }, Log: slog.New(slog.DiscardHandler), Secrets: words.NewSecrets(),
-			Fetch: func(_ context.Context, _ string, _ api.Priority, _ *api.Stream, take func(*calls.Call, schema.Record) error) error {
-				return take(v3, schema.Record{Kind: schema.KindDetail})
-			},
-			Put:   func(_ context.Context, recs ...schema.Record) error { put = append(put, recs...); return nil },
-			Count: func(f func(*Counts)) { f(&n) }, GaveUp: func(string) {}, Problem: func(string) {},
-		})
-		if err := b.compareOne(t.Context(), v2, api.Spare); err != nil || n.Compared != c.compared || n.Differing != c.differing ||
-			int64(len(put)) != 1+c.differing || (b.state.State == schema.BulkRefuted) != (c.differing > 0) {
-			t.Errorf("%s: %v, %+v, %d records, %q", c.name, err, n, len(put), b.state.State)
+		body := fmt.Sprintf(`{"id":"a","status":"ended","end_at":%d,%s}`, end, c.v3)
+		rec := schema.Record{Kind: schema.KindDetail, CallID: "a", Body: []byte(body)}
+		b := tester(t, nil, newMemStore(), func(cfg *Config) {
+			cfg.Now = func() time.Time { return time.UnixMilli(end).Add(c.age) }
+		}).bulk
+		err := b.judge(t.Context(), v2, decode(body, schema.KindDetail), rec)
+		if n := b.Progress().Bulk; err != nil || n.Compared != c.compared || n.Differing != c.differing ||
+			(b.state.State == schema.BulkRefuted) != (c.differing > 0) {
+			t.Errorf("%s: %v, %+v, %q", c.name, err, n, b.state.State)
 		}
 	}
 }

@@ -1,16 +1,10 @@
-// Package recordings archives the recordings of calls in parallel to the rest of a run. It decides
-// which recordings to archive, their order and link, and how to handle failures. The archive
-// downloads and stores them; the service is only queried for new links when old ones have expired.
-package recordings
+package crawler
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"iter"
-	"log/slog"
 	"math"
 	"sync"
 	"time"
@@ -21,7 +15,6 @@ import (
 	"callhouse/internal/crawler/streams"
 	"callhouse/internal/recording"
 	"callhouse/internal/schema"
-	"callhouse/internal/words"
 )
 
 const (
@@ -52,51 +45,15 @@ const (
 	lookBack = 30 * 24 * time.Hour
 )
 
-// Store is the store of the calls.
-type Store interface {
-	// RecordingsDue yields the calls whose recording is due as of the last commit, newest period
-	// first.
-	RecordingsDue(ctx context.Context) iter.Seq2[calls.Recording, error]
-	// RecordingsGivenUp yields the calls that started at since or later, and whose recording was given
-	// up although they have a link.
-	RecordingsGivenUp(ctx context.Context, since time.Time) iter.Seq2[calls.Recording, error]
-	// Committed identifies the last commit.
-	Committed() int64
-}
-
-// Renewal is the service's answer for a call whose link has expired.
-type Renewal struct {
+// renewal is the service's answer for a call whose link has expired.
+type renewal struct {
 	Answered bool   // with the call's record or with 404
 	Withheld bool   // the caller has opted out
 	Link     string // empty: the record has none
 }
 
-// Config configures the archiving of a run.
-type Config struct {
-	Archive *recording.Archive
-	Store   Store
-	// Renew requests a call's record; nil: no links are renewed.
-	Renew func(ctx context.Context, id string) (Renewal, error)
-	// Listed fires when the list was read and committed. Before that, only links of this run are
-	// used.
-	Listed streams.Signal
-	// Renewals is the maximum number of renewed links; 0: no limit.
-	Renewals int64
-	// Again also tries recordings that failed recently or were given up. Otherwise the time between
-	// attempts grows.
-	Again bool
-	Look  time.Duration // the interval of checks for a new commit; 0: a second
-	Put   func(context.Context, ...schema.Record) error
-	Offer func(context.Context) error // offers the store a commit
-	// Failed returns the error of a failing store.
-	Failed  func(what string, err error) error
-	Now     func() int64 // ms since 1970 UTC
-	Log     *slog.Logger
-	Secrets *words.Secrets
-}
-
-// Report counts the results of archiving in a run.
-type Report struct {
+// RecordingReport counts the results of archiving in a run.
+type RecordingReport struct {
 	Stored, Bytes int64
 	Gone          int64 // the service no longer has them
 	Refused       int64 // the link's content is not a recording to store
@@ -110,16 +67,23 @@ type Report struct {
 	Err error
 }
 
-// Crawl archives the recordings of one run.
-type Crawl struct {
-	Config
-	seed maphash.Seed
+// recordingCrawl archives the recordings of one run.
+type recordingCrawl struct {
+	*Crawler
+	// renew requests a call's record; nil: no links are renewed.
+	renew       func(ctx context.Context, id string) (renewal, error)
+	mostRenewed int64 // maximum number of renewed links; 0: no limit
+	// again also tries recordings that failed recently or were given up. Otherwise the time between
+	// attempts grows.
+	again bool
+	look  time.Duration // the interval of checks for a new commit
+	seed  maphash.Seed
 
 	mu     sync.Mutex
 	begun  int64
 	tried  map[uint64]attempt // of this run, by a hash of the call's id
 	soon   int64              // ms: when a recording is due that no commit announces
-	report Report
+	report RecordingReport
 	asked  int64 // number of renewals
 	row    int   // consecutive failures
 	wasted time.Duration
@@ -131,31 +95,41 @@ type attempt struct{ at, next int64 }
 
 const never = math.MaxInt64
 
-// New prepares the archiving.
-func New(cfg Config) *Crawl {
-	cfg.Look = cmp.Or(cfg.Look, time.Second)
-	return &Crawl{Config: cfg, seed: maphash.MakeSeed(), tried: map[uint64]attempt{}, begun: cfg.Now(), soon: never}
+// newRecordings prepares the archiving of recordings; nil: they are not archived.
+func (c *Crawler) newRecordings() *recordingCrawl {
+	if c.cfg.Recordings == nil {
+		return nil
+	}
+	r := &recordingCrawl{Crawler: c, seed: maphash.MakeSeed(), tried: map[uint64]attempt{}, begun: c.nowMS(), soon: never, look: time.Second,
+		again: c.cfg.RecordingsAgain || c.cfg.Full}
+	if !c.cfg.ListOnly {
+		r.renew = c.renewLink
+	}
+	if c.cfg.MaxDuration == 0 && !c.cfg.RecordingsAgain {
+		r.mostRenewed = max(1, int64(renewals*float64(c.Within(8*time.Hour))))
+	}
+	return r
 }
 
-// Report returns the result so far.
-func (c *Crawl) Report() Report {
+// result returns the result so far.
+func (c *recordingCrawl) result() RecordingReport {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.report
 }
 
-// Run archives the due recordings after each commit, and when a pause is over, until listed fires,
+// run archives the due recordings after each commit, and when a pause is over, until listed fires,
 // after which no further commit makes any due. Then it archives the rest, each once. It returns only errors that end the run, and nil if ctx
 // is done.
-func (c *Crawl) Run(ctx context.Context, listed streams.Signal) error {
+func (c *recordingCrawl) run(ctx context.Context, listed streams.Signal) error {
 	c.mu.Lock()
-	c.begun = c.Now()
+	c.begun = c.nowMS()
 	c.mu.Unlock()
 	for last, final := int64(-1), false; ctx.Err() == nil; {
 		if !final {
 			final = listed.Fired()
 		}
-		at := c.Store.Committed()
+		at := c.store.Committed()
 		if at != last || final || c.ripe() {
 			more, err := c.round(ctx, at, final)
 			if err != nil || c.over() {
@@ -164,29 +138,29 @@ func (c *Crawl) Run(ctx context.Context, listed streams.Signal) error {
 			if last = at; more {
 				continue
 			}
-			if final && at == c.Store.Committed() {
+			if final && at == c.store.Committed() {
 				return c.lookBack(ctx)
 			}
 		}
-		listed.Await(ctx, c.Look)
+		listed.Await(ctx, c.look)
 	}
 	return nil
 }
 
 // round archives the recordings due as of a commit. It stops early, with more set, if there is a
 // newer commit, whose calls come first.
-func (c *Crawl) round(ctx context.Context, at int64, final bool) (more bool, err error) {
+func (c *recordingCrawl) round(ctx context.Context, at int64, final bool) (more bool, err error) {
 	workers := c.workers(ctx)
 	c.await(never)
 	seen := 0
-	for due, err := range c.Store.RecordingsDue(ctx) {
+	for due, err := range c.store.RecordingsDue(ctx) {
 		if err != nil {
 			if ctx.Err() == nil {
-				workers.Go(func(context.Context) error { return c.Failed("read the recordings that are due", err) })
+				workers.Go(func(context.Context) error { return &StoreError{"read the recordings that are due", err} })
 			}
 			break
 		}
-		if seen++; seen%lookAgain == 0 && c.Store.Committed() != at {
+		if seen++; seen%lookAgain == 0 && c.store.Committed() != at {
 			more = true
 			break
 		}
@@ -201,34 +175,34 @@ func (c *Crawl) round(ctx context.Context, at int64, final bool) (more bool, err
 	return more, workers.Wait()
 }
 
-func (c *Crawl) workers(ctx context.Context) *pool.ContextPool {
+func (c *recordingCrawl) workers(ctx context.Context) *pool.ContextPool {
 	return pool.New().WithMaxGoroutines(connections).WithContext(ctx).WithCancelOnError().WithFirstError()
 }
 
 // work archives one recording, unless the downloads were given up.
-func (c *Crawl) work(ctx context.Context, due *calls.Recording) error {
+func (c *recordingCrawl) work(ctx context.Context, due *calls.Recording) error {
 	if c.over() {
 		return nil
 	}
 	if err := c.one(ctx, due); err != nil {
 		return err
 	}
-	return c.Offer(ctx)
+	return c.offerCheckpoint(ctx)
 }
 
 // lookBack archives recordings that were given up while their link may still be valid.
-func (c *Crawl) lookBack(ctx context.Context) error {
-	since := time.UnixMilli(c.Now()).Add(-lookBack)
-	if c.Again {
+func (c *recordingCrawl) lookBack(ctx context.Context) error {
+	since := time.UnixMilli(c.nowMS()).Add(-lookBack)
+	if c.again {
 		since = time.UnixMilli(0)
 	}
 	workers := c.workers(ctx)
-	for past, err := range c.Store.RecordingsGivenUp(ctx, since) {
+	for past, err := range c.store.RecordingsGivenUp(ctx, since) {
 		if ctx.Err() != nil || c.over() {
 			break
 		}
 		if err != nil {
-			workers.Go(func(context.Context) error { return c.Failed("read the recordings that were given up", err) })
+			workers.Go(func(context.Context) error { return &StoreError{"read the recordings that were given up", err} })
 			break
 		}
 		if c.lives(&past) && c.wants(&past, true) {
@@ -238,18 +212,18 @@ func (c *Crawl) lookBack(ctx context.Context) error {
 	return workers.Wait()
 }
 
-// lives reports whether a recording that was given up has a link that is valid or, with Again, may be.
-func (c *Crawl) lives(past *calls.Recording) bool {
-	return past.Known.Attempts < calls.RecordingAttempts && (c.valid(past.Link) || c.Again && !c.expired(past.Link))
+// lives reports whether a recording that was given up has a link that is valid or, with again, may be.
+func (c *recordingCrawl) lives(past *calls.Recording) bool {
+	return past.Known.Attempts < calls.RecordingAttempts && (c.valid(past.Link) || c.again && !c.expired(past.Link))
 }
 
 // wants decides whether to try a recording now. If so, it marks it as tried.
-func (c *Crawl) wants(due *calls.Recording, final bool) bool {
+func (c *recordingCrawl) wants(due *calls.Recording, final bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := maphash.String(c.seed, due.CallID)
 	last, tried := c.tried[key]
-	now := c.Now()
+	now := c.nowMS()
 	switch {
 	case tried && (final || due.LinkedAt <= last.at && now < last.next):
 		c.soon = min(c.soon, last.next)
@@ -259,7 +233,7 @@ func (c *Crawl) wants(due *calls.Recording, final bool) bool {
 		return false
 	case due.LinkedAt < c.begun && c.spent() && !c.valid(due.Link): // the link has probably expired
 		return false
-	case due.LinkedAt < c.begun && !c.Listed.Fired(): // the list may bring a new link
+	case due.LinkedAt < c.begun && !c.Crawler.listed.Fired(): // the list may bring a new link
 		return false
 	case !final && due.RecordDue && c.expired(due.Link): // its record will bring a new link
 		return false
@@ -270,10 +244,10 @@ func (c *Crawl) wants(due *calls.Recording, final bool) bool {
 
 // done notes the end of an attempt. If the recording is due, it is tried again after a pause, which its
 // host may extend.
-func (c *Crawl) done(due *calls.Recording, failure *recording.Error, isDue bool) {
+func (c *recordingCrawl) done(due *calls.Recording, failure *recording.Error, isDue bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last := attempt{c.Now(), never}
+	last := attempt{c.nowMS(), never}
 	if isDue && c.young(due, last.at) {
 		last.next = last.at + pause(due, last.at)
 		if failure != nil {
@@ -285,7 +259,7 @@ func (c *Crawl) done(due *calls.Recording, failure *recording.Error, isDue bool)
 }
 
 // await forgets when recordings are due, up to a time.
-func (c *Crawl) await(until int64) {
+func (c *recordingCrawl) await(until int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.soon = until
@@ -293,18 +267,20 @@ func (c *Crawl) await(until int64) {
 
 // ripe reports whether a pause is over. It does so at most once a minute, since each look reads all
 // recordings that are due.
-func (c *Crawl) ripe() bool {
+func (c *recordingCrawl) ripe() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	minute := time.Minute.Milliseconds()
-	return c.soon/minute < c.Now()/minute
+	return c.soon/minute < c.nowMS()/minute
 }
 
 // spent reports whether no more links may be renewed.
-func (c *Crawl) spent() bool { return c.Renew == nil || c.Renewals > 0 && c.asked >= c.Renewals }
+func (c *recordingCrawl) spent() bool {
+	return c.renew == nil || c.mostRenewed > 0 && c.asked >= c.mostRenewed
+}
 
 // renews takes one renewal from the allowance, and reports whether there was one.
-func (c *Crawl) renews() bool {
+func (c *recordingCrawl) renews() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.spent() {
@@ -316,11 +292,11 @@ func (c *Crawl) renews() bool {
 
 // restsUntil returns when a recording that an earlier run has tried is due again, in ms since 1970
 // UTC: after a pause or, if its call has changed since, at once.
-func (c *Crawl) restsUntil(due *calls.Recording) int64 {
+func (c *recordingCrawl) restsUntil(due *calls.Recording) int64 {
 	k := &due.Known
 	changed := due.LinkedAt > k.FetchedAt && k.Attempts < calls.RecordingAttempts
 	switch {
-	case c.Again, changed, k.Attempts <= 1:
+	case c.again, changed, k.Attempts <= 1:
 		return 0
 	case c.young(due, k.FetchedAt):
 		return k.FetchedAt + pause(due, k.FetchedAt)
@@ -329,7 +305,7 @@ func (c *Crawl) restsUntil(due *calls.Recording) int64 {
 }
 
 // young reports whether a call's end is so recent that no answer about its recording is final.
-func (c *Crawl) young(due *calls.Recording, at int64) bool {
+func (c *recordingCrawl) young(due *calls.Recording, at int64) bool {
 	return at < due.Since+calls.ExpireAfter.Milliseconds()
 }
 
@@ -345,34 +321,34 @@ func rest(attempts int32) time.Duration {
 }
 
 // valid reports whether a link shows that it has not expired.
-func (c *Crawl) valid(link string) bool {
+func (c *recordingCrawl) valid(link string) bool {
 	until, ok := recording.Expiry(link)
-	return ok && until.UnixMilli() > c.Now()
+	return ok && until.UnixMilli() > c.nowMS()
 }
 
 // expired reports whether a link shows that it has expired.
-func (c *Crawl) expired(link string) bool {
+func (c *recordingCrawl) expired(link string) bool {
 	until, ok := recording.Expiry(link)
-	return ok && until.UnixMilli() <= c.Now()
+	return ok && until.UnixMilli() <= c.nowMS()
 }
 
 // over reports whether the downloads were given up.
-func (c *Crawl) over() bool {
+func (c *recordingCrawl) over() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.report.Problem != ""
 }
 
 // one archives one recording, and stores the result.
-func (c *Crawl) one(ctx context.Context, due *calls.Recording) error {
+func (c *recordingCrawl) one(ctx context.Context, due *calls.Recording) error {
 	begun, state := time.Now(), schema.RecordingDue
 	stored, failure, err := c.fetch(ctx, due)
 	defer func() { c.done(due, failure, state == schema.RecordingDue) }()
 	if err != nil || ctx.Err() != nil && failure != nil {
 		return err
 	}
-	young := c.young(due, c.Now())
-	r := schema.Recording{FetchedAt: c.Now(), Attempts: due.Known.Attempts + 1}
+	young := c.young(due, c.nowMS())
+	r := schema.Recording{FetchedAt: c.nowMS(), Attempts: due.Known.Attempts + 1}
 	switch {
 	case failure == nil:
 		state, r.Path, r.Bytes, r.SHA256 = schema.RecordingStored, stored.Path, stored.Bytes, stored.SHA256
@@ -382,19 +358,19 @@ func (c *Crawl) one(ctx context.Context, due *calls.Recording) error {
 		c.end(failure.Error(), failure)
 		return nil
 	case failure.Problem == unanswered:
-		c.count(func(p *Report) { p.Waiting++ })
+		c.count(func(p *RecordingReport) { p.Waiting++ })
 		return nil
 	default:
 		state = c.stateOf(due, failure.Problem, r.Attempts)
 	}
 	r.State = state
 	if failure != nil {
-		r.Reason = c.Secrets.Clip(failure.Error(), 300)
-		c.Log.Debug("recording not stored", "call", c.Secrets.Clip(due.CallID, 200), "state", r.State, "reason", r.Reason)
+		r.Reason = c.secrets.Clip(failure.Error(), 300)
+		c.log.Debug("recording not stored", "call", c.secrets.Clip(due.CallID, 200), "state", r.State, "reason", r.Reason)
 	}
 	rec, err := due.Record(r, r.FetchedAt)
 	if err == nil {
-		err = c.Put(ctx, rec)
+		err = c.put(ctx, rec)
 	}
 	if err == nil {
 		c.note(&r, failure, young, time.Since(begun))
@@ -403,12 +379,12 @@ func (c *Crawl) one(ctx context.Context, due *calls.Recording) error {
 }
 
 // stateOf returns the state of a recording that was not stored.
-func (c *Crawl) stateOf(due *calls.Recording, problem recording.Problem, attempts int32) string {
-	old := c.Now() >= due.Since+goneAge.Milliseconds()
+func (c *recordingCrawl) stateOf(due *calls.Recording, problem recording.Problem, attempts int32) string {
+	old := c.nowMS() >= due.Since+goneAge.Milliseconds()
 	switch {
 	case problem == recording.Refused:
 		return schema.RecordingRefused
-	case c.young(due, c.Now()):
+	case c.young(due, c.nowMS()):
 		return schema.RecordingDue
 	case problem == recording.NotAudio:
 		return schema.RecordingRefused
@@ -432,18 +408,18 @@ func callOf(due *calls.Recording) recording.Call {
 const unanswered recording.Problem = -1
 
 // fetch stores a recording. If its link has expired, it requests a new one, once.
-func (c *Crawl) fetch(ctx context.Context, due *calls.Recording) (recording.Stored, *recording.Error, error) {
+func (c *recordingCrawl) fetch(ctx context.Context, due *calls.Recording) (recording.Stored, *recording.Error, error) {
 	call := callOf(due)
 	failure := &recording.Error{Problem: recording.Expired, Reason: "its link has expired"}
 	ofRun := due.LinkedAt >= c.begun
-	fresh := ofRun && c.Now() < due.LinkedAt+leastValid.Milliseconds() // whatever our clock says of its expiry
+	fresh := ofRun && c.nowMS() < due.LinkedAt+leastValid.Milliseconds() // whatever our clock says of its expiry
 	tried := fresh || !c.expired(due.Link)
 	if tried {
-		stored, err := c.Archive.Fetch(ctx, call)
+		stored, err := c.cfg.Recordings.Fetch(ctx, call)
 		if failure = problemOf(err); failure == nil {
 			return stored, nil, nil
 		}
-		listed := ofRun || !c.Again && c.young(due, c.Now()) // the list shows another link, if there is one
+		listed := ofRun || !c.again && c.young(due, c.nowMS()) // the list shows another link, if there is one
 		stale := !fresh && failure.Problem == recording.Expired ||
 			!listed && (failure.Problem == recording.Gone || failure.Problem == recording.NotAudio)
 		if !stale || due.Known.GivenUp() {
@@ -457,9 +433,9 @@ func (c *Crawl) fetch(ctx context.Context, due *calls.Recording) (recording.Stor
 	if !c.renews() {
 		return recording.Stored{}, silent, nil
 	}
-	now, err := c.Renew(ctx, due.CallID)
+	now, err := c.renew(ctx, due.CallID)
 	if now.Answered {
-		c.count(func(p *Report) { p.Requests++ })
+		c.count(func(p *RecordingReport) { p.Requests++ })
 	}
 	switch {
 	case err != nil:
@@ -472,7 +448,7 @@ func (c *Crawl) fetch(ctx context.Context, due *calls.Recording) (recording.Stor
 		return recording.Stored{}, failure, nil
 	default:
 		call.Link = now.Link
-		stored, err := c.Archive.Fetch(ctx, call)
+		stored, err := c.cfg.Recordings.Fetch(ctx, call)
 		return stored, problemOf(err), nil
 	}
 }
@@ -486,7 +462,7 @@ func problemOf(err error) *recording.Error {
 	return e
 }
 
-func (c *Crawl) count(f func(*Report)) {
+func (c *recordingCrawl) count(f func(*RecordingReport)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f(&c.report)
@@ -495,7 +471,7 @@ func (c *Crawl) count(f func(*Report)) {
 // note counts the result of a recording, and gives up a host that only fails: that is not reached, or
 // answers with errors, or rejects the links of earlier days. A recording that is not there yet, an
 // answer that is no recording, and a barred link say nothing about the host.
-func (c *Crawl) note(r *schema.Recording, failure *recording.Error, young bool, took time.Duration) {
+func (c *recordingCrawl) note(r *schema.Recording, failure *recording.Error, young bool, took time.Duration) {
 	c.mu.Lock()
 	failures, wasted := 0, c.wasted
 	switch p := &c.report; r.State {
@@ -529,11 +505,11 @@ func (c *Crawl) note(r *schema.Recording, failure *recording.Error, young bool, 
 }
 
 // end gives up the downloads of this run. The first reason is kept.
-func (c *Crawl) end(problem string, err error) {
+func (c *recordingCrawl) end(problem string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.report.Problem == "" {
-		c.report.Problem, c.report.Err = c.Secrets.Clip(problem, 300), err
-		c.Log.Warn("recordings are left to the next run", "reason", c.report.Problem)
+		c.report.Problem, c.report.Err = c.secrets.Clip(problem, 300), err
+		c.log.Warn("recordings are left to the next run", "reason", c.report.Problem)
 	}
 }
