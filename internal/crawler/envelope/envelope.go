@@ -55,7 +55,7 @@ func Parse(name string, body []byte) (Page, error) {
 
 // read reads a page. The items in the list name are passed to each, whose error ends it, and the
 // other members to set. list reports whether there was such a list.
-func read(d *json.Decoder, name string, each func(item []byte) error, set func(member string, v []byte)) (list bool, err error) {
+func read(d *json.Decoder, name string, each func(item []byte) error, set func(member string, v []byte)) (list bool, _ error) {
 	switch t, err := d.Token(); {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return false, err
@@ -75,9 +75,9 @@ func read(d *json.Decoder, name string, each func(item []byte) error, set func(m
 			set(member.(string), v)
 			continue
 		}
-		switch t, err := d.Token(); {
+		t, err := d.Token()
+		switch {
 		case err != nil:
-			return list, err
 		case t == json.Delim('['):
 			list = true
 			err = items(d, each)
@@ -90,7 +90,7 @@ func read(d *json.Decoder, name string, each func(item []byte) error, set func(m
 			return list, err
 		}
 	}
-	_, err = d.Token()
+	_, err := d.Token()
 	return list, err
 }
 
