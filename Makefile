@@ -353,7 +353,7 @@ serve-load: ## 200 clients of query serve for ten minutes while 100 commits land
 	go test ./cmd/internal/e2e -run TestServeUnderLoad -count=1 -v -timeout 60m -args -long -load-connections $(or $(CLIENTS),200) -load-commits $(or $(COMMITS),100) -load-for $(or $(FOR),10m)
 
 .PHONY: dist
-dist: ## Archives for Linux, macOS and Windows, deb, rpm, a Homebrew cask, checksums, SBOMs; an image if there is docker (needs aarch64-linux-gnu-gcc and -g++)
+dist: ## Archives for Linux and macOS, deb, rpm, a Homebrew cask, checksums, SBOMs; an image if there is docker (needs aarch64-linux-gnu-gcc and -g++)
 	GOBIN=$(CURDIR)/build/tools go install github.com/goreleaser/goreleaser/v2@$(GORELEASER_VERSION)
 	GOBIN=$(CURDIR)/build/tools go install github.com/anchore/syft/cmd/syft@$(SYFT_VERSION)
 	PATH="$(CURDIR)/build/tools:$$PATH" goreleaser release --clean $(SNAPSHOT) --skip=publish$(shell docker buildx version >/dev/null 2>&1 || echo ,docker)

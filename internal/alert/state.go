@@ -94,7 +94,7 @@ type Store struct {
 // Open locks and reads the state of the warehouse at root. It returns a *LockedError if another
 // process holds it.
 func Open(root string) (_ *Store, err error) {
-	fsys, err := disk.Open(root, false)
+	fsys, err := disk.Open(root)
 	if err != nil {
 		return nil, fmt.Errorf("open the state of alerts: %w", err)
 	}

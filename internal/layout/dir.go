@@ -27,7 +27,7 @@ func IsWarehouse(root string) bool {
 		return err == nil && st.Mode().Type() == mode
 	}
 	return is(SnapshotsName, fs.ModeDir) &&
-		(is(CurrentName, fs.ModeSymlink) || is(CurrentName, 0) || is(JournalName, fs.ModeDir) && is(LockName, 0))
+		(is(CurrentName, fs.ModeSymlink) || is(JournalName, fs.ModeDir) && is(LockName, 0))
 }
 
 // RootError is returned for a path that must not become a warehouse: an empty one, or a folder
@@ -106,26 +106,11 @@ func (d *Dir) Told(name string, err error) error {
 	return err
 }
 
-// Readlink implements Files. A file with the content that LinkLine returns counts as a link, too.
+// Readlink implements Files.
 func (d *Dir) Readlink(name string) (string, error) {
 	target, err := d.Root.Readlink(d.In(name))
-	if err == nil {
-		return target, nil
-	}
-	if info, statErr := d.Lstat(name); statErr == nil && info.Mode().IsRegular() && info.Size() < maxLinkLine {
-		raw, readErr := d.ReadFile(name)
-		if target, ok := strings.CutSuffix(string(raw), "\n"); ok && readErr == nil && strings.HasPrefix(target, SnapshotsName+"/") {
-			return target, nil
-		}
-	}
-	return "", d.Told(name, err)
+	return target, d.Told(name, err)
 }
-
-// LinkLine returns the content of the file that replaces a link on Windows, where only
-// administrators and developers may create links.
-func LinkLine(target string) []byte { return []byte(target + "\n") }
-
-const maxLinkLine = 256
 
 // Lstat implements Files.
 func (d *Dir) Lstat(name string) (fs.FileInfo, error) {

@@ -88,7 +88,7 @@ func TestLease(t *testing.T) {
 	older := h.elsewhere(t)
 	h.night(call{"b", "y", 2, 1, 1})
 	to := t.TempDir()
-	s, _, err := store.Open(to, 0)
+	s, _, err := store.Open(to)
 	h.must(err)
 	synctest.Test(t, func(t *testing.T) {
 		dead, paused := false, make(chan struct{})
@@ -140,7 +140,7 @@ func TestManyLeases(t *testing.T) {
 		_, err := h.publish(to)
 		h.must(err)
 	}
-	s, _, err := store.Open(to, 0)
+	s, _, err := store.Open(to)
 	h.must(err)
 	leases, err := s.List(t.Context(), "file://"+to+"/"+lease.Folder)
 	h.must(err)

@@ -16,7 +16,7 @@ func TestOvertakenByFar(t *testing.T) {
 	h.night(call{"a", "x", 1, 1, 1})
 	_, err := h.publish(to)
 	h.must(err)
-	s, root, err := store.Open(to, 0)
+	s, root, err := store.Open(to)
 	h.must(err)
 	c := catalog.NewFiles(s, root)
 	base, err := c.Load(t.Context(), "calls")

@@ -42,8 +42,6 @@ const (
 type Options struct {
 	Warehouse string // its folder
 	To        string // s3://bucket/prefix, file:///folder or a folder
-	// Mode is the mode of files in a folder; 0 means 0600.
-	Mode fs.FileMode
 	// Server is a REST catalog; without an address, the files of the tables are their own catalog.
 	catalog.Access
 	// Organization is the value of the column of that name, for tables that several warehouses
@@ -135,7 +133,7 @@ func prepare(ctx context.Context, o Options) (*publication, error) {
 			return nil, &catalog.UseError{What: fmt.Sprintf("unknown table %q", name)}
 		}
 	}
-	s, to, err := store.Open(o.To, o.Mode)
+	s, to, err := store.Open(o.To)
 	if err != nil {
 		return nil, &catalog.UseError{What: err.Error()}
 	}

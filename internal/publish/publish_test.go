@@ -146,7 +146,7 @@ func namespaceOf(to string) string {
 // newLake opens a published lake.
 func newLake(h *house, to string) *lake {
 	h.t.Helper()
-	s, root, err := store.Open(to, 0)
+	s, root, err := store.Open(to)
 	h.must(err)
 	l := &lake{h, s, catalog.NewFiles(s, root)}
 	if *catalogURL != "" {

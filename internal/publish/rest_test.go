@@ -249,7 +249,7 @@ func TestCatalogServer(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			h, dir := newHouse(t), t.TempDir()
-			s, root, err := store.Open(filepath.Join(dir, "catalog"), 0)
+			s, root, err := store.Open(filepath.Join(dir, "catalog"))
 			h.must(err)
 			c := &catalogServer{Files: catalog.NewFiles(s, root), t: t, seen: map[string]int{}, staged: map[string]catalog.Relic{}, atomic: strings.HasPrefix(name, "atomic"), nessie: strings.HasPrefix(name, "nessie")}
 			if strings.HasSuffix(name, "elsewhere") {
@@ -368,7 +368,7 @@ func TestCatalogFailsWithoutAWord(t *testing.T) {
 // 503, 504, or no answer, before or after performing it.
 func TestBusyCatalog(t *testing.T) {
 	h, dir := newHouse(t), t.TempDir()
-	s, root, err := store.Open(filepath.Join(dir, "catalog"), 0)
+	s, root, err := store.Open(filepath.Join(dir, "catalog"))
 	h.must(err)
 	c := &catalogServer{Files: catalog.NewFiles(s, root), t: t, seen: map[string]int{}, staged: map[string]catalog.Relic{}}
 	var mu sync.Mutex

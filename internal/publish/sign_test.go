@@ -76,7 +76,7 @@ func TestSignedCatalog(t *testing.T) {
 			t.Setenv("AWS_SECRET_ACCESS_KEY", "s3cret")
 			t.Setenv("AWS_SESSION_TOKEN", "session")
 			h, dir := newHouse(t), t.TempDir()
-			s, root, err := store.Open(filepath.Join(dir, "catalog"), 0)
+			s, root, err := store.Open(filepath.Join(dir, "catalog"))
 			h.must(err)
 			c := &catalogServer{Files: catalog.NewFiles(s, root), t: t, seen: map[string]int{}, staged: map[string]catalog.Relic{}, separator: "\x1f"}
 			if !told {

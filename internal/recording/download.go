@@ -41,16 +41,16 @@ type part struct {
 // newPart creates the file of a download.
 func (a *Archive) newPart(c Call) (*part, error) {
 	name := filepath.Join(a.cfg.Scratch, fileName(c.ID)+".part")
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, a.cfg.Mode)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o640)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(a.cfg.Scratch, 0o700); err == nil {
-			f, err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, a.cfg.Mode)
+			f, err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o640)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &part{file: f, sum: sha256.New(), total: -1}, f.Chmod(a.cfg.Mode)
+	return &part{file: f, sum: sha256.New(), total: -1}, nil
 }
 
 func (p *part) remove() {

@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -49,9 +48,8 @@ type Stored struct {
 
 // Config has the settings of an archive.
 type Config struct {
-	To      string      // a folder, or s3://bucket/prefix
-	Scratch string      // folder used by this process alone for incomplete downloads; created if missing
-	Mode    fs.FileMode // of stored files in a folder; 0 means 0600
+	To      string // a folder, or s3://bucket/prefix
+	Scratch string // folder used by this process alone for incomplete downloads; created if missing
 	// Private allows links to private and loopback addresses, and links without TLS.
 	Private bool
 	// BytesPerSecond bounds all downloads together; 0 means no limit.
@@ -89,8 +87,7 @@ func Open(cfg Config) (*Archive, error) {
 	cfg.Pause = cmp.Or(cfg.Pause, time.Second)
 	cfg.Stall = cmp.Or(cfg.Stall, 30*time.Second)
 	cfg.Slowest = cmp.Or(cfg.Slowest, 4<<10)
-	cfg.Mode = cmp.Or(cfg.Mode, 0o600)
-	s, uri, err := store.Open(cfg.To, cfg.Mode)
+	s, uri, err := store.Open(cfg.To)
 	if err != nil {
 		return nil, err
 	}

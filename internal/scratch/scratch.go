@@ -190,6 +190,5 @@ func kindOf(e fs.DirEntry, among []Kind) (Kind, bool) {
 
 // isUsers reports whether a file belongs to this process' user.
 func isUsers(info fs.FileInfo) bool {
-	id, known := UserOf(info)
-	return known && id == os.Geteuid()
+	return UserOf(info) == os.Geteuid()
 }

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 )
@@ -53,8 +52,7 @@ func ReadSecret(path, credentials string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is a folder", path)
 	}
 	if exposed(st, inSecretPlace(path, credentials)) && !onReadOnly(f) {
-		owner, known := UserOf(st)
-		return nil, &ExposedError{Path: path, Mode: st.Mode(), Ours: known && owner == os.Geteuid()}
+		return nil, &ExposedError{Path: path, Mode: st.Mode(), Ours: UserOf(st) == os.Geteuid()}
 	}
 	return io.ReadAll(f)
 }
@@ -62,12 +60,9 @@ func ReadSecret(path, credentials string) ([]byte, error) {
 // exposed reports whether a file's mode shows a secret to others. placed means that it is in a
 // folder of secrets.
 func exposed(st fs.FileInfo, placed bool) bool {
-	owner, known := UserOf(st)
-	roots := known && owner == 0
+	roots := UserOf(st) == 0
 	refused := fs.FileMode(0o077)
 	switch {
-	case runtime.GOOS == "windows": // it has no file modes
-		return false
 	case roots && placed:
 		refused = 0o022
 	case roots || placed:

@@ -85,7 +85,7 @@ func TestStrangersAreLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	plain, err := disk.Open(root, false)
+	plain, err := disk.Open(root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,8 +75,8 @@ func (w *Warehouse) prepare() error {
 	if err := disk.Probe(fsys, root); err != nil {
 		return err
 	}
-	if err := disk.SettleModes(fsys, root); err != nil {
-		return err
+	if err := disk.Private(fsys, filepath.Join(root, layout.JournalName)); err != nil {
+		return fmt.Errorf("open the warehouse: %w", err)
 	}
 	if err := snapshot.Sweep(fsys, root, w.current); err != nil {
 		return err
@@ -164,7 +164,7 @@ func (w *Warehouse) take(fsys disk.FS) error {
 	made, err := disk.MakeRoot(root)
 	own := fsys == nil
 	if err == nil && own {
-		fsys, err = disk.Open(root, w.opts.Group)
+		fsys, err = disk.Open(root)
 	}
 	if err != nil {
 		disk.RemoveRoot(root, made)
@@ -184,7 +184,7 @@ func (w *Warehouse) take(fsys disk.FS) error {
 		return err
 	}
 	if own { // another run could replace the folder before the lock was taken
-		if fsys, err = disk.Open(root, w.opts.Group); err != nil {
+		if fsys, err = disk.Open(root); err != nil {
 			return errors.Join(fmt.Errorf("open the warehouse: %w", err), w.lock.Release())
 		}
 	}

@@ -36,7 +36,7 @@ func TestEveryPairInAWarehouse(t *testing.T) {
 			t.Parallel()
 			x := &paired{things: things{T: t, of: of, root: t.TempDir()}}
 			var err error
-			if x.fsys, err = disk.Open(x.root, false); err != nil {
+			if x.fsys, err = disk.Open(x.root); err != nil {
 				t.Fatal(err)
 			}
 			if of.Parent != nil {

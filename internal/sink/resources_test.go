@@ -240,7 +240,7 @@ func TestEveryResource(t *testing.T) {
 			t.Parallel()
 			x := &things{T: t, of: of, root: t.TempDir()}
 			var err error
-			if x.fsys, err = disk.Open(x.root, false); err != nil {
+			if x.fsys, err = disk.Open(x.root); err != nil {
 				t.Fatal(err)
 			}
 			if of.Parent != nil {
@@ -400,7 +400,7 @@ func TestForgetReachesCustomers(t *testing.T) {
 	t.Parallel()
 	x := &things{T: t, of: resource.Customers, root: t.TempDir()}
 	var err error
-	if x.fsys, err = disk.Open(x.root, false); err != nil {
+	if x.fsys, err = disk.Open(x.root); err != nil {
 		t.Fatal(err)
 	}
 	customer := func(n int, identifiers string) {

@@ -29,7 +29,6 @@ type Options struct {
 	Root  string           // the warehouse's folder; created if missing, and removed again if nothing is committed
 	RunID string           // the run that writes: layout.RunID
 	FS    disk.FS          // nil: the disk
-	Group bool             // the group may read new files and folders: 0640 and 0750
 	Now   func() time.Time // nil: time.Now
 	// ReadOnly is for a command that only reads: it holds the lock, and any other write fails.
 	ReadOnly bool

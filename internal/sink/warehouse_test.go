@@ -434,7 +434,7 @@ func TestUnchangedDaysAreTakenOver(t *testing.T) {
 
 // anywhere is the disk for tests that use several folders.
 var anywhere = func() disk.FS {
-	disk, err := disk.Open("/", false)
+	disk, err := disk.Open("/")
 	if err != nil {
 		panic(err)
 	}

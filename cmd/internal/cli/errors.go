@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"callhouse/internal/words"
@@ -85,7 +86,7 @@ func Is[E error](err error) bool {
 }
 
 // of returns err as an Error, possibly with the hint of a wrapped error. For a file that this user
-// may not access, the hint names the owner.
+// may not access, the hint is about its owner.
 func of(err error) *Error {
 	e := &Error{Code: ExitFailed, Err: err}
 	if hinted, ok := errors.AsType[interface {
@@ -115,4 +116,13 @@ func Report(stderr io.Writer, program string, err error) int {
 		words.Fprintf(stderr, "%*s  %s\n", len(program), "", e.Hint)
 	}
 	return e.Code
+}
+
+// deniedHint returns a hint for a file that this user may not use; empty for other errors.
+func deniedHint(err error) string {
+	var at *fs.PathError
+	if !errors.Is(err, fs.ErrPermission) || !errors.As(err, &at) {
+		return ""
+	}
+	return "check the path, its owner and its mode (ls -ld " + words.Shell(at.Path) + "), and run this as the warehouse's user"
 }

@@ -56,11 +56,7 @@ func Terminating() []os.Signal {
 func EndBy(sig os.Signal) {
 	scratch.Clear()
 	signal.Reset(sig)
-	p, err := os.FindProcess(os.Getpid())
-	if err == nil {
-		err = p.Signal(sig)
-	}
-	if err != nil { // Windows
+	if p, err := os.FindProcess(os.Getpid()); err != nil || p.Signal(sig) != nil {
 		os.Exit(ExitInterrupted)
 	}
 }

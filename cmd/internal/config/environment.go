@@ -3,7 +3,6 @@ package config
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 )
 
@@ -20,11 +19,7 @@ type Environment struct {
 
 // System returns the environment of this process and machine.
 func System() Environment {
-	vars, all := Variables(os.Environ()), "/etc"
-	if runtime.GOOS == "windows" {
-		all = vars["ProgramData"]
-	}
-	e := Environment{Vars: vars, Files: []string{fileName}, Machine: filepath.Join(all, "callhouse", fileName)}
+	e := Environment{Vars: Variables(os.Environ()), Files: []string{fileName}, Machine: filepath.Join("/etc/callhouse", fileName)}
 	if dir, err := os.UserConfigDir(); err == nil {
 		e.Own = filepath.Join(dir, "callhouse", fileName)
 		e.Files = append(e.Files, e.Own)

@@ -93,10 +93,8 @@ func ours(path string) error {
 		if err != nil {
 			return err
 		}
-		owner, known := scratch.UserOf(st)
-		mode := st.Mode()
+		owner, mode := scratch.UserOf(st), st.Mode()
 		switch {
-		case !known: // on Windows
 		case owner != 0 && owner != os.Geteuid():
 			return cli.Usage(named, "%s belongs to another user (%d), who may change %s", p, owner, path)
 		case mode.Perm()&0o022 != 0 && mode&(fs.ModeSymlink|fs.ModeSticky) == 0: // a link's mode means nothing

@@ -104,7 +104,7 @@ type Values struct {
 	Resources, OrganizationID               string
 	Transcripts                             string
 	MetricsFile, PingURL, LogFormat         string
-	GroupReadable, Quiet                    bool
+	Quiet                                   bool
 	ListOnly, AgentBodies                   bool
 	TZ, Currency, Lang, Format, Success     string
 	PublishTo, PublishCatalog               string
@@ -187,10 +187,6 @@ var Keys = []Key{
 	{Name: "country", Kind: Text, For: Extract | Query, Uses: "import compact forget report alert test", Value: "CODE", Sample: "KR",
 		About: "two-letter country code: the country of telephone numbers without a country code, on whose public holidays " +
 			"few calls are expected", in: func(v *Values) any { return &v.Country }},
-	{Name: "group_readable", Kind: Boolean, For: Extract | Query, Default: "false",
-		Uses:  "recordings import compact rollback forget list describe report sql check catalog export",
-		About: "create files with mode 0640 and folders with 0750, for readers in the warehouse's group; default: 0600 and 0700",
-		in:    func(v *Values) any { return &v.GroupReadable }},
 	{Name: "metrics_file", Kind: Path, For: Extract, Own: true, Value: "FILE", Sample: "/var/lib/node_exporter/callhouse-{profile}.prom",
 		About: "file for Prometheus metrics, written every minute of a run and at its end; {profile} is the profile's name",
 		in:    func(v *Values) any { return &v.MetricsFile }},

@@ -135,7 +135,7 @@ func (c *company) stored(of *resource.Resource) (there map[string]objectJSON, de
 // reader reads the current snapshot.
 func (c *company) reader() *snapshot.Reader {
 	c.t.Helper()
-	fsys, err := disk.Open(c.warehouse, false)
+	fsys, err := disk.Open(c.warehouse)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -101,7 +101,7 @@ func (c *company) noSecrets() (withheldInJournal int) {
 		return 0
 	}
 	nowhere(c.t, c.warehouse, organisation.Secret)
-	fsys, err := disk.Open(c.warehouse, false)
+	fsys, err := disk.Open(c.warehouse)
 	if err != nil {
 		c.t.Fatal(err)
 	}

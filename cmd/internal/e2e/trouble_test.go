@@ -298,7 +298,7 @@ func (st *stand) run(t *testing.T, r troubledRun, full bool) (rep crawler.Report
 	transport, stop := apitest.Serve(t, judged(t, st.server))
 	defer stop()
 	st.n++
-	folder, err := disk.Open(filepath.Dir(st.root), false)
+	folder, err := disk.Open(filepath.Dir(st.root))
 	if err != nil {
 		return rep, err
 	}

@@ -95,7 +95,7 @@ func TestHelpListsWhatACommandUses(t *testing.T) {
 	for command, lists := range map[string]map[string]bool{
 		"status":  {"--warehouse": true, "--profile": true, "--max-age": true, "--share": false, "--base-url": false, "--mask": false, "--keep": false},
 		"show":    {"--pretty": true, "--config": true, "--api-key-file": false, "--quiet": false},
-		"verify":  {"--deep": true, "--base-url": true, "--metrics-file": false, "--group-readable": false},
+		"verify":  {"--deep": true, "--base-url": true, "--metrics-file": false},
 		"compact": {"--month": true, "--quiet": true, "--requests-per-second": false},
 		"plan":    {"--share": true, "--since": true, "--metrics-file": false, "--ping-url": false, "--json": false},
 		"run":     {"--share": true, "--since": true, "--mask": true, "--metrics-file": true, "--quiet": true},

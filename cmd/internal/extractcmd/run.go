@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -60,7 +59,6 @@ func run(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
 	if err == nil {
 		n.cfg = cfg
 		n.WarnPlain(n.log)
-		n.warnRoot()
 		err = n.collect(ctx)
 	}
 	n.screen.Close()
@@ -71,18 +69,6 @@ func run(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
 	n.publish(err)
 	ping.Send(ctx, n.PingURL, err, n.Secrets, n.log)
 	return n.logged(err)
-}
-
-// warnRoot warns if root is about to create files in another user's warehouse.
-func (n *night) warnRoot() {
-	if os.Geteuid() != 0 {
-		return
-	}
-	if owner, others := cli.OwnerOf(n.Warehouse); others {
-		n.log.Warn("the warehouse belongs to "+owner+", but files created by root will not: run this as "+owner+
-			", or restore the owner afterwards (chown -R)",
-			"warehouse", n.Warehouse)
-	}
 }
 
 // logTo sends the log to out.

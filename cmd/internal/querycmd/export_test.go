@@ -224,7 +224,7 @@ func modes(t *testing.T, path string) string {
 	return strings.Join(out, " ")
 }
 
-// Output contains calls, so only its owner may read it, unless a flag or an existing mode says
+// Output contains calls, so only its owner may read it, unless an existing mode says
 // otherwise.
 func TestModesOfWhatIsMade(t *testing.T) {
 	longtest.Only(t)
@@ -238,23 +238,18 @@ func TestModesOfWhatIsMade(t *testing.T) {
 		}
 	}
 	try("e", "700 600", "export", "e")
-	try("e", "700 600", "export", "e", "--tables", "calls", "--group-readable")
-	try("g", "750 640", "export", "g", "--tables", "calls", "--group-readable")
 	if err := errors.Join(os.Mkdir("open", 0o700), os.Chmod("open", 0o755), os.WriteFile("open.csv", nil, 0o600), os.Chmod("open.csv", 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	try("open", "755 644", "export", "open", "--tables", "calls")
 	try("open", "755 644", "export", "open", "--reports", "sentiment", "--csv-excel")
 	try("q.csv", "600", "sql", "FROM calls", "--output", "q.csv")
-	try("q.json", "640", "sql", "FROM calls", "--output", "q.json", "--group-readable")
 	try("open.csv", "644", "sql", "FROM calls", "--output", "open.csv")
 	try("s.csv", "600", "sentiment", "--output", "s.csv")
-	try("r.html", "640", "report", "--since", "2024-11-02", "--until", "2024-11-03", "--output", "r.html", "--group-readable")
+	try("r.html", "600", "report", "--since", "2024-11-02", "--until", "2024-11-03", "--output", "r.html")
 	if r := run(t, "SELECT 1 AS a;\nSELECT 2 AS a;\nsentiment --output t.csv", "shell", "--output", "shell.csv"); r.code != 0 || modes(t, "shell.csv") != "600" || modes(t, "t.csv") != "600" {
 		t.Errorf("%v; modes %s, %s", r, modes(t, "shell.csv"), modes(t, "t.csv"))
 	}
-	t.Setenv("CALLHOUSE_GROUP_READABLE", "true")
-	try("env", "750 640", "export", "env", "--tables", "calls")
 }
 
 // A workbook, from every command with formats.

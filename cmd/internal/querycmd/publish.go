@@ -107,9 +107,6 @@ func (a *app) publish(ctx context.Context, f *publishFlags) error {
 			SigningName: a.Env.Get(config.EnvSigningName), SigningRegion: a.Env.Get(config.EnvSigningRegion)},
 		Adopt: f.adopt, Deep: f.deep, Rebuild: f.rebuild, Now: time.Now, State: stateFolder(),
 	}
-	if a.GroupReadable {
-		o.Mode = 0o640
-	}
 	namespace := ""
 	if o.Catalog != "" {
 		namespace = o.Namespace

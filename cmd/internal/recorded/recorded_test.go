@@ -108,7 +108,7 @@ func newHouse(t *testing.T) *house {
 
 func (h *house) open() {
 	h.t.Helper()
-	files, err := disk.Open(h.root, false)
+	files, err := disk.Open(h.root)
 	if err != nil {
 		h.t.Fatal(err)
 	}

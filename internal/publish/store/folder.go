@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +14,9 @@ import (
 	"time"
 )
 
-// folder stores objects as files. They are private, whatever the umask.
-type folder struct{ mode fs.FileMode }
+// folder stores objects as files below a folder. Files are made 0640 and folders 0750, less the umask:
+// the mode of the folder itself, 0700 if it is made here, decides whether the group reads them.
+type folder struct{ root string }
 
 const tempPrefix = ".tmp-"
 
@@ -49,10 +51,11 @@ func (f folder) Adopt(_ context.Context, uri string, file *os.File, size int64) 
 	return f.write(uri, file, size, os.Rename) // on another file system, or to replace an object
 }
 
-// makeDir creates a folder. A group that reads the files also lists the folder.
 func (f folder) makeDir(dir string) error {
-	group := f.mode & 0o040
-	return os.MkdirAll(dir, 0o700|group|group>>2)
+	if err := os.MkdirAll(f.root, 0o700); err != nil {
+		return err
+	}
+	return os.MkdirAll(dir, 0o750)
 }
 
 // write writes a file next to its final place, and then publishes it there.
@@ -62,7 +65,7 @@ func (f folder) write(uri string, body io.ReaderAt, size int64, publish func(tem
 	if err := f.makeDir(dir); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(dir, tempPrefix)
+	temp, err := os.OpenFile(filepath.Join(dir, tempPrefix+rand.Text()), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
 	if err != nil {
 		return err
 	}
@@ -75,7 +78,7 @@ func (f folder) write(uri string, body io.ReaderAt, size int64, publish func(tem
 	if err == nil && n != size {
 		err = fmt.Errorf("%s: %w", to, io.ErrUnexpectedEOF)
 	}
-	if err := errors.Join(err, temp.Chmod(f.mode), temp.Sync(), temp.Close()); err != nil {
+	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
 		return err
 	}
 	if err := publish(temp.Name(), to); err != nil {

@@ -1,11 +1,11 @@
 package store
 
 import (
-	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -27,20 +27,20 @@ func TestModes(t *testing.T) {
 			return adopt(t, s, uri, scratch, mode, true)
 		}},
 	} {
-		for mode, dir := range map[fs.FileMode]fs.FileMode{0: 0o700, 0o640: 0o750} {
+		for umask, modes := range map[int][3]fs.FileMode{0o077: {0o700, 0o700, 0o600}, 0o022: {0o700, 0o750, 0o640}} {
 			root := t.TempDir()
-			s, uri, err := Open(filepath.Join(root, "a"), mode)
-			file := cmp.Or(mode, 0o600)
+			defer syscall.Umask(syscall.Umask(umask))
+			s, uri, err := Open(filepath.Join(root, "a"))
 			if err == nil {
-				err = c.put(s, uri+"/b/c", root, file)
+				err = c.put(s, uri+"/b/c", root, modes[2])
 			}
 			if err != nil {
 				t.Errorf("%s: %v", c.name, err)
 				continue
 			}
-			for path, want := range map[string]fs.FileMode{"a": dir, "a/b": dir, "a/b/c": file} {
-				if info, err := os.Stat(filepath.Join(root, path)); err != nil || info.Mode().Perm() != want {
-					t.Errorf("%s: %s has mode %v, want %v (%v)", c.name, path, info.Mode().Perm(), want, err)
+			for n, path := range []string{"a", "a/b", "a/b/c"} {
+				if info, err := os.Stat(filepath.Join(root, path)); err != nil || info.Mode().Perm() != modes[n] {
+					t.Errorf("%s: %s has mode %v, want %v (%v)", c.name, path, info.Mode().Perm(), modes[n], err)
 				}
 			}
 		}

@@ -36,7 +36,7 @@ func TestFewUnfinished(t *testing.T) {
 	for name, value := range map[string]string{"AWS_ENDPOINT_URL": s.URL, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"} {
 		t.Setenv(name, value)
 	}
-	bucket, _, err := Open("s3://lake", 0)
+	bucket, _, err := Open("s3://lake")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,12 +68,12 @@ func TestAddresses(t *testing.T) {
 		"s3://lake/ch": "s3://lake/ch", "s3://lake/ch/": "s3://lake/ch", "S3://Lake/./x/..//ch": "s3://lake/ch", "s3://lake": "s3://lake", "s3://lake//": "s3://lake",
 		"s3://lake/Ch": "s3://lake/Ch", dir: "file://" + dir, "file://" + dir + "/": "file://" + dir, "file://localhost" + dir: "file://" + dir, "./": "file://" + dir,
 	} {
-		if _, got, err := Open(to, 0); err != nil || got != want {
+		if _, got, err := Open(to); err != nil || got != want {
 			t.Errorf("%s is %s, not %s: %v", to, got, want, err)
 		}
 	}
 	for _, to := range []string{"", "gs://x/y", "s3://", "s3:///x", "file://host/x", "s3://lake/x?y"} {
-		if _, _, err := Open(to, 0); err == nil {
+		if _, _, err := Open(to); err == nil {
 			t.Errorf("%q is accepted", to)
 		}
 	}

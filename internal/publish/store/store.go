@@ -3,11 +3,9 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/url"
 	"os"
 	"path"
@@ -57,7 +55,7 @@ type Store interface {
 // Open returns the store for an address, and the normalised address: scheme and bucket in lower
 // case, without "." and repeated or trailing slashes. A folder may be given as a plain path. Files in
 // it get the given mode; 0 means 0600.
-func Open(to string, mode fs.FileMode) (s Store, uri string, err error) {
+func Open(to string) (s Store, uri string, err error) {
 	u, err := url.Parse(to)
 	switch {
 	case err == nil && u.Scheme == "s3" && u.Host != "" && u.RawQuery == "" && u.Fragment == "":
@@ -70,7 +68,7 @@ func Open(to string, mode fs.FileMode) (s Store, uri string, err error) {
 		return nil, "", fmt.Errorf("invalid destination %q: use s3://bucket/prefix or a folder", to)
 	}
 	path, err := filepath.Abs(to)
-	return folder{cmp.Or(mode, 0o600)}, "file://" + path, err
+	return folder{path}, "file://" + path, err
 }
 
 // Folder returns the path of a folder's address; false for an address in S3.

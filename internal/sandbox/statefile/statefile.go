@@ -11,10 +11,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 
@@ -49,7 +47,7 @@ var ErrInUse = errors.New("another sandbox is using it")
 
 // Open opens or creates a state.
 func Open(name string) (*File, error) {
-	f := &File{lock: flock.New(lockOf(name), flock.SetFlag(os.O_CREATE|os.O_RDWR))}
+	f := &File{lock: flock.New(name, flock.SetFlag(os.O_CREATE|os.O_RDWR))}
 	if ok, err := f.lock.TryLock(); err != nil {
 		return nil, fmt.Errorf("open state: %w", err)
 	} else if !ok {
@@ -61,20 +59,8 @@ func Open(name string) (*File, error) {
 	return f, nil
 }
 
-// lockOf returns the file to lock for a state: on Windows another one, since it refuses access to
-// locked bytes through another handle.
-func lockOf(name string) string {
-	if runtime.GOOS == "windows" {
-		return name + ".lock"
-	}
-	return name
-}
-
 func (f *File) read(name string) error {
 	text, err := os.ReadFile(name)
-	if runtime.GOOS == "windows" && errors.Is(err, fs.ErrNotExist) {
-		text, err = nil, os.WriteFile(name, nil, 0o600)
-	}
 	if err != nil {
 		return err
 	}
@@ -122,9 +108,6 @@ func (f *File) Begin(settings map[string]string) error {
 	}
 	if err := f.Append(line); err != nil {
 		return err
-	}
-	if runtime.GOOS == "windows" {
-		return nil // it cannot sync a folder
 	}
 	folder, err := os.Open(filepath.Dir(f.file.Name()))
 	if err != nil {

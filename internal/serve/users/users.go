@@ -245,7 +245,7 @@ func write(path string, f file) error {
 	if path, err = filepath.Abs(path); err != nil {
 		return err
 	}
-	d, err := disk.Open(filepath.Dir(path), false) // creates files for the owner only
+	d, err := disk.Open(filepath.Dir(path)) // creates files for the owner only
 	if err == nil {
 		err = disk.Replace(d, path+".tmp", path, append(raw, '\n'), true)
 	}

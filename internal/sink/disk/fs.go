@@ -6,12 +6,10 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"callhouse/internal/layout"
 )
@@ -45,64 +43,37 @@ type File interface {
 	Stat() (fs.FileInfo, error)
 }
 
-// disk is the real file system of one warehouse. Files are made 0600 and folders 0700, whatever the
-// umask: calls are private. No link is followed out of the warehouse, and only regular files are
-// opened.
+// disk is the real file system of one warehouse. Files are made 0640 and folders 0750, less the umask:
+// the mode of the warehouse's folder, 0700 if it is made here, decides whether the group reads them. No
+// link is followed out of the warehouse, and only regular files are opened.
 type disk struct {
-	dir   *layout.Dir
-	group bool
+	dir *layout.Dir
 }
 
-// Open returns the file system of the existing warehouse at root. group lets the group read: 0640
-// and 0750.
-func Open(root string, group bool) (FS, error) { return open(root, group) }
+// Open returns the file system of the existing warehouse at root.
+func Open(root string) (FS, error) { return open(root) }
 
-func open(root string, group bool) (*disk, error) {
+func open(root string) (*disk, error) {
 	dir, err := layout.OpenDir(root)
 	if err != nil {
 		return nil, err
 	}
-	return &disk{dir: dir, group: group}, nil
+	return &disk{dir: dir}, nil
 }
 
 // Close closes the warehouse's folder.
 func (d *disk) Close() error { return d.dir.Close() }
 
-// Windows has no modes, so new files get the rights of their folder; links require a privilege
-// there, and a folder cannot be made durable apart from its files.
-const (
-	modes   = runtime.GOOS != "windows"
-	links   = modes
-	folders = modes
-)
-
 // syncFolder makes the names in an open folder durable, and closes it. On macOS, Sync also flushes
 // the disk's own cache.
 func syncFolder(f *os.File) error {
-	if !folders {
-		return f.Close()
-	}
 	return errors.Join(f.Sync(), f.Close())
 }
 
-func (d *disk) modes() (file, folder fs.FileMode) {
-	if d.group {
-		return 0o640, 0o750
-	}
-	return 0o600, 0o700
-}
-
 func (d *disk) Create(name string) (File, error) {
-	mode, _ := d.modes()
-	f, err := d.dir.Root.OpenFile(d.dir.In(name), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	f, err := d.dir.Root.OpenFile(d.dir.In(name), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o640)
 	if err != nil {
 		return nil, d.dir.Told(name, err)
-	}
-	if modes {
-		err = f.Chmod(mode)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close(), d.Remove(name))
 	}
 	return f, nil
 }
@@ -116,26 +87,13 @@ func (d *disk) Open(name string) (File, error) {
 }
 
 func (d *disk) Mkdir(name string) error {
-	if err := d.dir.Root.Mkdir(d.dir.In(name), 0o700); err != nil {
-		return d.dir.Told(name, err)
-	}
-	_, mode := d.modes()
-	return d.chmodDir(name, mode)
+	return d.dir.Told(name, d.dir.Root.Mkdir(d.dir.In(name), 0o750))
 }
 
-// chmodDir sets a folder's mode, but keeps the bit from which new files inherit their group.
-func (d *disk) chmodDir(name string, mode fs.FileMode) error {
+// open makes a folder of ours accessible to this user.
+func (d *disk) open(name string) bool {
 	st, err := d.dir.Lstat(name)
-	if err != nil {
-		return err
-	}
-	if !st.IsDir() {
-		return &DamageError{Path: name, What: "it is not a folder"}
-	}
-	if !modes {
-		return nil
-	}
-	return d.dir.Told(name, d.dir.Root.Chmod(d.dir.In(name), mode|st.Mode()&fs.ModeSetgid))
+	return err == nil && st.IsDir() && d.dir.Root.Chmod(d.dir.In(name), 0o700) == nil
 }
 
 func (d *disk) Rename(from, to string) error {
@@ -147,9 +105,6 @@ func (d *disk) Link(from, to string) error {
 }
 
 func (d *disk) Symlink(target, name string) error {
-	if !links {
-		return WriteFile(d, name, layout.LinkLine(target))
-	}
 	return d.dir.Told(name, d.dir.Root.Symlink(target, d.dir.In(name)))
 }
 
@@ -187,7 +142,7 @@ func (readOnly) SyncDir(string) error         { return errReadOnly }
 
 // OpenToRead returns the file system of a warehouse for a read-only command.
 func OpenToRead(root string) (FS, error) {
-	disk, err := Open(root, false)
+	disk, err := Open(root)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +168,7 @@ func EnsureDir(fsys FS, name string) error {
 // RemoveTree removes a folder of ours with all its content.
 func RemoveTree(fsys FS, name string) error {
 	err := removeTree(fsys, name)
-	if d, ok := fsys.(*disk); ok && errors.Is(err, fs.ErrPermission) && d.chmodDir(name, 0o700) == nil {
+	if d, ok := fsys.(*disk); ok && errors.Is(err, fs.ErrPermission) && d.open(name) {
 		err = removeTree(fsys, name)
 	}
 	return err
@@ -304,7 +259,7 @@ func Replace(fsys FS, tmp, name string, content []byte, private bool) error {
 // Private makes a file or folder unreadable for the group, which may read the rest.
 func Private(fsys FS, path string) error {
 	d, ok := fsys.(*disk)
-	if !ok || !d.group || !modes {
+	if !ok {
 		return nil
 	}
 	st, err := d.Lstat(path)
@@ -346,63 +301,4 @@ func RemoveRoot(root string, made int) {
 	for ; made > 0 && os.Remove(root) == nil; made-- {
 		root = filepath.Dir(root)
 	}
-}
-
-// SettleModes gives the files of earlier runs the modes of this one. The group can never read the
-// journal, the lock or the mask key.
-func SettleModes(fsys FS, root string) error {
-	d, ok := fsys.(*disk)
-	if !ok || !modes {
-		return nil
-	}
-	file, folder := d.modes()
-	snapshots := filepath.Join(root, layout.SnapshotsName)
-	st, err := d.Lstat(snapshots)
-	if err == nil {
-		err = Private(d, filepath.Join(root, layout.JournalName))
-	}
-	if err != nil {
-		return fmt.Errorf("set the warehouse's modes: %w", err)
-	}
-	// The root may have been made with another mode: it changes with the rest.
-	if st.Mode().Perm() == folder {
-		return admit(root, d.group)
-	}
-	if err := d.chmodDir(root, folder); err != nil {
-		return fmt.Errorf("set the warehouse's modes: %w", err)
-	}
-	// The folder checked above comes last, so an interrupted walk starts again.
-	err = fs.WalkDir(d.dir.Root.FS(), layout.SnapshotsName, func(name string, e fs.DirEntry, err error) error {
-		path := filepath.Join(root, name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return err
-		case e.IsDir() && path != snapshots:
-			return d.chmodDir(path, folder)
-		case e.Type().IsRegular():
-			return d.dir.Root.Chmod(name, file)
-		}
-		return nil
-	})
-	if err == nil {
-		err = d.chmodDir(snapshots, folder)
-	}
-	if err != nil {
-		return fmt.Errorf("set the warehouse's modes: %w", err)
-	}
-	return nil
-}
-
-// admit gives the group access to a root that was made without it.
-func admit(root string, group bool) error {
-	st, err := os.Stat(root)
-	if err == nil && group && st.Mode()&0o050 != 0o050 {
-		err = os.Chmod(root, st.Mode()|0o050)
-	}
-	if err != nil {
-		return fmt.Errorf("set the warehouse's modes: %w", err)
-	}
-	return nil
 }

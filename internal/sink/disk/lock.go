@@ -182,7 +182,7 @@ func stillAt(fl *Hold, path string) bool {
 
 // openPlain opens a warehouse's folder if path in it is plain.
 func openPlain(root, path string) (*disk, error) {
-	d, err := open(root, false)
+	d, err := open(root)
 	if err == nil {
 		err = CheckPlain(d, path)
 	}
@@ -247,7 +247,7 @@ func (h *Holder) stale() bool {
 	}
 	p, err := os.FindProcess(h.PID)
 	if err != nil {
-		return true // on Windows it fails for a process that has ended
+		return true
 	}
 	defer func() { _ = p.Release() }()
 	return errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)

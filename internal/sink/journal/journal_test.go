@@ -24,7 +24,7 @@ const testRun = "20261119T020000Z-0000002a"
 
 func diskAt(t *testing.T, root string) disk.FS {
 	t.Helper()
-	d, err := disk.Open(root, false)
+	d, err := disk.Open(root)
 	if err != nil {
 		t.Fatal(err)
 	}

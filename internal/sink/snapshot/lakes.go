@@ -16,7 +16,7 @@ func NoteLake(root string, l layout.Lake) error {
 	if err != nil {
 		return err
 	}
-	fsys, err := disk.Open(root, false)
+	fsys, err := disk.Open(root)
 	dir := filepath.Join(root, layout.LakesName)
 	if err == nil {
 		err = disk.EnsureDir(fsys, dir)

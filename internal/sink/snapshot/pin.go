@@ -80,7 +80,7 @@ func openPin(root, catalog string) (*Pinning, error) {
 	if err != nil {
 		return nil, err
 	}
-	fsys, err := disk.Open(root, false)
+	fsys, err := disk.Open(root)
 	dir := filepath.Join(root, layout.PinsName)
 	if err == nil {
 		err = disk.EnsureDir(fsys, dir)

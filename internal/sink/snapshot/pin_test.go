@@ -17,7 +17,7 @@ var firstDay = time.Date(2026, 11, 19, 2, 0, 0, 0, time.UTC)
 
 // wholeDisk is the file system of all folders.
 var wholeDisk = func() disk.FS {
-	fsys, err := disk.Open("/", false)
+	fsys, err := disk.Open("/")
 	if err != nil {
 		panic(err)
 	}

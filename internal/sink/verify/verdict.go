@@ -37,7 +37,7 @@ type Recordings struct {
 
 // Save stores the result of a report, and the result for recordings. With group, the warehouse's
 // group may read it.
-func Save(root string, group bool, r *Report, recordings *Recordings, now time.Time) error {
+func Save(root string, r *Report, recordings *Recordings, now time.Time) error {
 	v := &Verdict{FormatVersion: layout.FormatVersion, At: now.UTC(), Recordings: recordings}
 	if len(r.Snapshots) > 0 {
 		v.Snapshot = slices.Max(r.Snapshots)
@@ -57,11 +57,11 @@ func Save(root string, group bool, r *Report, recordings *Recordings, now time.T
 	}
 	slices.Sort(v.Files)
 	v.Files = slices.Compact(v.Files)
-	return v.save(root, group)
+	return v.save(root)
 }
 
 // Mended drops the last verification's result for recordings, after their repair.
-func Mended(root string, group bool) error {
+func Mended(root string) error {
 	fsys, err := disk.OpenToRead(root)
 	if err != nil {
 		return err
@@ -71,15 +71,15 @@ func Mended(root string, group bool) error {
 		return nil
 	}
 	v.Recordings = nil
-	return v.save(root, group)
+	return v.save(root)
 }
 
-func (v *Verdict) save(root string, group bool) error {
+func (v *Verdict) save(root string) error {
 	raw, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
 		return err
 	}
-	fsys, err := disk.Open(root, group)
+	fsys, err := disk.Open(root)
 	if err == nil {
 		tmp := filepath.Join(root, layout.TempName(layout.VerdictName, disk.NewID()))
 		err = disk.Replace(fsys, tmp, filepath.Join(root, layout.VerdictName), append(raw, '\n'), false)

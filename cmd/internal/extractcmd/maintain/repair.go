@@ -126,7 +126,7 @@ func mend(ctx context.Context, s *settings.Settings, r *repairs, stderr io.Write
 			return schema.Run{ID: w.RunID(), StartedAt: started.UnixMilli(), EndedAt: schema.Some(time.Now().UnixMilli()),
 				Outcome: schema.OutcomeRepaired, Version: cli.Version(), Commits: commits, Error: summary(plan)}
 		})
-		return cmp.Or(err, verify.Mended(s.Warehouse, s.GroupReadable))
+		return cmp.Or(err, verify.Mended(s.Warehouse))
 	})
 	b.Close()
 	var damage *layout.DamageError

@@ -105,7 +105,7 @@ func runVerify(ctx context.Context, s *settings.Settings, deep, all, redacted bo
 			v.Recordings, err = nil, settings.Explain(fmt.Errorf("verify the recordings: %w", err))
 		}
 	}
-	if err := verify.Save(s.Warehouse, s.GroupReadable, r, v.Recordings.Verdict(), s.Now()); err != nil {
+	if err := verify.Save(s.Warehouse, r, v.Recordings.Verdict(), s.Now()); err != nil {
 		words.Fprintf(stderr, "%v\n", err)
 	}
 	if err != nil {

@@ -21,7 +21,7 @@ const maskNone = "none"
 
 // Options returns the options with which every command opens the warehouse for writing.
 func (s *Settings) Options(runID string) sink.Options {
-	return sink.Options{Root: s.Warehouse, RunID: runID, Now: s.Now, Group: s.GroupReadable, Spent: s.spentFile(), Country: s.Country,
+	return sink.Options{Root: s.Warehouse, RunID: runID, Now: s.Now, Spent: s.spentFile(), Country: s.Country,
 		Delete: recorded.Delete}
 }
 

@@ -76,9 +76,6 @@ func (s *Settings) OpenArchive(ctx context.Context, w *sink.Warehouse) (*recordi
 	}
 	cfg := recording.Config{To: s.Recordings, Scratch: filepath.Join(s.Warehouse, layout.PartsName), Private: s.RecordingsPrivate,
 		BytesPerSecond: bytesPerSecond, UserAgent: "callhouse/" + cli.Version()}
-	if s.GroupReadable {
-		cfg.Mode = 0o640
-	}
 	if err := recording.Sweep(cfg.Scratch); err != nil {
 		return nil, Explain(err)
 	}

@@ -12,7 +12,6 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -132,10 +131,6 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 	cfg := crawler.Config{
 		Config: api.Config{BaseURL: s.BaseURL, PerSecond: s.PerSecond, PerMinute: s.PerMinute, Share: s.Share},
 		Window: Window, RelistEvery: relistEvery, Full: s.Full, ListOnly: s.ListOnly, MaxDuration: s.MaxDuration, CallIDs: s.CallIDs,
-	}
-	if s.GroupReadable && runtime.GOOS == "windows" {
-		return cfg, cli.Usage("give the group access to the warehouse's folder: its files inherit that",
-			"--group-readable: files have no modes on Windows")
 	}
 	if s.BaseURL == "" {
 		return cfg, cli.Usage("set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3", "no service address")

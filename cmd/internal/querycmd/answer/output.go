@@ -78,17 +78,14 @@ func (c *Command) WriteFile(path string, fill func(io.Writer) error) error {
 
 // FileMode returns the mode of a file with data: that of the existing file, or readable by its
 // owner only, since answers are private.
-func (c *Command) FileMode(path string) os.FileMode { return c.mode(path, 0o600, 0o640) }
+func (c *Command) FileMode(path string) os.FileMode { return mode(path, 0o600) }
 
 // FolderMode is FileMode for a folder.
-func (c *Command) FolderMode(path string) os.FileMode { return c.mode(path, 0o700, 0o750) }
+func (c *Command) FolderMode(path string) os.FileMode { return mode(path, 0o700) }
 
-func (c *Command) mode(path string, own, group os.FileMode) os.FileMode {
+func mode(path string, own os.FileMode) os.FileMode {
 	if info, err := os.Stat(path); err == nil {
 		return info.Mode().Perm()
-	}
-	if c.GroupReadable {
-		return group
 	}
 	return own
 }

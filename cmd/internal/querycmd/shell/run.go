@@ -3,7 +3,6 @@ package shell
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -41,8 +40,7 @@ func (s *Session) report(ctx context.Context, words []string) error {
 
 // invoke runs one of query's commands with the session's settings.
 func (s *Session) invoke(ctx context.Context, a *answer.Command, words ...string) error {
-	args := []string{words[0], "--warehouse", a.Warehouse, "--tz", a.TZ, "--config", s.a.Path, "--profile", s.a.Profile,
-		fmt.Sprintf("--group-readable=%t", a.GroupReadable)}
+	args := []string{words[0], "--warehouse", a.Warehouse, "--tz", a.TZ, "--config", s.a.Path, "--profile", s.a.Profile}
 	toFile := func(w string) bool { return strings.HasPrefix(w, "--output") || strings.HasPrefix(w, "-o") }
 	if a.Format != "" && !slices.ContainsFunc(words, toFile) { // the file's extension determines the format
 		args = append(args, "--format", a.Format)
@@ -62,7 +60,7 @@ func (s *Session) answer(ctx context.Context, do func(a *answer.Command) error) 
 		return s.a.Explain(err)
 	}
 	defer giveBack()
-	values := config.Values{Warehouse: s.a.Warehouse, TZ: s.tz, Format: s.format, GroupReadable: s.a.GroupReadable}
+	values := config.Values{Warehouse: s.a.Warehouse, TZ: s.tz, Format: s.format}
 	a := &answer.Command{Stdin: strings.NewReader(""), Stdout: s.a.Stdout, Stderr: s.a.Stderr,
 		Config: config.Config{Env: s.a.Env, Values: values},
 		Shell:  &answer.Shell{Root: s.a.Warehouse, House: w, Width: answer.TerminalWidth(s.a.Stdout), Instead: ".format csv"}}

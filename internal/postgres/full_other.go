@@ -1,5 +1,0 @@
-//go:build !unix
-
-package postgres
-
-func isFull(error) bool { return false }

@@ -1,0 +1,9 @@
+package scratch
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// UserOf returns the id of a file's owner.
+func UserOf(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
