@@ -82,10 +82,6 @@ func Reports() []*File { return slices.Clone(reports()) }
 // selected with the facts of their transcripts where files of earlier versions lack them.
 func Relation(name string) string { return mustRead("relations/" + name + ".sql") }
 
-// EarlierToolCalls returns the SELECT of the tool calls of the turns earlier_turns, in the columns of
-// the table tool_calls.
-func EarlierToolCalls() string { return mustRead("relations/earlier_tool_calls.sql") }
-
 // Report returns a named report.
 func Report(name string) (*File, bool) { return find(reports(), name) }
 

@@ -115,8 +115,7 @@ CREATE MACRO call_unheard(over, connected, voicemail, spoke) AS call_reached(ove
 -- The outcomes that are a success for an agent: those of the setting success, else completed.
 CREATE MACRO goals_of(agent) AS coalesce(CAST(getvariable('goals') AS MAP(VARCHAR, VARCHAR[]))[agent], ['completed']);
 
--- The direction of a call. Files of earlier versions lack it: then it is known only if the type
--- implies it. Web calls have no direction.
+-- The direction of a call; null: as the type implies it. Web calls have no direction.
 CREATE MACRO direction_of(direction, call_type) AS coalesce(direction, CASE
     WHEN call_type = 'inbound' OR call_type = 'outbound' THEN call_type
     WHEN call_type IS DISTINCT FROM 'web' THEN 'unknown' END);

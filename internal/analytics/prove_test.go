@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -100,29 +99,5 @@ func TestReportsReadOnlyWhatIsProven(t *testing.T) {
 	}
 	if unproven == 0 {
 		t.Error("every report had all files proven, which shows nothing")
-	}
-}
-
-// Over files of earlier formats, tool calls are derived from the turns, so the files of turns are
-// proven too.
-func TestEarlierToolCallsProveTheTurns(t *testing.T) {
-	for _, earlier := range []bool{true, false} {
-		root := t.TempDir()
-		analyticstest.Write(t, root, 1, analyticstest.Data{Calls: []row{{"call_id": "c"}}, Earlier: func(string) bool { return earlier },
-			Turns: []row{{"call_id": "c", "turn": int64(0), "role": "tool_call_invocation", "tool_call_id": "t", "tool_name": "find"}}})
-		proven := provenFiles{}
-		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Prover: proven}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows, err := w.SQL(t.Context(), "SELECT tool_name FROM tool_calls")
-		got := all(t, rows, err)
-		turns := 0
-		for path := range proven {
-			turns += strings.Count(path, "transcript_turns/")
-		}
-		if err := w.Close(); err != nil || len(got) != 1 || (turns > 0) != earlier {
-			t.Errorf("earlier format %t: %v, %d files of turns are proven of %v (%v)", earlier, got, turns, proven, err)
-		}
 	}
 }

@@ -108,22 +108,6 @@ func TestReportsAreAsDescribed(t *testing.T) {
 	}
 }
 
-// Columns that a file of an older version lacks are null.
-func TestOlderFiles(t *testing.T) {
-	w := warehouse(t, analyticstest.Data{
-		Calls:   []row{{"call_id": "c", "start_at": int64(1), "variant_label": "A"}},
-		Lacking: []string{"variant_label", "total_cost", "extra"},
-	}, nil)
-	rows, err := w.SQL(t.Context(), "SELECT call_id, variant_label, total_cost, extra FROM calls WHERE variant_label IS NULL")
-	if d := diff([][]any{{"c", nil, nil, nil}}, all(t, rows, err)); d != "" {
-		t.Error(d)
-	}
-	rows, err = w.SQL(t.Context(), "SELECT min(month), max(month), sum(total_cost) FROM calls WHERE month = '1970-01'")
-	if d := diff([][]any{{"1970-01", "1970-01", nil}}, all(t, rows, err)); d != "" {
-		t.Error(d)
-	}
-}
-
 // Conditions on a call, its start and its month reach the files through every view: otherwise a
 // question about a week would read all years.
 func TestConditionsReachTheFiles(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"callhouse/internal/schema"
-	"callhouse/internal/schema/columnar"
 	"callhouse/internal/schema/decimal"
 	"callhouse/internal/wire"
 )
@@ -66,12 +65,9 @@ func (c *Call) begin() {
 
 // Read fills the call from a file's row. It has no turns and items yet. Texts alias the row's
 // values: Clone those that must outlive the reader's buffers.
-func (c *Call) Read(from *columnar.RowReader, row schema.Row) error {
+func (c *Call) Read(row schema.Row) error {
 	c.forget()
-	c.Took(from.Lacks())
-	if err := from.Read(row, c.Row); err != nil {
-		return err
-	}
+	schema.SetRow(c.Row, row)
 	for _, of := range [...]struct {
 		col   int
 		words schema.Words

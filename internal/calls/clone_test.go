@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"callhouse/internal/schema"
-	"callhouse/internal/schema/columnar"
 	"callhouse/internal/wire/wiretest"
 )
 
@@ -69,19 +68,15 @@ func TestClone(t *testing.T) {
 // A call is read into reused memory, and only with known words.
 func TestRead(t *testing.T) {
 	t.Parallel()
-	r, err := columnar.NewRowReader(columnar.ParquetSchema(&schema.Calls), &schema.Calls)
-	if err != nil {
-		t.Fatal(err)
-	}
 	row := schema.Calls.AppendRow(nil, NewCall("a").Row)
 	got := NewCall("b")
 	set(got, "summary", "left over")
 	got.Turns().Add()
-	if err := got.Read(r, row); err != nil || !Same(got, NewCall("a")) {
+	if err := got.Read(row); err != nil || !Same(got, NewCall("a")) {
 		t.Errorf("read %v, %v", got.Row, err)
 	}
 	row[25] = schema.TextValue([]byte("finished")).Level(0, 0, 25)
-	if err := got.Read(r, row); err == nil {
+	if err := got.Read(row); err == nil {
 		t.Error("takes a settlement that is none")
 	}
 }

@@ -47,7 +47,7 @@ func viaRows(t rapid.TB, calls []*Call) []*Call {
 		}
 	}
 	var out []*Call
-	read := func(table *schema.Table, do func(*columnar.RowReader, parquet.Row)) {
+	read := func(table *schema.Table, do func(parquet.Row)) {
 		if err := writers[table].Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -55,8 +55,7 @@ func viaRows(t rapid.TB, calls []*Call) []*Call {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := columnar.NewRowReader(f.Schema(), table)
-		if err != nil {
+		if err := columnar.SameColumns(f.Schema(), table); err != nil {
 			t.Fatal(err)
 		}
 		for _, g := range f.RowGroups() {
@@ -65,7 +64,7 @@ func viaRows(t rapid.TB, calls []*Call) []*Call {
 			for {
 				n, err := rows.ReadRows(buf)
 				if n == 1 {
-					do(r, buf[0])
+					do(buf[0])
 				}
 				if errors.Is(err, io.EOF) {
 					break
@@ -79,21 +78,19 @@ func viaRows(t rapid.TB, calls []*Call) []*Call {
 			}
 		}
 	}
-	read(&schema.Calls, func(r *columnar.RowReader, row parquet.Row) {
+	read(&schema.Calls, func(row parquet.Row) {
 		var c Call
-		if err := c.Read(r, row); err != nil {
+		if err := c.Read(row); err != nil {
 			t.Fatal(err)
 		}
 		out = append(out, c.Clone())
 	})
 	for l, table := range schema.CallResource.Lists {
 		at := 0
-		read(table, func(r *columnar.RowReader, row parquet.Row) {
+		read(table, func(row parquet.Row) {
 			var one Call
 			one.Begin(schema.CallResource)
-			if err := r.Add(row, &one.Lists[l]); err != nil {
-				t.Fatal(err)
-			}
+			one.Lists[l].AddRow(row)
 			for calls[at].Lists[l].Len() == out[at].Lists[l].Len() {
 				at++
 			}

@@ -19,13 +19,12 @@ import (
 )
 
 // FormatVersion is the layout version that this program writes. Every manifest has it, and the
-// metadata of every data file under the key FormatKey. Higher versions are rejected, lower ones are
-// read.
-const FormatVersion = 4
+// metadata of every data file under the key FormatKey. Higher versions are rejected.
+const FormatVersion = 1
 
 // TallyVersion is the lowest format version whose tallies are read. Earlier tallies count by fewer
 // columns and are ignored.
-const TallyVersion = 3
+const TallyVersion = 1
 
 // CountedVersion is the version of the set of tallies, and of the rules for counting callers, attempts,
 // moves, items and answered calls in them. Increment it when either changes: months with another
@@ -34,7 +33,7 @@ const CountedVersion = 6
 
 // DerivedVersion is the lowest format version with facts derived from transcripts in the files of
 // calls, and with files of tool calls.
-const DerivedVersion = 4
+const DerivedVersion = 1
 
 // FormatKey is the key of the format version in a Parquet file's metadata.
 const FormatKey = "callhouse.format_version"
@@ -43,8 +42,8 @@ const FormatKey = "callhouse.format_version"
 // snapshot; its own checksum covers the manifest.
 type Manifest struct {
 	FormatVersion int `json:"format_version"`
-	// Checksum is set by Encode; empty if the manifest's format has none.
-	Checksum    string    `json:"manifest_sha256,omitempty"`
+	// Checksum is set by Encode.
+	Checksum    string    `json:"manifest_sha256"`
 	Snapshot    int64     `json:"snapshot"`
 	RunID       string    `json:"run_id"`
 	CommittedAt time.Time `json:"committed_at"`
@@ -79,10 +78,7 @@ type Manifest struct {
 	Bulk *schema.Bulk `json:"bulk,omitempty"`
 	// Resting holds, by name, the operations that runs gave up and do not retry for now.
 	Resting map[string]schema.Rest `json:"resting,omitempty"`
-	// Columns are the writer's columns that are newer than the format version. A program that does
-	// not know one of them must not write, because it would lose the column.
-	Columns []Column `json:"columns,omitempty"`
-	Files   []File   `json:"files"`
+	Files   []File                 `json:"files"`
 }
 
 // List is the state of a resource's list.
@@ -101,47 +97,6 @@ func (m *Manifest) ListOf(of *resource.Resource, parent string) List {
 		l = l.Of[parent]
 	}
 	return l
-}
-
-// Column is a column that was added to a table without a new format version.
-type Column struct {
-	Table string `json:"table"`
-	Name  string `json:"name"`
-	ID    int    `json:"id"`
-	Since string `json:"since"` // the version of callhouse that added it
-}
-
-// Columns returns the added columns that this program knows.
-func Columns() (out []Column) {
-	for _, t := range resource.AllTables {
-		for _, c := range t.Columns {
-			if c.Since != "" {
-				out = append(out, Column{Table: t.Name, Name: c.Name, ID: c.ID, Since: c.Since})
-			}
-		}
-	}
-	return out
-}
-
-// Writable returns a *ColumnError if the snapshot has columns that this program does not know.
-// Reading such a snapshot is safe.
-func (m *Manifest) Writable() error {
-	known := Columns()
-	for _, c := range m.Columns {
-		if !slices.ContainsFunc(known, func(k Column) bool { return k.Table == c.Table && k.ID == c.ID }) {
-			return &ColumnError{c}
-		}
-	}
-	return nil
-}
-
-// ColumnError means that a newer callhouse wrote a column that this program would lose by writing.
-type ColumnError struct{ Column Column }
-
-func (e *ColumnError) Error() string {
-	return fmt.Sprintf("the warehouse has the column %s in %s, which this version does not know and would lose: upgrade "+
-		"callhouse to %s or newer",
-		e.Column.Name, e.Column.Table, e.Column.Since)
 }
 
 // Mask lists the masked values, of which only keyed hashes are stored.
@@ -241,16 +196,14 @@ type File struct {
 	// Bulk counts the rows of a calls file whose transcript came on a page of v2 and is still to be
 	// compared with that of v3.
 	Bulk int64 `json:"bulk,omitempty"`
-	// UnheldCosts counts the rows with a cost that does not fit in total_cost. It is not set before
-	// version 3.
+	// UnheldCosts counts the rows with a cost that does not fit in total_cost.
 	UnheldCosts int64 `json:"unheld_costs,omitempty"`
 	// Credits counts the rows of a calls file with credits but no cost in the account's currency,
 	// which tallies do not include; null in manifests of versions that did not count them.
 	Credits *int64 `json:"credits,omitempty"`
 	// Unarchived counts the rows of a calls file whose recording is still to be archived, if
-	// recordings are archived; null in manifests of builds that did not count them.
-	// OldestUnarchived is the earliest end of such a call, ms UTC.
-	Unarchived       *int64 `json:"unarchived,omitempty"`
+	// recordings are archived. OldestUnarchived is the earliest end of such a call, ms UTC.
+	Unarchived       int64  `json:"unarchived,omitempty"`
 	OldestUnarchived *int64 `json:"oldest_unarchived,omitempty"`
 	// Recordings counts the rows of a recordings file by state, and AudioBytes is the size of the
 	// stored recordings.
@@ -351,16 +304,6 @@ func (m *Manifest) Gaps() (out []schema.Span) {
 	return out
 }
 
-// Underived counts the calls in files that lack facts of their transcripts.
-func (m *Manifest) Underived() (n int64) {
-	for _, f := range m.FilesOf(schema.Calls.Name) {
-		if f.Moved == nil {
-			n += f.Rows
-		}
-	}
-	return n
-}
-
 // ReadElsewhere counts the calls whose national numbers were read in another country than the manifest's.
 func (m *Manifest) ReadElsewhere() (n int64) {
 	for _, f := range m.FilesOf(schema.Calls.Name) {
@@ -400,22 +343,6 @@ func (m *Manifest) EarlierTurns() (out []*File) {
 	return out
 }
 
-// Older reports whether the file lacks data of the current format: exact times and costs or, in
-// files of calls and turns, the data derived from transcripts.
-func (f *File) Older() bool {
-	return f.Format < TallyVersion || !f.Derived() && among(schema.CallTables, f.Table)
-}
-
-// OlderFiles counts the data files of older formats.
-func (m *Manifest) OlderFiles() (n int) {
-	for i := range m.Files {
-		if m.Files[i].Older() {
-			n++
-		}
-	}
-	return n
-}
-
 // Rows returns the number of rows of a table.
 func (m *Manifest) Rows(table string) int64 {
 	var n int64
@@ -427,11 +354,10 @@ func (m *Manifest) Rows(table string) int64 {
 
 // Recordings are figures of the archive of recordings.
 type Recordings struct {
-	Due       int64            // still to be archived
-	Uncounted bool             // files of earlier builds may hold more that are due
-	Oldest    *int64           // the earliest end of a call that is due, ms UTC
-	States    map[string]int64 // rows by state
-	Bytes     int64            // of those stored
+	Due    int64            // still to be archived
+	Oldest *int64           // the earliest end of a call that is due, ms UTC
+	States map[string]int64 // rows by state
+	Bytes  int64            // of those stored
 }
 
 // Recordings returns the figures of the archive of recordings.
@@ -446,10 +372,8 @@ func (m *Manifest) Recordings() Recordings {
 				out.States[state] += n
 			}
 		case f.Table != schema.Calls.Name:
-		case f.Unarchived == nil:
-			out.Uncounted = true
 		default:
-			out.Due += *f.Unarchived
+			out.Due += f.Unarchived
 			if at := f.OldestUnarchived; at != nil && (out.Oldest == nil || *at < *out.Oldest) {
 				out.Oldest = at
 			}
@@ -465,9 +389,6 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("the warehouse has format version %d, this version reads up to %d: upgrade callhouse",
 		e.Got, FormatVersion)
 }
-
-// checksumSince is the first format version whose manifests carry a checksum.
-const checksumSince = 3
 
 // The checksum is the value of this member, in the manifest's first lines. It is the SHA-256 of the
 // whole file with zeros in its own place.
@@ -491,13 +412,13 @@ func (m *Manifest) Encode() ([]byte, error) {
 	return raw, nil
 }
 
-// checksum compares a manifest with the checksum in it. Manifests of old formats have none.
+// checksum compares a manifest with the checksum in it, if there is one.
 func checksum(raw []byte) (there bool, err error) {
 	before, rest, there := bytes.Cut(raw, []byte(checksumMember))
-	if !there {
+	switch {
+	case !there:
 		return false, nil
-	}
-	if len(rest) < len(noChecksum) {
+	case len(rest) < len(noChecksum):
 		return true, errors.New("it is cut short")
 	}
 	h := sha256.New()
@@ -530,7 +451,7 @@ func ParseManifest(raw []byte) (*Manifest, error) {
 	if v.FormatVersion < 1 {
 		return nil, errors.New("it has no format version")
 	}
-	if v.FormatVersion >= checksumSince && !sealed {
+	if !sealed {
 		return nil, errors.New("it has no checksum")
 	}
 	m := new(Manifest)
@@ -539,10 +460,6 @@ func ParseManifest(raw []byte) (*Manifest, error) {
 	}
 	return m, nil
 }
-
-// Sealed reports whether the manifest carries a checksum. Only such a manifest justifies removing
-// files.
-func (m *Manifest) Sealed() bool { return m.Checksum != "" }
 
 var tableRE = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 

@@ -11,17 +11,6 @@ func (e *conditionError) Error() string {
 // Hint returns advice for the operator.
 func (e *conditionError) Hint() string { return "publish through a catalog: --catalog URL" }
 
-// OldFilesError means that a warehouse has files of an older format, whose times and amounts
-// engines misread.
-type OldFilesError struct{ Path string }
-
-func (e *OldFilesError) Error() string {
-	return e.Path + " has an older format, from which Spark would read no rows or no tool calls"
-}
-
-// Hint returns advice for the operator.
-func (e *OldFilesError) Hint() string { return "run extract migrate once, which rewrites older files" }
-
 // ForeignError means that a table belongs to another warehouse.
 type ForeignError struct{ What string }
 

@@ -224,11 +224,8 @@ func (p *publication) choose() (err error) {
 	}
 	for _, t := range p.Tables {
 		for _, f := range m.FilesOf(t.Name) {
-			switch {
-			case len(f.SHA256) != 64:
+			if len(f.SHA256) != 64 {
 				return &layout.DamageError{Path: f.Path, What: "the manifest has no checksum of it"}
-			case f.Older():
-				return &OldFilesError{f.Path}
 			}
 		}
 	}

@@ -33,9 +33,9 @@ var Customers = Declare(Resource{
 		Doc: "time of creation"},
 	schema.Column{ID: 8, Name: "updated_at", Type: schema.Timestamp, V3: "updated_at?",
 		Doc: "time of the last edit"},
-	schema.Column{ID: 9, Name: "phones", Type: schema.JSON, Fetch: true, Since: "1.0.0", AnyValue: true, Made: []string{"identifiers"},
+	schema.Column{ID: 9, Name: "phones", Type: schema.JSON, Fetch: true, AnyValue: true, Made: []string{"identifiers"},
 		Doc: "list of the telephone numbers among the identifiers (type phone), each as caller in calls: in E.164 form if it has one, " +
-			"else as sent; null: none, or written by an earlier version (filled by the next list of customers)"},
+			"else as sent; null: none"},
 )
 
 var colIdentifiers, colPhones = Customers.Table.Column("identifiers"), Customers.Table.Column("phones")

@@ -68,10 +68,6 @@ type Column struct {
 	Required bool
 	// Doc describes the column. Unit is its unit: ms, s, money, count, percent, or none.
 	Doc, Unit string
-	// Since is the version of callhouse that added the column, if that is later than the format
-	// version of its table: older files lack the column. Only nullable columns may be added this
-	// way. Older programs read the newer files, but do not write to such a warehouse.
-	Since string
 
 	// V3 and V2 are the field's places in the JSON of each version: names, joined by a point for a
 	// member of an object. A "?" at the end means that the field is omitted if it is null. A field

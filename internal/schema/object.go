@@ -26,6 +26,17 @@ func (r *Rows) Len() int {
 	return len(r.cells) / r.width
 }
 
+// AddRow adds a row of a file. Its texts alias the row's values.
+func (r *Rows) AddRow(row Row) { SetRow(r.Add(), row) }
+
+// SetRow fills a row of nulls with the values of a row of a file. Texts alias the row's values: clone
+// those that must outlive the reader's buffers.
+func SetRow(to, row Row) {
+	for _, v := range row {
+		to[v.Column()] = v
+	}
+}
+
 // At returns a row. It is valid until a row is added.
 func (r *Rows) At(i int) Row { return Row(r.cells[i*r.width : (i+1)*r.width : (i+1)*r.width]) }
 
@@ -63,13 +74,11 @@ type Object struct {
 	Of    *Resource
 	Row   Row
 	Lists []Rows // as Of.Lists
-	// Lacks are the columns that the object's file lacks.
-	Lacks *Lacking
 }
 
 // Begin makes the object an empty one of a resource, reusing its memory.
 func (o *Object) Begin(of *Resource) {
-	o.Of, o.Lacks = of, nil
+	o.Of = of
 	if n := len(of.Table.Columns); cap(o.Row) < n {
 		o.Row = make(Row, n)
 	} else {
@@ -87,7 +96,6 @@ func (o *Object) Begin(of *Resource) {
 // Set makes the object a copy of another, reusing its memory. Both share the same texts.
 func (o *Object) Set(of *Object) {
 	o.Begin(of.Of)
-	o.Lacks = of.Lacks
 	copy(o.Row, of.Row)
 	for i := range o.Lists {
 		o.Lists[i].Set(&of.Lists[i])

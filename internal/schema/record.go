@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"strings"
 	"time"
 )
 
@@ -75,16 +74,6 @@ type Bulk struct {
 	State BulkState `json:"state"`
 	At    int64     `json:"at"`
 	Why   string    `json:"why,omitempty"`
-}
-
-// Nameless returns the state without the call id that earlier versions kept in Why ("call ID: …").
-func (b *Bulk) Nameless() *Bulk {
-	if b == nil || !strings.HasPrefix(b.Why, "call ") {
-		return b
-	}
-	clean := *b
-	clean.Why = "a transcript differs"
-	return &clean
 }
 
 // BulkState is whether the pages of v2 can be trusted.

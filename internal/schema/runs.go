@@ -38,7 +38,7 @@ type Run struct {
 	BudgetUsedPercent Opt[int64] // 1/10,000 percent
 	Commits           int64
 	Bulk              BulkCounts
-	CallsSkipped      int64      // not written by earlier versions
+	CallsSkipped      int64
 	Unverified        Opt[int64] // after the run
 	RecordingsStored  int64
 	RecordingsDue     Opt[int64] // after the run; null without an archive

@@ -337,7 +337,7 @@ var damages = map[string]struct {
 			m.Files = append(m.Files, f)
 		})
 	}},
-	"column-missing": {"columns", func(d *damage) {
+	"column-missing": {"unreadable", func(d *damage) {
 		fewer := schema.Items
 		fewer.Columns = fewer.Columns[:len(fewer.Columns)-1]
 		d.rows(d.file("analysis_items", today), &fewer, func(r []parquet.Row) []parquet.Row {
@@ -345,6 +345,16 @@ var damages = map[string]struct {
 				r[i] = r[i][:len(fewer.Columns)]
 			}
 			return r
+		})
+	}},
+	"column-more": {"unreadable", func(d *damage) {
+		more := schema.Calls
+		more.Columns = append(slices.Clone(more.Columns), schema.Column{Name: "made_up", ID: 99, Type: schema.Text})
+		d.rows(d.file("calls", today), &more, func(rows []parquet.Row) []parquet.Row {
+			for i := range rows {
+				rows[i] = append(rows[i], parquet.ByteArrayValue([]byte("x")).Level(0, 1, len(rows[i])))
+			}
+			return rows
 		})
 	}},
 	"file-unreferenced": {"unreferenced", func(d *damage) {

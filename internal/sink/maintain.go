@@ -151,7 +151,7 @@ func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *lay
 		if target, err = w.rollbackTarget(ctx, b.Old.Snapshot, to); err != nil {
 			return nil, err
 		}
-		if err := errors.Join(target.Manifest.Writable(), ctx.Err()); err != nil {
+		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		made, err := b.Restore(ctx, snapshot.NewReader(w.opts.FS, target, w.proofs), w.stamp(),

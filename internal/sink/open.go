@@ -21,7 +21,7 @@ import (
 const takeTries = 3
 
 // Open opens the warehouse for writing. It returns a *LockedError if another run holds it, a
-// *layout.VersionError or *layout.ColumnError if a newer callhouse wrote it, a *DamageError if its
+// *layout.VersionError if a newer callhouse wrote it, a *DamageError if its
 // content cannot be trusted, and a *disk.AbilityError if the file system cannot hold a warehouse. It
 // removes the leftovers of a crash. The next Commit includes the records that are still in the
 // journal.
@@ -62,11 +62,6 @@ func Open(opts Options) (_ *Warehouse, err error) {
 // prepare makes a warehouse ready to be written, and removes what killed processes left.
 func (w *Warehouse) prepare() error {
 	fsys, root := w.opts.FS, w.opts.Root
-	if w.current != nil {
-		if err := w.current.Manifest.Writable(); err != nil {
-			return err
-		}
-	}
 	for _, name := range []string{layout.SnapshotsName, layout.JournalName} {
 		if err := disk.EnsureDir(fsys, filepath.Join(root, name)); err != nil {
 			return fmt.Errorf("open the warehouse: %w", err)

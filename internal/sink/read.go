@@ -380,9 +380,8 @@ func (w *Warehouse) Between(ctx context.Context, from, to int64) (n int64, err e
 // started counts the calls of a file with from <= start_at < to.
 func (w *Warehouse) started(s *layout.Snapshot, f *layout.File, from, to int64) (n int64, err error) {
 	err = snapshot.NewReader(w.opts.FS, s, w.proofs).Read(f, func(t *table.Reader) error {
-		at := t.Column("start_at")
 		return t.Each([]string{"start_at"}, func(row []parquet.Value) {
-			if start := t.Instant(at, row[0]); start.OK && start.V >= from && start.V < to {
+			if start := schema.MillisOf(row[0]); start.OK && start.V >= from && start.V < to {
 				n++
 			}
 		})

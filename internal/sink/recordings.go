@@ -37,7 +37,7 @@ func (w *Warehouse) Archived() string {
 // RecordingsDue yields the calls of the last commit whose recording is still to be archived: newest
 // period first, and newest call first within a period.
 func (w *Warehouse) RecordingsDue(ctx context.Context) iter.Seq2[calls.Recording, error] {
-	return w.recordings(ctx, func(f *layout.File) bool { return f.Unarchived == nil || *f.Unarchived > 0 }, (*calls.Call).RecordingDue)
+	return w.recordings(ctx, func(f *layout.File) bool { return f.Unarchived > 0 }, (*calls.Call).RecordingDue)
 }
 
 // RecordingsToDelete yields the calls of the last commit whose recording is withheld but may still
@@ -61,7 +61,7 @@ func (w *Warehouse) RecordingsBefore(ctx context.Context, before time.Time) iter
 		rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period)
 		stored := rows != nil && rows.Recordings[schema.RecordingStored] > 0
 		from, _ := snapshot.BoundsOf(f.Period)
-		return from < before.UnixMilli() && (stored || f.Unarchived != nil && *f.Unarchived > 0)
+		return from < before.UnixMilli() && (stored || f.Unarchived > 0)
 	}, func(c *calls.Call) bool {
 		r, _ := c.Recording()
 		return c.Began() < before.UnixMilli() && (r.State == schema.RecordingStored || c.RecordingDue())

@@ -34,9 +34,6 @@ func (w *Warehouse) Repair(ctx context.Context, dry bool, row func(*repair.Plan)
 	if err != nil || dry || !plan.Damaged() {
 		return plan, err
 	}
-	if err := s.Manifest.Writable(); err != nil {
-		return nil, err
-	}
 	if err := w.mend(ctx, plan, row(plan)); err != nil {
 		return nil, fmt.Errorf("repair: %w", err)
 	}

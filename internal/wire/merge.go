@@ -57,7 +57,7 @@ func (c *codec) flagged(o *schema.Object) bool {
 // exactly, and all columns that v3 omits when null are null in old.
 func (c *codec) plainMerge(old, new *schema.Object) bool {
 	top := c.nodes[0]
-	return old.Lacks == nil && old.Row[top.extra].IsNull() && new.Row[top.extra].IsNull() && old.Source() == schema.V3 &&
+	return old.Row[top.extra].IsNull() && new.Row[top.extra].IsNull() && old.Source() == schema.V3 &&
 		new.Source() == schema.V3 &&
 		(c.optOut == unknown || !new.Row[top.slots[c.optOut].col].IsNull() || !c.flagged(old)) && top.expected(old.Row)
 }

@@ -335,16 +335,3 @@ func (n *node) noneOf(fields fieldSet, o *schema.Object, row schema.Row) bool {
 	}
 	return true
 }
-
-// toldOf returns the fields of an object that the service sends even when null and whose columns
-// the object's file has.
-func (n *node) toldOf(o *schema.Object, shown fieldSet) fieldSet {
-	if o.Lacks != nil {
-		for f := range n.slots {
-			if col := n.slots[f].col; col >= 0 && o.Lacks.Has(n.table, col) {
-				shown &^= 1 << f
-			}
-		}
-	}
-	return shown
-}

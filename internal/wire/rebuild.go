@@ -41,7 +41,7 @@ func (r *rebuild) object(n *node, row schema.Row, extra []byte) []byte {
 	if in.from = len(in.dst); in.patch.is != nil {
 		return append(r.dst, in.patch.is...)
 	}
-	in.shown = n.toldOf(r.o, n.shownIn(r.source, row))
+	in.shown = n.shownIn(r.source, row)
 	for i := range n.slots {
 		f, s := Field(i), &n.slots[i]
 		switch {

@@ -6,10 +6,8 @@
 -- report outcomes shows how the other calls ended.
 --
 -- It is not known whether a call conversed if its transcript is pending, missing or
--- withheld, or is in a file of an earlier version, which did not count turns (extract
--- migrate does). These calls are counted separately. The completed share is of the
--- answered calls: over, answered by a person as far as is known, and known whether the
--- caller spoke.
+-- withheld. These calls are counted separately. The completed share is of the answered
+-- calls: over, answered by a person as far as is known, and known whether the caller spoke.
 --
 -- Grain: one row per group and stage
 -- Reads: counted_calls

@@ -64,7 +64,6 @@ func with(pairs ...string) Environment { return Environment{Vars: Variables(pair
 func TestFileErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, says, hint string }{
 		{"unknown key", "quiet = true\nwarehose = \"x\"", `:2: unknown key "warehose"`, "did you mean: warehouse?"},
-		{"a setting of earlier builds", "quiet = true\napi_key_env = \"SECRET\"", ":2: api_key_env is no longer a setting", "api_key_file"},
 		{"dashes", "base-url = \"SECRET\"", `:1: unknown key "base-url"`, "did you mean: base_url?"},
 		{"unknown table", "\n[extract]\nquiet = true", `:2: unknown key "extract"`, "--example"},
 		{"unknown in a profile", "[profiles.a]\nbase_ulr = \"x\"", `:2: unknown key "base_ulr"`, "did you mean: base_url?"},
@@ -427,22 +426,9 @@ func TestKeysAreDistinct(t *testing.T) {
 	}
 }
 
-// A file of an earlier build does not stop a night: obsolete settings are ignored with a warning.
-func TestIgnoredSettings(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "old.toml")
-	if err := os.WriteFile(path, []byte("manners = \"greedy\"\nquiet = true\n[profiles.a]\nv2_path = \"/x\"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := with().Open(path)
-	if err != nil || len(f.Notes) != 2 || !strings.Contains(f.Notes[0], ":1: manners is no longer a setting and is ignored") ||
-		!strings.Contains(f.Notes[1], ":4: v2_path") {
-		t.Errorf("%+v, %v", f, err)
-	}
-}
-
 func TestStrayVariables(t *testing.T) {
-	got := with("CALLHOUSE_WARHOUSE=x", "CALLHOUSE_V2_PATH=x", "CALLHOUSE_WAREHOUSE=x", "CALLHOUSE_CATALOG_TOKEN=x", "CALLHOUSE_TEST_SEALED=x", "CALLHOUSE_IMAGE=x", "CALLHOUSE_HOST=x").StrayVariables()
-	if len(got) != 2 || !strings.Contains(got[0], "CALLHOUSE_V2_PATH is no longer a setting") || !strings.Contains(got[1], "did you mean CALLHOUSE_WAREHOUSE?") {
+	got := with("CALLHOUSE_WARHOUSE=x", "CALLHOUSE_WAREHOUSE=x", "CALLHOUSE_CATALOG_TOKEN=x", "CALLHOUSE_TEST_SEALED=x", "CALLHOUSE_IMAGE=x", "CALLHOUSE_HOST=x").StrayVariables()
+	if len(got) != 1 || !strings.Contains(got[0], "did you mean CALLHOUSE_WAREHOUSE?") {
 		t.Errorf("%q", got)
 	}
 }

@@ -29,7 +29,6 @@ type File struct {
 	top      table
 	profiles map[string]table
 	Profiles []string // names in file order
-	Notes    []string // warnings about its settings
 }
 
 // table holds the settings of the file's top, or of one profile, by name.
@@ -329,15 +328,8 @@ func (f *File) wrong(line int, hint, format string, args ...any) error {
 	return cli.Usage(hint, "%s: "+format, append([]any{at}, args...)...)
 }
 
-// unknown returns the error for an unknown setting, and nil for an ignored one.
+// unknown returns the error for an unknown setting.
 func (f *File) unknown(name string, line int, known []string) error {
-	if old, ok := gone[name]; ok {
-		if !old.ignored {
-			return f.wrong(line, old.hint, "%s is no longer a setting", name)
-		}
-		f.Notes = append(f.Notes, fmt.Sprintf("%s:%d: %s is no longer a setting and is ignored; %s", f.Path, line, name, old.hint))
-		return nil
-	}
 	hint := cli.Suggest(name, known, "extract config --example prints all keys")
 	return f.wrong(line, hint, "unknown key %q", name)
 }

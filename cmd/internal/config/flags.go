@@ -18,12 +18,6 @@ const annotation = "callhouse_setting"
 func (c *Config) AddFlags(root *cobra.Command, program Program) {
 	f := root.PersistentFlags()
 	c.add(f, program, false)
-	for name, old := range gone {
-		if flag := strings.ReplaceAll(name, "_", "-"); old.ignored && program == Extract {
-			f.String(flag, "", "")
-			_ = f.MarkHidden(flag) // fails for flags that do not exist
-		}
-	}
 	f.StringVar(&c.Path, "config", "", "configuration `FILE` ("+EnvFile+"); default: the first callhouse.toml on the search path")
 	f.StringSliceVar(&c.Named, "profile", nil, "profile `NAME` in the configuration file ("+EnvProfile+
 		"); a,b for several, where supported")
@@ -33,31 +27,6 @@ func (c *Config) AddFlags(root *cobra.Command, program Program) {
 			cli.Complete(root, Keys[i].Flag(), words...)
 		}
 	}
-}
-
-// Strays returns a warning for each flag, key and environment variable that resembles a setting but
-// is not one.
-func (c *Config) Strays(flags *pflag.FlagSet) []string {
-	notes := c.Env.StrayVariables()
-	if c.File != nil {
-		notes = append(notes, c.File.Notes...)
-	}
-	for name, old := range gone {
-		flag := strings.ReplaceAll(name, "_", "-")
-		if f := flags.Lookup(flag); f != nil && f.Changed {
-			notes = append(notes, "--"+flag+" is no longer a flag and is ignored; "+old.hint)
-		}
-	}
-	return notes
-}
-
-// FlagError is cli.FlagError with hints for the flags of earlier builds.
-func FlagError(cmd *cobra.Command, err error) error {
-	_, name, _ := strings.Cut(err.Error(), "unknown flag: --")
-	if old, ok := gone[strings.ReplaceAll(name, "-", "_")]; ok {
-		return cli.Usage(old.hint, "--%s is no longer a flag", name)
-	}
-	return cli.FlagError(cmd, err)
 }
 
 // AddOwnFlags adds the flags of a program's settings with Own to one of its commands.

@@ -248,15 +248,3 @@ func keyOf(name string) *Key {
 	}
 	return nil
 }
-
-// gone are settings of earlier builds and their replacements. An upgrade must not cost a night:
-// those that a run can ignore cause only a warning.
-var gone = map[string]struct {
-	hint    string
-	ignored bool
-}{
-	"manners": {"remove it: a run leaves room for other programs by itself, and share sets how much it may use", true},
-	"v2_path": {"remove it: v2 list pages are at /v2/calls/list below base_url", true},
-	"api_key_env": {"put the key in a file of mode 0600 and set api_key_file = \"/etc/callhouse/key\", " +
-		"or set " + EnvKey, false},
-}

@@ -247,9 +247,7 @@ func (e Environment) StrayVariables() (out []string) {
 		if !ours || slices.Contains(known, name) {
 			continue
 		}
-		if old, ok := gone[strings.ToLower(name)]; ok {
-			out = append(out, fmt.Sprintf("the environment variable %s is no longer a setting and is ignored; %s", full, old.hint))
-		} else if near := words.Nearest(name, known); near != "" {
+		if near := words.Nearest(name, known); near != "" {
 			out = append(out, fmt.Sprintf("the environment variable %s is not a setting and is ignored: did you mean %s?", full, prefix+near))
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
@@ -85,23 +84,17 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().NFlag() == 0 && cli.IsTerminal(cmd.InOrStdin()) {
-				return cmd.Help()
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().NFlag() > 0 {
+				return cli.Usage("run: extract run", "a command is missing")
 			}
-			progress.Logger(stderr, s.LogFormat, s.Quiet).Warn(
-				"from the next release on, extract without a command prints its help: use extract run")
-			return doRun(cmd, args)
+			return cmd.Help()
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(config.FlagError)
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.PersistentFlags().SortFlags = false
 	s.AddFlags(root, config.Extract)
-	s.RunFlags(root)
-	s.YesFlags(root)
-	s.AllFlag(root)
-	root.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = true }) // they belong to run
 	root.PersistentPreRunE = s.Prepare
 	runCmd := &cobra.Command{
 		Use: "run", Short: "Fetch and commit new and changed data",

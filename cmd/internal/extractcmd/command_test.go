@@ -1,15 +1,10 @@
 package extractcmd
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/creack/pty"
-
-	"callhouse/cmd/internal/cmdtest"
 )
 
 // The README's list of commands is complete.
@@ -25,50 +20,17 @@ func TestReadmeNamesEveryCommand(t *testing.T) {
 	}
 }
 
-// From the next release on, extract alone shows its help. Until then it runs, with a warning, if it
-// has settings or no terminal, as under cron.
+// extract alone shows its help; with flags it asks for a command.
 func TestExtractWithoutACommand(t *testing.T) {
-	for _, name := range []string{"CALLHOUSE_BASE_URL", "CALLHOUSE_API_KEY"} {
-		t.Setenv(name, "")
+	if code, out, _ := call(t, ""); code != 0 || !strings.Contains(out, "extract [command]") {
+		t.Errorf("exit code %d\n%s", code, out)
 	}
-	t.Chdir(t.TempDir())
-	terminal, keyboard, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer terminal.Close()
-	defer keyboard.Close()
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	for _, c := range []struct {
-		name  string
-		stdin *os.File
-		args  []string
-		runs  bool
-		warns string
-	}{
-		{"on a terminal", keyboard, nil, false, ""},
-		{"on a terminal, with settings", keyboard, []string{"--max-duration", "6h"}, true, "use extract run"},
-		{"in cron", null, nil, true, "use extract run"},
-		{"in cron, as JSON", null, []string{"--log-format", "json"}, true, `use extract run"}`},
-		{"run", null, []string{"run"}, true, ""},
-	} {
-		var out, errs bytes.Buffer
-		code := Run(t.Context(), cmdtest.Env(), c.args, c.stdin, &out, &errs)
-		if ran := code == 2 && strings.Contains(errs.String(), "no service address"); ran != c.runs || !ran && (code != 0 || !strings.Contains(out.String(), "extract [command]")) {
-			t.Errorf("%s: exit code %d\n%s%s", c.name, code, out.String(), errs.String())
-		}
-		if warned := strings.Contains(errs.String(), "extract run"); warned != (c.warns != "") || !strings.Contains(errs.String(), c.warns) {
-			t.Errorf("%s: it said\n%s", c.name, errs.String())
-		}
+	if code, _, stderr := call(t, "", "--quiet"); code != 2 || !strings.Contains(stderr, "run: extract run") {
+		t.Errorf("with a flag: exit code %d\n%s", code, stderr)
 	}
 }
 
-// --format json writes JSON to standard output, for every command. A removed flag names its
-// replacement.
+// --format json writes JSON to standard output, for every command.
 func TestPlanFormats(t *testing.T) {
 	for args, says := range map[string]string{
 		"plan --format xml": "--format takes text or json",
@@ -78,9 +40,6 @@ func TestPlanFormats(t *testing.T) {
 		"config --tz Seoul": `unknown time zone "Seoul"`,
 		"run --tz Seoul --base-url http://127.0.0.1:1": `warning: unknown time zone "Seoul", which query will refuse; use a name`,
 		"plan --format json":                           "no service address",
-		"plan --api-key-env ACME":                      "in a file of mode 0600", // of earlier builds, like these ignored ones:
-		"plan --manners polite":                        "--manners is no longer a flag and is ignored; remove it",
-		"plan --v2-path=/v2/x --json":                  "no service address",
 	} {
 		code, _, stderr := call(t, "", strings.Fields(args)...)
 		if code != 2 || !strings.Contains(stderr, says) {

@@ -174,7 +174,7 @@ func (m *month) manifest(id string, start, end time.Time, e event) *layout.Manif
 		Files: []layout.File{file(start.Add(-20*theDay), e.backlog), file(start, e.pending)}}
 	if e.archive {
 		out.Archive = "file:///recordings"
-		if out.Files[1].Unarchived = &e.due; e.due > 0 {
+		if out.Files[1].Unarchived = e.due; e.due > 0 {
 			oldest := end.Add(-time.Hour).UnixMilli()
 			if old := int64(9) * theDay.Milliseconds(); oldest > old { // of the first nights
 				oldest = old

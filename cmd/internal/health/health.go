@@ -44,9 +44,6 @@ type State struct {
 	Unsettled   int64        `json:"calls_unsettled"`
 	Unreadable  int64        `json:"calls_unreadable"`       // their records are too large, or no valid JSON
 	UnheldCosts int64        `json:"costs_unheld"`           // costs too large or precise for the column total_cost
-	OlderFiles  int          `json:"files_of_older_format"`  // files that migrate would rewrite
-	Underived   int64        `json:"calls_without_facts"`    // in files that lack the facts of transcripts
-	Uncounted   int          `json:"months_without_tallies"` // compacted by an earlier build: some reports read their calls
 	Misread     int64        `json:"calls_of_other_country"` // whose numbers await a rewrite after a change of the country
 	Bulk        *bulkState   `json:"bulk,omitempty"`         // pages of v2; omitted: never requested
 	Recordings  *archive     `json:"recordings,omitempty"`   // omitted: they were never archived
@@ -56,8 +53,6 @@ type State struct {
 	Gaps        []gapText    `json:"coverage_gaps"`
 	Journal     int64        `json:"journal_bytes"`
 	Snapshot    snapshotSize `json:"snapshot"`
-
-	uncounted int64 // calls of the months without tallies
 
 	// Unasked names a resource that runs do not fetch, with a hint; may be empty.
 	Unasked string `json:"resources_not_asked_for,omitempty"`
@@ -321,8 +316,6 @@ func (h *State) measure(was *sink.History, now time.Time) {
 		}
 	}
 	h.Recordings = archiveOf(was, now)
-	h.OlderFiles, h.Underived = m.OlderFiles(), m.Underived()
-	h.Uncounted, h.uncounted = m.UncountedMonths()
 	h.Misread = m.ReadElsewhere()
 	if m.Watermark > 0 {
 		h.NewestCall = momentOf(m.Watermark, now)
@@ -445,19 +438,6 @@ func (h *State) Headline() string {
 	return fmt.Sprintf("%s: last success %s ago, %s calls", Fine, age(h.LastSuccess.Age), humanize.Comma(h.Snapshot.Calls))
 }
 
-// older returns what earlier versions left, in words; empty: nothing.
-func (h *State) older() (name, text string) {
-	switch {
-	case h.OlderFiles > 0:
-		return "older files", fmt.Sprintf("%s with %s, which slow down reports on transcripts",
-			cli.Plural(int64(h.OlderFiles), "file"), cli.Plural(h.Underived, "call"))
-	case h.Uncounted > 0:
-		return "older months", fmt.Sprintf("%s with %s, tallied by an earlier version, which slows down reports",
-			cli.Plural(int64(h.Uncounted), "month"), cli.Plural(h.uncounted, "call"))
-	}
-	return "", ""
-}
-
 // Write prints the state for people.
 func (h *State) Write(w io.Writer) error {
 	var b strings.Builder
@@ -547,9 +527,6 @@ func (h *State) writeOpen(line func(name, format string, args ...any)) {
 	if h.Misread > 0 {
 		line("numbers", "those of %s are still in the form of another country: each run rewrites some, extract compact all",
 			cli.Plural(h.Misread, "call"))
-	}
-	if name, text := h.older(); name != "" {
-		line(name, "%s: each run rewrites some, extract migrate all", text)
 	}
 }
 

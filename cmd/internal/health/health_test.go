@@ -83,28 +83,3 @@ func TestListedIsTheCoveragesEnd(t *testing.T) {
 		t.Errorf("listed: %+v, want a minute ago", got.Listed)
 	}
 }
-
-// Months that an earlier build tallied are counted until they are rewritten.
-func TestOlderMonths(t *testing.T) {
-	file := func(period string, rows, counted int64) layout.File {
-		return layout.File{Table: schema.Calls.Name, Period: period, Rows: rows, Format: layout.FormatVersion, Counted: counted}
-	}
-	for _, c := range []struct {
-		files []layout.File
-		want  string
-	}{
-		{[]layout.File{file("2026-09", 3000, layout.CountedVersion-1), file("2026-10", 200, 0),
-			file("2026-11", 7, layout.CountedVersion), file("2026-12-01", 5, 0)},
-			"older months  2 months with 3,200 calls, tallied by an earlier version"},
-		{[]layout.File{file("2026-11", 7, layout.CountedVersion), file("2026-12-01", 5, 0)}, ""},
-	} {
-		h := Examine(&sink.History{Snapshot: &layout.Snapshot{Manifest: &layout.Manifest{Snapshot: 1, Files: c.files}}}, time.Now(), 0)
-		var text strings.Builder
-		if err := h.Write(&text); err != nil {
-			t.Fatal(err)
-		}
-		if said := strings.Contains(text.String(), "older months"); said != (c.want != "") || !strings.Contains(text.String(), c.want) {
-			t.Errorf("status says\n%s", text.String())
-		}
-	}
-}

@@ -45,8 +45,7 @@ func archiveOf(h *sink.History, now time.Time) *archive {
 	r := m.Recordings()
 	a := &archive{Address: m.Archive, Stored: r.States[schema.RecordingStored], Bytes: r.Bytes, Due: r.Due,
 		Gone: r.States[schema.RecordingGone], Refused: r.States[schema.RecordingRefused],
-		Withheld: r.States[schema.RecordingWithheld], Undeleted: r.States[schema.RecordingUndeleted] + h.Undeleted,
-		Uncounted: r.Uncounted}
+		Withheld: r.States[schema.RecordingWithheld], Undeleted: r.States[schema.RecordingUndeleted] + h.Undeleted}
 	if v := h.Verdict; v != nil && v.Recordings != nil {
 		a.Verified = &verified{momentOf(v.At.UnixMilli(), now), *v.Recordings}
 	}
@@ -60,9 +59,6 @@ func (a *archive) text() string {
 	out := cli.Plural(a.Due, "recording") + " due"
 	if a.Oldest != nil {
 		out += ", the oldest of a call " + age(a.Oldest.Age) + " ago"
-	}
-	if a.Uncounted {
-		out += ", besides those in files of an earlier version (extract migrate)"
 	}
 	out += "; " + humanize.Comma(a.Stored) + " stored (" + humanize.Bytes(uint64(a.Bytes)) + "), " + humanize.Comma(a.Gone) + " gone, " +
 		humanize.Comma(a.Refused) + " refused"

@@ -46,10 +46,6 @@ no outcomes.`,
 				if !ok {
 					return cli.Usage("dialects: "+strings.Join(dialects, ", "), "unknown dialect %q", dialect)
 				}
-				if n := snap.Manifest.OlderFiles(); n > 0 {
-					return cli.Fail(cli.ExitFailed, fmt.Errorf("%s would misread %s of an older format", dialect, cli.Plural(int64(n), "file")),
-						"run: extract migrate")
-				}
 				return a.printScript(script)
 			}
 			zone := fmt.Sprintf("\nSET TimeZone = '%s';\n\n", strings.ReplaceAll(loc.String(), "'", "''"))

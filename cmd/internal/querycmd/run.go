@@ -106,7 +106,7 @@ snapshot, even while extract runs.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(config.FlagError)
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.AddGroup(&cobra.Group{ID: "reports", Title: "Reports:"}, &cobra.Group{ID: "more", Title: "Other commands:"})
 	root.SetHelpCommandGroupID("more")
 	root.SetCompletionCommandGroupID("more")

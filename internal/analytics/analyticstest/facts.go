@@ -3,39 +3,25 @@ package analyticstest
 import (
 	"cmp"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/calls"
-	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
 
 // factsFrom is the first column of calls with a fact derived from the transcript.
 const factsFrom = "spoken_turns"
 
-// derive adds the data derived from transcripts to all, some or none of the periods: turn_count,
-// the facts in calls, and the tool calls. Files of the other periods have an earlier format, and
-// reports compute the missing data. Existing values of a row are kept.
+// derive adds the data derived from transcripts: turn_count, the facts in calls, and the tool calls.
+// Existing values of a row are kept.
 func (w *writer) derive(d Data) Data {
 	w.t.Helper()
 	turns := map[any][]Row{}
 	for _, r := range d.Turns {
 		turns[r["call_id"]] = append(turns[r["call_id"]], r)
-	}
-	earlier := rand.IntN(5) // of four periods
-	w.earlier = map[string]bool{}
-	isEarlier := func(period string) bool {
-		if _, known := w.earlier[period]; !known {
-			w.earlier[period] = rand.IntN(4) < earlier
-			if d.Earlier != nil {
-				w.earlier[period] = d.Earlier(period)
-			}
-		}
-		return w.earlier[period]
 	}
 	rows := slices.Clone(d.Calls)
 	for i, r := range rows {
@@ -44,7 +30,7 @@ func (w *writer) derive(d Data) Data {
 		if len(of) > 0 && r["turn_count"] == nil {
 			rows[i]["turn_count"] = int64(len(of))
 		}
-		if isEarlier(w.period(&schema.Calls, r)) || len(of) == 0 {
+		if len(of) == 0 {
 			continue
 		}
 		facts, _ := derived(w.t, r["start_at"], of)
@@ -56,10 +42,8 @@ func (w *writer) derive(d Data) Data {
 	}
 	d.Calls = rows
 	for _, of := range turns {
-		if !isEarlier(w.period(&schema.Turns, of[0])) {
-			_, tools := derived(w.t, of[0]["call_start_at"], of)
-			w.tools = append(w.tools, tools...)
-		}
+		_, tools := derived(w.t, of[0]["call_start_at"], of)
+		w.tools = append(w.tools, tools...)
 	}
 	slices.SortFunc(w.tools, func(a, b Row) int {
 		at, _ := a["call_start_at"].(int64)
@@ -68,14 +52,6 @@ func (w *writer) derive(d Data) Data {
 			cmp.Compare(a["turn"].(int64), b["turn"].(int64)))
 	})
 	return d
-}
-
-// format returns the format version of the files of a period.
-func (w *writer) format(period string) int {
-	if w.earlier[period] {
-		return layout.DerivedVersion - 1
-	}
-	return layout.FormatVersion
 }
 
 // derived returns the data that the sink derives from a call's transcript: its facts in calls, and

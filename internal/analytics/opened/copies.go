@@ -185,7 +185,7 @@ func tableBytes(ctx context.Context, conn *duck.Conn) (int64, error) {
 
 // fits reports whether rows of a table may be copied, judging by the size of its files.
 func (c *copies) fits(t *schema.Table, rows int64) bool {
-	for _, f := range c.db.filesOf(t) {
+	for _, f := range c.db.snap.Manifest.FilesOf(t.Name) {
 		if f.Rows > 0 && f.Bytes/f.Rows*min(rows, f.Rows) > c.most/fileShare {
 			return false
 		}

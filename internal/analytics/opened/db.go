@@ -107,7 +107,7 @@ func Open(ctx context.Context, root string, o Options) (*DB, error) {
 	}
 	db := &DB{snap: snap, loc: o.Location, engine: engine, safe: o.Safe != nil, rights: o.Rights,
 		prover: o.Prover, ids: o.IDs, parts: map[string]bool{}, skipped: skipped, dialect: o.Dialect}
-	db.made = madeOf(snap)
+	db.made = usual()
 	db.undefined = db.definitions(localtime.Macro(o.Location, snap.Manifest))
 	db.copies = newCopies(db, o)
 	if err := db.prepare(ctx, o.Safe); err != nil {

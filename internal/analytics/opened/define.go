@@ -3,7 +3,6 @@ package opened
 import (
 	"context"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
-	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -84,18 +82,6 @@ func (db *DB) relation(files []*layout.File, t *schema.Table) string {
 
 // texts is the SQL of macros and views by name.
 type texts map[string]string
-
-// madeOf returns the texts for a snapshot. Only tool_calls differs, if there are files of earlier
-// formats.
-func madeOf(snap *layout.Snapshot) texts {
-	earlier := stored.Earlier(snap)
-	if earlier == "" {
-		return usual()
-	}
-	out := maps.Clone(usual())
-	out[schema.ToolCalls.Name] += "\n" + earlier
-	return out
-}
 
 var usual = sync.OnceValue(func() texts {
 	out := texts{}
@@ -237,12 +223,12 @@ func (db *DB) nameAgents(ctx context.Context, conn *duck.Conn, text string, word
 // local_time is replaced, and every statement reads the agents' names, because no variable holds
 // them. Definitions of reports are left out: they need variables, and so clients of DuckDB 1.1 or
 // later.
-func ViewMacros(snap *layout.Snapshot, localTime string) string {
+func ViewMacros(localTime string) string {
 	var views []string
 	for _, v := range sqlfiles.Views() {
 		views = append(views, v.SQL)
 	}
-	needed, out := usual().namesIn(append(views, stored.Earlier(snap))...), ""
+	needed, out := usual().namesIn(views...), ""
 	anew := map[string]string{"local_time": localTime, "agent_names": "CREATE MACRO agent_names() AS (" + agentNames + ")"}
 	for _, d := range withMacros(anew) {
 		if needed[d.name] {

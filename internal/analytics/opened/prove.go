@@ -45,7 +45,7 @@ func (db *DB) prove(ctx context.Context, text string, proven map[*schema.Table]b
 	tables = slices.DeleteFunc(tables, func(t *schema.Table) bool { return proven[t] })
 	var files []*layout.File
 	for _, t := range tables {
-		files = append(files, db.filesOf(t)...)
+		files = append(files, db.snap.Manifest.FilesOf(t.Name)...)
 	}
 	if len(files) == 0 {
 		return nil
@@ -57,16 +57,6 @@ func (db *DB) prove(ctx context.Context, text string, proven map[*schema.Table]b
 		proven[t] = true
 	}
 	return nil
-}
-
-// filesOf returns the files with the rows of a table. In earlier formats, which have no table of
-// tool calls, those are in the files of turns.
-func (db *DB) filesOf(t *schema.Table) []*layout.File {
-	files := db.snap.Manifest.FilesOf(t.Name)
-	if t == &schema.ToolCalls {
-		files = append(files, db.snap.Manifest.EarlierTurns()...)
-	}
-	return files
 }
 
 // dynamic are functions through which a statement may read tables that it does not name.

@@ -27,7 +27,7 @@ func (db *DB) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
 		if !db.rights.None() && !db.rights.Holds(t) && !(db.rights.Agents != nil && t == &schema.Calls) {
 			continue
 		}
-		for _, f := range db.filesOf(t) {
+		for _, f := range db.snap.Manifest.FilesOf(t.Name) {
 			files = append(files, stored.Quote(db.snap.Path(f)))
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	sqlfiles "callhouse/sql"
 )
 
 // Relations returns the statements that create tables of a snapshot in the schema stored of any
@@ -24,25 +23,8 @@ func Relations(snap *layout.Snapshot, tables ...*schema.Table) string {
 // Relation returns a SELECT of the rows of some of a table's files, in their order. It lists the
 // files, never a pattern, so that it reads exactly one commit. DuckDB before 1.5 has no JSON in a
 // schema: portable reads text and casts it.
-//
-// In files of earlier formats, tool calls are derived from the turns, with macros that must be
-// defined: see Earlier.
 func Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, portable bool) string {
-	rows, earlier := relation(snap, files, t, portable, "", ""), Earlier(snap)
-	if t != &schema.ToolCalls || earlier == "" {
-		return rows
-	}
-	turns := relation(snap, snap.Manifest.EarlierTurns(), &schema.Turns, portable, "", "")
-	return fmt.Sprintf("%s UNION ALL (WITH earlier_turns AS NOT MATERIALIZED (%s) SELECT * FROM (%s))", rows, turns, earlier)
-}
-
-// Earlier returns the SELECT that derives tool calls from the turns in files of earlier formats;
-// empty if the snapshot has no such files.
-func Earlier(snap *layout.Snapshot) string {
-	if len(snap.Manifest.EarlierTurns()) == 0 {
-		return ""
-	}
-	return sqlfiles.EarlierToolCalls()
+	return relation(snap, files, t, portable, "", "")
 }
 
 // Rows returns a SELECT of n rows from row from of a file, for a table with months. DuckDB skips
@@ -88,8 +70,7 @@ func relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, port
 	if !portable { // given a schema, DuckDB opens no file to plan a statement, and expects 1,000 rows in each
 		options += fmt.Sprintf(", explicit_cardinality = %d", rows)
 	}
-	// The declared schema, by field id: a column that an older file lacks is null, and the files'
-	// own types do not matter. With it, DuckDB does not read month from the folder names.
+	// The declared schema, by field id. With it, DuckDB does not read month from the folder names.
 	b.WriteString("], " + options + ", schema = MAP {")
 	for i, c := range t.Columns {
 		if i > 0 {

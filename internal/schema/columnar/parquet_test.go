@@ -3,6 +3,8 @@ package columnar
 import (
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,94 +68,25 @@ func decodeWhole(t testing.TB, d *wire.Decoder, body []byte, kind schema.Kind, n
 	return o, nil
 }
 
-// subset returns the schema of a file with some of a table's columns: reordered, with prefixed
-// names, and with or without ids.
-func subset(t *schema.Table, ids bool, prefix string, columns ...int) (*parquet.Schema, []int) {
-	g := orderedGroup{}
-	for _, i := range columns {
-		c := &t.Columns[i]
-		node := leafOf(c)
-		if !c.Required {
-			node = parquet.Optional(node)
-		}
-		if ids {
-			node = parquet.FieldID(node, c.ID)
-		}
-		g = append(g, Field(prefix+c.Name, node))
-	}
-	return parquet.NewSchema(t.Name, g), columns
-}
-
-// Files of an older version, with fewer columns, and of a newer one, with more, are read by field
-// id, or by name if they have no ids.
-func TestRowReaderOtherFiles(t *testing.T) {
+// A file with other columns than its table's is refused, with the first of them.
+func TestOtherColumns(t *testing.T) {
 	t.Parallel()
-	c, err := decodeWhole(t, new(wire.Decoder), wiretest.Payload(t, "v3_detail"), schema.KindDetail, 7)
-	if err != nil {
-		t.Fatal(err)
+	changed := func(edit func(columns []schema.Column) []schema.Column) *parquet.Schema {
+		return ParquetSchema(&schema.Table{Name: "calls", Columns: edit(slices.Clone(schema.Calls.Columns))})
 	}
-	full := schema.Calls.AppendRow(nil, c.Row)
-	want := make(schema.Row, len(full))
-	for _, col := range []int{0, 4, 9, 12, 25} {
-		want[col] = c.Row[col]
-	}
-	for name, file := range map[string]func() (*parquet.Schema, []int){
-		"by id":   func() (*parquet.Schema, []int) { return subset(&schema.Calls, true, "old_", 25, 9, 12, 0, 4) },
-		"by name": func() (*parquet.Schema, []int) { return subset(&schema.Calls, false, "", 25, 9, 12, 0, 4) },
+	for want, edit := range map[string]func([]schema.Column) []schema.Column{
+		"":                       func(c []schema.Column) []schema.Column { return c },
+		"lacks the column moves": func(c []schema.Column) []schema.Column { return c[:len(c)-1] },
+		"its column made_up is not in": func(c []schema.Column) []schema.Column {
+			return append(c, schema.Column{ID: 99, Name: "made_up", Type: schema.Text})
+		},
+		"not the column":  func(c []schema.Column) []schema.Column { c[0].Type = schema.Int64; return c },
+		"its column 2 is": func(c []schema.Column) []schema.Column { c[1].ID = 98; return c },
 	} {
-		s, columns := file()
-		var row parquet.Row
-		for to, from := range columns {
-			v := full[from]
-			row = append(row, v.Level(0, v.DefinitionLevel(), to))
+		err := SameColumns(changed(edit), &schema.Calls)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
-		read, rows := wiretest.RoundTrip(t, s, row)
-		r, err := NewRowReader(read, &schema.Calls)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := make(schema.Row, len(full))
-		if err := r.Read(rows[0], got); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got, wiretest.SameRows); diff != "" || r.Lacks() == nil {
-			t.Errorf("%s (-want +got): %s", name, diff)
-		}
-	}
-	newer := schema.Calls
-	newer.Columns = append(append([]schema.Column(nil), schema.Calls.Columns...), schema.Column{ID: 99, Name: "later", Type: schema.Text})
-	file, rows := wiretest.RoundTrip(t, ParquetSchema(&newer), append(full.Clone(), schema.TextValue([]byte("x")).Level(0, 1, len(schema.Calls.Columns))))
-	r, err := NewRowReader(file, &schema.Calls)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := make(schema.Row, len(full))
-	if err := r.Read(rows[0], got); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(c.Row, got, wiretest.SameRows); diff != "" {
-		t.Errorf("newer file: %s", diff)
-	}
-}
-
-func TestRowReaderRefuses(t *testing.T) {
-	t.Parallel()
-	wrong := schema.Table{Name: "calls", Columns: []schema.Column{{ID: 1, Name: "call_id", Type: schema.Int64, Required: true}}}
-	if _, err := NewRowReader(ParquetSchema(&wrong), &schema.Calls); err == nil {
-		t.Error("takes a call_id that is a number")
-	}
-	if s, _ := subset(&schema.Calls, true, "", 1, 2); true {
-		if _, err := NewRowReader(s, &schema.Calls); err == nil {
-			t.Error("takes a file without call_id")
-		}
-	}
-	r, err := NewRowReader(ParquetSchema(&schema.Calls), &schema.Calls)
-	if err != nil {
-		t.Fatal(err)
-	}
-	row := schema.Row{schema.TextValue([]byte("a")).Level(0, 0, 99)}
-	if err := r.Read(row, make(schema.Row, len(schema.Calls.Columns))); err == nil {
-		t.Error("takes a value of no column")
 	}
 }
 
@@ -170,7 +103,7 @@ func TestRunRow(t *testing.T) {
 			f.SetInt(int64(100 + i))
 		}
 	}
-	if counts != 21 {
+	if counts != 20 {
 		t.Errorf("%d counts", counts)
 	}
 	for _, want := range []schema.Run{want, {ID: "r"}} {
@@ -179,16 +112,11 @@ func TestRunRow(t *testing.T) {
 			t.Fatalf("%d values for %d columns", len(row), len(schema.Runs.Columns))
 		}
 		file, rows := wiretest.RoundTrip(t, ParquetSchema(&schema.Runs), row)
-		r, err := NewRowReader(file, &schema.Runs)
-		if err != nil {
+		if err := SameColumns(file, &schema.Runs); err != nil {
 			t.Fatal(err)
 		}
 		var got schema.Run
-		today := make(schema.Row, len(schema.Runs.Columns))
-		if err := r.Read(rows[0], today); err != nil {
-			t.Fatal(err)
-		}
-		got.Set(today)
+		got.Set(rows[0])
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}

@@ -128,8 +128,8 @@ func (m *maker) fill(ctx context.Context, units []*unit, runs func() ([]schema.R
 		m.made.Due += f.Due
 		m.made.Unverified += f.Bulk
 		m.made.Unsettled += f.Unsettled
-		if m.made.RecordingsDue.OK && f.Unarchived != nil {
-			m.made.RecordingsDue.V += *f.Unarchived
+		if m.made.RecordingsDue.OK {
+			m.made.RecordingsDue.V += f.Unarchived
 		}
 	}
 	if runs != nil {
@@ -209,7 +209,7 @@ func (m *maker) write(w fileset, replaces []string, fill func() (changed bool, e
 func (m *maker) manifest() *layout.Manifest {
 	out := &layout.Manifest{
 		FormatVersion: layout.FormatVersion, RunID: m.RunID, CommittedAt: m.Now.UTC(), Country: m.Country,
-		Coverage: append([]schema.Span{}, m.was.Coverage...), Columns: layout.Columns(), Files: m.files,
+		Coverage: append([]schema.Span{}, m.was.Coverage...), Files: m.files,
 		Lists: m.lists(), Bulk: m.bulk(), Resting: m.resting(), Mask: m.was.Mask, Origin: m.was.Origin,
 		Archive: m.was.Archive,
 	}
@@ -227,7 +227,7 @@ func (m *maker) manifest() *layout.Manifest {
 }
 
 // bulk returns the state of the pages of v2.
-func (m *maker) bulk() *schema.Bulk { return cmp.Or(m.in.bulk, m.was.Bulk).Nameless() }
+func (m *maker) bulk() *schema.Bulk { return cmp.Or(m.in.bulk, m.was.Bulk) }
 
 // resting returns the operations that are not retried for now.
 func (m *maker) resting() map[string]schema.Rest {

@@ -158,20 +158,11 @@ func numbersOf(in *snapshot.Reader) (rows []schema.Row, err error) {
 	return rows, err
 }
 
-// planMoved includes the calls of the days on which the organisation's numbers change. Files of
-// earlier versions without these columns wait for extract migrate.
-func (p *planner) planMoved(moved []tenure) error {
+// planMoved includes the calls of the days on which the organisation's numbers change.
+func (p *planner) planMoved(moved []tenure) {
 	for _, f := range p.Old.Files(schema.Calls.Name) {
-		if !slices.ContainsFunc(moved, func(t tenure) bool { return t.touches(f.Period) }) {
-			continue
-		}
-		current, err := p.Old.UpToDate(f.Period, f.Country)
-		if err != nil {
-			return err
-		}
-		if current {
+		if slices.ContainsFunc(moved, func(t tenure) bool { return t.touches(f.Period) }) {
 			p.unitOf(f.Period).moved = true
 		}
 	}
-	return nil
 }

@@ -60,18 +60,15 @@ type merger struct {
 	u       *unit
 	old     *snapshot.Sources
 	feed    *table.Feed
-	dec     calls.Decoder // of rows from older files
-	spelled bool          // the region of national numbers changed
-	anew    bool          // columns derived from the calls' numbers may change
-	news    int           // rows that differ from the old ones
+	spelled bool // the region of national numbers changed
+	anew    bool // columns derived from the calls' numbers may change
+	news    int  // rows that differ from the old ones
 	stats   Stats
 }
 
 // rewrite merges a unit's changes into its period. If nothing changed, it leaves no file.
 func (m *maker) rewrite(u *unit) error {
-	if copies, err := m.copies(u); err != nil {
-		return err
-	} else if copies {
+	if m.copies(u) {
 		return m.join(u)
 	}
 	w := table.NewPeriodWriter(m.b, u.period, m.Country, m.atMost(u))
@@ -133,7 +130,7 @@ func (r *merger) keep(was *calls.Call) error {
 		}
 		r.news++
 		return nil
-	case r.overdue(was), !r.old.Current.Current, r.spelled, r.redactor != nil, len(r.u.lost) > 0, r.u.blanks[string(was.ID())]:
+	case r.overdue(was), r.spelled, r.redactor != nil, len(r.u.lost) > 0, r.u.blanks[string(was.ID())]:
 		return r.touch(was)
 	}
 	r.tell(was)
@@ -142,7 +139,7 @@ func (r *merger) keep(was *calls.Call) error {
 
 // change merges the new records of a call.
 func (r *merger) change(was *calls.Call, ch *change) error {
-	before, err := r.take(r.old.Current, was)
+	before, err := was, r.old.Current.Take(was)
 	if err != nil {
 		return err
 	}
@@ -167,8 +164,8 @@ func (r *merger) change(was *calls.Call, ch *change) error {
 
 // touch writes a call without new records that may have to change nevertheless.
 func (r *merger) touch(was *calls.Call) error {
-	call, err := r.take(r.old.Current, was)
-	if err != nil {
+	call := was
+	if err := r.old.Current.Take(call); err != nil {
 		return err
 	}
 	call.Lose(r.u.loses(&schema.Turns), r.u.loses(&schema.Items))
@@ -192,15 +189,6 @@ func (r *merger) tell(call *calls.Call) {
 	if r.anew && r.lines.tell(call) {
 		r.news++
 	}
-}
-
-// take reads a whole call from its source. In a call from an older file, values in extra that have a
-// column by now move there.
-func (r *merger) take(from *snapshot.Source, call *calls.Call) (*calls.Call, error) {
-	if err := from.Take(call); err != nil || from.Current {
-		return call, err
-	}
-	return table.Upgrade(&r.dec, call), nil
 }
 
 // overdue reports whether a call has expired since it was written.
@@ -417,16 +405,8 @@ func (m *maker) respells(u *unit) bool {
 
 // copies reports whether a unit only joins several files into one. Then no call changes, and all
 // rows may be copied unchanged.
-func (m *maker) copies(u *unit) (bool, error) {
-	if !u.always || len(u.from) < 2 || len(u.changes) > 0 || len(u.leaving) > 0 || u.moved {
-		return false, nil
-	}
-	for _, period := range u.from {
-		if current, err := m.Old.UpToDate(period, m.Country); err != nil || !current {
-			return false, err
-		}
-	}
-	return true, nil
+func (m *maker) copies(u *unit) bool {
+	return u.always && len(u.from) > 1 && len(u.changes) == 0 && len(u.leaving) == 0 && !u.moved && !m.respells(u)
 }
 
 // join writes such a unit in two steps: all tables of a month at once would take more memory than

@@ -93,7 +93,6 @@ func (m *maker) planUnits(in *Input, moved []tenure) ([]*unit, error) {
 		for _, month := range in.Compact(p.Old, p.Now, p.busy(found)) {
 			p.compact(month)
 		}
-		p.renew()
 	}
 	if err := p.place(found); err != nil {
 		return nil, err
@@ -103,9 +102,7 @@ func (m *maker) planUnits(in *Input, moved []tenure) ([]*unit, error) {
 			p.unitOf(f.Period)
 		}
 	}
-	if err := p.planMoved(moved); err != nil {
-		return nil, err
-	}
+	p.planMoved(moved)
 	p.ageOut()
 	return p.sorted(), nil
 }
@@ -227,32 +224,11 @@ func (p *planner) busy(found map[string]located) map[string]bool {
 	return busy
 }
 
-// Limits per night: the number of months to compact, their bytes, and the bytes of older builds'
-// files to rewrite. One month is always allowed.
+// Limits per night: the number of months to compact, and their bytes. One month is always allowed.
 const (
 	nightMonths = 3
 	nightBytes  = 1 << 30
-	renewBytes  = 256 << 20
 )
-
-// renew rewrites files of older formats, which lack facts derived from transcripts: newest first,
-// since those are queried most.
-func (p *planner) renew() {
-	var bytes int64
-	files := p.Old.Files(schema.Calls.Name)
-	slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
-	for _, f := range files {
-		if f.Moved != nil && !p.Old.Manifest.Uncounted(f) {
-			continue
-		}
-		size := p.Old.Manifest.BytesOf(f.Period)
-		if bytes > 0 && bytes+size > renewBytes {
-			return
-		}
-		bytes += size
-		p.unitOf(f.Period).always = true
-	}
-}
 
 // Nightly returns the months that a night compacts: see Input.Compact.
 func Nightly(old *snapshot.Reader, now time.Time, busy map[string]bool) (out []string) {
@@ -379,12 +355,11 @@ func (p *planner) search(f *layout.File, missing *table.IDs, found map[string]lo
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	start, first := t.Column("start_at"), t.Column("first_seen_at")
 	columns, prove := []string{"call_id", "start_at", "first_seen_at"}, func() error { return p.Old.Prove(f) }
 	return missing.Each(t, columns, prove, func(row []parquet.Value) {
 		id := row[0].ByteArray()
 		if _, ok := p.in.changes[string(id)]; ok {
-			found[string(id)] = located{period: f.Period, start: t.Instant(start, row[1]), first: t.Instant(first, row[2])}
+			found[string(id)] = located{period: f.Period, start: schema.MillisOf(row[1]), first: schema.MillisOf(row[2])}
 		}
 	})
 }

@@ -241,10 +241,10 @@ func (f *erasure) nothingToDo() bool {
 // program wrote them, and they must not hold ids.
 func (f *erasure) blanks(table string) bool { return f.everywhere || table == schema.Runs.Name }
 
-// manifest returns the current manifest without the ids that earlier versions put there.
+// manifest returns the current manifest without what identifies the forgotten.
 func (f *erasure) manifest() *layout.Manifest {
 	m := *f.w.Current.Manifest
-	if m.Bulk = m.Bulk.Nameless(); m.Bulk != nil && f.traces.in([]byte(m.Bulk.Why), false) {
+	if m.Bulk != nil && f.traces.in([]byte(m.Bulk.Why), false) {
 		clean := *m.Bulk
 		clean.Why = string(f.traces.blank([]byte(clean.Why), false))
 		m.Bulk = &clean

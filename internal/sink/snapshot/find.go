@@ -10,7 +10,6 @@ import (
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/schema/columnar"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/table"
 )
@@ -32,7 +31,7 @@ func (r *Reader) Find(ctx context.Context, id string) (*calls.Call, error) {
 			return nil, err
 		}
 		call := new(calls.Call)
-		n, err := r.rowsOf(f, id, nil, func(in *columnar.RowReader, row parquet.Row) error { return call.Read(in, row.Clone()) })
+		n, err := r.rowsOf(f, id, nil, func(row parquet.Row) error { return call.Read(row.Clone()) })
 		if err != nil {
 			return nil, err
 		}
@@ -56,9 +55,9 @@ func (r *Reader) fill(period string, call *calls.Call) error {
 		if f == nil {
 			continue
 		}
-		_, err := r.rowsOf(f, string(call.ID()), call, func(in *columnar.RowReader, row parquet.Row) error {
-			call.Took(in.Lacks())
-			return in.Add(row.Clone(), &call.Lists[i])
+		_, err := r.rowsOf(f, string(call.ID()), call, func(row parquet.Row) error {
+			call.Lists[i].AddRow(row.Clone())
+			return nil
 		})
 		if err != nil {
 			return err
@@ -70,7 +69,7 @@ func (r *Reader) fill(period string, call *calls.Call) error {
 // rowsOf visits the rows of one call in a file, and returns their number. of is the call, if known:
 // its start narrows the search. Data is proven before it is read.
 func (r *Reader) rowsOf(f *layout.File, id string, of *calls.Call,
-	visit func(*columnar.RowReader, parquet.Row) error) (n int64, err error) {
+	visit func(parquet.Row) error) (n int64, err error) {
 	t, err := r.OpenAsIs(f)
 	if err != nil {
 		return 0, err
@@ -113,7 +112,7 @@ func mayHoldCall(t *table.Reader, g parquet.RowGroup, id string, of *calls.Call)
 		return true, nil
 	}
 	low, high, ok := chunk.Bounds()
-	return !ok || t.Row.Millis(at, low) <= of.StartAt().V && of.StartAt().V <= t.Row.Millis(at, high), nil
+	return !ok || schema.MillisOf(low).V <= of.StartAt().V && of.StartAt().V <= schema.MillisOf(high).V, nil
 }
 
 // rowRange returns the position of a call's first row in a row group, and the number of its rows,
@@ -133,7 +132,7 @@ func rowRange(t *table.Reader, g parquet.RowGroup, id string) (first, count int6
 }
 
 // readRows visits count rows of a row group.
-func readRows(t *table.Reader, g parquet.RowGroup, first, count int64, visit func(*columnar.RowReader, parquet.Row) error) (err error) {
+func readRows(t *table.Reader, g parquet.RowGroup, first, count int64, visit func(parquet.Row) error) (err error) {
 	if count == 0 {
 		return nil
 	}
@@ -149,7 +148,7 @@ func readRows(t *table.Reader, g parquet.RowGroup, first, count int64, visit fun
 			return &disk.DamageError{Path: t.Path, What: "its rows end early"}
 		}
 		for _, row := range buf[:n] {
-			if err := visit(t.Row, row); err != nil {
+			if err := visit(row); err != nil {
 				return &disk.DamageError{Path: t.Path, What: err.Error()}
 			}
 		}

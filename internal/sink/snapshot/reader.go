@@ -120,39 +120,13 @@ func (r *Reader) EachObject(of *resource.Resource, visit func(*schema.Object) er
 	}
 }
 
-// UpToDate reports whether the files of a period's calls have the current columns, and their
-// national telephone numbers were read in the region country. It reads their footers.
-func (r *Reader) UpToDate(period, country string) (bool, error) {
-	if f := r.File(schema.Calls.Name, period); f != nil && f.Country != country {
-		return false, nil
-	}
-	for _, of := range schema.CallTables {
-		f := r.File(of.Name, period)
-		if f == nil {
-			continue
-		}
-		t, err := r.OpenAsIs(f)
-		if err == nil {
-			err = t.Close()
-		}
-		if err != nil || !t.Current {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
 // Runs returns the rows of the table runs.
 func (r *Reader) Runs() (out []schema.Run, err error) {
 	for _, f := range r.Files(schema.Runs.Name) {
 		err = r.Read(f, func(t *table.Reader) error {
 			return t.All(func(row parquet.Row) error {
-				today := make(schema.Row, len(schema.Runs.Columns))
-				if err := t.Row.Read(row, today); err != nil {
-					return &disk.DamageError{Path: t.Path, What: err.Error()}
-				}
 				var run schema.Run
-				run.Set(today)
+				run.Set(row)
 				out = append(out, run)
 				return nil
 			})
@@ -288,9 +262,7 @@ func (r *Reader) EachChange(visit func(schema.Row) error) error {
 		err := r.Read(f, func(t *table.Reader) error {
 			return t.All(func(in parquet.Row) error {
 				room.Empty(&resource.Changes)
-				if err := t.Row.Add(in, &room); err != nil {
-					return err
-				}
+				room.AddRow(in)
 				return visit(room.At(0))
 			})
 		})

@@ -76,7 +76,7 @@ func Sweep(fsys disk.FS, root string, current *layout.Snapshot) error {
 			case dir == root:
 			case layout.IsTempName(e.Name()):
 				err = disk.RemoveTree(fsys, path)
-			case named && e.IsDir() && current != nil && current.Manifest.Sealed() && n < current.Manifest.Oldest:
+			case named && e.IsDir() && current != nil && n < current.Manifest.Oldest:
 				err = Remove(fsys, path)
 			}
 			if err != nil {

@@ -102,9 +102,6 @@ func (s *Sources) first() *Source {
 
 func (s *Sources) openNext() error {
 	p, err := s.r.Period(s.waiting[0].Period, s.Only)
-	if err == nil {
-		err = p.Lossless()
-	}
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 )
@@ -15,10 +14,9 @@ import (
 // Objects reads the objects of a resource with the rows of their lists, in the tables' common
 // order. Texts stay valid: the Parquet reader never reuses the memory of byte arrays.
 type Objects struct {
-	of      *schema.Resource
-	rows    *Reader
-	lists   []list // as of.Lists
-	Current bool   // the rows may be copied unchanged
+	of    *schema.Resource
+	rows  *Reader
+	lists []list // as of.Lists
 	// Stray reports whether to skip a row that does not belong to the object of (nil: to any
 	// object). If it returns false or is nil, the row waits for the next object.
 	Stray func(list int, row parquet.Row, of *schema.Object) bool
@@ -41,7 +39,6 @@ func OpenObjects(of *schema.Resource, isKey func(column int) bool, only []*schem
 	if o.rows, err = open(of.Table); err != nil || o.rows == nil {
 		return nil, err
 	}
-	o.Current = o.rows.Current
 	if only != nil && !slices.Contains(only, of.Table) {
 		o.rows.Pick(parentsOf(only)...)
 	}
@@ -51,7 +48,6 @@ func OpenObjects(of *schema.Resource, isKey func(column int) bool, only []*schem
 		}
 		l := &o.lists[i]
 		if l.Reader, err = open(t); err == nil && l.Reader != nil {
-			o.Current = o.Current && l.Current
 			for col, from := range of.Repeats(i) {
 				if from >= 0 && isKey(from) {
 					l.keys = append(l.keys, [2]int{l.Column(t.Columns[col].Name), from})
@@ -95,20 +91,14 @@ func (o *Objects) Next(to *schema.Object) (bool, error) {
 	if err != nil || row == nil {
 		return false, err
 	}
-	if err := o.rows.Row.Object(row, o.of, to); err != nil {
-		return false, &disk.DamageError{Path: o.rows.Path, What: err.Error()}
-	}
+	to.Begin(o.of)
+	schema.SetRow(to.Row, row)
 	return true, o.Take(to)
 }
 
 // Take reads the rows of an object's lists into it.
 func (o *Objects) Take(to *schema.Object) error {
-	for i := range o.lists {
-		if l := &o.lists[i]; l.Reader != nil {
-			to.Took(l.Row.Lacks())
-		}
-	}
-	return o.each(to, func(i int, row parquet.Row) error { return o.lists[i].Row.Add(row, &to.Lists[i]) })
+	return o.each(to, func(i int, row parquet.Row) error { to.Lists[i].AddRow(row); return nil })
 }
 
 // each visits the rows of an object's lists; those of no object for nil.
@@ -138,17 +128,6 @@ func (o *Objects) Done() error {
 	for _, l := range o.lists {
 		if l.row != nil {
 			return &disk.DamageError{Path: l.Path, What: "it has a row without its object, or out of order"}
-		}
-	}
-	return nil
-}
-
-// Lossless returns an error if the files have columns that rewriting their rows would lose.
-func (o *Objects) Lossless() error {
-	for _, r := range o.readers() {
-		if len(r.Unknown) > 0 {
-			return errors.Join(&layout.ColumnError{Column: layout.Column{Table: r.table.Name, Name: r.Unknown[0],
-				Since: "what wrote it"}}, o.Close())
 		}
 	}
 	return nil

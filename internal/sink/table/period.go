@@ -1,7 +1,6 @@
 package table
 
 import (
-	"bytes"
 	"slices"
 	"sync"
 
@@ -85,30 +84,4 @@ func (p *Period) Each(visit func(*calls.Call) error) error {
 func (p *Period) Take(call *calls.Call) error {
 	p.last = nil
 	return p.Objects.Take(&call.Object)
-}
-
-// Upgrade converts a call from an older file to the current tables: values in extra move to their
-// columns, if these exist by now. It needs no request, since extra holds the values as sent: the
-// call's JSON is rebuilt and decoded again. If the result does not reproduce exactly the same JSON,
-// the call stays unchanged; nothing is lost, the values just stay in extra.
-func Upgrade(dec *calls.Decoder, call *calls.Call) *calls.Call {
-	if !call.HasExtra() && call.Lacks == nil {
-		return call
-	}
-	kind := schema.KindItem
-	if call.TurnCount().OK {
-		kind = schema.KindDetail
-	}
-	body := call.AppendJSON(nil)
-	now := new(calls.Call)
-	if err := dec.Decode(body, kind, now); err != nil || now.Source() != call.Source() || now.TurnCount() != call.TurnCount() ||
-		!bytes.Equal(now.ID(), call.ID()) || now.StartAt() != call.StartAt() || !bytes.Equal(now.AppendJSON(nil), body) {
-		return call
-	}
-	now.Fetched(call.FirstSeenAt(), call.FetchedAt(), call.RunID())
-	now.SetTranscriptState(call.TranscriptState())
-	now.SetTranscriptSource(call)
-	now.SetSettlement(call.Settlement())
-	now.Recordings().Set(call.Recordings())
-	return now.Clone() // the decoder's memory is reused
 }

@@ -96,13 +96,10 @@ func CountCall(info *layout.File, call *calls.Call) {
 
 // countUnarchived counts a call whose recording is due.
 func countUnarchived(info *layout.File, call *calls.Call) {
-	if info.Unarchived == nil {
-		info.Unarchived = new(int64)
-	}
 	if !call.RecordingDue() {
 		return
 	}
-	*info.Unarchived++
+	info.Unarchived++
 	if since := call.EndOrSight(); info.OldestUnarchived == nil || since < *info.OldestUnarchived {
 		info.OldestUnarchived = &since
 	}

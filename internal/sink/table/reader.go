@@ -33,23 +33,15 @@ type Reader struct {
 	Groups []parquet.RowGroup
 	rows   parquet.RowReadSeekCloser
 	left   int64 // rows of the row group that rows has not returned yet
-	Row    *columnar.RowReader
 	picked []int // the columns to read; nil: all
-	// Current means that the file has exactly the current columns, so that its rows may be copied
-	// unchanged.
-	Current bool
-	// Unfetched means that rows of turns or items have 1970 as their fetch time: compaction by an
-	// earlier version wrote that instead of the call's fetch time.
-	Unfetched bool
-	Unknown   []string // columns that this program does not know
-	Version   int      // the file's format version; 0: none
-	schema    *parquet.Schema
-	buf       []parquet.Row
-	n, at     int
-	Path      string
+	schema *parquet.Schema
+	buf    []parquet.Row
+	n, at  int
+	Path   string
 }
 
-// Open opens a data file. It returns an error for a file of a later format.
+// Open opens a data file. It returns an error for a file of a later format, and for one with other
+// columns than the table.
 func Open(fsys disk.FS, path string, table *schema.Table) (*Reader, error) {
 	f, err := fsys.Open(path)
 	if err != nil {
@@ -72,57 +64,16 @@ func (t *Reader) init(table *schema.Table) error {
 		return &disk.DamageError{Path: t.Path, What: err.Error()}
 	}
 	if v, ok := p.Lookup(layout.FormatKey); ok {
-		if t.Version, err = strconv.Atoi(v); err != nil || t.Version > layout.FormatVersion {
-			return &layout.VersionError{Got: t.Version}
+		if version, err := strconv.Atoi(v); err != nil || version > layout.FormatVersion {
+			return &layout.VersionError{Got: version}
 		}
 	}
-	if t.Row, err = columnar.NewRowReader(p.Schema(), table); err != nil {
+	if err := columnar.SameColumns(p.Schema(), table); err != nil {
 		return &disk.DamageError{Path: t.Path, What: err.Error()}
 	}
 	t.schema = p.Schema()
 	t.Groups = p.RowGroups()
-	t.Unknown = t.Row.Unknown(p.Schema())
-	t.Unfetched = t.unfetched()
-	t.Current = t.Version == layout.FormatVersion && sameColumns(p.Schema(), columnar.ParquetSchema(table)) && !t.Unfetched
 	return nil
-}
-
-// unfetched determines Unfetched from the bounds in the file's footer.
-func (t *Reader) unfetched() bool {
-	at := t.Column("fetched_at")
-	if at < 0 || t.table.Columns[t.table.Column("fetched_at")].Parent == "" {
-		return false
-	}
-	return slices.ContainsFunc(t.Groups, func(g parquet.RowGroup) bool {
-		chunk, ok := g.ColumnChunks()[at].(*parquet.FileColumnChunk)
-		if !ok {
-			return false
-		}
-		least, _, known := chunk.Bounds()
-		return known && !least.IsNull() && least.Int64() == 0
-	})
-}
-
-// sameColumns reports whether a file has exactly the declared columns: their names, field ids and
-// types, in their order.
-func sameColumns(file, declared *parquet.Schema) bool {
-	return slices.EqualFunc(file.Fields(), declared.Fields(), func(a, b parquet.Field) bool {
-		return a.Name() == b.Name() && a.ID() == b.ID() && a.Leaf() && a.Optional() == b.Optional() &&
-			a.Repeated() == b.Repeated() && typeName(a.Type()) == typeName(b.Type())
-	})
-}
-
-// typeName returns the same name for a type whether it was declared or read from a file, where
-// plain integers have an explicit logical type.
-func typeName(t parquet.Type) string {
-	switch s := t.String(); s {
-	case "INT32":
-		return "INT(32,true)"
-	case "INT64":
-		return "INT(64,true)"
-	default:
-		return s
-	}
 }
 
 // Pick limits the result of Next to these columns of the file, in this order, call_id first. Pages
@@ -261,8 +212,7 @@ func (t *Reader) Column(name string) int {
 	return -1
 }
 
-// Texts returns the columns of the file that hold texts, including those that this program does not
-// know.
+// Texts returns the columns of the file that hold texts.
 func (t *Reader) Texts() (names []string) {
 	for _, f := range t.schema.Fields() {
 		if f.Leaf() && f.Type().Kind() == parquet.ByteArray {
@@ -272,17 +222,9 @@ func (t *Reader) Texts() (names []string) {
 	return names
 }
 
-// Instant returns the time, ms UTC, in the column at a position of a row.
-func (t *Reader) Instant(at int, v parquet.Value) schema.Opt[int64] {
-	if v.IsNull() {
-		return schema.Opt[int64]{}
-	}
-	return schema.Some(t.Row.Millis(at, v))
-}
-
 // Call reads a row of calls.
 func (t *Reader) Call(row parquet.Row, to *calls.Call) error {
-	if err := to.Read(t.Row, row); err != nil {
+	if err := to.Read(row); err != nil {
 		return &disk.DamageError{Path: t.Path, What: err.Error()}
 	}
 	return nil

@@ -3,7 +3,6 @@ package verify
 import (
 	"context"
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"slices"
 	"strings"
@@ -64,38 +63,7 @@ func (v *verifier) openCheck(s *layout.Snapshot, f *layout.File) (*tableCheck, e
 	if of != &schema.Calls {
 		c.key = r.Column("call_start_at") // tallies have no such column
 	}
-	if f.Format > 0 && f.Format != r.Version {
-		v.bad.Add("version", c.at, "it has format version %d, the manifest says %d", r.Version, f.Format)
-	}
-	if r.Unfetched {
-		v.report.Notes = append(v.report.Notes, fmt.Sprintf(
-			"fetched_at is 1970 in %s, which an earlier version compacted: run extract migrate", c.at))
-	}
-	v.columns(s, c)
 	return c, nil
-}
-
-// columns verifies the columns of a file: those of its format version, and any later ones that the
-// manifest lists.
-func (v *verifier) columns(s *layout.Snapshot, c *tableCheck) {
-	if c.r.Version != layout.FormatVersion {
-		return
-	}
-	table := table.ByName(c.listed.Table)
-	later := map[string]bool{}
-	for _, col := range slices.Concat(s.Manifest.Columns, layout.Columns()) {
-		later[col.Name] = later[col.Name] || col.Table == table.Name
-	}
-	for i, col := range table.Columns {
-		if !c.r.Row.Has(i) && !later[col.Name] {
-			v.bad.Add("columns", c.at, "it lacks the column %s", col.Name)
-		}
-	}
-	for _, name := range c.r.Unknown {
-		if !later[name] {
-			v.bad.Add("columns", c.at, "its column %s is not in the manifest", name)
-		}
-	}
 }
 
 // next returns the next row, and counts it.
@@ -113,7 +81,7 @@ func (c *tableCheck) start(row parquet.Row) schema.Opt[int64] {
 	if c.key < 0 {
 		return schema.Opt[int64]{}
 	}
-	return c.r.Instant(c.key, row[c.key])
+	return schema.MillisOf(row[c.key])
 }
 
 // rows verifies the rows of a period or a resource, all its tables together.
@@ -219,10 +187,6 @@ func (p *periodCheck) order(last, call *calls.Call) {
 	}
 }
 
-// blankVersion is the lowest format version whose user_turns ignore turns with only white space of
-// any kind. Earlier versions recognised only ASCII white space.
-const blankVersion = 3
-
 // call verifies one call, with its turns and items.
 func (p *periodCheck) call(call *calls.Call) {
 	bad := func(kind, format string, args ...any) { p.v.bad.Add(kind, p.calls.at, format, args...) }
@@ -251,9 +215,6 @@ func (p *periodCheck) call(call *calls.Call) {
 	call.Row = stored
 	for _, col := range calls.Derived {
 		c := &schema.Calls.Columns[col]
-		if !p.calls.r.Row.Has(col) || c.Name == "user_turns" && p.calls.r.Version < blankVersion {
-			continue
-		}
 		if !schema.SameValue(c.Type, stored[col], derived[col]) {
 			bad("count", "call %s: %s is %v, but %v by its transcript", call.ID(), c.Name, stored[col], derived[col])
 		}
@@ -285,8 +246,7 @@ func (p *periodCheck) list(i int, call *calls.Call) {
 			p.recording(c, call, n)
 			continue
 		}
-		// An earlier version wrote a null.
-		if at := schema.MillisOf(row[fetched]); at.OK && at.V != call.FetchedAt() && (at.V != 0 || !c.r.Unfetched) {
+		if at := schema.MillisOf(row[fetched]); at.V != call.FetchedAt() {
 			bad("reference", "a %s of call %s says that it was fetched at %d, not %d", kinds[i], call.ID(), at.V, call.FetchedAt())
 		}
 		if number := row[1].Int32(); int(number) != n {

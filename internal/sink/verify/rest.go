@@ -27,7 +27,7 @@ var identity = []string{"Table", "Format", "Path", "Period", "Rows", "Bytes", "S
 
 // differ describes the figures that differ from those counted from the rows; empty if they match.
 func differ(listed, counted *layout.File) string {
-	said, is := reflect.ValueOf(tolerated(*listed, counted)), reflect.ValueOf(*counted)
+	said, is := reflect.ValueOf(*listed), reflect.ValueOf(*counted)
 	var out []string
 	for _, field := range reflect.VisibleFields(said.Type()) {
 		a, b := said.FieldByIndex(field.Index), is.FieldByIndex(field.Index)
@@ -38,33 +38,6 @@ func differ(listed, counted *layout.File) string {
 		out = append(out, fmt.Sprintf("%s %s, not %s", name, figure(b), figure(a)))
 	}
 	return strings.Join(out, ", ")
-}
-
-// tolerated replaces harmless differences in figures that earlier versions counted by other rules.
-func tolerated(listed layout.File, counted *layout.File) layout.File {
-	// If a file's next expiry is too early, the file is only read again too early.
-	if a, b := listed.NextExpiry, counted.NextExpiry; a != nil && b != nil && *a < *b {
-		listed.NextExpiry = b
-	}
-	if listed.Format == 0 {
-		listed.UnheldCosts = counted.UnheldCosts // files before version 3 lack it
-	}
-	if listed.Unsure == 0 {
-		listed.Unsure = counted.Unsure // earlier builds did not count them
-	}
-	if listed.Undated == nil {
-		listed.Undated = counted.Undated // earlier builds did not count them
-	}
-	if listed.Credits == nil {
-		listed.Credits = counted.Credits // nor these
-	}
-	if listed.Unarchived == nil {
-		listed.Unarchived, listed.OldestUnarchived = counted.Unarchived, counted.OldestUnarchived
-	}
-	if listed.Moved == nil {
-		listed.Moved = counted.Moved // nor these
-	}
-	return listed
 }
 
 func figure(v reflect.Value) string {

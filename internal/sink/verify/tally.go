@@ -7,8 +7,8 @@ import (
 
 	"callhouse/internal/calls"
 	"callhouse/internal/calls/tally"
-	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/schema/columnar"
 	"callhouse/internal/sink/table"
 )
 
@@ -47,14 +47,14 @@ func (t *tallyCheck) row(of *schema.Table, want parquet.Row) error {
 		t.reported[of] = true
 		t.v.bad.Add("figures", t.calls.at, "the manifest names no file of its tool calls")
 	}
-	if c == nil || !c.r.Current {
+	if c == nil {
 		return nil
 	}
 	got, err := c.next(t.v)
 	if got != nil {
 		table.Span(&c.counted, c.start(got))
 	}
-	if err == nil && (got == nil || !c.r.Row.Same(got, want)) {
+	if err == nil && (got == nil || !columnar.SameRow(of, got, want)) {
 		t.differs(of)
 	}
 	return err
@@ -75,19 +75,14 @@ func (t *tallyCheck) bad(table *schema.Table, format string, args ...any) {
 
 // add adds a call whose tool calls are in tools.
 func (t *tallyCheck) add(call *calls.Call) error {
-	if t.calls.r.Version >= layout.DerivedVersion {
-		err := t.tools.Each(call, func(row schema.Row) error {
-			if t.counts != nil {
-				t.counts.AddTool(row)
-			}
-			return t.row(&schema.ToolCalls, row)
-		})
-		if err != nil {
-			return err
+	err := t.tools.Each(call, func(row schema.Row) error {
+		if t.counts != nil {
+			t.counts.AddTool(row)
 		}
-	}
-	if t.counts == nil {
-		return nil
+		return t.row(&schema.ToolCalls, row)
+	})
+	if err != nil || t.counts == nil {
+		return err
 	}
 	return t.counts.Add(call)
 }
@@ -100,10 +95,6 @@ func (t *tallyCheck) end() error {
 		}
 	}
 	for of, c := range t.files {
-		if !c.r.Current { // counted by other columns, so nothing reads it
-			c.counted.Rows = c.listed.Rows
-			continue
-		}
 		if t.counts != nil && t.counts.GivenUp(of) {
 			t.bad(of, "its calls have too many kinds to be counted")
 		}

@@ -20,7 +20,6 @@ var causes = []cause{
 	{cli.Is[*layout.DamageError], cli.Damaged, cli.Hint},
 	{cli.Is[*layout.CurrentError], cli.Damaged, cli.Hint},
 	{cli.Is[*layout.VersionError], cli.Newer, says("nothing was changed")},
-	{cli.Is[*layout.ColumnError], cli.Newer, says("nothing was changed; query, status and verify read it as it is")},
 	{disk.IsNoSpace, cli.Full, cli.Hint},
 	{cli.Is[*intake.ForeignError], cli.Foreign, cli.Hint},
 	{cli.Is[*api.AuthError], cli.Refused, says("check the key in the service's dashboard; data fetched before is committed")},
