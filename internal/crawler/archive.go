@@ -7,7 +7,6 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
-	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
 )
 
@@ -20,7 +19,7 @@ func (c *Crawler) beside(ctx context.Context) error {
 	if c.recordings == nil {
 		return c.crawl(ctx)
 	}
-	over := streams.NewSignal()
+	over := newSignal()
 	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
 	work.Go(func(ctx context.Context) error {
 		if err := c.crawl(ctx); err != nil {
@@ -48,14 +47,14 @@ func (c *Crawler) beside(ctx context.Context) error {
 func (c *Crawler) ArchiveRecordings(ctx context.Context, once bool) error {
 	c.meter.update(func(p *Progress) { p.Phase = Archiving })
 	c.listed.Fire() // it does not wait for a list
-	over := streams.NewSignal()
+	over := newSignal()
 	if once {
 		over.Fire()
 	}
 	if err := c.recordings.run(ctx, over); err != nil {
 		return err
 	}
-	return c.streams.Remember(context.WithoutCancel(ctx))
+	return c.streams.remember(context.WithoutCancel(ctx))
 }
 
 // Report returns the result so far of a crawler whose Run is not called.
@@ -63,8 +62,8 @@ func (c *Crawler) Report() Report { return c.report() }
 
 // renewLink requests a call's record for its link, and stores it like any other record.
 func (c *Crawler) renewLink(ctx context.Context, id string) (out renewal, err error) {
-	s := c.streams.Of("links to recordings", streams.Links)
-	if s.Idle() != "" || ctx.Err() != nil {
+	s := c.streams.of("links to recordings", linksAllowance)
+	if s.idle() != "" || ctx.Err() != nil {
 		return out, nil
 	}
 	f, failed, err := c.askRecord(ctx, id, api.Spare, s.Stream, func(call *calls.Call, rec schema.Record) error {

@@ -12,7 +12,6 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
-	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
 )
 
@@ -94,7 +93,7 @@ func (b *bulkCrawl) wants(due *calls.Due) bool {
 // counts changes the counts of the run.
 func (b *bulkCrawl) counts(f func(*BulkCounts)) { b.meter.update(func(p *Progress) { f(&p.Bulk) }) }
 
-func (b *bulkCrawl) stream() *streams.Stream { return b.streams.Of("pages of v2", streams.Bulk) }
+func (b *bulkCrawl) stream() *optionalStream { return b.streams.of("pages of v2", bulkAllowance) }
 
 // transcripts fetches transcripts of due calls on pages of v2 if that is allowed and saves requests. It
 // reports whether it did.
@@ -150,10 +149,10 @@ func (b *bulkCrawl) ready(ctx context.Context) bool {
 	switch known := b.state.State; {
 	case b.cfg.Transcripts == FromV2 && known != schema.BulkTrusted:
 		b.state = schema.Bulk{} // pages must prove themselves again
-	case known == schema.BulkRefuted, known == schema.BulkAbsent && since < retryBulk-streams.Slack:
+	case known == schema.BulkRefuted, known == schema.BulkAbsent && since < retryBulk-slack:
 		return false
 	}
-	if why := b.stream().Idle(); why != "" && b.cfg.Transcripts != FromV2 {
+	if why := b.stream().idle(); why != "" && b.cfg.Transcripts != FromV2 {
 		b.meter.gaveUpBulk(why)
 		return false
 	}

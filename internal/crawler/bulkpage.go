@@ -11,7 +11,6 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
-	"callhouse/internal/crawler/envelope"
 	"callhouse/internal/schema"
 )
 
@@ -19,7 +18,7 @@ import (
 // calls. It is read as a stream, so its size does not matter.
 type bulkPage struct {
 	*bulkCrawl
-	envelope.Stream
+	pageStream
 	ctx   context.Context
 	due   []calls.Due // newest first
 	limit int
@@ -70,8 +69,8 @@ func (p *bulkPage) lower() int64 { return p.due[len(p.due)-1].StartAt.V }
 // read reads the body of an answer, and stores the transcripts of due calls.
 func (p *bulkPage) read(body io.Reader) error {
 	p.told, p.others, p.sample = map[string]bool{}, map[string]bool{}, map[string]*calls.Call{}
-	p.calls, p.outside, p.lowest, p.Stream = 0, 0, forever, envelope.Stream{}
-	err := p.Stream.Read(body, "calls", api.MaxBody, func(item []byte) error {
+	p.calls, p.outside, p.lowest, p.pageStream = 0, 0, forever, pageStream{}
+	err := p.pageStream.Read(body, "calls", api.MaxBody, func(item []byte) error {
 		p.failed = p.item(item)
 		return p.failed
 	})

@@ -14,9 +14,6 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
-	"callhouse/internal/crawler/envelope"
-	"callhouse/internal/crawler/resources"
-	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
 	"callhouse/internal/wire"
 	"callhouse/internal/words"
@@ -38,15 +35,15 @@ type Crawler struct {
 	since          int64 // ms; 0: no bound
 	filters        filters
 	trial          *semaphore.Weighted // of weight 1: held by the first request that tries a bound of the list
-	streams        *streams.Set
-	resources      *resources.Crawl
+	streams        *streamSet
+	resources      *resourceCrawl
 	readers        sync.Pool
 	skips          skips
 	// Items listed with and without call_analysis or call_cost.
 	itemsWith, itemsWithout atomic.Int64
 
 	// Events in a run: see crawl.
-	begun, newest, listed streams.Signal
+	begun, newest, listed signal
 	bulk                  *bulkCrawl
 	recordings            *recordingCrawl // nil: they are not archived
 
@@ -78,7 +75,7 @@ func New(cfg Config, store Store) (*Crawler, error) {
 	c.meter = newMeter(c.secrets)
 	c.second, c.minute = cfg.Limits()
 	c.skips.seed = maphash.MakeSeed()
-	c.begun, c.newest, c.listed = streams.NewSignal(), streams.NewSignal(), streams.NewSignal()
+	c.begun, c.newest, c.listed = newSignal(), newSignal(), newSignal()
 	c.streams = c.newStreams()
 	c.resources = c.newResources()
 	c.bulk = c.newBulk()
@@ -86,22 +83,6 @@ func New(cfg Config, store Store) (*Crawler, error) {
 	c.readers.New = func() any { return &reader{decoder: calls.Decoder{Decoder: wire.Decoder{MaxParts: maxParts}}} }
 	c.SetSince(cfg.Since)
 	return c, nil
-}
-
-// newStreams prepares the optional operations.
-func (c *Crawler) newStreams() *streams.Set {
-	return streams.New(streams.Config{Rest: c.store.Resting, Anyway: c.cfg.Full, Now: c.nowMS, Secrets: c.secrets, Put: c.put})
-}
-
-// newResources prepares the resources besides calls.
-func (c *Crawler) newResources() *resources.Crawl {
-	return resources.New(resources.Config{
-		Resources: c.cfg.Resources, Organization: c.cfg.Organization, Bodies: c.cfg.Bodies, Workers: c.cfg.Workers, MaxParts: maxParts,
-		API: c.api, Streams: c.streams, Store: c.store, Log: c.log, Secrets: c.secrets, Now: c.nowMS,
-		Put: c.put, Commit: c.committed, Offer: c.offerCheckpoint,
-		AllCalls: func(path string, total int64) bool { return path == callsPath && total == c.Progress().TotalCount },
-		Drifted:  c.meter.drifted,
-	})
 }
 
 var errDeadline = errors.New("the run's time limit is reached")
@@ -156,7 +137,7 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 // report returns the result of the run.
 func (c *Crawler) report() Report {
 	r := c.meter.report(c.Progress())
-	r.Resources = c.resources.Reports()
+	r.Resources = c.resources.results()
 	if c.recordings != nil {
 		recorded := c.recordings.result()
 		r.Recordings = &recorded
@@ -193,7 +174,7 @@ func (c *Crawler) put(ctx context.Context, recs ...schema.Record) error {
 
 func (c *Crawler) checkpoint(ctx context.Context, wait bool) error {
 	if wait {
-		if err := c.streams.Remember(ctx); err != nil {
+		if err := c.streams.remember(ctx); err != nil {
 			return err
 		}
 	}
@@ -225,7 +206,7 @@ func (c *Crawler) briefList() bool { return c.itemsWithout.Load() > 0 && c.items
 func (c *Crawler) nowMS() int64 { return c.cfg.Now().UnixMilli() }
 
 // estimatePages adds the pages of a stretch to the estimate, if the service's total is for it.
-func (c *Crawler) estimatePages(l *listing, p *envelope.Page) {
+func (c *Crawler) estimatePages(l *listing, p *listPage) {
 	if p.Total < 0 || l.pages > 1 || l.to == forever && l.from > l.c.since {
 		return
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"callhouse/internal/crawler/envelope"
 )
 
 // ending is what a listing knows about the end of its list. A last page does not prove that nothing
@@ -59,7 +57,7 @@ func (l *listing) short() bool { return l.want > l.got() }
 func (l *listing) whole() bool { return l.want == l.got() }
 
 // count updates the counts with a page that has fresh new calls.
-func (l *listing) count(q *query, p *envelope.Page, fresh int) {
+func (l *listing) count(q *query, p *listPage, fresh int) {
 	if l.fresh += int64(fresh); l.pages == 1 {
 		l.counted, l.of, l.want = p.Total, q.bounds, p.Total
 	}
@@ -84,7 +82,7 @@ func (l *listing) count(q *query, p *envelope.Page, fresh int) {
 // seemsOver reports whether a page looks like the last one. fresh is its number of new calls. A
 // cursor or a page that comes again, and several empty pages, look like it too. Where pages are
 // requested by time, known calls come again.
-func (l *listing) seemsOver(q *query, p *envelope.Page, fresh int) bool {
+func (l *listing) seemsOver(q *query, p *listPage, fresh int) bool {
 	switch {
 	case p.Next == "", l.explained(q):
 		return true

@@ -5,7 +5,6 @@ import (
 	"net/url"
 
 	"callhouse/internal/api"
-	"callhouse/internal/crawler/envelope"
 )
 
 // Try sends one request, without retries, and returns the number of the service's calls, -1 if it
@@ -16,9 +15,9 @@ func Try(ctx context.Context, cfg api.Config) (total int64, err error) {
 		return -1, err
 	}
 	defer client.Close()
-	var page envelope.Page
+	var page listPage
 	err = client.Once(ctx, api.Request{Path: callsPath, Query: url.Values{"limit": {"1"}}}, func(a *api.Answer) (err error) {
-		page, err = envelope.Parse("items", a.Body)
+		page, err = parsePage("items", a.Body)
 		return err
 	})
 	return page.Total, err

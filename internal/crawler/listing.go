@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"callhouse/internal/api"
-	"callhouse/internal/crawler/envelope"
 	"callhouse/internal/schema"
 )
 
@@ -53,13 +52,13 @@ type listing struct {
 	idle    int    // consecutive pages without new items or lower times
 	lostAt  int64  // the lowest start_at when a cursor was refused; 0: none was
 
-	seen    *envelope.Recent // ids on the last pages, with a hash of the content sent for them
+	seen    *recent // ids on the last pages, with a hash of the content sent for them
 	cursors map[string]bool
 	ending
 }
 
 func (c *Crawler) newListing(from, to int64) *listing {
-	l := &listing{c: c, from: from, to: to, covered: to, lowest: forever, seen: envelope.NewRecent(), cursors: map[string]bool{}}
+	l := &listing{c: c, from: from, to: to, covered: to, lowest: forever, seen: newRecent(), cursors: map[string]bool{}}
 	if to == forever {
 		l.covered = c.nowMS()
 	}
@@ -144,7 +143,7 @@ func (l *listing) upTo(before int64) *query {
 }
 
 // take stores a page and returns the next query; nil if the stretch is listed, or cannot be.
-func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query, error) {
+func (l *listing) take(ctx context.Context, q *query, p *listPage) (*query, error) {
 	above := l.lowest
 	recs, fresh, highest := l.records(p)
 	l.count(q, p, fresh)
@@ -190,7 +189,7 @@ func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query,
 
 // ends reports whether the list is over with a page, or returns the query that checks this. A list
 // that is short enough to end with the page that goes below the stretch is listed completely, too.
-func (l *listing) ends(ctx context.Context, q *query, p *envelope.Page, fresh int, highest int64, below bool) (*query, bool, error) {
+func (l *listing) ends(ctx context.Context, q *query, p *listPage, fresh int, highest int64, below bool) (*query, bool, error) {
 	if ignored(q, highest) {
 		l.untimed = true
 		if l.step == checking {
@@ -237,7 +236,7 @@ func (l *listing) inOrder() bool { return l.ordered >= 0 }
 
 // records makes records of the page's items, and checks their order. fresh counts the items that
 // are not on earlier pages. highest is the page's highest start_at.
-func (l *listing) records(p *envelope.Page) (recs []schema.Record, fresh int, highest int64) {
+func (l *listing) records(p *listPage) (recs []schema.Record, fresh int, highest int64) {
 	recs = make([]schema.Record, 0, len(p.Items)+1)
 	last := l.lowest
 	var again, before, aside int64
@@ -250,7 +249,7 @@ func (l *listing) records(p *envelope.Page) (recs []schema.Record, fresh int, hi
 				continue
 			}
 			aside++
-			l.c.meter.setAside(envelope.IDOf(item), fmt.Sprintf("%v (%s)", err, l.place(i)))
+			l.c.meter.setAside(idOf(item), fmt.Sprintf("%v (%s)", err, l.place(i)))
 			continue
 		}
 		was, known := l.seen.Put(h.id, sum)

@@ -7,12 +7,10 @@ import (
 	"strconv"
 
 	"callhouse/internal/api"
-	"callhouse/internal/crawler/envelope"
-	"callhouse/internal/crawler/resources"
 )
 
 // pageSize is the largest page that the contract allows.
-const pageSize = resources.PageSize
+const pageSize = 100
 
 // maxPage is the maximum size of a page. One item may be as large as a call's own record.
 const maxPage = 64 << 20
@@ -59,7 +57,7 @@ func (q *query) values() url.Values {
 // asked is a requested page with its result.
 type asked struct {
 	query   query // in its final form
-	page    envelope.Page
+	page    listPage
 	failure *api.RequestError // nil: none
 }
 
@@ -80,7 +78,7 @@ func (c *Crawler) ask(ctx context.Context, q query) (*asked, error) {
 		c.filters.apply(&a.query.bounds)
 		var err error
 		a.failure, err = c.api.Do(ctx, a.query.request(), func(answer *api.Answer) (err error) {
-			a.page, err = envelope.Parse("items", answer.Body)
+			a.page, err = parsePage("items", answer.Body)
 			a.page.At = answer.At.UnixMilli()
 			return err
 		})

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/sourcegraph/conc/pool"
-
-	"callhouse/internal/crawler/streams"
 )
 
 const (
@@ -25,7 +23,7 @@ const (
 // the store may refuse it.
 func (c *Crawler) crawl(ctx context.Context) error {
 	c.meter.update(func(p *Progress) { p.Phase = Listing })
-	side, relisted := streams.NewSignal(), streams.NewSignal()
+	side, relisted := newSignal(), newSignal()
 	again := false
 	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
 	work.Go(func(ctx context.Context) (err error) {
@@ -50,7 +48,7 @@ func (c *Crawler) crawl(ctx context.Context) error {
 		if len(c.cfg.Resources) == 0 || !c.begun.Await(ctx, 0) {
 			return nil
 		}
-		if err := c.resources.Lists(ctx); err != nil {
+		if err := c.resources.lists(ctx); err != nil {
 			return err
 		}
 		side.Fire()
@@ -58,10 +56,10 @@ func (c *Crawler) crawl(ctx context.Context) error {
 		if err := c.committed(ctx); err != nil {
 			return err
 		}
-		if err := c.resources.Parts(ctx); err != nil {
+		if err := c.resources.parts(ctx); err != nil {
 			return err
 		}
-		return c.resources.Lasting(ctx)
+		return c.resources.lasting(ctx)
 	})
 	work.Go(func(ctx context.Context) error {
 		if err := c.rounds(ctx); err != nil || !relisted.Await(ctx, 0) {

@@ -70,7 +70,7 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 		p.Transcripts, err = c.planTranscripts(ctx, fresh)
 	}
 	if err == nil {
-		p.Resources.Least, err = c.resources.Plan(ctx)
+		p.Resources.Least, err = c.resources.plan(ctx)
 		p.Resources.Most = p.Resources.Least
 	}
 	p.Asked = c.Progress().Requests

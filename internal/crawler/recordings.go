@@ -12,7 +12,6 @@ import (
 	"github.com/sourcegraph/conc/pool"
 
 	"callhouse/internal/calls"
-	"callhouse/internal/crawler/streams"
 	"callhouse/internal/recording"
 	"callhouse/internal/schema"
 )
@@ -121,7 +120,7 @@ func (c *recordingCrawl) result() RecordingReport {
 // run archives the due recordings after each commit, and when a pause is over, until listed fires,
 // after which no further commit makes any due. Then it archives the rest, each once. It returns only errors that end the run, and nil if ctx
 // is done.
-func (c *recordingCrawl) run(ctx context.Context, listed streams.Signal) error {
+func (c *recordingCrawl) run(ctx context.Context, listed signal) error {
 	c.mu.Lock()
 	c.begun = c.nowMS()
 	c.mu.Unlock()
@@ -317,7 +316,7 @@ func pause(due *calls.Recording, at int64) int64 {
 // rest returns the pause after a number of failed attempts: a recording that failed once is tried
 // the next night.
 func rest(attempts int32) time.Duration {
-	return max(0, time.Duration(min(attempts-1, 6))*24*time.Hour-streams.Slack)
+	return max(0, time.Duration(min(attempts-1, 6))*24*time.Hour-slack)
 }
 
 // valid reports whether a link shows that it has not expired.

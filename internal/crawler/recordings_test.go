@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"callhouse/internal/crawler/streams"
 	"callhouse/internal/layout"
 	"callhouse/internal/recording"
 	"callhouse/internal/schema"
@@ -116,7 +115,7 @@ func (a *archive) run(later time.Duration) (asked string, _ RecordingReport) {
 	a.t.Helper()
 	a.now, a.asked = a.now.Add(later), nil
 	c := a.crawl()
-	over := streams.NewSignal()
+	over := newSignal()
 	over.Fire()
 	if err := c.run(a.t.Context(), over); err != nil {
 		a.t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
 )
 
@@ -48,7 +47,7 @@ func (c *Crawler) stale(listed []stretch) []schema.Span {
 		}
 		spans = left
 	}
-	return stale(spans, c.since, c.nowMS()-(c.cfg.RelistEvery-streams.Slack).Milliseconds())
+	return stale(spans, c.since, c.nowMS()-(c.cfg.RelistEvery-slack).Milliseconds())
 }
 
 // relist lists a part again that was last listed longer than RelistEvery ago. It reports whether it
@@ -61,8 +60,8 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	if len(old) == 0 || ctx.Err() != nil {
 		return false, nil
 	}
-	stream := c.streams.Of("listing again", streams.Relist)
-	if why := stream.Idle(); why != "" {
+	stream := c.streams.of("listing again", relistAllowance)
+	if why := stream.idle(); why != "" {
 		c.log.Info("older calls are not listed again", "reason", why)
 		return false, nil
 	}

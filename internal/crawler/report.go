@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"callhouse/internal/api"
-	"callhouse/internal/crawler/resources"
 	"callhouse/internal/wire"
 	"callhouse/internal/words"
 )
@@ -91,7 +90,7 @@ type Report struct {
 	Aside       []Aside          // the first of those set aside
 	DriftFields wire.DriftCounts // Drift by place and kind
 	// Resources reports the resources besides calls, in the order of their requests.
-	Resources []resources.Report
+	Resources []ResourceReport
 	// Recordings reports the archiving; nil: nothing was due.
 	Recordings *RecordingReport
 	// BulkOff is why pages of v2 were given up; empty if they were not.

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"callhouse/internal/crawler/resources"
 	"callhouse/internal/resource"
 	"callhouse/internal/resource/resourcetest"
 	"callhouse/internal/schema"
@@ -105,8 +104,8 @@ func (s *aService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(404, "NOT_FOUND")
 		return
 	case p == "/v3/organizations/"+resourcetest.Key(s.of, s.parent, 0) && s.of.Single:
-	case p == resources.Path(s.of.Path, s.parent):
-	case p == resources.Path(top.Record, resourcetest.Key(top, "", resourcetest.ParentNumber)):
+	case p == pathOf(s.of.Path, s.parent):
+	case p == pathOf(top.Record, resourcetest.Key(top, "", resourcetest.ParentNumber)):
 		if s.fault == "no record" {
 			refuse(404, "NOT_FOUND")
 			return
@@ -235,7 +234,7 @@ func TestEveryResourceIsCrawled(t *testing.T) {
 						h = marked(s)
 					}
 					rep := crawlObjects(t, h, store, all)
-					i := slices.IndexFunc(rep.Resources, func(r resources.Report) bool { return r.Name == of.Name })
+					i := slices.IndexFunc(rep.Resources, func(r ResourceReport) bool { return r.Name == of.Name })
 					if i < 0 {
 						t.Fatalf("it was not asked for: %v", s.requests)
 					}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"callhouse/internal/calls"
-	"callhouse/internal/crawler/resources"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
 
@@ -68,7 +68,19 @@ type Store interface {
 	// Committed identifies the last commit.
 	Committed() int64
 
-	resources.Store
+	// Listed returns when the list of a resource was last complete, in ms since 1970 UTC, as of the
+	// last commit; 0: never.
+	Listed(of *resource.Resource) int64
+
+	// Objects returns the number of known objects of a resource as of the last commit, including
+	// those that no longer exist.
+	Objects(of *resource.Resource) int64
+
+	// Incomplete yields the keys of the objects whose own record and lists are to be fetched, as of
+	// the last commit: those that changed since these were fetched, and those for which due returns
+	// true for one of their lists. due receives when the list was last complete, in ms since 1970
+	// UTC; 0: never.
+	Incomplete(ctx context.Context, of *resource.Resource, due func(list *resource.Resource, listed int64) bool) iter.Seq2[string, error]
 }
 
 // StoreError means that the store failed: no more data can be stored.

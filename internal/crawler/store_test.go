@@ -241,9 +241,6 @@ func (s *memStore) RecordingsDue(context.Context) iter.Seq2[calls.Recording, err
 func (s *memStore) RecordingsGivenUp(context.Context, time.Time) iter.Seq2[calls.Recording, error] {
 	return func(func(calls.Recording, error) bool) {}
 }
-func (s *memStore) EachObject(context.Context, *resource.Resource, func(*schema.Object) error) error {
-	return nil
-}
 func (s *memStore) Incomplete(context.Context, *resource.Resource, func(*resource.Resource, int64) bool) iter.Seq2[string, error] {
 	return func(func(string, error) bool) {}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"callhouse/internal/calls"
-	"callhouse/internal/crawler/streams"
 )
 
 // page answers with a status and a body.
@@ -111,7 +110,7 @@ func follows(t *testing.T, notYet http.HandlerFunc, until time.Duration) (asked 
 		_, _ = w.Write([]byte("ID3"))
 		stop()
 	}
-	if err := c.run(ctx, streams.NewSignal()); err != nil {
+	if err := c.run(ctx, newSignal()); err != nil {
 		t.Fatal(err)
 	}
 	return asked

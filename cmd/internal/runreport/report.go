@@ -15,7 +15,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/crawler"
-	"callhouse/internal/crawler/resources"
 	"callhouse/internal/schema"
 	"callhouse/internal/wire"
 	"callhouse/internal/words"
@@ -158,7 +157,7 @@ func (r *Report) resources(line func(name, format string, args ...any)) {
 	if r.Crawl == nil || len(r.Crawl.Resources) == 0 {
 		return
 	}
-	var sum resources.Report
+	var sum crawler.ResourceReport
 	for _, of := range r.Crawl.Resources {
 		sum.Requests, sum.Lists, sum.Items, sum.Records = sum.Requests+of.Requests, sum.Lists+of.Lists, sum.Items+of.Items, sum.Records+of.Records
 	}

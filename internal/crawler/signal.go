@@ -1,4 +1,4 @@
-package streams
+package crawler
 
 import (
 	"context"
@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Signal is an event that parts of a run wait for.
-type Signal struct {
+// signal is an event that parts of a run wait for.
+type signal struct {
 	once *sync.Once
 	done chan struct{}
 }
 
-// NewSignal returns an event that has not happened.
-func NewSignal() Signal { return Signal{new(sync.Once), make(chan struct{})} }
+// newSignal returns an event that has not happened.
+func newSignal() signal { return signal{new(sync.Once), make(chan struct{})} }
 
 // Fire signals the event. Repeated calls have no effect.
-func (s Signal) Fire() { s.once.Do(func() { close(s.done) }) }
+func (s signal) Fire() { s.once.Do(func() { close(s.done) }) }
 
 // Fired reports whether the event has happened.
-func (s Signal) Fired() bool {
+func (s signal) Fired() bool {
 	select {
 	case <-s.done:
 		return true
@@ -30,7 +30,7 @@ func (s Signal) Fired() bool {
 
 // Await waits for the event. It returns false if ctx is done or the limit is over first; zero: no
 // limit.
-func (s Signal) Await(ctx context.Context, limit time.Duration) bool {
+func (s signal) Await(ctx context.Context, limit time.Duration) bool {
 	var over <-chan time.Time
 	if limit > 0 {
 		over = time.After(limit)

@@ -1,4 +1,4 @@
-package resources
+package crawler
 
 import (
 	"context"
@@ -9,24 +9,23 @@ import (
 	"net/url"
 
 	"callhouse/internal/api"
-	"callhouse/internal/crawler/envelope"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
 
 // Limits for lists that never end.
 const (
-	maxNothingNew = 5       // consecutive pages without a new item
-	morePages     = 20      // beyond the pages needed for the service's count of objects
-	uncounted     = 100_000 // objects, if the service does not count them
+	mostIdle  = 5       // consecutive pages without a new item
+	morePages = 20      // beyond the pages needed for the service's count of objects
+	uncounted = 100_000 // objects, if the service does not count them
 )
 
 // mostHeld is how many bytes of records all lists together may keep.
 const mostHeld = 64 << 20
 
-// list is one list of a resource while its pages are read.
-type list struct {
-	*Crawl
+// resourceList is one list of a resource while its pages are read.
+type resourceList struct {
+	*resourceCrawl
 	of     *resource.Resource
 	parent string
 	items  int64 // of all queries
@@ -45,12 +44,12 @@ type list struct {
 	nothingNew int             // consecutive pages
 }
 
-func (c *Crawl) newList(of *resource.Resource, parent string) *list {
-	return &list{Crawl: c, of: of, parent: parent, seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
+func (c *resourceCrawl) newResourceList(of *resource.Resource, parent string) *resourceList {
+	return &resourceList{resourceCrawl: c, of: of, parent: parent, seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
 }
 
 // begin starts another query of the list.
-func (l *list) begin() { l.pages, l.largest, l.nothingNew = 0, 0, 0 }
+func (l *resourceList) begin() { l.pages, l.largest, l.nothingNew = 0, 0, 0 }
 
 // outcome is the result of a query of a list.
 type outcome int
@@ -62,7 +61,7 @@ const (
 )
 
 // walk lists a query to its end.
-func (l *list) walk(ctx context.Context, query url.Values) (outcome, error) {
+func (l *resourceList) walk(ctx context.Context, query url.Values) (outcome, error) {
 	l.begin()
 	cursors, had, whole := map[string]bool{"": true}, l.items, true
 	for cursor := ""; ; {
@@ -77,7 +76,7 @@ func (l *list) walk(ctx context.Context, query url.Values) (outcome, error) {
 			l.sideProblem(l.of, failure.Error())
 			return endedList, nil
 		}
-		if len(l.of.Queries) > 0 && page.Total > 0 && l.AllCalls(l.of.Path, page.Total) {
+		if len(l.of.Queries) > 0 && page.Total > 0 && l.of.Path == callsPath && page.Total == l.Progress().TotalCount {
 			l.sideProblem(l.of, "the list has as many calls as the list of all calls: the service seems to ignore the parameter")
 			return endedList, nil
 		}
@@ -103,7 +102,7 @@ func (l *list) walk(ctx context.Context, query url.Values) (outcome, error) {
 }
 
 // end compares the number of items with the service's count.
-func (l *list) end(last *envelope.Page, items int64, whole bool) outcome {
+func (l *resourceList) end(last *listPage, items int64, whole bool) outcome {
 	if last.Total > items {
 		l.sideProblem(l.of, fmt.Sprintf("its list has %d objects, but the service reports %d", items, last.Total))
 		return partialList
@@ -116,7 +115,7 @@ func (l *list) end(last *envelope.Page, items int64, whole bool) outcome {
 
 // put stores the items of a page. n is the number of items not on an earlier page, and whole
 // reports whether all of them could be read.
-func (l *list) put(ctx context.Context, page *envelope.Page) (n int64, whole bool, err error) {
+func (l *resourceList) put(ctx context.Context, page *listPage) (n int64, whole bool, err error) {
 	var recs []schema.Record
 	whole = true
 	for _, item := range page.Items {
@@ -124,7 +123,7 @@ func (l *list) put(ctx context.Context, page *envelope.Page) (n int64, whole boo
 		if err != nil {
 			whole = false
 			key, body = string(item), nil
-			l.side(l.of, func(r *Report) { r.Aside++ })
+			l.side(l.of, func(r *ResourceReport) { r.Aside++ })
 			l.sideProblem(l.of, "an item of its list: "+err.Error())
 		}
 		if sum := maphash.String(l.seed, key); !l.seen[sum] {
@@ -135,7 +134,7 @@ func (l *list) put(ctx context.Context, page *envelope.Page) (n int64, whole boo
 			recs = append(recs, schema.Record{Resource: l.of.Name, Kind: schema.KindItem, CallID: key, FetchedAt: page.At, Body: body})
 		}
 	}
-	l.side(l.of, func(r *Report) { r.Items += int64(len(page.Items)) })
+	l.side(l.of, func(r *ResourceReport) { r.Items += int64(len(page.Items)) })
 	l.recs = append(l.recs, recs...)
 	for i := range recs {
 		l.bytes += int64(len(recs[i].Body))
@@ -149,15 +148,15 @@ func (l *list) put(ctx context.Context, page *envelope.Page) (n int64, whole boo
 }
 
 // flush puts the kept records and more.
-func (l *list) flush(ctx context.Context, more ...schema.Record) error {
+func (l *resourceList) flush(ctx context.Context, more ...schema.Record) error {
 	recs := append(l.recs, more...)
 	l.held.Add(-l.bytes)
 	l.recs, l.bytes = nil, 0
-	return l.Put(ctx, recs...)
+	return l.resourceCrawl.put(ctx, recs...)
 }
 
 // endless returns why a list is given up after a page with fresh new items; empty if it continues.
-func (l *list) endless(page *envelope.Page, fresh int64) string {
+func (l *resourceList) endless(page *listPage, fresh int64) string {
 	if l.pages++; l.pages == 1 {
 		l.total = page.Total
 	}
@@ -172,7 +171,7 @@ func (l *list) endless(page *envelope.Page, fresh int64) string {
 	switch {
 	case page.Next == "":
 		return ""
-	case l.nothingNew >= maxNothingNew:
+	case l.nothingNew >= mostIdle:
 		return fmt.Sprintf("its list does not end: %d consecutive pages without new objects", l.nothingNew)
 	case l.pages > 2*total/l.largest+morePages:
 		return fmt.Sprintf("its list does not end: more than %d pages, but the service reports %d objects", l.pages-1, l.total)

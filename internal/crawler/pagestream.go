@@ -1,4 +1,4 @@
-package envelope
+package crawler
 
 import (
 	"encoding/json"
@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// Stream is a page of v2 that is processed while it arrives, so that its size does not matter.
-type Stream struct {
+// pageStream is a page of v2 that is processed while it arrives, so that its size does not matter.
+type pageStream struct {
 	Bytes  int64
 	More   bool // not all items fit on it
 	NoList bool // it has another form
@@ -16,9 +16,9 @@ type Stream struct {
 
 // Read passes the items in the member name to each, whose error ends it. An item is valid until
 // each returns, and has at most most bytes.
-func (s *Stream) Read(body io.Reader, name string, most int64, each func(item []byte) error) error {
+func (s *pageStream) Read(body io.Reader, name string, most int64, each func(item []byte) error) error {
 	in := &bounded{r: body, most: most, left: most}
-	list, err := read(json.NewDecoder(in), name, func(item []byte) error {
+	list, err := readPage(json.NewDecoder(in), name, func(item []byte) error {
 		in.left = in.most
 		return each(item)
 	}, func(member string, v []byte) {
@@ -27,9 +27,9 @@ func (s *Stream) Read(body io.Reader, name string, most int64, each func(item []
 		}
 	})
 	if err == nil && !list {
-		err = ErrNoList
+		err = errNoList
 	}
-	s.Bytes, s.NoList = in.got, errors.Is(err, ErrNoList)
+	s.Bytes, s.NoList = in.got, errors.Is(err, errNoList)
 	if err != nil {
 		return fmt.Errorf("read a v2 page: %w", err)
 	}

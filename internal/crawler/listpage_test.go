@@ -1,4 +1,4 @@
-package envelope
+package crawler
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 // The error of the one who takes the items ends the reading of a page, and is returned.
 func TestErrorEndsAPage(t *testing.T) {
 	stop, n := errors.New("stop"), 0
-	err := new(Stream).Read(strings.NewReader(`{"items":[{"a":1},{"b":2},[3],4],"next_cursor":null}`), "items", 1<<20, func([]byte) error {
+	err := new(pageStream).Read(strings.NewReader(`{"items":[{"a":1},{"b":2},[3],4],"next_cursor":null}`), "items", 1<<20, func([]byte) error {
 		n++
 		return stop
 	})

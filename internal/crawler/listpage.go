@@ -1,5 +1,4 @@
-// Package envelope splits the pages of lists into their items without decoding them.
-package envelope
+package crawler
 
 import (
 	"bytes"
@@ -15,8 +14,8 @@ import (
 	"callhouse/internal/api"
 )
 
-// Page is a page as the service sent it.
-type Page struct {
+// listPage is a page as the service sent it.
+type listPage struct {
 	Items [][]byte // as sent; the decoder checks whether each is a call
 	Next  string   // empty on the last page
 	Odd   bool     // Next may also mean the end: zero, false, "null" and the like
@@ -24,18 +23,18 @@ type Page struct {
 	At    int64    // when it arrived, ms
 }
 
-// odd are the spellings of cursors that may mean the end of the list.
-var odd = []string{"0", "-1", "false", "null", "none", "nil", "undefined", "[]", "{}"}
+// oddCursors are the spellings of cursors that may mean the end of the list.
+var oddCursors = []string{"0", "-1", "false", "null", "none", "nil", "undefined", "[]", "{}"}
 
-// ErrNoList means that an answer is not a page of a list at all.
-var ErrNoList = errors.New("not a page of a list: no items")
+// errNoList means that an answer is not a page of a list at all.
+var errNoList = errors.New("not a page of a list: no items")
 
-// Parse splits a page. name is the member with the items. A page that has items and is not valid
+// parsePage splits a page. name is the member with the items. A page that has items and is not valid
 // JSON is api.ErrBroken. A cursor is opaque; a number keeps its spelling.
-func Parse(name string, body []byte) (Page, error) {
-	p := Page{Total: -1}
+func parsePage(name string, body []byte) (listPage, error) {
+	p := listPage{Total: -1}
 	d := json.NewDecoder(bytes.NewReader(body))
-	list, err := read(d, name, func(item []byte) error {
+	list, err := readPage(d, name, func(item []byte) error {
 		p.Items = append(p.Items, bytes.Clone(item))
 		return nil
 	}, p.set)
@@ -48,19 +47,19 @@ func Parse(name string, body []byte) (Page, error) {
 	case err != nil && list:
 		return p, fmt.Errorf("%w: %w", api.ErrBroken, err)
 	case err != nil, !list && p.Total < 0: // some services leave out an empty list
-		return p, ErrNoList
+		return p, errNoList
 	}
 	return p, nil
 }
 
-// read reads a page. The items in the list name are passed to each, whose error ends it, and the
+// readPage reads a page. The items in the list name are passed to each, whose error ends it, and the
 // other members to set. list reports whether there was such a list.
-func read(d *json.Decoder, name string, each func(item []byte) error, set func(member string, v []byte)) (list bool, _ error) {
+func readPage(d *json.Decoder, name string, each func(item []byte) error, set func(member string, v []byte)) (list bool, _ error) {
 	switch t, err := d.Token(); {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return false, err
 	case err != nil || t != json.Delim('{'):
-		return false, errors.Join(ErrNoList, err)
+		return false, errors.Join(errNoList, err)
 	}
 	for d.More() {
 		member, err := d.Token()
@@ -80,11 +79,11 @@ func read(d *json.Decoder, name string, each func(item []byte) error, set func(m
 		case err != nil:
 		case t == json.Delim('['):
 			list = true
-			err = items(d, each)
+			err = readItems(d, each)
 		case t == json.Delim('{') && !d.More(): // it stands for no items, as null and the like do
 			_, err = d.Token()
 		case t != nil && t != "" && t != false:
-			return false, ErrNoList
+			return false, errNoList
 		}
 		if err != nil {
 			return list, err
@@ -94,7 +93,7 @@ func read(d *json.Decoder, name string, each func(item []byte) error, set func(m
 	return list, err
 }
 
-func items(d *json.Decoder, each func(item []byte) error) error {
+func readItems(d *json.Decoder, each func(item []byte) error) error {
 	var item json.RawMessage
 	for d.More() {
 		if err := d.Decode(&item); err != nil {
@@ -108,13 +107,13 @@ func items(d *json.Decoder, each func(item []byte) error) error {
 	return err
 }
 
-func (p *Page) set(name string, v []byte) {
+func (p *listPage) set(name string, v []byte) {
 	switch name {
 	case "next_cursor":
 		if p.Next = ""; json.Unmarshal(v, &p.Next) != nil {
 			p.Next = string(v)
 		}
-		p.Odd = slices.Contains(odd, strings.ToLower(p.Next))
+		p.Odd = slices.Contains(oddCursors, strings.ToLower(p.Next))
 	case "total_count":
 		if n, err := strconv.ParseInt(string(bytes.Trim(v, `"`)), 10, 64); err == nil && n >= 0 {
 			p.Total = n
@@ -122,8 +121,8 @@ func (p *Page) set(name string, v []byte) {
 	}
 }
 
-// IDOf finds the id in an item that could not be decoded, for the report.
-func IDOf(item []byte) string {
+// idOf finds the id in an item that could not be decoded, for the report.
+func idOf(item []byte) string {
 	var call struct {
 		ID     any `json:"id"`
 		CallID any `json:"call_id"`

@@ -1,0 +1,118 @@
+package crawler
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"callhouse/internal/api"
+	"callhouse/internal/schema"
+)
+
+// slack is how much an operation may be repeated early, relative to whole days: a run may begin
+// slightly earlier than the previous one.
+const slack = 12 * time.Hour
+
+// The allowances of operations.
+var (
+	// listAllowance is the allowance of a resource's lists, and of its records.
+	listAllowance = api.Allowance{Failures: 12, Time: 2 * time.Minute, Slow: 10 * time.Second}
+	// bulkAllowance is the allowance of pages of v2. They may be slower, since one saves hundreds of
+	// requests.
+	bulkAllowance = api.Allowance{Failures: 6, Time: 3 * time.Minute, Slow: 45 * time.Second}
+	// relistAllowance is the allowance for listing old parts of the list again.
+	relistAllowance = api.Allowance{Failures: 12, Time: 3 * time.Minute, Slow: 30 * time.Second}
+	// linksAllowance is the allowance for records requested for new links to recordings.
+	linksAllowance = api.Allowance{Failures: 12, Time: 3 * time.Minute, Slow: 30 * time.Second}
+	// listsAllowance is the common allowance of all lists and records of resources.
+	listsAllowance = api.Allowance{Time: 6 * time.Minute}
+)
+
+// streamSet is the set of streams of one run. It is safe for concurrent use.
+type streamSet struct {
+	*Crawler
+	lists *api.Stream
+
+	mu  sync.Mutex
+	all map[string]*optionalStream
+}
+
+// optionalStream is one operation of a run.
+type optionalStream struct {
+	*api.Stream
+	rest    schema.Rest // from earlier runs, or because this one has given it up
+	skipped bool        // this run skips it
+	noted   bool
+}
+
+// newStreams prepares the optional operations. Those given up rest for some nights, so that these do
+// not waste the same resources again.
+func (c *Crawler) newStreams() *streamSet {
+	return &streamSet{Crawler: c, lists: api.NewStream(listsAllowance, nil), all: map[string]*optionalStream{}}
+}
+
+// list returns the stream of a resource's lists, or of its records.
+func (s *streamSet) list(name string) *optionalStream { return s.open(name, listAllowance, s.lists) }
+
+// of returns the stream of another operation, with its own allowance.
+func (s *streamSet) of(name string, a api.Allowance) *optionalStream { return s.open(name, a, nil) }
+
+func (s *streamSet) open(name string, a api.Allowance, group *api.Stream) *optionalStream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.all[name]
+	if of == nil {
+		of = &optionalStream{Stream: api.NewStream(a, group), rest: s.store.Resting(name)}
+		of.skipped = !s.cfg.Full && s.nowMS() < of.rest.Until
+		s.all[name] = of
+	}
+	return of
+}
+
+// idle returns why a run skips the operation; empty if it does not.
+func (s *optionalStream) idle() string {
+	if !s.skipped {
+		return ""
+	}
+	return s.until() + ": " + s.rest.Why
+}
+
+// ended returns until when the operation is skipped because this run has given it up; empty if it
+// has not.
+func (s *optionalStream) ended() string {
+	if s.skipped || s.Over() == nil {
+		return ""
+	}
+	return s.until()
+}
+
+func (s *optionalStream) until() string {
+	return "not requested before " + time.UnixMilli(s.rest.Until).UTC().Format("2006-01-02 15:04") + " UTC, unless with --full"
+}
+
+// remember stores which operations this run has given up, and which work again.
+func (s *streamSet) remember(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var recs []schema.Record
+	for _, name := range slices.Sorted(maps.Keys(s.all)) {
+		of := s.all[name]
+		over := of.Over()
+		switch {
+		case of.skipped, of.noted:
+			continue
+		case over != nil:
+			of.rest, of.noted = of.rest.Again(s.nowMS(), slack, s.secrets.Clip(over.Class(), 200)), true
+		case of.Used() && of.rest.Times > 0:
+			of.rest = schema.Rest{Of: name, At: s.nowMS()}
+		default:
+			continue
+		}
+		body, _ := json.Marshal(of.rest) // texts and numbers always encode
+		recs = append(recs, schema.Record{Kind: schema.KindRest, FetchedAt: s.nowMS(), Body: body})
+	}
+	return s.put(ctx, recs...)
+}
