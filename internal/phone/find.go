@@ -151,11 +151,6 @@ func (f *Finder) match(c *chain, end int) (Span, bool) {
 	return Span{}, false
 }
 
-// Spells reports whether digits spell one of the numbers, as a JSON number may.
-func (f *Finder) Spells(digits string) bool {
-	return slices.ContainsFunc(f.numbers, func(n *Number) bool { return n.spelled(digits, false) })
-}
-
 // spelled reports whether digits spell the number. plus is whether a plus precedes them.
 func (n *Number) spelled(d string, plus bool) bool {
 	before, ok := strings.CutSuffix(d, n.national)

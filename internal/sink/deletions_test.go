@@ -99,12 +99,6 @@ func TestForgetRecordings(t *testing.T) {
 	if got := *r.Recordings; got.Files != 0 || got.Left != 1 || got.Why == nil || !strings.Contains(got.Why.Error(), dir) || r.Erased.Recordings != 1 {
 		t.Errorf("without an archive: %+v", got)
 	}
-	if bad, err := erase.CheckReceipt(t.Context(), root, r); err != nil || len(bad) != 1 || bad[0].Kind != "recording" {
-		t.Errorf("the receipt: %v, %v", bad, err)
-	}
-	if len(r.Scan.Found) != 1 || r.Scan.Found[0].Path != layout.DeletionsName {
-		t.Errorf("the ids remain in %+v", r.Scan.Found)
-	}
 	if err := errors.Join(w.Close(), os.Rename(gone, dir)); err != nil {
 		t.Fatal(err)
 	}
@@ -119,9 +113,6 @@ func TestForgetRecordings(t *testing.T) {
 		t.Errorf("there are %s", got)
 	}
 	noTrace(t, root, "caller-one")
-	if bad, err := erase.CheckReceipt(t.Context(), root, r); err != nil || len(bad) > 0 {
-		t.Errorf("the receipt: %v, %v", bad, err)
-	}
 	r = mustForget(t, w, erase.Selection{CallIDs: []string{"second"}})
 	if got := *r.Recordings; got.Files != 1 || got.Left != 0 || filesIn(t, dir) != "" {
 		t.Errorf("%+v, and %s is left", got, filesIn(t, dir))

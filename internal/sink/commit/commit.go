@@ -69,7 +69,6 @@ type rules struct {
 	alone    bool           // no older snapshot may stay
 	links    bool           // a new link to a recording that is due is a change of its call
 	keepFrom int64          // drop calls that started earlier, ms UTC; 0: none
-	blank    func(*schema.Table, schema.Row)
 	progress func(rows int64)
 }
 

@@ -130,7 +130,7 @@ func (r *merger) keep(was *calls.Call) error {
 		}
 		r.news++
 		return nil
-	case r.overdue(was), r.spelled, r.redactor != nil, len(r.u.lost) > 0, r.u.blanks[string(was.ID())]:
+	case r.overdue(was), r.spelled, r.redactor != nil, len(r.u.lost) > 0:
 		return r.touch(was)
 	}
 	r.tell(was)
@@ -169,10 +169,6 @@ func (r *merger) touch(was *calls.Call) error {
 		return err
 	}
 	call.Lose(r.u.loses(&schema.Turns), r.u.loses(&schema.Items))
-	if r.u.blanks[string(call.ID())] {
-		r.blankRows(&call.Object)
-		r.news++
-	}
 	if r.redactor != nil && r.redactor.Object(&call.Object) {
 		r.news++
 	}

@@ -23,7 +23,6 @@ type unit struct {
 	from    []string        // periods of the old snapshot that it replaces
 	changes []*change       // sorted like the table calls
 	leaving map[string]bool // rows that move to another period, or are removed
-	blanks  map[string]bool // calls whose texts are blanked
 	moved   bool            // derive the columns of the calls' numbers again
 	always  bool            // write it even if no row changes
 	lost    []*schema.Table // tables whose rows of this period were lost

@@ -86,28 +86,25 @@ func (b Base) Restore(ctx context.Context, content *snapshot.Reader, stamp Stamp
 
 // Erasure lists the data that a snapshot loses.
 type Erasure struct {
-	Calls, Blanks map[string]map[string]bool // by period: the calls to remove, and those to blank
+	Calls map[string]map[string]bool // to remove, by period
 	// Resources are rewritten, together with the table of changes. Objects of Personal are removed
 	// if they have one of the keys.
 	Resources, Personal []*resource.Resource
 	Keys                map[string]bool
-	Changes, Runs       bool                                // whether these tables are rewritten
-	Row                 func(*schema.Table, schema.Row)     // blanks the remaining rows; nil: they stay unchanged
-	Text                func(text []byte, json bool) []byte // blanks the texts of the table runs
+	Runs                bool                     // whether the table runs is rewritten
+	Text                func(text string) string // blanks its texts
 }
 
 // Erase rewrites parts of the old snapshot into another one, and returns the files.
 func (b Base) Erase(ctx context.Context, to *snapshot.Builder, e *Erasure) ([]layout.File, error) {
-	m := b.begin(rules{blank: e.Row})
+	m := b.begin(rules{})
 	m.b = to
 	if _, err := m.setLines(nil); err != nil {
 		return nil, err
 	}
-	periods := maps.Clone(e.Calls)
-	maps.Copy(periods, e.Blanks)
 	var units []*unit
-	for _, period := range slices.Sorted(maps.Keys(periods)) {
-		units = append(units, &unit{period: period, from: []string{period}, leaving: e.Calls[period], blanks: e.Blanks[period], always: true})
+	for _, period := range slices.Sorted(maps.Keys(e.Calls)) {
+		units = append(units, &unit{period: period, from: []string{period}, leaving: e.Calls[period], always: true})
 	}
 	err := m.rewriteAll(ctx, units)
 	if err == nil {
@@ -121,7 +118,10 @@ func (b Base) Erase(ctx context.Context, to *snapshot.Builder, e *Erasure) ([]la
 		return nil, err
 	}
 	for i := range runs {
-		runs[i].Error, runs[i].DriftFields = string(e.Text([]byte(runs[i].Error), false)), e.Text(runs[i].DriftFields, true)
+		runs[i].Error = e.Text(runs[i].Error)
+		if runs[i].DriftFields != nil {
+			runs[i].DriftFields = []byte(e.Text(string(runs[i].DriftFields)))
+		}
 	}
 	err = m.writeRuns(runs)
 	return m.files, err
@@ -139,7 +139,6 @@ func (m *maker) eraseObjects(e *Erasure) error {
 				if gone(of, of.KeyOf(o.Row)) {
 					return nil
 				}
-				m.blankRows(o)
 				return w.Write(o)
 			})
 		})
@@ -147,27 +146,11 @@ func (m *maker) eraseObjects(e *Erasure) error {
 			return err
 		}
 	}
-	if !e.Changes {
+	if len(e.Resources) == 0 {
 		return nil
 	}
 	return m.rewriteChanges(nil, func(row schema.Row) bool {
 		of := changeOf(row)
-		if gone(resource.ByName(of.resource), of.key) {
-			return true
-		}
-		if e.Row != nil {
-			e.Row(&resource.Changes, row)
-		}
-		return false
+		return gone(resource.ByName(of.resource), of.key)
 	})
-}
-
-// blankRows blanks the rows of an object.
-func (m *maker) blankRows(o *schema.Object) {
-	if m.blank == nil {
-		return
-	}
-	for t, row := range o.Rows() {
-		m.blank(t, row)
-	}
 }

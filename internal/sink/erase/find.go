@@ -149,7 +149,7 @@ func (f *erasure) selected(ctx context.Context, t *table.Reader, sel Selection) 
 // tally counts the losses of the current snapshot.
 func (f *erasure) tally(ctx context.Context) error {
 	s := f.w.Current
-	f.erased = Erased{Was: s.Manifest.Snapshot, Places: []Place{}, Files: []layout.File{}}
+	f.erased = Erased{Was: s.Manifest.Snapshot}
 	r := snapshot.NewReader(f.w.FS, s, f.w.Proofs)
 	for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
 		if held := f.held[file.Path]; len(held) > 0 {
@@ -174,11 +174,6 @@ func (f *erasure) tally(ctx context.Context) error {
 		})
 		if err != nil {
 			return err
-		}
-	}
-	for i := range s.Manifest.Files {
-		if p := f.places[placeKey(&s.Manifest.Files[i])]; p != nil {
-			f.erased.Places = add(f.erased.Places, p.list)
 		}
 	}
 	return nil

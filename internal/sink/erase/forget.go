@@ -1,4 +1,4 @@
-// Package erase removes calls permanently from a warehouse, and proves it.
+// Package erase removes calls permanently from a warehouse.
 package erase
 
 import (
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/phone"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
@@ -26,12 +27,18 @@ type Selection struct {
 	Country string
 	Masked  [][]string
 	Before  time.Time // calls that started earlier or, if they have no start, were first seen earlier
-	// Everywhere also blanks the ids and numbers in other rows.
-	Everywhere bool
 }
 
-// Receipt describes what was forgotten. It names no call, customer or number: the key of the hashes
-// stays in the warehouse.
+// numbers parses the numbers of the selection.
+func (s *Selection) numbers() (out []*phone.Number) {
+	for _, n := range s.Numbers {
+		out = append(out, phone.Parse(n, s.Country))
+	}
+	return out
+}
+
+// Receipt describes what was forgotten. It names no forgotten call, customer or number: the key of the
+// hashes stays in the warehouse.
 type Receipt struct {
 	FormatVersion int               `json:"format_version"`
 	ForgottenAt   time.Time         `json:"forgotten_at"`
@@ -42,11 +49,11 @@ type Receipt struct {
 	Erased        Erased            `json:"erased"`
 	Removed       int64             `json:"removed"`    // other snapshots, all of them
 	Unreadable    int64             `json:"unreadable"` // of these; their calls are not counted or recorded
-	Everywhere    bool              `json:"everywhere"` // the places of erased were blanked
+	Mentioned     int64             `json:"mentioned"`  // texts of other rows with an id or number; they are kept
+	Mentions      []Mention         `json:"mentions"`   // the first of these
 	Recordings    *Recordings       `json:"recordings"` // nil: nothing was changed
-	Scan          *Scan             `json:"scan"`       // remaining traces; nil: nothing was changed
 	Tombstones    *layout.Forgotten `json:"tombstones"` // nil if nothing was ever forgotten
-	Lakes         []Lake            `json:"lakes"`      // places to which the warehouse was published
+	Lakes         []string          `json:"lakes"`      // places to which the warehouse must be published again
 	// Unknown are the given ids of which nothing is stored, and which are not forgotten yet. They are
 	// not in the receipt.
 	Unknown []string `json:"-"`
@@ -66,11 +73,9 @@ type Erased struct {
 	Turns int64 `json:"transcript_turns"`
 	Items int64 `json:"analysis_items"`
 	// Recordings counts those that are stored in the archive.
-	Recordings int64         `json:"recordings"`
-	Customers  int64         `json:"customers"`
-	Rows       int64         `json:"other_rows"` // about the calls, in other tables
-	Places     []Place       `json:"places"`     // ids and numbers in other rows
-	Files      []layout.File `json:"files"`      // the rewritten files
+	Recordings int64 `json:"recordings"`
+	Customers  int64 `json:"customers"`
+	Rows       int64 `json:"other_rows"` // about the calls, in other tables
 }
 
 // Recordings are the recordings that were deleted from their archive.
@@ -95,7 +100,7 @@ type Held struct {
 
 	Current    *layout.Snapshot     // the new one after Forget
 	Tombstones *snapshot.Tombstones // of the current one
-	// Notes changes the texts outside of snapshots.
+	// Notes changes the texts that callhouse wrote outside of snapshots.
 	Notes func(blank func(text string) string) error
 	// Delete deletes the recordings that are listed as deletions.
 	Delete func(context.Context) (*Recordings, error)
@@ -109,8 +114,8 @@ type Held struct {
 // the new one when it retries. If the removal is interrupted, the next opening of the warehouse
 // completes it.
 func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress func(snapshot.Progress)) (*Receipt, error) {
-	f := &erasure{w: w, all: []*layout.Snapshot{w.Current}, unread: map[int64]bool{}, everywhere: sel.Everywhere,
-		ids: map[string]bool{}, known: map[string]bool{}, held: map[string]map[string]bool{}, places: map[string]*places{}}
+	f := &erasure{w: w, all: []*layout.Snapshot{w.Current}, unread: map[int64]bool{},
+		ids: map[string]bool{}, known: map[string]bool{}, held: map[string]map[string]bool{}}
 	numbers, err := snapshot.Numbers(w.FS, w.Root)
 	if err != nil {
 		return nil, err
@@ -131,11 +136,13 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 		return nil, err
 	}
 	f.traces = newTraces(f.ids, slices.Concat(sel.Masked...), sel.numbers())
-	f.traces.were = w.Tombstones
-	if err := f.findPlaces(ctx); err != nil {
+	if err := f.findMentions(ctx); err != nil {
 		return nil, err
 	}
 	if err := f.tally(ctx); err != nil {
+		return nil, err
+	}
+	if err := f.findNotes(); err != nil {
 		return nil, err
 	}
 	f.addTombstones()
@@ -146,7 +153,7 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 		clear(f.unread)
 	}
 	if dry {
-		return f.receipt(nil, nil), nil
+		return f.receipt(nil)
 	}
 	if !idle {
 		if err := f.run(ctx, progress); err != nil {
@@ -160,15 +167,10 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 	if err != nil {
 		return nil, fmt.Errorf("the calls are forgotten, but their recordings are not deleted (repeat the command): %w", err)
 	}
-	err = w.Notes(func(text string) string { return string(f.traces.blank([]byte(text), false)) })
-	var left *Scan
-	if err == nil {
-		left, err = scan(ctx, w.FS, w.Current, f.traces)
+	if err := w.Notes(f.traces.blank); err != nil {
+		return nil, fmt.Errorf("the calls are forgotten, but the errors of lost runs may name them (repeat the command): %w", err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("the calls are forgotten, but the search for traces failed (repeat the command): %w", err)
-	}
-	return f.receipt(recordings, left), nil
+	return f.receipt(recordings)
 }
 
 // erasure is one Forget.
@@ -177,10 +179,11 @@ type erasure struct {
 	all        []*layout.Snapshot // the readable ones, the current one first; calls selected in any are forgotten
 	unread     map[int64]bool     // numbers of other ones that could not be read, or not entirely
 	removed    int                // number of other ones
-	everywhere bool
 	numbers    []number
 	traces     *traces
-	places     map[string]*places         // by placeKey of a file
+	mentions   []Mention
+	mentioned  int64
+	noted      bool                       // ids or numbers are in the manifest, or in the errors or drift of runs
 	ids        map[string]bool            // calls and customers to forget, including those not in the warehouse
 	known      map[string]bool            // those that are stored, or were forgotten before
 	unknown    []string                   // given ones that are not
@@ -231,22 +234,28 @@ func (f *erasure) findUnknown(sel Selection) {
 // other snapshots have none either: those made before an id was recorded are gone.
 func (f *erasure) nothingToDo() bool {
 	e := &f.erased
-	if e.Calls > 0 || e.Customers > 0 || e.Rows > 0 || f.manifest().Bulk != f.w.Current.Manifest.Bulk || f.everywhere && f.removed > 0 {
+	if e.Calls > 0 || e.Customers > 0 || e.Rows > 0 || f.noted {
 		return false
 	}
-	return f.news == 0 && !slices.ContainsFunc(e.Places, func(p Place) bool { return f.blanks(p.Table) && !p.Key })
+	return f.news == 0
 }
 
-// blanks reports whether a table's texts are blanked. The texts of the table runs always are: this
-// program wrote them, and they must not hold ids.
-func (f *erasure) blanks(table string) bool { return f.everywhere || table == schema.Runs.Name }
+// findNotes searches the texts that callhouse itself wrote: the manifest and the table runs.
+func (f *erasure) findNotes() error {
+	runs, err := snapshot.NewReader(f.w.FS, f.w.Current, f.w.Proofs).Runs()
+	for i := range runs {
+		f.noted = f.noted || f.traces.in([]byte(runs[i].Error)) || f.traces.in(runs[i].DriftFields)
+	}
+	f.noted = f.noted || f.manifest().Bulk != f.w.Current.Manifest.Bulk
+	return err
+}
 
-// manifest returns the current manifest without what identifies the forgotten.
+// manifest returns the current manifest without the ids and numbers in its texts.
 func (f *erasure) manifest() *layout.Manifest {
 	m := *f.w.Current.Manifest
-	if m.Bulk != nil && f.traces.in([]byte(m.Bulk.Why), false) {
+	if m.Bulk != nil && f.traces.in([]byte(m.Bulk.Why)) {
 		clean := *m.Bulk
-		clean.Why = string(f.traces.blank([]byte(clean.Why), false))
+		clean.Why = f.traces.blank(clean.Why)
 		m.Bulk = &clean
 	}
 	return &m
@@ -286,19 +295,19 @@ func (f *erasure) run(ctx context.Context, progress func(snapshot.Progress)) err
 func (f *erasure) wants() (n int64) {
 	m := f.w.Current.Manifest
 	for _, file := range m.FilesOf(schema.Calls.Name) {
-		if len(f.held[file.Path])+len(f.stained(file.Period)) > 0 {
+		if len(f.held[file.Path]) > 0 {
 			n += m.BytesOf(file.Period)
 		}
 	}
 	return n
 }
 
-func (f *erasure) receipt(recordings *Recordings, left *Scan) *Receipt {
+func (f *erasure) receipt(recordings *Recordings) (*Receipt, error) {
 	now := f.w.Current.Manifest
 	r := &Receipt{FormatVersion: layout.FormatVersion, ForgottenAt: f.w.Now().UTC(), RunID: f.w.RunID,
 		Snapshot: now.Snapshot, Calls: []string{}, Numbers: []Found{}, Erased: f.erased, Removed: int64(f.removed),
-		Unreadable: int64(len(f.unread)),
-		Everywhere: f.everywhere, Recordings: recordings, Unknown: f.unknown, Scan: left, Tombstones: now.Forgotten, Lakes: []Lake{}}
+		Unreadable: int64(len(f.unread)), Mentioned: f.mentioned, Mentions: append([]Mention{}, f.mentions...), Recordings: recordings,
+		Unknown: f.unknown, Tombstones: now.Forgotten}
 	for _, n := range f.numbers {
 		r.Numbers = append(r.Numbers, Found{Calls: int64(len(n.calls)), Customers: int64(len(n.customers))})
 	}
@@ -306,5 +315,7 @@ func (f *erasure) receipt(recordings *Recordings, left *Scan) *Receipt {
 		r.Calls = append(r.Calls, t.String())
 	}
 	slices.Sort(r.Calls)
-	return r
+	var err error
+	r.Lakes, err = LakesBefore(f.w.Root, now.Oldest)
+	return r, err
 }

@@ -28,10 +28,10 @@ func (f *erasure) findPeople(ctx context.Context, sel Selection) error {
 		r := snapshot.NewReader(f.w.FS, s, f.w.Proofs)
 		for _, of := range personal {
 			file := r.File(of.Table.Name, "")
-			if len(of.Contact) == 0 || file == nil || seen[placeKey(file)] {
+			if len(of.Contact) == 0 || file == nil || seen[file.Path] {
 				continue
 			}
-			seen[placeKey(file)] = true
+			seen[file.Path] = true
 			err := r.EachObject(of, func(o *schema.Object) error {
 				texts := contacts(of, o)
 				for i := range f.numbers {

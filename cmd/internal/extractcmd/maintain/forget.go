@@ -4,10 +4,8 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -23,7 +21,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/recording"
 	"callhouse/internal/resource"
-	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/erase"
 	"callhouse/internal/words"
@@ -40,12 +37,10 @@ cannot be deleted, the receipt counts it as left, the exit code is 3, and the ne
 a country code belongs to the country of --country.
 
 The number or an id can also occur in rows of other calls and customers, e.g. in metadata or transcripts. forget
-lists these places and does not change them; --everywhere replaces the number there with [forgotten]. Such data comes
-back when a run lists it again, so remove it at the service first. At the end, forget searches every byte of the
-warehouse for the ids and numbers, and reports where they remain.
+lists these rows and does not change them; forget a call with its id to erase it, too.
 
-forget writes a receipt (JSON) to stdout. Keep it: forget --check RECEIPT verifies later that it still holds, and
-with --number or --call-id also searches for these again. The receipt contains no ids or numbers.
+forget writes a receipt (JSON) to stdout: what was erased, and the ids of other calls and objects that mention the
+numbers or ids. It contains none of the forgotten ids or numbers.
 
 An id of which nothing is stored may be mistyped: forget names it and erases nothing. --yes, given twice, blocks such
 ids as well, so that no later run stores them.
@@ -58,9 +53,8 @@ changed.`
 type forgetFlags struct {
 	ids, customers, numbers []string
 	before                  string
-	everywhere, dryRun      bool
+	dryRun                  bool
 	yes                     consent
-	check                   string
 }
 
 // consent counts how often a flag is given.
@@ -85,13 +79,9 @@ func forgetCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 		Use: "forget", Short: "Permanently erase calls", Long: forgetAbout,
 		Example: `  extract forget --number +15550001111 --dry-run
   extract forget --call-id 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10 > receipt.json
-  extract forget --number 010-1234-5678 --country KR --everywhere > receipt.json
-  extract forget --before 365d --yes > receipt.json
-  extract forget --check receipt.json`,
+  extract forget --number 010-1234-5678 --country KR > receipt.json
+  extract forget --before 365d --yes > receipt.json`,
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.check != "" {
-				return checkReceipt(cmd.Context(), s, &o, cmd.InOrStdin(), cmd.OutOrStdout())
-			}
 			return forget(cmd.Context(), s, &o, cmd.InOrStdin(), cmd.OutOrStdout(), stderr)
 		},
 	}
@@ -103,16 +93,14 @@ func forgetCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	f.StringArrayVar(&o.customers, "customer-id", nil, "forget this customer; repeatable")
 	f.StringVar(&o.before, "before", "",
 		"forget calls that started before: a date (2026-11-01, its begin in the\nzone tz), a time (2026-11-01T08:00:00Z) or an age (365d)")
-	f.BoolVar(&o.everywhere, "everywhere", false, "also replace the ids and numbers with [forgotten] in rows of other calls and customers")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be erased, change nothing")
 	f.Var(&o.yes, "yes", "do not ask for confirmation; given twice: nor about unknown ids")
 	f.Lookup("yes").NoOptDefVal = "true"
-	f.StringVar(&o.check, "check", "", "verify that a receipt still holds; - is stdin")
 	return cmd
 }
 
 func (o *forgetFlags) selection(s *settings.Settings, now time.Time) (sel erase.Selection, err error) {
-	sel = erase.Selection{CallIDs: o.ids, Numbers: o.numbers, Country: s.Country, Everywhere: o.everywhere}
+	sel = erase.Selection{CallIDs: o.ids, Numbers: o.numbers, Country: s.Country}
 	for _, text := range slices.Concat(o.ids, o.customers, o.numbers) {
 		if strings.TrimSpace(text) == "" {
 			return sel, cli.Usage("", "--call-id, --customer-id and --number must not be empty")
@@ -124,7 +112,7 @@ func (o *forgetFlags) selection(s *settings.Settings, now time.Time) (sel erase.
 	if sel.Before, err = s.TimeOf("before", o.before, now); err != nil {
 		return sel, err
 	}
-	if o.check == "" && len(sel.CallIDs) == 0 && len(sel.Customers) == 0 && len(sel.Numbers) == 0 && sel.Before.IsZero() {
+	if len(sel.CallIDs) == 0 && len(sel.Customers) == 0 && len(sel.Numbers) == 0 && sel.Before.IsZero() {
 		return sel, cli.Usage("select them with --call-id, --customer-id, --number or --before", "no calls selected")
 	}
 	return sel, nil
@@ -173,7 +161,6 @@ func forget(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.
 	if err != nil || receipt == nil {
 		return err
 	}
-	printScan(stderr, receipt.Scan, o.everywhere)
 	audio := deleted(receipt.Recordings, stderr)
 	err = forgotten(ctx, s, receipt, stderr)
 	return cmp.Or(settings.WriteJSON(stdout, receipt), audio, err)
@@ -235,24 +222,23 @@ func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, before t
 		words.Fprintf(stderr, "not in the current snapshot: %s; calls and customers with these ids will not be stored\n",
 			cli.Plural(missing, "id"))
 	}
-	var places []erase.Place
-	for _, p := range last.Places {
-		if p.Table != schema.Runs.Name { // these are always blanked
-			places = append(places, p)
-		}
+	if plan.Mentioned > 0 {
+		words.Fprintf(stderr, "the ids and numbers also occur in %s of other rows, which are kept; the receipt lists them: %s\n",
+			cli.Plural(plan.Mentioned, "text"), mentions(plan))
 	}
-	if len(places) == 0 {
-		return
+}
+
+// mentions counts a plan's mentions by column.
+func mentions(plan *erase.Receipt) string {
+	by := map[string]int64{}
+	for _, m := range plan.Mentions {
+		by[m.Table+"."+m.Column]++
 	}
-	switch {
-	case !o.everywhere:
-		words.Fprintf(stderr, "the ids and numbers also occur in other rows, and are kept there without --everywhere:\n")
-	case o.dryRun:
-		words.Fprintf(stderr, "would replace the ids and numbers with %s in other rows:\n", erase.Blank)
-	default:
-		words.Fprintf(stderr, "replacing the ids and numbers with %s in other rows:\n", erase.Blank)
+	more := ""
+	if left := plan.Mentioned - int64(len(plan.Mentions)); left > 0 {
+		more = fmt.Sprintf(", and %d more", left)
 	}
-	printPlaces(stderr, places)
+	return cli.Counts(by) + more
 }
 
 // printNumber reports a number found only among calls, only among customers, or nowhere. In a
@@ -270,41 +256,6 @@ func printNumber(stderr io.Writer, number string, found erase.Found, customers b
 	}
 	if !strings.HasPrefix(strings.TrimSpace(number), "+") {
 		words.Fprintf(stderr, "  to be sure, give the number with + and its country code, or set --country\n")
-	}
-}
-
-// printPlaces lists the places of ids and numbers.
-func printPlaces(w io.Writer, places []erase.Place) {
-	for _, p := range places {
-		name, of := p.Table+"."+p.Column, cli.Plural(p.Rows, "row")
-		if p.Path != "" {
-			name, of = p.Path, "the file"
-		}
-		if p.Calls > 0 {
-			of += " of " + cli.Plural(p.Calls, "call")
-		}
-		if p.Key {
-			of += "; a key, never replaced"
-		}
-		words.Fprintf(w, "  %-32s %s\n", name, of)
-	}
-}
-
-// printScan prints the result of the byte-level search.
-func printScan(stderr io.Writer, scan *erase.Scan, everywhere bool) {
-	looked := fmt.Sprintf("searched every byte of %s (%s)", cli.Plural(scan.Files, "file"), humanize.Bytes(uint64(scan.Bytes)))
-	if scan.Unread > 0 {
-		looked += fmt.Sprintf(", except %s of damaged older snapshots, which a later run removes", cli.Plural(scan.Unread, "file"))
-	}
-	if len(scan.Found) == 0 {
-		words.Fprintf(stderr, "%s: the ids and numbers were not found\n", looked)
-		return
-	}
-	words.Fprintf(stderr, "%s: the ids and numbers remain in %s, counted over all snapshots:\n", looked,
-		cli.Plural(int64(len(scan.Found)), "place"))
-	printPlaces(stderr, scan.Found)
-	if !everywhere {
-		words.Fprintf(stderr, "to replace them, repeat the command with --everywhere\n")
 	}
 }
 
@@ -331,77 +282,21 @@ func agreed(stdin io.Reader, stderr io.Writer, question string) bool {
 	return answer == "y" || answer == "yes"
 }
 
-func checkReceipt(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.Reader, stdout io.Writer) error {
-	path := o.check
-	sel, err := o.selection(s, time.Now())
-	if err != nil {
-		return err
-	}
-	snapshot, err := s.Current()
-	if err != nil {
-		return err
-	}
-	sel.Country = cmp.Or(sel.Country, snapshot.Manifest.Country)
-	in := stdin
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return cli.Usage("--check requires a file with the output of forget", "read the receipt: %w", err)
-		}
-		defer f.Close()
-		in = f
-	}
-	var r erase.Receipt
-	if err := json.NewDecoder(in).Decode(&r); err != nil || r.RunID == "" {
-		return cli.Usage("--check requires a file with the output of forget", "%s is not a receipt of forget", path)
-	}
-	bad, err := erase.CheckReceipt(ctx, s.Warehouse, &r)
-	if err != nil {
-		return settings.Explain(err)
-	}
-	for _, p := range bad {
-		words.Fprintln(stdout, p)
-	}
-	if len(bad) > 0 {
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("the receipt does not hold: %s", cli.Plural(int64(len(bad)), "problem")), "")
-	}
-	if len(sel.CallIDs)+len(sel.Customers)+len(sel.Numbers) > 0 {
-		scan, err := erase.Traces(ctx, s.Warehouse, sel)
-		if err != nil {
-			return settings.Explain(err)
-		}
-		printScan(stdout, scan, false)
-		if len(scan.Found) > 0 {
-			return cli.Fail(cli.ExitFailed, fmt.Errorf("the ids and numbers are still in the warehouse"), "")
-		}
-	}
-	words.Fprintf(stdout, "the receipt of %s holds: its calls and customers (%s) are in no snapshot and not in the journal\n",
-		r.ForgottenAt.Format(time.RFC3339), cli.Plural(int64(len(r.Calls)), "id"))
-	lakes, err := erase.LakesSince(s.Warehouse, r.Snapshot)
-	for _, l := range lakes {
-		words.Fprintln(stdout, l.What)
-	}
-	return err
-}
-
-// forgotten removes the forgotten data from the lake if the setting publish is on, and records the
-// state of all lakes in the receipt.
+// forgotten removes the forgotten data from the lake if the setting publish is on, and records in the
+// receipt which lakes must still be published again.
 func forgotten(ctx context.Context, s *settings.Settings, r *erase.Receipt, stderr io.Writer) error {
-	var failed error
-	if s.Publish {
-		_, failed = s.AskQuery(ctx, nil, "publish", "iceberg")
+	if s.Publish && len(r.Lakes) > 0 {
+		if _, err := s.AskQuery(ctx, nil, "publish", "iceberg"); err != nil {
+			return cli.Fail(cli.ExitIncomplete, fmt.Errorf("forgotten in the warehouse, but not published: %w", err),
+				"the next run publishes it; to publish now, use query publish iceberg")
+		}
+		var err error
+		if r.Lakes, err = erase.LakesBefore(s.Warehouse, r.Snapshot); err != nil {
+			return err
+		}
 	}
-	lakes, err := erase.LakesSince(s.Warehouse, r.Snapshot)
-	if err != nil {
-		return err
-	}
-	r.Lakes = lakes
-	for _, l := range lakes {
-		words.Fprintln(stderr, l.What)
-	}
-	if failed != nil {
-		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("forgotten in the warehouse, but not published: %w", failed),
-			"the next run publishes it; to publish now, use query publish iceberg")
+	for _, to := range r.Lakes {
+		words.Fprintf(stderr, "lake %s must be published again: query publish iceberg removes the forgotten calls\n", to)
 	}
 	return nil
 }
