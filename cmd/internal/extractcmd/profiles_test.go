@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"testing"
 
 	"callhouse/cmd/internal/cli"
@@ -15,7 +14,8 @@ import (
 	"callhouse/cmd/internal/extractcmd/settings"
 )
 
-// The exit code of several profiles is their worst one, and each profile runs to its end.
+// The exit code of several profiles is their worst one. A failure does not stop the others, an
+// interrupt does.
 func TestWorstExitCode(t *testing.T) {
 	for _, c := range []struct {
 		codes []int
@@ -27,20 +27,12 @@ func TestWorstExitCode(t *testing.T) {
 		for i := range c.codes {
 			all = append(all, &settings.Settings{Config: config.Config{Profile: fmt.Sprint(i)}})
 		}
-		var begun sync.WaitGroup
-		begun.Add(len(all))
 		var out bytes.Buffer
-		err := sideBySide(t.Context(), all, &out, func(_ context.Context, s *settings.Settings, stderr io.Writer) error {
-			begun.Done()
-			begun.Wait() // wait until all are running
+		ctx, cancel := context.WithCancel(t.Context())
+		err := oneByOne(ctx, all, &out, func(_ context.Context, s *settings.Settings, _ io.Writer) error {
 			var n int
-			if _, err := fmt.Sscan(s.Profile, &n); err != nil {
+			if _, err := fmt.Sscan(s.Profile, &n); err != nil || c.codes[n] == 0 {
 				return err
-			}
-			fmt.Fprint(stderr, "half of a line, ")
-			fmt.Fprint(stderr, "and the rest\n")
-			if c.codes[n] == 0 {
-				return nil
 			}
 			return cli.Fail(c.codes[n], errors.New("why"), "what to do")
 		})
@@ -48,28 +40,18 @@ func TestWorstExitCode(t *testing.T) {
 			t.Errorf("of %v came %d, want %d", c.codes, got, c.want)
 		}
 		for i, code := range c.codes {
-			if n := strings.Count(out.String(), fmt.Sprintf("[%d] half of a line, and the rest\n", i)); n != 1 {
-				t.Errorf("its line is there %d times:\n%s", n, out.String())
+			said := fmt.Sprintf("profile %d:\n", i)
+			if code != 0 {
+				said += "extract: why\n"
 			}
-			if code != 0 && (!strings.Contains(out.String(), fmt.Sprintf("[%d] extract: why\n", i)) ||
-				!strings.Contains(err.Error(), fmt.Sprintf("%d (exit code %d)", i, code))) {
-				t.Errorf("%d ended with %d, and is not told:\n%s%v", i, code, out.String(), err)
+			if !strings.Contains(out.String(), said) || code != 0 && !strings.Contains(err.Error(), fmt.Sprintf("%d (exit code %d)", i, code)) {
+				t.Errorf("%d ended with %d, and is not reported:\n%s%v", i, code, out.String(), err)
 			}
 		}
-	}
-}
-
-// JSON lines contain the name of their profile.
-func TestPrefixed(t *testing.T) {
-	var out bytes.Buffer
-	p := &prefixed{mu: &sync.Mutex{}, out: &out, prefix: "[a] "}
-	for _, piece := range []string{"one\ntw", "o\n", `{"x":1}`, "\nno end"} {
-		if n, err := p.Write([]byte(piece)); n != len(piece) || err != nil {
-			t.Fatal(n, err)
+		cancel()
+		out.Reset()
+		if _ = oneByOne(ctx, all, &out, func(context.Context, *settings.Settings, io.Writer) error { return nil }); strings.Contains(out.String(), "profile 1:") {
+			t.Errorf("another profile began after an interrupt:\n%s", &out)
 		}
-	}
-	p.flush()
-	if want := "[a] one\n[a] two\n{\"x\":1}\n[a] no end\n"; out.String() != want {
-		t.Errorf("%q, want %q", out.String(), want)
 	}
 }

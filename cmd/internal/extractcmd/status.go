@@ -5,7 +5,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,8 +26,8 @@ Exit codes: 0 fine; 3 the last run did not succeed, a part of the list was never
 succeeded within --max-age, or the rules of alerts were not evaluated; 1 there is no warehouse, or
 the last run or extract verify found it damaged.
 
-With --all or several profiles, each line starts with the profile's name, --format json prints a
-list, and the exit code is the worst one.`
+With --all or several profiles, it prints one after another, --format json prints a list, and the
+exit code is the worst one.`
 
 func statusCommand(s *settings.Settings) *cobra.Command {
 	var maxAge time.Duration
@@ -96,28 +95,26 @@ func printStatus(s *settings.Settings, maxAge time.Duration, format string, stdo
 	return h.Err()
 }
 
-// printStatuses prints the status of several profiles: lines with the profile's name, or one list
-// in JSON. If a warehouse cannot be read, it prints the error. The exit code is the worst one.
+// printStatuses prints the status of several profiles, as one list in JSON. If a warehouse cannot be
+// read, it prints the error. The exit code is the worst one.
 func printStatuses(cmd *cobra.Command, s *settings.Settings, maxAge time.Duration, format string) error {
-	var mu sync.Mutex // required by prefixed; there is no other writer
 	all, code := []*health.State{}, cli.ExitOK
 	for _, name := range s.Named {
 		p, err := s.Of(cmd, name)
 		if err != nil {
 			return err
 		}
-		prefix := "[" + name + "] "
 		h, err := healthOf(p, maxAge)
 		if err == nil {
 			all = append(all, h)
 			if format == "text" {
-				if err := h.Write(p.Text(&prefixed{mu: &mu, out: cmd.OutOrStdout(), prefix: prefix})); err != nil {
+				if err := h.Write(p.Text(cmd.OutOrStdout())); err != nil {
 					return err
 				}
 			}
 			err = h.Err()
 		}
-		code = worse(code, cli.Report(&prefixed{mu: &mu, out: cmd.ErrOrStderr(), prefix: prefix}, program, err))
+		code = worse(code, cli.Report(cmd.ErrOrStderr(), program+" ("+name+")", err))
 	}
 	if format == "json" {
 		if err := settings.WriteJSON(cmd.OutOrStdout(), all); err != nil {

@@ -78,7 +78,7 @@ func TestStatusOfAllProfiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := call(t, "", "status", "--config", file, "--all")
-	if code != 1 || !strings.HasPrefix(stdout, "[acme] fine: ") || !strings.Contains(stdout, "\n[globex] fine: ") || !strings.HasPrefix(stderr, "[none] extract: no warehouse at ") {
+	if code != 1 || strings.Count(stdout, "fine: ") != 2 || !strings.HasPrefix(stderr, "extract (none): no warehouse at ") {
 		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
 	}
 	code, stdout, _ = call(t, "", "status", "--config", file, "--profile", "acme,globex", "--max-age", "1m", "--format", "json")
