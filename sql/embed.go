@@ -78,8 +78,7 @@ func ViewsByName() []*File {
 // Reports returns the named reports, by name.
 func Reports() []*File { return slices.Clone(reports()) }
 
-// Relation returns the SELECT of a relation that reports read, such as selected_speech: the calls
-// selected with the facts of their transcripts where files of earlier versions lack them.
+// Relation returns the SELECT of a relation that reports read, such as cost_moments.
 func Relation(name string) string { return mustRead("relations/" + name + ".sql") }
 
 // Report returns a named report.

@@ -227,7 +227,6 @@ func TestBackwardTurnsMakeNoTimeNegative(t *testing.T) {
 		Turns: []row{item(0, "agent", int64(7000), int64(5000)), item(1, "user", int64(12_000), int64(14_000)), item(2, "agent", int64(15_000), int64(0)),
 			tool(3, "tool_call_invocation", int64(16_000), nil), tool(4, "tool_call_result", int64(15_500), int64(15_000)),
 			item(5, "agent", int64(20_000), nil)},
-		Earlier: func(string) bool { return true },
 	}
 	w := warehouse(t, d, nil)
 	rows, err := w.SQL(t.Context(), "SELECT turn, talk_ms, (SELECT duration_ms FROM tool_calls) FROM transcript_turns ORDER BY turn")

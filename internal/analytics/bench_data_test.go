@@ -134,7 +134,7 @@ func newBenchWriter(dir string, n int, p benchPeriod) *benchWriter {
 	for _, t := range schema.CallTables {
 		w.tables = append(w.tables, table(t))
 	}
-	w.tables[0].info.Credits, w.tables[0].info.Undated, w.tables[0].info.Moved = new(int64), new(int64), new(int64)
+	w.tables[0].info.Credits = new(int64)
 	return w
 }
 
@@ -192,9 +192,6 @@ func (w *benchWriter) add(c *calls.Call) error {
 	}
 	if c.InCredits() {
 		*w.tables[0].info.Credits++
-	}
-	if c.Moved() {
-		*w.tables[0].info.Moved++
 	}
 	return w.tools.Each(c, func(row schema.Row) error {
 		add(&schema.ToolCalls, row)

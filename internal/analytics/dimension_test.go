@@ -62,7 +62,7 @@ func TestTwoDimensionsAndConditions(t *testing.T) {
 func TestConditionsOnTimeSpareOtherDays(t *testing.T) {
 	root := t.TempDir()
 	d := randomData(rand.New(rand.NewPCG(rand.Uint64N(1000), 9)), 200)
-	d.Compacted, d.Earlier = nil, func(string) bool { return false }
+	d.Compacted = nil
 	analyticstest.Write(t, root, 1, d)
 	snap, err := layout.Current(root)
 	if err != nil {

@@ -30,7 +30,6 @@ func TestFlowsEqualTheOracle(t *testing.T) {
 				row{"call_id": c["call_id"], "turn": int64(2*i + 1), "call_start_at": c["start_at"], "role": "tool_call_result", "tool_call_id": id, "content": answers[r.IntN(20)].content})
 		}
 	}
-	d.Earlier = func(string) bool { return false }
 	w := warehouse(t, d, zone(t, "Asia/Seoul"))
 	for _, p := range []question.Params{{}, {By: "agent_version"}} {
 		p.NamesInPlace = true

@@ -133,21 +133,6 @@ func randomData(r *rand.Rand, n int) analyticstest.Data {
 	return d
 }
 
-// The sink stores the same tool calls as the view derives from the turns in files of earlier
-// formats.
-func TestToolCallsOfEveryFormat(t *testing.T) {
-	d := randomData(rand.New(rand.NewPCG(1, 2)), 300)
-	var rows [2][][]any
-	for i, earlier := range []bool{true, false} {
-		d.Earlier = func(string) bool { return earlier }
-		got, err := warehouse(t, d, nil).SQL(t.Context(), "FROM tool_calls ORDER BY call_start_at, call_id, turn")
-		rows[i] = all(t, got, err)
-	}
-	if d := diff(rows[0], rows[1]); d != "" || len(rows[0]) < 100 {
-		t.Errorf("%d tool calls (-made of turns +stored): %s", len(rows[0]), d)
-	}
-}
-
 // The sink, which stores the number of failed tool calls, and the view tool_calls agree on
 // failures.
 func TestFailuresOfTools(t *testing.T) {

@@ -22,18 +22,10 @@ import (
 // metadata of every data file under the key FormatKey. Higher versions are rejected.
 const FormatVersion = 1
 
-// TallyVersion is the lowest format version whose tallies are read. Earlier tallies count by fewer
-// columns and are ignored.
-const TallyVersion = 1
-
 // CountedVersion is the version of the set of tallies, and of the rules for counting callers, attempts,
 // moves, items and answered calls in them. Increment it when either changes: months with another
 // version are rewritten.
 const CountedVersion = 6
-
-// DerivedVersion is the lowest format version with facts derived from transcripts in the files of
-// calls, and with files of tool calls.
-const DerivedVersion = 1
 
 // FormatKey is the key of the format version in a Parquet file's metadata.
 const FormatKey = "callhouse.format_version"
@@ -182,10 +174,9 @@ type File struct {
 	// transcript.
 	Unsettled int64 `json:"unsettled,omitempty"`
 	Unstarted int64 `json:"unstarted,omitempty"`
-	// Undated counts the rows of a calls file without a start, settled or not; null in manifests of
-	// versions that did not count them.
-	Undated *int64 `json:"undated,omitempty"`
-	Due     int64  `json:"due,omitempty"`
+	// Undated counts the rows of a calls file without a start, settled or not.
+	Undated int64 `json:"undated,omitempty"`
+	Due     int64 `json:"due,omitempty"`
 	// Unsure counts the rows of a calls file whose record was requested in vain, if it is requested
 	// again, and Unreadable all whose record cannot be read.
 	Unsure     int64 `json:"unsure,omitempty"`
@@ -209,9 +200,6 @@ type File struct {
 	// stored recordings.
 	Recordings map[string]int64 `json:"recordings,omitempty"`
 	AudioBytes int64            `json:"audio_bytes,omitempty"`
-	// Moved counts the rows of a calls file that moved through their agent's graph; null if the file lacks
-	// the column moves.
-	Moved *int64 `json:"moved,omitempty"`
 	// Counted is CountedVersion if the file of calls of a month or a large day has all tallies that
 	// its calls allow; 0 if an earlier build wrote it.
 	Counted int64 `json:"counted,omitempty"`
@@ -312,35 +300,6 @@ func (m *Manifest) ReadElsewhere() (n int64) {
 		}
 	}
 	return n
-}
-
-// Derived reports whether the file holds the data derived from its calls' transcripts.
-func (f *File) Derived() bool { return f.Format >= DerivedVersion }
-
-// Uncounted reports whether f is a month's file of calls that an earlier build compacted without
-// all tallies.
-func (m *Manifest) Uncounted(f *File) bool {
-	return schema.IsMonth(f.Period) && f.Counted != CountedVersion
-}
-
-// UncountedMonths returns the number of such months, and of their calls.
-func (m *Manifest) UncountedMonths() (months int, calls int64) {
-	for _, f := range m.FilesOf(schema.Calls.Name) {
-		if m.Uncounted(f) {
-			months, calls = months+1, calls+f.Rows
-		}
-	}
-	return months, calls
-}
-
-// EarlierTurns returns the files of turns whose tool calls are not stored.
-func (m *Manifest) EarlierTurns() (out []*File) {
-	for _, f := range m.FilesOf(schema.Turns.Name) {
-		if !f.Derived() {
-			out = append(out, f)
-		}
-	}
-	return out
 }
 
 // Rows returns the number of rows of a table.

@@ -140,9 +140,7 @@ func readCalls(t testing.TB, fsys disk.FS, s *layout.Snapshot) map[string]*calls
 			rows[schema.Turns.Name] += int64(call.Turns().Len())
 			rows[schema.Items.Name] += int64(call.Items().Len())
 			rows[schema.Recordings.Name] += int64(call.Recordings().Len())
-			if f.Derived() {
-				rows[schema.ToolCalls.Name] += int64(len(call.ToolCalls(nil)))
-			}
+			rows[schema.ToolCalls.Name] += int64(len(call.ToolCalls(nil)))
 		}
 		if err := errors.Join(in.Done(), in.Close()); err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@
 -- the next start. pNN is as in durations: that of a real turn or call.
 --
 -- Grain: one row per group that has spoken turns
--- Reads: selected_speech
+-- Reads: selected
 -- Needs: end, transcripts
 -- Shares: interrupted_percent of calls
 -- Example: query conversation --by agent
@@ -39,12 +39,12 @@ WITH conversations AS (
         sum(agent_interruptions) AS by_agent,
         quantile_disc(longest_silence_ms, 0.50) AS silence_p50_ms,
         max(longest_silence_ms) AS silence_max_ms
-    FROM selected_speech
+    FROM selected
     WHERE spoken_turns > 0
     GROUP BY key
 ), latencies AS (
     SELECT key, count(*) AS responses, quantile_disc(ms, [0.50, 0.95]) AS latency
-    FROM (SELECT key, unnest(CAST(response_ms AS BIGINT[])) AS ms FROM selected_speech WHERE response_ms IS NOT NULL)
+    FROM (SELECT key, unnest(CAST(response_ms AS BIGINT[])) AS ms FROM selected WHERE response_ms IS NOT NULL)
     GROUP BY key
 )
 SELECT c.key AS key, calls,

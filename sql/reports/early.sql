@@ -11,7 +11,7 @@
 -- in the answered calls that have one. pNN is as in durations: that of a real call.
 --
 -- Grain: one row per group
--- Reads: counted_calls, selected_speech
+-- Reads: counted_calls, selected
 -- Counts: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
 -- Shares: hung_up_5s_percent of answered_calls, hung_up_10s_percent of answered_calls, silent_percent of answered_calls
@@ -40,7 +40,7 @@ WITH counted AS (
     GROUP BY key
 ), waited AS (
     SELECT key, count(*) AS first_word_calls, quantile_disc(greatest(agent_first_word_ms, 0), [0.50, 0.90, 0.95]) AS p
-    FROM selected_speech
+    FROM selected
     WHERE is_answered AND agent_first_word_ms IS NOT NULL
     GROUP BY key
 )

@@ -15,7 +15,7 @@
 -- that made it, wherever they ended.
 --
 -- Grain: one row per group, agent, node and node that follows
--- Reads: selected_moves, agents, agent_versions
+-- Reads: selected, agents, agent_versions
 -- Needs: end, words, transcripts
 -- Keys: agent_id, from_id, to_id
 -- Shares: completed_percent of answered_calls, transferred_percent of answered_calls, lost_percent of answered_calls, hung_up_percent of answered_calls
@@ -45,7 +45,7 @@ WITH published AS MATERIALIZED ( -- the versions of each agent, in order of publ
 ), versioned AS NOT MATERIALIZED (
     SELECT key, c.agent_id AS agent_id, start_at, is_answered, outcome, disconnection_reason, moves,
         version_at(agent_version, start_at, versions, times) AS version
-    FROM (SELECT * FROM selected_moves WHERE is_over AND has_transcript(transcript_state)) c LEFT JOIN published p USING (agent_id)
+    FROM (SELECT * FROM selected WHERE is_over AND has_transcript(transcript_state)) c LEFT JOIN published p USING (agent_id)
 ), alike AS MATERIALIZED ( -- calls with the same version, path and end
     SELECT key, agent_id, version, answered,
         answered AND outcome = 'completed' AS completed, answered AND outcome = 'transferred' AS transferred,

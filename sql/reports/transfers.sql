@@ -8,7 +8,7 @@
 -- all transfers: query durations --where outcome=transferred.
 --
 -- Grain: one row per group that has answered calls, and last tool of its transferred calls
--- Reads: counted_calls, selected_speech
+-- Reads: counted_calls, selected
 -- Counts: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
 -- Shares: answered_percent of answered_calls, transferred_percent of sum(transferred_calls)
@@ -31,7 +31,7 @@ WITH answered AS (
     GROUP BY key
 ), counted AS (
     SELECT key, last_tool, count(*) AS transferred_calls, quantile_disc(duration_ms, [0.50, 0.90]) AS p
-    FROM selected_speech
+    FROM selected
     WHERE disconnection_reason IN ('call_transfer', 'operator_hangup') AND outcome = 'transferred' AND is_answered
     GROUP BY key, last_tool
 )

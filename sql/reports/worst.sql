@@ -8,7 +8,7 @@
 -- first mark, unless there are too few others.
 --
 -- Grain: one row per group and call, the 20 worst of each group
--- Reads: selected_speech
+-- Reads: selected
 -- Needs: end, transcripts, analysis
 -- Example: query worst --since 1d
 -- Columns:
@@ -32,7 +32,7 @@ WITH marked AS MATERIALIZED (
             coalesce(user_sentiment = 'negative', false) AS was_negative,
             outcome = 'failed' AS has_failed,
             coalesce(failed_tool_uses > 0, false) AS tool_failed
-        FROM selected_speech
+        FROM selected
         WHERE has_transcript(transcript_state) AND is_conversed IS NOT FALSE
     )
     WHERE was_negative OR has_failed OR tool_failed

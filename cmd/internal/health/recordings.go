@@ -27,8 +27,6 @@ type archive struct {
 	Undeleted int64 `json:"undeleted"`
 	// Verified is the result of the last extract verify; null: it did not check recordings.
 	Verified *verified `json:"verified"`
-	// Uncounted is set while files of earlier builds may hold further due recordings.
-	Uncounted bool `json:"uncounted,omitempty"`
 }
 
 // verified is the result of extract verify for the archive.

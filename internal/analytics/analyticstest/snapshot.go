@@ -35,14 +35,9 @@ type Data struct {
 	Archive string
 	// Others are the rows of the resources.
 	Others map[*schema.Table][]Row
-	// Lacking are columns of calls that the files lack, as in an older version.
-	Lacking []string
 	// Compacted reports whether a month, such as "2026-11", is compacted into one file per table; nil:
 	// none.
 	Compacted func(month string) bool
-	// Earlier reports whether the files of a period have an earlier format, without facts derived
-	// from transcripts; nil: some do, at random.
-	Earlier func(period string) bool
 	// Coverage is the manifest's coverage; nil: everything is listed.
 	Coverage []schema.Span
 }
@@ -104,15 +99,15 @@ func Write(t testing.TB, root string, n int64, d Data) {
 		m.Coverage = []schema.Span{{From: -1 << 60, To: 1 << 60}}
 	}
 	d = w.derive(d)
-	m.Files = append(m.Files, w.table(&schema.Calls, d.Calls, d.Lacking)...)
-	m.Files = append(m.Files, w.table(&schema.Turns, d.Turns, nil)...)
-	m.Files = append(m.Files, w.table(&schema.Items, d.Items, nil)...)
-	m.Files = append(m.Files, w.table(&schema.Recordings, d.Recordings, nil)...)
-	m.Files = append(m.Files, w.table(&schema.ToolCalls, w.tools, nil)...)
-	m.Files = append(m.Files, w.table(&schema.Runs, d.Runs, nil)...)
+	m.Files = append(m.Files, w.table(&schema.Calls, d.Calls)...)
+	m.Files = append(m.Files, w.table(&schema.Turns, d.Turns)...)
+	m.Files = append(m.Files, w.table(&schema.Items, d.Items)...)
+	m.Files = append(m.Files, w.table(&schema.Recordings, d.Recordings)...)
+	m.Files = append(m.Files, w.table(&schema.ToolCalls, w.tools)...)
+	m.Files = append(m.Files, w.table(&schema.Runs, d.Runs)...)
 	for _, table := range resource.Tables {
 		if rows := d.Others[table]; len(rows) > 0 {
-			m.Files = append(m.Files, w.table(table, rows, nil)...)
+			m.Files = append(m.Files, w.table(table, rows)...)
 		}
 	}
 	raw, err := m.Encode()
@@ -167,12 +162,11 @@ type writer struct {
 	dir       string
 	n         int64
 	made      int
-	earlier   map[string]bool // periods whose files have an earlier format
-	tools     []Row           // of the other periods
+	tools     []Row // of the other periods
 }
 
 // table writes a table's rows, one file per UTC day of start or compacted month.
-func (w *writer) table(t *schema.Table, rows []Row, lacking []string) []layout.File {
+func (w *writer) table(t *schema.Table, rows []Row) []layout.File {
 	w.t.Helper()
 	byDay := map[string][]Row{}
 	for _, r := range rows {
@@ -186,7 +180,7 @@ func (w *writer) table(t *schema.Table, rows []Row, lacking []string) []layout.F
 	for _, d := range slices.Sorted(maps.Keys(byDay)) {
 		files = append(files, w.file(t, d, byDay[d]))
 	}
-	w.write(t, files, byDay, lacking)
+	w.write(t, files, byDay)
 	return files
 }
 
@@ -237,36 +231,27 @@ func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 		f.Path = layout.DataFile(t.Name, period, fmt.Sprintf("%08x%08x", w.n, w.made))
 	}
 	if t == &schema.Calls {
-		f.Credits, f.Undated = new(int64), new(int64)
-		if !w.earlier[period] {
-			f.Moved = new(int64)
-		}
+		f.Credits = new(int64)
 	}
 	for _, r := range rows {
 		if f.Credits != nil && r["total_cost"] == nil && r["credits_used"] != nil {
 			*f.Credits++
 		}
-		if moves, _ := r["moves"].(string); f.Moved != nil && len(moves) > len("[]") {
-			*f.Moved++
-		}
 		if ms, ok := start(t, r); ok {
 			f.MinStart, f.MaxStart = lower(f.MinStart, ms), higher(f.MaxStart, ms)
-		} else if f.Undated != nil {
-			*f.Undated++
+		} else if t == &schema.Calls {
+			f.Undated++
 		}
 	}
 	return f
 }
 
 // write writes a table's files in one statement.
-func (w *writer) write(t *schema.Table, files []layout.File, byDay map[string][]Row, lacking []string) {
+func (w *writer) write(t *schema.Table, files []layout.File, byDay map[string][]Row) {
 	w.t.Helper()
 	const part = "number of the file"
 	names, texts, ids := []string{fmt.Sprintf("%q", part)}, []string{fmt.Sprintf("'%s': 'INTEGER'", part)}, []string{}
 	for _, c := range t.Columns {
-		if contains(lacking, c.Name) {
-			continue
-		}
 		names = append(names, fmt.Sprintf("%s AS \"%s\"", fromText(c), c.Name))
 		texts = append(texts, fmt.Sprintf("'%s': 'VARCHAR'", c.Name))
 		ids = append(ids, fmt.Sprintf(`"%s": %d`, c.Name, c.ID))

@@ -8,22 +8,12 @@ import (
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/schema"
-	sqlfiles "callhouse/sql"
 )
 
 // related returns a relation of the rows that belong to the selected calls, as part of a WITH list.
 // Its rows carry the start of their call, so bounds need no join; groups and other conditions do.
 func (p *Planner) related(name string, q question.Question) string {
-	of, ok := question.Related[name]
-	switch {
-	case !ok && p.allDerived(name, q.Params):
-		return name + " AS NOT MATERIALIZED (SELECT * FROM selected)"
-	case name == "selected_moves":
-		return p.related("selected_tool_calls", q) + ",\n" + name + " AS NOT MATERIALIZED (" + sqlfiles.Relation(name) + ")"
-	case !ok:
-		return name + " AS NOT MATERIALIZED (" + sqlfiles.Relation(name) + ")"
-	}
-	return name + " AS NOT MATERIALIZED (" + p.belonging(of, q) + ")"
+	return name + " AS NOT MATERIALIZED (" + p.belonging(question.Related[name], q) + ")"
 }
 
 // belonging returns the SELECT of the rows that belong to the selected calls. What depends only on

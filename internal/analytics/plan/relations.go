@@ -32,7 +32,7 @@ func (p *Planner) relations(q question.Question) string {
 	for _, r := range f.Reads {
 		_, isRelated := question.Related[r]
 		switch {
-		case isRelated, r == "selected_speech", r == "selected_moves":
+		case isRelated:
 			with = append(with, p.related(r, q))
 		case r == "selected_campaign_calls":
 			with = append(with, fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT %s AS %s, calls.* FROM calls WHERE %s)", r,

@@ -1,14 +1,12 @@
 package plan
 
 import (
-	"slices"
 	"time"
 
 	"callhouse/internal/analytics/localtime"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
-	"callhouse/internal/schema"
 )
 
 // where returns the condition that selects rows of calls.
@@ -89,14 +87,6 @@ func wider(p question.Params) question.Params {
 func misses(p question.Params, f *layout.File) bool {
 	return p.Bounded() && (f.MinStart == nil || f.MaxStart == nil || time.UnixMilli(*f.MaxStart).Before(p.Since) ||
 		!p.Until.IsZero() && !time.UnixMilli(*f.MinStart).Before(p.Until))
-}
-
-// allDerived reports whether the rows of all calls that may be selected hold the relation's facts
-// of their transcripts.
-func (p *Planner) allDerived(relation string, of question.Params) bool {
-	return !slices.ContainsFunc(p.snap.Manifest.FilesOf(schema.Calls.Name), func(f *layout.File) bool {
-		return (!f.Derived() || relation == "selected_moves" && f.Moved == nil) && !misses(of, f)
-	})
 }
 
 // keyExpr returns the key of a group, using expr for each dimension.

@@ -71,10 +71,6 @@ func Views(f *sqlfiles.File) (out []string) {
 			out = append(out, schema.Calls.Name, Related[name])
 		case name == beside.As, slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return r.Name == of }):
 			out = append(out, schema.Calls.Name, of)
-		case name == "selected_speech": // reads the turns if their facts are not stored
-			out = append(out, schema.Calls.Name, schema.Turns.Name)
-		case name == "selected_moves": // reads the tool calls if files lack the moves
-			out = append(out, schema.Calls.Name, schema.ToolCalls.Name)
 		case isSelected, name == "selected", name == "surrounding", name == "counted_calls", name == "cost_moments":
 			out = append(out, schema.Calls.Name)
 		default:

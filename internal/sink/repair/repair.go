@@ -263,11 +263,11 @@ func (p *planner) sound() *layout.Snapshot {
 }
 
 // started returns the range of starts of a period's calls, for listing them again. A call without a
-// start is stored under the time it was first seen, and may be much older. If there are such calls,
-// or if they were not counted, everything earlier is listed again.
+// start is stored under the time it was first seen, and may be much older. If there are such calls, everything
+// earlier is listed again.
 func (part *Part) started() (from, to int64) {
 	from, to = snapshot.BoundsOf(part.Name)
-	if f := part.file(schema.Calls.Name); f != nil && f.Undated != nil && *f.Undated == 0 {
+	if f := part.file(schema.Calls.Name); f != nil && f.Undated == 0 {
 		return from, to
 	}
 	return 0, to

@@ -38,11 +38,8 @@ func NewPeriodWriter(in Folder, period, country string, atMost int64) *PeriodWri
 // CountCall adds a call to the manifest's figures for a file of calls.
 func CountCall(info *layout.File, call *calls.Call) {
 	Span(info, call.StartAt())
-	if info.Undated == nil {
-		info.Undated = new(int64)
-	}
 	if !call.StartAt().OK {
-		*info.Undated++
+		info.Undated++
 	}
 	if call.Waits() {
 		info.Due++
@@ -67,12 +64,6 @@ func CountCall(info *layout.File, call *calls.Call) {
 	}
 	if call.InCredits() {
 		*info.Credits++
-	}
-	if info.Moved == nil {
-		info.Moved = new(int64)
-	}
-	if call.Moved() {
-		*info.Moved++
 	}
 	if call.CostUnheld() {
 		info.UnheldCosts++
