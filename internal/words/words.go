@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"unicode"
@@ -133,22 +132,4 @@ func (w word) Format(f fmt.State, verb rune) {
 		w.v = Error(err)
 	}
 	_, _ = io.WriteString(f, Line(fmt.Sprintf(fmt.FormatString(f, verb), w.v))) // as fmt.Fprint
-}
-
-// Attr makes the texts of a log attribute visible, for handlers that do not, such as JSON's:
-// readers of the log decode its texts and print them.
-func Attr(_ []string, a slog.Attr) slog.Attr {
-	switch v := a.Value.Resolve(); v.Kind() {
-	case slog.KindString:
-		a.Value = slog.StringValue(Line(v.String()))
-	case slog.KindAny:
-		if err, ok := v.Any().(error); ok {
-			a.Value = slog.StringValue(Error(err))
-			break
-		}
-		if _, ok := v.Any().(slog.Level); !ok {
-			a.Value = slog.StringValue(Line(fmt.Sprint(v.Any())))
-		}
-	}
-	return a
 }

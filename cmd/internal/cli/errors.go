@@ -76,9 +76,6 @@ func Reported(err error) error {
 	return &e
 }
 
-// WasReported reports whether err was already printed.
-func WasReported(err error) bool { return err != nil && of(err).Reported }
-
 // Is reports whether err is or wraps an error of a type.
 func Is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)

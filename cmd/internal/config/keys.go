@@ -103,7 +103,7 @@ type Values struct {
 	MaxDuration                             time.Duration
 	Resources, OrganizationID               string
 	Transcripts                             string
-	MetricsFile, PingURL, LogFormat         string
+	MetricsFile, PingURL                    string
 	Quiet                                   bool
 	ListOnly, AgentBodies                   bool
 	TZ, Currency, Lang, Format, Success     string
@@ -193,9 +193,6 @@ var Keys = []Key{
 	{Name: "ping_url", Kind: Text, For: Extract, Own: true, Value: "URL", Sample: "https://hc-ping.com/…", Masked: true,
 		About: "URL to request after a successful run, with /fail appended after any other; a secret",
 		in:    func(v *Values) any { return &v.PingURL }},
-	{Name: "log_format", Kind: Text, For: Extract, Uses: "plan verify recordings import compact forget",
-		Words: []string{"text", "json"}, Default: "text",
-		About: "format of the log on stderr: text or json", in: func(v *Values) any { return &v.LogFormat }},
 	{Name: "quiet", Kind: Boolean, For: Extract, Uses: "plan verify recordings import compact rollback forget", Letter: "q",
 		Default: "false",
 		About:   "print only warnings and errors", in: func(v *Values) any { return &v.Quiet }},

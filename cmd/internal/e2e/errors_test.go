@@ -58,7 +58,6 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"bad date", []string{wh, base, key, "--since", "yesteryear"}, cli.ExitUsage, []string{"--since", "yesteryear", "2026-11-01"}},
 		{"bad limit", []string{wh, base, key, "--requests-per-minute", "0"}, cli.ExitUsage, []string{"--requests-per-minute"}},
 		{"bad share", []string{wh, base, key, "--share", "2"}, cli.ExitUsage, []string{"--share"}},
-		{"bad format", []string{wh, base, key, "--log-format", "xml"}, cli.ExitUsage, []string{"text or json"}},
 	} {
 		t.Run(e.name, func(t *testing.T) {
 			r := extract(t.Context(), append(withRun(e.args), "--quiet")...)
@@ -92,7 +91,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 func TestKeyNeverShows(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 50, Days: 3}})
 	said := ""
-	for _, args := range [][]string{{}, {"--log-format", "json"}, {"--full"}} {
+	for _, args := range [][]string{{}, {"--full"}} {
 		r := c.mustExtract(args...)
 		said += r.stdout + r.stderr
 	}

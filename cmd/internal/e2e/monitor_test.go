@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -45,22 +44,6 @@ func (s *switchboard) last() string {
 	return told
 }
 
-// objects parses a JSON log, in which every line is an object.
-func objects(t *testing.T, log string) (out []map[string]any) {
-	t.Helper()
-	for line := range strings.Lines(log) {
-		var o map[string]any
-		if err := json.Unmarshal([]byte(line), &o); err != nil {
-			t.Errorf("no object: %q", line)
-		}
-		out = append(out, o)
-	}
-	if len(out) == 0 {
-		t.Fatal("the log is empty")
-	}
-	return out
-}
-
 // Log, metrics and ping report good and bad runs.
 func TestRunsAreWatched(t *testing.T) {
 	t.Setenv("CALLHOUSE_API_KEY", "")
@@ -73,9 +56,7 @@ func TestRunsAreWatched(t *testing.T) {
 	}
 	expect := func(what string, r result, code int, ping, message string) {
 		t.Helper()
-		log := objects(t, r.stderr)
-		last := log[len(log)-1]
-		if r.code != code || !strings.Contains(fmt.Sprint(last["msg"]), message) || code != 0 && last["exit_code"] != float64(code) {
+		if r.code != code || !strings.Contains(r.stderr, message) {
 			t.Errorf("%s: exit code %d, want %d and %q:\n%s", what, r.code, code, message, r.stderr)
 		}
 		if told := board.last(); told != ping {
@@ -85,7 +66,7 @@ func TestRunsAreWatched(t *testing.T) {
 			t.Errorf("%s: the log tells where it pings:\n%s", what, r.stderr)
 		}
 	}
-	expect("a good run", run(), cli.ExitOK, "GET /a-secret", "run ended")
+	expect("a good run", run(), cli.ExitOK, "GET /a-secret", " done in ")
 	good := n.seen()
 	c.service.Server.Revoke(testKey)
 	expect("a revoked key", run(), cli.ExitFailed, "POST /a-secret/fail", "does not accept the API key")
@@ -117,7 +98,7 @@ func TestRunsAreWatched(t *testing.T) {
 	// A failing ping only logs a warning.
 	board.Close()
 	r := run()
-	if log := objects(t, r.stderr); r.code != cli.ExitOK || log[len(log)-1]["msg"] != "cannot ping" || strings.Contains(r.stderr, "a-secret") {
+	if r.code != cli.ExitOK || !strings.Contains(r.stderr, "cannot ping") || strings.Contains(r.stderr, "a-secret") {
 		t.Errorf("a run that cannot ping: exit code %d\n%s", r.code, r.stderr)
 	}
 }

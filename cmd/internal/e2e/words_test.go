@@ -246,21 +246,6 @@ func TestForeignWords(t *testing.T) {
 			}
 		}
 	})
-	part("a log of JSON", func(t *testing.T) {
-		r := h.run(cli.ExitIncomplete, "--full", "--log-format", "json")
-		for line := range strings.Lines(r.stderr) {
-			var told map[string]any
-			if err := json.Unmarshal([]byte(line), &told); err != nil {
-				t.Errorf("no JSON: %v: %s", err, line)
-			}
-			for name, v := range told { // printing them with jq -r is safe too
-				text := fmt.Sprint(v)
-				if bad := unclean(text); bad != "" || keyIn(text) != "" || strings.Contains(text, "\n") {
-					t.Errorf("%s has %s: %q", name, bad, text)
-				}
-			}
-		}
-	})
 	part("what reads and maintains", func(t *testing.T) {
 		h.extract(cli.ExitIncomplete, "status", "--max-age", "0")
 		h.extract(cli.ExitOK, "verify", "--all")
@@ -453,7 +438,7 @@ func TestCredentialsInAddresses(t *testing.T) {
 	for _, address := range []string{"http://user:hunter2@127.0.0.1:1", "http://user:" + secret + "@127.0.0.1:1", "http://hunter2@127.0.0.1:1", "http://user:hun/ter2@127.0.0.1",
 		"http://127.0.0.1:1/?key=hunter2", "http://127.0.0.1:1?key=" + secret, "http://127.0.0.1:1#hunter2", "ftp://user:hunter2@127.0.0.1", "user:hunter2@127.0.0.1"} {
 		warehouse := filepath.Join(t.TempDir(), "w")
-		for _, args := range [][]string{{"run"}, {"plan"}, {"run", "--log-format", "json"}, {"config"}, {"config", "--format", "json"}} {
+		for _, args := range [][]string{{"run"}, {"plan"}, {"config"}, {"config", "--format", "json"}} {
 			r := extract(t.Context(), append(args, "--base-url", address, "--warehouse", warehouse)...)
 			if want := cli.ExitUsage; args[0] != "config" && r.code != want {
 				t.Errorf("%v with %s: exit code %d, want %d", args, address, r.code, want)

@@ -68,7 +68,7 @@ type nights struct {
 
 func (n *nights) args() []string {
 	return []string{"run", "--warehouse", n.warehouse, "--base-url", n.service.URL, "--api-key-file", n.keyFile,
-		"--requests-per-second", "2000", "--requests-per-minute", "100000", "--metrics-file", n.metrics, "--log-format", "json"}
+		"--requests-per-second", "2000", "--requests-per-minute", "100000", "--metrics-file", n.metrics}
 }
 
 // run is an ordinary night whose clock is wrong by off.

@@ -16,7 +16,6 @@ import (
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/extractcmd/maintain"
 	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/progress"
 	"callhouse/internal/api"
 	"callhouse/internal/layout"
 	"callhouse/internal/words"
@@ -58,9 +57,6 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	if format := root.PersistentFlags().Lookup("log-format").Value.String(); format == "json" {
-		err = logError(progress.Logger(stderr, format, true), err)
-	}
 	return cli.Report(stderr, program, err)
 }
 

@@ -84,10 +84,9 @@ func TestCompletionOfValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"run --profile ":    "acme globex :4",
-		"run --log-format ": "text json :4",
-		"status --format ":  "text json :4",
-		"plan --format ":    "text json :4",
+		"run --profile ":   "acme globex :4",
+		"status --format ": "text json :4",
+		"plan --format ":   "text json :4",
 	} {
 		_, stdout, _ := call(t, "", append([]string{"__complete"}, strings.Split(args, " ")...)...)
 		if got := strings.Join(strings.Fields(stdout), " "); got != want {

@@ -65,7 +65,7 @@ type follower struct {
 }
 
 func newFollower(s *settings.Settings, stderr io.Writer) (*follower, error) {
-	f := &follower{Settings: s, stderr: stderr, log: progress.Logger(stderr, s.LogFormat, s.Quiet)}
+	f := &follower{Settings: s, stderr: stderr, log: progress.Logger(stderr, s.Quiet)}
 	least, most, ok := strings.Cut(s.FollowEvery, "..")
 	if !ok {
 		most = least

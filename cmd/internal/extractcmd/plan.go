@@ -58,7 +58,7 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 	if err != nil {
 		return err
 	}
-	s.WarnPlain(progress.Logger(stderr, s.LogFormat, s.Quiet))
+	s.WarnPlain(progress.Logger(stderr, s.Quiet))
 	opts := s.Options(settings.RunID(started))
 	opts.ReadOnly = true
 	return s.OpenWith(opts, func(w *sink.Warehouse) error {

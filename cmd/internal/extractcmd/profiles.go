@@ -52,9 +52,7 @@ func oneByOne(ctx context.Context, all []*settings.Settings, stderr io.Writer, d
 	code := cli.ExitOK
 	var ended []string
 	for _, s := range all {
-		if s.LogFormat != "json" {
-			words.Fprintf(stderr, "profile %s:\n", s.Profile)
-		}
+		words.Fprintf(stderr, "profile %s:\n", s.Profile)
 		if one := cli.Report(stderr, program, do(ctx, s, stderr)); one != cli.ExitOK {
 			ended = append(ended, fmt.Sprintf("%s (exit code %d)", s.Profile, one))
 			code = worse(code, one)

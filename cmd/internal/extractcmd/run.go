@@ -68,15 +68,12 @@ func run(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
 	n.alert(ctx, err)
 	n.publish(err)
 	ping.Send(ctx, n.PingURL, err, n.Secrets, n.log)
-	return n.logged(err)
+	return err
 }
 
 // logTo sends the log to out.
 func (n *night) logTo(out io.Writer) {
-	n.log = n.screen.Logger(out, n.LogFormat, n.Quiet)
-	if n.Profile != "" && n.LogFormat == "json" {
-		n.log = n.log.With("profile", n.Profile)
-	}
+	n.log = n.screen.Logger(out, n.Quiet)
 }
 
 // collect opens the warehouse, lets the crawler fill it, and makes the last commit, even if the crawl
@@ -242,7 +239,7 @@ func (n *night) setClock(c *crawler.Crawler) error {
 func (n *night) sayHow(cfg *crawler.Config) {
 	said := fmt.Sprintf("first run: it may use %d requests per second and %d per minute, which the whole organisation shares, "+
 		"and yields to other clients; --share 0.5 always leaves half to them", cfg.PerSecond, cfg.PerMinute)
-	if n.screen.Draws() && n.LogFormat == "text" { // then the log shows only warnings
+	if n.screen.Draws() { // then the log shows only warnings
 		words.Fprintf(n.screen.Out, "%s\n", said)
 	} else {
 		n.log.Info(said)

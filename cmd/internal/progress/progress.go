@@ -46,9 +46,9 @@ func newBars(stderr io.Writer) *mpb.Progress {
 // Draws reports whether there are bars.
 func (s *Screen) Draws() bool { return s.bars != nil }
 
-// Logger returns the logger of a run with this screen. With bars, a text log has only warnings.
-func (s *Screen) Logger(out io.Writer, format string, quiet bool) *slog.Logger {
-	return Logger(out, format, quiet || s.Draws() && format == "text")
+// Logger returns the logger of a run with this screen. With bars, the log has only warnings.
+func (s *Screen) Logger(out io.Writer, quiet bool) *slog.Logger {
+	return Logger(out, quiet || s.Draws())
 }
 
 // Close draws the bars a last time.
@@ -188,14 +188,10 @@ func logProgress(log *slog.Logger, poll func() crawler.Progress) func() {
 
 // Logger writes to out; when quiet, only warnings. The text handler escapes control characters
 // itself.
-func Logger(out io.Writer, format string, quiet bool) *slog.Logger {
+func Logger(out io.Writer, quiet bool) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
 	if quiet {
 		opts.Level = slog.LevelWarn
-	}
-	if format == "json" {
-		opts.ReplaceAttr = words.Attr
-		return slog.New(slog.NewJSONHandler(out, opts))
 	}
 	return slog.New(slog.NewTextHandler(out, opts))
 }
@@ -211,12 +207,12 @@ type Bar struct {
 }
 
 // NewBar returns a bar for a piece of work.
-func NewBar(stderr io.Writer, format string, quiet bool) *Bar {
+func NewBar(stderr io.Writer, quiet bool) *Bar {
 	switch {
 	case quiet:
 		return &Bar{}
 	case !cli.CanDraw(stderr):
-		return &Bar{log: Logger(stderr, format, false), told: time.Now()}
+		return &Bar{log: Logger(stderr, false), told: time.Now()}
 	}
 	return &Bar{bars: newBars(stderr)}
 }

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -168,41 +167,6 @@ func (r *Report) resources(line func(name, format string, args ...any)) {
 			line("", "%s: %s", of.Name, of.Problem)
 		}
 	}
-}
-
-// Log writes the report as one log line.
-func (r *Report) Log(log *slog.Logger) {
-	row := r.Row
-	args := []any{"run", row.ID, "outcome", row.Outcome, "seconds", float64(row.EndedAt.V-row.StartedAt) / 1000,
-		"requests", row.Requests, "page_requests", row.PageRequests, "bulk_requests", row.Bulk.Requests, "detail_requests",
-		row.DetailRequests, "retries", row.Retries,
-		"rate_limited", row.RateLimited, "server_errors", row.ServerErrors, "network_errors", row.NetworkErrors,
-		"budget_used_percent", float64(row.BudgetUsedPercent.V) / 10_000, "calls_listed", row.CallsListed, "calls_new", row.CallsNew,
-		"calls_changed", row.CallsChanged, "calls_settled", row.CallsSettled, "calls_pending", row.CallsPending,
-		"calls_missing", row.CallsMissing, "calls_skipped", row.CallsSkipped, "calls_set_aside", row.CallsSetAside, "transcripts",
-		row.Transcripts, "turns", row.Turns,
-		"bulk_transcripts", row.Bulk.Transcripts, "bulk_compared", row.Bulk.Compared, "bulk_differing", row.Bulk.Differing,
-		"bulk_unlisted", row.Bulk.Unlisted, "bulk_unverified", row.Unverified.V,
-		"drift", row.Drift, "commits", row.Commits, "snapshot", r.Snapshot}
-	if r.Crawl != nil {
-		args = append(args, "withheld", r.Crawl.Withheld)
-		if of := r.Crawl.Recordings; of != nil {
-			args = append(args, "recordings", slog.GroupValue(slog.Int64("stored", of.Stored), slog.Int64("bytes", of.Bytes),
-				slog.Int64("gone", of.Gone), slog.Int64("refused", of.Refused), slog.Int64("failed", of.Failed),
-				slog.Int64("requests", of.Requests), slog.Int64("due", row.RecordingsDue.V), slog.String("problem", cmp.Or(of.Problem, of.Reason))))
-		}
-		for _, of := range r.Crawl.Resources {
-			args = append(args, of.Name, slog.GroupValue(slog.Int64("requests", of.Requests), slog.Int64("items", of.Items),
-				slog.String("problem", of.Problem)))
-		}
-		for _, p := range r.Crawl.Problems {
-			args = append(args, "problem", p)
-		}
-	}
-	for _, f := range r.Failures {
-		args = append(args, "data_test_failed", f)
-	}
-	log.Info("run ended", args...)
 }
 
 // DriftLine prints the number of unexpected values, if there are any, and their fields.

@@ -246,7 +246,7 @@ func (s *Settings) Prepare(cmd *cobra.Command, _ []string) error {
 	}
 	err := s.Configure(cmd)
 	for _, note := range s.Env.StrayVariables() { // one of them may be the cause of the error
-		progress.Logger(s.Stderr, s.LogFormat, s.Quiet).Warn(note)
+		progress.Logger(s.Stderr, s.Quiet).Warn(note)
 	}
 	if err != nil {
 		return err
