@@ -44,7 +44,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"open key file", []string{wh, base, "--api-key-file=" + file("open", "k", 0o644)}, cli.ExitUsage, []string{"can be read by others", "chmod 600"}},
 		{"unreachable", []string{wh, "--base-url=http://127.0.0.1:1", key}, cli.ExitFailed, []string{"no response from http://127.0.0.1:1", "refused", "--base-url"}},
 		{"unreachable for a plan", []string{"plan", wh, "--base-url=http://127.0.0.1:1", key}, cli.ExitFailed,
-			[]string{"no response from http://127.0.0.1:1 (2 tries)", "refused", "check --base-url"}},
+			[]string{"no response from http://127.0.0.1:1 (4 tries)", "refused", "check --base-url"}},
 		{"no address", []string{wh, key}, cli.ExitUsage, []string{"no service address", "CALLHOUSE_BASE_URL"}},
 		{"not an address", []string{wh, "--base-url=example.org", key}, cli.ExitUsage, []string{"must start with https://"}},
 		{"a port and no scheme", []string{wh, "--base-url=127.0.0.1:8080", key}, cli.ExitUsage, []string{`base URL "127.0.0.1:8080": it must start with https://`, "CALLHOUSE_BASE_URL"}},
