@@ -59,11 +59,45 @@ type merger struct {
 	*maker
 	u       *unit
 	old     *snapshot.Sources
-	feed    *table.Feed
-	spelled bool // the region of national numbers changed
-	anew    bool // columns derived from the calls' numbers may change
-	news    int  // rows that differ from the old ones
+	w       *table.PeriodWriter
+	slots   []*slot // memory for the records of one call
+	used    int     // of slots
+	spelled bool    // the region of national numbers changed
+	anew    bool    // columns derived from the calls' numbers may change
+	news    int     // rows that differ from the old ones
 	stats   Stats
+}
+
+// slot is memory into which a record is decoded.
+type slot struct {
+	call calls.Call
+	dec  calls.Decoder
+	body []byte // of a dump's record
+}
+
+// slot returns memory for a record, which stays valid until its call is written.
+func (r *merger) slot() *slot {
+	if r.used == len(r.slots) {
+		r.slots = append(r.slots, new(slot))
+	}
+	r.used++
+	return r.slots[r.used-1]
+}
+
+// slotBytes is the size up to which a slot's memory for a body is kept.
+const slotBytes = 1 << 20
+
+// write writes a call, and empties the slots: their references would keep journal frames in memory.
+func (r *merger) write(call *calls.Call) error {
+	err := r.w.Write(call)
+	for i, s := range r.slots[:r.used] {
+		s.call.Release()
+		if cap(s.body) > slotBytes {
+			r.slots[i] = new(slot)
+		}
+	}
+	r.used = 0
+	return err
 }
 
 // rewrite merges a unit's changes into its period. If nothing changed, it leaves no file.
@@ -89,16 +123,12 @@ func (m *maker) rewrite(u *unit) error {
 	return err
 }
 
-// fill opens the sources of a unit and the feed into w while merge runs. only are the tables whose rows
-// are read; nil: all of them.
+// fill opens the sources of a unit while merge writes to w. only are the tables whose rows are read;
+// nil: all of them.
 func (r *merger) fill(w *table.PeriodWriter, only []*schema.Table, merge func() error) error {
 	w.Only = only
-	r.old, r.feed = snapshot.NewSources(r.Old, r.u.from, only), table.NewFeed(w)
-	err := merge()
-	if werr := r.feed.Close(); werr != nil {
-		err = werr
-	}
-	return errors.Join(err, r.old.Close())
+	r.old, r.w = snapshot.NewSources(r.Old, r.u.from, only), w
+	return errors.Join(merge(), r.old.Close())
 }
 
 // visit writes a call, which has an old row, new records, or both.
@@ -109,7 +139,7 @@ func (r *merger) visit(was *calls.Call, ch *change) (err error) {
 			return err
 		}
 		r.news++
-		return r.feed.Write(was)
+		return r.write(was)
 	case ch != nil:
 		err = r.change(was, ch)
 	default:
@@ -134,7 +164,7 @@ func (r *merger) keep(was *calls.Call) error {
 		return r.touch(was)
 	}
 	r.tell(was)
-	return r.feed.Copy(r.old.Current.Period, was)
+	return r.w.Copy(r.old.Current.Period, was)
 }
 
 // change merges the new records of a call.
@@ -159,7 +189,7 @@ func (r *merger) change(was *calls.Call, ch *change) error {
 		r.news++
 		return nil
 	}
-	return r.feed.Write(after)
+	return r.write(after)
 }
 
 // touch writes a call without new records that may have to change nevertheless.
@@ -177,7 +207,7 @@ func (r *merger) touch(was *calls.Call) error {
 		r.news++
 	}
 	r.tell(call)
-	return r.feed.Write(call)
+	return r.write(call)
 }
 
 // tell sets the columns derived from the numbers of a call if they may have changed.
@@ -258,9 +288,8 @@ func (r *merger) clean(e entry, body []byte) ([]byte, error) {
 // read decodes one of a call's records. It returns nil for a record that adds nothing: its call is
 // in no list, or it comes from an untrusted page of v2.
 func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, fetchedAt int64, err error) {
-	slot := r.feed.Slot()
-	rec, err := r.in.record(e, ch.id, &slot.Body)
-	r.feed.Grow(len(rec.Body))
+	slot := r.slot()
+	rec, err := r.in.record(e, ch.id, &slot.body)
 	if err == nil && r.masker != nil && e.kind.OfCall() && (e.dumped() || ch.run != r.RunID) {
 		// Dumps are read in place, and the journal of an earlier run may be older than the mask.
 		rec.Body, err = r.clean(e, rec.Body)
@@ -282,13 +311,13 @@ func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, f
 		r.stats.archived(call)
 		return call, rec.FetchedAt, nil
 	}
-	call = &slot.Call
+	call = &slot.call
 	if e.kind.Bodiless() {
 		call = calls.NewCall(ch.id) // not in the slot: once merged, it shares slices with the known state
 		if e.kind == schema.KindMissing {
 			r.stats.Missing++
 		}
-	} else if err := slot.Dec.Decode(rec.Body, e.kind, call); err != nil || string(call.ID()) != ch.id && e.dumped() {
+	} else if err := slot.dec.Decode(rec.Body, e.kind, call); err != nil || string(call.ID()) != ch.id && e.dumped() {
 		if !r.in.exact {
 			err = ErrMisread
 		}
@@ -299,7 +328,7 @@ func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, f
 		r.stats.took(call)
 	}
 	if e.dumped() { // a run counted this when the record arrived
-		r.stats.drifted(slot.Dec.Drift)
+		r.stats.drifted(slot.dec.Drift)
 	}
 	return call, rec.FetchedAt, nil
 }
@@ -417,7 +446,7 @@ func (m *maker) join(u *unit) error {
 					if m.progress != nil && only[0] == &schema.Turns { // turns take the longest
 						m.progress(1)
 					}
-					return r.feed.Copy(r.old.Current.Period, call)
+					return r.w.Copy(r.old.Current.Period, call)
 				})
 			})
 		})

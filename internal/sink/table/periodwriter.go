@@ -129,7 +129,27 @@ func Span(info *layout.File, start schema.Opt[int64]) {
 	*info.MaxStart = max(*info.MaxStart, v)
 }
 
-// write writes a call, which is complete, with all its rows.
+// Write completes a call and writes it with all its rows.
+func (w *PeriodWriter) Write(call *calls.Call) error {
+	call.Complete(w.tools.Of(call))
+	if w.Tell != nil {
+		w.Tell(call)
+	}
+	return w.write(call)
+}
+
+// Copy writes a call of p, whose rows are unchanged.
+func (w *PeriodWriter) Copy(p *Period, call *calls.Call) error {
+	if err := p.Take(call); err != nil {
+		return err
+	}
+	w.tools.Of(call)
+	err := w.write(call)
+	call.Release()
+	callPool.Put(call)
+	return err
+}
+
 func (w *PeriodWriter) write(call *calls.Call) error {
 	if w.Only == nil || slices.Contains(w.Only, &schema.Calls) {
 		CountCall(&w.Files[0].info, call)
