@@ -57,6 +57,12 @@ type Record struct {
 	CallID    string // opaque, spelled as by the service; empty for records of no call: KindCovered, KindBulkState, KindRest
 	FetchedAt int64  // when the response arrived, ms UTC
 	Body      []byte // the JSON of the call or object
+	// Imported means that the record is from a file: FetchedAt is the latest time at which the call
+	// was as in the record.
+	Imported bool
+	// Started means that the record, of KindItem or KindDetail, has a start_at, which is Start.
+	Started bool
+	Start   Opt[int64]
 }
 
 // Listed describes a complete list, and when it began, in ms since 1970 UTC. Objects missing from

@@ -16,7 +16,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/journal"
@@ -74,11 +73,11 @@ func story(fsys disk.FS, root string, workers int, kept told) error {
 					}
 					kept[id] = version + 10*n
 				}
-				prepare := func(*commit.Input) {}
+				var months func(*snapshot.Reader, time.Time, map[string]bool) []string
 				if n == 0 && version == 2 {
-					prepare = compacting("2026-11")
+					months = compacting("2026-11")
 				}
-				err := w.commitRun(ctx, doneRow(w), nil, prepare)
+				err := w.commitRun(ctx, doneRow(w), months)
 				if err == nil && n == 1 && version == 2 {
 					kept["f"] = inDoubt
 					if _, err = w.Forget(ctx, erase.Selection{CallIDs: []string{"f"}}, false, nil); err == nil {

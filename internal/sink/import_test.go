@@ -17,32 +17,29 @@ import (
 	"callhouse/internal/wire"
 )
 
-// dumpOf makes a dump of lines, dated hour hours after the tests' first run, either seekable or
-// streamed.
-func dumpOf(name string, hour int, kind schema.Kind, streamed bool, lines ...string) *commit.Dump {
+// dumpOf makes a dump of lines, dated hour hours after the tests' first run, whole or in pieces.
+func dumpOf(name string, hour int, kind schema.Kind, pieces bool, lines ...string) *Dump {
 	text := strings.Join(lines, "\n")
-	d := &commit.Dump{Name: name, AsOf: testDay.UnixMilli() + int64(hour)*3_600_000, Kind: kind}
-	if streamed {
+	d := &Dump{Name: name, Lines: strings.NewReader(text), AsOf: testDay.UnixMilli() + int64(hour)*3_600_000, Kind: kind}
+	if pieces {
 		d.Lines = io.MultiReader(strings.NewReader(text[:len(text)/2]), strings.NewReader(text[len(text)/2:]))
-	} else {
-		d.File, d.Size = strings.NewReader(text), int64(len(text))
 	}
 	return d
 }
 
 // imported imports dumps into w, and returns what was set aside and the results of the commits.
-func imported(t *testing.T, w *Warehouse, dumps ...*commit.Dump) (aside []string, did commit.Stats) {
+func imported(t *testing.T, w *Warehouse, dumps ...*Dump) (aside []string, did commit.Stats) {
 	t.Helper()
-	i := w.NewImport(doneRow(w), func(a commit.AsideError) { aside = append(aside, a.Error()) })
+	i := w.NewImport(doneRow(w), func(a AsideError) { aside = append(aside, a.Error()) })
 	for _, d := range dumps {
 		if err := i.Add(t.Context(), d, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := i.Finish(t.Context(), doneRow(w)); err != nil {
+	if err := w.Commit(t.Context(), doneRow(w)); err != nil {
 		t.Fatal(err)
 	}
-	if n := i.SetAside(); n != int64(len(aside)) {
+	if n := i.SetAside; n != int64(len(aside)) {
 		t.Errorf("%d lines set aside, %d of them reported", n, len(aside))
 	}
 	did, _ = w.Totals()
@@ -193,7 +190,7 @@ func TestImportOfAnyAge(t *testing.T) {
 		}
 		for n := range 1 + r.IntN(3) {
 			w := night(t, m, root, 10+n)
-			var dumps []*commit.Dump
+			var dumps []*Dump
 			for range 1 + r.IntN(3) {
 				text, hour := body(), 3+r.IntN(5)
 				history = append(history, fmt.Sprint(n, " ", hour, " ", text))
@@ -299,24 +296,5 @@ func TestImportKeepsOut(t *testing.T) {
 	}
 	if c := got["c"]; c == nil || c.TranscriptState() != calls.Withheld || c.Turns().Len() > 0 || bytes.Contains(c.AppendJSON(nil), []byte("secret")) {
 		t.Errorf("of an opted-out call there is %s", c.AppendJSON(nil))
-	}
-}
-
-// TestImportLeavesTheJournal: what a run fetched waits for its own commit.
-func TestImportLeavesTheJournal(t *testing.T) {
-	day := testDay.UnixMilli()
-	m, root := storyRoot(t)
-	w := night(t, m, root, 1)
-	rec := schema.Record{Kind: schema.KindItem, CallID: "fetched", FetchedAt: day, Body: []byte(line("fetched", day, ""))}
-	if err := w.Put(t.Context(), rec); err != nil {
-		t.Fatal(err)
-	}
-	imported(t, w, dumpOf("d", 0, schema.KindItem, false, line("a", day, "")))
-	if calls := readCalls(t, m, w.Snapshot()); len(calls) != 1 {
-		t.Errorf("%d calls after the import", len(calls))
-	}
-	mustCommit(t, w)
-	if calls := readCalls(t, m, w.Snapshot()); len(calls) != 2 {
-		t.Errorf("%d calls after the run's commit", len(calls))
 	}
 }

@@ -5,35 +5,36 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/snapshot"
 )
 
 // Commit commits everything put so far. It calls row once, with the totals of the run including
 // this commit, for the run's row of the table runs. On failure the last snapshot and the journal
 // stay.
 func (w *Warehouse) Commit(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
-	return w.commitRun(ctx, row, nil, func(*commit.Input) {})
+	return w.commitRun(ctx, row, nil)
 }
 
 // Finish is Commit for the end of an uninterrupted run. It also compacts months that are over and
 // settled, a few per night. If an interrupt or a full disk prevents that, it commits without
 // compacting.
 func (w *Warehouse) Finish(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
-	err := w.commitRun(ctx, row, nil, func(in *commit.Input) { in.Compact = commit.Nightly })
+	err := w.commitRun(ctx, row, commit.Nightly)
 	if err != nil && (ctx.Err() != nil || disk.IsNoSpace(err)) {
 		return w.Commit(context.WithoutCancel(ctx), row)
 	}
 	return err
 }
 
-// commitRun makes a commit of this run. read returns its input; nil reads the journal. It first
-// peeks at each record; if a peek was wrong, it decodes all records.
+// commitRun makes a commit of this run; compact is [commit.Input.Compact].
 func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema.Run,
-	read func(exact bool) (*commit.Intake, error), prepare func(*commit.Input)) error {
+	compact func(*snapshot.Reader, time.Time, map[string]bool) []string) error {
 	w.committing.Lock()
 	defer w.committing.Unlock()
 	ref, ok, err := w.journal.Seal()
@@ -46,34 +47,22 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 	}
 	refs, before, commits := slices.Clone(w.sealed), w.total, w.commits+1
 	w.mu.Unlock()
-	if read == nil {
-		read = func(exact bool) (*commit.Intake, error) { return w.readJournal(refs, exact) }
-	} else {
-		refs = nil // the journal waits for a commit of its own
-	}
-	var made *commit.Result
-	var wrote schema.Run
-	for _, exact := range []bool{false, true} {
-		in, rerr := read(exact)
-		if rerr != nil {
-			return fmt.Errorf("commit: %w", rerr)
-		}
-		input := &commit.Input{Intake: in, Segments: refs, Masker: w.masker, Stamp: w.stamp(), Row: func(s Stats) schema.Run {
-			all := before.Add(s)
-			all.Redacted = w.Redacted()
-			wrote = row(all, commits)
-			return wrote
-		}}
-		if !w.opts.KeepFrom.IsZero() {
-			input.KeepFrom = w.opts.KeepFrom.UnixMilli()
-		}
-		prepare(input)
-		made, err = w.base().Run(ctx, input)
-		if err = errors.Join(err, in.Close()); !errors.Is(err, commit.ErrMisread) {
-			break
-		}
-	}
+	in, err := w.readJournal(refs)
 	if err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	var wrote schema.Run
+	input := &commit.Input{Intake: in, Segments: refs, Masker: w.masker, Stamp: w.stamp(), Compact: compact, Row: func(s Stats) schema.Run {
+		all := before.Add(s)
+		all.Redacted = w.Redacted()
+		wrote = row(all, commits)
+		return wrote
+	}}
+	if !w.opts.KeepFrom.IsZero() {
+		input.KeepFrom = w.opts.KeepFrom.UnixMilli()
+	}
+	made, err := w.base().Run(ctx, input)
+	if err = errors.Join(err, in.Close()); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	w.mu.Lock()
@@ -91,8 +80,8 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 }
 
 // readJournal reads segments, and records which parts are unreadable.
-func (w *Warehouse) readJournal(refs []layout.Segment, exact bool) (*commit.Intake, error) {
-	in, err := commit.ReadIntake(w.opts.FS, w.opts.Root, refs, w.forgotten, exact)
+func (w *Warehouse) readJournal(refs []layout.Segment) (*commit.Intake, error) {
+	in, err := commit.ReadIntake(w.opts.FS, w.opts.Root, refs, w.forgotten)
 	if err != nil {
 		return nil, err
 	}

@@ -206,6 +206,10 @@ func (w *Warehouse) Put(ctx context.Context, recs ...schema.Record) error {
 	if len(recs) == 0 {
 		return nil
 	}
+	recs, err := placed(recs)
+	if err != nil {
+		return err
+	}
 	if err := w.journal.Put(ctx, recs); err != nil {
 		if disk.IsNoSpace(err) {
 			_, held := w.journal.Size()
@@ -214,6 +218,24 @@ func (w *Warehouse) Put(ctx context.Context, recs ...schema.Record) error {
 		return err
 	}
 	return nil
+}
+
+// placed returns the records with the starts of the calls that they describe.
+func placed(recs []schema.Record) ([]schema.Record, error) {
+	recs = slices.Clone(recs)
+	var dec calls.Decoder
+	var call calls.Call
+	for i := range recs {
+		r := &recs[i]
+		if r.Resource != "" || r.Imported || !r.Kind.Describes() {
+			continue
+		}
+		if err := dec.Decode(r.Body, r.Kind, &call); err != nil {
+			return nil, fmt.Errorf("store call %q: %w", r.CallID, err)
+		}
+		r.Start, r.Started = call.StartAt(), call.CarriesStart()
+	}
+	return recs, nil
 }
 
 // Uncommitted returns the number of records put since the last commit, and their size in bytes,

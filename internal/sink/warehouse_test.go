@@ -49,10 +49,8 @@ func doneRow(w *Warehouse) func(commit.Stats, int64) schema.Run {
 }
 
 // compacting makes a commit compact months as well.
-func compacting(months ...string) func(*commit.Input) {
-	return func(in *commit.Input) {
-		in.Compact = func(*snapshot.Reader, time.Time, map[string]bool) []string { return months }
-	}
+func compacting(months ...string) func(*snapshot.Reader, time.Time, map[string]bool) []string {
+	return func(*snapshot.Reader, time.Time, map[string]bool) []string { return months }
 }
 
 // compact compacts months, whatever they hold.
@@ -309,7 +307,7 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 			case "compact":
 				months := []string{rapid.SampledFrom([]string{"2026-10", "2026-11"}).Draw(rt, "month")}
 				if rapid.Bool().Draw(rt, "with changes") {
-					err := w.commitRun(context.Background(), doneRow(w), nil, compacting(months...))
+					err := w.commitRun(context.Background(), doneRow(w), compacting(months...))
 					if err != nil {
 						rt.Fatal(err)
 					}

@@ -1,5 +1,5 @@
-// Package commit makes the next snapshot of the previous one: it merges new records, from the
-// journal or from dumps, and compacts, migrates, restores, mends or erases parts. Each operation is
+// Package commit makes the next snapshot of the previous one: it merges new records from the
+// journal, and compacts, migrates, restores, mends or erases parts. Each operation is
 // a method of [Base]. The package never changes a file of an existing snapshot, and fetches
 // nothing.
 package commit
@@ -249,14 +249,11 @@ func (m *maker) refused() bool {
 }
 
 // wants estimates the number of bytes that the commit needs: the current size of the files that it
-// changes, and twice the journal or a quarter of the dumps.
+// changes, and twice the journal.
 func (m *maker) wants() int64 {
 	var n int64
 	for _, s := range m.in.frames.Segments {
 		n += 2 * s.Size
-	}
-	for _, p := range m.in.Parts {
-		n += (p.To - p.From) / 4
 	}
 	touched := map[string]bool{}
 	for _, ch := range m.in.changes {

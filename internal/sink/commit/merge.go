@@ -72,7 +72,6 @@ type merger struct {
 type slot struct {
 	call calls.Call
 	dec  calls.Decoder
-	body []byte // of a dump's record
 }
 
 // slot returns memory for a record, which stays valid until its call is written.
@@ -84,17 +83,11 @@ func (r *merger) slot() *slot {
 	return r.slots[r.used-1]
 }
 
-// slotBytes is the size up to which a slot's memory for a body is kept.
-const slotBytes = 1 << 20
-
 // write writes a call, and empties the slots: their references would keep journal frames in memory.
 func (r *merger) write(call *calls.Call) error {
 	err := r.w.Write(call)
-	for i, s := range r.slots[:r.used] {
+	for _, s := range r.slots[:r.used] {
 		s.call.Release()
-		if cap(s.body) > slotBytes {
-			r.slots[i] = new(slot)
-		}
 	}
 	r.used = 0
 	return err
@@ -233,7 +226,7 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 		if next == nil {
 			continue
 		}
-		if cur != nil && e.dumped() && cur.FetchedAt() > fetchedAt {
+		if cur != nil && e.imported && cur.FetchedAt() > fetchedAt {
 			next = addOlder(cur, next)
 		} else {
 			if e.kind.Describes() && next.CarriesStart() {
@@ -241,8 +234,8 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 			}
 			switch {
 			case e.kind == schema.KindRecording:
-			case cur != nil && e.dumped():
-				next = addDumped(cur, next, e.kind)
+			case cur != nil && e.imported:
+				next = addImported(cur, next, e.kind)
 			default:
 				calls.Merge(cur, next, e.kind)
 			}
@@ -274,13 +267,10 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 func (r *merger) clean(e entry, body []byte) ([]byte, error) {
 	body, _, err := r.masker.Apply(new([]byte), body)
 	if unchecked := (*mask.UncheckedError)(nil); errors.As(err, &unchecked) {
-		if !e.dumped() && e.kind != schema.KindItem {
+		if !e.imported && e.kind != schema.KindItem {
 			return nil, nil
 		}
 		return unchecked.Rest, nil
-	}
-	if err != nil && !r.in.exact {
-		err = ErrMisread
 	}
 	return body, err
 }
@@ -289,9 +279,9 @@ func (r *merger) clean(e entry, body []byte) ([]byte, error) {
 // in no list, or it comes from an untrusted page of v2.
 func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, fetchedAt int64, err error) {
 	slot := r.slot()
-	rec, err := r.in.record(e, ch.id, &slot.body)
-	if err == nil && r.masker != nil && e.kind.OfCall() && (e.dumped() || ch.run != r.RunID) {
-		// Dumps are read in place, and the journal of an earlier run may be older than the mask.
+	rec, err := r.in.record(e)
+	if err == nil && r.masker != nil && e.kind.OfCall() && ch.run != r.RunID {
+		// The journal of an earlier run may be older than the mask.
 		rec.Body, err = r.clean(e, rec.Body)
 	}
 	if err != nil {
@@ -317,17 +307,14 @@ func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, f
 		if e.kind == schema.KindMissing {
 			r.stats.Missing++
 		}
-	} else if err := slot.dec.Decode(rec.Body, e.kind, call); err != nil || string(call.ID()) != ch.id && e.dumped() {
-		if !r.in.exact {
-			err = ErrMisread
-		}
-		return nil, 0, fmt.Errorf("read call %q again: %w", ch.id, err)
+	} else if err := slot.dec.Decode(rec.Body, e.kind, call); err != nil {
+		return nil, 0, fmt.Errorf("read call %q from the journal: %w", ch.id, err)
 	}
 	call.Fetched(rec.FetchedAt, rec.FetchedAt, []byte(ch.run))
-	if e.kind == schema.KindDetail && (cur == nil || !cur.InBulk()) || e.dumped() { // a transcript of v2 was counted when it arrived
+	if e.kind == schema.KindDetail && (cur == nil || !cur.InBulk()) || e.imported { // a transcript of v2 was counted when it arrived
 		r.stats.took(call)
 	}
-	if e.dumped() { // a run counted this when the record arrived
+	if e.imported { // a run counted this when the record arrived
 		r.stats.drifted(slot.dec.Drift)
 	}
 	return call, rec.FetchedAt, nil
@@ -361,10 +348,10 @@ func addOlder(known, older *calls.Call) *calls.Call {
 	return call
 }
 
-// addDumped merges a record of a dump into a known call. Nobody knows for certain how old the record
+// addImported merges an imported record into a known call. Nobody knows for certain how old the record
 // is: an export may have been made while the call went on, and saved later. So it undoes neither a
 // start nor an end, and does not replace a transcript by a shorter one.
-func addDumped(known, next *calls.Call, kind schema.Kind) *calls.Call {
+func addImported(known, next *calls.Call, kind schema.Kind) *calls.Call {
 	if n := next.Turns().Len(); n > 0 && n < known.Turns().Len() {
 		first, fetched, run := next.FirstSeenAt(), next.FetchedAt(), next.RunID()
 		next = &calls.Call{Object: wire.Without(&next.Object, "transcript", "transcript_with_tool_calls")}
@@ -387,17 +374,13 @@ func addDumped(known, next *calls.Call, kind schema.Kind) *calls.Call {
 // inPlace returns the merged call with the start that decided its place. start is the latest that its
 // records sent.
 func (r *merger) inPlace(call *calls.Call, ch *change, start schema.Opt[int64]) (*calls.Call, error) {
-	dumped := ch.entries[0].dumped()
-	switch {
-	case !dumped && start == ch.start, dumped && (call == nil || call.StartAt() == ch.start):
+	if call == nil || start == ch.start && ch.asOf == 0 || call.StartAt() == ch.start {
 		return call, nil
-	case dumped && r.in.exact:
-		return startAt(call, ch.start)
 	}
-	return nil, fmt.Errorf("read the start of call %q again: %w", ch.id, ErrMisread)
+	return startAt(call, ch.start)
 }
 
-// startAt returns a call with another start: in dumps of several ages, the start that decides the
+// startAt returns a call with another start: in imported records of several ages, the start that decides the
 // place of a row may be none of the merged call's.
 func startAt(call *calls.Call, start schema.Opt[int64]) (*calls.Call, error) {
 	id, at := "id", "start_at"

@@ -315,7 +315,7 @@ type folding struct {
 
 // take merges one record: an item of a list, or the object's own record.
 func (f *folding) take(e entry, run string) error {
-	r, err := f.in.record(e, f.key, nil)
+	r, err := f.in.record(e)
 	if err != nil {
 		return err
 	}

@@ -53,10 +53,11 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // errTorn means that no whole frame starts here.
 var errTorn = errors.New("no whole frame")
 
-// makeFrame compresses lines into a frame, in the memory of room if it is large enough.
-func makeFrame(room, lines []byte) []byte {
-	frame := packer.EncodeAll(lines, append(room[:0], make([]byte, frameHeader)...))
-	h, body := frame[:frameHeader], frame[frameHeader:]
+// appendFrame appends a frame of lines to frames.
+func appendFrame(frames, lines []byte) []byte {
+	at := len(frames)
+	frames = packer.EncodeAll(lines, append(frames, make([]byte, frameHeader)...))
+	h, body := frames[at:at+frameHeader], frames[at+frameHeader:]
 	le := binary.LittleEndian
 	le.PutUint32(h[0:], frameMagic)
 	le.PutUint32(h[4:], frameHeader-8)
@@ -64,7 +65,7 @@ func makeFrame(room, lines []byte) []byte {
 	le.PutUint32(h[12:], uint32(len(body)))
 	le.PutUint32(h[16:], crc32.Checksum(body, castagnoli))
 	le.PutUint32(h[20:], crc32.Checksum(h[:20], castagnoli))
-	return frame
+	return frames
 }
 
 // frameAt is a frame's description in its header.
@@ -160,9 +161,10 @@ func wholeFrame(f disk.File, offset, size int64) bool {
 	return err == nil && offset+frameHeader+int64(at.packed) <= size
 }
 
-// A record is one line: {"kind":"item","at":1700000000000,"id":"…","body":{…}}. The members are in
-// this order; body is the response's JSON, in which spaces replace the line ends, which can only be
-// between tokens. Records of a resource have its name before the kind, such as "agents.item".
+// A record is one line: {"kind":"item","at":1700000000000,"id":"…","start":1700000000000,"body":{…}}.
+// The members are in this order; start is the body's start_at, if it has one, and body is the
+// response's JSON, in which spaces replace the line ends, which can only be between tokens. Records of
+// a resource have its name before the kind, such as "agents.item"; imported ones have "import".
 var kindWords = [...]string{
 	schema.KindItem: "item", schema.KindDetail: "detail", schema.KindMissing: "missing", schema.KindCovered: "covered",
 	schema.KindListed: "listed", schema.KindBulk: "bulk", schema.KindBulkState: "bulk_state",
@@ -171,9 +173,11 @@ var kindWords = [...]string{
 }
 
 const (
-	atMember   = `","at":`
-	idMember   = `,"id":`
-	bodyMember = `,"body":`
+	atMember    = `","at":`
+	idMember    = `,"id":`
+	startMember = `,"start":`
+	bodyMember  = `,"body":`
+	imported    = "import"
 )
 
 func appendRecord(dst []byte, r *schema.Record) ([]byte, error) {
@@ -182,11 +186,21 @@ func appendRecord(dst []byte, r *schema.Record) ([]byte, error) {
 		return dst, fmt.Errorf("encode a call id: %w", err)
 	}
 	dst = append(dst, `{"kind":"`...)
-	if r.Resource != "" {
-		dst = append(append(dst, r.Resource...), '.')
+	if of := r.Resource; of != "" || r.Imported {
+		if r.Imported {
+			of = imported
+		}
+		dst = append(append(dst, of...), '.')
 	}
 	dst = append(append(dst, kindWords[r.Kind]...), atMember...)
 	dst = append(append(strconv.AppendInt(dst, r.FetchedAt, 10), idMember...), id...)
+	if r.Started {
+		if dst = append(dst, startMember...); r.Start.OK {
+			dst = strconv.AppendInt(dst, r.Start.V, 10)
+		} else {
+			dst = append(dst, "null"...)
+		}
+	}
 	if r.Body != nil {
 		dst = append(dst, bodyMember...)
 		start := len(dst)
@@ -220,7 +234,10 @@ func parseRecord(line []byte) (schema.Record, error) {
 		return bad("no time")
 	}
 	if of, kind, ok := bytes.Cut(word, []byte(".")); ok {
-		r.Resource, word = string(of), kind
+		if r.Imported = string(of) == imported; !r.Imported {
+			r.Resource = string(of)
+		}
+		word = kind
 	}
 	for k, w := range kindWords {
 		if w != "" && w == string(word) {
@@ -243,6 +260,20 @@ func parseRecord(line []byte) (schema.Record, error) {
 		return bad("a bad id")
 	}
 	rest = rest[end:]
+	if start, ok := bytes.CutPrefix(rest, []byte(startMember)); ok {
+		end := bytes.IndexAny(start, ",}")
+		if end < 0 {
+			return bad("a cut start")
+		}
+		r.Started = true
+		if text := string(start[:end]); text != "null" {
+			if r.Start.V, err = strconv.ParseInt(text, 10, 64); err != nil {
+				return bad("a bad start")
+			}
+			r.Start.OK = true
+		}
+		rest = start[end:]
+	}
 	if body, ok := bytes.CutPrefix(rest, []byte(bodyMember)); ok {
 		if len(body) < 2 || body[len(body)-1] != '}' {
 			return bad("a cut body")

@@ -3,6 +3,7 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,10 @@ import (
 // maxBatch is the maximum number of bytes of records waiting for the disk. A Put that would exceed
 // it waits, but a single larger record is accepted.
 const maxBatch = 512 << 10
+
+// maxLines is the size of the lines of a frame, unless a single line is longer. Records of a call may
+// be read in any order, and each takes its whole frame.
+const maxLines = 64 << 10
 
 // Path returns the path of a segment of the journal.
 func Path(root string, s layout.Segment) string {
@@ -41,7 +46,7 @@ type Journal struct {
 	file    disk.File  // the open segment, nil when none
 	next    int64      // number of the next segment to open
 	spare   []byte     // memory for the lines of a batch
-	frame   []byte     // memory for a frame; only drain uses it
+	frame   []byte     // memory for frames; only drain uses it
 	records int64      // in the open segment, and their bytes uncompressed
 	bytes   int64
 }
@@ -133,8 +138,16 @@ func (j *Journal) drain() {
 // write appends one batch to the open segment and makes it durable. Only drain calls it, so one
 // goroutine at a time.
 func (j *Journal) write(b *batch) error {
-	frame := makeFrame(j.frame, b.lines)
-	if j.frame = frame; cap(frame) > 2*maxBatch {
+	frames := j.frame[:0]
+	for rest := b.lines; len(rest) > 0; {
+		n := len(rest)
+		if n > maxLines { // of whole lines
+			n = max(bytes.LastIndexByte(rest[:maxLines], '\n'), bytes.IndexByte(rest, '\n')) + 1
+		}
+		frames = appendFrame(frames, rest[:n])
+		rest = rest[n:]
+	}
+	if j.frame = frames; cap(frames) > 2*maxBatch {
 		j.frame = nil
 	}
 	if j.file == nil {
@@ -142,7 +155,7 @@ func (j *Journal) write(b *batch) error {
 			return fmt.Errorf("open a journal segment: %w", err)
 		}
 	}
-	if _, err := j.file.Write(frame); err != nil {
+	if _, err := j.file.Write(frames); err != nil {
 		return fmt.Errorf("write the journal: %w", err)
 	}
 	if err := j.file.Sync(); err != nil {

@@ -264,7 +264,7 @@ func TestRecordLines(t *testing.T) {
 }
 
 func FuzzSegment(f *testing.F) {
-	frame := makeFrame(nil, []byte(`{"kind":"item","at":7,"id":"a","body":{"id":"a"}}`+"\n"))
+	frame := appendFrame(nil, []byte(`{"kind":"item","at":7,"id":"a","body":{"id":"a"}}`+"\n"))
 	f.Add(frame)
 	f.Add(append(frame, frame...))
 	f.Add(frame[:20])

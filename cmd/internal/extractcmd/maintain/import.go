@@ -6,10 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"os"
-	"runtime"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -17,14 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/dump"
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/progress"
 	"callhouse/cmd/internal/runreport"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
-	"callhouse/internal/sink/commit"
 	"callhouse/internal/wire"
 	"callhouse/internal/words"
 )
@@ -84,7 +78,7 @@ type importer struct {
 	w       *sink.Warehouse
 	in      *sink.Import
 	named   int64        // skipped lines reported one by one
-	read    atomic.Int64 // bytes of sources that are not plain files
+	read    atomic.Int64 // bytes of the sources
 	outcome string
 	row     schema.Run
 	drift   wire.DriftCounts
@@ -99,20 +93,16 @@ func importFiles(ctx context.Context, s *settings.Settings, o *importFlags, path
 	}
 	defer func() {
 		for _, src := range sources {
-			if src.File != nil {
-				_ = src.File.Close() // it was only read
+			if src.file != nil {
+				_ = src.file.Close() // it was only read
 			}
 		}
 	}()
 	if err := i.check(ctx, sources); err != nil {
 		return err
 	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		// Runs are limited by the service; an import should use the memory it needs to be fast.
-		defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
-	}
 	opts := s.Options(i.id)
-	opts.Records, opts.Workers = true, runtime.GOMAXPROCS(0)
+	opts.Records = true
 	return s.OpenWith(opts, func(w *sink.Warehouse) error {
 		i.w = w
 		if err := s.StartMask(w, w); err != nil {
@@ -123,48 +113,48 @@ func importFiles(ctx context.Context, s *settings.Settings, o *importFlags, path
 }
 
 // sources opens all files, so that a wrong name is reported before the import starts.
-func (i *importer) sources(paths []string) (list []dump.Source, err error) {
+func (i *importer) sources(paths []string) (list []source, err error) {
 	given, err := i.TimeOf("as-of", i.asOf, i.started)
 	if err != nil {
 		return nil, err
 	}
 	for _, path := range paths {
-		src := dump.Source{Path: path, AsOf: i.started.UnixMilli()}
+		src := source{path: path, asOf: i.started.UnixMilli()}
 		if path != "-" {
-			if err := src.Open(); err != nil {
+			if err := src.open(); err != nil {
 				return list, err
 			}
 		} else if i.strict {
 			return list, cli.Usage("write it to a file first", "--strict reads all input twice and cannot read stdin")
 		}
 		if !given.IsZero() {
-			src.AsOf = given.UnixMilli()
+			src.asOf = given.UnixMilli()
 		}
-		src.AsOf = min(src.AsOf, i.started.UnixMilli())
+		src.asOf = min(src.asOf, i.started.UnixMilli())
 		list = append(list, src)
 	}
 	return list, nil
 }
 
 // check reads all files first, for --strict.
-func (i *importer) check(ctx context.Context, sources []dump.Source) error {
+func (i *importer) check(ctx context.Context, sources []source) error {
 	if !i.strict {
 		return nil
 	}
 	for _, src := range sources {
-		r, err := src.Lines(src.File)
+		r, err := src.lines(src.file)
 		if err != nil {
 			return err
 		}
-		err = commit.CheckDump(ctx, src.Path, r)
-		if cli.Is[*commit.AsideError](err) {
+		err = sink.CheckDump(ctx, src.path, r)
+		if cli.Is[*sink.AsideError](err) {
 			return cli.Fail(cli.ExitFailed, err, "nothing was imported; without --strict such lines are set aside")
 		}
 		if err == nil {
 			err = r.Close()
 		}
 		if err == nil {
-			_, err = src.File.Seek(0, io.SeekStart)
+			_, err = src.file.Seek(0, io.SeekStart)
 		}
 		if err != nil {
 			return settings.Explain(err)
@@ -174,7 +164,7 @@ func (i *importer) check(ctx context.Context, sources []dump.Source) error {
 }
 
 // fill imports the sources and reports the result.
-func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Reader) error {
+func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) error {
 	if _, err := i.w.Recover(ctx); err != nil {
 		return settings.Explain(err)
 	}
@@ -182,9 +172,9 @@ func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Rea
 	i.in = i.w.NewImport(i.runRow, i.nameAside)
 	var total int64
 	for _, src := range sources {
-		total += max(src.Size, 0)
+		total += max(src.size, 0)
 	}
-	tell, done := progress.Bytes(i.stderr, i.Quiet, total, func() int64 { return i.in.Bytes + i.read.Load() })
+	tell, done := progress.Bytes(i.stderr, i.Quiet, total, i.read.Load)
 	err := i.add(ctx, sources, stdin, tell)
 	done()
 	i.outcome = schema.OutcomeDone
@@ -202,7 +192,7 @@ func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Rea
 	if code == cli.ExitOK {
 		grace = ctx
 	}
-	err = i.in.Finish(grace, func(did sink.Stats, commits int64) schema.Run {
+	err = i.w.Commit(grace, func(did sink.Stats, commits int64) schema.Run {
 		row := i.runRow(did, commits)
 		if row.Outcome == schema.OutcomeDone && (row.CallsSetAside > 0 || runreport.Unchecked(did.Redacted, importAgain) != nil) {
 			row.Outcome = schema.OutcomeIncomplete
@@ -218,7 +208,7 @@ func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Rea
 		return settings.Explain(errors.Join(err, cause))
 	}
 	i.report()
-	aside := i.in.SetAside()
+	aside := i.in.SetAside
 	committed := "nothing was committed"
 	if n := i.in.Lines - aside; n > 0 {
 		committed = "committed: " + cli.Plural(n, "whole line")
@@ -235,30 +225,21 @@ func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Rea
 }
 
 // add imports one source after another.
-func (i *importer) add(ctx context.Context, sources []dump.Source, stdin io.Reader, tell func()) error {
+func (i *importer) add(ctx context.Context, sources []source, stdin io.Reader, tell func()) error {
 	kind := schema.KindItem
 	if i.details {
 		kind = schema.KindDetail
 	}
 	for _, src := range sources {
-		d := &commit.Dump{Name: src.Path, AsOf: src.AsOf, Kind: kind}
-		if src.InPlace() {
-			d.File, d.Size = src.File, src.Size
-			if err := i.in.Add(ctx, d, tell); err != nil {
-				return err
-			}
-			continue
-		}
 		in := stdin
-		if src.File != nil {
-			in = src.File
+		if src.file != nil {
+			in = src.file
 		}
-		r, err := src.Lines(&dump.Counted{R: in, N: &i.read})
+		r, err := src.lines(&counted{in, &i.read})
 		if err != nil {
 			return err
 		}
-		d.Lines = r
-		err = i.in.Add(ctx, d, tell)
+		err = i.in.Add(ctx, &sink.Dump{Name: src.path, Lines: r, AsOf: src.asOf, Kind: kind}, tell)
 		if cerr := r.Close(); err == nil {
 			err = cerr
 		}
@@ -276,7 +257,7 @@ func (i *importer) add(ctx context.Context, sources []dump.Source, stdin io.Read
 func (i *importer) runRow(did sink.Stats, commits int64) schema.Run {
 	row := schema.Run{
 		ID: i.id, StartedAt: i.started.UnixMilli(), Outcome: i.outcome, Version: cli.Version(),
-		CallsListed: i.in.Lines, CallsSetAside: i.in.SetAside(), Commits: commits,
+		CallsListed: i.in.Lines, CallsSetAside: i.in.SetAside, Commits: commits,
 	}
 	did.AddTo(&row)
 	row.DriftFields = runreport.DriftFields(did.Drift, i.Secrets)
@@ -285,7 +266,7 @@ func (i *importer) runRow(did sink.Stats, commits int64) schema.Run {
 }
 
 // nameAside reports the first lines that are not calls.
-func (i *importer) nameAside(a commit.AsideError) {
+func (i *importer) nameAside(a sink.AsideError) {
 	if i.named++; i.named <= runreport.Listed {
 		words.Fprintf(i.stderr, "set aside: %s\n", a.Error())
 	}

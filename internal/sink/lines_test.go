@@ -1,4 +1,4 @@
-package commit
+package sink
 
 import (
 	"errors"
@@ -15,16 +15,16 @@ func TestLineReader(t *testing.T) {
 		r := NewLineReader(&pieces{text, size})
 		var got []string
 		for {
-			line, at, err := r.Next()
+			line, err := r.Next()
 			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			got = append(got, fmt.Sprintf("%d@%d %s", r.Number, at, line))
+			got = append(got, fmt.Sprintf("%d %s", r.Number, line))
 		}
-		if want := "1@0 one|2@4 |3@5 three\r|4@12 four"; strings.Join(got, "|") != want {
+		if want := "1 one|2 |3 three\r|4 four"; strings.Join(got, "|") != want {
 			t.Fatalf("in pieces of %d: %q, want %q", size, got, want)
 		}
 	}
@@ -50,7 +50,7 @@ func TestLineReaderPassesOverGiants(t *testing.T) {
 	r := NewLineReader(io.MultiReader(strings.NewReader("a\n"), io.LimitReader(endless{}, maxLine+3*DumpRoom), strings.NewReader("\nb\n")))
 	var got []string
 	for {
-		line, _, err := r.Next()
+		line, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}

@@ -1,5 +1,4 @@
-// Package dump reads files of calls that were fetched by other programs.
-package dump
+package maintain
 
 import (
 	"bufio"
@@ -18,21 +17,21 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// Source is one of the files.
-type Source struct {
-	Path string
-	File *os.File // nil: standard input
-	Size int64    // -1: unknown; 0 for standard input
-	AsOf int64    // the time of its data
+// source is a file of calls that another program fetched.
+type source struct {
+	path string
+	file *os.File // nil: standard input
+	size int64    // -1: unknown; 0 for standard input
+	asOf int64    // the time of its data
 	// unpack is the command that decompresses it; empty if it is not compressed.
 	unpack string
 }
 
-// Open opens the file. It returns an error for a file that has no lines of JSON objects.
-func (s *Source) Open() error {
-	f, err := os.Open(s.Path)
+// open opens the file. It returns an error for a file that has no lines of JSON objects.
+func (s *source) open() error {
+	f, err := os.Open(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return cli.Usage("", "the file %s does not exist", s.Path)
+		return cli.Usage("", "the file %s does not exist", s.path)
 	}
 	if err != nil {
 		return cli.Usage("", "read a dump: %w", err)
@@ -40,29 +39,26 @@ func (s *Source) Open() error {
 	st, err := f.Stat()
 	if err != nil || st.IsDir() {
 		_ = f.Close()
-		return cli.Usage("name the files in it: "+filepath.Join(s.Path, "*.ndjson"), "%s is a folder", s.Path)
+		return cli.Usage("name the files in it: "+filepath.Join(s.path, "*.ndjson"), "%s is a folder", s.path)
 	}
-	s.File, s.Size, s.AsOf = f, st.Size(), st.ModTime().UnixMilli()
+	s.file, s.size, s.asOf = f, st.Size(), st.ModTime().UnixMilli()
 	if !st.Mode().IsRegular() {
-		s.Size = -1
+		s.size = -1
 		return nil
 	}
-	r, err := s.Lines(io.NewSectionReader(f, 0, s.Size))
+	r, err := s.lines(io.NewSectionReader(f, 0, s.size))
 	if err == nil {
 		_ = r.Close() // its lines are read later
 	}
 	return err
 }
 
-// InPlace reports whether a source is a plain file, which several readers can share.
-func (s *Source) InPlace() bool { return s.File != nil && s.Size >= 0 && s.unpack == "" }
-
 // Magic numbers of compressed files.
 var gzipMagic, zstdMagic = []byte("\x1f\x8b"), []byte("\x28\xb5\x2f\xfd")
 
-// Lines returns the content of a source, decompressed if its first bytes are those of gzip or zstd,
+// lines returns the content of a source, decompressed if its first bytes are those of gzip or zstd,
 // whatever its name. It returns an error if the beginning has no lines of JSON objects.
-func (s *Source) Lines(in io.Reader) (io.ReadCloser, error) {
+func (s *source) lines(in io.Reader) (io.ReadCloser, error) {
 	raw := bufio.NewReader(in)
 	magic, _ := raw.Peek(len(zstdMagic)) // an unreadable file is reported when its lines are read
 	lines := io.NopCloser(raw)
@@ -70,13 +66,13 @@ func (s *Source) Lines(in io.Reader) (io.ReadCloser, error) {
 	case bytes.HasPrefix(magic, gzipMagic):
 		z, err := gzip.NewReader(raw)
 		if err != nil {
-			return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("unpack %s: %w", s.Path, err), "")
+			return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("unpack %s: %w", s.path, err), "")
 		}
 		lines, s.unpack = z, "gzip -dc"
 	case bytes.HasPrefix(magic, zstdMagic):
 		z, err := zstd.NewReader(raw, zstd.WithDecoderConcurrency(1))
 		if err != nil {
-			return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("unpack %s: %w", s.Path, err), "")
+			return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("unpack %s: %w", s.path, err), "")
 		}
 		lines, s.unpack = z.IOReadCloser(), "zstd -dc"
 	}
@@ -92,15 +88,15 @@ func (s *Source) Lines(in io.Reader) (io.ReadCloser, error) {
 	}{text, lines}, nil
 }
 
-// Counted counts what is read.
-type Counted struct {
-	R io.Reader
-	N *atomic.Int64
+// counted counts what is read.
+type counted struct {
+	in io.Reader
+	n  *atomic.Int64
 }
 
 // Read implements io.Reader.
-func (c *Counted) Read(p []byte) (int, error) {
-	n, err := c.R.Read(p)
-	c.N.Add(int64(n))
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	c.n.Add(int64(n))
 	return n, err
 }

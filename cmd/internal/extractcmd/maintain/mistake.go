@@ -1,4 +1,4 @@
-package dump
+package maintain
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ var otherFormats = []struct{ magic, name, unpack string }{
 
 // mistake returns an error, which says how to convert it, for a source that has no calls as lines. head
 // is the beginning of its content.
-func (s *Source) mistake(head []byte) error {
+func (s *source) mistake(head []byte) error {
 	for _, f := range otherFormats {
 		if bytes.HasPrefix(head, []byte(f.magic)) {
 			return s.convert(f.unpack, "compressed with "+f.name)
@@ -58,19 +58,19 @@ func (s *Source) mistake(head []byte) error {
 }
 
 // convert returns the error for a source in another form, and the command that converts it.
-func (s *Source) convert(with, form string) error {
-	name, pipe := s.Path, with+" "+s.Path
+func (s *source) convert(with, form string) error {
+	name, pipe := s.path, with+" "+s.path
 	into := " | extract import -"
-	if s.File == nil {
+	if s.file == nil {
 		name, pipe = "standard input", "… | "+with
 	} else {
-		into += " --as-of " + time.UnixMilli(s.AsOf).UTC().Format(time.RFC3339) // otherwise it would count as new
+		into += " --as-of " + time.UnixMilli(s.asOf).UTC().Format(time.RFC3339) // otherwise it would count as new
 	}
 	switch {
 	case with == "":
 		return cli.Usage("import reads calls as the service sends them, one JSON object a line", "%s is %s", name, form)
-	case s.unpack != "" && s.File != nil:
-		pipe = s.unpack + " " + s.Path + " | " + strings.TrimSuffix(with, " -f")
+	case s.unpack != "" && s.file != nil:
+		pipe = s.unpack + " " + s.path + " | " + strings.TrimSuffix(with, " -f")
 	}
 	return cli.Usage(pipe+into, "%s is %s", name, form)
 }
