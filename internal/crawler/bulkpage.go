@@ -82,12 +82,11 @@ func (p *bulkPage) read(body io.Reader) error {
 
 // item reads one call of the page. An error is the store's.
 func (p *bulkPage) item(body []byte) error {
-	id, start, ok := calls.Peek(body)
-	if !ok {
-		err := p.decode(body, schema.KindBulk, func(call *calls.Call) { id, start = bytes.Clone(call.ID()), call.StartAt() })
-		if err != nil {
-			return nil // the call's own record is fetched instead
-		}
+	var id []byte
+	var start schema.Opt[int64]
+	err := p.decode(body, schema.KindBulk, func(call *calls.Call) { id, start = bytes.Clone(call.ID()), call.StartAt() })
+	if err != nil {
+		return nil // the call's own record is fetched instead
 	}
 	if _, again := p.others[string(id)]; again || p.told[string(id)] {
 		return nil
