@@ -127,38 +127,20 @@ func readFrame(f disk.File, offset, size int64, dst []byte) (lines []byte, next 
 	return lines, next, nil
 }
 
-// laterFrame returns the offset of the next whole frame after offset, or the segment's size if
-// there is none.
-func laterFrame(f disk.File, offset, size int64) (int64, error) {
-	rest := make([]byte, size-offset)
-	if _, err := f.ReadAt(rest, offset); err != nil {
-		return 0, fmt.Errorf("read the journal: %w", err)
+// isTorn reports whether what begins at offset can be the end of a write that a crash cut off: part of
+// a frame, or zeros that were never overwritten. Anything else is damage.
+func isTorn(f disk.File, offset, size int64) bool {
+	part := make([]byte, min(size-offset, 64<<10))
+	n, _ := f.ReadAt(part, offset)
+	at, err := parseHeader(part[:n])
+	if n < frameHeader || err == nil && offset+frameHeader+int64(at.packed) > size {
+		return true
 	}
-	var magic [4]byte
-	binary.LittleEndian.PutUint32(magic[:], frameMagic)
-	for i := 1; ; i++ {
-		j := bytes.Index(rest[min(i, len(rest)):], magic[:])
-		if j < 0 {
-			return size, nil
-		}
-		i += j
-		if _, _, err := readFrame(f, offset+int64(i), size, nil); err == nil {
-			return offset + int64(i), nil
-		} else if !errors.Is(err, errTorn) {
-			return 0, err
-		}
+	for n > 0 && len(bytes.Trim(part[:n], "\x00")) == 0 {
+		offset += int64(n)
+		n, _ = f.ReadAt(part, offset)
 	}
-}
-
-// wholeFrame reports whether a frame was completely written at offset. If so, a fault in it is
-// damage.
-func wholeFrame(f disk.File, offset, size int64) bool {
-	var h [frameHeader]byte
-	if _, err := f.ReadAt(h[:], offset); err != nil {
-		return false
-	}
-	at, err := parseHeader(h[:])
-	return err == nil && offset+frameHeader+int64(at.packed) <= size
+	return offset == size
 }
 
 // A record is one line: {"kind":"item","at":1700000000000,"id":"…","start":1700000000000,"body":{…}}.

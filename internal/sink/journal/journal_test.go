@@ -200,8 +200,23 @@ func TestJournalCutAtAnyByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	recs, err := readAll(t, root, ref)
-	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("damaged from byte %d to byte %d", ends[2], ends[3])) || len(recs) != 5 {
-		t.Errorf("a broken frame in the middle gave %d records and %v, want the 5 others and where it is", len(recs), err)
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("damaged from byte %d to its end, byte %d", ends[2], ends[6])) || len(recs) != 2 {
+		t.Errorf("a broken frame in the middle gave %d records and %v, want the 2 before and where it is", len(recs), err)
+	}
+	broken = bytes.Clone(whole)
+	broken[ends[2]+1] ^= 1 // in the header
+	if err := os.WriteFile(Path(root, ref), broken, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if recs, err := readAll(t, root, ref); err == nil || len(recs) != 2 {
+		t.Errorf("a broken header gave %d records and %v, want the 2 before and an error", len(recs), err)
+	}
+	// A file that grew, but was not written before a power cut.
+	if err := os.WriteFile(Path(root, ref), append(whole[:ends[3]:ends[3]], make([]byte, 100)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if recs, err := readAll(t, root, ref); err != nil || len(recs) != 3 {
+		t.Errorf("zeros at the end gave %d records and %v", len(recs), err)
 	}
 }
 

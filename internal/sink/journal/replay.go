@@ -38,23 +38,18 @@ func OpenSegment(fsys disk.FS, root string, ref layout.Segment) (*Segment, error
 
 // Scan calls visit for every record of the segment, in the order in which they were put, with the
 // offset of its frame in the file, the offset of its line in the frame, and the record, which is
-// valid during the call. It skips unreadable parts, and records for which visit returns
-// ErrUnreadable; broken describes them. A torn end of a run's last segment is not damage, since its
+// valid during the call. It stops at the first damaged frame, and skips records for which visit returns
+// ErrUnreadable; broken describes both. A torn end of a run's last segment is not damage, since its
 // records were never reported as durable.
 func (s *Segment) Scan(last bool, visit func(frame int64, line int, r *schema.Record) error) (broken []string, err error) {
 	var buf []byte
 	for at := int64(0); at < s.Size; {
 		lines, next, err := readFrame(s.file, at, s.Size, buf)
 		if errors.Is(err, errTorn) {
-			if next, err = laterFrame(s.file, at, s.Size); err != nil {
-				return broken, err
+			if !last || !isTorn(s.file, at, s.Size) {
+				broken = append(broken, fmt.Sprintf("%s is damaged from byte %d to its end, byte %d", s.Path, at, s.Size))
 			}
-			if next == s.Size && last && !wholeFrame(s.file, at, s.Size) {
-				return broken, nil
-			}
-			broken = append(broken, fmt.Sprintf("%s is damaged from byte %d to byte %d", s.Path, at, next))
-			at = next
-			continue
+			return broken, nil
 		}
 		if err != nil {
 			return broken, err
