@@ -57,12 +57,9 @@ func (c *Crawler) ArchiveRecordings(ctx context.Context, once bool) error {
 	return c.streams.remember(context.WithoutCancel(ctx))
 }
 
-// Report returns the result so far of a crawler whose Run is not called.
-func (c *Crawler) Report() Report { return c.report() }
-
 // renewLink requests a call's record for its link, and stores it like any other record.
 func (c *Crawler) renewLink(ctx context.Context, id string) (out renewal, err error) {
-	s := c.streams.of("links to recordings", linksAllowance)
+	s := c.streams.of("links to recordings", linksAllowance, nil)
 	if s.idle() != "" || ctx.Err() != nil {
 		return out, nil
 	}

@@ -43,7 +43,7 @@ func (b *bulkCrawl) workers(ctx context.Context) *pool.ContextPool {
 
 // compareOne fetches a call's own record, which replaces the transcript of v2.
 func (b *bulkCrawl) compareOne(ctx context.Context, v2 *calls.Call, p api.Priority) error {
-	return b.fetchDetail(ctx, string(v2.ID()), p, nil, func(v3 *calls.Call, rec schema.Record) error {
+	return b.fetchRecord(ctx, &calls.Due{CallID: string(v2.ID())}, p, func(v3 *calls.Call, rec schema.Record) error {
 		return b.judge(ctx, v2, v3, rec)
 	})
 }

@@ -2,7 +2,6 @@ package crawler
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"net/url"
 	"time"
@@ -45,10 +44,6 @@ type Config struct {
 	MaxDuration time.Duration
 	// CheckpointEvery is how often a long run offers the store a commit (0: 2 minutes).
 	CheckpointEvery time.Duration
-
-	// Ready is called once, after the service's first answer, whose clock agrees with ours, and
-	// before the store is used. Its error ends the run. nil: nothing to call.
-	Ready func(context.Context) error
 }
 
 func (cfg Config) withDefaults() Config {

@@ -47,6 +47,10 @@ type Crawler struct {
 	bulk                  *bulkCrawl
 	recordings            *recordingCrawl // nil: they are not archived
 
+	started time.Time // by the local clock
+	top     *asked    // the first page; nil: not requested, or taken
+	refused error     // why there is none
+
 	offered   time.Time // when the store was last offered a commit
 	offeredMu sync.Mutex
 }
@@ -87,30 +91,51 @@ func New(cfg Config, store Store) (*Crawler, error) {
 
 var errDeadline = errors.New("the run's time limit is reached")
 
-// Run lists, fetches and commits, once. A run that ctx or MaxDuration ends early commits what has
-// arrived and returns no error; the report records it (Interrupted, DeadlineHit). The report also
-// lists the calls and pages that could not be fetched (SetAside, Problems); see [Report.Complete].
-//
-// An error is one of package api, of the store (normally a [*StoreError]), perhaps joined with
-// another, or that of Config.Ready. Data fetched before the error is committed, too.
-func (c *Crawler) Run(ctx context.Context) (Report, error) {
-	started := c.cfg.Clock.Local()
-	c.meter.mu.Lock()
-	c.meter.start = time.Now()
-	c.meter.mu.Unlock()
-	c.offered = time.Now()
-	defer c.api.Close()
-
-	rctx, cancel := ctx, context.CancelFunc(func() {})
-	if c.cfg.MaxDuration > 0 {
-		rctx, cancel = context.WithTimeoutCause(ctx, c.cfg.MaxDuration, errDeadline)
-	}
+// Begin sends the first request of a run, for the newest page of the list. Afterwards the service's
+// clock is known, and the store was not used. Its error, one of package api, is also that of Run.
+func (c *Crawler) Begin(ctx context.Context) error {
+	c.started, c.offered = c.cfg.Clock.Local(), time.Now()
+	c.meter.begin()
+	ctx, cancel := c.limited(ctx)
 	defer cancel()
+	if c.top, c.refused = c.ask(ctx, query{bounds: bounds{Sorted: true, Before: forever}}); c.refused != nil {
+		return c.refused
+	}
+	if f := c.top.failure; f != nil && f.Canceled() {
+		return f
+	}
+	return nil
+}
 
-	err := c.beside(rctx)
+// limited returns a context that ends with the run's time limit.
+func (c *Crawler) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.cfg.MaxDuration == 0 {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, c.meter.start.Add(c.cfg.MaxDuration), errDeadline)
+}
+
+// Run lists, fetches and commits, once. It begins with Begin, unless that was called. A run that ctx
+// or MaxDuration ends early commits what has arrived and returns no error; the report records it
+// (Interrupted, DeadlineHit). The report also lists the calls and pages that could not be fetched
+// (SetAside, Problems); see [Report.Complete].
+//
+// An error is one of package api, or of the store (normally a [*StoreError]), perhaps joined with
+// another. Data fetched before the error is committed, too.
+func (c *Crawler) Run(ctx context.Context) (Report, error) {
+	defer c.api.Close()
+	if c.started.IsZero() {
+		_ = c.Begin(ctx) // refused
+	}
+	rctx, cancel := c.limited(ctx)
+	defer cancel()
+	err := c.refused
+	if err == nil {
+		err = c.beside(rctx)
+	}
 	c.meter.update(func(p *Progress) { p.Phase = Finishing })
 	if clock := (*api.ClockError)(nil); errors.As(err, &clock) {
-		return c.report(), err // there is nothing to commit
+		return c.Report(), err // there is nothing to commit
 	}
 	down, early := errors.AsType[*api.ServiceDownError](err)
 	if early = early && down.AfterEnd; early { // the time limit would be reached by waiting
@@ -122,8 +147,8 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	err = errors.Join(err, c.checkpoint(cctx, true))
 	c.meter.update(func(p *Progress) { p.Phase = Done })
 
-	r := c.report()
-	r.Started, r.Ended, r.Failed = c.cfg.Clock.At(started), c.cfg.Now(), err != nil
+	r := c.Report()
+	r.Started, r.Ended, r.Failed = c.cfg.Clock.At(c.started), c.cfg.Now(), err != nil
 	if n := r.Unaccounted(); n != 0 {
 		c.log.Error("listed calls are neither stored nor set aside", "calls", n)
 	}
@@ -134,8 +159,8 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	return r, err
 }
 
-// report returns the result of the run.
-func (c *Crawler) report() Report {
+// Report returns the result so far.
+func (c *Crawler) Report() Report {
 	r := c.meter.report(c.Progress())
 	r.Resources = c.resources.results()
 	if c.recordings != nil {
@@ -145,7 +170,7 @@ func (c *Crawler) report() Report {
 	return r
 }
 
-// SetSince replaces Config.Since, which may depend on the clock: Ready may call it.
+// SetSince replaces Config.Since, which may depend on the clock, before Run.
 func (c *Crawler) SetSince(since time.Time) {
 	if c.since = 0; !since.IsZero() {
 		c.since = max(0, since.UnixMilli())

@@ -99,7 +99,7 @@ func (c *Crawler) fetchAll(ctx context.Context, dues iter.Seq2[calls.Due, error]
 		}
 		c.skips.once(due.CallID, c.nowMS())
 		workers.Go(func(ctx context.Context) error {
-			err := c.fetchRecord(ctx, &due, c.priorityOf(&due), nil, func(call *calls.Call, rec schema.Record) error {
+			err := c.fetchRecord(ctx, &due, c.priorityOf(&due), func(call *calls.Call, rec schema.Record) error {
 				c.skips.note(call, c.nowMS())
 				return c.put(ctx, rec)
 			})
@@ -128,16 +128,9 @@ func (c *Crawler) priorityOf(due *calls.Due) api.Priority {
 // windowFrom returns the start of the newest part of the list, in ms.
 func (c *Crawler) windowFrom() int64 { return c.nowMS() - c.cfg.Window.Milliseconds() }
 
-// fetchDetail fetches the record of a call of which only the id is known: see fetchRecord.
-func (c *Crawler) fetchDetail(ctx context.Context, id string, p api.Priority, s *api.Stream,
-	take func(*calls.Call, schema.Record) error) error {
-	return c.fetchRecord(ctx, &calls.Due{CallID: id}, p, s, take)
-}
-
-// fetchRecord fetches one call's record. take stores it. A failure is set aside, unless the request
-// is optional and has a stream. It returns only errors that end the run.
-func (c *Crawler) fetchRecord(ctx context.Context, due *calls.Due, p api.Priority, s *api.Stream,
-	take func(*calls.Call, schema.Record) error) error {
+// fetchRecord fetches one call's record. take stores it. A failure is set aside. It returns only errors
+// that end the run.
+func (c *Crawler) fetchRecord(ctx context.Context, due *calls.Due, p api.Priority, take func(*calls.Call, schema.Record) error) error {
 	id := due.CallID
 	if id == "" {
 		c.meter.setAside(id, errNoID.Error())
@@ -146,7 +139,7 @@ func (c *Crawler) fetchRecord(ctx context.Context, due *calls.Due, p api.Priorit
 	if ctx.Err() != nil {
 		return nil
 	}
-	f, failed, err := c.askRecord(ctx, id, p, s, take)
+	f, failed, err := c.askRecord(ctx, id, p, nil, take)
 	switch {
 	case err != nil:
 		return err
@@ -158,9 +151,6 @@ func (c *Crawler) fetchRecord(ctx context.Context, due *calls.Due, p api.Priorit
 	case f.Then == api.Missing:
 		c.meter.update(func(p *Progress) { p.Missing++ })
 		return c.put(ctx, schema.Record{Kind: schema.KindMissing, CallID: id, FetchedAt: c.nowMS()})
-	case s != nil:
-		c.log.Debug("record not fetched", "call", c.secrets.Clip(id, 200), "failure", f)
-		return nil
 	case unreadable(f):
 		if err := c.put(ctx, schema.Record{Kind: schema.KindUnreadable, CallID: id, FetchedAt: c.nowMS()}); err != nil {
 			return err

@@ -11,24 +11,20 @@ import (
 // list and fetches the records that become due; its caller commits in between. Its store yields due
 // calls before they are committed.
 
-// Poll stores the newest page of the list, and further ones down to from, in ms: calls that started
-// earlier are known. The error is one of package api, of the store, or that of Config.Ready. If a
-// page fails, the error is the *api.RequestError. reached is false if the list did not get down to
-// from.
+// Poll stores the newest page of the list, the first time that of Begin, and further ones down to
+// from, in ms: calls that started earlier are known. The error is one of package api or of the store.
+// If a page fails, the error is the *api.RequestError. reached is false if the list did not get down
+// to from.
 func (c *Crawler) Poll(ctx context.Context, from int64) (reached bool, err error) {
 	c.meter.update(func(p *Progress) { p.Phase = Listing })
-	top, err := c.ask(ctx, query{bounds: bounds{Sorted: true, Before: forever}})
-	switch {
-	case err != nil:
-		return false, err
-	case top.failure != nil:
-		return false, top.failure
-	case c.cfg.Ready != nil:
-		if err := c.cfg.Ready(ctx); err != nil {
+	top := c.top
+	if c.top = nil; top == nil {
+		if top, err = c.ask(ctx, query{bounds: bounds{Sorted: true, Before: forever}}); err != nil {
 			return false, err
 		}
-		c.cfg.Ready = nil
-		c.meter.update(func(*Progress) { c.meter.start = time.Now() })
+	}
+	if top.failure != nil {
+		return false, top.failure
 	}
 	l := c.newListing(from, forever)
 	l.top = top

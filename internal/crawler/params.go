@@ -60,12 +60,6 @@ func (fs *filters) now() accepts {
 	return fs.accepts
 }
 
-// anyRefused reports whether the service refused a parameter.
-func (fs *filters) anyRefused() bool {
-	now := fs.now()
-	return now.Sort == refused || now.After == refused || now.Before == refused
-}
-
 // apply removes the parameters from q that are known to be refused.
 func (fs *filters) apply(q *bounds) {
 	now := fs.now()

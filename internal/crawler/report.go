@@ -138,6 +138,13 @@ func newMeter(secrets *words.Secrets) *meter {
 	}
 }
 
+// begin starts the time of the run.
+func (m *meter) begin() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.start = time.Now()
+}
+
 // update changes the counts.
 func (m *meter) update(f func(p *Progress)) {
 	m.mu.Lock()

@@ -55,12 +55,10 @@ func (c *Crawler) newStreams() *streamSet {
 }
 
 // list returns the stream of a resource's lists, or of its records.
-func (s *streamSet) list(name string) *optionalStream { return s.open(name, listAllowance, s.lists) }
+func (s *streamSet) list(name string) *optionalStream { return s.of(name, listAllowance, s.lists) }
 
-// of returns the stream of another operation, with its own allowance.
-func (s *streamSet) of(name string, a api.Allowance) *optionalStream { return s.open(name, a, nil) }
-
-func (s *streamSet) open(name string, a api.Allowance, group *api.Stream) *optionalStream {
+// of returns the stream of an operation, with its own allowance and perhaps that of a group.
+func (s *streamSet) of(name string, a api.Allowance, group *api.Stream) *optionalStream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.all[name]

@@ -69,20 +69,11 @@ func plan(cfg *Config, now, since int64, coverage []schema.Span) []stretch {
 	return out
 }
 
-// sweep lists the stretches of the plan. Its first page does not depend on the store, and is
-// requested before the store is used: it shows whether our clock is right.
+// sweep lists the stretches of the plan. Their first page is that of Begin.
 func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
-	top, err := c.ask(ctx, query{bounds: bounds{Sorted: true, Before: forever}})
-	if err != nil {
-		return false, err
-	}
+	top := c.top
 	if f := top.failure; f != nil && f.Canceled() {
 		return true, nil
-	}
-	if c.cfg.Ready != nil {
-		if err := c.cfg.Ready(ctx); err != nil {
-			return false, err
-		}
 	}
 	todo := plan(&c.cfg, c.nowMS(), c.since, c.store.Coverage())
 	for _, item := range top.page.Items {

@@ -44,6 +44,7 @@ type session struct {
 	store   *followStore
 	c       *crawler.Crawler
 	memory  *follow.Memory
+	begun   bool      // the service has answered, and records of killed runs are committed
 	from    int64     // ms; calls that started earlier are already listed
 	polled  time.Time // when the last poll began
 	pollAt  time.Time // the next poll
@@ -128,17 +129,6 @@ func (s *session) prepare(ctx context.Context) error {
 	cfg.Resources, cfg.Transcripts, cfg.MaxDuration = nil, crawler.FromV3, 0 // left to sweeps
 	cfg.Logger = slog.New(warnings{s.log.Handler()})
 	cfg.Now, cfg.AnyClock, cfg.DownAfter = s.Now, s.Yes, downAfter
-	cfg.Ready = func(ctx context.Context) error {
-		since, err := s.ListFrom(s.Now())
-		if err != nil {
-			return err
-		}
-		s.c.SetSince(since)
-		if _, err = s.w.Recover(ctx); err == nil {
-			s.w.Respell(ctx)
-		}
-		return err
-	}
 	s.memory = follow.NewMemory(s.Now().UnixMilli())
 	st := intake.New(s.w, s.Now)
 	st.Gate = intake.NewGate(s.w, intake.OriginOf(&cfg), s.Adopt)
@@ -158,6 +148,24 @@ func (s *session) prepare(ctx context.Context) error {
 		s.from = max(s.from, spans[len(spans)-1].To-overlap.Milliseconds())
 	}
 	return nil
+}
+
+// begin sends the first request, which shows the service's clock, and commits the records of killed
+// runs.
+func (s *session) begin(ctx context.Context) error {
+	if err := s.c.Begin(ctx); err != nil {
+		return err
+	}
+	since, err := s.ListFrom(s.Now())
+	if err != nil {
+		return err
+	}
+	s.c.SetSince(since)
+	if _, err = s.w.Recover(ctx); err == nil {
+		s.w.Respell(ctx)
+		s.begun = true
+	}
+	return err
 }
 
 // warnings is a log limited to warnings and errors: a long-running process would log too much
@@ -228,6 +236,11 @@ func (s *session) poll(ctx context.Context) error {
 	s.polled = time.Now()
 	now := s.Now().UnixMilli()
 	s.memory.Poll()
+	if !s.begun {
+		if err := s.begin(ctx); err != nil {
+			return err
+		}
+	}
 	reached, err := s.c.Poll(ctx, s.memory.Down(s.from, now))
 	if err != nil || ctx.Err() != nil {
 		return err

@@ -3,7 +3,6 @@ package extractcmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -34,6 +33,8 @@ type night struct {
 	log     *slog.Logger
 	screen  *progress.Screen
 	cfg     crawler.Config
+	crawler *crawler.Crawler
+	store   *intake.Store
 	retention
 	aged    int64 // number of calls erased by retention
 	objects int64 // number of changed objects of other resources
@@ -105,122 +106,127 @@ func (n *night) collect(ctx context.Context) (err error) {
 	return err
 }
 
-// fill crawls and commits. It sets the run's row after the commit.
+// fill crawls and commits.
 func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
-	log := n.log
-	n.Hurried = true
-	if err := n.StartMask(w, w); err != nil {
+	if err := n.prepare(ctx, w); err != nil {
 		return err
 	}
-	cfg := n.cfg
-	if left := settings.Unmasked(cfg.Resources, w); len(left) < len(cfg.Resources) {
-		log.Info("customers are not fetched, because calls are masked or redacted")
-		cfg.Resources = left
+	if n.cfg.Recordings != nil {
+		defer n.cfg.Recordings.Close()
 	}
-	settings.Remember(&cfg, w, log)
-	if err := w.TryService(); err != nil {
-		log.Warn("transcripts are not requested, because the service of --redact-service does not check them", "error", n.Secrets.Error(err))
-		cfg.ListOnly = true
-	}
-	archive, err := n.OpenArchive(ctx, w)
-	if err != nil {
-		return err
-	}
-	if archive != nil {
-		defer archive.Close()
-		cfg.Recordings = archive
-	}
-	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = log, n.Now, intake.OfferEvery, n.Yes
-	// Before the service's clock is known, nothing is committed and no age is computed.
-	var c *crawler.Crawler
-	var before *layout.Snapshot
-	taken := errNotReady
-	st := intake.New(w, n.Now)
-	cfg.Ready = func(ctx context.Context) error {
-		if err := n.setClock(c); err != nil {
-			return err
-		}
-		if before, taken = n.takeIn(ctx, w); taken == nil {
-			taken = n.spare(n.Settings, w)
-		}
-		if taken == nil {
-			taken = n.prune(ctx, n.Settings, w, n.log, st.Row)
-		}
-		return taken
-	}
-
-	st.Gate = intake.NewGate(w, intake.OriginOf(&cfg), n.Adopt)
-	c, err = crawler.New(cfg, st)
-	if err != nil {
-		return cli.Usage("", "%w", err)
-	}
-	st.Row = func(did sink.Stats, commits int64) schema.Run {
-		p := c.Progress()
-		return runreport.Row(n.id, cfg.Version, n.started, &p, nil, did, commits, n.Secrets)
-	}
-	st.Over = func() bool { return c.Progress().Phase == crawler.Finishing }
-	log.Info("run started", "run", n.id, "warehouse", n.Warehouse, "service", cfg.BaseURL, "key_from", cfg.KeySource)
-	if w.Snapshot() == nil {
-		n.sayHow(&cfg)
-	}
-	poll := c.Progress
+	poll := n.crawler.Progress
 	n.poll.Store(&poll)
-	stop := n.screen.Watch(log, poll)
-	report, crawlErr := c.Run(ctx)
+	stop := n.screen.Watch(n.log, poll)
+	before, err := n.begin(ctx, w)
+	var crawlErr error
+	if err == nil {
+		var report crawler.Report
+		report, crawlErr = n.crawler.Run(ctx)
+		n.rep = &report
+	}
 	stop()
-	n.rep = &report
-	if cli.Is[*api.ClockError](crawlErr) {
-		return settings.Explain(crawlErr)
-	}
-	if errors.Is(taken, errNotReady) { // the service did not respond: commit the records of killed runs anyway
-		before, taken = n.takeIn(ctx, w)
-	}
-	if taken != nil {
-		return settings.Explain(taken)
+	if err != nil {
+		report := n.crawler.Report()
+		n.rep = &report
+		return settings.Explain(err)
 	}
 	if crawlErr == nil && ctx.Err() == nil && n.undeleted == nil { // the recordings of callers who opted out meanwhile
-		if crawlErr = n.prune(ctx, n.Settings, w, log, st.Row); ctx.Err() != nil {
+		if crawlErr = n.prune(ctx, n.Settings, w, n.log, n.store.Row); ctx.Err() != nil {
 			crawlErr = nil
 		}
 	}
-	outcome, crawlErr := runreport.Judge(&report, crawlErr)
+	outcome, crawlErr := runreport.Judge(n.rep, crawlErr)
 	crawlErr = settings.Explain(crawlErr)
 	if left := cmp.Or(n.spared, n.undeleted, runreport.Unchecked(w.Redacted(), runreport.Requested)); crawlErr == nil && left != nil {
 		outcome, crawlErr = schema.OutcomeIncomplete, left
 	}
-
-	var last schema.Run
-	row := func(did sink.Stats, commits int64) schema.Run {
-		last = n.lastRow(outcome, crawlErr, did, commits)
-		return last
+	if err := n.store.Settle(); err != nil {
+		return settings.Explain(after(err, crawlErr))
 	}
-	err = st.Settle()
-	if err == nil && outcome != schema.OutcomeDone && w.Empty() { // the first run has created no warehouse
-		row(sink.Stats{}, 0)
-		n.row = &last
+	if outcome != schema.OutcomeDone && w.Empty() { // the first run has created no warehouse
+		row := n.lastRow(outcome, crawlErr, sink.Stats{}, 0)
+		n.row = &row
 		w.Unrecorded()
 		return crawlErr
 	}
-	if err == nil {
-		err = n.commit(ctx, w, outcome, row)
-	}
-	if err != nil {
-		if crawlErr != nil {
-			err = fmt.Errorf("%w; before that: %w", err, crawlErr)
-		}
-		return settings.Explain(err)
-	}
-	n.row = &last
-	did, _ := w.Totals()
-	n.objects = did.ObjectsChanged
-	if did.Aged > 0 {
-		n.aged = did.Aged
-		log.Info("erased calls past their retention", "calls", n.aged, "started_before", n.kept)
+	if err := n.commit(ctx, w, outcome, crawlErr); err != nil {
+		return settings.Explain(after(err, crawlErr))
 	}
 	if err := n.check(ctx, w, before); err != nil {
 		return err
 	}
-	return settings.Explain(crawlErr)
+	return crawlErr
+}
+
+// after adds an earlier error to one.
+func after(err, earlier error) error {
+	if earlier == nil {
+		return err
+	}
+	return fmt.Errorf("%w; before that: %w", err, earlier)
+}
+
+// prepare connects the crawler to the warehouse.
+func (n *night) prepare(ctx context.Context, w *sink.Warehouse) (err error) {
+	n.Hurried = true
+	if err := n.StartMask(w, w); err != nil {
+		return err
+	}
+	cfg := &n.cfg
+	if left := settings.Unmasked(cfg.Resources, w); len(left) < len(cfg.Resources) {
+		n.log.Info("customers are not fetched, because calls are masked or redacted")
+		cfg.Resources = left
+	}
+	settings.Remember(cfg, w, n.log)
+	if err := w.TryService(); err != nil {
+		n.log.Warn("transcripts are not requested, because the service of --redact-service does not check them", "error", n.Secrets.Error(err))
+		cfg.ListOnly = true
+	}
+	if cfg.Recordings, err = n.OpenArchive(ctx, w); err != nil {
+		return err
+	}
+	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = n.log, n.Now, intake.OfferEvery, n.Yes
+	n.store = intake.New(w, n.Now)
+	n.store.Gate = intake.NewGate(w, intake.OriginOf(cfg), n.Adopt)
+	if n.crawler, err = crawler.New(*cfg, n.store); err != nil {
+		if cfg.Recordings != nil {
+			cfg.Recordings.Close()
+		}
+		return cli.Usage("", "%w", err)
+	}
+	n.store.Row = func(did sink.Stats, commits int64) schema.Run {
+		p := n.crawler.Progress()
+		return runreport.Row(n.id, cfg.Version, n.started, &p, nil, did, commits, n.Secrets)
+	}
+	n.store.Over = func() bool { return n.crawler.Progress().Phase == crawler.Finishing }
+	n.log.Info("run started", "run", n.id, "warehouse", n.Warehouse, "service", cfg.BaseURL, "key_from", cfg.KeySource)
+	if w.Snapshot() == nil {
+		n.sayHow(cfg)
+	}
+	return nil
+}
+
+// begin sends the first request, and brings the warehouse to the state that the run starts from, which
+// it returns. Before the service's clock is known, nothing is committed and no age is computed. If the
+// service does not respond, the records of killed runs are committed anyway.
+func (n *night) begin(ctx context.Context, w *sink.Warehouse) (*layout.Snapshot, error) {
+	down := n.crawler.Begin(ctx)
+	if cli.Is[*api.ClockError](down) {
+		return nil, down
+	}
+	if down == nil {
+		if err := n.setClock(n.crawler); err != nil {
+			return nil, err
+		}
+	}
+	before, err := n.takeIn(ctx, w)
+	if err != nil || down != nil {
+		return before, err
+	}
+	if err := n.spare(n.Settings, w); err != nil {
+		return nil, err
+	}
+	return before, n.prune(ctx, n.Settings, w, n.log, n.store.Row)
 }
 
 // setClock switches to the service's clock once it is known: the run's start, the listed period and
@@ -246,8 +252,6 @@ func (n *night) sayHow(cfg *crawler.Config) {
 	}
 }
 
-var errNotReady = errors.New("the service has not responded yet")
-
 // takeIn commits the records that killed runs had fetched, applies a change of the country to stored
 // numbers, and returns the snapshot that this run starts from.
 func (n *night) takeIn(ctx context.Context, w *sink.Warehouse) (*layout.Snapshot, error) {
@@ -265,15 +269,32 @@ func (n *night) takeIn(ctx context.Context, w *sink.Warehouse) (*layout.Snapshot
 	return w.Snapshot(), nil
 }
 
-// commit makes the last commit. A completed run also cleans up.
-func (n *night) commit(ctx context.Context, w *sink.Warehouse, outcome string, row func(sink.Stats, int64) schema.Run) error {
-	if outcome == schema.OutcomeDone || outcome == schema.OutcomeIncomplete {
-		return w.Finish(ctx, row)
+// commit makes the last commit, with the run's row. A completed run also cleans up.
+func (n *night) commit(ctx context.Context, w *sink.Warehouse, outcome string, failed error) error {
+	var last schema.Run
+	row := func(did sink.Stats, commits int64) schema.Run {
+		last = n.lastRow(outcome, failed, did, commits)
+		return last
 	}
-	// Even after an interrupt, the fetched records are committed.
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.CommitGrace)
-	defer cancel()
-	return w.Commit(grace, row)
+	commit := w.Finish
+	if outcome != schema.OutcomeDone && outcome != schema.OutcomeIncomplete {
+		commit = w.Commit
+		// Even after an interrupt, the fetched records are committed.
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.CommitGrace)
+		defer cancel()
+		ctx = grace
+	}
+	if err := commit(ctx, row); err != nil {
+		return err
+	}
+	n.row = &last
+	did, _ := w.Totals()
+	n.objects = did.ObjectsChanged
+	if did.Aged > 0 {
+		n.aged = did.Aged
+		n.log.Info("erased calls past their retention", "calls", n.aged, "started_before", n.kept)
+	}
+	return nil
 }
 
 // lastRow returns the run's row at its end.
