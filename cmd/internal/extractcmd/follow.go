@@ -16,7 +16,7 @@ import (
 	"callhouse/cmd/internal/health"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/api"
-	"callhouse/internal/follow"
+	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
@@ -55,7 +55,7 @@ type follower struct {
 	*settings.Settings
 	stderr io.Writer
 	log    *slog.Logger
-	pace   follow.Pace
+	pace   crawler.Pace
 	zone   *time.Location // of the daily sweep
 
 	locked   bool // it has held the warehouse
@@ -146,7 +146,7 @@ func (f *follower) nextSweep() (time.Time, error) {
 	}
 	next := now
 	if !good.IsZero() {
-		next = follow.Sweep(good, f.zone)
+		next = crawler.Sweep(good, f.zone)
 	}
 	if again := tried.Add(sweepAgain); tried.After(good) && next.Before(again) {
 		next = again

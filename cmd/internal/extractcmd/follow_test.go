@@ -17,7 +17,7 @@ import (
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/api"
-	"callhouse/internal/follow"
+	"callhouse/internal/crawler"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -221,7 +221,7 @@ func TestFollowWaitsAsAsked(t *testing.T) {
 	now := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
 	s := new(settings.Settings)
 	s.Clock, s.Warehouse, s.Secrets = api.NewClock(func() time.Time { return now }), filepath.Join(t.TempDir(), "w"), words.NewSecrets()
-	f := &follower{Settings: s, log: slog.New(slog.DiscardHandler), pace: follow.Pace{Least: time.Second, Most: 10 * time.Minute}}
+	f := &follower{Settings: s, log: slog.New(slog.DiscardHandler), pace: crawler.Pace{Least: time.Second, Most: 10 * time.Minute}}
 	f.failed(fmt.Errorf("poll: %w", &api.ServiceDownError{Wait: 2 * time.Hour, Err: errors.New("429")}))
 	for range 20 { // as often as it fails
 		if wait := f.backoff(); wait != 2*time.Hour {

@@ -11,7 +11,6 @@ import (
 	"callhouse/cmd/internal/intake"
 	"callhouse/cmd/internal/runreport"
 	"callhouse/internal/crawler"
-	"callhouse/internal/follow"
 	"callhouse/internal/recording"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -43,7 +42,7 @@ type session struct {
 	w       *sink.Warehouse
 	store   *followStore
 	c       *crawler.Crawler
-	memory  *follow.Memory
+	memory  *crawler.Memory
 	begun   bool      // the service has answered, and records of killed runs are committed
 	from    int64     // ms; calls that started earlier are already listed
 	polled  time.Time // when the last poll began
@@ -129,7 +128,7 @@ func (s *session) prepare(ctx context.Context) error {
 	cfg.Resources, cfg.Transcripts, cfg.MaxDuration = nil, crawler.FromV3, 0 // left to sweeps
 	cfg.Logger = slog.New(warnings{s.log.Handler()})
 	cfg.Now, cfg.AnyClock, cfg.DownAfter = s.Now, s.Yes, downAfter
-	s.memory = follow.NewMemory(s.Now().UnixMilli())
+	s.memory = crawler.NewMemory(s.Now().UnixMilli())
 	st := intake.New(s.w, s.Now)
 	st.Gate = intake.NewGate(s.w, intake.OriginOf(&cfg), s.Adopt)
 	st.Over = func() bool { return false }

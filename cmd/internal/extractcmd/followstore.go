@@ -10,7 +10,7 @@ import (
 
 	"callhouse/cmd/internal/intake"
 	"callhouse/internal/calls"
-	"callhouse/internal/follow"
+	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
 )
 
@@ -18,7 +18,7 @@ import (
 // as it accepts their list items, before the commit.
 type followStore struct {
 	*intake.Store
-	memory *follow.Memory
+	memory *crawler.Memory
 	now    func() time.Time
 
 	mu      sync.Mutex           // recordings are put concurrently with calls
@@ -28,7 +28,7 @@ type followStore struct {
 	unsure  map[string]bool      // calls of fresh whose record an earlier process may have stored
 }
 
-func newFollowStore(st *intake.Store, m *follow.Memory, now func() time.Time) *followStore {
+func newFollowStore(st *intake.Store, m *crawler.Memory, now func() time.Time) *followStore {
 	return &followStore{Store: st, memory: m, now: now, fresh: map[string]calls.Due{}, unsure: map[string]bool{}}
 }
 

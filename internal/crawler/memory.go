@@ -1,4 +1,4 @@
-package follow
+package crawler
 
 import (
 	"hash/maphash"
