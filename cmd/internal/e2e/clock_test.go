@@ -21,7 +21,7 @@ import (
 func TestClockThatTheServiceContradicts(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 7, Calls: 60, Days: 3}})
-	service := []string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
+	service := []string{"run", "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
 		"--requests-per-second", "2000", "--requests-per-minute", "100000"} // otherwise it would wait for a minute
 	c.mustExtract()
 	for _, ahead := range []time.Duration{400 * 24 * time.Hour, -400 * 24 * time.Hour, 25 * time.Hour} {

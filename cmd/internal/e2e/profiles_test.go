@@ -292,7 +292,7 @@ func TestKeyPlaces(t *testing.T) {
 		} {
 			t.Setenv("CALLHOUSE_API_KEY", e.key)
 			t.Setenv("CALLHOUSE_API_KEY_FILE", e.file)
-			r := extract(t.Context(), e.args...)
+			r := extract(t.Context(), append([]string{"run"}, e.args...)...)
 			if r.code != cli.ExitUsage || !strings.Contains(r.stderr, e.says) {
 				t.Errorf("want %q, exit code %d:\n%s", e.says, r.code, r.stderr)
 			}

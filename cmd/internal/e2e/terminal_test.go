@@ -48,7 +48,7 @@ func TestBarsOnATerminal(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		interrupt = cancel
 		t.Setenv("TERM", "xterm")
-		code := extractcmd.Run(ctx, cmdtest.Env(), []string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
+		code := extractcmd.Run(ctx, cmdtest.Env(), []string{"run", "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
 			"--requests-per-second", "100", "--requests-per-minute", "100000"}, strings.NewReader(""), io.Discard, stderr)
 		cancel()
 		if err := stderr.Close(); err != nil {
