@@ -128,7 +128,7 @@ func newBenchWriter(dir string, n int, p benchPeriod) *benchWriter {
 	w := &benchWriter{}
 	period := p.name
 	table := func(t *schema.Table) *benchTable {
-		f := layout.File{Table: t.Name, Format: layout.FormatVersion, Period: period, Path: layout.DataFile(t.Name, period, fmt.Sprintf("%016x", n))}
+		f := layout.File{Table: t.Name, Period: period, Path: layout.DataFile(t.Name, period, fmt.Sprintf("%016x", n))}
 		return &benchTable{table: t, info: f, path: filepath.Join(dir, filepath.FromSlash(f.Path))}
 	}
 	for _, t := range schema.CallTables {

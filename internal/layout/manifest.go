@@ -157,9 +157,7 @@ type Segment struct {
 
 // File is one data file of a snapshot.
 type File struct {
-	Table string `json:"table"`
-	// Format is the format version of the file; 0 stands for 1 or 2.
-	Format int    `json:"format_version,omitempty"`
+	Table  string `json:"table"`
 	Path   string `json:"path"` // inside the snapshot, with slashes
 	Period string `json:"period,omitempty"`
 	Rows   int64  `json:"rows"`

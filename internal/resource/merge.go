@@ -127,32 +127,6 @@ func sameRows(t *schema.Table, a, b *schema.Rows) bool {
 	return true
 }
 
-func (r *Resource) sameItem(o, item *schema.Object, compared func(col int) bool) bool {
-	for i := range r.Table.Columns {
-		c := &r.Table.Columns[i]
-		if compared(i) && !schema.SameValue(c.Type, o.Row[i], item.Row[i]) {
-			return false
-		}
-	}
-	for i, t := range r.Lists {
-		if !sameRows(t, &o.Lists[i], &item.Lists[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// GivesBack reports whether an object still reproduces its list item: again is the decoded
-// [Resource.ItemJSON]. extra may differ: the item may have had fields of its own record, whose
-// columns now hold the record's values.
-func (r *Resource) GivesBack(o, again *schema.Object) bool {
-	if !r.sameItem(o, again, func(col int) bool { return col != r.extra && r.ofItem(col) }) {
-		return false
-	}
-	return schema.SameValue(schema.JSON, o.Row[r.extra], again.Row[r.extra]) ||
-		schema.SameValue(schema.JSON, schema.TextValue(r.ItemJSON(o)), schema.TextValue(wire.AppendJSON(nil, again)))
-}
-
 // ofItem reports whether a field comes from the items of lists.
 func (r *Resource) ofItem(col int) bool {
 	if col < 0 {

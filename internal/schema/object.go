@@ -156,22 +156,6 @@ func textLen(v parquet.Value) int {
 	return 0
 }
 
-// HasExtra reports whether the object's rows hold values without a column of their own.
-func (o *Object) HasExtra() bool {
-	if !o.Row[o.Of.Table.Column("extra")].IsNull() {
-		return true
-	}
-	for i, t := range o.Of.Lists {
-		extra := t.Column("extra")
-		for n := range o.Lists[i].Len() {
-			if !o.Lists[i].At(n)[extra].IsNull() {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // SameObject reports whether two objects have the same content. It ignores columns that describe a
 // fetch, and the query of a signed link.
 func SameObject(a, b *Object) bool {

@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"math/big"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -69,9 +68,4 @@ func TestCostsWithManyDecimals(t *testing.T) {
 	if r := extractAt(t.Context(), c.clock.Now, "status", "--warehouse", c.warehouse); !strings.Contains(r.stdout, strconv.Itoa(unheld)+" calls with a cost that does not fit total_cost") {
 		t.Errorf("status tells\n%s", r.stdout)
 	}
-}
-
-// fixture returns the folder of a warehouse written by an earlier version.
-func fixture(name string) string {
-	return filepath.Join("..", "..", "..", "internal", "sink", "testdata", name, "warehouse")
 }

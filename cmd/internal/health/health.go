@@ -273,7 +273,7 @@ func endOfRun(run *schema.Run) string {
 	return text
 }
 
-// problemOf returns the problem of a failed run, also for rows of earlier versions without one.
+// problemOf returns the problem of a failed run; the row of a killed run may name none.
 func problemOf(run *schema.Run) cli.Problem {
 	if p := cli.Problem(run.Problem); p.Help() != "" {
 		return p

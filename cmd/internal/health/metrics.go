@@ -193,7 +193,6 @@ func (m *Metrics) lastRun(g gauges, r *schema.Run) {
 		if at < 0 {
 			continue
 		}
-		// Rows of older versions have the service's words unredacted.
 		drift.WithLabelValues(m.Secrets.Line(place[:at]), words.Line(place[at+2:])).Add(float64(n))
 	}
 	g.MustRegister(drift)

@@ -226,7 +226,7 @@ func start(t *schema.Table, r Row) (int64, bool) {
 // file describes the file of a period, without size and checksum.
 func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 	w.made++
-	f := layout.File{Table: t.Name, Format: layout.FormatVersion, Period: period, Path: layout.RunsFile, Rows: int64(len(rows))}
+	f := layout.File{Table: t.Name, Period: period, Path: layout.RunsFile, Rows: int64(len(rows))}
 	if t != &schema.Runs {
 		f.Path = layout.DataFile(t.Name, period, fmt.Sprintf("%08x%08x", w.n, w.made))
 	}

@@ -43,7 +43,7 @@ type Input struct {
 	Masker   *mask.Mask // for data that was not passed through Clean
 	KeepFrom int64      // drop calls that started earlier, ms UTC; 0: none
 	// Compact returns the months to compact; busy months have new records. nil: no month is
-	// compacted, and files of older builds are not renewed either.
+	// compacted.
 	Compact func(old *snapshot.Reader, now time.Time, busy map[string]bool) []string
 }
 

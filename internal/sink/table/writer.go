@@ -50,7 +50,7 @@ func NewWriter(in Folder, table *schema.Table, period string) *Writer {
 	if table != &schema.Runs {
 		path = layout.DataFile(table.Name, period, disk.NewID())
 	}
-	return &Writer{in: in, table: table, info: layout.File{Table: table.Name, Format: layout.FormatVersion, Period: period, Path: path}}
+	return &Writer{in: in, table: table, info: layout.File{Table: table.Name, Period: period, Path: path}}
 }
 
 // Write implements io.Writer for the Parquet writer: it writes to the file, the checksum and the
