@@ -170,12 +170,6 @@ CREATE MACRO could_have(key, day) AS true;
 CREATE MACRO group_rank(size) AS
     CASE WHEN coalesce(getvariable('largest_first'), true) THEN -size ELSE 0 END;
 
--- Whether a value of a field means success: see the report success. Null for null, and for fields that
--- do not decide it.
-CREATE MACRO value_success(name, value) AS
-    CASE WHEN CASE WHEN getvariable('field_name') IS NULL THEN json_type(value) = 'BOOLEAN' ELSE name = getvariable('field_name') END
-        THEN sent_text(value) = coalesce(getvariable('field_value'), 'true') END;
-
 -- The exact amount money * each / n, rounded to four decimals, halves away from zero; null without
 -- a divisor. Units are 10^-18: they exceed decimal arithmetic, so they are computed from the
 -- digits. The remainder of a division is multiplied separately, so that no intermediate value is
@@ -272,6 +266,12 @@ CREATE MACRO sent_text(v) AS CASE json_type(v)
     WHEN 'VARCHAR' THEN v ->> '$'
     WHEN 'NULL' THEN NULL
     ELSE CAST(v AS VARCHAR) END;
+
+-- Whether a value of a field means success: see the report success. Null for null, and for fields that
+-- do not decide it.
+CREATE MACRO value_success(name, value) AS
+    CASE WHEN CASE WHEN getvariable('field_name') IS NULL THEN CAST(value AS VARCHAR) IN ('true', 'false') ELSE name = getvariable('field_name') END
+        THEN sent_text(value) = coalesce(getvariable('field_value'), 'true') END;
 
 -- Whether an evaluation's value contains further values: an object, or an array of objects with
 -- names. The name of an object in such an array is not one of its values.

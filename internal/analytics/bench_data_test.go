@@ -134,7 +134,6 @@ func newBenchWriter(dir string, n int, p benchPeriod) *benchWriter {
 	for _, t := range schema.CallTables {
 		w.tables = append(w.tables, table(t))
 	}
-	w.tables[0].info.Credits = new(int64)
 	return w
 }
 
@@ -189,9 +188,6 @@ func (w *benchWriter) add(c *calls.Call) error {
 	}
 	for table, row := range c.Rows() {
 		add(table, row)
-	}
-	if c.InCredits() {
-		*w.tables[0].info.Credits++
 	}
 	return w.tools.Each(c, func(row schema.Row) error {
 		add(&schema.ToolCalls, row)

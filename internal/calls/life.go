@@ -230,11 +230,6 @@ func (c *Call) costed() bool {
 	return extra.Inside(costField).Told()
 }
 
-// InCredits reports whether the call's cost is known in credits only.
-func (c *Call) InCredits() bool {
-	return c.Row[colTotalCost].IsNull() && !c.Row[colCreditsUsed].IsNull()
-}
-
 // CostUnheld reports whether the service sent a cost that total_cost cannot hold. It is in extra.
 func (c *Call) CostUnheld() bool {
 	if !c.Row[colTotalCost].IsNull() {

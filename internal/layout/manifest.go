@@ -22,11 +22,6 @@ import (
 // metadata of every data file under the key FormatKey. Higher versions are rejected.
 const FormatVersion = 1
 
-// CountedVersion is the version of the set of tallies, and of the rules for counting callers, attempts,
-// moves, items and answered calls in them. Increment it when either changes: months with another
-// version are rewritten.
-const CountedVersion = 6
-
 // FormatKey is the key of the format version in a Parquet file's metadata.
 const FormatKey = "callhouse.format_version"
 
@@ -187,9 +182,6 @@ type File struct {
 	Bulk int64 `json:"bulk,omitempty"`
 	// UnheldCosts counts the rows with a cost that does not fit in total_cost.
 	UnheldCosts int64 `json:"unheld_costs,omitempty"`
-	// Credits counts the rows of a calls file with credits but no cost in the account's currency,
-	// which tallies do not include; null in manifests of versions that did not count them.
-	Credits *int64 `json:"credits,omitempty"`
 	// Unarchived counts the rows of a calls file whose recording is still to be archived, if
 	// recordings are archived. OldestUnarchived is the earliest end of such a call, ms UTC.
 	Unarchived       int64  `json:"unarchived,omitempty"`
@@ -198,9 +190,6 @@ type File struct {
 	// stored recordings.
 	Recordings map[string]int64 `json:"recordings,omitempty"`
 	AudioBytes int64            `json:"audio_bytes,omitempty"`
-	// Counted is CountedVersion if the file of calls of a month or a large day has all tallies that
-	// its calls allow; 0 if an earlier build wrote it.
-	Counted int64 `json:"counted,omitempty"`
 	// Country is the region in which the national numbers of a file of calls or customers were read
 	// when it was written; empty if none.
 	Country string `json:"country,omitempty"`
@@ -216,7 +205,7 @@ func (f *File) Part() string {
 	switch of := resource.Owner(f.Table); {
 	case of != nil:
 		return of.Name
-	case f.Period == "" || !among(resource.AllTables, f.Table):
+	case f.Period == "" || !among(resource.Tables, f.Table):
 		return f.Table
 	}
 	return f.Period
@@ -474,7 +463,7 @@ func (f *File) misnamed() string {
 		return "there is no table " + strconv.Quote(f.Table)
 	case !ok || f.Path != DataFile(f.Table, period, id):
 		return "it is not the path of a data file"
-	case period != f.Period, among(resource.AllTables, f.Table) && among(schema.PeriodTables, f.Table) != (period != ""):
+	case period != f.Period, among(resource.Tables, f.Table) && among(schema.CallTables, f.Table) != (period != ""):
 		return "its period is given as " + strconv.Quote(f.Period)
 	}
 	return ""

@@ -34,7 +34,7 @@ type form struct {
 	personal bool
 }
 
-// Tables returns the published tables: all except the tallies. The calls come last, so that when
+// Tables returns the published tables: all. The calls come last, so that when
 // they have a commit, all other tables have it too.
 func Tables() (out []*schema.Table) {
 	for _, t := range resource.Tables {

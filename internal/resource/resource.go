@@ -93,7 +93,7 @@ var Common = []schema.Column{
 // Register adds resources to All. Only tests do.
 func Register(more ...*Resource) {
 	All = append(All, more...)
-	Tables, AllTables = tables(schema.Tables), tables(schema.AllTables)
+	Tables = tables(schema.Tables)
 }
 
 // Declare completes a resource with its fields, in the order of the service's JSON. A field that is
@@ -219,11 +219,8 @@ func (r *Resource) IsKey(col int) bool { return slices.Contains(r.keys, col) }
 // Tables returns the tables of a resource: its own and those of its lists.
 func (r *Resource) Tables() []*schema.Table { return append([]*schema.Table{r.Table}, r.Lists...) }
 
-// Tables are all tables of a warehouse except the tallies.
+// Tables are all tables of a warehouse.
 var Tables = tables(schema.Tables)
-
-// AllTables are all tables that have files.
-var AllTables = tables(schema.AllTables)
 
 // Stored returns the table of a relation such as stored.calls; nil for any other relation.
 func Stored(relation string) *schema.Table {

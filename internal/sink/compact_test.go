@@ -16,10 +16,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/sink/table"
-	"callhouse/internal/sink/verify"
 )
 
 // detail returns the detail of a call that started at the given time and ended a second later.
@@ -111,118 +108,6 @@ func TestAnInterruptedNightCommits(t *testing.T) {
 	if got, want := periods(w.Snapshot()), []string{"2026-09-05", "2026-09-06", today}; !slices.Equal(got, want) {
 		t.Errorf("the files are of %v, want %v", got, want)
 	}
-}
-
-// tallies returns the sums of a column of a month's tallies.
-func tallies(t *testing.T, s *layout.Snapshot, of *schema.Table, month, name string) (total int64) {
-	t.Helper()
-	for _, f := range s.Manifest.FilesOf(of.Name) {
-		if f.Period != month {
-			continue
-		}
-		r, err := table.Open(anywhere, s.Path(f), of)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for {
-			row, err := r.Next()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if row == nil {
-				break
-			}
-			total += row[of.Column(name)].Int64()
-		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return total
-}
-
-func expectTallies(t *testing.T, when string, s *layout.Snapshot, period string, calls, ms int64) {
-	t.Helper()
-	for _, table := range schema.CountTables {
-		if n, total := tallies(t, s, table, period, "calls"), tallies(t, s, table, period, "total_ms"); n != calls || total != ms {
-			t.Errorf("%s, %s of %s tell of %d calls, %d ms; want %d, %d", when, table.Name, period, n, total, calls, ms)
-		}
-	}
-	if n := tallies(t, s, &schema.MinuteTallies, period, "calls"); n != calls {
-		t.Errorf("%s, the minutes of %s tell of %d calls; want %d", when, period, n, calls)
-	}
-}
-
-// A day with many calls has tallies of calls as well, as long as it has many; then its month has them.
-func TestLargeDaysHaveTallies(t *testing.T) {
-	w := monthsBefore(t, "2026-10")
-	const day, most = "2026-10-05", 8192 // as FORMAT.md says
-	start := time.Date(2026, 10, 5, 12, 0, 0, 0, time.UTC)
-	var many []schema.Record
-	for i := range most - 1 { // and two
-		many = append(many, detail(w, fmt.Sprint("one of many ", i), start.Add(time.Duration(i)*time.Second), 0))
-	}
-	if err := w.Put(t.Context(), many...); err != nil {
-		t.Fatal(err)
-	}
-	mustCommit(t, w)
-	expectTallies(t, "large", w.Snapshot(), day, most+1, 1000*(most+1))
-	expectTallies(t, "the day after", w.Snapshot(), "2026-10-06", 0, 0)
-	for _, f := range w.Snapshot().Manifest.Files {
-		ofMonths := func(of *schema.Table) bool { return of.Name == f.Table && !slices.Contains(schema.TalliesOf(day), of) }
-		if slices.ContainsFunc(schema.FactTables, ofMonths) {
-			t.Errorf("there is %s", f.Path)
-		}
-	}
-	whole := func(when string) {
-		t.Helper()
-		r, err := verify.Warehouse(t.Context(), verify.Options{Root: w.opts.Root, All: true})
-		if err != nil || !r.Whole() {
-			t.Errorf("%s, verify: %+v, %v", when, r, err)
-		}
-	}
-	whole("large")
-	mustForget(t, w, erase.Selection{CallIDs: []string{"one of many 7", "one of many 8"}})
-	expectTallies(t, "forgotten", w.Snapshot(), day, most-1, 1000*(most-1))
-	putCall(t, w, "one of many 1", start.Add(time.Second), 1)
-	mustCommit(t, w)
-	expectTallies(t, "few", w.Snapshot(), day, 0, 0)
-	whole("few")
-	if _, err := w.Compact(context.Background(), []string{"2026-10"}, nil); err != nil {
-		t.Fatal(err)
-	}
-	expectTallies(t, "compacted", w.Snapshot(), "2026-10", most+1, 1000*(most+1))
-	whole("compacted")
-}
-
-// The tallies of a month match its calls when it is compacted, when one of its calls changes, and
-// when one is forgotten.
-func TestTalliesFollowTheirCalls(t *testing.T) {
-	w := monthsBefore(t, "2026-09", "2026-10", "2026-11")
-	is := func(when string, s *layout.Snapshot, month string, calls, ms int64) {
-		t.Helper()
-		expectTallies(t, when, s, month, calls, ms)
-	}
-	is("before", w.Snapshot(), "2026-10", 0, 0)
-	if _, err := w.Compact(context.Background(), []string{"2026-09", "2026-10"}, nil); err != nil {
-		t.Fatal(err)
-	}
-	is("compacted", w.Snapshot(), "2026-10", 4, 4000)
-	is("compacted", w.Snapshot(), "2026-11", 0, 0)
-	september := w.Snapshot().Manifest.FilesOf(schema.WordTallies.Name)[0].Path
-	putCall(t, w, "2026-10-a-5", time.Date(2026, 10, 5, 0, 0, 0, 0, time.UTC), 3)
-	putCall(t, w, "new", time.Date(2026, 10, 20, 0, 0, 0, 0, time.UTC), 0)
-	mustCommit(t, w)
-	is("changed", w.Snapshot(), "2026-10", 5, 5000)
-	if got := w.Snapshot().Manifest.FilesOf(schema.WordTallies.Name)[0].Path; got != september {
-		t.Errorf("the tallies of a month that did not change were written anew, as %s", got)
-	}
-	mustForget(t, w, erase.Selection{CallIDs: []string{"2026-10-b-5"}})
-	r, err := verify.Warehouse(t.Context(), verify.Options{Root: w.opts.Root, All: true})
-	if err != nil || !r.Whole() {
-		t.Errorf("verify: %+v, %v", r, err)
-	}
-	is("forgotten", w.Snapshot(), "2026-10", 4, 4000)
 }
 
 // A change to a compacted month, or a new call in it, rewrites its file and no other.

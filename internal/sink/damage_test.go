@@ -243,85 +243,13 @@ var damages = map[string]struct {
 			m.Files = append(m.Files, f)
 		})
 	}},
-	"tally-wrong": {"tally", func(d *damage) {
-		d.rows(d.file("word_tallies", "2026-10"), &schema.WordTallies, func(r []parquet.Row) []parquet.Row {
-			setValue(r[0], &schema.WordTallies, "calls", parquet.Int64Value(99))
-			return r
-		})
-	}},
-	"tally-of-one-less": {"tally", func(d *damage) {
-		d.rows(d.file("quarter_tallies", "2026-10"), &schema.QuarterTallies, func(r []parquet.Row) []parquet.Row { return r[:len(r)-1] })
-	}},
-	"tally-of-more-at-once": {"tally", func(d *damage) {
-		d.rows(d.file("minute_tallies", "2026-10"), &schema.MinuteTallies, func(r []parquet.Row) []parquet.Row {
-			setValue(r[0], &schema.MinuteTallies, "peak_calls", parquet.Int64Value(99))
-			return r
-		})
-	}},
-	"tally-of-one-more": {"tally", func(d *damage) {
-		d.rows(d.file("word_tallies", "2026-10"), &schema.WordTallies, func(r []parquet.Row) []parquet.Row { return append(r, r[len(r)-1]) })
-	}},
-	"tally-of-a-tool-wrong": {"tally", func(d *damage) {
-		d.rows(d.file("tool_tallies", "2026-10"), &schema.ToolTallies, func(r []parquet.Row) []parquet.Row {
-			setValue(r[0], &schema.ToolTallies, "first_uses", parquet.Int64Value(99))
-			return r
-		})
-	}},
-	"tally-of-values-wrong": {"tally", func(d *damage) {
-		d.rows(d.file("item_tallies", "2026-10"), &schema.ItemTallies, func(r []parquet.Row) []parquet.Row {
-			setValue(r[0], &schema.ItemTallies, "items", parquet.Int64Value(99))
-			return r
-		})
-	}},
-	"tally-of-speech-wrong": {"tally", func(d *damage) {
-		d.rows(d.file("speech_tallies", "2026-10"), &schema.SpeechTallies, func(r []parquet.Row) []parquet.Row {
-			setValue(r[0], &schema.SpeechTallies, "responses", parquet.Int64Value(99))
-			return r
-		})
-	}},
-	"tally-of-a-long-call-wrong": {"tally", func(d *damage) {
-		d.rows(d.file("longest_tallies", "2026-10"), &schema.LongestTallies, func(r []parquet.Row) []parquet.Row {
-			setValue(r[0], &schema.LongestTallies, "duration_ms", parquet.Int64Value(99))
-			return r
-		})
-	}},
-	"tally-of-a-caller-wrong": {"tally", func(d *damage) {
-		d.rows(d.file("caller_tallies", "2026-10"), &schema.CallerTallies, func(r []parquet.Row) []parquet.Row {
-			setValue(r[0], &schema.CallerTallies, "calls", parquet.Int64Value(99))
-			return r
-		})
-	}},
-	"tally-of-attempts-wrong": {"tally", func(d *damage) {
-		d.rows(d.file("attempt_tallies", "2026-10"), &schema.AttemptTallies, func(r []parquet.Row) []parquet.Row {
-			setValue(r[0], &schema.AttemptTallies, "reached_calls", parquet.Int64Value(99))
-			return r
-		})
-	}},
-	"tally-of-edges-wrong": {"tally", func(d *damage) {
-		d.rows(d.file("attempt_edges", "2026-10"), &schema.AttemptEdges, func(r []parquet.Row) []parquet.Row {
-			setValue(r[0], &schema.AttemptEdges, "result", parquet.ByteArrayValue([]byte("nobody else")))
-			return r
-		})
-	}},
-	"tally-of-answers-wrong": {"tally", func(d *damage) {
-		d.rows(d.file("answer_tallies", "2026-10"), &schema.AnswerTallies, func(r []parquet.Row) []parquet.Row {
-			setValue(r[0], &schema.AnswerTallies, "calls", parquet.Int64Value(99))
-			return r
-		})
-	}},
-	"tally-of-flows-wrong": {"tally", func(d *damage) {
-		d.rows(d.file("flow_tallies", "2026-10"), &schema.FlowTallies, func(r []parquet.Row) []parquet.Row {
-			setValue(r[0], &schema.FlowTallies, "calls", parquet.Int64Value(99))
-			return r
-		})
-	}},
-	"tool-call-wrong": {"tally", func(d *damage) {
+	"tool-call-wrong": {"tool", func(d *damage) {
 		d.rows(d.file("tool_calls", "2026-10"), &schema.ToolCalls, func(r []parquet.Row) []parquet.Row {
 			setValue(r[0], &schema.ToolCalls, "failed", parquet.BooleanValue(true))
 			return r
 		})
 	}},
-	"tool-call-less": {"tally", func(d *damage) {
+	"tool-call-less": {"tool", func(d *damage) {
 		d.rows(d.file("tool_calls", today), &schema.ToolCalls, func(r []parquet.Row) []parquet.Row { return r[:len(r)-1] })
 	}},
 	"tool-calls-not-listed": {"figures", func(d *damage) {
@@ -329,11 +257,11 @@ var damages = map[string]struct {
 			m.Files = slices.DeleteFunc(m.Files, func(f layout.File) bool { return f.Table == "tool_calls" && f.Period == "2026-10" })
 		})
 	}},
-	"tally-of-no-calls": {"reference", func(d *damage) {
+	"turns-of-no-calls": {"reference", func(d *damage) {
 		d.manifest(func(m *layout.Manifest) {
-			f := *d.file("word_tallies", "2026-10")
+			f := *d.file("transcript_turns", "2026-10")
 			f.Period = "2026-09"
-			f.Path = layout.DataFile("word_tallies", f.Period, disk.NewID())
+			f.Path = layout.DataFile("transcript_turns", f.Period, disk.NewID())
 			m.Files = append(m.Files, f)
 		})
 	}},

@@ -1,10 +1,8 @@
 package sink
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -178,45 +176,6 @@ func TestForgetByNumberAndTime(t *testing.T) {
 				t.Errorf("verify: %+v, %v", v, err)
 			}
 		})
-	}
-}
-
-// Tallies that hold numbers are written again without a forgotten number. None of them contains it,
-// and the receipt lists no remaining place.
-func TestForgottenCallerInTallies(t *testing.T) {
-	for _, c := range []struct {
-		table           *schema.Table
-		callType, field string
-	}{{&schema.CallerTallies, "inbound", "from_number"}, {&schema.AttemptEdges, "outbound", "to_number"}} {
-		root := filepath.Join(t.TempDir(), "w")
-		w := night(t, nil, root, 0)
-		for i, id := range []string{"y", "z"} {
-			rec := storyRecord(id, 2)
-			rec.Body = bytes.Replace(rec.Body, []byte(`"call_type":"phone"`), fmt.Appendf(nil, `"call_type":%q`, c.callType), 1)
-			for field, was := range map[string]string{"from_number": `"1"`, "to_number": `"2"`} {
-				if field == c.field {
-					rec.Body = bytes.Replace(rec.Body, fmt.Appendf(nil, `%q:%s`, field, was), fmt.Appendf(nil, `%q:"+1415555019%d"`, field, i), 1)
-				}
-			}
-			if err := w.Put(t.Context(), rec); err != nil {
-				t.Fatal(err)
-			}
-		}
-		mustFinish(t, w)
-		if _, err := w.Compact(t.Context(), []string{"2026-10"}, nil); err != nil {
-			t.Fatal(err)
-		}
-		if files := w.Snapshot().Manifest.FilesOf(c.table.Name); len(files) != 1 || files[0].Rows < 2 {
-			t.Fatalf("the month has no rows of both numbers in %s", c.table.Name)
-		}
-		r := mustForget(t, w, erase.Selection{Numbers: []string{"+14155550190"}})
-		if r.Erased.Calls != 1 || r.Mentioned > 0 {
-			t.Errorf("%d calls are erased, and the number is said to stay at %+v", r.Erased.Calls, r.Mentions)
-		}
-		noTrace(t, root, "+14155550190")
-		if v, err := verify.Warehouse(t.Context(), verify.Options{Root: root, All: true}); err != nil || !v.Whole() {
-			t.Errorf("%+v, %v", v, err)
-		}
 	}
 }
 

@@ -82,9 +82,9 @@ func TestKeep(t *testing.T) {
 	if did.Aged != 10 || did.New != 1 {
 		t.Errorf("counted %d erased and %d new calls, want 10 and 1", did.Aged, did.New)
 	}
-	// Four files of September and ten of its tallies, three of the new call's day, and the runs.
-	if did.Written != 18 {
-		t.Errorf("%d files were written, want 18", did.Written)
+	// Four files of September, three of the new call's day, and the runs.
+	if did.Written != 8 {
+		t.Errorf("%d files were written, want 8", did.Written)
 	}
 	if d := cmp.Diff([]schema.Span{{From: from.UnixMilli(), To: testDay.UnixMilli(), ListedAt: testDay.UnixMilli()}}, s.Manifest.Coverage); d != "" {
 		t.Errorf("coverage (-want +got):\n%s", d)

@@ -7,7 +7,7 @@
 -- is.
 --
 -- Grain: one row per group and field
--- Reads: selected, selected_items
+-- Reads: selected_values
 -- Flags: field
 -- Needs: end, analysis, cost
 -- Shares: success_percent of known_calls
@@ -26,14 +26,9 @@
 --   costed_calls     BIGINT   count    known calls whose cost is known in the unit
 --   per_success      DECIMAL(38,4)  money    total_cost per success with a known cost
 
-WITH decided AS (
-    SELECT key, call_id, name, bool_or(value_success(name, value)) AS succeeded
-    FROM selected_items
-    WHERE value_success(name, value) IS NOT NULL
-    GROUP BY key, call_id, name
-), known AS (
-    SELECT d.key AS key, name, succeeded, total_cost, CASE WHEN total_cost IS NULL THEN credits_used END AS credits
-    FROM decided d JOIN selected USING (call_id)
+WITH known AS (
+    SELECT key, name, succeeded, total_cost, CASE WHEN total_cost IS NULL THEN credits_used END AS credits
+    FROM selected_values
 ), counted AS (
     SELECT key, name AS field,
         count(*) AS known_calls,

@@ -113,7 +113,7 @@ func (e *estate) injuries() (out []injury) {
 		}
 		files[kind], _ = filepath.Rel(e.template, found[0])
 	}
-	for _, kind := range []string{"calls of a month", "transcript_turns of a month", "word_tallies of a month", "calls", "runs"} {
+	for _, kind := range []string{"calls of a month", "transcript_turns of a month", "tool_calls of a month", "calls", "runs"} {
 		if files[kind] == "" {
 			e.t.Fatalf("the estate has no %s, but %v", kind, slices.Sorted(maps.Keys(files)))
 		}

@@ -230,13 +230,7 @@ func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 	if t != &schema.Runs {
 		f.Path = layout.DataFile(t.Name, period, fmt.Sprintf("%08x%08x", w.n, w.made))
 	}
-	if t == &schema.Calls {
-		f.Credits = new(int64)
-	}
 	for _, r := range rows {
-		if f.Credits != nil && r["total_cost"] == nil && r["credits_used"] != nil {
-			*f.Credits++
-		}
 		if ms, ok := start(t, r); ok {
 			f.MinStart, f.MaxStart = lower(f.MinStart, ms), higher(f.MaxStart, ms)
 		} else if t == &schema.Calls {

@@ -68,11 +68,11 @@ func (made texts) tablesOf(text string) []*schema.Table {
 	words := made.wordsOf(text)
 	for _, name := range dynamic {
 		if words[name] {
-			return slices.Clone(resource.AllTables)
+			return slices.Clone(resource.Tables)
 		}
 	}
 	var out []*schema.Table
-	for _, t := range resource.AllTables {
+	for _, t := range resource.Tables {
 		if words[t.Name] {
 			out = append(out, t)
 		}

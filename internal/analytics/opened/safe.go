@@ -23,7 +23,7 @@ type Limits struct {
 // allowed one by one, so a link beside them leads nowhere.
 func (db *DB) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
 	var files []string
-	for _, t := range resource.AllTables {
+	for _, t := range resource.Tables {
 		if !db.rights.None() && !db.rights.Holds(t) && !(db.rights.Agents != nil && t == &schema.Calls) {
 			continue
 		}

@@ -3,7 +3,6 @@ package opened
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"callhouse/internal/analytics/human"
@@ -28,7 +27,7 @@ func (s Skipped) String() string {
 func (db *DB) Skipped() []Skipped { return db.skipped }
 
 // intact returns a snapshot without the periods and resources that have a damaged file, and lists
-// those. Damaged tallies alone leave out nothing: reports count the calls instead.
+// those.
 func intact(ctx context.Context, s *layout.Snapshot, p Prover) (*layout.Snapshot, []Skipped, error) {
 	var out []Skipped
 	gone := map[string]bool{} // paths
@@ -40,18 +39,9 @@ func intact(ctx context.Context, s *layout.Snapshot, p Prover) (*layout.Snapshot
 		if damage := new(layout.DamageError); !errors.As(err, &damage) {
 			return nil, nil, err
 		}
-		if !part.tallies {
-			out = append(out, part.Skipped)
-		}
+		out = append(out, part.Skipped)
 		for _, f := range part.files {
 			gone[f.Path] = true
-		}
-		if part.calls != "" {
-			for i := range s.Manifest.Files {
-				if f := &s.Manifest.Files[i]; f.Period == part.calls {
-					gone[f.Path] = true
-				}
-			}
 		}
 	}
 	if len(gone) == 0 {
@@ -65,9 +55,7 @@ func intact(ctx context.Context, s *layout.Snapshot, p Prover) (*layout.Snapshot
 // part is a set of files that are left out together.
 type part struct {
 	Skipped
-	files   []*layout.File
-	calls   string // the period of its calls; empty: it holds no calls
-	tallies bool
+	files []*layout.File
 }
 
 // partsOf groups the files of a manifest into parts.
@@ -76,18 +64,13 @@ func partsOf(m *layout.Manifest) []*part {
 	at := map[string]*part{}
 	for i := range m.Files {
 		f := &m.Files[i]
-		tally := slices.ContainsFunc(schema.TallyTables, func(t *schema.Table) bool { return t.Name == f.Table })
-		key := fmt.Sprint(f.Part(), tally)
-		p := at[key]
+		p := at[f.Part()]
 		if p == nil {
-			p = &part{Skipped: Skipped{Name: f.Part()}, tallies: tally}
-			at[key] = p
+			p = &part{Skipped: Skipped{Name: f.Part()}}
+			at[f.Part()] = p
 			out = append(out, p)
 		}
 		p.files = append(p.files, f)
-		if f.Period != "" && !tally {
-			p.calls = f.Period
-		}
 		if f.Table == schema.Calls.Name {
 			p.Calls = f.Rows
 		}

@@ -51,6 +51,7 @@ var Related = map[string]string{
 	"selected_turns":      "transcript_turns",
 	"selected_tool_calls": "tool_calls",
 	"selected_items":      "analysis_items",
+	"selected_values":     "analysis_items", // with the costs of their calls
 }
 
 // Views returns the views that a report reads, except runs. Data from runs only accompanies an

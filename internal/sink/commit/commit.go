@@ -174,15 +174,9 @@ func (m *maker) linkRest() error {
 	return nil
 }
 
-// fileset is the set of data files of one part of a snapshot, while they are written.
-type fileset interface {
-	Close() ([]layout.File, error)
-	Discard() error
-}
-
 // write fills files that replace parts of the old snapshot. If that fails, or if fill reports that
 // nothing changed, it leaves no file.
-func (m *maker) write(w fileset, replaces []string, fill func() (changed bool, err error)) error {
+func (m *maker) write(w table.Files, replaces []string, fill func() (changed bool, err error)) error {
 	changed, err := fill()
 	if err != nil || !changed {
 		return errors.Join(err, w.Discard())

@@ -24,7 +24,7 @@ type Mending struct {
 	Sound *layout.Snapshot
 	Loans []Loan
 	// Rewrites are the periods to rewrite, with the lost tables of each. A call that had rows in a
-	// lost table waits for its own record again. Tallies are recounted.
+	// lost table waits for its own record again.
 	Rewrites map[string][]*schema.Table
 	Runs     []schema.Run // rows of the table runs that replace lost ones
 }

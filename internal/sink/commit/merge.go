@@ -42,17 +42,6 @@ func weave[O, N any](each func(visit func(*O) error) error, news []*N, compare f
 	return err
 }
 
-// atMost returns an upper bound of the number of a unit's calls.
-func (m *maker) atMost(u *unit) int64 {
-	n := int64(len(u.changes))
-	for _, period := range u.from {
-		if f := m.Old.File(schema.Calls.Name, period); f != nil {
-			n += f.Rows
-		}
-	}
-	return n
-}
-
 // merger rewrites a unit. Whatever the size of the period, it holds only one call at a time, and
 // the Parquet writers' open row groups.
 type merger struct {
@@ -98,11 +87,11 @@ func (m *maker) rewrite(u *unit) error {
 	if m.copies(u) {
 		return m.join(u)
 	}
-	w := table.NewPeriodWriter(m.b, u.period, m.Country, m.atMost(u))
+	w := table.NewPeriodWriter(m.b, u.period, m.Country)
 	w.Tell = func(call *calls.Call) { m.lines.tell(call) }
 	r := &merger{maker: m, u: u, spelled: m.respells(u)}
 	r.anew = u.moved || r.spelled
-	err := m.write(w, u.from, func() (bool, error) {
+	err := m.write(w.Files, u.from, func() (bool, error) {
 		err := r.fill(w, nil, func() error {
 			return weave(r.old.Each, u.changes, func(ch *change, was *calls.Call) int {
 				return table.CompareKey(ch.start, ch.id, was.StartAt(), string(was.ID()))
@@ -418,12 +407,12 @@ func (m *maker) copies(u *unit) bool {
 }
 
 // join writes such a unit in two steps: all tables of a month at once would take more memory than
-// anything else in a run. Items go with their calls, whose agents and costs are in the tallies.
+// anything else in a run.
 func (m *maker) join(u *unit) error {
 	for _, only := range [][]*schema.Table{{&schema.Calls, &schema.Recordings, &schema.Items}, {&schema.Turns}} {
-		w := table.NewPeriodWriter(m.b, u.period, m.Country, m.atMost(u))
+		w := table.NewPeriodWriter(m.b, u.period, m.Country)
 		r := &merger{maker: m, u: u}
-		err := m.write(w, u.from, func() (bool, error) {
+		err := m.write(w.Files, u.from, func() (bool, error) {
 			return true, r.fill(w, only, func() error {
 				return r.old.Each(func(call *calls.Call) error {
 					if m.progress != nil && only[0] == &schema.Turns { // turns take the longest

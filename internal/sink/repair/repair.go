@@ -30,7 +30,7 @@ type Remedy string
 
 // The remedies, the cheapest first.
 const (
-	Recounted Remedy = "recounted"            // tallies and figures: computed again from the calls
+	Recounted Remedy = "recounted"            // tool calls and figures: computed again from the calls
 	Restored  Remedy = "restored"             // from an older snapshot; the next run updates it
 	Kept      Remedy = "transcripts or items" // the calls are kept, and their records are fetched again
 	Dropped   Remedy = "dropped"              // removed; the next run fetches it again
@@ -195,15 +195,15 @@ func (p *planner) treat(ctx context.Context, part *Part) error {
 // countable reports whether reading a period's calls again can correct all its faults.
 func (part *Part) countable() bool {
 	for _, problem := range part.Problems {
-		if !slices.Contains(schema.Derived, part.tableOf(problem)) && problem.Kind != "figures" && problem.Kind != "version" {
+		if part.tableOf(problem) != &schema.ToolCalls && problem.Kind != "figures" && problem.Kind != "version" {
 			return false
 		}
 	}
 	return true
 }
 
-// callsSound reports whether a period's calls can be kept: only files of their turns, items or
-// tallies are lost.
+// callsSound reports whether a period's calls can be kept: only files of their turns or
+// items are lost.
 func (part *Part) callsSound() bool {
 	sound := true
 	for _, problem := range part.Problems {

@@ -118,7 +118,7 @@ func (b *Builder) Link(from *layout.Snapshot, rel string, size int64) error {
 // SortFiles sorts a manifest's files, and sets the watermark from them.
 func SortFiles(m *layout.Manifest) {
 	order := map[string]int{}
-	for i, t := range resource.AllTables {
+	for i, t := range resource.Tables {
 		order[t.Name] = i
 	}
 	slices.SortFunc(m.Files, func(a, b layout.File) int {

@@ -1,38 +1,27 @@
 package table
 
 import (
-	"errors"
 	"slices"
 
 	"callhouse/internal/calls"
-	"callhouse/internal/calls/tally"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
 
 // PeriodWriter writes the files of one period.
 type PeriodWriter struct {
-	Files                  // of schema.CallTables, and of tallies
-	tools  calls.ToolRows  // of the call being written
-	counts *tally.Tallies  // nil: the period has too few calls
-	Only   []*schema.Table // the only tables, with those derived from them, whose rows write writes; nil: all tables
+	Files                 // of schema.CallTables
+	tools calls.ToolRows  // of the call being written
+	Only  []*schema.Table // the only tables, with those derived from them, whose rows write writes; nil: all tables
 	// Tell sets the columns derived from the numbers of a call whose rows are not copied; nil:
 	// none.
 	Tell func(*calls.Call)
 }
 
 // NewPeriodWriter returns the writer of a period in a folder. country is the region of its calls'
-// national telephone numbers, and atMost an upper bound of the number of its calls.
-func NewPeriodWriter(in Folder, period, country string, atMost int64) *PeriodWriter {
-	w := &PeriodWriter{Files: NewFiles(in, period, schema.CallTables...).ReadIn(country)}
-	if !schema.IsMonth(period) && atMost <= schema.FewCalls {
-		return w
-	}
-	w.Files[0].info.Counted = layout.CountedVersion
-	tallies := schema.TalliesOf(period)
-	w.Files = append(w.Files, NewFiles(in, period, tallies...)...)
-	w.counts = tally.NewTallies(tallies, w.Add)
-	return w
+// national telephone numbers.
+func NewPeriodWriter(in Folder, period, country string) *PeriodWriter {
+	return &PeriodWriter{Files: NewFiles(in, period, schema.CallTables...).ReadIn(country)}
 }
 
 // CountCall adds a call to the manifest's figures for a file of calls.
@@ -58,12 +47,6 @@ func CountCall(info *layout.File, call *calls.Call) {
 	}
 	if call.InBulk() {
 		info.Bulk++
-	}
-	if info.Credits == nil {
-		info.Credits = new(int64)
-	}
-	if call.InCredits() {
-		*info.Credits++
 	}
 	if call.CostUnheld() {
 		info.UnheldCosts++
@@ -156,11 +139,6 @@ func (w *PeriodWriter) write(call *calls.Call) error {
 		if err := w.Files[0].Add(call.Row); err != nil {
 			return err
 		}
-		if w.counts != nil {
-			if err := w.counts.Add(call); err != nil {
-				return err
-			}
-		}
 	}
 	for i := range call.Lists {
 		t, rows := w.Files[i+1], &call.Lists[i]
@@ -176,32 +154,8 @@ func (w *PeriodWriter) write(call *calls.Call) error {
 		}
 	}
 	return w.tools.Each(call, func(row schema.Row) error {
-		if w.counts != nil {
-			w.counts.AddTool(row)
-		}
 		t := w.Files[len(call.Lists)+1]
 		Span(&t.info, call.StartAt())
 		return t.Add(row)
 	})
-}
-
-// Close makes the files durable and returns their manifest entries.
-func (w *PeriodWriter) Close() ([]layout.File, error) {
-	if w.counts == nil {
-		return w.Files.Close()
-	}
-	n := len(schema.CallTables)
-	out, err := w.Files[:n].Close()
-	if err = errors.Join(err, w.counts.Close()); err != nil {
-		return nil, errors.Join(err, w.Files[n:].Discard())
-	}
-	counted := slices.DeleteFunc(w.Files[n:], func(f *Writer) bool {
-		useless := w.counts.GivenUp(f.table)
-		if useless {
-			err = errors.Join(err, f.Discard())
-		}
-		return useless
-	})
-	more, merr := counted.Close()
-	return append(out, more...), errors.Join(err, merr)
 }

@@ -268,7 +268,7 @@ func CompareKey(aStart schema.Opt[int64], aID string, bStart schema.Opt[int64], 
 
 // ByName returns a table, or nil.
 func ByName(name string) *schema.Table {
-	for _, t := range resource.AllTables {
+	for _, t := range resource.Tables {
 		if t.Name == name {
 			return t
 		}

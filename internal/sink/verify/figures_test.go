@@ -15,8 +15,8 @@ func TestEveryFigureIsNamed(t *testing.T) {
 	t.Parallel()
 	at := int64(1_795_000_000_000)
 	sample := func() layout.File {
-		start, end, oldest, expiry, credits, ended := at, at, at, at, at, at
-		return layout.File{Table: "calls", MinStart: &start, MaxStart: &end, Unsettled: 7, Unstarted: 7, Undated: 7, Credits: &credits, Due: 7, Unsure: 7, Unreadable: 7,
+		start, end, oldest, expiry, ended := at, at, at, at, at
+		return layout.File{Table: "calls", MinStart: &start, MaxStart: &end, Unsettled: 7, Unstarted: 7, Undated: 7, Due: 7, Unsure: 7, Unreadable: 7,
 			Skipped: map[string]int64{"kind": 7}, Bulk: 7, UnheldCosts: 7, OldestUnsettled: &oldest, NextExpiry: &expiry,
 			Unarchived: 7, OldestUnarchived: &ended, Recordings: map[string]int64{"stored": 7}, AudioBytes: 7}
 	}

@@ -165,7 +165,7 @@ func (v *verifier) periodsFit(at string, periods map[string]map[string]bool) {
 			v.bad.Add("period", at, "%s has a file, and so has its day %s", month, period)
 		}
 	}
-	for _, t := range schema.PeriodTables[1:] {
+	for _, t := range schema.CallTables[1:] {
 		for period := range periods[t.Name] {
 			if !calls[period] {
 				v.bad.Add("reference", at, "%s has a file for %s, calls has none", t.Name, period)

@@ -61,7 +61,7 @@ func (v *verifier) openCheck(s *layout.Snapshot, f *layout.File) (*tableCheck, e
 	}
 	c := &tableCheck{r: r, listed: f, at: v.rel(s.Path(f)), key: r.Column("start_at")}
 	if of != &schema.Calls {
-		c.key = r.Column("call_start_at") // tallies have no such column
+		c.key = r.Column("call_start_at")
 	}
 	return c, nil
 }
@@ -116,15 +116,16 @@ func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout
 
 // periodCheck verifies the calls of a period.
 type periodCheck struct {
-	v       *verifier
-	files   map[string]*tableCheck
-	calls   *tableCheck
-	tallies *tallyCheck
-	ids     []uint64
+	v     *verifier
+	files map[string]*tableCheck
+	calls *tableCheck
+	tools *toolCheck
+	ids   []uint64
 }
 
 func newPeriodCheck(v *verifier, files map[string]*tableCheck) *periodCheck {
-	return &periodCheck{v: v, files: files, calls: files[schema.Calls.Name], tallies: newTallyCheck(v, files)}
+	c := files[schema.Calls.Name]
+	return &periodCheck{v: v, files: files, calls: c, tools: &toolCheck{v: v, file: files[schema.ToolCalls.Name], calls: c}}
 }
 
 func (p *periodCheck) run(ctx context.Context) error {
@@ -162,7 +163,7 @@ func (p *periodCheck) run(ctx context.Context) error {
 			p.order(last, call)
 		}
 		p.call(call)
-		if err := p.tallies.add(call); err != nil {
+		if err := p.tools.add(call); err != nil {
 			return err
 		}
 		p.ids = append(p.ids, maphash.Bytes(idSeed, call.ID()))
@@ -171,7 +172,7 @@ func (p *periodCheck) run(ctx context.Context) error {
 		}
 		call, last = last, call
 	}
-	if err := p.tallies.end(); err != nil {
+	if err := p.tools.end(); err != nil {
 		return err
 	}
 	p.v.seen.keepIDs(p.calls.listed.Path, p.ids)
@@ -210,7 +211,7 @@ func (p *periodCheck) call(call *calls.Call) {
 		bad("count", "call %s has %d turns, but turn_count %d", call.ID(), turns, call.TurnCount().V)
 	}
 	stored := slices.Clone(call.Row)
-	call.Complete(p.tallies.tools.Of(call))
+	call.Complete(p.tools.tools.Of(call))
 	derived := call.Row
 	call.Row = stored
 	for _, col := range calls.Derived {

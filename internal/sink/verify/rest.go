@@ -23,7 +23,7 @@ import (
 
 // identity are the fields of a [layout.File] that identify the file. All others are figures counted
 // from its rows.
-var identity = []string{"Table", "Path", "Period", "Rows", "Bytes", "SHA256", "Country", "Counted"}
+var identity = []string{"Table", "Path", "Period", "Rows", "Bytes", "SHA256", "Country"}
 
 // differ describes the figures that differ from those counted from the rows; empty if they match.
 func differ(listed, counted *layout.File) string {
