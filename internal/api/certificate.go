@@ -19,7 +19,7 @@ type CertificateError struct {
 }
 
 func (e *CertificateError) Error() string {
-	if e.Plain() {
+	if e.plain() {
 		return fmt.Sprintf("%s serves http, not https", e.BaseURL)
 	}
 	return fmt.Sprintf("the certificate of %s %s", e.BaseURL, e.problem())
@@ -27,18 +27,31 @@ func (e *CertificateError) Error() string {
 
 func (e *CertificateError) Unwrap() error { return e.Err }
 
-// Plain reports whether the server does not use TLS.
-func (e *CertificateError) Plain() bool { return errors.Is(e.Err, http.ErrSchemeMismatch) }
+// Hint returns what to do about it.
+func (e *CertificateError) Hint() string {
+	switch {
+	case e.plain():
+		return "nothing was sent. Check --base-url (CALLHOUSE_BASE_URL); http:// would send the key and the calls unencrypted"
+	case e.outdated():
+		return "nothing was sent. The service must renew it, or this machine's clock is wrong"
+	case e.foreign():
+		return "nothing was sent. Check --base-url (CALLHOUSE_BASE_URL), and whether a proxy responds instead of the service"
+	}
+	return "nothing was sent. A proxy may respond instead of the service; for your own authority, set SSL_CERT_FILE to its certificate"
+}
 
-// Outdated reports whether the certificate is not valid at the current time of this machine's
+// plain reports whether the server does not use TLS.
+func (e *CertificateError) plain() bool { return errors.Is(e.Err, http.ErrSchemeMismatch) }
+
+// outdated reports whether the certificate is not valid at the current time of this machine's
 // clock.
-func (e *CertificateError) Outdated() bool {
+func (e *CertificateError) outdated() bool {
 	invalid, ok := errors.AsType[x509.CertificateInvalidError](e.Err)
 	return ok && invalid.Reason == x509.Expired
 }
 
-// Foreign reports whether the certificate is for another host.
-func (e *CertificateError) Foreign() bool {
+// foreign reports whether the certificate is for another host.
+func (e *CertificateError) foreign() bool {
 	_, ok := errors.AsType[x509.HostnameError](e.Err)
 	return ok
 }
@@ -49,11 +62,11 @@ func (e *CertificateError) problem() string {
 	foreign, _ := errors.AsType[x509.HostnameError](e.Err)
 	unknown, _ := errors.AsType[x509.UnknownAuthorityError](e.Err)
 	switch now := time.Now(); {
-	case e.Outdated() && now.Before(invalid.Cert.NotBefore):
+	case e.outdated() && now.Before(invalid.Cert.NotBefore):
 		return fmt.Sprintf("is valid only from %s, but this machine's clock shows %s", day(invalid.Cert.NotBefore), day(now))
-	case e.Outdated():
+	case e.outdated():
 		return fmt.Sprintf("expired on %s; this machine's clock shows %s", day(invalid.Cert.NotAfter), day(now))
-	case e.Foreign():
+	case e.foreign():
 		return fmt.Sprintf("is for %s, not for %s", hostsOf(foreign.Certificate), foreign.Host)
 	case unknown.Cert != nil:
 		issuer := unknown.Cert.Issuer

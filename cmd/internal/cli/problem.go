@@ -28,11 +28,11 @@ const (
 
 var help = map[Problem]string{
 	Refused:      "correct the API key (extract config shows its source), then: extract run",
-	Unreachable:  "check --base-url and the network, then: extract run",
+	Unreachable:  "check --base-url (CALLHOUSE_BASE_URL) and the network, then: extract run",
 	Untrusted:    "check the service's certificate, and this machine's clock and trusted authorities, then: extract run",
-	Misaddressed: "set --base-url to the part of the address before /v3, then: extract run",
+	Misaddressed: "set --base-url (CALLHOUSE_BASE_URL) to the part of the address before /v3, then: extract run",
 	Down:         "once the service responds again: extract run",
-	WrongClock:   "set this machine's clock, then: extract run",
+	WrongClock:   "set this machine's clock, or use --yes to rely on the service's clock, then: extract run",
 	Full:         "free some space, then: extract run",
 	Damaged:      "extract repair",
 	Newer:        "install the newest callhouse",

@@ -139,7 +139,7 @@ func TestStatusNamesTheProblem(t *testing.T) {
 		{"refused", "correct the API key", "--api-key-file", wrongKey},
 		{"misaddressed", "set --base-url", "--base-url", elsewhere.URL},
 		{"untrusted", "check the service's certificate", "--base-url", stranger.URL},
-		{"unreachable", "check --base-url and the network", "--base-url", gone.URL},
+		{"unreachable", "check --base-url (CALLHOUSE_BASE_URL) and the network", "--base-url", gone.URL},
 		{"incomplete", "extract run resumes", "--max-duration", "1ns"},
 	} {
 		c.clock.Advance(time.Hour)

@@ -2,7 +2,6 @@ package extractcmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -74,7 +73,7 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 		}
 		p, err := c.Plan(ctx, known)
 		if err != nil {
-			return settings.Explain(unreached(err, c.Progress(), s.BaseURL))
+			return settings.Explain(err)
 		}
 		if left := w.Leftover(); len(left) > 0 {
 			words.Fprintf(stderr, "the journal contains records of a killed run; "+
@@ -96,15 +95,6 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 		}
 		return s.Print(stdout, func(text io.Writer) { writePlan(text, &out, &p, &cfg.Config, s) })
 	})
-}
-
-// unreached returns an error of a plan, or the error of a run without any answer, which tries for
-// longer.
-func unreached(err error, done crawler.Progress, base string) error {
-	if f, ok := errors.AsType[*api.RequestError](err); ok && f.Status == 0 && done.Pages == 0 {
-		return &api.UnreachableError{BaseURL: base, Tries: int(done.Requests), Err: f.Err}
-	}
-	return err
 }
 
 // writePlan prints a plan as text.

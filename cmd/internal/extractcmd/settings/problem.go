@@ -1,6 +1,11 @@
 package settings
 
 import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/intake"
 	"callhouse/internal/api"
@@ -8,39 +13,23 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// cause is a possible cause of an error: its word in status and in runs, and its hint.
-type cause struct {
+// causes are the known causes of a failed run, and their words in status and in runs. They are matched
+// in this order.
+var causes = []struct {
 	is      func(error) bool
 	problem cli.Problem
-	hint    func(error) string
-}
-
-// causes are matched in this order. Errors with their own hint keep it.
-var causes = []cause{
-	{cli.Is[*layout.DamageError], cli.Damaged, cli.Hint},
-	{cli.Is[*layout.CurrentError], cli.Damaged, cli.Hint},
-	{cli.Is[*layout.VersionError], cli.Newer, says("nothing was changed")},
-	{disk.IsNoSpace, cli.Full, cli.Hint},
-	{cli.Is[*intake.ForeignError], cli.Foreign, cli.Hint},
-	{cli.Is[*api.AuthError], cli.Refused, says("check the key in the service's dashboard; data fetched before is committed")},
-	{cli.Is[*api.UnreachableError], cli.Unreachable, says("check --base-url (CALLHOUSE_BASE_URL) and the network")},
-	{cli.Is[*api.CertificateError], cli.Untrusted, certificateHint},
-	{cli.Is[*api.AddressError], cli.Misaddressed, says("set --base-url (CALLHOUSE_BASE_URL) to the part of the address before /v3")},
-	{cli.Is[*api.ServiceDownError], cli.Down, says("fetched data is committed; the next run continues from there")},
-	{cli.Is[*api.ClockError], cli.WrongClock,
-		says("nothing was written or erased; set this machine's clock, or use --yes to rely on the service's clock")},
-}
-
-func says(hint string) func(error) string { return func(error) string { return hint } }
-
-// causeOf returns the first matching cause of an error; nil if none matches.
-func causeOf(err error) *cause {
-	for i := range causes {
-		if err != nil && causes[i].is(err) {
-			return &causes[i]
-		}
-	}
-	return nil
+}{
+	{cli.Is[*layout.DamageError], cli.Damaged},
+	{cli.Is[*layout.CurrentError], cli.Damaged},
+	{cli.Is[*layout.VersionError], cli.Newer},
+	{disk.IsNoSpace, cli.Full},
+	{cli.Is[*intake.ForeignError], cli.Foreign},
+	{cli.Is[*api.AuthError], cli.Refused},
+	{cli.Is[*api.UnreachableError], cli.Unreachable},
+	{cli.Is[*api.CertificateError], cli.Untrusted},
+	{cli.Is[*api.AddressError], cli.Misaddressed},
+	{cli.Is[*api.ServiceDownError], cli.Down},
+	{cli.Is[*api.ClockError], cli.WrongClock},
 }
 
 // ProblemOf returns the word for the error that ended a run.
@@ -48,8 +37,10 @@ func ProblemOf(err error) cli.Problem {
 	if err == nil {
 		return cli.NoProblem
 	}
-	if c := causeOf(err); c != nil {
-		return c.problem
+	for _, c := range causes {
+		if c.is(err) {
+			return c.problem
+		}
 	}
 	switch cli.Code(err) {
 	case cli.ExitIncomplete:
@@ -58,4 +49,29 @@ func ProblemOf(err error) cli.Problem {
 		return cli.Interrupted
 	}
 	return cli.Failed
+}
+
+// Explain adds an exit code and a hint to an error: the error's own hint, or else that of its problem.
+func Explain(err error) error {
+	if err == nil || cli.Is[*cli.Error](err) {
+		return err
+	}
+	problem, path := ProblemOf(err), (*fs.PathError)(nil)
+	switch {
+	case cli.Is[*disk.LockedError](err):
+		return cli.Fail(cli.ExitLocked, err, "wait for it to end; the lock ends with its process and never needs to be removed by hand")
+	case cli.Is[*layout.RootError](err), cli.Is[*disk.AbilityError](err):
+		return cli.Usage(cli.Hint(err), "%w", err)
+	case problem == cli.Full && !cli.Is[*disk.NoSpaceError](err) && errors.As(err, &path):
+		return disk.NoSpace(filepath.Dir(path.Path), 0, err)
+	case cli.Hint(err) != "":
+		return err
+	case problem != cli.Failed:
+		return cli.Fail(cli.ExitFailed, err, problem.Help())
+	case errors.As(err, &path):
+		return cli.Fail(cli.ExitFailed, err, "--warehouse (CALLHOUSE_WAREHOUSE) must name a folder that this user can write to")
+	case errors.Is(err, context.Canceled):
+		return cli.Fail(cli.ExitInterrupted, errors.New("interrupted"), "fetched data is kept; run again to continue")
+	}
+	return cli.Fail(cli.ExitFailed, err, "")
 }
