@@ -29,7 +29,7 @@ const (
 	FromV2
 )
 
-// bulkPath is the bulkPath of v2's list of whole calls.
+// bulkPath is the path of v2's list of whole calls.
 const bulkPath = "/v2/calls/list"
 
 const (
@@ -49,7 +49,7 @@ const (
 	patience = 3
 	// bulkReaders is the number of pages read concurrently.
 	bulkReaders = 4
-	// bulkBatch is the approximate size of a bulkBatch of records.
+	// bulkBatch is the approximate size of a batch of records.
 	bulkBatch = 1 << 20
 )
 

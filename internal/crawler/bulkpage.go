@@ -82,13 +82,13 @@ func (p *bulkPage) read(body io.Reader) error {
 
 // item reads one call of the page. An error is the store's.
 func (p *bulkPage) item(body []byte) error {
-	var id []byte
-	var start schema.Opt[int64]
-	err := p.decode(body, schema.KindBulk, func(call *calls.Call) { id, start = bytes.Clone(call.ID()), call.StartAt() })
-	if err != nil {
+	r := p.readers.Get().(*reader)
+	defer p.readers.Put(r)
+	if r.decoder.Decode(body, schema.KindBulk, &r.call) != nil {
 		return nil // the call's own record is fetched instead
 	}
-	if _, again := p.others[string(id)]; again || p.told[string(id)] {
+	id, start := string(r.call.ID()), r.call.StartAt()
+	if _, again := p.others[id]; again || p.told[id] {
 		return nil
 	}
 	p.calls++
@@ -99,28 +99,25 @@ func (p *bulkPage) item(body []byte) error {
 	if !inside {
 		p.outside++
 	}
-	keep, wanted := p.wanted[string(id)]
+	keep, wanted := p.wanted[id]
 	if !wanted {
-		p.others[string(id)] = inside
+		p.others[id] = inside
 		return nil
 	}
-	p.told[string(id)] = true
-	return p.transcript(string(id), body, keep)
+	p.told[id] = true
+	return p.transcript(&r.call, body, keep)
 }
 
 // transcript stores the transcript of a due call, or keeps it for the comparison. If it is
 // incomplete, the call's own record is fetched instead.
-func (p *bulkPage) transcript(id string, body []byte, keep bool) error {
-	var unfit error
-	err := p.decode(body, schema.KindBulk, func(call *calls.Call) {
-		if unfit = call.TellsTranscript(); unfit == nil && !keep {
-			p.sample[id] = call.Clone()
-		}
-	})
-	if unfit != nil {
-		p.log.Debug("a v2 call cannot be used", "call", p.secrets.Clip(id, 80), "reason", unfit)
+func (p *bulkPage) transcript(call *calls.Call, body []byte, keep bool) error {
+	id := string(call.ID())
+	if err := call.TellsTranscript(); err != nil {
+		p.log.Debug("a v2 call cannot be used", "call", p.secrets.Clip(id, 80), "reason", err)
+		return nil
 	}
-	if err != nil || unfit != nil || !keep {
+	if !keep {
+		p.sample[id] = call.Clone()
 		return nil
 	}
 	p.recs = append(p.recs, schema.Record{Kind: schema.KindBulk, CallID: id, FetchedAt: p.nowMS(), Body: bytes.Clone(body)})
@@ -130,7 +127,7 @@ func (p *bulkPage) transcript(id string, body []byte, keep bool) error {
 	return p.flush()
 }
 
-// flush stores the bulkBatch.
+// flush stores the batch.
 func (p *bulkPage) flush() error {
 	recs := p.recs
 	p.recs, p.size = nil, 0

@@ -24,13 +24,9 @@ type reader struct {
 	call    calls.Call
 }
 
-// read decodes a body, counts its drift, and returns its heading.
-func (c *Crawler) read(body []byte, k schema.Kind) (heading, error) {
-	return c.readCall(body, k, func(*calls.Call) {})
-}
-
-// readCall is read, and passes the call to look. The call is valid until look returns.
-func (c *Crawler) readCall(body []byte, k schema.Kind, look func(*calls.Call)) (heading, error) {
+// read decodes a body, counts its drift, and returns its heading. It passes the call to look, which may
+// be nil. The call is valid until look returns.
+func (c *Crawler) read(body []byte, k schema.Kind, look func(*calls.Call)) (heading, error) {
 	if len(body) > api.MaxBody { // an item of a page: records are never larger
 		return heading{}, fmt.Errorf("over %d MiB", api.MaxBody>>20)
 	}
@@ -46,19 +42,10 @@ func (c *Crawler) readCall(body []byte, k schema.Kind, look func(*calls.Call)) (
 	if k == schema.KindItem {
 		c.seeBrief(body)
 	}
-	look(&r.call)
-	return heading{id: string(r.call.ID()), start: r.call.StartAt()}, nil
-}
-
-// decode passes a decoded body to look. Drift is not counted.
-func (c *Crawler) decode(body []byte, k schema.Kind, look func(*calls.Call)) error {
-	r := c.readers.Get().(*reader)
-	defer c.readers.Put(r)
-	if err := r.decoder.Decode(body, k, &r.call); err != nil {
-		return err
+	if look != nil {
+		look(&r.call)
 	}
-	look(&r.call)
-	return nil
+	return heading{id: string(r.call.ID()), start: r.call.StartAt()}, nil
 }
 
 // seeBrief records whether an item of the list has the fields that are filled in later: see

@@ -179,7 +179,7 @@ func (c *Crawler) askRecord(ctx context.Context, id string, p api.Priority, s *a
 	r := callRequest(id)
 	r.Priority, r.Stream = p, s
 	f, err = c.api.Do(ctx, r, func(a *api.Answer) error {
-		h, err := c.readCall(a.Body, schema.KindDetail, func(call *calls.Call) {
+		h, err := c.read(a.Body, schema.KindDetail, func(call *calls.Call) {
 			if string(call.ID()) == id {
 				failed = take(call, schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: a.At.UnixMilli(), Body: a.Body})
 			}

@@ -242,7 +242,7 @@ func (l *listing) records(p *listPage) (recs []schema.Record, fresh int, highest
 	var again, before, aside int64
 	for i, item := range p.Items {
 		sum := maphash.Bytes(l.seen.Seed, item)
-		h, err := l.c.read(item, schema.KindItem)
+		h, err := l.c.read(item, schema.KindItem, nil)
 		if err != nil {
 			if _, known := l.seen.Put(fmt.Sprintf("\x00%x", sum), sum); known { // no id begins like this
 				again++
