@@ -43,7 +43,6 @@ func (w *Warehouse) newMaskKey(path string) ([]byte, error) {
 	if err := disk.Replace(w.opts.FS, tmp, path, append(hex.AppendEncode(nil, key), '\n'), true); err != nil {
 		return nil, fmt.Errorf("make the mask key: %w", err)
 	}
-	w.madeKey = true
 	return key, nil
 }
 

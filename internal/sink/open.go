@@ -17,9 +17,6 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// takeTries is the number of attempts of Open while another run removes the empty warehouse.
-const takeTries = 3
-
 // Open opens the warehouse for writing. It returns a *LockedError if another run holds it, a
 // *layout.VersionError if a newer callhouse wrote it, a *DamageError if its
 // content cannot be trusted, and a *disk.AbilityError if the file system cannot hold a warehouse. It
@@ -39,13 +36,8 @@ func Open(opts Options) (_ *Warehouse, err error) {
 		return nil, err
 	}
 	w := &Warehouse{opts: opts, proofs: new(snapshot.Proofs)}
-	for try := 0; ; try++ {
-		if err = w.take(opts.FS); err == nil {
-			break
-		}
-		if try == takeTries || !disk.IsGone(err) { // otherwise another run has just removed it
-			return nil, err
-		}
+	if err = w.take(opts.FS); err != nil {
+		return nil, err
 	}
 	w.unrecorded = commit.LostRuns(w.lock.Lost())
 	w.journal = journal.New(w.opts.FS, opts.Root, opts.RunID)
@@ -54,7 +46,7 @@ func Open(opts Options) (_ *Warehouse, err error) {
 		if opts.ProblemOf != nil {
 			problem = opts.ProblemOf(err)
 		}
-		return nil, errors.Join(err, w.noteUnrecorded(err, problem), w.giveBack())
+		return nil, errors.Join(err, w.noteUnrecorded(err, problem), w.lock.Release())
 	}
 	return w, nil
 }
@@ -156,26 +148,21 @@ func (w *Warehouse) findCurrent() (*layout.Snapshot, error) {
 // the options.
 func (w *Warehouse) take(fsys disk.FS) error {
 	root := w.opts.Root
-	made, err := disk.MakeRoot(root)
+	err := disk.MakeRoot(root)
 	own := fsys == nil
 	if err == nil && own {
 		fsys, err = disk.Open(root)
 	}
 	if err != nil {
-		disk.RemoveRoot(root, made)
 		return fmt.Errorf("open the warehouse: %w", err)
-	}
-	if made > 0 && w.opts.Spent != "" {
-		disk.Restore(root, w.opts.Spent)
 	}
 	host, _ := os.Hostname() // a courtesy to those who find the lock
 	w.lock, w.spent, err = disk.TakeLock(root, disk.Holder{PID: os.Getpid(), Host: host, RunID: w.opts.RunID, Since: w.opts.Now().UTC(),
-		Records: w.opts.Records, Made: made, Follow: w.opts.Follow})
+		Records: w.opts.Records, Follow: w.opts.Follow})
 	if c, ok := fsys.(io.Closer); ok && own { // two runs that wait for each other must not use up the process's files
 		err = errors.Join(err, c.Close())
 	}
 	if err != nil {
-		disk.RemoveRoot(root, made)
 		return err
 	}
 	if own { // another run could replace the folder before the lock was taken
@@ -197,46 +184,11 @@ func (w *Warehouse) Empty() bool {
 	return w.current == nil && len(w.sealed) == 0 && records == 0
 }
 
-// giveBack releases the warehouse. If nothing was ever committed, it removes the warehouse: a run
-// with a wrong address, a wrong key or a mistyped folder leaves no trace. A folder that existed
-// before keeps its lock, which records the requests.
-func (w *Warehouse) giveBack() error {
-	if w.Snapshot() != nil {
-		return w.lock.Release()
-	}
-	root, fsys := w.opts.Root, w.opts.FS
-	if !w.opts.ReadOnly {
-		empty := true
-		for _, name := range []string{layout.SnapshotsName, layout.JournalName} {
-			path := filepath.Join(root, name)
-			info, err := fsys.Lstat(path)
-			if err == nil && info.IsDir() { // a link in its place is damage, and leads to other data
-				err = fsys.Remove(path) // fails if it is not empty
-			} else if err == nil {
-				return w.lock.Release()
-			}
-			empty = empty && (err == nil || disk.IsGone(err))
-		}
-		if empty && w.madeKey {
-			_ = fsys.Remove(filepath.Join(root, layout.MaskKeyName))
-		}
-	}
-	left, err := fsys.ReadDir(root)
-	made := w.lock.Made()
-	if made == 0 || err != nil || len(left) > 1 || len(left) == 1 && left[0].Name() != layout.LockName {
-		return w.lock.Release()
-	}
-	// Processes that wait for the lock notice the removal, and make the warehouse anew.
-	err = w.lock.Remove(w.opts.Spent)
-	disk.RemoveRoot(root, made)
-	return err
-}
-
 // Close releases the warehouse. Uncommitted data stays in the journal for the next run.
 func (w *Warehouse) Close() error {
 	if w.opts.ReadOnly {
-		return w.giveBack()
+		return w.lock.Release()
 	}
 	_, _, err := w.journal.Seal()
-	return errors.Join(err, journal.RemoveEmpty(w.opts.FS, w.opts.Root), w.noteUnrecorded(nil, ""), w.giveBack())
+	return errors.Join(err, journal.RemoveEmpty(w.opts.FS, w.opts.Root), w.noteUnrecorded(nil, ""), w.lock.Release())
 }

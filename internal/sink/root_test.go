@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,31 +15,15 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/wire/mask"
 )
-
-// below returns the content of a folder, at any depth.
-func below(t *testing.T, dir string) (names []string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
-		if name, _ := filepath.Rel(dir, path); name != "." {
-			names = append(names, name)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
-}
 
 // listed is a call of the list.
 func listed(id string) schema.Record {
 	return schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: 1, Body: fmt.Appendf(nil, `{"id":%q,"status":"ended"}`, id)}
 }
 
-// A warehouse without commits or pending data leaves nothing.
-func TestNothingIsLeftOfAnEmptyWarehouse(t *testing.T) {
+// What is uncommitted stays, and a file is no warehouse.
+func TestUncommittedStays(t *testing.T) {
 	opened := func(o Options) *Warehouse {
 		t.Helper()
 		o.RunID, o.Records = layout.RunID(testDay, 1), true
@@ -56,53 +39,6 @@ func TestNothingIsLeftOfAnEmptyWarehouse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	expect := func(what, dir string, want ...string) {
-		t.Helper()
-		if got := below(t, dir); !slices.Equal(got, want) {
-			t.Errorf("%s: %q is left, want %q", what, got, want)
-		}
-	}
-
-	dir := t.TempDir()
-	root := filepath.Join(dir, "a", "b", "w")
-	closed(opened(Options{Root: root}))
-	expect("a run", dir)
-	closed(opened(Options{Root: root, ReadOnly: true}))
-	expect("a plan", dir)
-
-	w := opened(Options{Root: root})
-	key, err := w.MaskKey(true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := mask.New([]string{"from_number"}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Mask(m, key)
-	closed(w)
-	expect("a run with masks", dir)
-
-	// Killed: the next one continues with what is there, and removes it in the end.
-	w = opened(Options{Root: root})
-	if err := w.lock.Drop(); err != nil {
-		t.Fatal(err)
-	}
-	expect("a killed run", dir, "a", "a/b", "a/b/w", "a/b/w/journal", "a/b/w/lock", "a/b/w/snapshots")
-	closed(opened(Options{Root: root}))
-	expect("the run after it", dir)
-
-	// Other programs' files stay, and so does a folder that existed before.
-	w = opened(Options{Root: root})
-	if err := os.WriteFile(filepath.Join(root, "mine"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	closed(w)
-	expect("a foreign file", dir, "a", "a/b", "a/b/w", "a/b/w/lock", "a/b/w/mine")
-	there := t.TempDir()
-	closed(opened(Options{Root: there}))
-	expect("a folder that was there", there, "lock")
-
 	plain := filepath.Join(t.TempDir(), "plain")
 	if err := os.WriteFile(plain, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -113,9 +49,8 @@ func TestNothingIsLeftOfAnEmptyWarehouse(t *testing.T) {
 		}
 	}
 
-	// Uncommitted data is kept.
-	root = filepath.Join(t.TempDir(), "w")
-	w = opened(Options{Root: root})
+	root := filepath.Join(t.TempDir(), "a", "w")
+	w := opened(Options{Root: root})
 	if err := w.Put(context.Background(), listed("one")); err != nil {
 		t.Fatal(err)
 	}
@@ -129,13 +64,13 @@ func TestNothingIsLeftOfAnEmptyWarehouse(t *testing.T) {
 	closed(w)
 }
 
-// The requests of a run that left no warehouse still count for the next.
-func TestSpendsOutliveAnEmptyWarehouse(t *testing.T) {
+// The requests of a run that committed nothing still count for the next.
+func TestSpendsOfAnEmptyWarehouse(t *testing.T) {
 	dir := t.TempDir()
-	root, spent := filepath.Join(dir, "w"), filepath.Join(dir, "cache", "spent")
+	root := filepath.Join(dir, "w")
 	sent := disk.Spend{Sent: time.Unix(0, 1_700_000_000_123_456_789)}
 	for n := range 3 {
-		w, err := Open(Options{Root: root, RunID: layout.RunID(testDay, uint32(n)), Spent: spent})
+		w, err := Open(Options{Root: root, RunID: layout.RunID(testDay, uint32(n))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,9 +81,6 @@ func TestSpendsOutliveAnEmptyWarehouse(t *testing.T) {
 		}
 		if err = errors.Join(err, w.Close()); err != nil {
 			t.Fatal(err)
-		}
-		if _, err := os.Stat(root); !disk.IsGone(err) {
-			t.Errorf("the warehouse is there: %v", err)
 		}
 	}
 }

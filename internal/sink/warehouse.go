@@ -46,9 +46,6 @@ type Options struct {
 	// Country is the region in which telephone numbers without a country code are read, such as KR;
 	// empty: that of the warehouse's last commit.
 	Country string
-	// Spent is a file outside of the warehouse. It records, for the next run's budget, the requests
-	// of runs that failed before they had anything to commit. Empty: no record.
-	Spent string
 	// Delete deletes recordings from the archive at an address. It returns those that may still
 	// have a file, and the reason. nil: none can be deleted.
 	Delete func(ctx context.Context, archive string, list []layout.Deletion) (files, bytes int64, left []layout.Deletion, err error)
@@ -97,8 +94,6 @@ type Warehouse struct {
 	strange    []string         // paths of foreign objects in the journal
 	notices    []string         // faults found and repaired, for the run's report
 	incomplete map[string]bool  // runs whose journals lost a part, so that their recorded coverage may be wrong
-
-	madeKey bool // the mask key was created, but not used yet
 
 	retirer snapshot.Retirer
 

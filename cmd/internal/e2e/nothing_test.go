@@ -1,8 +1,7 @@
 package e2e
 
 import (
-	"net/http"
-	"net/http/httptest"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,70 +12,18 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// A first run that fetches nothing leaves no warehouse, whatever stopped it; in an existing folder
-// it leaves at most the lock. If a warehouse exists, such a run is recorded.
-func TestNoWarehouseOfNothing(t *testing.T) {
+// A run that fails before it fetches anything is recorded.
+func TestFailedRunIsRecorded(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 3}})
-	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
-	t.Cleanup(down.Close) // after the subtests
 	wrong := filepath.Join(t.TempDir(), "wrong")
 	if err := os.WriteFile(wrong, []byte("nope"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	base, key := "--base-url="+c.service.URL, "--api-key-file="+c.keyFile
-	for _, e := range []struct {
-		name, args string
-		code       int
-	}{
-		{"401", "run " + base + " --api-key-file=" + wrong, cli.ExitFailed},
-		{"401 with masks", "run --mask=from_number " + base + " --api-key-file=" + wrong, cli.ExitFailed},
-		{"404", "run " + base + "/other " + key, cli.ExitFailed},
-		{"no service", "run --base-url=" + down.URL + " " + key, cli.ExitFailed},
-		{"no route", "run --base-url=http://127.0.0.1:1 " + key, cli.ExitFailed},
-		{"plan without the right key", "plan " + base + " --api-key-file=" + wrong, cli.ExitFailed},
-		{"plan", "plan " + base + " " + key, cli.ExitOK},
-		{"import of nothing", "import /nonexistent", cli.ExitUsage},
-		{"a limit that none has", "run --requests-per-second=2000000 " + base + " " + key, cli.ExitUsage},
-		{"no mask key", "run --mask=from_number --mask-key-file=/nonexistent " + base + " " + key, cli.ExitUsage},
-		{"the service's clock is off", "run " + base + " " + key, cli.ExitFailed},
-	} {
-		t.Run(e.name, func(t *testing.T) {
-			t.Parallel()
-			dir, there := t.TempDir(), t.TempDir()
-			run := func(warehouse string) result {
-				args := append(strings.Fields(e.args), "--warehouse", warehouse)
-				if e.name == "the service's clock is off" {
-					return extract(t.Context(), args...) // with this machine's clock
-				}
-				return extractAt(t.Context(), c.clock.Now, args...)
-			}
-			for _, warehouse := range []string{filepath.Join(dir, "new", "w"), there} {
-				if e.name == "no route" && warehouse == there {
-					continue // each takes seconds of waiting
-				}
-				if r := run(warehouse); r.code != e.code {
-					t.Errorf("exit code %d, want %d:\n%s", r.code, e.code, r.stderr)
-				}
-			}
-			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-				t.Errorf("left behind: %v, %v", left, err)
-			}
-			if left, err := os.ReadDir(there); err != nil || len(left) > 1 || len(left) == 1 && left[0].Name() != layout.LockName {
-				t.Errorf("left in a folder that was there: %v, %v", left, err)
-			}
-		})
+	c.mustExtract()
+	r := extractAt(t.Context(), c.clock.Now, "run", "--warehouse", c.warehouse, "--base-url="+c.service.URL, "--api-key-file="+wrong)
+	if n := c.one("SELECT count(*) AS v FROM runs WHERE outcome = 'failed'"); r.code != cli.ExitFailed || fmt.Sprint(n) != "1" {
+		t.Errorf("exit code %d, %v failed runs:\n%s", r.code, n, r.stderr)
 	}
-
-	t.Run("with a warehouse", func(t *testing.T) {
-		c.mustExtract()
-		before := c.one("SELECT count(*) AS v FROM runs")
-		if r := extractAt(t.Context(), c.clock.Now, "run", "--warehouse", c.warehouse, base, "--api-key-file="+wrong); r.code != cli.ExitFailed {
-			t.Errorf("exit code %d:\n%s", r.code, r.stderr)
-		}
-		if after := c.one("SELECT count(*) AS v FROM runs WHERE outcome = 'failed'"); after != before {
-			t.Errorf("%v failed runs are on record, want %v", after, before)
-		}
-	})
 }
 
 // Exit code 2 means that no request was sent and nothing was written, even if a warehouse exists.

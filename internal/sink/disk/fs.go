@@ -269,36 +269,24 @@ func Private(fsys FS, path string) error {
 	return err
 }
 
-// MakeRoot makes a warehouse's folder if it does not exist, and returns the number of folders that
-// it made: this one and its parents.
-func MakeRoot(root string) (made int, err error) {
+// MakeRoot makes a warehouse's folder, and its parents, if they do not exist.
+func MakeRoot(root string) error {
 	root = filepath.Clean(root)
-	err = os.Mkdir(root, 0o700)
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return 0, nil
-	case errors.Is(err, fs.ErrNotExist) && filepath.Dir(root) != root:
-		if made, err = MakeRoot(filepath.Dir(root)); err == nil {
+	err := os.Mkdir(root, 0o700)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(root) != root {
+		if err = MakeRoot(filepath.Dir(root)); err == nil {
 			err = os.Mkdir(root, 0o700)
-		}
-		if errors.Is(err, fs.ErrExist) { // another run has just made it
-			return 0, nil
 		}
 	}
 	if err != nil {
-		RemoveRoot(filepath.Dir(root), made)
-		return 0, err
+		if errors.Is(err, fs.ErrExist) {
+			return nil
+		}
+		return err
 	}
 	parent, err := os.Open(filepath.Dir(root))
 	if err != nil {
-		return made + 1, err
+		return err
 	}
-	return made + 1, cannot(filepath.Dir(root), syncFolders, syncFolder(parent))
-}
-
-// RemoveRoot removes the folders that MakeRoot made if they are empty.
-func RemoveRoot(root string, made int) {
-	for ; made > 0 && os.Remove(root) == nil; made-- {
-		root = filepath.Dir(root)
-	}
+	return cannot(filepath.Dir(root), syncFolders, syncFolder(parent))
 }

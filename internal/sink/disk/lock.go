@@ -28,9 +28,6 @@ type Holder struct {
 	Follow *Follow `json:"follow,omitempty"`
 	// Released means that the holder released the warehouse. A holder that did not was killed.
 	Released bool `json:"released,omitempty"`
-	// Made is the number of folders made for a new warehouse: its own and its parents. If nothing
-	// is ever committed, they are removed again.
-	Made int `json:"made,omitempty"`
 	// Lost are runs that could not write their rows, oldest first.
 	Lost []Lost `json:"lost,omitempty"`
 }
@@ -106,7 +103,7 @@ type Lock struct {
 
 // TakeLock takes the warehouse's lock, or returns a *LockedError at once. It also returns the
 // recent requests of earlier runs. A run that ended without a row in the table runs is added to the
-// new holder's Lost. If the warehouse is removed meanwhile, IsGone is true for the error.
+// new holder's Lost.
 func TakeLock(root string, h Holder) (_ *Lock, _ []Spend, err error) {
 	path := filepath.Join(root, layout.LockName)
 	fsys, err := openPlain(root, path)
@@ -128,7 +125,7 @@ func TakeLock(root string, h Holder) (_ *Lock, _ []Spend, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	h.Lost, h.Made = before.Lost, max(before.Made, h.Made)
+	h.Lost = before.Lost
 	if before.Records && !before.Released {
 		h.Lost = append(h.Lost, Lost{RunID: before.RunID, Follow: before.Follow != nil})
 	}
@@ -156,14 +153,8 @@ func (l *Lock) take(root string) (before Holder, err error) {
 		}
 		before = readHolder(path)
 		switch {
-		case ok && stillAt(l.fl, path):
+		case ok:
 			return before, nil
-		case ok: // it was removed with an empty warehouse before it could be locked
-			if err := l.fl.Close(); err != nil {
-				return Holder{}, fmt.Errorf("lock the warehouse: %w", err)
-			}
-			l.fl = NewHold(path)
-			continue
 		case !before.stale():
 			return Holder{}, &LockedError{Root: root, Holder: before}
 		case try == lockTries:
@@ -171,13 +162,6 @@ func (l *Lock) take(root string) (before Holder, err error) {
 		}
 		time.Sleep(lockPause)
 	}
-}
-
-// stillAt reports whether path still names the locked file.
-func stillAt(fl *Hold, path string) bool {
-	held, err := fl.Stat()
-	named, nerr := os.Lstat(path)
-	return err == nil && nerr == nil && os.SameFile(held, named)
 }
 
 // openPlain opens a warehouse's folder if path in it is plain.
@@ -342,36 +326,6 @@ func (l *Lock) Note(slot int, s Spend) error {
 func (l *Lock) Release() error {
 	l.holder.Released = true
 	return errors.Join(l.write(), l.Drop())
-}
-
-// Made returns the number of folders that are removed with the warehouse if nothing is committed.
-func (l *Lock) Made() int { return l.holder.Made }
-
-// Remove releases the warehouse and removes the lock. Its requests are kept in the file spent for
-// the next lock in the same place, unless spent is empty.
-func (l *Lock) Remove(spent string) error {
-	path := l.fl.Path()
-	raw, err := os.ReadFile(path)
-	if err == nil && spent != "" && len(raw) > holderBytes && os.MkdirAll(filepath.Dir(spent), 0o700) == nil {
-		// Without them the next budget starts from zero; that is no reason to fail.
-		_ = os.WriteFile(spent, append(bytes.Repeat([]byte(" "), holderBytes), raw[holderBytes:]...), 0o600)
-	}
-	return errors.Join(os.Remove(path), l.Drop())
-}
-
-// Restore makes the lock of a new warehouse with the requests that Remove kept, if possible.
-func Restore(root, spent string) {
-	raw, err := os.ReadFile(spent)
-	if err != nil {
-		return
-	}
-	_ = os.Remove(spent)
-	f, err := os.OpenFile(filepath.Join(root, layout.LockName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return // another run has begun
-	}
-	_, _ = f.Write(raw)
-	_ = f.Close()
 }
 
 // Drop releases the warehouse without recording that, like the end of a process.

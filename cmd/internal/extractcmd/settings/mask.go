@@ -1,11 +1,7 @@
 package settings
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"callhouse/cmd/internal/cli"
@@ -21,19 +17,8 @@ const maskNone = "none"
 
 // Options returns the options with which every command opens the warehouse for writing.
 func (s *Settings) Options(runID string) sink.Options {
-	return sink.Options{Root: s.Warehouse, RunID: runID, Now: s.Now, Spent: s.spentFile(), Country: s.Country,
+	return sink.Options{Root: s.Warehouse, RunID: runID, Now: s.Now, Country: s.Country,
 		Delete: recorded.Delete}
-}
-
-// spentFile returns the file that records the requests of a failed first run: in the user's cache,
-// since there is no warehouse yet. It is empty if there is no cache.
-func (s *Settings) spentFile() string {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(s.Place()))
-	return filepath.Join(cache, "callhouse", "requests-"+hex.EncodeToString(sum[:8]))
 }
 
 // maskFields returns the fields to mask: those in the settings, or else those masked by the
