@@ -20,7 +20,9 @@ const (
 	CurrentName   = "current"         // symbolic link to the newest committed snapshot
 	SnapshotsName = "snapshots"       // one folder per snapshot
 	JournalName   = "journal"         // fetched, not yet committed
-	LockName      = "lock"            // the writer, its start, and the budget recently spent
+	LockName      = "lock"            // empty: locked by the writer
+	StateName     = "state.json"      // the current or last writer, and runs without a row
+	RequestsName  = "requests"        // recent requests, for the budget of the next run
 	MaskKeyName   = "mask.key"        // secret key of the hashes that replace masked values
 	VerdictName   = "verified.json"   // result of the last verification, for status
 	AlertsName    = "alerts.json"     // which alerts are running, and what is still to be sent
@@ -38,7 +40,7 @@ const forgottenDir = "forgotten"
 
 var (
 	snapshotRE  = regexp.MustCompile(`^[0-9]{6,18}$`)
-	tempRE      = regexp.MustCompile(`^\.tmp-(current|mask\.key|verified\.json|deletions\.json|[0-9]{6,18})-[0-9a-f]{16}$`)
+	tempRE      = regexp.MustCompile(`^\.tmp-(current|state\.json|mask\.key|verified\.json|deletions\.json|[0-9]{6,18})-[0-9a-f]{16}$`)
 	dataRE      = regexp.MustCompile(`^(?:([0-9]{4}-[0-9]{2}(?:-[0-9]{2})?)\.)?([0-9a-f]{16})\.parquet$`)
 	forgottenRE = regexp.MustCompile(`^forgotten/[0-9a-f]{16}\.txt$`)
 	segmentRE   = regexp.MustCompile(`^([0-9]{6,18})\.zst$`)
@@ -57,7 +59,7 @@ func ParseSnapshotName(name string) (n int64, ok bool) {
 	return n, err == nil && SnapshotName(n) == name
 }
 
-// TempName returns the temporary name for target (CurrentName, MaskKeyName, VerdictName, DeletionsName, or a
+// TempName returns the temporary name for target (CurrentName, StateName, MaskKeyName, VerdictName, DeletionsName, or a
 // snapshot's folder name); id is 16 hex digits.
 func TempName(target, id string) string { return tempPrefix + target + "-" + id }
 
@@ -69,7 +71,7 @@ func IsTempName(name string) bool { return tempRE.MatchString(name) }
 const AsidePrefix = "aside-"
 
 // ours are the names at the top of a warehouse, except temporary ones.
-var ours = []string{CurrentName, SnapshotsName, JournalName, PartsName, LockName, PinsName, DeletionsName, LakesName, MaskKeyName,
+var ours = []string{CurrentName, SnapshotsName, JournalName, PartsName, LockName, StateName, RequestsName, PinsName, DeletionsName, LakesName, MaskKeyName,
 	VerdictName, AlertsName, NewAlertsName, AlertLockName}
 
 // IsOurs reports whether callhouse makes a name at the top of a warehouse or in its folders of

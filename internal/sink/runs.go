@@ -95,7 +95,7 @@ func (w *Warehouse) readJournal(refs []layout.Segment) (*commit.Intake, error) {
 
 // Record commits only the run's row of the table runs, for a run that cannot commit its data, or
 // whose row was wrong. Fetched data stays in the journal. If even the row cannot be written, for
-// example on a full disk, the lock file keeps a note of the run, and the next run writes the row,
+// example on a full disk, the state keeps a note of the run, and the next run writes the row,
 // without counts.
 func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
 	made, err := w.maintain(func(b commit.Base) (*commit.Result, error) {
@@ -122,7 +122,7 @@ func (w *Warehouse) Unrecorded() {
 	w.recorded = true
 }
 
-// noteUnrecorded records in the lock file that this run has no row, and why.
+// noteUnrecorded records in the state that this run has no row, and why.
 func (w *Warehouse) noteUnrecorded(cause error, problem string) error {
 	if !w.opts.Records || w.recorded {
 		return nil

@@ -155,7 +155,7 @@ func TestForgetLeavesNoTrace(t *testing.T) {
 					t.Errorf("%q is not planted", text)
 				}
 			}
-			for _, at := range []string{"manifest.json", "lock", "runs.parquet error", "runs.parquet drift_fields", "content", "summary", "value", "after"} {
+			for _, at := range []string{"manifest.json", "state.json", "runs.parquet error", "runs.parquet drift_fields", "content", "summary", "value", "after"} {
 				if !strings.Contains(strings.Join(where, "\n"), at) {
 					t.Errorf("nothing is planted in %s", at)
 				}

@@ -64,7 +64,7 @@ func (c *company) tree() map[string][32]byte {
 	c.t.Helper()
 	out := map[string][32]byte{}
 	err := filepath.WalkDir(c.warehouse, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Name() == layout.LockName || d.IsDir() {
+		if err != nil || slices.Contains([]string{layout.LockName, layout.StateName, layout.RequestsName}, d.Name()) || d.IsDir() {
 			return err
 		}
 		if d.Type()&fs.ModeSymlink != 0 {

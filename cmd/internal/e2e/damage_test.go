@@ -262,7 +262,7 @@ func tree(t *testing.T, root string) []string {
 		}
 		rel, _ := filepath.Rel(root, path)
 		switch {
-		case rel == layout.LockName || rel == ".": // its time changes when a lock is created
+		case rel == layout.LockName || rel == layout.StateName || rel == layout.RequestsName || rel == ".": // written by whoever takes the lock
 		case rel == layout.VerdictName: // written by verify
 		case d.IsDir():
 			out = append(out, fmt.Sprint(rel, " ", info.Mode(), " ", info.ModTime().UnixNano()))

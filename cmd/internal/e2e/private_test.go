@@ -236,7 +236,7 @@ func modes(t *testing.T, root string, file, folder fs.FileMode) {
 			want = 0o700
 		case d.IsDir():
 			want = folder
-		case rel == layout.LockName || rel == layout.MaskKeyName:
+		case rel == layout.LockName || rel == layout.StateName || rel == layout.RequestsName || rel == layout.MaskKeyName:
 			want = 0o600
 		}
 		if st.Mode().Perm() != want {

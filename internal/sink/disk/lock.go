@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -77,15 +75,10 @@ func (e *LockedError) Error() string {
 // answer arrived (zero: not yet).
 type Spend struct{ Sent, Answered time.Time }
 
-// The lock file is text: one line of JSON about the holder, padded to holderBytes (so that it can
-// be written even if the disk is full), then a ring of lines of spendBytes, one per request: sent
+// spendBytes is the length of a line of the file of requests, a ring with one line per request: sent
 // and answered, in ns since 1970, 20 digits each. It is advisory and never synced: after a power
 // cut, all minutes of the budget have passed.
-const (
-	holderBytes = 512
-	spendBytes  = 42
-	lostError   = 120 // bytes of an error that fit into the line
-)
+const spendBytes = 42
 
 // TakeLock retries for this long: other programs take the lock briefly, and a new holder takes a
 // moment to write its details.
@@ -96,9 +89,10 @@ const (
 
 // Lock is the lock on a warehouse. It ends with its process.
 type Lock struct {
-	fl     *Hold
-	file   *os.File
-	holder Holder
+	fl       *Hold
+	root     string
+	requests *os.File
+	holder   Holder
 }
 
 // TakeLock takes the warehouse's lock, or returns a *LockedError at once. It also returns the
@@ -106,12 +100,11 @@ type Lock struct {
 // new holder's Lost.
 func TakeLock(root string, h Holder) (_ *Lock, _ []Spend, err error) {
 	path := filepath.Join(root, layout.LockName)
-	fsys, err := openPlain(root, path)
-	if err != nil {
+	requests := filepath.Join(root, layout.RequestsName)
+	if err := checkPlain(root, path, requests); err != nil {
 		return nil, nil, fmt.Errorf("lock the warehouse: %w", err)
 	}
-	defer fsys.Close()
-	l := &Lock{fl: NewHold(path)}
+	l := &Lock{fl: NewHold(path), root: root}
 	_, none := os.Lstat(path)
 	defer func() {
 		if err != nil {
@@ -121,7 +114,7 @@ func TakeLock(root string, h Holder) (_ *Lock, _ []Spend, err error) {
 			_ = os.Remove(path) // nobody can hold it
 		}
 	}()
-	before, err := l.take(root)
+	before, err := l.take()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -129,8 +122,8 @@ func TakeLock(root string, h Holder) (_ *Lock, _ []Spend, err error) {
 	if before.Records && !before.Released {
 		h.Lost = append(h.Lost, Lost{RunID: before.RunID, Follow: before.Follow != nil})
 	}
-	if l.file, err = fsys.dir.OpenFile(path, os.O_RDWR); err != nil {
-		return nil, nil, fmt.Errorf("open the lock: %w", err)
+	if l.requests, err = os.OpenFile(requests, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return nil, nil, fmt.Errorf("open the requests of earlier runs: %w", err)
 	}
 	l.holder = h
 	spent, err := l.recall()
@@ -138,39 +131,44 @@ func TakeLock(root string, h Holder) (_ *Lock, _ []Spend, err error) {
 		err = l.write()
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("write the lock: %w", err)
+		return nil, nil, err
 	}
 	return l, spent, nil
 }
 
 // take waits briefly until the lock is free, and returns its previous holder.
-func (l *Lock) take(root string) (before Holder, err error) {
-	path := l.fl.Path()
+func (l *Lock) take() (before Holder, err error) {
 	for try := 0; ; try++ {
 		ok, err := l.fl.TryLock()
-		if err = cannotLock(root, err); err != nil {
+		if err = cannotLock(l.root, err); err != nil {
 			return Holder{}, fmt.Errorf("lock the warehouse: %w", err)
 		}
-		before = readHolder(path)
+		before = readHolder(l.root)
 		switch {
 		case ok:
 			return before, nil
 		case !before.stale():
-			return Holder{}, &LockedError{Root: root, Holder: before}
+			return Holder{}, &LockedError{Root: l.root, Holder: before}
 		case try == lockTries:
-			return Holder{}, &LockedError{Root: root}
+			return Holder{}, &LockedError{Root: l.root}
 		}
 		time.Sleep(lockPause)
 	}
 }
 
-// openPlain opens a warehouse's folder if path in it is plain.
-func openPlain(root, path string) (*disk, error) {
+// checkPlain checks that paths in a warehouse's folder are plain.
+func checkPlain(root string, paths ...string) error {
 	d, err := open(root)
-	if err == nil {
-		err = CheckPlain(d, path)
+	if err != nil {
+		return err
 	}
-	return d, err
+	defer d.Close()
+	for _, path := range paths {
+		if err := CheckPlain(d, path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // CheckPlain checks that a name is unused or a regular file, because nothing is written through a
@@ -186,13 +184,11 @@ func CheckPlain(fsys FS, path string) error {
 	return err
 }
 
-// readHolder returns the holder in the lock file, or the zero Holder.
-func readHolder(path string) (h Holder) {
-	if raw, err := os.ReadFile(path); err == nil {
-		line, _, _ := bytes.Cut(raw, []byte("\n"))
-		if json.Unmarshal(line, &h) != nil {
-			return Holder{}
-		}
+// readHolder returns the holder in a warehouse's state, or the zero Holder.
+func readHolder(root string) (h Holder) {
+	raw, err := os.ReadFile(filepath.Join(root, layout.StateName))
+	if err != nil || json.Unmarshal(raw, &h) != nil {
+		return Holder{}
 	}
 	return h
 }
@@ -201,14 +197,13 @@ func readHolder(path string) (h Holder) {
 // warehouse. It changes nothing.
 func Who(root string) (h Holder, held bool, err error) {
 	path := filepath.Join(root, layout.LockName)
-	fsys, err := openPlain(root, path)
+	err = checkPlain(root, path)
 	if IsGone(err) {
 		return Holder{}, false, nil
 	}
 	if err != nil {
 		return Holder{}, false, fmt.Errorf("read the lock: %w", err)
 	}
-	defer fsys.Close()
 	probe := ProbeHold(path)
 	free, err := probe.TryRLock()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -220,11 +215,11 @@ func Who(root string) (h Holder, held bool, err error) {
 	if err != nil {
 		return Holder{}, false, fmt.Errorf("read the lock: %w", err)
 	}
-	return readHolder(path), !free, nil
+	return readHolder(root), !free, nil
 }
 
 // stale reports whether the holder's process has ended, as far as this machine can tell. If so, the
-// lock file does not yet name the new holder.
+// state does not yet name the new holder.
 func (h *Holder) stale() bool {
 	if host, _ := os.Hostname(); h.PID == 0 || h.Released || host != h.Host {
 		return h.PID == 0 || h.Released
@@ -239,13 +234,13 @@ func (h *Holder) stale() bool {
 
 // recall reads the ring. A damaged line is skipped, and a request that occurs twice counts once.
 func (l *Lock) recall() ([]Spend, error) {
-	raw, err := io.ReadAll(l.file)
+	raw, err := io.ReadAll(l.requests)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the requests of earlier runs: %w", err)
 	}
 	var out []Spend
 	seen := map[int64]int{}
-	for at := holderBytes; at+spendBytes <= len(raw); at += spendBytes {
+	for at := 0; at+spendBytes <= len(raw); at += spendBytes {
 		var sent, answered int64
 		if n, _ := fmt.Sscanf(string(raw[at:at+spendBytes]), "%d %d", &sent, &answered); n == 2 && sent > 0 {
 			s := Spend{Sent: time.Unix(0, sent)}
@@ -265,34 +260,21 @@ func (l *Lock) recall() ([]Spend, error) {
 	return out, nil
 }
 
-// write writes the current holder. The ring stays, so that a kill loses no requests before the new
-// holder has written those that still count.
-func (l *Lock) write() error { return l.writeHolder(l.holder) }
-
-func (l *Lock) writeHolder(h Holder) error {
-	for i := range h.Lost {
-		h.Lost[i].Error = h.Lost[i].Error[:min(len(h.Lost[i].Error), lostError)]
+// write writes the state: atomically, but not synced, since it matters only while the machine runs.
+func (l *Lock) write() error {
+	raw, err := json.Marshal(l.holder)
+	if err != nil {
+		return fmt.Errorf("write the state: %w", err)
 	}
-	line, err := json.Marshal(h)
-	for err == nil && len(line) >= holderBytes && len(h.Lost) > 0 {
-		h.Lost = h.Lost[1:] // the newest are the most useful
-		line, err = json.Marshal(h)
+	temp := filepath.Join(l.root, layout.TempName(layout.StateName, NewID()))
+	if err = os.WriteFile(temp, raw, 0o600); err == nil {
+		err = os.Rename(temp, filepath.Join(l.root, layout.StateName))
 	}
 	if err != nil {
-		return err
+		_ = os.Remove(temp)
+		return fmt.Errorf("write the state: %w", err)
 	}
-	if err == nil && len(line) >= holderBytes && h.Follow != nil && h.Follow.Error != "" {
-		f := *h.Follow
-		f.Error = strings.ToValidUTF8(f.Error[:len(f.Error)/2], "")
-		h.Follow = &f
-		return l.writeHolder(h)
-	}
-	if len(line) >= holderBytes {
-		line = []byte("{}")
-	}
-	line = append(line, bytes.Repeat([]byte(" "), holderBytes-1-len(line))...)
-	_, err = l.file.WriteAt(append(line, '\n'), 0)
-	return err
+	return nil
 }
 
 // Lost returns the runs without a row.
@@ -306,7 +288,6 @@ func (l *Lock) SetLost(lost []Lost) error {
 
 // SetFollow stores how the holder follows the service.
 func (l *Lock) SetFollow(f Follow) error {
-	f.Error = strings.ToValidUTF8(f.Error[:min(len(f.Error), lostError)], "")
 	l.holder.Follow = &f
 	return l.write()
 }
@@ -318,21 +299,23 @@ func (l *Lock) Note(slot int, s Spend) error {
 		answered = s.Answered.UnixNano()
 	}
 	line := fmt.Sprintf("%020d %020d\n", s.Sent.UnixNano(), answered)
-	_, err := l.file.WriteAt([]byte(line), int64(holderBytes+slot*spendBytes))
+	_, err := l.requests.WriteAt([]byte(line), int64(slot*spendBytes))
 	return err
 }
 
-// Release releases the warehouse. The file stays, since its ring outlives the run.
+// Release releases the warehouse. If the state cannot be written, for example on a full disk, the next
+// run takes this one for killed, but only if it has no row.
 func (l *Lock) Release() error {
 	l.holder.Released = true
-	return errors.Join(l.write(), l.Drop())
+	_ = l.write()
+	return l.Drop()
 }
 
 // Drop releases the warehouse without recording that, like the end of a process.
 func (l *Lock) Drop() error {
 	var err error
-	if l.file != nil {
-		err = l.file.Close()
+	if l.requests != nil {
+		err = l.requests.Close()
 	}
 	return errors.Join(err, l.fl.Close())
 }
