@@ -12,8 +12,9 @@ import (
 
 // heading is the part of a call that the crawler itself uses.
 type heading struct {
-	id    string
-	start schema.Opt[int64]
+	id      string
+	start   schema.Opt[int64]
+	started bool // the body has a start
 }
 
 var errNoID = errors.New("no id")
@@ -45,7 +46,7 @@ func (c *Crawler) read(body []byte, k schema.Kind, look func(*calls.Call)) (head
 	if look != nil {
 		look(&r.call)
 	}
-	return heading{id: string(r.call.ID()), start: r.call.StartAt()}, nil
+	return heading{id: string(r.call.ID()), start: r.call.StartAt(), started: r.call.CarriesStart()}, nil
 }
 
 // seeBrief records whether an item of the list has the fields that are filled in later: see

@@ -181,7 +181,8 @@ func (c *Crawler) askRecord(ctx context.Context, id string, p api.Priority, s *a
 	f, err = c.api.Do(ctx, r, func(a *api.Answer) error {
 		h, err := c.read(a.Body, schema.KindDetail, func(call *calls.Call) {
 			if string(call.ID()) == id {
-				failed = take(call, schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: a.At.UnixMilli(), Body: a.Body})
+				failed = take(call, schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: a.At.UnixMilli(), Body: a.Body,
+					Start: call.StartAt(), Started: call.CarriesStart()})
 			}
 		})
 		if err == nil && h.id != id {

@@ -272,7 +272,7 @@ func (l *listing) records(p *listPage) (recs []schema.Record, fresh int, highest
 		case h.start.OK && h.start.V < l.c.since && l.c.since > 0:
 			before++
 		default:
-			recs = append(recs, schema.Record{Kind: schema.KindItem, CallID: h.id, FetchedAt: p.At, Body: item})
+			recs = append(recs, schema.Record{Kind: schema.KindItem, CallID: h.id, FetchedAt: p.At, Body: item, Start: h.start, Started: h.started})
 		}
 	}
 	l.pages++

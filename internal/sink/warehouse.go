@@ -215,14 +215,14 @@ func (w *Warehouse) Put(ctx context.Context, recs ...schema.Record) error {
 	return nil
 }
 
-// placed returns the records with the starts of the calls that they describe.
+// placed returns the records with the starts of the calls that they describe, unless they have them.
 func placed(recs []schema.Record) ([]schema.Record, error) {
 	recs = slices.Clone(recs)
 	var dec calls.Decoder
 	var call calls.Call
 	for i := range recs {
 		r := &recs[i]
-		if r.Resource != "" || r.Imported || !r.Kind.Describes() {
+		if r.Resource != "" || r.Imported || r.Started || !r.Kind.Describes() {
 			continue
 		}
 		if err := dec.Decode(r.Body, r.Kind, &call); err != nil {
