@@ -45,7 +45,7 @@ type Run struct {
 	Redacted          []byte     // JSON object or nil
 }
 
-// BulkCounts counts a run's use of the pages of v2. Earlier versions wrote no such counts.
+// BulkCounts counts a run's use of the pages of v2.
 type BulkCounts struct {
 	Requests    int64
 	Transcripts int64 // used
