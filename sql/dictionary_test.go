@@ -45,16 +45,8 @@ func TestRequestsOfResources(t *testing.T) {
 		}
 		request := "`GET " + list + "`" + each
 		if r.Record != "" {
-			record := r.Record
-			if r.By != "" {
-				record += "?" + r.By + "={" + r.By + "}"
-			}
-			request += "; `GET " + record + "` for `" + strings.Join(r.Own, "`, `") + "`"
-			if r.Lasting {
-				when += "; the second one once, if the settings ask for it"
-			} else {
-				when += "; the second one when the item in the list changed"
-			}
+			request += "; `GET " + r.Record + "` for `" + strings.Join(r.Own, "`, `") + "`"
+			when += "; the second one when the item in the list changed"
 		}
 		request = strings.NewReplacer("{}", "{id}", "%7B%7D", "{id}").Replace(request)
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.Name, request, when)

@@ -136,10 +136,6 @@ CREATE MACRO caller_of(direction, from_e164, from_number, to_e164, to_number) AS
 CREATE MACRO is_contact(start_at, direction, connected, voicemail) AS
     start_at IS NOT NULL AND (direction IS NOT DISTINCT FROM 'inbound' OR connected IS NOT FALSE AND NOT voicemail);
 
--- The version that handles a call: production means the newest one published by its start.
-CREATE MACRO version_at(version, start_at, versions, times) AS
-    CASE WHEN version = 'production' THEN versions[len(list_filter(times, t -> t <= start_at))] ELSE version END;
-
 -- Whether a call lacks data that the service fills in later; state is ended (to come) or expired
 -- (given up). For costs, these are calls without one.
 CREATE MACRO lacks_analysis(state, settlement, connected, sentiment, opted_out) AS

@@ -10,33 +10,12 @@ import (
 	"callhouse/internal/resource"
 )
 
-// graphOf returns the names of the nodes, by id, of the graph that a call follows; nil if there is
-// none.
+// graphOf returns the names of the nodes, by id, of the graph of a call's agent; nil if there is none.
 func graphOf(c row, d analyticstest.Data) map[string]any {
-	version := c["agent_version"]
-	start, started := c["start_at"].(int64)
-	if version == "production" { // the newest at the call's start
-		version = nil
-		newest := int64(-1)
-		for _, v := range d.Others[resource.AgentVersions.Table] {
-			at, dated := v["created_at"].(int64)
-			if v["agent_id"] != c["agent_id"] || !dated || !started || at > start || at < newest {
-				continue
-			}
-			if at > newest || version == nil || version.(string) < v["version"].(string) {
-				newest, version = at, v["version"]
-			}
-		}
-	}
 	var flow any
 	for _, a := range d.Others[resource.Agents.Table] {
 		if a["agent_id"] == c["agent_id"] {
 			flow = a["flow"]
-		}
-	}
-	for _, v := range d.Others[resource.AgentVersions.Table] {
-		if v["agent_id"] == c["agent_id"] && v["version"] == version && (v["data"] != nil || v["flow"] != nil) {
-			flow = v["flow"]
 		}
 	}
 	var graph struct{ Nodes json.RawMessage }
@@ -91,7 +70,7 @@ func flowsOf(g *group, d analyticstest.Data, turns map[any][]row) (out [][]any) 
 	}
 	type node struct{ agent, id any }
 	edges := map[edge]*passed{}
-	names, namedBy := map[node]any{}, map[node]row{}
+	names := map[node]any{}
 	leaving, ended := map[node]int{}, map[any]int{}
 	for _, c := range g.calls {
 		at := any(nil)
@@ -103,10 +82,7 @@ func flowsOf(g *group, d analyticstest.Data, turns map[any][]row) (out [][]any) 
 				edges[edge{agent, at, to}] = e
 			}
 			if id, ok := to.(string); ok && graph[id] != nil {
-				n := node{agent, to}
-				if by := namedBy[n]; by == nil || newer(c, by) {
-					names[n], namedBy[n] = graph[id], c
-				}
+				names[node{agent, to}] = graph[id]
 			}
 			if fails {
 				e.failed++
@@ -167,11 +143,4 @@ func flowsOf(g *group, d analyticstest.Data, turns map[any][]row) (out [][]any) 
 			cmp.Compare(b[5].(int64), a[5].(int64)), cmp.Compare(none(a[14]), none(b[14])), strings.Compare(word(a[14]), word(b[14])))
 	})
 	return out
-}
-
-// newer reports whether a call started after another one; calls without a start come first.
-func newer(a, b row) bool {
-	x, _ := a["start_at"].(int64)
-	y, _ := b["start_at"].(int64)
-	return cmp.Or(cmp.Compare(x, y), strings.Compare(a["call_id"].(string), b["call_id"].(string))) > 0
 }

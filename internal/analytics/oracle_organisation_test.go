@@ -35,12 +35,9 @@ func organisation(r *rand.Rand, d *analyticstest.Data) {
 		}
 		add(resource.Agents, a)
 	}
-	for _, v := range []row{ // with a graph, without one, and without a body
-		{"agent_id": "a1-one", "version": "v2", "flow": `{"nodes":{}}`, "created_at": int64(1)},
-		{"agent_id": "a1-one", "version": "v261", "data": `{}`, "flow": `{"nodes":[{"id":"n1","data":{"name":"Hi"}},{"id":"n3"}]}`, "created_at": int64(1)},
-		{"agent_id": "a1-one", "version": "v262", "data": `{}`, "flow": `{"nodes":[{"id":"n1","data":{"name":"Hello"}},{"id":"n2"}]}`, "created_at": int64(1_793_000_000_000)},
-		{"agent_id": "a1-one", "version": "v9", "created_at": int64(1_794_000_000_000)}, {"agent_id": "a1-two", "version": "v262", "data": `{}`},
-		{"agent_id": "b-three", "version": "v1", "flow": `{"nodes":[{"id":"7","data":{"name":"Seven"}}]}`, "created_at": int64(1_792_600_000_000)},
+	for _, v := range []row{
+		{"agent_id": "a1-one", "version": "v261", "created_at": int64(1)}, {"agent_id": "a1-one", "version": "v262", "created_at": int64(1_793_000_000_000)},
+		{"agent_id": "a1-two", "version": "v262"}, {"agent_id": "b-three", "version": "v1", "created_at": int64(1_792_600_000_000)},
 	} {
 		add(resource.AgentVersions, v)
 	}

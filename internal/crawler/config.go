@@ -32,9 +32,6 @@ type Config struct {
 	// needs it.
 	Organization string
 
-	// Bodies requests records that never change, once each: see [resource.Resource.Lasting].
-	Bodies bool
-
 	// Recordings is the archive of the calls' recordings, which are stored in parallel; nil: they
 	// are not stored. RecordingsAgain also tries those that failed recently.
 	Recordings      *recording.Archive

@@ -56,10 +56,7 @@ func (c *Crawler) crawl(ctx context.Context) error {
 		if err := c.committed(ctx); err != nil {
 			return err
 		}
-		if err := c.resources.parts(ctx); err != nil {
-			return err
-		}
-		return c.resources.lasting(ctx)
+		return c.resources.parts(ctx)
 	})
 	work.Go(func(ctx context.Context) error {
 		if err := c.rounds(ctx); err != nil || !relisted.Await(ctx, 0) {

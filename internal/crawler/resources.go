@@ -122,24 +122,6 @@ func (c *resourceCrawl) each(ctx context.Context, of *resource.Resource, fetch f
 	return nil
 }
 
-// lasting fetches the records that never change.
-func (c *resourceCrawl) lasting(ctx context.Context) error {
-	if !c.cfg.Bodies || ctx.Err() != nil {
-		return nil
-	}
-	if err := c.committed(ctx); err != nil {
-		return err
-	}
-	for _, of := range c.cfg.Resources {
-		if of.Lasting {
-			if err := c.each(ctx, of, c.fetchRecord); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // fetchParts fetches an object's lists and its own record. If all of them succeed, it marks the
 // object complete in the store.
 func (c *resourceCrawl) fetchParts(ctx context.Context, of *resource.Resource, key string) error {
@@ -166,10 +148,6 @@ func (c *resourceCrawl) fetchRecord(ctx context.Context, of *resource.Resource, 
 		return nil
 	}
 	r := api.Request{Path: pathOf(of.Record, key), Kind: api.Record}
-	if of.By != "" {
-		r.Path = pathOf(of.Record, of.ParentOf(key))
-		r.Query = url.Values{of.By: {resource.Plain(key[strings.LastIndexByte(key, '/')+1:])}}
-	}
 	f, err := c.askObject(ctx, of, r, &rec)
 	switch {
 	case err != nil:
@@ -192,15 +170,8 @@ func (c *resourceCrawl) askObject(ctx context.Context, of *resource.Resource, r 
 	r.Stream, r.Priority = c.stream(of, r.Kind).Stream, api.Besides
 	c.side(of, func(r *ResourceReport) { r.Requests++ })
 	parent := of.ParentOf(rec.CallID)
-	return c.api.Do(ctx, r, func(a *api.Answer) (err error) {
-		body := a.Body
-		if of.Pick != nil {
-			body, err = of.Pick(body, resource.Plain(parent))
-		}
-		var is string
-		if err == nil {
-			body, is, err = c.readObject(of, parent, body)
-		}
+	return c.api.Do(ctx, r, func(a *api.Answer) error {
+		body, is, err := c.readObject(of, parent, a.Body)
 		if err == nil && is != rec.CallID {
 			err = c.another(is)
 		}
@@ -377,7 +348,7 @@ func (c *resourceCrawl) plan(ctx context.Context) (requests int64, err error) {
 		if of.Parent == nil && c.dueList(of) && c.stream(of, api.Side).idle() == "" {
 			requests += max(1, int64(len(of.Queries)), (c.store.Objects(of)+pageSize-1)/pageSize)
 		}
-		if of.Parent != nil && !(of.Lasting && c.cfg.Bodies) || !of.Parts() {
+		if of.Parent != nil || !of.Parts() {
 			continue
 		}
 		each := int64(0)

@@ -28,9 +28,6 @@ func (r *Resource) MergeItem(old, item *schema.Object, f Fetched) (changed bool)
 	for _, col := range r.own {
 		row[col] = old.Row[col]
 	}
-	if r.Lasting {
-		row[r.completedAt] = old.Row[r.completedAt]
-	}
 	return !r.Same(old, item)
 }
 
@@ -107,9 +104,6 @@ func (r *Resource) differing(a, b *schema.Object) (fields []int) {
 
 // Compared reports whether a column comes from the service and may change.
 func (r *Resource) Compared(col int) bool {
-	if r.Lasting && slices.Contains(r.own, col) {
-		return false
-	}
 	return r.Table.Columns[col].Compared() || col == r.ownExtra
 }
 

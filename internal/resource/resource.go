@@ -45,13 +45,6 @@ type Resource struct {
 	// changes. Empty if the list has everything.
 	Record string
 	Own    []string
-	// By is set if Record is that of the Parent: it is requested with this parameter, set to the
-	// last part of the key, and Pick extracts the object's record from the response.
-	By   string
-	Pick func(answer []byte, parent string) ([]byte, error)
-	// Lasting means that records never change. They are requested once, if the configuration
-	// enables that, after everything else, and are not part of the changes.
-	Lasting bool
 	// Key are the columns that identify an object, the parent's first. The table is sorted by them.
 	Key []string
 	// Slim means that only the columns of an item are stored, and no changes are recorded, because

@@ -84,12 +84,6 @@ func TestEveryColumn(t *testing.T) {
 			} else {
 				changed = of.MergeItem(old, now, f)
 			}
-			if own && of.Lasting { // it is kept without a change
-				if !changed || of.Change(old, now, f, 1_000) != nil || !schema.SameValue(c.Type, now.Row[i], b.Row[i]) {
-					t.Errorf("%s.%s: it is not kept, or a change is told", of.Name, c.Name)
-				}
-				continue
-			}
 			if !changed || of.Same(old, now) || !schema.SameValue(c.Type, now.Row[i], b.Row[i]) {
 				t.Errorf("%s.%s: its change is not seen", of.Name, c.Name)
 			}
@@ -131,25 +125,6 @@ func TestFlowUnderEitherName(t *testing.T) {
 		var sent, back any
 		if json.Unmarshal([]byte(body), &sent) != nil || json.Unmarshal(wire.AppendJSON(nil, o), &back) != nil || !cmp.Equal(sent, back) {
 			t.Errorf("%s comes back as %s", body, wire.AppendJSON(nil, o))
-		}
-	}
-}
-
-// An agent's content in a version is accepted only from an answer that names the agent and the
-// version, since it is kept forever.
-func TestBodyOfAVersion(t *testing.T) {
-	t.Parallel()
-	for answer, want := range map[string]string{
-		`{"id":"a","name":"x","data":{"p":1.50},"flow":null,"version":{"version":"v2"}}`: `{"data":{"p":1.50},"flow":null,"version":"v2"}`,
-		`{"agent_id":"a","data":{},"flow_data":{"nodes":[]},"version":{"version":"v2"}}`: `{"data":{},"flow_data":{"nodes":[]},"version":"v2"}`,
-		`{"id":"a","data":{},"version":null}`:                                            "",
-		`{"id":"a","data":{}}`:                                                           "",
-		`{"id":"b","data":{},"version":{"version":"v2"}}`:                                "",
-		`[]`: "",
-	} {
-		got, err := resource.AgentVersions.Pick([]byte(answer), "a")
-		if string(got) != want || (err == nil) != (want != "") {
-			t.Errorf("%s: %s, %v", answer, got, err)
 		}
 	}
 }

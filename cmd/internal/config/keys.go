@@ -105,7 +105,7 @@ type Values struct {
 	Transcripts                             string
 	MetricsFile, PingURL                    string
 	Quiet                                   bool
-	ListOnly, AgentBodies                   bool
+	ListOnly                                bool
 	TZ, Currency, Lang, Format, Success     string
 	PublishTo, PublishCatalog               string
 	FollowEvery                             string
@@ -144,9 +144,6 @@ var Keys = []Key{
 	{Name: "resources", Kind: List, For: Extract, Uses: "plan", Value: "NAMES", Default: "all",
 		About: "resources to fetch besides calls: all, none, or tables, e.g. agents,campaigns (see query list)",
 		in:    func(v *Values) any { return &v.Resources }},
-	{Name: "agent_bodies", Kind: Boolean, For: Extract, Uses: "plan", Own: true, Default: "false",
-		About: "also fetch the settings of each agent version, once, at one request each",
-		in:    func(v *Values) any { return &v.AgentBodies }},
 	{Name: "transcripts", Kind: Text, For: Extract, Uses: "plan", Own: true, Words: []string{"auto", "v3", "v2"}, Default: "auto",
 		About: "auto: use v2 pages when they save requests and match v3; v3: never; v2: always try them first, " +
 			"even for few calls or after a mismatch",

@@ -165,7 +165,7 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 	if cfg.Resources, err = s.Wanted(); err != nil {
 		return cfg, err
 	}
-	cfg.Organization, cfg.Bodies = s.OrganizationID, s.AgentBodies
+	cfg.Organization = s.OrganizationID
 	cfg.Transcripts = transcripts[s.Transcripts]
 	if err := s.OneService(); err != nil {
 		return cfg, err
