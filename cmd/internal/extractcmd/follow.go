@@ -13,8 +13,8 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/health"
 	"callhouse/cmd/internal/progress"
+	"callhouse/cmd/internal/status"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
@@ -215,6 +215,6 @@ func (f *follower) worked() {
 func (f *follower) publish(started time.Time) {
 	if f.MetricsPath() != "" {
 		n := &night{Settings: f.Settings, log: f.log}
-		n.write(&health.Metrics{Now: f.Now(), Profile: f.Profile, Secrets: f.Secrets, Started: started})
+		n.write(&status.Metrics{Now: f.Now(), Profile: f.Profile, Secrets: f.Secrets, Started: started})
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/intake"
-	"callhouse/cmd/internal/runreport"
+	"callhouse/cmd/internal/status"
 	"callhouse/internal/crawler"
 	"callhouse/internal/recording"
 	"callhouse/internal/schema"
@@ -317,7 +317,7 @@ func (s *session) tidy(ctx context.Context) error {
 // row returns the session's row of the table runs.
 func (s *session) row(outcome string, err error, did sink.Stats, commits int64) schema.Run {
 	p := s.c.Progress()
-	row := runreport.Row(s.id, cli.Version(), s.started, &p, nil, did, commits, s.Secrets)
+	row := status.Row(s.id, cli.Version(), s.started, &p, nil, did, commits, s.Secrets)
 	if row.Outcome = outcome; outcome != schema.OutcomeFollowing {
 		row.EndedAt = schema.Some(max(s.Now().UnixMilli(), row.StartedAt))
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/health"
+	"callhouse/cmd/internal/status"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
@@ -22,7 +22,7 @@ func (n *night) pulse() (stop func()) {
 		return func() {}
 	}
 	beat := func() {
-		m := &health.Metrics{Now: n.Now(), Running: true, Started: n.started, Profile: n.Profile, Secrets: n.Secrets}
+		m := &status.Metrics{Now: n.Now(), Running: true, Started: n.started, Profile: n.Profile, Secrets: n.Secrets}
 		if poll := n.poll.Load(); poll != nil {
 			p := (*poll)()
 			m.Progress = &p
@@ -45,7 +45,7 @@ func (n *night) publish(err error) {
 			return
 		}
 	}
-	m := &health.Metrics{Now: n.Now(), Profile: n.Profile, Secrets: n.Secrets, Started: n.started, Ended: true,
+	m := &status.Metrics{Now: n.Now(), Profile: n.Profile, Secrets: n.Secrets, Started: n.started,
 		Code: cli.Code(err), Last: n.row, Report: n.rep, Failures: len(n.failures)}
 	if n.rep != nil {
 		m.Progress = &n.rep.Progress
@@ -57,7 +57,7 @@ func (n *night) publish(err error) {
 }
 
 // write writes the metrics file atomically. An error is only a warning.
-func (n *night) write(m *health.Metrics) {
+func (n *night) write(m *status.Metrics) {
 	h, err := sink.ReadHistory(n.Warehouse)
 	if err != nil {
 		h = new(sink.History) // an unreadable warehouse still has a last run

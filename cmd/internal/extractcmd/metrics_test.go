@@ -13,7 +13,7 @@ import (
 
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/health"
+	"callhouse/cmd/internal/status"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
 )
@@ -71,7 +71,7 @@ func TestMetricsWhileARunIsOn(t *testing.T) {
 func TestMetricsAreReplacedAsAWhole(t *testing.T) {
 	n := &night{Settings: &settings.Settings{Config: withMetrics(tended(t), filepath.Join(t.TempDir(), "callhouse.prom")), Now: time.Now},
 		log: slog.New(slog.DiscardHandler)}
-	m := &health.Metrics{Now: time.Now(), Running: true, Started: time.Now()}
+	m := &status.Metrics{Now: time.Now(), Running: true, Started: time.Now()}
 	n.write(m)
 	done := make(chan struct{})
 	go func() {

@@ -15,7 +15,7 @@ import (
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/intake"
 	"callhouse/cmd/internal/progress"
-	"callhouse/cmd/internal/runreport"
+	"callhouse/cmd/internal/status"
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -85,7 +85,7 @@ func archive(ctx context.Context, s *settings.Settings, stderr io.Writer) error 
 		return err
 	}
 	if !s.Quiet {
-		words.Fprintf(s.Stderr, "recordings: %s\n", runreport.RecordingsText(got.Recordings, due))
+		words.Fprintf(s.Stderr, "recordings: %s\n", status.RecordingsText(got.Recordings, due))
 	}
 	return cmp.Or(judge(ctx, got.Recordings.Err, due), left)
 }
@@ -165,7 +165,7 @@ func (a *archiving) run(ctx context.Context, cfg *crawler.Config, screen *progre
 // row returns the command's row of the table runs. Only an execution with commits has one.
 func (a *archiving) row(outcome string, did sink.Stats, commits int64) schema.Run {
 	p := a.c.Progress()
-	row := runreport.Row(a.id, cli.Version(), a.started, &p, nil, did, commits, a.Secrets)
+	row := status.Row(a.id, cli.Version(), a.started, &p, nil, did, commits, a.Secrets)
 	row.Outcome, row.EndedAt = outcome, schema.Some(max(a.Now().UnixMilli(), row.StartedAt))
 	return row
 }

@@ -3,7 +3,7 @@ package extractcmd
 import (
 	"io"
 
-	"callhouse/cmd/internal/runreport"
+	"callhouse/cmd/internal/status"
 	"callhouse/internal/layout"
 )
 
@@ -12,7 +12,7 @@ func (n *night) report(stderr io.Writer) {
 	if n.row == nil || n.Quiet {
 		return
 	}
-	r := runreport.Report{Row: n.row, Crawl: n.rep, ListOnly: n.ListOnly, Failures: n.failures, Objects: n.objects, Erased: n.aged,
+	r := status.Report{Row: n.row, Crawl: n.rep, ListOnly: n.ListOnly, Failures: n.failures, Objects: n.objects, Erased: n.aged,
 		ErasedBefore: n.kept}
 	if now, err := layout.Current(n.Warehouse); err == nil {
 		r.Snapshot = now.Dir

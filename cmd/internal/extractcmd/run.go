@@ -14,7 +14,7 @@ import (
 	"callhouse/cmd/internal/intake"
 	"callhouse/cmd/internal/ping"
 	"callhouse/cmd/internal/progress"
-	"callhouse/cmd/internal/runreport"
+	"callhouse/cmd/internal/status"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
@@ -135,9 +135,9 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 			crawlErr = nil
 		}
 	}
-	outcome, crawlErr := runreport.Judge(n.rep, crawlErr)
+	outcome, crawlErr := status.Judge(n.rep, crawlErr)
 	crawlErr = settings.Explain(crawlErr)
-	if left := cmp.Or(n.spared, n.undeleted, runreport.Unchecked(w.Redacted(), runreport.Requested)); crawlErr == nil && left != nil {
+	if left := cmp.Or(n.spared, n.undeleted, status.Unchecked(w.Redacted(), status.Requested)); crawlErr == nil && left != nil {
 		outcome, crawlErr = schema.OutcomeIncomplete, left
 	}
 	if err := n.store.Settle(); err != nil {
@@ -196,7 +196,7 @@ func (n *night) prepare(ctx context.Context, w *sink.Warehouse) (err error) {
 	}
 	n.store.Row = func(did sink.Stats, commits int64) schema.Run {
 		p := n.crawler.Progress()
-		return runreport.Row(n.id, cfg.Version, n.started, &p, nil, did, commits, n.Secrets)
+		return status.Row(n.id, cfg.Version, n.started, &p, nil, did, commits, n.Secrets)
 	}
 	n.store.Over = func() bool { return n.crawler.Progress().Phase == crawler.Finishing }
 	n.log.Info("run started", "run", n.id, "warehouse", n.Warehouse, "service", cfg.BaseURL, "key_from", cfg.KeySource)
@@ -304,7 +304,7 @@ func (n *night) lastRow(outcome string, err error, did sink.Stats, commits int64
 	if n.rep != nil {
 		crawl, drift = &n.rep.Progress, n.rep.DriftFields
 	}
-	row := runreport.Row(n.id, cli.Version(), n.started, crawl, drift, did, commits, n.Secrets)
+	row := status.Row(n.id, cli.Version(), n.started, crawl, drift, did, commits, n.Secrets)
 	row.EndedAt = schema.Some(max(n.Now().UnixMilli(), row.StartedAt)) // a clock may have been set back
 	row.Outcome = outcome
 	if err != nil {
@@ -341,7 +341,7 @@ func (n *night) check(ctx context.Context, w *sink.Warehouse, before *layout.Sna
 	if err != nil {
 		n.failures = []string{"unreadable: " + err.Error()}
 	} else {
-		n.failures = runreport.DataTests(found, w.Snapshot(), before, did, n.row, n.rep)
+		n.failures = status.DataTests(found, w.Snapshot(), before, did, n.row, n.rep)
 	}
 	if len(n.failures) == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/health"
+	"callhouse/cmd/internal/status"
 	"callhouse/internal/sink"
 )
 
@@ -52,13 +52,13 @@ func statusCommand(s *settings.Settings) *cobra.Command {
 }
 
 // healthOf returns the state of the warehouse.
-func healthOf(s *settings.Settings, maxAge time.Duration) (*health.State, error) {
+func healthOf(s *settings.Settings, maxAge time.Duration) (*status.State, error) {
 	if _, err := os.Stat(s.Warehouse); errors.Is(err, fs.ErrNotExist) {
 		return nil, s.NoWarehouse()
 	}
 	history, err := sink.ReadHistory(s.Warehouse)
 	if settings.ProblemOf(err) == cli.Damaged {
-		h := health.Unreadable(err)
+		h := status.Unreadable(err)
 		h.Warehouse, h.Profile = s.Warehouse, s.Profile
 		return h, nil
 	}
@@ -68,7 +68,7 @@ func healthOf(s *settings.Settings, maxAge time.Duration) (*health.State, error)
 	if history.Snapshot == nil && len(history.Runs) == 0 && !history.Held {
 		return nil, s.NoWarehouse()
 	}
-	h := health.Examine(history, s.Now(), maxAge)
+	h := status.Examine(history, s.Now(), maxAge)
 	h.Warehouse, h.Profile = s.Warehouse, s.Profile
 	of, err := s.Wanted()
 	if err != nil {
@@ -98,7 +98,7 @@ func printStatus(s *settings.Settings, maxAge time.Duration, format string, stdo
 // printStatuses prints the status of several profiles, as one list in JSON. If a warehouse cannot be
 // read, it prints the error. The exit code is the worst one.
 func printStatuses(cmd *cobra.Command, s *settings.Settings, maxAge time.Duration, format string) error {
-	all, code := []*health.State{}, cli.ExitOK
+	all, code := []*status.State{}, cli.ExitOK
 	for _, name := range s.Named {
 		p, err := s.Of(cmd, name)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"callhouse/cmd/internal/health"
+	"callhouse/cmd/internal/status"
 	"callhouse/internal/layout"
 	"callhouse/internal/sink"
 )
@@ -20,8 +20,8 @@ func TestStatusCommand(t *testing.T) {
 		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
 	}
 	code, stdout, stderr = call(t, "", "status", "--warehouse", root, "--max-age", "1m", "--format", "json")
-	var h health.State
-	if err := json.Unmarshal([]byte(stdout), &h); err != nil || code != 3 || h.Verdict != health.Stale || h.Snapshot.Calls != 2 || stderr != "" {
+	var h status.State
+	if err := json.Unmarshal([]byte(stdout), &h); err != nil || code != 3 || h.Verdict != status.Stale || h.Snapshot.Calls != 2 || stderr != "" {
 		t.Errorf("exit code %d, %v\n%s\n%s", code, err, stdout, stderr)
 	}
 	// While the warehouse is locked.
@@ -82,8 +82,8 @@ func TestStatusOfAllProfiles(t *testing.T) {
 		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
 	}
 	code, stdout, _ = call(t, "", "status", "--config", file, "--profile", "acme,globex", "--max-age", "1m", "--format", "json")
-	var all []health.State
-	if err := json.Unmarshal([]byte(stdout), &all); err != nil || code != 3 || len(all) != 2 || all[0].Profile != "acme" || all[1].Profile != "globex" || all[1].Verdict != health.Stale {
+	var all []status.State
+	if err := json.Unmarshal([]byte(stdout), &all); err != nil || code != 3 || len(all) != 2 || all[0].Profile != "acme" || all[1].Profile != "globex" || all[1].Verdict != status.Stale {
 		t.Errorf("exit code %d, %v\n%s", code, err, stdout)
 	}
 	if code, _, stderr := call(t, "", "status", "--config", file, "--profile", "acme,globex"); code != 0 || stderr != "" {

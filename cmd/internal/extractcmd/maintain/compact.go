@@ -14,7 +14,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/progress"
-	"callhouse/cmd/internal/runreport"
+	"callhouse/cmd/internal/status"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/words"
@@ -115,7 +115,7 @@ func redactStored(ctx context.Context, s *settings.Settings, w *sink.Warehouse, 
 		return nil
 	}
 	if err == nil && !s.Quiet {
-		text, unchecked := runreport.RedactedText(runreport.RedactedCounts([]byte(w.Redacted())))
+		text, unchecked := status.RedactedText(status.RedactedCounts([]byte(w.Redacted())))
 		found := cmp.Or(text, "nothing found")
 		if unchecked > 0 {
 			found += fmt.Sprintf("; the service of --redact-service did not check %s, which stay as they are: repeat the command",

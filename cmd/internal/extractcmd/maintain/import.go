@@ -15,7 +15,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/progress"
-	"callhouse/cmd/internal/runreport"
+	"callhouse/cmd/internal/status"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -194,7 +194,7 @@ func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) 
 	}
 	err = i.w.Commit(grace, func(did sink.Stats, commits int64) schema.Run {
 		row := i.runRow(did, commits)
-		if row.Outcome == schema.OutcomeDone && (row.CallsSetAside > 0 || runreport.Unchecked(did.Redacted, importAgain) != nil) {
+		if row.Outcome == schema.OutcomeDone && (row.CallsSetAside > 0 || status.Unchecked(did.Redacted, importAgain) != nil) {
 			row.Outcome = schema.OutcomeIncomplete
 		}
 		row.EndedAt = schema.Some(max(i.Now().UnixMilli(), row.StartedAt))
@@ -221,7 +221,7 @@ func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) 
 	if aside > 0 {
 		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s set aside: not a call", cli.Plural(aside, "line")), committed)
 	}
-	return runreport.Unchecked(i.w.Redacted(), importAgain)
+	return status.Unchecked(i.w.Redacted(), importAgain)
 }
 
 // add imports one source after another.
@@ -260,14 +260,14 @@ func (i *importer) runRow(did sink.Stats, commits int64) schema.Run {
 		CallsListed: i.in.Lines, CallsSetAside: i.in.SetAside, Commits: commits,
 	}
 	did.AddTo(&row)
-	row.DriftFields = runreport.DriftFields(did.Drift, i.Secrets)
+	row.DriftFields = status.DriftFields(did.Drift, i.Secrets)
 	i.drift = did.Drift
 	return row
 }
 
 // nameAside reports the first lines that are not calls.
 func (i *importer) nameAside(a sink.AsideError) {
-	if i.named++; i.named <= runreport.Listed {
+	if i.named++; i.named <= status.Listed {
 		words.Fprintf(i.stderr, "set aside: %s\n", a.Error())
 	}
 }
@@ -287,8 +287,8 @@ func (i *importer) report() {
 	}
 	line("calls", "%s new, %s changed, %s settled", n(r.CallsNew), n(r.CallsChanged), n(r.CallsSettled))
 	line("transcripts", "%s read (%s turns), %s pending", n(r.Transcripts), n(r.Turns), n(r.CallsPending))
-	runreport.DriftLine(line, r.Drift, i.drift)
-	runreport.RedactedLines(line, runreport.RedactedCounts(r.Redacted), importAgain)
+	status.DriftLine(line, r.Drift, i.drift)
+	status.RedactedLines(line, status.RedactedCounts(r.Redacted), importAgain)
 	if snapshot, err := layout.Current(i.Warehouse); err == nil {
 		line("warehouse", "%s", snapshot.Dir)
 	}

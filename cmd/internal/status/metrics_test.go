@@ -1,4 +1,4 @@
-package health
+package status
 
 import (
 	"encoding/json"
@@ -41,7 +41,7 @@ func allMetrics(t *testing.T) *prometheus.Registry {
 	house.Archive = "file:///archive"
 	house.Files = append(house.Files, layout.File{Table: "calls", Period: "2025-01-01", Unarchived: 3, OldestUnarchived: &oldest},
 		layout.File{Table: "recordings", Period: "2025-01-01", Recordings: map[string]int64{"stored": 5, "gone": 1, "refused": 2}, AudioBytes: 7})
-	m := Metrics{Now: now, Started: now, Profile: "acme", Ended: true, Code: 3, Failures: 2, Report: new(crawler.Report),
+	m := Metrics{Now: now, Started: now, Profile: "acme", Code: 3, Failures: 2, Report: new(crawler.Report),
 		Last: &schema.Run{ID: "new", StartedAt: now.UnixMilli(), EndedAt: schema.Some(now.UnixMilli() + 1500), Outcome: schema.OutcomeIncomplete,
 			Requests: 20, PageRequests: 9, DetailRequests: 6, Bulk: schema.BulkCounts{Requests: 4},
 			BudgetUsedPercent: schema.Some[int64](437_500), DriftFields: []byte(`{"metadata.a: b: misfit":3,"status: unknown_value":2}`)}}

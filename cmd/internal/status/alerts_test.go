@@ -1,4 +1,4 @@
-package health
+package status
 
 import (
 	"flag"
@@ -158,7 +158,7 @@ func (m *month) night(n int, e event) {
 	if e.outcome == schema.OutcomeDone || e.outcome == schema.OutcomeIncomplete {
 		m.history.Snapshot = &layout.Snapshot{Manifest: m.manifest(id, start, end, e)}
 	}
-	m.write(&Metrics{Now: end, Started: start, Ended: true, Code: exitOf(e.outcome), Last: &row, Failures: e.failures,
+	m.write(&Metrics{Now: end, Started: start, Code: exitOf(e.outcome), Last: &row, Failures: e.failures,
 		Report: &crawler.Report{Progress: progress}})
 }
 

@@ -1,4 +1,4 @@
-package health
+package status
 
 import (
 	"slices"
@@ -24,11 +24,10 @@ type Metrics struct {
 	Secrets *words.Secrets
 	Running bool
 	Started time.Time // of the writing run
-	// Ended reports that the run has just ended and the fields below describe it. Otherwise the
-	// last run is taken from the table runs.
-	Ended    bool
-	Code     int
+	// Last is the run that has just ended, which the fields below describe. If it is nil, the last run
+	// is taken from the table runs.
 	Last     *schema.Run
+	Code     int
 	Report   *crawler.Report // nil: it did not crawl
 	Failures int             // of the data tests
 	// Progress is the progress of the writing run, which may have ended; nil if the crawl has not
@@ -68,19 +67,14 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 	if m.Progress != nil {
 		m.thisRun(g)
 	}
-	last, success := lastRuns(h)
-	if m.Ended {
-		last = m.Last
-		if m.Last.Outcome == schema.OutcomeDone {
-			success = m.Last
-		}
-	} else if last != nil {
+	last, success, good := lastRuns(h, m.Last)
+	if m.Last == nil && last != nil {
 		m.Code = exitOf(last.Outcome)
 	}
 	if success != nil {
 		g.set("last_success_timestamp_seconds", "End of the last run with outcome done.", seconds(endOf(success)))
 	}
-	if good := m.lastGood(h, success); good != nil {
+	if good != nil {
 		g.set("last_good_run_timestamp_seconds", "End of the last run with exit code 0 or 3.", seconds(endOf(good)))
 	}
 	if last != nil {
@@ -95,7 +89,7 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 			ended[r.Outcome]++
 		}
 	}
-	if m.Ended && !slices.ContainsFunc(h.Runs, func(r schema.Run) bool { return r.ID == m.Last.ID }) {
+	if m.Last != nil && !slices.ContainsFunc(h.Runs, func(r schema.Run) bool { return r.ID == m.Last.ID }) {
 		ended[m.Last.Outcome]++ // the run's row could not be written
 	}
 	g.each("runs", "Recorded runs, by outcome.", "outcome", ended)
@@ -114,23 +108,6 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 		g.set("follow_next_sweep_timestamp_seconds", "When it next does what extract run does.", seconds(f.NextSweep.UnixMilli()))
 	}
 	return reg
-}
-
-// lastGood returns the last run with outcome done or exit code 3; nil if there is none.
-func (m *Metrics) lastGood(h *sink.History, success *schema.Run) *schema.Run {
-	good := success
-	take := func(r *schema.Run) {
-		if r.Outcome == schema.OutcomeIncomplete && (good == nil || endOf(good) < endOf(r)) {
-			good = r
-		}
-	}
-	for i := range h.Runs {
-		take(&h.Runs[i])
-	}
-	if m.Ended {
-		take(m.Last)
-	}
-	return good
 }
 
 // thisRun adds the metrics of the run that writes them.
@@ -196,7 +173,7 @@ func (m *Metrics) lastRun(g gauges, r *schema.Run) {
 		drift.WithLabelValues(m.Secrets.Line(place[:at]), words.Line(place[at+2:])).Add(float64(n))
 	}
 	g.MustRegister(drift)
-	if m.Ended {
+	if m.Last != nil {
 		g.set("last_run_data_test_failures", "Failed data tests of the last run.", float64(m.Failures))
 	}
 }

@@ -1,5 +1,6 @@
-// Package health reports the state of a warehouse and its runs, to people, programs and Prometheus.
-package health
+// Package status determines the state of a warehouse and the result of a run: verdict, outcome, the row
+// in the table runs, the data tests. It prints them for people, for programs and for Prometheus.
+package status
 
 import (
 	"cmp"
@@ -15,7 +16,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/runreport"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -189,7 +189,7 @@ func Unreadable(err error) *State {
 // Examine judges a warehouse. maxAge is the maximum age of its last success; 0 allows any age.
 func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 	out := &State{Verdict: Fine, Reasons: []string{}, Gaps: []gapText{}, Resources: []listState{}, Journal: h.Journal}
-	last, success := lastRuns(h)
+	last, success, _ := lastRuns(h, nil)
 	out.LastRun, out.LastSuccess = stateOf(last, now), stateOf(success, now)
 	if h.Held {
 		out.Running = &runningNow{h.Holder.PID, h.Holder.Host, h.Holder.RunID, h.Holder.Since, since(h.Holder.Since, now)}
@@ -346,12 +346,12 @@ const overdueAfter = 48 * time.Hour
 // clockSlack is how far in the future the end of a run may be, since clocks are inaccurate.
 const clockSlack = time.Hour
 
-// lastRuns returns the last run that ended, and the last with outcome done; nil if there is none.
-// The row of a rollback is not a run. The last run is not always the one with the latest time,
-// since clocks jump.
-func lastRuns(h *sink.History) (last, success *schema.Run) {
+// lastRuns returns the last run that ended, the last with outcome done, and the last with exit code 0 or
+// 3; nil if there is none. ended is a run that has just ended, whose row may be missing. The row of a
+// rollback is not a run. The last run is not always the one with the latest time, since clocks jump.
+func lastRuns(h *sink.History, ended *schema.Run) (last, success, good *schema.Run) {
 	latest := func(than, r *schema.Run) *schema.Run {
-		if than == nil || endOf(than) < endOf(r) {
+		if than == nil || r != nil && endOf(than) < endOf(r) {
 			return r
 		}
 		return than
@@ -363,8 +363,11 @@ func lastRuns(h *sink.History) (last, success *schema.Run) {
 			continue
 		}
 		last = latest(last, r)
-		if r.Outcome == schema.OutcomeDone {
+		switch r.Outcome {
+		case schema.OutcomeDone:
 			success = latest(success, r)
+		case schema.OutcomeIncomplete:
+			good = latest(good, r)
 		}
 		if h.Snapshot != nil && r.ID == h.Snapshot.Manifest.RunID {
 			committed = r
@@ -373,10 +376,12 @@ func lastRuns(h *sink.History) (last, success *schema.Run) {
 			lost = r // runs are serialized by the lock, so the later row is the later run
 		}
 	}
-	if last = cmp.Or(lost, committed, last); last != nil && last.Outcome == schema.OutcomeDone {
+	if last = cmp.Or(ended, lost, committed, last); last != nil && last.Outcome == schema.OutcomeDone {
 		success = last
+	} else if last != nil && last.Outcome == schema.OutcomeIncomplete {
+		good = latest(good, last)
 	}
-	return last, success
+	return last, success, latest(success, good)
 }
 
 // endOf returns the end of a run, or its start if the end is unknown.
@@ -485,7 +490,7 @@ func (h *State) Write(w io.Writer) error {
 	if r := h.LastRun; r != nil {
 		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", cli.Plural(r.Requests, "request"), humanize.Comma(r.New),
 			humanize.Comma(r.Changed), humanize.Comma(r.SetAside), humanize.Comma(r.Drift))
-		runreport.RedactedLines(line, r.Redacted, runreport.Requested)
+		RedactedLines(line, r.Redacted, Requested)
 	}
 	for _, r := range h.Resting {
 		line("left alone", "%s, until %s (%s); extract run --full retries it now", r.Of, r.Until.Format(time.DateTime), r.Why)

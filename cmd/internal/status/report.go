@@ -1,6 +1,4 @@
-// Package runreport determines the result of a run: its outcome, its row in the table runs, the
-// tests of its commits, and its report.
-package runreport
+package status
 
 import (
 	"cmp"
@@ -191,11 +189,11 @@ func driftText(fields wire.DriftCounts) string {
 	for _, c := range all {
 		texts = append(texts, c.text)
 	}
-	return First(texts)
+	return firstOf(texts)
 }
 
-// First joins the first texts and counts the rest.
-func First(texts []string) string {
+// firstOf joins the first texts and counts the rest.
+func firstOf(texts []string) string {
 	if more := len(texts) - Listed; more > 0 {
 		texts = append(texts[:Listed:Listed], fmt.Sprintf("and %d more", more))
 	}

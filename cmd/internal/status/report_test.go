@@ -1,4 +1,4 @@
-package extractcmd
+package status
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/runreport"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -60,7 +59,7 @@ func TestDataTests(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := good()
 			c.make(g)
-			if got := strings.Join(runreport.DataTests(&g.found, g.now, g.before, g.did, &g.row, &g.rep), "; "); got != c.want {
+			if got := strings.Join(DataTests(&g.found, g.now, g.before, g.did, &g.row, &g.rep), "; "); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
@@ -71,17 +70,17 @@ func TestDataTests(t *testing.T) {
 func TestLostCallsAreTold(t *testing.T) {
 	rep := &crawler.Report{}
 	rep.CallsListed, rep.ItemsStored, rep.ItemsRepeated, rep.ItemsBefore, rep.ItemsAside = 10, 5, 2, 1, 1
-	outcome, err := runreport.Judge(rep, nil)
+	outcome, err := Judge(rep, nil)
 	if outcome != schema.OutcomeIncomplete || cli.Code(err) != cli.ExitIncomplete || !strings.Contains(err.Error(), "neither stored nor set aside: 1") {
 		t.Errorf("%s, %v", outcome, err)
 	}
 	var out bytes.Buffer
-	(&runreport.Report{Row: &schema.Run{}, Crawl: rep}).Write(&out)
+	(&Report{Row: &schema.Run{}, Crawl: rep}).Write(&out)
 	if !strings.Contains(out.String(), "1 call listed, but neither") {
 		t.Errorf("the report says:\n%s", &out)
 	}
 	rep.ItemsStored++
-	if outcome, err := runreport.Judge(rep, nil); outcome != schema.OutcomeDone || err != nil {
+	if outcome, err := Judge(rep, nil); outcome != schema.OutcomeDone || err != nil {
 		t.Errorf("%s, %v", outcome, err)
 	}
 }
