@@ -66,18 +66,6 @@ def parquet_mb(folder):
     return sum(f.stat().st_size for f in folder.rglob("*.parquet")) / 1e6
 
 
-def with_tool_calls(tables):
-    """Returns the statements with one more, which makes the table tool_calls of the turns as query does for files without it."""
-    sql = HERE.parent / "sql"
-    return f"""{tables}{(sql / "macros.sql").read_text()}
-COPY (
-  WITH earlier_turns AS (
-    SELECT *, NULL::JSON AS extra, make_timestamp(1795089600000000) AS fetched_at, '2026-11' AS month FROM 'duckdb/transcript_turns.parquet'
-  ) SELECT * FROM ({(sql / "relations/earlier_tool_calls.sql").read_text()})
-) TO 'duckdb/tool_calls.parquet' (FORMAT parquet, COMPRESSION zstd);
-"""
-
-
 class Bench:
     def __init__(self, o):
         self.o, self.dir = o, Path(o.dir).resolve()
@@ -123,9 +111,6 @@ class Bench:
 
         sides = {name: side(name, [bins / "extract", "import", "--quiet", "--details", "--warehouse", name, dump]) for name, bins in self.builds.items()}
         duckdb = [Path(self.o.duckdb).resolve() if "/" in self.o.duckdb else self.o.duckdb, "-init", "/dev/null", ":memory:", "-f"]
-        tools = work / "with_tool_calls.sql"
-        tools.write_text(with_tool_calls((HERE / "duckdb.sql").read_text()).replace("'duckdb/", f"'{tools.stem}/"))
-        sides[tools.stem] = side(tools.stem, [*duckdb, tools])
         sides["duckdb"] = side("duckdb", [*duckdb, HERE / "duckdb.sql"])
         show(f"extract import, {self.o.calls} calls, {dump.stat().st_size / 1e6:.0f} MB of NDJSON", in_turn(self.o.rounds, sides))
 

@@ -53,7 +53,7 @@ import (
 	"sync"
 )
 
-//go:embed *.sql views/*.sql reports/*.sql relations/*.sql checks/*.sql
+//go:embed *.sql views/*.sql reports/*.sql checks/*.sql
 var files embed.FS
 
 // Macros returns the statements that all views and reports use.
@@ -77,9 +77,6 @@ func ViewsByName() []*File {
 
 // Reports returns the named reports, by name.
 func Reports() []*File { return slices.Clone(reports()) }
-
-// Relation returns the SELECT of a relation that reports read, such as cost_moments.
-func Relation(name string) string { return mustRead("relations/" + name + ".sql") }
 
 // Report returns a named report.
 func Report(name string) (*File, bool) { return find(reports(), name) }

@@ -347,9 +347,6 @@ var Runs = NewTable("runs",
 // CallTables are the tables whose files are partitioned by month and day, in the order of writing.
 var CallTables = []*Table{&Calls, &Turns, &Items, &Recordings, &ToolCalls}
 
-// IsMonth reports whether a period is a month, such as 2026-10, and not a day.
-func IsMonth(period string) bool { return len(period) == len("2026-10") }
-
 // Tables are all tables of a warehouse but those of resources.
 var Tables = append(slices.Clone(CallTables), &Runs)
 

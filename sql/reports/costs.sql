@@ -15,7 +15,7 @@
 -- one of the three at most.
 --
 -- Grain: one row per group and unit
--- Reads: counted_calls, cost_moments
+-- Reads: counted_calls
 -- Counts: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step, success, unit
 -- Needs: end, words, transcripts, cost
 -- Means: per_call of cost_spread
@@ -57,7 +57,7 @@ WITH summed AS (
         sum(total_cost) FILTER (success IS NOT NULL) AS known_cost,
         sum_if(costed_calls, success) AS successes,
         sum(cost_squares) AS squares, sum(cost_cubes) AS cubes
-    FROM (FROM counted_calls UNION ALL BY NAME FROM cost_moments)
+    FROM counted_calls
     GROUP BY key, unit
 ), whole AS (
     SELECT *, CAST(sum(unit_calls) OVER (PARTITION BY key) AS BIGINT) AS calls

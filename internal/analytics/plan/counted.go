@@ -80,6 +80,8 @@ var numbers = []struct{ name, of string }{
 	// Only comparisons use these.
 	{"ms_squares", "sum(pow(duration_ms, 2))"},
 	{"ms_cubes", "sum(pow(duration_ms, 3))"},
+	{"cost_squares", "sum(pow(CAST(total_cost AS DOUBLE), 2))"},
+	{"cost_cubes", "sum(pow(CAST(total_cost AS DOUBLE), 3))"},
 }
 
 // countedColumn returns the expression of a column of counted_calls over the stored calls; made has

@@ -37,8 +37,6 @@ func (p *Planner) relations(q question.Question) string {
 		case r == "selected_campaign_calls":
 			with = append(with, fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT %s AS %s, calls.* FROM calls WHERE %s)", r,
 				question.Campaign.Made, question.Campaign.Expr, chosen))
-		case r == "cost_moments":
-			with = append(with, p.costMoments(q))
 		case r == "surrounding":
 			with = append(with, fmt.Sprintf("surrounding AS NOT MATERIALIZED (SELECT %s AS key, coalesce(%s, false) AS "+
 				"is_selected, calls.* FROM calls WHERE %s)", key, chosen, bounds(wider(narrowed(q)), "start_at")))
@@ -56,20 +54,6 @@ func (p *Planner) relations(q question.Question) string {
 		return list
 	}
 	return strings.Join(append([]string{"selected AS NOT MATERIALIZED (" + calls + ")"}, with...), ",\n")
-}
-
-// costMoments returns the relation cost_moments, as part of a WITH list: no rows, unless bounds are
-// requested.
-func (p *Planner) costMoments(q question.Question) string {
-	text := "SELECT CAST(NULL AS DOUBLE) AS cost_squares, cost_squares AS cost_cubes WHERE false"
-	if q.Spreads {
-		text = sqlfiles.Relation("cost_moments")
-		if q.By == "" && len(q.Filters) == 0 { // planning the view calls takes longer than reading a day of costs
-			text = fmt.Sprintf("WITH selected AS (SELECT CAST(NULL AS VARCHAR) AS key, total_cost FROM stored.calls WHERE %s)\n%s",
-				where(q), text)
-		}
-	}
-	return "cost_moments AS NOT MATERIALIZED (" + text + ")"
 }
 
 // seen returns the SELECT of other observations in a period: see [question.Beside].

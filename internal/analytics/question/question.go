@@ -19,7 +19,6 @@ type Question struct {
 	Keys    []Dimension    // of By
 	Filters []Filter       // of Where
 	Goals   []Goal         // with the agents' ids, for a report that reads goals
-	Spreads bool           // bounds for the changes of means are requested
 	Seen    Params         // after Around: the user's parameters, while the period is that of the surrounding calls
 }
 
@@ -42,7 +41,6 @@ func Of(f *sqlfiles.File, p Params) (q Question, err error) {
 		return q, &GroupError{fmt.Sprintf("unknown step %q", p.Every), "use --every day, hour or minute"}
 	}
 	if _, compares := p.Previous(); compares && f.Selects() {
-		q.Spreads = slices.ContainsFunc(f.Columns, func(c sqlfiles.Column) bool { return c.Spread != "" && p.Wants(c.Name) })
 		return q, q.mayCompare()
 	}
 	return q, nil

@@ -72,7 +72,7 @@ func Views(f *sqlfiles.File) (out []string) {
 			out = append(out, schema.Calls.Name, Related[name])
 		case name == beside.As, slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return r.Name == of }):
 			out = append(out, schema.Calls.Name, of)
-		case isSelected, name == "selected", name == "surrounding", name == "counted_calls", name == "cost_moments":
+		case isSelected, name == "selected", name == "surrounding", name == "counted_calls":
 			out = append(out, schema.Calls.Name)
 		default:
 			panic("the tables behind " + name + " are not declared") // a test runs every report
