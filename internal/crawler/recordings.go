@@ -118,8 +118,8 @@ func (c *recordingCrawl) result() RecordingReport {
 }
 
 // run archives the due recordings after each commit, and when a pause is over, until listed fires,
-// after which no further commit makes any due. Then it archives the rest, each once. It returns only errors that end the run, and nil if ctx
-// is done.
+// after which no further commit makes any due. Then it archives the rest, each once. It returns only
+// errors that end the run, and nil if ctx is done.
 func (c *recordingCrawl) run(ctx context.Context, listed signal) error {
 	c.mu.Lock()
 	c.begun = c.nowMS()

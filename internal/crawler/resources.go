@@ -97,7 +97,8 @@ func (c *resourceCrawl) parts(ctx context.Context) error {
 
 // each calls fetch for every incomplete object. The others wait for the first one: if the service
 // refuses a parameter there, none of them is requested.
-func (c *resourceCrawl) each(ctx context.Context, of *resource.Resource, fetch func(context.Context, *resource.Resource, string) error) error {
+func (c *resourceCrawl) each(ctx context.Context, of *resource.Resource,
+	fetch func(context.Context, *resource.Resource, string) error) error {
 	workers, first := c.workers(ctx), newSignal()
 	begun := false
 	for key, err := range c.store.Incomplete(ctx, of, c.dueOf) {
@@ -166,7 +167,8 @@ func (c *resourceCrawl) fetchRecord(ctx context.Context, of *resource.Resource, 
 }
 
 // askObject requests one object and makes its JSON the body of its record, whose key it must have.
-func (c *resourceCrawl) askObject(ctx context.Context, of *resource.Resource, r api.Request, rec *schema.Record) (*api.RequestError, error) {
+func (c *resourceCrawl) askObject(ctx context.Context, of *resource.Resource, r api.Request, rec *schema.Record,
+) (*api.RequestError, error) {
 	r.Stream, r.Priority = c.stream(of, r.Kind).Stream, api.Besides
 	c.side(of, func(r *ResourceReport) { r.Requests++ })
 	parent := of.ParentOf(rec.CallID)
