@@ -399,7 +399,8 @@ func (r *redacting) note(spans []personal.Span, again bool) {
 		if kind < 0 {
 			kind, r.kinds = len(r.kinds), append(r.kinds, s.Kind)
 		}
-		r.edits = append(r.edits, edit{from: int32(s.From), to: int32(s.To), kind: uint16(kind), again: again || s.More}) //nolint:gosec // a call is smaller
+		e := edit{from: int32(s.From), to: int32(s.To), kind: uint16(kind), again: again || s.More} //nolint:gosec // a call is smaller
+		r.edits = append(r.edits, e)
 	}
 }
 
