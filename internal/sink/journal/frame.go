@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strconv"
-	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -84,9 +83,6 @@ func parseHeader(h []byte) (frameAt, error) {
 	return f, nil
 }
 
-// packedRoom is memory for compressed frames while they are decompressed.
-var packedRoom = sync.Pool{New: func() any { return new([]byte) }}
-
 // readFrame reads the frame at offset of a segment of the given size, and returns its lines and the
 // offset of the next one. It returns errTorn if there is no whole frame.
 func readFrame(f disk.File, offset, size int64, dst []byte) (lines []byte, next int64, err error) {
@@ -105,12 +101,7 @@ func readFrame(f disk.File, offset, size int64, dst []byte) (lines []byte, next 
 	if next > size {
 		return nil, 0, errTorn
 	}
-	room := packedRoom.Get().(*[]byte)
-	defer packedRoom.Put(room)
-	if cap(*room) < at.packed {
-		*room = make([]byte, at.packed)
-	}
-	packed := (*room)[:at.packed]
+	packed := make([]byte, at.packed)
 	if _, err := f.ReadAt(packed, offset+frameHeader); err != nil {
 		return nil, 0, fmt.Errorf("read the journal: %w", err)
 	}

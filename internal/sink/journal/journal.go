@@ -45,8 +45,6 @@ type Journal struct {
 	made    bool       // the run's folder exists
 	file    disk.File  // the open segment, nil when none
 	next    int64      // number of the next segment to open
-	spare   []byte     // memory for the lines of a batch
-	frame   []byte     // memory for frames; only drain uses it
 	records int64      // in the open segment, and their bytes uncompressed
 	bytes   int64
 }
@@ -65,22 +63,16 @@ func New(fsys disk.FS, root, run string) *Journal {
 	return j
 }
 
-// lineRoom is memory for the lines of one put.
-var lineRoom = sync.Pool{New: func() any { return new([]byte) }}
-
 // Put returns when the records are durable. If the context is cancelled it returns at once, and the
 // records may or may not become durable.
 func (j *Journal) Put(ctx context.Context, recs []schema.Record) error {
-	room := lineRoom.Get().(*[]byte)
-	defer lineRoom.Put(room)
-	lines := (*room)[:0]
+	var lines []byte
 	for i := range recs {
 		var err error
 		if lines, err = appendRecord(lines, &recs[i]); err != nil {
 			return err
 		}
 	}
-	*room = lines
 	j.mu.Lock()
 	for j.failed == nil && (j.sealing || j.batch != nil && len(j.batch.lines)+len(lines) > maxBatch) {
 		j.room.Wait()
@@ -90,8 +82,7 @@ func (j *Journal) Put(ctx context.Context, recs []schema.Record) error {
 		return j.failed
 	}
 	if j.batch == nil {
-		j.batch = &batch{done: make(chan struct{}), lines: j.spare}
-		j.spare = nil
+		j.batch = &batch{done: make(chan struct{})}
 	}
 	b := j.batch
 	b.lines = append(b.lines, lines...)
@@ -138,7 +129,7 @@ func (j *Journal) drain() {
 // write appends one batch to the open segment and makes it durable. Only drain calls it, so one
 // goroutine at a time.
 func (j *Journal) write(b *batch) error {
-	frames := j.frame[:0]
+	var frames []byte
 	for rest := b.lines; len(rest) > 0; {
 		n := len(rest)
 		if n > maxLines { // of whole lines
@@ -146,9 +137,6 @@ func (j *Journal) write(b *batch) error {
 		}
 		frames = appendFrame(frames, rest[:n])
 		rest = rest[n:]
-	}
-	if j.frame = frames; cap(frames) > 2*maxBatch {
-		j.frame = nil
 	}
 	if j.file == nil {
 		if err := j.openSegment(); err != nil {
@@ -164,9 +152,6 @@ func (j *Journal) write(b *batch) error {
 	j.mu.Lock()
 	j.records += b.records
 	j.bytes += int64(len(b.lines))
-	if cap(b.lines) <= 2*maxBatch {
-		j.spare = b.lines[:0]
-	}
 	j.mu.Unlock()
 	return nil
 }
