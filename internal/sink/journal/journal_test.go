@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -297,4 +298,11 @@ func FuzzSegment(f *testing.F) {
 		// Any outcome except a panic or a hang.
 		_, _ = s.Scan(true, func(int64, int, *schema.Record) error { return nil })
 	})
+}
+
+// Frames are written in several bubbles of simulated time.
+func TestFramesInBubbles(t *testing.T) {
+	for range 2 {
+		synctest.Test(t, func(*testing.T) { appendFrame(nil, []byte("a line")) })
+	}
 }
