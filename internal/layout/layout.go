@@ -66,10 +66,6 @@ func TempName(target, id string) string { return tempPrefix + target + "-" + id 
 // IsTempName reports whether TempName made name.
 func IsTempName(name string) bool { return tempRE.MatchString(name) }
 
-// AsidePrefix begins the names under which repair keeps what was in the place of a link or folder of
-// the warehouse.
-const AsidePrefix = "aside-"
-
 // ours are the names at the top of a warehouse, except temporary ones.
 var ours = []string{CurrentName, SnapshotsName, JournalName, PartsName, LockName, StateName, RequestsName, PinsName, DeletionsName, LakesName, MaskKeyName,
 	VerdictName, AlertsName, NewAlertsName, AlertLockName}
@@ -83,7 +79,7 @@ func IsOurs(rel string) bool {
 	name, _, _ := strings.Cut(rest, "/")
 	switch {
 	case !slices.Contains(ours, top):
-		return rest == "" && IsTempName(top) || strings.HasPrefix(top, AsidePrefix)
+		return rest == "" && IsTempName(top)
 	case top == SnapshotsName && rest != "":
 		_, ok := ParseSnapshotName(name)
 		return ok || IsTempName(name)

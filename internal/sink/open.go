@@ -78,9 +78,6 @@ func (w *Warehouse) recover() (err error) {
 		return err
 	}
 	w.forgotten, err = snapshot.ReadTombstones(fsys, w.current)
-	if newer := new(layout.VersionError); err != nil && w.opts.Amnesia && !errors.As(err, &newer) {
-		w.amnesia, err = true, nil
-	}
 	if err != nil {
 		return err
 	}

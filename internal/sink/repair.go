@@ -2,14 +2,11 @@ package sink
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
-	"syscall"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/repair"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/verify"
@@ -29,6 +26,9 @@ func (w *Warehouse) Repair(ctx context.Context, dry bool, row func(*repair.Plan)
 	s := w.Snapshot()
 	if s == nil {
 		return nil, fmt.Errorf("repair: %w", layout.ErrNoWarehouse)
+	}
+	if err := w.strangers(); err != nil {
+		return nil, err
 	}
 	plan, err := w.examine(ctx, s, progress)
 	if err != nil || dry || !plan.Damaged() {
@@ -70,34 +70,11 @@ func (w *Warehouse) examine(ctx context.Context, s *layout.Snapshot, progress fu
 	if _, err := snapshot.Current(w.opts.FS, w.opts.Root); err != nil { // it was opened at an older one
 		plan.Rest = append(plan.Rest, verify.Problem{Kind: "current", Path: layout.CurrentName, What: err.Error()})
 	}
-	for _, path := range w.strange {
-		plan.Rest = append(plan.Rest, verify.Problem{Kind: "journal", Path: path,
-			What: "it is not part of the journal, but has the name of a part"})
-	}
-	if w.amnesia {
-		plan.Sound.Manifest.Forgotten = nil
-		plan.Rest = append(plan.Rest, verify.Problem{Kind: "tombstones", Path: s.Manifest.Forgotten.Path,
-			What: "the record of forgotten calls is damaged and discarded"})
-	}
 	return plan, nil
 }
 
 // mend commits the result of a plan.
 func (w *Warehouse) mend(ctx context.Context, plan *repair.Plan, run schema.Run) error {
-	if err := w.clearCurrent(); err != nil {
-		return err
-	}
-	for _, path := range w.strange {
-		if err := w.setAside(path); err != nil {
-			return err
-		}
-	}
-	w.strange = nil
-	if n, err := snapshot.DropUnreadablePins(w.opts.FS, w.opts.Root); err != nil {
-		return err
-	} else if n > 0 {
-		w.notice("%d pins were unreadable and removed; query catalog pins a catalog again when it writes it", n)
-	}
 	// A killed run may have listed the data that is now lost, and recorded it as covered.
 	for _, run := range w.Leftover() {
 		w.lostRun(run)
@@ -111,27 +88,26 @@ func (w *Warehouse) mend(ctx context.Context, plan *repair.Plan, run schema.Run)
 	return w.goOn(made.Snapshot, nil)
 }
 
-// clearCurrent moves aside a folder that is in place of the link current, as after a copy that
-// followed links.
-func (w *Warehouse) clearCurrent() error {
-	path := filepath.Join(w.opts.Root, layout.CurrentName)
-	info, err := w.opts.FS.Lstat(path)
-	if disk.IsGone(err) || err == nil && !info.IsDir() {
-		return nil
+// strangers returns an error for objects in the place of a part of the warehouse, which a repair
+// neither removes nor overwrites.
+func (w *Warehouse) strangers() error {
+	current := filepath.Join(w.opts.Root, layout.CurrentName)
+	paths := w.strange
+	if info, err := w.opts.FS.Lstat(current); err == nil && info.IsDir() {
+		paths = append(paths, current)
 	}
-	return errors.Join(err, w.setAside(path))
-}
-
-// setAside moves a foreign object out of the way. Nothing in it is lost.
-func (w *Warehouse) setAside(path string) error {
-	away := filepath.Join(w.opts.Root, layout.AsidePrefix+disk.NewID())
-	err := w.opts.FS.Rename(path, away)
-	if errors.Is(err, syscall.EXDEV) { // a lower layer of overlayfs
-		return fmt.Errorf("set %s aside: this file system cannot rename it: move it out of the warehouse and repeat: %w", path, err)
+	if len(paths) > 0 {
+		return &StrangerError{paths[0]}
 	}
-	if err != nil {
-		return fmt.Errorf("set %s aside: %w", filepath.Base(path), err)
-	}
-	w.notice("%s was moved to %s, which may be removed", path, filepath.Base(away))
 	return nil
 }
+
+// StrangerError means that something else is in the place of a part of the warehouse.
+type StrangerError struct{ Path string }
+
+func (e *StrangerError) Error() string {
+	return fmt.Sprintf("%s is not part of the warehouse, but has the name of a part", e.Path)
+}
+
+// Hint returns advice for the operator.
+func (e *StrangerError) Hint() string { return "move it out of the warehouse, and repeat the command" }

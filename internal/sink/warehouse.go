@@ -35,9 +35,6 @@ type Options struct {
 	// Adopt continues from the newest complete snapshot if the link current is lost or the manifest
 	// of the current one is damaged. Only Rollback and Repair use it.
 	Adopt bool
-	// Amnesia opens the warehouse although the tombstones are damaged, so that Repair can give them
-	// up: forgotten calls may then be fetched again.
-	Amnesia bool
 	// Workers is the number of periods written at the same time, by two goroutines each. 0 is half
 	// the number of processors, but at most maxWorkers.
 	Workers int
@@ -75,7 +72,6 @@ type Warehouse struct {
 	mu        sync.Mutex
 	current   *layout.Snapshot     // nil: nothing committed yet
 	forgotten *snapshot.Tombstones // of current
-	amnesia   bool                 // the tombstones are damaged and given up
 	sealed    []layout.Segment     // durable, but not yet committed
 	leftover  []layout.Segment     // those of sealed that earlier runs left behind
 	total     Stats                // of all commits of this run

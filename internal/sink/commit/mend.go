@@ -2,7 +2,6 @@ package commit
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"callhouse/internal/layout"
@@ -23,10 +22,7 @@ type Mending struct {
 	// content.
 	Sound *layout.Snapshot
 	Loans []Loan
-	// Rewrites are the periods to rewrite, with the lost tables of each. A call that had rows in a
-	// lost table waits for its own record again.
-	Rewrites map[string][]*schema.Table
-	Runs     []schema.Run // rows of the table runs that replace lost ones
+	Runs  []schema.Run // rows of the table runs that replace lost ones
 }
 
 // Mend publishes the intact parts of a damaged snapshot, and adds run to the table runs. It fetches
@@ -53,13 +49,6 @@ func (b Base) Mend(ctx context.Context, d *Mending, run schema.Run) (*Result, er
 		if _, err := m.setLines(numbers); err != nil {
 			return nil, err
 		}
-		var units []*unit
-		for _, period := range slices.Sorted(maps.Keys(d.Rewrites)) {
-			units = append(units, &unit{period: period, from: []string{period}, always: true, lost: d.Rewrites[period]})
-		}
-		return m.fill(ctx, units, m.withRow(func(Stats) schema.Run { return run }, d.Runs...))
+		return m.fill(ctx, nil, m.withRow(func(Stats) schema.Run { return run }, d.Runs...))
 	})
 }
-
-// loses reports whether a table of the unit's period is lost.
-func (u *unit) loses(t *schema.Table) bool { return slices.Contains(u.lost, t) }

@@ -142,7 +142,7 @@ func (r *merger) keep(was *calls.Call) error {
 		}
 		r.news++
 		return nil
-	case r.overdue(was), r.spelled, r.redactor != nil, len(r.u.lost) > 0:
+	case r.overdue(was), r.spelled, r.redactor != nil:
 		return r.touch(was)
 	}
 	r.tell(was)
@@ -180,7 +180,6 @@ func (r *merger) touch(was *calls.Call) error {
 	if err := r.old.Current.Take(call); err != nil {
 		return err
 	}
-	call.Lose(r.u.loses(&schema.Turns), r.u.loses(&schema.Items))
 	if r.redactor != nil && r.redactor.Object(&call.Object) {
 		r.news++
 	}

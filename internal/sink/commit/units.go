@@ -25,7 +25,6 @@ type unit struct {
 	leaving map[string]bool // rows that move to another period, or are removed
 	moved   bool            // derive the columns of the calls' numbers again
 	always  bool            // write it even if no row changes
-	lost    []*schema.Table // tables whose rows of this period were lost
 }
 
 // periodOf returns the period whose file holds the calls of a UTC day: the month if it was

@@ -1,6 +1,5 @@
-// Package repair makes a sound snapshot of a damaged one: it keeps every file that can be proven,
-// replaces others with older copies from retained snapshots, and drops the rest, which the next run
-// fetches again.
+// Package repair makes a sound snapshot of a damaged one. A damaged period or resource is taken whole
+// from an older snapshot in which it is intact, or dropped: then the next run fetches it again.
 //
 // It never trusts a file that contradicts its checksum, and requests nothing from the service.
 package repair
@@ -30,10 +29,8 @@ type Remedy string
 
 // The remedies, the cheapest first.
 const (
-	Recounted Remedy = "recounted"            // tool calls and figures: computed again from the calls
-	Restored  Remedy = "restored"             // from an older snapshot; the next run updates it
-	Kept      Remedy = "transcripts or items" // the calls are kept, and their records are fetched again
-	Dropped   Remedy = "dropped"              // removed; the next run fetches it again
+	Restored Remedy = "restored" // from an older snapshot; the next run updates it
+	Dropped  Remedy = "dropped"  // removed; the next run fetches it again
 )
 
 // Part is a damaged part of a snapshot: the files of a period, of a resource, or of another table.
@@ -50,7 +47,6 @@ type Part struct {
 
 	period bool
 	files  []*layout.File // all of them
-	lost   []*schema.Table
 }
 
 // Plan lists the faults of a snapshot and their remedies.
@@ -90,7 +86,6 @@ func Examine(ctx context.Context, fsys disk.FS, s *layout.Snapshot, older []*lay
 			p.older = append(p.older, o)
 		}
 	}
-	p.plan.Rewrites = map[string][]*schema.Table{}
 	for _, part := range p.parts() {
 		if err := p.treat(ctx, part); err != nil {
 			return nil, err
@@ -159,57 +154,21 @@ func (part *Part) add(f *layout.File, problems []verify.Problem) {
 	}
 	part.Tables = append(part.Tables, f.Table)
 	part.Problems = append(part.Problems, problems...)
-	if slices.ContainsFunc(problems, verify.Problem.Lost) {
-		part.lost = append(part.lost, table.ByName(f.Table))
-	}
 }
 
 // treat chooses the remedy of a part.
 func (p *planner) treat(ctx context.Context, part *Part) error {
 	p.plan.Parts = append(p.plan.Parts, part)
-	if part.period && part.countable() {
-		part.Remedy = Recounted
-		p.plan.Rewrites[part.Name] = nil
-		return nil
+	for _, f := range part.files {
+		p.gone[f.Path] = true
 	}
+	part.Remedy = Dropped
 	loan, err := p.borrow(ctx, part)
-	if err != nil {
+	if err != nil || loan == nil {
 		return err
 	}
-	switch {
-	case loan != nil:
-		part.Remedy, part.From = Restored, loan.From.Manifest.Snapshot
-		err = p.lend(part, loan)
-	case part.period && part.callsSound():
-		part.Remedy = Kept
-		p.plan.Rewrites[part.Name] = part.lost
-	default:
-		part.Remedy = Dropped
-	}
-	for _, f := range part.files {
-		p.gone[f.Path] = part.Remedy != Kept || slices.Contains(part.lost, table.ByName(f.Table))
-	}
-	return err
-}
-
-// countable reports whether reading a period's calls again can correct all its faults.
-func (part *Part) countable() bool {
-	for _, problem := range part.Problems {
-		if part.tableOf(problem) != &schema.ToolCalls && problem.Kind != "figures" && problem.Kind != "version" {
-			return false
-		}
-	}
-	return true
-}
-
-// callsSound reports whether a period's calls can be kept: only files of their turns or
-// items are lost.
-func (part *Part) callsSound() bool {
-	sound := true
-	for _, problem := range part.Problems {
-		sound = sound && problem.Lost() && part.tableOf(problem) != &schema.Calls
-	}
-	return sound
+	part.Remedy, part.From = Restored, loan.From.Manifest.Snapshot
+	return p.lend(part, loan)
 }
 
 // file returns the part's file of a table, or nil.
@@ -217,16 +176,6 @@ func (part *Part) file(table string) *layout.File {
 	for _, f := range part.files {
 		if f.Table == table {
 			return f
-		}
-	}
-	return nil
-}
-
-// tableOf returns the table that has a problem.
-func (part *Part) tableOf(problem verify.Problem) *schema.Table {
-	for _, f := range part.files {
-		if strings.HasSuffix(problem.Path, "/"+f.Path) {
-			return table.ByName(f.Table)
 		}
 	}
 	return nil
@@ -242,9 +191,6 @@ func (p *planner) sound() *layout.Snapshot {
 		m.Coverage = []schema.Span{}
 	}
 	for _, part := range p.plan.Parts {
-		if part.Remedy == Recounted {
-			continue
-		}
 		if part.period {
 			from, to := part.started()
 			m.Coverage = snapshot.Uncover(m.Coverage, from, to)
@@ -283,7 +229,7 @@ func (p *planner) borrow(ctx context.Context, part *Part) (*commit.Loan, error) 
 		main := false
 		for i := range o.Manifest.Files {
 			f := &o.Manifest.Files[i]
-			if part.holds(f) {
+			if f.Part() == part.Name {
 				files = append(files, *f)
 				main = main || f.Table == part.mainTable()
 			}
@@ -301,11 +247,6 @@ func (p *planner) borrow(ctx context.Context, part *Part) (*commit.Loan, error) 
 		}
 	}
 	return nil, nil
-}
-
-// holds reports whether a file of an older snapshot belongs to this part. The days of a month do.
-func (part *Part) holds(f *layout.File) bool {
-	return f.Part() == part.Name || part.period && strings.HasPrefix(f.Part(), part.Name+"-")
 }
 
 // mainTable is the table without which the other tables of a part are useless.

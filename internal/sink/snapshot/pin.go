@@ -150,36 +150,6 @@ func Pinned(root, catalog string) bool {
 	return err == nil
 }
 
-// DropUnreadablePins removes unreadable pins, and returns their number. As long as one exists, no
-// snapshot is ever removed. Its catalog is pinned again when it is next written.
-func DropUnreadablePins(fsys disk.FS, root string) (n int, err error) {
-	dir := filepath.Join(root, layout.PinsName)
-	entries, err := fsys.ReadDir(dir)
-	if disk.IsGone(err) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("read the pins: %w", err)
-	}
-	for _, e := range entries {
-		if !layout.IsPinName(e.Name()) {
-			continue
-		}
-		path := filepath.Join(dir, e.Name())
-		remove := fsys.Remove
-		if e.IsDir() {
-			remove = func(path string) error { return disk.RemoveTree(fsys, path) }
-		} else if raw, err := disk.ReadFile(fsys, path); disk.IsGone(err) || err == nil && readable(raw) {
-			continue
-		}
-		if err := remove(path); err != nil {
-			return n, fmt.Errorf("remove a pin: %w", err)
-		}
-		n++
-	}
-	return n, nil
-}
-
 // readable reports whether a pin is valid, possibly of a newer callhouse.
 func readable(raw []byte) bool {
 	_, err := layout.ParsePin(raw)

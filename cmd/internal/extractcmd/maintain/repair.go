@@ -26,12 +26,8 @@ import (
 )
 
 const repairAbout = `repair replaces damaged files of the warehouse, and then runs extract run to fetch missing data.
-A damaged day or month is
-
-  recounted   if only counts are wrong: they are computed again from its calls
-  restored    from an older snapshot with an intact copy; the run brings it up to date
-  kept        if its calls are intact but their turns or items are not: their records are fetched again
-  dropped     otherwise: its calls are listed and fetched again
+A damaged day, month or resource is taken whole from an older snapshot in which it is intact, and the run brings it up
+to date. Otherwise it is dropped, and the run lists and fetches it again.
 
 Calls that the service no longer has cannot be fetched again. Forgotten calls stay forgotten.
 Existing snapshots are not changed.
@@ -39,16 +35,14 @@ Existing snapshots are not changed.
 Recordings that are missing from their archive, or have another length than recorded, are fetched again if the
 service still has them. --deep also reads them all and compares their checksums.
 
-repair also restores a missing link current and removes unreadable pins. --dry-run prints what
-repair would do and changes nothing.`
+repair also restores a missing link current. --dry-run prints what repair would do and changes nothing.`
 
 // repairs holds the flags of extract repair and its result.
 type repairs struct {
-	dry, amnesia bool
-	deep         bool
-	lost         int64 // missing or changed recordings
-	format       string
-	run          Run // fetches the missing data
+	dry, deep bool
+	lost      int64 // missing or changed recordings
+	format    string
+	run       Run // fetches the missing data
 }
 
 func repairCommand(s *settings.Settings, stderr io.Writer, fetch Run) *cobra.Command {
@@ -64,7 +58,6 @@ func repairCommand(s *settings.Settings, stderr io.Writer, fetch Run) *cobra.Com
 	s.RunFlags(cmd)
 	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "print the repairs, change nothing")
 	cmd.Flags().BoolVar(&r.deep, "deep", false, "also compare the content of all recordings with their checksums")
-	cmd.Flags().BoolVar(&r.amnesia, "yes", false, "continue without a damaged record of forgotten calls: they may be fetched again")
 	cli.Choice(cmd, &r.format, "format", "", "text", "json")
 	return cmd
 }
@@ -108,7 +101,7 @@ func mend(ctx context.Context, s *settings.Settings, r *repairs, stderr io.Write
 	}
 	started := time.Now()
 	opts := s.Options(settings.RunID(started))
-	opts.Adopt, opts.Amnesia, opts.ReadOnly = true, r.amnesia, r.dry
+	opts.Adopt, opts.ReadOnly = true, r.dry
 	b := progress.NewBar(stderr, s.Quiet)
 	err = s.OpenWith(opts, func(w *sink.Warehouse) error {
 		plan, err = w.Repair(ctx, r.dry, func(plan *repair.Plan) schema.Run {
@@ -131,8 +124,7 @@ func mend(ctx context.Context, s *settings.Settings, r *repairs, stderr io.Write
 	b.Close()
 	var damage *layout.DamageError
 	if errors.As(err, &damage) && layout.IsForgottenFile(path.Join(path.Base(path.Dir(damage.Path)), path.Base(damage.Path))) {
-		err = cli.Fail(cli.ExitFailed, err, "this file records the forgotten calls; restore it from a backup, "+
-			"or discard it with extract repair --yes: forgotten calls that the service still has may be fetched again")
+		err = cli.Fail(cli.ExitFailed, err, "this file records the forgotten calls: restore it from a backup, then repeat the command")
 	}
 	return plan, journal, err
 }
@@ -151,13 +143,8 @@ func summary(plan *repair.Plan) string {
 
 // verb describes what happens to a damaged part.
 func verb(p *repair.Part) string {
-	switch p.Remedy {
-	case repair.Recounted:
-		return "recounted"
-	case repair.Restored:
+	if p.Remedy == repair.Restored {
 		return fmt.Sprintf("restored from snapshot %d", p.From)
-	case repair.Kept:
-		return "kept without the damaged files"
 	}
 	return "dropped"
 }
