@@ -12,7 +12,6 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/intake"
-	"callhouse/cmd/internal/ping"
 	"callhouse/cmd/internal/progress"
 	"callhouse/cmd/internal/status"
 	"callhouse/internal/api"
@@ -68,7 +67,7 @@ func run(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
 	err = n.toLake(ctx, err)
 	n.alert(ctx, err)
 	n.publish(err)
-	ping.Send(ctx, n.PingURL, err, n.Secrets, n.log)
+	ping(ctx, n.PingURL, err, n.Secrets, n.log)
 	return err
 }
 

@@ -1,4 +1,4 @@
-package ping
+package extractcmd
 
 import (
 	"bytes"
@@ -43,7 +43,7 @@ func TestPing(t *testing.T) {
 			}))
 			defer server.Close()
 			var said bytes.Buffer
-			Send(t.Context(), server.URL+c.url, c.err, nil, slog.New(slog.NewTextHandler(&said, nil)))
+			ping(t.Context(), server.URL+c.url, c.err, nil, slog.New(slog.NewTextHandler(&said, nil)))
 			if asked != c.asks || !strings.Contains(said.String(), c.says) || c.says == "" && said.Len() > 0 {
 				t.Errorf("it was asked for %q, want %q; the log says %q", asked, c.asks, said.String())
 			}
@@ -62,7 +62,7 @@ func TestPingNowhere(t *testing.T) {
 	for _, url := range []string{"http://127.0.0.1:1/secret", "://secret", "http://host/%zzsecret", "secret"} {
 		for _, err := range []error{nil, errors.New("x")} {
 			var said bytes.Buffer
-			Send(t.Context(), url, err, nil, slog.New(slog.NewJSONHandler(&said, nil)))
+			ping(t.Context(), url, err, nil, slog.New(slog.NewJSONHandler(&said, nil)))
 			if !strings.Contains(said.String(), "cannot ping") || strings.Contains(said.String(), "secret") {
 				t.Errorf("%s: %s", url, said.String())
 			}

@@ -1,5 +1,4 @@
-// Package ping reports the outcome of a run to a dead man's switch.
-package ping
+package extractcmd
 
 import (
 	"cmp"
@@ -22,15 +21,15 @@ import (
 // Attempts of a ping, with a doubling pause. In total they take less time than a service manager
 // waits.
 const (
-	tries    = 3
-	pause    = 500 * time.Millisecond
-	patience = 10 * time.Second
+	pingTries    = 3
+	pingPause    = 500 * time.Millisecond
+	pingPatience = 10 * time.Second
 )
 
-// Send requests an address (GET) after a run that is done, and address/fail (POST) otherwise, with
+// ping requests an address (GET) after a run that is done, and address/fail (POST) otherwise, with
 // the exit code and the first line of the error as the body. A failure is only a warning. A run
 // that found the warehouse locked sends nothing: the other run will.
-func Send(ctx context.Context, address string, err error, secrets *words.Secrets, log *slog.Logger) {
+func ping(ctx context.Context, address string, err error, secrets *words.Secrets, log *slog.Logger) {
 	code := cli.Code(err)
 	if address == "" || code == cli.ExitLocked {
 		return
@@ -47,14 +46,14 @@ func Send(ctx context.Context, address string, err error, secrets *words.Secrets
 		method, target, body = http.MethodPost, u.JoinPath("fail").String(), fmt.Sprintf("exit code %d: %s\n", code, secrets.Line(line))
 	}
 	// Even after an interrupt.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingPatience)
 	defer cancel()
 	tried := 0
 	_, err = backoff.Retry(ctx, func() (struct{}, error) {
 		tried++
 		return struct{}{}, knock(ctx, method, target, body)
-	}, backoff.WithMaxTries(tries),
-		backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: pause, Multiplier: 2, MaxInterval: patience}))
+	}, backoff.WithMaxTries(pingTries),
+		backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: pingPause, Multiplier: 2, MaxInterval: pingPatience}))
 	if err != nil {
 		log.Warn("cannot ping", "host", hostOf(target), "tries", tried, "error", err)
 	}
