@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -64,26 +63,6 @@ func mustCommit(t testing.TB, w *Warehouse) {
 	if err := w.Commit(context.Background(), doneRow(w)); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// spoken returns the JSON of every call of a snapshot, one line each, by id.
-func spoken(t *testing.T, s *layout.Snapshot) string {
-	t.Helper()
-	return jsonOf(readCalls(t, anywhere, s))
-}
-
-// jsonOf returns the JSON of calls, one line each, by id.
-func jsonOf(calls map[string]*calls.Call) string {
-	var ids []string
-	for id := range calls {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	var out []byte
-	for _, id := range ids {
-		out = append(calls[id].AppendJSON(out), '\n')
-	}
-	return string(out)
 }
 
 // readCalls reads every call of a snapshot from its files, and fails the test if the files

@@ -329,15 +329,6 @@ func usual(c schema.Column) any {
 	return int64(0)
 }
 
-func contains(in []string, s string) bool {
-	for _, x := range in {
-		if x == s {
-			return true
-		}
-	}
-	return false
-}
-
 func lower(p *int64, v int64) *int64 {
 	if p == nil || v < *p {
 		return &v

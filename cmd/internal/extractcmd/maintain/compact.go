@@ -15,6 +15,7 @@ import (
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/progress"
 	"callhouse/cmd/internal/status"
+	"callhouse/internal/layout"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/words"
@@ -63,15 +64,7 @@ func compact(ctx context.Context, s *settings.Settings, month string, all, redac
 		}
 	}
 	return s.Maintain(ctx, func(w *sink.Warehouse) error {
-		months, waiting := []string{}, 0
-		for _, m := range snapshot.Months(w.Snapshot(), time.Now()) {
-			switch {
-			case m.Waits != "":
-				waiting++
-			case month == "" && (all || len(months) == 0):
-				months = append(months, m.Month)
-			}
-		}
+		months, waiting := ready(w.Snapshot(), all)
 		if month != "" {
 			months = []string{month}
 		}
@@ -100,6 +93,20 @@ func compact(ctx context.Context, s *settings.Settings, month string, all, redac
 		}
 		return err
 	})
+}
+
+// ready returns the oldest month that can be compacted, or all of them, and the number of those that
+// are not finished and settled yet.
+func ready(s *layout.Snapshot, all bool) (months []string, waiting int) {
+	for _, m := range snapshot.Months(s, time.Now()) {
+		switch {
+		case m.Waits != "":
+			waiting++
+		case all || len(months) == 0:
+			months = append(months, m.Month)
+		}
+	}
+	return months, waiting
 }
 
 // redactStored redacts the stored calls.
