@@ -1,9 +1,9 @@
 // Package scratch makes temporary files and folders that do not stay for long, however a program
-// ends: the next program removes the leftovers of a killed one.
+// ends: a later program removes what a killed one left a day ago.
 //
-// A folder is accessible only to its user (0700), has an unpredictable name, and is locked while
-// its process lives. An unlocked one is a leftover. On a file system without locks, a process
-// removes only its own. The package also reads files with secrets, which depends on the same owners.
+// They are accessible only to their user, have unpredictable names, and are locked while their
+// process lives. On a file system without locks, a process removes only its own. The package also
+// reads files with secrets, which depends on the same owners.
 package scratch
 
 import (
@@ -12,8 +12,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gofrs/flock"
 )
@@ -23,21 +26,23 @@ type Kind string
 
 // Kinds of folders. A program that makes a folder removes the leftovers of all kinds.
 const (
-	Query  Kind = "callhouse-query-"  // DuckDB's data that does not fit in memory
-	Safe   Kind = "callhouse-safe-"   // the same for a statement in a process of its own
-	Serve  Kind = "callhouse-serve-"  // of a server and its processes
-	Sheet  Kind = "callhouse-xlsx-"   // rows of a sheet
-	Demo   Kind = "callhouse-demo-"   // the key of a demonstration
-	Output Kind = "callhouse-output-" // a note about a file or folder elsewhere: see Beside
+	Query Kind = "callhouse-query-" // DuckDB's data that does not fit in memory
+	Safe  Kind = "callhouse-safe-"  // the same for a statement in a process of its own
+	Serve Kind = "callhouse-serve-" // of a server and its processes
+	Sheet Kind = "callhouse-xlsx-"  // rows of a sheet
+	Demo  Kind = "callhouse-demo-"  // the key of a demonstration
 )
 
-var kinds = []Kind{Query, Safe, Serve, Sheet, Demo, Output}
+var kinds = []Kind{Query, Safe, Serve, Sheet, Demo}
 
-// Dir is a temporary folder.
+// Dir is a temporary folder, or a temporary file.
 type Dir struct {
 	Path string
-	hold *flock.Flock
+	hold *flock.Flock // on the file or folder itself
 }
+
+// leftAfter is the age of leftovers.
+const leftAfter = 24 * time.Hour
 
 // made are the files and folders of this process.
 var made = struct {
@@ -63,31 +68,72 @@ func (e *NoPlaceError) Hint() string {
 	return "set TMPDIR to a folder that this user can write to; in a container, mount a tmpfs at /tmp"
 }
 
-// Make makes a folder, and removes the leftovers of killed programs.
+// Make makes a folder in TMPDIR, and removes the leftovers of killed programs.
 func Make(kind Kind) (*Dir, error) {
-	sweep(kind)
+	among := append(kinds[:len(kinds):len(kinds)], kind)
+	sweep(os.TempDir(), func(e fs.DirEntry) bool {
+		return e.IsDir() && slices.ContainsFunc(among, func(k Kind) bool {
+			random, ok := strings.CutPrefix(e.Name(), string(k))
+			return ok && random != "" && strings.Trim(random, "0123456789") == ""
+		})
+	})
+	return hold(func() (path string, err error) {
+		if path, err = os.MkdirTemp("", string(kind)); err != nil {
+			err = &NoPlaceError{err}
+		}
+		return path, err
+	})
+}
+
+// hold makes a file or folder, and locks it.
+func hold(create func() (path string, err error)) (*Dir, error) {
 	made.Lock()
 	defer made.Unlock()
 	if made.over {
 		return nil, errOver
 	}
-	for {
-		path, err := os.MkdirTemp("", string(kind))
-		if err != nil {
-			return nil, &NoPlaceError{err}
-		}
-		d := &Dir{Path: path, hold: lock(path)}
-		ok, err := d.hold.TryLock()
-		_, gone := os.Lstat(path)
-		switch {
-		case gone == nil && (ok || err != nil):
-			made.paths[path] = true
-			return d, nil
-		case gone != nil && !errors.Is(gone, fs.ErrNotExist):
-			return nil, gone
-		}
-		_ = d.hold.Unlock() // another process took it for a leftover before it was locked
+	path, err := create()
+	if err != nil {
+		return nil, err
 	}
+	made.paths[path] = true
+	d := &Dir{path, lock(path)}
+	_, _ = d.hold.TryLock() // without a lock, it is safe for a day
+	return d, nil
+}
+
+// besideRE matches the names that File and Folder make.
+var besideRE = regexp.MustCompile(`^\..*\.callhouse-[0-9]{1,20}\.tmp$`)
+
+// mostName is the maximum number of bytes of the target's name in the temporary name, to limit its
+// length.
+const mostName = 200
+
+// File makes a temporary file next to the one that it will replace by a rename. The caller closes
+// the file and then calls Remove, whether it was renamed or not.
+func File(target string) (f *os.File, d *Dir, err error) {
+	dir, pattern := beside(target)
+	d, err = hold(func() (string, error) {
+		if f, err = os.CreateTemp(dir, pattern); err != nil {
+			return "", err
+		}
+		return f.Name(), nil
+	})
+	return f, d, err
+}
+
+// Folder is File for a folder.
+func Folder(target string) (*Dir, error) {
+	dir, pattern := beside(target)
+	return hold(func() (string, error) { return os.MkdirTemp(dir, pattern) })
+}
+
+// beside returns the folder of a target and the pattern of temporary names there, and removes the
+// leftovers of killed programs.
+func beside(target string) (dir, pattern string) {
+	dir, name := filepath.Dir(target), filepath.Base(target)
+	sweep(dir, func(e fs.DirEntry) bool { return (e.IsDir() || e.Type().IsRegular()) && besideRE.MatchString(e.Name()) })
+	return dir, "." + name[:min(len(name), mostName)] + ".callhouse-*.tmp"
 }
 
 // MakeIfPossible is Make for a folder that is seldom needed. It returns nil if none can be made, as
@@ -148,44 +194,31 @@ func Clear() {
 
 const clearTries = 10
 
-// lock returns the lock of a folder, not yet acquired. The lock is on the folder itself, so it is
-// removed with it.
+// lock returns the lock of a file or folder, not yet acquired. It is removed with the file.
 func lock(path string) *flock.Flock { return flock.New(path, flock.SetFlag(os.O_RDONLY)) }
 
-// sweep removes this user's folders of kind and of all other kinds, together with the files that
-// they record. It skips folders that a process holds, and those that it cannot read or remove.
-func sweep(kind Kind) {
-	entries, err := os.ReadDir(os.TempDir())
+// sweep removes what killed programs of this user left in a folder. It skips what a process holds,
+// and what it cannot read or remove.
+func sweep(dir string, ours func(fs.DirEntry) bool) {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
-		is, ok := kindOf(e, append(kinds[:len(kinds):len(kinds)], kind))
-		if !ok {
-			continue
-		}
-		path := filepath.Join(os.TempDir(), e.Name())
-		hold := lock(path)
-		if ok, err := hold.TryLock(); err == nil && ok {
-			if is != Output || settleNote(path) {
-				_ = os.RemoveAll(path)
-			}
-			_ = hold.Unlock()
-		}
-	}
-}
-
-// kindOf returns the kind of a folder from the name that Make gave it for this user.
-func kindOf(e fs.DirEntry, among []Kind) (Kind, bool) {
-	for _, kind := range among {
-		random, ok := strings.CutPrefix(e.Name(), string(kind))
-		if !ok || random == "" || strings.Trim(random, "0123456789") != "" || !e.IsDir() {
+		if !ours(e) {
 			continue
 		}
 		info, err := e.Info()
-		return kind, err == nil && isUsers(info)
+		if err != nil || !isUsers(info) || time.Since(info.ModTime()) < leftAfter {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		hold := lock(path)
+		if ok, err := hold.TryLock(); err == nil && ok {
+			_ = os.RemoveAll(path)
+			_ = hold.Unlock()
+		}
 	}
-	return "", false
 }
 
 // isUsers reports whether a file belongs to this process' user.

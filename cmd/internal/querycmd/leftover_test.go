@@ -4,7 +4,23 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
+
+// aged makes everything in a folder two days old.
+func aged(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-48 * time.Hour)
+	for _, e := range entries {
+		if err := os.Chtimes(filepath.Join(dir, e.Name()), old, old); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+}
 
 // hidden returns the hidden files and folders in a folder.
 func hidden(t *testing.T, dir string) []string {
@@ -43,26 +59,24 @@ func killedOutput(t *testing.T, temp, dir string) {
 	}
 }
 
-// The user's next command removes leftovers next to a target: any command with the same TMPDIR, or
-// one that writes into the same folder. Files of running commands stay.
+// A command that writes into the same folder removes what a killed one left there a day ago. Files of
+// running commands stay.
 func TestNextCommandRemovesLeftovers(t *testing.T) {
 	house(t)
-	temp, dir, other := t.TempDir(), t.TempDir(), t.TempDir()
+	temp, dir := t.TempDir(), t.TempDir()
 	killedOutput(t, temp, dir)
-	running := spawn(t, temp, "sql - --format csv --output "+filepath.Join(other, "rows.csv"), "FROM range(1000000000)", nil)
-	running.wait("its file", func() bool { return len(hidden(t, other)) > 0 })
-	ended(t, temp, "sql -", "SELECT 1")
-	if left := hidden(t, dir); len(left) > 0 {
-		t.Errorf("the next query leaves %v", left)
-	}
-	ended(t, t.TempDir(), "sql - --output "+filepath.Join(other, "one.csv"), "SELECT 1")
-	if left := hidden(t, other); len(left) != 1 {
+	running := spawn(t, temp, "sql - --format csv --output "+filepath.Join(dir, "more.csv"), "FROM range(1000000000)", nil)
+	running.wait("its file", func() bool { return len(hidden(t, dir)) > 1 })
+	aged(t, dir)
+	ended(t, t.TempDir(), "sql - --output "+filepath.Join(dir, "one.csv"), "SELECT 1")
+	if left := hidden(t, dir); len(left) != 1 {
 		t.Errorf("the file of a running query is not left alone: %v", left)
 	}
 	_ = running.cmd.Process.Kill()
 	running.ends()
-	ended(t, t.TempDir(), "export "+filepath.Join(other, "export")+" --tables calls", "")
-	if left := hidden(t, other); len(left) > 0 {
+	aged(t, dir)
+	ended(t, t.TempDir(), "export "+filepath.Join(dir, "export")+" --tables calls", "")
+	if left := hidden(t, dir); len(left) > 0 {
 		t.Errorf("an export into the same folder leaves %v", left)
 	}
 }
@@ -85,7 +99,9 @@ func TestNextCommandRemovesLeftFolders(t *testing.T) {
 	_ = p.cmd.Process.Kill()
 	p.ends()
 	for range 2 { // a statement's process may briefly outlive its parent
-		ended(t, temp, "sql -", "SELECT 1")
+		aged(t, dir)
+		aged(t, temp)
+		ended(t, temp, "sql - --output "+filepath.Join(dir, "one.csv"), "SELECT 1")
 	}
 	if left := hidden(t, dir); len(left) > 0 {
 		t.Errorf("beside the export are %v", left)

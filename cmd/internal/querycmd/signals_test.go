@@ -184,6 +184,7 @@ func TestEndingsLeaveNothing(t *testing.T) {
 			}
 		}
 		for _, args := range []string{"sql --safe -", "sql --safe -", "sql -"} { // a statement's process may briefly outlive its parent
+			aged(t, temp)
 			if code := spawn(t, temp, args, "SELECT 1", nil).ends(); code != 0 {
 				t.Errorf("%s ends with %d", args, code)
 			}
