@@ -163,8 +163,8 @@ crash: ## Fail every disk operation once, and kill -9 the real program 1,450 tim
 	go test ./cmd/internal/e2e -run TestKilledAmongBulkPages -timeout 60m -v -args -long -bulk-kills 50 -worlds 4
 
 .PHONY: damage
-damage: ## Every kind of damage to every kind of file, under every command (12,360 pairs, over two hours)
-	go test ./cmd/internal/e2e -run 'TestDamageMatrix|TestForeignOwner' -timeout 5h -args -long -damage-cells 0 -damage-flips 15
+damage: ## Every kind of damage to every kind of file, under every command (3,840 pairs, about 20 minutes)
+	go test ./cmd/internal/e2e -run 'TestDamageMatrix|TestForeignOwner' -timeout 90m -args -long -damage-cells 0
 
 .PHONY: doors
 doors: ## Every relation of DuckDB's in every form of its name against query --safe
