@@ -31,7 +31,6 @@ type revealing struct {
 	planted []string // all texts that must not be stored, in each spelling
 	records []byte   // of all calls, one per line
 	stdin   io.Reader
-
 }
 
 // leastPlanted is the minimum length of a spelling to search for.
