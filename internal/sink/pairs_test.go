@@ -102,8 +102,12 @@ func (x *paired) keyOf(body []byte) (string, bool) {
 
 func (x *paired) send(kind schema.Kind, key string, body []byte) {
 	x.Helper()
+	clean, err := x.of.Scrub(body) // as the crawler does
+	if err != nil {
+		x.Fatal(err)
+	}
 	if err := x.w.Put(context.Background(), schema.Record{Resource: x.of.Name, Kind: kind, CallID: key,
-		FetchedAt: x.w.opts.Now().UnixMilli() + 1000, Body: body}); err != nil {
+		FetchedAt: x.w.opts.Now().UnixMilli() + 1000, Body: clean}); err != nil {
 		x.Fatal(err)
 	}
 }
