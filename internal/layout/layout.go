@@ -67,8 +67,8 @@ func TempName(target, id string) string { return tempPrefix + target + "-" + id 
 func IsTempName(name string) bool { return tempRE.MatchString(name) }
 
 // ours are the names at the top of a warehouse, except temporary ones.
-var ours = []string{CurrentName, SnapshotsName, JournalName, PartsName, LockName, StateName, RequestsName, PinsName, DeletionsName, LakesName, MaskKeyName,
-	VerdictName, AlertsName, NewAlertsName, AlertLockName}
+var ours = []string{CurrentName, SnapshotsName, JournalName, PartsName, LockName, StateName, RequestsName, PinsName, DeletionsName,
+	LakesName, MaskKeyName, VerdictName, AlertsName, NewAlertsName, AlertLockName}
 
 // IsOurs reports whether callhouse makes a name at the top of a warehouse or in its folders of
 // snapshots and of the journal: a path relative to the warehouse, with slashes. Others are those of

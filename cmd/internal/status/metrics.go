@@ -184,8 +184,6 @@ func (m *Metrics) warehouse(g gauges, h *State) {
 	g.set("calls_pending", "Calls that are over and lack their transcript.", float64(h.Pending))
 	g.set("calls_overdue", "Those of them that started at least two days ago.", float64(h.Overdue))
 	g.set("calls_unsettled", "Calls that are in progress, or lack their analysis or cost.", float64(h.Unsettled))
-	if h.Bulk != nil {
-	}
 	if r := h.Recordings; r != nil {
 		g.set("recordings_due", "Recordings that are still to be archived.", float64(r.Due))
 		g.set("recordings_stored", "Recordings in the archive.", float64(r.Stored))

@@ -150,13 +150,6 @@ func Pinned(root, catalog string) bool {
 	return err == nil
 }
 
-// readable reports whether a pin is valid, possibly of a newer callhouse.
-func readable(raw []byte) bool {
-	_, err := layout.ParsePin(raw)
-	var newer *layout.VersionError
-	return err == nil || errors.As(err, &newer)
-}
-
 // pinned returns the snapshots that catalogs need, and removes expired pins: those whose catalog is
 // gone or, on another host, was not renewed for long. all means that a pin is unreadable, so any
 // snapshot may be pinned.
