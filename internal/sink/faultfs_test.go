@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"sync"
+	"testing"
 
 	"callhouse/internal/longtest"
 	"callhouse/internal/sink/disk"
@@ -54,12 +55,13 @@ func (f *faultFS) plain(path string) string {
 var digits = regexp.MustCompile(`[0-9]+`)
 
 // chosen returns which operations of a log fail, one at a time: the first of each kind (what is done
-// to which kind of file in which table), or with -long every n-th besides.
+// to which kind of file in which table), or with -long every n-th besides. With -short, for the race
+// detector, it is every tenth of them.
 func chosen(log []string, n int) (ops []int) {
 	seen := map[string]bool{}
 	for k, op := range log {
 		kind := digits.ReplaceAllString(op, "#")
-		if !seen[kind] || longtest.On() && k%n == 0 {
+		if !seen[kind] && (!testing.Short() || len(seen)%10 == 0) || longtest.On() && k%n == 0 {
 			ops = append(ops, k)
 		}
 		seen[kind] = true
