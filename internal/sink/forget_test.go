@@ -314,8 +314,12 @@ func TestForgetRemovesDamagedSnapshots(t *testing.T) {
 			if now := snapshotsOf(t, w.opts.Root); len(now) != 1 || slices.Contains(before, now[0]) {
 				t.Errorf("there are %v", now)
 			}
-			if got := holds(t, w.Snapshot()); got != "by" {
-				t.Errorf("the calls are %s", got)
+			want := "by"
+			if name == "damaged and mended" { // the month of y was damaged; older snapshots have only its days
+				want = "b"
+			}
+			if got := holds(t, w.Snapshot()); got != want {
+				t.Errorf("the calls are %s, want %s", got, want)
 			}
 		})
 	}
