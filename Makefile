@@ -198,7 +198,7 @@ promtool: ## Get Prometheus' promtool into build/tools, for alerts: that of Debi
 
 .PHONY: alerts
 alerts: $(if $(PROMTOOL),,promtool) ## Try docs/alerts.yml on months of thirty good and bad nights, with promtool (PROMTOOL=… for one that is installed)
-	go test ./cmd/internal/health -run TestAlertsOfThirtyNights -count=1 -timeout 30m -args -promtool $(or $(PROMTOOL),$(CURDIR)/build/tools/promtool)
+	go test ./cmd/internal/status -run TestAlertsOfThirtyNights -count=1 -timeout 30m -args -promtool $(or $(PROMTOOL),$(CURDIR)/build/tools/promtool)
 
 .PHONY: golden
 golden: ## Rewrite the golden files from what the code does now; read the diff before you commit it
