@@ -9,7 +9,6 @@ package layout
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -65,30 +64,6 @@ func TempName(target, id string) string { return tempPrefix + target + "-" + id 
 
 // IsTempName reports whether TempName made name.
 func IsTempName(name string) bool { return tempRE.MatchString(name) }
-
-// ours are the names at the top of a warehouse, except temporary ones.
-var ours = []string{CurrentName, SnapshotsName, JournalName, PartsName, LockName, StateName, RequestsName, PinsName, DeletionsName,
-	LakesName, MaskKeyName, VerdictName, AlertsName, NewAlertsName, AlertLockName}
-
-// IsOurs reports whether callhouse makes a name at the top of a warehouse or in its folders of
-// snapshots and of the journal: a path relative to the warehouse, with slashes. Others are those of
-// the file system, such as lost+found, or of other programs, and may not even be readable. All
-// names below one of ours are ours.
-func IsOurs(rel string) bool {
-	top, rest, _ := strings.Cut(rel, "/")
-	name, _, _ := strings.Cut(rest, "/")
-	switch {
-	case !slices.Contains(ours, top):
-		return rest == "" && IsTempName(top)
-	case top == SnapshotsName && rest != "":
-		_, ok := ParseSnapshotName(name)
-		return ok || IsTempName(name)
-	case top == JournalName && rest != "":
-		_, ok := ParseRunID(name)
-		return ok
-	}
-	return true
-}
 
 // DataFile returns the path inside a snapshot of a table's file for period: a UTC day "2026-11-19",
 // a month "2026-11", or "" for a table with a single file. id is 16 hex digits never used before: a
