@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -184,7 +184,8 @@ func (d *deepFindings) compare(ctx context.Context, s *layout.Snapshot, l *liste
 		span.To = crawler.SureUntil(span, cfg.Window, cfg.Now().UnixMilli())
 		sure = append(sure, span)
 	}
-	for id, call := range l.listed {
+	for _, id := range slices.Sorted(maps.Keys(l.listed)) { // the named ones are the same every time
+		call := l.listed[id]
 		switch {
 		case forgot(id):
 		case call.start.OK && within(sure, call.start.V):
@@ -193,7 +194,6 @@ func (d *deepFindings) compare(ctx context.Context, s *layout.Snapshot, l *liste
 			d.New++
 		}
 	}
-	slices.Sort(d.Missing.Calls)
 	return nil
 }
 
@@ -292,6 +292,6 @@ func (d *deepFindings) write(w io.Writer) {
 		words.Fprintf(w, "part of the list was not compared: %s\n", p)
 	}
 	if d.Stopped != "" {
-		words.Fprintln(w, strings.TrimSpace(d.Stopped))
+		words.Fprintln(w, d.Stopped)
 	}
 }
