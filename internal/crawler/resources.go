@@ -135,12 +135,12 @@ func (c *resourceCrawl) fetchParts(ctx context.Context, of *resource.Resource, k
 			return err
 		}
 	}
-	return c.fetchRecord(ctx, of, key)
+	return c.fetchObject(ctx, of, key)
 }
 
-// fetchRecord fetches an object's own record, if it has one, and marks the object complete in the
+// fetchObject fetches an object's own record, if it has one, and marks the object complete in the
 // store.
-func (c *resourceCrawl) fetchRecord(ctx context.Context, of *resource.Resource, key string) error {
+func (c *resourceCrawl) fetchObject(ctx context.Context, of *resource.Resource, key string) error {
 	rec := schema.Record{Resource: of.Name, Kind: schema.KindDetail, CallID: key, FetchedAt: c.nowMS()}
 	if of.Record == "" {
 		return c.put(ctx, rec)
