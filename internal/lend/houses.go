@@ -53,19 +53,10 @@ type House struct {
 	view view
 	lent map[*loan]bool
 	last int // value of returns when it was last given back
-
-	once   sync.Once
-	memory any
 }
 
 // loan is one use of a house. leave asks the borrower to give it back; nil: the use is short.
 type loan struct{ leave func() }
-
-// Memory returns data cached for the house's answers. The first call creates it with made.
-func (of *House) Memory(made func() any) any {
-	of.once.Do(func() { of.memory = made() })
-	return of.memory
-}
 
 // Borrow lends the current snapshot for one request, in a zone and with a reader's rights. It opens
 // a new snapshot after a commit. The caller must call giveBack after reading the last answer.

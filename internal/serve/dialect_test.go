@@ -36,8 +36,6 @@ func testDialect(t *testing.T, h *house) {
 		`SELECT CASE WHEN x > 0 THEN 5 / x END AS a FROM (VALUES (0), (2)) AS t(x) WHERE x = 0 OR 4 / x = 2`:                                                                         "a | null | 2",
 		`SELECT call_id FROM calls WHERE status LIKE ANY (ARRAY['x%', 'end%']) AND status NOT LIKE ALL ('{a%,b%}') AND NOT (status ILIKE ANY (ARRAY['x', NULL])) IS TRUE ORDER BY 1`: "call_id | c0 | c1",
 		`SELECT 'a' LIKE ANY (ARRAY['b', NULL]) AS a, 'a' LIKE ANY (ARRAY['b']) AS b, 'aB' NOT ILIKE ANY (ARRAY['ab', 'x']) AS c, 'a(b' LIKE SOME (ARRAY['a(%', ')'])  AS d`:         "a b c d | null f t t",
-		`SELECT metadata @> '{"a": [2]}' AS a, metadata::jsonb @> '{"a": [1, 3]}'::jsonb AS b, metadata @> '{}' AS c, metadata @> '{"b": null}' AS d FROM calls LIMIT 1`:             "a b c d | t f t f",
-		`SELECT '{"a": {"b": 1.0, "c": "x"}, "d": null}'::jsonb @> '{"a": {"b": 1}, "d": null}' AS a, '[1, "1"]'::jsonb @> '"1"' AS b, '{"a": "1"}'::jsonb @> '{"a": 1}' AS c`:       "a b c | t t f",
 		`SELECT round(sum(x)::numeric / 4, 3) AS a, round(avg(x), 2) AS b, round(100.0 * 1 / 3, 1) AS c, round(2.5, 0) AS d FROM generate_series(1, 2) AS s(x)`:                      "a b c d | 0.750 1.50 33.3 3",
 		`SELECT "Status" FROM (SELECT status AS "Status" FROM calls LIMIT 1) AS t`:                                                                                                   "Status | ended",
 		`SELECT session_user`:                             "session_user | somebody",
@@ -92,7 +90,7 @@ func testDialect(t *testing.T, h *house) {
 	}
 	for sql, want := range map[string]string{
 		"SELECT 1 / 0": "22012", "SELECT nothing": "42703", "SELECT count(*) % (count(*) - 2) FROM calls": "22012", "SELECT to_char(start_at, status) FROM calls": "0A000", "SELECT to_char(now(), 'J')": "0A000",
-		"SELECT metadata @> evaluation FROM calls": "0A000", "SELECT metadata @> '[[1]]' FROM calls": "0A000", "SELECT metadata @> '{\"a\"' FROM calls": "22P02", `SELECT "Call_ID" FROM calls`: "42703", "SELECT call_id FROM calls WHERE status = 'ended' USING SAMPLE 3": "0A000",
+		"SELECT metadata @> evaluation FROM calls": "0A000", "SELECT metadata::jsonb @> '{\"a\": 1}'::jsonb FROM calls": "0A000", `SELECT '{"a": 1}'::jsonb <@ metadata FROM calls`: "0A000", `SELECT "Call_ID" FROM calls`: "42703", "SELECT call_id FROM calls WHERE status = 'ended' USING SAMPLE 3": "0A000",
 	} {
 		if _, err := c.PgConn().Exec(t.Context(), sql).ReadAll(); code(err) != want {
 			t.Errorf("%s: %v, want %s", sql, err, want)

@@ -56,11 +56,10 @@ func calls(n int) (out []row) {
 func start(t *testing.T, settle func(*postgres.Server)) *house {
 	t.Helper()
 	h := &house{root: t.TempDir(), running: map[uint64]string{}}
-	ids := new(opened.IDs)
 	analyticstest.Write(t, h.root, 1, analyticstest.Data{Calls: calls(2), Turns: []row{{"call_id": "c0", "turn": int64(0), "role": "agent", "content": "hello"}}})
 	h.houses = &lend.Houses{Root: h.root, Log: func(text string) { t.Log(text) },
 		Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
-			return analytics.Open(ctx, h.root, analytics.Options{Options: opened.Options{Location: zone, Threads: 1, Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}, Dialect: pgcatalog.Dialect(r), Rights: r, IDs: ids, Copies: true}})
+			return analytics.Open(ctx, h.root, analytics.Options{Options: opened.Options{Location: zone, Threads: 1, Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}, Dialect: pgcatalog.Dialect(r), Rights: r}})
 		},
 		Hold: func(numbers []int64) error {
 			h.mu.Lock()

@@ -110,11 +110,6 @@ func (s *session) dropOld() {
 	}
 }
 
-// memory returns the cache of the house.
-func (s *session) memory() *memory {
-	return s.at.Memory(func() any { return newMemory() }).(*memory)
-}
-
 // drop releases the house.
 func (s *session) drop() {
 	if s.at == nil {
@@ -214,16 +209,9 @@ func (s *session) explain(err error) error {
 func (s *session) Prepare(ctx context.Context, text string, types []uint32) (postgres.Statement, error) {
 	st := &statement{s: s, text: text, types: types}
 	s.statements[st] = true
-	if p, ok := s.memory().plans.Get(st.key()); ok { // it is prepared when it runs
-		st.columns, st.params, st.guess, st.found = p.columns, p.params, p.guess, p.found
-		return st, nil
-	}
 	if err := st.describe(ctx); err != nil {
 		st.Close()
 		return nil, s.explain(err)
-	}
-	if len(text) <= mostText && !passes(text, nil) {
-		s.memory().plans.Add(st.key(), &plan{st.columns, st.params, st.guess, st.found})
 	}
 	return st, nil
 }
@@ -324,15 +312,13 @@ func (st *statement) castable() (found []string) {
 	return found
 }
 
-// prepare plans the statement on an idle connection. values are those of its parameters, if known.
-func (st *statement) prepare(ctx context.Context, values ...any) error {
+// prepare plans the statement on an idle connection.
+func (st *statement) prepare(ctx context.Context) error {
 	c, err := st.s.idle(ctx)
 	if err != nil {
 		return err
 	}
-	st.asked = &dialect.Asked{User: st.s.user, Setting: st.s.settings.Setting, Types: st.types, Found: st.found, Guess: st.guess,
-		Values: values,
-		Part:   func(id string) (string, error) { return c.Part(ctx, id) }, Top: c.Top}
+	st.asked = &dialect.Asked{User: st.s.user, Setting: st.s.settings.Setting, Types: st.types, Found: st.found, Guess: st.guess}
 	stmt, err := c.Prepare(ctx, st.text, guard.Rewrite(st.asked.Rewrite))
 	if err != nil {
 		return err
@@ -373,16 +359,9 @@ func (st *statement) Close() {
 
 // Query implements postgres.Statement.
 func (st *statement) Query(ctx context.Context, args []any) (postgres.Rows, error) {
-	key := st.answerKey(args)
-	if k := st.s.memory().answer(key); k != nil && st.sameTypes(k.columns) == nil {
-		return &keptRows{kept: k}, nil
-	}
-	if st.stmt == nil || st.conn.busy || st.asked.ByValue {
-		if st.stmt != nil && !st.conn.busy {
-			st.unprepare()
-		}
+	if st.stmt == nil || st.conn.busy {
 		old := st.stmt // its rows are being read; closing them closes it
-		if err := st.prepare(ctx, args...); err != nil {
+		if err := st.prepare(ctx); err != nil {
 			st.stmt = old
 			return nil, st.s.explain(err)
 		}
@@ -400,9 +379,6 @@ func (st *statement) Query(ctx context.Context, args []any) (postgres.Rows, erro
 	all := &rows{Rows: answer, st: st, stmt: st.stmt, conn: st.conn}
 	if isPlan {
 		return &planRows{rows: all}, nil
-	}
-	if key != "" {
-		return &keeping{rows: all, in: st.s.memory(), key: key, kept: &kept{columns: answer.Columns()}}, nil
 	}
 	return all, nil
 }

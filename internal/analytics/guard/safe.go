@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"callhouse/internal/resource"
@@ -54,28 +53,6 @@ var plainNameRE = regexp.MustCompile(`^\w+$`)
 // relationName is the name of a relation in a statement, in lower case.
 type relationName struct{ catalog, schema, table string }
 
-// Times maps the views that are often sorted by time to their time columns.
-var Times = map[string]string{
-	"calls": "start_at", "costs": "start_at", "transcript_turns": "call_start_at",
-	"analysis_items": "call_start_at", "tool_calls": "call_start_at", "recordings": "call_start_at",
-}
-
-// FirstSchema and LatestSchema have these views over copies of a few rows: the first ones, and the
-// newest ones with all rows without a time.
-const (
-	FirstSchema  = "first_rows"
-	LatestSchema = "newest_rows"
-	TopRows      = 2048 // minimum rows of each copy, if the view has that many
-)
-
-// Parted are the views that also exist over a piece of a file of calls.
-var Parted = []string{"calls", "costs"}
-
-// PartSchema returns the schema with the views over a piece of a file.
-func PartSchema(file, piece int) string { return fmt.Sprintf("part_%d_%d", file, piece) }
-
-var partRE = regexp.MustCompile(`^part_\d+_\d+$`)
-
 // relations returns all readable names: the views and the stored tables.
 func relations() map[relationName]bool {
 	out := map[relationName]bool{}
@@ -87,11 +64,6 @@ func relations() map[relationName]bool {
 	for _, t := range resource.Tables {
 		out[relationName{"", "stored", t.Name}] = true
 		out[relationName{"memory", "stored", t.Name}] = true
-	}
-	for name := range Times {
-		for _, schema := range []string{FirstSchema, LatestSchema} {
-			out[relationName{"", schema, name}] = true
-		}
 	}
 	return out
 }
@@ -229,8 +201,6 @@ func (s *safety) ours(call map[string]any) bool {
 func (s *safety) relation(name relationName, with *scope) error {
 	switch {
 	case name.catalog == "" && name.schema == "" && with.has(name.table):
-		return nil
-	case s.also != nil && name.catalog == "" && partRE.MatchString(name.schema) && slices.Contains(Parted, name.table) && s.may == nil:
 		return nil
 	case s.relations[name] && s.may != nil:
 		return s.may(name.table)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/duck"
-	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/localtime"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/analytics/stored"
@@ -32,11 +31,6 @@ type Options struct {
 	Rights rights.Rights
 	// Dialect is set if statements are not written for DuckDB; nil: they are.
 	Dialect *Dialect
-	// IDs locates a call's file for statements that select a call by its id; nil: no such lookup.
-	IDs *IDs
-	// Copies copies rows that statements read repeatedly to native DuckDB tables, within the memory
-	// of Safe; see copies.go.
-	Copies bool
 	// Prover proves files before they are read; nil: they are read unproven.
 	Prover Prover
 	// SkipDamaged leaves out the periods and resources with a damaged file, which would otherwise
@@ -57,9 +51,6 @@ type DB struct {
 	undefined []definition // not yet defined in DuckDB, in order; see define.go
 	made      texts        // of the views and macros over the snapshot
 
-	ids     *IDs
-	parts   map[string]bool // pieces of files of calls that have their own views
-	copies  *copies
 	prover  Prover
 	skipped []Skipped
 	dialect *Dialect
@@ -106,10 +97,9 @@ func Open(ctx context.Context, root string, o Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{snap: snap, loc: o.Location, engine: engine, safe: o.Safe != nil, rights: o.Rights,
-		prover: o.Prover, ids: o.IDs, parts: map[string]bool{}, skipped: skipped, dialect: o.Dialect}
+		prover: o.Prover, skipped: skipped, dialect: o.Dialect}
 	db.made = usual()
 	db.undefined = db.definitions(localtime.Macro(o.Location, snap.Manifest))
-	db.copies = newCopies(db, o)
 	if err := db.prepare(ctx, o.Safe); err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
@@ -127,10 +117,7 @@ func isSmall(snap *layout.Snapshot) bool {
 }
 
 // Close frees the database. Its rows must be closed first.
-func (db *DB) Close() error {
-	db.copies.close()
-	return db.engine.Close()
-}
+func (db *DB) Close() error { return db.engine.Close() }
 
 // Snapshot returns the snapshot that the answers come from.
 func (db *DB) Snapshot() *layout.Snapshot { return db.snap }
@@ -158,9 +145,6 @@ func (db *DB) prepare(ctx context.Context, limits *Limits) error {
 		// their other columns. The default is 50; previews of BI tools have 100 to 2,000.
 		"SET GLOBAL late_materialization_max_rows = 10000",
 		"CREATE SCHEMA stored",
-		"CREATE SCHEMA " + guard.FirstSchema,
-		"CREATE SCHEMA " + guard.LatestSchema,
-		"CREATE SCHEMA copies",
 	} {
 		if err := conn.Exec(ctx, text); err != nil {
 			return fmt.Errorf("prepare DuckDB: %w", err)

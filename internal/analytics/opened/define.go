@@ -65,6 +65,11 @@ func (db *DB) definitions(localTime string) []definition {
 	return append(out, pastMacros()...)
 }
 
+var (
+	fromStoredRE = regexp.MustCompile(`\bFROM stored\.(\w+)`)
+	fromCallsRE  = regexp.MustCompile(`\bFROM calls\b`)
+)
+
 // OldestFirst returns a SELECT of the rows of a view, oldest period first: see [layout.Manifest.NewestFirst].
 func (db *DB) OldestFirst(view string) string {
 	v, _ := sqlfiles.View(view)

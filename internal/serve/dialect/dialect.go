@@ -20,14 +20,6 @@ type Asked struct {
 	Types   []uint32 // of the parameters, as declared by the client
 	Found   []string // DuckDB's types of the parameters to cast to, if known; may be shorter
 	Guess   Guess
-	// Part returns the schema whose tables of calls have only the piece of a file that can contain
-	// a call; empty: none. nil: unsupported.
-	Part func(id string) (string, error)
-	// Top returns the schema with a copy of a table's first or newest rows; empty: none. nil:
-	// unsupported.
-	Top     func(table string, isNewest bool) string
-	Values  []any    // of the parameters, if known
-	ByValue bool     // set by Rewrite: the result depends on a parameter's value
 	Names   []string // set by Rewrite: Postgres' names of the columns; empty: DuckDB's
 
 	changed bool
@@ -89,8 +81,6 @@ func (a *Asked) walk(n any) {
 		a.byKey(n)
 		a.compared(n)
 		a.sample(n)
-		a.topOf(n)
-		a.partOf(n)
 		for key, kid := range n {
 			if key != "cast_type" {
 				a.walk(kid)

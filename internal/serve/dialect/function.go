@@ -275,9 +275,9 @@ func (a *Asked) operator(n node, name string, args []any) {
 	case "/", "%":
 		a.divide(n, args)
 	case "@>":
-		a.contains(n, args)
+		a.contains(args)
 	case "<@":
-		a.contains(n, []any{args[1], args[0]})
+		a.contains([]any{args[1], args[0]})
 	case "~":
 		a.put(n, call(schemaOf, "matches", args...))
 	case "~*":

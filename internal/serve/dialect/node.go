@@ -201,8 +201,6 @@ func boolean(b bool) node {
 
 func and(all ...any) node { return conjunction("CONJUNCTION_AND", all) }
 
-func or(all ...any) node { return conjunction("CONJUNCTION_OR", all) }
-
 func conjunction(kind string, of []any) node {
 	return node{"class": "CONJUNCTION", "type": kind, "alias": "", "query_location": nowhere, "children": of}
 }

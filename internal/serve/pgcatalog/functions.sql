@@ -174,6 +174,3 @@ CREATE MACRO pg.not_like_any(x, list) AS pg.any_of(list_transform(list, lambda z
 CREATE MACRO pg.not_like_all(x, list) AS pg.all_of(list_transform(list, lambda zp: not_like_escape(x, zp, '\')));
 CREATE MACRO pg.not_ilike_any(x, list) AS pg.any_of(list_transform(list, lambda zp: not_ilike_escape(x, zp, '\')));
 CREATE MACRO pg.not_ilike_all(x, list) AS pg.all_of(list_transform(list, lambda zp: not_ilike_escape(x, zp, '\')));
-CREATE MACRO pg.json_is_kind(v, kind) AS coalesce(json_type(v) = kind, false);
-CREATE MACRO pg.json_is(v, kind, sought) AS coalesce(CASE kind WHEN 'NULL' THEN json_type(v) = 'NULL' WHEN 'NUMBER' THEN json_type(v) IN ('UBIGINT', 'BIGINT', 'HUGEINT', 'UHUGEINT', 'DOUBLE') AND try_cast(json_extract_string(v, '$') AS DOUBLE) = try_cast(sought AS DOUBLE) ELSE json_type(v) = kind AND json_extract_string(v, '$') = sought END, false);
-CREATE MACRO pg.json_has(v, kind, sought) AS pg.json_is_kind(v, 'ARRAY') AND list_bool_or(list_transform(json_extract(v, '$[*]'), lambda ze: pg.json_is(ze, kind, sought))) IS TRUE;

@@ -25,15 +25,6 @@ import (
 // Schema is the schema of all definitions.
 const Schema = "pg"
 
-// The views of calls with their time columns, and those that also exist over a piece of one file.
-var (
-	Times  = guard.Times
-	Parted = guard.Parted
-)
-
-// TopRows is the maximum number of first or newest rows read from a copy.
-const TopRows = guard.TopRows
-
 //go:embed empty.txt
 var empty string
 

@@ -238,12 +238,6 @@ SELECT value FROM jsonb_array_elements_text('["a", "b"]'::jsonb)
 SELECT e FROM json_array_elements_text('["a", "b"]') AS e
 SELECT jsonb_object_keys('{"a": 1}'::jsonb), jsonb_typeof('[1]'::jsonb)
 SELECT key, value::text FROM jsonb_each('{"a": 1}'::jsonb)
-SELECT '{"a": 1, "b": 2}'::jsonb @> '{"a": 1}'::jsonb, '{"a": 1}'::jsonb @> '{"a": 2}'
-SELECT '{"a": 1}'::jsonb @> $1 -- with: unknown {"a":1} -- differs: the parameter is a text, not a jsonb
-SELECT call_id FROM calls WHERE metadata::jsonb @> '{"campaign": "q4"}' ORDER BY 1
-SELECT call_id FROM calls WHERE metadata::jsonb @> $1::jsonb ORDER BY 1 -- with: text {"campaign":"q4"}
-SELECT '{"a": {"b": 1.0, "c": "x"}, "d": null}'::jsonb @> '{"a": {"b": 1}, "d": null}', '[1, "1"]'::jsonb @> '"1"', '{"a": "1"}'::jsonb @> '{"a": 1}', '{"a": [1, 2]}'::jsonb @> '{"a": [2]}', '{"a": [1]}'::jsonb @> '{"a": 1}', '{}'::jsonb @> '[]', '{"a": 1}'::jsonb <@ '{"a": 1, "b": 2}'::jsonb
-SELECT null::jsonb @> '{"a": 1}'::jsonb IS NULL
 SELECT ARRAY[1, 2] @> ARRAY[1], ARRAY[1] && ARRAY[2]
 SELECT 'a word' ~ '\mword\M', 'sword' ~ '\mword', 'a word' ~* '\yWORD\y', regexp_replace('a word', '\mw', 'W'), 'words' !~ 'word\M'
 SELECT (date '2026-01-01', date '2026-02-01') OVERLAPS (date '2026-01-15', date '2026-03-01'), (date '2026-01-01', date '2026-01-15') OVERLAPS (date '2026-01-15', date '2026-03-01')

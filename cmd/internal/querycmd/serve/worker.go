@@ -207,13 +207,13 @@ func reserve(connections int) {
 // only. open is called with the open snapshots. free closes the warehouse and removes the pin.
 func (j job) houses(log func(string), open func([]int64), dialect func(rights.Rights) *opened.Dialect) (
 	h *lend.Houses, free func() error, err error) {
-	prover, ids := proven.Open(j.Warehouse, time.Now), new(opened.IDs)
+	prover := proven.Open(j.Warehouse, time.Now)
 	h = &lend.Houses{Root: j.Root, Log: log}
 	h.Open = func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		o := analytics.Options{Currency: j.Currency, Country: j.Country, Goals: j.Goals, Options: opened.Options{
-			Location: loc, Prover: prover, IDs: ids, Threads: j.Threads, Rights: r, Safe: &opened.Limits{Memory: j.Memory, Temp: j.Temp}}}
+			Location: loc, Prover: prover, Threads: j.Threads, Rights: r, Safe: &opened.Limits{Memory: j.Memory, Temp: j.Temp}}}
 		if dialect != nil {
-			o.Dialect, o.Copies = dialect(r), true
+			o.Dialect = dialect(r)
 		}
 		return analytics.Open(ctx, j.Warehouse, o)
 	}
