@@ -312,8 +312,6 @@ CREATE MACRO tells_failure(content) AS
 -- The median of a list; for an even number of values, the mean of the middle two.
 CREATE MACRO list_median(l) AS list_aggregate(l, 'median');
 
--- Whether a day is a public holiday in the configured country.
-CREATE MACRO is_holiday(day) AS coalesce(list_contains(getvariable('holidays'), day), false);
 
 -- The standard deviation, by chance, of a share of n calls whose usual value is percent.
 CREATE MACRO smooth(percent, n) AS (percent / 100e0 * n + 1) / (n + 2);

@@ -60,7 +60,7 @@ func TestJoinsInParts(t *testing.T) {
 	claimMore(t, root, 50_000)
 	tools, _ := question.Report("tools")
 	q, _ := question.Of(tools, question.Params{By: "agent"})
-	made, err := plan.New(with(rights.Rights{}).Snapshot(), time.UTC, "").Report(q)
+	made, err := plan.New(with(rights.Rights{}).Snapshot(), time.UTC).Report(q)
 	if parts := strings.Count(made.SQL, "month IN ("); err != nil || parts < 6 { // two in each
 		t.Fatalf("%d conditions on months, %v", parts, err)
 	}
@@ -92,7 +92,7 @@ func TestListsInParts(t *testing.T) {
 	root, d := compacted(t)
 	claimMore(t, root, 10_000)
 	w := open(t, root, zone(t, "America/New_York"))
-	planner := plan.New(w.Snapshot(), w.Location(), "")
+	planner := plan.New(w.Snapshot(), w.Location())
 	tried, n := longtest.Each(8), 0
 	for _, p := range []question.Params{{}, {Since: time.Date(2026, 10, 25, 5, 0, 0, 1, time.UTC)},
 		{Since: time.Date(2026, 10, 2, 0, 0, 0, 0, time.UTC), Until: time.Date(2026, 11, 19, 0, 0, 0, 0, time.UTC), Agent: "a1-one"},

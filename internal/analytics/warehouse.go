@@ -14,9 +14,6 @@ type Options struct {
 	opened.Options
 	// Currency is the currency of the costs, for headings; empty: headings name none.
 	Currency string
-	// Country is the country, as two letters, whose public holidays are expected to have fewer
-	// calls; empty: none.
-	Country string
 	// Goals define success for agents whose success is not a completed call.
 	Goals []question.Goal
 }
@@ -36,6 +33,6 @@ func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
-	planner := plan.New(db.Snapshot(), db.Location(), o.Country)
+	planner := plan.New(db.Snapshot(), db.Location())
 	return &Warehouse{DB: db, planner: planner, currency: o.Currency, goals: o.Goals}, nil
 }

@@ -16,8 +16,7 @@
 -- factor. It is at least one step, and for the handle time at least a tenth of usual.
 -- score is the distance in spreads; a day is off from 3.5 on. Shares and times of fewer
 -- than 20 calls are neither judged nor part of a past. Days whose calls are not listed do
--- not count; neither does the number of calls on public holidays of the country in the
--- settings.
+-- not count.
 --
 -- --since and --until select the days that are judged. Their past begins earlier.
 --
@@ -72,7 +71,7 @@ WITH by_day AS (
 ), judged AS (
     SELECT *, weekday > 5 AS is_weekend
     FROM measured
-    WHERE CASE measure WHEN 'calls' THEN NOT is_holiday(day) ELSE n >= 20 END
+    WHERE measure = 'calls' OR n >= 20
 ), pasts AS (
     SELECT *,
         list(value) OVER (PARTITION BY key, measure, weekday ORDER BY day RANGE BETWEEN INTERVAL 56 DAY PRECEDING AND INTERVAL 1 DAY PRECEDING) AS alike,

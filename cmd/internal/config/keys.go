@@ -181,9 +181,9 @@ var Keys = []Key{
 	{Name: "keep_recordings", Kind: Text, For: Extract, Uses: "plan", Own: true, Value: "SPAN", Sample: "90d",
 		About: "retention of recordings: a run deletes those of calls older than this, and keeps the calls",
 		in:    func(v *Values) any { return &v.KeepRecordings }},
-	{Name: "country", Kind: Text, For: Extract | Query, Uses: "import compact forget report alert test", Value: "CODE", Sample: "KR",
-		About: "two-letter country code: the country of telephone numbers without a country code, on whose public holidays " +
-			"few calls are expected", in: func(v *Values) any { return &v.Country }},
+	{Name: "country", Kind: Text, For: Extract, Uses: "import compact forget", Value: "CODE", Sample: "KR",
+		About: "two-letter country code: the country of telephone numbers without a country code",
+		in:    func(v *Values) any { return &v.Country }},
 	{Name: "metrics_file", Kind: Path, For: Extract, Own: true, Value: "FILE", Sample: "/var/lib/node_exporter/callhouse-{profile}.prom",
 		About: "file for Prometheus metrics, written every minute of a run and at its end; {profile} is the profile's name",
 		in:    func(v *Values) any { return &v.MetricsFile }},

@@ -3,7 +3,6 @@ package querycmd
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,9 +62,6 @@ func (a *app) configure(cmd *cobra.Command) error {
 		}
 		a.Currency = unit.String()
 	}
-	if a.Country = strings.ToUpper(a.Country); a.Country != "" && !twoLetters.MatchString(a.Country) {
-		return cli.Usage("use a two-letter code, e.g. KR", "unknown country %q (%s)", a.Country, a.Settings.From("country"))
-	}
 	a.Goals = nil
 	for _, text := range strings.FieldsFunc(a.Success, func(r rune) bool { return r == ',' }) {
 		goal, err := question.ParseGoal(text)
@@ -103,5 +99,3 @@ func (a *app) chooseFormat(cmd *cobra.Command) error {
 	}
 	return nil
 }
-
-var twoLetters = regexp.MustCompile(`^[A-Z]{2}$`)

@@ -11,14 +11,13 @@ import (
 
 // Planner plans questions over one snapshot.
 type Planner struct {
-	snap    *layout.Snapshot
-	loc     *time.Location
-	country string // the country whose public holidays count; empty: none
+	snap *layout.Snapshot
+	loc  *time.Location
 
 	localMicros string // SQL for the local time at which a stored call started, in µs
 }
 
 // New returns the planner of a snapshot.
-func New(snap *layout.Snapshot, loc *time.Location, country string) *Planner {
-	return &Planner{snap: snap, loc: loc, country: country, localMicros: localtime.Micros(loc, snap.Manifest)}
+func New(snap *layout.Snapshot, loc *time.Location) *Planner {
+	return &Planner{snap: snap, loc: loc, localMicros: localtime.Micros(loc, snap.Manifest)}
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"callhouse/internal/analytics/holiday"
 	"callhouse/internal/analytics/localtime"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/stored"
@@ -30,7 +29,7 @@ func (p *Planner) variables(q question.Question) string {
 		set("every", stored.Quote(cmp.Or(q.Every, "day"))) + set("skip", q.Skip) +
 		set("most", fmt.Sprintf("CAST(nullif(%d, 0) AS BIGINT)", max(q.Most, 0))) +
 		set("largest_first", !natural) + set("grouped", q.By != "") + set("whole_from", from) + set("whole_until", until) +
-		set("judged_from", judged) + set("holidays", p.holidays(q)) + set("listed_until", p.listedUntil()) + set("goals", goals(q))
+		set("judged_from", judged) + set("listed_until", p.listedUntil()) + set("goals", goals(q))
 }
 
 // arguments returns the statements that set the variables of a report with arguments.
@@ -112,19 +111,6 @@ func (p *Planner) listedUntil() int64 {
 	}
 	_, last := p.snap.Manifest.Starts()
 	return last
-}
-
-// holidays returns, as an SQL literal, the public holidays of the configured country, if the report
-// judges days.
-func (p *Planner) holidays(q question.Question) string {
-	var days []string
-	if p.country != "" && history(q.Report) > 0 {
-		first, last := p.snap.Manifest.Starts()
-		for _, day := range holiday.In(p.country, max(time.UnixMilli(first).Year()-1, 1970), min(time.UnixMilli(last).Year()+1, 2200)) {
-			days = append(days, date(day))
-		}
-	}
-	return "CAST([" + strings.Join(days, ", ") + "] AS DATE[])"
 }
 
 // goals returns, as an SQL literal, the outcomes that count as success, by agent.

@@ -135,7 +135,7 @@ func FormatNames() []string {
 
 // Options returns the settings for opening the warehouse in a zone.
 func (c *Command) Options(loc *time.Location) analytics.Options {
-	return analytics.Options{Currency: c.Currency, Country: c.Country, Goals: c.Goals,
+	return analytics.Options{Currency: c.Currency, Goals: c.Goals,
 		Options: opened.Options{Location: loc, Prover: proven.Open(c.Warehouse, time.Now)}}
 }
 

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"callhouse/internal/analytics"
-	"callhouse/internal/analytics/holiday"
 	"callhouse/internal/analytics/question"
 	sqlfiles "callhouse/sql"
 )
@@ -36,9 +34,6 @@ func (c *Command) Remarks(ctx context.Context, w *analytics.Warehouse, f *sqlfil
 	}
 	if !f.Selects() {
 		return out, nil
-	}
-	if c.Country != "" && f.History > 0 && !slices.Contains(holiday.Countries(), c.Country) {
-		out = append(out, fmt.Sprintf("the public holidays of %s are unknown and count as ordinary days", c.Country))
 	}
 	before, compares := p.Previous()
 	if is, was, uneven := p.Uneven(w.Location()); compares && uneven {

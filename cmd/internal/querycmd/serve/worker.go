@@ -71,7 +71,6 @@ type job struct {
 	Root        string // its folder, absolute
 	Zone        string // default zone of sessions
 	Currency    string
-	Country     string
 	Goals       []question.Goal
 	Users       string // file; empty: no logins
 	Memory      int64  // bytes, for all statements of a process over one snapshot
@@ -97,7 +96,7 @@ func (c *command) job(ctx context.Context, loc *time.Location) (j job, err error
 	if err != nil {
 		return j, err
 	}
-	return job{c.Warehouse, snap.Root(), loc.String(), c.Currency, c.Country, c.Goals, c.users, memory, int64(temp), c.threads, c.most}, nil
+	return job{c.Warehouse, snap.Root(), loc.String(), c.Currency, c.Goals, c.users, memory, int64(temp), c.threads, c.most}, nil
 }
 
 // memorySize parses the value of --memory.
@@ -210,7 +209,7 @@ func (j job) houses(log func(string), open func([]int64), dialect func(rights.Ri
 	prover := proven.Open(j.Warehouse, time.Now)
 	h = &lend.Houses{Root: j.Root, Log: log}
 	h.Open = func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
-		o := analytics.Options{Currency: j.Currency, Country: j.Country, Goals: j.Goals, Options: opened.Options{
+		o := analytics.Options{Currency: j.Currency, Goals: j.Goals, Options: opened.Options{
 			Location: loc, Prover: prover, Threads: j.Threads, Rights: r, Safe: &opened.Limits{Memory: j.Memory, Temp: j.Temp}}}
 		if dialect != nil {
 			o.Dialect = dialect(r)
