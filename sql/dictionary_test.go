@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"callhouse/internal/golden"
 	"callhouse/internal/resource"
+	"callhouse/internal/test"
 )
 
 // docs/reference/data-dictionary.md says what the headers of the views say; with -update
 // it is written anew.
 func TestDictionary(t *testing.T) {
-	golden.Check(t, "../docs/reference/data-dictionary.md", dictionary())
+	test.Golden(t, "../docs/reference/data-dictionary.md", dictionary())
 }
 
 // The requests for resources in docs/reference/organisation.md are the declared ones.
@@ -51,7 +51,7 @@ func TestRequestsOfResources(t *testing.T) {
 		request = strings.NewReplacer("{}", "{id}", "%7B%7D", "{id}").Replace(request)
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.Name, request, when)
 	}
-	golden.Part(t, "../docs/reference/organisation.md", "go test ./sql -update -->\n", "<!-- end -->", b.String())
+	test.GoldenPart(t, "../docs/reference/organisation.md", "go test ./sql -update -->\n", "<!-- end -->", b.String())
 }
 
 // dictionaryHead precedes the tables of the data dictionary.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"callhouse/internal/golden"
+	"callhouse/internal/test"
 )
 
 // TestDocs starts the sandbox as docs/reference/sandbox.md does, and runs the commands there.
@@ -78,7 +78,7 @@ func TestDocs(t *testing.T) {
 			answers = answers[1:]
 		}
 	}
-	golden.Check(t, file, before+"cmd/sandbox "+begin+page2.String()+end+after)
+	test.Golden(t, file, before+"cmd/sandbox "+begin+page2.String()+end+after)
 	if commands < 8 {
 		t.Errorf("only %d commands were run", commands)
 	}

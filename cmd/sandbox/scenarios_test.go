@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"callhouse/internal/golden"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // begun returns a sandbox started from a scenario, without limits.
@@ -179,7 +179,7 @@ func TestScenarios(t *testing.T) {
 		table += fmt.Sprintf("| `%s` | %s |\n", s.Name, s.Says)
 		t.Run(s.Name, func(t *testing.T) { checks[s.Name](t, begun(t, s.Name)) })
 	}
-	golden.Part(t, "../../docs/reference/sandbox.md", "TestScenarios -update -->\n", "<!-- end of scenarios -->", table)
+	test.GoldenPart(t, "../../docs/reference/sandbox.md", "TestScenarios -update -->\n", "<!-- end of scenarios -->", table)
 }
 
 // discard is a ResponseWriter without a reader.

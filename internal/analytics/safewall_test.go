@@ -13,7 +13,7 @@ import (
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/opened"
-	"callhouse/internal/golden"
+	"callhouse/internal/test"
 )
 
 // Every function of the linked DuckDB has been reviewed: after an upgrade, the golden file shows
@@ -67,7 +67,7 @@ func TestSafeKnowsEveryFunction(t *testing.T) {
 		}
 		b.WriteString(kind + " " + fn + " " + verdict + "\n")
 	}
-	golden.Check(t, "testdata/safe-functions.golden", b.String())
+	test.Golden(t, "testdata/safe-functions.golden", b.String())
 }
 
 // Behind the guard is a second barrier: statements that the guard allows by mistake fail in DuckDB,

@@ -11,9 +11,9 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"callhouse/internal/golden"
 	"callhouse/internal/schema"
 	"callhouse/internal/schema/decimal"
+	"callhouse/internal/test"
 	"callhouse/internal/wire"
 	"callhouse/internal/wire/wiretest"
 )
@@ -52,7 +52,7 @@ func TestGolden(t *testing.T) {
 			c.Fetched(fetchedAt, fetchedAt, []byte("20261119T093000Z-00000001"))
 			c.Settle(settledAt)
 			got := rowsText(&c, d.Drift)
-			golden.Check(t, filepath.Join(testdata, "rows", name+".golden"), got)
+			test.Golden(t, filepath.Join(testdata, "rows", name+".golden"), got)
 		})
 	}
 }

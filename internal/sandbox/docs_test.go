@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"callhouse/internal/golden"
 	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/world"
+	"callhouse/internal/test"
 )
 
 // TestDocs compares the table of operations in docs/reference/sandbox.md with their declarations.
@@ -18,7 +18,7 @@ func TestDocs(t *testing.T) {
 	for _, o := range operation.All() {
 		fmt.Fprintf(&b, "| %s | `%s %s` | %s | %s | %s |\n", o.Resource, o.Method, o.Path, documented(&o), o.From, o.Beware)
 	}
-	golden.Part(t, "../../docs/reference/sandbox.md", "internal/sandbox -run TestDocs -update -->\n", "<!-- end -->", b.String())
+	test.GoldenPart(t, "../../docs/reference/sandbox.md", "internal/sandbox -run TestDocs -update -->\n", "<!-- end -->", b.String())
 }
 
 // TestDocsOfFaults compares the tables of faults in docs/reference/sandbox.md with their declarations.
@@ -45,7 +45,7 @@ func TestDocsOfFaults(t *testing.T) {
 	for _, f := range world.CallFaults {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Kind, f.Effect)
 	}
-	golden.Part(t, "../../docs/reference/sandbox.md", "internal/sandbox -run TestDocsOfFaults -update -->\n", "<!-- end of faults -->",
+	test.GoldenPart(t, "../../docs/reference/sandbox.md", "internal/sandbox -run TestDocsOfFaults -update -->\n", "<!-- end of faults -->",
 		b.String()+"\n")
 }
 

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"callhouse/internal/golden"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
@@ -20,6 +19,7 @@ import (
 	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/journal"
 	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/test"
 )
 
 var (
@@ -278,5 +278,5 @@ func TestOrderOfOperations(t *testing.T) {
 		last = line
 	}
 	got := strings.Join(lines, "\n") + "\n"
-	golden.Check(t, filepath.Join("testdata", "operations.golden"), got)
+	test.Golden(t, filepath.Join("testdata", "operations.golden"), got)
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"callhouse/cmd/internal/config"
+	"callhouse/internal/test"
 )
 
 // poisoned is set in the processes of Poison.
@@ -52,9 +53,7 @@ func Poison(t *testing.T, pattern string) {
 		if err == nil && text == "" {
 			err = os.MkdirAll(path, 0o700)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 	}
 	values := map[string]string{config.EnvFile: filepath.Join(dir, "named.toml"), config.EnvKey: "k", "CALLHOUSE_BASE_URL": service.URL,
 		"CALLHOUSE_API_KEY_FILE": key, "CALLHOUSE_WAREHOUSE": warehouse, "CALLHOUSE_PING_URL": service.URL,
@@ -67,9 +66,7 @@ func Poison(t *testing.T, pattern string) {
 		}
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	cmd := exec.CommandContext(t.Context(), self, "-test.run", pattern, "-test.v")
 	cmd.Dir = places["here"]
 	for name, value := range config.Variables(os.Environ()) {

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/golden"
+	"callhouse/internal/test"
 )
 
 // flagsOf returns flags for all settings of a program, like its commands.
@@ -410,7 +410,7 @@ func TestExample(t *testing.T) {
 
 // docs/reference/configuration.md has the reference generated from the code.
 func TestReference(t *testing.T) {
-	golden.Part(t, "../../../docs/reference/configuration.md", "<!-- keys -->\n", "<!-- end of keys -->", keyTable())
+	test.GoldenPart(t, "../../../docs/reference/configuration.md", "<!-- keys -->\n", "<!-- end of keys -->", keyTable())
 }
 
 func TestKeysAreDistinct(t *testing.T) {

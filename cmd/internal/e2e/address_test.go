@@ -11,6 +11,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // If the machine's configuration has an address, a key and a warehouse, another address gets
@@ -29,9 +30,7 @@ func TestKeyStaysWithItsAddress(t *testing.T) {
 	}))
 	defer other.Close()
 	key, house := filepath.Join(t.TempDir(), "key"), filepath.Join(t.TempDir(), "w")
-	if err := os.WriteFile(key, []byte("another-key"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(key, []byte("another-key"), 0o600))
 	for _, args := range []string{"run", "plan", "verify --deep"} {
 		words := append(strings.Fields(args), conf)
 		r := extract(t.Context(), append(words, "--base-url", other.URL)...)

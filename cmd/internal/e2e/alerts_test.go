@@ -18,6 +18,7 @@ import (
 	"callhouse/internal/alert"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // inbox records the requests to webhooks.
@@ -73,12 +74,8 @@ window = "2d"
 above = 1
 to = ["hook", "slack", "journal"]
 `
-	if err := os.WriteFile(rules, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(slack, []byte(b.URL+"/services/T0/B0/verysecret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(rules, []byte(text), 0o600))
+	test.OK(t, os.WriteFile(slack, []byte(b.URL+"/services/T0/B0/verysecret\n"), 0o600))
 	return rules
 }
 
@@ -161,9 +158,7 @@ func TestAlertsKilled(t *testing.T) {
 		}
 		err := cmd.Start()
 		b.mu.Unlock()
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		_ = cmd.Wait()
 	}
 	b.mu.Lock() // the killed process's last request may still be in progress
@@ -207,9 +202,7 @@ func TestAlertsWhileFollowing(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(rules, []byte(strings.Replace(string(raw), `"2d"`, `"6h"`, 1)), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	c.mustExtract()
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan result, 1)

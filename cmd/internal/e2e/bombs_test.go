@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/test"
 )
 
 // endsItsProcess is the shortest statement that ends its process: a pattern that recurses until the
@@ -146,9 +147,7 @@ func TestAStatementEndsItsUsersProcess(t *testing.T) {
 	connect := func(user string) *pgx.Conn {
 		t.Helper()
 		c, err := pgx.Connect(t.Context(), s.as(user))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		t.Cleanup(func() { _ = c.Close(context.Background()) })
 		return c
 	}
@@ -207,9 +206,7 @@ func checkHTTPLimit(t *testing.T, address string, most int) {
 	var held []net.Conn
 	for range most {
 		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(address, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		held = append(held, c)
 	}
 	if err := get(300 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {

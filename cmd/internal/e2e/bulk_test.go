@@ -12,6 +12,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // bulkWorld is the company of the tests of v2 pages.
@@ -51,9 +52,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 	t.Parallel()
 	of := func(v2 string) (*company, sandbox.Options) {
 		mode, err := sandbox.ParseV2(v2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		opts := sandbox.Options{World: bulkWorld, V2: mode}
 		return found(t, opts), opts
 	}
@@ -142,9 +141,7 @@ func (c *company) mode(v2 string) {
 	if err == nil {
 		err = c.service.Server.SetV2(m)
 	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	test.OK(c.t, err)
 }
 
 // If v2 pages turn out to be wrong on a later night, all their earlier transcripts are distrusted.

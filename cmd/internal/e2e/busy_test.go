@@ -21,6 +21,7 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/test"
 )
 
 var (
@@ -65,17 +66,13 @@ func newBusy(t *testing.T) *busy {
 	b.moved = sync.NewCond(&b.mu)
 	var err error
 	b.w, err = sink.Open(sink.Options{Root: b.root, RunID: layout.RunID(b.now, 1), Now: func() time.Time { return b.now }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(func() {
 		if err := b.w.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := b.commit(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, b.commit())
 	return b
 }
 
@@ -238,9 +235,7 @@ func (b *busy) check(seen []saw) {
 		}
 	}
 	kept, err := filepath.Glob(filepath.Join(b.root, layout.SnapshotsName, "*"))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	test.OK(b.t, err)
 	b.t.Logf("%d readings of %d snapshots, of %d committed; %d are kept; months were compacted %d times", len(seen), len(different), len(b.want), len(kept), b.months)
 	if b.months == 0 || len(kept) == len(b.want) {
 		b.t.Error("nothing was compacted, or no snapshot was removed")
@@ -310,9 +305,7 @@ func TestReadersOfABusyWarehouse(t *testing.T) {
 	b.end()
 	readers.Wait()
 	askers.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	b.check(seen)
 }
 

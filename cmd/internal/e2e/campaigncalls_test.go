@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/test"
 )
 
 // A call's campaign comes from the list of the campaign's calls, or from the call itself, and
@@ -71,9 +72,7 @@ func TestCallsOfCampaigns(t *testing.T) {
 				t.Errorf("the report says:\n%s", said)
 			}
 			rows, err := csv.NewReader(strings.NewReader(c.query("outcomes", "--by", "campaign", "--format", "csv").stdout)).ReadAll()
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			got := map[string]int64{}
 			for _, row := range rows[1:] {
 				var calls int64

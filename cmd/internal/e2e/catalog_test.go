@@ -19,6 +19,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 var (
@@ -39,9 +40,7 @@ type looked struct {
 func readers(t *testing.T) map[string][]string {
 	t.Helper()
 	dir, err := filepath.Abs("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	all := map[string][]string{}
 	for _, python := range []string{os.Getenv("CALLHOUSE_PYTHON"), "python3"} {
 		if python != "" && all["python"] == nil && exec.CommandContext(t.Context(), python, "-c", "import duckdb").Run() == nil {
@@ -59,9 +58,7 @@ func readers(t *testing.T) map[string][]string {
 	}
 	if len(all) == 0 {
 		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		all["go"] = []string{self, "-test.run=^TestCatalogReader$", "--"}
 	}
 	return all
@@ -87,12 +84,8 @@ func read(t *testing.T, name string, command []string, mode, catalog string) *re
 		t.Fatal(err)
 	}
 	out, err := r.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, r.cmd.Start())
 	go func() {
 		defer close(r.seen)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -134,9 +127,7 @@ func TestCatalogWhileCommitting(t *testing.T) {
 	commit := func() {
 		c.mustExtract()
 		s, err := layout.Current(c.warehouse)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		truth[s.Manifest.Snapshot] = looked{Calls: s.Manifest.Rows(schema.Calls.Name), Turns: s.Manifest.Rows(schema.Turns.Name),
 			Items: s.Manifest.Rows(schema.Items.Name), Runs: s.Manifest.Rows(schema.Runs.Name)}
 		if r := c.query("catalog", "--output", catalog); r.code != cli.ExitOK {
@@ -190,9 +181,7 @@ func TestCatalogKeepsItsSnapshot(t *testing.T) {
 	catalog := filepath.Join(t.TempDir(), "callhouse.duckdb")
 	c.mustExtract()
 	first, err := layout.Current(c.warehouse)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if r := c.query("catalog", "--output", catalog); r.code != cli.ExitOK {
 		t.Fatal(r.stderr)
 	}
@@ -204,28 +193,20 @@ func TestCatalogKeepsItsSnapshot(t *testing.T) {
 	}
 	nights(6)
 	db, err := sql.Open("duckdb", catalog+"?access_mode=READ_ONLY")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var calls, turns int64
 	err = db.QueryRowContext(t.Context(), "SELECT (SELECT count(call_id) FROM calls), (SELECT count(content) + count(*) - count(content) FROM transcript_turns)").Scan(&calls, &turns)
 	if err != nil || calls != first.Manifest.Rows(schema.Calls.Name) || turns != first.Manifest.Rows(schema.Turns.Name) {
 		t.Errorf("after 6 nights the catalog shows %d calls and %d turns, %v; its snapshot had %d and %d", calls, turns, err,
 			first.Manifest.Rows(schema.Calls.Name), first.Manifest.Rows(schema.Turns.Name))
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, db.Close())
 	now, err := layout.Current(c.warehouse)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if _, err := layout.Open(c.warehouse, layout.SnapshotName(first.Manifest.Snapshot+1)); err == nil || now.Manifest.Snapshot < first.Manifest.Snapshot+6 {
 		t.Errorf("the snapshot after the pinned one is still there at snapshot %d: retention removed nothing", now.Manifest.Snapshot)
 	}
-	if err := os.Remove(catalog); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Remove(catalog))
 	nights(1)
 	if _, err := os.Stat(first.Dir); err == nil {
 		t.Error("the snapshot outlives its catalog")
@@ -247,9 +228,7 @@ func TestCatalogReader(t *testing.T) {
 	}()
 	open := func() *sql.DB {
 		db, err := sql.Open("duckdb", catalog+"?access_mode=READ_ONLY")
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		return db
 	}
 	db := open()
@@ -262,27 +241,19 @@ func TestCatalogReader(t *testing.T) {
 			&l.Days:  "SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM (SELECT local_date, count(*) AS n FROM calls GROUP BY 1)",
 			&l.Items: "SELECT count(*) FROM analysis_items WHERE value_text IS NOT NULL OR value IS NULL", &l.Runs: "SELECT count(*) FROM runs",
 		} {
-			if err := db.QueryRowContext(t.Context(), text).Scan(into); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, db.QueryRowContext(t.Context(), text).Scan(into))
 		}
 		raw, err := json.Marshal(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		fmt.Println(string(raw))
 		select {
 		case <-ended:
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, db.Close())
 			return
 		default:
 		}
 		if mode == "reopen" {
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, db.Close())
 			db = open()
 		}
 	}

@@ -20,15 +20,14 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/test"
 )
 
 // certificate returns a self-signed certificate for a host and a period.
 func certificate(t *testing.T, host string, from, to time.Time) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Authority of a test"}, NotBefore: from, NotAfter: to}
 	if ip := net.ParseIP(host); ip != nil {
 		c.IPAddresses = []net.IP{ip}
@@ -36,9 +35,7 @@ func certificate(t *testing.T, host string, from, to time.Time) tls.Certificate 
 		c.DNSNames = []string{host}
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
 }
 
@@ -76,9 +73,7 @@ func TestCertificateErrors(t *testing.T) {
 			}
 			dir := t.TempDir()
 			key := filepath.Join(dir, "key")
-			if err := os.WriteFile(key, []byte(testKey), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, os.WriteFile(key, []byte(testKey), 0o600))
 			address := "https://" + s.Listener.Addr().String()
 			for _, args := range []string{"run", "plan"} {
 				r := extract(t.Context(), args, "--quiet", "--base-url", address, "--api-key-file", key, "--warehouse", filepath.Join(dir, "w"))

@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // chronicle is a company whose service records when each list was requested.
@@ -255,9 +256,7 @@ func TestChangesEqualTheEdits(t *testing.T) {
 	}
 	do := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 	}
 	agents, bases := ids(resource.Agents), ids(resource.Knowledges)
 	for night, off := range []time.Duration{24 * time.Hour, 72 * time.Hour, 24 * time.Hour, 10 * 24 * time.Hour, 12 * time.Hour} {

@@ -14,6 +14,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // A run whose clock contradicts the service's changes nothing, whatever the retention. With --yes
@@ -76,8 +77,6 @@ func (c *company) tree() map[string][32]byte {
 		out[path] = sha256.Sum256(raw)
 		return err
 	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	test.OK(c.t, err)
 	return out
 }

@@ -17,6 +17,7 @@ import (
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 const testKey = "a-key-that-must-never-show"
@@ -62,17 +63,13 @@ func foundAt(t *testing.T, now time.Time, opts sandbox.Options) *company {
 	dir := t.TempDir()
 	c := &company{t: t, warehouse: filepath.Join(dir, "warehouse"), keyFile: filepath.Join(dir, "key"),
 		clock: sandbox.NewManualClock(now)}
-	if err := os.WriteFile(c.keyFile, []byte(testKey+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(c.keyFile, []byte(testKey+"\n"), 0o600))
 	opts.Clock, opts.Keys = c.clock, append([]string{testKey}, opts.Keys...)
 	if opts.PerSecond == 0 {
 		opts.PerSecond, opts.PerMinute = -1, -1
 	}
 	server, err := sandbox.New(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	around := func(h http.Handler) http.Handler { return judged(t, h) }
 	if c.service, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server, around); err != nil {
 		t.Fatal(err)
@@ -172,9 +169,7 @@ func keyOf(row map[string]any) string {
 func number(t *testing.T, v any) int64 {
 	t.Helper()
 	n, err := v.(json.Number).Int64()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return n
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // people is the number of callers of twiceSpelled. Each calls in two months, in both spellings.
@@ -74,15 +75,11 @@ func TestCountryIsChanged(t *testing.T) {
 	var lines strings.Builder
 	for _, c := range calls {
 		line, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		lines.WriteString(string(line) + "\n")
 	}
 	for path, text := range map[string]string{dump: lines.String(), none: "", key: testKey + "\n"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	clock := sandbox.NewManualClock(now)
 	url := serveCalls(t, clock, calls)

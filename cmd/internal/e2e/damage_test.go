@@ -22,6 +22,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/test"
 )
 
 var (
@@ -87,9 +88,7 @@ func (e *estate) injuries() (out []injury) {
 	e.t.Helper()
 	outside := filepath.Join(e.t.TempDir(), "outside")
 	s, err := layout.Current(e.template)
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	test.OK(e.t, err)
 	files := map[string]string{} // kind -> path inside the warehouse
 	inSnapshot := func(kind, path string) {
 		files[kind] = filepath.Join(layout.SnapshotsName, filepath.Base(s.Dir), filepath.FromSlash(path))
@@ -136,9 +135,7 @@ func (e *estate) injuries() (out []injury) {
 		// A journal truncated at a frame looks complete.
 		unseen := harmless || kind == "journal"
 		info, err := os.Stat(filepath.Join(e.template, path))
-		if err != nil {
-			e.t.Fatal(err)
-		}
+		test.OK(e.t, err)
 		add("missing", unseen, os.Remove)
 		if info.Size() > 0 {
 			add("empty", unseen, edit(func([]byte) []byte { return nil }))
@@ -276,18 +273,14 @@ func tree(t *testing.T, root string) []string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return out
 }
 
 func snapshotsIn(t *testing.T, root string) (out []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(root, layout.SnapshotsName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, e := range entries {
 		if _, ok := layout.ParseSnapshotName(e.Name()); ok {
 			out = append(out, e.Name())
@@ -350,9 +343,7 @@ func TestDamageMatrix(t *testing.T) {
 		t.Run(c.injury.name+"/"+c.order.name, func(t *testing.T) {
 			learn(c.order)
 			copyTree(t, e.template, e.warehouse)
-			if err := c.injury.do(e.warehouse); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, c.injury.do(e.warehouse))
 			before, snapshots := tree(t, e.warehouse), snapshotsIn(t, e.warehouse)
 			r := e.obey(c.order)
 			fail := func(format string, args ...any) {

@@ -21,6 +21,7 @@ import (
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/test"
 )
 
 // A flipped bit in a killed run's journal: the next run reports it, lists and fetches the lost data
@@ -30,14 +31,10 @@ func TestBrokenJournalIsFetchedAgain(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 60, Days: 3}})
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.service.URL+"/v3/calls?limit=100", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	req.Header.Set("Authorization", "Bearer "+testKey)
 	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var page struct {
 		Items []json.RawMessage `json:"items"`
 	}
@@ -46,9 +43,7 @@ func TestBrokenJournalIsFetchedAgain(t *testing.T) {
 	}
 	now := c.clock.Now()
 	w, err := sink.Open(sink.Options{Root: c.warehouse, RunID: layout.RunID(now.Add(-time.Hour), 1), Now: c.clock.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	put := func(r schema.Record) {
 		t.Helper()
 		if r.FetchedAt = now.UnixMilli(); err == nil {
@@ -63,21 +58,15 @@ func TestBrokenJournalIsFetchedAgain(t *testing.T) {
 		put(schema.Record{Kind: schema.KindItem, CallID: id.ID, Body: item})
 	}
 	put(schema.Record{Kind: schema.KindCovered, Body: fmt.Appendf(nil, `{"from":0,"to":%d,"listed_at":%d}`, now.UnixMilli(), now.UnixMilli())})
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, errors.Join(err, w.Close()))
 	segments, err := filepath.Glob(filepath.Join(c.warehouse, "journal/*/*.zst"))
 	if err != nil || len(segments) != 1 {
 		t.Fatal(segments, err)
 	}
 	raw, err := os.ReadFile(segments[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	raw[len(raw)/2] ^= 0x10
-	if err := os.WriteFile(segments[0], raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(segments[0], raw, 0o600))
 	r := c.mustExtract("--quiet")
 	if !strings.Contains(r.stderr, "is damaged from byte") || !strings.Contains(r.stderr, "fetched again") {
 		t.Errorf("the run did not say what was damaged:\n%s", r.stderr)
@@ -123,12 +112,8 @@ func TestLinksAreNotFollowed(t *testing.T) {
 			c := found(t, sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 20, Days: 5}})
 			c.mustExtract()
 			away := t.TempDir()
-			if err := os.WriteFile(filepath.Join(away, "file"), []byte("not ours"), 0o640); err != nil {
-				t.Fatal(err)
-			}
-			if err := plant(c.warehouse, away); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, os.WriteFile(filepath.Join(away, "file"), []byte("not ours"), 0o640))
+			test.OK(t, plant(c.warehouse, away))
 			first := filepath.Join(c.warehouse, "snapshots", "000001")
 			before, inFirst := tree(t, away), tree(t, first)
 			for range 3 {
@@ -160,9 +145,7 @@ func TestForeignOwner(t *testing.T) {
 	const nobody = 65534
 	e := newEstate(t)
 	dir, err := os.MkdirTemp("", "callhouse-foreign-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	self, err := os.Executable() // which acts as the program when called by its name
 	if err == nil {
@@ -172,29 +155,19 @@ func TestForeignOwner(t *testing.T) {
 		}
 		err = os.Link(filepath.Join(dir, "extract"), filepath.Join(dir, "query"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	root, key := filepath.Join(dir, "w"), filepath.Join(dir, "key")
 	copyTree(t, e.template, root)
-	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(key, []byte(testKey), 0o600), os.Chown(key, nobody, nobody)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, errors.Join(os.Chmod(dir, 0o755), os.WriteFile(key, []byte(testKey), 0o600), os.Chown(key, nobody, nobody)))
 	give := func(to int, paths ...string) {
 		t.Helper()
 		for _, path := range paths {
-			if err := os.Lchown(path, to, to); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, os.Lchown(path, to, to))
 		}
 	}
-	if err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error { give(nobody, path); return err }); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error { give(nobody, path); return err }))
 	s, err := layout.Current(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	run := func(args ...string) result {
 		cmd := exec.CommandContext(t.Context(), filepath.Join(dir, args[0]), append(args[1:], "--warehouse", root)...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
@@ -219,9 +192,7 @@ func TestForeignOwner(t *testing.T) {
 		if err == nil {
 			err = os.Chmod(path, info.Mode().Perm()&0o700)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		before := tree(t, root)
 		orders := [][]string{{"extract", "run", "--yes"}, {"extract", "plan"}, {"extract", "verify"}, {"extract", "compact"}, {"query", "sql", "SELECT count(DISTINCT summary) FROM calls"}}
 		if *damageCells > 0 { // some of them

@@ -18,6 +18,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sink"
+	"callhouse/internal/test"
 )
 
 // host is the machine of an example of deploy/: the program, the settings in its working folder,
@@ -33,9 +34,7 @@ func newHost(t *testing.T) *host {
 	linkProgram(t, h.root, "extract")
 	linkProgram(t, h.root, "query")
 	settings := h.example("callhouse.toml") + "requests_per_second = 5000\nrequests_per_minute = 100000\n"
-	if err := os.WriteFile(filepath.Join(h.root, "callhouse.toml"), []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(filepath.Join(h.root, "callhouse.toml"), []byte(settings), 0o600))
 	return h
 }
 
@@ -43,9 +42,7 @@ func newHost(t *testing.T) *host {
 func (h *host) example(name string) string {
 	h.t.Helper()
 	raw, err := os.ReadFile(filepath.Join("../../../deploy", name))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	test.OK(h.t, err)
 	return h.here(string(raw))
 }
 
@@ -85,33 +82,23 @@ func TestDeploySystemd(t *testing.T) {
 	// systemd passes the credential in a folder, and the settings name no key.
 	folder := t.TempDir()
 	key, err := os.ReadFile(h.keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, credential[1]), key, 0o400); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, os.WriteFile(filepath.Join(folder, credential[1]), key, 0o400))
 	// The folder of the metrics in monitoring.md is writable.
 	page, err := os.ReadFile("../../../docs/reference/monitoring.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	metrics := regexp.MustCompile(`--metrics-file (/\S+)/`).FindStringSubmatch(string(page))
 	if metrics == nil || !strings.Contains(service, "\nReadWritePaths=-"+metrics[1]+"\n") {
 		t.Errorf("the service may not write to the folder of the metrics %q", metrics)
 	}
 	// A key file in the settings is read despite a credential.
 	closed := regexp.MustCompile(`(?m)^api_key_file.*\n`).ReplaceAllString(h.example("callhouse.toml"), "api_key_file = \"/there/is/no/key\"\n")
-	if err := os.WriteFile(filepath.Join(h.root, "callhouse.toml"), []byte(closed), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(filepath.Join(h.root, "callhouse.toml"), []byte(closed), 0o600))
 	if r := h.run(start[1]+" 2>&1 || true", "CREDENTIALS_DIRECTORY="+folder); !strings.Contains(r, "callhouse.toml:4 names a file: remove that setting") {
 		t.Errorf("of a credential that is not read it says: %s", r)
 	}
 	settings := regexp.MustCompile(`(?m)^api_key_file.*\n`).ReplaceAllString(h.example("callhouse.toml"), "")
-	if err := os.WriteFile(filepath.Join(h.root, "callhouse.toml"), []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(filepath.Join(h.root, "callhouse.toml"), []byte(settings), 0o600))
 	h.run(start[1]+" --requests-per-second 5000 --requests-per-minute 100000", "CREDENTIALS_DIRECTORY="+folder)
 	h.filled()
 
@@ -122,9 +109,7 @@ func TestDeploySystemd(t *testing.T) {
 	units := t.TempDir()
 	names := []string{"callhouse.service", "callhouse.timer", "callhouse-serve.service", "callhouse-follow.service"}
 	for _, name := range names {
-		if err := os.WriteFile(filepath.Join(units, name), []byte(h.example("systemd/"+name)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(filepath.Join(units, name), []byte(h.example("systemd/"+name)), 0o600))
 	}
 	h.run(analyze + " verify " + units + "/" + strings.Join(names, " "+units+"/"))
 	for _, name := range []string{"callhouse", "callhouse-serve", "callhouse-follow"} {
@@ -162,9 +147,7 @@ func TestDeployFollow(t *testing.T) {
 			cmd.Env = []string{"PATH=/usr/bin:/bin"}
 			var said bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &said, &said
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, cmd.Start())
 			for try := 0; ; try++ {
 				history, err := sink.ReadHistory(h.warehouse)
 				if err == nil && history.Snapshot != nil && history.Held && history.Holder.Follow != nil && history.Holder.Follow.Polled > 0 {
@@ -177,9 +160,7 @@ func TestDeployFollow(t *testing.T) {
 				}
 				time.Sleep(20 * time.Millisecond)
 			}
-			if err := cmd.Process.Signal(tc.signal); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, cmd.Process.Signal(tc.signal))
 			if err := cmd.Wait(); err != nil {
 				t.Errorf("stopped: %v\n%s", err, said.String())
 			}

@@ -12,6 +12,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 var double = longtest.Int("double", 2, 10, "how often TestTwoRunsAtOnce starts two runs at once")
@@ -37,9 +38,7 @@ func TestTwoRunsAtOnce(t *testing.T) {
 				"--requests-per-second", "800", "--requests-per-minute", "40000", "--quiet", "--metrics-file", metrics)
 			var said bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &said, &said
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, cmd.Start())
 			go func() {
 				_ = cmd.Wait() // its exit code is checked
 				done <- ended{cmd, said.String()}

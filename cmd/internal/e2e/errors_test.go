@@ -11,6 +11,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // User errors and faults are reported in one line with a hint, and with the documented exit code.
@@ -21,9 +22,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string, mode fs.FileMode) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), mode); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(path, []byte(content), mode))
 		return path
 	}
 	elsewhere := httptest.NewServer(http.NotFoundHandler())

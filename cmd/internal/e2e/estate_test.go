@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/test"
 )
 
 // estate is a warehouse with every kind of file, and copies of it to damage.
@@ -47,9 +48,7 @@ func newEstate(t *testing.T) *estate {
 	}
 	e.leaveJournal()
 	e.dump = filepath.Join(t.TempDir(), "dump.ndjson")
-	if err := os.WriteFile(e.dump, []byte(`{"id":"imported","status":"ended","start_at":1790000000000}`+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(e.dump, []byte(`{"id":"imported","status":"ended","start_at":1790000000000}`+"\n"), 0o600))
 	e.template = e.warehouse + ".template"
 	copyTree(t, e.warehouse, e.template)
 	return e
@@ -60,27 +59,19 @@ func (e *estate) leaveJournal() {
 	e.t.Helper()
 	now := e.clock.Now()
 	w, err := sink.Open(sink.Options{Root: e.warehouse, RunID: layout.RunID(now, 7), Now: e.clock.Now})
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	test.OK(e.t, err)
 	for i := range 6 {
 		id := fmt.Sprintf("left-%d", i)
 		body := fmt.Sprintf(`{"id":%q,"status":"ended","start_at":%d,"end_at":%d}`, id, now.UnixMilli(), now.UnixMilli())
-		if err := w.Put(context.Background(), schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: now.UnixMilli(), Body: []byte(body)}); err != nil {
-			e.t.Fatal(err)
-		}
+		test.OK(e.t, w.Put(context.Background(), schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: now.UnixMilli(), Body: []byte(body)}))
 	}
-	if err := w.Close(); err != nil {
-		e.t.Fatal(err)
-	}
+	test.OK(e.t, w.Close())
 }
 
 // copyTree copies a folder with its hard links.
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
-	if err := os.RemoveAll(to); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.RemoveAll(to))
 	if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
 		t.Fatalf("cp: %v\n%s", err, out)
 	}

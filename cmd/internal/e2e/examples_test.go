@@ -12,6 +12,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 )
 
 const examples = "../../../examples"
@@ -52,9 +53,7 @@ func TestExamples(t *testing.T) {
 		}
 	}
 	page, err := os.ReadFile("../../../docs/guide/questions.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	call, _ := h.one("SELECT any_value(call_id) AS v FROM transcript_turns").(string)
 	questions := regexp.MustCompile(`(?m)^    \$ query (.+)$`).FindAllStringSubmatch(string(page), -1)
 	if len(questions) != 11 {
@@ -78,9 +77,7 @@ func TestExamples(t *testing.T) {
 func readExample(t *testing.T, name string) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(examples, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return string(raw)
 }
 
@@ -91,9 +88,7 @@ func exampleSQL(t *testing.T) map[string]string {
 	out := map[string]string{"spark": readExample(t, "spark/days.sql")}
 
 	var dataset struct{ SQL string }
-	if err := yaml.Unmarshal([]byte(readExample(t, "superset/datasets/callhouse/outcomes_by_day.yaml")), &dataset); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, yaml.Unmarshal([]byte(readExample(t, "superset/datasets/callhouse/outcomes_by_day.yaml")), &dataset))
 	out["superset"] = dataset.SQL
 
 	macros := regexp.MustCompile(`(?s)\{% if .*?%\}.*?\{% endif %\}|\{\{ config.*?\}\}|--[^\n]*`)
@@ -108,9 +103,7 @@ func exampleSQL(t *testing.T) map[string]string {
 			Source []string
 		}
 	}
-	if err := json.Unmarshal([]byte(readExample(t, "notebook/calls.ipynb")), &notebook); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, json.Unmarshal([]byte(readExample(t, "notebook/calls.ipynb")), &notebook))
 	for _, cell := range notebook.Cells {
 		source := strings.Join(cell.Source, "")
 		for _, m := range regexp.MustCompile(`(?s)house\.sql\("""(.*?)"""\)`).FindAllStringSubmatch(source, -1) {

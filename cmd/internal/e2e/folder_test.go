@@ -18,6 +18,7 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // folder is a reader's result for the folder of calls: Cost is their sum, First and Last are
@@ -62,9 +63,7 @@ func TestFolderReaders(t *testing.T) {
 		}
 	}
 	script, err := filepath.Abs(filepath.Join("testdata", "folder_reader.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 300, Days: 40}})
 	e := newEditor(c)
 	e.edit = func(_ string, call map[string]any) bool {
@@ -77,9 +76,7 @@ func TestFolderReaders(t *testing.T) {
 		t.Fatal(r.stderr)
 	}
 	s, err := layout.Current(c.warehouse)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var want folder
 	row := c.sql(`SELECT count(*) AS n, sum(total_cost)::VARCHAR AS cost, epoch_us(min(start_at)) AS first, epoch_us(max(start_at)) AS last,
 		(SELECT count(*) FROM transcript_turns WHERE role = 'user') AS spoken FROM calls`)[0]
@@ -115,9 +112,7 @@ func TestFolderReaders(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), python, script, reader, s.Dir, export)
 			cmd.Stderr = os.Stderr
 			out, err := cmd.Output()
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			var got folder
 			if err := json.Unmarshal(out, &got); err != nil {
 				t.Fatalf("%v in %s", err, out)
@@ -137,9 +132,7 @@ func TestFolderReaders(t *testing.T) {
 func startTrino(t *testing.T, home string) string {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	addr := free.Addr().String()
 	_, port, _ := net.SplitHostPort(addr)
 	_ = free.Close()
@@ -157,21 +150,15 @@ func startTrino(t *testing.T, home string) string {
 			"iceberg.register-table-procedure.enabled=true\nfs.hadoop.enabled=true\n" + s3,
 	} {
 		path := filepath.Join(dir, "etc", name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)))
 	}
 	cmd := exec.Command(filepath.Join(home, "bin", "launcher"), "run", "--etc-dir", filepath.Join(dir, "etc"))
 	cmd.Env = append(os.Environ(), "JAVA_HOME="+os.Getenv("CALLHOUSE_TRINO_JAVA"), "PATH="+os.Getenv("CALLHOUSE_TRINO_JAVA")+"/bin:"+os.Getenv("PATH"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the launcher has a child
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	cmd.Stderr = cmd.Stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
 		_, _ = io.Copy(io.Discard, out)

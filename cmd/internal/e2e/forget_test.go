@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/test"
 )
 
 // A caller is forgotten by a number spelled differently from the service's: no table of any
@@ -53,9 +54,7 @@ func TestForgetCaller(t *testing.T) {
 	spelled := number[:len(number)-8] + "-" + number[len(number)-8:len(number)-4] + "-" + number[len(number)-4:]
 	texts := append(append([]string{number, digits}, ids...), said...)
 	current, err := layout.Current(c.warehouse)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	before := everyRow(t, current)
 	for _, text := range texts {
 		if !strings.Contains(before, text) {

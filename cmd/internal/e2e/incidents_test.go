@@ -11,6 +11,7 @@ import (
 
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // nightly has the rules for the incidents of TestNightsWithIncidents.
@@ -92,9 +93,7 @@ func TestNightsWithIncidents(t *testing.T) {
 	longtest.Only(t) // TestAlertsAfterARun tests runs with rules, the tests of alert when an alert starts and ends
 	const nights, past = 31, 45
 	o := sandbox.Options{World: sandbox.Config{Seed: 40, Calls: 10_000, Days: 50, Agents: 6, Campaigns: -1}, NamedVersions: true}
-	if err := o.World.Incidents.Set("tool:validate_address=5..9,carrier=12..15,release:2=19..24"); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, o.World.Incidents.Set("tool:validate_address=5..9,carrier=12..15,release:2=19..24"))
 	began := time.Date(2026, 9, 16, 0, 0, 0, 0, time.UTC)
 	c := foundAt(t, began, o)
 	bin, b := t.TempDir(), newInbox(t)
@@ -102,9 +101,7 @@ func TestNightsWithIncidents(t *testing.T) {
 	t.Setenv("PATH", bin)
 	rules := filepath.Join(bin, "alerts.toml")
 	text := strings.Replace(nightly, "$AGENT", c.service.Server.World().Agents()[2].ID.String(), 1)
-	if err := os.WriteFile(rules, []byte("[channels.hook]\ntype = \"webhook\"\nurl = \""+b.URL+"\"\n"+text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(rules, []byte("[channels.hook]\ntype = \"webhook\"\nurl = \""+b.URL+"\"\n"+text), 0o600))
 	var told, bodies []string
 	var first struct {
 		Items []struct{ Group, Command string }
@@ -117,9 +114,7 @@ func TestNightsWithIncidents(t *testing.T) {
 		}
 		for _, body := range b.bodies[len(bodies):] {
 			var m struct{ Event, Rule string }
-			if err := json.Unmarshal(body, &m); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, json.Unmarshal(body, &m))
 			if bodies = append(bodies, string(body)); m.Rule == "a tool fails" && m.Event == "started" {
 				_ = json.Unmarshal(body, &first)
 			}

@@ -23,6 +23,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // newUser is a user with an empty home folder.
@@ -34,9 +35,7 @@ type newUser struct {
 func newNewUser(t *testing.T) *newUser {
 	u := &newUser{serviceUser: newServiceUser(t)}
 	u.home = filepath.Join(u.root, "home")
-	if err := errors.Join(os.Mkdir(u.home, 0o700), os.Chown(u.home, u.uid, u.gid)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, errors.Join(os.Mkdir(u.home, 0o700), os.Chown(u.home, u.uid, u.gid)))
 	return u
 }
 
@@ -59,9 +58,7 @@ func (u *newUser) file(name string) (string, fs.FileMode) {
 		return "", 0
 	}
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	test.OK(u.t, err)
 	return string(raw), st.Mode().Perm()
 }
 
@@ -267,10 +264,8 @@ func TestInitOtherAddress(t *testing.T) {
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}})
 	key := filepath.Join(u.home, "key")
 	settings := "base_url = \"http://127.0.0.1:1\"\napi_key_file = \"" + key + "\"\n"
-	if err := errors.Join(os.WriteFile(filepath.Join(u.home, "callhouse.toml"), []byte(settings), 0o600), os.WriteFile(key, []byte(testKey), 0o600),
-		os.Chown(key, u.uid, u.gid), os.Chown(filepath.Join(u.home, "callhouse.toml"), u.uid, u.gid)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, errors.Join(os.WriteFile(filepath.Join(u.home, "callhouse.toml"), []byte(settings), 0o600), os.WriteFile(key, []byte(testKey), 0o600),
+		os.Chown(key, u.uid, u.gid), os.Chown(filepath.Join(u.home, "callhouse.toml"), u.uid, u.gid)))
 	d := u.dialogue("init")
 	d.answer("Address of the service, e.g. https://api.example.com [http://127.0.0.1:1]", "\n")
 	d.answer("API key (not shown; Enter keeps that of file "+key+")", "\n")
@@ -337,9 +332,7 @@ func TestInitYes(t *testing.T) {
 	// With a key in the environment, which the nightly run would not see. The units that it prints are
 	// ready to paste.
 	for name, script := range map[string]string{"systemctl": `echo "$@" >> ` + u.home + "/called\n", "loginctl": ""} {
-		if err := os.WriteFile(filepath.Join(u.root, "bin", name), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(filepath.Join(u.root, "bin", name), []byte("#!/bin/sh\n"+script), 0o755))
 	}
 	env := []string{"CALLHOUSE_API_KEY=" + testKey}
 	code, text := run("", env, address...)
@@ -363,9 +356,7 @@ func TestInitYes(t *testing.T) {
 	}
 	config := filepath.Join(u.home, ".config/callhouse/callhouse.toml")
 	newer := "future = \"x\"\n"
-	if err := os.WriteFile(config, []byte(newer), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(config, []byte(newer), 0o644))
 	code, text = run("", env, address...)
 	if now, _ := u.file(".config/callhouse/callhouse.toml"); code != cli.ExitUsage || now != newer || !strings.Contains(text, `unknown key "future"`) ||
 		!strings.Contains(text, "newer callhouse") {

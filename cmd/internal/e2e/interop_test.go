@@ -31,6 +31,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/test"
 	"callhouse/internal/wire"
 )
 
@@ -183,9 +184,7 @@ func TestReadersAgree(t *testing.T) {
 	now := time.Date(2026, 11, 20, 2, 10, 0, 0, time.UTC)
 	id := layout.RunID(now, 1)
 	w, err := sink.Open(sink.Options{Root: root, RunID: id, Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	h := hostile{rand.New(rand.NewPCG(41, 0))}
 	want := map[*schema.Table]flat{&schema.Calls: {}, &schema.Turns: {}, &schema.ToolCalls: {}, &schema.Items: {}, &schema.Recordings: {}, &schema.Runs: {}}
 	for i := range 400 {
@@ -197,32 +196,20 @@ func TestReadersAgree(t *testing.T) {
 			t.Fatalf("%v in %s", err, body)
 		}
 		rec := schema.Record{Kind: schema.KindDetail, FetchedAt: now.UnixMilli() - int64(i), Body: clean}
-		if err := json.Unmarshal([]byte(quoted), &rec.CallID); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, json.Unmarshal([]byte(quoted), &rec.CallID))
 		recording := calls.Recording{CallID: rec.CallID, StartAt: schema.Some(start)}
 		outcome, err := recording.Record(h.recording(), now.UnixMilli()-int64(i))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(w.Put(t.Context(), rec), w.Put(t.Context(), outcome)); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
+		test.OK(t, errors.Join(w.Put(t.Context(), rec), w.Put(t.Context(), outcome)))
 		expect(t, want, rec, outcome, id, now)
 	}
 	run := schema.Run{ID: id, StartedAt: now.UnixMilli(), Outcome: schema.OutcomeDone, Error: "a\x00b \"é\"", Requests: 1 << 53,
 		TotalCount: schema.Some[int64](-1), BudgetUsedPercent: schema.Some[int64](123456), DriftFields: []byte(`{"a.b: converted":3}`)}
 	want[&schema.Runs].addRow(t, &schema.Runs, schema.Runs.AppendRow(nil, run.Row()))
-	if err := w.Commit(t.Context(), func(sink.Stats, int64) schema.Run { return run }); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Commit(t.Context(), func(sink.Stats, int64) schema.Run { return run }))
+	test.OK(t, w.Close())
 	s, err := layout.Current(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, reader := range []struct {
 		name string
 		read func(*testing.T, *layout.Snapshot, *schema.Table) flat
@@ -257,9 +244,7 @@ func expect(t *testing.T, want map[*schema.Table]flat, rec, outcome schema.Recor
 	calls.Merge(nil, &c, rec.Kind)
 	described := c
 	c = calls.Call{}
-	if err := calls.Archived(&described, &c, outcome.Body); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, calls.Archived(&described, &c, outcome.Body))
 	c.Settle(now.UnixMilli())
 	c.SetSides(&calls.Sides{}) // hostile numbers do not belong to the organisation
 	var tools calls.ToolRows
@@ -271,9 +256,7 @@ func expect(t *testing.T, want map[*schema.Table]flat, rec, outcome schema.Recor
 		want[&schema.ToolCalls].addRow(t, &schema.ToolCalls, schema.ToolCalls.AppendRow(nil, row))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 }
 
 func flatByParquet(t *testing.T, s *layout.Snapshot, table *schema.Table) flat {
@@ -281,13 +264,9 @@ func flatByParquet(t *testing.T, s *layout.Snapshot, table *schema.Table) flat {
 	out := flat{}
 	for _, f := range s.Manifest.FilesOf(table.Name) {
 		raw, err := os.ReadFile(s.Path(f))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		p, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		for _, g := range p.RowGroups() {
 			rows := g.Rows()
 			buf := make([]parquet.Row, 16)
@@ -299,13 +278,9 @@ func flatByParquet(t *testing.T, s *layout.Snapshot, table *schema.Table) flat {
 				if errors.Is(err, io.EOF) {
 					break
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, err)
 			}
-			if err := rows.Close(); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, rows.Close())
 		}
 	}
 	return out
@@ -316,17 +291,11 @@ func flatByArrow(t *testing.T, s *layout.Snapshot, table *schema.Table) flat {
 	out := flat{}
 	for _, f := range s.Manifest.FilesOf(table.Name) {
 		p, err := file.OpenParquetFile(s.Path(f), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		r, err := pqarrow.NewFileReader(p, pqarrow.ArrowReadProperties{BatchSize: 100}, memory.DefaultAllocator)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		data, err := r.ReadTable(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		batches := array.NewTableReader(data, 0)
 		for batches.Next() {
 			b := batches.RecordBatch()
@@ -340,9 +309,7 @@ func flatByArrow(t *testing.T, s *layout.Snapshot, table *schema.Table) flat {
 		}
 		batches.Release()
 		data.Release()
-		if err := p.Close(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, p.Close())
 	}
 	return out
 }
@@ -375,9 +342,7 @@ func arrowText(t *testing.T, col arrow.Array, row int) string {
 func flatByDuckDB(t *testing.T, s *layout.Snapshot, table *schema.Table) flat {
 	t.Helper()
 	db, err := sql.Open("duckdb", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer db.Close()
 	var exprs []string
 	for _, c := range table.Columns {
@@ -396,9 +361,7 @@ func flatByDuckDB(t *testing.T, s *layout.Snapshot, table *schema.Table) flat {
 	}
 	glob := filepath.Join(s.Dir, table.Name, "**", "*.parquet")
 	rows, err := db.QueryContext(t.Context(), fmt.Sprintf("SELECT %s FROM read_parquet('%s')", strings.Join(exprs, ", "), glob))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer rows.Close()
 	out := flat{}
 	for rows.Next() {
@@ -407,9 +370,7 @@ func flatByDuckDB(t *testing.T, s *layout.Snapshot, table *schema.Table) flat {
 		for i := range values {
 			to[i] = &values[i]
 		}
-		if err := rows.Scan(to...); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, rows.Scan(to...))
 		var texts []string
 		for _, v := range values {
 			switch v := v.(type) {
@@ -425,8 +386,6 @@ func flatByDuckDB(t *testing.T, s *layout.Snapshot, table *schema.Table) flat {
 		}
 		out.add(t, table, texts)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, rows.Err())
 	return out
 }

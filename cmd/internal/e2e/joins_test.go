@@ -12,6 +12,7 @@ import (
 	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/test"
 )
 
 // joins returns the statements under Joins in docs/reference/organisation.md, by their initial
@@ -19,9 +20,7 @@ import (
 func joins(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/reference/organisation.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	_, text2, _ := strings.Cut(string(text), "\n## Joins\n")
 	section, _, _ := strings.Cut(text2, "\n## ")
 	out := map[string]string{}
@@ -64,9 +63,7 @@ func TestJoinsOfTheOrganisation(t *testing.T) {
 	edit := func(of *resource.Resource, n int, fields objectJSON) objectJSON {
 		t.Helper()
 		o := company.Truth(of.Name, c.clock.Now())[n]
-		if err := company.Edit(c.clock.Now(), of.Name, "", o.ID, fields); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, company.Edit(c.clock.Now(), of.Name, "", o.ID, fields))
 		return o.Object
 	}
 	delete(used, "")

@@ -18,6 +18,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // kills is the number of runs that TestKilledRuns kills; make crash uses 300.
@@ -59,9 +60,7 @@ func TestKilledRuns(t *testing.T) {
 		for i := range s.Manifest.Files {
 			f := &s.Manifest.Files[i]
 			raw, err := os.ReadFile(s.Path(f))
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			if sum := sha256.Sum256(raw); hex.EncodeToString(sum[:]) != f.SHA256 {
 				t.Fatalf("after %d kills %s is not what was committed", killed, f.Path)
 			}

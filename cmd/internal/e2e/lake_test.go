@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/world"
 	"callhouse/internal/sink/everybyte"
+	"callhouse/internal/test"
 )
 
 // If the warehouse redacts what callers reveal, the lake has none of it.
@@ -21,9 +22,7 @@ func TestRedactedLake(t *testing.T) {
 	c := found(t, sandbox.Options{World: cfg})
 	cfg.Origin = c.clock.Now()
 	w, err := world.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var planted []string
 	for v := range w.Visible(cfg.Origin) {
 		planted = append(planted, v.Revealed(14)...)

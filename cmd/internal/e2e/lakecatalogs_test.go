@@ -18,6 +18,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/publish/s3test"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // catalogPrograms start a REST catalog on a port, with the catalog's path in it.
@@ -99,9 +100,7 @@ func startCatalog(t *testing.T, jar string) (uri string, tags bool) {
 		t.Fatalf("nobody knows how to start %s", name)
 	}
 	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	_, port, _ := net.SplitHostPort(free.Addr().String())
 	_ = free.Close()
 	dir := t.TempDir()
@@ -112,13 +111,9 @@ func startCatalog(t *testing.T, jar string) (uri string, tags bool) {
 	cmd := exec.Command(java, append(p.args(port), "-Xmx1g", "-jar", jar)...)
 	cmd.Env, cmd.Dir = append(os.Environ(), p.env(port, dir)...), dir
 	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -127,9 +122,7 @@ func startCatalog(t *testing.T, jar string) (uri string, tags bool) {
 	uri = "http://127.0.0.1:" + port + p.path
 	for range 240 {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, uri+"/v1/config", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if answer, err := http.DefaultClient.Do(r); err == nil {
 			_ = answer.Body.Close()
 			if answer.StatusCode == http.StatusOK {
@@ -149,9 +142,7 @@ func (c *company) readThrough(uri string, tags bool) {
 	cmd := exec.CommandContext(c.t.Context(), os.Getenv("CALLHOUSE_PYTHON"), filepath.Join("testdata", "lake_catalog.py"), uri)
 	cmd.Stderr = os.Stderr
 	raw, err := cmd.Output()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	test.OK(c.t, err)
 	var got struct {
 		Rows map[string]int
 		Tags map[string][]string
@@ -199,21 +190,13 @@ func TestLakeSigned(t *testing.T) {
 		"glue", "eu-west-3", os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"))
 	door.Stderr = os.Stderr
 	in, err := door.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	out, err := door.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := door.Start(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, door.Start())
 	said := json.NewDecoder(out)
 	var port int
-	if err := said.Decode(&port); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, said.Decode(&port))
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 100, Days: 40}})
 	c.mustExtract()
 	args := []string{"publish", "iceberg", "--to", "s3://lake/callhouse", "--catalog", fmt.Sprintf("http://127.0.0.1:%d", port), "--namespace", "a b.c/d"}

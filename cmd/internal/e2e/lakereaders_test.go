@@ -23,6 +23,7 @@ import (
 	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // lakeQuestions are put to every engine, in SQL common to all, and to query. MICROS, CHARS, TEXT,
@@ -108,9 +109,7 @@ func (c *company) rows(args ...string) (out [][]any) {
 				continue
 			}
 			var v any // value of the field just read
-			if err := dec.Decode(&v); err != nil {
-				c.t.Fatal(err)
-			}
+			test.OK(c.t, dec.Decode(&v))
 			row = append(row, v)
 		}
 		out = append(out, row)
@@ -132,9 +131,7 @@ func lakeTables(s *layout.Snapshot) (out []string) {
 func (c *company) lakeTruth(questions map[string]string) lakeAnswers {
 	c.t.Helper()
 	s, err := layout.Current(c.warehouse)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	test.OK(c.t, err)
 	out := lakeAnswers{}
 	for _, table := range lakeTables(s) {
 		out["rows of "+table] = []string{fmt.Sprint(s.Manifest.Rows(table))}
@@ -165,9 +162,7 @@ func TestLakeReaders(t *testing.T) {
 		t.Skip("make lake installs the engines")
 	}
 	script, err := filepath.Abs(filepath.Join("testdata", "lake_reader.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Setenv("CALLHOUSE_RESOURCES", "all")
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 600, Days: 70}})
 	e := newEditor(c)
@@ -263,9 +258,7 @@ func TestLakeReaders(t *testing.T) {
 		ask[name] = &lakePlace{to, []string{"", before, last}, lakeTables(mustCurrent(t, c)), questions, true, truth, map[string]bool{"": true, before: false, last: true}}
 	}
 	var stdin bytes.Buffer
-	if err := json.NewEncoder(&stdin).Encode(map[string]any{"places": ask, "month": questions["month"], "reports": lakeSQL(t), "late": late}); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, json.NewEncoder(&stdin).Encode(map[string]any{"places": ask, "month": questions["month"], "reports": lakeSQL(t), "late": late}))
 	engines := []string{"pyiceberg", "polars", "duckdb", "chdb", "spark"}
 	if home := os.Getenv("CALLHOUSE_TRINO_HOME"); home != "" {
 		engines = append(engines, "trino")
@@ -278,9 +271,7 @@ func TestLakeReaders(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), python, script, engine)
 			cmd.Stdin, cmd.Stderr, cmd.Dir = bytes.NewReader(stdin.Bytes()), os.Stderr, t.TempDir()
 			out, err := cmd.Output()
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			var got map[string]struct {
 				Answers map[string]map[string][][]any
 				Reports map[string][][]any
@@ -377,9 +368,7 @@ func (c *company) shared(name string) *lakePlace {
 func mustCurrent(t *testing.T, c *company) *layout.Snapshot {
 	t.Helper()
 	s, err := layout.Current(c.warehouse)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return s
 }
 
@@ -389,9 +378,7 @@ func quoted(at time.Time) string { return at.Format("'2006-01-02 15:04:05'") }
 func lakeSQL(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/reference/lakehouse.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	out := map[string]string{}
 	for _, m := range regexp.MustCompile("(?s)`query (\\w+)`:\n\n((?:    [^\n]*\n|\n)+)").FindAllStringSubmatch(string(text), -1) {
 		out[m[1]] = strings.TrimSpace(m[2])

@@ -10,6 +10,7 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // TestLakeUpgraded has Spark upgrade tables to version 3 of Iceberg's format. Publishing continues:
@@ -37,9 +38,7 @@ func TestLakeUpgraded(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), os.Getenv("CALLHOUSE_PYTHON"), append([]string{filepath.Join("testdata", "lake_upgrade.py"), what, "file://" + to}, tables...)...)
 		cmd.Stderr = os.Stderr
 		raw, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		var got map[string]struct {
 			Version        int
 			Rows, Numbered int64

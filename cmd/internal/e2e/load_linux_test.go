@@ -35,6 +35,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 var (
@@ -92,9 +93,7 @@ func (s *served) connect(ctx context.Context, options ...func(*pgx.ConnConfig)) 
 func (s *served) mustConnect(options ...func(*pgx.ConnConfig)) *pgx.Conn {
 	s.t.Helper()
 	c, err := s.connect(s.t.Context(), options...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	test.OK(s.t, err)
 	return c
 }
 
@@ -127,9 +126,7 @@ func (g gauges) String() string {
 func (s *served) gauges() gauges {
 	s.t.Helper()
 	_, body, err := s.get(context.WithoutCancel(s.t.Context()), "/metrics")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	test.OK(s.t, err)
 	of := func(name string) int {
 		for line := range strings.Lines(string(body)) {
 			if text, ok := strings.CutPrefix(line, name+" "); ok {
@@ -206,9 +203,7 @@ func (s *served) calm(what string, before gauges) {
 	}
 	for _, path := range pins {
 		raw, err := os.ReadFile(path)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		test.OK(s.t, err)
 		if pin, err := layout.ParsePin(raw); err != nil || len(pin.Snapshots) != 1 {
 			s.t.Errorf("after %s, pinned are %+v, %v", what, pin, err)
 		}
@@ -397,9 +392,7 @@ func TestServeUnderLoad(t *testing.T) {
 	if _, err := ways["one"](s, t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, c.Close(t.Context()))
 	if _, _, err := s.get(t.Context(), "/"); err != nil {
 		t.Fatal(err)
 	}
@@ -528,9 +521,7 @@ func (s *served) cancelled() {
 func (s *served) raw(options ...func(*pgx.ConnConfig)) *pgconn.HijackedConn {
 	s.t.Helper()
 	c, err := s.mustConnect(options...).PgConn().Hijack()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	test.OK(s.t, err)
 	return c
 }
 
@@ -628,9 +619,7 @@ func (s *served) killed() {
 		return
 	}
 	self, err := os.Executable()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	test.OK(s.t, err)
 	for range some() {
 		p := exec.CommandContext(s.t.Context(), self, "-test.run=^TestServeClient$")
 		p.Env = append(os.Environ(), "CALLHOUSE_SERVE_CLIENT="+s.postgres)
@@ -638,9 +627,7 @@ func (s *served) killed() {
 		if err == nil {
 			err = p.Start()
 		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		test.OK(s.t, err)
 		if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
 			s.t.Error(line, err)
 		}
@@ -680,9 +667,7 @@ func (s *served) slow() {
 		return
 	}
 	s.put1("long", 30_000)
-	if err := s.commit(); err != nil {
-		s.t.Fatal(err)
-	}
+	test.OK(s.t, s.commit())
 	began := time.Now()
 	var all sync.WaitGroup
 	drip := func(kind string, c net.Conn) {
@@ -709,9 +694,7 @@ func (s *served) slow() {
 	smallWindow(config)
 	for range some() {
 		c, err := config.DialFunc(s.t.Context(), "tcp", strings.TrimPrefix(s.http, "http://"))
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		test.OK(s.t, err)
 		r, _ := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.http+"/reports/call.csv?call=long", nil)
 		r.SetBasicAuth("bo", servePassword)
 		if err := r.Write(c); err != nil {
@@ -740,9 +723,7 @@ func (s *served) put1(id string, turns int) {
 	for i := range turns {
 		body = fmt.Appendf(append(body, ","[:min(i, 1)]...), `{"role":"user","content":"%d %x"}`, i, crand.Text()+crand.Text()+crand.Text()+crand.Text()+crand.Text())
 	}
-	if err := s.w.Put(context.Background(), schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: s.now.UnixMilli(), Body: append(body, "]}"...)}); err != nil {
-		s.t.Fatal(err)
-	}
+	test.OK(s.t, s.w.Put(context.Background(), schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: s.now.UnixMilli(), Body: append(body, "]}"...)}))
 }
 
 // vanished are dead clients: nothing sent to them is acknowledged.
@@ -757,9 +738,7 @@ func (s *served) vanished() {
 			s.ask(c, sql)
 			time.Sleep(time.Second) // wait until its data has arrived, or it would be sent again
 			raw, err := c.Conn.(*net.TCPConn).SyscallConn()
-			if err != nil {
-				s.t.Fatal(err)
-			}
+			test.OK(s.t, err)
 			if cerr := raw.Control(func(fd uintptr) {
 				nothing := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K} // passes no bytes of a packet
 				err = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &nothing})

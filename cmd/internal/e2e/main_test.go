@@ -10,6 +10,7 @@ import (
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 )
 
 func init() { longtest.Checks(6, 30) }
@@ -56,8 +57,6 @@ func linkProgram(t *testing.T, dir, name string) string {
 	if err == nil {
 		err = os.Symlink(self, path)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return path
 }

@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sink"
+	"callhouse/internal/test"
 )
 
 // switchboard is a dead man's switch that records its pings.
@@ -80,21 +81,15 @@ func TestRunsAreWatched(t *testing.T) {
 	// Neither a run that finds the warehouse locked, nor one without a key, changes the holder's
 	// metrics or sends its pings.
 	before, err := os.ReadFile(n.metrics)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	w, err := sink.Open(sink.Options{Root: c.warehouse, RunID: layout.RunID(time.Now(), 5)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	expect("a held warehouse", run(), cli.ExitLocked, "", "another run holds")
 	expect("no key beside a run", run("--api-key-file="), cli.ExitUsage, "POST /a-secret/fail", "no API key")
 	if after, err := os.ReadFile(n.metrics); err != nil || string(after) != string(before) {
 		t.Errorf("the metrics were written anew: %v\n%s", err, after)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	// A failing ping only logs a warning.
 	board.Close()
 	r := run()

@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/test"
 )
 
 // Reports name agents: in place of their ids for people, and next to the ids in files. Agents with
@@ -47,9 +48,7 @@ func TestAgentsByName(t *testing.T) {
 		names[id] += " (" + id[:8] + ")"
 	}
 	gone := ids[unique][0]
-	if err := c.service.Server.Organisation().Delete(c.clock.Now(), "agents", "", gone); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, c.service.Server.Organisation().Delete(c.clock.Now(), "agents", "", gone))
 	c.clock.Advance(time.Hour)
 	c.mustExtract("--resources", "all")
 	if _, deleted := c.stored(resource.Agents); len(deleted) != 1 || deleted[0] != gone {

@@ -7,6 +7,7 @@ import (
 
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 var nightCalls = longtest.Int("night-calls", 1200, 20000, "calls known before the night of TestNightCostsTheMinimum")
@@ -15,9 +16,7 @@ var nightCalls = longtest.Int("night-calls", 1200, 20000, "calls known before th
 func (c *company) instant(statement string) int64 {
 	c.t.Helper()
 	n, err := c.one(statement).(json.Number).Int64()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	test.OK(c.t, err)
 	return n
 }
 

@@ -10,15 +10,14 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // A run that fails before it fetches anything is recorded.
 func TestFailedRunIsRecorded(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 3}})
 	wrong := filepath.Join(t.TempDir(), "wrong")
-	if err := os.WriteFile(wrong, []byte("nope"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(wrong, []byte("nope"), 0o600))
 	c.mustExtract()
 	r := extractAt(t.Context(), c.clock.Now, "run", "--warehouse", c.warehouse, "--base-url="+c.service.URL, "--api-key-file="+wrong)
 	if n := c.one("SELECT count(*) AS v FROM runs WHERE outcome = 'failed'"); r.code != cli.ExitFailed || fmt.Sprint(n) != "1" {
@@ -33,9 +32,7 @@ func TestWrongUseWritesNothing(t *testing.T) {
 	state := func() string {
 		t.Helper()
 		s, err := layout.Current(c.warehouse)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		left, err := os.ReadDir(filepath.Join(c.warehouse, "journal"))
 		if err != nil || len(left) > 0 {
 			t.Errorf("the journal holds %v, %v", left, err)
@@ -46,9 +43,7 @@ func TestWrongUseWritesNothing(t *testing.T) {
 	file := func(name, text string) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	before, asked := state(), c.service.Server.Stats().Requests

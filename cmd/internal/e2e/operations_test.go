@@ -10,6 +10,7 @@ import (
 
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 const operations = "../../../docs/reference/operations.md"
@@ -21,9 +22,7 @@ func TestOperationsPage(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t)
 	page, err := os.ReadFile(operations)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	blocks := regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(string(page), -1)
 	if len(blocks) < 10 {
 		t.Fatalf("%s has %d blocks to run: was its markup changed?", operations, len(blocks))
@@ -32,9 +31,7 @@ func TestOperationsPage(t *testing.T) {
 	u := newServiceUser(t)
 	root := u.root
 	for _, dir := range []string{"lib", "home"} { // root's working folder is closed to others
-		if err := os.Mkdir(filepath.Join(root, dir), map[string]os.FileMode{"lib": 0o755, "home": 0o700}[dir]); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.Mkdir(filepath.Join(root, dir), map[string]os.FileMode{"lib": 0o755, "home": 0o700}[dir]))
 	}
 	user := fmt.Sprintf("%d:%d", u.uid, u.gid)
 	here := strings.NewReplacer("/usr/local/bin", root+"/bin", "/etc/callhouse", root+"/etc", "/var/lib/callhouse", root+"/lib/callhouse",
@@ -76,9 +73,7 @@ func TestOperationsPage(t *testing.T) {
 	credentials := filepath.Join(root, "credentials")
 	run("install -d -m 0500 -o " + fmt.Sprint(u.uid) + " " + credentials + " && install -m 0400 -o " + fmt.Sprint(u.uid) + " " + root + "/etc/key " + credentials + "/callhouse-api-key")
 	service, err := os.ReadFile("../../../deploy/systemd/callhouse.service")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	start := regexp.MustCompile(`(?m)^ExecStart=(.+)$`).FindStringSubmatch(string(service))[1]
 	_, section, _ := strings.Cut(string(page), "### systemd\n")
 	steps := 0
@@ -96,9 +91,7 @@ func TestOperationsPage(t *testing.T) {
 func cronLine(t *testing.T, path string) (user, command string) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	lines := regexp.MustCompile(`(?m)^ *[\d*/,-]+ [\d*/,-]+ [\d*/,-]+ [\d*/,-]+ [\d*/,-]+ +(\S+) +(.+)$`).FindAllStringSubmatch(string(raw), -1)
 	if len(lines) != 1 {
 		t.Fatalf("%s: want one line of /etc/cron.d, got %q", path, lines)
@@ -109,23 +102,17 @@ func cronLine(t *testing.T, path string) (user, command string) {
 // Every message explained on the page exists in the programs.
 func TestOperationsMessages(t *testing.T) {
 	page, err := os.ReadFile(operations)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var source strings.Builder
 	for _, pattern := range []string{"../*/*.go", "../*/*/*.go", "../../../internal/*/*.go", "../../../internal/*/*/*.go"} {
 		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		for _, f := range files {
 			if strings.HasSuffix(f, "_test.go") {
 				continue
 			}
 			raw, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			source.Write(raw)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/test"
 )
 
 // A caller opts out after the call was copied: the next run that lists the call erases the withheld
@@ -46,9 +47,7 @@ func TestOptOutAfterTheCall(t *testing.T) {
 		t.Errorf("%d details were asked for", n)
 	}
 	current, err := layout.Current(c.warehouse)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	n := current.Manifest.Snapshot
 	call, err := snapshot.Find(t.Context(), current, recent)
 	if err != nil || call == nil {
@@ -92,19 +91,13 @@ func TestOptOutAfterTheCall(t *testing.T) {
 func (c *company) holding(id string) map[int64]bool {
 	c.t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(c.warehouse, layout.SnapshotsName, "*"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	test.OK(c.t, err)
 	out := map[int64]bool{}
 	for _, dir := range dirs {
 		s, err := layout.Open(c.warehouse, filepath.Base(dir))
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		test.OK(c.t, err)
 		call, err := snapshot.Find(c.t.Context(), s, id)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		test.OK(c.t, err)
 		if call != nil && call.Turns().Len() > 0 {
 			out[s.Manifest.Snapshot] = true
 		}

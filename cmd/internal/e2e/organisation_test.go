@@ -20,6 +20,7 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/test"
 )
 
 // objectJSON is an object as decoded JSON.
@@ -136,13 +137,9 @@ func (c *company) stored(of *resource.Resource) (there map[string]objectJSON, de
 func (c *company) reader() *snapshot.Reader {
 	c.t.Helper()
 	fsys, err := disk.Open(c.warehouse)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	test.OK(c.t, err)
 	s, err := layout.Current(c.warehouse)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	test.OK(c.t, err)
 	return snapshot.NewReader(fsys, s, nil)
 }
 
@@ -156,17 +153,13 @@ func (c *company) objects(of *resource.Resource, visit func(o *schema.Object)) {
 	for {
 		o := new(schema.Object)
 		more, err := in.Next(o)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		test.OK(c.t, err)
 		if !more {
 			break
 		}
 		visit(o)
 	}
-	if err := in.Close(); err != nil {
-		c.t.Fatal(err)
-	}
+	test.OK(c.t, in.Close())
 }
 
 // sameOrganisation compares every resource with the sandbox.
@@ -253,15 +246,11 @@ func TestLargeOrganisation(t *testing.T) {
 	edited, published := agents[3], agents[7]
 	for _, id := range []string{edited, published} {
 		data := organisation.Object{"prompt": organisation.Object{"prompt": "Say it in rhymes."}}
-		if err := world.Edit(c.clock.Now(), "agents", "", id, organisation.Object{"data": data}); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, world.Edit(c.clock.Now(), "agents", "", id, organisation.Object{"data": data}))
 	}
 	c.clock.Advance(time.Minute)
 	version, err := world.Publish(c.clock.Now(), published, "in rhymes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	c.clock.Advance(12 * time.Hour)
 	if n := int64(len(c.truth(resource.Campaigns, c.clock.Now()))); placed.Load() != n {
 		t.Errorf("%d requests for the calls of %d campaigns", placed.Load(), n)

@@ -10,6 +10,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // A warehouse belongs to one organisation. Calls of another are refused before any is stored, with
@@ -56,9 +57,7 @@ func TestWarehouseOfOneOrganisation(t *testing.T) {
 	}
 	c.mustExtract()
 	key := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(key, []byte("another-key"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(key, []byte("another-key"), 0o600))
 	asked := c.service.Server.Stats().Requests
 	c.mustExtract()
 	usual := c.service.Server.Stats().Requests - asked
@@ -70,17 +69,11 @@ func TestWarehouseOfOneOrganisation(t *testing.T) {
 
 	// An older warehouse has no origin: its calls identify it.
 	s, err := layout.Current(c.warehouse)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	s.Manifest.Origin = nil
 	raw, err := s.Manifest.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(s.Dir, layout.ManifestName), raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, os.WriteFile(filepath.Join(s.Dir, layout.ManifestName), raw, 0o600))
 	refused("a warehouse of before", at(theirs))
 	c.mustExtract()
 	if s, err = layout.Current(c.warehouse); err != nil || s.Manifest.Origin == nil {

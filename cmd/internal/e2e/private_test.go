@@ -21,6 +21,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // queryAs runs query with exactly the given arguments.
@@ -84,9 +85,7 @@ func TestMaskedNumbers(t *testing.T) {
 	dump := filepath.Join(t.TempDir(), "dump.jsonl")
 	const imported = "+15550001111"
 	body := `{"call_id":"imported","call_from":"` + imported + `","call_to":null,"start_timestamp":` + fmt.Sprint(c.clock.Now().Add(-time.Hour).UnixMilli()) + "}\n"
-	if err := os.WriteFile(dump, []byte(body), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(dump, []byte(body), 0o600))
 	// Without the flag, fields masked in the warehouse stay masked.
 	for _, args := range [][]string{{"import", dump}, {"run"}} {
 		r := extractAt(t.Context(), c.clock.Now, append([]string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
@@ -121,9 +120,7 @@ func TestMaskedNumbers(t *testing.T) {
 
 	key := filepath.Join(c.warehouse, layout.MaskKeyName)
 	away := filepath.Join(t.TempDir(), "mask.key")
-	if err := os.Rename(key, away); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Rename(key, away))
 	forget := func(args ...string) result {
 		return extract(t.Context(), append(append(wh, "forget", "--number", imported, "--yes"), args...)...)
 	}
@@ -131,9 +128,7 @@ func TestMaskedNumbers(t *testing.T) {
 		t.Errorf("forget without the key: exit code %d:\n%s", f.code, f.stderr)
 	}
 	other := filepath.Join(t.TempDir(), "other.key")
-	if err := os.WriteFile(other, []byte(strings.Repeat("ab", 32)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(other, []byte(strings.Repeat("ab", 32)), 0o600))
 	if f := forget("--mask-key-file", other); f.code != cli.ExitUsage || !strings.Contains(f.stderr, "not the key") {
 		t.Errorf("forget with another key: exit code %d:\n%s", f.code, f.stderr)
 	}
@@ -196,9 +191,7 @@ func TestKeepForgetsWithTime(t *testing.T) {
 		t.Errorf("%d details were asked for in vain", again)
 	}
 	s, err := layout.Current(c.warehouse)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if from := s.Manifest.Coverage[0].From; from != cut.UnixMilli() {
 		t.Errorf("the ledger begins at %d, want %d", from, cut.UnixMilli())
 	}
@@ -282,9 +275,7 @@ func TestKeyNotInADump(t *testing.T) {
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CALLHOUSE_API_KEY="+testKey, "GOTRACEBACK=system")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, cmd.Start())
 	for c.service.Server.Stats().Requests < 20 && ctx.Err() == nil {
 		time.Sleep(5 * time.Millisecond) // wait until the key is in use
 	}
@@ -292,9 +283,7 @@ func TestKeyNotInADump(t *testing.T) {
 		!regexp.MustCompile(`Max core file size +0 +0 `).Match(limits) {
 		t.Errorf("it may leave a core:\n%s", limits)
 	}
-	if err := cmd.Process.Signal(syscall.SIGQUIT); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, cmd.Process.Signal(syscall.SIGQUIT))
 	err := cmd.Wait()
 	if err == nil || !strings.Contains(errs.String(), "goroutine ") {
 		t.Fatalf("it did not crash: %v\n%s", err, errs.String())

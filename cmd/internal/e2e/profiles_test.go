@@ -14,15 +14,14 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // configured writes a configuration file, and returns the flag --config for it.
 func configured(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "callhouse.toml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return "--config=" + path
 }
 
@@ -36,9 +35,7 @@ const fast = "requests_per_second = 2000\nrequests_per_minute = 100000\n"
 func callsIn(t *testing.T, c *company) int64 {
 	t.Helper()
 	s, err := layout.Current(c.warehouse)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return s.Manifest.Rows(schema.Calls.Name)
 }
 
@@ -92,9 +89,7 @@ func TestProfilesRefused(t *testing.T) {
 	b := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 1}})
 	same := *a
 	same.warehouse = filepath.Join(t.TempDir(), "link", "w")
-	if err := os.Symlink(filepath.Dir(b.warehouse), filepath.Dir(same.warehouse)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Symlink(filepath.Dir(b.warehouse), filepath.Dir(same.warehouse)))
 	linked := *a
 	linked.warehouse = filepath.Join(filepath.Dir(same.warehouse), filepath.Base(b.warehouse))
 	two := fast + a.profile("acme", "") + b.profile("globex", "")

@@ -21,6 +21,7 @@ import (
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/recordings"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // Stock readers open the files, and read every row and the declared types.
@@ -28,9 +29,7 @@ func TestStockReaders(t *testing.T) {
 	c := record(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 200, Days: 40}}, recordings.Faults{}, found)
 	c.mustNight()
 	snapshot, err := layout.Current(c.warehouse)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Run("arrow-go", func(t *testing.T) {
 		for _, table := range schema.Tables {
 			var rows int64
@@ -44,36 +43,26 @@ func TestStockReaders(t *testing.T) {
 	})
 	t.Run("DuckDB with a glob", func(t *testing.T) {
 		db, err := sql.Open("duckdb", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		defer db.Close()
 		for _, table := range schema.CallTables {
 			glob := filepath.Join(snapshot.Dir, table.Name, "**", "*.parquet")
 			from := fmt.Sprintf("read_parquet('%s', hive_partitioning = true)", glob)
 			var rows int64
-			if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM "+from).Scan(&rows); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM "+from).Scan(&rows))
 			if want := snapshot.Manifest.Rows(table.Name); rows != want {
 				t.Errorf("%s: DuckDB reads %d rows, the manifest says %d", table.Name, rows, want)
 			}
 			got, err := db.QueryContext(t.Context(), "DESCRIBE SELECT * FROM "+from)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			var types []string
 			for got.Next() {
 				var name, kind string
 				var rest [4]any
-				if err := got.Scan(&name, &kind, &rest[0], &rest[1], &rest[2], &rest[3]); err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, got.Scan(&name, &kind, &rest[0], &rest[1], &rest[2], &rest[3]))
 				types = append(types, name+" "+kind)
 			}
-			if err := got.Err(); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, got.Err())
 			var want []string
 			for _, col := range table.Columns {
 				want = append(want, col.Name+" "+col.Type.DuckDB())
@@ -90,9 +79,7 @@ func TestStockReaders(t *testing.T) {
 func readWithArrow(t *testing.T, path string, table *schema.Table) int64 {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	p, err := file.NewParquetReader(f)
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)

@@ -27,6 +27,7 @@ import (
 	"callhouse/internal/recording"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sink/erase"
+	"callhouse/internal/test"
 )
 
 // storedPaths returns the paths of stored recordings by call.
@@ -42,14 +43,10 @@ func (s *studio) storedPaths() map[string]string {
 func (s *studio) has(path string) bool {
 	s.t.Helper()
 	a, err := recording.Open(recording.Config{To: s.archive})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	test.OK(s.t, err)
 	defer a.Close()
 	sizes, err := a.Sizes(s.t.Context(), filepath.Dir(path))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	test.OK(s.t, err)
 	_, ok := sizes[path]
 	return ok
 }
@@ -117,14 +114,10 @@ func TestRecordingsAreKeptInStep(t *testing.T) {
 func (s *studio) readsParts(path string) {
 	s.t.Helper()
 	a, err := recording.Open(recording.Config{To: s.archive})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	test.OK(s.t, err)
 	defer a.Close()
 	f, err := a.Open(s.t.Context(), path)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	test.OK(s.t, err)
 	defer f.Close()
 	whole, err := io.ReadAll(f)
 	size, serr := f.Seek(0, io.SeekEnd)
@@ -148,14 +141,10 @@ func (s *studio) mendsFiles(missing, cut, changed string) {
 	s.t.Helper()
 	at := func(path string) string { return filepath.Join(s.archive, path) }
 	raw, err := os.ReadFile(at(changed))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	test.OK(s.t, err)
 	raw[len(raw)/2] ^= 1
 	for _, err := range []error{os.Remove(at(missing)), os.Truncate(at(cut), 100), os.WriteFile(at(changed), raw, 0o600)} {
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		test.OK(s.t, err)
 	}
 	if r := s.extract(s.t.Context(), "verify"); r.code != cli.ExitFailed || !strings.Contains(r.stdout, missing+": the recording of call") ||
 		!strings.Contains(r.stdout, "has 100 bytes, not ") || !strings.Contains(r.stdout, "2 missing or changed") {
@@ -188,16 +177,12 @@ func TestKeepRecordings(t *testing.T) {
 		t.Fatalf("without --yes: %d, %d files of %d\n%s", r.code, len(s.files()), all, r.stderr)
 	}
 	gone := s.archive + ".gone"
-	if err := os.Rename(s.archive, gone); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Rename(s.archive, gone))
 	if r = s.night("--keep-recordings", "7d", "--yes"); r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, "could not be deleted: the archive of recordings") {
 		t.Errorf("without an archive: %d\n%s", r.code, r.stderr)
 	}
 	_ = os.RemoveAll(s.archive)
-	if err := os.Rename(gone, s.archive); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Rename(gone, s.archive))
 	before := s.asked()
 	s.mustNight("--keep-recordings", "7d", "--yes")
 	paths := s.storedPaths()
@@ -232,9 +217,7 @@ func TestKeepRecordings(t *testing.T) {
 func TestRecordingsLeftInS3(t *testing.T) {
 	longtest.Only(t) // TestKeepRecordings and TestRecordingsMove test missing archives
 	backend := s3mem.New()
-	if err := backend.CreateBucket("audio"); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, backend.CreateBucket("audio"))
 	fake := gofakes3.New(backend).Server()
 	var failing atomic.Int64 // a status; -1: no answer
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -259,9 +242,7 @@ func TestRecordingsLeftInS3(t *testing.T) {
 	objects := func() int {
 		t.Helper()
 		list, err := backend.ListBucket("audio", nil, gofakes3.ListBucketPage{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		return len(list.Contents)
 	}
 	if objects() != len(paths) || len(paths) < 10 {
@@ -335,9 +316,7 @@ func TestRecordingsMove(t *testing.T) {
 	if r := s.night(); r.code != cli.ExitUsage || !strings.Contains(r.stderr, where) || !strings.Contains(r.stderr, "move the files there") {
 		t.Errorf("run: %d %s", r.code, r.stderr)
 	}
-	if err := os.Rename(was, s.archive); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Rename(was, s.archive))
 	// Files that forget could not delete at the old address, and those past retention, are deleted
 	// at the new one.
 	for id := range s.storedPaths() {
@@ -364,9 +343,7 @@ func TestRecordingsMove(t *testing.T) {
 		t.Errorf("status: %d %s", r.code, r.stdout)
 	}
 	for path := range s.files() {
-		if err := os.Remove(filepath.Join(s.archive, path)); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.Remove(filepath.Join(s.archive, path)))
 		break
 	}
 	if r = s.extract(t.Context(), "verify"); r.code != cli.ExitFailed {

@@ -14,6 +14,7 @@ import (
 
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // recordingMemory is the peak resident memory of a night with recordings of 50 MB.
@@ -50,9 +51,7 @@ func TestRecordingsAtTheLimits(t *testing.T) {
 		cmd.Env = append(os.Environ(), "CALLHOUSE_CONFIG="+os.DevNull)
 		var b bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &b, &b
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, cmd.Start())
 		done := make(chan error, 1)
 		go func() { done <- cmd.Wait() }()
 		for {

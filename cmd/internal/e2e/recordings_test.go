@@ -32,6 +32,7 @@ import (
 	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/recordings"
 	"callhouse/internal/sandbox/world"
+	"callhouse/internal/test"
 )
 
 // studio is a company whose recordings are on other hosts, and an archive.
@@ -59,9 +60,7 @@ func record(t *testing.T, opts sandbox.Options, faults recordings.Faults, foundI
 	s := &studio{archive: filepath.Join(t.TempDir(), "recordings"), requests: map[string]int{}}
 	var lc net.ListenConfig
 	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	opts.Recordings = "http://" + l.Addr().String()
 	s.company = foundIt(t, opts)
 	clock := func() time.Time { return s.service.Server.Now() }
@@ -465,9 +464,7 @@ func TestRecordingHostDown(t *testing.T) {
 	}
 	// An archive that cannot be written is this machine's fault: exit code 3.
 	s.clock.Advance(24 * time.Hour)
-	if err := errors.Join(os.Rename(s.archive, s.archive+".away"), os.WriteFile(s.archive, nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, errors.Join(os.Rename(s.archive, s.archive+".away"), os.WriteFile(s.archive, nil, 0o600)))
 	if r := s.night(); r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, "recordings could not be stored") {
 		t.Errorf("%d %s", r.code, r.stderr)
 	}
@@ -500,9 +497,7 @@ func TestRecordingOptOut(t *testing.T) {
 	t.Cleanup(service.Close)
 	dir := t.TempDir()
 	s := &studio{company: &company{t: t, warehouse: filepath.Join(dir, "w"), keyFile: filepath.Join(dir, "key")}, archive: filepath.Join(dir, "recordings")}
-	if err := os.WriteFile(s.keyFile, []byte(testKey), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(s.keyFile, []byte(testKey), 0o600))
 	night := func() string {
 		t.Helper()
 		r := extract(t.Context(), "run", "--warehouse", s.warehouse, "--base-url", service.URL, "--api-key-file", s.keyFile, "--recordings", s.archive,
@@ -640,9 +635,7 @@ func TestRecordingsUnderFollow(t *testing.T) {
 // An archive in S3 has the same objects, each sent once.
 func TestRecordingsInS3(t *testing.T) {
 	backend := s3mem.New()
-	if err := backend.CreateBucket("audio"); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, backend.CreateBucket("audio"))
 	var puts atomic.Int64
 	fake := gofakes3.New(backend).Server()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -664,9 +657,7 @@ func TestRecordingsInS3(t *testing.T) {
 	}
 	for _, row := range s.sql("SELECT path, bytes, sha256 FROM recordings") {
 		o, err := backend.GetObject("audio", "of/calls/"+row["path"].(string), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		raw, err := io.ReadAll(o.Contents)
 		if sum := sha256.Sum256(raw); err != nil || hex.EncodeToString(sum[:]) != row["sha256"] || number(t, row["bytes"]) != int64(len(raw)) {
 			t.Errorf("%v: %v", row, err)

@@ -19,6 +19,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // facts is the users' view of calls, in one order. Links to recordings are signed again in every
@@ -31,13 +32,9 @@ const facts = "SELECT c.* EXCLUDE (fetched_at, run_id, first_seen_at, recording_
 func flip(t *testing.T, s *layout.Snapshot, f *layout.File) {
 	t.Helper()
 	raw, err := os.ReadFile(s.Path(f))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	raw[len(raw)/2] ^= 4
-	if err := os.WriteFile(s.Path(f), raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(s.Path(f), raw, 0o600))
 }
 
 // If a day's calls are unreadable in all snapshots, run, rollback and every report fail with a
@@ -51,9 +48,7 @@ func TestADamagedDayIsRepaired(t *testing.T) {
 	c.clock.Advance(26 * time.Hour)
 	c.mustExtract()
 	s, err := layout.Current(c.warehouse)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	files := s.Manifest.FilesOf(schema.Calls.Name)
 	day := files[len(files)/2]
 	forgotten := c.one("SELECT min(call_id) FROM calls WHERE start_at::DATE = '" + day.Period + "' AND turn_count > 0").(string)
@@ -121,9 +116,7 @@ func TestStatusNamesTheProblem(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 20, Days: 3}})
 	c.mustExtract()
 	wrongKey := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(wrongKey, []byte("another-key\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(wrongKey, []byte("another-key\n"), 0o600))
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Date", c.clock.Now().UTC().Format(http.TimeFormat))
 		_, _ = w.Write([]byte("<html>hello</html>"))

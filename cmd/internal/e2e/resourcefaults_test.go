@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/test"
 )
 
 // Whatever is wrong with resources, the run succeeds: its calls are complete, each incomplete
@@ -31,9 +32,7 @@ func TestResourcesThatFail(t *testing.T) {
 	faulty := func(faults sandbox.ResourceFaults) {
 		t.Helper()
 		for _, of := range organised {
-			if err := c.service.Server.SetResourceFaults(of.Name, faults[of.Name]...); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, c.service.Server.SetResourceFaults(of.Name, faults[of.Name]...))
 		}
 	}
 	// After that time every list is due.
@@ -188,9 +187,7 @@ func TestListOfOneObjectThatFails(t *testing.T) {
 	})
 	night := func(kinds ...sandbox.ResourceFault) {
 		t.Helper()
-		if err := c.service.Server.SetResourceFaults("agent_versions", kinds...); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, c.service.Server.SetResourceFaults("agent_versions", kinds...))
 		c.clock.Advance(time.Hour)
 		c.mustExtract("--resources", "agent_versions")
 	}

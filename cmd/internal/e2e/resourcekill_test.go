@@ -22,6 +22,7 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/journal"
+	"callhouse/internal/test"
 )
 
 // resourceKills is the number of runs that TestKilledAmongResources kills; make crash uses 200.
@@ -62,9 +63,7 @@ func TestKilledAmongResources(t *testing.T) {
 		}
 		c.clock.Advance(time.Second)
 		for name, id := range map[string]string{"tools": tool, "agents": agent} {
-			if err := world.Edit(c.clock.Now(), name, "", id, organisation.Object{"name": fmt.Sprint("after_", killed)}); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, world.Edit(c.clock.Now(), name, "", id, organisation.Object{"name": fmt.Sprint("after_", killed)}))
 		}
 		withheldInJournal += c.noSecrets()
 		if v := extract(t.Context(), "verify", "--warehouse", c.warehouse); v.code != cli.ExitOK && killed > 1 {
@@ -102,13 +101,9 @@ func (c *company) noSecrets() (withheldInJournal int) {
 	}
 	nowhere(c.t, c.warehouse, organisation.Secret)
 	fsys, err := disk.Open(c.warehouse)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	test.OK(c.t, err)
 	refs, _, err := journal.List(fsys, c.warehouse)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	test.OK(c.t, err)
 	for _, ref := range refs {
 		_, err := journal.Read(fsys, c.warehouse, ref, true, func(r *schema.Record) error {
 			if bytes.Contains(r.Body, []byte(organisation.Secret)) {
@@ -119,17 +114,13 @@ func (c *company) noSecrets() (withheldInJournal int) {
 			}
 			return nil
 		})
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		test.OK(c.t, err)
 	}
 	current, err := layout.Current(c.warehouse)
 	if errors.Is(err, layout.ErrNoWarehouse) {
 		return withheldInJournal
 	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	test.OK(c.t, err)
 	look := func(path string) error {
 		f, err := os.Open(path)
 		if err != nil {
@@ -157,9 +148,7 @@ func (c *company) noSecrets() (withheldInJournal int) {
 		}
 	}
 	for i := range current.Manifest.Files {
-		if err := look(current.Path(&current.Manifest.Files[i])); err != nil {
-			c.t.Fatal(err)
-		}
+		test.OK(c.t, look(current.Path(&current.Manifest.Files[i])))
 	}
 	return withheldInJournal
 }

@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // tables returns all rows of resources and changes as texts, by table and key.
@@ -33,9 +34,7 @@ func (c *company) tables() map[string]map[string]string {
 	r := c.reader()
 	for _, f := range r.Files(resource.Changes.Name) {
 		table, err := r.Open(f)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		test.OK(c.t, err)
 		err = table.All(func(row schema.Row) error {
 			changes[fmt.Sprint(len(changes))] = fmt.Sprint(row)
 			return nil

@@ -20,6 +20,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/serve/users"
+	"callhouse/internal/test"
 	"callhouse/internal/words"
 )
 
@@ -48,9 +49,7 @@ func serve(t *testing.T, heard func(line string), names []string, args ...string
 		if err == nil {
 			_, err = users.Put(list, u)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 	}
 	args = append([]string{"serve", "--postgres", "127.0.0.1:0", "--http", "127.0.0.1:0", "--users", list}, args...)
 	s := &serving{cmd: exec.CommandContext(context.WithoutCancel(t.Context()), linkProgram(t, t.TempDir(), "query"), args...), ended: make(chan struct{})}
@@ -58,9 +57,7 @@ func serve(t *testing.T, heard func(line string), names []string, args ...string
 	if err == nil {
 		err = s.cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	lines := bufio.NewScanner(stderr)
 	for s.postgres == "" || s.http == "" {
 		if !lines.Scan() {
@@ -103,13 +100,9 @@ func TestServeEncrypts(t *testing.T) {
 	analyticstest.Write(t, root, 1, analyticstest.Agencies())
 	pair := certificate(t, "127.0.0.1", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
 	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for name, b := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, "key.pem": {Type: "PRIVATE KEY", Bytes: key}} {
-		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(b), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(b), 0o600))
 	}
 	s := serve(t, func(string) {}, []string{"ana"}, "--warehouse", root, "--tls-cert", filepath.Join(dir, "cert.pem"), "--tls-key", filepath.Join(dir, "key.pem"))
 	for _, mode := range []string{"disable", "require"} {

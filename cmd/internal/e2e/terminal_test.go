@@ -12,6 +12,7 @@ import (
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // On a terminal a run draws progress bars, both when it completes and when it is interrupted.
@@ -37,9 +38,7 @@ func TestBarsOnATerminal(t *testing.T) {
 		if err != nil {
 			t.Skip("no pseudo terminals on this machine: ", err)
 		}
-		if err := pty.Setsize(terminal, &pty.Winsize{Rows: 24, Cols: 100}); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, pty.Setsize(terminal, &pty.Winsize{Rows: 24, Cols: 100}))
 		shown := make(chan string)
 		go func() {
 			all, _ := io.ReadAll(terminal) // ends with an error when the other side is closed

@@ -30,6 +30,7 @@ import (
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/verify"
+	"callhouse/internal/test"
 	"callhouse/internal/wire"
 )
 
@@ -237,9 +238,7 @@ func TestRealWarehouseInTrouble(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		tr := drawTrouble.Draw(rt, "trouble")
 		root, err := os.MkdirTemp("", "callhouse-trouble-")
-		if err != nil {
-			rt.Fatal(err)
-		}
+		test.OK(rt, err)
 		defer os.RemoveAll(root)
 		synctest.Test(t, func(t *testing.T) {
 			st, serr := newStand(&tr, filepath.Join(root, "w"))
@@ -251,9 +250,7 @@ func TestRealWarehouseInTrouble(t *testing.T) {
 		// bubble: no test runs in parallel with this one, and two collections empty the pool.
 		runtime.GC()
 		runtime.GC()
-		if err != nil {
-			rt.Fatal(err)
-		}
+		test.OK(rt, err)
 	})
 }
 

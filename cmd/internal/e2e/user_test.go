@@ -13,6 +13,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // nobody is the unprivileged user of tests that run as root.
@@ -48,16 +49,12 @@ func newServiceUser(t *testing.T) *serviceUser {
 			t.Fatalf("%s", out)
 		}
 	}
-	if err := os.Link(filepath.Join(bin, "extract"), filepath.Join(bin, "query")); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Link(filepath.Join(bin, "extract"), filepath.Join(bin, "query")))
 	become := ""
 	if os.Getuid() == 0 {
 		become = fmt.Sprintf("setpriv --reuid %d --regid %d --clear-groups ", u.uid, u.gid)
 	}
-	if err := os.WriteFile(filepath.Join(bin, "sudo"), []byte("#!/bin/sh\nshift 2\nexec "+become+"\"$@\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(filepath.Join(bin, "sudo"), []byte("#!/bin/sh\nshift 2\nexec "+become+"\"$@\"\n"), 0o755))
 	return u
 }
 
@@ -82,16 +79,12 @@ func TestAnotherUsersFiles(t *testing.T) {
 	c.warehouse = filepath.Join(u.root, "w")
 	c.mustExtract()
 	home, key := filepath.Join(u.root, "home"), filepath.Join(u.root, "key")
-	if err := errors.Join(os.Mkdir(home, 0o700), os.WriteFile(key, []byte(testKey), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, errors.Join(os.Mkdir(home, 0o700), os.WriteFile(key, []byte(testKey), 0o600)))
 	give := func(path string) {
 		t.Helper()
-		if err := filepath.WalkDir(path, func(p string, _ fs.DirEntry, err error) error {
+		test.OK(t, filepath.WalkDir(path, func(p string, _ fs.DirEntry, err error) error {
 			return errors.Join(err, os.Lchown(p, nobody, nobody))
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	run := func(dir, args string) result {
 		t.Helper()
@@ -119,14 +112,10 @@ func TestAnotherUsersFiles(t *testing.T) {
 	expect("a query of it", run("/", "query volume"), cli.ExitFailed, "ls -ld "+c.warehouse)
 	give(c.warehouse)
 	lock := filepath.Join(c.warehouse, "lock")
-	if err := os.Chown(lock, 0, 0); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Chown(lock, 0, 0))
 	expect("a lock that is root's", run("/", extractRun), cli.ExitFailed, "ls -ld "+lock)
 	for _, name := range []string{"journal", "snapshots", "snapshots/000001", "current"} { // all at once
-		if err := os.Lchown(filepath.Join(c.warehouse, name), 0, 0); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.Lchown(filepath.Join(c.warehouse, name), 0, 0))
 	}
 	expect("more that is root's", run("/", extractRun), cli.ExitFailed, "permission denied")
 	house := c.warehouse
@@ -148,8 +137,6 @@ func TestAnotherUsersFiles(t *testing.T) {
 	// An existing but unreadable file is named with its path.
 	open := filepath.Join(u.root, "open")
 	file := filepath.Join(open, "callhouse.toml")
-	if err := errors.Join(os.Mkdir(open, 0o755), os.WriteFile(file, nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, errors.Join(os.Mkdir(open, 0o755), os.WriteFile(file, nil, 0o600)))
 	expect("settings that are root's", run(open, "extract status"), cli.ExitUsage, "open "+file+": permission denied", "ls -ld "+file)
 }

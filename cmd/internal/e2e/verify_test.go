@@ -14,6 +14,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // editor is a proxy of the sandbox that changes single calls.
@@ -321,9 +322,7 @@ func TestVerifyDeepKeepsToTheBudget(t *testing.T) {
 	}
 	// The minute's requests are spent for the next command as well.
 	s, err := layout.Current(c.warehouse)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	rep, r = e.verify("--deep", "--requests-per-minute", "2", "--requests-per-second", "2", "--max-duration", "300ms")
 	if r.code != cli.ExitIncomplete || rep.Service.Stopped == "" || rep.Service.Requests != 0 || rep.Service.Skipped == 0 || rep.Service.Gone.Count > 0 {
 		t.Errorf("exit code %d: %+v\n%s", r.code, rep.Service, r.stderr)

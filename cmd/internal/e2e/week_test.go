@@ -18,6 +18,7 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
+	"callhouse/internal/test"
 )
 
 var (
@@ -65,18 +66,14 @@ func (s *following) day() {
 	var err error
 	s.id = layout.RunID(s.clock.Now(), 7)
 	s.w, err = sink.Open(sink.Options{Root: s.warehouse, RunID: s.id, Now: s.clock.Now, Follow: &disk.Follow{}, Records: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for minute := range 1440 - 1 {
 		s.clock.Advance(time.Minute)
 		s.poll(minute == 0)
 		begun := time.Now()
-		if err := s.w.Commit(t.Context(), func(sink.Stats, int64) schema.Run {
+		test.OK(t, s.w.Commit(t.Context(), func(sink.Stats, int64) schema.Run {
 			return schema.Run{ID: s.id, StartedAt: s.clock.Now().UnixMilli(), Outcome: schema.OutcomeFollowing}
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		took := time.Since(begun)
 		s.commits++
 		s.wall += took
@@ -90,9 +87,7 @@ func (s *following) day() {
 			}
 		}
 	}
-	if err := s.w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, s.w.Close())
 }
 
 func (s *following) get(path string) []byte {
@@ -108,9 +103,7 @@ func (s *following) get(path string) []byte {
 
 func (s *following) poll(first bool) {
 	var page struct{ Items []json.RawMessage }
-	if err := json.Unmarshal(s.get("/v3/calls?limit=100"), &page); err != nil {
-		s.t.Fatal(err)
-	}
+	test.OK(s.t, json.Unmarshal(s.get("/v3/calls?limit=100"), &page))
 	var recs []schema.Record
 	now := s.clock.Now().UnixMilli()
 	for _, raw := range page.Items {
@@ -120,9 +113,7 @@ func (s *following) poll(first bool) {
 			OptOut bool  `json:"opt_out_sensitive_data_storage"`
 			Status string
 		}
-		if err := json.Unmarshal(raw, &item); err != nil {
-			s.t.Fatal(err)
-		}
+		test.OK(s.t, json.Unmarshal(raw, &item))
 		if s.seen[item.ID] == string(raw) {
 			continue
 		}
@@ -137,9 +128,7 @@ func (s *following) poll(first bool) {
 		s.journal += int64(len(r.Body))
 	}
 	if len(recs) > 0 {
-		if err := s.w.Put(s.t.Context(), recs...); err != nil {
-			s.t.Fatal(err)
-		}
+		test.OK(s.t, s.w.Put(s.t.Context(), recs...))
 	}
 }
 

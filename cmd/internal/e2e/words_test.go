@@ -25,6 +25,7 @@ import (
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
 
@@ -181,9 +182,7 @@ func newFoulHouse(t *testing.T) *foulHouse {
 	t.Helper()
 	dir := t.TempDir()
 	h := &foulHouse{t: t, service: newFoulService(t), warehouse: filepath.Join(dir, "w"), keyFile: filepath.Join(dir, "key"), metrics: filepath.Join(dir, "m.prom")}
-	if err := os.WriteFile(h.keyFile, []byte(foulKey), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(h.keyFile, []byte(foulKey), 0o600))
 	return h
 }
 
@@ -211,9 +210,7 @@ func (h *foulHouse) run(want int, args ...string) result {
 	h.t.Helper()
 	r := h.extract(want, append([]string{"run", "--metrics-file", h.metrics}, args...)...)
 	raw, err := os.ReadFile(h.metrics)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	test.OK(h.t, err)
 	text := string(raw)
 	if bad, form := unclean(text), keyIn(text); bad != "" || form != "" || strings.Contains(text, `\nforged`) && !strings.Contains(text, `\\nforged`) {
 		h.t.Errorf("the metrics have %s%s:\n%s", bad, form, text)
@@ -284,9 +281,7 @@ func TestForeignWords(t *testing.T) {
 	})
 	part("import", func(t *testing.T) {
 		dump := filepath.Join(t.TempDir(), steering+"dump")
-		if err := os.WriteFile(dump, []byte(foul+"\n{\"id\":\"\\u001b[2J\\n"+forged+"\"}\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(dump, []byte(foul+"\n{\"id\":\"\\u001b[2J\\n"+forged+"\"}\n"), 0o600))
 		h.extract(cli.ExitIncomplete, "import", dump)
 	})
 	part("verify --deep", func(t *testing.T) {
@@ -308,9 +303,7 @@ func TestForeignWords(t *testing.T) {
 		rows := 0
 		for line := range strings.Lines(r.stdout) {
 			var row map[string]any
-			if err := json.Unmarshal([]byte(line), &row); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, json.Unmarshal([]byte(line), &row))
 			rows++
 			for name, v := range row {
 				fields := []string{fmt.Sprint(v)}

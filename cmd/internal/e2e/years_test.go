@@ -21,6 +21,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/world"
+	"callhouse/internal/test"
 )
 
 // Environment variables of a child process that is one night of extract.
@@ -37,21 +38,15 @@ func TestNight(t *testing.T) {
 		t.Skip("TestThirtyNights runs it")
 	}
 	var args []string
-	if err := json.Unmarshal([]byte(os.Getenv(envNight)), &args); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, json.Unmarshal([]byte(os.Getenv(envNight)), &args))
 	clock, err := strconv.ParseInt(os.Getenv(envNightClock), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if text := os.Getenv(envNightLimit); text != "" {
 		limit, err := strconv.ParseUint(text, 10, 64)
 		if err == nil {
 			err = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 	}
 	program := extractcmd.Program{Now: func() time.Time { return time.UnixMilli(clock) }, Env: cmdtest.Env()}
 	os.Exit(program.Run(context.Background(), args, strings.NewReader(""), os.Stdout, os.Stderr))
@@ -80,9 +75,7 @@ func (n *nights) run(off time.Duration) result {
 func (n *nights) child(limit int) *exec.Cmd {
 	n.t.Helper()
 	args, err := json.Marshal(n.args())
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	test.OK(n.t, err)
 	cmd := exec.CommandContext(n.t.Context(), os.Args[0], "-test.run", "^TestNight$")
 	cmd.Env = append(os.Environ(), envNight+"="+string(args), envNightClock+"="+fmt.Sprint(n.clock.Now().UnixMilli()))
 	if limit > 0 {
@@ -95,9 +88,7 @@ func (n *nights) child(limit int) *exec.Cmd {
 func (n *nights) seen() map[string]float64 {
 	n.t.Helper()
 	raw, err := os.ReadFile(n.metrics)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	test.OK(n.t, err)
 	out := map[string]float64{}
 	for line := range strings.Lines(string(raw)) {
 		name, value, ok := strings.Cut(strings.TrimSpace(line), "} ")
@@ -123,9 +114,7 @@ func TestThirtyNights(t *testing.T) {
 	longtest.Only(t)
 	n := new(nights)
 	faults, err := world.ParseFaults("late-analysis=.2,late-cost=.2,late-record=.03,late-transcript=.03,late-link=.03,no-end=.05,stuck=.02")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	day := func(d int) time.Time { return workday.Add(time.Duration(d) * 24 * time.Hour) }
 	n.company = found(t, sandbox.Options{
 		World: sandbox.Config{Seed: 30, Calls: 12 * sized(14, 30), Days: int(sized(14, 30)), Agents: 5, Faults: faults, LateVisibleRate: .02,
@@ -201,9 +190,7 @@ func TestThirtyNights(t *testing.T) {
 		t.Errorf("status: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 	snapshot, err := layout.Current(n.warehouse)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, f := range snapshot.Manifest.Files {
 		// A month is compacted once it has been over for five days.
 		if at, err := time.Parse(time.DateOnly, f.Period); err == nil && at.AddDate(0, 1, 1-at.Day()+12).Before(n.clock.Now()) {

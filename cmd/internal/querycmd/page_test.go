@@ -17,8 +17,8 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/golden"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 )
 
 // scattered creates ./warehouse with random calls around two months of 2024, unknown values and
@@ -473,7 +473,7 @@ func TestPageGoldens(t *testing.T) {
 	house(t)
 	for name, args := range map[string]string{"help-report": "report --help", "distribution": "distribution --by agent", "distribution-csv": "distribution --format csv"} {
 		r := run(t, "", strings.Fields(args)...)
-		golden.Check(t, filepath.Join(dir, name+".golden"), "query "+args+"\n"+r.String())
+		test.Golden(t, filepath.Join(dir, name+".golden"), "query "+args+"\n"+r.String())
 	}
 }
 

@@ -21,10 +21,10 @@ import (
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/golden"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // Safe mode runs statements in a separate process of this program, here of the test's binary.
@@ -153,7 +153,7 @@ func goldenDir(t *testing.T) string {
 func TestGoldens(t *testing.T) {
 	dir := goldenDir(t)
 	house(t)
-	tried := golden.Each(8)
+	tried := test.GoldenEach(8)
 	for i, c := range []struct{ name, args string }{
 		{"help", "--help"}, {"help-none", ""}, {"help-sentiment", "sentiment --help"}, {"help-disconnections", "disconnections --help"},
 		{"help-durations", "durations --help"}, {"help-sql", "sql --help"}, {"help-catalog", "catalog --help"}, {"help-init", "init --help"}, {"help-export", "export --help"}, {"help-list", "list --help"}, {"help-describe", "describe --help"},
@@ -198,7 +198,7 @@ func TestGoldens(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			r := run(t, "", strings.Fields(c.args)...)
-			golden.Check(t, filepath.Join(dir, c.name+".golden"), "query "+c.args+"\n"+r.String())
+			test.Golden(t, filepath.Join(dir, c.name+".golden"), "query "+c.args+"\n"+r.String())
 		})
 	}
 }
@@ -248,7 +248,7 @@ func TestGoldensOfTheOrganisation(t *testing.T) {
 			{"resource": "agents", "key": second, "kind": "deleted", "since_at": at(8, 2), "seen_at": at(9, 2), "fields": `["deleted_at"]`, "before": `{"deleted_at":null}`, "after": `{"deleted_at":"z"}`},
 			{"resource": "tools", "key": "t1", "kind": "created", "since_at": at(19, 2), "seen_at": at(20, 2), "fields": `["name"]`, "after": `{"name":"find_caller"}`},
 		}}})
-	tried := golden.Each(6)
+	tried := test.GoldenEach(6)
 	for i, c := range []struct{ name, args string }{
 		{"organisation-changes", "changes"}, {"organisation-changes-json", "changes --agent bookings --format json"}, {"organisation-changes-none", "changes --since 2024-11-21"}, {"organisation-changes-gone", "changes --agent 0c --format csv"},
 		{"organisation-campaigns", "campaigns"}, {"organisation-campaigns-csv", "campaigns --format csv"}, {"organisation-lines", "lines"}, {"organisation-lines-csv", "lines --by agent --format csv"},
@@ -261,7 +261,7 @@ func TestGoldensOfTheOrganisation(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			r := run(t, "", strings.Fields(c.args)...)
-			golden.Check(t, filepath.Join(dir, c.name+".golden"), "query "+c.args+"\n"+r.String())
+			test.Golden(t, filepath.Join(dir, c.name+".golden"), "query "+c.args+"\n"+r.String())
 		})
 	}
 }
@@ -269,7 +269,7 @@ func TestGoldensOfTheOrganisation(t *testing.T) {
 func TestSQLGoldens(t *testing.T) {
 	dir := goldenDir(t)
 	house(t)
-	tried := golden.Each(2)
+	tried := test.GoldenEach(2)
 	for i, c := range []struct {
 		name, text string
 		flags      []string
@@ -301,7 +301,7 @@ func TestSQLGoldens(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			r := run(t, "", append([]string{"sql", c.text}, c.flags...)...)
-			golden.Check(t, filepath.Join(dir, c.name+".golden"), fmt.Sprintf("query sql %q %s\n%s", c.text, strings.Join(c.flags, " "), r))
+			test.Golden(t, filepath.Join(dir, c.name+".golden"), fmt.Sprintf("query sql %q %s\n%s", c.text, strings.Join(c.flags, " "), r))
 		})
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"callhouse/internal/alert"
-	"callhouse/internal/golden"
 	"callhouse/internal/loopback"
+	"callhouse/internal/test"
 )
 
 func TestMain(m *testing.M) { loopback.Main(m) }
@@ -85,14 +85,14 @@ func TestForms(t *testing.T) {
 			if err := e.Encode(v); err != nil {
 				t.Fatal(err)
 			}
-			golden.Check(t, "testdata/"+name+".golden", text.String())
+			test.Golden(t, "testdata/"+name+".golden", text.String())
 			at := r.header.Get(HeaderTimestamp)
 			if r.header.Get(HeaderSignature) != Sign([]byte("a secret of the hook"), at, r.body) || r.header.Get(HeaderID) != "5f3a" {
 				t.Errorf("headers: %v", r.header)
 			}
 		})
 	}
-	golden.Check(t, "testdata/text.golden", Text(message()))
+	test.Golden(t, "testdata/text.golden", Text(message()))
 }
 
 // A message about many groups stays small.

@@ -22,6 +22,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // Row is a row by column name. Missing columns are null or, if required, have a default. Timestamps
@@ -84,13 +85,9 @@ var database = sync.OnceValues(func() (*duck.DB, error) {
 func Write(t testing.TB, root string, n int64, d Data) {
 	t.Helper()
 	db, err := database()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	conn, err := db.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer conn.Close()
 	w := &writer{t: t, conn: conn, compacted: d.Compacted, dir: filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(n)), n: n}
 	m := layout.Manifest{FormatVersion: layout.FormatVersion, Snapshot: n, CommittedAt: time.UnixMilli(0).UTC(), Coverage: d.Coverage,
@@ -111,15 +108,9 @@ func Write(t testing.TB, root string, n int64, d Data) {
 		}
 	}
 	raw, err := m.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(w.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(w.dir, layout.ManifestName), raw, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, os.MkdirAll(w.dir, 0o755))
+	test.OK(t, os.WriteFile(filepath.Join(w.dir, layout.ManifestName), raw, 0o644))
 	Swap(t, root, n)
 }
 
@@ -127,32 +118,22 @@ func Write(t testing.TB, root string, n int64, d Data) {
 func Edit(t testing.TB, path string, edit func(*layout.Manifest)) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	m, err := layout.ParseManifest(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	edit(m)
 	if raw, err = m.Encode(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, raw, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(path, raw, 0o644))
 }
 
 // Swap points current at snapshot n, like a commit.
 func Swap(t testing.TB, root string, n int64) {
 	t.Helper()
 	tmp := filepath.Join(root, layout.TempName(layout.CurrentName, fmt.Sprintf("%016x", n)))
-	if err := os.Symlink(filepath.Join(layout.SnapshotsName, layout.SnapshotName(n)), tmp); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(tmp, filepath.Join(root, layout.CurrentName)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Symlink(filepath.Join(layout.SnapshotsName, layout.SnapshotName(n)), tmp))
+	test.OK(t, os.Rename(tmp, filepath.Join(root, layout.CurrentName)))
 }
 
 type writer struct {
@@ -188,9 +169,7 @@ func (w *writer) table(t *schema.Table, rows []Row) []layout.File {
 func (w *writer) sum(path string, f *layout.File) {
 	w.t.Helper()
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	test.OK(w.t, err)
 	sum := sha256.Sum256(raw)
 	f.Bytes, f.SHA256 = int64(len(raw)), hex.EncodeToString(sum[:])
 }
@@ -252,22 +231,16 @@ func (w *writer) write(t *schema.Table, files []layout.File, byDay map[string][]
 	}
 	dir := w.t.TempDir()
 	lines, err := os.Create(filepath.Join(dir, "rows.ndjson"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	test.OK(w.t, err)
 	to := json.NewEncoder(lines)
 	for i, f := range files {
 		for _, r := range byDay[f.Period] {
 			line := texted(t, r)
 			line[part] = i
-			if err := to.Encode(line); err != nil {
-				w.t.Fatal(err)
-			}
+			test.OK(w.t, to.Encode(line))
 		}
 	}
-	if err := lines.Close(); err != nil {
-		w.t.Fatal(err)
-	}
+	test.OK(w.t, lines.Close())
 	text := fmt.Sprintf("SET partitioned_write_max_open_files = %d; COPY (SELECT %s FROM read_json('%s', format = "+
 		"'newline_delimited', columns = {%s})) TO '%s' (FORMAT parquet, PARTITION_BY (%q), FIELD_IDS {%s})",
 		len(files)+1, strings.Join(names, ", "), lines.Name(), strings.Join(texts, ", "), filepath.Join(dir, "files"), part,
@@ -277,16 +250,12 @@ func (w *writer) write(t *schema.Table, files []layout.File, byDay map[string][]
 	}
 	for i := range files {
 		path := filepath.Join(w.dir, filepath.FromSlash(files[i].Path))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			w.t.Fatal(err)
-		}
+		test.OK(w.t, os.MkdirAll(filepath.Dir(path), 0o755))
 		made, err := filepath.Glob(filepath.Join(dir, "files", fmt.Sprintf("*=%d", i), "*"))
 		if err != nil || len(made) != 1 {
 			w.t.Fatalf("%s: the files are %v: %v", files[i].Path, made, err)
 		}
-		if err := os.Rename(made[0], path); err != nil {
-			w.t.Fatal(err)
-		}
+		test.OK(w.t, os.Rename(made[0], path))
 		w.sum(path, &files[i])
 	}
 }

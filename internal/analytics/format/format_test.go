@@ -17,13 +17,13 @@ import (
 
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/value"
-	"callhouse/internal/golden"
+	"callhouse/internal/test"
 )
 
 // check compares got with a file of testdata.
 func check(t *testing.T, name, got string) {
 	t.Helper()
-	golden.Check(t, filepath.Join("testdata", name), got)
+	test.Golden(t, filepath.Join("testdata", name), got)
 }
 
 func write(t *testing.T, f format.Format, width int, columns []value.Column, rows [][]any) string {

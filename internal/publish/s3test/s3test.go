@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"callhouse/internal/test"
 )
 
 // Start starts program, which must be versitygw, on the loopback interface, with an empty bucket.
@@ -18,15 +20,11 @@ import (
 func Start(t *testing.T, program, bucket string) {
 	t.Helper()
 	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	addr := free.Addr().String()
 	_ = free.Close()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, bucket), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Mkdir(filepath.Join(dir, bucket), 0o755))
 	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "testtest",
 		"AWS_ENDPOINT_URL": "http://" + addr, "AWS_REGION": "us-east-1"} {
 		t.Setenv(name, value)
@@ -35,9 +33,7 @@ func Start(t *testing.T, program, bucket string) {
 	cmd := exec.CommandContext(ctx, program, "--port", addr, "--quiet", "posix", dir)
 	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY=test", "ROOT_SECRET_KEY=testtest")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		stop()
 		_ = cmd.Wait()

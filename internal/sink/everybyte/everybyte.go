@@ -11,15 +11,15 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/test"
 )
 
 // Under calls see with all bytes of every file under a folder, both raw and decompressed.
 func Under(t testing.TB, root string, see func(where string, raw []byte)) {
 	t.Helper()
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer d.Close()
 	err = filepath.Walk(root, func(path string, info os.FileInfo, err error) error {
 		if err != nil || !info.Mode().IsRegular() {
@@ -48,9 +48,7 @@ func Under(t testing.TB, root string, see func(where string, raw []byte)) {
 			rest = rest[4:]
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 }
 
 // everyPage is Under for a Parquet file: all values, dictionaries and the metadata.

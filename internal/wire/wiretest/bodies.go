@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	"callhouse/internal/wire/scan"
 )
 
@@ -67,9 +68,7 @@ func Payloads(t testing.TB) map[string]schema.Kind {
 func Payload(t testing.TB, name string) []byte {
 	t.Helper()
 	body, err := os.ReadFile(filepath.Join(folder(t), "payloads", name+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return body
 }
 
@@ -78,9 +77,7 @@ func Payload(t testing.TB, name string) []byte {
 func ObservedDetail(t testing.TB) []byte {
 	t.Helper()
 	var small bytes.Buffer
-	if err := json.Compact(&small, Payload(t, "v3_detail")); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, json.Compact(&small, Payload(t, "v3_detail")))
 	list := []byte(`"transcript":[`)
 	at := bytes.Index(small.Bytes(), list) + len(list)
 	head, turns := small.Bytes()[:at], bytes.TrimSuffix(small.Bytes()[at:], []byte("]}"))

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/test"
 )
 
 // RoundTrip writes rows into a file of a schema, and returns the schema and the
@@ -18,13 +20,9 @@ func RoundTrip(t *testing.T, s *parquet.Schema, rows ...parquet.Row) (*parquet.S
 	if _, err := w.WriteRows(rows); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	f, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var out []parquet.Row
 	for _, g := range f.RowGroups() {
 		r := g.Rows()
@@ -37,13 +35,9 @@ func RoundTrip(t *testing.T, s *parquet.Schema, rows ...parquet.Row) (*parquet.S
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, r.Close())
 	}
 	return f.Schema(), out
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"callhouse/internal/golden"
+	"callhouse/internal/test"
 )
 
 func TestTicks(t *testing.T) {
@@ -145,19 +145,19 @@ func loops() *Sankey {
 }
 
 func TestChartGolden(t *testing.T) {
-	golden.Check(t, "testdata/wide.svg", fixed().SVG("md", 520, true)+"\n")
-	golden.Check(t, "testdata/narrow.svg", fixed().SVG("sm", 334, false)+"\n")
+	test.Golden(t, "testdata/wide.svg", fixed().SVG("md", 520, true)+"\n")
+	test.Golden(t, "testdata/narrow.svg", fixed().SVG("sm", 334, false)+"\n")
 	steps := &Chart{ID: "s", Title: "Durations", Desc: "d", Edges: true, Panels: []Panel{{Title: "Calls", Kind: Bars, Scale: Count, Height: 80,
 		Series: []Series{{Name: "calls", Color: 1, Values: []float64{5, 9, 2, 0, 1}}}}}}
 	for i := range 5 {
 		steps.Bins = append(steps.Bins, Bin{Label: Millis.Label(float64(i)*30e3, 30e3), Tick: i%2 == 0})
 	}
-	golden.Check(t, "testdata/steps.svg", steps.SVG("md", 300, false)+"\n")
-	golden.Check(t, "testdata/sankey.svg", loops().SVG("md", 520, true)+"\n")
-	golden.Check(t, "testdata/sankey-narrow.svg", loops().SVG("sm", 334, false)+"\n")
+	test.Golden(t, "testdata/steps.svg", steps.SVG("md", 300, false)+"\n")
+	test.Golden(t, "testdata/sankey.svg", loops().SVG("md", 520, true)+"\n")
+	test.Golden(t, "testdata/sankey-narrow.svg", loops().SVG("sm", 334, false)+"\n")
 	heat := &Heat{ID: "h", Title: "When", Desc: "d", Every: 2, Down: []string{"Mon", "Tue"}, Across: []string{"00", "01", "02", "03"},
 		Values: [][]float64{{0, 1, 5, 12}, {nan, 3, 9, 1_200}}}
-	golden.Check(t, "testdata/heat.svg", heat.SVG("md", 300, true)+"\n")
+	test.Golden(t, "testdata/heat.svg", heat.SVG("md", 300, true)+"\n")
 }
 
 // box is the place of a text, as estimated by the package.

@@ -1,0 +1,64 @@
+// Package test has what tests of all packages share: an end on an unexpected error, and the
+// comparison with a golden file. Only tests import it.
+package test
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/longtest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files from what the code does now")
+
+// OK ends the test if err is not nil.
+func OK(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// GoldenEach returns which files of a table are to be compared, by their place: every n-th in the
+// quick tests, and all for make long or to rewrite them.
+func GoldenEach(n int) (tried func(i int) bool) {
+	if *update {
+		n = 1
+	}
+	return longtest.Each(n)
+}
+
+// Golden compares got with the file at path. With -update it writes the file
+// instead.
+func Golden(t testing.TB, path, got string) {
+	t.Helper()
+	if *update {
+		OK(t, os.WriteFile(path, []byte(got), 0o644))
+		return
+	}
+	want, err := os.ReadFile(path)
+	OK(t, err)
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s (-golden +got):\n%s", path, d)
+	}
+}
+
+// GoldenPart is Golden for the part of a file that lies between two marks.
+func GoldenPart(t testing.TB, path, begin, end, got string) {
+	t.Helper()
+	whole, err := os.ReadFile(path)
+	OK(t, err)
+	head, rest, begins := strings.Cut(string(whole), begin)
+	_, tail, ends := strings.Cut(rest, end)
+	if !begins || !ends {
+		t.Fatalf("%s has nothing between %q and %q", path, begin, end)
+	}
+	Golden(t, path, head+begin+got+end+tail)
+}
