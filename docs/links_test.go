@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"callhouse/internal/test"
 )
 
 var (
@@ -29,9 +31,7 @@ func allPages(t *testing.T) []string {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 	}
 	return pages
 }
@@ -93,9 +93,7 @@ func TestReadmeNamesEveryPage(t *testing.T) {
 // prose returns a page without its code blocks.
 func prose(t *testing.T, page string) string {
 	raw, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return fenceRE.ReplaceAllString(string(raw), "")
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"callhouse/internal/resource"
+	"callhouse/internal/test"
 )
 
 const example = `-- waits: how long callers wait
@@ -40,9 +41,7 @@ SELECT 1
 
 func TestParse(t *testing.T) {
 	got, err := Parse("waits", example)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	want := &File{
 		Name: "waits", Answers: "how long callers wait", Grain: "one row per group",
 		Text:  "The first paragraph, over two lines: with a colon.\n\nThe second.",

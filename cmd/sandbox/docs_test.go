@@ -22,9 +22,7 @@ func TestDocs(t *testing.T) {
 	}
 	const file, begin, end, own = "../../docs/reference/sandbox.md", "-run TestDocs -update -->\n", "<!-- end -->", "http://127.0.0.1:8080"
 	page, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	before, rest, ok := strings.Cut(string(page), "cmd/sandbox "+begin)
 	shown, after, ok2 := strings.Cut(rest, end)
 	start := regexp.MustCompile(`\$ go run ./cmd/sandbox (--clock .*)`).FindStringSubmatch(before)

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"callhouse/cmd/internal/cmdtest"
+	"callhouse/internal/test"
 )
 
 // TestMain makes the test's binary act as the program, for tests that kill it.
@@ -100,14 +101,10 @@ func TestServe(t *testing.T) {
 	greeting := said.String()
 	for range 3 {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/v3/calls?limit=1", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		r.Header.Set("Authorization", "Bearer k1")
 		a, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		_ = a.Body.Close()
 	}
 	http.DefaultClient.CloseIdleConnections()

@@ -17,28 +17,18 @@ func begun(t *testing.T, name string) *sandbox.Server {
 	t.Helper()
 	var f serveFlags
 	c := newServeInto(&f)
-	if err := c.ParseFlags([]string{"--scenario", name, "--requests-per-second", "0", "--requests-per-minute", "0", "--slow-for",
-		"1ms"}); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, c.ParseFlags([]string{"--scenario", name, "--requests-per-second", "0", "--requests-per-minute", "0", "--slow-for",
+		"1ms"}))
 	chosen, err := f.chooseScenario(c.Flags())
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	o, err := f.prepare(time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if o.Clock == nil {
 		o.Clock = sandbox.NewManualClock(time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC))
 	}
 	s, err := sandbox.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := chosen.play(s); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, chosen.play(s))
 	return s
 }
 
@@ -111,9 +101,7 @@ func TestScenarios(t *testing.T) {
 			}
 			for range 400 {
 				r, err := http.NewRequest(http.MethodGet, "/v3/agents", nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, err)
 				r.Header.Set("Authorization", "Bearer sandbox-key")
 				func() {
 					defer func() { _ = recover() }() // the handler may cut the connection

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/test"
 )
 
 // process is a sandbox that can be killed.
@@ -31,12 +33,8 @@ func start(t *testing.T, args string) *process {
 	p := &process{Cmd: exec.Command(os.Args[0]), t: t}
 	p.Env = append(os.Environ(), "SANDBOX_ARGS="+args+" --addr 127.0.0.1:0 --requests-per-second 0 --requests-per-minute 0")
 	stderr, err := p.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, p.Start())
 	t.Cleanup(p.kill)
 	for lines := bufio.NewScanner(stderr); !strings.Contains(p.greeting, "Ctrl-C"); {
 		if !lines.Scan() {
@@ -96,9 +94,7 @@ func TestKilledSandboxGoesOn(t *testing.T) {
 		t.Error(p.greeting)
 	}
 	var agent struct{ ID string }
-	if err := json.Unmarshal([]byte(p.ask("POST", "/v3/agents", `{"name":"Mine"}`)), &agent); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, json.Unmarshal([]byte(p.ask("POST", "/v3/agents", `{"name":"Mine"}`)), &agent))
 	p.ask("POST", "/v2/campaigns", fmt.Sprintf(`{"name":"Spring","call_from":"021","agent_id":%q,"tasks":[{"call_to":"010"}]}`, agent.ID))
 	p.ask("POST", "/sandbox/clock", `{"advance":"20s"}`)
 	before := look(p)
@@ -132,9 +128,7 @@ func TestKilledSandboxGoesOn(t *testing.T) {
 
 	// As if the kill had happened in the middle of a line.
 	f, err := os.OpenFile(state, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	_, _ = f.WriteString(`{"at":17`)
 	_ = f.Close()
 	p = start(t, "--seed 3 --state "+state)
@@ -142,9 +136,7 @@ func TestKilledSandboxGoesOn(t *testing.T) {
 		t.Error(p.greeting)
 	}
 	for _, answer := range kept {
-		if err := json.Unmarshal([]byte(answer), &agent); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, json.Unmarshal([]byte(answer), &agent))
 		if is := p.ask("GET", "/v3/agents/"+agent.ID, ""); is == "" {
 			t.Errorf("%s was made, and is gone", agent.ID)
 		}
@@ -213,7 +205,5 @@ func damage(t *testing.T, name, from, to string) {
 	if err != nil || !bytes.Contains(text, []byte(from)) {
 		t.Fatalf("%v in %s", err, text)
 	}
-	if err := os.WriteFile(name, bytes.Replace(text, []byte(from), []byte(to), 1), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(name, bytes.Replace(text, []byte(from), []byte(to), 1), 0o644))
 }

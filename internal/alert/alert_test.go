@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"callhouse/internal/test"
 )
 
 var monday = time.Date(2026, 11, 2, 3, 0, 0, 0, time.UTC)
@@ -138,9 +140,7 @@ func (w *wire) Send(_ context.Context, m *Message) error {
 func deliver(t *testing.T, root string, w *wire, now time.Time, add ...*Message) {
 	t.Helper()
 	s, err := Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer s.Close()
 	defer func() {
 		if r := recover(); r != nil && r != (killed{}) {
@@ -149,9 +149,7 @@ func deliver(t *testing.T, root string, w *wire, now time.Time, add ...*Message)
 	}()
 	if s.Outbox = append(s.Outbox, add...); len(add) > 0 {
 		s.CheckedAt = now
-		if err := s.Save(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, s.Save())
 	}
 	if _, err := s.Deliver(t.Context(), map[string]Channel{"a": w}, func() time.Time { return now }, func(context.Context, time.Duration) {}); err != nil {
 		t.Fatal(err)
@@ -178,9 +176,7 @@ func TestKilledWhileSending(t *testing.T) {
 					deliver(t, root, w, monday, messages(3)...)
 					deliver(t, root, w, monday)
 					s, err := Read(root)
-					if err != nil {
-						t.Fatal(err)
-					}
+					test.OK(t, err)
 					want := []string{"m0", "m1", "m2"}
 					switch killed := at <= 3; {
 					case killed && repeats && arrives:
@@ -233,9 +229,7 @@ func TestChannelDown(t *testing.T) {
 func TestOneAtATime(t *testing.T) {
 	root := t.TempDir()
 	s, err := Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer s.Close()
 	if _, err := Open(root); !errors.As(err, new(*LockedError)) {
 		t.Errorf("a second process: %v", err)

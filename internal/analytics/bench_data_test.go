@@ -23,6 +23,7 @@ import (
 	"callhouse/internal/sandbox/world"
 	"callhouse/internal/schema"
 	"callhouse/internal/schema/columnar"
+	"callhouse/internal/test"
 )
 
 // Properties of the sink's files, which the benchmark's files share.
@@ -50,9 +51,7 @@ func benchWarehouse(b testing.TB) string {
 		return root
 	}
 	company, err := world.New(world.Config{Seed: 1, Calls: *benchCalls, Days: 364, Origin: benchOrigin})
-	if err != nil {
-		b.Fatal(err)
-	}
+	test.OK(b, err)
 	dir := filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(1))
 	periods := benchPeriods(company)
 	files := make([][]layout.File, len(periods))
@@ -64,21 +63,15 @@ func benchWarehouse(b testing.TB) string {
 			return err
 		})
 	}
-	if err := g.Wait(); err != nil {
-		b.Fatal(err)
-	}
+	test.OK(b, g.Wait())
 	m := layout.Manifest{FormatVersion: layout.FormatVersion, Snapshot: 1, CommittedAt: benchOrigin,
 		Coverage: []schema.Span{{From: 0, To: benchOrigin.UnixMilli(), ListedAt: benchOrigin.UnixMilli()}}}
 	for _, f := range files {
 		m.Files = append(m.Files, f...)
 	}
 	raw, err := m.Encode()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, layout.ManifestName), raw, 0o644); err != nil {
-		b.Fatal(err)
-	}
+	test.OK(b, err)
+	test.OK(b, os.WriteFile(filepath.Join(dir, layout.ManifestName), raw, 0o644))
 	analyticstest.Swap(b, root, 1)
 	return root
 }

@@ -18,6 +18,7 @@ import (
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
 
@@ -44,9 +45,7 @@ func BenchmarkReports(b *testing.B) {
 		b.Run(over, func(b *testing.B) {
 			o := opened.Options{Location: zone(b, "Asia/Seoul"), Threads: 2}
 			w, err := analytics.Open(b.Context(), root, analytics.Options{Options: o})
-			if err != nil {
-				b.Fatal(err)
-			}
+			test.OK(b, err)
 			defer w.Close()
 			bys := []string{"", "agent", "day", "metadata.campaign"}
 			if over != "parquet" {
@@ -98,9 +97,7 @@ func benchInstead(b *testing.B, w *analytics.Warehouse, over string) bool {
 		text += fmt.Sprintf("CREATE OR REPLACE VIEW stored.calls AS SELECT * FROM read_json('%s', format = 'newline_delimited', columns = {%s})",
 			path, strings.Join(columns, ", "))
 	}
-	if err := exec(b.Context(), w, text); err != nil {
-		b.Fatal(err)
-	}
+	test.OK(b, exec(b.Context(), w, text))
 	return true
 }
 
@@ -108,9 +105,7 @@ func benchReport(b *testing.B, w *analytics.Warehouse, name string, p question.P
 	run := func() time.Duration {
 		start := time.Now()
 		rows, err := w.Report(b.Context(), name, p)
-		if err != nil {
-			b.Fatal(err)
-		}
+		test.OK(b, err)
 		defer rows.Close()
 		for {
 			if n, err := rows.Skip(b.Context()); err != nil || n == 0 {

@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // The words that tests use: every one that the service is known to send, none, and one that it may
@@ -122,9 +123,7 @@ func callWith(t *testing.T, field, word string) *calls.Call {
 	t.Helper()
 	var d calls.Decoder
 	var c calls.Call
-	if err := d.Decode(fmt.Appendf(nil, `{"id":"a",%q:%q}`, field, word), schema.KindItem, &c); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, d.Decode(fmt.Appendf(nil, `{"id":"a",%q:%q}`, field, word), schema.KindItem, &c))
 	return c.Clone()
 }
 
@@ -217,22 +216,16 @@ func TestNewestRowsSpareOlderFiles(t *testing.T) {
 		t.Errorf("DuckDB reads all columns to sort by one:\n%s", plan)
 	}
 	files, err := filepath.Glob(filepath.Join(w.Snapshot().Dir, "*", "month=*", "*.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, path := range files {
 		if filepath.Base(filepath.Dir(path)) == "month=2024-02" {
 			continue
 		}
 		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		footer := len(content) - 8 - int(binary.LittleEndian.Uint32(content[len(content)-8:]))
 		clear(content[4:footer]) // every page
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(path, content, 0o600))
 	}
 	newest := func(rows *analytics.Rows, err error) string {
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
+	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
 
@@ -26,22 +27,16 @@ import (
 func stock(t *testing.T) *duck.Conn {
 	t.Helper()
 	db, err := duck.Open(duck.Config{Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	conn, err := db.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(func() {
 		conn.Close()
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := conn.Exec(t.Context(), "SET TimeZone = 'America/New_York'"); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, conn.Exec(t.Context(), "SET TimeZone = 'America/New_York'"))
 	return conn
 }
 
@@ -54,9 +49,7 @@ func texts(t *testing.T, next func(context.Context) ([]any, error)) string {
 		if errors.Is(err, io.EOF) {
 			return b.String()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		for _, v := range row {
 			if at, ok := v.(time.Time); ok {
 				v = at.UTC()
@@ -83,9 +76,7 @@ func TestCatalogAnswersAsTheWarehouse(t *testing.T) {
 	longtest.Only(t)
 	at := func(s string) int64 {
 		v, err := time.Parse(time.RFC3339, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		return v.UnixMilli()
 	}
 	call := func(id, start string) row {
@@ -108,13 +99,9 @@ func TestCatalogAnswersAsTheWarehouse(t *testing.T) {
 		dir := t.TempDir()
 		root := filepath.Join(dir, "it's a warehouse")
 		analyticstest.Write(t, filepath.Join(dir, "w"), 7, d)
-		if err := os.Rename(filepath.Join(dir, "w"), root); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.Rename(filepath.Join(dir, "w"), root))
 		snap, err := opened.CurrentAbsolute(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		tried := longtest.Each(3)
 		for i, zone := range []string{"UTC", "Asia/Seoul", "Europe/Berlin"} {
 			if !tried(i) {
@@ -122,32 +109,20 @@ func TestCatalogAnswersAsTheWarehouse(t *testing.T) {
 			}
 			t.Run(name+" "+zone, func(t *testing.T) {
 				loc, err := time.LoadLocation(zone)
-				if err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, err)
 				w := open(t, root, loc)
 				path := filepath.Join(t.TempDir(), "callhouse.duckdb")
-				if err := catalog.Write(t.Context(), snap, loc, path); err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, catalog.Write(t.Context(), snap, loc, path))
 				if left, err := filepath.Glob(path + ".*"); err != nil || len(left) > 0 {
 					t.Errorf("beside the catalog: %v, %v", left, err)
 				}
 				conn := stock(t)
-				if err := conn.Exec(t.Context(), "ATTACH '"+path+"' AS house (READ_ONLY); ATTACH ':memory:' AS script; USE script"); err != nil {
-					t.Fatal(err)
-				}
-				if err := conn.Exec(t.Context(), catalog.Script(snap, loc)); err != nil {
-					t.Fatal(err)
-				}
-				if err := conn.Exec(t.Context(), "USE memory"); err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, conn.Exec(t.Context(), "ATTACH '"+path+"' AS house (READ_ONLY); ATTACH ':memory:' AS script; USE script"))
+				test.OK(t, conn.Exec(t.Context(), catalog.Script(snap, loc)))
+				test.OK(t, conn.Exec(t.Context(), "USE memory"))
 				for _, v := range sqlfiles.ViewsByName() {
 					rows, err := w.SQL(t.Context(), "SELECT * FROM "+v.Name+" ORDER BY ALL")
-					if err != nil {
-						t.Fatal(err)
-					}
+					test.OK(t, err)
 					want := texts(t, rows.Next)
 					rows.Close()
 					if name == "full" && want == "" {
@@ -179,19 +154,11 @@ func TestOnlyViews(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{})
 	snap, err := layout.Current(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	made, other, text := filepath.Join(dir, "a.duckdb"), filepath.Join(dir, "b.duckdb"), filepath.Join(dir, "c.duckdb")
-	if err := catalog.Write(t.Context(), snap, time.UTC, made); err != nil {
-		t.Fatal(err)
-	}
-	if err := stock(t).Exec(t.Context(), "ATTACH '"+other+"' AS o; CREATE TABLE o.mine (a INT); DETACH o"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(text, []byte("not a database, for sure"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, catalog.Write(t.Context(), snap, time.UTC, made))
+	test.OK(t, stock(t).Exec(t.Context(), "ATTACH '"+other+"' AS o; CREATE TABLE o.mine (a INT); DETACH o"))
+	test.OK(t, os.WriteFile(text, []byte("not a database, for sure"), 0o644))
 	if ok, err := catalog.OnlyViews(t.Context(), made); !ok || err != nil {
 		t.Errorf("a catalog: %v, %v", ok, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
 
@@ -409,9 +410,7 @@ func TestHeldDays(t *testing.T) {
 func parse(t *testing.T, s string) time.Time {
 	t.Helper()
 	v, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return v
 }
 
@@ -421,13 +420,9 @@ func TestSharesOfThemselvesAreNotJudged(t *testing.T) {
 	first := w.Snapshot().Manifest.FilesOf("calls")
 	month := parse(t, first[len(first)-1].Period[:len("2026-03")]+"-01T00:00:00Z")
 	f, err := question.Report("funnel")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	p, err := w.Compare("funnel", question.Params{Since: month, Until: month.AddDate(0, 1, 0)}, month.AddDate(1, 0, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	got := ask(t, w, f, p)
 	var judged []string
 	for _, key := range got.keys {

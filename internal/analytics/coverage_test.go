@@ -10,6 +10,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 func TestCoverage(t *testing.T) {
@@ -50,9 +51,7 @@ func TestCoverage(t *testing.T) {
 			"calls from 2024-11-04 00:00 to 2024-11-05 00:00 are not fully listed yet"},
 	} {
 		got, err := w.Coverage(t.Context(), c.report, c.p, day(13))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if s := got.String(time.UTC); s != c.want {
 			t.Errorf("%s %+v:\n got %s\nwant %s", c.report, c.p, s, c.want)
 		}
@@ -74,9 +73,7 @@ func TestCoverage(t *testing.T) {
 func TestCoverageOfNothingListed(t *testing.T) {
 	w := warehouse(t, analyticstest.Data{Calls: []row{{"call_id": "c", "start_at": int64(5)}}, Coverage: []schema.Span{}}, nil)
 	got, err := w.Coverage(t.Context(), "disconnections", question.Params{}, time.UnixMilli(10))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if s := got.String(time.UTC); s != "no time range is fully listed yet" {
 		t.Error(s)
 	}
@@ -99,9 +96,7 @@ func TestCoverageLineAndReportAgree(t *testing.T) {
 	lines := ""
 	for _, report := range []string{"agents", "conversation", "durations"} {
 		c, err := w.Coverage(t.Context(), report, question.Params{}, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		lines += c.String(time.UTC) + ", "
 	}
 	for fact, words := range map[string]string{

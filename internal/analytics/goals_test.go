@@ -12,6 +12,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/question"
+	"callhouse/internal/test"
 )
 
 // An agent that hangs up on everyone does not lead, an agent with unhappy callers is marked, and an
@@ -40,15 +41,11 @@ func TestWhoLeads(t *testing.T) {
 		o := analytics.Options{Options: opened.Options{Threads: 1}}
 		for _, text := range goals {
 			goal, err := question.ParseGoal(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			o.Goals = append(o.Goals, goal)
 		}
 		w, err := analytics.Open(t.Context(), root, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		defer w.Close()
 		rows, err := w.Report(t.Context(), "agents", question.Params{})
 		var unknown *question.UnknownError
@@ -95,9 +92,7 @@ func TestGoalsEqualTheOracle(t *testing.T) {
 	defer func() { goalsOfAgent = nil }()
 	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}, Goals: []question.Goal{{Agent: "b-three", Outcome: "transferred"},
 		{Agent: "a1-one", Outcome: "completed"}, {Agent: "a1-one", Outcome: "abandoned"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer w.Close()
 	rows, err := w.Report(t.Context(), "agents", question.Params{})
 	if d := diffNear(oracle("agents", d, question.Params{}, w.Location()), all(t, rows, err)); d != "" {

@@ -11,6 +11,7 @@ import (
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/question"
+	"callhouse/internal/test"
 )
 
 // meanBounds returns the bounds of a mean: the values for which Hall's polynomial of the distance,
@@ -51,9 +52,7 @@ func meanBounds(amounts []float64, z float64) (mean, low, high float64) {
 func number(t *testing.T, v any) float64 {
 	t.Helper()
 	f, err := strconv.ParseFloat(fmt.Sprint(v), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return f
 }
 
@@ -85,9 +84,7 @@ func TestMeansAreJudged(t *testing.T) {
 	check := func(report, column, agent string, amounts map[string][]float64, z float64, p question.Params) {
 		t.Helper()
 		rows, err := w.Report(t.Context(), report, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		at := map[string]int{}
 		for i, c := range rows.Columns() {
 			at[c.Name] = i
@@ -134,9 +131,7 @@ func TestMeansAreJudged(t *testing.T) {
 	alone.Bounds, alone.Columns = true, append(alone.Columns, "low_handle_ms", "high_handle_ms", "whole_handle_ms")
 	check("durations", "handle_ms", "", times, quantile(20), alone)
 	rows, err := w.Report(t.Context(), "agents", p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, c := range rows.Columns() {
 		if c.Name == "handled_spread" {
 			t.Error("what bounds are made of is shown")
@@ -157,9 +152,7 @@ func TestBoundsOfShares(t *testing.T) {
 	rows, err := w.Report(t.Context(), "outcomes", question.Params{Since: since, Until: since.AddDate(0, 0, 7), PreviousSince: since.AddDate(0, 0, -7),
 		PreviousUntil: since, Bounds: true, Strict: question.Strict{Answers: 1, Changes: 1},
 		Columns: []string{"low_percent", "high_percent", "share_percent", "low_share_percent", "high_share_percent", "whole_share_percent"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	lines := all(t, rows, nil)
 	for _, line := range lines {
 		if math.Abs(number(t, line[0])-number(t, line[3])) > 1e-6 || math.Abs(number(t, line[1])-number(t, line[4])) > 1e-6 || number(t, line[5]) != 147 {

@@ -16,6 +16,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // namesakes returns a warehouse of agents and campaigns by id and name; the n-th in the list has n
@@ -164,9 +165,7 @@ func TestAgentNamesOfCalls(t *testing.T) {
 		}
 		for _, safe := range []*opened.Limits{nil, {Memory: 256 << 20, Temp: 1 << 20}} {
 			w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1, Rights: x.rights, Safe: safe}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			defer w.Close()
 			cells := func(rows *analytics.Rows, err error) (out string) {
 				at := func(name string) int {
@@ -192,9 +191,7 @@ func TestAgentNamesOfCalls(t *testing.T) {
 				continue
 			}
 			rows, err := w.SQL(t.Context(), "SELECT CAST(map_keys(agent_names()) AS VARCHAR)")
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			if got := fmt.Sprint(all(t, rows, nil)[0][0]); got != x.known {
 				t.Errorf("%+v: known are %s, want %s", x.rights, got, x.known)
 			}

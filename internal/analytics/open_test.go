@@ -9,6 +9,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
+	"callhouse/internal/test"
 )
 
 // A snapshot of up to 4 MB is read with one thread, a larger one with DuckDB's default, and an
@@ -18,14 +19,10 @@ func TestThreadsBySize(t *testing.T) {
 	threads := func(o Options) string {
 		t.Helper()
 		conn, err := open(o).Connect(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		defer conn.Close()
 		got, err := conn.Column(t.Context(), "SELECT CAST(current_setting('threads') AS VARCHAR)")
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		return strings.Join(got, " ")
 	}
 	three := Options{Options: opened.Options{Threads: 3}}

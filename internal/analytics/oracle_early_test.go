@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 )
 
 func attempt(r row) bool {
@@ -225,9 +226,7 @@ func TestConcurrency(t *testing.T) {
 func TestConcurrencyOfADayInTwoMonths(t *testing.T) {
 	at := func(clock string) int64 {
 		v, err := time.Parse(time.DateTime, clock)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		return v.UnixMilli()
 	}
 	var d analyticstest.Data

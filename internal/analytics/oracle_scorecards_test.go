@@ -13,6 +13,7 @@ import (
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/question"
+	"callhouse/internal/test"
 )
 
 // randomEvaluation returns an evaluation in one of the shapes that the service may send: its
@@ -204,9 +205,7 @@ func TestScorecards(t *testing.T) {
 	}
 	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
 	rows, err := w.Report(t.Context(), "scorecards", question.Params{By: "agent", Since: since, PreviousSince: since.AddDate(0, 0, -7), PreviousUntil: since})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	at := map[string]int{}
 	for i, c := range rows.Columns() {
 		at[c.Name] = i

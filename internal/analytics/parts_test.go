@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // claimMore makes the manifest claim so many calls for each one that questions are answered in parts.
@@ -46,9 +47,7 @@ func TestJoinsInParts(t *testing.T) {
 	root, _ := compacted(t)
 	with := func(r rights.Rights) *analytics.Warehouse {
 		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Rights: r}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		t.Cleanup(func() { w.Close() })
 		return w
 	}
@@ -116,9 +115,7 @@ func TestListsInParts(t *testing.T) {
 			left := len(got) - min(len(got), 1)
 			for {
 				more, err := rows.Skip(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, err)
 				if left -= more; more == 0 {
 					break
 				}

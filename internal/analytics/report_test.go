@@ -22,6 +22,7 @@ import (
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
 
@@ -36,18 +37,14 @@ func TestMain(m *testing.M) {
 func zone(t testing.TB, name string) *time.Location {
 	t.Helper()
 	loc, err := time.LoadLocation(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return loc
 }
 
 func open(t testing.TB, root string, loc *time.Location) *analytics.Warehouse {
 	t.Helper()
 	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Location: loc, Threads: 1}}) // waking a second thread costs more than it gains
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)
@@ -67,9 +64,7 @@ func warehouse(t testing.TB, d analyticstest.Data, loc *time.Location) *analytic
 // all returns the rows of an answer, and closes it.
 func all(t testing.TB, rows *analytics.Rows, err error) [][]any {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer rows.Close()
 	var out [][]any
 	for {
@@ -77,9 +72,7 @@ func all(t testing.TB, rows *analytics.Rows, err error) [][]any {
 		if errors.Is(err, io.EOF) {
 			return out
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		line := append([]any(nil), r...)
 		for i, v := range line { // sums are HUGEINT
 			switch v := v.(type) {
@@ -258,9 +251,7 @@ func upTo(n int64) (out []int64) {
 func TestLocalTimes(t *testing.T) {
 	at := func(s string) int64 {
 		v, err := time.Parse(time.RFC3339, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		return v.UnixMilli()
 	}
 	calls := []row{

@@ -12,6 +12,7 @@ import (
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
 
@@ -111,9 +112,7 @@ func TestReportsByRights(t *testing.T) {
 			continue
 		}
 		w, err := Open(t.Context(), root, Options{Options: opened.Options{Threads: 1, Rights: x.rights}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		var denied []string
 		for _, f := range sqlfiles.Reports() {
 			p := question.Params{Call: "c1", Words: []string{"hello"}}
@@ -144,9 +143,7 @@ func TestReportsByRights(t *testing.T) {
 		if err == nil {
 			rows.Close()
 			got, err := w.SQL(t.Context(), "SELECT call_id, nullif(concat_ws(' ', from_number, from_e164, caller), ''), extra FROM calls ORDER BY 1")
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			var cells []string
 			for {
 				row, err := got.Next(t.Context())

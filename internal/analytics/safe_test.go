@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/test"
 )
 
 func safeWarehouse(t *testing.T) *analytics.Warehouse {
@@ -23,9 +24,7 @@ func safeWarehouse(t *testing.T) *analytics.Warehouse {
 		Turns: []row{{"call_id": "c1", "turn": int64(0), "role": "agent", "content": "hello"}},
 	})
 	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)
@@ -94,9 +93,7 @@ func TestSafeRefuses(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	snapshot := w.Snapshot().Dir
 	link := filepath.Join(snapshot, "calls", "link.parquet")
-	if err := os.Symlink("/etc/passwd", link); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Symlink("/etc/passwd", link))
 	file := w.Snapshot().Path(w.Snapshot().Manifest.FilesOf("calls")[0])
 	var unsafe *guard.UnsafeError
 	for _, text := range analyticstest.Unsafe(out, file, link) {

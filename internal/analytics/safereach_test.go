@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 )
 
 var everyForm = longtest.Int("every-form", 96, 4, "write each of DuckDB's relations in every n-th form only")
@@ -79,16 +80,12 @@ func openAll(t *testing.T, root string, o Options) *duck.Conn {
 	t.Helper()
 	o.Threads = 1
 	w, err := Open(t.Context(), root, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	conn, err := w.Connect(t.Context())
 	if err == nil {
 		err = w.DefineAll(t.Context(), conn)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(func() {
 		conn.Close()
 		if err := w.Close(); err != nil {
@@ -108,9 +105,7 @@ func pair(t *testing.T) (held, judge *duck.Conn) {
 		Items: []analyticstest.Row{{"call_id": "c1", "position": int64(0)}}, Runs: []analyticstest.Row{{"run_id": "r1"}},
 	})
 	held, judge = openAll(t, root, Options{Options: opened.Options{Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}}}), openAll(t, root, Options{})
-	if err := judge.Exec(t.Context(), "SET explain_output = 'all'"); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, judge.Exec(t.Context(), "SET explain_output = 'all'"))
 	return held, judge
 }
 

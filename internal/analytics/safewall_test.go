@@ -20,32 +20,24 @@ import (
 // new ones, and whether safe mode allows them.
 func TestSafeKnowsEveryFunction(t *testing.T) {
 	db, err := duck.Open(duck.Config{Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
 	conn, err := db.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer conn.Close()
 	rows, err := conn.Query(t.Context(), "SELECT DISTINCT function_type, function_name FROM duckdb_functions() WHERE internal ORDER BY ALL")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var functions [][2]string
 	for {
 		row, err := rows.Next(t.Context())
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		functions = append(functions, [2]string{row[0].(string), row[1].(string)})
 	}
 	rows.Close()
@@ -76,13 +68,9 @@ func TestSealedDatabaseRefuses(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: []analyticstest.Row{{"call_id": "c1"}}})
 	w, err := Open(t.Context(), root, Options{Options: opened.Options{Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	conn, err := w.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer func() {
 		conn.Close()
 		if err := w.Close(); err != nil {
@@ -94,14 +82,10 @@ func TestSealedDatabaseRefuses(t *testing.T) {
 	}
 	out := filepath.Join(dir, "out")
 	for _, file := range []string{"x.csv", "x.parquet"} {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte("a\n1\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(filepath.Join(dir, file), []byte("a\n1\n"), 0o644))
 	}
 	beside := filepath.Join(w.Snapshot().Dir, "calls", "link.csv")
-	if err := os.Symlink(filepath.Join(dir, "x.csv"), beside); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Symlink(filepath.Join(dir, "x.csv"), beside))
 	for text, want := range map[string]string{
 		"COPY calls TO '" + out + "'":                                           "disabled",
 		"COPY calls TO '" + w.Snapshot().Dir + "/out'":                          "disabled",

@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
 
@@ -67,9 +68,7 @@ func TestSort(t *testing.T) {
 			p.By = []string{"call_type", "status,call_type"}[i/2%2]
 		}
 		rows, err := w.Report(t.Context(), f.Name, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		columns := rows.Columns()
 		whole := all(t, rows, nil)
 		for at, c := range columns {

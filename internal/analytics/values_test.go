@@ -8,6 +8,7 @@ import (
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/question"
+	"callhouse/internal/test"
 )
 
 // Extracted values are shown as sent, and numbers in documents are grouped by value.
@@ -54,9 +55,7 @@ func TestNumbersAreReadExactly(t *testing.T) {
 	}
 	w := warehouse(t, d, nil)
 	rows, err := w.Report(t.Context(), "numbers", question.Params{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	at := map[string]int{}
 	for i, c := range rows.Columns() {
 		at[c.Name] = i

@@ -20,6 +20,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
 
@@ -37,9 +38,7 @@ func TestViewsAreAsDescribed(t *testing.T) {
 		w := warehouse(t, d, nil)
 		for _, v := range sqlfiles.ViewsByName() {
 			rows, err := w.SQL(t.Context(), "SELECT * FROM "+v.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			columns := rows.Columns()
 			lines := all(t, rows, nil)
 			if len(columns) != len(v.Columns) {
@@ -89,9 +88,7 @@ func TestReportsAreAsDescribed(t *testing.T) {
 			p.By = "agent"
 		}
 		rows, err := w.Report(t.Context(), f.Name, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		for i, c := range rows.Columns() {
 			want := f.Columns[i]
 			if i == 0 && f.Grouped() {
@@ -189,17 +186,13 @@ func TestOpenErrors(t *testing.T) {
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: []row{{"call_id": "c"}}})
 	manifest := filepath.Join(root, "snapshots/000001/manifest.json")
 	raw, err := os.ReadFile(manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	analyticstest.Edit(t, manifest, func(m *layout.Manifest) { m.FormatVersion = 99 })
 	var version *layout.VersionError
 	if _, err := analytics.Open(t.Context(), root, analytics.Options{}); !errors.As(err, &version) || version.Got != 99 {
 		t.Errorf("Open of a newer version: %v", err)
 	}
-	if err := os.WriteFile(manifest, raw, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(manifest, raw, 0o644))
 	w := open(t, root, nil)
 	var unknown *question.UnknownError
 	_, err = w.Report(t.Context(), "sentimnt", question.Params{})

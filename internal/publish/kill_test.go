@@ -20,6 +20,7 @@ import (
 	"callhouse/internal/loopback"
 	"callhouse/internal/publish/lease"
 	"callhouse/internal/publish/s3test"
+	"callhouse/internal/test"
 )
 
 var (
@@ -112,9 +113,7 @@ func newGateway(t *testing.T) *bucket {
 		proxy := os.Getenv("AWS_ENDPOINT_URL")
 		s3test.Start(t, *gateway, "lake")
 		to, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		b.Handler = httputil.NewSingleHostReverseProxy(to) // the host must stay as signed
 		t.Setenv("AWS_ENDPOINT_URL", proxy)
 	}

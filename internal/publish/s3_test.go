@@ -20,6 +20,7 @@ import (
 
 	"callhouse/internal/longtest"
 	"callhouse/internal/publish/catalog"
+	"callhouse/internal/test"
 )
 
 // bucket is an S3 server on the loopback, with faults.
@@ -35,9 +36,7 @@ type bucket struct {
 
 func newBucket(t *testing.T) *bucket {
 	backend := s3mem.New()
-	if err := backend.CreateBucket("lake"); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, backend.CreateBucket("lake"))
 	b := &bucket{Handler: gofakes3.New(backend).Server(), seen: map[string]int{}, wrote: map[string]int{}, lists: map[string][]byte{}, rnd: longtest.Rand(t)}
 	s := httptest.NewServer(b)
 	t.Cleanup(s.Close)
@@ -305,7 +304,5 @@ func damage(t *testing.T, path string) {
 		raw[len(raw)/3] ^= 1
 		err = errors.Join(os.Chmod(path, 0o600), os.WriteFile(path, raw, 0o600))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/test"
 )
 
 // same fails unless two values have the same JSON.
@@ -207,15 +208,11 @@ func TestWritesMeetLimitsAndFaults(t *testing.T) {
 		t.Errorf("without a key: %d", status)
 	}
 	s.Restore("sandbox-key")
-	if err := s.SetResourceFaults("agents", "500"); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, s.SetResourceFaults("agents", "500"))
 	if status, _ := send(t, s, "POST", "/v3/agents", `{"name":"x"}`); status != 500 {
 		t.Errorf("with a fault: %d", status)
 	}
-	if err := s.SetResourceFaults("agents"); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, s.SetResourceFaults("agents"))
 	for i, want := range []int{200, 429} {
 		if status, _ := send(t, s, "POST", "/v3/agents", `{"name":"x"}`); status != want {
 			t.Errorf("request %d: %d", i, status)

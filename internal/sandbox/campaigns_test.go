@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/test"
 )
 
 // tasksOf returns n tasks as JSON.
@@ -187,9 +188,7 @@ func TestCallTimeWindows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			at := func(text string) time.Time {
 				when, err := time.Parse(time.RFC3339, text)
-				if err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, err)
 				return when
 			}
 			clock := NewManualClock(at(c.created))
@@ -320,9 +319,7 @@ func TestCampaignsAddUp(t *testing.T) {
 					rt.Fatalf("%s: calls of the past changed", id)
 				}
 				zone, err := time.LoadLocation(member(c, "call_time_window", "timezone").(string))
-				if err != nil {
-					rt.Fatal(err)
-				}
+				test.OK(rt, err)
 				w := member(c, "call_time_window", "windows").([]any)[0]
 				for _, at := range now {
 					local := at.In(zone)
@@ -448,9 +445,7 @@ func TestComputedCampaignTakesHours(t *testing.T) {
 	}
 	calls := getAll(t, s, "limit=100&campaign_id="+c.ID)
 	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, call := range calls {
 		if at := time.UnixMilli(int64(call["start_at"].(float64))).In(berlin); at.Hour() != 6 || at.Weekday() < time.Tuesday ||
 			at.Weekday() > time.Friday {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"callhouse/internal/sandbox/operation"
+	"callhouse/internal/test"
 )
 
 var clientsDir = flag.String("clients", "", "a folder with the programs oapi-codegen and bin/openapi-python-client: generate clients there and use them (make clients)")
@@ -26,26 +27,18 @@ func TestGeneratedClients(t *testing.T) {
 		c.Dir, c.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "PATH="+*clientsDir+"/bin:"+os.Getenv("PATH"))
 		said, err := c.CombinedOutput()
 		t.Logf("%s %s\n%s", filepath.Base(name), strings.Join(args, " "), said)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		return string(said)
 	}
 	write := func(name string, text []byte) {
 		t.Helper()
 		name = filepath.Join(*clientsDir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		test.OK(t, os.WriteFile(name, text, 0o644))
 	}
 	for _, name := range []string{"go/main.go", "go/sandbox_test.go", "python/client.py"} {
 		text, err := os.ReadFile("testdata/clients/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		write(name, text)
 	}
 	write("go/go.mod", []byte("module clients\n\ngo 1.26\n"))
@@ -63,9 +56,7 @@ func TestGeneratedClients(t *testing.T) {
 	use := func(dir, name string, args ...string) string {
 		t.Helper()
 		r, err := Listen(t.Context(), "127.0.0.1:0", newServer(t, Options{World: Config{Calls: 300}}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		defer r.Close()
 		return run(*clientsDir+"/"+dir, name, append(args, r.URL)...)
 	}
@@ -74,14 +65,10 @@ func TestGeneratedClients(t *testing.T) {
 		t.Error("the programs differ in what they say")
 	}
 	docs, err := os.ReadFile("../../docs/reference/sandbox.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if shown := "    " + strings.ReplaceAll(strings.TrimSpace(ofGo), "\n", "\n    ") + "\n"; !strings.Contains(string(docs), shown) {
 		t.Errorf("docs/reference/sandbox.md does not show what they say:\n%s", shown)
 	}
-	if err := os.Setenv("SANDBOX", *clientsDir+"/sandbox"); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Setenv("SANDBOX", *clientsDir+"/sandbox"))
 	run(*clientsDir+"/go", "go", "test", "-count=1", ".")
 }

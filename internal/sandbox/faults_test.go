@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/test"
 )
 
 // TestFaultsOverTCP requests each fault over a real connection.
@@ -26,9 +28,7 @@ func TestFaultsOverTCP(t *testing.T) {
 		Inject: func(int64, Request) FaultKind { return kind.Load().(FaultKind) },
 	})
 	running, err := Listen(t.Context(), "127.0.0.1:0", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer running.Close()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -125,9 +125,7 @@ func TestHangEndsWithTheClient(t *testing.T) {
 // request if a cursor comes back.
 func TestPageFaultsLoseNothing(t *testing.T) {
 	faults, err := ParseFaults("duplicate=.1,short=.15,empty=.1,loop=.1,expired=.1,lying-total=.1,disorder=.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, query := range []string{"limit=10", "limit=7&sort_order=asc", "limit=5&status=ended", "limit=9&start_at_before=1795080000000"} {
 		s := newServer(t, Options{World: Config{Calls: 300, Seed: 3}, Faults: faults})
 		var want []string

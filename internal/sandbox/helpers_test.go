@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/loopback"
 	"callhouse/internal/sandbox/world"
+	"callhouse/internal/test"
 )
 
 func TestMain(m *testing.M) {
@@ -50,9 +51,7 @@ func newServer(t testing.TB, o Options) *Server {
 		o.PerSecond, o.PerMinute = -1, -1
 	}
 	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return s
 }
 
@@ -122,17 +121,13 @@ func ids(items []map[string]any) []string {
 func callFaults(t *testing.T, text string) world.Faults {
 	t.Helper()
 	fs, err := world.ParseFaults(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return fs
 }
 
 // incidents parses incidents.
 func incidents(t *testing.T, text string) (all world.Incidents) {
 	t.Helper()
-	if err := all.Set(text); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, all.Set(text))
 	return all
 }

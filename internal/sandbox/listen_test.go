@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"callhouse/internal/sandbox/limit"
+	"callhouse/internal/test"
 )
 
 // TestServerLimitsOverHTTP runs a client against the server in simulated time: 5 requests a second
@@ -18,9 +19,7 @@ func TestServerLimitsOverHTTP(t *testing.T) {
 	for _, algorithm := range []limit.Algorithm{limit.SlidingLog, limit.FixedWindow, limit.TokenBucket} {
 		synctest.Test(t, func(t *testing.T) {
 			s, err := New(Options{World: Config{Calls: 50, Origin: busy}, Limiter: algorithm})
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			statuses := map[int]int{}
 			send := func() *http.Response {
 				w := do(s, "GET", "/v3/calls?limit=1")
@@ -54,23 +53,17 @@ func TestLatencyAndServeInSimulatedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := New(Options{World: Config{Calls: 50, Origin: busy}, Latency: 2 * time.Second, Jitter: time.Second, PerSecond: -1,
 			PerMinute: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		l := newPipes()
 		running := Serve(t.Context(), l, s)
 		client := &http.Client{Transport: &http.Transport{DialContext: l.dial}}
 		for range 20 {
 			start := time.Now()
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://sandbox/v3/calls", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			r.Header.Set("Authorization", "Bearer sandbox-key")
 			a, err := client.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			_ = a.Body.Close()
 			if took := time.Since(start); took < 2*time.Second || took > 3*time.Second || a.StatusCode != http.StatusOK {
 				t.Errorf("%d after %v", a.StatusCode, took)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"callhouse/internal/test"
 )
 
 // TestListsGoWrong follows the list of 300 calls of 30 days with each mode of lists.
@@ -76,9 +78,7 @@ func TestListsGoWrong(t *testing.T) {
 	} {
 		for _, offset := range []bool{false, true} {
 			lists, err := ParseLists(c.modes)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			s := newServer(t, Options{World: Config{Calls: 300}, Lists: lists, OffsetPaging: offset})
 			got := follow(s, c.query)
 			slices.Sort(got.ids)

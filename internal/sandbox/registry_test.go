@@ -10,6 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/test"
 )
 
 // registered fetches a schema from the registry and compiles it.
@@ -20,13 +21,9 @@ func registered(t testing.TB, s http.Handler, path string) *jsonschema.Schema {
 		t.Fatalf("%s: %d %v", path, status, answer)
 	}
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource(path, answer["schema"]); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, c.AddResource(path, answer["schema"]))
 	compiled, err := c.Compile(path) // this also validates it against its draft's own schema
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return compiled
 }
 
@@ -34,9 +31,7 @@ func registered(t testing.TB, s http.Handler, path string) *jsonschema.Schema {
 func fits(t testing.TB, schema *jsonschema.Schema, value any) error {
 	t.Helper()
 	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if value, err = jsonschema.UnmarshalJSON(bytes.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/test"
 )
 
 const day = 24 * time.Hour
@@ -68,9 +69,7 @@ func crawl(t *testing.T, s *Server, r *organisation.Resource, path, query string
 func plain(t *testing.T, o any) map[string]any {
 	t.Helper()
 	body, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var m map[string]any
 	decode(t, body, &m)
 	return m
@@ -295,18 +294,12 @@ func TestTestsEdit(t *testing.T) {
 	before := state(s, "agents", busy)
 	id := s.World().Agents()[1].ID.String()
 	now := s.opts.Clock.Advance(time.Hour)
-	if err := org.Edit(now, "agents", "", id, organisation.Object{"name": "Bookings"}); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, org.Edit(now, "agents", "", id, organisation.Object{"name": "Bookings"}))
 	now = s.opts.Clock.Advance(time.Hour)
 	version, err := org.Publish(now, id, "said otherwise")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	gone := s.World().Agents()[2].ID.String()
-	if err := org.Delete(now, "agents", "", gone); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, org.Delete(now, "agents", "", gone))
 	if org.Edit(now, "agents", "", gone, organisation.Object{"name": "x"}) == nil || org.Delete(now, "agents", "", "x") == nil {
 		t.Error("what is not there was edited")
 	}
@@ -432,9 +425,7 @@ func TestPagesOfResourcesGoOn(t *testing.T) {
 			seen[id]++
 		}
 		if n == 0 { // the last object of this page vanishes: the next page continues after it
-			if err := org.Delete(s.Now(), "agents", "", ids(e.Items)[1]); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, org.Delete(s.Now(), "agents", "", ids(e.Items)[1]))
 		}
 		s.opts.Clock.Advance(time.Minute)
 		if e.NextCursor == nil {
@@ -463,9 +454,7 @@ func TestResourceFaults(t *testing.T) {
 	items := func(body map[string]any) []any { all, _ := body["items"].([]any); return all }
 	set := func(kinds ...ResourceFault) {
 		t.Helper()
-		if err := s.SetResourceFaults("agents", kinds...); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, s.SetResourceFaults("agents", kinds...))
 	}
 	for _, status := range []int{403, 404, 500} {
 		set(ResourceFault(fmt.Sprint(status)))
@@ -548,9 +537,7 @@ func TestStatsOfObjects(t *testing.T) {
 	for range 2 {
 		do(s, "GET", "/v3/agents/"+id)
 	}
-	if err := s.Organisation().Edit(s.opts.Clock.Advance(time.Hour), "agents", "", id, organisation.Object{"name": "x"}); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, s.Organisation().Edit(s.opts.Clock.Advance(time.Hour), "agents", "", id, organisation.Object{"name": "x"}))
 	do(s, "GET", "/v3/agents/"+id)
 	do(s, "GET", "/v3/agents/none")
 	if got := s.Stats(); got.ObjectsDistinct != 1 || got.ObjectsAgain != 2 || got.ObjectsUnchanged != 1 || got.ByKind["object"] != 4 {
@@ -641,9 +628,7 @@ func campaignsAndCalls(t *testing.T, s *Server, seen map[string]bool) {
 		c := plain(t, rec.Object)
 		window := c["call_time_window"].(map[string]any)["windows"].([]any)[0].(map[string]any)
 		zone, err := time.LoadLocation(c["call_time_window"].(map[string]any)["timezone"].(string))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		calls := getAll(t, s, "limit=100&sort_order=asc&campaign_id="+rec.ID)
 		if byItem[rec.ID] != len(calls) {
 			t.Errorf("campaign %s: %d calls, %d say so", rec.ID, len(calls), byItem[rec.ID])
@@ -798,9 +783,7 @@ func TestV2(t *testing.T) {
 			t.Errorf("%v", base)
 		}
 	}
-	if err := s.SetResourceFaults("campaigns", "404"); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, s.SetResourceFaults("campaigns", "404"))
 	if code, _ := list("{}"); code != 200 {
 		t.Errorf("without v3's list: %d", code)
 	}
@@ -820,9 +803,7 @@ func TestCallsNameTheVersionInProduction(t *testing.T) {
 	s.opts.Clock.Advance(12 * time.Hour)
 	published := s.Now()
 	version, err := s.Organisation().Publish(published, id, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	s.opts.Clock.Advance(5 * day)
 	versions := s.Organisation().Truth("agent_versions", s.Now())
 	newest := func(start int64) string { // the production version at that time, by the agent's list of versions
@@ -935,9 +916,7 @@ func TestWhatVanishedStaysSo(t *testing.T) {
 	org, then := s.Organisation(), s.Now()
 	s.opts.Clock.Advance(9 * day)
 	before := org.Truth("knowledge_documents", then)
-	if err := org.Delete(s.Now(), "knowledges", "", fmt.Sprint(before[0].Parent)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, org.Delete(s.Now(), "knowledges", "", fmt.Sprint(before[0].Parent)))
 	if diff := cmp.Diff(before, org.Truth("knowledge_documents", then)); diff != "" {
 		t.Errorf("the past is another (-before the deletion +after it):\n%s", diff)
 	}

@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/statefile"
+	"callhouse/internal/test"
 )
 
 // everything returns all read-only answers: each list and its objects, in v3 and v2, the truth and
@@ -84,13 +85,9 @@ func TestRestart(t *testing.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
 		start := func(at time.Time) (*Server, *statefile.File) {
 			file, err := statefile.Open(name)
-			if err != nil {
-				rt.Fatal(err)
-			}
+			test.OK(rt, err)
 			if file.Settings == nil {
-				if err := file.Begin(map[string]string{}); err != nil {
-					rt.Fatal(err)
-				}
+				test.OK(rt, file.Begin(map[string]string{}))
 			}
 			return newServer(t, Options{
 				World:        Config{Seed: seed, Calls: 12, Agents: 3, Campaigns: 2, Origin: busy},
@@ -161,9 +158,7 @@ func write(rt *rapid.T, t testing.TB, s *Server) {
 // TestWhatCannotBeKeptIsNotDone makes writes to the state file fail.
 func TestWhatCannotBeKeptIsNotDone(t *testing.T) {
 	file, err := statefile.Open(filepath.Join(t.TempDir(), "state"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	s := newServer(t, Options{World: Config{Calls: 12, Agents: 3}, State: file})
 	before := everything(s)
 	_ = file.Close()

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"callhouse/internal/test"
 )
 
 var (
@@ -22,14 +24,10 @@ func TestSchemathesis(t *testing.T) {
 	}
 	s := newServer(t, Options{World: Config{Calls: 300}})
 	r, err := Listen(t.Context(), "127.0.0.1:0", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer r.Close()
 	config, err := filepath.Abs("testdata/schemathesis.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, document := range []string{"/v3/openapi.json", "/v2/openapi.json"} {
 		c := exec.CommandContext(t.Context(), *schemathesis, "--config-file", config, "run", r.URL+document,
 			"--header", "Authorization: Bearer sandbox-key", "--max-examples", strconv.Itoa(*examples), "--seed", "1", "--phases",

@@ -14,6 +14,7 @@ import (
 
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox/world"
+	"callhouse/internal/test"
 )
 
 // TestTruthIsWhatTheAPIServes fetches every page and every detail over HTTP,
@@ -210,9 +211,7 @@ func TestClockOverHTTP(t *testing.T) {
 		}
 	}
 	real, err := New(Options{World: Config{Calls: 10}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if w := post(real, `{"advance":"24h"}`); w.Code != 400 || !strings.Contains(w.Body.String(), "real-time clock") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

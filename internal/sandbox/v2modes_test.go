@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/test"
 )
 
 // v2Statuses requests a list at both paths, and one call.
@@ -27,9 +29,7 @@ func v2Statuses(s *Server, id string) []int {
 func mode(t testing.TB, text string) V2 {
 	t.Helper()
 	v, err := ParseV2(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return v
 }
 
@@ -50,9 +50,7 @@ func TestV2Off(t *testing.T) {
 		{"422", []int{422, 422, 200}, []int{422, 422, 200}},
 		{"", []int{200, 200, 200}, []int{200, 200, 200}},
 	} {
-		if err := s.SetV2(mode(t, c.mode)); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, s.SetV2(mode(t, c.mode)))
 		if first, then := v2Statuses(s, id), v2Statuses(s, id); !slices.Equal(first, c.first) || !slices.Equal(then, c.then) {
 			t.Errorf("%s: %v and %v", c.mode, first, then)
 		}
@@ -60,9 +58,7 @@ func TestV2Off(t *testing.T) {
 			t.Errorf("%s: not of calls of v2 alone", c.mode)
 		}
 	}
-	if err := s.SetV2(mode(t, "422")); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, s.SetV2(mode(t, "422")))
 	if w := post(s, bulkPath, "{}"); !strings.Contains(w.Body.String(), `"detail":[{"loc":`) {
 		t.Errorf("%s", w.Body)
 	}
@@ -147,9 +143,7 @@ func TestV2WrongTurns(t *testing.T) {
 	if missing < 10 || changed < 10 {
 		t.Errorf("%d lack a turn, %d have another character", missing, changed)
 	}
-	if err := s.SetV2(V2{}); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, s.SetV2(V2{}))
 	for v := range s.World().Visible(busy) {
 		if s.V2Wrong(&v.Call) {
 			t.Fatalf("%s is wrong by no mode", v.ID)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"callhouse/internal/scratch"
+	"callhouse/internal/test"
 )
 
 // age makes files and folders two days old.
@@ -16,9 +17,7 @@ func age(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	old := time.Now().Add(-48 * time.Hour)
 	for _, name := range names {
-		if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.Chtimes(filepath.Join(dir, name), old, old))
 	}
 }
 
@@ -28,9 +27,7 @@ func TestBesideSweeps(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "nowhere")) // it is not needed
 	dir := t.TempDir()
 	f, mine, err := scratch.File(filepath.Join(dir, strings.Repeat("x", 250)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
@@ -40,21 +37,13 @@ func TestBesideSweeps(t *testing.T) {
 	left := []string{".answer.csv.callhouse-1.tmp", ".answer.csv.callhouse-2.tmp"}
 	young := ".answer.csv.callhouse-3.tmp"
 	for _, name := range append(append(slices.Clone(kept), young), left...) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("secret"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("secret"), 0o600))
 	}
-	if err := os.Mkdir(filepath.Join(dir, ".export.callhouse-4.tmp"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Mkdir(filepath.Join(dir, ".export.callhouse-4.tmp"), 0o700))
 	age(t, dir, append(append(slices.Clone(kept), ".export.callhouse-4.tmp", filepath.Base(mine.Path)), left...)...)
-	if err := os.Symlink(filepath.Join(dir, "answer.csv"), filepath.Join(dir, ".answer.csv.callhouse-7.tmp")); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Symlink(filepath.Join(dir, "answer.csv"), filepath.Join(dir, ".answer.csv.callhouse-7.tmp")))
 	next, err := scratch.Folder(filepath.Join(dir, "next"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if info, err := os.Stat(next.Path); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
@@ -62,9 +51,7 @@ func TestBesideSweeps(t *testing.T) {
 	slices.Sort(want)
 	var got []string
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
@@ -85,17 +72,11 @@ func TestBesideSweeps(t *testing.T) {
 func TestClearBeside(t *testing.T) {
 	dir := t.TempDir()
 	f, a, err := scratch.File(filepath.Join(dir, "a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer f.Close()
 	b, err := scratch.Folder(filepath.Join(dir, "b"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(a.Path, filepath.Join(dir, "a")); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, os.Rename(a.Path, filepath.Join(dir, "a")))
 	scratch.Clear()
 	defer scratch.Resume()
 	if _, _, err := scratch.File(filepath.Join(dir, "c")); err == nil {

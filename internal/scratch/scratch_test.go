@@ -8,15 +8,14 @@ import (
 	"testing"
 
 	"callhouse/internal/scratch"
+	"callhouse/internal/test"
 )
 
 // list returns the names in TMPDIR.
 func list(t *testing.T) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(os.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -26,12 +25,8 @@ func list(t *testing.T) (names []string) {
 func make1(t *testing.T, prefix scratch.Kind) *scratch.Dir {
 	t.Helper()
 	d, err := scratch.Make(prefix)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(d.Path, "rows"), []byte("secret"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, os.WriteFile(filepath.Join(d.Path, "rows"), []byte("secret"), 0o644))
 	return d
 }
 
@@ -46,19 +41,11 @@ func TestMakeSweeps(t *testing.T) {
 	}
 	elsewhere := t.TempDir()
 	for _, dir := range []string{"ours-123", "ours-12x", "ours-", "ours-123.d", "theirs-123"} { // only the first could be left by a killed program
-		if err := os.MkdirAll(filepath.Join(tmp, dir, "deeper"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.MkdirAll(filepath.Join(tmp, dir, "deeper"), 0o700))
 	}
-	if err := os.WriteFile(filepath.Join(tmp, "ours-7"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(elsewhere, filepath.Join(tmp, "ours-8")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(tmp, "ours-456"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(filepath.Join(tmp, "ours-7"), nil, 0o600))
+	test.OK(t, os.Symlink(elsewhere, filepath.Join(tmp, "ours-8")))
+	test.OK(t, os.Mkdir(filepath.Join(tmp, "ours-456"), 0o700))
 	age(t, tmp, "ours-123", "ours-12x", "ours-", "ours-123.d", "theirs-123", "ours-7", filepath.Base(held.Path))
 	next := make1(t, "ours-")
 	want := []string{"ours-456", filepath.Base(held.Path), filepath.Base(next.Path), "ours-", "ours-12x", "ours-123.d", "ours-7", "ours-8", "theirs-123"}
@@ -101,9 +88,7 @@ func TestClear(t *testing.T) {
 // Without a folder for temporary data, Make says what to set, and seldom needed folders are omitted.
 func TestNoPlace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(file, nil, 0o600))
 	for _, dir := range []string{file, filepath.Join(t.TempDir(), "none"), "/dev/null"} {
 		t.Setenv("TMPDIR", dir)
 		if _, err := scratch.Make("a-"); err == nil || !strings.Contains(err.Error(), "TMPDIR") {

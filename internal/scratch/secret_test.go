@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"callhouse/internal/test"
 )
 
 // owned is a file's description with another owner and mode.
@@ -46,23 +48,17 @@ func TestSecretPlace(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for _, folder := range []string{"credentials/..1", "credentials-more", "home"} {
-		if err := os.MkdirAll(at(folder), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.MkdirAll(at(folder), 0o700))
 	}
 	write := func(name string) {
-		if err := os.WriteFile(at(name), []byte("k"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(at(name), []byte("k"), 0o600))
 	}
 	write("credentials/..1/key")
 	write("credentials-more/key")
 	write("home/key")
 	for name, target := range map[string]string{"credentials/..data": "..1", "credentials/key": "..data/key", "credentials/out": "../home/key",
 		"home/in": "../credentials/key", "linked": "credentials"} {
-		if err := os.Symlink(target, at(name)); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.Symlink(target, at(name)))
 	}
 	for name, want := range map[string]bool{"credentials/key": true, "linked/key": true, "home/in": true,
 		"credentials/out": false, "credentials-more/key": false, "home/key": false, "credentials/none": false} {

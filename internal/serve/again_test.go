@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/test"
 )
 
 // months returns calls of n months, so that each is in its own file.
@@ -30,9 +31,7 @@ func TestAskedAgain(t *testing.T) {
 		var out []string
 		for rows.Next() {
 			values, err := rows.Values()
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			out = append(out, fmt.Sprint(values))
 		}
 		return strings.Join(out, " ")

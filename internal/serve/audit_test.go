@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"callhouse/internal/test"
 )
 
 // Each statement that ran is one line of the audit; one that was only planned is not.
@@ -30,14 +32,10 @@ func testAudit(t *testing.T, h *house) {
 	front.SendBind(&pgproto3.Bind{})
 	front.SendExecute(&pgproto3.Execute{MaxRows: 1})
 	front.SendSync(&pgproto3.Sync{})
-	if err := front.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, front.Flush())
 	for {
 		m, err := front.Receive()
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if _, ok := m.(*pgproto3.ReadyForQuery); ok {
 			break
 		}
@@ -69,9 +67,7 @@ func testCursors(t *testing.T, h *house) {
 	c := h.connect(t, "")
 	texts(t, c, "BEGIN")
 	s, err := c.PgConn().Prepare(t.Context(), "d", "DECLARE a NO SCROLL CURSOR FOR SELECT call_id, $2 AS label FROM calls WHERE call_id >= $1 ORDER BY 1", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if !slices.Equal(s.ParamOIDs, []uint32{25, 25}) || len(s.Fields) > 0 {
 		t.Errorf("described as %v, %v", s.ParamOIDs, s.Fields)
 	}

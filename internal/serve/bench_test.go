@@ -15,6 +15,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"callhouse/internal/test"
 )
 
 var (
@@ -117,9 +119,7 @@ func TestBesidePostgres(t *testing.T) {
 			line += fmt.Sprintf(" | %.2f | %.2f | %.1f", ms(pg), ms(us), float64(us)/float64(pg))
 		}
 		for _, c := range []*pgx.Conn{theirs, ours} {
-			if err := c.DeallocateAll(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, c.DeallocateAll(t.Context()))
 		}
 		fmt.Println(line + " |")
 	}
@@ -132,9 +132,7 @@ func connecting(t *testing.T, dsn, text string) time.Duration {
 	t.Helper()
 	began := time.Now()
 	c, err := pgx.Connect(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	first(t, c.PgConn(), "again", text, "", 0)
 	took := time.Since(began)
 	_ = c.Close(context.Background())
@@ -197,17 +195,13 @@ func first(t *testing.T, c *pgconn.PgConn, way, text, id string, run int) (took 
 func serving(t *testing.T) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	address := l.Addr().String()
 	_ = l.Close()
 	cmd := exec.CommandContext(t.Context(), *benchQuery, "serve", "--postgres", address, "--warehouse", *benchHouse)
 	cmd.Stderr = os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"callhouse/internal/test"
 )
 
 // Binary COPY sends a message for each row, the first with the header, and one for the trailer:
@@ -20,15 +22,11 @@ func testCopyMessages(t *testing.T, h *house) {
 		want[0] = append([]byte("PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"), want[0]...)
 		front := h.connect(t, "").PgConn().Frontend()
 		front.SendQuery(&pgproto3.Query{String: sql})
-		if err := front.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, front.Flush())
 		var got [][]byte
 		for done := false; !done; {
 			m, err := front.Receive()
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			switch m := m.(type) {
 			case *pgproto3.CopyData:
 				got = append(got, bytes.Clone(m.Data))

@@ -12,6 +12,7 @@ import (
 
 	"callhouse/internal/postgres"
 	"callhouse/internal/serve/users"
+	"callhouse/internal/test"
 )
 
 // The connections of a removed or changed user end, and nobody else's.
@@ -22,14 +23,10 @@ func TestRemovedUsers(t *testing.T) {
 		if err == nil {
 			_, err = users.Put(path, u)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 	}
 	list, err := users.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	changed := list.Watch()
 	if gone, err := changed(); len(gone) > 0 || err != nil {
 		t.Errorf("at first: %v, %v", gone, err)
@@ -39,9 +36,7 @@ func TestRemovedUsers(t *testing.T) {
 	connected := map[string]*pgx.Conn{}
 	for _, name := range []string{"ann", "bob", "eve"} {
 		c, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s:a%%20good%%20password@%s/callhouse", name, h.address))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		t.Cleanup(func() { _ = c.Close(context.Background()) })
 		connected[name] = c
 	}
@@ -52,9 +47,7 @@ func TestRemovedUsers(t *testing.T) {
 	if err == nil {
 		_, err = users.Put(path, eve)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	gone, err := changed()
 	if slices.Sort(gone); !slices.Equal(gone, []string{"ann", "eve"}) || err != nil {
 		t.Errorf("changed are %v, %v", gone, err)

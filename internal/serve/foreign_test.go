@@ -8,25 +8,21 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"callhouse/internal/test"
 )
 
 // foreign makes a Postgres read the tables through postgres_fdw, which uses our estimates.
 func foreign(t *testing.T, address, there string) (out []asked) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), there)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer c.Close(context.Background())
 	texts(t, c, "CREATE DATABASE readers")
 	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	readers, err := pgx.Connect(t.Context(), strings.TrimSuffix(there, "callhouse")+"readers")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer readers.Close(context.Background())
 	for _, do := range []string{
 		"CREATE EXTENSION postgres_fdw",

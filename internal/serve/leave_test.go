@@ -19,6 +19,7 @@ import (
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/postgres"
+	"callhouse/internal/test"
 )
 
 // Clients that disconnect at any moment leave nothing: no connection, no snapshot, no goroutine.
@@ -35,9 +36,7 @@ func TestLeaving(t *testing.T) {
 	} {
 		for _, linger := range []int{0, -1} { // a reset, and a normal close
 			c, err := h.connect(t, "").PgConn().Hijack()
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			ask(t, c, "BEGIN; SELECT count(*) FROM calls")
 			if _, err := c.Frontend.Receive(); err != nil {
 				t.Fatal(err)
@@ -78,9 +77,7 @@ func TestTooLong(t *testing.T) {
 	h := start(t, nil)
 	for _, kind := range "QPB" {
 		c, err := h.connect(t, "").PgConn().Hijack()
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if _, err := c.Conn.Write(binary.BigEndian.AppendUint32([]byte{byte(kind)}, 1<<30)); err != nil {
 			t.Fatal(err)
 		}
@@ -103,15 +100,11 @@ func (nobody) Find(string) (scram.StoredCredentials, postgres.Limits, error) {
 func TestTooLongBeforeLogin(t *testing.T) {
 	h := start(t, func(s *postgres.Server) { s.Users = nobody{} })
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", h.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer c.Close()
 	f := pgproto3.NewFrontend(c, c)
 	f.Send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersionNumber, Parameters: map[string]string{"user": "ana"}})
-	if err := f.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, f.Flush())
 	if _, err := f.Receive(); err != nil {
 		t.Fatal(err)
 	}

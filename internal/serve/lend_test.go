@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/lend"
+	"callhouse/internal/test"
 )
 
 // countCalls counts the calls of a warehouse that was lent.
@@ -51,9 +52,7 @@ func TestBorrow(t *testing.T) {
 		t.Helper()
 		for began := time.Now(); ; time.Sleep(time.Millisecond) {
 			folders, err := os.ReadDir(temp)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			if len(folders) == want {
 				return
 			}
@@ -68,9 +67,7 @@ func TestBorrow(t *testing.T) {
 	borrow := func(zone *time.Location, want int64) (*analytics.Warehouse, func()) {
 		t.Helper()
 		w, giveBack, err := c.Borrow(t.Context(), zone, rights.Rights{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if n, err := countCalls(t.Context(), w); n != want || err != nil {
 			t.Errorf("%d calls, %v; want %d", n, err, want)
 		}

@@ -21,11 +21,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/test"
 )
 
 var (
 	pgPrograms = flag.String("postgres", "", "the folder of Postgres' programs; make postgres sets it")
-	writeTable = flag.Bool("update", false, "write the table of testdata/like.md anew")
 )
 
 // asked is a question that both servers answered.
@@ -55,7 +55,7 @@ func TestLikePostgres(t *testing.T) {
 			t.Errorf("%s: %s is the same, though it says: %s", a.client, a.title, a.differs)
 		}
 	}
-	if *writeTable && !t.Failed() {
+	if flag.Lookup("update").Value.String() == "true" && !t.Failed() {
 		writeDocs(t, all)
 	}
 }
@@ -84,9 +84,7 @@ func clip(s string) string {
 func realPostgres(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "callhouse-postgres-") // not the test's own: its owner may be another user
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	run := func(name string, args ...string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), filepath.Join(*pgPrograms, name), args...)
@@ -99,17 +97,13 @@ func realPostgres(t *testing.T) string {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	port := l.Addr().(*net.TCPAddr).Port
 	_ = l.Close()
 	server := run("postgres", "-D", data, "-p", fmt.Sprint(port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "timezone=UTC")
 	server.Cancel = func() error { return server.Process.Signal(os.Interrupt) } // a fast shutdown
 	server.WaitDelay = 10 * time.Second
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, server.Start())
 	t.Cleanup(func() {
 		_ = server.Process.Signal(os.Interrupt)
 		_ = server.Wait()
@@ -136,9 +130,7 @@ func realPostgres(t *testing.T) string {
 func load(t *testing.T, from *pgx.Conn, dsn string, only ...string) {
 	t.Helper()
 	to, err := pgx.Connect(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer to.Close(context.Background())
 	do := func(sql string) {
 		if _, err := to.Exec(t.Context(), sql); err != nil {
@@ -190,9 +182,7 @@ func questions(t *testing.T) (out []question) {
 	t.Helper()
 	read := func(name string) string {
 		raw, err := os.ReadFile("testdata/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		return strings.TrimSpace(string(raw))
 	}
 	for _, line := range strings.Split(read("statements.sql"), "\n") {
@@ -246,9 +236,7 @@ func statements(t *testing.T, here, there string) (out []asked) {
 			var ours, theirs answer
 			for dsn, to := range map[string]*answer{here: &ours, there: &theirs} {
 				c, err := pgx.Connect(t.Context(), dsn)
-				if err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, err)
 				*to = answerOf(t, c, q, protocol)
 				_ = c.Close(context.Background())
 			}
@@ -396,9 +384,7 @@ func parameters(t *testing.T, c *pgx.Conn, q question) (values [][]byte, types [
 func byPsql(t *testing.T, address, there string) (out []asked) {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/psql.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, line := range strings.Split(strings.TrimSpace(string(raw)), "\n") {
 		a := asked{client: "psql"}
 		a.title, a.differs, _ = strings.Cut(line, " -- differs: ")
@@ -494,9 +480,7 @@ func writeDocs(t *testing.T, all []asked) {
 	t.Helper()
 	const path = "testdata/like.md"
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	before, rest, ok := strings.Cut(string(raw), tableBegins)
 	_, after, ok2 := strings.Cut(rest, tableEnds)
 	if !ok || !ok2 {
@@ -523,7 +507,5 @@ func writeDocs(t *testing.T, all []asked) {
 		}
 		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", client, strings.ReplaceAll(title, "|", `\|`), answer)
 	}
-	if err := os.WriteFile(path, []byte(before+tableBegins+b.String()+tableEnds+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(path, []byte(before+tableBegins+b.String()+tableEnds+after), 0o644))
 }

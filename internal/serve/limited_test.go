@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/postgres"
 	"callhouse/internal/serve"
+	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
 
@@ -113,15 +114,11 @@ func limit(of map[string]rights.Rights) func(*postgres.Server) {
 func (h *house) connectAs(t *testing.T, user string) *pgx.Conn {
 	t.Helper()
 	config, err := pgx.ParseConfig("postgres://" + user + "@" + h.address + "/callhouse")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var noticed []string
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { noticed = append(noticed, n.Message) }
 	c, err := pgx.ConnectConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(func() {
 		_ = c.Close(t.Context())
 		if all := strings.Join(noticed, "\n"); strings.Contains(all, analyticstest.Secret) {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"callhouse/internal/test"
 )
 
 // asOther runs a program as the user postgres if the test runs as root, which Postgres refuses.
@@ -16,13 +18,9 @@ func asOther(t *testing.T, cmd *exec.Cmd, dir string) {
 		return
 	}
 	u, err := user.Lookup("postgres")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)
-	if err := os.Chown(dir, uid, gid); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Chown(dir, uid, gid))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"callhouse/internal/test"
 )
 
 // A column made of a parameter has its described type in every run, as text and in binary.
@@ -89,13 +91,9 @@ func testBinaryParameters(t *testing.T, h *house) {
 		of, _ := types.TypeForName(name)
 		for _, text := range texts {
 			v, err := of.Codec.DecodeValue(types, of.OID, pgtype.TextFormatCode, []byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			raw, err := types.Encode(of.OID, pgtype.BinaryFormatCode, v, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			element, isArray := strings.CutPrefix(name, "_")
 			cast := "SELECT ($1::" + element + map[bool]string{true: "[]"}[isArray] + ")::text"
 			ask := func(raw []byte, format int16) (string, error) {

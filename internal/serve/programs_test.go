@@ -13,6 +13,7 @@ import (
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
 
@@ -152,13 +153,9 @@ func (p program) run(t *testing.T, address, dir string) string {
 	if p.server != "" {
 		server := shell(context.Background(), p.server)
 		log, err := os.Create(filepath.Join(out, "server.log"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		server.Stdout, server.Stderr = log, log
-		if err := server.Start(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, server.Start())
 		defer func() {
 			_ = server.Process.Kill()
 			_ = server.Wait()
@@ -208,18 +205,14 @@ func copyFiles(t *testing.T, from, to string, fill *strings.Replacer) {
 		}
 		return os.WriteFile(filepath.Join(to, name), []byte(fill.Replace(string(raw))), 0o644)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 }
 
 // freePort returns an unused port.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	_ = l.Close()
 	return port

@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/longtest"
 	"callhouse/internal/serve/pgcatalog"
+	"callhouse/internal/test"
 )
 
 // scanned returns what a plan reads besides the warehouse's files and the program's catalog.
@@ -91,9 +92,7 @@ func TestSafeOverTheWire(t *testing.T) {
 		}
 	}
 	golden, err := os.ReadFile("../analytics/testdata/safe-functions.golden")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	ours := []string{"current_setting"} // of the session
 	functions := 0
 	for _, line := range strings.Split(strings.TrimSpace(string(golden)), "\n") {
@@ -130,16 +129,14 @@ func TestSafeOverTheWire(t *testing.T) {
 // known returns DuckDB's own relations.
 func known(t *testing.T) (out []analyticstest.Relation) {
 	t.Helper()
-	if err := duck.InMemory(func(conn *duck.Conn) error {
+	test.OK(t, duck.InMemory(func(conn *duck.Conn) error {
 		names, err := conn.Column(t.Context(), "SELECT concat_ws('/', database_name, schema_name, view_name) FROM duckdb_views() UNION SELECT concat_ws('/', database_name, schema_name, table_name) FROM duckdb_tables() ORDER BY ALL")
 		for _, name := range names {
 			parts := strings.Split(name, "/")
 			out = append(out, analyticstest.Relation{Database: parts[0], Schema: parts[1], Name: parts[2]})
 		}
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for _, r := range [][2]string{{"pg", "fact_table"}, {"pg", "pg_class"}, {"stored", "runs"}} {
 		out = append(out, analyticstest.Relation{Database: "memory", Schema: r[0], Name: r[1]})
 	}

@@ -32,6 +32,7 @@ import (
 	"callhouse/internal/serve"
 	"callhouse/internal/serve/pgcatalog"
 	"callhouse/internal/serve/users"
+	"callhouse/internal/test"
 )
 
 type row = analyticstest.Row
@@ -89,9 +90,7 @@ func start(t *testing.T, settle func(*postgres.Server)) *house {
 		settle(s)
 	}
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	h.address = l.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error)
@@ -117,9 +116,7 @@ func start(t *testing.T, settle func(*postgres.Server)) *house {
 func (h *house) connect(t *testing.T, options string) *pgx.Conn {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), "postgres://somebody@"+h.address+"/callhouse?"+options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(func() { _ = c.Close(context.Background()) })
 	return c
 }
@@ -231,9 +228,7 @@ func testExtended(t *testing.T, h *house) {
 		t.Errorf("%s, %v, %v, %v", id, cost, at, err)
 	}
 	tx, err := c.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	// Two cursors are read alternately, with another statement between.
 	got := texts(t, c, "DECLARE a CURSOR FOR SELECT * FROM range(5000) ORDER BY 1; DECLARE b CURSOR FOR SELECT call_id FROM calls ORDER BY 1; FETCH 2 FROM a; FETCH b; SELECT 'x'; FETCH 1 FROM a; FETCH ALL FROM b")
 	if want := []string{"0", "1", "c0", "x", "2", "c1"}; !slices.Equal(got, want) {
@@ -300,9 +295,7 @@ func TestSnapshots(t *testing.T) {
 		t.Fatal("not two calls")
 	}
 	prepared, err := sleeps.Prepare(t.Context(), "s", "SELECT count(*) FROM calls WHERE status = $1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	analyticstest.Write(t, h.root, 2, analyticstest.Data{Calls: calls(5)})
 	if n := count(next); n != "5" {
 		t.Errorf("after the commit: %s calls", n)
@@ -409,9 +402,7 @@ func TestIdleInTransaction(t *testing.T) {
 	half := h.connect(t, "idle_in_transaction_session_timeout=50")
 	half.PgConn().Frontend().SendParse(&pgproto3.Parse{Query: "SELECT count(*) FROM calls"})
 	half.PgConn().Frontend().Send(&pgproto3.Flush{})
-	if err := half.PgConn().Frontend().Flush(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, half.PgConn().Frontend().Flush())
 	if got := ended(half); got != "*pgproto3.ParseComplete" {
 		t.Errorf("a statement: %s", got)
 	}
@@ -481,9 +472,7 @@ func testHostile(t *testing.T, h *house) {
 func TestUsers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "users.json")
 	u, err := users.NewUser("ann", "a good password")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	u.Connections = 1
 	if _, err := users.Put(path, u); err != nil {
 		t.Fatal(err)
@@ -492,9 +481,7 @@ func TestUsers(t *testing.T) {
 		t.Errorf("the file holds the password, or is not there: %v", err)
 	}
 	list, err := users.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var mu sync.Mutex
 	var tried []string // and whether the password was wrong
 	var braked error
@@ -545,9 +532,7 @@ func TestUsers(t *testing.T) {
 	mu.Lock()
 	braked = nil
 	mu.Unlock()
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Chmod(path, 0o644))
 	if err := connect("ann", "a%20good%20password", "require"); err == nil {
 		t.Error("a file that others can read lets somebody in")
 	}
@@ -556,14 +541,10 @@ func TestUsers(t *testing.T) {
 func certificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
 	raw, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
 }
 
@@ -575,9 +556,7 @@ func TestDamageNamesNoFolder(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, f := range files {
-		if err := os.Truncate(f, 10); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.Truncate(f, 10))
 	}
 	c := h.connect(t, "")
 	_, err = c.Exec(t.Context(), "SELECT max(hash(c)) FROM calls c")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/test"
 )
 
 // dbt reads, tests and documents the tables.
@@ -22,9 +23,7 @@ func TestDbt(t *testing.T) {
 	h := start(t, nil)
 	analyticstest.Write(t, h.root, 2, someData())
 	project := t.TempDir()
-	if err := os.CopyFS(project, os.DirFS("testdata/tools/dbt")); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.CopyFS(project, os.DirFS("testdata/tools/dbt")))
 	_, port, _ := net.SplitHostPort(h.address)
 	run := func(args ...string) string {
 		cmd := exec.CommandContext(t.Context(), dbt, append([]string{"--no-use-colors"}, args...)...)
@@ -58,9 +57,7 @@ func TestSuperset(t *testing.T) {
 	h := start(t, nil)
 	analyticstest.Write(t, h.root, 2, someData())
 	config, err := filepath.Abs("testdata/tools/superset_config.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	home := t.TempDir()
 	command := func(args ...string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), superset, args...)
@@ -77,9 +74,7 @@ func TestSuperset(t *testing.T) {
 	server := command("run", "-h", "127.0.0.1", "-p", port, "--with-threads")
 	var said bytes.Buffer
 	server.Stdout, server.Stderr = &said, &said
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, server.Start())
 	t.Cleanup(func() {
 		_ = server.Process.Kill()
 		_ = server.Wait()

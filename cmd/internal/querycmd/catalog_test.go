@@ -9,6 +9,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/layout"
+	"callhouse/internal/test"
 )
 
 // ask runs a statement in a stock DuckDB over files, and returns the first
@@ -16,31 +17,21 @@ import (
 func ask(t *testing.T, setup, text string) any {
 	t.Helper()
 	db, err := duck.Open(duck.Config{Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
 	conn, err := db.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer conn.Close()
-	if err := conn.Exec(t.Context(), setup); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, conn.Exec(t.Context(), setup))
 	rows, err := conn.Query(t.Context(), text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer rows.Close()
 	row, err := rows.Next(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return row[0]
 }
 
@@ -67,13 +58,9 @@ func TestCatalog(t *testing.T) {
 		t.Fatalf("pins: %v, %v", pins, err)
 	}
 	raw, err := os.ReadFile(pins[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	path, err := filepath.Abs("callhouse.duckdb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if p, err := layout.ParsePin(raw); err != nil || p.Catalog != path || len(p.Snapshots) != 1 || p.Snapshots[0].Snapshot != 1 || p.Snapshots[0].Until != nil {
 		t.Errorf("the pin is %s, %v", raw, err)
 	}
@@ -87,12 +74,8 @@ func TestCatalogAfterAMove(t *testing.T) {
 		t.Fatal(r)
 	}
 	old, err := filepath.Abs("warehouse")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename("warehouse", "moved"); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, os.Rename("warehouse", "moved"))
 	if got := ask(t, attach, "SELECT folder FROM c.snapshot"); !strings.HasPrefix(got.(string), old) {
 		t.Errorf("it looks in %v", got)
 	}
@@ -116,9 +99,7 @@ func TestInitForOtherEngines(t *testing.T) {
 	} {
 		r := run(t, "", "init", "--dialect", engine)
 		folder, err := filepath.Abs("warehouse/snapshots/000001/calls")
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		for _, s := range append(want, "'file://"+folder+"'") {
 			if r.code != 0 || !strings.Contains(r.out, s) {
 				t.Errorf("%s: %s is not in %v", engine, s, r)
@@ -134,14 +115,10 @@ func TestInitForOtherEngines(t *testing.T) {
 func TestCatalogSparesOthers(t *testing.T) {
 	house(t)
 	for name, content := range map[string]string{"notes.txt": "mine", "empty.duckdb": ""} {
-		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(name, []byte(content), 0o644))
 	}
 	ask(t, "ATTACH 'mine.duckdb' AS m; CREATE TABLE m.t (a INT); DETACH m", "SELECT 1")
-	if err := os.Symlink("mine.duckdb", "link.duckdb"); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Symlink("mine.duckdb", "link.duckdb"))
 	for name, want := range map[string]string{"notes.txt": "is not a DuckDB file", "empty.duckdb": "is not a DuckDB file", "mine.duckdb": "contains tables", "warehouse": "is a folder",
 		"link.duckdb": "is not a regular file", "no/such/folder/x.duckdb": "write "} {
 		before, _ := os.ReadFile(name)
@@ -170,9 +147,7 @@ func TestCatalogOfAReadOnlyWarehouse(t *testing.T) {
 		t.Skip("root may write everywhere")
 	}
 	house(t)
-	if err := os.Chmod("warehouse", 0o500); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Chmod("warehouse", 0o500))
 	defer func() { _ = os.Chmod("warehouse", 0o700) }() // otherwise the folder cannot be removed
 	if r := run(t, "", "catalog"); r.code != 0 || !strings.Contains(r.stderr, "cannot be pinned") {
 		t.Error(r)

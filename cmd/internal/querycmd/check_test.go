@@ -16,6 +16,7 @@ import (
 	"callhouse/internal/calls"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
 
@@ -127,9 +128,7 @@ func TestChecksOfTheUser(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	put("no_cost.sql", "-- Calls without\n-- a cost.\n\nSELECT call_id FROM calls WHERE total_cost IS NULL ORDER BY 1\n")
@@ -178,9 +177,7 @@ func TestChecksOfTheUser(t *testing.T) {
 // The sample in docs/reference/monitoring.md is a valid test.
 func TestCheckOfTheManual(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/reference/monitoring.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	_, sample, found := strings.Cut(string(page), "    -- Calls of the sales agents")
 	sample, _, ends := strings.Cut(sample, "\n\n")
 	if !found || !ends {
@@ -191,13 +188,9 @@ func TestCheckOfTheManual(t *testing.T) {
 		{"call_id": "with", "agent_id": "5a1e0001", "status": "queued", "start_at": now, "metadata": `{"campaign":"spring"}`},
 		{"call_id": "without", "agent_id": "5a1e0001", "status": "queued", "start_at": now, "metadata": `{"customer":"c1"}`},
 	}, nil, nil)
-	if err := os.Mkdir("checks", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Mkdir("checks", 0o700))
 	text := strings.ReplaceAll("-- Calls of the sales agents"+sample, "\n    ", "\n")
-	if err := os.WriteFile("checks/sample.sql", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile("checks/sample.sql", []byte(text), 0o600))
 	r := run(t, "", "check", "sample", "--checks", "checks")
 	if r.code != cli.ExitOK || !strings.Contains(r.out, "without") || strings.Contains(r.out, "with ") {
 		t.Errorf("the sample of the manual:\n%s", r)

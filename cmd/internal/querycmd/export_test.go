@@ -17,6 +17,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
 
@@ -34,25 +35,17 @@ type exportManifest struct {
 func exportOf(t *testing.T, dir string) exportManifest {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var m exportManifest
-	if err := json.Unmarshal(raw, &m); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, json.Unmarshal(raw, &m))
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if len(entries) != len(m.Files)+1 {
 		t.Errorf("%s holds %v, its manifest tells of %d files", dir, entries, len(m.Files))
 	}
 	for _, f := range m.Files {
 		raw, err := os.ReadFile(filepath.Join(dir, f.Path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		sum := sha256.Sum256(raw)
 		if int64(len(raw)) != f.Bytes || hex.EncodeToString(sum[:]) != f.SHA256 || len(f.Columns) == 0 {
 			t.Errorf("%s is not what the manifest says: %+v", f.Path, f)
@@ -125,12 +118,8 @@ func TestExportFailing(t *testing.T) {
 	if r := run(t, "", "export", "out", "--tables", "calls"); r.code != 0 {
 		t.Fatal(r)
 	}
-	if err := os.Mkdir("mine", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile("mine/notes.txt", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Mkdir("mine", 0o755))
+	test.OK(t, os.WriteFile("mine/notes.txt", nil, 0o644))
 	for _, c := range []struct {
 		args string
 		code int
@@ -160,9 +149,7 @@ func TestExportFailing(t *testing.T) {
 // A name from an unset variable is not the current folder.
 func TestExportWithoutAName(t *testing.T) {
 	house(t)
-	if err := os.WriteFile("thesis.txt", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile("thesis.txt", nil, 0o644))
 	for _, args := range [][]string{{""}, {" "}, {"--output", ""}, {"--output", "\t"}} {
 		if r := run(t, "", append([]string{"export", "--tables", "costs"}, args...)...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "folder to write to") {
 			t.Errorf("export %q: %v", args, r)
@@ -189,18 +176,14 @@ func TestExportKeepsWhatAppears(t *testing.T) {
 			made <- errors.New("no export began")
 		}()
 		r := run(t, "", "export", "out")
-		if err := <-made; err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, <-made)
 		if raw, err := os.ReadFile("out/notes.txt"); r.code != 0 || string(raw) != "mine" || !strings.Contains(r.stderr, "notes.txt appeared") {
 			t.Fatalf("%v, notes.txt: %q, %v", r, raw, err)
 		}
 		if r := run(t, "", "export", "out"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "notes.txt") {
 			t.Errorf("the next export: %v", r)
 		}
-		if err := os.Remove("out/notes.txt"); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.Remove("out/notes.txt"))
 	}
 }
 
@@ -218,9 +201,7 @@ func modes(t *testing.T, path string) string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return strings.Join(out, " ")
 }
 
@@ -238,9 +219,7 @@ func TestModesOfWhatIsMade(t *testing.T) {
 		}
 	}
 	try("e", "700 600", "export", "e")
-	if err := errors.Join(os.Mkdir("open", 0o700), os.Chmod("open", 0o755), os.WriteFile("open.csv", nil, 0o600), os.Chmod("open.csv", 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, errors.Join(os.Mkdir("open", 0o700), os.Chmod("open", 0o755), os.WriteFile("open.csv", nil, 0o600), os.Chmod("open.csv", 0o644)))
 	try("open", "755 644", "export", "open", "--tables", "calls")
 	try("open", "755 644", "export", "open", "--reports", "sentiment", "--csv-excel")
 	try("q.csv", "600", "sql", "FROM calls", "--output", "q.csv")
@@ -288,9 +267,7 @@ func TestCSVForSpreadsheets(t *testing.T) {
 		r := run(t, "", append([]string{"sql", text}, args...)...)
 		if args[len(args)-1] == "x.json" {
 			raw, err := os.ReadFile("x.json")
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			r.out = string(raw)
 		}
 		if r.code != 0 || r.out != want {

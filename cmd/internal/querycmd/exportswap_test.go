@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"callhouse/internal/test"
 )
 
 // Where an export's folder cannot be exchanged, its files are: the old ones go, and those of others
@@ -12,9 +14,7 @@ import (
 func TestRefill(t *testing.T) {
 	made, target := t.TempDir(), t.TempDir()
 	write := func(dir, name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	write(target, exportName, `{"export_version": 1, "files": [{"path": "calls.csv"}, {"path": "dropped.csv"}, {"path": "removed.csv"}]}`)
 	for _, name := range []string{"calls.csv", "dropped.csv", "letter.txt"} {
@@ -23,13 +23,9 @@ func TestRefill(t *testing.T) {
 	write(made, exportName, `{"export_version": 1, "files": [{"path": "calls.csv"}, {"path": "more.csv"}]}`)
 	write(made, "calls.csv", "new")
 	write(made, "more.csv", "new")
-	if err := refill(made, target); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, refill(made, target))
 	entries, err := os.ReadDir(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())

@@ -5,15 +5,15 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"callhouse/internal/test"
 )
 
 // aged makes everything in a folder two days old.
 func aged(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	old := time.Now().Add(-48 * time.Hour)
 	for _, e := range entries {
 		if err := os.Chtimes(filepath.Join(dir, e.Name()), old, old); err != nil && !os.IsNotExist(err) {
@@ -26,9 +26,7 @@ func aged(t *testing.T, dir string) {
 func hidden(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, ".*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return names
 }
 

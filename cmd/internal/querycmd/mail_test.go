@@ -15,6 +15,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 )
 
 // letters is a mail server that keeps the messages it receives.
@@ -42,25 +43,19 @@ func TestMailedPage(t *testing.T) {
 	office := &letters{}
 	s := smtp.NewServer(office)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Close() })
 	text := "title = \"Acme\"\n[channels.morning]\ntype = \"mail\"\nserver = \"" + l.Addr().String() +
 		"\"\ntls = \"none\"\nfrom = \"a@example.com\"\nto = [\"b@example.com\"]\n[channels.log]\ntype = \"stdout\"\n"
-	if err := os.WriteFile("alerts.toml", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile("alerts.toml", []byte(text), 0o600))
 	page := []string{"report", "--since", "2024-11-01", "--until", "2024-11-15"}
 	mailed := append(page, "--alerts", "alerts.toml", "--mail", "morning")
 	if r := run(t, "", mailed...); r.code != cli.ExitOK || r.out != "" || len(office.got) != 1 {
 		t.Fatalf("%v, %d letters", r, len(office.got))
 	}
 	m, err := mail.ReadMessage(bytes.NewReader(office.got[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	subject, _ := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject"))
 	_, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
 	if err != nil || !strings.HasPrefix(subject, "Acme: Calls: ") {
@@ -73,9 +68,7 @@ func TestMailedPage(t *testing.T) {
 			break
 		}
 		body, err := io.ReadAll(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		bodies = append(bodies, string(body))
 	}
 	if len(bodies) != 2 || !strings.Contains(bodies[0], "Calls: ") || !strings.Contains(bodies[0], " → ") {
@@ -97,9 +90,7 @@ func TestMailedPage(t *testing.T) {
 	if !longtest.On() { // the whole page is made first; TestMailFailures in alert/channel tests why mail fails
 		return
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, s.Close())
 	if r := run(t, "", mailed...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "mail the page: ") {
 		t.Errorf("nobody listens: %v", r)
 	}

@@ -109,9 +109,7 @@ func numbers(t *testing.T, text string) (figures []told, lines []line) {
 			}
 			return figures, lines
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		e, ok := tok.(xml.StartElement)
 		if !ok {
 			continue
@@ -161,9 +159,7 @@ func (a answers) of(t *testing.T, command string) []map[string]string {
 		t.Fatalf("%s: %s", command, r)
 	}
 	records, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var rows []map[string]string
 	for _, rec := range records[1:] {
 		m := map[string]string{"": rec[0]} // the first column, whatever its name
@@ -215,9 +211,7 @@ func under(rows []map[string]string, column, key string) (out []map[string]strin
 func number(t *testing.T, s string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return n
 }
 
@@ -393,9 +387,7 @@ func TestPageFile(t *testing.T) {
 	house(t)
 	mode := func() os.FileMode {
 		info, err := os.Stat("report.html")
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		return info.Mode().Perm()
 	}
 	// Pages without calls are fast.
@@ -407,19 +399,13 @@ func TestPageFile(t *testing.T) {
 		t.Errorf("a new page has mode %o, want 600", got)
 	}
 	first, err := os.ReadFile("report.html")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod("report.html", 0o644); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, os.Chmod("report.html", 0o644))
 	if r := run(t, "", append(args, "--agent", "0b")...); r.code != 0 {
 		t.Fatal(r)
 	}
 	second, err := os.ReadFile("report.html")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if got := mode(); got != 0o644 || string(first) == string(second) {
 		t.Errorf("mode %o, want 644; or the page was not replaced", got)
 	}
@@ -483,9 +469,7 @@ func TestCurrencyAndLanguage(t *testing.T) {
 	longtest.Only(t)
 	house(t)
 	plain := run(t, "", "costs", "--format", "csv")
-	if err := os.WriteFile("callhouse.toml", []byte("currency = \"krw\"\nlang = \"ko\"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile("callhouse.toml", []byte("currency = \"krw\"\nlang = \"ko\"\n"), 0o600))
 	t.Setenv(config.EnvFile, "callhouse.toml")
 	days := []string{"report", "--since", "2024-11-18", "--until", "2024-11-21"}
 	if r := run(t, "", days...); r.code != 0 || !strings.Contains(r.out, `<html lang="ko">`) || !strings.Contains(r.out, "₩") || !strings.Contains(r.out, "통화 현황") {

@@ -56,9 +56,7 @@ func house(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("CALLHOUSE_WAREHOUSE", "")
 	built.Do(func() { buildHouse(t) })
-	if err := os.CopyFS("warehouse", os.DirFS(houseDir)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.CopyFS("warehouse", os.DirFS(houseDir)))
 }
 
 // houseDir is the warehouse that house copies, once it is built.
@@ -71,9 +69,7 @@ func buildHouse(t *testing.T) {
 	t.Helper()
 	at := func(s string) int64 {
 		v, err := time.Parse(time.RFC3339, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		return v.UnixMilli()
 	}
 	const ann, bob = "0a7e1f60-0000-4000-8000-00000000000a", "0b7e1f60-0000-4000-8000-00000000000b"
@@ -143,9 +139,7 @@ func (r result) String() string {
 func goldenDir(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return dir
 }
 
@@ -309,9 +303,7 @@ func TestSQLGoldens(t *testing.T) {
 // A statement may come from an argument, a file or stdin.
 func TestStatementSources(t *testing.T) {
 	house(t)
-	if err := os.WriteFile("q.sql", []byte("-- a file\nSELECT 42 AS n;\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile("q.sql", []byte("-- a file\nSELECT 42 AS n;\n"), 0o644))
 	for _, args := range [][]string{{"sql", "SELECT 42 AS n"}, {"sql", "-f", "q.sql"}, {"sql", "-"}, {"sql"}, {"sql", "--file", "-"}} {
 		if r := run(t, "SELECT 42 AS n", append(args, "--format", "csv")...); r.out != "n\n42\n" || r.code != 0 {
 			t.Errorf("%v: %v", args, r)
@@ -350,9 +342,7 @@ func TestOutput(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err == nil {
 		for _, o := range []string{"/dev/full", ""} {
 			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			var errs bytes.Buffer
 			code := querycmd.Run(t.Context(), cmdtest.Env(), []string{"sql", "FROM calls", "--output", o}, nil, full, &errs)
 			if code != cli.ExitFailed || errs.String() != "query: write /dev/full: no space left on device\n" {
@@ -400,9 +390,7 @@ func TestNewerWarehouse(t *testing.T) {
 func TestWarehouseFromEnvironment(t *testing.T) {
 	house(t)
 	dir, err := filepath.Abs("warehouse")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Chdir(t.TempDir())
 	if r := run(t, "", "durations"); r.code != cli.ExitFailed {
 		t.Error(r)
@@ -432,9 +420,7 @@ func TestInterrupted(t *testing.T) {
 func TestBrokenPipe(t *testing.T) {
 	house(t)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	go func() {
 		_, _ = r.Read(make([]byte, 10))
 		_ = r.Close()

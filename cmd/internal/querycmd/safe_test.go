@@ -17,6 +17,7 @@ import (
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/cmd/internal/querycmd/serve"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
 
@@ -223,9 +224,7 @@ func TestSafeBrokenPipe(t *testing.T) {
 	house(t)
 	safeTemp(t)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	go func() {
 		_, _ = r.Read(make([]byte, 10))
 		_ = r.Close()
@@ -280,20 +279,14 @@ func (e *torrent) Read(p []byte) (int, error) {
 func TestLongStatements(t *testing.T) {
 	house(t)
 	safeTemp(t)
-	if err := os.Mkdir("checks", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Mkdir("checks", 0o700))
 	for name, size := range map[string]int64{"long.sql": 1<<20 + 1, "checks/long.sql": 8 << 20} {
 		f, err := os.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if _, err := f.WriteString("SELECT 1 -- "); err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(f.Truncate(size), f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, errors.Join(f.Truncate(size), f.Close()))
 	}
 	for _, args := range []string{"sql -", "sql -f -", "sql", "sql --safe -", "sql -f long.sql", "sql -f /dev/zero", "shell", "shell --safe", "check --checks checks", "check --safe --checks checks"} {
 		in := &torrent{head: "SELECT 1 AS one;\nSELECT '"}
@@ -319,9 +312,7 @@ func TestSafeChecks(t *testing.T) {
 	safeTemp(t)
 	dir := t.TempDir()
 	put := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
 	}
 	put("mine", "-- Mine.\nSELECT call_id, $now > '2' AS n FROM calls ORDER BY 1")
 	tried := longtest.Each(2)
@@ -393,17 +384,13 @@ func TestSafeErrorsNameNoFolder(t *testing.T) {
 	house(t)
 	safeTemp(t)
 	root, err := filepath.Abs("warehouse")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	files, err := filepath.Glob(filepath.Join(root, "snapshots", "*", "calls", "*", "*.parquet"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
 	for _, f := range files {
-		if err := os.Truncate(f, 10); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.Truncate(f, 10))
 	}
 	r := run(t, "", "sql", "--safe", "--warehouse", root, "SELECT max(hash(c)) FROM calls c")
 	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "query: snapshots/") || strings.Contains(r.stderr, root) {

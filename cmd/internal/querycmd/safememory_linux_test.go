@@ -13,6 +13,7 @@ import (
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 )
 
 // envQuery makes TestQueryProcess run query with these arguments, a JSON array.
@@ -38,9 +39,7 @@ func TestSafeKeepsToItsMemory(t *testing.T) {
 	ask := func(memory, statement string) (code int, peak int64, stderr string) {
 		t.Helper()
 		args, err := json.Marshal([]string{"sql", "--safe", "--timeout", "5m", "--memory", memory, "--format", "csv", statement})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestQueryProcess$")
 		cmd.Env = append(os.Environ(), envQuery+"="+string(args))
 		var errs strings.Builder

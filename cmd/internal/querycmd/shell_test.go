@@ -19,6 +19,7 @@ import (
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 )
 
 // The shell in a terminal.
@@ -117,9 +118,7 @@ func TestShellInterrupted(t *testing.T) {
 func (x *terminal) lflag() uint32 {
 	x.t.Helper()
 	state, err := unix.IoctlGetTermios(int(x.tty.Fd()), unix.TCGETS)
-	if err != nil {
-		x.t.Fatal(err)
-	}
+	test.OK(x.t, err)
 	return state.Lflag
 }
 
@@ -161,9 +160,7 @@ func TestShellHistory(t *testing.T) {
 	x.leave()
 
 	before, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	x = start(t, 80, 24, "shell --no-history", "XDG_STATE_HOME="+state)
 	x.run("select 333 as third;", "333")
 	x.keys(up)
@@ -250,9 +247,7 @@ func TestShellTerminated(t *testing.T) {
 	if x.lflag()&unix.ICANON != 0 {
 		t.Fatal("the editor reads whole lines")
 	}
-	if err := x.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, x.cmd.Process.Signal(syscall.SIGTERM))
 	if code := x.ends(); code != 128+int(syscall.SIGTERM) {
 		t.Errorf("it ended with %d", code)
 	}

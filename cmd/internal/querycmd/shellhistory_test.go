@@ -9,23 +9,20 @@ import (
 	"testing"
 
 	"callhouse/cmd/internal/querycmd/shell"
+	"callhouse/internal/test"
 )
 
 func open(t *testing.T, file string) *shell.History {
 	t.Helper()
 	h, err := shell.OpenHistory(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return h
 }
 
 func add(t *testing.T, h *shell.History, entries ...string) {
 	t.Helper()
 	for _, e := range entries {
-		if err := h.Add(e); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, h.Add(e))
 	}
 }
 
@@ -50,9 +47,7 @@ func TestHistory(t *testing.T) {
 // Lines written by other programs, and truncated ones, are skipped.
 func TestHistoryOfOthers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "history")
-	if err := os.WriteFile(file, []byte("select 1;\n\"a\"\n{}\n\"b"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(file, []byte("select 1;\n\"a\"\n{}\n\"b"), 0o600))
 	if got := open(t, file).Entries(); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("got %q", got)
 	}
@@ -64,9 +59,7 @@ func TestHistoryIsCutDown(t *testing.T) {
 	for i := range 4000 {
 		fmt.Fprintf(&b, "\"select %d;\"\n", i)
 	}
-	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(file, []byte(b.String()), 0o600))
 	open(t, file)
 	got := open(t, file).Entries()
 	if len(got) != 2000 || got[0] != "select 2000;" || got[1999] != "select 3999;" {
@@ -83,9 +76,7 @@ func TestHistoryNowhere(t *testing.T) {
 	h := open(t, "")
 	add(t, h, "select 1;")
 	blocked := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(blocked, nil, 0o600))
 	other, err := shell.OpenHistory(filepath.Join(blocked, "history"))
 	if err == nil {
 		t.Error("a file was taken for a folder")

@@ -16,6 +16,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 )
 
 // Statements that outlast any test: one that can be cancelled; one that cannot, since it is a
@@ -48,9 +49,7 @@ func spawn(t *testing.T, temp, args, statement string, out io.Writer) *process {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestShellProcess$")
 	cmd.Env = []string{"CALLHOUSE_TEST_SHELL=" + args, "PATH=" + os.Getenv("PATH"), "HOME=" + temp, "TMPDIR=" + temp}
 	cmd.Stdin, cmd.Stdout = strings.NewReader(statement), out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, cmd.Start())
 	p := &process{t: t, cmd: cmd, temp: temp, left: make(chan error, 1)}
 	go func() { p.left <- cmd.Wait() }()
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
@@ -153,9 +152,7 @@ func TestEndingsLeaveNothing(t *testing.T) {
 	})
 	t.Run("reader gone", func(t *testing.T) {
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		p := spawn(t, t.TempDir(), "sql - --format csv", "FROM range(1000000000)", w)
 		_ = w.Close()
 		if _, err := r.Read(make([]byte, 10)); err != nil {
@@ -223,9 +220,7 @@ func TestShellEndedBySignal(t *testing.T) {
 				x.typed(endless + ";")
 				x.keys(enter)
 			}
-			if err := x.cmd.Process.Signal(c.sig); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, x.cmd.Process.Signal(c.sig))
 			if code := x.ends(); code != 128+int(c.sig) {
 				t.Errorf("it ends with %d", code)
 			}

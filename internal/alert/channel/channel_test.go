@@ -70,21 +70,15 @@ func TestForms(t *testing.T) {
 			if err == nil {
 				err = c.Send(t.Context(), message())
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			r := (*got)[0]
 			var v any
-			if err := json.Unmarshal(r.body, &v); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, json.Unmarshal(r.body, &v))
 			var text strings.Builder
 			e := json.NewEncoder(&text)
 			e.SetEscapeHTML(false)
 			e.SetIndent("", "  ")
-			if err := e.Encode(v); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, e.Encode(v))
 			test.Golden(t, "testdata/"+name+".golden", text.String())
 			at := r.header.Get(HeaderTimestamp)
 			if r.header.Get(HeaderSignature) != Sign([]byte("a secret of the hook"), at, r.body) || r.header.Get(HeaderID) != "5f3a" {
@@ -117,9 +111,7 @@ func TestFailures(t *testing.T) {
 	}{{500, false}, {503, false}, {429, false}, {404, true}, {403, true}, {302, true}} {
 		s, got := server(t, c.status)
 		ch, err := Slack(Options{Address: s.URL + "/services/T0/B0/verysecret", CA: authority(s)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		err = ch.Send(t.Context(), message())
 		var refused *alert.RefusedError
 		if err == nil || errors.As(err, &refused) != c.refused || strings.Contains(err.Error(), "secret") || len(*got) != 1 {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
+
+	"callhouse/internal/test"
 )
 
 // office is an SMTP server that keeps the messages it receives.
@@ -74,9 +76,7 @@ func (o *office) serve(t *testing.T, how string) (address string, ca []byte) {
 	s := smtp.NewServer(o)
 	s.Domain, s.ErrorLog = "office.example.com", quiet{}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	switch how {
 	case StartTLS:
 		s.TLSConfig = &tls.Config{Certificates: web.TLS.Certificates}
@@ -114,16 +114,12 @@ func TestMail(t *testing.T) {
 				err = c.Deliver(t.Context(), Letter{ID: "page", Subject: "Thursday was as usual", Text: "Key numbers", Name: "report.html",
 					Page: []byte("<!doctype html><title>Calls</title>")})
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			if len(o.letters) != 2 || len(o.users) != 2 && how != Plain || strings.Join(o.to[0], " ") != "a@example.com b@example.com" {
 				t.Fatalf("%d letters by %v to %v", len(o.letters), o.users, o.to)
 			}
 			m, err := mail.ReadMessage(bytes.NewReader(o.letters[0]))
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			subject, _ := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject"))
 			body, _ := io.ReadAll(m.Body)
 			if m.Header.Get("Message-Id") != "<5f3a@example.com>" || m.Header.Get("Auto-Submitted") != "auto-generated" ||
@@ -134,9 +130,7 @@ func TestMail(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			parts := multipart.NewReader(m.Body, params["boundary"])
 			text, err := parts.NextPart()
 			if err != nil || !strings.HasPrefix(text.Header.Get("Content-Type"), "text/plain") {
@@ -174,9 +168,7 @@ func TestMailFailures(t *testing.T) {
 	}
 	o.refuse = errors.New("mailbox full")
 	c, err := Mail(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if err := c.Send(t.Context(), message()); err == nil || !strings.Contains(err.Error(), "mailbox full") {
 		t.Errorf("refused: %v", err)
 	}

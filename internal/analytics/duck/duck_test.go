@@ -15,6 +15,7 @@ import (
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/test"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,13 +23,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func connect(t testing.TB) *duck.Conn {
 	t.Helper()
 	db, err := duck.Open(duck.Config{Threads: 2, MemoryLimit: "1GB"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	conn, err := db.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(func() {
 		conn.Close()
 		if err := db.Close(); err != nil {
@@ -52,9 +49,7 @@ func query(t testing.TB, conn *duck.Conn, text string, args ...any) *duck.Rows {
 func TestValues(t *testing.T) {
 	conn := connect(t)
 	seoul, err := time.LoadLocation("Asia/Seoul")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, c := range []struct{ expr, typ, text, json string }{
 		{"NULL::INTEGER", "INTEGER", "", "null"},
 		{"true", "BOOLEAN", "true", "true"},
@@ -155,9 +150,7 @@ func TestManyChunks(t *testing.T) {
 		CASE WHEN i % 2 = 0 THEN 'a long enough string ' || i END AS t FROM range(10000) r(i)`)
 	for i := int64(0); i < 10_000; i++ {
 		row, err := rows.Values(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		list, s := row[1].Nest.Values, row[2].Nest.Values
 		isNull := func(v value.Value) bool { return v.Kind == value.Null }
 		if row[0].Int() != i || list[0].Int() != i || list[1].Int() != i+1 || isNull(s[1]) != (i%3 == 0) || isNull(row[3]) != (i%2 != 0) {
@@ -198,9 +191,7 @@ func TestSkip(t *testing.T) {
 	total := 0
 	for {
 		n, err := rows.Skip(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if n == 0 {
 			break
 		}
@@ -253,9 +244,7 @@ func TestParameters(t *testing.T) {
 	at := time.Date(2026, 11, 19, 23, 30, 0, 5000, time.UTC)
 	rows := query(t, conn, "SELECT ?::BIGINT, ?::VARCHAR, ?::BOOLEAN, ?::DOUBLE, ?::TIMESTAMPTZ, ?::VARCHAR", 7, "it's", true, 1.5, at, nil)
 	row, err := rows.Next(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for i, want := range []any{int64(7), "it's", true, 1.5, at, nil} {
 		if row[i] != want {
 			t.Errorf("parameter %d came back as %v, want %v", i+1, row[i], want)
@@ -327,25 +316,17 @@ func TestLeavesNothingBehind(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	db, err := duck.Open(duck.Config{MemoryLimit: "100MB"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	conn, err := db.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	rows, err := conn.Query(t.Context(), "SELECT i, repeat('x', 100) AS s FROM range(2000000) r(i) ORDER BY hash(i)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if _, err := rows.Next(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	rows.Close()
 	conn.Close()
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, db.Close())
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
@@ -356,13 +337,9 @@ func TestLeavesNothingBehind(t *testing.T) {
 func TestWithoutATemporaryFolder(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
 	db, err := duck.Open(duck.Config{Threads: 1, MemoryLimit: "50MB"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	conn, err := db.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if err := conn.Exec(t.Context(), "SELECT sum(range) FROM range(1000)"); err != nil {
 		t.Error(err)
 	}

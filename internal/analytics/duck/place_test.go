@@ -6,20 +6,17 @@ import (
 	"testing"
 
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/test"
 )
 
 // The position of an error is found in long lines too, of which DuckDB quotes only a part, unless
 // that part occurs twice.
 func TestPlaceInLongLines(t *testing.T) {
 	db, err := duck.Open(duck.Config{Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer db.Close()
 	conn, err := db.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer conn.Close()
 	many := strings.Repeat("'가나다' AS some_name, ", 12)
 	for _, c := range []struct {

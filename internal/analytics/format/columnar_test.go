@@ -21,6 +21,7 @@ import (
 
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/test"
 )
 
 // exact returns a value for every kind of column, and the text that Arrow shows for it.
@@ -66,21 +67,15 @@ func TestArrow(t *testing.T) {
 			t.Fatalf("%d batches", r.NumRecords())
 		}
 		rec, err := r.RecordBatch(0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		checkExact(t, r.Schema(), rec, want)
 	})
 	t.Run("stream", func(t *testing.T) {
 		r, err := ipc.NewReader(strings.NewReader(write(t, format.Arrows, 0, columns, rows)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		defer r.Release()
 		rec, err := r.Read()
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		checkExact(t, r.Schema(), rec, want)
 	})
 }
@@ -89,9 +84,7 @@ func TestArrow(t *testing.T) {
 func readArrow(t *testing.T, raw string) *ipc.FileReader {
 	t.Helper()
 	r, err := ipc.NewFileReader(strings.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(func() { _ = r.Close() })
 	return r
 }
@@ -99,17 +92,11 @@ func readArrow(t *testing.T, raw string) *ipc.FileReader {
 func readParquet(t *testing.T, raw string) arrow.Table {
 	t.Helper()
 	f, err := file.NewParquetReader(bytes.NewReader([]byte(raw)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	r, err := pqarrow.NewFileReader(f, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	table, err := r.ReadTable(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return table
 }
 
@@ -138,18 +125,12 @@ func TestParquetBounds(t *testing.T) {
 		rows = append(rows, []any{value.Decimal{Units: big.NewInt(10 * n), Scale: 1}, big.NewInt(n), n, float64(n)})
 	}
 	f, err := file.NewParquetReader(strings.NewReader(write(t, format.Parquet, 0, columns, rows)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for i, want := range []bool{false, false, true, true} {
 		c, err := f.MetaData().RowGroup(0).ColumnChunk(i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		s, err := c.Statistics()
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if told := s != nil && s.HasMinMax(); told != want {
 			t.Errorf("column %s tells bounds: %v, want %v", columns[i].Name, told, want)
 		}

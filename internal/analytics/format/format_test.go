@@ -29,14 +29,10 @@ func check(t *testing.T, name, got string) {
 func write(t *testing.T, f format.Format, width int, columns []value.Column, rows [][]any) string {
 	t.Helper()
 	seoul, err := time.LoadLocation("Asia/Seoul")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var out bytes.Buffer
 	r, err := format.Write(t.Context(), &out, f, format.NewStatic(columns, rows), format.Options{Location: seoul, Width: width})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, n := range r.Notes {
 		fmt.Fprintln(&out, "NOTE", n)
 	}

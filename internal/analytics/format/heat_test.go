@@ -7,6 +7,7 @@ import (
 
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/test"
 )
 
 // hours returns the rows of a heat map, by agent.
@@ -61,9 +62,7 @@ func TestCard(t *testing.T) {
 	columns := []value.Column{{Name: "call"}, {Name: "agent"}, {Name: "ended_for"}, {Name: "cost", Kind: value.Exact}}
 	row := []any{"c1", nil, "a reason that needs more than one line of this width", nil}
 	var out bytes.Buffer
-	if err := format.WriteCard(t.Context(), &out, format.NewStatic(columns, [][]any{row}), format.Options{Width: 40}); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, format.WriteCard(t.Context(), &out, format.NewStatic(columns, [][]any{row}), format.Options{Width: 40}))
 	want := "call       c1\nended for  a reason that needs more than\n           one line of this width\n"
 	if out.String() != want {
 		t.Errorf("got %q", out.String())

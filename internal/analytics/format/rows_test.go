@@ -8,6 +8,7 @@ import (
 
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/test"
 )
 
 // numbers returns a table of the numbers from 0, and their texts.
@@ -33,9 +34,7 @@ func TestTableRows(t *testing.T) {
 	} {
 		var b strings.Builder
 		r, err := format.Write(t.Context(), &b, format.Table, numbers(3000), c.o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
 		if last := lines[len(lines)-1]; r.Rows != c.rows || strings.TrimSpace(last) != strings.TrimSpace(c.last) || strings.Join(r.Notes, "\n") != c.note {
 			t.Errorf("%+v: %d rows, the last is %q, notes %q", c.o, r.Rows, last, r.Notes)

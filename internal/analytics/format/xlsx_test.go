@@ -15,6 +15,7 @@ import (
 
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/test"
 )
 
 // sheetCell is a cell of a sheet, as stored and as displayed.
@@ -27,23 +28,17 @@ type sheetCell struct {
 func readSheet(t *testing.T, raw []byte) (*excelize.File, [][]sheetCell) {
 	t.Helper()
 	file, err := excelize.OpenReader(bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(func() { _ = file.Close() })
 	raws, err := file.GetRows("Sheet1", excelize.Options{RawCellValue: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	out := make([][]sheetCell, len(raws))
 	for y, row := range raws {
 		for x := range row {
 			name, _ := excelize.CoordinatesToCellName(x+1, y+1)
 			kind, err1 := file.GetCellType("Sheet1", name)
 			shown, err2 := file.GetCellValue("Sheet1", name)
-			if err := errors.Join(err1, err2); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, errors.Join(err1, err2))
 			if formula, _ := file.GetCellFormula("Sheet1", name); formula != "" {
 				t.Errorf("%s holds the formula %s", name, formula)
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/test"
 )
 
 var browser = flag.String("browser", "", "Chromium, to open pages in; none: the test is skipped")
@@ -169,9 +170,7 @@ func kinds(titles []string) (out []string) {
 
 func save(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // requests opens a page, and returns its requests according to the browser's log. The browser's own
@@ -181,9 +180,7 @@ func requests(t *testing.T, file string) (out []string) {
 	log := filepath.Join(t.TempDir(), "net.json")
 	chromium(t, file, "--log-net-log="+log, "--screenshot="+log+".png", "--window-size=1280,4000")
 	raw, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, m := range regexp.MustCompile(`"initiator":"([^"]*)".*"url":"([^"]*)"`).FindAllStringSubmatch(string(raw), -1) {
 		if m[1] != "not an origin" {
 			out = append(out, m[2])
@@ -203,8 +200,6 @@ func look(t *testing.T, dir string, width, scheme int) (p probed) {
 	if m == nil {
 		t.Fatalf("the probe told nothing: %s", dom)
 	}
-	if err := json.Unmarshal([]byte(html.UnescapeString(m[1])), &p); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, json.Unmarshal([]byte(html.UnescapeString(m[1])), &p))
 	return p
 }

@@ -19,6 +19,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 var companies = flag.Int("companies", 1, "how many companies without any change are simulated, and how many of each kind with one")
@@ -123,9 +124,7 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 		Coverage: []schema.Span{{From: 0, To: companyEnds.UnixMilli()}},
 		Others:   map[*schema.Table][]row{&resource.Changes: {edited(companyEnds.AddDate(0, 0, -editedDays))}}})
 	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer w.Close()
 	l := english(t)
 	_, err = compose(t.Context(), w, l, Options{Now: companyEnds.Add(6 * time.Hour)}, func(data any, parts ...string) error {
@@ -189,9 +188,7 @@ func answers(t *testing.T, w *analytics.Warehouse, report string, p question.Par
 	t.Helper()
 	r := reader{w: w, l: english(t), known: new(sync.Map)}
 	a, err := r.run(t.Context(), report, p, period{}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	columns = map[string]int{}
 	for i, c := range a.columns {
 		columns[c.Name] = i
@@ -320,9 +317,7 @@ func TestOneBadDay(t *testing.T) {
 		root := t.TempDir()
 		analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls})
 		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 2}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		rows, columns := answers(t, w, "anomalies", question.Params{By: "agent", Since: companyEnds.AddDate(0, 0, -1)})
 		found := 0
 		for _, line := range rows {

@@ -9,6 +9,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // Facts about the whole warehouse are under its name and not under a day, none is truncated, and a
@@ -38,9 +39,7 @@ func TestFactsOfTheWarehouse(t *testing.T) {
 			t.Fatalf("%s: no board for the warehouse", lang)
 		}
 		l, err := newLang(lang, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		for _, fact := range []string{"set aside by the last run", "counted by the service", "transcript from a page of v2", "page of v2 compared with v3",
 			"transcript of v2 that differed", "transcript of v2 that may differ, at most"} {
 			name := html.EscapeString(l.Say("fact." + fact))

@@ -12,6 +12,7 @@ import (
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 )
 
 // The findings are the significant changes only, the clearest first: of many agents one got worse,
@@ -123,9 +124,7 @@ func TestSentence(t *testing.T) {
 		{"ko", "개선된 사항 2건. 먼저: A +9.0 points.", []finding{good, good}, nil, 0},
 	} {
 		l, err := newLang(c.lang, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		composer := &composer{reader: reader{l: l}, d: &document{Findings: &findings{Rows: c.found}, Off: &table{}, Warnings: c.warnings}, notes: c.notes,
 			last: period{since: instant(t, "2026-11-20T00:00:00Z"), until: instant(t, "2026-11-21T00:00:00Z"), loc: time.UTC}}
 		if got := composer.sentence(); got != c.want {

@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // walking returns calls of two agents, one of which has a graph: calls move backwards in it, and
@@ -42,30 +43,22 @@ func TestPaths(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, walking(t))
 	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer w.Close()
 	p := period{since: instant(t, "2026-11-19T00:00:00Z"), until: instant(t, "2026-11-20T00:00:00Z"), loc: time.UTC}
 	part := func(agent string) *section {
 		s, err := reader{w: w, l: english(t), agent: agent, known: new(sync.Map)}.flows(t.Context(), p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		return s
 	}
 	s := part("a1")
 	rows, err := w.Report(t.Context(), "flows", question.Params{Agent: "a1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer rows.Close()
 	lines := s.Details[0].Rows
 	for n, l := range lines {
 		row, err := rows.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if l.Name != row[1] {
 			t.Errorf("line %d is from %s, not %v", n, l.Name, row[1])
 		}

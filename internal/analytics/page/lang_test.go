@@ -23,6 +23,7 @@ import (
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
 
@@ -51,9 +52,7 @@ func holes(text any) []string {
 func TestLanguagesHaveTheSameTexts(t *testing.T) {
 	for _, name := range texts.Languages() {
 		l, err := newLang(name, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		for id, text := range english(t).All() {
 			other, ok := l.All()[id]
 			if !ok {
@@ -80,13 +79,9 @@ func TestLanguagesHaveTheSameTexts(t *testing.T) {
 func marked(t *testing.T, name string) *lang {
 	t.Helper()
 	raw, err := texts.Read(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var sections map[string]map[string]any
-	if err := toml.Unmarshal(raw, &sections); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, toml.Unmarshal(raw, &sections))
 	mark := func(text string) string {
 		out, at := "", 0
 		wrap := func(s string) {
@@ -117,9 +112,7 @@ func marked(t *testing.T, name string) *lang {
 		t.Fatal(err)
 	}
 	l, err := texts.Of(name, raw, "KRW")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return &lang{l}
 }
 
@@ -135,9 +128,7 @@ func seen(t *testing.T, text string) (out []string) {
 		if errors.Is(err, io.EOF) {
 			return out
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		switch e := tok.(type) {
 		case xml.StartElement:
 			if e.Name.Local == "style" || e.Name.Local == "code" || e.Name.Local == "q" {
@@ -187,9 +178,7 @@ func TestEveryTextIsOfTheCatalogue(t *testing.T) {
 		root := t.TempDir()
 		analyticstest.Write(t, root, 1, c.Data)
 		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		defer w.Close()
 		c.o.Now = now
 		var out bytes.Buffer
@@ -223,9 +212,7 @@ func TestMoney(t *testing.T) {
 		{"en", "BHD", "1.0000", "BHD\u00a01.000"}, {"en", "USD", "0.0000", "$0.00"}, {"ko", "KRW", "0.0000", "₩0"},
 	} {
 		l, err := newLang(c.lang, c.currency)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		units, _ := new(big.Int).SetString(strings.Replace(c.amount, ".", "", 1), 10)
 		if got := l.Cell(value.Decimal{Units: units, Scale: 4}, value.Column{Unit: value.Money, Kind: value.Exact}, time.UTC); got != c.want {
 			t.Errorf("%s in %s, %s: %q, want %q", c.amount, c.currency, c.lang, got, c.want)
@@ -241,9 +228,7 @@ func TestDates(t *testing.T) {
 		"ko": "2026년 11월 1일 (일); 2026년 11월 1일 09:05; 2026년 11월; 2026년 11월 1일 ~ 2026년 11월 30일; 30일; 1분 30초",
 	} {
 		l, err := newLang(name, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		p := period{since: instant(t, "2026-11-01T00:00:00Z"), until: instant(t, "2026-12-01T00:00:00Z"), loc: time.UTC}
 		got := strings.Join([]string{l.Day(at), l.Time("minute", at), l.Time("month", at), l.period(p), l.length(p), l.Duration(90_000)}, "; ")
 		if got != want {

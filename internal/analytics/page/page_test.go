@@ -23,15 +23,14 @@ import (
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // english returns the page's texts in English.
 func english(t testing.TB) *lang {
 	t.Helper()
 	l, err := newLang("en", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return l
 }
 
@@ -43,18 +42,14 @@ func TestMain(m *testing.M) {
 func zone(t testing.TB, name string) *time.Location {
 	t.Helper()
 	loc, err := time.LoadLocation(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return loc
 }
 
 func instant(t testing.TB, s string) time.Time {
 	t.Helper()
 	v, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return v
 }
 
@@ -129,9 +124,7 @@ func TestBegin(t *testing.T) {
 		{"Europe/Berlin", "2026-10-25", "2026-10-24T22:00:00Z"},
 	} {
 		day, err := time.Parse(time.DateOnly, c.day)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if got := question.DayBegin(day, zone(t, c.zone)).UTC().Format(time.RFC3339); got != c.want {
 			t.Errorf("%s begins at %s in %s, want %s", c.day, got, c.zone, c.want)
 		}
@@ -186,9 +179,7 @@ func made(t *testing.T, d analyticstest.Data, o Options) (Summary, string) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 7, d)
 	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)
@@ -196,9 +187,7 @@ func made(t *testing.T, d analyticstest.Data, o Options) (Summary, string) {
 	}()
 	var out flushes
 	s, err := Write(t.Context(), &out, w, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	// The page is sent in parts, the head before the numbers.
 	if len(out.at) < 2 || s.Calls > 0 && len(out.at) < 10 || !strings.Contains(out.at[0], "<h1>") || strings.Contains(out.at[0], "figures-h") {
 		t.Errorf("%d parts; the first is %.300s", len(out.at), out.at)
@@ -338,18 +327,12 @@ func TestSteps(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls})
 	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer w.Close()
 	p, err := newPeriod(time.UnixMilli(at), time.UnixMilli(at).AddDate(0, 0, 1), time.Time{}, time.Time{}, time.UTC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	a, err := reader{w: w, l: english(t), known: new(sync.Map)}.ask(t.Context(), "distribution", p, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var sum, end int64
 	all := a.steps()
 	for i, s := range all {
@@ -372,9 +355,7 @@ func TestSteps(t *testing.T) {
 // The style sheet is short enough for mail clients that drop longer ones.
 func TestStyleIsShort(t *testing.T) {
 	style, err := files.ReadFile("style.css")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if len(style) > 8_192 {
 		t.Errorf("style.css has %d bytes", len(style))
 	}
@@ -384,9 +365,7 @@ func TestStyleIsShort(t *testing.T) {
 // and print, and every mark has 3:1 to its card.
 func TestContrast(t *testing.T) {
 	style, err := files.ReadFile("style.css")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	roots := regexp.MustCompile(`:root\{([^}]*)\}`).FindAllSubmatch(style, -1)
 	if len(roots) != 3 {
 		t.Fatalf("the style has %d sets of colours, want light, dark and paper", len(roots))
@@ -464,37 +443,23 @@ func TestChangeWords(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls})
 	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer w.Close()
 	p, err := newPeriod(instant(t, "2026-11-20T00:00:00Z"), instant(t, "2026-11-21T00:00:00Z"), time.Time{}, time.Time{}, time.UTC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	r := reader{w: w, l: english(t), known: new(sync.Map)}
 	now, err := r.span(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	before, err := r.span(t.Context(), p.back(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	nothing, err := r.span(t.Context(), p.back(9))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var got []string
 	figures := english(t).figures()
 	beside, err := r.beside(t.Context(), now, before, figures, ofDay(figures), .3) // variation of a day
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	empty, err := r.beside(t.Context(), now, nothing, figures, ofDay(figures), .3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, f := range figures {
 		c := beside.against(f)
 		got = append(got, fmt.Sprintf("%s: %s %s, %s (%s)", f.name, c.Arrow, c.By, c.Word, c.Class))

@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
+	"callhouse/internal/test"
 )
 
 // usesOf returns a warehouse of a call a day for two weeks, which use some tools in both weeks and
@@ -50,9 +51,7 @@ func usesOf(t *testing.T, limits rights.Rights) (reader, period) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, d)
 	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1, Rights: limits}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(func() { w.Close() })
 	return reader{w: w, l: english(t), known: new(sync.Map)}, p
 }
@@ -62,13 +61,9 @@ func usesOf(t *testing.T, limits rights.Rights) (reader, period) {
 func TestComparisonHasItsPeriod(t *testing.T) {
 	r, p := usesOf(t, rights.Rights{})
 	want, err := r.ask(t.Context(), "tools", p, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	both, err := r.compare(t.Context(), "tools", p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	got := r.part("tools", p, want.params)
 	if got == nil {
 		t.Fatal("the comparison does not answer for its period")
@@ -135,9 +130,7 @@ func TestSectionsAreAskedAhead(t *testing.T) {
 func TestLastWords(t *testing.T) {
 	r, p := usesOf(t, rights.Rights{})
 	s, err := r.listen(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	got := map[string]string{}
 	for _, l := range s.Boards[0].Rows {
 		got[l.Key] = fmt.Sprint(l.Summary, l.Said)

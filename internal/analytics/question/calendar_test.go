@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/question"
+	"callhouse/internal/test"
 )
 
 // The days of the weekend that begin in a period, counted one by one, also with clocks that skip
@@ -14,9 +15,7 @@ func TestWeekendDays(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 1))
 	for _, zone := range []string{"UTC", "America/Havana", "Pacific/Apia", "Asia/Seoul"} {
 		loc, err := time.LoadLocation(zone)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		for n := range 300 {
 			until := time.Date(2011, 11, 1, 0, 0, 0, 0, loc).AddDate(0, 0, random.IntN(200))
 			since := until.AddDate(0, 0, -random.IntN(40))

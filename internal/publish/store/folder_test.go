@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"callhouse/internal/test"
 )
 
 // Files and folders are private, whatever the umask allows, also if a file cannot be linked, as on
@@ -51,9 +53,7 @@ func TestModes(t *testing.T) {
 func adopt(t *testing.T, s Store, uri, dir string, mode fs.FileMode, nameless bool) error {
 	t.Helper()
 	f, err := os.Create(filepath.Join(dir, "part"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer f.Close()
 	if _, err = f.WriteString("x"); err == nil {
 		err = f.Chmod(mode)
@@ -61,8 +61,6 @@ func adopt(t *testing.T, s Store, uri, dir string, mode fs.FileMode, nameless bo
 	if err == nil && nameless {
 		err = os.Remove(f.Name())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return s.Adopt(t.Context(), uri, f, 1)
 }

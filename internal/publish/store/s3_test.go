@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/sourcegraph/conc/pool"
+
+	"callhouse/internal/test"
 )
 
 // TestFewUnfinished stores several large objects: at most two may be unfinished at once, since a
@@ -37,16 +39,12 @@ func TestFewUnfinished(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	bucket, _, err := Open("s3://lake")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	group := pool.New().WithErrors()
 	for i := range 4 {
 		group.Go(func() error { return bucket.Put(t.Context(), fmt.Sprintf("s3://lake/%d", i), zeros{}, partSize+1) })
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, group.Wait())
 	if want := sending / partsAbreast; most == 0 || most > want {
 		t.Errorf("%d objects were unfinished at once, not %d", most, want)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/pb33f/libopenapi-validator/schema_validation"
 
 	"callhouse/internal/sandbox/operation"
+	"callhouse/internal/test"
 )
 
 // witness is a test that only records its failure.
@@ -93,9 +94,7 @@ func TestWhatIsNotDescribedIsNoticed(t *testing.T) {
 func TestDocumentsAreOpenAPI(t *testing.T) {
 	for _, v2 := range []bool{false, true} {
 		d, err := libopenapi.NewDocument(operation.Document(v2))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if ok, errs := schema_validation.ValidateOpenAPIDocument(d); !ok {
 			t.Errorf("the document of v2 (%t): %v", v2, errs[0])
 		}

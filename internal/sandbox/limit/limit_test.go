@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"callhouse/internal/test"
 )
 
 // TestLimitersKeepTheirLimits drives each algorithm with random arrivals and counts the admitted
@@ -15,9 +17,7 @@ func TestLimitersKeepTheirLimits(t *testing.T) {
 		perSecond := rapid.IntRange(1, 8).Draw(t, "perSecond")
 		perMinute := rapid.IntRange(1, 200).Draw(t, "perMinute")
 		l, err := New(algorithm, perSecond, perMinute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		now := time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC)
 		var in []time.Time
 		for range 400 {

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"callhouse/internal/sandbox/world"
+	"callhouse/internal/test"
 )
 
 // TestWritesAreTakenInOneByOne writes to objects in random order. The resulting lists and their
@@ -20,13 +21,9 @@ func TestWritesAreTakenInOneByOne(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		now := time.UnixMilli(world.Epoch).Add(90 * 24 * time.Hour)
 		w, err := world.New(world.Config{Seed: rapid.Uint64().Draw(rt, "seed"), Calls: 20, Agents: 3, Origin: now, Campaigns: -1})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		test.OK(rt, err)
 		o, err := New(Config{Sizes: Sizes{"long_prompts": 0}}, w)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		test.OK(rt, err)
 		all := func() (seen []any) {
 			for _, name := range []string{"agents", "agent_versions", "knowledges", "knowledge_documents", "tools", "campaigns"} {
 				later := now.Add(20 * 24 * time.Hour)
@@ -57,9 +54,7 @@ func TestWritesAreTakenInOneByOne(t *testing.T) {
 					err = o.Edit(now, r.Name, one.Parent, one.ID, Object{"name": fmt.Sprint("edit ", n)})
 				}
 			}
-			if err != nil {
-				rt.Fatal(err)
-			}
+			test.OK(rt, err)
 		}
 		got := all()
 		clear(o.histories)
@@ -75,14 +70,10 @@ func TestEveryResourceIsComplete(t *testing.T) {
 	now := time.UnixMilli(world.Epoch).Add(90 * 24 * time.Hour)
 	for _, agents := range []int{-1, 3} {
 		w, err := world.New(world.Config{Calls: max(int64(agents), 0), Agents: agents, Origin: now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		for _, sizes := range []Sizes{None(), Small()} {
 			o, err := New(Config{Sizes: sizes}, w)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			for _, r := range All() {
 				if lives[r.Name] == nil {
 					t.Fatalf("no function computes %s", r.Name)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"callhouse/internal/sandbox/world"
+	"callhouse/internal/test"
 )
 
 var origin = time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
@@ -24,9 +25,7 @@ var origin = time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
 func company(t *testing.T) (*Host, []*world.View) {
 	t.Helper()
 	w, err := world.New(world.Config{Calls: 200, Agents: 3, Origin: origin})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var all []*world.View
 	for i := range int64(200) {
 		if v, ok := w.View(i, origin); ok && v.Recording {
@@ -66,9 +65,7 @@ func TestSound(t *testing.T) {
 	for _, v := range all[:10] {
 		s := newSound(v)
 		b, err := io.ReadAll(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if off := int64(len(b))/frameBytes*frameMillis - (v.EndAt - v.StartAt); off < 0 || off >= frameMillis {
 			t.Errorf("%d ms longer than the call", off)
 		}
@@ -93,9 +90,7 @@ func TestDecodes(t *testing.T) {
 	h, all := company(t)
 	b, _ := io.ReadAll(get(h, link(all[0])).Body)
 	file := filepath.Join(t.TempDir(), "a.mp3")
-	if err := os.WriteFile(file, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(file, b, 0o600))
 	out, err := exec.CommandContext(t.Context(), "ffprobe", "-v", "error", "-count_packets", "-show_entries",
 		"stream=codec_name,nb_read_packets", "-of", "csv=p=0", file).CombinedOutput()
 	if want := "mp3," + strconv.Itoa(len(b)/frameBytes) + "\n"; err != nil || string(out) != want {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"callhouse/internal/sandbox/world"
+	"callhouse/internal/test"
 )
 
 // busy is a Thursday, 18:30 in the company's zone: a busy time.
@@ -19,9 +20,7 @@ func newWorld(t testing.TB, cfg world.Config) *world.World {
 	t.Helper()
 	cfg.Origin = busy
 	w, err := world.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return w
 }
 

@@ -2,11 +2,11 @@ package script
 
 import "testing"
 
+import "callhouse/internal/test"
+
 func TestScripts(t *testing.T) {
 	all, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if len(all["en"]) < 8 || len(all["ko"]) != len(all["en"]) {
 		t.Fatalf("%d English and %d Korean scenarios", len(all["en"]), len(all["ko"]))
 	}

@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/test"
 )
 
 func open(t *testing.T, name string) *File {
 	t.Helper()
 	f, err := Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	return f
 }
@@ -27,41 +27,29 @@ func TestCutAnywhere(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "state")
 	f := open(t, name)
 	settings := map[string]string{"seed": "1"}
-	if err := f.Begin(settings); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, f.Begin(settings))
 	want := []string{`{"n":1}`, `{"n":2,"text":"é"}`, `{"n":3}`}
 	for _, line := range want {
-		if err := f.Append([]byte(line)); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, f.Append([]byte(line)))
 	}
 	_ = f.Close()
 	whole, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	cutName := filepath.Join(t.TempDir(), "cut")
 	for n := range len(whole) + 1 {
-		if err := os.WriteFile(cutName, whole[:n], 0o644); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(cutName, whole[:n], 0o644))
 		f := open(t, cutName)
 		lines := strings.Count(string(whole[:n]), "\n") - 1 // not counting the head
 		if lines < 0 {
 			if f.Settings != nil || f.Cut {
 				t.Fatalf("cut at %d: %v", n, f)
 			}
-			if err := f.Begin(settings); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, f.Begin(settings))
 			lines = 0
 		} else if f.Cut != (whole[n-1] != '\n') {
 			t.Errorf("cut at %d: Cut is %t", n, f.Cut)
 		}
-		if err := f.Append([]byte(`{"n":4}`)); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, f.Append([]byte(`{"n":4}`)))
 		_ = f.Close()
 		g := open(t, cutName)
 		_ = g.Close()
@@ -84,9 +72,7 @@ func TestWhatIsNoState(t *testing.T) {
 		"{\"sandbox_state\":1,\"settings\":[1]}\n": "not a state file of sandbox",
 	} {
 		name := filepath.Join(t.TempDir(), "state")
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(name, []byte(text), 0o644))
 		if _, err := Open(name); fmt.Sprint(err) != "open state "+name+": "+want {
 			t.Errorf("%q: %v", text, err)
 		}

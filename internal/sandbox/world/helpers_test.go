@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/test"
 )
 
 // busy is a Thursday, 18:30 in the company's zone: a busy time.
@@ -24,8 +25,6 @@ func newWorld(t testing.TB, cfg Config) *World {
 		cfg.Origin = busy
 	}
 	w, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return w
 }

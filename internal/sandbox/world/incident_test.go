@@ -4,14 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"callhouse/internal/test"
 )
 
 // incidents parses incidents.
 func incidents(t *testing.T, text string) (all Incidents) {
 	t.Helper()
-	if err := all.Set(text); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, all.Set(text))
 	if all.String() != text {
 		t.Fatalf("%s was read as %s", text, &all)
 	}

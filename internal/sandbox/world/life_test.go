@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"callhouse/internal/test"
 )
 
 func TestLifeGoesForward(t *testing.T) {
@@ -14,9 +16,7 @@ func TestLifeGoesForward(t *testing.T) {
 			Seed: rapid.Uint64().Draw(t, "seed"), Calls: 1000, Origin: busy,
 			LateVisibleRate: .2, DeleteRate: .2, DriftRate: .3, Faults: everyFault,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		index := rapid.Int64Range(0, 2000).Draw(t, "index")
 		var c Call
 		w.Call(&c, index)

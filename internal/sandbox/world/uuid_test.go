@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"callhouse/internal/test"
 )
 
 func TestIDsTurnBackIntoIndexes(t *testing.T) {
@@ -12,9 +14,7 @@ func TestIDsTurnBackIntoIndexes(t *testing.T) {
 		w, err := New(Config{
 			Seed: rapid.Uint64().Draw(t, "seed"), Calls: rapid.Int64Range(0, 1e9).Draw(t, "calls"), Origin: busy,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		index := rapid.Int64Range(0, 1e12).Draw(t, "index")
 		text := w.ID(index).String()
 		if len(text) != 36 || text[14] != '4' || !strings.ContainsRune("89ab", rune(text[19])) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"callhouse/internal/test"
 )
 
 // tries tries n passwords in sequence, and returns how many were checked.
@@ -56,9 +58,7 @@ func TestBrake(t *testing.T) {
 		var open []func(bool)
 		for range 10 {
 			done, err := b.Try(t.Context(), "ana", "[2001:db8::1]:1")
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			open = append(open, done)
 		}
 		go func() {
@@ -112,9 +112,7 @@ func TestBrake(t *testing.T) {
 		}
 		for i := range 3 * mostBucket {
 			done, err := b.Try(t.Context(), fmt.Sprint("user", i), fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255))
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			done(true)
 		}
 		if len(b.addresses) > mostBucket || len(b.byUser) > mostBucket {

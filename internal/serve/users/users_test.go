@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"callhouse/internal/serve/users"
+	"callhouse/internal/test"
 )
 
 // A user in the file logs in with the latest password, and nobody else does.
@@ -17,16 +18,12 @@ func TestCheck(t *testing.T) {
 		if err == nil {
 			_, err = users.Put(path, u)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 	}
 	put("ana", "first password")
 	put("bob", "another password")
 	list, err := users.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	put("ana", "second password")
 	for _, c := range []struct {
 		name, password string

@@ -22,6 +22,7 @@ import (
 	"callhouse/internal/postgres"
 	"callhouse/internal/postgres/cell"
 	"callhouse/internal/serve/worker"
+	"callhouse/internal/test"
 )
 
 const envWorker = "CALLHOUSE_TEST_WORKER"
@@ -128,9 +129,7 @@ func serve(t *testing.T, perUser bool) *served {
 		}}
 	server := &postgres.Server{Host: s.pool, Log: s.pool.Log}
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	s.address = l.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan error, 1)
@@ -152,9 +151,7 @@ func serve(t *testing.T, perUser bool) *served {
 func (s *served) connect(user string) *pgconn.PgConn {
 	s.t.Helper()
 	c, err := pgconn.Connect(s.t.Context(), "postgres://"+user+"@"+s.address+"/callhouse?sslmode=disable")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	test.OK(s.t, err)
 	s.t.Cleanup(func() { _ = c.Close(context.Background()) })
 	return c
 }
@@ -271,19 +268,13 @@ func TestNothingIsSaidWithinAMessage(t *testing.T) {
 	c := s.connect("ana")
 	pids, _ := s.pool.Processes()
 	raw, err := c.Hijack()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	raw.Frontend.Send(&pgproto3.Query{String: "rows"})
-	if err := raw.Frontend.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, raw.Frontend.Flush())
 	if _, err := io.ReadFull(raw.Conn, make([]byte, 300<<10)); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, syscall.Kill(pids[0], syscall.SIGKILL))
 	rest, err := io.ReadAll(raw.Conn)
 	if err != nil || strings.Contains(string(rest), "57P02") || strings.Trim(string(rest[len(rest)-100:]), "x") != "" {
 		t.Errorf("after %d bytes: %v; the end is %q", len(rest), err, rest[max(0, len(rest)-100):])
@@ -296,9 +287,7 @@ func TestOrders(t *testing.T) {
 	s := serve(t, false)
 	c := s.connect("ana")
 	went := s.hang(c)
-	if err := c.CancelRequest(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, c.CancelRequest(t.Context()))
 	if err := <-went; code(err) != "57014" {
 		t.Errorf("cancelled: %v", err)
 	}
@@ -307,16 +296,12 @@ func TestOrders(t *testing.T) {
 	}
 
 	raw, err := net.Dial("tcp", s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer raw.Close()
 	f := pgproto3.NewFrontend(raw, raw)
 	f.Send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersionNumber, Parameters: map[string]string{"user": "bo"}})
 	f.Send(&pgproto3.Query{String: "pid"})
-	if err := f.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, f.Flush())
 	for answered := false; !answered; {
 		m, err := f.Receive()
 		if err != nil {
@@ -370,18 +355,14 @@ func TestStuck(t *testing.T) {
 	until := func(done func(pgproto3.BackendMessage) bool) {
 		t.Helper()
 		for m, err := f.Receive(); !done(m); m, err = f.Receive() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 		}
 	}
 	isReady := func(m pgproto3.BackendMessage) bool { _, ok := m.(*pgproto3.ReadyForQuery); return ok }
 	until(isReady)
 	for _, sql := range []string{"SET statement_timeout = 1; hang", "deaf"} {
 		f.Send(&pgproto3.Query{String: sql})
-		if err := f.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, f.Flush())
 		if sql == "deaf" {
 			<-stuck
 			close(hears)

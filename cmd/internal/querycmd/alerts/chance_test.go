@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 )
 
 var companies = flag.Int("companies", 5, "how many companies in which nothing changes are simulated")
@@ -104,19 +105,13 @@ func falseAlarms(t *testing.T, text string, days int) {
 		})
 		c, _, _ := over(house(t, calls), path, time.Time{})
 		f, err := fileOf(c.Command)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		w, err := c.Open(t.Context(), time.UTC)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		e := newEvaluator(w, "")
 		e.strict.Changes = 1 // as if each were evaluated alone
 		found, _, _, err := e.replay(t.Context(), f, firstNight.AddDate(0, 0, 30), 30)
-		if err := errors.Join(err, w.Close()); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, errors.Join(err, w.Close()))
 		seen := map[string]bool{}
 		for _, a := range found {
 			if key := a.rule + "\n" + a.group; !seen[key] {

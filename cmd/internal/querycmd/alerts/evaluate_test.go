@@ -14,6 +14,7 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // firstNight is the first night; the company is older.
@@ -74,9 +75,7 @@ func rules(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "alerts.toml")
 	text = "[channels.out]\ntype = \"stdout\"\n" + text
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 

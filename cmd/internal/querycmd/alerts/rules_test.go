@@ -11,6 +11,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/internal/alert/channel"
+	"callhouse/internal/test"
 	"callhouse/internal/words"
 )
 
@@ -58,9 +59,7 @@ func TestWrongRules(t *testing.T) {
 		rule + "report = \"lines\"\ncolumn = \"calls\"\nabove = 1\npersonal = true\n":                 "",
 	} {
 		path := filepath.Join(t.TempDir(), "alerts.toml")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err := read(path)
 		if want == "" {
 			if err != nil {
@@ -78,9 +77,7 @@ func TestWrongRules(t *testing.T) {
 func TestChannels(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), mode))
 	}
 	write("slack", "https://hooks.example.com/services/T0/B0/verysecret\n", 0o600)
 	write("open", "https://hooks.example.com/services/T0/B0/verysecret\n", 0o644)

@@ -21,6 +21,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
 
@@ -100,9 +101,7 @@ func transcript(t *testing.T, text string, tried func(int) bool) (sent []string)
 	before := contents(t, s.root)
 	c := s.client(mcp.Reader{}, out)
 	first, err := json.Marshal(toolsOf(t, c))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	said, asked := false, 0
 	for i, tool := range toolsOf(t, c) {
 		if !tried(i) && !slices.Contains([]string{"call", "calls", "search", "sql"}, tool.Name) {
@@ -194,9 +193,7 @@ func contents(t *testing.T, root string) (out []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return out
 }
 
@@ -224,9 +221,7 @@ func TestHostileStatements(t *testing.T) {
 	}
 	statements := slices.Concat(analyticstest.Unsafe(out, files[0], "/etc/passwd"), analyticstest.Changing(out, files[0]))
 	known, err := os.ReadFile("../../../../internal/analytics/testdata/safe-functions.golden")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for line := range strings.Lines(string(known)) {
 		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		name, verdict, _ := strings.Cut(rest, " ")
@@ -285,9 +280,7 @@ func TestRightsOfReaders(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(bytes.ReplaceAll(raw, []byte(analyticstest.Secret), []byte(nobody)), &out)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		return out
 	}
 	told, asked, tried, opened := 0, 0, every(*everyQuestion), longtest.Each(2)
@@ -402,15 +395,11 @@ func TestBatches(t *testing.T) {
 		"[" + strings.Repeat(one+",", 9000) + "0": true,
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		res, err := basic{"ann", "right"}.RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		answer, err := io.ReadAll(res.Body)
 		_ = res.Body.Close()
 		if refused := res.StatusCode == http.StatusBadRequest && strings.Contains(string(answer), "batches are not accepted"); err != nil || refused != batch ||

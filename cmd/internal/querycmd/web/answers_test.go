@@ -27,6 +27,7 @@ import (
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/lend"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // An answer that fails midway cannot be mistaken for a complete one, and one that fails before its
@@ -47,9 +48,7 @@ func TestAnAnswerThatIsCut(t *testing.T) {
 			made: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "made"}, []string{"became"})}
 		server := httptest.NewServer(handler)
 		resp, err := http.Get(server.URL) //nolint:noctx // of this test's own server
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		server.Close()
@@ -84,14 +83,10 @@ func TestAPageThatFailsAhead(t *testing.T) {
 	var log strings.Builder
 	s.Log = slog.New(slog.NewTextHandler(&log, nil))
 	house, giveBack, err := s.House.Borrow(t.Context(), time.UTC, rights.Rights{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer giveBack()
 	for _, of := range []*schema.Table{&schema.Turns, &schema.ToolCalls} { // the head of the page does not read them
-		if err := os.RemoveAll(filepath.Join(house.Snapshot().Dir, of.Name)); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.RemoveAll(filepath.Join(house.Snapshot().Dir, of.Name)))
 	}
 	s.Ready(t.Context())
 	if !strings.Contains(log.String(), "answer aborted") {
@@ -168,9 +163,7 @@ func TestHeadsWaitForNobody(t *testing.T) {
 	defer cancel()
 	for _, address := range []string{"/", "/calls", "/calls/one", "/reports/worst", "/reports/conversation", "/reports/search?word=hello"} {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+address, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		resp, err := server.Client().Do(r)
 		if err != nil {
 			t.Fatalf("%s: no head: %v", address, err)
@@ -208,13 +201,9 @@ func TestReadersFollow(t *testing.T) {
 	begin := func(ctx context.Context) io.ReadCloser {
 		t.Helper()
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		resp, err := server.Client().Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		part := make([]byte, len("first"))
 		if _, err := io.ReadFull(resp.Body, part); err != nil || string(part) != "first" {
 			t.Fatalf("the beginning is %q: %v", part, err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 )
 
 // The frame has the language of the page, without any of its English words.
@@ -51,9 +52,7 @@ func TestCalendar(t *testing.T) {
 			t.Fatalf("no %s in\n%s", c.link, calendar)
 		}
 		u, err := url.Parse(html.UnescapeString(all[len(all)-1][1])) // the last month
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		v := u.Query()
 		if v.Get("since") != c.since || v.Get("until") != c.until || v.Get("where") != "call_type=inbound" || s.rows(u.String()) == 0 {
 			t.Errorf("%s leads to %s", c.link, u)

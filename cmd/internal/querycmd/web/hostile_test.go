@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 )
 
 // Bidirectional controls are shown as code points, wherever they occur.
@@ -80,9 +81,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 		"GET /style.css HTTP/1.1\r\nContent-Length: 10\r\nAuthorization: Basic eDpyaWdodA==\r\n": "200", // x:right
 	} {
 		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
 		if _, err := io.WriteString(c, head+"Host: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)

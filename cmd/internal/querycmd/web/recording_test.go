@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"callhouse/internal/analytics/rights"
+	"callhouse/internal/test"
 )
 
 // seconds is the length of the sound.
@@ -52,12 +53,8 @@ func recorded(t *testing.T, login login) (s *served, stored, gone, missing strin
 	d := company(9)
 	dir := t.TempDir()
 	d.Archive = "file://" + dir
-	if err := os.MkdirAll(filepath.Join(dir, "2024/11/01"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "2024/11/01/c.wav"), sound(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.MkdirAll(filepath.Join(dir, "2024/11/01"), 0o700))
+	test.OK(t, os.WriteFile(filepath.Join(dir, "2024/11/01/c.wav"), sound(), 0o600))
 	id := func(i int) string { return d.Calls[i]["call_id"].(string) }
 	add := func(i int, r row) {
 		r["call_id"], r["call_start_at"], r["fetched_at"] = id(i), d.Calls[i]["start_at"], d.Calls[i]["start_at"]
@@ -190,9 +187,7 @@ func TestListen(t *testing.T) {
 			Wide           int
 			Foreign, Wrong []string
 		}
-		if err := json.Unmarshal([]byte(line), &seen); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, json.Unmarshal([]byte(line), &seen))
 		// Turn 20 begins at 7.6 s.
 		if seen.Paused || seen.Duration != seconds || seen.Time < 7.6 || !seen.InView || seen.Wide > 0 || len(seen.Foreign)+len(seen.Wrong) > 0 {
 			t.Errorf("%s", line)

@@ -208,9 +208,7 @@ func texts(t *testing.T, svg string) (out []box, width, height float64) {
 			continue
 		}
 		next, err := d.Token()
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		s, _ := next.(xml.CharData)
 		b := box{left: number(attr(e, "x")), y: number(attr(e, "y")), text: string(s)}
 		w := textWidth(b.text)
