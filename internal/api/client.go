@@ -162,19 +162,6 @@ func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *R
 		raw, _ := io.ReadAll(io.LimitReader(body, maxErrorBody))
 		return ans, c.refused(res, raw)
 	}
-	if r.Read != nil {
-		wrong := r.Read(body)
-		ans.At = c.cfg.Clock.Local()
-		switch {
-		case body.err != nil:
-			f := c.failed(ctx, rctx, body.err, true)
-			f.Status = res.StatusCode
-			return ans, f
-		case wrong != nil:
-			return ans, wrongBodyOf(&ans, wrong)
-		}
-		return ans, nil
-	}
 	limit := cmp.Or(r.MaxBody, MaxBody)
 	err = c.read(rctx, &ans, body, int(res.ContentLength), limit)
 	ans.At = c.cfg.Clock.Local()
@@ -309,7 +296,6 @@ type deadlineReader struct {
 	r     io.Reader
 	timer *time.Timer
 	got   int
-	err   error // why the body is incomplete
 }
 
 func (d *deadlineReader) Read(p []byte) (int, error) {
@@ -317,9 +303,6 @@ func (d *deadlineReader) Read(p []byte) (int, error) {
 	if d.got += n; d.got >= piece {
 		d.timer.Reset(pieceTimeout)
 		d.got = 0
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		d.err = err
 	}
 	return n, err
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"io"
 	"net/url"
 	"strings"
 	"time"
@@ -51,10 +50,6 @@ type Request struct {
 	Priority Priority
 	Stream   *Stream // the stream of an optional request
 	MaxBody  int     // the maximum size of an answer's body; 0: MaxBody
-	// Read reads the body of a good answer while it arrives. There is then no Answer.Body, and no
-	// bound on its size. Its error describes the fault of the body. It is called for every good
-	// answer, including one that is then cut short.
-	Read func(body io.Reader) error
 }
 
 // MaxBody is the default maximum size of an answer's body.

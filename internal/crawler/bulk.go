@@ -3,6 +3,7 @@ package crawler
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"sync"
@@ -35,10 +36,9 @@ const bulkPath = "/v2/calls/list"
 const (
 	// leastDue is the minimum number of due calls for which a page of v2 is worth its request.
 	leastDue = 5
-	// firstBulk and mostBulk are the initial and the maximum page size.
+	// firstBulk and mostBulk are the initial and the maximum page size. It doubles with each page, and
+	// halves when one fails.
 	firstBulk, mostBulk = 100, 500
-	// The page size doubles while pages exceed neither this size nor this time.
-	smallPage, quickPage = 8 << 20, 10 * time.Second
 	// Transcripts of a run that are compared with v3: sampled of the first page, and one in
 	// oneIn of the others.
 	sampled, oneIn = 20, 500
@@ -47,10 +47,10 @@ const (
 	// patience is how many consecutive pages may fail, or have too few of the due calls, before
 	// a run stops using them.
 	patience = 3
+	// maxBulkPage is the maximum size of a page in bytes.
+	maxBulkPage = 16 << 20
 	// bulkReaders is the number of pages read concurrently.
 	bulkReaders = 4
-	// bulkBatch is the approximate size of a batch of records.
-	bulkBatch = 1 << 20
 )
 
 // BulkCounts are the running numbers of pages of v2.
@@ -104,7 +104,11 @@ func (b *bulkCrawl) transcripts(ctx context.Context) (used bool, err error) {
 	if err := b.learn(ctx); err != nil {
 		return false, err
 	}
-	pages, covered, err := b.forecast(ctx, mostBulk)
+	var pages, covered int64
+	err = b.windows(ctx, func() int { return mostBulk }, func(window []calls.Due) error {
+		pages, covered = pages+1, covered+int64(len(window))
+		return nil
+	})
 	if err != nil || !b.saves(pages, covered) {
 		return false, err
 	}
@@ -112,7 +116,7 @@ func (b *bulkCrawl) transcripts(ctx context.Context) (used bool, err error) {
 	b.meter.update(func(p *Progress) { p.Phase, p.Bulk.Total = Bulk, p.Bulk.Pages+pages })
 
 	workers := pool.New().WithMaxGoroutines(bulkReaders).WithContext(ctx).WithCancelOnError().WithFirstError()
-	err = b.windows(ctx, func(window []calls.Due) error {
+	err = b.windows(ctx, b.pageSize, func(window []calls.Due) error {
 		if b.unproven() > 0 { // before others are requested
 			return b.fetch(ctx, window)
 		}
@@ -182,22 +186,9 @@ func bulkRequests(calls int64) int64 {
 	return min(calls, (calls+mostBulk-1)/mostBulk+comparedOf(calls))
 }
 
-// forecast returns the number of pages to request, and the number of due calls that they cover, if
-// pages have a size.
-func (b *bulkCrawl) forecast(ctx context.Context, of int) (pages, covered int64, err error) {
-	size := b.size
-	b.size = of
-	err = b.windows(ctx, func(window []calls.Due) error {
-		pages, covered = pages+1, covered+int64(len(window))
-		return nil
-	})
-	b.size = size
-	return pages, covered, err
-}
-
 // windows yields the due calls, newest first, in groups that fit on one page each. Isolated calls
 // are left out.
-func (b *bulkCrawl) windows(ctx context.Context, yield func(window []calls.Due) error) error {
+func (b *bulkCrawl) windows(ctx context.Context, size func() int, yield func(window []calls.Due) error) error {
 	var window []calls.Due
 	gaps := gapsOf(b.store.Coverage())
 	part := 0 // of the list; gaps[part:] are below it
@@ -225,7 +216,7 @@ func (b *bulkCrawl) windows(ctx context.Context, yield func(window []calls.Due) 
 				}
 			}
 		}
-		for len(window) > 0 && due.Rank-window[0].Rank >= int64(b.pageSize()) {
+		for len(window) > 0 && due.Rank-window[0].Rank >= int64(size()) {
 			if b.worth(window) {
 				if err := flush(); err != nil {
 					return err
@@ -280,14 +271,15 @@ func (b *bulkCrawl) fetch(ctx context.Context, window []calls.Due) error {
 		if end < 0 {
 			end = len(window)
 		}
-		p := b.newBulkPage(ctx, window[:end], n)
-		began := time.Now()
-		f, err := b.api.Do(ctx, p.request(), nil)
+		p := b.newBulkPage(window[:end], n)
+		f, err := b.api.Do(ctx, p.request(b.stream().Stream), func(a *api.Answer) (err error) {
+			p.listPage, err = parsePage("calls", a.Body)
+			p.At = a.At.UnixMilli()
+			return err
+		})
 		switch {
 		case err != nil:
 			return err
-		case p.failed != nil:
-			return p.failed
 		case f != nil && f.Canceled():
 			return nil
 		case f != nil:
@@ -296,7 +288,8 @@ func (b *bulkCrawl) fetch(ctx context.Context, window []calls.Due) error {
 			}
 			continue
 		}
-		if err := b.took(ctx, p, time.Since(began)); err != nil {
+		b.read(p)
+		if err := errors.Join(b.put(ctx, p.recs...), b.took(ctx, p)); err != nil {
 			return err
 		}
 		if err := b.compare(ctx, p); err != nil {
@@ -318,7 +311,7 @@ func (b *bulkCrawl) refused(ctx context.Context, f *api.RequestError, p *bulkPag
 			return b.note(ctx, schema.BulkAbsent, f.Class(), f.Error())
 		}
 	case http.StatusOK:
-		if p.NoList {
+		if errors.Is(f, errNoList) {
 			return b.note(ctx, schema.BulkAbsent, f.Class(), f.Error())
 		}
 	}
@@ -372,37 +365,31 @@ func (b *bulkCrawl) mark(state schema.BulkState, kept, said string) []schema.Rec
 }
 
 // took counts a good page, and sets the size of the next.
-func (b *bulkCrawl) took(ctx context.Context, p *bulkPage, took time.Duration) error {
-	unlisted, err := p.unlisted(ctx)
-	if err != nil {
-		return err
-	}
+func (b *bulkCrawl) took(ctx context.Context, p *bulkPage) error {
+	kept := int64(len(p.recs))
 	b.counts(func(n *BulkCounts) {
 		n.Pages++
-		n.Transcripts += p.kept
-		n.Unlisted += unlisted
+		n.Transcripts += kept
 	})
-	useful := p.kept + int64(len(p.sample))
+	useful := kept + int64(len(p.sample))
 	if p.proves && useful == 0 {
 		const why = "its calls have no transcripts that can replace those of v3"
 		return b.note(ctx, schema.BulkAbsent, why, why)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.taken += p.kept
-	if took <= quickPage && p.Bytes <= smallPage {
-		b.size = min(b.most, 2*b.size)
-	}
-	fit := int64(len(p.due))
-	if p.More && p.calls > 0 && p.calls < int64(p.limit) { // the service has a smaller maximum
-		b.most, fit = int(p.calls), min(fit, p.calls)
+	b.taken += kept
+	b.size = min(b.most, 2*b.size)
+	fit, all := int64(len(p.due)), len(p.seen)
+	if p.Next != "" && all > 0 && all < p.limit { // the service has a smaller maximum
+		b.most, fit = all, min(fit, int64(all))
 		b.size = min(b.size, b.most)
 	}
 	b.bad++
 	switch {
 	case 2*useful >= fit:
 		b.bad = 0
-	case p.outside > 0:
+	case p.outside:
 		b.stop("v2 pages ignore the requested time")
 	case b.bad >= patience:
 		b.stop("v2 pages lack the due transcripts")

@@ -19,7 +19,7 @@ func TestSampleOfPages(t *testing.T) {
 	}
 	compared := func(proven int) (n int) {
 		b.compared = proven
-		for _, keep := range b.newBulkPage(t.Context(), due, 500).wanted {
+		for _, keep := range b.newBulkPage(due, 500).wanted {
 			if !keep {
 				n++
 			}

@@ -34,10 +34,7 @@ var errNoList = errors.New("not a page of a list: no items")
 func parsePage(name string, body []byte) (listPage, error) {
 	p := listPage{Total: -1}
 	d := json.NewDecoder(bytes.NewReader(body))
-	list, err := readPage(d, name, func(item []byte) error {
-		p.Items = append(p.Items, bytes.Clone(item))
-		return nil
-	}, p.set)
+	list, err := p.read(d, name)
 	if err == nil {
 		if _, end := d.Token(); !errors.Is(end, io.EOF) {
 			err = cmp.Or(end, errors.New("more text follows it"))
@@ -52,14 +49,10 @@ func parsePage(name string, body []byte) (listPage, error) {
 	return p, nil
 }
 
-// readPage reads a page. The items in the list name are passed to each, whose error ends it, and the
-// other members to set. list reports whether there was such a list.
-func readPage(d *json.Decoder, name string, each func(item []byte) error, set func(member string, v []byte)) (list bool, _ error) {
-	switch t, err := d.Token(); {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return false, err
-	case err != nil || t != json.Delim('{'):
-		return false, errors.Join(errNoList, err)
+// read reads a page with the items in the member name. list reports whether there was such a list.
+func (p *listPage) read(d *json.Decoder, name string) (list bool, _ error) {
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return false, errNoList
 	}
 	for d.More() {
 		member, err := d.Token()
@@ -71,7 +64,7 @@ func readPage(d *json.Decoder, name string, each func(item []byte) error, set fu
 			if err := d.Decode(&v); err != nil {
 				return list, err
 			}
-			set(member.(string), v)
+			p.set(member.(string), v)
 			continue
 		}
 		t, err := d.Token()
@@ -79,7 +72,7 @@ func readPage(d *json.Decoder, name string, each func(item []byte) error, set fu
 		case err != nil:
 		case t == json.Delim('['):
 			list = true
-			err = readItems(d, each)
+			err = p.readItems(d)
 		case t == json.Delim('{') && !d.More(): // it stands for no items, as null and the like do
 			_, err = d.Token()
 		case t != nil && t != "" && t != false:
@@ -93,15 +86,13 @@ func readPage(d *json.Decoder, name string, each func(item []byte) error, set fu
 	return list, err
 }
 
-func readItems(d *json.Decoder, each func(item []byte) error) error {
-	var item json.RawMessage
+func (p *listPage) readItems(d *json.Decoder) error {
 	for d.More() {
+		var item json.RawMessage
 		if err := d.Decode(&item); err != nil {
 			return err
 		}
-		if err := each(item); err != nil {
-			return err
-		}
+		p.Items = append(p.Items, item)
 	}
 	_, err := d.Token()
 	return err

@@ -49,10 +49,6 @@ type Store interface {
 	// Bulk returns the state of the pages of v2 as of the last commit.
 	Bulk() schema.Bulk
 
-	// Unlisted removes from ids all calls that a list of v3 has named: those that started from from
-	// to to, both inclusive, as of the last commit, and the forgotten ones.
-	Unlisted(ctx context.Context, from, to int64, ids map[string]bool) error
-
 	// FromBulk yields the calls whose transcript came from v2 and was not replaced by v3's, as of
 	// the last commit, newest period first.
 	FromBulk(ctx context.Context) iter.Seq2[calls.Due, error]

@@ -181,13 +181,6 @@ func (s *memStore) FromBulk(context.Context) iter.Seq2[calls.Due, error] {
 	}
 }
 
-func (s *memStore) Unlisted(_ context.Context, _, _ int64, ids map[string]bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	maps.DeleteFunc(ids, func(id string, _ bool) bool { _, listed := s.items[id]; return listed })
-	return nil
-}
-
 func opt(ms *int64) schema.Opt[int64] {
 	if ms == nil {
 		return schema.Opt[int64]{}

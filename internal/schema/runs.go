@@ -51,11 +51,10 @@ type BulkCounts struct {
 	Transcripts int64 // used
 	Compared    int64 // with those of v3
 	Differing   int64
-	Unlisted    int64 // calls that v3 does not list
 }
 
-func (b *BulkCounts) all() [5]*int64 {
-	return [...]*int64{&b.Requests, &b.Transcripts, &b.Compared, &b.Differing, &b.Unlisted}
+func (b *BulkCounts) all() [4]*int64 {
+	return [...]*int64{&b.Requests, &b.Transcripts, &b.Compared, &b.Differing}
 }
 
 // counts returns pointers to the run's plain counts, in the order of Runs.Columns, from the column
@@ -73,10 +72,10 @@ const (
 	firstCount = 6
 	lastCount  = 23
 	firstBulk  = 28
-	skipped    = 33
-	problem    = 34
-	unverified = 35
-	recorded   = 36
+	skipped    = 32
+	problem    = 33
+	unverified = 34
+	recorded   = 35
 )
 
 // Row returns the run's row of the table runs.

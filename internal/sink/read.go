@@ -194,30 +194,9 @@ func (w *Warehouse) Resting(of string) schema.Rest {
 	return schema.Rest{Of: of}
 }
 
-// Unlisted removes from ids forgotten calls, and calls in the last commit that started between from
-// and to (ms UTC, both inclusive).
-func (w *Warehouse) Unlisted(ctx context.Context, from, to int64, ids map[string]bool) error {
-	return w.strike(ctx, from, to, ids, func(t *table.Reader) error {
-		return t.Each([]string{"call_id"}, func(row []parquet.Value) { delete(ids, string(row[0].ByteArray())) })
-	})
-}
-
-// Unasked is like [Warehouse.Unlisted], but keeps the ids of calls in the last commit whose own
-// record it lacks.
+// Unasked removes from ids forgotten calls, and calls in the last commit that started between from and
+// to (ms UTC, both inclusive) and whose own record it has.
 func (w *Warehouse) Unasked(ctx context.Context, from, to int64, ids map[string]bool) error {
-	return w.strike(ctx, from, to, ids, func(t *table.Reader) error {
-		t.Pick("call_id", "transcript_state", "turn_count")
-		return t.EachCall(ctx, func(c *calls.Call) {
-			if c.TranscriptState() != calls.Pending || c.TurnCount().OK {
-				delete(ids, string(c.ID()))
-			}
-		})
-	})
-}
-
-// strike removes forgotten calls from ids, and passes to read every file that may hold calls of a
-// range.
-func (w *Warehouse) strike(ctx context.Context, from, to int64, ids map[string]bool, read func(*table.Reader) error) error {
 	w.mu.Lock()
 	forgotten := w.forgotten
 	w.mu.Unlock()
@@ -227,7 +206,15 @@ func (w *Warehouse) strike(ctx context.Context, from, to int64, ids map[string]b
 		if f.MinStart == nil || *f.MinStart > to || *f.MaxStart < from {
 			continue
 		}
-		if err := errors.Join(r.Read(f, read), ctx.Err()); err != nil {
+		err := r.Read(f, func(t *table.Reader) error {
+			t.Pick("call_id", "transcript_state", "turn_count")
+			return t.EachCall(ctx, func(c *calls.Call) {
+				if c.TranscriptState() != calls.Pending || c.TurnCount().OK {
+					delete(ids, string(c.ID()))
+				}
+			})
+		})
+		if err := errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
 	}

@@ -115,9 +115,6 @@ func (r *Report) bulk(line func(name, format string, args ...any)) {
 		return
 	}
 	line("", "%s of them on v2 pages; %s compared with v3, %s different", n(b.Transcripts), n(b.Compared), n(b.Differing))
-	if b.Unlisted > 0 {
-		line("", "%s on these pages not listed by v3, skipped", cli.Plural(b.Unlisted, "call"))
-	}
 	if r.Crawl != nil && r.Crawl.BulkOff != "" {
 		line("", "v2 pages were abandoned: %s", r.Crawl.BulkOff)
 	}
