@@ -14,13 +14,6 @@ import (
 // leastDigits is the length of the shortest number: a date of birth.
 const leastDigits = 6
 
-// The minimum lengths of numbers that a checksum makes certain, and of those with a form, except IP
-// addresses.
-const (
-	leastCertain = 13
-	leastFormed  = 8
-)
-
 // mostDigits is the length of the longest number without letters.
 const mostDigits = 20
 
@@ -33,7 +26,6 @@ type late struct {
 
 // finish returns the spans found in all turns.
 func (r *reader) finish() []Span {
-	r.tells = said(r.hits)&shortBits != 0
 	for i := range r.chains {
 		r.match(&r.chains[i])
 	}
@@ -223,9 +215,6 @@ func (r *reader) match(c *chain) {
 	used := append(r.used[:0], make([]bool, len(gs))...)
 	r.used = used
 	for tier, recognize := range []recognizer{(*reader).certain, (*reader).formed, (*reader).told} {
-		if !r.mayBe(tier, total, dots) {
-			continue
-		}
 		for i := 0; i < len(gs); i++ {
 			if used[i] || !mayStart(gs, i) {
 				continue
@@ -248,18 +237,6 @@ func (r *reader) match(c *chain) {
 			}
 		}
 	}
-}
-
-// mayBe reports whether a recognizer may find a number in a chain with these numbers of digits and
-// dots.
-func (r *reader) mayBe(tier, digits, dots int) bool {
-	switch tier {
-	case 0:
-		return digits >= leastCertain
-	case 1:
-		return digits >= leastFormed || dots >= 3
-	}
-	return r.tells
 }
 
 // tails selects which possible endings are read as digits.

@@ -18,9 +18,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"unicode/utf8"
 
-	"callhouse/internal/personal/form"
 	"callhouse/internal/personal/kinds"
 )
 
@@ -82,7 +80,6 @@ type Finder struct {
 type named struct {
 	name string
 	hits []hit
-	says bits
 }
 
 // Limits of cached names.
@@ -128,14 +125,7 @@ func (f *Finder) Find(name, text string) []Span {
 }
 
 func (f *Finder) find(name, text string) []Span {
-	var s signs
-	if s.read(text); len(f.patterns) == 0 && !s.mayHold(^bits(0)) {
-		return nil
-	}
 	means := f.meaning(name)
-	if len(f.patterns) == 0 && !s.mayHold(means.says) {
-		return nil
-	}
 	r := f.reader()
 	defer f.free(r)
 	r.one[0].Text = text
@@ -192,7 +182,7 @@ func (f *Finder) meaning(name string) *named {
 	r := &reader{f: f}
 	r.reset([]Turn{{Text: string(spaced(nil, clean))}})
 	r.turn(0)
-	n := &named{name: strings.Clone(name), says: said(r.hits)}
+	n := &named{name: strings.Clone(name)}
 	for _, h := range r.hits {
 		n.hits = append(n.hits, hit{turn: -1, word: h.word - r.word, bits: h.bits})
 	}
@@ -217,14 +207,6 @@ func spaced(dst []byte, name string) []byte {
 	return append(dst, ':')
 }
 
-// said returns the combined meanings of words.
-func said(hits []hit) (says bits) {
-	for i := range hits {
-		says |= hits[i].bits
-	}
-	return says
-}
-
 // mostBefore is the maximum number of turns between a number and its context.
 const mostBefore = 3
 
@@ -236,13 +218,6 @@ func (f *Finder) Conversation(turns []Turn) []Span {
 }
 
 func (f *Finder) conversation(turns []Turn) []Span {
-	var s signs
-	for t := range turns {
-		s.read(turns[t].Text)
-	}
-	if len(f.patterns) == 0 && !s.mayHold(0) {
-		return nil
-	}
 	r := f.reader()
 	defer f.free(r)
 	r.reset(turns)
@@ -250,180 +225,4 @@ func (f *Finder) conversation(turns []Turn) []Span {
 		r.turn(t)
 	}
 	return r.finish()
-}
-
-// signs are the features of texts with personal data; texts that lack them, which is most, are not
-// read. Digits are counted generously, including those in words that are not digits.
-type signs struct {
-	any               bool // a number recognized without a word, or an address
-	digits            int
-	run, dots, most   int // digits and dots since something that ends every number, and the maximum number of digits
-	colons            int
-	at, dotted, month bool // the texts contain such words
-	says              bits // meanings that words give numbers
-}
-
-// Meanings for which shorter numbers are personal data, and for which spelled ones are.
-const (
-	shortBits = dobBit | accountBit
-	codeBits  = ibanBit | passportBit
-)
-
-// Minimum numbers of digits: of an account number, of an IP address, and of any other number that
-// is recognized without a word. A plus counts as a digit.
-const (
-	leastAccount = 8
-	leastAddress = 4
-	leastUntold  = 9
-)
-
-// mayHold reports whether the texts may contain personal data, given the meanings of a name.
-func (s *signs) mayHold(says bits) bool {
-	says |= s.says
-	return s.any || says&dobBit != 0 && (s.most >= leastDigits || s.month && s.digits > 0) ||
-		says&accountBit != 0 && s.most >= leastAccount || says&codeBits != 0 && s.digits >= leastDigits ||
-		s.colons >= 6 || s.at && s.dotted
-}
-
-// read adds the signs of a text, and stops at one that suffices alone.
-func (s *signs) read(text string) {
-	for i := 0; i < len(text) && !s.any; {
-		switch bytesOf[text[i]] {
-		case digitByte:
-			s.count(1)
-		case letterByte:
-			end := wordEnd(text, i)
-			s.english(text[i:end])
-			s.any = s.any || end < len(text) && form.IsCode(text, i, end)
-			i = end
-			continue
-		case wideByte:
-			i = s.wide(text, i)
-			continue
-		case dotByte:
-			if i > 0 && i+1 < len(text) && isDigit(text[i-1]) && isDigit(text[i+1]) {
-				s.dots++
-			}
-		case endByte:
-			s.end()
-			switch text[i] {
-			case '@':
-				s.any = true
-			case '+':
-				s.run = 1
-			case ':':
-				s.colons++
-				s.any = i > 0 && text[i-1] == ':'
-			}
-		}
-		i++
-	}
-}
-
-// Classes of bytes; 0 may be between the digits of a number.
-const (
-	digitByte = iota + 1
-	letterByte
-	wideByte
-	dotByte
-	endByte // ends a number
-)
-
-var bytesOf = func() (out [256]uint8) {
-	for i := range out {
-		switch c := byte(i); {
-		case c >= utf8.RuneSelf:
-			out[i] = wideByte
-		case isLetter(c):
-			out[i] = letterByte
-		case isDigit(c):
-			out[i] = digitByte
-		case c == '.':
-			out[i] = dotByte
-		case strings.IndexByte(" \n\t\r-/,()~?!", c) < 0:
-			out[i] = endByte
-		}
-	}
-	return out
-}()
-
-func (s *signs) count(digits int) {
-	s.digits += digits
-	s.run += digits
-	s.most = max(s.most, s.run)
-	s.any = s.any || s.run >= leastUntold || s.dots >= 3 && s.run >= leastAddress
-}
-
-// end resets the counts of the current number.
-func (s *signs) end() { s.run, s.dots = 0, 0 }
-
-func (s *signs) english(word string) {
-	e := english(word)
-	if e == nil {
-		s.at = s.at || len(word) == 2 && word[0]|0x20 == 'a' && word[1]|0x20 == 't'
-		s.end()
-		return
-	}
-	switch e.what {
-	case digitWord, tensWord:
-		s.count(len(e.digits))
-	case hundredWord, repeatWord:
-		s.count(2)
-	case thousandWord:
-		s.count(3)
-	case dotWord:
-		s.dots++
-		s.dotted = true
-	case plusWord:
-		s.end()
-		s.run = 1
-	case monthWord, contextWord, unitWord:
-		s.month = s.month || e.what == monthWord
-		s.says |= e.bits
-		s.end()
-	}
-}
-
-// wide reads a multi-byte character or a Korean word, and returns its end.
-func (s *signs) wide(text string, at int) int {
-	if at+2 >= len(text) || text[at] < 0xEA || text[at] > 0xED || !isHangul(text[at:]) {
-		if strings.HasPrefix(text[at:], "\xef\xbc") { // ０ to ９ and ＋, among others
-			s.count(1)
-		}
-		return at + 1
-	}
-	first, digits, foreign := at, 0, false
-	may := koStart[hangulAt(text[at:])-hangulFirst]
-	for ; at+2 < len(text); at += 3 {
-		c := hangulAt(text[at:]) - hangulFirst
-		if text[at] < 0xEA || text[at] > 0xED || uint32(c) >= hangulCount { //nolint:gosec // negative: too large
-			break
-		}
-		switch w := koWeight[c]; w {
-		case foreignSign:
-			foreign = true
-		case endingSign:
-		case mailSign:
-			s.any = true
-		case dotSign:
-			s.dots++
-			s.dotted = true
-		case monthSign:
-			s.month = s.month || endsInNumber(text[:at])
-		default:
-			digits += int(w)
-		}
-	}
-	if may&startsContext != 0 && at-first >= 6 {
-		s.says |= koContext[text[first:first+6]]
-	}
-	afterDigit := first > 0 && isDigit(text[first-1])
-	switch {
-	case foreign || afterDigit && koSuffix[text[first:at]] == unitWord:
-		s.digits += digits
-		s.end()
-	case may != 0 || afterDigit:
-		s.count(digits)
-	}
-	return at
 }

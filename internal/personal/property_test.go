@@ -1,14 +1,11 @@
 package personal
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
-
-	"callhouse/internal/sandbox/plant"
 )
 
 // words are the parts of random texts.
@@ -59,29 +56,6 @@ func TestProperties(t *testing.T) {
 			turns = append(turns, Turn{rapid.SampledFrom([]string{"a", "u"}).Draw(t, "speaker"), text})
 		}
 		check(t, f, turns)
-	})
-}
-
-// Skipping texts that cannot match, or had no match before, changes no result.
-func TestUnread(t *testing.T) {
-	t.Parallel()
-	f := all(t)
-	same := func(t interface{ Fatalf(string, ...any) }, text string) {
-		turns := []Turn{{Text: text}}
-		want := f.Conversation(turns)
-		for range 2 {
-			if got := f.Find("", text); len(got) != len(want) || len(got) > 0 && !slices.Equal(got, want) {
-				t.Fatalf("%q: %v, and when it is always read %v", text, got, want)
-			}
-		}
-	}
-	for seed := range uint64(4000) {
-		for _, l := range plant.Draw(seed, seed%2 == 0).Lines {
-			same(t, l.Text)
-		}
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		same(t, strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 0, 12).Draw(t, "words"), rapid.SampledFrom([]string{"", " "}).Draw(t, "between")))
 	})
 }
 

@@ -105,7 +105,6 @@ type reader struct {
 	one      [1]Turn
 	cand     candidate
 	digitsOf [2 * mostDigits]byte // digits of cand
-	tells    bool                 // a word near a number may identify it
 	looked   int                  // amount of work of the recognizers, for a test
 }
 

@@ -359,34 +359,3 @@ var koStart = func() (out [hangulCount]uint8) {
 	}
 	return out
 }()
-
-// Meanings of syllables: a number of digits, or a sign.
-const (
-	foreignSign = 0           // neither in a number nor in the ending of one
-	mailSign    = 0xf0 + iota // in an e-mail address
-	dotSign
-	monthSign
-	endingSign
-)
-
-// koWeight maps each Korean syllable to its meaning.
-var koWeight = func() (out [hangulCount]uint8) {
-	set := func(syllables string, w uint8) {
-		for _, c := range syllables {
-			out[c-hangulFirst] = w
-		}
-	}
-	for word := range koSuffix {
-		set(word, endingSign)
-	}
-	for word := range koWords {
-		set(word, endingSign)
-	}
-	set("나섯곱덟덜홉로", endingSign)
-	for w, syllables := range map[uint8]string{
-		1: "영공빵일이둘삼셋사넷오육륙칠팔구하다여아제플", 2: "십", 3: "백", 4: "천", mailSign: "골닷앳엣", dotSign: "점쩜트", monthSign: "월",
-	} {
-		set(syllables, w)
-	}
-	return out
-}()

@@ -2,19 +2,6 @@ package form
 
 import "strings"
 
-// IsCode reports whether a word of letters in a text begins an IBAN or a passport number.
-func IsCode(text string, at, end int) (is bool) {
-	switch end - at {
-	case 1:
-		_, to := PassportAt(text, at)
-		is = to > 0
-	case 2:
-		_, to := IBANAt(text, at)
-		is = to > 0
-	}
-	return is
-}
-
 // PassportAt returns the passport number that begins with a letter, and its end; 0 if there is
 // none.
 func PassportAt(text string, at int) (number string, end int) {
