@@ -9,7 +9,6 @@ import (
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/commit"
-	"callhouse/internal/wire/mask"
 )
 
 // Limits after which an import commits: records (to bound the memory of the intake), and bytes (to
@@ -84,18 +83,10 @@ func (i *Import) take(line []byte, d *Dump) error {
 	if err := i.dec.Decode(line, d.Kind, &i.call); err != nil {
 		return err
 	}
-	rec := schema.Record{Kind: d.Kind, CallID: string(i.call.ID()), FetchedAt: d.AsOf, Imported: true,
+	rec := schema.Record{Kind: d.Kind, CallID: string(i.call.ID()), FetchedAt: d.AsOf, Imported: true, Body: bytes.Clone(line),
 		Start: i.call.StartAt(), Started: i.call.CarriesStart()}
-	body, _, err := i.w.Clean(new([]byte), line)
-	if unchecked := (*mask.UncheckedError)(nil); errors.As(err, &unchecked) {
-		body, err = unchecked.Rest, nil
-	}
-	if err != nil {
-		return err
-	}
-	rec.Body = bytes.Clone(body)
 	i.batch = append(i.batch, rec)
-	i.bytes += len(body)
+	i.bytes += len(line)
 	return nil
 }
 

@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
+
+	"github.com/sourcegraph/conc/pool"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/wire"
 	"callhouse/internal/wire/mask"
 )
 
@@ -61,9 +64,6 @@ func (w *Warehouse) Redact(m *mask.Mask, entry *layout.Redaction) {
 // Redacts reports whether personal data is redacted.
 func (w *Warehouse) Redacts() bool { return w.masker != nil && w.masker.Redactor() != nil }
 
-// Asks reports whether a service is used to find personal data.
-func (w *Warehouse) Asks() bool { return w.Redacts() && w.masker.Redactor().Asks() }
-
 // TryService returns an error if the service that finds personal data does not respond.
 func (w *Warehouse) TryService() error {
 	if !w.Redacts() {
@@ -85,16 +85,26 @@ func (w *Warehouse) Redacted() string {
 	return string(text)
 }
 
-// Clean returns the storable part of body, the JSON of a call: the result of [wire.Redact], masked.
-// The result may be appended to room. Clean must be called before Put. changed reports whether
-// Redact removed anything. The error wraps a *scan.Error, or is a *mask.UncheckedError.
-func (w *Warehouse) Clean(room *[]byte, body []byte) (clean []byte, changed bool, err error) {
-	if w.Redacts() && !wire.MayForbid(schema.CallResource, body) {
-		clean, _, err = w.masker.Apply(room, body) // it also rejects anything but an object
-		return clean, false, err
+// mostCleaned is how many records of a Put are cleaned concurrently: a service may be asked.
+const mostCleaned = 4
+
+// cleaned returns records without what must not be stored: see [commit.Clean].
+func (w *Warehouse) cleaned(recs []schema.Record) ([]schema.Record, error) {
+	recs = slices.Clone(recs)
+	kept := make([]bool, len(recs))
+	jobs := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(mostCleaned)
+	for i := range recs {
+		jobs.Go(func() (err error) {
+			kept[i], err = commit.Clean(w.masker, &recs[i])
+			return err
+		})
 	}
-	if clean, changed, err = wire.Redact(schema.CallResource, body); err == nil && w.masker != nil {
-		clean, _, err = w.masker.Apply(room, clean)
+	err := jobs.Wait()
+	out := recs[:0]
+	for i := range recs {
+		if kept[i] {
+			out = append(out, recs[i])
+		}
 	}
-	return clean, changed, err
+	return out, err
 }

@@ -280,43 +280,6 @@ func (w *Warehouse) Coverage() []schema.Span {
 	return nil
 }
 
-// Belong sets the origin of the calls for the following commits.
-func (w *Warehouse) Belong(o layout.Origin) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.origin = &o
-}
-
-// Known holds the calls and agents of a warehouse.
-type Known struct{ Calls, Agents map[string]bool }
-
-// knownRows is the approximate number of newest calls whose ids and agents identify an
-// organisation.
-const knownRows = 10_000
-
-// Newest returns the ids of the newest calls and of their agents.
-func (w *Warehouse) Newest() (*Known, error) {
-	k := &Known{map[string]bool{}, map[string]bool{}}
-	r := w.reader()
-	for _, f := range slices.Backward(r.Files(schema.Calls.Name)) {
-		err := r.Read(f, func(t *table.Reader) error {
-			return t.Each([]string{"call_id", "agent_id"}, func(row []parquet.Value) {
-				k.Calls[string(row[0].ByteArray())] = true
-				if !row[1].IsNull() {
-					k.Agents[string(row[1].ByteArray())] = true
-				}
-			})
-		})
-		if err != nil {
-			return nil, err
-		}
-		if len(k.Calls) >= knownRows {
-			break
-		}
-	}
-	return k, nil
-}
-
 // Aging returns the number of calls that the next commit would drop because they started before
 // Options.KeepFrom, and the number of all calls. A call without a start stays.
 func (w *Warehouse) Aging() (aged, total int64, err error) {

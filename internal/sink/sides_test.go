@@ -68,12 +68,6 @@ func (x *numbered) call(daysAgo int, text string) {
 		name, _, _ := strings.Cut(was, ":")
 		raw = bytes.Replace(raw, []byte(was), append([]byte(name+":"), quoted(strings.ReplaceAll(f[i+1], "_", " "))...), 1)
 	}
-	if x.w.masker != nil {
-		var err error
-		if raw, _, err = x.w.Clean(new([]byte), raw); err != nil {
-			x.Fatal(err)
-		}
-	}
 	if err := x.w.Put(context.Background(), schema.Record{Kind: schema.KindDetail, CallID: f[0], FetchedAt: end + 1, Body: raw}); err != nil {
 		x.Fatal(err)
 	}

@@ -91,7 +91,9 @@ type Warehouse struct {
 	notices    []string         // faults found and repaired, for the run's report
 	incomplete map[string]bool  // runs whose journals lost a part, so that their recorded coverage may be wrong
 
-	retirer snapshot.Retirer
+	retirer  snapshot.Retirer
+	gate     gate
+	schedule schedule
 
 	committing sync.Mutex // one commit at a time
 	noting     sync.Mutex
@@ -180,14 +182,27 @@ func (w *Warehouse) SetFollow(f disk.Follow) error {
 	return w.lock.SetFollow(f)
 }
 
-// Put makes records durable. It is safe for concurrent use; records that arrive while the disk is
-// busy are synced together. Records of forgotten calls are dropped.
+// Put makes records durable, without what must not be stored. It is safe for concurrent use; records
+// that arrive while the disk is busy are synced together. Records of forgotten calls are dropped.
+// With From, it fails for calls of another organisation.
 func (w *Warehouse) Put(ctx context.Context, recs ...schema.Record) error {
+	recs, err := w.cleaned(recs)
+	if err == nil {
+		err = w.admit(recs)
+	}
+	if err != nil || len(recs) == 0 {
+		return err
+	}
+	if records, _ := w.Uncommitted(); records > mostRecords {
+		if err := w.Settle(); err != nil {
+			return err
+		}
+	}
 	w.mu.Lock()
 	forgotten := w.forgotten
 	w.mu.Unlock()
 	if forgotten != nil {
-		recs = slices.DeleteFunc(slices.Clone(recs), func(r schema.Record) bool {
+		recs = slices.DeleteFunc(recs, func(r schema.Record) bool {
 			if of := resource.ByName(r.Resource); of != nil {
 				return r.Kind != schema.KindListed && of.Forgot(r.CallID, forgotten.Forgot)
 			}
@@ -197,8 +212,7 @@ func (w *Warehouse) Put(ctx context.Context, recs ...schema.Record) error {
 	if len(recs) == 0 {
 		return nil
 	}
-	recs, err := placed(recs)
-	if err != nil {
+	if err := place(recs); err != nil {
 		return err
 	}
 	if err := w.journal.Put(ctx, recs); err != nil {
@@ -211,9 +225,8 @@ func (w *Warehouse) Put(ctx context.Context, recs ...schema.Record) error {
 	return nil
 }
 
-// placed returns the records with the starts of the calls that they describe, unless they have them.
-func placed(recs []schema.Record) ([]schema.Record, error) {
-	recs = slices.Clone(recs)
+// place sets the starts of the calls that records describe, unless they have them.
+func place(recs []schema.Record) error {
 	var dec calls.Decoder
 	var call calls.Call
 	for i := range recs {
@@ -222,11 +235,11 @@ func placed(recs []schema.Record) ([]schema.Record, error) {
 			continue
 		}
 		if err := dec.Decode(r.Body, r.Kind, &call); err != nil {
-			return nil, fmt.Errorf("store call %q: %w", r.CallID, err)
+			return fmt.Errorf("store call %q: %w", r.CallID, err)
 		}
 		r.Start, r.Started = call.StartAt(), call.CarriesStart()
 	}
-	return recs, nil
+	return nil
 }
 
 // Uncommitted returns the number of records put since the last commit, and their size in bytes,

@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"bytes"
-
 	"callhouse/internal/schema"
 	"callhouse/internal/wire/scan"
 )
@@ -46,26 +44,6 @@ func Redact(of *schema.Resource, body []byte) (clean []byte, changed bool, err e
 		return body, false, nil
 	}
 	return clean, true, nil
-}
-
-// MayForbid reports whether an object may have the flag that forbids storage: the flag's name
-// occurs followed by anything but false, or may be escaped. If not, Redact would return body
-// itself, or fail.
-func MayForbid(of *schema.Resource, body []byte) bool {
-	c := codecOf(of)
-	if c.optOut == unknown {
-		return false
-	}
-	for name := c.nodes[0].slots[c.optOut].name; ; {
-		_, after, found := bytes.Cut(body, name)
-		switch {
-		case !found:
-			return bytes.Contains(body, []byte(`\u00`))
-		case !bytes.HasPrefix(after, []byte(`":false`)):
-			return true
-		}
-		body = after
-	}
 }
 
 // redactObject appends the storable part of an object that was scanned before: the top level, or an

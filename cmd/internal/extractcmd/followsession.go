@@ -8,7 +8,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/intake"
 	"callhouse/cmd/internal/status"
 	"callhouse/internal/crawler"
 	"callhouse/internal/recording"
@@ -129,16 +128,9 @@ func (s *session) prepare(ctx context.Context) error {
 	cfg.Logger = slog.New(warnings{s.log.Handler()})
 	cfg.Now, cfg.AnyClock, cfg.DownAfter = s.Now, s.Yes, downAfter
 	s.memory = crawler.NewMemory(s.Now().UnixMilli())
-	st := intake.New(s.w, s.Now)
-	st.Gate = intake.NewGate(s.w, intake.OriginOf(&cfg), s.Adopt)
-	st.Over = func() bool { return false }
-	st.Row = func(did sink.Stats, commits int64) schema.Run {
-		return s.row(schema.OutcomeFollowing, nil, did, commits)
-	}
-	if now := s.w.Snapshot(); now != nil {
-		st.Resume(now.Manifest.CommittedAt)
-	}
-	s.store = newFollowStore(st, s.memory, s.Now)
+	s.w.From(cfg.BaseURL, string(cfg.Key), s.Adopt)
+	s.w.Schedule(s.current, func() bool { return false })
+	s.store = newFollowStore(s.w, s.memory, s.Now)
 	if s.c, err = crawler.New(cfg, s.store); err != nil {
 		return cli.Usage("", "%w", err)
 	}
@@ -305,13 +297,18 @@ func (s *session) tidy(ctx context.Context) error {
 	if err := s.setKept(s.Settings, now); err != nil {
 		return err
 	}
-	if err := s.prune(ctx, s.Settings, s.w, s.log, s.store.Row); err != nil {
+	if err := s.prune(ctx, s.Settings, s.w, s.log, s.current); err != nil {
 		return err
 	}
 	if s.undeleted != nil {
 		s.log.Warn("some recordings could not be deleted", "error", s.undeleted)
 	}
 	return nil
+}
+
+// current returns the row of a session that continues.
+func (s *session) current(did sink.Stats, commits int64) schema.Run {
+	return s.row(schema.OutcomeFollowing, nil, did, commits)
 }
 
 // row returns the session's row of the table runs.

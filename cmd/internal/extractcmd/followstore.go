@@ -8,16 +8,16 @@ import (
 	"sync"
 	"time"
 
-	"callhouse/cmd/internal/intake"
 	"callhouse/internal/calls"
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink"
 )
 
 // followStore is a session's store: it accepts only changed records, and treats calls as due as soon
 // as it accepts their list items, before the commit.
 type followStore struct {
-	*intake.Store
+	*sink.Warehouse
 	memory *crawler.Memory
 	now    func() time.Time
 
@@ -28,8 +28,8 @@ type followStore struct {
 	unsure  map[string]bool      // calls of fresh whose record an earlier process may have stored
 }
 
-func newFollowStore(st *intake.Store, m *crawler.Memory, now func() time.Time) *followStore {
-	return &followStore{Store: st, memory: m, now: now, fresh: map[string]calls.Due{}, unsure: map[string]bool{}}
+func newFollowStore(w *sink.Warehouse, m *crawler.Memory, now func() time.Time) *followStore {
+	return &followStore{Warehouse: w, memory: m, now: now, fresh: map[string]calls.Due{}, unsure: map[string]bool{}}
 }
 
 // Put implements crawler.Store. Listed ranges are held back until the next change.
@@ -54,7 +54,7 @@ func (s *followStore) Put(ctx context.Context, recs ...schema.Record) error {
 	if len(out) == 0 {
 		return nil
 	}
-	return s.Store.Put(ctx, append(out, s.listed()...)...)
+	return s.Warehouse.Put(ctx, append(out, s.listed()...)...)
 }
 
 // take reports whether a call's record must be stored.
@@ -119,7 +119,7 @@ func (s *followStore) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[c
 				return
 			}
 		}
-		for due, err := range s.Store.Due(ctx, scope) {
+		for due, err := range s.Warehouse.Due(ctx, scope) {
 			if (err != nil || s.memory.Ripe(due.CallID, now)) && !yield(due, err) {
 				return
 			}
@@ -210,5 +210,5 @@ func (s *followStore) release(ctx context.Context, now time.Time) error {
 	if early {
 		return nil
 	}
-	return s.Store.Put(ctx, s.listed()...)
+	return s.Warehouse.Put(ctx, s.listed()...)
 }

@@ -13,7 +13,6 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/intake"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -92,11 +91,10 @@ func TestMaskedInTheJournal(t *testing.T) {
 	if err := s.StartMask(w, w); err != nil {
 		t.Fatal(err)
 	}
-	st := intake.New(w, time.Now)
 	const number, name = "+15550009999", "Jo Doe"
 	body := `{"id":"a","from_number":"` + number + `","metadata":{"name":"` + name + `","plan":"gold"},"x":"` + number + `"}`
 	for _, kind := range []schema.Kind{schema.KindItem, schema.KindDetail} {
-		if err := st.Put(t.Context(), schema.Record{Kind: kind, CallID: "a", FetchedAt: 1, Body: []byte(body)}); err != nil {
+		if err := w.Put(t.Context(), schema.Record{Kind: kind, CallID: "a", FetchedAt: 1, Body: []byte(body)}); err != nil {
 			t.Fatal(err)
 		}
 	}

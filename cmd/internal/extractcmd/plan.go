@@ -12,7 +12,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/intake"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
@@ -63,7 +62,7 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 	return s.OpenWith(opts, func(w *sink.Warehouse) error {
 		cfg.Now, cfg.AnyClock = s.Now, true // plan stores nothing
 		settings.Remember(&cfg, w, slog.New(slog.DiscardHandler))
-		c, err := crawler.New(cfg, intake.New(w, s.Now))
+		c, err := crawler.New(cfg, w)
 		if err != nil {
 			return cli.Usage("", "%w", err)
 		}

@@ -13,7 +13,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/intake"
 	"callhouse/cmd/internal/progress"
 	"callhouse/cmd/internal/status"
 	"callhouse/internal/crawler"
@@ -125,16 +124,15 @@ func (a *archiving) run(ctx context.Context, cfg *crawler.Config, screen *progre
 	defer store.Close()
 	settings.Remember(cfg, a.w, log)
 	cfg.Resources, cfg.Recordings, cfg.RecordingsAgain = nil, store, true
-	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = log, a.Now, intake.OfferEvery, a.Yes
-	st := intake.New(a.w, a.Now)
-	st.Gate = intake.NewGate(a.w, intake.OriginOf(cfg), a.Adopt)
-	st.Over = func() bool { return false }
-	st.Row = func(did sink.Stats, commits int64) schema.Run { return a.row(schema.OutcomeArchived, did, commits) }
-	if a.c, err = crawler.New(*cfg, st); err != nil {
+	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = log, a.Now, sink.OfferEvery, a.Yes
+	a.w.From(cfg.BaseURL, string(cfg.Key), a.Adopt)
+	row := func(did sink.Stats, commits int64) schema.Run { return a.row(schema.OutcomeArchived, did, commits) }
+	a.w.Schedule(row, func() bool { return false })
+	if a.c, err = crawler.New(*cfg, a.w); err != nil {
 		return cli.Usage("", "%w", err)
 	}
 	if err = a.setKept(a.Settings, a.started); err == nil {
-		err = a.prune(ctx, a.Settings, a.w, log, st.Row)
+		err = a.prune(ctx, a.Settings, a.w, log, row)
 	}
 	if err != nil {
 		a.c.Close()
@@ -151,7 +149,7 @@ func (a *archiving) run(ctx context.Context, cfg *crawler.Config, screen *progre
 	stop()
 	a.report = a.c.Report()
 	a.c.Close()
-	if serr := st.Settle(); err == nil {
+	if serr := a.w.Settle(); err == nil {
 		err = serr
 	}
 	if records, _ := a.w.Uncommitted(); records == 0 {
@@ -159,7 +157,7 @@ func (a *archiving) run(ctx context.Context, cfg *crawler.Config, screen *progre
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.CommitGrace)
 	defer cancel()
-	return errors.Join(err, a.w.Commit(grace, st.Row))
+	return errors.Join(err, a.w.Commit(grace, row))
 }
 
 // row returns the command's row of the table runs. Only an execution with commits has one.

@@ -11,7 +11,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/intake"
 	"callhouse/cmd/internal/progress"
 	"callhouse/cmd/internal/status"
 	"callhouse/internal/api"
@@ -33,7 +32,6 @@ type night struct {
 	screen  *progress.Screen
 	cfg     crawler.Config
 	crawler *crawler.Crawler
-	store   *intake.Store
 	retention
 	aged    int64 // number of calls erased by retention
 	objects int64 // number of changed objects of other resources
@@ -130,7 +128,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		return settings.Explain(err)
 	}
 	if crawlErr == nil && ctx.Err() == nil && n.undeleted == nil { // the recordings of callers who opted out meanwhile
-		if crawlErr = n.prune(ctx, n.Settings, w, n.log, n.store.Row); ctx.Err() != nil {
+		if crawlErr = n.prune(ctx, n.Settings, w, n.log, n.current); ctx.Err() != nil {
 			crawlErr = nil
 		}
 	}
@@ -139,7 +137,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	if left := cmp.Or(n.spared, n.undeleted, status.Unchecked(w.Redacted(), status.Requested)); crawlErr == nil && left != nil {
 		outcome, crawlErr = schema.OutcomeIncomplete, left
 	}
-	if err := n.store.Settle(); err != nil {
+	if err := w.Settle(); err != nil {
 		return settings.Explain(after(err, crawlErr))
 	}
 	if outcome != schema.OutcomeDone && w.Empty() { // the first run has created no warehouse
@@ -184,20 +182,15 @@ func (n *night) prepare(ctx context.Context, w *sink.Warehouse) (err error) {
 	if cfg.Recordings, err = n.OpenArchive(ctx, w); err != nil {
 		return err
 	}
-	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = n.log, n.Now, intake.OfferEvery, n.Yes
-	n.store = intake.New(w, n.Now)
-	n.store.Gate = intake.NewGate(w, intake.OriginOf(cfg), n.Adopt)
-	if n.crawler, err = crawler.New(*cfg, n.store); err != nil {
+	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = n.log, n.Now, sink.OfferEvery, n.Yes
+	w.From(cfg.BaseURL, string(cfg.Key), n.Adopt)
+	if n.crawler, err = crawler.New(*cfg, w); err != nil {
 		if cfg.Recordings != nil {
 			cfg.Recordings.Close()
 		}
 		return cli.Usage("", "%w", err)
 	}
-	n.store.Row = func(did sink.Stats, commits int64) schema.Run {
-		p := n.crawler.Progress()
-		return status.Row(n.id, cfg.Version, n.started, &p, nil, did, commits, n.Secrets)
-	}
-	n.store.Over = func() bool { return n.crawler.Progress().Phase == crawler.Finishing }
+	w.Schedule(n.current, func() bool { return n.crawler.Progress().Phase == crawler.Finishing })
 	n.log.Info("run started", "run", n.id, "warehouse", n.Warehouse, "service", cfg.BaseURL, "key_from", cfg.KeySource)
 	if w.Snapshot() == nil {
 		n.sayHow(cfg)
@@ -225,7 +218,7 @@ func (n *night) begin(ctx context.Context, w *sink.Warehouse) (*layout.Snapshot,
 	if err := n.spare(n.Settings, w); err != nil {
 		return nil, err
 	}
-	return before, n.prune(ctx, n.Settings, w, n.log, n.store.Row)
+	return before, n.prune(ctx, n.Settings, w, n.log, n.current)
 }
 
 // setClock switches to the service's clock once it is known: the run's start, the listed period and
@@ -294,6 +287,12 @@ func (n *night) commit(ctx context.Context, w *sink.Warehouse, outcome string, f
 		n.log.Info("erased calls past their retention", "calls", n.aged, "started_before", n.kept)
 	}
 	return nil
+}
+
+// current returns the row of a run that continues.
+func (n *night) current(did sink.Stats, commits int64) schema.Run {
+	p := n.crawler.Progress()
+	return status.Row(n.id, n.cfg.Version, n.started, &p, nil, did, commits, n.Secrets)
 }
 
 // lastRow returns the run's row at its end.

@@ -250,17 +250,23 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 	return cur, nil
 }
 
-// clean masks a body. If the texts of its call were not checked, it returns the rest of the body,
-// or nil.
-func (r *merger) clean(e entry, body []byte) ([]byte, error) {
-	body, _, err := r.masker.Apply(new([]byte), body)
-	if unchecked := (*mask.UncheckedError)(nil); errors.As(err, &unchecked) {
-		if !e.imported && e.kind != schema.KindItem {
-			return nil, nil
-		}
-		return unchecked.Rest, nil
+// Clean removes from a call's record what must not be stored: what [wire.Redact] removes, and what m
+// masks; m may be nil. If the call's texts could not be checked, an item or an imported record stays
+// without them; kept is false for others, so that the call stays due. Other records stay unchanged.
+func Clean(m *mask.Mask, r *schema.Record) (kept bool, err error) {
+	if r.Resource != "" || !r.Kind.OfCall() {
+		return true, nil
 	}
-	return body, err
+	body, _, err := wire.Redact(schema.CallResource, r.Body)
+	if err == nil && m != nil {
+		body, _, err = m.Apply(new([]byte), body)
+	}
+	if unchecked := (*mask.UncheckedError)(nil); errors.As(err, &unchecked) {
+		r.Body = unchecked.Rest
+		return r.Imported || r.Kind == schema.KindItem, nil
+	}
+	r.Body = body
+	return err == nil, err
 }
 
 // read decodes one of a call's records. It returns nil for a record that adds nothing: its call is
@@ -270,13 +276,12 @@ func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, f
 	rec, err := r.in.record(e)
 	if err == nil && r.masker != nil && e.kind.OfCall() && ch.run != r.RunID {
 		// The journal of an earlier run may be older than the mask.
-		rec.Body, err = r.clean(e, rec.Body)
+		if kept, err := Clean(r.masker, &rec); err != nil || !kept {
+			return nil, 0, err
+		}
 	}
 	if err != nil {
 		return nil, 0, err
-	}
-	if rec.Body == nil && !e.kind.Bodiless() {
-		return nil, 0, nil // not checked: the call stays due
 	}
 	if cur == nil && !e.kind.Describes() || e.kind == schema.KindBulk && r.refused() {
 		return nil, 0, nil

@@ -13,7 +13,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/intake"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
@@ -115,7 +114,7 @@ func compareDeep(ctx context.Context, s *settings.Settings, cfg crawler.Config, 
 	opts.ReadOnly = true
 	var found *deepFindings
 	err := s.OpenWith(opts, func(w *sink.Warehouse) error {
-		l := &lister{Store: intake.New(w, s.Now), statuses: map[string]string{}, listed: map[string]listedCall{}}
+		l := &lister{Store: w, statuses: map[string]string{}, listed: map[string]listedCall{}}
 		screen := progress.NewScreen(stderr, s.Quiet)
 		defer screen.Close()
 		log := screen.Logger(screen.Out, s.Quiet)

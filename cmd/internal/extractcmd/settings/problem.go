@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/intake"
 	"callhouse/internal/api"
 	"callhouse/internal/layout"
+	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
 )
 
@@ -23,7 +23,7 @@ var causes = []struct {
 	{cli.Is[*layout.CurrentError], cli.Damaged},
 	{cli.Is[*layout.VersionError], cli.Newer},
 	{disk.IsNoSpace, cli.Full},
-	{cli.Is[*intake.ForeignError], cli.Foreign},
+	{cli.Is[*sink.ForeignError], cli.Foreign},
 	{cli.Is[*api.AuthError], cli.Refused},
 	{cli.Is[*api.UnreachableError], cli.Unreachable},
 	{cli.Is[*api.CertificateError], cli.Untrusted},

@@ -1,4 +1,4 @@
-package extractcmd
+package sink
 
 import (
 	"context"
@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"callhouse/cmd/internal/intake"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink"
+	"callhouse/internal/sink/disk"
 )
 
 // A long run commits in the background: by count, and by time if few records come. Slow commits are
@@ -39,11 +38,11 @@ func TestCheckpoints(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			now := time.Date(2026, 11, 19, 2, 0, 0, 0, time.UTC)
-			w, st := newIntake(t, &now)
-			st.Row = func(sink.Stats, int64) schema.Run {
+			w := timed(t, filepath.Join(t.TempDir(), "w"), &now, nil)
+			w.Schedule(func(Stats, int64) schema.Run {
 				now = now.Add(tc.takes) // nothing else reads the clock
 				return schema.Run{ID: w.RunID(), Outcome: schema.OutcomeRunning}
-			}
+			}, func() bool { return false })
 			begin, n := now, 0
 			for ; now.Sub(begin) < time.Hour; now = now.Add(30 * time.Second) {
 				var recs []schema.Record
@@ -53,13 +52,13 @@ func TestCheckpoints(t *testing.T) {
 					recs = append(recs, schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: now.UnixMilli(),
 						Body: fmt.Appendf(nil, `{"id":%q,"status":"ended","start_at":%d}`, id, now.UnixMilli()+int64(n))})
 				}
-				if err := st.Put(context.Background(), recs...); err != nil {
+				if err := w.Put(context.Background(), recs...); err != nil {
 					t.Fatal(err)
 				}
-				if err := st.Checkpoint(context.Background(), false); err != nil {
+				if err := w.Checkpoint(context.Background(), false); err != nil {
 					t.Fatal(err)
 				}
-				if err := st.Settle(); err != nil {
+				if err := w.Settle(); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -70,31 +69,31 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
-// newIntake opens a new warehouse, and what passes records to it, at the time now.
-func newIntake(t *testing.T, now *time.Time) (*sink.Warehouse, *intake.Store) {
+// timed opens a warehouse at the time now.
+func timed(t *testing.T, root string, now *time.Time, follow *disk.Follow) *Warehouse {
 	t.Helper()
-	clock := func() time.Time { return *now }
-	w, err := sink.Open(sink.Options{Root: filepath.Join(t.TempDir(), "w"), RunID: layout.RunID(*now, 1), Now: clock})
+	w, err := Open(Options{Root: root, RunID: layout.RunID(*now, 1), Now: func() time.Time { return *now }, Follow: follow})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Close() })
-	st := intake.New(w, clock)
-	st.Over = func() bool { return false }
-	return w, st
+	return w
 }
 
 // A process that follows the service commits once a minute, counted from the last commit of an
 // earlier process, and less often if its commits are large.
 func TestRested(t *testing.T) {
 	now := time.Date(2026, 11, 19, 2, 0, 0, 0, time.UTC)
-	w, st := newIntake(t, &now)
-	st.Row = func(sink.Stats, int64) schema.Run { return schema.Run{ID: w.RunID(), Outcome: schema.OutcomeFollowing} }
-	if st.Rested() {
-		t.Error("a commit at once")
+	root := filepath.Join(t.TempDir(), "w")
+	open := func() *Warehouse {
+		w := timed(t, root, &now, new(disk.Follow))
+		w.Schedule(func(Stats, int64) schema.Run { return schema.Run{ID: w.RunID(), Outcome: schema.OutcomeFollowing} },
+			func() bool { return false })
+		return w
 	}
-	if st.Resume(now.Add(-time.Minute)); !st.Rested() {
-		t.Error("an earlier process committed a minute ago")
+	w := open()
+	if w.Rested() {
+		t.Error("a commit at once")
 	}
 	source := rand.NewChaCha8([32]byte{})
 	put := func(n, size int) {
@@ -103,23 +102,33 @@ func TestRested(t *testing.T) {
 		_, _ = source.Read(text)
 		id := fmt.Sprint(n)
 		body := fmt.Sprintf(`{"id":%q,"start_at":%d,"call_analysis":{"summary":%q}}`, id, now.UnixMilli(), hex.EncodeToString(text))
-		if err := st.Put(t.Context(), schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: now.UnixMilli(), Body: []byte(body)}); err != nil {
+		if err := w.Put(t.Context(), schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: now.UnixMilli(), Body: []byte(body)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	put(0, 10)
-	if err := st.Checkpoint(t.Context(), true); err != nil {
+	if err := w.Checkpoint(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if now, w = now.Add(time.Minute), open(); !w.Rested() {
+		t.Error("an earlier process committed a minute ago")
+	}
+	put(0, 20)
+	if err := w.Checkpoint(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
 	put(1, 8<<20/3)
 	put(2, 8<<20/3)
-	if now = now.Add(59 * time.Second); st.Rested() {
+	if now = now.Add(59 * time.Second); w.Rested() {
 		t.Error("two commits within a minute")
 	}
-	if now = now.Add(time.Second); !st.Rested() {
+	if now = now.Add(time.Second); !w.Rested() {
 		t.Error("it rests longer than a minute")
 	}
-	if err := st.Checkpoint(t.Context(), true); err != nil {
+	if err := w.Checkpoint(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
 	var bytes int64
@@ -130,10 +139,10 @@ func TestRested(t *testing.T) {
 	if least < 70*time.Second {
 		t.Errorf("only %d bytes were written", bytes)
 	}
-	if now = now.Add(least - time.Second); st.Rested() {
+	if now = now.Add(least - time.Second); w.Rested() {
 		t.Errorf("it writes faster than it may")
 	}
-	if now = now.Add(3 * time.Second); !st.Rested() {
+	if now = now.Add(3 * time.Second); !w.Rested() {
 		t.Error("it rests for ever")
 	}
 }
