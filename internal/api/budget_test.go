@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"callhouse/internal/test"
 )
 
 // By whichever algorithm a service counts the requests that arrive, at any latency, and however many
@@ -214,9 +216,7 @@ func TestBudgetIsFairAndGivesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(1, 1, nil, nil)
 		first, err := b.acquire(t.Context(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		var order []int
 		var mu sync.Mutex
 		var wg sync.WaitGroup
@@ -247,9 +247,7 @@ func TestBudgetIsFairAndGivesBack(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		tk, err := b.acquire(t.Context(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		b.answer(tk)
 		time.Sleep(2 * time.Minute)
 		if held, _, _ := b.use(); held != 0 || len(b.free) != 1 {

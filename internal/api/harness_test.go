@@ -10,6 +10,7 @@ import (
 
 	"callhouse/internal/api/apitest"
 	"callhouse/internal/loopback"
+	"callhouse/internal/test"
 )
 
 func TestMain(m *testing.M) {
@@ -35,9 +36,7 @@ func tester(t testing.TB, tr http.RoundTripper, change func(*Config)) *Client {
 		change(&cfg)
 	}
 	c, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(c.Close)
 	return c
 }

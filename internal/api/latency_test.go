@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callhouse/internal/sandbox/limit"
+	"callhouse/internal/test"
 )
 
 // latencies are a distribution of the times from sending a request to its answer.
@@ -58,9 +59,7 @@ type setting struct {
 func (s setting) run(t *testing.T, seed uint64, lasts time.Duration) (out outcome) {
 	synctest.Test(t, func(t *testing.T) {
 		service, err := limit.New(s.algorithm, 5, 120)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		begun := time.Now()
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		var mu sync.Mutex // of rnd, service and out
@@ -277,9 +276,7 @@ func TestGap(t *testing.T) {
 			sent := []time.Duration{0}
 			for range 5 * perSecond {
 				tk, err := b.acquire(t.Context(), 0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, err)
 				b.answer(tk)
 				sent = append(sent, tk.at)
 			}

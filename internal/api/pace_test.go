@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"callhouse/internal/test"
 )
 
 // others are other users of the limits, and faults, during a run.
@@ -314,9 +316,7 @@ func TestPaceFallsOnceForOneRefusal(t *testing.T) {
 			var tickets []*ticket
 			for range n {
 				tk, err := b.acquire(t.Context(), 0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, err)
 				tickets = append(tickets, tk)
 			}
 			for _, tk := range tickets {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	"callhouse/internal/wire"
 	"callhouse/internal/wire/wiretest"
 )
@@ -14,9 +15,7 @@ import (
 func BenchmarkDecode(b *testing.B) {
 	compact := func(name string) []byte {
 		var small bytes.Buffer
-		if err := json.Compact(&small, wiretest.Payload(b, name)); err != nil {
-			b.Fatal(err)
-		}
+		test.OK(b, json.Compact(&small, wiretest.Payload(b, name)))
 		return small.Bytes()
 	}
 	for _, bc := range []struct {
@@ -35,9 +34,7 @@ func BenchmarkDecode(b *testing.B) {
 			b.SetBytes(int64(len(bc.body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := d.Decode(bc.body, bc.kind, &c); err != nil {
-					b.Fatal(err)
-				}
+				test.OK(b, d.Decode(bc.body, bc.kind, &c))
 			}
 		})
 	}
@@ -47,9 +44,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			var c wiretest.Observed
-			if err := json.Unmarshal(body, &c); err != nil {
-				b.Fatal(err)
-			}
+			test.OK(b, json.Unmarshal(body, &c))
 		}
 	})
 }
@@ -74,9 +69,7 @@ func BenchmarkMerge(b *testing.B) {
 			var c Call
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := d.Decode(body, schema.KindItem, &c); err != nil {
-					b.Fatal(err)
-				}
+				test.OK(b, d.Decode(body, schema.KindItem, &c))
 				Merge(detail, &c, schema.KindItem)
 			}
 		})

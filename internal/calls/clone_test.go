@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	"callhouse/internal/wire/wiretest"
 )
 
@@ -16,23 +17,17 @@ import (
 func TestNoAllocations(t *testing.T) { // not parallel: it counts allocations
 	body := wiretest.ObservedDetail(t)
 	var compact bytes.Buffer // JSON that the record spells differently has to be parsed
-	if err := json.Compact(&compact, wiretest.Payload(t, "v3_item")); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, json.Compact(&compact, wiretest.Payload(t, "v3_item")))
 	item := compact.Bytes()
 	var d Decoder
 	var c Call
 	var tools ToolRows
 	old := decoded(t, body, schema.KindDetail)
 	n := testing.AllocsPerRun(100, func() {
-		if err := d.Decode(body, schema.KindDetail, &c); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, d.Decode(body, schema.KindDetail, &c))
 		c.Settle(settledAt)
 		c.Complete(tools.Of(&c))
-		if err := d.Decode(item, schema.KindItem, &c); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, d.Decode(item, schema.KindItem, &c))
 		Merge(old, &c, schema.KindItem)
 		c.Settle(settledAt)
 		if Same(old, &c) {

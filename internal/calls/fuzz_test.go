@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	"callhouse/internal/wire"
 	"callhouse/internal/wire/scan"
 	"callhouse/internal/wire/wiretest"
@@ -169,9 +170,7 @@ func TestInvalidUTF8(t *testing.T) {
 	var d Decoder
 	var c Call
 	body := []byte("{\"id\":\"a\",\"status\":\"e\xff\xfed\",\"k\xc3\":\"\xe2\x82\",\"metadata\":{\"x\":\"\xed\xa0\x80\"}}")
-	if err := d.Decode(body, schema.KindItem, &c); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, d.Decode(body, schema.KindItem, &c))
 	checkFit(t, &c)
 	if got := string(c.Status()); got != "e\uFFFD\uFFFDd" {
 		t.Errorf("status %q", got)

@@ -46,9 +46,7 @@ func TestGolden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var d Decoder
 			var c Call
-			if err := d.Decode(wiretest.Payload(t, name), kind, &c); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, d.Decode(wiretest.Payload(t, name), kind, &c))
 			c.Fetched(fetchedAt, fetchedAt, []byte("20261119T093000Z-00000001"))
 			c.Settle(settledAt)
 			got := rowsText(&c, d.Drift)
@@ -61,9 +59,7 @@ func TestGolden(t *testing.T) {
 func TestGoldenOrphans(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob(filepath.Join(testdata, "rows", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	kinds := wiretest.Payloads(t)
 	for _, path := range paths {
 		if _, ok := kinds[strings.TrimSuffix(filepath.Base(path), ".golden")]; !ok {

@@ -18,6 +18,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/schema/columnar"
+	"callhouse/internal/test"
 	"callhouse/internal/wire/wiretest"
 )
 
@@ -48,16 +49,10 @@ func viaRows(t rapid.TB, calls []*Call) []*Call {
 	}
 	var out []*Call
 	read := func(table *schema.Table, do func(parquet.Row)) {
-		if err := writers[table].Close(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, writers[table].Close())
 		f, err := parquet.OpenFile(bytes.NewReader(files[table].Bytes()), int64(files[table].Len()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := columnar.SameColumns(f.Schema(), table); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
+		test.OK(t, columnar.SameColumns(f.Schema(), table))
 		for _, g := range f.RowGroups() {
 			rows := g.Rows()
 			buf := make([]parquet.Row, 1)
@@ -69,20 +64,14 @@ func viaRows(t rapid.TB, calls []*Call) []*Call {
 				if errors.Is(err, io.EOF) {
 					break
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, err)
 			}
-			if err := rows.Close(); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, rows.Close())
 		}
 	}
 	read(&schema.Calls, func(row parquet.Row) {
 		var c Call
-		if err := c.Read(row); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, c.Read(row))
 		out = append(out, c.Clone())
 	})
 	for l, table := range schema.CallResource.Lists {

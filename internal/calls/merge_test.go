@@ -12,6 +12,7 @@ import (
 
 	"callhouse/internal/schema"
 	"callhouse/internal/schema/decimal"
+	"callhouse/internal/test"
 	"callhouse/internal/wire/wiretest"
 )
 
@@ -67,9 +68,7 @@ func TestMergeIdempotent(t *testing.T) {
 					k = schema.KindDetail
 				}
 				var again Call
-				if err := d.Decode(once.AppendJSON(nil), k, &again); err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, d.Decode(once.AppendJSON(nil), k, &again))
 				if again.Source() != once.Source() {
 					return // not enough to decide from
 				}
@@ -90,9 +89,7 @@ func itemOf(t rapid.TB, detail *Call) *Call {
 	}
 	var d Decoder
 	var c Call
-	if err := d.Decode(item.AppendJSON(nil), schema.KindItem, &c); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, d.Decode(item.AppendJSON(nil), schema.KindItem, &c))
 	c.Fetched(detail.FirstSeenAt(), 0, nil)
 	return c.Clone()
 }
@@ -105,9 +102,7 @@ func TestMergeItemDetail(t *testing.T) {
 		body := wiretest.DrawV3(t, schema.KindDetail)
 		var d Decoder
 		var c Call
-		if err := d.Decode(body, schema.KindDetail, &c); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, d.Decode(body, schema.KindDetail, &c))
 		detail := c.Clone()
 		item := itemOf(t, detail)
 		both := merged(t, item, detail, schema.KindDetail)
@@ -126,9 +121,7 @@ func TestMergeThin(t *testing.T) {
 			name = "call_id"
 		}
 		id, err := json.Marshal(wiretest.Value(t, old.AppendJSON(nil)).(map[string]any)[name])
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		got := merged(t, old, decodedIn(t, fmt.Sprintf(`{%q:%s}`, name, id), schema.KindItem), schema.KindItem)
 		mustSame(t, "thin", old, got)
 	})
@@ -138,9 +131,7 @@ func decodedIn(t rapid.TB, body string, kind schema.Kind) *Call {
 	t.Helper()
 	var d Decoder
 	var c Call
-	if err := d.Decode([]byte(body), kind, &c); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, d.Decode([]byte(body), kind, &c))
 	return c.Clone()
 }
 
@@ -282,9 +273,7 @@ func TestMergeOwnRoom(t *testing.T) {
 	for _, kind := range []schema.Kind{schema.KindMissing, schema.KindItem} {
 		c.Set(&NewCall("a").Object)
 		Merge(old, &c, kind)
-		if err := d.Decode([]byte(`{"id":"b","transcript":[1,2]}`), schema.KindDetail, &c); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, d.Decode([]byte(`{"id":"b","transcript":[1,2]}`), schema.KindDetail, &c))
 		mustSame(t, "the older call", before, old)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // No time that follows from a transcript is negative, whatever its turns say. A turn that ends
@@ -43,9 +44,7 @@ func TestNoNegativeTimes(t *testing.T) {
 			var d Decoder
 			var call Call
 			body := fmt.Appendf(nil, `{"id":"a","status":"ended","start_at":%d,"end_at":%d,"transcript":[%s]}`, start, start+10000, c.turns)
-			if err := d.Decode(body, schema.KindDetail, &call); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, d.Decode(body, schema.KindDetail, &call))
 			drift := 0
 			for _, at := range d.Drift {
 				if at.Path == "transcript[].end_at" {
@@ -81,9 +80,7 @@ func TestNoNegativeTimes(t *testing.T) {
 				}
 				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	"callhouse/internal/wire"
 )
 
@@ -80,9 +81,7 @@ func TestUnitsOfTimes(t *testing.T) {
 			body := fmt.Sprintf(form, c.sent)
 			var d Decoder
 			var call Call
-			if err := d.Decode([]byte(body), schema.KindItem, &call); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, d.Decode([]byte(body), schema.KindItem, &call))
 			var got any
 			if start := call.StartAt(); start.OK {
 				got = time.UnixMilli(start.V)
@@ -111,9 +110,7 @@ func TestTimesOfTurns(t *testing.T) {
 	var d Decoder
 	var call Call
 	body := `{"id":"a","transcript":[{"role":"user","content":"hi","start_at":"2026-11-19T18:15:01.200999+0900","end_at":1795079701250.75}]}`
-	if err := d.Decode([]byte(body), schema.KindDetail, &call); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, d.Decode([]byte(body), schema.KindDetail, &call))
 	row := call.Turns().At(0)
 	for name, want := range map[string]int64{"start_at": 1795079701200, "end_at": 1795079701250} {
 		if at := schema.MillisOf(row[schema.Turns.Column(name)]); at.V != want {

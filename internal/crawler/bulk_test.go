@@ -10,6 +10,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // soakCalls is the observed size of a real organisation, or a tenth of it unless CALLHOUSE_SOAK is
@@ -44,9 +45,7 @@ func firstNightInBulk(t *testing.T, n int64, latency, most time.Duration) {
 	st, err := newStand(sandbox.Options{
 		World: sandbox.Config{Seed: 1, Calls: n, Days: 365, Origin: origin}, Latency: latency, Counted: sandbox.AtAnswer,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	start := time.Now()
 	r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto })
 	took := time.Since(start)
@@ -74,9 +73,7 @@ func TestByteOrderMarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, marks := range []bool{false, true} {
 			st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 150, Days: 2, Origin: origin}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			st.marked = marks
 			r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto })
 			if err == nil {
@@ -100,9 +97,7 @@ func TestNightsInBulk(t *testing.T) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 5, Calls: c.perDay * 2, Days: 2, Origin: origin}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			night := func(where Source) Report {
 				r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts, cfg.RelistEvery = where, 0 })
 				if err == nil {
@@ -133,13 +128,9 @@ func TestServicesWithoutPages(t *testing.T) {
 	for v2, why := range map[string]string{"off": "404", "off=401": "401", "off=403": "403", "off=410": "status 410", "422": "status 422", "off=429": "429"} {
 		synctest.Test(t, func(t *testing.T) {
 			mode, err := sandbox.ParseV2(v2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 150, Days: 2, Origin: origin}, V2: mode})
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			pages := int64(1)
 			switch v2 {
 			case "off=429":
@@ -174,13 +165,9 @@ func TestWhatIsKeptOfPagesNamesNoCall(t *testing.T) {
 	for v2, want := range map[string]string{"wrong-turns=1": "differs", "off": "404 not found", "off=403": "403 forbidden", "422": "status 422"} {
 		synctest.Test(t, func(t *testing.T) {
 			mode, err := sandbox.ParseV2(v2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 150, Days: 2, Origin: origin}, V2: mode})
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			if _, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto }); err != nil {
 				t.Fatal(err)
 			}
@@ -203,9 +190,7 @@ func TestShortPages(t *testing.T) {
 		st, err := newStand(sandbox.Options{
 			World: sandbox.Config{Seed: 6, Calls: 2000, Days: 20, Origin: origin}, V2: sandbox.V2{PageMost: 60},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto })
 		if err == nil {
 			err = st.differs()
@@ -224,17 +209,13 @@ func TestShortPages(t *testing.T) {
 func TestFetchedAgainOverSeveralNights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 600, Days: 3, Origin: origin}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		night := func(limit time.Duration) Report {
 			r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts, cfg.RelistEvery, cfg.MaxDuration = Auto, 0, limit })
 			if err == nil {
 				err = st.differs()
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			time.Sleep(2 * time.Minute)
 			return r
 		}

@@ -7,6 +7,7 @@ import (
 
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // Nights with a clock days ahead or behind list every call, and record nothing that contradicts the
@@ -19,9 +20,7 @@ func TestNightsByAWrongClock(t *testing.T) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 7, Calls: 600, Days: 3, Origin: origin}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			for night, by := range []time.Duration{0, wrong, wrong, wrong, 0, 0} {
 				r, err := st.run(t, 0, func(cfg *Config) {
 					cfg.AnyClock = true

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"callhouse/internal/test"
 )
 
 // asksAll reports whether a query is for the whole list.
@@ -212,9 +214,7 @@ func TestEndOfTheList(t *testing.T) {
 					return n
 				}
 				r, err := s.visit(t, store, func(cfg *Config) { cfg.ListOnly = true })
-				if err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, err)
 				oldest := *there[calls-1].Start
 				if lost := missing() > 0; lost != tc.open || r.Complete() == tc.open || store.covers(oldest) == tc.open {
 					t.Errorf("%d calls are missing; on record: %v; problems: %q", missing(), store.covers(oldest), r.Problems)
@@ -285,9 +285,7 @@ func TestEndOfTheWindow(t *testing.T) {
 						cfg.ListOnly = true
 						cfg.Now = func() time.Time { return time.UnixMilli(testNow).Add(late) }
 					})
-					if err != nil {
-						t.Fatal(err)
-					}
+					test.OK(t, err)
 					return r
 				}
 				night(-150 * step)

@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/loopback"
 	"callhouse/internal/resource/resourcetest"
+	"callhouse/internal/test"
 )
 
 func TestMain(m *testing.M) {
@@ -47,9 +48,7 @@ func tester(t testing.TB, tr http.RoundTripper, store Store, change func(*Config
 		change(&cfg)
 	}
 	c, err := New(cfg, store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(c.api.Close)
 	return c
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"callhouse/internal/api"
+	"callhouse/internal/test"
 )
 
 // One invalid item hides no other: it is set aside with its position, and its page and all others
@@ -39,9 +40,7 @@ func TestBadItemOnAPage(t *testing.T) {
 				}
 				store := newMemStore()
 				r, err := s.visit(t, store, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, err)
 				if _, there := store.items[bad]; name == "many fields" {
 					if !there || !r.Complete() {
 						t.Errorf("set aside: %v; problems: %q", r.Aside, r.Problems)

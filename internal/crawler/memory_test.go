@@ -9,6 +9,7 @@ import (
 
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // Polls are frequent while calls arrive or are open, and become rarer otherwise.
@@ -34,9 +35,7 @@ func TestPace(t *testing.T) {
 // The sweep is once a day, even on days with clock changes.
 func TestSweep(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for after, want := range map[string]string{
 		"2026-11-24T01:00:00Z": "2026-11-24T02:00:00Z",
 		"2026-11-24T02:00:00Z": "2026-11-25T02:00:00Z",
@@ -56,9 +55,7 @@ func item(t *testing.T, text string) *calls.Call {
 	t.Helper()
 	var d calls.Decoder
 	c := new(calls.Call)
-	if err := d.Decode([]byte(text), schema.KindItem, c); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, d.Decode([]byte(text), schema.KindItem, c))
 	return c
 }
 
@@ -106,9 +103,7 @@ func record(t *testing.T, text string, now int64) *calls.Call {
 	t.Helper()
 	var d calls.Decoder
 	c := new(calls.Call)
-	if err := d.Decode([]byte(text), schema.KindDetail, c); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, d.Decode([]byte(text), schema.KindDetail, c))
 	c.Fetched(now, now, nil)
 	calls.Merge(nil, c, schema.KindDetail)
 	c.Settle(now)

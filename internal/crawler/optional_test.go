@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/resource/resourcetest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // failing is a way in which an optional operation fails.
@@ -101,9 +102,7 @@ func (o *optionalNight) runFrom(t *testing.T, source Source) (r Report, asked in
 	})
 	before, began := o.asked.Load(), time.Now()
 	r, err := c.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	took = time.Since(began)
 	time.Sleep(2 * time.Minute)
 	return r, o.asked.Load() - before, took
@@ -112,9 +111,7 @@ func (o *optionalNight) runFrom(t *testing.T, source Source) (r Report, asked in
 func newOptionalNight(t *testing.T, of func(*http.Request) bool) *optionalNight {
 	t.Helper()
 	st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 250, Days: 2, Agents: 15, Origin: origin}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return &optionalNight{stand: st, of: of, objects: &objectStore{memStore: st.store, bodies: map[string]string{}, listedDue: true}}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 )
 
 // A run over any list ends, and stores every call that was listed from its beginning to its end.
@@ -182,9 +183,7 @@ func TestListsThatMisbehave(t *testing.T) {
 				there := slices.Clone(s.calls)
 				store := newMemStore()
 				r, err := s.visit(t, store, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, err)
 				var lost []string
 				for _, c := range there {
 					if _, ok := store.items[c.ID]; !ok && s.has(c.ID) {

@@ -20,6 +20,7 @@ import (
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/test"
 )
 
 // archive is a warehouse with an archive, a host, and a service that renews links.
@@ -95,9 +96,7 @@ func (a *archive) call(id string, end time.Time, path string) {
 	body, _ := json.Marshal(map[string]any{"id": id, "status": "ended", "start_at": at - 1000, "end_at": at,
 		"recording_url": a.host.URL + path, "transcript": []any{}, "call_cost": map[string]any{"total_cost": "1"}})
 	rec := schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: a.now.UnixMilli(), Body: body}
-	if err := a.w.Put(a.t.Context(), rec); err != nil {
-		a.t.Fatal(err)
-	}
+	test.OK(a.t, a.w.Put(a.t.Context(), rec))
 }
 
 func (a *archive) commit() {
@@ -105,9 +104,7 @@ func (a *archive) commit() {
 	err := a.w.Commit(a.t.Context(), func(commit.Stats, int64) schema.Run {
 		return schema.Run{ID: a.w.RunID(), StartedAt: a.now.UnixMilli(), Outcome: schema.OutcomeDone}
 	})
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	test.OK(a.t, err)
 }
 
 // run archives the recordings due some time later, commits the result, and returns the requests.
@@ -117,9 +114,7 @@ func (a *archive) run(later time.Duration) (asked string, _ RecordingReport) {
 	c := a.crawl()
 	over := newSignal()
 	over.Fire()
-	if err := c.run(a.t.Context(), over); err != nil {
-		a.t.Fatal(err)
-	}
+	test.OK(a.t, c.run(a.t.Context(), over))
 	a.commit()
 	return strings.Join(a.asked, ", "), c.result()
 }
@@ -148,9 +143,7 @@ func (archiveStore) Checkpoint(context.Context, bool) error { return nil }
 func (a *archive) row(id string) string {
 	a.t.Helper()
 	found, err := snapshot.Find(a.t.Context(), a.w.Snapshot(), id)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	test.OK(a.t, err)
 	r, ok := found.Recording()
 	if !ok {
 		return "none"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // A week of nights lists every page again, a seventh per night, and none twice.
@@ -75,9 +76,7 @@ func TestPlainListIsGoneOverOnceAWeek(t *testing.T) {
 			r, err := s.visit(t, store, func(cfg *Config) {
 				cfg.Now = func() time.Time { return time.UnixMilli(testNow).AddDate(0, 0, n) }
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			pages = append(pages, r.PageRequests)
 		}
 		whole := 0

@@ -16,6 +16,7 @@ import (
 	"callhouse/internal/resource"
 	"callhouse/internal/resource/resourcetest"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // objectStore stores resources in memory.
@@ -285,8 +286,6 @@ func crawlObjects(t *testing.T, h http.Handler, store Store, all []*resource.Res
 		cfg.Organization = resourcetest.Key(resource.Organizations, "", 0)
 	})
 	rep, err := c.Run(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return rep
 }

@@ -16,6 +16,7 @@ import (
 
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // The second run over an unchanged list costs only the pages of its window.
@@ -37,9 +38,7 @@ func TestSecondRunCostsItsWindow(t *testing.T) {
 				t.Errorf("plain %v, first run: %d pages, %d details", plain, r.PageRequests, r.DetailRequests)
 			}
 			r, err = s.visit(t, store, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			want = 5 // 432 calls in 72 hours
 			if plain {
 				want++
@@ -71,9 +70,7 @@ func TestInterruptedFirstNightGoesOn(t *testing.T) {
 				cfg.PerSecond, cfg.PerMinute = 5, 120
 				cfg.MaxDuration = 61 * time.Second
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			pages += r.PageRequests
 			details += r.DetailRequests
 			time.Sleep(2 * time.Minute)
@@ -300,9 +297,7 @@ func TestRequestsOfAListing(t *testing.T) {
 		}
 		for i, r := range pages {
 			u, err := url.ParseRequestURI(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			q := u.Query()
 			if q.Get("limit") != "100" || q.Get("sort_order") != "desc" || q.Has("cursor") != (i == 1 || i == 2) || q.Has("start_at_before") != (i == 3) {
 				t.Errorf("request %d: %s", i, r)

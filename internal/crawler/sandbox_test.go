@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/limit"
+	"callhouse/internal/test"
 )
 
 // stand is the sandbox behind a transport, in simulated time.
@@ -100,9 +101,7 @@ func TestSandboxFirstAndSecondRun(t *testing.T) {
 					World: sandbox.Config{Seed: 7, Calls: 1000, Origin: origin}, Limiter: algorithm,
 					ContractOnly: contractOnly, Latency: 100 * time.Millisecond, Jitter: 400 * time.Millisecond,
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, err)
 				r, err := st.run(t, 0, nil)
 				if err == nil {
 					err = st.differs()
@@ -138,16 +137,12 @@ func TestSandboxFirstNight(t *testing.T) {
 		st, err := newStand(sandbox.Options{
 			World: sandbox.Config{Seed: 1, Calls: calls, Days: 365, Origin: origin}, Latency: 300 * time.Millisecond,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		start := time.Now()
 		var r Report
 		recent := calls / 365 * 4 // transcripts of the last three days come first
 		r, err = st.run(t, 0, func(cfg *Config) { cfg.MaxDuration = time.Duration(calls/100+recent)*time.Minute/116 + 20*time.Second })
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		want := st.server.World().Count(origin)
 		if int64(len(st.store.items)) != want || r.PageRequests > (want+99)/100*51/50+1 {
 			t.Errorf("%d of %d calls after %d pages and %v", len(st.store.items), want, r.PageRequests, time.Since(start))
@@ -227,9 +222,7 @@ func TestSandboxInTrouble(t *testing.T) {
 		tr := drawTrouble.Draw(rt, "trouble")
 		var err error
 		synctest.Test(t, func(t *testing.T) { err = tr.try(t) })
-		if err != nil {
-			rt.Fatal(err)
-		}
+		test.OK(rt, err)
 	})
 }
 

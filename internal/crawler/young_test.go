@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"callhouse/internal/calls"
+	"callhouse/internal/test"
 )
 
 // page answers with a status and a body.
@@ -110,9 +111,7 @@ func follows(t *testing.T, notYet http.HandlerFunc, until time.Duration) (asked 
 		_, _ = w.Write([]byte("ID3"))
 		stop()
 	}
-	if err := c.run(ctx, newSignal()); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, c.run(ctx, newSignal()))
 	return asked
 }
 

@@ -6,14 +6,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"callhouse/internal/test"
 )
 
 // The specification names every member of the manifest.
 func TestFormatNamesTheManifest(t *testing.T) {
 	spec, err := os.ReadFile("FORMAT.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	code := ""
 	for i, part := range strings.Split(string(spec), "`") {
 		if i%2 == 1 {

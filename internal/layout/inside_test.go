@@ -6,20 +6,15 @@ import (
 	"testing"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/test"
 )
 
 func TestInside(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink(filepath.Join(dir, "w"), link); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "w"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Symlink(filepath.Join(dir, "w"), link))
+	test.OK(t, os.Mkdir(filepath.Join(dir, "w"), 0o700))
 	t.Chdir(dir)
 	for _, c := range []struct{ root, text, want string }{
 		{dir + "/w", "open " + dir + "/w/snapshots/1: gone", "open snapshots/1: gone"},

@@ -7,29 +7,24 @@ import (
 	"testing"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/test"
 )
 
 // The folders of a warehouse's snapshots are no warehouses, and the error names the one that is
 // meant.
 func TestCheckRoot(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	house := filepath.Join(dir, "a house")
 	for _, path := range []string{"snapshots/000001/calls", "journal"} {
-		if err := os.MkdirAll(filepath.Join(house, path), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.MkdirAll(filepath.Join(house, path), 0o755))
 	}
 	for _, err := range []error{
 		os.Symlink("snapshots/000001", filepath.Join(house, layout.CurrentName)),
 		os.Symlink(house, filepath.Join(dir, "link")),
 		os.MkdirAll(filepath.Join(dir, "snapshots", "mine"), 0o755), // no warehouse's
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 	}
 	for path, inside := range map[string]bool{
 		"a house": false, "link": false, "new/one": false, "snapshots/mine": false, "a house/journal": false,

@@ -10,6 +10,7 @@ import (
 
 	"callhouse/internal/personal/kinds"
 	"callhouse/internal/sandbox/plant"
+	"callhouse/internal/test"
 )
 
 // withPatterns returns a finder of all kinds and of custom ones, which match parts of replacements,
@@ -21,9 +22,7 @@ func withPatterns(t testing.TB) *Finder {
 		{Kind: "rest", Re: regexp.MustCompile(`(?i)\bname is .*`)},
 		{Kind: "word", Re: regexp.MustCompile(`card|rest|member|word|\[x\]`)},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return f
 }
 
@@ -91,9 +90,7 @@ func TestRedactedStaysAtRandom(t *testing.T) {
 	t.Parallel()
 	f := withPatterns(t)
 	corpus, err := os.ReadFile("testdata/second.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for paragraph := range strings.SplitSeq(regexp.MustCompile(`\{\{[a-z]+\*?\||\}\}`).ReplaceAllString(string(corpus), ""), "\n\n") {
 		var turns []Turn
 		for line := range strings.SplitSeq(paragraph, "\n") {

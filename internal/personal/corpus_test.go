@@ -11,6 +11,7 @@ import (
 	"callhouse/internal/personal"
 	"callhouse/internal/personal/kinds"
 	"callhouse/internal/sandbox/plant"
+	"callhouse/internal/test"
 )
 
 // label is a planted value of a conversation.
@@ -73,9 +74,7 @@ const foundBy2 = "2416df126fc7fedc"
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	f, err := personal.New(personal.Options{Kinds: kinds.All, Countries: []string{"KR", "US"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	conversations, _ := readCorpus(t, "testdata/second.txt")
 	for seed := range uint64(2000) {
 		var turns []personal.Turn
@@ -98,9 +97,7 @@ func TestVersion(t *testing.T) {
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	f, err := personal.New(personal.Options{Kinds: kinds.All, Countries: []string{"KR", "US"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	scores := scores{}
 	missed := map[string]int{}
 	lines := 0

@@ -8,15 +8,14 @@ import (
 
 	"callhouse/internal/loopback"
 	"callhouse/internal/personal/kinds"
+	"callhouse/internal/test"
 )
 
 func TestMain(m *testing.M) { loopback.Main(m) }
 
 func all(t testing.TB) *Finder {
 	f, err := New(Options{Kinds: kinds.All, Countries: []string{"KR", "US"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return f
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"callhouse/internal/personal"
 	"callhouse/internal/personal/kinds"
+	"callhouse/internal/test"
 )
 
 var labelled = regexp.MustCompile(`\{\{([a-z]+)(\*?)\|([^}]*)\}\}`)
@@ -18,9 +19,7 @@ var labelled = regexp.MustCompile(`\{\{([a-z]+)(\*?)\|([^}]*)\}\}`)
 func readCorpus(t *testing.T, name string) (conversations [][]personal.Turn, labels [][]label) {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for paragraph := range strings.SplitSeq(string(text), "\n\n") {
 		var turns []personal.Turn
 		var planted []label
@@ -52,9 +51,7 @@ func readCorpus(t *testing.T, name string) (conversations [][]personal.Turn, lab
 func TestSecondCorpus(t *testing.T) {
 	t.Parallel()
 	f, err := personal.New(personal.Options{Kinds: kinds.All, Countries: []string{"KR", "US"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	scores := scores{}
 	conversations, labels := readCorpus(t, "testdata/second.txt")
 	for i, turns := range conversations {

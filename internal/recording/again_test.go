@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"callhouse/internal/recording"
+	"callhouse/internal/test"
 )
 
 // A file that a killed run left, or that was damaged, is replaced by the whole recording.
@@ -22,12 +23,8 @@ func TestFetchAgain(t *testing.T) {
 		a, dir := archive(t, nil)
 		path := filepath.Join(dir, "2026/11/23/c1.mp3")
 		if has != nil {
-			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, has, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			test.OK(t, os.WriteFile(path, has, 0o600))
 		}
 		got, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Start: start, Link: link})
 		if err != nil || got.SHA256 != sum || got.Bytes != int64(len(sound)) {
@@ -46,13 +43,9 @@ func TestFetchAgain(t *testing.T) {
 func TestDeleteIncomplete(t *testing.T) {
 	a, dir := archive(t, nil)
 	day := filepath.Join(dir, "2026/11/23")
-	if err := os.MkdirAll(day, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.MkdirAll(day, 0o700))
 	for _, name := range []string{".tmp-123", "c1.mp3", "c2.mp3"} {
-		if err := os.WriteFile(filepath.Join(day, name), sound[:100], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(filepath.Join(day, name), sound[:100], 0o600))
 	}
 	if done, left, err := a.Delete(t.Context(), []string{"2026/11/23/c1"}); done.Files != 1 || len(left) > 0 || err != nil {
 		t.Errorf("%+v, %v, %v", done, left, err)

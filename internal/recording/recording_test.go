@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"callhouse/internal/recording"
+	"callhouse/internal/test"
 )
 
 // sound and newer are two recordings.
@@ -41,9 +42,7 @@ func archive(t *testing.T, change func(*recording.Config)) (*recording.Archive, 
 		change(&cfg)
 	}
 	a, err := recording.Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(func() {
 		a.Close()
 		if left, _ := os.ReadDir(cfg.Scratch); len(left) > 0 {
@@ -340,13 +339,9 @@ func TestNames(t *testing.T) {
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a.part", "b.part", "mine.txt"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
-	if err := recording.Sweep(dir); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, recording.Sweep(dir))
 	if left, _ := os.ReadDir(dir); len(left) != 1 || left[0].Name() != "mine.txt" {
 		t.Errorf("left: %v", left)
 	}

@@ -8,15 +8,14 @@ import (
 	"callhouse/internal/recording"
 	"callhouse/internal/sandbox/recordings"
 	"callhouse/internal/sandbox/world"
+	"callhouse/internal/test"
 )
 
 // TestSandbox archives a company's recordings with and without each fault.
 func TestSandbox(t *testing.T) {
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	company, err := world.New(world.Config{Calls: 60, Agents: 3, Origin: now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	h := &recordings.Host{World: company, Now: func() time.Time { return now }}
 	s, third := httptest.NewServer(h), httptest.NewServer(&recordings.Host{World: company, Now: h.Now})
 	t.Cleanup(s.Close)

@@ -10,6 +10,7 @@ import (
 	"callhouse/internal/resource"
 	"callhouse/internal/resource/resourcetest"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	"callhouse/internal/wire"
 )
 
@@ -86,9 +87,7 @@ func only(t *testing.T, of *schema.Resource, at int, body, without string) strin
 	name, _, _ := strings.Cut(without, ".")
 	delete(members, name)
 	raw, err := json.Marshal(members)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var d wire.Decoder
 	var o schema.Object
 	if d.Decode(of, raw, schema.KindItem, &o) != nil || o.Row[at].IsNull() {
@@ -102,9 +101,7 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 	parse := func(text []byte) (v any) {
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.UseNumber()
-		if err := d.Decode(&v); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, d.Decode(&v))
 		return v
 	}
 	return reflect.DeepEqual(parse(a), parse(b))

@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/resource"
 	"callhouse/internal/resource/resourcetest"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	"callhouse/internal/wire"
 )
 
@@ -25,9 +26,7 @@ func decode(t *testing.T, of *resource.Resource, body []byte) *schema.Object {
 	t.Helper()
 	var d wire.Decoder
 	o := new(schema.Object)
-	if err := d.Decode(of.Resource, body, schema.KindItem, o); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, d.Decode(of.Resource, body, schema.KindItem, o))
 	o.Own()
 	return o
 }
@@ -36,15 +35,11 @@ func decode(t *testing.T, of *resource.Resource, body []byte) *schema.Object {
 func TestAll(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	declared := 0
 	for _, name := range files {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		declared += len(regexp.MustCompile(`(?m)= Declare\(Resource\{$`).FindAll(text, -1))
 	}
 	if n := len(resource.All) - len(resourcetest.MadeUp); n != declared {

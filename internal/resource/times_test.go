@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	"callhouse/internal/wire"
 )
 
@@ -19,9 +20,7 @@ func TestTimesOfResources(t *testing.T) {
 	} {
 		var d wire.Decoder
 		var o schema.Object
-		if err := d.Decode(Campaigns.Resource, []byte(`{"id":"7","created_at":`+sent+`}`), schema.KindItem, &o); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, d.Decode(Campaigns.Resource, []byte(`{"id":"7","created_at":`+sent+`}`), schema.KindItem, &o))
 		if at := schema.MillisOf(o.Row[Campaigns.Table.Column("created_at")]); at.V != want {
 			t.Errorf("%s is read as %v", sent, at)
 		}

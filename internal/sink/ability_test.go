@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/test"
 )
 
 // lackingFS has a file system's operation fail with err.
@@ -92,13 +93,9 @@ func TestWhatAFileSystemMustDo(t *testing.T) {
 				m, root := storyRoot(t)
 				if existing {
 					w := night(t, m, root, 0)
-					if err := w.Put(context.Background(), storyRecord("a", 1)); err != nil {
-						t.Fatal(err)
-					}
+					test.OK(t, w.Put(context.Background(), storyRecord("a", 1)))
 					mustFinish(t, w)
-					if err := w.Close(); err != nil {
-						t.Fatal(err)
-					}
+					test.OK(t, w.Close())
 				}
 				fsys := &lackingFS{m, op, errno}
 				w, err := Open(Options{Root: root, RunID: layout.RunID(testDay, 7), FS: fsys})
@@ -123,9 +120,7 @@ func TestWhatAFileSystemMustDo(t *testing.T) {
 // A process that is killed while it tries the file system leaves what the next opening removes.
 func TestTrialIsInterrupted(t *testing.T) {
 	m, root := storyRoot(t)
-	if err := m.Mkdir(filepath.Join(root, layout.SnapshotsName)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, m.Mkdir(filepath.Join(root, layout.SnapshotsName)))
 	for k := 0; ; k++ {
 		f := &faultFS{FS: m, root: root, at: k, err: errors.New("killed"), stop: true}
 		if err := disk.Probe(f, root); !f.fired {
@@ -134,9 +129,7 @@ func TestTrialIsInterrupted(t *testing.T) {
 			}
 			break
 		}
-		if err := snapshot.Sweep(m, root, nil); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, snapshot.Sweep(m, root, nil))
 		if left := temps(t, m, root); len(left) > 0 {
 			t.Fatalf("%s: left are %q", slices.Clone(f.log)[k], left)
 		}

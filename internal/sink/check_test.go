@@ -9,6 +9,7 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // checked commits calls of some days, given as changes to a default one, and returns the run's
@@ -24,13 +25,9 @@ func checked(t *testing.T, root string, n int, calls ...map[string]any) (*Wareho
 			call[k] = v
 		}
 		body, err := json.Marshal(call)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		rec := schema.Record{Kind: schema.KindDetail, CallID: call["id"].(string), FetchedAt: w.opts.Now().UnixMilli(), Body: body}
-		if err := w.Put(t.Context(), rec); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Put(t.Context(), rec))
 	}
 	mustCommit(t, w)
 	return w, before
@@ -62,13 +59,9 @@ func TestCheckReadsWhatTheRunWrote(t *testing.T) {
 				continue
 			}
 			raw, err := os.ReadFile(w.Snapshot().Path(f))
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			raw[len(raw)/2] ^= 1
-			if err := os.WriteFile(w.Snapshot().Path(f), raw, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, os.WriteFile(w.Snapshot().Path(f), raw, 0o600))
 		}
 	}
 	flip(testDay.AddDate(0, 0, -5)) // of the run before, which only verify checks

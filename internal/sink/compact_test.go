@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/test"
 )
 
 // detail returns the detail of a call that started at the given time and ended a second later.
@@ -30,16 +31,12 @@ func detail(w *Warehouse, id string, start time.Time, turns int) schema.Record {
 // putCall puts the detail of a call.
 func putCall(t testing.TB, w *Warehouse, id string, start time.Time, turns int) {
 	t.Helper()
-	if err := w.Put(context.Background(), detail(w, id, start, turns)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Put(context.Background(), detail(w, id, start, turns)))
 }
 
 func mustFinish(t testing.TB, w *Warehouse) {
 	t.Helper()
-	if err := w.Finish(context.Background(), doneRow(w)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Finish(context.Background(), doneRow(w)))
 }
 
 // periods returns the periods of a snapshot's files of calls.
@@ -58,9 +55,7 @@ func monthsBefore(t *testing.T, months ...string) *Warehouse {
 	for _, m := range months {
 		for day := 5; day <= 6; day++ {
 			start, err := time.Parse(time.DateOnly, fmt.Sprintf("%s-%02d", m, day))
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			putCall(t, w, fmt.Sprint(m, "-a-", day), start, 0)
 			putCall(t, w, fmt.Sprint(m, "-b-", day), start.Add(time.Hour), 2)
 		}
@@ -102,9 +97,7 @@ func TestAnInterruptedNightCommits(t *testing.T) {
 	putCall(t, w, "late", testDay, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := w.Finish(ctx, doneRow(w)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Finish(ctx, doneRow(w)))
 	if got, want := periods(w.Snapshot()), []string{"2026-09-05", "2026-09-06", today}; !slices.Equal(got, want) {
 		t.Errorf("the files are of %v, want %v", got, want)
 	}
@@ -141,9 +134,7 @@ func TestCompactTellsWhyNot(t *testing.T) {
 	from := start.UnixMilli()
 	rec := schema.Record{Kind: schema.KindItem, CallID: "due", FetchedAt: w.opts.Now().UnixMilli(),
 		Body: body("due", &from, &from, "ended", "positive", -1)}
-	if err := w.Put(context.Background(), rec); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Put(context.Background(), rec))
 	mustCommit(t, w)
 	for month, want := range map[string]string{
 		"2026-09": "compact 2026-09: 1 of its calls lack their transcript",
@@ -170,9 +161,7 @@ func TestCompactionLosesNoRow(t *testing.T) {
 		t.Run(table, func(t *testing.T) {
 			w := monthsBefore(t, "2026-10")
 			root := w.opts.Root
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, w.Close())
 			d := damageTo(t, root)
 			d.rows(d.file(table, "2026-10-05"), columns, func(rows []parquet.Row) []parquet.Row {
 				setValue(rows[len(rows)-1], columns, "call_id", parquet.ByteArrayValue([]byte("nobody")))

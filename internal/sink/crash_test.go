@@ -145,20 +145,14 @@ func checkStory(t *testing.T, fsys disk.FS, root string, kept told) {
 	r := snapshot.NewReader(fsys, w.Snapshot(), nil)
 	for _, f := range r.Files(schema.Calls.Name) {
 		in, err := r.Period(f.Period, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		for {
 			call, err := in.Next()
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			if call == nil {
 				break
 			}
-			if err := in.Take(call); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, in.Take(call))
 			id := string(call.ID())
 			if found[id] {
 				t.Fatalf("call %s is there twice", id)
@@ -169,9 +163,7 @@ func checkStory(t *testing.T, fsys disk.FS, root string, kept told) {
 				t.Fatalf("call %s has version %d, version %d was acknowledged", id, got, kept[id])
 			}
 		}
-		if err := errors.Join(in.Done(), in.Close()); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, errors.Join(in.Done(), in.Close()))
 	}
 	for id := range kept {
 		if !found[id] {
@@ -187,14 +179,10 @@ func checkStory(t *testing.T, fsys disk.FS, root string, kept told) {
 func checkForgotten(t *testing.T, fsys disk.FS, root string, current *layout.Snapshot, id string) {
 	t.Helper()
 	numbers, err := snapshot.Numbers(fsys, root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, n := range numbers {
 		s, err := snapshot.Open(fsys, root, layout.SnapshotName(n))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if call, err := snapshot.NewReader(fsys, s, new(snapshot.Proofs)).Find(context.Background(), id); err != nil || call != nil {
 			t.Fatalf("snapshot %d of %d holds call %s, which was forgotten (%v)", n, current.Manifest.Snapshot, id, err)
 		}
@@ -205,9 +193,7 @@ func checkForgotten(t *testing.T, fsys disk.FS, root string, current *layout.Sna
 // since the lock is a real one.
 func storyRoot(t *testing.T) (*memFS, string) {
 	root := filepath.Join(t.TempDir(), "w")
-	if err := os.Mkdir(root, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Mkdir(root, 0o700))
 	m := newMemFS()
 	m.mkdirAll(root)
 	return m, root
@@ -232,9 +218,7 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 			t.Parallel()
 			m, root := storyRoot(t)
 			whole := &faultFS{FS: m, root: root, at: -1}
-			if err := story(whole, root, 1, told{}); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, story(whole, root, 1, told{}))
 			ops := chosen(whole.log, *every)
 			t.Logf("%d of %d operations fail", len(ops), len(whole.log))
 			for _, k := range ops {
@@ -265,9 +249,7 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 func TestOrderOfOperations(t *testing.T) {
 	m, root := storyRoot(t)
 	f := &faultFS{FS: m, root: root, at: -1}
-	if err := story(f, root, 1, told{}); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, story(f, root, 1, told{}))
 	var lines []string
 	last := ""
 	for _, line := range f.log {

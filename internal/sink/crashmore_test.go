@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/verify"
+	"callhouse/internal/test"
 )
 
 // load copies a folder of the disk into a file system in memory, all synced.
@@ -46,9 +47,7 @@ func (m *memFS) load(t *testing.T, from, to string) {
 		}
 		return m.SyncDir(filepath.Dir(filepath.Join(to, rel)))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 }
 
 // walk acts on a warehouse repeatedly: each time another operation on the disk fails (in the quick
@@ -109,9 +108,7 @@ func at(fsys disk.FS, root string, days int) (*Warehouse, error) {
 func wholeOn(t *testing.T, fsys disk.FS, root string) {
 	t.Helper()
 	r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: true, FS: fsys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if !r.Whole() {
 		t.Fatalf("the warehouse is damaged: %v", r.Problems)
 	}
@@ -126,29 +123,21 @@ func TestEveryOperationOfARecovery(t *testing.T) {
 	for n := range 2 {
 		w := night(t, nil, from, n)
 		for i, id := range []string{"a", "b", "y", "z"}[2*n:] {
-			if err := w.Put(context.Background(), storyRecord(id, 1+i+n)); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, w.Put(context.Background(), storyRecord(id, 1+i+n)))
 			kept[id] = 1 + i + n
 		}
 		if n == 0 {
 			mustCommit(t, w)
-			if err := w.Put(context.Background(), storyRecord("a", 5)); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, w.Put(context.Background(), storyRecord("a", 5)))
 			kept["a"] = 5
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Close())
 	}
 	// A kill within a commit leaves an unfinished snapshot, or a complete one that never became
 	// current.
 	first := damageTo(t, from).s
 	copySnapshot(t, first, 2)
-	if err := os.CopyFS(filepath.Join(from, layout.SnapshotsName, layout.TempName("000003", disk.NewID())), os.DirFS(first.Dir)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.CopyFS(filepath.Join(from, layout.SnapshotsName, layout.TempName("000003", disk.NewID())), os.DirFS(first.Dir)))
 	walk(t, from, 60, func(fsys disk.FS, root string) error {
 		w, err := at(fsys, root, 2)
 		if err != nil {

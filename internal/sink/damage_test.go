@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/journal"
 	"callhouse/internal/sink/table"
+	"callhouse/internal/test"
 )
 
 // damage opens a snapshot for tampering.
@@ -27,17 +28,13 @@ type damage struct {
 func damageTo(t *testing.T, root string) *damage {
 	t.Helper()
 	s, err := layout.Current(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return &damage{t, root, s}
 }
 
 func (d *damage) must(err error) {
 	d.t.Helper()
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	test.OK(d.t, err)
 }
 
 // manifest rewrites the manifest after edit.
@@ -112,9 +109,7 @@ func copySnapshot(t *testing.T, s *layout.Snapshot, number int64) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, layout.ManifestName), raw, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 }
 
 func (d *damage) bytes(path string, edit func([]byte) []byte) {

@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/test"
 )
 
 var forgetEvery = longtest.Int("forget-every", 5, 1, "in TestForgetRecordingsKilled, die at every n-th operation")
@@ -46,25 +47,17 @@ func deleteFrom(ctx context.Context, address string, list []layout.Deletion) (fi
 // dir. The first has another one, as a killed run leaves it.
 func archived(t *testing.T, fsys disk.FS, root, dir string) *Warehouse {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Join(dir, testDay.Format("2006/01/02")), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.MkdirAll(filepath.Join(dir, testDay.Format("2006/01/02")), 0o700))
 	w, err := Open(Options{Root: root, RunID: layout.RunID(testDay, 1), FS: fsys, Now: func() time.Time { return testDay }, Delete: deleteFrom})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	w.Archive("file://" + dir)
 	for _, id := range []string{"caller-one", "second"} {
 		path := recording.Stem(id, testDay) + ".mp3"
-		if err := os.WriteFile(filepath.Join(dir, path), []byte("sound of "+id), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(filepath.Join(dir, path), []byte("sound of "+id), 0o600))
 		putRecorded(t, w, id, testDay, "https://r.example/"+id, nil)
 		put(t, w, outcome(id, testDay, schema.Recording{State: schema.RecordingStored, Bytes: int64(9 + len(id)), SHA256: "ab", Format: "mp3", Path: path, Attempts: 1}))
 	}
-	if err := os.WriteFile(filepath.Join(dir, recording.Stem("caller-one", testDay)+".wav"), []byte("more"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(filepath.Join(dir, recording.Stem("caller-one", testDay)+".wav"), []byte("more"), 0o600))
 	mustCommit(t, w)
 	return w
 }
@@ -79,9 +72,7 @@ func filesIn(t *testing.T, dir string) string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return strings.Join(out, " ")
 }
 
@@ -92,20 +83,14 @@ func TestForgetRecordings(t *testing.T) {
 	dir, root := filepath.Join(t.TempDir(), "audio"), filepath.Join(t.TempDir(), "w")
 	w := archived(t, nil, root, dir)
 	gone := dir + ".gone"
-	if err := os.Rename(dir, gone); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Rename(dir, gone))
 	r := mustForget(t, w, erase.Selection{CallIDs: []string{"caller-one"}})
 	if got := *r.Recordings; got.Files != 0 || got.Left != 1 || got.Why == nil || !strings.Contains(got.Why.Error(), dir) || r.Erased.Recordings != 1 {
 		t.Errorf("without an archive: %+v", got)
 	}
-	if err := errors.Join(w.Close(), os.Rename(gone, dir)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, errors.Join(w.Close(), os.Rename(gone, dir)))
 	w, err := Open(Options{Root: root, RunID: layout.RunID(testDay, 2), Now: func() time.Time { return testDay }, Delete: deleteFrom})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if got, err := w.DeleteRecordings(t.Context()); err != nil || got.Files != 2 || got.Bytes != 23 || got.Left != 0 {
 		t.Errorf("later: %+v, %v", got, err)
 	}
@@ -139,16 +124,12 @@ func TestForgetRecordingsKilled(t *testing.T) {
 				after = m.afterPowerCut()
 			}
 			w, err = Open(Options{Root: root, RunID: layout.RunID(testDay, 2), FS: after, Now: func() time.Time { return testDay }, Delete: deleteFrom})
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			if _, err := w.DeleteRecordings(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			call, err := snapshot.NewReader(after, w.Snapshot(), new(snapshot.Proofs)).Find(t.Context(), "caller-one")
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			list, err := snapshot.Deletions(after, root)
 			want := "second.mp3"
 			if call != nil {
@@ -160,9 +141,7 @@ func TestForgetRecordingsKilled(t *testing.T) {
 			if got := filesIn(t, dir); got != want || len(list) > 0 || err != nil || acknowledged && call != nil {
 				t.Fatalf("operation %d: there are %s, want %s; to delete: %v, %v", k, got, want, list, err)
 			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, w.Close())
 			if !f.fired {
 				break
 			}

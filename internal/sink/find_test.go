@@ -9,15 +9,14 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/table"
+	"callhouse/internal/test"
 )
 
 // Every call is found with all its rows, wherever it is; a missing call is not.
 func TestFind(t *testing.T) {
 	root := sound(t)
 	s, err := layout.Current(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for id, want := range readCalls(t, anywhere, s) {
 		got, err := snapshot.Find(context.Background(), s, id)
 		if err != nil || got == nil {
@@ -36,9 +35,7 @@ func TestFind(t *testing.T) {
 func TestFindOverRowGroups(t *testing.T) {
 	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
 	const turns = table.RowGroupRows + 1000
-	if err := w.Put(context.Background(), storyRecord("a", 5), storyRecord("b", turns), storyRecord("c", 5)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Put(context.Background(), storyRecord("a", 5), storyRecord("b", turns), storyRecord("c", 5)))
 	mustCommit(t, w)
 	got, err := snapshot.Find(context.Background(), w.Snapshot(), "b")
 	if err != nil || got == nil || got.Turns().Len() != turns {

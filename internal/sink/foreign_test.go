@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/verify"
+	"callhouse/internal/test"
 )
 
 // strangers are names that file systems and other programs put into the folder of a volume.
@@ -76,32 +77,22 @@ func TestStrangersAreLeftAlone(t *testing.T) {
 	for _, name := range strangers {
 		path := filepath.Join(root, filepath.FromSlash(name))
 		if filepath.Ext(name) == ".csv" {
-			if err := os.WriteFile(path, []byte("call-a"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, os.WriteFile(path, []byte("call-a"), 0o600))
 			continue
 		}
-		if err := os.MkdirAll(filepath.Join(path, "deep"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.MkdirAll(filepath.Join(path, "deep"), 0o700))
 	}
 	plain, err := disk.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	s := &strangeFS{FS: plain, root: root}
 	ctx := context.Background()
 	var w *Warehouse
 	for n := range 5 {
 		w = night(t, s, root, 48*n)
-		if err := w.Put(ctx, storyRecord(string(rune('a'+n)), 1), storyRecord("z", 1+n)); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Put(ctx, storyRecord(string(rune('a'+n)), 1), storyRecord("z", 1+n)))
 		mustFinish(t, w)
 		if n < 4 {
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, w.Close())
 		}
 	}
 	if err := compact(w, "2026-10"); err != nil {

@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/sink/repair"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/verify"
+	"callhouse/internal/test"
 )
 
 // older makes a warehouse of three runs, whose snapshots hold the calls a, b, y and z in different
@@ -31,14 +32,10 @@ func older(t *testing.T) *Warehouse {
 		if n == 1 {
 			recs = append(recs, storyRecord("y", 1), storyRecord("z", 2))
 		}
-		if err := w.Put(context.Background(), recs...); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Put(context.Background(), recs...))
 		mustFinish(t, w)
 		if n < 2 {
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, w.Close())
 		}
 	}
 	return w
@@ -47,9 +44,7 @@ func older(t *testing.T) *Warehouse {
 func mustForget(t *testing.T, w *Warehouse, sel erase.Selection) *erase.Receipt {
 	t.Helper()
 	r, err := w.Forget(context.Background(), sel, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return r
 }
 
@@ -91,25 +86,19 @@ func TestForget(t *testing.T) {
 	noTrace(t, root, "a", "nobody")
 	// Later records of it are dropped, by this run and others.
 	for n := 5; n < 7; n++ {
-		if err := w.Put(context.Background(), storyRecord("a", 9), storyRecord("b", 1+n)); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Put(context.Background(), storyRecord("a", 9), storyRecord("b", 1+n)))
 		mustCommit(t, w)
 		if got := holds(t, w.Snapshot()); got != "byz" {
 			t.Errorf("the next commit holds %s", got)
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Close())
 		w = night(t, nil, root, n)
 	}
 	// A rollback neither brings it back nor loses the tombstones.
 	if _, err := w.Rollback(context.Background(), 4, rolledBack(w)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Put(context.Background(), storyRecord("a", 9), storyRecord("c", 1)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Put(context.Background(), storyRecord("a", 9), storyRecord("c", 1)))
 	mustCommit(t, w)
 	if got := holds(t, w.Snapshot()); got != "bcyz" {
 		t.Errorf("after a rollback there are %s", got)
@@ -140,9 +129,7 @@ func noTrace(t *testing.T, root string, ids ...string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 }
 
 func TestForgetByNumberAndTime(t *testing.T) {
@@ -187,14 +174,10 @@ func TestForgetOfManySnapshots(t *testing.T) {
 	w := night(t, nil, root, 0)
 	put(t, w, storyRecord("b", 1))
 	mustFinish(t, w)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	at := testDay.Add(10 * time.Minute)
 	w, err := Open(Options{Root: root, RunID: layout.RunID(at, 1), Now: func() time.Time { return at }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer w.Close()
 	for n := range 20 { // snapshots 2 to 22, five minutes apart
 		put(t, w, storyRecord("a", 1+n))
@@ -231,9 +214,7 @@ func TestForgetOfManySnapshots(t *testing.T) {
 func snapshotsOf(t *testing.T, root string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(root, layout.SnapshotsName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -249,9 +230,7 @@ func TestForgetRemovesDamagedSnapshots(t *testing.T) {
 	calls := func(t *testing.T, w *Warehouse, n int64) string {
 		t.Helper()
 		s, err := layout.Open(w.opts.Root, layout.SnapshotName(n))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		return of(w, n, s.Manifest.FileOf(schema.Calls.Name, today).Path) // only this snapshot has it
 	}
 	replace := func(path string, raw []byte) error {
@@ -296,15 +275,11 @@ func TestForgetRemovesDamagedSnapshots(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := older(t)
-			if err := c.do(t, w); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, c.do(t, w))
 			before := snapshotsOf(t, w.opts.Root)
 			sel := erase.Selection{CallIDs: []string{"a"}, Before: testDay.AddDate(0, 0, -24)} // a and z
 			plan, err := w.Forget(t.Context(), sel, true, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			r := mustForget(t, w, sel)
 			for _, got := range []*erase.Receipt{plan, r} {
 				if got.Removed != int64(len(before))-1 || got.Unreadable != c.unreadable || len(got.Calls) != 2 {
@@ -331,9 +306,7 @@ func noRights() int64 { return int64(min(1, os.Geteuid())) }
 // The ids of which nothing is stored are unknown, unless an older snapshot has the call.
 func TestForgetFindsUnknownIDs(t *testing.T) {
 	w := older(t)
-	if err := w.Put(t.Context(), personRecords(t, 0, true)...); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Put(t.Context(), personRecords(t, 0, true)...))
 	mustCommit(t, w)
 	if _, err := w.Rollback(t.Context(), 1, rolledBack(w)); err != nil {
 		t.Fatal(err)
@@ -357,12 +330,8 @@ func TestForgetFindsUnknownIDs(t *testing.T) {
 func TestForgetNeedsTheCurrentSnapshot(t *testing.T) {
 	w := older(t)
 	file := w.Snapshot().Manifest.FilesOf(schema.Turns.Name)[0]
-	if err := os.WriteFile(w.Snapshot().Path(file)+".new", []byte("PAR1"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(w.Snapshot().Path(file)+".new", w.Snapshot().Path(file)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(w.Snapshot().Path(file)+".new", []byte("PAR1"), 0o600))
+	test.OK(t, os.Rename(w.Snapshot().Path(file)+".new", w.Snapshot().Path(file)))
 	_, err := w.Forget(t.Context(), erase.Selection{CallIDs: []string{"a"}}, false, nil)
 	if damage, ok := errors.AsType[*layout.DamageError](err); !ok || !strings.Contains(damage.Hint(), "extract repair") {
 		t.Errorf("forget says %v", err)

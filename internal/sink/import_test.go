@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/verify"
+	"callhouse/internal/test"
 	"callhouse/internal/wire"
 )
 
@@ -32,13 +33,9 @@ func imported(t *testing.T, w *Warehouse, dumps ...*Dump) (aside []string, did c
 	t.Helper()
 	i := w.NewImport(doneRow(w), func(a AsideError) { aside = append(aside, a.Error()) })
 	for _, d := range dumps {
-		if err := i.Add(t.Context(), d, nil); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, i.Add(t.Context(), d, nil))
 	}
-	if err := w.Commit(t.Context(), doneRow(w)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	if n := i.SetAside; n != int64(len(aside)) {
 		t.Errorf("%d lines set aside, %d of them reported", n, len(aside))
 	}
@@ -78,13 +75,9 @@ func TestImportMergesByAge(t *testing.T) {
 				w := night(t, m, root, 5)
 				rec := schema.Record{Kind: schema.KindItem, CallID: "a", FetchedAt: testDay.UnixMilli() + 5*3_600_000,
 					Body: []byte(line("a", day, `,"variant_label":"run"`))}
-				if err := w.Put(t.Context(), rec); err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, w.Put(t.Context(), rec))
 				mustCommit(t, w)
-				if err := w.Close(); err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, w.Close())
 				w = night(t, m, root, 7)
 				_, did := imported(t, w, dumpOf("d", c.hour, schema.KindItem, streamed, c.dump, line("b", day, "")))
 				if did.New != 1 || (did.Changed == 1) != c.changed {
@@ -98,9 +91,7 @@ func TestImportMergesByAge(t *testing.T) {
 					t.Errorf("fetched at %d", call.FetchedAt())
 				}
 				// A second import changes nothing.
-				if err := w.Close(); err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, w.Close())
 				w = night(t, m, root, 8)
 				if _, did := imported(t, w, dumpOf("d", c.hour, schema.KindItem, streamed, c.dump, line("b", day, ""))); did.New+did.Changed != 0 || did.Written != 1 {
 					t.Errorf("the second time: %d new, %d changed, %d files written", did.New, did.Changed, did.Written)
@@ -136,9 +127,7 @@ func TestImportUndoesNothing(t *testing.T) {
 					dump := dumpOf("d", 6, schema.KindDetail, streamed, known, c.dump, c.dump)
 					if fetched {
 						rec := schema.Record{Kind: schema.KindDetail, CallID: "a", FetchedAt: testDay.UnixMilli() + 5*3_600_000, Body: []byte(known)}
-						if err := w.Put(t.Context(), rec); err != nil {
-							t.Fatal(err)
-						}
+						test.OK(t, w.Put(t.Context(), rec))
 						mustCommit(t, w)
 						dump = dumpOf("d", 6, schema.KindDetail, streamed, c.dump, c.dump)
 					}
@@ -178,15 +167,11 @@ func TestImportOfAnyAge(t *testing.T) {
 			w := night(t, m, root, 5)
 			rec := schema.Record{Kind: schema.KindItem, CallID: "a", FetchedAt: testDay.UnixMilli() + 5*3_600_000, Body: []byte(body())}
 			history = append(history, "run "+string(rec.Body))
-			if err := w.Put(t.Context(), rec); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, w.Put(t.Context(), rec))
 			mustCommit(t, w)
 			call := readCalls(t, m, w.Snapshot())["a"]
 			started, ended = call.StartAt().OK, call.EndAt().OK
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, w.Close())
 		}
 		for n := range 1 + r.IntN(3) {
 			w := night(t, m, root, 10+n)
@@ -205,9 +190,7 @@ func TestImportOfAnyAge(t *testing.T) {
 			if rep, err := verify.Warehouse(t.Context(), verify.Options{Root: root, FS: m}); err != nil || !rep.Whole() {
 				t.Errorf("seed %d: %+v, %v after\n%s", seed, rep.Problems, err, strings.Join(history, "\n"))
 			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, w.Close())
 		}
 	}
 }
@@ -268,9 +251,7 @@ func TestImportSetsAside(t *testing.T) {
 			t.Errorf("%d new calls, %d in all", did.New, len(calls))
 		}
 		left, err := m.ReadDir(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		for _, e := range left {
 			if strings.HasPrefix(e.Name(), ".tmp-") {
 				t.Errorf("%s was left behind", e.Name())

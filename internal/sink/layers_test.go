@@ -12,6 +12,7 @@ import (
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/test"
 )
 
 // layeredFS cannot rename the folders of snapshots, like overlayfs those of a lower layer: only a
@@ -37,13 +38,9 @@ func layered(t *testing.T) (m *memFS, root string, open func(fsys disk.FS) *Ware
 	}
 	for _, id := range []string{"a", "b", "c", "d"} {
 		w := open(m)
-		if err := w.Put(context.Background(), storyRecord(id, 1)); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Put(context.Background(), storyRecord(id, 1)))
 		mustFinish(t, w)
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Close())
 	}
 	return m, root, open
 }
@@ -51,9 +48,7 @@ func layered(t *testing.T) (m *memFS, root string, open func(fsys disk.FS) *Ware
 func numbers(t *testing.T, fsys disk.FS, root string) []int64 {
 	t.Helper()
 	all, err := snapshot.Numbers(fsys, root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return all
 }
 
@@ -64,13 +59,9 @@ func TestSnapshotsInLayersAreRemoved(t *testing.T) {
 	before := numbers(t, fsys, root)
 	for range 2 {
 		w := open(fsys)
-		if err := w.Put(context.Background(), storyRecord("e", 1)); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Put(context.Background(), storyRecord("e", 1)))
 		mustFinish(t, w)
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Close())
 	}
 	kept := numbers(t, fsys, root)
 	if kept[0] <= before[0] {
@@ -112,9 +103,7 @@ func TestRemovalInLayersIsInterrupted(t *testing.T) {
 			}
 			w := open(fsys)
 			mustFinish(t, w)
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, w.Close())
 			if _, err := fsys.Lstat(filepath.Join(root, layout.SnapshotsName, victim)); !disk.IsGone(err) {
 				t.Fatalf("%s: the rest of the snapshot stays (%v)", f.log[k], err)
 			}

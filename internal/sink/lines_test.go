@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"callhouse/internal/test"
 )
 
 // TestLineReader reads lines in pieces of all sizes.
@@ -19,9 +21,7 @@ func TestLineReader(t *testing.T) {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			got = append(got, fmt.Sprintf("%d %s", r.Number, line))
 		}
 		if want := "1 one|2 |3 three\r|4 four"; strings.Join(got, "|") != want {

@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/table"
+	"callhouse/internal/test"
 )
 
 // The filters of a file exclude nearly every foreign id and no own one.
@@ -27,15 +28,11 @@ func TestFiltersPrune(t *testing.T) {
 		recs = append(recs, schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: 1,
 			Body: body(id, &start, &start, "ended", "positive", -1)})
 	}
-	if err := w.Put(context.Background(), recs...); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Put(context.Background(), recs...))
 	mustCommit(t, w)
 	file := w.Snapshot().Manifest.FilesOf(schema.Calls.Name)[0]
 	r, err := table.Open(anywhere, w.Snapshot().Path(file), &schema.Calls)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer r.Close()
 	filter := r.Groups[0].ColumnChunks()[r.Column("call_id")].BloomFilter()
 	passed := 0
@@ -62,25 +59,17 @@ func TestAnEmptyFilterIsDamage(t *testing.T) {
 	file := w.Snapshot().Manifest.FilesOf(schema.Calls.Name)[0]
 	path := w.Snapshot().Path(file)
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	p, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	at := p.Metadata().RowGroups[0].Columns[schema.Calls.Column("call_id")].MetaData.BloomFilterOffset
 	if raw[at] != 0x15 || raw[at+1] >= 0x80 { // the first field, an i32: the size as a one-byte varint
 		t.Fatalf("the filter's header begins with % x", raw[at:at+2])
 	}
 	raw[at+1] = 0
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(path, raw, 0o600))
 	r, err := table.Open(anywhere, path, &schema.Calls)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer r.Close()
 	var ids table.IDs
 	ids.Add("any")

@@ -10,6 +10,7 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/sink/disk"
+	"callhouse/internal/test"
 )
 
 func TestSecondRunFindsTheWarehouseHeld(t *testing.T) {
@@ -23,9 +24,7 @@ func TestSecondRunFindsTheWarehouseHeld(t *testing.T) {
 	if held.Holder.PID != os.Getpid() || held.Holder.RunID != w.opts.RunID {
 		t.Errorf("holder is %+v", held.Holder)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	night(t, nil, root, 1)
 }
 
@@ -35,30 +34,20 @@ func TestSpendsAreRemembered(t *testing.T) {
 	sent := time.Unix(0, 1_700_000_000_123_456_789)
 	want := []disk.Spend{{Sent: sent, Answered: sent.Add(time.Second)}, {Sent: sent.Add(time.Minute)}}
 	for i, s := range want {
-		if err := w.Note(i, s); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Note(i, s))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	w = night(t, nil, root, 1)
 	got := w.Recall()
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	same := func(a, b disk.Spend) bool { return a.Sent.Equal(b.Sent) && a.Answered.Equal(b.Answered) }
 	if !slices.EqualFunc(want, got, same) {
 		t.Errorf("recalled %v, want %v", got, want)
 	}
 	// Noted again in another place, it is still one.
 	w = night(t, nil, root, 2)
-	if err := w.Note(5, want[0]); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Note(5, want[0]))
+	test.OK(t, w.Close())
 	got = night(t, nil, root, 3).Recall()
 	if !slices.EqualFunc(want, got, same) {
 		t.Errorf("recalled %v, want %v", got, want)

@@ -15,15 +15,14 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
+	"callhouse/internal/test"
 )
 
 // aRun opens a warehouse as the n-th run, which gets a row.
 func aRun(t *testing.T, fsys disk.FS, root string, n int) *Warehouse {
 	t.Helper()
 	w, err := openRun(fsys, root, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return w
 }
 
@@ -35,36 +34,26 @@ func openRun(fsys disk.FS, root string, n int) (*Warehouse, error) {
 func fetchOne(t *testing.T, w *Warehouse, id string) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"id": id, "status": "ended", "start_at": testDay.UnixMilli(), "end_at": testDay.UnixMilli() + 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Put(t.Context(), schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: w.opts.Now().UnixMilli(), Body: body}); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, w.Put(t.Context(), schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: w.opts.Now().UnixMilli(), Body: body}))
 }
 
 func mustClose(t *testing.T, w *Warehouse) {
 	t.Helper()
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 }
 
 // die releases the warehouse like a killed process.
 func die(t *testing.T, w *Warehouse) {
 	t.Helper()
-	if err := w.lock.Drop(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.lock.Drop())
 }
 
 // runWords returns the rows of runs as "outcome: error".
 func runWords(t *testing.T, root string) (out []string) {
 	t.Helper()
 	h, err := ReadHistory(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, r := range h.Runs {
 		out = append(out, r.Outcome+": "+r.Error)
 	}
@@ -98,9 +87,7 @@ func TestRecordAlone(t *testing.T) {
 	if err := w.Commit(t.Context(), doneRow(w)); !errors.As(err, &full) {
 		t.Fatalf("the commit gave %v", err)
 	}
-	if err := w.Record(t.Context(), failedRow(w, "no room")); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Record(t.Context(), failedRow(w, "no room")))
 	if n := w.Snapshot().Manifest.Rows(schema.Calls.Name); n != 0 {
 		t.Errorf("%d calls were committed", n)
 	}
@@ -194,9 +181,7 @@ func TestKilledBeforeItPutAnything(t *testing.T) {
 	running := func(commit.Stats, int64) schema.Run {
 		return schema.Run{ID: w.opts.RunID, StartedAt: w.opts.Now().UnixMilli(), Outcome: schema.OutcomeRunning}
 	}
-	if err := w.Commit(context.Background(), running); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Commit(context.Background(), running))
 	sameTold(t, root, "killed: killed before its first commit\ndone: \nrunning: ")
 	die(t, w)
 	const after = "killed: killed before its first commit\ndone: \nkilled: killed; its commits are kept"
@@ -215,12 +200,8 @@ func TestDamageIsOnRecord(t *testing.T) {
 	mustClose(t, w)
 	manifest := filepath.Join(w.Snapshot().Dir, layout.ManifestName)
 	sound, err := os.ReadFile(manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(manifest, sound[:len(sound)/2], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, os.WriteFile(manifest, sound[:len(sound)/2], 0o600))
 	var damaged *disk.DamageError
 	if _, err := openRun(nil, root, 1); !errors.As(err, &damaged) {
 		t.Fatalf("Open gave %v", err)
@@ -228,9 +209,7 @@ func TestDamageIsOnRecord(t *testing.T) {
 	if _, err := ReadHistory(root); !errors.As(err, &damaged) {
 		t.Errorf("ReadHistory gave %v", err)
 	}
-	if err := os.WriteFile(manifest, sound, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(manifest, sound, 0o600))
 	w = aRun(t, nil, root, 2)
 	mustCommit(t, w)
 	mustClose(t, w)

@@ -8,6 +8,7 @@ import (
 
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/verify"
+	"callhouse/internal/test"
 )
 
 // A record without a start leaves the call in its period and order; one with null removes the
@@ -20,14 +21,10 @@ func TestRecordWithoutAStart(t *testing.T) {
 		t.Helper()
 		w := night(t, nil, root, n)
 		for id, body := range bodies {
-			if err := w.Put(context.Background(), schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: testDay.UnixMilli() + int64(n), Body: []byte(body)}); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, w.Put(context.Background(), schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: testDay.UnixMilli() + int64(n), Body: []byte(body)}))
 		}
 		mustCommit(t, w)
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Close())
 		if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root}); err != nil || !r.Whole() {
 			t.Fatalf("night %d: %+v, %v", n, r, err)
 		}

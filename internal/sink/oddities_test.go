@@ -9,6 +9,7 @@ import (
 
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/verify"
+	"callhouse/internal/test"
 )
 
 // Implausible data from the service is stored and reported, but is not damage.
@@ -23,18 +24,12 @@ func TestVerifyTellsWhatIsOdd(t *testing.T) {
 	} {
 		body := fmt.Sprintf(`{"id":%q,"start_at":%d,"call_type":"web",%s}`, id, at, rest)
 		rec := schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: at, Body: []byte(body)}
-		if err := w.Put(context.Background(), rec); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Put(context.Background(), rec))
 	}
 	mustCommit(t, w)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	r, err := verify.Warehouse(context.Background(), verify.Options{Root: root})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	want := []string{
 		"calls with a status unknown to this version, stored as sent: 1",
 	}

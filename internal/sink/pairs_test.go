@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/verify"
+	"callhouse/internal/test"
 	"callhouse/internal/wire"
 )
 
@@ -103,13 +104,9 @@ func (x *paired) keyOf(body []byte) (string, bool) {
 func (x *paired) send(kind schema.Kind, key string, body []byte) {
 	x.Helper()
 	clean, err := x.of.Scrub(body) // as the crawler does
-	if err != nil {
-		x.Fatal(err)
-	}
-	if err := x.w.Put(context.Background(), schema.Record{Resource: x.of.Name, Kind: kind, CallID: key,
-		FetchedAt: x.w.opts.Now().UnixMilli() + 1000, Body: clean}); err != nil {
-		x.Fatal(err)
-	}
+	test.OK(x, err)
+	test.OK(x, x.w.Put(context.Background(), schema.Record{Resource: x.of.Name, Kind: kind, CallID: key,
+		FetchedAt: x.w.opts.Now().UnixMilli() + 1000, Body: clean}))
 }
 
 // list commits a complete list. Each object has the combination of the one shift places after it.
@@ -197,9 +194,7 @@ func TestEveryPairOfCalls(t *testing.T) {
 			t.Fatalf("verify: %+v, %v", r, err)
 		}
 		s, err := layout.Current(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		all := readCalls(t, anywhere, s)
 		for i, id := range ids {
 			if all[id] == nil {
@@ -220,14 +215,10 @@ func TestEveryPairOfCalls(t *testing.T) {
 		w := night(t, nil, root, n)
 		for i, id := range ids {
 			at := testDay.UnixMilli() + int64(n)*3_600_000
-			if err := w.Put(context.Background(), schema.Record{Kind: kind, CallID: id, FetchedAt: at, Body: otherCall(ids, bodies, i, n/2)}); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, w.Put(context.Background(), schema.Record{Kind: kind, CallID: id, FetchedAt: at, Body: otherCall(ids, bodies, i, n/2)}))
 		}
 		mustCommit(t, w)
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Close())
 		check(n/2, n < 2)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/verify"
+	"callhouse/internal/test"
 )
 
 // A call loses its start in a run days after it was first seen.
@@ -20,13 +21,9 @@ func TestStartTakenBackLater(t *testing.T) {
 	} {
 		w := night(t, nil, root, n)
 		at := testDay.AddDate(0, 0, 3*n-7).UnixMilli()
-		if err := w.Put(context.Background(), schema.Record{Kind: schema.KindItem, CallID: "c", FetchedAt: at, Body: []byte(body)}); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Put(context.Background(), schema.Record{Kind: schema.KindItem, CallID: "c", FetchedAt: at, Body: []byte(body)}))
 		mustCommit(t, w)
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Close())
 		if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root}); err != nil || !r.Whole() {
 			t.Fatalf("night %d: %+v, %v", n, r, err)
 		}

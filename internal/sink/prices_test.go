@@ -11,6 +11,7 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // prices are costs that a service may send, by the call's id. The column holds those of its range
@@ -54,9 +55,7 @@ func priced() (recs []schema.Record) {
 // A run stores prices exactly; those that fit no column are counted.
 func TestPrices(t *testing.T) {
 	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
-	if err := w.Put(context.Background(), priced()...); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Put(context.Background(), priced()...))
 	mustCommit(t, w)
 	checkPrices(t, w.Snapshot())
 }
@@ -69,9 +68,7 @@ func checkPrices(t *testing.T, s *layout.Snapshot) {
 		var sent struct {
 			Cost json.RawMessage `json:"call_cost"`
 		}
-		if err := json.Unmarshal(call.AppendJSON(nil), &sent); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, json.Unmarshal(call.AppendJSON(nil), &sent))
 		name := id[:strings.LastIndexByte(id, '-')]
 		if want := prices[name]; string(sent.Cost) != want {
 			t.Errorf("%s comes back as %s, %s was sent", id, sent.Cost, want)

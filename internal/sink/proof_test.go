@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"callhouse/internal/sink/disk"
+	"callhouse/internal/test"
 )
 
 // A file linked by an earlier commit of the same run is compared with its checksum before it is
@@ -15,17 +16,13 @@ func TestLinkedFilesAreProven(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	put := func(w *Warehouse, id string, version int) {
 		t.Helper()
-		if err := w.Put(context.Background(), storyRecord(id, version)); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Put(context.Background(), storyRecord(id, version)))
 	}
 	w := night(t, nil, root, 0)
 	put(w, "a", 1)
 	put(w, "b", 1)
 	mustCommit(t, w)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	d := damageTo(t, root)
 	d.bytes(d.s.Path(d.file("calls", yesterday)), func(b []byte) []byte { b[len(b)/3] ^= 4; return b })
 	w = night(t, nil, root, 1)

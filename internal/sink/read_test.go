@@ -13,6 +13,7 @@ import (
 
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // Unsettled calls are found by their places, across days, and nearby ones are one place.
@@ -31,9 +32,7 @@ func TestUnsettledPlaces(t *testing.T) {
 		recs = append(recs, schema.Record{Kind: schema.KindItem, CallID: fmt.Sprint(i), FetchedAt: testDay.UnixMilli(),
 			Body: bytes.Replace(body(fmt.Sprint(i), &at, &end, "ended", sentiment, -1), []byte(`"call_cost":null`), []byte(`"call_cost":{"total_cost":"1.00"}`), 1)})
 	}
-	if err := w.Put(context.Background(), recs...); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Put(context.Background(), recs...))
 	mustCommit(t, w)
 	got, err := w.Unsettled(context.Background(), start(6), start(390), 10)
 	want := []calls.Place{
@@ -72,16 +71,10 @@ func TestRestsAreKept(t *testing.T) {
 			put = schema.Rest{Of: "agents", At: now}
 		}
 		body, err := json.Marshal(put)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Put(context.Background(), schema.Record{Kind: schema.KindRest, FetchedAt: now, Body: body}); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
+		test.OK(t, w.Put(context.Background(), schema.Record{Kind: schema.KindRest, FetchedAt: now, Body: body}))
 		mustCommit(t, w)
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Close())
 		if rest = put; times == 0 {
 			rest = schema.Rest{Of: "agents"}
 		}

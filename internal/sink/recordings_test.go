@@ -13,6 +13,7 @@ import (
 
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/verify"
+	"callhouse/internal/test"
 )
 
 // recorded is the JSON of an ended call with a link to its recording.
@@ -36,9 +37,7 @@ func outcome(id string, start time.Time, r schema.Recording) schema.Record {
 
 func put(t *testing.T, w *Warehouse, recs ...schema.Record) {
 	t.Helper()
-	if err := w.Put(context.Background(), recs...); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Put(context.Background(), recs...))
 }
 
 func putRecorded(t *testing.T, w *Warehouse, id string, start time.Time, link string, more map[string]any) {
@@ -62,9 +61,7 @@ func recordingsOf(t *testing.T, w *Warehouse) string {
 	slices.Sort(out)
 	n := int64(0)
 	for due, err := range w.RecordingsDue(context.Background()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		n++
 		out = append(out, "due "+due.CallID+" "+due.Link)
 	}
@@ -150,9 +147,7 @@ func TestRecordingsFollowTheirCalls(t *testing.T) {
 	mustCommit(t, w)
 	withheld[0] = "a withheld"
 	expectRecordings(t, "deleted", w, withheld...)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	w = night(t, nil, root, 1)
 	if _, err := w.Rollback(context.Background(), before, rolledBack(w)); err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/repair"
 	"callhouse/internal/sink/verify"
+	"callhouse/internal/test"
 )
 
 // repairing opens a warehouse for Repair, as the n-th run.
@@ -27,9 +28,7 @@ func repairing(t *testing.T, root string, n int) *Warehouse {
 	t.Helper()
 	now := testDay.Add(time.Duration(n) * time.Hour)
 	w, err := Open(Options{Root: root, RunID: layout.RunID(now, uint32(n)), Now: func() time.Time { return now }, Adopt: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(func() { _ = w.Close() })
 	return w
 }
@@ -54,9 +53,7 @@ func (s service) fetch(t *testing.T, w *Warehouse) (asked []string) {
 		if at := strings.Index(body, `,"transcript":`); kind == schema.KindItem && at > 0 {
 			body = body[:at] + "}"
 		}
-		if err := w.Put(ctx, schema.Record{Kind: kind, CallID: string(c.ID()), FetchedAt: now, Body: []byte(body)}); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Put(ctx, schema.Record{Kind: kind, CallID: string(c.ID()), FetchedAt: now, Body: []byte(body)}))
 	}
 	covered := func(at int64) bool {
 		return slices.ContainsFunc(w.Coverage(), func(s schema.Span) bool { return s.From <= at && at < s.To })
@@ -68,9 +65,7 @@ func (s service) fetch(t *testing.T, w *Warehouse) (asked []string) {
 	}
 	mustCommit(t, w)
 	for due, err := range w.Due(ctx, calls.DueTranscripts) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if c := s[due.CallID]; c.TurnCount().OK {
 			put(schema.KindDetail, c)
 			asked = append(asked, due.CallID)
@@ -93,18 +88,12 @@ func facts(of map[string]*calls.Call) map[string]string {
 func lonely(t *testing.T, root string) {
 	t.Helper()
 	s, err := layout.Current(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	all, err := filepath.Glob(filepath.Join(root, layout.SnapshotsName, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, dir := range all {
 		if filepath.Base(dir) != filepath.Base(s.Dir) {
-			if err := os.RemoveAll(dir); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, os.RemoveAll(dir))
 		}
 	}
 }
@@ -118,9 +107,7 @@ var hopeless = []string{"manifest-garbled", "manifest-of-another-snapshot", "man
 func TestRepairMendsEveryDamage(t *testing.T) {
 	whole := sound(t)
 	s, err := layout.Current(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	truth := service(readCalls(t, anywhere, s))
 	tried, i := longtest.Each(24), 0
 	for name, c := range damages {
@@ -130,9 +117,7 @@ func TestRepairMendsEveryDamage(t *testing.T) {
 			}
 			t.Run(name+map[bool]string{true: ", no older snapshot"}[alone], func(t *testing.T) {
 				root := filepath.Join(t.TempDir(), "w")
-				if err := os.CopyFS(root, os.DirFS(whole)); err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, os.CopyFS(root, os.DirFS(whole)))
 				if alone {
 					lonely(t, root)
 				}
@@ -201,9 +186,7 @@ func TestRepairSaysWhatItGivesUp(t *testing.T) {
 	d.bytes(d.s.Path(d.file("transcript_turns", "2026-10")), func(b []byte) []byte { return b[:len(b)-1] })
 	w := repairing(t, root, 2)
 	plan, err := w.Repair(context.Background(), false, repaired(w), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	got := map[string]repair.Part{}
 	for _, p := range plan.Parts {
 		got[p.Name] = repair.Part{Name: p.Name, Tables: p.Tables, Remedy: p.Remedy, Calls: p.Calls, Turns: p.Turns}
@@ -234,9 +217,7 @@ func TestRepairNeedsTheTombstones(t *testing.T) {
 	if _, err := w.Forget(context.Background(), erase.Selection{CallIDs: []string{"a"}}, false, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	d := damageTo(t, root)
 	d.bytes(filepath.Join(d.s.Dir, d.s.Manifest.Forgotten.Path), func(b []byte) []byte { b[len(b)-3] ^= 1; return b })
 	var damage *layout.DamageError

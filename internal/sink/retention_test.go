@@ -16,6 +16,7 @@ import (
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/verify"
+	"callhouse/internal/test"
 )
 
 // keeping opens a warehouse again as the n-th run, which keeps calls from a time on.
@@ -23,27 +24,21 @@ func keeping(t testing.TB, fsys disk.FS, root string, n int, from time.Time) *Wa
 	t.Helper()
 	now := testDay.Add(time.Duration(n) * time.Hour)
 	w, err := Open(Options{Root: root, FS: fsys, RunID: layout.RunID(now, uint32(n)), Now: func() time.Time { return now }, KeepFrom: from})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(func() { _ = w.Close() })
 	return w
 }
 
 func reopen(t testing.TB, w *Warehouse, n int, from time.Time) *Warehouse {
 	t.Helper()
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	return keeping(t, w.opts.FS, w.opts.Root, n, from)
 }
 
 func date(t testing.TB, s string) time.Time {
 	t.Helper()
 	d, err := time.Parse(time.DateOnly, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return d
 }
 
@@ -55,12 +50,8 @@ func TestKeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	span, err := json.Marshal(schema.Span{From: 0, To: testDay.UnixMilli(), ListedAt: testDay.UnixMilli()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Put(t.Context(), schema.Record{Kind: schema.KindCovered, FetchedAt: testDay.UnixMilli(), Body: span}); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, w.Put(t.Context(), schema.Record{Kind: schema.KindCovered, FetchedAt: testDay.UnixMilli(), Body: span}))
 	mustCommit(t, w)
 	before := w.Snapshot()
 	// Left behind by a killed run.
@@ -138,9 +129,7 @@ func keepSome(t *testing.T, draw *rand.Rand) {
 			start := date(t, "2026-08-25").Add(time.Duration(draw.IntN(30*24)) * time.Hour)
 			if draw.IntN(4) == 0 {
 				rec := schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: first.UnixMilli(), Body: body(id, nil, nil, "ended", "", 0)}
-				if err := w.Put(context.Background(), rec); err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, w.Put(context.Background(), rec))
 				start = first
 			} else {
 				putCall(t, w, id, start, i%3)
@@ -151,9 +140,7 @@ func keepSome(t *testing.T, draw *rand.Rand) {
 	put("a")
 	mustCommit(t, w)
 	if draw.IntN(2) == 0 && slices.ContainsFunc(snapshot.Months(w.Snapshot(), testDay), func(m snapshot.Month) bool { return m.Month == "2026-08" }) {
-		if err := compact(w, "2026-08"); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, compact(w, "2026-08"))
 	}
 	put("b")
 	from := date(t, "2026-08-25").AddDate(0, 0, draw.IntN(32))
@@ -174,9 +161,7 @@ func keepSome(t *testing.T, draw *rand.Rand) {
 	if draw.IntN(2) == 0 {
 		commitAs = w.Finish
 	}
-	if err := commitAs(context.Background(), doneRow(w)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, commitAs(context.Background(), doneRow(w)))
 	got := readCalls(t, disk, w.Snapshot())
 	for id, start := range starts {
 		if kept := got[id] != nil; kept != !start.Before(from) {

@@ -11,6 +11,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/test"
 )
 
 func rolledBack(w *Warehouse) func(*layout.Snapshot) schema.Run {
@@ -29,30 +30,22 @@ func TestRollback(t *testing.T) {
 	}
 	put := func(w *Warehouse, recs ...schema.Record) {
 		t.Helper()
-		if err := w.Put(context.Background(), recs...); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Put(context.Background(), recs...))
 	}
 	w := night(t, nil, root, 0)
 	put(w, storyRecord("a", 1), storyRecord("b", 1), span(0, 100))
 	mustCommit(t, w)
 	first := w.Snapshot()
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	w = night(t, nil, root, 1)
 	put(w, storyRecord("b", 2), storyRecord("c", 2), span(100, 200))
 	mustCommit(t, w) // two commits of the run that is undone
 	put(w, storyRecord("a", 3))
 	mustCommit(t, w)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	w = night(t, nil, root, 2)
 	target, err := w.Rollback(context.Background(), 0, rolledBack(w))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	now := w.Snapshot()
 	if target.Manifest.Snapshot != 1 || now.Manifest.Snapshot != 4 {
 		t.Errorf("rolled back to snapshot %d as snapshot %d, want 1 as 4", target.Manifest.Snapshot, now.Manifest.Snapshot)
@@ -65,9 +58,7 @@ func TestRollback(t *testing.T) {
 		t.Errorf("the coverage is %v, want %v", now.Manifest.Coverage, first.Manifest.Coverage)
 	}
 	runs, err := w.Runs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var outcomes []string
 	for _, r := range runs {
 		outcomes = append(outcomes, r.Outcome)
@@ -75,9 +66,7 @@ func TestRollback(t *testing.T) {
 	if want := []string{schema.OutcomeDone, schema.OutcomeDone, schema.OutcomeRolledBack}; !slices.Equal(outcomes, want) {
 		t.Errorf("the runs ended %v, want %v", outcomes, want)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	// The rollback of the rollback.
 	w = night(t, nil, root, 3)
 	if _, err := w.Rollback(context.Background(), 0, rolledBack(w)); err != nil {

@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
+	"callhouse/internal/test"
 )
 
 // listed is a call of the list.
@@ -28,21 +29,15 @@ func TestUncommittedStays(t *testing.T) {
 		t.Helper()
 		o.RunID, o.Records = layout.RunID(testDay, 1), true
 		w, err := Open(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		return w
 	}
 	closed := func(w *Warehouse) {
 		t.Helper()
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Close())
 	}
 	plain := filepath.Join(t.TempDir(), "plain")
-	if err := os.WriteFile(plain, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(plain, nil, 0o600))
 	for _, path := range []string{plain, filepath.Join(plain, "w")} {
 		if _, err := Open(Options{Root: path, RunID: layout.RunID(testDay, 1)}); err == nil {
 			t.Errorf("%s is a warehouse", path)
@@ -51,9 +46,7 @@ func TestUncommittedStays(t *testing.T) {
 
 	root := filepath.Join(t.TempDir(), "a", "w")
 	w := opened(Options{Root: root})
-	if err := w.Put(context.Background(), listed("one")); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Put(context.Background(), listed("one")))
 	if w.Empty() {
 		t.Error("a record waits, and the warehouse is empty")
 	}
@@ -71,9 +64,7 @@ func TestSpendsOfAnEmptyWarehouse(t *testing.T) {
 	sent := disk.Spend{Sent: time.Unix(0, 1_700_000_000_123_456_789)}
 	for n := range 3 {
 		w, err := Open(Options{Root: root, RunID: layout.RunID(testDay, uint32(n))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if n == 0 {
 			err = w.Note(3, sent)
 		} else if got := w.Recall(); len(got) != 1 || !got[0].Sent.Equal(sent.Sent) {
@@ -133,9 +124,7 @@ func TestALinkedFolderIsLeftAlone(t *testing.T) {
 	for _, name := range []string{layout.SnapshotsName, layout.JournalName} {
 		root, elsewhere := sound(t), filepath.Join(t.TempDir(), name)
 		path := filepath.Join(root, name)
-		if err := errors.Join(os.Rename(path, elsewhere), os.Symlink(elsewhere, path)); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, errors.Join(os.Rename(path, elsewhere), os.Symlink(elsewhere, path)))
 		for _, adopt := range []bool{false, true} {
 			w, err := Open(Options{Root: root, RunID: layout.RunID(testDay, 9), Adopt: adopt})
 			if err == nil {

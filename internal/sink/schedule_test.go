@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
+	"callhouse/internal/test"
 )
 
 // A long run commits in the background: by count, and by time if few records come. Slow commits are
@@ -52,15 +53,9 @@ func TestCheckpoints(t *testing.T) {
 					recs = append(recs, schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: now.UnixMilli(),
 						Body: fmt.Appendf(nil, `{"id":%q,"status":"ended","start_at":%d}`, id, now.UnixMilli()+int64(n))})
 				}
-				if err := w.Put(context.Background(), recs...); err != nil {
-					t.Fatal(err)
-				}
-				if err := w.Checkpoint(context.Background(), false); err != nil {
-					t.Fatal(err)
-				}
-				if err := w.Settle(); err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, w.Put(context.Background(), recs...))
+				test.OK(t, w.Checkpoint(context.Background(), false))
+				test.OK(t, w.Settle())
 			}
 			if _, commits := w.Totals(); commits < tc.least || commits > tc.most {
 				t.Errorf("%d commits, want %d to %d", commits, tc.least, tc.most)
@@ -73,9 +68,7 @@ func TestCheckpoints(t *testing.T) {
 func timed(t *testing.T, root string, now *time.Time, follow *disk.Follow) *Warehouse {
 	t.Helper()
 	w, err := Open(Options{Root: root, RunID: layout.RunID(*now, 1), Now: func() time.Time { return *now }, Follow: follow})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(func() { _ = w.Close() })
 	return w
 }
@@ -102,24 +95,16 @@ func TestRested(t *testing.T) {
 		_, _ = source.Read(text)
 		id := fmt.Sprint(n)
 		body := fmt.Sprintf(`{"id":%q,"start_at":%d,"call_analysis":{"summary":%q}}`, id, now.UnixMilli(), hex.EncodeToString(text))
-		if err := w.Put(t.Context(), schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: now.UnixMilli(), Body: []byte(body)}); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Put(t.Context(), schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: now.UnixMilli(), Body: []byte(body)}))
 	}
 	put(0, 10)
-	if err := w.Checkpoint(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Checkpoint(t.Context(), true))
+	test.OK(t, w.Close())
 	if now, w = now.Add(time.Minute), open(); !w.Rested() {
 		t.Error("an earlier process committed a minute ago")
 	}
 	put(0, 20)
-	if err := w.Checkpoint(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Checkpoint(t.Context(), true))
 	put(1, 8<<20/3)
 	put(2, 8<<20/3)
 	if now = now.Add(59 * time.Second); w.Rested() {
@@ -128,9 +113,7 @@ func TestRested(t *testing.T) {
 	if now = now.Add(time.Second); !w.Rested() {
 		t.Error("it rests longer than a minute")
 	}
-	if err := w.Checkpoint(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Checkpoint(t.Context(), true))
 	var bytes int64
 	for _, f := range w.Snapshot().Manifest.Files {
 		bytes += f.Bytes

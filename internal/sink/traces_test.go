@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/everybyte"
 	"callhouse/internal/sink/verify"
+	"callhouse/internal/test"
 )
 
 // The forgotten person: the spellings of her number in the warehouse, her calls, and their words.
@@ -39,9 +40,7 @@ func personRecords(t *testing.T, v int, others bool) (recs []schema.Record) {
 			c[k] = value
 		}
 		body, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		recs = append(recs, schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: start + int64(v), Body: body})
 	}
 	said := func(content string) map[string]any {
@@ -88,31 +87,21 @@ func personHouse(t *testing.T, others bool) *Warehouse {
 		w = night(t, nil, root, n)
 		recs := personRecords(t, n, others)
 		state, err := json.Marshal(schema.Bulk{State: schema.BulkAbsent, At: 1, Why: "no call " + herCalls[0] + " of " + herSpellings[0]})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		recs = append(recs, schema.Record{Kind: schema.KindBulkState, FetchedAt: 1, Body: state})
-		if err := w.Put(context.Background(), recs...); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Put(context.Background(), recs...))
 		err = w.Finish(context.Background(), func(s commit.Stats, commits int64) schema.Run {
 			run := doneRow(w)(s, commits)
 			run.Outcome, run.Error = schema.OutcomeFailed, fmt.Sprintf("read call %q anew: no %s", herCalls[1], herSpellings[1])
 			run.DriftFields = fmt.Appendf(nil, `{"metadata.%s: unknown value":1}`, herCalls[0])
 			return run
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if n < 2 {
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, w.Close())
 		}
 	}
-	if err := w.lock.SetLost([]disk.Lost{{RunID: w.opts.RunID, Error: "call " + herCalls[2] + ": it is broken"}}); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.lock.SetLost([]disk.Lost{{RunID: w.opts.RunID, Error: "call " + herCalls[2] + ": it is broken"}}))
 	return w
 }
 
@@ -161,9 +150,7 @@ func TestForgetLeavesNoTrace(t *testing.T) {
 				}
 			}
 			plan, err := w.Forget(t.Context(), c.sel, true, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			r := mustForget(t, w, c.sel)
 			calls := int64(5)
 			if !c.sel.Before.IsZero() {
@@ -175,19 +162,13 @@ func TestForgetLeavesNoTrace(t *testing.T) {
 				}
 			}
 			raw, err := json.Marshal(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			receipt := filepath.Join(root, "receipt.json")
-			if err := os.WriteFile(receipt, raw, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, os.WriteFile(receipt, raw, 0o600))
 			if after, where := tracesOf(t, root, c.texts...); len(after) > 0 {
 				t.Errorf("left are\n%s", strings.Join(where, "\n"))
 			}
-			if err := os.Remove(receipt); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, os.Remove(receipt))
 			if kept, _ := tracesOf(t, root, "+14155550100"); c.sel.Before.IsZero() && len(kept) != 1 {
 				t.Errorf("of others stayed %v", kept)
 			}
@@ -229,15 +210,11 @@ func TestForgetListsMentions(t *testing.T) {
 // Any spelling finds the calls and the customers.
 func TestForgetFindsEverySpelling(t *testing.T) {
 	w := older(t)
-	if err := w.Put(context.Background(), personRecords(t, 0, true)...); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Put(context.Background(), personRecords(t, 0, true)...))
 	mustCommit(t, w)
 	for _, number := range []string{"+1 (201) 555-0100", "tel:+1-201-555-0100", "0012015550100", "12015550100", "2015550100", "＋１ ２０１ ５５５ ０１００"} {
 		plan, err := w.Forget(context.Background(), erase.Selection{Numbers: []string{number, "+14155559999"}}, true, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if want := []erase.Found{{Calls: 5, Customers: 1}, {}}; !slices.Equal(plan.Numbers, want) {
 			t.Errorf("%s finds %+v", number, plan.Numbers)
 		}

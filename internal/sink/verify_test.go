@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/verify"
+	"callhouse/internal/test"
 )
 
 // sound makes a warehouse with a compacted month, two days, older snapshots, and data in its
@@ -27,9 +28,7 @@ func sound(t *testing.T) (root string) {
 	w := night(t, nil, root, 0)
 	put := func(recs ...schema.Record) {
 		t.Helper()
-		if err := w.Put(context.Background(), recs...); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Put(context.Background(), recs...))
 	}
 	attempt := storyRecord("z", 2)
 	attempt.Body = bytes.Replace(attempt.Body, []byte(`"call_type":"phone"`), []byte(`"call_type":"outbound"`), 1)
@@ -47,9 +46,7 @@ func sound(t *testing.T) (root string) {
 	mustCommit(t, w)
 	mustFinish(t, w)
 	put(storyRecord("b", 4))
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	return root
 }
 
@@ -60,17 +57,13 @@ func TestVerifyFindsEveryDamage(t *testing.T) {
 		i++
 		t.Run(name, func(t *testing.T) {
 			root := filepath.Join(t.TempDir(), "w")
-			if err := os.CopyFS(root, os.DirFS(whole)); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, os.CopyFS(root, os.DirFS(whole)))
 			c.do(damageTo(t, root)) // all of them: one without a file to damage must not wait for its turn
 			if !tried(i) {
 				return
 			}
 			r, err := verify.Warehouse(context.Background(), verify.Options{Root: root})
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			if !slices.ContainsFunc(r.Problems, func(p verify.Problem) bool { return p.Kind == c.kind }) {
 				t.Errorf("found %v, want a problem of the kind %q", r.Problems, c.kind)
 			}
@@ -91,9 +84,7 @@ func TestVerifyOfAWholeWarehouse(t *testing.T) {
 	before := listing(t, root)
 	for _, all := range []bool{false, true} {
 		r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: all})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if !r.Whole() || len(r.Leftovers) > 0 || len(r.Notes) > 0 {
 			t.Errorf("all %v: %+v", all, r)
 		}
@@ -113,24 +104,18 @@ func TestVerifyOfAWholeWarehouse(t *testing.T) {
 func TestVerifyOlderSnapshots(t *testing.T) {
 	root := sound(t)
 	old, err := layout.Open(root, "000001")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	d := &damage{t, root, old}
 	f := d.file("calls", "2026-10-25") // compacted since
 	d.bytes(old.Path(f), func(b []byte) []byte { b[len(b)/2] ^= 4; return b })
 	for all, want := range map[bool]int64{false: 0, true: 1} {
 		r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: all})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if r.Count != want {
 			t.Errorf("all %v: found %v", all, r.Problems)
 		}
 	}
-	if err := os.Remove(filepath.Join(old.Dir, layout.ManifestName)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Remove(filepath.Join(old.Dir, layout.ManifestName)))
 	r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: true})
 	if err != nil || r.Count != 1 || r.Problems[0].Kind != "manifest" {
 		t.Errorf("without its manifest: found %v, %v", r.Problems, err)
@@ -143,13 +128,9 @@ func TestVerifyTellsLeftoversFromDamage(t *testing.T) {
 	for _, dir := range []string{
 		filepath.Join(layout.SnapshotsName, layout.TempName("000003", disk.NewID())), filepath.Join(layout.SnapshotsName, "000003"),
 	} {
-		if err := os.Mkdir(filepath.Join(root, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.Mkdir(filepath.Join(root, dir), 0o700))
 	}
-	if err := os.Symlink("snapshots/000003", filepath.Join(root, layout.TempName("current", disk.NewID()))); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Symlink("snapshots/000003", filepath.Join(root, layout.TempName("current", disk.NewID()))))
 	r, err := verify.Warehouse(context.Background(), verify.Options{Root: root})
 	if err != nil || !r.Whole() || len(r.Leftovers) != 2 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "snapshot 3") {
 		t.Errorf("%+v, %v", r, err)
@@ -159,9 +140,7 @@ func TestVerifyTellsLeftoversFromDamage(t *testing.T) {
 	if err != nil || len(r.Notes) != 1 || r.Journal != 0 {
 		t.Errorf("while a run holds it: %+v, %v", r, err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	if _, err := verify.Warehouse(context.Background(), verify.Options{Root: t.TempDir()}); !errors.Is(err, layout.ErrNoWarehouse) {
 		t.Errorf("of an empty folder: %v", err)
 	}
@@ -181,9 +160,7 @@ func listing(t *testing.T, root string) (out []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return out
 }
 
@@ -196,9 +173,7 @@ func TestVerifyOfANewerFormat(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := sound(t)
 			s, err := layout.Open(root, c.snapshot)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			d := &damage{t, root, s}
 			d.manifest(func(m *layout.Manifest) { m.FormatVersion = 99 })
 			r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: c.all})

@@ -23,6 +23,7 @@ import (
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/table"
+	"callhouse/internal/test"
 )
 
 // testDay is the start of the tests' first run.
@@ -33,9 +34,7 @@ func night(t testing.TB, fsys disk.FS, root string, n int) *Warehouse {
 	t.Helper()
 	now := testDay.Add(time.Duration(n) * time.Hour)
 	w, err := Open(Options{Root: root, FS: fsys, RunID: layout.RunID(now, uint32(n)), Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	t.Cleanup(func() { _ = w.Close() })
 	return w
 }
@@ -60,9 +59,7 @@ func compact(w *Warehouse, months ...string) error {
 
 func mustCommit(t testing.TB, w *Warehouse) {
 	t.Helper()
-	if err := w.Commit(context.Background(), doneRow(w)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Commit(context.Background(), doneRow(w)))
 }
 
 // readCalls reads every call of a snapshot from its files, and fails the test if the files
@@ -74,22 +71,16 @@ func readCalls(t testing.TB, fsys disk.FS, s *layout.Snapshot) map[string]*calls
 	r := snapshot.NewReader(fsys, s, nil)
 	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
 		in, err := r.Period(f.Period, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		var last *calls.Call
 		var due, unsettled, unstarted int64
 		for {
 			call, err := in.Next()
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			if call == nil {
 				break
 			}
-			if err := in.Take(call); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, in.Take(call))
 			if last != nil && table.CompareKey(last.StartAt(), string(last.ID()), call.StartAt(), string(call.ID())) >= 0 {
 				t.Fatalf("%s: call %s stands behind %s", f.Path, call.ID(), last.ID())
 			}
@@ -119,9 +110,7 @@ func readCalls(t testing.TB, fsys disk.FS, s *layout.Snapshot) map[string]*calls
 			rows[schema.Recordings.Name] += int64(call.Recordings().Len())
 			rows[schema.ToolCalls.Name] += int64(len(call.ToolCalls(nil)))
 		}
-		if err := errors.Join(in.Done(), in.Close()); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, errors.Join(in.Done(), in.Close()))
 		if due != f.Due || unsettled != f.Unsettled || unstarted != f.Unstarted {
 			t.Fatalf("%s: due %d, unsettled %d, unstarted %d; the manifest says %d, %d, %d", f.Path,
 				due, unsettled, unstarted, f.Due, f.Unsettled, f.Unstarted)
@@ -147,9 +136,7 @@ func checkFiles(t testing.TB, fsys disk.FS, s *layout.Snapshot) {
 		f := &s.Manifest.Files[i]
 		want = append(want, f.Path)
 		raw, err := disk.ReadFile(fsys, s.Path(f))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		sum := sha256.Sum256(raw)
 		if int64(len(raw)) != f.Bytes || hex.EncodeToString(sum[:]) != f.SHA256 {
 			t.Fatalf("%s is not what the manifest says", f.Path)
@@ -159,9 +146,7 @@ func checkFiles(t testing.TB, fsys disk.FS, s *layout.Snapshot) {
 	var walk func(rel string)
 	walk = func(rel string) {
 		entries, err := fsys.ReadDir(filepath.Join(s.Dir, rel))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		for _, e := range entries {
 			if e.IsDir() {
 				walk(path.Join(rel, e.Name()))
@@ -250,13 +235,9 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 					kind, turns = schema.KindDetail, rapid.IntRange(0, 3).Draw(rt, "turns")
 				}
 				b := body(id, start, end, status, rapid.SampledFrom([]string{"", "positive"}).Draw(rt, "sentiment"), turns)
-				if err := w.Put(context.Background(), schema.Record{Kind: kind, CallID: id, FetchedAt: at, Body: b}); err != nil {
-					rt.Fatal(err)
-				}
+				test.OK(rt, w.Put(context.Background(), schema.Record{Kind: kind, CallID: id, FetchedAt: at, Body: b}))
 				next := &calls.Call{}
-				if err := new(calls.Decoder).Decode(b, kind, next); err != nil {
-					rt.Fatal(err)
-				}
+				test.OK(rt, new(calls.Decoder).Decode(b, kind, next))
 				next.Fetched(at, at, []byte(w.opts.RunID))
 				calls.Merge(model[id], next, kind)
 				next.Settle(at)
@@ -271,9 +252,7 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 				}
 				sort.Strings(ids)
 				id, at := rapid.SampledFrom(ids).Draw(rt, "id"), w.opts.Now().UnixMilli()
-				if err := w.Put(context.Background(), schema.Record{Kind: schema.KindMissing, CallID: id, FetchedAt: at}); err != nil {
-					rt.Fatal(err)
-				}
+				test.OK(rt, w.Put(context.Background(), schema.Record{Kind: schema.KindMissing, CallID: id, FetchedAt: at}))
 				next := calls.NewCall(id)
 				next.Fetched(at, at, []byte(w.opts.RunID))
 				calls.Merge(model[id], next, schema.KindMissing)
@@ -287,24 +266,18 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 				months := []string{rapid.SampledFrom([]string{"2026-10", "2026-11"}).Draw(rt, "month")}
 				if rapid.Bool().Draw(rt, "with changes") {
 					err := w.commitRun(context.Background(), doneRow(w), compacting(months...))
-					if err != nil {
-						rt.Fatal(err)
-					}
+					test.OK(rt, err)
 					settle()
 					sameCalls(rt, model, readCalls(t, disk, w.Snapshot()))
 					checkCompacted(rt, w.Snapshot(), months[0])
 				} else if w.Snapshot() != nil {
 					before := readCalls(t, disk, w.Snapshot())
-					if err := compact(w, months...); err != nil {
-						rt.Fatal(err)
-					}
+					test.OK(rt, compact(w, months...))
 					sameCalls(rt, before, readCalls(t, disk, w.Snapshot()))
 					checkCompacted(rt, w.Snapshot(), months[0])
 				}
 			case "restart":
-				if err := w.Close(); err != nil {
-					rt.Fatal(err)
-				}
+				test.OK(rt, w.Close())
 				n++
 				w = night(t, disk, root, n)
 				if _, err := w.Recover(context.Background()); err != nil {
@@ -318,9 +291,7 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 		if left, err := disk.ReadDir(filepath.Join(root, layout.JournalName, w.opts.RunID)); err == nil && len(left) > 0 {
 			rt.Fatalf("the journal still holds %v after the commit", left)
 		}
-		if err := w.Close(); err != nil {
-			rt.Fatal(err)
-		}
+		test.OK(rt, w.Close())
 	})
 }
 
@@ -361,9 +332,7 @@ func TestUnchangedDaysAreTakenOver(t *testing.T) {
 	put := func(id string, day int, sentiment string) {
 		t.Helper()
 		b := body(id, at(day), at(day), "ended", sentiment, -1)
-		if err := w.Put(context.Background(), schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: 1, Body: b}); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Put(context.Background(), schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: 1, Body: b}))
 	}
 	put("a", 1, "positive")
 	put("b", 2, "positive")
@@ -372,9 +341,7 @@ func TestUnchangedDaysAreTakenOver(t *testing.T) {
 	if s, _ := w.Totals(); s.New != 2 || s.Changed != 0 {
 		t.Errorf("the first run counted %d new and %d changed, want 2 and 0", s.New, s.Changed)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	w = night(t, nil, root, 1)
 	put("a", 1, "positive") // unchanged
 	put("b", 2, "negative")

@@ -11,6 +11,7 @@ import (
 
 	"callhouse/internal/schema"
 	"callhouse/internal/schema/columnar"
+	"callhouse/internal/test"
 	"callhouse/internal/wire/wiretest"
 )
 
@@ -23,9 +24,7 @@ func TestAColumnMore(t *testing.T) {
 	var d Decoder
 	decode := func(body string) *schema.Object {
 		var o schema.Object
-		if err := d.Decode(resource, []byte(body), schema.KindItem, &o); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, d.Decode(resource, []byte(body), schema.KindItem, &o))
 		o.Own()
 		return &o
 	}
@@ -83,17 +82,13 @@ func TestResources(t *testing.T) {
 	} {
 		var d Decoder
 		var o schema.Object
-		if err := d.Decode(of, []byte(body), schema.KindItem, &o); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, d.Decode(of, []byte(body), schema.KindItem, &o))
 		o.Own()
 		back := schema.Object{}
 		back.Begin(of)
 		for at, in := range o.Rows() {
 			file, rows := wiretest.RoundTrip(t, columnar.ParquetSchema(at), at.AppendRow(nil, in))
-			if err := columnar.SameColumns(file, at); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, columnar.SameColumns(file, at))
 			if at == of.Table {
 				schema.SetRow(back.Row, rows[0])
 			} else {
@@ -149,9 +144,7 @@ func TestDriftBounded(t *testing.T) {
 			name, _ := json.Marshal(string(bytes.Repeat([]byte{'a' + byte(i%26)}, 1+i%100)) + string(rune('A'+round)))
 			body = append(append(append(body, ','), name...), ":1"...)
 		}
-		if err := d.Decode(schema.CallResource, append(body, '}'), schema.KindItem, &o); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, d.Decode(schema.CallResource, append(body, '}'), schema.KindItem, &o))
 		n := 0
 		for _, r := range d.Drift {
 			n += r.Count

@@ -6,26 +6,22 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"callhouse/internal/test"
 )
 
 func zone(t *testing.T, name string) *time.Location {
 	t.Helper()
 	loc, err := time.LoadLocation(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return loc
 }
 
 func TestParseTime(t *testing.T) {
 	seoul, err := time.LoadLocation("Asia/Seoul")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	now := time.Date(2026, 11, 21, 20, 30, 0, 0, time.UTC) // 05:30 on the 22nd in Seoul
 	for _, c := range []struct {
 		in   string
@@ -96,9 +92,7 @@ func TestParseTime(t *testing.T) {
 			continue
 		}
 		want, perr := time.Parse(time.RFC3339Nano, c.want)
-		if perr != nil {
-			t.Fatal(perr)
-		}
+		test.OK(t, perr)
 		if err != nil || !got.Equal(want) {
 			t.Errorf("ParseTime(%q, %v) = %v, %v, want %v", c.in, c.loc, got, err, want)
 		}

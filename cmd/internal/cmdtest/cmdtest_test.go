@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"callhouse/cmd/internal/config"
+	"callhouse/internal/test"
 )
 
 func TestMain(m *testing.M) { Main(m) }
@@ -59,9 +60,7 @@ func TestEveryPackage(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if len(folders) < 50 {
 		t.Fatalf("only %d packages were found", len(folders))
 	}
@@ -103,9 +102,7 @@ func TestSealed(t *testing.T) {
 func TestNoOtherMachine(t *testing.T) {
 	for _, address := range []string{"http://192.0.2.1/", "https://192.0.2.1/", "http://calls.invalid/"} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		resp, err := http.DefaultClient.Do(req)
 		if err == nil {
 			_, _ = io.Copy(io.Discard, resp.Body)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/test"
 )
 
 // A key and a warehouse are used only with the address given for them, for all combinations of
@@ -47,13 +48,9 @@ func TestKeyGoesToItsAddress(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			env := with(strings.Fields(c.env)...)
 			f, err := env.Open(written(t, c.file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			cfg := Config{Env: env, File: f}
-			if err := cfg.Take(takeFlags(t, &cfg, Extract, strings.Fields(c.args)...), Extract, c.profile); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, cfg.Take(takeFlags(t, &cfg, Extract, strings.Fields(c.args)...), Extract, c.profile))
 			err = cfg.OneService()
 			var e *cli.Error
 			switch {

@@ -29,18 +29,14 @@ func takeFlags(t *testing.T, c *Config, program Program, args ...string) *pflag.
 	f := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	c.add(f, program, false)
 	c.add(f, program, true)
-	if err := f.Parse(args); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, f.Parse(args))
 	return f
 }
 
 func written(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), fileName)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -118,9 +114,7 @@ func TestPrecedence(t *testing.T) {
 		}
 		path := written(t, "# a comment\n"+k.Name+" = "+k.literal(v[FromTop])+"\n[profiles.p]\n"+k.Name+" = "+k.literal(v[FromProfile])+"\n[profiles.q]\n")
 		f, err := none.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		check := func(file *File, profile string, want Source, env string, args ...string) {
 			t.Helper()
 			got, err := with(k.Env()+"="+env).Apply(flagsOf(t, k.For, args...), k.For, file, profile)
@@ -156,9 +150,7 @@ func TestPrecedence(t *testing.T) {
 // A repeated list flag appends, and replaces the file's list.
 func TestRepeatedFlags(t *testing.T) {
 	f, err := none.Open(written(t, "mask = [\"summary\"]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for want, args := range map[string][]string{"summary": nil, "a": {"--mask", "a"}, "a,b,c": {"--mask", "a", "--mask=b,c"}} {
 		c := new(Config)
 		flags := takeFlags(t, c, Extract, args...)
@@ -204,9 +196,7 @@ func TestAgentsInTheFile(t *testing.T) {
 // One set of flags serves one profile after another.
 func TestApplyAgain(t *testing.T) {
 	f, err := none.Open(written(t, "share = 0.5\n[profiles.a]\nshare = 0.25\nmask = [\"from_number\"]\n[profiles.b]"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	flags := flagsOf(t, Extract)
 	for _, c := range []struct{ profile, share, mask string }{{"a", "0.25", "from_number"}, {"b", "0.5", ""}, {"a", "0.25", "from_number"}} {
 		if _, err := none.Apply(flags, Extract, f, c.profile); err != nil {
@@ -222,9 +212,7 @@ func TestApplyAgain(t *testing.T) {
 func TestPathsOfTheFile(t *testing.T) {
 	path := written(t, "warehouse = \"w\"\napi_key_file = \"/k\"\nmask_key_file = \"~/m\"")
 	f, err := with("HOME=/home/me").Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for name, want := range map[string]string{"warehouse": filepath.Join(filepath.Dir(path), "w"), "api_key_file": "/k", "mask_key_file": "/home/me/m"} {
 		if got := f.top[name].text; got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
@@ -239,9 +227,7 @@ func TestWhereTheFileIs(t *testing.T) {
 	at := func(dir string) string { return filepath.Join(dir, fileName) }
 	env := Environment{Files: []string{fileName, at(home), at(machine)}}
 	made := func(dir string) string {
-		if err := os.WriteFile(at(dir), []byte("quiet = true"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(at(dir), []byte("quiet = true"), 0o600))
 		return at(dir)
 	}
 	is := func(want, named string) {
@@ -302,17 +288,13 @@ func TestWhoseFile(t *testing.T) {
 				t.Skip("only root may give files away")
 			}
 			folder, err := filepath.EvalSymlinks(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			file := filepath.Join(folder, fileName)
 			err = errors.Join(os.WriteFile(file, []byte("quiet = true"), 0o600), os.Chmod(file, c.file), os.Chmod(folder, c.folder))
 			if c.change != nil {
 				err = errors.Join(err, c.change(file, folder))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			t.Chdir(folder)
 			path := strings.NewReplacer("FILE", file, "FOLDER", folder)
 			env := Environment{Files: []string{fileName}}
@@ -352,9 +334,7 @@ func TestSystem(t *testing.T) {
 
 func TestChoose(t *testing.T) {
 	f, err := none.Open(written(t, "[profiles.acme]\n[profiles.globex]\n[profiles.initech]"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, c := range []struct {
 		env   string
 		named []string
@@ -386,9 +366,7 @@ func TestChoose(t *testing.T) {
 // The example changes no setting; with its comments removed it is a valid file as well.
 func TestExample(t *testing.T) {
 	f, err := none.Open(written(t, Example()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if len(f.top) > 0 || len(f.Profiles) > 0 {
 		t.Errorf("the example sets %v, profiles %v", f.top, f.Profiles)
 	}

@@ -5,14 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"callhouse/internal/test"
 )
 
 // The README's list of commands is complete.
 func TestReadmeNamesEveryCommand(t *testing.T) {
 	readme, err := os.ReadFile("../../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, c := range Command().Commands() {
 		if c.IsAvailableCommand() && c.Name() != "help" && !strings.Contains(string(readme), "| `extract "+c.Name()) {
 			t.Errorf("the README does not list extract %s", c.Name())
@@ -80,9 +80,7 @@ func TestHelpListsWhatACommandUses(t *testing.T) {
 func TestCompletionOfValues(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "callhouse.toml")
 	t.Setenv("CALLHOUSE_CONFIG", file)
-	if err := os.WriteFile(file, []byte("[profiles.acme]\n[profiles.globex]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(file, []byte("[profiles.acme]\n[profiles.globex]\n"), 0o600))
 	for args, want := range map[string]string{
 		"run --profile ":   "acme globex :4",
 		"status --format ": "text json :4",

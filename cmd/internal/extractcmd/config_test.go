@@ -6,15 +6,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"callhouse/cmd/internal/config"
+	"callhouse/internal/test"
 )
 
 // Every flag of run is a setting, except those for a single run, and every setting of extract is a
 // flag of run.
 func TestEveryFlagIsASetting(t *testing.T) {
 	run, _, err := Command().Find([]string{"run"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	known := map[string]bool{"config": true, "profile": true, "all": true, "full": true, "call-id": true, "yes": true, "adopt": true, "help": true, "version": true}
 	for i := range config.Keys {
 		k := &config.Keys[i]

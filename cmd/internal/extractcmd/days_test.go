@@ -12,6 +12,7 @@ import (
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // A date that a user gives is a day of the zone tz: it begins at the first instant that clocks there
@@ -30,9 +31,7 @@ func TestDatesAreDaysOfTheZone(t *testing.T) {
 	} {
 		t.Run(c.zone+" "+c.text, func(t *testing.T) {
 			begins, err := time.Parse(time.RFC3339, c.begins)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			s := settings.Settings{Config: config.Config{Values: config.Values{TZ: c.zone, Since: c.text}}}
 			if got, err := s.ListFrom(time.Now()); err != nil || !got.Equal(begins) {
 				t.Errorf("--since: %v, %v", got, err)
@@ -41,9 +40,7 @@ func TestDatesAreDaysOfTheZone(t *testing.T) {
 			root, file := filepath.Join(dir, "w"), filepath.Join(dir, "calls.ndjson")
 			lines := fmt.Sprintf(`{"id":"before","start_at":%d}`+"\n"+`{"id":"after","start_at":%d}`+"\n",
 				begins.UnixMilli()-1, begins.UnixMilli())
-			if err := os.WriteFile(file, []byte(lines), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, os.WriteFile(file, []byte(lines), 0o600))
 			extract := func(args ...string) string {
 				t.Helper()
 				code, _, stderr := call(t, "", append(args, "--warehouse", root, "--tz", c.zone)...)
@@ -86,13 +83,9 @@ func TestAsOfIsADayOfTheZone(t *testing.T) {
 	for _, summary := range []string{"first", "second"} {
 		file := filepath.Join(dir, summary)
 		body := `{"id":"c","status":"ended","start_at":1700000000000,"end_at":1700000001000,"call_analysis":{"summary":"` + summary + `"}}`
-		if err := os.WriteFile(file, []byte(body), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(file, []byte(body), 0o600))
 		at := time.Date(2024, 11, 19, 16, 0, 0, 0, time.UTC)
-		if err := os.Chtimes(file, at, at); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.Chtimes(file, at, at))
 		args := []string{"import", file, "--warehouse", root, "--tz", "Asia/Seoul"}
 		if summary == "first" {
 			args = append(args, "--as-of", "2024-11-20") // 15:00 UTC of the day before
@@ -110,9 +103,7 @@ func TestAsOfIsADayOfTheZone(t *testing.T) {
 func TestDateInAnUnknownZone(t *testing.T) {
 	root := tended(t)
 	before, err := layout.Current(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, args := range []string{"forget --before 2099-01-01 --yes", "run --since 2024-01-01 --base-url http://127.0.0.1:1", "run --keep 400d --base-url http://127.0.0.1:1"} {
 		code, _, stderr := call(t, "", append(strings.Fields(args), "--warehouse", root, "--tz", "Asia/Soul")...)
 		if code != 2 || !strings.Contains(stderr, `unknown time zone "Asia/Soul"`) {

@@ -21,6 +21,7 @@ import (
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/test"
 	"callhouse/internal/words"
 )
 
@@ -48,9 +49,7 @@ func newFollowed(t *testing.T) *followed {
 			}
 			return ""
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if f.on, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server); err != nil {
 		t.Fatal(err)
 	}
@@ -131,9 +130,7 @@ func TestFollow(t *testing.T) {
 		t.Errorf("stopped: exit code %d", code)
 	}
 	h, err := sink.ReadHistory(f.house)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if n := len(h.Runs); n != 2 || h.Runs[0].Outcome != schema.OutcomeDone || h.Runs[1].Outcome != schema.OutcomeFollowed || !h.Runs[1].EndedAt.OK {
 		t.Errorf("runs: %+v", h.Runs)
 	}
@@ -187,9 +184,7 @@ func TestFollowIdle(t *testing.T) {
 	stop()
 	polls := 1 + int64(time.Since(begun)/time.Second) // at most, with --follow-every 1s..1s
 	h, err := sink.ReadHistory(f.house)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	stats := f.on.Server.Stats()
 	if n := stats.Requests - before; n < 3 || n > polls || stats.DetailsUnchanged > 0 {
 		t.Errorf("%d requests in at most %d polls, %d records without news", n, polls, stats.DetailsUnchanged)

@@ -13,6 +13,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sink"
+	"callhouse/internal/test"
 )
 
 // While the service fails, the process continues, and its state has the reason and the start of the
@@ -76,9 +77,7 @@ func TestFollowLateTranscripts(t *testing.T) {
 		t.Errorf("stopped: exit code %d", code)
 	}
 	h, err := sink.ReadHistory(f.house)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	stats := f.on.Server.Stats()
 	calls, requests := stats.DetailsDistinct-before.DetailsDistinct, stats.ByKind["detail"]-before.ByKind["detail"]
 	if calls < 4 || late == 0 || requests > 2*calls {

@@ -15,6 +15,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // dumpFiles writes files of calls into a folder, and returns the folder.
@@ -31,20 +32,14 @@ func dumpFiles(t *testing.T) string {
 	if _, err := z.Write([]byte(detail("three"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, z.Close())
 	squeezed, err := parquet.Zstd.Encode(nil, []byte(detail("four")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for name, content := range map[string][]byte{
 		"whole.ndjson": []byte(whole), "bad.ndjson": []byte(detail("one") + "\nno call\n"),
 		"packed.ndjson.gz": packed.Bytes(), "squeezed.ndjson.zst": squeezed, "false.gz": []byte(whole),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	return dir
 }
@@ -114,12 +109,8 @@ func TestImportPlacesCalls(t *testing.T) {
 	file := func(name string, age int, start string) string {
 		path := filepath.Join(dir, name)
 		at := now.AddDate(0, 0, -age)
-		if err := os.WriteFile(path, []byte(`{"id":"c","status":"ended"`+start+"}\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(path, []byte(`{"id":"c","status":"ended"`+start+"}\n"), 0o600))
+		test.OK(t, os.Chtimes(path, at, at))
 		return path
 	}
 	var files []string
@@ -175,9 +166,7 @@ func TestImportOfOtherForms(t *testing.T) {
 		if _, err := z.Write([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, z.Close())
 		return b.String()
 	}
 	wide := func(text, order string) string {
@@ -192,9 +181,7 @@ func TestImportOfOtherForms(t *testing.T) {
 		return out
 	}
 	squeezed, err := parquet.Zstd.Encode(nil, []byte(lines))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	array, page := "["+strings.Join(list, ",")+"]", `{"next_cursor":null,"items":[`+strings.Join(list, ",")+`]}`
 	asOf := " | extract import - --as-of 2026-01-02T03:04:05Z"
 	for _, c := range []struct {
@@ -226,13 +213,9 @@ func TestImportOfOtherForms(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			root, file := filepath.Join(dir, "w"), filepath.Join(dir, "calls")
-			if err := os.WriteFile(file, []byte(c.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, os.WriteFile(file, []byte(c.content), 0o600))
 			at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-			if err := os.Chtimes(file, at, at); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, os.Chtimes(file, at, at))
 			code, _, stderr := call(t, "", "import", file, "--warehouse", root)
 			if code != c.code || !strings.Contains(stderr, strings.ReplaceAll(c.hint, "FILE", file)) {
 				t.Errorf("exit %d, %s", code, stderr)
@@ -262,25 +245,17 @@ func TestImportOfACutFile(t *testing.T) {
 	if _, err := z.Write(text.Bytes()); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, z.Close())
 	squeezed, err := parquet.Zstd.Encode(nil, text.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for name, content := range map[string][]byte{"x.gz": packed.Bytes(), "x.zst": squeezed} {
 		for _, part := range []int{1, 50, 90} {
 			dir := t.TempDir()
 			root, file := filepath.Join(dir, "w"), filepath.Join(dir, name)
-			if err := os.WriteFile(file, content[:len(content)*part/100], 0o600); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, os.WriteFile(file, content[:len(content)*part/100], 0o600))
 			code, _, stderr := call(t, "", "import", file, "--warehouse", root)
 			snapshot, err := layout.Current(root)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			n := snapshot.Manifest.Rows(schema.Calls.Name)
 			want := fmt.Sprintf("committed: %s", cli.Plural(n, "whole line"))
 			if n == 0 {

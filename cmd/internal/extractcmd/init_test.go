@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"callhouse/cmd/internal/extractcmd/settings"
+	"callhouse/internal/test"
 	"callhouse/internal/words"
 )
 
@@ -26,17 +27,13 @@ func TestQuoting(t *testing.T) {
 func TestWarehouseInANewVolume(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"lost+found", ".Trash-1000", "System Volume Information", "@eaDir"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
 	i := &initial{Settings: new(settings.Settings), system: true}
 	if path, err := i.validWarehouse(dir); err != nil || path != dir {
 		t.Errorf("%q, %v", path, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "letter.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(filepath.Join(dir, "letter.txt"), nil, 0o600))
 	if _, err := i.validWarehouse(dir); err == nil || !strings.Contains(err.Error(), "holds other files") {
 		t.Errorf("a folder with a letter: %v", err)
 	}

@@ -19,6 +19,7 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/verify"
+	"callhouse/internal/test"
 )
 
 // tended creates a warehouse with two runs: two old calls, one of which the second run changed.
@@ -29,27 +30,19 @@ func tended(t *testing.T) (root string) {
 	for n := range 2 {
 		now := time.Now().Add(time.Duration(n-9) * time.Minute)
 		w, err := sink.Open(sink.Options{Root: root, RunID: layout.RunID(now, uint32(n)), Now: func() time.Time { return now }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		for i, id := range []string{"one", "two"}[n:] {
 			at := start.AddDate(0, 0, i).UnixMilli()
 			body := fmt.Sprintf(`{"id":%q,"status":"ended","from_number":"+5550100","to_number":"1","start_at":%d,"end_at":%d,`+
 				`"transcript":[{"role":"user","content":"run %d"}]}`, id, at, at+1000, n)
 			rec := schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: now.UnixMilli(), Body: []byte(body)}
-			if err := w.Put(t.Context(), rec); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, w.Put(t.Context(), rec))
 		}
 		err = w.Commit(t.Context(), func(s sink.Stats, _ int64) schema.Run {
 			return schema.Run{ID: w.RunID(), StartedAt: now.UnixMilli(), Outcome: schema.OutcomeDone, CallsNew: s.New}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
+		test.OK(t, w.Close())
 	}
 	return root
 }
@@ -180,30 +173,22 @@ func TestForgetTellsPlaces(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	now := time.Now()
 	w, err := sink.Open(sink.Options{Root: root, RunID: layout.RunID(now, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	at := now.UnixMilli()
 	for id, more := range map[string]string{
 		"one": `"from_number":"01012345678"`, "two": `"from_number":"1","metadata":{"callback":"+82 10-1234-5678"}`,
 		"three": `"from_number":"2","transcript":[{"role":"user","content":"I am on 010-1234-5678."}]`, "four": `"from_number":"0287654321"`,
 	} {
 		body := fmt.Sprintf(`{"id":%q,"status":"ended","to_number":"1","start_at":%d,"end_at":%d,%s}`, id, at, at+1, more)
-		if err := w.Put(t.Context(), schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: at, Body: []byte(body)}); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Put(t.Context(), schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: at, Body: []byte(body)}))
 	}
 	for id, number := range map[string]string{"customer-1": "+821012345678", "customer-2": "+82 2 1111 2222", "auth0|7/x": "a@b"} {
 		body := fmt.Sprintf(`{"id":%q,"name":"N","identifiers":[{"type":"phone","value":%q}]}`, id, number)
-		if err := w.Put(t.Context(), schema.Record{Resource: "customers", Kind: schema.KindItem, CallID: resource.Part(id), FetchedAt: at, Body: []byte(body)}); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Put(t.Context(), schema.Record{Resource: "customers", Kind: schema.KindItem, CallID: resource.Part(id), FetchedAt: at, Body: []byte(body)}))
 	}
-	if err := errors.Join(w.Commit(t.Context(), func(s sink.Stats, _ int64) schema.Run {
+	test.OK(t, errors.Join(w.Commit(t.Context(), func(s sink.Stats, _ int64) schema.Run {
 		return schema.Run{ID: w.RunID(), StartedAt: at, Outcome: schema.OutcomeDone, CallsNew: s.New}
-	}), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	}), w.Close()))
 	forget := func(code int, args string, want ...string) (stdout string) {
 		t.Helper()
 		got, stdout, stderr := call(t, "", append(strings.Fields("forget --country kr "+args), "--warehouse", root)...)
@@ -230,12 +215,8 @@ func TestForgetTellsPlaces(t *testing.T) {
 func TestVerifyTellsDamage(t *testing.T) {
 	root := tended(t)
 	s, err := layout.Current(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(s.Path(&s.Manifest.Files[0])); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, os.Remove(s.Path(&s.Manifest.Files[0])))
 	code, stdout, stderr := call(t, "", "verify", "--warehouse", root)
 	if code != cli.ExitFailed || !strings.HasPrefix(stdout, "snapshots/000002/calls/") || !strings.Contains(stdout, "the file is not there\ndamaged: ") ||
 		!strings.Contains(stderr, "the warehouse is damaged: 1 problem found") {
@@ -263,17 +244,11 @@ func TestVerifyOfANewerFormat(t *testing.T) {
 func newerFormat(t *testing.T, root string) {
 	t.Helper()
 	s, err := layout.Current(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	s.Manifest.FormatVersion = layout.FormatVersion + 1
 	raw, err := s.Manifest.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(s.Dir, layout.ManifestName), raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, os.WriteFile(filepath.Join(s.Dir, layout.ManifestName), raw, 0o600))
 }
 
 // An interrupt stops compact before it merges the files of a month, and loses nothing: the
@@ -301,9 +276,7 @@ func TestRollbackTargets(t *testing.T) {
 	root := tended(t)
 	older := filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(1))
 	manifest, err := os.ReadFile(filepath.Join(older, layout.ManifestName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, c := range []struct {
 		manifest, args string
 		code           int
@@ -316,13 +289,9 @@ func TestRollbackTargets(t *testing.T) {
 		{"", "--to 1", 2, "snapshot 1 does not exist\n         nothing was changed; available: none but the current one"},
 		{"", "--to 2", 0, "snapshot 2 is the current one: nothing to do"},
 	} {
-		if err := os.WriteFile(filepath.Join(older, layout.ManifestName), []byte(c.manifest), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(filepath.Join(older, layout.ManifestName), []byte(c.manifest), 0o600))
 		if c.manifest == "" {
-			if err := os.RemoveAll(older); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, os.RemoveAll(older))
 			older = t.TempDir()
 		}
 		code, _, stderr := call(t, "", append(strings.Fields("rollback "+c.args), "--warehouse", root)...)
@@ -337,9 +306,7 @@ func TestForgetUnknown(t *testing.T) {
 	root := tended(t)
 	manifest := func() int64 {
 		s, err := layout.Current(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		return s.Manifest.Snapshot
 	}
 	for _, c := range []struct {

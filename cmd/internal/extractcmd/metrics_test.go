@@ -16,6 +16,7 @@ import (
 	"callhouse/cmd/internal/status"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
+	"callhouse/internal/test"
 )
 
 func withMetrics(warehouse, file string) config.Config {
@@ -31,9 +32,7 @@ func TestMetricsWhileARunIsOn(t *testing.T) {
 		n := &night{Settings: &settings.Settings{Config: withMetrics(root, path), Now: time.Now}, started: time.Now(), log: slog.New(slog.DiscardHandler)}
 		read := func(line string) bool {
 			raw, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			return slices.Contains(strings.Split(string(raw), "\n"), line)
 		}
 		stop := n.pulse()
@@ -81,9 +80,7 @@ func TestMetricsAreReplacedAsAWhole(t *testing.T) {
 		}
 	}()
 	want, err := os.ReadFile(n.MetricsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for reading := true; reading; {
 		select {
 		case <-done:

@@ -21,6 +21,7 @@ import (
 	"callhouse/internal/sandbox/render"
 	"callhouse/internal/sandbox/world"
 	"callhouse/internal/sink/everybyte"
+	"callhouse/internal/test"
 )
 
 // revealing is a service whose callers reveal personal data.
@@ -41,17 +42,13 @@ func newRevealing(t *testing.T, calls int64) *revealing {
 	x := &revealing{t: t, now: time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)}
 	cfg := world.Config{Seed: 39, Calls: calls, Days: 2, Origin: x.now, Personal: true}
 	server, err := sandbox.New(sandbox.Options{World: cfg, Now: func() time.Time { return x.now }, PerSecond: -1, PerMinute: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if x.on, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = x.on.Close() })
 	w, err := world.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var rd render.Renderer
 	for v := range w.Visible(x.now) {
 		x.planted = append(x.planted, v.Revealed(leastPlanted)...)
@@ -179,9 +176,7 @@ func TestRedactedRun(t *testing.T) {
 	// Without the flag, fields redacted in the warehouse stay redacted.
 	dump := filepath.Join(t.TempDir(), "dump.jsonl")
 	body := `{"call_id":"imported","start_timestamp":1795079700000,"metadata":{"card":"4111-1111-1111-1111"},"transcript":[{"role":"user","content":"제 번호는 공일공 일이삼사 오육칠팔"}]}`
-	if err := os.WriteFile(dump, []byte(body+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(dump, []byte(body+"\n"), 0o600))
 	x.planted = append(x.planted, "4111-1111-1111-1111", "공일공 일이삼사")
 	x.must(house, "import", dump)
 	if left, _ := x.left(house); len(left) > 0 {
@@ -241,14 +236,10 @@ func TestCompactRedacts(t *testing.T) {
 	for i, said := range []string{"4111-1111-1111-1111", "사일일일 일일일일 일일일일 일일일일"} {
 		id := fmt.Sprint("imported-", i)
 		line, _ := json.Marshal(map[string]any{"call_id": id, "start_timestamp": 1795079700000, "metadata": map[string]string{"x": said}})
-		if err := os.WriteFile(dump, append(line, '\n'), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(dump, append(line, '\n'), 0o600))
 		x.must(house, "import", dump)
 		var call struct{ Metadata map[string]string }
-		if err := json.Unmarshal([]byte(x.must(house, "show", id)), &call); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, json.Unmarshal([]byte(x.must(house, "show", id)), &call))
 		if call.Metadata["x"] != "[card]" {
 			t.Errorf("%s is stored as %s", said, call.Metadata["x"])
 		}

@@ -15,6 +15,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
 	"callhouse/internal/sink/everybyte"
+	"callhouse/internal/test"
 )
 
 // namer is a service that recognizes the names of customers, or fails.
@@ -116,9 +117,7 @@ func TestRedactService(t *testing.T) {
 	dump := filepath.Join(t.TempDir(), "dump.jsonl")
 	body := `{"call_id":"imported","start_timestamp":1795079700000,"metadata":{"who":"` + n.names[0] + `"},"transcript":[{"role":"user","content":"저는 ` +
 		n.names[0] + `입니다"}]}`
-	if err := os.WriteFile(dump, []byte(body+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(dump, []byte(body+"\n"), 0o600))
 	n.down.Store(true)
 	if code, out := x.extract(house, "import", dump, "--redact-service", server.URL); code != cli.ExitIncomplete || !strings.Contains(out, "import the files again") {
 		t.Errorf("import: exit code %d\n%s", code, out)

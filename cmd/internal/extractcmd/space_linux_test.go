@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/test"
 )
 
 // A file system without inodes, and one without space, make a command fail with a message that
@@ -21,9 +22,7 @@ func TestNoInodes(t *testing.T) {
 	for i := range 400 { // each on a different day
 		text = fmt.Appendf(text, `{"id":"c%d","status":"ended","start_at":%d,"metadata":{"x":"%x"}}`+"\n", i, 1_760_000_000_000+int64(i)*86_400_000, bytes.Repeat([]byte{byte(i)}, i))
 	}
-	if err := os.WriteFile(lines, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(lines, text, 0o600))
 	for _, c := range []struct{ small, large, says, hint string }{
 		{"nr_inodes=120,size=256m", "nr_inodes=4000,size=256m", "no inodes left under ", "df -i"},
 		{"nr_inodes=9000,size=1m", "nr_inodes=9000,size=256m", "no space left under ", "free some space"},
@@ -41,9 +40,7 @@ func TestNoInodes(t *testing.T) {
 		if code, out := imports(); code != cli.ExitFailed || !strings.Contains(out, c.says) || !strings.Contains(out, c.hint) {
 			t.Errorf("%s: exit code %d\n%s", c.small, code, out)
 		}
-		if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, c.large); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, c.large))
 		if code, out := imports(); code != cli.ExitOK {
 			t.Errorf("with room: exit code %d\n%s", code, out)
 		}

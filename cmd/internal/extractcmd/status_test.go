@@ -11,6 +11,7 @@ import (
 	"callhouse/cmd/internal/status"
 	"callhouse/internal/layout"
 	"callhouse/internal/sink"
+	"callhouse/internal/test"
 )
 
 func TestStatusCommand(t *testing.T) {
@@ -26,16 +27,12 @@ func TestStatusCommand(t *testing.T) {
 	}
 	// While the warehouse is locked.
 	w, err := sink.Open(sink.Options{Root: root, RunID: layout.RunID(time.Now(), 7), Records: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	code, stdout, _ = call(t, "", "status", "--warehouse", root)
 	if code != 0 || !strings.Contains(stdout, "  running       process ") {
 		t.Errorf("while a run is on: exit code %d\n%s", code, stdout)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	code, stdout, _ = call(t, "", "status", "--warehouse", root)
 	if code != 3 || !strings.HasPrefix(stdout, "failed: the last run failed: the process exited without a report\n  help          extract run") {
 		t.Errorf("after one that wrote no row: exit code %d\n%s", code, stdout)
@@ -55,12 +52,8 @@ func TestStatusCommand(t *testing.T) {
 		}
 	}
 	s, err := layout.Current(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(s.Dir, layout.ManifestName), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, os.WriteFile(filepath.Join(s.Dir, layout.ManifestName), []byte("{"), 0o600))
 	if code, stdout, stderr := call(t, "", "status", "--warehouse", root); code != 1 || !strings.HasPrefix(stdout, "damaged: ") || !strings.Contains(stdout, "manifest.json") ||
 		!strings.Contains(stdout, "\n  help          extract repair\n") {
 		t.Errorf("of a damaged one: exit code %d\n%s\n%s", code, stdout, stderr)
@@ -74,9 +67,7 @@ func TestStatusOfAllProfiles(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "callhouse.toml")
 	text := "[profiles.acme]\nwarehouse = '" + one + "'\n[profiles.none]\nwarehouse = '" + dir + "/none'\n[profiles.globex]\nwarehouse = '" + two + "'\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	code, stdout, stderr := call(t, "", "status", "--config", file, "--all")
 	if code != 1 || strings.Count(stdout, "fine: ") != 2 || !strings.HasPrefix(stderr, "extract (none): no warehouse at ") {
 		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)

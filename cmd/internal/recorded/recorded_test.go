@@ -22,6 +22,7 @@ import (
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/test"
 )
 
 var now = time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)
@@ -98,9 +99,7 @@ func newHouse(t *testing.T) *house {
 	t.Helper()
 	h := &house{t: t, root: filepath.Join(t.TempDir(), "w"), audio: filepath.Join(t.TempDir(), "audio")}
 	for _, dir := range []string{h.root, h.audio} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.Mkdir(dir, 0o700))
 	}
 	h.open()
 	return h
@@ -109,15 +108,11 @@ func newHouse(t *testing.T) *house {
 func (h *house) open() {
 	h.t.Helper()
 	files, err := disk.Open(h.root)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	test.OK(h.t, err)
 	h.runs++
 	h.fs = &dying{FS: files, left: -1}
 	h.w, err = sink.Open(sink.Options{Root: h.root, RunID: layout.RunID(now, h.runs), FS: h.fs, Now: func() time.Time { return now }, Delete: recorded.Delete})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	test.OK(h.t, err)
 	h.t.Cleanup(func() { _ = h.w.Close() })
 	h.w.Archive("file://" + h.audio)
 }
@@ -140,9 +135,7 @@ func (h *house) put(id string, ago int, more map[string]any) {
 	if err == nil {
 		err = h.w.Put(h.t.Context(), schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: now.UnixMilli() + int64(len(more)), Body: body})
 	}
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	test.OK(h.t, err)
 }
 
 // store puts a file into the archive, as a run does. With row it also records that.
@@ -164,9 +157,7 @@ func (h *house) store(id string, ago int, row bool) {
 			err = h.w.Put(h.t.Context(), rec)
 		}
 	}
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	test.OK(h.t, err)
 }
 
 // files returns the names of the archive's files, without extension.
@@ -179,9 +170,7 @@ func (h *house) files() string {
 		}
 		return err
 	})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	test.OK(h.t, err)
 	return strings.Join(out, " ")
 }
 
@@ -191,9 +180,7 @@ func (h *house) rows() (rows string, whole bool) {
 	whole = true
 	var out []string
 	for c, err := range snapshot.Calls(h.t.Context(), h.w.Snapshot()) {
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		test.OK(h.t, err)
 		r, ok := c.Recording()
 		if !ok {
 			continue
@@ -225,15 +212,11 @@ func TestPruneKilled(t *testing.T) {
 			h.put(id, 10+i*30, nil)
 			h.store(id, 10+i*30, id != "older" && id != "refuser")
 		}
-		if err := h.commit(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, h.commit(t.Context()))
 		for i, id := range []string{"opted", "refuser"} {
 			h.put(id, 100+i*30, map[string]any{"opt_out_sensitive_data_storage": true, "recording_url": nil, "transcript": nil})
 		}
-		if err := h.commit(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, h.commit(t.Context()))
 		h.fs.left = k
 		_, err := h.prune(30)
 		if err == nil {
@@ -254,9 +237,7 @@ func TestPruneKilled(t *testing.T) {
 		if err == nil {
 			err = h.commit(t.Context())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		rows, whole := h.rows()
 		if want := "refuser withheld, opted withheld, older withheld, old withheld, new stored " + recording.Stem("new", now.AddDate(0, 0, -10)) + ".mp3"; rows != want || !whole {
 			t.Fatalf("killed at operation %d: the rows are %s, want %s", k, rows, want)

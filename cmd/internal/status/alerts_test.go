@@ -19,6 +19,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/test"
 )
 
 // promtool tests the alert rules on months of thirty nights. The metrics are those that the code
@@ -70,9 +71,7 @@ var absent = -1e300 // how a missing value is written
 func newMonth(t *testing.T, profile string) *month {
 	t.Helper()
 	rules, err := os.ReadFile("../../../docs/alerts.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	m := &month{t: t, profile: profile, scrapes: int(monthNights * theDay / scrapeEvery), seen: map[string][]float64{}, asked: map[string]bool{}}
 	for _, name := range metricRE.FindAllString(string(rules), -1) {
 		m.asked[name] = true
@@ -101,9 +100,7 @@ func (m *month) write(s *Metrics) {
 	m.t.Helper()
 	s.Profile = m.profile
 	families, err := s.Gather(&m.history).Gather()
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	test.OK(m.t, err)
 	m.shown = map[string]float64{}
 	for _, f := range families {
 		if !m.asked[f.GetName()] {
@@ -380,20 +377,14 @@ func checkRules(t *testing.T, series []map[string]string, expect []expectation) 
 		tests = append(tests, map[string]any{"expr": expr, "eval_time": fmt.Sprintf("%dm", int(e.at.Minutes())), "exp_samples": samples})
 	}
 	rules, err := filepath.Abs("../../../docs/alerts.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	raw, err := yaml.Marshal(map[string]any{
 		"rule_files": []string{rules}, "evaluation_interval": fmt.Sprintf("%dm", int(scrapeEvery.Minutes())),
 		"tests": []any{map[string]any{"interval": fmt.Sprintf("%dm", int(scrapeEvery.Minutes())), "input_series": series, "promql_expr_test": tests}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	path := filepath.Join(t.TempDir(), "nights.yml")
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(path, raw, 0o600))
 	if out, err := exec.CommandContext(t.Context(), *promtool, "test", "rules", path).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

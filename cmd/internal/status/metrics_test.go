@@ -19,6 +19,7 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
+	"callhouse/internal/test"
 )
 
 // twoRuns is the history of a warehouse with two calls and two runs.
@@ -53,9 +54,7 @@ func allMetrics(t *testing.T) *prometheus.Registry {
 
 func TestMetricsFollowTheConventions(t *testing.T) {
 	problems, err := testutil.GatherAndLint(allMetrics(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
@@ -63,13 +62,9 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 
 func TestMetricsTellOfTheRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "callhouse.prom")
-	if err := prometheus.WriteToTextfile(path, allMetrics(t)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, prometheus.WriteToTextfile(path, allMetrics(t)))
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, line := range []string{
 		`callhouse_last_run_exit_code{profile="acme"} 3`,
 		`callhouse_last_run_outcome{outcome="done",profile="acme"} 0`,
@@ -108,9 +103,7 @@ func TestMetricsTellOfTheRun(t *testing.T) {
 func names(t *testing.T) (out []string) {
 	t.Helper()
 	families, err := allMetrics(t).Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, f := range families {
 		out = append(out, f.GetName())
 	}
@@ -126,9 +119,7 @@ func TestDocsNameTheMetrics(t *testing.T) {
 	docs := filepath.Join("..", "..", "..", "docs")
 	read := func(name string) string {
 		raw, err := os.ReadFile(filepath.Join(docs, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		return string(raw)
 	}
 	for _, name := range []string{"alerts.yml", "grafana.json", "reference/monitoring.md"} {
@@ -153,9 +144,7 @@ func TestDocsNameTheMetrics(t *testing.T) {
 
 func TestAlertRules(t *testing.T) {
 	raw, err := os.ReadFile("../../../docs/alerts.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var file struct {
 		Groups []struct {
 			Name  string
@@ -165,9 +154,7 @@ func TestAlertRules(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(raw, &file); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, yaml.Unmarshal(raw, &file))
 	seen := map[string]bool{}
 	for _, g := range file.Groups {
 		for _, r := range g.Rules {
@@ -184,9 +171,7 @@ func TestAlertRules(t *testing.T) {
 
 func TestDashboard(t *testing.T) {
 	raw, err := os.ReadFile("../../../docs/grafana.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	var board struct {
 		Title  string
 		Panels []struct {
@@ -196,9 +181,7 @@ func TestDashboard(t *testing.T) {
 			Targets []struct{ Expr, RefID string }
 		}
 	}
-	if err := json.Unmarshal(raw, &board); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, json.Unmarshal(raw, &board))
 	ids, used := map[int]bool{}, map[[2]int]bool{}
 	for _, p := range board.Panels {
 		if ids[p.ID] || p.Title == "" || len(p.Targets) == 0 || p.GridPos.X+p.GridPos.W > 24 {
@@ -229,9 +212,7 @@ func TestMetricsBetweenRuns(t *testing.T) {
 	h := twoRuns()
 	value := func(m *Metrics, name string) float64 {
 		families, err := m.Gather(h).Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		for _, f := range families {
 			if f.GetName() == name {
 				return f.Metric[0].GetGauge().GetValue()

@@ -10,6 +10,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/test"
 )
 
 // Rules that are not evaluated are a problem until they are, if the setting alerts is set.
@@ -41,16 +42,10 @@ func TestAlertsThatAreNotEvaluated(t *testing.T) {
 	change := func(edit func(s *alert.State)) {
 		t.Helper()
 		s, err := alert.Open(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		edit(&s.State)
-		if err := s.Save(); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, s.Save())
+		test.OK(t, s.Close())
 	}
 	evaluated := func(ago time.Duration, snapshot int64, rule *alert.Rule) {
 		change(func(s *alert.State) {
@@ -58,9 +53,7 @@ func TestAlertsThatAreNotEvaluated(t *testing.T) {
 		})
 	}
 	miss := func(began time.Duration) {
-		if err := alert.Miss(root, now.Add(-began), now, "no such rule"); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, alert.Miss(root, now.Add(-began), now, "no such rule"))
 	}
 	good := &alert.Rule{}
 

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"callhouse/internal/personal"
+	"callhouse/internal/test"
 )
 
 // recorder is a service that finds every occurrence of the word Minji, with offsets in characters.
@@ -63,9 +64,7 @@ func start(t *testing.T) (*recorder, *Client) {
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	c, err := New(Config{URL: server.URL + "/"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return s, c
 }
 
@@ -164,27 +163,17 @@ func TestPresidio(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), *presidio, "testdata/presidio.py")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	line := make([]byte, 200)
 	n, err := out.Read(line) // it prints its address once it listens
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	c, err := New(Config{URL: strings.TrimSpace(string(line[:n]))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	texts := []string{"네, 😀 my name is John Smith, my card is [card].", "I moved from Chicago to New York.", "Nothing is here."}
 	found, err := c.Find(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for i, spans := range found {
 		text := texts[i]
 		for _, s := range slices.Backward(spans) {

@@ -11,6 +11,7 @@ import (
 
 	"callhouse/internal/schema"
 	"callhouse/internal/schema/decimal"
+	"callhouse/internal/test"
 	"callhouse/internal/wire"
 	"callhouse/internal/wire/wiretest"
 )
@@ -43,25 +44,17 @@ func checkWriter(t *rapid.T, table *schema.Table, want []parquet.Row, page, grou
 	var file bytes.Buffer
 	w := NewWriter(&file, table, page, "a test", "1")
 	for i, row := range want {
-		if err := w.AddRow(row); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.AddRow(row))
 		if i%group == group-1 {
 			if rows, bytes := w.Held(); rows != int64(group) || bytes == 0 {
 				t.Fatalf("%d rows of %d bytes", rows, bytes)
 			}
-			if err := w.EndGroup(); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, w.EndGroup())
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	f, err := parquet.OpenFile(bytes.NewReader(file.Bytes()), int64(file.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	at := 0
 	for _, g := range f.RowGroups() {
 		rows := g.Rows()
@@ -77,13 +70,9 @@ func checkWriter(t *rapid.T, table *schema.Table, want []parquet.Row, page, grou
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 		}
-		if err := rows.Close(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, rows.Close())
 	}
 	if at != len(want) {
 		t.Fatalf("%d rows of %d", at, len(want))
@@ -113,9 +102,7 @@ func checkBounds(t *rapid.T, table *schema.Table, f *parquet.File) {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			values := make([]parquet.Value, page.NumValues())
 			if _, err := page.Values().ReadValues(values); err != nil && !errors.Is(err, io.EOF) {
 				t.Fatal(err)
@@ -135,9 +122,7 @@ func checkBounds(t *rapid.T, table *schema.Table, f *parquet.File) {
 				}
 			}
 		}
-		if err := pages.Close(); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, pages.Close())
 		if at != len(index.NullPages) {
 			t.Fatalf("%s: bounds of %d pages, and there are %d", name, len(index.NullPages), at)
 		}

@@ -19,6 +19,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
+	"callhouse/internal/test"
 )
 
 const testRun = "20261119T020000Z-0000002a"
@@ -26,9 +27,7 @@ const testRun = "20261119T020000Z-0000002a"
 func diskAt(t *testing.T, root string) disk.FS {
 	t.Helper()
 	d, err := disk.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return d
 }
 
@@ -36,18 +35,14 @@ func diskAt(t *testing.T, root string) disk.FS {
 func journalIn(t *testing.T) (root string, j *Journal) {
 	t.Helper()
 	root = t.TempDir()
-	if err := os.Mkdir(filepath.Join(root, layout.JournalName), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Mkdir(filepath.Join(root, layout.JournalName), 0o700))
 	return root, New(diskAt(t, root), root, testRun)
 }
 
 func readAll(t *testing.T, root string, ref layout.Segment) ([]schema.Record, error) {
 	t.Helper()
 	s, err := OpenSegment(diskAt(t, root), root, ref)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer s.file.Close()
 	var out []schema.Record
 	broken, err := s.Scan(true, func(_ int64, _ int, r *schema.Record) error {
@@ -71,18 +66,14 @@ func TestJournalGivesBackWhatWasPut(t *testing.T) {
 		{Kind: schema.KindCovered, FetchedAt: 4, Body: []byte(`{"from":1,"to":2,"listed_at":4}`)},
 	}
 	for _, r := range want {
-		if err := j.Put(context.Background(), []schema.Record{r}); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, j.Put(context.Background(), []schema.Record{r}))
 	}
 	ref, ok, err := j.Seal()
 	if err != nil || !ok {
 		t.Fatalf("seal: %v, %v", ok, err)
 	}
 	got, err := readAll(t, root, ref)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("records differ (-put +read):\n%s", d)
 	}
@@ -94,14 +85,10 @@ func TestJournalGivesBackWhatWasPut(t *testing.T) {
 func TestJournalKeepsLineEndsOutOfBodies(t *testing.T) {
 	root, j := journalIn(t)
 	body := "{\r\n \"id\": \"a\\n\"\n}"
-	if err := j.Put(context.Background(), []schema.Record{{Kind: schema.KindItem, CallID: "a", Body: []byte(body)}}); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, j.Put(context.Background(), []schema.Record{{Kind: schema.KindItem, CallID: "a", Body: []byte(body)}}))
 	ref, _, _ := j.Seal()
 	got, err := readAll(t, root, ref)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if want := "{   \"id\": \"a\\n\" }"; string(got[0].Body) != want {
 		t.Errorf("body is %q, want %q", got[0].Body, want)
 	}
@@ -138,9 +125,7 @@ func TestJournalUnderManyPutters(t *testing.T) {
 	var n int
 	for _, ref := range refs {
 		recs, err := readAll(t, root, ref)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		for _, r := range recs {
 			who, _, _ := strings.Cut(r.CallID, "/")
 			if r.FetchedAt != next[who] {
@@ -162,24 +147,16 @@ func TestJournalCutAtAnyByte(t *testing.T) {
 	ends := []int64{0}
 	for i := range 6 {
 		r := schema.Record{Kind: schema.KindItem, CallID: fmt.Sprint(i), Body: []byte(`{"n":` + strings.Repeat("1", i*7+1) + `}`)}
-		if err := j.Put(context.Background(), []schema.Record{r}); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, j.Put(context.Background(), []schema.Record{r}))
 		st, err := j.file.Stat()
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		ends = append(ends, st.Size())
 	}
 	ref, _, _ := j.Seal()
 	whole, err := os.ReadFile(Path(root, ref))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for cut := range len(whole) {
-		if err := os.WriteFile(Path(root, ref), whole[:cut], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(Path(root, ref), whole[:cut], 0o600))
 		recs, err := readAll(t, root, ref)
 		if err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)
@@ -197,25 +174,19 @@ func TestJournalCutAtAnyByte(t *testing.T) {
 	// Damage before complete frames is not the torn end of a write.
 	broken := bytes.Clone(whole)
 	broken[ends[2]+frameHeader+3] ^= 1
-	if err := os.WriteFile(Path(root, ref), broken, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(Path(root, ref), broken, 0o600))
 	recs, err := readAll(t, root, ref)
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("damaged from byte %d to its end, byte %d", ends[2], ends[6])) || len(recs) != 2 {
 		t.Errorf("a broken frame in the middle gave %d records and %v, want the 2 before and where it is", len(recs), err)
 	}
 	broken = bytes.Clone(whole)
 	broken[ends[2]+1] ^= 1 // in the header
-	if err := os.WriteFile(Path(root, ref), broken, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(Path(root, ref), broken, 0o600))
 	if recs, err := readAll(t, root, ref); err == nil || len(recs) != 2 {
 		t.Errorf("a broken header gave %d records and %v, want the 2 before and an error", len(recs), err)
 	}
 	// A file that grew, but was not written before a power cut.
-	if err := os.WriteFile(Path(root, ref), append(whole[:ends[3]:ends[3]], make([]byte, 100)...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(Path(root, ref), append(whole[:ends[3]:ends[3]], make([]byte, 100)...), 0o600))
 	if recs, err := readAll(t, root, ref); err != nil || len(recs) != 3 {
 		t.Errorf("zeros at the end gave %d records and %v", len(recs), err)
 	}
@@ -228,15 +199,11 @@ func TestJournalIsReadableWithZstd(t *testing.T) {
 	root, j := journalIn(t)
 	r := schema.Record{Kind: schema.KindItem, CallID: "a", FetchedAt: 7, Body: []byte(`{"id":"a"}`)}
 	for range 2 {
-		if err := j.Put(context.Background(), []schema.Record{r}); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, j.Put(context.Background(), []schema.Record{r}))
 	}
 	ref, _, _ := j.Seal()
 	out, err := exec.Command("zstd", "-dcq", Path(root, ref)).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	line := `{"kind":"item","at":7,"id":"a","body":{"id":"a"}}` + "\n"
 	if string(out) != line+line {
 		t.Errorf("zstd prints %q", out)
@@ -246,9 +213,7 @@ func TestJournalIsReadableWithZstd(t *testing.T) {
 // The specification has a row for each kind of record.
 func TestFormatNamesTheKinds(t *testing.T) {
 	spec, err := os.ReadFile("../../layout/FORMAT.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, word := range kindWords[1:] {
 		if word == "" || !strings.Contains(string(spec), "\n| `"+word+"` | ") {
 			t.Errorf("FORMAT.md has no row for the kind %q", word)
@@ -266,13 +231,9 @@ func TestRecordLines(t *testing.T) {
 			Body:      []byte(`{"a":` + fmt.Sprintf("%q", rapid.StringMatching(`[a-z",:{}]*`).Draw(t, "text")) + `}`),
 		}
 		line, err := appendRecord(nil, &want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		got, err := parseRecord(line[:len(line)-1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		if d := cmp.Diff(want, got); d != "" {
 			t.Fatal(d)
 		}
@@ -286,13 +247,9 @@ func FuzzSegment(f *testing.F) {
 	f.Add(frame[:20])
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		path := filepath.Join(t.TempDir(), "000001.zst")
-		if err := os.WriteFile(path, raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(path, raw, 0o600))
 		file, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		defer file.Close()
 		s := &Segment{Path: path, file: file, Size: int64(len(raw))}
 		// Any outcome except a panic or a hang.

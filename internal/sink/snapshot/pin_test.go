@@ -10,6 +10,7 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/sink/disk"
+	"callhouse/internal/test"
 )
 
 // firstDay is the day before the first snapshot's.
@@ -30,46 +31,30 @@ func nightly(t *testing.T, root string, from, to int64) (left []int64, now time.
 	t.Helper()
 	for n := from; n <= to; n++ {
 		dir := filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(n))
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.MkdirAll(dir, 0o700))
 		now = firstDay.AddDate(0, 0, int(n))
 		m := layout.Manifest{FormatVersion: layout.FormatVersion, Snapshot: n, CommittedAt: now}
 		raw, err := m.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, layout.ManifestName), raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
+		test.OK(t, os.WriteFile(filepath.Join(dir, layout.ManifestName), raw, 0o600))
 		now = now.Add(time.Hour)
 		current, err := Open(wholeDisk, root, layout.SnapshotName(n))
 		if err == nil {
 			err = new(Retirer).Retire(wholeDisk, root, current, now)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 	}
 	left, err := Numbers(wholeDisk, root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return left, now
 }
 
 func mustPin(t *testing.T, root, catalog string, n int64, now time.Time) {
 	t.Helper()
 	p, err := Pin(root, catalog, n, now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(catalog, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Settle(now); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, os.WriteFile(catalog, nil, 0o600))
+	test.OK(t, p.Settle(now))
 }
 
 func wantLeft(t *testing.T, got []int64, want ...int64) {
@@ -97,22 +82,16 @@ func TestPinnedSnapshotsStay(t *testing.T) {
 	if err == nil {
 		err = new(Retirer).Retire(wholeDisk, root, current, now.Add(keepAge-time.Minute))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	left, err = Numbers(wholeDisk, root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	wantLeft(t, left, 5, 38, 39, 40)
 	left, _ = nightly(t, root, 41, 41)
 	wantLeft(t, left, 39, 40, 41)
 
 	left, _ = nightly(t, root, 42, 50)
 	wantLeft(t, left, 40, 48, 49, 50)
-	if err := os.Remove(catalog); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.Remove(catalog))
 	left, _ = nightly(t, root, 51, 51)
 	wantLeft(t, left, 49, 50, 51)
 	if Pinned(root, catalog) {
@@ -129,12 +108,8 @@ func TestPinBeforeSwap(t *testing.T) {
 	left, now := nightly(t, root, 4, 9)
 	wantLeft(t, left, 3, 7, 8, 9)
 	p, err := Pin(root, catalog, 9, now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, p.Close())
 	left, _ = nightly(t, root, 10, 20)
 	wantLeft(t, left, 3, 9, 18, 19, 20)
 }
@@ -145,16 +120,10 @@ func TestPinOfAnotherHost(t *testing.T) {
 	_, now := nightly(t, root, 1, 3)
 	pin := layout.Pin{FormatVersion: layout.FormatVersion, Host: "elsewhere.invalid", Catalog: "/no/such/file", RenewedAt: now, Snapshots: []layout.Pinned{{Snapshot: 3}}}
 	raw, err := json.Marshal(pin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	path := filepath.Join(root, layout.PinsName, layout.PinName(pin.Host, pin.Catalog))
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	test.OK(t, os.WriteFile(path, raw, 0o600))
 	left, _ := nightly(t, root, 4, 32)
 	wantLeft(t, left, 3, 30, 31, 32)
 	left, _ = nightly(t, root, 33, 33)
@@ -167,18 +136,12 @@ func TestUnreadablePin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			nightly(t, root, 1, 3)
-			if err := os.MkdirAll(filepath.Join(root, layout.PinsName), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, os.MkdirAll(filepath.Join(root, layout.PinsName), 0o700))
 			path := filepath.Join(root, layout.PinsName, layout.PinName("h", "/c"))
-			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, os.WriteFile(path, []byte(content), 0o600))
 			left, _ := nightly(t, root, 4, 6)
 			wantLeft(t, left, 1, 2, 3, 4, 5, 6)
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, os.Remove(path))
 			left, _ = nightly(t, root, 7, 7)
 			wantLeft(t, left, 5, 6, 7)
 		})

@@ -12,6 +12,7 @@ import (
 	"callhouse/internal/personal"
 	"callhouse/internal/personal/kinds"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // pieces of random texts of calls.
@@ -49,17 +50,13 @@ func TestRedactedCallsStay(t *testing.T) {
 			"metadata": map[string]any{text(): text(), "birth_date": text(), "n": json.Number("920315"), "v": map[string]any{"name": text(), "value": text()}},
 			"call_analysis": map[string]any{"summary": text(), "custom_analysis_data": []any{
 				map[string]any{"type": "string", "name": text(), "value": text()}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		bodies = append(bodies, string(body))
 	}
 	rd, err := NewRedactor(personal.Options{Kinds: kinds.All, Countries: []string{"KR", "US"}, Patterns: []personal.Pattern{
 		{Kind: "member", Re: regexp.MustCompile(`\bMB-\d{5}\b`)}, {Kind: "rest", Re: regexp.MustCompile(`kim.*`)},
 		{Kind: "word", Re: regexp.MustCompile(`card|rest`)}, {Kind: "whole", Re: regexp.MustCompile(`^\d{4}$`)}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	for _, body := range bodies {
 		once, _, err := rd.Apply(new([]byte), []byte(body))
 		if err != nil || !json.Valid(once) {
@@ -70,15 +67,11 @@ func TestRedactedCallsStay(t *testing.T) {
 		}
 		var d calls.Decoder
 		var stored, plain calls.Call
-		if err := d.Decode(once, schema.KindDetail, &stored); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, d.Decode(once, schema.KindDetail, &stored))
 		if rd.Object(&stored.Object) {
 			t.Errorf("the rows of %s hold more", once)
 		}
-		if err := d.Decode([]byte(body), schema.KindDetail, &plain); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, d.Decode([]byte(body), schema.KindDetail, &plain))
 		if rd.Object(&plain.Object); rd.Object(&plain.Object) {
 			t.Errorf("the rows of %s were redacted twice", body)
 		}
@@ -106,9 +99,7 @@ func TestRedactedByAServiceStays(t *testing.T) {
 	}
 	var d calls.Decoder
 	var c calls.Call
-	if err := d.Decode([]byte(body), schema.KindDetail, &c); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, d.Decode([]byte(body), schema.KindDetail, &c))
 	rd.Object(&c.Object)
 	if got := string(c.Text("metadata")); got != `{"a":"[person][phone]"}` || rd.Object(&c.Object) {
 		t.Errorf("the rows became %s", got)

@@ -13,6 +13,7 @@ import (
 
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	"callhouse/internal/wire"
 	"callhouse/internal/wire/wiretest"
 )
@@ -22,9 +23,7 @@ var maskTestKey = bytes.Repeat([]byte{7}, KeyBytes)
 func maskOf(t testing.TB, paths ...string) *Mask {
 	t.Helper()
 	m, err := New(paths, maskTestKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return m
 }
 
@@ -98,9 +97,7 @@ func TestMaskValue(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	other, err := New(nil, bytes.Repeat([]byte{8}, KeyBytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if m.Value("+1") == m.Value("+2") || m.Value("+1") == other.Value("+1") {
 		t.Error("different values or keys make the same hash")
 	}
@@ -145,9 +142,7 @@ func TestMaskedCalls(t *testing.T) {
 		}
 		body["metadata"] = map[string]any{"name": secret, "deep": []any{map[string]any{"x": secret}}}
 		raw, err := json.Marshal(body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		clean, changed, err := m.Apply(new([]byte), raw)
 		if err != nil || !changed || bytes.Contains(clean, []byte("SECRET")) {
 			t.Fatalf("masked: %s, %v", clean, err)
@@ -180,9 +175,7 @@ func TestMaskedCalls(t *testing.T) {
 		}
 		var again calls.Call
 		var d2 calls.Decoder
-		if err := d2.Decode(c.AppendJSON(nil), kind, &again); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, d2.Decode(c.AppendJSON(nil), kind, &again))
 		again.Rows() // fills in the repeated columns
 		if diff := cmp.Diff(c, again, wiretest.SameRows); diff != "" {
 			t.Fatalf("rebuilt (-was +is):\n%s", diff)

@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/personal"
 	"callhouse/internal/personal/kinds"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	"callhouse/internal/wire"
 	"callhouse/internal/wire/wiretest"
 )
@@ -21,9 +22,7 @@ import (
 func redactorOf(t testing.TB) *Redactor {
 	r, err := NewRedactor(personal.Options{Kinds: kinds.All, Countries: []string{"KR", "US"},
 		Patterns: []personal.Pattern{{Kind: "member", Re: regexp.MustCompile(`\bMB-\d{5}\b`)}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return r
 }
 
@@ -110,9 +109,7 @@ func TestRedactAgain(t *testing.T) {
 	for i, body := range []string{`{"dynamic_variables":` + vars + `}`, `{"id":"x","metadata":` + vars + ` , "dynamic_variables":` + vars + `}`, `{"id":"y","dynamic_variables":` + vars + `}`} {
 		once := redactorOf(t)
 		want, _, err := once.Apply(new([]byte), []byte(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		before := again.Counts()
 		got, changed, err := again.Apply(new([]byte), []byte(body))
 		if err != nil || !changed || string(got) != string(want) || i == 0 && !json.Valid(got) {
@@ -142,9 +139,7 @@ func TestRedactedCalls(t *testing.T) {
 		}
 		body["metadata"] = map[string]any{"a": card, "b": []any{map[string]any{"c": "x 4111 1111 1111 1111"}}, "d": json.Number("4111111111111111")}
 		raw, err := json.Marshal(body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		clean, changed, err := r.Apply(new([]byte), raw)
 		if err != nil || !changed || bytes.Contains(clean, []byte("4111111111111111")) || bytes.Contains(clean, []byte("4111 1111")) {
 			t.Fatalf("redacted: %s, %v", clean, err)

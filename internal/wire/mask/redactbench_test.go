@@ -8,6 +8,7 @@ import (
 	"callhouse/internal/personal/kinds"
 	"callhouse/internal/sandbox/render"
 	"callhouse/internal/sandbox/world"
+	"callhouse/internal/test"
 )
 
 // BenchmarkRedact redacts the sandbox's calls, with and without personal data.
@@ -15,9 +16,7 @@ func BenchmarkRedact(b *testing.B) {
 	now := time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC)
 	for name, planted := range map[string]bool{"personal": true, "plain": false} {
 		w, err := world.New(world.Config{Seed: 1, Calls: 500, Origin: now, Personal: planted})
-		if err != nil {
-			b.Fatal(err)
-		}
+		test.OK(b, err)
 		var rd render.Renderer
 		var bodies [][]byte
 		size := 0
@@ -26,9 +25,7 @@ func BenchmarkRedact(b *testing.B) {
 			size += len(bodies[len(bodies)-1])
 		}
 		r, err := NewRedactor(personal.Options{Kinds: kinds.All, Countries: []string{"KR", "US"}})
-		if err != nil {
-			b.Fatal(err)
-		}
+		test.OK(b, err)
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(size))
 			b.ReportAllocs()

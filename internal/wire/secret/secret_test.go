@@ -10,15 +10,15 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"callhouse/internal/test"
 )
 
 // lines returns the lines of a corpus file without comments.
 func lines(t testing.TB, name string) (out []string) {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer func() { _ = f.Close() }()
 	s := bufio.NewScanner(f)
 	for s.Scan() {
@@ -66,9 +66,7 @@ func (s *score) names(t *testing.T, file string) {
 		}
 		under := func(value string) bool {
 			text, err := json.Marshal(map[string]string{name: value})
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			return !strings.Contains(withhold(t, string(text)), value)
 		}
 		ofWord, ofDrawn := under(word), under(drawn)
@@ -158,9 +156,7 @@ func TestRemainsJSON(t *testing.T) {
 		}
 		for _, name := range []string{"prompt", "url", "token", "key", "query", "body"} {
 			text, err := json.Marshal(map[string]any{name: b.String(), "name": pieces[r.IntN(4)], "value": b.String()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			withhold(t, string(text))
 		}
 		if t.Failed() {
@@ -210,9 +206,7 @@ func FuzzWithhold(f *testing.F) {
 func BenchmarkWithhold(b *testing.B) {
 	prompt := strings.Repeat("You answer calls of the clinic. Ask for the name, then for the date: never guess. If x = 1, stop.\n", 200)
 	text, err := json.Marshal(map[string]any{"data": map[string]any{"prompt": map[string]any{"prompt": prompt}, "toolIds": []string{"a"}}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	test.OK(b, err)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		if _, err := (Rules{}).Withhold(text); err != nil {
