@@ -113,8 +113,8 @@ func (c call) record(now time.Time, fields string) schema.Record {
 	for i := range c.turns {
 		turns = append(turns, fmt.Sprintf(`{"role":"user","content":"%s %d"}`, c.word, i))
 	}
-	body := fmt.Sprintf(`{"id":%q,`+fields+`"status":"ended","agent":{"agent_id":%q},"start_at":%s,"end_at":%s,"call_cost":{"total_cost":"%d.25"},`+
-		`"metadata":{"k":%q},"call_analysis":{"user_sentiment":%q,"custom_analysis_data":[{"name":"n","type":"string","value":"v"}]},"transcript":[%s]}`,
+	body := fmt.Sprintf(`{"id":"%s",`+fields+`"status":"ended","agent":{"agent_id":"%s"},"start_at":%s,"end_at":%s,"call_cost":{"total_cost":"%d.25"},`+
+		`"metadata":{"k":"%s"},"call_analysis":{"user_sentiment":"%s","custom_analysis_data":[{"name":"n","type":"string","value":"v"}]},"transcript":[%s]}`,
 		c.id, c.word, at, at, c.cost, c.word, c.word, strings.Join(turns, ","))
 	return schema.Record{Kind: schema.KindDetail, FetchedAt: now.UnixMilli(), CallID: c.id, Body: []byte(body)}
 }

@@ -65,6 +65,12 @@ func (x *things) put(v int, ns ...int) {
 func (x *things) record(kind schema.Kind, n int, body []byte) {
 	x.Helper()
 	at := x.w.opts.Now().UnixMilli() + 1000
+	if len(body) > 0 {
+		var err error
+		if body, err = x.of.Scrub(body); err != nil { // as the crawler does
+			x.Fatal(err)
+		}
+	}
 	if err := x.w.Put(context.Background(), schema.Record{Resource: x.of.Name, Kind: kind, CallID: resourcetest.Key(x.of, x.parent, n), FetchedAt: at, Body: body}); err != nil {
 		x.Fatal(err)
 	}

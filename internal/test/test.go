@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"callhouse/internal/longtest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files from what the code does now")
@@ -24,15 +22,6 @@ func OK(t interface {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// GoldenEach returns which files of a table are to be compared, by their place: every n-th in the
-// quick tests, and all for make long or to rewrite them.
-func GoldenEach(n int) (tried func(i int) bool) {
-	if *update {
-		n = 1
-	}
-	return longtest.Each(n)
 }
 
 // Golden compares got with the file at path. With -update it writes the file

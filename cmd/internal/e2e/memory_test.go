@@ -63,7 +63,7 @@ func TestGiantCallsFitIntoMemory(t *testing.T) {
 	// The limit is on writable mappings. The peak resident set cannot be measured, because it
 	// starts with that of the parent.
 	cmd := exec.CommandContext(ctx, "sh", "-c", fmt.Sprintf(`ulimit -d %d; exec "$@"`, shippedMemory>>10), "sh", bin,
-		"--warehouse", c.warehouse, "--base-url", s.URL, "--requests-per-second", "100", "--requests-per-minute", "1000")
+		"run", "--warehouse", c.warehouse, "--base-url", s.URL, "--requests-per-second", "100", "--requests-per-minute", "1000")
 	cmd.Env = append(os.Environ(), "CALLHOUSE_API_KEY=k", "CALLHOUSE_CONFIG="+os.DevNull) // it would read this machine's configuration
 	out, _ := cmd.CombinedOutput()
 	if code := cmd.ProcessState.ExitCode(); code != cli.ExitIncomplete {
