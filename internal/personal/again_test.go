@@ -51,7 +51,7 @@ func stays(t interface{ Errorf(string, ...any) }, f *Finder, turns []Turn) {
 // values returns the values in the texts of found, in all spellings.
 func values() (out []string) {
 	for _, line := range found {
-		for _, m := range regexp.MustCompile(`\{[a-z]+ [^|]*\|([^}]*)\}`).FindAllStringSubmatch(line, -1) {
+		for _, m := range regexp.MustCompile(`\{[a-z]+\|([^}]*)\}`).FindAllStringSubmatch(line, -1) {
 			out = append(out, m[1])
 		}
 	}

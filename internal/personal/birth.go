@@ -154,16 +154,16 @@ func (r *reader) births(t, from int, text string) {
 				y, mon, d = d, y, mon
 			}
 			after = at + m[1]
-			if day := wordDate(y, mon, d); day != "" {
-				r.spans = append(r.spans, Span{Turn: t, From: from + at, To: from + after, Kind: kinds.DOB, Normal: day})
+			if wordDate(y, mon, d) {
+				r.spans = append(r.spans, Span{Turn: t, From: from + at, To: from + after, Kind: kinds.DOB})
 			}
 			at = after - 1
 		}
 	}
 }
 
-// wordDate returns the date spelled by words.
-func wordDate(y, m, d string) string {
+// wordDate reports whether words are a possible date of birth.
+func wordDate(y, m, d string) bool {
 	year, month, day := wordNumber(y), wordNumber(m), wordNumber(d)
 	if len(m) >= 3 && isLetter(m[0]) {
 		month = strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(m[:3]))/3 + 1
@@ -174,7 +174,7 @@ func wordDate(y, m, d string) string {
 	case "시":
 		month = 10
 	}
-	return form.BornOn(year, month, day, year < 100)
+	return form.IsBorn(year, month, day, year < 100)
 }
 
 var ordinals = strings.Fields("zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth " +

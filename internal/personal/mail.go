@@ -33,7 +33,7 @@ func (r *reader) marks() {
 		for from, part := range r.f.unplaced(text) {
 			for _, m := range p.Re.FindAllStringIndex(part, -1) {
 				if m[0] < m[1] {
-					r.spans = append(r.spans, Span{Turn: r.t, From: from + m[0], To: from + m[1], Kind: p.Kind, Normal: part[m[0]:m[1]]})
+					r.spans = append(r.spans, Span{Turn: r.t, From: from + m[0], To: from + m[1], Kind: p.Kind})
 				}
 			}
 		}
@@ -70,8 +70,7 @@ func (r *reader) address(at int) {
 	if from == left || dot < 1 || len(domain)-dot < 3 || !isLetter(domain[dot+1]) {
 		return
 	}
-	normal := strings.ToLower(text[from:left] + "@" + domain)
-	r.spans = append(r.spans, Span{Turn: r.t, From: from, To: to, Kind: kinds.Email, Normal: normal})
+	r.spans = append(r.spans, Span{Turn: r.t, From: from, To: to, Kind: kinds.Email})
 }
 
 // colons adds the IPv6 addresses in a text.
@@ -102,8 +101,8 @@ func (r *reader) colons() {
 		}
 		whole := (at == 0 || !isAlnum(text[at-1]) && text[at-1] != '_') && (end == len(text) || !isAlnum(text[end]))
 		if whole && colons >= 2 && to-at >= 5 && to-at <= 45 {
-			if ip, err := netip.ParseAddr(text[at:to]); err == nil {
-				r.spans = append(r.spans, Span{Turn: r.t, From: at, To: to, Kind: kinds.IP, Normal: ip.String()})
+			if _, err := netip.ParseAddr(text[at:to]); err == nil {
+				r.spans = append(r.spans, Span{Turn: r.t, From: at, To: to, Kind: kinds.IP})
 			}
 		}
 		past = min(end+1, len(text))
@@ -390,7 +389,7 @@ func (r *reader) spokenAddresses() {
 			(!dotted || isVerb(local))) {
 			continue
 		}
-		r.spans = append(r.spans, Span{Turn: r.t, From: ps[from].from, To: ps[end].to, Kind: kinds.Email, Normal: local + "@" + domain})
+		r.spans = append(r.spans, Span{Turn: r.t, From: ps[from].from, To: ps[end].to, Kind: kinds.Email})
 	}
 }
 
@@ -545,7 +544,7 @@ func (r *reader) spelled(t, from int, text string) {
 			default:
 				continue
 			}
-			r.spans = append(r.spans, Span{Turn: t, From: from + ps[i].from, To: from + p.to, Kind: kind, Normal: s})
+			r.spans = append(r.spans, Span{Turn: t, From: from + ps[i].from, To: from + p.to, Kind: kind})
 			break
 		}
 	}

@@ -223,13 +223,13 @@ func (r *reader) match(c *chain) {
 			if tier == 2 { // neither a checksum nor a form decides
 				tails = withoutEndings
 			}
-			j, kind, normal := r.longest(gs, used, i, recognize, tails)
+			j, kind := r.longest(gs, used, i, recognize, tails)
 			if j < 0 && hasTail(gs[i:min(len(gs), i+mostDigits)]) {
 				tails = withoutTails
-				j, kind, normal = r.longest(gs, used, i, recognize, tails)
+				j, kind = r.longest(gs, used, i, recognize, tails)
 			}
 			if j >= 0 {
-				r.emit(c, i, j, kind, normal, tails)
+				r.emit(c, i, j, kind, tails)
 				for k := i; k <= j; k++ {
 					used[k] = true
 				}
@@ -257,12 +257,12 @@ func hasTail(gs []group) bool {
 	return slices.ContainsFunc(gs, func(g group) bool { return g.tail })
 }
 
-// recognizer returns the kind of a candidate and its normal form; empty if it is not recognized.
-type recognizer func(*reader, *candidate) (kinds.Kind, string)
+// recognizer returns the kind of a candidate; empty if it is not recognized.
+type recognizer func(*reader, *candidate) kinds.Kind
 
 // longest returns the last group of the longest number that begins with group i; -1 if there is
 // none.
-func (r *reader) longest(gs []group, used []bool, i int, recognize recognizer, which tails) (last int, kind kinds.Kind, normal string) {
+func (r *reader) longest(gs []group, used []bool, i int, recognize recognizer, which tails) (last int, kind kinds.Kind) {
 	cand := &r.cand
 	cand.plus, cand.region, cand.spoken, cand.known = gs[i].plus, gs[i].style == region, false, false
 	cand.shape, cand.dots, cand.hyphens, cand.turn, cand.word = cand.shape[:0], 0, 0, gs[i].turn, gs[i].word
@@ -297,31 +297,31 @@ func (r *reader) longest(gs []group, used []bool, i int, recognize recognizer, w
 			continue
 		}
 		cand.digits = unsafe.String(&digits[0], n)
-		if k, value := recognize(r, cand); k != "" {
-			last, kind, normal = j, k, strings.Clone(value)
+		if k := recognize(r, cand); k != "" {
+			last, kind = j, k
 		}
 	}
-	return last, kind, normal
+	return last, kind
 }
 
 // certain recognizes numbers by their checksum.
-func (r *reader) certain(c *candidate) (kinds.Kind, string) {
+func (r *reader) certain(c *candidate) kinds.Kind {
 	d, wanted := c.digits, r.f.wanted
 	switch {
 	case len(d) == 13 && wanted&rrnBit != 0:
 		formed := c.shaped(6, 7)
 		if !c.spoken && !formed && !c.shaped(13) {
-			return "", ""
+			return ""
 		}
 		if form.IsRRN(d, formed && c.hyphens > 0) || form.IsRRN(d, true) && r.context(c).is&rrnBit != 0 {
-			return kinds.RRN, d
+			return kinds.RRN
 		}
 	case len(d) >= 14 && wanted&cardBit != 0 && form.IsCard(d):
 		if c.spoken || len(c.shape) == 1 || c.shaped(4, 6, 5) || c.shaped(4, 6, 4) || fours(c.shape) {
-			return kinds.Card, d
+			return kinds.Card
 		}
 	}
-	return "", ""
+	return ""
 }
 
 func fours(shape []int) bool {
@@ -334,101 +334,97 @@ func fours(shape []int) bool {
 }
 
 // formed recognizes numbers by their form.
-func (r *reader) formed(c *candidate) (kinds.Kind, string) {
+func (r *reader) formed(c *candidate) kinds.Kind {
 	d, wanted := c.digits, r.f.wanted
 	switch {
 	case len(d) == 12 && wanted&licenceBit != 0 && form.IsLicence(d) &&
 		(c.shaped(2, 2, 6, 2) && (c.region || c.hyphens >= 3) || r.context(c).is&licenceBit != 0):
-		return kinds.Licence, d
+		return kinds.Licence
 	case c.region:
-		return "", ""
+		return ""
 	case len(d) == 10 && wanted&businessBit != 0 && form.IsBusiness(d) && (c.shaped(3, 2, 5) || r.context(c).is&businessBit != 0):
-		return kinds.Business, d
+		return kinds.Business
 	case len(d) == 9 && wanted&ssnBit != 0 && form.IsSSN(d) &&
 		(c.shaped(3, 2, 4) && (c.hyphens == 2 || !r.context(c).other) || r.context(c).is&ssnBit != 0):
-		return kinds.SSN, d
+		return kinds.SSN
 	case c.dots == 3 && len(c.shape) == 4 && wanted&ipBit != 0:
-		if ip := dotted(c); ip != "" && r.context(c).is&versionBit == 0 {
-			return kinds.IP, ip
+		if dotted(c) && r.context(c).is&versionBit == 0 {
+			return kinds.IP
 		}
 	case c.dots > 0 && len(d) < 9:
-	case wanted&phoneBit != 0:
-		if n, ok := r.phone(c); ok {
-			return kinds.Phone, n
-		}
+	case wanted&phoneBit != 0 && r.phone(c):
+		return kinds.Phone
 	}
-	return "", ""
+	return ""
 }
 
-// dotted returns the IP address formed by four numbers; empty if they do not form one.
-func dotted(c *candidate) string {
+// dotted reports whether four numbers form an IP address.
+func dotted(c *candidate) bool {
 	d := c.digits
-	var parts []string
 	for _, n := range c.shape {
 		p := d[:n]
 		d = d[n:]
 		if n > 3 || n > 1 && p[0] == '0' || n == 3 && p > "255" {
-			return ""
+			return false
 		}
-		parts = append(parts, p)
 	}
-	return strings.Join(parts, ".")
+	return true
 }
 
 // phone recognizes a telephone number.
-func (r *reader) phone(c *candidate) (string, bool) {
+func (r *reader) phone(c *candidate) bool {
 	d, n := c.digits, len(c.digits)
 	if n < 8 || n > 15 {
-		return "", false
+		return false
 	}
 	korea, america := slices.Contains(r.f.countries, "KR"), slices.Contains(r.f.countries, "US")
 	switch {
 	case c.plus && strings.HasPrefix(d, "82"):
-		return r.national("0"+strings.TrimPrefix(d[2:], "0"), "KR")
+		return national("0"+strings.TrimPrefix(d[2:], "0"), "KR")
 	case c.plus && d[0] == '1':
-		return r.national(d, "US")
+		return national(d, "US")
 	case c.plus:
-		return r.phoneNormal(d, true)
+		return r.f.isPhone(d, true)
 	case strings.HasPrefix(d, "00"):
 		if is := r.context(c); is.is&phoneBit == 0 && (is.other || c.spoken || len(c.shape) < 3 || c.shape[0] > 5) {
-			return "", false
+			return false
 		}
-		return r.phoneNormal(d, false)
+		return r.f.isPhone(d, false)
 	case d[0] == '0':
 		return r.domestic(c, korea)
 	case korea && (n == 11 || n == 12) && strings.HasPrefix(d, "82"):
 		is := r.context(c)
 		if c.shape[0] != 2 && (is.other || is.is&phoneBit == 0 && (len(c.shape) > 1 || !strings.HasPrefix(d, "8210"))) {
-			return "", false
+			return false
 		}
-		return r.phoneNormal(d, false)
+		return r.f.isPhone(d, false)
 	case n != 10 && (n != 11 || d[0] != '1'):
 		if n > 9 && r.context(c).is&phoneBit != 0 {
-			return r.phoneNormal(d, false)
+			return r.f.isPhone(d, false)
 		}
-		return "", false
+		return false
 	case america:
 		formed := (c.shaped(3, 3, 4) || c.shaped(1, 3, 3, 4)) && !r.context(c).other
 		if !formed && r.context(c).is&phoneBit == 0 {
-			return "", false
+			return false
 		}
-		return r.national(d, "US")
+		return national(d, "US")
 	}
-	return "", false
+	return false
 }
 
 // domestic recognizes a number that begins with 0.
-func (r *reader) domestic(c *candidate, korea bool) (string, bool) {
+func (r *reader) domestic(c *candidate, korea bool) bool {
 	d, n := c.digits, len(c.digits)
 	if n < 9 || korea && (n > 11 && !strings.HasPrefix(d, "05") || !c.spoken && !koreanShape(c.shape, d)) {
-		return "", false
+		return false
 	}
 	mobile := korea && n >= 10 && n <= 11 && strings.HasPrefix(d, "01")
 	is := r.context(c)
 	if !mobile && (is.other && (len(c.shape) == 1 || c.hyphens == 0) || is.is&accountBit != 0 && is.is&phoneBit == 0) {
-		return "", false
+		return false
 	}
-	return r.phoneNormal(d, false)
+	return r.f.isPhone(d, false)
 }
 
 // koreanShape reports whether digits written in groups are grouped like Korean telephone numbers.
@@ -446,33 +442,33 @@ func koreanShape(shape []int, d string) bool {
 }
 
 // told recognizes numbers by the words near them.
-func (r *reader) told(c *candidate) (kinds.Kind, string) {
+func (r *reader) told(c *candidate) kinds.Kind {
 	d, n, wanted := c.digits, len(c.digits), r.f.wanted
 	if c.plus || c.region || wanted&(dobBit|accountBit) == 0 || n < 6 || n > 17 {
-		return "", ""
+		return ""
 	}
 	is := r.context(c)
 	if is.other {
-		return "", ""
+		return ""
 	}
 	if wanted&dobBit != 0 && is.is&dobBit != 0 && n <= 8 {
-		if day := form.Date(d, c.shape); day != "" {
-			return kinds.DOB, day
+		if form.IsBirthday(d, c.shape) {
+			return kinds.DOB
 		}
 	}
 	if wanted&accountBit != 0 && is.is&accountBit != 0 && n >= 8 && c.dots == 0 {
-		return kinds.Account, d
+		return kinds.Account
 	}
-	return "", ""
+	return ""
 }
 
 // emit adds the spans of a number: one in each turn that contains a part of it, and its
 // repetitions.
-func (r *reader) emit(c *chain, i, j int, kind kinds.Kind, normal string, which tails) {
+func (r *reader) emit(c *chain, i, j int, kind kinds.Kind, which tails) {
 	gs := r.groups[c.first:c.last]
 	more := false
 	for k := i; k <= j; {
-		s := Span{Turn: gs[k].turn, From: gs[k].from, To: gs[k].to, Kind: kind, Normal: normal, More: more}
+		s := Span{Turn: gs[k].turn, From: gs[k].from, To: gs[k].to, Kind: kind, More: more}
 		for ; k <= j && gs[k].turn == s.Turn; k++ {
 			if !which.skips(&gs[k]) {
 				s.To = gs[k].to
@@ -487,7 +483,7 @@ func (r *reader) emit(c *chain, i, j int, kind kinds.Kind, normal string, which 
 	}
 	for _, e := range c.echoes {
 		if e.first <= c.first+j && e.last >= c.first+i {
-			r.spans = append(r.spans, Span{Turn: e.turn, From: e.from, To: e.to, Kind: kind, Normal: normal, More: true})
+			r.spans = append(r.spans, Span{Turn: e.turn, From: e.from, To: e.to, Kind: kind, More: true})
 		}
 	}
 }
@@ -507,21 +503,21 @@ func (r *reader) coded(at, end int) int {
 	if end-at != 1 || r.f.wanted&passportBit == 0 {
 		return 0
 	}
-	number, to := form.PassportAt(text, at)
+	to := form.PassportAt(text, at)
 	if to == 0 {
 		return 0
 	}
 	r.stop()
-	r.late = append(r.late, late{Span{Turn: r.t, From: at, To: to, Kind: kinds.Passport, Normal: number}, r.word, isLetter(number[4])})
+	r.late = append(r.late, late{Span{Turn: r.t, From: at, To: to, Kind: kinds.Passport}, r.word, isLetter(text[at+4])})
 	return to
 }
 
 // iban reads an IBAN and returns its end; 0 if there is none.
 func (r *reader) iban(at int) int {
-	number, end := form.IBANAt(r.text, at)
+	end := form.IBANAt(r.text, at)
 	if end > 0 {
 		r.stop()
-		r.spans = append(r.spans, Span{Turn: r.t, From: at, To: end, Kind: kinds.IBAN, Normal: number})
+		r.spans = append(r.spans, Span{Turn: r.t, From: at, To: end, Kind: kinds.IBAN})
 	}
 	return end
 }

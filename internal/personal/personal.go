@@ -38,8 +38,6 @@ type Span struct {
 	Turn     int
 	From, To int
 	Kind     kinds.Kind
-	// Normal is the normal form of the whole value, however it is spelled.
-	Normal string
 	// More is set if the value begins in an earlier span, or if the span repeats a part of the
 	// value.
 	More bool

@@ -101,7 +101,6 @@ type reader struct {
 	text     string
 	echo     *reader
 	used     []bool
-	phones   map[[2]string]string // normal forms, by spelling and country
 	one      [1]Turn
 	cand     candidate
 	digitsOf [2 * mostDigits]byte // digits of cand

@@ -137,7 +137,7 @@ func spansIn(text string, at int, places []place) (spans []personal.Span) {
 		part := strings.TrimSpace(text[from:to])
 		if of[from] != "" && part != "" {
 			begin := from + strings.Index(text[from:to], part)
-			spans = append(spans, personal.Span{From: begin, To: begin + len(part), Kind: of[from], Normal: strings.ToLower(part)})
+			spans = append(spans, personal.Span{From: begin, To: begin + len(part), Kind: of[from]})
 		}
 		from = to
 	}

@@ -73,8 +73,8 @@ func TestFind(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	found, err := c.Find([]string{"네, 안녕하세요 😀 Minji입니다", "none", "[card] Minji", "\xff Minji"})
-	want := [][]personal.Span{{{From: 26, To: 31, Kind: "person", Normal: "minji"}}, nil, {{From: 7, To: 12, Kind: "person", Normal: "minji"}},
-		{{From: 2, To: 7, Kind: "person", Normal: "minji"}}}
+	want := [][]personal.Span{{{From: 26, To: 31, Kind: "person"}}, nil, {{From: 7, To: 12, Kind: "person"}},
+		{{From: 2, To: 7, Kind: "person"}}}
 	if err != nil || !cmp.Equal(found, want) {
 		t.Errorf("%v, %v", found, err)
 	}
@@ -92,7 +92,7 @@ func TestFind(t *testing.T) {
 func TestSpansIn(t *testing.T) {
 	t.Parallel()
 	got := spansIn("[email:abcdefghijklmnop] Kim ", 10, []place{{0, 100, "person"}})
-	if want := []personal.Span{{From: 25, To: 28, Kind: "person", Normal: "kim"}}; !cmp.Equal(got, want) {
+	if want := []personal.Span{{From: 25, To: 28, Kind: "person"}}; !cmp.Equal(got, want) {
 		t.Error(got)
 	}
 }

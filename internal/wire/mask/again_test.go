@@ -86,7 +86,7 @@ func TestRedactedByAServiceStays(t *testing.T) {
 		for _, text := range texts {
 			var spans []personal.Span
 			if at := strings.Index(text, "Kim"); at >= 0 {
-				spans = append(spans, personal.Span{From: at, To: at + len("Kim"), Kind: "person", Normal: "kim"})
+				spans = append(spans, personal.Span{From: at, To: at + len("Kim"), Kind: "person"})
 			}
 			out = append(out, spans)
 		}
