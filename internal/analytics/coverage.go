@@ -10,7 +10,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"callhouse/internal/analytics/human"
-	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/schema"
 )
@@ -20,7 +19,6 @@ type Coverage struct {
 	Calls    int64 // selected
 	Undated  int64 // calls left out because they have no start, if there are bounds
 	Unlisted []Gap // spans of the selection that were not listed completely
-	Skipped  []opened.Skipped
 	// Misread is the number of all calls whose telephone numbers are still to be rewritten after a
 	// change of the country.
 	Misread int64
@@ -86,8 +84,7 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p question.Para
 	if q, err = w.resolve(ctx, conn, q); err != nil {
 		return nil, err
 	}
-	c := &Coverage{Unlisted: unlisted(w.Snapshot().Manifest.Coverage, q.Params, now), Skipped: w.Skipped(),
-		Misread: w.Snapshot().Manifest.ReadElsewhere()}
+	c := &Coverage{Unlisted: unlisted(w.Snapshot().Manifest.Coverage, q.Params, now), Misread: w.Snapshot().Manifest.ReadElsewhere()}
 	numbers, columns, into := []string{"total_of(calls)"}, []string{}, []*int64{&c.Calls}
 	needs := f.Needs
 	if p.Field != "" && !slices.Contains(needs, "analysis") {
@@ -172,9 +169,6 @@ func (c *Coverage) String(loc *time.Location) string {
 		}
 	}
 	var out []string
-	if len(c.Skipped) > 0 {
-		out = append(out, opened.SkippedText(c.Skipped))
-	}
 	if len(parts) > 0 {
 		out = append(out, "of "+human.Calls(c.Calls)+", "+strings.Join(parts, ", "))
 	}

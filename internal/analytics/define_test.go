@@ -1,7 +1,6 @@
 package analytics
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/question"
-	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 )
 
@@ -56,7 +54,7 @@ func TestDefinitionsComeWhenTheyAreNamed(t *testing.T) {
 		return out
 	}
 
-	w := open(Options{Options: opened.Options{Prover: everything{}}})
+	w := open(Options{})
 	read(w.Report(t.Context(), "volume", question.Params{}))
 	some := defined(t, w)
 	for _, name := range []string{"main.calls", "main.costs", "stored.runs", "wilson"} {
@@ -174,8 +172,3 @@ func TestStatementsFindWhatTheyName(t *testing.T) {
 		}
 	}
 }
-
-// everything is a Prover for which every file is proven.
-type everything struct{}
-
-func (everything) Prove(context.Context, *layout.Snapshot, []*layout.File) error { return nil }

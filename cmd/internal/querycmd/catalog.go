@@ -19,7 +19,6 @@ import (
 	"callhouse/internal/analytics/catalog"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
-	"callhouse/internal/proven"
 	"callhouse/internal/scratch"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/words"
@@ -86,7 +85,7 @@ func (a *app) makeCatalog(ctx context.Context) error {
 	for i := range snap.Manifest.Files {
 		files = append(files, &snap.Manifest.Files[i])
 	}
-	if err := proven.Open(a.Warehouse, time.Now).Prove(ctx, snap, files); err != nil {
+	if err := snap.Prove(ctx, files); err != nil {
 		return err
 	}
 	// The pin comes first, so that a catalog never refers to a snapshot that may be removed.

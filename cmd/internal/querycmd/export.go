@@ -117,7 +117,6 @@ or an empty folder, keeps that folder's mode and derives the files' mode from it
 	fl.StringVar(&a.Until, "until", "", "only calls that start before `TIME`; a date means 00:00 of that day")
 	a.groupFlag(cmd, "group the rows of grouped reports by `GROUP`; for two groups, use agent,day or repeat the flag")
 	a.whereFlag(cmd)
-	a.skipFlag(cmd)
 	a.agentFlag(cmd, "calls")
 	cli.Complete(cmd, "tables", answer.Names(sqlfiles.ViewsByName())...)
 	cli.Complete(cmd, "reports", answer.Names(exportable())...)

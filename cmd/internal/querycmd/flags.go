@@ -25,12 +25,6 @@ func (a *app) whereFlag(cmd *cobra.Command) {
 	a.completeFromData(cmd, "where")
 }
 
-// skipFlag adds the flag of commands that can leave out damaged files.
-func (a *app) skipFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&a.SkipDamaged, "skip-damaged", false,
-		"skip days and months with damaged files, list them, and exit with 3")
-}
-
 // agentFlag adds the flag that selects one agent's calls or changes.
 func (a *app) agentFlag(cmd *cobra.Command, what string) {
 	cmd.Flags().StringVar(&a.Agent, "agent", "", "only "+what+" of one agent: its `ID` or an ID prefix, its name or part of it")

@@ -64,7 +64,6 @@ type mail in the file of --alerts.`,
 	f.StringVar(&a.Until, "until", "", "end with the day before that of `TIME`")
 	a.agentFlag(cmd, "calls")
 	a.whereFlag(cmd)
-	a.skipFlag(cmd)
 	f.StringVar(&mail, "mail", "", "send the page through this `CHANNEL` of the file of --alerts, instead of writing it to stdout")
 	f.StringVar(&title, "title", "", "`TITLE` of the page; default: Calls, in the page's language")
 	a.AddOwnFlags(cmd, config.Query)

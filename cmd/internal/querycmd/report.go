@@ -49,7 +49,6 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		a.agentFlag(cmd, ofAgent)
 		a.whereFlag(cmd)
 	}
-	a.skipFlag(cmd)
 	fl.StringVar(&a.Compare, "compare", "", "show each figure beside that of another `PERIOD`, and the change: previous; requires --since")
 	cli.Complete(cmd, "compare", answer.Previous)
 	if !f.Comparable() {

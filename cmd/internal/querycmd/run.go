@@ -60,9 +60,6 @@ func Run(ctx context.Context, env config.Environment, args []string, stdin io.Re
 	case err != nil && ctx.Err() != nil:
 		return cli.Report(stderr, Name, cli.Fail(cli.ExitInterrupted, errors.New("interrupted"), ""))
 	}
-	if err == nil {
-		err = a.Incomplete()
-	}
 	return cli.Report(stderr, Name, a.Explain(err))
 }
 

@@ -54,7 +54,6 @@ digits of decimals and large integers, times as RFC 3339, JSON columns as JSON.`
 		},
 	}
 	mode.Flags(cmd)
-	a.skipFlag(cmd)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "read the statement from `FILE`; - is stdin")
 	cmd.Flags().StringArrayVarP(&params, "param", "p", nil, "`NAME=VALUE`: set the parameter $NAME; repeatable")
 	return cmd

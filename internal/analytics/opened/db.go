@@ -12,6 +12,7 @@ import (
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
+	"callhouse/internal/schema"
 )
 
 // Options configure how a warehouse is opened. The zero value is ready to use.
@@ -31,11 +32,6 @@ type Options struct {
 	Rights rights.Rights
 	// Dialect is set if statements are not written for DuckDB; nil: they are.
 	Dialect *Dialect
-	// Prover proves files before they are read; nil: they are read unproven.
-	Prover Prover
-	// SkipDamaged leaves out the periods and resources with a damaged file, which would otherwise
-	// fail. It requires a Prover, and every answer names what it leaves out.
-	SkipDamaged bool
 }
 
 // DB is one snapshot, open in a DuckDB of its own. It may be used by several goroutines at
@@ -51,9 +47,10 @@ type DB struct {
 	undefined []definition // not yet defined in DuckDB, in order; see define.go
 	made      texts        // of the views and macros over the snapshot
 
-	prover  Prover
-	skipped []Skipped
 	dialect *Dialect
+
+	proving sync.Mutex
+	proven  map[*schema.Table]bool // whose files are as the manifest describes them
 }
 
 // ZoneError means that DuckDB does not know a time zone.
@@ -80,12 +77,6 @@ func Open(ctx context.Context, root string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	var skipped []Skipped
-	if o.SkipDamaged {
-		if snap, skipped, err = intact(ctx, snap, o.Prover); err != nil {
-			return nil, err
-		}
-	}
 	if o.Location == nil {
 		o.Location = time.UTC
 	}
@@ -97,7 +88,7 @@ func Open(ctx context.Context, root string, o Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{snap: snap, loc: o.Location, engine: engine, safe: o.Safe != nil, rights: o.Rights,
-		prover: o.Prover, skipped: skipped, dialect: o.Dialect}
+		dialect: o.Dialect, proven: map[*schema.Table]bool{}}
 	db.made = usual()
 	db.undefined = db.definitions(localtime.Macro(o.Location, snap.Manifest))
 	if err := db.prepare(ctx, o.Safe); err != nil {

@@ -5,26 +5,20 @@ import (
 	"slices"
 
 	"callhouse/internal/analytics/duck"
-	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
 
-// Prover compares files of a snapshot with their checksums before they are read.
-type Prover interface {
-	Prove(ctx context.Context, s *layout.Snapshot, files []*layout.File) error
-}
-
-// Conn returns a connection that proves the files that a statement may read before it runs, once
-// per table, and defines the names that it uses.
+// Conn returns a connection that, before a statement runs, compares the files that it may read with
+// their checksums in the manifest, and defines the names that it uses. DuckDB verifies no checksum:
+// without this, a changed byte may become a wrong number.
 func (db *DB) Conn(ctx context.Context) (*duck.Conn, error) {
 	conn, err := db.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	proven := map[*schema.Table]bool{}
 	conn.Before = func(ctx context.Context, text string) error {
-		if err := db.prove(ctx, text, proven); err != nil {
+		if err := db.prove(ctx, text); err != nil {
 			return err
 		}
 		names := db.made.namesIn(text)
@@ -33,28 +27,23 @@ func (db *DB) Conn(ctx context.Context) (*duck.Conn, error) {
 	return conn, nil
 }
 
-// prove proves the files that a statement may read, except those of proven tables.
-func (db *DB) prove(ctx context.Context, text string, proven map[*schema.Table]bool) error {
-	if db.prover == nil {
-		return nil
-	}
+// prove compares the files that a statement may read with their checksums, once per table. A file
+// that differs is a *layout.DamageError.
+func (db *DB) prove(ctx context.Context, text string) error {
 	tables := db.made.tablesOf(text)
 	if db.rights.Agents != nil && len(tables) > 0 {
 		tables = append(tables, &schema.Calls) // which assign the rows to agents
 	}
-	tables = slices.DeleteFunc(tables, func(t *schema.Table) bool { return proven[t] })
-	var files []*layout.File
+	db.proving.Lock()
+	defer db.proving.Unlock()
 	for _, t := range tables {
-		files = append(files, db.snap.Manifest.FilesOf(t.Name)...)
-	}
-	if len(files) == 0 {
-		return nil
-	}
-	if err := db.prover.Prove(ctx, db.snap, files); err != nil {
-		return err
-	}
-	for _, t := range tables {
-		proven[t] = true
+		if db.proven[t] {
+			continue
+		}
+		if err := db.snap.Prove(ctx, db.snap.Manifest.FilesOf(t.Name)); err != nil {
+			return err
+		}
+		db.proven[t] = true
 	}
 	return nil
 }

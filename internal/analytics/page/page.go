@@ -223,13 +223,6 @@ func (c *composer) head(context.Context) error {
 			c.warn("warning.not_fetched", strings.ReplaceAll(strings.Join(lacking, ", "), "_", " "))
 		}
 	}
-	for _, s := range c.w.Skipped() {
-		if s.Calls > 0 {
-			c.warn("warning.skipped", s.Name, s.Calls)
-		} else {
-			c.warn("warning.skipped_table", s.Name)
-		}
-	}
 	c.d.head(c.w, l, c.listed, o)
 	c.d.days(l, c.p, c.before, c.last, c.over, question.DayOf(o.Now, c.w.Location()))
 	return c.show(c.d, "head")

@@ -20,8 +20,6 @@ import (
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
-	"callhouse/internal/proven"
-	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
 
@@ -33,8 +31,6 @@ type Command struct {
 	Output         string          // output file; empty: stdout
 	Usual          string          // default format
 	Goals          []question.Goal // of the setting success
-	SkipDamaged    bool            // leave out damaged files
-	skipped        bool            // damaged files were left out
 	Shell          *Shell          // the shell that runs the command; nil elsewhere
 }
 
@@ -135,8 +131,7 @@ func FormatNames() []string {
 
 // Options returns the settings for opening the warehouse in a zone.
 func (c *Command) Options(loc *time.Location) analytics.Options {
-	return analytics.Options{Currency: c.Currency, Goals: c.Goals,
-		Options: opened.Options{Location: loc, Prover: proven.Open(c.Warehouse, time.Now)}}
+	return analytics.Options{Currency: c.Currency, Goals: c.Goals, Options: opened.Options{Location: loc}}
 }
 
 // Open opens the warehouse in a zone. Release the result.
@@ -144,29 +139,7 @@ func (c *Command) Open(ctx context.Context, loc *time.Location) (*analytics.Ware
 	if w := c.kept(loc); w != nil {
 		return w, nil
 	}
-	o := c.Options(loc)
-	o.SkipDamaged = c.SkipDamaged
-	w, err := analytics.Open(ctx, c.Warehouse, o)
-	if err == nil {
-		c.LeftOut(w.Skipped())
-	}
-	return w, err
-}
-
-// LeftOut prints on stderr what an answer leaves out, and makes the command exit with code 3.
-func (c *Command) LeftOut(skipped []opened.Skipped) {
-	for _, s := range skipped {
-		c.skipped = true
-		words.Fprintf(c.Stderr, "skipped as damaged: %s\n", s)
-	}
-}
-
-// Incomplete returns the error of a command that left out damaged files; nil if it did not.
-func (c *Command) Incomplete() error {
-	if !c.skipped {
-		return nil
-	}
-	return cli.Reported(cli.Fail(cli.ExitIncomplete, errors.New("the answer skips damaged files"), ""))
+	return analytics.Open(ctx, c.Warehouse, c.Options(loc))
 }
 
 // WriteStatic writes rows of text without a warehouse.

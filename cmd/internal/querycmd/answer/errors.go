@@ -39,8 +39,6 @@ func (c *Command) Explain(err error) error {
 		return cli.Usage(ambiguousHint(ambiguous), "%v", err)
 	case errors.As(err, &group):
 		return cli.Usage(group.Hint, "%v", err)
-	case cli.Is[*layout.DamageError](err) && !c.SkipDamaged:
-		return cli.Fail(cli.ExitFailed, err, "extract repair replaces damaged files and fetches their calls again; --skip-damaged skips them")
 	case cli.Is[*opened.ZoneError](err):
 		return zoneError(c.TZ)
 	case errors.As(err, &d) && d.Kind == "Out of Memory":

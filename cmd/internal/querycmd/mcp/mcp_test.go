@@ -318,7 +318,7 @@ func TestArgumentsAreFlags(t *testing.T) {
 		}
 		var flags []string
 		cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden && f.Name != "skip-damaged" && f.Name != "help" {
+			if !f.Hidden && f.Name != "help" {
 				flags = append(flags, f.Name)
 			}
 		})

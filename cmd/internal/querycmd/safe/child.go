@@ -22,7 +22,6 @@ import (
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
 	"callhouse/internal/lend/process"
-	"callhouse/internal/proven"
 	"callhouse/internal/scratch"
 )
 
@@ -88,8 +87,7 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 	// is not counted. With half the limit, DuckDB spills to disk before the system's limit ends the
 	// statement.
 	w, err := analytics.Open(ctx, j.Warehouse, analytics.Options{Options: opened.Options{
-		Location: loc, Prover: proven.Open(j.Warehouse, time.Now), SkipDamaged: j.Skip, Rights: j.Rights,
-		Safe: &opened.Limits{Memory: j.Memory / 2, Temp: j.Temp}}})
+		Location: loc, Rights: j.Rights, Safe: &opened.Limits{Memory: j.Memory / 2, Temp: j.Temp}}})
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +100,7 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 	a := j.command(out)
 	if j.Checks != nil {
 		failed, err := checks(ctx, a, w, j.Checks)
-		return &Report{Failed: failed, Skipped: w.Skipped()}, err
+		return &Report{Failed: failed}, err
 	}
 	return write(ctx, a, w, j)
 }

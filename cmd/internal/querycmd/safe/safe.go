@@ -25,7 +25,6 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
-	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/lend/process"
@@ -115,7 +114,6 @@ type Job struct {
 	Statement string
 	Params    map[string]string
 	Checks    json.RawMessage `json:",omitempty"` // instead of a statement
-	Skip      bool            // leave out damaged files
 	Format    format.Format
 	Width     int
 	Instead   string
@@ -135,8 +133,7 @@ type Report struct {
 	// Snapshot is the number of the snapshot that was read.
 	Snapshot int64
 	Failed   []string // tests with findings
-	Skipped  []opened.Skipped
-	Code     int // exit code; 0: success
+	Code     int      // exit code; 0: success
 	Error    string
 	Hint     string
 }
@@ -189,8 +186,7 @@ func write(ctx context.Context, a *answer.Command, w *analytics.Warehouse, j *Jo
 	if err != nil {
 		return nil, err
 	}
-	said := &Report{Rows: r.Rows, Notes: r.Notes, More: first.More, Snapshot: w.Snapshot().Manifest.Snapshot,
-		Skipped: w.Skipped()}
+	said := &Report{Rows: r.Rows, Notes: r.Notes, More: first.More, Snapshot: w.Snapshot().Manifest.Snapshot}
 	if j.Rows > 0 {
 		said.Columns = rows.Columns()
 	}
@@ -210,7 +206,6 @@ func (s *Mode) RunJob(ctx context.Context, a *answer.Command, job Job, loc *time
 	}
 	o := a.Drawing(loc)
 	job.Warehouse, job.Zone, job.Memory, job.Temp = a.Warehouse, loc.String(), int64(s.memory), int64(s.temp)
-	job.Skip = a.SkipDamaged
 	job.Width, job.Instead = o.Width, o.Instead
 	r, err := a.Deliver(func(w io.Writer) (r format.Result, err error) {
 		if said, err = s.run(ctx, job, w); err != nil {
@@ -219,7 +214,6 @@ func (s *Mode) RunJob(ctx context.Context, a *answer.Command, job Job, loc *time
 		return format.Result{Rows: said.Rows, Notes: said.Notes}, nil
 	})
 	if err == nil {
-		a.LeftOut(said.Skipped)
 		a.Notes(r)
 	}
 	return said, err

@@ -27,7 +27,6 @@ import (
 	"callhouse/internal/lend"
 	"callhouse/internal/lend/process"
 	"callhouse/internal/postgres"
-	"callhouse/internal/proven"
 	"callhouse/internal/scratch"
 	"callhouse/internal/serve"
 	"callhouse/internal/serve/audit"
@@ -206,11 +205,10 @@ func reserve(connections int) {
 // only. open is called with the open snapshots. free closes the warehouse and removes the pin.
 func (j job) houses(log func(string), open func([]int64), dialect func(rights.Rights) *opened.Dialect) (
 	h *lend.Houses, free func() error, err error) {
-	prover := proven.Open(j.Warehouse, time.Now)
 	h = &lend.Houses{Root: j.Root, Log: log}
 	h.Open = func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		o := analytics.Options{Currency: j.Currency, Goals: j.Goals, Options: opened.Options{
-			Location: loc, Prover: prover, Threads: j.Threads, Rights: r, Safe: &opened.Limits{Memory: j.Memory, Temp: j.Temp}}}
+			Location: loc, Threads: j.Threads, Rights: r, Safe: &opened.Limits{Memory: j.Memory, Temp: j.Temp}}}
 		if dialect != nil {
 			o.Dialect = dialect(r)
 		}

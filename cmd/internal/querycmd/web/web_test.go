@@ -353,7 +353,7 @@ func TestAnswersFollowTheSnapshot(t *testing.T) {
 }
 
 var (
-	warehouseRoot = flag.String("web-root", "", "the warehouse that BenchmarkFirstByte and TestClickThrough ask; its files are not proven")
+	warehouseRoot = flag.String("web-root", "", "the warehouse that BenchmarkFirstByte and TestClickThrough ask")
 	browser       = flag.String("browser", "", "Chromium, for TestClickThrough; none: the test is skipped")
 	pictures      = flag.String("pictures", "", "where TestClickThrough leaves its pictures")
 )
