@@ -19,9 +19,7 @@ import (
 func TestKeyStaysWithItsAddress(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 20, Days: 1}})
 	conf := configured(t, strings.TrimPrefix(c.profile("x", fast), "[profiles.x]\n"))
-	if r := extractAt(t.Context(), c.clock.Now, "run", conf); r.code != cli.ExitOK {
-		t.Fatalf("exit code %d:\n%s", r.code, r.stderr)
-	}
+	extractAt(t.Context(), c.clock.Now, "run", conf).exits(t, cli.ExitOK)
 	before := c.one("SELECT count(*) AS v FROM runs")
 	var heard atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -35,18 +33,12 @@ func TestKeyStaysWithItsAddress(t *testing.T) {
 		words := append(strings.Fields(args), conf)
 		r := extract(t.Context(), append(words, "--base-url", other.URL)...)
 		says := "the API key comes from file " + c.keyFile
-		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, says) || !strings.Contains(r.stderr, "flag --base-url") {
-			t.Errorf("%s: exit code %d:\n%s", args, r.code, r.stderr)
-		}
+		r.reports(t, cli.ExitUsage, says, "flag --base-url")
 		r = extract(t.Context(), append(words, "--base-url", other.URL, "--api-key-file", key)...)
-		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, "the warehouse comes from ") {
-			t.Errorf("%s with a key: exit code %d:\n%s", args, r.code, r.stderr)
-		}
+		r.reports(t, cli.ExitUsage, "the warehouse comes from ")
 	}
 	t.Setenv("CALLHOUSE_BASE_URL", other.URL)
-	if r := extract(t.Context(), "run", conf); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "environment variable CALLHOUSE_BASE_URL") {
-		t.Errorf("a variable: exit code %d:\n%s", r.code, r.stderr)
-	}
+	extract(t.Context(), "run", conf).reports(t, cli.ExitUsage, "environment variable CALLHOUSE_BASE_URL")
 	if r := extract(t.Context(), "config", conf); !strings.Contains(r.stdout, "note: the API key comes from file") {
 		t.Errorf("config does not say that a run would be refused:\n%s", r.stdout)
 	}

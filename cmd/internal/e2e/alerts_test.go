@@ -119,20 +119,14 @@ func TestAlertsAfterARun(t *testing.T) {
 		t.Errorf("%v; the state or the log has the address of Slack:\n%s", err, raw)
 	}
 	none := filepath.Join(bin, "none.toml")
-	if r := c.extract(t.Context(), "--alerts", none); r.code != cli.ExitOK || !strings.Contains(r.stderr, "none.toml") {
-		t.Errorf("without rules: exit code %d\n%s", r.code, r.stderr)
-	}
+	c.extract(t.Context(), "--alerts", none).reports(t, cli.ExitOK, "none.toml")
 	if r := c.extract(t.Context(), "status", "--max-age", "0s", "--alerts", none); r.code != cli.ExitIncomplete ||
 		!strings.HasPrefix(r.stdout, "alerts: the rules were not evaluated: ") || !strings.Contains(r.stdout, "none.toml") {
 		t.Errorf("status without rules: exit code %d\n%s", r.code, r.stdout)
 	}
 	c.mustExtract("--alerts", rules)
-	if r := c.extract(t.Context(), "status", "--max-age", "0s", "--alerts", rules); r.code != cli.ExitOK {
-		t.Errorf("status with rules again: exit code %d\n%s", r.code, r.stdout)
-	}
-	if r := c.extract(t.Context(), "verify"); r.code != cli.ExitOK {
-		t.Errorf("verify: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
-	}
+	c.extract(t.Context(), "status", "--max-age", "0s", "--alerts", rules).exits(t, cli.ExitOK)
+	c.extract(t.Context(), "verify").exits(t, cli.ExitOK)
 }
 
 // The real program is killed between sending and recording, at each of its messages. Messages

@@ -72,9 +72,7 @@ func TestBriefListSettlesCallsByRecord(t *testing.T) {
 					t.Fatal(r.stdout, r.stderr)
 				}
 				clear(asked)
-				if r := e.extract(); r.code != cli.ExitOK {
-					t.Fatal(r.stderr)
-				}
+				e.extract().exits(t, cli.ExitOK)
 				if run < w.brief {
 					c.clock.Advance(w.step)
 					continue

@@ -130,9 +130,7 @@ func TestCatalogWhileCommitting(t *testing.T) {
 		test.OK(t, err)
 		truth[s.Manifest.Snapshot] = looked{Calls: s.Manifest.Rows(schema.Calls.Name), Turns: s.Manifest.Rows(schema.Turns.Name),
 			Items: s.Manifest.Rows(schema.Items.Name), Runs: s.Manifest.Rows(schema.Runs.Name)}
-		if r := c.query("catalog", "--output", catalog); r.code != cli.ExitOK {
-			t.Fatalf("query catalog: %s", r.stderr)
-		}
+		c.query("catalog", "--output", catalog).exits(t, cli.ExitOK)
 	}
 	commit()
 	var all []*reading
@@ -182,9 +180,7 @@ func TestCatalogKeepsItsSnapshot(t *testing.T) {
 	c.mustExtract()
 	first, err := layout.Current(c.warehouse)
 	test.OK(t, err)
-	if r := c.query("catalog", "--output", catalog); r.code != cli.ExitOK {
-		t.Fatal(r.stderr)
-	}
+	c.query("catalog", "--output", catalog).exits(t, cli.ExitOK)
 	nights := func(n int) {
 		for range n {
 			c.clock.Advance(24 * time.Hour)

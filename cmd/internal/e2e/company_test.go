@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +88,32 @@ func foundAt(t *testing.T, now time.Time, opts sandbox.Options) *company {
 type result struct {
 	code           int
 	stdout, stderr string
+	args           string
+}
+
+// exits checks the exit code; prints and reports also check texts of stdout and stderr.
+func (r result) exits(t *testing.T, code int) {
+	t.Helper()
+	r.check(t, code, "", nil)
+}
+
+func (r result) prints(t *testing.T, code int, texts ...string) result {
+	t.Helper()
+	return r.check(t, code, r.stdout, texts)
+}
+
+func (r result) reports(t *testing.T, code int, texts ...string) result {
+	t.Helper()
+	return r.check(t, code, r.stderr, texts)
+}
+
+func (r result) check(t *testing.T, code int, output string, texts []string) result {
+	t.Helper()
+	missing := slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return strings.Contains(output, text) })
+	if r.code != code || len(missing) > 0 {
+		t.Errorf("%s: exit code %d, want %d; %q is missing in\n%s%s", r.args, r.code, code, missing, r.stdout, r.stderr)
+	}
+	return r
 }
 
 // extract runs extract against the company's service.
@@ -110,7 +138,7 @@ func extract(ctx context.Context, args ...string) result { return extractAt(ctx,
 func extractAt(ctx context.Context, now func() time.Time, args ...string) result {
 	var out, errs bytes.Buffer
 	code := extractcmd.Program{Now: now, Env: cmdtest.Env()}.Run(ctx, args, strings.NewReader(""), &out, &errs)
-	return result{code, out.String(), errs.String()}
+	return result{code, out.String(), errs.String(), fmt.Sprint(args)}
 }
 
 // mustExtract runs extract, which must succeed.
@@ -128,7 +156,7 @@ func (c *company) query(args ...string) result {
 	c.t.Helper()
 	var out, errs bytes.Buffer
 	code := querycmd.Run(c.t.Context(), cmdtest.Env(), append(args, "--warehouse", c.warehouse), strings.NewReader(""), &out, &errs)
-	return result{code, out.String(), errs.String()}
+	return result{code, out.String(), errs.String(), fmt.Sprint(args)}
 }
 
 // sql returns the rows of a statement's answer.

@@ -180,11 +180,9 @@ func TestForeignOwner(t *testing.T) {
 		if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
 			t.Fatal(err)
 		}
-		return result{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+		return result{cmd.ProcessState.ExitCode(), out.String(), errs.String(), fmt.Sprint(args)}
 	}
-	if r := run("extract", "verify", "--all"); r.code != cli.ExitOK {
-		t.Fatalf("as the owner: %+v", r)
-	}
+	run("extract", "verify", "--all").exits(t, cli.ExitOK)
 	calls := s.Path(s.Manifest.FilesOf(schema.Calls.Name)[0])
 	for _, path := range []string{calls, filepath.Join(s.Dir, layout.ManifestName), filepath.Join(root, "snapshots"), filepath.Join(root, "lock"), root} {
 		give(0, path)

@@ -60,9 +60,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	} {
 		t.Run(e.name, func(t *testing.T) {
 			r := extract(t.Context(), append(withRun(e.args), "--quiet")...)
-			if r.code != e.code {
-				t.Errorf("exit code %d, want %d", r.code, e.code)
-			}
+			r.exits(t, e.code)
 			for _, s := range e.says {
 				if !strings.Contains(r.stderr, s) {
 					t.Errorf("the message lacks %q", s)
@@ -96,9 +94,7 @@ func TestKeyNeverShows(t *testing.T) {
 	}
 	c.service.Server.Revoke(testKey)
 	r := c.extract(t.Context())
-	if r.code != cli.ExitFailed {
-		t.Errorf("a revoked key gave exit code %d", r.code)
-	}
+	r.exits(t, cli.ExitFailed)
 	said += r.stdout + r.stderr + extract(t.Context(), "--no-such-flag="+testKey).stdout
 	if strings.Contains(said, testKey) {
 		t.Errorf("the key was said:\n%s", said)

@@ -38,14 +38,10 @@ func newEstate(t *testing.T) *estate {
 	}
 	ids := e.sql("SELECT call_id FROM calls WHERE turn_count > 2 ORDER BY start_at LIMIT 2")
 	e.callID = ids[1]["call_id"].(string)
-	if r := e.run("forget", "--yes", "--call-id", ids[0]["call_id"].(string)); r.code != cli.ExitOK {
-		t.Fatal(r)
-	}
+	e.run("forget", "--yes", "--call-id", ids[0]["call_id"].(string)).exits(t, cli.ExitOK)
 	e.clock.Advance(26 * time.Hour)
 	e.mustExtract()
-	if r := e.query("catalog", "--output", filepath.Join(t.TempDir(), "calls.duckdb")); r.code != cli.ExitOK {
-		t.Fatal(r)
-	}
+	e.query("catalog", "--output", filepath.Join(t.TempDir(), "calls.duckdb")).exits(t, cli.ExitOK)
 	e.leaveJournal()
 	e.dump = filepath.Join(t.TempDir(), "dump.ndjson")
 	test.OK(t, os.WriteFile(e.dump, []byte(`{"id":"imported","status":"ended","start_at":1790000000000}`+"\n"), 0o600))

@@ -72,9 +72,7 @@ func TestFolderReaders(t *testing.T) {
 		}
 		return true
 	}
-	if r := e.extract(); r.code != 0 {
-		t.Fatal(r.stderr)
-	}
+	e.extract().exits(t, 0)
 	s, err := layout.Current(c.warehouse)
 	test.OK(t, err)
 	var want folder
@@ -96,15 +94,11 @@ func TestFolderReaders(t *testing.T) {
 	export := t.TempDir()
 	for _, format := range []string{"arrow", "arrows", "xlsx"} {
 		for _, table := range []string{"calls", "transcript_turns"} {
-			if r := c.query("sql", "FROM "+table, "--output", filepath.Join(export, table+"."+format)); r.code != 0 {
-				t.Fatal(r.stderr)
-			}
+			c.query("sql", "FROM "+table, "--output", filepath.Join(export, table+"."+format)).exits(t, 0)
 		}
 	}
 	for _, engine := range []string{"spark", "trino"} {
-		if r := c.query("init", "--dialect", engine, "--output", filepath.Join(export, engine+".sql")); r.code != 0 {
-			t.Fatal(r.stderr)
-		}
+		c.query("init", "--dialect", engine, "--output", filepath.Join(export, engine+".sql")).exits(t, 0)
 	}
 	before := c.tree()
 	for _, reader := range there {

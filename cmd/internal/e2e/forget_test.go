@@ -34,9 +34,7 @@ func TestForgetCaller(t *testing.T) {
 	}
 	number := fmt.Sprint(rows[0]["n"])
 	catalog := filepath.Join(t.TempDir(), "calls.duckdb")
-	if r := c.query("catalog", "--output", catalog); r.code != cli.ExitOK {
-		t.Fatal(r.stderr)
-	}
+	c.query("catalog", "--output", catalog).exits(t, cli.ExitOK)
 	var ids, said []string
 	for _, row := range c.sql("SELECT call_id AS id FROM calls WHERE from_number = '" + number + "' OR to_number = '" + number + "'") {
 		ids = append(ids, fmt.Sprint(row["id"]))
@@ -85,9 +83,7 @@ func TestForgetCaller(t *testing.T) {
 	if s := c.query("calls", "--number", number, "--format", "csv"); strings.Contains(s.stdout, number) {
 		t.Errorf("query still finds her:\n%s", s.stdout)
 	}
-	if v := extract(t.Context(), "verify", "--all", "--warehouse", c.warehouse); v.code != cli.ExitOK {
-		t.Errorf("verify: exit code %d\n%s", v.code, v.stdout+v.stderr)
-	}
+	extract(t.Context(), "verify", "--all", "--warehouse", c.warehouse).exits(t, cli.ExitOK)
 }
 
 // everyRow returns all values of all files of a snapshot as text.
@@ -100,9 +96,7 @@ func everyRow(t *testing.T, s *layout.Snapshot) string {
 			t.Error(err)
 		}
 		r := queryAs(t, "sql", "SELECT t::VARCHAR AS row FROM read_parquet('"+path+"') t", "--warehouse", s.Root(), "--format", "ndjson")
-		if r.code != cli.ExitOK {
-			t.Fatal(r.stderr)
-		}
+		r.exits(t, cli.ExitOK)
 		all.WriteString(strings.ReplaceAll(r.stdout, `\"`, `"`))
 	}
 	return all.String()

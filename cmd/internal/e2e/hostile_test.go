@@ -60,7 +60,5 @@ func TestListWithBadItems(t *testing.T) {
 	if n := c.one("SELECT min(calls_set_aside) AS v FROM runs"); n != json.Number("4") {
 		t.Errorf("%v calls are set aside by the runs", n)
 	}
-	if r := extract(t.Context(), "verify", "--all", "--warehouse", c.warehouse); r.code != cli.ExitOK {
-		t.Errorf("verify: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
-	}
+	extract(t.Context(), "verify", "--all", "--warehouse", c.warehouse).exits(t, cli.ExitOK)
 }

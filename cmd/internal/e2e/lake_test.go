@@ -39,9 +39,7 @@ func TestRedactedLake(t *testing.T) {
 	}
 	publish := func() string {
 		lake := filepath.Join(t.TempDir(), "lake")
-		if r := c.query("publish", "iceberg", "--to", lake); r.code != cli.ExitOK {
-			t.Fatalf("exit code %d\n%s", r.code, r.stderr)
-		}
+		c.query("publish", "iceberg", "--to", lake).exits(t, cli.ExitOK)
 		return lake
 	}
 	c.mustExtract()
@@ -62,9 +60,7 @@ func TestPublishedAfterARun(t *testing.T) {
 	t.Setenv("PATH", bin)
 	lake, receipt := filepath.Join(t.TempDir(), "lake"), filepath.Join(t.TempDir(), "receipt.json")
 	t.Setenv("CALLHOUSE_PUBLISH_TO", filepath.Join(os.DevNull, "lake"))
-	if r := c.extract(t.Context(), "--publish"); r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, "committed, but not published") {
-		t.Errorf("exit code %d:\n%s", r.code, r.stderr)
-	}
+	c.extract(t.Context(), "--publish").reports(t, cli.ExitIncomplete, "committed, but not published")
 	t.Setenv("CALLHOUSE_PUBLISH_TO", lake)
 	if r := c.mustExtract("--publish"); !strings.Contains(r.stderr, "msg=published") {
 		t.Errorf("nothing was published:\n%s", r.stderr)
@@ -72,9 +68,7 @@ func TestPublishedAfterARun(t *testing.T) {
 	if hint, err := os.ReadFile(filepath.Join(lake, "calls", "metadata", "version-hint.text")); err != nil || string(hint) != "1" {
 		t.Errorf("the version of calls is %q, %v", hint, err)
 	}
-	if r := c.query("publish", "iceberg", "--receipt", receipt); r.code != cli.ExitOK || !strings.Contains(r.stderr, "0 files copied") {
-		t.Errorf("published again: exit code %d\n%s", r.code, r.stderr)
-	}
+	c.query("publish", "iceberg", "--receipt", receipt).reports(t, cli.ExitOK, "0 files copied")
 	var made struct {
 		Tables []struct {
 			Table string
@@ -96,15 +90,9 @@ func TestPublishedAfterARun(t *testing.T) {
 	if !strings.Contains(r.stderr, lake+" must be published again") || !strings.Contains(r.stdout, lake+`"`) {
 		t.Errorf("forgotten:\n%s\n%s", r.stderr, r.stdout)
 	}
-	if r := c.query("publish", "iceberg", "--check"); r.code != cli.ExitFailed || !strings.Contains(r.stdout, "is not published") {
-		t.Errorf("the lake checked before it is published: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
-	}
-	if r := c.query("publish", "iceberg"); r.code != cli.ExitOK || !strings.Contains(r.stderr, "calls forgotten since") {
-		t.Errorf("published after it is forgotten: exit code %d\n%s", r.code, r.stderr)
-	}
-	if r := c.query("publish", "iceberg", "--check", "--deep"); r.code != cli.ExitOK {
-		t.Errorf("the lake checked: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
-	}
+	c.query("publish", "iceberg", "--check").prints(t, cli.ExitFailed, "is not published")
+	c.query("publish", "iceberg").reports(t, cli.ExitOK, "calls forgotten since")
+	c.query("publish", "iceberg", "--check", "--deep").exits(t, cli.ExitOK)
 	t.Setenv("CALLHOUSE_PUBLISH", "true")
 	if r := c.mustExtract("forget", "--yes", "--yes", "--call-id", "none"); strings.Contains(r.stderr, "published again") || !strings.Contains(r.stdout, `"lakes": []`) {
 		t.Errorf("forget published nothing:\n%s", r.stderr)

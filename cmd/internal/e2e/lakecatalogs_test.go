@@ -206,9 +206,7 @@ func TestLakeSigned(t *testing.T) {
 	t.Setenv("CALLHOUSE_CATALOG_SIGNING_NAME", "glue")
 	t.Setenv("CALLHOUSE_CATALOG_SIGNING_REGION", "eu-west-3")
 	for range 2 {
-		if r := c.query(args...); r.code != 0 {
-			t.Errorf("signed: exit code %d\n%s", r.code, r.stderr)
-		}
+		c.query(args...).exits(t, 0)
 	}
 	_ = in.Close()
 	var seen struct {

@@ -90,9 +90,7 @@ func asText(rows [][]any) (out []string) {
 func (c *company) rows(args ...string) (out [][]any) {
 	c.t.Helper()
 	r := c.query(append(args, "--format", "ndjson")...)
-	if r.code != 0 {
-		c.t.Fatalf("query %q: %s", args, r.stderr)
-	}
+	r.exits(c.t, 0)
 	for line := range strings.Lines(r.stdout) {
 		dec := json.NewDecoder(strings.NewReader(line))
 		dec.UseNumber()
@@ -204,9 +202,7 @@ func TestLakeReaders(t *testing.T) {
 	truth := map[string]lakeAnswers{}
 	night := func() string {
 		t.Helper()
-		if r := e.extract(); r.code != 0 {
-			t.Fatal(r.stderr)
-		}
+		e.extract().exits(t, 0)
 		for _, to := range places {
 			if len(questions) == 0 {
 				if _, err := publish.Run(t.Context(), publish.Options{Warehouse: c.warehouse, To: to + "/callhouse", Tables: older, Now: time.Now}); err != nil {
@@ -341,9 +337,7 @@ func (c *company) shared(name string) *lakePlace {
 	tag := name + "-" + layout.SnapshotName(mustCurrent(c.t, c).Manifest.Snapshot)
 	truth := map[string]lakeAnswers{"": {}, tag: {}}
 	for organization, of := range map[string]*company{name: c, "globex": other} {
-		if r := of.query("publish", "iceberg", "--to", to+"/callhouse", "--organization", organization); r.code != 0 {
-			c.t.Fatal(r.stderr)
-		}
+		of.query("publish", "iceberg", "--to", to+"/callhouse", "--organization", organization).exits(c.t, 0)
 		for question, from := range map[string]string{"organizations": "sum(total_cost), count(DISTINCT call_id) FROM calls", "turns": "min(turn) FROM transcript_turns"} {
 			rows := asText(of.rows("sql", "SELECT '"+organization+"', count(*), "+from))
 			truth[""][question] = append(truth[""][question], rows...)

@@ -24,9 +24,7 @@ func TestLakeUpgraded(t *testing.T) {
 	truth := map[string]map[string]int64{} // of each tag, the rows by table
 	publish := func() {
 		t.Helper()
-		if r := c.query("publish", "iceberg", "--to", to+"/callhouse"); r.code != 0 {
-			t.Fatal(r.stderr)
-		}
+		c.query("publish", "iceberg", "--to", to+"/callhouse").exits(t, 0)
 		m, rows := mustCurrent(t, c).Manifest, map[string]int64{}
 		for _, table := range tables {
 			rows[table] = m.Rows(table)
@@ -72,7 +70,5 @@ func TestLakeUpgraded(t *testing.T) {
 		publish()
 		spark("read")
 	}
-	if r := c.query("publish", "iceberg", "--to", to+"/callhouse", "--check", "--deep"); r.code != 0 {
-		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
-	}
+	c.query("publish", "iceberg", "--to", to+"/callhouse", "--check", "--deep").exits(t, 0)
 }

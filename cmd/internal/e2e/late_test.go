@@ -39,17 +39,13 @@ func TestTranscriptThatComesLate(t *testing.T) {
 	}
 	c.clock.Advance(24 * time.Hour)
 	before := c.service.Server.Stats()
-	if r := e.extract(); r.code != cli.ExitOK {
-		t.Fatal(r.stderr)
-	}
+	e.extract().exits(t, cli.ExitOK)
 	sameAsTruth(t, c)
 	after := c.service.Server.Stats()
 	if again := after.DetailsAgain - before.DetailsAgain; again != int64(len(late)) {
 		t.Errorf("%d details were asked for again, %d transcripts were late", again, len(late))
 	}
-	if r := e.extract(); r.code != cli.ExitOK {
-		t.Fatal(r.stderr)
-	}
+	e.extract().exits(t, cli.ExitOK)
 	if n := c.service.Server.Stats().ByKind["detail"] - after.ByKind["detail"]; n != 0 {
 		t.Errorf("a run with nothing new fetched %d details", n)
 	}
@@ -94,15 +90,11 @@ func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
 			}
 			c.clock.Advance(24 * time.Hour)
 			before := c.service.Server.Stats().ByKind["page"]
-			if r := e.extract(); r.code != cli.ExitOK {
-				t.Fatal(r.stderr)
-			}
+			e.extract().exits(t, cli.ExitOK)
 			sameAsTruth(t, c)
 			second := c.service.Server.Stats().ByKind["page"]
 			c.clock.Advance(24 * time.Hour)
-			if r := e.extract(); r.code != cli.ExitOK {
-				t.Fatal(r.stderr)
-			}
+			e.extract().exits(t, cli.ExitOK)
 			third := c.service.Server.Stats().ByKind["page"]
 			if more := (second - before) - (third - second); more < w.least || more > w.most {
 				t.Errorf("looking again took %d pages: %d in the second night, %d in the third", more, second-before, third-second)
@@ -132,9 +124,7 @@ func TestLateTranscriptsAreAskedForSeldom(t *testing.T) {
 		return true
 	}
 	for range 16 {
-		if r := e.extract(); r.code != cli.ExitOK {
-			t.Fatal(r.stderr)
-		}
+		e.extract().exits(t, cli.ExitOK)
 		c.clock.Advance(15 * time.Minute)
 	}
 	if len(asked) < 5 {
@@ -166,9 +156,7 @@ func TestNullThatWasNotFinal(t *testing.T) {
 		return true
 	}
 	for range 3 {
-		if r := e.extract(); r.code != cli.ExitOK {
-			t.Fatal(r.stderr)
-		}
+		e.extract().exits(t, cli.ExitOK)
 		c.clock.Advance(24 * time.Hour)
 	}
 	if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE transcript_state = 'present'")); n > 0 {
@@ -178,9 +166,7 @@ func TestNullThatWasNotFinal(t *testing.T) {
 		if night > 0 {
 			c.clock.Advance(24 * time.Hour)
 		}
-		if r := e.extract(); r.code != cli.ExitOK {
-			t.Fatal(r.stderr)
-		}
+		e.extract().exits(t, cli.ExitOK)
 	}
 	sameAsTruth(t, c)
 }

@@ -44,9 +44,7 @@ func TestLinksOfCallsThatNeverConnected(t *testing.T) {
 		}
 	}
 	before := c.service.Server.Stats()
-	if r := e.extract(); r.code != 0 {
-		t.Fatal(r.stderr)
-	}
+	e.extract().exits(t, 0)
 	if now := c.service.Server.Stats(); now.ByKind["detail"] != before.ByKind["detail"] {
 		t.Errorf("a run with nothing new asked for %d records", now.ByKind["detail"]-before.ByKind["detail"])
 	}

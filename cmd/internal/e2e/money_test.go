@@ -36,9 +36,7 @@ func TestCostsWithManyDecimals(t *testing.T) {
 		cost["total_cost"] = sent[id]
 		return true
 	}
-	if r := e.extract(); r.code != cli.ExitOK {
-		t.Fatal(r.stderr)
-	}
+	e.extract().exits(t, cli.ExitOK)
 	held := len(sent) - unheld
 	if held < 30 || unheld < 10 {
 		t.Fatalf("%d costs, %d of them unheld", len(sent), unheld)
@@ -49,9 +47,7 @@ func TestCostsWithManyDecimals(t *testing.T) {
 		t.Errorf("SQL sums %v of %v calls, want %s of %d", row["cost"], row["n"], want, held)
 	}
 	r := c.query("costs", "--format", "csv")
-	if r.code != cli.ExitOK {
-		t.Fatal(r.stderr)
-	}
+	r.exits(t, cli.ExitOK)
 	_, line, _ := strings.Cut(strings.TrimSpace(r.stdout), "\n")
 	if cells := strings.Split(line, ","); cells[2] != want || cells[6] != strconv.Itoa(held) {
 		t.Errorf("costs tells %q, want %s of %d", cells, want, held)

@@ -108,7 +108,5 @@ func TestAgentsByName(t *testing.T) {
 	if r.code != cli.ExitUsage || !strings.Contains(r.stderr, twins[0]) || !strings.Contains(r.stderr, twins[1]) {
 		t.Errorf("--agent %q, which two have: exit code %d\n%s", twin, r.code, r.stderr)
 	}
-	if r := c.query("durations", "--agent", "nobody of this name"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, unique) {
-		t.Errorf("an agent that nobody is: exit code %d\n%s", r.code, r.stderr)
-	}
+	c.query("durations", "--agent", "nobody of this name").reports(t, cli.ExitUsage, unique)
 }

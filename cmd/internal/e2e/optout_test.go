@@ -20,9 +20,7 @@ func TestOptOutAfterTheCall(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 61, Calls: 150, Days: 8}})
 	e := newEditor(c)
-	if r := e.extract(); r.code != cli.ExitOK {
-		t.Fatal(r.stderr)
-	}
+	e.extract().exits(t, cli.ExitOK)
 	recent, ok := c.one(`SELECT max(call_id) AS v FROM calls WHERE settlement = 'settled' AND turn_count > 3
 		AND start_at > (SELECT max(start_at) FROM calls) - INTERVAL 40 HOUR`).(string)
 	if !ok {
@@ -40,9 +38,7 @@ func TestOptOutAfterTheCall(t *testing.T) {
 		t.Fatal("no snapshot holds the transcripts")
 	}
 	before := c.service.Server.Stats()
-	if r := e.extract(); r.code != cli.ExitOK {
-		t.Fatal(r.stderr)
-	}
+	e.extract().exits(t, cli.ExitOK)
 	if n := c.service.Server.Stats().ByKind["detail"] - before.ByKind["detail"]; n != 0 {
 		t.Errorf("%d details were asked for", n)
 	}
@@ -64,15 +60,11 @@ func TestOptOutAfterTheCall(t *testing.T) {
 	if now := c.holding(old); !now[n] {
 		t.Errorf("a call that was not listed has changed")
 	}
-	if r := e.extract("--full"); r.code != cli.ExitOK {
-		t.Fatal(r.stderr)
-	}
+	e.extract("--full").exits(t, cli.ExitOK)
 	// A day and three commits later no snapshot has it.
 	for range 3 {
 		c.clock.Advance(25 * time.Hour)
-		if r := e.extract(); r.code != cli.ExitOK {
-			t.Fatal(r.stderr)
-		}
+		e.extract().exits(t, cli.ExitOK)
 	}
 	for _, id := range []string{recent, old} {
 		if now := c.holding(id); len(now) > 0 {
@@ -82,9 +74,7 @@ func TestOptOutAfterTheCall(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(c.warehouse, layout.JournalName, "*")); len(left) > 0 {
 		t.Errorf("the journal holds %v", left)
 	}
-	if r := e.extract("verify", "--all"); r.code != cli.ExitOK {
-		t.Error(r.stdout)
-	}
+	e.extract("verify", "--all").exits(t, cli.ExitOK)
 }
 
 // holding returns the kept snapshots with turns of a call.

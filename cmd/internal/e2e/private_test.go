@@ -29,7 +29,7 @@ func queryAs(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
 	code := querycmd.Run(t.Context(), cmdtest.Env(), args, strings.NewReader(""), &out, &errs)
-	return result{code, out.String(), errs.String()}
+	return result{code, out.String(), errs.String(), fmt.Sprint(args)}
 }
 
 // nowhere checks that no file under a folder contains any of the texts.
@@ -58,9 +58,7 @@ func (c *company) everything() string {
 	var all strings.Builder
 	for _, table := range []string{"calls", "transcript_turns", "analysis_items", "runs"} {
 		r := c.query("sql", "SELECT * FROM "+table, "--format", "ndjson")
-		if r.code != cli.ExitOK {
-			c.t.Fatal(r.stderr)
-		}
+		r.exits(c.t, cli.ExitOK)
 		all.WriteString(r.stdout)
 	}
 	return all.String()
@@ -90,9 +88,7 @@ func TestMaskedNumbers(t *testing.T) {
 	for _, args := range [][]string{{"import", dump}, {"run"}} {
 		r := extractAt(t.Context(), c.clock.Now, append([]string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
 			"--requests-per-second", "2000", "--requests-per-minute", "100000"}, args...)...)
-		if r.code != cli.ExitOK {
-			t.Fatalf("%v: exit code %d:\n%s", args, r.code, r.stderr)
-		}
+		r.exits(t, cli.ExitOK)
 		said += r.stderr
 	}
 	rows := c.everything() + said
@@ -111,9 +107,7 @@ func TestMaskedNumbers(t *testing.T) {
 		t.Errorf("%v calls have dynamic variables that are not masked", n)
 	}
 	wh := []string{"--warehouse", c.warehouse}
-	if v := extract(t.Context(), append(wh, "verify")...); v.code != cli.ExitOK {
-		t.Errorf("verify: exit code %d:\n%s", v.code, v.stdout+v.stderr)
-	}
+	extract(t.Context(), append(wh, "verify")...).exits(t, cli.ExitOK)
 	if v := extract(t.Context(), append(wh, "show", "imported")...); !strings.Contains(v.stdout, `"call_from":"masked:`) {
 		t.Errorf("show: %s%s", v.stdout, v.stderr)
 	}
@@ -124,23 +118,17 @@ func TestMaskedNumbers(t *testing.T) {
 	forget := func(args ...string) result {
 		return extract(t.Context(), append(append(wh, "forget", "--number", imported, "--yes"), args...)...)
 	}
-	if f := forget(); f.code != cli.ExitUsage || !strings.Contains(f.stderr, "--mask-key-file") {
-		t.Errorf("forget without the key: exit code %d:\n%s", f.code, f.stderr)
-	}
+	forget().reports(t, cli.ExitUsage, "--mask-key-file")
 	other := filepath.Join(t.TempDir(), "other.key")
 	test.OK(t, os.WriteFile(other, []byte(strings.Repeat("ab", 32)), 0o600))
-	if f := forget("--mask-key-file", other); f.code != cli.ExitUsage || !strings.Contains(f.stderr, "not the key") {
-		t.Errorf("forget with another key: exit code %d:\n%s", f.code, f.stderr)
-	}
+	forget("--mask-key-file", other).reports(t, cli.ExitUsage, "not the key")
 	if f := c.extract(t.Context()); f.code != cli.ExitUsage || strings.Contains(c.everything(), raw[0]) {
 		t.Errorf("a run without the key: exit code %d:\n%s", f.code, f.stderr)
 	}
 	if f := forget("--mask-key-file", away); f.code != cli.ExitOK || c.one("SELECT count(*) FROM calls WHERE call_id = 'imported'") != json.Number("0") {
 		t.Errorf("forget with the key: exit code %d:\n%s", f.code, f.stderr)
 	}
-	if f := c.extract(t.Context(), "--mask=from_nubmer"); f.code != cli.ExitUsage || !strings.Contains(f.stderr, "did you mean: from_number?") {
-		t.Errorf("an unknown field: exit code %d:\n%s", f.code, f.stderr)
-	}
+	c.extract(t.Context(), "--mask=from_nubmer").reports(t, cli.ExitUsage, "did you mean: from_number?")
 }
 
 // Calls older than --keep are erased at the end of a run and no longer requested, and the rest
@@ -158,9 +146,7 @@ func TestKeepForgetsWithTime(t *testing.T) {
 	if due < 50 {
 		t.Fatalf("only %d calls are old", due)
 	}
-	if r := c.extract(t.Context(), "--keep=10d"); r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, fmt.Sprintf("would erase %d of", due)) {
-		t.Errorf("without --yes: exit code %d\n%s", r.code, r.stderr)
-	}
+	c.extract(t.Context(), "--keep=10d").reports(t, cli.ExitIncomplete, fmt.Sprintf("would erase %d of", due))
 	if now := c.counts("SELECT 'calls' AS key, count(*) AS n FROM calls")["calls"]; now < all {
 		t.Fatalf("%d calls of %d were erased without --yes", all-now, all)
 	}
@@ -195,17 +181,13 @@ func TestKeepForgetsWithTime(t *testing.T) {
 	if from := s.Manifest.Coverage[0].From; from != cut.UnixMilli() {
 		t.Errorf("the ledger begins at %d, want %d", from, cut.UnixMilli())
 	}
-	if v := extract(t.Context(), "verify", "--warehouse", c.warehouse); v.code != cli.ExitOK {
-		t.Errorf("verify: exit code %d:\n%s", v.code, v.stdout+v.stderr)
-	}
+	extract(t.Context(), "verify", "--warehouse", c.warehouse).exits(t, cli.ExitOK)
 	c.mustExtract("--keep=4000d")
 	sameAsTruth(t, c)
 	if now := c.counts("SELECT 'calls' AS key, count(*) AS n FROM calls")["calls"]; now < all {
 		t.Errorf("%d calls came back of %d", now, all)
 	}
-	if r := c.extract(t.Context(), "--keep=2d"); r.code != cli.ExitUsage {
-		t.Errorf("--keep 2d: exit code %d", r.code)
-	}
+	c.extract(t.Context(), "--keep=2d").exits(t, cli.ExitUsage)
 }
 
 // modes checks the mode of every file and folder in a warehouse.

@@ -123,9 +123,7 @@ func TestProfilesRefused(t *testing.T) {
 	if n := a.service.Server.Stats().Requests + b.service.Server.Stats().Requests; n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
-	if r := extract(t.Context(), "verify", configured(t, two), "--profile=acme,globex"); r.code != cli.ExitUsage {
-		t.Errorf("verify of two: exit code %d:\n%s", r.code, r.stderr)
-	}
+	extract(t.Context(), "verify", configured(t, two), "--profile=acme,globex").exits(t, cli.ExitUsage)
 }
 
 // config shows the source and value of each setting, but only the source of the key.
@@ -165,9 +163,7 @@ func TestConfigShows(t *testing.T) {
 	if !strings.Contains(text, "environment variable CALLHOUSE_COUNTRY") || strings.Contains(text, testKey) {
 		t.Errorf("as text:\n%s", text)
 	}
-	if r := extract(t.Context(), "config", "--example", "--config=/nowhere"); r.code != cli.ExitOK || !strings.Contains(r.stdout, "[profiles.acme]") {
-		t.Errorf("the example: exit code %d:\n%s", r.code, r.stderr)
-	}
+	extract(t.Context(), "config", "--example", "--config=/nowhere").prints(t, cli.ExitOK, "[profiles.acme]")
 }
 
 // The example is valid: a night with it equals one with the defaults.
@@ -177,9 +173,7 @@ func TestConfigExampleWorks(t *testing.T) {
 	if r := c.extract(t.Context(), conf); r.code != cli.ExitOK || callsIn(t, c) == 0 {
 		t.Errorf("exit code %d:\n%s", r.code, r.stderr)
 	}
-	if r := c.query("sql", "SELECT 1", conf); r.code != cli.ExitOK {
-		t.Errorf("query: exit code %d:\n%s", r.code, r.stderr)
-	}
+	c.query("sql", "SELECT 1", conf).exits(t, cli.ExitOK)
 }
 
 // query takes warehouse, zone and format from the same sources.

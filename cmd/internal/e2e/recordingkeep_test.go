@@ -82,13 +82,9 @@ func TestRecordingsAreKeptInStep(t *testing.T) {
 			if where == "folder" {
 				s.mendsFiles(paths[ids[3]], paths[ids[4]], paths[ids[5]])
 			}
-			if r := s.extract(t.Context(), "verify"); r.code != cli.ExitOK || !strings.Contains(r.stdout, fmt.Sprintf("compared by length: %d (", len(paths))) {
-				t.Errorf("verify: %s%s", r.stdout, r.stderr)
-			}
+			s.extract(t.Context(), "verify").prints(t, cli.ExitOK, fmt.Sprintf("compared by length: %d (", len(paths)))
 			r := s.extract(t.Context(), "forget", "--yes", "--call-id", ids[0], "--call-id", ids[1])
-			if r.code != cli.ExitOK || !strings.Contains(r.stderr, "deleted 2 recordings") {
-				t.Fatalf("forget: %d %s", r.code, r.stderr)
-			}
+			r.reports(t, cli.ExitOK, "deleted 2 recordings")
 			var receipt erase.Receipt
 			if err := json.Unmarshal([]byte(r.stdout), &receipt); err != nil || receipt.Recordings == nil || receipt.Recordings.Files != 2 || receipt.Recordings.Bytes == 0 {
 				t.Errorf("the receipt is %s (%v)", r.stdout, err)
@@ -103,9 +99,7 @@ func TestRecordingsAreKeptInStep(t *testing.T) {
 			if s.asked() != before {
 				t.Errorf("%d requests for recordings after forget", s.asked()-before)
 			}
-			if r := s.extract(t.Context(), "verify"); r.code != cli.ExitOK {
-				t.Errorf("verify: %s%s", r.stdout, r.stderr)
-			}
+			s.extract(t.Context(), "verify").exits(t, cli.ExitOK)
 		})
 	}
 }
@@ -146,23 +140,11 @@ func (s *studio) mendsFiles(missing, cut, changed string) {
 	for _, err := range []error{os.Remove(at(missing)), os.Truncate(at(cut), 100), os.WriteFile(at(changed), raw, 0o600)} {
 		test.OK(s.t, err)
 	}
-	if r := s.extract(s.t.Context(), "verify"); r.code != cli.ExitFailed || !strings.Contains(r.stdout, missing+": the recording of call") ||
-		!strings.Contains(r.stdout, "has 100 bytes, not ") || !strings.Contains(r.stdout, "2 missing or changed") {
-		s.t.Errorf("verify: %d %s%s", r.code, r.stdout, r.stderr)
-	}
-	if r := s.extract(s.t.Context(), "verify", "--deep"); r.code != cli.ExitFailed || !strings.Contains(r.stdout, changed+": ") ||
-		!strings.Contains(r.stdout, "3 missing or changed") {
-		s.t.Errorf("verify --deep: %d %s%s", r.code, r.stdout, r.stderr)
-	}
-	if r := s.night("repair", "--dry-run"); r.code != cli.ExitOK || !strings.Contains(r.stdout, "2 missing or changed") {
-		s.t.Errorf("repair --dry-run: %d %s%s", r.code, r.stdout, r.stderr)
-	}
-	if r := s.night("repair", "--deep"); r.code != cli.ExitOK {
-		s.t.Errorf("repair: %d %s%s", r.code, r.stdout, r.stderr)
-	}
-	if r := s.extract(s.t.Context(), "verify", "--deep"); r.code != cli.ExitOK || !strings.Contains(r.stdout, "compared by content") {
-		s.t.Errorf("after repair: %d %s%s", r.code, r.stdout, r.stderr)
-	}
+	s.extract(s.t.Context(), "verify").prints(s.t, cli.ExitFailed, missing+": the recording of call", "has 100 bytes, not ", "2 missing or changed")
+	s.extract(s.t.Context(), "verify", "--deep").prints(s.t, cli.ExitFailed, changed+": ", "3 missing or changed")
+	s.night("repair", "--dry-run").prints(s.t, cli.ExitOK, "2 missing or changed")
+	s.night("repair", "--deep").exits(s.t, cli.ExitOK)
+	s.extract(s.t.Context(), "verify", "--deep").prints(s.t, cli.ExitOK, "compared by content")
 }
 
 // Retention deletes recordings with or without their calls, but not many at once without --yes. A
@@ -253,26 +235,17 @@ func TestRecordingsLeftInS3(t *testing.T) {
 		break
 	}
 	failing.Store(http.StatusForbidden)
-	if r := s.extract(t.Context(), "forget", "--yes", "--call-id", id); r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, "1 recording could not be deleted: ") {
-		t.Errorf("forget: %d %s", r.code, r.stderr)
-	}
-	if r := s.extract(t.Context(), "status"); r.code != cli.ExitIncomplete || !strings.Contains(r.stdout, "1 recording of forgotten calls still to be deleted") ||
-		!strings.Contains(r.stdout, ", 1 still to be deleted") {
-		t.Errorf("status: %d %s", r.code, r.stdout)
-	}
+	s.extract(t.Context(), "forget", "--yes", "--call-id", id).reports(t, cli.ExitIncomplete, "1 recording could not be deleted: ")
+	s.extract(t.Context(), "status").prints(t, cli.ExitIncomplete, "1 recording of forgotten calls still to be deleted", ", 1 still to be deleted")
 	failing.Store(-1)
-	if r := s.night("recordings", "--keep-recordings", "7d", "--yes"); r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, "recordings could not be deleted: ") {
-		t.Errorf("recordings: %d %s", r.code, r.stderr)
-	}
+	s.night("recordings", "--keep-recordings", "7d", "--yes").reports(t, cli.ExitIncomplete, "recordings could not be deleted: ")
 	left := number(t, s.one("SELECT count(*) FROM recordings WHERE state = 'withheld' AND path IS NOT NULL"))
 	if left == 0 || objects() != len(paths) || number(t, s.one("SELECT count(*) FROM recordings WHERE state = 'stored'"))+left+1 != int64(len(paths)) {
 		t.Errorf("%d are left of %d, and %d objects", left, len(paths), objects())
 	}
 	failing.Store(http.StatusForbidden)
 	metrics := filepath.Join(t.TempDir(), "callhouse.prom")
-	if r := s.night("--keep-recordings", "7d", "--metrics-file", metrics); r.code != cli.ExitIncomplete {
-		t.Errorf("run: %d %s", r.code, r.stderr)
-	}
+	s.night("--keep-recordings", "7d", "--metrics-file", metrics).exits(t, cli.ExitIncomplete)
 	if raw, err := os.ReadFile(metrics); err != nil || !strings.Contains(string(raw), fmt.Sprintf("callhouse_recordings_undeleted %d\n", left+1)) {
 		t.Errorf("%v\n%s", err, raw)
 	}
@@ -289,9 +262,7 @@ func TestRecordingsLeftInS3(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	stop()
-	if r := <-ended; r.code != cli.ExitOK {
-		t.Errorf("follow: %d %s", r.code, r.stderr)
-	}
+	(<-ended).exits(t, cli.ExitOK)
 	if n := number(t, s.one("SELECT count(*) FROM runs WHERE outcome IN ('done', 'incomplete')")); n != runs {
 		t.Errorf("%d runs under follow", n-runs)
 	}
@@ -313,16 +284,12 @@ func TestRecordingsMove(t *testing.T) {
 	was, n := s.archive, len(s.files())
 	s.archive = was + "-new"
 	where := fmt.Sprintf("recordings names %s, but the files of %d recordings are in %s", s.archive, n, was)
-	if r := s.night(); r.code != cli.ExitUsage || !strings.Contains(r.stderr, where) || !strings.Contains(r.stderr, "move the files there") {
-		t.Errorf("run: %d %s", r.code, r.stderr)
-	}
+	s.night().reports(t, cli.ExitUsage, where, "move the files there")
 	test.OK(t, os.Rename(was, s.archive))
 	// Files that forget could not delete at the old address, and those past retention, are deleted
 	// at the new one.
 	for id := range s.storedPaths() {
-		if r := s.extract(t.Context(), "forget", "--yes", "--call-id", id); r.code != cli.ExitIncomplete {
-			t.Errorf("forget: %d %s", r.code, r.stderr)
-		}
+		s.extract(t.Context(), "forget", "--yes", "--call-id", id).exits(t, cli.ExitIncomplete)
 		break
 	}
 	if r := s.extract(t.Context(), "status"); !strings.Contains(r.stdout, "1 recording of forgotten calls still to be deleted") ||
@@ -336,12 +303,8 @@ func TestRecordingsMove(t *testing.T) {
 	n = len(s.files())
 	s.sameAsTable()
 	r := s.extract(t.Context(), "verify")
-	if r.code != cli.ExitOK || !strings.Contains(r.stdout, fmt.Sprintf("recordings in %s, compared by length: %d ", s.archive, n)) {
-		t.Errorf("verify: %d %s%s", r.code, r.stdout, r.stderr)
-	}
-	if r := s.extract(t.Context(), "status"); r.code != cli.ExitOK || !strings.Contains(r.stdout, "; verified by length 0s ago: 0 missing or changed") {
-		t.Errorf("status: %d %s", r.code, r.stdout)
-	}
+	r.prints(t, cli.ExitOK, fmt.Sprintf("recordings in %s, compared by length: %d ", s.archive, n))
+	s.extract(t.Context(), "status").prints(t, cli.ExitOK, "; verified by length 0s ago: 0 missing or changed")
 	for path := range s.files() {
 		test.OK(t, os.Remove(filepath.Join(s.archive, path)))
 		break
@@ -349,14 +312,8 @@ func TestRecordingsMove(t *testing.T) {
 	if r = s.extract(t.Context(), "verify"); r.code != cli.ExitFailed {
 		t.Errorf("verify: %d %s", r.code, r.stdout)
 	}
-	if r := s.extract(t.Context(), "status"); r.code != cli.ExitFailed || !strings.Contains(r.stdout, "damaged: extract verify found 1 recording missing or changed") {
-		t.Errorf("status: %d %s", r.code, r.stdout)
-	}
-	if r := s.night("repair"); r.code != cli.ExitOK {
-		t.Errorf("repair: %d %s%s", r.code, r.stdout, r.stderr)
-	}
-	if r := s.extract(t.Context(), "status"); r.code != cli.ExitOK {
-		t.Errorf("status: %d %s", r.code, r.stdout)
-	}
+	s.extract(t.Context(), "status").prints(t, cli.ExitFailed, "damaged: extract verify found 1 recording missing or changed")
+	s.night("repair").exits(t, cli.ExitOK)
+	s.extract(t.Context(), "status").exits(t, cli.ExitOK)
 	s.sameAsTable()
 }

@@ -146,9 +146,7 @@ func (s *studio) night(args ...string) result {
 func (s *studio) mustNight(args ...string) result {
 	s.t.Helper()
 	r := s.night(args...)
-	if r.code != cli.ExitOK {
-		s.t.Fatalf("exit code %d\n%s", r.code, r.stderr)
-	}
+	r.exits(s.t, cli.ExitOK)
 	return r
 }
 
@@ -195,9 +193,7 @@ func (s *studio) sameAsTable() {
 	if len(files) != len(rows) {
 		s.t.Errorf("%d files, but %d rows", len(files), len(rows))
 	}
-	if r := s.extract(s.t.Context(), "verify"); r.code != cli.ExitOK {
-		s.t.Errorf("verify: %s%s", r.stdout, r.stderr)
-	}
+	s.extract(s.t.Context(), "verify").exits(s.t, cli.ExitOK)
 }
 
 // The first night stores all recordings, along with the transcripts. The second fetches only those
@@ -278,13 +274,9 @@ func TestExpiredLinks(t *testing.T) {
 func TestRecordingsCommand(t *testing.T) {
 	t.Parallel()
 	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 23, Calls: 30, Days: 2}}, nil, found)
-	if r := s.night("recordings"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "no warehouse") {
-		t.Errorf("without a warehouse: %d %s", r.code, r.stderr)
-	}
+	s.night("recordings").reports(t, cli.ExitFailed, "no warehouse")
 	s.mustExtract()
-	if r := s.extract(t.Context(), "recordings"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "--recordings") {
-		t.Errorf("without an archive: %d %s", r.code, r.stderr)
-	}
+	s.extract(t.Context(), "recordings").reports(t, cli.ExitUsage, "--recordings")
 	const barred = "the link to 127.0.0.1 does not use TLS; recordings_private would allow it"
 	if r := s.extract(t.Context(), "recordings", "--recordings", s.archive); r.code != cli.ExitIncomplete ||
 		!strings.Contains(r.stderr, barred) || len(s.files()) > 0 || s.asked() > 0 {
@@ -295,10 +287,7 @@ func TestRecordingsCommand(t *testing.T) {
 	if number(t, n) != 0 {
 		t.Errorf("%v other reasons", n)
 	}
-	if r := s.extract(t.Context(), "run", "--recordings", s.archive, "--mask", "recording_url"); r.code != cli.ExitUsage ||
-		!strings.Contains(r.stderr, "recording_url is masked") {
-		t.Errorf("masked links: %d %s", r.code, r.stderr)
-	}
+	s.extract(t.Context(), "run", "--recordings", s.archive, "--mask", "recording_url").reports(t, cli.ExitUsage, "recording_url is masked")
 	s.clock.Advance(24 * time.Hour)
 	s.mustExtract()
 	r := s.mustNight("recordings")
@@ -465,9 +454,7 @@ func TestRecordingHostDown(t *testing.T) {
 	// An archive that cannot be written is this machine's fault: exit code 3.
 	s.clock.Advance(24 * time.Hour)
 	test.OK(t, errors.Join(os.Rename(s.archive, s.archive+".away"), os.WriteFile(s.archive, nil, 0o600)))
-	if r := s.night(); r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, "recordings could not be stored") {
-		t.Errorf("%d %s", r.code, r.stderr)
-	}
+	s.night().reports(t, cli.ExitIncomplete, "recordings could not be stored")
 	sameAsTruth(t, s.company)
 }
 
@@ -502,9 +489,7 @@ func TestRecordingOptOut(t *testing.T) {
 		t.Helper()
 		r := extract(t.Context(), "run", "--warehouse", s.warehouse, "--base-url", service.URL, "--api-key-file", s.keyFile, "--recordings", s.archive,
 			"--recordings-private", "--requests-per-second", "200", "--requests-per-minute", "2000")
-		if r.code != cli.ExitOK {
-			t.Fatalf("%d\n%s", r.code, r.stderr)
-		}
+		r.exits(t, cli.ExitOK)
 		rows := s.sql("SELECT state, path, sha256 FROM recordings")
 		return fmt.Sprint(len(s.files()), " ", rows)
 	}
@@ -626,9 +611,7 @@ func TestRecordingsUnderFollow(t *testing.T) {
 	})
 	await("the last", func() bool { return len(s.files()) >= before+3 })
 	stop()
-	if r := <-ended; r.code != cli.ExitOK {
-		t.Errorf("%d %s", r.code, r.stderr)
-	}
+	(<-ended).exits(t, cli.ExitOK)
 	s.sameAsTable()
 }
 

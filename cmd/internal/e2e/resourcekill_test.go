@@ -79,9 +79,7 @@ func TestKilledAmongResources(t *testing.T) {
 	c.sameOrganisation()
 	sameAsTruth(t, c)
 	c.noSecrets()
-	if v := extract(t.Context(), "verify", "--all", "--warehouse", c.warehouse); v.code != cli.ExitOK {
-		t.Errorf("verify: %s%s", v.stdout, v.stderr)
-	}
+	extract(t.Context(), "verify", "--all", "--warehouse", c.warehouse).exits(t, cli.ExitOK)
 	twice := c.sql("SELECT resource, key, count(*) FROM changes WHERE kind IN ('created', 'completed') GROUP BY resource, key, kind HAVING count(*) > 1")
 	if len(twice) > 0 {
 		t.Errorf("objects that came twice: %v", twice)

@@ -112,7 +112,5 @@ func TestUpkeepKeepsResources(t *testing.T) {
 		t.Errorf("customers after a night more (-sandbox +warehouse):\n%s", d)
 	}
 	nowhere(t, c.warehouse, ids[0], ids[1], number)
-	if v := c.extract(t.Context(), "verify", "--all"); v.code != cli.ExitOK {
-		t.Errorf("verify: %s%s", v.stdout, v.stderr)
-	}
+	c.extract(t.Context(), "verify", "--all").exits(t, cli.ExitOK)
 }

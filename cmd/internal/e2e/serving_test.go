@@ -117,7 +117,5 @@ func TestServeEncrypts(t *testing.T) {
 		}
 	}
 	r := (&company{t: t, warehouse: root}).query("serve", "--postgres", "0.0.0.0:0")
-	if r.code != cli.ExitUsage || !strings.Contains(r.stderr, "0.0.0.0:0 is not a loopback address, so it requires logins and TLS") {
-		t.Errorf("on another address: exit code %d, %s", r.code, r.stderr)
-	}
+	r.reports(t, cli.ExitUsage, "0.0.0.0:0 is not a loopback address, so it requires logins and TLS")
 }

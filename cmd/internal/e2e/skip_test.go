@@ -43,9 +43,7 @@ func TestRecordsThatNeverPay(t *testing.T) {
 	mustRun := func() result {
 		t.Helper()
 		r := e.extract()
-		if r.code != cli.ExitOK {
-			t.Fatal(r.stderr)
-		}
+		r.exits(t, cli.ExitOK)
 		return r
 	}
 	count := func(where string) int64 {
@@ -113,9 +111,7 @@ func TestNoRecordIsPassedOverOfABriefList(t *testing.T) {
 		}
 		return true
 	}
-	if r := e.extract(); r.code != cli.ExitOK {
-		t.Fatal(r.stderr)
-	}
+	e.extract().exits(t, cli.ExitOK)
 	if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE status = 'not_connected' AND turn_count IS NULL AND NOT opt_out_sensitive_data_storage")); n > 0 {
 		t.Errorf("%d records were not asked for", n)
 	}

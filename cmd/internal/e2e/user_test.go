@@ -94,7 +94,7 @@ func TestAnotherUsersFiles(t *testing.T) {
 		if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
 			t.Fatal(err)
 		}
-		return result{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+		return result{cmd.ProcessState.ExitCode(), out.String(), errs.String(), fmt.Sprint(args)}
 	}
 	extractRun := "extract run --base-url " + c.service.URL + " --api-key-file " + key + " --requests-per-second 2000 --requests-per-minute 100000"
 	expect := func(what string, r result, code int, says ...string) {

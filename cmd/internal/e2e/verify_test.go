@@ -197,9 +197,7 @@ func TestVerifyDeep(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 40, Days: 6}})
 	e := newEditor(c)
-	if r := e.extract(); r.code != cli.ExitOK {
-		t.Fatal(r.stderr)
-	}
+	e.extract().exits(t, cli.ExitOK)
 	id := c.settledCall()
 	only := func(change func(map[string]any) bool) func(string, map[string]any) bool {
 		return func(call string, fields map[string]any) bool { return call != id || change(fields) }
@@ -278,9 +276,7 @@ func TestVerifyDeepFindsWhatIsMissing(t *testing.T) {
 		t.Fatal(r.stderr)
 	}
 	forgotten := c.settledCall()
-	if r := e.extract("forget", "--call-id", forgotten, "--yes"); r.code != cli.ExitOK {
-		t.Fatal(r.stderr)
-	}
+	e.extract("forget", "--call-id", forgotten, "--yes").exits(t, cli.ExitOK)
 	c.clock.Advance(36 * time.Hour) // a time with calls, whatever the day
 	e.edit = nil
 	rep, r := e.verify("--deep")
@@ -296,9 +292,7 @@ func TestVerifyDeepFindsWhatIsMissing(t *testing.T) {
 		t.Errorf("exit code %d: %+v\n%s", r.code, rep.Service, r.stderr)
 	}
 	// The suggested remedy works.
-	if r := e.extract("--full"); r.code != cli.ExitOK {
-		t.Fatal(r.stderr)
-	}
+	e.extract("--full").exits(t, cli.ExitOK)
 	if rep, r := e.verify("--deep"); r.code != cli.ExitOK || rep.Service.Missing.Count != 0 || rep.Service.New != 0 {
 		t.Errorf("exit code %d: %+v\n%s", r.code, rep.Service, r.stderr)
 	}
@@ -310,9 +304,7 @@ func TestVerifyDeepKeepsToTheBudget(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 23, Calls: 120, Days: 6}})
 	e := newEditor(c)
-	if r := e.extract(); r.code != cli.ExitOK {
-		t.Fatal(r.stderr)
-	}
+	e.extract().exits(t, cli.ExitOK)
 	before := c.service.Server.Stats()
 	rep, r := e.verify("--deep")
 	after := c.service.Server.Stats()
@@ -335,8 +327,6 @@ func TestVerifyDeepKeepsToTheBudget(t *testing.T) {
 		t.Errorf("verify made a snapshot: %v", err)
 	}
 	for args, says := range map[string]string{"--since 5d": "require --deep", "--deep --share 3": "--share"} {
-		if r := e.extract(append([]string{"verify"}, strings.Fields(args)...)...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, says) {
-			t.Errorf("verify %s: exit code %d, %s", args, r.code, r.stderr)
-		}
+		e.extract(append([]string{"verify"}, strings.Fields(args)...)...).reports(t, cli.ExitUsage, says)
 	}
 }

@@ -191,9 +191,7 @@ func (h *foulHouse) extract(want int, args ...string) result {
 	h.t.Helper()
 	r := extract(h.t.Context(), append(args, "--warehouse", h.warehouse, "--base-url", h.service.url, "--api-key-file", h.keyFile,
 		"--requests-per-second", "2000", "--requests-per-minute", "100000")...)
-	if r.code != want {
-		h.t.Errorf("extract %q: exit code %d, want %d:\n%s%s", args, r.code, want, r.stdout, r.stderr)
-	}
+	r.exits(h.t, want)
 	for name, text := range map[string]string{"stdout": r.stdout, "stderr": r.stderr} {
 		if bad := unclean(text); bad != "" {
 			h.t.Errorf("extract %q: %s has %s:\n%q", args, name, bad, text)

@@ -179,13 +179,9 @@ func TestThirtyNights(t *testing.T) {
 	}
 	n.areRecorded()
 	// Records that are due again after a pause would be behind the truth.
-	if r := extractAt(t.Context(), n.clock.Now, append(n.args(), "--full")...); r.code != cli.ExitOK {
-		t.Errorf("--full: exit code %d\n%s", r.code, r.stderr)
-	}
+	extractAt(t.Context(), n.clock.Now, append(n.args(), "--full")...).exits(t, cli.ExitOK)
 	sameAsTruth(t, n.company)
-	if r := n.extract(t.Context(), "verify", "--all"); r.code != cli.ExitOK {
-		t.Errorf("verify: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
-	}
+	n.extract(t.Context(), "verify", "--all").exits(t, cli.ExitOK)
 	if r := n.extract(t.Context(), "status"); r.code != cli.ExitOK || !strings.HasPrefix(r.stdout, "fine: ") {
 		t.Errorf("status: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
@@ -273,9 +269,7 @@ func (n *nights) fullDisk(success float64) {
 		n.t.Errorf("the night of the full disk: %v\n%s", err, out)
 	}
 	n.alarms(15, n.seen(), cli.ExitFailed, "failed", success)
-	if s := n.extract(n.t.Context(), "status"); s.code != cli.ExitIncomplete || !strings.Contains(s.stdout, "limit on the size of files") {
-		n.t.Errorf("status has exit code %d\n%s", s.code, s.stdout)
-	}
+	n.extract(n.t.Context(), "status").prints(n.t, cli.ExitIncomplete, "limit on the size of files")
 }
 
 // killed is a night that is killed while it fetches.
@@ -303,9 +297,7 @@ func (n *nights) killed(success float64) {
 	if m["run_in_progress"] != 1 || m["last_success_timestamp_seconds"] != success {
 		n.t.Errorf("the killed night: metrics %v", m)
 	}
-	if s := n.extract(n.t.Context(), "status"); s.code != cli.ExitIncomplete || !strings.Contains(s.stdout, "killed") {
-		n.t.Errorf("status has exit code %d\n%s", s.code, s.stdout)
-	}
+	n.extract(n.t.Context(), "status").prints(n.t, cli.ExitIncomplete, "killed")
 }
 
 // clockJumps is a night whose clock is first more than a day slow, and then nine hours fast.
@@ -314,9 +306,7 @@ func (n *nights) clockJumps() {
 	// A clock more than a day off the service's is not trusted, and leaves no trace. With a smaller
 	// difference, the times of the run are the service's.
 	r := n.run(-30 * time.Hour)
-	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "differ by more than a day") {
-		n.t.Errorf("a clock that is off by 30 hours: exit code %d\n%s", r.code, r.stderr)
-	}
+	r.reports(n.t, cli.ExitFailed, "differ by more than a day")
 	for _, off := range []time.Duration{-23 * time.Hour, 9 * time.Hour} {
 		r := n.run(off)
 		m := n.seen()
@@ -325,7 +315,5 @@ func (n *nights) clockJumps() {
 			n.t.Errorf("a clock that is off by %v: exit code %d, metrics %v\n%s", off, r.code, m, r.stderr)
 		}
 	}
-	if s := n.extract(n.t.Context(), "status"); s.code != cli.ExitOK {
-		n.t.Errorf("status has exit code %d\n%s", s.code, s.stdout)
-	}
+	n.extract(n.t.Context(), "status").exits(n.t, cli.ExitOK)
 }

@@ -122,9 +122,7 @@ func TestReplacedRecordIsFetchedAgain(t *testing.T) {
 	id := fmt.Sprint(c.one(fmt.Sprintf("SELECT min(call_id) AS v FROM calls WHERE call_id < '4' AND end_at < epoch_ms(%d) AND summary IS NOT NULL AND %s",
 		evening.Add(-3*time.Hour).UnixMilli(), clear)))
 	n0 := requested
-	if r := e.extract("--call-id", id); r.code != cli.ExitOK {
-		t.Fatal(r.stderr)
-	}
+	e.extract("--call-id", id).exits(t, cli.ExitOK)
 	if n := of("call_id = '" + id + "' AND " + clear); requested == n0 || n != "0" {
 		t.Error("--call-id does not fetch the record again")
 	}
@@ -156,13 +154,9 @@ func TestRecordThatIsTooLarge(t *testing.T) {
 	if got := c.one("SELECT transcript_state AS v FROM calls WHERE call_id = '" + large + "'"); got != "unreadable" {
 		t.Errorf("its state is %v", got)
 	}
-	if r := c.extract(t.Context(), "status"); r.code != cli.ExitOK || !strings.Contains(r.stdout, "the records of 1 call: too large") {
-		t.Errorf("exit code %d:\n%s", r.code, r.stdout)
-	}
+	c.extract(t.Context(), "status").prints(t, cli.ExitOK, "the records of 1 call: too large")
 	e.edit = nil
-	if r := e.extract("--full"); r.code != cli.ExitOK {
-		t.Fatal(r.stderr)
-	}
+	e.extract("--full").exits(t, cli.ExitOK)
 	sameAsTruth(t, c)
 }
 
