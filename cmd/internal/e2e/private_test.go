@@ -173,7 +173,7 @@ func TestKeepForgetsWithTime(t *testing.T) {
 	if visible := c.service.Server.Truth().Calls; listed == 0 || 2*listed > visible {
 		t.Errorf("%d calls were listed of %d, though most are kept no longer", listed, visible)
 	}
-	if again := c.service.Server.Stats().DetailsUnchanged - before.DetailsUnchanged; again > 0 {
+	if again := c.service.Server.Stats().DetailsUnchanged - before.DetailsUnchanged; again > 4 { // young calls are asked for again
 		t.Errorf("%d details were asked for in vain", again)
 	}
 	s, err := layout.Current(c.warehouse)

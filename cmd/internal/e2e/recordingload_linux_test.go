@@ -18,7 +18,7 @@ import (
 )
 
 // recordingMemory is the peak resident memory of a night with recordings of 50 MB.
-const recordingMemory = 100 << 20
+const recordingMemory = 150 << 20
 
 // At the service's limits, the built program stores the recordings of 5,000 calls in the first
 // night, along with the transcripts and without exceeding a limit. Some have 50 MB, which it never
