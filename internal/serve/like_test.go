@@ -127,7 +127,7 @@ func realPostgres(t *testing.T) string {
 
 // load copies the tables of one server to the other: columns, rows, keys, comments. If only is
 // given, other tables stay empty.
-func load(t *testing.T, from *pgx.Conn, dsn string, only ...string) {
+func load(t *testing.T, from *pgx.Conn, dsn string) {
 	t.Helper()
 	to, err := pgx.Connect(t.Context(), dsn)
 	test.OK(t, err)
@@ -144,9 +144,6 @@ func load(t *testing.T, from *pgx.Conn, dsn string, only ...string) {
 		do(make)
 	}
 	for _, table := range texts(t, from, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'") {
-		if len(only) > 0 && !slices.Contains(only, table) {
-			continue
-		}
 		rows, into := io.Pipe()
 		go func() {
 			_, err := from.PgConn().CopyTo(t.Context(), into, "COPY "+table+" TO STDOUT")

@@ -152,23 +152,3 @@ func TestBodiesAreAsLargeAsTheServices(t *testing.T) {
 		t.Errorf("bodies have %d to %d bytes, half of them fewer than %d", least, most, median)
 	}
 }
-
-func BenchmarkDetail(b *testing.B) { benchRender(b, (*Renderer).Detail) }
-func BenchmarkItem(b *testing.B)   { benchRender(b, (*Renderer).Item) }
-func BenchmarkV2(b *testing.B)     { benchRender(b, (*Renderer).V2) }
-
-func benchRender(b *testing.B, render func(*Renderer, []byte, *world.View) []byte) {
-	w := newWorld(b, world.Config{Seed: 1, Calls: 100_000})
-	var r Renderer
-	var body []byte
-	bytes := 0
-	for i := range b.N {
-		v, ok := w.View(int64(i%90_000), busy)
-		if !ok {
-			b.Fatal("not shown")
-		}
-		body = render(&r, body[:0], v)
-		bytes += len(body)
-	}
-	b.SetBytes(int64(bytes / b.N))
-}
