@@ -44,6 +44,11 @@ func Example() string {
 	return b.String()
 }
 
+// Line returns a line of the file. The value is in the form of its flag.
+func Line(name, value string) string {
+	return fmt.Sprintf("%s = %s\n", name, keyOf(name).literal(value))
+}
+
 // literal formats a value for the file.
 func (k *Key) literal(text string) string {
 	switch k.Kind {

@@ -334,15 +334,6 @@ func (f *File) unknown(name string, line int, known []string) error {
 	return f.wrong(line, hint, "unknown key %q", name)
 }
 
-// Value returns a setting of the file's top, in the form of its flag; empty if the file, which may be
-// nil, has none.
-func (f *File) Value(name string) string {
-	if f == nil {
-		return ""
-	}
-	return f.top[name].text
-}
-
 func names() []string {
 	var out []string
 	for i := range Keys {

@@ -84,9 +84,12 @@ type dialogue struct {
 	over chan struct{}
 }
 
-func (u *newUser) dialogue(args ...string) *dialogue {
+func (u *newUser) dialogue(args ...string) *dialogue { return u.dialogueWith(nil, args...) }
+
+func (u *newUser) dialogueWith(env []string, args ...string) *dialogue {
 	u.t.Helper()
 	d := &dialogue{t: u.t, cmd: u.command("extract", args...), over: make(chan struct{})}
+	d.cmd.Env = append(d.cmd.Env, env...)
 	var err error
 	if d.tty, err = pty.StartWithSize(d.cmd, &pty.Winsize{Rows: 50, Cols: 120}); err != nil {
 		u.t.Skip("no pseudo terminals on this machine: ", err)
@@ -169,7 +172,8 @@ func TestInit(t *testing.T) {
 	d.answer("Currency of costs", "won\n")
 	d.answer("unknown currency", "krw\n")
 	d.answer("Do other programs use the same request limits? [y/N]", "y\n")
-	d.answer("Continue? [Y/n]", "\n")
+	d.answer("Continue? [Y/n]", "maybe\n")
+	d.answer("answer y or n", "\n")
 	code, text := d.end()
 	if code != cli.ExitOK || strings.Contains(text, testKey) || strings.Contains(text, "a-wrong-key") {
 		t.Fatalf("exit code %d:\n%s", code, text)
@@ -202,36 +206,11 @@ func TestInit(t *testing.T) {
 		t.Fatalf("the report: %v\n%s", err, report)
 	}
 
-	// Again: values are the defaults, and there is nothing to do.
+	// An existing configuration is never changed.
 	before, asked := u.files(), requests()
-	d = u.dialogue("init")
-	d.answer("Address of the service, e.g. https://api.example.com ["+c.service.URL+"]", "\n")
-	d.answer("API key (not shown; Enter keeps that of file "+u.home+"/.config/callhouse/key)", "\n")
-	d.answer("Folder of the warehouse", "\n")
-	d.answer("Time zone", "\n")
-	d.answer("Currency of costs [KRW]", "\n")
-	d.answer("same request limits? [Y/n]", "\n")
-	if code, text := d.end(); code != cli.ExitOK || !strings.Contains(text, "set up like this already") || !slices.Equal(before, u.files()) {
+	code, text = u.dialogue("init").end()
+	if code != cli.ExitUsage || !strings.Contains(text, "it exists already: "+u.home+"/"+config) || !slices.Equal(before, u.files()) || requests() != asked {
 		t.Errorf("again: exit code %d, files %q:\n%s", code, u.files(), text)
-	}
-	if n := requests() - asked; n != 1 {
-		t.Errorf("again: %d requests", n)
-	}
-
-	// A change that the user declines at the end writes nothing; an accepted one keeps the old
-	// file.
-	for _, agree := range []string{"n\n", "y\n"} {
-		d = u.dialogue("init", "--tz", "Europe/Berlin")
-		for _, q := range []string{"Address", "API key", "Folder", "Time zone of days and reports [Europe/Berlin]", "Currency", "limits"} {
-			d.answer(q, "\n")
-		}
-		d.answer("(the old file is kept as "+u.home+"/"+config+".old)", agree)
-		code, said := d.end()
-		now, _ := u.file(config)
-		if old, _ := u.file(config + ".old"); agree == "n\n" && (code != cli.ExitFailed || now != written || old != "") ||
-			agree == "y\n" && (code != cli.ExitOK || old != written || !strings.Contains(now, "Europe/Berlin")) {
-			t.Errorf("%q: exit code %d:\n%s\n%s", agree, code, now, said)
-		}
 	}
 }
 
@@ -262,13 +241,9 @@ func TestInitInterrupted(t *testing.T) {
 func TestInitOtherAddress(t *testing.T) {
 	u := newNewUser(t)
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}})
-	key := filepath.Join(u.home, "key")
-	settings := "base_url = \"http://127.0.0.1:1\"\napi_key_file = \"" + key + "\"\n"
-	test.OK(t, errors.Join(os.WriteFile(filepath.Join(u.home, "callhouse.toml"), []byte(settings), 0o600), os.WriteFile(key, []byte(testKey), 0o600),
-		os.Chown(key, u.uid, u.gid), os.Chown(filepath.Join(u.home, "callhouse.toml"), u.uid, u.gid)))
-	d := u.dialogue("init")
+	d := u.dialogueWith([]string{"CALLHOUSE_API_KEY=" + testKey}, "init", "--base-url", "http://127.0.0.1:1")
 	d.answer("Address of the service, e.g. https://api.example.com [http://127.0.0.1:1]", "\n")
-	d.answer("API key (not shown; Enter keeps that of file "+key+")", "\n")
+	d.answer("API key (not shown; Enter keeps that of CALLHOUSE_API_KEY)", "\n")
 	d.answer("no response from http://127.0.0.1:1", c.service.URL+"\n")
 	d.answer("API key (not shown): ", "\n")
 	d.answer("the API key is empty", "\x03")
@@ -346,21 +321,17 @@ func TestInitYes(t *testing.T) {
 		t.Errorf("exit code %d, %v, %s:\n%s\n%s\n%s", code, err, pasted, text, service, timer)
 	}
 
-	// Other values need --replace. A file of a newer version is left alone.
+	// Neither an existing configuration nor an existing key is changed.
 	files := u.files()
-	if code, text := run("", env, append(address, "--tz", "Europe/Berlin")...); code != cli.ExitUsage || !strings.Contains(text, "--replace") || !slices.Equal(files, u.files()) {
-		t.Errorf("other values: exit code %d:\n%s", code, text)
+	if code, text := run("", env, append(address, "--tz", "Europe/Berlin")...); code != cli.ExitUsage || !strings.Contains(text, "it exists already: ") || !slices.Equal(files, u.files()) {
+		t.Errorf("an existing configuration: exit code %d:\n%s", code, text)
 	}
-	if code, text := run("", env, append(address, "--tz", "Europe/Berlin", "--replace")...); code != cli.ExitOK {
-		t.Errorf("other values with --replace: exit code %d:\n%s", code, text)
+	test.OK(t, os.Remove(filepath.Join(u.home, ".config/callhouse/callhouse.toml")))
+	if code, text := run("", env, address...); code != cli.ExitUsage || !strings.Contains(text, "pass it with --api-key-file") {
+		t.Errorf("an existing key: exit code %d:\n%s", code, text)
 	}
-	config := filepath.Join(u.home, ".config/callhouse/callhouse.toml")
-	newer := "future = \"x\"\n"
-	test.OK(t, os.WriteFile(config, []byte(newer), 0o644))
-	code, text = run("", env, address...)
-	if now, _ := u.file(".config/callhouse/callhouse.toml"); code != cli.ExitUsage || now != newer || !strings.Contains(text, `unknown key "future"`) ||
-		!strings.Contains(text, "newer callhouse") {
-		t.Errorf("a newer configuration: exit code %d:\n%s", code, text)
+	if code, text := run("", nil, append(address, "--api-key-file", u.home+"/.config/callhouse/key")...); code != cli.ExitOK || !slices.Equal(files, u.files()) {
+		t.Errorf("an existing key, named: exit code %d:\n%s", code, text)
 	}
 }
 

@@ -16,12 +16,13 @@ func (i *initial) next() error {
 	if err != nil {
 		return err
 	}
-	as, ctl, units, crontab, user := "", "systemctl --user", "~/.config/systemd/user", "crontab -e", ""
-	if i.system {
-		ctl, units = "systemctl", "/etc/systemd/system"
-	}
+	as, user, crontab := "", "", "crontab -e"
 	if i.owner != "" {
-		as, crontab, user = "sudo -u "+i.owner+" ", "crontab -u "+i.owner+" -e", "User="+i.owner+"\n"
+		as, user, crontab = "sudo -u "+i.owner+" ", "User="+i.owner+"\n", "crontab -u "+i.owner+" -e"
+	}
+	units, ctl := "~/.config/systemd/user", "systemctl --user"
+	if os.Geteuid() == 0 {
+		units, ctl = "/etc/systemd/system", "systemctl"
 	}
 	name := func(name string) string {
 		path := filepath.Join(filepath.Dir(program), name)
@@ -73,7 +74,7 @@ END
 %[5]s daemon-reload
 %[5]s enable --now callhouse.timer
 `, units, unitQuoted(program), unitQuoted(i.target), user, ctl)
-	if !i.system {
+	if os.Geteuid() != 0 {
 		words.Fprintln(out, "loginctl enable-linger  # also while you are logged out")
 	}
 	return nil

@@ -1,7 +1,6 @@
 package extractcmd
 
 import (
-	"context"
 	"errors"
 	"io"
 	"os"
@@ -13,59 +12,55 @@ import (
 	"callhouse/internal/words"
 )
 
-// prompter asks questions on a terminal. The terminal itself edits the lines.
+// prompter asks questions on a terminal.
 type prompter struct {
-	in  *os.File
-	out io.Writer
+	fd   int
+	line *term.Terminal
+	out  io.Writer
+}
+
+func newPrompter(in *os.File, out io.Writer) *prompter {
+	return &prompter{int(in.Fd()), term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{in, cli.File(out)}, ""), out}
 }
 
 func interrupted() error {
 	return cli.Fail(cli.ExitInterrupted, errors.New("interrupted: nothing was written"), "")
 }
 
-// read reads a line, without echo if hidden. Ctrl-C and the end of the input are interruptions,
-// after which the terminal is restored.
-func (p *prompter) read(ctx context.Context, hidden bool) (string, error) {
-	before, err := term.GetState(int(p.in.Fd()))
+// read reads a line, without echo if hidden. Ctrl-C, Ctrl-D and the end of the input are
+// interruptions.
+func (p *prompter) read(question string, hidden bool) (text string, err error) {
+	before, err := term.MakeRaw(p.fd)
 	if err != nil {
 		return "", err
 	}
-	var text []byte
-	came := make(chan error, 1)
-	go func() {
-		var err error
-		if hidden {
-			text, err = term.ReadPassword(int(p.in.Fd()))
-		}
-		for b := make([]byte, 1); !hidden; text = append(text, b[0]) {
-			if _, err = p.in.Read(b); err != nil || b[0] == '\n' {
-				break
-			}
-		}
-		came <- err
-	}()
-	select {
-	case <-ctx.Done(): // the goroutine ends with the process
-		_ = term.Restore(int(p.in.Fd()), before)
-		words.Fprintln(p.out)
-		return "", interrupted()
-	case err := <-came:
-		if hidden || err != nil {
-			words.Fprintln(p.out)
-		}
-		if err != nil {
-			return "", interrupted()
-		}
-		return strings.TrimSpace(string(text)), nil
+	defer func() { _ = term.Restore(p.fd, before) }()
+	if width, height, err := term.GetSize(p.fd); err == nil && width > 0 {
+		_ = p.line.SetSize(width, height) // cannot fail without a line
 	}
+	question = words.Line(question) + ": "
+	if hidden {
+		text, err = p.line.ReadPassword(question)
+	} else {
+		p.line.SetPrompt(question)
+		text, err = p.line.ReadLine()
+	}
+	if err != nil {
+		_, _ = io.WriteString(p.line, "\n")
+		return "", interrupted()
+	}
+	return strings.TrimSpace(text), nil
 }
 
 // ask asks until check accepts the answer. An empty answer is usual.
-func (p *prompter) ask(ctx context.Context, question, usual string, check func(string) (string, error)) (string, error) {
+func (p *prompter) ask(question, usual string, check func(string) (string, error)) (string, error) {
 	if usual != "" {
 		question += " [" + usual + "]"
 	}
-	return p.until(ctx, question, false, func(text string) (string, error) {
+	return p.until(question, false, func(text string) (string, error) {
 		if text == "" {
 			text = usual
 		}
@@ -73,15 +68,9 @@ func (p *prompter) ask(ctx context.Context, question, usual string, check func(s
 	})
 }
 
-// secret asks for a text that the terminal does not show.
-func (p *prompter) secret(ctx context.Context, question string, check func(string) (string, error)) (string, error) {
-	return p.until(ctx, question, true, check)
-}
-
-func (p *prompter) until(ctx context.Context, question string, hidden bool, check func(string) (string, error)) (string, error) {
+func (p *prompter) until(question string, hidden bool, check func(string) (string, error)) (string, error) {
 	for {
-		words.Fprintf(p.out, "%s: ", question)
-		text, err := p.read(ctx, hidden)
+		text, err := p.read(question, hidden)
 		if err != nil {
 			return "", err
 		}
@@ -93,15 +82,15 @@ func (p *prompter) until(ctx context.Context, question string, hidden bool, chec
 }
 
 // agree asks a yes-or-no question.
-func (p *prompter) agree(ctx context.Context, question string, usual bool) (yes bool, err error) {
+func (p *prompter) agree(question string, usual bool) (yes bool, err error) {
 	choice := map[bool]string{true: "Y/n", false: "y/N"}[usual]
-	_, err = p.ask(ctx, question, choice, func(text string) (string, error) {
+	_, err = p.until(question+" ["+choice+"]", false, func(text string) (string, error) {
 		switch strings.ToLower(text) {
 		case "y", "yes":
 			yes = true
 		case "n", "no":
 			yes = false
-		case strings.ToLower(choice):
+		case "":
 			yes = usual
 		default:
 			return "", errors.New("answer y or n")
