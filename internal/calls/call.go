@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"callhouse/internal/schema"
-	"callhouse/internal/schema/decimal"
 	"callhouse/internal/wire"
 )
 
@@ -101,12 +100,6 @@ func (c *Call) EndAt() schema.Opt[int64] { return schema.MillisOf(c.Row[colEndAt
 // DurationMS returns the duration of the call, in ms: end - start unless the service sends another
 // one.
 func (c *Call) DurationMS() schema.Opt[int64] { return schema.LongOf(c.Row[colDurationMS]) }
-
-// TotalCost returns the cost in the account's currency.
-func (c *Call) TotalCost() schema.Opt[decimal.Number] { return schema.ExactOf(c.Row[colTotalCost]) }
-
-// Credits returns the cost in credits.
-func (c *Call) Credits() schema.Opt[decimal.Number] { return schema.ExactOf(c.Row[colCreditsUsed]) }
 
 // OptedOut reports whether the caller opted out of storage.
 func (c *Call) OptedOut() bool { return c.Row[colOptOut].Boolean() }

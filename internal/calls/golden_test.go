@@ -12,7 +12,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/schema"
-	"callhouse/internal/schema/decimal"
 	"callhouse/internal/test"
 	"callhouse/internal/wire"
 	"callhouse/internal/wire/wiretest"
@@ -110,7 +109,7 @@ func valueText(t schema.Type, v parquet.Value) string {
 	case schema.Timestamp:
 		return time.UnixMicro(v.Int64()).UTC().Format("2006-01-02T15:04:05.000Z")
 	case schema.Exact:
-		return string(decimal.AppendPlaces(nil, decimal.FromBytes(v.ByteArray()), 4))
+		return string(schema.AppendExact(nil, v, 4))
 	case schema.Text, schema.Word:
 		return fmt.Sprintf("%q", v.ByteArray())
 	case schema.JSON:

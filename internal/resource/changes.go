@@ -10,7 +10,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/schema"
-	"callhouse/internal/schema/decimal"
 )
 
 // Changes holds one row for each change of an object, in the order of discovery. Rows are only ever
@@ -205,7 +204,7 @@ func appendValue(dst []byte, t schema.Type, v parquet.Value) []byte {
 	case t == schema.Timestamp:
 		return append(dst, time.UnixMicro(v.Int64()).UTC().Format(`"2006-01-02T15:04:05.000Z"`)...)
 	case t == schema.Exact:
-		return decimal.Append(dst, decimal.FromBytes(v.ByteArray()))
+		return schema.AppendExact(dst, v, 0)
 	case t == schema.Bool:
 		return strconv.AppendBool(dst, v.Boolean())
 	}

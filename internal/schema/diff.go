@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go"
-
-	"callhouse/internal/schema/decimal"
 )
 
 // Difference is one value in which two states of an object differ.
@@ -106,7 +104,7 @@ func shown(t Type, v parquet.Value) string {
 	case Timestamp:
 		return time.UnixMicro(v.Int64()).UTC().Format("2006-01-02T15:04:05.000Z07:00")
 	case Exact:
-		return string(decimal.Append(nil, decimal.FromBytes(v.ByteArray())))
+		return string(AppendExact(nil, v, 0))
 	}
 	return v.String()
 }

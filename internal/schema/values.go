@@ -1,10 +1,6 @@
 package schema
 
-import (
-	"github.com/parquet-go/parquet-go"
-
-	"callhouse/internal/schema/decimal"
-)
+import "github.com/parquet-go/parquet-go"
 
 // Opt is a value that may be null.
 type Opt[T any] struct {
@@ -81,14 +77,6 @@ func MillisOf(v parquet.Value) Opt[int64] {
 	return Some(floorDiv(v.Int64(), micros))
 }
 
-// ExactOf returns the number of a value.
-func ExactOf(v parquet.Value) Opt[decimal.Number] {
-	if v.IsNull() {
-		return Opt[decimal.Number]{}
-	}
-	return Some(decimal.FromBytes(v.ByteArray()))
-}
-
 // LongValue returns an integer.
 func LongValue(o Opt[int64]) parquet.Value {
 	if !o.OK {
@@ -111,14 +99,6 @@ func BoolValue(o Opt[bool]) parquet.Value {
 		return parquet.Value{}
 	}
 	return parquet.BooleanValue(o.V)
-}
-
-// ExactValue returns a number.
-func ExactValue(o Opt[decimal.Number]) parquet.Value {
-	if !o.OK {
-		return parquet.Value{}
-	}
-	return parquet.FixedLenByteArrayValue(o.V.AppendBytes(make([]byte, 0, decimal.Bytes)))
 }
 
 // floorDiv divides and rounds down.

@@ -77,9 +77,10 @@ func checkPrices(t *testing.T, s *layout.Snapshot) {
 			continue
 		}
 		total := strings.Trim(strings.TrimSuffix(strings.TrimPrefix(prices[name], `{"total_cost":`), "}"), `"`)
-		want, _ := new(big.Rat).SetString(total)
-		if got, _ := new(big.Rat).SetString(call.TotalCost().V.String()); !call.TotalCost().OK || got.Cmp(want) != 0 {
-			t.Errorf("%s: the column holds %v, %s was sent", id, call.TotalCost(), total)
+		want := rational(total)
+		cost := call.Row[schema.Calls.Column("total_cost")]
+		if got := schema.AppendExact(nil, cost, 0); cost.IsNull() || want.Cmp(rational(string(got))) != 0 {
+			t.Errorf("%s: the column holds %s, %s was sent", id, got, total)
 		}
 	}
 	want := map[string]bool{"p-tiny": true, "p-huge": true, "p-words": true, "p-no-cost": true}
@@ -95,4 +96,9 @@ func checkPrices(t *testing.T, s *layout.Snapshot) {
 	if n := int64(3 * len(want)); counted != n {
 		t.Errorf("the manifest counts %d costs that are not held, want %d", counted, n)
 	}
+}
+
+func rational(text string) *big.Rat {
+	n, _ := new(big.Rat).SetString(text)
+	return n
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/schema"
-	"callhouse/internal/schema/decimal"
 	"callhouse/internal/wire/scan"
 )
 
@@ -149,6 +148,10 @@ func (d *Decoder) integer(p *patch, f Field, v *scan.Value) schema.Opt[int64] {
 	return schema.Some(n)
 }
 
+// amountPlaces is the least number of decimals of an amount as the service spells it: 200.00,
+// 150.1234.
+const amountPlaces = 2
+
 // exact converts a value for columns of type Exact. The service sends a number, or a string with an
 // amount; if it sends the other form, that is converted.
 func (d *Decoder) exact(p *patch, f Field, v *scan.Value, amount bool) parquet.Value {
@@ -156,20 +159,18 @@ func (d *Decoder) exact(p *patch, f Field, v *scan.Value, amount bool) parquet.V
 	if !ok {
 		return parquet.Value{}
 	}
-	n, ok := decimal.Parse(b, decimal.Places)
-	if !ok || !n.Within(decimal.Max) {
+	n, ok := schema.ParseNumber(b, schema.ExactPlaces)
+	if !ok {
 		d.misfit(p, f, v)
 		return parquet.Value{}
 	}
-	var room [40]byte
+	value := schema.ExactValue(n)
 	if amount {
-		d.respell(p, f, v, scan.IsString, decimal.AppendAmount(room[:0], n), b)
+		d.respell(p, f, v, scan.IsString, schema.AppendExact(nil, value, amountPlaces), b)
 	} else {
-		d.respell(p, f, v, scan.IsNumber, decimal.Append(room[:0], n), b)
+		d.respell(p, f, v, scan.IsNumber, schema.AppendExact(nil, value, 0), b)
 	}
-	from := len(d.arena)
-	d.arena = n.AppendBytes(d.arena)
-	return parquet.FixedLenByteArrayValue(d.arena[from:len(d.arena):len(d.arena)])
+	return value
 }
 
 // boolean converts a value for columns of type Bool.

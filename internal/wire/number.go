@@ -3,11 +3,11 @@ package wire
 import (
 	"bytes"
 	"math/big"
+	"strconv"
 	"strings"
 	"time"
 
 	"callhouse/internal/schema"
-	"callhouse/internal/schema/decimal"
 	"callhouse/internal/wire/scan"
 )
 
@@ -16,9 +16,14 @@ const longestTime = 64
 
 // integer returns the value of a JSON number's text if it is a 64-bit integer.
 func integer(text []byte) (int64, bool) {
-	d, ok := decimal.Parse(text, 0)
-	n, fits := d.Int64()
-	return n, ok && fits
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+		return n, true
+	}
+	n, ok := schema.ParseNumber(text, 0) // such as 150.00
+	if !ok || !n.IsInt64() {
+		return 0, false
+	}
+	return n.Int64(), true
 }
 
 // instant returns the time in text, the content of a string, in milliseconds rounded down, and how it

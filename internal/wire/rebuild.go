@@ -6,7 +6,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/schema"
-	"callhouse/internal/schema/decimal"
 	"callhouse/internal/wire/scan"
 )
 
@@ -113,10 +112,10 @@ func (r *rebuild) leaf(f Field, v parquet.Value) {
 	case schema.Bool:
 		r.dst = strconv.AppendBool(r.dst, v.Boolean())
 	case schema.Exact:
-		if n := decimal.FromBytes(v.ByteArray()); c.Amount {
-			r.dst = append(decimal.AppendAmount(append(r.dst, '"'), n), '"')
+		if c.Amount {
+			r.dst = append(schema.AppendExact(append(r.dst, '"'), v, amountPlaces), '"')
 		} else {
-			r.dst = decimal.Append(r.dst, n)
+			r.dst = schema.AppendExact(r.dst, v, 0)
 		}
 	default:
 		r.dst = scan.AppendString(r.dst, v.ByteArray())

@@ -8,7 +8,6 @@ import (
 	"github.com/parquet-go/parquet-go/encoding"
 
 	"callhouse/internal/schema"
-	"callhouse/internal/schema/decimal"
 )
 
 // ParquetSchema returns the Parquet schema of a table: its columns in declared
@@ -65,7 +64,7 @@ func leafOf(c *schema.Column) parquet.Node {
 	case schema.Timestamp:
 		return parquet.Encoded(parquet.TimestampAdjusted(parquet.Microsecond, true), &parquet.DeltaBinaryPacked)
 	case schema.Exact:
-		return parquet.Decimal(decimal.Places, decimalDigits, parquet.FixedLenByteArrayType(decimal.Bytes))
+		return parquet.Decimal(schema.ExactPlaces, decimalDigits, parquet.FixedLenByteArrayType(schema.ExactBytes))
 	case schema.Percent:
 		return parquet.Encoded(parquet.Decimal(4, 18, parquet.Int64Type), &parquet.DeltaBinaryPacked)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"callhouse/internal/schema"
-	"callhouse/internal/schema/decimal"
 )
 
 const (
@@ -150,9 +149,8 @@ func (t unboundedType) NewColumnIndexer(sizeLimit int) parquet.ColumnIndexer {
 	if t.Kind() == parquet.FixedLenByteArray {
 		nines := new(big.Int).Exp(big.NewInt(10), big.NewInt(decimalDigits), nil)
 		nines.Sub(nines, big.NewInt(1))
-		i.high = parquet.ByteArrayValue(nines.FillBytes(make([]byte, decimal.Bytes)))
-		nines.Sub(new(big.Int).Lsh(big.NewInt(1), 8*decimal.Bytes), nines) // two's complement
-		i.low = parquet.ByteArrayValue(nines.FillBytes(make([]byte, decimal.Bytes)))
+		i.high = parquet.ByteArrayValue(schema.ExactValue(nines).ByteArray())
+		i.low = parquet.ByteArrayValue(schema.ExactValue(nines.Neg(nines)).ByteArray())
 	}
 	return i
 }

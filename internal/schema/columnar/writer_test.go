@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"callhouse/internal/schema"
-	"callhouse/internal/schema/decimal"
 	"callhouse/internal/test"
 	"callhouse/internal/wire"
 	"callhouse/internal/wire/wiretest"
@@ -90,7 +89,7 @@ func checkBounds(t *rapid.T, table *schema.Table, f *parquet.File) {
 		kind := chunk.Type().Kind()
 		compare := func(v parquet.Value, bound []byte) int {
 			if exact {
-				return decimal.FromBytes(v.ByteArray()).Compare(decimal.FromBytes(bound))
+				return schema.ExactOf(v).Cmp(schema.ExactOf(parquet.ByteArrayValue(bound)))
 			}
 			return chunk.Type().Compare(v, kind.Value(bound))
 		}
