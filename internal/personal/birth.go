@@ -2,7 +2,6 @@ package personal
 
 import (
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,43 +29,17 @@ const (
 		`seventeenth|eighteenth|nineteenth|twentieth|thirtieth|` + enTens + `|` + enTeens + `|` + enUnits + `)`
 )
 
-// dates are compiled for the first text that needs them, not at start-up. They are tried only where
-// a date may begin: searching with them takes ten times as long as reading a text.
+// dates are compiled for the first text that needs them, not at start-up. The first group is the
+// whole date.
 var dates = sync.OnceValue(func() []*regexp.Regexp {
 	return []*regexp.Regexp{
-		regexp.MustCompile(`^(\d{4}|\d{2}|` + koDigits + `) ?년생?` + pause + `(\d{1,2}|[일이삼사오육유칠팔구십시]{1,2}) ?월` + pause +
-			`(\d{1,2}|[일이삼사오육칠팔구십]{1,3}) ?일`),
-		regexp.MustCompile(`(?i)^(?:the )?(` + enDay + `)` + pause + `(?:of )?(` + enMonth + `)\.?` + pause +
-			`(?:of )?(?:in )?(` + enYear + `)`),
-		regexp.MustCompile(`(?i)^(` + enMonth + `)\.?` + pause + `(?:the )?(` + enDay + `)` + pause + `(?:of )?(?:in )?(` + enYear + `)`),
+		regexp.MustCompile(`(?:^|[^0-9가-힣])((\d{4}|\d{2}|` + koDigits + `) ?년생?` + pause + `(\d{1,2}|[일이삼사오육유칠팔구십시]{1,2}) ?월` + pause +
+			`(\d{1,2}|[일이삼사오육칠팔구십]{1,3}) ?일)`),
+		regexp.MustCompile(`(?i)\b((?:the )?(` + enDay + `)` + pause + `(?:of )?(` + enMonth + `)\.?` + pause +
+			`(?:of )?(?:in )?(` + enYear + `))`),
+		regexp.MustCompile(`(?i)\b((` + enMonth + `)\.?` + pause + `(?:the )?(` + enDay + `)` + pause + `(?:of )?(?:in )?(` + enYear + `))`),
 	}
 })
-
-// begins holds the first three letters of dates in words, indexed like dates.
-var begins = [...]string{
-	1: "the fir sec thi fou fif fiv six sev eig nin ten ele twe one two thr for",
-	2: "jan feb mar apr may jun jul aug sep oct nov dec",
-}
-
-// mayBegin reports whether a date of the given expression may begin at a place in a text. after is
-// the end of the previous one.
-func mayBegin(date int, text string, after, at int) bool {
-	c := text[at]
-	if date == 0 {
-		if !isDigit(c) && (c < 0xEA || !strings.ContainsAny(text[at:min(len(text), at+3)], "영공일이삼사오육칠팔구십백천")) {
-			return false
-		}
-		last, size := utf8.DecodeLastRuneInString(text[after:at])
-		return at == 0 || size > 0 && (last < '0' || last > '9') && (last < hangulFirst || last >= hangulFirst+hangulCount)
-	}
-	if !isAlnum(c) || at > 0 && (isAlnum(text[at-1]) || text[at-1] == '_') {
-		return false
-	}
-	if isDigit(c) || at+3 > len(text) {
-		return isDigit(c) && date == 1
-	}
-	return strings.Contains(begins[date], string([]byte{c | 0x20, text[at+1] | 0x20, text[at+2] | 0x20}))
-}
 
 // longestWindow is the maximum distance, in bytes, between a context word and the texts that it
 // explains.
@@ -111,53 +84,20 @@ func (r *reader) windows() {
 	}
 }
 
-// hasMonth reports whether a text has 월 after a possible number of a month, unlike 생년월일.
-func hasMonth(text string) bool {
-	for at := 0; ; at += len("월") {
-		i := strings.Index(text[at:], "월")
-		if i < 0 {
-			return false
-		}
-		if at += i; endsInNumber(text[:at]) {
-			return true
-		}
-	}
-}
-
-// endsInNumber reports whether a text ends in a possible number of a month.
-func endsInNumber(text string) bool {
-	c, size := utf8.DecodeLastRuneInString(strings.TrimSuffix(text, " "))
-	return c >= '0' && c <= '9' || size == 3 && strings.ContainsRune("일이삼사오육유칠팔구십시", c)
-}
-
 // births adds the dates of birth in a window.
 func (r *reader) births(t, from int, text string) {
-	_, english := slices.BinarySearch(r.months, t)
 	for i, re := range dates() {
-		if i == 0 && !hasMonth(text) || i > 0 && !english {
-			continue
-		}
-		for at, after := 0, 0; at < len(text); at++ {
-			if !mayBegin(i, text, after, at) {
-				continue
-			}
-			rest := text[at:]
-			m := re.FindStringSubmatchIndex(rest)
-			if m == nil {
-				continue
-			}
-			y, mon, d := rest[m[2]:m[3]], rest[m[4]:m[5]], rest[m[6]:m[7]]
+		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
+			y, mon, d := text[m[4]:m[5]], text[m[6]:m[7]], text[m[8]:m[9]]
 			switch i {
 			case 1:
 				y, d = d, y
 			case 2:
 				y, mon, d = d, y, mon
 			}
-			after = at + m[1]
 			if wordDate(y, mon, d) {
-				r.spans = append(r.spans, Span{Turn: t, From: from + at, To: from + after, Kind: kinds.DOB})
+				r.spans = append(r.spans, Span{Turn: t, From: from + m[2], To: from + m[3], Kind: kinds.DOB})
 			}
-			at = after - 1
 		}
 	}
 }

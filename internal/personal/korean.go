@@ -42,11 +42,6 @@ func (r *reader) hangul(at int) int {
 		r.suffix(word, at)
 		return end
 	}
-	may := koStart[hangulAt(word)-hangulFirst]
-	if may == 0 {
-		r.stop()
-		return end
-	}
 	if e := koWords[word]; e != nil {
 		if e.what == unitWord {
 			r.amount()
@@ -55,10 +50,10 @@ func (r *reader) hangul(at int) int {
 		}
 		return end
 	}
-	if may&startsNumber != 0 && r.digits(word, at) {
+	if r.digits(word, at) {
 		return end
 	}
-	if may&startsContext != 0 && len(word) >= 6 {
+	if len(word) >= 6 {
 		if code := koRegion[word[:6]]; code != "" && r.beforeLicence(end) {
 			r.stop()
 			r.add(group{from: at, to: end, digits: code, style: region})

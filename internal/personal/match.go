@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"unsafe"
 
 	"callhouse/internal/personal/form"
 	"callhouse/internal/personal/kinds"
@@ -125,10 +124,10 @@ func (r *reader) contextOf(turn, word int) (c context) {
 
 // candidate is a sequence of groups in a chain.
 type candidate struct {
-	digits  string // valid until the next candidate
-	shape   []int  // numbers of digits between the separators
-	dots    int    // number of separators that are dots
-	hyphens int    // number of hyphens, including spoken ones
+	digits  string
+	shape   []int // numbers of digits between the separators
+	dots    int   // number of separators that are dots
+	hyphens int   // number of hyphens, including spoken ones
 	spoken  bool
 	plus    bool
 	region  bool
@@ -212,8 +211,7 @@ func (r *reader) match(c *chain) {
 	if total < leastDigits && dots < 3 {
 		return
 	}
-	used := append(r.used[:0], make([]bool, len(gs))...)
-	r.used = used
+	used := make([]bool, len(gs))
 	for tier, recognize := range []recognizer{(*reader).certain, (*reader).formed, (*reader).told} {
 		for i := 0; i < len(gs); i++ {
 			if used[i] || !mayStart(gs, i) {
@@ -263,22 +261,18 @@ type recognizer func(*reader, *candidate) kinds.Kind
 // longest returns the last group of the longest number that begins with group i; -1 if there is
 // none.
 func (r *reader) longest(gs []group, used []bool, i int, recognize recognizer, which tails) (last int, kind kinds.Kind) {
-	cand := &r.cand
-	cand.plus, cand.region, cand.spoken, cand.known = gs[i].plus, gs[i].style == region, false, false
-	cand.shape, cand.dots, cand.hyphens, cand.turn, cand.word = cand.shape[:0], 0, 0, gs[i].turn, gs[i].word
-	digits := r.digitsOf[:]
+	cand := &candidate{plus: gs[i].plus, region: gs[i].style == region, turn: gs[i].turn, word: gs[i].word}
 	last = -1
-	n := 0
 	for j := i; j < len(gs) && !used[j]; j++ {
 		g := &gs[j]
 		r.looked++
 		if which.skips(g) {
 			continue
 		}
-		if n+len(g.digits) > mostDigits || j > i && (g.plus || g.style == region || g.unit) {
+		if len(cand.digits)+len(g.digits) > mostDigits || j > i && (g.plus || g.style == region || g.unit) {
 			break
 		}
-		n += copy(digits[n:], g.digits)
+		cand.digits += g.digits
 		if j > i && (sameRun(&gs[j-1], g) || g.join == joinGlued) {
 			cand.shape[len(cand.shape)-1] += len(g.digits)
 		} else {
@@ -293,10 +287,9 @@ func (r *reader) longest(gs []group, used []bool, i int, recognize recognizer, w
 			}
 		}
 		cand.spoken = cand.spoken || g.spoken()
-		if n < 4 || !mayEnd(gs, j) {
+		if len(cand.digits) < 4 || !mayEnd(gs, j) {
 			continue
 		}
-		cand.digits = unsafe.String(&digits[0], n)
 		if k := recognize(r, cand); k != "" {
 			last, kind = j, k
 		}

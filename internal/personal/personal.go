@@ -12,12 +12,8 @@ package personal
 import (
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"regexp"
 	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
 
 	"callhouse/internal/personal/kinds"
 )
@@ -65,30 +61,11 @@ type Finder struct {
 	countries []string
 	patterns  []Pattern
 	places    map[string]bool // the kinds that replacements may name
-
-	seed  maphash.Seed
-	names [mostNames]atomic.Pointer[named] // by part of the hash
-
-	mu      sync.Mutex
-	readers []*reader // unused; unlike those of a sync.Pool they keep their caches
 }
-
-// named is the name of a value. The words in it give numbers a meaning, as if they were spoken in a
-// turn before the first one.
-type named struct {
-	name string
-	hits []hit
-}
-
-// Limits of cached names.
-const (
-	mostNames   = 1 << 10
-	longestName = 100
-)
 
 // New returns a finder.
 func New(o Options) (*Finder, error) {
-	f := &Finder{countries: o.Countries, patterns: o.Patterns, seed: maphash.MakeSeed(), places: map[string]bool{}}
+	f := &Finder{countries: o.Countries, patterns: o.Patterns, places: map[string]bool{}}
 	for _, k := range slices.Concat(kinds.All, o.Others) {
 		f.places[string(k)] = true
 	}
@@ -123,71 +100,27 @@ func (f *Finder) Find(name, text string) []Span {
 }
 
 func (f *Finder) find(name, text string) []Span {
-	means := f.meaning(name)
-	r := f.reader()
-	defer f.free(r)
-	r.one[0].Text = text
-	r.reset(r.one[:])
-	r.hits = append(r.hits, means.hits...)
+	r := &reader{f: f, turns: []Turn{{Text: text}}, hits: f.meaning(name)}
 	r.read(0, text)
-	spans := r.finish()
-	r.one[0].Text = ""
-	return spans
+	return r.finish()
 }
 
-// Limits of kept readers and their buffers.
-const (
-	mostReaders = 8
-	mostGroups  = 4096
-)
+// longestName is the maximum length of a name that may give numbers a meaning: it is read for each
+// value.
+const longestName = 1000
 
-func (f *Finder) reader() *reader {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n := len(f.readers) - 1
-	if n < 0 {
-		return &reader{f: f}
-	}
-	r := f.readers[n]
-	f.readers = f.readers[:n]
-	return r
-}
-
-func (f *Finder) free(r *reader) {
-	if r.reset(nil); r.echo != nil {
-		r.echo.reset(nil)
-	}
-	if max(cap(r.groups), cap(r.hits), cap(r.months)) > mostGroups {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.readers) < mostReaders {
-		f.readers = append(f.readers, r)
-	}
-}
-
-// meaning returns the meaning of a name, without its personal data: that is replaced as well.
-func (f *Finder) meaning(name string) *named {
-	at := &f.names[maphash.String(f.seed, name)%mostNames]
-	if n := at.Load(); n != nil && n.name == name {
-		return n
-	}
-	clean := name
-	if name != "" {
-		clean = replaced(name, f.Find("", name))
+// meaning returns the words in a name that give numbers a meaning, as if they were spoken in a turn
+// before the first one. Its personal data is not read: that is replaced as well.
+func (f *Finder) meaning(name string) []hit {
+	if name == "" || len(name) > longestName {
+		return nil
 	}
 	r := &reader{f: f}
-	r.reset([]Turn{{Text: string(spaced(nil, clean))}})
-	r.turn(0)
-	n := &named{name: strings.Clone(name)}
-	for _, h := range r.hits {
-		n.hits = append(n.hits, hit{turn: -1, word: h.word - r.word, bits: h.bits})
+	r.read(-1, string(spaced(nil, replaced(name, f.Find("", name)))))
+	for i := range r.hits {
+		r.hits[i].word -= r.word
 	}
-	if len(name) <= longestName {
-		at.Store(n)
-	}
-	return n
+	return r.hits
 }
 
 // spaced appends the words of a key, such as birthDate or birth_date, and a colon.
@@ -216,9 +149,7 @@ func (f *Finder) Conversation(turns []Turn) []Span {
 }
 
 func (f *Finder) conversation(turns []Turn) []Span {
-	r := f.reader()
-	defer f.free(r)
-	r.reset(turns)
+	r := &reader{f: f, turns: turns}
 	for t := range turns {
 		r.turn(t)
 	}

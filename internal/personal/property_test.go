@@ -78,8 +78,7 @@ func TestLinear(t *testing.T) {
 	hostile := []string{"4111 ", "일 ", "one ", "오육칠팔이요 ", "[a", "minji at ", "a@", "a.a@", "생일 일 ", "born may ", "iban d e 8 9 ", "주민 1-", "::1:", "서울 1"}
 	for _, unit := range append(hostile, words...) {
 		n := func(times int) int {
-			r := &reader{f: f}
-			r.reset([]Turn{{Text: strings.Repeat(unit, times)}})
+			r := &reader{f: f, turns: []Turn{{Text: strings.Repeat(unit, times)}}}
 			r.turn(0)
 			r.finish()
 			return r.looked

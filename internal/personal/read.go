@@ -90,30 +90,15 @@ type reader struct {
 	hits   []hit
 	spans  []Span
 	late   []late
-	months []int // turns with the name of a month, ascending
 	word   int
 
-	open     bool // the last chain may continue
-	speaker  string
-	gap      between
-	mail     bool // the turn may hold an e-mail address that is read aloud
-	t        int
-	text     string
-	echo     *reader
-	used     []bool
-	one      [1]Turn
-	cand     candidate
-	digitsOf [2 * mostDigits]byte // digits of cand
-	looked   int                  // amount of work of the recognizers, for a test
-}
-
-func (r *reader) reset(turns []Turn) {
-	clear(r.groups) // they and the candidates refer to texts
-	clear(r.chains)
-	clear(r.late)
-	r.turns, r.text, r.spans = turns, "", nil
-	r.groups, r.chains, r.hits, r.late, r.months = r.groups[:0], r.chains[:0], r.hits[:0], r.late[:0], r.months[:0]
-	r.word, r.looked, r.open, r.gap = 0, 0, false, between{}
+	open    bool // the last chain may continue
+	speaker string
+	gap     between
+	mail    bool // the turn may hold an e-mail address that is read aloud
+	t       int
+	text    string
+	looked  int // amount of work of the recognizers, for a test
 }
 
 // turn reads the next turn.
@@ -146,12 +131,7 @@ func (r *reader) acknowledges(t int) bool {
 	if len(text) > longestAck {
 		return false
 	}
-	if r.echo == nil {
-		r.echo = &reader{f: r.f}
-	}
-	e := r.echo
-	e.reset(r.turns)
-	e.open = true // so that a break is noticed
+	e := &reader{f: r.f, open: true} // so that a break is noticed
 	e.read(t, text)
 	if !e.open || len(e.chains) > 1 || len(e.hits) > 0 || e.mail {
 		return false
@@ -459,9 +439,6 @@ func (r *reader) english(e *entry, at, end int) {
 		r.amount()
 	case contextWord:
 		r.means(e.bits, at)
-	case monthWord:
-		r.months = append(r.months, r.t)
-		r.stop()
 	default:
 		r.connect(e.what, at)
 	}

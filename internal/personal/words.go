@@ -40,7 +40,6 @@ const (
 	plusWord
 	unitWord // after an amount
 	contextWord
-	monthWord
 )
 
 type entry struct {
@@ -85,8 +84,6 @@ var englishWords = func() map[string]*entry {
 	add(entry{what: plusWord}, "plus")
 	add(entry{what: unitWord}, "dollar dollars won euro euros pounds cents percent minutes hours days weeks months years people "+
 		"million billion pm am kilometers miles points degrees kilos")
-	add(entry{what: monthWord}, "january february march april may june july august september october november december "+
-		"jan feb mar apr jun jul aug sept sep oct nov dec")
 	for b, words := range map[bits]string{
 		phoneBit:             "phone telephone cell cellphone mobile dial callback fax tel whatsapp call reach contact",
 		numberBit:            "number numbers",
@@ -111,62 +108,16 @@ var englishWords = func() map[string]*entry {
 	return out
 }()
 
-// englishLengths has the lengths of the relevant words as bits, by the first two letters.
-var englishLengths [32 * 32]uint16
-
-func firstTwo(word string) int { return int(word[0]&31)<<5 | int(word[min(1, len(word)-1)]&31) }
-
-// englishTable is a hash table of the relevant words with linear probing: every word of every text
-// is looked up.
-var englishTable = func() (out [1 << tableBits]englishWord) {
-	for w, e := range englishWords {
-		englishLengths[firstTwo(w)] |= 1 << len(w)
-		word := packed(w)
-		word.entry = e
-		at := word.place()
-		for out[at].entry != nil {
-			at = (at + 1) % len(out)
-		}
-		out[at] = word
-	}
-	return out
-}()
-
-const tableBits = 10
-
-// englishWord is a word in lower case, packed as eight letters per number.
-type englishWord struct {
-	first uint64
-	rest  uint32
-	*entry
-}
-
-func packed(word string) (w englishWord) {
-	for i := range len(word) {
-		if c := word[i] | 0x20; i < 8 {
-			w.first = w.first<<8 | uint64(c)
-		} else {
-			w.rest = w.rest<<8 | uint32(c)
-		}
-	}
-	return w
-}
-
-func (w *englishWord) place() int {
-	return int((w.first ^ uint64(w.rest)) * 0x9E3779B97F4A7C15 >> (64 - tableBits)) //nolint:gosec // few bits
-}
-
 // english returns the entry of an English word; nil if it is irrelevant.
 func english(word string) *entry {
-	if len(word) > longestEnglish || englishLengths[firstTwo(word)]>>len(word)&1 == 0 {
+	var lower [longestEnglish]byte
+	if len(word) > len(lower) {
 		return nil
 	}
-	w := packed(word)
-	for at := w.place(); ; at = (at + 1) % len(englishTable) {
-		if s := &englishTable[at]; s.entry == nil || s.first == w.first && s.rest == w.rest {
-			return s.entry
-		}
+	for i := range len(word) {
+		lower[i] = word[i] | 0x20
 	}
+	return englishWords[string(lower[:len(word)])]
 }
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
@@ -334,28 +285,3 @@ var koRegion = map[string]string{
 	"서울": "11", "부산": "12", "경기": "13", "강원": "14", "충북": "15", "충남": "16", "전북": "17", "전남": "18", "경북": "19", "경남": "20",
 	"제주": "21", "대구": "22", "인천": "23", "광주": "24", "대전": "25", "울산": "26",
 }
-
-// Classes of words that a Korean syllable may begin.
-const (
-	startsWord    = 1 << iota // one of koWords
-	startsContext             // one of koContext or koRegion
-	startsNumber
-)
-
-// koStart maps each Korean syllable to the classes of words that it may begin.
-var koStart = func() (out [hangulCount]uint8) {
-	add := func(word string, what uint8) { out[hangulAt(word)-hangulFirst] |= what }
-	for w := range koWords {
-		add(w, startsWord)
-	}
-	for w := range koContext {
-		add(w, startsContext)
-	}
-	for w := range koRegion {
-		add(w, startsContext)
-	}
-	for w := range strings.SplitSeq("영 공 빵 일 이 둘 삼 셋 사 넷 오 육 륙 칠 팔 구 하 다 여 아 제 십 백 천", " ") {
-		add(w, startsNumber)
-	}
-	return out
-}()
