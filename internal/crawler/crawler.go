@@ -39,6 +39,7 @@ type Crawler struct {
 	resources      *resourceCrawl
 	readers        sync.Pool
 	skips          skips
+	following      following // of a crawler that does not Run
 	// Items listed with and without call_analysis or call_cost.
 	itemsWith, itemsWithout atomic.Int64
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"callhouse/internal/api"
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
 
@@ -40,8 +41,10 @@ type listing struct {
 	top      *asked // the first page, if it was requested before
 	again    bool   // lists known calls again: coverage is not recorded
 	stream   *api.Stream
+	poll     *following // stores only changes; nil: everything
 
 	pages   int    // so far
+	done    bool   // it has been listed completely
 	lowest  int64  // lowest start_at seen; forever: none
 	highest int64  // highest start_at seen
 	covered int64  // lowest start_at recorded as covered
@@ -171,6 +174,7 @@ func (l *listing) take(ctx context.Context, q *query, p *listPage) (*query, erro
 		l.problem(l.gap)
 		return nil, nil
 	case end, below, l.pages == l.maxPages:
+		l.done = end || below
 		return nil, nil
 	case l.counted >= 0 && l.fresh > 2*l.counted+moreCalls:
 		l.problem(fmt.Sprintf("the list does not end: more than %d calls, but the service reports %d", l.fresh-1, l.counted))
@@ -240,9 +244,14 @@ func (l *listing) records(p *listPage) (recs []schema.Record, fresh int, highest
 	recs = make([]schema.Record, 0, len(p.Items)+1)
 	last := l.lowest
 	var again, before, aside int64
+	changed := true
+	var look func(*calls.Call)
+	if l.poll != nil {
+		look = func(call *calls.Call) { changed = l.poll.see(call, p.At) }
+	}
 	for i, item := range p.Items {
 		sum := maphash.Bytes(l.seen.Seed, item)
-		h, err := l.c.read(item, schema.KindItem, nil)
+		h, err := l.c.read(item, schema.KindItem, look)
 		if err != nil {
 			if _, known := l.seen.Put(fmt.Sprintf("\x00%x", sum), sum); known { // no id begins like this
 				again++
@@ -267,7 +276,7 @@ func (l *listing) records(p *listPage) (recs []schema.Record, fresh int, highest
 			}
 		}
 		switch {
-		case known && was == sum:
+		case known && was == sum, !changed:
 			again++
 		case h.start.OK && h.start.V < l.c.since && l.c.since > 0:
 			before++
@@ -288,7 +297,7 @@ func (l *listing) records(p *listPage) (recs []schema.Record, fresh int, highest
 // record adds to recs the time range that the pages so far have listed completely.
 func (l *listing) record(recs []schema.Record, at int64, end bool) []schema.Record {
 	switch {
-	case l.gap != "", l.again:
+	case l.gap != "", l.again, l.poll != nil && !l.poll.records(at):
 		return recs
 	case end && l.to == forever: // requested without a lower bound too
 		return l.cover(recs, l.c.since, at)

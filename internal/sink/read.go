@@ -194,33 +194,6 @@ func (w *Warehouse) Resting(of string) schema.Rest {
 	return schema.Rest{Of: of}
 }
 
-// Unasked removes from ids forgotten calls, and calls in the last commit that started between from and
-// to (ms UTC, both inclusive) and whose own record it has.
-func (w *Warehouse) Unasked(ctx context.Context, from, to int64, ids map[string]bool) error {
-	w.mu.Lock()
-	forgotten := w.forgotten
-	w.mu.Unlock()
-	maps.DeleteFunc(ids, func(id string, _ bool) bool { return forgotten.Forgot(id) })
-	r := w.reader()
-	for _, f := range r.Files(schema.Calls.Name) {
-		if f.MinStart == nil || *f.MinStart > to || *f.MaxStart < from {
-			continue
-		}
-		err := r.Read(f, func(t *table.Reader) error {
-			t.Pick("call_id", "transcript_state", "turn_count")
-			return t.EachCall(ctx, func(c *calls.Call) {
-				if c.TranscriptState() != calls.Pending || c.TurnCount().OK {
-					delete(ids, string(c.ID()))
-				}
-			})
-		})
-		if err := errors.Join(err, ctx.Err()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Unsettled returns the places of the last commit's calls that started at from or later, but before
 // to, and are neither settled nor expired by now: newest first. Calls with fewer than apart others
 // between them share a place.

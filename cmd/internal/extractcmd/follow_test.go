@@ -123,7 +123,8 @@ func TestFollow(t *testing.T) {
 		t.Errorf("a second one: exit code %d, %s", code, stderr)
 	}
 	f.until("transcripts of new calls", func(h *sink.History) bool {
-		return h.Held && h.Holder.Follow.TranscriptLag > 0 && h.Holder.Follow.CallLag > 0
+		last := h.Runs[len(h.Runs)-1]
+		return h.Held && last.Outcome == schema.OutcomeFollowing && last.CallsNew > 0 && last.Transcripts > 0
 	})
 	f.until("ten minutes", func(*sink.History) bool { return f.clock.Now().Sub(begun) > 10*time.Minute })
 	if code := stop(); code != cli.ExitOK {

@@ -17,11 +17,6 @@ import (
 )
 
 const (
-	// coverageEvery is how often polls that found nothing are recorded by a commit.
-	coverageEvery = time.Hour
-	// overlap is how much of the list consecutive polls have in common: calls appear in the list some
-	// time after their start.
-	overlap = 2 * time.Minute
 	// pruneEvery is the interval between prunes of the archive of recordings.
 	pruneEvery = time.Hour
 	// fetchFor is the maximum time spent fetching records before the next poll or commit.
@@ -39,11 +34,8 @@ type session struct {
 	id      string
 	started time.Time
 	w       *sink.Warehouse
-	store   *followStore
 	c       *crawler.Crawler
-	memory  *crawler.Memory
 	begun   bool      // the service has answered, and records of killed runs are committed
-	from    int64     // ms; calls that started earlier are already listed
 	polled  time.Time // when the last poll began
 	pollAt  time.Time // the next poll
 	fetched time.Time // when due records were last fetched
@@ -127,16 +119,10 @@ func (s *session) prepare(ctx context.Context) error {
 	cfg.Resources, cfg.Transcripts, cfg.MaxDuration = nil, crawler.FromV3, 0 // left to sweeps
 	cfg.Logger = slog.New(warnings{s.log.Handler()})
 	cfg.Now, cfg.AnyClock, cfg.DownAfter = s.Now, s.Yes, downAfter
-	s.memory = crawler.NewMemory(s.Now().UnixMilli())
 	s.w.From(cfg.BaseURL, string(cfg.Key), s.Adopt)
 	s.w.Schedule(s.current, func() bool { return false })
-	s.store = newFollowStore(s.w, s.memory, s.Now)
-	if s.c, err = crawler.New(cfg, s.store); err != nil {
+	if s.c, err = crawler.New(cfg, s.w); err != nil {
 		return cli.Usage("", "%w", err)
-	}
-	s.from = s.started.Add(-settings.Window).UnixMilli()
-	if spans := s.w.Coverage(); len(spans) > 0 {
-		s.from = max(s.from, spans[len(spans)-1].To-overlap.Milliseconds())
 	}
 	return nil
 }
@@ -226,23 +212,17 @@ func (s *session) step(ctx context.Context) error {
 func (s *session) poll(ctx context.Context) error {
 	s.polled = time.Now()
 	now := s.Now().UnixMilli()
-	s.memory.Poll()
 	if !s.begun {
 		if err := s.begin(ctx); err != nil {
 			return err
 		}
 	}
-	reached, err := s.c.Poll(ctx, s.memory.Down(s.from, now))
+	busy, err := s.c.Poll(ctx)
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
 	s.worked()
-	if reached {
-		s.from = now - overlap.Milliseconds()
-	}
-	news := s.memory.News(now)
-	busy := news.Calls > 0 || news.Open || !reached
-	s.pollAt = s.polled.Add(max(s.pace.Next(busy), s.store.Pause()))
+	s.pollAt = s.polled.Add(max(s.pace.Next(busy), s.w.Pause()))
 	s.state.Polled, s.state.Failing, s.state.Error = now, 0, ""
 	return s.tell()
 }
@@ -259,7 +239,6 @@ func (s *session) fails(err error) error {
 
 // tell stores the session's state for status and metrics.
 func (s *session) tell() error {
-	s.state.CallLag, s.state.TranscriptLag = s.memory.Lag()
 	s.state.Requests = s.c.Progress().Requests
 	return s.w.SetFollow(s.state)
 }
@@ -269,18 +248,13 @@ func (s *session) commit(ctx context.Context) error {
 	if s.state.Polled == 0 {
 		return nil
 	}
-	if err := s.store.release(ctx, s.Now()); err != nil {
-		return err
-	}
-	if records, _ := s.w.Uncommitted(); records == 0 || !s.store.Rested() {
+	if records, _ := s.w.Uncommitted(); records == 0 || !s.w.Rested() {
 		return nil
 	}
-	if err := s.store.Checkpoint(ctx, true); err != nil {
+	if err := s.w.Checkpoint(ctx, true); err != nil {
 		return err
 	}
-	s.store.committed()
 	s.alerts.committed()
-	s.memory.Committed(s.Now().UnixMilli())
 	if err := s.tidy(ctx); err != nil {
 		return err
 	}
@@ -336,7 +310,7 @@ func (s *session) end(err error) error {
 	if err != nil && !s.passing(err) {
 		outcome = schema.OutcomeFailed
 	}
-	if serr := s.store.Settle(); serr != nil {
+	if serr := s.w.Settle(); serr != nil {
 		return errors.Join(err, settings.Explain(serr))
 	}
 	grace, cancel := context.WithTimeout(context.Background(), settings.CommitGrace)

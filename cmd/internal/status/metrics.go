@@ -102,8 +102,6 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 		if f.Polled != nil {
 			g.set("follow_poll_timestamp_seconds", "The last good poll of the list.", seconds(f.Polled.At.UnixMilli()))
 		}
-		g.set("follow_call_lag_seconds", "How long after their end 95 % of the last calls were committed.", f.CallLag)
-		g.set("follow_transcript_lag_seconds", "How long after their end 95 % of the last transcripts were committed.", f.TranscriptLag)
 		g.set("follow_requests", "Requests since it took the warehouse.", float64(f.Requests))
 		g.set("follow_next_sweep_timestamp_seconds", "When it next does what extract run does.", seconds(f.NextSweep.UnixMilli()))
 	}

@@ -112,28 +112,19 @@ type runningNow struct {
 	Age   float64   `json:"age_seconds"`
 }
 
-// followState is the state of a process that follows the service. Lags are the 95th percentile of
-// the last hundred calls.
+// followState is the state of a process that follows the service.
 type followState struct {
-	Polled        *moment   `json:"polled"` // last successful poll; null: none yet
-	CallLag       float64   `json:"call_lag_seconds"`
-	TranscriptLag float64   `json:"transcript_lag_seconds"`
-	Requests      int64     `json:"requests"`
-	NextSweep     time.Time `json:"next_sweep"`
-	Failing       *moment   `json:"failing"` // start of the current failure of the service; null: it does not fail
-	Error         string    `json:"error,omitempty"`
+	Polled    *moment   `json:"polled"` // last successful poll; null: none yet
+	Requests  int64     `json:"requests"`
+	NextSweep time.Time `json:"next_sweep"`
+	Failing   *moment   `json:"failing"` // start of the current failure of the service; null: it does not fail
+	Error     string    `json:"error,omitempty"`
 }
 
 func (f *followState) text() string {
 	text := "the list has not been polled yet"
 	if f.Polled != nil {
 		text = "polled " + age(f.Polled.Age) + " ago"
-	}
-	if f.CallLag > 0 {
-		text += "; calls " + age(f.CallLag) + " after their end"
-	}
-	if f.TranscriptLag > 0 {
-		text += ", transcripts " + age(f.TranscriptLag)
 	}
 	if f.Failing != nil {
 		text += "; failing for " + age(f.Failing.Age) + ", last: " + f.Error
@@ -195,8 +186,7 @@ func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 		out.Running = &runningNow{h.Holder.PID, h.Holder.Host, h.Holder.RunID, h.Holder.Since, since(h.Holder.Since, now)}
 	}
 	if f := h.Holder.Follow; h.Held && f != nil {
-		out.Following = &followState{CallLag: float64(f.CallLag) / 1000, TranscriptLag: float64(f.TranscriptLag) / 1000,
-			Requests: f.Requests, NextSweep: time.UnixMilli(f.Sweep).UTC(), Error: f.Error}
+		out.Following = &followState{Requests: f.Requests, NextSweep: time.UnixMilli(f.Sweep).UTC(), Error: f.Error}
 		if f.Failing > 0 {
 			out.Following.Failing = momentOf(f.Failing, now)
 		}

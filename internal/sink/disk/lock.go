@@ -38,15 +38,11 @@ type Lost struct {
 	Follow  bool   `json:"follow,omitempty"` // it followed the service
 }
 
-// Follow is how a process follows the service. Times are ms since 1970 UTC, ages are ms.
+// Follow is how a process follows the service. Times are ms since 1970 UTC.
 type Follow struct {
-	Polled int64 `json:"polled,omitempty"` // the last successful poll
-	// CallLag and TranscriptLag are how long after the end of a call it and its transcript were
-	// committed: the maximum over the last hundred calls, without the five slowest.
-	CallLag       int64 `json:"call_lag,omitempty"`
-	TranscriptLag int64 `json:"transcript_lag,omitempty"`
-	Requests      int64 `json:"requests,omitempty"` // since it took the lock
-	Sweep         int64 `json:"sweep,omitempty"`    // time of the next sweep
+	Polled   int64 `json:"polled,omitempty"`   // the last successful poll
+	Requests int64 `json:"requests,omitempty"` // since it took the lock
+	Sweep    int64 `json:"sweep,omitempty"`    // time of the next sweep
 	// Failing is the time since which the service has been failing, and Error the last failure; 0:
 	// it is not.
 	Failing int64  `json:"failing,omitempty"`
