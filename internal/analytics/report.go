@@ -118,9 +118,6 @@ func start(ctx context.Context, conn *duck.Conn, made plan.Plan, q question.Ques
 	if err := conn.Exec(ctx, made.Variables); err != nil {
 		return nil, fmt.Errorf("set the variables of report %s: %w", q.Report.Name, err)
 	}
-	if q.Accepted != nil {
-		q.Accepted()
-	}
 	query := conn.QuerySmall
 	if !made.Small {
 		query = func(ctx context.Context, text string) (*duck.Rows, error) { return conn.Query(ctx, text) }
@@ -139,7 +136,6 @@ func (w *Warehouse) more(conn *duck.Conn, q question.Question, parts []question.
 			return nil, nil
 		}
 		q.Params, parts = parts[0], parts[1:]
-		q.Accepted = nil // it was called for the first part
 		made, err := w.planner.Report(q)
 		if err != nil {
 			return nil, err

@@ -106,15 +106,9 @@ func write(ctx context.Context, out io.Writer, w *analytics.Warehouse, l *lang, 
 				return err
 			}
 		}
-		if f, ok := out.(Flusher); ok {
-			f.Flush()
-		}
 		return nil
 	})
 }
-
-// Flusher is a writer that sends each part of the page as soon as it is known.
-type Flusher interface{ Flush() }
 
 // compose writes the parts of the page in order, each as soon as its numbers are known. An invalid
 // question fails before the first part.

@@ -53,9 +53,6 @@ type Params struct {
 	Call      string
 	CallStart time.Time
 	Words     []string
-	// Accepted, if set, is called when the parameters have proved valid, before the answer is
-	// computed. They are not the cause of later errors.
-	Accepted func()
 }
 
 // Strict sets how many changes are judged together: all their bounds hold with 95 % confidence. The

@@ -82,11 +82,13 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 	}
 	words.Fprintf(c.Stderr, "serving HTTP on %s://%s/; days in %s%s\n", scheme, listener.Addr(), loc, mcp)
 	return func(ctx context.Context) error {
-		defer pages.Close()
 		ready, stop := context.WithCancel(ctx)
 		defer stop()
-		go pages.Ready(ready)
-		defer cli.Every(readyEvery, func() { pages.Ready(ready) })()
+		go func() {
+			pages.Ready(ready)
+			defer cli.Every(readyEvery, func() { pages.Ready(ready) })()
+			<-ready.Done()
+		}()
 		served := make(chan error, 1)
 		go func() { served <- run(listener) }()
 		select {

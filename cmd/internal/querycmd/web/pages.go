@@ -72,7 +72,8 @@ func (s *Server) page(q *request) (*answerTo, error) {
 	if err := q.only(); err != nil {
 		return nil, err
 	}
-	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
+	ahead := len(q.values) == 0 && q.rights.None()
+	return &answerTo{kind: htmlType, ahead: ahead, write: func(ctx context.Context, w io.Writer) error {
 		f, err := s.frame(ctx, q, "", false)
 		if err != nil {
 			return err
@@ -104,7 +105,7 @@ func (s *Server) index(q *request) (*answerTo, error) {
 			all = append(all, entry{f.Name, f.Answers, link("/reports/"+f.Name, shared(q.values))})
 		}
 	}
-	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
+	return &answerTo{kind: htmlType, write: func(ctx context.Context, w io.Writer) error {
 		f, err := s.frame(ctx, q, q.texts.Say("frame.reports"), false)
 		if err != nil {
 			return err
@@ -235,7 +236,7 @@ var callColumns = []string{"call_id", "start_at", "summary", "agent_id", "outcom
 
 // table returns a report for the browser.
 func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
-	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
+	return &answerTo{kind: htmlType, write: func(ctx context.Context, w io.Writer) error {
 		title, answers := heading(f.Name), f.Answers
 		if q.name == "" { // the page of calls
 			title, answers = q.texts.Say("frame.calls"), ""
@@ -248,8 +249,7 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 			q.params.Most = mostRows + 1 // finding all of them takes long
 		}
 		data := map[string]any{"Frame": around, "Answers": answers, "Text": f.Text, "Most": mostRows, "Files": q.files(f.Name)}
-		var begun error
-		q.params.NamesInPlace, q.params.Accepted = true, func() { begun = part(w, "report", data) }
+		q.params.NamesInPlace = true
 		rows, p, err := s.run(ctx, q, f)
 		if err != nil {
 			return err
@@ -285,7 +285,7 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 		if f.Name == "calls" {
 			data["Pager"] = q.pager(len(lines))
 		}
-		return errors.Join(begun, part(w, "rows", data))
+		return templates.ExecuteTemplate(words.Page(w), "report", data)
 	}}, nil
 }
 
@@ -306,15 +306,6 @@ func (q *request) called(columns []value.Column, lines [][]cell) (heads []value.
 		}
 	}
 	return heads, out
-}
-
-// part writes a part of a page and sends it at once.
-func part(w io.Writer, name string, data any) error {
-	err := templates.ExecuteTemplate(words.Page(w), name, data)
-	if f, ok := w.(page.Flusher); ok {
-		f.Flush()
-	}
-	return err
 }
 
 // lines reads the displayed rows. A call links to its conversation; the key of a row of counts
@@ -421,7 +412,7 @@ func (s *Server) call(q *request) (*answerTo, error) {
 	if at, err := strconv.ParseFloat(q.from, 64); q.from != "" && (err != nil || !(at >= 0 && at < 1e6)) {
 		return nil, cli.Usage("use seconds, e.g. 12.5", "t is %q", q.from)
 	}
-	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
+	return &answerTo{kind: htmlType, write: func(ctx context.Context, w io.Writer) error {
 		f, _ := sqlfiles.Report("call")
 		if err := q.house.May(f, question.Params{}); err != nil {
 			return err
@@ -440,16 +431,13 @@ func (s *Server) call(q *request) (*answerTo, error) {
 		if card.Frame, err = s.frame(ctx, q, cmp.Or(card.Title, id), false); err != nil {
 			return err
 		}
-		if err := part(w, "call", card); err != nil {
-			return err
-		}
 		if card.Turns, err = q.conversation(ctx, id, start, card.Audio != ""); err != nil {
 			return err
 		}
 		if card.Others, err = q.sameCaller(ctx, id); err != nil && !analytics.Denied(err) {
 			return err
 		}
-		return part(w, "said", card)
+		return templates.ExecuteTemplate(words.Page(w), "call", card)
 	}}, nil
 }
 

@@ -60,19 +60,16 @@ type Entry struct {
 const mostHeader = 16 << 10
 
 // Server answers over HTTP. An answer depends only on the snapshot, the address and the reader's
-// rights, so it has an ETag and is cached.
+// rights, so it has an ETag.
 type Server struct {
 	Config
 	http.Handler
-	working chan struct{}   // limits concurrent answers
-	life    context.Context //nolint:containedctx // until Close
-	stop    context.CancelFunc
+	working chan struct{} // limits concurrent answers
+	ready   string        // the last page made by Ready: its snapshot and time
 
 	mu       sync.Mutex
-	snapshot int64
-	ready    string // the last page made by Ready: its snapshot and time
-	kept     map[string]*making
-	size     int
+	key      string // of the page made in advance
+	body     []byte
 	archives map[string]*recording.Archive // by address
 
 	made     *prometheus.CounterVec
@@ -82,16 +79,15 @@ type Server struct {
 
 // New returns a server.
 func New(c Config) *Server {
-	s := &Server{Config: c, working: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), kept: map[string]*making{},
+	s := &Server{Config: c, working: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
 		archives: map[string]*recording.Archive{},
 		made: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "callhouse_serve", Name: "answers_total",
-			Help: "Answers by result: made, kept (served from cache), unchanged (304), failed."}, []string{"became"}),
+			Help: "Answers by result: made, kept (the page made in advance), unchanged (304), failed."}, []string{"became"}),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "callhouse_serve", Name: "request_duration_seconds",
 			Help: "Duration of requests, by status.", Buckets: []float64{.01, .1, 1, 10, 100}}, []string{"code"}),
 		number: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "callhouse_serve", Name: "snapshot",
 			Help: "Number of the snapshot used by the latest answer."})}
 	c.Metrics.MustRegister(s.made, s.requests, s.number)
-	s.life, s.stop = context.WithCancel(context.Background())
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", s.answers(s.page))
 	mux.Handle("GET /calls", s.answers(s.calls))
@@ -115,9 +111,6 @@ func New(c Config) *Server {
 	s.Handler = promhttp.InstrumentHandlerDuration(s.requests, s.audited(s.guard(all)))
 	return s
 }
-
-// Close cancels the answers that do not end with a request, without waiting for them.
-func (s *Server) Close() { s.stop() }
 
 // audited reports each request except probes, including refused and cut ones.
 func (s *Server) audited(next http.Handler) http.Handler {
@@ -151,7 +144,7 @@ func (s *status) WriteHeader(code int) {
 func (s *status) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // Ready makes the default page in advance, once per commit, so that no reader waits for it. Call it
-// periodically.
+// periodically, from one goroutine at a time.
 func (s *Server) Ready(ctx context.Context) {
 	zone, err := s.Settings.Location()
 	if err != nil {
@@ -163,13 +156,10 @@ func (s *Server) Ready(ctx context.Context) {
 	}
 	now := fmt.Sprint(house.Snapshot().Manifest.Snapshot, " ", asOf(house, s.Now()))
 	giveBack()
-	s.mu.Lock()
-	made := s.ready == now
-	s.ready = now
-	s.mu.Unlock()
-	if made {
+	if s.ready == now {
 		return // not counted as an answer
 	}
+	s.ready = now
 	defer func() { // recover as net/http does for requests
 		why := recover()
 		if err, _ := why.(error); why != nil && !errors.Is(err, http.ErrAbortHandler) {
