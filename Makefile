@@ -202,7 +202,7 @@ golden: ## Rewrite the golden files from what the code does now; read the diff b
 
 .PHONY: notices
 notices: ## Write THIRD_PARTY_NOTICES.txt: the licences of all that is linked in; .ci/run compares it
-	go run ./cmd/internal/notices > THIRD_PARTY_NOTICES.txt.new
+	.ci/notices > THIRD_PARTY_NOTICES.txt.new
 	mv THIRD_PARTY_NOTICES.txt.new THIRD_PARTY_NOTICES.txt
 
 .PHONY: readers

@@ -78,10 +78,15 @@ func TestEveryPackage(t *testing.T) {
 
 // A sealed process has no settings from any source.
 func TestSealed(t *testing.T) {
-	if Poisoned() == "" {
-		Poison(t, "^TestSealed$")
-		return
+	users := t.TempDir()
+	t.Setenv(sealed, "") // as in a process whose user has settings everywhere
+	for _, name := range append(config.VariableNames(), "CREDENTIALS_DIRECTORY", "AWS_ACCESS_KEY_ID", "AWS_ENDPOINT_URL") {
+		t.Setenv(name, "poison")
 	}
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"} {
+		t.Setenv(name, users)
+	}
+	defer Seal()()
 	env := Env()
 	for _, name := range append(config.VariableNames(), "CREDENTIALS_DIRECTORY", "AWS_ACCESS_KEY_ID", "AWS_ENDPOINT_URL") {
 		if v, ok := env.Vars[name]; ok {
@@ -92,7 +97,7 @@ func TestSealed(t *testing.T) {
 		t.Errorf("a file is read: %+v, %v", f, err)
 	}
 	for _, dir := range []func() (string, error){os.UserConfigDir, os.UserCacheDir} {
-		if path, err := dir(); err != nil || strings.HasPrefix(path, filepath.Dir(Poisoned())) {
+		if path, err := dir(); err != nil || strings.HasPrefix(path, users) {
 			t.Errorf("a folder is the user's: %s, %v", path, err)
 		}
 	}
