@@ -175,10 +175,9 @@ soak: ## The long ones: 201,312 calls in a first night, a night on a million cal
 	CALLHOUSE_SOAK=1 go test ./internal/crawler -run TestSandboxFirstNight -timeout 60m -v
 	go test ./cmd/internal/e2e -run TestNightCostsTheMinimum -timeout 60m -v -args -long -night-calls 1000000
 	go test ./internal/crawler -run TestOptionalWork -timeout 60m -args -long
-	go test ./internal/crawler -run TestSandboxInTrouble -timeout 60m -rapid.checks 2000
 	go test ./internal/sandbox -run TestPagesAreCompleteAndDisjoint -timeout 60m -rapid.checks 2000 -args -long
 	go test ./internal/sink -run TestWarehouseAgainstAMap -timeout 60m -rapid.checks 2000
-	go test ./cmd/internal/e2e -run TestRealWarehouseInTrouble -timeout 60m -rapid.checks 500 -args -long
+	go test ./cmd/internal/e2e -run TestRealWarehouseInTrouble -timeout 60m -rapid.checks 2000
 
 .PHONY: soak-readers
 soak-readers: ## Four readers for a minute, and 1,000 queries, while a run commits, compacts and retires

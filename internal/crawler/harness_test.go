@@ -12,14 +12,12 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/api/apitest"
-	"callhouse/internal/longtest"
 	"callhouse/internal/loopback"
 	"callhouse/internal/resource/resourcetest"
 	"callhouse/internal/test"
 )
 
 func TestMain(m *testing.M) {
-	longtest.Checks(4, 100)
 	resourcetest.Register()
 	debug.SetGCPercent(400) // the tests use little memory, and garbage collection took a quarter of their time
 	loopback.Only()

@@ -3,14 +3,10 @@ package crawler
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
@@ -149,123 +145,4 @@ func TestSandboxFirstNight(t *testing.T) {
 		}
 		t.Logf("%d calls, %d pages, %d details in %v; budget used %.1f %%", len(st.store.items), r.PageRequests, r.DetailRequests, time.Since(start), r.BudgetUsed)
 	})
-}
-
-// trouble is a set of random disturbances for a property test.
-type trouble struct {
-	opts    sandbox.Options
-	runs    []troubledRun
-	rate    float64
-	kinds   []sandbox.FaultKind
-	workers int
-	seed    uint64
-	step    time.Duration // how far each request advances the clock
-}
-
-type troubledRun struct {
-	stopAfter int64
-	later     time.Duration // until the next one
-}
-
-var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
-	kinds := []sandbox.FaultKind{
-		"204", "302", "400", "401", "403", "404", "405", "409", "429", "500", "503", sandbox.Fault429Bare, sandbox.Fault429Date,
-		sandbox.Fault429Malformed, "429-fraction", "429-long", "503-long", sandbox.Fault503HTML, sandbox.FaultReset, sandbox.FaultCut,
-		sandbox.FaultTruncated, sandbox.FaultNonJSON, sandbox.FaultMarked, sandbox.FaultSlow, sandbox.FaultHang, sandbox.FaultDuplicate,
-		sandbox.FaultShort, sandbox.FaultEmpty, sandbox.FaultLoop, sandbox.FaultExpired, sandbox.FaultTotal, sandbox.FaultDisorder,
-		sandbox.FaultEarlyEnd,
-	}
-	tr := trouble{
-		opts: sandbox.Options{
-			World: sandbox.Config{
-				Seed:            rapid.Uint64().Draw(t, "world"),
-				Calls:           rapid.Int64Range(0, 900).Draw(t, "calls"),
-				Days:            rapid.IntRange(1, 40).Draw(t, "days"),
-				TieRate:         rapid.SampledFrom([]float64{-1, 0.05, 0.8, 0.99}).Draw(t, "ties"),
-				LateVisibleRate: rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "late"),
-				Origin:          origin,
-			},
-			ContractOnly:    rapid.Bool().Draw(t, "contract only"),
-			ThinList:        rapid.Bool().Draw(t, "thin"),
-			OffsetPaging:    rapid.Bool().Draw(t, "offset"),
-			InclusiveBounds: rapid.Bool().Draw(t, "inclusive"),
-			CursorTTL:       rapid.SampledFrom([]time.Duration{0, 0, time.Minute}).Draw(t, "ttl"),
-		},
-		rate:    rapid.SampledFrom([]float64{0, 0.02, 0.1, 0.3}).Draw(t, "rate"),
-		kinds:   rapid.SliceOfNDistinct(rapid.SampledFrom(kinds), 1, 6, rapid.ID[sandbox.FaultKind]).Draw(t, "kinds"),
-		workers: rapid.SampledFrom([]int{1, 8, 64}).Draw(t, "workers"),
-		seed:    rapid.Uint64().Draw(t, "faults"),
-		step:    rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "step"),
-	}
-	tr.opts.Lists = rapid.SampledFrom([]sandbox.Lists{
-		{}, {}, {}, {Depth: 100}, {Most: 100}, {Extra: -5}, {Null: true}, {Last: "0"}, {Last: "false"}, {Last: `""`}, {Last: "same"},
-	}).Draw(t, "lists")
-	if l := tr.opts.Lists; l.Depth > 0 || l.Most > 0 || l.Extra < 0 { // only start_at_before leads beyond such an end
-		tr.opts.ContractOnly, tr.opts.World.TieRate = false, min(tr.opts.World.TieRate, 0.05)
-	}
-	if !tr.opts.OffsetPaging { // with it, a call that vanishes while another arrives is undetectable
-		tr.opts.World.DeleteRate = rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "deleted")
-	}
-	for range rapid.IntRange(1, 5).Draw(t, "runs") {
-		tr.runs = append(tr.runs, troubledRun{
-			stopAfter: rapid.Int64Range(0, 30).Draw(t, "stop"),
-			later:     time.Duration(rapid.Int64Range(1, int64(12*24*time.Hour)).Draw(t, "later")),
-		})
-	}
-	return tr
-})
-
-// Whatever happens to the runs, every one ends, none requests a call's record again, and after an
-// undisturbed one the store has every call.
-func TestSandboxInTrouble(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		tr := drawTrouble.Draw(rt, "trouble")
-		var err error
-		synctest.Test(t, func(t *testing.T) { err = tr.try(t) })
-		test.OK(rt, err)
-	})
-}
-
-func (tr *trouble) try(t *testing.T) error {
-	rnd := rand.New(rand.NewPCG(tr.seed, 0))
-	var mu sync.Mutex
-	calm := false
-	var st *stand
-	tr.opts.Inject = func(_ int64, r sandbox.Request) sandbox.FaultKind {
-		mu.Lock()
-		defer mu.Unlock()
-		st.clock.Advance(tr.step)
-		if calm || rnd.Float64() >= tr.rate {
-			return ""
-		}
-		k := tr.kinds[rnd.IntN(len(tr.kinds))]
-		if k == "404" && r.Kind == "detail" {
-			return "" // that is correct: the record is gone
-		}
-		return k
-	}
-	st, err := newStand(tr.opts)
-	if err != nil {
-		return err
-	}
-	for _, run := range tr.runs {
-		began := time.Now()
-		_, _ = st.run(t, run.stopAfter, func(cfg *Config) { cfg.Workers = tr.workers })
-		if took := time.Since(began); took > 20*time.Hour {
-			return fmt.Errorf("a run took %v", took)
-		}
-		time.Sleep(2 * time.Minute)
-		st.clock.Advance(run.later)
-	}
-	mu.Lock()
-	calm, tr.step = true, 0
-	mu.Unlock()
-	r, err := st.run(t, 0, func(cfg *Config) { cfg.Workers = tr.workers })
-	if err != nil {
-		return fmt.Errorf("the last run: %w", err)
-	}
-	if !r.Complete() {
-		return fmt.Errorf("the last run is not complete: %q %v", r.Problems, r.Aside)
-	}
-	return st.differs()
 }

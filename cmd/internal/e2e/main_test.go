@@ -13,7 +13,7 @@ import (
 	"callhouse/internal/test"
 )
 
-func init() { longtest.Checks(6, 30) }
+func init() { longtest.Checks(4, 30) }
 
 // TestMain makes the test's binary act as a program when called by its name, so that no test has to
 // build one.
