@@ -3,6 +3,8 @@ package e2e
 import (
 	"encoding/csv"
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -12,6 +14,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"callhouse/internal/longtest"
+	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/test"
@@ -117,4 +120,184 @@ func TestRefusedFilterIsRemembered(t *testing.T) {
 	if !slices.Equal(nights, []int64{1, 0, 1, 0}) {
 		t.Errorf("campaign_id was sent %v times in these nights", nights)
 	}
+}
+
+// joins returns the statements under Joins in docs/reference/organisation.md, by their initial
+// words in bold.
+func joins(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../../../docs/reference/organisation.md")
+	test.OK(t, err)
+	_, text2, _ := strings.Cut(string(text), "\n## Joins\n")
+	section, _, _ := strings.Cut(text2, "\n## ")
+	out := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?s)\*\*([^*]+)\*\*[^\n]*\n(?:[^ \n][^\n]*\n)*\n((?:    [^\n]*\n)+)`).FindAllStringSubmatch(section, -1) {
+		out[m[1]] = strings.TrimSpace(m[2])
+	}
+	if len(out) != 4 {
+		t.Fatalf("docs/reference/organisation.md has %d joins", len(out))
+	}
+	return out
+}
+
+// line returns a row of an answer as text, without times.
+func line(values ...any) string { return strings.TrimSpace(fmt.Sprintln(values...)) }
+
+// names returns the texts of a list, sorted; null is empty.
+func names(v any) string {
+	var out []string
+	list, _ := v.([]any)
+	for _, e := range list {
+		out = append(out, fmt.Sprint(e))
+	}
+	slices.Sort(out)
+	return strings.Join(out, "|")
+}
+
+// The statements of docs/reference/organisation.md return the sandbox's own facts about its
+// organisation and calls.
+func TestJoinsOfTheOrganisation(t *testing.T) {
+	t.Parallel()
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 34, Calls: 200, Days: 2, Agents: 6},
+		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{"customers": 300, "knowledges": 6, "tools": 5}}})
+	used := map[any]bool{}
+	for v := range c.service.Server.World().Visible(c.clock.Now()) {
+		for _, item := range v.Timeline(nil) {
+			used[item.Tool] = used[item.Tool] || v.Transcript
+		}
+	}
+	company := c.service.Server.Organisation()
+	edit := func(of *resource.Resource, n int, fields objectJSON) objectJSON {
+		t.Helper()
+		o := company.Truth(of.Name, c.clock.Now())[n]
+		test.OK(t, company.Edit(c.clock.Now(), of.Name, "", o.ID, fields))
+		return o.Object
+	}
+	delete(used, "")
+	for name := range used {
+		edit(resource.Tools, 0, objectJSON{"name": name})
+		break
+	}
+	tool := edit(resource.Tools, 1, objectJSON{"description": "in a node of a flow alone"})["id"]
+	base := edit(resource.Knowledges, 5, objectJSON{"name": "in a node of a flow alone"})["id"]
+	edit(resource.Agents, 0, objectJSON{"flow": objectJSON{"nodes": []any{objectJSON{"data": objectJSON{"toolIds": []any{tool}, "knowledge": objectJSON{"knowledgeIds": []any{base}}}}}}})
+	c.clock.Advance(time.Hour)
+	c.mustExtract("--resources", "all", "--country", "US")
+	doc, now := joins(t), c.clock.Now()
+	check := func(name string, want []string, of func(row map[string]any) string) {
+		t.Helper()
+		var got []string
+		for _, row := range c.sql(doc[name]) {
+			got = append(got, of(row))
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s:\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+
+	type history struct{ calls, negative int }
+	histories, carried := map[string]*history{}, map[string]int{}
+	for v := range c.service.Server.World().Visible(now) {
+		carried[v.Agent.ID.String()]++
+		caller := v.From()
+		if v.Agent.Direction == "outbound" {
+			caller = v.To()
+		}
+		if v.Type == "web" || caller == "" {
+			continue
+		}
+		h := histories[caller]
+		if h == nil {
+			h = new(history)
+			histories[caller] = h
+		}
+		if h.calls++; v.Sentiment == "negative" {
+			h.negative++
+		}
+	}
+	var want []string
+	calls := 0
+	for key, o := range c.truth(resource.Customers, now) {
+		var all history
+		for _, i := range o["identifiers"].([]any) {
+			i := i.(objectJSON)
+			if h := histories[fmt.Sprint(i["value"])]; i["type"] == "phone" && h != nil {
+				all.calls, all.negative = all.calls+h.calls, all.negative+h.negative
+			}
+		}
+		calls += all.calls
+		want = append(want, line(key, o["name"], all.calls, all.negative))
+	}
+	if calls < 5 {
+		t.Errorf("customers have %d calls", calls)
+	}
+	check("The history of each customer.", want, func(row map[string]any) string {
+		return line(row["customer_id"], row["name"], row["calls"], row["negative"])
+	})
+
+	agents := c.truth(resource.Agents, now)
+	carriers := func(list func(settings objectJSON) any, id any) string {
+		var all []any
+		for _, a := range agents {
+			settings := []objectJSON{a["data"].(objectJSON)}
+			if flow, is := a["flow"].(objectJSON); is {
+				for _, node := range flow["nodes"].([]any) {
+					if data, is := node.(objectJSON)["data"].(objectJSON); is {
+						settings = append(settings, data)
+					}
+				}
+			}
+			if slices.ContainsFunc(settings, func(s objectJSON) bool {
+				ids, _ := list(s).([]any)
+				return slices.Contains(ids, id)
+			}) {
+				all = append(all, a["name"])
+			}
+		}
+		return names(all)
+	}
+	tools := func(s objectJSON) any { return s["toolIds"] }
+	bases := func(s objectJSON) any {
+		knowledge, _ := s["knowledge"].(objectJSON)
+		return knowledge["knowledgeIds"]
+	}
+	want = nil
+	for key, o := range c.truth(resource.Tools, now) {
+		if !used[o["name"]] {
+			want = append(want, line(key, o["name"], carriers(tools, o["id"])))
+		}
+	}
+	check("Tools that were never called", want, func(row map[string]any) string { return line(row["tool_id"], row["name"], names(row["agents"])) })
+
+	documents := map[string][2]int{}
+	for _, o := range c.truth(resource.KnowledgeDocuments, now) {
+		id := fmt.Sprint(o["knowledge_id"])
+		n := documents[id]
+		n[0]++
+		if o["status"] == "failed" {
+			n[1]++
+		}
+		documents[id] = n
+	}
+	want = nil
+	for key, o := range c.truth(resource.Knowledges, now) {
+		want = append(want, line(key, o["name"], documents[key][0], documents[key][1], carriers(bases, o["id"])))
+	}
+	check("Knowledge bases", want, func(row map[string]any) string {
+		return line(row["knowledge_id"], row["name"], row["documents"], row["failed"], names(row["agents"]))
+	})
+
+	want = nil
+	offered := c.truth(resource.LLMs, now)
+	for key, o := range agents {
+		data := o["data"].(objectJSON)
+		voice, model := data["voice"].(objectJSON), data["llm"].(objectJSON)["model"]
+		_, is := offered[strings.ReplaceAll(fmt.Sprint(model), "/", "%2F")]
+		want = append(want, line(key, o["name"], model, is, fmt.Sprint(voice["provider"], "/", voice["id"]), carried[key]))
+	}
+	check("The models and voices of agents", want, func(row map[string]any) string {
+		return line(row["agent_id"], row["name"], row["model"], row["offered"], row["voice"], row["calls"])
+	})
 }

@@ -1,15 +1,28 @@
 package e2e
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"io"
 	"io/fs"
+	"log"
+	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/test"
 )
@@ -111,5 +124,127 @@ func TestKeyNeverShows(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// A run that fails before it fetches anything is recorded.
+func TestFailedRunIsRecorded(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 3}})
+	wrong := filepath.Join(t.TempDir(), "wrong")
+	test.OK(t, os.WriteFile(wrong, []byte("nope"), 0o600))
+	c.mustExtract()
+	r := extractAt(t.Context(), c.clock.Now, "run", "--warehouse", c.warehouse, "--base-url="+c.service.URL, "--api-key-file="+wrong)
+	if n := c.one("SELECT count(*) AS v FROM runs WHERE outcome = 'failed'"); r.code != cli.ExitFailed || fmt.Sprint(n) != "1" {
+		t.Errorf("exit code %d, %v failed runs:\n%s", r.code, n, r.stderr)
+	}
+}
+
+// Exit code 2 means that no request was sent and nothing was written, even if a warehouse exists.
+func TestWrongUseWritesNothing(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 3}})
+	c.mustExtract("--mask", "from_number")
+	state := func() string {
+		t.Helper()
+		s, err := layout.Current(c.warehouse)
+		test.OK(t, err)
+		left, err := os.ReadDir(filepath.Join(c.warehouse, "journal"))
+		if err != nil || len(left) > 0 {
+			t.Errorf("the journal holds %v, %v", left, err)
+		}
+		return s.Dir
+	}
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		test.OK(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	before, asked := state(), c.service.Server.Stats().Requests
+	for _, args := range []string{
+		"--requests-per-second 2000000", "--api-key-file " + file("spaces", "a key"), "--api-key-file " + file("key\u00e9", "k\u00e9y"),
+		"--mask-key-file " + filepath.Join(dir, "none"), "--mask-key-file " + file("short", "abc"), "--mask-key-file " + file("other", strings.Repeat("ab", 32)),
+		"--mask nothing.such", "--keep 1d", "--since yesteryear", "--share 2", "--resources none,such",
+		"--base-url ftp://x", "--max-duration -1d", "--base-url http://user:pw@example.com",
+	} {
+		r := c.extract(t.Context(), append([]string{"run"}, strings.Fields(args)...)...)
+		if r.code != cli.ExitUsage || strings.Contains(r.stderr, "run 20") {
+			t.Errorf("%s: exit code %d:\n%s", args, r.code, r.stderr)
+		}
+	}
+	if after := state(); after != before || c.service.Server.Stats().Requests != asked {
+		t.Errorf("%s is now %s, after %d requests", before, after, c.service.Server.Stats().Requests-asked)
+	}
+	// The next run adds no rows for them either.
+	c.mustExtract()
+	if n := len(c.sql("SELECT * FROM runs")); n != 2 {
+		t.Errorf("%d runs are on record, want 2", n)
+	}
+}
+
+// certificate returns a self-signed certificate for a host and a period.
+func certificate(t *testing.T, host string, from, to time.Time) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	test.OK(t, err)
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Authority of a test"}, NotBefore: from, NotAfter: to}
+	if ip := net.ParseIP(host); ip != nil {
+		c.IPAddresses = []net.IP{ip}
+	} else {
+		c.DNSNames = []string{host}
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
+	test.OK(t, err)
+	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
+}
+
+// For a service with an untrusted certificate the message names the fault after one try, and the
+// key is not sent.
+func TestCertificateErrors(t *testing.T) {
+	now := time.Now()
+	day := 24 * time.Hour
+	const here = "127.0.0.1"
+	for _, c := range []struct {
+		name       string
+		cert       *tls.Certificate // nil: the service has none
+		says, hint string
+	}{
+		{"expired", new(certificate(t, here, now.Add(-90*day), now.Add(-day))), "expired on " + now.Add(-day).UTC().Format(time.DateOnly), "renew"},
+		{"not valid yet", new(certificate(t, here, now.Add(day), now.Add(9*day))), "is valid only from " + now.Add(day).UTC().Format(time.DateOnly), "clock"},
+		{"another host's", new(certificate(t, "calls.example.com", now.Add(-day), now.Add(day))), "is for calls.example.com, not for 127.0.0.1", "--base-url"},
+		{"an unknown authority's", new(certificate(t, here, now.Add(-day), now.Add(day))), `is signed by "Authority of a test", which this machine does not trust`, "SSL_CERT_FILE"},
+		{"no TLS", nil, "serves http, not https", "http://"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			requests, tries := 0, 0
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests++ }))
+			s.Config.ErrorLog = log.New(io.Discard, "", 0)
+			s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+				if state == http.StateNew {
+					tries++
+				}
+			}
+			if c.cert == nil {
+				s.Start()
+			} else {
+				s.TLS = &tls.Config{Certificates: []tls.Certificate{*c.cert}, MinVersion: tls.VersionTLS12}
+				s.StartTLS()
+			}
+			dir := t.TempDir()
+			key := filepath.Join(dir, "key")
+			test.OK(t, os.WriteFile(key, []byte(testKey), 0o600))
+			address := "https://" + s.Listener.Addr().String()
+			for _, args := range []string{"run", "plan"} {
+				r := extract(t.Context(), args, "--quiet", "--base-url", address, "--api-key-file", key, "--warehouse", filepath.Join(dir, "w"))
+				said, hint, _ := strings.Cut(r.stderr, "\n")
+				if r.code != cli.ExitFailed || !strings.Contains(said, address+" "+c.says) || !strings.Contains(hint, c.hint) {
+					t.Errorf("%s: exit code %d:\n%s", args, r.code, r.stderr)
+				}
+			}
+			s.Close()
+			if requests > 0 || tries != 2 {
+				t.Errorf("%d requests in %d connections, want 0 in 2", requests, tries)
+			}
+		})
 	}
 }

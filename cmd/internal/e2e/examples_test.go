@@ -1,14 +1,21 @@
 package e2e
 
 import (
+	"context"
+	"io"
 	"strings"
 	"testing"
 
+	"github.com/creack/pty"
 	"github.com/spf13/cobra"
 
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/cmd/internal/querycmd/shell"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/test"
 )
 
 // Every command of extract and every report of query has examples, with valid flags and arguments.
@@ -45,5 +52,59 @@ func TestExamplesAreRight(t *testing.T) {
 	}
 	if tried < 30 {
 		t.Errorf("%d examples", tried)
+	}
+}
+
+// On a terminal a run draws progress bars, both when it completes and when it is interrupted.
+func TestBarsOnATerminal(t *testing.T) {
+	var interrupt context.CancelFunc
+	c := foundNow(t, sandbox.Options{
+		World: sandbox.Config{Seed: 6, Calls: 200, Days: 2},
+		Inject: func(number int64, _ sandbox.Request) sandbox.FaultKind {
+			if number == 60 {
+				interrupt()
+			}
+			return ""
+		},
+	})
+	for _, run := range []struct {
+		code int
+		says []string
+	}{
+		{cli.ExitInterrupted, []string{"pages", "transcripts", "requests per minute", "interrupted", "committed"}},
+		{cli.ExitOK, []string{"pages", "transcripts", "done in"}},
+	} {
+		terminal, stderr, err := pty.Open()
+		if err != nil {
+			t.Skip("no pseudo terminals on this machine: ", err)
+		}
+		test.OK(t, pty.Setsize(terminal, &pty.Winsize{Rows: 24, Cols: 100}))
+		shown := make(chan string)
+		go func() {
+			all, _ := io.ReadAll(terminal) // ends with an error when the other side is closed
+			shown <- string(all)
+		}()
+		ctx, cancel := context.WithCancel(t.Context())
+		interrupt = cancel
+		t.Setenv("TERM", "xterm")
+		code := extractcmd.Run(ctx, cmdtest.Env(), []string{"run", "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
+			"--requests-per-second", "100", "--requests-per-minute", "100000"}, strings.NewReader(""), io.Discard, stderr)
+		cancel()
+		if err := stderr.Close(); err != nil {
+			t.Error(err)
+		}
+		screen := <-shown
+		_ = terminal.Close()
+		if code != run.code {
+			t.Errorf("exit code %d, want %d", code, run.code)
+		}
+		for _, s := range run.says {
+			if !strings.Contains(screen, s) {
+				t.Errorf("the terminal does not show %q", s)
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("it shows:\n%q", screen)
+		}
 	}
 }

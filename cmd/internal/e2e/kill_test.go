@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +24,42 @@ import (
 	"callhouse/internal/sandbox"
 	"callhouse/internal/test"
 )
+
+// runProgram runs the real program at bin; when ctx ends, it is killed with SIGKILL.
+func (c *company) runProgram(ctx context.Context, bin string, args ...string) (killed bool) {
+	c.t.Helper()
+	cmd := exec.CommandContext(ctx, bin, append([]string{"run", "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
+		"--requests-per-second", "800", "--requests-per-minute", "40000", "--quiet"}, args...)...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGKILL) }
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() > 0 || err != nil && ctx.Err() == nil {
+		c.t.Fatalf("extract: %v\n%s", err, out.String())
+	}
+	return cmd.ProcessState == nil || cmd.ProcessState.ExitCode() < 0
+}
+
+// fuse ends a context some time after a number of requests.
+type fuse struct {
+	left atomic.Int64
+	blow func()
+}
+
+// light returns the context. 0: it never ends.
+func (f *fuse) light(t *testing.T, requests int64, wait time.Duration) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	f.blow = func() { time.AfterFunc(wait, cancel) }
+	f.left.Store(requests)
+	return ctx
+}
+
+// burn counts a request.
+func (f *fuse) burn() {
+	if f.left.Add(-1) == 0 {
+		f.blow()
+	}
+}
 
 // kills is the number of runs that TestKilledRuns kills; make crash uses 300.
 var kills = longtest.Int("kills", 2, 2, "how many runs TestKilledRuns kills")
@@ -143,4 +183,64 @@ func TestKilledMaintenance(t *testing.T) {
 	}
 	sameAsTruth(t, c)
 	t.Logf("%v", outcomes)
+}
+
+var double = longtest.Int("double", 2, 10, "how often TestTwoRunsAtOnce starts two runs at once")
+
+// Of two concurrent runs exactly one works. The other exits with code 4 before the first receives
+// an answer, and names the holder of the warehouse.
+func TestTwoRunsAtOnce(t *testing.T) {
+	bin := linkProgram(t, t.TempDir(), "extract")
+	gate := make(chan struct{})
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 13, Calls: 20, Days: 2}, Inject: func(int64, sandbox.Request) sandbox.FaultKind {
+		<-gate
+		return ""
+	}})
+	type ended struct {
+		cmd  *exec.Cmd
+		said string
+	}
+	metrics := filepath.Join(filepath.Dir(c.warehouse), "callhouse.prom")
+	for round := range *double {
+		done := make(chan ended, 2)
+		for range 2 {
+			cmd := exec.CommandContext(t.Context(), bin, "run", "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
+				"--requests-per-second", "800", "--requests-per-minute", "40000", "--quiet", "--metrics-file", metrics)
+			var said bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &said, &said
+			test.OK(t, cmd.Start())
+			go func() {
+				_ = cmd.Wait() // its exit code is checked
+				done <- ended{cmd, said.String()}
+			}()
+		}
+		var loser, winner ended
+		select {
+		case loser = <-done:
+		case <-time.After(time.Minute):
+			t.Fatalf("round %d: both runs go on", round)
+		}
+		select {
+		case winner = <-done:
+			t.Fatalf("round %d: no run works:\n%s\n%s", round, loser.said, winner.said)
+		default:
+		}
+		for working := true; working; { // further requests are answered
+			select {
+			case gate <- struct{}{}:
+			case winner = <-done:
+				working = false
+			}
+		}
+		holder := fmt.Sprintf("another run holds %s: process %d on ", c.warehouse, winner.cmd.Process.Pid)
+		if code := loser.cmd.ProcessState.ExitCode(); code != cli.ExitLocked || !strings.Contains(loser.said, holder) {
+			t.Fatalf("round %d: the second run ended with exit code %d, want %q:\n%s", round, code, holder, loser.said)
+		}
+		if code := winner.cmd.ProcessState.ExitCode(); code != cli.ExitOK || winner.said != "" {
+			t.Fatalf("round %d: the first run ended with exit code %d:\n%s", round, code, winner.said)
+		}
+	}
+	if got := c.counts("SELECT outcome AS key, count(*) AS n FROM runs GROUP BY 1"); got["done"] != int64(*double) || len(got) != 1 {
+		t.Errorf("outcomes of the runs after %d rounds: %v", *double, got)
+	}
 }

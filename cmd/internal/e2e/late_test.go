@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -169,4 +170,222 @@ func TestNullThatWasNotFinal(t *testing.T) {
 		e.extract().exits(t, cli.ExitOK)
 	}
 	sameAsTruth(t, c)
+}
+
+// young returns a company in its busy hours, an editor of its answers, and the evening before the
+// first night.
+func young(t *testing.T, seed uint64, calls int64) (*company, *editor, time.Time) {
+	t.Helper()
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: seed, Calls: calls, Days: 2}})
+	c.clock.Set(c.clock.Now().UTC().Truncate(24 * time.Hour).Add(30 * time.Hour))
+	return c, newEditor(c), c.clock.Now()
+}
+
+// nightly runs some nights, the first one now, and checks their exit codes.
+func (e *editor) nightly(want ...int) {
+	t := e.company.t
+	t.Helper()
+	for night, code := range want {
+		if night > 0 {
+			e.company.clock.Advance(24 * time.Hour)
+		}
+		if r := e.extract(); r.code != code {
+			t.Fatalf("night %d: exit code %d, want %d\n%s", night, r.code, code, r.stderr)
+		}
+	}
+}
+
+// While a call is young, no answer about its record is final: neither a 404, nor a null or empty
+// transcript, with an analysis or without, nor all of them one after the other. Each is asked for
+// again a few times, and no more.
+func TestNoAnswerAboutAYoungCallIsFinal(t *testing.T) {
+	t.Parallel()
+	c, e, evening := young(t, 41, 120)
+	asked, vain, kinds := map[string]int{}, map[string]int{}, map[string]int{}
+	e.edit = func(id string, call map[string]any) bool {
+		end, now := endOf(call), c.clock.Now()
+		turns, own := call["transcript"].([]any)
+		if own {
+			asked[id]++
+		}
+		if now.After(evening.Add(60*time.Hour)) || end.Before(evening.Add(-12*time.Hour)) || end.After(evening) || call["status"] != "ended" {
+			return true
+		}
+		kind := strings.IndexByte("0123456789abcdef", id[0]) % 5
+		if kind != 3 {
+			call["call_analysis"], call["call_cost"] = nil, nil
+		}
+		if !own || len(turns) == 0 {
+			return true
+		}
+		vain[id]++
+		kinds[fmt.Sprint(kind)]++
+		switch kind {
+		case 0:
+			return false // 404
+		case 1, 3:
+			call["transcript"] = nil
+		case 2:
+			call["transcript"] = []any{}
+		case 4: // missing, then empty
+			call["transcript"] = []any{}
+			return now.After(evening.Add(time.Hour))
+		}
+		return true
+	}
+	e.nightly(cli.ExitOK, cli.ExitOK, cli.ExitOK, cli.ExitOK)
+	if len(kinds) != 5 {
+		t.Fatalf("records in vain, by kind: %v", kinds)
+	}
+	sameAsTruth(t, c)
+	for id, n := range vain {
+		if n > 3 || asked[id] > n+1 {
+			t.Errorf("the record of %s was requested %d times, in vain %d times", id, asked[id], n)
+		}
+	}
+}
+
+// A record that the service replaces is fetched again when the list shows that, and with --call-id if
+// it does not.
+func TestReplacedRecordIsFetchedAgain(t *testing.T) {
+	t.Parallel()
+	c, e, evening := young(t, 42, 40)
+	requested := 0
+	e.edit = func(id string, call map[string]any) bool {
+		analysis, analyzed := call["call_analysis"].(map[string]any)
+		if c.clock.Now().Before(evening.Add(time.Hour)) || !analyzed || endOf(call).After(evening.Add(-3*time.Hour)) {
+			return true
+		}
+		turns, own := call["transcript"].([]any)
+		if own {
+			requested++
+		}
+		for _, turn := range turns {
+			turn.(map[string]any)["content"] = "[REDACTED]"
+		}
+		if id[0] > '3' { // otherwise the list shows nothing of it
+			analysis["summary"] = "[REDACTED]"
+		}
+		return true
+	}
+	e.nightly(cli.ExitOK, cli.ExitOK)
+	of := func(what string) json.Number {
+		return c.one("SELECT count(*) AS v FROM calls WHERE " + what).(json.Number)
+	}
+	const clear = "call_id IN (SELECT call_id FROM transcript_turns WHERE content <> '[REDACTED]')"
+	if n, old := of("summary = '[REDACTED]'"), of("summary = '[REDACTED]' AND "+clear); n == "0" || old != "0" {
+		t.Errorf("%s calls are masked, and %s of their transcripts are those before", n, old)
+	}
+	n := requested
+	if e.nightly(cli.ExitOK); requested != n {
+		t.Errorf("another run requests %d of their records", requested-n)
+	}
+	id := fmt.Sprint(c.one(fmt.Sprintf("SELECT min(call_id) AS v FROM calls WHERE call_id < '4' AND end_at < epoch_ms(%d) AND summary IS NOT NULL AND %s",
+		evening.Add(-3*time.Hour).UnixMilli(), clear)))
+	n0 := requested
+	e.extract("--call-id", id).exits(t, cli.ExitOK)
+	if n := of("call_id = '" + id + "' AND " + clear); requested == n0 || n != "0" {
+		t.Error("--call-id does not fetch the record again")
+	}
+}
+
+// A record that is too large costs a few nights, not all that follow. It is counted, and requested
+// again with --full.
+func TestRecordThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	c, e, evening := young(t, 43, 30)
+	large, requested := "", 0
+	e.edit = func(id string, call map[string]any) bool {
+		turns, own := call["transcript"].([]any)
+		settled := call["call_analysis"] != nil && call["call_cost"] != nil && endOf(call).After(evening.Add(-15*time.Hour))
+		if large == "" && settled && len(turns) > 0 {
+			large = id
+		}
+		if own && id == large {
+			requested++
+			turns[0].(map[string]any)["content"] = strings.Repeat("A", 9<<20)
+		}
+		return true
+	}
+	// It is requested in the first night, the second and the fourth.
+	e.nightly(cli.ExitIncomplete, cli.ExitIncomplete, cli.ExitOK, cli.ExitOK, cli.ExitOK)
+	if requested != 3 {
+		t.Errorf("the record was requested %d times", requested)
+	}
+	if got := c.one("SELECT transcript_state AS v FROM calls WHERE call_id = '" + large + "'"); got != "unreadable" {
+		t.Errorf("its state is %v", got)
+	}
+	c.extract(t.Context(), "status").prints(t, cli.ExitOK, "the records of 1 call: too large")
+	e.edit = nil
+	e.extract("--full").exits(t, cli.ExitOK)
+	sameAsTruth(t, c)
+}
+
+// A call that stays in progress is given up after its record was requested once more. An end that is
+// none (0, or before the start) does not end it.
+func TestCallThatNeverEnds(t *testing.T) {
+	t.Parallel()
+	c, e, _ := young(t, 44, 30)
+	ends := []any{nil, json.Number("0"), json.Number("-62135596800000"), "0", "1970-01-01T00:00:00Z", json.Number("1000000000000")}
+	stuck, requested := map[string]any{}, map[string]int{}
+	e.edit = func(id string, call map[string]any) bool {
+		_, known := stuck[id]
+		if !known && len(stuck) < len(ends) && call["status"] == "ended" {
+			stuck[id], known = ends[len(stuck)], true
+		}
+		if !known {
+			return true
+		}
+		if _, own := call["transcript"]; own {
+			call["transcript"] = nil
+			requested[id]++
+		}
+		call["status"], call["end_at"], call["call_analysis"], call["call_cost"], call["disconnection_reason"] = "ongoing", stuck[id], nil, nil, nil
+		return true
+	}
+	e.nightly(cli.ExitOK)
+	if n := c.one("SELECT count(*) AS v FROM calls WHERE status = 'ongoing' AND end_at IS NULL AND settlement = 'open' AND transcript_state = 'pending'"); n != json.Number("6") {
+		t.Errorf("%v calls are in progress, want 6", n)
+	}
+	c.clock.Advance(24 * time.Hour)
+	e.nightly(cli.ExitOK, cli.ExitOK, cli.ExitOK, cli.ExitOK, cli.ExitOK)
+	if n := c.one("SELECT count(*) AS v FROM calls WHERE end_at IS NULL AND settlement = 'expired' AND transcript_state = 'missing'"); n != json.Number("6") {
+		t.Errorf("%v calls are given up, want 6", n)
+	}
+	for id, n := range requested {
+		if n != 1 {
+			t.Errorf("the record of %s was requested %d times", id, n)
+		}
+	}
+	if len(requested) != 6 {
+		t.Errorf("the records of %d calls were requested", len(requested))
+	}
+}
+
+// A list that shortens what the records have is no sign of change: a night fetches a hundred of the
+// records in vain, and no more.
+func TestListThatDiffersFromItsRecords(t *testing.T) {
+	t.Parallel()
+	c, e, _ := young(t, 45, 150)
+	asked := map[string]int{}
+	e.edit = func(id string, call map[string]any) bool {
+		_, own := call["transcript"]
+		if own {
+			asked[id]++
+		} else if analysis, ok := call["call_analysis"].(map[string]any); ok {
+			analysis["summary"] = "In short: " + id
+		}
+		return true
+	}
+	e.nightly(cli.ExitOK, cli.ExitOK)
+	again := 0
+	for _, n := range asked {
+		again += n - 1
+	}
+	if again != 100 {
+		t.Errorf("%d of %d records were fetched again", again, len(asked))
+	}
+	if n := c.one("SELECT count(*) AS v FROM calls WHERE transcript_state IN ('changed', 'pending') AND status = 'ended'"); n != json.Number("0") {
+		t.Errorf("%v calls wait for a transcript that they have", n)
+	}
 }

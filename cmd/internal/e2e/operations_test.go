@@ -1,15 +1,25 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/sink"
 	"callhouse/internal/test"
 )
 
@@ -134,5 +144,185 @@ func TestOperationsMessages(t *testing.T) {
 	}
 	if rows < 10 {
 		t.Errorf("the table has %d messages: was its markup changed?", rows)
+	}
+}
+
+// switchboard is a dead man's switch that records its pings.
+type switchboard struct {
+	*httptest.Server
+	mu   sync.Mutex
+	told []string
+}
+
+func newSwitchboard(t *testing.T) *switchboard {
+	s := new(switchboard)
+	s.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.told = append(s.told, r.Method+" "+r.URL.Path)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// last returns the pings since the last call.
+func (s *switchboard) last() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	told := strings.Join(s.told, ", ")
+	s.told = nil
+	return told
+}
+
+// Log, metrics and ping report good and bad runs.
+func TestRunsAreWatched(t *testing.T) {
+	t.Setenv("CALLHOUSE_API_KEY", "")
+	board := newSwitchboard(t)
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: 60, Days: 2}})
+	n := &nights{company: c, metrics: filepath.Join(filepath.Dir(c.warehouse), "callhouse.prom")}
+	run := func(more ...string) result {
+		t.Helper()
+		return extractAt(t.Context(), c.clock.Now, append(append(n.args(), "--ping-url", board.URL+"/a-secret"), more...)...)
+	}
+	expect := func(what string, r result, code int, ping, message string) {
+		t.Helper()
+		if r.code != code || !strings.Contains(r.stderr, message) {
+			t.Errorf("%s: exit code %d, want %d and %q:\n%s", what, r.code, code, message, r.stderr)
+		}
+		if told := board.last(); told != ping {
+			t.Errorf("%s: pinged %q, want %q", what, told, ping)
+		}
+		if strings.Contains(r.stderr, "a-secret") {
+			t.Errorf("%s: the log tells where it pings:\n%s", what, r.stderr)
+		}
+	}
+	expect("a good run", run(), cli.ExitOK, "GET /a-secret", " done in ")
+	good := n.seen()
+	c.service.Server.Revoke(testKey)
+	expect("a revoked key", run(), cli.ExitFailed, "POST /a-secret/fail", "does not accept the API key")
+	c.service.Server.Restore(testKey)
+	expect("no key", run("--api-key-file="), cli.ExitUsage, "POST /a-secret/fail", "no API key")
+	bad := n.seen()
+	if bad["last_run_exit_code"] != 2 || bad["last_success_timestamp_seconds"] != good["last_success_timestamp_seconds"] || bad["calls"] != good["calls"] {
+		t.Errorf("after a run without a key the metrics are %v", bad)
+	}
+
+	// Neither a run that finds the warehouse locked, nor one without a key, changes the holder's
+	// metrics or sends its pings.
+	before, err := os.ReadFile(n.metrics)
+	test.OK(t, err)
+	w, err := sink.Open(sink.Options{Root: c.warehouse, RunID: layout.RunID(time.Now(), 5)})
+	test.OK(t, err)
+	expect("a held warehouse", run(), cli.ExitLocked, "", "another run holds")
+	expect("no key beside a run", run("--api-key-file="), cli.ExitUsage, "POST /a-secret/fail", "no API key")
+	if after, err := os.ReadFile(n.metrics); err != nil || string(after) != string(before) {
+		t.Errorf("the metrics were written anew: %v\n%s", err, after)
+	}
+	test.OK(t, w.Close())
+	// A failing ping only logs a warning.
+	board.Close()
+	r := run()
+	if r.code != cli.ExitOK || !strings.Contains(r.stderr, "cannot ping") || strings.Contains(r.stderr, "a-secret") {
+		t.Errorf("a run that cannot ping: exit code %d\n%s", r.code, r.stderr)
+	}
+}
+
+// If the service counts calls that it does not list, the run is incomplete, and says so in the report,
+// the table runs and the status. A count that is wrong for queries that cannot have any call is
+// ignored. Nothing is lost either way.
+func TestCountThatIsWrong(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 32, Calls: 40, Days: 2}, Faults: sandbox.Faults{{Kind: sandbox.FaultTotal, Rate: 1}}})
+	n := &nights{company: c}
+	const says = "the list ends after "
+	seen := map[int]bool{}
+	for try := 0; len(seen) < 2 && try < 40; try++ { // the error of the count depends on the number of the request
+		c.clock.Advance(time.Minute)
+		r := c.extract(t.Context(), "--full")
+		outcome := fmt.Sprint(n.sql("SELECT outcome FROM runs ORDER BY run_id DESC LIMIT 1")[0]["outcome"])
+		want := map[int]string{cli.ExitOK: "done", cli.ExitIncomplete: "incomplete"}[r.code]
+		if told := strings.Contains(r.stderr, says); outcome != want || told != (r.code == cli.ExitIncomplete) {
+			t.Errorf("exit code %d, outcome %s\n%s", r.code, outcome, r.stderr)
+		}
+		seen[r.code] = true
+	}
+	if len(seen) != 2 {
+		t.Errorf("exit codes %v", seen)
+	}
+	sameAsTruth(t, c)
+}
+
+// If anything besides calls fails, a night's process has all transcripts, exits with code 3 at
+// most, and reports on one line what is missing.
+func TestNightsThatNothingHoldsUp(t *testing.T) {
+	notUnderRace(t)
+	answer := func(code int, retryAfter, body string) func(int64, http.ResponseWriter) {
+		return func(n int64, w http.ResponseWriter) {
+			if retryAfter != "" {
+				w.Header().Set("Retry-After", retryAfter)
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(code)
+			_, _ = fmt.Fprint(w, strings.ReplaceAll(body, "#", fmt.Sprint(n)))
+		}
+	}
+	const no = `{"error":{"code":"NO","message":"no"}}`
+	const five = `{"items":[{"id":"1"},{"id":"2"},{"id":"3"},{"id":"4"},{"id":"5"}],"next_cursor":"#","total_count":5}`
+	const later = `; not requested before \d{4}-\d\d-\d\d \d\d:\d\d UTC, unless with --full`
+	const endless = `tools: its list does not end: 5 consecutive pages without new objects` + later
+	tried, i := longtest.Each(6), 0
+	for name, tc := range longtest.Sorted(map[string]struct {
+		path  string
+		fails func(n int64, w http.ResponseWriter)
+		line  string // of the report, a pattern
+		most  int64  // requests for it
+	}{
+		"v2 always answers 429":                {"/v2/calls/list", answer(429, "1", no), `v2 pages were abandoned: 429 rate limited, NO: no`, 8},
+		"a list always answers 429":            {"/v3/tools", answer(429, "1", no), `tools: 429 rate limited, NO: no` + later, 8},
+		"a list answers 401":                   {"/v3/tools", answer(401, "", no), `tools: 401 unauthorized, NO: no`, 8},
+		"a list is down for an hour":           {"/v3/tools", answer(503, "3500", no), `tools: status 503, NO: no` + later, 8},
+		"a list has an endless cursor":         {"/v3/tools", answer(200, "", `{"items":[],"next_cursor":"#","total_count":5}`), endless, 30},
+		"a list has the same objects for ever": {"/v3/tools", answer(200, "", five), endless, 30},
+	}) {
+		if i++; !tried(i - 1) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 15, Calls: 100, Days: 2}})
+			var asked atomic.Int64
+			proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == tc.path {
+					tc.fails(asked.Add(1), w)
+					return
+				}
+				c.service.Server.ServeHTTP(w, r)
+			}))
+			defer proxy.Close()
+			cmd := exec.CommandContext(t.Context(), linkProgram(t, t.TempDir(), "extract"), "run", "--warehouse", c.warehouse,
+				"--base-url", proxy.URL, "--api-key-file", c.keyFile, "--resources", "all", "--transcripts", "auto",
+				"--organization-id", c.service.Server.Organisation().ID(), "--requests-per-second", "1000", "--requests-per-minute", "60000")
+			cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir()}
+			said, err := cmd.CombinedOutput()
+			code := 0
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+				code = exit.ExitCode()
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if code != cli.ExitOK && code != cli.ExitIncomplete {
+				t.Errorf("exit code %d", code)
+			}
+			if n := asked.Load(); n == 0 || n > tc.most {
+				t.Errorf("%d requests for it", n)
+			}
+			_, report, _ := strings.Cut(string(said), "\nrun 20")
+			if lines := regexp.MustCompile(`(?m)^ +`+tc.line+`$`).FindAllString(report, -1); len(lines) != 1 {
+				t.Errorf("%d lines say what is missing, of\n%s", len(lines), said)
+			}
+			if n := len(regexp.MustCompile(`(?m)^ +(\w+: |v2 pages were)`).FindAllString(report, -1)); n != 1 {
+				t.Errorf("%d lines say that something is missing, of\n%s", n, report)
+			}
+			sameAsTruth(t, c)
+		})
 	}
 }

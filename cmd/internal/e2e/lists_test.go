@@ -1,0 +1,331 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
+	"callhouse/internal/sandbox"
+)
+
+// Calls with impossible times are stored. Items that are not calls are in the report, in the table
+// runs and in the exit code, and the items after them are stored.
+func TestListWithBadItems(t *testing.T) {
+	now := time.Now().UnixMilli()
+	call := func(id string, start any) string {
+		return fmt.Sprintf(`{"id":%q,"status":"ended","start_at":%v,"end_at":%d,"call_analysis":{"summary":"s"},"call_cost":{"total_cost":"1.00"}}`,
+			id, start, now)
+	}
+	items := []string{
+		call("good-1", now-1000), call("minus", -1), call("zero", 0), call("huge", 1e18), call("null", "null"),
+		`{"id":"deep","x":` + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000) + `}`,
+		`{"status":"ended"}`, `[]`, `17`, call("good-2", now-2000),
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if id, ok := strings.CutPrefix(r.URL.Path, "/v3/calls/"); ok {
+			for _, item := range append(items, call("behind", now-3000)) {
+				if strings.HasPrefix(item, fmt.Sprintf(`{"id":%q`, id)) {
+					fmt.Fprint(w, item[:len(item)-1], `,"transcript":[]}`)
+				}
+			}
+			return
+		}
+		if r.URL.Query().Get("cursor") == "" {
+			fmt.Fprintf(w, `{"items":[%s],"next_cursor":"2","total_count":11}`, strings.Join(items, ","))
+			return
+		}
+		fmt.Fprintf(w, `{"items":[%s],"next_cursor":null,"total_count":11}`, call("behind", now-3000))
+	}))
+	defer s.Close()
+	t.Setenv("CALLHOUSE_API_KEY", "k")
+	c := &company{t: t, warehouse: filepath.Join(t.TempDir(), "w")}
+	for range 2 {
+		r := extract(t.Context(), "run", "--warehouse", c.warehouse, "--base-url", s.URL, "--requests-per-second", "100", "--requests-per-minute", "1000")
+		if r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, "set aside    4 calls") || !strings.Contains(r.stderr, "item 6 of page 1") ||
+			strings.Contains(r.stderr, "base URL") {
+			t.Errorf("exit code %d\n%s", r.code, r.stderr)
+		}
+	}
+	if n := c.one("SELECT count(*) AS v FROM calls"); n != json.Number("7") {
+		t.Errorf("%v calls are stored", n)
+	}
+	if n := c.one("SELECT count(*) AS v FROM calls WHERE call_id = 'minus' AND epoch_ms(start_at) = -1"); n != json.Number("1") {
+		t.Error("a start of -1 is not as it was sent")
+	}
+	if n := c.one("SELECT min(calls_set_aside) AS v FROM runs"); n != json.Number("4") {
+		t.Errorf("%v calls are set aside by the runs", n)
+	}
+	extract(t.Context(), "verify", "--all", "--warehouse", c.warehouse).exits(t, cli.ExitOK)
+}
+
+// With --list-only a run fetches only the list's data. A later run without it fetches the
+// transcripts.
+func TestListOnly(t *testing.T) {
+	t.Parallel()
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 37, Calls: 250, Days: 2}})
+	plan := c.extract(t.Context(), "plan", "--list-only", "--format", "json")
+	var p struct {
+		Requests plannedNumber
+	}
+	if err := json.Unmarshal([]byte(plan.stdout), &p); err != nil || p.Requests.To != 3 {
+		t.Errorf("plan: %v, %v requests for 3 pages:\n%s", err, p.Requests, plan.stderr)
+	}
+	r := c.mustExtract("--list-only")
+	if n := c.service.Server.Stats().ByKind["detail"]; n > 0 {
+		t.Errorf("%d records were asked for", n)
+	}
+	if !strings.Contains(r.stderr, "not requested (--list-only)") {
+		t.Errorf("the report says nothing of it:\n%s", r.stderr)
+	}
+	if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE settlement = 'settled' AND total_cost IS NOT NULL")); n < 150 {
+		t.Errorf("%d calls have their facts", n)
+	}
+	if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE turn_count IS NOT NULL OR transcript_state IN ('present', 'missing')")); n > 0 {
+		t.Errorf("%d calls have a transcript, or seem to have been asked for it", n)
+	}
+	c.mustExtract()
+	sameAsTruth(t, c)
+}
+
+// If list items have neither analyses nor costs, each run fetches the record of every unsettled
+// call exactly once, whatever the list shows, and plan counts the same requests.
+func TestBriefListSettlesCallsByRecord(t *testing.T) {
+	t.Parallel()
+	notUnderRace(t)
+	tried, n := longtest.Each(4), 0
+	for name, w := range longtest.Sorted(map[string]struct {
+		step  time.Duration
+		brief int  // from this run on; before, the list is as observed
+		other bool // the list's status differs from the record's for some calls
+	}{
+		"minutes":       {step: 40 * time.Minute, other: true},
+		"nights":        {step: 24 * time.Hour},
+		"becomes brief": {step: 6 * time.Hour, brief: 2},
+	}) {
+		if n++; !tried(n - 1) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := found(t, sandbox.Options{World: sandbox.Config{Seed: 38, Calls: 120, Days: 2}})
+			e := newEditor(c)
+			run, asked := 0, map[string]int{}
+			e.edit = func(id string, call map[string]any) bool {
+				_, own := call["transcript"]
+				if call["status"] == "ended" && id[0] < '8' { // its conversation broke off
+					call["status"], call["disconnection_reason"] = "error", "flow_error"
+					if own {
+						call["transcript"] = nil
+					}
+					if run < 3 || id[0] < '4' {
+						call["call_analysis"], call["call_cost"] = nil, nil
+					}
+					if !own && w.other && id[1] < '8' {
+						call["status"] = "ended"
+					}
+				}
+				switch {
+				case own:
+					asked[id]++
+				case run >= w.brief:
+					maps.DeleteFunc(call, func(name string, _ any) bool { return !slices.Contains([]string{"id", "status", "start_at"}, name) })
+				}
+				return true
+			}
+			for ; run < 5; run++ {
+				unsettled, known := map[string]int64{}, map[string]int64{}
+				if run > 0 {
+					known = c.counts("SELECT call_id AS key, count(*) AS n FROM calls GROUP BY 1")
+					unsettled = c.counts(fmt.Sprintf(`SELECT call_id AS key, count(*) AS n FROM calls WHERE settlement IN ('open', 'ended')
+						AND epoch_ms(greatest(coalesce(end_at, start_at), first_seen_at)) + %d > %d GROUP BY 1`, (72 * time.Hour).Milliseconds(), c.clock.Now().UnixMilli()))
+				}
+				var p struct {
+					Transcripts plannedNumber
+				}
+				if r := e.extract("plan", "--format", "json"); json.Unmarshal([]byte(r.stdout), &p) != nil {
+					t.Fatal(r.stdout, r.stderr)
+				}
+				clear(asked)
+				e.extract().exits(t, cli.ExitOK)
+				if run < w.brief {
+					c.clock.Advance(w.step)
+					continue
+				}
+				for id := range unsettled {
+					if asked[id] == 0 {
+						t.Errorf("run %d: the record of %s, which is not settled, was not asked for", run, id)
+					}
+				}
+				again := int64(0)
+				for id, n := range asked {
+					if n > 1 {
+						t.Errorf("run %d: the record of %s was asked for %d times", run, id, n)
+					}
+					again += known[id]
+				}
+				if int64(p.Transcripts.From) != again && !w.other { // plan cannot predict changes of the list
+					t.Errorf("run %d: of the known calls, the plan has %v records, and the run asked for %d", run, p.Transcripts.From, again)
+				}
+				c.clock.Advance(w.step)
+			}
+			if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE settlement = 'settled' AND status = 'error'")); n < 20 {
+				t.Errorf("%d calls are settled by what their records said later", n)
+			}
+		})
+	}
+}
+
+// Unconnected calls are complete without analysis, cost and transcript, even if the service sends a
+// recording link for them: coverage does not count them as lost, and no run requests them again.
+func TestLinksOfCallsThatNeverConnected(t *testing.T) {
+	t.Parallel()
+	notUnderRace(t)
+	longtest.Only(t)
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: sized(200, 600), Days: 8}})
+	e := newEditor(c)
+	e.edit = func(id string, call map[string]any) bool {
+		call["recording_url"] = "https://recordings.example/" + id
+		return true
+	}
+	for night := range 3 {
+		if night > 0 {
+			c.clock.Advance(4 * 24 * time.Hour)
+		}
+		if r := e.extract(); r.code != 0 || strings.Contains(r.stderr, "unexpected values") {
+			t.Fatalf("night %d: exit code %d:\n%s", night, r.code, r.stderr)
+		} else if told := strings.Contains(r.stderr, "opted out"); !told && night == 0 {
+			t.Errorf("nothing says that links of callers who opted out were sent:\n%s", r.stderr)
+		}
+	}
+	if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE NOT is_connected AND settlement <> 'settled' AND NOT opt_out_sensitive_data_storage")); n > 0 {
+		t.Errorf("%d calls that never connected are not settled", n)
+	}
+	// The expired calls connected, and failed.
+	expired := number(t, c.one("SELECT count(*) AS v FROM calls WHERE settlement = 'expired' AND is_connected AND status = 'error'"))
+	r := c.query("coverage", "--format", "csv")
+	for line := range strings.Lines(r.stdout) {
+		if cells := strings.Split(line, ","); cells[1] == "lost" && cells[2] != fmt.Sprint(expired) {
+			t.Errorf("coverage says %s, and %d calls are given up", line, expired)
+		}
+	}
+	before := c.service.Server.Stats()
+	e.extract().exits(t, 0)
+	if now := c.service.Server.Stats(); now.ByKind["detail"] != before.ByKind["detail"] {
+		t.Errorf("a run with nothing new asked for %d records", now.ByKind["detail"]-before.ByKind["detail"])
+	}
+}
+
+// Once the records of a kind are known to have no transcripts, only a sample is requested, in the
+// same run and in later ones. All commands about the warehouse report it. When a record of the kind
+// has a transcript, every skipped call is fetched.
+func TestRecordsThatNeverPay(t *testing.T) {
+	t.Parallel()
+	notUnderRace(t)
+	longtest.Only(t)
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 36, Calls: 600, Days: 2}})
+	e := newEditor(c)
+	const kind = "dial_no_answer"
+	asked := map[string]int{}
+	now := false // these calls have transcripts now
+	e.edit = func(id string, call map[string]any) bool {
+		if call["status"] == "ended" && id[0] < '9' { // many unanswered ones
+			call["status"], call["disconnection_reason"], call["call_analysis"], call["call_cost"] = "not_connected", kind, nil, nil
+		}
+		if call["status"] == "not_connected" {
+			call["recording_url"] = "https://recordings.example/" + id
+			if _, own := call["transcript"]; own {
+				if call["start_at"] != call["end_at"] && call["end_at"] != nil {
+					asked[fmt.Sprint(call["disconnection_reason"])]++
+				}
+				if call["transcript"] = nil; now {
+					call["transcript"] = []any{map[string]any{"role": "agent", "content": "Nobody is there.", "start_at": call["start_at"], "end_at": call["end_at"]}}
+				}
+			}
+		}
+		return true
+	}
+	mustRun := func() result {
+		t.Helper()
+		r := e.extract()
+		r.exits(t, cli.ExitOK)
+		return r
+	}
+	count := func(where string) int64 {
+		t.Helper()
+		return number(t, c.one("SELECT count(*) AS v FROM calls WHERE NOT opt_out_sensitive_data_storage AND end_at > start_at AND disconnection_reason = '"+kind+"' AND "+where))
+	}
+	r := mustRun()
+	all, skipped := count("true"), count("transcript_state = 'skipped'")
+	if all < 250 || int64(asked[kind])+skipped != all || skipped < all-50-64-all/25 {
+		t.Fatalf("of %d calls that nobody answered, %d were asked for, and %d passed over", all, asked[kind], skipped)
+	}
+	if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE transcript_state = 'skipped' AND settlement <> 'settled'")); n > 0 {
+		t.Errorf("%d calls that were passed over are not settled", n)
+	}
+	if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE status = 'ended' AND duration_ms > 0 AND transcript_state NOT IN ('present', 'empty', 'withheld')")); n > 0 {
+		t.Errorf("%d calls that lasted and ended lack their transcript", n)
+	}
+	if !strings.Contains(r.stderr, "calls of their kind never had one") || number(t, c.one("SELECT max(calls_skipped) AS v FROM runs")) != skipped {
+		t.Errorf("the run says nothing of the calls that it passed over:\n%s", r.stderr)
+	}
+	if r = c.query("coverage", "--format", "csv"); !strings.Contains(r.stdout, fmt.Sprintf("transcript not asked for by its kind,info,%d,", skipped)) {
+		t.Errorf("coverage does not count %d calls that were passed over:\n%s", skipped, r.stdout)
+	}
+	if r = c.extract(t.Context(), "verify"); r.code != cli.ExitOK {
+		t.Errorf("verify: %s%s", r.stdout, r.stderr)
+	}
+
+	// The next night fetches a sample.
+	before := asked[kind]
+	c.clock.Advance(24 * time.Hour)
+	mustRun()
+	if fresh := count("true") - all; fresh < 20 || int64(asked[kind]-before) > 1+fresh/10 {
+		t.Errorf("of %d new calls %d were asked for", fresh, asked[kind]-before)
+	}
+
+	// Until one of that kind has a transcript.
+	now = true
+	for night := range 30 {
+		if c.clock.Advance(24 * time.Hour); night > 0 && count("transcript_state = 'present'") > 0 {
+			break
+		}
+		mustRun()
+	}
+	if n := count("transcript_state IN ('skipped', 'pending')"); n > 0 || count("transcript_state = 'present'") < skipped {
+		t.Errorf("%d calls are not asked for yet, and %d have a transcript", n, count("transcript_state = 'present'"))
+	}
+}
+
+// If the list has neither analyses nor costs, the records are their only source, and none is
+// skipped.
+func TestNoRecordIsPassedOverOfABriefList(t *testing.T) {
+	t.Parallel()
+	notUnderRace(t)
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 38, Calls: 500, Days: 2}})
+	e := newEditor(c)
+	e.edit = func(id string, call map[string]any) bool {
+		if call["status"] == "ended" && id[0] < '9' { // many unanswered ones
+			call["status"], call["disconnection_reason"] = "not_connected", "dial_no_answer"
+		}
+		if _, own := call["transcript"]; own {
+			call["transcript"] = nil
+		} else {
+			delete(call, "call_analysis")
+			delete(call, "call_cost")
+		}
+		return true
+	}
+	e.extract().exits(t, cli.ExitOK)
+	if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE status = 'not_connected' AND turn_count IS NULL AND NOT opt_out_sensitive_data_storage")); n > 0 {
+		t.Errorf("%d records were not asked for", n)
+	}
+}
