@@ -35,11 +35,6 @@ func Example() string {
 # api_key_file = "/etc/callhouse/globex.key"
 # warehouse = "/var/lib/callhouse/globex"
 # keep = "400d"
-#
-# For an agent whose job is to transfer calls, a transfer counts as success.
-#
-# [agents."triage"]
-# success = "transferred"
 `)
 	return b.String()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -133,134 +134,84 @@ func (e Environment) parse(path string, raw []byte) (*File, error) {
 		}
 		return nil, f.wrong(line, "put strings in quotes, e.g. warehouse = \"/var/lib/callhouse\"", "invalid TOML")
 	}
-	p := &unstable.Parser{}
-	p.Reset(raw)
-	var prefix []string
-	for p.NextExpression() {
-		e := p.Expression()
-		switch e.Kind {
-		case unstable.Table, unstable.ArrayTable:
-			var line int
-			prefix, line = keyPath(p, e.Key())
-			if e.Kind == unstable.ArrayTable {
-				return nil, f.wrong(line, "write a profile as one table: [profiles.NAME]", "tables in double brackets are not supported")
-			}
-			if err := f.section(prefix, line); err != nil {
-				return nil, err
-			}
-		case unstable.KeyValue:
-			if err := f.read(p, prefix, e); err != nil {
-				return nil, err
-			}
-		}
+	lines := linesOf(raw)
+	profiles, are := all["profiles"].(map[string]any)
+	if are {
+		delete(all, "profiles")
 	}
-	if err := p.Error(); err != nil {
-		return nil, f.wrong(0, "", "invalid TOML: %w", err)
+	if err := f.read(f.top, "", all, lines); err != nil {
+		return nil, err
+	}
+	for _, name := range inOrder("profiles.", profiles, lines) {
+		line := lines["profiles."+name]
+		settings, is := profiles[name].(map[string]any)
+		if !is {
+			return nil, f.wrong(line, "for example: [profiles.acme]", "a profile must be a table")
+		}
+		if !profileRE.MatchString(name) {
+			return nil, f.wrong(line, "use letters and digits and, after the first character, . _ -", "invalid profile name %q", name)
+		}
+		f.profiles[name] = table{}
+		f.Profiles = append(f.Profiles, name)
+		if err := f.read(f.profiles[name], "profiles."+name+".", settings, lines); err != nil {
+			return nil, err
+		}
 	}
 	return f, nil
 }
 
-// keyPath returns the parts of a dotted key, and its line.
-func keyPath(p *unstable.Parser, it unstable.Iterator) (parts []string, line int) {
-	for it.Next() {
-		n := it.Node()
-		parts = append(parts, string(n.Data))
-		line = p.Shape(n.Raw).Start.Line
-	}
-	return parts, line
-}
-
-// section begins a table.
-func (f *File) section(path []string, line int) error {
-	switch {
-	case path[0] == "agents" && len(path) <= 2:
-		return nil
-	case path[0] != "profiles":
-		return f.unknown(strings.Join(path, "."), line, append(names(), "profiles"))
-	case len(path) == 1:
-		return nil
-	case len(path) > 2 && (path[2] != "agents" || len(path) > 4):
-		return f.unknown(strings.Join(path, "."), line, nil)
-	}
-	return f.profile(path[1], line)
-}
-
-// profile adds a profile, unless it exists.
-func (f *File) profile(name string, line int) error {
-	if !profileRE.MatchString(name) {
-		return f.wrong(line, "use letters and digits and, after the first character, . _ -", "invalid profile name %q", name)
-	}
-	if f.profiles[name] == nil {
-		f.profiles[name] = table{}
-		f.Profiles = append(f.Profiles, name)
-	}
-	return nil
-}
-
-// read reads one key of the file, or an inline table.
-func (f *File) read(p *unstable.Parser, prefix []string, e *unstable.Node) error {
-	parts, line := keyPath(p, e.Key())
-	path := append(slices.Clone(prefix), parts...)
-	v := e.Value()
-	if v.Kind == unstable.InlineTable {
-		if err := f.section(path, line); err != nil {
-			return err
+// linesOf returns the first line of each key and table, by its path.
+func linesOf(raw []byte) map[string]int {
+	lines := map[string]int{}
+	p := &unstable.Parser{}
+	p.Reset(raw)
+	prefix := ""
+	for p.NextExpression() {
+		e := p.Expression()
+		if e.Kind != unstable.KeyValue {
+			prefix = ""
 		}
-		for it := v.Children(); it.Next(); {
-			if it.Node().Kind != unstable.KeyValue {
-				continue
-			}
-			if err := f.read(p, path, it.Node()); err != nil {
-				return err
+		path := prefix
+		for it := e.Key(); it.Next(); path += "." {
+			if path += string(it.Node().Data); lines[path] == 0 {
+				lines[path] = p.Shape(it.Node().Raw).Start.Line
 			}
 		}
-		return nil
-	}
-	into := f.top
-	if path[0] == "profiles" && len(path) > 1 {
-		if err := f.profile(path[1], line); err != nil {
-			return err
-		}
-		into = f.profiles[path[1]]
-		path = path[2:]
-	}
-	if len(path) == 0 {
-		return f.wrong(line, "for example: [profiles.acme]", "a profile must be a table")
-	}
-	agent := ""
-	if len(path) == 3 && path[0] == "agents" && path[2] == "success" { // another spelling of the setting
-		if agent = path[1]; strings.Contains(agent, ",") {
-			return f.wrong(line, "use its id: [agents.\"ID\"]", "the agent's name contains a comma")
-		}
-		path = path[2:]
-	}
-	name := strings.Join(path, ".")
-	if looksLikeKey(name) {
-		return f.wrong(line, "put it in a file of mode 0600 and set api_key_file = \"/etc/callhouse/key\"",
-			"the configuration must not contain an API key")
-	}
-	k := keyOf(name)
-	if k == nil {
-		return f.unknown(name, line, names())
-	}
-	kind := k.Kind
-	if agent != "" && v.Kind == unstable.String {
-		kind = Text
-	}
-	text, ok := textOf(v, kind)
-	if !ok {
-		return f.wrong(line, "", "%s must be %s, not %s", name, k.Kind, cmp.Or(described[v.Kind], "a date or time"))
-	}
-	if k.Kind == Path {
-		text = f.resolve(k, text)
-	}
-	if agent != "" {
-		text = agent + "=" + strings.ReplaceAll(text, ",", ","+agent+"=")
-		if before := into[name].text; before != "" {
-			text = before + "," + text
+		if e.Kind != unstable.KeyValue {
+			prefix = path
 		}
 	}
-	into[name] = value{text, line}
+	return lines
+}
+
+// inOrder returns the keys of a table in the order of the file.
+func inOrder(prefix string, t map[string]any, lines map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(t), func(a, b string) int {
+		return cmp.Or(lines[prefix+a]-lines[prefix+b], strings.Compare(a, b))
+	})
+}
+
+// read reads the settings at the file's top, or of a profile.
+func (f *File) read(into table, prefix string, settings map[string]any, lines map[string]int) error {
+	for _, name := range inOrder(prefix, settings, lines) {
+		line := lines[prefix+name]
+		if looksLikeKey(name) {
+			return f.wrong(line, "put it in a file of mode 0600 and set api_key_file = \"/etc/callhouse/key\"",
+				"the configuration must not contain an API key")
+		}
+		k := keyOf(name)
+		if k == nil {
+			return f.wrong(line, cli.Suggest(name, names(), "extract config --example prints all keys"), "unknown key %q", name)
+		}
+		text, ok := textOf(settings[name], k.Kind)
+		if !ok {
+			return f.wrong(line, "", "%s must be %s", name, k.Kind)
+		}
+		if k.Kind == Path {
+			text = f.resolve(k, text)
+		}
+		into[name] = value{text, line}
+	}
 	return nil
 }
 
@@ -285,39 +236,36 @@ func (f *File) resolve(k *Key, path string) string {
 }
 
 // textOf converts a value to the form of a flag of its kind.
-func textOf(v *unstable.Node, kind Kind) (text string, ok bool) {
-	text = string(v.Data)
+func textOf(v any, kind Kind) (text string, ok bool) {
+	text, ok = v.(string)
 	switch kind {
-	case Text, Path:
-		return text, v.Kind == unstable.String
 	case Duration:
 		_, err := cli.ParseSpan(text)
-		return text, v.Kind == unstable.String && err == nil
+		return text, ok && err == nil
 	case Boolean:
-		return text, v.Kind == unstable.Bool
+		b, ok := v.(bool)
+		return strconv.FormatBool(b), ok
 	case Integer:
-		n, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 0, 32)
-		return strconv.FormatInt(n, 10), v.Kind == unstable.Integer && err == nil
+		n, ok := v.(int64)
+		return strconv.FormatInt(n, 10), ok && n == int64(int32(n))
 	case Number:
-		x, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
-		return strconv.FormatFloat(x, 'g', -1, 64), (v.Kind == unstable.Integer || v.Kind == unstable.Float) && err == nil
-	}
-	var parts []string
-	for it := v.Children(); it.Next(); {
-		if it.Node().Kind == unstable.Comment {
-			continue
+		x, ok := v.(float64)
+		if n, whole := v.(int64); whole {
+			x, ok = float64(n), true
 		}
-		if it.Node().Kind != unstable.String || strings.Contains(string(it.Node().Data), ",") {
-			return "", false
+		return strconv.FormatFloat(x, 'g', -1, 64), ok
+	case List:
+		all, ok := v.([]any)
+		var parts []string
+		for _, one := range all {
+			part, is := one.(string)
+			ok = ok && is && !strings.Contains(part, ",")
+			parts = append(parts, part)
 		}
-		parts = append(parts, string(it.Node().Data))
+		return strings.Join(parts, ","), ok
 	}
-	return strings.Join(parts, ","), v.Kind == unstable.Array
+	return text, ok
 }
-
-var described = map[unstable.Kind]string{unstable.String: "this string", unstable.Integer: "this integer",
-	unstable.Float: "a number with a point",
-	unstable.Bool:  "true or false", unstable.Array: "this list"}
 
 // wrong returns a usage error for a line of the file. Line 0 means no particular line.
 func (f *File) wrong(line int, hint, format string, args ...any) error {
@@ -326,12 +274,6 @@ func (f *File) wrong(line int, hint, format string, args ...any) error {
 		at = fmt.Sprintf("%s:%d", f.Path, line)
 	}
 	return cli.Usage(hint, "%s: "+format, append([]any{at}, args...)...)
-}
-
-// unknown returns the error for an unknown setting.
-func (f *File) unknown(name string, line int, known []string) error {
-	hint := cli.Suggest(name, known, "extract config --example prints all keys")
-	return f.wrong(line, hint, "unknown key %q", name)
 }
 
 func names() []string {
