@@ -1,9 +1,13 @@
 package analytics_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
+	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +22,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
+	sqlfiles "callhouse/sql"
 )
 
 // claimMore makes the manifest claim so many calls for each one that questions are answered in parts.
@@ -141,5 +146,96 @@ func TestListsInParts(t *testing.T) {
 		if parts := planner.Parts(q); err != nil || (len(parts) > 2) != c.inParts {
 			t.Errorf("%+v: %d parts, %v", c.p, len(parts), err)
 		}
+	}
+}
+
+// blank overwrites all data of a Parquet file with zeros, except its footer.
+func blank(t *testing.T, path string) (restore func()) {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zeroed := slices.Clone(raw)
+	footer := len(raw) - 8 - int(binary.LittleEndian.Uint32(raw[len(raw)-8:]))
+	clear(zeroed[4:footer])
+	write := func(b []byte) {
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(zeroed)
+	return func() { write(raw) }
+}
+
+// A report over damaged files is refused or right: each refusal names a damaged
+// file, and once those that it names are restored, the answer is the right one, although all other
+// files are still damaged.
+func TestReportsReadOnlyWhatIsProven(t *testing.T) {
+	root := t.TempDir()
+	r := rand.New(rand.NewPCG(11, 0))
+	data := randomData(r, 40)
+	analyticstest.Write(t, root, 1, data)
+	snap, err := layout.Current(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := func(name string, p question.Params) ([][]any, error) {
+		t.Helper()
+		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Location: time.UTC}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		rows, err := w.Report(t.Context(), name, p)
+		if _, damaged := errors.AsType[*layout.DamageError](err); damaged {
+			return nil, err
+		}
+		return all(t, rows, err), nil
+	}
+	left := 0
+	every := min(*everyQuestion, 10)
+	for i, f := range sqlfiles.Reports() {
+		if i%every != 0 {
+			continue
+		}
+		p := question.Params{Call: data.Calls[0]["call_id"].(string), Words: []string{"a"}}
+		if f.Grouped() {
+			p.By = "agent"
+		}
+		if slices.Contains(f.Flags, "field") {
+			named := slices.IndexFunc(data.Items, func(i row) bool { return i["name"] != nil })
+			p.Field = data.Items[named]["name"].(string) + "=true"
+		}
+		want, err := answer(f.Name, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		restore := map[string]func(){} // by path
+		for i := range snap.Manifest.Files {
+			path := snap.Path(&snap.Manifest.Files[i])
+			restore[path] = blank(t, path)
+		}
+		got, err := answer(f.Name, p)
+		for err != nil {
+			damage, _ := errors.AsType[*layout.DamageError](err)
+			put, known := restore[damage.Path]
+			if !known {
+				t.Fatalf("%s: %v, and that file is not damaged", f.Name, err)
+			}
+			put()
+			delete(restore, damage.Path)
+			got, err = answer(f.Name, p)
+		}
+		left += len(restore)
+		for _, put := range restore {
+			put()
+		}
+		if d := diff(want, got); d != "" {
+			t.Errorf("%s read a file that was not proven (-want +got):\n%s", f.Name, d)
+		}
+	}
+	if left == 0 {
+		t.Error("every report had all files proven, which shows nothing")
 	}
 }

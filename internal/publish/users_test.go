@@ -1,17 +1,31 @@
 package publish
 
 import (
-	"callhouse/internal/longtest"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"runtime/debug"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
+	"callhouse/internal/loopback"
+	"callhouse/internal/publish/catalog"
+	"callhouse/internal/publish/lease"
+	"callhouse/internal/publish/s3test"
+	"callhouse/internal/publish/store"
+	"callhouse/internal/test"
 )
 
 var pairs = flag.Int("pairs", 0, "so many times, have two users publish at once, and kill one of them or both")
@@ -106,5 +120,177 @@ func TestTwoUsers(t *testing.T) {
 		if *pairs >= 20 && counts[fmt.Sprint(user, " killed")] == 0 {
 			t.Errorf("%d was never killed", user)
 		}
+	}
+}
+
+var (
+	kills   = longtest.Int("kills", 3, 60, "how many publications are killed")
+	gateway = flag.String("versitygw", "", "kill them at the S3 server that this `PROGRAM` is")
+)
+
+// envChild makes this binary a publisher.
+const envChild = "CALLHOUSE_TEST_PUBLISH"
+
+// lockedOut is the exit code if another publisher holds the lease.
+const lockedOut = 4
+
+func TestMain(m *testing.M) {
+	loopback.Only()
+	if root := os.Getenv(envChild); root != "" {
+		_, err := Run(context.Background(), Options{Warehouse: root, To: "s3://lake/killed", Now: time.Now, State: fmt.Sprint(root, ".state", os.Getuid())})
+		if locked := new(lease.LockedError); errors.As(err, &locked) {
+			os.Exit(lockedOut)
+		} else if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	debug.SetGCPercent(400) // the tests use little memory
+	os.Exit(m.Run())
+}
+
+// TestKilledForReal kills processes that publish to S3 with SIGKILL at random times, while requests
+// fail. A table always has the files of a single commit; once a publication completes, all tables
+// have those of the last commit, nothing is left over, and no complete file was uploaded again.
+func TestKilledForReal(t *testing.T) {
+	b := newGateway(t)
+	h := newHouse(t)
+	l := newLake(h, "s3://lake/killed")
+	commits := committed{}
+	killed, through := 0, 0
+	took, rnd := time.Hour, longtest.Rand(t)
+	for n := 0; n < *kills; n++ {
+		if n%3 == 0 {
+			h.night(call{fmt.Sprint(n % 40), "x", n % 60, 1, 1}, call{fmt.Sprint(n), "y", rnd.IntN(60), n, 2})
+			if n%30 == 27 {
+				h.forget(fmt.Sprint(n % 40))
+			}
+			commits.add(h)
+		}
+		b.fail(0.01)
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rnd.Int64N(int64(took))))
+		cmd := exec.CommandContext(ctx, os.Args[0])
+		cmd.Env = append(os.Environ(), envChild+"="+h.root)
+		if out, err := cmd.CombinedOutput(); ctx.Err() != nil {
+			killed++
+		} else if through++; err != nil {
+			t.Logf("it ended by itself: %v\n%s", err, out)
+		} else {
+			took = min(took, time.Since(begun))
+		}
+		cancel()
+		b.fail(0)
+		commits.check(l)
+		if n%10 == 9 || n == *kills-1 {
+			_, err := h.publish("s3://lake/killed")
+			h.must(err)
+			l.check("")
+		}
+	}
+	sent, twice := 0, 0
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for uri, n := range b.wrote {
+		if strings.HasSuffix(uri, ".parquet") {
+			sent++
+			if n > 1 {
+				twice++
+			}
+		}
+	}
+	t.Logf("%d killed, %d not in time; faults %v; of %d files %d were sent again, whose answers or senders were lost", killed, through, b.seen, sent, twice)
+	if killed == 0 && *kills > 20 {
+		t.Error("none was killed")
+	}
+}
+
+// newGateway starts a bucket that sometimes fails, in front of a real S3 server if there is one.
+func newGateway(t *testing.T) *bucket {
+	b := newBucket(t)
+	if *gateway != "" {
+		proxy := os.Getenv("AWS_ENDPOINT_URL")
+		s3test.Start(t, *gateway, "lake")
+		to, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL"))
+		test.OK(t, err)
+		b.Handler = httputil.NewSingleHostReverseProxy(to) // the host must stay as signed
+		t.Setenv("AWS_ENDPOINT_URL", proxy)
+	}
+	return b
+}
+
+// committed is the set of file lists of each table, one per commit.
+type committed map[string]bool
+
+func (c committed) add(h *house) {
+	now, _ := h.snapshots()
+	for _, table := range Tables() {
+		c[table.Name+" "+names(now.Manifest.FilesOf(table.Name))] = true
+	}
+}
+
+// check fails if a table is unreadable, or its files match no commit.
+func (c committed) check(l *lake) {
+	l.house.t.Helper()
+	for _, table := range Tables() {
+		cur := l.load(table.Name)
+		if cur.Metadata == nil {
+			continue
+		}
+		var have []*layout.File
+		for uri := range l.data(cur.Head()) {
+			have = append(have, &layout.File{Path: uri})
+		}
+		if !c[table.Name+" "+names(have)] {
+			l.house.t.Fatalf("%s has the files of no commit", table.Name)
+		}
+	}
+}
+
+// names returns the names of files as published, in one text.
+func names(files []*layout.File) string {
+	seen := map[string]bool{}
+	for _, f := range files {
+		name := strings.TrimSuffix(path.Base(f.Path), ".parquet")
+		if f.SHA256 != "" {
+			name += "-" + f.SHA256[:16]
+		}
+		seen[name] = true
+	}
+	return fmt.Sprint(seen) // Sprint sorts the keys
+}
+
+// A publisher does not recreate the version after its base if others have published so many since
+// that this version was removed again: nobody would ever read it.
+func TestOvertakenByFar(t *testing.T) {
+	h, to := newHouse(t), t.TempDir()
+	h.night(call{"a", "x", 1, 1, 1})
+	_, err := h.publish(to)
+	h.must(err)
+	s, root, err := store.Open(to)
+	h.must(err)
+	c := catalog.NewFiles(s, root)
+	base, err := c.Load(t.Context(), "calls")
+	h.must(err)
+	set := func(to string) []catalog.Update {
+		return []catalog.Update{{Action: "set-properties", Properties: map[string]string{"comment": to}}}
+	}
+	now := base
+	for n := range catalog.KeptVersions + 5 {
+		h.must(c.Commit(t.Context(), catalog.Change{Name: "calls", Base: now, Updates: set(fmt.Sprint(n))}))
+		now, err = c.Load(t.Context(), "calls")
+		h.must(err)
+	}
+	next := c.File("calls", base.Version+1)
+	h.must(s.Remove(t.Context(), []string{c.File("calls", base.Version), next}))
+	if err := c.Commit(t.Context(), catalog.Change{Name: "calls", Base: base, Updates: set("too late")}); !errors.Is(err, catalog.ErrConflict) {
+		t.Errorf("the overtaken commit: %v", err)
+	}
+	if size, err := s.Size(t.Context(), next); err != nil || size >= 0 {
+		t.Errorf("the removed version has %d bytes, %v", size, err)
+	}
+	if after, err := c.Load(t.Context(), "calls"); err != nil || after.Version != now.Version {
+		t.Errorf("the table is at version %d, not %d: %v", after.Version, now.Version, err)
 	}
 }

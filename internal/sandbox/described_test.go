@@ -1,16 +1,26 @@
 package sandbox
 
 import (
+	"bytes"
+	"flag"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"callhouse/internal/sandbox/judgetest"
 	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/sandbox/world"
+	"callhouse/internal/test"
 )
 
 // send sends a request with a body (none if empty), validates the answer against its document, and
@@ -201,4 +211,154 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			t.Errorf("%s was never answered well", o.ID)
 		}
 	}
+}
+
+// TestDocs compares the table of operations in docs/reference/sandbox.md with their declarations.
+func TestDocs(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("| resource | operation | parameters besides `cursor`, `limit` | taken from | do not rely on |\n| --- | --- | --- | --- | --- |\n")
+	for _, o := range operation.All() {
+		fmt.Fprintf(&b, "| %s | `%s %s` | %s | %s | %s |\n", o.Resource, o.Method, o.Path, documented(&o), o.From, o.Beware)
+	}
+	test.GoldenPart(t, "../../docs/reference/sandbox.md", "internal/sandbox -run TestDocs -update -->\n", "<!-- end -->", b.String())
+}
+
+// TestDocsOfFaults compares the tables of faults in docs/reference/sandbox.md with their declarations.
+func TestDocsOfFaults(t *testing.T) {
+	var b strings.Builder
+	table := func(intro string) { fmt.Fprintf(&b, "\n%s\n\n| Fault | Effect |\n| --- | --- |\n", intro) }
+	table("`--faults 500=0.05,cut=0.01` gives this share of requests a fault. A status (400, 401, 403, 404,\n" +
+		"405, 409, 500, 503) is answered with the error envelope, as are all names that begin with one:")
+	for _, f := range requestFaults {
+		if f.Effect != "" {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", f.Kind, f.Effect)
+		}
+	}
+	table("Those of pages. A client that follows `next_cursor` carefully still gets every call, after\n`early-end` by time:")
+	for _, f := range pageFaults {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Kind, f.Effect)
+	}
+	table("`--lists depth=10000,null` applies to every page of the list of v3's calls:")
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Lists]()) {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Tag.Get("mode"), f.Tag.Get("says"))
+	}
+	table("`--call-faults late-record=0.05,masked=0.01` gives this share of calls a fault. A call may have\n" +
+		"several. Truth and statistics include them; turns count if the record can be read in at most 8 MiB:")
+	for _, f := range world.CallFaults {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Kind, f.Effect)
+	}
+	test.GoldenPart(t, "../../docs/reference/sandbox.md", "internal/sandbox -run TestDocsOfFaults -update -->\n", "<!-- end of faults -->",
+		b.String()+"\n")
+}
+
+// documented lists an operation's parameters.
+func documented(o *operation.Operation) string {
+	var all []string
+	for _, p := range o.Query {
+		if p.Name == "cursor" || p.Name == "limit" {
+			continue
+		}
+		name := "`" + p.Name + "`"
+		if p.Many {
+			name += "*"
+		}
+		if p.Default != "" {
+			name += " (" + p.Default + ")"
+		}
+		all = append(all, name)
+	}
+	return strings.Join(all, ", ")
+}
+
+var (
+	schemathesis = flag.String("schemathesis", "", "the program schemathesis: try every operation with it (make contract)")
+	examples     = flag.Int("examples", 30, "how many requests it makes of each kind")
+)
+
+// TestSchemathesis tests every operation of the OpenAPI documents with valid and invalid requests
+// of an independent tool.
+func TestSchemathesis(t *testing.T) {
+	if *schemathesis == "" {
+		t.Skip("needs -schemathesis")
+	}
+	s := newServer(t, Options{World: Config{Calls: 300}})
+	r, err := Listen(t.Context(), "127.0.0.1:0", s)
+	test.OK(t, err)
+	defer r.Close()
+	config, err := filepath.Abs("testdata/schemathesis.toml")
+	test.OK(t, err)
+	for _, document := range []string{"/v3/openapi.json", "/v2/openapi.json"} {
+		c := exec.CommandContext(t.Context(), *schemathesis, "--config-file", config, "run", r.URL+document,
+			"--header", "Authorization: Bearer sandbox-key", "--max-examples", strconv.Itoa(*examples), "--seed", "1", "--phases",
+			"examples,coverage,fuzzing,stateful", "--checks", "all", "--no-color")
+		c.Dir = t.TempDir() // it writes a cache
+		var said bytes.Buffer
+		c.Stdout, c.Stderr = &said, &said
+		err := c.Run()
+		t.Logf("%s\n%s", document, said.Bytes())
+		if err != nil {
+			t.Errorf("%s: %v", document, err)
+		}
+	}
+}
+
+var clientsDir = flag.String("clients", "", "a folder with the programs oapi-codegen and bin/openapi-python-client: generate clients there and use them (make clients)")
+
+// TestGeneratedClients generates clients from the OpenAPI documents with stock generators. Two
+// programs use them to create an agent and a campaign, wait for its calls, and read them. Both
+// print the same.
+func TestGeneratedClients(t *testing.T) {
+	if *clientsDir == "" {
+		t.Skip("needs -clients")
+	}
+	run := func(dir, name string, args ...string) string {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), name, args...)
+		c.Dir, c.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "PATH="+*clientsDir+"/bin:"+os.Getenv("PATH"))
+		said, err := c.CombinedOutput()
+		t.Logf("%s %s\n%s", filepath.Base(name), strings.Join(args, " "), said)
+		test.OK(t, err)
+		return string(said)
+	}
+	write := func(name string, text []byte) {
+		t.Helper()
+		name = filepath.Join(*clientsDir, name)
+		test.OK(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		test.OK(t, os.WriteFile(name, text, 0o644))
+	}
+	for _, name := range []string{"go/main.go", "go/sandbox_test.go", "python/client.py"} {
+		text, err := os.ReadFile("testdata/clients/" + name)
+		test.OK(t, err)
+		write(name, text)
+	}
+	write("go/go.mod", []byte("module clients\n\ngo 1.26\n"))
+	for _, v := range []string{"v3", "v2"} {
+		write(v+".json", operation.Document(v == "v2"))
+		write("go/"+v+"/.keep", nil)
+		run(*clientsDir, *clientsDir+"/oapi-codegen", "-generate", "types,client", "-package", v, "-o", "go/"+v+"/client.go", v+".json")
+		said := run(*clientsDir, *clientsDir+"/bin/openapi-python-client", "generate", "--meta", "none", "--overwrite", "--path",
+			v+".json", "--output-path", "python/"+v)
+		if strings.Contains(said, "Warning") {
+			t.Errorf("openapi-python-client leaves something out of %s", v)
+		}
+	}
+	run(*clientsDir+"/go", "go", "mod", "tidy")
+	use := func(dir, name string, args ...string) string {
+		t.Helper()
+		r, err := Listen(t.Context(), "127.0.0.1:0", newServer(t, Options{World: Config{Calls: 300}}))
+		test.OK(t, err)
+		defer r.Close()
+		return run(*clientsDir+"/"+dir, name, append(args, r.URL)...)
+	}
+	ofGo := use("go", "go", "run", ".")
+	if ofPython := use("python", *clientsDir+"/bin/python", "client.py"); ofPython != ofGo {
+		t.Error("the programs differ in what they say")
+	}
+	docs, err := os.ReadFile("../../docs/reference/sandbox.md")
+	test.OK(t, err)
+	if shown := "    " + strings.ReplaceAll(strings.TrimSpace(ofGo), "\n", "\n    ") + "\n"; !strings.Contains(string(docs), shown) {
+		t.Errorf("docs/reference/sandbox.md does not show what they say:\n%s", shown)
+	}
+	test.OK(t, os.Setenv("SANDBOX", *clientsDir+"/sandbox"))
+	run(*clientsDir+"/go", "go", "test", "-count=1", ".")
 }

@@ -1,17 +1,21 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"callhouse/internal/sandbox/limit"
 	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/statefile"
@@ -179,5 +183,117 @@ func TestWhatCannotBeKeptIsNotDone(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, everything(s)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestServerLimitsOverHTTP runs a client against the server in simulated time: 5 requests a second
+// are admitted, the 6th gets 429 with a waiting time, and a client that respects it is never
+// refused again.
+func TestServerLimitsOverHTTP(t *testing.T) {
+	for _, algorithm := range []limit.Algorithm{limit.SlidingLog, limit.FixedWindow, limit.TokenBucket} {
+		synctest.Test(t, func(t *testing.T) {
+			s, err := New(Options{World: Config{Calls: 50, Origin: busy}, Limiter: algorithm})
+			test.OK(t, err)
+			statuses := map[int]int{}
+			send := func() *http.Response {
+				w := do(s, "GET", "/v3/calls?limit=1")
+				statuses[w.Code]++
+				return w.Result()
+			}
+			for range 8 {
+				if r := send(); r.StatusCode == 429 && r.Header.Get("Retry-After") != "1" {
+					t.Errorf("%s: Retry-After %q", algorithm, r.Header.Get("Retry-After"))
+				}
+			}
+			if statuses[200] != 5 || statuses[429] != 3 {
+				t.Errorf("%s: %v", algorithm, statuses)
+			}
+			time.Sleep(time.Minute)
+			for range 240 {
+				time.Sleep(500 * time.Millisecond)
+				send()
+			}
+			stats := s.Stats()
+			if statuses[200] != 245 || stats.AboveLimit != 3 || stats.RateLimited != 3 || stats.MaxPerSecond != 8 ||
+				stats.MaxPerMinute != 120 || stats.Requests != 248 {
+				t.Errorf("%s: %v %+v", algorithm, statuses, stats)
+			}
+		})
+	}
+}
+
+// TestLatencyAndServeInSimulatedTime runs the whole net/http stack over pipes.
+func TestLatencyAndServeInSimulatedTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Options{World: Config{Calls: 50, Origin: busy}, Latency: 2 * time.Second, Jitter: time.Second, PerSecond: -1,
+			PerMinute: -1})
+		test.OK(t, err)
+		l := newPipes()
+		running := Serve(t.Context(), l, s)
+		client := &http.Client{Transport: &http.Transport{DialContext: l.dial}}
+		for range 20 {
+			start := time.Now()
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://sandbox/v3/calls", nil)
+			test.OK(t, err)
+			r.Header.Set("Authorization", "Bearer sandbox-key")
+			a, err := client.Do(r)
+			test.OK(t, err)
+			_ = a.Body.Close()
+			if took := time.Since(start); took < 2*time.Second || took > 3*time.Second || a.StatusCode != http.StatusOK {
+				t.Errorf("%d after %v", a.StatusCode, took)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://sandbox/v3/calls", nil)
+		if _, err := client.Do(r); err == nil {
+			t.Error("no time-out")
+		}
+		client.CloseIdleConnections()
+		if err := running.Close(); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if n := s.Stats().Requests; n != 21 {
+			t.Errorf("%d requests counted, want 21: one that is given up arrives too", n)
+		}
+	})
+}
+
+// pipes is a listener in memory.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func newPipes() *pipes { return &pipes{make(chan net.Conn), make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	select {
+	case <-p.closed:
+	default:
+		close(p.closed)
+	}
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case p.conns <- server:
+		return client, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }

@@ -7,18 +7,22 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/xdg-go/scram"
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/postgres"
+	"callhouse/internal/serve/users"
 	"callhouse/internal/test"
 )
 
@@ -114,5 +118,136 @@ func TestTooLongBeforeLogin(t *testing.T) {
 	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second)) // before the time limit of a login
 	if m, err := f.Receive(); !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
 		t.Error(m, err)
+	}
+}
+
+// The connections of a removed or changed user end, and nobody else's.
+func TestRemovedUsers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "users.json")
+	for _, name := range []string{"ann", "bob", "eve"} {
+		u, err := users.NewUser(name, "a good password")
+		if err == nil {
+			_, err = users.Put(path, u)
+		}
+		test.OK(t, err)
+	}
+	list, err := users.Open(path)
+	test.OK(t, err)
+	changed := list.Watch()
+	if gone, err := changed(); len(gone) > 0 || err != nil {
+		t.Errorf("at first: %v, %v", gone, err)
+	}
+	var server *postgres.Server
+	h := start(t, func(s *postgres.Server) { s.Users, server = list.Defaults(postgres.Limits{}), s })
+	connected := map[string]*pgx.Conn{}
+	for _, name := range []string{"ann", "bob", "eve"} {
+		c, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s:a%%20good%%20password@%s/callhouse", name, h.address))
+		test.OK(t, err)
+		t.Cleanup(func() { _ = c.Close(context.Background()) })
+		connected[name] = c
+	}
+	if _, err := users.Remove(path, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	eve, err := users.NewUser("eve", "another password")
+	if err == nil {
+		_, err = users.Put(path, eve)
+	}
+	test.OK(t, err)
+	gone, err := changed()
+	if slices.Sort(gone); !slices.Equal(gone, []string{"ann", "eve"}) || err != nil {
+		t.Errorf("changed are %v, %v", gone, err)
+	}
+	for _, name := range gone {
+		server.End(name)
+		if _, err := connected[name].PgConn().ReceiveMessage(t.Context()); code(err) != "57P01" {
+			t.Errorf("the connection of %s: %v", name, err)
+		}
+	}
+	if err := connected["bob"].Ping(t.Context()); err != nil {
+		t.Errorf("the connection of another user: %v", err)
+	}
+}
+
+// Text that is not UTF-8 is refused, and never sent back.
+func testNotUTF8(t *testing.T, h *house) {
+	c := h.connect(t, "").PgConn()
+	for name, ask := range map[string]func(text string) error{
+		"simple": func(text string) error {
+			_, err := c.Exec(t.Context(), "SELECT \"x"+text+"\" FROM calls").ReadAll()
+			return err
+		},
+		"extended": func(text string) error {
+			_, err := c.Prepare(t.Context(), "", "SELECT '"+text+"' FROM nothing", nil)
+			return err
+		},
+		"a parameter": func(text string) error {
+			return c.ExecParams(t.Context(), "SELECT $1", [][]byte{[]byte(text)}, nil, nil, nil).Read().Err
+		},
+		"a name": func(text string) error { return c.ExecPrepared(t.Context(), text, nil, nil, nil).Read().Err },
+	} {
+		for _, text := range []string{"a\xffb", "\xe2\x80"} {
+			err := ask(text)
+			if err := ask("a\u202eb"); err != nil && strings.Contains(err.Error(), "\u202e") {
+				t.Errorf("%s turns its text: %q", name, err)
+			}
+			if err == nil || name != "a name" && code(err) != "22021" || strings.Contains(err.Error(), "\xff") || strings.Contains(err.Error(), text) {
+				t.Errorf("%s with %q: %q", name, text, err)
+			}
+		}
+	}
+}
+
+// months returns calls of n months, so that each is in its own file.
+func months(n int) (out []row) {
+	for i := range n {
+		out = append(out, row{"call_id": fmt.Sprintf("c%d", i), "status": "ended", "start_at": int64(1_700_000_000_000 + i*31*86_400_000)})
+	}
+	return out
+}
+
+// A repeated statement is answered from the current commit. A call is found by its id in its one
+// file.
+func TestAskedAgain(t *testing.T) {
+	h := start(t, nil)
+	c := h.connect(t, "")
+	ask := func(sql string, args ...any) string {
+		rows, err := c.Query(t.Context(), sql, args...)
+		if err != nil {
+			return err.Error()
+		}
+		defer rows.Close()
+		var out []string
+		for rows.Next() {
+			values, err := rows.Values()
+			test.OK(t, err)
+			out = append(out, fmt.Sprint(values))
+		}
+		return strings.Join(out, " ")
+	}
+	const by = "SELECT call_id, outcome FROM calls WHERE call_id = "
+	if _, err := c.Prepare(t.Context(), "by", by+"$1"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(3) {
+		analyticstest.Write(t, h.root, i+2, analyticstest.Data{Calls: months(int(i) + 5)})
+		newest := fmt.Sprint("c", i+4)
+		for sql, want := range map[string]string{
+			"SELECT count(*) FROM calls WHERE duration_ms IS NULL":     fmt.Sprintf("[%d]", i+5),
+			"SELECT call_id FROM calls ORDER BY start_at DESC LIMIT 1": "[" + newest + "]",
+			by + "'c3'":   "[c3 unknown]",
+			by + "'none'": "",
+			by + "'" + newest + "' AND is_over ORDER BY start_at DESC LIMIT 1":                                                             "[" + newest + " unknown]",
+			"SELECT EXISTS (SELECT 1 FROM calls AS d WHERE c.call_id = 'c3' AND d.call_id <> 'c3') FROM calls AS c WHERE c.call_id = 'c3'": "[true]",
+		} {
+			for range 2 {
+				if got := ask(sql); got != want {
+					t.Errorf("commit %d: %s: %s, want %s", i+2, sql, got, want)
+				}
+			}
+		}
+		if got := ask("by", newest); got != "["+newest+" unknown]" {
+			t.Errorf("with a parameter: %s", got)
+		}
 	}
 }

@@ -1,12 +1,17 @@
 package serve_test
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"callhouse/internal/test"
@@ -140,4 +145,104 @@ func rowsIn(rows [][][]byte, oids []uint32, format int16) string {
 		out = append(out, strings.Join(cells, ","))
 	}
 	return strings.Join(out, "|")
+}
+
+// Binary COPY sends a message for each row, the first with the header, and one for the trailer:
+// many readers parse the messages rather than the stream.
+func testCopyMessages(t *testing.T, h *house) {
+	for sql, rows := range map[string]int{"COPY (SELECT 1 AS a FROM calls) TO STDOUT (FORMAT binary)": 2, "COPY (SELECT 1 AS a WHERE false) TO STDOUT WITH BINARY": 0} {
+		const row, end = "\x00\x01\x00\x00\x00\x04\x00\x00\x00\x01", "\xff\xff"
+		want := [][]byte{}
+		for range rows {
+			want = append(want, []byte(row))
+		}
+		want = append(want, []byte(end))
+		want[0] = append([]byte("PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"), want[0]...)
+		front := h.connect(t, "").PgConn().Frontend()
+		front.SendQuery(&pgproto3.Query{String: sql})
+		test.OK(t, front.Flush())
+		var got [][]byte
+		for done := false; !done; {
+			m, err := front.Receive()
+			test.OK(t, err)
+			switch m := m.(type) {
+			case *pgproto3.CopyData:
+				got = append(got, bytes.Clone(m.Data))
+			case *pgproto3.ErrorResponse:
+				t.Errorf("%s: %s", sql, m.Message)
+			case *pgproto3.ReadyForQuery:
+				done = true
+			}
+		}
+		if !bytes.Equal(bytes.Join(got, []byte("|")), bytes.Join(want, []byte("|"))) {
+			t.Errorf("%s: messages %q, want %q", sql, got, want)
+		}
+	}
+}
+
+// A plan is one column of lines, and its first line has an estimate for postgres_fdw.
+func testPlan(t *testing.T, h *house) {
+	c := h.connect(t, "")
+	r := c.PgConn().ExecParams(t.Context(), "EXPLAIN SELECT call_id FROM calls WHERE duration_ms > $1", [][]byte{[]byte("5")}, nil, nil, nil).Read()
+	if r.Err != nil || len(r.FieldDescriptions) != 1 || r.FieldDescriptions[0].Name != "QUERY PLAN" || len(r.Rows) < 5 {
+		t.Fatalf("%v, %v, %d rows", r.Err, r.FieldDescriptions, len(r.Rows))
+	}
+	first := string(r.Rows[0][0])
+	var from, to, rows float64
+	var width int
+	if n, err := fmt.Sscanf(first[strings.LastIndexByte(first, '('):], "(cost=%f..%f rows=%f width=%d)", &from, &to, &rows, &width); n != 4 {
+		t.Errorf("%q: %v", first, err)
+	}
+	if got := texts(t, c, "EXPLAIN (FORMAT json) SELECT 1"); len(got) != 1 || !strings.HasPrefix(got[0], "[") {
+		t.Errorf("as JSON: %q", got)
+	}
+}
+
+// Zones given by their offset, as Sequelize and others set them.
+func testOffsets(t *testing.T, h *house) {
+	c := h.connect(t, "")
+	for set, want := range map[string]string{"INTERVAL '+00:00' HOUR TO MINUTE": "00+00", "INTERVAL '+02:00' HOUR TO MINUTE": "02+02", "INTERVAL '-03:00' HOUR TO MINUTE": "21-03", "5": "05+05", "-7": "17-07", "'Europe/Berlin'": "01+01"} {
+		if got := texts(t, c, "SET TIME ZONE "+set+"; SELECT to_char(i, 'HH24') || right(i::text, 3) FROM (SELECT timestamptz '2026-01-01 00:00:00Z' AS i) x"); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: %v, want %s", set, got, want)
+		}
+	}
+	if _, err := c.Exec(t.Context(), "SET TIME ZONE INTERVAL '+05:30' HOUR TO MINUTE"); code(err) != "22023" {
+		t.Errorf("half an hour: %v", err)
+	}
+}
+
+// foreign makes a Postgres read the tables through postgres_fdw, which uses our estimates.
+func foreign(t *testing.T, address, there string) (out []asked) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), there)
+	test.OK(t, err)
+	defer c.Close(context.Background())
+	texts(t, c, "CREATE DATABASE readers")
+	host, port, err := net.SplitHostPort(address)
+	test.OK(t, err)
+	readers, err := pgx.Connect(t.Context(), strings.TrimSuffix(there, "callhouse")+"readers")
+	test.OK(t, err)
+	defer readers.Close(context.Background())
+	for _, do := range []string{
+		"CREATE EXTENSION postgres_fdw",
+		"CREATE SERVER house FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '" + host + "', port '" + port + "', dbname 'callhouse', use_remote_estimate 'true', fetch_size '2')",
+		"CREATE USER MAPPING FOR callhouse SERVER house OPTIONS (user 'callhouse')",
+		"IMPORT FOREIGN SCHEMA public FROM SERVER house INTO public",
+		"ANALYZE calls",
+	} {
+		texts(t, readers, do)
+	}
+	for _, sql := range []string{
+		"SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'",
+		"SELECT call_id, start_at, duration_ms, total_cost FROM calls WHERE duration_ms > 5 ORDER BY 1",
+		"SELECT c.call_id, t.role FROM calls c JOIN transcript_turns t USING (call_id) ORDER BY 1, 2",
+		"SELECT status, count(*), sum(duration_ms) FROM calls GROUP BY 1 ORDER BY 1",
+		"SELECT call_id, duration_ms FROM calls ORDER BY duration_ms DESC LIMIT 2",
+	} {
+		out = append(out, asked{client: "postgres_fdw with remote estimates", title: sql, here: strings.Join(texts(t, readers, sql), ", "), there: strings.Join(texts(t, c, sql), ", ")})
+	}
+	if plan := texts(t, readers, "EXPLAIN (VERBOSE) SELECT call_id FROM calls WHERE duration_ms > 600"); !slices.ContainsFunc(plan, func(line string) bool { return strings.Contains(line, "WHERE ((duration_ms > 600))") }) {
+		t.Errorf("a condition stays behind: %q", plan)
+	}
+	return out
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"callhouse/cmd/internal/config"
 	"callhouse/internal/test"
 )
 
@@ -39,5 +40,25 @@ func TestRefill(t *testing.T) {
 	}
 	if name := foreign(target, entries); name != "letter.txt" {
 		t.Errorf("foreign is %q", name)
+	}
+}
+
+// Every setting of query is a flag with the same name and default, and can be set in the file.
+func TestEverySettingIsAFlag(t *testing.T) {
+	root := Command()
+	for i := range config.Keys {
+		k := &config.Keys[i]
+		if k.For&config.Query == 0 {
+			continue
+		}
+		f := root.PersistentFlags().Lookup(k.Flag())
+		for _, cmd := range root.Commands() { // or a flag of one command
+			if f == nil {
+				f = cmd.Flags().Lookup(k.Flag())
+			}
+		}
+		if f == nil || f.DefValue != k.Default || f.Annotations == nil {
+			t.Errorf("%s: flag %+v", k.Name, f)
+		}
 	}
 }

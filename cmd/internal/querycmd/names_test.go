@@ -1,12 +1,20 @@
 package querycmd_test
 
 import (
+	"bytes"
+	"context"
+	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/cmdtest"
+	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
@@ -58,5 +66,145 @@ func TestNameOfSeveralAgents(t *testing.T) {
 	}
 	if r := run(t, "a long password\n", "serve", "user", "add", "x", "--users", "users.json", "--only-agents", "id", "--warehouse", "nowhere"); r.code != cli.ExitOK || !strings.Contains(r.stderr, "no warehouse") {
 		t.Errorf("without a warehouse: %v", r)
+	}
+}
+
+// Data quoted in a message does not control the terminal or begin a line.
+func TestMessagesSteerNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("CALLHOUSE_WAREHOUSE", "")
+	const foul, shown = "a\x1b]0;owned\x07\u009b31m\u202e\nquery: all is well", `\x1b]0;owned\x07\u009b31m\u202e\nquery: all is well`
+	first, _, _ := strings.Cut(shown, `\n`) // a DuckDB error is its first line
+	analyticstest.Write(t, "warehouse", 1, analyticstest.Data{Calls: []row{{"call_id": foul, "agent_id": foul, "summary": foul}, {"call_id": "b", "agent_id": "ab" + foul}}})
+	tried := longtest.Each(3)
+	for i, c := range []struct {
+		name  string
+		args  []string
+		stdin string
+		code  int
+		says  string
+	}{
+		{"error()", []string{"sql", "select error(summary) from calls where call_id <> 'b'"}, "", cli.ExitFailed, first},
+		{"error() of --safe", []string{"sql", "--safe", "select error(summary) from calls where call_id <> 'b'"}, "", cli.ExitFailed, first},
+		{"strptime", []string{"sql", "select strptime(summary, '%Y') from calls"}, "", cli.ExitFailed, `\x1b]0;owned`},
+		{"an unknown agent", []string{"sentiment", "--agent", "zz"}, "", cli.ExitUsage, shown},
+		{"an ambiguous agent", []string{"sentiment", "--agent", "a"}, "", cli.ExitUsage, shown},
+		{"a column's name", []string{"sql", "select 1 as \"" + foul + "\", * from calls where nope"}, "", cli.ExitUsage, "nope"},
+		{"a condition", []string{"sentiment", "--where", "status=" + foul}, "", cli.ExitOK, ""},
+		{"a condition in Markdown", []string{"sentiment", "--where", "status=" + foul, "--format", "markdown"}, "", cli.ExitOK, ""},
+		{"two periods under a condition", []string{"sentiment", "--where", "status=" + foul, "--since", "7d", "--compare", "previous"}, "", cli.ExitOK, ""},
+		{"a field", []string{"success", "--field", foul}, "", cli.ExitUsage, `\x1b]0;owned`},
+		{"a report", []string{foul}, "", cli.ExitUsage, `\x1b]0;owned`},
+		{"a warehouse", []string{"sentiment", "--warehouse", foul}, "", cli.ExitFailed, `\x1b]0;owned`},
+		{"a file", []string{"sql", "--file", foul}, "", cli.ExitUsage, `\x1b]0;owned`},
+		{"an output", []string{"sentiment", "--output", "nowhere/" + foul + ".csv"}, "", cli.ExitFailed, `\x1b]0;owned`},
+		{"a time", []string{"sentiment", "--since", foul}, "", cli.ExitUsage, `\x1b]0;owned`},
+		{"a zone", []string{"sentiment", "--tz", foul}, "", cli.ExitUsage, `\x1b]0;owned`},
+		{"a group", []string{"sentiment", "--by", foul}, "", cli.ExitUsage, `\x1b]0;owned`},
+		{"a parameter", []string{"sql", "select 1", "--param", foul + "=1"}, "", cli.ExitUsage, `\x1b]0;owned`},
+		{"words", []string{"search", foul}, "", cli.ExitOK, ""},
+		{"a table", []string{"describe", foul}, "", cli.ExitUsage, `\x1b]0;owned`},
+		{"a call", []string{"call", foul + "x"}, "", cli.ExitUsage, `\x1b]0;owned`},
+		{"the shell", []string{"shell"}, "select error(summary) from calls where call_id <> 'b';", cli.ExitFailed, first},
+	} {
+		if !tried(i) {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			r := run(t, c.stdin, c.args...)
+			if r.code != c.code || !strings.Contains(r.stderr, c.says) {
+				t.Errorf("want exit code %d and %s: %s", c.code, c.says, r)
+			}
+			if strings.ContainsAny(r.out+r.stderr, "\x1b\x07\u009b\u202e") || strings.Contains(r.stderr, "\nquery: all is well") {
+				t.Errorf("it steers the terminal: %q", r.stderr)
+			}
+		})
+	}
+}
+
+// complete requests completions like a shell, but waits for them: on a busy machine they may take
+// longer than a Tab may block.
+func complete(t *testing.T, args string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var out, errs bytes.Buffer
+	code := querycmd.Run(ctx, cmdtest.Env(), append([]string{"__complete"}, strings.Split(args, " ")...), strings.NewReader(""), &out, &errs)
+	return result{code, out.String(), errs.String()}
+}
+
+// Shells complete the values of flags.
+func TestCompletionOfValues(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for args, want := range map[string]string{
+		"sentiment --by ":       "agent",
+		"sentiment --format ":   "markdown",
+		"sql --format ":         "csv-excel",
+		"costs --compare ":      "previous",
+		"sentiment --tz ":       "Asia/Seoul",
+		"describe transcript_t": "transcript_turns",
+	} {
+		r := complete(t, args)
+		if !strings.Contains("\n"+r.out, "\n"+want+"\n") {
+			t.Errorf("query %s: does not offer %q:\n%s", args, want, r)
+		}
+	}
+}
+
+// Values of conditions are completed from the warehouse.
+func TestCompletionFromData(t *testing.T) {
+	house(t)
+	for args, want := range map[string]string{
+		"sentiment --where call_t":                     "call_type=",
+		"sentiment --where call_type=":                 "call_type=outbound",
+		"costs --since 7d --where outcome=comp":        "outcome=completed",
+		"costs --where weekday=W":                      "weekday=Wednesday",
+		"sentiment --since mon":                        "monday",
+		"sentiment --agent " + firstAgent(t)[:4]:       firstAgent(t),
+		"sentiment --where agent=" + firstAgent(t)[:4]: "agent=" + firstAgent(t),
+	} {
+		r := complete(t, args)
+		if !strings.Contains("\n"+r.out, "\n"+want+"\n") {
+			t.Errorf("query %s: does not offer %q:\n%s", args, want, r)
+		}
+	}
+	for _, args := range []string{"sentiment --where nonsense=", "sentiment --where call_type=zzz", "sentiment --warehouse nowhere --agent a"} {
+		if r := complete(t, args); r.out != ":4\n" {
+			t.Errorf("query %s: offers %s", args, r)
+		}
+	}
+}
+
+// firstAgent returns an agent with calls.
+func firstAgent(t *testing.T) string {
+	t.Helper()
+	r := run(t, "", "sql", "--format", "csv", "SELECT agent_id FROM calls WHERE agent_id IS NOT NULL LIMIT 1")
+	_, id, _ := strings.Cut(strings.TrimSpace(r.out), "\n")
+	return id
+}
+
+// --json is --format json, and --top counts the other rows.
+func TestShortForms(t *testing.T) {
+	house(t)
+	if long, short := run(t, "", "sentiment", "--format", "json"), run(t, "", "sentiment", "--json"); long.out != short.out || short.out == "" {
+		t.Errorf("--json: %s, want %s", short, long)
+	}
+	if r := run(t, "", "sentiment", "--json", "--format", "csv"); r.code != 2 || !strings.Contains(r.stderr, "--json conflicts with --format csv") {
+		t.Errorf("--json --format csv: %s", r)
+	}
+	all := run(t, "", "sentiment", "--format", "csv", "--sort", "calls:asc")
+	lines := strings.SplitAfter(all.out, "\n")
+	n := len(lines) - 2 // a heading, and nothing after the last line
+	for top := 1; top <= n+1; top++ {
+		r := run(t, "", "sentiment", "--format", "csv", "--sort", "calls:asc", "--top", strconv.Itoa(top))
+		want := ""
+		if left := n - top; left == 1 {
+			want = "and 1 more row\n"
+		} else if left > 1 {
+			want = fmt.Sprintf("and %d more rows\n", left)
+		}
+		if r.out != strings.Join(lines[:min(top, n)+1], "") || !strings.HasPrefix(r.stderr, want) || want == "" && strings.Contains(r.stderr, "more row") {
+			t.Errorf("--top %d: %s", top, r)
+		}
 	}
 }

@@ -243,3 +243,110 @@ func TestTerminalIsNotSteered(t *testing.T) {
 		t.Errorf("a pipe gets %q, want %q", got, want)
 	}
 }
+
+// numbers returns a table of the numbers from 0, and their texts.
+func numbers(n int64) *format.Static {
+	var rows [][]any
+	for i := range n {
+		rows = append(rows, []any{i, strings.Repeat("x", int(i/1000)+1)})
+	}
+	return format.NewStatic([]value.Column{{Name: "n", Type: "BIGINT", Kind: value.Integer}, {Name: "x", Type: "VARCHAR", Kind: value.Text}}, rows)
+}
+
+// A table shows the requested number of rows, and how many more there are. Values wider than the
+// rows that determined the layout are not truncated, except for texts on a terminal.
+func TestTableRows(t *testing.T) {
+	for _, c := range []struct {
+		o          format.Options
+		rows       int64
+		last, note string
+	}{
+		{format.Options{}, 3000, "2999  xxx", ""},
+		{format.Options{Width: 80}, 1000, "999  x", "… 2,000 more rows: use --format csv for all"},
+		{format.Options{Width: 80, Instead: ".format csv"}, 1000, "999  x", "… 2,000 more rows: use .format csv for all"},
+	} {
+		var b strings.Builder
+		r, err := format.Write(t.Context(), &b, format.Table, numbers(3000), c.o)
+		test.OK(t, err)
+		lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+		if last := lines[len(lines)-1]; r.Rows != c.rows || strings.TrimSpace(last) != strings.TrimSpace(c.last) || strings.Join(r.Notes, "\n") != c.note {
+			t.Errorf("%+v: %d rows, the last is %q, notes %q", c.o, r.Rows, last, r.Notes)
+		}
+	}
+}
+
+// left is a writer whose reader has gone.
+type left struct{}
+
+func (left) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// Rows without a reader are not computed.
+func TestTableLeft(t *testing.T) {
+	src := numbers(300_000)
+	_, err := format.Write(t.Context(), left{}, format.Table, src, format.Options{})
+	if !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("error %v", err)
+	}
+	if n, _ := src.Skip(t.Context()); n < 200_000 {
+		t.Errorf("%d rows are left", n)
+	}
+}
+
+// hours returns the rows of a heat map, by agent.
+func hours() ([]value.Column, [][]any) {
+	columns := []value.Column{
+		{Name: "agent", Kind: value.Text, Key: true, Null: "(none)"}, {Name: "weekday", Kind: value.Text}, {Name: "hour", Kind: value.Integer},
+		{Name: "calls", Kind: value.Integer, Unit: value.Count}, {Name: "share_percent", Kind: value.Float, Unit: value.Percent},
+	}
+	return columns, [][]any{
+		{"ann", "Monday", int64(0), int64(1_250), 50.0},
+		{"ann", "Tuesday", int64(9), int64(1), 1.0},
+		{"ann", "Sunday", int64(23), int64(700), 40.0},
+		{"ann", nil, nil, int64(12), 1.0},
+		{nil, "Friday", int64(12), int64(3), 100.0},
+	}
+}
+
+func TestHeat(t *testing.T) {
+	columns, rows := hours()
+	for width, name := range map[int]string{60: "heat.terminal-60", 80: "heat.terminal-80", 120: "heat.terminal-120", 0: "heat.table"} {
+		var out bytes.Buffer
+		src := format.Drawn(format.NewStatic(columns, rows), []string{"hour", "weekday", "calls"})
+		if r, err := format.Write(t.Context(), &out, format.Table, src, format.Options{Width: width}); err != nil || r.Rows != 5 {
+			t.Fatal(r, err)
+		}
+		check(t, name, out.String())
+		for line := range strings.Lines(out.String()) {
+			if n := cells(strings.TrimSuffix(line, "\n")); width > 60 && n > width {
+				t.Errorf("width %d: a line of %d cells: %q", width, n, line)
+			}
+		}
+	}
+}
+
+// Numbers that do not fit are abbreviated.
+func TestHeatOfMany(t *testing.T) {
+	columns, _ := hours()
+	rows := [][]any{{"ann", "Monday", int64(0), int64(105_432), 50.0}, {"ann", "Tuesday", int64(0), int64(9_949), 5.0}, {"ann", "Sunday", int64(0), int64(999), 5.0}}
+	var out bytes.Buffer
+	src := format.Drawn(format.NewStatic(columns, rows), []string{"hour", "weekday", "calls"})
+	if _, err := format.Write(t.Context(), &out, format.Table, src, format.Options{Width: 80}); err != nil {
+		t.Fatal(err)
+	}
+	line := strings.Split(out.String(), "\n")[2]
+	if want := []string{"00:00", "105k", "███", "9.9k", "···", "·", "·", "·", "·", "999", "···", "116k"}; strings.Join(strings.Fields(line), " ") != strings.Join(want, " ") || cells(line) > 80 {
+		t.Errorf("got %q", line)
+	}
+}
+
+// A card omits unknown values, and wraps if there is no room.
+func TestCard(t *testing.T) {
+	columns := []value.Column{{Name: "call"}, {Name: "agent"}, {Name: "ended_for"}, {Name: "cost", Kind: value.Exact}}
+	row := []any{"c1", nil, "a reason that needs more than one line of this width", nil}
+	var out bytes.Buffer
+	test.OK(t, format.WriteCard(t.Context(), &out, format.NewStatic(columns, [][]any{row}), format.Options{Width: 40}))
+	want := "call       c1\nended for  a reason that needs more than\n           one line of this width\n"
+	if out.String() != want {
+		t.Errorf("got %q", out.String())
+	}
+}

@@ -1,18 +1,24 @@
 package format_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
+	"errors"
 	"math"
 	"math/big"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/xuri/excelize/v2"
 	"pgregory.net/rapid"
 
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/test"
 )
 
 var bg = context.Background()
@@ -80,5 +86,92 @@ func TestSpreadsheetValues(t *testing.T) {
 	got := write(t, format.CSVExcel, 0, columns, [][]any{values})
 	if _, row, _ := strings.Cut(got, "\r\n"); row != want {
 		t.Errorf("%s\nwant\n%s", row, want)
+	}
+}
+
+// sheetCell is a cell of a sheet, as stored and as displayed.
+type sheetCell struct {
+	Type       excelize.CellType
+	Raw, Shown string
+}
+
+// readSheet opens a workbook and returns the cells of its sheet.
+func readSheet(t *testing.T, raw []byte) (*excelize.File, [][]sheetCell) {
+	t.Helper()
+	file, err := excelize.OpenReader(bytes.NewReader(raw))
+	test.OK(t, err)
+	t.Cleanup(func() { _ = file.Close() })
+	raws, err := file.GetRows("Sheet1", excelize.Options{RawCellValue: true})
+	test.OK(t, err)
+	out := make([][]sheetCell, len(raws))
+	for y, row := range raws {
+		for x := range row {
+			name, _ := excelize.CoordinatesToCellName(x+1, y+1)
+			kind, err1 := file.GetCellType("Sheet1", name)
+			shown, err2 := file.GetCellValue("Sheet1", name)
+			test.OK(t, errors.Join(err1, err2))
+			if formula, _ := file.GetCellFormula("Sheet1", name); formula != "" {
+				t.Errorf("%s holds the formula %s", name, formula)
+			}
+			out[y] = append(out[y], sheetCell{kind, row[x], shown})
+		}
+	}
+	return file, out
+}
+
+// Every cell has the type of its value, whatever its text looks like. Times are in the zone.
+func TestXLSX(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	at := time.Date(2026, 11, 19, 23, 30, 0, 123e6, time.UTC)
+	text := func(s string) sheetCell { return sheetCell{excelize.CellTypeInlineString, s, s} }
+	number := func(s string) sheetCell { return sheetCell{excelize.CellTypeUnset, s, s} }
+	cases := []struct {
+		v    any
+		want sheetCell
+	}{
+		{"+15550001111", text("+15550001111")}, {"007", text("007")}, {"12E5", text("12E5")}, {"=1+1", text("=1+1")}, {"@SUM(A1)", text("@SUM(A1)")},
+		{" \"한국어\" <b>&\nline ", text(" \"한국어\" <b>&\nline ")}, {"_x0041_", text("_x0041_")}, {"bad \xff\x00", text("bad \ufffd\ufffd")},
+		{int64(-5), number("-5")}, {uint64(7), number("7")}, {big.NewInt(-12), number("-12")}, {0.1, number("0.1")}, {float32(0.1), number("0.1")},
+		{value.Decimal{Units: big.NewInt(-1_205_000), Scale: 4}, number("-120.5")}, {int64(999_999_999_999_999), number("999999999999999")},
+		{int64(1_000_000_000_000_000), text("1000000000000000")}, {int64(math.MinInt64), text("-9223372036854775808")}, {uint64(1 << 63), text("9223372036854775808")},
+		{new(big.Int).Lsh(big.NewInt(1), 90), text("1237940039285380274899124224")}, {math.Inf(-1), text("-Infinity")}, {math.NaN(), text("NaN")},
+		{true, sheetCell{excelize.CellTypeBool, "1", "TRUE"}},
+		{at, sheetCell{excelize.CellTypeUnset, "46346.35416809028", "2026-11-20 08:30:00"}},
+		{value.LocalTime(at), sheetCell{excelize.CellTypeUnset, "46345.97916809028", "2026-11-19 23:30:00"}},
+		{value.Date(at.Truncate(24 * time.Hour)), sheetCell{excelize.CellTypeUnset, "46345", "2026-11-19"}},
+		{value.Date(time.Date(1899, 1, 1, 0, 0, 0, 0, time.UTC)), text("1899-01-01")},
+		{value.JSON(`{"b":1.10}`), text(`{"b":1.10}`)}, {[]any{int64(1), nil}, text("[1,null]")}, {nil, sheetCell{}}, {"last", text("last")},
+	}
+	columns := make([]value.Column, len(cases))
+	row, want, head := make([]any, len(cases)), make([]sheetCell, len(cases)), make([]sheetCell, len(cases))
+	for i, c := range cases {
+		columns[i].Name = "=c" + string(rune('A'+i))
+		row[i], want[i], head[i] = c.v, c.want, text(columns[i].Name)
+	}
+	file, got := readSheet(t, []byte(write(t, format.XLSX, 0, columns, [][]any{row})))
+	if d := cmp.Diff([][]sheetCell{head, want}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if p, err := file.GetPanes("Sheet1"); err != nil || !p.Freeze || p.YSplit != 1 {
+		t.Errorf("the heading is not frozen: %+v, %v", p, err)
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("it leaves %v, %v", left, err)
+	}
+}
+
+// A text too long for a cell is truncated, and this is reported.
+func TestXLSXLongText(t *testing.T) {
+	column := []value.Column{{Name: "t", Kind: value.Text}}
+	fits, long := strings.Repeat("é", 32_767), strings.Repeat("😀", 20_000)
+	var out bytes.Buffer
+	r, err := format.Write(t.Context(), &out, format.XLSX, format.NewStatic(column, [][]any{{fits}, {long}}), format.Options{})
+	if err != nil || len(r.Notes) != 1 || r.Notes[0] != "1 text is cut to 32,767 characters, the maximum of an Excel cell: use --format csv for the full text" {
+		t.Fatal(err, r.Notes)
+	}
+	_, got := readSheet(t, out.Bytes())
+	if got[1][0].Raw != fits || got[2][0].Raw != strings.Repeat("😀", 16_383) {
+		t.Errorf("%d and %d bytes", len(got[1][0].Raw), len(got[2][0].Raw))
 	}
 }

@@ -1,0 +1,243 @@
+package analytics_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/value"
+	"callhouse/internal/longtest"
+	"callhouse/internal/schema"
+	"callhouse/internal/test"
+	sqlfiles "callhouse/sql"
+)
+
+// St. John's changed its clocks at one minute past midnight, and Liberia was 44 and a half minutes
+// behind. If a broken clock dates a call centuries ahead, the zone has too many changes for a table
+// of its offsets.
+func TestDaysInOddZones(t *testing.T) {
+	for _, c := range []struct {
+		zone string
+		cut  time.Time
+		far  bool
+	}{
+		{"America/St_Johns", time.Date(2010, 11, 7, 2, 31, 0, 0, time.UTC), false}, // 00:01, back to 23:01 of the previous day
+		{"America/St_Johns", time.Date(2010, 11, 7, 2, 31, 0, 0, time.UTC), true},
+		{"Africa/Monrovia", time.Date(1971, 6, 1, 0, 44, 30, 0, time.UTC), false}, // midnight
+	} {
+		var calls []row
+		for i := range 8 {
+			calls = append(calls, row{"call_id": fmt.Sprint(i), "start_at": c.cut.UnixMilli() + int64(i-4)*30_000, "user_sentiment": "positive"})
+		}
+		groups := map[string]int{"day": 2, "hour": 2}
+		if c.far {
+			groups["day"]++ // its hour counts as one of the two
+			calls = append(calls, row{"call_id": "far", "start_at": c.cut.AddDate(300, 0, 0).UnixMilli(), "user_sentiment": "positive"})
+		}
+		d := analyticstest.Data{Calls: calls}
+		root := t.TempDir()
+		analyticstest.Write(t, root, 1, d)
+		loc := zone(t, c.zone)
+		w := open(t, root, loc)
+		for by, groups := range groups {
+			rows, err := w.Report(t.Context(), "sentiment", question.Params{By: by})
+			got := all(t, rows, err)
+			want := oracle("sentiment", d, question.Params{By: by}, loc)
+			if d := diffNear(want, got); d != "" || len(want) != groups {
+				t.Errorf("%s by %s, far %v, in %d groups (-oracle +report):\n%s", c.zone, by, c.far, len(want), d)
+			}
+		}
+	}
+}
+
+// The service has sent calls that end before they start; they are counted as sent.
+func TestDurationsBelowZero(t *testing.T) {
+	var calls []row
+	for i, ms := range []int64{-12_000, -5_001, -5_000, -4_999, -3, -3, 0, 2, 4_999, 5_000, 5_001, 60_000} {
+		calls = append(calls, row{"call_id": fmt.Sprint(i), "start_at": time.Date(2026, 10, i+1, 0, 0, 0, 0, time.UTC).UnixMilli(), "duration_ms": ms})
+	}
+	d := analyticstest.Data{Calls: calls}
+	root := t.TempDir()
+	analyticstest.Write(t, root, 1, d)
+	w := open(t, root, nil)
+	tried := longtest.Each(4)
+	for n := range len(calls) {
+		if !tried(n) {
+			continue
+		}
+		p := question.Params{Since: time.Date(2026, 10, n+1, 0, 0, 0, 0, time.UTC)}
+		for _, report := range []string{"durations", "distribution"} {
+			rows, err := w.Report(t.Context(), report, p)
+			if d := diff(oracle(report, d, p, time.UTC), all(t, rows, err)); d != "" {
+				t.Errorf("%s since day %d (-oracle +report):\n%s", report, n+1, d)
+			}
+		}
+	}
+}
+
+// less compares two values of a column; null is last in either direction.
+func less(t *testing.T, c value.Column, a, b any, desc bool) int {
+	t.Helper()
+	if a == nil || b == nil {
+		return cmp.Compare(fmt.Sprint(a == nil), fmt.Sprint(b == nil))
+	}
+	n := 0
+	switch x := a.(type) {
+	case int64:
+		n = cmp.Compare(x, b.(int64))
+	case float64:
+		n = cmp.Compare(x, b.(float64))
+	case string:
+		n = cmp.Compare(x, b.(string))
+		if at := slices.Index(value.Weekdays[:], x); at >= 0 { // in their natural order
+			n = cmp.Compare(at, slices.Index(value.Weekdays[:], b.(string)))
+		}
+		if c.Kind == value.Exact {
+			exactly := func(s any) *big.Rat { r, _ := new(big.Rat).SetString(s.(string)); return r }
+			n = exactly(a).Cmp(exactly(b))
+		}
+	case bool:
+		n = cmp.Compare(fmt.Sprint(x), fmt.Sprint(b))
+	case value.Date:
+		n = time.Time(x).Compare(time.Time(b.(value.Date)))
+	default:
+		t.Fatalf("a column of %T", a)
+	}
+	if desc {
+		return -n
+	}
+	return n
+}
+
+// Every report can be sorted by every column of figures and words, in either direction, with and
+// without a comparison; ties keep the report's order, and the first N rows are those of the whole
+// answer.
+func TestSort(t *testing.T) {
+	d := randomData(rand.New(rand.NewPCG(23, 1)), 60)
+	w := warehouse(t, d, nil)
+	tried, reports, sampled := 0, longtest.Each(6), longtest.Each(8)
+	for i, f := range sqlfiles.Reports() {
+		p := question.Params{}
+		if f.Arguments != "" || !reports(i) {
+			continue
+		}
+		if f.Grouped() && i%2 == 0 {
+			p.By = []string{"call_type", "status,call_type"}[i/2%2]
+		}
+		rows, err := w.Report(t.Context(), f.Name, p)
+		test.OK(t, err)
+		columns := rows.Columns()
+		whole := all(t, rows, nil)
+		for at, c := range columns {
+			if !sampled(at + i) {
+				continue
+			}
+			desc := (at+i)%2 == 0
+			p.Sort, p.Top = c.Name+map[bool]string{true: ":desc", false: ":asc"}[desc], 0
+			rows, err := w.Report(t.Context(), f.Name, p)
+			if group := (*question.GroupError)(nil); errors.As(err, &group) && strings.Contains(c.Name, "agent") || strings.HasSuffix(c.Name, "_name") && err != nil {
+				continue
+			}
+			got := all(t, rows, err)
+			want := slices.Clone(whole)
+			slices.SortStableFunc(want, func(a, b []any) int { return less(t, c, a[at], b[at], desc) })
+			if d := diff(want, got); d != "" {
+				t.Fatalf("%s --by %q --sort %s (-want +got):\n%s", f.Name, p.By, p.Sort, d)
+			}
+			p.Top = 3
+			rows, err = w.Report(t.Context(), f.Name, p)
+			if d := diff(want[:min(3, len(want))], all(t, rows, err)); d != "" {
+				t.Fatalf("%s --by %q --sort %s --top 3 (-want +got):\n%s", f.Name, p.By, p.Sort, d)
+			}
+			tried++
+		}
+	}
+	if tried < 1 || longtest.On() && tried < 100 {
+		t.Errorf("only %d columns were tried", tried)
+	}
+	for sort, nearest := range map[string]string{"call": "calls", "calls:up": "", "agent": "", "agent_id:asc": ""} {
+		_, err := w.Report(t.Context(), "agents", question.Params{Sort: sort})
+		var unknown *question.UnknownError
+		var group *question.GroupError
+		if nearest != "" && (!errors.As(err, &unknown) || unknown.Nearest != nearest) || nearest == "" && (!errors.As(err, &group) || group.Hint == "") {
+			t.Errorf("--sort %s: %v", sort, err)
+		}
+	}
+}
+
+// Attempts equal the oracle where months begin within a week, and where clocks change in one.
+func TestAttemptsAroundMonthsAndChangesOfClocks(t *testing.T) {
+	r := longtest.Rand(t)
+	var d analyticstest.Data
+	reasons := append(schema.Calls.Columns[schema.Calls.Column("disconnection_reason")].Known, "weird", "dial_weird")
+	statuses := append(schema.Calls.Columns[schema.Calls.Column("status")].Known, "weird", "ended", "ended", "ended", "ended")
+	for i := range 700 {
+		// from 25 August to 12 November, or around the start of one of the months
+		about := pick(r, []struct{ day, days int64 }{{20_690, 80}, {20_694, 8}, {20_724, 8}, {20_747, 14}})
+		at := (about.day*24*60+r.Int64N(about.days*24*60))*60_000 + r.Int64N(2)
+		d.Calls = append(d.Calls, row{"call_id": fmt.Sprint(i), "start_at": at, "call_type": maybe(r, .1, "outbound", "inbound", "phone"),
+			"direction": maybe(r, .2, "outbound", "outbound", "outbound", "inbound"), "settlement": pick(r, []any{"settled", "settled", "ended", "open"}),
+			"status": maybe(r, .1, statuses...), "disconnection_reason": maybe(r, .1, reasons...),
+			"to_number": maybe(r, .05, slices.Sorted(maps.Keys(numbers))...), "to_e164": maybe(r, .6, "+1", "+2")})
+	}
+	root := t.TempDir()
+	analyticstest.Write(t, root, 1, d)
+	at := func(month time.Month, day, hour int) time.Time {
+		return time.Date(2026, month, day, hour, 0, 0, 0, time.UTC)
+	}
+	for _, name := range []string{"UTC", "Asia/Seoul", "Europe/Berlin", "America/New_York", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Chatham"} {
+		w := open(t, root, zone(t, name))
+		some := []question.Params{{Since: at(9, 17, 5)}, {Until: at(10, 20, 5)}, {Since: at(10, 1, 0), Until: at(11, 3, 0)}, {By: "weekday"}}
+		for _, p := range []question.Params{{}, pick(r, some)} {
+			rows, err := w.Report(t.Context(), "attempts", p)
+			if d := diffNear(oracle("attempts", d, p, w.Location()), all(t, rows, err)); d != "" {
+				t.Errorf("%s, %+v (-oracle +report):\n%s", name, p, d)
+			}
+		}
+	}
+}
+
+// A tool that fails in every call of happy callers does not displace unhappy callers from the list.
+func TestWorstIsNotFlooded(t *testing.T) {
+	var d analyticstest.Data
+	add := func(n int, name, sentiment, reason string, failures int) {
+		for i := range n {
+			id, at := fmt.Sprintf("%s%02d", name, i), int64(1_795_089_600_000+i*60_000)
+			d.Calls = append(d.Calls, row{"call_id": id, "status": "ended", "disconnection_reason": reason, "user_sentiment": sentiment,
+				"start_at": at, "duration_ms": int64(60_000), "transcript_state": "present", "user_turns": int64(1), "settlement": "settled"})
+			d.Turns = append(d.Turns, row{"call_id": id, "call_start_at": at, "turn": int64(0), "role": "user", "content": "hello"})
+			for use := range failures {
+				x := fmt.Sprint("x", use)
+				for i, turn := range []row{{"role": "tool_call_invocation", "tool_name": "find"}, {"role": "tool_call_result", "content": `{"status":"error"}`}} {
+					turn["call_id"], turn["call_start_at"], turn["tool_call_id"], turn["turn"] = id, at, x, int64(1+2*use+i)
+					d.Turns = append(d.Turns, turn)
+				}
+			}
+		}
+	}
+	add(30, "happy", "positive", "user_hangup", 9)
+	add(30, "angry", "negative", "user_hangup", 0)
+	add(3, "broken", "neutral", "error_voxai", 0)
+	w := warehouse(t, d, nil)
+	rows, err := w.Report(t.Context(), "worst", question.Params{})
+	got := map[any]int{}
+	order := ""
+	for _, line := range all(t, rows, err) {
+		got[line[1]]++
+		if reason := fmt.Sprint(line[1]); len(order) == 0 || order[len(order)-len(reason):] != reason {
+			order += " " + reason
+		}
+	}
+	if order != " negative failed tool failed" || got["negative"] != 10 || got["failed"] != 3 || got["tool failed"] != 7 {
+		t.Errorf("in the order%s: %v", order, got)
+	}
+}
