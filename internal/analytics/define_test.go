@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 )
 
 // opener returns a function that opens a warehouse of one call, each time anew.
@@ -23,9 +24,7 @@ func opener(t *testing.T) func(Options) *Warehouse {
 	return func(o Options) *Warehouse {
 		t.Helper()
 		w, err := Open(t.Context(), root, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		t.Cleanup(func() {
 			if err := w.Close(); err != nil {
 				t.Error(err)
@@ -74,13 +73,9 @@ func TestDefinitionsComeWhenTheyAreNamed(t *testing.T) {
 	// After a statement that needs all definitions, all are there.
 	got, whole := read(w.SQL(t.Context(), whatIsDefined)), open(Options{})
 	conn, err := whole.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer conn.Close()
-	if err := whole.DefineAll(t.Context(), conn); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, whole.DefineAll(t.Context(), conn))
 	if want := defined(t, whole); len(want) <= len(some) || !slices.Equal(got, want) {
 		t.Errorf("SQL finds %d definitions, and where all are made at once %d:\n%q\n%q", len(got), len(want), got, want)
 	}
@@ -94,14 +89,10 @@ const whatIsDefined = `SELECT schema_name || '.' || view_name FROM duckdb_views(
 func defined(t *testing.T, w *Warehouse) []string {
 	t.Helper()
 	conn, err := w.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	defer conn.Close()
 	names, err := conn.Column(t.Context(), whatIsDefined)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return names
 }
 
@@ -147,13 +138,9 @@ func TestStatementsFindWhatTheyName(t *testing.T) {
 	for _, o := range []Options{{}, {Options: opened.Options{Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}}}} {
 		all := open(o)
 		conn, err := all.Connect(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		defer conn.Close()
-		if err := all.DefineAll(t.Context(), conn); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, all.DefineAll(t.Context(), conn))
 		every := len(defined(t, all))
 		tried, n := longtest.Each(6), 0
 		for text, lazy := range texts {

@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 )
 
 // Every report equals the oracle by two dimensions and with conditions, in zones with half-hour
@@ -42,9 +43,7 @@ func TestTwoDimensionsAndConditions(t *testing.T) {
 		for _, report := range []string{"outcomes", "volume", "callers", "attempts", "concurrency"} {
 			sum := func(p question.Params) (n int64) {
 				rows, err := w.Report(t.Context(), report, p)
-				if err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, err)
 				at := slices.IndexFunc(rows.Columns(), func(c value.Column) bool { return c.Name == "calls" })
 				for _, line := range all(t, rows, nil) {
 					n += line[at].(int64)
@@ -65,9 +64,7 @@ func TestConditionsOnTimeSpareOtherDays(t *testing.T) {
 	d.Compacted = nil
 	analyticstest.Write(t, root, 1, d)
 	snap, err := layout.Current(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	w := open(t, root, zone(t, "Pacific/Kiritimati"))
 	p := question.Params{Where: []string{"day=2026-10-25", "day=2026-10-24", "week=2026-10-19", "month=2026-10"}, Words: []string{"a"}}
 	reports := map[string]time.Duration{"callers": 8 * 24 * time.Hour, "attempts": 8 * 24 * time.Hour} // they read the calls around

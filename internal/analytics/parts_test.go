@@ -153,16 +153,12 @@ func TestListsInParts(t *testing.T) {
 func blank(t *testing.T, path string) (restore func()) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	zeroed := slices.Clone(raw)
 	footer := len(raw) - 8 - int(binary.LittleEndian.Uint32(raw[len(raw)-8:]))
 	clear(zeroed[4:footer])
 	write := func(b []byte) {
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(path, b, 0o600))
 	}
 	write(zeroed)
 	return func() { write(raw) }
@@ -177,15 +173,11 @@ func TestReportsReadOnlyWhatIsProven(t *testing.T) {
 	data := randomData(r, 40)
 	analyticstest.Write(t, root, 1, data)
 	snap, err := layout.Current(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	answer := func(name string, p question.Params) ([][]any, error) {
 		t.Helper()
 		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Location: time.UTC}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		defer w.Close()
 		rows, err := w.Report(t.Context(), name, p)
 		if _, damaged := errors.AsType[*layout.DamageError](err); damaged {
@@ -208,9 +200,7 @@ func TestReportsReadOnlyWhatIsProven(t *testing.T) {
 			p.Field = data.Items[named]["name"].(string) + "=true"
 		}
 		want, err := answer(f.Name, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		restore := map[string]func(){} // by path
 		for i := range snap.Manifest.Files {
 			path := snap.Path(&snap.Manifest.Files[i])

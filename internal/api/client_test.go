@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"callhouse/internal/test"
 )
 
 // net/http repeats a GET by itself when a kept connection breaks. That request would not be
@@ -23,9 +25,7 @@ func TestBrokenConnectionIsNotSentTwiceUnseen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got atomic.Int64
 			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			defer l.Close()
 			go answerOnceThenHangUp(l, &got)
 			tr := newTransport(1)
@@ -44,9 +44,7 @@ func TestBrokenConnectionIsNotSentTwiceUnseen(t *testing.T) {
 				_, f := c.send(t.Context(), &Request{}, func() {})
 				return f
 			}
-			if f := send(); f != nil {
-				t.Fatal(f)
-			}
+			test.OK(t, send())
 			f := send() // the server reads it and closes
 			if plain {
 				if got.Load() != 3 {
@@ -199,9 +197,7 @@ func TestSecretIsNeverShown(t *testing.T) {
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "key", key, "cfg", Config{Key: key})
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "key", key, "cfg", Config{Key: key})
 	asJSON, err := json.Marshal(map[string]any{"key": key, "cfg": struct{ Key Secret }{key}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	text := log.String() + string(asJSON)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%10s"} {
 		text += fmt.Sprintf(verb+" "+verb+" "+verb, key, Config{Key: key}, &Config{Key: key}) //nolint:govet // verbs on purpose

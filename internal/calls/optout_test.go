@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	"callhouse/internal/wire"
 	"callhouse/internal/wire/wiretest"
 )
@@ -55,9 +56,7 @@ func TestOptOutSpellings(t *testing.T) {
 		} {
 			c := decoded(t, []byte(body), schema.KindDetail)
 			clean, changed, err := wire.Redact(schema.CallResource, []byte(body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, err)
 			kept := c.Turns().Len() > 0 || bytes.Contains(c.Extra(), []byte("SECRET"))
 			if kept == want || changed != want || bytes.Contains(clean, []byte("SECRET")) == want || c.OptedOut() != want {
 				t.Errorf("%s: opted out %v, kept %v, redacted %s", body, c.OptedOut(), kept, clean)
@@ -100,13 +99,9 @@ func TestRedactThenDecode(t *testing.T) {
 			return
 		}
 		clean, _, err := wire.Redact(schema.CallResource, body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		want := c.Clone()
-		if err := d.Decode(clean, kind, &c); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, d.Decode(clean, kind, &c))
 		if diff := cmp.Diff(want, &c, wiretest.SameRows); diff != "" {
 			t.Fatalf("%s\nredacted %s\n%s", body, clean, diff)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // The sample has the documented size: twenty from the first page, and one in five hundred.
@@ -45,9 +46,7 @@ func TestBlame(t *testing.T) {
 	const end = 1795089660000
 	decode := func(body string, kind schema.Kind) *calls.Call {
 		call := new(calls.Call)
-		if err := new(calls.Decoder).Decode([]byte(body), kind, call); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, new(calls.Decoder).Decode([]byte(body), kind, call))
 		return call
 	}
 	const hello, bye = `[{"role":"user","content":"hello"}]`, `[{"role":"user","content":"bye"}]`

@@ -27,6 +27,7 @@ import (
 	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/verify"
+	"callhouse/internal/test"
 )
 
 func TestMain(m *testing.M) {
@@ -71,9 +72,7 @@ func (x *things) record(kind schema.Kind, n int, body []byte) {
 			x.Fatal(err)
 		}
 	}
-	if err := x.w.Put(context.Background(), schema.Record{Resource: x.of.Name, Kind: kind, CallID: resourcetest.Key(x.of, x.parent, n), FetchedAt: at, Body: body}); err != nil {
-		x.Fatal(err)
-	}
+	test.OK(x, x.w.Put(context.Background(), schema.Record{Resource: x.of.Name, Kind: kind, CallID: resourcetest.Key(x.of, x.parent, n), FetchedAt: at, Body: body}))
 }
 
 // listed marks the list as complete, with the given number of items.
@@ -81,9 +80,7 @@ func (x *things) listed(items int) {
 	x.Helper()
 	now := x.w.opts.Now().UnixMilli()
 	body, _ := json.Marshal(schema.Listed{Begun: now, Items: int64(items)})
-	if err := x.w.Put(context.Background(), schema.Record{Resource: x.of.Name, Kind: schema.KindListed, CallID: x.parent, FetchedAt: now + 2000, Body: body}); err != nil {
-		x.Fatal(err)
-	}
+	test.OK(x, x.w.Put(context.Background(), schema.Record{Resource: x.of.Name, Kind: schema.KindListed, CallID: x.parent, FetchedAt: now + 2000, Body: body}))
 }
 
 // commit ends the run, and verifies the warehouse.
@@ -96,17 +93,13 @@ func (x *things) commit() {
 
 func (x *things) close() {
 	x.Helper()
-	if err := x.w.Close(); err != nil {
-		x.Fatal(err)
-	}
+	test.OK(x, x.w.Close())
 }
 
 func (x *things) whole() {
 	x.Helper()
 	r, err := verify.Warehouse(context.Background(), verify.Options{Root: x.root, FS: x.fsys, All: true})
-	if err != nil {
-		x.Fatal(err)
-	}
+	test.OK(x, err)
 	if !r.Whole() || len(r.Notes) > 0 {
 		x.Fatalf("verify finds %v, %v", r.Problems, r.Notes)
 	}
@@ -116,9 +109,7 @@ func (x *things) whole() {
 func (x *things) state() map[string]*schema.Object {
 	x.Helper()
 	in, err := snapshot.NewReader(x.fsys, x.w.Snapshot(), nil).Objects(x.of)
-	if err != nil {
-		x.Fatal(err)
-	}
+	test.OK(x, err)
 	out := map[string]*schema.Object{}
 	for in != nil {
 		o := new(schema.Object)
@@ -174,9 +165,7 @@ func (x *things) changes() (out []string) {
 	r := snapshot.NewReader(x.fsys, x.w.Snapshot(), nil)
 	for _, f := range r.Files(resource.Changes.Name) {
 		t, err := r.Open(f)
-		if err != nil {
-			x.Fatal(err)
-		}
+		test.OK(x, err)
 		err = t.All(func(row schema.Row) error {
 			at := func(name string) string { return string(row[resource.Changes.Column(name)].ByteArray()) }
 			if slices.Contains(runs, at("run_id")) && at("resource") == x.of.Name {
@@ -189,12 +178,8 @@ func (x *things) changes() (out []string) {
 			}
 			return nil
 		})
-		if err != nil {
-			x.Fatal(err)
-		}
-		if err := t.Close(); err != nil {
-			x.Fatal(err)
-		}
+		test.OK(x, err)
+		test.OK(x, t.Close())
 	}
 	return out
 }
@@ -222,9 +207,7 @@ func (x *things) due() (n int) {
 	x.Helper()
 	never := func(*resource.Resource, int64) bool { return false }
 	for _, err := range x.w.Incomplete(context.Background(), x.of, never) {
-		if err != nil {
-			x.Fatal(err)
-		}
+		test.OK(x, err)
 		n++
 	}
 	return n
@@ -359,9 +342,7 @@ func TestEveryResource(t *testing.T) {
 			// An item may lack the parent's key, which the list's path has.
 			if of.Parent != nil {
 				var item map[string]json.RawMessage
-				if err := json.Unmarshal(resourcetest.Item(of, 0, 0), &item); err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, json.Unmarshal(resourcetest.Item(of, 0, 0), &item))
 				delete(item, of.Key[0])
 				thin, _ := json.Marshal(item)
 				x.open()
@@ -377,16 +358,10 @@ func TestEveryResource(t *testing.T) {
 				}
 				path := x.w.Snapshot().Path(&f)
 				raw, err := disk.ReadFile(x.fsys, path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, err)
 				raw[len(raw)/2] ^= 0x10
-				if err := x.fsys.Remove(path); err != nil {
-					t.Fatal(err)
-				}
-				if err := disk.WriteFile(x.fsys, path, raw); err != nil {
-					t.Fatal(err)
-				}
+				test.OK(t, x.fsys.Remove(path))
+				test.OK(t, disk.WriteFile(x.fsys, path, raw))
 			}
 			r, err := verify.Warehouse(context.Background(), verify.Options{Root: x.root, FS: x.fsys})
 			if err != nil || r.Whole() {
@@ -422,9 +397,7 @@ func TestForgetReachesCustomers(t *testing.T) {
 	}
 	x.open()
 	receipt, err := x.w.Forget(context.Background(), erase.Selection{Numbers: []string{"+821012345678"}, Customers: []string{resourcetest.Key(x.of, "", 3)}}, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	if len(receipt.Calls) != 3 || receipt.Erased.Customers != 3 {
 		t.Errorf("the receipt says %+v", receipt)
 	}
@@ -444,9 +417,7 @@ func TestForgetReachesCustomers(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 }
 
 // A table of a later callhouse, with one file or by periods, is carried along by every commit, and
@@ -464,36 +435,26 @@ func laterTable(t *testing.T, period string) {
 	putCall(t, w, "a", testDay, 1)
 	mustCommit(t, w)
 	s := w.Snapshot()
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	f := layout.File{Table: "widgets", Period: period, Path: layout.DataFile("widgets", period, "00112233445566aa"), Rows: 1, Bytes: 5}
 	sum := sha256.Sum256([]byte("hello"))
 	f.SHA256 = hex.EncodeToString(sum[:])
-	if err := os.MkdirAll(filepath.Dir(s.Path(&f)), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(s.Path(&f), []byte("hello"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.MkdirAll(filepath.Dir(s.Path(&f)), 0o700))
+	test.OK(t, os.WriteFile(s.Path(&f), []byte("hello"), 0o600))
 	m := *s.Manifest
 	m.Files = append(slices.Clone(m.Files), f)
 	raw, err := m.Encode()
 	if err == nil {
 		err = os.WriteFile(filepath.Join(s.Dir, layout.ManifestName), raw, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	w = night(t, nil, root, 2)
 	putCall(t, w, "b", testDay, 1)
 	mustCommit(t, w)
 	if w.Snapshot().Manifest.FileOf("widgets", period) == nil {
 		t.Error("the commit lost the table that it does not know")
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	r, err := verify.Warehouse(context.Background(), verify.Options{Root: root})
 	if err != nil || !r.Whole() || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "widgets") {
 		t.Errorf("verify: %v, %v, %q", err, r.Problems, r.Notes)

@@ -120,9 +120,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 			c.clock.Advance(20 * time.Hour)
 			c.extract(t.Context(), "--transcripts", "auto")
 			sameAsTruth(t, c)
-			if v := extractAt(t.Context(), c.clock.Now, "verify", "--all", "--warehouse", c.warehouse); v.code != cli.ExitOK {
-				t.Errorf("verify: %s%s", v.stdout, v.stderr)
-			}
+			extractAt(t.Context(), c.clock.Now, "verify", "--all", "--warehouse", c.warehouse).exits(t, cli.ExitOK)
 			if r := c.extract(t.Context(), "status"); m.v2 == "off=503" && !strings.Contains(r.stdout, "\n  left alone    pages of v2, until ") {
 				t.Errorf("status does not say that v2 pages are left alone:\n%s", r.stdout)
 			}
@@ -239,9 +237,7 @@ func TestKilledAmongBulkPages(t *testing.T) {
 		t.Fatal("the last run was killed")
 	}
 	sameAsTruth(t, c)
-	if v := extract(t.Context(), "verify", "--all", "--warehouse", c.warehouse); v.code != cli.ExitOK {
-		t.Errorf("verify: %s%s", v.stdout, v.stderr)
-	}
+	extract(t.Context(), "verify", "--all", "--warehouse", c.warehouse).exits(t, cli.ExitOK)
 	// A killed run may lose the four pages in flight, and begins again with smaller ones. Some 450
 	// of 500 calls are due.
 	if n, most := c.service.Server.Stats().ByKind["bulk"], int64(*bulkKills*(2+8)+12); n > most {

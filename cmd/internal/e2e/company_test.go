@@ -145,9 +145,7 @@ func extractAt(ctx context.Context, now func() time.Time, args ...string) result
 func (c *company) mustExtract(args ...string) result {
 	c.t.Helper()
 	r := c.extract(c.t.Context(), args...)
-	if r.code != cli.ExitOK {
-		c.t.Fatalf("extract failed with exit code %d:\n%s", r.code, r.stderr)
-	}
+	r.exits(c.t, cli.ExitOK)
 	return r
 }
 

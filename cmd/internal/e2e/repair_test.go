@@ -51,9 +51,7 @@ func TestADamagedDayIsRepaired(t *testing.T) {
 	files := s.Manifest.FilesOf(schema.Calls.Name)
 	day := files[len(files)/2]
 	forgotten := c.one("SELECT min(call_id) FROM calls WHERE start_at::DATE = '" + day.Period + "' AND turn_count > 0").(string)
-	if r := c.extract(t.Context(), "forget", "--yes", "--call-id", forgotten); r.code != cli.ExitOK {
-		t.Fatal(r)
-	}
+	c.extract(t.Context(), "forget", "--yes", "--call-id", forgotten).exits(t, cli.ExitOK)
 	for range 2 { // so that two snapshots share the damaged file
 		c.clock.Advance(time.Hour)
 		c.mustExtract("--since", "1d")
@@ -66,9 +64,7 @@ func TestADamagedDayIsRepaired(t *testing.T) {
 	flip(t, s, day)
 
 	for _, args := range [][]string{{"verify", "--all"}, {"rollback"}} {
-		if r := c.extract(t.Context(), args...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "extract repair") {
-			t.Errorf("%v: %+v", args, r)
-		}
+		c.extract(t.Context(), args...).reports(t, cli.ExitFailed, "extract repair")
 	}
 	if r := c.extract(t.Context(), "status"); !strings.HasPrefix(r.stdout, "damaged: ") || !strings.Contains(r.stdout, "\n  help          extract repair") || r.code != cli.ExitFailed {
 		t.Errorf("status: %+v", r)
@@ -77,28 +73,18 @@ func TestADamagedDayIsRepaired(t *testing.T) {
 		!strings.Contains(r.stderr, "extract repair") || r.stdout != "" {
 		t.Errorf("a report: %+v", r)
 	}
-	if r := c.extract(t.Context(), "repair", "--dry-run"); r.code != cli.ExitOK || !strings.Contains(r.stdout, day.Period+": dropped (") {
-		t.Errorf("the dry run: %+v", r)
-	}
+	c.extract(t.Context(), "repair", "--dry-run").prints(t, cli.ExitOK, day.Period+": dropped (")
 	requests := c.service.Server.Stats().Requests
-	if r := c.extract(t.Context(), "repair", "--since", "300d"); r.code != cli.ExitOK {
-		t.Fatalf("repair: %+v", r)
-	}
+	c.extract(t.Context(), "repair", "--since", "300d").exits(t, cli.ExitOK)
 	if n := c.service.Server.Stats().Requests - requests; n > day.Rows+60 {
 		t.Errorf("repair took %d requests for %d calls", n, day.Rows)
 	}
-	if r := c.extract(t.Context(), "verify"); r.code != cli.ExitOK {
-		t.Errorf("verify: %+v", r)
-	}
-	if r := c.extract(t.Context(), "status"); r.code != cli.ExitOK {
-		t.Errorf("status: %+v", r)
-	}
+	c.extract(t.Context(), "verify").exits(t, cli.ExitOK)
+	c.extract(t.Context(), "status").exits(t, cli.ExitOK)
 	if after := c.query("sql", facts, "--format", "csv"); after.stdout != before.stdout {
 		t.Errorf("the facts changed (-before +after):\n%s", cmp.Diff(strings.Split(before.stdout, "\n"), strings.Split(after.stdout, "\n")))
 	}
-	if r := c.extract(t.Context(), "repair"); r.code != cli.ExitOK || !strings.Contains(r.stdout, "nothing to repair") {
-		t.Errorf("a second repair: %+v", r)
-	}
+	c.extract(t.Context(), "repair").prints(t, cli.ExitOK, "nothing to repair")
 }
 
 // After each kind of failure, status begins with the problem, and its second line is the hint.

@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/everybyte"
+	"callhouse/internal/test"
 )
 
 // verify detects a missing, damaged or different mask key. It does not recommend a rollback, which
@@ -24,9 +25,7 @@ import (
 func TestVerifyWantsTheMaskKey(t *testing.T) {
 	dir := t.TempDir()
 	root, lines := filepath.Join(dir, "w"), filepath.Join(dir, "calls.ndjson")
-	if err := os.WriteFile(lines, []byte(`{"id":"a","status":"ended","from_number":"+821012345678","start_at":1795079700000}`+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(lines, []byte(`{"id":"a","status":"ended","from_number":"+821012345678","start_at":1795079700000}`+"\n"), 0o600))
 	ask := func(args ...string) (code int, out string) {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
@@ -39,9 +38,7 @@ func TestVerifyWantsTheMaskKey(t *testing.T) {
 	key, other := filepath.Join(root, layout.MaskKeyName), filepath.Join(dir, "other.key")
 	right, err := os.ReadFile(key)
 	wrong := []byte(strings.Repeat("ab", 32) + "\n")
-	if err := errors.Join(err, os.WriteFile(other, right, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, errors.Join(err, os.WriteFile(other, right, 0o600)))
 	for _, c := range []struct {
 		name   string
 		key    []byte // nil: missing
@@ -56,13 +53,9 @@ func TestVerifyWantsTheMaskKey(t *testing.T) {
 		{"another", wrong, nil, cli.ExitFailed, "it is not the key that masked values", "rollback"},
 		{"missing, and elsewhere", nil, []string{"--mask-key-file", other}, cli.ExitOK, "whole: ", "mask"},
 	} {
-		if err := os.WriteFile(key, c.key, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(key, c.key, 0o600))
 		if c.key == nil {
-			if err := os.Remove(key); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, os.Remove(key))
 		}
 		code, out := ask(append(c.args, "verify")...)
 		if code != c.code || !strings.Contains(out, c.says) || strings.Contains(out, c.nothow) {
@@ -72,9 +65,7 @@ func TestVerifyWantsTheMaskKey(t *testing.T) {
 			t.Errorf("%s: import ends with exit code %d\n%s", c.name, code, out) // as verify predicted for the next run
 		}
 	}
-	if err := os.WriteFile(other, wrong, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, os.WriteFile(other, wrong, 0o600))
 	if code, out := ask("verify", "--mask-key-file", other); code != cli.ExitFailed || !strings.Contains(out, "--mask-key-file") {
 		t.Errorf("another one is named: exit code %d\n%s", code, out)
 	}
@@ -85,22 +76,14 @@ func TestMaskedInTheJournal(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	s := &settings.Settings{Now: time.Now, Config: config.Config{Values: config.Values{Warehouse: root, Mask: "from_number,metadata.name"}}}
 	w, err := sink.Open(s.Options(settings.RunID(time.Now())))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.StartMask(w, w); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
+	test.OK(t, s.StartMask(w, w))
 	const number, name = "+15550009999", "Jo Doe"
 	body := `{"id":"a","from_number":"` + number + `","metadata":{"name":"` + name + `","plan":"gold"},"x":"` + number + `"}`
 	for _, kind := range []schema.Kind{schema.KindItem, schema.KindDetail} {
-		if err := w.Put(t.Context(), schema.Record{Kind: kind, CallID: "a", FetchedAt: 1, Body: []byte(body)}); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, w.Put(t.Context(), schema.Record{Kind: kind, CallID: "a", FetchedAt: 1, Body: []byte(body)}))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, w.Close())
 	found := 0
 	everybyte.Under(t, root, func(where string, raw []byte) {
 		found += bytes.Count(raw, []byte("gold"))
@@ -124,18 +107,14 @@ func TestMaskLasts(t *testing.T) {
 	for i, c := range []struct{ mask, want string }{
 		{"", ""}, {" from_number , to_number,", "from_number to_number"}, {"", "from_number to_number"}, {"to_number", "to_number"}, {"", "to_number"}, {"none", ""}, {"", ""},
 	} {
-		if err := os.WriteFile(lines, fmt.Appendf(nil, `{"id":"%d","status":"ended","start_at":1795079700000}`+"\n", i), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, os.WriteFile(lines, fmt.Appendf(nil, `{"id":"%d","status":"ended","start_at":1795079700000}`+"\n", i), 0o600))
 		var out bytes.Buffer
 		args := []string{"import", "--warehouse", root, "--mask", c.mask, lines}
 		if code := (Program{Now: time.Now}).Run(t.Context(), args, strings.NewReader(""), &out, &out); code != cli.ExitOK {
 			t.Fatal(out.String())
 		}
 		snapshot, err := layout.Current(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		var got []string
 		if m := snapshot.Manifest.Mask; m != nil {
 			got = m.Fields

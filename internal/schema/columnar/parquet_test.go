@@ -11,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	"callhouse/internal/wire"
 	"callhouse/internal/wire/wiretest"
 )
@@ -112,9 +113,7 @@ func TestRunRow(t *testing.T) {
 			t.Fatalf("%d values for %d columns", len(row), len(schema.Runs.Columns))
 		}
 		file, rows := wiretest.RoundTrip(t, ParquetSchema(&schema.Runs), row)
-		if err := SameColumns(file, &schema.Runs); err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, SameColumns(file, &schema.Runs))
 		var got schema.Run
 		got.Set(rows[0])
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -32,6 +32,7 @@ import (
 	"callhouse/internal/lend"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
 
@@ -90,9 +91,7 @@ func (s *setting) client(who mcp.Reader, sent io.Writer) *sdk.ClientSession {
 	go func() { served <- s.server.Serve(context.WithoutCancel(s.t.Context()), in, to, who) }()
 	c, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(s.t.Context(),
 		&sdk.IOTransport{Reader: fromServer, Writer: toServer}, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	test.OK(s.t, err)
 	s.t.Cleanup(func() {
 		_ = c.Close()
 		_ = toServer.Close()
@@ -124,9 +123,7 @@ func (s *setting) overHTTP(of map[string]rights.Rights, user string) *sdk.Client
 	s.t.Helper()
 	c, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(s.t.Context(), &sdk.StreamableClientTransport{
 		Endpoint: s.endpoint(of), HTTPClient: &http.Client{Transport: basic{user, "right"}}, DisableStandaloneSSE: true, MaxRetries: -1}, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	test.OK(s.t, err)
 	s.t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -171,9 +168,7 @@ func ask(t *testing.T, c *sdk.ClientSession, tool string, args map[string]any) (
 	if err == nil && got.StructuredContent != nil {
 		err = json.Unmarshal(raw, &out)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	out.raw, out.isError = string(raw), got.IsError
 	return out
 }
@@ -181,9 +176,7 @@ func ask(t *testing.T, c *sdk.ClientSession, tool string, args map[string]any) (
 func toolsOf(t *testing.T, c *sdk.ClientSession) []*sdk.Tool {
 	t.Helper()
 	list, err := c.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	return list.Tools
 }
 
@@ -239,9 +232,7 @@ func TestEveryTool(t *testing.T) {
 			}
 			fits(t, tool.InputSchema, args)
 			var value any
-			if err := json.Unmarshal([]byte(got.raw), &value); err != nil {
-				t.Fatal(err)
-			}
+			test.OK(t, json.Unmarshal([]byte(got.raw), &value))
 			fits(t, tool.OutputSchema, value)
 			for _, line := range slices.Concat(got.LeftOut, got.Notes, []string{got.Answers}) {
 				if !strings.Contains(got.text, line) {
@@ -286,9 +277,7 @@ func fits(t *testing.T, given, value any) {
 	if err == nil {
 		err = json.Unmarshal(raw, as)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	checked, err := as.Resolve(nil)
 	if err == nil {
 		err = checked.Validate(value)
@@ -500,9 +489,7 @@ func TestWhoMayAsk(t *testing.T) {
 		{"POST", "ann", "right", "https://example.com", 403}, {"GET", "ann", "right", "", 405}, {"DELETE", "ann", "right", "", 405},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), x.method, address, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		r.SetBasicAuth(x.user, x.password)
 		r.Header = http.Header{"Authorization": r.Header["Authorization"], "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 		if x.origin != "" {
@@ -510,9 +497,7 @@ func TestWhoMayAsk(t *testing.T) {
 			r.Header.Set("Sec-Fetch-Site", "cross-site")
 		}
 		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		test.OK(t, err)
 		body, _ := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 		if resp.StatusCode != x.want || x.want == 200 && !bytes.Contains(body, []byte(`"funnel"`)) {

@@ -34,6 +34,7 @@ import (
 	"callhouse/internal/lend"
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
+	"callhouse/internal/test"
 )
 
 type row = analyticstest.Row
@@ -104,9 +105,7 @@ func serverOf(t *testing.T, d analyticstest.Data, login login) *served {
 func (s *served) get(address string, header ...string) (*http.Response, string) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+address, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	test.OK(s.t, err)
 	r.Header.Set("Accept", "text/html")
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
@@ -115,9 +114,7 @@ func (s *served) get(address string, header ...string) (*http.Response, string) 
 		}
 	}
 	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	test.OK(s.t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
@@ -141,9 +138,7 @@ func (s *served) rows(calls string) int {
 	s.t.Helper()
 	_, query, _ := strings.Cut(calls, "?")
 	all, err := csv.NewReader(strings.NewReader(s.must("/reports/calls.csv?" + query))).ReadAll()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	test.OK(s.t, err)
 	return len(all) - 1
 }
 
