@@ -32,9 +32,7 @@ func stock(t *testing.T) *duck.Conn {
 	test.OK(t, err)
 	t.Cleanup(func() {
 		conn.Close()
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		test.OK(t, db.Close())
 	})
 	test.OK(t, conn.Exec(t.Context(), "SET TimeZone = 'America/New_York'"))
 	return conn

@@ -25,11 +25,7 @@ func opener(t *testing.T) func(Options) *Warehouse {
 		t.Helper()
 		w, err := Open(t.Context(), root, o)
 		test.OK(t, err)
-		t.Cleanup(func() {
-			if err := w.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		t.Cleanup(func() { test.OK(t, w.Close()) })
 		return w
 	}
 }

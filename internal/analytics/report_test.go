@@ -45,11 +45,7 @@ func open(t testing.TB, root string, loc *time.Location) *analytics.Warehouse {
 	t.Helper()
 	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Location: loc, Threads: 1}}) // waking a second thread costs more than it gains
 	test.OK(t, err)
-	t.Cleanup(func() {
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { test.OK(t, w.Close()) })
 	return w
 }
 

@@ -25,11 +25,7 @@ func safeWarehouse(t *testing.T) *analytics.Warehouse {
 	})
 	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}}})
 	test.OK(t, err)
-	t.Cleanup(func() {
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { test.OK(t, w.Close()) })
 	return w
 }
 

@@ -24,11 +24,7 @@ import (
 func TestSafeKnowsEveryFunction(t *testing.T) {
 	db, err := duck.Open(duck.Config{Threads: 1})
 	test.OK(t, err)
-	defer func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { test.OK(t, db.Close()) }()
 	conn, err := db.Connect()
 	test.OK(t, err)
 	defer conn.Close()
@@ -76,9 +72,7 @@ func TestSealedDatabaseRefuses(t *testing.T) {
 	test.OK(t, err)
 	defer func() {
 		conn.Close()
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
+		test.OK(t, w.Close())
 	}()
 	if err := w.DefineAll(t.Context(), conn); err != nil { // as for a statement that names them
 		t.Fatal(err)
@@ -201,9 +195,7 @@ func openAll(t *testing.T, root string, o Options) *duck.Conn {
 	test.OK(t, err)
 	t.Cleanup(func() {
 		conn.Close()
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
+		test.OK(t, w.Close())
 	})
 	return conn
 }

@@ -102,9 +102,7 @@ func TestFetch(t *testing.T) {
 	if requests.Load() != 2 {
 		t.Errorf("%d requests", requests.Load())
 	}
-	if err := a.Remove(t.Context(), []string{got.Path, "2026/11/23/none.mp3"}); err != nil {
-		t.Error(err)
-	}
+	test.OK(t, a.Remove(t.Context(), []string{got.Path, "2026/11/23/none.mp3"}))
 	if _, _, err := a.Sum(t.Context(), got.Path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("after its removal: %v", err)
 	}

@@ -115,9 +115,7 @@ func TestHangEndsWithTheClient(t *testing.T) {
 		if _, err := client.Do(r); err == nil || time.Since(start) != time.Hour {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
-		if err := running.Close(); err != nil {
-			t.Error(err)
-		}
+		test.OK(t, running.Close())
 	})
 }
 

@@ -250,9 +250,7 @@ func TestLatencyAndServeInSimulatedTime(t *testing.T) {
 			t.Error("no time-out")
 		}
 		client.CloseIdleConnections()
-		if err := running.Close(); err != nil {
-			t.Error(err)
-		}
+		test.OK(t, running.Close())
 		synctest.Wait()
 		if n := s.Stats().Requests; n != 21 {
 			t.Errorf("%d requests counted, want 21: one that is given up arrives too", n)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	"callhouse/internal/test"
 )
 
 // remount makes a folder read-only, as the mount of a container.
@@ -15,11 +17,7 @@ func remount(t *testing.T, dir string) {
 	if err := syscall.Mount(dir, dir, "", syscall.MS_BIND, ""); err != nil {
 		t.Skip(err)
 	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { test.OK(t, syscall.Unmount(dir, 0)) })
 	if err := syscall.Mount("", dir, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		t.Skip(err)
 	}

@@ -71,9 +71,7 @@ func ask(t *testing.T, c *pgconn.HijackedConn, sql string) {
 	if err == nil {
 		_, err = c.Conn.Write(raw)
 	}
-	if err != nil {
-		t.Error(err)
-	}
+	test.OK(t, err)
 }
 
 // A message that is too long is refused by its length, before it is read.

@@ -117,9 +117,7 @@ func TestBorrow(t *testing.T) {
 		t.Errorf("closed while a snapshot was lent: %v", err)
 	default:
 		giveBackLast()
-		if err := <-closed; err != nil {
-			t.Error(err)
-		}
+		test.OK(t, <-closed)
 	}
 	areOpen(0)
 }

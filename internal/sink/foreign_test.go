@@ -95,9 +95,7 @@ func TestStrangersAreLeftAlone(t *testing.T) {
 			test.OK(t, w.Close())
 		}
 	}
-	if err := compact(w, "2026-10"); err != nil {
-		t.Error(err)
-	}
+	test.OK(t, compact(w, "2026-10"))
 	if _, err := w.Rollback(ctx, 0, func(*layout.Snapshot) schema.Run {
 		return schema.Run{ID: layout.RunID(testDay, 77), StartedAt: 1, Outcome: schema.OutcomeRolledBack}
 	}); err != nil {
@@ -107,9 +105,7 @@ func TestStrangersAreLeftAlone(t *testing.T) {
 	if v, err := verify.Warehouse(ctx, verify.Options{Root: root, FS: s, All: true}); err != nil || !v.Whole() || len(v.Leftovers) > 0 {
 		t.Errorf("verify: %+v, %v", v, err)
 	}
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
+	test.OK(t, w.Close())
 	if len(s.touched) > 0 {
 		t.Errorf("touched: %q", s.touched)
 	}

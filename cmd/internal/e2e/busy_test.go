@@ -67,11 +67,7 @@ func newBusy(t *testing.T) *busy {
 	var err error
 	b.w, err = sink.Open(sink.Options{Root: b.root, RunID: layout.RunID(b.now, 1), Now: func() time.Time { return b.now }})
 	test.OK(t, err)
-	t.Cleanup(func() {
-		if err := b.w.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { test.OK(t, b.w.Close()) })
 	test.OK(t, b.commit())
 	return b
 }

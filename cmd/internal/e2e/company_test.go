@@ -76,11 +76,7 @@ func foundAt(t *testing.T, now time.Time, opts sandbox.Options) *company {
 	if c.service, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server, around); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := c.service.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { test.OK(t, c.service.Close()) })
 	return c
 }
 

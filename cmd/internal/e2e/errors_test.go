@@ -122,9 +122,7 @@ func TestKeyNeverShows(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	test.OK(t, err)
 }
 
 // A run that fails before it fetches anything is recorded.

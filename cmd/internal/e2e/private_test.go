@@ -47,9 +47,7 @@ func nowhere(t *testing.T, dir string, texts ...string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	test.OK(t, err)
 }
 
 // everything returns all rows of all tables as text.
@@ -219,9 +217,7 @@ func modes(t *testing.T, root string, file, folder fs.FileMode) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	test.OK(t, err)
 }
 
 // The mode of the warehouse's folder and the umask decide whether the group reads the files of runs and

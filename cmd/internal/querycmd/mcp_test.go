@@ -52,9 +52,7 @@ func TestMCP(t *testing.T) {
 			t.Errorf("%s: %v, %+v", x.tool, err, got)
 		}
 	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	test.OK(t, c.Close())
 	if code := <-ended; code != cli.ExitOK || errs.Len() > 0 {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}

@@ -418,7 +418,5 @@ func TestBrokenPipe(t *testing.T) {
 	if code != cli.ExitOK || errs.Len() > 0 {
 		t.Errorf("exit code %d, %q", code, errs.String())
 	}
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
+	test.OK(t, w.Close())
 }

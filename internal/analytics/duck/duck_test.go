@@ -28,9 +28,7 @@ func connect(t testing.TB) *duck.Conn {
 	test.OK(t, err)
 	t.Cleanup(func() {
 		conn.Close()
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		test.OK(t, db.Close())
 	})
 	return conn
 }
@@ -340,18 +338,14 @@ func TestWithoutATemporaryFolder(t *testing.T) {
 	test.OK(t, err)
 	conn, err := db.Connect()
 	test.OK(t, err)
-	if err := conn.Exec(t.Context(), "SELECT sum(range) FROM range(1000)"); err != nil {
-		t.Error(err)
-	}
+	test.OK(t, conn.Exec(t.Context(), "SELECT sum(range) FROM range(1000)"))
 	var e *duck.Error
 	err = conn.Exec(t.Context(), "CREATE TABLE t AS SELECT range, random() r FROM range(10_000_000)")
 	if !errors.As(err, &e) || e.Kind != "Out of Memory" {
 		t.Errorf("beyond the memory: %v", err)
 	}
 	conn.Close()
-	if err := db.Close(); err != nil {
-		t.Error(err)
-	}
+	test.OK(t, db.Close())
 	if names, _ := filepath.Glob("*.tmp"); len(names) > 0 {
 		t.Errorf("written beside the program: %v", names)
 	}

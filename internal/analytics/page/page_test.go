@@ -180,11 +180,7 @@ func made(t *testing.T, d analyticstest.Data, o Options) (Summary, string) {
 	analyticstest.Write(t, root, 7, d)
 	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}})
 	test.OK(t, err)
-	defer func() {
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { test.OK(t, w.Close()) }()
 	var out bytes.Buffer
 	s, err := Write(t.Context(), &out, w, o)
 	test.OK(t, err)

@@ -204,9 +204,7 @@ func TestAStatementEndsItsProcess(t *testing.T) {
 	pid := func(c *pgconn.PgConn) string {
 		t.Helper()
 		text, err := ask(c, "pid")
-		if err != nil {
-			t.Error(err)
-		}
+		test.OK(t, err)
 		return text
 	}
 	before, his := pid(ana), pid(bo)

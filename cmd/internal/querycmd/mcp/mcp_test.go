@@ -57,11 +57,7 @@ func newSetting(t *testing.T, d analyticstest.Data, change func(*mcp.Config)) *s
 		return analytics.Open(ctx, s.root, analytics.Options{Options: opened.Options{Location: zone, Rights: r, Threads: 1,
 			Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}}})
 	}}
-	t.Cleanup(func() {
-		if err := s.houses.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { test.OK(t, s.houses.Close()) })
 	c := mcp.Usual
 	c.House, c.Memory = s.houses, 256<<20
 	c.Settings = answer.Command{Stderr: t.Output(), Config: config.Config{Values: config.Values{Warehouse: s.root, TZ: "Asia/Seoul", Currency: "KRW"}}}

@@ -69,11 +69,7 @@ func newServer(t *testing.T) *Server {
 	houses := &lend.Houses{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		return analytics.Open(ctx, root, analytics.Options{Options: opened.Options{Location: zone, Rights: r}})
 	}}
-	t.Cleanup(func() {
-		if err := houses.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { test.OK(t, houses.Close()) })
 	return New(Config{House: houses, Settings: answer.Command{Config: config.Config{Values: config.Values{TZ: "UTC", Lang: "en"}}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry()})
 }
 

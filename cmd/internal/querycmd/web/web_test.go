@@ -88,11 +88,7 @@ func serverOf(t *testing.T, d analyticstest.Data, login login) *served {
 	s := &served{t: t, root: t.TempDir(), log: new(strings.Builder)}
 	analyticstest.Write(t, s.root, 1, d)
 	house := housesAt(s.root)
-	t.Cleanup(func() {
-		if err := house.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { test.OK(t, house.Close()) })
 	s.handler = web.New(web.Config{House: house, Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: s.root, TZ: "Asia/Seoul", Lang: "en"}}},
 		Login: login, Now: func() time.Time { return time.Date(2024, 12, 1, 9, 30, 0, 0, time.UTC) }, Log: slog.New(slog.NewTextHandler(s.log, nil)), Metrics: prometheus.NewRegistry()})
 	server := httptest.NewServer(s.handler)
