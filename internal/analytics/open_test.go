@@ -35,3 +35,19 @@ func TestThreadsBySize(t *testing.T) {
 		t.Error("a large snapshot is read with one thread")
 	}
 }
+
+// The snapshot of an open warehouse is in use until it is closed.
+func TestOpenSnapshotsAreHeld(t *testing.T) {
+	root := t.TempDir()
+	analyticstest.Write(t, root, 1, analyticstest.Data{})
+	w, err := Open(t.Context(), root, Options{})
+	test.OK(t, err)
+	manifest := filepath.Join(w.Snapshot().Dir, layout.ManifestName)
+	if !layout.InUse(manifest) {
+		t.Error("nobody holds the snapshot while it is read")
+	}
+	test.OK(t, w.Close())
+	if layout.InUse(manifest) {
+		t.Error("the snapshot is held after its last reader")
+	}
+}

@@ -28,6 +28,3 @@ func (l *Lake) Name() string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{l.To, l.Catalog, l.Namespace, l.Organization}, "\x00")))
 	return hex.EncodeToString(sum[:8]) + ".json"
 }
-
-// IsLakeName reports whether Name made name.
-func IsLakeName(name string) bool { return pinRE.MatchString(name) }

@@ -28,6 +28,7 @@ const (
 	NewAlertsName = "alerts.json.new" // its replacement in the making
 	AlertLockName = "alerts.lock"     // held by the process that evaluates the rules of alerts
 	ManifestName  = "manifest.json"
+	PinsName      = "pins"              // the catalogs through which other programs read snapshots
 	PartsName     = "parts"             // recordings being downloaded
 	RunsFile      = "runs/runs.parquet" // inside a snapshot
 )

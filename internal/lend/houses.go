@@ -1,6 +1,6 @@
 // Package lend lends the open snapshots of a warehouse: to browser requests, to sessions of the
 // Postgres protocol, which keep them between statements, and to the shell. It changes nothing in a
-// warehouse but the pin.
+// warehouse.
 package lend
 
 import (
@@ -22,8 +22,8 @@ type Houses struct {
 	Root string
 	// Open opens the current snapshot in a zone, with a reader's rights.
 	Open func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error)
-	// Hold is called with the open snapshots whenever these change; nil: not reported.
-	Hold func(snapshots []int64) error
+	// Opened is called with the open snapshots whenever these change; nil: not reported.
+	Opened func(snapshots []int64)
 	// Log is called with errors that no caller receives.
 	Log func(string)
 
@@ -137,7 +137,7 @@ func (h *Houses) take(ctx context.Context, zone *time.Location, r rights.Rights)
 	next := &House{Warehouse: w, from: h, view: to, lent: map[*loan]bool{}}
 	h.link, h.current[to], h.open[next] = link, next, true
 	if isNew {
-		h.hold()
+		h.tell()
 	}
 	return next, nil
 }
@@ -152,7 +152,7 @@ func (h *Houses) Look() {
 	}
 	h.drop()
 	h.link = "" // the next snapshot to be opened is a new one
-	h.hold()
+	h.tell()
 }
 
 // drop stops lending the houses of the current snapshot, and asks their borrowers to give them
@@ -181,7 +181,7 @@ func (h *Houses) free(of *House, l *loan) {
 	h.returns++
 	of.last = h.returns
 	if h.shutIdle(of) {
-		h.hold()
+		h.tell()
 	}
 }
 
@@ -217,13 +217,10 @@ func (h *Houses) shutIdle(of *House) bool {
 	return true
 }
 
-// hold reports the open snapshots to Hold.
-func (h *Houses) hold() {
-	if h.Hold == nil {
-		return
-	}
-	if err := h.Hold(h.numbers()); err != nil {
-		h.log(err.Error())
+// tell reports the open snapshots to Opened.
+func (h *Houses) tell() {
+	if h.Opened != nil {
+		h.Opened(h.numbers())
 	}
 }
 
@@ -265,8 +262,5 @@ func (h *Houses) Close() error {
 		delete(h.open, of)
 	}
 	clear(h.current)
-	if h.Hold != nil {
-		errs = append(errs, h.Hold(nil))
-	}
 	return errors.Join(errs...)
 }

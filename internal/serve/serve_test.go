@@ -42,7 +42,7 @@ type house struct {
 	root, address string
 	houses        *lend.Houses
 	mu            sync.Mutex
-	held          [][]int64 // pinned snapshots, each time
+	opened        [][]int64 // open snapshots, each time
 	audit         []postgres.Entry
 	running       map[uint64]string // statements in progress
 }
@@ -62,11 +62,10 @@ func start(t *testing.T, settle func(*postgres.Server)) *house {
 		Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 			return analytics.Open(ctx, h.root, analytics.Options{Options: opened.Options{Location: zone, Threads: 1, Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}, Dialect: pgcatalog.Dialect(r), Rights: r}})
 		},
-		Hold: func(numbers []int64) error {
+		Opened: func(numbers []int64) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			h.held = append(h.held, numbers)
-			return nil
+			h.opened = append(h.opened, numbers)
 		}}
 	log := func(text string) { t.Log(text) }
 	s := &postgres.Server{Log: log, Host: &postgres.Sessions{Backend: &serve.Backend{Houses: h.houses, Zone: time.UTC}, Log: log,
@@ -284,7 +283,7 @@ func testHold(t *testing.T, c *pgx.Conn) {
 	_ = texts(t, c, "CLOSE h; BEGIN")
 }
 
-// A transaction sees one commit, and the next statement the newest. A snapshot in use is pinned,
+// A transaction sees one commit, and the next statement the newest. A snapshot in use is kept,
 // and released after use, whether its client is idle or not.
 func TestSnapshots(t *testing.T) {
 	h := start(t, nil)
@@ -336,8 +335,8 @@ func TestSnapshots(t *testing.T) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if want := [][]int64{{2}, {}, {3}}; !slices.EqualFunc(h.held[len(h.held)-3:], want, slices.Equal) {
-		t.Errorf("held is %v", h.held)
+	if want := [][]int64{{2}, {}, {3}}; !slices.EqualFunc(h.opened[len(h.opened)-3:], want, slices.Equal) {
+		t.Errorf("open were %v", h.opened)
 	}
 }
 

@@ -197,15 +197,10 @@ func (s *served) calm(what string, before gauges) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	pins, err := filepath.Glob(filepath.Join(s.root, layout.PinsName, "*.json"))
-	if err != nil || len(pins) != 1+len(servedUsers) {
-		s.t.Fatalf("pins: %v, %v", pins, err)
-	}
-	for _, path := range pins {
-		raw, err := os.ReadFile(path)
-		test.OK(s.t, err)
-		if pin, err := layout.ParsePin(raw); err != nil || len(pin.Snapshots) != 1 {
-			s.t.Errorf("after %s, pinned are %+v, %v", what, pin, err)
+	for _, name := range snapshotsIn(s.t, s.root) {
+		manifest := filepath.Join(s.root, layout.SnapshotsName, name, layout.ManifestName)
+		if current, err := layout.Current(s.root); err != nil || name != filepath.Base(current.Dir) && layout.InUse(manifest) {
+			s.t.Errorf("after %s, somebody holds snapshot %s, %v", what, name, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package querycmd_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,7 +9,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics/duck"
-	"callhouse/internal/layout"
+	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/test"
 )
 
@@ -61,7 +62,8 @@ func TestCatalog(t *testing.T) {
 	test.OK(t, err)
 	path, err := filepath.Abs("callhouse.duckdb")
 	test.OK(t, err)
-	if p, err := layout.ParsePin(raw); err != nil || p.Catalog != path || len(p.Snapshots) != 1 || p.Snapshots[0].Snapshot != 1 || p.Snapshots[0].Until != nil {
+	var p snapshot.Pinned
+	if err := json.Unmarshal(raw, &p); err != nil || p.Catalog != path || len(p.Snapshots) != 1 || p.Snapshots[0].Snapshot != 1 || p.Snapshots[0].Until != nil {
 		t.Errorf("the pin is %s, %v", raw, err)
 	}
 }

@@ -38,6 +38,7 @@ type Options struct {
 // once.
 type DB struct {
 	snap   *layout.Snapshot
+	free   func() error // lets the snapshot be retired
 	loc    *time.Location
 	engine *duck.DB
 	safe   bool // runs only statements that pass guard
@@ -77,6 +78,7 @@ func Open(ctx context.Context, root string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	free := snap.Hold()
 	if o.Location == nil {
 		o.Location = time.UTC
 	}
@@ -85,14 +87,14 @@ func Open(ctx context.Context, root string, o Options) (*DB, error) {
 	}
 	engine, err := duck.Open(duck.Config{Threads: o.Threads, MemoryLimit: o.MemoryLimit})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, free())
 	}
-	db := &DB{snap: snap, loc: o.Location, engine: engine, safe: o.Safe != nil, rights: o.Rights,
+	db := &DB{snap: snap, free: free, loc: o.Location, engine: engine, safe: o.Safe != nil, rights: o.Rights,
 		dialect: o.Dialect, proven: map[*schema.Table]bool{}}
 	db.made = usual()
 	db.undefined = db.definitions(localtime.Macro(o.Location, snap.Manifest))
 	if err := db.prepare(ctx, o.Safe); err != nil {
-		return nil, errors.Join(err, engine.Close())
+		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
 }
@@ -108,7 +110,7 @@ func isSmall(snap *layout.Snapshot) bool {
 }
 
 // Close frees the database. Its rows must be closed first.
-func (db *DB) Close() error { return db.engine.Close() }
+func (db *DB) Close() error { return errors.Join(db.engine.Close(), db.free()) }
 
 // Snapshot returns the snapshot that the answers come from.
 func (db *DB) Snapshot() *layout.Snapshot { return db.snap }

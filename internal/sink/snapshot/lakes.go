@@ -43,7 +43,7 @@ func Lakes(fsys disk.FS, root string) (out []layout.Lake, err error) {
 		return nil, fmt.Errorf("read where the warehouse was published to: %w", err)
 	}
 	for _, e := range entries {
-		if !layout.IsLakeName(e.Name()) {
+		if filepath.Ext(e.Name()) != ".json" {
 			continue
 		}
 		raw, err := disk.ReadFile(fsys, filepath.Join(dir, e.Name()))

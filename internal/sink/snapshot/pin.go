@@ -1,158 +1,126 @@
 package snapshot
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/gofrs/flock"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/sink/disk"
 )
 
-// farPinAge is how long a pin of a catalog on another host is valid without renewal: this host
-// cannot see whether the catalog still exists.
-const farPinAge = 30 * 24 * time.Hour
+// Pinned lists the snapshots that a catalog needs. They stay while the catalog exists, even when
+// superseded.
+type Pinned struct {
+	Catalog   string `json:"catalog"` // its absolute path
+	Snapshots []Hold `json:"snapshots"`
+}
 
-// Pinning is a catalog's pin while it is being made. It holds a lock, so that catalogs are made one
-// at a time.
+// Hold is a snapshot that a pin keeps: until a certain time if the catalog has moved on from it,
+// otherwise without limit.
+type Hold struct {
+	Snapshot int64      `json:"snapshot"`
+	Until    *time.Time `json:"until,omitempty"`
+}
+
+// Pinning is a catalog's pin while the catalog is being made. It holds a lock: catalogs are made one
+// at a time, and no snapshot is retired meanwhile.
 type Pinning struct {
-	root string
-	disk disk.FS
-	lock *flock.Flock
-	pin  *layout.Pin
+	Pinned
+	fsys disk.FS
+	path string
+	lock *disk.Hold
 	at   int64
 }
 
 // Pin keeps a snapshot of the warehouse at root for the catalog at an absolute path, before the
 // catalog points at it. It also keeps the catalog's previous snapshot. Settle or Close must follow.
-func Pin(root, catalog string, snapshot int64, now time.Time) (*Pinning, error) {
-	p, err := openPin(root, catalog)
-	if err != nil {
-		return nil, fmt.Errorf("pin snapshot %d: %w", snapshot, err)
-	}
-	p.at = snapshot
-	if raw, err := disk.ReadFile(p.disk, p.path()); err == nil {
-		if was, err := layout.ParsePin(raw); err == nil {
-			p.pin.Snapshots = was.Snapshots
-		}
-	}
-	p.pin.Snapshots = slices.DeleteFunc(p.pin.Snapshots, func(s layout.Pinned) bool { return s.Snapshot == snapshot })
-	p.pin.Snapshots = append(p.pin.Snapshots, layout.Pinned{Snapshot: snapshot})
-	if err := p.write(now); err != nil {
-		return nil, errors.Join(fmt.Errorf("pin snapshot %d: %w", snapshot, err), p.Close())
-	}
-	return p, nil
-}
-
-// Hold keeps exactly the given snapshots, which a server reads, as long as the holder's absolute
-// path exists. Without snapshots it removes the pin.
-func Hold(root, holder string, snapshots []int64, now time.Time) (err error) {
-	p, err := openPin(root, holder)
-	if err != nil {
-		return fmt.Errorf("pin the snapshots in use: %w", err)
-	}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	if len(snapshots) == 0 {
-		if err := p.disk.Remove(p.path()); err != nil && !disk.IsGone(err) {
-			return fmt.Errorf("remove a pin: %w", err)
-		}
-		return nil
-	}
-	for _, n := range snapshots {
-		p.pin.Snapshots = append(p.pin.Snapshots, layout.Pinned{Snapshot: n})
-	}
-	if err := p.write(now); err != nil {
-		return fmt.Errorf("pin the snapshots in use: %w", err)
-	}
-	return nil
-}
-
-// openPin makes an empty pin, and takes the lock.
-func openPin(root, catalog string) (*Pinning, error) {
-	host, err := os.Hostname()
-	if err != nil {
-		return nil, err
-	}
+func Pin(root, catalog string, snapshot int64) (*Pinning, error) {
 	fsys, err := disk.Open(root)
 	dir := filepath.Join(root, layout.PinsName)
+	lock := filepath.Join(dir, layout.LockName)
 	if err == nil {
 		err = disk.EnsureDir(fsys, dir)
 	}
 	if err == nil {
-		err = disk.CheckPlain(fsys, filepath.Join(dir, layout.LockName))
+		err = disk.CheckPlain(fsys, lock)
+	}
+	p := &Pinning{Pinned: Pinned{Catalog: catalog}, fsys: fsys, path: pinPath(root, catalog), lock: disk.NewHold(lock), at: snapshot}
+	if err == nil {
+		err = p.lock.Lock()
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("pin snapshot %d: %w", snapshot, err)
 	}
-	p := &Pinning{root: root, disk: fsys, lock: flock.New(filepath.Join(dir, layout.LockName), flock.SetPermissions(0o600)),
-		pin: &layout.Pin{Host: host, Catalog: catalog}}
-	if err := p.lock.Lock(); err != nil {
-		return nil, err
+	if was, err := readPin(fsys, p.path); err == nil {
+		p.Snapshots = was.Snapshots
 	}
-	return p, nil
+	p.Snapshots = slices.DeleteFunc(p.Snapshots, func(s Hold) bool { return s.Snapshot == snapshot })
+	p.Snapshots = append(p.Snapshots, Hold{Snapshot: snapshot})
+	return p, p.write()
 }
 
-func (p *Pinning) path() string {
-	return filepath.Join(p.root, layout.PinsName, layout.PinName(p.pin.Host, p.pin.Catalog))
+func pinPath(root, catalog string) string {
+	sum := sha256.Sum256([]byte(catalog))
+	return filepath.Join(root, layout.PinsName, hex.EncodeToString(sum[:8])+".json")
+}
+
+func readPin(fsys disk.FS, path string) (p Pinned, err error) {
+	raw, err := disk.ReadFile(fsys, path)
+	if err == nil {
+		err = json.Unmarshal(raw, &p)
+	}
+	if err == nil && p.Catalog == "" {
+		err = errors.New("the pin names no catalog")
+	}
+	return p, err
 }
 
 // Settle records that the catalog now points at the snapshot. Earlier ones stay for the programs
 // that have the old catalog open.
 func (p *Pinning) Settle(now time.Time) error {
 	until := now.Add(keepAge).UTC()
-	kept := p.pin.Snapshots[:0]
-	for _, s := range p.pin.Snapshots {
-		if s.Snapshot != p.at && s.Until == nil {
+	for i := range p.Snapshots {
+		if s := &p.Snapshots[i]; s.Snapshot != p.at && s.Until == nil {
 			s.Until = &until
 		}
-		if s.Until == nil || now.Before(*s.Until) {
-			kept = append(kept, s)
-		}
 	}
-	p.pin.Snapshots = kept
-	if err := p.write(now); err != nil {
-		return errors.Join(fmt.Errorf("pin snapshot %d: %w", p.at, err), p.Close())
-	}
-	return p.Close()
+	p.Snapshots = slices.DeleteFunc(p.Snapshots, func(s Hold) bool { return !s.holds(now) })
+	return errors.Join(p.write(), p.Close())
 }
+
+func (s *Hold) holds(now time.Time) bool { return s.Until == nil || now.Before(*s.Until) }
 
 // Close releases the lock. After Settle it does nothing.
 func (p *Pinning) Close() error { return p.lock.Close() }
 
 // write replaces the pin on the disk.
-func (p *Pinning) write(now time.Time) error {
-	p.pin.FormatVersion, p.pin.RenewedAt = layout.FormatVersion, now.UTC()
-	raw, err := json.MarshalIndent(p.pin, "", " ")
+func (p *Pinning) write() error {
+	raw, err := json.MarshalIndent(&p.Pinned, "", " ")
+	if err == nil {
+		err = disk.Replace(p.fsys, p.path+".tmp", p.path, append(raw, '\n'), false)
+	}
 	if err != nil {
-		return err
+		return errors.Join(fmt.Errorf("pin snapshot %d: %w", p.at, err), p.Close())
 	}
-	if err := disk.Replace(p.disk, p.path()+".tmp", p.path(), append(raw, '\n'), false); err != nil {
-		return err
-	}
-	return p.disk.SyncDir(p.root)
+	return nil
 }
 
-// Pinned reports whether this host has a pin for the catalog at an absolute path, so that the file
-// there is a catalog of this warehouse.
-func Pinned(root, catalog string) bool {
-	host, err := os.Hostname()
-	if err != nil {
-		return false
-	}
-	_, err = os.Lstat(filepath.Join(root, layout.PinsName, layout.PinName(host, catalog)))
+// IsPinned reports whether there is a pin for the catalog at an absolute path, so that the file there
+// is a catalog of this warehouse.
+func IsPinned(root, catalog string) bool {
+	_, err := os.Lstat(pinPath(root, catalog))
 	return err == nil
 }
 
-// pinned returns the snapshots that catalogs need, and removes expired pins: those whose catalog is
-// gone or, on another host, was not renewed for long. all means that a pin is unreadable, so any
-// snapshot may be pinned.
+// pinned returns the snapshots that catalogs need, and removes the pins of catalogs that are gone.
+// all means that any snapshot may be pinned: a pin is unreadable, or a catalog is being made.
 func pinned(fsys disk.FS, root string, now time.Time) (snapshots map[int64]bool, all bool, err error) {
 	dir := filepath.Join(root, layout.PinsName)
 	entries, err := fsys.ReadDir(dir)
@@ -162,48 +130,31 @@ func pinned(fsys disk.FS, root string, now time.Time) (snapshots map[int64]bool,
 	if err != nil {
 		return nil, false, fmt.Errorf("read the pins: %w", err)
 	}
-	host, _ := os.Hostname()
+	if layout.InUse(filepath.Join(dir, layout.LockName)) {
+		return nil, true, nil
+	}
 	snapshots = map[int64]bool{}
 	for _, e := range entries {
-		if !layout.IsPinName(e.Name()) {
+		if filepath.Ext(e.Name()) != ".json" {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
-		raw, err := disk.ReadFile(fsys, path)
-		if disk.IsGone(err) {
-			continue
-		}
-		if err != nil {
-			return nil, false, fmt.Errorf("read the pins: %w", err)
-		}
-		pin, err := layout.ParsePin(raw)
+		pin, err := readPin(fsys, path)
 		if err != nil {
 			all = true
 			continue
 		}
-		if lapsed(pin, host, now) {
+		if _, err := os.Stat(pin.Catalog); disk.IsGone(err) { // it is outside of the warehouse
 			if err := fsys.Remove(path); err != nil && !disk.IsGone(err) {
 				return nil, false, fmt.Errorf("remove a pin: %w", err)
 			}
 			continue
 		}
 		for _, s := range pin.Snapshots {
-			if s.Until == nil || now.Before(*s.Until) {
+			if s.holds(now) {
 				snapshots[s.Snapshot] = true
 			}
 		}
 	}
 	return snapshots, all, nil
-}
-
-func lapsed(pin *layout.Pin, host string, now time.Time) bool {
-	age := now.Sub(pin.RenewedAt)
-	if age < keepAge { // its catalog may still be in the making
-		return false
-	}
-	if !strings.EqualFold(pin.Host, host) {
-		return age >= farPinAge
-	}
-	_, err := os.Stat(pin.Catalog) // it is outside of the warehouse
-	return disk.IsGone(err)
 }

@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,7 +50,7 @@ func nightly(t *testing.T, root string, from, to int64) (left []int64, now time.
 
 func mustPin(t *testing.T, root, catalog string, n int64, now time.Time) {
 	t.Helper()
-	p, err := Pin(root, catalog, n, now)
+	p, err := Pin(root, catalog, n)
 	test.OK(t, err)
 	test.OK(t, os.WriteFile(catalog, nil, 0o600))
 	test.OK(t, p.Settle(now))
@@ -72,8 +71,8 @@ func TestPinnedSnapshotsStay(t *testing.T) {
 	mustPin(t, root, catalog, 5, now)
 	left, now = nightly(t, root, 6, 40)
 	wantLeft(t, left, 5, 38, 39, 40)
-	if !Pinned(root, catalog) || Pinned(root, catalog+"x") {
-		t.Error("Pinned does not know which catalogs are the warehouse's")
+	if !IsPinned(root, catalog) || IsPinned(root, catalog+"x") {
+		t.Error("IsPinned does not know which catalogs are the warehouse's")
 	}
 
 	// The catalog is replaced: readers of the old one keep its snapshot for a day.
@@ -94,7 +93,7 @@ func TestPinnedSnapshotsStay(t *testing.T) {
 	test.OK(t, os.Remove(catalog))
 	left, _ = nightly(t, root, 51, 51)
 	wantLeft(t, left, 49, 50, 51)
-	if Pinned(root, catalog) {
+	if IsPinned(root, catalog) {
 		t.Error("the pin outlives its catalog")
 	}
 }
@@ -105,39 +104,61 @@ func TestPinBeforeSwap(t *testing.T) {
 	root, catalog := t.TempDir(), filepath.Join(t.TempDir(), "callhouse.duckdb")
 	_, now := nightly(t, root, 1, 3)
 	mustPin(t, root, catalog, 3, now)
-	left, now := nightly(t, root, 4, 9)
+	left, _ := nightly(t, root, 4, 9)
 	wantLeft(t, left, 3, 7, 8, 9)
-	p, err := Pin(root, catalog, 9, now)
+	p, err := Pin(root, catalog, 9)
 	test.OK(t, err)
 	test.OK(t, p.Close())
 	left, _ = nightly(t, root, 10, 20)
 	wantLeft(t, left, 3, 9, 18, 19, 20)
 }
 
-// A catalog on another host is not visible here: its pin holds for 30 days.
-func TestPinOfAnotherHost(t *testing.T) {
+// A snapshot that a process reads stays until it is released.
+func TestHeldSnapshotsStay(t *testing.T) {
 	root := t.TempDir()
-	_, now := nightly(t, root, 1, 3)
-	pin := layout.Pin{FormatVersion: layout.FormatVersion, Host: "elsewhere.invalid", Catalog: "/no/such/file", RenewedAt: now, Snapshots: []layout.Pinned{{Snapshot: 3}}}
-	raw, err := json.Marshal(pin)
-	test.OK(t, err)
-	path := filepath.Join(root, layout.PinsName, layout.PinName(pin.Host, pin.Catalog))
-	test.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	test.OK(t, os.WriteFile(path, raw, 0o600))
-	left, _ := nightly(t, root, 4, 32)
-	wantLeft(t, left, 3, 30, 31, 32)
-	left, _ = nightly(t, root, 33, 33)
-	wantLeft(t, left, 31, 32, 33)
+	nightly(t, root, 1, 3)
+	s, err := Open(wholeDisk, root, layout.SnapshotName(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, other := s.Hold(), s.Hold()
+	if err := other(); err != nil {
+		t.Fatal(err)
+	}
+	left, _ := nightly(t, root, 4, 9)
+	wantLeft(t, left, 2, 7, 8, 9)
+	if err := free(); err != nil {
+		t.Fatal(err)
+	}
+	left, _ = nightly(t, root, 10, 10)
+	wantLeft(t, left, 8, 9, 10)
+}
+
+// While a catalog is being made, nothing is retired: its pin may just be changing.
+func TestNothingIsRetiredWhileACatalogIsMade(t *testing.T) {
+	root, catalog := t.TempDir(), filepath.Join(t.TempDir(), "callhouse.duckdb")
+	nightly(t, root, 1, 3)
+	p, err := Pin(root, catalog, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, now := nightly(t, root, 4, 6)
+	wantLeft(t, left, 1, 2, 3, 4, 5, 6)
+	if err := p.Settle(now); err != nil {
+		t.Fatal(err)
+	}
+	left, _ = nightly(t, root, 7, 7) // the catalog itself was never made
+	wantLeft(t, left, 5, 6, 7)
 }
 
 // An unreadable pin may pin anything, so nothing is removed.
 func TestUnreadablePin(t *testing.T) {
-	for name, content := range map[string]string{"damaged": "{", "later": `{"format_version":99}`} {
+	for name, content := range map[string]string{"damaged": "{", "later": `{"catalogs":[]}`} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			nightly(t, root, 1, 3)
 			test.OK(t, os.MkdirAll(filepath.Join(root, layout.PinsName), 0o700))
-			path := filepath.Join(root, layout.PinsName, layout.PinName("h", "/c"))
+			path := pinPath(root, "/c")
 			test.OK(t, os.WriteFile(path, []byte(content), 0o600))
 			left, _ := nightly(t, root, 4, 6)
 			wantLeft(t, left, 1, 2, 3, 4, 5, 6)

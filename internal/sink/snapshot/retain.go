@@ -133,7 +133,8 @@ func (r *Retirer) Retire(fsys disk.FS, root string, current *layout.Snapshot, no
 		superseded := !next.IsZero() && now.Sub(next) >= keepAge
 		if superseded && readable >= keepSnapshots && !pins[n] && n != current.Manifest.Snapshot {
 			dir := filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(n))
-			if info, err := fsys.Lstat(dir); err == nil && info.IsDir() {
+			info, err := fsys.Lstat(dir)
+			if err == nil && info.IsDir() && !layout.InUse(filepath.Join(dir, layout.ManifestName)) {
 				gone = append(gone, dir)
 			}
 		}

@@ -92,10 +92,7 @@ func (c *command) assist(ctx context.Context, user string) (err error) {
 	if err != nil {
 		return err
 	}
-	houses, free, err := j.houses(c.note, nil, nil)
-	if err != nil {
-		return err
-	}
+	houses, free := j.houses(c.note, nil, nil)
 	defer func() { err = cmp.Or(err, free()) }()
 	s, err := c.assistant(j, houses, log)
 	if err != nil {

@@ -127,10 +127,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	houses, free, err := j.houses(c.note, nil, nil)
-	if err != nil {
-		return err
-	}
+	houses, free := j.houses(c.note, nil, nil)
 	defer func() { err = cmp.Or(err, free()) }()
 	if _, giveBack, err := houses.Borrow(ctx, loc, rights.Rights{}); err != nil {
 		return err

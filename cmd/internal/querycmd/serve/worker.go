@@ -6,13 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -27,13 +25,11 @@ import (
 	"callhouse/internal/lend"
 	"callhouse/internal/lend/process"
 	"callhouse/internal/postgres"
-	"callhouse/internal/scratch"
 	"callhouse/internal/serve"
 	"callhouse/internal/serve/audit"
 	"callhouse/internal/serve/pgcatalog"
 	"callhouse/internal/serve/users"
 	"callhouse/internal/serve/worker"
-	"callhouse/internal/sink/snapshot"
 )
 
 // WorkerName is the hidden command that runs the sessions of a user.
@@ -156,10 +152,7 @@ func (j job) work(t *worker.Teller) (_ postgres.Backend, free func() error, err 
 	if err != nil {
 		return nil, nil, err
 	}
-	houses, free, err := j.houses(t.Log, t.Open, pgcatalog.Dialect)
-	if err != nil {
-		return nil, nil, err
-	}
+	houses, free := j.houses(t.Log, t.Open, pgcatalog.Dialect)
 	b := &serve.Backend{Houses: houses, Zone: loc}
 	if j.Users != "" {
 		list, err := users.Open(j.Users)
@@ -202,10 +195,10 @@ func reserve(connections int) {
 }
 
 // houses opens the warehouse for statements in each reader's dialect. A nil dialect means reports
-// only. open is called with the open snapshots. free closes the warehouse and removes the pin.
+// only. open is called with the open snapshots. free closes the warehouse.
 func (j job) houses(log func(string), open func([]int64), dialect func(rights.Rights) *opened.Dialect) (
-	h *lend.Houses, free func() error, err error) {
-	h = &lend.Houses{Root: j.Root, Log: log}
+	_ *lend.Houses, free func() error) {
+	h := &lend.Houses{Root: j.Root, Log: log, Opened: open}
 	h.Open = func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		o := analytics.Options{Currency: j.Currency, Goals: j.Goals, Options: opened.Options{
 			Location: loc, Threads: j.Threads, Rights: r, Safe: &opened.Limits{Memory: j.Memory, Temp: j.Temp}}}
@@ -214,28 +207,9 @@ func (j job) houses(log func(string), open func([]int64), dialect func(rights.Ri
 		}
 		return analytics.Open(ctx, j.Warehouse, o)
 	}
-	// The pin is valid while this folder exists. If this process is killed, the next one removes
-	// the folder.
-	holder, err := scratch.Make(scratch.Serve)
-	if err != nil {
-		return nil, nil, fmt.Errorf("create a folder: %w", err)
-	}
-	h.Hold = func(snapshots []int64) error {
-		if open != nil {
-			open(snapshots)
-		}
-		err := snapshot.Hold(j.Root, holder.Path, snapshots, time.Now())
-		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-			if len(snapshots) == 1 {
-				log("the warehouse is read-only, so the snapshot cannot be pinned: it is kept for 24 hours after the next commit")
-			}
-			return nil
-		}
-		return err
-	}
 	stop := cli.Every(readyEvery, h.Look)
 	return h, func() error {
 		stop()
-		return errors.Join(h.Close(), holder.Remove())
-	}, nil
+		return h.Close()
+	}
 }
