@@ -20,11 +20,6 @@ var (
 	colTurnStart, colTurnEnd        = schema.Turns.Column("start_at"), schema.Turns.Column("end_at")
 )
 
-// Derived are the columns that Complete sets.
-var Derived = []int{colUserTurns, colSpokenTurns, colTalk[agent], colTalk[user], colResponses,
-	colInterruptions[agent], colInterruptions[user], colLongestSilence,
-	colFirstWord[agent], colFirstWord[user], colToolUses, colFailedUses, colLastTool, colMoves}
-
 // The two sides of a conversation.
 const (
 	agent = iota

@@ -10,9 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
+	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
 	"callhouse/internal/sink/verify"
 	"callhouse/internal/test"
 )
@@ -104,7 +110,8 @@ func at(fsys disk.FS, root string, days int) (*Warehouse, error) {
 	return Open(Options{Root: root, RunID: layout.RunID(now, uint32(days)), FS: fsys, Workers: 1, Now: func() time.Time { return now }})
 }
 
-// wholeOn verifies a warehouse on any file system.
+// wholeOn verifies a warehouse on any file system, and the figures in its manifest: by them a run
+// chooses the files that it reads.
 func wholeOn(t *testing.T, fsys disk.FS, root string) {
 	t.Helper()
 	r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: true, FS: fsys})
@@ -112,6 +119,31 @@ func wholeOn(t *testing.T, fsys disk.FS, root string) {
 	if !r.Whole() {
 		t.Fatalf("the warehouse is damaged: %v", r.Problems)
 	}
+	s, err := snapshot.Current(fsys, root)
+	test.OK(t, err)
+	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
+		recordings := s.Manifest.FileOf(schema.Recordings.Name, f.Period)
+		want, counted := map[string]*layout.File{f.Table: f}, map[string]*layout.File{f.Table: identityOf(f)}
+		if recordings != nil {
+			want[recordings.Table], counted[recordings.Table] = recordings, identityOf(recordings)
+		}
+		test.OK(t, snapshot.NewReader(fsys, s, nil).EachCall(context.Background(), f.Period, nil, func(c *calls.Call) error {
+			table.CountCall(counted[f.Table], c)
+			if _, has := c.Recording(); has {
+				table.Span(counted[recordings.Table], c.StartAt())
+				table.CountRecording(counted[recordings.Table], c)
+			}
+			return nil
+		}))
+		if diff := cmp.Diff(want, counted); diff != "" {
+			t.Fatalf("the figures of %s differ from its rows (-figures +rows):\n%s", f.Period, diff)
+		}
+	}
+}
+
+// identityOf returns a file's entry without its figures.
+func identityOf(f *layout.File) *layout.File {
+	return &layout.File{Table: f.Table, Path: f.Path, Period: f.Period, Rows: f.Rows, Bytes: f.Bytes, SHA256: f.SHA256, Country: f.Country}
 }
 
 // A run that commits the journal of a killed one may itself be killed anywhere: the next one

@@ -173,18 +173,6 @@ var damages = map[string]struct {
 			return r
 		})
 	}},
-	"user-turns-wrong": {"count", func(d *damage) {
-		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row {
-			setValue(r[1], &schema.Calls, "user_turns", parquet.Int32Value(7))
-			return r
-		})
-	}},
-	"times-reversed": {"times", func(d *damage) {
-		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row {
-			setValue(r[1], &schema.Calls, "fetched_at", parquet.Int64Value(1))
-			return r
-		})
-	}},
 	"opted-out-and-kept": {"withheld", func(d *damage) {
 		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row {
 			setValue(r[1], &schema.Calls, "opt_out_sensitive_data_storage", parquet.BooleanValue(true))
@@ -218,15 +206,6 @@ var damages = map[string]struct {
 		f := d.file("transcript_turns", today)
 		d.manifest(func(*layout.Manifest) { f.Rows++ })
 	}},
-	"figures-wrong": {"figures", func(d *damage) {
-		f := d.file("calls", today)
-		d.manifest(func(*layout.Manifest) { f.Due = 0 })
-	}},
-	"expiry-forgotten": {"figures", func(d *damage) {
-		f := d.file("calls", today)
-		d.manifest(func(*layout.Manifest) { f.NextExpiry = nil })
-	}},
-	"watermark-wrong": {"figures", func(d *damage) { d.manifest(func(m *layout.Manifest) { m.Watermark++ }) }},
 	"coverage-overlaps": {"coverage", func(d *damage) {
 		d.manifest(func(m *layout.Manifest) { m.Coverage[0].To = m.Coverage[1].From + 1 })
 	}},
@@ -238,16 +217,10 @@ var damages = map[string]struct {
 			m.Files = append(m.Files, f)
 		})
 	}},
-	"tool-call-wrong": {"tool", func(d *damage) {
-		d.rows(d.file("tool_calls", "2026-10"), &schema.ToolCalls, func(r []parquet.Row) []parquet.Row {
-			setValue(r[0], &schema.ToolCalls, "failed", parquet.BooleanValue(true))
-			return r
-		})
-	}},
-	"tool-call-less": {"tool", func(d *damage) {
+	"tool-call-less": {"count", func(d *damage) {
 		d.rows(d.file("tool_calls", today), &schema.ToolCalls, func(r []parquet.Row) []parquet.Row { return r[:len(r)-1] })
 	}},
-	"tool-calls-not-listed": {"figures", func(d *damage) {
+	"tool-calls-not-listed": {"count", func(d *damage) {
 		d.manifest(func(m *layout.Manifest) {
 			m.Files = slices.DeleteFunc(m.Files, func(f layout.File) bool { return f.Table == "tool_calls" && f.Period == "2026-10" })
 		})

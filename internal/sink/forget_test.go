@@ -16,7 +16,6 @@ import (
 	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/repair"
 	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/sink/verify"
 	"callhouse/internal/test"
 )
 
@@ -80,9 +79,7 @@ func TestForget(t *testing.T) {
 	if _, err := w.Rollback(t.Context(), 0, rolledBack(w)); !errors.As(err, new(*snapshot.NotRetainedError)) {
 		t.Errorf("a rollback says %v", err)
 	}
-	if v, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: true}); err != nil || !v.Whole() {
-		t.Errorf("verify: %+v, %v", v, err)
-	}
+	wholeOn(t, anywhere, root)
 	noTrace(t, root, "a", "nobody")
 	// Later records of it are dropped, by this run and others.
 	for n := 5; n < 7; n++ {
@@ -159,9 +156,7 @@ func TestForgetByNumberAndTime(t *testing.T) {
 			if len(r.Calls) != 4-len(c.left) {
 				t.Errorf("the receipt has %d calls", len(r.Calls))
 			}
-			if v, err := verify.Warehouse(context.Background(), verify.Options{Root: w.opts.Root, All: true}); err != nil || !v.Whole() {
-				t.Errorf("verify: %+v, %v", v, err)
-			}
+			wholeOn(t, anywhere, w.opts.Root)
 		})
 	}
 }
@@ -205,9 +200,7 @@ func TestForgetOfManySnapshots(t *testing.T) {
 	if got := holds(t, w.Snapshot()); got != "bc" {
 		t.Errorf("the next commit holds %s", got)
 	}
-	if v, err := verify.Warehouse(t.Context(), verify.Options{Root: root, All: true}); err != nil || !v.Whole() {
-		t.Errorf("verify: %+v, %v", v, err)
-	}
+	wholeOn(t, anywhere, root)
 }
 
 // snapshotsOf returns the names in the folder of the snapshots.

@@ -13,7 +13,6 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/erase"
-	"callhouse/internal/sink/verify"
 	"callhouse/internal/test"
 	"callhouse/internal/wire"
 )
@@ -138,9 +137,7 @@ func TestImportUndoesNothing(t *testing.T) {
 						t.Errorf("%s, %d ms, %d turns, %s, %s, %v", call.Status(), call.EndAt().V-call.StartAt().V, call.Turns().Len(),
 							call.Text("summary"), call.Text("variant_label"), call.TranscriptState())
 					}
-					if r, err := verify.Warehouse(t.Context(), verify.Options{Root: root, FS: m}); err != nil || !r.Whole() {
-						t.Errorf("verify: %+v, %v", r, err)
-					}
+					wholeOn(t, m, root)
 				})
 			}
 		}
@@ -187,9 +184,7 @@ func TestImportOfAnyAge(t *testing.T) {
 				t.Errorf("seed %d: start %v, end %v after\n%s", seed, call.StartAt(), call.EndAt(), strings.Join(history, "\n"))
 			}
 			started, ended = call.StartAt().OK, call.EndAt().OK
-			if rep, err := verify.Warehouse(t.Context(), verify.Options{Root: root, FS: m}); err != nil || !rep.Whole() {
-				t.Errorf("seed %d: %+v, %v after\n%s", seed, rep.Problems, err, strings.Join(history, "\n"))
-			}
+			wholeOn(t, m, root)
 			test.OK(t, w.Close())
 		}
 	}

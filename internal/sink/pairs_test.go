@@ -16,7 +16,6 @@ import (
 	"callhouse/internal/resource/resourcetest"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/verify"
 	"callhouse/internal/test"
 	"callhouse/internal/wire"
 )
@@ -190,9 +189,7 @@ func TestEveryPairOfCalls(t *testing.T) {
 	x := &things{T: t, root: root}
 	check := func(shift int, exactly bool) {
 		t.Helper()
-		if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: true}); err != nil || !r.Whole() {
-			t.Fatalf("verify: %+v, %v", r, err)
-		}
+		wholeOn(t, anywhere, root)
 		s, err := layout.Current(root)
 		test.OK(t, err)
 		all := readCalls(t, anywhere, s)

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/verify"
 	"callhouse/internal/test"
 )
 
@@ -24,8 +23,6 @@ func TestStartTakenBackLater(t *testing.T) {
 		test.OK(t, w.Put(context.Background(), schema.Record{Kind: schema.KindItem, CallID: "c", FetchedAt: at, Body: []byte(body)}))
 		mustCommit(t, w)
 		test.OK(t, w.Close())
-		if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root}); err != nil || !r.Whole() {
-			t.Fatalf("night %d: %+v, %v", n, r, err)
-		}
+		wholeOn(t, anywhere, root)
 	}
 }

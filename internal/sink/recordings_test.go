@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/verify"
 	"callhouse/internal/test"
 )
 
@@ -48,10 +47,7 @@ func putRecorded(t *testing.T, w *Warehouse, id string, start time.Time, link st
 // recordingsOf lists the rows of recordings of a whole snapshot, and which are due.
 func recordingsOf(t *testing.T, w *Warehouse) string {
 	t.Helper()
-	r, err := verify.Warehouse(context.Background(), verify.Options{Root: w.opts.Root, All: true})
-	if err != nil || !r.Whole() {
-		t.Fatalf("%+v, %v", r, err)
-	}
+	wholeOn(t, anywhere, w.opts.Root)
 	var out []string
 	for id, call := range readCalls(t, anywhere, w.Snapshot()) {
 		if r, ok := call.Recording(); ok {

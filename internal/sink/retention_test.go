@@ -15,7 +15,6 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/sink/verify"
 	"callhouse/internal/test"
 )
 
@@ -80,10 +79,7 @@ func TestKeep(t *testing.T) {
 	if d := cmp.Diff([]schema.Span{{From: from.UnixMilli(), To: testDay.UnixMilli(), ListedAt: testDay.UnixMilli()}}, s.Manifest.Coverage); d != "" {
 		t.Errorf("coverage (-want +got):\n%s", d)
 	}
-	r, err := verify.Warehouse(t.Context(), verify.Options{Root: w.opts.Root, All: true})
-	if err != nil || !r.Whole() {
-		t.Errorf("verify: %+v, %v", r, err)
-	}
+	wholeOn(t, anywhere, w.opts.Root)
 	// Older snapshots keep theirs until they are removed.
 	if old, err := layout.Open(w.opts.Root, layout.SnapshotName(before.Manifest.Snapshot)); err != nil || old.Manifest.Rows(schema.Calls.Name) != 16 {
 		t.Errorf("the snapshot before: %v", err)

@@ -14,7 +14,6 @@ import (
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/erase"
-	"callhouse/internal/sink/verify"
 	"callhouse/internal/wire/mask"
 )
 
@@ -42,9 +41,7 @@ func (x *numbered) commit() {
 
 func (x *numbered) whole() {
 	x.Helper()
-	if r, err := verify.Warehouse(context.Background(), verify.Options{Root: x.root}); err != nil || !r.Whole() {
-		x.Fatalf("verify: %+v, %v", r, err)
-	}
+	wholeOn(x.T, anywhere, x.root)
 	if err := x.w.Close(); err != nil {
 		x.Fatal(err)
 	}

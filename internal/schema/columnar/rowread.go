@@ -2,7 +2,6 @@ package columnar
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -43,9 +42,4 @@ func typeName(t parquet.Type) string {
 	default:
 		return s
 	}
-}
-
-// SameRow reports whether two rows of a table are equal.
-func SameRow(t *schema.Table, a, b schema.Row) bool {
-	return slices.EqualFunc(a, b, func(v, w parquet.Value) bool { return schema.SameValue(t.Columns[v.Column()].Type, v, w) })
 }

@@ -140,15 +140,6 @@ func (v *verifier) manifest(s *layout.Snapshot) {
 		periods[f.Table][f.Period] = true
 	}
 	v.periodsFit(at, periods)
-	var newest int64
-	for _, f := range m.FilesOf(schema.Calls.Name) {
-		if f.MaxStart != nil {
-			newest = max(newest, *f.MaxStart)
-		}
-	}
-	if m.Watermark != newest {
-		v.bad.Add("figures", at, "the watermark is %d, the newest call starts at %d", m.Watermark, newest)
-	}
 	for i, c := range m.Coverage {
 		if c.From >= c.To || i > 0 && m.Coverage[i-1].To > c.From {
 			v.bad.Add("coverage", at, "span %d (%d to %d) is empty, or overlaps the one before", i+1, c.From, c.To)

@@ -4,17 +4,20 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
-	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/table"
 )
+
+var toolUses = schema.Calls.Column("tool_uses")
 
 // idSeed is the seed of the hashes by which call ids are compared over all files.
 var idSeed = maphash.MakeSeed()
@@ -46,42 +49,10 @@ func (v *verifier) period(ctx context.Context, s *layout.Snapshot, files []*layo
 
 // tableCheck is one file while its rows are read.
 type tableCheck struct {
-	r       *table.Reader
-	listed  *layout.File
-	at      string
-	key     int         // position of the call's start
-	counted layout.File // figures counted from the rows
-}
-
-func (v *verifier) openCheck(s *layout.Snapshot, f *layout.File) (*tableCheck, error) {
-	of := table.ByName(f.Table)
-	r, err := table.Open(v.opts.FS, s.Path(f), of)
-	if err != nil {
-		return nil, err
-	}
-	c := &tableCheck{r: r, listed: f, at: v.rel(s.Path(f)), key: r.Column("start_at")}
-	if of != &schema.Calls {
-		c.key = r.Column("call_start_at")
-	}
-	return c, nil
-}
-
-// next returns the next row, and counts it.
-func (c *tableCheck) next(v *verifier) (parquet.Row, error) {
-	row, err := c.r.Next()
-	if err != nil || row == nil {
-		return nil, err
-	}
-	c.counted.Rows++
-	return row, nil
-}
-
-// start returns the start of a row's call.
-func (c *tableCheck) start(row parquet.Row) schema.Opt[int64] {
-	if c.key < 0 {
-		return schema.Opt[int64]{}
-	}
-	return schema.MillisOf(row[c.key])
+	*table.Reader
+	listed *layout.File
+	at     string
+	rows   int64 // read so far
 }
 
 // rows verifies the rows of a period or a resource, all its tables together.
@@ -89,27 +60,71 @@ func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout
 	checks := map[string]*tableCheck{}
 	defer func() {
 		for _, c := range checks {
-			err = errors.Join(err, c.r.Close())
+			err = errors.Join(err, c.Close())
 		}
 	}()
 	for _, f := range files {
-		c, err := v.openCheck(s, f)
+		r, err := table.Open(v.opts.FS, s.Path(f), table.ByName(f.Table))
 		if err != nil {
 			return err
 		}
-		checks[f.Table] = c
+		checks[f.Table] = &tableCheck{Reader: r, listed: f, at: v.rel(s.Path(f))}
 	}
 	if files[0].Period == "" {
 		err = v.whole(s, checks[files[0].Table], checks)
 	} else if checks[schema.Calls.Name] != nil { // otherwise the check of the manifest reported it
-		err = newPeriodCheck(v, checks).run(ctx)
+		err = (&periodCheck{v: v, files: checks, calls: checks[schema.Calls.Name], tools: checks[schema.ToolCalls.Name]}).run(ctx)
 	} else {
 		return nil
 	}
 	for _, c := range checks {
-		if err == nil {
-			c.figures(v)
+		if err == nil && c.rows != c.listed.Rows {
+			v.bad.Add("rows", c.at, "it has %d rows, the manifest says %d", c.rows, c.listed.Rows)
 		}
+	}
+	return err
+}
+
+// whole verifies the files of one table without periods, or of a resource with its lists.
+func (v *verifier) whole(s *layout.Snapshot, first *tableCheck, checks map[string]*tableCheck) error {
+	for _, c := range checks {
+		if err := c.All(func(parquet.Row) error { c.rows++; return nil }); err != nil {
+			return err
+		}
+	}
+	of := resource.Owner(first.listed.Table)
+	if of == nil {
+		return nil
+	}
+	if c := checks[of.Name]; c != nil {
+		return v.objects(s, of, c.at)
+	}
+	v.bad.Add("reference", first.at, "%s has a file, %s has none", first.listed.Table, of.Name)
+	return nil
+}
+
+// objects verifies the order of a resource's objects, and that none was forgotten.
+func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string) error {
+	last, first := "", true
+	err := snapshot.NewReader(v.opts.FS, s, nil).EachObject(of, func(o *schema.Object) error {
+		key := of.KeyOf(o.Row)
+		switch {
+		case first || key > last:
+		case key == last:
+			v.bad.Add("twice", at, "%s is in it twice", key)
+		default:
+			v.bad.Add("order", at, "%s comes after %s", key, last)
+		}
+		last, first = key, false
+		if of.Forgot(key, v.tombstones.Forgot) {
+			v.bad.Add("forgotten", at, "an object in it, or its call, was forgotten: %s", v.tombstones.Of([]byte(key)))
+		}
+		return nil
+	})
+	var damage *disk.DamageError
+	if errors.As(err, &damage) {
+		v.bad.Add("reference", v.rel(damage.Path), "%s", damage.What)
+		return nil
 	}
 	return err
 }
@@ -119,19 +134,15 @@ type periodCheck struct {
 	v     *verifier
 	files map[string]*tableCheck
 	calls *tableCheck
-	tools *toolCheck
+	tools *tableCheck // nil: no call uses a tool
+	tool  parquet.Row // the next tool call, of the call being read or a later one
 	ids   []uint64
-}
-
-func newPeriodCheck(v *verifier, files map[string]*tableCheck) *periodCheck {
-	c := files[schema.Calls.Name]
-	return &periodCheck{v: v, files: files, calls: c, tools: &toolCheck{v: v, file: files[schema.ToolCalls.Name], calls: c}}
 }
 
 func (p *periodCheck) run(ctx context.Context) error {
 	in, err := table.OpenPeriod(nil, func(t *schema.Table) (*table.Reader, error) {
 		if c := p.files[t.Name]; c != nil {
-			return c.r, nil
+			return c.Reader, nil
 		}
 		return nil, nil
 	})
@@ -141,14 +152,17 @@ func (p *periodCheck) run(ctx context.Context) error {
 	call, last := new(calls.Call), new(calls.Call) // last is empty before the first row
 	in.Stray = func(list int, row parquet.Row, of *schema.Object) bool {
 		c := p.files[schema.CallResource.Lists[list].Name]
-		id := string(row[c.r.Column("call_id")].ByteArray())
-		if of != nil && table.CompareKey(c.start(row), id, call.StartAt(), string(call.ID())) > 0 {
+		id := string(row[c.Column("call_id")].ByteArray())
+		start := schema.MillisOf(row[c.Column("call_start_at")])
+		if of != nil && table.CompareKey(start, id, call.StartAt(), string(call.ID())) > 0 {
 			return false
 		}
 		p.v.bad.Add("reference", c.at, "a %s belongs to call %s, which is not in this file", kinds[list], id)
-		c.counted.Rows++
-		table.Span(&c.counted, c.start(row))
+		c.rows++
 		return true
+	}
+	if err := p.nextTool(); err != nil {
+		return err
 	}
 	for {
 		if more, err := in.Read(call); err != nil {
@@ -156,14 +170,13 @@ func (p *periodCheck) run(ctx context.Context) error {
 		} else if !more {
 			break
 		}
-		if p.calls.counted.Rows++; p.calls.counted.Rows%1024 == 0 && ctx.Err() != nil {
+		if p.calls.rows++; p.calls.rows%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if last.Row != nil {
 			p.order(last, call)
 		}
-		p.call(call)
-		if err := p.tools.add(call); err != nil {
+		if err := p.call(call); err != nil {
 			return err
 		}
 		p.ids = append(p.ids, maphash.Bytes(idSeed, call.ID()))
@@ -172,10 +185,13 @@ func (p *periodCheck) run(ctx context.Context) error {
 		}
 		call, last = last, call
 	}
-	if err := p.tools.end(); err != nil {
-		return err
-	}
 	p.v.seen.keepIDs(p.calls.listed.Path, p.ids)
+	for p.tool != nil {
+		p.v.bad.Add("reference", p.tools.at, "a tool call belongs to call %s, which is not in this file, or comes earlier", p.toolCall())
+		if err := p.nextTool(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -188,14 +204,11 @@ func (p *periodCheck) order(last, call *calls.Call) {
 	}
 }
 
-// call verifies one call, with its turns and items.
-func (p *periodCheck) call(call *calls.Call) {
+// call verifies one call, with its turns, items and tool calls.
+func (p *periodCheck) call(call *calls.Call) error {
 	bad := func(kind, format string, args ...any) { p.v.bad.Add(kind, p.calls.at, format, args...) }
 	if day := layout.Day(call.Began()); !strings.HasPrefix(day, p.calls.listed.Period) {
 		bad("period", "call %s belongs to %s", call.ID(), day)
-	}
-	if call.FirstSeenAt() > call.FetchedAt() {
-		bad("times", "call %s was first seen (%d) after it was fetched (%d)", call.ID(), call.FirstSeenAt(), call.FetchedAt())
 	}
 	if p.v.tombstones.Forgot(string(call.ID())) {
 		bad("forgotten", "a call in it was forgotten: %s", p.v.tombstones.Of(call.ID()))
@@ -210,21 +223,33 @@ func (p *periodCheck) call(call *calls.Call) {
 	if int32(turns) != call.TurnCount().V {
 		bad("count", "call %s has %d turns, but turn_count %d", call.ID(), turns, call.TurnCount().V)
 	}
-	stored := slices.Clone(call.Row)
-	call.Complete(p.tools.tools.Of(call))
-	derived := call.Row
-	call.Row = stored
-	for _, col := range calls.Derived {
-		c := &schema.Calls.Columns[col]
-		if !schema.SameValue(c.Type, stored[col], derived[col]) {
-			bad("count", "call %s: %s is %v, but %v by its transcript", call.ID(), c.Name, stored[col], derived[col])
-		}
-	}
-	if call.OptedOut() && (turns > 0 || items > 0 || call.Keeps()) {
+	if r, _ := call.Recording(); call.OptedOut() && (turns > 0 || items > 0 || call.Keeps() || r.State == schema.RecordingStored) {
 		bad("withheld", "call %s is opted out of storage, but has data that must not be stored", call.ID())
 	}
-	table.CountCall(&p.calls.counted, call)
+	tools := int32(0)
+	for ; p.tool != nil && p.toolCall() == string(call.ID()); tools++ {
+		if err := p.nextTool(); err != nil {
+			return err
+		}
+	}
+	if uses := call.Row[toolUses].Int32(); tools != uses {
+		bad("count", "call %s has %d tool calls, but tool_uses %d", call.ID(), tools, uses)
+	}
+	return nil
 }
+
+// nextTool reads the next tool call.
+func (p *periodCheck) nextTool() (err error) {
+	if p.tools == nil {
+		return nil
+	}
+	if p.tool, err = p.tools.Next(); p.tool != nil {
+		p.tools.rows++
+	}
+	return err
+}
+
+func (p *periodCheck) toolCall() string { return string(p.tool[p.tools.Column("call_id")].ByteArray()) }
 
 // kinds are the names of the rows of a call's lists.
 var kinds = []string{"turn", "item", "recording"}
@@ -232,54 +257,20 @@ var kinds = []string{"turn", "item", "recording"}
 // list verifies the rows of one of a call's lists.
 func (p *periodCheck) list(i int, call *calls.Call) {
 	of := schema.CallResource.Lists[i]
-	started, fetched := of.Column("call_start_at"), of.Column("fetched_at")
+	started := of.Column("call_start_at")
 	c := p.files[of.Name] // nil: there is no such file, and no rows
-	bad := func(kind, format string, args ...any) { p.v.bad.Add(kind, c.at, format, args...) }
 	for n := range call.Lists[i].Len() {
 		row := call.Lists[i].At(n)
-		start := schema.MillisOf(row[started])
-		c.counted.Rows++
-		table.Span(&c.counted, start)
-		if start != call.StartAt() {
-			bad("reference", "a %s of call %s says that the call started at %d, not %d", kinds[i], call.ID(), start.V, call.StartAt().V)
+		c.rows++
+		if start := schema.MillisOf(row[started]); start != call.StartAt() {
+			p.v.bad.Add("reference", c.at, "a %s of call %s says that the call started at %d, not %d",
+				kinds[i], call.ID(), start.V, call.StartAt().V)
 		}
-		if of == &schema.Recordings {
-			p.recording(c, call, n)
-			continue
+		switch {
+		case of == &schema.Recordings && n > 0:
+			p.v.bad.Add("twice", c.at, "call %s has a second recording", call.ID())
+		case of != &schema.Recordings && int(row[1].Int32()) != n:
+			p.v.bad.Add("gap", c.at, "%s %d of call %s has the number %d", kinds[i], n, call.ID(), row[1].Int32())
 		}
-		if at := schema.MillisOf(row[fetched]); at.V != call.FetchedAt() {
-			bad("reference", "a %s of call %s says that it was fetched at %d, not %d", kinds[i], call.ID(), at.V, call.FetchedAt())
-		}
-		if number := row[1].Int32(); int(number) != n {
-			bad("gap", "%s %d of call %s has the number %d", kinds[i], n, call.ID(), number)
-		}
-	}
-}
-
-// recording verifies the n-th row of recordings of a call.
-func (p *periodCheck) recording(c *tableCheck, call *calls.Call, n int) {
-	bad := func(kind, format string, args ...any) { p.v.bad.Add(kind, c.at, format, args...) }
-	if n > 0 {
-		bad("twice", "call %s has a second recording", call.ID())
-		return
-	}
-	table.CountRecording(&c.counted, call)
-	switch r, _ := call.Recording(); {
-	case !r.Known():
-		bad("recording", "the recording of call %s has the state %q", call.ID(), r.State)
-	case r.State == schema.RecordingStored && (r.Path == "" || r.SHA256 == ""):
-		bad("recording", "the recording of call %s is stored, but has no path or checksum", call.ID())
-	case call.OptedOut() && r.State != schema.RecordingWithheld:
-		bad("withheld", "call %s is opted out of storage, but its recording is %s", call.ID(), r.State)
-	}
-}
-
-// figures compares the figures in the manifest with the content of the file.
-func (c *tableCheck) figures(v *verifier) {
-	if c.counted.Rows != c.listed.Rows {
-		v.bad.Add("rows", c.at, "it has %d rows, the manifest says %d", c.counted.Rows, c.listed.Rows)
-	}
-	if what := differ(c.listed, &c.counted); what != "" {
-		v.bad.Add("figures", c.at, "the manifest's figures differ from its rows: %s", what)
 	}
 }

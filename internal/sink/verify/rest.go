@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -20,35 +19,6 @@ import (
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/table"
 )
-
-// identity are the fields of a [layout.File] that identify the file. All others are figures counted
-// from its rows.
-var identity = []string{"Table", "Path", "Period", "Rows", "Bytes", "SHA256", "Country"}
-
-// differ describes the figures that differ from those counted from the rows; empty if they match.
-func differ(listed, counted *layout.File) string {
-	said, is := reflect.ValueOf(*listed), reflect.ValueOf(*counted)
-	var out []string
-	for _, field := range reflect.VisibleFields(said.Type()) {
-		a, b := said.FieldByIndex(field.Index), is.FieldByIndex(field.Index)
-		if slices.Contains(identity, field.Name) || reflect.DeepEqual(a.Interface(), b.Interface()) {
-			continue
-		}
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		out = append(out, fmt.Sprintf("%s %s, not %s", name, figure(b), figure(a)))
-	}
-	return strings.Join(out, ", ")
-}
-
-func figure(v reflect.Value) string {
-	if v.Kind() != reflect.Pointer {
-		return fmt.Sprint(v.Interface())
-	}
-	if v.IsNil() {
-		return "null"
-	}
-	return fmt.Sprint(v.Elem().Interface())
-}
 
 // unique verifies that no call is in two places of a snapshot. It compares files by 8-byte hashes
 // of their calls, and reads the ids themselves only if two hashes are equal.
@@ -131,9 +101,6 @@ func (v *verifier) runs(s *layout.Snapshot, f *layout.File) error {
 		}
 		if i > 0 && rows[i-1].ID >= r.ID {
 			v.bad.Add("order", at, "run %s comes after %s", r.ID, rows[i-1].ID)
-		}
-		if r.EndedAt.OK && r.EndedAt.V < r.StartedAt {
-			v.bad.Add("times", at, "run %s ended before it began", r.ID)
 		}
 	}
 	return nil
