@@ -57,6 +57,7 @@ type Client struct {
 	health    *health
 	looks     chan look // holds one: the last probe of the service
 	clockSeen atomic.Bool
+	limitsOne atomic.Bool // the service has refused the requests of one stream alone
 	counter   counter
 }
 
@@ -134,7 +135,7 @@ func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *R
 	defer cancel(nil)
 	idle := time.AfterFunc(headerTimeout, func() { cancel(errTimeout) })
 	defer idle.Stop()
-	total := time.AfterFunc(r.Stream.patience(), func() { cancel(errTimeout) })
+	total := time.AfterFunc(requestTimeout, func() { cancel(errTimeout) })
 	defer total.Stop()
 	defer context.AfterFunc(ctx, func() {
 		grace := time.AfterFunc(GraceTimeout, func() { cancel(context.Cause(ctx)) })

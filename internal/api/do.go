@@ -21,7 +21,7 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 	var waits backoff.BackOff
 	strays := 0 // in a row
 	for attempt, retry := 1, false; ; retry = true {
-		f, err := c.attempt(ctx, &r, retry, accept, new(time.Duration))
+		_, f, err := c.attempt(ctx, &r, retry, accept)
 		switch {
 		case err != nil:
 			return f, err
@@ -83,15 +83,15 @@ func (f *RequestError) rest(ctx context.Context, waits *backoff.BackOff, atOnce 
 
 // attempt sends a request once. took is its duration from the moment at which it may be sent.
 func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept func(*Answer) error,
-	took *time.Duration) (*RequestError, error) {
+) (took time.Duration, _ *RequestError, _ error) {
 	t, err := c.budget.acquire(ctx, r.Priority)
 	if err != nil {
-		return &RequestError{rule: canceled, Err: err}, nil
+		return 0, &RequestError{rule: canceled, Err: err}, nil
 	}
 	c.counter.sent(r.Kind, retry)
 	began := time.Now()
 	a, f := c.send(ctx, r, func() { c.budget.answer(t) })
-	*took = time.Since(began)
+	took = time.Since(began)
 	defer a.done()
 	err = c.checkClock(&a, f)
 	a.At = c.cfg.Clock.At(a.At)
@@ -106,7 +106,7 @@ func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept fun
 			c.log.Info("rate limited by the service", "failure", f, "wait", wait)
 		}
 	}
-	return f, err
+	return took, f, err
 }
 
 // stray reports whether a failure may be the answer of another server than the service, which has
@@ -133,31 +133,31 @@ func (c *Client) strayed(ctx context.Context, r *Request, f *RequestError) error
 // conclude returns the consequence of a failure that is not retried. Its error ends the run.
 func (c *Client) conclude(ctx context.Context, r *Request, f *RequestError) error {
 	f.Then, f.CursorLost = f.rule.after(r.Kind), f.rule.cursor
-	switch f.Then {
-	case stopKey:
+	instead := SetAside
+	if !r.Kind.alone() {
+		instead = EndList
+	}
+	switch then := f.Then; {
+	case then == stopKey && r.Stream == nil:
 		return &AuthError{Status: f.Status, Code: f.code, Message: f.message, KeySource: c.cfg.KeySource}
-	case stopAddress:
-		switch {
-		case c.health.everWorked():
-		case f.contract && f.code != "": // whoever answers like this is the service
-			return &ServiceDownError{Err: fmt.Errorf("%s: %w", r.Path, f)}
-		default:
-			return &AddressError{BaseURL: c.base, Path: r.Path, Status: f.Status, Target: f.target, Err: f.Err}
-		}
-		f.Then = EndList
-	case Missing:
-		// Only an error in the contract's own form is about this record. Any other may come from a
-		// proxy without the route.
-		if !f.contract {
-			f.Then = SetAside
-			break
-		}
-		c.health.good()
-	case askList:
-		// A refused key stops the run. One refused record must not stop it every night.
-		f.Then = SetAside
+	case then == stopKey, then == askList:
+		// A refused key stops the run. One refused record, or optional list, must not stop it every night.
+		f.Then = instead
 		_, err := c.vouch(ctx, time.Now().Add(-keyGood))
 		return err
+	case then == stopAddress && r.Stream == nil && !c.health.everWorked():
+		if f.contract && f.code != "" { // whoever answers like this is the service
+			return &ServiceDownError{Err: fmt.Errorf("%s: %w", r.Path, f)}
+		}
+		return &AddressError{BaseURL: c.base, Path: r.Path, Status: f.Status, Target: f.target, Err: f.Err}
+	case then == stopAddress:
+		f.Then = instead
+	case then == Missing && !f.contract:
+		// Only an error in the contract's own form is about this record. Any other may come from a
+		// proxy without the route.
+		f.Then = SetAside
+	case then == Missing && r.Stream == nil:
+		c.health.good()
 	}
 	return nil
 }

@@ -17,14 +17,12 @@ const (
 type health struct {
 	mu       sync.Mutex
 	began    time.Time
-	lastGood time.Time
+	lastGood time.Time // of a request outside streams
 	firstBad time.Time // time of the first failure in the current row
 	failures int       // failures in the current row
 	heard    bool      // there was an answer, good or not
 	worked   bool      // there was a good answer
 	last     *RequestError
-	blamed   time.Time // when a stream last ended because only its requests were refused
-	sure     time.Time // when a request outside streams, or the probe, last had a good answer
 	doubted  time.Time // when doubt last returned true
 }
 
@@ -37,47 +35,13 @@ func (h *health) good() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lastGood, h.failures, h.heard, h.worked = time.Now(), 0, true, true
-	h.sure = h.lastGood
-}
-
-// steady records a good answer to a stream's request. It does not clear the failures of others.
-func (h *health) steady() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.failures == 0 {
-		h.lastGood = time.Now()
-	}
-}
-
-// blame records that a stream ended because only its requests were refused, or that others are
-// refused too.
-func (h *health) blame(alone bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.blamed = (time.Time{}); alone {
-		h.blamed = time.Now()
-	}
-}
-
-// blames reports whether a stream's 429s are taken to be its own.
-func (h *health) blames() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return !h.blamed.IsZero() && time.Since(h.blamed) < blamed
-}
-
-// vouched records a good answer to the probe.
-func (h *health) vouched() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.sure = time.Now()
 }
 
 // goodSince reports whether a request outside streams had a good answer after t.
 func (h *health) goodSince(t time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.sure.After(t)
+	return h.worked && h.lastGood.After(t)
 }
 
 // doubt reports whether the key has not been in doubt for some time. A record that is always refused
@@ -100,7 +64,7 @@ func (h *health) everWorked() bool {
 }
 
 // bad counts a failed attempt. It returns the error that ends the run when the service counts as
-// unreachable or down.
+// unreachable or down, or the run does not last as long as the wait that the failure asks for.
 func (h *health) bad(ctx context.Context, f *RequestError, cfg *Config, base string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,19 +87,13 @@ func (h *health) bad(ctx context.Context, f *RequestError, cfg *Config, base str
 	if down := now.Sub(h.lastGood); h.failures >= cfg.DownFailures && down >= cfg.DownAfter {
 		return &ServiceDownError{Failures: h.failures, For: down, Err: f}
 	}
-	return f.tooLong(ctx, cfg, h.failures, h.firstBad)
-}
-
-// tooLong returns the error that ends the run if it does not last as long as the wait that a failure
-// asks for, the last of a row since a time; nil if it does.
-func (f *RequestError) tooLong(ctx context.Context, cfg *Config, row int, since time.Time) error {
-	now, patience := time.Now(), 2*cfg.DownAfter
-	var wait time.Duration
+	patience := 2 * cfg.DownAfter
+	var wait time.Duration // that the failure asks for
 	if f.rule.budget != nil {
 		wait = f.wait
 	}
-	down := &ServiceDownError{Failures: row, For: now.Sub(since), Patience: patience, Wait: wait, Until: f.until, Err: f}
-	if now.Add(wait).Sub(since) >= patience {
+	down := &ServiceDownError{Failures: h.failures, For: now.Sub(h.firstBad), Patience: patience, Wait: wait, Until: f.until, Err: f}
+	if now.Add(wait).Sub(h.firstBad) >= patience {
 		return down
 	}
 	if end, limited := ctx.Deadline(); limited && wait > 0 && now.Add(wait).After(end) {
@@ -172,20 +130,23 @@ type look struct {
 }
 
 // outage reports whether an attempt failed because the whole service is down: many attempts failed
-// in a row, and the probe fails too. It then returns only when the service is back; one caller
-// probes for all, and no other request is sent meanwhile. The attempt does not count against its
-// request: otherwise the current calls would be set aside, one after the other, through no fault of
-// theirs.
-//
-// If only one request keeps failing, the probe succeeds at once, and the attempt counts.
-//
-// An error ends the run: the service has been down for too long.
+// in a row, and the probe fails too. The attempt does not count against its request: otherwise the
+// current calls would be set aside, one after the other, through no fault of theirs. If only one
+// request keeps failing, the probe succeeds at once, and the attempt counts.
 func (c *Client) outage(ctx context.Context) (bool, error) {
-	failures := c.health.failing()
-	if failures < outageAfter {
+	if c.health.failing() < outageAfter {
 		return false, nil
 	}
-	failed := time.Now()
+	works, err := c.vouch(ctx, time.Now())
+	return !works, err
+}
+
+// vouch reports whether the service works: whether it has given a good answer outside of streams
+// since a time. If there was no such answer, it sends the probe; one caller probes for all. If that
+// fails too, vouch waits until it succeeds, while no other request is sent, and returns false: the
+// earlier failure may have been the service's fault. An error ends the run: the key is refused, or the
+// service has been down for too long.
+func (c *Client) vouch(ctx context.Context, since time.Time) (bool, error) {
 	var last look
 	select {
 	case last = <-c.looks:
@@ -193,22 +154,32 @@ func (c *Client) outage(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	defer func() { c.looks <- last }()
-	if last.at.After(failed) {
-		return last.down, nil // another caller has probed since
+	if last.at.After(since) {
+		return !last.down, nil
+	}
+	if c.health.goodSince(since) {
+		return true, nil
 	}
 	waits := pauses(2 * time.Second)
 	for down := false; ; down = true {
 		f := c.probe(ctx)
-		if f == nil || !f.rule.outage {
+		switch {
+		case f != nil && f.Canceled():
+			return false, nil
+		case f != nil && f.rule.after(Page) == stopKey:
+			return false, c.conclude(ctx, &c.cfg.Probe, f)
+		case f == nil || !f.doubtful():
 			last = look{time.Now(), down}
-			return down, nil
+			return !down, nil
 		}
 		if err := c.health.bad(ctx, f, &c.cfg, c.base); err != nil {
-			return true, err
+			return false, err
 		}
-		wait := waits.NextBackOff()
-		c.log.Info("the service is down", "failures", failures, "wait", wait, "failure", f)
-		c.budget.hold(wait)
+		if f.rule.outage {
+			wait := waits.NextBackOff()
+			c.log.Info("the service is down", "wait", wait, "failure", f)
+			c.budget.hold(max(f.pause(), wait))
+		}
 	}
 }
 
@@ -216,7 +187,7 @@ func (c *Client) outage(ctx context.Context) (bool, error) {
 // that the failing requests would work, so it does not count as a good answer.
 func (c *Client) probe(ctx context.Context) *RequestError {
 	send := func() *RequestError {
-		f, _ := c.attempt(ctx, &c.cfg.Probe, false, nil, new(time.Duration)) // the clock was already checked
+		_, f, _ := c.attempt(ctx, &c.cfg.Probe, false, nil) // the clock was already checked
 		return f
 	}
 	f := send()

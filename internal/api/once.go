@@ -8,7 +8,7 @@ import (
 // Once sends a request a single time. Every failure is an error: the one that would end a run, or
 // else the *RequestError.
 func (c *Client) Once(ctx context.Context, r Request, accept func(*Answer) error) error {
-	f, err := c.attempt(ctx, &r, false, accept, new(time.Duration))
+	_, f, err := c.attempt(ctx, &r, false, accept)
 	switch {
 	case err != nil || f == nil:
 		return err
