@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
@@ -147,12 +148,12 @@ func checkStory(t *testing.T, fsys disk.FS, root string, kept told) {
 		in, err := r.Period(f.Period, nil)
 		test.OK(t, err)
 		for {
-			call, err := in.Next()
+			call := new(calls.Call)
+			more, err := in.Read(call)
 			test.OK(t, err)
-			if call == nil {
+			if !more {
 				break
 			}
-			test.OK(t, in.Take(call))
 			id := string(call.ID())
 			if found[id] {
 				t.Fatalf("call %s is there twice", id)

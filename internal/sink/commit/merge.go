@@ -47,7 +47,6 @@ func weave[O, N any](each func(visit func(*O) error) error, news []*N, compare f
 type merger struct {
 	*maker
 	u       *unit
-	old     *snapshot.Sources
 	w       *table.PeriodWriter
 	slots   []*slot // memory for the records of one call
 	used    int     // of slots
@@ -84,33 +83,21 @@ func (r *merger) write(call *calls.Call) error {
 
 // rewrite merges a unit's changes into its period. If nothing changed, it leaves no file.
 func (m *maker) rewrite(u *unit) error {
-	if m.copies(u) {
-		return m.join(u)
-	}
 	w := table.NewPeriodWriter(m.b, u.period, m.Country)
 	w.Tell = func(call *calls.Call) { m.lines.tell(call) }
-	r := &merger{maker: m, u: u, spelled: m.respells(u)}
+	r := &merger{maker: m, u: u, w: w, spelled: m.respells(u)}
 	r.anew = u.moved || r.spelled
 	err := m.write(w.Files, u.from, func() (bool, error) {
-		err := r.fill(w, nil, func() error {
-			return weave(r.old.Each, u.changes, func(ch *change, was *calls.Call) int {
-				return table.CompareKey(ch.start, ch.id, was.StartAt(), string(was.ID()))
-			}, r.visit)
-		})
-		return r.news > 0 || len(u.from) == 0 || u.always, err
+		old := snapshot.NewSources(m.Old, u.from)
+		err := weave(old.Each, u.changes, func(ch *change, was *calls.Call) int {
+			return table.CompareKey(ch.start, ch.id, was.StartAt(), string(was.ID()))
+		}, r.visit)
+		return r.news > 0 || len(u.from) == 0 || u.always, errors.Join(err, old.Close())
 	})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.made.Stats = m.made.Add(r.stats)
 	return err
-}
-
-// fill opens the sources of a unit while merge writes to w. only are the tables whose rows are read;
-// nil: all of them.
-func (r *merger) fill(w *table.PeriodWriter, only []*schema.Table, merge func() error) error {
-	w.Only = only
-	r.old, r.w = snapshot.NewSources(r.Old, r.u.from, only), w
-	return errors.Join(merge(), r.old.Close())
 }
 
 // visit writes a call, which has an old row, new records, or both.
@@ -146,15 +133,11 @@ func (r *merger) keep(was *calls.Call) error {
 		return r.touch(was)
 	}
 	r.tell(was)
-	return r.w.Copy(r.old.Current.Period, was)
+	return r.w.Copy(was)
 }
 
 // change merges the new records of a call.
-func (r *merger) change(was *calls.Call, ch *change) error {
-	before, err := was, r.old.Current.Take(was)
-	if err != nil {
-		return err
-	}
+func (r *merger) change(before *calls.Call, ch *change) error {
 	after, err := r.fold(before, ch)
 	if err != nil {
 		return err
@@ -175,11 +158,7 @@ func (r *merger) change(was *calls.Call, ch *change) error {
 }
 
 // touch writes a call without new records that may have to change nevertheless.
-func (r *merger) touch(was *calls.Call) error {
-	call := was
-	if err := r.old.Current.Take(call); err != nil {
-		return err
-	}
+func (r *merger) touch(call *calls.Call) error {
 	if r.redactor != nil && r.redactor.Object(&call.Object) {
 		r.news++
 	}
@@ -402,33 +381,4 @@ func startAt(call *calls.Call, start schema.Opt[int64]) (*calls.Call, error) {
 // respells reports whether the national numbers of a unit's files were read in another region.
 func (m *maker) respells(u *unit) bool {
 	return slices.ContainsFunc(u.from, func(period string) bool { return m.readElsewhere(schema.Calls.Name, period) })
-}
-
-// copies reports whether a unit only joins several files into one. Then no call changes, and all
-// rows may be copied unchanged.
-func (m *maker) copies(u *unit) bool {
-	return u.always && len(u.from) > 1 && len(u.changes) == 0 && len(u.leaving) == 0 && !u.moved && !m.respells(u)
-}
-
-// join writes such a unit in two steps: all tables of a month at once would take more memory than
-// anything else in a run.
-func (m *maker) join(u *unit) error {
-	for _, only := range [][]*schema.Table{{&schema.Calls, &schema.Recordings, &schema.Items}, {&schema.Turns}} {
-		w := table.NewPeriodWriter(m.b, u.period, m.Country)
-		r := &merger{maker: m, u: u}
-		err := m.write(w.Files, u.from, func() (bool, error) {
-			return true, r.fill(w, only, func() error {
-				return r.old.Each(func(call *calls.Call) error {
-					if m.progress != nil && only[0] == &schema.Turns { // turns take the longest
-						m.progress(1)
-					}
-					return r.w.Copy(r.old.Current.Period, call)
-				})
-			})
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

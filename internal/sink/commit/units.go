@@ -197,11 +197,11 @@ func (p *planner) loadMoved(period string, changes []*change) error {
 	if err != nil {
 		return err
 	}
-	err = in.Each(func(call *calls.Call) (err error) {
+	err = in.Each(func(call *calls.Call) error {
 		if ch := byID[string(call.ID())]; ch != nil {
-			ch.old, err = call, in.Take(call)
+			ch.old = call.Copy()
 		}
-		return err
+		return nil
 	})
 	return errors.Join(err, in.Close())
 }

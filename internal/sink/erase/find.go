@@ -182,7 +182,10 @@ func (f *erasure) tally(ctx context.Context) error {
 // count counts the losses of a period.
 func (f *erasure) count(ctx context.Context, r *snapshot.Reader, period string, held map[string]bool) error {
 	n := &f.erased
-	return r.EachChosen(ctx, period, func(call *calls.Call) bool { return held[string(call.ID())] }, func(call *calls.Call) error {
+	return r.EachCall(ctx, period, nil, func(call *calls.Call) error {
+		if !held[string(call.ID())] {
+			return nil
+		}
 		n.Calls++
 		n.Turns += int64(call.Turns().Len())
 		n.Items += int64(call.Items().Len())

@@ -86,7 +86,7 @@ func (r *Reader) Period(period string, only []*schema.Table) (*table.Period, err
 
 // Objects opens the files of a resource; nil if there are none.
 func (r *Reader) Objects(of *resource.Resource) (*table.Objects, error) {
-	return table.OpenObjects(of.Resource, of.IsKey, nil, r.opener(""))
+	return table.OpenObjects(of.Resource, of.IsKey, r.opener(""))
 }
 
 // opener returns a function that opens a table's file of a period, or returns nil.
@@ -213,25 +213,12 @@ func callsOf(ctx context.Context, s *layout.Snapshot, only []*schema.Table) iter
 // EachCall visits the calls of a period with their turns and items, until ctx is done. only are the
 // tables whose rows are read; nil: all of them.
 func (r *Reader) EachCall(ctx context.Context, period string, only []*schema.Table, visit func(*calls.Call) error) error {
-	return r.eachChosen(ctx, period, only, func(*calls.Call) bool { return true }, visit)
-}
-
-// EachChosen visits the calls of a period whose row is chosen, with their turns and items.
-func (r *Reader) EachChosen(ctx context.Context, period string, choose func(*calls.Call) bool, visit func(*calls.Call) error) error {
-	return r.eachChosen(ctx, period, nil, choose, visit)
-}
-
-func (r *Reader) eachChosen(ctx context.Context, period string, only []*schema.Table, choose func(*calls.Call) bool,
-	visit func(*calls.Call) error) error {
 	in, err := r.Period(period, only)
 	if err != nil || in == nil {
 		return err
 	}
 	err = in.Each(func(call *calls.Call) error {
-		if err := ctx.Err(); err != nil || !choose(call) {
-			return err
-		}
-		if err := in.Take(call); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		return visit(call)

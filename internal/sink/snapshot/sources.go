@@ -16,22 +16,20 @@ import (
 // which come last.
 type Sources struct {
 	r       *Reader
-	Only    []*schema.Table // tables whose rows are read; nil: all tables
-	waiting []*layout.File  // of calls, not opened yet, by their lowest start
-	open    []*Source
-	Current *Source // source of the call that Next returned last
+	waiting []*layout.File // of calls, not opened yet, by their lowest start
+	open    []*source
+	current *source // source of the call that next returned last
 }
 
-// Source is one period with its next call.
-type Source struct {
+// source is one period with its next call.
+type source struct {
 	*table.Period
-	call *calls.Call
+	call calls.Call
 }
 
-// NewSources reads these periods of a snapshot; only are the tables whose rows are read, nil: all of
-// them.
-func NewSources(r *Reader, periods []string, only []*schema.Table) *Sources {
-	s := &Sources{r: r, Only: only}
+// NewSources reads these periods of a snapshot.
+func NewSources(r *Reader, periods []string) *Sources {
+	s := &Sources{r: r}
 	for _, p := range periods {
 		if f := r.File(schema.Calls.Name, p); f != nil {
 			s.waiting = append(s.waiting, f)
@@ -51,13 +49,13 @@ func lowest(f *layout.File) schema.Opt[int64] {
 	return schema.Some(*f.MinStart)
 }
 
-// Next returns the next call, or nil at the end.
-func (s *Sources) Next() (*calls.Call, error) {
-	if s.Current != nil {
-		if err := s.advance(s.Current); err != nil {
+// next returns the next call, or nil at the end.
+func (s *Sources) next() (*calls.Call, error) {
+	if s.current != nil {
+		if err := s.advance(s.current); err != nil {
 			return nil, err
 		}
-		s.Current = nil
+		s.current = nil
 	}
 	for {
 		first := s.first()
@@ -71,15 +69,15 @@ func (s *Sources) Next() (*calls.Call, error) {
 		if first == nil {
 			return nil, nil
 		}
-		s.Current = first
-		return first.call, nil
+		s.current = first
+		return &first.call, nil
 	}
 }
 
-// Each visits all calls.
+// Each visits all calls. A call is valid until visit returns.
 func (s *Sources) Each(visit func(*calls.Call) error) error {
 	for {
-		call, err := s.Next()
+		call, err := s.next()
 		if err != nil || call == nil {
 			return err
 		}
@@ -90,8 +88,8 @@ func (s *Sources) Each(visit func(*calls.Call) error) error {
 }
 
 // first returns the open source with the lowest call.
-func (s *Sources) first() *Source {
-	var low *Source
+func (s *Sources) first() *source {
+	var low *source
 	for _, o := range s.open {
 		if low == nil || table.CompareKey(o.call.StartAt(), string(o.call.ID()), low.call.StartAt(), string(low.call.ID())) < 0 {
 			low = o
@@ -101,25 +99,26 @@ func (s *Sources) first() *Source {
 }
 
 func (s *Sources) openNext() error {
-	p, err := s.r.Period(s.waiting[0].Period, s.Only)
+	p, err := s.r.Period(s.waiting[0].Period, nil)
 	if err != nil {
 		return err
 	}
 	s.waiting = s.waiting[1:]
-	o := &Source{Period: p}
+	o := &source{Period: p}
 	s.open = append(s.open, o)
 	return s.advance(o)
 }
 
 // advance reads a source's next call; at its end it is closed.
-func (s *Sources) advance(o *Source) (err error) {
-	if o.call, err = o.Period.Next(); err != nil || o.call != nil {
+func (s *Sources) advance(o *source) error {
+	more, err := o.Read(&o.call)
+	if err == nil && !more {
+		err = o.Done()
+	}
+	if err != nil || more {
 		return err
 	}
-	if err := o.Done(); err != nil {
-		return err
-	}
-	s.open = slices.DeleteFunc(s.open, func(other *Source) bool { return other == o })
+	s.open = slices.DeleteFunc(s.open, func(other *source) bool { return other == o })
 	return o.Close()
 }
 

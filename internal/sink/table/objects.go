@@ -3,7 +3,6 @@ package table
 import (
 	"bytes"
 	"errors"
-	"slices"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -30,22 +29,13 @@ type list struct {
 }
 
 // OpenObjects opens the files of a resource; nil if there are none. isKey reports whether a column
-// identifies an object. open opens the file of a table, or returns nil. only are the tables whose rows
-// are read, nil: all; if the objects' own table is not among them, only the columns that the others
-// repeat are read of it.
-func OpenObjects(of *schema.Resource, isKey func(column int) bool, only []*schema.Table,
-	open func(*schema.Table) (*Reader, error)) (_ *Objects, err error) {
+// identifies an object. open opens the file of a table, or returns nil.
+func OpenObjects(of *schema.Resource, isKey func(column int) bool, open func(*schema.Table) (*Reader, error)) (_ *Objects, err error) {
 	o := &Objects{of: of, lists: make([]list, len(of.Lists))}
 	if o.rows, err = open(of.Table); err != nil || o.rows == nil {
 		return nil, err
 	}
-	if only != nil && !slices.Contains(only, of.Table) {
-		o.rows.Pick(parentsOf(only)...)
-	}
 	for i, t := range of.Lists {
-		if only != nil && !slices.Contains(only, t) {
-			continue
-		}
 		l := &o.lists[i]
 		if l.Reader, err = open(t); err == nil && l.Reader != nil {
 			for col, from := range of.Repeats(i) {
@@ -60,19 +50,6 @@ func OpenObjects(of *schema.Resource, isKey func(column int) bool, only []*schem
 		}
 	}
 	return o, nil
-}
-
-// parentsOf returns the columns that the rows of lists repeat, beginning with the id.
-func parentsOf(lists []*schema.Table) []string {
-	var names []string
-	for _, list := range lists {
-		for _, c := range list.Columns {
-			if c.Parent != "" && c.Parent != schema.Position && !slices.Contains(names, c.Parent) {
-				names = append(names, c.Parent)
-			}
-		}
-	}
-	return names
 }
 
 // belongs reports whether the next row belongs to an object.
@@ -93,11 +70,11 @@ func (o *Objects) Next(to *schema.Object) (bool, error) {
 	}
 	to.Begin(o.of)
 	schema.SetRow(to.Row, row)
-	return true, o.Take(to)
+	return true, o.take(to)
 }
 
-// Take reads the rows of an object's lists into it.
-func (o *Objects) Take(to *schema.Object) error {
+// take reads the rows of an object's lists into it.
+func (o *Objects) take(to *schema.Object) error {
 	return o.each(to, func(i int, row parquet.Row) error { to.Lists[i].AddRow(row); return nil })
 }
 

@@ -1,8 +1,6 @@
 package table
 
 import (
-	"slices"
-
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -10,9 +8,8 @@ import (
 
 // PeriodWriter writes the files of one period.
 type PeriodWriter struct {
-	Files                 // of schema.CallTables
-	tools calls.ToolRows  // of the call being written
-	Only  []*schema.Table // the only tables, with those derived from them, whose rows write writes; nil: all tables
+	Files                // of schema.CallTables
+	tools calls.ToolRows // of the call being written
 	// Tell sets the columns derived from the numbers of a call whose rows are not copied; nil:
 	// none.
 	Tell func(*calls.Call)
@@ -121,24 +118,16 @@ func (w *PeriodWriter) Write(call *calls.Call) error {
 	return w.write(call)
 }
 
-// Copy writes a call of p, whose rows are unchanged.
-func (w *PeriodWriter) Copy(p *Period, call *calls.Call) error {
-	if err := p.Take(call); err != nil {
-		return err
-	}
+// Copy writes a call whose rows are unchanged.
+func (w *PeriodWriter) Copy(call *calls.Call) error {
 	w.tools.Of(call)
-	err := w.write(call)
-	call.Release()
-	callPool.Put(call)
-	return err
+	return w.write(call)
 }
 
 func (w *PeriodWriter) write(call *calls.Call) error {
-	if w.Only == nil || slices.Contains(w.Only, &schema.Calls) {
-		CountCall(&w.Files[0].info, call)
-		if err := w.Files[0].Add(call.Row); err != nil {
-			return err
-		}
+	CountCall(&w.Files[0].info, call)
+	if err := w.Files[0].Add(call.Row); err != nil {
+		return err
 	}
 	for i := range call.Lists {
 		t, rows := w.Files[i+1], &call.Lists[i]
