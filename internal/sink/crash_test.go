@@ -145,15 +145,7 @@ func checkStory(t *testing.T, fsys disk.FS, root string, kept told) {
 	found := map[string]bool{}
 	r := snapshot.NewReader(fsys, w.Snapshot(), nil)
 	for _, f := range r.Files(schema.Calls.Name) {
-		in, err := r.Period(f.Period, nil)
-		test.OK(t, err)
-		for {
-			call := new(calls.Call)
-			more, err := in.Read(call)
-			test.OK(t, err)
-			if !more {
-				break
-			}
+		test.OK(t, r.EachCall(context.Background(), f.Period, nil, func(call *calls.Call) error {
 			id := string(call.ID())
 			if found[id] {
 				t.Fatalf("call %s is there twice", id)
@@ -163,8 +155,8 @@ func checkStory(t *testing.T, fsys disk.FS, root string, kept told) {
 			if got := call.Turns().Len(); got < kept[id] {
 				t.Fatalf("call %s has version %d, version %d was acknowledged", id, got, kept[id])
 			}
-		}
-		test.OK(t, errors.Join(in.Done(), in.Close()))
+			return nil
+		}))
 	}
 	for id := range kept {
 		if !found[id] {

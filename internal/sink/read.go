@@ -1,7 +1,6 @@
 package sink
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -24,12 +23,8 @@ import (
 // and reads the snapshot that was current at the beginning.
 func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[calls.Due, error] {
 	return func(yield func(calls.Due, error) bool) {
-		snapshot := w.Snapshot()
-		if snapshot == nil {
-			return
-		}
-		files := snapshot.Manifest.FilesOf(schema.Calls.Name)
-		slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
+		r := w.reader()
+		files := newestFirst(r)
 		asks := calls.Asking{Scope: scope, Now: w.opts.Now().UnixMilli()}
 		var err error
 		if slices.ContainsFunc(files, func(f *layout.File) bool { return len(f.Skipped) > 0 }) {
@@ -41,7 +36,7 @@ func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[cal
 		var later int64 // number of calls in the previous periods
 		for _, f := range files {
 			if looksInto(f, &asks) {
-				due, err := w.dueIn(ctx, snapshot, f, &asks)
+				due, err := dueIn(ctx, r, f, &asks)
 				if err != nil {
 					yield(calls.Due{}, err)
 					return
@@ -58,9 +53,9 @@ func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[cal
 	}
 }
 
-func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.File, asks *calls.Asking) (due []calls.Due, err error) {
+func dueIn(ctx context.Context, r *snapshot.Reader, f *layout.File, asks *calls.Asking) (due []calls.Due, err error) {
 	later := f.Rows
-	err = snapshot.NewReader(w.opts.FS, s, w.proofs).Read(f, func(t *table.Reader) error {
+	err = r.Read(f, func(t *table.Reader) error {
 		t.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "settlement", "turn_count",
 			"first_seen_at", "fetched_at")
 		return t.EachCall(ctx, func(call *calls.Call) {
@@ -131,12 +126,10 @@ func countKinds(ctx context.Context, r *snapshot.Reader) (calls.Kinds, error) {
 // DueCount returns the maximum number of calls that Due yields.
 func (w *Warehouse) DueCount(scope calls.DueScope) int64 {
 	var n int64
-	if s := w.Snapshot(); s != nil {
-		for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
-			n += f.Due
-			if scope == calls.DueUnsettled {
-				n += f.Unsettled
-			}
+	for _, f := range w.reader().Files(schema.Calls.Name) {
+		n += f.Due
+		if scope == calls.DueUnsettled {
+			n += f.Unsettled
 		}
 	}
 	return n
@@ -147,9 +140,7 @@ func (w *Warehouse) DueCount(scope calls.DueScope) int64 {
 func (w *Warehouse) FromBulk(ctx context.Context) iter.Seq2[calls.Due, error] {
 	return func(yield func(calls.Due, error) bool) {
 		r := w.reader()
-		files := slices.Clone(r.Files(schema.Calls.Name))
-		slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
-		for _, f := range files {
+		for _, f := range newestFirst(r) {
 			if f.Bulk == 0 {
 				continue
 			}
@@ -256,18 +247,17 @@ func (w *Warehouse) Coverage() []schema.Span {
 // Aging returns the number of calls that the next commit would drop because they started before
 // Options.KeepFrom, and the number of all calls. A call without a start stays.
 func (w *Warehouse) Aging() (aged, total int64, err error) {
-	s := w.Snapshot()
-	if s == nil || w.opts.KeepFrom.IsZero() {
+	r, from := w.reader(), w.opts.KeepFrom.UnixMilli()
+	if w.opts.KeepFrom.IsZero() {
 		return 0, 0, nil
 	}
-	from := w.opts.KeepFrom.UnixMilli()
-	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
+	for _, f := range r.Files(schema.Calls.Name) {
 		total += f.Rows
 		switch {
 		case snapshot.EndOf(f.Period) <= from:
 			aged += f.Rows
 		case f.MinStart != nil && *f.MinStart < from:
-			n, err := w.started(s, f, math.MinInt64, from)
+			n, err := started(r, f, math.MinInt64, from)
 			if err != nil {
 				return 0, 0, err
 			}
@@ -279,11 +269,8 @@ func (w *Warehouse) Aging() (aged, total int64, err error) {
 
 // Between returns the number of calls of the last commit with from <= start_at < to, in ms UTC.
 func (w *Warehouse) Between(ctx context.Context, from, to int64) (n int64, err error) {
-	s := w.Snapshot()
-	if s == nil {
-		return 0, nil
-	}
-	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
+	r := w.reader()
+	for _, f := range r.Files(schema.Calls.Name) {
 		switch {
 		case f.MinStart == nil || *f.MinStart >= to || *f.MaxStart < from:
 			continue
@@ -291,7 +278,7 @@ func (w *Warehouse) Between(ctx context.Context, from, to int64) (n int64, err e
 			n += f.Rows // or fewer, if some have no start
 			continue
 		}
-		in, err := w.started(s, f, from, to)
+		in, err := started(r, f, from, to)
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return 0, err
 		}
@@ -301,8 +288,8 @@ func (w *Warehouse) Between(ctx context.Context, from, to int64) (n int64, err e
 }
 
 // started counts the calls of a file with from <= start_at < to.
-func (w *Warehouse) started(s *layout.Snapshot, f *layout.File, from, to int64) (n int64, err error) {
-	err = snapshot.NewReader(w.opts.FS, s, w.proofs).Read(f, func(t *table.Reader) error {
+func started(r *snapshot.Reader, f *layout.File, from, to int64) (n int64, err error) {
+	err = r.Read(f, func(t *table.Reader) error {
 		return t.Each([]string{"start_at"}, func(row []parquet.Value) {
 			if start := schema.MillisOf(row[0]); start.OK && start.V >= from && start.V < to {
 				n++

@@ -3,7 +3,6 @@ package sink
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/sink/table"
 )
 
 // Archive records the address of the archive of recordings in the next commits. They then also
@@ -79,66 +77,38 @@ func (w *Warehouse) RecordingsGivenUp(ctx context.Context, since time.Time) iter
 	}, func(c *calls.Call) bool { return c.Began() >= since.UnixMilli() && c.RecordingGivenUp() })
 }
 
-func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, of func(*calls.Call) bool) (
-	due iter.Seq2[calls.Recording, error]) {
+// recordings yields the chosen calls in the chosen files of calls. It holds one period in memory at a
+// time.
+func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, of func(*calls.Call) bool) iter.Seq2[calls.Recording, error] {
 	return func(yield func(calls.Recording, error) bool) {
 		r := w.reader()
-		files := slices.Clone(r.Files(schema.Calls.Name))
-		slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
-		for _, f := range files {
+		for _, f := range newestFirst(r) {
 			if !in(f) {
 				continue
 			}
-			var last *calls.Recording // the last one yielded
-			for more := true; more; {
-				found, err := someRecordings(ctx, r, f.Period, of, last)
-				if err != nil {
-					yield(calls.Recording{}, errors.Join(err, ctx.Err()))
-					return
+			var found []calls.Recording
+			err := r.EachCall(ctx, f.Period, []*schema.Table{&schema.Recordings}, func(call *calls.Call) error {
+				if of(call) {
+					found = append(found, calls.RecordingOf(call))
 				}
-				more = len(found) == someOfPeriod
-				for i := range found {
-					if last = &found[i]; !yield(*last, nil) {
-						return
-					}
+				return nil
+			})
+			if err != nil {
+				yield(calls.Recording{}, err)
+				return
+			}
+			for _, recording := range slices.Backward(found) {
+				if !yield(recording, nil) {
+					return
 				}
 			}
 		}
 	}
 }
 
-// someOfPeriod is the maximum number of a period's calls in memory at a time.
-const someOfPeriod = 4096
-
-// someRecordings returns the last of the chosen calls of a period, latest first; if before is
-// given, the last ones before it.
-func someRecordings(ctx context.Context, r *snapshot.Reader, period string, of func(*calls.Call) bool, before *calls.Recording) (
-	[]calls.Recording, error) {
-	ring := make([]calls.Recording, 0, 16)
-	n, enough := 0, errors.New("enough")
-	err := r.EachCall(ctx, period, []*schema.Table{&schema.Recordings}, func(call *calls.Call) error {
-		if before != nil && table.CompareKey(call.StartAt(), string(call.ID()), before.StartAt, before.CallID) >= 0 {
-			return enough
-		}
-		if !of(call) {
-			return nil
-		}
-		if len(ring) < someOfPeriod {
-			ring = append(ring, calls.RecordingOf(call))
-		} else {
-			ring[n%someOfPeriod] = calls.RecordingOf(call)
-		}
-		n++
-		return nil
-	})
-	if err != nil && !errors.Is(err, enough) {
-		return nil, err
-	}
-	out := make([]calls.Recording, 0, len(ring))
-	for i := range ring {
-		out = append(out, ring[(n-1-i)%len(ring)])
-	}
-	return out, nil
+// newestFirst returns the files of calls by their periods, newest first.
+func newestFirst(r *snapshot.Reader) []*layout.File {
+	return slices.SortedFunc(slices.Values(r.Files(schema.Calls.Name)), func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
 }
 
 // Committed returns the number of the last commit; 0 if there is none.
