@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 
 	"callhouse/internal/personal/kinds"
 )
@@ -100,9 +101,21 @@ func (f *Finder) Find(name, text string) []Span {
 }
 
 func (f *Finder) find(name, text string) []Span {
-	r := &reader{f: f, turns: []Turn{{Text: text}}, hits: f.meaning(name)}
+	hits := f.meaning(name)
+	r := f.reader([]Turn{{Text: text}})
+	defer readers.Put(r)
+	r.hits = append(r.hits, hits...)
 	r.read(0, text)
 	return r.finish()
+}
+
+// readers are pooled for their buffers.
+var readers = sync.Pool{New: func() any { return new(reader) }}
+
+func (f *Finder) reader(turns []Turn) *reader {
+	r, _ := readers.Get().(*reader)
+	*r = reader{f: f, turns: turns, groups: r.groups[:0], chains: r.chains[:0], hits: r.hits[:0]}
+	return r
 }
 
 // longestName is the maximum length of a name that may give numbers a meaning: it is read for each
@@ -115,12 +128,13 @@ func (f *Finder) meaning(name string) []hit {
 	if name == "" || len(name) > longestName {
 		return nil
 	}
-	r := &reader{f: f}
+	r := f.reader(nil)
+	defer readers.Put(r)
 	r.read(-1, string(spaced(nil, replaced(name, f.Find("", name)))))
 	for i := range r.hits {
 		r.hits[i].word -= r.word
 	}
-	return r.hits
+	return slices.Clone(r.hits)
 }
 
 // spaced appends the words of a key, such as birthDate or birth_date, and a colon.
@@ -149,7 +163,8 @@ func (f *Finder) Conversation(turns []Turn) []Span {
 }
 
 func (f *Finder) conversation(turns []Turn) []Span {
-	r := &reader{f: f, turns: turns}
+	r := f.reader(turns)
+	defer readers.Put(r)
 	for t := range turns {
 		r.turn(t)
 	}

@@ -9,10 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"slices"
 	"strings"
-	"sync"
 
 	"callhouse/internal/wire/scan"
 )
@@ -53,7 +51,7 @@ const digits = 32
 type Mask struct {
 	root   *node
 	spread map[string]bool // the numbers that are masked everywhere
-	sums   sync.Pool       // of hash.Hash
+	key    []byte
 	paths  []string
 
 	redactor *Redactor // nil: personal data in texts stays
@@ -79,8 +77,7 @@ type node struct {
 // ends at an object or array covers every value in it. If the JSON does not have the structure of
 // the path (a string instead of an object), the whole value there is masked.
 func New(paths []string, key []byte) (*Mask, error) {
-	m := &Mask{root: &node{}, spread: map[string]bool{}, paths: slices.Sorted(slices.Values(paths))}
-	m.sums.New = func() any { return hmac.New(sha256.New, key) }
+	m := &Mask{root: &node{}, spread: map[string]bool{}, key: key, paths: slices.Sorted(slices.Values(paths))}
 	for _, p := range paths {
 		parts, err := parsePath(p)
 		if err != nil {
@@ -133,31 +130,19 @@ func (n *node) add(parts []string) {
 }
 
 // Value returns the replacement for a text: Prefix and 32 hex digits.
-func (m *Mask) Value(text string) string { return string(m.appendValue(nil, []byte(text))) }
-
-func (m *Mask) appendValue(dst, text []byte) []byte {
+func (m *Mask) Value(text string) string {
 	if masked(text) {
-		return append(dst, text...)
+		return text
 	}
-	h, _ := m.sums.Get().(hash.Hash)
-	defer m.sums.Put(h)
-	h.Reset()
-	h.Write(text)
-	var sum [sha256.Size]byte
-	return hex.AppendEncode(append(dst, Prefix...), h.Sum(sum[:0])[:digits/2])
+	h := hmac.New(sha256.New, m.key)
+	h.Write([]byte(text))
+	return Prefix + hex.EncodeToString(h.Sum(nil)[:digits/2])
 }
 
 // masked reports whether a text is a masked value.
-func masked(text []byte) bool {
-	if len(text) != len(Prefix)+digits || string(text[:len(Prefix)]) != Prefix {
-		return false
-	}
-	for _, c := range text[len(Prefix):] {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+func masked(text string) bool {
+	hash, ok := strings.CutPrefix(text, Prefix)
+	return ok && len(hash) == digits && strings.Trim(hash, "0123456789abcdef") == ""
 }
 
 // Apply returns body, the JSON of a call, with the values masked; body itself, not a copy, if there
@@ -185,23 +170,22 @@ func (m *Mask) mask(body []byte) (clean []byte, changed bool, err error) {
 	if len(m.paths) == 0 {
 		return body, false, nil
 	}
-	v, err := scan.Whole(body)
-	if err != nil {
+	if _, err := scan.Whole(body); err != nil {
 		return nil, false, fmt.Errorf("cannot be decoded: %w", err)
 	}
-	one := masking{Mask: m, top: true}
-	one.collect(v.Raw)
-	if clean, changed = one.append(make([]byte, 0, len(body)+64), v, []*node{m.root}); !changed {
-		return body, false, nil
-	}
-	return clean, true, nil
+	one := masking{Mask: m, text: body}
+	one.collect()
+	one.call()
+	clean, changed = edited(new([]byte), body, one.edits)
+	return clean, changed, nil
 }
 
 // masking masks one call.
 type masking struct {
 	*Mask
-	top     bool     // at the top level of the call
-	numbers [][]byte // to be masked everywhere
+	text    []byte
+	numbers []string // to be masked everywhere
+	edits   []edit
 }
 
 // withheld are words that replace a number that the caller hides. They identify nobody, so they
@@ -209,22 +193,21 @@ type masking struct {
 var withheld = []string{"anonymous", "blocked", "private", "restricted", "unavailable", "unknown", "withheld"}
 
 func isWithheld(v scan.Value) bool {
-	return v.Shape == scan.IsString && slices.ContainsFunc(withheld,
-		func(w string) bool { return strings.EqualFold(w, string(scan.KeyText(v))) })
+	return v.Shape == scan.IsString && slices.Contains(withheld, strings.ToLower(string(scan.KeyText(v))))
 }
 
-// collect collects the numbers of a call that must be masked everywhere.
-func (m *masking) collect(text []byte) {
+// collect collects the numbers of the call that must be masked everywhere.
+func (m *masking) collect() {
 	if len(m.spread) == 0 {
 		return
 	}
-	for field := range scan.Members(text) {
+	for field := range scan.Members(m.text) {
 		if !m.spread[string(field.Name)] || isWithheld(field.Value) {
 			continue
 		}
-		number := field.Value.Raw
+		number := string(field.Value.Raw)
 		if field.Value.Shape == scan.IsString {
-			number = scan.KeyText(field.Value)
+			number = string(scan.KeyText(field.Value))
 		} else if field.Value.Shape != scan.IsNumber {
 			continue
 		}
@@ -234,104 +217,91 @@ func (m *masking) collect(text []byte) {
 	}
 }
 
-// appendRest appends a value outside all paths, with the call's numbers masked.
-func (m *masking) appendRest(dst []byte, v scan.Value) (out []byte, changed bool) {
-	switch {
-	case len(m.numbers) == 0:
-	case v.Shape == scan.IsObject:
-		return m.appendObject(dst, v.Raw, nil)
-	case v.Shape == scan.IsArray:
-		return m.appendArray(dst, v.Raw, nil)
-	case v.Shape == scan.IsNumber:
-		for _, n := range m.numbers {
-			if bytes.Equal(n, v.Raw) {
-				return append(m.appendValue(append(dst, '"'), n), '"'), true
-			}
-		}
-	case v.Shape == scan.IsString:
-		text := scan.KeyText(v)
-		for _, n := range m.numbers {
-			if bytes.Contains(text, n) {
-				text, changed = bytes.ReplaceAll(text, n, m.appendValue(nil, n)), true
-			}
-		}
-		if changed {
-			quoted, _ := json.Marshal(string(text)) // strings always encode
-			return append(dst, quoted...), true
-		}
-	}
-	return append(dst, v.Raw...), false
-}
-
-// append appends a value that was scanned before, masked according to the nodes.
-func (m *masking) append(dst []byte, v scan.Value, at []*node) (out []byte, changed bool) {
-	switch v.Shape {
-	case scan.IsObject:
-		return m.appendObject(dst, v.Raw, at)
-	case scan.IsArray:
-		return m.appendArray(dst, v.Raw, at)
-	case scan.IsNull:
-		return append(dst, v.Raw...), false
-	case scan.IsString:
-		text := scan.KeyText(v)
-		if len(text) == 0 || masked(text) {
-			return append(dst, v.Raw...), false
-		}
-		return append(m.appendValue(append(dst, '"'), text), '"'), true
-	}
-	return append(m.appendValue(append(dst, '"'), v.Raw), '"'), true
-}
-
-func (m *masking) appendObject(dst, text []byte, at []*node) (out []byte, changed bool) {
-	dst = append(dst, '{')
-	from, top := len(dst), m.top
-	m.top = false
-	for member := range scan.Members(text) {
-		dst = scan.AppendMember(dst, from, member.Key, nil)
-		v := member.Value
-		var inner []*node
-		for _, n := range at {
-			if n.each != nil && !n.all { // an object in place of the path's array
-				n = n.each
-			}
-			inner = n.member(inner, member.Name)
-		}
-		var of *field // set at the top level of the call
-		if top {
-			of = callFields[string(member.Name)]
-		}
-		var c bool
-		switch {
-		case of != nil && of.phone && isWithheld(v):
-			dst = append(dst, v.Raw...)
-		case inner != nil:
-			dst, c = m.append(dst, v, inner)
-		case of != nil && !of.maskable: // the call's life cycle depends on it
-			dst = append(dst, v.Raw...)
+// call walks over the fields of the call.
+func (m *masking) call() {
+	for f := range scan.Members(m.text) {
+		at := members([]*node{m.root}, f.Name)
+		switch of := callFields[string(f.Name)]; {
+		case of != nil && of.phone && isWithheld(f.Value):
+		case at == nil && of != nil && !of.maskable: // the call's life cycle depends on it
 		default:
-			dst, c = m.appendRest(dst, v)
+			m.value(f.Value, at)
 		}
-		changed = changed || c
 	}
-	return append(dst, '}'), changed
 }
 
-// member appends the nodes of a member of n's object.
-func (n *node) member(to []*node, name []byte) []*node {
-	if n.all {
-		return append(to, n)
+// value walks over a value at some nodes; without any, it masks only the call's numbers in it.
+func (m *masking) value(v scan.Value, at []*node) {
+	switch {
+	case at == nil && len(m.numbers) == 0:
+	case v.Shape == scan.IsObject:
+		for member := range scan.Members(v.Raw) {
+			m.value(member.Value, members(at, member.Name))
+		}
+	case v.Shape == scan.IsArray:
+		inner := elements(at)
+		for e := range scan.Elements(v.Raw) {
+			m.value(e, inner)
+		}
+	case at == nil:
+		m.rest(v)
+	case v.Shape == scan.IsNull:
+	case v.Shape != scan.IsString:
+		m.replace(v, `"`+m.Value(string(v.Raw))+`"`)
+	default:
+		if text := string(scan.KeyText(v)); text != "" && !masked(text) {
+			m.replace(v, `"`+m.Value(text)+`"`)
+		}
 	}
-	if m := n.members[string(name)]; m != nil {
-		to = append(to, m)
-	}
-	if n.any != nil {
-		to = append(to, n.any)
-	}
-	return to
 }
 
-func (m *masking) appendArray(dst, text []byte, at []*node) (out []byte, changed bool) {
-	var inner []*node
+// rest masks the call's numbers in a value outside all paths.
+func (m *masking) rest(v scan.Value) {
+	switch v.Shape {
+	case scan.IsNumber:
+		if n := string(v.Raw); slices.Contains(m.numbers, n) {
+			m.replace(v, `"`+m.Value(n)+`"`)
+		}
+	case scan.IsString:
+		was := string(scan.KeyText(v))
+		text := was
+		for _, n := range m.numbers {
+			text = strings.ReplaceAll(text, n, m.Value(n))
+		}
+		if text != was {
+			quoted, _ := json.Marshal(text) // strings always encode
+			m.replace(v, string(quoted))
+		}
+	}
+}
+
+func (m *masking) replace(v scan.Value, by string) {
+	at := textAt(m.text, v.Raw)
+	m.edits = append(m.edits, edit{from: at, to: at + len(v.Raw), text: by})
+}
+
+// members returns the nodes of a member of an object at some nodes.
+func members(at []*node, name []byte) (inner []*node) {
+	for _, n := range at {
+		if n.each != nil && !n.all { // an object in place of the path's array
+			n = n.each
+		}
+		if n.all {
+			inner = append(inner, n)
+			continue
+		}
+		if m := n.members[string(name)]; m != nil {
+			inner = append(inner, m)
+		}
+		if n.any != nil {
+			inner = append(inner, n.any)
+		}
+	}
+	return inner
+}
+
+// elements returns the nodes of the elements of an array at some nodes.
+func elements(at []*node) (inner []*node) {
 	for _, n := range at {
 		if n.each != nil {
 			inner = append(inner, n.each)
@@ -340,16 +310,5 @@ func (m *masking) appendArray(dst, text []byte, at []*node) (out []byte, changed
 			inner = append(inner, n) // several if the path has an array
 		}
 	}
-	dst = append(dst, '[')
-	from := len(dst)
-	for v := range scan.Elements(text) {
-		var c bool
-		if dst = scan.Comma(dst, from); inner != nil {
-			dst, c = m.append(dst, v, inner)
-		} else {
-			dst, c = m.appendRest(dst, v)
-		}
-		changed = changed || c
-	}
-	return append(dst, ']'), changed
+	return inner
 }

@@ -2,17 +2,12 @@ package mask
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
-	"hash/maphash"
 	"maps"
-	"slices"
 	"sync"
 	"time"
-	"unsafe"
 
 	"callhouse/internal/personal"
-	"callhouse/internal/personal/kinds"
 	"callhouse/internal/schema"
 	"callhouse/internal/wire/scan"
 )
@@ -24,35 +19,11 @@ import (
 // A match is replaced by its kind, [card]. It is safe for concurrent use.
 type Redactor struct {
 	finder *personal.Finder
-	calls  sync.Pool // of *redacting
-	ask    Service   // nil: only structured data is found
-
-	kinds []kinds.Kind // indexed by edit.kind
-
-	seed    maphash.Seed
-	knowing sync.Mutex
-	known   []known // indexed by part of the hash; allocated on first use
+	ask    Service // nil: only structured data is found
 
 	mu     sync.Mutex
 	counts map[string]int64
 }
-
-// known caches the edits of an object within a call: a call arrives both as a list item and as a
-// record, with the same variables. A newer object replaces an older one in its place. It has no
-// pointers, so the garbage collector need not scan it.
-type known struct {
-	hash  uint64
-	n     int
-	edits [mostEdits]edit
-}
-
-// Limits of the cache: the number of objects, the least size of an object in bytes, and the edits
-// in each.
-const (
-	mostKnown  = 1 << 14
-	leastBytes = 128
-	mostEdits  = 6
-)
 
 // Service finds unstructured personal data, such as names: it returns the spans in each text. It
 // fails unless it checked all of them.
@@ -94,13 +65,7 @@ func NewRedactor(o personal.Options) (*Redactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Redactor{finder: finder, kinds: kinds.All, seed: maphash.MakeSeed(), counts: map[string]int64{}}
-	for _, p := range o.Patterns {
-		r.kinds = append(r.kinds, p.Kind)
-	}
-	r.kinds = slices.Clip(r.kinds)
-	r.calls.New = func() any { return new(redacting) }
-	return r, nil
+	return &Redactor{finder: finder, counts: map[string]int64{}}, nil
 }
 
 // Counts returns the number of values replaced so far, by kind.
@@ -110,105 +75,37 @@ func (r *Redactor) Counts() map[string]int64 {
 	return maps.Clone(r.counts)
 }
 
-// appendReplacement appends the replacement of a match.
-func (r *redacting) appendReplacement(dst []byte, e *edit) []byte {
-	dst = appendQuote(dst, int(e.quotes))
-	dst = append(append(dst, '['), r.kinds[e.kind]...)
-	return appendQuote(append(dst, ']'), int(e.quotes))
-}
-
-// appendQuote appends a quote nested in JSON strings, depth-1 levels deep.
-func appendQuote(dst []byte, depth int) []byte {
-	switch depth {
-	case 0:
-		return dst
-	case 1:
-		return append(dst, '"')
-	case 2:
-		return append(dst, `\"`...)
-	}
-	dst = append(dst, '\\')
-	for range depth - 2 { // escaped backslashes would double at each level
-		dst = append(dst, "u005c"...)
-	}
-	return append(dst, "u0022"...)
-}
-
 // redacting redacts one call.
 type redacting struct {
 	*Redactor
-	kinds   []kinds.Kind // including the service's
-	found   map[string]int64
-	turns   []personal.Turn // of the last transcript, with the spans found in them
-	in      []personal.Span
-	arena   []byte // unescaped texts, valid until the call is done
-	members []scan.Member
-	edits   []edit // of the call, and of the current text in it
-	look    look
-	said    []said // the items of the turns
-	doubt   bool   // a text was found in that may become JSON by its replacements
-
-	nextTurns []personal.Turn // buffers
-	nextSaid  []said
+	text  []byte // the JSON that is walked over
+	edits []edit // of it, and of the text in it that is walked over
+	found map[string]int64
+	turns []personal.Turn // of the last transcript, with the spans found in them
+	in    []personal.Span
+	look  look
+	doubt bool // a text was found in that may become JSON by its replacements
 }
 
 // look records the edits of a text; nil: the finder does.
 type look func(text []byte)
 
-// edit replaces a span of a text with its kind.
-type edit struct {
-	from, to int32
-	kind     uint16 // index in kinds
-	quotes   uint16 // the replacement needs quotes, nested in one less JSON strings; 0: none
-	again    bool   // the value was already counted
-}
-
-// said is a spoken item of a transcript.
-type said struct {
-	item    []byte // nil if it has edits outside its content
-	content scan.Value
-}
-
-// Room is the expected maximum growth of a redacted text, in bytes.
-const Room = 64
-
-// edited applies the edits to a text, appending the result to room, and counts them. Without edits
-// it returns the text itself.
+// edited applies the edits to a text, appending the result to room, and counts them.
 func (r *redacting) edited(room *[]byte, text []byte) (clean []byte, changed bool) {
-	if len(r.edits) == 0 {
-		return text, false
-	}
-	byPlace(r.edits)
-	from, at := len(*room), int32(0)
-	out := slices.Grow(*room, len(text)+Room)
+	clean, changed = edited(room, text, r.edits)
 	for i := range r.edits {
-		e := &r.edits[i]
-		out = r.appendReplacement(append(out, text[at:e.from]...), e)
-		at = e.to
-		if !e.again {
-			r.counted(string(r.kinds[e.kind]))
+		if e := &r.edits[i]; !e.again {
+			r.found[string(e.kind)]++
 		}
 	}
 	r.edits = r.edits[:0]
-	*room = append(out, text[at:]...)
-	return (*room)[from:len(*room):len(*room)], true
+	return clean, changed
 }
 
-func byPlace(edits []edit) {
-	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
-}
+func (r *Redactor) begin() *redacting { return &redacting{Redactor: r, found: map[string]int64{}} }
 
-func (r *redacting) counted(kind string) {
-	if r.found == nil {
-		r.found = map[string]int64{}
-	}
-	r.found[kind]++
-}
-
-func (r *redacting) done() {
-	if len(r.found) == 0 {
-		return
-	}
+// end adds the counts of a call.
+func (r *redacting) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for k, n := range r.found {
@@ -216,43 +113,22 @@ func (r *redacting) done() {
 	}
 }
 
-// begin returns a redacting for one call; end releases it.
-func (r *Redactor) begin() *redacting {
-	one, _ := r.calls.Get().(*redacting)
-	*one = redacting{Redactor: r, kinds: r.kinds, arena: one.arena[:0], members: one.members[:0],
-		edits: one.edits[:0], turns: one.turns[:0], nextTurns: one.nextTurns[:0], said: one.said[:0], nextSaid: one.nextSaid[:0]}
-	return one
-}
-
-func (r *redacting) end() {
-	if r.done(); cap(r.arena) <= mostKept && max(cap(r.edits), cap(r.said), cap(r.nextSaid)) <= mostTurns {
-		r.calls.Put(r)
-	}
-}
-
-// Limits of the buffers kept for the next call, in bytes and in turns.
-const (
-	mostKept  = 256 << 10
-	mostTurns = 4096
-)
-
 // Apply redacts body, the JSON of a call. It may append the result to room; if nothing was found,
 // it returns body itself. If body is not a single JSON object, the error wraps a *scan.Error.
 func (r *Redactor) Apply(room *[]byte, body []byte) (clean []byte, changed bool, err error) {
+	if _, err := scan.Whole(body); err != nil {
+		return nil, false, fmt.Errorf("cannot be decoded: %w", err)
+	}
 	one := r.begin()
 	defer one.end()
-	d := doc{redacting: one, text: body}
-	if !d.Scanner.Object(body) || !d.call() {
-		return nil, false, fmt.Errorf("cannot be decoded: %w", d.Err())
-	}
-	clean, changed = one.edited(room, body)
+	clean = body
 	walk := func() (more bool) {
-		d := doc{redacting: one, text: clean}
-		_ = d.Scanner.Object(clean) && d.call() // cannot fail: it did not before
+		one.call(clean)
 		clean, more = one.edited(room, clean)
 		changed = changed || more
 		return more
 	}
+	walk()
 	one.settle(one.doubt, walk)
 	if r.ask == nil {
 		return clean, changed, nil
@@ -328,56 +204,6 @@ func withoutTexts(body []byte) []byte {
 	return append(out, '}')
 }
 
-// recall adds the cached edits of an object, and reports whether it was cached.
-func (r *redacting) recall(hash uint64) bool {
-	r.knowing.Lock()
-	defer r.knowing.Unlock()
-	if r.known == nil {
-		r.known = make([]known, mostKnown)
-	}
-	k := &r.known[hash%mostKnown]
-	if k.hash != hash {
-		return false
-	}
-	r.edits = append(r.edits, k.edits[:k.n]...)
-	return true
-}
-
-// remember caches the edits of an object that begins at from.
-func (r *redacting) remember(hash uint64, edits []edit, from int32) {
-	r.knowing.Lock()
-	defer r.knowing.Unlock()
-	k := &r.known[hash%mostKnown]
-	k.hash, k.n = hash, copy(k.edits[:], edits)
-	moved(k.edits[:k.n], -from)
-}
-
-// moved shifts edits.
-func moved(edits []edit, by int32) {
-	for i := range edits {
-		edits[i].from += by
-		edits[i].to += by
-	}
-}
-
-// stringOf returns bytes as a string without copying; they must not change.
-func stringOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
-
-// textOf returns the unescaped text of a JSON string.
-func (r *redacting) textOf(v scan.Value) []byte {
-	raw := v.Raw[1 : len(v.Raw)-1]
-	if v.Marks&scan.Escaped == 0 {
-		return raw
-	}
-	from := len(r.arena)
-	if v.Marks&scan.Lone != 0 {
-		r.arena = scan.AppendApart(r.arena, raw)
-	} else {
-		r.arena = scan.AppendUnescaped(r.arena, raw)
-	}
-	return r.arena[from:len(r.arena):len(r.arena)]
-}
-
 // find records the edits of a text, which may itself be JSON.
 func (r *redacting) find(text []byte, called []byte) {
 	switch {
@@ -385,7 +211,7 @@ func (r *redacting) find(text []byte, called []byte) {
 	case r.look != nil:
 		r.look(text)
 	default:
-		spans := r.finder.Find(stringOf(called), stringOf(text))
+		spans := r.finder.Find(string(called), string(text))
 		r.doubt = r.doubt || len(spans) > 0 && mayBeComposite(text)
 		r.note(spans, false)
 	}
@@ -395,12 +221,7 @@ func (r *redacting) find(text []byte, called []byte) {
 func (r *redacting) note(spans []personal.Span, again bool) {
 	for i := range spans {
 		s := &spans[i]
-		kind := slices.Index(r.kinds, s.Kind)
-		if kind < 0 {
-			kind, r.kinds = len(r.kinds), append(r.kinds, s.Kind)
-		}
-		e := edit{from: int32(s.From), to: int32(s.To), kind: uint16(kind), again: again || s.More} //nolint:gosec // a call is smaller
-		r.edits = append(r.edits, e)
+		r.edits = append(r.edits, edit{from: s.From, to: s.To, kind: s.Kind, again: again || s.More})
 	}
 }
 
@@ -420,7 +241,7 @@ func (r *Redactor) Object(o *schema.Object) (changed bool) {
 	}
 	replaced := false
 	if one.asked(func() { replaced = walk() || replaced }) != nil {
-		one.counted(Unchecked)
+		one.found[Unchecked]++
 	}
 	one.settle(replaced, walk)
 	return changed
