@@ -279,7 +279,7 @@ func TestForeignWords(t *testing.T) {
 	})
 	part("import", func(t *testing.T) {
 		dump := filepath.Join(t.TempDir(), steering+"dump")
-		test.OK(t, os.WriteFile(dump, []byte(foul+"\n{\"id\":\"\\u001b[2J\\n"+forged+"\"}\n"), 0o600))
+		test.OK(t, os.WriteFile(dump, []byte("{\"id\":\"\\u001b[2J\\n"+forged+"\"}\n"+foul+"\n"), 0o600)) // one that begins with a text is refused
 		h.extract(cli.ExitIncomplete, "import", dump)
 	})
 	part("verify --deep", func(t *testing.T) {
