@@ -56,16 +56,12 @@ func First(total int64) Plan {
 	return p
 }
 
-// Plan estimates the requests of Run. It requests the size of each part of the list that a run reads.
-// known is the number of calls in the store. Run must not be called after Plan.
-func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
+// Plan estimates the requests of Run from the service's number of calls, which it requests. Run must not
+// be called after Plan.
+func (c *Crawler) Plan(ctx context.Context) (Plan, error) {
 	defer c.api.Close()
 	var p Plan
-	var err error
-	if p.Total, _, err = c.size(ctx, stretch{0, forever}); err != nil {
-		return p, err
-	}
-	fresh, err := c.planList(ctx, &p, known)
+	fresh, err := c.planList(ctx, &p)
 	if err == nil && !c.cfg.ListOnly {
 		p.Transcripts, err = c.planTranscripts(ctx, fresh)
 	}
@@ -77,69 +73,55 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 	return p, err
 }
 
-// size returns the number of calls in a part of the list, -1 if it is unspecified. If the service
-// refuses the bounds of the part, whole is true, and the number that of all calls.
-func (c *Crawler) size(ctx context.Context, s stretch) (total int64, whole bool, err error) {
-	a, err := c.ask(ctx, query{bounds: bounds{Sorted: true, Before: s.to, After: max(0, s.from-1)}, limit: 1})
+// planList estimates the pages of the list, and returns how many calls on them are not in the store; -1
+// if that is unknown.
+func (c *Crawler) planList(ctx context.Context, p *Plan) (fresh int64, err error) {
+	a, err := c.ask(ctx, query{bounds: bounds{Sorted: true, Before: forever, After: max(0, c.since-1)}, limit: 1})
 	switch {
 	case err != nil:
-		return -1, false, err
+		return 0, err
 	case a.failure != nil && a.failure.Canceled():
-		return -1, false, ctx.Err()
+		return 0, ctx.Err()
 	case a.failure != nil:
-		return -1, false, a.failure
+		return 0, a.failure
 	}
 	for _, item := range a.page.Items {
 		c.seeBrief(item)
 	}
-	return a.page.Total, a.query.After == 0 && s.from > 0 || a.query.Before != s.to, nil
-}
-
-// planList estimates the pages of the list, and returns how many calls on them are not in the store; -1
-// if that is unknown.
-func (c *Crawler) planList(ctx context.Context, p *Plan, known int64) (fresh int64, err error) {
-	todo := plan(&c.cfg, c.nowMS(), c.since, c.store.Coverage())
-	for _, s := range todo {
-		total, whole := p.Total, true
-		if s.from > 0 || s.to != forever {
-			if total, whole, err = c.size(ctx, s); err != nil {
-				return 0, err
+	between := func(from, to int64) (n int64) { // after an error, no count is used
+		if err == nil {
+			if n, err = c.store.Between(ctx, from, to); err != nil {
+				err = &StoreError{"count known calls", err}
 			}
 		}
-		stored := known
-		if !whole {
-			if stored, err = c.store.Between(ctx, s.from, s.to); err != nil {
-				return 0, &StoreError{"count known calls", err}
-			}
-		}
-		if total < 0 {
-			p.Pages, fresh = p.Pages.Plus(Range{1, -1}), -1
-			break
-		}
-		p.Pages = p.Pages.Plus(Range{pagesOf(total), pagesOf(total)})
-		fresh += max(0, total-stored)
-		if whole { // nothing is left
-			return fresh, nil
-		}
+		return n
 	}
-	places, err := c.unsettled(ctx, todo)
+	p.Total, fresh = a.page.Total, -1
+	if p.Total >= 0 {
+		fresh = max(0, p.Total-between(c.since, forever))
+	}
+	todo := plan(&c.cfg, c.nowMS(), c.since, c.store.Coverage())
+	again := max(0, fresh)
+	for _, s := range todo {
+		again += between(s.from, s.to)
+	}
+	stale := int64(0)
+	for _, span := range c.stale(todo) {
+		stale += pagesOf(between(span.From, span.To))
+	}
 	if err != nil {
 		return 0, err
 	}
+	places, err := c.unsettled(ctx, todo)
+	pages := max(1, pagesOf(again)) + min(stale, c.seventh())
 	for _, place := range places {
-		p.Pages = p.Pages.Plus(Range{pagesOf(place.Calls), pagesOf(place.Calls)})
+		pages += pagesOf(place.Calls)
 	}
-	again := int64(0)
-	for _, span := range c.stale(todo) {
-		stored, err := c.store.Between(ctx, span.From, span.To)
-		if err != nil {
-			return 0, &StoreError{"count known calls", err}
-		}
-		again += pagesOf(stored)
+	p.Pages = Range{pages, pages}
+	if fresh < 0 {
+		p.Pages.Most = -1
 	}
-	again = min(again, c.seventh())
-	p.Pages = p.Pages.Plus(Range{again, again})
-	return fresh, nil
+	return fresh, err
 }
 
 // planTranscripts estimates the requests for transcripts: of the calls that are due, and of at most

@@ -139,7 +139,7 @@ var Keys = []Key{
 	{Name: "since", Kind: Text, For: Extract, Uses: "plan", Own: true, Value: "TIME", Sample: "2026-11-01",
 		About: "skip calls that started before: a date (2026-11-01, its begin in the zone tz), a time (2026-11-01T08:00:00Z) or an age (30d)",
 		in:    func(v *Values) any { return &v.Since }},
-	{Name: "max_duration", Kind: Duration, For: Extract, Uses: "plan recordings", Own: true, Default: "0s",
+	{Name: "max_duration", Kind: Duration, For: Extract, Uses: "recordings", Own: true, Default: "0s",
 		About: "commit and stop after this time, e.g. 6h (exit code 3); 0s for no limit", in: func(v *Values) any { return &v.MaxDuration }},
 	{Name: "resources", Kind: List, For: Extract, Uses: "plan", Value: "NAMES", Default: "all",
 		About: "resources to fetch besides calls: all, none, or tables, e.g. agents,campaigns (see query list)",

@@ -197,7 +197,7 @@ func (c *company) tree() map[string][32]byte {
 type plannedNumber struct{ From, To float64 }
 
 // A run lists as many pages as plan predicts, and fetches transcripts within its bounds. Planning takes
-// one request for each part of the list.
+// one request, and one for the first page of v2.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string]sandbox.Options{"with v2": {}, "contract only": {ContractOnly: true}} {
@@ -217,7 +217,7 @@ func TestPlan(t *testing.T) {
 			c.mustExtract()
 			after := c.service.Server.Stats()
 			pages, records := after.ByKind["page"]-before.ByKind["page"], after.ByKind["detail"]-before.ByKind["detail"]
-			if p.Total < 450 || p.Asked > 3 || math.Abs(float64(pages)-p.Pages.From) > 2 ||
+			if p.Total < 450 || p.Asked > 2 || math.Abs(float64(pages)-p.Pages.From) > 2 ||
 				float64(records) < p.Transcripts.From || float64(records) > p.Transcripts.To {
 				t.Errorf("%s, night %d: %d pages and %d records, the plan is\n%s", name, night, pages, records, r.stdout)
 			}
@@ -226,6 +226,6 @@ func TestPlan(t *testing.T) {
 			}
 			c.clock.Advance(24 * time.Hour)
 		}
-		c.extract(t.Context(), "plan", "--max-duration", "1ms").prints(t, cli.ExitOK, "would remain")
+		c.extract(t.Context(), "plan", "--list-only").prints(t, cli.ExitOK, "not with --list-only")
 	}
 }

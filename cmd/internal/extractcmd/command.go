@@ -108,9 +108,9 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 	planCmd := &cobra.Command{
 		Use: "plan", Short: "Estimate the cost of a run: pages, requests, minutes",
 		Example: `  extract plan --since 90d
-  extract plan --max-duration 6h --format json`,
-		Long: "plan estimates the requests of a run, and what --max-duration would leave for later. It requests the size of\n" +
-			"each part of the list that a run would read, usually one or two requests.",
+  extract plan --format json`,
+		Long: "plan estimates the pages, requests and minutes of a run from the service's number of calls, which takes one or\n" +
+			"two requests, and from what is due in the warehouse.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return plan(cmd.Context(), s, planJSON || planFormat == "json", cmd.OutOrStdout(), stderr)

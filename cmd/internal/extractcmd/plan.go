@@ -13,7 +13,6 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/progress"
-	"callhouse/internal/api"
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -30,8 +29,6 @@ type plannedRun struct {
 	Unasked     string       `json:"resources_not_asked_for,omitempty"`
 	Requests    plannedRange `json:"requests"`
 	Minutes     plannedRange `json:"minutes"`
-	Allowed     int64        `json:"requests_in_max_duration,omitempty"`
-	Remaining   int64        `json:"requests_remaining,omitempty"`
 	PlanningBy  int64        `json:"requests_spent_on_planning"`
 }
 
@@ -66,11 +63,7 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 		if err != nil {
 			return cli.Usage("", "%w", err)
 		}
-		var known int64
-		if snapshot := w.Snapshot(); snapshot != nil {
-			known = snapshot.Manifest.Rows(schema.Calls.Name)
-		}
-		p, err := c.Plan(ctx, known)
+		p, err := c.Plan(ctx)
 		if err != nil {
 			return settings.Explain(err)
 		}
@@ -81,69 +74,56 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 		number := func(r crawler.Range) plannedRange { return rangeOf(r, func(n int64) float64 { return float64(n) }) }
 		all := p.Requests()
 		out := plannedRun{
-			Total: p.Total, Known: known, Pages: number(p.Pages), Transcripts: number(p.Transcripts), Resources: number(p.Resources),
+			Total: p.Total, Pages: number(p.Pages), Transcripts: number(p.Transcripts), Resources: number(p.Resources),
 			Unasked: s.Unasked(cfg.Resources), Requests: number(all), PlanningBy: p.Asked,
 			Minutes: rangeOf(all, func(n int64) float64 { return math.Ceil(crawler.Takes(&cfg.Config, n).Minutes()*10) / 10 }),
 		}
-		if s.MaxDuration > 0 {
-			out.Allowed = c.Within(s.MaxDuration)
-			out.Remaining = max(0, max(all.Least, all.Most)-out.Allowed)
+		if snapshot := w.Snapshot(); snapshot != nil {
+			out.Known = snapshot.Manifest.Rows(schema.Calls.Name)
 		}
 		if asJSON {
 			return settings.WriteJSON(stdout, out)
 		}
-		return s.Print(stdout, func(text io.Writer) { writePlan(text, &out, &p, &cfg.Config, s) })
+		return s.Print(stdout, func(text io.Writer) { writePlan(text, &out, &p, &cfg) })
 	})
 }
 
 // writePlan prints a plan as text.
-func writePlan(w io.Writer, out *plannedRun, p *crawler.Plan, cfg *api.Config, s *settings.Settings) {
-	if p.Total < 0 {
-		words.Fprintf(w, "The service does not report its number of calls")
-	} else {
-		words.Fprintf(w, "The service has %s calls", humanize.Comma(p.Total))
+func writePlan(w io.Writer, out *plannedRun, p *crawler.Plan, cfg *crawler.Config) {
+	has := "does not report its number of calls"
+	if p.Total >= 0 {
+		has = "has " + humanize.Comma(p.Total) + " calls"
 	}
-	words.Fprintf(w, ", the warehouse %s. A run without failures takes about:\n", humanize.Comma(out.Known))
-	planLine(w, cfg, "list", p.Pages, "")
-	if s.ListOnly {
-		words.Fprintf(w, "  %-11s %17s transcripts: --list-only\n", "transcripts", "no")
-	} else {
-		planLine(w, cfg, "transcripts", p.Transcripts, plannedTranscripts(p))
+	words.Fprintf(w, "The service %s, the warehouse %s. A run without failures takes about:\n", has, humanize.Comma(out.Known))
+	transcripts := "one for each call that connected"
+	if p.Transcripts.Least > 0 && p.Transcripts.Least != p.Transcripts.Most {
+		transcripts = "few if the service has v2 pages, else " + transcripts
 	}
-	if p.Resources.Most > 0 {
-		planLine(w, cfg, "resources", p.Resources, "agents, campaigns and other resources; more if many objects are new")
+	if cfg.ListOnly {
+		transcripts = "not with --list-only"
 	}
-	planLine(w, cfg, "together", p.Requests(), "")
+	for _, part := range []struct {
+		name     string
+		requests crawler.Range
+		note     string
+	}{
+		{"list", p.Pages, ""},
+		{"transcripts", p.Transcripts, transcripts},
+		{"resources", p.Resources, "agents, campaigns and other resources; more if many objects are new"},
+		{"together", p.Requests(), ""},
+	} {
+		unit := "requests"
+		if part.requests.Least == 1 && part.requests.Most == 1 {
+			unit = "request " // as wide as the others
+		}
+		line := fmt.Sprintf("  %-11s %17s %s  %17s  %s", part.name, between(part.requests, humanize.Comma), unit,
+			between(part.requests, func(n int64) string { return cli.Clock(crawler.Takes(&cfg.Config, n)) }), part.note)
+		words.Fprintln(w, strings.TrimRight(line, " "))
+	}
 	if out.Unasked != "" {
 		words.Fprintf(w, "Not requested: %s.\n", out.Unasked)
 	}
-	switch limit := s.MaxDuration; {
-	case limit > 0 && out.Remaining == 0:
-		words.Fprintf(w, "All of it fits within %s.\n", cli.Clock(limit))
-	case limit > 0:
-		words.Fprintf(w, "%s allows %s requests: up to %s would remain, the oldest transcripts.\n", cli.Clock(limit),
-			humanize.Comma(out.Allowed), humanize.Comma(out.Remaining))
-	}
 	words.Fprintf(w, "Planning used %s of the service's requests.\n", humanize.Comma(out.PlanningBy))
-}
-
-// planLine prints one line of a plan: how many requests something takes, and how long.
-func planLine(w io.Writer, cfg *api.Config, what string, r crawler.Range, note string) {
-	unit := "requests"
-	if r.Least == 1 && r.Most == 1 {
-		unit = "request " // as wide as the others
-	}
-	line := fmt.Sprintf("  %-11s %17s %s  %17s  %s", what, between(r, humanize.Comma), unit,
-		between(r, func(n int64) string { return cli.Clock(crawler.Takes(cfg, n)) }), note)
-	words.Fprintln(w, strings.TrimRight(line, " "))
-}
-
-// plannedTranscripts explains the range of a plan's transcripts.
-func plannedTranscripts(p *crawler.Plan) string {
-	if p.Transcripts.Least > 0 && p.Transcripts.Least != p.Transcripts.Most {
-		return "few if the service has v2 pages, else one for each call that connected"
-	}
-	return "one for each call that connected"
 }
 
 // between formats a range.
