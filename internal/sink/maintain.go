@@ -140,7 +140,7 @@ func (w *Warehouse) Forget(ctx context.Context, sel erase.Selection, dry bool, p
 
 // Rollback commits a new snapshot with the content of an older one, by hard links to its files. The
 // table runs keeps its rows, and gains row. Forgotten calls stay forgotten, and the journal stays
-// unchanged. to 0 is the snapshot that Before returns. If the warehouse was opened with Adopt, to
+// unchanged. to 0 is the last snapshot committed by another run than the current one. If the warehouse was opened with Adopt, to
 // must be given, and may be the newest.
 func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *layout.Snapshot) schema.Run) (*layout.Snapshot, error) {
 	var target *layout.Snapshot
@@ -168,34 +168,24 @@ func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *lay
 // checksum, so that no damaged snapshot becomes current. With Adopt, no snapshot is the current
 // one.
 func (w *Warehouse) rollbackTarget(ctx context.Context, current *layout.Snapshot, to int64) (*layout.Snapshot, error) {
-	all, err := snapshot.ListRetained(w.opts.FS, w.opts.Root, current)
+	older, err := snapshot.ListRetained(w.opts.FS, w.opts.Root, current)
 	if err != nil {
 		return nil, err
-	}
-	var target *layout.Snapshot
-	if to == 0 && !w.opts.Adopt {
-		target, err = snapshot.Before(all)
 	}
 	if !w.opts.Adopt {
-		all = all[:len(all)-1]
+		older = older[:len(older)-1]
 	}
-	if i := slices.IndexFunc(all, func(s *layout.Snapshot) bool { return s.Manifest.Snapshot == to }); i >= 0 {
-		target = all[i]
+	for _, s := range slices.Backward(older) {
+		if to == s.Manifest.Snapshot || to == 0 && s.Manifest.RunID != current.Manifest.RunID {
+			return s, w.intact(ctx, s)
+		}
 	}
-	if err != nil {
-		return nil, err
+	if to != 0 && to != current.Manifest.Snapshot {
+		if _, err := snapshot.Open(w.opts.FS, w.opts.Root, layout.SnapshotName(to)); err != nil && !disk.IsGone(err) {
+			return nil, err // its manifest is damaged, or of a newer callhouse
+		}
 	}
-	var damage error
-	if target != nil {
-		to, damage = target.Manifest.Snapshot, w.intact(ctx, target)
-	} else if _, damage = snapshot.Open(w.opts.FS, w.opts.Root, layout.SnapshotName(to)); damage == nil || disk.IsGone(damage) {
-		return nil, &snapshot.NotRetainedError{Snapshot: to, Have: snapshot.NumbersOf(all)}
-	}
-	if newer := new(layout.VersionError); damage == nil || ctx.Err() != nil || errors.As(damage, &newer) {
-		return target, cmp.Or(ctx.Err(), damage)
-	}
-	sound := slices.DeleteFunc(all, func(s *layout.Snapshot) bool { return s == target || w.intact(ctx, s) != nil })
-	return nil, &snapshot.DamagedTargetError{Snapshot: to, Intact: snapshot.NumbersOf(sound), Err: damage}
+	return nil, &snapshot.NotRetainedError{Snapshot: to}
 }
 
 // intact compares every file of a snapshot with its checksum.

@@ -16,7 +16,6 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sink/erase"
-	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/test"
 )
 
@@ -72,13 +71,13 @@ func TestForgetCaller(t *testing.T) {
 	}
 	nowhere(t, c.warehouse, texts...)
 	nowhere(t, filepath.Dir(catalog), texts...)
-	all, err := snapshot.Retained(c.warehouse)
-	if err != nil || len(all) != 1 || receipt.Removed < 2 {
+	left, err := layout.Current(c.warehouse)
+	if all := snapshotsIn(t, c.warehouse); err != nil || len(all) != 1 || receipt.Removed < 2 {
 		t.Fatalf("%d snapshots, %d removed, %v", len(all), receipt.Removed, err)
 	}
-	left := everyRow(t, all[0])
+	stored := everyRow(t, left)
 	for _, text := range texts {
-		if strings.Contains(left, text) {
+		if strings.Contains(stored, text) {
 			t.Errorf("%q is in the snapshot", text)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -202,24 +201,17 @@ func NewestComplete(fsys disk.FS, root string) (*layout.Snapshot, error) {
 	return newest, nil
 }
 
-// Retained returns the snapshots of the warehouse at root up to the current one, oldest first; all
-// of them if none is current. It leaves out snapshots that disappear meanwhile or have a damaged
-// manifest.
-func Retained(root string) ([]*layout.Snapshot, error) {
+// Retained is ListRetained of the warehouse at root.
+func Retained(root string, current *layout.Snapshot) ([]*layout.Snapshot, error) {
 	fsys, err := disk.OpenToRead(root)
 	if err != nil {
-		return nil, err
-	}
-	current, err := Current(fsys, root)
-	var lost *layout.CurrentError
-	var damage *disk.DamageError
-	if err != nil && !errors.As(err, &lost) && !errors.As(err, &damage) {
 		return nil, err
 	}
 	return ListRetained(fsys, root, current)
 }
 
-// ListRetained is Retained on a file system.
+// ListRetained returns the snapshots of a warehouse up to the current one, oldest first; all of them
+// if none is current. It leaves out snapshots that disappear meanwhile or have a damaged manifest.
 func ListRetained(fsys disk.FS, root string, current *layout.Snapshot) (out []*layout.Snapshot, err error) {
 	numbers, err := Numbers(fsys, root)
 	if err != nil {
@@ -245,7 +237,6 @@ func ListRetained(fsys disk.FS, root string, current *layout.Snapshot) (out []*l
 // NotRetainedError means that there is no snapshot to go back to.
 type NotRetainedError struct {
 	Snapshot int64 // 0: any
-	Have     []int64
 }
 
 func (e *NotRetainedError) Error() string {
@@ -253,45 +244,4 @@ func (e *NotRetainedError) Error() string {
 		return "no older snapshot to return to"
 	}
 	return fmt.Sprintf("snapshot %d does not exist", e.Snapshot)
-}
-
-// DamagedTargetError means that the target of a rollback is damaged.
-type DamagedTargetError struct {
-	Snapshot int64
-	Intact   []int64 // intact ones, oldest first
-	Err      error
-}
-
-func (e *DamagedTargetError) Error() string {
-	return fmt.Sprintf("snapshot %d is damaged: %v", e.Snapshot, e.Err)
-}
-
-func (e *DamagedTargetError) Unwrap() error { return e.Err }
-
-// Hint returns advice for the operator.
-func (e *DamagedTargetError) Hint() string {
-	if len(e.Intact) == 0 {
-		return "nothing was changed; no other snapshot is intact: if the current one is damaged, extract repair mends it"
-	}
-	return fmt.Sprintf("nothing was changed; intact: %s", strings.Trim(fmt.Sprint(e.Intact), "[]"))
-}
-
-// NumbersOf returns the numbers of snapshots.
-func NumbersOf(snapshots []*layout.Snapshot) (out []int64) {
-	for _, s := range snapshots {
-		out = append(out, s.Manifest.Snapshot)
-	}
-	return out
-}
-
-// Before returns the last snapshot committed by a different run than the current one: the default
-// target of a rollback.
-func Before(snapshots []*layout.Snapshot) (*layout.Snapshot, error) {
-	current := snapshots[len(snapshots)-1]
-	for _, s := range slices.Backward(snapshots) {
-		if s.Manifest.RunID != current.Manifest.RunID {
-			return s, nil
-		}
-	}
-	return nil, &NotRetainedError{}
 }

@@ -2,8 +2,6 @@ package verify
 
 import (
 	"context"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"callhouse/internal/layout"
@@ -52,33 +50,4 @@ func Faults(ctx context.Context, fsys disk.FS, s *layout.Snapshot, forgotten *sn
 		out[file] = append(out[file], p)
 	}
 	return out, nil
-}
-
-// damaged returns the numbers of the snapshots that have a problem. A shared file is read once, in
-// the first of its snapshots, and is damaged in all.
-func (v *verifier) damaged(snapshots []*layout.Snapshot) (out []int64) {
-	folders, files := map[string]bool{}, map[string]bool{}
-	for key := range v.bad.alike {
-		if !(Problem{Kind: key[0]}).damage() {
-			continue
-		}
-		if folder, file := inside(key[1]); folder != "" {
-			folders[folder] = true
-			files[file] = file != "" && file != layout.RunsFile // each snapshot has its own manifest and runs
-		}
-	}
-	for _, s := range snapshots {
-		folder := filepath.Base(s.Dir)
-		if folders[folder] || slices.ContainsFunc(s.Manifest.Files, func(f layout.File) bool { return files[f.Path] }) {
-			out = append(out, s.Manifest.Snapshot)
-		}
-		delete(folders, folder)
-	}
-	for folder := range folders {
-		if n, ok := layout.ParseSnapshotName(folder); ok {
-			out = append(out, n)
-		}
-	}
-	slices.Sort(out)
-	return out
 }

@@ -38,7 +38,6 @@ type Options struct {
 // snapshot.
 type Report struct {
 	Snapshots []int64   `json:"snapshots"`
-	Broken    []int64   `json:"damaged_snapshots"` // the damaged ones, and those whose manifest cannot be read
 	Files     int       `json:"files"`
 	Bytes     int64     `json:"bytes"`
 	Calls     int64     `json:"calls"`
@@ -91,7 +90,7 @@ func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 		opts.FS = fsys
 	}
 	v := &verifier{opts: opts, seen: newSeenFiles()}
-	v.report.Leftovers, v.report.Notes, v.report.Broken = []string{}, []string{}, []int64{}
+	v.report.Leftovers, v.report.Notes = []string{}, []string{}
 	current, err := v.current()
 	if err != nil {
 		return nil, err
@@ -138,7 +137,6 @@ func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 	}
 	v.report.Files, v.report.Bytes = v.seen.files, v.seen.bytes
 	v.report.Count, v.report.Problems = v.bad.count, v.bad.List()
-	v.report.Broken = append(v.report.Broken, v.damaged(snapshots)...)
 	if v.report.Problems == nil {
 		v.report.Problems = []Problem{}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -31,7 +30,7 @@ Snapshots are kept for 24 hours, and at least the last three; forget removes all
 what the older snapshot lacks. Forgotten calls stay forgotten.`
 
 func rollbackCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
-	var to, format string
+	var to string
 	var list bool
 	cmd := &cobra.Command{
 		Use: "rollback", Short: "Return to an older snapshot", Long: rollbackAbout,
@@ -40,7 +39,7 @@ func rollbackCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
   extract rollback --to 42`,
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			if list {
-				return listSnapshots(s, format, cmd.OutOrStdout())
+				return listSnapshots(s, cmd.OutOrStdout())
 			}
 			number := int64(0)
 			if cmd.Flags().Changed("to") {
@@ -55,7 +54,6 @@ func rollbackCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&to, "to", "", "number of the snapshot to return to")
 	cmd.Flags().BoolVar(&list, "list", false, "list the snapshots, change nothing")
-	cli.Choice(cmd, &format, "format", ", for --list", "text", "json")
 	return cmd
 }
 
@@ -101,60 +99,33 @@ func rollback(ctx context.Context, s *settings.Settings, to int64, stderr io.Wri
 
 func explainRollback(err error) error {
 	var missing *snapshot.NotRetainedError
-	if !errors.As(err, &missing) {
+	switch {
+	case !errors.As(err, &missing):
 		return err
-	}
-	if missing.Snapshot == 0 {
+	case missing.Snapshot == 0:
 		return cli.Fail(cli.ExitFailed, err, "nothing was changed; extract rollback --list shows the snapshots")
 	}
-	have := []string{"none but the current one"}
-	for i, n := range missing.Have {
-		have = append(have[:i], fmt.Sprint(n))
-	}
-	return cli.Usage("nothing was changed; available: "+strings.Join(have, ", "), "%w", err)
+	return cli.Usage("nothing was changed; extract rollback --list shows the snapshots", "%w", err)
 }
 
-// snapshotLine is one line of the list of snapshots.
-type snapshotLine struct {
-	Snapshot    int64     `json:"snapshot"`
-	CommittedAt time.Time `json:"committed_at"`
-	RunID       string    `json:"run_id"`
-	Calls       int64     `json:"calls"`
-	Turns       int64     `json:"transcript_turns"`
-	Items       int64     `json:"analysis_items"`
-	Files       int       `json:"files"`
-	Current     bool      `json:"current"`
-}
-
-func listSnapshots(s *settings.Settings, format string, stdout io.Writer) error {
-	var number int64 // 0: no snapshot is current
-	if current, err := s.Current(); err == nil {
-		number = current.Manifest.Snapshot
-	} else if !settings.Adoptable(err) {
+func listSnapshots(s *settings.Settings, stdout io.Writer) error {
+	current, err := s.Current()
+	if err != nil && !settings.Adoptable(err) {
 		return err
 	}
-	all, err := snapshot.Retained(s.Warehouse)
+	all, err := snapshot.Retained(s.Warehouse, current)
 	if err != nil {
 		return settings.Explain(err)
 	}
-	var lines []snapshotLine
-	for _, snapshot := range all {
-		m := snapshot.Manifest
-		lines = append(lines, snapshotLine{m.Snapshot, m.CommittedAt, m.RunID, m.Rows(schema.Calls.Name),
-			m.Rows(schema.Turns.Name), m.Rows(schema.Items.Name), len(m.Files), m.Snapshot == number})
-	}
-	if format == "json" {
-		return settings.WriteJSON(stdout, lines)
-	}
 	w := tabwriter.NewWriter(stdout, 0, 8, 2, ' ', 0)
 	words.Fprintf(w, "SNAPSHOT\tCOMMITTED\tRUN\tCALLS\tTURNS\t\n")
-	for _, l := range lines {
-		mark := ""
-		if l.Current {
+	for _, of := range all {
+		m, mark := of.Manifest, ""
+		if of == current {
 			mark = "current"
 		}
-		words.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", l.Snapshot, l.CommittedAt.UTC().Format(time.RFC3339), l.RunID,
-			humanize.Comma(l.Calls), humanize.Comma(l.Turns), mark)
+		words.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", m.Snapshot, m.CommittedAt.UTC().Format(time.RFC3339), m.RunID,
+			humanize.Comma(m.Rows(schema.Calls.Name)), humanize.Comma(m.Rows(schema.Turns.Name)), mark)
 	}
 	return w.Flush()
 }

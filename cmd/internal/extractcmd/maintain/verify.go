@@ -22,10 +22,9 @@ import (
 )
 
 const verifyAbout = `verify reads the whole warehouse and checks its consistency: the checksum, columns and rows of each
-file; that each call is stored once, in its place, with all its turns and items; and that the
-manifest's figures match the rows. Recordings must be in their archive with the recorded length;
-with --deep, their content is compared with its checksum, too. It can run concurrently with a run,
-and writes only its result, for status.
+file; and that each call is stored once, in its place, with all its turns and items. Recordings must
+be in their archive with the recorded length; with --deep, their content is compared with its
+checksum, too. It can run concurrently with a run, and writes only its result, for status.
 
 --deep also compares the warehouse with the service. It lists all calls again (or those from --since
 on), 100 per request, within the budget, and compares their ids and statuses. Transcripts, analyses,
@@ -170,8 +169,7 @@ func damageHint(r *verify.Report) string {
 		hints = append(hints, "restore "+layout.MaskKeyName+" from a backup, or set --mask-key-file")
 	}
 	if slices.ContainsFunc(r.Problems, func(p verify.Problem) bool { return !isKey(p) }) {
-		hints = append(hints, "extract repair replaces damaged files and fetches their calls again; extract verify --all shows which "+
-			"older snapshots are intact")
+		hints = append(hints, "extract repair replaces damaged files and fetches their calls again")
 	}
 	return strings.Join(hints, "; ")
 }
@@ -190,9 +188,6 @@ func writeVerified(r *verify.Report, w io.Writer) {
 	}
 	words.Fprintf(w, "%s: %s, %s (%s): %s, %s, %s, %s\n", verdict, n(int64(len(r.Snapshots)), "snapshot"),
 		n(int64(r.Files), "file"), humanize.IBytes(uint64(r.Bytes)), n(r.Calls, "call"), n(r.Turns, "turn"), n(r.Items, "item"), n(r.Runs, "run"))
-	if len(r.Broken) > 0 {
-		words.Fprintf(w, "damaged snapshots: %s; intact: %s\n", numbers(r.Broken), numbers(without(r.Snapshots, r.Broken)))
-	}
 	if r.Journal > 0 {
 		words.Fprintf(w, "the journal holds %s that the next run commits\n", cli.Plural(r.Journal, "record"))
 	}
@@ -202,17 +197,4 @@ func writeVerified(r *verify.Report, w io.Writer) {
 	for _, note := range r.Notes {
 		words.Fprintln(w, note)
 	}
-}
-
-// numbers formats a list of snapshot numbers.
-func numbers(of []int64) string {
-	if len(of) == 0 {
-		return "none"
-	}
-	return strings.ReplaceAll(strings.Trim(fmt.Sprint(of), "[]"), " ", ", ")
-}
-
-// without returns the numbers in all that are not in others.
-func without(all, others []int64) []int64 {
-	return slices.DeleteFunc(slices.Clone(all), func(n int64) bool { return slices.Contains(others, n) })
 }
