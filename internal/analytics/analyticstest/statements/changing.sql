@@ -1,0 +1,42 @@
+COPY calls TO '$OUT'
+COPY (SELECT 1) TO '$FILE'
+EXPORT DATABASE '$OUT'
+IMPORT DATABASE '$OUT'
+ATTACH '$OUT' AS x
+ATTACH '$OUT' AS x (TYPE sqlite)
+DETACH memory
+USE stored
+INSTALL httpfs
+LOAD httpfs
+FORCE INSTALL httpfs
+UPDATE EXTENSIONS
+SET memory_limit = '100GB'
+SET GLOBAL enable_external_access = true
+SET VARIABLE tz = 'UTC'
+RESET threads
+PRAGMA version
+PRAGMA enable_logging
+PRAGMA memory_limit = '1TB'
+CALL pragma_version()
+CALL enable_logging()
+PREPARE p AS SELECT 1
+EXECUTE p
+DEALLOCATE p
+CREATE TABLE t (a INT)
+CREATE MACRO f() AS TABLE FROM '/etc/passwd'
+CREATE TEMP VIEW v AS FROM '/etc/passwd'
+CREATE SECRET s (TYPE s3)
+DROP VIEW calls
+INSERT INTO calls SELECT * FROM calls
+UPDATE calls SET call_id = ''
+DELETE FROM calls
+MERGE INTO calls USING runs ON true WHEN MATCHED THEN DELETE
+BEGIN
+VACUUM
+ANALYZE
+CHECKPOINT
+COMMENT ON VIEW calls IS 'x'
+EXPLAIN COPY calls TO '$OUT'
+EXPLAIN ANALYZE COPY calls TO '$OUT'
+/* SELECT */ COPY calls TO '$OUT'
+PIVOT calls ON status
