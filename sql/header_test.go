@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"callhouse/internal/resource"
 	"callhouse/internal/test"
 )
@@ -58,9 +56,7 @@ func TestParse(t *testing.T) {
 		},
 		SQL: "-- A comment of the statement.\nSELECT 1",
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	test.Same(t, want, got, "(-want +got)")
 }
 
 func TestParseErrors(t *testing.T) {

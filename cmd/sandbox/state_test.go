@@ -15,8 +15,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"callhouse/internal/test"
 )
 
@@ -101,9 +99,7 @@ func TestKilledSandboxGoesOn(t *testing.T) {
 	p.kill()
 
 	p = start(t, "--state "+state)
-	if diff := cmp.Diff(before, look(p)); diff != "" {
-		t.Error(diff)
-	}
+	test.Same(t, before, look(p), "(-want +got)")
 	var mu sync.Mutex
 	var kept []string
 	var writers sync.WaitGroup

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
@@ -225,19 +223,10 @@ func TestWhoLeads(t *testing.T) {
 		}
 		return out
 	}
-	if d := cmp.Diff([]string{"good completed 91 <nil>", "sour completed 77 rated negative", "triage completed 5 <nil>", "rude completed 0 <nil>"}, board()); d != "" {
-		t.Error(d)
-	}
-	if d := cmp.Diff([]string{"triage transferred 95 <nil>", "good completed 91 <nil>", "sour completed 77 rated negative", "rude completed 0 <nil>"}, board("triage=transferred")); d != "" {
-		t.Error(d)
-	}
-	if d := cmp.Diff([]string{"triage transferred or completed 100 <nil>", "good completed 91 <nil>", "sour completed 77 rated negative", "rude completed 0 <nil>"},
-		board("triage=transferred", "triage=completed")); d != "" {
-		t.Error(d)
-	}
-	if d := cmp.Diff([]string{"triage"}, board("triages=transferred")); d != "" {
-		t.Error(d)
-	}
+	test.Same(t, []string{"good completed 91 <nil>", "sour completed 77 rated negative", "triage completed 5 <nil>", "rude completed 0 <nil>"}, board(), "(-want +got)")
+	test.Same(t, []string{"triage transferred 95 <nil>", "good completed 91 <nil>", "sour completed 77 rated negative", "rude completed 0 <nil>"}, board("triage=transferred"), "(-want +got)")
+	test.Same(t, []string{"triage transferred or completed 100 <nil>", "good completed 91 <nil>", "sour completed 77 rated negative", "rude completed 0 <nil>"}, board("triage=transferred", "triage=completed"), "(-want +got)")
+	test.Same(t, []string{"triage"}, board("triages=transferred"), "(-want +got)")
 	for text, nearest := range map[string]string{"triage=complete": "completed", "triage=voicemail": "", "triage": "", "=completed": ""} {
 		_, err := question.ParseGoal(text)
 		var unknown *question.UnknownError

@@ -218,9 +218,7 @@ func TestMergeRules(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := merged(t, decodedIn(t, tc.old, tc.oldKind), decodedIn(t, tc.newer, tc.kind), tc.kind)
-			if diff := cmp.Diff(wiretest.Value(t, []byte(tc.json)), wiretest.Value(t, got.AppendJSON(nil))); diff != "" {
-				t.Errorf("(-want +got): %s", diff)
-			}
+			test.Same(t, wiretest.Value(t, []byte(tc.json)), wiretest.Value(t, got.AppendJSON(nil)), "(-want +got)")
 			if got.TranscriptState() != tc.state || got.Turns().Len() != tc.turns || (got.Text("summary") != nil) != (tc.summaries > 0) {
 				t.Errorf("transcript %v with %d turns, summary %q", got.TranscriptState(), got.Turns().Len(), got.Text("summary"))
 			}

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/test"
 )
@@ -17,9 +15,7 @@ func same(t testing.TB, what string, got any, want string) {
 	t.Helper()
 	var w any
 	decode(t, []byte(want), &w)
-	if diff := cmp.Diff(w, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
+	test.Same(t, w, got, "%s (-want +got)", what)
 }
 
 func member(o any, names ...string) any {
@@ -56,9 +52,7 @@ func TestCreateAgent(t *testing.T) {
 	}
 	id := agent["id"].(string)
 	_, found := send(t, s, "GET", "/v3/agents/"+id, "")
-	if diff := cmp.Diff(agent, found); diff != "" {
-		t.Errorf("what was made is not what is there:\n%s", diff)
-	}
+	test.Same(t, agent, found, "what was made is not what is there")
 	same(t, "tool objects are kept as sent", member(found, "data", "builtInTools"), tools)
 	same(t, "webhookVersion has no default value", member(found, "data", "webhookSettings"),
 		`{"callDataWebhookUrl":"https://hooks.example/x"}`)
@@ -132,9 +126,7 @@ func TestPatchAgentRules(t *testing.T) {
 				t.Errorf("%v", is)
 			}
 			_, found := send(t, s, "GET", path, "")
-			if diff := cmp.Diff(is, found); diff != "" {
-				t.Errorf("what PATCH answered is not what is there:\n%s", diff)
-			}
+			test.Same(t, is, found, "what PATCH answered is not what is there")
 		})
 	}
 }
@@ -175,9 +167,7 @@ func TestAgentRefusals(t *testing.T) {
 	if status, _ := send(t, s, "POST", "/v3/agents?x=1", `{"name":"x"}`); status != 400 {
 		t.Errorf("a parameter that is not there: %d", status)
 	}
-	if diff := cmp.Diff(before, s.Organisation().Truth("agents", s.Now())); diff != "" {
-		t.Errorf("what was refused changed something:\n%s", diff)
-	}
+	test.Same(t, before, s.Organisation().Truth("agents", s.Now()), "what was refused changed something")
 }
 
 func TestValidateFlow(t *testing.T) {

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/test"
 )
 
 func TestCreateCallReturns201AndTheCallGoesItsWay(t *testing.T) {
@@ -217,12 +217,8 @@ func TestDeleteKnowledgeDocuments(t *testing.T) {
 	if status, _ := send(t, s, "DELETE", "/v2/knowledge/7/documents/batch", `{"knowledge_document_ids":["1"]}`); status != 404 {
 		t.Errorf("of a knowledge base that is not there: %d", status)
 	}
-	if diff := cmp.Diff(mine[2:], of("1001")); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(others, of("1002")); diff != "" {
-		t.Error(diff)
-	}
+	test.Same(t, mine[2:], of("1001"), "(-want +got)")
+	test.Same(t, others, of("1002"), "(-want +got)")
 	if _, v3 := send(t, s, "GET", "/v3/knowledges/1001/documents", ""); v3["total_count"] != float64(len(mine)-2) {
 		t.Errorf("v3 lists %v", v3["total_count"])
 	}

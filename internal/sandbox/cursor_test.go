@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"callhouse/internal/test"
@@ -277,9 +276,7 @@ func TestListsOfV2(t *testing.T) {
 		between := fmt.Sprintf(`"filter_criteria":{"start_timestamp":{"lower_threshold":%d,"upper_threshold":%d}}`, from, to)
 		seconds := fmt.Sprintf(`"filter_criteria":{"start_timestamp":{"lower_threshold":%d,"upper_threshold":%d}}`, from/1000, to/1000+1)
 		for _, body := range []string{between, seconds} {
-			if diff := cmp.Diff(want[2:5], list(body)); diff != "" {
-				t.Errorf("%s: %s", body, diff)
-			}
+			test.Same(t, want[2:5], list(body), "%s", body)
 		}
 	}
 }

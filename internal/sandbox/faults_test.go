@@ -173,9 +173,7 @@ func TestFaultsAreDeterministic(t *testing.T) {
 		}
 		return statuses
 	}
-	if diff := cmp.Diff(run(1), run(1)); diff != "" {
-		t.Error(diff)
-	}
+	test.Same(t, run(1), run(1), "(-want +got)")
 	if slices.Equal(run(1), run(2)) {
 		t.Error("two seeds fail alike")
 	}

@@ -138,9 +138,7 @@ func TestResourcesAddUpToTheirTruth(t *testing.T) {
 					delete(o, name)
 				}
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s: truth (-) is not what is listed (+):\n%s", r.Name, diff)
-			}
+			test.Same(t, want, got, "%s: truth (-) is not what is listed (+)", r.Name)
 		}
 	}
 }
@@ -259,9 +257,7 @@ func TestOrganisationIsAFunctionOfSeedAndTime(t *testing.T) {
 	b.Organisation().Truth("agents", busy.Add(400*day))
 	for _, r := range organisation.All() {
 		for _, at := range []time.Time{busy.Add(40 * day), busy, busy.Add(-20 * day)} {
-			if diff := cmp.Diff(state(a, r.Name, at), state(b, r.Name, at)); diff != "" {
-				t.Errorf("%s: %s", r.Name, diff)
-			}
+			test.Same(t, state(a, r.Name, at), state(b, r.Name, at), "%s", r.Name)
 		}
 	}
 	// A server started a week later shows the same company, except perhaps for the oldest campaigns
@@ -308,9 +304,7 @@ func TestTestsEdit(t *testing.T) {
 	want["/"+id]["name"], want["/"+id]["updated_at"] = "Bookings", busy.Add(time.Hour).UnixMilli()
 	want["/"+id]["production_version"] = version
 	delete(want, "/"+gone)
-	if diff := cmp.Diff(want, state(s, "agents", now)); diff != "" {
-		t.Error(diff)
-	}
+	test.Same(t, want, state(s, "agents", now), "(-want +got)")
 	edits := org.Edits("agents", busy, now)
 	if len(edits) != 3 || edits[0].After["name"] != "Bookings" || edits[1].After["production_version"] != version || edits[2].After != nil {
 		t.Errorf("%v", edits)
@@ -354,9 +348,7 @@ func TestListsOfResources(t *testing.T) {
 				continue
 			}
 			down := crawl(t, s, r, path, "")
-			if diff := cmp.Diff(down, crawl(t, shifting, r, path, "")); diff != "" {
-				t.Errorf("%s with other cursors: %s", path, diff)
-			}
+			test.Same(t, down, crawl(t, shifting, r, path, ""), "%s with other cursors", path)
 			for name, s := range map[string]*Server{"sort_order": s, "type": strict, "version": strict} {
 				if w := do(s, "GET", path+"?"+name+"=asc"); w.Code != 400 && (name != "sort_order" || r.Fixed) {
 					t.Errorf("%s?%s=asc: %d", path, name, w.Code)
@@ -365,9 +357,7 @@ func TestListsOfResources(t *testing.T) {
 			if !r.Fixed {
 				up := crawl(t, s, r, path, "sort_order=asc")
 				slices.Reverse(up)
-				if diff := cmp.Diff(down, up); diff != "" {
-					t.Errorf("%s: %s", path, diff)
-				}
+				test.Same(t, down, up, "%s", path)
 			}
 			for _, by := range r.Sorts {
 				if got := crawl(t, s, r, path, "sort_by="+by); len(got) != len(down) {
@@ -486,9 +476,7 @@ func TestResourceFaults(t *testing.T) {
 	set(ResourceLoop)
 	_, one := get("/v3/agents?limit=3")
 	_, two := get("/v3/agents?limit=3&cursor=" + one["next_cursor"].(string))
-	if diff := cmp.Diff(one, two); diff != "" {
-		t.Errorf("loop: %s", diff)
-	}
+	test.Same(t, one, two, "loop")
 	set(ResourceRenamed, ResourceField, ResourceDrift)
 	_, body = get("/v3/agents")
 	was, is := items(whole)[0].(map[string]any), items(body)[0].(map[string]any)
@@ -917,9 +905,7 @@ func TestWhatVanishedStaysSo(t *testing.T) {
 	s.opts.Clock.Advance(9 * day)
 	before := org.Truth("knowledge_documents", then)
 	test.OK(t, org.Delete(s.Now(), "knowledges", "", fmt.Sprint(before[0].Parent)))
-	if diff := cmp.Diff(before, org.Truth("knowledge_documents", then)); diff != "" {
-		t.Errorf("the past is another (-before the deletion +after it):\n%s", diff)
-	}
+	test.Same(t, before, org.Truth("knowledge_documents", then), "the past is another (-before the deletion +after it)")
 	for _, e := range org.Edits("knowledge_documents", then, s.Now().Add(90*day)) {
 		if e.Parent == before[0].Parent && (e.At > s.Now().UnixMilli() || e.Before == nil && e.After == nil) {
 			t.Errorf("%s is edited after all of them vanished: %v", e.ID, e)

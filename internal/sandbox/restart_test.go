@@ -181,9 +181,7 @@ func TestWhatCannotBeKeptIsNotDone(t *testing.T) {
 			t.Errorf("%v: %d %v", r, status, o)
 		}
 	}
-	if diff := cmp.Diff(before, everything(s)); diff != "" {
-		t.Error(diff)
-	}
+	test.Same(t, before, everything(s), "(-want +got)")
 }
 
 // TestServerLimitsOverHTTP runs a client against the server in simulated time: 5 requests a second

@@ -48,9 +48,7 @@ func TestTruthIsWhatTheAPIServes(t *testing.T) {
 		var want world.Truth
 		decode(t, w.Body.Bytes(), &want)
 		got := count(t, s, at)
-		if diff := cmp.Diff(&want, got); diff != "" {
-			t.Errorf("seed %d: truth (-) is not what is served (+):\n%s", c.cfg.Seed, diff)
-		}
+		test.Same(t, &want, got, "seed %d: truth (-) is not what is served (+)", c.cfg.Seed)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"callhouse/internal/sandbox/world"
+	"callhouse/internal/test"
 )
 
 const bulkPath = "/v2/calls/list"
@@ -290,9 +291,7 @@ func TestBulkIsLimitedAndCounted(t *testing.T) {
 	}
 	want := []Request{{Kind: "bulk", Resource: "v2_calls"}, {Kind: "bulk", Resource: "v2_calls_legacy"},
 		{Kind: "bulk", Resource: "v2_calls"}, {Kind: "bulk", Resource: "v2_call", ID: id}, {Kind: "page"}}
-	if diff := cmp.Diff(want, asked); diff != "" {
-		t.Error(diff)
-	}
+	test.Same(t, want, asked, "(-want +got)")
 	stats := s.Stats()
 	if diff := cmp.Diff(map[string]int64{"bulk": 5, "page": 2}, stats.ByKind) +
 		cmp.Diff(map[string]int64{"v2_calls": 3, "v2_calls_legacy": 1, "v2_call": 1}, stats.ByResource); diff != "" ||

@@ -208,9 +208,7 @@ func TestV2IgnoresTheStart(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 100}, V2: mode(t, "ignore-filter")})
 	all := getBulk(t, s, bulkPath, "{}", "")
 	window := getBulk(t, s, bulkPath, fmt.Sprintf(`{"filter_criteria":{"start_timestamp":{"upper_threshold":%d}}}`, s.World().Start(5)), "")
-	if diff := cmp.Diff(all, window); diff != "" {
-		t.Error(diff)
-	}
+	test.Same(t, all, window, "(-want +got)")
 }
 
 // TestV2ExtraCalls checks that v2 has the calls of v3 and the given number of others, now and
@@ -284,9 +282,7 @@ func TestParseV2(t *testing.T) {
 		Off: 410, RemovedAfter: 3, OtherShape: true, Refused: true, WrongTurns: .5, Truncated: .25, SpokenOnly: true, DuplicateKeys: true,
 		Shift: true, IgnoreStart: true, ExtraCalls: 2, SlowAbove: 200, Slow: "cut",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	test.Same(t, want, got, "(-want +got)")
 	for _, bad := range []string{
 		"on", "off=200", "off=x", "removed-after", "removed-after=-1", "wrong-turns", "wrong-turns=2", "truncate=-1", "wrong-turns=NaN", "shift=maybe",
 		"extra-calls=1.5",

@@ -261,9 +261,7 @@ func TestEveryResource(t *testing.T) {
 			x.put(0, 0, 1, 2, 3, 4)
 			x.listed(5)
 			x.commit()
-			if diff := cmp.Diff(before, paths()); diff != "" {
-				t.Errorf("files were written anew for the same list: %s", diff)
-			}
+			test.Same(t, before, paths(), "files were written anew for the same list")
 			x.wantChanges()
 
 			// An object's own record is requested once, until the item changes.

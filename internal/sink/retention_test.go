@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
@@ -76,9 +74,7 @@ func TestKeep(t *testing.T) {
 	if did.Written != 8 {
 		t.Errorf("%d files were written, want 8", did.Written)
 	}
-	if d := cmp.Diff([]schema.Span{{From: from.UnixMilli(), To: testDay.UnixMilli(), ListedAt: testDay.UnixMilli()}}, s.Manifest.Coverage); d != "" {
-		t.Errorf("coverage (-want +got):\n%s", d)
-	}
+	test.Same(t, []schema.Span{{From: from.UnixMilli(), To: testDay.UnixMilli(), ListedAt: testDay.UnixMilli()}}, s.Manifest.Coverage, "coverage (-want +got)")
 	wholeOn(t, anywhere, w.opts.Root)
 	// Older snapshots keep theirs until they are removed.
 	if old, err := layout.Open(w.opts.Root, layout.SnapshotName(before.Manifest.Snapshot)); err != nil || old.Manifest.Rows(schema.Calls.Name) != 16 {

@@ -1,5 +1,5 @@
-// Package test has what tests of all packages share: an end on an unexpected error, and the
-// comparison with a golden file. Only tests import it.
+// Package test has what tests of all packages share: an end on an unexpected error, and comparisons
+// of values and with golden files. Only tests import it.
 package test
 
 import (
@@ -21,6 +21,14 @@ func OK(t interface {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Same compares two values; format says what they are, and which is - and which +.
+func Same(t testing.TB, want, got any, format string, args ...any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf(format+":\n%s", append(args, d)...)
 	}
 }
 

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
@@ -86,9 +84,7 @@ func TestCallsOfCampaigns(t *testing.T) {
 					got[row[0]] += calls
 				}
 			}
-			if d := gocmp.Diff(want, got); d != "" {
-				t.Errorf("calls by campaign (-sandbox +query):\n%s", d)
-			}
+			test.Same(t, want, got, "calls by campaign (-sandbox +query)")
 		})
 	}
 }

@@ -292,12 +292,8 @@ func TestChangesEqualTheEdits(t *testing.T) {
 				sum[s.Kind]++
 			}
 		}
-		if d := gocmp.Diff(want, told[of.Name]); d != "" {
-			t.Errorf("changes of %s (-sandbox +warehouse):\n%s", of.Name, d)
-		}
-		if d := gocmp.Diff(h.was(of, tried), past[of.Name]); d != "" {
-			t.Errorf("%s_at (-sandbox +warehouse):\n%s", of.Name, d)
-		}
+		test.Same(t, want, told[of.Name], "changes of %s (-sandbox +warehouse)", of.Name)
+		test.Same(t, h.was(of, tried), past[of.Name], "%s_at (-sandbox +warehouse)", of.Name)
 	}
 	t.Logf("%v", sum)
 	for _, kind := range []string{"created", "changed", "deleted"} {

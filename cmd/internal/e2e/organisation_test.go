@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
@@ -173,9 +171,7 @@ func (c *company) sameOrganisation() {
 func (c *company) sameObjects(of *resource.Resource, at time.Time) {
 	c.t.Helper()
 	got, _ := c.stored(of)
-	if d := gocmp.Diff(c.truth(of, at), got); d != "" {
-		c.t.Errorf("%s (-sandbox +warehouse):\n%s", of.Name, d)
-	}
+	test.Same(c.t, c.truth(of, at), got, "%s (-sandbox +warehouse)", of.Name)
 }
 
 // asked returns the number of requests for each resource since the given statistics.
@@ -227,9 +223,7 @@ func TestLargeOrganisation(t *testing.T) {
 			}
 		}
 	}
-	if d := gocmp.Diff(want, c.asked(&sandbox.Stats{})); d != "" {
-		t.Errorf("requests of the first night (-want +got):\n%s", d)
-	}
+	test.Same(t, want, c.asked(&sandbox.Stats{}), "requests of the first night (-want +got)")
 
 	// Two agents are edited, and one of them is published.
 	before := rowsByKey(c, resource.Agents)

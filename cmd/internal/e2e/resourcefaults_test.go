@@ -135,9 +135,7 @@ func TestResourcesThatFail(t *testing.T) {
 			if of == resource.AgentVersions { // requested only if the agent changed
 				continue
 			}
-			if d := gocmp.Diff(want, got); d != "" {
-				t.Errorf("%v: %s (-sandbox +warehouse):\n%s", faults[of.Name], of.Name, d)
-			}
+			test.Same(t, want, got, "%v: %s (-sandbox +warehouse)", faults[of.Name], of.Name)
 		}
 		good(fmt.Sprint("after ", faults))
 	}

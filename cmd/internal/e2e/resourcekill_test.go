@@ -229,23 +229,17 @@ func TestUpkeepKeepsResources(t *testing.T) {
 	}
 	left := slices.Sorted(maps.Values(third["changes"]))
 	now := c.tables()
-	if d := gocmp.Diff(left, slices.Sorted(maps.Values(now["changes"]))); d != "" {
-		t.Errorf("forget leaves other changes (-before +after):\n%s", d)
-	}
+	test.Same(t, left, slices.Sorted(maps.Values(now["changes"])), "forget leaves other changes (-before +after)")
 	delete(third, "changes")
 	delete(now, "changes")
-	if d := gocmp.Diff(third, now); d != "" {
-		t.Errorf("forget leaves other objects (-before +after):\n%s", d)
-	}
+	test.Same(t, third, now, "forget leaves other objects (-before +after)")
 	c.clock.Advance(time.Hour)
 	c.mustExtract("--resources", "all")
 	want := c.truth(resource.Customers, c.clock.Now())
 	delete(want, ids[0])
 	delete(want, ids[1])
 	got, _ := c.stored(resource.Customers)
-	if d := gocmp.Diff(want, got); d != "" {
-		t.Errorf("customers after a night more (-sandbox +warehouse):\n%s", d)
-	}
+	test.Same(t, want, got, "customers after a night more (-sandbox +warehouse)")
 	nowhere(t, c.warehouse, ids[0], ids[1], number)
 	c.extract(t.Context(), "verify", "--all").exits(t, cli.ExitOK)
 }

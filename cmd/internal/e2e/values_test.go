@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
@@ -133,9 +131,7 @@ func TestNewDisconnectionReasons(t *testing.T) {
 	const never = "false not_connected"
 	want := map[string]string{"dial_busy": never, "dial_declined": never, "blocked_number": never, "hourly_call_limit_reached": never,
 		"daily_call_limit_reached": never, "operator_hangup": "true transferred", "orphaned_no_agent_pickup": "true failed"}
-	if d := gocmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	test.Same(t, want, got, "(-want +got)")
 }
 
 // Reports name agents: in place of their ids for people, and next to the ids in files. Agents with

@@ -17,7 +17,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
-	"github.com/google/go-cmp/cmp"
 
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/value"
@@ -51,9 +50,7 @@ func checkExact(t *testing.T, schema *arrow.Schema, rec arrow.RecordBatch, want 
 			t.Errorf("column %s: the null is %s", schema.Field(i).Name, c.ValueStr(1))
 		}
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	test.Same(t, want, got, "(-want +got)")
 	if schema.Field(7).Name != "t_2" {
 		t.Errorf("the second t is called %s", schema.Field(7).Name)
 	}
@@ -112,9 +109,7 @@ func TestParquet(t *testing.T) {
 			t.Errorf("column %d: the null is %s", i, c.ValueStr(1))
 		}
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	test.Same(t, want, got, "(-want +got)")
 }
 
 // The bounds in a Parquet file, by which readers skip rows, are those of its values.

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/test"
@@ -154,9 +152,7 @@ one   a meaning that needs
       width
 two   short
 `
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	test.Same(t, want, got, "(-want +got)")
 }
 
 // counter yields n rows, or rows without end.

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/xuri/excelize/v2"
 	"pgregory.net/rapid"
 
@@ -150,9 +149,7 @@ func TestXLSX(t *testing.T) {
 		row[i], want[i], head[i] = c.v, c.want, text(columns[i].Name)
 	}
 	file, got := readSheet(t, []byte(write(t, format.XLSX, 0, columns, [][]any{row})))
-	if d := cmp.Diff([][]sheetCell{head, want}, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	test.Same(t, [][]sheetCell{head, want}, got, "(-want +got)")
 	if p, err := file.GetPanes("Sheet1"); err != nil || !p.Freeze || p.YSplit != 1 {
 		t.Errorf("the heading is not frozen: %+v, %v", p, err)
 	}

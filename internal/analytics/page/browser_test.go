@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/test"
 )
@@ -144,9 +142,7 @@ func TestInABrowser(t *testing.T) {
 					if got.Wide > 0 || len(got.Bad) > 0 || got.Ground != ground {
 						t.Errorf("%d wide, scheme %d: %+v", width, scheme, got)
 					}
-					if d := cmp.Diff(drawn[name], kinds(got.Seen)); d != "" {
-						t.Errorf("%d wide: other drawings are seen (-want +got):\n%s", width, d)
-					}
+					test.Same(t, drawn[name], kinds(got.Seen), "%d wide: other drawings are seen (-want +got)", width)
 				}
 			}
 		})

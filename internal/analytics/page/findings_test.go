@@ -204,9 +204,7 @@ func TestComparisonHasItsPeriod(t *testing.T) {
 		}
 		return out
 	}
-	if d := cmp.Diff(shown(want), shown(got)); d != "" {
-		t.Errorf("(-report +comparison):\n%s", d)
-	}
+	test.Same(t, shown(want), shown(got), "(-report +comparison)")
 	if r.part("tools", p.back(7), want.params) != nil {
 		t.Error("the comparison answers for another period")
 	}
@@ -266,9 +264,7 @@ func TestLastWords(t *testing.T) {
 		"c12": "The summary of c12[]",
 		"c13": none + "[{Caller second of c13} {Agent third of c13}]",
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	test.Same(t, want, got, "(-want +got)")
 	r, p = usesOf(t, rights.Rights{Tables: []string{"calls"}})
 	if _, err := r.w.Said(t.Context(), map[string]time.Time{"c13": p.since}); !analytics.Denied(err) {
 		t.Errorf("what was said is not denied: %v", err)

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"callhouse/internal/analytics"
@@ -458,9 +457,7 @@ func TestChangeWords(t *testing.T) {
 		"Unhappy: ▼ −37.5 points, better (good)",
 		"Cost per call: = , unchanged (same)",
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("changes (-want +got):\n%s", d)
-	}
+	test.Same(t, want, got, "changes (-want +got)")
 }
 
 // The connect rate is that of all calls of the page. A page with a condition shows it in its header

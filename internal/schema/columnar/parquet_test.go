@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/schema"
@@ -116,8 +115,6 @@ func TestRunRow(t *testing.T) {
 		test.OK(t, SameColumns(file, &schema.Runs))
 		var got schema.Run
 		got.Set(rows[0])
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
+		test.Same(t, want, got, "(-want +got)")
 	}
 }

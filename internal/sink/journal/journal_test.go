@@ -74,9 +74,7 @@ func TestJournalGivesBackWhatWasPut(t *testing.T) {
 	}
 	got, err := readAll(t, root, ref)
 	test.OK(t, err)
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("records differ (-put +read):\n%s", d)
-	}
+	test.Same(t, want, got, "records differ (-put +read)")
 	if _, ok, _ := j.Seal(); ok {
 		t.Error("a second seal found a segment with nothing in it")
 	}

@@ -3,10 +3,10 @@ package snapshot
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 func TestCover(t *testing.T) {
@@ -35,9 +35,7 @@ func TestCover(t *testing.T) {
 			for _, s := range c.spans {
 				ledger = Cover(ledger, s)
 			}
-			if d := cmp.Diff(c.want, ledger); d != "" {
-				t.Errorf("ledger (-want +got):\n%s", d)
-			}
+			test.Same(t, c.want, ledger, "ledger (-want +got)")
 		})
 	}
 }

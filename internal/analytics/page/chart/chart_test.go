@@ -57,9 +57,7 @@ func TestTicks(t *testing.T) {
 		for _, v := range at {
 			got = append(got, c.scale.Label(v, at[1]-at[0]))
 		}
-		if d := cmp.Diff(c.want, got); d != "" {
-			t.Errorf("Ticks(%v, %v, %d) (-want +got):\n%s", c.scale, c.top, c.n, d)
-		}
+		test.Same(t, c.want, got, "Ticks(%v, %v, %d) (-want +got)", c.scale, c.top, c.n)
 	}
 }
 
@@ -73,9 +71,7 @@ func TestTicksBetween(t *testing.T) {
 		{61, 64, []float64{55, 60, 65, 70}}, {61, 61, []float64{55, 60, 65, 70}}, {0, 1, []float64{0, 2, 4, 6}}, {99, 100, []float64{90, 95, 100}},
 		{3, 97, []float64{0, 25, 50, 75, 100}}, {0, 100, []float64{0, 25, 50, 75, 100}},
 	} {
-		if d := cmp.Diff(c.want, Percent.Between(c.low, c.high, 4)); d != "" {
-			t.Errorf("%v to %v (-want +got):\n%s", c.low, c.high, d)
-		}
+		test.Same(t, c.want, Percent.Between(c.low, c.high, 4), "%v to %v (-want +got)", c.low, c.high)
 	}
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 2_000 {
@@ -334,9 +330,7 @@ func TestHeatSteps(t *testing.T) {
 		want []float64
 	}{{0, nil}, {1, []float64{1}}, {2, []float64{1, 2}}, {3, []float64{1, 2, 3}}, {7, []float64{2, 3, 5, 6, 7}}, {222, []float64{45, 89, 134, 178, 222}}} {
 		h := &Heat{Values: [][]float64{{0, c.most, nan}}}
-		if d := cmp.Diff(c.want, h.bounds()); d != "" {
-			t.Errorf("bounds up to %v (-want +got):\n%s", c.most, d)
-		}
+		test.Same(t, c.want, h.bounds(), "bounds up to %v (-want +got)", c.most)
 		if got := strength(c.most, h.bounds()); c.most > 0 && got != steps {
 			t.Errorf("the most, %v, has strength %d, want %d", c.most, got, steps)
 		}
