@@ -3,8 +3,6 @@ package crawler
 import (
 	"context"
 
-	"github.com/sourcegraph/conc/pool"
-
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
@@ -20,7 +18,7 @@ func (c *Crawler) beside(ctx context.Context) error {
 		return c.crawl(ctx)
 	}
 	over := newSignal()
-	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
+	work := c.workers(ctx, 2)
 	work.Go(func(ctx context.Context) error {
 		if err := c.crawl(ctx); err != nil {
 			return err

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sourcegraph/conc/pool"
-
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
@@ -115,7 +113,7 @@ func (b *bulkCrawl) transcripts(ctx context.Context) (used bool, err error) {
 	b.log.Info("fetching transcripts from v2 pages", "calls", covered, "pages", pages)
 	b.meter.update(func(p *Progress) { p.Phase, p.Bulk.Total = Bulk, p.Bulk.Pages+pages })
 
-	workers := pool.New().WithMaxGoroutines(bulkReaders).WithContext(ctx).WithCancelOnError().WithFirstError()
+	workers := b.workers(ctx, bulkReaders)
 	err = b.windows(ctx, b.pageSize, func(window []calls.Due) error {
 		if b.unproven() > 0 { // before others are requested
 			return b.fetch(ctx, window)

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/sourcegraph/conc/pool"
-
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
@@ -19,7 +17,7 @@ func (b *bulkCrawl) compare(ctx context.Context, p *bulkPage) error {
 	if p.proves {
 		priority = api.Recent // other pages wait for it
 	}
-	workers := b.workers(ctx)
+	workers := b.workers(ctx, b.cfg.Workers)
 	for _, id := range slices.Sorted(maps.Keys(p.sample)) {
 		workers.Go(func(ctx context.Context) error {
 			if b.over() || ctx.Err() != nil {
@@ -35,10 +33,6 @@ func (b *bulkCrawl) compare(ctx context.Context, p *bulkPage) error {
 		return b.note(ctx, schema.BulkTrusted, "", "")
 	}
 	return nil
-}
-
-func (b *bulkCrawl) workers(ctx context.Context) *pool.ContextPool {
-	return pool.New().WithMaxGoroutines(b.cfg.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
 }
 
 // compareOne fetches a call's own record, which replaces the transcript of v2.

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sourcegraph/conc/pool"
-
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
@@ -76,7 +74,7 @@ func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 func (c *Crawler) fetchAll(ctx context.Context, dues iter.Seq2[calls.Due, error], limit time.Duration) error {
 	var stopping atomic.Bool // the loop's own context does not show errors
 	begun := time.Now()
-	workers := pool.New().WithMaxGoroutines(c.cfg.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
+	workers := c.workers(ctx, c.cfg.Workers)
 	for due, err := range dues {
 		if err != nil {
 			if ctx.Err() == nil {

@@ -25,7 +25,7 @@ func (c *Crawler) crawl(ctx context.Context) error {
 	c.meter.update(func(p *Progress) { p.Phase = Listing })
 	side, relisted := newSignal(), newSignal()
 	again := false
-	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
+	work := c.workers(ctx, 3)
 	work.Go(func(ctx context.Context) (err error) {
 		interrupted, err := c.sweep(ctx)
 		if err != nil || interrupted {
@@ -68,6 +68,11 @@ func (c *Crawler) crawl(ctx context.Context) error {
 		return err
 	}
 	return c.api.Verdict()
+}
+
+// workers returns a pool of n goroutines. The first error cancels the others' context.
+func (c *Crawler) workers(ctx context.Context, n int) *pool.ContextPool {
+	return pool.New().WithMaxGoroutines(n).WithContext(ctx).WithCancelOnError().WithFirstError()
 }
 
 // afterwards does what is left when everything is listed and fetched. again means that calls were

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sourcegraph/conc/pool"
-
 	"callhouse/internal/calls"
 	"callhouse/internal/recording"
 	"callhouse/internal/schema"
@@ -149,7 +147,7 @@ func (c *recordingCrawl) run(ctx context.Context, listed signal) error {
 // round archives the recordings due as of a commit. It stops early, with more set, if there is a
 // newer commit, whose calls come first.
 func (c *recordingCrawl) round(ctx context.Context, at int64, final bool) (more bool, err error) {
-	workers := c.workers(ctx)
+	workers := c.workers(ctx, connections)
 	c.await(never)
 	seen := 0
 	for due, err := range c.store.RecordingsDue(ctx) {
@@ -174,10 +172,6 @@ func (c *recordingCrawl) round(ctx context.Context, at int64, final bool) (more 
 	return more, workers.Wait()
 }
 
-func (c *recordingCrawl) workers(ctx context.Context) *pool.ContextPool {
-	return pool.New().WithMaxGoroutines(connections).WithContext(ctx).WithCancelOnError().WithFirstError()
-}
-
 // work archives one recording, unless the downloads were given up.
 func (c *recordingCrawl) work(ctx context.Context, due *calls.Recording) error {
 	if c.over() {
@@ -195,7 +189,7 @@ func (c *recordingCrawl) lookBack(ctx context.Context) error {
 	if c.again {
 		since = time.UnixMilli(0)
 	}
-	workers := c.workers(ctx)
+	workers := c.workers(ctx, connections)
 	for past, err := range c.store.RecordingsGivenUp(ctx, since) {
 		if ctx.Err() != nil || c.over() {
 			break

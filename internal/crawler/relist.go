@@ -72,7 +72,8 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 		}
 		l := c.newListing(span.From, span.To)
 		l.maxPages, l.stream = left, stream.Stream
-		if err := c.list(ctx, l); err != nil {
+		c.log.Info("listing older calls again", "from", showMS(l.from), "to", showMS(l.to))
+		if _, err := l.walk(ctx); err != nil {
 			return true, err
 		}
 		left -= l.pages
@@ -81,7 +82,9 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 		// No part of the list can be requested, so all of it is listed, once a week.
 		l := c.newListing(c.since, forever)
 		l.stream = stream.Stream
-		return true, c.list(ctx, l)
+		c.log.Info("listing all calls again")
+		_, err := l.walk(ctx)
+		return true, err
 	}
 	return true, nil
 }
@@ -89,11 +92,4 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 // seventh returns the maximum number of old pages that a run relists.
 func (c *Crawler) seventh() int64 {
 	return max(relistMinPages, (c.Progress().TotalCount/pageSize+relistParts)/relistParts)
-}
-
-// list relists one stretch.
-func (c *Crawler) list(ctx context.Context, l *listing) error {
-	c.log.Info("listing older calls again", "from", showMS(l.from), "to", showMS(l.to))
-	_, err := l.walk(ctx)
-	return err
 }

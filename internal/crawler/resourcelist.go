@@ -1,12 +1,16 @@
 package crawler
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"callhouse/internal/api"
 	"callhouse/internal/resource"
@@ -28,7 +32,7 @@ type resourceList struct {
 	*resourceCrawl
 	of     *resource.Resource
 	parent string
-	items  int64 // of all queries
+	whole  bool // so far, all items were there and could be read
 
 	// Its records are put together: a commit treats objects missing from the list as deleted, which
 	// would include objects put in earlier commits. parted: there were too many records to keep.
@@ -36,115 +40,161 @@ type resourceList struct {
 	bytes  int64
 	parted bool
 
-	seed       maphash.Seed
-	seen       map[uint64]bool // keys
-	pages      int64           // of one query
-	largest    int64           // maximum number of items on one of its pages
-	total      int64           // number of objects according to its first page; -1: unspecified
-	nothingNew int             // consecutive pages
+	seed maphash.Seed
+	seen map[uint64]bool // keys
 }
 
-func (c *resourceCrawl) newResourceList(of *resource.Resource, parent string) *resourceList {
-	return &resourceList{resourceCrawl: c, of: of, parent: parent, seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
-}
-
-// begin starts another query of the list.
-func (l *resourceList) begin() { l.pages, l.largest, l.nothingNew = 0, 0, 0 }
-
-// outcome is the result of a query of a list.
-type outcome int
-
-const (
-	endedList    outcome = iota // ended early; the reason is reported
-	partialList                 // read to the end, but some items were missing or unreadable
-	completeList                // read to the end, with everything
-)
-
-// walk lists a query to its end.
-func (l *resourceList) walk(ctx context.Context, query url.Values) (outcome, error) {
-	l.begin()
-	cursors, had, whole := map[string]bool{"": true}, l.items, true
-	for cursor := ""; ; {
-		page, failure, err := l.sidePage(ctx, l.of, l.parent, query, cursor)
-		if err != nil || ctx.Err() != nil {
-			return endedList, err
+// list lists a resource, or the part of one parent, and stores its items. complete reports whether
+// the list came to its end and all of its items could be read. Only an error that ends the run is
+// returned.
+func (c *resourceCrawl) list(ctx context.Context, of *resource.Resource, parent string) (complete bool, err error) {
+	failing := 0
+	c.count(of, func(r *ResourceReport) { failing = r.failing })
+	if ctx.Err() != nil || failing >= badLists || c.idle(of, api.Side) {
+		return false, nil
+	}
+	begun := c.nowMS()
+	l := &resourceList{resourceCrawl: c, of: of, parent: parent, whole: true, seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
+	defer func() { err = errors.Join(err, l.flush(ctx)) }()
+	queries := of.Queries
+	if queries == nil {
+		queries = []url.Values{{}}
+	}
+	for _, query := range queries {
+		if why, err := l.walk(ctx, query); err != nil || why != nil {
+			if why != nil {
+				c.problem(of, why.Error())
+			}
+			return false, err
 		}
-		if failure != nil {
+	}
+	if ctx.Err() != nil || !l.whole {
+		return false, nil
+	}
+	c.count(of, func(r *ResourceReport) { r.Lists++; r.failing = 0 })
+	body, _ := json.Marshal(schema.Listed{Begun: begun, Items: int64(len(l.seen)), Parted: l.parted}) // integers always encode
+	return true, l.flush(ctx, schema.Record{Resource: of.Name, Kind: schema.KindListed, CallID: parent, FetchedAt: c.nowMS(), Body: body})
+}
+
+// walk lists a query to its end. why is a problem that ends it early; err ends the run.
+func (l *resourceList) walk(ctx context.Context, query url.Values) (why, err error) {
+	cursors, had := map[string]bool{}, len(l.seen)
+	var total, largest int64
+	idle := 0 // consecutive pages without a new item
+	for cursor, pages := "", int64(1); ; pages++ {
+		page, failure, err := l.page(ctx, query, cursor)
+		switch {
+		case err != nil || ctx.Err() != nil:
+			return nil, err
+		case failure != nil:
 			if failure.Status == http.StatusBadRequest && len(l.of.Queries) > 0 { // remember this like other failures
 				l.stream(l.of, api.Side).End(failure)
 			}
-			l.sideProblem(l.of, failure.Error())
-			return endedList, nil
+			return failure, nil
+		case len(l.of.Queries) > 0 && page.Total > 0 && l.of.Path == callsPath && page.Total == l.Progress().TotalCount:
+			return errors.New("the list has as many calls as the list of all calls: the service seems to ignore the parameter"), nil
 		}
-		if len(l.of.Queries) > 0 && page.Total > 0 && l.of.Path == callsPath && page.Total == l.Progress().TotalCount {
-			l.sideProblem(l.of, "the list has as many calls as the list of all calls: the service seems to ignore the parameter")
-			return endedList, nil
+		known := len(l.seen)
+		if err := l.put(ctx, &page); err != nil {
+			return nil, err
 		}
-		n, all, err := l.put(ctx, &page)
-		if err != nil {
-			return endedList, err
+		if pages == 1 {
+			total = page.Total
 		}
-		l.items, whole = l.items+n, whole && all
-		if why := l.endless(&page, n); why != "" {
-			l.stream(l.of, api.Side).End(errors.New(why))
-			l.sideProblem(l.of, why)
-			return endedList, nil
+		largest = max(largest, int64(len(page.Items)), 1)
+		if idle++; len(l.seen) > known {
+			idle = 0
 		}
-		if page.Next != "" && cursors[page.Next] {
-			l.sideProblem(l.of, "its pages repeat")
-			return endedList, nil
+		if page.Next == "" || l.of.Unpaged {
+			if items := int64(len(l.seen) - had); page.Total > items {
+				l.whole = false
+				l.problem(l.of, fmt.Sprintf("its list has %d objects, but the service reports %d", items, page.Total))
+			}
+			return nil, nil
 		}
-		if cursor = page.Next; cursor == "" || l.of.Unpaged {
-			return l.end(&page, l.items-had, whole), nil
+		if why := withoutEnd(pages, idle, total, largest); why != nil {
+			l.stream(l.of, api.Side).End(why)
+			return why, nil
 		}
+		if cursors[page.Next] {
+			return errors.New("its pages repeat"), nil
+		}
+		cursor = page.Next
 		cursors[cursor] = true
 	}
 }
 
-// end compares the number of items with the service's count.
-func (l *resourceList) end(last *listPage, items int64, whole bool) outcome {
-	if last.Total > items {
-		l.sideProblem(l.of, fmt.Sprintf("its list has %d objects, but the service reports %d", items, last.Total))
-		return partialList
+// withoutEnd returns why a list is given up after a number of pages; nil if it continues.
+func withoutEnd(pages int64, idle int, total, largest int64) error {
+	objects := total
+	if total < 0 {
+		objects = uncounted
 	}
-	if !whole {
-		return partialList
+	switch {
+	case idle >= mostIdle:
+		return fmt.Errorf("its list does not end: %d consecutive pages without new objects", idle)
+	case pages > 2*objects/largest+morePages:
+		return fmt.Errorf("its list does not end: more than %d pages, but the service reports %d objects", pages-1, total)
 	}
-	return completeList
+	return nil
 }
 
-// put stores the items of a page. n is the number of items not on an earlier page, and whole
-// reports whether all of them could be read.
-func (l *resourceList) put(ctx context.Context, page *listPage) (n int64, whole bool, err error) {
-	var recs []schema.Record
-	whole = true
+// page requests one page of the list. The only object of a resource is a page with one item.
+func (l *resourceList) page(ctx context.Context, query url.Values, cursor string) (page listPage, failure *api.RequestError, err error) {
+	r := api.Request{Path: pathOf(l.of.Path, l.parent), Kind: api.Side}
+	if l.of.Single {
+		r.Path = pathOf(l.of.Path, l.cfg.Organization)
+	} else {
+		r.Query = maps.Clone(query)
+		for name, values := range query {
+			if values[0] == "{}" {
+				r.Query.Set(name, resource.Plain(l.parent))
+			}
+		}
+		if !l.of.Unpaged {
+			r.Query.Set("limit", strconv.Itoa(pageSize))
+		}
+		if cursor != "" {
+			r.Query.Set("cursor", cursor)
+		}
+	}
+	failure, err = l.request(ctx, l.of, r, func(a *api.Answer) (err error) {
+		if l.of.Single {
+			page = listPage{Items: [][]byte{a.Body}, Total: 1}
+			_, key, wrong := l.readObject(l.of, "", a.Body)
+			if err = wrong; err == nil && resource.Plain(key) != l.cfg.Organization {
+				err = l.another(key)
+			}
+		} else {
+			page, err = parsePage(cmp.Or(l.of.Items, "items"), a.Body)
+		}
+		page.At = a.At.UnixMilli()
+		return err
+	})
+	return page, failure, err
+}
+
+// put stores the items of a page.
+func (l *resourceList) put(ctx context.Context, page *listPage) error {
 	for _, item := range page.Items {
 		body, key, err := l.readObject(l.of, l.parent, item)
 		if err != nil {
-			whole = false
-			key, body = string(item), nil
-			l.side(l.of, func(r *ResourceReport) { r.Aside++ })
-			l.sideProblem(l.of, "an item of its list: "+err.Error())
+			l.whole, key = false, string(item)
+			l.count(l.of, func(r *ResourceReport) { r.Aside++ })
+			l.problem(l.of, "an item of its list: "+err.Error())
+		} else {
+			l.recs = append(l.recs, schema.Record{Resource: l.of.Name, Kind: schema.KindItem, CallID: key, FetchedAt: page.At, Body: body})
+			l.bytes += int64(len(body))
+			l.held.Add(int64(len(body)))
 		}
-		if sum := maphash.String(l.seed, key); !l.seen[sum] {
-			l.seen[sum] = true
-			n++
-		}
-		if body != nil {
-			recs = append(recs, schema.Record{Resource: l.of.Name, Kind: schema.KindItem, CallID: key, FetchedAt: page.At, Body: body})
-		}
+		l.seen[maphash.String(l.seed, key)] = true
 	}
-	l.side(l.of, func(r *ResourceReport) { r.Items += int64(len(page.Items)) })
-	l.recs = append(l.recs, recs...)
-	for i := range recs {
-		l.bytes += int64(len(recs[i].Body))
-		l.held.Add(int64(len(recs[i].Body)))
-	}
+	l.count(l.of, func(r *ResourceReport) { r.Items += int64(len(page.Items)) })
 	if l.held.Load() <= mostHeld {
-		return n, whole, nil
+		return nil
 	}
 	l.parted = true
-	return n, whole, l.flush(ctx)
+	return l.flush(ctx)
 }
 
 // flush puts the kept records and more.
@@ -153,28 +203,4 @@ func (l *resourceList) flush(ctx context.Context, more ...schema.Record) error {
 	l.held.Add(-l.bytes)
 	l.recs, l.bytes = nil, 0
 	return l.resourceCrawl.put(ctx, recs...)
-}
-
-// endless returns why a list is given up after a page with fresh new items; empty if it continues.
-func (l *resourceList) endless(page *listPage, fresh int64) string {
-	if l.pages++; l.pages == 1 {
-		l.total = page.Total
-	}
-	l.largest = max(l.largest, int64(len(page.Items)), 1)
-	if l.nothingNew++; fresh > 0 {
-		l.nothingNew = 0
-	}
-	total := l.total
-	if total < 0 {
-		total = uncounted
-	}
-	switch {
-	case page.Next == "":
-		return ""
-	case l.nothingNew >= mostIdle:
-		return fmt.Sprintf("its list does not end: %d consecutive pages without new objects", l.nothingNew)
-	case l.pages > 2*total/l.largest+morePages:
-		return fmt.Sprintf("its list does not end: more than %d pages, but the service reports %d objects", l.pages-1, l.total)
-	}
-	return ""
 }
