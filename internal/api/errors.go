@@ -1,7 +1,9 @@
 package api
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
 	"time"
 )
 
@@ -36,6 +38,34 @@ func (e *UnreachableError) Error() string {
 }
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// CertificateError means that a server answers at the service's address, but no secure connection
+// to it is possible. Nothing was sent.
+type CertificateError struct {
+	BaseURL string
+	Err     error
+}
+
+func (e *CertificateError) Error() string {
+	if e.plain() {
+		return fmt.Sprintf("%s serves http, not https", e.BaseURL)
+	}
+	return fmt.Sprintf("the certificate of %s is not trusted: %v", e.BaseURL, e.Err)
+}
+
+func (e *CertificateError) Unwrap() error { return e.Err }
+
+// Hint returns what to do about it.
+func (e *CertificateError) Hint() string {
+	if e.plain() {
+		return "nothing was sent. Check --base-url (CALLHOUSE_BASE_URL); http:// would send the key and the calls unencrypted"
+	}
+	return "nothing was sent. Check --base-url, this machine's clock, and whether a proxy responds instead of the service; " +
+		"for your own authority, set SSL_CERT_FILE to its certificate"
+}
+
+// plain reports whether the server does not use TLS.
+func (e *CertificateError) plain() bool { return errors.Is(e.Err, http.ErrSchemeMismatch) }
 
 // AddressError means that the server at the base URL is not the service.
 type AddressError struct {
