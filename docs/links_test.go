@@ -92,8 +92,7 @@ func TestReadmeNamesEveryPage(t *testing.T) {
 
 // prose returns a page without its code blocks.
 func prose(t *testing.T, page string) string {
-	raw, err := os.ReadFile(page)
-	test.OK(t, err)
+	raw := test.Read(t, page)
 	return fenceRE.ReplaceAllString(string(raw), "")
 }
 

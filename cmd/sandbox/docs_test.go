@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"io"
-	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -21,8 +20,7 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	const file, begin, end, own = "../../docs/reference/sandbox.md", "-run TestDocs -update -->\n", "<!-- end -->", "http://127.0.0.1:8080"
-	page, err := os.ReadFile(file)
-	test.OK(t, err)
+	page := test.Read(t, file)
 	before, rest, ok := strings.Cut(string(page), "cmd/sandbox "+begin)
 	shown, after, ok2 := strings.Cut(rest, end)
 	start := regexp.MustCompile(`\$ go run ./cmd/sandbox (--clock .*)`).FindStringSubmatch(before)

@@ -221,8 +221,7 @@ func TestNewestRowsSpareOlderFiles(t *testing.T) {
 		if filepath.Base(filepath.Dir(path)) == "month=2024-02" {
 			continue
 		}
-		content, err := os.ReadFile(path)
-		test.OK(t, err)
+		content := test.Read(t, path)
 		footer := len(content) - 8 - int(binary.LittleEndian.Uint32(content[len(content)-8:]))
 		clear(content[4:footer]) // every page
 		test.OK(t, os.WriteFile(path, content, 0o600))

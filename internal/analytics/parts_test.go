@@ -152,8 +152,7 @@ func TestListsInParts(t *testing.T) {
 // blank overwrites all data of a Parquet file with zeros, except its footer.
 func blank(t *testing.T, path string) (restore func()) {
 	t.Helper()
-	raw, err := os.ReadFile(path)
-	test.OK(t, err)
+	raw := test.Read(t, path)
 	zeroed := slices.Clone(raw)
 	footer := len(raw) - 8 - int(binary.LittleEndian.Uint32(raw[len(raw)-8:]))
 	clear(zeroed[4:footer])

@@ -1,7 +1,6 @@
 package layout
 
 import (
-	"os"
 	"reflect"
 	"regexp"
 	"strings"
@@ -12,8 +11,7 @@ import (
 
 // The specification names every member of the manifest.
 func TestFormatNamesTheManifest(t *testing.T) {
-	spec, err := os.ReadFile("FORMAT.md")
-	test.OK(t, err)
+	spec := test.Read(t, "FORMAT.md")
 	code := ""
 	for i, part := range strings.Split(string(spec), "`") {
 		if i%2 == 1 {

@@ -2,7 +2,6 @@ package personal
 
 import (
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -89,8 +88,7 @@ func TestRedactedStays(t *testing.T) {
 func TestRedactedStaysAtRandom(t *testing.T) {
 	t.Parallel()
 	f := withPatterns(t)
-	corpus, err := os.ReadFile("testdata/second.txt")
-	test.OK(t, err)
+	corpus := test.Read(t, "testdata/second.txt")
 	for paragraph := range strings.SplitSeq(regexp.MustCompile(`\{\{[a-z]+\*?\||\}\}`).ReplaceAllString(string(corpus), ""), "\n\n") {
 		var turns []Turn
 		for line := range strings.SplitSeq(paragraph, "\n") {

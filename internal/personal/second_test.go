@@ -2,7 +2,6 @@ package personal_test
 
 import (
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,8 +17,7 @@ var labelled = regexp.MustCompile(`\{\{([a-z]+)(\*?)\|([^}]*)\}\}`)
 // readCorpus returns the conversations of a labelled corpus.
 func readCorpus(t *testing.T, name string) (conversations [][]personal.Turn, labels [][]label) {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	test.OK(t, err)
+	text := test.Read(t, name)
 	for paragraph := range strings.SplitSeq(string(text), "\n\n") {
 		var turns []personal.Turn
 		var planted []label

@@ -327,8 +327,7 @@ func TestGeneratedClients(t *testing.T) {
 		test.OK(t, os.WriteFile(name, text, 0o644))
 	}
 	for _, name := range []string{"go/main.go", "go/sandbox_test.go", "python/client.py"} {
-		text, err := os.ReadFile("testdata/clients/" + name)
-		test.OK(t, err)
+		text := test.Read(t, "testdata/clients/"+name)
 		write(name, text)
 	}
 	write("go/go.mod", []byte("module clients\n\ngo 1.26\n"))
@@ -354,8 +353,7 @@ func TestGeneratedClients(t *testing.T) {
 	if ofPython := use("python", *clientsDir+"/bin/python", "client.py"); ofPython != ofGo {
 		t.Error("the programs differ in what they say")
 	}
-	docs, err := os.ReadFile("../../docs/reference/sandbox.md")
-	test.OK(t, err)
+	docs := test.Read(t, "../../docs/reference/sandbox.md")
 	if shown := "    " + strings.ReplaceAll(strings.TrimSpace(ofGo), "\n", "\n    ") + "\n"; !strings.Contains(string(docs), shown) {
 		t.Errorf("docs/reference/sandbox.md does not show what they say:\n%s", shown)
 	}

@@ -178,8 +178,7 @@ type question struct {
 func questions(t *testing.T) (out []question) {
 	t.Helper()
 	read := func(name string) string {
-		raw, err := os.ReadFile("testdata/" + name)
-		test.OK(t, err)
+		raw := test.Read(t, "testdata/"+name)
 		return strings.TrimSpace(string(raw))
 	}
 	for _, line := range strings.Split(read("statements.sql"), "\n") {
@@ -380,8 +379,7 @@ func parameters(t *testing.T, c *pgx.Conn, q question) (values [][]byte, types [
 // byPsql runs psql's commands on both.
 func byPsql(t *testing.T, address, there string) (out []asked) {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/psql.txt")
-	test.OK(t, err)
+	raw := test.Read(t, "testdata/psql.txt")
 	for _, line := range strings.Split(strings.TrimSpace(string(raw)), "\n") {
 		a := asked{client: "psql"}
 		a.title, a.differs, _ = strings.Cut(line, " -- differs: ")
@@ -476,8 +474,7 @@ const tableBegins, tableEnds = "<!-- made by make postgres -->\n", "<!-- end -->
 func writeDocs(t *testing.T, all []asked) {
 	t.Helper()
 	const path = "testdata/like.md"
-	raw, err := os.ReadFile(path)
-	test.OK(t, err)
+	raw := test.Read(t, path)
 	before, rest, ok := strings.Cut(string(raw), tableBegins)
 	_, after, ok2 := strings.Cut(rest, tableEnds)
 	if !ok || !ok2 {

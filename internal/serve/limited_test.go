@@ -258,8 +258,7 @@ func TestSafeOverTheWire(t *testing.T) {
 			}
 		}
 	}
-	golden, err := os.ReadFile("../analytics/testdata/safe-functions.golden")
-	test.OK(t, err)
+	golden := test.Read(t, "../analytics/testdata/safe-functions.golden")
 	ours := []string{"current_setting"} // of the session
 	functions := 0
 	for _, line := range strings.Split(strings.TrimSpace(string(golden)), "\n") {

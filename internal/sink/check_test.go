@@ -58,8 +58,7 @@ func TestCheckReadsWhatTheRunWrote(t *testing.T) {
 			if f.Period != day.Format(time.DateOnly) {
 				continue
 			}
-			raw, err := os.ReadFile(w.Snapshot().Path(f))
-			test.OK(t, err)
+			raw := test.Read(t, w.Snapshot().Path(f))
 			raw[len(raw)/2] ^= 1
 			test.OK(t, os.WriteFile(w.Snapshot().Path(f), raw, 0o600))
 		}

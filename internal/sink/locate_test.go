@@ -58,8 +58,7 @@ func TestAnEmptyFilterIsDamage(t *testing.T) {
 	w := monthsBefore(t, "2026-06")
 	file := w.Snapshot().Manifest.FilesOf(schema.Calls.Name)[0]
 	path := w.Snapshot().Path(file)
-	raw, err := os.ReadFile(path)
-	test.OK(t, err)
+	raw := test.Read(t, path)
 	p, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
 	test.OK(t, err)
 	at := p.Metadata().RowGroups[0].Columns[schema.Calls.Column("call_id")].MetaData.BloomFilterOffset

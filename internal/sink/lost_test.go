@@ -199,8 +199,7 @@ func TestDamageIsOnRecord(t *testing.T) {
 	mustCommit(t, w)
 	mustClose(t, w)
 	manifest := filepath.Join(w.Snapshot().Dir, layout.ManifestName)
-	sound, err := os.ReadFile(manifest)
-	test.OK(t, err)
+	sound := test.Read(t, manifest)
 	test.OK(t, os.WriteFile(manifest, sound[:len(sound)/2], 0o600))
 	var damaged *disk.DamageError
 	if _, err := openRun(nil, root, 1); !errors.As(err, &damaged) {

@@ -24,6 +24,14 @@ func OK(t interface {
 	}
 }
 
+// Read returns the content of a file.
+func Read(t testing.TB, path string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	OK(t, err)
+	return raw
+}
+
 // Same compares two values; format says what they are, and which is - and which +.
 func Same(t testing.TB, want, got any, format string, args ...any) {
 	t.Helper()
@@ -40,19 +48,13 @@ func Golden(t testing.TB, path, got string) {
 		OK(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
-	want, err := os.ReadFile(path)
-	OK(t, err)
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-golden +got):\n%s", path, d)
-	}
+	Same(t, string(Read(t, path)), got, "%s (-golden +got)", path)
 }
 
 // GoldenPart is Golden for the part of a file that lies between two marks.
 func GoldenPart(t testing.TB, path, begin, end, got string) {
 	t.Helper()
-	whole, err := os.ReadFile(path)
-	OK(t, err)
-	head, rest, begins := strings.Cut(string(whole), begin)
+	head, rest, begins := strings.Cut(string(Read(t, path)), begin)
 	_, tail, ends := strings.Cut(rest, end)
 	if !begins || !ends {
 		t.Fatalf("%s has nothing between %q and %q", path, begin, end)

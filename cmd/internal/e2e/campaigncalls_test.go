@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/csv"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -122,8 +121,7 @@ func TestRefusedFilterIsRemembered(t *testing.T) {
 // words in bold.
 func joins(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/reference/organisation.md")
-	test.OK(t, err)
+	text := test.Read(t, "../../../docs/reference/organisation.md")
 	_, text2, _ := strings.Cut(string(text), "\n## Joins\n")
 	section, _, _ := strings.Cut(text2, "\n## ")
 	out := map[string]string{}

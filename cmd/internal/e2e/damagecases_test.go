@@ -64,8 +64,7 @@ func TestBrokenJournalIsFetchedAgain(t *testing.T) {
 	if err != nil || len(segments) != 1 {
 		t.Fatal(segments, err)
 	}
-	raw, err := os.ReadFile(segments[0])
-	test.OK(t, err)
+	raw := test.Read(t, segments[0])
 	raw[len(raw)/2] ^= 0x10
 	test.OK(t, os.WriteFile(segments[0], raw, 0o600))
 	r := c.mustExtract("--quiet")

@@ -41,8 +41,7 @@ func newHost(t *testing.T) *host {
 // example returns a file of deploy/ with this host's paths.
 func (h *host) example(name string) string {
 	h.t.Helper()
-	raw, err := os.ReadFile(filepath.Join("../../../deploy", name))
-	test.OK(h.t, err)
+	raw := test.Read(h.t, filepath.Join("../../../deploy", name))
 	return h.here(string(raw))
 }
 
@@ -81,12 +80,10 @@ func TestDeploySystemd(t *testing.T) {
 	}
 	// systemd passes the credential in a folder, and the settings name no key.
 	folder := t.TempDir()
-	key, err := os.ReadFile(h.keyFile)
-	test.OK(t, err)
+	key := test.Read(t, h.keyFile)
 	test.OK(t, os.WriteFile(filepath.Join(folder, credential[1]), key, 0o400))
 	// The folder of the metrics in monitoring.md is writable.
-	page, err := os.ReadFile("../../../docs/reference/monitoring.md")
-	test.OK(t, err)
+	page := test.Read(t, "../../../docs/reference/monitoring.md")
 	metrics := regexp.MustCompile(`--metrics-file (/\S+)/`).FindStringSubmatch(string(page))
 	if metrics == nil || !strings.Contains(service, "\nReadWritePaths=-"+metrics[1]+"\n") {
 		t.Errorf("the service may not write to the folder of the metrics %q", metrics)

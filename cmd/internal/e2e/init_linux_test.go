@@ -57,8 +57,7 @@ func (u *newUser) file(name string) (string, fs.FileMode) {
 	if err != nil {
 		return "", 0
 	}
-	raw, err := os.ReadFile(path)
-	test.OK(u.t, err)
+	raw := test.Read(u.t, path)
 	return string(raw), st.Mode().Perm()
 }
 

@@ -371,8 +371,7 @@ func quoted(at time.Time) string { return at.Format("'2006-01-02 15:04:05'") }
 // lakeSQL returns the three statements of docs/reference/lakehouse.md by their report.
 func lakeSQL(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/reference/lakehouse.md")
-	test.OK(t, err)
+	text := test.Read(t, "../../../docs/reference/lakehouse.md")
 	out := map[string]string{}
 	for _, m := range regexp.MustCompile("(?s)`query (\\w+)`:\n\n((?:    [^\n]*\n|\n)+)").FindAllStringSubmatch(string(text), -1) {
 		out[m[1]] = strings.TrimSpace(m[2])

@@ -31,8 +31,7 @@ func TestOperationsPage(t *testing.T) {
 	notUnderRace(t)
 	t.Parallel()
 	longtest.Only(t)
-	page, err := os.ReadFile(operations)
-	test.OK(t, err)
+	page := test.Read(t, operations)
 	blocks := regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(string(page), -1)
 	if len(blocks) < 10 {
 		t.Fatalf("%s has %d blocks to run: was its markup changed?", operations, len(blocks))
@@ -82,8 +81,7 @@ func TestOperationsPage(t *testing.T) {
 	// The systemd section: the key belongs to root, and is passed to the service as a credential.
 	credentials := filepath.Join(root, "credentials")
 	run("install -d -m 0500 -o " + fmt.Sprint(u.uid) + " " + credentials + " && install -m 0400 -o " + fmt.Sprint(u.uid) + " " + root + "/etc/key " + credentials + "/callhouse-api-key")
-	service, err := os.ReadFile("../../../deploy/systemd/callhouse.service")
-	test.OK(t, err)
+	service := test.Read(t, "../../../deploy/systemd/callhouse.service")
 	start := regexp.MustCompile(`(?m)^ExecStart=(.+)$`).FindStringSubmatch(string(service))[1]
 	_, section, _ := strings.Cut(string(page), "### systemd\n")
 	steps := 0
@@ -100,8 +98,7 @@ func TestOperationsPage(t *testing.T) {
 // cronLine returns the user and command of the only crontab line in a file.
 func cronLine(t *testing.T, path string) (user, command string) {
 	t.Helper()
-	raw, err := os.ReadFile(path)
-	test.OK(t, err)
+	raw := test.Read(t, path)
 	lines := regexp.MustCompile(`(?m)^ *[\d*/,-]+ [\d*/,-]+ [\d*/,-]+ [\d*/,-]+ [\d*/,-]+ +(\S+) +(.+)$`).FindAllStringSubmatch(string(raw), -1)
 	if len(lines) != 1 {
 		t.Fatalf("%s: want one line of /etc/cron.d, got %q", path, lines)
@@ -111,8 +108,7 @@ func cronLine(t *testing.T, path string) (user, command string) {
 
 // Every message explained on the page exists in the programs.
 func TestOperationsMessages(t *testing.T) {
-	page, err := os.ReadFile(operations)
-	test.OK(t, err)
+	page := test.Read(t, operations)
 	var source strings.Builder
 	for _, pattern := range []string{"../*/*.go", "../*/*/*.go", "../../../internal/*/*.go", "../../../internal/*/*/*.go"} {
 		files, err := filepath.Glob(pattern)
@@ -121,8 +117,7 @@ func TestOperationsMessages(t *testing.T) {
 			if strings.HasSuffix(f, "_test.go") {
 				continue
 			}
-			raw, err := os.ReadFile(f)
-			test.OK(t, err)
+			raw := test.Read(t, f)
 			source.Write(raw)
 		}
 	}
@@ -209,8 +204,7 @@ func TestRunsAreWatched(t *testing.T) {
 
 	// Neither a run that finds the warehouse locked, nor one without a key, changes the holder's
 	// metrics or sends its pings.
-	before, err := os.ReadFile(n.metrics)
-	test.OK(t, err)
+	before := test.Read(t, n.metrics)
 	w, err := sink.Open(sink.Options{Root: c.warehouse, RunID: layout.RunID(time.Now(), 5)})
 	test.OK(t, err)
 	expect("a held warehouse", run(), cli.ExitLocked, "", "another run holds")

@@ -134,8 +134,7 @@ func (s *studio) readsParts(path string) {
 func (s *studio) mendsFiles(missing, cut, changed string) {
 	s.t.Helper()
 	at := func(path string) string { return filepath.Join(s.archive, path) }
-	raw, err := os.ReadFile(at(changed))
-	test.OK(s.t, err)
+	raw := test.Read(s.t, at(changed))
 	raw[len(raw)/2] ^= 1
 	for _, err := range []error{os.Remove(at(missing)), os.Truncate(at(cut), 100), os.WriteFile(at(changed), raw, 0o600)} {
 		test.OK(s.t, err)

@@ -30,8 +30,7 @@ const facts = "SELECT c.* EXCLUDE (fetched_at, run_id, first_seen_at, recording_
 // flip flips a bit of a file in place, which damages every snapshot that shares it.
 func flip(t *testing.T, s *layout.Snapshot, f *layout.File) {
 	t.Helper()
-	raw, err := os.ReadFile(s.Path(f))
-	test.OK(t, err)
+	raw := test.Read(t, s.Path(f))
 	raw[len(raw)/2] ^= 4
 	test.OK(t, os.WriteFile(s.Path(f), raw, 0o600))
 }

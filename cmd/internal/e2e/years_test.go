@@ -87,8 +87,7 @@ func (n *nights) child(limit int) *exec.Cmd {
 // seen returns the metrics in the file, by name with labels.
 func (n *nights) seen() map[string]float64 {
 	n.t.Helper()
-	raw, err := os.ReadFile(n.metrics)
-	test.OK(n.t, err)
+	raw := test.Read(n.t, n.metrics)
 	out := map[string]float64{}
 	for line := range strings.Lines(string(raw)) {
 		name, value, ok := strings.Cut(strings.TrimSpace(line), "} ")

@@ -11,8 +11,7 @@ import (
 
 // The README's list of commands is complete.
 func TestReadmeNamesEveryCommand(t *testing.T) {
-	readme, err := os.ReadFile("../../../README.md")
-	test.OK(t, err)
+	readme := test.Read(t, "../../../README.md")
 	for _, c := range Command().Commands() {
 		if c.IsAvailableCommand() && c.Name() != "help" && !strings.Contains(string(readme), "| `extract "+c.Name()) {
 			t.Errorf("the README does not list extract %s", c.Name())

@@ -31,8 +31,7 @@ func TestMetricsWhileARunIsOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &night{Settings: &settings.Settings{Config: withMetrics(root, path), Now: time.Now}, started: time.Now(), log: slog.New(slog.DiscardHandler)}
 		read := func(line string) bool {
-			raw, err := os.ReadFile(path)
-			test.OK(t, err)
+			raw := test.Read(t, path)
 			return slices.Contains(strings.Split(string(raw), "\n"), line)
 		}
 		stop := n.pulse()
@@ -79,8 +78,7 @@ func TestMetricsAreReplacedAsAWhole(t *testing.T) {
 			n.write(m)
 		}
 	}()
-	want, err := os.ReadFile(n.MetricsFile)
-	test.OK(t, err)
+	want := test.Read(t, n.MetricsFile)
 	for reading := true; reading; {
 		select {
 		case <-done:

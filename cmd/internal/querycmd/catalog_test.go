@@ -58,8 +58,7 @@ func TestCatalog(t *testing.T) {
 	if err != nil || len(pins) != 1 {
 		t.Fatalf("pins: %v, %v", pins, err)
 	}
-	raw, err := os.ReadFile(pins[0])
-	test.OK(t, err)
+	raw := test.Read(t, pins[0])
 	path, err := filepath.Abs("callhouse.duckdb")
 	test.OK(t, err)
 	var p snapshot.Pinned

@@ -176,8 +176,7 @@ func TestChecksOfTheUser(t *testing.T) {
 
 // The sample in docs/reference/monitoring.md is a valid test.
 func TestCheckOfTheManual(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/reference/monitoring.md")
-	test.OK(t, err)
+	page := test.Read(t, "../../../docs/reference/monitoring.md")
 	_, sample, found := strings.Cut(string(page), "    -- Calls of the sales agents")
 	sample, _, ends := strings.Cut(sample, "\n\n")
 	if !found || !ends {

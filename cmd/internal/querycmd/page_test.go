@@ -398,14 +398,12 @@ func TestPageFile(t *testing.T) {
 	if got := mode(); got != 0o600 {
 		t.Errorf("a new page has mode %o, want 600", got)
 	}
-	first, err := os.ReadFile("report.html")
-	test.OK(t, err)
+	first := test.Read(t, "report.html")
 	test.OK(t, os.Chmod("report.html", 0o644))
 	if r := run(t, "", append(args, "--agent", "0b")...); r.code != 0 {
 		t.Fatal(r)
 	}
-	second, err := os.ReadFile("report.html")
-	test.OK(t, err)
+	second := test.Read(t, "report.html")
 	if got := mode(); got != 0o644 || string(first) == string(second) {
 		t.Errorf("mode %o, want 644; or the page was not replaced", got)
 	}

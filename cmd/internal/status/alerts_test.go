@@ -70,8 +70,7 @@ var absent = -1e300 // how a missing value is written
 
 func newMonth(t *testing.T, profile string) *month {
 	t.Helper()
-	rules, err := os.ReadFile("../../../docs/alerts.yml")
-	test.OK(t, err)
+	rules := test.Read(t, "../../../docs/alerts.yml")
 	m := &month{t: t, profile: profile, scrapes: int(monthNights * theDay / scrapeEvery), seen: map[string][]float64{}, asked: map[string]bool{}}
 	for _, name := range metricRE.FindAllString(string(rules), -1) {
 		m.asked[name] = true

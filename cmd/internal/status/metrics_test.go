@@ -2,7 +2,6 @@ package status
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -63,8 +62,7 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 func TestMetricsTellOfTheRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "callhouse.prom")
 	test.OK(t, prometheus.WriteToTextfile(path, allMetrics(t)))
-	raw, err := os.ReadFile(path)
-	test.OK(t, err)
+	raw := test.Read(t, path)
 	for _, line := range []string{
 		`callhouse_last_run_exit_code{profile="acme"} 3`,
 		`callhouse_last_run_outcome{outcome="done",profile="acme"} 0`,
@@ -118,8 +116,7 @@ func TestDocsNameTheMetrics(t *testing.T) {
 	known := names(t)
 	docs := filepath.Join("..", "..", "..", "docs")
 	read := func(name string) string {
-		raw, err := os.ReadFile(filepath.Join(docs, name))
-		test.OK(t, err)
+		raw := test.Read(t, filepath.Join(docs, name))
 		return string(raw)
 	}
 	for _, name := range []string{"alerts.yml", "grafana.json", "reference/monitoring.md"} {
@@ -143,8 +140,7 @@ func TestDocsNameTheMetrics(t *testing.T) {
 }
 
 func TestAlertRules(t *testing.T) {
-	raw, err := os.ReadFile("../../../docs/alerts.yml")
-	test.OK(t, err)
+	raw := test.Read(t, "../../../docs/alerts.yml")
 	var file struct {
 		Groups []struct {
 			Name  string
@@ -170,8 +166,7 @@ func TestAlertRules(t *testing.T) {
 }
 
 func TestDashboard(t *testing.T) {
-	raw, err := os.ReadFile("../../../docs/grafana.json")
-	test.OK(t, err)
+	raw := test.Read(t, "../../../docs/grafana.json")
 	var board struct {
 		Title  string
 		Panels []struct {

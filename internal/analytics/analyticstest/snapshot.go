@@ -117,14 +117,11 @@ func Write(t testing.TB, root string, n int64, d Data) {
 // Edit changes a manifest and updates its checksum.
 func Edit(t testing.TB, path string, edit func(*layout.Manifest)) {
 	t.Helper()
-	raw, err := os.ReadFile(path)
-	test.OK(t, err)
-	m, err := layout.ParseManifest(raw)
+	m, err := layout.ParseManifest(test.Read(t, path))
 	test.OK(t, err)
 	edit(m)
-	if raw, err = m.Encode(); err != nil {
-		t.Fatal(err)
-	}
+	raw, err := m.Encode()
+	test.OK(t, err)
 	test.OK(t, os.WriteFile(path, raw, 0o644))
 }
 
@@ -168,8 +165,7 @@ func (w *writer) table(t *schema.Table, rows []Row) []layout.File {
 // sum records the size and checksum of a file.
 func (w *writer) sum(path string, f *layout.File) {
 	w.t.Helper()
-	raw, err := os.ReadFile(path)
-	test.OK(w.t, err)
+	raw := test.Read(w.t, path)
 	sum := sha256.Sum256(raw)
 	f.Bytes, f.SHA256 = int64(len(raw)), hex.EncodeToString(sum[:])
 }

@@ -175,8 +175,7 @@ func requests(t *testing.T, file string) (out []string) {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "net.json")
 	chromium(t, file, "--log-net-log="+log, "--screenshot="+log+".png", "--window-size=1280,4000")
-	raw, err := os.ReadFile(log)
-	test.OK(t, err)
+	raw := test.Read(t, log)
 	for _, m := range regexp.MustCompile(`"initiator":"([^"]*)".*"url":"([^"]*)"`).FindAllStringSubmatch(string(raw), -1) {
 		if m[1] != "not an origin" {
 			out = append(out, m[2])

@@ -33,8 +33,7 @@ func TestCutAnywhere(t *testing.T) {
 		test.OK(t, f.Append([]byte(line)))
 	}
 	_ = f.Close()
-	whole, err := os.ReadFile(name)
-	test.OK(t, err)
+	whole := test.Read(t, name)
 	cutName := filepath.Join(t.TempDir(), "cut")
 	for n := range len(whole) + 1 {
 		test.OK(t, os.WriteFile(cutName, whole[:n], 0o644))

@@ -151,8 +151,7 @@ func TestJournalCutAtAnyByte(t *testing.T) {
 		ends = append(ends, st.Size())
 	}
 	ref, _, _ := j.Seal()
-	whole, err := os.ReadFile(Path(root, ref))
-	test.OK(t, err)
+	whole := test.Read(t, Path(root, ref))
 	for cut := range len(whole) {
 		test.OK(t, os.WriteFile(Path(root, ref), whole[:cut], 0o600))
 		recs, err := readAll(t, root, ref)
@@ -210,8 +209,7 @@ func TestJournalIsReadableWithZstd(t *testing.T) {
 
 // The specification has a row for each kind of record.
 func TestFormatNamesTheKinds(t *testing.T) {
-	spec, err := os.ReadFile("../../layout/FORMAT.md")
-	test.OK(t, err)
+	spec := test.Read(t, "../../layout/FORMAT.md")
 	for _, word := range kindWords[1:] {
 		if word == "" || !strings.Contains(string(spec), "\n| `"+word+"` | ") {
 			t.Errorf("FORMAT.md has no row for the kind %q", word)
