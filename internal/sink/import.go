@@ -53,11 +53,10 @@ func (w *Warehouse) NewImport(row func(total commit.Stats, commits int64) schema
 	return &Import{w: w, row: row, report: aside}
 }
 
-// Add reads a dump, and commits whenever a limit is reached. tell is called from time to time. What
-// was read before an error is kept.
-func (i *Import) Add(ctx context.Context, d *Dump, tell func()) error {
+// Add reads a dump, and commits whenever a limit is reached. What was read before an error is kept.
+func (i *Import) Add(ctx context.Context, d *Dump) error {
 	r := NewLineReader(d.Lines)
-	err := r.Each(ctx, d.Name, tell, func(line []byte, err error) error {
+	err := r.Each(ctx, d.Name, func(line []byte, err error) error {
 		if err == nil && blank(line) {
 			return nil
 		}

@@ -32,7 +32,7 @@ func imported(t *testing.T, w *Warehouse, dumps ...*Dump) (aside []string, did c
 	t.Helper()
 	i := w.NewImport(doneRow(w), func(a AsideError) { aside = append(aside, a.Error()) })
 	for _, d := range dumps {
-		test.OK(t, i.Add(t.Context(), d, nil))
+		test.OK(t, i.Add(t.Context(), d))
 	}
 	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	if n := i.SetAside; n != int64(len(aside)) {

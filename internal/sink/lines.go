@@ -65,13 +65,10 @@ func (r *LineReader) Next() (line []byte, err error) {
 }
 
 // Each visits the lines. It passes a line that is too long as an ErrLongLine. name is used in
-// messages; tell, if given, is called from time to time.
-func (r *LineReader) Each(ctx context.Context, name string, tell func(), visit func(line []byte, err error) error) error {
+// messages.
+func (r *LineReader) Each(ctx context.Context, name string, visit func(line []byte, err error) error) error {
 	for {
 		if r.Number%snapshot.ProgressEvery == 0 {
-			if tell != nil {
-				tell()
-			}
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -108,7 +105,7 @@ func CheckDump(ctx context.Context, name string, in io.Reader) error {
 	r := NewLineReader(in)
 	var dec calls.Decoder
 	var call calls.Call
-	return r.Each(ctx, name, nil, func(line []byte, err error) error {
+	return r.Each(ctx, name, func(line []byte, err error) error {
 		if err == nil && !blank(line) {
 			err = dec.Decode(line, schema.KindItem, &call)
 		}

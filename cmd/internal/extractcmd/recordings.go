@@ -62,7 +62,7 @@ func archive(ctx context.Context, s *settings.Settings, stderr io.Writer) error 
 	}
 	screen := progress.NewScreen(stderr, s.Quiet)
 	defer screen.Close()
-	log := screen.Logger(screen.Out, s.Quiet)
+	log := screen.Logger(screen.Out)
 	s.WarnPlain(log)
 	opts := s.Options(settings.RunID(started))
 	var due int64

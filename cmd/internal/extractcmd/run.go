@@ -71,7 +71,7 @@ func run(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
 
 // logTo sends the log to out.
 func (n *night) logTo(out io.Writer) {
-	n.log = n.screen.Logger(out, n.Quiet)
+	n.log = n.screen.Logger(out)
 }
 
 // collect opens the warehouse, lets the crawler fill it, and makes the last commit, even if the crawl

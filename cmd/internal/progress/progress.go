@@ -23,94 +23,114 @@ const (
 	tellEvery = time.Minute
 )
 
-// Screen is the destination of a run's messages. On a terminal they appear above progress bars;
-// elsewhere there are no bars.
+// Screen is the destination of the messages about long work. On a terminal they appear above a
+// progress bar; elsewhere, log lines report the progress.
 type Screen struct {
-	bars *mpb.Progress // nil: no terminal
-	Out  io.Writer
+	Out   io.Writer
+	quiet bool
+	bars  *mpb.Progress // nil: no terminal
+	bar   *mpb.Bar      // of the present work; nil: none yet
+	what  string        // the present work
+	told  time.Time     // time of the last log line, or of the start
 }
 
-// NewScreen returns the screen of a new run.
+// NewScreen returns the screen of a command.
 func NewScreen(stderr io.Writer, quiet bool) *Screen {
-	if quiet || !cli.CanDraw(stderr) {
-		return &Screen{Out: stderr}
+	s := &Screen{Out: stderr, quiet: quiet, told: time.Now()}
+	if !quiet && cli.CanDraw(stderr) {
+		s.bars = mpb.New(mpb.WithOutput(cli.File(stderr)), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))
+		s.Out = words.Over(stderr, s.bars)
 	}
-	bars := newBars(stderr)
-	return &Screen{bars: bars, Out: words.Over(stderr, bars)}
-}
-
-func newBars(stderr io.Writer) *mpb.Progress {
-	return mpb.New(mpb.WithOutput(cli.File(stderr)), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))
+	return s
 }
 
 // Draws reports whether there are bars.
 func (s *Screen) Draws() bool { return s.bars != nil }
 
-// Logger returns the logger of a run with this screen. With bars, the log has only warnings.
-func (s *Screen) Logger(out io.Writer, quiet bool) *slog.Logger {
-	return Logger(out, quiet || s.Draws())
-}
+// Logger returns a logger for this screen. With bars, the log has only warnings.
+func (s *Screen) Logger(out io.Writer) *slog.Logger { return Logger(out, s.quiet || s.Draws()) }
 
-// Close draws the bars a last time.
+// Close draws a last time.
 func (s *Screen) Close() {
 	if s.bars != nil {
+		s.end()
 		s.bars.Wait()
 	}
 }
 
-// Watch shows the progress returned by poll until stop is called.
+// draw draws the bar of some work, of which the total may be unknown. head and tail are printed
+// before and after the bar.
+func (s *Screen) draw(what string, done, total int64, head func(done, total int64) string, tail func() string) {
+	if s.bar == nil || s.what != what {
+		s.end()
+		s.what = what
+		before := decor.Any(func(st decor.Statistics) string { return head(st.Current, st.Total) })
+		after := decor.Any(func(st decor.Statistics) string {
+			if st.Completed || st.Aborted {
+				return ""
+			}
+			return tail()
+		})
+		// With an unknown length, SetTotal can change it.
+		s.bar = s.bars.New(0, mpb.BarStyle(), mpb.PrependDecorators(before), mpb.AppendDecorators(after))
+	}
+	if total > 0 {
+		s.bar.SetTotal(total, false)
+	}
+	s.bar.SetCurrent(done)
+}
+
+func (s *Screen) end() {
+	if s.bar != nil {
+		s.bar.Abort(false) // no effect on a full bar
+		s.bar = nil
+	}
+}
+
+// Watch shows the progress of a crawl, returned by poll, until stop is called.
 func (s *Screen) Watch(log *slog.Logger, poll func() crawler.Progress) (stop func()) {
 	if s.bars == nil {
 		return cli.Every(drawEvery, logProgress(log, poll))
 	}
-	d := &drawing{bars: s.bars, poll: poll}
-	drawn := cli.Every(drawEvery, d.draw)
+	drawn := cli.Every(drawEvery, func() {
+		p := poll()
+		done, total, what := work(&p)
+		if what == "" {
+			s.end()
+			return
+		}
+		s.draw(what, done, total, func(done, total int64) string {
+			return fmt.Sprintf("%-11s %9s %-11s", what, humanize.Comma(done), ofTotal(total))
+		}, func() string { return status(poll()) })
+	})
 	return func() {
 		drawn()
-		d.end()
+		s.end()
 	}
 }
 
-// drawing has one bar per phase.
-type drawing struct {
-	bars  *mpb.Progress
-	poll  func() crawler.Progress
-	bar   *mpb.Bar // nil: no bar yet
-	phase crawler.Phase
+// Show shows the progress of work on files. It must not be called concurrently.
+func (s *Screen) Show(p snapshot.Progress) {
+	if s.bars != nil {
+		s.draw(p.What, p.Done, p.Total, func(done, total int64) string {
+			return fmt.Sprintf("%s  %s of %s calls", p.What, humanize.Comma(done), humanize.Comma(total))
+		}, func() string { return "" })
+	} else if time.Since(s.told) >= tellEvery {
+		s.told = time.Now()
+		s.Logger(s.Out).Info("progress", "of", p.What, "calls", p.Done, "total", p.Total)
+	}
 }
 
-func (d *drawing) draw() {
-	p := d.poll()
-	if p.Phase != d.phase {
-		d.end()
-		d.phase = p.Phase
+// Bytes draws how many bytes are read until stop is called.
+func (s *Screen) Bytes(total int64, read func() int64) (stop func()) {
+	if s.bars == nil {
+		return func() {}
 	}
-	done, total, what := work(&p)
-	if what == "" {
-		return
-	}
-	if d.bar == nil {
-		// With an unknown length, SetTotal can change it.
-		d.bar = d.bars.New(0, mpb.BarStyle(), mpb.PrependDecorators(decor.Any(func(s decor.Statistics) string {
-			return fmt.Sprintf("%-11s %9s %-11s", what, humanize.Comma(s.Current), ofTotal(s.Total))
-		})), mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string {
-			if s.Completed || s.Aborted {
-				return ""
-			}
-			return status(d.poll())
-		})))
-	}
-	if total > 0 {
-		d.bar.SetTotal(total, false)
-	}
-	d.bar.SetCurrent(done)
-}
-
-func (d *drawing) end() {
-	if d.bar != nil {
-		d.bar.Abort(false) // no effect on a full bar
-		d.bar = nil
-	}
+	return cli.Every(drawEvery, func() {
+		s.draw("bytes", read(), total, func(done, total int64) string {
+			return fmt.Sprintf("%s of %s", humanize.Bytes(uint64(done)), humanize.Bytes(uint64(total)))
+		}, func() string { return "" })
+	})
 }
 
 func ofTotal(total int64) string {
@@ -194,75 +214,4 @@ func Logger(out io.Writer, quiet bool) *slog.Logger {
 		opts.Level = slog.LevelWarn
 	}
 	return slog.New(slog.NewTextHandler(out, opts))
-}
-
-// Bar shows the progress of work on files: a bar on a terminal, a log line per minute elsewhere.
-type Bar struct {
-	bars *mpb.Progress // nil: no terminal
-	bar  *mpb.Bar
-	what string
-
-	log  *slog.Logger // nil: quiet
-	told time.Time    // time of the last line, or of the start
-}
-
-// NewBar returns a bar for a piece of work.
-func NewBar(stderr io.Writer, quiet bool) *Bar {
-	switch {
-	case quiet:
-		return &Bar{}
-	case !cli.CanDraw(stderr):
-		return &Bar{log: Logger(stderr, false), told: time.Now()}
-	}
-	return &Bar{bars: newBars(stderr)}
-}
-
-// Show draws the progress. It must not be called concurrently.
-func (b *Bar) Show(p snapshot.Progress) {
-	if b.log != nil && time.Since(b.told) >= tellEvery {
-		b.told = time.Now()
-		b.log.Info("progress", "of", p.What, "calls", p.Done, "total", p.Total)
-	}
-	if b.bars == nil {
-		return
-	}
-	if b.bar == nil || b.what != p.What {
-		b.end()
-		b.what = p.What
-		b.bar = b.bars.New(p.Total, mpb.BarStyle(), mpb.PrependDecorators(decor.Any(func(s decor.Statistics) string {
-			return fmt.Sprintf("%s  %s of %s calls", p.What, humanize.Comma(s.Current), humanize.Comma(s.Total))
-		})))
-	}
-	b.bar.SetCurrent(p.Done)
-}
-
-func (b *Bar) end() {
-	if b.bar != nil {
-		b.bar.Abort(false) // no effect on a full bar
-		b.bar = nil
-	}
-}
-
-// Close draws a last time.
-func (b *Bar) Close() {
-	if b.bars != nil {
-		b.end()
-		b.bars.Wait()
-	}
-}
-
-// Bytes returns functions that draw how many bytes are read, and that end the drawing. tell is nil
-// if nothing is drawn.
-func Bytes(stderr io.Writer, quiet bool, total int64, read func() int64) (tell, done func()) {
-	if quiet || !cli.CanDraw(stderr) {
-		return nil, func() {}
-	}
-	bars := newBars(stderr)
-	bar := bars.New(total, mpb.BarStyle(), mpb.PrependDecorators(decor.Any(func(s decor.Statistics) string {
-		return fmt.Sprintf("%s of %s", humanize.Bytes(uint64(s.Current)), humanize.Bytes(uint64(total)))
-	})))
-	return func() { bar.SetCurrent(read()) }, func() {
-		bar.Abort(false)
-		bars.Wait()
-	}
 }

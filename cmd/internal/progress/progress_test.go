@@ -27,7 +27,7 @@ func TestProgressOffTheTerminal(t *testing.T) {
 		{true, ""},
 	} {
 		var out bytes.Buffer
-		b := NewBar(&out, tc.quiet)
+		b := NewScreen(&out, tc.quiet)
 		b.Show(snapshot.Progress{What: "2026-09", Done: 5, Total: 5})
 		if out.Len() > 0 {
 			t.Errorf("short work says %q", out.String())

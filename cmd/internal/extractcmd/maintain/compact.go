@@ -68,7 +68,7 @@ func compact(ctx context.Context, s *settings.Settings, month string, all, redac
 		if month != "" {
 			months = []string{month}
 		}
-		b := progress.NewBar(stderr, s.Quiet)
+		b := progress.NewScreen(stderr, s.Quiet)
 		done, err := w.Compact(ctx, months, b.Show)
 		var respelled int64
 		if err == nil && month == "" {
@@ -114,7 +114,7 @@ func redactStored(ctx context.Context, s *settings.Settings, w *sink.Warehouse, 
 	if err := s.StartMask(w, w); err != nil || !w.Redacts() {
 		return err
 	}
-	b := progress.NewBar(stderr, s.Quiet)
+	b := progress.NewScreen(stderr, s.Quiet)
 	calls, err := w.RedactStored(ctx, b.Show)
 	b.Close()
 	if err == nil && calls == 0 && !s.Quiet {

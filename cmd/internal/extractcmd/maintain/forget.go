@@ -153,7 +153,7 @@ func forget(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.
 		if err := recording.Sweep(filepath.Join(s.Warehouse, layout.PartsName)); err != nil { // incomplete downloads
 			return err
 		}
-		b := progress.NewBar(stderr, s.Quiet)
+		b := progress.NewScreen(stderr, s.Quiet)
 		receipt, err = w.Forget(ctx, sel, false, b.Show)
 		b.Close()
 		return err

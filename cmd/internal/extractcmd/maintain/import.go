@@ -174,9 +174,11 @@ func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) 
 	for _, src := range sources {
 		total += max(src.size, 0)
 	}
-	tell, done := progress.Bytes(i.stderr, i.Quiet, total, i.read.Load)
-	err := i.add(ctx, sources, stdin, tell)
-	done()
+	screen := progress.NewScreen(i.stderr, i.Quiet)
+	stop := screen.Bytes(total, i.read.Load)
+	err := i.add(ctx, sources, stdin)
+	stop()
+	screen.Close()
 	i.outcome = schema.OutcomeDone
 	code := cli.ExitOK
 	switch {
@@ -225,7 +227,7 @@ func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) 
 }
 
 // add imports one source after another.
-func (i *importer) add(ctx context.Context, sources []source, stdin io.Reader, tell func()) error {
+func (i *importer) add(ctx context.Context, sources []source, stdin io.Reader) error {
 	kind := schema.KindItem
 	if i.details {
 		kind = schema.KindDetail
@@ -239,7 +241,7 @@ func (i *importer) add(ctx context.Context, sources []source, stdin io.Reader, t
 		if err != nil {
 			return err
 		}
-		err = i.in.Add(ctx, &sink.Dump{Name: src.path, Lines: r, AsOf: src.asOf, Kind: kind}, tell)
+		err = i.in.Add(ctx, &sink.Dump{Name: src.path, Lines: r, AsOf: src.asOf, Kind: kind})
 		if cerr := r.Close(); err == nil {
 			err = cerr
 		}

@@ -102,7 +102,7 @@ func mend(ctx context.Context, s *settings.Settings, r *repairs, stderr io.Write
 	started := time.Now()
 	opts := s.Options(settings.RunID(started))
 	opts.Adopt, opts.ReadOnly = true, r.dry
-	b := progress.NewBar(stderr, s.Quiet)
+	b := progress.NewScreen(stderr, s.Quiet)
 	err = s.OpenWith(opts, func(w *sink.Warehouse) error {
 		plan, err = w.Repair(ctx, r.dry, func(plan *repair.Plan) schema.Run {
 			return schema.Run{ID: w.RunID(), StartedAt: started.UnixMilli(), EndedAt: schema.Some(time.Now().UnixMilli()),

@@ -88,7 +88,7 @@ func runVerify(ctx context.Context, s *settings.Settings, deep, all, redacted bo
 			return err
 		}
 	}
-	b := progress.NewBar(stderr, s.Quiet)
+	b := progress.NewScreen(stderr, s.Quiet)
 	opts.Progress = b.Show
 	r, err := verify.Warehouse(ctx, opts)
 	b.Close()

@@ -117,7 +117,7 @@ func compareDeep(ctx context.Context, s *settings.Settings, cfg crawler.Config, 
 		l := &lister{Store: w, statuses: map[string]string{}, listed: map[string]listedCall{}}
 		screen := progress.NewScreen(stderr, s.Quiet)
 		defer screen.Close()
-		log := screen.Logger(screen.Out, s.Quiet)
+		log := screen.Logger(screen.Out)
 		s.WarnPlain(log)
 		settings.Remember(&cfg, w, log)
 		cfg.Resources, cfg.Transcripts, cfg.ListOnly, cfg.Full, cfg.AnyClock = nil, crawler.FromV3, true, true, true
