@@ -1,6 +1,5 @@
 // Package lend lends the open snapshots of a warehouse: to browser requests, to sessions of the
-// Postgres protocol, which keep them between statements, and to the shell. It changes nothing in a
-// warehouse.
+// Postgres protocol, which keep them between statements. It changes nothing in a warehouse.
 package lend
 
 import (

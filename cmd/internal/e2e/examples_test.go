@@ -13,9 +13,9 @@ import (
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
-	"callhouse/cmd/internal/querycmd/shell"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/test"
+	"callhouse/internal/words"
 )
 
 // Every command of extract and every report of query has examples, with valid flags and arguments.
@@ -36,8 +36,7 @@ func TestExamplesAreRight(t *testing.T) {
 					line, _, _ = strings.Cut(line, end)
 				}
 				tried++
-				words, _ := shell.Words(strings.TrimSpace(line))
-				found, args, err := tree().Find(words)
+				found, args, err := tree().Find(words.Fields(line))
 				if err == nil {
 					err = found.ParseFlags(args)
 				}

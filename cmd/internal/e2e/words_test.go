@@ -397,10 +397,6 @@ func foulQueries(t *testing.T, h *foulHouse) {
 		if out, errs := ask("", "sql", text); out != "" || errs == "" {
 			t.Errorf("%q is no error: %s%s", text, out, errs)
 		}
-		_, errs := ask(text+";\n", "shell")
-		if errs == "" {
-			t.Errorf("%q is no error in the shell", text)
-		}
 	}
 	if _, errs := ask("", "sql", wrong[0]); !strings.Contains(errs, `\x1b]0;owned`) || !strings.Contains(errs, `\u202e`) {
 		t.Errorf("the message hides what it was: %s", errs)
@@ -412,11 +408,6 @@ func foulQueries(t *testing.T, h *foulHouse) {
 		}
 		if _, errs := ask("", args...); errs == "" {
 			t.Errorf("%q is no error", args)
-		}
-	}
-	for _, line := range []string{".param " + steering + " x", ".format " + steering, ".read " + steering, ".schema " + steering, ".tz " + steering, "." + steering} {
-		if !skip() {
-			ask(line+"\n.param\n", "shell")
 		}
 	}
 }

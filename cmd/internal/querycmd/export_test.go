@@ -226,9 +226,6 @@ func TestModesOfWhatIsMade(t *testing.T) {
 	try("open.csv", "644", "sql", "FROM calls", "--output", "open.csv")
 	try("s.csv", "600", "sentiment", "--output", "s.csv")
 	try("r.html", "600", "report", "--since", "2024-11-02", "--until", "2024-11-03", "--output", "r.html")
-	if r := run(t, "SELECT 1 AS a;\nSELECT 2 AS a;\nsentiment --output t.csv", "shell", "--output", "shell.csv"); r.code != 0 || modes(t, "shell.csv") != "600" || modes(t, "t.csv") != "600" {
-		t.Errorf("%v; modes %s, %s", r, modes(t, "shell.csv"), modes(t, "t.csv"))
-	}
 }
 
 // A workbook, from every command with formats.
@@ -273,9 +270,6 @@ func TestCSVForSpreadsheets(t *testing.T) {
 		if r.code != 0 || r.out != want {
 			t.Errorf("%v: %v", args, r)
 		}
-	}
-	if r := run(t, text+";", "shell", "--csv-excel"); r.out != want {
-		t.Errorf("in the shell: %v", r)
 	}
 	if r := run(t, "", "sql", text, "--format", "csv"); r.out != "a,b\n=1+1,-1\n" {
 		t.Errorf("plain CSV is exact: %v", r)

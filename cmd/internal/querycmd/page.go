@@ -100,7 +100,7 @@ func (a *app) runPage(ctx context.Context, o page.Options, channel string) (err 
 	if err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(err, a.Release(w)) }()
+	defer func() { err = cmp.Or(err, w.Close()) }()
 	o.Since, o.Until, o.Agent, o.Where, o.Now, o.Version = p.Since, p.Until, a.Agent, a.Where, now, cli.Version()
 	return a.writePage(ctx, w, o, mailer)
 }

@@ -121,7 +121,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	if err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(err, a.Release(w)) }()
+	defer func() { err = cmp.Or(err, w.Close()) }()
 	if f.Arguments == "CALL_ID" {
 		if p.Call, p.CallStart, err = w.FindCall(ctx, args[0]); err != nil {
 			return err

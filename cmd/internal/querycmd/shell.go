@@ -1,43 +1,296 @@
 package querycmd
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/querycmd/safe"
-	"callhouse/cmd/internal/querycmd/shell"
+	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/querycmd/answer"
+	"callhouse/internal/postgres/lexer"
+	"callhouse/internal/scratch"
+	"callhouse/internal/words"
+	sqlfiles "callhouse/sql"
 )
 
 func (a *app) shellCommand() *cobra.Command {
 	var noHistory bool
-	var mode safe.Mode
 	cmd := &cobra.Command{
 		Use:   "shell",
 		Short: "Start an interactive SQL shell",
 		Long: `Start an interactive shell for SQL and reports. SQL ends with a semicolon and can
 span several lines; a report runs by its name, e.g. sentiment --by week. Tab
-completes tables, columns, functions, reports and their flags; Ctrl-R searches
-the history; Ctrl-C cancels the running statement, not the shell. Commands of
-the shell start with a dot: .help lists them.
+completes tables, columns, reports and their flags; Ctrl-R searches the history;
+Ctrl-C cancels the running statement, not the shell. help lists its commands.
 
-Each statement reads the snapshot that is current when it starts. If stdin is
-not a terminal, it is run as a script, without prompts, up to the first error.`,
-		Example: `  query shell --tz Asia/Seoul
-  query shell --format csv < month.sql > month.csv`,
+Each statement reads the snapshot that is current when it starts.`,
+		Example: `  query shell --tz Asia/Seoul`,
 		GroupID: "more",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := mode.Read(a.Env); err != nil {
-				return err
+			if safe := a.Env.Get(config.EnvSafe); safe != "" {
+				if on, err := strconv.ParseBool(safe); on || err != nil {
+					return cli.Usage("use query sql --safe", "CALLHOUSE_SAFE is set, and the shell has no safe mode")
+				}
 			}
-			s, err := shell.New(&a.Command, mode, over)
-			if err != nil {
-				return err
+			if a.Output != "" {
+				return cli.Usage("give it to a report in the shell", "the shell does not take --output")
 			}
-			return s.Run(cmd.Context(), noHistory, a.freeSignals)
+			if !cli.IsTerminal(a.Stdin) {
+				return cli.Usage("run a statement with query sql -f FILE", "the shell reads a terminal only")
+			}
+			s := &shell{app: a, zone: a.TZ, format: cmp.Or(a.Format, a.Usual)}
+			return s.interact(cmd.Context(), noHistory)
 		},
 	}
-	mode.Flags(cmd)
 	cmd.Flags().BoolVar(&noHistory, "no-history", false, "do not save the history to a file")
 	return cmd
+}
+
+// shell runs what is typed in a terminal as query's commands.
+type shell struct {
+	*app
+	zone, format string
+	interrupts   chan os.Signal
+	over         bool
+}
+
+// errInterrupted reports that Ctrl-C cancelled a statement or input.
+var errInterrupted = errors.New("cancelled")
+
+// patience is how long a statement may take to stop before the user is told how to leave.
+const patience = 2 * time.Second
+
+const shellHelp = `SQL ends with a semicolon. A report runs by its name: sentiment --by week --since 4w
+
+  list             list reports and tables
+  describe [NAME]  describe a report or table and its columns
+  format [FORMAT]  show or set the format of answers
+  tz [ZONE]        show or set the time zone of days, hours and printed times
+  quit             leave the shell; same as Ctrl-D
+
+Tab completes, Ctrl-R searches the history, Ctrl-C cancels.
+`
+
+// aliases are other shells' names of the commands.
+var aliases = map[string]string{"q": "quit", "exit": "quit", "?": "help", "h": "help", "d": "describe", "dt": "list", "dv": "list", "schema": "describe",
+	"tables": "list", "reports": "list", "mode": "format", "timezone": "tz"}
+
+// interact reads the terminal until the user leaves, continuing after errors.
+func (s *shell) interact(ctx context.Context, noHistory bool) error {
+	if err := s.greet(ctx); err != nil {
+		return err
+	}
+	s.interrupts = make(chan os.Signal, 1)
+	signal.Notify(s.interrupts, os.Interrupt)
+	defer signal.Stop(s.interrupts)
+	read, stop := s.reader(noHistory)
+	defer stop()
+	s.freeSignals()
+	ctx = context.WithoutCancel(ctx) // from here on Ctrl-C cancels only a statement
+	for !s.over {
+		s.forgetInterrupts()
+		text, err := read()
+		switch {
+		case errors.Is(err, errInterrupted):
+			continue
+		case errors.Is(err, io.EOF):
+			s.say("")
+			return nil
+		case err != nil:
+			return fmt.Errorf("read the terminal: %w", err)
+		}
+		for _, in := range inputs(text) {
+			if err := s.cancellable(ctx, func(ctx context.Context) error { return s.do(ctx, in) }); err != nil {
+				s.show(err)
+				break
+			}
+		}
+	}
+	return nil
+}
+
+func (s *shell) greet(ctx context.Context) (err error) {
+	loc, err := s.Location()
+	if err != nil {
+		return err
+	}
+	if _, err := s.OutputFormat(); err != nil {
+		return err
+	}
+	w, err := s.Open(ctx, loc)
+	if err != nil {
+		return err
+	}
+	m := w.Snapshot().Manifest
+	s.say("snapshot %s of %s, committed %s: %s", filepath.Base(w.Snapshot().Dir), s.Warehouse,
+		m.CommittedAt.In(loc).Format("2006-01-02 15:04 MST"), cli.Plural(m.Rows("calls"), "call"))
+	s.say("End SQL with ;. Reports run by name: sentiment --by week. Help: help")
+	return w.Close()
+}
+
+// say prints messages to stderr.
+func (s *shell) say(text string, args ...any) { words.Fprintf(s.Stderr, text+"\n", args...) }
+
+func (s *shell) show(err error) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, errInterrupted) {
+		s.say("\ncancelled") // the terminal has shown ^C
+		return
+	}
+	err = s.Explain(err)
+	s.say("error: %v", err)
+	if hint := cli.Hint(err); hint != "" {
+		s.say("  %s", hint)
+	}
+}
+
+// cancellable runs do, which Ctrl-C cancels. If stopping takes long, a second Ctrl-C ends the
+// program.
+func (s *shell) cancellable(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		select {
+		case <-done:
+			return
+		case <-s.interrupts:
+			cancel(errInterrupted)
+		}
+		select {
+		case <-done:
+			return
+		case <-time.After(patience):
+			s.say("still cancelling; press Ctrl-C again to leave the shell")
+		}
+		s.forgetInterrupts()
+		select {
+		case <-done:
+		case <-s.interrupts:
+			scratch.Clear()
+			os.Exit(cli.ExitInterrupted)
+		}
+	}()
+	err := do(ctx)
+	close(done)
+	<-stopped
+	return err
+}
+
+func (s *shell) forgetInterrupts() {
+	for len(s.interrupts) > 0 {
+		<-s.interrupts
+	}
+}
+
+// commandOf returns the command or report that a text begins with; "": it is SQL, as is describe
+// with more than a name.
+func commandOf(text string) string {
+	all := words.Fields(text)
+	if len(all) == 0 {
+		return ""
+	}
+	name := strings.ToLower(strings.TrimRight(all[0], ";"))
+	isMarked := name != "" && strings.ContainsRune(`.\`, rune(name[0]))
+	if name = strings.TrimLeft(name, `.\`); isMarked || name == "exit" {
+		name = cmp.Or(aliases[name], name)
+	}
+	_, isReport := sqlfiles.Report(name)
+	isOurs := isReport || slices.Contains([]string{"list", "describe", "format", "tz", "help", "quit"}, name)
+	if isMarked || isOurs && (name != "describe" || len(all) < 3) {
+		return name
+	}
+	return ""
+}
+
+// isWhole reports whether an input is complete: a command, or SQL that ends with a semicolon.
+func isWhole(text string) bool {
+	last := ";"
+	for t := range lexer.Tokens(text) {
+		if t.Kind != lexer.Comment {
+			last = t.Text
+		}
+	}
+	return last == ";" || commandOf(text) != ""
+}
+
+// inputs returns the statements of a text, or its only command.
+func inputs(text string) (out []string) {
+	if commandOf(text) != "" {
+		return []string{text}
+	}
+	for _, st := range lexer.Split(text) {
+		out = append(out, st.Text)
+	}
+	return out
+}
+
+// do runs a statement or command.
+func (s *shell) do(ctx context.Context, text string) error {
+	name := commandOf(text)
+	if name == "" {
+		return s.run(ctx, "sql", "--", strings.TrimSpace(text))
+	}
+	args := words.Fields(strings.TrimRight(strings.TrimSpace(text), ";"))[1:]
+	first := strings.Join(args[:min(len(args), 1)], "")
+	switch name {
+	case "quit":
+		s.over = true
+	case "help":
+		_, err := io.WriteString(s.Stdout, shellHelp)
+		return err
+	case "format":
+		if first == "" {
+			s.say("format: %s", cmp.Or(s.format, "table"))
+			return nil
+		}
+		try := answer.Command{Config: config.Config{Values: config.Values{Format: first}}, Stdout: s.Stdout}
+		if _, err := try.OutputFormat(); err != nil {
+			return err
+		}
+		s.format = first
+	case "tz":
+		if first == "" {
+			s.say("tz: %s", s.zone)
+			return nil
+		}
+		if _, err := answer.Zone(first); err != nil {
+			return err
+		}
+		s.zone = first
+	default:
+		if _, isReport := sqlfiles.Report(name); !isReport && name != "list" && name != "describe" {
+			return cli.Usage("help lists the commands; psql can connect to query serve", "unknown command %q", name)
+		}
+		return s.run(ctx, append([]string{name}, args...)...)
+	}
+	return nil
+}
+
+// run runs one of query's commands with the shell's settings.
+func (s *shell) run(ctx context.Context, args ...string) error {
+	flags := []string{args[0], "--warehouse", s.Warehouse, "--tz", s.zone, "--config", s.Path, "--profile", s.Profile, "--no-pager"}
+	toFile := func(w string) bool { return strings.HasPrefix(w, "--output") || strings.HasPrefix(w, "-o") }
+	if s.format != "" && (args[0] == "sql" || !slices.ContainsFunc(args, toFile)) { // a file's extension determines its format
+		flags = append(flags, "--format", s.format)
+	}
+	root := over(answer.Command{Config: config.Config{Env: s.Env}, Stdin: strings.NewReader(""), Stdout: s.Stdout, Stderr: s.Stderr,
+		Shell: &answer.Shell{Width: answer.TerminalWidth(s.Stdout), Instead: "format csv"}})
+	root.SetArgs(append(flags, args[1:]...))
+	root.SetOut(s.Stdout)
+	root.SetErr(s.Stderr)
+	return root.ExecuteContext(ctx)
 }

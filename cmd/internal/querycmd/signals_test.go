@@ -117,7 +117,6 @@ func TestEndingsLeaveNothing(t *testing.T) {
 		{"terminal closed", "sql -", endless, []syscall.Signal{syscall.SIGHUP}, cli.ExitInterrupted},
 		{"safe, Ctrl-C", "sql --safe -", endless, []syscall.Signal{syscall.SIGINT}, cli.ExitInterrupted},
 		{"safe, terminal closed", "sql --safe -", endless, []syscall.Signal{syscall.SIGHUP}, cli.ExitInterrupted},
-		{"script, terminal closed", "shell", endless + ";", []syscall.Signal{syscall.SIGHUP}, cli.ExitInterrupted},
 		{"wrong", "sql -", "SELEC 1", nil, cli.ExitUsage},
 		{"no zone", "sql - --tz Mars/Olympus", "SELECT 1", nil, cli.ExitUsage},
 		{"done", "sql -", "SELECT 1", nil, 0},
@@ -205,7 +204,6 @@ func TestShellEndedBySignal(t *testing.T) {
 		{"idle", "shell", "xterm-256color", false, syscall.SIGTERM},
 		{"terminal closed", "shell", "xterm-256color", false, syscall.SIGHUP},
 		{"running", "shell", "xterm-256color", true, syscall.SIGTERM},
-		{"running, safe", "shell --safe", "xterm-256color", true, syscall.SIGHUP},
 		{"plain", "shell", "dumb", false, syscall.SIGTERM},
 	} {
 		if !tried(i) {

@@ -104,7 +104,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(err, c.Release(w)) }()
+	defer func() { err = cmp.Or(err, w.Close()) }()
 	s, err := alert.Open(c.Warehouse)
 	if cli.Is[*alert.LockedError](err) {
 		return cli.Fail(cli.ExitLocked, err, "run it again when that has ended")
@@ -243,7 +243,7 @@ func (c *command) test(ctx context.Context, days int) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(err, c.Release(w)) }()
+	defer func() { err = cmp.Or(err, w.Close()) }()
 	loc, at := w.Location(), c.now()
 	if listed := w.Snapshot().Manifest.ListedTo(); listed.Before(at) {
 		at = listed

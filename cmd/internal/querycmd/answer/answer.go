@@ -36,28 +36,9 @@ type Command struct {
 
 // Shell is what a shell passes to the commands that it runs.
 type Shell struct {
-	Root  string
-	House *analytics.Warehouse // opened at one snapshot
-	Width int                  // of the terminal
+	Width int // of the terminal
 	// Instead names the format that shows a complete answer; see format.Options.
 	Instead string
-	Wrote   *format.Result
-}
-
-// kept returns the shell's warehouse if it is the requested one.
-func (c *Command) kept(loc *time.Location) *analytics.Warehouse {
-	if s := c.Shell; s != nil && s.Root == c.Warehouse && s.House.Location().String() == loc.String() {
-		return s.House
-	}
-	return nil
-}
-
-// Release closes a warehouse, unless it belongs to a shell.
-func (c *Command) Release(w *analytics.Warehouse) error {
-	if c.Shell != nil && c.Shell.House == w {
-		return nil
-	}
-	return w.Close()
 }
 
 // Drawing returns the options for writing an answer; on stdout they depend on the terminal.
@@ -70,13 +51,6 @@ func (c *Command) Drawing(loc *time.Location) format.Options {
 		o.Instead = c.Shell.Instead
 	}
 	return o
-}
-
-// wrote reports the output to the shell.
-func (c *Command) wrote(r format.Result) {
-	if c.Shell != nil {
-		c.Shell.Wrote = &r
-	}
 }
 
 // Location returns the zone of --tz. "Local" is refused, because the answer would depend on the
@@ -134,11 +108,8 @@ func (c *Command) Options(loc *time.Location) analytics.Options {
 	return analytics.Options{Currency: c.Currency, Goals: c.Goals, Options: opened.Options{Location: loc}}
 }
 
-// Open opens the warehouse in a zone. Release the result.
+// Open opens the warehouse in a zone.
 func (c *Command) Open(ctx context.Context, loc *time.Location) (*analytics.Warehouse, error) {
-	if w := c.kept(loc); w != nil {
-		return w, nil
-	}
 	return analytics.Open(ctx, c.Warehouse, c.Options(loc))
 }
 

@@ -46,7 +46,6 @@ func (c *Command) Deliver(fill func(io.Writer) (format.Result, error)) (r format
 			return err
 		})
 	}
-	c.wrote(r)
 	return r, err
 }
 

@@ -165,7 +165,7 @@ func (s *Mode) Answer(ctx context.Context, a *answer.Command, text string, param
 	if err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(err, a.Release(w)) }()
+	defer func() { err = cmp.Or(err, w.Close()) }()
 	r, err := write(ctx, a, w, &Job{Statement: text, Params: params})
 	if err != nil {
 		return answer.ExplainSQL(err)
@@ -217,24 +217,6 @@ func (s *Mode) RunJob(ctx context.Context, a *answer.Command, job Job, loc *time
 		a.Notes(r)
 	}
 	return said, err
-}
-
-// StaysInside returns an error if the arguments of a report in a shell's script name a file or
-// another warehouse.
-func StaysInside(words []string) error {
-	for _, w := range words {
-		for _, flag := range []string{"--output", "-o", "--warehouse", "--config", "--profile"} {
-			if strings.HasPrefix(w, flag) {
-				return Refused(flag)
-			}
-		}
-	}
-	return nil
-}
-
-// Refused returns the error for an action that safe mode refuses.
-func Refused(what string) error {
-	return cli.Usage("remove it, or remove --safe", "%s is not allowed in safe mode", what)
 }
 
 // errTooLong is the reason for stopping a statement that exceeds --timeout.

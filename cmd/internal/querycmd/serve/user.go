@@ -133,7 +133,7 @@ func (c *command) agentIDs(ctx context.Context, texts []string) (ids []string, e
 	} else if err != nil {
 		return nil, c.Explain(err)
 	}
-	defer func() { err = errors.Join(err, c.Release(w)) }()
+	defer func() { err = errors.Join(err, w.Close()) }()
 	for _, text := range texts {
 		id, err := w.FindAgent(ctx, text)
 		var unknown *question.UnknownError

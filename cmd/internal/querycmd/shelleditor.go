@@ -1,0 +1,185 @@
+package querycmd
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+
+	"github.com/reeflective/readline"
+	"github.com/reeflective/readline/inputrc"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/answer"
+	"callhouse/internal/words"
+	sqlfiles "callhouse/sql"
+)
+
+// reader returns the function that reads input: the line editor or, without a capable terminal, a
+// plain prompt. stop restores the terminal, which a signal that ends the program does, too.
+func (s *shell) reader(noHistory bool) (read func() (string, error), stop func()) {
+	if s.Stdin != os.Stdin || s.Stdout != os.Stdout || answer.TerminalWidth(s.Stdout) == 0 {
+		in := bufio.NewReader(s.Stdin)
+		read = func() (text string, err error) {
+			for text == "" || !isWhole(text) {
+				words.Fprintf(s.Stderr, "query> ")
+				line, err := in.ReadString('\n')
+				if text += line; err != nil {
+					return "", err
+				}
+			}
+			return text, nil
+		}
+	} else {
+		read = s.editor(noHistory)
+	}
+	state, err := term.GetState(int(os.Stdin.Fd()))
+	signals, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, cli.Terminating()...)
+	go func() {
+		select {
+		case <-done:
+		case sig := <-signals:
+			if err == nil {
+				_ = term.Restore(int(os.Stdin.Fd()), state)
+			}
+			cli.EndBy(sig)
+		}
+	}()
+	return read, func() {
+		signal.Stop(signals)
+		close(done)
+	}
+}
+
+// reserve ensures a row below the cursor, which the editor clears: one row down, scrolling at the
+// bottom of the screen, and up again.
+const reserve = "\x1bD\x1bM"
+
+// editor returns the function that reads input from the terminal of the process. It honours
+// ~/.inputrc. It returns errInterrupted after Ctrl-C, io.EOF after Ctrl-D.
+func (s *shell) editor(noHistory bool) func() (string, error) {
+	rl := readline.NewShell()
+	rl.Prompt.Primary(func() string {
+		// Asking the terminal for the cursor position takes a round trip per key, and a key read
+		// together with the answer is lost (fixed after v1.3.0 of the library: its pull request
+		// 118). So it is asked only when a list needs room.
+		_ = rl.Config.Set("cursor-position-probe", rl.Keymap.Local() != "")
+		return "query> "
+	})
+	rl.SyntaxHighlighter = func(line []rune) string { return string(line) + reserve }
+	for name, v := range map[string]any{
+		"convert-meta":                 false, // non-ASCII letters are letters
+		"enable-bracketed-paste":       true,  // pasted text waits for Enter
+		"menu-complete-display-prefix": true,  // the first Tab lists, the next one chooses
+		"completion-ignore-case":       true,
+		"multiline-column":             true,
+		"autopairs":                    false,
+		"echo-control-characters":      false, // ^C would be drawn over the input
+		"completion-description-style": `\e[2m`,
+		"completion-selection-style":   `\e[7m`,
+	} {
+		_ = rl.Config.Set(name, v) // an unknown name would have no effect
+	}
+	for _, keymap := range []string{"emacs", "emacs-standard", "vi-insert"} {
+		_ = rl.Config.Bind(keymap, inputrc.Unescape(`\t`), "menu-complete", false)
+	}
+	rl.AcceptMultiline = func(line []rune) bool { return isWhole(string(line)) }
+	if !noHistory {
+		if file, err := historyFile(); err != nil {
+			s.say("note: save the history: %v", err)
+		} else {
+			rl.History.AddFromFile("history", file)
+		}
+	}
+	vocabulary := vocabulary()
+	rl.Completer = func(line []rune, cursor int) readline.Completions {
+		word, all := s.completions(vocabulary, string(line[:cursor]))
+		out := readline.CompleteRaw(all).NoSort()
+		out.PREFIX = word
+		return out
+	}
+	return func() (string, error) {
+		text, err := rl.Readline()
+		if err != nil && err.Error() == os.Interrupt.String() {
+			return "", errInterrupted
+		}
+		return text, err
+	}
+}
+
+// historyFile returns the history file in the user's state folder (XDG), which only its owner can
+// read.
+func historyFile() (string, error) {
+	dir := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(dir) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("find the home folder: %w", err)
+		}
+		dir = filepath.Join(home, ".local", "state")
+	}
+	dir = filepath.Join(dir, "callhouse")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "query_history"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), f.Close()
+}
+
+// vocabulary returns what completes a word: tables, columns, reports, commands and keywords.
+func vocabulary() (out []readline.Completion) {
+	add := func(group, name, says string) {
+		out = append(out, readline.Completion{Value: name, Display: name, Description: words.Line(says), Tag: group})
+	}
+	seen := map[string]bool{}
+	for _, f := range sqlfiles.ViewsByName() {
+		add("tables", f.Name, f.Answers)
+		for _, c := range f.Columns {
+			if !seen[c.Name] {
+				seen[c.Name] = true
+				add("columns", c.Name, c.Meaning)
+			}
+		}
+	}
+	for _, f := range sqlfiles.Reports() {
+		add("reports", f.Name, f.Answers)
+	}
+	for _, name := range []string{"list", "describe", "format", "tz", "help", "quit"} {
+		add("commands", name, "")
+	}
+	for name := range strings.FieldsSeq("select from where group by order having limit join using count( sum( avg( distinct desc with as and or not null case when then else end") {
+		add("keywords", name, "")
+	}
+	return out
+}
+
+// completions returns the word before the cursor and what begins with it. After a report they are
+// its flags.
+func (s *shell) completions(all []readline.Completion, before string) (word string, out []readline.Completion) {
+	word = before[strings.LastIndexAny(before, " \t\n,(.;=")+1:]
+	if name := commandOf(before); strings.HasPrefix(word, "--") && name != "" {
+		if cmd, _, err := over(answer.Command{}).Find([]string{name}); err == nil {
+			all = nil
+			cmd.InheritedFlags() // merges them into its flags
+			cmd.Flags().VisitAll(func(f *pflag.Flag) {
+				_, usage := pflag.UnquoteUsage(f)
+				says, _, _ := strings.Cut(usage, "\n")
+				all = append(all, readline.Completion{Value: "--" + f.Name, Display: "--" + f.Name, Description: words.Line(says), Tag: "flags"})
+			})
+		}
+	}
+	for _, c := range all {
+		if word != "" && len(c.Value) >= len(word) && strings.EqualFold(c.Value[:len(word)], word) {
+			out = append(out, c)
+		}
+	}
+	return word, out
+}
