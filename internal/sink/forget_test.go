@@ -66,7 +66,7 @@ func TestForget(t *testing.T) {
 		t.Fatalf("the dry run says %+v, %v", plan, err)
 	}
 	r := mustForget(t, w, erase.Selection{CallIDs: []string{"a", "nobody"}})
-	if r.Snapshot != 4 || len(r.Calls) != 2 || r.Removed != 2 || r.Unreadable != 0 || r.Tombstones.Calls != 2 {
+	if r.Snapshot != 4 || len(r.Calls) != 2 || r.Removed != 2 || r.Tombstones.Calls != 2 {
 		t.Fatalf("the receipt is %+v", r)
 	}
 	if e := r.Erased; e.Was != 3 || e.Now != 4 || e.Calls != 1 || e.Turns != 3 || e.Items != 1 {
@@ -214,8 +214,8 @@ func snapshotsOf(t *testing.T, root string) (names []string) {
 	return names
 }
 
-// What forget removes need not be readable: an older snapshot with any damage is removed, and the
-// receipt counts it. Its calls are found in it as far as it can be read.
+// What forget removes need not be readable: an older snapshot with any damage is removed,
+// and its calls are found in it as far as it can be read.
 func TestForgetRemovesDamagedSnapshots(t *testing.T) {
 	of := func(w *Warehouse, n int64, path string) string {
 		return filepath.Join(w.opts.Root, layout.SnapshotsName, layout.SnapshotName(n), path)
@@ -229,33 +229,30 @@ func TestForgetRemovesDamagedSnapshots(t *testing.T) {
 	replace := func(path string, raw []byte) error {
 		return errors.Join(os.Remove(path), os.WriteFile(path, raw, 0o600))
 	}
-	for name, c := range map[string]struct {
-		unreadable int64
-		do         func(t *testing.T, w *Warehouse) error
-	}{
-		"none":          {0, func(*testing.T, *Warehouse) error { return nil }},
-		"missing file":  {1, func(t *testing.T, w *Warehouse) error { return os.Remove(calls(t, w, 1)) }},
-		"missing files": {1, func(_ *testing.T, w *Warehouse) error { return os.RemoveAll(of(w, 1, "calls")) }},
-		"cut short":     {1, func(t *testing.T, w *Warehouse) error { return replace(calls(t, w, 1), []byte("PAR1")) }},
-		"folder for a file": {1, func(t *testing.T, w *Warehouse) error {
+	for name, do := range map[string]func(t *testing.T, w *Warehouse) error{
+		"none":          func(*testing.T, *Warehouse) error { return nil },
+		"missing file":  func(t *testing.T, w *Warehouse) error { return os.Remove(calls(t, w, 1)) },
+		"missing files": func(_ *testing.T, w *Warehouse) error { return os.RemoveAll(of(w, 1, "calls")) },
+		"cut short":     func(t *testing.T, w *Warehouse) error { return replace(calls(t, w, 1), []byte("PAR1")) },
+		"folder for a file": func(t *testing.T, w *Warehouse) error {
 			p := calls(t, w, 1)
 			return errors.Join(os.Remove(p), os.Mkdir(p, 0o700))
-		}},
-		"broken manifest": {1, func(_ *testing.T, w *Warehouse) error { return replace(of(w, 1, layout.ManifestName), []byte("{")) }},
-		"no manifest":     {1, func(_ *testing.T, w *Warehouse) error { return os.Remove(of(w, 1, layout.ManifestName)) }},
-		"empty folder": {1, func(_ *testing.T, w *Warehouse) error {
+		},
+		"broken manifest": func(_ *testing.T, w *Warehouse) error { return replace(of(w, 1, layout.ManifestName), []byte("{")) },
+		"no manifest":     func(_ *testing.T, w *Warehouse) error { return os.Remove(of(w, 1, layout.ManifestName)) },
+		"empty folder": func(_ *testing.T, w *Warehouse) error {
 			p := of(w, 1, "")
 			return errors.Join(os.RemoveAll(p), os.Mkdir(p, 0o700))
-		}},
-		"newer format": {1, func(_ *testing.T, w *Warehouse) error {
+		},
+		"newer format": func(_ *testing.T, w *Warehouse) error {
 			return replace(of(w, 1, layout.ManifestName), []byte(`{"format_version":99}`))
-		}},
-		"no rights to it": {noRights(), func(_ *testing.T, w *Warehouse) error { return os.Chmod(of(w, 1, ""), 0) }},
-		"no rights in it": {noRights(), func(_ *testing.T, w *Warehouse) error { return os.Chmod(of(w, 1, "calls"), 0) }},
-		"two": {2, func(t *testing.T, w *Warehouse) error {
+		},
+		"no rights to it": func(_ *testing.T, w *Warehouse) error { return os.Chmod(of(w, 1, ""), 0) },
+		"no rights in it": func(_ *testing.T, w *Warehouse) error { return os.Chmod(of(w, 1, "calls"), 0) },
+		"two": func(t *testing.T, w *Warehouse) error {
 			return errors.Join(os.Remove(calls(t, w, 1)), os.Remove(of(w, 2, layout.ManifestName)))
-		}},
-		"damaged and mended": {1, func(t *testing.T, w *Warehouse) error {
+		},
+		"damaged and mended": func(t *testing.T, w *Warehouse) error {
 			if err := os.Remove(of(w, 3, w.Snapshot().Manifest.FilesOf(schema.Calls.Name)[0].Path)); err != nil {
 				return err
 			}
@@ -263,20 +260,20 @@ func TestForgetRemovesDamagedSnapshots(t *testing.T) {
 				return schema.Run{ID: w.opts.RunID, StartedAt: w.opts.Now().UnixMilli(), Outcome: schema.OutcomeRepaired}
 			}, nil)
 			return err
-		}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := older(t)
-			test.OK(t, c.do(t, w))
+			test.OK(t, do(t, w))
 			before := snapshotsOf(t, w.opts.Root)
 			sel := erase.Selection{CallIDs: []string{"a"}, Before: testDay.AddDate(0, 0, -24)} // a and z
 			plan, err := w.Forget(t.Context(), sel, true, nil)
 			test.OK(t, err)
 			r := mustForget(t, w, sel)
 			for _, got := range []*erase.Receipt{plan, r} {
-				if got.Removed != int64(len(before))-1 || got.Unreadable != c.unreadable || len(got.Calls) != 2 {
-					t.Errorf("removed %d, of which unreadable %d; calls %v", got.Removed, got.Unreadable, got.Calls)
+				if got.Removed != int64(len(before))-1 || len(got.Calls) != 2 {
+					t.Errorf("removed %d; calls %v", got.Removed, got.Calls)
 				}
 			}
 			if now := snapshotsOf(t, w.opts.Root); len(now) != 1 || slices.Contains(before, now[0]) {
@@ -292,9 +289,6 @@ func TestForgetRemovesDamagedSnapshots(t *testing.T) {
 		})
 	}
 }
-
-// noRights returns how many snapshots are unreadable without rights: root needs none.
-func noRights() int64 { return int64(min(1, os.Geteuid())) }
 
 // The ids of which nothing is stored are unknown, unless an older snapshot has the call.
 func TestForgetFindsUnknownIDs(t *testing.T) {

@@ -97,7 +97,7 @@ func TestPublishedAfterARun(t *testing.T) {
 	c.query("publish", "iceberg").reports(t, cli.ExitOK, "calls forgotten since")
 	c.query("publish", "iceberg", "--check", "--deep").exits(t, cli.ExitOK)
 	t.Setenv("CALLHOUSE_PUBLISH", "true")
-	if r := c.mustExtract("forget", "--yes", "--yes", "--call-id", "none"); strings.Contains(r.stderr, "published again") || !strings.Contains(r.stdout, `"lakes": []`) {
+	if r := c.extract(t.Context(), "forget", "--yes", "--call-id", "none"); r.code != cli.ExitIncomplete || strings.Contains(r.stderr, "published again") || !strings.Contains(r.stdout, `"lakes": []`) {
 		t.Errorf("forget published nothing:\n%s", r.stderr)
 	}
 	for _, wrong := range [][]string{{}, {"ducklake"}, {"iceberg", "--to", ""}, {"iceberg", "--catalog", "x"}, {"iceberg", "--format", "csv"}, {"iceberg", "--organization", "a b"}} {

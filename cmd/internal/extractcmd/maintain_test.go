@@ -97,15 +97,10 @@ func TestMaintenance(t *testing.T) {
 		{"forget a number as somebody wrote it", "forget --number 555-0100 --yes", 0, `"mentioned": 0`, "erasing 2 calls"},
 		{"forget a number of nobody", "forget --number +82-10-1234-5678 --dry-run", 0, "", "no calls from or to this number, and no customers with it"},
 		{"forget in no country", "forget --number 010 --country Korea --yes", 2, "", "--country Korea is not a country"},
-		{"forget what is not there", "forget --call-id nobody --yes", 2, "", "nothing was erased: unknown id \"nobody\"\n         correct it, or give --yes twice"},
-		{"forget what is there and what is not", "forget --call-id one --call-id nobody --call-id one --yes", 2, "", `erased: unknown id "nobody"`},
-		{"forget what is almost there", "forget --call-id one. --call-id ONE --yes=true", 2, "", `unknown ids "one.", "ONE"`},
-		{"forget a customer that is not there", "forget --customer-id a/b --number +5550100 --yes", 2, "", `unknown id "a/b"`},
-		{"forget what is not there, to see", "forget --call-id nobody --dry-run", 0, "", `unknown id "nobody": with --yes twice it is blocked`},
-		{"forget nobody, to see, with a yes", "forget --call-id nobody --dry-run --yes", 0, "", `unknown id "nobody": with --yes twice it is blocked`},
-		{"block what is not there", "forget --call-id nobody --call-id one --yes --yes", 0, `"calls": 1`, "not in the current snapshot: 1 id"},
-		{"take a yes back", "forget --call-id one --yes --yes --yes=false", 2, "", "stdin is not a terminal"},
-		{"forget with a maybe", "forget --call-id one --yes=maybe", 2, "", "--yes"},
+		{"forget what is there and what is not", "forget --call-id one --call-id nobody --call-id one --yes", 3, `"calls": 1`, `nothing was stored under ["nobody"]`},
+		{"forget what is almost there", "forget --call-id one. --call-id ONE --yes=true", 3, `"calls": 0`, `nothing was stored under ["one." "ONE"]`},
+		{"forget a customer that is not there", "forget --customer-id a/b --number +5550100 --yes", 3, `"calls": 2`, `nothing was stored under ["a/b"]`},
+		{"forget what is not there, to see", "forget --call-id nobody --dry-run --yes", 0, "", `nothing was stored under ["nobody"]`},
 		{"forget before a bad date", "forget --before someday --yes", 2, "", "--before: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -114,7 +109,7 @@ func TestMaintenance(t *testing.T) {
 			if code != c.code || !strings.Contains(stdout, c.stdout) || !strings.Contains(stderr, c.stderr) {
 				t.Errorf("extract %s: exit code %d, want %d\nstdout: %s\nstderr: %s", c.args, code, c.code, stdout, stderr)
 			}
-			if code != 0 && stdout != "" {
+			if code != 0 && code != cli.ExitIncomplete && stdout != "" {
 				t.Errorf("an error, and on stdout: %s", stdout)
 			}
 			if code, stdout, _ := call(t, "", "verify", "--all", "--warehouse", root); code != 0 {
@@ -166,8 +161,8 @@ func TestForgetReceipt(t *testing.T) {
 	}
 }
 
-// forget reports where else a number occurs besides the calls that it erases, and whether it is found
-// in calls only or in customers only.
+// forget reports where else a number occurs besides the calls that it erases, and counts calls and
+// customers.
 func TestForgetTellsPlaces(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	now := time.Now()
@@ -199,8 +194,8 @@ func TestForgetTellsPlaces(t *testing.T) {
 		return stdout
 	}
 	forget(0, "--customer-id auth0|7/x --call-id three --dry-run", "would erase 1 call with 1 turn and 0 analysis items, 1 customer\n")
-	forget(0, "--number 0211112222 --dry-run", "would erase 0 calls", "0211112222: 1 customer, but no calls from or to this number\n", "--country")
-	forget(0, "--number +82287654321 --dry-run", "would erase 1 call", "+82287654321: 1 call, but no customers with this number\n")
+	forget(0, "--number 0211112222 --dry-run", "would erase 0 calls", "1 customer\n")
+	forget(0, "--number +82287654321 --dry-run", "would erase 1 call")
 	forget(0, "--number +821012345678 --dry-run", "would erase 1 call with 0 turns and 0 analysis items, 1 customer", "also occur in 2 texts of other rows", "1 calls.metadata, 1 transcript_turns.content\n")
 	receipt := forget(0, "--number +821012345678 --yes", "also occur in 2 texts of other rows", `"id": "three"`, `"id": "two"`)
 	if _, stdout, _ := call(t, "", "show", "three", "--warehouse", root); !strings.Contains(stdout, "I am on 010-1234-5678.") {
@@ -300,29 +295,22 @@ func TestRollbackTargets(t *testing.T) {
 	}
 }
 
-// An unknown id is refused until a second yes, which blocks it; then it is known.
+// An unknown id is reported once: then it is known.
 func TestForgetUnknown(t *testing.T) {
 	root := tended(t)
-	manifest := func() int64 {
-		s, err := layout.Current(root)
-		test.OK(t, err)
-		return s.Manifest.Snapshot
-	}
 	for _, c := range []struct {
 		args     string
 		code     int
 		snapshot int64
 	}{
-		{"forget --yes --call-id nobody --call-id one", 2, 2},
-		{"forget --yes --yes --call-id nobody", 0, 3},
-		{"forget --yes --call-id nobody --call-id one", 0, 4},
-		{"forget --yes --call-id nobody --call-id one", 0, 4}, // repeated
-		{"forget --yes --customer-id nobody", 0, 4},           // ids of calls and customers are one set
-		{"forget --yes --customer-id auth0|1", 2, 4},
+		{"forget --yes --call-id nobody --call-id one", 3, 3},
+		{"forget --yes --call-id nobody --call-id one", 0, 3}, // repeated
+		{"forget --yes --customer-id nobody", 0, 3},           // ids of calls and customers are one set
+		{"forget --yes --customer-id auth0|1", 3, 4},
 	} {
 		code, _, stderr := call(t, "", append(strings.Fields(c.args), "--warehouse", root)...)
-		if now := manifest(); code != c.code || now != c.snapshot {
-			t.Errorf("%s: exit code %d, want %d; snapshot %d, want %d\n%s", c.args, code, c.code, now, c.snapshot, stderr)
+		if s, err := layout.Current(root); err != nil || code != c.code || s.Manifest.Snapshot != c.snapshot {
+			t.Errorf("%s: exit code %d, want %d; snapshot %d, want %d, %v\n%s", c.args, code, c.code, s.Manifest.Snapshot, c.snapshot, err, stderr)
 		}
 	}
 }

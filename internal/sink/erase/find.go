@@ -92,7 +92,6 @@ func (f *erasure) excuse(ctx context.Context, s *layout.Snapshot, err error) err
 	if err == nil || s == f.w.Current || ctx.Err() != nil {
 		return cmp.Or(err, ctx.Err())
 	}
-	f.unread[s.Manifest.Snapshot] = true
 	return nil
 }
 
@@ -107,14 +106,11 @@ type number struct {
 // mostKnown limits the number of texts in memory.
 const mostKnown = 1 << 16
 
-// spelled reports whether a text is the number, or a masked form of it.
-func (n *number) spelled(text string) bool { return n.Is(text) || slices.Contains(n.masked, text) }
-
-// is is spelled with a cache for repeated texts.
+// is reports whether a text is the number, or a masked form of it.
 func (n *number) is(text string) bool {
 	is, known := n.known[text]
 	if !known {
-		is = n.spelled(text)
+		is = n.Is(text) || slices.Contains(n.masked, text)
 		if n.known == nil || len(n.known) == mostKnown {
 			n.known = map[string]bool{}
 		}

@@ -48,7 +48,6 @@ type Receipt struct {
 	Numbers       []Found           `json:"numbers"`  // in the given order
 	Erased        Erased            `json:"erased"`
 	Removed       int64             `json:"removed"`    // other snapshots, all of them
-	Unreadable    int64             `json:"unreadable"` // of these; their calls are not counted or recorded
 	Mentioned     int64             `json:"mentioned"`  // texts of other rows with an id or number; they are kept
 	Mentions      []Mention         `json:"mentions"`   // the first of these
 	Recordings    *Recordings       `json:"recordings"` // nil: nothing was changed
@@ -114,7 +113,7 @@ type Held struct {
 // the new one when it retries. If the removal is interrupted, the next opening of the warehouse
 // completes it.
 func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress func(snapshot.Progress)) (*Receipt, error) {
-	f := &erasure{w: w, all: []*layout.Snapshot{w.Current}, unread: map[int64]bool{},
+	f := &erasure{w: w, all: []*layout.Snapshot{w.Current},
 		ids: map[string]bool{}, known: map[string]bool{}, held: map[string]map[string]bool{}}
 	numbers, err := snapshot.Numbers(w.FS, w.Root)
 	if err != nil {
@@ -125,12 +124,9 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 			continue
 		}
 		f.removed++
-		s, err := snapshot.Open(w.FS, w.Root, layout.SnapshotName(n))
-		if err != nil {
-			f.unread[n] = true
-			continue
+		if s, err := snapshot.Open(w.FS, w.Root, layout.SnapshotName(n)); err == nil {
+			f.all = append(f.all, s)
 		}
-		f.all = append(f.all, s)
 	}
 	if err := f.find(ctx, sel); err != nil {
 		return nil, err
@@ -150,7 +146,6 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 	idle := f.nothingToDo()
 	if idle {
 		f.removed = 0
-		clear(f.unread)
 	}
 	if dry {
 		return f.receipt(nil)
@@ -177,7 +172,6 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 type erasure struct {
 	w          *Held
 	all        []*layout.Snapshot // the readable ones, the current one first; calls selected in any are forgotten
-	unread     map[int64]bool     // numbers of other ones that could not be read, or not entirely
 	removed    int                // number of other ones
 	numbers    []number
 	traces     *traces
@@ -306,7 +300,7 @@ func (f *erasure) receipt(recordings *Recordings) (*Receipt, error) {
 	now := f.w.Current.Manifest
 	r := &Receipt{FormatVersion: layout.FormatVersion, ForgottenAt: f.w.Now().UTC(), RunID: f.w.RunID,
 		Snapshot: now.Snapshot, Calls: []string{}, Numbers: []Found{}, Erased: f.erased, Removed: int64(f.removed),
-		Unreadable: int64(len(f.unread)), Mentioned: f.mentioned, Mentions: append([]Mention{}, f.mentions...), Recordings: recordings,
+		Mentioned: f.mentioned, Mentions: append([]Mention{}, f.mentions...), Recordings: recordings,
 		Unknown: f.unknown, Tombstones: now.Forgotten}
 	for _, n := range f.numbers {
 		r.Numbers = append(r.Numbers, Found{Calls: int64(len(n.calls)), Customers: int64(len(n.customers))})

@@ -1,10 +1,11 @@
 package erase
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
-	"strings"
 
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -52,31 +53,15 @@ func (f *erasure) findPeople(ctx context.Context, sel Selection) error {
 
 // contacts returns all texts in the columns with contact data.
 func contacts(of *resource.Resource, o *schema.Object) (texts []string) {
-	var walk func(v any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case string:
-			texts = append(texts, v)
-		case json.Number:
-			texts = append(texts, v.String())
-		case []any:
-			for _, e := range v {
-				walk(e)
-			}
-		case map[string]any:
-			for _, e := range v {
-				walk(e)
-			}
-		}
-	}
 	for _, name := range of.Contact {
-		if raw := schema.TextOf(o.Row[of.Table.Column(name)]); raw != nil {
-			d := json.NewDecoder(strings.NewReader(string(raw)))
-			d.UseNumber()
-			var v any
-			if d.Decode(&v) == nil {
-				walk(v)
+		d := json.NewDecoder(bytes.NewReader(schema.TextOf(o.Row[of.Table.Column(name)])))
+		d.UseNumber()
+		for {
+			token, err := d.Token()
+			if err != nil {
+				break
 			}
+			texts = append(texts, fmt.Sprint(token))
 		}
 	}
 	return texts

@@ -8,7 +8,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -42,8 +41,8 @@ lists these rows and does not change them; forget a call with its id to erase it
 forget writes a receipt (JSON) to stdout: what was erased, and the ids of other calls and objects that mention the
 numbers or ids. It contains none of the forgotten ids or numbers.
 
-An id of which nothing is stored may be mistyped: forget names it and erases nothing. --yes, given twice, blocks such
-ids as well, so that no later run stores them.
+An id of which nothing is stored may be mistyped: forget names it, and the exit code is 3. No later run stores a call or
+customer with that id.
 
 forget rewrites the current snapshot and removes all others, damaged ones included, so extract rollback has nothing to
 return to until the next run. Running queries may fail; run them again. Copies of the warehouse elsewhere are not
@@ -53,24 +52,7 @@ changed.`
 type forgetFlags struct {
 	ids, customers, numbers []string
 	before                  string
-	dryRun                  bool
-	yes                     consent
-}
-
-// consent counts how often a flag is given.
-type consent int
-
-func (c *consent) String() string { return strconv.FormatBool(*c > 0) }
-
-func (*consent) Type() string { return "bool" }
-
-// Set implements pflag.Value.
-func (c *consent) Set(text string) error {
-	yes, err := strconv.ParseBool(text)
-	if *c++; !yes {
-		*c = 0
-	}
-	return err
+	dryRun, yes             bool
 }
 
 func forgetCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
@@ -94,8 +76,7 @@ func forgetCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	f.StringVar(&o.before, "before", "",
 		"forget calls that started before: a date (2026-11-01, its begin in the\nzone tz), a time (2026-11-01T08:00:00Z) or an age (365d)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be erased, change nothing")
-	f.Var(&o.yes, "yes", "do not ask for confirmation; given twice: nor about unknown ids")
-	f.Lookup("yes").NoOptDefVal = "true"
+	f.BoolVar(&o.yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }
 
@@ -123,7 +104,7 @@ func forget(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.
 	if err != nil {
 		return err
 	}
-	if o.yes == 0 && !o.dryRun && !cli.IsTerminal(stdin) {
+	if !o.yes && !o.dryRun && !cli.IsTerminal(stdin) {
 		return cli.Usage("check with --dry-run, then use --yes", "forget asks for confirmation, but stdin is not a terminal")
 	}
 	var receipt *erase.Receipt
@@ -135,19 +116,11 @@ func forget(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.
 		if err != nil {
 			return err
 		}
-		unknown := unknownIDs(plan)
-		if unknown != "" && o.yes == 1 && !o.dryRun && !cli.IsTerminal(stdin) {
-			return cli.Usage("correct it, or give --yes twice to block it: then no later run stores it", "nothing was erased: %s", unknown)
-		}
-		printErased(stderr, plan, o, sel.Before, w.Snapshot().Manifest.Rows(resource.Customers.Name) > 0)
-		if o.dryRun && unknown != "" {
-			words.Fprintf(stderr, "%s: with --yes twice it is blocked, and no later run stores it\n", unknown)
-		}
+		printErased(stderr, plan, o, sel.Before)
 		if o.dryRun {
 			return nil
 		}
-		if o.yes == 0 && !agreed(stdin, stderr, "This cannot be undone. Continue?") ||
-			o.yes < 2 && unknown != "" && !agreed(stdin, stderr, "Block the "+unknown+", so that no later run stores it?") {
+		if !o.yes && !agreed(stdin, stderr) {
 			return cli.Fail(cli.ExitFailed, fmt.Errorf("nothing was erased"), "")
 		}
 		if err := recording.Sweep(filepath.Join(s.Warehouse, layout.PartsName)); err != nil { // incomplete downloads
@@ -163,7 +136,15 @@ func forget(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.
 	}
 	audio := deleted(receipt.Recordings, stderr)
 	err = forgotten(ctx, s, receipt, stderr)
-	return cmp.Or(settings.WriteJSON(stdout, receipt), audio, err)
+	return cmp.Or(settings.WriteJSON(stdout, receipt), audio, err, unknown(receipt))
+}
+
+// unknown returns an error that names the unknown ids, if any.
+func unknown(r *erase.Receipt) error {
+	if len(r.Unknown) == 0 {
+		return nil
+	}
+	return cli.Fail(cli.ExitIncomplete, fmt.Errorf("nothing was stored under %q", r.Unknown), "if it was mistyped, repeat the command with the right id")
 }
 
 // deleted reports which recordings were deleted and which were not.
@@ -182,23 +163,22 @@ func deleted(r *erase.Recordings, stderr io.Writer) error {
 		cli.Plural(r.Left, "recording"), why), "the next run tries again; to try now, repeat the command")
 }
 
-// printErased prints what is or would be erased. customers is whether the warehouse has customers.
-func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, before time.Time, customers bool) {
+// printErased prints what is or would be erased.
+func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, before time.Time) {
 	last := &plan.Erased
-	people := ""
-	if last.Customers > 0 {
-		people = ", " + cli.Plural(last.Customers, "customer")
-	}
 	verb, also := "erasing", "removing"
 	if o.dryRun {
 		verb, also = "would erase", "would remove"
 	}
-	audio := ""
+	more := ""
 	if last.Recordings > 0 {
-		audio = ", " + cli.Plural(last.Recordings, "recording")
+		more = ", " + cli.Plural(last.Recordings, "recording")
 	}
-	words.Fprintf(stderr, "%s %s with %s and %s%s%s\n", verb, cli.Plural(last.Calls, "call"),
-		cli.Plural(last.Turns, "turn"), cli.Plural(last.Items, "analysis item"), audio, people)
+	if last.Customers > 0 {
+		more += ", " + cli.Plural(last.Customers, "customer")
+	}
+	words.Fprintf(stderr, "%s %s with %s and %s%s\n", verb, cli.Plural(last.Calls, "call"),
+		cli.Plural(last.Turns, "turn"), cli.Plural(last.Items, "analysis item"), more)
 	if !before.IsZero() {
 		const instant = "2006-01-02T15:04:05.999Z07:00"
 		words.Fprintf(stderr, "--before is %s in %s, %s\n", before.Format(instant), before.Location(), before.UTC().Format(instant))
@@ -207,76 +187,28 @@ func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, before t
 		words.Fprintf(stderr, "%s all older snapshots (%s): until the next run, extract rollback has none to return to\n", also,
 			humanize.Comma(plan.Removed))
 	}
-	if plan.Unreadable > 0 {
-		words.Fprintf(stderr, "%s of them cannot be read: calls that are nowhere else are removed, but return if the service still lists them\n",
-			humanize.Comma(plan.Unreadable))
-	}
 	for i, found := range plan.Numbers {
-		printNumber(stderr, o.numbers[i], found, customers)
+		if found.Calls == 0 && found.Customers == 0 {
+			words.Fprintf(stderr, "%s: no calls from or to this number, and no customers with it; "+
+				"to be sure, give it with + and its country code, or set --country\n", o.numbers[i])
+		}
 	}
-	missing := int64(len(plan.Calls)) - last.Calls - last.Customers
-	if o.dryRun {
-		missing -= int64(len(plan.Unknown))
-	}
-	if missing > 0 {
-		words.Fprintf(stderr, "not in the current snapshot: %s; calls and customers with these ids will not be stored\n",
-			cli.Plural(missing, "id"))
+	if err := unknown(plan); err != nil && o.dryRun {
+		words.Fprintln(stderr, err)
 	}
 	if plan.Mentioned > 0 {
+		by := map[string]int64{}
+		for _, m := range plan.Mentions {
+			by[m.Table+"."+m.Column]++
+		}
 		words.Fprintf(stderr, "the ids and numbers also occur in %s of other rows, which are kept; the receipt lists them: %s\n",
-			cli.Plural(plan.Mentioned, "text"), mentions(plan))
+			cli.Plural(plan.Mentioned, "text"), cli.Counts(by))
 	}
-}
-
-// mentions counts a plan's mentions by column.
-func mentions(plan *erase.Receipt) string {
-	by := map[string]int64{}
-	for _, m := range plan.Mentions {
-		by[m.Table+"."+m.Column]++
-	}
-	more := ""
-	if left := plan.Mentioned - int64(len(plan.Mentions)); left > 0 {
-		more = fmt.Sprintf(", and %d more", left)
-	}
-	return cli.Counts(by) + more
-}
-
-// printNumber reports a number found only among calls, only among customers, or nowhere. In a
-// warehouse without customers, finding only calls is normal.
-func printNumber(stderr io.Writer, number string, found erase.Found, customers bool) {
-	switch {
-	case found.Calls == 0 && found.Customers == 0:
-		words.Fprintf(stderr, "%s: no calls from or to this number, and no customers with it\n", number)
-	case found.Calls == 0:
-		words.Fprintf(stderr, "%s: %s, but no calls from or to this number\n", number, cli.Plural(found.Customers, "customer"))
-	case found.Customers == 0 && customers:
-		words.Fprintf(stderr, "%s: %s, but no customers with this number\n", number, cli.Plural(found.Calls, "call"))
-	default:
-		return
-	}
-	if !strings.HasPrefix(strings.TrimSpace(number), "+") {
-		words.Fprintf(stderr, "  to be sure, give the number with + and its country code, or set --country\n")
-	}
-}
-
-// unknownIDs names the unknown ids of a plan; empty if there are none.
-func unknownIDs(plan *erase.Receipt) string {
-	var ids []string
-	for _, id := range plan.Unknown {
-		ids = append(ids, strconv.Quote(id))
-	}
-	switch len(ids) {
-	case 0:
-		return ""
-	case 1:
-		return "unknown id " + ids[0]
-	}
-	return "unknown ids " + strings.Join(ids, ", ")
 }
 
 // agreed asks for confirmation.
-func agreed(stdin io.Reader, stderr io.Writer, question string) bool {
-	words.Fprintf(stderr, "%s [y/N] ", question)
+func agreed(stdin io.Reader, stderr io.Writer) bool {
+	words.Fprintf(stderr, "This cannot be undone. Continue? [y/N] ")
 	answer, _ := bufio.NewReader(stdin).ReadString('\n') // a terminal gives one line; an unreadable answer means no
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"
