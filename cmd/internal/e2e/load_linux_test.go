@@ -1,11 +1,9 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	crand "crypto/rand"
-	"encoding/binary"
 	"encoding/csv"
 	"errors"
 	"flag"
@@ -16,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -265,22 +262,6 @@ var ways = map[string]func(s *served, ctx context.Context, c *pgx.Conn) (totals,
 		s.pause(ctx)
 		return errors.Join(err, tx.QueryRow(ctx, countOfTurns).Scan(&out.Turns), tx.QueryRow(ctx, countOfItems).Scan(&out.Items))
 	}),
-	"rows": inTransaction(func(s *served, ctx context.Context, tx pgx.Tx, out *totals) error {
-		rows, err := tx.Query(ctx, "SELECT call_id, turn_count, (total_cost * 10000)::bigint FROM calls")
-		if err != nil {
-			return err
-		}
-		var id string
-		var turns, cost int64
-		if _, err := pgx.ForEachRow(rows, []any{&id, &turns, &cost}, func() error {
-			out.Calls, out.TurnCount, out.Cost = out.Calls+1, out.TurnCount+turns, out.Cost+cost
-			return nil
-		}); err != nil {
-			return err
-		}
-		s.pause(ctx)
-		return errors.Join(tx.QueryRow(ctx, countOfTurns).Scan(&out.Turns), tx.QueryRow(ctx, countOfItems).Scan(&out.Items))
-	}),
 	"cursor": inTransaction(func(s *served, ctx context.Context, tx pgx.Tx, out *totals) error {
 		if _, err := tx.Exec(ctx, "DECLARE t CURSOR FOR SELECT call_id FROM transcript_turns", pgx.QueryExecModeSimpleProtocol); err != nil {
 			return err
@@ -304,11 +285,6 @@ var ways = map[string]func(s *served, ctx context.Context, c *pgx.Conn) (totals,
 		s.pause(ctx)
 		return errors.Join(err, tx.QueryRow(ctx, totalOfCalls).Scan(&out.Calls, &out.TurnCount, &out.Cost), tx.QueryRow(ctx, countOfItems).Scan(&out.Items))
 	}),
-	"one": func(s *served, ctx context.Context, c *pgx.Conn) (out totals, err error) {
-		s.pause(ctx)
-		err = c.QueryRow(ctx, "SELECT c.*, ("+countOfTurns+"), ("+countOfItems+") FROM ("+totalOfCalls+") c").Scan(&out.Calls, &out.TurnCount, &out.Cost, &out.Turns, &out.Items)
-		return out, err
-	},
 }
 
 func inTransaction(read func(s *served, ctx context.Context, tx pgx.Tx, out *totals) error) func(*served, context.Context, *pgx.Conn) (totals, error) {
@@ -384,7 +360,7 @@ func TestServeUnderLoad(t *testing.T) {
 	longtest.Only(t)
 	s := startServing(t)
 	c := s.mustConnect() // create lazily allocated resources before counting
-	if _, err := ways["one"](s, t.Context(), c); err != nil {
+	if _, err := ways["prepared"](s, t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	test.OK(t, c.Close(t.Context()))
@@ -401,7 +377,7 @@ func TestServeUnderLoad(t *testing.T) {
 		name string
 		do   func()
 	}{
-		{"load", s.underLoad}, {"cancelled", s.cancelled}, {"giant", s.giant}, {"prepared", s.prepared}, {"cut", s.cut}, {"killed", s.killed}, {"slow", s.slow}, {"vanished", s.vanished},
+		{"load", s.underLoad}, {"cancelled", s.cancelled}, {"prepared", s.prepared}, {"cut", s.cut}, {"slow", s.slow}, {"vanished", s.vanished},
 	} {
 		t.Run(x.name, func(*testing.T) {
 			x.do()
@@ -541,32 +517,6 @@ func (s *served) ask(c *pgconn.HijackedConn, sql string) {
 // asked are the statements that clients abandon.
 var asked = []string{"SELECT 1", endless, manyRows}
 
-// giant sends messages of a gigabyte, which the server refuses because of their length.
-func (s *served) giant() {
-	before := s.gauges().megabytes
-	for _, kind := range []byte("QPB") {
-		c := s.raw()
-		head := binary.BigEndian.AppendUint32([]byte{kind}, 1<<30)
-		_, err := c.Conn.Write(append(head, "SELECT '"...))
-		sent, chunk := 0, bytes.Repeat([]byte("x"), 64<<10)
-		for err == nil && sent < 1<<30 {
-			var n int
-			n, err = c.Conn.Write(chunk)
-			sent += n
-		}
-		m, rerr := c.Frontend.Receive()
-		if e, ok := m.(*pgproto3.ErrorResponse); rerr != nil || !ok || e.Code != "54000" {
-			s.t.Errorf("a message of 1 GB was answered by %+v, %v, after %d MB", m, rerr, sent>>20)
-		}
-		s.t.Logf("of 1 GB, %d MB were sent before it was refused", sent>>20)
-		_ = c.Conn.Close()
-		s.count("giant")
-	}
-	if after := s.gauges().megabytes; after > before+64 {
-		s.t.Errorf("messages of 1 GB took %d MB", after-before)
-	}
-}
-
 // prepared prepares many statements on one connection, twice: the second time must not take more
 // memory than the first.
 func (s *served) prepared() {
@@ -606,46 +556,6 @@ func (s *served) cut() {
 			}
 		}
 	}
-}
-
-// killed kills a process that has many connections.
-func (s *served) killed() {
-	if !isLong() {
-		return
-	}
-	self, err := os.Executable()
-	test.OK(s.t, err)
-	for range some() {
-		p := exec.CommandContext(s.t.Context(), self, "-test.run=^TestServeClient$")
-		p.Env = append(os.Environ(), "CALLHOUSE_SERVE_CLIENT="+s.postgres)
-		out, err := p.StdoutPipe()
-		if err == nil {
-			err = p.Start()
-		}
-		test.OK(s.t, err)
-		if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
-			s.t.Error(line, err)
-		}
-		_ = p.Process.Kill()
-		_ = p.Wait()
-		s.count("killed")
-	}
-}
-
-// TestServeClient is not a test, but the client killed by killed.
-func TestServeClient(t *testing.T) {
-	address := os.Getenv("CALLHOUSE_SERVE_CLIENT")
-	if address == "" {
-		t.Skip("run by TestServeUnderLoad")
-	}
-	s := &served{busy: &busy{t: t}, serving: &serving{postgres: address}, rnd: longtest.Rand(t)}
-	for range 3 {
-		for _, sql := range asked {
-			s.ask(s.raw(), sql)
-		}
-	}
-	fmt.Println("ready")
-	select {}
 }
 
 // smallWindow makes the system buffer little for a slow client.
