@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	"callhouse/internal/personal/kinds"
@@ -62,6 +63,9 @@ type Finder struct {
 	countries []string
 	patterns  []Pattern
 	places    map[string]bool // the kinds that replacements may name
+
+	mu    sync.Mutex
+	names map[string][]hit // what names mean, by name
 }
 
 // New returns a finder.
@@ -118,9 +122,11 @@ func (f *Finder) reader(turns []Turn) *reader {
 	return r
 }
 
-// longestName is the maximum length of a name that may give numbers a meaning: it is read for each
-// value.
-const longestName = 1000
+// Limits of names: the length of one that may give numbers a meaning, and how many are cached.
+const (
+	longestName = 1000
+	mostNames   = 1000
+)
 
 // meaning returns the words in a name that give numbers a meaning, as if they were spoken in a turn
 // before the first one. Its personal data is not read: that is replaced as well.
@@ -128,13 +134,26 @@ func (f *Finder) meaning(name string) []hit {
 	if name == "" || len(name) > longestName {
 		return nil
 	}
+	f.mu.Lock()
+	hits, ok := f.names[name]
+	f.mu.Unlock()
+	if ok {
+		return hits
+	}
 	r := f.reader(nil)
 	defer readers.Put(r)
 	r.read(-1, string(spaced(nil, replaced(name, f.Find("", name)))))
 	for i := range r.hits {
 		r.hits[i].word -= r.word
 	}
-	return slices.Clone(r.hits)
+	hits = slices.Clone(r.hits)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.names) >= mostNames || f.names == nil {
+		f.names = map[string][]hit{}
+	}
+	f.names[strings.Clone(name)] = hits
+	return hits
 }
 
 // spaced appends the words of a key, such as birthDate or birth_date, and a colon.
