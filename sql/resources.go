@@ -17,9 +17,6 @@ func resourceViews() []*File {
 			ever+"; deleted_at is set once it is gone. "+r.Name+
 				"_at(TIME) returns the state at that time, as far as callhouse saw it.\n\n"+r.Text,
 			objectGrain))
-		for _, l := range r.Lists {
-			out = append(out, storedView(l.Name, "lists in "+r.Name, "", "one row per element"))
-		}
 	}
 	return append(out, storedView(resource.Changes.Name, "changes of all resources, with the time they were detected",
 		"A run detects the changes since the run before: each happened after since_at and no later than seen_at. Changes "+

@@ -13,12 +13,10 @@ import (
 	"callhouse/internal/api"
 	"callhouse/internal/api/apitest"
 	"callhouse/internal/loopback"
-	"callhouse/internal/resource/resourcetest"
 	"callhouse/internal/test"
 )
 
 func TestMain(m *testing.M) {
-	resourcetest.Register()
 	debug.SetGCPercent(400) // the tests use little memory, and garbage collection took a quarter of their time
 	loopback.Only()
 	goleak.VerifyTestMain(m)

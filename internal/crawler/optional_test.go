@@ -14,7 +14,6 @@ import (
 
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
-	"callhouse/internal/resource/resourcetest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
@@ -98,7 +97,7 @@ func (o *optionalNight) runFrom(t *testing.T, source Source) (r Report, asked in
 	c := tester(t, tr, o.objects, func(cfg *Config) {
 		cfg.Key, cfg.Now, cfg.Transcripts = "sandbox-key", o.clock.Now, source
 		cfg.Organization = o.server.Organisation().ID()
-		cfg.Resources = slices.DeleteFunc(slices.Clone(resource.All), func(of *resource.Resource) bool { return slices.Contains(resourcetest.MadeUp, of) })
+		cfg.Resources = resource.All
 	})
 	before, began := o.asked.Load(), time.Now()
 	r, err := c.Run(t.Context())

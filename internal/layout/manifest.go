@@ -199,13 +199,10 @@ type File struct {
 	NextExpiry      *int64 `json:"next_expiry,omitempty"`
 }
 
-// Part names the part that a file belongs to: the period of its calls, the resource, or else its
-// table. The files of one part are useless without each other.
+// Part names the part that a file belongs to: the period of its calls, or else its table. The files
+// of one part are useless without each other.
 func (f *File) Part() string {
-	switch of := resource.Owner(f.Table); {
-	case of != nil:
-		return of.Name
-	case f.Period == "" || !among(resource.Tables, f.Table):
+	if f.Period == "" || !among(resource.Tables, f.Table) {
 		return f.Table
 	}
 	return f.Period

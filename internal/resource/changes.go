@@ -47,11 +47,6 @@ func (r *Resource) Change(old, now *schema.Object, f Fetched, since int64) schem
 				cols = append(cols, i)
 			}
 		}
-		for i := range r.Lists {
-			if now.Lists[i].Len() > 0 {
-				cols = append(cols, ^i)
-			}
-		}
 	} else {
 		cols = r.differing(old, now)
 		switch first := r.Complete(old) == 0 && r.Bare(old); {
@@ -74,7 +69,7 @@ func (r *Resource) Change(old, now *schema.Object, f Fetched, since int64) schem
 	set("kind", kind)
 	names := make([]string, len(cols))
 	for i, col := range cols {
-		names[i] = r.nameOf(col)
+		names[i] = r.Table.Columns[col].Name
 	}
 	fields, _ := json.Marshal(names) // texts cannot fail
 	set("fields", string(fields))
@@ -148,48 +143,10 @@ func (r *Resource) values(o *schema.Object, cols []int) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(strconv.AppendQuote(dst, r.nameOf(col)), ':')
-		if col >= 0 {
-			dst = appendValue(dst, r.Table.Columns[col].Type, o.Row[col])
-		} else {
-			dst = appendRows(dst, r.Lists[^col], &o.Lists[^col])
-		}
+		dst = append(strconv.AppendQuote(dst, r.Table.Columns[col].Name), ':')
+		dst = appendValue(dst, r.Table.Columns[col].Type, o.Row[col])
 	}
 	return append(dst, '}')
-}
-
-// nameOf returns the name of a field: that of its column, or of the table of a list.
-func (r *Resource) nameOf(field int) string {
-	if field < 0 {
-		return r.Lists[^field].Name
-	}
-	return r.Table.Columns[field].Name
-}
-
-// appendRows appends the rows of a list as an array of objects.
-func appendRows(dst []byte, t *schema.Table, rows *schema.Rows) []byte {
-	dst = append(dst, '[')
-	for n := range rows.Len() {
-		if n > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, '{')
-		first := true
-		for i := range t.Columns {
-			c := &t.Columns[i]
-			if !c.Compared() {
-				continue
-			}
-			if !first {
-				dst = append(dst, ',')
-			}
-			first = false
-			dst = append(strconv.AppendQuote(dst, c.Name), ':')
-			dst = appendValue(dst, c.Type, rows.At(n)[i])
-		}
-		dst = append(dst, '}')
-	}
-	return append(dst, ']')
 }
 
 func appendValue(dst []byte, t schema.Type, v parquet.Value) []byte {

@@ -71,7 +71,7 @@ func (r *Resource) touch(row schema.Row, f Fetched) {
 // Deleted reports whether the lists no longer have an object.
 func (r *Resource) Deleted(o *schema.Object) bool { return !o.Row[r.deleted].IsNull() }
 
-// Complete returns when an object's own record and lists were last fetched, ms UTC; 0: still to be
+// Complete returns when an object's own record and its children's lists were last fetched, ms UTC; 0: still to be
 // fetched.
 func (r *Resource) Complete(o *schema.Object) int64 { return schema.MillisOf(o.Row[r.completedAt]).V }
 
@@ -86,20 +86,14 @@ func (r *Resource) Parts() bool { return r.Record != "" || len(r.Children()) > 0
 // Same reports whether two states of an object are the same for readers of the warehouse.
 func (r *Resource) Same(a, b *schema.Object) bool { return len(r.differing(a, b)) == 0 }
 
-// differing returns the fields in which two states differ: positions of columns, and
-// ^i for the i-th list.
-func (r *Resource) differing(a, b *schema.Object) (fields []int) {
+// differing returns the positions of the columns in which two states differ.
+func (r *Resource) differing(a, b *schema.Object) (cols []int) {
 	for i := range r.Table.Columns {
 		if r.Compared(i) && !schema.SameValue(r.Table.Columns[i].Type, a.Row[i], b.Row[i]) {
-			fields = append(fields, i)
+			cols = append(cols, i)
 		}
 	}
-	for i, t := range r.Lists {
-		if !sameRows(t, &a.Lists[i], &b.Lists[i]) {
-			fields = append(fields, ^i)
-		}
-	}
-	return fields
+	return cols
 }
 
 // Compared reports whether a column comes from the service and may change.
@@ -107,25 +101,8 @@ func (r *Resource) Compared(col int) bool {
 	return r.Table.Columns[col].Compared() || col == r.ownExtra
 }
 
-func sameRows(t *schema.Table, a, b *schema.Rows) bool {
-	if a.Len() != b.Len() {
-		return false
-	}
-	for n := range a.Len() {
-		for i := range t.Columns {
-			if c := &t.Columns[i]; c.Compared() && !schema.SameValue(c.Type, a.At(n)[i], b.At(n)[i]) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// ofItem reports whether a field comes from the items of lists.
+// ofItem reports whether a column comes from the items of lists.
 func (r *Resource) ofItem(col int) bool {
-	if col < 0 {
-		return true
-	}
 	c := &r.Table.Columns[col]
 	return c.Name == "extra" || c.Name == "source" || c.V3 != "" && !slices.Contains(r.own, col)
 }

@@ -83,28 +83,16 @@ var Common = []schema.Column{
 		Doc: "time its own record and lists were fetched since its last change; null: pending, or it has none"},
 }
 
-// Register adds resources to All. Only tests do.
-func Register(more ...*Resource) {
-	All = append(All, more...)
-	Tables = tables(schema.Tables)
-}
-
-// Declare completes a resource with its fields, in the order of the service's JSON. A field that is
-// a list of objects names the table of its rows: see [schema.Column].
+// Declare completes a resource with its fields, in the order of the service's JSON.
 func Declare(r Resource, fields ...schema.Column) *Resource {
-	var lists []*schema.Table
 	for i := range fields {
-		c := &fields[i]
-		if c.V2 == "" {
+		if c := &fields[i]; c.V2 == "" {
 			c.V2 = c.V3 // one shape, apart from the name of the key
-		}
-		if c.List != nil {
-			lists = append(lists, c.List)
 		}
 	}
 	fields = append(fields, Common...)
 	t := schema.NewTable(r.Name, fields...)
-	r.Resource = schema.NewResource(&t, lists...)
+	r.Resource = schema.NewResource(&t)
 	wire.Check(r.Resource)
 	for _, name := range r.Key {
 		r.keys = append(r.keys, t.Column(name))
@@ -153,7 +141,7 @@ func (r *Resource) Children() (out []*Resource) {
 	return out
 }
 
-// ByName returns a resource, or nil.
+// ByName returns the resource with a table, or nil.
 func ByName(name string) *Resource {
 	if i := slices.IndexFunc(All, func(r *Resource) bool { return r.Name == name }); i >= 0 {
 		return All[i]
@@ -184,17 +172,6 @@ func (r *Resource) IsKeyPath(path string) bool {
 	})
 }
 
-// Owner returns the resource to which a table belongs, as its own table or as one of its lists; nil
-// if there is none.
-func Owner(table string) *Resource {
-	for _, r := range All {
-		if slices.ContainsFunc(r.Tables(), func(t *schema.Table) bool { return t.Name == table }) {
-			return r
-		}
-	}
-	return nil
-}
-
 // Forgot reports whether an object, or the call that it belongs to, was forgotten.
 func (r *Resource) Forgot(key string, forgot func(id string) bool) bool {
 	if forgot(key) {
@@ -209,11 +186,14 @@ func (r *Resource) Forgot(key string, forgot func(id string) bool) bool {
 // IsKey reports whether a column is part of the key.
 func (r *Resource) IsKey(col int) bool { return slices.Contains(r.keys, col) }
 
-// Tables returns the tables of a resource: its own and those of its lists.
-func (r *Resource) Tables() []*schema.Table { return append([]*schema.Table{r.Table}, r.Lists...) }
-
 // Tables are all tables of a warehouse.
-var Tables = tables(schema.Tables)
+var Tables = func() []*schema.Table {
+	out := slices.Clone(schema.Tables)
+	for _, r := range All {
+		out = append(out, r.Table)
+	}
+	return append(out, &Changes)
+}()
 
 // Stored returns the table of a relation such as stored.calls; nil for any other relation.
 func Stored(relation string) *schema.Table {
@@ -223,12 +203,4 @@ func Stored(relation string) *schema.Table {
 		}
 	}
 	return nil
-}
-
-func tables(of []*schema.Table) []*schema.Table {
-	out := slices.Clone(of)
-	for _, r := range All {
-		out = append(out, r.Tables()...)
-	}
-	return append(out, &Changes)
 }

@@ -31,7 +31,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	resourcetest.Register()
 	debug.SetGCPercent(400) // the tests use little memory, and garbage collection took a quarter of their time
 	os.Exit(m.Run())
 }

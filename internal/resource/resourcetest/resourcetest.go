@@ -79,32 +79,13 @@ func object(of *resource.Resource, n, v int, whole bool) []byte {
 			at = inner
 		}
 		name := path[len(path)-1]
-		if c.List == nil {
-			at[name] = value(c, slices.Contains(of.Key, c.Name), n, v)
-			continue
-		}
-		var list []any
-		for e := range 1 + (n+v)%3 {
-			list = append(list, fields(c.List, e, v))
-		}
-		at[name] = list
+		at[name] = value(c, slices.Contains(of.Key, c.Name), n, v)
 	}
 	body, err := json.Marshal(root)
 	if err != nil {
 		panic(err)
 	}
 	return body
-}
-
-// fields returns an element of a list.
-func fields(t *schema.Table, n, v int) map[string]any {
-	out := map[string]any{}
-	for i := range t.Fields {
-		if c := &t.Fields[i]; c.V3 != "" {
-			out[strings.TrimSuffix(c.V3, "?")] = value(c, false, n, v)
-		}
-	}
-	return out
 }
 
 func value(c *schema.Column, key bool, n, v int) any {
@@ -131,34 +112,3 @@ func value(c *schema.Column, key bool, n, v int) any {
 	}
 	return fmt.Sprintf("%s %d.%d", c.Name, n, v)
 }
-
-// MadeUp are two invented resources: one with its own record and an inner list of objects, and one
-// with a list for each object of the first. They prove that a declaration is all that a resource
-// needs.
-var MadeUp = func() []*resource.Resource {
-	parts := schema.NewTable("gadget_parts",
-		schema.Column{ID: 1, Name: "gadget_id", Type: schema.Text, Required: true, Parent: "gadget_id", Doc: "the gadget"},
-		schema.Column{ID: 2, Name: "position", Type: schema.Int32, Required: true, Parent: schema.Position, Doc: "its place"},
-		schema.Column{ID: 3, Name: "name", Type: schema.Word, V3: "name", V2: "name", Doc: "its name"},
-		schema.Column{ID: 4, Name: "weight", Type: schema.Exact, V3: "weight?", V2: "weight?", Doc: "its weight"},
-		schema.Column{ID: 5, Name: "extra", Type: schema.JSON, Doc: "the rest"})
-	gadgets := resource.Declare(resource.Resource{
-		Name: "gadgets", Doc: "gadgets", Path: "/v3/gadgets", Key: []string{"gadget_id"}, Record: "/v3/gadgets/{}", Own: []string{"plan"},
-	},
-		schema.Column{ID: 1, Name: "gadget_id", Type: schema.Text, Required: true, V3: "id", V2: "gadget_id", Doc: "the gadget"},
-		schema.Column{ID: 2, Name: "name", Type: schema.Text, V3: "name", Doc: "its name"},
-		schema.Column{List: &parts, V3: "inside.parts", V2: "inside.parts"},
-		schema.Column{ID: 3, Name: "colour", Type: schema.Word, V3: "inside.colour", Doc: "its colour"},
-		schema.Column{ID: 4, Name: "plan", Type: schema.JSON, V3: "plan?", AnyValue: true, Doc: "how it is made"})
-	notes := resource.Declare(resource.Resource{
-		Name: "gadget_notes", Doc: "notes on gadgets", Path: "/v3/gadgets/{}/notes", Parent: gadgets, Items: "notes", Unpaged: true,
-		Key: []string{"gadget_id", "note"},
-	},
-		schema.Column{ID: 2, Name: "note", Type: schema.Text, Required: true, V3: "note", Doc: "its number"},
-		schema.Column{ID: 1, Name: "gadget_id", Type: schema.Text, Required: true, Doc: "the gadget"},
-		schema.Column{ID: 3, Name: "cost", Type: schema.Exact, V3: "cost", Amount: true, Doc: "what it cost"})
-	return []*resource.Resource{gadgets, notes}
-}()
-
-// Register registers the made-up resources in the tests' program.
-func Register() { resource.Register(MadeUp...) }

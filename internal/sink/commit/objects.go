@@ -115,7 +115,7 @@ func (m *maker) objects(others []*resource.Resource) (moved []tenure, err error)
 
 // objectFiles returns writers of the files of a resource.
 func (m *maker) objectFiles(of *resource.Resource) table.Files {
-	files := table.NewFiles(m.b, "", of.Tables()...)
+	files := table.NewFiles(m.b, "", of.Table)
 	if of == resource.Customers {
 		files.ReadIn(m.Country)
 	}

@@ -82,7 +82,7 @@ func (f *erasure) isErased(of *schema.Table, id string, row []parquet.Value) boo
 	if of.Column("call_id") >= 0 {
 		return f.ids[id]
 	}
-	return slices.Contains(personal, resource.Owner(of.Name)) && f.ids[resource.Part(id)]
+	return slices.Contains(personal, resource.ByName(of.Name)) && f.ids[resource.Part(id)]
 }
 
 // idColumn returns the column that names the call or object of a row; empty if there is none.
@@ -93,7 +93,7 @@ func idColumn(name string) string {
 	if t := table.ByName(name); t != nil && t.Column("call_id") >= 0 {
 		return "call_id"
 	}
-	if of := resource.Owner(name); of != nil {
+	if of := resource.ByName(name); of != nil {
 		return of.Key[0]
 	}
 	return ""

@@ -64,9 +64,7 @@ func (f *erasure) losses() (e *commit.Erasure, gone map[string]bool) {
 	if f.erased.Customers+f.erased.Rows > 0 {
 		e.Resources = personal
 		for _, of := range personal {
-			for _, t := range of.Tables() {
-				gone[t.Name] = true
-			}
+			gone[of.Name] = true
 		}
 	}
 	gone[resource.Changes.Name], gone[schema.Runs.Name] = len(e.Resources) > 0, e.Runs

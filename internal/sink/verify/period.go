@@ -71,7 +71,7 @@ func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout
 		checks[f.Table] = &tableCheck{Reader: r, listed: f, at: v.rel(s.Path(f))}
 	}
 	if files[0].Period == "" {
-		err = v.whole(s, checks[files[0].Table], checks)
+		err = v.whole(s, checks[files[0].Table])
 	} else if checks[schema.Calls.Name] != nil { // otherwise the check of the manifest reported it
 		err = (&periodCheck{v: v, files: checks, calls: checks[schema.Calls.Name], tools: checks[schema.ToolCalls.Name]}).run(ctx)
 	} else {
@@ -85,21 +85,14 @@ func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout
 	return err
 }
 
-// whole verifies the files of one table without periods, or of a resource with its lists.
-func (v *verifier) whole(s *layout.Snapshot, first *tableCheck, checks map[string]*tableCheck) error {
-	for _, c := range checks {
-		if err := c.All(func(parquet.Row) error { c.rows++; return nil }); err != nil {
-			return err
-		}
+// whole verifies the file of a table without periods.
+func (v *verifier) whole(s *layout.Snapshot, c *tableCheck) error {
+	if err := c.All(func(parquet.Row) error { c.rows++; return nil }); err != nil {
+		return err
 	}
-	of := resource.Owner(first.listed.Table)
-	if of == nil {
-		return nil
-	}
-	if c := checks[of.Name]; c != nil {
+	if of := resource.ByName(c.listed.Table); of != nil {
 		return v.objects(s, of, c.at)
 	}
-	v.bad.Add("reference", first.at, "%s has a file, %s has none", first.listed.Table, of.Name)
 	return nil
 }
 
