@@ -132,7 +132,7 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	defer cancel()
 	err := c.refused
 	if err == nil {
-		err = c.beside(rctx)
+		err = c.crawl(rctx)
 	}
 	c.meter.update(func(p *Progress) { p.Phase = Finishing })
 	if clock := (*api.ClockError)(nil); errors.As(err, &clock) {

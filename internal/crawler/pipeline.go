@@ -16,12 +16,39 @@ const (
 	listsFirst = 30 * time.Second
 )
 
-// crawl does all the work of a run except the last commit. The list, the transcripts and the
-// resources are fetched concurrently; the priority of each request decides which is sent. None of
-// them waits for another to end, except for the data it needs: calls are listed and committed
-// before their transcripts are fetched, and the first page is stored before everything else, since
-// the store may refuse it.
+// crawl does all the work of a run except the last commit: it fetches data, and archives recordings
+// meanwhile and after it.
 func (c *Crawler) crawl(ctx context.Context) error {
+	if c.recordings == nil {
+		return c.fetchData(ctx)
+	}
+	over := newSignal()
+	work := c.workers(ctx, 2)
+	work.Go(func(ctx context.Context) error {
+		if err := c.fetchData(ctx); err != nil {
+			return err
+		}
+		if err := c.committed(ctx); err != nil { // so that the last recordings become due
+			return err
+		}
+		over.Fire()
+		c.meter.update(func(p *Progress) { p.Phase = Archiving })
+		return nil
+	})
+	work.Go(func(ctx context.Context) error {
+		if !c.begun.Await(ctx, 0) {
+			return nil
+		}
+		return c.recordings.run(ctx, over)
+	})
+	return work.Wait()
+}
+
+// fetchData fetches the list, the transcripts and the resources at the same time; the priority of
+// each request decides which is sent. None of them waits for another to end, except for the data it
+// needs: calls are listed and committed before their transcripts are fetched, and the first page is
+// stored before everything else, since the store may refuse it.
+func (c *Crawler) fetchData(ctx context.Context) error {
 	c.meter.update(func(p *Progress) { p.Phase = Listing })
 	side, relisted := newSignal(), newSignal()
 	again := false

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"callhouse/internal/api"
 	"callhouse/internal/calls"
 	"callhouse/internal/recording"
 	"callhouse/internal/schema"
@@ -17,6 +18,8 @@ import (
 const (
 	// connections is the number of concurrent downloads.
 	connections = 4
+	// lookEvery is how soon recordings whose pause is over are tried again without a commit.
+	lookEvery = 5 * time.Minute
 	// lookAgain is the number of calls after which it checks for a commit with newer calls.
 	lookAgain = 64
 	// mostFailures and mostWasted end the downloads of a run, because the host is down: that many
@@ -79,7 +82,6 @@ type recordingCrawl struct {
 	mu     sync.Mutex
 	begun  int64
 	tried  map[uint64]attempt // of this run, by a hash of the call's id
-	soon   int64              // ms: when a recording is due that no commit announces
 	report RecordingReport
 	asked  int64 // number of renewals
 	row    int   // consecutive failures
@@ -92,12 +94,16 @@ type attempt struct{ at, next int64 }
 
 const never = math.MaxInt64
 
+// renewals is the share of a night's requests that may renew links to recordings: a warehouse whose
+// archive is enabled late has an expired link for each of its calls.
+const renewals = 0.1
+
 // newRecordings prepares the archiving of recordings; nil: they are not archived.
 func (c *Crawler) newRecordings() *recordingCrawl {
 	if c.cfg.Recordings == nil {
 		return nil
 	}
-	r := &recordingCrawl{Crawler: c, seed: maphash.MakeSeed(), tried: map[uint64]attempt{}, begun: c.nowMS(), soon: never, look: time.Second,
+	r := &recordingCrawl{Crawler: c, seed: maphash.MakeSeed(), tried: map[uint64]attempt{}, begun: c.nowMS(), look: time.Second,
 		again: c.cfg.RecordingsAgain || c.cfg.Full}
 	if !c.cfg.ListOnly {
 		r.renew = c.renewLink
@@ -108,6 +114,50 @@ func (c *Crawler) newRecordings() *recordingCrawl {
 	return r
 }
 
+// ArchiveRecordings archives the recordings due as of each commit of the store until ctx is done;
+// with once, only those due now. It does nothing else, and is for a crawler whose Run is not
+// called.
+func (c *Crawler) ArchiveRecordings(ctx context.Context, once bool) error {
+	c.meter.update(func(p *Progress) { p.Phase = Archiving })
+	c.listed.Fire() // it does not wait for a list
+	over := newSignal()
+	if once {
+		over.Fire()
+	}
+	if err := c.recordings.run(ctx, over); err != nil {
+		return err
+	}
+	return c.streams.remember(context.WithoutCancel(ctx))
+}
+
+// renewLink requests a call's record for its link, and stores it like any other record.
+func (c *Crawler) renewLink(ctx context.Context, id string) (out renewal, err error) {
+	s := c.streams.of("links to recordings", linksAllowance, nil)
+	if s.idle() != "" || ctx.Err() != nil {
+		return out, nil
+	}
+	f, failed, err := c.askRecord(ctx, id, api.Spare, s.Stream, func(call *calls.Call, rec schema.Record) error {
+		out = renewal{Answered: true, Withheld: call.OptedOut()}
+		if !out.Withheld {
+			out.Link = string(call.Text("recording_url"))
+		}
+		return c.put(ctx, rec)
+	})
+	switch {
+	case err != nil:
+		return out, err
+	case f == nil:
+		c.meter.update(func(p *Progress) { p.DetailsFetched++ })
+		return out, failed
+	case f.Then == api.Missing && !f.Canceled():
+		out.Answered = true
+		c.meter.update(func(p *Progress) { p.Missing++ })
+		return out, c.put(ctx, schema.Record{Kind: schema.KindMissing, CallID: id, FetchedAt: c.nowMS()})
+	}
+	c.log.Debug("no new link to a recording", "call", c.secrets.Clip(id, 200), "failure", f)
+	return out, nil
+}
+
 // result returns the result so far.
 func (c *recordingCrawl) result() RecordingReport {
 	c.mu.Lock()
@@ -115,19 +165,21 @@ func (c *recordingCrawl) result() RecordingReport {
 	return c.report
 }
 
-// run archives the due recordings after each commit, and when a pause is over, until listed fires,
-// after which no further commit makes any due. Then it archives the rest, each once. It returns only
-// errors that end the run, and nil if ctx is done.
+// run archives the due recordings after each commit, and every lookEvery, until listed fires, after
+// which no further commit makes any due. Then it archives the rest, each once. It returns only errors
+// that end the run, and nil if ctx is done.
 func (c *recordingCrawl) run(ctx context.Context, listed signal) error {
 	c.mu.Lock()
 	c.begun = c.nowMS()
 	c.mu.Unlock()
+	looked := int64(0) // ms
 	for last, final := int64(-1), false; ctx.Err() == nil; {
 		if !final {
 			final = listed.Fired()
 		}
 		at := c.store.Committed()
-		if at != last || final || c.ripe() {
+		if at != last || final || c.nowMS()-looked >= lookEvery.Milliseconds() {
+			looked = c.nowMS()
 			more, err := c.round(ctx, at, final)
 			if err != nil || c.over() {
 				return err
@@ -148,7 +200,6 @@ func (c *recordingCrawl) run(ctx context.Context, listed signal) error {
 // newer commit, whose calls come first.
 func (c *recordingCrawl) round(ctx context.Context, at int64, final bool) (more bool, err error) {
 	workers := c.workers(ctx, connections)
-	c.await(never)
 	seen := 0
 	for due, err := range c.store.RecordingsDue(ctx) {
 		if err != nil {
@@ -219,10 +270,8 @@ func (c *recordingCrawl) wants(due *calls.Recording, final bool) bool {
 	now := c.nowMS()
 	switch {
 	case tried && (final || due.LinkedAt <= last.at && now < last.next):
-		c.soon = min(c.soon, last.next)
 		return false
 	case !tried && now < c.restsUntil(due):
-		c.soon = min(c.soon, c.restsUntil(due))
 		return false
 	case due.LinkedAt < c.begun && c.spent() && !c.valid(due.Link): // the link has probably expired
 		return false
@@ -248,23 +297,6 @@ func (c *recordingCrawl) done(due *calls.Recording, failure *recording.Error, is
 		}
 	}
 	c.tried[maphash.String(c.seed, due.CallID)] = last
-	c.soon = min(c.soon, last.next)
-}
-
-// await forgets when recordings are due, up to a time.
-func (c *recordingCrawl) await(until int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.soon = until
-}
-
-// ripe reports whether a pause is over. It does so at most once a minute, since each look reads all
-// recordings that are due.
-func (c *recordingCrawl) ripe() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	minute := time.Minute.Milliseconds()
-	return c.soon/minute < c.nowMS()/minute
 }
 
 // spent reports whether no more links may be renewed.
@@ -387,22 +419,16 @@ func (c *recordingCrawl) stateOf(due *calls.Recording, problem recording.Problem
 	return schema.RecordingDue
 }
 
-// callOf describes a call for the archive.
-func callOf(due *calls.Recording) recording.Call {
-	call := recording.Call{ID: due.CallID, Link: due.Link}
-	if due.StartAt.OK {
-		call.Start = time.UnixMilli(due.StartAt.V)
-	}
-	return call
-}
-
 // unanswered stands for an expired link for which the service sent no new one: the state of the
 // recording is unknown.
 const unanswered recording.Problem = -1
 
 // fetch stores a recording. If its link has expired, it requests a new one, once.
 func (c *recordingCrawl) fetch(ctx context.Context, due *calls.Recording) (recording.Stored, *recording.Error, error) {
-	call := callOf(due)
+	call := recording.Call{ID: due.CallID, Link: due.Link}
+	if due.StartAt.OK {
+		call.Start = time.UnixMilli(due.StartAt.V)
+	}
 	failure := &recording.Error{Problem: recording.Expired, Reason: "its link has expired"}
 	ofRun := due.LinkedAt >= c.begun
 	fresh := ofRun && c.nowMS() < due.LinkedAt+leastValid.Milliseconds() // whatever our clock says of its expiry
