@@ -79,7 +79,7 @@ func (c *Crawler) Poll(ctx context.Context) (busy bool, err error) {
 	}
 	l := c.newListing(f.begin(now), forever)
 	l.top, l.poll = top, f
-	if _, err := l.walk(ctx); err != nil {
+	if err := l.walk(ctx); err != nil {
 		return false, err
 	}
 	f.whole = f.whole || l.done

@@ -69,37 +69,33 @@ func (c *Crawler) newListing(from, to int64) *listing {
 }
 
 // walk lists the stretch to its end. A problem that ends it early is reported and is not an error:
-// the part not listed is not recorded as covered, and the next run lists it. An error ends the run;
-// interrupted is true if ctx was done.
-func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
-	q := l.first()
-	for {
-		if err := ctx.Err(); err != nil {
-			return true, nil
-		}
-		a := l.top
-		if l.top = nil; a == nil {
+// the part not listed is not recorded as covered, and the next run lists it, as after an interrupt. An
+// error ends the run.
+func (l *listing) walk(ctx context.Context) (err error) {
+	q, a := l.first(), l.top
+	for q != nil && ctx.Err() == nil {
+		if a == nil {
 			q.priority = l.priority()
 			if a, err = l.c.ask(ctx, *q); err != nil {
-				return false, err
+				return err
 			}
 		}
-		if f := a.failure; f != nil && f.Canceled() {
-			return true, nil
+		switch {
+		case a.failure != nil && a.failure.Canceled():
+			return nil
+		case a.failure != nil || a.query.Before != q.Before:
+			q, err = l.instead(ctx, q, a)
+		default:
+			q, err = l.take(ctx, &a.query, &a.page)
 		}
-		if a.failure != nil || a.query.Before != q.Before {
-			if q, err = l.instead(ctx, q, a); q == nil || err != nil {
-				return ctx.Err() != nil, err
-			}
-			continue
+		if err == nil {
+			err = l.c.offerCheckpoint(ctx)
 		}
-		if q, err = l.take(ctx, &a.query, &a.page); err != nil || q == nil {
-			return false, err
-		}
-		if err := l.c.offerCheckpoint(ctx); err != nil {
-			return false, err
+		if a = nil; err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // instead returns the query to make after a failure, or after the service has refused the upper bound;

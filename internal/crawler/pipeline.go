@@ -54,8 +54,7 @@ func (c *Crawler) fetchData(ctx context.Context) error {
 	again := false
 	work := c.workers(ctx, 3)
 	work.Go(func(ctx context.Context) (err error) {
-		interrupted, err := c.sweep(ctx)
-		if err != nil || interrupted {
+		if err := c.sweep(ctx); err != nil || ctx.Err() != nil {
 			return err
 		}
 		c.begun.Fire()

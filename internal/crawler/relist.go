@@ -73,7 +73,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 		l := c.newListing(span.From, span.To)
 		l.maxPages, l.stream = left, stream.Stream
 		c.log.Info("listing older calls again", "from", showMS(l.from), "to", showMS(l.to))
-		if _, err := l.walk(ctx); err != nil {
+		if err := l.walk(ctx); err != nil {
 			return true, err
 		}
 		left -= l.pages
@@ -83,8 +83,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 		l := c.newListing(c.since, forever)
 		l.stream = stream.Stream
 		c.log.Info("listing all calls again")
-		_, err := l.walk(ctx)
-		return true, err
+		return true, l.walk(ctx)
 	}
 	return true, nil
 }

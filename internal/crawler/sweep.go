@@ -3,10 +3,7 @@ package crawler
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
@@ -69,11 +66,15 @@ func plan(cfg *Config, now, since int64, coverage []schema.Span) []stretch {
 	return out
 }
 
-// sweep lists the stretches of the plan. Their first page is that of Begin.
-func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
+// listStreams is the number of parts of the list that are read at the same time.
+const listStreams = 8
+
+// sweep lists the stretches of the plan, and the places of unsettled calls. Their first page is that
+// of Begin.
+func (c *Crawler) sweep(ctx context.Context) error {
 	top := c.top
-	if f := top.failure; f != nil && f.Canceled() {
-		return true, nil
+	if top.failure != nil && top.failure.Canceled() {
+		return nil
 	}
 	todo := plan(&c.cfg, c.nowMS(), c.since, c.store.Coverage())
 	for _, item := range top.page.Items {
@@ -81,17 +82,17 @@ func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
 	}
 	places, err := c.unsettled(ctx, todo)
 	if err != nil {
-		return ctx.Err() != nil, err
+		return err
 	}
-	lowest := min(todo[0].from, todo[len(todo)-1].from)
 	if c.filters.now().Before != refused {
-		interrupted, err = c.readAll(ctx, top, todo, places)
-		if err != nil || interrupted || len(todo)+len(places) == 1 || c.filters.now().Before != refused {
-			return interrupted, err
+		err := c.sweepParts(ctx, top, todo, places)
+		if err != nil || ctx.Err() != nil || len(todo)+len(places) == 1 || c.filters.now().Before != refused {
+			return err
 		}
 		top = nil
 	}
 	// No part of the list can be requested, so all of it is read, from the top.
+	lowest := min(todo[0].from, todo[len(todo)-1].from)
 	if n := len(places); n > 0 {
 		lowest = min(lowest, places[n-1].From)
 	}
@@ -100,54 +101,32 @@ func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
 	return l.walk(ctx)
 }
 
-// listStreams is the number of parts of the list that are read at the same time.
-const listStreams = 8
-
-// readers read parts of the list at the same time.
-type readers struct {
-	*errgroup.Group
-	ctx         context.Context
-	interrupted atomic.Bool
-}
-
-// readAll reads the stretches of a run, and the places of unsettled calls. The others wait for the
-// first page of the window, which the store may refuse.
-func (c *Crawler) readAll(ctx context.Context, top *asked, todo []stretch, places []calls.Place) (interrupted bool, err error) {
-	group, gctx := errgroup.WithContext(ctx)
-	group.SetLimit(listStreams)
-	r := &readers{Group: group, ctx: gctx}
-	read := func(l *listing) { r.Go(func() error { return r.read(l) }) }
+// sweepParts reads the stretches, and the places of unsettled calls. The others wait for the first
+// page of the window, which the store may refuse.
+func (c *Crawler) sweepParts(ctx context.Context, top *asked, todo []stretch, places []calls.Place) error {
+	readers := c.workers(ctx, listStreams)
 	window := c.newListing(todo[0].from, todo[0].to)
 	window.top = top
-	r.Go(func() error {
+	readers.Go(func(ctx context.Context) error {
 		defer c.begun.Fire()
-		err := r.read(window)
+		err := window.walk(ctx)
 		if len(todo) > 1 {
 			c.newest.Fire()
 		}
 		return err
 	})
-	c.begun.Await(gctx, 0)
+	c.begun.Await(ctx, 0)
 	for _, p := range places {
 		c.log.Info("listing unsettled calls again", "from", showMS(p.From), "to", showMS(p.To))
 		l := c.newListing(p.From, p.To)
 		l.again = true
-		read(l)
+		readers.Go(l.walk)
 	}
 	for _, s := range todo[1:] {
 		c.log.Info("listing", "from", showMS(s.from), "to", showMS(s.to))
-		read(c.newListing(s.from, s.to))
+		readers.Go(c.newListing(s.from, s.to).walk)
 	}
-	err = r.Wait()
-	return r.interrupted.Load(), err
-}
-
-func (r *readers) read(l *listing) error {
-	interrupted, err := l.walk(r.ctx)
-	if interrupted {
-		r.interrupted.Store(true)
-	}
-	return err
+	return readers.Wait()
 }
 
 // unsettled returns the places of unsettled calls that are below the window and not covered by the
