@@ -105,7 +105,6 @@ func TestMessagesSteerNothing(t *testing.T) {
 		{"words", []string{"search", foul}, "", cli.ExitOK, ""},
 		{"a table", []string{"describe", foul}, "", cli.ExitUsage, `\x1b]0;owned`},
 		{"a call", []string{"call", foul + "x"}, "", cli.ExitUsage, `\x1b]0;owned`},
-		{"the shell", []string{"shell"}, "select error(summary) from calls where call_id <> 'b';", cli.ExitFailed, first},
 	} {
 		if !tried(i) {
 			continue

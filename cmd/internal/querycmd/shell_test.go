@@ -65,7 +65,6 @@ func TestShellInATerminal(t *testing.T) {
 	x.run("select i + 70000 as long from range(1002) t(i);", "70999", "… 2 more rows: use format csv for all")
 	x.run(".mode json")
 	x.run("select 40 + 2 as answer;", `{"answer":42}`)
-	x.run("format parquet", "cannot be printed to a terminal")
 	x.run(`\timezone`, "tz: Asia/Seoul")
 	x.run(`\?`, "describe [NAME]")
 	x.run(`\x`, `unknown command "x"`, "psql can connect to query serve")
