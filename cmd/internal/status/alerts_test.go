@@ -154,7 +154,7 @@ func (m *month) night(n int, e event) {
 	if e.outcome == schema.OutcomeDone || e.outcome == schema.OutcomeIncomplete {
 		m.history.Snapshot = &layout.Snapshot{Manifest: m.manifest(id, start, end, e)}
 	}
-	m.write(&Metrics{Now: end, Started: start, Code: exitOf(e.outcome), Last: &row, Failures: e.failures,
+	m.write(&Metrics{Now: end, Started: start, Code: outcomeOf(e.outcome).code, Last: &row, Failures: e.failures,
 		Report: &crawler.Report{Progress: progress}})
 }
 

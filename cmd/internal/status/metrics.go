@@ -14,9 +14,6 @@ import (
 	"callhouse/internal/words"
 )
 
-// outcomes are the outcomes of a run.
-var outcomes = []string{schema.OutcomeDone, schema.OutcomeFailed, schema.OutcomeIncomplete, schema.OutcomeInterrupted, schema.OutcomeKilled}
-
 // Metrics is the source of the metrics, besides the warehouse.
 type Metrics struct {
 	Now     time.Time
@@ -69,7 +66,7 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 	}
 	last, success, good := lastRuns(h, m.Last)
 	if m.Last == nil && last != nil {
-		m.Code = exitOf(last.Outcome)
+		m.Code = outcomeOf(last.Outcome).code
 	}
 	if success != nil {
 		g.set("last_success_timestamp_seconds", "End of the last run with outcome done.", seconds(endOf(success)))
@@ -82,7 +79,7 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 	}
 	ended := map[string]float64{}
 	for _, o := range outcomes {
-		ended[o] = 0
+		ended[o.word] = 0
 	}
 	for _, r := range h.Runs {
 		if _, ok := ended[r.Outcome]; ok {
@@ -141,7 +138,7 @@ func (m *Metrics) lastRun(g gauges, r *schema.Run) {
 	g.set("last_run_exit_code", "Exit code of the last run; 137 if it was killed.", float64(m.Code))
 	became := map[string]float64{}
 	for _, o := range outcomes {
-		became[o] = bit(o == r.Outcome)
+		became[o.word] = bit(o.word == r.Outcome)
 	}
 	g.each("last_run_outcome", "1 for the outcome of the last run.", "outcome", became)
 	g.each("last_run_requests", "Requests sent by the last run.", "kind",
@@ -218,18 +215,3 @@ func bit(b bool) float64 {
 
 // seconds converts an instant of ms since 1970 UTC to Prometheus' unit.
 func seconds(ms int64) float64 { return float64(ms) / 1000 }
-
-// exitOf returns the exit code of a run with an outcome.
-func exitOf(outcome string) int {
-	switch outcome {
-	case schema.OutcomeDone:
-		return cli.ExitOK
-	case schema.OutcomeIncomplete:
-		return cli.ExitIncomplete
-	case schema.OutcomeInterrupted:
-		return cli.ExitInterrupted
-	case schema.OutcomeKilled:
-		return 137 // 128 + SIGKILL, as in a shell
-	}
-	return cli.ExitFailed
-}

@@ -227,7 +227,7 @@ func TestMetricsBetweenRuns(t *testing.T) {
 	if want := seconds(endOf(&h.Runs[0])); success != want {
 		t.Errorf("the last success is of %v, want %v", success, want)
 	}
-	if got := exitOf(schema.OutcomeInterrupted); got != 130 {
+	if got := outcomeOf(schema.OutcomeInterrupted).code; got != 130 {
 		t.Errorf("an interrupted run has the exit code %d", got)
 	}
 }

@@ -245,15 +245,29 @@ func (h *State) complain(verdict string, problem cli.Problem, format string, arg
 	}
 }
 
-// ended describes the end of a run by its outcome.
-var ended = map[string]string{
-	schema.OutcomeFailed: "failed", schema.OutcomeIncomplete: "did not fetch everything",
-	schema.OutcomeInterrupted: "was interrupted", schema.OutcomeKilled: "was killed",
+// outcome is a way in which a run can end.
+type outcome struct {
+	word    string // in the table runs
+	code    int    // exit code
+	problem cli.Problem
+	text    string // the run …
+}
+
+var outcomes = []outcome{
+	{schema.OutcomeFailed, cli.ExitFailed, cli.Failed, "failed"}, // also anything else
+	{schema.OutcomeDone, cli.ExitOK, cli.NoProblem, ""},
+	{schema.OutcomeIncomplete, cli.ExitIncomplete, cli.Incomplete, "did not fetch everything"},
+	{schema.OutcomeInterrupted, cli.ExitInterrupted, cli.Interrupted, "was interrupted"},
+	{schema.OutcomeKilled, 137, cli.Killed, "was killed"}, // 128 + SIGKILL, as in a shell
+}
+
+func outcomeOf(word string) outcome {
+	return outcomes[max(0, slices.IndexFunc(outcomes, func(o outcome) bool { return o.word == word }))]
 }
 
 // endOfRun describes how and why a run ended.
 func endOfRun(run *schema.Run) string {
-	text, why := ended[run.Outcome], run.Error
+	text, why := outcomeOf(run.Outcome).text, run.Error
 	if first, rest, _ := strings.Cut(why, "; "); first == run.Outcome { // e.g. killed; its commits are kept
 		why = rest
 	}
@@ -268,15 +282,7 @@ func problemOf(run *schema.Run) cli.Problem {
 	if p := cli.Problem(run.Problem); p.Help() != "" {
 		return p
 	}
-	switch run.Outcome {
-	case schema.OutcomeIncomplete:
-		return cli.Incomplete
-	case schema.OutcomeInterrupted:
-		return cli.Interrupted
-	case schema.OutcomeKilled:
-		return cli.Killed
-	}
-	return cli.Failed
+	return outcomeOf(run.Outcome).problem
 }
 
 // measure adds the figures of the snapshot.
