@@ -80,19 +80,19 @@ func TestOperationsPage(t *testing.T) {
 	}
 	// The systemd section: the key belongs to root, and is passed to the service as a credential.
 	credentials := filepath.Join(root, "credentials")
-	run("install -d -m 0500 -o " + fmt.Sprint(u.uid) + " " + credentials + " && install -m 0400 -o " + fmt.Sprint(u.uid) + " " + root + "/etc/key " + credentials + "/callhouse-api-key")
+	run("install -d -m 0500 -o " + fmt.Sprint(u.uid) + " " + credentials + " && install -m 0400 -o " + fmt.Sprint(u.uid) + " " + root + "/etc/key " + credentials + "/key")
 	service := test.Read(t, "../../../deploy/systemd/callhouse.service")
 	start := regexp.MustCompile(`(?m)^ExecStart=(.+)$`).FindStringSubmatch(string(service))[1]
 	_, section, _ := strings.Cut(string(page), "### systemd\n")
 	steps := 0
-	for _, m := range regexp.MustCompile(`(?m)^# ((?:sed|chown) .+)$`).FindAllStringSubmatch(section, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^# (chown .+)$`).FindAllStringSubmatch(section, -1) {
 		steps++
 		run(strings.ReplaceAll(here.Replace(m[1]), "root:root", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid())))
 	}
-	if steps != 2 {
-		t.Errorf("the section on systemd has %d steps for the key", steps)
+	if steps != 1 {
+		t.Errorf("the section on systemd has %d steps for the key, want 1", steps)
 	}
-	run("CREDENTIALS_DIRECTORY=" + credentials + " sudo -u callhouse " + here.Replace(start))
+	run("CREDENTIALS_DIRECTORY=" + credentials + " CALLHOUSE_API_KEY_FILE=" + credentials + "/key sudo -u callhouse " + here.Replace(start))
 }
 
 // cronLine returns the user and command of the only crontab line in a file.

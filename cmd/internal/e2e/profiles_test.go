@@ -232,15 +232,7 @@ func TestQueryHonoursTheFile(t *testing.T) {
 // it is accepted or refused, even if the service repeats it.
 func TestKeyPlaces(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 20, Days: 1}})
-	for _, name := range []string{"CALLHOUSE_API_KEY", "CREDENTIALS_DIRECTORY"} {
-		t.Setenv(name, "")
-	}
-	creds := t.TempDir()
-	for _, name := range []string{"callhouse-api-key", "callhouse-api-key.acme"} {
-		if err := os.WriteFile(filepath.Join(creds, name), []byte(testKey), 0o440); err != nil { // like systemd
-			t.Fatal(err)
-		}
-	}
+	t.Setenv("CALLHOUSE_API_KEY", "")
 	own := configured(t, fast+fmt.Sprintf("[profiles.acme]\nbase_url = %q\nwarehouse = %q", c.service.URL, c.warehouse))
 	direct := []string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--requests-per-second=2000", "--requests-per-minute=100000"}
 	metrics := "--metrics-file=" + filepath.Join(c.warehouse, "metrics.prom")
@@ -253,8 +245,6 @@ func TestKeyPlaces(t *testing.T) {
 		{"variable", "CALLHOUSE_API_KEY", [2]string{"CALLHOUSE_API_KEY", testKey}, direct},
 		{"file", "file " + c.keyFile, [2]string{"CALLHOUSE_API_KEY_FILE", c.keyFile}, direct},
 		{"a flag over a variable", "file " + c.keyFile, [2]string{"CALLHOUSE_API_KEY", "other"}, append([]string{"--api-key-file", c.keyFile}, direct...)},
-		{"systemd", "systemd credential callhouse-api-key", [2]string{"CREDENTIALS_DIRECTORY", creds}, direct},
-		{"systemd for a profile", "systemd credential callhouse-api-key.acme", [2]string{"CREDENTIALS_DIRECTORY", creds}, []string{own, "--profile=acme"}},
 	} {
 		t.Run(p.name, func(t *testing.T) {
 			t.Setenv(p.env[0], p.env[1])

@@ -29,7 +29,7 @@ data and commits all tables atomically. An interrupted run resumes where it stop
 
 Settings come from flags, environment variables (--base-url is CALLHOUSE_BASE_URL, and so on) and
 a file, in this order of precedence; extract config shows them. The API key comes from
-CALLHOUSE_API_KEY, a file or systemd, never from an argument.
+CALLHOUSE_API_KEY or a file, never from an argument.
 
 Exit codes: 0 done; 1 failed, nothing lost; 2 wrong use or configuration; 3 committed, but
 incomplete; 4 another run holds the warehouse; 130 interrupted, committed.`

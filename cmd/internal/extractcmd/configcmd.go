@@ -62,7 +62,7 @@ type shownSetting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 	From  string `json:"from"`
-	Kind  string `json:"kind"` // flag, environment, file, systemd, default; none for a missing key
+	Kind  string `json:"kind"` // flag, environment, file, default; none for a missing key
 	Line  int    `json:"line,omitempty"`
 }
 
@@ -109,16 +109,9 @@ func shown(s *settings.Settings) shownConfig {
 	if p, err := s.KeyPlace(); err != nil {
 		out.Notes = append(out.Notes, err.Error())
 	} else if p.Source() != "" {
-		kind := "file"
-		switch {
-		case p.Env != "":
-			kind = "environment"
-		case p.Systemd:
-			kind = "systemd"
-		}
-		from := p.Source()
+		kind, from := "file", p.Source()
 		if p.Env != "" {
-			from = "environment variable " + p.Env
+			kind, from = "environment", "environment variable "+p.Env
 		}
 		out.APIKey = shownSetting{Name: "api_key", Value: words.Masked, From: from, Kind: kind}
 	}

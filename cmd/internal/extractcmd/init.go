@@ -280,12 +280,7 @@ func (i *initial) keyOfSettings(place config.KeyPlace) error {
 	}
 	key, from, err := i.APIKey()
 	i.useKey(key, from)
-	switch {
-	case err != nil:
-		return err
-	case place.Systemd:
-		return cli.Usage("pass the key with --api-key-stdin", "the key of %s cannot be stored", from)
-	case place.Env == "": // in a file, of which the nightly run needs the name alone
+	if err == nil && place.Env == "" { // in a file, of which the nightly run needs the name alone
 		i.store = false
 		i.keyFile, err = filepath.Abs(i.APIKeyFile)
 	}
