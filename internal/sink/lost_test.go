@@ -253,3 +253,31 @@ func TestWho(t *testing.T) {
 	close(stop)
 	<-asked
 }
+
+// A record of the journal that this version cannot decode, such as one of an earlier version, is
+// skipped with a notice. The rest is committed, and the run's ranges count as not listed.
+func TestUndecodableRecords(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	w := night(t, nil, root, 0)
+	put(t, w, storyRecord("a", 1))
+	mustCommit(t, w)
+	put(t, w, storyRecord("b", 1), schema.Record{Kind: schema.KindCovered, FetchedAt: 1, Body: []byte(`{"from":0,"to":100,"listed_at":5}`)})
+	test.OK(t, w.journal.Put(t.Context(), []schema.Record{
+		{Kind: schema.KindItem, CallID: "a", FetchedAt: 1, Body: []byte(`[1]`)},
+		{Kind: schema.KindItem, CallID: "c", FetchedAt: 1, Body: []byte(`{}`)},
+		{Kind: schema.KindRecording, CallID: "b", FetchedAt: 1, Body: []byte(`{"state":"lent"}`)},
+		{Kind: schema.KindItem, Resource: "agents", CallID: "x", FetchedAt: 1, Body: []byte(`{"id":"y"}`)},
+	}))
+	mustCommit(t, w)
+	if found := readCalls(t, w.opts.FS, w.Snapshot()); len(found) != 2 || found["a"].Turns().Len() != 1 || found["b"].Turns().Len() != 1 {
+		t.Errorf("calls %v", found)
+	}
+	if spans := w.Coverage(); len(spans) > 0 {
+		t.Errorf("listed: %v", spans)
+	}
+	for _, id := range []string{`"a"`, `"b"`, `"c"`, `"x"`} {
+		if !strings.Contains(strings.Join(w.Notices(), "\n"), "a record of "+id) {
+			t.Errorf("no notice of %s in %q", id, w.Notices())
+		}
+	}
+}

@@ -154,7 +154,7 @@ func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *lay
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		made, err := b.Restore(ctx, snapshot.NewReader(w.opts.FS, target, w.proofs), w.stamp(),
+		made, err := b.Restore(ctx, snapshot.NewReader(w.opts.FS, target, w.proofs),
 			func(commit.Stats) schema.Run { return row(target) })
 		if err != nil {
 			return nil, fmt.Errorf("roll back: %w", err)
@@ -232,7 +232,7 @@ func (w *Warehouse) RedactStored(ctx context.Context, progress func(snapshot.Pro
 	tell := snapshot.Counter(progress, "redacted", calls)
 	for i, batch := range batches {
 		made, err := w.maintain(func(b commit.Base) (*commit.Result, error) {
-			return b.Redact(ctx, batch, redactor, w.stamp(), i == len(batches)-1, tell)
+			return b.Redact(ctx, batch, redactor, i == len(batches)-1, tell)
 		})
 		if err == nil && i == len(batches)-1 {
 			err = snapshot.Sweep(w.opts.FS, w.opts.Root, made.Snapshot)

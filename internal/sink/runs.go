@@ -52,7 +52,7 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 		return fmt.Errorf("commit: %w", err)
 	}
 	var wrote schema.Run
-	input := &commit.Input{Intake: in, Segments: refs, Masker: w.masker, Stamp: w.stamp(), Compact: compact, Row: func(s Stats) schema.Run {
+	input := &commit.Input{Intake: in, Segments: refs, Masker: w.masker, Compact: compact, Row: func(s Stats) schema.Run {
 		all := before.Add(s)
 		all.Redacted = w.Redacted()
 		wrote = row(all, commits)
@@ -71,6 +71,9 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 		w.leftover = nil
 	}
 	w.mu.Unlock()
+	for _, l := range made.Broken {
+		w.lostJournal(l)
+	}
 	for _, name := range made.Doubted {
 		w.notice("the service's list of %s is empty, but was not before: known objects are kept until another run also finds it empty", name)
 	}
@@ -99,7 +102,7 @@ func (w *Warehouse) readJournal(refs []layout.Segment) (*commit.Intake, error) {
 // without counts.
 func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
 	made, err := w.maintain(func(b commit.Base) (*commit.Result, error) {
-		return b.Restore(ctx, b.Old, w.stamp(), func(s commit.Stats) schema.Run {
+		return b.Restore(ctx, b.Old, func(s commit.Stats) schema.Run {
 			run.CallsPending, run.Unverified = s.Due, schema.Some(s.Unverified)
 			return run
 		})

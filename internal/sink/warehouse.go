@@ -281,15 +281,11 @@ func (w *Warehouse) goOn(made *layout.Snapshot, refs []layout.Segment) error {
 
 // base returns the base of the next commit.
 func (w *Warehouse) base() commit.Base {
-	return commit.Base{FS: w.opts.FS, Root: w.opts.Root, RunID: w.opts.RunID, Old: w.reader(), Now: w.opts.Now(), Workers: w.opts.Workers,
-		Country: w.opts.Country, Lost: w.unrecorded}
-}
-
-// stamp returns the entries of the next manifest that this run sets.
-func (w *Warehouse) stamp() commit.Stamp {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	return commit.Stamp{Mask: w.mask, Redaction: w.redaction, Origin: w.origin, Archive: w.archive}
+	stamp := commit.Stamp{Mask: w.mask, Redaction: w.redaction, Origin: w.origin, Archive: w.archive}
+	w.mu.Unlock()
+	return commit.Base{FS: w.opts.FS, Root: w.opts.Root, RunID: w.opts.RunID, Old: w.reader(), Now: w.opts.Now(), Workers: w.opts.Workers,
+		Country: w.opts.Country, Lost: w.unrecorded, Stamp: stamp}
 }
 
 // maintain commits a change of files that changes no call. It does not touch the journal, and adds

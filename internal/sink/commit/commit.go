@@ -1,5 +1,5 @@
 // Package commit makes the next snapshot of the previous one: it merges new records from the
-// journal, and compacts, migrates, restores, mends or erases parts. Each operation is
+// journal, and compacts, restores, mends or erases parts. Each operation is
 // a method of [Base]. The package never changes a file of an existing snapshot, and fetches
 // nothing.
 package commit
@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/journal"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/table"
 	"callhouse/internal/wire/mask"
@@ -34,26 +36,37 @@ type Base struct {
 	Workers int          // number of periods written concurrently; 0 is 1
 	Country string       // region of national telephone numbers; empty: unchanged
 	Lost    []schema.Run // rows of runs that could not be written; the next row is written with them
+	Stamp   Stamp
+}
+
+// Stamp holds new entries of the manifest; nil keeps the previous entry.
+type Stamp struct {
+	Mask      *layout.Mask      // masked values
+	Redaction *layout.Redaction // redacted personal data
+	Origin    *layout.Origin    // owner of the calls
+	// Archive is the address of the archive of recordings; empty keeps the previous one.
+	Archive string
 }
 
 // Result is a published snapshot.
 type Result struct {
 	*layout.Snapshot
 	Stats
-	Made    []layout.File // written files; the others are linked
-	Doubted []string      // resources with a suspicious empty list
+	Made    []layout.File  // written files; the others are linked
+	Doubted []string       // resources with a suspicious empty list
+	Broken  []journal.Loss // records of the journal that cannot be decoded, and were skipped
 }
 
 // maker makes the files of one snapshot.
 type maker struct {
 	Base
-	rules
+	rules    rules
 	was      *layout.Manifest // of Old; empty if there is none
 	keeper   *snapshot.Reader // source of the tombstones and the table runs
 	b        *snapshot.Builder
-	lines    *lines          // the organisation's numbers after the commit
+	lines    *lines          // the organisation's numbers after the commit; nil: those before it, not read yet
+	units    []*unit         // what is written
 	replaced map[string]bool // periods and other parts of the old snapshot that are not linked
-	gone     map[*resource.Resource]map[string]listed
 
 	mu    sync.Mutex
 	files []layout.File
@@ -72,57 +85,114 @@ type rules struct {
 	progress func(rows int64)
 }
 
-func (b Base) begin(r rules) *maker {
+func (b Base) maker(r rules) *maker {
 	was := new(layout.Manifest)
 	if b.Old != nil {
 		was = b.Old.Manifest
 	}
 	if r.in == nil {
-		r.in = new(Intake)
+		r.in = &Intake{arrivals: map[*resource.Resource]*arrivals{}}
 	}
 	b.Country = cmp.Or(b.Country, was.Country)
-	return &maker{Base: b, rules: r, was: was, keeper: b.Old, replaced: map[string]bool{}, gone: map[*resource.Resource]map[string]listed{}}
+	return &maker{Base: b, rules: r, was: was, keeper: b.Old, replaced: map[string]bool{}}
 }
 
-// publish publishes the snapshot made by build.
-func (m *maker) publish(build func() (*layout.Manifest, error)) (*Result, error) {
+// publish makes and publishes a snapshot: it writes the units that plan returns, and links the parts
+// of the old snapshot that are not replaced. row returns a new row of the table runs; nil: the table
+// stays unchanged. complete, if given, completes the manifest.
+func (m *maker) publish(ctx context.Context, plan func() ([]*unit, error), row func(Stats) schema.Run,
+	complete func(*layout.Manifest)) (*Result, error) {
 	next, err := snapshot.NextNumber(m.FS, m.Root)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		m.b, err = snapshot.NewBuilder(m.FS, m.Root, next)
 	}
-	var manifest *layout.Manifest
-	if m.b, err = snapshot.NewBuilder(m.FS, m.Root, next); err == nil {
-		manifest, err = build()
+	if err != nil {
+		return nil, m.failed(err)
+	}
+	if m.units, err = plan(); err == nil {
+		err = m.writeUnits(ctx)
+	}
+	m.replaced[schema.Runs.Name] = row != nil
+	if err == nil {
+		err = m.linkRest()
+	}
+	if err == nil && row != nil {
+		err = m.addRun(row)
 	}
 	if err == nil {
+		manifest := m.manifest()
 		manifest.Snapshot = next
-		if m.alone {
+		if m.rules.alone {
 			manifest.Oldest = next
+		}
+		if complete != nil {
+			complete(manifest)
 		}
 		snapshot.SortFiles(manifest)
 		m.made.Snapshot, err = m.b.Publish(manifest)
 	}
 	if err != nil {
-		if disk.IsNoSpace(err) {
-			err = disk.NoSpace(m.Root, m.wants(), err)
-		}
+		err = m.failed(err)
 		m.b.Discard()
 		return nil, err
 	}
 	return &m.made, nil
 }
 
-// fill writes the units, links the parts of the old snapshot that are not replaced, and returns the
-// manifest. runs returns the new rows of the table runs; nil: the table stays unchanged.
-func (m *maker) fill(ctx context.Context, units []*unit, runs func() ([]schema.Run, error)) (*layout.Manifest, error) {
-	if err := m.rewriteAll(ctx, units); err != nil {
-		return nil, err
+// failed adds to the error of a full disk how much the commit needs: about twice the journal, and the
+// current size of the files that it rewrites.
+func (m *maker) failed(err error) error {
+	if !disk.IsNoSpace(err) {
+		return err
 	}
-	m.replaced[schema.Runs.Name] = runs != nil
-	if err := m.linkRest(); err != nil {
-		return nil, err
+	var wants int64
+	for _, s := range m.rules.in.frames.Segments {
+		wants += 2 * s.Size
 	}
-	m.made.RecordingsDue.OK = m.links || m.was.Archive != ""
+	for _, u := range m.units {
+		for _, period := range u.from {
+			wants += m.was.BytesOf(period)
+		}
+	}
+	return disk.NoSpace(m.Root, wants, err)
+}
+
+// writeUnits writes the units, several at a time.
+func (m *maker) writeUnits(ctx context.Context) (err error) {
+	if len(m.units) > 0 && m.lines == nil {
+		if m.lines, err = readLines(m.Old, m.Country); err != nil {
+			return err
+		}
+	}
+	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(max(1, m.Workers))
+	for _, u := range m.units {
+		work.Go(func(ctx context.Context) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return m.writeUnit(u)
+		})
+	}
+	return work.Wait()
+}
+
+// linkRest links the files of the old snapshot that were not replaced, and counts the calls of the
+// new one.
+func (m *maker) linkRest() error {
+	if m.Old != nil {
+		files, err := m.b.LinkAll(m.Old.Snapshot, func(f *layout.File) bool { return m.replaced[cmp.Or(f.Period, f.Part())] })
+		if err != nil {
+			return err
+		}
+		m.files = append(m.files, files...)
+		m.made.Linked += len(files)
+		if f := m.keeper.Manifest.Forgotten; f != nil {
+			if err := m.b.Link(m.keeper.Snapshot, f.Path, f.Bytes); err != nil {
+				return err
+			}
+		}
+	}
+	m.made.RecordingsDue.OK = m.rules.links || m.was.Archive != ""
 	for _, f := range m.files {
 		m.made.Due += f.Due
 		m.made.Unverified += f.Bulk
@@ -131,53 +201,12 @@ func (m *maker) fill(ctx context.Context, units []*unit, runs func() ([]schema.R
 			m.made.RecordingsDue.V += f.Unarchived
 		}
 	}
-	if runs != nil {
-		rows, err := runs()
-		if err == nil {
-			err = m.writeRuns(rows)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return m.manifest(), nil
-}
-
-// rewriteAll writes the units, several at a time.
-func (m *maker) rewriteAll(ctx context.Context, units []*unit) error {
-	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(max(1, m.Workers))
-	for _, u := range units {
-		work.Go(func(ctx context.Context) error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			return m.rewrite(u)
-		})
-	}
-	return work.Wait()
-}
-
-// linkRest links the files of the old snapshot that were not replaced.
-func (m *maker) linkRest() error {
-	if m.Old == nil {
-		return nil
-	}
-	files, err := m.b.LinkAll(m.Old.Snapshot, func(f *layout.File) bool { return m.replaced[cmp.Or(f.Period, f.Part())] })
-	if err != nil {
-		return err
-	}
-	m.files = append(m.files, files...)
-	m.made.Linked += len(files)
-	if f := m.keeper.Manifest.Forgotten; f != nil {
-		return m.b.Link(m.keeper.Snapshot, f.Path, f.Bytes)
-	}
 	return nil
 }
 
-// write fills files that replace parts of the old snapshot. If that fails, or if fill reports that
-// nothing changed, it leaves no file.
-func (m *maker) write(w table.Files, replaces []string, fill func() (changed bool, err error)) error {
-	changed, err := fill()
+// finish closes files that were filled in place of parts of the old snapshot. If filling them
+// failed, or nothing changed, it leaves no file.
+func (m *maker) finish(w table.Files, replaces []string, changed bool, err error) error {
 	if err != nil || !changed {
 		return errors.Join(err, w.Discard())
 	}
@@ -203,13 +232,16 @@ func (m *maker) manifest() *layout.Manifest {
 	out := &layout.Manifest{
 		FormatVersion: layout.FormatVersion, RunID: m.RunID, CommittedAt: m.Now.UTC(), Country: m.Country,
 		Coverage: append([]schema.Span{}, m.was.Coverage...), Files: m.files,
-		Lists: m.lists(), Bulk: m.bulk(), Resting: m.resting(), Mask: m.was.Mask, Origin: m.was.Origin,
-		Archive: m.was.Archive,
+		Lists: m.lists(), Bulk: m.bulk(), Resting: m.resting(), Mask: cmp.Or(m.Stamp.Mask, m.was.Mask), Redaction: m.was.Redaction,
+		Origin: cmp.Or(m.Stamp.Origin, m.was.Origin), Archive: cmp.Or(m.Stamp.Archive, m.was.Archive),
 	}
 	if r := m.was.Redaction; r != nil {
 		kept := *r
 		kept.Periods = slices.DeleteFunc(slices.Clone(r.Periods), func(p string) bool { return m.replaced[p] })
 		out.Redaction = &kept
+	}
+	if m.Stamp.Redaction != nil {
+		out.Redaction = m.Stamp.Redaction.After(out.Redaction)
 	}
 	if m.keeper != nil {
 		keeper := m.keeper.Manifest
@@ -220,13 +252,13 @@ func (m *maker) manifest() *layout.Manifest {
 }
 
 // bulk returns the state of the pages of v2.
-func (m *maker) bulk() *schema.Bulk { return cmp.Or(m.in.bulk, m.was.Bulk) }
+func (m *maker) bulk() *schema.Bulk { return cmp.Or(m.rules.in.bulk, m.was.Bulk) }
 
 // resting returns the operations that are not retried for now.
 func (m *maker) resting() map[string]schema.Rest {
 	out := map[string]schema.Rest{}
 	maps.Copy(out, m.was.Resting)
-	for _, r := range m.in.rests {
+	for _, r := range m.rules.in.rests {
 		if r.Times > 0 {
 			out[r.Of] = r
 		} else {
@@ -242,56 +274,36 @@ func (m *maker) refused() bool {
 	return b != nil && b.State == schema.BulkRefuted
 }
 
-// wants estimates the number of bytes that the commit needs: the current size of the files that it
-// changes, and twice the journal.
-func (m *maker) wants() int64 {
-	var n int64
-	for _, s := range m.in.frames.Segments {
-		n += 2 * s.Size
-	}
-	touched := map[string]bool{}
-	for _, ch := range m.in.changes {
-		if ch.start.OK {
-			day := layout.Day(ch.start.V)
-			touched[day], touched[day[:7]] = true, true
-		}
-	}
-	for _, f := range m.Old.Files(schema.Calls.Name) {
-		if touched[f.Period] {
-			n += m.Old.Manifest.BytesOf(f.Period)
-		}
-	}
-	return n
+// lose notes that a record of the journal cannot be decoded, and is skipped.
+func (m *maker) lose(run, id string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.made.Broken = append(m.made.Broken, journal.Loss{Run: run, What: fmt.Sprintf("a record of %q in the journal of run %s was skipped: %v", id, run, err)})
 }
 
-// withRow returns the rows of the table runs with the committing run's row. restored are rows that
-// had been lost.
-func (m *maker) withRow(row func(Stats) schema.Run, restored ...schema.Run) func() ([]schema.Run, error) {
-	return func() ([]schema.Run, error) {
-		runs, err := m.keeper.Runs()
-		if err != nil {
-			return nil, err
-		}
-		run := row(m.made.Stats)
-		m.RunID = run.ID
-		runs = CloseRuns(append(runs, restored...), m.Lost, "")
-		runs = append(slices.DeleteFunc(runs, func(r schema.Run) bool { return r.ID == run.ID }), run)
-		slices.SortStableFunc(runs, func(a, b schema.Run) int { return cmp.Compare(a.ID, b.ID) })
-		return runs, nil
+// addRun writes the table runs with a new row of the committing run.
+func (m *maker) addRun(row func(Stats) schema.Run) error {
+	runs, err := m.keeper.Runs()
+	if err != nil {
+		return err
 	}
+	run := row(m.made.Stats)
+	m.RunID = run.ID
+	runs = CloseRuns(runs, m.Lost, "")
+	runs = append(slices.DeleteFunc(runs, func(r schema.Run) bool { return r.ID == run.ID }), run)
+	slices.SortStableFunc(runs, func(a, b schema.Run) int { return cmp.Compare(a.ID, b.ID) })
+	return m.writeRuns(runs)
 }
 
 // writeRuns writes the table runs.
-func (m *maker) writeRuns(runs []schema.Run) error {
+func (m *maker) writeRuns(runs []schema.Run) (err error) {
 	w := table.NewFiles(m.b, "", &schema.Runs)
-	return m.write(w, nil, func() (bool, error) {
-		for i := range runs {
-			if err := w[0].Add(runs[i].Row()); err != nil {
-				return false, err
-			}
+	for i := range runs {
+		if err == nil {
+			err = w[0].Add(runs[i].Row())
 		}
-		return true, nil
-	})
+	}
+	return m.finish(w, nil, true, err)
 }
 
 // LostRuns makes the rows of the runs that could not write them.

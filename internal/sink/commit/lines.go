@@ -1,10 +1,12 @@
 package commit
 
 import (
+	"maps"
+	"math"
 	"slices"
+	"time"
 
 	"callhouse/internal/calls"
-	"callhouse/internal/layout"
 	"callhouse/internal/phone"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -18,18 +20,17 @@ type lines struct {
 	own     map[string][]tenure // by the normal form of a number, or its text if it has none
 }
 
-// tenure is a period, both ends inclusive, in which a number belonged to the organisation. Days
-// count as a whole, since the list does not have the exact time of a change.
+// tenure is a half-open range of instants, in ms UTC, in which a number belonged to the
+// organisation. Days count as a whole, since the list does not have the exact time of a change.
 type tenure struct {
 	number   []byte // as spelled in the list of numbers
-	from, to string // days; an unknown end is first or last
+	from, to int64
 }
 
-// Bounds of all days.
-const (
-	first = ""
-	last  = "9"
-)
+const dayMS = int64(24 * time.Hour / time.Millisecond)
+
+// midnight returns the beginning of an instant's UTC day.
+func midnight(ms int64) int64 { return time.UnixMilli(ms).UTC().Truncate(24 * time.Hour).UnixMilli() }
 
 // Positions of the columns of numbers from which the tenure is derived.
 var (
@@ -47,13 +48,13 @@ func linesOf(country string, rows []schema.Row) *lines {
 		if len(number) == 0 {
 			continue
 		}
-		t := tenure{number: number, from: first, to: last}
+		t := tenure{number: number, from: math.MinInt64, to: math.MaxInt64}
 		if at := schema.MillisOf(row[colNumberFrom]); at.OK {
-			t.from = layout.Day(at.V)
+			t.from = midnight(at.V)
 		}
 		for _, end := range []int{colNumberTo, colGone} {
 			if at := schema.MillisOf(row[end]); at.OK {
-				t.to = min(t.to, layout.Day(at.V))
+				t.to = min(t.to, midnight(at.V)+dayMS)
 			}
 		}
 		key, _ := l.key(number)
@@ -70,11 +71,11 @@ func (l *lines) key(number []byte) (key string, e164 []byte) {
 	return string(number), nil
 }
 
-// on returns a number, as spelled in the organisation's list, if it belonged to the organisation on
-// a day.
-func (l *lines) on(key, day string) []byte {
+// at returns a number, as spelled in the organisation's list, if it belonged to the organisation at
+// an instant.
+func (l *lines) at(key string, ms int64) []byte {
 	for _, t := range l.own[key] {
-		if t.from <= day && day <= t.to {
+		if t.from <= ms && ms < t.to {
 			return t.number
 		}
 	}
@@ -84,14 +85,14 @@ func (l *lines) on(key, day string) []byte {
 // tell sets the columns derived from the numbers of a call, and reports whether any of them
 // changed.
 func (l *lines) tell(c *calls.Call) bool {
-	day := layout.Day(c.Began())
+	began := c.Began()
 	side := func(col int) (own, e164 []byte) {
 		number := schema.TextOf(c.Row[col])
 		if len(number) == 0 {
 			return nil, nil
 		}
 		key, e164 := l.key(number)
-		return l.on(key, day), e164
+		return l.at(key, began), e164
 	}
 	var s calls.Sides
 	s.OwnFrom, s.FromE164 = side(colFrom)
@@ -100,69 +101,31 @@ func (l *lines) tell(c *calls.Call) bool {
 	return c.SetSides(&s)
 }
 
-// moved returns the days on which the organisation's numbers differ between l and now.
-func (l *lines) moved(now *lines) (days []tenure) {
-	keys := map[string]bool{}
-	for _, of := range []*lines{l, now} {
-		for key := range of.own {
-			keys[key] = true
-		}
-	}
+// moved returns when the organisation's numbers differ between l and now.
+func (l *lines) moved(now *lines) (ranges []tenure) {
+	keys := maps.Clone(l.own)
+	maps.Copy(keys, now.own)
 	for key := range keys {
-		edges := []string{first} // days on which the numbers may change
+		edges := []int64{math.MinInt64, math.MaxInt64} // where the numbers may change
 		for _, t := range slices.Concat(l.own[key], now.own[key]) {
-			if edges = append(edges, t.from); t.to != last {
-				edges = append(edges, t.to+"~") // after the day, and before the next
-			}
+			edges = append(edges, t.from, t.to)
 		}
 		slices.Sort(edges)
-		for i, from := range edges {
-			to := last
-			if i+1 < len(edges) {
-				to = edges[i+1]
-			}
-			if from != to && string(l.on(key, from)) != string(now.on(key, from)) {
-				days = append(days, tenure{from: from, to: to})
+		for i, to := range edges[1:] {
+			if from := edges[i]; from < to && string(l.at(key, from)) != string(now.at(key, from)) {
+				ranges = append(ranges, tenure{from: from, to: to})
 			}
 		}
 	}
-	return days
+	return ranges
 }
 
-// touches reports whether a period, a day or a month, includes days of a tenure.
-func (t tenure) touches(period string) bool {
-	return period >= t.from[:min(len(t.from), len(period))] && period <= t.to[:min(len(t.to), len(period))]
-}
-
-// setLines sets the organisation's numbers after the commit, and returns the days on which they
-// change. rows are those of telephone_numbers; nil: unchanged.
-func (m *maker) setLines(rows []schema.Row) (moved []tenure, err error) {
-	before, err := numbersOf(m.Old)
-	if err != nil {
-		return nil, err
-	}
-	if m.lines = linesOf(m.Country, before); rows == nil {
-		return nil, nil
-	}
-	was := m.lines
-	m.lines = linesOf(m.Country, rows)
-	return was.moved(m.lines), nil
-}
-
-// numbersOf returns the rows of telephone_numbers in a snapshot.
-func numbersOf(in *snapshot.Reader) (rows []schema.Row, err error) {
-	err = in.EachObject(resource.Numbers, func(o *schema.Object) error {
+// readLines returns the organisation's numbers in a snapshot.
+func readLines(in *snapshot.Reader, country string) (*lines, error) {
+	var rows []schema.Row
+	err := in.EachObject(resource.Numbers, func(o *schema.Object) error {
 		rows = append(rows, o.Row)
 		return nil
 	})
-	return rows, err
-}
-
-// planMoved includes the calls of the days on which the organisation's numbers change.
-func (p *planner) planMoved(moved []tenure) {
-	for _, f := range p.Old.Files(schema.Calls.Name) {
-		if slices.ContainsFunc(moved, func(t tenure) bool { return t.touches(f.Period) }) {
-			p.unitOf(f.Period).moved = true
-		}
-	}
+	return linesOf(country, rows), err
 }

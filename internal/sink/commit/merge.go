@@ -1,9 +1,9 @@
 package commit
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"callhouse/internal/calls"
@@ -45,13 +45,12 @@ func weave[O, N any](each func(visit func(*O) error) error, news []*N, compare f
 // merger rewrites a unit. Whatever the size of the period, it holds only one call at a time, and
 // the Parquet writers' open row groups.
 type merger struct {
-	*maker
+	m       *maker
 	u       *unit
 	w       *table.PeriodWriter
 	slots   []*slot // memory for the records of one call
 	used    int     // of slots
 	spelled bool    // the region of national numbers changed
-	anew    bool    // columns derived from the calls' numbers may change
 	news    int     // rows that differ from the old ones
 	stats   Stats
 }
@@ -62,7 +61,7 @@ type slot struct {
 	dec  calls.Decoder
 }
 
-// slot returns memory for a record, which stays valid until its call is written.
+// slot returns memory for a record, which stays valid until the next call is visited.
 func (r *merger) slot() *slot {
 	if r.used == len(r.slots) {
 		r.slots = append(r.slots, new(slot))
@@ -71,29 +70,18 @@ func (r *merger) slot() *slot {
 	return r.slots[r.used-1]
 }
 
-// write writes a call, and empties the slots: their references would keep journal frames in memory.
-func (r *merger) write(call *calls.Call) error {
-	err := r.w.Write(call)
-	for _, s := range r.slots[:r.used] {
-		s.call.Release()
-	}
-	r.used = 0
-	return err
-}
-
-// rewrite merges a unit's changes into its period. If nothing changed, it leaves no file.
-func (m *maker) rewrite(u *unit) error {
+// writeUnit merges a unit's changes into its period. If nothing changed, it leaves no file.
+func (m *maker) writeUnit(u *unit) error {
 	w := table.NewPeriodWriter(m.b, u.period, m.Country)
 	w.Tell = func(call *calls.Call) { m.lines.tell(call) }
-	r := &merger{maker: m, u: u, w: w, spelled: m.respells(u)}
-	r.anew = u.moved || r.spelled
-	err := m.write(w.Files, u.from, func() (bool, error) {
-		old := snapshot.NewSources(m.Old, u.from)
-		err := weave(old.Each, u.changes, func(ch *change, was *calls.Call) int {
-			return table.CompareKey(ch.start, ch.id, was.StartAt(), string(was.ID()))
-		}, r.visit)
-		return r.news > 0 || len(u.from) == 0 || u.always, errors.Join(err, old.Close())
-	})
+	r := &merger{m: m, u: u, w: w}
+	// The national numbers of some of its files were read in another region.
+	r.spelled = slices.ContainsFunc(u.from, func(period string) bool { return m.readElsewhere(schema.Calls.Name, period) })
+	old := snapshot.NewSources(m.Old, u.from)
+	err := weave(old.Each, u.changes, func(ch *change, was *calls.Call) int {
+		return table.CompareKey(ch.start, ch.id, was.StartAt(), string(was.ID()))
+	}, r.visit)
+	err = m.finish(w.Files, u.from, r.news > 0 || len(u.from) == 0 || u.always, errors.Join(err, old.Close()))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.made.Stats = m.made.Add(r.stats)
@@ -102,87 +90,72 @@ func (m *maker) rewrite(u *unit) error {
 
 // visit writes a call, which has an old row, new records, or both.
 func (r *merger) visit(was *calls.Call, ch *change) (err error) {
+	if was != nil && r.m.rules.progress != nil {
+		r.m.rules.progress(1)
+	}
+	now, unchanged := was, false
 	switch {
-	case was == nil:
-		if was, err = r.fold(ch.old, ch); err != nil {
+	case ch != nil:
+		r.used = 0
+		if now, err = r.fold(cmp.Or(was, ch.old), ch); err != nil || now == nil {
 			return err
 		}
-		r.news++
-		return r.write(was)
-	case ch != nil:
-		err = r.change(was, ch)
-	default:
-		err = r.keep(was)
-	}
-	if r.progress != nil {
-		r.progress(1)
-	}
-	return err
-}
-
-// keep writes a call without new records, either unchanged or without the data that it loses.
-func (r *merger) keep(was *calls.Call) error {
-	switch {
-	case r.u.leaving[string(was.ID())], r.aged(was):
-		if r.aged(was) {
-			r.stats.Aged++
+		if was != nil && r.same(was, now, ch) {
+			now = was
+		} else {
+			r.news++
 		}
-		r.news++
-		return nil
-	case r.overdue(was), r.spelled, r.redactor != nil:
-		return r.touch(was)
+	case r.u.leaving[string(was.ID())]:
+		now = nil
+	default:
+		unchanged = !r.touch(now)
 	}
-	r.tell(was)
-	return r.w.Copy(was)
-}
-
-// change merges the new records of a call.
-func (r *merger) change(before *calls.Call, ch *change) error {
-	after, err := r.fold(before, ch)
-	if err != nil {
-		return err
-	}
-	if calls.Same(before, after) && !ch.lacksTranscript(after) && before.InBulk() == after.InBulk() &&
-		(!r.links || !after.RecordingDue() || calls.SameLink(before, after)) {
-		after = before
-	} else {
-		r.news++
-	}
-	r.tell(after)
-	if r.aged(after) {
-		r.stats.Aged++
-		r.news++
+	if now == nil || r.m.aged(now) {
+		if was != nil {
+			r.news++
+			if r.m.aged(was) {
+				r.stats.Aged++
+			}
+		}
 		return nil
 	}
-	return r.write(after)
+	// The columns derived from the call's numbers may change.
+	if was != nil && (r.u.moved || r.spelled) && r.m.lines.tell(now) {
+		r.news++
+	}
+	if unchanged {
+		return r.w.Copy(now)
+	}
+	return r.w.Write(now)
 }
 
-// touch writes a call without new records that may have to change nevertheless.
-func (r *merger) touch(call *calls.Call) error {
-	if r.redactor != nil && r.redactor.Object(&call.Object) {
-		r.news++
-	}
-	if r.overdue(call) {
-		call.Settle(r.Now.UnixMilli())
-		r.news++
-	}
-	r.tell(call)
-	return r.write(call)
+// same reports whether the new records of a call change nothing that is stored.
+func (r *merger) same(was, now *calls.Call, ch *change) bool {
+	return calls.Same(was, now) && !ch.lacksTranscript(now) && was.InBulk() == now.InBulk() &&
+		(!r.m.rules.links || !now.RecordingDue() || calls.SameLink(was, now))
 }
 
-// tell sets the columns derived from the numbers of a call if they may have changed.
-func (r *merger) tell(call *calls.Call) {
-	if r.anew && r.lines.tell(call) {
+// touch changes a call without new records that may have to change nevertheless, and reports whether
+// it may have changed.
+func (r *merger) touch(call *calls.Call) bool {
+	redactor, overdue := r.m.rules.redactor, r.m.overdue(call)
+	if redactor != nil && redactor.Object(&call.Object) {
 		r.news++
 	}
+	if overdue {
+		call.Settle(r.m.Now.UnixMilli())
+		r.news++
+	}
+	return overdue || redactor != nil || r.spelled
 }
 
 // overdue reports whether a call has expired since it was written.
 func (m *maker) overdue(call *calls.Call) bool {
-	return m.settles && call.Unsettled() && call.ExpiresAt() <= m.Now.UnixMilli()
+	return m.rules.settles && call.Unsettled() && call.ExpiresAt() <= m.Now.UnixMilli()
 }
 
-// fold merges the new records of a call into its known state, which may be nil, and counts it.
+// fold merges the new records of a call into its known state, which may be nil, and counts it. It
+// returns nil if no record describes the call.
 func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 	cur, start := old, ch.start
 	for _, e := range ch.entries {
@@ -210,18 +183,15 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 				r.stats.took(next)
 			}
 		}
-		next.Settle(r.Now.UnixMilli())
+		next.Settle(r.m.Now.UnixMilli())
 		cur = next
 	}
-	if old != nil && cur.OptedOut() && old.RecordingDue() && (r.links || r.was.Archive != "") {
+	if old != nil && cur.OptedOut() && old.RecordingDue() && (r.m.rules.links || r.m.was.Archive != "") {
 		cur.SuspectRecording()
 	}
-	cur, err := r.inPlace(cur, ch, start)
-	if err != nil {
+	cur, err := inPlace(cur, ch, start)
+	if err != nil || cur == nil {
 		return nil, err
-	}
-	if cur == nil {
-		return nil, fmt.Errorf("read call %q from the journal: no record describes it", ch.id)
 	}
 	if ch.described || slices.ContainsFunc(ch.entries, func(e entry) bool { return e.kind != schema.KindRecording }) {
 		r.stats.folded(old, cur, ch.run)
@@ -249,46 +219,48 @@ func Clean(m *mask.Mask, r *schema.Record) (kept bool, err error) {
 }
 
 // read decodes one of a call's records. It returns nil for a record that adds nothing: its call is
-// in no list, or it comes from an untrusted page of v2.
+// in no list, it comes from an untrusted page of v2, its texts were not checked, or it cannot be
+// decoded.
 func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, fetchedAt int64, err error) {
-	slot := r.slot()
-	rec, err := r.in.record(e)
-	if err == nil && r.masker != nil && e.kind.OfCall() && ch.run != r.RunID {
-		// The journal of an earlier run may be older than the mask.
-		if kept, err := Clean(r.masker, &rec); err != nil || !kept {
-			return nil, 0, err
-		}
-	}
-	if err != nil {
+	rec, err := r.m.rules.in.record(e)
+	if err != nil || cur == nil && !e.kind.Describes() || e.kind == schema.KindBulk && r.m.refused() {
 		return nil, 0, err
 	}
-	if cur == nil && !e.kind.Describes() || e.kind == schema.KindBulk && r.refused() {
+	if r.m.rules.masker != nil && ch.run != r.m.RunID { // the journal of an earlier run may be older than the mask
+		kept := false
+		if kept, err = Clean(r.m.rules.masker, &rec); err == nil && !kept {
+			return nil, 0, nil
+		}
+	}
+	slot := r.slot()
+	call = &slot.call
+	switch {
+	case err != nil:
+	case e.kind == schema.KindRecording:
+		call = new(calls.Call)
+		err = calls.Archived(cur, call, rec.Body)
+	case e.kind.Bodiless():
+		call = calls.NewCall(ch.id)
+	default:
+		err = slot.dec.Decode(rec.Body, e.kind, call)
+	}
+	if err != nil {
+		r.m.lose(ch.run, ch.id, err)
 		return nil, 0, nil
 	}
-	if e.kind == schema.KindRecording {
-		call = new(calls.Call)
-		if err := calls.Archived(cur, call, rec.Body); err != nil {
-			return nil, 0, fmt.Errorf("read call %q from the journal: %w", ch.id, err)
-		}
+	switch {
+	case e.kind == schema.KindRecording:
 		r.stats.archived(call)
 		return call, rec.FetchedAt, nil
-	}
-	call = &slot.call
-	if e.kind.Bodiless() {
-		call = calls.NewCall(ch.id) // not in the slot: once merged, it shares slices with the known state
-		if e.kind == schema.KindMissing {
-			r.stats.Missing++
-		}
-	} else if err := slot.dec.Decode(rec.Body, e.kind, call); err != nil {
-		return nil, 0, fmt.Errorf("read call %q from the journal: %w", ch.id, err)
-	}
-	call.Fetched(rec.FetchedAt, rec.FetchedAt, []byte(ch.run))
-	if e.kind == schema.KindDetail && (cur == nil || !cur.InBulk()) || e.imported { // a transcript of v2 was counted when it arrived
+	case e.kind == schema.KindMissing:
+		r.stats.Missing++
+	case e.kind == schema.KindDetail && (cur == nil || !cur.InBulk()), e.imported: // a transcript of v2 was counted when it arrived
 		r.stats.took(call)
 	}
 	if e.imported { // a run counted this when the record arrived
 		r.stats.drifted(slot.dec.Drift)
 	}
+	call.Fetched(rec.FetchedAt, rec.FetchedAt, []byte(ch.run))
 	return call, rec.FetchedAt, nil
 }
 
@@ -345,7 +317,7 @@ func addImported(known, next *calls.Call, kind schema.Kind) *calls.Call {
 
 // inPlace returns the merged call with the start that decided its place. start is the latest that its
 // records sent.
-func (r *merger) inPlace(call *calls.Call, ch *change, start schema.Opt[int64]) (*calls.Call, error) {
+func inPlace(call *calls.Call, ch *change, start schema.Opt[int64]) (*calls.Call, error) {
 	if call == nil || start == ch.start && ch.asOf == 0 || call.StartAt() == ch.start {
 		return call, nil
 	}
@@ -376,9 +348,4 @@ func startAt(call *calls.Call, start schema.Opt[int64]) (*calls.Call, error) {
 	out.SetSettlement(call.Settlement())
 	out.Fetched(call.FirstSeenAt(), call.FetchedAt(), call.RunID())
 	return out, nil
-}
-
-// respells reports whether the national numbers of a unit's files were read in another region.
-func (m *maker) respells(u *unit) bool {
-	return slices.ContainsFunc(u.from, func(period string) bool { return m.readElsewhere(schema.Calls.Name, period) })
 }

@@ -22,6 +22,17 @@ type arrivals struct {
 	objects map[string]*arrival
 	listed  map[string]listed // complete lists, by the key of the parent
 	kept    map[string]listed // those that are empty and not yet confirmed
+	gone    map[string]listed // deleted objects, with the list that no longer has them
+}
+
+// of returns the new records of a resource, to be added to.
+func (in *Intake) of(of *resource.Resource) *arrivals {
+	a := in.arrivals[of]
+	if a == nil {
+		a = &arrivals{objects: map[string]*arrival{}, listed: map[string]listed{}, kept: map[string]listed{}, gone: map[string]listed{}}
+		in.arrivals[of] = a
+	}
+	return a
 }
 
 // arrival is the set of new records of one object.
@@ -44,11 +55,7 @@ func (in *Intake) addObject(at entry, r *schema.Record, run string) error {
 	if of == nil {
 		return fmt.Errorf("%w: there is no resource %q", journal.ErrUnreadable, r.Resource)
 	}
-	a := in.arrivals[of]
-	if a == nil {
-		a = &arrivals{objects: map[string]*arrival{}, listed: map[string]listed{}, kept: map[string]listed{}}
-		in.arrivals[of] = a
-	}
+	a := in.of(of)
 	if r.Kind == schema.KindListed {
 		l := listed{Fetched: resource.Fetched{At: r.FetchedAt, Run: run}}
 		if err := json.Unmarshal(r.Body, &l.Listed); err != nil {
@@ -72,45 +79,53 @@ func (in *Intake) addObject(at entry, r *schema.Record, run string) error {
 	return nil
 }
 
-// objects merges the new records of the resources, and also rewrites others. It returns the days on
-// which the set of the organisation's numbers changes.
-func (m *maker) objects(others []*resource.Resource) (moved []tenure, err error) {
-	var changes, numbers []schema.Row
+// objects merges the new records of the resources. It returns when the organisation's numbers
+// change.
+func (m *maker) objects() (moved []tenure, err error) {
+	var changes []schema.Row
 	for _, of := range resource.All {
-		if a := m.in.arrivals[of]; a != nil {
-			if err := (&objectMerge{maker: m, of: of, a: a}).doubtEmpty(); err != nil {
-				return nil, fmt.Errorf("%s: %w", of.Name, err)
-			}
+		if err := m.doubtEmpty(of); err != nil {
+			return nil, fmt.Errorf("%s: %w", of.Name, err)
 		}
 	}
 	for _, of := range resource.All {
-		a := m.in.arrivals[of]
+		a := m.rules.in.arrivals[of]
 		respells := of == resource.Customers && m.readElsewhere(of.Name, "")
-		if a == nil && (respells || len(m.gone[of.Parent]) > 0 || slices.Contains(others, of)) {
-			a = new(arrivals)
+		if a == nil && (respells || len(m.gone(of.Parent)) > 0) {
+			a = m.rules.in.of(of)
 		}
 		if a == nil {
 			continue
 		}
-		o := &objectMerge{maker: m, of: of, a: a, left: map[string]listed{}}
-		o.w = m.objectFiles(of)
-		if err := m.write(o.w, []string{of.Name}, func() (bool, error) { err := o.merge(); return respells || o.edited > 0, err }); err != nil {
+		o := &objectMerge{m: m, of: of, a: a, w: m.objectFiles(of)}
+		news := slices.SortedFunc(maps.Values(a.objects), func(a, b *arrival) int { return cmp.Compare(a.key, b.key) })
+		err := weave(o.each, news, func(a *arrival, old *schema.Object) int { return cmp.Compare(a.key, of.KeyOf(old.Row)) }, o.visit)
+		if err := m.finish(o.w, []string{of.Name}, respells || o.edited > 0, err); err != nil {
 			return nil, fmt.Errorf("%s: %w", of.Name, err)
 		}
-		m.gone[of] = o.left
 		if of == resource.Numbers {
-			numbers = o.rows
+			if m.lines, err = readLines(m.Old, m.Country); err != nil {
+				return nil, fmt.Errorf("%s: %w", of.Name, err)
+			}
+			was := m.lines
+			m.lines = linesOf(m.Country, o.rows)
+			moved = was.moved(m.lines)
 		}
 		changes = append(changes, o.changes...)
-	}
-	if moved, err = m.setLines(numbers); err != nil {
-		return nil, fmt.Errorf("%s: %w", resource.Numbers.Name, err)
 	}
 	if len(changes) > 0 {
 		err = m.rewriteChanges(changes, func(schema.Row) bool { return false })
 	}
 	m.made.ObjectsChanged += resource.Edits(changes)
 	return moved, err
+}
+
+// gone returns the deleted objects of a resource, with the list that no longer has them.
+func (m *maker) gone(of *resource.Resource) map[string]listed {
+	if a := m.rules.in.arrivals[of]; a != nil {
+		return a.gone
+	}
+	return nil
 }
 
 // objectFiles returns writers of the files of a resource.
@@ -145,7 +160,7 @@ func (m *maker) lists() map[string]layout.List {
 			all.ListedAt, all.Of[parent] = max(all.ListedAt, l.ListedAt), l
 		}
 		all.Of = maps.Clone(all.Of)
-		if a := m.in.arrivals[of]; a != nil {
+		if a := m.rules.in.arrivals[of]; a != nil {
 			for parent, l := range a.listed {
 				set(parent, layout.List{ListedAt: l.Begun})
 			}
@@ -153,7 +168,7 @@ func (m *maker) lists() map[string]layout.List {
 				set(parent, layout.List{ListedAt: m.was.ListOf(of, parent).ListedAt, EmptyAt: l.Begun})
 			}
 		}
-		for parent := range m.gone[of.Parent] {
+		for parent := range m.gone(of.Parent) {
 			delete(all.Of, parent)
 		}
 		if all.ListedAt > 0 || all.EmptyAt > 0 {
@@ -182,63 +197,48 @@ func (m *maker) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) er
 		later[changeOf(row)] = i + 1
 	}
 	w := table.NewFiles(m.b, "", &resource.Changes)
-	return m.write(w, []string{resource.Changes.Name}, func() (bool, error) {
-		err := m.Old.EachChange(func(now schema.Row) error {
-			if gone(now) {
-				return nil
-			}
-			if i := later[changeOf(now)]; i > 0 && rows[i-1] != nil {
-				if both := resource.Join(now, rows[i-1]); both != nil {
-					now, rows[i-1] = both, nil
-				}
-			}
-			return w[0].Add(now)
-		})
-		for _, row := range rows {
-			if err == nil && row != nil {
-				err = w[0].Add(row)
+	err := m.Old.EachChange(func(now schema.Row) error {
+		if gone(now) {
+			return nil
+		}
+		if i := later[changeOf(now)]; i > 0 && rows[i-1] != nil {
+			if both := resource.Join(now, rows[i-1]); both != nil {
+				now, rows[i-1] = both, nil
 			}
 		}
-		return true, err
+		return w[0].Add(now)
 	})
-}
-
-// objectMerge merges the new records of one resource into its files.
-type objectMerge struct {
-	*maker
-	of      *resource.Resource
-	a       *arrivals
-	left    map[string]listed // objects that are now deleted, with the list that no longer has them
-	w       table.Files
-	dec     wire.Decoder
-	changes []schema.Row
-	rows    []schema.Row // all objects, if these are numbers
-	edited  int          // objects whose row changed
+	for _, row := range rows {
+		if err == nil && row != nil {
+			err = w[0].Add(row)
+		}
+	}
+	return m.finish(w, []string{resource.Changes.Name}, true, err)
 }
 
 // doubtEmpty ignores lists that are empty although objects were known: the service may be wrong. An
 // empty list is accepted if another run finds it empty again.
-func (m *objectMerge) doubtEmpty() error {
-	empty := map[string]listed{}
-	for parent, l := range m.a.listed {
-		if l.Items == 0 && m.was.ListOf(m.of, parent).EmptyAt == 0 {
+func (m *maker) doubtEmpty(of *resource.Resource) error {
+	a, empty := m.rules.in.arrivals[of], map[string]listed{}
+	if a == nil {
+		return nil
+	}
+	for parent, l := range a.listed {
+		if l.Items == 0 && m.was.ListOf(of, parent).EmptyAt == 0 {
 			empty[parent] = l
 		}
 	}
 	if len(empty) == 0 {
 		return nil
 	}
-	return m.each(func(o *schema.Object) error {
-		if m.of.Deleted(o) {
-			return nil
-		}
-		parent := m.of.ParentOf(m.of.KeyOf(o.Row))
-		if l, ok := empty[parent]; ok {
+	return m.Old.EachObject(of, func(o *schema.Object) error {
+		parent := of.ParentOf(of.KeyOf(o.Row))
+		if l, ok := empty[parent]; ok && !of.Deleted(o) {
 			delete(empty, parent)
-			delete(m.a.listed, parent)
-			m.a.kept[parent] = l
-			if !slices.Contains(m.made.Doubted, m.of.Name) {
-				m.made.Doubted = append(m.made.Doubted, m.of.Name)
+			delete(a.listed, parent)
+			a.kept[parent] = l
+			if !slices.Contains(m.made.Doubted, of.Name) {
+				m.made.Doubted = append(m.made.Doubted, of.Name)
 			}
 		}
 		return nil
@@ -247,10 +247,10 @@ func (m *objectMerge) doubtEmpty() error {
 
 // doubted reports whether one of an object's lists is empty and not yet confirmed. The next run
 // requests it again.
-func (m *objectMerge) doubted(key string) bool {
-	return slices.ContainsFunc(m.of.Children(), func(child *resource.Resource) bool {
+func (m *maker) doubted(of *resource.Resource, key string) bool {
+	return slices.ContainsFunc(of.Children(), func(child *resource.Resource) bool {
 		empty, believed := false, false
-		if a := m.in.arrivals[child]; a != nil {
+		if a := m.rules.in.arrivals[child]; a != nil {
 			_, empty = a.kept[key]
 			_, believed = a.listed[key]
 		}
@@ -258,54 +258,25 @@ func (m *objectMerge) doubted(key string) bool {
 	})
 }
 
+// objectMerge merges the new records of one resource into its files.
+type objectMerge struct {
+	m       *maker
+	of      *resource.Resource
+	a       *arrivals
+	w       table.Files
+	dec     wire.Decoder
+	changes []schema.Row
+	rows    []schema.Row // all objects, if these are numbers
+	edited  int          // objects whose row changed
+}
+
 // each visits the objects of the previous snapshot.
-func (m *objectMerge) each(visit func(*schema.Object) error) error {
-	return m.Old.EachObject(m.of, visit)
+func (o *objectMerge) each(visit func(*schema.Object) error) error {
+	return o.m.Old.EachObject(o.of, visit)
 }
 
-// merge writes the current state of the objects in the order of their keys.
-func (m *objectMerge) merge() error {
-	news := slices.SortedFunc(maps.Values(m.a.objects), func(a, b *arrival) int { return cmp.Compare(a.key, b.key) })
-	return weave(m.each, news, func(a *arrival, old *schema.Object) int { return cmp.Compare(a.key, m.of.KeyOf(old.Row)) }, m.fold)
-}
-
-// fold writes the current state of an object, which has an old row, new records, or both.
-func (m *objectMerge) fold(old *schema.Object, a *arrival) error {
-	f := folding{objectMerge: m}
-	if old != nil {
-		f.key, f.old, f.now = m.of.KeyOf(old.Row), old, old
-	}
-	if a != nil {
-		f.key = a.key
-		for _, e := range a.entries {
-			if err := f.take(e, a.run); err != nil {
-				return err
-			}
-		}
-	}
-	if f.now == nil {
-		return nil
-	}
-	f.leave(a)
-	if f.changed {
-		if row := m.of.Change(old, f.now, f.at, m.was.ListOf(m.of, m.of.ParentOf(f.key)).ListedAt); row != nil {
-			m.changes = append(m.changes, row)
-		}
-	}
-	respelled := m.of == resource.Customers && resource.SetPhones(f.now,
-		func(number string) (string, bool) { return phone.Normal(number, m.Country) })
-	if f.changed || f.completed || respelled {
-		m.edited++
-	}
-	if m.of == resource.Numbers {
-		m.rows = append(m.rows, f.now.Row)
-	}
-	return m.w.Write(f.now)
-}
-
-// folding is an object while it is merged.
-type folding struct {
-	*objectMerge
+// state is an object while it is merged.
+type state struct {
 	key       string
 	old, now  *schema.Object
 	at        resource.Fetched // of the last record
@@ -313,74 +284,105 @@ type folding struct {
 	completed bool // its record was fetched
 }
 
-// take merges one record: an item of a list, or the object's own record.
-func (f *folding) take(e entry, run string) error {
-	r, err := f.in.record(e)
+// writable returns the object, which may be changed: not old, which must stay unchanged.
+func (s *state) writable() *schema.Object {
+	if s.now == s.old {
+		s.now = new(schema.Object)
+		s.now.Set(s.old)
+	}
+	return s.now
+}
+
+// visit writes the current state of an object, which has an old row, new records, or both.
+func (o *objectMerge) visit(old *schema.Object, a *arrival) error {
+	s := &state{old: old, now: old}
+	if old != nil {
+		s.key = o.of.KeyOf(old.Row)
+	}
+	if a != nil {
+		s.key = a.key
+		for _, e := range a.entries {
+			if err := o.take(s, e, a.run); err != nil {
+				return err
+			}
+		}
+	}
+	if s.now == nil {
+		return nil
+	}
+	o.leave(s, a)
+	if s.changed {
+		if row := o.of.Change(old, s.now, s.at, o.m.was.ListOf(o.of, o.of.ParentOf(s.key)).ListedAt); row != nil {
+			o.changes = append(o.changes, row)
+		}
+	}
+	respelled := o.of == resource.Customers && resource.SetPhones(s.now,
+		func(number string) (string, bool) { return phone.Normal(number, o.m.Country) })
+	if s.changed || s.completed || respelled {
+		o.edited++
+	}
+	if o.of == resource.Numbers {
+		o.rows = append(o.rows, s.now.Row)
+	}
+	return o.w.Write(s.now)
+}
+
+// take merges one record: an item of a list, or the object's own record. One that cannot be decoded
+// is skipped.
+func (o *objectMerge) take(s *state, e entry, run string) error {
+	r, err := o.m.rules.in.record(e)
 	if err != nil {
 		return err
 	}
-	f.at = resource.Fetched{At: r.FetchedAt, Run: run}
 	var came *schema.Object
-	if r.Kind == schema.KindItem || f.now != nil && len(r.Body) > 0 {
-		if came, err = f.decode(&r, f.key); err != nil {
-			return err
+	if r.Kind == schema.KindItem || s.now != nil && len(r.Body) > 0 {
+		if came, err = o.decode(&r, s.key); err != nil {
+			o.m.lose(run, s.key, err)
+			return nil
 		}
 	}
-	if r.Kind == schema.KindItem {
-		if f.of.MergeItem(f.now, came, f.at) {
-			f.now, f.changed = came, true
+	s.at = resource.Fetched{At: r.FetchedAt, Run: run}
+	switch {
+	case r.Kind == schema.KindItem:
+		if o.of.MergeItem(s.now, came, s.at) {
+			s.now, s.changed = came, true
 		}
-		return nil
-	}
-	if f.now == nil {
-		return nil // no list contained it
-	}
-	f.now = copied(f.now, f.old)
-	f.changed = f.of.MergeRecord(f.now, came, f.at) || f.changed
-	f.completed = true
-	if f.doubted(f.key) {
-		f.of.Reopen(f.now)
+	case s.now != nil: // otherwise no list contained it
+		s.changed = o.of.MergeRecord(s.writable(), came, s.at) || s.changed
+		s.completed = true
+		if o.m.doubted(o.of, s.key) {
+			o.of.Reopen(s.now)
+		}
 	}
 	return nil
 }
 
 // leave marks an object as deleted if its list no longer has it, or if its parent is gone.
-func (f *folding) leave(a *arrival) {
-	parent := f.of.ParentOf(f.key)
-	l, ok := f.a.listed[parent]
+func (o *objectMerge) leave(s *state, a *arrival) {
+	parent := o.of.ParentOf(s.key)
+	l, ok := o.a.listed[parent]
 	if !ok {
-		l, ok = f.gone[f.of.Parent][parent]
+		l, ok = o.m.gone(o.of.Parent)[parent]
 	}
 	if !ok || a != nil && a.seen >= l.Begun || l.Parted {
 		return
 	}
-	f.now = copied(f.now, f.old)
-	if f.of.MergeGone(f.now, l.Fetched) {
-		f.at, f.changed = l.Fetched, true
-		f.left[f.key] = l
+	if o.of.MergeGone(s.writable(), l.Fetched) {
+		s.at, s.changed = l.Fetched, true
+		o.a.gone[s.key] = l
 	}
-}
-
-// copied returns an object that may be changed: a copy if o is stays, which must stay unchanged.
-func copied(o, stays *schema.Object) *schema.Object {
-	if o != stays {
-		return o
-	}
-	out := new(schema.Object)
-	out.Set(o)
-	return out
 }
 
 // decode decodes a record, which must have the given key.
-func (m *objectMerge) decode(r *schema.Record, key string) (*schema.Object, error) {
-	o := new(schema.Object)
-	if err := m.dec.Decode(m.of.Resource, slices.Clone(r.Body), schema.KindItem, o); err != nil { // the journal's memory is reused
-		return nil, fmt.Errorf("read %q again: %w", key, err)
+func (o *objectMerge) decode(r *schema.Record, key string) (*schema.Object, error) {
+	out := new(schema.Object)
+	if err := o.dec.Decode(o.of.Resource, slices.Clone(r.Body), schema.KindItem, out); err != nil { // the journal's memory is reused
+		return nil, err
 	}
-	m.of.SetParent(o, m.of.ParentOf(key))
-	o.Own()
-	if is := m.of.KeyOf(o.Row); is != key {
-		return nil, fmt.Errorf("read %q again: it is %q", key, strings.ToValidUTF8(is, "?"))
+	o.of.SetParent(out, o.of.ParentOf(key))
+	out.Own()
+	if is := o.of.KeyOf(out.Row); is != key {
+		return nil, fmt.Errorf("it is %q", strings.ToValidUTF8(is, "?"))
 	}
-	return o, nil
+	return out, nil
 }

@@ -36,17 +36,17 @@ func periodOf(periods map[string]bool, day string) string {
 	return day
 }
 
-// planner decides which periods a commit writes, and from which sources.
-type planner struct {
-	*maker
+// plan decides which periods a commit writes, and from which sources.
+type plan struct {
+	old     *snapshot.Reader
 	periods map[string]bool // of the old snapshot
 	after   map[string]bool // the same, with the months that the commit compacts
 	units   map[string]*unit
 }
 
-func (m *maker) planner() *planner {
-	p := &planner{maker: m, periods: map[string]bool{}, units: map[string]*unit{}}
-	for _, f := range m.Old.Files(schema.Calls.Name) {
+func newPlan(old *snapshot.Reader) *plan {
+	p := &plan{old: old, periods: map[string]bool{}, units: map[string]*unit{}}
+	for _, f := range old.Files(schema.Calls.Name) {
 		p.periods[f.Period] = true
 	}
 	p.after = maps.Clone(p.periods)
@@ -54,7 +54,7 @@ func (m *maker) planner() *planner {
 }
 
 // unitOf returns the unit that writes a period of the old snapshot, or a day.
-func (p *planner) unitOf(period string) *unit {
+func (p *plan) unitOf(period string) *unit {
 	period = periodOf(p.after, period)
 	u := p.units[period]
 	if u == nil {
@@ -68,7 +68,7 @@ func (p *planner) unitOf(period string) *unit {
 }
 
 // compact joins a month's days into one period.
-func (p *planner) compact(month string) {
+func (p *plan) compact(month string) {
 	p.after[month] = true
 	u := p.unitOf(month)
 	for day := range p.periods {
@@ -79,34 +79,47 @@ func (p *planner) compact(month string) {
 	}
 }
 
-// planUnits returns the periods that a run's commit writes, with their changes. moved are the days
-// on which the set of the organisation's numbers changes.
-func (m *maker) planUnits(in *Input, moved []tenure) ([]*unit, error) {
-	p := m.planner()
-	found, err := p.locate()
+// rewriting returns the units that rewrite periods; with always, even if no call changes.
+func (p *plan) rewriting(periods []string, always bool) []*unit {
+	for _, period := range periods {
+		p.unitOf(period).always = always
+	}
+	return p.sorted()
+}
+
+// plan returns the periods that a run's commit writes, with their changes. moved is when the
+// organisation's numbers change.
+func (m *maker) plan(in *Input, moved []tenure) ([]*unit, error) {
+	p := newPlan(m.Old)
+	found, err := p.locate(in.changes)
 	if err != nil {
 		return nil, err
 	}
 	if in.Compact != nil {
-		for _, month := range in.Compact(p.Old, p.Now, p.busy(found)) {
+		for _, month := range in.Compact(p.old, m.Now, busy(in.changes, found)) {
 			p.compact(month)
 		}
 	}
-	if err := p.place(found); err != nil {
+	if err := p.place(in.changes, found, in.KeepFrom); err != nil {
 		return nil, err
 	}
-	for _, f := range p.Old.Files(schema.Calls.Name) {
-		if f.NextExpiry != nil && *f.NextExpiry <= p.Now.UnixMilli() {
+	for _, f := range p.old.Files(schema.Calls.Name) {
+		if f.NextExpiry != nil && *f.NextExpiry <= m.Now.UnixMilli() {
 			p.unitOf(f.Period)
 		}
+		from, to := snapshot.BoundsOf(f.Period)
+		if slices.ContainsFunc(moved, func(t tenure) bool { return from < t.to && t.from < to }) {
+			p.unitOf(f.Period).moved = true
+		}
+		if in.KeepFrom > 0 && (to <= in.KeepFrom || f.MinStart != nil && *f.MinStart < in.KeepFrom) { // it loses calls
+			p.unitOf(f.Period).always = true
+		}
 	}
-	p.planMoved(moved)
-	p.ageOut()
 	return p.sorted(), nil
 }
 
 // sorted returns the units and their changes in order.
-func (p *planner) sorted() []*unit {
+func (p *plan) sorted() []*unit {
 	out := slices.Collect(maps.Values(p.units))
 	for _, u := range out {
 		slices.SortFunc(u.changes, func(a, b *change) int { return table.CompareKey(a.start, a.id, b.start, b.id) })
@@ -117,12 +130,12 @@ func (p *planner) sorted() []*unit {
 
 // place puts every change into the unit of its period. If the call's row was elsewhere, it removes
 // the row there.
-func (p *planner) place(found map[string]located) error {
-	if err := p.placeDumped(found); err != nil {
+func (p *plan) place(changes map[string]*change, found map[string]located, keepFrom int64) error {
+	if err := p.placeDumped(changes, found); err != nil {
 		return err
 	}
 	leaving := map[string][]*change{}
-	for id, ch := range p.in.changes {
+	for id, ch := range changes {
 		was, known := found[id]
 		switch {
 		case ch.startSent && (ch.start.OK || ch.asOf == 0):
@@ -131,7 +144,7 @@ func (p *planner) place(found map[string]located) error {
 		case !ch.described:
 			continue // a call that returns 404 and is in no list: nothing to store
 		}
-		if p.keepFrom > 0 && ch.start.OK && ch.start.V < p.keepFrom {
+		if keepFrom > 0 && ch.start.OK && ch.start.V < keepFrom {
 			if known {
 				p.unitOf(was.period).leaving[id] = true
 			}
@@ -155,7 +168,7 @@ func (p *planner) place(found map[string]located) error {
 }
 
 // loadAll reads the rows of the calls that leave their period.
-func (p *planner) loadAll(leaving map[string][]*change) error {
+func (p *plan) loadAll(leaving map[string][]*change) error {
 	for period, changes := range leaving {
 		if err := p.loadMoved(period, changes); err != nil {
 			return err
@@ -166,10 +179,10 @@ func (p *planner) loadAll(leaving map[string][]*change) error {
 
 // placeDumped corrects the start of calls from dumps: if the snapshot has a newer state of a call,
 // that state's start counts.
-func (p *planner) placeDumped(found map[string]located) error {
+func (p *plan) placeDumped(changes map[string]*change, found map[string]located) error {
 	doubtful := map[string][]*change{}
 	for id, was := range found {
-		if ch := p.in.changes[id]; ch.asOf > 0 && ch.start != was.start {
+		if ch := changes[id]; ch.asOf > 0 && ch.start != was.start {
 			doubtful[was.period] = append(doubtful[was.period], ch)
 		}
 	}
@@ -188,12 +201,12 @@ func (p *planner) placeDumped(found map[string]located) error {
 }
 
 // loadMoved reads the rows of the calls that leave a period.
-func (p *planner) loadMoved(period string, changes []*change) error {
+func (p *plan) loadMoved(period string, changes []*change) error {
 	byID := map[string]*change{}
 	for _, ch := range changes {
 		byID[ch.id] = ch
 	}
-	in, err := p.Old.Period(period, nil)
+	in, err := p.old.Period(period, nil)
 	if err != nil {
 		return err
 	}
@@ -207,9 +220,9 @@ func (p *planner) loadMoved(period string, changes []*change) error {
 }
 
 // busy returns the months with new records.
-func (p *planner) busy(found map[string]located) map[string]bool {
+func busy(changes map[string]*change, found map[string]located) map[string]bool {
 	busy := map[string]bool{}
-	for id, ch := range p.in.changes {
+	for id, ch := range changes {
 		if ch.start.OK {
 			busy[layout.Day(ch.start.V)[:7]] = true
 		} else {
@@ -246,33 +259,10 @@ func Nightly(old *snapshot.Reader, now time.Time, busy map[string]bool) (out []s
 	return out
 }
 
-// ageOut drops calls past their retention. Files of whole days and months are no longer linked; a
-// partly retained month is rewritten.
-func (p *planner) ageOut() {
-	if p.keepFrom == 0 {
-		return
-	}
-	for _, f := range p.Old.Files(schema.Calls.Name) {
-		switch {
-		case snapshot.EndOf(f.Period) <= p.keepFrom:
-			p.replaced[f.Period] = true
-			p.made.Aged += f.Rows
-		case f.MinStart != nil && *f.MinStart < p.keepFrom:
-			p.unitOf(f.Period).always = true
-		}
-	}
-	for period, u := range p.units {
-		if snapshot.EndOf(period) <= p.keepFrom {
-			delete(p.units, period)
-		}
-		u.from = slices.DeleteFunc(u.from, func(from string) bool { return p.replaced[from] })
-	}
-}
-
 // aged reports whether a call is past its retention: by its start, or else by when it was first
 // seen.
 func (m *maker) aged(call *calls.Call) bool {
-	return m.keepFrom != 0 && call.Began() < m.keepFrom
+	return m.rules.keepFrom != 0 && call.Began() < m.rules.keepFrom
 }
 
 // located is the place of a call in the snapshot.
@@ -286,13 +276,13 @@ type located struct {
 // start belongs, then in files with calls whose start may still change. The remaining calls are
 // new, or their start changed unexpectedly: the filters of the other files show which of these to
 // read.
-func (p *planner) locate() (map[string]located, error) {
+func (p *plan) locate(changes map[string]*change) (map[string]located, error) {
 	found := map[string]located{}
-	if p.Old == nil || len(p.in.changes) == 0 {
+	if len(changes) == 0 {
 		return found, nil
 	}
 	home := map[string]bool{}
-	for _, ch := range p.in.changes {
+	for _, ch := range changes {
 		if at := ch.near; ch.startSent || at.OK {
 			if ch.startSent {
 				at = ch.start
@@ -304,10 +294,10 @@ func (p *planner) locate() (map[string]located, error) {
 	}
 	var likely, others []*layout.File
 	var missing *table.IDs
-	for _, f := range p.Old.Files(schema.Calls.Name) {
+	for _, f := range p.old.Files(schema.Calls.Name) {
 		switch {
 		case home[f.Period]:
-			if err := p.search(f, nil, found); err != nil {
+			if err := p.search(f, changes, nil, found); err != nil {
 				return nil, err
 			}
 		case f.Unsettled > 0 || f.Due > 0:
@@ -317,23 +307,23 @@ func (p *planner) locate() (map[string]located, error) {
 		}
 	}
 	for i, f := range append(likely, others...) {
-		if len(found) == len(p.in.changes) {
+		if len(found) == len(changes) {
 			break
 		}
 		if i == len(likely) {
-			missing = p.missing(found)
+			missing = unfound(changes, found)
 		}
-		if err := p.search(f, missing, found); err != nil {
+		if err := p.search(f, changes, missing, found); err != nil {
 			return nil, err
 		}
 	}
 	return found, nil
 }
 
-// missing returns the changed calls that have not been found.
-func (p *planner) missing(found map[string]located) *table.IDs {
+// unfound returns the changed calls that have not been found.
+func unfound(changes map[string]*change, found map[string]located) *table.IDs {
 	out := new(table.IDs)
-	for id := range p.in.changes {
+	for id := range changes {
 		if _, ok := found[id]; !ok {
 			out.Add(id)
 		}
@@ -343,20 +333,20 @@ func (p *planner) missing(found map[string]located) *table.IDs {
 
 // search looks for changed calls in a file. With missing, it reads only the row groups whose filter
 // may contain one of those calls.
-func (p *planner) search(f *layout.File, missing *table.IDs, found map[string]located) (err error) {
-	open := p.Old.Open
+func (p *plan) search(f *layout.File, changes map[string]*change, missing *table.IDs, found map[string]located) (err error) {
+	open := p.old.Open
 	if missing != nil {
-		open = p.Old.OpenAsIs
+		open = p.old.OpenAsIs
 	}
 	t, err := open(f)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	columns, prove := []string{"call_id", "start_at", "first_seen_at"}, func() error { return p.Old.Prove(f) }
+	columns, prove := []string{"call_id", "start_at", "first_seen_at"}, func() error { return p.old.Prove(f) }
 	return missing.Each(t, columns, prove, func(row []parquet.Value) {
 		id := row[0].ByteArray()
-		if _, ok := p.in.changes[string(id)]; ok {
+		if _, ok := changes[string(id)]; ok {
 			found[string(id)] = located{period: f.Period, start: schema.MillisOf(row[1]), first: schema.MillisOf(row[2])}
 		}
 	})
