@@ -55,18 +55,11 @@ func (w *Warehouse) NewImport(row func(total commit.Stats, commits int64) schema
 
 // Add reads a dump, and commits whenever a limit is reached. What was read before an error is kept.
 func (i *Import) Add(ctx context.Context, d *Dump) error {
-	r := NewLineReader(d.Lines)
-	err := r.Each(ctx, d.Name, func(line []byte, err error) error {
-		if err == nil && blank(line) {
-			return nil
-		}
+	err := eachLine(ctx, d.Name, d.Lines, func(n int64, line []byte) error {
 		i.Lines++
-		if err == nil {
-			err = i.take(line, d)
-		}
-		if err != nil {
+		if err := i.take(line, d); err != nil {
 			i.SetAside++
-			i.report(AsideError{Dump: d.Name, Line: r.Number, Err: err})
+			i.report(AsideError{Dump: d.Name, Line: n, Err: err})
 			return nil
 		}
 		if i.bytes < putBytes {

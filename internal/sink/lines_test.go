@@ -1,63 +1,24 @@
 package sink
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"testing"
-
-	"callhouse/internal/test"
+	"testing/iotest"
 )
 
-// TestLineReader reads lines in pieces of all sizes.
-func TestLineReader(t *testing.T) {
-	const text = "one\n\nthree\r\n" + "four"
-	for size := 1; size <= len(text); size++ {
-		r := NewLineReader(&pieces{text, size})
-		var got []string
-		for {
-			line, err := r.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			test.OK(t, err)
-			got = append(got, fmt.Sprintf("%d %s", r.Number, line))
-		}
-		if want := "1 one|2 |3 three\r|4 four"; strings.Join(got, "|") != want {
-			t.Fatalf("in pieces of %d: %q, want %q", size, got, want)
-		}
-	}
-}
-
-// pieces is a reader that returns a few bytes at a time.
-type pieces struct {
-	rest string
-	size int
-}
-
-func (p *pieces) Read(b []byte) (int, error) {
-	if p.rest == "" {
-		return 0, io.EOF
-	}
-	n := copy(b, p.rest[:min(p.size, len(p.rest))])
-	p.rest = p.rest[n:]
-	return n, nil
-}
-
-// TestLineReaderPassesOverGiants gets one error for an overlong line, and continues after it.
-func TestLineReaderPassesOverGiants(t *testing.T) {
-	r := NewLineReader(io.MultiReader(strings.NewReader("a\n"), io.LimitReader(endless{}, maxLine+3*DumpRoom), strings.NewReader("\nb\n")))
+// Lines are read whole, in pieces of any size. After one that is too long, nothing is read.
+func TestEachLine(t *testing.T) {
+	giant := io.LimitReader(endless{}, maxLine+1)
 	var got []string
-	for {
-		line, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		got = append(got, fmt.Sprintf("%d %s %v", r.Number, line, err))
-	}
-	if want := fmt.Sprintf("1 a <nil>|2  %v|3 b <nil>", ErrLongLine); strings.Join(got, "|") != want {
-		t.Errorf("%q, want %q", strings.Join(got, "|"), want)
+	err := eachLine(t.Context(), "d", io.MultiReader(iotest.OneByteReader(strings.NewReader("one\n\nthree\r\n \nfive\n")), giant),
+		func(n int64, line []byte) error {
+			got = append(got, fmt.Sprintf("%d %s", n, line))
+			return nil
+		})
+	if want := "1 one|3 three|5 five"; strings.Join(got, "|") != want || err == nil || !strings.Contains(err.Error(), "line 6 has") {
+		t.Errorf("%q, want %q; %v", got, want, err)
 	}
 }
 

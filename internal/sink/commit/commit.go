@@ -278,7 +278,8 @@ func (m *maker) refused() bool {
 func (m *maker) lose(run, id string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.made.Broken = append(m.made.Broken, journal.Loss{Run: run, What: fmt.Sprintf("a record of %q in the journal of run %s was skipped: %v", id, run, err)})
+	what := fmt.Sprintf("a record of %q in the journal of run %s was skipped: %v", id, run, err)
+	m.made.Broken = append(m.made.Broken, journal.Loss{Run: run, What: what})
 }
 
 // addRun writes the table runs with a new row of the committing run.
