@@ -7,7 +7,6 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"callhouse/internal/personal/form"
 	"callhouse/internal/personal/kinds"
 )
 
@@ -114,7 +113,7 @@ func wordDate(y, m, d string) bool {
 	case "시":
 		month = 10
 	}
-	return form.IsBorn(year, month, day, year < 100)
+	return isBorn(year, month, day, year < 100)
 }
 
 var ordinals = strings.Fields("zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth " +

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"callhouse/internal/personal/form"
 	"callhouse/internal/personal/kinds"
 )
 
@@ -537,9 +536,9 @@ func (r *reader) spelled(t, from int, text string) {
 			s := b.String()
 			var kind kinds.Kind
 			switch {
-			case len(s) >= 15 && r.f.wanted&ibanBit != 0 && form.IsIBAN(s):
+			case len(s) >= 15 && r.f.wanted&ibanBit != 0 && isIBAN(s):
 				kind = kinds.IBAN
-			case len(s) == 9 && r.f.wanted&passportBit != 0 && form.IsPassport(s) && (k+1 == len(ps) || ps[k+1].is != digitPiece):
+			case len(s) == 9 && r.f.wanted&passportBit != 0 && isPassport(s) && (k+1 == len(ps) || ps[k+1].is != digitPiece):
 				kind = kinds.Passport
 			default:
 				continue

@@ -6,7 +6,6 @@ import (
 	"sort"
 	"strings"
 
-	"callhouse/internal/personal/form"
 	"callhouse/internal/personal/kinds"
 )
 
@@ -306,10 +305,10 @@ func (r *reader) certain(c *candidate) kinds.Kind {
 		if !c.spoken && !formed && !c.shaped(13) {
 			return ""
 		}
-		if form.IsRRN(d, formed && c.hyphens > 0) || form.IsRRN(d, true) && r.context(c).is&rrnBit != 0 {
+		if isRRN(d, formed && c.hyphens > 0) || isRRN(d, true) && r.context(c).is&rrnBit != 0 {
 			return kinds.RRN
 		}
-	case len(d) >= 14 && wanted&cardBit != 0 && form.IsCard(d):
+	case len(d) >= 14 && wanted&cardBit != 0 && isCard(d):
 		if c.spoken || len(c.shape) == 1 || c.shaped(4, 6, 5) || c.shaped(4, 6, 4) || fours(c.shape) {
 			return kinds.Card
 		}
@@ -330,14 +329,14 @@ func fours(shape []int) bool {
 func (r *reader) formed(c *candidate) kinds.Kind {
 	d, wanted := c.digits, r.f.wanted
 	switch {
-	case len(d) == 12 && wanted&licenceBit != 0 && form.IsLicence(d) &&
+	case len(d) == 12 && wanted&licenceBit != 0 && isLicence(d) &&
 		(c.shaped(2, 2, 6, 2) && (c.region || c.hyphens >= 3) || r.context(c).is&licenceBit != 0):
 		return kinds.Licence
 	case c.region:
 		return ""
-	case len(d) == 10 && wanted&businessBit != 0 && form.IsBusiness(d) && (c.shaped(3, 2, 5) || r.context(c).is&businessBit != 0):
+	case len(d) == 10 && wanted&businessBit != 0 && isBusiness(d) && (c.shaped(3, 2, 5) || r.context(c).is&businessBit != 0):
 		return kinds.Business
-	case len(d) == 9 && wanted&ssnBit != 0 && form.IsSSN(d) &&
+	case len(d) == 9 && wanted&ssnBit != 0 && isSSN(d) &&
 		(c.shaped(3, 2, 4) && (c.hyphens == 2 || !r.context(c).other) || r.context(c).is&ssnBit != 0):
 		return kinds.SSN
 	case c.dots == 3 && len(c.shape) == 4 && wanted&ipBit != 0:
@@ -445,7 +444,7 @@ func (r *reader) told(c *candidate) kinds.Kind {
 		return ""
 	}
 	if wanted&dobBit != 0 && is.is&dobBit != 0 && n <= 8 {
-		if form.IsBirthday(d, c.shape) {
+		if isBirthday(d, c.shape) {
 			return kinds.DOB
 		}
 	}
@@ -496,7 +495,7 @@ func (r *reader) coded(at, end int) int {
 	if end-at != 1 || r.f.wanted&passportBit == 0 {
 		return 0
 	}
-	to := form.PassportAt(text, at)
+	to := passportAt(text, at)
 	if to == 0 {
 		return 0
 	}
@@ -507,7 +506,7 @@ func (r *reader) coded(at, end int) int {
 
 // iban reads an IBAN and returns its end; 0 if there is none.
 func (r *reader) iban(at int) int {
-	end := form.IBANAt(r.text, at)
+	end := ibanAt(r.text, at)
 	if end > 0 {
 		r.stop()
 		r.spans = append(r.spans, Span{Turn: r.t, From: at, To: end, Kind: kinds.IBAN})

@@ -109,7 +109,7 @@ func (c *Client) Find(texts []string) (found [][]personal.Span, err error) {
 }
 
 // replaced matches replacements of values that were already recognized.
-var replaced = regexp.MustCompile(`\[[a-z][a-z_]*(:[a-p]{16})?\]`)
+var replaced = regexp.MustCompile(`\[[a-z][a-z_]*\]`)
 
 // spansIn returns the spans in a text that begins at byte at of the request. They do not overlap,
 // and exclude values that were already replaced.

@@ -1,6 +1,4 @@
-// Package form checks whether digits and letters have the form of a number that identifies a
-// person: its checksum, its prefix, or the date in it. It does not read texts.
-package form
+package personal
 
 import (
 	"strconv"
@@ -23,8 +21,8 @@ func luhn(d string) bool {
 	return sum%10 == 0
 }
 
-// IsCard reports whether digits are a payment card number: a known prefix, its length, Luhn.
-func IsCard(d string) bool {
+// isCard reports whether digits are a payment card number: a known prefix, its length, Luhn.
+func isCard(d string) bool {
 	if len(d) < 14 || len(d) > 19 {
 		return false
 	}
@@ -63,10 +61,10 @@ func date(y, m, d int) (time.Time, bool) {
 // noChecksum is the start of registration numbers without a checksum.
 var noChecksum = time.Date(2020, 10, 1, 0, 0, 0, 0, time.UTC)
 
-// IsRRN reports whether digits are a Korean registration number: of a resident or, with 5 to 8 in
+// isRRN reports whether digits are a Korean registration number: of a resident or, with 5 to 8 in
 // the seventh place, of a foreigner. sure means that its form or context identifies it, so that it
 // is accepted without a checksum if it may have been issued since October 2020.
-func IsRRN(d string, sure bool) bool {
+func isRRN(d string, sure bool) bool {
 	if len(d) != 13 {
 		return false
 	}
@@ -95,8 +93,8 @@ func IsRRN(d string, sure bool) bool {
 	return sure && (foreign || !born.Before(noChecksum))
 }
 
-// IsBusiness reports whether digits are a Korean business registration number.
-func IsBusiness(d string) bool {
+// isBusiness reports whether digits are a Korean business registration number.
+func isBusiness(d string) bool {
 	if len(d) != 10 || d[0] == '0' {
 		return false
 	}
@@ -108,13 +106,13 @@ func IsBusiness(d string) bool {
 	return (10-sum%10)%10 == int(d[9]-'0')
 }
 
-// IsSSN reports whether digits may be a US social security number.
-func IsSSN(d string) bool {
+// isSSN reports whether digits may be a US social security number.
+func isSSN(d string) bool {
 	return len(d) == 9 && d[:3] != "000" && d[:3] != "666" && d[0] != '9' && d[3:5] != "00" && d[5:] != "0000"
 }
 
-// IsLicence reports whether digits have the form of a Korean driving licence number.
-func IsLicence(d string) bool {
+// isLicence reports whether digits have the form of a Korean driving licence number.
+func isLicence(d string) bool {
 	if len(d) != 12 {
 		return false
 	}
@@ -134,9 +132,9 @@ var ibanLength = func() map[string]int {
 	return out
 }()
 
-// IsIBAN reports whether upper-case letters and digits are an IBAN, by its country's length and mod
+// isIBAN reports whether upper-case letters and digits are an IBAN, by its country's length and mod
 // 97.
-func IsIBAN(s string) bool {
+func isIBAN(s string) bool {
 	if len(s) < 5 || ibanLength[s[:2]] != len(s) {
 		return false
 	}
@@ -155,9 +153,9 @@ func IsIBAN(s string) bool {
 // passportLength is the length of a Korean passport number.
 const passportLength = 9
 
-// IsPassport reports whether a word has the form of a Korean passport number: M12345678, or since
+// isPassport reports whether a word has the form of a Korean passport number: M12345678, or since
 // 2021 M123A4567.
-func IsPassport(s string) bool {
+func isPassport(s string) bool {
 	if len(s) != passportLength || !strings.Contains("MSRGD", s[:1]) {
 		return false
 	}
@@ -167,4 +165,98 @@ func IsPassport(s string) bool {
 		}
 	}
 	return true
+}
+
+// isBirthday reports whether digits may be a date of birth: YYMMDD, YYYYMMDD, MMDDYYYY, DDMMYYYY and
+// so on, given the lengths of their groups.
+func isBirthday(d string, shape []int) bool {
+	if len(shape) == 3 && max(shape[0], shape[1], shape[2]) <= 4 {
+		a, b, c := d[:shape[0]], d[shape[0]:shape[0]+shape[1]], d[shape[0]+shape[1]:]
+		switch {
+		case len(a) == 4 && len(b) <= 2 && len(c) <= 2:
+			return isDate(a, b, c)
+		case len(a) <= 2 && len(b) <= 2 && (len(c) == 4 || len(c) == 2):
+			if ok := isDate(c, a, b) || isDate(c, b, a); ok || len(a) < 2 {
+				return ok
+			}
+		}
+	}
+	switch len(d) {
+	case 6:
+		return isDate(d[:2], d[2:4], d[4:]) || isDate(d[4:], d[:2], d[2:4]) || isDate(d[4:], d[2:4], d[:2])
+	case 7: // 3 15 1992
+		return isDate(d[3:], d[:1], d[1:3])
+	case 8:
+		return isDate(d[:4], d[4:6], d[6:]) || isDate(d[4:], d[:2], d[2:4]) || isDate(d[4:], d[2:4], d[:2])
+	}
+	return false
+}
+
+// isDate reports whether digits may be a date of birth.
+func isDate(y, m, d string) bool {
+	year, _ := strconv.Atoi(y)
+	month, _ := strconv.Atoi(m)
+	day, _ := strconv.Atoi(d)
+	return isBorn(year, month, day, len(y) == 2)
+}
+
+// isBorn reports whether a day is a possible date of birth. short: the year lacks its century.
+func isBorn(year, month, day int, short bool) bool {
+	if short {
+		if year += 1900; year < 1930 {
+			year += 100
+		}
+	}
+	_, ok := date(year, month, day)
+	return ok && year >= 1900 && year <= 2040
+}
+
+// passportAt returns the end of the passport number that begins with a letter; 0 if there is none.
+func passportAt(text string, at int) (end int) {
+	end = at + 1
+	for end < len(text) && end <= at+passportLength && isAlnum(text[end]) {
+		end++
+	}
+	if end-at != passportLength || end < len(text) && text[end] == '_' || !isPassport(strings.ToUpper(text[at:end])) {
+		return 0
+	}
+	return end
+}
+
+// ibanAt returns the end of the IBAN that begins with two letters; 0 if there is none.
+func ibanAt(text string, at int) (end int) {
+	first := at + 2
+	if first < len(text) && (text[first] == ' ' || text[first] == '-') {
+		first++
+	}
+	if first >= len(text) || !isDigit(text[first]) {
+		return 0
+	}
+	want := ibanLength[string([]byte{text[at] &^ 0x20, text[at+1] &^ 0x20})]
+	if want == 0 || len(text)-at < want || at > 0 && (isAlnum(text[at-1]) || text[at-1] == '_') {
+		return 0
+	}
+	var b [40]byte
+	n, p := 0, at
+	for p < len(text) && n < want {
+		switch c := text[p]; {
+		case isDigit(c):
+			b[n] = c
+			n++
+		case isLetter(c):
+			b[n] = c &^ 0x20
+			n++
+		case (c == ' ' || c == '-') && isAlnum(text[p-1]):
+		default:
+			return 0
+		}
+		p++
+		if n == 4 && (!isDigit(b[2]) || !isDigit(b[3])) {
+			return 0
+		}
+	}
+	if n < want || p < len(text) && isAlnum(text[p]) || !isIBAN(string(b[:n])) {
+		return 0
+	}
+	return p
 }
