@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // measures are the figures by which a day is judged: a value, and the number of calls it is based
@@ -282,9 +283,7 @@ func TestAnomalies(t *testing.T) {
 	for _, p := range []question.Params{{}, {Since: first.AddDate(0, 0, 60), Until: first.AddDate(0, 0, 70)}} {
 		rows, err := w.Report(t.Context(), "incidents", p)
 		got := all(t, rows, err)
-		if d := diffNear(oracle("incidents", data, p, loc), got); d != "" {
-			t.Errorf("incidents, %+v (-oracle +report):\n%s", p, d)
-		}
+		test.NoDiff(t, diffNear(oracle("incidents", data, p, loc), got), "incidents, %+v (-oracle +report)", p)
 		if off, _ := got[len(got)-1][9].(string); !p.Since.IsZero() && !strings.HasPrefix(off, "completed_percent ") {
 			t.Errorf("beside the incident of a bad day stands %q", off)
 		}
@@ -297,9 +296,7 @@ func TestAnomalies(t *testing.T) {
 		rows, err := w.Report(t.Context(), "anomalies", p)
 		got := all(t, rows, err)
 		want := oracle("anomalies", data, p, loc)
-		if d := diffNear(want, got); d != "" {
-			t.Errorf("%+v (-oracle +report):\n%s", p, d)
-		}
+		test.NoDiff(t, diffNear(want, got), "%+v (-oracle +report)", p)
 	}
 	for _, since := range []time.Time{{}, first.AddDate(0, 0, 39), first.AddDate(0, 0, 70)} { // the judged days may begin late
 		checkFound(t, w, question.Params{Since: since}, "2026-09-29 calls", "2026-10-09 calls", "2026-10-19 completed_percent", "2026-10-29 handle_ms")

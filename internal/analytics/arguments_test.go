@@ -11,6 +11,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 )
 
 func TestCall(t *testing.T) {
@@ -44,9 +45,7 @@ func TestCall(t *testing.T) {
 	}
 	for start, want := range map[time.Time][][]any{{}: want, time.UnixMilli(1000): want, time.UnixMilli(1001): nil} {
 		rows, err := w.Report(t.Context(), "call", question.Params{Call: "abc-1", CallStart: start})
-		if d := diff(want, all(t, rows, err)); d != "" {
-			t.Errorf("with the start %v (-want +got):\n%s", start, d)
-		}
+		test.NoDiff(t, diff(want, all(t, rows, err)), "with the start %v (-want +got)", start)
 	}
 	type call struct {
 		id    string
@@ -103,9 +102,7 @@ func TestToolCalls(t *testing.T) {
 		{int64(7), nil, int64(7), "{}", false, nil, int64(0)},
 		{int64(9), "timed", int64(10), nil, false, int64(250), nil}, // no speech after it
 	}
-	if d := diff(want, all(t, rows, err)); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	test.NoDiff(t, diff(want, all(t, rows, err)), "(-want +got)")
 }
 
 func TestCosts(t *testing.T) {
@@ -117,9 +114,7 @@ func TestCosts(t *testing.T) {
 		{"call_id": "e", "status": "queued", "settlement": "open"},
 	}}, nil)
 	rows, err := w.SQL(t.Context(), "SELECT call_id, cost_state FROM costs ORDER BY call_id")
-	if d := diff([][]any{{"a", "known"}, {"b", "none"}, {"c", "awaited"}, {"d", "never"}, {"e", "awaited"}}, all(t, rows, err)); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	test.NoDiff(t, diff([][]any{{"a", "known"}, {"b", "none"}, {"c", "awaited"}, {"d", "never"}, {"e", "awaited"}}, all(t, rows, err)), "(-want +got)")
 }
 
 // A search ignores case, also of letters with several lower or upper forms, and treats the words as
@@ -161,9 +156,7 @@ func TestSearchInAnyCase(t *testing.T) {
 		for _, r := range all(t, rows, err) {
 			got = append(got, r[:1])
 		}
-		if d := diff(want, got); d != "" {
-			t.Errorf("search %q (-want +got):\n%s", words, d)
-		}
+		test.NoDiff(t, diff(want, got), "search %q (-want +got)", words)
 	}
 }
 
@@ -232,9 +225,7 @@ func TestBackwardTurnsMakeNoTimeNegative(t *testing.T) {
 	rows, err := w.SQL(t.Context(), "SELECT turn, talk_ms, (SELECT duration_ms FROM tool_calls) FROM transcript_turns ORDER BY turn")
 	want := [][]any{{int64(0), int64(0), int64(0)}, {int64(1), int64(2000), int64(0)}, {int64(2), int64(0), int64(0)}, {int64(3), nil, int64(0)},
 		{int64(4), int64(0), int64(0)}, {int64(5), nil, int64(0)}}
-	if d := diff(want, all(t, rows, err)); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	test.NoDiff(t, diff(want, all(t, rows, err)), "(-want +got)")
 	for name, want := range map[string]string{
 		"conversation": "[[1 3 0 1000 1000 0 0 0 5000 5000 1]]", // turns, talk ratio, latencies
 		"early":        "[[1 0 0 0 0 0 0 0 0 0 1]]",

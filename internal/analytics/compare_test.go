@@ -219,9 +219,7 @@ func checkComparison(t *testing.T, f *sqlfiles.File, zone string, is, was, got t
 			}
 		}
 		for name := range want {
-			if d := diffNear([][]any{{want[name]}}, [][]any{{line[name]}}); d != "" {
-				t.Errorf("%s, %s, %s: %s (-two reports +comparison):\n%s", f.Name, zone, key, name, d)
-			}
+			test.NoDiff(t, diffNear([][]any{{want[name]}}, [][]any{{line[name]}}), "%s, %s, %s: %s (-two reports +comparison)", f.Name, zone, key, name)
 		}
 		if len(line) != len(want) {
 			t.Fatalf("%s has the columns %q", f.Name, got.names)

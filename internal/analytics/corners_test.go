@@ -77,9 +77,7 @@ func TestDurationsBelowZero(t *testing.T) {
 		p := question.Params{Since: time.Date(2026, 10, n+1, 0, 0, 0, 0, time.UTC)}
 		for _, report := range []string{"durations", "distribution"} {
 			rows, err := w.Report(t.Context(), report, p)
-			if d := diff(oracle(report, d, p, time.UTC), all(t, rows, err)); d != "" {
-				t.Errorf("%s since day %d (-oracle +report):\n%s", report, n+1, d)
-			}
+			test.NoDiff(t, diff(oracle(report, d, p, time.UTC), all(t, rows, err)), "%s since day %d (-oracle +report)", report, n+1)
 		}
 	}
 }
@@ -199,9 +197,7 @@ func TestAttemptsAroundMonthsAndChangesOfClocks(t *testing.T) {
 		some := []question.Params{{Since: at(9, 17, 5)}, {Until: at(10, 20, 5)}, {Since: at(10, 1, 0), Until: at(11, 3, 0)}, {By: "weekday"}}
 		for _, p := range []question.Params{{}, pick(r, some)} {
 			rows, err := w.Report(t.Context(), "attempts", p)
-			if d := diffNear(oracle("attempts", d, p, w.Location()), all(t, rows, err)); d != "" {
-				t.Errorf("%s, %+v (-oracle +report):\n%s", name, p, d)
-			}
+			test.NoDiff(t, diffNear(oracle("attempts", d, p, w.Location()), all(t, rows, err)), "%s, %+v (-oracle +report)", name, p)
 		}
 	}
 }

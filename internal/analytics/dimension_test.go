@@ -104,9 +104,7 @@ func TestConditionsOnTimeSpareOtherDays(t *testing.T) {
 		for _, put := range restore {
 			put()
 		}
-		if d := diffNear(want, got); d != "" {
-			t.Errorf("%s reads other days (-want +got):\n%s", name, d)
-		}
+		test.NoDiff(t, diffNear(want, got), "%s reads other days (-want +got)", name)
 	}
 	if spared == 0 {
 		t.Error("no file was damaged, which shows nothing")

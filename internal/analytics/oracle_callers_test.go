@@ -9,6 +9,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 const hour = int64(3_600_000)
@@ -151,11 +152,9 @@ func TestCallersAtTheEnd(t *testing.T) {
 	ofOneLow, ofOneHigh := wilson(0, 1)
 	ofTwoLow, ofTwoHigh := wilson(0, 2)
 	allLow, allHigh := wilson(1, 1)
-	if diff := diffNear([][]any{
+	test.NoDiff(t, diffNear([][]any{
 		{"a", int64(2), int64(1), int64(0), 0.0, int64(1), 100.0, int64(1), 100.0, int64(0), 0.0, ofOneLow, ofOneHigh, int64(1), int64(0), int64(0)},
 		{"c", int64(2), int64(1), int64(1), 100.0, int64(1), 100.0, int64(2), 100.0, int64(0), 0.0, ofTwoLow, ofTwoHigh, int64(0), int64(0), int64(0)},
 		{"b", int64(1), int64(1), int64(1), 100.0, int64(1), 100.0, int64(1), 100.0, int64(1), 100.0, allLow, allHigh, int64(0), int64(0), int64(0)},
-	}, all(t, rows, err)); diff != "" {
-		t.Error(diff)
-	}
+	}, all(t, rows, err)), "(-want +got)")
 }

@@ -210,9 +210,7 @@ func TestConcurrency(t *testing.T) {
 			}
 			w := open(t, root, zone(t, []string{"Australia/Lord_Howe", "Europe/Berlin", "Asia/Kathmandu"}[at]))
 			rows, err := w.Report(t.Context(), "concurrency", p)
-			if d := diff(oracle("concurrency", d, p, w.Location()), all(t, rows, err)); d != "" {
-				t.Errorf("%+v (-oracle +report):\n%s", p, d)
-			}
+			test.NoDiff(t, diff(oracle("concurrency", d, p, w.Location()), all(t, rows, err)), "%+v (-oracle +report)", p)
 		}
 	}
 	w := open(t, root, nil)
@@ -240,9 +238,7 @@ func TestConcurrencyOfADayInTwoMonths(t *testing.T) {
 	} {
 		w := warehouse(t, d, zone(t, name))
 		rows, err := w.Report(t.Context(), "concurrency", question.Params{})
-		if d := diff(want, all(t, rows, err)); d != "" {
-			t.Errorf("%s (-want +got):\n%s", name, d)
-		}
+		test.NoDiff(t, diff(want, all(t, rows, err)), "%s (-want +got)", name)
 	}
 }
 
@@ -276,8 +272,6 @@ func TestEarlyAttemptsAndTransfersByHand(t *testing.T) {
 		for i, line := range got {
 			got[i] = line[:len(want[0])]
 		}
-		if d := diff(want, got); d != "" {
-			t.Errorf("%s (-want +got):\n%s", report, d)
-		}
+		test.NoDiff(t, diff(want, got), "%s (-want +got)", report)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
 
@@ -462,9 +463,7 @@ func TestReportsOnTheOrganisation(t *testing.T) {
 					p.By = ""
 				}
 				rows, err := w.Report(t.Context(), report, p)
-				if d := diffNear(oracle(report, d, p, w.Location()), all(t, rows, err)); d != "" {
-					t.Errorf("%s, %+v (-oracle +report):\n%s", report, p, d)
-				}
+				test.NoDiff(t, diffNear(oracle(report, d, p, w.Location()), all(t, rows, err)), "%s, %+v (-oracle +report)", report, p)
 			}
 		}
 	}
@@ -493,9 +492,7 @@ func TestDimensionsOfTheOrganisation(t *testing.T) {
 		}
 		for _, report := range []string{"volume", "durations", "worst", "attempts"} {
 			rows, err := w.Report(t.Context(), report, p)
-			if d := diffNear(oracle(report, d, p, w.Location()), all(t, rows, err)); d != "" {
-				t.Errorf("%s, %+v (-oracle +report):\n%s", report, p, d)
-			}
+			test.NoDiff(t, diffNear(oracle(report, d, p, w.Location()), all(t, rows, err)), "%s, %+v (-oracle +report)", report, p)
 		}
 		if i%*everyQuestion == 0 {
 			checkReports(t, root, w.Location(), d, p)
@@ -524,9 +521,7 @@ func TestNumberIsTheOwnNumber(t *testing.T) {
 		rows, err := w.Report(t.Context(), c.report, c.p)
 		got := all(t, rows, err)
 		want := oracle(c.report, withNumbers(d), c.p, w.Location())
-		if d := diffNear(want, got); d != "" {
-			t.Errorf("%s, %+v (-oracle +report):\n%s", c.report, c.p, d)
-		}
+		test.NoDiff(t, diffNear(want, got), "%s, %+v (-oracle +report)", c.report, c.p)
 	}
 }
 

@@ -160,9 +160,7 @@ func TestSuccess(t *testing.T) {
 				}
 				p := question.Params{By: by, Field: field}
 				rows, err := w.Report(t.Context(), report, p)
-				if d := diffNear(oracle(report, d, p, w.Location()), all(t, rows, err)); d != "" {
-					t.Errorf("%s, %+v (-oracle +report):\n%s", report, p, d)
-				}
+				test.NoDiff(t, diffNear(oracle(report, d, p, w.Location()), all(t, rows, err)), "%s, %+v (-oracle +report)", report, p)
 			}
 		}
 	}
@@ -248,7 +246,5 @@ func TestGoalsEqualTheOracle(t *testing.T) {
 	test.OK(t, err)
 	defer w.Close()
 	rows, err := w.Report(t.Context(), "agents", question.Params{})
-	if d := diffNear(oracle("agents", d, question.Params{}, w.Location()), all(t, rows, err)); d != "" {
-		t.Errorf("(-oracle +report):\n%s", d)
-	}
+	test.NoDiff(t, diffNear(oracle("agents", d, question.Params{}, w.Location()), all(t, rows, err)), "(-oracle +report)")
 }

@@ -83,9 +83,7 @@ func TestJoinsInParts(t *testing.T) {
 				rows, err := whole[i].Report(t.Context(), name, p)
 				want := all(t, rows, err)
 				rows, err = parts.Report(t.Context(), name, p)
-				if d := diff(want, all(t, rows, err)); d != "" {
-					t.Errorf("%s, %+v, %+v (-at once +in parts):\n%s", name, p, r, d)
-				}
+				test.NoDiff(t, diff(want, all(t, rows, err)), "%s, %+v, %+v (-at once +in parts)", name, p, r)
 			}
 		}
 	}
@@ -108,9 +106,7 @@ func TestListsInParts(t *testing.T) {
 			p.Words = []string{"e"}
 			rows, err := w.Report(t.Context(), name, p)
 			got := all(t, rows, err)
-			if d := diff(oracle(name, d, p, w.Location()), got); d != "" {
-				t.Errorf("%s, %+v (-oracle +report):\n%s", name, p, d)
-			}
+			test.NoDiff(t, diff(oracle(name, d, p, w.Location()), got), "%s, %+v (-oracle +report)", name, p)
 			if rows, err = w.Report(t.Context(), name, p); err != nil {
 				t.Fatal(err)
 			}
@@ -220,9 +216,7 @@ func TestReportsReadOnlyWhatIsProven(t *testing.T) {
 		for _, put := range restore {
 			put()
 		}
-		if d := diff(want, got); d != "" {
-			t.Errorf("%s read a file that was not proven (-want +got):\n%s", f.Name, d)
-		}
+		test.NoDiff(t, diff(want, got), "%s read a file that was not proven (-want +got)", f.Name)
 	}
 	if left == 0 {
 		t.Error("every report had all files proven, which shows nothing")

@@ -230,9 +230,7 @@ func TestPercentilesAreNearestRank(t *testing.T) {
 	for n, c := range cases {
 		rows, err := w.Report(t.Context(), "durations", question.Params{Agent: fmt.Sprint(n)})
 		got := all(t, rows, err)
-		if d := diff([][]any{c.want}, [][]any{got[0][1:7]}); d != "" {
-			t.Errorf("durations of %v (-want +got):\n%s", c.durations, d)
-		}
+		test.NoDiff(t, diff([][]any{c.want}, [][]any{got[0][1:7]}), "durations of %v (-want +got)", c.durations)
 	}
 }
 
@@ -265,9 +263,7 @@ func TestLocalTimes(t *testing.T) {
 	} {
 		w := warehouse(t, analyticstest.Data{Calls: calls}, zone(t, c.zone))
 		rows, err := w.SQL(t.Context(), "SELECT call_id, strftime(local_date, '%Y-%m-%d'), local_hour FROM calls ORDER BY call_id")
-		if d := diff(c.want, all(t, rows, err)); d != "" {
-			t.Errorf("%s (-want +got):\n%s", c.zone, d)
-		}
+		test.NoDiff(t, diff(c.want, all(t, rows, err)), "%s (-want +got)", c.zone)
 	}
 }
 
@@ -306,9 +302,7 @@ func TestHoursOfAnyTime(t *testing.T) {
 		w := warehouse(t, d, loc)
 		for _, p := range []question.Params{{}, {By: "hour"}, {By: "day"}, {By: "week"}} {
 			rows, err := w.Report(t.Context(), "volume", p)
-			if d := diff(oracle("volume", d, p, loc), all(t, rows, err)); d != "" {
-				t.Errorf("%s, by %q (-oracle +report):\n%s", name, p.By, d)
-			}
+			test.NoDiff(t, diff(oracle("volume", d, p, loc), all(t, rows, err)), "%s, by %q (-oracle +report)", name, p.By)
 		}
 	}
 }

@@ -91,9 +91,7 @@ func TestToolResultAsObject(t *testing.T) {
 	}
 	w := warehouse(t, d, nil)
 	rows, err := w.SQL(t.Context(), "SELECT result, failed FROM tool_calls ORDER BY turn")
-	if d := diff([][]any{{`{"status":"error"}`, true}, {`{"status":"ok"}`, false}}, all(t, rows, err)); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	test.NoDiff(t, diff([][]any{{`{"status":"error"}`, true}, {`{"status":"ok"}`, false}}, all(t, rows, err)), "(-want +got)")
 	rows, err = w.Report(t.Context(), "call", question.Params{Call: "c"})
 	if got := fmt.Sprint(all(t, rows, err)); !strings.Contains(got, `✗ {"status":"error"}`) || !strings.Contains(got, `← {"status":"ok"}`) {
 		t.Errorf("the conversation is %s", got)

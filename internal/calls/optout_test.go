@@ -34,9 +34,7 @@ func TestOptOut(t *testing.T) {
 	if c.TranscriptState() != Withheld || c.CanHaveTranscript() || c.DetailDue() {
 		t.Errorf("transcript %v", c.TranscriptState())
 	}
-	if diff := cmp.Diff(c, decoded(t, clean, schema.KindDetail), wiretest.SameRows); diff != "" {
-		t.Errorf("the redacted body makes other rows: %s", diff)
-	}
+	test.NoDiff(t, cmp.Diff(c, decoded(t, clean, schema.KindDetail), wiretest.SameRows), "the redacted body makes other rows")
 	if again, changed, err := wire.Redact(schema.CallResource, clean); changed || err != nil || &again[0] != &clean[0] {
 		t.Errorf("redacted twice: changed %v, %v", changed, err)
 	}

@@ -276,9 +276,7 @@ func TestPlan(t *testing.T) {
 			tc.cfg.Window = 72 * time.Hour
 			cfg := tc.cfg.withDefaults()
 			got := plan(&cfg, now, tc.since, tc.coverage)
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(stretch{})); diff != "" {
-				t.Error(diff)
-			}
+			test.NoDiff(t, cmp.Diff(tc.want, got, cmp.AllowUnexported(stretch{})), "(-want +got)")
 		})
 	}
 }

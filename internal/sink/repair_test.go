@@ -195,9 +195,7 @@ func TestRepairSaysWhatItGivesUp(t *testing.T) {
 		yesterday: {Name: yesterday, Tables: []string{"calls"}, Remedy: repair.Dropped, Calls: 1, Turns: 3},
 		"2026-10": {Name: "2026-10", Tables: []string{"transcript_turns"}, Remedy: repair.Dropped, Calls: 2, Turns: 3},
 	}
-	if d := cmp.Diff(want, got, cmp.AllowUnexported(repair.Part{})); d != "" {
-		t.Errorf("parts (-want +got):\n%s", d)
-	}
+	test.NoDiff(t, cmp.Diff(want, got, cmp.AllowUnexported(repair.Part{})), "parts (-want +got)")
 	left := readCalls(t, anywhere, w.Snapshot())
 	if left["b"] != nil || left["a"] == nil || left["a"].Turns().Len() != 2 {
 		t.Error("it gave up the wrong calls")

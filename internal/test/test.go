@@ -35,8 +35,14 @@ func Read(t testing.TB, path string) []byte {
 // Same compares two values; format says what they are, and which is - and which +.
 func Same(t testing.TB, want, got any, format string, args ...any) {
 	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf(format+":\n%s", append(args, d)...)
+	NoDiff(t, cmp.Diff(want, got), format, args...)
+}
+
+// NoDiff fails if a difference is not empty; format says what it is of.
+func NoDiff(t testing.TB, diff, format string, args ...any) {
+	t.Helper()
+	if diff != "" {
+		t.Errorf(format+":\n%s", append(args, diff)...)
 	}
 }
 

@@ -191,9 +191,7 @@ func sameAsTruth(t *testing.T, c *company) {
 		got[what][keyOf(row)] = number(t, row["n"])
 	}
 	for _, q := range questions {
-		if d := cmp.Diff(q.want, got[q.what], cmpopts.EquateEmpty()); d != "" {
-			t.Errorf("%s (-sandbox +warehouse):\n%s", q.what, d)
-		}
+		test.NoDiff(t, cmp.Diff(q.want, got[q.what], cmpopts.EquateEmpty()), "%s (-sandbox +warehouse)", q.what)
 	}
 }
 

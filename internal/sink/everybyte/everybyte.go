@@ -25,10 +25,7 @@ func Under(t testing.TB, root string, see func(where string, raw []byte)) {
 		if err != nil || !info.Mode().IsRegular() {
 			return err
 		}
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
+		raw := test.Read(t, path)
 		at, _ := filepath.Rel(root, path)
 		see(at, raw)
 		if bytes.HasPrefix(raw, []byte("PAR1")) {
@@ -55,9 +52,7 @@ func Under(t testing.TB, root string, see func(where string, raw []byte)) {
 func everyPage(t testing.TB, at string, raw []byte, see func(where string, raw []byte)) {
 	t.Helper()
 	f, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
-	if err != nil {
-		t.Fatal(at, err)
-	}
+	test.OK(t, err)
 	see(at+" metadata", fmt.Appendf(nil, "%+v %+v", f.Metadata(), f.ColumnIndexes()))
 	for _, g := range f.RowGroups() {
 		for i, c := range g.ColumnChunks() {

@@ -67,8 +67,7 @@ func Payloads(t testing.TB) map[string]schema.Kind {
 // Payload returns one payload.
 func Payload(t testing.TB, name string) []byte {
 	t.Helper()
-	body, err := os.ReadFile(filepath.Join(folder(t), "payloads", name+".json"))
-	test.OK(t, err)
+	body := test.Read(t, filepath.Join(folder(t), "payloads", name+".json"))
 	return body
 }
 

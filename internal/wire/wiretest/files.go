@@ -17,10 +17,8 @@ func RoundTrip(t *testing.T, s *parquet.Schema, rows ...parquet.Row) (*parquet.S
 	t.Helper()
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[any](&b, s)
-	if _, err := w.WriteRows(rows); err != nil {
-		t.Fatal(err)
-	}
-	test.OK(t, w.Close())
+	_, err := w.WriteRows(rows)
+	test.OK(t, errors.Join(err, w.Close()))
 	f, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
 	test.OK(t, err)
 	var out []parquet.Row
