@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/sink/disk"
 	"callhouse/internal/test"
 )
 
@@ -45,4 +46,29 @@ func TestNoInodes(t *testing.T) {
 			t.Errorf("with room: exit code %d\n%s", code, out)
 		}
 	}
+}
+
+// On a full disk the lock can be taken, and holds: a command that frees space must run.
+func TestLockOnAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "nr_inodes=100,size=64k"); err != nil {
+		t.Skipf("only root can mount a small file system here: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	take := func() (*disk.Lock, error) {
+		l, _, err := disk.TakeLock(dir, disk.Holder{PID: os.Getpid(), RunID: "run", Since: time.Now()})
+		return l, err
+	}
+	l, err := take()
+	test.OK(t, err)
+	test.OK(t, l.Release())
+	for n := 0; err == nil; n++ {
+		err = os.WriteFile(filepath.Join(dir, fmt.Sprint("full", n)), make([]byte, 1<<10), 0o600)
+	}
+	l, err = take()
+	test.OK(t, err)
+	if _, err := take(); !cli.Is[*disk.LockedError](err) {
+		t.Errorf("a second holder: %v", err)
+	}
+	test.OK(t, l.Release())
 }

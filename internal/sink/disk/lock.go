@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"callhouse/internal/layout"
@@ -126,7 +125,7 @@ func TakeLock(root string, h Holder) (_ *Lock, _ []Spend, err error) {
 	if err == nil {
 		err = l.write()
 	}
-	if err != nil {
+	if err != nil && !IsNoSpace(err) { // the state is advisory, and a command that frees space must run
 		return nil, nil, err
 	}
 	return l, spent, nil
@@ -143,7 +142,7 @@ func (l *Lock) take() (before Holder, err error) {
 		switch {
 		case ok:
 			return before, nil
-		case !before.stale():
+		case before.PID != 0 && !before.Released:
 			return Holder{}, &LockedError{Root: l.root, Holder: before}
 		case try == lockTries:
 			return Holder{}, &LockedError{Root: l.root}
@@ -212,20 +211,6 @@ func Who(root string) (h Holder, held bool, err error) {
 		return Holder{}, false, fmt.Errorf("read the lock: %w", err)
 	}
 	return readHolder(root), !free, nil
-}
-
-// stale reports whether the holder's process has ended, as far as this machine can tell. If so, the
-// state does not yet name the new holder.
-func (h *Holder) stale() bool {
-	if host, _ := os.Hostname(); h.PID == 0 || h.Released || host != h.Host {
-		return h.PID == 0 || h.Released
-	}
-	p, err := os.FindProcess(h.PID)
-	if err != nil {
-		return true
-	}
-	defer func() { _ = p.Release() }()
-	return errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // recall reads the ring. A damaged line is skipped, and a request that occurs twice counts once.
