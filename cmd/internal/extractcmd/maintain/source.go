@@ -23,11 +23,9 @@ type source struct {
 	file *os.File // nil: standard input
 	size int64    // -1: unknown; 0 for standard input
 	asOf int64    // the time of its data
-	// unpack is the command that decompresses it; empty if it is not compressed.
-	unpack string
 }
 
-// open opens the file. It returns an error for a file that has no lines of JSON objects.
+// open opens the file.
 func (s *source) open() error {
 	f, err := os.Open(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,48 +42,32 @@ func (s *source) open() error {
 	s.file, s.size, s.asOf = f, st.Size(), st.ModTime().UnixMilli()
 	if !st.Mode().IsRegular() {
 		s.size = -1
-		return nil
 	}
-	r, err := s.lines(io.NewSectionReader(f, 0, s.size))
-	if err == nil {
-		_ = r.Close() // its lines are read later
-	}
-	return err
+	return nil
 }
 
 // Magic numbers of compressed files.
 var gzipMagic, zstdMagic = []byte("\x1f\x8b"), []byte("\x28\xb5\x2f\xfd")
 
 // lines returns the content of a source, decompressed if its first bytes are those of gzip or zstd,
-// whatever its name. It returns an error if the beginning has no lines of JSON objects.
-func (s *source) lines(in io.Reader) (io.ReadCloser, error) {
+// whatever its name.
+func (s *source) lines(in io.Reader) (_ io.ReadCloser, err error) {
 	raw := bufio.NewReader(in)
 	magic, _ := raw.Peek(len(zstdMagic)) // an unreadable file is reported when its lines are read
 	lines := io.NopCloser(raw)
-	switch s.unpack = ""; {
+	switch {
 	case bytes.HasPrefix(magic, gzipMagic):
-		z, err := gzip.NewReader(raw)
-		if err != nil {
-			return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("unpack %s: %w", s.path, err), "")
-		}
-		lines, s.unpack = z, "gzip -dc"
+		lines, err = gzip.NewReader(raw)
 	case bytes.HasPrefix(magic, zstdMagic):
-		z, err := zstd.NewReader(raw, zstd.WithDecoderConcurrency(1))
-		if err != nil {
-			return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("unpack %s: %w", s.path, err), "")
+		var z *zstd.Decoder
+		if z, err = zstd.NewReader(raw, zstd.WithDecoderConcurrency(1)); err == nil {
+			lines = z.IOReadCloser()
 		}
-		lines, s.unpack = z.IOReadCloser(), "zstd -dc"
 	}
-	text := bufio.NewReaderSize(lines, headSize)
-	head, _ := text.Peek(headSize)
-	if err := s.mistake(head); err != nil {
-		_ = lines.Close() // it was only read
-		return nil, err
+	if err != nil {
+		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("unpack %s: %w", s.path, err), "")
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{text, lines}, nil
+	return lines, nil
 }
 
 // counted counts what is read.

@@ -154,7 +154,7 @@ func (d *deepFindings) compare(ctx context.Context, s *layout.Snapshot, l *liste
 		return err
 	}
 	since := max(0, cfg.Since.UnixMilli())
-	for call, err := range snapshot.CallRows(ctx, s) {
+	for call, err := range snapshot.Calls(ctx, s, &schema.Calls) {
 		if err != nil {
 			return err
 		}
