@@ -176,20 +176,9 @@ func (r *Reader) Prove(f *layout.File) error {
 }
 
 // Calls yields the calls of a snapshot with their turns and items, in the order of the files: by
-// period, within a period by start, those without a start last. A call is valid until the next one
-// is requested.
-func Calls(ctx context.Context, s *layout.Snapshot) iter.Seq2[*calls.Call, error] {
-	return callsOf(ctx, s, nil)
-}
-
-// CallRows yields the calls of a snapshot in the same order, without their turns and items: it
-// reads only the table calls.
-func CallRows(ctx context.Context, s *layout.Snapshot) iter.Seq2[*calls.Call, error] {
-	return callsOf(ctx, s, []*schema.Table{&schema.Calls})
-}
-
-// callsOf yields the calls of a snapshot, from some tables or, with nil, from all.
-func callsOf(ctx context.Context, s *layout.Snapshot, only []*schema.Table) iter.Seq2[*calls.Call, error] {
+// period, within a period by start, those without a start last. only are the tables whose rows are
+// read; none: all of them. A call is valid until the next one is requested.
+func Calls(ctx context.Context, s *layout.Snapshot, only ...*schema.Table) iter.Seq2[*calls.Call, error] {
 	return func(yield func(*calls.Call, error) bool) {
 		r, err := readOf(s)
 		enough := errors.New("enough")

@@ -23,8 +23,8 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// ReadAhead is the number of rows that a Reader decodes at a time.
-const ReadAhead = 64
+// readAhead is the number of rows that a Reader decodes at a time.
+const readAhead = 64
 
 // Reader streams the rows of one data file in their order.
 type Reader struct {
@@ -47,7 +47,7 @@ func Open(fsys disk.FS, path string, table *schema.Table) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a data file: %w", err)
 	}
-	t := &Reader{file: f, table: table, Path: path, buf: make([]parquet.Row, ReadAhead)}
+	t := &Reader{file: f, table: table, Path: path, buf: make([]parquet.Row, readAhead)}
 	if err := t.init(table); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -112,7 +112,7 @@ func (t *Reader) Next() (parquet.Row, error) {
 			t.rows, t.left, t.Groups = t.open(t.Groups[0]), t.Groups[0].NumRows(), t.Groups[1:]
 		}
 		// For every row beyond the last one, ReadRows would look for another page in every column.
-		n, err := t.rows.ReadRows(t.buf[:min(t.left, ReadAhead)])
+		n, err := t.rows.ReadRows(t.buf[:min(t.left, readAhead)])
 		t.at, t.n, t.left = 0, n, t.left-int64(n)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, &disk.DamageError{Path: t.Path, What: err.Error()}
@@ -148,8 +148,8 @@ func (t *Reader) Each(columns []string, visit func(row []parquet.Value)) error {
 	return (*IDs)(nil).Each(t, columns, func() error { return nil }, visit)
 }
 
-// EachOf is Each for one row group, until visit returns false.
-func (t *Reader) EachOf(g parquet.RowGroup, columns []string, visit func(at int64, row []parquet.Value) (on bool)) error {
+// eachOf is Each for one row group.
+func (t *Reader) eachOf(g parquet.RowGroup, columns []string, visit func(row []parquet.Value)) error {
 	at := make([]int, len(columns))
 	for i, name := range columns {
 		at[i] = t.Column(name)
@@ -160,7 +160,7 @@ func (t *Reader) EachOf(g parquet.RowGroup, columns []string, visit func(at int6
 	return nil
 }
 
-func eachRow(g parquet.RowGroup, columns []int, visit func(at int64, row []parquet.Value) (on bool)) (err error) {
+func eachRow(g parquet.RowGroup, columns []int, visit func(row []parquet.Value)) (err error) {
 	const ahead = 512
 	readers := make([]parquet.ColumnChunkValueReader, len(columns))
 	bufs := make([][]parquet.Value, len(columns))
@@ -181,9 +181,7 @@ func eachRow(g parquet.RowGroup, columns []int, visit func(at int64, row []parqu
 			for i := range bufs {
 				row[i] = bufs[i][j]
 			}
-			if !visit(at+int64(j), row) {
-				return nil
-			}
+			visit(row)
 		}
 		at += int64(n)
 	}
@@ -298,7 +296,7 @@ func (s *IDs) Each(t *Reader, columns []string, prove func() error, visit func(r
 		}
 		err := prove()
 		if err == nil {
-			err = t.EachOf(g, columns, func(_ int64, row []parquet.Value) bool { visit(row); return true })
+			err = t.eachOf(g, columns, visit)
 		}
 		if err != nil {
 			return err
