@@ -430,33 +430,6 @@ func TestComputedCampaignIsPausedAndResumed(t *testing.T) {
 	}
 }
 
-func TestComputedCampaignTakesHours(t *testing.T) {
-	s, c := running(t, "pending", time.Date(2026, 11, 16, 1, 0, 0, 0, time.UTC))
-	status, o := send(t, s, "PATCH", "/v3/campaigns/"+c.ID,
-		`{"name":"Evenings","call_time_window":{"timezone":"Europe/Berlin","windows":[{"days":["Tuesday","Wednesday","Thursday","Friday"],"start_min":360,"end_min":420}]}}`)
-	if status != 200 || o["name"] != "Evenings" || member(o, "call_time_window", "timezone") != "Europe/Berlin" {
-		t.Fatal(status, o)
-	}
-	states := map[string]int{}
-	for range 16 * 48 {
-		s.opts.Clock.Advance(30 * time.Minute)
-		now := s.Organisation().Find(organisation.Named("campaigns"), "", c.ID, s.Now())
-		states[fmt.Sprint(now["status"], " ", now["paused_by"])]++
-	}
-	calls := getAll(t, s, "limit=100&campaign_id="+c.ID)
-	berlin, err := time.LoadLocation("Europe/Berlin")
-	test.OK(t, err)
-	for _, call := range calls {
-		if at := time.UnixMilli(int64(call["start_at"].(float64))).In(berlin); at.Hour() != 6 || at.Weekday() < time.Tuesday ||
-			at.Weekday() > time.Friday {
-			t.Errorf("a call at %s", at)
-		}
-	}
-	if len(calls) == 0 || states["pending <nil>"] == 0 || states["ongoing <nil>"] == 0 || states["paused system"] == 0 {
-		t.Errorf("%d calls, %v", len(calls), states)
-	}
-}
-
 // TestResumedByUser pauses and resumes a client's campaign in the middle of its calls, and after
 // the last one has begun.
 func TestResumedByUser(t *testing.T) {

@@ -130,9 +130,8 @@ type V2 struct {
 	Refused      bool `mode:"422" usual:"true"`         // every list is refused with 422 and detail
 
 	// WrongTurns is the share of calls whose transcripts lack a turn or have a wrong character in a
-	// turn or tool result; Truncated is the share whose transcripts lack the second half.
+	// turn or tool result.
 	WrongTurns    float64 `mode:"wrong-turns"`
-	Truncated     float64 `mode:"truncate"`
 	SpokenOnly    bool    `mode:"spoken-only" usual:"true"`    // transcript_with_tool_calls is null
 	DuplicateKeys bool    `mode:"duplicate-keys" usual:"true"` // list items contain status twice; the first is right
 
@@ -308,8 +307,6 @@ func (v *V2) check() error {
 		return fmt.Errorf("v2 numbers must not be negative")
 	case !(v.WrongTurns >= 0 && v.WrongTurns <= 1):
 		return fmt.Errorf("the rate of wrong turns must be 0 to 1, not %v", v.WrongTurns)
-	case !(v.Truncated >= 0 && v.Truncated <= 1):
-		return fmt.Errorf("the rate of truncated transcripts must be 0 to 1, not %v", v.Truncated)
 	case !slices.Contains([]string{"", "stall", "500", "504", "cut"}, v.Slow):
 		return fmt.Errorf("the fault of large v2 pages must be stall, 500, 504 or cut, not %q", v.Slow)
 	}

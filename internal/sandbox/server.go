@@ -165,11 +165,10 @@ func hideExtra(c *Config, n int64) error {
 	return nil
 }
 
-// V2Wrong reports whether v2 shows a different transcript of a call than v3, by the current
-// WrongTurns and Truncated.
+// V2Wrong reports whether v2 shows a different transcript of a call than v3.
 func (s *Server) V2Wrong(c *world.Call) bool {
 	v := s.api.trouble.modes(false)
-	return v.wrong(c) != 0 || v.truncates(c)
+	return v.wrong(c) != 0
 }
 
 // moved is a clock move in the state.

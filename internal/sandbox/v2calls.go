@@ -79,15 +79,9 @@ func (v *V2) wrong(c *world.Call) uint64 {
 	return 0
 }
 
-// truncates reports whether a call's transcript is truncated.
-func (v *V2) truncates(c *world.Call) bool {
-	agent, user, _, _ := c.Items()
-	return agent+user > 0 && !c.OptedOut && dice.Unit(dice.Hash(c.Key, 32)) < v.Truncated
-}
-
 // form returns the form in which a call is rendered.
 func (v *V2) form(c *world.Call, single bool) render.V2Form {
-	return render.V2Form{Single: single, Wrong: v.wrong(c), Truncated: v.truncates(c), SpokenOnly: v.SpokenOnly, Twice: v.DuplicateKeys}
+	return render.V2Form{Single: single, Wrong: v.wrong(c), SpokenOnly: v.SpokenOnly, Twice: v.DuplicateKeys}
 }
 
 // slow returns a page, or its failure if the page has too many calls.

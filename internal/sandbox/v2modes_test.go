@@ -2,15 +2,11 @@ package sandbox
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,41 +60,6 @@ func TestV2Off(t *testing.T) {
 	}
 }
 
-func TestV2OfAnotherShape(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 30}, V2: mode(t, "other-shape")})
-	for _, w := range []interface{ Result() *http.Response }{post(s, bulkPath, "{}"), do(s, "GET", "/v2/calls/"+s.World().ID(3).String())} {
-		var answer map[string]any
-		r := w.Result()
-		if err := json.NewDecoder(r.Body).Decode(&answer); err != nil || r.StatusCode != 200 || answer["calls"] != nil ||
-			answer["call_id"] != nil {
-			t.Errorf("%d %v, %v", r.StatusCode, answer, err)
-		}
-	}
-}
-
-// Truncated transcripts are the first half of v3's, and V2Wrong reports them.
-func TestV2Truncated(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 300}, V2: mode(t, "truncate=.3")})
-	cut := 0
-	for _, c := range getAllBulk(t, s, bulkPath, `{"limit":500}`) {
-		view, _ := s.World().Find(c["call_id"].(string), busy)
-		var detail map[string]any
-		decode(t, do(s, "GET", "/v3/calls/"+c["call_id"].(string)).Body.Bytes(), &detail)
-		right, _ := detail["transcript"].([]any)
-		items, _ := c["transcript_with_tool_calls"].([]any)
-		want := right
-		if view.Transcript && s.V2Wrong(&view.Call) {
-			want, cut = right[:len(right)/2], cut+1
-		}
-		if len(items) != len(want) || len(want) > 0 && !reflect.DeepEqual(items, want) {
-			t.Errorf("%v: %d items, want %d of %d", c["call_id"], len(items), len(want), len(right))
-		}
-	}
-	if cut < 20 {
-		t.Errorf("%d transcripts are truncated", cut)
-	}
-}
-
 // TestV2WrongTurns finds every wrong transcript by comparison with v3, and no other.
 func TestV2WrongTurns(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 300}, V2: mode(t, "wrong-turns=.3")})
@@ -148,26 +109,6 @@ func TestV2WrongTurns(t *testing.T) {
 		if s.V2Wrong(&v.Call) {
 			t.Fatalf("%s is wrong by no mode", v.ID)
 		}
-	}
-}
-
-func TestV2SpokenOnly(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 100}, V2: mode(t, "spoken-only")})
-	spoken, tools := 0, 0
-	for _, c := range getAllBulk(t, s, bulkPath, `{"limit":500}`) {
-		if c["transcript"] == nil {
-			continue
-		}
-		v, _ := s.World().Find(c["call_id"].(string), busy)
-		agent, user, invocations, _ := v.Items()
-		if c["transcript_with_tool_calls"] != nil || len(c["transcript"].([]any)) != agent+user {
-			t.Fatalf("%v", c)
-		}
-		spoken += agent + user
-		tools += invocations
-	}
-	if spoken == 0 || tools == 0 {
-		t.Errorf("%d turns, %d uses of tools", spoken, tools)
 	}
 }
 
@@ -244,47 +185,15 @@ func TestV2ExtraCalls(t *testing.T) {
 	}
 }
 
-// TestV2SlowPages requests a small page and one that is too large.
-func TestV2SlowPages(t *testing.T) {
-	for value, want := range map[string]string{"20": "timeout", "20:stall": "timeout", "20:cut": "cut", "20:500": "500", "20:504": "504"} {
-		synctest.Test(t, func(t *testing.T) {
-			s := newServer(t, Options{World: Config{Calls: 60}, V2: mode(t, "slow-above="+value)})
-			l := newPipes()
-			running := Serve(t.Context(), l, s)
-			client := &http.Client{Transport: &http.Transport{DialContext: l.dial}, Timeout: time.Hour}
-			ask := func(limit int) string {
-				r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://sandbox"+bulkPath,
-					strings.NewReader(fmt.Sprintf(`{"limit":%d}`, limit)))
-				r.Header.Set("Authorization", "Bearer sandbox-key")
-				a, err := client.Do(r)
-				if err != nil {
-					return "timeout"
-				}
-				defer a.Body.Close()
-				if _, err := io.Copy(io.Discard, a.Body); errors.Is(err, io.ErrUnexpectedEOF) {
-					return "cut"
-				}
-				return fmt.Sprint(a.StatusCode)
-			}
-			if small, large := ask(20), ask(21); small != "200" || large != want {
-				t.Errorf("%s: %s, then %s", value, small, large)
-			}
-			if err := running.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
 func TestParseV2(t *testing.T) {
-	got := mode(t, "off=410, removed-after=3,422,other-shape,wrong-turns=.5,truncate=.25,spoken-only,duplicate-keys=true,shift,ignore-filter,extra-calls=2,slow-above=200:cut,")
+	got := mode(t, "off=410, removed-after=3,422,other-shape,wrong-turns=.5,spoken-only,duplicate-keys=true,shift,ignore-filter,extra-calls=2,slow-above=200:cut,")
 	want := V2{
-		Off: 410, RemovedAfter: 3, OtherShape: true, Refused: true, WrongTurns: .5, Truncated: .25, SpokenOnly: true, DuplicateKeys: true,
+		Off: 410, RemovedAfter: 3, OtherShape: true, Refused: true, WrongTurns: .5, SpokenOnly: true, DuplicateKeys: true,
 		Shift: true, IgnoreStart: true, ExtraCalls: 2, SlowAbove: 200, Slow: "cut",
 	}
 	test.Same(t, want, got, "(-want +got)")
 	for _, bad := range []string{
-		"on", "off=200", "off=x", "removed-after", "removed-after=-1", "wrong-turns", "wrong-turns=2", "truncate=-1", "wrong-turns=NaN", "shift=maybe",
+		"on", "off=200", "off=x", "removed-after", "removed-after=-1", "wrong-turns", "wrong-turns=2", "wrong-turns=NaN", "shift=maybe",
 		"extra-calls=1.5",
 		"slow-above=9:nap", "slow-above=:cut",
 	} {

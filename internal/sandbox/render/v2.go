@@ -22,8 +22,6 @@ type V2Form struct {
 	// Wrong, if not 0, is the draw for an error in the transcript: a missing turn, or a wrong
 	// character.
 	Wrong uint64
-	// Truncated omits the second half of the transcript.
-	Truncated bool
 	// SpokenOnly omits the whole time line.
 	SpokenOnly bool
 	// Twice repeats the member status with another value.
@@ -71,9 +69,6 @@ func (r *Renderer) FormV2(dst []byte, v *world.View, form V2Form) []byte {
 	r.items = v.Timeline(r.items)
 	if form.Wrong != 0 {
 		r.items = spoil(r.items, &v.Call, form.Wrong)
-	}
-	if form.Truncated {
-		r.items = r.items[:len(r.items)/2]
 	}
 	dst = appendTranscript(append(dst, `,"transcript":`...), v, r.items, true)
 	if form.SpokenOnly {
