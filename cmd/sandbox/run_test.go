@@ -19,11 +19,7 @@ import (
 	"callhouse/internal/test"
 )
 
-// TestMain makes the test's binary act as the program, for tests that kill it.
 func TestMain(m *testing.M) {
-	if args, ok := os.LookupEnv("SANDBOX_ARGS"); ok {
-		os.Exit(run(context.Background(), strings.Fields(args), os.Stdin, os.Stdout, os.Stderr))
-	}
 	clear := cmdtest.Seal()
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		clear()
@@ -46,7 +42,6 @@ func TestWrongUse(t *testing.T) {
 		"--pace -1":                      "--pace must not be negative",
 		"--v2 maybe":                     `unknown v2 mode "maybe"; available: off, removed-after,`,
 		"--wordiness 101":                "wordiness must be 1 to 100, not 101",
-		"--scenario none":                `unknown scenario "none"; available: empty, campaign,`,
 		"--agents 0":                     "without agents, calls must be 0",
 		"--v2 off=200":                   "the v2 status must be 400 to 599, not 200",
 		"--resource-faults agent=404":    `unknown resource "agent"; available: all, agent_versions,`,

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/sandbox"
@@ -31,14 +29,10 @@ type serveFlags struct {
 	lists, v2          string
 	recordings, lost   string
 	now, origin        instant
-	state, scenario    string
-	shaping            []string // names of flags that determine the world of a state
 }
 
-func newServe() *cobra.Command { return newServeInto(&serveFlags{}) }
-
-// newServeInto returns the command whose flags are parsed into f.
-func newServeInto(f *serveFlags) *cobra.Command {
+func newServe() *cobra.Command {
+	f := &serveFlags{}
 	c := &cobra.Command{
 		Use:   "sandbox",
 		Short: "Serve the call API for an invented company",
@@ -58,21 +52,15 @@ Control endpoints, without key or limits:
   POST /sandbox/clock            {"advance":"24h"} or {"set":"2026-11-19T12:00:00Z"} moves it
   GET  /v3/openapi.json          the API as OpenAPI 3.1; of v2: /v2/openapi.json`,
 		Example: `  sandbox --calls 5000
-  sandbox --scenario campaign --state sandbox.ndjson
   sandbox --calls 200000 --clock frozen --faults 500=0.05,429=0.01,reset=0.01
   sandbox generate --calls 1000 --details --output calls.ndjson`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if f.scenario == "list" {
-				return listScenarios(c.OutOrStdout())
-			}
-			return f.serve(c.Context(), c.Flags(), c.ErrOrStderr())
+			return f.serve(c.Context(), c.ErrOrStderr())
 		},
 	}
 	f.world.add(c)
 	fs, o := c.Flags(), &f.options
-	f.shaping = []string{"organisation", "pace", "named-versions", "clock", "now", "origin"}
-	fs.VisitAll(func(flag *pflag.Flag) { f.shaping = append(f.shaping, flag.Name) }) // so far only the world's flags are defined
 	fs.StringVar(&f.addr, "addr", "127.0.0.1:8080", "address to listen on; port 0 picks a free port")
 	fs.StringArrayVar(&o.Keys, "key", []string{"sandbox-key"}, "accepted API key; each key has its own limits (repeatable)")
 	fs.IntVar(&o.PerSecond, "requests-per-second", 5, "limit for all keys together; 0 for no limit")
@@ -111,9 +99,6 @@ Control endpoints, without key or limits:
 	fs.StringVar(&f.clock, "clock", "real", "the data's clock: real, or frozen until /sandbox/clock moves it")
 	fs.Var(&f.now, "now", "time of a frozen clock (RFC 3339; default "+defaultNow.Format(time.RFC3339)+"); implies --clock frozen")
 	fs.Var(&f.origin, "origin", "time at which --calls have been made (RFC 3339; default: last midnight UTC, or the frozen clock's time)")
-	fs.StringVar(&f.scenario, "scenario", "", "predefined company to start from, by name; list describes them")
-	fs.StringVar(&f.state, "state", "",
-		"file that keeps clients' changes and this company's flags for the next start; empty: none")
 	return c
 }
 
@@ -190,44 +175,19 @@ func (f *serveFlags) prepare(now time.Time) (sandbox.Options, error) {
 	return o, nil
 }
 
-func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, stderr io.Writer) (err error) {
+func (f *serveFlags) serve(ctx context.Context, stderr io.Writer) error {
 	const hint = "see sandbox --help"
-	scenario, err := f.chooseScenario(flags)
-	if err != nil {
-		return err
-	}
-	file, err := f.openState(flags)
-	if err != nil {
-		return err
-	}
-	if file != nil {
-		defer func() { err = cmp.Or(err, file.Close()) }()
-	}
 	opts, err := f.prepare(time.Now())
 	if err != nil {
 		return cli.Usage(hint, "%w", err)
 	}
-	opts.State = file
 	host, err := f.listenForRecordings(ctx, &opts)
 	if err != nil {
 		return err
 	}
 	s, err := sandbox.New(opts)
-	if errors.Is(err, sandbox.ErrState) {
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s: %w", f.state, err),
-			"the file is damaged or was written by another version of sandbox: use another one with --state")
-	} else if err != nil {
+	if err != nil {
 		return cli.Usage(hint, "%w", err)
-	}
-	if file != nil && file.Settings == nil {
-		if err := f.beginState(flags, opts); err != nil {
-			return err
-		}
-	}
-	if file == nil || len(file.Lines) == 0 { // otherwise replayed from the state
-		if err := scenario.play(s); err != nil {
-			return cli.Fail(cli.ExitFailed, err, "remove --scenario, or flags that conflict with it")
-		}
 	}
 	r, err := sandbox.Listen(ctx, f.addr, s)
 	if err != nil {
@@ -288,12 +248,6 @@ func (f *serveFlags) greet(w io.Writer, r *sandbox.Running, o sandbox.Options) {
 	fmt.Fprintf(t, "limits\t%s\n", limits)
 	if len(o.Faults) > 0 {
 		fmt.Fprintf(t, "faults\t%s\n", f.fault)
-	}
-	if f.scenario != "" {
-		fmt.Fprintf(t, "scenario\t%s\n", f.scenario)
-	}
-	if o.State != nil {
-		fmt.Fprintf(t, "state\t%s\n", f.keeps(o.State))
 	}
 	if f.v2 != "" {
 		fmt.Fprintf(t, "v2\t%s\n", f.v2)

@@ -40,8 +40,6 @@ func (e *exchange) problem(p *service.Problem) answer {
 		return e.refuse(p.Field, p.Reason)
 	case service.Conflict:
 		return e.fail(http.StatusConflict, p.Reason)
-	case service.Unavailable:
-		return e.fail(http.StatusServiceUnavailable, p.Reason)
 	}
 	if e.v2 && p.Field != "" {
 		return e.told(http.StatusNotFound, "", nil, detail([]string{"path", p.Field}, p.Reason, "not_found"))

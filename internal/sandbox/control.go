@@ -72,9 +72,6 @@ func (s *Server) control(r *http.Request) (value any, status int, err error) {
 		if err := s.moveClock(r); err != nil {
 			return nil, http.StatusBadRequest, err
 		}
-		if err := s.keepClock(); err != nil {
-			return nil, http.StatusServiceUnavailable, err
-		}
 		fallthrough
 	case "GET /sandbox/clock":
 		now := s.Now()

@@ -3,8 +3,8 @@
 //
 // The packages below it: operation declares the operations and the fields of every object, script
 // holds the words, world computes the calls and the service's view of them, render writes a call's
-// JSON in v3 and v2, organisation computes everything but calls, service applies writes, statefile
-// keeps them in a file, limit counts requests; dice draws numbers, and wire appends JSON.
+// JSON in v3 and v2, organisation computes everything but calls, service applies writes, limit
+// counts requests; dice draws numbers, and wire appends JSON.
 //
 // A [Server] is the HTTP side. It checks keys and rate limits, draws faults, and sends and counts
 // answers; api answers the operations by the table in handlers.go, with cursors and filters.

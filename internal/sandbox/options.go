@@ -8,7 +8,6 @@ import (
 	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/limit"
 	"callhouse/internal/sandbox/organisation"
-	"callhouse/internal/sandbox/statefile"
 	"callhouse/internal/sandbox/world"
 )
 
@@ -24,10 +23,6 @@ type Options struct {
 
 	// Keys are the organisation's API keys, which share its limits. Default "sandbox-key".
 	Keys []string
-
-	// State, if set, stores changes: writes, and moves of Clock by /sandbox/clock. Stored changes
-	// are replayed first.
-	State *statefile.File
 
 	// Clock, if set, is the data's clock, and /sandbox/clock can move it. Otherwise the data's
 	// clock is Now, default time.Now.

@@ -3,8 +3,6 @@ package sandbox
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -59,16 +57,13 @@ func New(opts Options) (*Server, error) {
 	}
 	s := &Server{opts: opts}
 	s.api = &api{
-		opts: &s.opts, world: shown, organisation: company, service: service.New(company, shown, s.keep),
+		opts: &s.opts, world: shown, organisation: company, service: service.New(company, shown),
 		list:    &callList{world: shown, organisation: company, opts: &s.opts, key: dice.Hash(shown.Key, 2)},
 		list2:   &callList{world: shown2, opts: &s.opts, keyed: true},
 		trouble: trouble{resources: opts.ResourceFaults, v2: opts.V2},
 	}
 	s.ledger = newLedger(&s.opts)
 	s.scratch.New = func() any { return &scratch{renderer: render.Renderer{Recordings: opts.Recordings}} }
-	if err := s.replay(); err != nil {
-		return nil, err
-	}
 	return s, nil
 }
 
@@ -169,48 +164,4 @@ func hideExtra(c *Config, n int64) error {
 func (s *Server) V2Wrong(c *world.Call) bool {
 	v := s.api.trouble.modes(false)
 	return v.wrong(c) != 0
-}
-
-// moved is a clock move in the state.
-const moved organisation.Deed = "moved"
-
-// keep appends a line to the state, if there is one.
-func (s *Server) keep(line []byte) error {
-	if s.opts.State == nil {
-		return nil
-	}
-	return s.opts.State.Append(line)
-}
-
-// keepClock stores the clock's time in the state.
-func (s *Server) keepClock() error {
-	line, err := json.Marshal(organisation.Write{At: s.Now().UnixMilli(), Do: moved, Resource: "clock"})
-	if err != nil {
-		return err
-	}
-	return s.keep(line)
-}
-
-// ErrState means that a stored change could not be replayed.
-var ErrState = errors.New("state")
-
-// replay applies the stored changes.
-func (s *Server) replay() error {
-	if s.opts.State == nil {
-		return nil
-	}
-	for i, line := range s.opts.State.Lines {
-		w, err := organisation.ReadWrite(line)
-		switch {
-		case err != nil:
-		case w.Do != moved:
-			err = s.api.service.Replay(w)
-		case s.opts.Clock != nil:
-			s.opts.Clock.Set(time.UnixMilli(w.At))
-		}
-		if err != nil {
-			return fmt.Errorf("%w, line %d: %w", ErrState, i+2, err)
-		}
-	}
-	return nil
 }

@@ -31,9 +31,7 @@ func (s *writing) createAgent() (Object, *Problem) {
 	if legacy, ok := s.body["flow_data"]; ok {
 		agent["flow_data"] = legacy
 	}
-	if p := s.write(organisation.Created, "agents", "", id, agent); p != nil {
-		return nil, p
-	}
+	s.write(organisation.Created, "agents", "", id, agent)
 	return s.agent(id), nil
 }
 

@@ -58,9 +58,7 @@ func (s *writing) place(order Object, agent, versionField string) (Object, *Prob
 		}
 	}
 	made := s.newID().String()
-	if p := s.write(organisation.Created, calls, "", made, order); p != nil {
-		return nil, p
-	}
+	s.write(organisation.Created, calls, "", made, order)
 	return Object{"id": made}, nil
 }
 

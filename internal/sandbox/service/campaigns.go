@@ -59,8 +59,8 @@ func (s *writing) createCampaign() (Object, *Problem) {
 		"created_at": s.now.UnixMilli(), "scheduled_at": scheduled,
 		"total_calls": int64(len(list(s.body["tasks"]))), "concurrency": most, "call_time_window": hours, "tasks": s.body["tasks"],
 	}, nil)
-	problem = s.write(organisation.Created, campaigns, "", id, c)
-	return s.find(campaigns, id), problem
+	s.write(organisation.Created, campaigns, "", id, c)
+	return s.find(campaigns, id), nil
 }
 
 // withDefaults fills in the default hours: 08:00 to 20:00 on every day.

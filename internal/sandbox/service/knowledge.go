@@ -11,9 +11,7 @@ import (
 // deleteDocument deletes a document; id names the knowledge base and the document.
 func (s *writing) deleteDocument() (Object, *Problem) {
 	base, document, _ := strings.Cut(s.id, "/")
-	if found, p := s.remove(base, document); p != nil {
-		return nil, p
-	} else if !found {
+	if !s.remove(base, document) {
 		return nil, missing("knowledge_document_id")
 	}
 	return Object{"success": true, "knowledge_document_id": document}, nil
@@ -30,22 +28,20 @@ func (s *writing) deleteDocuments() (Object, *Problem) {
 		if slices.Contains(deleted, id) || slices.Contains(failed, id) {
 			continue
 		}
-		found, p := s.remove(s.id, id)
-		switch {
-		case p != nil:
-			return nil, p
-		case found:
+		if s.remove(s.id, id) {
 			deleted = append(deleted, id)
-		default:
+		} else {
 			failed = append(failed, id)
 		}
 	}
 	return Object{"deleted_count": len(deleted), "deleted_document_ids": deleted, "failed_document_ids": failed}, nil
 }
 
-func (s *writing) remove(base, id string) (found bool, _ *Problem) {
+// remove deletes a document, and reports whether it existed.
+func (s *writing) remove(base, id string) bool {
 	if s.find("knowledges", base) == nil || s.company.Find(organisation.Named("knowledge_documents"), base, id, s.now) == nil {
-		return false, nil
+		return false
 	}
-	return true, s.write(organisation.Deleted, "knowledge_documents", base, id, nil)
+	s.write(organisation.Deleted, "knowledge_documents", base, id, nil)
+	return true
 }

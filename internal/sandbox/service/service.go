@@ -20,17 +20,15 @@ type Object = organisation.Object
 type Service struct {
 	company *organisation.Organisation
 	world   *world.World
-	keep    func(line []byte) error
 	mu      sync.Mutex
 	writes  uint64 // number of writes
 	// campaigns are the clients' campaigns by id.
 	campaigns map[string]*campaign
 }
 
-// New makes a company and its world writable. Each write is passed to keep as a JSON line before it
-// is applied.
-func New(company *organisation.Organisation, w *world.World, keep func(line []byte) error) *Service {
-	return &Service{company: company, world: w, keep: keep, campaigns: map[string]*campaign{}}
+// New makes a company and its world writable.
+func New(company *organisation.Organisation, w *world.World) *Service {
+	return &Service{company: company, world: w, campaigns: map[string]*campaign{}}
 }
 
 // Problem is the reason why a write was refused.
@@ -43,13 +41,11 @@ type Problem struct {
 // Kind classifies problems.
 type Kind int
 
-// Kinds: the object is missing, the body is invalid, the object's state does not allow the write,
-// or the write could not be stored.
+// Kinds: the object is missing, the body is invalid, or the object's state does not allow the write.
 const (
 	Missing Kind = iota
 	Invalid
 	Conflict
-	Unavailable
 )
 
 // missing names the part of the path that does not exist, where v2 does so.
@@ -89,30 +85,19 @@ func (s *writing) find(resource, id string) Object {
 	return s.company.Find(organisation.Named(resource), "", id, s.now)
 }
 
-// write stores a validated write and applies it as after a restart: by reading its line.
-func (s *writing) write(do organisation.Deed, resource, parent, id string, fields Object) *Problem {
+// write applies a validated write. Its fields become JSON's, like those of computed objects.
+func (s *writing) write(do organisation.Deed, resource, parent, id string, fields Object) {
 	w := organisation.Write{At: s.now.UnixMilli(), Do: do, Resource: resource, Parent: parent, ID: id, Fields: fields}
 	line, err := json.Marshal(w)
 	if err == nil {
 		w, err = organisation.ReadWrite(line)
 	}
 	if err == nil {
-		err = s.keep(line)
+		err = s.apply(w)
 	}
 	if err != nil {
-		return &Problem{Unavailable, "", "no change was made: " + err.Error()}
-	}
-	if err := s.apply(w); err != nil {
 		panic("sandbox: " + err.Error()) // validated under the lock
 	}
-	return nil
-}
-
-// Replay applies a stored write.
-func (s *Service) Replay(w organisation.Write) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.apply(w)
 }
 
 func (s *Service) apply(w organisation.Write) error {
@@ -132,9 +117,7 @@ func (s *Service) newID() world.UUID { return world.NewUUID(dice.Hash(s.world.Ke
 // edit sets fields of an object and returns its new state.
 func (s *writing) edit(resource, id string, fields Object) (Object, *Problem) {
 	if len(fields) > 0 {
-		if p := s.write(organisation.Edited, resource, "", id, fields); p != nil {
-			return nil, p
-		}
+		s.write(organisation.Edited, resource, "", id, fields)
 	}
 	return s.find(resource, id), nil
 }

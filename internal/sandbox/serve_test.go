@@ -5,123 +5,16 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"path/filepath"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"callhouse/internal/sandbox/limit"
-	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
-	"callhouse/internal/sandbox/statefile"
 	"callhouse/internal/test"
 )
-
-// everything returns all read-only answers: each list and its objects, in v3 and v2, the truth and
-// the log of edits.
-func everything(s *Server) map[string]string {
-	all := map[string]string{}
-	ask := func(method, target, body string) {
-		r, err := http.NewRequest(method, "http://sandbox"+target, strings.NewReader(body))
-		if err != nil {
-			panic(err)
-		}
-		r.Header.Set("Authorization", "Bearer sandbox-key")
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, r)
-		all[method+" "+target] = fmt.Sprint(w.Code, " ", w.Body)
-	}
-	for _, r := range organisation.All() {
-		ask("GET", "/sandbox/edits/"+r.Name, "")
-		for _, o := range s.Organisation().Truth(r.Name, s.Now()) {
-			if r.Parent != "" {
-				ask("GET", fill(r.List, o.Parent), "")
-			} else if r.Item != "" {
-				ask("GET", fill(r.Item, o.ID), "")
-			}
-			switch r.Name {
-			case "campaigns":
-				ask("GET", "/v2/campaigns/"+o.ID, "")
-				ask("GET", "/v3/calls?campaign_id="+o.ID, "")
-			case "knowledges":
-				ask("GET", "/v2/knowledge/"+o.ID, "")
-			}
-		}
-		if r.Parent == "" && r.List != "" {
-			ask("GET", r.List, "")
-		}
-	}
-	ask("GET", "/sandbox/truth", "")
-	ask("GET", "/sandbox/clock", "")
-	ask("GET", "/v3/calls?limit=100", "")
-	for v := range s.World().Visible(s.Now()) {
-		ask("GET", "/v3/calls/"+v.ID.String(), "")
-		ask("GET", "/v2/calls/"+v.ID.String(), "")
-	}
-	for _, o := range operation.All() {
-		if o.V2() && (o.Kind == "list" || o.Kind == "bulk") && o.Method == http.MethodPost {
-			ask("POST", o.Path, "{}")
-		}
-	}
-	return all
-}
-
-// fill inserts an id into a path.
-func fill(path, id string) string {
-	before, after, _ := strings.Cut(path, "{")
-	_, after, _ = strings.Cut(after, "}")
-	return before + id + after
-}
-
-// TestRestart performs random writes and restarts from the state. Every answer is the same, now and
-// later.
-func TestRestart(t *testing.T) {
-	checks(t, 2)
-	n := 0
-	rapid.Check(t, func(rt *rapid.T) {
-		n++
-		name := filepath.Join(t.TempDir(), fmt.Sprint("state", n))
-		seed := rapid.Uint64().Draw(rt, "seed")
-		start := func(at time.Time) (*Server, *statefile.File) {
-			file, err := statefile.Open(name)
-			test.OK(rt, err)
-			if file.Settings == nil {
-				test.OK(rt, file.Begin(map[string]string{}))
-			}
-			return newServer(t, Options{
-				World:        Config{Seed: seed, Calls: 12, Agents: 3, Campaigns: 2, Origin: busy},
-				Organisation: organisation.Config{Sizes: organisation.Sizes{"long_prompts": 0}},
-				Clock:        NewManualClock(at), State: file, CampaignInCalls: true,
-			}), file
-		}
-		s, file := start(busy)
-		for range rapid.IntRange(1, 10).Draw(rt, "steps") {
-			write(rt, t, s)
-		}
-		send(t, s, "POST", "/sandbox/clock", `{"advance":"90s"}`)
-		after := s.Now()
-		before := everything(s)
-		_ = file.Close()
-		again, file := start(busy.Add(-time.Hour))
-		defer file.Close()
-		if !again.Now().Equal(after) {
-			rt.Fatalf("the clock shows %s", again.Now())
-		}
-		if diff := cmp.Diff(before, everything(again)); diff != "" {
-			rt.Fatal(diff)
-		}
-		s.opts.Clock.Advance(40 * time.Hour)
-		again.opts.Clock.Advance(40 * time.Hour)
-		if diff := cmp.Diff(everything(s), everything(again)); diff != "" {
-			rt.Fatal("after 40 hours", diff)
-		}
-	})
-}
 
 // write performs one random action of a client, or advances the clock.
 func write(rt *rapid.T, t testing.TB, s *Server) {
@@ -157,31 +50,6 @@ func write(rt *rapid.T, t testing.TB, s *Server) {
 	default:
 		send(t, s, "POST", "/sandbox/clock", fmt.Sprintf(`{"advance":"%ds"}`, rapid.SampledFrom([]int{1, 7, 60, 4000}).Draw(rt, "seconds")))
 	}
-}
-
-// TestWhatCannotBeKeptIsNotDone makes writes to the state file fail.
-func TestWhatCannotBeKeptIsNotDone(t *testing.T) {
-	file, err := statefile.Open(filepath.Join(t.TempDir(), "state"))
-	test.OK(t, err)
-	s := newServer(t, Options{World: Config{Calls: 12, Agents: 3}, State: file})
-	before := everything(s)
-	_ = file.Close()
-	agent, document := s.World().Agents()[0].ID.String(), s.Organisation().Truth("knowledge_documents", s.Now())[0]
-	pending := fmt.Sprintf(`{"name":"x","call_from":"021","agent_id":%q,"tasks":[{"call_to":"010"}]}`, agent)
-	for _, r := range [][3]string{
-		{"POST", "/v3/agents", `{"name":"x"}`},
-		{"PATCH", "/v3/agents/" + agent, `{"name":"x"}`},
-		{"POST", "/v3/calls", fmt.Sprintf(`{"from_number":"021","to_number":"010","agent":{"agent_id":%q}}`, agent)},
-		{"POST", "/v2/calls", fmt.Sprintf(`{"call_from":"021","call_to":"010","agent_id":%q}`, agent)},
-		{"POST", "/v2/campaigns", pending},
-		{"DELETE", "/v2/knowledge/" + document.Parent + "/documents/" + document.ID, ""},
-		{"DELETE", "/v2/knowledge/" + document.Parent + "/documents/batch", fmt.Sprintf(`{"knowledge_document_ids":[%q]}`, document.ID)},
-	} {
-		if status, o := send(t, s, r[0], r[1], r[2]); status != 503 {
-			t.Errorf("%v: %d %v", r, status, o)
-		}
-	}
-	test.Same(t, before, everything(s), "(-want +got)")
 }
 
 // TestServerLimitsOverHTTP runs a client against the server in simulated time: 5 requests a second
