@@ -104,9 +104,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 			if got := c.sum(); got != want {
 				t.Errorf("the warehouse has %s, want %s", got, want)
 			}
-			if r.code != m.code || !strings.Contains(r.stderr, m.says) {
-				t.Errorf("exit code %d, want %d, and %q in\n%s", r.code, m.code, m.says, r.stderr)
-			}
+			r.reports(t, m.code, m.says)
 			if pages < 1 || pages > m.pages || m.details > 0 && details > m.details || m.details == 0 && details > due {
 				t.Errorf("%d pages and %d details; at most %d and %d of %d", pages, details, m.pages, m.details, due)
 			}

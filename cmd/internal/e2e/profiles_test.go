@@ -71,9 +71,7 @@ func TestProfiles(t *testing.T) {
 	if r = run("run", "--profile", "acme"); r.code != cli.ExitOK || strings.Contains(r.stderr, "profile acme") {
 		t.Errorf("one profile: exit code %d:\n%s", r.code, r.stderr)
 	}
-	if r = run("show", "--profile", "acme", "none"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "no call") {
-		t.Errorf("show in a profile: exit code %d:\n%s", r.code, r.stderr)
-	}
+	run("show", "--profile", "acme", "none").reports(t, cli.ExitFailed, "no call")
 	if n := len(a.sql("SELECT * FROM runs")); n != 3 {
 		t.Errorf("acme has %d runs, want 3", n)
 	}
@@ -115,9 +113,7 @@ func TestProfilesRefused(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			r := extract(t.Context(), append([]string{"run", configured(t, c.file)}, c.args...)...)
-			if r.code != cli.ExitUsage || !strings.Contains(r.stderr, c.says) {
-				t.Errorf("exit code %d, want %q:\n%s", r.code, c.says, r.stderr)
-			}
+			r.reports(t, cli.ExitUsage, c.says)
 		})
 	}
 	if n := a.service.Server.Stats().Requests + b.service.Server.Stats().Requests; n != 0 {
@@ -190,18 +186,12 @@ func TestQueryHonoursTheFile(t *testing.T) {
 		t.Errorf("a flag is over the file: %q", r.stdout)
 	}
 	out := filepath.Join(t.TempDir(), "x.ndjson")
-	if r = ask("sql", "SELECT 1 AS x", "--profile=acme", "--output="+out); r.code != cli.ExitOK {
-		t.Fatalf("exit code %d:\n%s", r.code, r.stderr)
-	}
+	ask("sql", "SELECT 1 AS x", "--profile=acme", "--output="+out).exits(t, cli.ExitOK)
 	if raw, err := os.ReadFile(out); err != nil || !strings.HasPrefix(string(raw), "{") {
 		t.Errorf("the ending of --output is over the file's format: %q, %v", raw, err)
 	}
-	if r = ask("sql", "SELECT 1"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "none is selected: acme") {
-		t.Errorf("no profile named: exit code %d:\n%s", r.code, r.stderr)
-	}
-	if r = ask("list"); r.code != cli.ExitOK {
-		t.Errorf("what needs no warehouse needs no profile: exit code %d:\n%s", r.code, r.stderr)
-	}
+	ask("sql", "SELECT 1").reports(t, cli.ExitUsage, "none is selected: acme")
+	ask("list").exits(t, cli.ExitOK)
 	t.Setenv("CALLHOUSE_FORMAT", "markdown")
 	if r = ask("sql", "SELECT 1 AS x", "--profile=acme"); !strings.HasPrefix(r.stdout, "|") {
 		t.Errorf("the environment is over the file: %q", r.stdout)
@@ -223,9 +213,7 @@ func TestQueryHonoursTheFile(t *testing.T) {
 		t.Errorf("extract config with a misspelt variable says:\n%s%s", r.stderr, r.stdout)
 	}
 	bad := configured(t, "warehosue = \"x\"")
-	if r = queryAs(t, "sql", "SELECT 1", bad); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "did you mean: warehouse?") {
-		t.Errorf("a wrong file: exit code %d:\n%s", r.code, r.stderr)
-	}
+	queryAs(t, "sql", "SELECT 1", bad).reports(t, cli.ExitUsage, "did you mean: warehouse?")
 }
 
 // The key may come from each of its sources, and no output or file of extract contains it, whether
@@ -249,9 +237,7 @@ func TestKeyPlaces(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Setenv(p.env[0], p.env[1])
 			r := extractAt(t.Context(), c.clock.Now, append([]string{"run", metrics}, p.args...)...)
-			if r.code != cli.ExitOK || !strings.Contains(r.stderr, p.from) {
-				t.Errorf("exit code %d, key not from %q:\n%s", r.code, p.from, r.stderr)
-			}
+			r.reports(t, cli.ExitOK, p.from)
 			shown := extract(t.Context(), append([]string{"config"}, p.args...)...)
 			if !strings.Contains(shown.stdout, p.from) || !strings.Contains(shown.stdout, "[masked]") {
 				t.Errorf("config does not say %q:\n%s", p.from, shown.stdout)
@@ -272,9 +258,7 @@ func TestKeyPlaces(t *testing.T) {
 			t.Setenv("CALLHOUSE_API_KEY", e.key)
 			t.Setenv("CALLHOUSE_API_KEY_FILE", e.file)
 			r := extract(t.Context(), append([]string{"run"}, e.args...)...)
-			if r.code != cli.ExitUsage || !strings.Contains(r.stderr, e.says) {
-				t.Errorf("want %q, exit code %d:\n%s", e.says, r.code, r.stderr)
-			}
+			r.reports(t, cli.ExitUsage, e.says)
 			said += r.stderr
 		}
 	})

@@ -223,9 +223,7 @@ func TestAgentsByName(t *testing.T) {
 	}
 	twin, _, _ := strings.Cut(names[twins[0]], " (")
 	r := c.query("durations", "--agent", twin)
-	if r.code != cli.ExitUsage || !strings.Contains(r.stderr, twins[0]) || !strings.Contains(r.stderr, twins[1]) {
-		t.Errorf("--agent %q, which two have: exit code %d\n%s", twin, r.code, r.stderr)
-	}
+	r.reports(t, cli.ExitUsage, twins[0], twins[1])
 	c.query("durations", "--agent", "nobody of this name").reports(t, cli.ExitUsage, unique)
 }
 
