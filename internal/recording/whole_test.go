@@ -7,16 +7,24 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"callhouse/internal/loopback"
 	"callhouse/internal/recording"
+	"callhouse/internal/sandbox/recordings"
+	"callhouse/internal/sandbox/world"
+	"callhouse/internal/test"
 )
+
+func TestMain(m *testing.M) { loopback.Main(m) }
 
 // wav returns a WAV file of n bytes of sound, 8,000 a second, whose header has some length.
 func wav(n int, length uint32) []byte {
@@ -206,6 +214,147 @@ func TestEndOfAnswer(t *testing.T) {
 		b, err := os.ReadFile(filepath.Join(dir, "2026/11/23/c1.mp3"))
 		if (err == nil) != (c.problem == -1) || err == nil && !bytes.Equal(b, sound) {
 			t.Errorf("%s: stored %d bytes of %d, %v", c.name, len(b), len(sound), err)
+		}
+	}
+}
+
+// A file that a killed run left, or that was damaged, is replaced by the whole recording.
+func TestFetchAgain(t *testing.T) {
+	hash := sha256.Sum256(sound)
+	sum := hex.EncodeToString(hash[:])
+	for name, has := range map[string][]byte{"nothing": nil, "the same": sound, "another": newer} {
+		link, _ := serve(t, whole)
+		a, dir := archive(t, nil)
+		path := filepath.Join(dir, "2026/11/23/c1.mp3")
+		if has != nil {
+			test.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			test.OK(t, os.WriteFile(path, has, 0o600))
+		}
+		got, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Start: start, Link: link})
+		if err != nil || got.SHA256 != sum || got.Bytes != int64(len(sound)) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, sound) {
+			t.Errorf("%s: there are %d bytes: %v", name, len(now), err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode() != 0o640 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+}
+
+// The deletion of a recording also deletes what a killed process had written beside its place.
+func TestDeleteIncomplete(t *testing.T) {
+	a, dir := archive(t, nil)
+	day := filepath.Join(dir, "2026/11/23")
+	test.OK(t, os.MkdirAll(day, 0o700))
+	for _, name := range []string{".tmp-123", "c1.mp3", "c2.mp3"} {
+		test.OK(t, os.WriteFile(filepath.Join(day, name), sound[:100], 0o600))
+	}
+	if done, left, err := a.Delete(t.Context(), []string{"2026/11/23/c1"}); done.Files != 1 || len(left) > 0 || err != nil {
+		t.Errorf("%+v, %v, %v", done, left, err)
+	}
+	if left, err := os.ReadDir(day); err != nil || len(left) != 1 || left[0].Name() != "c2.mp3" {
+		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// The group may read stored files, unless the umask says otherwise; the download folder is created
+// and removed.
+func TestModes(t *testing.T) {
+	link, _ := serve(t, whole)
+	scratch := filepath.Join(t.TempDir(), "w", "parts")
+	a, dir := archive(t, func(c *recording.Config) { c.Scratch = scratch })
+	if _, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Start: start, Link: link}); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "2026/11/23/c1.mp3")); err != nil || info.Mode() != 0o640 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	a.Close()
+	if _, err := os.Stat(scratch); !os.IsNotExist(err) {
+		t.Errorf("the folder of downloads is still there: %v", err)
+	}
+}
+
+// A host that sends only a few bytes at a time is abandoned without a retry, but one that starts
+// late is not.
+func TestSlowHost(t *testing.T) {
+	link, requests := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; ; i++ {
+			if _, err := w.Write(sound[i : i+1]); err != nil {
+				return
+			}
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(time.Millisecond)
+		}
+	})
+	a, _ := archive(t, func(c *recording.Config) { c.Stall = 50 * time.Millisecond; c.Slowest = 1 << 20 })
+	_, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Start: start, Link: link})
+	if problem(err) != recording.Failed || requests.Load() != 1 {
+		t.Errorf("%v after %d requests", err, requests.Load())
+	}
+}
+
+func TestExpiry(t *testing.T) {
+	at := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
+	for link, want := range map[string]time.Time{
+		"https://a.example/o?X-Amz-Date=20261123T090000Z&X-Amz-Expires=3600&X-Amz-Signature=s": at,
+		"https://a.example/o?X-Goog-Date=20261123T090000Z&X-Goog-Expires=3600":                 at,
+		"https://a.example/o?response-content-type=audio%2Fmpeg&expires=1795428000":            at,
+		"https://a.example/o?Expires=1795428000&Signature=s":                                   at,
+		"https://a.example/o?se=2026-11-23T10%3A00%3A00Z&sig=s":                                at,
+		"https://a.example/o?expires=1795428000000":                                            at,
+		"https://a.example/o?expires=3600":                                                     {},
+		"https://a.example/o?X-Amz-Date=yesterday&X-Amz-Expires=3600":                          {},
+		"https://a.example/o?token=abc":                                                        {},
+		"::":                                                                                   {},
+	} {
+		if got, ok := recording.Expiry(link); !got.Equal(want) || ok == want.IsZero() {
+			t.Errorf("%s: %v, %v", link, got, ok)
+		}
+	}
+}
+
+// TestSandbox archives a company's recordings with and without each fault.
+func TestSandbox(t *testing.T) {
+	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	company, err := world.New(world.Config{Calls: 60, Agents: 3, Origin: now})
+	test.OK(t, err)
+	h := &recordings.Host{World: company, Now: func() time.Time { return now }}
+	s, third := httptest.NewServer(h), httptest.NewServer(&recordings.Host{World: company, Now: h.Now})
+	t.Cleanup(s.Close)
+	t.Cleanup(third.Close)
+	h.Third = third.URL
+	// -1: stored
+	for fault, want := range map[recordings.Fault]recording.Problem{
+		"": -1, recordings.Cut: -1, recordings.Once: -1, recordings.Redirect: -1, recordings.Slow: recording.Failed,
+		recordings.Length: recording.Failed, recordings.Busy: recording.Failed, recordings.Forbidden: recording.Expired,
+		recordings.Missing: recording.Gone, recordings.Page: recording.NotAudio,
+		recordings.Truncated: -1, // nothing reveals that half of it is missing
+	} {
+		h.Faults = recordings.Faults{{Kind: fault, Rate: 1}}
+		a, _ := archive(t, func(c *recording.Config) {
+			c.Stall, c.Attempts = 10*time.Second, 3
+			if fault == recordings.Slow {
+				c.Stall, c.Attempts = 20*time.Millisecond, 1
+			}
+		})
+		n := 0
+		for i := range int64(60) {
+			v, ok := company.View(i, now)
+			if !ok || !v.Recording || (fault != "" && n > 2) {
+				continue
+			}
+			n++
+			got, err := a.Fetch(t.Context(), recording.Call{ID: v.ID.String(), Start: time.UnixMilli(v.StartAt),
+				Link: string(recordings.AppendLink(nil, s.URL, v))})
+			if problem(err) != want || want == -1 && (err != nil || got.Format != recording.MP3 || got.Remark != "") {
+				t.Errorf("%s: %+v %v, want %d", fault, got, err, want)
+			}
+		}
+		if n == 0 {
+			t.Error("no recording")
 		}
 	}
 }

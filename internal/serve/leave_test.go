@@ -21,10 +21,13 @@ import (
 	"github.com/xdg-go/scram"
 
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/loopback"
 	"callhouse/internal/postgres"
 	"callhouse/internal/serve/users"
 	"callhouse/internal/test"
 )
+
+func TestMain(m *testing.M) { loopback.Main(m) }
 
 // Clients that disconnect at any moment leave nothing: no connection, no snapshot, no goroutine.
 // make serve-load does it with hundreds, and with dead clients.

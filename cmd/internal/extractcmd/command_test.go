@@ -1,13 +1,30 @@
 package extractcmd
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/cmdtest"
+	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/test"
+	"callhouse/internal/words"
 )
+
+func TestMain(m *testing.M) { cmdtest.Main(m) }
 
 // The README's list of commands is complete.
 func TestReadmeNamesEveryCommand(t *testing.T) {
@@ -93,5 +110,138 @@ func TestCompletionOfValues(t *testing.T) {
 	_, stdout, _ := call(t, "", "__complete", "status", "--s")
 	if strings.Contains(stdout, "--share") {
 		t.Errorf("status offers a flag that it does not use:\n%s", stdout)
+	}
+}
+
+// Every flag of run is a setting, except those for a single run, and every setting of extract is a
+// flag of run.
+func TestEveryFlagIsASetting(t *testing.T) {
+	run, _, err := Command().Find([]string{"run"})
+	test.OK(t, err)
+	known := map[string]bool{"config": true, "profile": true, "all": true, "full": true, "call-id": true, "yes": true, "adopt": true, "help": true, "version": true}
+	for i := range config.Keys {
+		k := &config.Keys[i]
+		if k.For&config.Extract != 0 && run.Flag(k.Flag()) == nil {
+			t.Errorf("run has no flag for %s", k.Name)
+		}
+		known[k.Flag()] = true
+	}
+	check := func(f *pflag.Flag) {
+		if !known[f.Name] && !f.Hidden {
+			t.Errorf("--%s is no setting: it belongs into internal/config", f.Name)
+		}
+	}
+	run.Flags().VisitAll(check)
+	run.InheritedFlags().VisitAll(check)
+}
+
+func TestQuoting(t *testing.T) {
+	for word, want := range map[string][3]string{
+		"/usr/bin/extract":      {"/usr/bin/extract", "/usr/bin/extract", "/usr/bin/extract"},
+		"/home/an a/50%/it's":   {`'/home/an a/50%/it'\''s'`, `'/home/an a/50\%/it'\''s'`, `"/home/an a/50%%/it's"`},
+		"/home/$USER/callhouse": {`'/home/$USER/callhouse'`, `'/home/$USER/callhouse'`, `"/home/$$USER/callhouse"`},
+	} {
+		if got := [3]string{words.Shell(word), cronQuoted(word), unitQuoted(word)}; got != want {
+			t.Errorf("%s: %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestPing(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		err  error
+		url  string // after the server's address
+		fail []int  // the server's first answers
+		asks string // the final request
+		says string // in the log
+	}{
+		{"done", nil, "/secret", nil, "GET /secret ", ""},
+		{"failed", errors.New("no key\nat all"), "/secret?x=1", nil, "POST /secret/fail?x=1 exit code 1: no key\n", ""},
+		{"incomplete", cli.Fail(cli.ExitIncomplete, errors.New("time"), "hint"), "/secret/", nil, "POST /secret/fail exit code 3: time\n", ""},
+		{"locked", cli.Fail(cli.ExitLocked, errors.New("held"), ""), "/secret", nil, "", ""},
+		{"again", nil, "/secret", []int{500, 503}, "GET /secret ", ""},
+		{"down", nil, "/secret", []int{500, 500, 500, 500}, "", "it responded with status 500"},
+		{"unknown", nil, "/secret", []int{404, 404}, "", "it responded with status 404"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			asked, n := "", 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if n++; n <= len(c.fail) {
+					w.WriteHeader(c.fail[n-1])
+					return
+				}
+				body, _ := io.ReadAll(r.Body)
+				asked = r.Method + " " + r.URL.String() + " " + string(body)
+			}))
+			defer server.Close()
+			var said bytes.Buffer
+			ping(t.Context(), server.URL+c.url, c.err, nil, slog.New(slog.NewTextHandler(&said, nil)))
+			if asked != c.asks || !strings.Contains(said.String(), c.says) || c.says == "" && said.Len() > 0 {
+				t.Errorf("it was asked for %q, want %q; the log says %q", asked, c.asks, said.String())
+			}
+			if strings.Contains(said.String(), "secret") {
+				t.Errorf("the log tells the address: %s", said.String())
+			}
+			if c.name == "unknown" && n != 1 {
+				t.Errorf("what is not there was asked for %d times", n)
+			}
+		})
+	}
+}
+
+// An unreachable or invalid address gives a warning with only the host.
+func TestPingNowhere(t *testing.T) {
+	for _, url := range []string{"http://127.0.0.1:1/secret", "://secret", "http://host/%zzsecret", "secret"} {
+		for _, err := range []error{nil, errors.New("x")} {
+			var said bytes.Buffer
+			ping(t.Context(), url, err, nil, slog.New(slog.NewJSONHandler(&said, nil)))
+			if !strings.Contains(said.String(), "cannot ping") || strings.Contains(said.String(), "secret") {
+				t.Errorf("%s: %s", url, said.String())
+			}
+		}
+	}
+}
+
+// The exit code of several profiles is their worst one. A failure does not stop the others, an
+// interrupt does.
+func TestWorstExitCode(t *testing.T) {
+	for _, c := range []struct {
+		codes []int
+		want  int
+	}{
+		{[]int{0, 0, 0}, 0}, {[]int{0, 3}, 3}, {[]int{3, 130}, 130}, {[]int{130, 4, 3}, 4}, {[]int{4, 1, 0}, 1}, {[]int{1, 2, 4}, 2},
+	} {
+		var all []*settings.Settings
+		for i := range c.codes {
+			all = append(all, &settings.Settings{Config: config.Config{Profile: fmt.Sprint(i)}})
+		}
+		var out bytes.Buffer
+		ctx, cancel := context.WithCancel(t.Context())
+		err := oneByOne(ctx, all, &out, func(_ context.Context, s *settings.Settings, _ io.Writer) error {
+			var n int
+			if _, err := fmt.Sscan(s.Profile, &n); err != nil || c.codes[n] == 0 {
+				return err
+			}
+			return cli.Fail(c.codes[n], errors.New("why"), "what to do")
+		})
+		if got := cli.Code(err); got != c.want {
+			t.Errorf("of %v came %d, want %d", c.codes, got, c.want)
+		}
+		for i, code := range c.codes {
+			said := fmt.Sprintf("profile %d:\n", i)
+			if code != 0 {
+				said += "extract: why\n"
+			}
+			if !strings.Contains(out.String(), said) || code != 0 && !strings.Contains(err.Error(), fmt.Sprintf("%d (exit code %d)", i, code)) {
+				t.Errorf("%d ended with %d, and is not reported:\n%s%v", i, code, out.String(), err)
+			}
+		}
+		cancel()
+		out.Reset()
+		if _ = oneByOne(ctx, all, &out, func(context.Context, *settings.Settings, io.Writer) error { return nil }); strings.Contains(out.String(), "profile 1:") {
+			t.Errorf("another profile began after an interrupt:\n%s", &out)
+		}
 	}
 }

@@ -12,9 +12,12 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 
+	"callhouse/cmd/internal/cmdtest"
 	"callhouse/internal/crawler"
 	"callhouse/internal/sink/snapshot"
 )
+
+func TestMain(m *testing.M) { cmdtest.Main(m) }
 
 // Without a terminal, long work logs its progress once a minute; short work and
 // --quiet log nothing.

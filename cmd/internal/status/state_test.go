@@ -1,14 +1,24 @@
 package status
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
 
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/cmdtest"
+	"callhouse/internal/alert"
+	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/sink/verify"
+	"callhouse/internal/test"
+	"callhouse/internal/wire"
 )
+
+func TestMain(m *testing.M) { cmdtest.Main(m) }
 
 func TestExamine(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
@@ -82,4 +92,143 @@ func TestListedIsTheCoveragesEnd(t *testing.T) {
 	if got := Examine(h, now, 0); got.Listed == nil || !got.Listed.At.Equal(end) || got.Listed.Age != 60 {
 		t.Errorf("listed: %+v, want a minute ago", got.Listed)
 	}
+}
+
+func TestDataTests(t *testing.T) {
+	// holding returns a snapshot with a number of calls.
+	holding := func(calls int64, listed int64) *layout.Snapshot {
+		return &layout.Snapshot{Manifest: &layout.Manifest{Files: []layout.File{{Table: schema.Calls.Name, Rows: calls}},
+			Coverage: []schema.Span{{From: 0, To: listed, ListedAt: listed}}}}
+	}
+	type given struct {
+		found  verify.RunReport
+		now    *layout.Snapshot
+		before *layout.Snapshot
+		did    sink.Stats
+		row    schema.Run
+		rep    crawler.Report
+	}
+	good := func() *given {
+		g := &given{now: holding(12, 900), before: holding(10, 500), did: sink.Stats{New: 3, Aged: 1},
+			row: schema.Run{StartedAt: 800, Outcome: schema.OutcomeDone}}
+		g.rep.Pages = 1
+		g.rep.DriftFields = wire.DriftCounts{{Path: "status", Kind: wire.DriftUnknownValue}: 2}
+		g.found.Unknown = map[string]int64{"status": 2}
+		return g
+	}
+	for _, c := range []struct {
+		name string
+		make func(*given)
+		want string
+	}{
+		{"good", func(*given) {}, ""},
+		{"the first run", func(g *given) { g.before, g.did = nil, sink.Stats{New: 12} }, ""},
+		{"nothing committed", func(g *given) { g.now, g.found.Unknown = nil, nil }, ""},
+		{"a problem", func(g *given) {
+			g.found.Count, g.found.Problems = 3, []verify.Problem{{Kind: "checksum", Path: "calls/x", What: "it differs"}}
+		}, "checksum: calls/x: it differs; 2 more problems"},
+		{"a call that went", func(g *given) { g.now = holding(11, 900) },
+			"rows: the warehouse has 11 calls; it had 10, and the run counted 3 new and 1 erased ones"},
+		{"a word nobody counted", func(g *given) { g.found.Unknown["call_type"] = 1 }, "words: 1 call with an unknown call_type that the run did not count as drift"},
+		{"a word counted as another kind", func(g *given) {
+			g.rep.DriftFields = wire.DriftCounts{{Path: "status", Kind: wire.DriftConverted}: 2}
+		}, "words: 2 calls with an unknown status that the run did not count as drift"},
+		{"an old list", func(g *given) { g.now = holding(12, 799) }, "freshness: the run succeeded, but the recorded list ends at 1970-01-01T00:00:00Z"},
+		{"an old list, not done", func(g *given) { g.now, g.row.Outcome = holding(12, 799), schema.OutcomeIncomplete }, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := good()
+			c.make(g)
+			if got := strings.Join(DataTests(&g.found, g.now, g.before, g.did, &g.row, &g.rep), "; "); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A run that lost a listed call is not done, and says so everywhere.
+func TestLostCallsAreTold(t *testing.T) {
+	rep := &crawler.Report{}
+	rep.CallsListed, rep.ItemsStored, rep.ItemsRepeated, rep.ItemsBefore, rep.ItemsAside = 10, 5, 2, 1, 1
+	outcome, err := Judge(rep, nil)
+	if outcome != schema.OutcomeIncomplete || cli.Code(err) != cli.ExitIncomplete || !strings.Contains(err.Error(), "neither stored nor set aside: 1") {
+		t.Errorf("%s, %v", outcome, err)
+	}
+	var out bytes.Buffer
+	(&Report{Row: &schema.Run{}, Crawl: rep}).Write(&out)
+	if !strings.Contains(out.String(), "1 call listed, but neither") {
+		t.Errorf("the report says:\n%s", &out)
+	}
+	rep.ItemsStored++
+	if outcome, err := Judge(rep, nil); outcome != schema.OutcomeDone || err != nil {
+		t.Errorf("%s, %v", outcome, err)
+	}
+}
+
+// Rules that are not evaluated are a problem until they are, if the setting alerts is set.
+func TestAlertsThatAreNotEvaluated(t *testing.T) {
+	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	root := t.TempDir()
+	examine := func(wanted bool, endedAgo time.Duration) *State {
+		t.Helper()
+		end := now.Add(-endedAgo).UnixMilli()
+		h := Examine(&sink.History{Runs: []schema.Run{{ID: "a", StartedAt: end - 1000, EndedAt: schema.Some(end), Outcome: schema.OutcomeDone}},
+			Snapshot: &layout.Snapshot{Manifest: &layout.Manifest{RunID: "a", Snapshot: 7, Coverage: []schema.Span{{From: 0, To: end, ListedAt: end}}}}}, now, 0)
+		h.Warehouse = root
+		h.AddAlerts(wanted, now)
+		return h
+	}
+	expect := func(what string, h *State, reason string) {
+		t.Helper()
+		code := cli.Code(h.Err())
+		if reason == "" {
+			if h.Verdict != Fine || code != cli.ExitOK {
+				t.Errorf("%s: %s", what, h.Headline())
+			}
+			return
+		}
+		if code != cli.ExitIncomplete || !strings.HasPrefix(h.Headline(), "alerts: ") || !strings.Contains(h.Headline(), reason) || h.Help != cli.Unwatched.Help() {
+			t.Errorf("%s: code %d, %s (%s)", what, code, h.Headline(), h.Help)
+		}
+	}
+	change := func(edit func(s *alert.State)) {
+		t.Helper()
+		s, err := alert.Open(root)
+		test.OK(t, err)
+		edit(&s.State)
+		test.OK(t, s.Save())
+		test.OK(t, s.Close())
+	}
+	evaluated := func(ago time.Duration, snapshot int64, rule *alert.Rule) {
+		change(func(s *alert.State) {
+			s.CheckedAt, s.Snapshot, s.Missed, s.Rules = now.Add(-ago), snapshot, nil, map[string]*alert.Rule{"r": rule}
+		})
+	}
+	miss := func(began time.Duration) {
+		test.OK(t, alert.Miss(root, now.Add(-began), now, "no such rule"))
+	}
+	good := &alert.Rule{}
+
+	expect("no rules", examine(false, 9*time.Hour), "")
+	expect("the run has just ended", examine(true, time.Minute), "")
+	expect("never", examine(true, 9*time.Hour), "the rules were not evaluated after the last run")
+	miss(time.Minute)
+	expect("the first attempt failed", examine(true, time.Minute), "the rules were not evaluated: no such rule")
+	expect("without the setting", examine(false, time.Minute), "")
+	evaluated(0, 7, good)
+	expect("evaluated", examine(true, 9*time.Hour), "")
+	miss(time.Minute) // but meanwhile they were
+	expect("evaluated by another program", examine(true, time.Minute), "")
+	evaluated(5*time.Minute, 7, good)
+	miss(time.Minute)
+	expect("failed again", examine(true, time.Minute), "no such rule")
+	evaluated(30*time.Hour, 6, good)
+	expect("not after the last run", examine(true, 9*time.Hour), "not evaluated after the last run")
+	expect("between run and evaluation", examine(true, 10*time.Minute), "")
+	evaluated(time.Minute, 7, &alert.Rule{Error: "no such column"})
+	expect("a rule that fails", examine(true, time.Minute), "1 rule could not be evaluated, the first: r: no such column")
+	evaluated(time.Minute, 7, &alert.Rule{Error: "the calls are not all listed", Waits: true})
+	expect("a rule that waits for calls", examine(true, time.Minute), "")
+	change(func(s *alert.State) { s.Version = 99 })
+	expect("an unreadable state", examine(true, time.Minute), "their state is unknown")
 }

@@ -10,8 +10,11 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 
+	"callhouse/internal/loopback"
 	"callhouse/internal/test"
 )
+
+func TestMain(m *testing.M) { loopback.Main(m) }
 
 // TestFewUnfinished stores several large objects: at most two may be unfinished at once, since a
 // killed program must upload these again.

@@ -10,9 +10,12 @@ import (
 	"github.com/pb33f/libopenapi"
 	"github.com/pb33f/libopenapi-validator/schema_validation"
 
+	"callhouse/internal/loopback"
 	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/test"
 )
+
+func TestMain(m *testing.M) { loopback.Main(m) }
 
 // witness is a test that only records its failure.
 type witness struct {

@@ -15,9 +15,12 @@ import (
 	"testing/iotest"
 	"time"
 
+	"callhouse/internal/loopback"
 	"callhouse/internal/sandbox/world"
 	"callhouse/internal/test"
 )
+
+func TestMain(m *testing.M) { loopback.Main(m) }
 
 var origin = time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
 

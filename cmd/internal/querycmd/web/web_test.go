@@ -24,6 +24,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/cmd/internal/querycmd/web"
@@ -36,6 +37,8 @@ import (
 	"callhouse/internal/resource"
 	"callhouse/internal/test"
 )
+
+func TestMain(m *testing.M) { cmdtest.Main(m) }
 
 type row = analyticstest.Row
 

@@ -1,9 +1,0 @@
-package progress
-
-import (
-	"testing"
-
-	"callhouse/cmd/internal/cmdtest"
-)
-
-func TestMain(m *testing.M) { cmdtest.Main(m) }
