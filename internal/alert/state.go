@@ -147,7 +147,7 @@ func Read(root string) (*State, error) {
 func read(fsys disk.FS, root string) (State, error) {
 	s := State{Version: version, Rules: map[string]*Rule{}}
 	path := filepath.Join(root, layout.AlertsName)
-	raw, err := disk.ReadFile(fsys, path)
+	raw, err := fsys.ReadFile(path)
 	if disk.IsGone(err) {
 		return s, nil
 	}

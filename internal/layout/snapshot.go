@@ -132,10 +132,11 @@ func FindCurrent(files Files, root string) (*Snapshot, error) {
 		return nil, fmt.Errorf("resolve the current snapshot: %w", err)
 	}
 	name := filepath.Base(target)
-	if _, ok := ParseSnapshotName(name); !ok || filepath.ToSlash(target) != SnapshotsName+"/"+name {
+	n, ok := ParseSnapshotName(name)
+	if !ok || filepath.ToSlash(target) != SnapshotsName+"/"+name {
 		return nil, lost(files, root, fmt.Sprintf("points at %q, which is not a snapshot", target))
 	}
-	s, err := OpenSnapshot(files, root, name)
+	s, err := OpenSnapshot(files, root, n)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, lost(files, root, fmt.Sprintf("points at snapshot %s, which does not exist", name))
 	}
@@ -155,7 +156,7 @@ func lost(files Files, root, what string) error {
 	}
 	e := &CurrentError{Root: root, What: what, Missing: what == missing, Only: len(numbers) == 1}
 	for _, n := range slices.Backward(numbers) {
-		if s, err := OpenSnapshot(files, root, SnapshotName(n)); err == nil && Complete(files, s) == nil {
+		if s, err := OpenSnapshot(files, root, n); err == nil && Complete(files, s) == nil {
 			e.Newest = n
 			break
 		}
@@ -179,23 +180,10 @@ func SnapshotNumbers(files Files, root string) ([]int64, error) {
 	return out, nil
 }
 
-// Open reads the snapshot called name, such as "000042", of the warehouse at root.
-func Open(root, name string) (*Snapshot, error) {
-	d, err := OpenDir(root)
-	if err != nil {
-		return nil, fmt.Errorf("open the warehouse: %w", err)
-	}
-	defer d.Close()
-	return OpenSnapshot(d, root, name)
-}
-
-// OpenSnapshot is Open on a file system. A manifest that contradicts itself or its folder's name is
+// OpenSnapshot reads a snapshot's manifest. One that contradicts itself or its folder's name is
 // damage. The error wraps fs.ErrNotExist if the snapshot does not exist or is being removed.
-func OpenSnapshot(files Files, root, name string) (*Snapshot, error) {
-	n, ok := ParseSnapshotName(name)
-	if !ok {
-		return nil, fmt.Errorf("open snapshot: %q is not the name of a snapshot", name)
-	}
+func OpenSnapshot(files Files, root string, n int64) (*Snapshot, error) {
+	name := SnapshotName(n)
 	dir := filepath.Join(root, SnapshotsName, name)
 	if info, err := files.Lstat(dir); err == nil && !info.IsDir() {
 		return nil, &DamageError{Path: dir, What: "it is not a folder"}

@@ -216,7 +216,7 @@ func (p *publication) choose() (err error) {
 		if n < m.Oldest || n > m.Snapshot {
 			continue // being removed, or never committed
 		}
-		s, err := layout.OpenSnapshot(p.dir, p.Warehouse, layout.SnapshotName(n))
+		s, err := layout.OpenSnapshot(p.dir, p.Warehouse, n)
 		if err != nil {
 			continue // just removed, or damaged: no command repairs an older one, so it leaves the lake, too
 		}

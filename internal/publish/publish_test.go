@@ -170,7 +170,7 @@ func (h *house) snapshots() (current *layout.Snapshot, kept map[int64]*layout.Sn
 	h.must(err)
 	kept = map[int64]*layout.Snapshot{}
 	for _, n := range numbers {
-		if kept[n], err = layout.OpenSnapshot(d, h.root, layout.SnapshotName(n)); err != nil {
+		if kept[n], err = layout.OpenSnapshot(d, h.root, n); err != nil {
 			h.t.Fatalf("%v", err)
 		}
 	}

@@ -171,10 +171,10 @@ func checkStory(t *testing.T, fsys disk.FS, root string, kept told) {
 // checkForgotten looks for a call in every snapshot on disk.
 func checkForgotten(t *testing.T, fsys disk.FS, root string, current *layout.Snapshot, id string) {
 	t.Helper()
-	numbers, err := snapshot.Numbers(fsys, root)
+	numbers, err := layout.SnapshotNumbers(fsys, root)
 	test.OK(t, err)
 	for _, n := range numbers {
-		s, err := snapshot.Open(fsys, root, layout.SnapshotName(n))
+		s, err := layout.OpenSnapshot(fsys, root, n)
 		test.OK(t, err)
 		if call, err := snapshot.NewReader(fsys, s, new(snapshot.Proofs)).Find(context.Background(), id); err != nil || call != nil {
 			t.Fatalf("snapshot %d of %d holds call %s, which was forgotten (%v)", n, current.Manifest.Snapshot, id, err)

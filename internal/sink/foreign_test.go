@@ -43,6 +43,13 @@ func (s *strangeFS) check(name string) error {
 	return nil
 }
 
+func (s *strangeFS) ReadFile(name string) ([]byte, error) {
+	if err := s.check(name); err != nil {
+		return nil, err
+	}
+	return s.FS.ReadFile(name)
+}
+
 func (s *strangeFS) Open(name string) (disk.File, error) {
 	if err := s.check(name); err != nil {
 		return nil, err

@@ -222,7 +222,7 @@ func TestForgetRemovesDamagedSnapshots(t *testing.T) {
 	}
 	calls := func(t *testing.T, w *Warehouse, n int64) string {
 		t.Helper()
-		s, err := layout.Open(w.opts.Root, layout.SnapshotName(n))
+		s, err := layout.OpenSnapshot(anywhere, w.opts.Root, n)
 		test.OK(t, err)
 		return of(w, n, s.Manifest.FileOf(schema.Calls.Name, today).Path) // only this snapshot has it
 	}

@@ -68,7 +68,7 @@ func ReadHistory(root string) (*History, error) {
 	}
 	h.Undeleted = int64(len(of))
 	if h.Snapshot != nil {
-		numbers, err := snapshot.Numbers(fsys, root)
+		numbers, err := layout.SnapshotNumbers(fsys, root)
 		if err != nil {
 			return nil, err
 		}

@@ -47,7 +47,7 @@ func layered(t *testing.T) (m *memFS, root string, open func(fsys disk.FS) *Ware
 
 func numbers(t *testing.T, fsys disk.FS, root string) []int64 {
 	t.Helper()
-	all, err := snapshot.Numbers(fsys, root)
+	all, err := layout.SnapshotNumbers(fsys, root)
 	test.OK(t, err)
 	return all
 }
@@ -82,7 +82,8 @@ func TestSnapshotsInLayersAreRemoved(t *testing.T) {
 // none, and the next run removes it.
 func TestRemovalInLayersIsInterrupted(t *testing.T) {
 	m, root, open := layered(t)
-	victim := layout.SnapshotName(numbers(t, m, root)[0])
+	number := numbers(t, m, root)[0]
+	victim := layout.SnapshotName(number)
 	for k := 0; ; k++ {
 		for _, powerCut := range []bool{false, true} {
 			after := m.afterPowerCut() // a copy
@@ -98,7 +99,7 @@ func TestRemovalInLayersIsInterrupted(t *testing.T) {
 				after = after.afterPowerCut()
 			}
 			fsys := &layeredFS{after}
-			if s, err := snapshot.Open(fsys, root, victim); err == nil && snapshot.Complete(fsys, s) != nil || err != nil && !disk.IsGone(err) {
+			if s, err := layout.OpenSnapshot(fsys, root, number); err == nil && layout.Complete(fsys, s) != nil || err != nil && !disk.IsGone(err) {
 				t.Fatalf("%s: the rest of a snapshot is taken for one (%v)", f.log[k], err)
 			}
 			w := open(fsys)

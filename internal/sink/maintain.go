@@ -181,7 +181,7 @@ func (w *Warehouse) rollbackTarget(ctx context.Context, current *layout.Snapshot
 		}
 	}
 	if to != 0 && to != current.Manifest.Snapshot {
-		if _, err := snapshot.Open(w.opts.FS, w.opts.Root, layout.SnapshotName(to)); err != nil && !disk.IsGone(err) {
+		if _, err := layout.OpenSnapshot(w.opts.FS, w.opts.Root, to); err != nil && !disk.IsGone(err) {
 			return nil, err // its manifest is damaged, or of a newer callhouse
 		}
 	}

@@ -22,7 +22,7 @@ import (
 // MaskKey returns the key of the warehouse's own masks; nil if there is none and make is false.
 func (w *Warehouse) MaskKey(make bool) ([]byte, error) {
 	path := filepath.Join(w.opts.Root, layout.MaskKeyName)
-	raw, err := disk.ReadFile(w.opts.FS, path)
+	raw, err := w.opts.FS.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && make:
 		return w.newMaskKey(path)

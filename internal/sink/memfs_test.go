@@ -120,6 +120,15 @@ func (m *memFS) Open(name string) (disk.File, error) {
 	return &memFile{fs: m, n: n, name: name}, nil
 }
 
+func (m *memFS) ReadFile(name string) ([]byte, error) {
+	f, err := m.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, _ := f.Stat()
+	return io.ReadAll(io.NewSectionReader(f, 0, info.Size()))
+}
+
 func (m *memFS) Mkdir(name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -127,14 +127,14 @@ func (w *Warehouse) findCurrent() (*layout.Snapshot, error) {
 	var damage *disk.DamageError
 	switch {
 	case errors.As(err, &lost) && w.opts.Adopt && lost.Newest > 0:
-		return snapshot.Open(fsys, root, layout.SnapshotName(lost.Newest))
+		return layout.OpenSnapshot(fsys, root, lost.Newest)
 	case errors.As(err, &damage) && w.opts.Adopt:
 		return snapshot.NewestComplete(fsys, root)
 	case !errors.As(err, &lost) || !lost.FirstCommit() || w.opts.ReadOnly:
 		return s, err
 	}
 	// The very first commit was interrupted between its last two renames.
-	if s, err = snapshot.Open(fsys, root, layout.SnapshotName(1)); err != nil {
+	if s, err = layout.OpenSnapshot(fsys, root, 1); err != nil {
 		return nil, err
 	}
 	w.notice("the link current was missing, as after a crash in the first commit; it is restored to snapshot 1, the only one")

@@ -354,7 +354,7 @@ func TestEveryResource(t *testing.T) {
 					continue
 				}
 				path := x.w.Snapshot().Path(&f)
-				raw, err := disk.ReadFile(x.fsys, path)
+				raw, err := x.fsys.ReadFile(path)
 				test.OK(t, err)
 				raw[len(raw)/2] ^= 0x10
 				test.OK(t, x.fsys.Remove(path))

@@ -77,7 +77,7 @@ func TestKeep(t *testing.T) {
 	test.Same(t, []schema.Span{{From: from.UnixMilli(), To: testDay.UnixMilli(), ListedAt: testDay.UnixMilli()}}, s.Manifest.Coverage, "coverage (-want +got)")
 	wholeOn(t, anywhere, w.opts.Root)
 	// Older snapshots keep theirs until they are removed.
-	if old, err := layout.Open(w.opts.Root, layout.SnapshotName(before.Manifest.Snapshot)); err != nil || old.Manifest.Rows(schema.Calls.Name) != 16 {
+	if old, err := layout.OpenSnapshot(anywhere, w.opts.Root, before.Manifest.Snapshot); err != nil || old.Manifest.Rows(schema.Calls.Name) != 16 {
 		t.Errorf("the snapshot before: %v", err)
 	}
 

@@ -103,7 +103,7 @@ func TestVerifyOfAWholeWarehouse(t *testing.T) {
 // An older snapshot is checked only with All, and shared files are read once.
 func TestVerifyOlderSnapshots(t *testing.T) {
 	root := sound(t)
-	old, err := layout.Open(root, "000001")
+	old, err := layout.OpenSnapshot(anywhere, root, 1)
 	test.OK(t, err)
 	d := &damage{t, root, old}
 	f := d.file("calls", "2026-10-25") // compacted since
@@ -167,12 +167,12 @@ func listing(t *testing.T, root string) (out []string) {
 // A newer callhouse's warehouse is not damaged: verify reports the version and checks nothing.
 func TestVerifyOfANewerFormat(t *testing.T) {
 	for name, c := range map[string]struct {
-		snapshot string
+		snapshot int64
 		all      bool
-	}{"current": {"000002", false}, "older": {"000001", true}} {
+	}{"current": {2, false}, "older": {1, true}} {
 		t.Run(name, func(t *testing.T) {
 			root := sound(t)
-			s, err := layout.Open(root, c.snapshot)
+			s, err := layout.OpenSnapshot(anywhere, root, c.snapshot)
 			test.OK(t, err)
 			d := &damage{t, root, s}
 			d.manifest(func(m *layout.Manifest) { m.FormatVersion = 99 })

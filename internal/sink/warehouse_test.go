@@ -135,7 +135,7 @@ func checkFiles(t testing.TB, fsys disk.FS, s *layout.Snapshot) {
 	for i := range s.Manifest.Files {
 		f := &s.Manifest.Files[i]
 		want = append(want, f.Path)
-		raw, err := disk.ReadFile(fsys, s.Path(f))
+		raw, err := fsys.ReadFile(s.Path(f))
 		test.OK(t, err)
 		sum := sha256.Sum256(raw)
 		if int64(len(raw)) != f.Bytes || hex.EncodeToString(sum[:]) != f.SHA256 {

@@ -294,11 +294,12 @@ func TestOptOutAfterTheCall(t *testing.T) {
 // holding returns the kept snapshots with turns of a call.
 func (c *company) holding(id string) map[int64]bool {
 	c.t.Helper()
-	dirs, err := filepath.Glob(filepath.Join(c.warehouse, layout.SnapshotsName, "*"))
+	current, err := layout.Current(c.warehouse)
+	test.OK(c.t, err)
+	all, err := snapshot.Retained(c.warehouse, current)
 	test.OK(c.t, err)
 	out := map[int64]bool{}
-	for _, dir := range dirs {
-		s, err := layout.Open(c.warehouse, filepath.Base(dir))
+	for _, s := range all {
 		test.OK(c.t, err)
 		call, err := snapshot.Find(c.t.Context(), s, id)
 		test.OK(c.t, err)

@@ -223,28 +223,6 @@ func TestVerifyTellsDamage(t *testing.T) {
 	}
 }
 
-// A warehouse of a newer callhouse is not damaged, and only an upgrade helps.
-func TestVerifyOfANewerFormat(t *testing.T) {
-	root := tended(t)
-	newerFormat(t, root)
-	code, stdout, stderr := call(t, "", "verify", "--warehouse", root)
-	if code != cli.ExitFailed || stdout != "" || !strings.Contains(stderr, "upgrade callhouse") ||
-		strings.Contains(stderr, "damaged") || strings.Contains(stderr, "rollback") {
-		t.Errorf("exit code %d, stdout %q, stderr:\n%s", code, stdout, stderr)
-	}
-}
-
-// newerFormat rewrites the current snapshot as if a later version had written it.
-func newerFormat(t *testing.T, root string) {
-	t.Helper()
-	s, err := layout.Current(root)
-	test.OK(t, err)
-	s.Manifest.FormatVersion = layout.FormatVersion + 1
-	raw, err := s.Manifest.Encode()
-	test.OK(t, err)
-	test.OK(t, os.WriteFile(filepath.Join(s.Dir, layout.ManifestName), raw, 0o600))
-}
-
 // An interrupt stops compact before it merges the files of a month, and loses nothing: the
 // remaining files are unchanged, and the next compact merges them.
 func TestCompactIsInterrupted(t *testing.T) {

@@ -21,6 +21,7 @@ type FS interface {
 	Create(name string) (File, error)
 	// Open opens a regular file for reading.
 	Open(name string) (File, error)
+	ReadFile(name string) ([]byte, error)
 	Mkdir(name string) error
 	Rename(from, to string) error
 	Link(from, to string) error
@@ -85,6 +86,8 @@ func (d *disk) Open(name string) (File, error) {
 	}
 	return f, nil
 }
+
+func (d *disk) ReadFile(name string) ([]byte, error) { return d.dir.ReadFile(name) }
 
 func (d *disk) Mkdir(name string) error {
 	return d.dir.Told(name, d.dir.Root.Mkdir(d.dir.In(name), 0o750))
@@ -194,20 +197,6 @@ func removeTree(fsys FS, name string) error {
 		}
 	}
 	return fsys.Remove(name)
-}
-
-// ReadFile returns the content of a file.
-func ReadFile(fsys FS, name string) ([]byte, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(io.NewSectionReader(f, 0, st.Size()))
 }
 
 // WriteFile makes a new file with the given content, durable except for its name.

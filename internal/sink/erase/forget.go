@@ -115,7 +115,7 @@ type Held struct {
 func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress func(snapshot.Progress)) (*Receipt, error) {
 	f := &erasure{w: w, all: []*layout.Snapshot{w.Current},
 		ids: map[string]bool{}, known: map[string]bool{}, held: map[string]map[string]bool{}}
-	numbers, err := snapshot.Numbers(w.FS, w.Root)
+	numbers, err := layout.SnapshotNumbers(w.FS, w.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 			continue
 		}
 		f.removed++
-		if s, err := snapshot.Open(w.FS, w.Root, layout.SnapshotName(n)); err == nil {
+		if s, err := layout.OpenSnapshot(w.FS, w.Root, n); err == nil {
 			f.all = append(f.all, s)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // Deletions returns the recordings of forgotten calls whose files are still to be deleted.
 func Deletions(fsys disk.FS, root string) ([]layout.Deletion, error) {
 	path := filepath.Join(root, layout.DeletionsName)
-	raw, err := disk.ReadFile(fsys, path)
+	raw, err := fsys.ReadFile(path)
 	if disk.IsGone(err) {
 		return nil, nil
 	}

@@ -46,7 +46,7 @@ func Lakes(fsys disk.FS, root string) (out []layout.Lake, err error) {
 		if filepath.Ext(e.Name()) != ".json" {
 			continue
 		}
-		raw, err := disk.ReadFile(fsys, filepath.Join(dir, e.Name()))
+		raw, err := fsys.ReadFile(filepath.Join(dir, e.Name()))
 		if disk.IsGone(err) {
 			continue
 		}

@@ -72,7 +72,7 @@ func pinPath(root, catalog string) string {
 }
 
 func readPin(fsys disk.FS, path string) (p Pinned, err error) {
-	raw, err := disk.ReadFile(fsys, path)
+	raw, err := fsys.ReadFile(path)
 	if err == nil {
 		err = json.Unmarshal(raw, &p)
 	}

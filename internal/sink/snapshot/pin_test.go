@@ -37,13 +37,13 @@ func nightly(t *testing.T, root string, from, to int64) (left []int64, now time.
 		test.OK(t, err)
 		test.OK(t, os.WriteFile(filepath.Join(dir, layout.ManifestName), raw, 0o600))
 		now = now.Add(time.Hour)
-		current, err := Open(wholeDisk, root, layout.SnapshotName(n))
+		current, err := layout.OpenSnapshot(wholeDisk, root, n)
 		if err == nil {
 			err = new(Retirer).Retire(wholeDisk, root, current, now)
 		}
 		test.OK(t, err)
 	}
-	left, err := Numbers(wholeDisk, root)
+	left, err := layout.SnapshotNumbers(wholeDisk, root)
 	test.OK(t, err)
 	return left, now
 }
@@ -77,12 +77,12 @@ func TestPinnedSnapshotsStay(t *testing.T) {
 
 	// The catalog is replaced: readers of the old one keep its snapshot for a day.
 	mustPin(t, root, catalog, 40, now)
-	current, err := Open(wholeDisk, root, layout.SnapshotName(40))
+	current, err := layout.OpenSnapshot(wholeDisk, root, 40)
 	if err == nil {
 		err = new(Retirer).Retire(wholeDisk, root, current, now.Add(keepAge-time.Minute))
 	}
 	test.OK(t, err)
-	left, err = Numbers(wholeDisk, root)
+	left, err = layout.SnapshotNumbers(wholeDisk, root)
 	test.OK(t, err)
 	wantLeft(t, left, 5, 38, 39, 40)
 	left, _ = nightly(t, root, 41, 41)
@@ -117,7 +117,7 @@ func TestPinBeforeSwap(t *testing.T) {
 func TestHeldSnapshotsStay(t *testing.T) {
 	root := t.TempDir()
 	nightly(t, root, 1, 3)
-	s, err := Open(wholeDisk, root, layout.SnapshotName(2))
+	s, err := layout.OpenSnapshot(wholeDisk, root, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,37 +20,19 @@ const (
 	keepSnapshots = 3
 )
 
-// Complete fails if a file of a snapshot is missing.
-func Complete(fsys disk.FS, s *layout.Snapshot) error { return layout.Complete(files{fsys}, s) }
-
-// files is the file system access needed to find a snapshot.
-type files struct{ disk.FS }
-
-func (f files) ReadFile(name string) ([]byte, error) { return disk.ReadFile(f.FS, name) }
-
-// Open reads a snapshot's manifest through the file layer.
-func Open(fsys disk.FS, root, name string) (*layout.Snapshot, error) {
-	return layout.OpenSnapshot(files{fsys}, root, name)
-}
-
 // Current returns the committed snapshot, or nil if there is none yet.
 func Current(fsys disk.FS, root string) (*layout.Snapshot, error) {
-	s, err := layout.FindCurrent(files{fsys}, root)
+	s, err := layout.FindCurrent(fsys, root)
 	if errors.Is(err, layout.ErrNoWarehouse) {
 		return nil, nil
 	}
 	return s, err
 }
 
-// Numbers returns the numbers of the snapshots on the disk, ascending.
-func Numbers(fsys disk.FS, root string) ([]int64, error) {
-	return layout.SnapshotNumbers(files{fsys}, root)
-}
-
 // NextNumber returns the number of the next snapshot. It exceeds all existing ones, including those
 // that never became current because of a crash.
 func NextNumber(fsys disk.FS, root string) (int64, error) {
-	numbers, err := Numbers(fsys, root)
+	numbers, err := layout.SnapshotNumbers(fsys, root)
 	if err != nil || len(numbers) == 0 {
 		return 1, err
 	}
@@ -96,7 +78,7 @@ type Retirer struct {
 func (r *Retirer) of(fsys disk.FS, root string, n int64) (time.Time, bool) {
 	at, known := r.committed[n]
 	if !known {
-		if s, err := Open(fsys, root, layout.SnapshotName(n)); err == nil {
+		if s, err := layout.OpenSnapshot(fsys, root, n); err == nil {
 			at = s.Manifest.CommittedAt
 		}
 		if r.committed == nil {
@@ -111,7 +93,7 @@ func (r *Retirer) of(fsys disk.FS, root string, n int64) (time.Time, bool) {
 // has just been committed. The last readable ones stay, and all of them stay while the current one
 // is incomplete.
 func (r *Retirer) Retire(fsys disk.FS, root string, current *layout.Snapshot, now time.Time) error {
-	numbers, err := Numbers(fsys, root)
+	numbers, err := layout.SnapshotNumbers(fsys, root)
 	if err != nil || len(numbers) <= keepSnapshots {
 		return err
 	}
@@ -119,7 +101,7 @@ func (r *Retirer) Retire(fsys disk.FS, root string, current *layout.Snapshot, no
 	if err != nil || all {
 		return err
 	}
-	if err := Complete(fsys, current); err != nil {
+	if err := layout.Complete(fsys, current); err != nil {
 		return fmt.Errorf("check the committed snapshot: %w", err)
 	}
 	// A snapshot is superseded by the commit of the next readable one. One superseded less than
@@ -183,14 +165,14 @@ func Remove(fsys disk.FS, dir string) error {
 // NewestComplete returns the newest snapshot with an intact manifest and all its files; if there is
 // none, the newest one with an intact manifest.
 func NewestComplete(fsys disk.FS, root string) (*layout.Snapshot, error) {
-	numbers, err := Numbers(fsys, root)
+	numbers, err := layout.SnapshotNumbers(fsys, root)
 	if err != nil {
 		return nil, err
 	}
 	var newest *layout.Snapshot
 	for _, n := range slices.Backward(numbers) {
-		s, err := Open(fsys, root, layout.SnapshotName(n))
-		if err == nil && Complete(fsys, s) == nil {
+		s, err := layout.OpenSnapshot(fsys, root, n)
+		if err == nil && layout.Complete(fsys, s) == nil {
 			return s, nil
 		}
 		newest = cmp.Or(newest, s)
@@ -213,7 +195,7 @@ func Retained(root string, current *layout.Snapshot) ([]*layout.Snapshot, error)
 // ListRetained returns the snapshots of a warehouse up to the current one, oldest first; all of them
 // if none is current. It leaves out snapshots that disappear meanwhile or have a damaged manifest.
 func ListRetained(fsys disk.FS, root string, current *layout.Snapshot) (out []*layout.Snapshot, err error) {
-	numbers, err := Numbers(fsys, root)
+	numbers, err := layout.SnapshotNumbers(fsys, root)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +206,7 @@ func ListRetained(fsys disk.FS, root string, current *layout.Snapshot) (out []*l
 		if current != nil && n < current.Manifest.Oldest {
 			continue // it still holds forgotten calls
 		}
-		if s, err := Open(fsys, root, layout.SnapshotName(n)); err == nil {
+		if s, err := layout.OpenSnapshot(fsys, root, n); err == nil {
 			out = append(out, s)
 		}
 	}

@@ -113,7 +113,7 @@ func ReadTombstones(fsys disk.FS, s *layout.Snapshot) (*Tombstones, error) {
 		return nil, &disk.DamageError{Path: filepath.Join(s.Dir, layout.ManifestName),
 			What: fmt.Sprintf("%q is no path of a file of tombstones", f.Path)}
 	}
-	raw, err := disk.ReadFile(fsys, path)
+	raw, err := fsys.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the tombstones: %w", err)
 	}

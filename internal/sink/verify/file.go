@@ -17,7 +17,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/table"
 )
 
@@ -64,7 +63,7 @@ func (v *verifier) file(ctx context.Context, s *layout.Snapshot, f *layout.File)
 	at := v.rel(s.Path(f))
 	file, err := v.opts.FS.Open(s.Path(f))
 	if disk.IsGone(err) {
-		if _, err := snapshot.Open(v.opts.FS, v.opts.Root, layout.SnapshotName(s.Manifest.Snapshot)); disk.IsGone(err) {
+		if _, err := layout.OpenSnapshot(v.opts.FS, v.opts.Root, s.Manifest.Snapshot); disk.IsGone(err) {
 			return false, false, nil // the whole snapshot has just been removed
 		}
 		v.bad.Add("missing", at, "the file is not there")

@@ -22,7 +22,7 @@ func (v *verifier) maskKey(was *layout.Mask) {
 	}
 	key := v.opts.MaskKey
 	if key == nil {
-		raw, err := disk.ReadFile(v.opts.FS, filepath.Join(v.opts.Root, layout.MaskKeyName))
+		raw, err := v.opts.FS.ReadFile(filepath.Join(v.opts.Root, layout.MaskKeyName))
 		switch {
 		case disk.IsGone(err):
 			v.bad.Add(MaskKeyProblem, layout.MaskKeyName, "the key that masked values is missing: %s", withoutKey)

@@ -93,7 +93,7 @@ func (v *Verdict) save(root string) error {
 // Last returns the verdict of the last verification; nil if there is none, or none that this user
 // and this version can read.
 func Last(fsys disk.FS, root string) *Verdict {
-	raw, err := disk.ReadFile(fsys, filepath.Join(root, layout.VerdictName))
+	raw, err := fsys.ReadFile(filepath.Join(root, layout.VerdictName))
 	v := new(Verdict)
 	if err != nil || json.Unmarshal(raw, v) != nil || v.FormatVersion > layout.FormatVersion {
 		return nil

@@ -209,7 +209,7 @@ func (v *verifier) current() (*layout.Snapshot, error) {
 	case errors.As(err, &lost) && lost.FirstCommit():
 		v.report.Notes = append(v.report.Notes, "the link current is missing, as after a crash in the first commit: the next "+
 			"run makes snapshot 1 current")
-		return snapshot.Open(v.opts.FS, v.opts.Root, layout.SnapshotName(1))
+		return layout.OpenSnapshot(v.opts.FS, v.opts.Root, 1)
 	case errors.As(err, &lost):
 		v.bad.Add("current", layout.CurrentName, "it %s; %s", lost.What, lost.Hint())
 	default:
@@ -226,7 +226,7 @@ func (v *verifier) snapshots(current *layout.Snapshot) (out []*layout.Snapshot, 
 	if !v.opts.All {
 		return out, nil
 	}
-	numbers, err := snapshot.Numbers(v.opts.FS, v.opts.Root)
+	numbers, err := layout.SnapshotNumbers(v.opts.FS, v.opts.Root)
 	if err != nil {
 		v.bad.Add("manifest", layout.SnapshotsName, "%v", err)
 	}
@@ -234,7 +234,7 @@ func (v *verifier) snapshots(current *layout.Snapshot) (out []*layout.Snapshot, 
 		if current != nil && (n >= filepathNumber(current) || n < current.Manifest.Oldest) {
 			continue
 		}
-		s, err := snapshot.Open(v.opts.FS, v.opts.Root, layout.SnapshotName(n))
+		s, err := layout.OpenSnapshot(v.opts.FS, v.opts.Root, n)
 		if disk.IsGone(err) {
 			if _, gone := v.opts.FS.Lstat(filepath.Join(v.opts.Root, layout.SnapshotsName, layout.SnapshotName(n))); disk.IsGone(gone) {
 				continue // removed just now
