@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
-	"sync"
 	"time"
 
-	"github.com/sourcegraph/conc/stream"
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
@@ -79,40 +76,27 @@ func writeTo(name string, stdout io.Writer, write func(io.Writer) error) error {
 	return err
 }
 
-// generate writes the first n calls in their state at now. It renders blocks of calls on all
-// processors and writes them in order, with only a few blocks in memory.
+// generate writes the first n calls in their state at now.
 func generate(ctx context.Context, w *world.World, n int64, now time.Time,
-	write func(*render.Renderer, []byte, *world.View) []byte, out io.Writer,
+	write func(*render.Renderer, []byte, *world.View) []byte, to io.Writer,
 ) error {
-	const block = 512
-	spare := sync.Pool{New: func() any { return new([]byte) }}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	buffered := bufio.NewWriterSize(out, 1<<20)
-	blocks := stream.New().WithMaxGoroutines(runtime.GOMAXPROCS(0))
-	for from := int64(0); from < n && ctx.Err() == nil; from += block {
-		blocks.Go(func() stream.Callback {
-			var r render.Renderer
-			b := spare.Get().(*[]byte)
-			for i := from; i < min(from+block, n); i++ {
-				if v, ok := w.View(i, now); ok {
-					*b = append(write(&r, *b, v), '\n')
-				}
-			}
-			return func() {
-				if _, err := buffered.Write(*b); err != nil {
-					stop(fmt.Errorf("write calls: %w", err))
-				}
-				*b = (*b)[:0]
-				spare.Put(b)
-			}
-		})
+	out := bufio.NewWriterSize(to, 1<<20)
+	var r render.Renderer
+	var line []byte
+	for i := range n {
+		v, ok := w.View(i, now)
+		if !ok {
+			continue
+		}
+		line = append(write(&r, line[:0], v), '\n')
+		if _, err := out.Write(line); err != nil {
+			return fmt.Errorf("write calls: %w", err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 	}
-	blocks.Wait()
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
-	if err := buffered.Flush(); err != nil {
+	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write calls: %w", err)
 	}
 	return nil
