@@ -112,23 +112,6 @@ func Uses(cmd *cobra.Command, others ...string) {
 	})
 }
 
-// Hide hides from a command that uses all settings those that belong to another command alone.
-func Hide(cmd *cobra.Command) {
-	cmd.Root().PersistentFlags().VisitAll(func(f *pflag.Flag) {
-		name := f.Annotations[annotation]
-		if name == nil || keyOf(name[0]).Alone == "" || keyOf(name[0]).Alone == cmd.Name() {
-			return
-		}
-		if cmd.Flags().Lookup(f.Name) != nil {
-			f.Hidden = true
-			return
-		}
-		hidden := *f
-		hidden.Hidden = true
-		cmd.Flags().AddFlag(&hidden)
-	})
-}
-
 // UsedBy reports whether a setting's declaration names a command.
 func UsedBy(name string, cmd *cobra.Command) bool {
 	return slices.Contains(strings.Fields(keyOf(name).Uses), cmd.Name())

@@ -53,8 +53,6 @@ type Key struct {
 	// Uses names the commands that use it, besides those that use all settings: extract's run and
 	// config, query's reports and shell. The help of other commands omits it.
 	Uses string
-	// Alone is the only command that uses it; empty: there are others.
-	Alone string
 	// Own: only run, plan and config accept its flag, and in query only report. The flags of other
 	// settings are accepted by every command, so that one set of arguments can serve several.
 	Own     bool
@@ -193,7 +191,7 @@ var Keys = []Key{
 	{Name: "quiet", Kind: Boolean, For: Extract, Uses: "plan verify recordings import compact rollback forget", Letter: "q",
 		Default: "false",
 		About:   "print only warnings and errors", in: func(v *Values) any { return &v.Quiet }},
-	{Name: "follow_every", Kind: Text, For: Extract, Uses: "follow", Alone: "follow", Value: "SPAN..SPAN", Default: "1m..10m",
+	{Name: "follow_every", Kind: Text, For: Extract, Uses: "follow", Value: "SPAN..SPAN", Default: "1m..10m",
 		About: "shortest and longest interval between polls of follow: in busy hours and in quiet ones",
 		in:    func(v *Values) any { return &v.FollowEvery }},
 	{Name: "tz", Kind: Text, For: Extract | Query, Value: "ZONE", Default: "UTC",

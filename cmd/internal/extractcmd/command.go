@@ -126,10 +126,7 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 	root.AddCommand(maintain.Commands(s, stderr, run)...)
 	config.Uses(root, "warehouse", "config", "profile")
 	for _, cmd := range root.Commands() {
-		switch {
-		case cmd == runCmd || cmd.Name() == "follow":
-			config.Hide(cmd)
-		case cmd != configCmd: // it uses all settings
+		if cmd != runCmd && cmd != configCmd && cmd.Name() != "follow" { // these use all settings
 			config.Uses(cmd, "config", "profile")
 		}
 	}
