@@ -273,13 +273,11 @@ endef
 
 # Spark wants a JDK of 17 or 21 (JAVA_HOME, or the java in PATH), Trino one of 24 or later; Maven brings their parts.
 .PHONY: engines
-engines: ## Spark, Spark over Iceberg, and Trino (TRINO_JAVA_HOME=… names its JDK; 1.8 GB) read a snapshot, and the tables of query init
-	python3 -m venv build/engines && build/engines/bin/pip install -q pandas pyarrow 'pyspark==$(SPARK_VERSION)' 'pyiceberg[sql-sqlite]' trino
+engines: ## Spark, and Spark over Iceberg, read a snapshot
+	python3 -m venv build/engines && build/engines/bin/pip install -q pandas pyarrow 'pyspark==$(SPARK_VERSION)' 'pyiceberg[sql-sqlite]'
 	mvn -q -B dependency:copy -DoutputDirectory=build/engines-java -Dartifact=$(ICEBERG_JAR)
-	$(call GET_TRINO,$(TRINO_VERSION))
 	CALLHOUSE_PYTHON=$(CURDIR)/build/engines/bin/python \
 	  CALLHOUSE_ICEBERG_JAR=$(CURDIR)/build/engines-java/$(subst :,-,$(ICEBERG_JAR:org.apache.iceberg:%=%)).jar \
-	  CALLHOUSE_TRINO_HOME=$(if $(TRINO_JAVA_HOME),$(CURDIR)/build/engines-java/trino-server-$(TRINO_VERSION)) CALLHOUSE_TRINO_JAVA=$(TRINO_JAVA_HOME) \
 	  go test ./cmd/internal/e2e -run TestFolderReaders -v -timeout 30m
 
 # DuckDB's extensions are those of extensions.duckdb.org, signed, as PyPI has them.

@@ -33,12 +33,9 @@ type folder struct {
 
 // Stock readers open the folder of a table, and an export's files, and read the same: every row,
 // every digit of a cost, the same times, and the month. make readers installs all of them. make
-// engines runs Spark and Trino over the folders, the tables that query init prints for them, and an
-// Iceberg table over the files.
+// engines runs Spark over the folders, and an Iceberg table over the files.
 func TestFolderReaders(t *testing.T) {
-	if os.Getenv("CALLHOUSE_TRINO_HOME") == "" {
-		t.Parallel()
-	}
+	t.Parallel()
 	python := os.Getenv("CALLHOUSE_PYTHON")
 	if python == "" {
 		python = "python3"
@@ -50,11 +47,7 @@ func TestFolderReaders(t *testing.T) {
 	readers := []string{"pandas", "pyarrow", "polars", "datafusion", "duckdb", "chdb",
 		"arrow file: pandas", "arrow file: polars", "arrow file: pyarrow", "arrow stream: pyarrow", "xlsx: openpyxl"}
 	if os.Getenv("CALLHOUSE_ICEBERG_JAR") != "" {
-		readers = []string{"folder: pyspark", "tables: pyspark", "iceberg: pyiceberg"}
-		if home := os.Getenv("CALLHOUSE_TRINO_HOME"); home != "" {
-			readers = append(readers, "tables: trino")
-			t.Setenv("CALLHOUSE_TRINO", startTrino(t, home))
-		}
+		readers = []string{"folder: pyspark", "iceberg: pyiceberg"}
 	}
 	for _, reader := range readers {
 		module := reader[strings.LastIndex(reader, " ")+1:]
@@ -97,9 +90,6 @@ func TestFolderReaders(t *testing.T) {
 			c.query("sql", "FROM "+table, "--output", filepath.Join(export, table+"."+format)).exits(t, 0)
 		}
 	}
-	for _, engine := range []string{"spark", "trino"} {
-		c.query("init", "--dialect", engine, "--output", filepath.Join(export, engine+".sql")).exits(t, 0)
-	}
 	before := c.tree()
 	for _, reader := range there {
 		t.Run(reader, func(t *testing.T) {
@@ -121,8 +111,7 @@ func TestFolderReaders(t *testing.T) {
 	}
 }
 
-// startTrino starts the server installed at home, with the catalog that query init requires and one
-// for Iceberg tables, and returns its address.
+// startTrino starts the server installed at home, with a catalog for Iceberg tables, and returns its address.
 func startTrino(t *testing.T, home string) string {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -138,8 +127,6 @@ func startTrino(t *testing.T, home string) string {
 		"config.properties": "coordinator=true\nnode-scheduler.include-coordinator=true\nquery.max-memory-per-node=512MB\nhttp-server.http.port=" + port + "\ndiscovery.uri=http://" + addr + "\n",
 		"jvm.config":        "-Xmx1500M\n-XX:+UseSerialGC\n-XX:TieredStopAtLevel=1\n--add-modules=jdk.incubator.vector\n-Duser.timezone=America/New_York\n",
 		"node.properties":   "node.environment=test\nnode.data-dir=" + dir + "/data\n",
-		"catalog/hive.properties": "connector.name=hive\nhive.parquet.time-zone=UTC\nhive.timestamp-precision=MICROSECONDS\nhive.non-managed-table-writes-enabled=true\n" +
-			"fs.hadoop.enabled=true\nhive.metastore=file\nhive.metastore.catalog.dir=file://" + dir + "/metastore\n",
 		"catalog/lake.properties": "connector.name=iceberg\niceberg.catalog.type=TESTING_FILE_METASTORE\nhive.metastore.catalog.dir=file://" + dir + "/lake\n" +
 			"iceberg.register-table-procedure.enabled=true\nfs.hadoop.enabled=true\n" + s3,
 	} {

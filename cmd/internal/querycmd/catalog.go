@@ -28,7 +28,8 @@ import (
 const catalogName = "callhouse.duckdb"
 
 func (a *app) catalogCommand() *cobra.Command {
-	return &cobra.Command{
+	var asSQL bool
+	cmd := &cobra.Command{
 		Use:   "catalog",
 		Short: "Create a DuckDB file of views for BI tools and other programs",
 		Long: `Create a small DuckDB database, ` + catalogName + ` or --output, with the tables of
@@ -38,8 +39,12 @@ Python, R and other programs that read DuckDB files open it read-only.
 The new file replaces the old one by one rename, so it can be recreated every
 night while others read it. Connections to the old file keep reading the old
 snapshot; new connections see the new one. A snapshot is kept while a catalog
-refers to it, and for 24 hours after. --tz sets the zone of local days and hours.`,
+refers to it, and for 24 hours after. --tz sets the zone of local days and hours.
+
+--sql prints the statements instead, for DuckDB's own shell. They pin no snapshot, so
+print them again for each use.`,
 		Example: `  extract run && query catalog --output /srv/bi/callhouse.duckdb
+  query catalog --sql --output calls.sql && duckdb -init calls.sql
   python3 -c "import duckdb; print(duckdb.connect('callhouse.duckdb', read_only=True).sql('FROM snapshot'))"`,
 		GroupID: "more",
 		Args:    cli.NoArgs,
@@ -47,9 +52,35 @@ refers to it, and for 24 hours after. --tz sets the zone of local days and hours
 			if a.Format != "" {
 				return cli.Usage("query export writes other formats", "catalog writes a DuckDB file and takes no --format")
 			}
+			if asSQL {
+				return a.printCatalog(cmd.Context())
+			}
 			return a.makeCatalog(cmd.Context())
 		},
 	}
+	cmd.Flags().BoolVar(&asSQL, "sql", false, "print the SQL that creates the views")
+	return cmd
+}
+
+// printCatalog writes the statements of the catalog.
+func (a *app) printCatalog(ctx context.Context) error {
+	snap, loc, err := a.opened(ctx)
+	if err != nil {
+		return err
+	}
+	print := func(w io.Writer) error {
+		script := fmt.Sprintf("-- Snapshot %d of a warehouse of calls, committed %s.\nSET TimeZone = '%s';\n\n", snap.Manifest.Snapshot,
+			snap.Manifest.CommittedAt.UTC().Format(time.RFC3339), loc) + catalog.Script(snap, loc)
+		if cli.CanDraw(w) { // other outputs get the exact script
+			script = words.Lines(script)
+		}
+		_, err := io.WriteString(w, script)
+		return err
+	}
+	if a.Output != "" {
+		return answer.WriteFileMode(a.Output, 0o644, print) // the file contains no data
+	}
+	return print(a.Stdout)
 }
 
 // opened returns the snapshot by absolute path and the zone, for a file that outlives this process.

@@ -88,30 +88,6 @@ func TestCatalogAfterAMove(t *testing.T) {
 	}
 }
 
-// The tables of other engines have the files' columns in their types, over the snapshot's folders
-// by absolute path. make engines runs the scripts.
-func TestInitForOtherEngines(t *testing.T) {
-	house(t)
-	for engine, want := range map[string][]string{
-		"spark": {"`call_id` STRING", "`start_at` TIMESTAMP", "`total_cost` DECIMAL(38,18)", "`metadata` STRING", "`turn_count` INT", "`month` STRING\n) USING PARQUET\nPARTITIONED BY (month)",
-			"MSCK REPAIR TABLE callhouse.calls", "SELECT count(*) = 8 AND date_trunc('second', min(start_at)) = TIMESTAMP '2024-"},
-		"trino": {`"call_id" VARCHAR`, `"start_at" TIMESTAMP(6)`, `"total_cost" DECIMAL(38,18)`, `"metadata" VARCHAR`, `"turn_count" INTEGER`, "partitioned_by = ARRAY['month']",
-			"CALL hive.system.sync_partition_metadata('callhouse', 'calls', 'FULL')", "hive.parquet.time-zone=UTC", "SELECT count(*) = 8 AND "},
-	} {
-		r := run(t, "", "init", "--dialect", engine)
-		folder, err := filepath.Abs("warehouse/snapshots/000001/calls")
-		test.OK(t, err)
-		for _, s := range append(want, "'file://"+folder+"'") {
-			if r.code != 0 || !strings.Contains(r.out, s) {
-				t.Errorf("%s: %s is not in %v", engine, s, r)
-			}
-		}
-	}
-	if r := run(t, "", "init", "--dialect", "sparc"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "duckdb, spark, trino") {
-		t.Error(r)
-	}
-}
-
 // A catalog replaces only another catalog.
 func TestCatalogSparesOthers(t *testing.T) {
 	house(t)
@@ -155,19 +131,19 @@ func TestCatalogOfAReadOnlyWarehouse(t *testing.T) {
 	}
 }
 
-func TestInitScript(t *testing.T) {
+func TestCatalogAsSQL(t *testing.T) {
 	house(t)
-	r := run(t, "", "init", "--tz", "Asia/Seoul")
+	r := run(t, "", "catalog", "--sql", "--tz", "Asia/Seoul")
 	if r.code != 0 || r.stderr != "" {
 		t.Fatal(r)
 	}
 	if n := ask(t, r.out, "SELECT count(*) FROM calls WHERE local_date = DATE '2024-11-20'"); n != int64(4) {
 		t.Errorf("%v calls on a day of Seoul, want 4", n)
 	}
-	if f := run(t, "", "init", "--tz", "Asia/Seoul", "--output", "init.sql"); f.code != 0 || f.out != "" {
+	if f := run(t, "", "catalog", "--sql", "--tz", "Asia/Seoul", "--output", "calls.sql"); f.code != 0 || f.out != "" {
 		t.Error(f)
 	}
-	if raw, err := os.ReadFile("init.sql"); err != nil || string(raw) != r.out {
+	if raw, err := os.ReadFile("calls.sql"); err != nil || string(raw) != r.out {
 		t.Errorf("the file is another script: %v", err)
 	}
 	if pins, err := filepath.Glob("warehouse/pins"); err != nil || len(pins) > 0 {

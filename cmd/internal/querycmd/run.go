@@ -112,7 +112,7 @@ snapshot, even while extract runs.`,
 		root.AddCommand(a.reportCommand(f))
 	}
 	root.AddCommand(a.pageCommand(), a.sqlCommand(), a.checkCommand(), a.shellCommand(), a.listCommand(), a.describeCommand())
-	root.AddCommand(a.catalogCommand(), a.initCommand(), a.exportCommand(), a.publishCommand(), alerts.Command(&a.Command),
+	root.AddCommand(a.catalogCommand(), a.exportCommand(), a.publishCommand(), alerts.Command(&a.Command),
 		serve.Command(&a.Command), serve.MCPCommand(&a.Command),
 		serve.WorkerCommand(&a.Command), safe.ChildCommand(&a.Command, checkAll))
 	for _, cmd := range root.Commands() {

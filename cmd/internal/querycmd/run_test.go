@@ -149,7 +149,7 @@ func TestGoldens(t *testing.T) {
 	house(t)
 	for _, c := range []struct{ name, args string }{
 		{"help", "--help"}, {"help-none", ""}, {"help-sentiment", "sentiment --help"}, {"help-disconnections", "disconnections --help"},
-		{"help-durations", "durations --help"}, {"help-sql", "sql --help"}, {"help-catalog", "catalog --help"}, {"help-init", "init --help"}, {"help-export", "export --help"}, {"help-list", "list --help"}, {"help-describe", "describe --help"},
+		{"help-durations", "durations --help"}, {"help-sql", "sql --help"}, {"help-catalog", "catalog --help"}, {"help-export", "export --help"}, {"help-list", "list --help"}, {"help-describe", "describe --help"},
 
 		{"sentiment", "sentiment"}, {"sentiment-by-agent", "sentiment --by agent"}, {"sentiment-csv", "sentiment --by day --tz Asia/Seoul --format csv"},
 		{"sentiment-json", "sentiment --by user_sentiment --format json"}, {"sentiment-markdown", "sentiment --by metadata.campaign --format markdown"},

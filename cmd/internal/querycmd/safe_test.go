@@ -297,7 +297,7 @@ func TestSafeChecks(t *testing.T) {
 
 // A new command must declare whether it runs the user's SQL, and then needs --safe.
 func TestCommandsThatRunForeignSQL(t *testing.T) {
-	own := map[string]bool{"report": true, "list": true, "describe": true, "catalog": true, "init": true, "export": true, safe.Name: true, "help": true, "completion": true, "publish": true,
+	own := map[string]bool{"report": true, "list": true, "describe": true, "catalog": true, "export": true, safe.Name: true, "help": true, "completion": true, "publish": true,
 		"serve": true, serve.WorkerName: true, "mcp": true, // mcp runs only safe statements
 		"alert": true, "shell": true} // the shell does not start with CALLHOUSE_SAFE
 	for _, f := range sqlfiles.Reports() {

@@ -24,18 +24,6 @@ func Relations(snap *layout.Snapshot, tables ...*schema.Table) string {
 // files, never a pattern, so that it reads exactly one commit. DuckDB before 1.5 has no JSON in a
 // schema: portable reads text and casts it.
 func Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, portable bool) string {
-	return relation(snap, files, t, portable, "", "")
-}
-
-// Rows returns a SELECT of n rows from row from of a file, for a table with months. DuckDB skips
-// the other row groups.
-func Rows(snap *layout.Snapshot, file *layout.File, t *schema.Table, from, n int) string {
-	return relation(snap, []*layout.File{file}, t, false, "file_row_number",
-		fmt.Sprintf(" WHERE file_row_number >= %d AND file_row_number < %d", from, from+n))
-}
-
-// relation is Relation with additional columns of read_parquet, visible only to where.
-func relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, portable bool, also, where string) string {
 	if len(files) == 0 {
 		return Empty(t)
 	}
@@ -43,13 +31,8 @@ func relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, port
 	b.WriteString("SELECT *")
 	options := "hive_partitioning = false"
 	if t.ByMonth() {
-		hidden := "filename"
 		options += ", filename = true"
-		if also != "" {
-			hidden += ", " + also
-			options += ", " + also + " = true"
-		}
-		b.WriteString(" EXCLUDE (" + hidden + ")")
+		b.WriteString(" EXCLUDE (filename)")
 	}
 	if portable {
 		b.WriteString(jsonCasts(t))
@@ -82,7 +65,7 @@ func relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, port
 		}
 		fmt.Fprintf(&b, "%d: {name: %s, type: %s, default_value: NULL}", c.ID, Quote(c.Name), Quote(typ.DuckDB()))
 	}
-	b.WriteString("})" + where)
+	b.WriteString("})")
 	return b.String()
 }
 

@@ -111,9 +111,6 @@ func Tokens(text string) iter.Seq[Token] {
 	}
 }
 
-// First returns the first token of a non-empty text.
-func First(text string) Token { return next(text, 0) }
-
 // next returns the token at an offset.
 func next(text string, at int) Token {
 	kind, end := Other, at+1

@@ -121,13 +121,6 @@ func constantText(n any) (string, bool) {
 	return s, ok && word(kidOf(v, "type"), "id") == "VARCHAR"
 }
 
-// constantNumber returns the value of a whole-number constant.
-func constantNumber(n any) (int, bool) {
-	v := kidOf(n, "value")
-	kind := word(kidOf(v, "type"), "id")
-	return number(v["value"]), word(n, "type") == "VALUE_CONSTANT" && (kind == "INTEGER" || kind == "BIGINT")
-}
-
 func isParameter(n any) bool { return word(n, "type") == "VALUE_PARAMETER" }
 
 // constant returns the tree of a text.
@@ -197,10 +190,4 @@ func integer(i int) node {
 
 func boolean(b bool) node {
 	return castTo(constant(strconv.FormatBool(b)), "BOOLEAN")
-}
-
-func and(all ...any) node { return conjunction("CONJUNCTION_AND", all) }
-
-func conjunction(kind string, of []any) node {
-	return node{"class": "CONJUNCTION", "type": kind, "alias": "", "query_location": nowhere, "children": of}
 }

@@ -5,7 +5,6 @@ import decimal
 import glob
 import json
 import os
-import subprocess
 import sys
 
 reader, snapshot, export = sys.argv[1:]
@@ -142,22 +141,6 @@ elif reader == "folder: pyspark":
     session.read.option("recursiveFileLookup", "false").parquet(folder).createOrReplaceTempView("calls")
     session.read.parquet(turns).createOrReplaceTempView("turns")
     by_spark(session)
-elif reader == "tables: pyspark":
-    os.chdir(export)  # Spark's catalog of tables goes there
-    bin = os.path.dirname(sys.executable)
-    conf = ["--master", "local[1]", "--conf", "spark.ui.enabled=false", "--conf", "spark.sql.session.timeZone=America/New_York"]
-
-    def ask(script):
-        out = subprocess.run([bin + "/spark-sql", *conf, "-f", script], check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, "PATH": bin + ":" + os.environ["PATH"]}).stdout
-        return [tuple(line.split("\t")) for line in out.splitlines()]
-
-    made = ask("spark.sql")
-    assert made[-1:] == [("true",)], made
-    assert ask("spark.sql") == made, "once more over the tables that are there"
-    session = spark(spark_sql_warehouse_dir=export + "/spark-warehouse", spark_sql_catalogImplementation="hive")
-    session.sql("USE callhouse")
-    session.table("transcript_turns").createOrReplaceTempView("turns")
-    by_spark(session)
 elif reader == "iceberg: pyiceberg":
     from pyiceberg.catalog.sql import SqlCatalog
 
@@ -174,24 +157,6 @@ elif reader == "iceberg: pyiceberg":
     session.table("calls").withColumn("month", date_format("start_at", "yyyy-MM")).createOrReplaceTempView("calls")
     session.sql("SET spark.sql.session.timeZone=America/New_York")
     by_spark(session)
-elif reader == "tables: trino":
-    import trino
-
-    at = os.environ["CALLHOUSE_TRINO"].split(":")  # host, port
-    cursor = trino.dbapi.connect(host=at[0], port=int(at[1]), user="callhouse", timezone="Asia/Seoul").cursor()
-
-    def ask(q):
-        cursor.execute(q)
-        return cursor.fetchall()
-
-    script = "".join(line for line in open(export + "/trino.sql") if not line.startswith("--"))
-    for _ in range(2):
-        for statement in script.split(";\n"):
-            if statement.strip():
-                answer = ask(statement)
-        assert answer == [[True]], answer
-    seen_by_sql(ask, lambda t: f"date_diff('millisecond', TIMESTAMP '1970-01-01 00:00:00', {t}) * 1000", lambda t: f"TIMESTAMP '{t}'",
-                "hive.callhouse.calls", "hive.callhouse.transcript_turns")
 elif reader == "xlsx: openpyxl":
     import pandas
 
