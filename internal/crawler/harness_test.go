@@ -1,10 +1,17 @@
 package crawler
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
+	"iter"
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime/debug"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,7 +19,10 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/api/apitest"
+	"callhouse/internal/calls"
 	"callhouse/internal/loopback"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
 	"callhouse/internal/test"
 )
 
@@ -57,4 +67,232 @@ func testLog(t testing.TB) *slog.Logger {
 func errorAs[E error](err error) (e E, ok bool) {
 	ok = errors.As(err, &e)
 	return e, ok
+}
+
+// memStore keeps calls in memory. A call's detail is due when the call is over, its caller did not
+// opt out, and it has none yet; due calls change with a commit.
+type memStore struct {
+	mu          sync.Mutex
+	items       map[string]memCall
+	details     map[string]int // number of times each was stored
+	missing     map[string]int
+	unreadable  map[string]int
+	bulk        map[string]*calls.Call // details from v2 pages
+	fromBulk    []string               // as of the last commit
+	state       schema.Bulk
+	rests       map[string]schema.Rest
+	spans       []schema.Span
+	due         []calls.Due // as of the last commit
+	checkpoints int         // offered, without waiting
+	commits     int
+	failPut     error
+	onPut       func()
+}
+
+type memCall struct {
+	Status string `json:"status"`
+	Start  *int64 `json:"start_at"`
+	OptOut bool   `json:"opt_out_sensitive_data_storage"`
+}
+
+func newMemStore() *memStore {
+	return &memStore{items: map[string]memCall{}, details: map[string]int{}, missing: map[string]int{}, unreadable: map[string]int{}, bulk: map[string]*calls.Call{}, rests: map[string]schema.Rest{}}
+}
+
+func (s *memStore) Put(ctx context.Context, recs ...schema.Record) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failPut != nil {
+		return s.failPut
+	}
+	for _, r := range recs {
+		switch r.Kind {
+		case schema.KindItem:
+			var c memCall
+			_ = json.Unmarshal(r.Body, &c)
+			s.items[r.CallID] = c
+		case schema.KindDetail:
+			if s.bulk[r.CallID] != nil {
+				delete(s.bulk, r.CallID)
+				break
+			}
+			s.details[r.CallID]++
+		case schema.KindMissing:
+			s.missing[r.CallID]++
+			delete(s.bulk, r.CallID)
+		case schema.KindUnreadable:
+			s.unreadable[r.CallID]++
+		case schema.KindBulk:
+			s.details[r.CallID]++
+			call := new(calls.Call)
+			if err := new(calls.Decoder).Decode(r.Body, schema.KindBulk, call); err != nil {
+				return err
+			}
+			call.Fetched(r.FetchedAt, r.FetchedAt, nil)
+			s.bulk[r.CallID] = call.Clone()
+		case schema.KindBulkState:
+			if err := json.Unmarshal(r.Body, &s.state); err != nil {
+				return err
+			}
+		case schema.KindRest:
+			var rest schema.Rest
+			if err := json.Unmarshal(r.Body, &rest); err != nil {
+				return err
+			}
+			s.rests[rest.Of] = rest
+		case schema.KindCovered:
+			var span schema.Span
+			if err := json.Unmarshal(r.Body, &span); err != nil {
+				return err
+			}
+			s.cover(span)
+		default:
+			return errors.New("a record of no kind")
+		}
+	}
+	if s.onPut != nil {
+		s.onPut()
+	}
+	return nil
+}
+
+// cover records a span. Spans with different times of listing stay separate.
+func (s *memStore) cover(n schema.Span) {
+	var out []schema.Span
+	for _, o := range s.spans {
+		if left := (schema.Span{From: o.From, To: min(o.To, n.From), ListedAt: o.ListedAt}); left.From < left.To {
+			out = append(out, left)
+		}
+		if right := (schema.Span{From: max(o.From, n.To), To: o.To, ListedAt: o.ListedAt}); right.From < right.To {
+			out = append(out, right)
+		}
+	}
+	out = append(out, n)
+	slices.SortFunc(out, func(a, b schema.Span) int { return cmp.Compare(a.From, b.From) })
+	s.spans = out
+}
+
+// covers reports whether an instant is recorded.
+func (s *memStore) covers(ms int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.spans, func(sp schema.Span) bool { return sp.From <= ms && ms < sp.To })
+}
+
+func (s *memStore) Checkpoint(_ context.Context, wait bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !wait {
+		s.checkpoints++
+		return nil
+	}
+	s.commits++
+	var all []calls.Due
+	for id, c := range s.items {
+		all = append(all, calls.Due{CallID: id, StartAt: opt(c.Start)})
+	}
+	slices.SortFunc(all, func(a, b calls.Due) int {
+		return cmp.Or(cmp.Compare(b.StartAt.V, a.StartAt.V), cmp.Compare(a.CallID, b.CallID))
+	})
+	s.due, s.fromBulk = s.due[:0], slices.Collect(maps.Keys(s.bulk))
+	for i, d := range all {
+		if c := s.items[d.CallID]; c.Status != "queued" && c.Status != "ongoing" && !c.OptOut && s.details[d.CallID] == 0 && s.missing[d.CallID] == 0 {
+			d.Rank = int64(i)
+			s.due = append(s.due, d)
+		}
+	}
+	return nil
+}
+
+func (s *memStore) Bulk() schema.Bulk {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+func (s *memStore) Resting(of string) schema.Rest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.rests[of]
+	r.Of = of
+	return r
+}
+
+func (s *memStore) FromBulk(context.Context) iter.Seq2[calls.Due, error] {
+	s.mu.Lock()
+	ids := slices.Clone(s.fromBulk)
+	s.mu.Unlock()
+	return func(yield func(calls.Due, error) bool) {
+		for _, id := range ids {
+			if !yield(calls.Due{CallID: id}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func opt(ms *int64) schema.Opt[int64] {
+	if ms == nil {
+		return schema.Opt[int64]{}
+	}
+	return schema.Some(*ms)
+}
+
+func (s *memStore) Due(context.Context, calls.DueScope) iter.Seq2[calls.Due, error] {
+	s.mu.Lock()
+	due := slices.Clone(s.due)
+	s.mu.Unlock()
+	return func(yield func(calls.Due, error) bool) {
+		for _, d := range due {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *memStore) Coverage() []schema.Span {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.spans)
+}
+
+func (s *memStore) Unsettled(context.Context, int64, int64, int64) ([]calls.Place, error) {
+	return nil, nil
+}
+
+func (s *memStore) Between(_ context.Context, from, to int64) (n int64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.items {
+		if c.Start != nil && from <= *c.Start && *c.Start < to {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// A memStore knows no kinds, no recordings and no objects.
+
+func (s *memStore) Kinds(context.Context) (calls.Kinds, error) { return calls.Kinds{}, nil }
+func (s *memStore) Committed() int64                           { return 0 }
+func (s *memStore) Listed(*resource.Resource) int64            { return 0 }
+func (s *memStore) Objects(*resource.Resource) int64           { return 0 }
+func (s *memStore) RecordingsDue(context.Context) iter.Seq2[calls.Recording, error] {
+	return func(func(calls.Recording, error) bool) {}
+}
+func (s *memStore) RecordingsGivenUp(context.Context, time.Time) iter.Seq2[calls.Recording, error] {
+	return func(func(calls.Recording, error) bool) {}
+}
+func (s *memStore) Incomplete(context.Context, *resource.Resource, func(*resource.Resource, int64) bool) iter.Seq2[string, error] {
+	return func(func(string, error) bool) {}
+}
+
+func (s *memStore) DueCount(calls.DueScope) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int64(len(s.due))
 }

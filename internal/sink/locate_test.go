@@ -3,16 +3,25 @@ package sink
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/iotest"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
+	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/table"
 	"callhouse/internal/test"
 )
@@ -97,4 +106,154 @@ func TestACallIsFoundAnywhere(t *testing.T) {
 	if len(calls) != 12 {
 		t.Errorf("%d calls, want 12", len(calls))
 	}
+}
+
+// Every call is found with all its rows, wherever it is; a missing call is not.
+func TestFind(t *testing.T) {
+	root := sound(t)
+	s, err := layout.Current(root)
+	test.OK(t, err)
+	for id, want := range readCalls(t, anywhere, s) {
+		got, err := snapshot.Find(context.Background(), s, id)
+		if err != nil || got == nil {
+			t.Fatalf("call %s: %v, %v", id, got, err)
+		}
+		if string(got.AppendJSON(nil)) != string(want.AppendJSON(nil)) {
+			t.Errorf("call %s is\n%s, want\n%s", id, got.AppendJSON(nil), want.AppendJSON(nil))
+		}
+	}
+	if got, err := snapshot.Find(context.Background(), s, "nobody"); got != nil || err != nil {
+		t.Errorf("nobody: %v, %v", got, err)
+	}
+}
+
+// A call with more turns than a row group is found completely.
+func TestFindOverRowGroups(t *testing.T) {
+	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
+	const turns = table.RowGroupRows + 1000
+	test.OK(t, w.Put(context.Background(), storyRecord("a", 5), storyRecord("b", turns), storyRecord("c", 5)))
+	mustCommit(t, w)
+	got, err := snapshot.Find(context.Background(), w.Snapshot(), "b")
+	if err != nil || got == nil || got.Turns().Len() != turns {
+		t.Fatalf("%v, %v", got, err)
+	}
+	if !calls.Same(got, readCalls(t, anywhere, w.Snapshot())["b"]) {
+		t.Error("the call is not what it is")
+	}
+}
+
+// Unsettled calls are found by their places, across days, and nearby ones are one place.
+func TestUnsettledPlaces(t *testing.T) {
+	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
+	begin := testDay.Add(-3 * 24 * time.Hour).UnixMilli()
+	const minute = int64(60_000)
+	start := func(i int64) int64 { return begin + i*10*minute }
+	var recs []schema.Record
+	for i := range int64(400) { // ten minutes apart: not quite three days
+		sentiment := "neutral"
+		if i == 5 || i == 100 || i == 109 || i == 300 || i == 390 {
+			sentiment = ""
+		}
+		at, end := start(i), start(i)+minute
+		recs = append(recs, schema.Record{Kind: schema.KindItem, CallID: fmt.Sprint(i), FetchedAt: testDay.UnixMilli(),
+			Body: bytes.Replace(body(fmt.Sprint(i), &at, &end, "ended", sentiment, -1), []byte(`"call_cost":null`), []byte(`"call_cost":{"total_cost":"1.00"}`), 1)})
+	}
+	test.OK(t, w.Put(context.Background(), recs...))
+	mustCommit(t, w)
+	got, err := w.Unsettled(context.Background(), start(6), start(390), 10)
+	want := []calls.Place{
+		{From: start(300), To: start(300) + 1, Calls: 1},
+		{From: start(100), To: start(109) + 1, Calls: 10},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	if got, err = w.Unsettled(context.Background(), 0, start(400), 8); len(got) != 5 || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	now := testDay.Add(calls.ExpireAfter)
+	if w.opts.Now = func() time.Time { return now }; err == nil {
+		got, err = w.Unsettled(context.Background(), 0, start(400), 8)
+	}
+	if len(got) != 0 || err != nil {
+		t.Errorf("expired: %v, %v", got, err)
+	}
+}
+
+// Abandoned operations stay in the snapshot until they work again, or a later run abandons them
+// again.
+func TestRestsAreKept(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "w")
+	rest := schema.Rest{Of: "agents"}
+	for run, times := range []int{1, 2, 0, 1} {
+		w := night(t, nil, root, run+1)
+		now := w.opts.Now().UnixMilli()
+		if got := w.Resting("agents"); got != rest || w.Resting("tools") != (schema.Rest{Of: "tools"}) {
+			t.Errorf("run %d: it is %+v, want %+v", run, got, rest)
+		}
+		put := rest.Again(now, time.Hour, "429")
+		if times == 0 {
+			put = schema.Rest{Of: "agents", At: now}
+		}
+		body, err := json.Marshal(put)
+		test.OK(t, err)
+		test.OK(t, w.Put(context.Background(), schema.Record{Kind: schema.KindRest, FetchedAt: now, Body: body}))
+		mustCommit(t, w)
+		test.OK(t, w.Close())
+		if rest = put; times == 0 {
+			rest = schema.Rest{Of: "agents"}
+		}
+		if rest.Times != times {
+			t.Errorf("run %d: given up %d times, want %d", run, rest.Times, times)
+		}
+	}
+}
+
+// A file linked by an earlier commit of the same run is compared with its checksum before it is
+// rewritten, like any other.
+func TestLinkedFilesAreProven(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	put := func(w *Warehouse, id string, version int) {
+		t.Helper()
+		test.OK(t, w.Put(context.Background(), storyRecord(id, version)))
+	}
+	w := night(t, nil, root, 0)
+	put(w, "a", 1)
+	put(w, "b", 1)
+	mustCommit(t, w)
+	test.OK(t, w.Close())
+	d := damageTo(t, root)
+	d.bytes(d.s.Path(d.file("calls", yesterday)), func(b []byte) []byte { b[len(b)/3] ^= 4; return b })
+	w = night(t, nil, root, 1)
+	put(w, "a", 2)
+	mustCommit(t, w)
+	put(w, "b", 2)
+	var damage *disk.DamageError
+	if err := w.Commit(context.Background(), doneRow(w)); !errors.As(err, &damage) || damage.What != "its checksum is not the one in the manifest" {
+		t.Errorf("the commit that rewrites a damaged file gave %v", err)
+	}
+}
+
+// Lines are read whole, in pieces of any size. After one that is too long, nothing is read.
+func TestEachLine(t *testing.T) {
+	giant := io.LimitReader(endless{}, maxLine+1)
+	var got []string
+	err := eachLine(t.Context(), "d", io.MultiReader(iotest.OneByteReader(strings.NewReader("one\n\nthree\r\n \nfive\n")), giant),
+		func(n int64, line []byte) error {
+			got = append(got, fmt.Sprintf("%d %s", n, line))
+			return nil
+		})
+	if want := "1 one|3 three|5 five"; strings.Join(got, "|") != want || err == nil || !strings.Contains(err.Error(), "line 6 has") {
+		t.Errorf("%q, want %q; %v", got, want, err)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = 'x'
+	}
+	return len(b), nil
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -135,5 +137,107 @@ func TestALinkedFolderIsLeftAlone(t *testing.T) {
 				t.Errorf("%s: the link is gone: %v", name, err)
 			}
 		}
+	}
+}
+
+func TestSecondRunFindsTheWarehouseHeld(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	w := night(t, nil, root, 0)
+	_, err := Open(Options{Root: root, RunID: layout.RunID(testDay, 9)})
+	var held *disk.LockedError
+	if !errors.As(err, &held) {
+		t.Fatalf("a second Open gave %v, want a LockedError", err)
+	}
+	if held.Holder.PID != os.Getpid() || held.Holder.RunID != w.opts.RunID {
+		t.Errorf("holder is %+v", held.Holder)
+	}
+	test.OK(t, w.Close())
+	night(t, nil, root, 1)
+}
+
+func TestSpendsAreRemembered(t *testing.T) {
+	root := t.TempDir() // kept, though nothing is committed
+	w := night(t, nil, root, 0)
+	sent := time.Unix(0, 1_700_000_000_123_456_789)
+	want := []disk.Spend{{Sent: sent, Answered: sent.Add(time.Second)}, {Sent: sent.Add(time.Minute)}}
+	for i, s := range want {
+		test.OK(t, w.Note(i, s))
+	}
+	test.OK(t, w.Close())
+	w = night(t, nil, root, 1)
+	got := w.Recall()
+	test.OK(t, w.Close())
+	same := func(a, b disk.Spend) bool { return a.Sent.Equal(b.Sent) && a.Answered.Equal(b.Answered) }
+	if !slices.EqualFunc(want, got, same) {
+		t.Errorf("recalled %v, want %v", got, want)
+	}
+	// Noted again in another place, it is still one.
+	w = night(t, nil, root, 2)
+	test.OK(t, w.Note(5, want[0]))
+	test.OK(t, w.Close())
+	got = night(t, nil, root, 3).Recall()
+	if !slices.EqualFunc(want, got, same) {
+		t.Errorf("recalled %v, want %v", got, want)
+	}
+}
+
+// A call loses its start in a run days after it was first seen.
+func TestStartTakenBackLater(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	start := testDay.AddDate(0, 0, -9).UnixMilli()
+	for n, body := range []string{
+		`{"id":"c","status":"ongoing","start_at":` + strconv.FormatInt(start, 10) + `}`,
+		`{"id":"c","status":"ended","start_at":null}`,
+	} {
+		w := night(t, nil, root, n)
+		at := testDay.AddDate(0, 0, 3*n-7).UnixMilli()
+		test.OK(t, w.Put(context.Background(), schema.Record{Kind: schema.KindItem, CallID: "c", FetchedAt: at, Body: []byte(body)}))
+		mustCommit(t, w)
+		test.OK(t, w.Close())
+		wholeOn(t, anywhere, root)
+	}
+}
+
+// A record without a start leaves the call in its period and order; one with null removes the
+// start. A call without any start is kept.
+func TestRecordWithoutAStart(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "w")
+	day := testDay.AddDate(0, 0, -3)
+	put := func(n int, bodies map[string]string) {
+		t.Helper()
+		w := night(t, nil, root, n)
+		for id, body := range bodies {
+			test.OK(t, w.Put(context.Background(), schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: testDay.UnixMilli() + int64(n), Body: []byte(body)}))
+		}
+		mustCommit(t, w)
+		test.OK(t, w.Close())
+		wholeOn(t, anywhere, root)
+	}
+	first := map[string]string{}
+	for i := range 6 {
+		at := day.AddDate(0, 0, -i%2).UnixMilli() + int64(i)
+		first[fmt.Sprint("c", i)] = fmt.Sprintf(`{"id":"c%d","status":"ended","start_at":%d,"end_at":%d}`, i, at, at+1000)
+	}
+	put(0, first)
+	put(1, map[string]string{
+		"c1": `{"id":"c1","status":"ended","call_type":"phone"}`,
+		"c2": `{"call_id":"c2","call_type":"phone","agent_id":"g"}`,
+		"c3": `{"id":"c3","status":"ended","start_at":null}`,
+		"c4": `{"id":"c4","status":"ended","start_at":null,"start_timestamp":null}`,
+		"n5": `{"id":"n5","status":"ended"}`,
+	})
+	w := night(t, nil, root, 2)
+	all := readCalls(t, anywhere, w.Snapshot())
+	for id, has := range map[string]bool{"c0": true, "c1": true, "c2": true, "c3": false, "c4": false, "c5": true, "n5": false} {
+		switch call := all[id]; {
+		case call == nil:
+			t.Errorf("%s is not there", id)
+		case call.StartAt().OK != has:
+			t.Errorf("%s: start %v", id, call.StartAt())
+		}
+	}
+	if string(all["c1"].Text("call_type")) != "phone" || string(all["c2"].Text("call_type")) != "phone" {
+		t.Error("what the record carries was not taken in")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/recorded"
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
@@ -24,6 +25,8 @@ import (
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/test"
 )
+
+func TestMain(m *testing.M) { cmdtest.Main(m) }
 
 var now = time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)
 

@@ -15,9 +15,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"callhouse/internal/loopback"
 	"callhouse/internal/personal"
 	"callhouse/internal/test"
 )
+
+func TestMain(m *testing.M) { loopback.Main(m) }
 
 // recorder is a service that finds every occurrence of the word Minji, with offsets in characters.
 type recorder struct {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -20,10 +21,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
+	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/cmd/internal/querycmd/mcp"
+	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/cmd/internal/querycmd/web"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
@@ -35,6 +38,14 @@ import (
 	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
+
+// Statements run in a separate process of this program, here of the test's binary.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == safe.Name {
+		os.Exit(querycmd.Run(context.Background(), cmdtest.Child(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	cmdtest.Main(m)
+}
 
 type row = analyticstest.Row
 

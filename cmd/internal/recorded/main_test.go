@@ -1,9 +1,0 @@
-package recorded_test
-
-import (
-	"testing"
-
-	"callhouse/cmd/internal/cmdtest"
-)
-
-func TestMain(m *testing.M) { cmdtest.Main(m) }
