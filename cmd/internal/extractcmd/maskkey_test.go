@@ -20,9 +20,8 @@ import (
 	"callhouse/internal/test"
 )
 
-// verify detects a missing, damaged or different mask key. It does not recommend a rollback, which
-// would not restore the key.
-func TestVerifyWantsTheMaskKey(t *testing.T) {
+// Nothing is masked with another key than before: a missing, damaged or different one is refused.
+func TestMaskingWantsItsKey(t *testing.T) {
 	dir := t.TempDir()
 	root, lines := filepath.Join(dir, "w"), filepath.Join(dir, "calls.ndjson")
 	test.OK(t, os.WriteFile(lines, []byte(`{"id":"a","status":"ended","from_number":"+821012345678","start_at":1795079700000}`+"\n"), 0o600))
@@ -40,34 +39,24 @@ func TestVerifyWantsTheMaskKey(t *testing.T) {
 	wrong := []byte(strings.Repeat("ab", 32) + "\n")
 	test.OK(t, errors.Join(err, os.WriteFile(other, right, 0o600)))
 	for _, c := range []struct {
-		name   string
-		key    []byte // nil: missing
-		args   []string
-		code   int
-		says   string
-		nothow string
+		name string
+		key  []byte // nil: missing
+		args []string
+		code int
 	}{
-		{"as it was made", right, nil, cli.ExitOK, "whole: ", "mask"},
-		{"missing", nil, nil, cli.ExitFailed, "mask.key: the key that masked values is missing", "rollback"},
-		{"cut", right[:9], nil, cli.ExitFailed, "is damaged", "rollback"},
-		{"another", wrong, nil, cli.ExitFailed, "it is not the key that masked values", "rollback"},
-		{"missing, and elsewhere", nil, []string{"--mask-key-file", other}, cli.ExitOK, "whole: ", "mask"},
+		{"as it was made", right, nil, cli.ExitOK},
+		{"missing", nil, nil, cli.ExitUsage},
+		{"cut", right[:9], nil, cli.ExitFailed},
+		{"another", wrong, nil, cli.ExitUsage},
+		{"missing, and elsewhere", nil, []string{"--mask-key-file", other}, cli.ExitOK},
 	} {
 		test.OK(t, os.WriteFile(key, c.key, 0o600))
 		if c.key == nil {
 			test.OK(t, os.Remove(key))
 		}
-		code, out := ask(append(c.args, "verify")...)
-		if code != c.code || !strings.Contains(out, c.says) || strings.Contains(out, c.nothow) {
+		if code, out := ask(append(c.args, "import", "--mask", "from_number", lines)...); code != c.code {
 			t.Errorf("%s: exit code %d\n%s", c.name, code, out)
 		}
-		if code, out := ask("import", "--mask", "from_number", lines); c.code == cli.ExitFailed && c.name != "cut" && code != cli.ExitUsage {
-			t.Errorf("%s: import ends with exit code %d\n%s", c.name, code, out) // as verify predicted for the next run
-		}
-	}
-	test.OK(t, os.WriteFile(other, wrong, 0o600))
-	if code, out := ask("verify", "--mask-key-file", other); code != cli.ExitFailed || !strings.Contains(out, "--mask-key-file") {
-		t.Errorf("another one is named: exit code %d\n%s", code, out)
 	}
 }
 

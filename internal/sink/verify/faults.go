@@ -16,9 +16,6 @@ var lost = map[string]bool{"missing": true, "size": true, "checksum": true, "unr
 // that nothing in it can be trusted.
 func (p Problem) Lost() bool { return lost[p.Kind] }
 
-// damage reports whether the problem is a fault of a snapshot's files, rather than of the mask key.
-func (p Problem) damage() bool { return p.Kind != MaskKeyProblem }
-
 // inside splits the path of a problem into the folder of a snapshot and the file in it; "" means
 // the manifest, or the snapshot as a whole. A path outside the snapshots has no folder.
 func inside(path string) (folder, file string) {
@@ -43,9 +40,6 @@ func Faults(ctx context.Context, fsys disk.FS, s *layout.Snapshot, forgotten *sn
 	}
 	out := map[string][]Problem{}
 	for _, p := range v.bad.named {
-		if !p.damage() {
-			continue
-		}
 		_, file := inside(p.Path)
 		out[file] = append(out[file], p)
 	}

@@ -207,7 +207,7 @@ func (p *periodCheck) call(call *calls.Call) error {
 		bad("forgotten", "a call in it was forgotten: %s", p.v.tombstones.Of(call.ID()))
 	}
 	if p.v.each != nil {
-		p.v.each(p.calls.at, call)
+		p.v.each(call)
 	}
 	for i := range call.Lists {
 		p.list(i, call)

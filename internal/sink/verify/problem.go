@@ -7,10 +7,6 @@ import (
 	"sync"
 )
 
-// MaskKeyProblem is the kind of a problem with the mask key. It damages no snapshot, and no
-// snapshot can replace the key.
-const MaskKeyProblem = "mask_key"
-
 // Problem is one fault of a warehouse.
 type Problem struct {
 	Kind string `json:"kind"` // one word, such as "checksum"; see docs/design/warehouse.md

@@ -17,8 +17,8 @@ import (
 type Verdict struct {
 	FormatVersion int       `json:"format_version"`
 	At            time.Time `json:"at"`
-	Snapshot      int64     `json:"snapshot"`        // the newest verified one
-	Problems      int64     `json:"problems"`        // damage only
+	Snapshot      int64     `json:"snapshot"` // the newest verified one
+	Problems      int64     `json:"problems"`
 	First         string    `json:"first,omitempty"` // path and kind of the first one
 	// Files are the paths, inside a snapshot, of the files with a problem; "" stands for the
 	// snapshot itself.
@@ -43,9 +43,6 @@ func Save(root string, r *Report, recordings *Recordings, now time.Time) error {
 		v.Snapshot = slices.Max(r.Snapshots)
 	}
 	for _, p := range r.Problems {
-		if !p.damage() {
-			continue
-		}
 		folder, file := inside(p.Path)
 		if folder == "" && strings.Contains(p.Path, "/") {
 			file = p.Path // outside the snapshots: not a problem of theirs

@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/sourcegraph/conc/pool"
@@ -28,8 +26,6 @@ type Options struct {
 	All      bool // the older snapshots as well
 	Progress func(snapshot.Progress)
 	FS       disk.FS // nil: Disk
-	// MaskKey is the mask key, if it is not the one in the warehouse.
-	MaskKey []byte
 	// Redactor, if set, looks for personal data that is not redacted.
 	Redactor *mask.Redactor
 }
@@ -46,7 +42,7 @@ type Report struct {
 	Runs      int64     `json:"runs"`
 	Journal   int64     `json:"journal_records"` // fetched, but not yet committed
 	Leftovers []string  `json:"leftovers"`       // of a crash; the next run removes them
-	Notes     []string  `json:"notes"`           // skipped checks and their reasons; oddities that are not damage
+	Notes     []string  `json:"notes"`           // skipped checks and their reasons
 	Count     int64     `json:"problems"`
 	Problems  []Problem `json:"problem_list"`
 	// Clear is the personal data stored in the clear, by kind; nil: not checked.
@@ -69,8 +65,8 @@ type verifier struct {
 	report     Report
 	seen       *seenFiles
 	progress   func(int64)
-	tombstones *snapshot.Tombstones              // of the current snapshot
-	each       func(at string, call *calls.Call) // if set, called for every call
+	tombstones *snapshot.Tombstones // of the current snapshot
+	each       func(*calls.Call)    // if set, called for every call
 }
 
 // Warehouse reads a whole warehouse and checks it against its own records: names, checksums,
@@ -110,10 +106,9 @@ func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 			total += s.Manifest.Rows(schema.Calls.Name)
 		}
 		v.progress = snapshot.Counter(opts.Progress, "verified", total)
-		var odd oddities
-		again := rescanner{Redactor: opts.Redactor, odd: &odd}
+		again := rescanner{Redactor: opts.Redactor}
 		for _, s := range snapshots {
-			if v.each = nil; s == current {
+			if v.each = nil; s == current && opts.Redactor != nil {
 				v.each = again.look
 			}
 			if err := v.snapshot(ctx, s); err != nil {
@@ -121,16 +116,12 @@ func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 			}
 			v.report.Snapshots = append(v.report.Snapshots, s.Manifest.Snapshot)
 		}
-		v.report.Notes = append(v.report.Notes, odd.notes()...)
 		v.report.Clear = again.found()
 	}
 	if current != nil {
 		m := current.Manifest
 		v.report.Calls, v.report.Turns = m.Rows(schema.Calls.Name), m.Rows(schema.Turns.Name)
 		v.report.Items, v.report.Runs = m.Rows(schema.Items.Name), m.Rows(schema.Runs.Name)
-	}
-	if current != nil {
-		v.maskKey(current.Manifest.Mask)
 	}
 	if err := v.outside(current); err != nil {
 		return nil, err
@@ -146,13 +137,11 @@ func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 // rescanner also looks for personal data stored in the clear.
 type rescanner struct {
 	*mask.Redactor
-	odd   *oddities
 	calls atomic.Int64
 }
 
-func (r *rescanner) look(at string, c *calls.Call) {
-	r.odd.look(at, c)
-	if r.Redactor != nil && r.Object(&c.Copy().Object) {
+func (r *rescanner) look(c *calls.Call) {
+	if r.Object(&c.Copy().Object) {
 		r.calls.Add(1)
 	}
 }
@@ -163,35 +152,6 @@ func (r *rescanner) found() *Clear {
 		return nil
 	}
 	return &Clear{Calls: r.calls.Load(), Kinds: r.Counts()}
-}
-
-// oddities counts implausible data from the service. Such data is stored unchanged, and is not
-// damage.
-type oddities struct {
-	mu    sync.Mutex
-	words map[string]int64 // calls with an unknown word, by column
-}
-
-func (o *oddities) look(_ string, c *calls.Call) {
-	words := c.UnknownWords()
-	if len(words) == 0 {
-		return
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, column := range words {
-		if o.words == nil {
-			o.words = map[string]int64{}
-		}
-		o.words[column]++
-	}
-}
-
-func (o *oddities) notes() (out []string) {
-	for _, column := range slices.Sorted(maps.Keys(o.words)) {
-		out = append(out, fmt.Sprintf("calls with a %s unknown to this version, stored as sent: %d", column, o.words[column]))
-	}
-	return out
 }
 
 // current reads the current snapshot's manifest; nil if it is broken.
@@ -326,15 +286,16 @@ type RunReport struct {
 // before is the snapshot at the start of the run; nil: none.
 func CheckRun(ctx context.Context, fsys disk.FS, s, before *layout.Snapshot, run string,
 	forgotten *snapshot.Tombstones) (*RunReport, error) {
-	r := new(RunReport)
+	r := &RunReport{Unknown: map[string]int64{}}
 	v := &verifier{opts: Options{Root: s.Root(), FS: fsys}, seen: newSeenFiles(), tombstones: forgotten}
-	var odd oddities
-	v.each = func(at string, c *calls.Call) {
+	v.each = func(c *calls.Call) {
 		if string(c.RunID()) != run {
 			return
 		}
 		r.Calls++ // periods are read one after the other
-		odd.look(at, c)
+		for _, column := range c.UnknownWords() {
+			r.Unknown[column]++
+		}
 	}
 	v.manifest(s)
 	old := map[string]bool{}
@@ -355,7 +316,6 @@ func CheckRun(ctx context.Context, fsys disk.FS, s, before *layout.Snapshot, run
 		return nil, err
 	}
 	r.Files, r.Count, r.Problems = v.seen.files, v.bad.count, v.bad.List()
-	r.Unknown = odd.words
 	return r, nil
 }
 

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -78,11 +76,7 @@ func runVerify(ctx context.Context, s *settings.Settings, deep, all, redacted bo
 			return err // before the slow part
 		}
 	}
-	key, err := s.GivenMaskKey()
-	if err != nil {
-		return err
-	}
-	opts := verify.Options{Root: s.Warehouse, All: all, MaskKey: key}
+	opts := verify.Options{Root: s.Warehouse, All: all}
 	if redacted {
 		if opts.Redactor, err = s.Rescan(); err != nil {
 			return err
@@ -130,7 +124,7 @@ func runVerify(ctx context.Context, s *settings.Settings, deep, all, redacted bo
 	}
 	if !r.Whole() {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is damaged: %s found", cli.Plural(r.Count, "problem")),
-			damageHint(r))
+			"extract repair replaces damaged files and fetches their calls again")
 	}
 	if c := v.Recordings; c != nil && c.Count > 0 {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is intact, but the archive of recordings is damaged: %s missing or changed",
@@ -159,19 +153,6 @@ func writeRecordings(c *recorded.Checked, w io.Writer) {
 	}
 	words.Fprintf(w, "recordings in %s, compared by %s: %s (%s), %s missing or changed\n", c.Archive, how, humanize.Comma(c.Files),
 		humanize.IBytes(uint64(c.Bytes)), humanize.Comma(c.Count))
-}
-
-// damageHint returns the hint for the problems of a warehouse.
-func damageHint(r *verify.Report) string {
-	var hints []string
-	isKey := func(p verify.Problem) bool { return p.Kind == verify.MaskKeyProblem }
-	if slices.ContainsFunc(r.Problems, isKey) {
-		hints = append(hints, "restore "+layout.MaskKeyName+" from a backup, or set --mask-key-file")
-	}
-	if slices.ContainsFunc(r.Problems, func(p verify.Problem) bool { return !isKey(p) }) {
-		hints = append(hints, "extract repair replaces damaged files and fetches their calls again")
-	}
-	return strings.Join(hints, "; ")
 }
 
 func writeVerified(r *verify.Report, w io.Writer) {
