@@ -3,7 +3,6 @@ package alert
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -15,7 +14,6 @@ type Policy struct {
 	Condition  string
 	For        int           // consecutive windows in which the condition must be met
 	Step       time.Duration // minimum distance between the ends of two windows that both count
-	Remind     time.Duration // 0: never
 	Channels   []string
 }
 
@@ -36,8 +34,8 @@ const quiet = 7 * 24 * time.Hour
 func (s *State) Advance(p Policy, readings []Reading, until, now time.Time) (due []*Message) {
 	r := s.rule(p)
 	r.Error = ""
-	var ids [3][]string
-	var items [3][]Item
+	var ids [2][]string
+	var items [2][]Item
 	tell := func(event int, id string, item Item) {
 		ids[event], items[event] = append(ids[event], id), append(items[event], item)
 	}
@@ -65,7 +63,7 @@ func (s *State) Advance(p Policy, readings []Reading, until, now time.Time) (due
 		}
 		delete(r.Groups, key)
 	}
-	for event, name := range []Event{Started, Reminder, Ended} {
+	for event, name := range []Event{Started, Ended} {
 		if len(items[event]) == 0 {
 			continue
 		}
@@ -83,7 +81,6 @@ func (s *State) Advance(p Policy, readings []Reading, until, now time.Time) (due
 // Indexes of the events.
 const (
 	started = iota
-	reminder
 	ended
 	none
 )
@@ -109,19 +106,14 @@ func (g *Group) take(p Policy, read Reading, now time.Time) (event int, id strin
 			return none, ""
 		}
 		item.Since = g.Since
-		g.Alert = &Alert{ID: idOf(p.Name, p.Definition, read.Key, item.To.UTC().String()), Since: g.Since, Started: now.UTC(), Told: now.UTC(),
-			Last: item}
+		g.Alert = &Alert{ID: idOf(p.Name, p.Definition, read.Key, item.To.UTC().String()), Since: g.Since, Started: now.UTC(), Last: item}
 		return started, g.Alert.ID
 	}
 	a := g.Alert
 	item.Since = a.Since
 	a.Last = item
-	switch {
-	case !read.Fires && !read.Holds:
+	if !read.Fires && !read.Holds {
 		return ended, a.ID
-	case p.Remind > 0 && now.Sub(a.Told) >= p.Remind:
-		a.Told = now.UTC()
-		return reminder, a.ID + " " + strconv.Itoa(int(now.Sub(a.Started)/p.Remind))
 	}
 	return none, ""
 }

@@ -52,7 +52,6 @@ func TestAdvance(t *testing.T) {
 		{"F?F?.", Policy{}, "started 0, ended 4"},
 		{".F.FF.", Policy{For: 2}, "started 4, ended 5"},
 		{".F?F.", Policy{For: 2}, "started 3, ended 4"},
-		{"FFFFFF.", Policy{Remind: 48 * time.Hour}, "started 0, reminder 2, reminder 4, ended 6"},
 		{"F????????", Policy{}, "started 0, ended 7"},
 		{"F.F.", Policy{}, "started 0, ended 1, started 2, ended 3"},
 	} {

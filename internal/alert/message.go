@@ -13,13 +13,12 @@ type Event string
 
 // The events.
 const (
-	Started  Event = "started"
-	Reminder Event = "reminder"
-	Ended    Event = "ended"
+	Started Event = "started"
+	Ended   Event = "ended"
 )
 
-// Message is sent by one channel for one rule: it lists the alerts that started, continue or ended
-// in one evaluation.
+// Message is sent by one channel for one rule: it lists the alerts that started or ended in
+// one evaluation.
 type Message struct {
 	ID        string    `json:"id"` // the same for every attempt
 	Channel   string    `json:"channel"`
@@ -81,8 +80,6 @@ func (m *Message) Title() string {
 	switch m.Event {
 	case Started:
 		title += ": " + m.Condition
-	case Reminder:
-		title += ": still " + m.Condition
 	case Ended:
 		title += ": over"
 	}

@@ -59,7 +59,6 @@ type Alert struct {
 	ID      string    `json:"id"`
 	Since   time.Time `json:"since"`   // start of the first window in which the condition was met
 	Started time.Time `json:"started"` // when its message was written
-	Told    time.Time `json:"told"`    // time of the last message
 	Last    Item      `json:"last"`    // as of the latest reading
 }
 
@@ -196,15 +195,4 @@ func (s *State) Count() (n int64) {
 		}
 	}
 	return n
-}
-
-// Running returns the latest item of each group with a running alert, by key.
-func (s *State) Running(p Policy) map[string]Item {
-	out := map[string]Item{}
-	for key, g := range s.rule(p).Groups {
-		if g.Alert != nil {
-			out[key] = g.Alert.Last
-		}
-	}
-	return out
 }

@@ -1,16 +1,13 @@
-// Package channel sends alert messages: to incoming webhooks of Slack and Teams, as signed JSON to
-// any address, by mail, or as lines of text. It reads no files and no environment variables: the
+// Package channel sends alert messages: to incoming webhooks of Slack and Teams, as JSON to any
+// address, by mail, or as lines of text. It reads no files and no environment variables: the
 // caller passes the secrets. No error contains a secret.
 package channel
 
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,18 +25,13 @@ import (
 	"callhouse/internal/words"
 )
 
-// Headers of a webhook.
-const (
-	HeaderID        = "Idempotency-Key"
-	HeaderTimestamp = "X-Callhouse-Timestamp"
-	HeaderSignature = "X-Callhouse-Signature"
-)
+// HeaderID is the header of a webhook with the id of the message.
+const HeaderID = "Idempotency-Key"
 
 // post is a channel that posts JSON.
 type post struct {
 	address string
 	client  *http.Client
-	secret  []byte // signs the body; nil: unsigned
 	agent   string
 	form    func(*alert.Message) any
 	repeats bool
@@ -48,7 +40,6 @@ type post struct {
 // Options are common to the channels that post JSON.
 type Options struct {
 	Address string // a secret for Slack and Teams
-	Secret  string // signs a webhook; may be empty
 	CA      []byte // additional CA certificates, in PEM
 	Agent   string // User-Agent
 }
@@ -59,8 +50,8 @@ func Slack(o Options) (alert.Channel, error) { return poster(o, slack, false) }
 // Teams returns a channel to a workflow of Teams that posts Adaptive Cards.
 func Teams(o Options) (alert.Channel, error) { return poster(o, teams, false) }
 
-// Webhook returns a channel that posts the message itself, signed. The receiver recognizes a
-// repeated message by its Idempotency-Key.
+// Webhook returns a channel that posts the message itself. The receiver recognizes a repeated message
+// by its Idempotency-Key.
 func Webhook(o Options) (alert.Channel, error) {
 	return poster(o, func(m *alert.Message) any { return payload(m) }, true)
 }
@@ -81,9 +72,6 @@ func poster(o Options, form func(*alert.Message) any, repeats bool) (alert.Chann
 	t.TLSClientConfig = config
 	p := &post{address: o.Address, agent: o.Agent, form: form, repeats: repeats,
 		client: &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
-	if o.Secret != "" {
-		p.secret = []byte(o.Secret)
-	}
 	return p, nil
 }
 
@@ -125,24 +113,11 @@ func (p *post) Send(ctx context.Context, m *alert.Message) error {
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", p.agent)
 	req.Header.Set(HeaderID, m.ID)
-	if p.secret != nil {
-		at := strconv.FormatInt(time.Now().Unix(), 10)
-		req.Header.Set(HeaderTimestamp, at)
-		req.Header.Set(HeaderSignature, Sign(p.secret, at, body))
-	}
 	err = hook.Send(p.client, req)
 	if _, refused := errors.AsType[*hook.RefusedError](err); refused {
 		return &alert.RefusedError{Err: err}
 	}
 	return err
-}
-
-// Sign returns the signature of a body sent at a time, in seconds since 1970.
-func Sign(secret []byte, at string, body []byte) string {
-	h := hmac.New(sha256.New, secret)
-	h.Write([]byte(at + "."))
-	h.Write(body)
-	return "sha256=" + hex.EncodeToString(h.Sum(nil))
 }
 
 // payload returns the body of a webhook.

@@ -66,7 +66,7 @@ func TestForms(t *testing.T) {
 	for name, made := range map[string]func(Options) (alert.Channel, error){"slack": Slack, "teams": Teams, "webhook": Webhook} {
 		t.Run(name, func(t *testing.T) {
 			s, got := server(t)
-			c, err := made(Options{Address: s.URL + "/hook", CA: authority(s), Secret: "a secret of the hook", Agent: "callhouse/1"})
+			c, err := made(Options{Address: s.URL + "/hook", CA: authority(s), Agent: "callhouse/1"})
 			if err == nil {
 				err = c.Send(t.Context(), message())
 			}
@@ -80,8 +80,7 @@ func TestForms(t *testing.T) {
 			e.SetIndent("", "  ")
 			test.OK(t, e.Encode(v))
 			test.Golden(t, "testdata/"+name+".golden", text.String())
-			at := r.header.Get(HeaderTimestamp)
-			if r.header.Get(HeaderSignature) != Sign([]byte("a secret of the hook"), at, r.body) || r.header.Get(HeaderID) != "5f3a" {
+			if r.header.Get(HeaderID) != "5f3a" {
 				t.Errorf("headers: %v", r.header)
 			}
 		})

@@ -17,8 +17,6 @@ import (
 	"callhouse/internal/alert"
 	"callhouse/internal/alert/channel"
 	"callhouse/internal/analytics"
-	"callhouse/internal/analytics/format"
-	"callhouse/internal/analytics/value"
 	"callhouse/internal/words"
 )
 
@@ -26,11 +24,11 @@ const about = `Evaluate the rules in the file of --alerts over the newest commit
 for each alert that starts or ends. extract run does this after each run, and extract
 follow after its commits, if the setting alerts is set.
 
-A rule is a report with arguments, a column and a condition: above, below, changed
-beyond chance, or unusual for its history. Shares and means must be beyond a threshold
-by more than chance. An alert ends when the value is back.
+A rule is a report with arguments, a column and a condition: above, below, or changed
+beyond chance. Shares and means must be beyond a threshold by more than chance. An
+alert ends when the value is back.
 
-Messages go to Slack, Teams, any webhook (signed), mail, or stdout. One that cannot be
+Messages go to Slack, Teams, any webhook, mail, or stdout. One that cannot be
 sent is kept and tried again by the next query alert, for a day. What is running and
 what is waiting is in alerts.json in the warehouse; extract status shows it.
 
@@ -48,34 +46,13 @@ type command struct {
 func Command(a *answer.Command) *cobra.Command {
 	c := &command{Command: a, now: time.Now}
 	cmd := &cobra.Command{
-		Use: "alert", Short: "Send messages when numbers cross a threshold, change, or are unusual", Long: about,
+		Use: "alert", Short: "Send messages when numbers cross a threshold or change", Long: about,
 		Example: `  query alert --alerts /etc/callhouse/alerts.toml
-  query alert test --alerts alerts.toml --tz Asia/Seoul`,
+  query alert --alerts alerts.toml --tz Asia/Seoul`,
 		GroupID: "more", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
 	c.AddFlagsOf(cmd, config.Alert)
-	cmd.AddCommand(c.testCommand())
-	return cmd
-}
-
-func (c *command) testCommand() *cobra.Command {
-	days := 30
-	cmd := &cobra.Command{
-		Use: "test", Short: "Show what the rules would have sent over the last days, and send nothing",
-		Long: `Evaluate the rules as of each of the last days, and show which alerts would have
-started and ended. It sends nothing, needs no channel's secret, and changes no state.
-Rules with a window of hours are evaluated at the end of each such window.
-
-It uses what the warehouse holds now: late calls, transcripts and analyses were not all
-there at the time.`,
-		Example: `  query alert test --alerts alerts.toml
-  query alert test --days 90 --format csv`,
-		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.test(cmd.Context(), days) },
-	}
-	c.AddFlagsOf(cmd, config.Alert)
-	cmd.Flags().IntVar(&days, "days", days, "number of days")
 	return cmd
 }
 
@@ -89,7 +66,7 @@ func fileOf(c *answer.Command) (*File, error) {
 
 func (c *command) run(ctx context.Context) (err error) {
 	if c.Format != "" || c.Output != "" {
-		return cli.Usage("query alert test shows a table", "alert takes no --format and no --output")
+		return cli.Usage("it sends messages", "alert takes no --format and no --output")
 	}
 	f, err := fileOf(c.Command)
 	if err != nil {
@@ -177,7 +154,7 @@ func (c *command) evaluate(ctx context.Context, f *File, w *analytics.Warehouse,
 	for _, r := range f.Rules {
 		p := f.policy(r, c.Profile)
 		names = append(names, r.Name)
-		readings, err := e.read(ctx, r, now, s.Running(p))
+		readings, err := e.read(ctx, r, now)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -221,124 +198,4 @@ func (c *command) tell(f *File, s *alert.State, sent int, failed []string) error
 			"the next query alert tries again, until the message is a day old")
 	}
 	return nil
-}
-
-// would is an alert that a rule would have sent.
-type would struct {
-	rule, group    string
-	started, ended time.Time
-	item           alert.Item
-}
-
-// test prints the alerts that would have been sent.
-func (c *command) test(ctx context.Context, days int) (err error) {
-	if days < 1 || days > 400 {
-		return cli.Usage("for example --days 30", "--days must be 1 to 400")
-	}
-	f, err := fileOf(c.Command)
-	if err != nil {
-		return err
-	}
-	w, err := c.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = cmp.Or(err, w.Close()) }()
-	loc, at := w.Location(), c.now()
-	if listed := w.Snapshot().Manifest.ListedTo(); listed.Before(at) {
-		at = listed
-	}
-	found, judged, unlisted, err := newEvaluator(w, "").replay(ctx, f, at, days)
-	if err != nil {
-		return err
-	}
-	columns := []value.Column{
-		{Name: "rule", Type: "VARCHAR", Kind: value.Text}, {Name: "group", Type: "VARCHAR", Kind: value.Text},
-		{Name: "started", Type: "VARCHAR", Kind: value.Text}, {Name: "ended", Type: "VARCHAR", Kind: value.Text},
-		{Name: "message", Type: "VARCHAR", Kind: value.Text, Wrap: true}}
-	var rows [][]any
-	times := map[string]int64{}
-	for _, a := range found {
-		ended := "running"
-		if !a.ended.IsZero() {
-			ended = moment(a.ended, loc)
-		}
-		times[a.rule]++
-		about := a.item
-		about.Group = ""
-		rows = append(rows, []any{a.rule, a.group, moment(a.started, loc), ended, about.Text(alert.Started)})
-	}
-	if _, err := c.Write(ctx, format.NewStatic(columns, rows), loc); err != nil {
-		return err
-	}
-	for _, r := range f.Rules {
-		words.Fprintf(c.Stderr, "%s (%s): %s in %d days", r.Name, r.condition(), cli.Plural(times[r.Name], "alert"), days)
-		if n := unlisted[r.Name]; n > 0 {
-			words.Fprintf(c.Stderr, "; %s not fully listed", cli.Plural(n, "window"))
-		}
-		if judged[r.Name] == 0 {
-			words.Fprintf(c.Stderr, "; no group had enough calls")
-		}
-		words.Fprintln(c.Stderr)
-	}
-	return nil
-}
-
-// replay evaluates the rules at each step of the last days.
-func (e *evaluator) replay(ctx context.Context, f *File, at time.Time, days int) (
-	found []*would, judged, unlisted map[string]int64, err error) {
-	judged, unlisted = map[string]int64{}, map[string]int64{}
-	for _, r := range f.Rules {
-		s := alert.State{Rules: map[string]*alert.Rule{}}
-		p := f.policy(r, "")
-		p.Remind, p.Channels = 0, []string{"test"}
-		open := map[string]*would{}
-		for t := range steps(r, at.In(e.w.Location()), days) {
-			readings, err := e.read(ctx, r, t, s.Running(p))
-			if cli.Is[*unlistedError](err) {
-				unlisted[r.Name]++
-				continue
-			}
-			if err != nil {
-				return nil, nil, nil, fmt.Errorf("rule %q: %w", r.Name, err)
-			}
-			if judged[r.Name] += int64(len(readings)); r.Unusual != "" {
-				judged[r.Name]++
-			}
-			_, until := e.period(r, t)
-			for _, m := range s.Advance(p, readings, until, t) {
-				for _, i := range m.Items {
-					if m.Event == alert.Ended && open[i.Group] != nil {
-						open[i.Group].ended = i.To
-						continue
-					}
-					a := &would{rule: r.Name, group: i.Group, started: i.To, item: i}
-					open[i.Group], found = a, append(found, a)
-				}
-			}
-		}
-	}
-	return found, judged, unlisted, nil
-}
-
-// steps yields the times at which a rule is evaluated: every day at the time of day of at or, if
-// the window is less than a day, once per window.
-func steps(r *Rule, at time.Time, days int) func(yield func(time.Time) bool) {
-	return func(yield func(time.Time) bool) {
-		if r.days() == 0 {
-			step := max(r.window, time.Hour)
-			begin := at.AddDate(0, 0, -days)
-			for t := at.Add(-at.Sub(begin).Truncate(step)).Add(step); !t.After(at); t = t.Add(step) {
-				if !yield(t) {
-					return
-				}
-			}
-			return
-		}
-		for back := days - 1; back >= 0; back-- {
-			if !yield(at.AddDate(0, 0, -back)) {
-				return
-			}
-		}
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"math/big"
 	"net/url"
@@ -29,20 +28,15 @@ import (
 // simulated companies had a false alarm of a rule in 30 nights, where 5 % may have one.
 const jointly = 100
 
-// certainScore is the minimum score in the report anomalies for a day to start an alert. The alert
-// ends with the first day that is not in the report.
-const certainScore = 5
-
 // evaluator evaluates rules over an open warehouse.
 type evaluator struct {
 	w      *analytics.Warehouse
-	page   string           // address of the live page; may be empty
-	strict question.Strict  // the number of evaluations judged together
-	days   map[string][]row // unusual days by question; rules with the same question differ only in the measure
+	page   string          // address of the live page; may be empty
+	strict question.Strict // the number of evaluations judged together
 }
 
 func newEvaluator(w *analytics.Warehouse, page string) *evaluator {
-	return &evaluator{w, page, question.Strict{Answers: jointly}, map[string][]row{}}
+	return &evaluator{w, page, question.Strict{Answers: jointly}}
 }
 
 // unlistedError reports that not all calls of a window are listed.
@@ -52,15 +46,12 @@ func (e *unlistedError) Error() string {
 	return fmt.Sprintf("the calls from %s to %s are not all listed", e.from.Format(time.DateOnly), e.to.Format(time.DateOnly))
 }
 
-// read evaluates a rule as of a time. running are the groups with an alert, by their keys.
-func (e *evaluator) read(ctx context.Context, r *Rule, at time.Time, running map[string]alert.Item) ([]alert.Reading, error) {
+// read evaluates a rule as of a time.
+func (e *evaluator) read(ctx context.Context, r *Rule, at time.Time) ([]alert.Reading, error) {
 	since, until := e.period(r, at)
 	p := question.Params{Since: since, Until: until, By: strings.Join(r.By, ","), Agent: r.Agent, Where: r.Where, Field: r.Field}
 	if !e.listed(since, until) {
 		return nil, &unlistedError{since, until}
-	}
-	if r.Unusual != "" {
-		return e.unusual(ctx, r, p, running)
 	}
 	p, err := question.Compare(r.file, p, until, until, e.w.Location())
 	if err != nil {
@@ -273,46 +264,6 @@ func (r *Rule) changed(row row, v float64, out *alert.Reading) bool {
 	return true
 }
 
-// unusual judges the last day by the report anomalies. A running alert ends with the first day that
-// is not in the report.
-func (e *evaluator) unusual(ctx context.Context, r *Rule, p question.Params, running map[string]alert.Item) (
-	out []alert.Reading, err error) {
-	asked := fmt.Sprint(p.Since, p.Until, p.By, p.Agent, p.Where)
-	rows, ok := e.days[asked]
-	if !ok {
-		if rows, err = e.rows(ctx, "anomalies", p); err != nil {
-			return nil, err
-		}
-		e.days[asked] = rows
-	}
-	day := question.DayOf(p.Since, e.w.Location())
-	for _, row := range rows {
-		score := row.number("score")
-		at, ok := row.values["day"].(value.Date)
-		if text(row.values["measure"]) != r.Column || !ok || !time.Time(at).Equal(day) || row.number("n") < r.least() ||
-			r.Unusual == "up" && score < 0 || r.Unusual == "down" && score > 0 {
-			continue
-		}
-		n, usual := row.number("n"), r.figure(row.number("usual"))
-		reading := alert.Reading{Fires: math.Abs(score) >= certainScore, Holds: true,
-			Item: alert.Item{Value: r.figure(row.number("value")), Before: &usual,
-				Note: fmt.Sprintf("%.1f spreads from usual, of %.0f days.", math.Abs(score), row.number("past"))}}
-		if r.Column != "calls" {
-			reading.Item.Calls, reading.Item.Of = &n, "calls"
-		}
-		e.describe(r, p, row, &reading)
-		delete(running, reading.Key)
-		out = append(out, reading)
-	}
-	for _, key := range slices.Sorted(maps.Keys(running)) {
-		item := running[key]
-		item.From, item.To = p.Since, p.Until
-		item.Value, item.Before, item.Calls, item.Note = alert.Figure{Text: "not unusual"}, nil, nil, ""
-		out = append(out, alert.Reading{Key: key, Item: item})
-	}
-	return out, nil
-}
-
 // describe adds a row's group to a reading: its name, and the command that lists its calls.
 func (e *evaluator) describe(r *Rule, p question.Params, row row, out *alert.Reading) {
 	loc := e.w.Location()
@@ -347,7 +298,7 @@ func (e *evaluator) describe(r *Rule, p question.Params, row row, out *alert.Rea
 		if !slices.Contains(question.Dimensions(), dimension) {
 			dimension = ""
 		}
-		if r.Unusual == "" && !slices.Contains(row.keys, column) && !slices.Contains(row.keys, dimension) {
+		if !slices.Contains(row.keys, column) && !slices.Contains(row.keys, dimension) {
 			add(column, dimension)
 		}
 	}

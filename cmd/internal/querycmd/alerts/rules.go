@@ -41,8 +41,6 @@ type Channel struct {
 	URL          string   `toml:"url"`
 	URLFile      string   `toml:"url_file"`
 	URLEnv       string   `toml:"url_env"`
-	SecretFile   string   `toml:"secret_file"`
-	SecretEnv    string   `toml:"secret_env"`
 	Server       string   `toml:"server"`
 	TLS          string   `toml:"tls"`
 	User         string   `toml:"user"`
@@ -67,17 +65,14 @@ type Rule struct {
 	Above    *float64          `toml:"above"`
 	Below    *float64          `toml:"below"`
 	Changed  string            `toml:"changed"` // up, down or any
-	Unusual  string            `toml:"unusual"` // up, down or any
 	MinCalls *float64          `toml:"min_calls"`
 	For      int               `toml:"for"`
-	Remind   string            `toml:"remind"`
 	Personal bool              `toml:"personal"`
 	To       []string          `toml:"to"`
 
 	file   *sqlfiles.File
 	column sqlfiles.Column
 	window time.Duration
-	remind time.Duration
 }
 
 // read reads the rules file.
@@ -163,25 +158,21 @@ func (f *File) check(r *Rule, i int) error {
 		return wrong("", "the name is repeated")
 	}
 	conditions := 0
-	for _, set := range []bool{r.Above != nil, r.Below != nil, r.Changed != "", r.Unusual != ""} {
+	for _, set := range []bool{r.Above != nil, r.Below != nil, r.Changed != ""} {
 		if set {
 			conditions++
 		}
 	}
 	if conditions != 1 {
-		return wrong("use above, below, changed or unusual", "it needs one condition, and has %d", conditions)
+		return wrong("use above, below or changed", "it needs one condition, and has %d", conditions)
 	}
-	for key, way := range map[string]string{"changed": r.Changed, "unusual": r.Unusual} {
-		if way != "" && !slices.Contains([]string{"up", "down", "any"}, way) {
-			return wrong("use up, down or any", "unknown direction %s = %q", key, way)
-		}
+	if r.Changed != "" && !slices.Contains([]string{"up", "down", "any"}, r.Changed) {
+		return wrong("use up, down or any", "unknown direction changed = %q", r.Changed)
 	}
 	if err := r.spans(); err != nil {
 		return wrong("use e.g. 1d, 7d or 6h", "%w", err)
 	}
-	if r.For = max(r.For, 1); r.Unusual != "" && r.window != 24*time.Hour {
-		return wrong("remove window", "an unusual day is compared with other days")
-	}
+	r.For = max(r.For, 1)
 	for _, to := range r.To {
 		if _, ok := f.Channels[to]; !ok {
 			return wrong(f.lacksChannel(to), "unknown channel %q", to)
@@ -215,12 +206,7 @@ func (r *Rule) spans() (err error) {
 	if r.window < 5*time.Minute {
 		return errors.New("window must be 5m or more")
 	}
-	if r.Remind != "" {
-		if r.remind, err = cli.ParseSpan(r.Remind); err == nil && r.remind < time.Hour {
-			err = errors.New("remind must be 1h or more")
-		}
-	}
-	return err
+	return nil
 }
 
 // days returns the number of whole days in the window, which ends with the last complete day; 0 for
@@ -232,32 +218,12 @@ func (r *Rule) days() int {
 	return 0
 }
 
-// measures are the measures of the report anomalies.
-var measures = []string{"calls", "connected_percent", "completed_percent", "negative_percent", "handle_ms"}
-
 // question checks the report, its arguments and the column.
 func (r *Rule) question() (err error) {
-	if r.Unusual != "" {
-		r.Report = cmp.Or(r.Report, "anomalies")
-	}
 	if r.file, err = question.Report(r.Report); err != nil {
 		return err
 	}
 	p := question.Params{By: strings.Join(r.By, ","), Where: r.Where, Field: r.Field}
-	if r.Unusual != "" {
-		if r.file.Name != "anomalies" {
-			return cli.Usage("remove report, or write report = \"anomalies\"", "unusual days are those of the report anomalies")
-		}
-		if !slices.Contains(measures, r.Column) {
-			return question.Unknown("measure", r.Column, measures)
-		}
-		r.column = sqlfiles.Column{Name: r.Column, Unit: map[string]string{"calls": "count", "handle_ms": "ms"}[r.Column]}
-		if r.column.Unit == "" {
-			r.column.Unit = "percent"
-		}
-		_, err = question.Of(r.file, p)
-		return err
-	}
 	p.Since, p.Until = time.Unix(0, 0).UTC(), time.Unix(86400, 0).UTC()
 	if _, err = question.Compare(r.file, p, p.Until, p.Until, time.UTC); err != nil {
 		return err
@@ -309,7 +275,7 @@ func (r *Rule) least() float64 {
 	switch {
 	case r.MinCalls != nil:
 		return *r.MinCalls
-	case r.column.Unit == "count" || r.Unusual != "": // the report anomalies applies its own minimum
+	case r.column.Unit == "count":
 		return 0
 	}
 	return usualLeast
@@ -323,23 +289,17 @@ func (r *Rule) condition() string {
 		return name + " above " + r.threshold(*r.Above)
 	case r.Below != nil:
 		return name + " below " + r.threshold(*r.Below)
-	case r.Changed != "":
-		return name + " changed" + way(r.Changed)
 	}
-	return name + " unusual" + way(r.Unusual)
-}
-
-func way(direction string) string {
-	return map[string]string{"up": ", higher", "down": ", lower"}[direction]
+	return name + " changed" + map[string]string{"up": ", higher", "down": ", lower"}[r.Changed]
 }
 
 // policy returns the rule's settings for its messages.
 func (f *File) policy(r *Rule, source string) alert.Policy {
 	about := *r
-	about.To, about.Remind = nil, "" // changed recipients do not restart an alert
-	raw, _ := json.Marshal(&about)   // plain fields always encode
+	about.To = nil                 // changed recipients do not restart an alert
+	raw, _ := json.Marshal(&about) // plain fields always encode
 	return alert.Policy{Name: r.Name, Definition: string(fingerprint(raw)), Source: cmp.Or(f.Title, source), Condition: r.condition(),
-		For: r.For, Step: min(r.window, 24*time.Hour), Remind: r.remind, Channels: r.To}
+		For: r.For, Step: min(r.window, 24*time.Hour), Channels: r.To}
 }
 
 // channel creates a channel. secrets are texts that this program must hide in its messages.
@@ -364,7 +324,7 @@ func (f *File) channel(name string, env config.Environment, stdout alert.Channel
 	} else if c.Type == "slack" || c.Type == "teams" {
 		err = errors.New("its address is a secret: put it into a file and set url_file, or into a variable and set url_env")
 	}
-	o := channel.Options{Address: address, Secret: secret("secret", c.SecretFile, c.SecretEnv), Agent: agent}
+	o := channel.Options{Address: address, Agent: agent}
 	password := secret("password", c.PasswordFile, c.PasswordEnv)
 	if err == nil && c.CAFile != "" {
 		o.CA, err = os.ReadFile(f.beside(c.CAFile))

@@ -43,15 +43,11 @@ func TestWrongRules(t *testing.T) {
 		strings.Replace(durations, `"a"]`, `"aa"]`, 1) + "above = 1\n":                                "did you mean: a? add [channels.aa]",
 		durations + "above = 1\nwindow = \"week\"\n":                                                  `"week" is not a duration`,
 		durations + "above = 1\nwindow = \"1m\"\n":                                                    "window must be 5m or more",
-		durations + "above = 1\nremind = \"1m\"\n":                                                    "remind must be 1h or more",
 		durations + "changed = \"up\"\n":                                                              "calls has none",
-		durations + "unusual = \"up\"\n":                                                              "unusual days are those of the report anomalies",
 		durations + "changed = \"sideways\"\n":                                                        `unknown direction changed = "sideways"`,
 		rule + "report = \"duration\"\ncolumn = \"calls\"\nabove = 1\n":                               "did you mean: durations?",
 		rule + "report = \"durations\"\ncolumn = \"cals\"\nabove = 1\n":                               "did you mean: calls?",
 		rule + "report = \"calls\"\ncolumn = \"duration_ms\"\nabove = 1\n":                            "no figures to compare",
-		rule + "column = \"p50_ms\"\nunusual = \"up\"\n":                                              `unknown measure "p50_ms"`,
-		rule + "column = \"calls\"\nunusual = \"up\"\nwindow = \"7d\"\n":                              "remove window",
 		durations + "above = 1\nby = [\"day\"]\n":                                                     "a day, week or month lies in one period only",
 		durations + "above = 1\nby = [\"agnet\"]\n":                                                   `unknown dimension "agnet"`,
 		durations + "above = 1\nwhere = [\"call_type\"]\n":                                            "has no value",
@@ -89,14 +85,14 @@ func TestChannels(t *testing.T) {
 	write("open", "https://hooks.example.com/services/T0/B0/verysecret\n", 0o644)
 	env := config.Environment{Vars: map[string]string{"HOOK": "https://hooks.example.com/verysecret"}}
 	for text, want := range map[string]string{
-		"type = \"slack\"\nurl_file = \"slack\"":                                     "",
-		"type = \"teams\"\nurl_env = \"HOOK\"":                                       "",
-		"type = \"webhook\"\nurl = \"https://example.com\"\nsecret_file = \"slack\"": "",
-		"type = \"slack\"\nurl = \"https://hooks.example.com/services/verysecret\"":  "its address is a secret",
-		"type = \"slack\"\nurl_file = \"none\"":                                      "does not exist",
-		"type = \"slack\"\nurl_file = \"open\"":                                      "can be read by others",
-		"type = \"slack\"\nurl_env = \"NONE\"":                                       "NONE is not set",
-		"type = \"slack\"\nurl_env = \"HOOK\"\nurl_file = \"slack\"":                 "given twice",
+		"type = \"slack\"\nurl_file = \"slack\"":                                    "",
+		"type = \"teams\"\nurl_env = \"HOOK\"":                                      "",
+		"type = \"webhook\"\nurl = \"https://example.com\"":                         "",
+		"type = \"slack\"\nurl = \"https://hooks.example.com/services/verysecret\"": "its address is a secret",
+		"type = \"slack\"\nurl_file = \"none\"":                                     "does not exist",
+		"type = \"slack\"\nurl_file = \"open\"":                                     "can be read by others",
+		"type = \"slack\"\nurl_env = \"NONE\"":                                      "NONE is not set",
+		"type = \"slack\"\nurl_env = \"HOOK\"\nurl_file = \"slack\"":                "given twice",
 		"type = \"slack\"": "not a URL",
 		"type = \"pager\"": `unknown type "pager"`,
 		"type = \"mail\"\nserver = \"smtp.example.com\"\nfrom = \"a@example.com\"":                           "no recipients",
@@ -123,10 +119,10 @@ func TestExamples(t *testing.T) {
 		t.Errorf("%v\n%s", err, stderr)
 	}
 	f, err := fileOf(c.Command)
-	if err != nil || len(f.Rules) != 10 {
+	if err != nil || len(f.Rules) != 9 {
 		t.Fatalf("%v, %d rules", err, len(f.Rules))
 	}
-	if !strings.Contains(stderr.String(), "10 rules; ") {
+	if !strings.Contains(stderr.String(), "9 rules; ") {
 		t.Error(stderr.String())
 	}
 }
