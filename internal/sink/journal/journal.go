@@ -23,6 +23,9 @@ const maxBatch = 512 << 10
 // be read in any order, and each takes its whole frame.
 const maxLines = 64 << 10
 
+// recordRoom is about what a line holds besides a record's body and id.
+const recordRoom = 128
+
 // Path returns the path of a segment of the journal.
 func Path(root string, s layout.Segment) string {
 	return filepath.Join(root, layout.JournalName, s.Run, layout.SegmentName(s.Number))
@@ -66,7 +69,11 @@ func New(fsys disk.FS, root, run string) *Journal {
 // Put returns when the records are durable. If the context is cancelled it returns at once, and the
 // records may or may not become durable.
 func (j *Journal) Put(ctx context.Context, recs []schema.Record) error {
-	var lines []byte
+	size := 0
+	for i := range recs {
+		size += len(recs[i].Body) + len(recs[i].CallID) + recordRoom
+	}
+	lines := make([]byte, 0, size)
 	for i := range recs {
 		var err error
 		if lines, err = appendRecord(lines, &recs[i]); err != nil {
@@ -82,10 +89,11 @@ func (j *Journal) Put(ctx context.Context, recs []schema.Record) error {
 		return j.failed
 	}
 	if j.batch == nil {
-		j.batch = &batch{done: make(chan struct{})}
+		j.batch = &batch{lines: lines, done: make(chan struct{})}
+	} else {
+		j.batch.lines = append(j.batch.lines, lines...)
 	}
 	b := j.batch
-	b.lines = append(b.lines, lines...)
 	b.records += int64(len(recs))
 	if !j.writing {
 		j.writing = true
