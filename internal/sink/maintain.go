@@ -41,59 +41,36 @@ func (w *Warehouse) Compact(ctx context.Context, months []string, progress func(
 	return done, nil
 }
 
-// respellBytes is about how many bytes one commit rewrites after a change of the country.
-const respellBytes = 1 << 30
-
-// Respell rewrites files whose national telephone numbers were read in another country than the one
-// that is set: as many as one commit may, newest first. It requests nothing from the service, and
-// returns the number of their calls. A failure becomes a notice: it costs no data, and the next run
-// tries again.
+// Respell is RespellAll for a run. A failure becomes a notice: it costs no data, and the next run tries
+// again.
 func (w *Warehouse) Respell(ctx context.Context) (calls int64) {
-	calls, _, err := w.respell(ctx, nil)
+	calls, err := w.RespellAll(ctx, nil)
 	if err != nil && ctx.Err() == nil {
 		w.notice("%v; the next run tries again", err)
 	}
 	return calls
 }
 
-// RespellAll is Respell for all files.
+// RespellAll rewrites files whose national telephone numbers were read in another country than the
+// one that is set. It requests nothing from the service, and returns the number of their calls.
 func (w *Warehouse) RespellAll(ctx context.Context, progress func(snapshot.Progress)) (calls int64, err error) {
-	for more := true; more && err == nil; {
-		var n int64
-		n, more, err = w.respell(ctx, progress)
-		calls += n
-	}
-	return calls, err
-}
-
-// respell makes one commit of them, if there are any.
-func (w *Warehouse) respell(ctx context.Context, progress func(snapshot.Progress)) (calls int64, some bool, err error) {
 	in := w.reader()
 	if in == nil {
-		return 0, false, nil
+		return 0, nil
 	}
 	country := cmp.Or(w.opts.Country, in.Manifest.Country)
+	batches, calls := batched(in, func(f *layout.File) bool { return f.Country != country })
 	customers := in.File(resource.Customers.Name, "")
-	some = customers != nil && customers.Country != country
-	var periods []string
-	var bytes int64
-	for _, f := range slices.Backward(in.Files(schema.Calls.Name)) {
-		size := in.Manifest.BytesOf(f.Period)
-		if f.Country == country || bytes > 0 && bytes+size > respellBytes {
-			continue
+	if len(batches) == 0 && customers != nil && customers.Country != country {
+		batches = [][]string{nil}
+	}
+	show := snapshot.Counter(progress, "numbers", calls)
+	for _, batch := range batches {
+		if _, err := w.maintain(func(b commit.Base) (*commit.Result, error) { return b.Respell(ctx, batch, show) }); err != nil {
+			return 0, fmt.Errorf("rewrite stored telephone numbers for the country %s: %w", country, err)
 		}
-		periods, bytes, calls = append(periods, f.Period), bytes+size, calls+f.Rows
 	}
-	if some = some || len(periods) > 0; !some {
-		return 0, false, nil
-	}
-	_, err = w.maintain(func(b commit.Base) (*commit.Result, error) {
-		return b.Respell(ctx, periods, snapshot.Counter(progress, "numbers", calls))
-	})
-	if err != nil {
-		return 0, some, fmt.Errorf("rewrite stored telephone numbers for the country %s: %w", country, err)
-	}
-	return calls, some, nil
+	return calls, nil
 }
 
 // Check is [verify.CheckRun] for this run. before is the snapshot at the start of the run.
@@ -199,16 +176,16 @@ func (w *Warehouse) intact(ctx context.Context, s *layout.Snapshot) error {
 	return nil
 }
 
-// batchBytes is about how many bytes one commit of RedactStored rewrites. The commit needs that much
-// space on the disk, and an interruption loses that much work.
+// batchBytes is about how many bytes one commit of RespellAll or RedactStored rewrites. The commit
+// needs that much space on the disk, and an interruption loses that much work.
 const batchBytes = 2 << 30
 
-// batched returns the periods of calls that are not done, in batches of one commit each, and the
+// batched returns the periods of the chosen files of calls, in batches of one commit each, and the
 // number of their calls.
-func batched(in *snapshot.Reader, done []string) (batches [][]string, calls int64) {
+func batched(in *snapshot.Reader, chosen func(*layout.File) bool) (batches [][]string, calls int64) {
 	var bytes int64
 	for _, f := range in.Files(schema.Calls.Name) {
-		if slices.Contains(done, f.Period) {
+		if !chosen(f) {
 			continue
 		}
 		size := in.Manifest.BytesOf(f.Period)
@@ -228,7 +205,8 @@ func batched(in *snapshot.Reader, done []string) (batches [][]string, calls int6
 func (w *Warehouse) RedactStored(ctx context.Context, progress func(snapshot.Progress)) (calls int64, err error) {
 	redactor := w.masker.Redactor()
 	in := w.reader()
-	batches, calls := batched(in, w.redaction.After(in.Manifest.Redaction).Periods)
+	done := w.redaction.After(in.Manifest.Redaction).Periods
+	batches, calls := batched(in, func(f *layout.File) bool { return !slices.Contains(done, f.Period) })
 	tell := snapshot.Counter(progress, "redacted", calls)
 	for i, batch := range batches {
 		made, err := w.maintain(func(b commit.Base) (*commit.Result, error) {

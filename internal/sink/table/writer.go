@@ -153,24 +153,15 @@ func (fs Files) ReadIn(country string) Files {
 	return fs
 }
 
-// Add adds a row of a table.
-func (fs Files) Add(t *schema.Table, row parquet.Row) error {
-	for _, f := range fs {
-		if f.table == t {
-			return f.Add(row)
-		}
-	}
-	return fmt.Errorf("write %s: it is not a table of this part", t.Name)
-}
-
 // Write writes an object with all its rows.
 func (fs Files) Write(o *schema.Object) error {
-	for t, row := range o.Rows() {
-		if err := fs.Add(t, row); err != nil {
-			return err
+	err := fs[0].Add(o.Row)
+	for i := range o.Lists {
+		if err == nil && o.Lists[i].Len() > 0 {
+			err = fs[i+1].addList(o, i)
 		}
 	}
-	return nil
+	return err
 }
 
 // Close makes the files durable and returns their manifest entries.
