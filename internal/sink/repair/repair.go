@@ -24,38 +24,25 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// Remedy is the treatment of a damaged part.
-type Remedy string
-
-// The remedies, the cheapest first.
-const (
-	Restored Remedy = "restored" // from an older snapshot; the next run updates it
-	Dropped  Remedy = "dropped"  // removed; the next run fetches it again
-)
-
-// Part is a damaged part of a snapshot: the files of a period, of a resource, or of another table.
+// Part is a damaged part of a snapshot: the files of a period, of a resource, or of another table. It
+// is restored from an older snapshot or, if From is 0, dropped.
 type Part struct {
-	Name     string           `json:"name"` // a period such as "2026-11-03", or a table
-	Tables   []string         `json:"damaged_tables"`
-	Calls    int64            `json:"calls"` // rows that the manifest lists for all of its tables
-	Turns    int64            `json:"transcript_turns"`
-	Items    int64            `json:"analysis_items"`
-	Rows     int64            `json:"rows"` // of a part without calls
-	Remedy   Remedy           `json:"remedy"`
-	From     int64            `json:"restored_from,omitempty"` // the number of the snapshot
-	Problems []verify.Problem `json:"problems"`
+	Name     string // a period such as "2026-11-03", or a table
+	Period   bool
+	Rows     int64 // of its main table: the calls of a period
+	From     int64 // the number of the older snapshot
+	Problems []verify.Problem
 
-	period bool
-	files  []*layout.File // all of them
+	files []*layout.File // all of them
 }
 
 // Plan lists the faults of a snapshot and their remedies.
 type Plan struct {
-	Snapshot int64            `json:"snapshot"` // the number of the damaged one
-	Parts    []*Part          `json:"parts"`
-	Rest     []verify.Problem `json:"rest"` // problems that the new snapshot does not have
+	Snapshot int64 // the number of the damaged one
+	Parts    []*Part
+	Rest     []verify.Problem // problems that the new snapshot does not have
 
-	commit.Mending `json:"-"`
+	commit.Mending
 }
 
 // Damaged reports whether there is anything to repair.
@@ -119,41 +106,22 @@ func (p *planner) parts() []*Part {
 		f := &p.s.Manifest.Files[i]
 		part := at[f.Part()]
 		if part == nil {
-			part = &Part{Name: f.Part(), period: f.Part() == f.Period}
+			part = &Part{Name: f.Part(), Period: f.Part() == f.Period}
 			at[part.Name] = part
 			out = append(out, part)
 		}
-		part.add(f, p.faults[f.Path])
+		part.files, part.Problems = append(part.files, f), append(part.Problems, p.faults[f.Path]...)
+		if f.Table == part.mainTable() {
+			part.Rows = f.Rows
+		}
 	}
 	for _, part := range out {
-		if part.period && part.file(schema.Calls.Name) == nil {
+		if part.Period && part.file(schema.Calls.Name) == nil {
 			part.Problems = append(part.Problems, verify.Problem{Kind: "reference", Path: part.files[0].Path,
 				What: "the manifest names no file of its calls"})
 		}
 	}
 	return slices.DeleteFunc(out, func(part *Part) bool { return len(part.Problems) == 0 })
-}
-
-// add adds a file to its part, with its faults.
-func (part *Part) add(f *layout.File, problems []verify.Problem) {
-	part.files = append(part.files, f)
-	switch f.Table {
-	case schema.Calls.Name:
-		part.Calls = f.Rows
-	case schema.Turns.Name:
-		part.Turns = f.Rows
-	case schema.Items.Name:
-		part.Items = f.Rows
-	default:
-		if !part.period {
-			part.Rows += f.Rows
-		}
-	}
-	if len(problems) == 0 {
-		return
-	}
-	part.Tables = append(part.Tables, f.Table)
-	part.Problems = append(part.Problems, problems...)
 }
 
 // treat chooses the remedy of a part.
@@ -162,12 +130,11 @@ func (p *planner) treat(ctx context.Context, part *Part) error {
 	for _, f := range part.files {
 		p.gone[f.Path] = true
 	}
-	part.Remedy = Dropped
 	loan, err := p.borrow(ctx, part)
 	if err != nil || loan == nil {
 		return err
 	}
-	part.Remedy, part.From = Restored, loan.From.Manifest.Snapshot
+	part.From = loan.From.Manifest.Snapshot
 	return p.lend(part, loan)
 }
 
@@ -191,7 +158,7 @@ func (p *planner) sound() *layout.Snapshot {
 		m.Coverage = []schema.Span{}
 	}
 	for _, part := range p.plan.Parts {
-		if part.period {
+		if part.Period {
 			from, to := part.started()
 			m.Coverage = snapshot.Uncover(m.Coverage, from, to)
 			continue
@@ -251,7 +218,7 @@ func (p *planner) borrow(ctx context.Context, part *Part) (*commit.Loan, error) 
 
 // mainTable is the table without which the other tables of a part are useless.
 func (part *Part) mainTable() string {
-	if part.period {
+	if part.Period {
 		return schema.Calls.Name
 	}
 	return part.Name
@@ -271,7 +238,7 @@ func (p *planner) proven(s *layout.Snapshot, files []layout.File) bool {
 // elsewhere reports whether a call of borrowed files is in another period now, because its start
 // has changed.
 func (p *planner) elsewhere(part *Part, l *commit.Loan) (bool, error) {
-	if !part.period {
+	if !part.Period {
 		return false, nil
 	}
 	ids := map[string]bool{}

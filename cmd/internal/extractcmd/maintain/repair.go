@@ -41,8 +41,7 @@ repair also restores a missing link current. --dry-run prints what repair would 
 type repairs struct {
 	dry, deep bool
 	lost      int64 // missing or changed recordings
-	format    string
-	run       Run // fetches the missing data
+	run       Run   // fetches the missing data
 }
 
 func repairCommand(s *settings.Settings, stderr io.Writer, fetch Run) *cobra.Command {
@@ -58,7 +57,6 @@ func repairCommand(s *settings.Settings, stderr io.Writer, fetch Run) *cobra.Com
 	s.RunFlags(cmd)
 	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "print the repairs, change nothing")
 	cmd.Flags().BoolVar(&r.deep, "deep", false, "also compare the content of all recordings with their checksums")
-	cli.Choice(cmd, &r.format, "format", "", "text", "json")
 	return cmd
 }
 
@@ -72,15 +70,10 @@ func runRepair(ctx context.Context, s *settings.Settings, r *repairs, stdout, st
 	if err != nil {
 		return err
 	}
-	if r.format == "json" {
-		if err := settings.WriteJSON(stdout, plan); err != nil {
-			return err
-		}
-	} else {
-		writeRepair(plan, r.dry, s.Text(stdout))
-		if r.lost > 0 {
-			words.Fprintf(s.Text(stdout), "recordings: %s missing or changed, and due again\n", humanize.Comma(r.lost))
-		}
+	out := s.Text(stdout)
+	writeRepair(plan, r.dry, out)
+	if r.lost > 0 {
+		words.Fprintf(out, "recordings: %s missing or changed, and due again\n", humanize.Comma(r.lost))
 	}
 	if r.dry || !plan.Damaged() && !journal && r.lost == 0 {
 		return nil
@@ -143,7 +136,7 @@ func summary(plan *repair.Plan) string {
 
 // verb describes what happens to a damaged part.
 func verb(p *repair.Part) string {
-	if p.Remedy == repair.Restored {
+	if p.From > 0 {
 		return fmt.Sprintf("restored from snapshot %d", p.From)
 	}
 	return "dropped"
@@ -156,8 +149,18 @@ func writeRepair(plan *repair.Plan, dry bool, w io.Writer) {
 		return
 	}
 	for _, p := range plan.Parts {
-		words.Fprintf(w, "%s: %s (%s; damaged: %s)\n", p.Name, verb(p), contents(p), strings.Join(p.Tables, ", "))
-		writeProblems(w, p.Problems)
+		what := "row"
+		if p.Period {
+			what = "call"
+		}
+		words.Fprintf(w, "%s: %s (%s)\n", p.Name, verb(p), cli.Plural(p.Rows, what))
+		for i, problem := range p.Problems {
+			if i == shownProblems {
+				words.Fprintf(w, "  and %d more\n", len(p.Problems)-i)
+				break
+			}
+			words.Fprintf(w, "  %s\n", problem)
+		}
 	}
 	for _, p := range plan.Rest {
 		words.Fprintf(w, "%s: replaced (%s)\n", p.Path, p.What)
@@ -169,21 +172,3 @@ func writeRepair(plan *repair.Plan, dry bool, w io.Writer) {
 
 // shownProblems is how many problems of a part are printed.
 const shownProblems = 3
-
-func writeProblems(w io.Writer, problems []verify.Problem) {
-	for i, p := range problems {
-		if i == shownProblems {
-			words.Fprintf(w, "  and %d more\n", len(problems)-i)
-			return
-		}
-		words.Fprintf(w, "  %s\n", p)
-	}
-}
-
-// contents describes the contents of a damaged part.
-func contents(p *repair.Part) string {
-	if p.Rows > 0 || p.Calls+p.Turns+p.Items == 0 {
-		return cli.Plural(p.Rows, "row")
-	}
-	return fmt.Sprintf("%s, %s, %s", cli.Plural(p.Calls, "call"), cli.Plural(p.Turns, "turn"), cli.Plural(p.Items, "item"))
-}
