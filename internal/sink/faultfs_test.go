@@ -42,6 +42,14 @@ func (f *faultFS) op(name string, paths ...string) error {
 	return nil
 }
 
+// do performs an operation unless it fails.
+func (f *faultFS) do(op func() error, name string, paths ...string) error {
+	if err := f.op(name, paths...); err != nil {
+		return err
+	}
+	return op()
+}
+
 var randomID = regexp.MustCompile(`[0-9a-f]{16}`)
 
 // plain makes a path reproducible.
@@ -78,45 +86,27 @@ func (f *faultFS) Create(name string) (disk.File, error) {
 }
 
 func (f *faultFS) Mkdir(name string) error {
-	if err := f.op("mkdir", name); err != nil {
-		return err
-	}
-	return f.FS.Mkdir(name)
+	return f.do(func() error { return f.FS.Mkdir(name) }, "mkdir", name)
 }
 
 func (f *faultFS) Rename(from, to string) error {
-	if err := f.op("rename", from, to); err != nil {
-		return err
-	}
-	return f.FS.Rename(from, to)
+	return f.do(func() error { return f.FS.Rename(from, to) }, "rename", from, to)
 }
 
 func (f *faultFS) Link(from, to string) error {
-	if err := f.op("link", to); err != nil {
-		return err
-	}
-	return f.FS.Link(from, to)
+	return f.do(func() error { return f.FS.Link(from, to) }, "link", to)
 }
 
 func (f *faultFS) Symlink(target, name string) error {
-	if err := f.op("symlink", name); err != nil {
-		return err
-	}
-	return f.FS.Symlink(target, name)
+	return f.do(func() error { return f.FS.Symlink(target, name) }, "symlink", name)
 }
 
 func (f *faultFS) Remove(name string) error {
-	if err := f.op("remove", name); err != nil {
-		return err
-	}
-	return f.FS.Remove(name)
+	return f.do(func() error { return f.FS.Remove(name) }, "remove", name)
 }
 
 func (f *faultFS) SyncDir(name string) error {
-	if err := f.op("syncdir", name); err != nil {
-		return err
-	}
-	return f.FS.SyncDir(name)
+	return f.do(func() error { return f.FS.SyncDir(name) }, "syncdir", name)
 }
 
 type faultFile struct {
@@ -135,8 +125,5 @@ func (f *faultFile) Write(p []byte) (int, error) {
 }
 
 func (f *faultFile) Sync() error {
-	if err := f.fs.op("sync", f.name); err != nil {
-		return err
-	}
-	return f.File.Sync()
+	return f.fs.do(f.File.Sync, "sync", f.name)
 }

@@ -52,6 +52,14 @@ func (m *mortal) op() error {
 	return nil
 }
 
+// do performs a change unless the process is dead.
+func (m *mortal) do(change func() error) error {
+	if err := m.op(); err != nil {
+		return err
+	}
+	return change()
+}
+
 func (m *mortal) Create(name string) (disk.File, error) {
 	if err := m.op(); err != nil {
 		return nil, err
@@ -61,38 +69,23 @@ func (m *mortal) Create(name string) (disk.File, error) {
 }
 
 func (m *mortal) Mkdir(name string) error {
-	if err := m.op(); err != nil {
-		return err
-	}
-	return m.FS.Mkdir(name)
+	return m.do(func() error { return m.FS.Mkdir(name) })
 }
 
 func (m *mortal) Rename(from, to string) error {
-	if err := m.op(); err != nil {
-		return err
-	}
-	return m.FS.Rename(from, to)
+	return m.do(func() error { return m.FS.Rename(from, to) })
 }
 
 func (m *mortal) Link(from, to string) error {
-	if err := m.op(); err != nil {
-		return err
-	}
-	return m.FS.Link(from, to)
+	return m.do(func() error { return m.FS.Link(from, to) })
 }
 
 func (m *mortal) Symlink(target, name string) error {
-	if err := m.op(); err != nil {
-		return err
-	}
-	return m.FS.Symlink(target, name)
+	return m.do(func() error { return m.FS.Symlink(target, name) })
 }
 
 func (m *mortal) Remove(name string) error {
-	if err := m.op(); err != nil {
-		return err
-	}
-	return m.FS.Remove(name)
+	return m.do(func() error { return m.FS.Remove(name) })
 }
 
 type mortalFile struct {
