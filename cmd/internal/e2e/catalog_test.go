@@ -118,8 +118,7 @@ func TestCatalogWhileCommitting(t *testing.T) {
 	truth := map[int64]looked{}
 	commit := func() {
 		c.mustExtract()
-		s, err := layout.Current(c.warehouse)
-		test.OK(t, err)
+		s := current(t, c.warehouse)
 		truth[s.Manifest.Snapshot] = looked{Calls: s.Manifest.Rows(schema.Calls.Name), Turns: s.Manifest.Rows(schema.Turns.Name),
 			Items: s.Manifest.Rows(schema.Items.Name), Runs: s.Manifest.Rows(schema.Runs.Name)}
 		c.query("catalog", "--output", catalog).exits(t, cli.ExitOK)
@@ -170,8 +169,7 @@ func TestCatalogKeepsItsSnapshot(t *testing.T) {
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 120, Days: 10}}) // as old as the pin
 	catalog := filepath.Join(t.TempDir(), "callhouse.duckdb")
 	c.mustExtract()
-	first, err := layout.Current(c.warehouse)
-	test.OK(t, err)
+	first := current(t, c.warehouse)
 	c.query("catalog", "--output", catalog).exits(t, cli.ExitOK)
 	nights := func(n int) {
 		for range n {
@@ -189,8 +187,7 @@ func TestCatalogKeepsItsSnapshot(t *testing.T) {
 			first.Manifest.Rows(schema.Calls.Name), first.Manifest.Rows(schema.Turns.Name))
 	}
 	test.OK(t, db.Close())
-	now, err := layout.Current(c.warehouse)
-	test.OK(t, err)
+	now := current(t, c.warehouse)
 	if _, err := os.Stat(filepath.Join(c.warehouse, layout.SnapshotsName, layout.SnapshotName(first.Manifest.Snapshot+1))); err == nil || now.Manifest.Snapshot < first.Manifest.Snapshot+6 {
 		t.Errorf("the snapshot after the pinned one is still there at snapshot %d: retention removed nothing", now.Manifest.Snapshot)
 	}

@@ -17,6 +17,7 @@ import (
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
+	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/test"
@@ -177,6 +178,13 @@ func (c *company) counts(statement string) map[string]int64 {
 		out[keyOf(row)] = number(c.t, row["n"])
 	}
 	return out
+}
+
+// current returns the current snapshot of a warehouse.
+func current(t *testing.T, root string) *layout.Snapshot {
+	t.Helper()
+	s := current(t, root)
+	return s
 }
 
 // keyOf returns a row's key; null is "null".

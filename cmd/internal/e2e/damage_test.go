@@ -87,8 +87,7 @@ type injury struct {
 func (e *estate) injuries() (out []injury) {
 	e.t.Helper()
 	outside := filepath.Join(e.t.TempDir(), "outside")
-	s, err := layout.Current(e.template)
-	test.OK(e.t, err)
+	s := current(e.t, e.template)
 	files := map[string]string{} // kind -> path inside the warehouse
 	inSnapshot := func(kind, path string) {
 		files[kind] = filepath.Join(layout.SnapshotsName, filepath.Base(s.Dir), filepath.FromSlash(path))

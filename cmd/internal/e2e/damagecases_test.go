@@ -171,8 +171,7 @@ func TestForeignOwner(t *testing.T) {
 		}
 	}
 	test.OK(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error { give(nobody, path); return err }))
-	s, err := layout.Current(root)
-	test.OK(t, err)
+	s := current(t, root)
 	run := func(args ...string) result {
 		cmd := exec.CommandContext(t.Context(), filepath.Join(dir, args[0]), append(args[1:], "--warehouse", root)...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}

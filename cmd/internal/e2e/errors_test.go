@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/test"
 )
@@ -143,8 +142,7 @@ func TestWrongUseWritesNothing(t *testing.T) {
 	c.mustExtract("--mask", "from_number")
 	state := func() string {
 		t.Helper()
-		s, err := layout.Current(c.warehouse)
-		test.OK(t, err)
+		s := current(t, c.warehouse)
 		left, err := os.ReadDir(filepath.Join(c.warehouse, "journal"))
 		if err != nil || len(left) > 0 {
 			t.Errorf("the journal holds %v, %v", left, err)

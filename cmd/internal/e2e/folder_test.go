@@ -16,7 +16,6 @@ import (
 	"syscall"
 	"testing"
 
-	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/test"
 )
@@ -66,8 +65,7 @@ func TestFolderReaders(t *testing.T) {
 		return true
 	}
 	e.extract().exits(t, 0)
-	s, err := layout.Current(c.warehouse)
-	test.OK(t, err)
+	s := current(t, c.warehouse)
 	var want folder
 	row := c.sql(`SELECT count(*) AS n, sum(total_cost)::VARCHAR AS cost, epoch_us(min(start_at)) AS first, epoch_us(max(start_at)) AS last,
 		(SELECT count(*) FROM transcript_turns WHERE role = 'user') AS spoken FROM calls`)[0]

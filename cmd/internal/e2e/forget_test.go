@@ -52,8 +52,7 @@ func TestForgetCaller(t *testing.T) {
 	digits := strings.TrimLeft(strings.TrimPrefix(number, "+"), "0")
 	spelled := number[:len(number)-8] + "-" + number[len(number)-8:len(number)-4] + "-" + number[len(number)-4:]
 	texts := append(append([]string{number, digits}, ids...), said...)
-	current, err := layout.Current(c.warehouse)
-	test.OK(t, err)
+	current := current(t, c.warehouse)
 	before := everyRow(t, current)
 	for _, text := range texts {
 		if !strings.Contains(before, text) {

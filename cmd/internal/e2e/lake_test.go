@@ -119,7 +119,7 @@ func TestLakeUpgraded(t *testing.T) {
 	publish := func() {
 		t.Helper()
 		c.query("publish", "iceberg", "--to", to+"/callhouse").exits(t, 0)
-		m, rows := mustCurrent(t, c).Manifest, map[string]int64{}
+		m, rows := current(t, c.warehouse).Manifest, map[string]int64{}
 		for _, table := range tables {
 			rows[table] = m.Rows(table)
 		}

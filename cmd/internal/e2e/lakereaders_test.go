@@ -128,8 +128,7 @@ func lakeTables(s *layout.Snapshot) (out []string) {
 // lakeTruth returns query's answers for the current commit.
 func (c *company) lakeTruth(questions map[string]string) lakeAnswers {
 	c.t.Helper()
-	s, err := layout.Current(c.warehouse)
-	test.OK(c.t, err)
+	s := current(c.t, c.warehouse)
 	out := lakeAnswers{}
 	for _, table := range lakeTables(s) {
 		out["rows of "+table] = []string{fmt.Sprint(s.Manifest.Rows(table))}
@@ -222,7 +221,7 @@ func TestLakeReaders(t *testing.T) {
 				questions[name] = instants.Replace(q)
 			}
 		}
-		tag := "snapshot-" + layout.SnapshotName(mustCurrent(t, c).Manifest.Snapshot)
+		tag := "snapshot-" + layout.SnapshotName(current(t, c.warehouse).Manifest.Snapshot)
 		truth[tag] = c.lakeTruth(questions)
 		return tag
 	}
@@ -251,7 +250,7 @@ func TestLakeReaders(t *testing.T) {
 		if !strings.Contains(to, "://") {
 			to = "file://" + to
 		}
-		ask[name] = &lakePlace{to, []string{"", before, last}, lakeTables(mustCurrent(t, c)), questions, true, truth, map[string]bool{"": true, before: false, last: true}}
+		ask[name] = &lakePlace{to, []string{"", before, last}, lakeTables(current(t, c.warehouse)), questions, true, truth, map[string]bool{"": true, before: false, last: true}}
 	}
 	var stdin bytes.Buffer
 	test.OK(t, json.NewEncoder(&stdin).Encode(map[string]any{"places": ask, "month": questions["month"], "reports": lakeSQL(t), "late": late}))
@@ -334,7 +333,7 @@ func (c *company) shared(name string) *lakePlace {
 	other := found(c.t, sandbox.Options{World: sandbox.Config{Seed: 9, Calls: 200, Days: 40}})
 	other.mustExtract()
 	to := c.t.TempDir()
-	tag := name + "-" + layout.SnapshotName(mustCurrent(c.t, c).Manifest.Snapshot)
+	tag := name + "-" + layout.SnapshotName(current(c.t, c.warehouse).Manifest.Snapshot)
 	truth := map[string]lakeAnswers{"": {}, tag: {}}
 	for organization, of := range map[string]*company{name: c, "globex": other} {
 		of.query("publish", "iceberg", "--to", to+"/callhouse", "--organization", organization).exits(c.t, 0)
@@ -357,13 +356,6 @@ func (c *company) shared(name string) *lakePlace {
 		"of one":        "SELECT count(*), min(organization), sum(duration_ms) FROM calls WHERE organization = '" + name + "'",
 		"of none":       "SELECT count(*) FROM calls WHERE organization IS NULL",
 	}, false, truth, map[string]bool{"": true, tag: true}}
-}
-
-func mustCurrent(t *testing.T, c *company) *layout.Snapshot {
-	t.Helper()
-	s, err := layout.Current(c.warehouse)
-	test.OK(t, err)
-	return s
 }
 
 func quoted(at time.Time) string { return at.Format("'2006-01-02 15:04:05'") }

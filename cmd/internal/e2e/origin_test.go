@@ -78,8 +78,7 @@ func TestWarehouseOfOneOrganisation(t *testing.T) {
 	c.mustExtract()
 
 	// An older warehouse has no origin: its calls identify it.
-	s, err := layout.Current(c.warehouse)
-	test.OK(t, err)
+	s := current(t, c.warehouse)
 	s.Manifest.Origin = nil
 	raw, err := s.Manifest.Encode()
 	test.OK(t, err)

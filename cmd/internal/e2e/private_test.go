@@ -174,8 +174,7 @@ func TestKeepForgetsWithTime(t *testing.T) {
 	if again := c.service.Server.Stats().DetailsUnchanged - before.DetailsUnchanged; again > 4 { // young calls are asked for again
 		t.Errorf("%d details were asked for in vain", again)
 	}
-	s, err := layout.Current(c.warehouse)
-	test.OK(t, err)
+	s := current(t, c.warehouse)
 	if from := s.Manifest.Coverage[0].From; from != cut.UnixMilli() {
 		t.Errorf("the ledger begins at %d, want %d", from, cut.UnixMilli())
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
@@ -34,8 +33,7 @@ const fast = "requests_per_second = 2000\nrequests_per_minute = 100000\n"
 
 func callsIn(t *testing.T, c *company) int64 {
 	t.Helper()
-	s, err := layout.Current(c.warehouse)
-	test.OK(t, err)
+	s := current(t, c.warehouse)
 	return s.Manifest.Rows(schema.Calls.Name)
 }
 

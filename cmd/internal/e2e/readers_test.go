@@ -40,8 +40,7 @@ import (
 func TestStockReaders(t *testing.T) {
 	c := record(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 200, Days: 40}}, recordings.Faults{}, found)
 	c.mustNight()
-	snapshot, err := layout.Current(c.warehouse)
-	test.OK(t, err)
+	snapshot := current(t, c.warehouse)
 	t.Run("arrow-go", func(t *testing.T) {
 		for _, table := range schema.Tables {
 			var rows int64
@@ -323,8 +322,7 @@ func TestHostileValuesAreRead(t *testing.T) {
 	want[&schema.Runs].addRow(t, &schema.Runs, schema.Runs.AppendRow(nil, run.Row()))
 	test.OK(t, w.Commit(t.Context(), func(sink.Stats, int64) schema.Run { return run }))
 	test.OK(t, w.Close())
-	s, err := layout.Current(root)
-	test.OK(t, err)
+	s := current(t, root)
 	for _, table := range schema.Tables {
 		got := flatByDuckDB(t, s, table)
 		if len(got) == 0 || len(got) != len(want[table]) {

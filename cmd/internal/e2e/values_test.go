@@ -256,8 +256,7 @@ func TestOptOutAfterTheCall(t *testing.T) {
 	if n := c.service.Server.Stats().ByKind["detail"] - before.ByKind["detail"]; n != 0 {
 		t.Errorf("%d details were asked for", n)
 	}
-	current, err := layout.Current(c.warehouse)
-	test.OK(t, err)
+	current := current(t, c.warehouse)
 	n := current.Manifest.Snapshot
 	call, err := snapshot.Find(t.Context(), current, recent)
 	if err != nil || call == nil {
@@ -294,8 +293,7 @@ func TestOptOutAfterTheCall(t *testing.T) {
 // holding returns the kept snapshots with turns of a call.
 func (c *company) holding(id string) map[int64]bool {
 	c.t.Helper()
-	current, err := layout.Current(c.warehouse)
-	test.OK(c.t, err)
+	current := current(c.t, c.warehouse)
 	all, err := snapshot.Retained(c.warehouse, current)
 	test.OK(c.t, err)
 	out := map[int64]bool{}

@@ -14,7 +14,6 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
-	"callhouse/internal/test"
 )
 
 // editor is a proxy of the sandbox that changes single calls.
@@ -313,8 +312,7 @@ func TestVerifyDeepKeepsToTheBudget(t *testing.T) {
 		t.Errorf("exit code %d, %d pages were requested: %+v", r.code, pages, s)
 	}
 	// The minute's requests are spent for the next command as well.
-	s, err := layout.Current(c.warehouse)
-	test.OK(t, err)
+	s := current(t, c.warehouse)
 	rep, r = e.verify("--deep", "--requests-per-minute", "2", "--requests-per-second", "2", "--max-duration", "300ms")
 	if r.code != cli.ExitIncomplete || rep.Service.Stopped == "" || rep.Service.Requests != 0 || rep.Service.Skipped == 0 || rep.Service.Gone.Count > 0 {
 		t.Errorf("exit code %d: %+v\n%s", r.code, rep.Service, r.stderr)

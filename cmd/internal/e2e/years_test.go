@@ -17,7 +17,6 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/extractcmd"
-	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/world"
@@ -184,8 +183,7 @@ func TestThirtyNights(t *testing.T) {
 	if r := n.extract(t.Context(), "status"); r.code != cli.ExitOK || !strings.HasPrefix(r.stdout, "fine: ") {
 		t.Errorf("status: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
-	snapshot, err := layout.Current(n.warehouse)
-	test.OK(t, err)
+	snapshot := current(t, n.warehouse)
 	for _, f := range snapshot.Manifest.Files {
 		// A month is compacted once it has been over for five days.
 		if at, err := time.Parse(time.DateOnly, f.Period); err == nil && at.AddDate(0, 1, 1-at.Day()+12).Before(n.clock.Now()) {
