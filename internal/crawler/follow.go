@@ -211,5 +211,10 @@ func dues(due []calls.Due) iter.Seq2[calls.Due, error] {
 	}
 }
 
-// Close ends a crawler whose Run is not called.
-func (c *Crawler) Close() { c.api.Close() }
+// Close ends a crawler, and closes its archive of recordings.
+func (c *Crawler) Close() {
+	c.api.Close()
+	if c.cfg.Recordings != nil {
+		c.cfg.Recordings.Close()
+	}
+}

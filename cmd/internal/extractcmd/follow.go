@@ -214,7 +214,7 @@ func (f *follower) worked() {
 // publish writes the metrics.
 func (f *follower) publish(started time.Time) {
 	if f.MetricsPath() != "" {
-		n := &night{Settings: f.Settings, log: f.log}
+		n := &night{job: job{Settings: f.Settings, log: f.log}}
 		n.write(&status.Metrics{Now: f.Now(), Profile: f.Profile, Secrets: f.Secrets, Started: started})
 	}
 }

@@ -6,11 +6,8 @@ import (
 	"log/slog"
 	"time"
 
-	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/status"
 	"callhouse/internal/crawler"
-	"callhouse/internal/recording"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
@@ -28,70 +25,56 @@ const (
 
 // session holds the warehouse from one sweep to the next.
 type session struct {
-	*follower
-	*settings.Settings
-	retention
-	id      string
-	started time.Time
-	w       *sink.Warehouse
-	c       *crawler.Crawler
+	job
+	f       *follower
 	begun   bool      // the service has answered, and records of killed runs are committed
 	polled  time.Time // when the last poll began
 	pollAt  time.Time // the next poll
 	fetched time.Time // when due records were last fetched
 	pruned  time.Time // time of the last prune
 
-	recordings *recording.Archive // nil: recordings are not archived
-	archiving  <-chan error       // receives the archiver's result; nil: it has ended or was never started
-	alerts     *alerter
-	beat       time.Time // when metrics were last written
-	state      disk.Follow
+	archiving <-chan error // receives the archiver's result; nil: it has ended or was never started
+	alerts    *alerter
+	beat      time.Time // when metrics were last written
+	state     disk.Follow
 }
 
 // session follows until the next sweep, or until ctx is done.
-func (f *follower) session(ctx context.Context, sweep time.Time) (err error) {
-	s := &session{follower: f, Settings: f.anew()}
+func (f *follower) session(ctx context.Context, sweep time.Time) error {
+	log := slog.New(warnings{f.log.Handler()})
+	s := &session{f: f, job: job{Settings: f.anew(), running: schema.OutcomeFollowing, log: log}}
 	s.started = s.Now()
 	s.id = settings.RunID(s.started)
 	s.state.Sweep = sweep.UnixMilli()
 	opts := s.Options(s.id)
-	opts.Records, opts.Follow = true, &s.state
-	opts.ProblemOf = func(err error) string { return string(settings.ProblemOf(err)) }
-	if s.w, err = sink.Open(opts); err != nil {
-		return settings.Explain(err)
-	}
-	f.locked = true
-	defer func() {
-		if cerr := s.w.Close(); cerr != nil && err == nil {
-			err = settings.Explain(cerr)
+	opts.Follow = &s.state
+	return s.open(opts, func() error {
+		f.locked = true
+		err := s.prepare(ctx)
+		if err == nil {
+			stop := s.archive(ctx)
+			s.alerts = newAlerter(ctx, s.Settings, log)
+			err = s.loop(ctx, sweep)
+			s.alerts.end()
+			if aerr := stop(); err == nil {
+				err = settings.Explain(aerr)
+			}
+			s.crawler.Close()
 		}
-	}()
-	if err = s.prepare(ctx); err == nil {
-		stop := s.archive(ctx)
-		s.alerts = newAlerter(ctx, s.Settings, slog.New(warnings{s.log.Handler()}))
-		err = s.loop(ctx, sweep)
-		s.alerts.end()
-		if aerr := stop(); err == nil {
-			err = settings.Explain(aerr)
-		}
-		s.c.Close()
-	}
-	if s.recordings != nil {
-		s.recordings.Close()
-	}
-	return s.end(err)
+		return s.end(err)
+	})
 }
 
 // archive starts archiving recordings as their calls are committed, in the background. The returned
 // function stops it.
 func (s *session) archive(ctx context.Context) (stop func() error) {
-	if s.recordings == nil {
+	if s.cfg.Recordings == nil {
 		return func() error { return nil }
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	s.archiving = done
-	go func() { done <- s.c.ArchiveRecordings(ctx, false) }()
+	go func() { done <- s.crawler.ArchiveRecordings(ctx, false) }()
 	return func() error {
 		cancel()
 		if s.archiving == nil { // archiving has ended, and the loop has received its result
@@ -102,42 +85,30 @@ func (s *session) archive(ctx context.Context) (stop func() error) {
 }
 
 // prepare creates the crawler.
-func (s *session) prepare(ctx context.Context) error {
+func (s *session) prepare(ctx context.Context) (err error) {
 	s.Hurried = true
-	if err := s.StartMask(s.w, s.w); err != nil {
-		return err
+	if s.cfg, err = s.Crawl(s.started); err == nil {
+		err = s.StartMask(s.w, s.w)
 	}
-	cfg, err := s.Crawl(s.started)
 	if err != nil {
 		return err
 	}
-	settings.Remember(&cfg, s.w, s.log)
-	if s.recordings, err = s.OpenArchive(ctx, s.w); err != nil {
-		return err
-	}
-	cfg.Recordings = s.recordings
-	cfg.Resources, cfg.Transcripts, cfg.MaxDuration = nil, crawler.FromV3, 0 // left to sweeps
-	cfg.Logger = slog.New(warnings{s.log.Handler()})
-	cfg.Now, cfg.AnyClock, cfg.DownAfter = s.Now, s.Yes, downAfter
-	s.w.From(cfg.BaseURL, string(cfg.Key), s.Adopt)
-	s.w.Schedule(s.current, func() bool { return false })
-	if s.c, err = crawler.New(cfg, s.w); err != nil {
-		return cli.Usage("", "%w", err)
-	}
-	return nil
+	s.cfg.Resources, s.cfg.Transcripts, s.cfg.MaxDuration = nil, crawler.FromV3, 0 // left to sweeps
+	s.cfg.DownAfter = downAfter
+	return s.connect(ctx, func() bool { return false })
 }
 
 // begin sends the first request, which shows the service's clock, and commits the records of killed
 // runs.
 func (s *session) begin(ctx context.Context) error {
-	if err := s.c.Begin(ctx); err != nil {
+	if err := s.crawler.Begin(ctx); err != nil {
 		return err
 	}
 	since, err := s.ListFrom(s.Now())
 	if err != nil {
 		return err
 	}
-	s.c.SetSince(since)
+	s.crawler.SetSince(since)
 	if _, err = s.w.Recover(ctx); err == nil {
 		s.w.Respell(ctx)
 		s.begun = true
@@ -171,7 +142,7 @@ func (s *session) loop(ctx context.Context, sweep time.Time) error {
 		}
 		if time.Since(s.beat) >= pulseEvery {
 			s.beat = time.Now()
-			s.publish(s.started)
+			s.f.publish(s.started)
 		}
 		select {
 		case <-tick.C:
@@ -190,7 +161,7 @@ func (s *session) loop(ctx context.Context, sweep time.Time) error {
 // them due, so that one commit contains both.
 func (s *session) step(ctx context.Context) error {
 	now := time.Now()
-	if s.failures > 0 && now.Before(s.pollAt) {
+	if s.f.failures > 0 && now.Before(s.pollAt) {
 		return s.commit(ctx) // backing off
 	}
 	polls := !now.Before(s.pollAt)
@@ -199,9 +170,9 @@ func (s *session) step(ctx context.Context) error {
 			return err
 		}
 	}
-	if polls || now.Sub(s.fetched) >= s.pace.Least {
+	if polls || now.Sub(s.fetched) >= s.f.pace.Least {
 		s.fetched = now
-		if err := s.c.FetchDue(ctx, fetchFor); err != nil {
+		if err := s.crawler.FetchDue(ctx, fetchFor); err != nil {
 			return err
 		}
 	}
@@ -217,29 +188,29 @@ func (s *session) poll(ctx context.Context) error {
 			return err
 		}
 	}
-	busy, err := s.c.Poll(ctx)
+	busy, err := s.crawler.Poll(ctx)
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
-	s.worked()
-	s.pollAt = s.polled.Add(max(s.pace.Next(busy), s.w.Pause()))
+	s.f.worked()
+	s.pollAt = s.polled.Add(max(s.f.pace.Next(busy), s.w.Pause()))
 	s.state.Polled, s.state.Failing, s.state.Error = now, 0, ""
 	return s.tell()
 }
 
 // fails records a failure of the service and backs off.
 func (s *session) fails(err error) error {
-	if s.failed(err); s.state.Failing == 0 {
+	if s.f.failed(err); s.state.Failing == 0 {
 		s.state.Failing = s.Now().UnixMilli()
 	}
-	s.pollAt = time.Now().Add(s.backoff())
+	s.pollAt = time.Now().Add(s.f.backoff())
 	s.state.Error = s.Secrets.Error(err)
 	return s.tell()
 }
 
 // tell stores the session's state for status and metrics.
 func (s *session) tell() error {
-	s.state.Requests = s.c.Progress().Requests
+	s.state.Requests = s.crawler.Progress().Requests
 	return s.w.SetFollow(s.state)
 }
 
@@ -268,10 +239,10 @@ func (s *session) tidy(ctx context.Context) error {
 		return nil
 	}
 	s.pruned = now
-	if err := s.setKept(s.Settings, now); err != nil {
+	if err := s.setKept(now); err != nil {
 		return err
 	}
-	if err := s.prune(ctx, s.Settings, s.w, s.log, s.current); err != nil {
+	if err := s.prune(ctx); err != nil {
 		return err
 	}
 	if s.undeleted != nil {
@@ -280,34 +251,16 @@ func (s *session) tidy(ctx context.Context) error {
 	return nil
 }
 
-// current returns the row of a session that continues.
-func (s *session) current(did sink.Stats, commits int64) schema.Run {
-	return s.row(schema.OutcomeFollowing, nil, did, commits)
-}
-
-// row returns the session's row of the table runs.
-func (s *session) row(outcome string, err error, did sink.Stats, commits int64) schema.Run {
-	p := s.c.Progress()
-	row := status.Row(s.id, cli.Version(), s.started, &p, nil, did, commits, s.Secrets)
-	if row.Outcome = outcome; outcome != schema.OutcomeFollowing {
-		row.EndedAt = schema.Some(max(s.Now().UnixMilli(), row.StartedAt))
-	}
-	if err != nil {
-		row.Error, row.Problem = s.Secrets.Error(err), string(settings.ProblemOf(err))
-	}
-	return row
-}
-
 // end commits the remaining records. A session without commits has no row.
 func (s *session) end(err error) error {
 	records, _ := s.w.Uncommitted()
 	_, commits := s.w.Totals()
-	if s.c == nil || records == 0 && commits == 0 {
+	if s.crawler == nil || records == 0 && commits == 0 {
 		s.w.Unrecorded()
 		return err
 	}
 	outcome := schema.OutcomeFollowed
-	if err != nil && !s.passing(err) {
+	if err != nil && !s.f.passing(err) {
 		outcome = schema.OutcomeFailed
 	}
 	if serr := s.w.Settle(); serr != nil {
@@ -315,7 +268,7 @@ func (s *session) end(err error) error {
 	}
 	grace, cancel := context.WithTimeout(context.Background(), settings.CommitGrace)
 	defer cancel()
-	cerr := s.w.Commit(grace, func(did sink.Stats, commits int64) schema.Run { return s.row(outcome, err, did, commits) })
+	cerr := s.w.Commit(grace, func(did sink.Stats, commits int64) schema.Run { return s.rowOf(outcome, err, did, commits) })
 	if cerr != nil {
 		return errors.Join(err, settings.Explain(cerr))
 	}

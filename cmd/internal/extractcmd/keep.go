@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/dustin/go-humanize"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/recorded"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink"
 )
 
 // mostErased is the largest share of all calls that a run may erase at once without --yes. A wrong
@@ -29,24 +26,24 @@ type retention struct {
 }
 
 // setKept computes both limits from the settings.
-func (n *retention) setKept(s *settings.Settings, started time.Time) (err error) {
-	if n.kept, err = s.KeepFrom(started); err == nil {
-		n.keptAudio, err = s.KeepRecordingsFrom(started)
+func (j *job) setKept(at time.Time) (err error) {
+	if j.kept, err = j.KeepFrom(at); err == nil {
+		j.keptAudio, err = j.KeepRecordingsFrom(at)
 	}
 	return err
 }
 
 // spare lets commits erase calls past their retention, unless they exceed mostErased.
-func (n *retention) spare(s *settings.Settings, w *sink.Warehouse) error {
-	w.Keep(n.kept)
-	aged, total, err := w.Aging()
-	if err != nil || s.Yes || float64(aged) <= mostErased*float64(total) {
+func (j *job) spare() error {
+	j.w.Keep(j.kept)
+	aged, total, err := j.w.Aging()
+	if err != nil || j.Yes || float64(aged) <= mostErased*float64(total) {
 		return err
 	}
-	w.Keep(time.Time{})
-	n.spared = cli.Fail(cli.ExitIncomplete, fmt.Errorf(
+	j.w.Keep(time.Time{})
+	j.spared = cli.Fail(cli.ExitIncomplete, fmt.Errorf(
 		"--keep %s would erase %s of %s calls at once, those that started before %s; nothing was erased",
-		s.Keep, humanize.Comma(aged), humanize.Comma(total), n.kept.Format(time.DateOnly)),
+		j.Keep, humanize.Comma(aged), humanize.Comma(total), j.kept.Format(time.DateOnly)),
 		"check this machine's clock and --keep; to erase them, use extract run --yes")
 	return nil
 }
@@ -54,51 +51,50 @@ func (n *retention) spare(s *settings.Settings, w *sink.Warehouse) error {
 // prune deletes the recordings of forgotten calls that forget could not delete, of callers who opted
 // out, and those past their retention. It must run before the commits that drop calls, because the
 // dropped rows hold the paths of the files.
-func (n *retention) prune(ctx context.Context, s *settings.Settings, w *sink.Warehouse, log *slog.Logger,
-	row func(sink.Stats, int64) schema.Run) error {
-	if w.Snapshot() == nil {
+func (j *job) prune(ctx context.Context) error {
+	if j.w.Snapshot() == nil {
 		return nil
 	}
-	n.undeleted = nil
-	before, keep := n.kept, "--keep "+s.Keep
-	if n.spared != nil {
+	j.undeleted = nil
+	before, keep := j.kept, "--keep "+j.Keep
+	if j.spared != nil {
 		before = time.Time{}
 	}
-	if n.keptAudio.After(before) {
-		before, keep = n.keptAudio, "--keep-recordings "+s.KeepRecordings
+	if j.keptAudio.After(before) {
+		before, keep = j.keptAudio, "--keep-recordings "+j.KeepRecordings
 	}
-	if err := n.spareAudio(ctx, s, w, &before, keep); err != nil {
+	if err := j.spareAudio(ctx, &before, keep); err != nil {
 		return err
 	}
-	forgotten, err := w.DeleteRecordings(ctx)
+	forgotten, err := j.w.DeleteRecordings(ctx)
 	if err != nil {
 		return err
 	}
-	keeps := w.Keep(time.Time{})
-	p, err := recorded.Prune(ctx, w, before, keep, s.Now, func(ctx context.Context) error { return w.Commit(ctx, row) })
+	keeps := j.w.Keep(time.Time{})
+	p, err := recorded.Prune(ctx, j.w, before, keep, j.Now, func(ctx context.Context) error { return j.w.Commit(ctx, j.current) })
 	if err != nil {
 		return err
 	}
 	if files := p.Files + forgotten.Files; files > 0 {
-		log.Info("deleted recordings", "recordings", files, "size", humanize.Bytes(uint64(p.Bytes+forgotten.Bytes)))
+		j.log.Info("deleted recordings", "recordings", files, "size", humanize.Bytes(uint64(p.Bytes+forgotten.Bytes)))
 	}
 	if left := p.Left + forgotten.Left; left > 0 {
-		n.undeleted = cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s could not be deleted: %w", cli.Plural(left, "recording"),
+		j.undeleted = cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s could not be deleted: %w", cli.Plural(left, "recording"),
 			errors.Join(p.Why, forgotten.Why)), "the next run tries again")
 		return nil
 	}
-	w.Keep(keeps)
+	j.w.Keep(keeps)
 	return nil
 }
 
 // spareAudio is spare for recordings: above the limit, it deletes no recordings and erases no calls.
-func (n *retention) spareAudio(ctx context.Context, s *settings.Settings, w *sink.Warehouse, before *time.Time, keep string) error {
-	stored := w.Snapshot().Manifest.Recordings().States[schema.RecordingStored]
-	if before.IsZero() || stored == 0 || s.Yes {
+func (j *job) spareAudio(ctx context.Context, before *time.Time, keep string) error {
+	stored := j.w.Snapshot().Manifest.Recordings().States[schema.RecordingStored]
+	if before.IsZero() || stored == 0 || j.Yes {
 		return nil
 	}
 	var aged int64
-	for r, err := range w.RecordingsBefore(ctx, *before) {
+	for r, err := range j.w.RecordingsBefore(ctx, *before) {
 		if err != nil {
 			return err
 		}
@@ -110,8 +106,8 @@ func (n *retention) spareAudio(ctx context.Context, s *settings.Settings, w *sin
 		return nil
 	}
 	*before = time.Time{}
-	w.Keep(time.Time{})
-	n.spared = cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s would delete %s of %s recordings at once; nothing was deleted", keep,
+	j.w.Keep(time.Time{})
+	j.spared = cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s would delete %s of %s recordings at once; nothing was deleted", keep,
 		humanize.Comma(aged), humanize.Comma(stored)),
 		"check this machine's clock and the setting; to delete them, use extract run --yes")
 	return nil

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +13,6 @@ import (
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/progress"
 	"callhouse/cmd/internal/status"
-	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/words"
@@ -64,19 +61,17 @@ func archive(ctx context.Context, s *settings.Settings, stderr io.Writer) error 
 	defer screen.Close()
 	log := screen.Logger(screen.Out)
 	s.WarnPlain(log)
-	opts := s.Options(settings.RunID(started))
+	a := &job{Settings: s, started: started, running: schema.OutcomeArchived, id: settings.RunID(started), log: log, cfg: cfg}
 	var due int64
-	var got crawler.Report
-	var left error
-	err = s.OpenWith(opts, func(w *sink.Warehouse) error {
+	err = s.OpenWith(s.Options(a.id), func(w *sink.Warehouse) error {
+		a.w = w
 		if _, err := w.Recover(ctx); err != nil {
 			return err
 		}
-		a := archiving{Settings: s, w: w, started: started, id: opts.RunID}
-		if err := a.run(ctx, &cfg, screen, log); err != nil {
+		if err := a.archive(ctx, screen); err != nil {
 			return err
 		}
-		due, got, left = w.Snapshot().Manifest.Recordings().Due, a.report, cmp.Or(a.undeleted, a.spared)
+		due = w.Snapshot().Manifest.Recordings().Due
 		return nil
 	})
 	screen.Close()
@@ -84,9 +79,9 @@ func archive(ctx context.Context, s *settings.Settings, stderr io.Writer) error 
 		return err
 	}
 	if !s.Quiet {
-		words.Fprintf(s.Stderr, "recordings: %s\n", status.RecordingsText(got.Recordings, due))
+		words.Fprintf(s.Stderr, "recordings: %s\n", status.RecordingsText(a.rep.Recordings, due))
 	}
-	return cmp.Or(judge(ctx, got.Recordings.Err, due), left)
+	return cmp.Or(judge(ctx, a.rep.Recordings.Err, due), a.undeleted, a.spared)
 }
 
 // judge returns the error of an archiving run that left due recordings.
@@ -102,68 +97,41 @@ func judge(ctx context.Context, failed error, due int64) error {
 	return nil
 }
 
-// archiving is one execution of the command.
-type archiving struct {
-	*settings.Settings
-	retention
-	w       *sink.Warehouse
-	started time.Time
-	id      string
-	c       *crawler.Crawler
-	report  crawler.Report
-}
-
-func (a *archiving) run(ctx context.Context, cfg *crawler.Config, screen *progress.Screen, log *slog.Logger) error {
-	if err := a.StartMask(a.w, a.w); err != nil {
+// archive stores the due recordings. Only an execution with commits has a row in the table runs.
+func (j *job) archive(ctx context.Context, screen *progress.Screen) error {
+	if err := j.StartMask(j.w, j.w); err != nil {
 		return err
 	}
-	store, err := a.OpenArchive(ctx, a.w)
-	if err != nil {
+	cfg := &j.cfg
+	cfg.Resources, cfg.RecordingsAgain, cfg.CheckpointEvery = nil, true, sink.OfferEvery
+	if err := j.connect(ctx, func() bool { return false }); err != nil {
 		return err
 	}
-	defer store.Close()
-	settings.Remember(cfg, a.w, log)
-	cfg.Resources, cfg.Recordings, cfg.RecordingsAgain = nil, store, true
-	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = log, a.Now, sink.OfferEvery, a.Yes
-	a.w.From(cfg.BaseURL, string(cfg.Key), a.Adopt)
-	row := func(did sink.Stats, commits int64) schema.Run { return a.row(schema.OutcomeArchived, did, commits) }
-	a.w.Schedule(row, func() bool { return false })
-	if a.c, err = crawler.New(*cfg, a.w); err != nil {
-		return cli.Usage("", "%w", err)
-	}
-	if err = a.setKept(a.Settings, a.started); err == nil {
-		err = a.prune(ctx, a.Settings, a.w, log, row)
-	}
-	if err != nil {
-		a.c.Close()
+	defer j.crawler.Close()
+	if err := j.setKept(j.started); err != nil {
 		return err
 	}
-	stop := screen.Watch(log, a.c.Progress)
+	if err := j.prune(ctx); err != nil {
+		return err
+	}
+	stop := screen.Watch(j.log, j.crawler.Progress)
 	rctx := ctx
 	if cfg.MaxDuration > 0 {
 		var cancel context.CancelFunc
 		rctx, cancel = context.WithTimeout(ctx, cfg.MaxDuration)
 		defer cancel()
 	}
-	err = a.c.ArchiveRecordings(rctx, true)
+	err := j.crawler.ArchiveRecordings(rctx, true)
 	stop()
-	a.report = a.c.Report()
-	a.c.Close()
-	if serr := a.w.Settle(); err == nil {
+	rep := j.crawler.Report()
+	j.rep = &rep
+	if serr := j.w.Settle(); err == nil {
 		err = serr
 	}
-	if records, _ := a.w.Uncommitted(); records == 0 {
+	if records, _ := j.w.Uncommitted(); records == 0 {
 		return err
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.CommitGrace)
 	defer cancel()
-	return errors.Join(err, a.w.Commit(grace, row))
-}
-
-// row returns the command's row of the table runs. Only an execution with commits has one.
-func (a *archiving) row(outcome string, did sink.Stats, commits int64) schema.Run {
-	p := a.c.Progress()
-	row := status.Row(a.id, cli.Version(), a.started, &p, nil, did, commits, a.Secrets)
-	row.Outcome, row.EndedAt = outcome, schema.Some(max(a.Now().UnixMilli(), row.StartedAt))
-	return row
+	return errors.Join(err, j.w.Commit(grace, j.current))
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -18,28 +17,20 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
-	"callhouse/internal/wire"
 	"callhouse/internal/words"
 )
 
 // night is one run and the data of its final report.
 type night struct {
-	*settings.Settings
-	id      string
+	job
 	begun   time.Time // by this machine's clock
-	started time.Time
-	log     *slog.Logger
 	screen  *progress.Screen
-	cfg     crawler.Config
-	crawler *crawler.Crawler
-	retention
 	aged    int64 // number of calls erased by retention
 	objects int64 // number of changed objects of other resources
 
-	held     bool            // acquired the lock
-	row      *schema.Run     // of the table runs; nil: it did not acquire the lock
-	rep      *crawler.Report // nil: the crawl did not start
-	failures []string        // of the data tests
+	held     bool        // acquired the lock
+	row      *schema.Run // of the table runs; nil: it did not acquire the lock
+	failures []string    // of the data tests
 
 	poll atomic.Pointer[func() crawler.Progress] // returns the crawl's progress; nil: it has not started
 }
@@ -47,17 +38,17 @@ type night struct {
 // run fetches new and changed calls and commits them. Then it prints its report, writes the metrics
 // and sends the ping.
 func run(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
-	n := &night{Settings: s, begun: s.Clock.Local(), started: s.Now(), screen: progress.NewScreen(stderr, s.Quiet)}
+	n := &night{job: job{Settings: s, started: s.Now(), running: schema.OutcomeRunning}, begun: s.Clock.Local(), screen: progress.NewScreen(stderr, s.Quiet)}
 	n.id = settings.RunID(n.started)
 	n.logTo(n.screen.Out)
 	cfg, err := s.Crawl(n.started)
 	if err == nil {
-		err = n.setKept(s, n.started)
+		err = n.setKept(n.started)
 	}
 	if err == nil {
 		n.cfg = cfg
 		n.WarnPlain(n.log)
-		err = n.collect(ctx)
+		err = n.open(n.Options(n.id), func() error { return n.collect(ctx) })
 	}
 	n.screen.Close()
 	n.logTo(stderr) // the progress bars have ended
@@ -74,47 +65,34 @@ func (n *night) logTo(out io.Writer) {
 	n.log = n.screen.Logger(out)
 }
 
-// collect opens the warehouse, lets the crawler fill it, and makes the last commit, even if the crawl
-// failed. Every run gets a row in the table runs; if this commit fails, the next run adds the row.
-func (n *night) collect(ctx context.Context) (err error) {
-	opts := n.Options(n.id)
-	opts.Records, opts.ProblemOf = true, func(err error) string { return string(settings.ProblemOf(err)) }
-	w, err := sink.Open(opts)
-	if err != nil {
-		return settings.Explain(err)
-	}
-	defer func() {
-		if cerr := w.Close(); cerr != nil && err == nil {
-			err = settings.Explain(cerr)
-		}
-	}()
+// collect lets the crawler fill the warehouse, and makes the last commit, even if the crawl failed.
+// Every run gets a row in the table runs; if this commit fails, the next run adds the row.
+func (n *night) collect(ctx context.Context) error {
 	n.held = true
 	defer n.pulse()()
-	err = n.fill(ctx, w)
+	err := n.fill(ctx)
 	switch {
 	case cli.Is[*api.ClockError](err), cli.Code(err) == cli.ExitUsage:
-		w.Unrecorded() // either nothing was requested, or the row's times would be as wrong as the clock
+		n.w.Unrecorded() // either nothing was requested, or the row's times would be as wrong as the clock
 	case err != nil && n.row == nil:
-		n.record(w, err)
+		n.record(err)
 	}
-	for _, what := range w.Notices() {
+	for _, what := range n.w.Notices() {
 		n.log.Warn("mended", "what", what)
 	}
 	return err
 }
 
 // fill crawls and commits.
-func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
-	if err := n.prepare(ctx, w); err != nil {
+func (n *night) fill(ctx context.Context) error {
+	if err := n.prepare(ctx); err != nil {
 		return err
 	}
-	if n.cfg.Recordings != nil {
-		defer n.cfg.Recordings.Close()
-	}
+	defer n.crawler.Close()
 	poll := n.crawler.Progress
 	n.poll.Store(&poll)
 	stop := n.screen.Watch(n.log, poll)
-	before, err := n.begin(ctx, w)
+	before, err := n.begin(ctx)
 	var crawlErr error
 	if err == nil {
 		var report crawler.Report
@@ -128,28 +106,28 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		return settings.Explain(err)
 	}
 	if crawlErr == nil && ctx.Err() == nil && n.undeleted == nil { // the recordings of callers who opted out meanwhile
-		if crawlErr = n.prune(ctx, n.Settings, w, n.log, n.current); ctx.Err() != nil {
+		if crawlErr = n.prune(ctx); ctx.Err() != nil {
 			crawlErr = nil
 		}
 	}
 	outcome, crawlErr := status.Judge(n.rep, crawlErr)
 	crawlErr = settings.Explain(crawlErr)
-	if left := cmp.Or(n.spared, n.undeleted, status.Unchecked(w.Redacted(), status.Requested)); crawlErr == nil && left != nil {
+	if left := cmp.Or(n.spared, n.undeleted, status.Unchecked(n.w.Redacted(), status.Requested)); crawlErr == nil && left != nil {
 		outcome, crawlErr = schema.OutcomeIncomplete, left
 	}
-	if err := w.Settle(); err != nil {
+	if err := n.w.Settle(); err != nil {
 		return settings.Explain(after(err, crawlErr))
 	}
-	if outcome != schema.OutcomeDone && w.Empty() { // the first run has created no warehouse
-		row := n.lastRow(outcome, crawlErr, sink.Stats{}, 0)
+	if outcome != schema.OutcomeDone && n.w.Empty() { // the first run has created no warehouse
+		row := n.rowOf(outcome, crawlErr, sink.Stats{}, 0)
 		n.row = &row
-		w.Unrecorded()
+		n.w.Unrecorded()
 		return crawlErr
 	}
-	if err := n.commit(ctx, w, outcome, crawlErr); err != nil {
+	if err := n.commit(ctx, outcome, crawlErr); err != nil {
 		return settings.Explain(after(err, crawlErr))
 	}
-	if err := n.check(ctx, w, before); err != nil {
+	if err := n.check(ctx, before); err != nil {
 		return err
 	}
 	return crawlErr
@@ -164,35 +142,26 @@ func after(err, earlier error) error {
 }
 
 // prepare connects the crawler to the warehouse.
-func (n *night) prepare(ctx context.Context, w *sink.Warehouse) (err error) {
+func (n *night) prepare(ctx context.Context) error {
 	n.Hurried = true
-	if err := n.StartMask(w, w); err != nil {
+	if err := n.StartMask(n.w, n.w); err != nil {
 		return err
 	}
 	cfg := &n.cfg
-	if left := settings.Unmasked(cfg.Resources, w); len(left) < len(cfg.Resources) {
+	if left := settings.Unmasked(cfg.Resources, n.w); len(left) < len(cfg.Resources) {
 		n.log.Info("customers are not fetched, because calls are masked or redacted")
 		cfg.Resources = left
 	}
-	settings.Remember(cfg, w, n.log)
-	if err := w.TryService(); err != nil {
+	if err := n.w.TryService(); err != nil {
 		n.log.Warn("transcripts are not requested, because the service of --redact-service does not check them", "error", n.Secrets.Error(err))
 		cfg.ListOnly = true
 	}
-	if cfg.Recordings, err = n.OpenArchive(ctx, w); err != nil {
+	cfg.CheckpointEvery = sink.OfferEvery
+	if err := n.connect(ctx, func() bool { return n.crawler.Progress().Phase == crawler.Finishing }); err != nil {
 		return err
 	}
-	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = n.log, n.Now, sink.OfferEvery, n.Yes
-	w.From(cfg.BaseURL, string(cfg.Key), n.Adopt)
-	if n.crawler, err = crawler.New(*cfg, w); err != nil {
-		if cfg.Recordings != nil {
-			cfg.Recordings.Close()
-		}
-		return cli.Usage("", "%w", err)
-	}
-	w.Schedule(n.current, func() bool { return n.crawler.Progress().Phase == crawler.Finishing })
 	n.log.Info("run started", "run", n.id, "warehouse", n.Warehouse, "service", cfg.BaseURL, "key_from", cfg.KeySource)
-	if w.Snapshot() == nil {
+	if n.w.Snapshot() == nil {
 		n.sayHow(cfg)
 	}
 	return nil
@@ -201,34 +170,34 @@ func (n *night) prepare(ctx context.Context, w *sink.Warehouse) (err error) {
 // begin sends the first request, and brings the warehouse to the state that the run starts from, which
 // it returns. Before the service's clock is known, nothing is committed and no age is computed. If the
 // service does not respond, the records of killed runs are committed anyway.
-func (n *night) begin(ctx context.Context, w *sink.Warehouse) (*layout.Snapshot, error) {
+func (n *night) begin(ctx context.Context) (*layout.Snapshot, error) {
 	down := n.crawler.Begin(ctx)
 	if cli.Is[*api.ClockError](down) {
 		return nil, down
 	}
 	if down == nil {
-		if err := n.setClock(n.crawler); err != nil {
+		if err := n.setClock(); err != nil {
 			return nil, err
 		}
 	}
-	before, err := n.takeIn(ctx, w)
+	before, err := n.takeIn(ctx)
 	if err != nil || down != nil {
 		return before, err
 	}
-	if err := n.spare(n.Settings, w); err != nil {
+	if err := n.spare(); err != nil {
 		return nil, err
 	}
-	return before, n.prune(ctx, n.Settings, w, n.log, n.current)
+	return before, n.prune(ctx)
 }
 
 // setClock switches to the service's clock once it is known: the run's start, the listed period and
 // the retention are computed again.
-func (n *night) setClock(c *crawler.Crawler) error {
+func (n *night) setClock() error {
 	n.started = n.Clock.At(n.begun)
 	since, err := n.ListFrom(n.started)
 	if err == nil {
-		c.SetSince(since)
-		err = n.setKept(n.Settings, n.started)
+		n.crawler.SetSince(since)
+		err = n.setKept(n.started)
 	}
 	return err
 }
@@ -246,31 +215,31 @@ func (n *night) sayHow(cfg *crawler.Config) {
 
 // takeIn commits the records that killed runs had fetched, applies a change of the country to stored
 // numbers, and returns the snapshot that this run starts from.
-func (n *night) takeIn(ctx context.Context, w *sink.Warehouse) (*layout.Snapshot, error) {
-	if killed := w.Leftover(); len(killed) > 0 {
-		did, err := w.Recover(ctx)
+func (n *night) takeIn(ctx context.Context) (*layout.Snapshot, error) {
+	if killed := n.w.Leftover(); len(killed) > 0 {
+		did, err := n.w.Recover(ctx)
 		if err != nil {
 			return nil, err
 		}
 		n.log.Info("committed records of a killed run", "run", killed[len(killed)-1],
 			"calls_new", did.New, "calls_changed", did.Changed, "transcripts", did.Transcripts)
 	}
-	if calls := w.Respell(ctx); calls > 0 {
+	if calls := n.w.Respell(ctx); calls > 0 {
 		n.log.Info("rewrote stored telephone numbers for the country", "calls", calls)
 	}
-	return w.Snapshot(), nil
+	return n.w.Snapshot(), nil
 }
 
 // commit makes the last commit, with the run's row. A completed run also cleans up.
-func (n *night) commit(ctx context.Context, w *sink.Warehouse, outcome string, failed error) error {
+func (n *night) commit(ctx context.Context, outcome string, failed error) error {
 	var last schema.Run
 	row := func(did sink.Stats, commits int64) schema.Run {
-		last = n.lastRow(outcome, failed, did, commits)
+		last = n.rowOf(outcome, failed, did, commits)
 		return last
 	}
-	commit := w.Finish
+	commit := n.w.Finish
 	if outcome != schema.OutcomeDone && outcome != schema.OutcomeIncomplete {
-		commit = w.Commit
+		commit = n.w.Commit
 		// Even after an interrupt, the fetched records are committed.
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.CommitGrace)
 		defer cancel()
@@ -280,7 +249,7 @@ func (n *night) commit(ctx context.Context, w *sink.Warehouse, outcome string, f
 		return err
 	}
 	n.row = &last
-	did, _ := w.Totals()
+	did, _ := n.w.Totals()
 	n.objects = did.ObjectsChanged
 	if did.Aged > 0 {
 		n.aged = did.Aged
@@ -289,57 +258,35 @@ func (n *night) commit(ctx context.Context, w *sink.Warehouse, outcome string, f
 	return nil
 }
 
-// current returns the row of a run that continues.
-func (n *night) current(did sink.Stats, commits int64) schema.Run {
-	p := n.crawler.Progress()
-	return status.Row(n.id, n.cfg.Version, n.started, &p, nil, did, commits, n.Secrets)
-}
-
-// lastRow returns the run's row at its end.
-func (n *night) lastRow(outcome string, err error, did sink.Stats, commits int64) schema.Run {
-	crawl := &crawler.Progress{TotalCount: -1}
-	var drift wire.DriftCounts
-	if n.rep != nil {
-		crawl, drift = &n.rep.Progress, n.rep.DriftFields
-	}
-	row := status.Row(n.id, cli.Version(), n.started, crawl, drift, did, commits, n.Secrets)
-	row.EndedAt = schema.Some(max(n.Now().UnixMilli(), row.StartedAt)) // a clock may have been set back
-	row.Outcome = outcome
-	if err != nil {
-		row.Error, row.Problem = n.Secrets.Error(err), string(settings.ProblemOf(err))
-	}
-	return row
-}
-
 // record writes the row of a run that failed before its last commit succeeded.
-func (n *night) record(w *sink.Warehouse, err error) {
+func (n *night) record(err error) {
 	outcome := schema.OutcomeFailed
 	if cli.Code(err) == cli.ExitInterrupted {
 		outcome = schema.OutcomeInterrupted
 	}
-	did, commits := w.Totals()
-	row := n.lastRow(outcome, err, did, commits)
+	did, commits := n.w.Totals()
+	row := n.rowOf(outcome, err, did, commits)
 	n.row = &row
-	if w.Empty() {
-		w.Unrecorded()
+	if n.w.Empty() {
+		n.w.Unrecorded()
 		return
 	}
 	grace, cancel := context.WithTimeout(context.Background(), settings.CommitGrace)
 	defer cancel()
-	if err := w.Record(grace, row); err != nil {
+	if err := n.w.Record(grace, row); err != nil {
 		n.log.Warn("cannot write this run's row in the table runs; the next run writes it", "error", err)
 	}
 }
 
 // check runs the data tests on the run's commits. If one fails, the run's row records it and the run
 // exits with code 3; the committed data stays.
-func (n *night) check(ctx context.Context, w *sink.Warehouse, before *layout.Snapshot) error {
-	did, _ := w.Totals()
-	found, err := w.Check(context.WithoutCancel(ctx), before)
+func (n *night) check(ctx context.Context, before *layout.Snapshot) error {
+	did, _ := n.w.Totals()
+	found, err := n.w.Check(context.WithoutCancel(ctx), before)
 	if err != nil {
 		n.failures = []string{"unreadable: " + err.Error()}
 	} else {
-		n.failures = status.DataTests(found, w.Snapshot(), before, did, n.row, n.rep)
+		n.failures = status.DataTests(found, n.w.Snapshot(), before, did, n.row, n.rep)
 	}
 	if len(n.failures) == 0 {
 		return nil
@@ -354,7 +301,7 @@ func (n *night) check(ctx context.Context, w *sink.Warehouse, before *layout.Sna
 		row.Outcome, row.Problem = schema.OutcomeIncomplete, string(cli.Incomplete)
 	}
 	n.row = &row
-	if err := w.Record(context.WithoutCancel(ctx), row); err != nil {
+	if err := n.w.Record(context.WithoutCancel(ctx), row); err != nil {
 		return settings.Explain(err)
 	}
 	if row.Outcome != schema.OutcomeIncomplete {
