@@ -17,7 +17,6 @@ import (
 // A Stream belongs to one run, and is safe for concurrent use.
 type Stream struct {
 	allow Allowance
-	group *Stream // shares its time with other streams; nil: no sharing
 
 	mu       sync.Mutex
 	left     time.Duration
@@ -47,11 +46,8 @@ const (
 	mostExcused = 20
 )
 
-// NewStream returns the stream of an operation. Streams of the same group share their time; a nil
-// group shares nothing.
-func NewStream(a Allowance, group *Stream) *Stream {
-	return &Stream{allow: a, group: group, left: a.Time}
-}
+// NewStream returns the stream of an operation.
+func NewStream(a Allowance) *Stream { return &Stream{allow: a, left: a.Time} }
 
 // Over returns why the stream sends no more requests; nil if it does.
 func (s *Stream) Over() *RequestError {
@@ -85,9 +81,6 @@ func (s *Stream) end(f *RequestError) {
 // over returns the failure of a request that is not sent; nil if it may be sent.
 func (s *Stream) over() *RequestError {
 	off := s.Over()
-	if off == nil && s.group != nil {
-		off = s.group.Over()
-	}
 	if off == nil || off.rule == spent {
 		return off
 	}
@@ -112,13 +105,9 @@ func (s *Stream) good(took time.Duration) {
 // spend deducts time from the allowance. last is the failure that wasted it.
 func (s *Stream) spend(d time.Duration, last *RequestError) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.left -= d; s.left <= 0 {
 		s.off = cmp.Or(s.off, last)
-	}
-	s.mu.Unlock()
-	if s.group != nil {
-		s.group.spend(d, &RequestError{rule: spent,
-			Err: fmt.Errorf("requests of this kind cost too much time, the last failed with: %w", last)})
 	}
 }
 

@@ -51,7 +51,7 @@ func TestStreamAffectsNoOthers(t *testing.T) {
 				}
 			})), func(cfg *Config) { cfg.Probe = Request{Path: "/list"} })
 			c.health.good()
-			s := NewStream(testAllowance, nil)
+			s := NewStream(testAllowance)
 			var beside sync.WaitGroup
 			begin := time.Now()
 			beside.Go(func() {
@@ -100,7 +100,7 @@ func TestStreamAloneAsksWhetherOthersAreAnswered(t *testing.T) {
 				side.Add(1)
 				answer(w, r)
 			})), func(cfg *Config) { cfg.Probe = Request{Path: "/list"} })
-			s := NewStream(testAllowance, nil)
+			s := NewStream(testAllowance)
 			time.Sleep(time.Hour) // since the last success
 			begin := time.Now()
 			for s.Over() == nil {
@@ -140,7 +140,7 @@ func TestStreamWhileTheServiceFails(t *testing.T) {
 					w.WriteHeader(tc.status)
 				}
 			})), func(cfg *Config) { cfg.Probe = Request{Path: "/list"} })
-			s := NewStream(testAllowance, nil)
+			s := NewStream(testAllowance)
 			var err error
 			for err == nil && time.Since(begin) < 10*time.Minute {
 				_, err = c.Do(t.Context(), Request{Path: "/side", Kind: Side, Stream: s}, ok)
@@ -187,7 +187,7 @@ func TestStreamYieldsToNeighbours(t *testing.T) {
 		return ours, theirs, refused
 	}
 	plain, _, shutOut := live(nil)
-	ours, theirs, refused := live(NewStream(testAllowance, nil))
+	ours, theirs, refused := live(NewStream(testAllowance))
 	t.Logf("%d requests beside %d, of which %d were refused; without a stream %d, and %d", ours, theirs, refused, plain, shutOut)
 	if refused > shutOut+theirs/50 || ours < plain*9/10 {
 		t.Error("a stream yields less than others, or too much")

@@ -91,7 +91,7 @@ func (b *bulkCrawl) wants(due *calls.Due) bool {
 // counts changes the counts of the run.
 func (b *bulkCrawl) counts(f func(*BulkCounts)) { b.meter.update(func(p *Progress) { f(&p.Bulk) }) }
 
-func (b *bulkCrawl) stream() *optionalStream { return b.streams.of("pages of v2", bulkAllowance, nil) }
+func (b *bulkCrawl) stream() *optionalStream { return b.streams.of("pages of v2", bulkAllowance) }
 
 // transcripts fetches transcripts of due calls on pages of v2 if that is allowed and saves requests. It
 // reports whether it did.

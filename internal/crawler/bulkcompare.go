@@ -23,7 +23,10 @@ func (b *bulkCrawl) compare(ctx context.Context, p *bulkPage) error {
 			if b.over() || ctx.Err() != nil {
 				return nil
 			}
-			return b.compareOne(ctx, p.sample[id], priority)
+			_, err := b.fetchRecord(ctx, &calls.Due{CallID: id}, priority, nil, func(v3 *calls.Call, rec schema.Record) error {
+				return b.judge(ctx, p.sample[id], v3, rec) // the record replaces the transcript of v2
+			})
+			return err
 		})
 	}
 	if err := workers.Wait(); err != nil {
@@ -33,13 +36,6 @@ func (b *bulkCrawl) compare(ctx context.Context, p *bulkPage) error {
 		return b.note(ctx, schema.BulkTrusted, "", "")
 	}
 	return nil
-}
-
-// compareOne fetches a call's own record, which replaces the transcript of v2.
-func (b *bulkCrawl) compareOne(ctx context.Context, v2 *calls.Call, p api.Priority) error {
-	return b.fetchRecord(ctx, &calls.Due{CallID: string(v2.ID())}, p, func(v3 *calls.Call, rec schema.Record) error {
-		return b.judge(ctx, v2, v3, rec)
-	})
 }
 
 // judge compares a transcript of v2 with v3's record, and stores that.

@@ -2,7 +2,6 @@ package crawler
 
 import (
 	"cmp"
-	"errors"
 	"net/url"
 	"time"
 
@@ -17,7 +16,6 @@ type Config struct {
 
 	Since    time.Time     // earlier calls are ignored
 	Window   time.Duration // how far back calls may still appear or change
-	Lookback time.Duration // how far back unsettled calls are listed again (0: 30 days)
 	Full     bool          // list everything, even if it was listed before
 	ListOnly bool          // no records of calls
 	CallIDs  []string      // calls whose records are fetched in any case
@@ -45,15 +43,7 @@ type Config struct {
 
 func (cfg Config) withDefaults() Config {
 	cfg.SetDefaults()
-	cfg.Lookback = cmp.Or(cfg.Lookback, 30*24*time.Hour)
 	cfg.CheckpointEvery = cmp.Or(cfg.CheckpointEvery, 2*time.Minute)
 	cfg.Probe = api.Request{Path: callsPath, Query: url.Values{"limit": {"1"}}}
 	return cfg
-}
-
-func (cfg *Config) check() error {
-	if min(cfg.Window, cfg.Lookback, cfg.RelistEvery, cfg.MaxDuration) < 0 {
-		return errors.New("durations cannot be negative")
-	}
-	return nil
 }

@@ -62,9 +62,6 @@ const maxParts = 100_000
 // New prepares a run. It sends no request.
 func New(cfg Config, store Store) (*Crawler, error) {
 	cfg = cfg.withDefaults()
-	if err := cfg.check(); err != nil {
-		return nil, fmt.Errorf("crawler: %w", err)
-	}
 	client, err := api.New(cfg.Config)
 	if err != nil {
 		return nil, fmt.Errorf("crawler: %w", err)

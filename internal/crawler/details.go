@@ -97,7 +97,7 @@ func (c *Crawler) fetchAll(ctx context.Context, dues iter.Seq2[calls.Due, error]
 		}
 		c.skips.once(due.CallID, c.nowMS())
 		workers.Go(func(ctx context.Context) error {
-			err := c.fetchRecord(ctx, &due, c.priorityOf(&due), func(call *calls.Call, rec schema.Record) error {
+			_, err := c.fetchRecord(ctx, &due, c.priorityOf(&due), nil, func(call *calls.Call, rec schema.Record) error {
 				c.skips.note(call, c.nowMS())
 				return c.put(ctx, rec)
 			})
@@ -126,57 +126,22 @@ func (c *Crawler) priorityOf(due *calls.Due) api.Priority {
 // windowFrom returns the start of the newest part of the list, in ms.
 func (c *Crawler) windowFrom() int64 { return c.nowMS() - c.cfg.Window.Milliseconds() }
 
-// fetchRecord fetches one call's record. take stores it. A failure is set aside. It returns only errors
-// that end the run.
-func (c *Crawler) fetchRecord(ctx context.Context, due *calls.Due, p api.Priority, take func(*calls.Call, schema.Record) error) error {
+// fetchRecord fetches one call's record, which take stores. A failure is set aside, unless the request
+// belongs to a stream. answered reports that the record came, or does not exist. It returns only
+// errors that end the run.
+func (c *Crawler) fetchRecord(ctx context.Context, due *calls.Due, p api.Priority, s *api.Stream,
+	take func(*calls.Call, schema.Record) error) (answered bool, _ error) {
 	id := due.CallID
 	if id == "" {
 		c.meter.setAside(id, errNoID.Error())
-		return nil
+		return false, nil
 	}
 	if ctx.Err() != nil {
-		return nil
+		return false, nil
 	}
-	f, failed, err := c.askRecord(ctx, id, p, nil, take)
-	switch {
-	case err != nil:
-		return err
-	case f == nil:
-		c.meter.update(func(p *Progress) { p.DetailsFetched++ })
-		return failed
-	case f.Canceled():
-		return nil
-	case f.Then == api.Missing:
-		c.meter.update(func(p *Progress) { p.Missing++ })
-		return c.put(ctx, schema.Record{Kind: schema.KindMissing, CallID: id, FetchedAt: c.nowMS()})
-	case unreadable(f):
-		if err := c.put(ctx, schema.Record{Kind: schema.KindUnreadable, CallID: id, FetchedAt: c.nowMS()}); err != nil {
-			return err
-		}
-		if due.Again && c.nowMS() >= due.Final {
-			c.log.Warn("a record cannot be read and is no longer requested; extract import takes it from a file, up to 64 MiB",
-				"call", c.secrets.Clip(id, 200), "failure", f)
-			return nil
-		}
-	}
-	c.log.Warn("call set aside", "call", c.secrets.Clip(id, 200), "failure", f)
-	c.meter.setAside(id, f.Error())
-	return nil
-}
-
-// unreadable reports whether a failure will probably be the same every time: the record is too large,
-// is an object that cannot be decoded, or is another call's.
-func unreadable(f *api.RequestError) bool {
-	var syntax *scan.Error
-	return f.TooLarge() || errors.Is(f, errOtherCall) || errors.Is(f, errNoID) || errors.As(f, &syntax) && syntax.Offset > 0
-}
-
-// askRecord requests one call's record, which take stores. failed is the error of take.
-func (c *Crawler) askRecord(ctx context.Context, id string, p api.Priority, s *api.Stream,
-	take func(*calls.Call, schema.Record) error) (f *api.RequestError, failed, err error) {
-	r := callRequest(id)
-	r.Priority, r.Stream = p, s
-	f, err = c.api.Do(ctx, r, func(a *api.Answer) error {
+	var failed error // of take
+	r := api.Request{Path: callsPath + "/" + api.Segment(id), Kind: api.Record, Priority: p, Stream: s}
+	f, err := c.api.Do(ctx, r, func(a *api.Answer) error {
 		h, err := c.read(a.Body, schema.KindDetail, func(call *calls.Call) {
 			if string(call.ID()) == id {
 				failed = take(call, schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: a.At.UnixMilli(), Body: a.Body,
@@ -188,5 +153,38 @@ func (c *Crawler) askRecord(ctx context.Context, id string, p api.Priority, s *a
 		}
 		return err
 	})
-	return f, failed, err
+	switch {
+	case err != nil:
+		return false, err
+	case f == nil:
+		c.meter.update(func(p *Progress) { p.DetailsFetched++ })
+		return true, failed
+	case f.Canceled():
+		return false, nil
+	case f.Then == api.Missing:
+		c.meter.update(func(p *Progress) { p.Missing++ })
+		return true, c.put(ctx, schema.Record{Kind: schema.KindMissing, CallID: id, FetchedAt: c.nowMS()})
+	case s != nil:
+		c.log.Debug("record not fetched", "call", c.secrets.Clip(id, 200), "failure", f)
+		return false, nil
+	case unreadable(f):
+		if err := c.put(ctx, schema.Record{Kind: schema.KindUnreadable, CallID: id, FetchedAt: c.nowMS()}); err != nil {
+			return false, err
+		}
+		if due.Again && c.nowMS() >= due.Final {
+			c.log.Warn("a record cannot be read and is no longer requested; extract import takes it from a file, up to 64 MiB",
+				"call", c.secrets.Clip(id, 200), "failure", f)
+			return false, nil
+		}
+	}
+	c.log.Warn("call set aside", "call", c.secrets.Clip(id, 200), "failure", f)
+	c.meter.setAside(id, f.Error())
+	return false, nil
+}
+
+// unreadable reports whether a failure will probably be the same every time: the record is too large,
+// is an object that cannot be decoded, or is another call's.
+func unreadable(f *api.RequestError) bool {
+	var syntax *scan.Error
+	return f.TooLarge() || errors.Is(f, errOtherCall) || errors.Is(f, errNoID) || errors.As(f, &syntax) && syntax.Offset > 0
 }

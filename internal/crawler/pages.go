@@ -27,11 +27,6 @@ type query struct {
 // callsPath is the path of the list of calls.
 const callsPath = "/v3/calls"
 
-// callRequest returns the request for a call's own record.
-func callRequest(id string) api.Request {
-	return api.Request{Path: callsPath + "/" + api.Segment(id), Kind: api.Record}
-}
-
 // request returns the page's request.
 func (q *query) request() api.Request {
 	return api.Request{Path: callsPath, Query: q.values(), Stream: q.stream, Priority: q.priority, MaxBody: maxPage}

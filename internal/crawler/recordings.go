@@ -132,30 +132,17 @@ func (c *Crawler) ArchiveRecordings(ctx context.Context, once bool) error {
 
 // renewLink requests a call's record for its link, and stores it like any other record.
 func (c *Crawler) renewLink(ctx context.Context, id string) (out renewal, err error) {
-	s := c.streams.of("links to recordings", linksAllowance, nil)
+	s := c.streams.of("links to recordings", linksAllowance)
 	if s.idle() != "" || ctx.Err() != nil {
 		return out, nil
 	}
-	f, failed, err := c.askRecord(ctx, id, api.Spare, s.Stream, func(call *calls.Call, rec schema.Record) error {
-		out = renewal{Answered: true, Withheld: call.OptedOut()}
-		if !out.Withheld {
+	out.Answered, err = c.fetchRecord(ctx, &calls.Due{CallID: id}, api.Spare, s.Stream, func(call *calls.Call, rec schema.Record) error {
+		if out.Withheld = call.OptedOut(); !out.Withheld {
 			out.Link = string(call.Text("recording_url"))
 		}
 		return c.put(ctx, rec)
 	})
-	switch {
-	case err != nil:
-		return out, err
-	case f == nil:
-		c.meter.update(func(p *Progress) { p.DetailsFetched++ })
-		return out, failed
-	case f.Then == api.Missing && !f.Canceled():
-		out.Answered = true
-		c.meter.update(func(p *Progress) { p.Missing++ })
-		return out, c.put(ctx, schema.Record{Kind: schema.KindMissing, CallID: id, FetchedAt: c.nowMS()})
-	}
-	c.log.Debug("no new link to a recording", "call", c.secrets.Clip(id, 200), "failure", f)
-	return out, nil
+	return out, err
 }
 
 // result returns the result so far.

@@ -60,7 +60,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	if len(old) == 0 || ctx.Err() != nil {
 		return false, nil
 	}
-	stream := c.streams.of("listing again", relistAllowance, nil)
+	stream := c.streams.of("listing again", relistAllowance)
 	if why := stream.idle(); why != "" {
 		c.log.Info("older calls are not listed again", "reason", why)
 		return false, nil

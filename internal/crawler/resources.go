@@ -84,9 +84,9 @@ func (c *resourceCrawl) results() (out []ResourceReport) {
 // stream returns the stream of a resource's requests.
 func (c *resourceCrawl) stream(of *resource.Resource, k api.Kind) *optionalStream {
 	if k == api.Record {
-		return c.streams.list(of.Name + ownRecords)
+		return c.streams.of(of.Name+ownRecords, listAllowance)
 	}
-	return c.streams.list(of.Name)
+	return c.streams.of(of.Name, listAllowance)
 }
 
 // count changes the counts of a resource.

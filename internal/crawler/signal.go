@@ -2,31 +2,23 @@ package crawler
 
 import (
 	"context"
-	"sync"
 	"time"
 )
 
 // signal is an event that parts of a run wait for.
 type signal struct {
-	once *sync.Once
-	done chan struct{}
+	context.Context // done when it has happened
+	Fire            func()
 }
 
 // newSignal returns an event that has not happened.
-func newSignal() signal { return signal{new(sync.Once), make(chan struct{})} }
-
-// Fire signals the event. Repeated calls have no effect.
-func (s signal) Fire() { s.once.Do(func() { close(s.done) }) }
+func newSignal() signal {
+	ctx, cancel := context.WithCancel(context.Background())
+	return signal{ctx, cancel}
+}
 
 // Fired reports whether the event has happened.
-func (s signal) Fired() bool {
-	select {
-	case <-s.done:
-		return true
-	default:
-		return false
-	}
-}
+func (s signal) Fired() bool { return s.Err() != nil }
 
 // Await waits for the event. It returns false if ctx is done or the limit is over first; zero: no
 // limit.
@@ -36,7 +28,7 @@ func (s signal) Await(ctx context.Context, limit time.Duration) bool {
 		over = time.After(limit)
 	}
 	select {
-	case <-s.done:
+	case <-s.Done():
 		return true
 	case <-over:
 	case <-ctx.Done():

@@ -27,15 +27,11 @@ var (
 	relistAllowance = api.Allowance{Failures: 12, Time: 3 * time.Minute, Slow: 30 * time.Second}
 	// linksAllowance is the allowance for records requested for new links to recordings.
 	linksAllowance = api.Allowance{Failures: 12, Time: 3 * time.Minute, Slow: 30 * time.Second}
-	// listsAllowance is the common allowance of all lists and records of resources.
-	listsAllowance = api.Allowance{Time: 6 * time.Minute}
 )
 
 // streamSet is the set of streams of one run. It is safe for concurrent use.
 type streamSet struct {
 	*Crawler
-	lists *api.Stream
-
 	mu  sync.Mutex
 	all map[string]*optionalStream
 }
@@ -51,19 +47,16 @@ type optionalStream struct {
 // newStreams prepares the optional operations. Those given up rest for some nights, so that these do
 // not waste the same resources again.
 func (c *Crawler) newStreams() *streamSet {
-	return &streamSet{Crawler: c, lists: api.NewStream(listsAllowance, nil), all: map[string]*optionalStream{}}
+	return &streamSet{Crawler: c, all: map[string]*optionalStream{}}
 }
 
-// list returns the stream of a resource's lists, or of its records.
-func (s *streamSet) list(name string) *optionalStream { return s.of(name, listAllowance, s.lists) }
-
-// of returns the stream of an operation, with its own allowance and perhaps that of a group.
-func (s *streamSet) of(name string, a api.Allowance, group *api.Stream) *optionalStream {
+// of returns the stream of an operation.
+func (s *streamSet) of(name string, a api.Allowance) *optionalStream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.all[name]
 	if of == nil {
-		of = &optionalStream{Stream: api.NewStream(a, group), rest: s.store.Resting(name)}
+		of = &optionalStream{Stream: api.NewStream(a), rest: s.store.Resting(name)}
 		of.skipped = !s.cfg.Full && s.nowMS() < of.rest.Until
 		s.all[name] = of
 	}

@@ -66,6 +66,9 @@ func plan(cfg *Config, now, since int64, coverage []schema.Span) []stretch {
 	return out
 }
 
+// lookback is how far back unsettled calls are listed again.
+const lookback = 30 * 24 * time.Hour
+
 // listStreams is the number of parts of the list that are read at the same time.
 const listStreams = 8
 
@@ -136,7 +139,7 @@ func (c *Crawler) unsettled(ctx context.Context, todo []stretch) ([]calls.Place,
 		return nil, nil // they are listed anyway, or settled by their own records
 	}
 	now := c.nowMS()
-	places, err := c.store.Unsettled(ctx, max(c.since, now-c.cfg.Lookback.Milliseconds(), 0), todo[0].from, pageSize)
+	places, err := c.store.Unsettled(ctx, max(c.since, now-lookback.Milliseconds(), 0), todo[0].from, pageSize)
 	if err != nil {
 		return nil, &StoreError{"read the unsettled calls", err}
 	}

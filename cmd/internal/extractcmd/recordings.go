@@ -123,11 +123,11 @@ func (j *job) archive(ctx context.Context, screen *progress.Screen) error {
 	}
 	err := j.crawler.ArchiveRecordings(rctx, true)
 	stop()
-	rep := j.crawler.Report()
-	j.rep = &rep
 	if serr := j.w.Settle(); err == nil {
 		err = serr
 	}
+	rep := j.crawler.Report()
+	j.rep = &rep
 	if records, _ := j.w.Uncommitted(); records == 0 {
 		return err
 	}
