@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"callhouse/internal/personal/kinds"
-	"callhouse/internal/sandbox/plant"
 	"callhouse/internal/test"
 )
 
@@ -195,20 +194,12 @@ func TestRedactedStays(t *testing.T) {
 func TestRedactedStaysAtRandom(t *testing.T) {
 	t.Parallel()
 	f := withPatterns(t)
-	corpus := test.Read(t, "testdata/second.txt")
-	for paragraph := range strings.SplitSeq(regexp.MustCompile(`\{\{[a-z]+\*?\||\}\}`).ReplaceAllString(string(corpus), ""), "\n\n") {
-		var turns []Turn
-		for line := range strings.SplitSeq(paragraph, "\n") {
-			speaker, text, _ := strings.Cut(line, "\t")
-			turns = append(turns, Turn{speaker, text})
-		}
+	conversations, _ := readCorpus(t)
+	for _, turns := range conversations {
 		stays(t, f, turns)
 	}
 	for seed := range uint64(500) {
-		var turns []Turn
-		for _, l := range plant.Draw(seed, seed%2 == 0).Lines {
-			turns = append(turns, Turn{map[bool]string{true: "a", false: "u"}[l.Agent], l.Text})
-		}
+		turns, _ := planted(seed)
 		stays(t, f, turns)
 	}
 	const seed = 20261118

@@ -186,12 +186,13 @@ func TestMaskedCalls(t *testing.T) {
 // Anything but an object is refused, as by Redact.
 func TestMaskHostile(t *testing.T) {
 	t.Parallel()
-	m := maskOf(t, "metadata")
+	m, r := maskOf(t, "metadata"), redactorOf(t)
 	for _, body := range wiretest.Hostile {
 		_, _, merr := m.Apply(new([]byte), []byte(body))
-		_, _, rerr := wire.Redact(schema.CallResource, []byte(body))
-		if (merr == nil) != (rerr == nil) {
-			t.Errorf("%.60q: mask %v, redact %v", body, merr, rerr)
+		_, _, rerr := r.Apply(new([]byte), []byte(body))
+		_, _, werr := wire.Redact(schema.CallResource, []byte(body))
+		if (merr == nil) != (werr == nil) || (rerr == nil) != (werr == nil) {
+			t.Errorf("%.60q: mask %v, redacted %v, withheld %v", body, merr, rerr, werr)
 		}
 	}
 }

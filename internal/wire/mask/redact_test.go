@@ -19,7 +19,6 @@ import (
 	"callhouse/internal/sandbox/world"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
-	"callhouse/internal/wire"
 	"callhouse/internal/wire/wiretest"
 )
 
@@ -148,19 +147,6 @@ func TestRedactedCalls(t *testing.T) {
 			t.Fatalf("rows and JSON are redacted differently: %s", diff)
 		}
 	})
-}
-
-// Anything but an object is refused, as by Redact.
-func TestRedactHostile(t *testing.T) {
-	t.Parallel()
-	r := redactorOf(t)
-	for _, body := range wiretest.Hostile {
-		_, _, merr := r.Apply(new([]byte), []byte(body))
-		_, _, rerr := wire.Redact(schema.CallResource, []byte(body))
-		if (merr == nil) != (rerr == nil) {
-			t.Errorf("%.60q: redacted %v, withheld %v", body, merr, rerr)
-		}
-	}
 }
 
 // pieces of random texts of calls.

@@ -83,12 +83,6 @@ func (s *Scanner) Object(b []byte) bool {
 	return ok || s.Fail("not a JSON object")
 }
 
-// Rest returns the text that is not scanned yet.
-func (s *Scanner) Rest() []byte { return s.b[s.p:] }
-
-// Skip skips n bytes, which must be whole values.
-func (s *Scanner) Skip(n int) { s.p += n }
-
 // Before reports whether b is the next byte.
 func (s *Scanner) Before(b byte) bool { return s.p < len(s.b) && s.b[s.p] == b }
 
@@ -343,7 +337,7 @@ func (s *Scanner) skip(depth int, is *Shape) bool {
 		return s.str()
 	case '{':
 		*is = IsObject
-		if !s.Enter(depth) {
+		if !s.enter(depth) {
 			return false
 		}
 		var inner Shape
@@ -360,7 +354,7 @@ func (s *Scanner) skip(depth int, is *Shape) bool {
 		}
 	case '[':
 		*is = IsArray
-		if !s.Enter(depth) {
+		if !s.enter(depth) {
 			return false
 		}
 		var inner Shape
@@ -389,8 +383,8 @@ func (s *Scanner) skip(depth int, is *Shape) bool {
 	return s.number()
 }
 
-// Enter moves into the object or array that begins here. depth is the number of those around it.
-func (s *Scanner) Enter(depth int) bool {
+// enter moves into the object or array that begins here. depth is the number of those around it.
+func (s *Scanner) enter(depth int) bool {
 	if depth >= maxDepth {
 		return s.Fail("nested too deep")
 	}
