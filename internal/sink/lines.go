@@ -7,9 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"callhouse/internal/calls"
-	"callhouse/internal/schema"
 )
 
 // maxLine is the maximum length of a line of a dump, the same as for the service's answers.
@@ -55,15 +52,3 @@ type AsideError struct {
 func (a *AsideError) Error() string { return fmt.Sprintf("%s:%d: %v", a.Dump, a.Line, a.Err) }
 
 func (a *AsideError) Unwrap() error { return a.Err }
-
-// CheckDump reads a whole dump, and returns an *AsideError for the first line that is not a call.
-func CheckDump(ctx context.Context, name string, in io.Reader) error {
-	var dec calls.Decoder
-	var call calls.Call
-	return eachLine(ctx, name, in, func(n int64, line []byte) error {
-		if err := dec.Decode(line, schema.KindItem, &call); err != nil {
-			return &AsideError{Dump: name, Line: n, Err: err}
-		}
-		return nil
-	})
-}

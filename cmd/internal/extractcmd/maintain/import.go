@@ -37,7 +37,6 @@ Lines that are not calls are set aside, named and counted (exit code 3).`
 type importFlags struct {
 	asOf    string
 	details bool
-	strict  bool
 }
 
 func importCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
@@ -45,7 +44,7 @@ func importCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import FILE... | -", Short: "Import calls from files of JSON lines", Long: importAbout,
 		Example: `  extract import calls.ndjson.gz --as-of 2026-11-01
-  extract import --details --strict details/2026-10.ndjson details/2026-11.ndjson
+  extract import --details details/2026-10.ndjson details/2026-11.ndjson
   jq -c '.items[]' pages/*.json | extract import -`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -61,7 +60,6 @@ func importCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	f.SortFlags = false
 	f.StringVar(&o.asOf, "as-of", "", "time of the data, if not the files' modification time: 2026-11-01 (its begin\nin the zone tz) or 30d")
 	f.BoolVar(&o.details, "details", false, "lines are call records: an empty transcript means that the call has none")
-	f.BoolVar(&o.strict, "strict", false, "read all files first, and import nothing if any line is not a call")
 	return cmd
 }
 
@@ -98,9 +96,6 @@ func importFiles(ctx context.Context, s *settings.Settings, o *importFlags, path
 			}
 		}
 	}()
-	if err := i.check(ctx, sources); err != nil {
-		return err
-	}
 	opts := s.Options(i.id)
 	opts.Records = true
 	return s.OpenWith(opts, func(w *sink.Warehouse) error {
@@ -124,8 +119,6 @@ func (i *importer) sources(paths []string) (list []source, err error) {
 			if err := src.open(); err != nil {
 				return list, err
 			}
-		} else if i.strict {
-			return list, cli.Usage("write it to a file first", "--strict reads all input twice and cannot read stdin")
 		}
 		if !given.IsZero() {
 			src.asOf = given.UnixMilli()
@@ -134,33 +127,6 @@ func (i *importer) sources(paths []string) (list []source, err error) {
 		list = append(list, src)
 	}
 	return list, nil
-}
-
-// check reads all files first, for --strict.
-func (i *importer) check(ctx context.Context, sources []source) error {
-	if !i.strict {
-		return nil
-	}
-	for _, src := range sources {
-		r, err := src.lines(src.file)
-		if err != nil {
-			return err
-		}
-		err = sink.CheckDump(ctx, src.path, r)
-		if cli.Is[*sink.AsideError](err) {
-			return cli.Fail(cli.ExitFailed, err, "nothing was imported; without --strict such lines are set aside")
-		}
-		if err == nil {
-			err = r.Close()
-		}
-		if err == nil {
-			_, err = src.file.Seek(0, io.SeekStart)
-		}
-		if err != nil {
-			return settings.Explain(err)
-		}
-	}
-	return nil
 }
 
 // fill imports the sources and reports the result.
