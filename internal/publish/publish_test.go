@@ -3,11 +3,8 @@ package publish
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -122,7 +119,7 @@ func (c call) record(now time.Time, fields string) schema.Record {
 
 // options returns options to publish some days from now, when nothing at the destination is young.
 func (h *house) options(to string) Options {
-	return Options{Warehouse: h.root, To: to, Access: catalog.Access{Catalog: *catalogURL, Namespace: namespaceOf(to)}, State: h.root + ".state",
+	return Options{Warehouse: h.root, To: to, State: h.root + ".state",
 		Now: func() time.Time { return time.Now().Add(3 * young) }}
 }
 
@@ -135,26 +132,12 @@ func (h *house) publish(to string, change ...func(*Options)) (*Report, error) {
 	return Run(context.Background(), o)
 }
 
-// catalogURL is the address of a REST catalog for the tests.
-var catalogURL = flag.String("catalog", "", "let the tests publish through the REST catalog at `URL`")
-
-// namespaceOf returns the catalog namespace for a destination; each has its own.
-func namespaceOf(to string) string {
-	sum := sha256.Sum256([]byte(to))
-	return "t" + hex.EncodeToString(sum[:8])
-}
-
 // newLake opens a published lake.
 func newLake(h *house, to string) *lake {
 	h.t.Helper()
 	s, root, err := store.Open(to)
 	h.must(err)
-	l := &lake{h, s, catalog.NewFiles(s, root)}
-	if *catalogURL != "" {
-		l.catalog, err = catalog.Open(context.Background(), &catalog.Access{Catalog: *catalogURL, Namespace: namespaceOf(to)})
-		h.must(err)
-	}
-	return l
+	return &lake{h, s, catalog.NewFiles(s, root)}
 }
 
 func organization(name string) func(*Options) { return func(o *Options) { o.Organization = name } }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"database/sql"
 	"encoding/json"
-	"flag"
 	"io"
 	"os"
 	"os/exec"
@@ -21,10 +20,7 @@ import (
 	"callhouse/internal/test"
 )
 
-var (
-	catalogCommits = longtest.Int("catalog-commits", 2, 3, "how many commits TestCatalogWhileCommitting makes")
-	catalogReader  = flag.String("catalog-reader", "", "read with python or node and nothing else; default: what is there")
-)
+var catalogCommits = longtest.Int("catalog-commits", 2, 3, "how many commits TestCatalogWhileCommitting makes")
 
 // looked is the result of one look at a catalog through one connection.
 type looked struct {
@@ -47,12 +43,6 @@ func readers(t *testing.T) map[string][]string {
 	}
 	if modules := os.Getenv("CALLHOUSE_NODE_MODULES"); modules != "" {
 		all["node"] = []string{"node", filepath.Join(dir, "catalog_reader.mjs")}
-	}
-	if *catalogReader != "" {
-		if all[*catalogReader] == nil {
-			t.Fatalf("there is no %s with DuckDB: set CALLHOUSE_PYTHON or CALLHOUSE_NODE_MODULES", *catalogReader)
-		}
-		return map[string][]string{*catalogReader: all[*catalogReader]}
 	}
 	if len(all) == 0 {
 		t.Skip("neither Python's nor Node's DuckDB is there: make catalog installs them")
