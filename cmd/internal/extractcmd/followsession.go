@@ -88,7 +88,7 @@ func (s *session) archive(ctx context.Context) (stop func() error) {
 func (s *session) prepare(ctx context.Context) (err error) {
 	s.Hurried = true
 	if s.cfg, err = s.Crawl(s.started); err == nil {
-		err = s.StartMask(s.w, s.w)
+		err = s.StartMask(s.w)
 	}
 	if err != nil {
 		return err

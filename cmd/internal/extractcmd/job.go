@@ -78,7 +78,7 @@ func (j *job) rowOf(outcome string, err error, did sink.Stats, commits int64) sc
 	case j.crawler != nil:
 		p = j.crawler.Progress()
 	}
-	row := status.Row(j.id, cli.Version(), j.started, &p, drift, did, commits, j.Secrets)
+	row := status.Row(j.id, j.started, &p, drift, did, commits, j.Secrets)
 	row.Outcome = outcome
 	if outcome != schema.OutcomeRunning && outcome != schema.OutcomeFollowing {
 		row.EndedAt = schema.Some(max(j.Now().UnixMilli(), row.StartedAt)) // a clock may have been set back

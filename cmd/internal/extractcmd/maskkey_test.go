@@ -66,7 +66,7 @@ func TestMaskedInTheJournal(t *testing.T) {
 	s := &settings.Settings{Now: time.Now, Config: config.Config{Values: config.Values{Warehouse: root, Mask: "from_number,metadata.name"}}}
 	w, err := sink.Open(s.Options(settings.RunID(time.Now())))
 	test.OK(t, err)
-	test.OK(t, s.StartMask(w, w))
+	test.OK(t, s.StartMask(w))
 	const number, name = "+15550009999", "Jo Doe"
 	body := `{"id":"a","from_number":"` + number + `","metadata":{"name":"` + name + `","plan":"gold"},"x":"` + number + `"}`
 	for _, kind := range []schema.Kind{schema.KindItem, schema.KindDetail} {

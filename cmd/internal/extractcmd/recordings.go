@@ -99,7 +99,7 @@ func judge(ctx context.Context, failed error, due int64) error {
 
 // archive stores the due recordings. Only an execution with commits has a row in the table runs.
 func (j *job) archive(ctx context.Context, screen *progress.Screen) error {
-	if err := j.StartMask(j.w, j.w); err != nil {
+	if err := j.StartMask(j.w); err != nil {
 		return err
 	}
 	cfg := &j.cfg

@@ -144,7 +144,7 @@ func after(err, earlier error) error {
 // prepare connects the crawler to the warehouse.
 func (n *night) prepare(ctx context.Context) error {
 	n.Hurried = true
-	if err := n.StartMask(n.w, n.w); err != nil {
+	if err := n.StartMask(n.w); err != nil {
 		return err
 	}
 	cfg := &n.cfg

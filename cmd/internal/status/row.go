@@ -18,10 +18,10 @@ import (
 
 // Row returns the run's row of the table runs. Names of drifting fields come from the service, so
 // secrets in them are masked.
-func Row(id, version string, started time.Time, p *crawler.Progress, drift wire.DriftCounts,
+func Row(id string, started time.Time, p *crawler.Progress, drift wire.DriftCounts,
 	did sink.Stats, commits int64, secrets *words.Secrets) schema.Run {
 	row := schema.Run{
-		ID: id, StartedAt: started.UnixMilli(), Outcome: schema.OutcomeRunning, Version: version,
+		ID: id, StartedAt: started.UnixMilli(), Outcome: schema.OutcomeRunning, Version: cli.Version(),
 		Requests: p.Requests, PageRequests: p.PageRequests, DetailRequests: p.DetailRequests, Retries: p.Retries,
 		RateLimited: p.RateLimited, ServerErrors: p.ServerErrors, NetworkErrors: p.NetworkErrors,
 		Pages: p.Pages, CallsListed: p.CallsListed,

@@ -111,7 +111,7 @@ func ready(s *layout.Snapshot, all bool) (months []string, waiting int) {
 
 // redactStored redacts the stored calls.
 func redactStored(ctx context.Context, s *settings.Settings, w *sink.Warehouse, stderr io.Writer) error {
-	if err := s.StartMask(w, w); err != nil || !w.Redacts() {
+	if err := s.StartMask(w); err != nil || !w.Redacts() {
 		return err
 	}
 	b := progress.NewScreen(stderr, s.Quiet)

@@ -100,7 +100,7 @@ func importFiles(ctx context.Context, s *settings.Settings, o *importFlags, path
 	opts.Records = true
 	return s.OpenWith(opts, func(w *sink.Warehouse) error {
 		i.w = w
-		if err := s.StartMask(w, w); err != nil {
+		if err := s.StartMask(w); err != nil {
 			return err
 		}
 		return i.fill(ctx, sources, stdin)

@@ -47,9 +47,9 @@ func maskOf(w *sink.Warehouse) *layout.Mask {
 	return nil
 }
 
-// StartMask configures the warehouse into to mask and redact according to the settings and the
-// warehouse w, usually the same one. It must be called before anything is put or committed.
-func (s *Settings) StartMask(w, into *sink.Warehouse) error {
+// StartMask configures a warehouse to mask and redact according to the settings and its last commit.
+// It must be called before anything is put or committed.
+func (s *Settings) StartMask(w *sink.Warehouse) error {
 	was := maskOf(w)
 	fields := s.maskFields(was)
 	redaction, err := s.redaction(redactionOf(w))
@@ -85,10 +85,10 @@ func (s *Settings) StartMask(w, into *sink.Warehouse) error {
 	}
 	m.Redact(r)
 	if key != nil {
-		into.Mask(m, key)
+		w.Mask(m, key)
 	}
 	if redaction != nil {
-		into.Redact(m, identified(*redaction))
+		w.Redact(m, identified(*redaction))
 	}
 	return nil
 }
