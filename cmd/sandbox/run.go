@@ -55,10 +55,6 @@ func (w *worldFlags) add(c *cobra.Command) {
 	f.IntVar(&cfg.Campaigns, "campaigns", 3, "number of campaigns so far; their calls are among --calls")
 	f.BoolVar(&cfg.Personal, "personal", false, "plant personal data, and what looks like it, into conversations")
 	f.BoolVar(&cfg.NewReasons, "new-reasons", false, "give some calls disconnection reasons that the contract does not list")
-	f.BoolVar(&cfg.Redial, "redial", false, "campaigns retry unanswered calls up to three times")
-	f.IntVar(&cfg.Wordiness, "wordiness", 1, "factor by which transcripts are longer; "+
-		"at 30, a v2 page of 500 calls has about 20 MB")
-	f.IntVar(&cfg.Lines, "lines", 0, "number of telephone numbers the agents share; 0: one per agent")
 	f.BoolVar(&cfg.Steady, "steady", false, "calls arrive at the same rate at all hours and on all days")
 	f.Float64Var(&cfg.TieRate, "tie-rate", 0.002, "share of calls that start in the same millisecond as the previous one")
 	f.Float64Var(&cfg.DeleteRate, "delete-rate", 0, "share of calls that are deleted within 10 days")

@@ -41,7 +41,6 @@ func TestWrongUse(t *testing.T) {
 		"--organisation huge":            `--organisation must be small, large or none, not "huge"`,
 		"--pace -1":                      "--pace must not be negative",
 		"--v2 maybe":                     `unknown v2 mode "maybe"; available: off, removed-after,`,
-		"--wordiness 101":                "wordiness must be 1 to 100, not 101",
 		"--agents 0":                     "without agents, calls must be 0",
 		"--v2 off=200":                   "the v2 status must be 400 to 599, not 200",
 		"--resource-faults agent=404":    `unknown resource "agent"; available: all, agent_versions,`,

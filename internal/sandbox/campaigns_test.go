@@ -481,7 +481,7 @@ func TestComputedCampaignsAddUp(t *testing.T) {
 		monday := time.Date(2026, 11, 16, 1, 0, 0, 0, time.UTC) // some campaigns are created today
 		clock := NewManualClock(monday)
 		s := newServer(t, Options{
-			World: Config{Seed: rapid.Uint64Range(0, 40).Draw(rt, "seed"), Calls: 300, Days: 15, Agents: 4, Campaigns: 2, Redial: true,
+			World: Config{Seed: rapid.Uint64Range(0, 40).Draw(rt, "seed"), Calls: 300, Days: 15, Agents: 4, Campaigns: 2,
 				Origin: monday}, CampaignInCalls: true,
 			Clock: clock, Organisation: organisation.Config{Pace: -1},
 		})

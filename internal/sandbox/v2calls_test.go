@@ -327,45 +327,6 @@ func TestBulkOfALargeCompany(t *testing.T) {
 	}
 }
 
-// TestBulkOfWordyCalls reads a page of 20 MB with the same content as v3.
-func TestBulkOfWordyCalls(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 600, Wordiness: 30}})
-	w := post(s, bulkPath, `{"limit":500}`)
-	if n := w.Body.Len(); n < 18<<20 || n > 24<<20 {
-		t.Errorf("%d bytes", n)
-	}
-	var p struct {
-		Calls []struct {
-			ID   string          `json:"call_id"`
-			Told json.RawMessage `json:"transcript_with_tool_calls"`
-		}
-	}
-	decode(t, w.Body.Bytes(), &p)
-	for _, c := range p.Calls[:100] {
-		var detail struct{ Transcript json.RawMessage }
-		decode(t, do(s, "GET", "/v3/calls/"+c.ID).Body.Bytes(), &detail)
-		if string(detail.Transcript) != string(c.Told) {
-			t.Errorf("%s: v3 has %d bytes, v2 %d", c.ID, len(detail.Transcript), len(c.Told))
-		}
-	}
-	short := newServer(t, Options{World: Config{Calls: 600}})
-	long, usual := s.World(), short.World()
-	for i := range int64(50) {
-		var a, b world.Call
-		long.Call(&a, i)
-		usual.Call(&b, i)
-		wordy, plain := a.Turns(), b.Turns()
-		for n := range plain {
-			if plain[n].Tool == "" && plain[n].ToolCallID == "" {
-				plain[n].Content = strings.TrimPrefix(strings.Repeat(" "+plain[n].Content, 30), " ")
-			}
-		}
-		if diff := cmp.Diff(plain, wordy); diff != "" {
-			t.Fatalf("%s: %.500s", a.ID, diff)
-		}
-	}
-}
-
 // TestBulkUnderFaults finds every call despite faults.
 func TestBulkUnderFaults(t *testing.T) {
 	faults := slices.DeleteFunc(kinds(pageFaults), func(k FaultKind) bool { return k == FaultEarlyEnd })

@@ -94,6 +94,6 @@ func spoil(items []world.Item, c *world.Call, h uint64) []world.Item {
 	text := []rune(string(items[i].Append(nil, c, false)))
 	text[dice.Pick(dice.Hash(h, 1), len(text))]++
 	other := script.Plain(string(text))
-	items[i].Text, items[i].Times = &other, 1
+	items[i].Text = &other
 	return items
 }

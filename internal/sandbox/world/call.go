@@ -50,7 +50,6 @@ type Call struct {
 	beatN    uint8
 	retry    uint8 // the tool call that fails once, from 1; 0: none
 	counts   [script.Roles]int
-	times    int     // see Config.Wordiness
 	personal bool    // see Config.Personal
 	lift     float64 // how much better than usual its agent's version performs
 	lost     bool    // its carrier has an incident
@@ -87,15 +86,7 @@ func (c *Call) Connected() bool { return c.Status == "ended" || c.Status == "err
 
 // call computes call k of the arrival curve.
 func (w *World) call(c *Call, k int64) {
-	w.draw(c, k)
-	if w.cfg.Redial {
-		w.redial(c)
-	}
-}
-
-// draw computes call k, but not the callee of a campaign's call.
-func (w *World) draw(c *Call, k int64) {
-	*c = Call{Index: k - w.base, ID: w.id(k), Key: dice.Hash(w.Key, uint64(k)), StartAt: w.arrivals.start(k), times: w.cfg.Wordiness}
+	*c = Call{Index: k - w.base, ID: w.id(k), Key: dice.Hash(w.Key, uint64(k)), StartAt: w.arrivals.start(k)}
 	d := dice.New(c.Key)
 	a := w.roster.at(c.StartAt, d.Unit())
 	c.Agent, c.scenario = a, a.scenario

@@ -13,7 +13,7 @@ import (
 
 // Campaign is a list of people whom an agent calls one after the other within its time windows. It
 // makes no calls of its own: its calls are those of its agent that start while it dials, so a
-// company has the same calls with and without campaigns, unless Config.Redial is set.
+// company has the same calls with and without campaigns.
 type Campaign struct {
 	Number int64
 	Name   string
@@ -47,8 +47,6 @@ type Dial struct {
 	Index      int64 // of the call
 	Start, End int64
 	Talked     bool // it ended like a conversation; otherwise it failed
-	Attempt    int  // 1 for the first to this person, if Config.Redial is set
-	customer   int
 }
 
 // Zone is the service's name of the company's zone.
@@ -206,18 +204,10 @@ func (p *Plan) dial(index int64) *Dial {
 	return &p.Dials[i]
 }
 
-// redialAfter is the delay before a campaign calls a person again, and attempts the maximum number
-// of calls per person.
-const (
-	redialAfter = 2 * msHour
-	attempts    = 3
-)
-
 // planner finds the calls of a campaign.
 type planner struct {
 	*World
 	c       *Campaign
-	again   []Dial  // unanswered ones: one of the next calls repeats each
 	running []int64 // ends of the ongoing calls
 }
 
@@ -229,15 +219,7 @@ func (p *planner) active(start int64) int {
 
 // add assigns a call to the campaign.
 func (p *planner) add(call *Call) {
-	d := Dial{Index: call.Index, Start: call.StartAt, End: call.EndAt, Talked: call.Status == "ended", Attempt: 1, customer: call.customer}
-	due := slices.IndexFunc(p.again, func(a Dial) bool { return a.End+redialAfter <= d.Start })
-	if p.cfg.Redial && due >= 0 {
-		d.customer, d.Attempt = p.again[due].customer, p.again[due].Attempt+1
-		p.again = slices.Delete(p.again, due, due+1)
-	}
-	if answered := d.Talked && call.Reason != "voicemail_reached"; !answered && d.Attempt < attempts {
-		p.again = append(p.again, d)
-	}
+	d := Dial{Index: call.Index, Start: call.StartAt, End: call.EndAt, Talked: call.Status == "ended"}
 	if call.Index >= 0 { // the company's list begins with call 0
 		p.c.plan.Dials = append(p.c.plan.Dials, d)
 		p.running = append(p.running, d.End)
@@ -253,7 +235,7 @@ func (p *planner) outbound(from, until int64) iter.Seq[*Call] {
 			if p.agentOf(k, p.arrivals.start(k)) != p.c.Agent {
 				continue
 			}
-			if p.draw(&call, k); call.Type == "outbound" && !yield(&call) {
+			if p.call(&call, k); call.Type == "outbound" && !yield(&call) {
 				return
 			}
 		}
@@ -370,15 +352,4 @@ func (c *Campaign) schedule(asked []Change) Schedule {
 func (w *World) agentOf(k, start int64) *Agent {
 	d := dice.New(dice.Hash(w.Key, uint64(k)))
 	return w.roster.at(start, d.Unit())
-}
-
-// redial redirects a campaign's call to the person to be called again.
-func (w *World) redial(c *Call) {
-	m := w.CampaignOf(c)
-	if m == nil {
-		return
-	}
-	if d := w.Plan(m).dial(c.Index); d != nil {
-		c.customer = d.customer
-	}
 }

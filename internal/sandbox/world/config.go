@@ -28,20 +28,12 @@ type Config struct {
 	// Campaigns is the approximate number of campaigns by Origin; another one comes every five
 	// days. Default 3, negative: none. They change no call.
 	Campaigns int
-	// Redial makes campaigns call people who did not answer again, up to three times in all. Other
-	// calls and all outcomes are unchanged.
-	Redial bool
 	// NewReasons gives some calls disconnection reasons beyond the contract's twelve. Nothing else
 	// of a call changes.
 	NewReasons bool
 	// Personal plants personal data and near misses into conversations, tool calls, metadata and
 	// summaries. Nothing else of a call changes.
 	Personal bool
-	// Wordiness is the number of times each speech is repeated, for longer transcripts. Default 1.
-	// Times and everything else are unchanged.
-	Wordiness int
-	// Lines is the number of telephone numbers that agents share; 0: one each.
-	Lines int
 
 	// Steady makes calls arrive at the same rate at all hours and on all days.
 	Steady bool
@@ -83,7 +75,6 @@ func (c *Config) setDefaults() error {
 		c.Campaigns = -1
 	}
 	c.Campaigns = cmp.Or(c.Campaigns, 3)
-	c.Wordiness = cmp.Or(c.Wordiness, 1)
 	c.TieRate = cmp.Or(c.TieRate, .002)
 	switch {
 	case c.Calls < 0 || c.Calls > 1e9:
@@ -96,10 +87,6 @@ func (c *Config) setDefaults() error {
 		return errors.New("without agents, calls must be 0")
 	case c.Campaigns > 1000:
 		return fmt.Errorf("campaigns must be 0 to 1000, not %d", c.Campaigns)
-	case c.Wordiness < 0 || c.Wordiness > 100:
-		return fmt.Errorf("wordiness must be 1 to 100, not %d", c.Wordiness)
-	case c.Lines < 0:
-		return fmt.Errorf("lines must not be negative, not %d", c.Lines)
 	case c.Origin.IsZero():
 		return errors.New("origin is not set")
 	}

@@ -148,7 +148,7 @@ func (v *View) Timeline(items []Item) []Item {
 		if v.edit == unedited || it.Role > script.RoleUser {
 			continue
 		}
-		if it.Text, it.Times = &maskedText, 1; v.edit == corrected {
+		if it.Text = &maskedText; v.edit == corrected {
 			it.Text = &correctedText
 			break
 		}

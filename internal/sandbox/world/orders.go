@@ -64,7 +64,7 @@ func (w *World) Order(order Order) *Call {
 	}
 	c := &Call{
 		Index: firstOrder - int64(len(o.calls)), ID: order.ID, Order: &order, Key: dice.Hash(w.Key+11, order.ID.body()),
-		Version: order.Version, Variant: order.Variant, Type: "outbound", StartAt: order.At, times: w.cfg.Wordiness,
+		Version: order.Version, Variant: order.Variant, Type: "outbound", StartAt: order.At,
 	}
 	d := dice.New(c.Key)
 	model := w.agents[dice.Pick(order.Agent.body(), len(w.agents))] // of a client's agent

@@ -62,7 +62,7 @@ func (c *Call) planted() (items []Item) {
 	add := func(role script.Role, text, tool string) {
 		t := script.Plain(text)
 		t.Runes = len([]rune(text))
-		items = append(items, Item{Role: role, Text: &t, Times: 1, Tool: tool})
+		items = append(items, Item{Role: role, Text: &t, Tool: tool})
 	}
 	for _, x := range c.Exchanges() {
 		for _, l := range x.Lines {

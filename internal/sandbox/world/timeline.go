@@ -10,7 +10,6 @@ import (
 type Item struct {
 	Role       script.Role
 	Text       *script.Template
-	Times      int // number of repetitions of Text
 	Tool       string
 	Call       int   // number of the tool call, from 1
 	Start, End int64 // of speech
@@ -18,13 +17,7 @@ type Item struct {
 
 // Append writes the item's text, plain or escaped for a JSON string.
 func (it *Item) Append(dst []byte, c *Call, escaped bool) []byte {
-	for n := range it.Times {
-		if n > 0 {
-			dst = append(dst, ' ')
-		}
-		dst = it.Text.Append(dst, c, escaped)
-	}
-	return dst
+	return it.Text.Append(dst, c, escaped)
 }
 
 // failingTime is how long a tool takes to fail in an incident, in ms.
@@ -67,7 +60,7 @@ func (c *Call) Timeline(items []Item) []Item {
 			if i < b.Moves && !c.Agent.Flow {
 				continue
 			}
-			it := Item{Role: l.Role, Text: text, Times: 1, Tool: l.Tool}
+			it := Item{Role: l.Role, Text: text, Tool: l.Tool}
 			switch l.Role {
 			case script.RoleInvocation:
 				calls++
@@ -75,7 +68,7 @@ func (c *Call) Timeline(items []Item) []Item {
 				pending += 60 + 900*u*u*u
 				if calls == int(c.retry) {
 					items = append(items, it,
-						Item{Role: script.RoleResult, Text: failures.Of(d.Next()), Times: 1, Call: calls})
+						Item{Role: script.RoleResult, Text: failures.Of(d.Next()), Call: calls})
 					pending += 1500
 					calls++
 					it.Call = calls
@@ -88,7 +81,6 @@ func (c *Call) Timeline(items []Item) []Item {
 					pending += failingTime
 				}
 			default:
-				it.Times = c.times
 				gap := 250 + 700*u
 				switch {
 				case l.Role == script.RoleAgent && last == script.RoleUser:

@@ -73,11 +73,6 @@ func New(cfg Config) (*World, error) {
 	if err := w.checkIncidents(); err != nil {
 		return nil, err
 	}
-	for i := range agents {
-		if cfg.Lines > 0 {
-			agents[i].Line = agents[i%cfg.Lines].Line
-		}
-	}
 	w.firstCampaign = floorDiv(cfg.Origin.UnixMilli()-Epoch, campaignEvery) - int64(cfg.Campaigns) + 1
 	return w, nil
 }
