@@ -150,9 +150,8 @@ func deliver(t *testing.T, root string, w *wire, now time.Time, add ...*Message)
 		s.CheckedAt = now
 		test.OK(t, s.Save())
 	}
-	if _, err := s.Deliver(t.Context(), map[string]Channel{"a": w}, func() time.Time { return now }, func(context.Context, time.Duration) {}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.Deliver(t.Context(), map[string]Channel{"a": w}, func() time.Time { return now }, func(context.Context, time.Duration) {})
+	test.OK(t, err)
 }
 
 func messages(n int) (out []*Message) {

@@ -44,9 +44,7 @@ func TestBrokenConnectionIsNotSentTwiceUnseen(t *testing.T) {
 				_, f := c.send(t.Context(), &Request{}, func() {})
 				return f
 			}
-			if f := send(); f != nil {
-				t.Fatal(f)
-			}
+			test.OK(t, send())
 			f := send() // the server reads it and closes
 			if plain {
 				if got.Load() != 3 {

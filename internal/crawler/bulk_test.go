@@ -171,9 +171,8 @@ func TestWhatIsKeptOfPagesNamesNoCall(t *testing.T) {
 			test.OK(t, err)
 			st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 150, Days: 2, Origin: origin}, V2: mode})
 			test.OK(t, err)
-			if _, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto }); err != nil {
-				t.Fatal(err)
-			}
+			_, err = st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto })
+			test.OK(t, err)
 			why := st.store.state.Why
 			if !strings.HasSuffix(why, want) || len(why) > len("transcript_turns[1000].content differs") {
 				t.Errorf("%s: kept is %q, want %q", v2, why, want)

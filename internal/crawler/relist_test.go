@@ -22,9 +22,8 @@ func TestListIsGoneOverOnceAWeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{calls: someCalls(4_900, 90*time.Minute)} // 306 days
 		store := newMemStore()
-		if _, err := s.visit(t, store, nil); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.visit(t, store, nil)
+		test.OK(t, err)
 		night := func(n int) Report {
 			r, err := s.visit(t, store, func(cfg *Config) {
 				cfg.Now = func() time.Time { return time.UnixMilli(testNow).AddDate(0, 0, n) }

@@ -227,11 +227,10 @@ func TestCallsThatAppearLate(t *testing.T) {
 		store := newMemStore()
 		late := testCall{ID: "late", Status: "ended", Start: at(testNow - 3*time.Hour.Milliseconds() - 7), End: at(testNow)}
 		for _, day := range []int{0, 9} {
-			if _, err := s.visit(t, store, func(cfg *Config) {
+			_, err := s.visit(t, store, func(cfg *Config) {
 				cfg.Now = func() time.Time { return time.UnixMilli(testNow).AddDate(0, 0, day) }
-			}); err != nil {
-				t.Fatal(err)
-			}
+			})
+			test.OK(t, err)
 			s.calls = append(s.calls, late)
 		}
 		if store.details["late"] != 1 {
@@ -286,9 +285,8 @@ func TestRequestsOfAListing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{calls: someCalls(250, time.Hour)}
 		store := newMemStore()
-		if _, err := s.visit(t, store, nil); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.visit(t, store, nil)
+		test.OK(t, err)
 		pages := slices.DeleteFunc(slices.Clone(s.requests), func(r string) bool { return !strings.Contains(r, "?") })
 		if len(pages) != 4 {
 			t.Errorf("not four pages: %s", pages)

@@ -208,9 +208,8 @@ func TestHostLearnsNothing(t *testing.T) {
 		http.Redirect(w, r, strings.Replace(third.URL, "127.0.0.1", "localhost", 1)+"/there", http.StatusFound)
 	})
 	a, _ := archive(t, nil)
-	if _, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Link: link}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Link: link})
+	test.OK(t, err)
 	for _, h := range seen {
 		for name := range h {
 			switch name {

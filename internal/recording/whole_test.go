@@ -265,9 +265,8 @@ func TestModes(t *testing.T) {
 	link, _ := serve(t, whole)
 	scratch := filepath.Join(t.TempDir(), "w", "parts")
 	a, dir := archive(t, func(c *recording.Config) { c.Scratch = scratch })
-	if _, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Start: start, Link: link}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Start: start, Link: link})
+	test.OK(t, err)
 	if info, err := os.Stat(filepath.Join(dir, "2026/11/23/c1.mp3")); err != nil || info.Mode() != 0o640 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}

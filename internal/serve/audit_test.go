@@ -20,9 +20,8 @@ func testAudit(t *testing.T, h *house) {
 	h.mu.Unlock()
 	ctx, p := t.Context(), c.PgConn()
 	for i := range 3 {
-		if _, err := p.Prepare(ctx, fmt.Sprint("s", i), "SELECT call_id FROM calls WHERE call_id = $1", nil); err != nil {
-			t.Fatal(err)
-		}
+		_, err := p.Prepare(ctx, fmt.Sprint("s", i), "SELECT call_id FROM calls WHERE call_id = $1", nil)
+		test.OK(t, err)
 	}
 	p.ExecPrepared(ctx, "s1", [][]byte{[]byte("c0")}, nil, nil).Read()
 	p.ExecPrepared(ctx, "s1", [][]byte{[]byte("c1")}, nil, nil).Read()

@@ -45,9 +45,8 @@ func TestLeaving(t *testing.T) {
 			c, err := h.connect(t, "").PgConn().Hijack()
 			test.OK(t, err)
 			ask(t, c, "BEGIN; SELECT count(*) FROM calls")
-			if _, err := c.Frontend.Receive(); err != nil {
-				t.Fatal(err)
-			}
+			_, err = c.Frontend.Receive()
+			test.OK(t, err)
 			ask(t, c, sql)
 			_ = c.Conn.(*net.TCPConn).SetLinger(linger)
 			_ = c.Conn.Close()
@@ -83,9 +82,8 @@ func TestTooLong(t *testing.T) {
 	for _, kind := range "QPB" {
 		c, err := h.connect(t, "").PgConn().Hijack()
 		test.OK(t, err)
-		if _, err := c.Conn.Write(binary.BigEndian.AppendUint32([]byte{byte(kind)}, 1<<30)); err != nil {
-			t.Fatal(err)
-		}
+		_, err = c.Conn.Write(binary.BigEndian.AppendUint32([]byte{byte(kind)}, 1<<30))
+		test.OK(t, err)
 		m, err := c.Frontend.Receive()
 		if e, ok := m.(*pgproto3.ErrorResponse); err != nil || !ok || e.Code != "54000" {
 			t.Error(fmt.Sprintf("%c: ", kind), m, err)
@@ -110,12 +108,10 @@ func TestTooLongBeforeLogin(t *testing.T) {
 	f := pgproto3.NewFrontend(c, c)
 	f.Send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersionNumber, Parameters: map[string]string{"user": "ana"}})
 	test.OK(t, f.Flush())
-	if _, err := f.Receive(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Write(binary.BigEndian.AppendUint32([]byte{'p'}, 1<<30)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.Receive()
+	test.OK(t, err)
+	_, err = c.Write(binary.BigEndian.AppendUint32([]byte{'p'}, 1<<30))
+	test.OK(t, err)
 	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second)) // before the time limit of a login
 	if m, err := f.Receive(); !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
 		t.Error(m, err)
@@ -147,9 +143,8 @@ func TestRemovedUsers(t *testing.T) {
 		t.Cleanup(func() { _ = c.Close(context.Background()) })
 		connected[name] = c
 	}
-	if _, err := users.Remove(path, "ann"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = users.Remove(path, "ann")
+	test.OK(t, err)
 	eve, err := users.NewUser("eve", "another password")
 	if err == nil {
 		_, err = users.Put(path, eve)
@@ -227,9 +222,8 @@ func TestAskedAgain(t *testing.T) {
 		return strings.Join(out, " ")
 	}
 	const by = "SELECT call_id, outcome FROM calls WHERE call_id = "
-	if _, err := c.Prepare(t.Context(), "by", by+"$1"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := c.Prepare(t.Context(), "by", by+"$1")
+	test.OK(t, err)
 	for i := range int64(3) {
 		analyticstest.Write(t, h.root, i+2, analyticstest.Data{Calls: months(int(i) + 5)})
 		newest := fmt.Sprint("c", i+4)

@@ -116,9 +116,8 @@ func realPostgres(t *testing.T) string {
 			continue
 		}
 		defer c.Close(context.Background())
-		if _, err := c.Exec(t.Context(), "CREATE DATABASE callhouse"); err != nil {
-			t.Fatal(err)
-		}
+		_, err = c.Exec(t.Context(), "CREATE DATABASE callhouse")
+		test.OK(t, err)
 		return dsn + "callhouse"
 	}
 	t.Fatal("Postgres does not answer")

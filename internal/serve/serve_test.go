@@ -96,18 +96,14 @@ func start(t *testing.T, settle func(*postgres.Server)) *house {
 	go func() { served <- s.Serve(ctx, l) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		test.OK(t, <-served)
 		if n := s.Connections(); n != 0 {
 			t.Errorf("%d connections are left", n)
 		}
 		if len(h.running) > 0 {
 			t.Errorf("statements that never ended: %v", h.running)
 		}
-		if err := h.houses.Close(); err != nil {
-			t.Error(err)
-		}
+		test.OK(t, h.houses.Close())
 	})
 	return h
 }
@@ -240,9 +236,7 @@ func testExtended(t *testing.T, h *house) {
 	if _, err := tx.Exec(t.Context(), "SELECT 1"); code(err) != "25P02" {
 		t.Errorf("after an error: %v", err)
 	}
-	if err := tx.Rollback(t.Context()); err != nil {
-		t.Error(err)
-	}
+	test.OK(t, tx.Rollback(t.Context()))
 	var b strings.Builder
 	if _, err := c.PgConn().CopyTo(t.Context(), &b, "COPY (SELECT call_id, total_cost, NULL, 'a,\"b' AS x FROM calls ORDER BY 1) TO STDOUT (FORMAT csv, HEADER)"); err != nil {
 		t.Error(err)
@@ -473,9 +467,8 @@ func TestUsers(t *testing.T) {
 	u, err := users.NewUser("ann", "a good password")
 	test.OK(t, err)
 	u.Connections = 1
-	if _, err := users.Put(path, u); err != nil {
-		t.Fatal(err)
-	}
+	_, err = users.Put(path, u)
+	test.OK(t, err)
 	if raw, err := os.ReadFile(path); err != nil || strings.Contains(string(raw), "a good password") {
 		t.Errorf("the file holds the password, or is not there: %v", err)
 	}

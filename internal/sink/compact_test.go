@@ -106,9 +106,8 @@ func TestAnInterruptedNightCommits(t *testing.T) {
 // A change to a compacted month, or a new call in it, rewrites its file and no other.
 func TestACompactedMonthTakesChanges(t *testing.T) {
 	w := monthsBefore(t, "2026-09", "2026-10")
-	if _, err := w.Compact(context.Background(), []string{"2026-09", "2026-10"}, nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.Compact(context.Background(), []string{"2026-09", "2026-10"}, nil)
+	test.OK(t, err)
 	names := func() (out []string) {
 		for _, f := range w.Snapshot().Manifest.FilesOf(schema.Calls.Name) {
 			out = append(out, f.Path)

@@ -92,9 +92,8 @@ func TestForget(t *testing.T) {
 		w = night(t, nil, root, n)
 	}
 	// A rollback neither brings it back nor loses the tombstones.
-	if _, err := w.Rollback(context.Background(), 4, rolledBack(w)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.Rollback(context.Background(), 4, rolledBack(w))
+	test.OK(t, err)
 	test.OK(t, w.Put(context.Background(), storyRecord("a", 9), storyRecord("c", 1)))
 	mustCommit(t, w)
 	if got := holds(t, w.Snapshot()); got != "bcyz" {
@@ -182,9 +181,8 @@ func TestForgetOfManySnapshots(t *testing.T) {
 		mustCommit(t, w)
 		at = at.Add(5 * time.Minute)
 		if n == 2 {
-			if _, err := w.Rollback(t.Context(), 3, rolledBack(w)); err != nil {
-				t.Fatal(err)
-			}
+			_, err := w.Rollback(t.Context(), 3, rolledBack(w))
+			test.OK(t, err)
 			at = at.Add(5 * time.Minute)
 		}
 	}
@@ -295,17 +293,15 @@ func TestForgetFindsUnknownIDs(t *testing.T) {
 	w := older(t)
 	test.OK(t, w.Put(t.Context(), personRecords(t, 0, true)...))
 	mustCommit(t, w)
-	if _, err := w.Rollback(t.Context(), 1, rolledBack(w)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.Rollback(t.Context(), 1, rolledBack(w))
+	test.OK(t, err)
 	put(t, w, storyRecord("c", 1))
 	mustCommit(t, w)
 	mustForget(t, w, erase.Selection{CallIDs: []string{"c"}}) // removes the others
 	put(t, w, storyRecord("y", 1))
 	mustCommit(t, w)
-	if _, err := w.Rollback(t.Context(), w.Snapshot().Manifest.Snapshot-1, rolledBack(w)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.Rollback(t.Context(), w.Snapshot().Manifest.Snapshot-1, rolledBack(w))
+	test.OK(t, err)
 	sel := erase.Selection{CallIDs: []string{"a", "c", "y", "z", "a ", "z", "%41"}, Customers: []string{"customer-0", "a%2Fb"}}
 	plan, err := w.Forget(t.Context(), sel, true, nil)
 	if want := []string{"z", "a ", "%41", "customer-0", "a/b"}; err != nil || !slices.Equal(plan.Unknown, want) {

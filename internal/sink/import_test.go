@@ -261,9 +261,8 @@ func TestImportKeepsOut(t *testing.T) {
 	m, root := storyRoot(t)
 	w := night(t, m, root, 1)
 	imported(t, w, dumpOf("d", 0, schema.KindDetail, false, line("a", day, ""), line("b", day, "")))
-	if _, err := w.Forget(t.Context(), erase.Selection{CallIDs: []string{"a"}}, false, nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.Forget(t.Context(), erase.Selection{CallIDs: []string{"a"}}, false, nil)
+	test.OK(t, err)
 	imported(t, w, dumpOf("d", 0, schema.KindDetail, false, line("a", day, ""), line("b", day, ""),
 		line("c", day, `,"opt_out_sensitive_data_storage":true,"transcript":[{"role":"user","content":"secret"}],"x":"secret"`)))
 	got := readCalls(t, m, w.Snapshot())

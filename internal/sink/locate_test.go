@@ -90,9 +90,8 @@ func TestAnEmptyFilterIsDamage(t *testing.T) {
 // A call that moves from an unusual place is found there, and leaves it.
 func TestACallIsFoundAnywhere(t *testing.T) {
 	w := monthsBefore(t, "2026-06", "2026-07", "2026-08")
-	if _, err := w.Compact(context.Background(), []string{"2026-06"}, nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.Compact(context.Background(), []string{"2026-06"}, nil)
+	test.OK(t, err)
 	for _, id := range []string{"2026-06-a-5", "2026-07-b-6"} {
 		putCall(t, w, id, testDay, 1)
 	}

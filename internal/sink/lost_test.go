@@ -98,9 +98,8 @@ func TestRecordAlone(t *testing.T) {
 	if left := w.Leftover(); len(left) != 1 {
 		t.Fatalf("left over: %v", left)
 	}
-	if _, err := w.Recover(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.Recover(t.Context())
+	test.OK(t, err)
 	mustCommit(t, w)
 	runs, err := w.Runs()
 	if err != nil || len(runs) != 3 || runs[1].CallsNew != 1 || runs[1].Requests != 8 {

@@ -206,12 +206,10 @@ func TestRepairSaysWhatItGivesUp(t *testing.T) {
 func TestRepairNeedsTheTombstones(t *testing.T) {
 	root := sound(t)
 	w := night(t, nil, root, 1)
-	if _, err := w.Recover(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Forget(context.Background(), erase.Selection{CallIDs: []string{"a"}}, false, nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.Recover(context.Background())
+	test.OK(t, err)
+	_, err = w.Forget(context.Background(), erase.Selection{CallIDs: []string{"a"}}, false, nil)
+	test.OK(t, err)
 	test.OK(t, w.Close())
 	d := damageTo(t, root)
 	d.bytes(filepath.Join(d.s.Dir, d.s.Manifest.Forgotten.Path), func(b []byte) []byte { b[len(b)-3] ^= 1; return b })
@@ -246,9 +244,8 @@ func TestEveryOperationOfARepair(t *testing.T) {
 			t.Fatalf("the warehouse does not open: %v", err)
 		}
 		defer w.Close()
-		if _, err := w.Repair(context.Background(), false, repaired(w), nil); err != nil {
-			t.Fatal(err)
-		}
+		_, err = w.Repair(context.Background(), false, repaired(w), nil)
+		test.OK(t, err)
 		if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, FS: fsys}); err != nil || !r.Whole() {
 			t.Fatalf("after the repair: %v, %v", r.Problems, err)
 		}

@@ -43,9 +43,8 @@ func date(t testing.TB, s string) time.Time {
 // partly kept month by rewriting it; those still in the journal are never committed.
 func TestKeep(t *testing.T) {
 	w := monthsBefore(t, "2026-07", "2026-08", "2026-09", "2026-10")
-	if _, err := w.Compact(t.Context(), []string{"2026-07", "2026-09"}, nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.Compact(t.Context(), []string{"2026-07", "2026-09"}, nil)
+	test.OK(t, err)
 	span, err := json.Marshal(schema.Span{From: 0, To: testDay.UnixMilli(), ListedAt: testDay.UnixMilli()})
 	test.OK(t, err)
 	test.OK(t, w.Put(t.Context(), schema.Record{Kind: schema.KindCovered, FetchedAt: testDay.UnixMilli(), Body: span}))
@@ -89,9 +88,8 @@ func TestKeep(t *testing.T) {
 	}
 	// Commands that only rewrite files erase nothing.
 	w = reopen(t, w, 4, date(t, "2026-11-01"))
-	if _, err := w.Compact(t.Context(), []string{"2026-10"}, nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.Compact(t.Context(), []string{"2026-10"}, nil)
+	test.OK(t, err)
 	if got := w.Snapshot().Manifest.Rows(schema.Calls.Name); got != 7 {
 		t.Errorf("compact left %d calls, want 7", got)
 	}

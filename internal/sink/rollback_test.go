@@ -69,9 +69,8 @@ func TestRollback(t *testing.T) {
 	test.OK(t, w.Close())
 	// The rollback of the rollback.
 	w = night(t, nil, root, 3)
-	if _, err := w.Rollback(context.Background(), 0, rolledBack(w)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.Rollback(context.Background(), 0, rolledBack(w))
+	test.OK(t, err)
 	if got := readCalls(t, anywhere, w.Snapshot()); len(got) != 3 || got["a"].Turns().Len() != 3 {
 		t.Errorf("the calls are not those of the second run: %v", got)
 	}

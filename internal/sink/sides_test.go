@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/erase"
+	"callhouse/internal/test"
 	"callhouse/internal/wire/mask"
 )
 
@@ -42,9 +43,7 @@ func (x *numbered) commit() {
 func (x *numbered) whole() {
 	x.Helper()
 	wholeOn(x.T, anywhere, x.root)
-	if err := x.w.Close(); err != nil {
-		x.Fatal(err)
-	}
+	test.OK(x, x.w.Close())
 }
 
 // call puts a call of an earlier day: id, type, from, to and shown number.
@@ -65,9 +64,7 @@ func (x *numbered) call(daysAgo int, text string) {
 		name, _, _ := strings.Cut(was, ":")
 		raw = bytes.Replace(raw, []byte(was), append([]byte(name+":"), quoted(strings.ReplaceAll(f[i+1], "_", " "))...), 1)
 	}
-	if err := x.w.Put(context.Background(), schema.Record{Kind: schema.KindDetail, CallID: f[0], FetchedAt: end + 1, Body: raw}); err != nil {
-		x.Fatal(err)
-	}
+	test.OK(x, x.w.Put(context.Background(), schema.Record{Kind: schema.KindDetail, CallID: f[0], FetchedAt: end + 1, Body: raw}))
 }
 
 // own puts a number of the organisation with the days, before today, on which it begins and ends.
@@ -82,9 +79,7 @@ func (x *numbered) own(id, number string, from, to any) {
 	raw, _ := json.Marshal(map[string]any{"id": id, "number": number, "provider": "vox", "status": "active",
 		"start_at": at(from), "end_at": at(to), "created_at": 1, "updated_at": 1})
 	rec := schema.Record{Resource: resource.Numbers.Name, Kind: schema.KindItem, CallID: id, FetchedAt: x.w.opts.Now().UnixMilli(), Body: raw}
-	if err := x.w.Put(context.Background(), rec); err != nil {
-		x.Fatal(err)
-	}
+	test.OK(x, x.w.Put(context.Background(), rec))
 }
 
 // are compares direction, from_e164, to_e164 and own_number of calls with the expected values.
@@ -116,9 +111,7 @@ func (x *numbered) customers(identifiers ...string) {
 	x.Helper()
 	put := func(r schema.Record) {
 		r.Resource, r.FetchedAt = resource.Customers.Name, x.w.opts.Now().UnixMilli()
-		if err := x.w.Put(context.Background(), r); err != nil {
-			x.Fatal(err)
-		}
+		test.OK(x, x.w.Put(context.Background(), r))
 	}
 	for i, list := range identifiers {
 		id := fmt.Sprint("c", i)
@@ -212,9 +205,7 @@ func TestDirection(t *testing.T) {
 
 	// Nothing else changes, even when days are compacted to months.
 	x.open()
-	if err := compact(x.w, "2026-11"); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, compact(x.w, "2026-11"))
 	x.whole()
 	x.are(fetched...)
 }
@@ -299,13 +290,9 @@ func TestMaskedNumbersHaveNoNormalForm(t *testing.T) {
 	x.are("a: inbound +821012345678 +82211112222 0211112222")
 	x.open()
 	key, err := x.w.MaskKey(true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	m, err := mask.New([]string{"from_number", "to_number"}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	x.w.Mask(m, key)
 	x.call(1, "a phone 01012345678 0211112222 -")
 	x.commit()

@@ -280,9 +280,8 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 				test.OK(rt, w.Close())
 				n++
 				w = night(t, disk, root, n)
-				if _, err := w.Recover(context.Background()); err != nil {
-					rt.Fatal(err)
-				}
+				_, err := w.Recover(context.Background())
+				test.OK(rt, err)
 			}
 		}
 		mustCommit(t, w)

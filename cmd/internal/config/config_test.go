@@ -169,9 +169,8 @@ func TestApplyAgain(t *testing.T) {
 	test.OK(t, err)
 	flags := flagsOf(t, Extract)
 	for _, c := range []struct{ profile, share, mask string }{{"a", "0.25", "from_number"}, {"b", "0.5", ""}, {"a", "0.25", "from_number"}} {
-		if _, err := none.Apply(flags, Extract, f, c.profile); err != nil {
-			t.Fatal(err)
-		}
+		_, err := none.Apply(flags, Extract, f, c.profile)
+		test.OK(t, err)
 		if share, mask := flags.Lookup("share").Value.String(), flags.Lookup("mask").Value.String(); share != c.share || mask != c.mask {
 			t.Errorf("profile %s: share %s, mask %q", c.profile, share, mask)
 		}

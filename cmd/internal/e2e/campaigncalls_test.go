@@ -76,9 +76,8 @@ func TestCallsOfCampaigns(t *testing.T) {
 			got := map[string]int64{}
 			for _, row := range rows[1:] {
 				var calls int64
-				if _, err := fmt.Sscan(row[3], &calls); err != nil {
-					t.Fatal(err)
-				}
+				_, err := fmt.Sscan(row[3], &calls)
+				test.OK(t, err)
 				if row[0] != "" {
 					got[row[0]] += calls
 				}

@@ -134,9 +134,8 @@ func (d *dialogue) answer(question, answer string) {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	if _, err := d.tty.WriteString(answer); err != nil {
-		d.t.Fatal(err)
-	}
+	_, err := d.tty.WriteString(answer)
+	test.OK(d.t, err)
 }
 
 // end waits for the program to end, and returns its exit code and all text.

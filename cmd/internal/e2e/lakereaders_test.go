@@ -204,9 +204,8 @@ func TestLakeReaders(t *testing.T) {
 		e.extract().exits(t, 0)
 		for _, to := range places {
 			if len(questions) == 0 {
-				if _, err := publish.Run(t.Context(), publish.Options{Warehouse: c.warehouse, To: to + "/callhouse", Tables: older, Now: time.Now}); err != nil {
-					t.Fatal(err)
-				}
+				_, err := publish.Run(t.Context(), publish.Options{Warehouse: c.warehouse, To: to + "/callhouse", Tables: older, Now: time.Now})
+				test.OK(t, err)
 			} else if r := c.query("publish", "iceberg", "--to", to+"/callhouse"); r.code != 0 {
 				t.Fatal(r.stderr)
 			} else {

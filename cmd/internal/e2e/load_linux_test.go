@@ -360,13 +360,11 @@ func TestServeUnderLoad(t *testing.T) {
 	longtest.Only(t)
 	s := startServing(t)
 	c := s.mustConnect() // create lazily allocated resources before counting
-	if _, err := ways["prepared"](s, t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	_, err := ways["prepared"](s, t.Context(), c)
+	test.OK(t, err)
 	test.OK(t, c.Close(t.Context()))
-	if _, _, err := s.get(t.Context(), "/"); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = s.get(t.Context(), "/")
+	test.OK(t, err)
 	http.DefaultClient.CloseIdleConnections()
 	s.touch()
 	before := s.gauges()

@@ -199,9 +199,8 @@ func TestListOfOneObjectThatFails(t *testing.T) {
 			if o["production_version"] == nil {
 				continue
 			}
-			if _, err := c.service.Server.Organisation().Publish(c.clock.Now(), id, string(kind)); err != nil {
-				t.Fatal(err)
-			}
+			_, err := c.service.Server.Organisation().Publish(c.clock.Now(), id, string(kind))
+			test.OK(t, err)
 		}
 		night(kind)
 		if got, _ := c.stored(resource.AgentVersions); len(got) != len(there) {

@@ -257,9 +257,8 @@ func TestAStatementEndsItsUsersProcess(t *testing.T) {
 		return c
 	}
 	ana, too, small := connect("ana"), connect("ana"), connect(smallUser)
-	if _, err := small.Exec(t.Context(), "BEGIN"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := small.Exec(t.Context(), "BEGIN")
+	test.OK(t, err)
 	var p *pgconn.PgError
 	if _, err := ana.Exec(t.Context(), endsItsProcess); !errors.As(err, &p) || p.Code != "57P02" {
 		t.Errorf("the statement: %v", err)

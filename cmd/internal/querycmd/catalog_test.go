@@ -20,9 +20,7 @@ func ask(t *testing.T, setup, text string) any {
 	db, err := duck.Open(duck.Config{Threads: 1})
 	test.OK(t, err)
 	defer func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		test.OK(t, db.Close())
 	}()
 	conn, err := db.Connect()
 	test.OK(t, err)

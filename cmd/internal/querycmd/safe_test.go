@@ -188,9 +188,7 @@ func TestSafeBrokenPipe(t *testing.T) {
 	if code != cli.ExitOK || errs.Len() > 0 {
 		t.Errorf("exit code %d, %q", code, errs.String())
 	}
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
+	test.OK(t, w.Close())
 }
 
 // An answer on stdout ends at the limit, too.
@@ -234,9 +232,8 @@ func TestLongStatements(t *testing.T) {
 	for name, size := range map[string]int64{"long.sql": 1<<20 + 1, "checks/long.sql": 8 << 20} {
 		f, err := os.Create(name)
 		test.OK(t, err)
-		if _, err := f.WriteString("SELECT 1 -- "); err != nil {
-			t.Fatal(err)
-		}
+		_, err = f.WriteString("SELECT 1 -- ")
+		test.OK(t, err)
 		test.OK(t, errors.Join(f.Truncate(size), f.Close()))
 	}
 	for _, args := range []string{"sql -", "sql -f -", "sql", "sql --safe -", "sql -f long.sql", "sql -f /dev/zero", "check --checks checks", "check --safe --checks checks"} {

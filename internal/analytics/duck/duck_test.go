@@ -170,9 +170,8 @@ func TestStreams(t *testing.T) {
 	began := time.Now()
 	rows := query(t, conn, "SELECT i, repeat('x', 1000) FROM range(1000000000) r(i)")
 	for range 5000 {
-		if _, err := rows.Next(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		_, err := rows.Next(t.Context())
+		test.OK(t, err)
 	}
 	rows.Close()
 	if took := time.Since(began); took > 10*time.Second {
@@ -183,9 +182,8 @@ func TestStreams(t *testing.T) {
 func TestSkip(t *testing.T) {
 	conn := connect(t)
 	rows := query(t, conn, "SELECT * FROM range(10000)")
-	if _, err := rows.Next(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := rows.Next(t.Context())
+	test.OK(t, err)
 	total := 0
 	for {
 		n, err := rows.Skip(t.Context())
@@ -319,9 +317,8 @@ func TestLeavesNothingBehind(t *testing.T) {
 	test.OK(t, err)
 	rows, err := conn.Query(t.Context(), "SELECT i, repeat('x', 100) AS s FROM range(2000000) r(i) ORDER BY hash(i)")
 	test.OK(t, err)
-	if _, err := rows.Next(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_, err = rows.Next(t.Context())
+	test.OK(t, err)
 	rows.Close()
 	conn.Close()
 	test.OK(t, db.Close())

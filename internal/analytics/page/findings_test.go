@@ -229,19 +229,15 @@ func TestSectionsAreAskedAhead(t *testing.T) {
 		t.Errorf("%d questions are asked ahead, want 9", want)
 	}
 	for _, b := range []board{ended, reasons, tools, versions} {
-		if _, err := r.board(t.Context(), b, p); err != nil {
-			t.Fatal(err)
-		}
+		_, err := r.board(t.Context(), b, p)
+		test.OK(t, err)
 	}
-	if _, err := heat(t.Context(), r, p); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.ask(t.Context(), latency.report, p, "day"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.findings(t.Context(), p, nil, &beside{before: &span{period: p.back(7)}}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := heat(t.Context(), r, p)
+	test.OK(t, err)
+	_, err = r.ask(t.Context(), latency.report, p, "day")
+	test.OK(t, err)
+	_, err = r.findings(t.Context(), p, nil, &beside{before: &span{period: p.back(7)}})
+	test.OK(t, err)
 	if got := questions(); got != want {
 		t.Errorf("the sections ask %d more questions", got-want)
 	}

@@ -182,9 +182,8 @@ func TestEveryTextIsOfTheCatalogue(t *testing.T) {
 		defer w.Close()
 		c.o.Now = now
 		var out bytes.Buffer
-		if _, err := write(t.Context(), &out, w, korean, c.o); err != nil {
-			t.Fatal(err)
-		}
+		_, err = write(t.Context(), &out, w, korean, c.o)
+		test.OK(t, err)
 		wellFormed(t, out.String())
 		all := seen(t, out.String())
 		if name == "busy" && len(all) < 1_000 || !strings.Contains(out.String(), `<html lang="ko">`) {

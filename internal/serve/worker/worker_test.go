@@ -269,9 +269,8 @@ func TestNothingIsSaidWithinAMessage(t *testing.T) {
 	test.OK(t, err)
 	raw.Frontend.Send(&pgproto3.Query{String: "rows"})
 	test.OK(t, raw.Frontend.Flush())
-	if _, err := io.ReadFull(raw.Conn, make([]byte, 300<<10)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.ReadFull(raw.Conn, make([]byte, 300<<10))
+	test.OK(t, err)
 	test.OK(t, syscall.Kill(pids[0], syscall.SIGKILL))
 	rest, err := io.ReadAll(raw.Conn)
 	if err != nil || strings.Contains(string(rest), "57P02") || strings.Trim(string(rest[len(rest)-100:]), "x") != "" {

@@ -118,15 +118,11 @@ func TestHeldSnapshotsStay(t *testing.T) {
 	root := t.TempDir()
 	nightly(t, root, 1, 3)
 	s, err := layout.OpenSnapshot(wholeDisk, root, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	free := s.Hold()
 	left, _ := nightly(t, root, 4, 9)
 	wantLeft(t, left, 2, 7, 8, 9)
-	if err := free(); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, free())
 	left, _ = nightly(t, root, 10, 10)
 	wantLeft(t, left, 8, 9, 10)
 }
@@ -136,14 +132,10 @@ func TestNothingIsRetiredWhileACatalogIsMade(t *testing.T) {
 	root, catalog := t.TempDir(), filepath.Join(t.TempDir(), "callhouse.duckdb")
 	nightly(t, root, 1, 3)
 	p, err := Pin(root, catalog, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, err)
 	left, now := nightly(t, root, 4, 6)
 	wantLeft(t, left, 1, 2, 3, 4, 5, 6)
-	if err := p.Settle(now); err != nil {
-		t.Fatal(err)
-	}
+	test.OK(t, p.Settle(now))
 	left, _ = nightly(t, root, 7, 7) // the catalog itself was never made
 	wantLeft(t, left, 5, 6, 7)
 }

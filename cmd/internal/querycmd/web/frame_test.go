@@ -205,9 +205,8 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 		test.OK(t, err)
 		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
-		if _, err := io.WriteString(c, head+"Host: localhost\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		_, err = io.WriteString(c, head+"Host: localhost\r\n\r\n")
+		test.OK(t, err)
 		answer, err := io.ReadAll(c) // until the server closes it
 		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 "+status) {
 			t.Errorf("%q: %v, %.100q", head, err, answer)
