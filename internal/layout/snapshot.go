@@ -155,13 +155,21 @@ func lost(files Files, root, what string) error {
 		return fmt.Errorf("%s: %w", root, ErrNoWarehouse)
 	}
 	e := &CurrentError{Root: root, What: what, Missing: what == missing, Only: len(numbers) == 1}
-	for _, n := range slices.Backward(numbers) {
-		if s, err := OpenSnapshot(files, root, n); err == nil && Complete(files, s) == nil {
-			e.Newest = n
-			break
-		}
+	if s := NewestComplete(files, root, numbers); s != nil {
+		e.Newest = s.Manifest.Snapshot
 	}
 	return e
+}
+
+// NewestComplete returns the last of some snapshots with an intact manifest and all its files; nil if
+// there is none.
+func NewestComplete(files Files, root string, numbers []int64) *Snapshot {
+	for _, n := range slices.Backward(numbers) {
+		if s, err := OpenSnapshot(files, root, n); err == nil && Complete(files, s) == nil {
+			return s
+		}
+	}
+	return nil
 }
 
 // SnapshotNumbers lists the snapshots' folders, lowest number first.

@@ -129,7 +129,7 @@ func (w *Warehouse) findCurrent() (*layout.Snapshot, error) {
 	case errors.As(err, &lost) && w.opts.Adopt && lost.Newest > 0:
 		return layout.OpenSnapshot(fsys, root, lost.Newest)
 	case errors.As(err, &damage) && w.opts.Adopt:
-		return snapshot.NewestComplete(fsys, root)
+		return snapshot.NewestReadable(fsys, root)
 	case !errors.As(err, &lost) || !lost.FirstCommit() || w.opts.ReadOnly:
 		return s, err
 	}

@@ -33,35 +33,23 @@ func NoSpace(root string, wants int64, err error) *NoSpaceError {
 	return &NoSpaceError{Root: root, Wants: wants, Of: shortageOf(err, roomUnder(root), wants), Err: err}
 }
 
+// shortages describes the resources and the advice for the operator.
+var shortages = map[Shortage]struct{ what, advice string }{
+	NoBytes:  {"no space left under %s", "free some space and run again"},
+	NoInodes: {"no inodes left under %s, so no file can be created", "remove files from that file system (df -i counts them), or recreate it with more inodes, and run again"},
+	NoQuota:  {"the disk quota is used up under %s", "free some space, or raise the quota of space or files (quota shows both), and run again"},
+	NoFileSize: {"a file under %s reached the limit on the size of files",
+		"raise the limit (ulimit -f, or LimitFSIZE= of the service) and run again"},
+}
+
 func (e *NoSpaceError) Error() string {
-	wants := fmt.Sprintf("a commit now needs about %d MB", (e.Wants>>20)+1)
-	switch e.Of {
-	case NoInodes:
-		return fmt.Sprintf("no inodes left under %s, so no file can be created: %v", e.Root, e.Err)
-	case NoQuota:
-		return fmt.Sprintf("the disk quota is used up under %s (%s): %v", e.Root, wants, e.Err)
-	case NoFileSize:
-		return fmt.Sprintf("a file under %s reached the limit on the size of files: %v", e.Root, e.Err)
-	case NoBytes:
-	}
-	return fmt.Sprintf("no space left under %s (%s): %v", e.Root, wants, e.Err)
+	return fmt.Sprintf(shortages[e.Of].what+" (a commit now needs about %d MB): %v", e.Root, (e.Wants>>20)+1, e.Err)
 }
 
 func (e *NoSpaceError) Unwrap() error { return e.Err }
 
 // Hint returns advice for the operator.
-func (e *NoSpaceError) Hint() string {
-	switch e.Of {
-	case NoInodes:
-		return "remove files from that file system (df -i counts them), or recreate it with more inodes, and run again: no fetched data is lost"
-	case NoQuota:
-		return "free some space, or raise the quota of space or files (quota shows both), and run again: no fetched data is lost"
-	case NoFileSize:
-		return "raise the limit (ulimit -f, or LimitFSIZE= of the service) and run again: no fetched data is lost"
-	case NoBytes:
-	}
-	return "free some space and run again: no fetched data is lost"
-}
+func (e *NoSpaceError) Hint() string { return shortages[e.Of].advice + ": no fetched data is lost" }
 
 // room is the free space on a file system.
 type room struct {

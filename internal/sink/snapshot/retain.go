@@ -162,25 +162,20 @@ func Remove(fsys disk.FS, dir string) error {
 	return disk.RemoveTree(fsys, away)
 }
 
-// NewestComplete returns the newest snapshot with an intact manifest and all its files; if there is
-// none, the newest one with an intact manifest.
-func NewestComplete(fsys disk.FS, root string) (*layout.Snapshot, error) {
+// NewestReadable returns the newest snapshot with an intact manifest and, if possible, all its files.
+func NewestReadable(fsys disk.FS, root string) (*layout.Snapshot, error) {
 	numbers, err := layout.SnapshotNumbers(fsys, root)
 	if err != nil {
 		return nil, err
 	}
-	var newest *layout.Snapshot
-	for _, n := range slices.Backward(numbers) {
-		s, err := layout.OpenSnapshot(fsys, root, n)
-		if err == nil && layout.Complete(fsys, s) == nil {
-			return s, nil
-		}
-		newest = cmp.Or(newest, s)
+	if s := layout.NewestComplete(fsys, root, numbers); s != nil {
+		return s, nil
 	}
-	if newest == nil {
-		return nil, &NotRetainedError{}
+	all, err := ListRetained(fsys, root, nil)
+	if err != nil || len(all) == 0 {
+		return nil, cmp.Or(err, error(&NotRetainedError{}))
 	}
-	return newest, nil
+	return all[len(all)-1], nil
 }
 
 // Retained is ListRetained of the warehouse at root.

@@ -14,7 +14,6 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/progress"
-	"callhouse/internal/api"
 	"callhouse/internal/calls"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
@@ -131,7 +130,7 @@ func compareDeep(ctx context.Context, s *settings.Settings, cfg crawler.Config, 
 		rep, err := c.Run(ctx)
 		stop()
 		if err != nil {
-			return unanswered(err)
+			return settings.Explain(err)
 		}
 		found = &deepFindings{Requests: rep.Requests, Listed: int64(len(l.listed)), Total: rep.TotalCount, Problems: rep.Problems,
 			Skipped: rep.ItemsAside}
@@ -209,17 +208,6 @@ func describe(id string, start schema.Opt[int64]) string {
 
 func (d *deepFindings) complete() bool {
 	return d.Stopped == "" && d.Skipped == 0 && len(d.Problems) == 0
-}
-
-// unanswered explains why the service could not be queried. Unlike in a run, no calls are affected.
-func unanswered(err error) error {
-	switch {
-	case cli.Is[*api.AuthError](err):
-		return cli.Fail(cli.ExitFailed, err, "check the key in the service's dashboard; the warehouse itself is intact")
-	case cli.Is[*api.ServiceDownError](err):
-		return cli.Fail(cli.ExitFailed, err, "try again later; the warehouse itself is intact")
-	}
-	return err
 }
 
 // err returns the command's error for the findings.
