@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -22,52 +23,54 @@ import (
 // are included if a record of the kind had a transcript. It holds one period in memory at a time,
 // and reads the snapshot that was current at the beginning.
 func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[calls.Due, error] {
-	return func(yield func(calls.Due, error) bool) {
-		r := w.reader()
-		files := newestFirst(r)
-		asks := calls.Asking{Scope: scope, Now: w.opts.Now().UnixMilli()}
-		var err error
-		if slices.ContainsFunc(files, func(f *layout.File) bool { return len(f.Skipped) > 0 }) {
+	asks := calls.Asking{Scope: scope, Now: w.opts.Now().UnixMilli()}
+	var later int64 // number of calls that come later than the present one
+	return newest(w.reader(), func(r *snapshot.Reader, f *layout.File) (due []calls.Due, err error) {
+		if asks.Kinds == nil && len(f.Skipped) > 0 {
 			if asks.Kinds, err = w.Kinds(ctx); err != nil {
-				yield(calls.Due{}, err)
-				return
+				return nil, err
 			}
 		}
-		var later int64 // number of calls in the previous periods
-		for _, f := range files {
-			if looksInto(f, &asks) {
-				due, err := dueIn(ctx, r, f, &asks)
-				if err != nil {
-					yield(calls.Due{}, err)
-					return
-				}
-				for _, d := range due {
-					d.Rank += later
-					if !yield(d, nil) {
-						return
-					}
-				}
-			}
-			later += f.Rows
+		later += f.Rows
+		if !looksInto(f, &asks) {
+			return nil, nil
 		}
-	}
+		at := later
+		err = r.Read(f, func(t *table.Reader) error {
+			t.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "settlement", "turn_count",
+				"first_seen_at", "fetched_at")
+			return t.EachCall(ctx, func(call *calls.Call) {
+				at--
+				if d, ok := asks.Due(call); ok {
+					d.Rank = at
+					due = append(due, d)
+				}
+			})
+		})
+		slices.Reverse(due)
+		return due, err
+	})
 }
 
-func dueIn(ctx context.Context, r *snapshot.Reader, f *layout.File, asks *calls.Asking) (due []calls.Due, err error) {
-	later := f.Rows
-	err = r.Read(f, func(t *table.Reader) error {
-		t.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "settlement", "turn_count",
-			"first_seen_at", "fetched_at")
-		return t.EachCall(ctx, func(call *calls.Call) {
-			later--
-			if d, ok := asks.Due(call); ok {
-				d.Rank = later
-				due = append(due, d)
+// newest yields what find finds in the files of calls, by their periods, newest first. It holds what
+// was found in one of them at a time.
+func newest[T any](r *snapshot.Reader, find func(*snapshot.Reader, *layout.File) ([]T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		files := slices.Clone(r.Files(schema.Calls.Name))
+		slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
+		for _, f := range files {
+			found, err := find(r, f)
+			if err != nil {
+				yield(*new(T), err)
+				return
 			}
-		})
-	})
-	slices.Reverse(due)
-	return due, err
+			for _, one := range found {
+				if !yield(one, nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // looksInto reports whether a file may hold due calls.
@@ -138,32 +141,20 @@ func (w *Warehouse) DueCount(scope calls.DueScope) int64 {
 // FromBulk yields the calls of the last commit whose transcript came from v2 and was not replaced by
 // that of v3, newest period first.
 func (w *Warehouse) FromBulk(ctx context.Context) iter.Seq2[calls.Due, error] {
-	return func(yield func(calls.Due, error) bool) {
-		r := w.reader()
-		for _, f := range newestFirst(r) {
-			if f.Bulk == 0 {
-				continue
-			}
-			var found []calls.Due
-			err := r.Read(f, func(t *table.Reader) error {
-				t.Pick("call_id", "start_at", "transcript_source")
-				return t.EachCall(ctx, func(call *calls.Call) {
-					if call.InBulk() {
-						found = append(found, calls.Due{CallID: string(call.ID()), StartAt: call.StartAt()})
-					}
-				})
-			})
-			if err != nil {
-				yield(calls.Due{}, err)
-				return
-			}
-			for _, due := range found {
-				if !yield(due, nil) {
-					return
-				}
-			}
+	return newest(w.reader(), func(r *snapshot.Reader, f *layout.File) (found []calls.Due, err error) {
+		if f.Bulk == 0 {
+			return nil, nil
 		}
-	}
+		err = r.Read(f, func(t *table.Reader) error {
+			t.Pick("call_id", "start_at", "transcript_source")
+			return t.EachCall(ctx, func(call *calls.Call) {
+				if call.InBulk() {
+					found = append(found, calls.Due{CallID: string(call.ID()), StartAt: call.StartAt()})
+				}
+			})
+		})
+		return found, err
+	})
 }
 
 // Bulk returns the state of the pages of v2 in the last commit.

@@ -1,7 +1,6 @@
 package sink
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -77,38 +76,21 @@ func (w *Warehouse) RecordingsGivenUp(ctx context.Context, since time.Time) iter
 	}, func(c *calls.Call) bool { return c.Began() >= since.UnixMilli() && c.RecordingGivenUp() })
 }
 
-// recordings yields the chosen calls in the chosen files of calls. It holds one period in memory at a
-// time.
+// recordings yields the chosen calls in the chosen files of calls.
 func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, of func(*calls.Call) bool) iter.Seq2[calls.Recording, error] {
-	return func(yield func(calls.Recording, error) bool) {
-		r := w.reader()
-		for _, f := range newestFirst(r) {
-			if !in(f) {
-				continue
-			}
-			var found []calls.Recording
-			err := r.EachCall(ctx, f.Period, []*schema.Table{&schema.Recordings}, func(call *calls.Call) error {
-				if of(call) {
-					found = append(found, calls.RecordingOf(call))
-				}
-				return nil
-			})
-			if err != nil {
-				yield(calls.Recording{}, err)
-				return
-			}
-			for _, recording := range slices.Backward(found) {
-				if !yield(recording, nil) {
-					return
-				}
-			}
+	return newest(w.reader(), func(r *snapshot.Reader, f *layout.File) (found []calls.Recording, err error) {
+		if !in(f) {
+			return nil, nil
 		}
-	}
-}
-
-// newestFirst returns the files of calls by their periods, newest first.
-func newestFirst(r *snapshot.Reader) []*layout.File {
-	return slices.SortedFunc(slices.Values(r.Files(schema.Calls.Name)), func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
+		err = r.EachCall(ctx, f.Period, []*schema.Table{&schema.Recordings}, func(call *calls.Call) error {
+			if of(call) {
+				found = append(found, calls.RecordingOf(call))
+			}
+			return nil
+		})
+		slices.Reverse(found)
+		return found, err
+	})
 }
 
 // Committed returns the number of the last commit; 0 if there is none.

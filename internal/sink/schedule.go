@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
 
@@ -73,10 +72,12 @@ func (w *Warehouse) Checkpoint(ctx context.Context, wait bool) error {
 		ctx = context.WithoutCancel(ctx)
 	}
 	go func() { // the run continues to send requests
-		begun, before := w.opts.Now(), w.Snapshot()
+		begun := w.opts.Now()
+		before, _ := w.Totals()
 		err = w.Commit(ctx, s.row)
+		after, _ := w.Totals()
 		s.mu.Lock()
-		s.last, s.wrote = w.opts.Now(), newBytes(before, w.Snapshot())
+		s.last, s.wrote = w.opts.Now(), after.Bytes-before.Bytes
 		s.took = s.last.Sub(begun)
 		if s.busy = nil; !wait {
 			s.failed = err
@@ -139,21 +140,4 @@ func (w *Warehouse) Pause() time.Duration {
 	w.schedule.mu.Lock()
 	defer w.schedule.mu.Unlock()
 	return followTimes * w.schedule.took
-}
-
-// newBytes returns the total size of the files in after that before lacks.
-func newBytes(before, after *layout.Snapshot) (bytes int64) {
-	if before == nil || after == nil {
-		return 0
-	}
-	old := map[string]bool{}
-	for i := range before.Manifest.Files {
-		old[before.Manifest.Files[i].Path] = true
-	}
-	for i := range after.Manifest.Files {
-		if f := &after.Manifest.Files[i]; !old[f.Path] {
-			bytes += f.Bytes
-		}
-	}
-	return bytes
 }

@@ -185,7 +185,6 @@ func (m *maker) linkRest() error {
 			return err
 		}
 		m.files = append(m.files, files...)
-		m.made.Linked += len(files)
 		if f := m.keeper.Manifest.Forgotten; f != nil {
 			if err := m.b.Link(m.keeper.Snapshot, f.Path, f.Bytes); err != nil {
 				return err
@@ -196,7 +195,6 @@ func (m *maker) linkRest() error {
 	for _, f := range m.files {
 		m.made.Due += f.Due
 		m.made.Unverified += f.Bulk
-		m.made.Unsettled += f.Unsettled
 		if m.made.RecordingsDue.OK {
 			m.made.RecordingsDue.V += f.Unarchived
 		}

@@ -18,14 +18,11 @@ type Stats struct {
 	Details     int64 // details merged
 	Due         int64 // ended calls that wait for their detail, in the whole warehouse
 	Unverified  int64 // transcripts of v2 that were not yet compared with v3, in the whole warehouse
-	Unsettled   int64 // calls neither settled nor expired, in the whole warehouse
 	Written     int   // data files written
-	Linked      int   // data files linked from the previous snapshot
 	Aged        int64 // calls dropped by retention
 	Bytes       int64 // size of the data files written
 
-	Recordings     int64 // recordings stored
-	RecordingBytes int64 // their size
+	Recordings int64 // recordings stored
 	// RecordingsDue are still to be archived, in the whole warehouse; null without an archive.
 	RecordingsDue schema.Opt[int64]
 
@@ -60,7 +57,6 @@ func (s *Stats) drifted(drift []wire.Drift) {
 func (s *Stats) archived(call *calls.Call) {
 	if r, _ := call.Recording(); r.State == schema.RecordingStored {
 		s.Recordings++
-		s.RecordingBytes += r.Bytes
 	}
 }
 
@@ -91,11 +87,9 @@ func (s Stats) Add(o Stats) Stats {
 	o.Turns += s.Turns
 	o.Details += s.Details
 	o.Written += s.Written
-	o.Linked += s.Linked
 	o.Aged += s.Aged
 	o.Bytes += s.Bytes
 	o.Recordings += s.Recordings
-	o.RecordingBytes += s.RecordingBytes
 	o.ObjectsChanged += s.ObjectsChanged
 	o.Drifted += s.Drifted
 	o.Drift = o.Drift.Plus(s.Drift)
