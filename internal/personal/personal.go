@@ -94,17 +94,9 @@ func New(o Options) (*Finder, error) {
 var kindName = regexp.MustCompile(`^[a-z][a-z_]{0,30}$`)
 
 // Find returns the personal data in a text, in order and without overlaps. name is the name of the
-// text, such as the key of a JSON value: it may be the context that a number needs. Nothing is found
-// in a text whose spans were replaced.
+// text, such as the key of a JSON value: it may be the context that a number needs. Once the spans are
+// replaced, the digits and words beside them may be recognized: look again until nothing is found.
 func (f *Finder) Find(name, text string) []Span {
-	spans := f.find(name, text)
-	if len(spans) == 0 {
-		return nil // without the turns
-	}
-	return settled([]Turn{{Text: text}}, spans, func(left []Turn) []Span { return f.find(name, left[0].Text) })
-}
-
-func (f *Finder) find(name, text string) []Span {
 	hits := f.meaning(name)
 	r := f.reader([]Turn{{Text: text}})
 	defer readers.Put(r)
@@ -176,12 +168,8 @@ const mostBefore = 3
 
 // Conversation returns the personal data in the turns of a conversation, in order and without
 // overlaps. A number may continue in a later turn of the same speaker if the other side only
-// acknowledges, or repeats, what came before. Nothing is found in turns whose spans were replaced.
+// acknowledges, or repeats, what came before. As with Find, look again once the spans are replaced.
 func (f *Finder) Conversation(turns []Turn) []Span {
-	return settled(turns, f.conversation(turns), f.conversation)
-}
-
-func (f *Finder) conversation(turns []Turn) []Span {
 	r := f.reader(turns)
 	defer readers.Put(r)
 	for t := range turns {

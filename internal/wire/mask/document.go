@@ -170,7 +170,6 @@ func (r *redacting) transcript(items []byte) {
 	for i, content := range contents {
 		var mine []personal.Span
 		mine, spans = ofTurn(spans, i)
-		r.doubt = r.doubt || len(mine) > 0 && mayBeComposite([]byte(turns[i].Text))
 		n := len(r.edits)
 		r.note(mine, again)
 		r.replace(content, n)

@@ -84,7 +84,6 @@ type redacting struct {
 	turns []personal.Turn // of the last transcript, with the spans found in them
 	in    []personal.Span
 	look  look
-	doubt bool // a text was found in that may become JSON by its replacements
 }
 
 // look records the edits of a text; nil: the finder does.
@@ -122,35 +121,41 @@ func (r *Redactor) Apply(room *[]byte, body []byte) (clean []byte, changed bool,
 	one := r.begin()
 	defer one.end()
 	clean = body
-	walk := func() (more bool) {
+	if err := one.redact(func() (more bool) {
 		one.call(clean)
 		clean, more = one.edited(room, clean)
 		changed = changed || more
 		return more
-	}
-	walk()
-	one.settle(one.doubt, walk)
-	if r.ask == nil {
-		return clean, changed, nil
-	}
-	replaced := false
-	if err := one.asked(func() { replaced = walk() || replaced }); err != nil {
+	}); err != nil {
 		one.found = map[string]int64{Unchecked: 1}
 		return nil, false, &UncheckedError{withoutTexts(clean), err}
 	}
-	one.settle(replaced, walk)
 	return clean, changed, nil
 }
 
-// mostWalks is the maximum number of times that a call is read again.
-const mostWalks = 4
+// mostWalks is the maximum number of times that the finder reads a call.
+const mostWalks = 32
 
-// settle repeats a walk of the finder while it finds something.
-func (r *redacting) settle(again bool, walk func() bool) {
-	for n := 0; again && n < mostWalks; n++ {
+// redact repeats a walk over a call while the finder finds something: once a value is replaced, the
+// digits and words beside it may be recognized, and a text may become JSON. So a redacted call,
+// redacted again, stays as it is. Then it asks the service. The error is the service's.
+func (r *redacting) redact(walk func() (replaced bool)) error {
+	settle := func(again bool) {
 		r.look = nil
-		again = walk()
+		for n := 0; again && n < mostWalks; n++ {
+			again = walk()
+		}
 	}
+	settle(true)
+	if r.ask == nil {
+		return nil
+	}
+	replaced := false
+	if err := r.asked(func() { replaced = walk() || replaced }); err != nil {
+		return err
+	}
+	settle(replaced)
+	return nil
 }
 
 // asked sends the texts visited by walk to the service, and calls walk again to replace the
@@ -211,9 +216,7 @@ func (r *redacting) find(text []byte, called []byte) {
 	case r.look != nil:
 		r.look(text)
 	default:
-		spans := r.finder.Find(string(called), string(text))
-		r.doubt = r.doubt || len(spans) > 0 && mayBeComposite(text)
-		r.note(spans, false)
+		r.note(r.finder.Find(string(called), string(text)), false)
 	}
 }
 
@@ -230,20 +233,13 @@ func (r *redacting) note(spans []personal.Span, again bool) {
 func (r *Redactor) Object(o *schema.Object) (changed bool) {
 	one := r.begin()
 	defer one.end()
-	walk := func() (more bool) {
-		more = one.rows(o)
+	if one.redact(func() bool {
+		more := one.rows(o)
 		changed = changed || more
 		return more
-	}
-	one.settle(true, walk)
-	if r.ask == nil {
-		return changed
-	}
-	replaced := false
-	if one.asked(func() { replaced = walk() || replaced }) != nil {
+	}) != nil {
 		one.found[Unchecked]++
 	}
-	one.settle(replaced, walk)
 	return changed
 }
 
