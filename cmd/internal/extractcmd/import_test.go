@@ -148,8 +148,7 @@ func TestImportReportsDrift(t *testing.T) {
 	}
 }
 
-// Files in the forms that people try are read, or no call of them is imported, and the message says
-// what lines to make.
+// Files in the forms that people try are read, or refused with the command that converts them.
 func TestImportOfOtherForms(t *testing.T) {
 	lines := ""
 	var list []string
@@ -180,9 +179,15 @@ func TestImportOfOtherForms(t *testing.T) {
 		{"Windows line ends", strings.ReplaceAll(lines, "\n", "\r\n"), 0, ""},
 		{"joined files with byte order marks", "\uFEFF" + lines + "\uFEFF" + lines, 0, ""},
 		{"no end of the last line", strings.TrimSuffix(lines, "\n"), 0, ""},
-		{"an array", array, 3, "jq -c '.[]'"},
-		{"a page", page, 3, "jq -c '.items[]'"},
-		{"JSON over lines", "{\n  \"id\": \"c0\",\n  \"start_at\": 1\n}\n", 3, "nothing was committed"},
+		{"an array", "\uFEFF\n" + array, 2, "jq -c '.[]' FILE | extract import - --as-of 20"},
+		{"a page", page, 2, "jq -c '(.items // .calls)[]' FILE"},
+		{"a packed page of v2", packed(`{"calls":[` + list[0] + `]}`), 2, "jq -c '(.items // .calls)[]' FILE"},
+		{"JSON over lines", "{\n  \"id\": \"c0\",\n  \"start_at\": 1\n}\n", 2, "jq -c . FILE"},
+		{"UTF-16", "\xff\xfe{\x00\"\x00", 2, "iconv -f UTF-16 -t UTF-8 FILE"},
+		{"UTF-16 without a mark", "\x00{\x00\"", 2, "iconv -f UTF-16 -t UTF-8 FILE"},
+		{"bzip2", "BZh91AY&SY", 2, "bzip2 -dc FILE"},
+		{"xz", "\xfd7zXZ\x00", 2, "xz -dc FILE"},
+		{"zip", "PK\x03\x04", 2, "unzip -p FILE"},
 		{"CSV", "id,status\nc0,ended\n", 3, "nothing was committed"},
 		{"empty", "", 0, "the input is empty"},
 		{"a first line that is no call", "Fetching, wait\n" + lines, 3, "committed: 3 whole lines"},
@@ -193,7 +198,7 @@ func TestImportOfOtherForms(t *testing.T) {
 			root, file := filepath.Join(dir, "w"), filepath.Join(dir, "calls")
 			test.OK(t, os.WriteFile(file, []byte(c.content), 0o600))
 			code, _, stderr := call(t, "", "import", file, "--warehouse", root)
-			if code != c.code || !strings.Contains(stderr, c.hint) {
+			if code != c.code || !strings.Contains(stderr, strings.ReplaceAll(c.hint, "FILE", file)) {
 				t.Errorf("exit %d, %s", code, stderr)
 			}
 			snapshot, err := layout.Current(root)

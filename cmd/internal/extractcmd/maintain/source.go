@@ -10,11 +10,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"sync/atomic"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/words"
 )
 
 // source is a file of calls that another program fetched.
@@ -42,15 +45,32 @@ func (s *source) open() error {
 	s.file, s.size, s.asOf = f, st.Size(), st.ModTime().UnixMilli()
 	if !st.Mode().IsRegular() {
 		s.size = -1
+		return nil
 	}
-	return nil
+	r, err := s.lines(io.NewSectionReader(f, 0, s.size)) // a wrong file is refused before any is imported
+	if err == nil {
+		_ = r.Close()
+	}
+	return err
+}
+
+// forms are what people have instead of a call a line: how such a file begins, and what makes lines
+// of it.
+var forms = []struct{ begins, is, makes string }{
+	{`\[`, "an array", "jq -c '.[]' %s"},
+	{`\{("\w+":[^\[{]{0,300},)?\s*"(items|calls)":\s*\[`, "a page of a list", "jq -c '(.items // .calls)[]' %s"},
+	{`\{\s*[\r\n]`, "JSON over several lines", "jq -c . %s"},
+	{`BZh`, "compressed by bzip2", "bzip2 -dc %s"},
+	{`\x{FFFD}7zXZ`, "compressed by xz", "xz -dc %s"},
+	{`PK\x03\x04`, "a zip archive", "unzip -p %s"},
+	{`\x{FFFD}\x{FFFD}|\x00?\{\x00`, "UTF-16", "iconv -f UTF-16 -t UTF-8 %s"},
 }
 
 // Magic numbers of compressed files.
 var gzipMagic, zstdMagic = []byte("\x1f\x8b"), []byte("\x28\xb5\x2f\xfd")
 
 // lines returns the content of a source, decompressed if its first bytes are those of gzip or zstd,
-// whatever its name.
+// whatever its name. A content that is no lines of calls is an error.
 func (s *source) lines(in io.Reader) (_ io.ReadCloser, err error) {
 	raw := bufio.NewReader(in)
 	magic, _ := raw.Peek(len(zstdMagic)) // an unreadable file is reported when its lines are read
@@ -67,7 +87,19 @@ func (s *source) lines(in io.Reader) (_ io.ReadCloser, err error) {
 	if err != nil {
 		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("unpack %s: %w", s.path, err), "")
 	}
-	return lines, nil
+	text := bufio.NewReaderSize(lines, 4096)
+	head, _ := text.Peek(4096)
+	for _, f := range forms {
+		if regexp.MustCompile("^" + f.begins).Match(bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\uFEFF")))) {
+			_ = lines.Close() // it was only read
+			return nil, cli.Usage("convert it: "+fmt.Sprintf(f.makes, words.Shell(s.path))+" | extract import - --as-of "+
+				time.UnixMilli(s.asOf).UTC().Format(time.RFC3339), "%s is %s; import reads one JSON object a line", s.path, f.is)
+		}
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{text, lines}, nil
 }
 
 // counted counts what is read.
