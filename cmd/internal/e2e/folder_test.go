@@ -44,7 +44,7 @@ func TestFolderReaders(t *testing.T) {
 	}
 	var there []string
 	readers := []string{"pandas", "pyarrow", "polars", "datafusion", "duckdb", "chdb",
-		"arrow file: pandas", "arrow file: polars", "arrow file: pyarrow", "arrow stream: pyarrow", "xlsx: openpyxl"}
+		"arrow file: pandas", "arrow file: polars", "arrow file: pyarrow", "xlsx: openpyxl"}
 	if os.Getenv("CALLHOUSE_ICEBERG_JAR") != "" {
 		readers = []string{"folder: pyspark", "iceberg: pyiceberg"}
 	}
@@ -83,7 +83,7 @@ func TestFolderReaders(t *testing.T) {
 		t.Fatalf("the warehouse holds %+v", want)
 	}
 	export := t.TempDir()
-	for _, format := range []string{"arrow", "arrows", "xlsx"} {
+	for _, format := range []string{"arrow", "xlsx"} {
 		for _, table := range []string{"calls", "transcript_turns"} {
 			c.query("sql", "FROM "+table, "--output", filepath.Join(export, table+"."+format)).exits(t, 0)
 		}

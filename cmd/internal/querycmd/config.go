@@ -73,9 +73,6 @@ func (a *app) configure(cmd *cobra.Command) error {
 	if err := a.chooseFormat(cmd); err != nil {
 		return err
 	}
-	if a.Shell == nil && !a.noPager && a.Output == "" && pages(cmd) {
-		a.pager = a.Paged()
-	}
 	return nil
 }
 

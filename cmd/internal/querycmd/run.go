@@ -4,13 +4,11 @@
 package querycmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 
 	_ "time/tzdata" // for machines without time zone data
@@ -50,10 +48,6 @@ func Run(ctx context.Context, env config.Environment, args []string, stdin io.Re
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	if a.pager != nil {
-		free()
-		err = cmp.Or(err, a.pager.Close())
-	}
 	switch {
 	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
 		return cli.ExitOK // the reader has closed the pipe, as head does
@@ -66,11 +60,9 @@ func Run(ctx context.Context, env config.Environment, args []string, stdin io.Re
 // app is one run of the program with its flags.
 type app struct {
 	answer.Command
-	answer.Question      // of reports
-	excel, json     bool // --csv-excel, --json
-	noPager         bool
-	pager           *answer.Pager // nil: none
-	freeSignals     func()        // lets the shell handle signals
+	answer.Question        // of reports
+	excel, json     bool   // --csv-excel, --json
+	freeSignals     func() // lets the shell handle signals
 }
 
 // Command returns the tree of commands, for the manual and completions.
@@ -132,17 +124,9 @@ snapshot, even while extract runs.`,
 		if config.UsedBy("format", cmd) {
 			others = append(others, "csv-excel", "json")
 		}
-		if pages(cmd) {
-			others = append(others, "no-pager")
-		}
 		config.Uses(cmd, others...)
 	}
 	return root
-}
-
-// pages reports whether long answers of a command are shown in a pager.
-func pages(cmd *cobra.Command) bool {
-	return cmd.GroupID == "reports" || slices.Contains([]string{"sql", "list", "describe", "check"}, cmd.Name())
 }
 
 func (a *app) commonFlags(root *cobra.Command) {
@@ -150,6 +134,5 @@ func (a *app) commonFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.BoolVar(&a.excel, "csv-excel", false, "same as --format csv-excel: CSV for spreadsheets, in which no cell is read as a formula")
 	f.BoolVar(&a.json, "json", false, "same as --format json")
-	f.BoolVar(&a.noPager, "no-pager", false, "write long answers to the terminal at once, without $PAGER")
 	f.StringVarP(&a.Output, "output", "o", "", "write to `FILE` instead of stdout, completely or not at all")
 }

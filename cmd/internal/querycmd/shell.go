@@ -282,7 +282,7 @@ func (s *shell) do(ctx context.Context, text string) error {
 
 // run runs one of query's commands with the shell's settings.
 func (s *shell) run(ctx context.Context, args ...string) error {
-	flags := []string{args[0], "--warehouse", s.Warehouse, "--tz", s.zone, "--config", s.Path, "--profile", s.Profile, "--no-pager"}
+	flags := []string{args[0], "--warehouse", s.Warehouse, "--tz", s.zone, "--config", s.Path, "--profile", s.Profile}
 	toFile := func(w string) bool { return strings.HasPrefix(w, "--output") || strings.HasPrefix(w, "-o") }
 	if s.format != "" && (args[0] == "sql" || !slices.ContainsFunc(args, toFile)) { // a file's extension determines its format
 		flags = append(flags, "--format", s.format)

@@ -23,27 +23,14 @@ const (
 	batchBytes = 16 << 20
 )
 
-// batches is implemented by the writers of both Arrow formats.
-type batches interface {
-	Write(rec arrow.RecordBatch) error
-	Close() error
-}
-
-// writeArrow writes an Arrow IPC file, or stream.
-func writeArrow(ctx context.Context, w *bufio.Writer, src Source, o Options, f Format) (Result, error) {
+// writeArrow writes an Arrow IPC file.
+func writeArrow(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
 	cols := columnsOf(src.Columns())
 	schema := schemaOf(cols)
-	if f == Arrows {
-		return writeBatches(ctx, src, o, cols, schema, ipc.NewWriter(w, ipc.WithSchema(schema)))
-	}
-	file, err := ipc.NewFileWriter(w, ipc.WithSchema(schema))
+	out, err := ipc.NewFileWriter(w, ipc.WithSchema(schema))
 	if err != nil {
 		return Result{}, fmt.Errorf("write arrow: %w", err)
 	}
-	return writeBatches(ctx, src, o, cols, schema, file)
-}
-
-func writeBatches(ctx context.Context, src Source, o Options, cols []typed, schema *arrow.Schema, out batches) (Result, error) {
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
 	defer b.Release()
 	rows, bytes := 0, 0

@@ -58,23 +58,13 @@ func checkExact(t *testing.T, schema *arrow.Schema, rec arrow.RecordBatch, want 
 
 func TestArrow(t *testing.T) {
 	columns, rows, want := exact()
-	t.Run("file", func(t *testing.T) {
-		r := readArrow(t, write(t, format.Arrow, 0, columns, rows))
-		if r.NumRecords() != 1 {
-			t.Fatalf("%d batches", r.NumRecords())
-		}
-		rec, err := r.RecordBatch(0)
-		test.OK(t, err)
-		checkExact(t, r.Schema(), rec, want)
-	})
-	t.Run("stream", func(t *testing.T) {
-		r, err := ipc.NewReader(strings.NewReader(write(t, format.Arrows, 0, columns, rows)))
-		test.OK(t, err)
-		defer r.Release()
-		rec, err := r.Read()
-		test.OK(t, err)
-		checkExact(t, r.Schema(), rec, want)
-	})
+	r := readArrow(t, write(t, format.Arrow, 0, columns, rows))
+	if r.NumRecords() != 1 {
+		t.Fatalf("%d batches", r.NumRecords())
+	}
+	rec, err := r.RecordBatch(0)
+	test.OK(t, err)
+	checkExact(t, r.Schema(), rec, want)
 }
 
 // readArrow opens text that must be an Arrow file.
@@ -157,7 +147,7 @@ func (f *failing) Values(ctx context.Context) ([]value.Value, error) {
 
 // A truncated output is not a valid file.
 func TestColumnarBroken(t *testing.T) {
-	for f, end := range map[format.Format]string{format.Parquet: "PAR1", format.Arrow: "ARROW1", format.Arrows: "\xff\xff\xff\xff\x00\x00\x00\x00"} {
+	for f, end := range map[format.Format]string{format.Parquet: "PAR1", format.Arrow: "ARROW1"} {
 		var whole, cut bytes.Buffer
 		if _, err := format.Write(t.Context(), &whole, f, &counter{n: 70_000}, format.Options{}); err != nil || !strings.HasSuffix(whole.String(), end) {
 			t.Errorf("%s: a whole file ends with % x: %v", f, whole.Bytes()[max(0, whole.Len()-8):], err)
@@ -174,7 +164,7 @@ func TestColumnarDigits(t *testing.T) {
 	most := new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil)
 	bits := new(big.Int).Lsh(big.NewInt(1), 127)
 	smallest := value.Value{Kind: value.Integer, Scale: value.Huge, High: math.MinInt64} // as in DuckDB
-	for _, f := range []format.Format{format.Parquet, format.Arrow, format.Arrows} {
+	for _, f := range []format.Format{format.Parquet, format.Arrow} {
 		for _, n := range []any{most, new(big.Int).Neg(most), bits, new(big.Int).Neg(bits), new(big.Int).Lsh(bits, 1), smallest} {
 			_, err := format.Write(t.Context(), io.Discard, f, format.NewStatic(columns, [][]any{{n}}), format.Options{})
 			if err == nil || !strings.Contains(err.Error(), fmt.Sprint(n)+" has more than 38 digits") {

@@ -30,18 +30,17 @@ const (
 	NDJSON   Format = "ndjson"
 	Markdown Format = "markdown"
 	Parquet  Format = "parquet"
-	Arrow    Format = "arrow"  // Arrow IPC file
-	Arrows   Format = "arrows" // Arrow IPC stream
+	Arrow    Format = "arrow" // Arrow IPC file
 	XLSX     Format = "xlsx"
 )
 
 // All returns every format.
 func All() []Format {
-	return []Format{Table, CSV, CSVExcel, XLSX, JSON, NDJSON, Markdown, Parquet, Arrow, Arrows}
+	return []Format{Table, CSV, CSVExcel, XLSX, JSON, NDJSON, Markdown, Parquet, Arrow}
 }
 
 // Binary reports whether the format is unreadable on a terminal.
-func (f Format) Binary() bool { return f == Parquet || f == Arrow || f == Arrows || f == XLSX }
+func (f Format) Binary() bool { return f == Parquet || f == Arrow || f == XLSX }
 
 // Exact reports whether the format keeps exact values, for programs.
 func (f Format) Exact() bool { return f != Table && f != Markdown }
@@ -67,7 +66,7 @@ func Parse(name string) (Format, bool) {
 // OfFile returns the format of a file name's extension.
 func OfFile(name string) (Format, bool) {
 	switch ext := strings.ToLower(filepath.Ext(name)); ext {
-	case ".csv", ".json", ".ndjson", ".parquet", ".arrow", ".arrows", ".xlsx":
+	case ".csv", ".json", ".ndjson", ".parquet", ".arrow", ".xlsx":
 		return Format(ext[1:]), true
 	case ".jsonl":
 		return NDJSON, true
@@ -146,8 +145,8 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 		r, err = writeJSON(ctx, buf, src, o, "", "\n", "\n", "")
 	case Parquet:
 		r, err = writeParquet(ctx, buf, src, o)
-	case Arrow, Arrows:
-		r, err = writeArrow(ctx, buf, src, o, f)
+	case Arrow:
+		r, err = writeArrow(ctx, buf, src, o)
 	case XLSX:
 		r, err = writeXLSX(ctx, buf, src, o)
 	case Markdown:

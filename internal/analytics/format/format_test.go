@@ -213,7 +213,7 @@ func TestBrokenWriter(t *testing.T) {
 }
 
 func TestFormatOfFile(t *testing.T) {
-	for name, want := range map[string]format.Format{"a.csv": format.CSV, "b.JSON": format.JSON, "c.jsonl": format.NDJSON, "d.ndjson": format.NDJSON, "e.md": format.Markdown, "f.arrow": format.Arrow, "g.arrows": format.Arrows, "h.xlsx": format.XLSX, "i.txt": "", "j": ""} {
+	for name, want := range map[string]format.Format{"a.csv": format.CSV, "b.JSON": format.JSON, "c.jsonl": format.NDJSON, "d.ndjson": format.NDJSON, "e.md": format.Markdown, "f.arrow": format.Arrow, "h.xlsx": format.XLSX, "i.txt": "", "j": ""} {
 		if got, ok := format.OfFile(name); got != want || ok != (want != "") {
 			t.Errorf("OfFile(%q) = %q, %v", name, got, ok)
 		}

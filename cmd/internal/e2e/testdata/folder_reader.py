@@ -130,10 +130,7 @@ elif reader.startswith("arrow "):
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if reader == "arrow file: pyarrow":
-        t, turns = (pa.ipc.open_file(f"{export}/{name}.arrow").read_all() for name in ("calls", "transcript_turns"))
-    else:
-        t, turns = (pa.ipc.open_stream(f"{export}/{name}.arrows").read_all() for name in ("calls", "transcript_turns"))
+    t, turns = (pa.ipc.open_file(f"{export}/{name}.arrow").read_all() for name in ("calls", "transcript_turns"))
     seen(len(t), pc.sum(t["total_cost"]).as_py(), pc.min(t["start_at"]).as_py(), pc.max(t["start_at"]).as_py(), pc.unique(t["month"]).to_pylist(),
          pc.sum(pc.equal(turns["role"], "user")).as_py())
 elif reader == "folder: pyspark":

@@ -154,8 +154,7 @@ func (s *Server) report(q *request) (*answerTo, error) {
 var kinds = map[format.Format]string{
 	format.CSV: "text/csv; charset=utf-8", format.CSVExcel: "text/csv; charset=utf-8", format.JSON: "application/json",
 	format.NDJSON: "application/x-ndjson", format.Markdown: "text/markdown; charset=utf-8", format.Parquet: "application/vnd.apache.parquet",
-	format.Arrow:  "application/vnd.apache.arrow.file",
-	format.Arrows: "application/vnd.apache.arrow.stream", format.XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+	format.Arrow: "application/vnd.apache.arrow.file", format.XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
 
 // file returns a report for programs: all its rows, streamed.
