@@ -85,7 +85,7 @@ Tab completes, Ctrl-R searches the history, Ctrl-C cancels.
 `
 
 // aliases are other shells' names of the commands.
-var aliases = map[string]string{"q": "quit", "exit": "quit", "?": "help", "h": "help", "d": "describe", "dt": "list", "dv": "list", "schema": "describe",
+var aliases = map[string]string{"q": "quit", "exit": "quit", "?": "help", "h": "help", "d": "describe", "schema": "describe", "dt": "list",
 	"tables": "list", "reports": "list", "mode": "format", "timezone": "tz"}
 
 // interact reads the terminal until the user leaves, continuing after errors.
