@@ -45,7 +45,7 @@ func (s *State) Advance(p Policy, readings []Reading, until, now time.Time) (due
 			g = &Group{}
 			r.Groups[read.Key] = g
 		}
-		if event, id := g.take(p, read, now); event != none {
+		if event, id := g.take(p, read); event != none {
 			tell(event, id, g.Alert.Last)
 			if event == ended {
 				g.Alert, g.Met = nil, 0
@@ -86,10 +86,9 @@ const (
 )
 
 // take applies a reading to a group, and returns the due event and its id.
-func (g *Group) take(p Policy, read Reading, now time.Time) (event int, id string) {
+func (g *Group) take(p Policy, read Reading) (event int, id string) {
 	item := read.Item
 	fresh := item.To.Sub(g.Window) >= p.Step // otherwise it is the same window, perhaps with calls that arrived late
-	g.Name = item.Group
 	switch {
 	case read.Fires && (fresh || g.Met == 0):
 		if g.Met++; g.Met == 1 {
@@ -106,7 +105,7 @@ func (g *Group) take(p Policy, read Reading, now time.Time) (event int, id strin
 			return none, ""
 		}
 		item.Since = g.Since
-		g.Alert = &Alert{ID: idOf(p.Name, p.Definition, read.Key, item.To.UTC().String()), Since: g.Since, Started: now.UTC(), Last: item}
+		g.Alert = &Alert{ID: idOf(p.Name, p.Definition, read.Key, item.To.UTC().String()), Since: g.Since, Last: item}
 		return started, g.Alert.ID
 	}
 	a := g.Alert

@@ -47,7 +47,6 @@ type Rule struct {
 
 // Group is the state of a rule for one group of calls.
 type Group struct {
-	Name   string    `json:"name"`
 	Window time.Time `json:"window"`        // end of the last judged window
 	Met    int       `json:"met,omitempty"` // number of latest consecutive windows in which the condition was met
 	Since  time.Time `json:"since,omitzero"`
@@ -56,10 +55,9 @@ type Group struct {
 
 // Alert is a running alert.
 type Alert struct {
-	ID      string    `json:"id"`
-	Since   time.Time `json:"since"`   // start of the first window in which the condition was met
-	Started time.Time `json:"started"` // when its message was written
-	Last    Item      `json:"last"`    // as of the latest reading
+	ID    string    `json:"id"`
+	Since time.Time `json:"since"` // start of the first window in which the condition was met
+	Last  Item      `json:"last"`  // as of the latest reading
 }
 
 // Lost is a message that was not sent, or whose delivery is unknown.

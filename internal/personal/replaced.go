@@ -35,23 +35,17 @@ func (f *Finder) replacement(text string) int {
 // unplaced yields the parts of a text that are not replacements, and where they begin.
 func (f *Finder) unplaced(text string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
-		from, at := 0, 0
-		for {
-			i := strings.IndexByte(text[at:], '[')
-			if i < 0 {
-				break
-			}
-			at += i
-			n := f.replacement(text[at:])
-			if n == 0 {
-				at++
+		from := 0
+		for at := range len(text) {
+			if at < from || text[at] != '[' {
 				continue
 			}
-			if !yield(from, text[from:at]) {
-				return
+			if n := f.replacement(text[at:]); n > 0 {
+				if !yield(from, text[from:at]) {
+					return
+				}
+				from = at + n
 			}
-			at += n
-			from = at
 		}
 		yield(from, text[from:])
 	}
