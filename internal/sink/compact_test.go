@@ -163,7 +163,7 @@ func TestCompactionLosesNoRow(t *testing.T) {
 			test.OK(t, w.Close())
 			d := damageTo(t, root)
 			d.rows(d.file(table, "2026-10-05"), columns, func(rows []parquet.Row) []parquet.Row {
-				setValue(rows[len(rows)-1], columns, "call_id", parquet.ByteArrayValue([]byte("nobody")))
+				rows[len(rows)-1][columns.Column("call_id")] = parquet.ByteArrayValue([]byte("nobody")).Level(0, 0, columns.Column("call_id"))
 				return rows
 			})
 			w = night(t, nil, root, 1)

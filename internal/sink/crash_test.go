@@ -192,21 +192,23 @@ func storyRoot(t *testing.T) (*memFS, string) {
 	return m, root
 }
 
+// failures are the ways in which an operation on the disk fails.
+var failures = []struct {
+	name           string
+	err            error
+	stop, powerCut bool
+}{
+	{"input/output error", syscall.EIO, false, false},
+	{"disk full", syscall.ENOSPC, false, false},
+	{"killed", errors.New("killed"), true, false},
+	{"power cut", errors.New("power cut"), true, true},
+}
+
 // Every kind of operation on the disk (with -long, every n-th besides) fails once, and the process dies once
 // at each, keeping either everything written or only synced data: the warehouse always opens, and
 // holds everything acknowledged.
 func TestEveryOperationFailsOnce(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		err      error
-		stop     bool
-		powerCut bool
-	}{
-		{"input/output error", syscall.EIO, false, false},
-		{"disk full", syscall.ENOSPC, false, false},
-		{"killed", errors.New("killed"), true, false},
-		{"power cut", errors.New("power cut"), true, true},
-	} {
+	for _, c := range failures {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			m, root := storyRoot(t)

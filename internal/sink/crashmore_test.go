@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -60,17 +59,7 @@ func (m *memFS) load(t *testing.T, from, to string) {
 // tests: one of each kind), or the process dies at it, or the power is cut. Then check inspects the
 // result.
 func walk(t *testing.T, from string, least int, act func(disk.FS, string) error, check func(*testing.T, disk.FS, string)) {
-	for _, c := range []struct {
-		name     string
-		err      error
-		stop     bool
-		powerCut bool
-	}{
-		{"input/output error", syscall.EIO, false, false},
-		{"disk full", syscall.ENOSPC, false, false},
-		{"killed", errors.New("killed"), true, false},
-		{"power cut", errors.New("power cut"), true, true},
-	} {
+	for _, c := range failures {
 		t.Run(c.name, func(t *testing.T) {
 			base, root := storyRoot(t)
 			base.load(t, from, root)

@@ -83,6 +83,16 @@ func (d *damage) rows(f *layout.File, of *schema.Table, edit func([]parquet.Row)
 	d.manifest(func(*layout.Manifest) { f.Path, f.Rows, f.Bytes, f.SHA256 = now.Path, now.Rows, now.Bytes, now.SHA256 })
 }
 
+// set changes a value of a row in a file.
+func (d *damage) set(table, period string, of *schema.Table, row int, column string, v parquet.Value) {
+	d.t.Helper()
+	d.rows(d.file(table, period), of, func(r []parquet.Row) []parquet.Row {
+		at := of.Column(column)
+		r[row][at] = v.Level(0, r[row][at].DefinitionLevel(), at)
+		return r
+	})
+}
+
 // folder makes data files in an existing folder.
 type folder string
 
@@ -162,22 +172,11 @@ var damages = map[string]struct {
 		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row { r[1], r[2] = r[2], r[1]; return r })
 	}},
 	"call-of-another-day": {"period", func(d *damage) {
-		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row {
-			setValue(r[0], &schema.Calls, "start_at", parquet.Int64Value(testDay.AddDate(0, 0, -1).UnixMilli()))
-			return r
-		})
+		d.set("calls", today, &schema.Calls, 0, "start_at", parquet.Int64Value(testDay.AddDate(0, 0, -1).UnixMilli()))
 	}},
-	"count-wrong": {"count", func(d *damage) {
-		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row {
-			setValue(r[1], &schema.Calls, "turn_count", parquet.Int32Value(7))
-			return r
-		})
-	}},
+	"count-wrong": {"count", func(d *damage) { d.set("calls", today, &schema.Calls, 1, "turn_count", parquet.Int32Value(7)) }},
 	"opted-out-and-kept": {"withheld", func(d *damage) {
-		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row {
-			setValue(r[1], &schema.Calls, "opt_out_sensitive_data_storage", parquet.BooleanValue(true))
-			return r
-		})
+		d.set("calls", today, &schema.Calls, 1, "opt_out_sensitive_data_storage", parquet.BooleanValue(true))
 	}},
 	"turn-of-nobody": {"reference", func(d *damage) {
 		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row { return slices.Delete(r, 1, 2) })
@@ -186,17 +185,9 @@ var damages = map[string]struct {
 		d.rows(d.file("transcript_turns", today), &schema.Turns, func(r []parquet.Row) []parquet.Row { return r[1:] })
 	}},
 	"turn-of-another-start": {"reference", func(d *damage) {
-		d.rows(d.file("transcript_turns", today), &schema.Turns, func(r []parquet.Row) []parquet.Row {
-			setValue(r[0], &schema.Turns, "call_start_at", parquet.Int64Value(testDay.UnixMilli()-1))
-			return r
-		})
+		d.set("transcript_turns", today, &schema.Turns, 0, "call_start_at", parquet.Int64Value(testDay.UnixMilli()-1))
 	}},
-	"item-gone": {"gap", func(d *damage) {
-		d.rows(d.file("analysis_items", today), &schema.Items, func(r []parquet.Row) []parquet.Row {
-			setValue(r[0], &schema.Items, "position", parquet.Int32Value(1))
-			return r
-		})
-	}},
+	"item-gone": {"gap", func(d *damage) { d.set("analysis_items", today, &schema.Items, 0, "position", parquet.Int32Value(1)) }},
 	"turns-of-no-day": {"reference", func(d *damage) {
 		d.manifest(func(m *layout.Manifest) {
 			m.Files = slices.DeleteFunc(m.Files, func(f layout.File) bool { return f.Table == "calls" && f.Period == yesterday })
@@ -277,11 +268,6 @@ var damages = map[string]struct {
 			return append(bad, b...) // a whole frame follows the broken one
 		})
 	}},
-}
-
-func setValue(row parquet.Row, table *schema.Table, name string, v parquet.Value) {
-	at := table.Column(name)
-	row[at] = v.Level(0, row[at].DefinitionLevel(), at)
 }
 
 func zeroSum(n int) string {
