@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,7 +22,6 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/extractcmd"
-	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/longtest"
 	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
@@ -340,25 +338,20 @@ func TestForeignWords(t *testing.T) {
 	})
 }
 
-// foulQueries runs some or all queries, in all formats for people.
+// foulQueries asks for all reports and tables in all formats for people. TestMessagesSteerNothing in querycmd
+// tries what fails.
 func foulQueries(t *testing.T, h *foulHouse) {
-	ask := func(stdin string, args ...string) (string, string) {
+	ask := func(args ...string) result {
 		t.Helper()
-		var out, errs bytes.Buffer
-		querycmd.Run(t.Context(), cmdtest.Env(), append(args, "--warehouse", h.warehouse), strings.NewReader(stdin), &out, &errs)
-		for name, text := range map[string]string{"stdout": out.String(), "stderr": errs.String()} {
+		r := queryAs(t, append(args, "--warehouse", h.warehouse)...)
+		for name, text := range map[string]string{"stdout": r.stdout, "stderr": r.stderr} {
 			if bad := unclean(text); bad != "" {
 				t.Errorf("query %q: %s has %s:\n%q", args, name, bad, text)
 			}
 		}
-		return out.String(), errs.String()
+		return r
 	}
-	asked := 0
-	skip := func() bool { asked++; return (asked-1)%*every > 0 }
 	for _, f := range sqlfiles.Reports() {
-		if skip() {
-			continue
-		}
 		args := []string{f.Name}
 		switch f.Arguments {
 		case "":
@@ -367,48 +360,20 @@ func foulQueries(t *testing.T, h *foulHouse) {
 		default:
 			args = append(args, "forged")
 		}
-		ask("", args...)
+		ask(args...)
 	}
 	for _, format := range []string{"table", "markdown"} {
 		for _, flags := range [][]string{{"--by", "agent"}, {"--by", "metadata." + steering + foulKey}, {"--by", foul}, {"--agent", "zz"}, {"--agent", word(1)[:2]}} {
-			if skip() {
-				continue
-			}
-			ask("", append([]string{"sentiment", "--format", format}, flags...)...)
+			ask(append([]string{"sentiment", "--format", format}, flags...)...)
 		}
 		for _, text := range []string{"FROM calls", "FROM transcript_turns", "FROM analysis_items", "FROM runs", "SELECT summary AS \"" + steering + "\" FROM calls",
 			"SELECT {'a': summary, 'b': [summary]} FROM calls", "SELECT encode(summary) FROM calls", "DESCRIBE SELECT 1 AS \"" + steering + "\"",
 			"EXPLAIN SELECT summary || '" + steering + "' FROM calls"} {
-			if skip() {
-				continue
-			}
-			if out, errs := ask("", "sql", text, "--format", format); out == "" {
-				t.Errorf("%q: no answer: %s", text, errs)
+			if r := ask("sql", text, "--format", format); r.stdout == "" {
+				t.Errorf("%q: no answer: %s", text, r.stderr)
 			}
 		}
-		ask("", "check", "--format", format)
-	}
-	wrong := []string{"SELECT error(summary) FROM calls", "SELECT strptime(summary, '%Y') FROM calls", "SELECT CAST(summary AS INTEGER) FROM calls",
-		"SELECT \"" + steering + "\" FROM calls", "FROM \"" + steering + "\"", "SELECT '" + steering + "' FORM calls", "SELECT error(E'\\x9b31m')"}
-	for _, text := range wrong {
-		if skip() {
-			continue
-		}
-		if out, errs := ask("", "sql", text); out != "" || errs == "" {
-			t.Errorf("%q is no error: %s%s", text, out, errs)
-		}
-	}
-	if _, errs := ask("", "sql", wrong[0]); !strings.Contains(errs, `\x1b]0;owned`) || !strings.Contains(errs, `\u202e`) {
-		t.Errorf("the message hides what it was: %s", errs)
-	}
-	for _, args := range [][]string{{"sentiment", "--agent", foul}, {foul}, {"call", foul}, {"describe", foul}, {"--" + steering}, {"list", "--format", foul},
-		{"sentiment", "--tz", foul}, {"check", foul}, {"sql", "FROM calls", "--param", foul}, {"sql", "-f", steering}, {"list", "--output", steering + "/x"}} {
-		if skip() {
-			continue
-		}
-		if _, errs := ask("", args...); errs == "" {
-			t.Errorf("%q is no error", args)
-		}
+		ask("check", "--format", format)
 	}
 }
 
