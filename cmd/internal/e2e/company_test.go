@@ -183,7 +183,8 @@ func (c *company) counts(statement string) map[string]int64 {
 // current returns the current snapshot of a warehouse.
 func current(t *testing.T, root string) *layout.Snapshot {
 	t.Helper()
-	s := current(t, root)
+	s, err := layout.Current(root)
+	test.OK(t, err)
 	return s
 }
 
