@@ -205,25 +205,6 @@ func TestServiceDown(t *testing.T) {
 	})
 }
 
-func TestServiceDownForAWhile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &service{calls: someCalls(250, time.Minute)}
-		began := time.Now()
-		s.answer = func(n int, w http.ResponseWriter, _ *http.Request) bool {
-			if down := time.Since(began) < 90*time.Second && n > 1; down {
-				w.WriteHeader(500)
-				return true
-			}
-			return false
-		}
-		store := newMemStore()
-		r, err := s.visit(t, store, nil)
-		if err != nil || !r.Complete() || len(store.details) != 250 {
-			t.Errorf("error %v, complete %v %q, %d details", err, r.Complete(), r.Problems, len(store.details))
-		}
-	})
-}
-
 // A wrong address is reported within seconds.
 func TestUnreachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -307,9 +288,9 @@ func TestTwoStrayAnswersToThePage(t *testing.T) {
 	}
 }
 
-// A gateway that answers everything for a while is an outage: the run waits.
-func TestGatewayForAWhile(t *testing.T) {
-	for _, status := range []int{302, 405, 204} {
+// A service that fails for a while, or a gateway that answers everything, is an outage: the run waits.
+func TestServiceDownForAWhile(t *testing.T) {
+	for _, status := range []int{500, 302, 405, 204} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &service{calls: someCalls(250, time.Hour)}
 			var until time.Time

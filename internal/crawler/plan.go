@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"context"
+	"net/url"
 	"time"
 
 	"callhouse/internal/api"
@@ -106,7 +107,7 @@ func (c *Crawler) planList(ctx context.Context, p *Plan) (fresh int64, err error
 		again += between(s.from, s.to)
 	}
 	stale := int64(0)
-	for _, span := range c.stale(todo) {
+	for _, span := range c.stale() {
 		stale += pagesOf(between(span.From, span.To))
 	}
 	if err != nil {
@@ -151,4 +152,20 @@ func (c *Crawler) planTranscripts(ctx context.Context, fresh int64) (Range, erro
 		out.Most = -1
 	}
 	return out, nil
+}
+
+// Try sends one request, without retries, and returns the number of the service's calls, -1 if it
+// is unspecified. Its error is one of package api.
+func Try(ctx context.Context, cfg api.Config) (total int64, err error) {
+	client, err := api.New(cfg)
+	if err != nil {
+		return -1, err
+	}
+	defer client.Close()
+	var page listPage
+	err = client.Once(ctx, api.Request{Path: callsPath, Query: url.Values{"limit": {"1"}}}, func(a *api.Answer) (err error) {
+		page, err = parsePage("items", a.Body)
+		return err
+	})
+	return page.Total, err
 }

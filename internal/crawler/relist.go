@@ -28,26 +28,12 @@ func stale(coverage []schema.Span, since, limit int64) []schema.Span {
 	return out
 }
 
-// stale returns the spans that this run may list again, after it has listed some parts.
-func (c *Crawler) stale(listed []stretch) []schema.Span {
+// stale returns the spans that this run may list again.
+func (c *Crawler) stale() []schema.Span {
 	if c.cfg.RelistEvery == 0 || c.cfg.Full {
 		return nil
 	}
-	spans := c.store.Coverage()
-	for _, l := range listed {
-		var left []schema.Span
-		for _, s := range spans {
-			below, above := s, s
-			below.To, above.From = min(s.To, l.from), max(s.From, l.to)
-			for _, part := range [...]schema.Span{below, above} {
-				if part.From < part.To {
-					left = append(left, part)
-				}
-			}
-		}
-		spans = left
-	}
-	return stale(spans, c.since, c.nowMS()-(c.cfg.RelistEvery-slack).Milliseconds())
+	return stale(c.store.Coverage(), c.since, c.nowMS()-(c.cfg.RelistEvery-slack).Milliseconds())
 }
 
 // relist lists a part again that was last listed longer than RelistEvery ago. It reports whether it
@@ -56,7 +42,7 @@ func (c *Crawler) stale(listed []stretch) []schema.Span {
 // Calls change even after they are settled: an analysis is run again, a customer opts out. Only the
 // list shows such changes.
 func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
-	old := c.stale(nil)
+	old := c.stale()
 	if len(old) == 0 || ctx.Err() != nil {
 		return false, nil
 	}

@@ -159,28 +159,8 @@ func TestInterruptStopsAsking(t *testing.T) {
 	})
 }
 
-// A failing store ends the run, since nothing fetched could be stored.
-func TestStoreFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &service{calls: someCalls(1000, time.Minute)}
-		store := newMemStore()
-		full := errors.New("no space left")
-		store.onPut = func() {
-			if len(store.details) == 20 {
-				store.failPut = full
-			}
-		}
-		_, err := s.visit(t, store, func(cfg *Config) { cfg.Workers = 4 })
-		if e, isIt := errorAs[*StoreError](err); !isIt || !errors.Is(e, full) {
-			t.Errorf("error %v", err)
-		}
-		if s.n > 10+20+8 {
-			t.Errorf("%d requests", s.n)
-		}
-	})
-}
-
-// Items that a failing store did not take are not lost by the program, whichever put fails.
+// A failing store ends the run, since nothing fetched could be stored. Items that it did not take are
+// not lost by the program, whichever put fails.
 func TestStoreThatFailsLosesNothing(t *testing.T) {
 	for fails := 1; fails <= 5; fails++ {
 		synctest.Test(t, func(t *testing.T) {
@@ -192,9 +172,12 @@ func TestStoreThatFailsLosesNothing(t *testing.T) {
 					store.failPut = syscall.ENOSPC
 				}
 			}
-			r, err := s.visit(t, store, nil)
-			if !errors.Is(err, syscall.ENOSPC) || r.Unaccounted() != 0 || !r.Failed || r.Complete() {
+			r, err := s.visit(t, store, func(cfg *Config) { cfg.Workers = 4 })
+			if _, isIt := errorAs[*StoreError](err); !isIt || !errors.Is(err, syscall.ENOSPC) || r.Unaccounted() != 0 || !r.Failed || r.Complete() {
 				t.Errorf("put %d: %v; %d lost, %+v", fails, err, r.Unaccounted(), r.Counts)
+			}
+			if s.n > 4+fails+8 {
+				t.Errorf("put %d: %d requests", fails, s.n)
 			}
 		})
 	}

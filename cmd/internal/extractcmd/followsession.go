@@ -1,6 +1,7 @@
 package extractcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -27,7 +28,7 @@ const (
 type session struct {
 	job
 	f       *follower
-	begun   bool      // the service has answered, and records of killed runs are committed
+	ready   bool      // the service has answered, and records of killed runs are committed
 	polled  time.Time // when the last poll began
 	pollAt  time.Time // the next poll
 	fetched time.Time // when due records were last fetched
@@ -43,7 +44,7 @@ type session struct {
 func (f *follower) session(ctx context.Context, sweep time.Time) error {
 	log := slog.New(warnings{f.log.Handler()})
 	s := &session{f: f, job: job{Settings: f.anew(), running: schema.OutcomeFollowing, log: log}}
-	s.started = s.Now()
+	s.begun, s.started = s.Clock.Local(), s.Now()
 	s.id = settings.RunID(s.started)
 	s.state.Sweep = sweep.UnixMilli()
 	opts := s.Options(s.id)
@@ -96,24 +97,6 @@ func (s *session) prepare(ctx context.Context) (err error) {
 	s.cfg.Resources, s.cfg.Transcripts, s.cfg.MaxDuration = nil, crawler.FromV3, 0 // left to sweeps
 	s.cfg.DownAfter = downAfter
 	return s.connect(ctx, func() bool { return false })
-}
-
-// begin sends the first request, which shows the service's clock, and commits the records of killed
-// runs.
-func (s *session) begin(ctx context.Context) error {
-	if err := s.crawler.Begin(ctx); err != nil {
-		return err
-	}
-	since, err := s.ListFrom(s.Now())
-	if err != nil {
-		return err
-	}
-	s.crawler.SetSince(since)
-	if _, err = s.w.Recover(ctx); err == nil {
-		s.w.Respell(ctx)
-		s.begun = true
-	}
-	return err
 }
 
 // warnings is a log limited to warnings and errors: a long-running process would log too much
@@ -183,10 +166,11 @@ func (s *session) step(ctx context.Context) error {
 func (s *session) poll(ctx context.Context) error {
 	s.polled = time.Now()
 	now := s.Now().UnixMilli()
-	if !s.begun {
-		if err := s.begin(ctx); err != nil {
-			return err
+	if !s.ready {
+		if down, err := s.begin(ctx); err != nil || down != nil {
+			return cmp.Or(err, down)
 		}
+		s.ready = true
 	}
 	busy, err := s.crawler.Poll(ctx)
 	if err != nil || ctx.Err() != nil {

@@ -8,6 +8,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/status"
+	"callhouse/internal/api"
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -19,8 +20,9 @@ import (
 type job struct {
 	*settings.Settings
 	id      string
-	started time.Time
-	running string // outcome of the row until the command ends
+	begun   time.Time // by this machine's clock
+	started time.Time // by the service's, once it is known
+	running string    // outcome of the row until the command ends
 	log     *slog.Logger
 	cfg     crawler.Config
 	w       *sink.Warehouse
@@ -61,6 +63,38 @@ func (j *job) connect(ctx context.Context, over func() bool) (err error) {
 		return cli.Usage("", "%w", err)
 	}
 	return nil
+}
+
+// begin sends the first request. Then the service's clock is known, by which the start, the listed
+// period and the retention are computed again, and the records that killed runs had fetched are
+// committed, also if the service does not respond: down.
+func (j *job) begin(ctx context.Context) (down, err error) {
+	if down = j.crawler.Begin(ctx); cli.Is[*api.ClockError](down) {
+		return down, down // nothing is committed, and no age is computed
+	}
+	if down == nil {
+		j.started = j.Clock.At(j.begun)
+		since, err := j.ListFrom(j.started)
+		if err == nil {
+			j.crawler.SetSince(since)
+			err = j.setKept(j.started)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if killed := j.w.Leftover(); len(killed) > 0 {
+		did, err := j.w.Recover(ctx)
+		if err != nil {
+			return down, err
+		}
+		j.log.Info("committed records of a killed run", "run", killed[len(killed)-1],
+			"calls_new", did.New, "calls_changed", did.Changed, "transcripts", did.Transcripts)
+	}
+	if calls := j.w.Respell(ctx); calls > 0 { // the country has changed
+		j.log.Info("rewrote stored telephone numbers for the country", "calls", calls)
+	}
+	return down, nil
 }
 
 // current returns the row of a command that continues.

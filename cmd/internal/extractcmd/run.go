@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
-	"time"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
@@ -23,7 +22,6 @@ import (
 // night is one run and the data of its final report.
 type night struct {
 	job
-	begun   time.Time // by this machine's clock
 	screen  *progress.Screen
 	aged    int64 // number of calls erased by retention
 	objects int64 // number of changed objects of other resources
@@ -38,7 +36,8 @@ type night struct {
 // run fetches new and changed calls and commits them. Then it prints its report, writes the metrics
 // and sends the ping.
 func run(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
-	n := &night{job: job{Settings: s, started: s.Now(), running: schema.OutcomeRunning}, begun: s.Clock.Local(), screen: progress.NewScreen(stderr, s.Quiet)}
+	n := &night{job: job{Settings: s, begun: s.Clock.Local(), started: s.Now(), running: schema.OutcomeRunning},
+		screen: progress.NewScreen(stderr, s.Quiet)}
 	n.id = settings.RunID(n.started)
 	n.logTo(n.screen.Out)
 	cfg, err := s.Crawl(n.started)
@@ -92,7 +91,13 @@ func (n *night) fill(ctx context.Context) error {
 	poll := n.crawler.Progress
 	n.poll.Store(&poll)
 	stop := n.screen.Watch(n.log, poll)
-	before, err := n.begin(ctx)
+	down, err := n.begin(ctx)
+	before := n.w.Snapshot() // the run starts from it
+	if err == nil && down == nil {
+		if err = n.spare(); err == nil {
+			err = n.prune(ctx)
+		}
+	}
 	var crawlErr error
 	if err == nil {
 		var report crawler.Report
@@ -167,41 +172,6 @@ func (n *night) prepare(ctx context.Context) error {
 	return nil
 }
 
-// begin sends the first request, and brings the warehouse to the state that the run starts from, which
-// it returns. Before the service's clock is known, nothing is committed and no age is computed. If the
-// service does not respond, the records of killed runs are committed anyway.
-func (n *night) begin(ctx context.Context) (*layout.Snapshot, error) {
-	down := n.crawler.Begin(ctx)
-	if cli.Is[*api.ClockError](down) {
-		return nil, down
-	}
-	if down == nil {
-		if err := n.setClock(); err != nil {
-			return nil, err
-		}
-	}
-	before, err := n.takeIn(ctx)
-	if err != nil || down != nil {
-		return before, err
-	}
-	if err := n.spare(); err != nil {
-		return nil, err
-	}
-	return before, n.prune(ctx)
-}
-
-// setClock switches to the service's clock once it is known: the run's start, the listed period and
-// the retention are computed again.
-func (n *night) setClock() error {
-	n.started = n.Clock.At(n.begun)
-	since, err := n.ListFrom(n.started)
-	if err == nil {
-		n.crawler.SetSince(since)
-		err = n.setKept(n.started)
-	}
-	return err
-}
-
 // sayHow prints, in the first run of a warehouse, how much of the budget a run may use.
 func (n *night) sayHow(cfg *crawler.Config) {
 	said := fmt.Sprintf("first run: it may use %d requests per second and %d per minute, which the whole organisation shares, "+
@@ -211,23 +181,6 @@ func (n *night) sayHow(cfg *crawler.Config) {
 	} else {
 		n.log.Info(said)
 	}
-}
-
-// takeIn commits the records that killed runs had fetched, applies a change of the country to stored
-// numbers, and returns the snapshot that this run starts from.
-func (n *night) takeIn(ctx context.Context) (*layout.Snapshot, error) {
-	if killed := n.w.Leftover(); len(killed) > 0 {
-		did, err := n.w.Recover(ctx)
-		if err != nil {
-			return nil, err
-		}
-		n.log.Info("committed records of a killed run", "run", killed[len(killed)-1],
-			"calls_new", did.New, "calls_changed", did.Changed, "transcripts", did.Transcripts)
-	}
-	if calls := n.w.Respell(ctx); calls > 0 {
-		n.log.Info("rewrote stored telephone numbers for the country", "calls", calls)
-	}
-	return n.w.Snapshot(), nil
 }
 
 // commit makes the last commit, with the run's row. A completed run also cleans up.
