@@ -69,18 +69,14 @@ func TestCatalog(t *testing.T) {
 func TestCatalogAfterAMove(t *testing.T) {
 	house(t)
 	const attach = "ATTACH 'callhouse.duckdb' AS c (READ_ONLY)"
-	if r := run(t, "", "catalog"); r.code != 0 {
-		t.Fatal(r)
-	}
+	run(t, "", "catalog").exits(t, 0)
 	old, err := filepath.Abs("warehouse")
 	test.OK(t, err)
 	test.OK(t, os.Rename("warehouse", "moved"))
 	if got := ask(t, attach, "SELECT folder FROM c.snapshot"); !strings.HasPrefix(got.(string), old) {
 		t.Errorf("it looks in %v", got)
 	}
-	if r := run(t, "", "catalog", "--warehouse", "moved"); r.code != 0 {
-		t.Fatal(r)
-	}
+	run(t, "", "catalog", "--warehouse", "moved").exits(t, 0)
 	if n := ask(t, attach, "SELECT count(*) FROM c.calls"); n != int64(8) {
 		t.Errorf("%v calls", n)
 	}
@@ -107,13 +103,9 @@ func TestCatalogSparesOthers(t *testing.T) {
 		t.Errorf("pins of what was not made: %v, %v", pins, err)
 	}
 	for _, args := range [][]string{{"--format", "csv"}, {"--tz", "Mars/Olympus"}, {"now"}} {
-		if r := run(t, "", append([]string{"catalog"}, args...)...); r.code != cli.ExitUsage {
-			t.Errorf("%v: %v", args, r)
-		}
+		run(t, "", append([]string{"catalog"}, args...)...).exits(t, cli.ExitUsage)
 	}
-	if r := run(t, "", "catalog", "--warehouse", "elsewhere"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "no warehouse") {
-		t.Error(r)
-	}
+	run(t, "", "catalog", "--warehouse", "elsewhere").reports(t, cli.ExitFailed, "no warehouse")
 }
 
 // Another user's warehouse is readable: nothing is pinned, and a note says so.
@@ -124,9 +116,7 @@ func TestCatalogOfAReadOnlyWarehouse(t *testing.T) {
 	house(t)
 	test.OK(t, os.Chmod("warehouse", 0o500))
 	defer func() { _ = os.Chmod("warehouse", 0o700) }() // otherwise the folder cannot be removed
-	if r := run(t, "", "catalog"); r.code != 0 || !strings.Contains(r.stderr, "cannot be pinned") {
-		t.Error(r)
-	}
+	run(t, "", "catalog").reports(t, 0, "cannot be pinned")
 }
 
 func TestCatalogAsSQL(t *testing.T) {

@@ -168,9 +168,7 @@ func TestChecksOfTheUser(t *testing.T) {
 		}
 	}
 	for _, args := range []string{"no_such_test", "--checks /nowhere", "--show -1"} {
-		if r := run(t, "", append([]string{"check"}, strings.Fields(args)...)...); r.code != cli.ExitUsage {
-			t.Errorf("%s: %s", args, r)
-		}
+		run(t, "", append([]string{"check"}, strings.Fields(args)...)...).exits(t, cli.ExitUsage)
 	}
 }
 

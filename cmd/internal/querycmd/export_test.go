@@ -84,9 +84,7 @@ func TestExport(t *testing.T) {
 
 	// Other files replace the old ones.
 	r := run(t, "", "export", "--tables", "calls,costs", "--reports", "costs,sentiment,anomalies", "--by", "agent", "--format", "csv", "--since", "2024-11-19", "--until", "2024-11-20", "--output", "out")
-	if r.code != 0 {
-		t.Fatal(r)
-	}
+	r.exits(t, 0)
 	m = exportOf(t, "out")
 	if got, want := names(m), "table calls.csv, table costs.csv, report costs_report.csv, report sentiment.csv, report anomalies.csv"; got != want {
 		t.Errorf("the export holds %s, want %s", got, want)
@@ -115,9 +113,7 @@ func TestExport(t *testing.T) {
 // A failing export leaves the old one, and nothing else.
 func TestExportFailing(t *testing.T) {
 	house(t)
-	if r := run(t, "", "export", "out", "--tables", "calls"); r.code != 0 {
-		t.Fatal(r)
-	}
+	run(t, "", "export", "out", "--tables", "calls").exits(t, 0)
 	test.OK(t, os.Mkdir("mine", 0o755))
 	test.OK(t, os.WriteFile("mine/notes.txt", nil, 0o644))
 	for _, c := range []struct {
@@ -151,9 +147,7 @@ func TestExportWithoutAName(t *testing.T) {
 	house(t)
 	test.OK(t, os.WriteFile("thesis.txt", nil, 0o644))
 	for _, args := range [][]string{{""}, {" "}, {"--output", ""}, {"--output", "\t"}} {
-		if r := run(t, "", append([]string{"export", "--tables", "costs"}, args...)...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "folder to write to") {
-			t.Errorf("export %q: %v", args, r)
-		}
+		run(t, "", append([]string{"export", "--tables", "costs"}, args...)...).reports(t, cli.ExitUsage, "folder to write to")
 	}
 	if _, err := os.Stat("thesis.txt"); err != nil {
 		t.Error(err)
@@ -180,9 +174,7 @@ func TestExportKeepsWhatAppears(t *testing.T) {
 		if raw, err := os.ReadFile("out/notes.txt"); r.code != 0 || string(raw) != "mine" || !strings.Contains(r.stderr, "notes.txt appeared") {
 			t.Fatalf("%v, notes.txt: %q, %v", r, raw, err)
 		}
-		if r := run(t, "", "export", "out"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "notes.txt") {
-			t.Errorf("the next export: %v", r)
-		}
+		run(t, "", "export", "out").reports(t, cli.ExitUsage, "notes.txt")
 		test.OK(t, os.Remove("out/notes.txt"))
 	}
 }
@@ -248,9 +240,7 @@ func TestXLSX(t *testing.T) {
 	if !strings.Contains(out.String(), "1 text is cut to 32,767 characters") {
 		t.Error(out.String())
 	}
-	if r := run(t, "", "sql", "FROM range(1048576)", "-o", "full.xlsx"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "1,048,576 rows") || !strings.Contains(r.stderr, "csv-excel") {
-		t.Error(r)
-	}
+	run(t, "", "sql", "FROM range(1048576)", "-o", "full.xlsx").reports(t, cli.ExitUsage, "1,048,576 rows", "csv-excel")
 	if left, err := filepath.Glob("*full*"); err != nil || len(left) > 0 {
 		t.Error(left, err)
 	}
@@ -274,12 +264,8 @@ func TestCSVForSpreadsheets(t *testing.T) {
 	if r := run(t, "", "sql", text, "--format", "csv"); r.out != "a,b\n=1+1,-1\n" {
 		t.Errorf("plain CSV is exact: %v", r)
 	}
-	if r := run(t, "", "sql", text, "--format", "json", "--csv-excel"); r.code != cli.ExitUsage {
-		t.Error(r)
-	}
-	if r := run(t, "", "export", "e", "--tables", "calls", "--csv-excel"); r.code != 0 {
-		t.Error(r)
-	}
+	run(t, "", "sql", text, "--format", "json", "--csv-excel").exits(t, cli.ExitUsage)
+	run(t, "", "export", "e", "--tables", "calls", "--csv-excel").exits(t, 0)
 	if m := exportOf(t, "e"); m.Format != "csv-excel" || names(m) != "table calls.csv" {
 		t.Errorf("%+v", m)
 	}

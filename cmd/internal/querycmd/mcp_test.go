@@ -27,9 +27,7 @@ import (
 func TestMCP(t *testing.T) {
 	house(t)
 	safeTemp(t)
-	if r := run(t, "a long password\n", "serve", "user", "add", "ann", "--users", "users.json", "--mask", "disconnection_reason"); r.code != cli.ExitOK {
-		t.Fatal(r)
-	}
+	run(t, "a long password\n", "serve", "user", "add", "ann", "--users", "users.json", "--mask", "disconnection_reason").exits(t, cli.ExitOK)
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
 	var errs bytes.Buffer
@@ -70,9 +68,7 @@ func TestMCPFlags(t *testing.T) {
 			t.Errorf("%s: %v", args, r)
 		}
 	}
-	if r := run(t, "", "serve", "--postgres", "127.0.0.1:0", "--mcp"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "--mcp requires --http") {
-		t.Error(r)
-	}
+	run(t, "", "serve", "--postgres", "127.0.0.1:0", "--mcp").reports(t, cli.ExitUsage, "--mcp requires --http")
 }
 
 // letters is a mail server that keeps the messages it receives.
@@ -137,18 +133,12 @@ func TestMailedPage(t *testing.T) {
 		"--mail log":               `the channel "log" is not of type mail`,
 		"--mail morning -o a.html": "--mail and --output exclude each other",
 	} {
-		if r := run(t, "", append(append(page, "--alerts", "alerts.toml"), strings.Fields(args)...)...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) {
-			t.Errorf("%s: %v", args, r)
-		}
+		run(t, "", append(append(page, "--alerts", "alerts.toml"), strings.Fields(args)...)...).reports(t, cli.ExitUsage, want)
 	}
-	if r := run(t, "", append(page, "--mail", "morning")...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "no file of rules") {
-		t.Errorf("without a file: %v", r)
-	}
+	run(t, "", append(page, "--mail", "morning")...).reports(t, cli.ExitUsage, "no file of rules")
 	if !longtest.On() { // the whole page is made first; TestMailFailures in alert/channel tests why mail fails
 		return
 	}
 	test.OK(t, s.Close())
-	if r := run(t, "", mailed...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "mail the page: ") {
-		t.Errorf("nobody listens: %v", r)
-	}
+	run(t, "", mailed...).reports(t, cli.ExitFailed, "mail the page: ")
 }

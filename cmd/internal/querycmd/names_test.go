@@ -64,9 +64,8 @@ func TestNameOfSeveralAgents(t *testing.T) {
 			t.Errorf("%s: %v", given, r)
 		}
 	}
-	if r := run(t, "a long password\n", "serve", "user", "add", "x", "--users", "users.json", "--only-agents", "id", "--warehouse", "nowhere"); r.code != cli.ExitOK || !strings.Contains(r.stderr, "no warehouse") {
-		t.Errorf("without a warehouse: %v", r)
-	}
+	run(t, "a long password\n", "serve", "user", "add", "x", "--users", "users.json", "--only-agents", "id", "--warehouse", "nowhere").reports(t, cli.ExitOK,
+		"no warehouse")
 }
 
 // Data quoted in a message does not control the terminal or begin a line.
@@ -116,9 +115,7 @@ func TestMessagesSteerNothing(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			r := run(t, c.stdin, c.args...)
-			if r.code != c.code || !strings.Contains(r.stderr, c.says) {
-				t.Errorf("want exit code %d and %s: %s", c.code, c.says, r)
-			}
+			r.reports(t, c.code, c.says)
 			if strings.ContainsAny(r.out+r.stderr, "\x1b\x07\u009b\u202e") || strings.Contains(r.stderr, "\nquery: all is well") {
 				t.Errorf("it steers the terminal: %q", r.stderr)
 			}
@@ -193,9 +190,7 @@ func TestShortForms(t *testing.T) {
 	if long, short := run(t, "", "sentiment", "--format", "json"), run(t, "", "sentiment", "--json"); long.out != short.out || short.out == "" {
 		t.Errorf("--json: %s, want %s", short, long)
 	}
-	if r := run(t, "", "sentiment", "--json", "--format", "csv"); r.code != 2 || !strings.Contains(r.stderr, "--json conflicts with --format csv") {
-		t.Errorf("--json --format csv: %s", r)
-	}
+	run(t, "", "sentiment", "--json", "--format", "csv").reports(t, 2, "--json conflicts with --format csv")
 	all := run(t, "", "sentiment", "--format", "csv", "--sort", "calls:asc")
 	lines := strings.SplitAfter(all.out, "\n")
 	n := len(lines) - 2 // a heading, and nothing after the last line

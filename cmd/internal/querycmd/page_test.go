@@ -400,16 +400,12 @@ func TestPageFile(t *testing.T) {
 	}
 	first := test.Read(t, "report.html")
 	test.OK(t, os.Chmod("report.html", 0o644))
-	if r := run(t, "", append(args, "--agent", "0b")...); r.code != 0 {
-		t.Fatal(r)
-	}
+	run(t, "", append(args, "--agent", "0b")...).exits(t, 0)
 	second := test.Read(t, "report.html")
 	if got := mode(); got != 0o644 || string(first) == string(second) {
 		t.Errorf("mode %o, want 644; or the page was not replaced", got)
 	}
-	if r := run(t, "", append(args, "--agent", "nobody")...); r.code != cli.ExitUsage {
-		t.Fatal(r)
-	}
+	run(t, "", append(args, "--agent", "nobody")...).exits(t, cli.ExitUsage)
 	third, err := os.ReadFile("report.html")
 	if err != nil || string(third) != string(second) {
 		t.Errorf("a page that failed touched the one that is there: %v", err)
@@ -470,9 +466,7 @@ func TestCurrencyAndLanguage(t *testing.T) {
 	test.OK(t, os.WriteFile("callhouse.toml", []byte("currency = \"krw\"\nlang = \"ko\"\n"), 0o600))
 	t.Setenv(config.EnvFile, "callhouse.toml")
 	days := []string{"report", "--since", "2024-11-18", "--until", "2024-11-21"}
-	if r := run(t, "", days...); r.code != 0 || !strings.Contains(r.out, `<html lang="ko">`) || !strings.Contains(r.out, "₩") || !strings.Contains(r.out, "통화 현황") {
-		t.Errorf("the page of the file's settings: %d %s %.300s", r.code, r.stderr, r.out)
-	}
+	run(t, "", days...).prints(t, 0, `<html lang="ko">`, "₩", "통화 현황")
 	if r := run(t, "", "costs"); !strings.Contains(r.out, "total cost (KRW)") || !strings.Contains(r.out, "per call (KRW)") {
 		t.Errorf("the table does not name the currency: %s", r)
 	}
@@ -484,7 +478,5 @@ func TestCurrencyAndLanguage(t *testing.T) {
 		t.Errorf("neither the environment's language nor the flag's currency: %d %s %.300s", r.code, r.stderr, r.out)
 	}
 	t.Setenv("CALLHOUSE_CURRENCY", "money")
-	if r := run(t, "", "costs"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, `unknown currency "money" (environment variable CALLHOUSE_CURRENCY)`) {
-		t.Error(r)
-	}
+	run(t, "", "costs").reports(t, cli.ExitUsage, `unknown currency "money" (environment variable CALLHOUSE_CURRENCY)`)
 }

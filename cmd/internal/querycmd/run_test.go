@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -122,6 +123,27 @@ func run(t *testing.T, stdin string, args ...string) result {
 	var out, errs bytes.Buffer
 	code := querycmd.Run(t.Context(), cmdtest.Env(), args, strings.NewReader(stdin), &out, &errs)
 	return result{code, out.String(), errs.String()}
+}
+
+// exits checks the exit code; prints and reports also check texts of stdout and stderr.
+func (r result) exits(t *testing.T, code int) { t.Helper(); r.check(t, code, "", nil) }
+
+func (r result) prints(t *testing.T, code int, texts ...string) {
+	t.Helper()
+	r.check(t, code, r.out, texts)
+}
+
+func (r result) reports(t *testing.T, code int, texts ...string) {
+	t.Helper()
+	r.check(t, code, r.stderr, texts)
+}
+
+func (r result) check(t *testing.T, code int, output string, texts []string) {
+	t.Helper()
+	missing := slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return strings.Contains(output, text) })
+	if r.code != code || len(missing) > 0 {
+		t.Errorf("want exit code %d, and %q in %s", code, missing, r)
+	}
 }
 
 func (r result) String() string {
@@ -297,12 +319,8 @@ func TestStatementSources(t *testing.T) {
 			t.Errorf("%v: %v", args, r)
 		}
 	}
-	if r := run(t, "", "sql", "SELECT 1", "-f", "q.sql"); r.code != cli.ExitUsage {
-		t.Errorf("both: %v", r)
-	}
-	if r := run(t, "", "sql", "SELECT", "1"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "quotes") {
-		t.Errorf("no quotes: %v", r)
-	}
+	run(t, "", "sql", "SELECT 1", "-f", "q.sql").exits(t, cli.ExitUsage)
+	run(t, "", "sql", "SELECT", "1").reports(t, cli.ExitUsage, "quotes")
 }
 
 // --output has the whole answer or is unchanged.
@@ -315,15 +333,11 @@ func TestOutput(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(raw), "user_sentiment,calls,") {
 		t.Errorf("s.csv: %q, %v", raw, err)
 	}
-	if r := run(t, "", "sql", "SELECT CAST(call_id AS INTEGER) FROM calls", "-o", "s.csv"); r.code != cli.ExitFailed {
-		t.Error(r)
-	}
+	run(t, "", "sql", "SELECT CAST(call_id AS INTEGER) FROM calls", "-o", "s.csv").exits(t, cli.ExitFailed)
 	if after, err := os.ReadFile("s.csv"); err != nil || !bytes.Equal(raw, after) {
 		t.Errorf("a failed query changed the file: %q, %v", after, err)
 	}
-	if r := run(t, "", "sentiment", "--output", os.DevNull); r.code != 0 {
-		t.Error(r)
-	}
+	run(t, "", "sentiment", "--output", os.DevNull).exits(t, 0)
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Errorf("%s became a file: %v, %v", os.DevNull, info, err)
 	}
@@ -380,13 +394,9 @@ func TestWarehouseFromEnvironment(t *testing.T) {
 	dir, err := filepath.Abs("warehouse")
 	test.OK(t, err)
 	t.Chdir(t.TempDir())
-	if r := run(t, "", "durations"); r.code != cli.ExitFailed {
-		t.Error(r)
-	}
+	run(t, "", "durations").exits(t, cli.ExitFailed)
 	t.Setenv("CALLHOUSE_WAREHOUSE", dir)
-	if r := run(t, "", "durations"); r.code != 0 {
-		t.Error(r)
-	}
+	run(t, "", "durations").exits(t, 0)
 	if r := run(t, "", "--help"); strings.Contains(r.out, dir) {
 		t.Error("the help shows the environment")
 	}

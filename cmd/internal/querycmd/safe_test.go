@@ -287,9 +287,7 @@ func TestSafeChecks(t *testing.T) {
 		}
 	}
 	t.Setenv("CALLHOUSE_SAFE", "yes please")
-	if r := run(t, "", "check"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "CALLHOUSE_SAFE") {
-		t.Error(r)
-	}
+	run(t, "", "check").reports(t, cli.ExitUsage, "CALLHOUSE_SAFE")
 }
 
 // A new command must declare whether it runs the user's SQL, and then needs --safe.
@@ -311,9 +309,7 @@ func TestCommandsThatRunForeignSQL(t *testing.T) {
 func TestSafeCommandAlone(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{safe.Name, serve.WorkerName} {
-		if r := run(t, "", name); r.code != cli.ExitUsage {
-			t.Error(r)
-		}
+		run(t, "", name).exits(t, cli.ExitUsage)
 		if r := run(t, "", "--help"); strings.Contains(r.out, name) {
 			t.Error("the help shows it")
 		}
