@@ -3,6 +3,7 @@ package analytics_test
 import (
 	"errors"
 	"fmt"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
+	"callhouse/internal/schema"
 	"callhouse/internal/test"
 )
 
@@ -140,5 +142,197 @@ func TestGroupsThatThereAreNot(t *testing.T) {
 	}
 	if got := fmt.Sprint(question.ByNames("metadata.a,b,day")); got != "[metadata.a,b day]" {
 		t.Errorf("the names are %s", got)
+	}
+}
+
+// Extracted values are shown as sent, and numbers in documents are grouped by value.
+func TestNumbersAsSent(t *testing.T) {
+	var d analyticstest.Data
+	for i, c := range []struct{ sent, text string }{
+		{`315.00`, "315.00"}, {`0.333333333333333333`, "0.333333333333333333"}, {`1e2`, "1e2"}, {`12345678901234567890123`, "12345678901234567890123"},
+		{`"315.00"`, "315.00"}, {`"\uD55C"`, "한"}, {`{"a": 1.0}`, `{"a": 1.0}`}, {`null`, ""},
+	} {
+		d.Items = append(d.Items, row{"call_id": "c", "position": int64(i), "name": fmt.Sprint(i), "value": c.sent, "text": c.text})
+	}
+	for i, n := range []string{"1", "1.0", "1.00", "1.5", "1.50", `"1.0"`, "-0.0", "0", "1e2", "100", "100.0"} {
+		d.Calls = append(d.Calls, row{"call_id": fmt.Sprint(i), "metadata": `{"n":` + n + `}`})
+	}
+	w := warehouse(t, d, nil)
+	rows, err := w.SQL(t.Context(), "SELECT value_text FROM analysis_items ORDER BY position")
+	for i, line := range all(t, rows, err) {
+		if want := d.Items[i]["text"]; line[0] != want && (line[0] != nil || want != "") {
+			t.Errorf("%s is shown as %v, want %v", d.Items[i]["value"], line[0], want)
+		}
+	}
+	rows, err = w.Report(t.Context(), "volume", question.Params{By: "metadata.n"})
+	got := map[string]int64{}
+	for _, line := range all(t, rows, err) {
+		got[line[0].(string)] += line[3].(int64)
+	}
+	want := map[string]int64{"1": 3, "1.5": 2, "1.0": 1, "0": 2, "100": 3} // the string 1.0 is not a number
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("the groups are %v, want %v", got, want)
+	}
+}
+
+// Numbers are read as programs spell them, exactly or not at all.
+func TestNumbersAreReadExactly(t *testing.T) {
+	sums := map[string]string{ // by the value sent; empty: it is not read
+		"-12.5": "-12.5", "0.50": "0.5", "125e1": "1250", "1e-05": "0.00001", "1.5E-06": "0.0000015", "9999.999999999e+9": "9999999999999",
+		"9999999999999.999999999999999999": "9999999999999.999999999999999999",
+		"10000000000000":                   "", "0.1234567890123456789": "", "1e12": "", "1e-18": "", "10000e1": "", `"+7"`: "",
+	}
+	var d analyticstest.Data
+	for sent := range sums {
+		d.Calls = append(d.Calls, row{"call_id": sent, "start_at": int64(0)})
+		d.Items = append(d.Items, row{"call_id": sent, "position": int64(0), "name": sent, "type": "number", "value": sent})
+	}
+	w := warehouse(t, d, nil)
+	rows, err := w.Report(t.Context(), "numbers", question.Params{})
+	test.OK(t, err)
+	at := map[string]int{}
+	for i, c := range rows.Columns() {
+		at[c.Name] = i
+	}
+	n := 0
+	for _, line := range all(t, rows, nil) {
+		want, isRead := sums[line[at["field"]].(string)], line[at["numbers"]].(int64) == 1
+		got := fmt.Sprint(line[at["total"]])
+		exact := func(text string) *big.Rat { v, _ := new(big.Rat).SetString(text); return v }
+		if n++; isRead != (want != "") || isRead && exact(got).Cmp(exact(want)) != 0 {
+			t.Errorf("%s: read %v, sum %v, want %q", line[at["field"]], isRead, got, want)
+		}
+	}
+	if n != len(sums) {
+		t.Errorf("%d of %d fields", n, len(sums))
+	}
+}
+
+// A tool result sent as an object, which no text column holds, counts as its JSON.
+func TestToolResultAsObject(t *testing.T) {
+	d := analyticstest.Data{Calls: []row{{"call_id": "c", "start_at": int64(0)}}}
+	for i, r := range []row{
+		{"role": "tool_call_invocation", "tool_call_id": "1", "tool_name": "find"},
+		{"role": "tool_call_result", "tool_call_id": "1", "extra": `{"content":{"status":"error"}}`},
+		{"role": "tool_call_invocation", "tool_call_id": "2", "tool_name": "find"},
+		{"role": "tool_call_result", "tool_call_id": "2", "extra": `{"content":{"status":"ok"},"more":1}`},
+	} {
+		r["call_id"], r["turn"], r["call_start_at"] = "c", int64(i), int64(0)
+		d.Turns = append(d.Turns, r)
+	}
+	w := warehouse(t, d, nil)
+	rows, err := w.SQL(t.Context(), "SELECT result, failed FROM tool_calls ORDER BY turn")
+	test.NoDiff(t, diff([][]any{{`{"status":"error"}`, true}, {`{"status":"ok"}`, false}}, all(t, rows, err)), "(-want +got)")
+	rows, err = w.Report(t.Context(), "call", question.Params{Call: "c"})
+	if got := fmt.Sprint(all(t, rows, err)); !strings.Contains(got, `✗ {"status":"error"}`) || !strings.Contains(got, `← {"status":"ok"}`) {
+		t.Errorf("the conversation is %s", got)
+	}
+}
+
+func TestCoverage(t *testing.T) {
+	day := func(n int) time.Time { return time.Date(2024, 11, n, 0, 0, 0, 0, time.UTC) }
+	ms := func(n int) int64 { return day(n).UnixMilli() }
+	one := func(settlement string, more row) row {
+		r := row{"call_id": settlement, "status": "ended", "start_at": ms(10), "settlement": settlement}
+		for k, v := range more {
+			r[k] = v
+		}
+		return r
+	}
+	calls := []row{
+		one("open", row{"status": "ongoing"}),
+		one("ended", nil),
+		one("ended", row{"user_sentiment": "positive"}),
+		one("ended", row{"status": "not_connected"}), // no analysis is due
+		one("expired", nil), one("expired", nil),
+		one("settled", row{"duration_ms": int64(5), "opt_out_sensitive_data_storage": true}),
+		one("settled", row{"start_at": nil, "user_sentiment": "neutral"}),
+	}
+	spans := []schema.Span{{From: ms(5), To: ms(8)}, {From: ms(9), To: ms(12)}}
+	w := warehouse(t, analyticstest.Data{Calls: calls, Coverage: spans}, nil)
+	for _, c := range []struct {
+		report string
+		p      question.Params
+		want   string
+	}{
+		{"sentiment", question.Params{}, "of 8 calls, 1 is not over yet, 1 is waiting for its analysis, 2 never got an analysis, 1 opted out of analysis; " +
+			"calls from 2024-11-08 00:00 to 2024-11-09 00:00 are not fully listed yet"},
+		{"disconnections", question.Params{Since: day(9)}, "of 7 calls, 1 is not over yet; 1 call without a start is excluded"},
+		{"durations", question.Params{Since: day(9), Until: day(12)}, "of 7 calls, 1 is not over yet, 5 have no known duration; 1 call without a start is excluded"},
+		{"disconnections", question.Params{Since: day(10), Until: day(14)}, "of 7 calls, 1 is not over yet; 1 call without a start is excluded; " +
+			"calls from 2024-11-12 00:00 on are not fully listed yet"},
+		{"disconnections", question.Params{Since: day(11), Until: day(12)}, "1 call without a start is excluded"},
+		{"disconnections", question.Params{Since: day(13)}, "1 call without a start is excluded; calls from 2024-11-13 00:00 on are not fully listed yet"},
+		{"disconnections", question.Params{Since: day(4), Until: day(6)}, "1 call without a start is excluded; " +
+			"calls from 2024-11-04 00:00 to 2024-11-05 00:00 are not fully listed yet"},
+	} {
+		got, err := w.Coverage(t.Context(), c.report, c.p, day(13))
+		test.OK(t, err)
+		if s := got.String(time.UTC); s != c.want {
+			t.Errorf("%s %+v:\n got %s\nwant %s", c.report, c.p, s, c.want)
+		}
+	}
+	// Future time is not missing.
+	got, err := w.Coverage(t.Context(), "disconnections", question.Params{Since: day(9), Until: day(30)}, day(12))
+	if err != nil || len(got.Unlisted) > 0 {
+		t.Errorf("until the future: %+v, %v", got, err)
+	}
+	// Files whose numbers were read in another country, whatever is selected.
+	w.Snapshot().Manifest.Country = "KR"
+	got, err = w.Coverage(t.Context(), "callers", question.Params{Since: day(12), Until: day(13)}, day(12))
+	const want = "; the country changed: the telephone numbers of 8 calls are still in their earlier form (extract compact rewrites them)"
+	if err != nil || !strings.HasSuffix(got.String(time.UTC), want) {
+		t.Errorf("after a change of the country: %s, %v", got.String(time.UTC), err)
+	}
+}
+
+func TestCoverageOfNothingListed(t *testing.T) {
+	w := warehouse(t, analyticstest.Data{Calls: []row{{"call_id": "c", "start_at": int64(5)}}, Coverage: []schema.Span{}}, nil)
+	got, err := w.Coverage(t.Context(), "disconnections", question.Params{}, time.UnixMilli(10))
+	test.OK(t, err)
+	if s := got.String(time.UTC); s != "no time range is fully listed yet" {
+		t.Error(s)
+	}
+}
+
+// Each fact on the coverage line has the same count in the report coverage.
+func TestCoverageLineAndReportAgree(t *testing.T) {
+	calls := randomCalls(rand.New(rand.NewPCG(21, 5)), 400)
+	for i, c := range calls {
+		if i%2 == 0 {
+			c["user_turns"] = int64(i % 3)
+		}
+	}
+	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
+	rows, err := w.Report(t.Context(), "coverage", question.Params{})
+	told := map[string]int64{}
+	for _, line := range all(t, rows, err) {
+		told[line[0].(string)] = line[2].(int64)
+	}
+	lines := ""
+	for _, report := range []string{"agents", "conversation", "durations"} {
+		c, err := w.Coverage(t.Context(), report, question.Params{}, time.Now())
+		test.OK(t, err)
+		lines += c.String(time.UTC) + ", "
+	}
+	for fact, words := range map[string]string{
+		"not over": "are not over yet", "status or reason not known": "have an unknown status or reason", "duration not known": "have no known duration",
+		"analysis to come": "are waiting for their analysis", "analysis given up": "never got an analysis", "transcript to come": "are waiting for their transcript",
+		"transcript gone": "lost their transcript", "opted out of storage": "opted out of transcripts", "cost to come": "are waiting for their cost", "cost given up": "never got a cost",
+	} {
+		if n := told[fact]; n < 2 || !strings.Contains(lines, fmt.Sprintf(" %d %s", n, words)) {
+			t.Errorf("the report says %d calls: %s; the lines say %s", n, fact, lines)
+		}
+	}
+	asked, never := 0, 0
+	for _, c := range calls {
+		if c["transcript_state"] == "empty" && c["user_turns"] == nil {
+			never++
+		} else if c["transcript_state"] == "empty" {
+			asked++
+		}
+	}
+	if told["nothing to transcribe"] != int64(asked) || told["no transcript asked for"] != int64(never) {
+		t.Errorf("%d were asked for and empty, %d never asked for; the report says %v", asked, never, told)
 	}
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,8 +16,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/schema"
 	"callhouse/internal/test"
 )
 
@@ -153,4 +159,172 @@ func startTrino(t *testing.T, home string) string {
 	}
 	t.Fatalf("Trino does not start:\n%s", strings.Join(last[max(0, len(last)-20):], "\n"))
 	return ""
+}
+
+var catalogCommits = longtest.Int("catalog-commits", 2, 3, "how many commits TestCatalogWhileCommitting makes")
+
+// looked is the result of one look at a catalog through one connection.
+type looked struct {
+	Snapshot                                    int64
+	Calls, Costs, Present, Spoken, Turns, Items int64
+	TurnCount                                   int64 `json:"turn_count"`
+	Days, Runs                                  int64
+}
+
+// readers returns the commands that read a catalog with the stock DuckDB of other languages.
+func readers(t *testing.T) map[string][]string {
+	t.Helper()
+	dir, err := filepath.Abs("testdata")
+	test.OK(t, err)
+	all := map[string][]string{}
+	for _, python := range []string{os.Getenv("CALLHOUSE_PYTHON"), "python3"} {
+		if python != "" && all["python"] == nil && exec.CommandContext(t.Context(), python, "-c", "import duckdb").Run() == nil {
+			all["python"] = []string{python, filepath.Join(dir, "catalog_reader.py")}
+		}
+	}
+	if modules := os.Getenv("CALLHOUSE_NODE_MODULES"); modules != "" {
+		all["node"] = []string{"node", filepath.Join(dir, "catalog_reader.mjs")}
+	}
+	if len(all) == 0 {
+		t.Skip("neither Python's nor Node's DuckDB is there: make catalog installs them")
+	}
+	return all
+}
+
+// reading is a running reader.
+type reading struct {
+	name  string
+	cmd   *exec.Cmd
+	stdin io.Closer
+	errs  strings.Builder
+	seen  chan looked
+}
+
+func read(t *testing.T, name string, command []string, mode, catalog string) *reading {
+	t.Helper()
+	r := &reading{name: name + " " + mode, seen: make(chan looked, 100_000)}
+	r.cmd = exec.CommandContext(t.Context(), command[0], append(command[1:], mode, catalog)...)
+	r.cmd.Stderr = &r.errs
+	var err error
+	if r.stdin, err = r.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := r.cmd.StdoutPipe()
+	test.OK(t, err)
+	test.OK(t, r.cmd.Start())
+	go func() {
+		defer close(r.seen)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			var l looked
+			if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+				t.Errorf("%s: %v in %s", r.name, err, lines.Text())
+			}
+			r.seen <- l
+		}
+	}()
+	return r
+}
+
+// end ends a reader, which must not have failed, and returns its results.
+func (r *reading) end(t *testing.T, first looked) []looked {
+	t.Helper()
+	_ = r.stdin.Close()
+	all := []looked{first}
+	for l := range r.seen {
+		all = append(all, l)
+	}
+	if err := r.cmd.Wait(); err != nil {
+		t.Errorf("%s: %v\n%s", r.name, err, r.errs.String())
+	}
+	return all
+}
+
+// Stock DuckDBs of other languages, in processes of their own, read the catalog while
+// extract commits and the catalog is recreated after each commit: no error, and each read is
+// consistent with one snapshot, to the row.
+func TestCatalogWhileCommitting(t *testing.T) {
+	longtest.Only(t)
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 200 * int64(*worlds), Days: 5}})
+	catalog := filepath.Join(t.TempDir(), "callhouse.duckdb")
+	truth := map[int64]looked{}
+	commit := func() {
+		c.mustExtract()
+		s := current(t, c.warehouse)
+		truth[s.Manifest.Snapshot] = looked{Calls: s.Manifest.Rows(schema.Calls.Name), Turns: s.Manifest.Rows(schema.Turns.Name),
+			Items: s.Manifest.Rows(schema.Items.Name), Runs: s.Manifest.Rows(schema.Runs.Name)}
+		c.query("catalog", "--output", catalog).exits(t, cli.ExitOK)
+	}
+	commit()
+	var all []*reading
+	var firsts []looked
+	for name, command := range readers(t) {
+		for _, mode := range []string{"reopen", "hold"} {
+			r := read(t, name, command, mode, catalog)
+			first, ok := <-r.seen
+			if !ok {
+				t.Fatalf("%s: %v\n%s", r.name, r.cmd.Wait(), r.errs.String())
+			}
+			all, firsts = append(all, r), append(firsts, first)
+		}
+	}
+	for range *catalogCommits {
+		c.clock.Advance(30 * time.Minute)
+		commit()
+	}
+	for i, r := range all {
+		seen := r.end(t, firsts[i])
+		snapshots := map[int64]int{}
+		for _, l := range seen {
+			want, ok := truth[l.Snapshot]
+			if !ok || l.Calls != want.Calls || l.Turns != want.Turns || l.Items != want.Items || l.Runs != want.Runs {
+				t.Errorf("%s: a look saw %+v, snapshot %d holds %+v", r.name, l, l.Snapshot, want)
+			}
+			if l.Costs != l.Calls || l.Days != l.Calls || l.Spoken != l.Present || l.TurnCount != l.Turns {
+				t.Errorf("%s: a look saw several commits: %+v", r.name, l)
+			}
+			snapshots[l.Snapshot]++
+		}
+		if strings.HasSuffix(r.name, "hold") && len(snapshots) != 1 {
+			t.Errorf("%s: one connection saw %d snapshots", r.name, len(snapshots))
+		}
+		t.Logf("%s: %d looks, at %d of %d snapshots", r.name, len(seen), len(snapshots), len(truth))
+	}
+	if len(truth) != *catalogCommits+1 {
+		t.Errorf("%d snapshots, want %d", len(truth), *catalogCommits+1)
+	}
+}
+
+// Every night, retention keeps the catalog's snapshot, and removes it once the catalog is gone.
+func TestCatalogKeepsItsSnapshot(t *testing.T) {
+	longtest.Only(t)
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 120, Days: 10}}) // as old as the pin
+	catalog := filepath.Join(t.TempDir(), "callhouse.duckdb")
+	c.mustExtract()
+	first := current(t, c.warehouse)
+	c.query("catalog", "--output", catalog).exits(t, cli.ExitOK)
+	nights := func(n int) {
+		for range n {
+			c.clock.Advance(24 * time.Hour)
+			c.mustExtract()
+		}
+	}
+	nights(6)
+	db, err := sql.Open("duckdb", catalog+"?access_mode=READ_ONLY")
+	test.OK(t, err)
+	var calls, turns int64
+	err = db.QueryRowContext(t.Context(), "SELECT (SELECT count(call_id) FROM calls), (SELECT count(content) + count(*) - count(content) FROM transcript_turns)").Scan(&calls, &turns)
+	if err != nil || calls != first.Manifest.Rows(schema.Calls.Name) || turns != first.Manifest.Rows(schema.Turns.Name) {
+		t.Errorf("after 6 nights the catalog shows %d calls and %d turns, %v; its snapshot had %d and %d", calls, turns, err,
+			first.Manifest.Rows(schema.Calls.Name), first.Manifest.Rows(schema.Turns.Name))
+	}
+	test.OK(t, db.Close())
+	now := current(t, c.warehouse)
+	if _, err := os.Stat(filepath.Join(c.warehouse, layout.SnapshotsName, layout.SnapshotName(first.Manifest.Snapshot+1))); err == nil || now.Manifest.Snapshot < first.Manifest.Snapshot+6 {
+		t.Errorf("the snapshot after the pinned one is still there at snapshot %d: retention removed nothing", now.Manifest.Snapshot)
+	}
+	test.OK(t, os.Remove(catalog))
+	nights(1)
+	if _, err := os.Stat(first.Dir); err == nil {
+		t.Error("the snapshot outlives its catalog")
+	}
 }

@@ -3,16 +3,22 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
+	"callhouse/internal/publish/s3test"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/world"
 	"callhouse/internal/sink/everybyte"
@@ -165,4 +171,202 @@ func TestLakeUpgraded(t *testing.T) {
 		spark("read")
 	}
 	c.query("publish", "iceberg", "--to", to+"/callhouse", "--check", "--deep").exits(t, 0)
+}
+
+// catalogPrograms start a REST catalog on a port, with the catalog's path in it.
+var catalogPrograms = map[string]struct {
+	path string
+	args func(port string) []string
+	env  func(port, dir string) []string
+	tags bool
+}{
+	"nessie-quarkus": {path: "/iceberg", args: func(port string) []string {
+		s3 := "-Dnessie.catalog.service.s3.default-options."
+		return []string{"-Dquarkus.http.host=127.0.0.1", "-Dquarkus.http.port=" + port, "-Dquarkus.management.enabled=false", "-Dnessie.version.store.type=IN_MEMORY",
+			"-Dnessie.catalog.default-warehouse=w", "-Dnessie.catalog.warehouses.w.location=s3://lake/own", s3 + "endpoint=" + os.Getenv("AWS_ENDPOINT_URL"),
+			s3 + "region=" + os.Getenv("AWS_REGION"), s3 + "path-style-access=true", s3 + "access-key=urn:nessie-secret:quarkus:key",
+			"-Dkey.name=" + os.Getenv("AWS_ACCESS_KEY_ID"), "-Dkey.secret=" + os.Getenv("AWS_SECRET_ACCESS_KEY")}
+	}, env: func(string, string) []string { return nil }},
+	"iceberg-open-api": {args: func(string) []string { return nil }, tags: true, env: func(port, dir string) []string {
+		return []string{"CATALOG_REST_PORT=" + port, "CATALOG_URI=jdbc:sqlite:" + filepath.Join(dir, "catalog.db"), "CATALOG_WAREHOUSE=s3://lake/own",
+			"CATALOG_IO__IMPL=org.apache.iceberg.aws.s3.S3FileIO", "CATALOG_S3_ENDPOINT=" + os.Getenv("AWS_ENDPOINT_URL"), "CATALOG_S3_PATH__STYLE__ACCESS=true"}
+	}},
+}
+
+// versionRE matches the end of a jar's name.
+var versionRE = regexp.MustCompile(`-[0-9][0-9.]*(-runner)?\.jar$`)
+
+// TestLakeCatalogs publishes through common REST catalogs, and pyiceberg reads the tables through
+// them: after a first night, a second one, a forgotten call, and a rebuilt table. make
+// lake-catalogs installs the catalogs.
+func TestLakeCatalogs(t *testing.T) {
+	jars := strings.Fields(os.Getenv("CALLHOUSE_LAKE_JARS"))
+	if len(jars) == 0 {
+		t.Skip("make lake-catalogs brings the catalogs")
+	}
+	for _, jar := range jars {
+		t.Run(filepath.Base(jar), func(t *testing.T) {
+			s3test.Start(t, os.Getenv("CALLHOUSE_VERSITYGW"), "lake")
+			uri, tags := startCatalog(t, jar)
+			t.Setenv("CALLHOUSE_RESOURCES", "all")
+			c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 300, Days: 70}})
+			publish := func(more ...string) string {
+				t.Helper()
+				r := c.query(append([]string{"publish", "iceberg", "--to", "s3://lake/callhouse", "--catalog", uri}, more...)...)
+				if r.code != 0 {
+					t.Fatalf("publish %v: exit code %d\n%s%s", more, r.code, r.stdout, r.stderr)
+				}
+				return r.stderr
+			}
+			look := func() {
+				t.Helper()
+				publish("--check", "--deep")
+				if said := publish(); !strings.Contains(said, " 0 files copied") {
+					t.Errorf("published again: %s", said)
+				}
+				c.readThrough(uri, tags)
+			}
+			c.mustExtract()
+			t.Log(strings.TrimSpace(publish()))
+			look()
+			c.clock.Advance(30 * time.Hour)
+			c.mustExtract()
+			publish()
+			look()
+			id := strings.TrimSpace(c.query("sql", "--format", "csv", "SELECT call_id FROM calls LIMIT 1").stdout)
+			c.mustExtract("forget", "--yes", "--call-id", id[strings.LastIndexByte(id, '\n')+1:])
+			publish()
+			look()
+			publish("--rebuild", "calls", "--rebuild", "transcript_turns")
+			look()
+		})
+	}
+}
+
+// startCatalog starts a catalog, and returns its address and whether it has tags.
+func startCatalog(t *testing.T, jar string) (uri string, tags bool) {
+	t.Helper()
+	name := filepath.Base(jar)
+	p, known := catalogPrograms[versionRE.ReplaceAllString(name, "")]
+	if !known {
+		t.Fatalf("nobody knows how to start %s", name)
+	}
+	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	test.OK(t, err)
+	_, port, _ := net.SplitHostPort(free.Addr().String())
+	_ = free.Close()
+	dir := t.TempDir()
+	java := "java"
+	if home := os.Getenv("CALLHOUSE_LAKE_JAVA"); home != "" {
+		java = filepath.Join(home, "bin", "java")
+	}
+	cmd := exec.Command(java, append(p.args(port), "-Xmx1g", "-jar", jar)...)
+	cmd.Env, cmd.Dir = append(os.Environ(), p.env(port, dir)...), dir
+	log, err := os.Create(filepath.Join(dir, "log"))
+	test.OK(t, err)
+	cmd.Stdout, cmd.Stderr = log, log
+	test.OK(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = log.Close()
+	})
+	uri = "http://127.0.0.1:" + port + p.path
+	for range 240 {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, uri+"/v1/config", nil)
+		test.OK(t, err)
+		if answer, err := http.DefaultClient.Do(r); err == nil {
+			_ = answer.Body.Close()
+			if answer.StatusCode == http.StatusOK {
+				return uri, p.tags
+			}
+		}
+		time.Sleep(250 * time.Millisecond)
+	}
+	said, _ := os.ReadFile(log.Name())
+	t.Fatalf("%s does not answer:\n%s", name, said)
+	return "", false
+}
+
+// readThrough makes pyiceberg read the tables through a catalog, and compares them with query.
+func (c *company) readThrough(uri string, tags bool) {
+	c.t.Helper()
+	cmd := exec.CommandContext(c.t.Context(), os.Getenv("CALLHOUSE_PYTHON"), filepath.Join("testdata", "lake_catalog.py"), uri)
+	cmd.Stderr = os.Stderr
+	raw, err := cmd.Output()
+	test.OK(c.t, err)
+	var got struct {
+		Rows map[string]int
+		Tags map[string][]string
+		Cost string
+	}
+	if err := json.Unmarshal(raw, &got); err != nil {
+		c.t.Fatal(err, string(raw))
+	}
+	now := current(c.t, c.warehouse)
+	want := map[string]int{}
+	for _, table := range lakeTables(now) {
+		want[table] = int(now.Manifest.Rows(table))
+		last := ""
+		if n := len(got.Tags[table]); n > 0 {
+			last = got.Tags[table][n-1]
+		}
+		if tags && last != "snapshot-"+layout.SnapshotName(now.Manifest.Snapshot) || !tags && last != "" {
+			c.t.Errorf("the last tag of %s is %q", table, last)
+		}
+	}
+	if !reflect.DeepEqual(got.Rows, want) {
+		c.t.Errorf("rows %v, want %v", got.Rows, want)
+	}
+	if cost := asText(c.rows("sql", "SELECT sum(total_cost) FROM calls"))[0]; cost != got.Cost {
+		c.t.Errorf("the costs are %s, want %s", got.Cost, cost)
+	}
+	c.t.Log(fmt.Sprint(len(got.Rows), " tables, costs ", got.Cost))
+}
+
+// TestLakeSigned publishes through a catalog whose proxy verifies each signature with AWS's Python
+// library.
+func TestLakeSigned(t *testing.T) {
+	jar := ""
+	for _, j := range strings.Fields(os.Getenv("CALLHOUSE_LAKE_JARS")) {
+		if strings.HasPrefix(filepath.Base(j), "iceberg-open-api") {
+			jar = j
+		}
+	}
+	if jar == "" {
+		t.Skip("make lake-catalogs brings the catalogs")
+	}
+	s3test.Start(t, os.Getenv("CALLHOUSE_VERSITYGW"), "lake")
+	uri, _ := startCatalog(t, jar)
+	door := exec.CommandContext(t.Context(), os.Getenv("CALLHOUSE_PYTHON"), filepath.Join("testdata", "lake_signed.py"), uri,
+		"glue", "eu-west-3", os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"))
+	door.Stderr = os.Stderr
+	in, err := door.StdinPipe()
+	test.OK(t, err)
+	out, err := door.StdoutPipe()
+	test.OK(t, err)
+	test.OK(t, door.Start())
+	said := json.NewDecoder(out)
+	var port int
+	test.OK(t, said.Decode(&port))
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 100, Days: 40}})
+	c.mustExtract()
+	args := []string{"publish", "iceberg", "--to", "s3://lake/callhouse", "--catalog", fmt.Sprintf("http://127.0.0.1:%d", port), "--namespace", "a b.c/d"}
+	if r := c.query(args...); r.code == 0 || !strings.Contains(r.stderr, "403") {
+		t.Errorf("unsigned: exit code %d\n%s", r.code, r.stderr)
+	}
+	t.Setenv("CALLHOUSE_CATALOG_SIGNING_NAME", "glue")
+	t.Setenv("CALLHOUSE_CATALOG_SIGNING_REGION", "eu-west-3")
+	for range 2 {
+		c.query(args...).exits(t, 0)
+	}
+	_ = in.Close()
+	var seen struct {
+		Signed  int
+		Refused []string
+	}
+	if err := errors.Join(said.Decode(&seen), door.Wait()); err != nil || seen.Signed < 20 || len(seen.Refused) != 1 {
+		t.Errorf("%v: %d signed, %d refused: %v", err, seen.Signed, len(seen.Refused), seen.Refused)
+	}
+	t.Logf("%d requests signed", seen.Signed)
 }
