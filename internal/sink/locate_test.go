@@ -82,7 +82,7 @@ func TestAnEmptyFilterIsDamage(t *testing.T) {
 	var ids table.IDs
 	ids.Add("any")
 	var damage *disk.DamageError
-	if _, err := ids.MayBeIn(r, r.Groups[0]); !errors.As(err, &damage) {
+	if _, err := ids.Narrow(r); !errors.As(err, &damage) {
 		t.Errorf("asked, it answers %v", err)
 	}
 }

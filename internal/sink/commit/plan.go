@@ -334,17 +334,20 @@ func unfound(changes map[string]*change, found map[string]located) *table.IDs {
 // search looks for changed calls in a file. With missing, it reads only the row groups whose filter
 // may contain one of those calls.
 func (p *plan) search(f *layout.File, changes map[string]*change, missing *table.IDs, found map[string]located) (err error) {
-	open := p.old.Open
-	if missing != nil {
-		open = p.old.OpenAsIs
-	}
-	t, err := open(f)
+	t, err := p.old.OpenAsIs(f)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	columns, prove := []string{"call_id", "start_at", "first_seen_at"}, func() error { return p.old.Prove(f) }
-	return missing.Each(t, columns, prove, func(row []parquet.Value) {
+	if missing != nil {
+		if some, err := missing.Narrow(t); err != nil || !some {
+			return err
+		}
+	}
+	if err := p.old.Prove(f); err != nil {
+		return err
+	}
+	return t.Each([]string{"call_id", "start_at", "first_seen_at"}, func(row []parquet.Value) {
 		id := row[0].ByteArray()
 		if _, ok := changes[string(id)]; ok {
 			found[string(id)] = located{period: f.Period, start: schema.MillisOf(row[1]), first: schema.MillisOf(row[2])}

@@ -52,7 +52,10 @@ func (f *erasure) find(ctx context.Context, sel Selection) error {
 	return f.eachFile(ctx, func(t *table.Reader, file *layout.File) error {
 		held := map[string]bool{}
 		f.held[file.Path] = held
-		return ids.Each(t, []string{"call_id"}, func() error { return nil }, func(row []parquet.Value) {
+		if _, err := ids.Narrow(t); err != nil {
+			return err
+		}
+		return t.Each([]string{"call_id"}, func(row []parquet.Value) {
 			if id := row[0].ByteArray(); f.ids[string(id)] {
 				held[string(id)] = true
 			}

@@ -31,9 +31,12 @@ func (r *Reader) Find(ctx context.Context, id string) (found *calls.Call, err er
 		if err != nil {
 			return nil, err
 		}
-		has := false
-		err = ids.Each(t, []string{"call_id"}, func() error { return errors.Join(ctx.Err(), r.Prove(f)) },
-			func(row []parquet.Value) { has = has || string(row[0].ByteArray()) == id })
+		has, some := false, false
+		if some, err = ids.Narrow(t); err == nil && some {
+			if err = errors.Join(ctx.Err(), r.Prove(f)); err == nil {
+				err = t.Each([]string{"call_id"}, func(row []parquet.Value) { has = has || string(row[0].ByteArray()) == id })
+			}
+		}
 		if err = errors.Join(err, t.Close()); err == nil && has {
 			err = r.EachCall(ctx, f.Period, nil, func(c *calls.Call) error {
 				if string(c.ID()) == id {

@@ -142,64 +142,10 @@ func (t *Reader) All(visit func(parquet.Row) error) error {
 	}
 }
 
-// Each visits the values of some columns, row by row. They are valid until visit
-// returns.
+// Each visits the values of some columns of the remaining rows. They are valid until visit returns.
 func (t *Reader) Each(columns []string, visit func(row []parquet.Value)) error {
-	return (*IDs)(nil).Each(t, columns, func() error { return nil }, visit)
-}
-
-// eachOf is Each for one row group.
-func (t *Reader) eachOf(g parquet.RowGroup, columns []string, visit func(row []parquet.Value)) error {
-	at := make([]int, len(columns))
-	for i, name := range columns {
-		at[i] = t.Column(name)
-	}
-	if err := eachRow(g, at, visit); err != nil {
-		return &disk.DamageError{Path: t.Path, What: err.Error()}
-	}
-	return nil
-}
-
-func eachRow(g parquet.RowGroup, columns []int, visit func(row []parquet.Value)) (err error) {
-	const ahead = 512
-	readers := make([]parquet.ColumnChunkValueReader, len(columns))
-	bufs := make([][]parquet.Value, len(columns))
-	for i, c := range columns {
-		readers[i] = parquet.NewColumnChunkValueReader(g.ColumnChunks()[c])
-		defer func() { err = errors.Join(err, readers[i].Close()) }()
-		bufs[i] = make([]parquet.Value, ahead)
-	}
-	row := make([]parquet.Value, len(columns))
-	for at, rows := int64(0), g.NumRows(); at < rows; {
-		n := int(min(rows-at, ahead))
-		for i, r := range readers {
-			if err := readFull(r, bufs[i][:n]); err != nil {
-				return err
-			}
-		}
-		for j := range n {
-			for i := range bufs {
-				row[i] = bufs[i][j]
-			}
-			visit(row)
-		}
-		at += int64(n)
-	}
-	return nil
-}
-
-func readFull(r parquet.ValueReader, values []parquet.Value) error {
-	for len(values) > 0 {
-		n, err := r.ReadValues(values)
-		if n == 0 {
-			if err == nil || errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return err
-		}
-		values = values[n:]
-	}
-	return nil
+	t.Pick(columns...)
+	return t.All(func(row parquet.Row) error { visit(row); return nil })
 }
 
 // Column returns the position of a column in the rows of the file, or -1.
@@ -283,31 +229,20 @@ type IDs struct {
 // Add adds a call.
 func (s *IDs) Add(id string) { s.hashes = append(s.hashes, bloom.XXH64{}.Sum64([]byte(id))) }
 
-// Each visits columns of a file, row by row, in the row groups that may hold one of the calls; nil
-// IDs: in all row groups. prove is called before rows are read.
-func (s *IDs) Each(t *Reader, columns []string, prove func() error, visit func(row []parquet.Value)) error {
-	for _, g := range t.Groups {
-		if s != nil {
-			if may, err := s.MayBeIn(t, g); err != nil {
-				return err
-			} else if !may {
-				continue
-			}
-		}
-		err := prove()
-		if err == nil {
-			err = t.eachOf(g, columns, visit)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// Narrow limits a file to the row groups that may hold one of the calls, according to their filters,
+// and reports whether there are any.
+func (s *IDs) Narrow(t *Reader) (some bool, err error) {
+	t.Groups = slices.DeleteFunc(slices.Clone(t.Groups), func(g parquet.RowGroup) bool {
+		may, gerr := s.mayBeIn(t, g)
+		err = errors.Join(err, gerr)
+		return !may
+	})
+	return len(t.Groups) > 0, err
 }
 
-// MayBeIn checks the filter of a row group, which it reads at once, for any of the calls. It
+// mayBeIn checks the filter of a row group, which it reads at once, for any of the calls. It
 // returns true if there is no filter.
-func (s *IDs) MayBeIn(t *Reader, g parquet.RowGroup) (bool, error) {
+func (s *IDs) mayBeIn(t *Reader, g parquet.RowGroup) (bool, error) {
 	filter := g.ColumnChunks()[t.Column("call_id")].BloomFilter()
 	if filter == nil {
 		return true, nil
