@@ -215,66 +215,6 @@ func TestAlertsWhileFollowing(t *testing.T) {
 	}
 }
 
-// nightly has the rules for the incidents of TestNightsWithIncidents.
-const nightly = `
-[[rules]]
-name = "a tool fails"
-report = "tools"
-column = "failed_percent"
-above = 10
-to = ["hook"]
-
-[[rules]]
-name = "slow answers"
-report = "conversation"
-by = ["agent"]
-column = "latency_p95_ms"
-above = 5000
-to = ["hook"]
-
-[[rules]]
-name = "many transfers"
-report = "agents"
-by = ["agent"]
-column = "transferred_percent"
-window = "3d"
-above = 11
-to = ["hook"]
-
-[[rules]]
-name = "dials fail"
-report = "outcomes"
-row = {kind = "failed to dial"}
-column = "share_percent"
-above = 10
-to = ["hook"]
-
-[[rules]]
-name = "negative callers"
-report = "sentiment"
-agent = "$AGENT"
-row = {user_sentiment = "negative"}
-column = "rated_percent"
-window = "3d"
-changed = "up"
-to = ["hook"]
-
-[[rules]]
-name = "hardly any calls"
-report = "durations"
-column = "calls"
-below = 40
-to = ["hook"]
-
-[[rules]]
-name = "calls cost more"
-report = "costs"
-column = "per_call"
-window = "7d"
-changed = "up"
-to = ["hook"]
-`
-
 // In thirty nights with three incidents each rule starts an
 // alert once and ends it once for each incident that affects it, and no other message is sent.
 func TestNightsWithIncidents(t *testing.T) {
@@ -289,7 +229,7 @@ func TestNightsWithIncidents(t *testing.T) {
 	linkProgram(t, bin, "query")
 	t.Setenv("PATH", bin)
 	rules := filepath.Join(bin, "alerts.toml")
-	text := strings.Replace(nightly, "$AGENT", c.service.Server.World().Agents()[2].ID.String(), 1)
+	text := strings.Replace(string(test.Read(t, "testdata/incidents.toml")), "$AGENT", c.service.Server.World().Agents()[2].ID.String(), 1)
 	test.OK(t, os.WriteFile(rules, []byte("[channels.hook]\ntype = \"webhook\"\nurl = \""+b.URL+"\"\n"+text), 0o600))
 	var told, bodies []string
 	var first struct {

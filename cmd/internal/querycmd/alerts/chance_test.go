@@ -14,64 +14,12 @@ import (
 
 var companies = flag.Int("companies", 5, "how many companies in which nothing changes are simulated")
 
-// stationary has rules by agent, where each agent is a separate company. The thresholds are the
-// true values, which is the worst case.
-const stationary = `
-[[rules]]
-name = "completed changed, 1 day"
-report = "agents"
-by = ["agent"]
-column = "completed_percent"
-changed = "any"
-to = ["out"]
-[[rules]]
-name = "completed changed, 7 days"
-report = "agents"
-by = ["agent"]
-column = "completed_percent"
-changed = "any"
-window = "7d"
-to = ["out"]
-[[rules]]
-name = "handle time changed, 7 days"
-report = "agents"
-by = ["agent"]
-column = "handle_ms"
-changed = "any"
-window = "7d"
-to = ["out"]
-[[rules]]
-name = "negative changed, 7 days"
-report = "sentiment"
-by = ["agent"]
-row = {user_sentiment = "negative"}
-column = "rated_percent"
-changed = "any"
-window = "7d"
-to = ["out"]
-[[rules]]
-name = "completed below its true value, 1 day"
-report = "agents"
-by = ["agent"]
-column = "completed_percent"
-below = 80
-to = ["out"]
-[[rules]]
-name = "completed below its true value, 7 days"
-report = "agents"
-by = ["agent"]
-column = "completed_percent"
-below = 80
-window = "7d"
-to = ["out"]
-`
-
 // In companies in which nothing changes, rules hardly ever start an alert in thirty nights: at most
 // as often as documented.
 func TestNothingChanges(t *testing.T) {
 	longtest.Only(t)
 	const days = 44
-	path := rules(t, stationary)
+	path := rules(t, string(test.Read(t, "testdata/stationary.toml")))
 	started, kinds := map[string]int{}, []string{}
 	const batch = 50
 	for from := 0; from < *companies; from += batch {
