@@ -13,8 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -33,7 +31,8 @@ const (
 	Demo  Kind = "callhouse-demo-"  // the key of a demonstration
 )
 
-var kinds = []Kind{Query, Safe, Serve, Sheet, Demo}
+// folderRE matches the names of folders of all kinds.
+var folderRE = regexp.MustCompile(`^callhouse-[a-z]+-[0-9]+$`)
 
 // Dir is a temporary folder, or a temporary file.
 type Dir struct {
@@ -70,13 +69,7 @@ func (e *NoPlaceError) Hint() string {
 
 // Make makes a folder in TMPDIR, and removes the leftovers of killed programs.
 func Make(kind Kind) (*Dir, error) {
-	among := append(kinds[:len(kinds):len(kinds)], kind)
-	sweep(os.TempDir(), func(e fs.DirEntry) bool {
-		return e.IsDir() && slices.ContainsFunc(among, func(k Kind) bool {
-			random, ok := strings.CutPrefix(e.Name(), string(k))
-			return ok && random != "" && strings.Trim(random, "0123456789") == ""
-		})
-	})
+	sweep(os.TempDir(), func(e fs.DirEntry) bool { return e.IsDir() && folderRE.MatchString(e.Name()) })
 	return hold(func() (path string, err error) {
 		if path, err = os.MkdirTemp("", string(kind)); err != nil {
 			err = &NoPlaceError{err}

@@ -36,20 +36,20 @@ func make1(t *testing.T, prefix scratch.Kind) *scratch.Dir {
 func TestMakeSweeps(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
-	held := make1(t, "ours-")
+	held := make1(t, "callhouse-ours-")
 	if info, err := os.Stat(held.Path); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info, err)
 	}
 	elsewhere := t.TempDir()
-	for _, dir := range []string{"ours-123", "ours-12x", "ours-", "ours-123.d", "theirs-123"} { // only the first could be left by a killed program
+	for _, dir := range []string{"callhouse-ours-123", "callhouse-ours-12x", "callhouse-ours-", "callhouse-ours-123.d", "theirs-123"} { // only the first could be left by a killed program
 		test.OK(t, os.MkdirAll(filepath.Join(tmp, dir, "deeper"), 0o700))
 	}
-	test.OK(t, os.WriteFile(filepath.Join(tmp, "ours-7"), nil, 0o600))
-	test.OK(t, os.Symlink(elsewhere, filepath.Join(tmp, "ours-8")))
-	test.OK(t, os.Mkdir(filepath.Join(tmp, "ours-456"), 0o700))
-	age(t, tmp, "ours-123", "ours-12x", "ours-", "ours-123.d", "theirs-123", "ours-7", filepath.Base(held.Path))
-	next := make1(t, "ours-")
-	want := []string{"ours-456", filepath.Base(held.Path), filepath.Base(next.Path), "ours-", "ours-12x", "ours-123.d", "ours-7", "ours-8", "theirs-123"}
+	test.OK(t, os.WriteFile(filepath.Join(tmp, "callhouse-ours-7"), nil, 0o600))
+	test.OK(t, os.Symlink(elsewhere, filepath.Join(tmp, "callhouse-ours-8")))
+	test.OK(t, os.Mkdir(filepath.Join(tmp, "callhouse-ours-456"), 0o700))
+	age(t, tmp, "callhouse-ours-123", "callhouse-ours-12x", "callhouse-ours-", "callhouse-ours-123.d", "theirs-123", "callhouse-ours-7", filepath.Base(held.Path))
+	next := make1(t, "callhouse-ours-")
+	want := []string{"callhouse-ours-456", filepath.Base(held.Path), filepath.Base(next.Path), "callhouse-ours-", "callhouse-ours-12x", "callhouse-ours-123.d", "callhouse-ours-7", "callhouse-ours-8", "theirs-123"}
 	slices.Sort(want)
 	if got := list(t); !slices.Equal(got, want) {
 		t.Errorf("there are %v\nwant %v", got, want)

@@ -150,6 +150,9 @@ func (w *Warehouse) Keep(from time.Time) (was time.Time) {
 // RunID returns the id with which the warehouse was opened.
 func (w *Warehouse) RunID() string { return w.opts.RunID }
 
+// Forgot reports whether a call was forgotten.
+func (w *Warehouse) Forgot(id string) bool { return w.forgotten.Forgot(id) }
+
 // Leftover returns the earlier runs with uncommitted records. They were killed.
 func (w *Warehouse) Leftover() []string {
 	w.mu.Lock()

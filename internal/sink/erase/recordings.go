@@ -15,7 +15,6 @@ import (
 // findRecordings collects the places of the calls' recordings: those in the rows of all snapshots,
 // and those where a killed run may have stored one without a row.
 func (f *erasure) findRecordings(ctx context.Context) error {
-	read := map[string]bool{}
 	seen := map[layout.Deletion]bool{}
 	add := func(d layout.Deletion) {
 		if !seen[d] {
@@ -31,10 +30,9 @@ func (f *erasure) findRecordings(ctx context.Context) error {
 			}
 			for _, t := range []*schema.Table{&schema.Calls, &schema.Recordings} {
 				file := m.FileOf(t.Name, of.Period)
-				if file == nil || read[m.Archive+file.Path] {
+				if file == nil {
 					continue
 				}
-				read[m.Archive+file.Path] = true
 				if err := f.excuse(ctx, s, f.recordingsIn(s, file, t, f.held[of.Path], add)); err != nil {
 					return err
 				}

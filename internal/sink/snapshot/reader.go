@@ -218,19 +218,6 @@ func (r *Reader) EachCall(ctx context.Context, period string, only []*schema.Tab
 	return errors.Join(err, in.Close())
 }
 
-// Forgotten returns a function that reports whether a snapshot's warehouse has forgotten a call.
-func Forgotten(s *layout.Snapshot) (func(id string) bool, error) {
-	fsys, err := disk.OpenToRead(s.Root())
-	if err != nil {
-		return nil, err
-	}
-	t, err := ReadTombstones(fsys, s)
-	if err != nil {
-		return nil, err
-	}
-	return t.Forgot, nil
-}
-
 // EachChange visits the rows of the table of changes. A row is valid until the next one.
 func (r *Reader) EachChange(visit func(schema.Row) error) error {
 	for _, f := range r.Files(resource.Changes.Name) {

@@ -8,10 +8,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"hash"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/sink/disk"
@@ -37,7 +35,6 @@ func ParseTombstone(s string) (t Tombstone, err error) {
 type Tombstones struct {
 	key  []byte
 	list []Tombstone // ascending
-	macs sync.Pool   // of hash.Hash under the key
 }
 
 // forgottenHeader is the first line of the file.
@@ -55,15 +52,9 @@ func NewTombstones() *Tombstones {
 
 // Of returns the tombstone of a call, whether it is in the set or not.
 func (t *Tombstones) Of(id []byte) (out Tombstone) {
-	h, ok := t.macs.Get().(hash.Hash)
-	if !ok {
-		h = hmac.New(sha256.New, t.key)
-	}
-	defer t.macs.Put(h)
-	h.Reset()
+	h := hmac.New(sha256.New, t.key)
 	h.Write(id)
-	var sum [sha256.Size]byte
-	copy(out[:], h.Sum(sum[:0]))
+	copy(out[:], h.Sum(nil))
 	return out
 }
 

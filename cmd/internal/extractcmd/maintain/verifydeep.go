@@ -16,7 +16,6 @@ import (
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/calls"
 	"callhouse/internal/crawler"
-	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/snapshot"
@@ -141,17 +140,14 @@ func compareDeep(ctx context.Context, s *settings.Settings, cfg crawler.Config, 
 			found.Stopped = "the time was up"
 		}
 		// Even after an interrupt: the requests are already spent.
-		return found.compare(context.WithoutCancel(ctx), w.Snapshot(), l, &cfg)
+		return found.compare(context.WithoutCancel(ctx), w, l, &cfg)
 	})
 	return found, err
 }
 
-// compare compares a snapshot with the list.
-func (d *deepFindings) compare(ctx context.Context, s *layout.Snapshot, l *lister, cfg *crawler.Config) error {
-	forgot, err := snapshot.Forgotten(s)
-	if err != nil {
-		return err
-	}
+// compare compares the current snapshot with the list.
+func (d *deepFindings) compare(ctx context.Context, w *sink.Warehouse, l *lister, cfg *crawler.Config) error {
+	s := w.Snapshot()
 	since := max(0, cfg.Since.UnixMilli())
 	for call, err := range snapshot.Calls(ctx, s, &schema.Calls) {
 		if err != nil {
@@ -185,7 +181,7 @@ func (d *deepFindings) compare(ctx context.Context, s *layout.Snapshot, l *liste
 	for _, id := range slices.Sorted(maps.Keys(l.listed)) { // the named ones are the same every time
 		call := l.listed[id]
 		switch {
-		case forgot(id):
+		case w.Forgot(id):
 		case call.start.OK && within(sure, call.start.V):
 			d.Missing.add(describe(id, call.start))
 		default:
