@@ -364,8 +364,7 @@ func (c *recordingCrawl) one(ctx context.Context, due *calls.Recording) error {
 	switch {
 	case failure == nil:
 		state, r.Path, r.Bytes, r.SHA256 = schema.RecordingStored, stored.Path, stored.Bytes, stored.SHA256
-		r.Format, r.DurationMS, r.Channels = string(stored.Format), stored.Duration.Milliseconds(), int32(stored.Channels)
-		r.Reason = stored.Remark
+		r.Format, r.Reason = string(stored.Format), stored.Remark
 	case failure.Problem == recording.Here:
 		c.end(failure.Error(), failure)
 		return nil

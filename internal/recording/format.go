@@ -1,12 +1,10 @@
 package recording
 
 import (
-	"encoding/binary"
 	"mime"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
@@ -127,18 +125,4 @@ func isText(head []byte) bool {
 	return utf8.Valid(head) && !slices.ContainsFunc(head, func(b byte) bool {
 		return b < ' ' && b != '\t' && b != '\n' && b != '\r' && b != '\f'
 	})
-}
-
-// wavSound returns the playing time and the channels of a WAV file with the usual header of 44
-// bytes. Of a file written to a pipe the header does not contain the length: only its size counts.
-func wavSound(head []byte, size int64) (length time.Duration, channels int) {
-	if !begins(head, "RIFF????WAVEfmt \x10\x00\x00\x00????????????????data????") {
-		return 0, 0
-	}
-	le := binary.LittleEndian
-	sound := min(size-44, int64(le.Uint32(head[40:])))
-	if rate := int64(le.Uint32(head[28:])); rate > 0 {
-		length = time.Duration(float64(sound) / float64(rate) * float64(time.Second)).Round(time.Millisecond)
-	}
-	return length, int(le.Uint16(head[22:]))
 }

@@ -40,10 +40,7 @@ type Stored struct {
 	Bytes  int64
 	SHA256 string // in hex
 	Format Format
-	// Duration and Channels are those of the sound; zero: unknown.
-	Duration time.Duration
-	Channels int
-	Remark   string // what is doubtful about the file; empty: nothing
+	Remark string // what is doubtful about the file; empty: nothing
 }
 
 // Config has the settings of an archive.
@@ -141,7 +138,6 @@ func (p *part) stored() (out Stored, err error) {
 		return out, &Error{Problem: NotAudio, Reason: "the host sent " + other + ", not audio"}
 	}
 	out = Stored{Bytes: p.size, SHA256: hex.EncodeToString(p.sum.Sum(nil)), Format: format}
-	out.Duration, out.Channels = wavSound(head, p.size)
 	var remarks []string
 	if p.open {
 		remarks = append(remarks, "the host did not send the length: the end may be missing")

@@ -6,7 +6,6 @@ import (
 	"crypto/md5"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"net/http"
@@ -25,18 +24,6 @@ import (
 )
 
 func TestMain(m *testing.M) { loopback.Main(m) }
-
-// wav returns a WAV file of n bytes of sound, 8,000 a second, whose header has some length.
-func wav(n int, length uint32) []byte {
-	le := binary.LittleEndian
-	b := append([]byte("RIFF"), le.AppendUint32(nil, 36+length)...)
-	b = le.AppendUint32(append(b, "WAVEfmt "...), 16)
-	b = le.AppendUint16(le.AppendUint16(b, 7), 1)
-	b = le.AppendUint32(le.AppendUint32(b, 8000), 8000)
-	b = le.AppendUint16(le.AppendUint16(b, 1), 8)
-	b = le.AppendUint32(append(b, "data"...), length)
-	return append(b, bytes.Repeat([]byte{0xd5}, n)...)
-}
 
 // body sends a body with its length.
 func body(kind string, b []byte) http.HandlerFunc {
@@ -59,7 +46,7 @@ func TestFormats(t *testing.T) {
 		{"mp3 with a tag", "audio/mpeg", "ID3" + rest, "mp3", ""},
 		{"mp3", "audio/mpeg", "\xff\xfb\x90\x64" + rest, "mp3", ""},
 		{"mp3 of 8 kHz", "", "\xff\xe3\x18\xc4" + rest, "mp3", ""},
-		{"wav", "audio/x-wav", string(wav(16000, 16000)), "wav", ""},
+		{"wav", "audio/x-wav", "RIFF\x00\x00\x00\x00WAVEfmt " + rest, "wav", ""},
 		{"ogg", "binary/octet-stream", "OggS" + rest, "ogg", ""},
 		{"mp4", "video/mp4", "\x00\x00\x00\x18ftypmp42" + rest, "m4a", ""},
 		{"webm", "video/webm", "\x1aE\xdf\xa3" + rest, "webm", ""},
@@ -85,18 +72,6 @@ func TestFormats(t *testing.T) {
 		}
 		if done, left, err := a.Delete(t.Context(), []string{"2026/11/23/c1"}); done.Files != 1 || len(left) > 0 || err != nil {
 			t.Errorf("%s is not deleted: %+v, %v, %v", c.name, done, left, err)
-		}
-	}
-}
-
-// A header written before the length was known does not count, as that of sox writing to a pipe.
-func TestLengthOfWAV(t *testing.T) {
-	for _, length := range []uint32{480_000, 0x7ffff000, 0xffffffff} {
-		link, _ := serve(t, body("audio/x-wav", wav(480_000, length)))
-		a, _ := archive(t, nil)
-		got, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Start: start, Link: link})
-		if err != nil || got.Duration != time.Minute || got.Channels != 1 || got.Remark != "" {
-			t.Errorf("%x: %+v, %v", length, got, err)
 		}
 	}
 }

@@ -28,16 +28,14 @@ var RecordingStates = []string{RecordingDue, RecordingStored, RecordingGone, Rec
 // Recording is the state of a call's recording: a row of the table recordings, and the body of a
 // record of [KindRecording]. Unknown numbers and texts are zero.
 type Recording struct {
-	State      string `json:"state"`
-	Bytes      int64  `json:"bytes,omitempty"`
-	SHA256     string `json:"sha256,omitempty"`
-	Format     string `json:"format,omitempty"`
-	DurationMS int64  `json:"duration_ms,omitempty"`
-	Channels   int32  `json:"channels,omitempty"`
-	Path       string `json:"path,omitempty"` // below the archive's address
-	FetchedAt  int64  `json:"fetched_at"`     // ms since 1970 UTC
-	Reason     string `json:"reason,omitempty"`
-	Attempts   int32  `json:"attempts,omitempty"`
+	State     string `json:"state"`
+	Bytes     int64  `json:"bytes,omitempty"`
+	SHA256    string `json:"sha256,omitempty"`
+	Format    string `json:"format,omitempty"`
+	Path      string `json:"path,omitempty"` // below the archive's address
+	FetchedAt int64  `json:"fetched_at"`     // ms since 1970 UTC
+	Reason    string `json:"reason,omitempty"`
+	Attempts  int32  `json:"attempts,omitempty"`
 	// CallStart is where the call's row probably is, in ms since 1970 UTC; it is not stored.
 	CallStart *int64 `json:"call_start,omitempty"`
 }
@@ -56,16 +54,13 @@ func (r *Recording) Known() bool { return slices.Contains(RecordingStates, r.Sta
 
 // Fill sets the columns of a row of recordings, except those that repeat the call's.
 func (r *Recording) Fill(row Row) {
-	long := func(n int64) parquet.Value { return LongValue(Opt[int64]{V: n, OK: n != 0}) }
-	short := func(n int32) parquet.Value {
-		if n == 0 {
-			return parquet.Value{}
-		}
-		return parquet.Int32Value(n)
+	var attempts parquet.Value
+	if r.Attempts != 0 {
+		attempts = parquet.Int32Value(r.Attempts)
 	}
 	for i, v := range [...]parquet.Value{
-		TextValue([]byte(r.State)), long(r.Bytes), TextValue(orNil(r.SHA256)), TextValue(orNil(r.Format)), long(r.DurationMS),
-		short(r.Channels), TextValue(orNil(r.Path)), InstantValue(r.FetchedAt), TextValue(orNil(r.Reason)), short(r.Attempts),
+		TextValue([]byte(r.State)), LongValue(Opt[int64]{V: r.Bytes, OK: r.Bytes != 0}), TextValue(orNil(r.SHA256)), TextValue(orNil(r.Format)),
+		TextValue(orNil(r.Path)), InstantValue(r.FetchedAt), TextValue(orNil(r.Reason)), attempts,
 	} {
 		row[1+i] = v
 	}
@@ -74,12 +69,10 @@ func (r *Recording) Fill(row Row) {
 // RecordingOf returns the content of a row of recordings. It does not alias the row.
 func RecordingOf(row Row) Recording {
 	text := func(col int) string { return string(TextOf(row[col])) }
-	short := func(col int) int32 {
-		if row[col].IsNull() {
-			return 0
-		}
-		return row[col].Int32()
+	r := Recording{State: text(1), Bytes: LongOf(row[2]).V, SHA256: text(3), Format: text(4), Path: text(5),
+		FetchedAt: MillisOf(row[6]).V, Reason: text(7)}
+	if !row[8].IsNull() {
+		r.Attempts = row[8].Int32()
 	}
-	return Recording{State: text(1), Bytes: LongOf(row[2]).V, SHA256: text(3), Format: text(4), DurationMS: LongOf(row[5]).V,
-		Channels: short(6), Path: text(7), FetchedAt: MillisOf(row[8]).V, Reason: text(9), Attempts: short(10)}
+	return r
 }

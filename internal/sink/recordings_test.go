@@ -91,7 +91,7 @@ func TestRecordingsFollowTheirCalls(t *testing.T) {
 	mustCommit(t, w)
 	expectRecordings(t, "before the first", w, "due d https://r.example/d", "due c https://r.example/c", "due b https://r.example/b",
 		"due a https://r.example/a")
-	stored := schema.Recording{State: schema.RecordingStored, Bytes: 7, SHA256: "ab", Format: "mp3", DurationMS: 60_000, Channels: 2,
+	stored := schema.Recording{State: schema.RecordingStored, Bytes: 7, SHA256: "ab", Format: "mp3",
 		Path: "2026/08/05/a.mp3", Attempts: 1}
 	put(t, w, outcome("a", start, stored),
 		outcome("b", start.AddDate(0, 0, 40), schema.Recording{State: schema.RecordingDue, Reason: "slow", Attempts: 1}), // elsewhere

@@ -195,7 +195,7 @@ func (h hostile) recording() schema.Recording {
 		return h.one("", "a", "é 한국어 😀", "a\x00b", "';--\u2028", strings.Repeat("long ", 300))
 	}
 	return schema.Recording{State: h.one(schema.RecordingStates...), Bytes: h.Int64N(3) << h.IntN(60), SHA256: words(), Format: words(),
-		DurationMS: h.Int64N(1e7), Channels: h.Int32N(3), Path: words(), FetchedAt: h.Int64N(1 << 42), Reason: words(), Attempts: h.Int32N(3)}
+		Path: words(), FetchedAt: h.Int64N(1 << 42), Reason: words(), Attempts: h.Int32N(3)}
 }
 
 // detail generates a call's own record: ordinary, with a few hostile values.
