@@ -132,10 +132,6 @@ budget: ## extract run in real time at the limits: latencies, ways of counting, 
 	go build -o build/bench/bin/ ./cmd/extract ./cmd/sandbox
 	bench/budget.py --bin build/bench/bin
 
-.PHONY: bench-go
-bench-go: ## Go benchmarks of all packages
-	go test -run '^$$' -bench . -benchmem ./...
-
 .PHONY: fuzz
 fuzz: ## Fuzz the decoder, its way back, the journal, what is made visible and a hostile service, FUZZTIME each (1m)
 	go test ./internal/calls -run '^$$' -fuzz '^FuzzDecode$$' -fuzztime $(FUZZTIME)

@@ -96,28 +96,6 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-func BenchmarkFind(b *testing.B) {
-	f := all(b)
-	var text strings.Builder
-	for _, line := range found {
-		s, _ := parseMarked(line)
-		text.WriteString(s + "\n")
-	}
-	for name, text := range map[string]string{
-		"dense":   text.String(),
-		"korean":  strings.Repeat("고객님, 문의하신 상품은 이번 주 안으로 발송될 예정이며 배송이 시작되면 문자로 안내해 드리겠습니다. ", 20),
-		"english": strings.Repeat("Thank you for waiting, the parcel left our warehouse this morning and the driver will call you before he arrives. ", 20),
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			b.ReportAllocs()
-			for b.Loop() {
-				f.Find("", text)
-			}
-		})
-	}
-}
-
 // withPatterns returns a finder of all kinds and of custom ones, which match parts of replacements,
 // whole texts, and all that follows a word.
 func withPatterns(t testing.TB) *Finder {

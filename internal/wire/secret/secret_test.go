@@ -202,14 +202,3 @@ func FuzzWithhold(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkWithhold(b *testing.B) {
-	prompt := strings.Repeat("You answer calls of the clinic. Ask for the name, then for the date: never guess. If x = 1, stop.\n", 200)
-	text, err := json.Marshal(map[string]any{"data": map[string]any{"prompt": map[string]any{"prompt": prompt}, "toolIds": []string{"a"}}})
-	test.OK(b, err)
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		_, err := (Rules{}).Withhold(text)
-		test.OK(b, err)
-	}
-}

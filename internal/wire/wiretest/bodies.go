@@ -90,49 +90,6 @@ func ObservedDetail(t testing.TB) []byte {
 	return append(body, "]}"...)
 }
 
-// Observed is a call for encoding/json, for comparison.
-type Observed struct {
-	ID    string `json:"id"`
-	Agent *struct {
-		AgentID      *string `json:"agent_id"`
-		AgentVersion *string `json:"agent_version"`
-	} `json:"agent"`
-	CallType            *string         `json:"call_type"`
-	Status              *string         `json:"status"`
-	FromNumber          *string         `json:"from_number"`
-	ToNumber            *string         `json:"to_number"`
-	PresentationNumber  *string         `json:"presentation_number"`
-	DisconnectionReason *string         `json:"disconnection_reason"`
-	StartAt             *int64          `json:"start_at"`
-	EndAt               *int64          `json:"end_at"`
-	RecordingURL        *string         `json:"recording_url"`
-	Metadata            json.RawMessage `json:"metadata"`
-	DynamicVariables    json.RawMessage `json:"dynamic_variables"`
-	CallAnalysis        *struct {
-		Summary       *string `json:"summary"`
-		UserSentiment *string `json:"user_sentiment"`
-		Items         []struct {
-			Type  *string         `json:"type"`
-			Name  *string         `json:"name"`
-			Value json.RawMessage `json:"value"`
-		} `json:"custom_analysis_data"`
-	} `json:"call_analysis"`
-	CallCost *struct {
-		TotalCost *string `json:"total_cost"`
-	} `json:"call_cost"`
-	VariantLabel *string `json:"variant_label"`
-	OptOut       *bool   `json:"opt_out_sensitive_data_storage"`
-	Transcript   []struct {
-		Role       *string         `json:"role"`
-		Content    *string         `json:"content"`
-		StartAt    *int64          `json:"start_at"`
-		EndAt      *int64          `json:"end_at"`
-		ToolCallID *string         `json:"tool_call_id"`
-		Name       *string         `json:"name"`
-		Arguments  json.RawMessage `json:"arguments"`
-	} `json:"transcript"`
-}
-
 // Value parses JSON with encoding/json. Numbers keep their spelling, and of a repeated name the
 // last value counts. Escaped halves of surrogate pairs, which encoding/json would make all the
 // same, are made distinct first.

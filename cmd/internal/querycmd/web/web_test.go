@@ -347,61 +347,10 @@ func TestAnswersFollowTheSnapshot(t *testing.T) {
 }
 
 var (
-	warehouseRoot = flag.String("web-root", "", "the warehouse that BenchmarkFirstByte and TestClickThrough ask")
+	warehouseRoot = flag.String("web-root", "", "the warehouse that TestClickThrough asks")
 	browser       = flag.String("browser", "", "Chromium, for TestClickThrough; none: the test is skipped")
 	pictures      = flag.String("pictures", "", "where TestClickThrough leaves its pictures")
 )
-
-// BenchmarkFirstByte measures the time to the first byte of the morning page, and to all of it:
-// made on request, in several ways, and made in advance.
-func BenchmarkFirstByte(b *testing.B) {
-	if *warehouseRoot == "" {
-		b.Skip("-web-root names no warehouse")
-	}
-	house := housesAt(*warehouseRoot)
-	settings := answer.Command{Config: config.Config{Values: config.Values{Warehouse: *warehouseRoot, TZ: "Asia/Seoul", Lang: "en"}}}
-	start := func() *web.Server {
-		return web.New(web.Config{House: house, Settings: settings, Now: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry()})
-	}
-	ask := func(b *testing.B, s *web.Server, address string) (first time.Duration) {
-		r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "http://localhost"+address, nil)
-		w := &firstWrite{ResponseRecorder: httptest.NewRecorder(), began: time.Now()}
-		if s.ServeHTTP(w, r); w.Code != http.StatusOK {
-			b.Fatal(w.Code, w.Body)
-		}
-		return w.first
-	}
-	for _, address := range []string{"/", "/?since=7d", "/?since=90d", "/?tz=Europe/Berlin", "/?where=call_type=outbound"} {
-		b.Run("made"+address, func(b *testing.B) {
-			var first time.Duration
-			for b.Loop() {
-				first += ask(b, start(), address)
-			}
-			b.ReportMetric(float64(first.Milliseconds())/float64(b.N), "first-ms")
-		})
-	}
-	b.Run("kept", func(b *testing.B) {
-		s := start()
-		s.Ready(b.Context())
-		for b.Loop() {
-			ask(b, s, "/")
-		}
-	})
-}
-
-// firstWrite is a reader that records the time of the first byte.
-type firstWrite struct {
-	*httptest.ResponseRecorder
-	began time.Time
-	first time.Duration
-}
-
-func (w *firstWrite) Write(p []byte) (int, error) {
-	if w.first == 0 {
-		w.first = time.Since(w.began)
-	}
-	return w.ResponseRecorder.Write(p)
-}
 
 // In a browser without scripts, a click on a day's bar leads to its calls, one of these to its
 // conversation, and this to its agent; nothing is wider than a phone, and axe finds nothing to
