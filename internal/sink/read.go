@@ -93,10 +93,10 @@ const kindRows = 50_000
 // those whose records had none, by kind.
 func (w *Warehouse) Kinds(ctx context.Context) (calls.Kinds, error) {
 	w.mu.Lock()
-	known, of := w.kinds, w.current
+	known, knownOf, of := w.kinds, w.kindsOf, w.current
 	w.mu.Unlock()
-	if known.of == of && of != nil {
-		return maps.Clone(known.kinds), nil
+	if knownOf == of && of != nil {
+		return maps.Clone(known), nil
 	}
 	kinds, err := countKinds(ctx, snapshot.NewReader(w.opts.FS, of, w.proofs))
 	if err != nil {
@@ -104,7 +104,7 @@ func (w *Warehouse) Kinds(ctx context.Context) (calls.Kinds, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.kinds = snapshotKinds{of, kinds}
+	w.kinds, w.kindsOf = kinds, of
 	return maps.Clone(kinds), nil
 }
 

@@ -92,7 +92,9 @@ func (w *Warehouse) readJournal(refs []layout.Segment) (*commit.Intake, error) {
 		w.lostJournal(l)
 	}
 	// The lost part may include some of the pages of these spans.
-	in.Covered = slices.DeleteFunc(in.Covered, func(s commit.Covered) bool { return !w.hasAll(s.Run) })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	in.Covered = slices.DeleteFunc(in.Covered, func(s commit.Covered) bool { return w.incomplete[s.Run] })
 	return in, nil
 }
 

@@ -18,12 +18,6 @@ import (
 	"callhouse/internal/wire/mask"
 )
 
-// snapshotKinds are the kinds of a snapshot.
-type snapshotKinds struct {
-	of    *layout.Snapshot
-	kinds calls.Kinds
-}
-
 // Options configures a warehouse opened for writing.
 type Options struct {
 	Root  string           // the warehouse's folder; created if missing, and removed again if nothing is committed
@@ -85,7 +79,8 @@ type Warehouse struct {
 	unrecorded []schema.Run   // rows that earlier runs could not write
 	recorded   bool           // the run's last row is committed
 
-	kinds      snapshotKinds    // counted for this snapshot
+	kinds      calls.Kinds // counted for kindsOf
+	kindsOf    *layout.Snapshot
 	proofs     *snapshot.Proofs // files already compared with their checksums
 	strange    []string         // paths of foreign objects in the journal
 	notices    []string         // faults found and repaired, for the run's report
@@ -122,13 +117,6 @@ func (w *Warehouse) lostRun(run string) {
 		w.incomplete = map[string]bool{}
 	}
 	w.incomplete[run] = true
-}
-
-// hasAll reports whether a run's whole journal was readable.
-func (w *Warehouse) hasAll(run string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return !w.incomplete[run]
 }
 
 // Notices returns the faults that were found and repaired since the warehouse was opened, as

@@ -82,9 +82,9 @@ func (l *lines) at(key string, ms int64) []byte {
 	return nil
 }
 
-// tell sets the columns derived from the numbers of a call, and reports whether any of them
+// setSides sets the columns derived from the numbers of a call, and reports whether any of them
 // changed.
-func (l *lines) tell(c *calls.Call) bool {
+func (l *lines) setSides(c *calls.Call) bool {
 	began := c.Began()
 	side := func(col int) (own, e164 []byte) {
 		number := schema.TextOf(c.Row[col])

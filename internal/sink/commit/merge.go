@@ -14,9 +14,9 @@ import (
 	"callhouse/internal/wire/mask"
 )
 
-// weave visits old rows and new records in their common order: each row, with its record if it has
+// inOrder visits old rows and new records in their common order: each row, with its record if it has
 // one, and each record without a row.
-func weave[O, N any](each func(visit func(*O) error) error, news []*N, compare func(*N, *O) int, visit func(*O, *N) error) error {
+func inOrder[O, N any](each func(visit func(*O) error) error, news []*N, compare func(*N, *O) int, visit func(*O, *N) error) error {
 	err := each(func(old *O) error {
 		for len(news) > 0 {
 			now := news[0]
@@ -73,12 +73,11 @@ func (r *merger) slot() *slot {
 // writeUnit merges a unit's changes into its period. If nothing changed, it leaves no file.
 func (m *maker) writeUnit(u *unit) error {
 	w := table.NewPeriodWriter(m.b, u.period, m.Country)
-	w.Tell = func(call *calls.Call) { m.lines.tell(call) }
 	r := &merger{m: m, u: u, w: w}
 	// The national numbers of some of its files were read in another region.
 	r.spelled = slices.ContainsFunc(u.from, func(period string) bool { return m.readElsewhere(schema.Calls.Name, period) })
 	old := snapshot.NewSources(m.Old, u.from)
-	err := weave(old.Each, u.changes, func(ch *change, was *calls.Call) int {
+	err := inOrder(old.Each, u.changes, func(ch *change, was *calls.Call) int {
 		return table.CompareKey(ch.start, ch.id, was.StartAt(), string(was.ID()))
 	}, r.visit)
 	err = m.finish(w.Files, u.from, r.news > 0 || len(u.from) == 0 || u.always, errors.Join(err, old.Close()))
@@ -120,7 +119,7 @@ func (r *merger) visit(was *calls.Call, ch *change) (err error) {
 		return nil
 	}
 	// The columns derived from the call's numbers may change.
-	if was != nil && (r.u.moved || r.spelled) && r.m.lines.tell(now) {
+	if (!unchanged || r.u.moved) && r.m.lines.setSides(now) && was != nil {
 		r.news++
 	}
 	if unchanged {

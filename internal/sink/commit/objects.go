@@ -99,7 +99,7 @@ func (m *maker) objects() (moved []tenure, err error) {
 		}
 		o := &objectMerge{m: m, of: of, a: a, w: m.objectFiles(of)}
 		news := slices.SortedFunc(maps.Values(a.objects), func(a, b *arrival) int { return cmp.Compare(a.key, b.key) })
-		err := weave(o.each, news, func(a *arrival, old *schema.Object) int { return cmp.Compare(a.key, of.KeyOf(old.Row)) }, o.visit)
+		err := inOrder(o.each, news, func(a *arrival, old *schema.Object) int { return cmp.Compare(a.key, of.KeyOf(old.Row)) }, o.visit)
 		if err := m.finish(o.w, []string{of.Name}, respells || o.edited > 0, err); err != nil {
 			return nil, fmt.Errorf("%s: %w", of.Name, err)
 		}

@@ -10,9 +10,6 @@ import (
 type PeriodWriter struct {
 	Files                // of schema.CallTables
 	tools calls.ToolRows // of the call being written
-	// Tell sets the columns derived from the numbers of a call whose rows are not copied; nil:
-	// none.
-	Tell func(*calls.Call)
 }
 
 // NewPeriodWriter returns the writer of a period in a folder. country is the region of its calls'
@@ -112,9 +109,6 @@ func Span(info *layout.File, start schema.Opt[int64]) {
 // Write completes a call and writes it with all its rows.
 func (w *PeriodWriter) Write(call *calls.Call) error {
 	call.Complete(w.tools.Of(call))
-	if w.Tell != nil {
-		w.Tell(call)
-	}
 	return w.write(call)
 }
 
