@@ -190,14 +190,6 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-func item(t *testing.T, text string) *calls.Call {
-	t.Helper()
-	var d calls.Decoder
-	c := new(calls.Call)
-	test.OK(t, d.Decode([]byte(text), schema.KindItem, c))
-	return c
-}
-
 // A poll stores only changes: a new signature of a link is not one. A call that ends is due at once.
 func TestFollowing(t *testing.T) {
 	f := &following{calls: map[string]followedCall{}, from: 5_000_000, seed: maphash.MakeSeed(), whole: true}

@@ -2,55 +2,15 @@ package sandbox
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"callhouse/internal/sandbox/limit"
-	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/test"
 )
-
-// write performs one random action of a client, or advances the clock.
-func write(rt *rapid.T, t testing.TB, s *Server) {
-	one := func(resource string) organisation.Record {
-		all := s.Organisation().Truth(resource, s.Now())
-		if len(all) == 0 {
-			return organisation.Record{ID: "none"}
-		}
-		return rapid.SampledFrom(all).Draw(rt, resource)
-	}
-	number := rapid.SampledFrom([]string{`1`, `1.50`, `-0`, `1e3`, `12345678901234567890`, `0.1`}).Draw(rt, "number")
-	switch rapid.IntRange(0, 8).Draw(rt, "what") {
-	case 0:
-		send(t, s, "POST", "/v3/agents", `{"name":"A <b> & \u2028 é","data":{"n":`+number+`},"flow":`+smallFlow+`}`)
-	case 1:
-		send(t, s, "PATCH", "/v3/agents/"+one("agents").ID, `{"data":{"llm":{"temperature":`+number+`},"speech":null}}`)
-	case 2:
-		send(t, s, "POST", "/v3/calls", fmt.Sprintf(`{"from_number":"021","to_number":"010","agent":{"agent_id":%q},"metadata":{"n":%s}}`,
-			one("agents").ID, number))
-	case 3:
-		send(t, s, "POST", "/v2/campaigns", fmt.Sprintf(`{"name":"Spring","call_from":"021","agent_id":%q,"concurrency":2,"tasks":%s}`,
-			one("agents").ID, tasksOf(6)))
-	case 4:
-		send(t, s, "PATCH", "/v3/campaigns/"+one("campaigns").ID,
-			`{"name":"Summer","call_time_window":{"timezone":"UTC","windows":[{"days":["Thursday","Friday"],"start_min":0,"end_min":1440}]}}`)
-	case 5:
-		what := rapid.SampledFrom([]string{"/v2/campaigns/%s/pause", "/v3/campaigns/%s/pause", "/v3/campaigns/%s/resume",
-			"/v3/campaigns/%s/cancel"}).Draw(rt, "action")
-		send(t, s, "POST", fmt.Sprintf(what, one("campaigns").ID), "")
-	case 6:
-		d := one("knowledge_documents")
-		send(t, s, "DELETE", "/v2/knowledge/"+d.Parent+"/documents/batch", fmt.Sprintf(`{"knowledge_document_ids":[%q,"none"]}`, d.ID))
-	default:
-		send(t, s, "POST", "/sandbox/clock", fmt.Sprintf(`{"advance":"%ds"}`, rapid.SampledFrom([]int{1, 7, 60, 4000}).Draw(rt, "seconds")))
-	}
-}
 
 // TestServerLimitsOverHTTP runs a client against the server in simulated time: 5 requests a second
 // are admitted, the 6th gets 429 with a waiting time, and a client that respects it is never

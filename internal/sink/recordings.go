@@ -77,7 +77,8 @@ func (w *Warehouse) RecordingsGivenUp(ctx context.Context, since time.Time) iter
 }
 
 // recordings yields the chosen calls in the chosen files of calls.
-func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, of func(*calls.Call) bool) iter.Seq2[calls.Recording, error] {
+func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, of func(*calls.Call) bool,
+) iter.Seq2[calls.Recording, error] {
 	return newest(w.reader(), func(r *snapshot.Reader, f *layout.File) (found []calls.Recording, err error) {
 		if !in(f) {
 			return nil, nil

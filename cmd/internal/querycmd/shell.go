@@ -127,9 +127,6 @@ func (s *shell) greet(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := s.OutputFormat(); err != nil {
-		return err
-	}
 	w, err := s.Open(ctx, loc)
 	if err != nil {
 		return err

@@ -155,7 +155,7 @@ func vocabulary() (out []readline.Completion) {
 	for _, name := range []string{"list", "describe", "format", "tz", "help", "quit"} {
 		add("commands", name, "")
 	}
-	for name := range strings.FieldsSeq("select from where group by order having limit join using count( sum( avg( distinct desc with null case when then end") {
+	for name := range strings.FieldsSeq("select from where group by order having limit join using count( sum( avg( distinct desc with") {
 		add("keywords", name, "")
 	}
 	return out

@@ -226,7 +226,7 @@ func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, f
 		return nil, 0, err
 	}
 	if r.m.rules.masker != nil && ch.run != r.m.RunID { // the journal of an earlier run may be older than the mask
-		kept := false
+		var kept bool
 		if kept, err = Clean(r.m.rules.masker, &rec); err == nil && !kept {
 			return nil, 0, nil
 		}

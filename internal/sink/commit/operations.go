@@ -73,13 +73,13 @@ func (b Base) Respell(ctx context.Context, periods []string, progress func(rows 
 
 // Redact redacts the calls of periods. After the last of them no older snapshot may stay, since
 // those hold the data that was redacted.
-func (b Base) Redact(ctx context.Context, periods []string, redactor *mask.Redactor, last bool, progress func(rows int64)) (*Result, error) {
-	m := b.maker(rules{redactor: redactor, alone: last, progress: progress})
-	unchecked := redactor.Counts()[mask.Unchecked]
+func (b Base) Redact(ctx context.Context, periods []string, by *mask.Redactor, last bool, progress func(rows int64)) (*Result, error) {
+	m := b.maker(rules{redactor: by, alone: last, progress: progress})
+	unchecked := by.Counts()[mask.Unchecked]
 	return m.publish(ctx, func() ([]*unit, error) {
 		return newPlan(m.Old).rewriting(periods, false), nil
 	}, nil, func(out *layout.Manifest) {
-		if r := out.Redaction; redactor.Counts()[mask.Unchecked] == unchecked {
+		if r := out.Redaction; by.Counts()[mask.Unchecked] == unchecked {
 			r.Periods = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Periods, periods))))
 		}
 	})

@@ -36,8 +36,8 @@ func NoSpace(root string, wants int64, err error) *NoSpaceError {
 // shortages describes the resources and the advice for the operator.
 var shortages = map[Shortage]struct{ what, advice string }{
 	NoBytes:  {"no space left under %s", "free some space and run again"},
-	NoInodes: {"no inodes left under %s, so no file can be created", "remove files there (df -i counts them), or use more inodes, and run again"},
-	NoQuota:  {"the disk quota is used up under %s", "free some space, or raise the quota of space or files (quota shows both), and run again"},
+	NoInodes: {"no inodes left under %s, so no file can be created", "remove files there (df -i counts them) and run again"},
+	NoQuota:  {"the disk quota is used up under %s", "free some space, or raise the quota (of space or files), and run again"},
 	NoFileSize: {"a file under %s reached the limit on the size of files",
 		"raise the limit (ulimit -f, or LimitFSIZE= of the service) and run again"},
 }

@@ -144,7 +144,8 @@ func unknown(r *erase.Receipt) error {
 	if len(r.Unknown) == 0 {
 		return nil
 	}
-	return cli.Fail(cli.ExitIncomplete, fmt.Errorf("nothing was stored under %q", r.Unknown), "if it was mistyped, repeat the command with the right id")
+	return cli.Fail(cli.ExitIncomplete, fmt.Errorf("nothing was stored under %q", r.Unknown),
+		"if it was mistyped, repeat the command with the right id")
 }
 
 // deleted reports which recordings were deleted and which were not.
