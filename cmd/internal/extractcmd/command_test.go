@@ -71,7 +71,7 @@ func TestHelpListsWhatACommandUses(t *testing.T) {
 		"status":  {"--warehouse": true, "--profile": true, "--max-age": true, "--share": false, "--base-url": false, "--mask": false, "--keep": false},
 		"show":    {"--pretty": true, "--config": true, "--api-key-file": false, "--quiet": false},
 		"verify":  {"--deep": true, "--base-url": true, "--metrics-file": false},
-		"compact": {"--month": true, "--quiet": true, "--requests-per-second": false},
+		"compact": {"--all": true, "--quiet": true, "--requests-per-second": false},
 		"plan":    {"--share": true, "--since": true, "--metrics-file": false, "--ping-url": false, "--json": false},
 		"run":     {"--share": true, "--since": true, "--mask": true, "--metrics-file": true, "--quiet": true},
 		"":        {"--warehouse": true, "--share": false},

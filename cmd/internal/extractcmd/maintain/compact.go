@@ -24,9 +24,8 @@ import (
 const compactAbout = `compact merges the daily files of a month into one file per table. No row changes.
 
 Runs do this by themselves for finished, settled months, a few per night. This command does it
-now for the oldest such month, for the one that --month names, or with --all for all of them.
-Without --month it also rewrites stored telephone numbers after a change of country, of which
-each run rewrites up to 1 GB.
+now for the oldest such month, or with --all for all of them. It also rewrites stored telephone
+numbers after a change of country, of which each run rewrites up to 1 GB.
 
 With --redact, --redact-patterns or --redact-service on the command line it also redacts personal
 data in the stored calls, and removes all older snapshots, which hold it: there is no way back, and
@@ -34,44 +33,30 @@ readers of these snapshots fail once. The lake follows with the next publish. It
 to the service of the calls.`
 
 func compactCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
-	var month string
 	var all bool
 	cmd := &cobra.Command{
 		Use: "compact", Short: "Merge the daily files of finished, settled months", Long: compactAbout,
 		Example: `  extract compact
-  extract compact --month 2026-10
   extract compact --all
   extract compact --redact all`,
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			// A setting in the file is for what comes in. What is stored cannot be restored, so it takes a flag.
 			redact := slices.ContainsFunc([]string{"redact", "redact-patterns", "redact-service"}, cmd.Flags().Changed)
-			return compact(cmd.Context(), s, month, all, redact, stderr)
+			return compact(cmd.Context(), s, all, redact, stderr)
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().StringVar(&month, "month", "", "only this month, e.g. 2026-10")
 	cmd.Flags().BoolVar(&all, "all", false, "all months that can be compacted, not only the oldest")
 	return cmd
 }
 
-func compact(ctx context.Context, s *settings.Settings, month string, all, redact bool, stderr io.Writer) error {
-	if month != "" {
-		if all {
-			return cli.Usage("remove one of them", "--month and --all exclude each other")
-		}
-		if t, err := time.Parse("2006-01", month); err != nil || t.Format("2006-01") != month {
-			return cli.Usage("for example 2026-10", "--month: %q is not a month", month)
-		}
-	}
+func compact(ctx context.Context, s *settings.Settings, all, redact bool, stderr io.Writer) error {
 	return s.Maintain(ctx, func(w *sink.Warehouse) error {
 		months, waiting := ready(w.Snapshot(), all)
-		if month != "" {
-			months = []string{month}
-		}
 		b := progress.NewScreen(stderr, s.Quiet)
 		done, err := w.Compact(ctx, months, b.Show)
 		var respelled int64
-		if err == nil && month == "" {
+		if err == nil {
 			respelled, err = w.RespellAll(ctx, b.Show)
 		}
 		b.Close()
