@@ -12,46 +12,6 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// A transcript that appears minutes after the call's record was fetched is not lost: the record is
-// requested again, but only for calls that had just ended.
-func TestTranscriptThatComesLate(t *testing.T) {
-	longtest.Only(t)
-	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: 300 * int64(*worlds), Days: 2}})
-	e := newEditor(c)
-	c.clock.Set(c.clock.Now().UTC().Truncate(24 * time.Hour).Add(30 * time.Hour)) // in the company's busy hours
-	evening := c.clock.Now()
-	late := map[string]bool{}
-	e.edit = func(id string, call map[string]any) bool {
-		// In the last 90 minutes before the first run: neither transcript nor analysis.
-		if endOf(call).After(evening.Add(-90*time.Minute)) && c.clock.Now().Sub(evening) < time.Hour {
-			call["call_analysis"], call["call_cost"] = nil, nil
-			if turns, ok := call["transcript"].([]any); ok {
-				call["transcript"], late[id] = nil, len(turns) > 0
-			}
-		}
-		return true
-	}
-	if r := e.extract(); r.code != cli.ExitOK || len(late) < 3 {
-		t.Fatalf("exit code %d, %d transcripts are late:\n%s", r.code, len(late), r.stderr)
-	}
-	if n := c.one("SELECT count(*) AS v FROM calls WHERE transcript_state = 'pending' AND status = 'ended'"); n == json.Number("0") {
-		t.Error("no transcript is waited for")
-	}
-	c.clock.Advance(24 * time.Hour)
-	before := c.service.Server.Stats()
-	e.extract().exits(t, cli.ExitOK)
-	sameAsTruth(t, c)
-	after := c.service.Server.Stats()
-	if again := after.DetailsAgain - before.DetailsAgain; again != int64(len(late)) {
-		t.Errorf("%d details were asked for again, %d transcripts were late", again, len(late))
-	}
-	e.extract().exits(t, cli.ExitOK)
-	if n := c.service.Server.Stats().ByKind["detail"] - after.ByKind["detail"]; n != 0 {
-		t.Errorf("a run with nothing new fetched %d details", n)
-	}
-}
-
 // An analysis that appears after an old call's first listing is not lost: later nights relist the
 // ranges of unsettled calls, with few requests.
 func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
@@ -139,37 +99,6 @@ func TestLateTranscriptsAreAskedForSeldom(t *testing.T) {
 	if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE transcript_state = 'empty' AND turn_count = 0 AND status = 'ended'")); n == 0 {
 		t.Error("nobody gave up waiting")
 	}
-}
-
-// A null is not final while its call is young, although there is an analysis: it is checked again
-// with growing pauses, for the last time three days after the call's end.
-func TestNullThatWasNotFinal(t *testing.T) {
-	t.Parallel()
-	notUnderRace(t)
-	longtest.Only(t) // the tests of calls and crawler test which calls are checked again
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 33, Calls: sized(120, 1500), Days: 2}})
-	e := newEditor(c)
-	evening := c.clock.Now()
-	e.edit = func(id string, call map[string]any) bool {
-		if _, own := call["transcript"]; own && c.clock.Now().Sub(evening) < 60*time.Hour {
-			call["transcript"] = nil // but there is an analysis
-		}
-		return true
-	}
-	for range 3 {
-		e.extract().exits(t, cli.ExitOK)
-		c.clock.Advance(24 * time.Hour)
-	}
-	if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE transcript_state = 'present'")); n > 0 {
-		t.Fatalf("%d transcripts are there already", n)
-	}
-	for night := range 3 {
-		if night > 0 {
-			c.clock.Advance(24 * time.Hour)
-		}
-		e.extract().exits(t, cli.ExitOK)
-	}
-	sameAsTruth(t, c)
 }
 
 // young returns a company in its busy hours, an editor of its answers, and the evening before the
