@@ -145,9 +145,8 @@ func TestRecordingsFollowTheirCalls(t *testing.T) {
 	expectRecordings(t, "deleted", w, withheld...)
 	test.OK(t, w.Close())
 	w = night(t, nil, root, 1)
-	if _, err := w.Rollback(context.Background(), before, rolledBack(w)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.Rollback(context.Background(), before, rolledBack(w))
+	test.OK(t, err)
 	expectRecordings(t, "rolled back", w, want...)
 	if got := readCalls(t, anywhere, w.Snapshot())["a"]; got.FetchedAt() != row.FetchedAt() || string(got.RunID()) != string(row.RunID()) {
 		t.Error("an outcome changed when the call was fetched")

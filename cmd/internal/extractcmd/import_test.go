@@ -29,9 +29,8 @@ func dumpFiles(t *testing.T) string {
 	whole := detail("one") + "\n" + detail("two") + "\n"
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
-	if _, err := z.Write([]byte(detail("three"))); err != nil {
-		t.Fatal(err)
-	}
+	_, err := z.Write([]byte(detail("three")))
+	test.OK(t, err)
 	test.OK(t, z.Close())
 	squeezed, err := parquet.Zstd.Encode(nil, []byte(detail("four")))
 	test.OK(t, err)
@@ -159,9 +158,8 @@ func TestImportOfOtherForms(t *testing.T) {
 	packed := func(text string) string {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
-		if _, err := z.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := z.Write([]byte(text))
+		test.OK(t, err)
 		test.OK(t, z.Close())
 		return b.String()
 	}
@@ -220,9 +218,8 @@ func TestImportOfACutFile(t *testing.T) {
 		fmt.Fprintf(&text, `{"id":"c%d","start_at":%d}`+"\n", i, 1793000000000+i*7919)
 	}
 	z := gzip.NewWriter(&packed)
-	if _, err := z.Write(text.Bytes()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := z.Write(text.Bytes())
+	test.OK(t, err)
 	test.OK(t, z.Close())
 	squeezed, err := parquet.Zstd.Encode(nil, text.Bytes())
 	test.OK(t, err)

@@ -227,9 +227,8 @@ func TestTerminalIsNotSteered(t *testing.T) {
 	for _, f := range []format.Format{format.Table, format.CSV, format.CSVExcel, format.JSON, format.NDJSON, format.Markdown} {
 		var out bytes.Buffer
 		o := format.Options{Width: 80, Heading: "where " + foul}
-		if _, err := format.Write(t.Context(), &out, f, format.NewStatic(columns, [][]any{{foul, foul}}), o); err != nil {
-			t.Fatal(err)
-		}
+		_, err := format.Write(t.Context(), &out, f, format.NewStatic(columns, [][]any{{foul, foul}}), o)
+		test.OK(t, err)
 		if strings.ContainsAny(out.String(), "\x1b\x07\u009b") || !strings.Contains(out.String(), "owned") {
 			t.Errorf("%s: %q", f, out.String())
 		}
@@ -326,9 +325,8 @@ func TestHeatOfMany(t *testing.T) {
 	rows := [][]any{{"ann", "Monday", int64(0), int64(105_432), 50.0}, {"ann", "Tuesday", int64(0), int64(9_949), 5.0}, {"ann", "Sunday", int64(0), int64(999), 5.0}}
 	var out bytes.Buffer
 	src := format.Drawn(format.NewStatic(columns, rows), []string{"hour", "weekday", "calls"})
-	if _, err := format.Write(t.Context(), &out, format.Table, src, format.Options{Width: 80}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := format.Write(t.Context(), &out, format.Table, src, format.Options{Width: 80})
+	test.OK(t, err)
 	line := strings.Split(out.String(), "\n")[2]
 	if want := []string{"00:00", "105k", "███", "9.9k", "···", "·", "·", "·", "·", "999", "···", "116k"}; strings.Join(strings.Fields(line), " ") != strings.Join(want, " ") || cells(line) > 80 {
 		t.Errorf("got %q", line)
