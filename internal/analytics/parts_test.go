@@ -107,9 +107,8 @@ func TestListsInParts(t *testing.T) {
 			rows, err := w.Report(t.Context(), name, p)
 			got := all(t, rows, err)
 			test.NoDiff(t, diff(oracle(name, d, p, w.Location()), got), "%s, %+v (-oracle +report)", name, p)
-			if rows, err = w.Report(t.Context(), name, p); err != nil {
-				t.Fatal(err)
-			}
+			rows, err = w.Report(t.Context(), name, p)
+			test.OK(t, err)
 			if _, err = rows.Next(t.Context()); err != nil && !errors.Is(err, io.EOF) {
 				t.Fatal(err)
 			}

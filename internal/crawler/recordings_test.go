@@ -61,14 +61,12 @@ func open(t *testing.T) *archive {
 	}))
 	t.Cleanup(a.host.Close)
 	root := filepath.Join(t.TempDir(), "w")
-	if a.w, err = sink.Open(sink.Options{Root: root, RunID: layout.RunID(a.now, 1), Now: func() time.Time { return a.now }}); err != nil {
-		t.Fatal(err)
-	}
+	a.w, err = sink.Open(sink.Options{Root: root, RunID: layout.RunID(a.now, 1), Now: func() time.Time { return a.now }})
+	test.OK(t, err)
 	t.Cleanup(func() { _ = a.w.Close() })
-	if a.a, err = recording.Open(recording.Config{To: filepath.Join(t.TempDir(), "a"), Scratch: filepath.Join(root, "parts"), Private: true,
-		Pause: time.Millisecond}); err != nil {
-		t.Fatal(err)
-	}
+	a.a, err = recording.Open(recording.Config{To: filepath.Join(t.TempDir(), "a"), Scratch: filepath.Join(root, "parts"), Private: true,
+		Pause: time.Millisecond})
+	test.OK(t, err)
 	a.w.Archive(a.a.Address())
 	return a
 }

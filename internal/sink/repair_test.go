@@ -143,9 +143,8 @@ func checkRepair(t *testing.T, root string, truth service) {
 	if err != nil || !plan.Damaged() {
 		t.Fatalf("the dry run found %+v, %v", plan, err)
 	}
-	if plan, err = w.Repair(ctx, false, repaired(w), nil); err != nil {
-		t.Fatal(err)
-	}
+	plan, err = w.Repair(ctx, false, repaired(w), nil)
+	test.OK(t, err)
 	r, err := verify.Warehouse(ctx, verify.Options{Root: root})
 	if err != nil || !r.Whole() {
 		t.Fatalf("after the repair: %v, %v", r.Problems, err)

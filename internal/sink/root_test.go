@@ -72,9 +72,8 @@ func TestSpendsOfAnEmptyWarehouse(t *testing.T) {
 		} else if got := w.Recall(); len(got) != 1 || !got[0].Sent.Equal(sent.Sent) {
 			t.Errorf("run %d recalls %v", n, got)
 		}
-		if err = errors.Join(err, w.Close()); err != nil {
-			t.Fatal(err)
-		}
+		err = errors.Join(err, w.Close())
+		test.OK(t, err)
 	}
 }
 

@@ -340,9 +340,8 @@ func TestExample(t *testing.T) {
 		t.Errorf("the example sets %v, profiles %v", f.top, f.Profiles)
 	}
 	full := regexp.MustCompile(`(?m)^# ([a-z_]+ = |\[)`).ReplaceAllString(Example(), "$1")
-	if f, err = none.Open(written(t, full)); err != nil {
-		t.Fatal(err)
-	}
+	f, err = none.Open(written(t, full))
+	test.OK(t, err)
 	for i := range Keys {
 		k := &Keys[i]
 		v, ok := f.top[k.Name]

@@ -74,9 +74,8 @@ func foundAt(t *testing.T, now time.Time, opts sandbox.Options) *company {
 	server, err := sandbox.New(opts)
 	test.OK(t, err)
 	around := func(h http.Handler) http.Handler { return judged(t, h) }
-	if c.service, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server, around); err != nil {
-		t.Fatal(err)
-	}
+	c.service, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server, around)
+	test.OK(t, err)
 	t.Cleanup(func() { test.OK(t, c.service.Close()) })
 	return c
 }

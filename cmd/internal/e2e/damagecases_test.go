@@ -314,9 +314,8 @@ func TestADamagedDayIsRepaired(t *testing.T) {
 		c.clock.Advance(time.Hour)
 		c.mustExtract("--since", "1d")
 	}
-	if s, err = layout.Current(c.warehouse); err != nil {
-		t.Fatal(err)
-	}
+	s, err = layout.Current(c.warehouse)
+	test.OK(t, err)
 	day = s.Manifest.FileOf(schema.Calls.Name, day.Period)
 	before := c.query("sql", facts, "--format", "csv")
 	flip(t, s, day)

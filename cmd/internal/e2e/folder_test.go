@@ -76,9 +76,8 @@ func TestFolderReaders(t *testing.T) {
 	row := c.sql(`SELECT count(*) AS n, sum(total_cost)::VARCHAR AS cost, epoch_us(min(start_at)) AS first, epoch_us(max(start_at)) AS last,
 		(SELECT count(*) FROM transcript_turns WHERE role = 'user') AS spoken FROM calls`)[0]
 	for name, to := range map[string]*int64{"n": &want.Rows, "first": &want.First, "last": &want.Last, "spoken": &want.Spoken} {
-		if *to, err = row[name].(json.Number).Int64(); err != nil {
-			t.Fatal(err)
-		}
+		*to, err = row[name].(json.Number).Int64()
+		test.OK(t, err)
 	}
 	want.Cost = row["cost"].(string)
 	for _, row := range c.sql("SELECT DISTINCT month FROM calls") {
@@ -206,9 +205,8 @@ func read(t *testing.T, name string, command []string, mode, catalog string) *re
 	r.cmd = exec.CommandContext(t.Context(), command[0], append(command[1:], mode, catalog)...)
 	r.cmd.Stderr = &r.errs
 	var err error
-	if r.stdin, err = r.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
+	r.stdin, err = r.cmd.StdinPipe()
+	test.OK(t, err)
 	out, err := r.cmd.StdoutPipe()
 	test.OK(t, err)
 	test.OK(t, r.cmd.Start())

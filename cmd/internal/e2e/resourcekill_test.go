@@ -174,9 +174,8 @@ func (c *company) tables() map[string]map[string]string {
 			changes[fmt.Sprint(len(changes))] = fmt.Sprint(row)
 			return nil
 		})
-		if err = errors.Join(err, table.Close()); err != nil {
-			c.t.Fatal(err)
-		}
+		err = errors.Join(err, table.Close())
+		test.OK(c.t, err)
 	}
 	return out
 }

@@ -39,15 +39,13 @@ func newServiceUser(t *testing.T) *serviceUser {
 		u.uid, u.gid = nobody, nobody
 	}
 	var err error
-	if u.root, err = os.MkdirTemp("", "callhouse-user-"); err != nil {
-		t.Fatal(err)
-	}
+	u.root, err = os.MkdirTemp("", "callhouse-user-")
+	test.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(u.root) })
 	self, err := os.Executable() // which acts as a program when called by its name, see TestMain
 	bin := filepath.Join(u.root, "bin")
-	if err = errors.Join(err, os.Chmod(u.root, 0o755), os.Mkdir(bin, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	err = errors.Join(err, os.Chmod(u.root, 0o755), os.Mkdir(bin, 0o755))
+	test.OK(t, err)
 	// Its own folder is not accessible to others, so a symbolic link would not work.
 	if os.Link(self, filepath.Join(bin, "extract")) != nil {
 		if out, err := exec.CommandContext(t.Context(), "cp", self, filepath.Join(bin, "extract")).CombinedOutput(); err != nil {

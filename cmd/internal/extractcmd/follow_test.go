@@ -54,9 +54,8 @@ func newFollowed(t *testing.T) *followed {
 			return ""
 		}})
 	test.OK(t, err)
-	if f.on, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server); err != nil {
-		t.Fatal(err)
-	}
+	f.on, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server)
+	test.OK(t, err)
 	t.Cleanup(func() { _ = f.on.Close() })
 	f.args = []string{"--base-url", f.on.URL, "--warehouse", f.house, "--resources", "none", "--quiet",
 		"--requests-per-second", "1000", "--requests-per-minute", "60000"}

@@ -47,9 +47,8 @@ func newRevealing(t *testing.T, calls int64) *revealing {
 	cfg := world.Config{Seed: 39, Calls: calls, Days: 2, Origin: x.now, Personal: true}
 	server, err := sandbox.New(sandbox.Options{World: cfg, Now: func() time.Time { return x.now }, PerSecond: -1, PerMinute: -1})
 	test.OK(t, err)
-	if x.on, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server); err != nil {
-		t.Fatal(err)
-	}
+	x.on, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server)
+	test.OK(t, err)
 	t.Cleanup(func() { _ = x.on.Close() })
 	w, err := world.New(cfg)
 	test.OK(t, err)

@@ -126,9 +126,8 @@ func TestMail(t *testing.T) {
 				subject != "acme: completed low: completed_percent below 65.0%, 2 groups" || !strings.Contains(string(body), "query calls --since") {
 				t.Errorf("the message: %v\n%s", m.Header, body)
 			}
-			if m, err = mail.ReadMessage(bytes.NewReader(o.letters[1])); err != nil {
-				t.Fatal(err)
-			}
+			m, err = mail.ReadMessage(bytes.NewReader(o.letters[1]))
+			test.OK(t, err)
 			_, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
 			test.OK(t, err)
 			parts := multipart.NewReader(m.Body, params["boundary"])

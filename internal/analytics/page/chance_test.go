@@ -152,9 +152,8 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 		t.Fatal(err)
 	}
 	p := question.Params{Since: companyEnds.AddDate(0, 0, -7), Until: companyEnds}
-	if p, err = w.Compare("agents", p, companyEnds); err != nil {
-		t.Fatal(err)
-	}
+	p, err = w.Compare("agents", p, companyEnds)
+	test.OK(t, err)
 	rows, columns := answers(t, w, "agents", p)
 	for _, line := range rows {
 		for name, i := range columns {
@@ -164,9 +163,8 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 		}
 	}
 	p = question.Params{Since: companyEnds.AddDate(0, 0, -28), Until: companyEnds}
-	if p, err = w.Compare("durations", p, companyEnds); err != nil {
-		t.Fatal(err)
-	}
+	p, err = w.Compare("durations", p, companyEnds)
+	test.OK(t, err)
 	p.Strict, p.Columns = question.Strict{Answers: answersOfPeriod, Changes: 6}, []string{"handle_ms", "change_low_handle_ms", "change_high_handle_ms"}
 	rows, columns = answers(t, w, "durations", p)
 	if line := rows[0]; float(line[columns["change_low_handle_ms"]]) > 0 || float(line[columns["change_high_handle_ms"]]) < 0 {

@@ -108,9 +108,8 @@ func marked(t *testing.T, name string) *lang {
 			}
 		}
 	}
-	if raw, err = toml.Marshal(sections); err != nil {
-		t.Fatal(err)
-	}
+	raw, err = toml.Marshal(sections)
+	test.OK(t, err)
 	l, err := texts.Of(name, raw, "KRW")
 	test.OK(t, err)
 	return &lang{l}
