@@ -103,24 +103,10 @@ type number struct {
 	*phone.Number
 	masked           []string // the masked forms of its spellings
 	calls, customers map[string]bool
-	known            map[string]bool // texts already compared: snapshots repeat them
 }
-
-// mostKnown limits the number of texts in memory.
-const mostKnown = 1 << 16
 
 // is reports whether a text is the number, or a masked form of it.
-func (n *number) is(text string) bool {
-	is, known := n.known[text]
-	if !known {
-		is = n.Is(text) || slices.Contains(n.masked, text)
-		if n.known == nil || len(n.known) == mostKnown {
-			n.known = map[string]bool{}
-		}
-		n.known[text] = is
-	}
-	return is
-}
+func (n *number) is(text string) bool { return n.Is(text) || slices.Contains(n.masked, text) }
 
 // numberColumns are the columns of calls with a single number.
 var numberColumns = []string{"from_number", "to_number", "presentation_number", "from_e164", "to_e164"}
@@ -150,11 +136,26 @@ func (f *erasure) tally(ctx context.Context) error {
 	s := f.w.Current
 	f.erased = Erased{Was: s.Manifest.Snapshot}
 	r := snapshot.NewReader(f.w.FS, s, f.w.Proofs)
+	n := &f.erased
 	for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
-		if held := f.held[file.Path]; len(held) > 0 {
-			if err := f.count(ctx, r, file.Period, held); err != nil {
-				return err
+		held := f.held[file.Path]
+		if len(held) == 0 {
+			continue
+		}
+		err := r.EachCall(ctx, file.Period, nil, func(call *calls.Call) error {
+			if !held[string(call.ID())] {
+				return nil
 			}
+			n.Calls++
+			n.Turns += int64(call.Turns().Len())
+			n.Items += int64(call.Items().Len())
+			if r, _ := call.Recording(); r.State == schema.RecordingStored {
+				n.Recordings++
+			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	for _, of := range personal {
@@ -165,9 +166,9 @@ func (f *erasure) tally(ctx context.Context) error {
 			})
 			switch {
 			case forgot && of.OfCall == "":
-				f.erased.Customers++
+				n.Customers++
 			case forgot:
-				f.erased.Rows++
+				n.Rows++
 			}
 			return ctx.Err()
 		})
@@ -176,21 +177,4 @@ func (f *erasure) tally(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// count counts the losses of a period.
-func (f *erasure) count(ctx context.Context, r *snapshot.Reader, period string, held map[string]bool) error {
-	n := &f.erased
-	return r.EachCall(ctx, period, nil, func(call *calls.Call) error {
-		if !held[string(call.ID())] {
-			return nil
-		}
-		n.Calls++
-		n.Turns += int64(call.Turns().Len())
-		n.Items += int64(call.Items().Len())
-		if r, _ := call.Recording(); r.State == schema.RecordingStored {
-			n.Recordings++
-		}
-		return nil
-	})
 }
