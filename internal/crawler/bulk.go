@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"callhouse/internal/api"
@@ -47,8 +46,6 @@ const (
 	patience = 3
 	// maxBulkPage is the maximum size of a page in bytes.
 	maxBulkPage = 16 << 20
-	// bulkReaders is the number of pages read concurrently.
-	bulkReaders = 4
 )
 
 // BulkCounts are the running numbers of pages of v2.
@@ -62,12 +59,11 @@ type BulkCounts struct {
 //
 // All other data comes from v3. A page only supplies the transcripts of calls that v3 has listed
 // and that wait for their own record; the calls that a page lacks are fetched one by one. If a
-// comparison shows that v2 is wrong, pages are never used again.
+// comparison shows that v2 is wrong, pages are never used again. Since a page is worth hundreds of
+// requests, they are requested one after the other.
 type bulkCrawl struct {
 	*Crawler
-	used bool // decided to request pages
-
-	mu       sync.Mutex
+	used     bool // decided to request pages
 	size     int
 	most     int    // maximum of size
 	falls    int    // number of failed pages
@@ -103,7 +99,8 @@ func (b *bulkCrawl) transcripts(ctx context.Context) (used bool, err error) {
 		return false, err
 	}
 	var pages, covered int64
-	err = b.windows(ctx, func() int { return mostBulk }, func(window []calls.Due) error {
+	size := mostBulk
+	err = b.windows(ctx, &size, func(window []calls.Due) error {
 		pages, covered = pages+1, covered+int64(len(window))
 		return nil
 	})
@@ -113,17 +110,12 @@ func (b *bulkCrawl) transcripts(ctx context.Context) (used bool, err error) {
 	b.log.Info("fetching transcripts from v2 pages", "calls", covered, "pages", pages)
 	b.meter.update(func(p *Progress) { p.Phase, p.Bulk.Total = Bulk, p.Bulk.Pages+pages })
 
-	workers := b.workers(ctx, bulkReaders)
-	err = b.windows(ctx, b.pageSize, func(window []calls.Due) error {
-		if b.unproven() > 0 { // before others are requested
-			return b.fetch(ctx, window)
+	err = b.windows(ctx, &b.size, func(window []calls.Due) error {
+		if err := b.fetch(ctx, window); err != nil {
+			return err
 		}
-		workers.Go(func(ctx context.Context) error { return b.fetch(ctx, window) })
 		return b.offerCheckpoint(ctx)
 	})
-	if werr := workers.Wait(); werr != nil {
-		err = werr
-	}
 	if err != nil || b.taken == 0 || ctx.Err() != nil {
 		return !b.over(), err
 	}
@@ -132,8 +124,6 @@ func (b *bulkCrawl) transcripts(ctx context.Context) (used bool, err error) {
 
 // refuted reports whether v2 was found wrong, so that its transcripts are fetched again.
 func (b *bulkCrawl) refuted() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	return b.state.State == schema.BulkRefuted || b.store.Bulk().State == schema.BulkRefuted
 }
 
@@ -186,7 +176,7 @@ func bulkRequests(calls int64) int64 {
 
 // windows yields the due calls, newest first, in groups that fit on one page each. Isolated calls
 // are left out.
-func (b *bulkCrawl) windows(ctx context.Context, size func() int, yield func(window []calls.Due) error) error {
+func (b *bulkCrawl) windows(ctx context.Context, size *int, yield func(window []calls.Due) error) error {
 	var window []calls.Due
 	gaps := gapsOf(b.store.Coverage())
 	part := 0 // of the list; gaps[part:] are below it
@@ -214,7 +204,7 @@ func (b *bulkCrawl) windows(ctx context.Context, size func() int, yield func(win
 				}
 			}
 		}
-		for len(window) > 0 && due.Rank-window[0].Rank >= int64(size()) {
+		for len(window) > 0 && due.Rank-window[0].Rank >= int64(*size) {
 			if b.worth(window) {
 				if err := flush(); err != nil {
 					return err
@@ -242,29 +232,15 @@ func (b *bulkCrawl) worth(window []calls.Due) bool {
 	return len(window) >= leastDue || b.cfg.Transcripts == FromV2 && len(window) > 0
 }
 
-func (b *bulkCrawl) pageSize() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.size
-}
-
-func (b *bulkCrawl) over() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.off != ""
-}
+func (b *bulkCrawl) over() bool { return b.off != "" }
 
 // unproven returns how many transcripts still have to be compared before pages are relied on.
-func (b *bulkCrawl) unproven() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return max(0, sampled-b.compared)
-}
+func (b *bulkCrawl) unproven() int { return max(0, sampled-b.compared) }
 
 // fetch requests the calls of a window, in smaller pages if a large one fails.
 func (b *bulkCrawl) fetch(ctx context.Context, window []calls.Due) error {
 	for b.worth(window) && !b.over() && ctx.Err() == nil {
-		n := b.pageSize()
+		n := b.size
 		end := slices.IndexFunc(window, func(d calls.Due) bool { return d.Rank-window[0].Rank >= int64(n) })
 		if end < 0 {
 			end = len(window)
@@ -287,10 +263,13 @@ func (b *bulkCrawl) fetch(ctx context.Context, window []calls.Due) error {
 			continue
 		}
 		b.read(p)
-		if err := errors.Join(b.put(ctx, p.recs...), b.took(ctx, p)); err != nil {
-			return err
+		if err = b.put(ctx, p.recs...); err == nil {
+			err = b.took(ctx, p)
 		}
-		if err := b.compare(ctx, p); err != nil {
+		if err == nil {
+			err = b.compare(ctx, p)
+		}
+		if err != nil {
 			return err
 		}
 		window = p.rest(window)
@@ -313,8 +292,6 @@ func (b *bulkCrawl) refused(ctx context.Context, f *api.RequestError, p *bulkPag
 			return b.note(ctx, schema.BulkAbsent, f.Class(), f.Error())
 		}
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if over := b.stream().Over(); over != nil {
 		b.stop("v2 pages fail: " + over.Error())
 		return nil
@@ -331,7 +308,7 @@ func (b *bulkCrawl) refused(ctx context.Context, f *api.RequestError, p *bulkPag
 	return nil
 }
 
-// stop ends the use of pages in this run. It requires b.mu.
+// stop ends the use of pages in this run.
 func (b *bulkCrawl) stop(why string) {
 	if b.off == "" {
 		b.off = why
@@ -349,10 +326,8 @@ func (b *bulkCrawl) note(ctx context.Context, state schema.BulkState, kept, said
 // kept is repeated in every later snapshot, so it must not name a call or quote an answer; said is
 // for the log and the report of this run.
 func (b *bulkCrawl) mark(state schema.BulkState, kept, said string) []schema.Record {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if b.state.State == schema.BulkRefuted || b.off != "" && state != schema.BulkRefuted {
-		return nil // another page has found the same or a worse state
+		return nil // the same or a worse state is known
 	}
 	b.state = schema.Bulk{State: state, At: b.nowMS(), Why: kept}
 	if state != schema.BulkTrusted {
@@ -374,8 +349,6 @@ func (b *bulkCrawl) took(ctx context.Context, p *bulkPage) error {
 		const why = "its calls have no transcripts that can replace those of v3"
 		return b.note(ctx, schema.BulkAbsent, why, why)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.taken += kept
 	b.size = min(b.most, 2*b.size)
 	fit, all := int64(len(p.due)), len(p.seen)

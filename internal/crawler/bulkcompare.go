@@ -11,26 +11,23 @@ import (
 	"callhouse/internal/schema"
 )
 
-// compare compares the sample of a page with v3.
+// compare fetches the records of the sample of a page from v3, which replace the transcripts of v2, and
+// compares them.
 func (b *bulkCrawl) compare(ctx context.Context, p *bulkPage) error {
 	priority := api.Spare
 	if p.proves {
 		priority = api.Recent // other pages wait for it
 	}
-	workers := b.workers(ctx, b.cfg.Workers)
 	for _, id := range slices.Sorted(maps.Keys(p.sample)) {
-		workers.Go(func(ctx context.Context) error {
-			if b.over() || ctx.Err() != nil {
-				return nil
-			}
-			_, err := b.fetchRecord(ctx, &calls.Due{CallID: id}, priority, nil, func(v3 *calls.Call, rec schema.Record) error {
-				return b.judge(ctx, p.sample[id], v3, rec) // the record replaces the transcript of v2
-			})
-			return err
+		if b.over() {
+			return nil
+		}
+		_, err := b.fetchRecord(ctx, &calls.Due{CallID: id}, priority, nil, func(v3 *calls.Call, rec schema.Record) error {
+			return b.judge(ctx, p.sample[id], v3, rec)
 		})
-	}
-	if err := workers.Wait(); err != nil {
-		return err
+		if err != nil {
+			return err
+		}
 	}
 	if p.proves && b.unproven() == 0 && b.state.State != schema.BulkTrusted {
 		return b.note(ctx, schema.BulkTrusted, "", "")
@@ -44,25 +41,16 @@ func (b *bulkCrawl) judge(ctx context.Context, v2, v3 *calls.Call, rec schema.Re
 	settled := v3.EndAt().V+calls.TranscriptGrace.Milliseconds() <= b.nowMS() // a transcript may take a while to be complete
 	recs := []schema.Record{rec}
 	if len(found) == 0 || settled && !v3.OptedOut() {
-		b.count(len(found) > 0)
+		b.compared++
+		b.counts(func(n *BulkCounts) {
+			n.Compared++
+			n.Differing += int64(min(1, len(found)))
+		})
 		if len(found) > 0 {
 			recs = append(b.refute(string(v2.ID()), found[0]), rec)
 		}
 	}
 	return b.put(ctx, recs...)
-}
-
-// count counts a comparison.
-func (b *bulkCrawl) count(differs bool) {
-	b.mu.Lock()
-	b.compared++
-	b.mu.Unlock()
-	b.counts(func(n *BulkCounts) {
-		n.Compared++
-		if differs {
-			n.Differing++
-		}
-	})
 }
 
 // refute reports that v2 is wrong because of a call.
