@@ -11,37 +11,11 @@ import (
 	"callhouse/internal/test"
 )
 
-const example = `-- waits: how long callers wait
---
--- The first paragraph,
--- over two lines: with a colon.
---
--- The second.
---
--- Grain: one row per group
--- Reads: selected, calls
--- Needs: end
--- Counts: status, is_started
--- Arguments: WORD...
--- Flags: field
--- With field: at
--- Map: key, at, wait_ms
--- Shares: long_percent of sum(wait_ms)
--- Means: wait_ms of waits
--- Repeats: long_percent of key, total of at
--- Columns:
---   key      VARCHAR             -   the group
---   wait_ms  BIGINT NOT NULL     ms  the wait, which
---       needs two lines
---   at       TIMESTAMP WITH TIME ZONE NOT NULL  -  when
---   long_percent  DOUBLE  percent of these calls  how many wait long
-
--- A comment of the statement.
-SELECT 1
-`
+// example is a report with all that a header may have.
+func example(t *testing.T) string { return string(test.Read(t, "testdata/waits.sql")) }
 
 func TestParse(t *testing.T) {
-	got, err := Parse("waits", example)
+	got, err := Parse("waits", example(t))
 	test.OK(t, err)
 	want := &File{
 		Name: "waits", Answers: "how long callers wait", Grain: "one row per group",
@@ -63,6 +37,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseErrors(t *testing.T) {
+	example := example(t)
 	for name, text := range map[string]string{
 		"no header":   "SELECT 1",
 		"other name":  strings.Replace(example, "-- waits:", "-- wait:", 1),

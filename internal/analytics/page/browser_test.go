@@ -22,25 +22,6 @@ import (
 
 var browser = flag.String("browser", "", "Chromium, to open pages in; none: the test is skipped")
 
-// probe reports to the surrounding page how the browser rendered a page: its excess width, its
-// colour, and texts of drawings that overlap, stick out, or are too small.
-const probe = `<script>
-const bad = [], seen = [];
-for (const svg of document.querySelectorAll("svg")) {
-  const s = svg.getBoundingClientRect();
-  if (!s.width) continue;
-  seen.push(svg.querySelector("title").id);
-  const texts = [...svg.querySelectorAll("text")].map(t => [t.textContent, t.getBoundingClientRect()]);
-  texts.forEach(([a, p], i) => {
-    if (p.left < s.left - 1 || p.right > s.right + 1 || p.top < s.top - 2 || p.bottom > s.bottom + 2) bad.push(a + " stands out of " + seen.at(-1));
-    if (p.height < 8) bad.push(a + " is small in " + seen.at(-1));
-    for (const [b, q] of texts.slice(0, i))
-      if (p.left < q.right - .5 && q.left < p.right - .5 && p.top + 2 < q.bottom - 2 && q.top + 2 < p.bottom - 2) bad.push(a + " covers " + b + " in " + seen.at(-1));
-  });
-}
-parent.postMessage({Wide: document.documentElement.scrollWidth - innerWidth, Ground: getComputedStyle(document.body).backgroundColor, Bad: bad, Seen: seen}, "*");
-</script></body>`
-
 type probed struct {
 	Wide      int
 	Ground    string
@@ -134,7 +115,7 @@ func TestInABrowser(t *testing.T) {
 				t.Errorf("a day off its past is shown: %v", off)
 			}
 			// Without its policy, so that the probe runs.
-			save(t, filepath.Join(dir, "probed.html"), strings.Replace(strings.Replace(text, policy, "", 1), "</body>", probe, 1))
+			save(t, filepath.Join(dir, "probed.html"), strings.Replace(strings.Replace(text, policy, "", 1), "</body>", string(test.Read(t, "testdata/probe.html")), 1))
 			grounds := []string{"rgb(16, 19, 22)", "rgb(244, 245, 247)"} // dark, light
 			for i, width := range []int{1280, 800, 390, 320} {
 				for _, scheme := range []int{i % 2, 1 - i%2}[:1+i%2] {

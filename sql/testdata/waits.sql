@@ -1,0 +1,27 @@
+-- waits: how long callers wait
+--
+-- The first paragraph,
+-- over two lines: with a colon.
+--
+-- The second.
+--
+-- Grain: one row per group
+-- Reads: selected, calls
+-- Needs: end
+-- Counts: status, is_started
+-- Arguments: WORD...
+-- Flags: field
+-- With field: at
+-- Map: key, at, wait_ms
+-- Shares: long_percent of sum(wait_ms)
+-- Means: wait_ms of waits
+-- Repeats: long_percent of key, total of at
+-- Columns:
+--   key      VARCHAR             -   the group
+--   wait_ms  BIGINT NOT NULL     ms  the wait, which
+--       needs two lines
+--   at       TIMESTAMP WITH TIME ZONE NOT NULL  -  when
+--   long_percent  DOUBLE  percent of these calls  how many wait long
+
+-- A comment of the statement.
+SELECT 1
