@@ -39,7 +39,7 @@ func run(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
 	n := &night{job: job{Settings: s, begun: s.Clock.Local(), started: s.Now(), running: schema.OutcomeRunning},
 		screen: progress.NewScreen(stderr, s.Quiet)}
 	n.id = settings.RunID(n.started)
-	n.logTo(n.screen.Out)
+	n.log = n.screen.Logger(n.screen.Out)
 	cfg, err := s.Crawl(n.started)
 	if err == nil {
 		err = n.setKept(n.started)
@@ -50,18 +50,13 @@ func run(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
 		err = n.open(n.Options(n.id), func() error { return n.collect(ctx) })
 	}
 	n.screen.Close()
-	n.logTo(stderr) // the progress bars have ended
+	n.log = n.screen.Logger(stderr) // the progress bars have ended
 	n.report(stderr)
 	err = n.toLake(ctx, err)
 	n.alert(ctx, err)
 	n.publish(err)
 	ping(ctx, n.PingURL, err, n.Secrets, n.log)
 	return err
-}
-
-// logTo sends the log to out.
-func (n *night) logTo(out io.Writer) {
-	n.log = n.screen.Logger(out)
 }
 
 // collect lets the crawler fill the warehouse, and makes the last commit, even if the crawl failed.
