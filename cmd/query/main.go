@@ -2,16 +2,13 @@
 package main
 
 import (
+	"context"
 	"os"
 
-	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd"
 )
 
 func main() {
-	ctx, stop := cli.Context()
-	code := querycmd.Run(ctx, config.System(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	os.Exit(querycmd.Run(context.Background(), config.System(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

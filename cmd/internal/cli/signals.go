@@ -10,13 +10,14 @@ import (
 	"callhouse/internal/scratch"
 )
 
-// Context returns a context cancelled by the first terminating signal, including that of a closed
-// terminal, unless nohup blocks it. After that, signals have their default effect, so that a second
-// one ends the process at once.
+// Context returns a context cancelled as by Signals.
 func Context() (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(context.Background(), append(Terminating(), os.Interrupt)...)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
+	ctx, cancel := context.WithCancel(context.Background())
+	free := Signals(cancel)
+	return ctx, func() {
+		free()
+		cancel()
+	}
 }
 
 // Signals calls cancel at the first terminating signal, including that of a closed terminal, unless

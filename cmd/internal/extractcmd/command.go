@@ -104,7 +104,6 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 	runCmd.Flags().StringArrayVar(&s.CallIDs, "call-id", nil, "also fetch the record of this call again, whatever is stored of it; repeatable")
 	s.AllFlag(runCmd)
 	var planFormat string
-	var planJSON bool
 	planCmd := &cobra.Command{
 		Use: "plan", Short: "Estimate the cost of a run: pages, requests, minutes",
 		Example: `  extract plan --since 90d
@@ -113,13 +112,11 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 			"two requests, and from what is due in the warehouse.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return plan(cmd.Context(), s, planJSON || planFormat == "json", cmd.OutOrStdout(), stderr)
+			return plan(cmd.Context(), s, planFormat == "json", cmd.OutOrStdout(), stderr)
 		},
 	}
 	s.RunFlags(planCmd)
 	cli.Choice(planCmd, &planFormat, "format", "", "text", "json")
-	planCmd.Flags().BoolVar(&planJSON, "json", false, "print JSON")
-	_ = planCmd.Flags().MarkHidden("json") // all commands use --format json
 	configCmd := configCommand(s)
 	s.RunFlags(configCmd)
 	root.AddCommand(initCommand(s), runCmd, followCommand(s, stderr), planCmd, recordingsCommand(s, stderr), configCmd, statusCommand(s))

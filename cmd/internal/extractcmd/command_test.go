@@ -49,11 +49,10 @@ func TestExtractWithoutACommand(t *testing.T) {
 // --format json writes JSON to standard output, for every command.
 func TestPlanFormats(t *testing.T) {
 	for args, says := range map[string]string{
-		"plan --format xml": "--format takes text or json",
-		"plan --json":       "no service address",
-		"plan --share half": `--share must be a number, not "half"`,
-		"config --share 2":  "--share must be above 0 and at most 1, not 2",
-		"config --tz Seoul": `unknown time zone "Seoul"`,
+		"plan --format xml":                            "--format takes text or json",
+		"plan --share half":                            `--share must be a number, not "half"`,
+		"config --share 2":                             "--share must be above 0 and at most 1, not 2",
+		"config --tz Seoul":                            `unknown time zone "Seoul"`,
 		"run --tz Seoul --base-url http://127.0.0.1:1": `warning: unknown time zone "Seoul", which query will refuse; use a name`,
 		"plan --format json":                           "no service address",
 	} {
@@ -72,7 +71,7 @@ func TestHelpListsWhatACommandUses(t *testing.T) {
 		"show":    {"--pretty": true, "--config": true, "--api-key-file": false, "--quiet": false},
 		"verify":  {"--deep": true, "--base-url": true, "--metrics-file": false},
 		"compact": {"--all": true, "--quiet": true, "--requests-per-second": false},
-		"plan":    {"--share": true, "--since": true, "--metrics-file": false, "--ping-url": false, "--json": false},
+		"plan":    {"--share": true, "--since": true, "--metrics-file": false, "--ping-url": false},
 		"run":     {"--share": true, "--since": true, "--mask": true, "--metrics-file": true, "--quiet": true},
 		"":        {"--warehouse": true, "--share": false},
 	} {

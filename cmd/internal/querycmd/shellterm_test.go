@@ -4,6 +4,7 @@ package querycmd_test
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"strings"
@@ -14,7 +15,6 @@ import (
 	"github.com/creack/pty"
 	"github.com/hinshun/vt10x"
 
-	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/querycmd"
 )
@@ -24,10 +24,7 @@ func TestShellProcess(t *testing.T) {
 	if os.Getenv("CALLHOUSE_TEST_SHELL") == "" {
 		t.Skip("it is what other tests start")
 	}
-	ctx, stop := cli.Context()
-	code := querycmd.Run(ctx, cmdtest.Child(), strings.Fields(os.Getenv("CALLHOUSE_TEST_SHELL")), os.Stdin, os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	os.Exit(querycmd.Run(context.Background(), cmdtest.Child(), strings.Fields(os.Getenv("CALLHOUSE_TEST_SHELL")), os.Stdin, os.Stdout, os.Stderr))
 }
 
 // terminal is a terminal with the command, and its screen.
