@@ -228,7 +228,6 @@ type estate struct {
 
 func newEstate(t *testing.T) *estate {
 	t.Helper()
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	// Its last night is an hour ago, since query check requires recent data by this machine's
 	// clock.
 	begin := time.Now().Add(-4*26*time.Hour - time.Hour).Truncate(time.Millisecond)

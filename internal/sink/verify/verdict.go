@@ -35,8 +35,7 @@ type Recordings struct {
 	Hashed   bool  `json:"hashed"`   // their content was compared as well
 }
 
-// Save stores the result of a report, and the result for recordings. With group, the warehouse's
-// group may read it.
+// Save stores the result of a report, and the result for recordings.
 func Save(root string, r *Report, recordings *Recordings, now time.Time) error {
 	v := &Verdict{FormatVersion: layout.FormatVersion, At: now.UTC(), Recordings: recordings}
 	if len(r.Snapshots) > 0 {

@@ -123,7 +123,7 @@ func (j job) pool(who admitted, log *audit.Log, note func(string)) *worker.Pool 
 	p := &worker.Pool{Job: func(user string) (any, error) { return j.of(who.list, user) }, PerUser: who.list != nil,
 		Rest: 5 * time.Minute, Log: note, Command: func() *exec.Cmd {
 			var env []string
-			for _, name := range []string{"HOME", "XDG_CACHE_HOME", "ZONEINFO"} {
+			for _, name := range []string{"HOME", "ZONEINFO"} {
 				if v, ok := os.LookupEnv(name); ok {
 					env = append(env, name+"="+v)
 				}
