@@ -31,7 +31,6 @@ func (c *Call) SetTranscriptSource(of *Call) {
 // nil. The call must be over, its caller must not have opted out, and it must have its whole
 // timeline, which must match the list of spoken items.
 func (c *Call) TellsTranscript() error {
-	extra := wire.ReadExtra(&c.Object)
 	switch {
 	case c.Source() != schema.V2:
 		return fmt.Errorf("it has the form of %s", c.Source())
@@ -39,9 +38,10 @@ func (c *Call) TellsTranscript() error {
 		return errors.New("it is not over")
 	case c.OptedOut():
 		return errors.New("its caller opted out of storage")
-	case !c.TurnCount().OK, extra.Absent(toolsField), extra.Null(toolsField):
+	case c.Sent>>(len(schema.Calls.Columns)+turnList)&1 == 0:
 		return errors.New("it has no transcript_with_tool_calls")
-	case extra.Value(toolsField).Shape != scan.IsAbsent, extra.Value(transcriptField).Shape != scan.IsAbsent:
+	}
+	if short := wire.InExtra(&c.Object, "transcript"); short.Shape != scan.IsAbsent && (c.Turns().Len() > 0 || short.Shape != scan.IsArray) {
 		return errors.New("its two transcripts do not fit together")
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/parquet-go/parquet-go"
+
 	"callhouse/internal/schema"
 	"callhouse/internal/wire"
 )
@@ -137,7 +139,7 @@ func (c *Call) Settlement() Settlement {
 // SetSettlement sets the call's place in its life cycle.
 func (c *Call) SetSettlement(s Settlement) { c.Row[colSettlement] = settlementValues[s] }
 
-// Extra returns the JSON object of the values without a column of their own, or nil: see extra.go.
+// Extra returns the JSON object of the values that no column holds, or nil: see package wire.
 func (c *Call) Extra() []byte { return c.text(colExtra) }
 
 // Began returns when the call started or, without a start, when it was first seen, in ms since 1970
@@ -192,6 +194,15 @@ func (c *Call) Transcript() *Call {
 	out := NewCall("")
 	out.Row[colTurnCount] = c.Row[colTurnCount]
 	out.Turns().Set(c.Turns())
+	return out
+}
+
+// WithoutTranscript returns a copy as if no transcript had been sent.
+func (c *Call) WithoutTranscript() *Call {
+	out := c.Copy()
+	out.Row[colTurnCount] = parquet.Value{}
+	out.Turns().Cut(0)
+	wire.DropExtra(&out.Object, "transcript", "transcript_with_tool_calls")
 	return out
 }
 

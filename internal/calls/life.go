@@ -2,6 +2,7 @@ package calls
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"callhouse/internal/schema"
@@ -24,15 +25,20 @@ const (
 	TranscriptGrace = 2 * time.Hour
 )
 
-// Fields of a call's JSON.
+// The columns of two inner objects of a call's JSON.
 var (
-	transcriptField = wire.FieldOf(schema.CallResource, "transcript")
-	toolsField      = wire.FieldOf(schema.CallResource, "transcript_with_tool_calls")
-	analysisField   = wire.FieldOf(schema.CallResource, "call_analysis")
-	costField       = wire.FieldOf(schema.CallResource, "call_cost")
-	totalCostField  = wire.FieldOf(schema.CallResource, "call_cost.total_cost")
-	startFields     = [...]wire.Field{wire.FieldOf(schema.CallResource, "start_at"), wire.FieldOf(schema.CallResource, "start_timestamp")}
+	analysisColumns = columnsIn("call_analysis.")
+	costColumns     = columnsIn("call_cost.")
 )
+
+func columnsIn(object string) (columns []int) {
+	for i := range schema.Calls.Columns {
+		if strings.HasPrefix(schema.Calls.Columns[i].V3, object) {
+			columns = append(columns, i)
+		}
+	}
+	return columns
+}
 
 // Settle sets Settlement and TranscriptState from the call's other columns and the time now, in ms
 // since 1970 UTC. It is idempotent. Its rules are:
@@ -129,12 +135,11 @@ func (c *Call) latestEnd() int64 {
 
 // CarriesStart reports whether the response that the call was decoded from has a start, even a null
 // one. Merging a response without one leaves a known call's start unchanged.
-func (c *Call) CarriesStart() bool {
-	if c.StartAt().OK || c.Extra() == nil {
-		return true
-	}
-	extra := wire.ReadExtra(&c.Object)
-	return !slices.ContainsFunc(startFields[:], extra.Absent)
+func (c *Call) CarriesStart() bool { return c.StartAt().OK || c.sent(colStartAt) }
+
+// sent reports whether the response that the call was decoded from has one of the columns, even null.
+func (c *Call) sent(columns ...int) bool {
+	return slices.ContainsFunc(columns, func(col int) bool { return c.Sent>>col&1 != 0 })
 }
 
 // Over reports whether the call has ended.
@@ -194,13 +199,15 @@ func (c *Call) neverConnected() bool {
 }
 
 // listedOnly reports whether the call is known only from a list item without analysis and cost, and
-// perhaps little else: its own record has more.
+// perhaps little else: its own record has more. Of a stored call that is not known any more: those
+// with more are settled or have one of the states that follow.
 func (c *Call) listedOnly() bool {
-	if c.Extra() == nil || c.TurnCount().OK {
+	switch c.TranscriptState() {
+	case Empty, Skipped:
 		return false
 	}
-	extra := wire.ReadExtra(&c.Object)
-	return extra.Absent(analysisField) && extra.Absent(costField)
+	return !c.TurnCount().OK && c.Settlement() != Settled && !c.sent(analysisColumns...) && !c.sent(costColumns...) &&
+		wire.InExtra(&c.Object, "call_analysis").Shape == scan.IsAbsent && wire.InExtra(&c.Object, "call_cost").Shape == scan.IsAbsent
 }
 
 // showsConversation reports whether there is a trace of a conversation. Some services have a
@@ -211,23 +218,28 @@ func (c *Call) showsConversation() bool {
 	return c.TurnCount().V > 0 || c.Turns().Len() > 0 || recorded || c.Analyzed()
 }
 
-// Analyzed reports whether call_analysis is not null: one of its columns is not null, or extra
-// shows that it is an object of nulls or some other value.
+// Analyzed reports whether call_analysis is not null: one of its columns is not null, or it is in
+// extra, as an object of nulls or some other value.
 func (c *Call) Analyzed() bool {
-	return !wire.IsEmpty(&c.Object, analysisField) || wire.ReadExtra(&c.Object).Value(analysisField).Shape > scan.IsNull
+	return c.known(analysisColumns) || c.Items().Len() > 0 || wire.InExtra(&c.Object, "call_analysis").Shape > scan.IsNull
+}
+
+// known reports whether one of the columns has a value.
+func (c *Call) known(columns []int) bool {
+	return slices.ContainsFunc(columns, func(col int) bool { return !c.Row[col].IsNull() })
 }
 
 // costed reports whether call_cost has an amount, or a value that is no amount at all. An object of
 // nulls is not a cost yet.
 func (c *Call) costed() bool {
-	if !wire.IsEmpty(&c.Object, costField) {
-		return true
-	}
-	extra := wire.ReadExtra(&c.Object)
-	if cost := extra.Value(costField); cost.Shape != scan.IsObject {
-		return cost.Shape > scan.IsNull
-	}
-	return extra.Inside(costField).Told()
+	cost := wire.InExtra(&c.Object, "call_cost")
+	return c.known(costColumns) || cost.Shape > scan.IsNull && cost.Shape != scan.IsObject ||
+		slices.ContainsFunc(costColumns, func(col int) bool { return c.unheld(schema.Calls.Columns[col].V3) })
+}
+
+// unheld reports whether extra has a value for a place in the JSON.
+func (c *Call) unheld(place string) bool {
+	return wire.InExtra(&c.Object, strings.Split(place, ".")...).Shape > scan.IsNull
 }
 
 // CostUnheld reports whether the service sent a cost that total_cost cannot hold. It is in extra.
@@ -235,12 +247,8 @@ func (c *Call) CostUnheld() bool {
 	if !c.Row[colTotalCost].IsNull() {
 		return false
 	}
-	extra := wire.ReadExtra(&c.Object)
-	cost := extra.Value(costField)
-	if cost.Shape == scan.IsObject {
-		cost = extra.Inside(costField).Value(totalCostField)
-	}
-	return cost.Shape > scan.IsNull && cost.Marks&scan.Lone == 0
+	cost := wire.InExtra(&c.Object, "call_cost")
+	return cost.Shape > scan.IsNull && cost.Shape != scan.IsObject || c.unheld("call_cost.total_cost")
 }
 
 // decodedState is the transcript's state according to one response, at the time of its fetch, if
@@ -267,10 +275,8 @@ func (c *Call) early() bool {
 	if c.TurnCount().V > 0 || c.FetchedAt() == 0 || c.Analyzed() || c.neverConnected() {
 		return false
 	}
-	if c.Extra() != nil {
-		if extra := wire.ReadExtra(&c.Object); extra.Empty(transcriptField) || extra.Empty(toolsField) {
-			return false
-		}
+	if c.unheld("transcript") || c.unheld("transcript_with_tool_calls") {
+		return false
 	}
 	end := c.endKnown()
 	return end.OK && c.FetchedAt() < end.V+TranscriptGrace.Milliseconds()

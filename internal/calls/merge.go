@@ -81,25 +81,27 @@ func Merge(old, new *Call, kind schema.Kind) {
 	}
 	first, fetched, run := firstSeen(old, new), new.FetchedAt(), new.RunID()
 	told, spoke := new.TurnCount().OK, new.Turns().Len() > 0
-	known := old.Object
+	known, seen := old, !old.listedOnly()
 	if new.listedOnly() && new.Over() && !old.Over() && old.TurnCount().V == 0 && !old.Analyzed() && !old.costed() {
-		known = wire.Without(&known, "transcript", "transcript_with_tool_calls", "call_analysis", "call_cost")
+		known, seen = old.WithoutTranscript(), false
 	}
 	own := told || kind == schema.KindDetail
 	var item *Call
 	if !own && old.inVain() {
 		item = new.Copy()
 	}
-	wire.Merge(&known, &new.Object)
+	wire.Merge(&known.Object, &new.Object)
 	renewed := !own && !new.OptedOut() && old.renewedBy(new)
 	switch {
 	case item == nil:
 	case renewed: // as if the record had not been requested
-		known = wire.Without(&known, "transcript", "transcript_with_tool_calls")
 		new.Set(&item.Object)
-		wire.Merge(&known, &new.Object)
+		wire.Merge(&known.WithoutTranscript().Object, &new.Object)
 	default: // the next request depends on when the record was requested: see AskAt
 		fetched = old.FetchedAt()
+	}
+	if seen {
+		new.Sent |= 1 << colTotalCost
 	}
 	new.Row[colTranscriptSource] = parquet.Value{}
 	switch {
@@ -170,9 +172,6 @@ func (c *Call) stopWaiting(why TranscriptState) {
 	}
 	c.SetTranscriptState(why)
 }
-
-// The columns of the cost.
-var costColumns = []int{colTotalCost, colCreditsUsed, colBilled}
 
 // renewedBy reports whether now, the call after a list item was merged into it, shows that the call's
 // record has probably changed since it was requested, or may be stored by now. If it brought no

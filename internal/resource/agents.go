@@ -21,10 +21,10 @@ var Agents = Declare(Resource{
 		Doc: "time of the last edit"},
 	schema.Column{ID: 6, Name: "production_version", Type: schema.Word, V3: "production_version",
 		Doc: "version that production refers to; null: none published"},
-	schema.Column{ID: 7, Name: "data", Type: schema.JSON, V3: "data?",
+	schema.Column{ID: 7, Name: "data", Type: schema.JSON, V3: "data",
 		Doc: "prompt, voice, model and all other settings"},
-	schema.Column{ID: 8, Name: "flow", Type: schema.JSON, V3: "flow?", V2: "flow_data?", AnyValue: true, // it was seen under either name
+	schema.Column{ID: 8, Name: "flow", Type: schema.JSON, V3: "flow", V2: "flow_data", AnyValue: true, // it was seen under either name
 		Doc: "nodes and edges of a flow agent"},
-	schema.Column{ID: 9, Name: "version", Type: schema.JSON, V3: "version?", AnyValue: true,
+	schema.Column{ID: 9, Name: "version", Type: schema.JSON, V3: "version", AnyValue: true,
 		Doc: "version of data and flow; null: the current one"},
 )

@@ -107,26 +107,8 @@ func (r *Resource) ofItem(col int) bool {
 	return c.Name == "extra" || c.Name == "source" || c.V3 != "" && !slices.Contains(r.own, col)
 }
 
-// ItemJSON returns the JSON of the list item from which an object was made.
-func (r *Resource) ItemJSON(o *schema.Object) []byte {
-	var item schema.Object
-	item.Set(o)
-	for _, col := range r.own {
-		item.Row[col] = parquet.Value{}
-	}
-	return wire.AppendJSON(nil, &item)
-}
-
 // SlimJSON returns the JSON of an object's columns only. It changes the object.
 func (r *Resource) SlimJSON(o *schema.Object) []byte {
 	o.Row[r.extra] = parquet.Value{}
 	return wire.AppendJSON(nil, o)
-}
-
-// RecordJSON returns the JSON of an object's own record, as far as it is known.
-func (r *Resource) RecordJSON(o *schema.Object) []byte {
-	var record schema.Object
-	record.Set(o)
-	record.Row[r.extra] = o.Row[r.ownExtra]
-	return wire.AppendJSON(nil, &record)
 }

@@ -70,9 +70,7 @@ type Column struct {
 	Doc, Unit string
 
 	// V3 and V2 are the field's places in the JSON of each version: names, joined by a point for a
-	// member of an object. A "?" at the end means that the field is omitted if it is null. A field
-	// with a place in only one version is read from that place in both, but expected only in that
-	// version. If both places were sent, the place of the object's version wins, unless it has no
+	// member of an object. A field with a place in only one version is read from that place in both. If both places were sent, the place of the object's version wins, unless it has no
 	// value.
 	V3, V2 string
 	// Known are the known words of the field. Unknown words are stored too, and counted.
@@ -105,14 +103,10 @@ type Column struct {
 	// column.
 	List *Table
 	// Count is set on two fields with the same List, which v2 sends twice: once whole, and once
-	// with only the objects whose first field is one of Only. v3 sends the whole list under the
-	// name of the field that has Only. The column Count holds the number of rows; null if the list
-	// is unknown.
+	// with some of the objects, as Short. v3 sends the whole list under the name of the field that
+	// is Short. The column Count holds the number of rows; null if the list is unknown.
 	Count string
-	Only  []string
-	// With are the values of the object's first field for which the service sends this field even
-	// if it is null. Nil: for any.
-	With []string
+	Short bool
 	// Between are two columns with instants. If the field is not sent, its value is the time
 	// from the first to the second.
 	Between [2]string

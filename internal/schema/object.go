@@ -74,11 +74,15 @@ type Object struct {
 	Of    *Resource
 	Row   Row
 	Lists []Rows // as Of.Lists
+	// Sent has a bit for each column, and after these for each list, that the response had from
+	// which the object was decoded, if only as null. It is not stored: nothing is sent in an object
+	// that was read.
+	Sent uint64
 }
 
 // Begin makes the object an empty one of a resource, reusing its memory.
 func (o *Object) Begin(of *Resource) {
-	o.Of = of
+	o.Of, o.Sent = of, 0
 	if n := len(of.Table.Columns); cap(o.Row) < n {
 		o.Row = make(Row, n)
 	} else {
@@ -97,8 +101,24 @@ func (o *Object) Begin(of *Resource) {
 func (o *Object) Set(of *Object) {
 	o.Begin(of.Of)
 	copy(o.Row, of.Row)
+	o.Sent = of.Sent
 	for i := range o.Lists {
 		o.Lists[i].Set(&of.Lists[i])
+	}
+}
+
+// SendValues makes Sent the columns and lists that have values: those of an object that was read.
+func (o *Object) SendValues() {
+	o.Sent = 0
+	for i := range o.Row {
+		if !o.Row[i].IsNull() {
+			o.Sent |= 1 << i
+		}
+	}
+	for i := range o.Lists {
+		if o.Lists[i].Len() > 0 {
+			o.Sent |= 1 << (len(o.Row) + i)
+		}
 	}
 }
 

@@ -2,16 +2,18 @@ package sink
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/big"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
+	"callhouse/internal/wire/wiretest"
 )
 
 // prices are costs that a service may send, by the call's id. The column holds those of its range
@@ -65,13 +67,11 @@ func checkPrices(t *testing.T, s *layout.Snapshot) {
 	t.Helper()
 	unheld := map[string]bool{}
 	for id, call := range readCalls(t, anywhere, s) {
-		var sent struct {
-			Cost json.RawMessage `json:"call_cost"`
-		}
-		test.OK(t, json.Unmarshal(call.AppendJSON(nil), &sent))
 		name := id[:strings.LastIndexByte(id, '-')]
-		if want := prices[name]; string(sent.Cost) != want {
-			t.Errorf("%s comes back as %s, %s was sent", id, sent.Cost, want)
+		bare := call.Copy()
+		bare.Row[schema.Calls.Column("extra")] = parquet.Value{}
+		if lost := wiretest.Lost(t, &schema.Calls, fmt.Appendf(nil, `{"call_cost":%s}`, prices[name]), bare.AppendJSON(nil), call.Extra()); len(lost) > 0 {
+			t.Errorf("%s is there as %s with extra %s, without %s", id, bare.AppendJSON(nil), call.Extra(), lost)
 		}
 		if unheld[name] = call.CostUnheld(); unheld[name] || !strings.Contains(prices[name], "total_cost") {
 			continue

@@ -79,14 +79,20 @@ func (d *Decoder) Decode(of *schema.Resource, body []byte, kind schema.Kind, o *
 		d.arena = make([]byte, 0, 1<<12) // so that no slice of it is nil
 	}
 	for i := range d.parts {
-		d.parts[i].patch.reset(d.parts[i].node)
+		d.parts[i].unknown = d.parts[i].unknown[:0]
 	}
 	replaced := !utf8.Valid(body)
 	if replaced {
 		d.valid = scan.AppendValid(d.valid[:0], body)
 		body = d.valid
 	}
-	if !d.scan(body) || d.tooMany() {
+	v, ok := d.scan(body)
+	if ok && v.Marks&scan.Lone != 0 { // rare enough for a second scan
+		replaced, d.count, d.Drift = true, 0, d.Drift[:0]
+		d.valid = scan.AppendWhole(nil, body)
+		_, ok = d.scan(d.valid)
+	}
+	if !ok || d.tooMany() {
 		return undecodable(d.s.Err())
 	}
 	if replaced {
@@ -105,31 +111,20 @@ func (d *Decoder) whole(replaced bool) error {
 	if d.optedOut() {
 		d.withhold(replaced)
 	}
-	d.driftUnknown(&p.patch)
+	d.driftUnknown(p)
 	if err := d.checkKey(p, replaced); err != nil {
 		return err
 	}
 	d.fields(p, d.o.Row)
+	d.o.Sent |= d.sent(p)
 	d.setExtra(p, d.o.Row)
 	return nil
 }
 
 // fields converts the known fields of an object into columns.
 func (d *Decoder) fields(p *part, row schema.Row) {
-	shown, done := p.shown[d.source], fieldSet(0)
-	if p.with != nil {
-		if p.has.has(0) {
-			d.set(&row[p.slots[0].col], &p.patch, 0, &p.vals[0], p.slots[0].column)
-		}
-		shown = p.shownWith(row)
-	}
-	p.patch.absent |= p.plain & shown &^ (p.has | p.nulls)
-	p.patch.null |= p.plain & p.nulls &^ shown
-	todo := p.has | ^p.plain&(1<<len(p.slots)-1)
-	if p.with != nil {
-		todo &^= 1
-	}
-	for ; todo != 0; todo &= todo - 1 {
+	done := fieldSet(0)
+	for todo := p.has | p.always | p.nulls&p.grouped; todo != 0; todo &= todo - 1 {
 		f := Field(bits.TrailingZeros64(uint64(todo)))
 		s := &p.slots[f]
 		switch {
@@ -137,49 +132,42 @@ func (d *Decoder) fields(p *part, row schema.Row) {
 			if v := &p.vals[f]; v.Shape == scan.IsString && v.Marks == 0 && s.simple {
 				row[s.col] = parquet.ByteArrayValue(v.Raw[1 : len(v.Raw)-1])
 			} else {
-				d.set(&row[s.col], &p.patch, f, v, s.column)
+				d.set(&row[s.col], p, f, v, s.column)
 			}
-			continue
 		case s.custom != nil:
 			s.custom.decode(d, p, f)
-			continue
 		case s.group == 0:
-			d.field(p, f, row, shown)
+			d.field(p, f, row)
 		case !done.has(f):
 			done |= s.group
-			d.group(p, s.group, row, shown)
+			d.group(p, s.group, row)
 		}
 	}
 }
 
 // field converts one field, as it was sent, into columns.
-func (d *Decoder) field(p *part, f Field, row schema.Row, shown fieldSet) {
+func (d *Decoder) field(p *part, f Field, row schema.Row) {
 	s, v := &p.slots[f], &p.vals[f]
 	switch {
-	case s.list >= 0 && (v.Shape == scan.IsArray || v.Shape == scan.IsNull):
-		if v.Shape == scan.IsNull { // the rule is []
-			p.patch.null |= 1 << f
-		}
-	case !take(&p.patch, f, v, shown):
+	case v.Shape <= scan.IsNull, s.list >= 0 && v.Shape == scan.IsArray: // the rows of a list are there
 	case s.list >= 0, s.inner != nil && v.Shape != scan.IsObject:
-		d.misfit(&p.patch, f, v)
+		d.misfit(p, f)
 	case s.inner != nil:
 		in := &d.parts[s.inner.id]
 		d.fields(in, row)
-		d.driftUnknown(&in.patch)
-		// Extra has a patch for it if it departs from the rule, or if all its values are null.
-		if in.empty(d.o, row) || !in.patch.isEmpty() {
-			p.patch.over = append(p.patch.over, override{f: f, sub: &in.patch})
+		d.driftUnknown(in)
+		if in.empty(d.o, row) || !in.fits() {
+			p.inside |= 1 << f
 		}
 	default:
-		d.set(&row[s.col], &p.patch, f, v, s.column)
+		d.set(&row[s.col], p, f, v, s.column)
 	}
 }
 
 // group converts fields that mean the same under different names or in different shapes, of which
 // each version of the API has some. Those of the object's own version count. If they have no value,
 // the others count; if they have one, the others become unknown fields.
-func (d *Decoder) group(p *part, group fieldSet, row schema.Row, shown fieldSet) {
+func (d *Decoder) group(p *part, group fieldSet, row schema.Row) {
 	own, others, fits := fieldSet(0), fieldSet(0), true
 	for g := group; g != 0; g &= g - 1 {
 		f := Field(bits.TrailingZeros64(uint64(g)))
@@ -192,26 +180,38 @@ func (d *Decoder) group(p *part, group fieldSet, row schema.Row, shown fieldSet)
 		}
 	}
 	sent := own & (p.has | p.nulls)
-	as := others != 0 && fits && (sent == 0 || others&p.has != 0)
-	if as && sent == 0 {
-		shown &^= group // none of these counts as absent
-	}
 	for ; own != 0; own &= own - 1 {
-		d.field(p, Field(bits.TrailingZeros64(uint64(own))), row, shown)
+		d.field(p, Field(bits.TrailingZeros64(uint64(own))), row)
 	}
-	if as = as && p.noneOf(group, d.o, row); as {
-		p.patch.as |= others
-		p.patch.null |= sent & p.nulls
-	}
+	renamed := fits && (sent == 0 || others&p.has != 0) && p.noneOf(group, d.o, row)
 	for ; others != 0; others &= others - 1 {
 		f := Field(bits.TrailingZeros64(uint64(others)))
-		if !as {
+		if !renamed {
 			d.demote(p, f)
 			continue
 		}
 		d.drift(p.slots[f].path, DriftRenamed)
-		d.field(p, f, row, shown&^group)
+		d.field(p, f, row)
 	}
+	for in := p.inside & group; in != 0; in &= in - 1 {
+		f := Field(bits.TrailingZeros64(uint64(in)))
+		if of := &d.parts[p.slots[f].inner.id]; of.fits() && !of.empty(d.o, row) { // it was empty
+			p.inside &^= 1 << f
+		}
+	}
+}
+
+// sent returns the columns and lists that an object has values or nulls for.
+func (d *Decoder) sent(p *part) (sent uint64) {
+	for fields := p.has | p.nulls; fields != 0; fields &= fields - 1 {
+		f := bits.TrailingZeros64(uint64(fields))
+		if s := &p.slots[f]; s.inner != nil && s.list < 0 && p.vals[f].Shape == scan.IsObject {
+			sent |= d.sent(&d.parts[s.inner.id])
+		} else {
+			sent |= s.columns
+		}
+	}
+	return sent
 }
 
 // demote makes a known field an unknown one. Like any unknown field, it is lost if the object is
@@ -224,7 +224,9 @@ func (d *Decoder) demote(p *part, f Field) {
 		}
 		return
 	}
-	p.patch.unknown = append(p.patch.unknown, scan.Member{Name: p.slots[f].name, Value: *v})
+	if v.Shape != scan.IsNull {
+		p.keep(f)
+	}
 	d.drift(path, DriftUnknownField)
 }
 
@@ -268,22 +270,18 @@ func (d *Decoder) withhold(replaced bool) {
 	for i := range d.parts {
 		p := &d.parts[i]
 		if !p.withheld {
-			for range p.patch.unknown {
+			for range p.unknown {
 				d.drift(p.prefix+otherFields, DriftWithheld)
 			}
 		}
-		p.patch.unknown = p.patch.unknown[:0]
+		p.unknown = p.unknown[:0]
 	}
 }
 
 // driftUnknown counts the fields without a column.
-func (d *Decoder) driftUnknown(p *patch) {
+func (d *Decoder) driftUnknown(p *part) {
 	for i := range p.unknown {
-		if m := &p.unknown[i]; m.Key.Marks&scan.Lone != 0 {
-			d.drift(p.of.prefix+otherFields, DriftReplaced)
-		} else {
-			d.driftField(p.of.prefix, m.Name, DriftUnknownField)
-		}
+		d.driftField(p.prefix, p.unknown[i].Name, DriftUnknownField)
 	}
 }
 
@@ -301,7 +299,7 @@ func (d *Decoder) checkKey(p *part, replaced bool) error {
 		return errNoID("no id", d.s.Text(), v)
 	case !isText(v):
 		return errNoID("an id that is no text", d.s.Text(), v)
-	case v.Marks&scan.Lone != 0, replaced && bytes.Contains(v.Raw, []byte("\uFFFD")):
+	case replaced && bytes.Contains(v.Raw, []byte("\uFFFD")):
 		return errNoID("an id that is no Unicode", d.s.Text(), v)
 	case v.Shape == scan.IsString && len(v.Raw) == 2:
 		return errNoID("an empty id", d.s.Text(), v)
@@ -311,16 +309,6 @@ func (d *Decoder) checkKey(p *part, replaced bool) error {
 
 // isText reports whether a value can be a column's text.
 func isText(v *scan.Value) bool { return v.Shape == scan.IsString || v.Shape == scan.IsNumber }
-
-// setExtra sets the column extra.
-func (d *Decoder) setExtra(p *part, row schema.Row) {
-	if p.patch.isEmpty() {
-		return
-	}
-	from := len(d.arena)
-	d.arena = appendPatch(d.arena, &p.patch)
-	row[p.extra] = schema.TextValue(d.arena[from:len(d.arena):len(d.arena)])
-}
 
 // undecodable wraps an error.
 func undecodable(err error) error { return fmt.Errorf("cannot be decoded: %w", err) }

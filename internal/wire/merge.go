@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"slices"
+	"strconv"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -14,7 +14,8 @@ import (
 // aliased. Its columns without a place in the JSON are undefined.
 //
 //   - A field that new has wins, even if it is null. A field that new does not have
-//     at all keeps its known value, also inside objects, and in extra.
+//     at all keeps its known value, also inside objects, and in extra. new.Sent decides which fields
+//     new has.
 //   - But an object whose fields are all [schema.Column.Later] never replaces a known
 //     one if it is null or holds only nulls and empty lists. One with any content
 //     wins as a whole, as above.
@@ -22,235 +23,188 @@ import (
 //   - The flag of [schema.Column.OptOut] removes [schema.Column.Withheld] and unknown
 //     fields, also those of old. It remains until false is sent.
 func Merge(old, new *schema.Object) {
-	c := codecOf(new.Of)
-	if c.plainMerge(old, new) {
-		c.mergePlain(old, new)
-	} else {
-		c.mergeJSON(old, new)
-	}
-}
-
-// Without returns an object as if some expected fields had not been sent.
-func Without(o *schema.Object, fields ...string) (out schema.Object) {
-	body := []byte{'{'}
-	for m := range scan.Members(AppendJSON(nil, o)) {
-		if !slices.Contains(fields, string(m.Name)) {
-			body = scan.AppendMember(body, 1, m.Key, m.Value.Raw)
+	m := merger{codec: codecOf(new.Of), old: old, new: new, sent: new.Sent}
+	top := m.nodes[0]
+	oldExtra, newExtra := extraOf(old), extraOf(new)
+	if m.optOut != unknown {
+		if s := &top.slots[m.optOut]; old.Row[s.col].Boolean() && new.Row[s.col].IsNull() {
+			m.sent &^= s.columns
+			new.Row[s.col] = old.Row[s.col]
+		}
+		if m.withheld = new.Row[top.slots[m.optOut].col].Boolean(); m.withheld {
+			m.withhold()
+			oldExtra, newExtra = storable(oldExtra, top), storable(newExtra, top)
 		}
 	}
-	d := Decoder{forced: true, source: o.Source()}
-	if d.Decode(o.Of, append(body, '}'), schema.KindItem, &out) != nil {
-		return *o // not an object with an id
+	now := readExtra(newExtra, top)
+	m.objects(readExtra(oldExtra, top), &now)
+	for f := range top.slots {
+		if s := &top.slots[f]; !m.withheld || !s.withheld {
+			m.keep(s.columns &^ m.sent)
+		}
 	}
-	return out
+	keptList := m.list(&now)
+	m.times(&now)
+	m.extra(top, oldExtra, &now, keptList)
+	now.set(new, top)
 }
 
-// flagged reports whether the flag that forbids storage is set.
-func (c *codec) flagged(o *schema.Object) bool {
-	if c.optOut == unknown {
+// merger is one merge.
+type merger struct {
+	*codec
+	old, new *schema.Object
+	sent     uint64 // the columns and lists of which new's values count
+	withheld bool   // the caller opted out
+	nulls    fieldSet
+}
+
+// withhold removes what an opt-out forbids from new's columns and lists.
+func (m *merger) withhold() {
+	for f := range m.nodes[0].slots {
+		s := &m.nodes[0].slots[f]
+		if !s.withheld {
+			continue
+		}
+		m.each(s.columns, func(col int) { m.new.Row[col] = parquet.Value{} }, func(list int) { m.new.Lists[list].Cut(0) })
+	}
+	if t := m.twice; t != nil && t.rows(m.new).Len() > 0 {
+		t.rows(m.new).Cut(0)
+		t.setCount(m.new)
+	}
+}
+
+// each calls a function for each of a set of columns and lists.
+func (m *merger) each(set uint64, column, list func(int)) {
+	for i := range m.new.Row {
+		if set>>i&1 != 0 {
+			column(i)
+		}
+	}
+	for i := range m.new.Lists {
+		if set>>(len(m.new.Row)+i)&1 != 0 {
+			list(i)
+		}
+	}
+}
+
+// keep makes old's columns and lists new's.
+func (m *merger) keep(set uint64) {
+	m.each(set, func(col int) { m.new.Row[col] = m.old.Row[col] }, func(list int) { m.new.Lists[list].Set(&m.old.Lists[list]) })
+}
+
+// objects decides for each inner object whether new's counts. If it does not, it is removed from
+// new's extra, now.
+func (m *merger) objects(was kept, now *kept) {
+	for i := range m.nodes[0].slots {
+		f, s := Field(i), &m.nodes[0].slots[i]
+		if s.inner == nil || s.list >= 0 {
+			continue
+		}
+		sent, inExtra := now.known[f]
+		hollow := func(o *schema.Object, v scan.Value) bool { return s.inner.empty(o, o.Row) && onlyNulls(v) }
+		switch {
+		case s.later && (!m.withheld || !s.withheld) && hollow(m.new, sent) && !hollow(m.old, was.known[f]):
+			m.sent &^= s.columns
+			delete(now.known, f)
+		case s.columns&^m.sent == 0 && s.inner.empty(m.new, m.new.Row) && !inExtra:
+			m.nulls |= 1 << f
+		}
+	}
+}
+
+// list keeps the known rows of the list that is sent twice if new has none, and reports whether it
+// did. Its members in extra, now, go with it.
+func (m *merger) list(now *kept) bool {
+	t := m.twice
+	if t == nil || m.withheld || t.rows(m.new).Len() > 0 || m.old.Row[t.count].IsNull() {
 		return false
 	}
-	return o.Row[c.nodes[0].slots[c.optOut].col].Boolean()
-}
-
-// plainMerge reports whether new replaces old in every column: both objects follow the rules of v3
-// exactly, and all columns that v3 omits when null are null in old.
-func (c *codec) plainMerge(old, new *schema.Object) bool {
-	top := c.nodes[0]
-	return old.Row[top.extra].IsNull() && new.Row[top.extra].IsNull() && old.Source() == schema.V3 &&
-		new.Source() == schema.V3 &&
-		(c.optOut == unknown || !new.Row[top.slots[c.optOut].col].IsNull() || !c.flagged(old)) && top.expected(old.Row)
-}
-
-// expected reports whether v3 sends all known columns of an object even when null.
-func (n *node) expected(row schema.Row) bool {
-	for f := range n.slots {
-		switch s := &n.slots[f]; {
-		case s.list >= 0, s.custom != nil:
-		case s.inner != nil:
-			if !s.inner.expected(row) {
-				return false
-			}
-		case s.in[schema.V3] && !n.shown[schema.V3].has(Field(f)) && !row[s.col].IsNull():
-			return false
-		}
-	}
+	t.rows(m.new).Set(t.rows(m.old))
+	m.new.Row[t.count] = m.old.Row[t.count]
+	delete(now.known, t.some)
+	delete(now.known, t.whole)
 	return true
 }
 
-func (c *codec) mergePlain(old, new *schema.Object) {
-	n, optedOut := c.nodes[0], c.flagged(new)
+// times sets the duration if new has none: to the known one, or if the start or the end has changed
+// to the time between them. An end before the start is none.
+func (m *merger) times(now *kept) {
+	t, row := m.duration, m.new.Row
+	if t == nil {
+		return
+	}
+	duration := m.old.Row[t.col]
+	if !parquet.Equal(row[t.from], m.old.Row[t.from]) || !parquet.Equal(row[t.to], m.old.Row[t.to]) {
+		if duration = t.of(row); !duration.IsNull() && duration.Int64() < 0 {
+			m.noEnd(now)
+			duration = parquet.Value{}
+		}
+	}
+	if m.sent>>t.col&1 == 0 {
+		row[t.col] = duration
+	}
+}
+
+// noEnd moves an end before the start from its column to extra.
+func (m *merger) noEnd(now *kept) {
+	end := &m.new.Row[m.duration.to]
+	for f := range m.nodes[0].slots {
+		if s := &m.nodes[0].slots[f]; s.col == m.duration.to && s.in[m.new.Source()] {
+			now.put(Field(f), scan.Value{Raw: strconv.AppendInt(nil, schema.MillisOf(*end).V, 10), Shape: scan.IsNumber})
+		}
+	}
+	*end = parquet.Value{}
+}
+
+// extra adds the members of old's extra, or of an inner object in it, that new's does not replace.
+// keptList reports whether the rows of the list that is sent twice are old's.
+func (m *merger) extra(n *node, old []byte, now *kept, keptList bool) {
+	was := readExtra(old, n)
+	for i := range was.unknown {
+		o := &was.unknown[i]
+		if !now.hasUnknown(o.Name) {
+			now.unknown = append(now.unknown, *o)
+		}
+	}
 	for f := range n.slots {
-		if s := &n.slots[f]; s.inner != nil && s.later && s.list < 0 && s.inner.empty(new, new.Row) && !(s.withheld && optedOut) {
-			s.inner.keep(old, new)
-		}
-	}
-	if t := c.twice; t != nil && !optedOut && t.rows(new).Len() == 0 && (t.rows(old).Len() > 0 || new.Row[t.count].IsNull()) {
-		t.rows(new).Set(t.rows(old))
-		new.Row[t.count] = old.Row[t.count]
-	}
-}
-
-// keep copies the columns and lists of an inner object from an older state.
-func (n *node) keep(old, new *schema.Object) {
-	for f := range n.slots {
-		if s := &n.slots[f]; s.list >= 0 {
-			new.Lists[s.list].Set(&old.Lists[s.list])
-		} else {
-			new.Row[s.col] = old.Row[s.col]
-		}
-	}
-}
-
-// mergeJSON handles the general case: it merges two JSON objects.
-func (c *codec) mergeJSON(old, new *schema.Object) {
-	m := merger{codec: c, top: c.nodes[0]}
-	kind := schema.KindDetail
-	if t := c.twice; t != nil {
-		m.rowsOfOld = t.rows(new).Len() == 0 && !old.Row[t.count].IsNull()
-		if !m.rowsOfOld && new.Row[t.count].IsNull() {
-			kind = schema.KindItem
-		}
-	}
-	known := old
-	if old.Source() != new.Source() {
-		// In the names of the newer source. Details of the old one that only its own extra can
-		// express are lost.
-		known = &schema.Object{}
-		known.Set(old)
-		known.SetSource(new.Source())
-		known.Row[m.top.extra] = parquet.Value{}
-	}
-	a, b := AppendJSON(nil, known), AppendJSON(nil, new)
-	m.old, m.new = slices.Collect(scan.Members(a)), slices.Collect(scan.Members(b))
-	body := m.object(make([]byte, 0, len(a)+len(b)))
-	d := Decoder{forced: true, source: new.Source()}
-	var o schema.Object
-	if err := d.Decode(new.Of, body, kind, &o); err != nil {
-		return // not two objects with an id
-	}
-	*new = o
-}
-
-// merger merges the members of two objects.
-type merger struct {
-	*codec
-	top       *node
-	old, new  []scan.Member
-	rowsOfOld bool // for the list that is sent twice
-}
-
-// object appends the merged object.
-func (m *merger) object(dst []byte) []byte {
-	dst = append(dst, '{')
-	from := len(dst)
-	sent := make(map[string]*scan.Value, len(m.new))
-	var fields fieldSet
-	for i := range m.new {
-		n := &m.new[i]
-		if m.sentTwice(n.Name) && m.rowsOfOld {
-			continue
-		}
-		sent[string(n.Name)] = &n.Value
-		if f := m.top.find(n.Name); f != unknown {
-			fields |= 1 << f
-		}
-	}
-	withheld := false
-	if m.optOut != unknown {
-		flag := sent[string(m.top.slots[m.optOut].name)]
-		withheld = flag != nil && optedOut(flag)
-	}
-	for i := range m.old {
-		o := &m.old[i]
-		if m.sentTwice(o.Name) && !m.rowsOfOld {
-			continue
-		}
-		n, f := sent[string(o.Name)], m.top.find(o.Name)
+		s := &n.slots[f]
+		o, has := was.known[Field(f)]
+		v, sent := now.known[Field(f)]
+		inner := s.inner != nil && s.list < 0 && s.in[m.new.Source()]
 		switch {
-		case f != unknown && m.top.slots[f].twins&fields != 0: // the same value in another form
-		case n == nil:
-			dst = scan.AppendMember(dst, from, o.Key, o.Value.Raw)
-		case f != unknown:
-			m.both(f, o, n, withheld)
+		case inner && has && o.Shape == scan.IsObject && (!sent || v.Shape == scan.IsObject) && !(n == m.nodes[0] && m.nulls.has(Field(f))):
+			in := readExtra(v.Raw, s.inner)
+			m.extra(s.inner, o.Raw, &in, false)
+			v = scan.Value{Raw: in.append(nil, s.inner), Shape: scan.IsObject}
+			now.put(Field(f), v)
+		case !has || sent:
+		case s.short != [2]bool{}:
+			if keptList {
+				now.put(Field(f), o)
+			}
+		case s.named&m.sent == 0:
+			now.put(Field(f), o)
 		}
-	}
-	for i := range m.new {
-		n := &m.new[i]
-		if !m.sentTwice(n.Name) || !m.rowsOfOld {
-			dst = scan.AppendMember(dst, from, n.Key, n.Value.Raw)
+		if inner && string(v.Raw) == "{}" && !s.inner.empty(m.new, m.new.Row) {
+			delete(now.known, Field(f))
 		}
-	}
-	return append(dst, '}')
-}
-
-// both merges the older value of a field into the newer one, unless the newer one simply replaces
-// it.
-func (m *merger) both(f Field, o *scan.Member, n *scan.Value, withheld bool) {
-	s := &m.top.slots[f]
-	switch {
-	case f == m.optOut:
-		if optedOut(&o.Value) && n.Shape == scan.IsNull {
-			*n = o.Value
-		}
-		return
-	case s.inner == nil || s.list >= 0:
-		return
-	case withheld && !s.withheld && s.later:
-		// Values without a column are about to be removed, so none of them counts as a cost.
-		o.Value = known(o.Value, s.inner)
-	}
-	if s.later && !onlyNulls(&o.Value) && onlyNulls(n) {
-		*n = o.Value
-	} else {
-		mergeInner(n, o)
 	}
 }
 
-// mergeInner merges an inner object of the older object into the newer one's.
-func mergeInner(n *scan.Value, o *scan.Member) {
-	if n.Shape != scan.IsObject || o.Value.Shape != scan.IsObject {
-		return
-	}
-	dst := []byte{'{'}
-	sent := map[string]bool{}
-	for m := range scan.Members(n.Raw) {
-		sent[string(m.Name)] = true
-		dst = scan.AppendMember(dst, 1, m.Key, m.Value.Raw)
-	}
-	for m := range scan.Members(o.Value.Raw) {
-		if !sent[string(m.Name)] {
-			dst = scan.AppendMember(dst, 1, m.Key, m.Value.Raw)
+// hasUnknown reports whether the content has an unknown member of a name.
+func (k *kept) hasUnknown(name []byte) bool {
+	for i := range k.unknown {
+		if string(k.unknown[i].Name) == string(name) {
+			return true
 		}
 	}
-	n.Raw = append(dst, '}')
+	return false
 }
 
-// sentTwice reports whether a name belongs to the list that is sent twice.
-func (m *merger) sentTwice(name []byte) bool {
-	f := m.top.find(name)
-	return m.twice != nil && (f == m.twice.some || f == m.twice.whole)
-}
-
-// known returns an object without the values that have no column.
-func known(v scan.Value, n *node) scan.Value {
+// onlyNulls reports whether a value is absent, null or an object of nulls and empty arrays.
+func onlyNulls(v scan.Value) bool {
 	if v.Shape != scan.IsObject {
-		return v
-	}
-	dst := []byte{'{'}
-	for m := range scan.Members(v.Raw) {
-		if n.find(m.Name) != unknown {
-			dst = scan.AppendMember(dst, 1, m.Key, m.Value.Raw)
-		}
-	}
-	v.Raw = append(dst, '}')
-	return v
-}
-
-// onlyNulls reports whether a value is null or an object of nulls and empty arrays.
-func onlyNulls(v *scan.Value) bool {
-	if v.Shape != scan.IsObject {
-		return v.Shape == scan.IsNull
+		return v.Shape <= scan.IsNull
 	}
 	for m := range scan.Members(v.Raw) {
 		if m.Value.Shape != scan.IsNull && string(m.Value.Raw) != "[]" {

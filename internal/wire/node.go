@@ -26,6 +26,8 @@ type codec struct {
 	nodes  []*node // the objects of its JSON, beginning with the top level
 	optOut Field   // the flag that forbids storage; unknown if there is none
 	twice  *twice  // the list that is sent twice; nil if there is none
+	// duration is the column with the time between two others; nil if there is none.
+	duration *duration
 }
 
 var codecs sync.Map // of *codec, by *Resource
@@ -49,6 +51,9 @@ func codecOf(of *schema.Resource) *codec {
 	if c.twice != nil && (c.twice.some == unknown || c.twice.whole == unknown) {
 		panic("wire: " + c.twice.table.Name + " is counted, and sent but once")
 	}
+	if len(of.Table.Columns)+len(of.Lists) > 64 {
+		panic("wire: " + of.Table.Name + " has more columns than Object.Sent has bits")
+	}
 	codecs.Store(of, c)
 	return c
 }
@@ -63,17 +68,10 @@ type node struct {
 	extra    int           // the column extra
 	lists    fieldSet
 	plain    fieldSet    // columns with one name, converted by their type
-	shown    [2]fieldSet // by source: fields sent even when null
+	grouped  fieldSet    // fields with other names or shapes
+	always   fieldSet    // fields that are handled even if they were not sent
 	only     [2]fieldSet // by source: fields missing in the other version
 	withheld bool        // must be removed after an opt-out
-	// with, if set, replaces shown. It depends on the word in the first field.
-	with []withWord
-}
-
-// withWord holds the fields that are sent if the first one has a certain word.
-type withWord struct {
-	word   string
-	fields fieldSet
 }
 
 // slot is a field of an object: a column, an object, or a list of objects.
@@ -84,6 +82,7 @@ type slot struct {
 	inner  *node          // of an object; of a list, its elements
 	list   int            // in Resource.Lists, or -1
 	spare  bool           // the second list of the same rows, which is stored separately
+	short  [2]bool        // by source: a list whose rows are part of another one
 	custom custom         // custom handling; nil: handled by its type
 	simple bool           // a text column without known words
 	name   []byte
@@ -92,7 +91,8 @@ type slot struct {
 	// group is this field and those that mean the same in the other version of the API, under
 	// another name or in another shape. Empty if there is only one name.
 	group           fieldSet
-	twins           fieldSet // fields of group that only the other version has
+	columns         uint64 // the columns and lists in it, as in [schema.Object.Sent]
+	named           uint64 // those of its group
 	later, withheld bool
 }
 
@@ -125,7 +125,7 @@ func (c *codec) node(t *schema.Table, prefix string, fields []schema.Column, inn
 			c.leaf(n, Field(f), s)
 		}
 	}
-	n.pair()
+	n.complete()
 	n.only[schema.V3], n.only[schema.V2] = n.only[schema.V3]&^n.only[schema.V2], n.only[schema.V2]&^n.only[schema.V3]
 	return n
 }
@@ -139,19 +139,13 @@ func (n *node) place(p place, below map[Field][]place) (group fieldSet) {
 			continue
 		}
 		name, rest, _ := strings.Cut(path, ".")
-		shown := !strings.HasSuffix(name, "?")
-		f := n.slot(strings.TrimSuffix(name, "?"))
+		f := n.slot(name)
 		s := &n.slots[f]
 		s.in[source] = true
 		n.only[source] |= 1 << f
-		if group |= 1 << f; shown {
-			n.shown[source] |= 1 << f
-		}
+		group |= 1 << f
 		if rest == "" {
 			s.column, s.col = p.column, n.table.Column(p.column.Name)
-			for _, word := range p.column.With {
-				n.addWith(word, f)
-			}
 			continue
 		}
 		places := below[f]
@@ -170,21 +164,22 @@ func (c *codec) object(n *node, s *slot, inner []place) {
 	s.later, s.withheld = true, true
 	for i := range s.inner.slots {
 		in := &s.inner.slots[i]
-		s.later, s.withheld = s.later && in.later, s.withheld && in.withheld
-	}
-	if s.in[schema.V3] != s.in[schema.V2] { // as in the version that has it
-		s.inner.shown[schema.V3] |= s.inner.shown[schema.V2]
-		s.inner.shown[schema.V2] = s.inner.shown[schema.V3]
+		s.later, s.withheld, s.columns = s.later && in.later, s.withheld && in.withheld, s.columns|in.columns
 	}
 }
 
 // leaf completes the slot of a column.
 func (c *codec) leaf(n *node, f Field, s *slot) {
-	if s.column.List != nil {
+	if s.column.List == nil {
+		s.columns = 1 << s.col
+	} else {
 		s.list, s.spare, s.inner = c.list(s.column.List), c.has(s.column.List), c.element(s)
+		s.columns = 1 << (len(c.of.Table.Columns) + s.list)
 		n.lists |= 1 << f
 	}
-	s.custom = c.customOf(n.table, f, s)
+	if s.custom = c.customOf(n.table, f, s); s.custom != nil {
+		n.always |= 1 << f
+	}
 	if s.list < 0 && s.custom == nil && s.group == 0 {
 		n.plain |= 1 << f
 		s.simple = (s.column.Type == schema.Text || s.column.Type == schema.Word) && s.column.Known == nil
@@ -192,16 +187,23 @@ func (c *codec) leaf(n *node, f Field, s *slot) {
 	s.later, s.withheld = s.column.Later, s.column.Withheld
 }
 
-// pair finds which fields of a group only the other version has.
-func (n *node) pair() {
+// complete completes the slots with what follows from all of them.
+func (n *node) complete() {
 	for f := range n.slots {
 		s := &n.slots[f]
 		if s.inner != nil {
 			s.inner.withheld = s.withheld
 		}
+		if s.group != 0 {
+			n.grouped |= 1 << f
+		}
+		s.named = s.columns
+		if d, ok := s.custom.(*duration); ok {
+			s.named = 1 << d.col
+		}
 		for g := range n.slots {
-			if s.group.has(Field(g)) && n.slots[g].in != s.in {
-				s.twins |= 1 << g
+			if s.group.has(Field(g)) {
+				s.named |= n.slots[g].columns
 			}
 		}
 	}
@@ -261,10 +263,8 @@ func (c *codec) element(s *slot) *node {
 		}
 	}
 	n := c.node(s.column.List, s.path+"[].", s.column.List.Fields, nil)
-	if n.lists != 0 || n.shown[schema.V3] != n.shown[schema.V2] {
-		// The rows of a list are made before the version is known, and a list inside would be
-		// emptied at each element.
-		panic("wire: " + s.column.List.Name + " has lists of its own, or fields that differ by version")
+	if n.lists != 0 { // it would be emptied at each element
+		panic("wire: " + s.column.List.Name + " has lists of its own")
 	}
 	return n
 }
@@ -280,36 +280,6 @@ func (n *node) find(name []byte) Field {
 }
 
 const unknown Field = 255
-
-// shownIn returns the fields that the service sends even when null, which depend on the source of
-// the object or on other values of its row.
-func (n *node) shownIn(source schema.Source, row schema.Row) fieldSet {
-	if n.with != nil {
-		return n.shownWith(row)
-	}
-	return n.shown[source]
-}
-
-// shownWith returns those fields according to the word in the first field.
-func (n *node) shownWith(row schema.Row) fieldSet {
-	word := row[n.slots[0].col].ByteArray()
-	for i := range n.with {
-		if w := &n.with[i]; w.word == string(word) {
-			return w.fields
-		}
-	}
-	return 0
-}
-
-// addWith records that a field is sent if the first one has a certain word.
-func (n *node) addWith(word string, f Field) {
-	i := slices.IndexFunc(n.with, func(w withWord) bool { return w.word == word })
-	if i < 0 {
-		i = len(n.with)
-		n.with = append(n.with, withWord{word: word})
-	}
-	n.with[i].fields |= 1 << f
-}
 
 // empty reports whether a row has no values in the columns and lists of an object.
 func (n *node) empty(o *schema.Object, row schema.Row) bool {

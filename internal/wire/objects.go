@@ -17,36 +17,37 @@ type part struct {
 	vals  []scan.Value // by field, the last value found
 	has   fieldSet     // the fields with a value
 	nulls fieldSet
-	patch patch
+	// For extra: fields whose value no column holds, inner objects of which it has a part, and the
+	// members that are not known.
+	kept, inside fieldSet
+	unknown      []scan.Member
 	// follows holds, for each field, the field that followed it last time, which is tried first and
 	// saves a lookup. Objects of a kind normally have their fields in the same order.
 	follows []Field
 }
 
+// keep records that extra has the value of a known field.
+func (p *part) keep(f Field) { p.kept |= 1 << f }
+
 // scan walks through the body once.
-func (d *Decoder) scan(body []byte) bool {
+func (d *Decoder) scan(body []byte) (v scan.Value, ok bool) {
 	d.s.Reset(body)
 	d.s.Space()
 	if !d.s.Before('{') {
-		return d.s.Fail("not a JSON object")
+		return v, d.s.Fail("not a JSON object")
 	}
-	_, ok := d.object(&d.parts[0], 0)
-	return ok && d.s.End()
+	v, ok = d.object(&d.parts[0], 0)
+	return v, ok && d.s.End()
 }
 
 // name returns a key's text.
 func (d *Decoder) name(key scan.Value) []byte {
 	b := key.Raw[1 : len(key.Raw)-1]
-	switch {
-	case key.Marks&scan.Escaped == 0:
+	if key.Marks&scan.Escaped == 0 {
 		return b
-	case key.Marks&scan.Lone == 0:
-		from := len(d.arena)
-		d.arena = scan.AppendUnescaped(d.arena, b)
-		return d.arena[from:]
 	}
 	from := len(d.arena)
-	d.arena = scan.AppendApart(d.arena, b)
+	d.arena = scan.AppendUnescaped(d.arena, b)
 	return d.arena[from:]
 }
 
@@ -59,11 +60,11 @@ func (d *Decoder) another() bool {
 func (d *Decoder) tooMany() bool { return d.MaxParts > 0 && d.count > d.MaxParts }
 
 // addUnknown adds a field without a column.
-func (d *Decoder) addUnknown(p *patch, key, v scan.Value) {
+func (d *Decoder) addUnknown(p *part, key, v scan.Value) {
 	if !d.another() {
 		return // the object will be rejected
 	}
-	p.unknown = append(p.unknown, scan.Member{Name: d.name(key), Key: key, Value: v})
+	p.unknown = append(p.unknown, scan.Member{Name: d.name(key), Value: v})
 }
 
 // object scans a value that should be an object, and records its fields. Any other value leaves no
@@ -71,7 +72,7 @@ func (d *Decoder) addUnknown(p *patch, key, v scan.Value) {
 // arrays around the value.
 func (d *Decoder) object(p *part, depth int) (v scan.Value, ok bool) {
 	s := &d.s
-	p.patch.unknown = p.patch.unknown[:0]
+	p.unknown, p.kept, p.inside = p.unknown[:0], 0, 0
 	for met := p.has | p.nulls; met != 0; met &= met - 1 {
 		p.vals[bits.TrailingZeros64(uint64(met))].Shape = scan.IsAbsent
 	}
@@ -99,7 +100,7 @@ func (d *Decoder) object(p *part, depth int) (v scan.Value, ok bool) {
 				if !ok {
 					return v, false
 				}
-				d.addUnknown(&p.patch, key, m)
+				d.addUnknown(p, key, m)
 				continue
 			}
 			p.follows[last] = f
@@ -154,21 +155,20 @@ func (d *Decoder) array(list *slot, depth int) (v scan.Value, ok bool) {
 		if !d.another() {
 			return v, false
 		}
-		if !p.patch.isEmpty() {
-			p.patch.reset(p.node)
-		}
 		element, ok := d.object(p, depth+1)
 		if !ok {
 			return v, false
 		}
 		row := rows.Add()
-		if element.Shape != scan.IsObject {
-			p.patch.is = element
-			d.drift(p.prefix[:len(p.prefix)-1], DriftMisfit)
-		} else {
+		if element.Shape == scan.IsObject {
 			d.fields(p, row)
-			d.driftUnknown(&p.patch)
+			d.driftUnknown(p)
+			d.setExtra(p, row)
+			continue
 		}
-		d.setExtra(p, row)
+		d.drift(p.prefix[:len(p.prefix)-1], DriftMisfit)
+		if element.Shape != scan.IsNull {
+			row[p.extra] = schema.TextValue(element.Raw)
+		}
 	}
 }

@@ -46,6 +46,16 @@ func Redact(of *schema.Resource, body []byte) (clean []byte, changed bool, err e
 	return clean, true, nil
 }
 
+// storable returns the part of the column extra that may be stored after an opt-out.
+func storable(extra []byte, top *node) []byte {
+	if extra != nil {
+		extra, _ = redactObject(nil, extra, top, true)
+	}
+	return extra
+}
+
+var nullText = []byte("null")
+
 // redactObject appends the storable part of an object that was scanned before: the top level, or an
 // inner object.
 func redactObject(dst, text []byte, of *node, whole bool) (out []byte, changed bool) {

@@ -279,6 +279,7 @@ func (ch *change) lacksTranscript(call *calls.Call) bool {
 // value.
 func addOlder(known, older *calls.Call) *calls.Call {
 	call := known.Copy() // not known's own memory
+	call.SendValues()
 	calls.Merge(older, call, schema.KindItem)
 	run := known.RunID()
 	if call.SetTranscriptState(older.TranscriptState()); call.Turns().Len() == known.Turns().Len() {
@@ -296,9 +297,7 @@ func addOlder(known, older *calls.Call) *calls.Call {
 // start nor an end, and does not replace a transcript by a shorter one.
 func addImported(known, next *calls.Call, kind schema.Kind) *calls.Call {
 	if n := next.Turns().Len(); n > 0 && n < known.Turns().Len() {
-		first, fetched, run := next.FirstSeenAt(), next.FetchedAt(), next.RunID()
-		next = &calls.Call{Object: wire.Without(&next.Object, "transcript", "transcript_with_tool_calls")}
-		next.Fetched(first, fetched, run)
+		next = next.WithoutTranscript()
 	}
 	undone := func() bool {
 		return known.Over() && !next.Over() || known.EndAt().OK && !next.EndAt().OK || known.StartAt().OK && !next.StartAt().OK

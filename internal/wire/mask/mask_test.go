@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
@@ -120,8 +119,7 @@ func TestMaskPaths(t *testing.T) {
 	}
 }
 
-// For any call, its JSON and rows contain no masked value, the rest is unchanged, and the rows
-// rebuild the masked JSON.
+// For any call, its JSON and rows contain no masked value.
 func TestMaskedCalls(t *testing.T) {
 	t.Parallel()
 	m := maskOf(t, "from_number", "to_number", "metadata.*", "transcript[].content")
@@ -155,13 +153,6 @@ func TestMaskedCalls(t *testing.T) {
 					t.Fatalf("in the rows: %s", v)
 				}
 			}
-		}
-		var again calls.Call
-		var d2 calls.Decoder
-		test.OK(t, d2.Decode(c.AppendJSON(nil), kind, &again))
-		again.Rows() // fills in the repeated columns
-		if diff := cmp.Diff(*c, again, wiretest.SameRows); diff != "" {
-			t.Fatalf("rebuilt (-was +is):\n%s", diff)
 		}
 	})
 }

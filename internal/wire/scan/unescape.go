@@ -104,7 +104,7 @@ func unescapeWith(dst, b []byte, appendRune func([]byte, rune) []byte) []byte {
 }
 
 // AppendWhole appends JSON text, already scanned, with every escaped half of a surrogate pair
-// replaced by an escaped U+FFFD, so that any reader accepts it.
+// replaced by U+FFFD, so that any reader accepts it.
 func AppendWhole(dst, b []byte) []byte {
 	for p := 0; p < len(b); {
 		if b[p] != '\\' {
@@ -114,7 +114,7 @@ func AppendWhole(dst, b []byte) []byte {
 		}
 		n, half := Escape(b[p:])
 		if half {
-			dst = append(dst, `\ufffd`...)
+			dst = utf8.AppendRune(dst, utf8.RuneError)
 		} else {
 			dst = append(dst, b[p:p+n]...)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,36 +91,105 @@ func ObservedDetail(t testing.TB) []byte {
 	return append(body, "]}"...)
 }
 
-// Value parses JSON with encoding/json. Numbers keep their spelling, and of a repeated name the
-// last value counts. Escaped halves of surrogate pairs, which encoding/json would make all the
-// same, are made distinct first.
+// Value parses JSON with encoding/json, without nulls and empty arrays and objects. Numbers keep
+// their spelling, and of a repeated name the last value counts.
 func Value(t rapid.TB, text []byte) any {
 	t.Helper()
-	d := json.NewDecoder(bytes.NewReader(SpellHalves(text)))
+	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
 		t.Fatalf("parse %q: %v", text, err)
 	}
+	return filled(v)
+}
+
+// filled returns a value without nulls and empty arrays and objects; nil if nothing is left.
+func filled(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			if v[name] = filled(inner); v[name] == nil {
+				delete(v, name)
+			}
+		}
+		if len(v) > 0 {
+			return v
+		}
+		return nil
+	case []any:
+		var out []any
+		for _, inner := range v {
+			if inner = filled(inner); inner != nil {
+				out = append(out, inner)
+			}
+		}
+		if out == nil {
+			return nil
+		}
+		return out
+	}
 	return v
 }
 
-// SpellHalves replaces the escaped halves of surrogate pairs by plain text.
-func SpellHalves(text []byte) []byte {
-	var out []byte
-	for p := 0; p < len(text); {
-		n, half := 1, false
-		if text[p] == '\\' {
-			n, half = scan.Escape(text[p:])
+// Lost returns the values in the JSON of an object, sent, that neither its columns nor extra have:
+// columns is the JSON of the columns alone, and extra the text of that column. Columns may spell
+// a number or a flag differently, and have it under the name of the other version.
+func Lost(t rapid.TB, of *schema.Table, sent, columns, extra []byte) (lost []string) {
+	t.Helper()
+	v2 := func(path string) string {
+		for i := range of.Fields {
+			c := &of.Fields[i]
+			if rest, ok := strings.CutPrefix(path, "."+c.V3+"."); ok && c.V2 != "" && c.V3 != "" && c.Count == "" {
+				return "." + c.V2 + "." + rest
+			}
 		}
-		if half {
-			out = fmt.Appendf(out, "<half %s>", bytes.ToLower(text[p+2:p+6]))
-		} else {
-			out = append(out, text[p:p+n]...)
+		if rest, ok := strings.CutPrefix(path, ".transcript_with_tool_calls."); ok {
+			return ".transcript." + rest
 		}
-		p += n
+		return path
 	}
-	return out
+	have := map[string]bool{}
+	leaves(Value(t, columns), ".", func(path, value string) {
+		have[v2(path)+value], have[v2(path)+plain(value)] = true, true
+	})
+	if extra != nil {
+		leaves(Value(t, extra), ".", func(path, value string) { have[v2(path)+value] = true })
+	}
+	leaves(Value(t, sent), ".", func(path, value string) {
+		if path = v2(path); !have[path+value] && !have[path+plain(value)] {
+			lost = append(lost, path+value)
+		}
+	})
+	return lost
+}
+
+// leaves calls do with each text, number and flag in a value, and with the names around it.
+func leaves(v any, path string, do func(path, value string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			leaves(inner, path+name+".", do)
+		}
+	case []any:
+		for _, inner := range v {
+			leaves(inner, path, do)
+		}
+	case string:
+		do(path, fmt.Sprintf("%q", v))
+	case nil:
+	default:
+		do(path, fmt.Sprint(v))
+	}
+}
+
+// plain returns a number or a flag, perhaps in quotes, in one spelling.
+func plain(value string) string {
+	value = strings.Trim(value, `"`)
+	if n, ok := new(big.Rat).SetString(value); ok && scan.IsJSONNumber([]byte(value)) {
+		return n.RatString()
+	}
+	return value
 }
 
 // SameRows compares calls by the values of their rows.
@@ -128,5 +198,5 @@ var SameRows = cmp.Options{
 		return cmp.Equal(a.Cells(), b.Cells(), cmpopts.EquateEmpty(), cmp.Comparer(parquet.Equal))
 	}),
 	cmp.Comparer(func(a, b parquet.Row) bool { return slices.EqualFunc(a, b, parquet.Equal) }),
-	cmpopts.IgnoreFields(schema.Object{}, "Of"),
+	cmpopts.IgnoreFields(schema.Object{}, "Of", "Sent"),
 }
