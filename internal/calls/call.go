@@ -206,7 +206,7 @@ func (c *Call) WithoutTranscript() *Call {
 	return out
 }
 
-// AppendJSON appends the JSON object that the call's rows represent: see [wire.AppendJSON].
+// AppendJSON appends the JSON object of the call's rows: see [wire.AppendJSON].
 func (c *Call) AppendJSON(dst []byte) []byte { return wire.AppendJSON(dst, &c.Object) }
 
 // Same reports whether two states of a call are the same for readers of the warehouse: in

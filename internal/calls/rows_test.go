@@ -160,7 +160,7 @@ func valuesOf(c *schema.Column) (a, b string) {
 	return `"one"`, `"two"`
 }
 
-// Every column of a call is handled by decode, compare, clone, merge, files and rebuild.
+// Every column of a call is handled by decode, compare, clone, merge, files and show.
 func TestEveryColumn(t *testing.T) {
 	t.Parallel()
 	tried := 0

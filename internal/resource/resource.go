@@ -68,7 +68,7 @@ var Common = []schema.Column{
 	{ID: 101, Name: "source", Type: schema.Word, Required: true,
 		Doc: "v3: the key was sent as id; v2: the key was sent under its longer name"},
 	{ID: 102, Name: "extra", Type: schema.JSON,
-		Doc: "fields of the list item without a column of their own"},
+		Doc: "members of the list item that no column holds"},
 	{ID: 103, Name: "own_extra", Type: schema.JSON, Fetch: true,
 		Doc: "such fields of the object's own record, if it has one"},
 	{ID: 104, Name: "first_seen_at", Type: schema.Timestamp, Required: true, Fetch: true,

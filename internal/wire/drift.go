@@ -12,8 +12,8 @@ import (
 type DriftKind uint8
 
 const (
-	// DriftConverted is a value of another JSON type that equals a value of the column's type, or a
-	// time in another form: the column has that value, and extra the text as sent.
+	// DriftConverted is a value of another JSON type that equals a value of the column's type: the
+	// column has that value. Of a time in another form, extra has the text as sent.
 	DriftConverted DriftKind = iota + 1
 	// DriftMisfit is a value that equals none of the column's type: the column is null, and extra
 	// has the text as sent. It is also the end of a turn before its start, which the column keeps.
@@ -29,8 +29,7 @@ const (
 	// dropped.
 	DriftWithheld
 	// DriftReplaced is text that is not valid Unicode (a byte that is not UTF-8, half of a
-	// surrogate pair): the column has U+FFFD in its place. Escaped halves are kept in extra; raw
-	// bytes that are not UTF-8 are the only data that is lost.
+	// surrogate pair): it becomes U+FFFD. Nothing else is lost.
 	DriftReplaced
 	// DriftUnit is an instant in seconds, microseconds or nanoseconds instead of milliseconds: the
 	// column has the same instant, extra the number as sent.

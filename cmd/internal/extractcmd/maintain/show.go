@@ -15,12 +15,13 @@ import (
 	"callhouse/internal/words"
 )
 
-const showAbout = `show prints one call as JSON: the values that the service sent, rebuilt from the rows of all tables.`
+const showAbout = `show prints one call as JSON, under the names of the API: the columns of all tables, and what extra
+has. Nulls are left out.`
 
 func showCommand(s *settings.Settings) *cobra.Command {
 	var pretty bool
 	cmd := &cobra.Command{
-		Use: "show CALL_ID", Short: "Print a call's JSON, rebuilt from the warehouse", Long: showAbout,
+		Use: "show CALL_ID", Short: "Print a call of the warehouse as JSON", Long: showAbout,
 		Example: `  extract show 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10
   extract show 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10 | jq .call_analysis`,
 		Args: func(cmd *cobra.Command, args []string) error {
