@@ -55,7 +55,7 @@ type Value struct {
 // Member is one member of an object.
 type Member struct {
 	Name  []byte // without quotes and escapes; half a surrogate pair as the bytes it would have
-	Key   Value  // as sent; empty if Name is enough
+	Key   Value  // as sent
 	Value Value
 }
 
@@ -240,9 +240,6 @@ func (s *Scanner) Element(first bool) Step {
 }
 
 func failed(bool) Step { return StepFail }
-
-// Lone reports whether the member contains half a surrogate pair.
-func (m *Member) Lone() bool { return (m.Key.Marks|m.Value.Marks)&Lone != 0 }
 
 // Whole scans a text that should be one object.
 func Whole(text []byte) (v Value, err error) {
