@@ -133,7 +133,7 @@ func TestRead(t *testing.T) {
 
 // sent returns the JSON of a call with only one field that is not null: the column's, in v3.
 func sent(c *schema.Column, value string) []byte {
-	inner := fmt.Sprintf("%q:%s", strings.TrimSuffix(c.V3[strings.LastIndexByte(c.V3, '.')+1:], "?"), value)
+	inner := fmt.Sprintf("%q:%s", c.V3[strings.LastIndexByte(c.V3, '.')+1:], value)
 	if object, _, nested := strings.Cut(c.V3, "."); nested {
 		inner = fmt.Sprintf("%q:{%s}", object, inner)
 	}

@@ -70,8 +70,8 @@ type Column struct {
 	Doc, Unit string
 
 	// V3 and V2 are the field's places in the JSON of each version: names, joined by a point for a
-	// member of an object. A field with a place in only one version is read from that place in both. If both places were sent, the place of the object's version wins, unless it has no
-	// value.
+	// member of an object. A field with a place in only one version is read from that place in both.
+	// If both places were sent, the place of the object's version wins, unless it has no value.
 	V3, V2 string
 	// Known are the known words of the field. Unknown words are stored too, and counted.
 	Known []string

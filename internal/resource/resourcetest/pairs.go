@@ -20,7 +20,7 @@ type Pair struct {
 func Pairs(t *schema.Table) (out []Pair) {
 	for i := range t.Fields {
 		c := &t.Fields[i]
-		p := Pair{Column: c, V3: strings.TrimSuffix(c.V3, "?"), V2: strings.TrimSuffix(c.V2, "?")}
+		p := Pair{Column: c, V3: c.V3, V2: c.V2}
 		if p.V3 != "" && p.V2 != "" && p.V3 != p.V2 {
 			out = append(out, p)
 		}

@@ -61,7 +61,7 @@ func object(of *resource.Resource, n, v int, whole bool) []byte {
 	root := map[string]any{}
 	for i := range of.Table.Fields {
 		c := &of.Table.Fields[i]
-		path := strings.Split(strings.TrimSuffix(c.V3, "?"), ".")
+		path := strings.Split(c.V3, ".")
 		if c.V3 == "" || !whole && slices.Contains(of.Own, c.Name) {
 			continue
 		}
