@@ -20,7 +20,7 @@ var (
 	colCallID, colStatus, colReason = schema.Calls.Column("call_id"), schema.Calls.Column("status"),
 		schema.Calls.Column("disconnection_reason")
 	colStartAt, colEndAt         = schema.Calls.Column("start_at"), schema.Calls.Column("end_at")
-	colDurationMS, colTotalCost  = schema.Calls.Column("duration_ms"), schema.Calls.Column("total_cost")
+	colTotalCost                 = schema.Calls.Column("total_cost")
 	colRecordingURL, colOptOut   = schema.Calls.Column("recording_url"), schema.Calls.Column("opt_out_sensitive_data_storage")
 	colTurnCount, colUserTurns   = schema.Calls.Column("turn_count"), schema.Calls.Column("user_turns")
 	colTranscriptState           = schema.Calls.Column("transcript_state")
@@ -98,10 +98,6 @@ func (c *Call) StartAt() schema.Opt[int64] { return schema.MillisOf(c.Row[colSta
 
 // EndAt returns when the call ended, in ms since 1970 UTC.
 func (c *Call) EndAt() schema.Opt[int64] { return schema.MillisOf(c.Row[colEndAt]) }
-
-// DurationMS returns the duration of the call, in ms: end - start unless the service sends another
-// one.
-func (c *Call) DurationMS() schema.Opt[int64] { return schema.LongOf(c.Row[colDurationMS]) }
 
 // OptedOut reports whether the caller opted out of storage.
 func (c *Call) OptedOut() bool { return c.Row[colOptOut].Boolean() }
@@ -182,13 +178,6 @@ func (c *Call) Copy() *Call {
 	return out
 }
 
-// Stub returns a copy with only the id and the start.
-func (c *Call) Stub() *Call {
-	out := NewCall(string(c.ID()))
-	out.Row[colStartAt] = c.Row[colStartAt]
-	return out
-}
-
 // Transcript returns a copy with only the transcript.
 func (c *Call) Transcript() *Call {
 	out := NewCall("")
@@ -214,14 +203,6 @@ func (c *Call) AppendJSON(dst []byte) []byte { return wire.AppendJSON(dst, &c.Ob
 // fetched, when it was first seen, and the query of recording_url: signed links expire and change
 // although the call does not.
 func Same(a, b *Call) bool { return schema.SameObject(&a.Object, &b.Object) }
-
-// UserTurns returns the number of turns in which the caller speaks, as counted by Complete.
-func (c *Call) UserTurns() schema.Opt[int32] {
-	if v := c.Row[colUserTurns]; !v.IsNull() {
-		return schema.Some(v.Int32())
-	}
-	return schema.Opt[int32]{}
-}
 
 // Keeps reports whether the call's row has data that must be removed after an opt-out.
 func (c *Call) Keeps() bool {

@@ -72,9 +72,6 @@ func itemOf(t rapid.TB, detail *Call) *Call {
 	item := *detail.Clone()
 	item.Turns().Cut(0)
 	item.Row[colTurnCount] = parquet.Value{}
-	if string(item.Extra()) == `{"$":{"empty":["transcript"]}}` {
-		item.Row[colExtra] = parquet.Value{}
-	}
 	var d Decoder
 	var c Call
 	test.OK(t, d.Decode(item.AppendJSON(nil), schema.KindItem, &c))
