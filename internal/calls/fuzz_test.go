@@ -137,15 +137,6 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A number as id becomes text.
-func TestNumberID(t *testing.T) {
-	t.Parallel()
-	c := decoded(t, []byte(`{"id":12}`), schema.KindItem)
-	if string(c.ID()) != "12" {
-		t.Errorf("id %q", c.ID())
-	}
-}
-
 // Invalid UTF-8 is the only loss: each such byte is replaced, in every column, and reported.
 func TestInvalidUTF8(t *testing.T) {
 	t.Parallel()

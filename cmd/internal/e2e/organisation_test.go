@@ -59,6 +59,11 @@ func shown(t *testing.T, of *resource.Resource, o organisation.Object) objectJSO
 			}
 		}
 	}
+	for _, name := range []string{"id", "knowledge_id"} { // keys are texts
+		if n, ok := v[name].(json.Number); ok {
+			v[name] = string(n)
+		}
+	}
 	if len(of.Secrets) > 0 {
 		hide(v, of.Secrets...)
 	}
