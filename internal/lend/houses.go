@@ -30,6 +30,7 @@ type Houses struct {
 	link    string          // name of the current snapshot
 	current map[view]*House // houses at that snapshot
 	open    map[*House]bool
+	returns int // number of houses given back so far
 	closed  bool
 	lent    sync.WaitGroup // loans
 	closing sync.WaitGroup
@@ -50,6 +51,7 @@ type House struct {
 	from *Houses
 	view view
 	lent map[*loan]bool
+	last int // value of returns when it was last given back
 }
 
 // loan is one use of a house. leave asks the borrower to give it back; nil: the use is short.
@@ -116,17 +118,17 @@ func (h *Houses) take(ctx context.Context, zone *time.Location, r rights.Rights)
 		h.drop()
 	}
 	for len(h.current) >= MostViews {
-		var idle *House
+		var oldest *House
 		for _, old := range h.current {
-			if len(old.lent) == 0 {
-				idle = old
+			if len(old.lent) == 0 && (oldest == nil || old.last < oldest.last) {
+				oldest = old
 			}
 		}
-		if idle == nil {
+		if oldest == nil {
 			break
 		}
-		delete(h.current, idle.view)
-		h.shutIdle(idle)
+		delete(h.current, oldest.view)
+		h.shutIdle(oldest)
 	}
 	if h.open == nil {
 		h.open, h.current = map[*House]bool{}, map[view]*House{}
@@ -175,6 +177,8 @@ func (h *Houses) free(of *House, l *loan) {
 	}
 	delete(of.lent, l)
 	h.lent.Done()
+	h.returns++
+	of.last = h.returns
 	if h.shutIdle(of) {
 		h.tell()
 	}
