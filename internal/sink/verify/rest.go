@@ -155,7 +155,7 @@ func (v *verifier) outside(current *layout.Snapshot) error {
 			n, named := layout.ParseSnapshotName(e.Name())
 			if layout.IsTempName(e.Name()) || dir != "" && named && current != nil && n < current.Manifest.Oldest {
 				v.report.Leftovers = append(v.report.Leftovers, filepath.ToSlash(filepath.Join(dir, e.Name())))
-			} else if dir != "" && named && current != nil && n > filepathNumber(current) {
+			} else if dir != "" && named && current != nil && n > current.Manifest.Snapshot {
 				v.report.Notes = append(v.report.Notes, fmt.Sprintf(
 					"snapshot %d is newer than the current one: a commit was interrupted, or the link was moved; "+
 						"it is kept as long as older ones", n))

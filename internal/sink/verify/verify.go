@@ -191,7 +191,7 @@ func (v *verifier) snapshots(current *layout.Snapshot) (out []*layout.Snapshot, 
 		v.bad.Add("manifest", layout.SnapshotsName, "%v", err)
 	}
 	for _, n := range slices.Backward(numbers) {
-		if current != nil && (n >= filepathNumber(current) || n < current.Manifest.Oldest) {
+		if current != nil && (n >= current.Manifest.Snapshot || n < current.Manifest.Oldest) {
 			continue
 		}
 		s, err := layout.OpenSnapshot(v.opts.FS, v.opts.Root, n)
@@ -217,12 +217,6 @@ func (v *verifier) snapshots(current *layout.Snapshot) (out []*layout.Snapshot, 
 func isNewer(err error) bool {
 	var version *layout.VersionError
 	return errors.As(err, &version)
-}
-
-// filepathNumber returns the number in the name of a snapshot's folder.
-func filepathNumber(s *layout.Snapshot) int64 {
-	n, _ := layout.ParseSnapshotName(filepath.Base(s.Dir))
-	return n
 }
 
 // snapshot verifies one snapshot. Files that an earlier one shares with it, by hard links, are not
