@@ -265,7 +265,7 @@ func (l *listing) records(p *listPage) (recs []schema.Record, fresh int, highest
 			l.lowest, highest = min(l.lowest, h.start.V), max(highest, h.start.V)
 			if !known {
 				l.dated++
-				if h.start.V > last {
+				if h.start.V > last && h.start.V >= after(last) { // last may be shown coarsely
 					l.ordered = -orderProof - 1 // this page is counted below
 				}
 				last = h.start.V
