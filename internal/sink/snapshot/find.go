@@ -31,7 +31,7 @@ func (r *Reader) Find(ctx context.Context, id string) (found *calls.Call, err er
 		if err != nil {
 			return nil, err
 		}
-		has, some := false, false
+		var has, some bool
 		if some, err = ids.Narrow(t); err == nil && some {
 			if err = errors.Join(ctx.Err(), r.Prove(f)); err == nil {
 				err = t.Each([]string{"call_id"}, func(row []parquet.Value) { has = has || string(row[0].ByteArray()) == id })
