@@ -1,21 +1,21 @@
 package sink
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"math/rand/v2"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"testing"
-	"time"
-
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/test"
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
 )
 
 // keeping opens a warehouse again as the n-th run, which keeps calls from a time on.
@@ -57,10 +57,15 @@ func TestKeep(t *testing.T) {
 	putCall(t, w, "old-in-a-month-that-stays", date(t, "2026-09-02"), 2)
 	putCall(t, w, "2026-08-b-5", date(t, "2026-08-05").Add(time.Hour), 3)
 	putCall(t, w, "new-in-the-journal", date(t, "2026-10-07"), 1)
-
 	from := date(t, "2026-09-06")
 	w = reopen(t, w, 2, from)
+	gone := before.Path(before.Manifest.FileOf(schema.Calls.Name, "2026-07"))
+	raw := test.Read(t, gone)
+	raw[40] ^= 1 // what goes need not be whole
+	test.OK(t, os.WriteFile(gone, raw, 0o600))
 	mustCommit(t, w)
+	raw[40] ^= 1
+	test.OK(t, os.WriteFile(gone, raw, 0o600))
 	s := w.Snapshot()
 	want := "2026-09-a-62026-09-b-62026-10-a-52026-10-a-62026-10-b-52026-10-b-6new-in-the-journal"
 	if got := holds(t, s); got != want {
@@ -81,7 +86,6 @@ func TestKeep(t *testing.T) {
 	if old, err := layout.OpenSnapshot(anywhere, w.opts.Root, before.Manifest.Snapshot); err != nil || old.Manifest.Rows(schema.Calls.Name) != 16 {
 		t.Errorf("the snapshot before: %v", err)
 	}
-
 	// The next night has nothing left to erase, and writes nothing for it.
 	w = reopen(t, w, 3, from)
 	mustCommit(t, w)

@@ -3,16 +3,14 @@
 package querycmd_test
 
 import (
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/test"
+	"golang.org/x/sys/unix"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
-
-	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/test"
 )
 
 // The shell in a terminal.
@@ -20,7 +18,6 @@ func TestShellInATerminal(t *testing.T) {
 	house(t)
 	x := start(t, 100, 40, "shell")
 	x.see("snapshot 000001 of ./warehouse", "8 calls", "Help: help")
-
 	// Completion, over several lines.
 	x.ready()
 	x.typed("sele")
@@ -44,14 +41,12 @@ func TestShellInATerminal(t *testing.T) {
 	x.press(tab)
 	x.see("--until")
 	x.drop()
-
 	// Errors come with a suggestion.
 	x.run("select agnt_id from calls;", `Referenced column "agnt_id" not found`, "did you mean: agent_id?")
 	x.run("select * from call_s;", "Table with name call_s does not exist", "did you mean: calls?")
 	x.run("selct 2;", "syntax error")
 	x.run(".tabels", `unknown command "tabels"`)
 	x.run("create table t (a int);", "only read-only statements are allowed")
-
 	// Commands and reports.
 	x.run("list", "transcript_turns", "analysis_items", "sentiment")
 	x.run(`\d costs`, "total_cost")
@@ -123,7 +118,6 @@ func TestShellHistory(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("the history is %v, %v", info, err)
 	}
-
 	x = start(t, 80, 24, "shell", "XDG_STATE_HOME="+state)
 	x.ready()
 	x.keys(up)
@@ -142,7 +136,6 @@ func TestShellHistory(t *testing.T) {
 	x.see("second_one\n──────────\n       222")
 	x.ready()
 	x.leave()
-
 	before, err := os.ReadFile(file)
 	test.OK(t, err)
 	x = start(t, 80, 24, "shell --no-history", "XDG_STATE_HOME="+state)

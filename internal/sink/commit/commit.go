@@ -129,7 +129,9 @@ func (m *maker) publish(ctx context.Context, plan func() ([]*unit, error), row f
 			complete(manifest)
 		}
 		snapshot.SortFiles(manifest)
-		m.made.Snapshot, err = m.b.Publish(manifest)
+		if m.made.Snapshot, err = m.b.Seal(manifest); err == nil {
+			err = snapshot.MakeCurrent(m.FS, m.Root, m.made.Snapshot)
+		}
 	}
 	if err != nil {
 		err = m.failed(err)

@@ -76,7 +76,16 @@ func (m *maker) writeUnit(u *unit) error {
 	r := &merger{m: m, u: u, w: w}
 	// The national numbers of some of its files were read in another region.
 	r.spelled = slices.ContainsFunc(u.from, func(period string) bool { return m.readElsewhere(schema.Calls.Name, period) })
-	old := snapshot.NewSources(m.Old, u.from)
+	from := u.from
+	if _, to := snapshot.BoundsOf(u.period); m.rules.keepFrom > 0 && to <= m.rules.keepFrom { // nothing stays, so none of it is read
+		for _, f := range m.Old.Files(schema.Calls.Name) {
+			if slices.Contains(from, f.Period) {
+				r.stats.Aged += f.Rows
+			}
+		}
+		from, u.changes = nil, nil
+	}
+	old := snapshot.NewSources(m.Old, from)
 	err := inOrder(old.Each, u.changes, func(ch *change, was *calls.Call) int {
 		return table.CompareKey(ch.start, ch.id, was.StartAt(), string(was.ID()))
 	}, r.visit)
@@ -122,10 +131,7 @@ func (r *merger) visit(was *calls.Call, ch *change) (err error) {
 	if (!unchanged || r.u.moved) && r.m.lines.setSides(now) && was != nil {
 		r.news++
 	}
-	if unchanged {
-		return r.w.Copy(now)
-	}
-	return r.w.Write(now)
+	return r.w.Write(now, unchanged)
 }
 
 // same reports whether the new records of a call change nothing that is stored.
@@ -280,6 +286,13 @@ func (ch *change) lacksTranscript(call *calls.Call) bool {
 func addOlder(known, older *calls.Call) *calls.Call {
 	call := known.Copy() // not known's own memory
 	call.SendValues()
+	if known.TurnCount().OK { // its record is there, so the service has left its nulls empty
+		for i := range schema.Calls.Columns {
+			if c := &schema.Calls.Columns[i]; c.V3 != "" && !c.Later {
+				call.Sent |= 1 << i
+			}
+		}
+	}
 	calls.Merge(older, call, schema.KindItem)
 	run := known.RunID()
 	if call.SetTranscriptState(older.TranscriptState()); call.Turns().Len() == known.Turns().Len() {

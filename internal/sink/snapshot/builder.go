@@ -147,18 +147,6 @@ func (b *Builder) LinkAll(from *layout.Snapshot, replaced func(*layout.File) boo
 	return files, nil
 }
 
-// Publish makes the snapshot durable and swaps current to it. Until the last rename the old
-// snapshot is current; after it the new one is. If an operation between the two renames fails, it
-// is unknown which of them is current, so both stay. Opening the warehouse reads current and
-// removes anything newer.
-func (b *Builder) Publish(m *layout.Manifest) (*layout.Snapshot, error) {
-	s, err := b.Seal(m)
-	if err != nil {
-		return nil, err
-	}
-	return s, MakeCurrent(b.fsys, b.root, s)
-}
-
 // Seal makes the snapshot durable under its name. It is not committed yet.
 func (b *Builder) Seal(m *layout.Manifest) (*layout.Snapshot, error) {
 	raw, err := m.Encode()
@@ -189,7 +177,8 @@ func (b *Builder) Seal(m *layout.Manifest) (*layout.Snapshot, error) {
 	return &layout.Snapshot{Dir: final, Manifest: m}, err
 }
 
-// MakeCurrent makes a sealed snapshot the current one.
+// MakeCurrent makes a sealed snapshot the current one. If it fails, it may be unknown which one is
+// current, so both stay. Opening the warehouse reads current and removes anything newer.
 func MakeCurrent(fsys disk.FS, root string, s *layout.Snapshot) error {
 	tmp := filepath.Join(root, layout.TempName(layout.CurrentName, disk.NewID()))
 	if err := fsys.Symlink(path.Join(layout.SnapshotsName, filepath.Base(s.Dir)), tmp); err != nil {
@@ -204,7 +193,7 @@ func MakeCurrent(fsys disk.FS, root string, s *layout.Snapshot) error {
 	return nil
 }
 
-// Discard removes the unfinished snapshot, unless Publish has given it its name. The next run
+// Discard removes the unfinished snapshot, unless Seal has given it its name. The next run
 // removes anything that is left.
 func (b *Builder) Discard() {
 	if b != nil && b.dir != "" {

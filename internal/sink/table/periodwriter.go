@@ -45,7 +45,12 @@ func CountCall(info *layout.File, call *calls.Call) {
 	if call.CostUnheld() {
 		info.UnheldCosts++
 	}
-	countUnarchived(info, call)
+	if call.RecordingDue() {
+		info.Unarchived++
+		if since := call.EndOrSight(); info.OldestUnarchived == nil || since < *info.OldestUnarchived {
+			info.OldestUnarchived = &since
+		}
+	}
 	if !call.Unsettled() {
 		return
 	}
@@ -59,17 +64,6 @@ func CountCall(info *layout.File, call *calls.Call) {
 	}
 	if expiry := call.ExpiresAt(); info.NextExpiry == nil || expiry < *info.NextExpiry {
 		info.NextExpiry = &expiry
-	}
-}
-
-// countUnarchived counts a call whose recording is due.
-func countUnarchived(info *layout.File, call *calls.Call) {
-	if !call.RecordingDue() {
-		return
-	}
-	info.Unarchived++
-	if since := call.EndOrSight(); info.OldestUnarchived == nil || since < *info.OldestUnarchived {
-		info.OldestUnarchived = &since
 	}
 }
 
@@ -106,19 +100,11 @@ func Span(info *layout.File, start schema.Opt[int64]) {
 	*info.MaxStart = max(*info.MaxStart, v)
 }
 
-// Write completes a call and writes it with all its rows.
-func (w *PeriodWriter) Write(call *calls.Call) error {
-	call.Complete(w.tools.Of(call))
-	return w.write(call)
-}
-
-// Copy writes a call whose rows are unchanged.
-func (w *PeriodWriter) Copy(call *calls.Call) error {
-	w.tools.Of(call)
-	return w.write(call)
-}
-
-func (w *PeriodWriter) write(call *calls.Call) error {
+// Write writes a call with all its rows. It completes one that is not unchanged.
+func (w *PeriodWriter) Write(call *calls.Call, unchanged bool) error {
+	if tools := w.tools.Of(call); !unchanged {
+		call.Complete(tools)
+	}
 	CountCall(&w.Files[0].info, call)
 	if err := w.Files[0].Add(call.Row); err != nil {
 		return err
