@@ -126,7 +126,7 @@ func (c *Client) strayed(ctx context.Context, r *Request, f *RequestError) error
 	if err := sleep(ctx, max(strayPause, f.pause())); err != nil || !refusesKey || !r.Kind.alone() {
 		return nil // a canceled request fails at its next attempt
 	}
-	_, err := c.vouch(ctx, refused)
+	_, err := c.vouch(ctx, refused, nil)
 	return err
 }
 
@@ -143,7 +143,7 @@ func (c *Client) conclude(ctx context.Context, r *Request, f *RequestError) erro
 	case then == stopKey, then == askList:
 		// A refused key stops the run. One refused record, or optional list, must not stop it every night.
 		f.Then = instead
-		_, err := c.vouch(ctx, time.Now().Add(-keyGood))
+		_, err := c.vouch(ctx, time.Now().Add(-keyGood), nil)
 		return err
 	case then == stopAddress && r.Stream == nil && !c.health.everWorked():
 		if f.contract && f.code != "" { // whoever answers like this is the service

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -137,7 +138,7 @@ func (c *Client) outage(ctx context.Context) (bool, error) {
 	if c.health.failing() < outageAfter {
 		return false, nil
 	}
-	works, err := c.vouch(ctx, time.Now())
+	works, err := c.vouch(ctx, time.Now(), c.health)
 	return !works, err
 }
 
@@ -145,8 +146,9 @@ func (c *Client) outage(ctx context.Context) (bool, error) {
 // since a time. If there was no such answer, it sends the probe; one caller probes for all. If that
 // fails too, vouch waits until it succeeds, while no other request is sent, and returns false: the
 // earlier failure may have been the service's fault. An error ends the run: the key is refused, or the
-// service has been down for too long.
-func (c *Client) vouch(ctx context.Context, since time.Time) (bool, error) {
+// service has been down for too long, by row; nil: during this call.
+func (c *Client) vouch(ctx context.Context, since time.Time, row *health) (bool, error) {
+	row = cmp.Or(row, &health{lastGood: time.Now(), heard: true})
 	var last look
 	select {
 	case last = <-c.looks:
@@ -172,7 +174,7 @@ func (c *Client) vouch(ctx context.Context, since time.Time) (bool, error) {
 			last = look{time.Now(), down}
 			return !down, nil
 		}
-		if err := c.health.bad(ctx, f, &c.cfg, c.base); err != nil {
+		if err := row.bad(ctx, f, &c.cfg, c.base); err != nil {
 			return false, err
 		}
 		if f.rule.outage {

@@ -190,8 +190,8 @@ func (c *Client) optional(ctx context.Context, r *Request, accept func(*Answer) 
 		last := attempt >= c.tries(f, r.Kind) || !s.allows(pause)
 		if works, err := c.answersOthers(ctx, s, f, began, last); err != nil {
 			return f, err
-		} else if excused++; !works && excused <= mostExcused {
-			attempt--
+		} else if !works && excused < mostExcused {
+			excused, attempt = excused+1, attempt-1
 			continue
 		}
 		if f.rule == notFound { // a valid answer
@@ -226,5 +226,5 @@ func (c *Client) answersOthers(ctx context.Context, s *Stream, f *RequestError, 
 	if f.rule == rateLimited { // others may have been refused until now
 		since = time.Now()
 	}
-	return c.vouch(ctx, since)
+	return c.vouch(ctx, since, nil)
 }

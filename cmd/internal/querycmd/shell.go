@@ -70,9 +70,6 @@ type shell struct {
 // errInterrupted reports that Ctrl-C cancelled a statement or input.
 var errInterrupted = errors.New("cancelled")
 
-// patience is how long a statement may take to stop before the user is told how to leave.
-const patience = 2 * time.Second
-
 const shellHelp = `SQL ends with a semicolon. A report runs by its name: sentiment --by week --since 4w
 
   list             list reports and tables
@@ -170,7 +167,7 @@ func (s *shell) cancellable(ctx context.Context, do func(context.Context) error)
 		select {
 		case <-done:
 			return
-		case <-time.After(patience):
+		case <-time.After(2 * time.Second): // most statements stop sooner
 			s.say("still cancelling; press Ctrl-C again to leave the shell")
 		}
 		s.forgetInterrupts()
