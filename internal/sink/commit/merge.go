@@ -223,15 +223,15 @@ func Clean(m *mask.Mask, r *schema.Record) (kept bool, err error) {
 	return err == nil, err
 }
 
-// read decodes one of a call's records. It returns nil for a record that adds nothing: its call is
-// in no list, it comes from an untrusted page of v2, its texts were not checked, or it cannot be
-// decoded.
+// read decodes one of a call's records. It returns nil for a record that adds nothing: of a call in
+// no list, of an untrusted page of v2, with texts not checked, or one that cannot be decoded.
 func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, fetchedAt int64, err error) {
 	rec, err := r.m.rules.in.record(e)
 	if err != nil || cur == nil && !e.kind.Describes() || e.kind == schema.KindBulk && r.m.refused() {
 		return nil, 0, err
 	}
-	if r.m.rules.masker != nil && ch.run != r.m.RunID { // the journal of an earlier run may be older than the mask
+	run := r.m.rules.in.frames.Segments[e.in].Run
+	if r.m.rules.masker != nil && run != r.m.RunID { // the journal of an earlier run may be older than the mask
 		var kept bool
 		if kept, err = Clean(r.m.rules.masker, &rec); err == nil && !kept {
 			return nil, 0, nil
@@ -250,7 +250,7 @@ func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, f
 		err = slot.dec.Decode(rec.Body, e.kind, call)
 	}
 	if err != nil {
-		r.m.lose(ch.run, ch.id, err)
+		r.m.lose(run, ch.id, err)
 		return nil, 0, nil
 	}
 	switch {

@@ -337,7 +337,7 @@ func (o *objectMerge) take(s *state, e entry, run string) error {
 	var came *schema.Object
 	if r.Kind == schema.KindItem || s.now != nil && len(r.Body) > 0 {
 		if came, err = o.decode(&r, s.key); err != nil {
-			o.m.lose(run, s.key, err)
+			o.m.lose(o.m.rules.in.frames.Segments[e.in].Run, s.key, err)
 			return nil
 		}
 	}

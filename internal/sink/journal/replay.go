@@ -17,9 +17,9 @@ import (
 
 // Segment is a sealed segment, open for reading.
 type Segment struct {
-	Path string
-	file disk.File
-	Size int64
+	Path, Run string
+	file      disk.File
+	Size      int64
 }
 
 // OpenSegment opens a segment.
@@ -33,7 +33,7 @@ func OpenSegment(fsys disk.FS, root string, ref layout.Segment) (*Segment, error
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the journal: %w", err), f.Close())
 	}
-	return &Segment{Path: path, file: f, Size: st.Size()}, nil
+	return &Segment{Path: path, Run: ref.Run, file: f, Size: st.Size()}, nil
 }
 
 // Scan calls visit for every record of the segment, in the order in which they were put, with the
