@@ -145,8 +145,8 @@ func (c *Client) outage(ctx context.Context) (bool, error) {
 // vouch reports whether the service works: whether it has given a good answer outside of streams
 // since a time. If there was no such answer, it sends the probe; one caller probes for all. If that
 // fails too, vouch waits until it succeeds, while no other request is sent, and returns false: the
-// earlier failure may have been the service's fault. An error ends the run: the key is refused, or the
-// service has been down for too long, by row; nil: during this call.
+// earlier failure may have been the service's fault. An error ends the run: the key is refused, or row
+// shows that the service has been down for too long. A nil row counts only the probes of this call.
 func (c *Client) vouch(ctx context.Context, since time.Time, row *health) (bool, error) {
 	row = cmp.Or(row, &health{lastGood: time.Now(), heard: true})
 	var last look

@@ -81,8 +81,8 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *request, a *ans
 // whole returns a page. The one made in advance is made once; its readers wait for it meanwhile.
 func (s *Server) whole(ctx context.Context, key string, a *answerTo) ([]byte, error) {
 	if a.ahead {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		s.making.Lock()
+		defer s.making.Unlock()
 		if s.key == key {
 			s.made.WithLabelValues("kept").Inc()
 			return s.body, nil

@@ -94,12 +94,12 @@ func TestAPageThatFailsAhead(t *testing.T) {
 // again only if that failed.
 func TestPagesAreWhole(t *testing.T) {
 	s := newServer(t)
-	var made atomic.Int32
-	goOn := make(chan error)
+	made, goOn := new(atomic.Int32), make(chan error)
 	server := httptest.NewServer(s.answers(func(*request) (*answerTo, error) {
 		return &answerTo{kind: htmlType, ahead: true, write: func(_ context.Context, w io.Writer) error {
 			made.Add(1)
-			_, _ = io.WriteString(w, "first")
+			_, _ = s.archive(t.TempDir()) // a recording does not wait for the page
+			fmt.Fprint(w, "first")
 			return <-goOn
 		}}, nil
 	}))

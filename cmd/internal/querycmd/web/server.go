@@ -67,9 +67,11 @@ type Server struct {
 	working chan struct{} // limits concurrent answers
 	ready   string        // the last page made by Ready: its snapshot and time
 
+	making sync.Mutex // held while the page in advance is made
+	key    string     // of that page
+	body   []byte
+
 	mu       sync.Mutex
-	key      string // of the page made in advance
-	body     []byte
 	archives map[string]*recording.Archive // by address
 
 	made     *prometheus.CounterVec
