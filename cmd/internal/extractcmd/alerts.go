@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/extractcmd/settings"
 	rules "callhouse/internal/alert"
 )
 
@@ -18,7 +17,7 @@ const alertPatience = 3 * time.Minute
 // alert evaluates the alert rules over the committed data, if the setting alerts names a rules file.
 // It runs query in a separate process. A failure is only a warning: it is a problem in status until
 // the rules are evaluated, and the next run tries again.
-func alert(ctx context.Context, s *settings.Settings, log *slog.Logger) {
+func alert(ctx context.Context, s *settings, log *slog.Logger) {
 	if s.Alerts == "" || ctx.Err() != nil {
 		return
 	}
@@ -26,7 +25,7 @@ func alert(ctx context.Context, s *settings.Settings, log *slog.Logger) {
 	defer cancel()
 	var printed bytes.Buffer
 	began := time.Now()
-	said, err := s.AskQuery(ctx, &printed, "alert", "--alerts", s.Alerts, "--tz", s.TZ)
+	said, err := s.askQuery(ctx, &printed, "alert", "--alerts", s.Alerts, "--tz", s.TZ)
 	for line := range strings.Lines(printed.String()) { // from channels of type stdout
 		log.Warn("alert", "text", strings.TrimSpace(line))
 	}
@@ -44,7 +43,7 @@ func alert(ctx context.Context, s *settings.Settings, log *slog.Logger) {
 // alert evaluates the rules after a run that committed something.
 func (n *night) alert(ctx context.Context, err error) {
 	if code := cli.Code(err); n.row != nil && (code == cli.ExitOK || code == cli.ExitIncomplete) {
-		alert(ctx, n.Settings, n.log)
+		alert(ctx, n.settings, n.log)
 	}
 }
 
@@ -55,7 +54,7 @@ type alerter struct {
 	end func()
 }
 
-func newAlerter(ctx context.Context, s *settings.Settings, log *slog.Logger) *alerter {
+func newAlerter(ctx context.Context, s *settings, log *slog.Logger) *alerter {
 	ctx, cancel := context.WithCancel(ctx)
 	a, done := &alerter{due: make(chan struct{}, 1)}, make(chan struct{})
 	go func() {

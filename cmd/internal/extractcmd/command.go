@@ -1,7 +1,6 @@
-// Package extractcmd holds extract: its command tree, and the commands that crawl or report on crawls
-// (run, plan, status, config). They connect the crawler with the warehouse.
-//
-// internal/crawler decides what to fetch, internal/sink how to store it.
+// Package extractcmd holds the commands of extract, one file per command. They connect the crawler, which
+// decides what to fetch, with the sink, which stores it, and keep the archive of recordings consistent
+// with the warehouse. They decide neither.
 package extractcmd
 
 import (
@@ -14,8 +13,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
-	"callhouse/cmd/internal/extractcmd/maintain"
-	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/api"
 	"callhouse/internal/layout"
 	"callhouse/internal/words"
@@ -65,7 +62,7 @@ func Command() *cobra.Command { return newRoot(Program{Now: time.Now}, new(words
 
 func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command {
 	clock := api.NewClock(p.Now)
-	s := &settings.Settings{Config: config.Config{Env: p.Env}, Clock: clock, Now: clock.Now, Secrets: secrets, Stderr: stderr}
+	s := &settings{Config: config.Config{Env: p.Env}, Clock: clock, Now: clock.Now, Secrets: secrets, Stderr: stderr}
 	doRun := func(cmd *cobra.Command, _ []string) error { return runProfiles(cmd, s, stderr) }
 	root := &cobra.Command{
 		Use: program, Short: "Copy new and changed calls into the warehouse", Long: about,
@@ -91,7 +88,7 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.PersistentFlags().SortFlags = false
 	s.AddFlags(root, config.Extract)
-	root.PersistentPreRunE = s.Prepare
+	root.PersistentPreRunE = s.prepareCommand
 	runCmd := &cobra.Command{
 		Use: "run", Short: "Fetch and commit new and changed data",
 		Example: `  extract run --base-url https://api.example.com --api-key-file /etc/callhouse/key
@@ -99,10 +96,10 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
   extract run --all --quiet --metrics-file /var/lib/node_exporter/callhouse-{profile}.prom`,
 		Args: cli.NoArgs, RunE: doRun,
 	}
-	s.RunFlags(runCmd)
-	s.YesFlags(runCmd)
+	s.runFlags(runCmd)
+	s.yesFlags(runCmd)
 	runCmd.Flags().StringArrayVar(&s.CallIDs, "call-id", nil, "also fetch the record of this call again, whatever is stored of it; repeatable")
-	s.AllFlag(runCmd)
+	s.allFlag(runCmd)
 	var planFormat string
 	planCmd := &cobra.Command{
 		Use: "plan", Short: "Estimate the cost of a run: pages, requests, minutes",
@@ -115,12 +112,13 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 			return plan(cmd.Context(), s, planFormat == "json", cmd.OutOrStdout(), stderr)
 		},
 	}
-	s.RunFlags(planCmd)
+	s.runFlags(planCmd)
 	cli.Choice(planCmd, &planFormat, "format", "", "text", "json")
 	configCmd := configCommand(s)
-	s.RunFlags(configCmd)
+	s.runFlags(configCmd)
 	root.AddCommand(initCommand(s), runCmd, followCommand(s, stderr), planCmd, recordingsCommand(s, stderr), configCmd, statusCommand(s))
-	root.AddCommand(maintain.Commands(s, stderr, run)...)
+	root.AddCommand(importCommand(s, stderr), compactCommand(s, stderr), rollbackCommand(s, stderr), verifyCommand(s, stderr),
+		repairCommand(s, stderr), showCommand(s), forgetCommand(s, stderr))
 	config.Uses(root, "warehouse", "config", "profile")
 	for _, cmd := range root.Commands() {
 		if cmd != runCmd && cmd != configCmd && cmd.Name() != "follow" { // these use all settings

@@ -19,7 +19,6 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/config"
-	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/test"
 	"callhouse/internal/words"
 )
@@ -212,13 +211,13 @@ func TestWorstExitCode(t *testing.T) {
 	}{
 		{[]int{0, 0, 0}, 0}, {[]int{0, 3}, 3}, {[]int{3, 130}, 130}, {[]int{130, 4, 3}, 4}, {[]int{4, 1, 0}, 1}, {[]int{1, 2, 4}, 2},
 	} {
-		var all []*settings.Settings
+		var all []*settings
 		for i := range c.codes {
-			all = append(all, &settings.Settings{Config: config.Config{Profile: fmt.Sprint(i)}})
+			all = append(all, &settings{Config: config.Config{Profile: fmt.Sprint(i)}})
 		}
 		var out bytes.Buffer
 		ctx, cancel := context.WithCancel(t.Context())
-		err := oneByOne(ctx, all, &out, func(_ context.Context, s *settings.Settings, _ io.Writer) error {
+		err := oneByOne(ctx, all, &out, func(_ context.Context, s *settings, _ io.Writer) error {
 			var n int
 			if _, err := fmt.Sscan(s.Profile, &n); err != nil || c.codes[n] == 0 {
 				return err
@@ -239,7 +238,7 @@ func TestWorstExitCode(t *testing.T) {
 		}
 		cancel()
 		out.Reset()
-		if _ = oneByOne(ctx, all, &out, func(context.Context, *settings.Settings, io.Writer) error { return nil }); strings.Contains(out.String(), "profile 1:") {
+		if _ = oneByOne(ctx, all, &out, func(context.Context, *settings, io.Writer) error { return nil }); strings.Contains(out.String(), "profile 1:") {
 			t.Errorf("another profile began after an interrupt:\n%s", &out)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
-	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/api"
 	"callhouse/internal/words"
 )
@@ -19,7 +18,7 @@ configuration file, or the default. For the API key it shows only the source.
 
 Flags override the environment, which overrides the file; in the file, a profile overrides the top level.`
 
-func configCommand(s *settings.Settings) *cobra.Command {
+func configCommand(s *settings) *cobra.Command {
 	var example bool
 	var format string
 	cmd := &cobra.Command{
@@ -40,12 +39,12 @@ func configCommand(s *settings.Settings) *cobra.Command {
 			}
 			return nil
 		}
-		return s.Configure(cmd)
+		return s.configure(cmd)
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&example, "example", false, "print only a commented file with all keys")
 	cli.Choice(cmd, &format, "format", "", "text", "json")
-	s.AllFlag(cmd)
+	s.allFlag(cmd)
 	return cmd
 }
 
@@ -66,27 +65,27 @@ type shownSetting struct {
 	Line  int    `json:"line,omitempty"`
 }
 
-func printConfig(cmd *cobra.Command, s *settings.Settings, format string) error {
+func printConfig(cmd *cobra.Command, s *settings, format string) error {
 	profiles := s.Named
 	if len(profiles) == 0 {
 		profiles = []string{""}
 	}
 	var all []shownConfig
 	for _, name := range profiles {
-		p, err := s.Of(cmd, name)
+		p, err := s.of(cmd, name)
 		if err != nil {
 			return err
 		}
 		_, err = cli.Zone(p.TZ)
-		if err := cmp.Or(p.Check(), err); err != nil {
+		if err := cmp.Or(p.checkBudget(), err); err != nil {
 			return err
 		}
 		all = append(all, shown(p))
 	}
 	if format == "json" {
-		return settings.WriteJSON(cmd.OutOrStdout(), all)
+		return writeJSON(cmd.OutOrStdout(), all)
 	}
-	return s.Print(cmd.OutOrStdout(), func(out io.Writer) {
+	return s.print(cmd.OutOrStdout(), func(out io.Writer) {
 		for i := range all {
 			if i > 0 {
 				words.Fprintln(out)
@@ -97,7 +96,7 @@ func printConfig(cmd *cobra.Command, s *settings.Settings, format string) error 
 }
 
 // shown returns the settings in the form that config prints. It does not read the API key.
-func shown(s *settings.Settings) shownConfig {
+func shown(s *settings) shownConfig {
 	out := shownConfig{Profile: s.Profile, APIKey: shownSetting{Name: "api_key", Value: "none", From: "nowhere", Kind: "none"},
 		Notes: s.Env.StrayVariables()}
 	if s.File != nil {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/config"
-	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
@@ -32,8 +31,8 @@ func TestDatesAreDaysOfTheZone(t *testing.T) {
 		t.Run(c.zone+" "+c.text, func(t *testing.T) {
 			begins, err := time.Parse(time.RFC3339, c.begins)
 			test.OK(t, err)
-			s := settings.Settings{Config: config.Config{Values: config.Values{TZ: c.zone, Since: c.text}}}
-			if got, err := s.ListFrom(time.Now()); err != nil || !got.Equal(begins) {
+			s := settings{Config: config.Config{Values: config.Values{TZ: c.zone, Since: c.text}}}
+			if got, err := s.listFrom(time.Now()); err != nil || !got.Equal(begins) {
 				t.Errorf("--since: %v, %v", got, err)
 			}
 			dir := t.TempDir()
@@ -67,9 +66,9 @@ func TestDatesAreDaysOfTheZone(t *testing.T) {
 func TestKeepIsWholeDaysOfTheZone(t *testing.T) {
 	now := time.Date(2024, 11, 20, 15, 30, 0, 0, time.UTC) // 00:30 of the 21st in Seoul
 	for zone, want := range map[string]string{"UTC": "2024-11-10T00:00:00Z", "Asia/Seoul": "2024-11-10T15:00:00Z"} {
-		s := settings.Settings{Config: config.Config{Values: config.Values{TZ: zone, Keep: "10d", KeepRecordings: "10d"}}}
-		calls, err := s.KeepFrom(now)
-		audio, err2 := s.KeepRecordingsFrom(now)
+		s := settings{Config: config.Config{Values: config.Values{TZ: zone, Keep: "10d", KeepRecordings: "10d"}}}
+		calls, err := s.keepCallsFrom(now)
+		audio, err2 := s.keepRecordingsFrom(now)
 		if err != nil || err2 != nil || calls.UTC().Format(time.RFC3339) != want || !audio.Equal(calls) {
 			t.Errorf("%s: %v, %v, %v, %v", zone, calls, audio, err, err2)
 		}

@@ -12,8 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/progress"
 	"callhouse/cmd/internal/status"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
@@ -32,7 +30,7 @@ retries with growing pauses, or when the wait that the service asks for is over.
 Exit codes: 0 stopped, everything is committed; 1 failed, nothing lost; 2 wrong use or
 configuration; 4 another run holds the warehouse.`
 
-func followCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
+func followCommand(s *settings, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "follow", Short: "Keep the warehouse minutes behind the service, until stopped", Long: followAbout,
 		Example: `  extract follow --tz Asia/Seoul`,
@@ -45,14 +43,14 @@ func followCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 			return f.follow(cmd.Context())
 		},
 	}
-	s.RunFlags(cmd)
-	s.YesFlags(cmd)
+	s.runFlags(cmd)
+	s.yesFlags(cmd)
 	return cmd
 }
 
 // follower is a process that follows the service: it alternates between sessions and sweeps.
 type follower struct {
-	*settings.Settings
+	*settings
 	stderr io.Writer
 	log    *slog.Logger
 	pace   crawler.Pace
@@ -64,8 +62,8 @@ type follower struct {
 	until    time.Time // by the local clock: nothing is requested before, because the service asked for it
 }
 
-func newFollower(s *settings.Settings, stderr io.Writer) (*follower, error) {
-	f := &follower{Settings: s, stderr: stderr, log: progress.Logger(stderr, s.Quiet)}
+func newFollower(s *settings, stderr io.Writer) (*follower, error) {
+	f := &follower{settings: s, stderr: stderr, log: newLogger(stderr, s.Quiet)}
 	least, most, ok := strings.Cut(s.FollowEvery, "..")
 	if !ok {
 		most = least
@@ -112,8 +110,8 @@ func (f *follower) follow(ctx context.Context) error {
 }
 
 // anew returns a copy of the settings with a clock not yet corrected by the service's responses.
-func (f *follower) anew() *settings.Settings {
-	s := *f.Settings
+func (f *follower) anew() *settings {
+	s := *f.settings
 	s.Clock = api.NewClock(s.Clock.Local)
 	s.Now = s.Clock.Now
 	return &s
@@ -127,7 +125,7 @@ const sweepAgain = 30 * time.Minute
 func (f *follower) nextSweep() (time.Time, error) {
 	h, err := sink.ReadHistory(f.Warehouse)
 	if err != nil {
-		return time.Time{}, settings.Explain(err)
+		return time.Time{}, explain(err)
 	}
 	var good, tried time.Time
 	now := f.Clock.Local()
@@ -213,8 +211,8 @@ func (f *follower) worked() {
 
 // publish writes the metrics.
 func (f *follower) publish(started time.Time) {
-	if f.MetricsPath() != "" {
-		n := &night{job: job{Settings: f.Settings, log: f.log}}
+	if f.metricsPath() != "" {
+		n := &night{job: job{settings: f.settings, log: f.log}}
 		n.write(&status.Metrics{Now: f.Now(), Profile: f.Profile, Secrets: f.Secrets, Started: started})
 	}
 }

@@ -19,7 +19,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/cmdtest"
-	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
 	"callhouse/internal/sandbox"
@@ -218,9 +217,9 @@ func TestFollowEnds(t *testing.T) {
 // A wait that the service asks for is waited for: neither a poll nor a sweep comes sooner.
 func TestFollowWaitsAsAsked(t *testing.T) {
 	now := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
-	s := new(settings.Settings)
+	s := new(settings)
 	s.Clock, s.Warehouse, s.Secrets = api.NewClock(func() time.Time { return now }), filepath.Join(t.TempDir(), "w"), words.NewSecrets()
-	f := &follower{Settings: s, log: slog.New(slog.DiscardHandler), pace: crawler.Pace{Least: time.Second, Most: 10 * time.Minute}}
+	f := &follower{settings: s, log: slog.New(slog.DiscardHandler), pace: crawler.Pace{Least: time.Second, Most: 10 * time.Minute}}
 	f.failed(fmt.Errorf("poll: %w", &api.ServiceDownError{Wait: 2 * time.Hour, Err: errors.New("429")}))
 	for range 20 { // as often as it fails
 		if wait := f.backoff(); wait != 2*time.Hour {

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -43,22 +42,22 @@ type session struct {
 // session follows until the next sweep, or until ctx is done.
 func (f *follower) session(ctx context.Context, sweep time.Time) error {
 	log := slog.New(warnings{f.log.Handler()})
-	s := &session{f: f, job: job{Settings: f.anew(), running: schema.OutcomeFollowing, log: log}}
+	s := &session{f: f, job: job{settings: f.anew(), running: schema.OutcomeFollowing, log: log}}
 	s.begun, s.started = s.Clock.Local(), s.Now()
-	s.id = settings.RunID(s.started)
+	s.id = runID(s.started)
 	s.state.Sweep = sweep.UnixMilli()
-	opts := s.Options(s.id)
+	opts := s.options(s.id)
 	opts.Follow = &s.state
 	return s.open(opts, func() error {
 		f.locked = true
 		err := s.prepare(ctx)
 		if err == nil {
 			stop := s.archive(ctx)
-			s.alerts = newAlerter(ctx, s.Settings, log)
+			s.alerts = newAlerter(ctx, s.settings, log)
 			err = s.loop(ctx, sweep)
 			s.alerts.end()
 			if aerr := stop(); err == nil {
-				err = settings.Explain(aerr)
+				err = explain(aerr)
 			}
 			s.crawler.Close()
 		}
@@ -88,8 +87,8 @@ func (s *session) archive(ctx context.Context) (stop func() error) {
 // prepare creates the crawler.
 func (s *session) prepare(ctx context.Context) (err error) {
 	s.Hurried = true
-	if s.cfg, err = s.Crawl(s.started); err == nil {
-		err = s.StartMask(s.w)
+	if s.cfg, err = s.crawlConfig(s.started); err == nil {
+		err = s.startMask(s.w)
 	}
 	if err != nil {
 		return err
@@ -121,7 +120,7 @@ func (s *session) loop(ctx context.Context, sweep time.Time) error {
 			err = s.fails(err)
 		}
 		if err != nil {
-			return settings.Explain(err)
+			return explain(err)
 		}
 		if time.Since(s.beat) >= pulseEvery {
 			s.beat = time.Now()
@@ -132,7 +131,7 @@ func (s *session) loop(ctx context.Context, sweep time.Time) error {
 		case err := <-s.archiving:
 			s.archiving = nil
 			if err != nil {
-				return settings.Explain(err)
+				return explain(err)
 			}
 		case <-ctx.Done():
 		}
@@ -248,13 +247,13 @@ func (s *session) end(err error) error {
 		outcome = schema.OutcomeFailed
 	}
 	if serr := s.w.Settle(); serr != nil {
-		return errors.Join(err, settings.Explain(serr))
+		return errors.Join(err, explain(serr))
 	}
-	grace, cancel := context.WithTimeout(context.Background(), settings.CommitGrace)
+	grace, cancel := context.WithTimeout(context.Background(), commitGrace)
 	defer cancel()
 	cerr := s.w.Commit(grace, func(did sink.Stats, commits int64) schema.Run { return s.rowOf(outcome, err, did, commits) })
 	if cerr != nil {
-		return errors.Join(err, settings.Explain(cerr))
+		return errors.Join(err, explain(cerr))
 	}
 	return err
 }

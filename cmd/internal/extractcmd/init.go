@@ -21,7 +21,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
-	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
@@ -45,8 +44,8 @@ Exit codes: 0 done; 1 the test failed or a file cannot be written; 2 wrong use, 
 exists already; 130 interrupted. Unless it is 0, no configuration was written.`
 
 // initCommand returns the command init.
-func initCommand(s *settings.Settings) *cobra.Command {
-	i := &initial{Settings: s}
+func initCommand(s *settings) *cobra.Command {
+	i := &initial{settings: s}
 	cmd := &cobra.Command{
 		Use: "init", Short: "Set up callhouse: ask, test the key, write the configuration", Long: aboutInit,
 		Example: `  extract init
@@ -70,7 +69,7 @@ func initCommand(s *settings.Settings) *cobra.Command {
 
 // initial is one run of init.
 type initial struct {
-	*settings.Settings
+	*settings
 	yes, piped     bool
 	currency       string
 	stdin          io.Reader
@@ -122,7 +121,7 @@ func (i *initial) run(ctx context.Context) error {
 		}
 	}
 	if err := i.write(); err != nil {
-		return settings.Explain(err)
+		return explain(err)
 	}
 	return i.next()
 }
@@ -159,10 +158,10 @@ func (i *initial) find() (err error) {
 			return err
 		}
 	}
-	if i.Settings.Settings.From("warehouse").Source == config.FromDefault {
+	if i.Settings.From("warehouse").Source == config.FromDefault {
 		i.Warehouse = warehouse
 	}
-	if i.Settings.Settings.From("tz").Source == config.FromDefault {
+	if i.Settings.From("tz").Source == config.FromDefault {
 		i.TZ = zoneOf(i.Env)
 	}
 	i.currency = cmp.Or(i.currency, i.Env.Get("CALLHOUSE_CURRENCY"))
@@ -332,7 +331,7 @@ func explainTest(err error) error {
 	case answered:
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the service fails (%w)", f), "try again later; nothing was written")
 	}
-	return settings.Explain(err)
+	return explain(err)
 }
 
 // estimate prints the requests and the duration of the first run.

@@ -35,7 +35,7 @@ func (i *initial) next() error {
 	if i.target != i.Env.Own && i.target != i.Env.Machine {
 		with = " --config " + words.Shell(i.target)
 	}
-	out := i.Text(i.stdout)
+	out := i.text(i.stdout)
 	words.Fprintf(out, "\nDone. Next, the first run and the first report:\n  %s run%s\n  %s sentiment --by agent%s\n",
 		name("extract"), with, name("query"), with)
 	words.Fprintf(out, "\nTo start it every night, add this line with %s:\n  10 2 * * * %s run --config %s --quiet\n", crontab,

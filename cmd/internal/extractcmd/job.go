@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/status"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
@@ -18,7 +17,7 @@ import (
 // job is what the commands have in common that request data from the service: a warehouse, the crawler
 // that fills it, and the row of the table runs.
 type job struct {
-	*settings.Settings
+	*settings
 	id      string
 	begun   time.Time // by this machine's clock
 	started time.Time // by the service's, once it is known
@@ -33,24 +32,24 @@ type job struct {
 
 // open opens the warehouse for use, and closes it.
 func (j *job) open(opts sink.Options, use func() error) (err error) {
-	opts.Records, opts.ProblemOf = true, func(err error) string { return string(settings.ProblemOf(err)) }
+	opts.Records, opts.ProblemOf = true, func(err error) string { return string(problemOf(err)) }
 	if j.w, err = sink.Open(opts); err != nil {
-		return settings.Explain(err)
+		return explain(err)
 	}
 	defer func() {
 		if cerr := j.w.Close(); cerr != nil && err == nil {
-			err = settings.Explain(cerr)
+			err = explain(cerr)
 		}
 	}()
 	return use()
 }
 
-// connect creates the crawler, which the caller closes. It must follow StartMask. over reports that the
+// connect creates the crawler, which the caller closes. It must follow startMask. over reports that the
 // crawl is over; then the command itself makes the commit.
 func (j *job) connect(ctx context.Context, over func() bool) (err error) {
 	cfg := &j.cfg
-	settings.Remember(cfg, j.w, j.log)
-	if cfg.Recordings, err = j.OpenArchive(ctx, j.w); err != nil {
+	remember(cfg, j.w, j.log)
+	if cfg.Recordings, err = j.openArchive(ctx, j.w); err != nil {
 		return err
 	}
 	cfg.Logger, cfg.Now, cfg.AnyClock = j.log, j.Now, j.Yes
@@ -74,7 +73,7 @@ func (j *job) begin(ctx context.Context) (down, err error) {
 	}
 	if down == nil {
 		j.started = j.Clock.At(j.begun)
-		since, err := j.ListFrom(j.started)
+		since, err := j.listFrom(j.started)
 		if err == nil {
 			j.crawler.SetSince(since)
 			err = j.setKept(j.started)
@@ -118,7 +117,7 @@ func (j *job) rowOf(outcome string, err error, did sink.Stats, commits int64) sc
 		row.EndedAt = schema.Some(max(j.Now().UnixMilli(), row.StartedAt)) // a clock may have been set back
 	}
 	if err != nil {
-		row.Error, row.Problem = j.Secrets.Error(err), string(settings.ProblemOf(err))
+		row.Error, row.Problem = j.Secrets.Error(err), string(problemOf(err))
 	}
 	return row
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/recorded"
 	"callhouse/internal/schema"
 )
 
@@ -27,8 +26,8 @@ type retention struct {
 
 // setKept computes both limits from the settings.
 func (j *job) setKept(at time.Time) (err error) {
-	if j.kept, err = j.KeepFrom(at); err == nil {
-		j.keptAudio, err = j.KeepRecordingsFrom(at)
+	if j.kept, err = j.keepCallsFrom(at); err == nil {
+		j.keptAudio, err = j.keepRecordingsFrom(at)
 	}
 	return err
 }
@@ -71,7 +70,7 @@ func (j *job) prune(ctx context.Context) error {
 		return err
 	}
 	keeps := j.w.Keep(time.Time{})
-	p, err := recorded.Prune(ctx, j.w, before, keep, j.Now, func(ctx context.Context) error { return j.w.Commit(ctx, j.current) })
+	p, err := pruneRecordings(ctx, j.w, before, keep, j.Now, func(ctx context.Context) error { return j.w.Commit(ctx, j.current) })
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ func (n *night) toLake(ctx context.Context, err error) error {
 	if code := cli.Code(err); !n.Publish || code != cli.ExitOK && code != cli.ExitIncomplete {
 		return err // the next run publishes
 	}
-	text, failed := n.AskQuery(ctx, nil, "publish", "iceberg")
+	text, failed := n.askQuery(ctx, nil, "publish", "iceberg")
 	switch {
 	case failed == nil:
 		n.log.Info("published", "what", text)

@@ -12,7 +12,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
-	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -63,10 +62,10 @@ func TestMaskingWantsItsKey(t *testing.T) {
 // Records in the journal of a masking warehouse are already masked.
 func TestMaskedInTheJournal(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
-	s := &settings.Settings{Now: time.Now, Config: config.Config{Values: config.Values{Warehouse: root, Mask: "from_number,metadata.name"}}}
-	w, err := sink.Open(s.Options(settings.RunID(time.Now())))
+	s := &settings{Now: time.Now, Config: config.Config{Values: config.Values{Warehouse: root, Mask: "from_number,metadata.name"}}}
+	w, err := sink.Open(s.options(runID(time.Now())))
 	test.OK(t, err)
-	test.OK(t, s.StartMask(w))
+	test.OK(t, s.startMask(w))
 	const number, name = "+15550009999", "Jo Doe"
 	body := `{"id":"a","from_number":"` + number + `","metadata":{"name":"` + name + `","plan":"gold"},"x":"` + number + `"}`
 	for _, kind := range []schema.Kind{schema.KindItem, schema.KindDetail} {

@@ -18,7 +18,7 @@ const pulseEvery = time.Minute
 // pulse writes the metrics of a run in progress, now and every minute until stop is called: those of
 // the previous run, and the progress of this one.
 func (n *night) pulse() (stop func()) {
-	if n.MetricsPath() == "" {
+	if n.metricsPath() == "" {
 		return func() {}
 	}
 	beat := func() {
@@ -37,7 +37,7 @@ func (n *night) pulse() (stop func()) {
 // not overwrite the metrics of the run that holds it; neither does a run with invalid settings while
 // another is in progress.
 func (n *night) publish(err error) {
-	if n.MetricsPath() == "" || cli.Code(err) == cli.ExitLocked {
+	if n.metricsPath() == "" || cli.Code(err) == cli.ExitLocked {
 		return
 	}
 	if !n.held {
@@ -62,7 +62,7 @@ func (n *night) write(m *status.Metrics) {
 	if err != nil {
 		h = new(sink.History) // an unreadable warehouse still has a last run
 	}
-	if err := prometheus.WriteToTextfile(n.MetricsPath(), m.Gather(h)); err != nil {
+	if err := prometheus.WriteToTextfile(n.metricsPath(), m.Gather(h)); err != nil {
 		n.log.Warn("cannot write the metrics", "error", err)
 	}
 }

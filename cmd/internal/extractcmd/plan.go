@@ -11,8 +11,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/progress"
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -47,25 +45,25 @@ func rangeOf(r crawler.Range, of func(int64) float64) plannedRange {
 }
 
 // plan prints the expected cost of a run.
-func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr io.Writer) error {
+func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Writer) error {
 	started := s.Now()
-	cfg, err := s.Crawl(started)
+	cfg, err := s.crawlConfig(started)
 	if err != nil {
 		return err
 	}
-	s.WarnPlain(progress.Logger(stderr, s.Quiet))
-	opts := s.Options(settings.RunID(started))
+	s.warnPlain(newLogger(stderr, s.Quiet))
+	opts := s.options(runID(started))
 	opts.ReadOnly = true
-	return s.OpenWith(opts, func(w *sink.Warehouse) error {
+	return s.openWith(opts, func(w *sink.Warehouse) error {
 		cfg.Now, cfg.AnyClock = s.Now, true // plan stores nothing
-		settings.Remember(&cfg, w, slog.New(slog.DiscardHandler))
+		remember(&cfg, w, slog.New(slog.DiscardHandler))
 		c, err := crawler.New(cfg, w)
 		if err != nil {
 			return cli.Usage("", "%w", err)
 		}
 		p, err := c.Plan(ctx)
 		if err != nil {
-			return settings.Explain(err)
+			return explain(err)
 		}
 		if left := w.Leftover(); len(left) > 0 {
 			words.Fprintf(stderr, "the journal contains records of a killed run; "+
@@ -75,16 +73,16 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 		all := p.Requests()
 		out := plannedRun{
 			Total: p.Total, Pages: number(p.Pages), Transcripts: number(p.Transcripts), Resources: number(p.Resources),
-			Unasked: s.Unasked(cfg.Resources), Requests: number(all), PlanningBy: p.Asked,
+			Unasked: s.unasked(cfg.Resources), Requests: number(all), PlanningBy: p.Asked,
 			Minutes: rangeOf(all, func(n int64) float64 { return math.Ceil(crawler.Takes(&cfg.Config, n).Minutes()*10) / 10 }),
 		}
 		if snapshot := w.Snapshot(); snapshot != nil {
 			out.Known = snapshot.Manifest.Rows(schema.Calls.Name)
 		}
 		if asJSON {
-			return settings.WriteJSON(stdout, out)
+			return writeJSON(stdout, out)
 		}
-		return s.Print(stdout, func(text io.Writer) { writePlan(text, &out, &p, &cfg) })
+		return s.print(stdout, func(text io.Writer) { writePlan(text, &out, &p, &cfg) })
 	})
 }
 

@@ -10,8 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/extractcmd/maintain"
-	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/words"
 )
 
@@ -23,24 +21,24 @@ var worst = []int{cli.ExitUsage, cli.ExitFailed, cli.ExitLocked, cli.ExitInterru
 func worse(a, b int) int { return worst[min(slices.Index(worst, a), slices.Index(worst, b))] }
 
 // runProfiles runs the selected profiles, one after another.
-func runProfiles(cmd *cobra.Command, s *settings.Settings, stderr io.Writer) error {
+func runProfiles(cmd *cobra.Command, s *settings, stderr io.Writer) error {
 	if len(s.Named) < 2 {
 		return run(cmd.Context(), s, stderr)
 	}
-	var all []*settings.Settings
+	var all []*settings
 	places, metrics := map[string]string{}, map[string]string{}
 	for _, name := range s.Named {
-		p, err := s.Of(cmd, name)
+		p, err := s.of(cmd, name)
 		if err != nil {
 			return err
 		}
-		if other, ok := places[p.Place()]; ok {
-			return cli.Usage("give each profile its own warehouse", "the profiles %q and %q share a warehouse: %s", other, name, p.Place())
+		if other, ok := places[p.place()]; ok {
+			return cli.Usage("give each profile its own warehouse", "the profiles %q and %q share a warehouse: %s", other, name, p.place())
 		}
-		if other, ok := metrics[p.MetricsPath()]; ok && p.MetricsPath() != "" {
-			return cli.Usage("use {profile} in its name", "the profiles %q and %q share a metrics file: %s", other, name, p.MetricsPath())
+		if other, ok := metrics[p.metricsPath()]; ok && p.metricsPath() != "" {
+			return cli.Usage("use {profile} in its name", "the profiles %q and %q share a metrics file: %s", other, name, p.metricsPath())
 		}
-		places[p.Place()], metrics[p.MetricsPath()] = name, name
+		places[p.place()], metrics[p.metricsPath()] = name, name
 		all = append(all, p)
 	}
 	return oneByOne(cmd.Context(), all, stderr, run)
@@ -48,7 +46,7 @@ func runProfiles(cmd *cobra.Command, s *settings.Settings, stderr io.Writer) err
 
 // oneByOne calls do for several profiles. A failure of one does not stop the others, but an interrupt
 // does. The error carries the worst exit code.
-func oneByOne(ctx context.Context, all []*settings.Settings, stderr io.Writer, do maintain.Run) error {
+func oneByOne(ctx context.Context, all []*settings, stderr io.Writer, do func(context.Context, *settings, io.Writer) error) error {
 	code := cli.ExitOK
 	var ended []string
 	for _, s := range all {

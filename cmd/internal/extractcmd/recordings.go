@@ -10,8 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/progress"
 	"callhouse/cmd/internal/status"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -31,7 +29,7 @@ Exit codes: 0 nothing is due any more; 1 failed, nothing lost; 2 wrong use or co
 recordings are still due, or the archive failed; 4 another run holds the warehouse; 130 interrupted,
 committed.`
 
-func recordingsCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
+func recordingsCommand(s *settings, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "recordings", Short: "Store the audio of calls before their links expire", Long: recordingsAbout,
 		Example: `  extract recordings --recordings /var/lib/callhouse/recordings
@@ -39,31 +37,31 @@ func recordingsCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return archive(cmd.Context(), s, stderr) },
 	}
-	s.RunFlags(cmd)
-	s.YesFlags(cmd)
+	s.runFlags(cmd)
+	s.yesFlags(cmd)
 	return cmd
 }
 
 // archive stores the due recordings.
-func archive(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
-	if !s.Archives() {
+func archive(ctx context.Context, s *settings, stderr io.Writer) error {
+	if !s.archives() {
 		return cli.Usage("name a folder or a bucket: --recordings /var/lib/callhouse/recordings", "there is no archive of recordings")
 	}
 	started := s.Now()
-	cfg, err := s.Crawl(started)
+	cfg, err := s.crawlConfig(started)
 	if err != nil {
 		return err
 	}
-	if _, err := s.Current(); err != nil {
+	if _, err := s.snapshot(); err != nil {
 		return err
 	}
-	screen := progress.NewScreen(stderr, s.Quiet)
-	defer screen.Close()
-	log := screen.Logger(screen.Out)
-	s.WarnPlain(log)
-	a := &job{Settings: s, started: started, running: schema.OutcomeArchived, id: settings.RunID(started), log: log, cfg: cfg}
+	screen := newScreen(stderr, s.Quiet)
+	defer screen.close()
+	log := screen.logger(screen.out)
+	s.warnPlain(log)
+	a := &job{settings: s, started: started, running: schema.OutcomeArchived, id: runID(started), log: log, cfg: cfg}
 	var due int64
-	err = s.OpenWith(s.Options(a.id), func(w *sink.Warehouse) error {
+	err = s.openWith(s.options(a.id), func(w *sink.Warehouse) error {
 		a.w = w
 		if _, err := w.Recover(ctx); err != nil {
 			return err
@@ -74,7 +72,7 @@ func archive(ctx context.Context, s *settings.Settings, stderr io.Writer) error 
 		due = w.Snapshot().Manifest.Recordings().Due
 		return nil
 	})
-	screen.Close()
+	screen.close()
 	if err != nil {
 		return err
 	}
@@ -98,8 +96,8 @@ func judge(ctx context.Context, failed error, due int64) error {
 }
 
 // archive stores the due recordings. Only an execution with commits has a row in the table runs.
-func (j *job) archive(ctx context.Context, screen *progress.Screen) error {
-	if err := j.StartMask(j.w); err != nil {
+func (j *job) archive(ctx context.Context, screen *screen) error {
+	if err := j.startMask(j.w); err != nil {
 		return err
 	}
 	cfg := &j.cfg
@@ -114,7 +112,7 @@ func (j *job) archive(ctx context.Context, screen *progress.Screen) error {
 	if err := j.prune(ctx); err != nil {
 		return err
 	}
-	stop := screen.Watch(j.log, j.crawler.Progress)
+	stop := screen.watch(j.log, j.crawler.Progress)
 	rctx := ctx
 	if cfg.MaxDuration > 0 {
 		var cancel context.CancelFunc
@@ -131,7 +129,7 @@ func (j *job) archive(ctx context.Context, screen *progress.Screen) error {
 	if records, _ := j.w.Uncommitted(); records == 0 {
 		return err
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.CommitGrace)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitGrace)
 	defer cancel()
 	return errors.Join(err, j.w.Commit(grace, j.current))
 }

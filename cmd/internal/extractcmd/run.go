@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/progress"
 	"callhouse/cmd/internal/status"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
@@ -22,7 +20,7 @@ import (
 // night is one run and the data of its final report.
 type night struct {
 	job
-	screen  *progress.Screen
+	screen  *screen
 	aged    int64 // number of calls erased by retention
 	objects int64 // number of changed objects of other resources
 
@@ -35,22 +33,22 @@ type night struct {
 
 // run fetches new and changed calls and commits them. Then it prints its report, writes the metrics
 // and sends the ping.
-func run(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
-	n := &night{job: job{Settings: s, begun: s.Clock.Local(), started: s.Now(), running: schema.OutcomeRunning},
-		screen: progress.NewScreen(stderr, s.Quiet)}
-	n.id = settings.RunID(n.started)
-	n.log = n.screen.Logger(n.screen.Out)
-	cfg, err := s.Crawl(n.started)
+func run(ctx context.Context, s *settings, stderr io.Writer) error {
+	n := &night{job: job{settings: s, begun: s.Clock.Local(), started: s.Now(), running: schema.OutcomeRunning},
+		screen: newScreen(stderr, s.Quiet)}
+	n.id = runID(n.started)
+	n.log = n.screen.logger(n.screen.out)
+	cfg, err := s.crawlConfig(n.started)
 	if err == nil {
 		err = n.setKept(n.started)
 	}
 	if err == nil {
 		n.cfg = cfg
-		n.WarnPlain(n.log)
-		err = n.open(n.Options(n.id), func() error { return n.collect(ctx) })
+		n.warnPlain(n.log)
+		err = n.open(n.options(n.id), func() error { return n.collect(ctx) })
 	}
-	n.screen.Close()
-	n.log = n.screen.Logger(stderr) // the progress bars have ended
+	n.screen.close()
+	n.log = n.screen.logger(stderr) // the progress bars have ended
 	n.report(stderr)
 	err = n.toLake(ctx, err)
 	n.alert(ctx, err)
@@ -85,7 +83,7 @@ func (n *night) fill(ctx context.Context) error {
 	defer n.crawler.Close()
 	poll := n.crawler.Progress
 	n.poll.Store(&poll)
-	stop := n.screen.Watch(n.log, poll)
+	stop := n.screen.watch(n.log, poll)
 	down, err := n.begin(ctx)
 	before := n.w.Snapshot() // the run starts from it
 	if err == nil && down == nil {
@@ -103,7 +101,7 @@ func (n *night) fill(ctx context.Context) error {
 	if err != nil {
 		report := n.crawler.Report()
 		n.rep = &report
-		return settings.Explain(err)
+		return explain(err)
 	}
 	if crawlErr == nil && ctx.Err() == nil && n.undeleted == nil { // the recordings of callers who opted out meanwhile
 		if crawlErr = n.prune(ctx); ctx.Err() != nil {
@@ -111,12 +109,12 @@ func (n *night) fill(ctx context.Context) error {
 		}
 	}
 	outcome, crawlErr := status.Judge(n.rep, crawlErr)
-	crawlErr = settings.Explain(crawlErr)
+	crawlErr = explain(crawlErr)
 	if left := cmp.Or(n.spared, n.undeleted, status.Unchecked(n.w.Redacted(), status.Requested)); crawlErr == nil && left != nil {
 		outcome, crawlErr = schema.OutcomeIncomplete, left
 	}
 	if err := n.w.Settle(); err != nil {
-		return settings.Explain(after(err, crawlErr))
+		return explain(after(err, crawlErr))
 	}
 	if outcome != schema.OutcomeDone && n.w.Empty() { // the first run has created no warehouse
 		row := n.rowOf(outcome, crawlErr, sink.Stats{}, 0)
@@ -125,7 +123,7 @@ func (n *night) fill(ctx context.Context) error {
 		return crawlErr
 	}
 	if err := n.commit(ctx, outcome, crawlErr); err != nil {
-		return settings.Explain(after(err, crawlErr))
+		return explain(after(err, crawlErr))
 	}
 	if err := n.check(ctx, before); err != nil {
 		return err
@@ -144,11 +142,11 @@ func after(err, earlier error) error {
 // prepare connects the crawler to the warehouse.
 func (n *night) prepare(ctx context.Context) error {
 	n.Hurried = true
-	if err := n.StartMask(n.w); err != nil {
+	if err := n.startMask(n.w); err != nil {
 		return err
 	}
 	cfg := &n.cfg
-	if left := settings.Unmasked(cfg.Resources, n.w); len(left) < len(cfg.Resources) {
+	if left := unmasked(cfg.Resources, n.w); len(left) < len(cfg.Resources) {
 		n.log.Info("customers are not fetched, because calls are masked or redacted")
 		cfg.Resources = left
 	}
@@ -171,8 +169,8 @@ func (n *night) prepare(ctx context.Context) error {
 func (n *night) sayHow(cfg *crawler.Config) {
 	said := fmt.Sprintf("first run: it may use %d requests per second and %d per minute, which the whole organisation shares, "+
 		"and yields to other clients; --share 0.5 always leaves half to them", cfg.PerSecond, cfg.PerMinute)
-	if n.screen.Draws() { // then the log shows only warnings
-		words.Fprintf(n.screen.Out, "%s\n", said)
+	if n.screen.draws() { // then the log shows only warnings
+		words.Fprintf(n.screen.out, "%s\n", said)
 	} else {
 		n.log.Info(said)
 	}
@@ -189,7 +187,7 @@ func (n *night) commit(ctx context.Context, outcome string, failed error) error 
 	if outcome != schema.OutcomeDone && outcome != schema.OutcomeIncomplete {
 		commit = n.w.Commit
 		// Even after an interrupt, the fetched records are committed.
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.CommitGrace)
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitGrace)
 		defer cancel()
 		ctx = grace
 	}
@@ -219,7 +217,7 @@ func (n *night) record(err error) {
 		n.w.Unrecorded()
 		return
 	}
-	grace, cancel := context.WithTimeout(context.Background(), settings.CommitGrace)
+	grace, cancel := context.WithTimeout(context.Background(), commitGrace)
 	defer cancel()
 	if err := n.w.Record(grace, row); err != nil {
 		n.log.Warn("cannot write this run's row in the table runs; the next run writes it", "error", err)
@@ -250,7 +248,7 @@ func (n *night) check(ctx context.Context, before *layout.Snapshot) error {
 	}
 	n.row = &row
 	if err := n.w.Record(context.WithoutCancel(ctx), row); err != nil {
-		return settings.Explain(err)
+		return explain(err)
 	}
 	if row.Outcome != schema.OutcomeIncomplete {
 		return nil // it failed for another reason, reported by the caller

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/status"
 	"callhouse/internal/sink"
 )
@@ -29,7 +28,7 @@ the last run or extract verify found it damaged.
 With --all or several profiles, it prints one after another, --format json prints a list, and the
 exit code is the worst one.`
 
-func statusCommand(s *settings.Settings) *cobra.Command {
+func statusCommand(s *settings) *cobra.Command {
 	var maxAge time.Duration
 	var format string
 	cmd := &cobra.Command{
@@ -47,47 +46,47 @@ func statusCommand(s *settings.Settings) *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cli.SpanVar(cmd.Flags(), &maxAge, "max-age", nightly, "maximum age of the last successful run; 0 for any age")
 	cli.Choice(cmd, &format, "format", "", "text", "json")
-	s.AllFlag(cmd)
+	s.allFlag(cmd)
 	return cmd
 }
 
 // healthOf returns the state of the warehouse.
-func healthOf(s *settings.Settings, maxAge time.Duration) (*status.State, error) {
+func healthOf(s *settings, maxAge time.Duration) (*status.State, error) {
 	if _, err := os.Stat(s.Warehouse); errors.Is(err, fs.ErrNotExist) {
-		return nil, s.NoWarehouse()
+		return nil, s.noWarehouse()
 	}
 	history, err := sink.ReadHistory(s.Warehouse)
-	if settings.ProblemOf(err) == cli.Damaged {
+	if problemOf(err) == cli.Damaged {
 		h := status.Unreadable(err)
 		h.Warehouse, h.Profile = s.Warehouse, s.Profile
 		return h, nil
 	}
 	if err != nil {
-		return nil, settings.Explain(err)
+		return nil, explain(err)
 	}
 	if history.Snapshot == nil && len(history.Runs) == 0 && !history.Held {
-		return nil, s.NoWarehouse()
+		return nil, s.noWarehouse()
 	}
 	h := status.Examine(history, s.Now(), maxAge)
 	h.Warehouse, h.Profile = s.Warehouse, s.Profile
-	of, err := s.Wanted()
+	of, err := s.wanted()
 	if err != nil {
 		return nil, err
 	}
-	h.Unasked = s.Unasked(of)
+	h.Unasked = s.unasked(of)
 	h.AddAlerts(s.Alerts != "", s.Now())
 	return h, nil
 }
 
-func printStatus(s *settings.Settings, maxAge time.Duration, format string, stdout io.Writer) error {
+func printStatus(s *settings, maxAge time.Duration, format string, stdout io.Writer) error {
 	h, err := healthOf(s, maxAge)
 	if err != nil {
 		return err
 	}
 	if format == "json" {
-		err = settings.WriteJSON(stdout, h)
+		err = writeJSON(stdout, h)
 	} else {
-		err = h.Write(s.Text(stdout))
+		err = h.Write(s.text(stdout))
 	}
 	if err != nil {
 		return err
@@ -97,10 +96,10 @@ func printStatus(s *settings.Settings, maxAge time.Duration, format string, stdo
 
 // printStatuses prints the status of several profiles, as one list in JSON. If a warehouse cannot be
 // read, it prints the error. The exit code is the worst one.
-func printStatuses(cmd *cobra.Command, s *settings.Settings, maxAge time.Duration, format string) error {
+func printStatuses(cmd *cobra.Command, s *settings, maxAge time.Duration, format string) error {
 	all, code := []*status.State{}, cli.ExitOK
 	for _, name := range s.Named {
-		p, err := s.Of(cmd, name)
+		p, err := s.of(cmd, name)
 		if err != nil {
 			return err
 		}
@@ -108,7 +107,7 @@ func printStatuses(cmd *cobra.Command, s *settings.Settings, maxAge time.Duratio
 		if err == nil {
 			all = append(all, h)
 			if format == "text" {
-				if err := h.Write(p.Text(cmd.OutOrStdout())); err != nil {
+				if err := h.Write(p.text(cmd.OutOrStdout())); err != nil {
 					return err
 				}
 			}
@@ -117,7 +116,7 @@ func printStatuses(cmd *cobra.Command, s *settings.Settings, maxAge time.Duratio
 		code = worse(code, cli.Report(cmd.ErrOrStderr(), program+" ("+name+")", err))
 	}
 	if format == "json" {
-		if err := settings.WriteJSON(cmd.OutOrStdout(), all); err != nil {
+		if err := writeJSON(cmd.OutOrStdout(), all); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/config"
-	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/status"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
@@ -100,7 +99,7 @@ func TestMetricsWhileARunIsOn(t *testing.T) {
 	// that belong to this test's bubble, and the next test to get one would crash.
 	path, root := filepath.Join(t.TempDir(), "callhouse.prom"), filepath.Join(t.TempDir(), "none")
 	synctest.Test(t, func(t *testing.T) {
-		n := &night{job: job{Settings: &settings.Settings{Config: withMetrics(root, path), Now: time.Now}, started: time.Now(), log: slog.New(slog.DiscardHandler)}}
+		n := &night{job: job{settings: &settings{Config: withMetrics(root, path), Now: time.Now}, started: time.Now(), log: slog.New(slog.DiscardHandler)}}
 		read := func(line string) bool {
 			raw := test.Read(t, path)
 			return slices.Contains(strings.Split(string(raw), "\n"), line)
@@ -138,7 +137,7 @@ func TestMetricsWhileARunIsOn(t *testing.T) {
 // A reader of the metrics file sees a complete file even while it is written, and no other file is
 // left behind.
 func TestMetricsAreReplacedAsAWhole(t *testing.T) {
-	n := &night{job: job{Settings: &settings.Settings{Config: withMetrics(tended(t), filepath.Join(t.TempDir(), "callhouse.prom")), Now: time.Now},
+	n := &night{job: job{settings: &settings{Config: withMetrics(tended(t), filepath.Join(t.TempDir(), "callhouse.prom")), Now: time.Now},
 		log: slog.New(slog.DiscardHandler)}}
 	m := &status.Metrics{Now: time.Now(), Running: true, Started: time.Now()}
 	n.write(m)

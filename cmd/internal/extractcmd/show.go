@@ -1,4 +1,4 @@
-package maintain
+package extractcmd
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/words"
 )
@@ -18,7 +17,7 @@ import (
 const showAbout = `show prints one call as JSON, under the names of the API: the columns of all tables, and what extra
 has. Nulls are left out.`
 
-func showCommand(s *settings.Settings) *cobra.Command {
+func showCommand(s *settings) *cobra.Command {
 	var pretty bool
 	cmd := &cobra.Command{
 		Use: "show CALL_ID", Short: "Print a call of the warehouse as JSON", Long: showAbout,
@@ -41,14 +40,14 @@ func showCommand(s *settings.Settings) *cobra.Command {
 	return cmd
 }
 
-func show(ctx context.Context, s *settings.Settings, id string, pretty bool, stdout io.Writer) error {
-	current, err := s.Current()
+func show(ctx context.Context, s *settings, id string, pretty bool, stdout io.Writer) error {
+	current, err := s.snapshot()
 	if err != nil {
 		return err
 	}
 	call, err := snapshot.Find(ctx, current, id)
 	if err != nil {
-		return settings.Explain(err)
+		return explain(err)
 	}
 	if call == nil {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("no call %q in snapshot %d", id, current.Manifest.Snapshot),

@@ -1,4 +1,4 @@
-package maintain
+package extractcmd
 
 import (
 	"context"
@@ -10,9 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/progress"
-	"callhouse/cmd/internal/recorded"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
 	"callhouse/internal/sink/verify"
@@ -36,11 +33,11 @@ service and a later run will fetch it, or not everything could be compared.`
 // service.
 type verification struct {
 	*verify.Report
-	Recordings *recorded.Checked `json:"recordings,omitempty"`
-	Service    *deepFindings     `json:"service,omitempty"`
+	Recordings *checkedRecordings `json:"recordings,omitempty"`
+	Service    *deepFindings      `json:"service,omitempty"`
 }
 
-func verifyCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
+func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
 	var all, redacted, deep bool
 	var format string
 	cmd := &cobra.Command{
@@ -68,37 +65,37 @@ func verifyCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-func runVerify(ctx context.Context, s *settings.Settings, deep, all, redacted bool, format string, stdout, stderr io.Writer) error {
+func runVerify(ctx context.Context, s *settings, deep, all, redacted bool, format string, stdout, stderr io.Writer) error {
 	var cfg crawler.Config
 	var err error
 	if deep {
-		if cfg, err = s.Crawl(s.Now()); err != nil {
+		if cfg, err = s.crawlConfig(s.Now()); err != nil {
 			return err // before the slow part
 		}
 	}
 	opts := verify.Options{Root: s.Warehouse, All: all}
 	if redacted {
-		if opts.Redactor, err = s.Rescan(); err != nil {
+		if opts.Redactor, err = s.rescan(); err != nil {
 			return err
 		}
 	}
-	b := progress.NewScreen(stderr, s.Quiet)
-	opts.Progress = b.Show
+	b := newScreen(stderr, s.Quiet)
+	opts.Progress = b.show
 	r, err := verify.Warehouse(ctx, opts)
-	b.Close()
+	b.close()
 	if errors.Is(err, layout.ErrNoWarehouse) {
-		return s.NoWarehouse()
+		return s.noWarehouse()
 	}
 	if err != nil {
-		return settings.Explain(err)
+		return explain(err)
 	}
 	v := verification{Report: r}
 	if r.Whole() {
-		if v.Recordings, err = recorded.Check(ctx, s.Warehouse, deep); err != nil {
-			v.Recordings, err = nil, settings.Explain(fmt.Errorf("verify the recordings: %w", err))
+		if v.Recordings, err = checkRecordings(ctx, s.Warehouse, deep); err != nil {
+			v.Recordings, err = nil, explain(fmt.Errorf("verify the recordings: %w", err))
 		}
 	}
-	if err := verify.Save(s.Warehouse, r, v.Recordings.Verdict(), s.Now()); err != nil {
+	if err := verify.Save(s.Warehouse, r, v.Recordings.verdict(), s.Now()); err != nil {
 		words.Fprintf(stderr, "%v\n", err)
 	}
 	if err != nil {
@@ -111,9 +108,9 @@ func runVerify(ctx context.Context, s *settings.Settings, deep, all, redacted bo
 		}
 	}
 	if format == "json" {
-		err = settings.WriteJSON(stdout, v)
+		err = writeJSON(stdout, v)
 	} else {
-		err = s.Print(stdout, func(out io.Writer) {
+		err = s.print(stdout, func(out io.Writer) {
 			writeVerified(r, out)
 			writeRecordings(v.Recordings, out)
 			v.Service.write(out)
@@ -137,7 +134,7 @@ func runVerify(ctx context.Context, s *settings.Settings, deep, all, redacted bo
 	return v.Service.err()
 }
 
-func writeRecordings(c *recorded.Checked, w io.Writer) {
+func writeRecordings(c *checkedRecordings, w io.Writer) {
 	if c == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package settings
+package extractcmd
 
 import (
 	"context"
@@ -32,8 +32,8 @@ var causes = []struct {
 	{cli.Is[*api.ClockError], cli.WrongClock},
 }
 
-// ProblemOf returns the word for the error that ended a run.
-func ProblemOf(err error) cli.Problem {
+// problemOf returns the word for the error that ended a run.
+func problemOf(err error) cli.Problem {
 	if err == nil {
 		return cli.NoProblem
 	}
@@ -51,12 +51,12 @@ func ProblemOf(err error) cli.Problem {
 	return cli.Failed
 }
 
-// Explain adds an exit code and a hint to an error: the error's own hint, or else that of its problem.
-func Explain(err error) error {
+// explain adds an exit code and a hint to an error: the error's own hint, or else that of its problem.
+func explain(err error) error {
 	if err == nil || cli.Is[*cli.Error](err) {
 		return err
 	}
-	problem, path := ProblemOf(err), (*fs.PathError)(nil)
+	problem, path := problemOf(err), (*fs.PathError)(nil)
 	switch {
 	case cli.Is[*disk.LockedError](err):
 		return cli.Fail(cli.ExitLocked, err, "wait for it to end; the lock ends with its process and never needs to be removed by hand")

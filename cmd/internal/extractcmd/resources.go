@@ -1,4 +1,4 @@
-package settings
+package extractcmd
 
 import (
 	"slices"
@@ -9,9 +9,9 @@ import (
 	"callhouse/internal/sink"
 )
 
-// Wanted returns the resources to fetch besides calls. A child includes its parent, which shows when
+// wanted returns the resources to fetch besides calls. A child includes its parent, which shows when
 // the child is worth a request.
-func (s *Settings) Wanted() ([]*resource.Resource, error) {
+func (s *settings) wanted() ([]*resource.Resource, error) {
 	var names []string
 	for _, r := range resource.All {
 		names = append(names, r.Name)
@@ -34,18 +34,18 @@ func (s *Settings) Wanted() ([]*resource.Resource, error) {
 	return slices.DeleteFunc(slices.Clone(resource.All), func(r *resource.Resource) bool { return !chosen[r] }), nil
 }
 
-// Unasked describes a selected resource that cannot be requested because its id is unknown; empty if
+// unasked describes a selected resource that cannot be requested because its id is unknown; empty if
 // there is none.
-func (s *Settings) Unasked(of []*resource.Resource) string {
+func (s *settings) unasked(of []*resource.Resource) string {
 	if s.OrganizationID != "" || !slices.Contains(of, resource.Organizations) {
 		return ""
 	}
 	return resource.Organizations.Name + ": set organization_id to the organisation's id"
 }
 
-// Unmasked omits resources with people's numbers and names if fields of calls are masked: masks apply
+// unmasked omits resources with people's numbers and names if fields of calls are masked: masks apply
 // only to calls.
-func Unmasked(of []*resource.Resource, w *sink.Warehouse) []*resource.Resource {
+func unmasked(of []*resource.Resource, w *sink.Warehouse) []*resource.Resource {
 	if !w.Masks() {
 		return of
 	}

@@ -1,11 +1,10 @@
-package settings
+package extractcmd
 
 import (
 	"errors"
 	"strings"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/recorded"
 	"callhouse/internal/layout"
 	"callhouse/internal/phone"
 	"callhouse/internal/sink"
@@ -15,15 +14,15 @@ import (
 // maskNone, in place of field names, ends the masking of a warehouse.
 const maskNone = "none"
 
-// Options returns the options with which every command opens the warehouse for writing.
-func (s *Settings) Options(runID string) sink.Options {
+// options returns the options with which every command opens the warehouse for writing.
+func (s *settings) options(runID string) sink.Options {
 	return sink.Options{Root: s.Warehouse, RunID: runID, Now: s.Now, Country: s.Country,
-		Delete: recorded.Delete}
+		Delete: deleteRecordings}
 }
 
 // maskFields returns the fields to mask: those in the settings, or else those masked by the
 // warehouse's last commit. So a run without the flag does not store values that other runs mask.
-func (s *Settings) maskFields(was *layout.Mask) []string {
+func (s *settings) maskFields(was *layout.Mask) []string {
 	var fields []string
 	for f := range strings.SplitSeq(s.Mask, ",") {
 		if f = strings.TrimSpace(f); f != "" {
@@ -47,9 +46,9 @@ func maskOf(w *sink.Warehouse) *layout.Mask {
 	return nil
 }
 
-// StartMask configures a warehouse to mask and redact according to the settings and its last commit.
+// startMask configures a warehouse to mask and redact according to the settings and its last commit.
 // It must be called before anything is put or committed.
-func (s *Settings) StartMask(w *sink.Warehouse) error {
+func (s *settings) startMask(w *sink.Warehouse) error {
 	was := maskOf(w)
 	fields := s.maskFields(was)
 	redaction, err := s.redaction(redactionOf(w))
@@ -96,13 +95,13 @@ func (s *Settings) StartMask(w *sink.Warehouse) error {
 // maskKey returns the key for the masks: the one in --mask-key-file, or the warehouse's own, which is
 // created when masking begins. A different key from before is refused, since equal numbers would no
 // longer have equal masks.
-func (s *Settings) maskKey(w *sink.Warehouse, was *layout.Mask) (key []byte, err error) {
-	if key, err = s.GivenMaskKey(); err != nil {
+func (s *settings) maskKey(w *sink.Warehouse, was *layout.Mask) (key []byte, err error) {
+	if key, err = s.givenMaskKey(); err != nil {
 		return nil, err
 	}
 	if key == nil {
 		if key, err = w.MaskKey(was == nil); err != nil {
-			return nil, Explain(err)
+			return nil, explain(err)
 		}
 	}
 	switch {
@@ -116,8 +115,8 @@ func (s *Settings) maskKey(w *sink.Warehouse, was *layout.Mask) (key []byte, err
 	return key, nil
 }
 
-// GivenMaskKey returns the key in --mask-key-file; nil if the flag is not set.
-func (s *Settings) GivenMaskKey() ([]byte, error) {
+// givenMaskKey returns the key in --mask-key-file; nil if the flag is not set.
+func (s *settings) givenMaskKey() ([]byte, error) {
 	if s.MaskKeyFile == "" {
 		return nil, nil
 	}
@@ -146,9 +145,9 @@ func explainMask(err error) error {
 	return cli.Usage(hint, "--%w", err)
 }
 
-// AsMasked returns, for each number, the masked forms of its usual spellings; nil if the warehouse
+// asMasked returns, for each number, the masked forms of its usual spellings; nil if the warehouse
 // has no mask.
-func (s *Settings) AsMasked(w *sink.Warehouse, numbers []string) (out [][]string, err error) {
+func (s *settings) asMasked(w *sink.Warehouse, numbers []string) (out [][]string, err error) {
 	was := maskOf(w)
 	if was == nil || len(numbers) == 0 {
 		return nil, nil

@@ -1,7 +1,4 @@
-// Package settings provides what all commands of extract share: the settings in the form that the
-// crawler and the sink take, the clock, the secrets, and the opened warehouse. It also maps errors to
-// exit codes, hints and problem words. It has no commands.
-package settings
+package extractcmd
 
 import (
 	"bytes"
@@ -20,7 +17,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
-	"callhouse/cmd/internal/progress"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
@@ -33,8 +29,9 @@ import (
 // settled.
 const leastKeep = 7 * 24 * time.Hour
 
-// Settings are the settings from flags, environment and file.
-type Settings struct {
+// settings are the settings from flags, environment and file, in the form that the crawler and the sink
+// take, and what else all commands share.
+type settings struct {
 	config.Config
 	Clock       *api.Clock       // of the service, once it has responded
 	Now         func() time.Time // reads Clock
@@ -51,8 +48,8 @@ type Settings struct {
 // transcripts maps the words of the setting.
 var transcripts = map[string]crawler.Source{"auto": crawler.Auto, "v3": crawler.FromV3, "v2": crawler.FromV2}
 
-// TimeOf parses the instant of a flag, of which a date is a day in the zone tz; zero if text is empty.
-func (s *Settings) TimeOf(flag, text string, now time.Time) (time.Time, error) {
+// timeOf parses the instant of a flag, of which a date is a day in the zone tz; zero if text is empty.
+func (s *settings) timeOf(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -64,32 +61,34 @@ func (s *Settings) TimeOf(flag, text string, now time.Time) (time.Time, error) {
 	return t.In(loc), err
 }
 
-// ListFrom returns the earliest start of the calls listed by a run at now.
-func (s *Settings) ListFrom(now time.Time) (time.Time, error) {
-	since, err := s.TimeOf("since", s.Since, now)
+// listFrom returns the earliest start of the calls listed by a run at now.
+func (s *settings) listFrom(now time.Time) (time.Time, error) {
+	since, err := s.timeOf("since", s.Since, now)
 	if err != nil {
 		return since, err
 	}
 	if since.After(now) {
 		return since, cli.Usage("give the start of the earliest call to list", "--since %s is in the future", s.Since)
 	}
-	from, err := s.KeepFrom(now)
+	from, err := s.keepCallsFrom(now)
 	if from.After(since) {
 		since = from // expired calls are not listed
 	}
 	return since, err
 }
 
-// KeepFrom returns the earliest start of the calls to keep, the begin of a day in the zone tz, so that
+// keepCallsFrom returns the earliest start of the calls to keep, the begin of a day in the zone tz, so that
 // whole days are erased; zero if all are kept.
-func (s *Settings) KeepFrom(now time.Time) (time.Time, error) { return s.keepFrom("keep", s.Keep, now) }
+func (s *settings) keepCallsFrom(now time.Time) (time.Time, error) {
+	return s.keepFrom("keep", s.Keep, now)
+}
 
-// KeepRecordingsFrom is KeepFrom for recordings.
-func (s *Settings) KeepRecordingsFrom(now time.Time) (time.Time, error) {
+// keepRecordingsFrom is keepCallsFrom for recordings.
+func (s *settings) keepRecordingsFrom(now time.Time) (time.Time, error) {
 	return s.keepFrom("keep-recordings", s.KeepRecordings, now)
 }
 
-func (s *Settings) keepFrom(flag, text string, now time.Time) (time.Time, error) {
+func (s *settings) keepFrom(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -107,8 +106,8 @@ func (s *Settings) keepFrom(flag, text string, now time.Time) (time.Time, error)
 	return cli.DayBegin(now.Add(-span).In(loc)), nil
 }
 
-// Check checks the settings that need neither service nor key.
-func (s *Settings) Check() error {
+// checkBudget checks the settings that need neither service nor key.
+func (s *settings) checkBudget() error {
 	switch {
 	case s.PerSecond < 1 || s.PerMinute < 1:
 		return cli.Usage("the service allows 5 per second and 120 per minute",
@@ -119,18 +118,18 @@ func (s *Settings) Check() error {
 	return nil
 }
 
-// Window is how far back each run lists calls again, to find late and changed ones; relistEvery is
+// window is how far back each run lists calls again, to find late and changed ones; relistEvery is
 // how often all calls are listed again, spread over runs.
 const (
-	Window      = 3 * 24 * time.Hour
+	window      = 3 * 24 * time.Hour
 	relistEvery = 7 * 24 * time.Hour
 )
 
-// Crawl returns the crawler's configuration.
-func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
+// crawlConfig returns the crawler's configuration.
+func (s *settings) crawlConfig(now time.Time) (crawler.Config, error) {
 	cfg := crawler.Config{
 		Config: api.Config{BaseURL: s.BaseURL, PerSecond: s.PerSecond, PerMinute: s.PerMinute, Share: s.Share},
-		Window: Window, RelistEvery: relistEvery, Full: s.Full, ListOnly: s.ListOnly, MaxDuration: s.MaxDuration, CallIDs: s.CallIDs,
+		Window: window, RelistEvery: relistEvery, Full: s.Full, ListOnly: s.ListOnly, MaxDuration: s.MaxDuration, CallIDs: s.CallIDs,
 	}
 	if s.BaseURL == "" {
 		return cfg, cli.Usage("set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3", "no service address")
@@ -139,7 +138,7 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 		return cfg, cli.Usage("set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3; "+
 			"the API key is set separately", "%w", err)
 	}
-	if err := s.Check(); err != nil {
+	if err := s.checkBudget(); err != nil {
 		return cfg, err
 	}
 	switch {
@@ -153,7 +152,7 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 	}
 	cfg.Clock = s.Clock
 	var err error
-	if cfg.Since, err = s.ListFrom(now); err != nil {
+	if cfg.Since, err = s.listFrom(now); err != nil {
 		return cfg, err
 	}
 	if _, err = mask.New(s.maskFields(nil), nil); err != nil {
@@ -162,7 +161,7 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 	if _, err = s.redaction(&layout.Redaction{Kinds: []string{"known later"}}); err != nil {
 		return cfg, err
 	}
-	if cfg.Resources, err = s.Wanted(); err != nil {
+	if cfg.Resources, err = s.wanted(); err != nil {
 		return cfg, err
 	}
 	cfg.Organization = s.OrganizationID
@@ -182,22 +181,22 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 	return cfg, nil
 }
 
-// Text returns a writer for text output. It hides secrets.
-func (s *Settings) Text(stdout io.Writer) io.Writer { return words.NewWriter(stdout, s.Secrets) }
+// text returns a writer for text output. It hides secrets.
+func (s *settings) text(stdout io.Writer) io.Writer { return words.NewWriter(stdout, s.Secrets) }
 
-// Print writes what write makes to stdout, with secrets hidden, and returns an error if that fails:
+// print writes what write makes to stdout, with secrets hidden, and returns an error if that fails:
 // for commands whose whole result is their text.
-func (s *Settings) Print(stdout io.Writer, write func(io.Writer)) error {
+func (s *settings) print(stdout io.Writer, write func(io.Writer)) error {
 	var text bytes.Buffer
 	write(&text)
-	if _, err := s.Text(stdout).Write(text.Bytes()); err != nil {
+	if _, err := s.text(stdout).Write(text.Bytes()); err != nil {
 		return fmt.Errorf("write the result: %w", err)
 	}
 	return nil
 }
 
-// WarnPlain warns if requests and responses are sent unencrypted.
-func (s *Settings) WarnPlain(log *slog.Logger) {
+// warnPlain warns if requests and responses are sent unencrypted.
+func (s *settings) warnPlain(log *slog.Logger) {
 	u, err := url.Parse(s.BaseURL)
 	if err != nil || u.Scheme != "http" {
 		return
@@ -212,23 +211,23 @@ func (s *Settings) WarnPlain(log *slog.Logger) {
 // manyProfiles marks the commands that take several profiles.
 const manyProfiles = "callhouse_many_profiles"
 
-// RunFlags adds the flags of run, which plan and config also accept.
-func (s *Settings) RunFlags(cmd *cobra.Command) {
+// runFlags adds the flags of run, which plan and config also accept.
+func (s *settings) runFlags(cmd *cobra.Command) {
 	cmd.Flags().SortFlags = false
 	s.AddOwnFlags(cmd, config.Extract)
 	cmd.Flags().BoolVar(&s.Full, "full", false, "list all calls again, regardless of earlier runs")
 }
 
-// YesFlags adds the flags that override a safety check.
-func (s *Settings) YesFlags(cmd *cobra.Command) {
+// yesFlags adds the flags that override a safety check.
+func (s *settings) yesFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.Yes, "yes", false, "override a safety check: erase many calls at once (--keep), or use the "+
 		"service's clock if this machine's differs by more than a day")
 	cmd.Flags().BoolVar(&s.Adopt, "adopt", false,
 		"accept the calls of this address and key although they look like another organisation's")
 }
 
-// AllFlag adds --all to a command that takes several profiles.
-func (s *Settings) AllFlag(cmd *cobra.Command) {
+// allFlag adds --all to a command that takes several profiles.
+func (s *settings) allFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.AllProfiles, "all", false, "run all profiles of the configuration file concurrently")
 	if cmd.Annotations == nil {
 		cmd.Annotations = map[string]string{}
@@ -236,17 +235,17 @@ func (s *Settings) AllFlag(cmd *cobra.Command) {
 	cmd.Annotations[manyProfiles] = "yes"
 }
 
-// Prepare is configure for commands that use a warehouse: all but config and
+// prepareCommand is configure for commands that use a warehouse: all but config and
 // cobra's own.
-func (s *Settings) Prepare(cmd *cobra.Command, _ []string) error {
+func (s *settings) prepareCommand(cmd *cobra.Command, _ []string) error {
 	for c := cmd; c != nil; c = c.Parent() {
 		if c.Name() == "completion" || strings.HasPrefix(c.Name(), "__complete") {
 			return nil
 		}
 	}
-	err := s.Configure(cmd)
+	err := s.configure(cmd)
 	for _, note := range s.Env.StrayVariables() { // one of them may be the cause of the error
-		progress.Logger(s.Stderr, s.Quiet).Warn(note)
+		newLogger(s.Stderr, s.Quiet).Warn(note)
 	}
 	if err != nil {
 		return err
@@ -254,9 +253,9 @@ func (s *Settings) Prepare(cmd *cobra.Command, _ []string) error {
 	return s.Whose()
 }
 
-// Configure sets the settings without a flag from the environment and the file. It runs before any
+// configure sets the settings without a flag from the environment and the file. It runs before any
 // command.
-func (s *Settings) Configure(cmd *cobra.Command) error {
+func (s *settings) configure(cmd *cobra.Command) error {
 	if err := s.Read(s.AllProfiles); err != nil {
 		return err
 	}
@@ -270,7 +269,7 @@ func (s *Settings) Configure(cmd *cobra.Command) error {
 }
 
 // apply sets the settings to those of a profile; "" means the top of the file.
-func (s *Settings) apply(cmd *cobra.Command, profile string) error {
+func (s *settings) apply(cmd *cobra.Command, profile string) error {
 	err := s.Take(cmd.Flags(), config.Extract, profile)
 	s.Secrets.AddURL(s.PingURL)
 	given := s.Country
@@ -280,8 +279,8 @@ func (s *Settings) apply(cmd *cobra.Command, profile string) error {
 	return err
 }
 
-// Of returns a copy with the settings of a profile.
-func (s *Settings) Of(cmd *cobra.Command, profile string) (*Settings, error) {
+// of returns a copy with the settings of a profile.
+func (s *settings) of(cmd *cobra.Command, profile string) (*settings, error) {
 	if err := s.apply(cmd, profile); err != nil {
 		return nil, err
 	}
@@ -291,8 +290,8 @@ func (s *Settings) Of(cmd *cobra.Command, profile string) (*Settings, error) {
 	return &out, nil
 }
 
-// Place returns the path of the warehouse's folder with all symbolic links resolved.
-func (s *Settings) Place() string {
+// place returns the path of the warehouse's folder with all symbolic links resolved.
+func (s *settings) place() string {
 	path, err := filepath.Abs(s.Warehouse)
 	if err != nil {
 		return s.Warehouse
@@ -311,13 +310,13 @@ func (s *Settings) Place() string {
 	}
 }
 
-// MetricsPath returns the file of this profile's metrics; empty if there is none.
-func (s *Settings) MetricsPath() string {
+// metricsPath returns the file of this profile's metrics; empty if there is none.
+func (s *settings) metricsPath() string {
 	return strings.ReplaceAll(s.MetricsFile, "{profile}", s.Profile)
 }
 
-// WriteJSON writes the result of a command.
-func WriteJSON(w io.Writer, v any) error {
+// writeJSON writes the result of a command.
+func writeJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(v); err != nil {

@@ -1,4 +1,4 @@
-package maintain
+package extractcmd
 
 import (
 	"context"
@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/progress"
 	"callhouse/internal/calls"
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
@@ -107,17 +105,17 @@ func (l *lister) Coverage() []schema.Span { return nil }
 // compareDeep lists all calls of the service and compares them with the warehouse. It keeps about 150
 // bytes per call in memory. It locks the warehouse throughout: two programs must not spend the same
 // budget, and this one needs to know how much the last one spent.
-func compareDeep(ctx context.Context, s *settings.Settings, cfg crawler.Config, stderr io.Writer) (*deepFindings, error) {
-	opts := s.Options(settings.RunID(s.Now()))
+func compareDeep(ctx context.Context, s *settings, cfg crawler.Config, stderr io.Writer) (*deepFindings, error) {
+	opts := s.options(runID(s.Now()))
 	opts.ReadOnly = true
 	var found *deepFindings
-	err := s.OpenWith(opts, func(w *sink.Warehouse) error {
+	err := s.openWith(opts, func(w *sink.Warehouse) error {
 		l := &lister{Store: w, statuses: map[string]string{}, listed: map[string]listedCall{}}
-		screen := progress.NewScreen(stderr, s.Quiet)
-		defer screen.Close()
-		log := screen.Logger(screen.Out)
-		s.WarnPlain(log)
-		settings.Remember(&cfg, w, log)
+		screen := newScreen(stderr, s.Quiet)
+		defer screen.close()
+		log := screen.logger(screen.out)
+		s.warnPlain(log)
+		remember(&cfg, w, log)
 		cfg.Resources, cfg.Transcripts, cfg.ListOnly, cfg.Full, cfg.AnyClock = nil, crawler.FromV3, true, true, true
 		cfg.Logger, cfg.Now = log, s.Now
 		c, err := crawler.New(cfg, l)
@@ -125,11 +123,11 @@ func compareDeep(ctx context.Context, s *settings.Settings, cfg crawler.Config, 
 			return cli.Usage("", "%w", err)
 		}
 		log.Info("listing the service's calls for comparison", "service", cfg.BaseURL, "key_from", cfg.KeySource)
-		stop := screen.Watch(log, c.Progress)
+		stop := screen.watch(log, c.Progress)
 		rep, err := c.Run(ctx)
 		stop()
 		if err != nil {
-			return settings.Explain(err)
+			return explain(err)
 		}
 		found = &deepFindings{Requests: rep.Requests, Listed: int64(len(l.listed)), Total: rep.TotalCount, Problems: rep.Problems,
 			Skipped: rep.ItemsAside}

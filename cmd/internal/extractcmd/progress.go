@@ -1,5 +1,4 @@
-// Package progress shows the progress of long work: drawn on a terminal, logged elsewhere.
-package progress
+package extractcmd
 
 import (
 	"fmt"
@@ -23,10 +22,10 @@ const (
 	tellEvery = time.Minute
 )
 
-// Screen is the destination of the messages about long work. On a terminal they appear above a
+// screen is the destination of the messages about long work. On a terminal they appear above a
 // progress bar; elsewhere, log lines report the progress.
-type Screen struct {
-	Out   io.Writer
+type screen struct {
+	out   io.Writer
 	quiet bool
 	bars  *mpb.Progress // nil: no terminal
 	bar   *mpb.Bar      // of the present work; nil: none yet
@@ -34,24 +33,24 @@ type Screen struct {
 	told  time.Time     // time of the last log line, or of the start
 }
 
-// NewScreen returns the screen of a command.
-func NewScreen(stderr io.Writer, quiet bool) *Screen {
-	s := &Screen{Out: stderr, quiet: quiet, told: time.Now()}
+// newScreen returns the screen of a command.
+func newScreen(stderr io.Writer, quiet bool) *screen {
+	s := &screen{out: stderr, quiet: quiet, told: time.Now()}
 	if !quiet && cli.CanDraw(stderr) {
 		s.bars = mpb.New(mpb.WithOutput(cli.File(stderr)), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))
-		s.Out = words.Over(stderr, s.bars)
+		s.out = words.Over(stderr, s.bars)
 	}
 	return s
 }
 
-// Draws reports whether there are bars.
-func (s *Screen) Draws() bool { return s.bars != nil }
+// draws reports whether there are bars.
+func (s *screen) draws() bool { return s.bars != nil }
 
-// Logger returns a logger for this screen. With bars, the log has only warnings.
-func (s *Screen) Logger(out io.Writer) *slog.Logger { return Logger(out, s.quiet || s.Draws()) }
+// logger returns a logger for this screen. With bars, the log has only warnings.
+func (s *screen) logger(out io.Writer) *slog.Logger { return newLogger(out, s.quiet || s.draws()) }
 
-// Close draws a last time.
-func (s *Screen) Close() {
+// close draws a last time.
+func (s *screen) close() {
 	if s.bars != nil {
 		s.end()
 		s.bars.Wait()
@@ -60,7 +59,7 @@ func (s *Screen) Close() {
 
 // draw draws the bar of some work, of which the total may be unknown. head and tail are printed
 // before and after the bar.
-func (s *Screen) draw(what string, done, total int64, head func(done, total int64) string, tail func() string) {
+func (s *screen) draw(what string, done, total int64, head func(done, total int64) string, tail func() string) {
 	if s.bar == nil || s.what != what {
 		s.end()
 		s.what = what
@@ -80,15 +79,15 @@ func (s *Screen) draw(what string, done, total int64, head func(done, total int6
 	s.bar.SetCurrent(done)
 }
 
-func (s *Screen) end() {
+func (s *screen) end() {
 	if s.bar != nil {
 		s.bar.Abort(false) // no effect on a full bar
 		s.bar = nil
 	}
 }
 
-// Watch shows the progress of a crawl, returned by poll, until stop is called.
-func (s *Screen) Watch(log *slog.Logger, poll func() crawler.Progress) (stop func()) {
+// watch shows the progress of a crawl, returned by poll, until stop is called.
+func (s *screen) watch(log *slog.Logger, poll func() crawler.Progress) (stop func()) {
 	if s.bars == nil {
 		return cli.Every(drawEvery, logProgress(log, poll))
 	}
@@ -101,7 +100,7 @@ func (s *Screen) Watch(log *slog.Logger, poll func() crawler.Progress) (stop fun
 		}
 		s.draw(what, done, total, func(done, total int64) string {
 			return fmt.Sprintf("%-11s %9s %-11s", what, humanize.Comma(done), ofTotal(total))
-		}, func() string { return status(poll()) })
+		}, func() string { return budgetText(poll()) })
 	})
 	return func() {
 		drawn()
@@ -109,20 +108,20 @@ func (s *Screen) Watch(log *slog.Logger, poll func() crawler.Progress) (stop fun
 	}
 }
 
-// Show shows the progress of work on files. It must not be called concurrently.
-func (s *Screen) Show(p snapshot.Progress) {
+// show shows the progress of work on files. It must not be called concurrently.
+func (s *screen) show(p snapshot.Progress) {
 	if s.bars != nil {
 		s.draw(p.What, p.Done, p.Total, func(done, total int64) string {
 			return fmt.Sprintf("%s  %s of %s calls", p.What, humanize.Comma(done), humanize.Comma(total))
 		}, func() string { return "" })
 	} else if time.Since(s.told) >= tellEvery {
 		s.told = time.Now()
-		s.Logger(s.Out).Info("progress", "of", p.What, "calls", p.Done, "total", p.Total)
+		s.logger(s.out).Info("progress", "of", p.What, "calls", p.Done, "total", p.Total)
 	}
 }
 
-// Bytes draws how many bytes are read until stop is called.
-func (s *Screen) Bytes(total int64, read func() int64) (stop func()) {
+// showBytes draws how many bytes are read until stop is called.
+func (s *screen) showBytes(total int64, read func() int64) (stop func()) {
 	if s.bars == nil {
 		return func() {}
 	}
@@ -159,8 +158,8 @@ func work(p *crawler.Progress) (done, total int64, what string) {
 	return done, 0, what
 }
 
-// status formats the use of the budget and the time left.
-func status(p crawler.Progress) string {
+// budgetText formats the use of the budget and the time left.
+func budgetText(p crawler.Progress) string {
 	text := fmt.Sprintf(" %d of %d requests per minute", p.LastMinute, p.Allowed)
 	switch wait := time.Until(p.WaitingUntil); {
 	case wait > 0:
@@ -206,9 +205,9 @@ func logProgress(log *slog.Logger, poll func() crawler.Progress) func() {
 	}
 }
 
-// Logger writes to out; when quiet, only warnings. The text handler escapes control characters
+// newLogger writes to out; when quiet, only warnings. The text handler escapes control characters
 // itself.
-func Logger(out io.Writer, quiet bool) *slog.Logger {
+func newLogger(out io.Writer, quiet bool) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
 	if quiet {
 		opts.Level = slog.LevelWarn

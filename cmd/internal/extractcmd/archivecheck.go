@@ -1,4 +1,4 @@
-package recorded
+package extractcmd
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// Checked is the result of Check.
-type Checked struct {
+// checkedRecordings is the result of checkRecordings.
+type checkedRecordings struct {
 	Archive  string           `json:"archive"`
 	Files    int64            `json:"recordings"`
 	Bytes    int64            `json:"bytes"`
@@ -28,23 +28,23 @@ type Checked struct {
 	Problems []verify.Problem `json:"problem_list"` // only the first ones
 }
 
-// Verdict returns the result that status shows; nil if there is no archive.
-func (c *Checked) Verdict() *verify.Recordings {
+// verdict returns the result that status shows; nil if there is no archive.
+func (c *checkedRecordings) verdict() *verify.Recordings {
 	if c == nil {
 		return nil
 	}
 	return &verify.Recordings{Files: c.Files, Problems: c.Count, Hashed: c.Hashed}
 }
 
-// Check compares the archive's files with the rows of the current snapshot: that they exist and have
+// checkRecordings compares the archive's files with the rows of the current snapshot: that they exist and have
 // the recorded length and, with deep, the recorded checksum. It returns nil if there is no archive.
-func Check(ctx context.Context, root string, deep bool) (*Checked, error) {
+func checkRecordings(ctx context.Context, root string, deep bool) (*checkedRecordings, error) {
 	s, err := layout.Current(root)
 	if err != nil || s.Manifest.Archive == "" {
 		return nil, err
 	}
 	var bad verify.Problems
-	out, err := check(ctx, root, s, deep, func(c *calls.Call, r *schema.Recording, what string) error {
+	out, err := eachWrong(ctx, root, s, deep, func(c *calls.Call, r *schema.Recording, what string) error {
 		bad.Add("recording", r.Path, "the recording of call %s %s", c.ID(), what)
 		return nil
 	})
@@ -57,11 +57,11 @@ func Check(ctx context.Context, root string, deep bool) (*Checked, error) {
 	return out, err
 }
 
-// check calls found for each recording that is stored according to its row, but whose file is
+// eachWrong calls found for each recording that is stored according to its row, but whose file is
 // missing or differs.
-func check(ctx context.Context, root string, s *layout.Snapshot, deep bool, found func(*calls.Call, *schema.Recording, string) error) (
-	*Checked, error) {
-	out := &Checked{Archive: layout.ArchivePlace(s.Manifest.Archive), Hashed: deep}
+func eachWrong(ctx context.Context, root string, s *layout.Snapshot, deep bool, found func(*calls.Call, *schema.Recording, string) error) (
+	*checkedRecordings, error) {
+	out := &checkedRecordings{Archive: layout.ArchivePlace(s.Manifest.Archive), Hashed: deep}
 	fsys, err := disk.OpenToRead(root)
 	if err != nil {
 		return out, err
@@ -88,7 +88,7 @@ func check(ctx context.Context, root string, s *layout.Snapshot, deep bool, foun
 }
 
 // check adds a call's recording to those checked, if it is stored.
-func (f *files) check(ctx context.Context, c *calls.Call, out *Checked, found func(*calls.Call, *schema.Recording, string) error) error {
+func (f *files) check(ctx context.Context, c *calls.Call, out *checkedRecordings, found func(*calls.Call, *schema.Recording, string) error) error {
 	r, _ := c.Recording()
 	if r.State != schema.RecordingStored {
 		return nil
@@ -137,14 +137,14 @@ func (f *files) compare(ctx context.Context, r *schema.Recording, deep bool) (wh
 	return what, err
 }
 
-// Mend marks the recordings that Check would report as due, so that runs fetch them again. With dry it
+// mendRecordings marks the recordings that checkRecordings would report as due, so that runs fetch them again. With dry it
 // only counts them. The caller commits.
-func Mend(ctx context.Context, w *sink.Warehouse, root string, deep, dry bool, now time.Time) (n int64, err error) {
+func mendRecordings(ctx context.Context, w *sink.Warehouse, root string, deep, dry bool, now time.Time) (n int64, err error) {
 	s := w.Snapshot()
 	if s == nil || s.Manifest.Archive == "" {
 		return 0, nil
 	}
-	out, err := check(ctx, root, s, deep, func(c *calls.Call, r *schema.Recording, what string) error {
+	out, err := eachWrong(ctx, root, s, deep, func(c *calls.Call, r *schema.Recording, what string) error {
 		if dry {
 			return nil
 		}

@@ -1,4 +1,4 @@
-package settings
+package extractcmd
 
 import (
 	"context"
@@ -23,8 +23,8 @@ const recordingsOff = "off"
 // bytesPerSecond is the maximum download rate of recordings in a run.
 const bytesPerSecond = 8 << 20
 
-// Archives reports whether recordings are archived.
-func (s *Settings) Archives() bool { return s.Recordings != recordingsOff && s.Recordings != "" }
+// archives reports whether recordings are archived.
+func (s *settings) archives() bool { return s.Recordings != recordingsOff && s.Recordings != "" }
 
 // lookFor is how many of the newest recordings are checked at a new address.
 const lookFor = 20
@@ -39,7 +39,7 @@ func moved(ctx context.Context, w *sink.Warehouse, a *recording.Archive) error {
 	looked := 0
 	for r, err := range w.RecordingsBefore(ctx, time.UnixMilli(math.MaxInt64/2)) {
 		if err != nil {
-			return Explain(err)
+			return explain(err)
 		}
 		if r.Known.State != schema.RecordingStored {
 			continue
@@ -64,10 +64,10 @@ func moved(ctx context.Context, w *sink.Warehouse, a *recording.Archive) error {
 		cli.Plural(m.Recordings().States[schema.RecordingStored], "recording"), layout.ArchivePlace(m.Archive))
 }
 
-// OpenArchive returns the archive of recordings for a warehouse that is open for writing; nil if
-// there is none. It must follow StartMask. It removes incomplete downloads of killed processes.
-func (s *Settings) OpenArchive(ctx context.Context, w *sink.Warehouse) (*recording.Archive, error) {
-	if !s.Archives() {
+// openArchive returns the archive of recordings for a warehouse that is open for writing; nil if
+// there is none. It must follow startMask. It removes incomplete downloads of killed processes.
+func (s *settings) openArchive(ctx context.Context, w *sink.Warehouse) (*recording.Archive, error) {
+	if !s.archives() {
 		return nil, nil
 	}
 	if slices.Contains(s.maskFields(maskOf(w)), "recording_url") {
@@ -77,7 +77,7 @@ func (s *Settings) OpenArchive(ctx context.Context, w *sink.Warehouse) (*recordi
 	cfg := recording.Config{To: s.Recordings, Scratch: filepath.Join(s.Warehouse, layout.PartsName), Private: s.RecordingsPrivate,
 		BytesPerSecond: bytesPerSecond, UserAgent: "callhouse/" + cli.Version()}
 	if err := recording.Sweep(cfg.Scratch); err != nil {
-		return nil, Explain(err)
+		return nil, explain(err)
 	}
 	a, err := recording.Open(cfg)
 	if err != nil {

@@ -1,4 +1,4 @@
-package maintain
+package extractcmd
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -29,7 +28,7 @@ current manifest is damaged.
 Snapshots are kept for 24 hours, and at least the last three; forget removes all but one. The next run lists and fetches again
 what the older snapshot lacks. Forgotten calls stay forgotten.`
 
-func rollbackCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
+func rollbackCommand(s *settings, stderr io.Writer) *cobra.Command {
 	var to string
 	var list bool
 	cmd := &cobra.Command{
@@ -57,15 +56,15 @@ func rollbackCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-func rollback(ctx context.Context, s *settings.Settings, to int64, stderr io.Writer) error {
-	opts := s.Options(settings.RunID(time.Now()))
-	if _, err := s.Current(); err != nil {
+func rollback(ctx context.Context, s *settings, to int64, stderr io.Writer) error {
+	opts := s.options(runID(time.Now()))
+	if _, err := s.snapshot(); err != nil {
 		// Without --to, rollback starts from the current snapshot, which must therefore be readable.
-		if opts.Adopt = to > 0 && settings.Adoptable(err); !opts.Adopt {
+		if opts.Adopt = to > 0 && adoptable(err); !opts.Adopt {
 			return err
 		}
 	}
-	return s.OpenWith(opts, func(w *sink.Warehouse) error {
+	return s.openWith(opts, func(w *sink.Warehouse) error {
 		was := w.Snapshot().Manifest.Snapshot
 		if to == was && !opts.Adopt {
 			if !s.Quiet {
@@ -108,14 +107,14 @@ func explainRollback(err error) error {
 	return cli.Usage("nothing was changed; extract rollback --list shows the snapshots", "%w", err)
 }
 
-func listSnapshots(s *settings.Settings, stdout io.Writer) error {
-	current, err := s.Current()
-	if err != nil && !settings.Adoptable(err) {
+func listSnapshots(s *settings, stdout io.Writer) error {
+	current, err := s.snapshot()
+	if err != nil && !adoptable(err) {
 		return err
 	}
 	all, err := snapshot.Retained(s.Warehouse, current)
 	if err != nil {
-		return settings.Explain(err)
+		return explain(err)
 	}
 	w := tabwriter.NewWriter(stdout, 0, 8, 2, ' ', 0)
 	words.Fprintf(w, "SNAPSHOT\tCOMMITTED\tRUN\tCALLS\tTURNS\t\n")

@@ -1,4 +1,4 @@
-package maintain
+package extractcmd
 
 import (
 	"cmp"
@@ -14,9 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/progress"
-	"callhouse/cmd/internal/recorded"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -41,11 +38,10 @@ repair also restores a missing link current. --dry-run prints what repair would 
 type repairs struct {
 	dry, deep bool
 	lost      int64 // missing or changed recordings
-	run       Run   // fetches the missing data
 }
 
-func repairCommand(s *settings.Settings, stderr io.Writer, fetch Run) *cobra.Command {
-	r := repairs{run: fetch}
+func repairCommand(s *settings, stderr io.Writer) *cobra.Command {
+	var r repairs
 	cmd := &cobra.Command{
 		Use: "repair", Short: "Replace damaged files and fetch their calls again", Long: repairAbout,
 		Example: `  extract repair --dry-run
@@ -54,15 +50,15 @@ func repairCommand(s *settings.Settings, stderr io.Writer, fetch Run) *cobra.Com
 			return runRepair(cmd.Context(), s, &r, cmd.OutOrStdout(), stderr)
 		},
 	}
-	s.RunFlags(cmd)
+	s.runFlags(cmd)
 	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "print the repairs, change nothing")
 	cmd.Flags().BoolVar(&r.deep, "deep", false, "also compare the content of all recordings with their checksums")
 	return cmd
 }
 
-func runRepair(ctx context.Context, s *settings.Settings, r *repairs, stdout, stderr io.Writer) error {
+func runRepair(ctx context.Context, s *settings, r *repairs, stdout, stderr io.Writer) error {
 	if !r.dry {
-		if _, err := s.Crawl(s.Now()); err != nil {
+		if _, err := s.crawlConfig(s.Now()); err != nil {
 			return err // before any data is given up
 		}
 	}
@@ -70,7 +66,7 @@ func runRepair(ctx context.Context, s *settings.Settings, r *repairs, stdout, st
 	if err != nil {
 		return err
 	}
-	out := s.Text(stdout)
+	out := s.text(stdout)
 	writeRepair(plan, r.dry, out)
 	if r.lost > 0 {
 		words.Fprintf(out, "recordings: %s missing or changed, and due again\n", humanize.Comma(r.lost))
@@ -78,7 +74,7 @@ func runRepair(ctx context.Context, s *settings.Settings, r *repairs, stdout, st
 	if r.dry || !plan.Damaged() && !journal && r.lost == 0 {
 		return nil
 	}
-	err = r.run(ctx, s, stderr)
+	err = run(ctx, s, stderr)
 	if err != nil && cli.Code(err) != cli.ExitIncomplete && cli.Hint(err) == "" {
 		err = cli.Fail(cli.Code(err), err, "the warehouse is intact again; extract run fetches missing data")
 	}
@@ -88,24 +84,24 @@ func runRepair(ctx context.Context, s *settings.Settings, r *repairs, stdout, st
 // mend plans the repair of the warehouse and, unless it is a dry run, carries it out. journal reports
 // that a killed run left a journal, possibly damaged: the run that follows recovers its readable
 // part.
-func mend(ctx context.Context, s *settings.Settings, r *repairs, stderr io.Writer) (plan *repair.Plan, journal bool, err error) {
-	if _, err := s.Current(); err != nil && !settings.Adoptable(err) {
+func mend(ctx context.Context, s *settings, r *repairs, stderr io.Writer) (plan *repair.Plan, journal bool, err error) {
+	if _, err := s.snapshot(); err != nil && !adoptable(err) {
 		return nil, false, err
 	}
 	started := time.Now()
-	opts := s.Options(settings.RunID(started))
+	opts := s.options(runID(started))
 	opts.Adopt, opts.ReadOnly = true, r.dry
-	b := progress.NewScreen(stderr, s.Quiet)
-	err = s.OpenWith(opts, func(w *sink.Warehouse) error {
+	b := newScreen(stderr, s.Quiet)
+	err = s.openWith(opts, func(w *sink.Warehouse) error {
 		plan, err = w.Repair(ctx, r.dry, func(plan *repair.Plan) schema.Run {
 			return schema.Run{ID: w.RunID(), StartedAt: started.UnixMilli(), EndedAt: schema.Some(time.Now().UnixMilli()),
 				Outcome: schema.OutcomeRepaired, Version: cli.Version(), Commits: 1, Error: summary(plan)}
-		}, b.Show)
+		}, b.show)
 		journal = len(w.Leftover()) > 0 || len(w.Notices()) > 0
 		if err != nil || w.Snapshot() == nil || r.dry && plan.Damaged() { // damaged files cannot be read
 			return err
 		}
-		if r.lost, err = recorded.Mend(ctx, w, s.Warehouse, r.deep, r.dry, started); err != nil || r.lost == 0 || r.dry {
+		if r.lost, err = mendRecordings(ctx, w, s.Warehouse, r.deep, r.dry, started); err != nil || r.lost == 0 || r.dry {
 			return err
 		}
 		err = w.Commit(ctx, func(_ sink.Stats, commits int64) schema.Run {
@@ -114,7 +110,7 @@ func mend(ctx context.Context, s *settings.Settings, r *repairs, stderr io.Write
 		})
 		return cmp.Or(err, verify.Mended(s.Warehouse))
 	})
-	b.Close()
+	b.close()
 	var damage *layout.DamageError
 	if errors.As(err, &damage) && layout.IsForgottenFile(path.Join(path.Base(path.Dir(damage.Path)), path.Base(damage.Path))) {
 		err = cli.Fail(cli.ExitFailed, err, "this file records the forgotten calls: restore it from a backup, then repeat the command")

@@ -1,4 +1,4 @@
-package settings
+package extractcmd
 
 import (
 	"bytes"
@@ -16,9 +16,9 @@ import (
 // queryGrace is how long an interrupted query may take to exit.
 const queryGrace = time.Minute
 
-// AskQuery runs a command of query with the same file, profile and warehouse, and returns the first
+// askQuery runs a command of query with the same file, profile and warehouse, and returns the first
 // line of its stderr. stdout may be nil.
-func (s *Settings) AskQuery(ctx context.Context, stdout io.Writer, command ...string) (string, error) {
+func (s *settings) askQuery(ctx context.Context, stdout io.Writer, command ...string) (string, error) {
 	const name = "query"
 	path, err := os.Executable()
 	if err == nil {

@@ -1,4 +1,4 @@
-package progress
+package extractcmd
 
 import (
 	"bytes"
@@ -12,12 +12,9 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 
-	"callhouse/cmd/internal/cmdtest"
 	"callhouse/internal/crawler"
 	"callhouse/internal/sink/snapshot"
 )
-
-func TestMain(m *testing.M) { cmdtest.Main(m) }
 
 // Without a terminal, long work logs its progress once a minute; short work and
 // --quiet log nothing.
@@ -30,16 +27,16 @@ func TestProgressOffTheTerminal(t *testing.T) {
 		{true, ""},
 	} {
 		var out bytes.Buffer
-		b := NewScreen(&out, tc.quiet)
-		b.Show(snapshot.Progress{What: "2026-09", Done: 5, Total: 5})
+		b := newScreen(&out, tc.quiet)
+		b.show(snapshot.Progress{What: "2026-09", Done: 5, Total: 5})
 		if out.Len() > 0 {
 			t.Errorf("short work says %q", out.String())
 		}
 		b.told = b.told.Add(-2 * time.Minute)
 		for range 2 {
-			b.Show(snapshot.Progress{What: "2026-10", Done: 4096, Total: 9000})
+			b.show(snapshot.Progress{What: "2026-10", Done: 4096, Total: 9000})
 		}
-		b.Close()
+		b.close()
 		if got := out.String(); !strings.HasSuffix(strings.TrimSpace(got), tc.want) || strings.Count(got, "\n") != min(1, len(tc.want)) {
 			t.Errorf("it says %q, want %q once", got, tc.want)
 		}
@@ -68,7 +65,7 @@ func TestProgressTellsWhatIsLeft(t *testing.T) {
 				line = fmt.Sprintf("%s=%s", name, args[i+1])
 			}
 		}
-		if screen := strings.TrimPrefix(status(p), " 0 of 0 requests per minute"); line != tc.line || screen != tc.screen {
+		if screen := strings.TrimPrefix(budgetText(p), " 0 of 0 requests per minute"); line != tc.line || screen != tc.screen {
 			t.Errorf("%s, %s left: %q and %q", tc.phase, tc.left, line, screen)
 		}
 	}
@@ -87,15 +84,15 @@ func TestProgressIsWithinItsTotal(t *testing.T) {
 
 // Watching ends when stopped, with and without bars.
 func TestWatchStops(t *testing.T) {
-	for _, screen := range []*Screen{{Out: io.Discard}, {Out: io.Discard, bars: mpb.New(mpb.WithOutput(io.Discard))}} {
+	for _, screen := range []*screen{{out: io.Discard}, {out: io.Discard, bars: mpb.New(mpb.WithOutput(io.Discard))}} {
 		polled := make(chan struct{})
 		once := sync.OnceFunc(func() { close(polled) })
-		stop := screen.Watch(slog.New(slog.DiscardHandler), func() crawler.Progress {
+		stop := screen.watch(slog.New(slog.DiscardHandler), func() crawler.Progress {
 			once()
 			return crawler.Progress{Phase: crawler.Listing, PagesTotal: 9}
 		})
 		<-polled
 		stop()
-		screen.Close()
+		screen.close()
 	}
 }

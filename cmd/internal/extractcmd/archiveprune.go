@@ -1,7 +1,4 @@
-// Package recorded keeps the archive of recordings consistent with the warehouse: it deletes the
-// files of calls that were forgotten, expired or opted out, and finds files that are missing or
-// changed.
-package recorded
+package extractcmd
 
 import (
 	"cmp"
@@ -19,8 +16,8 @@ import (
 	"callhouse/internal/sink"
 )
 
-// Delete is the function Delete of [sink.Options].
-func Delete(ctx context.Context, address string, list []layout.Deletion) (files, bytes int64, left []layout.Deletion, err error) {
+// deleteRecordings is the function Delete of [sink.Options].
+func deleteRecordings(ctx context.Context, address string, list []layout.Deletion) (files, bytes int64, left []layout.Deletion, err error) {
 	a, err := recording.Open(recording.Config{To: address})
 	if err != nil {
 		return 0, 0, list, err
@@ -57,8 +54,8 @@ func Delete(ctx context.Context, address string, list []layout.Deletion) (files,
 	return done.Files, done.Bytes, left, err
 }
 
-// Pruned counts what Prune did.
-type Pruned struct {
+// prunedRecordings counts what pruneRecordings did.
+type prunedRecordings struct {
 	Files int64
 	Bytes int64
 	Left  int64 // recordings that could not be deleted
@@ -68,13 +65,13 @@ type Pruned struct {
 // pruneAtOnce is how many recordings are deleted before their rows are written.
 const pruneAtOnce = 1000
 
-// Prune deletes the recordings of callers who opted out, and those of calls that started before a
+// pruneRecordings deletes the recordings of callers who opted out, and those of calls that started before a
 // given time; a zero time means none. keep is the setting that expires them. Expired recordings are
 // first marked as withheld and committed. So after a kill at any time, no row of a deleted
 // recording says stored, and the rows of withheld recordings name the files that may remain: the
-// next call deletes them. Prune puts the final records, which the caller commits.
-func Prune(ctx context.Context, w *sink.Warehouse, before time.Time, keep string, now func() time.Time,
-	commit func(context.Context) error) (out Pruned, err error) {
+// next call deletes them. pruneRecordings puts the final records, which the caller commits.
+func pruneRecordings(ctx context.Context, w *sink.Warehouse, before time.Time, keep string, now func() time.Time,
+	commit func(context.Context) error) (out prunedRecordings, err error) {
 	if w.Snapshot() == nil || w.Snapshot().Manifest.Archive == "" { // nothing was ever stored
 		return out, nil
 	}
@@ -102,7 +99,7 @@ func Prune(ctx context.Context, w *sink.Warehouse, before time.Time, keep string
 }
 
 // delete deletes the files of some recordings, and clears the paths of those whose files are gone.
-func (p *Pruned) delete(ctx context.Context, w *sink.Warehouse, archive string, some []calls.Recording, now time.Time) error {
+func (p *prunedRecordings) delete(ctx context.Context, w *sink.Warehouse, archive string, some []calls.Recording, now time.Time) error {
 	if p.Why != nil { // the archive failed
 		p.Left += int64(len(some))
 		return nil
@@ -114,7 +111,7 @@ func (p *Pruned) delete(ctx context.Context, w *sink.Warehouse, archive string, 
 			list = append(list, layout.Deletion{CallID: r.CallID, Path: r.Known.Path})
 		}
 	}
-	files, bytes, undone, err := Delete(ctx, archive, list)
+	files, bytes, undone, err := deleteRecordings(ctx, archive, list)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

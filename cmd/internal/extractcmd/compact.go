@@ -1,4 +1,4 @@
-package maintain
+package extractcmd
 
 import (
 	"cmp"
@@ -12,8 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/progress"
 	"callhouse/cmd/internal/status"
 	"callhouse/internal/layout"
 	"callhouse/internal/sink"
@@ -32,7 +30,7 @@ data in the stored calls, and removes all older snapshots, which hold it: there 
 readers of these snapshots fail once. The lake follows with the next publish. It sends no requests
 to the service of the calls.`
 
-func compactCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
+func compactCommand(s *settings, stderr io.Writer) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "compact", Short: "Merge the daily files of finished, settled months", Long: compactAbout,
@@ -50,16 +48,16 @@ func compactCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-func compact(ctx context.Context, s *settings.Settings, all, redact bool, stderr io.Writer) error {
-	return s.Maintain(ctx, func(w *sink.Warehouse) error {
+func compact(ctx context.Context, s *settings, all, redact bool, stderr io.Writer) error {
+	return s.maintain(ctx, func(w *sink.Warehouse) error {
 		months, waiting := ready(w.Snapshot(), all)
-		b := progress.NewScreen(stderr, s.Quiet)
-		done, err := w.Compact(ctx, months, b.Show)
+		b := newScreen(stderr, s.Quiet)
+		done, err := w.Compact(ctx, months, b.show)
 		var respelled int64
 		if err == nil {
-			respelled, err = w.RespellAll(ctx, b.Show)
+			respelled, err = w.RespellAll(ctx, b.show)
 		}
-		b.Close()
+		b.close()
 		if !s.Quiet {
 			if respelled > 0 {
 				words.Fprintf(stderr, "rewrote the telephone numbers of %s for the country %s\n", cli.Plural(respelled, "call"),
@@ -95,13 +93,13 @@ func ready(s *layout.Snapshot, all bool) (months []string, waiting int) {
 }
 
 // redactStored redacts the stored calls.
-func redactStored(ctx context.Context, s *settings.Settings, w *sink.Warehouse, stderr io.Writer) error {
-	if err := s.StartMask(w); err != nil || !w.Redacts() {
+func redactStored(ctx context.Context, s *settings, w *sink.Warehouse, stderr io.Writer) error {
+	if err := s.startMask(w); err != nil || !w.Redacts() {
 		return err
 	}
-	b := progress.NewScreen(stderr, s.Quiet)
-	calls, err := w.RedactStored(ctx, b.Show)
-	b.Close()
+	b := newScreen(stderr, s.Quiet)
+	calls, err := w.RedactStored(ctx, b.show)
+	b.close()
 	if err == nil && calls == 0 && !s.Quiet {
 		words.Fprintln(stderr, "nothing to redact: the same recognizers have looked through all stored calls")
 		return nil

@@ -1,4 +1,4 @@
-package maintain
+package extractcmd
 
 import (
 	"cmp"
@@ -13,8 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/progress"
 	"callhouse/cmd/internal/status"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -39,7 +37,7 @@ type importFlags struct {
 	details bool
 }
 
-func importCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
+func importCommand(s *settings, stderr io.Writer) *cobra.Command {
 	var o importFlags
 	cmd := &cobra.Command{
 		Use: "import FILE... | -", Short: "Import calls from files of JSON lines", Long: importAbout,
@@ -68,7 +66,7 @@ const importAgain = "import the files again"
 
 // importer is one import.
 type importer struct {
-	*settings.Settings
+	*settings
 	importFlags
 	id      string
 	started time.Time
@@ -82,9 +80,9 @@ type importer struct {
 	drift   wire.DriftCounts
 }
 
-func importFiles(ctx context.Context, s *settings.Settings, o *importFlags, paths []string, stdin io.Reader, stderr io.Writer) error {
-	i := &importer{Settings: s, importFlags: *o, started: s.Now(), stderr: stderr, outcome: schema.OutcomeRunning}
-	i.id = settings.RunID(i.started)
+func importFiles(ctx context.Context, s *settings, o *importFlags, paths []string, stdin io.Reader, stderr io.Writer) error {
+	i := &importer{settings: s, importFlags: *o, started: s.Now(), stderr: stderr, outcome: schema.OutcomeRunning}
+	i.id = runID(i.started)
 	sources, err := i.sources(paths)
 	if err != nil {
 		return err
@@ -96,11 +94,11 @@ func importFiles(ctx context.Context, s *settings.Settings, o *importFlags, path
 			}
 		}
 	}()
-	opts := s.Options(i.id)
+	opts := s.options(i.id)
 	opts.Records = true
-	return s.OpenWith(opts, func(w *sink.Warehouse) error {
+	return s.openWith(opts, func(w *sink.Warehouse) error {
 		i.w = w
-		if err := s.StartMask(w); err != nil {
+		if err := s.startMask(w); err != nil {
 			return err
 		}
 		return i.fill(ctx, sources, stdin)
@@ -109,7 +107,7 @@ func importFiles(ctx context.Context, s *settings.Settings, o *importFlags, path
 
 // sources opens all files, so that a wrong name is reported before the import starts.
 func (i *importer) sources(paths []string) (list []source, err error) {
-	given, err := i.TimeOf("as-of", i.asOf, i.started)
+	given, err := i.timeOf("as-of", i.asOf, i.started)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +130,7 @@ func (i *importer) sources(paths []string) (list []source, err error) {
 // fill imports the sources and reports the result.
 func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) error {
 	if _, err := i.w.Recover(ctx); err != nil {
-		return settings.Explain(err)
+		return explain(err)
 	}
 	i.w.Respell(ctx)
 	i.in = i.w.NewImport(i.runRow, i.nameAside)
@@ -140,11 +138,11 @@ func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) 
 	for _, src := range sources {
 		total += max(src.size, 0)
 	}
-	screen := progress.NewScreen(i.stderr, i.Quiet)
-	stop := screen.Bytes(total, i.read.Load)
+	screen := newScreen(i.stderr, i.Quiet)
+	stop := screen.showBytes(total, i.read.Load)
 	err := i.add(ctx, sources, stdin)
 	stop()
-	screen.Close()
+	screen.close()
 	i.outcome = schema.OutcomeDone
 	code := cli.ExitOK
 	switch {
@@ -152,10 +150,10 @@ func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) 
 		i.outcome, code = schema.OutcomeInterrupted, cli.ExitInterrupted
 		err = errors.New("interrupted")
 	case err != nil:
-		i.outcome, code = schema.OutcomeFailed, cli.Code(settings.Explain(err))
+		i.outcome, code = schema.OutcomeFailed, cli.Code(explain(err))
 	}
 	cause := err
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.CommitGrace)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitGrace)
 	defer cancel()
 	if code == cli.ExitOK {
 		grace = ctx
@@ -173,7 +171,7 @@ func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) 
 		return row
 	})
 	if err != nil {
-		return settings.Explain(errors.Join(err, cause))
+		return explain(errors.Join(err, cause))
 	}
 	i.report()
 	aside := i.in.SetAside

@@ -1,4 +1,4 @@
-package recorded_test
+package extractcmd
 
 import (
 	"context"
@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"callhouse/cmd/internal/cmdtest"
-	"callhouse/cmd/internal/recorded"
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
@@ -25,8 +23,6 @@ import (
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/test"
 )
-
-func TestMain(m *testing.M) { cmdtest.Main(m) }
 
 var now = time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)
 
@@ -114,7 +110,7 @@ func (h *house) open() {
 	test.OK(h.t, err)
 	h.runs++
 	h.fs = &dying{FS: files, left: -1}
-	h.w, err = sink.Open(sink.Options{Root: h.root, RunID: layout.RunID(now, h.runs), FS: h.fs, Now: func() time.Time { return now }, Delete: recorded.Delete})
+	h.w, err = sink.Open(sink.Options{Root: h.root, RunID: layout.RunID(now, h.runs), FS: h.fs, Now: func() time.Time { return now }, Delete: deleteRecordings})
 	test.OK(h.t, err)
 	h.t.Cleanup(func() { _ = h.w.Close() })
 	h.w.Archive("file://" + h.audio)
@@ -197,11 +193,11 @@ func (h *house) rows() (rows string, whole bool) {
 	return strings.Join(out, ", "), whole
 }
 
-func (h *house) prune(keep int) (recorded.Pruned, error) {
-	return recorded.Prune(h.t.Context(), h.w, now.AddDate(0, 0, -keep), "30d", func() time.Time { return now }, h.commit)
+func (h *house) prune(keep int) (prunedRecordings, error) {
+	return pruneRecordings(h.t.Context(), h.w, now.AddDate(0, 0, -keep), "30d", func() time.Time { return now }, h.commit)
 }
 
-var pruneEvery = longtest.Int("prune-every", 9, 1, "in TestPruneKilled, die at every n-th operation")
+var pruneStep = longtest.Int("prune-every", 9, 1, "in TestPruneKilled, die at every n-th operation")
 
 // A process dies at every operation of a retention. Afterwards no row marks a recording as stored
 // whose file is gone, and the next run deletes all files past retention, including those that a
@@ -209,7 +205,7 @@ var pruneEvery = longtest.Int("prune-every", 9, 1, "in TestPruneKilled, die at e
 func TestPruneKilled(t *testing.T) {
 	t.Parallel()
 	kills := 0
-	for k := 0; ; k += *pruneEvery {
+	for k := 0; ; k += *pruneStep {
 		h := newHouse(t)
 		for i, id := range []string{"new", "old", "older", "opted", "refuser"} {
 			h.put(id, 10+i*30, nil)
@@ -253,7 +249,7 @@ func TestPruneKilled(t *testing.T) {
 		}
 		kills++
 	}
-	if kills*(*pruneEvery) < 30 {
+	if kills*(*pruneStep) < 30 {
 		t.Errorf("killed %d times", kills)
 	}
 	t.Logf("killed %d times", kills)

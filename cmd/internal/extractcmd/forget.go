@@ -1,4 +1,4 @@
-package maintain
+package extractcmd
 
 import (
 	"bufio"
@@ -15,8 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/extractcmd/settings"
-	"callhouse/cmd/internal/progress"
 	"callhouse/internal/layout"
 	"callhouse/internal/recording"
 	"callhouse/internal/resource"
@@ -55,7 +53,7 @@ type forgetFlags struct {
 	dryRun, yes             bool
 }
 
-func forgetCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
+func forgetCommand(s *settings, stderr io.Writer) *cobra.Command {
 	var o forgetFlags
 	cmd := &cobra.Command{
 		Use: "forget", Short: "Permanently erase calls", Long: forgetAbout,
@@ -80,7 +78,7 @@ func forgetCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-func (o *forgetFlags) selection(s *settings.Settings, now time.Time) (sel erase.Selection, err error) {
+func (o *forgetFlags) selection(s *settings, now time.Time) (sel erase.Selection, err error) {
 	sel = erase.Selection{CallIDs: o.ids, Numbers: o.numbers, Country: s.Country}
 	for _, text := range slices.Concat(o.ids, o.customers, o.numbers) {
 		if strings.TrimSpace(text) == "" {
@@ -90,7 +88,7 @@ func (o *forgetFlags) selection(s *settings.Settings, now time.Time) (sel erase.
 	for _, id := range o.customers {
 		sel.Customers = append(sel.Customers, resource.Part(id))
 	}
-	if sel.Before, err = s.TimeOf("before", o.before, now); err != nil {
+	if sel.Before, err = s.timeOf("before", o.before, now); err != nil {
 		return sel, err
 	}
 	if len(sel.CallIDs) == 0 && len(sel.Customers) == 0 && len(sel.Numbers) == 0 && sel.Before.IsZero() {
@@ -99,7 +97,7 @@ func (o *forgetFlags) selection(s *settings.Settings, now time.Time) (sel erase.
 	return sel, nil
 }
 
-func forget(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.Reader, stdout, stderr io.Writer) error {
+func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, stdout, stderr io.Writer) error {
 	sel, err := o.selection(s, time.Now())
 	if err != nil {
 		return err
@@ -108,8 +106,8 @@ func forget(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.
 		return cli.Usage("check with --dry-run, then use --yes", "forget asks for confirmation, but stdin is not a terminal")
 	}
 	var receipt *erase.Receipt
-	err = s.Maintain(ctx, func(w *sink.Warehouse) error {
-		if sel.Masked, err = s.AsMasked(w, sel.Numbers); err != nil {
+	err = s.maintain(ctx, func(w *sink.Warehouse) error {
+		if sel.Masked, err = s.asMasked(w, sel.Numbers); err != nil {
 			return err
 		}
 		plan, err := w.Forget(ctx, sel, true, nil)
@@ -126,9 +124,9 @@ func forget(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.
 		if err := recording.Sweep(filepath.Join(s.Warehouse, layout.PartsName)); err != nil { // incomplete downloads
 			return err
 		}
-		b := progress.NewScreen(stderr, s.Quiet)
-		receipt, err = w.Forget(ctx, sel, false, b.Show)
-		b.Close()
+		b := newScreen(stderr, s.Quiet)
+		receipt, err = w.Forget(ctx, sel, false, b.show)
+		b.close()
 		return err
 	})
 	if err != nil || receipt == nil {
@@ -136,7 +134,7 @@ func forget(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.
 	}
 	audio := deleted(receipt.Recordings, stderr)
 	err = forgotten(ctx, s, receipt, stderr)
-	return cmp.Or(settings.WriteJSON(stdout, receipt), audio, err, unknown(receipt))
+	return cmp.Or(writeJSON(stdout, receipt), audio, err, unknown(receipt))
 }
 
 // unknown returns an error that names the unknown ids, if any.
@@ -217,9 +215,9 @@ func agreed(stdin io.Reader, stderr io.Writer) bool {
 
 // forgotten removes the forgotten data from the lake if the setting publish is on, and records in the
 // receipt which lakes must still be published again.
-func forgotten(ctx context.Context, s *settings.Settings, r *erase.Receipt, stderr io.Writer) error {
+func forgotten(ctx context.Context, s *settings, r *erase.Receipt, stderr io.Writer) error {
 	if s.Publish && len(r.Lakes) > 0 {
-		if _, err := s.AskQuery(ctx, nil, "publish", "iceberg"); err != nil {
+		if _, err := s.askQuery(ctx, nil, "publish", "iceberg"); err != nil {
 			return cli.Fail(cli.ExitIncomplete, fmt.Errorf("forgotten in the warehouse, but not published: %w", err),
 				"the next run publishes it; to publish now, use query publish iceberg")
 		}

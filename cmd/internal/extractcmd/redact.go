@@ -1,4 +1,4 @@
-package settings
+package extractcmd
 
 import (
 	"crypto/sha256"
@@ -25,7 +25,7 @@ const redactAll = "all"
 // redaction returns what to redact: the kinds in the settings, or else those redacted by the last
 // commit. So a run without the flag does not store values that other runs redact. It returns nil if
 // nothing is or ever was redacted.
-func (s *Settings) redaction(was *layout.Redaction) (*layout.Redaction, error) {
+func (s *settings) redaction(was *layout.Redaction) (*layout.Redaction, error) {
 	var names []string
 	for k := range strings.SplitSeq(s.Redact, ",") {
 		if k = strings.TrimSpace(k); k != "" && !slices.Contains(names, k) {
@@ -72,7 +72,7 @@ func (s *Settings) redaction(was *layout.Redaction) (*layout.Redaction, error) {
 }
 
 // countries returns the countries whose national telephone numbers are recognized.
-func (s *Settings) countries() []string {
+func (s *settings) countries() []string {
 	if s.Country != "" {
 		return []string{s.Country}
 	}
@@ -81,7 +81,7 @@ func (s *Settings) countries() []string {
 
 // serviceKinds returns the kinds that the service detects; nil if no service is used. A warehouse
 // with checked texts accepts no unchecked ones.
-func (s *Settings) serviceKinds(was *layout.Redaction) ([]string, error) {
+func (s *settings) serviceKinds(was *layout.Redaction) ([]string, error) {
 	switch {
 	case s.RedactService == maskNone:
 		return nil, nil
@@ -95,7 +95,7 @@ func (s *Settings) serviceKinds(was *layout.Redaction) ([]string, error) {
 	return nil, nil
 }
 
-func (s *Settings) analyzer() (*analyzer.Client, error) {
+func (s *settings) analyzer() (*analyzer.Client, error) {
 	c, err := analyzer.New(analyzer.Config{URL: s.RedactService, Hurried: s.Hurried})
 	if err != nil {
 		return nil, cli.Usage("see docs/reference/redaction.md", "--redact-service: %w", err)
@@ -104,7 +104,7 @@ func (s *Settings) analyzer() (*analyzer.Client, error) {
 }
 
 // patterns reads the file of custom patterns.
-func (s *Settings) patterns() (out []layout.Pattern, err error) {
+func (s *settings) patterns() (out []layout.Pattern, err error) {
 	if s.RedactPatterns == "" {
 		return nil, nil
 	}
@@ -188,10 +188,10 @@ func redactionOf(w *sink.Warehouse) *layout.Redaction {
 	return nil
 }
 
-// Rescan returns a redactor with the kinds of the settings or the warehouse, to search for values
+// rescan returns a redactor with the kinds of the settings or the warehouse, to search for values
 // that remain.
-func (s *Settings) Rescan() (*mask.Redactor, error) {
-	current, err := s.Current()
+func (s *settings) rescan() (*mask.Redactor, error) {
+	current, err := s.snapshot()
 	if err != nil {
 		return nil, err
 	}
