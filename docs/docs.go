@@ -6,11 +6,6 @@ import (
 	"strings"
 )
 
-// Dictionary describes all tables and columns, in Markdown.
-//
-//go:embed reference/data-dictionary.md
-var Dictionary string
-
 //go:embed reference/queries.md
 var queries string
 

@@ -19,6 +19,7 @@ import (
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/alerts"
 	"callhouse/cmd/internal/querycmd/answer"
+	"callhouse/cmd/internal/querycmd/mcp"
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/cmd/internal/querycmd/serve"
 	"callhouse/internal/analytics/opened"
@@ -105,7 +106,7 @@ snapshot, even while extract runs.`,
 	}
 	root.AddCommand(a.pageCommand(), a.sqlCommand(), a.checkCommand(), a.shellCommand(), a.listCommand(), a.describeCommand())
 	root.AddCommand(a.catalogCommand(), a.exportCommand(), a.publishCommand(), alerts.Command(&a.Command),
-		serve.Command(&a.Command), serve.MCPCommand(&a.Command),
+		serve.Command(&a.Command), mcp.Command(&a.Command),
 		serve.WorkerCommand(&a.Command), safe.ChildCommand(&a.Command, checkAll))
 	for _, cmd := range root.Commands() {
 		if cmd.GroupID == "reports" || cmd.Name() == "shell" {

@@ -35,7 +35,7 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 
 // openHTTP listens for browsers, if requested.
 func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted, log *audit.Log,
-	house *lend.Houses, j job) (func(context.Context) error, error) {
+	house *lend.Houses) (func(context.Context) error, error) {
 	if c.http == "" {
 		return nil, nil
 	}
@@ -58,14 +58,6 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 				Millis: float64(e.Took.Microseconds()) / 1000, Code: fmt.Sprint(e.Status), Text: e.Address})
 		}
 	}
-	mcp := ""
-	if c.on {
-		s, err := c.assistant(j, house, log)
-		if err != nil {
-			return nil, err
-		}
-		config.Assistant, mcp = assistantsOverHTTP(s, who.list), "; assistants at /mcp"
-	}
 	listener, err := c.listen(ctx, "--http", c.http)
 	if err != nil {
 		return nil, err
@@ -80,7 +72,7 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 		server.TLSConfig = who.tls.Clone()
 		scheme, run = "https", func(l net.Listener) error { return server.ServeTLS(l, "", "") }
 	}
-	words.Fprintf(c.Stderr, "serving HTTP on %s://%s/; days in %s%s\n", scheme, listener.Addr(), loc, mcp)
+	words.Fprintf(c.Stderr, "serving HTTP on %s://%s/; days in %s\n", scheme, listener.Addr(), loc)
 	return func(ctx context.Context) error {
 		ready, stop := context.WithCancel(ctx)
 		defer stop()

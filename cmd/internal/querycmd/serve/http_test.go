@@ -48,9 +48,9 @@ func (p *pipes) dial() net.Conn {
 // Clients that make no progress use up the connections only for a while.
 func TestClientsThatStall(t *testing.T) {
 	const most = 100
-	const head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
+	const head = "POST /any HTTP/1.1\r\nHost: localhost\r\n"
 	for name, begin := range map[string]string{
-		"nothing": "", "part of a header": "POST /mcp HT", "no end of the headers": head,
+		"nothing": "", "part of a header": "POST /any HT", "no end of the headers": head,
 		"no body": head + "Content-Length: 1000\r\n\r\n", "part of a body": head + "Content-Length: 1000\r\n\r\n{",
 		"no chunk": head + "Transfer-Encoding: chunked\r\n\r\n", "part of a chunk": head + "Transfer-Encoding: chunked\r\n\r\n5\r\n{",
 	} {

@@ -42,7 +42,6 @@ type command struct {
 	audit         string
 	perUser       int
 	metrics       *prometheus.Registry
-	assistants
 }
 
 // Command returns the command.
@@ -63,8 +62,6 @@ tested programs and the differences from Postgres.
 to the calls behind them, each report as a page and as a file, and the transcript of a
 call. docs/reference/serve.md lists the addresses.
 
---mcp also serves assistants at /mcp over HTTP, as query mcp does on stdin and stdout.
-
 On the loopback, without --users, every user name is accepted without a password. Other
 addresses require --users and TLS; query serve user add NAME creates a user. With
 --tls-cert all connections must be encrypted, also on the loopback.`,
@@ -79,8 +76,6 @@ addresses require --users and TLS; query serve user add NAME creates a user. Wit
 	f := cmd.Flags()
 	f.StringVar(&c.postgres, "postgres", "", "`ADDRESS` for the Postgres protocol, e.g. "+usualPostgres)
 	f.StringVar(&c.http, "http", "", "`ADDRESS` for HTTP, e.g. "+usualHTTP)
-	f.BoolVar(&c.on, "mcp", false, "serve assistants over HTTP at /mcp, too; requires --http")
-	c.assistants.flags(cmd)
 	f.StringVar(&c.title, "title", "", "`TITLE` of the morning page; default: Calls, in the page's language")
 	f.StringVar(&c.cert, "tls-cert", "", "certificate `FILE`, PEM")
 	f.StringVar(&c.key, "tls-key", "", "key `FILE` of the certificate, PEM")
@@ -93,7 +88,7 @@ addresses require --users and TLS; query serve user add NAME creates a user. Wit
 		"cancel statements after `TIME`, e.g. 30s or 5m, unless the user has another limit")
 	cli.SpanVar(f, &c.idle, "idle-in-transaction-timeout", 10*time.Minute,
 		"close connections idle in a transaction, which keeps its snapshot open, after `TIME`")
-	f.StringVar(&c.audit, "audit", "", "log each statement, request and call of a tool to `FILE`; - is stderr")
+	f.StringVar(&c.audit, "audit", "", "log each statement and request to `FILE`; - is stderr")
 	cmd.PersistentFlags().StringVar(&c.users, "users", "", "`FILE` with the users who may log in; without it, everybody on this machine may")
 	c.AddOwnFlags(cmd, config.Query)
 	cmd.AddCommand(c.userCommand())
@@ -106,9 +101,6 @@ const usualPostgres, usualHTTP = "127.0.0.1:5433", "127.0.0.1:8080"
 func (c *command) run(ctx context.Context) (err error) {
 	if c.postgres == "" && c.http == "" {
 		c.postgres, c.http = usualPostgres, usualHTTP
-	}
-	if c.on && c.http == "" {
-		return cli.Usage("add --http "+usualHTTP, "--mcp requires --http")
 	}
 	loc, err := c.Location()
 	if err != nil {
@@ -153,7 +145,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	overHTTP, err := c.openHTTP(ctx, loc, who, log, houses, j)
+	overHTTP, err := c.openHTTP(ctx, loc, who, log, houses)
 	if err != nil {
 		return err
 	}

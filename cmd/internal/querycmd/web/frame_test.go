@@ -196,8 +196,8 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	for head, status := range map[string]string{
 		"GET / HTTP/1.1\r\n":                                                                     "401",
 		"GET / HTTP/1.1\r\nContent-Length: 10\r\n":                                               "401",
-		"POST /mcp HTTP/1.1\r\nContent-Length: 1000000\r\n":                                      "401",
-		"POST /mcp HTTP/1.1\r\nTransfer-Encoding: chunked\r\n":                                   "401",
+		"POST /any HTTP/1.1\r\nContent-Length: 1000000\r\n":                                      "401",
+		"POST /any HTTP/1.1\r\nTransfer-Encoding: chunked\r\n":                                   "401",
 		"GET /healthz HTTP/1.1\r\n":                                                              "200",
 		"GET /healthz HTTP/1.1\r\nContent-Length: 10\r\n":                                        "200",
 		"GET /style.css HTTP/1.1\r\nContent-Length: 10\r\nAuthorization: Basic eDpyaWdodA==\r\n": "200", // x:right

@@ -44,8 +44,6 @@ type Config struct {
 	// Metrics receives the server's metrics.
 	Metrics *prometheus.Registry
 	Audit   func(Entry) // called for each answered request; nil: none
-	// Assistant answers requests to /mcp and receives the user's name and rights; nil: none.
-	Assistant func(w http.ResponseWriter, r *http.Request, user string, may rights.Rights)
 }
 
 // Entry is an answered request.
@@ -101,14 +99,6 @@ func New(c Config) *Server {
 	mux.Handle("GET /healthz", http.HandlerFunc(s.health))
 	all := http.NewServeMux()
 	all.Handle("GET /calls/{id}/recording", http.HandlerFunc(s.recording)) // uncompressed: players request it in parts
-	if c.Assistant != nil {
-		all.Handle("/mcp", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Del("Connection")
-			user, _, _ := r.BasicAuth()
-			may, _ := r.Context().Value(rightsKey{}).(rights.Rights) // none without logins
-			c.Assistant(w, r, user, may)
-		}))
-	}
 	all.Handle("/", gzhttp.GzipHandler(mux))
 	s.Handler = promhttp.InstrumentHandlerDuration(s.requests, s.audited(s.guard(all)))
 	return s
