@@ -24,8 +24,12 @@ func Stem(id string, start time.Time) string {
 // creates.
 func stemOf(name string) (string, bool) {
 	ext := path.Ext(name)
-	known := slices.ContainsFunc(formats, func(k format) bool { return "."+string(k.format) == ext })
-	return strings.TrimSuffix(name, ext), known
+	for _, known := range formats {
+		if "."+string(known.Format) == ext {
+			return strings.TrimSuffix(name, ext), true
+		}
+	}
+	return "", false
 }
 
 // StemOf returns the path of a stored file without its extension.

@@ -315,17 +315,17 @@ func TestLimits(t *testing.T) {
 func TestNames(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	for id, want := range map[string]string{
-		"0f0b": "2026/11/23/0f0b.wav", "../../etc/passwd": "2026/11/23/..%2F..%2Fetc%2Fpasswd.wav",
-		"a b\n": "2026/11/23/a%20b%0A.wav",
+		"0f0b": "2026/11/23/0f0b.mp3", "../../etc/passwd": "2026/11/23/..%2F..%2Fetc%2Fpasswd.mp3",
+		"a b\n": "2026/11/23/a%20b%0A.mp3",
 	} {
-		if got := recording.Path(recording.Call{ID: id, Start: start}, recording.WAV); got != want && !strings.HasPrefix(id, ".") {
+		if got := recording.Path(recording.Call{ID: id, Start: start}, recording.MP3); got != want && !strings.HasPrefix(id, ".") {
 			t.Errorf("%q: %s", id, got)
 		}
 	}
 	seen := map[string]bool{}
 	for _, id := range []string{".", "..", "", ".hidden", long, long + "y", "../x"} {
-		path := recording.Path(recording.Call{ID: id}, recording.WAV)
-		name := strings.TrimSuffix(strings.TrimPrefix(path, "undated/"), ".wav")
+		path := recording.Path(recording.Call{ID: id}, recording.MP3)
+		name := strings.TrimSuffix(strings.TrimPrefix(path, "undated/"), ".mp3")
 		if seen[path] || len(name) != 64 || strings.ContainsAny(name, "./") {
 			t.Errorf("%q: %s", id, path)
 		}

@@ -50,15 +50,15 @@ func TestFormats(t *testing.T) {
 		{"ogg", "binary/octet-stream", "OggS" + rest, "ogg", ""},
 		{"mp4", "video/mp4", "\x00\x00\x00\x18ftypmp42" + rest, "m4a", ""},
 		{"webm", "video/webm", "\x1aE\xdf\xa3" + rest, "webm", ""},
-		{"flac", "text/plain", "fLaC" + rest, "flac", ""},
+		{"flac", "audio/flac", "fLaC" + rest, "flac", ""},
 		{"aac", "audio/aac", "\xff\xf1\x50\x80" + rest, "aac", ""},
-		{"amr", "text/plain", "#!AMR\n" + rest, "amr", ""},
+		{"amr", "audio/amr", "#!AMR\n" + rest, "amr", ""},
 		{"aiff", "audio/x-aiff", "FORM\x00\x00\x00\x00AIFF" + rest, "aiff", ""},
 		{"au", "audio/basic", ".snd" + rest, "au", ""},
 		{"gzip", "application/gzip", "\x1f\x8b\x08" + rest, "gz", ""},
 		{"no header", "audio/x-mulaw", silence, "bin", "unknown format, sent as audio/x-mulaw"},
 		{"no header, no type", "", silence, "bin", "unknown format, sent as text/plain"}, // the guess of net/http
-		{"one byte", "audio/mpeg", "\x00", "bin", "unknown format, sent as audio/mpeg"},
+		{"one byte", "audio/mpeg", "\x00", "mp3", ""},
 	} {
 		link, _ := serve(t, body(c.kind, []byte(c.body)))
 		a, dir := archive(t, nil)
