@@ -54,8 +54,8 @@ func TestExamplesAreRight(t *testing.T) {
 	}
 }
 
-// On a terminal a run draws progress bars, both when it completes and when it is interrupted.
-func TestBarsOnATerminal(t *testing.T) {
+// On a terminal a run draws a status line, both when it completes and when it is interrupted.
+func TestStatusLineOnATerminal(t *testing.T) {
 	var interrupt context.CancelFunc
 	c := foundNow(t, sandbox.Options{
 		World: sandbox.Config{Seed: 6, Calls: 200, Days: 2},

@@ -139,6 +139,7 @@ func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) 
 		total += max(src.size, 0)
 	}
 	screen := newScreen(i.stderr, i.Quiet)
+	i.stderr = screen.out
 	stop := screen.showBytes(total, i.read.Load)
 	err := i.add(ctx, sources, stdin)
 	stop()

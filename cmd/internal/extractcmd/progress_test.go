@@ -2,15 +2,12 @@ package extractcmd
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/vbauerster/mpb/v8"
 
 	"callhouse/internal/crawler"
 	"callhouse/internal/sink/snapshot"
@@ -23,7 +20,7 @@ func TestProgressOffTheTerminal(t *testing.T) {
 		quiet bool
 		want  string
 	}{
-		{false, `msg=progress of=2026-10 calls=4096 total=9000`},
+		{false, `msg=progress of=2026-10 status="4,096 of 9,000 calls"`},
 		{true, ""},
 	} {
 		var out bytes.Buffer
@@ -32,7 +29,7 @@ func TestProgressOffTheTerminal(t *testing.T) {
 		if out.Len() > 0 {
 			t.Errorf("short work says %q", out.String())
 		}
-		b.told = b.told.Add(-2 * time.Minute)
+		b.logged = b.logged.Add(-2 * time.Minute)
 		for range 2 {
 			b.show(snapshot.Progress{What: "2026-10", Done: 4096, Total: 9000})
 		}
@@ -43,56 +40,38 @@ func TestProgressOffTheTerminal(t *testing.T) {
 	}
 }
 
-// While the list is being read, the number of transcripts is unknown, so no line claims that
-// nothing is left.
-func TestProgressTellsWhatIsLeft(t *testing.T) {
+// A total is an estimate, and grows if more than that is done; without one, none is shown. While the list
+// is being read, the number of transcripts is unknown, so nothing claims that none is left.
+func TestCrawlStatus(t *testing.T) {
 	for _, tc := range []struct {
-		phase        crawler.Phase
-		left         time.Duration
-		line, screen string
+		phase       crawler.Phase
+		done, total int64
+		left        time.Duration
+		want        string
 	}{
-		{crawler.Listing, 0, "", ""},
-		{crawler.Listing, 90 * time.Second, "list_left=1m 30s", ", 1m 30s left for the list"},
-		{crawler.Listing, -1, "", ""},
-		{crawler.Details, 3 * time.Hour, "left=3h 00m", ", 3h 00m left"},
-		{crawler.Details, 0, "", ""},
+		{crawler.Starting, 3, 9, 0, ""},
+		{crawler.Listing, 3, -1, 0, "pages 3, 90 of 120 requests per minute"},
+		{crawler.Listing, 3, 2, -1, "pages 3 of 3, 90 of 120 requests per minute"},
+		{crawler.Listing, 3, 5, 90 * time.Second, "pages 3 of 5, 90 of 120 requests per minute, 1m 30s left for the list"},
+		{crawler.Bulk, 3, 5, 3 * time.Hour, "v2 pages 3 of 5, 90 of 120 requests per minute, 3h 00m left"},
 	} {
-		p := crawler.Progress{Phase: tc.phase, TimeLeft: tc.left, PagesTotal: 9, DetailsTotal: 9}
-		args := progressLine(&p)
-		line := ""
-		for i := 0; i < len(args); i += 2 {
-			if name := args[i].(string); strings.HasSuffix(name, "left") {
-				line = fmt.Sprintf("%s=%s", name, args[i+1])
-			}
-		}
-		if screen := strings.TrimPrefix(budgetText(p), " 0 of 0 requests per minute"); line != tc.line || screen != tc.screen {
-			t.Errorf("%s, %s left: %q and %q", tc.phase, tc.left, line, screen)
+		p := crawler.Progress{Phase: tc.phase, TimeLeft: tc.left, PagesTotal: tc.total, LastMinute: 90, Allowed: 120}
+		p.Pages, p.Bulk.Pages, p.Bulk.Total = tc.done, tc.done, tc.total
+		if what, status := crawlStatus(&p); strings.TrimSpace(what+" "+status) != tc.want {
+			t.Errorf("%s: %s %s, want %s", tc.phase, what, status, tc.want)
 		}
 	}
 }
 
-// A total is an estimate, and grows if more than that is done. Without an estimate, none is shown.
-func TestProgressIsWithinItsTotal(t *testing.T) {
-	for total, want := range map[int64]int64{-1: 0, 0: 0, 2: 3, 5: 5} {
-		p := crawler.Progress{Phase: crawler.Bulk}
-		p.Bulk.Pages, p.Bulk.Total = 3, total
-		if done, of, _ := work(&p); done != 3 || of != want {
-			t.Errorf("%d of %d, estimated %d", done, of, total)
-		}
-	}
-}
-
-// Watching ends when stopped, with and without bars.
+// Watching ends when stopped.
 func TestWatchStops(t *testing.T) {
-	for _, screen := range []*screen{{out: io.Discard}, {out: io.Discard, bars: mpb.New(mpb.WithOutput(io.Discard))}} {
-		polled := make(chan struct{})
-		once := sync.OnceFunc(func() { close(polled) })
-		stop := screen.watch(slog.New(slog.DiscardHandler), func() crawler.Progress {
-			once()
-			return crawler.Progress{Phase: crawler.Listing, PagesTotal: 9}
-		})
-		<-polled
-		stop()
-		screen.close()
-	}
+	screen := newScreen(io.Discard, false)
+	polled := make(chan struct{})
+	once := sync.OnceFunc(func() { close(polled) })
+	stop := screen.watch(slog.New(slog.DiscardHandler), func() crawler.Progress {
+		once()
+		return crawler.Progress{Phase: crawler.Listing, PagesTotal: 9}
+	})
+	<-polled
+	stop()
 }

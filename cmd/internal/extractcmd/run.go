@@ -48,7 +48,7 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 		err = n.open(n.options(n.id), func() error { return n.collect(ctx) })
 	}
 	n.screen.close()
-	n.log = n.screen.logger(stderr) // the progress bars have ended
+	n.log = n.screen.logger(stderr) // the status line has ended
 	n.report(stderr)
 	err = n.toLake(ctx, err)
 	n.alert(ctx, err)
@@ -169,8 +169,8 @@ func (n *night) prepare(ctx context.Context) error {
 func (n *night) sayHow(cfg *crawler.Config) {
 	said := fmt.Sprintf("first run: it may use %d requests per second and %d per minute, which the whole organisation shares, "+
 		"and yields to other clients; --share 0.5 always leaves half to them", cfg.PerSecond, cfg.PerMinute)
-	if n.screen.draws() { // then the log shows only warnings
-		words.Fprintf(n.screen.out, "%s\n", said)
+	if n.screen.term != nil { // then the log shows only warnings
+		words.Fprintln(n.screen.out, said)
 	} else {
 		n.log.Info(said)
 	}
