@@ -2,4 +2,4 @@
 SELECT max(ended_at) AS last_success
 FROM runs
 WHERE outcome = 'done'
-HAVING count(*) = 0 OR max(ended_at) < CAST($now AS TIMESTAMPTZ) - to_seconds(CAST($max_age AS BIGINT))
+HAVING count(*) = 0 OR max(ended_at) < now() - to_seconds(CAST($max_age AS BIGINT))

@@ -2,5 +2,5 @@
 -- severity: warn
 SELECT call_id, start_at
 FROM calls
-WHERE start_at > CAST($now AS TIMESTAMPTZ) + INTERVAL 1 DAY
+WHERE start_at > now() + INTERVAL 1 DAY
 ORDER BY start_at, call_id

@@ -2,5 +2,5 @@
 -- severity: warn
 SELECT call_id, start_at, end_at
 FROM calls
-WHERE is_over AND transcript_state = 'pending' AND coalesce(end_at, start_at) < CAST($now AS TIMESTAMPTZ) - INTERVAL 3 DAY
+WHERE is_over AND transcript_state = 'pending' AND coalesce(end_at, start_at) < now() - INTERVAL 3 DAY
 ORDER BY start_at, call_id

@@ -3,8 +3,6 @@ package querycmd_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,9 +12,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/calls"
-	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
-	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
 
@@ -38,9 +34,8 @@ func tested(t *testing.T, hours int, calls, turns, items []row) {
 }
 
 type found struct {
-	Check, Severity, File string
-	Violations            int64
-	Rows                  []map[string]any
+	Check, Severity string
+	Violations      int64
 }
 
 func checks(t *testing.T, code int, args ...string) map[string]found {
@@ -61,8 +56,8 @@ func checks(t *testing.T, code int, args ...string) map[string]found {
 func TestChecksOfOurs(t *testing.T) {
 	tested(t, 1, nil, nil, nil)
 	for name, f := range checks(t, cli.ExitOK) {
-		if f.Violations != 0 || len(f.Rows) != 0 {
-			t.Errorf("%s found %d in a good warehouse: %v", name, f.Violations, f.Rows)
+		if f.Violations != 0 {
+			t.Errorf("%s found %d in a good warehouse", name, f.Violations)
 		}
 	}
 	now := time.Now().UnixMilli()
@@ -86,8 +81,8 @@ func TestChecksOfOurs(t *testing.T) {
 		"turns_without_call": 1, "items_without_call": 2, "freshness": 1}
 	got := checks(t, cli.ExitIncomplete)
 	for _, c := range sqlfiles.Checks() {
-		if f := got[c.Name]; f.Violations != want[c.Name] || int64(len(f.Rows)) != want[c.Name] || (f.Severity == "warn") != c.Warn {
-			t.Errorf("%s found %d, want %d: %v", c.Name, f.Violations, want[c.Name], f.Rows)
+		if f := got[c.Name]; f.Violations != want[c.Name] || (f.Severity == "warn") != c.Warn {
+			t.Errorf("%s found %d, want %d", c.Name, f.Violations, want[c.Name])
 		}
 		if c.About == "" {
 			t.Errorf("%s does not say what it finds", c.Name)
@@ -102,6 +97,13 @@ func TestChecksOfOurs(t *testing.T) {
 	}
 	if got := checks(t, cli.ExitOK, "unknown_status", "start_in_future"); got["unknown_status"].Violations != 1 {
 		t.Errorf("warnings: %v", got)
+	}
+	if r := run(t, "", "check", "--show", "1"); r.code != cli.ExitIncomplete || !strings.Contains(r.out, "items_without_call: first 1 of 2 rows\n") ||
+		!strings.Contains(r.stderr, " of 12 tests failed: ") {
+		t.Error(r)
+	}
+	for _, args := range []string{"no_such_test", "--show -1"} {
+		run(t, "", append([]string{"check"}, strings.Fields(args)...)...).exits(t, cli.ExitUsage)
 	}
 }
 
@@ -118,78 +120,5 @@ func TestChecksKnowTheCallTypes(t *testing.T) {
 	}
 	if len(words) != 6 {
 		t.Errorf("it knows %d words, want 6", len(words))
-	}
-}
-
-// The user's own tests.
-func TestChecksOfTheUser(t *testing.T) {
-	longtest.Only(t)
-	tested(t, 1, []row{{"call_id": "b", "status": "ended"}, {"call_id": "c", "status": "ended"}}, nil, nil)
-	dir := t.TempDir()
-	put := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		test.OK(t, os.WriteFile(path, []byte(text), 0o600))
-		return path
-	}
-	put("no_cost.sql", "-- Calls without\n-- a cost.\n\nSELECT call_id FROM calls WHERE total_cost IS NULL ORDER BY 1\n")
-	put("named.sql", "-- Severity: Warn\nFROM calls SELECT call_id WHERE call_id = 'b'")
-	put("freshness.sql", "SELECT 1 WHERE false")
-	put("readme.txt", "no test")
-	r := run(t, "", "check", "--checks", dir, "--show", "1")
-	if r.code != cli.ExitIncomplete || !strings.Contains(r.out, "Calls without a cost") || !strings.Contains(r.out, "no_cost: first 1 of 2 rows\n") ||
-		!strings.HasSuffix(r.stderr, "tests failed: no_cost\n") {
-		t.Errorf("%s", r)
-	}
-	got := checks(t, cli.ExitIncomplete, "--checks", dir)
-	if got["no_cost"].Violations != 2 || got["no_cost"].Rows[1]["call_id"] != "c" || got["named"].Severity != "warn" || got["freshness"].File == "" {
-		t.Errorf("%v", got)
-	}
-	if r := run(t, "", "check", "--checks", dir, "--format", "csv"); !strings.Contains(r.out, "no_cost,error,2,Calls without a cost\n") {
-		t.Errorf("%s", r)
-	}
-	tried := longtest.Each(6)
-	for i, bad := range []struct{ name, text, says string }{
-		{"column", "-- x\n\nSELECT\n  nonsense FROM calls", ":4:3: binder error: "},
-		{"table", "SELECT * FROM cals", ":1:15: catalog error: "},
-		{"syntax", "SELECT *\nFROM calls WHERE )", ":2:18: parser error: "},
-		{"value", "SELECT CAST(call_id AS INTEGER) FROM calls", ":1:8: conversion error: "},
-		{"changes", "DELETE FROM calls", ": only read-only statements are allowed"},
-		{"two", "SELECT 1; SELECT 2", ": the text contains more than one statement"},
-		{"none", "-- nothing\n", ": there is no SELECT in it"},
-		{"severity", "-- severity: mild\nSELECT 1", ": severity is warn or error, not mild"},
-		{"parameter", "SELECT $agent", ": the statement's parameter $agent has no value"},
-	} {
-		if !tried(i) {
-			continue
-		}
-		path := put("bad.sql", bad.text)
-		if r := run(t, "", "check", "--checks", dir, "bad"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, path+bad.says) || r.out != "" {
-			t.Errorf("%s: want %q\n%s", bad.name, path+bad.says, r)
-		}
-	}
-	for _, args := range []string{"no_such_test", "--checks /nowhere", "--show -1"} {
-		run(t, "", append([]string{"check"}, strings.Fields(args)...)...).exits(t, cli.ExitUsage)
-	}
-}
-
-// The sample in docs/reference/monitoring.md is a valid test.
-func TestCheckOfTheManual(t *testing.T) {
-	page := test.Read(t, "../../../docs/reference/monitoring.md")
-	_, sample, found := strings.Cut(string(page), "    -- Calls of the sales agents")
-	sample, _, ends := strings.Cut(sample, "\n\n")
-	if !found || !ends {
-		t.Fatal("docs/reference/monitoring.md has no sample of a test")
-	}
-	now := time.Now().UnixMilli() - time.Hour.Milliseconds()
-	tested(t, 1, []row{
-		{"call_id": "with", "agent_id": "5a1e0001", "status": "queued", "start_at": now, "metadata": `{"campaign":"spring"}`},
-		{"call_id": "without", "agent_id": "5a1e0001", "status": "queued", "start_at": now, "metadata": `{"customer":"c1"}`},
-	}, nil, nil)
-	test.OK(t, os.Mkdir("checks", 0o700))
-	text := strings.ReplaceAll("-- Calls of the sales agents"+sample, "\n    ", "\n")
-	test.OK(t, os.WriteFile("checks/sample.sql", []byte(text), 0o600))
-	r := run(t, "", "check", "sample", "--checks", "checks")
-	if r.code != cli.ExitOK || !strings.Contains(r.out, "without") || strings.Contains(r.out, "with ") {
-		t.Errorf("the sample of the manual:\n%s", r)
 	}
 }

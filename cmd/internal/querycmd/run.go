@@ -107,7 +107,7 @@ snapshot, even while extract runs.`,
 	root.AddCommand(a.pageCommand(), a.sqlCommand(), a.checkCommand(), a.shellCommand(), a.listCommand(), a.describeCommand())
 	root.AddCommand(a.catalogCommand(), a.exportCommand(), a.publishCommand(), alerts.Command(&a.Command),
 		serve.Command(&a.Command), mcp.Command(&a.Command),
-		serve.WorkerCommand(&a.Command), safe.ChildCommand(&a.Command, checkAll))
+		serve.WorkerCommand(&a.Command), safe.ChildCommand(&a.Command))
 	for _, cmd := range root.Commands() {
 		if cmd.GroupID == "reports" || cmd.Name() == "shell" {
 			continue // they use all settings

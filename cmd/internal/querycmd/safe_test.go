@@ -228,15 +228,12 @@ func (e *torrent) Read(p []byte) (int, error) {
 func TestLongStatements(t *testing.T) {
 	house(t)
 	safeTemp(t)
-	test.OK(t, os.Mkdir("checks", 0o700))
-	for name, size := range map[string]int64{"long.sql": 1<<20 + 1, "checks/long.sql": 8 << 20} {
-		f, err := os.Create(name)
-		test.OK(t, err)
-		_, err = f.WriteString("SELECT 1 -- ")
-		test.OK(t, err)
-		test.OK(t, errors.Join(f.Truncate(size), f.Close()))
-	}
-	for _, args := range []string{"sql -", "sql -f -", "sql", "sql --safe -", "sql -f long.sql", "sql -f /dev/zero", "check --checks checks", "check --safe --checks checks"} {
+	f, err := os.Create("long.sql")
+	test.OK(t, err)
+	_, err = f.WriteString("SELECT 1 -- ")
+	test.OK(t, err)
+	test.OK(t, errors.Join(f.Truncate(1<<20+1), f.Close()))
+	for _, args := range []string{"sql -", "sql -f -", "sql", "sql --safe -", "sql -f long.sql", "sql -f /dev/zero"} {
 		in := &torrent{head: "SELECT 1 AS one;\nSELECT '"}
 		var out, errs bytes.Buffer
 		code := querycmd.Run(t.Context(), cmdtest.Env(), strings.Fields(args), in, &out, &errs)
@@ -249,52 +246,11 @@ func TestLongStatements(t *testing.T) {
 	}
 }
 
-// The tests of query check are untrusted SQL as well.
-func TestSafeChecks(t *testing.T) {
-	longtest.Only(t)
-	tested(t, 30, []row{{"call_id": "odd", "status": "vanished"}}, nil, nil)
-	safeTemp(t)
-	dir := t.TempDir()
-	put := func(name, text string) {
-		test.OK(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
-	}
-	put("mine", "-- Mine.\nSELECT call_id, $now > '2' AS n FROM calls ORDER BY 1")
-	tried := longtest.Each(2)
-	for i, args := range [][]string{{}, {"freshness", "mine", "--max-age", "31h", "--show", "1", "--tz", "Asia/Seoul", "--format", "json"}} {
-		if !tried(i) {
-			continue
-		}
-		args = append([]string{"check", "--checks", dir}, args...)
-		if want, got := run(t, "", args...), run(t, "", append(args, "--safe")...); got != want {
-			t.Errorf("%q: in safe mode\n%s\nwithout\n%s", args, got, want)
-		}
-	}
-	r := run(t, "", "check", "--safe", "--checks", dir, "--output", "found.json")
-	again := run(t, "", "check", "--checks", dir, "--output", "again.json")
-	raw, err := os.ReadFile("found.json")
-	if want, e := os.ReadFile("again.json"); r != again || r.code != cli.ExitIncomplete || err != nil || e != nil || string(raw) != string(want) {
-		t.Errorf("%v, want %v; %v, %v", r, again, err, e)
-	}
-	t.Setenv("CALLHOUSE_SAFE", "1")
-	i := 0
-	for text, want := range map[string]string{"FROM read_text('/etc/passwd')": "not allowed in safe mode", "SELECT error('it ran')": "it ran", "SELECT range(500000000)": "memory", "COPY calls TO 'x'": "only read-only statements"} {
-		if i++; !tried(i - 1) {
-			continue
-		}
-		put("mine", text)
-		if r := run(t, "", "check", "--checks", dir, "mine", "--memory", "256MiB"); r.code == cli.ExitOK || r.code == cli.ExitIncomplete || !strings.Contains(r.stderr, want) {
-			t.Errorf("%s: %v", text, r)
-		}
-	}
-	t.Setenv("CALLHOUSE_SAFE", "yes please")
-	run(t, "", "check").reports(t, cli.ExitUsage, "CALLHOUSE_SAFE")
-}
-
 // A new command must declare whether it runs the user's SQL, and then needs --safe.
 func TestCommandsThatRunForeignSQL(t *testing.T) {
 	own := map[string]bool{"report": true, "list": true, "describe": true, "catalog": true, "export": true, safe.Name: true, "help": true, "completion": true, "publish": true,
 		"serve": true, serve.WorkerName: true, "mcp": true, // mcp runs only safe statements
-		"alert": true, "shell": true} // the shell does not start with CALLHOUSE_SAFE
+		"alert": true, "check": true, "shell": true} // the shell does not start with CALLHOUSE_SAFE
 	for _, f := range sqlfiles.Reports() {
 		own[f.Name] = true
 	}

@@ -29,8 +29,8 @@ import (
 // rows to stdout, and a report to file descriptor 3.
 const Name = "safe-statement"
 
-// ChildCommand returns the hidden command. checks runs a job's tests.
-func ChildCommand(a *answer.Command, checks Checks) *cobra.Command {
+// ChildCommand returns the hidden command.
+func ChildCommand(a *answer.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: Name, Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -40,18 +40,15 @@ func ChildCommand(a *answer.Command, checks Checks) *cobra.Command {
 			if tell == nil || err != nil {
 				return cli.Usage("run: query sql --safe", "%s is an internal command of query", Name)
 			}
-			report := job.run(cmd.Context(), a.Stdout, checks)
+			report := job.run(cmd.Context(), a.Stdout)
 			return errors.Join(json.NewEncoder(tell).Encode(report), tell.Close())
 		},
 	}
 }
 
-// Checks runs data tests over an open warehouse and returns the failed ones.
-type Checks func(ctx context.Context, a *answer.Command, w *analytics.Warehouse, checks json.RawMessage) (failed []string, err error)
-
 // run runs the statement and reports the result.
-func (j *Job) run(ctx context.Context, out io.Writer, checks Checks) *Report {
-	said, err := j.write(ctx, out, checks)
+func (j *Job) run(ctx context.Context, out io.Writer) *Report {
+	said, err := j.write(ctx, out)
 	if err == nil {
 		return said
 	}
@@ -78,7 +75,7 @@ func (j *Job) run(ctx context.Context, out io.Writer, checks Checks) *Report {
 	return &Report{Code: cli.Code(err), Error: short(layout.Inside(j.Warehouse, err.Error())), Hint: short(cli.Hint(err))}
 }
 
-func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Report, err error) {
+func (j *Job) write(ctx context.Context, out io.Writer) (said *Report, err error) {
 	loc, err := time.LoadLocation(j.Zone)
 	if err != nil {
 		return nil, err
@@ -97,12 +94,7 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 	if err := process.Limit(j.Memory, j.Temp); err != nil {
 		return nil, fmt.Errorf("limit the memory: %w", err)
 	}
-	a := j.command(out)
-	if j.Checks != nil {
-		failed, err := checks(ctx, a, w, j.Checks)
-		return &Report{Failed: failed}, err
-	}
-	return write(ctx, a, w, j)
+	return write(ctx, j.command(out), w, j)
 }
 
 // command returns the command that answers in this process.

@@ -113,7 +113,6 @@ type Job struct {
 	Zone      string
 	Statement string
 	Params    map[string]string
-	Checks    json.RawMessage `json:",omitempty"` // instead of a statement
 	Format    format.Format
 	Width     int
 	Instead   string
@@ -132,8 +131,7 @@ type Report struct {
 	More    bool           // rows were left out because of the job's Rows or Bytes
 	// Snapshot is the number of the snapshot that was read.
 	Snapshot int64
-	Failed   []string // tests with findings
-	Code     int      // exit code; 0: success
+	Code     int // exit code; 0: success
 	Error    string
 	Hint     string
 }
