@@ -1,9 +1,7 @@
 package config
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -14,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-	"github.com/pelletier/go-toml/v2/unstable"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/scratch"
@@ -29,17 +26,11 @@ type File struct {
 	home     string // of the user
 	top      table
 	profiles map[string]table
-	Profiles []string // names in file order
+	Profiles []string // their names, sorted
 }
 
-// table holds the settings of the file's top, or of one profile, by name.
-type table map[string]value
-
-// value is a setting's value, in the form of its flag, and its line.
-type value struct {
-	text string
-	line int
-}
+// table holds the settings of the file's top, or of one profile, by name. Values are in the form of the flag.
+type table map[string]string
 
 var profileRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
@@ -121,7 +112,7 @@ func whole(err error) error {
 	return err
 }
 
-// parse parses a file. Its errors name the line and never repeat the value, which may be an API key
+// parse parses a file. Its errors name the key and never repeat the value, which may be an API key
 // in the wrong place.
 func (e Environment) parse(path string, raw []byte) (*File, error) {
 	f := &File{Path: path, home: e.Get("HOME"), top: table{}, profiles: map[string]table{}}
@@ -132,85 +123,51 @@ func (e Environment) parse(path string, raw []byte) (*File, error) {
 		if errors.As(err, &at) {
 			line, _ = at.Position()
 		}
-		return nil, f.wrong(line, "put strings in quotes, e.g. warehouse = \"/var/lib/callhouse\"", "invalid TOML")
+		return nil, cli.Usage("put strings in quotes, e.g. warehouse = \"/var/lib/callhouse\"", "%s:%d: invalid TOML", path, line)
 	}
-	lines := linesOf(raw)
 	profiles, are := all["profiles"].(map[string]any)
 	if are {
 		delete(all, "profiles")
 	}
-	if err := f.read(f.top, "", all, lines); err != nil {
+	if err := f.read(f.top, "", all); err != nil {
 		return nil, err
 	}
-	for _, name := range inOrder("profiles.", profiles, lines) {
-		line := lines["profiles."+name]
+	f.Profiles = slices.Sorted(maps.Keys(profiles))
+	for _, name := range f.Profiles {
 		settings, is := profiles[name].(map[string]any)
 		if !is {
-			return nil, f.wrong(line, "for example: [profiles.acme]", "a profile must be a table")
+			return nil, cli.Usage("for example: [profiles.acme]", "%s: profiles.%s must be a table", path, name)
 		}
 		if !profileRE.MatchString(name) {
-			return nil, f.wrong(line, "use letters and digits and, after the first character, . _ -", "invalid profile name %q", name)
+			return nil, cli.Usage("use letters and digits and, after the first character, . _ -", "%s: invalid profile name %q", path, name)
 		}
 		f.profiles[name] = table{}
-		f.Profiles = append(f.Profiles, name)
-		if err := f.read(f.profiles[name], "profiles."+name+".", settings, lines); err != nil {
+		if err := f.read(f.profiles[name], "profiles."+name+".", settings); err != nil {
 			return nil, err
 		}
 	}
 	return f, nil
 }
 
-// linesOf returns the first line of each key and table, by its path.
-func linesOf(raw []byte) map[string]int {
-	lines := map[string]int{}
-	p := &unstable.Parser{}
-	p.Reset(raw)
-	prefix := ""
-	for p.NextExpression() {
-		e := p.Expression()
-		if e.Kind != unstable.KeyValue {
-			prefix = ""
-		}
-		path := prefix
-		for it := e.Key(); it.Next(); path += "." {
-			if path += string(it.Node().Data); lines[path] == 0 {
-				lines[path] = p.Shape(it.Node().Raw).Start.Line
-			}
-		}
-		if e.Kind != unstable.KeyValue {
-			prefix = path
-		}
-	}
-	return lines
-}
-
-// inOrder returns the keys of a table in the order of the file.
-func inOrder(prefix string, t map[string]any, lines map[string]int) []string {
-	return slices.SortedFunc(maps.Keys(t), func(a, b string) int {
-		return cmp.Or(lines[prefix+a]-lines[prefix+b], strings.Compare(a, b))
-	})
-}
-
 // read reads the settings at the file's top, or of a profile.
-func (f *File) read(into table, prefix string, settings map[string]any, lines map[string]int) error {
-	for _, name := range inOrder(prefix, settings, lines) {
-		line := lines[prefix+name]
+func (f *File) read(into table, prefix string, settings map[string]any) error {
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		if looksLikeKey(name) {
-			return f.wrong(line, "put it in a file of mode 0600 and set api_key_file = \"/etc/callhouse/key\"",
-				"the configuration must not contain an API key")
+			return cli.Usage("put it in a file of mode 0600 and set api_key_file = \"/etc/callhouse/key\"",
+				"%s: the configuration must not contain an API key, as %s%s", f.Path, prefix, name)
 		}
 		k := keyOf(name)
 		if k == nil {
-			return f.wrong(line, cli.Suggest(name, names(), "extract config --example prints all keys"), "unknown key %q", name)
+			return cli.Usage(cli.Suggest(name, names(), "extract config --example prints all keys"), "%s: unknown key %q", f.Path, prefix+name)
 		}
 		text, ok := textOf(settings[name], k.Kind)
 		if !ok {
-			return f.wrong(line, "", "%s must be %s", name, k.Kind)
+			return cli.Usage("", "%s: %s%s must be %s", f.Path, prefix, name, k.Kind)
 		}
 		if k.Kind == Path {
 			text = f.resolve(k, text)
 		}
-		into[name] = value{text, line}
+		into[name] = text
 	}
 	return nil
 }
@@ -265,15 +222,6 @@ func textOf(v any, kind Kind) (text string, ok bool) {
 		return strings.Join(parts, ","), ok
 	}
 	return text, ok
-}
-
-// wrong returns a usage error for a line of the file. Line 0 means no particular line.
-func (f *File) wrong(line int, hint, format string, args ...any) error {
-	at := f.Path
-	if line > 0 {
-		at = fmt.Sprintf("%s:%d", f.Path, line)
-	}
-	return cli.Usage(hint, "%s: "+format, append([]any{at}, args...)...)
 }
 
 func names() []string {

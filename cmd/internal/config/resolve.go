@@ -27,22 +27,10 @@ const (
 // Origin is where a value came from.
 type Origin struct {
 	Source Source
-	Name   string // of the flag or environment variable
-	Path   string // of the file
-	Line   int
+	Name   string // in messages; empty for a default
 }
 
-func (o Origin) String() string {
-	switch o.Source {
-	case FromFlag:
-		return "flag --" + o.Name
-	case FromEnv:
-		return "environment variable " + o.Name
-	case FromTop, FromProfile:
-		return fmt.Sprintf("%s:%d", o.Path, o.Line)
-	}
-	return "default"
-}
+func (o Origin) String() string { return cmp.Or(o.Name, "default") }
 
 // Setting is one setting in force.
 type Setting struct {
@@ -114,7 +102,7 @@ func (e Environment) Apply(flags *pflag.FlagSet, program Program, f *File, profi
 		if flag == nil || flag.Annotations[annotation] == nil {
 			continue
 		}
-		from := Origin{Source: FromFlag, Name: flag.Name}
+		from := Origin{FromFlag, "flag --" + flag.Name}
 		if !flag.Changed {
 			var text string
 			text, from = f.find(k, profile, flag.DefValue)
@@ -122,7 +110,7 @@ func (e Environment) Apply(flags *pflag.FlagSet, program Program, f *File, profi
 				if from.Source == FromProfile && k.Whose && env != text {
 					return nil, f.overridden(k.Env(), profile, k.Name)
 				}
-				text, from = env, Origin{Source: FromEnv, Name: k.Env()}
+				text, from = env, Origin{FromEnv, "environment variable " + k.Env()}
 			}
 			if err := flag.Value.Set(text); err != nil {
 				return nil, cli.Usage("it must be "+k.Kind.String(), "%s: invalid value for %s", from, k.Name)
@@ -144,10 +132,10 @@ func (f *File) find(k *Key, profile, def string) (string, Origin) {
 		return def, Origin{}
 	}
 	if v, ok := f.profiles[profile][k.Name]; ok {
-		return v.text, Origin{Source: FromProfile, Path: f.Path, Line: v.line}
+		return v, Origin{FromProfile, "profile " + profile + " of " + f.Path}
 	}
 	if v, ok := f.top[k.Name]; ok {
-		return v.text, Origin{Source: FromTop, Path: f.Path, Line: v.line}
+		return v, Origin{FromTop, f.Path}
 	}
 	return def, Origin{}
 }
@@ -156,7 +144,7 @@ func (f *File) find(k *Key, profile, def string) (string, Origin) {
 // gets, or where they go.
 func (f *File) overridden(env, profile, name string) error {
 	return cli.Usage("unset it, or override the profile with flags: this setting decides where calls are stored, so it must be unambiguous",
-		"%s is set, but the profile %q has its own %s (%s:%d)", env, profile, name, f.Path, f.profiles[profile][name].line)
+		"%s is set, but the profile %q of %s has its own %s", env, profile, f.Path, name)
 }
 
 // checkKey refuses an environment that would give a profile another key than its own.
