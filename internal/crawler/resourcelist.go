@@ -160,7 +160,7 @@ func (l *resourceList) page(ctx context.Context, query url.Values, cursor string
 	}
 	failure, err = l.request(ctx, l.of, r, func(a *api.Answer) (err error) {
 		if l.of.Single {
-			page = listPage{Items: [][]byte{a.Body}, Total: 1}
+			page = listPage{Items: []json.RawMessage{a.Body}, Total: 1}
 			_, key, wrong := l.readObject(l.of, "", a.Body)
 			if err = wrong; err == nil && resource.Plain(key) != l.cfg.Organization {
 				err = l.another(key)
