@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -21,8 +20,6 @@ type Houses struct {
 	Root string
 	// Open opens the current snapshot in a zone, with a reader's rights.
 	Open func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error)
-	// Opened is called with the open snapshots whenever these change; nil: not reported.
-	Opened func(snapshots []int64)
 	// Log is called with errors that no caller receives.
 	Log func(string)
 
@@ -113,8 +110,7 @@ func (h *Houses) take(ctx context.Context, zone *time.Location, r rights.Rights)
 		return nil, err
 	}
 	link = filepath.Base(w.Snapshot().Dir)
-	isNew := link != h.link
-	if isNew {
+	if link != h.link {
 		h.drop()
 	}
 	for len(h.current) >= MostViews {
@@ -135,9 +131,6 @@ func (h *Houses) take(ctx context.Context, zone *time.Location, r rights.Rights)
 	}
 	next := &House{Warehouse: w, from: h, view: to, lent: map[*loan]bool{}}
 	h.link, h.current[to], h.open[next] = link, next, true
-	if isNew {
-		h.tell()
-	}
 	return next, nil
 }
 
@@ -151,7 +144,6 @@ func (h *Houses) Look() {
 	}
 	h.drop()
 	h.link = "" // the next snapshot to be opened is a new one
-	h.tell()
 }
 
 // drop stops lending the houses of the current snapshot, and asks their borrowers to give them
@@ -179,9 +171,7 @@ func (h *Houses) free(of *House, l *loan) {
 	h.lent.Done()
 	h.returns++
 	of.last = h.returns
-	if h.shutIdle(of) {
-		h.tell()
-	}
+	h.shutIdle(of)
 }
 
 // Spoil stops lending the house; the next borrower gets a new one.
@@ -203,9 +193,9 @@ func (of *House) IsCurrent() bool {
 
 // shutIdle closes a house that is not in use and no longer lent. It closes in the background, since
 // DuckDB may take a while to release its resources; only Close waits for that.
-func (h *Houses) shutIdle(of *House) bool {
+func (h *Houses) shutIdle(of *House) {
 	if len(of.lent) > 0 || h.current[of.view] == of {
-		return false
+		return
 	}
 	delete(h.open, of)
 	h.closing.Go(func() {
@@ -213,36 +203,12 @@ func (h *Houses) shutIdle(of *House) bool {
 			h.log("close a snapshot: " + err.Error())
 		}
 	})
-	return true
-}
-
-// tell reports the open snapshots to Opened.
-func (h *Houses) tell() {
-	if h.Opened != nil {
-		h.Opened(h.numbers())
-	}
 }
 
 func (h *Houses) log(text string) {
 	if h.Log != nil {
 		h.Log(text)
 	}
-}
-
-// Snapshots returns the numbers of the open snapshots.
-func (h *Houses) Snapshots() []int64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.numbers()
-}
-
-func (h *Houses) numbers() (numbers []int64) {
-	for of := range h.open {
-		if n := of.Snapshot().Manifest.Snapshot; !slices.Contains(numbers, n) {
-			numbers = append(numbers, n)
-		}
-	}
-	return numbers
 }
 
 // Close lends no more snapshots, waits until all are given back, and closes them: DuckDB crashes the

@@ -27,6 +27,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
+	"callhouse/internal/layout"
 	"callhouse/internal/lend"
 	"callhouse/internal/postgres"
 	"callhouse/internal/serve"
@@ -42,7 +43,6 @@ type house struct {
 	root, address string
 	houses        *lend.Houses
 	mu            sync.Mutex
-	opened        [][]int64 // open snapshots, each time
 	audit         []postgres.Entry
 	running       map[uint64]string // statements in progress
 }
@@ -61,11 +61,6 @@ func start(t *testing.T, settle func(*postgres.Server)) *house {
 	h.houses = &lend.Houses{Root: h.root, Log: func(text string) { t.Log(text) },
 		Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 			return analytics.Open(ctx, h.root, analytics.Options{Options: opened.Options{Location: zone, Threads: 1, Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}, Dialect: pgcatalog.Dialect(r), Rights: r}})
-		},
-		Opened: func(numbers []int64) {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			h.opened = append(h.opened, numbers)
 		}}
 	log := func(text string) { t.Log(text) }
 	s := &postgres.Server{Log: log, Host: &postgres.Sessions{Backend: &serve.Backend{Houses: h.houses, Zone: time.UTC}, Log: log,
@@ -106,6 +101,27 @@ func start(t *testing.T, settle func(*postgres.Server)) *house {
 		test.OK(t, h.houses.Close())
 	})
 	return h
+}
+
+// holds waits until exactly these snapshots are open.
+func (h *house) holds(t *testing.T, want ...int64) {
+	t.Helper()
+	for wait := time.Now(); ; time.Sleep(time.Millisecond) {
+		names, err := filepath.Glob(filepath.Join(h.root, layout.SnapshotsName, "*"))
+		test.OK(t, err)
+		var open []int64
+		for _, name := range names {
+			if n, ok := layout.ParseSnapshotName(filepath.Base(name)); ok && layout.InUse(filepath.Join(name, layout.ManifestName)) {
+				open = append(open, n)
+			}
+		}
+		if slices.Equal(open, want) {
+			return
+		}
+		if time.Since(wait) > time.Minute {
+			t.Fatalf("open are %v, want %v", open, want)
+		}
+	}
 }
 
 func (h *house) connect(t *testing.T, options string) *pgx.Conn {
@@ -296,13 +312,12 @@ func TestSnapshots(t *testing.T) {
 	if n := count(reads); n != "2" {
 		t.Errorf("in the transaction: %s calls", n)
 	}
-	if got := h.houses.Snapshots(); len(got) != 2 {
-		t.Errorf("open are %v, while somebody reads the old one", got)
-	}
+	h.holds(t, 1, 2)
 	texts(t, reads, "DECLARE h CURSOR WITH HOLD FOR SELECT call_id FROM calls; COMMIT")
-	if n := len(texts(t, reads, "FETCH ALL FROM h")); n != 2 || len(h.houses.Snapshots()) != 2 {
-		t.Errorf("after the transaction a cursor of before has %d calls, and open are %v", n, h.houses.Snapshots())
+	if n := len(texts(t, reads, "FETCH ALL FROM h")); n != 2 {
+		t.Errorf("after the transaction a cursor of before has %d calls", n)
 	}
+	h.holds(t, 1, 2)
 	texts(t, reads, "CLOSE h")
 	if n := count(reads); n != "5" {
 		t.Errorf("after the transaction: %s calls", n)
@@ -311,27 +326,14 @@ func TestSnapshots(t *testing.T) {
 	if err := sleeps.QueryRow(t.Context(), prepared.Name, "ended").Scan(&n); err != nil || n != 5 {
 		t.Errorf("a statement of before: %d, %v", n, err)
 	}
-	if got := h.houses.Snapshots(); !slices.Equal(got, []int64{2}) {
-		t.Errorf("open are %v, though nobody reads the old one", got)
-	}
+	h.holds(t, 2)
 	analyticstest.Write(t, h.root, 3, analyticstest.Data{Calls: calls(6)})
 	h.houses.Look()
-	for wait := time.Now(); len(h.houses.Snapshots()) > 0; time.Sleep(time.Millisecond) {
-		if time.Since(wait) > time.Minute {
-			t.Fatalf("open are %v, though nobody asks for anything", h.houses.Snapshots())
-		}
-	}
+	h.holds(t)
 	if n := count(sleeps); n != "6" {
 		t.Errorf("who was asleep counts %s calls", n)
 	}
-	if got := h.houses.Snapshots(); !slices.Equal(got, []int64{3}) {
-		t.Errorf("open are %v", got)
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if want := [][]int64{{2}, {}, {3}}; !slices.EqualFunc(h.opened[len(h.opened)-3:], want, slices.Equal) {
-		t.Errorf("open were %v", h.opened)
-	}
+	h.holds(t, 3)
 }
 
 // A client continues after a cancelled or timed-out statement.
@@ -405,9 +407,7 @@ func TestIdleInTransaction(t *testing.T) {
 	if got := texts(t, awake, "SELECT count(*) FROM calls"); !slices.Equal(got, []string{"5"}) {
 		t.Errorf("after a sleep outside of a transaction: %v", got)
 	}
-	if got := h.houses.Snapshots(); !slices.Equal(got, []int64{2}) {
-		t.Errorf("open are %v, though nobody reads the old one", got)
-	}
+	h.holds(t, 2)
 }
 
 // Statements that reach outside the warehouse, or would change it, are refused with either

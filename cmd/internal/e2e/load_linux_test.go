@@ -114,10 +114,10 @@ func (s *served) get(ctx context.Context, address string) (*http.Response, []byt
 }
 
 // gauges are the server's own metrics.
-type gauges struct{ connections, snapshots, goroutines, files, megabytes int }
+type gauges struct{ connections, goroutines, files, megabytes int }
 
 func (g gauges) String() string {
-	return fmt.Sprintf("%d connections, %d snapshots, %d goroutines, %d files, %d MB", g.connections, g.snapshots, g.goroutines, g.files, g.megabytes)
+	return fmt.Sprintf("%d connections, %d goroutines, %d files, %d MB", g.connections, g.goroutines, g.files, g.megabytes)
 }
 
 func (s *served) gauges() gauges {
@@ -134,12 +134,16 @@ func (s *served) gauges() gauges {
 		s.t.Fatalf("there is no metric %s", name)
 		return 0
 	}
-	files := of("process_open_fds")
+	files, bytes := of("process_open_fds"), of("process_resident_memory_bytes")
 	for _, pid := range s.workers() {
 		open, _ := filepath.Glob(filepath.Join("/proc", pid, "fd", "*"))
 		files += len(open)
+		var size, resident int                                      // pages
+		raw, _ := os.ReadFile(filepath.Join("/proc", pid, "statm")) // it may have just ended
+		_, _ = fmt.Sscan(string(raw), &size, &resident)
+		bytes += resident * os.Getpagesize()
 	}
-	return gauges{of("callhouse_serve_connections"), of("callhouse_serve_snapshots_open"), of("go_goroutines"), files, (of("process_resident_memory_bytes") + of("callhouse_serve_statement_memory_bytes")) >> 20}
+	return gauges{of("callhouse_serve_connections"), of("go_goroutines"), files, bytes >> 20}
 }
 
 // workers returns the processes that run statements.
@@ -182,24 +186,30 @@ func (s *served) calm(what string, before gauges) {
 	http.DefaultClient.CloseIdleConnections()
 	began := time.Now()
 	s.touch()
-	for {
-		now := s.gauges()
-		if now.connections == 0 && now.snapshots == 1 && now.goroutines <= before.goroutines && now.files <= before.files {
+	for ; ; time.Sleep(10 * time.Millisecond) {
+		now, old := s.gauges(), s.oldInUse()
+		if now.connections == 0 && len(old) == 0 && now.goroutines <= before.goroutines && now.files <= before.files {
 			s.t.Logf("after %s: %s", what, now)
-			break
+			return
 		}
 		if time.Since(began) > time.Minute {
-			s.t.Errorf("after %s there are %s; before there were %s", what, now, before)
-			break
+			s.t.Errorf("after %s there are %s, and somebody holds the snapshots %v; before there were %s", what, now, old, before)
+			return
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// oldInUse returns the snapshots that are in use and not the current one.
+func (s *served) oldInUse() (old []string) {
+	s.t.Helper()
+	current, err := layout.Current(s.root)
+	test.OK(s.t, err)
 	for _, name := range snapshotsIn(s.t, s.root) {
-		manifest := filepath.Join(s.root, layout.SnapshotsName, name, layout.ManifestName)
-		if current, err := layout.Current(s.root); err != nil || name != filepath.Base(current.Dir) && layout.InUse(manifest) {
-			s.t.Errorf("after %s, somebody holds snapshot %s, %v", what, name, err)
+		if name != filepath.Base(current.Dir) && layout.InUse(filepath.Join(s.root, layout.SnapshotsName, name, layout.ManifestName)) {
+			old = append(old, name)
 		}
 	}
+	return old
 }
 
 const (
@@ -410,8 +420,7 @@ func (s *served) underLoad() {
 			time.Sleep(min(5*time.Second, wait))
 			g, half := s.gauges(), &most[i*2 / *loadCommits]
 			half.megabytes, half.files = max(half.megabytes, g.megabytes), max(half.files, g.files)
-			half.goroutines, half.snapshots = max(half.goroutines, g.goroutines), max(half.snapshots, g.snapshots)
-			half.connections = max(half.connections, g.connections)
+			half.goroutines, half.connections = max(half.goroutines, g.goroutines), max(half.connections, g.connections)
 		}
 		if err := s.commit(); err != nil {
 			s.t.Error(err)

@@ -62,9 +62,6 @@ func Start(cmd *exec.Cmd, kind scratch.Kind, job any) (*Process, error) {
 	return p, nil
 }
 
-// Pid returns the system's id of the process.
-func (p *Process) Pid() int { return p.cmd.Process.Pid }
-
 // Wait waits for the end of the process.
 func (p *Process) Wait() error { return p.cmd.Wait() }
 

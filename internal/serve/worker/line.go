@@ -25,7 +25,6 @@ type order struct {
 type event struct {
 	Log          string          `json:",omitempty"`
 	Began, Ended *postgres.Entry `json:",omitempty"`
-	Snapshots    []int64         `json:",omitempty"` // the open snapshots, if the other fields are empty
 }
 
 // mostOrder exceeds the size of every order: a startup packet has at most 10,000 bytes.

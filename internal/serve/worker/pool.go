@@ -43,7 +43,6 @@ type Pool struct {
 
 	mu      sync.Mutex
 	running map[string]*worker // by user
-	fell    int                // processes ended by a statement
 	wg      sync.WaitGroup
 }
 
@@ -55,10 +54,9 @@ type worker struct {
 	rest    *time.Timer // until its end, while it has no clients
 	orders  *net.UnixConn
 
-	mu        sync.Mutex
-	stopping  bool
-	runs      map[uint64]postgres.Entry // statements in progress
-	snapshots []int64
+	mu       sync.Mutex
+	stopping bool
+	runs     map[uint64]postgres.Entry // statements in progress
 
 	ended chan struct{}
 	fell  bool // it crashed; written before ended
@@ -118,29 +116,6 @@ func (p *Pool) Cancel(pid uint32) {
 	for _, w := range all { // the process that has this client handles it
 		_ = w.send(order{Cancel: pid}, nil)
 	}
-}
-
-// Snapshots returns the numbers of the processes' open snapshots.
-func (p *Pool) Snapshots() (numbers []int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, w := range p.running {
-		w.mu.Lock()
-		numbers = append(numbers, w.snapshots...)
-		w.mu.Unlock()
-	}
-	slices.Sort(numbers)
-	return slices.Compact(numbers)
-}
-
-// Processes returns the ids of the processes, and how many have been ended by a statement so far.
-func (p *Pool) Processes() (pids []int, fell int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, w := range p.running {
-		pids = append(pids, w.Pid())
-	}
-	return pids, p.fell
 }
 
 // Close ends the processes. No more clients may come.
@@ -226,9 +201,6 @@ func (p *Pool) start(user string) (w *worker, err error) {
 		w.mu.Lock()
 		w.fell = err != nil && !w.stopping
 		w.mu.Unlock()
-		if w.fell {
-			p.fell++
-		}
 		clients := w.clients
 		p.mu.Unlock()
 		p.settle(w, err, clients)
@@ -269,8 +241,6 @@ func (w *worker) listen(p *Pool, from io.Reader) {
 		case e.Ended != nil:
 			e.Ended.Text = w.runs[e.Ended.Run].Text
 			delete(w.runs, e.Ended.Run)
-		case e.Log == "":
-			w.snapshots = e.Snapshots
 		}
 		w.mu.Unlock()
 		if e.Ended != nil && e.Ended.Code != "" && p.Audit != nil {

@@ -36,9 +36,6 @@ func (t *Teller) tell(e event) {
 // Log sends a line for the log.
 func (t *Teller) Log(text string) { t.tell(event{Log: text}) }
 
-// Open sends the numbers of the open snapshots.
-func (t *Teller) Open(snapshots []int64) { t.tell(event{Snapshots: snapshots}) }
-
 // Run answers the clients passed by a pool until stdin ends. begin creates the host from the pool's
 // job.
 func Run(ctx context.Context, stdin io.Reader, stdout io.Writer, begin func(job []byte, t *Teller) (postgres.Backend, error)) error {

@@ -8,13 +8,11 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/procfs"
 	"github.com/sourcegraph/conc/pool"
 	"github.com/spf13/cobra"
 
@@ -119,7 +117,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	houses, free := j.houses(c.note, nil, nil)
+	houses, free := j.houses(c.note, nil)
 	defer func() { err = cmp.Or(err, free()) }()
 	if _, giveBack, err := houses.Borrow(ctx, loc, rights.Rights{}); err != nil {
 		return err
@@ -128,19 +126,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	}
 	workers := j.pool(who, log, c.note)
 	defer workers.Close()
-	c.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		gauge("snapshots_open", "Open snapshots: the current one and older ones still in use.", func() int {
-			open := append(workers.Snapshots(), houses.Snapshots()...)
-			slices.Sort(open)
-			return len(slices.Compact(open))
-		}),
-		gauge("statement_processes", "Processes that run statements of the Postgres protocol.", func() int { return len(pids(workers)) }),
-		gauge("statement_memory_bytes", "Resident memory of these processes.", func() int { return residentMemory(pids(workers)) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "callhouse_serve", Name: "statement_processes_ended_total",
-			Help: "Processes ended because a statement exceeded a limit."}, func() float64 {
-			_, n := workers.Processes()
-			return float64(n)
-		}))
+	c.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	overPostgres, err := c.openPostgres(ctx, loc, who, workers)
 	if err != nil {
 		return err
@@ -165,7 +151,8 @@ func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admi
 		return nil, nil
 	}
 	server := c.server(who, workers)
-	c.metrics.MustRegister(gauge("connections", "Connections over the Postgres protocol.", server.Connections))
+	c.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "callhouse_serve", Name: "connections",
+		Help: "Connections over the Postgres protocol."}, func() float64 { return float64(server.Connections()) }))
 	listener, err := c.listen(ctx, "--postgres", c.postgres)
 	if err != nil {
 		return nil, err
@@ -214,30 +201,6 @@ func (c *command) listen(ctx context.Context, flag, address string) (net.Listene
 			"another program may use that port; choose one with "+flag)
 	}
 	return l, nil
-}
-
-func gauge(name, help string, count func() int) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "callhouse_serve", Name: name, Help: help},
-		func() float64 { return float64(count()) })
-}
-
-func pids(workers *worker.Pool) []int {
-	all, _ := workers.Processes()
-	return all
-}
-
-// residentMemory returns the memory of processes in bytes, if the system reports it.
-func residentMemory(pids []int) (bytes int) {
-	for _, pid := range pids {
-		p, err := procfs.NewProc(pid)
-		if err != nil {
-			continue
-		}
-		if stat, err := p.Stat(); err == nil {
-			bytes += stat.ResidentMemory()
-		}
-	}
-	return bytes
 }
 
 func (c *command) note(text string) { words.Fprintf(c.Stderr, "%s\n", text) }

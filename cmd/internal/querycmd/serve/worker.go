@@ -152,7 +152,7 @@ func (j job) work(t *worker.Teller) (_ postgres.Backend, free func() error, err 
 	if err != nil {
 		return nil, nil, err
 	}
-	houses, free := j.houses(t.Log, t.Open, pgcatalog.Dialect)
+	houses, free := j.houses(t.Log, pgcatalog.Dialect)
 	b := &serve.Backend{Houses: houses, Zone: loc}
 	if j.Users != "" {
 		list, err := users.Open(j.Users)
@@ -195,10 +195,9 @@ func reserve(connections int) {
 }
 
 // houses opens the warehouse for statements in each reader's dialect. A nil dialect means reports
-// only. open is called with the open snapshots. free closes the warehouse.
-func (j job) houses(log func(string), open func([]int64), dialect func(rights.Rights) *opened.Dialect) (
-	_ *lend.Houses, free func() error) {
-	h := &lend.Houses{Root: j.Root, Log: log, Opened: open}
+// only. free closes the warehouse.
+func (j job) houses(log func(string), dialect func(rights.Rights) *opened.Dialect) (_ *lend.Houses, free func() error) {
+	h := &lend.Houses{Root: j.Root, Log: log}
 	h.Open = func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		o := analytics.Options{Currency: j.Currency, Goals: j.Goals, Options: opened.Options{
 			Location: loc, Threads: j.Threads, Rights: r, Safe: &opened.Limits{Memory: j.Memory, Temp: j.Temp}}}
