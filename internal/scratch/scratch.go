@@ -24,11 +24,10 @@ type Kind string
 
 // Kinds of folders. A program that makes a folder removes the leftovers of all kinds.
 const (
-	Query Kind = "callhouse-query-" // DuckDB's data that does not fit in memory
-	Safe  Kind = "callhouse-safe-"  // the same for a statement in a process of its own
-	Serve Kind = "callhouse-serve-" // of a server and its processes
-	Sheet Kind = "callhouse-xlsx-"  // rows of a sheet
-	Demo  Kind = "callhouse-demo-"  // the key of a demonstration
+	Query    Kind = "callhouse-query-"    // DuckDB's data that does not fit in memory
+	Isolated Kind = "callhouse-isolated-" // the same, of a process for other people's SQL
+	Sheet    Kind = "callhouse-xlsx-"     // rows of a sheet
+	Demo     Kind = "callhouse-demo-"     // the key of a demonstration
 )
 
 // folderRE matches the names of folders of all kinds.

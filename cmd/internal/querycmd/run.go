@@ -23,6 +23,7 @@ import (
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/cmd/internal/querycmd/serve"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/isolate"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
@@ -106,8 +107,7 @@ snapshot, even while extract runs.`,
 	}
 	root.AddCommand(a.pageCommand(), a.sqlCommand(), a.checkCommand(), a.shellCommand(), a.listCommand(), a.describeCommand())
 	root.AddCommand(a.catalogCommand(), a.exportCommand(), a.publishCommand(), alerts.Command(&a.Command),
-		serve.Command(&a.Command), mcp.Command(&a.Command),
-		serve.WorkerCommand(&a.Command), safe.ChildCommand(&a.Command))
+		serve.Command(&a.Command), mcp.Command(&a.Command), a.isolatedCommand())
 	for _, cmd := range root.Commands() {
 		if cmd.GroupID == "reports" || cmd.Name() == "shell" {
 			continue // they use all settings
@@ -128,6 +128,29 @@ snapshot, even while extract runs.`,
 		config.Uses(cmd, others...)
 	}
 	return root
+}
+
+// isolatedCommand returns the hidden command of processes that run other people's SQL.
+func (a *app) isolatedCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: isolate.Name, Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var job struct { // one of them
+				Statement *safe.Job
+				Sessions  *serve.Job
+			}
+			ctx, cancel := context.WithCancel(cmd.Context())
+			defer cancel()
+			err := isolate.ReadJob(a.Stdin, &job, cancel)
+			switch {
+			case err == nil && job.Statement != nil:
+				return job.Statement.Run(ctx, a.Stdout)
+			case err == nil && job.Sessions != nil:
+				return job.Sessions.Run(ctx, a.Stdout)
+			}
+			return cli.Usage("run: query sql --safe, or query serve", "%s is an internal command of query", isolate.Name)
+		},
+	}
 }
 
 func (a *app) commonFlags(root *cobra.Command) {

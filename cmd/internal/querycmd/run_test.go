@@ -20,8 +20,8 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/querycmd"
-	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/isolate"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -30,7 +30,7 @@ import (
 
 // Safe mode runs statements in a separate process of this program, here of the test's binary.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == safe.Name {
+	if len(os.Args) > 1 && os.Args[1] == isolate.Name {
 		os.Exit(querycmd.Run(context.Background(), cmdtest.Child(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if os.Getenv("CALLHOUSE_TEST_SHELL")+os.Getenv("CALLHOUSE_TEST_QUERY") != "" { // a test runs this binary

@@ -14,11 +14,9 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/querycmd"
-	"callhouse/cmd/internal/querycmd/safe"
-	"callhouse/cmd/internal/querycmd/serve"
+	"callhouse/internal/isolate"
 	"callhouse/internal/longtest"
 	"callhouse/internal/test"
-	sqlfiles "callhouse/sql"
 )
 
 // safeTemp gives the statements' processes their own temporary folder, and checks that it stays
@@ -246,32 +244,22 @@ func TestLongStatements(t *testing.T) {
 	}
 }
 
-// A new command must declare whether it runs the user's SQL, and then needs --safe.
+// Of the commands only sql runs the user's SQL, and has --safe; the shell does not start with
+// CALLHOUSE_SAFE, and mcp runs only safe statements.
 func TestCommandsThatRunForeignSQL(t *testing.T) {
-	own := map[string]bool{"report": true, "list": true, "describe": true, "catalog": true, "export": true, safe.Name: true, "help": true, "completion": true, "publish": true,
-		"serve": true, serve.WorkerName: true, "mcp": true, // mcp runs only safe statements
-		"alert": true, "check": true, "shell": true} // the shell does not start with CALLHOUSE_SAFE
-	for _, f := range sqlfiles.Reports() {
-		own[f.Name] = true
-	}
 	for _, c := range querycmd.Command().Commands() {
-		if safe := c.Flags().Lookup("safe") != nil; safe == own[c.Name()] {
-			t.Errorf("query %s: has it --safe? %v; does it run nothing but SQL of ours? %v", c.Name(), safe, own[c.Name()])
+		if isSafe := c.Flags().Lookup("safe") != nil; isSafe != (c.Name() == "sql") {
+			t.Errorf("query %s: has it --safe? %v", c.Name(), isSafe)
 		}
 	}
 }
 
-// Only query itself can use the hidden commands.
+// Only query itself can use the hidden command.
 func TestSafeCommandAlone(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, name := range []string{safe.Name, serve.WorkerName} {
-		run(t, "", name).exits(t, cli.ExitUsage)
-		if r := run(t, "", "--help"); strings.Contains(r.out, name) {
-			t.Error("the help shows it")
-		}
-	}
-	if left, err := filepath.Glob("*"); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+	run(t, "", isolate.Name).exits(t, cli.ExitUsage)
+	if r := run(t, "", "--help"); strings.Contains(r.out, isolate.Name) {
+		t.Error("the help shows it")
 	}
 }
 

@@ -168,7 +168,7 @@ func TestEndingsLeaveNothing(t *testing.T) {
 	t.Run("killed", func(t *testing.T) {
 		temp := t.TempDir()
 		for _, c := range []struct{ args, statement, until string }{
-			{"sql --safe --memory 64MiB -", spilling, `(?m)^callhouse-safe-.*duckdb_temp`},
+			{"sql --safe --memory 64MiB -", spilling, `(?m)^callhouse-isolated-.*duckdb_temp`},
 			{"sql -", endless, `(?m)^callhouse-query-`},
 		} {
 			p, re := spawn(t, temp, c.args, c.statement, nil), regexp.MustCompile(c.until)

@@ -19,8 +19,8 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/querycmd"
-	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/isolate"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/serve/users"
@@ -30,7 +30,7 @@ import (
 
 // Statements run in a separate process of this program, here of the test's binary.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == safe.Name {
+	if len(os.Args) > 1 && os.Args[1] == isolate.Name {
 		os.Exit(querycmd.Run(context.Background(), cmdtest.Child(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	cmdtest.Main(m)

@@ -12,68 +12,51 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/isolate"
 	"callhouse/internal/layout"
-	"callhouse/internal/lend/process"
 	"callhouse/internal/scratch"
 )
 
-// Name is the hidden command that runs one statement with limits. It reads a job from stdin, writes
-// rows to stdout, and a report to file descriptor 3.
-const Name = "safe-statement"
-
-// ChildCommand returns the hidden command.
-func ChildCommand(a *answer.Command) *cobra.Command {
-	return &cobra.Command{
-		Use: Name, Hidden: true, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			tell := os.NewFile(3, "report")
-			var job Job
-			err := process.Job(a.Stdin, &job, func() { os.Exit(cli.ExitFailed) })
-			if tell == nil || err != nil {
-				return cli.Usage("run: query sql --safe", "%s is an internal command of query", Name)
-			}
-			report := job.run(cmd.Context(), a.Stdout)
-			return errors.Join(json.NewEncoder(tell).Encode(report), tell.Close())
-		},
+// Run runs the job in this process, which is limited. It writes the rows to out, and a report to
+// file descriptor 3.
+func (j *Job) Run(ctx context.Context, out io.Writer) error {
+	report, err := j.write(ctx, out)
+	if err != nil {
+		err = j.command(nil).Explain(answer.ExplainSQL(j.explain(err)))
+		report = &Report{Code: cli.Code(err), Error: short(layout.Inside(j.Warehouse, err.Error())), Hint: short(cli.Hint(err))}
 	}
+	to := os.NewFile(3, "report")
+	return errors.Join(json.NewEncoder(to).Encode(report), to.Close())
 }
 
-// run runs the statement and reports the result.
-func (j *Job) run(ctx context.Context, out io.Writer) *Report {
-	said, err := j.write(ctx, out)
-	if err == nil {
-		return said
-	}
+// explain names the limit that a statement exceeded.
+func (j *Job) explain(err error) error {
 	var d *duck.Error
-	memory := size(j.Memory)
-	if errors.Is(err, syscall.EFBIG) {
-		temp := size(j.Temp)
-		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its sheet exceeds %s of disk space", temp.String()),
+	memory, temp := size(j.Memory), size(j.Temp)
+	switch {
+	case errors.Is(err, syscall.EFBIG):
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its sheet exceeds %s of disk space", temp.String()),
 			"--temp raises the limit")
+	case !errors.As(err, &d) || d.Kind == "Parser" || d.Kind != "Out of Memory" && !diedOfMemory(d.Message):
+		return err
+	case strings.Contains(d.Message, "offload"):
+		err = fmt.Errorf("the statement was stopped: it exceeds %s of memory and %s of disk space", memory.String(), temp.String())
+		return cli.Fail(cli.ExitFailed, err, "--memory and --temp raise the limits")
 	}
-	if errors.As(err, &d) && d.Kind != "Parser" && (d.Kind == "Out of Memory" || diedOfMemory(d.Message)) {
-		err = tooMuch(memory)
-		if missing := scratch.Missing(); missing != "" {
-			err = cli.Fail(cli.ExitFailed, err, missing)
-		}
-		if strings.Contains(d.Message, "offload") {
-			temp := size(j.Temp)
-			err = fmt.Errorf("the statement was stopped: it exceeds %s of memory and %s of disk space", memory.String(), temp.String())
-			err = cli.Fail(cli.ExitFailed, err,
-				"--memory and --temp raise the limits")
-		}
+	if missing := scratch.Missing(); missing != "" {
+		return cli.Fail(cli.ExitFailed, tooMuch(memory), missing)
 	}
-	err = j.command(nil).Explain(answer.ExplainSQL(err))
-	return &Report{Code: cli.Code(err), Error: short(layout.Inside(j.Warehouse, err.Error())), Hint: short(cli.Hint(err))}
+	return tooMuch(memory)
 }
+
+// headroom is what the process may use besides, for thread stacks and Go's heap.
+const headroom = 32 << 20
 
 func (j *Job) write(ctx context.Context, out io.Writer) (said *Report, err error) {
 	loc, err := time.LoadLocation(j.Zone)
@@ -89,9 +72,7 @@ func (j *Job) write(ctx context.Context, out io.Writer) (said *Report, err error
 		return nil, err
 	}
 	defer func() { err = cmp.Or(err, w.Close()) }()
-	// DuckDB does not enforce its limit everywhere, and a sheet's rows go to a separate file, so
-	// the system limits both.
-	if err := process.Limit(j.Memory, j.Temp); err != nil {
+	if err := isolate.Limit(j.Memory, headroom, j.Temp); err != nil {
 		return nil, fmt.Errorf("limit the memory: %w", err)
 	}
 	return write(ctx, j.command(out), w, j)

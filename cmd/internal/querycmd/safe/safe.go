@@ -27,8 +27,7 @@ import (
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/analytics/value"
-	"callhouse/internal/lend/process"
-	"callhouse/internal/scratch"
+	"callhouse/internal/isolate"
 )
 
 // Mode holds the flags for untrusted statements.
@@ -261,39 +260,39 @@ func diedOfMemory(trace string) bool {
 	return slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(trace, mark) })
 }
 
-// exec starts this program as the hidden command and streams its answer to out. It returns the
-// report, if there is one, and the error output of a crashed process.
+// exec runs the job in a process and streams its answer to out. It returns the report, if there is
+// one, and the error output of a crashed process.
 func (s *Mode) exec(ctx context.Context, job Job, out io.Writer) (said *Report, trace string, err error) {
-	told, tell, err := os.Pipe()
+	from, to, err := os.Pipe()
 	if err != nil {
 		return nil, "", err
 	}
-	defer told.Close()
-	defer tell.Close()
+	defer from.Close()
+	defer to.Close()
 	through := &onward{w: out, left: int64(s.output), most: s.output}
-	cmd := process.Self(ctx, Name, "MALLOC_ARENA_MAX=2")
-	cmd.Stdout, cmd.ExtraFiles, cmd.WaitDelay = through, []*os.File{tell}, time.Second
-	p, err := process.Start(cmd, scratch.Safe, job)
+	cmd := isolate.Command(ctx)
+	cmd.Stdout, cmd.ExtraFiles, cmd.WaitDelay = through, []*os.File{to}, time.Second
+	p, err := isolate.Start(cmd, map[string]any{"Statement": job})
 	if err != nil {
 		return nil, "", err
 	}
-	_ = tell.Close()
+	_ = to.Close()
 	report := make(chan *Report, 1)
 	go func() {
 		r := new(Report)
-		if json.NewDecoder(io.LimitReader(told, 1<<20)).Decode(r) != nil {
+		if json.NewDecoder(io.LimitReader(from, 1<<20)).Decode(r) != nil {
 			r = nil
 		}
-		_, _ = io.Copy(io.Discard, told) // otherwise a process that writes more than that would block
+		_, _ = io.Copy(io.Discard, from) // otherwise a process that writes more than that would block
 		report <- r
 	}()
-	err = p.Wait()
-	_ = told.SetReadDeadline(time.Now().Add(time.Second))
+	trace, err = p.Wait()
+	_ = from.SetReadDeadline(time.Now().Add(time.Second))
 	said = <-report
 	if through.err != nil { // the failed write ended the process
 		said, err = nil, through.err
 	}
-	return said, p.Trace(), cmp.Or(err, p.Clear())
+	return said, trace, err
 }
 
 // onward forwards a process's output up to a limit, and keeps the error.

@@ -20,10 +20,10 @@ import (
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics/rights"
+	"callhouse/internal/isolate"
 	"callhouse/internal/postgres"
 	"callhouse/internal/serve/audit"
 	"callhouse/internal/serve/users"
-	"callhouse/internal/serve/worker"
 	"callhouse/internal/words"
 )
 
@@ -146,7 +146,7 @@ func (c *command) run(ctx context.Context) (err error) {
 
 // openPostgres listens for the Postgres protocol, if requested.
 func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admitted,
-	workers *worker.Pool) (func(context.Context) error, error) {
+	workers *isolate.Pool) (func(context.Context) error, error) {
 	if c.postgres == "" {
 		return nil, nil
 	}

@@ -1,8 +1,4 @@
-// Package worker runs sessions of the Postgres protocol in separate processes, one per user, so
-// that an excessive statement ends only its user's process. A [Pool] starts the processes and
-// passes each client to its user's; [Run] is such a process. It does not depend on a warehouse and
-// reads no statement.
-package worker
+package isolate
 
 import (
 	"context"
@@ -21,22 +17,20 @@ import (
 	"syscall"
 	"time"
 
-	"callhouse/internal/lend/process"
 	"callhouse/internal/postgres"
-	"callhouse/internal/scratch"
 	"callhouse/internal/words"
 )
 
 // Pool is a [postgres.Host] that answers clients in processes.
 type Pool struct {
-	// Command returns the command that calls Run, not started.
+	// Command returns the command that calls ReadJob and Run, not started.
 	Command func() *exec.Cmd
 	// Job returns the first input of a user's process, as JSON.
 	Job func(user string) (any, error)
 	// PerUser starts a process for each user instead of one for all.
 	PerUser bool
-	// Rest is how long a process stays without clients.
-	Rest time.Duration
+	// Idle is how long a process stays without clients.
+	Idle time.Duration
 	// Audit receives each statement that ended, even if its process ended it; nil: not reported.
 	Audit func(postgres.Entry)
 	Log   func(string)
@@ -48,25 +42,25 @@ type Pool struct {
 
 // worker is one process. It ends once its clients have been notified.
 type worker struct {
-	*process.Process
+	*Process
 	user    string
 	clients int
-	rest    *time.Timer // until its end, while it has no clients
+	idle    *time.Timer // until its end, while it has no clients
 	orders  *net.UnixConn
 
 	mu       sync.Mutex
 	stopping bool
 	runs     map[uint64]postgres.Entry // statements in progress
 
-	ended chan struct{}
-	fell  bool // it crashed; written before ended
+	ended   chan struct{}
+	crashed bool // written before ended
 }
 
 // codeCrashed is the SQLSTATE of statements whose process ended.
 const codeCrashed = "57P02"
 
-// errFell ends the connections of a process that a statement has ended.
-var errFell = &postgres.Error{Code: codeCrashed, Message: "terminating connection because a statement ended its server process",
+// errCrashed ends the connections of a process that a statement has ended.
+var errCrashed = &postgres.Error{Code: codeCrashed, Message: "terminating connection because a statement ended its server process",
 	Hint: "one of your statements exceeded the memory or nesting limit, or could not be cancelled; reconnect"}
 
 // Answer implements postgres.Host.
@@ -79,10 +73,10 @@ func (p *Pool) Answer(ctx context.Context, conn net.Conn, g postgres.Guest) erro
 	}
 	defer p.release(w)
 	defer context.AfterFunc(ctx, w.stop)()
-	here, err := w.handOver(g)
+	here, err := w.pass(g)
 	if err != nil { // the process has just ended, or does not read orders
 		p.Log(fmt.Sprintf("pass the connection of %q to its statement process: %v", g.User, err))
-		return errFell
+		return errCrashed
 	}
 	left := make(chan struct{})
 	go func() {
@@ -99,8 +93,8 @@ func (p *Pool) Answer(ctx context.Context, conn net.Conn, g postgres.Guest) erro
 	}
 	select { // its connections end just before the process
 	case <-w.ended:
-		if w.fell {
-			return errFell
+		if w.crashed {
+			return errCrashed
 		}
 	case <-left:
 	case <-time.After(time.Second):
@@ -148,8 +142,8 @@ func (p *Pool) take(user string) (w *worker, err error) {
 		}
 		p.running[user] = w
 	}
-	if w.clients++; w.rest != nil {
-		w.rest.Stop()
+	if w.clients++; w.idle != nil {
+		w.idle.Stop()
 	}
 	return w, nil
 }
@@ -160,7 +154,7 @@ func (p *Pool) release(w *worker) {
 	if w.clients--; w.clients > 0 || p.running[w.user] != w {
 		return
 	}
-	w.rest = time.AfterFunc(p.Rest, func() {
+	w.idle = time.AfterFunc(p.Idle, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if w.clients == 0 && p.running[w.user] == w {
@@ -186,27 +180,25 @@ func (p *Pool) start(user string) (w *worker, err error) {
 	w = &worker{user: user, orders: here, runs: map[uint64]postgres.Entry{}, ended: make(chan struct{})}
 	stdout, err := cmd.StdoutPipe()
 	if err == nil {
-		w.Process, err = process.Start(cmd, scratch.Serve, job)
+		w.Process, err = Start(cmd, job)
 	}
 	if err != nil {
 		return nil, errors.Join(err, here.Close())
 	}
 	p.wg.Go(func() {
 		w.listen(p, stdout)
-		err := w.Wait()
+		trace, err := w.Wait()
 		p.mu.Lock()
 		if p.running[user] == w {
 			delete(p.running, user)
 		}
 		w.mu.Lock()
-		w.fell = err != nil && !w.stopping
+		w.crashed = err != nil && !w.stopping
 		w.mu.Unlock()
 		clients := w.clients
 		p.mu.Unlock()
-		p.settle(w, err, clients)
-		if err := errors.Join(here.Close(), w.Clear()); err != nil {
-			p.Log(err.Error())
-		}
+		p.settle(w, err, trace, clients)
+		_ = here.Close()
 		close(w.ended)
 	})
 	return w, nil
@@ -228,9 +220,9 @@ func (w *worker) isStopping() bool {
 
 // listen handles the process's events until it ends.
 func (w *worker) listen(p *Pool, from io.Reader) {
-	for told := json.NewDecoder(from); ; {
+	for events := json.NewDecoder(from); ; {
 		var e event
-		if told.Decode(&e) != nil {
+		if events.Decode(&e) != nil {
 			_, _ = io.Copy(io.Discard, from)
 			return
 		}
@@ -253,7 +245,7 @@ func (w *worker) listen(p *Pool, from io.Reader) {
 }
 
 // settle logs the end of a process and of its statements.
-func (p *Pool) settle(w *worker, err error, clients int) {
+func (p *Pool) settle(w *worker, err error, trace string, clients int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var ran []string
@@ -265,11 +257,11 @@ func (p *Pool) settle(w *worker, err error, clients int) {
 		var none *words.Secrets
 		ran = append(ran, none.Clip(e.Text, 200))
 	}
-	if !w.fell {
+	if !w.crashed {
 		return
 	}
 	slices.Sort(ran)
-	if first, _, _ := strings.Cut(strings.TrimSpace(w.Trace()), "\n"); first != "" {
+	if first, _, _ := strings.Cut(strings.TrimSpace(trace), "\n"); first != "" {
 		err = fmt.Errorf("%w: %s", err, first)
 	}
 	whose := "everybody"
@@ -284,8 +276,8 @@ func (p *Pool) settle(w *worker, err error, clients int) {
 		clients, text))
 }
 
-// handOver passes a client to the process and returns the connection between them.
-func (w *worker) handOver(g postgres.Guest) (*net.UnixConn, error) {
+// pass passes a client to the process and returns the connection between them.
+func (w *worker) pass(g postgres.Guest) (*net.UnixConn, error) {
 	here, there, err := pair(syscall.SOCK_STREAM)
 	if err != nil {
 		return nil, err

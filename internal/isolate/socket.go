@@ -1,4 +1,4 @@
-package worker
+package isolate
 
 import (
 	"encoding/binary"

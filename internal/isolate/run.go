@@ -1,4 +1,4 @@
-package worker
+package isolate
 
 import (
 	"context"
@@ -10,66 +10,49 @@ import (
 	"sync"
 	"time"
 
-	"callhouse/internal/lend/process"
 	"callhouse/internal/postgres"
 	"callhouse/internal/words"
 )
 
-// ending is how long an ending process waits for its statements.
-const ending = 10 * time.Second
-
 // mostText is the maximum length of a statement's text in an event.
 const mostText = 8 << 10
 
-// Teller sends events to the pool.
-type Teller struct {
+// Events sends events to the pool.
+type Events struct {
 	mu sync.Mutex
 	to *json.Encoder
 }
 
-func (t *Teller) tell(e event) {
+func (t *Events) send(e event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_ = t.to.Encode(e) // fails only if the pool is gone
 }
 
 // Log sends a line for the log.
-func (t *Teller) Log(text string) { t.tell(event{Log: text}) }
+func (t *Events) Log(text string) { t.send(event{Log: text}) }
 
-// Run answers the clients passed by a pool until stdin ends. begin creates the host from the pool's
-// job.
-func Run(ctx context.Context, stdin io.Reader, stdout io.Writer, begin func(job []byte, t *Teller) (postgres.Backend, error)) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var job json.RawMessage
-	err := process.Job(stdin, &job, func() {
-		cancel()
-		time.Sleep(ending)
-		os.Exit(1)
-	})
-	if err != nil {
-		return err
-	}
+// NewEvents returns events on stdout.
+func NewEvents(stdout io.Writer) *Events { return &Events{to: json.NewEncoder(stdout)} }
+
+// Run answers the clients passed by a pool until ctx is done.
+func Run(ctx context.Context, events *Events, backend postgres.Backend) error {
 	orders, err := connOf(3)
 	if err != nil {
-		return process.ErrAlone
+		return ErrNoJob
 	}
-	tell := &Teller{to: json.NewEncoder(stdout)}
-	sessions := &postgres.Sessions{Log: tell.Log, Late: time.Minute, Stuck: func() {
+	sessions := &postgres.Sessions{Backend: backend, Log: events.Log, Late: time.Minute, Stuck: func() {
 		fmt.Fprintln(os.Stderr, "a statement could not be cancelled within a minute")
 		os.Exit(1)
 	}}
 	sessions.Began = func(e postgres.Entry) {
 		var none *words.Secrets
 		e.Text = none.Clip(e.Text, mostText)
-		tell.tell(event{Began: &e})
+		events.send(event{Began: &e})
 	}
 	sessions.Ended = func(e postgres.Entry) {
 		e.Text = "" // the pool already has it
-		tell.tell(event{Ended: &e})
-	}
-	if sessions.Backend, err = begin(job, tell); err != nil {
-		return err
+		events.send(event{Ended: &e})
 	}
 	defer context.AfterFunc(ctx, func() { _ = orders.SetReadDeadline(time.Now()) })()
 	var answering sync.WaitGroup

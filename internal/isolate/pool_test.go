@@ -1,7 +1,8 @@
-package worker_test
+package isolate_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,17 +20,17 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/isolate"
 	"callhouse/internal/loopback"
 	"callhouse/internal/postgres"
 	"callhouse/internal/postgres/cell"
-	"callhouse/internal/serve/worker"
 	"callhouse/internal/test"
 )
 
 const envWorker = "CALLHOUSE_TEST_WORKER"
 
 var (
-	tell  *worker.Teller
+	tell  *isolate.Events
 	hears chan struct{} // closed to end the deaf statement
 )
 
@@ -38,11 +39,14 @@ func TestMain(m *testing.M) {
 	if os.Getenv(envWorker) == "" {
 		loopback.Main(m)
 	}
-	err := worker.Run(context.Background(), os.Stdin, os.Stdout, func(job []byte, t *worker.Teller) (postgres.Backend, error) {
-		tell = t
-		t.Log("the job is " + strings.TrimSpace(string(job)))
-		return backend{}, nil
-	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var job json.RawMessage
+	err := isolate.ReadJob(os.Stdin, &job, cancel)
+	if err == nil {
+		tell = isolate.NewEvents(os.Stdout)
+		tell.Log("the job is " + string(job))
+		err = isolate.Run(ctx, tell, backend{})
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -100,7 +104,7 @@ func (s *statement) Values(ctx context.Context) ([]value.Value, error) {
 // served is a server whose statements run in processes.
 type served struct {
 	t       *testing.T
-	pool    *worker.Pool
+	pool    *isolate.Pool
 	address string
 	stop    func()
 
@@ -111,7 +115,7 @@ type served struct {
 
 func serve(t *testing.T, perUser bool) *served {
 	s := &served{t: t}
-	s.pool = &worker.Pool{PerUser: perUser, Rest: time.Hour, Job: func(user string) (any, error) { return map[string]string{"for": user}, nil },
+	s.pool = &isolate.Pool{PerUser: perUser, Idle: time.Hour, Job: func(user string) (any, error) { return map[string]string{"for": user}, nil },
 		Command: func() *exec.Cmd {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), envWorker+"=1")
@@ -316,10 +320,10 @@ func TestOrders(t *testing.T) {
 }
 
 // A process without clients ends, and its leftovers are removed.
-func TestRest(t *testing.T) {
+func TestIdle(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	s := serve(t, true)
-	s.pool.Rest = 0
+	s.pool.Idle = 0
 	first := s.connect("ana")
 	pid := s.pid(first)
 	_ = first.Close(t.Context())
