@@ -160,20 +160,6 @@ func (b *bulkCrawl) saves(pages, calls int64) bool {
 // comparedOf returns about how many transcripts are compared with v3.
 func comparedOf(calls int64) int64 { return min(calls, sampled+calls/oneIn) }
 
-// plan returns the fewest requests for the transcripts of a number of calls.
-func (b *bulkCrawl) plan(ctx context.Context, calls int64) int64 {
-	if !b.ready(ctx) {
-		return calls
-	}
-	return bulkRequests(calls)
-}
-
-// bulkRequests returns the fewest requests for the transcripts of a number of calls if pages of v2 can be
-// used.
-func bulkRequests(calls int64) int64 {
-	return min(calls, (calls+mostBulk-1)/mostBulk+comparedOf(calls))
-}
-
 // windows yields the due calls, newest first, in groups that fit on one page each. Isolated calls
 // are left out.
 func (b *bulkCrawl) windows(ctx context.Context, size *int, yield func(window []calls.Due) error) error {

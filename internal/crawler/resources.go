@@ -282,31 +282,12 @@ func (c *resourceCrawl) readObject(of *resource.Resource, parent string, body []
 	return clean, of.KeyOf(r.object.Row), nil
 }
 
-// plan estimates the requests for the resources: the pages of the lists that are due, if these are as
-// long as last time, and the records and lists of the objects that are known to be due.
-func (c *resourceCrawl) plan(ctx context.Context) (requests int64, err error) {
+// plan estimates the requests for the lists that are due, if these are as long as last time.
+func (c *resourceCrawl) plan() (requests int64) {
 	for _, of := range c.cfg.Resources {
-		if of.Parent == nil && c.dueList(of) && c.stream(of, api.Side).idle() == "" {
+		if of.Parent == nil && c.dueList(of) {
 			requests += max(1, int64(len(of.Queries)), (c.store.Objects(of)+pageSize-1)/pageSize)
 		}
-		if of.Parent != nil || !of.Parts() {
-			continue
-		}
-		each := int64(0)
-		if of.Record != "" {
-			each = 1
-		}
-		for _, child := range of.Children() {
-			if slices.Contains(c.cfg.Resources, child) {
-				each++
-			}
-		}
-		for _, err := range c.store.Incomplete(ctx, of, c.dueOf) {
-			if err != nil {
-				return 0, unread(err)
-			}
-			requests += each
-		}
 	}
-	return requests, nil
+	return requests
 }

@@ -73,10 +73,8 @@ func TestListOnly(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 37, Calls: 250, Days: 2}})
 	plan := c.extract(t.Context(), "plan", "--list-only", "--format", "json")
-	var p struct {
-		Requests plannedNumber
-	}
-	if err := json.Unmarshal([]byte(plan.stdout), &p); err != nil || p.Requests.To != 3 {
+	var p struct{ Requests int64 }
+	if err := json.Unmarshal([]byte(plan.stdout), &p); err != nil || p.Requests != 3 {
 		t.Errorf("plan: %v, %v requests for 3 pages:\n%s", err, p.Requests, plan.stderr)
 	}
 	r := c.mustExtract("--list-only")
@@ -97,7 +95,7 @@ func TestListOnly(t *testing.T) {
 }
 
 // If list items have neither analyses nor costs, each run fetches the record of every unsettled
-// call exactly once, whatever the list shows, and plan counts the same requests.
+// call exactly once, whatever the list shows.
 func TestBriefListSettlesCallsByRecord(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
@@ -142,17 +140,10 @@ func TestBriefListSettlesCallsByRecord(t *testing.T) {
 				return true
 			}
 			for ; run < 5; run++ {
-				unsettled, known := map[string]int64{}, map[string]int64{}
+				unsettled := map[string]int64{}
 				if run > 0 {
-					known = c.counts("SELECT call_id AS key, count(*) AS n FROM calls GROUP BY 1")
 					unsettled = c.counts(fmt.Sprintf(`SELECT call_id AS key, count(*) AS n FROM calls WHERE settlement IN ('open', 'ended')
 						AND epoch_ms(greatest(coalesce(end_at, start_at), first_seen_at)) + %d > %d GROUP BY 1`, (72 * time.Hour).Milliseconds(), c.clock.Now().UnixMilli()))
-				}
-				var p struct {
-					Transcripts plannedNumber
-				}
-				if r := e.extract("plan", "--format", "json"); json.Unmarshal([]byte(r.stdout), &p) != nil {
-					t.Fatal(r.stdout, r.stderr)
 				}
 				clear(asked)
 				e.extract().exits(t, cli.ExitOK)
@@ -165,15 +156,10 @@ func TestBriefListSettlesCallsByRecord(t *testing.T) {
 						t.Errorf("run %d: the record of %s, which is not settled, was not asked for", run, id)
 					}
 				}
-				again := int64(0)
 				for id, n := range asked {
 					if n > 1 {
 						t.Errorf("run %d: the record of %s was asked for %d times", run, id, n)
 					}
-					again += known[id]
-				}
-				if int64(p.Transcripts.From) != again && !w.other { // plan cannot predict changes of the list
-					t.Errorf("run %d: of the known calls, the plan has %v records, and the run asked for %d", run, p.Transcripts.From, again)
 				}
 				c.clock.Advance(w.step)
 			}

@@ -13,9 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 	"golang.org/x/text/currency"
 
@@ -29,10 +27,9 @@ import (
 
 const aboutInit = `init asks for the service's address, the API key, the warehouse, the time zone, the currency and
 whether other programs use the same request limits. It tests the key with exactly one request,
-estimates the first run from the answer, and writes callhouse.toml and a file with the key (mode
-0600). It shows what it will write and asks before it does. It never changes an existing
-configuration. At the end it prints a line for cron and units for systemd, of which one starts a run
-every night.
+and writes callhouse.toml and a file with the key (mode 0600). It shows what it will write and asks
+before it does. It never changes an existing configuration. At the end it prints a line for cron and
+units for systemd, of which one starts a run every night.
 
 Run by root it writes to /etc/callhouse, for the user callhouse if there is one. Run by anybody else
 it writes to that user's own folder of configurations.
@@ -83,7 +80,6 @@ type initial struct {
 	from     string // where the key came from, for messages
 	keyFile  string // file of the key
 	store    bool   // the key is not in that file yet
-	calls    int64  // of the service; -1: unspecified
 }
 
 func (i *initial) run(ctx context.Context) error {
@@ -103,7 +99,6 @@ func (i *initial) run(ctx context.Context) error {
 	if err := i.values(ctx); err != nil {
 		return err
 	}
-	i.estimate()
 	if i.store {
 		if err := vacant(i.keyFile, "pass it with --api-key-file"); err != nil {
 			return err
@@ -300,16 +295,16 @@ func (i *initial) api() api.Config {
 // test sends the one request.
 func (i *initial) test(ctx context.Context) error {
 	words.Fprintf(i.stderr, "Testing with one request … ")
-	var err error
-	if i.calls, err = crawler.Try(ctx, i.api()); err != nil {
+	calls, err := crawler.Try(ctx, i.api())
+	switch {
+	case err != nil:
 		words.Fprintln(i.stderr, "failed.")
 		return explainTest(err)
-	}
-	if i.calls < 0 {
+	case calls < 0:
 		words.Fprintln(i.stderr, "the key works.")
-		return nil
+	default:
+		words.Fprintf(i.stderr, "the key works. The service has %s.\n", cli.Plural(calls, "call"))
 	}
-	words.Fprintf(i.stderr, "the key works. The service has %s.\n", cli.Plural(i.calls, "call"))
 	return nil
 }
 
@@ -332,21 +327,6 @@ func explainTest(err error) error {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the service fails (%w)", f), "try again later; nothing was written")
 	}
 	return explain(err)
-}
-
-// estimate prints the requests and the duration of the first run.
-func (i *initial) estimate() {
-	if i.calls < 0 {
-		return
-	}
-	cfg, p := i.api(), crawler.First(i.calls)
-	r := p.Requests()
-	words.Fprintf(i.stderr, "\nThe first run takes %s requests (%s) for calls: few if the service has v2 pages, else one for\n"+
-		"each call that connected. Agents and other resources come on top.\n", between(r, humanize.Comma),
-		between(r, func(n int64) string { return cli.Clock(crawler.Takes(&cfg, n)) }))
-	if crawler.Takes(&cfg, r.Most) > 6*time.Hour {
-		words.Fprintln(i.stderr, `max_duration = "6h" in the configuration spreads it over several nights, if necessary.`)
-	}
 }
 
 // write writes the files, and makes the warehouse's folder.
