@@ -131,38 +131,25 @@ func (b *budget) recall(spends []Spend) {
 // acquire waits until a request may be sent: those of a higher priority first, others in the order
 // in which they were made. The caller must return the ticket. If ctx is done first, acquire returns
 // its error.
-func (b *budget) acquire(ctx context.Context, p Priority) (*ticket, error) {
-	t, err := b.wait(ctx, p)
-	if err == nil {
-		t.sent = time.Now()
-		b.note(int(t.slot), Spend{Sent: t.sent}) // into the ledger, before the request goes out
-	}
-	return t, err
-}
-
-func (b *budget) wait(ctx context.Context, p Priority) (*ticket, error) {
+func (b *budget) acquire(ctx context.Context, p Priority) (t *ticket, err error) {
 	w := &waiter{p, make(chan struct{}, 1)}
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	at := len(b.line)
 	for at > 0 && b.line[at-1].priority > p {
 		at--
 	}
 	b.line = slices.Insert(b.line, at, w)
-	defer func() {
-		b.line = slices.DeleteFunc(b.line, func(o *waiter) bool { return o == w })
-		b.wakeNext()
-	}()
 	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		if err = ctx.Err(); err != nil {
+			break
 		}
 		var opens <-chan time.Time
 		if b.line[0] == w {
 			now := b.now()
 			at := b.opens(now)
 			if at <= now {
-				return b.admit(now), nil
+				t = b.admit(now)
+				break
 			}
 			opens = time.After(at - now)
 		}
@@ -174,6 +161,14 @@ func (b *budget) wait(ctx context.Context, p Priority) (*ticket, error) {
 		}
 		b.mu.Lock()
 	}
+	b.line = slices.DeleteFunc(b.line, func(o *waiter) bool { return o == w })
+	b.wakeNext()
+	b.mu.Unlock()
+	if err == nil {
+		t.sent = time.Now()
+		b.note(int(t.slot), Spend{Sent: t.sent}) // into the ledger, before the request goes out
+	}
+	return t, err
 }
 
 // admit takes the slots for a request.

@@ -44,20 +44,19 @@ var errTimeout = errors.New("no answer in time")
 
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
-	cfg       Config
-	log       *slog.Logger
-	base      string // without a trailing slash
-	http      *http.Client
-	closeIdle func()
-	secrets   *words.Secrets // omitted from failures
-	large     chan struct{}  // held while a large body is in memory
-	rules     []*rule        // the table of failures
+	cfg     Config
+	log     *slog.Logger
+	base    string // without a trailing slash
+	http    *http.Client
+	secrets *words.Secrets // omitted from failures
+	large   chan struct{}  // held while a large body is in memory
+	rules   []*rule        // the table of failures
 
 	budget    *budget
 	health    *health
 	looks     chan look // holds one: the last probe of the service
 	clockSeen atomic.Bool
-	limitsOne atomic.Bool // the service has refused the requests of one stream alone
+	limitsOne atomic.Bool // the service has refused the requests of one stream alone, and since then no others
 	counter   counter
 }
 
@@ -72,21 +71,19 @@ func New(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{
-		cfg:       cfg,
-		log:       cfg.Logger,
-		base:      base,
-		closeIdle: func() {},
-		secrets:   words.NewSecrets(string(cfg.Key)),
-		large:     make(chan struct{}, 1),
-		rules:     rules,
-		health:    newHealth(),
-		looks:     make(chan look, 1),
+		cfg:     cfg,
+		log:     cfg.Logger,
+		base:    base,
+		secrets: words.NewSecrets(string(cfg.Key)),
+		large:   make(chan struct{}, 1),
+		rules:   rules,
+		health:  newHealth(),
+		looks:   make(chan look, 1),
 	}
 	c.looks <- look{}
 	rt := cfg.Transport
 	if rt == nil {
-		t := newTransport(cfg.Workers)
-		rt, c.closeIdle = t, t.CloseIdleConnections
+		rt = newTransport(cfg.Workers)
 	}
 	c.http = &http.Client{
 		Transport: rt,
@@ -99,7 +96,7 @@ func New(cfg Config) (*Client, error) {
 }
 
 // Close closes the idle connections.
-func (c *Client) Close() { c.closeIdle() }
+func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Counts returns the numbers of requests so far, by outcome.
 func (c *Client) Counts() Counts { return c.counter.now() }

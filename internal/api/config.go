@@ -23,9 +23,6 @@ const masked = words.Masked
 // String returns a mask.
 func (Secret) String() string { return masked }
 
-// GoString returns a mask.
-func (Secret) GoString() string { return masked }
-
 // Format writes a mask for every verb.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, masked) }
 

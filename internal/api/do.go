@@ -70,6 +70,26 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 	}
 }
 
+// Once sends a request a single time. Every failure is an error: the one that would end a run, or
+// else the *RequestError.
+func (c *Client) Once(ctx context.Context, r Request, accept func(*Answer) error) error {
+	_, f, err := c.attempt(ctx, &r, false, accept)
+	switch {
+	case err != nil || f == nil:
+		return err
+	case f.Canceled():
+		return ctx.Err()
+	case f.rule == untrusted:
+		return &CertificateError{BaseURL: c.base, Err: f.Err}
+	case f.Status == 0:
+		return &UnreachableError{BaseURL: c.base, Tries: 1, Err: f.Err}
+	}
+	if err := c.conclude(ctx, &r, f); err != nil {
+		return err
+	}
+	return f
+}
+
 // rest pauses before the next attempt, unless it is to be made at once and the service did answer.
 func (f *RequestError) rest(ctx context.Context, waits *backoff.BackOff, atOnce bool) error {
 	if f.rule.pause == 0 || atOnce && f.Status != 0 && f.wait == 0 {

@@ -219,6 +219,17 @@ func (f *RequestError) Unwrap() error { return f.Err }
 // Canceled reports whether the attempt ended because its context did.
 func (f *RequestError) Canceled() bool { return f.rule == canceled }
 
+// Wait returns how long the service asks to wait; 0: unspecified.
+func (f *RequestError) Wait() time.Duration { return f.wait }
+
+// pause is Wait by a clock that may run faster than the service's.
+func (f *RequestError) pause() time.Duration {
+	if f.wait == 0 {
+		return 0
+	}
+	return f.wait + margin(f.wait)
+}
+
 // TooLarge reports whether the body was larger than the limit.
 func (f *RequestError) TooLarge() bool { return f.rule == tooLarge }
 

@@ -143,6 +143,9 @@ func (s *Stream) allows(pause time.Duration) bool {
 // unless an earlier stream ended because only its requests were refused.
 func (c *Client) heldBack(s *Stream, t *ticket, f *RequestError) time.Duration {
 	if s == nil {
+		if f.rule == rateLimited {
+			c.limitsOne.Store(false)
+		}
 		return f.rule.budget(c.budget, t, f.pause())
 	}
 	if row, _ := s.row(); f.rule != rateLimited || row > 0 || c.limitsOne.Load() {

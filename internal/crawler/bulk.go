@@ -74,11 +74,6 @@ type bulkCrawl struct {
 	compared int   // number of transcripts compared with v3 on arrival
 }
 
-// newBulk prepares the pages of v2.
-func (c *Crawler) newBulk() *bulkCrawl {
-	return &bulkCrawl{Crawler: c, size: firstBulk, most: mostBulk}
-}
-
 // wants reports whether the record of a due call is worth a request.
 func (b *bulkCrawl) wants(due *calls.Due) bool {
 	return b.decide(due) == fetch && due.StartAt.OK && due.StartAt.V >= earliest

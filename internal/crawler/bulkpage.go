@@ -56,7 +56,7 @@ func (p *bulkPage) lower() int64 { return p.due[len(p.due)-1].StartAt.V }
 // read takes the transcripts of due calls from a page, to be stored or compared. If one is incomplete,
 // or its call cannot be decoded, the call's own record is fetched instead.
 func (b *bulkCrawl) read(p *bulkPage) {
-	r := b.readers.Get().(*reader)
+	r := b.reader()
 	defer b.readers.Put(r)
 	for _, item := range p.Items {
 		if len(item) > api.MaxBody || r.decoder.Decode(item, schema.KindBulk, &r.call) != nil {

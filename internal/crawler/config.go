@@ -1,8 +1,6 @@
 package crawler
 
 import (
-	"cmp"
-	"net/url"
 	"time"
 
 	"callhouse/internal/api"
@@ -39,11 +37,4 @@ type Config struct {
 	MaxDuration time.Duration
 	// CheckpointEvery is how often a long run offers the store a commit (0: 2 minutes).
 	CheckpointEvery time.Duration
-}
-
-func (cfg Config) withDefaults() Config {
-	cfg.SetDefaults()
-	cfg.CheckpointEvery = cmp.Or(cfg.CheckpointEvery, 2*time.Minute)
-	cfg.Probe = api.Request{Path: callsPath, Query: url.Values{"limit": {"1"}}}
-	return cfg
 }

@@ -1,11 +1,13 @@
 package crawler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,9 +15,8 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"callhouse/internal/api"
-	"callhouse/internal/calls"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
-	"callhouse/internal/wire"
 	"callhouse/internal/words"
 )
 
@@ -37,7 +38,7 @@ type Crawler struct {
 	trial          *semaphore.Weighted // of weight 1: held by the first request that tries a bound of the list
 	streams        *streamSet
 	resources      *resourceCrawl
-	readers        sync.Pool
+	readers        sync.Pool // of *reader
 	skips          skips
 	following      following // of a crawler that does not Run
 	// Items listed with and without call_analysis or call_cost.
@@ -56,12 +57,11 @@ type Crawler struct {
 	offeredMu sync.Mutex
 }
 
-// maxParts is the maximum number of turns, items and unknown fields of a call.
-const maxParts = 100_000
-
 // New prepares a run. It sends no request.
 func New(cfg Config, store Store) (*Crawler, error) {
-	cfg = cfg.withDefaults()
+	cfg.SetDefaults()
+	cfg.CheckpointEvery = cmp.Or(cfg.CheckpointEvery, 2*time.Minute)
+	cfg.Probe = api.Request{Path: callsPath, Query: url.Values{"limit": {"1"}}}
 	client, err := api.New(cfg.Config)
 	if err != nil {
 		return nil, fmt.Errorf("crawler: %w", err)
@@ -78,11 +78,10 @@ func New(cfg Config, store Store) (*Crawler, error) {
 	c.second, c.minute = cfg.Limits()
 	c.skips.seed = maphash.MakeSeed()
 	c.begun, c.newest, c.listed = newSignal(), newSignal(), newSignal()
-	c.streams = c.newStreams()
-	c.resources = c.newResources()
-	c.bulk = c.newBulk()
+	c.streams = &streamSet{Crawler: c, all: map[string]*optionalStream{}}
+	c.resources = &resourceCrawl{Crawler: c, reports: map[*resource.Resource]*ResourceReport{}}
+	c.bulk = &bulkCrawl{Crawler: c, size: firstBulk, most: mostBulk}
 	c.recordings = c.newRecordings()
-	c.readers.New = func() any { return &reader{decoder: calls.Decoder{Decoder: wire.Decoder{MaxParts: maxParts}}} }
 	c.SetSince(cfg.Since)
 	return c, nil
 }
@@ -227,16 +226,3 @@ func (c *Crawler) offerCheckpoint(ctx context.Context) error {
 func (c *Crawler) briefList() bool { return c.itemsWithout.Load() > 0 && c.itemsWith.Load() == 0 }
 
 func (c *Crawler) nowMS() int64 { return c.cfg.Now().UnixMilli() }
-
-// estimatePages adds the pages of a stretch to the estimate, if the service's total is for it.
-func (c *Crawler) estimatePages(l *listing, p *listPage) {
-	if p.Total < 0 || l.pages > 1 || l.to == forever && l.from > l.c.since {
-		return
-	}
-	c.meter.update(func(pr *Progress) {
-		if pr.PagesTotal < 0 {
-			pr.PagesTotal = pr.Pages - 1
-		}
-		pr.PagesTotal += pagesOf(p.Total)
-	})
-}

@@ -36,7 +36,10 @@ func (c *Crawler) fetchDetails(ctx context.Context, last bool) error {
 		if err := c.learn(ctx); err != nil {
 			return err
 		}
-		if err := c.fetchDue(ctx, scope); err != nil || ctx.Err() != nil {
+		c.meter.update(func(p *Progress) {
+			p.Phase, p.DetailsTotal = Details, p.DetailsDone()+c.store.DueCount(scope)
+		})
+		if err := c.fetchAll(ctx, c.store.Due(ctx, scope), 0); err != nil || ctx.Err() != nil {
 			return err
 		}
 		if !c.skips.turned() {
@@ -61,16 +64,9 @@ func (c *Crawler) scope() calls.DueScope {
 	return calls.DueTranscripts
 }
 
-// fetchDue fetches the due details, newest first, many at a time. The due calls are never all in
-// memory: the pool takes the next one when a worker is free.
-func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
-	c.meter.update(func(p *Progress) {
-		p.Phase, p.DetailsTotal = Details, p.DetailsDone()+c.store.DueCount(scope)
-	})
-	return c.fetchAll(ctx, c.store.Due(ctx, scope), 0)
-}
-
-// fetchAll fetches the details of calls. It starts none after limit, unless that is zero.
+// fetchAll fetches the details of calls in their order, many at a time, and starts none after limit,
+// unless that is zero. The calls are never all in memory: the pool takes the next one when a worker is
+// free.
 func (c *Crawler) fetchAll(ctx context.Context, dues iter.Seq2[calls.Due, error], limit time.Duration) error {
 	var stopping atomic.Bool // the loop's own context does not show errors
 	begun := time.Now()
@@ -133,7 +129,7 @@ func (c *Crawler) fetchRecord(ctx context.Context, due *calls.Due, p api.Priorit
 	take func(*calls.Call, schema.Record) error) (answered bool, _ error) {
 	id := due.CallID
 	if id == "" {
-		c.meter.setAside(id, errNoID.Error())
+		c.meter.setAside(id, "no id")
 		return false, nil
 	}
 	if ctx.Err() != nil {
@@ -142,16 +138,18 @@ func (c *Crawler) fetchRecord(ctx context.Context, due *calls.Due, p api.Priorit
 	var failed error // of take
 	r := api.Request{Path: callsPath + "/" + api.Segment(id), Kind: api.Record, Priority: p, Stream: s}
 	f, err := c.api.Do(ctx, r, func(a *api.Answer) error {
-		h, err := c.read(a.Body, schema.KindDetail, func(call *calls.Call) {
-			if string(call.ID()) == id {
-				failed = take(call, schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: a.At.UnixMilli(), Body: a.Body,
-					Start: call.StartAt(), Started: call.CarriesStart()})
-			}
-		})
-		if err == nil && h.id != id {
-			err = fmt.Errorf("%w: %q", errOtherCall, c.secrets.Clip(h.id, 80))
+		r := c.reader()
+		defer c.readers.Put(r)
+		if err := c.decode(r, a.Body, schema.KindDetail); err != nil {
+			return err
 		}
-		return err
+		call := &r.call
+		if is := string(call.ID()); is != id {
+			return fmt.Errorf("%w: %q", errOtherCall, c.secrets.Clip(is, 80))
+		}
+		failed = take(call, schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: a.At.UnixMilli(), Body: a.Body,
+			Start: call.StartAt(), Started: call.CarriesStart()})
+		return nil
 	})
 	switch {
 	case err != nil:
@@ -186,5 +184,5 @@ func (c *Crawler) fetchRecord(ctx context.Context, due *calls.Due, p api.Priorit
 // is an object that cannot be decoded, or is another call's.
 func unreadable(f *api.RequestError) bool {
 	var syntax *scan.Error
-	return f.TooLarge() || errors.Is(f, errOtherCall) || errors.Is(f, errNoID) || errors.As(f, &syntax) && syntax.Offset > 0
+	return f.TooLarge() || errors.Is(f, errOtherCall) || errors.As(f, &syntax) && syntax.Offset > 0
 }

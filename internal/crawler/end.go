@@ -162,7 +162,7 @@ func (l *listing) beyond(ctx context.Context, q *query, odd bool) (*query, error
 		return l.settle(ctx)
 	}
 	l.step, l.gained, l.reached = checking, l.fresh, l.lowest
-	return l.nextByTime(), nil
+	return l.byTimeBelow(after(l.lowest)), nil
 }
 
 // settle decides about a list below which nothing is left by time. If the service nevertheless

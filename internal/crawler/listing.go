@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"callhouse/internal/api"
-	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
 
@@ -72,7 +71,7 @@ func (c *Crawler) newListing(from, to int64) *listing {
 // the part not listed is not recorded as covered, and the next run lists it, as after an interrupt. An
 // error ends the run.
 func (l *listing) walk(ctx context.Context) (err error) {
-	q, a := l.first(), l.top
+	q, a := l.upTo(after(l.to-1)), l.top
 	for q != nil && ctx.Err() == nil {
 		if a == nil {
 			q.priority = l.priority()
@@ -108,7 +107,7 @@ func (l *listing) instead(ctx context.Context, q *query, a *asked) (*query, erro
 	case q.cursor != "" && (f.CursorLost || tooDeep(f)) && l.canAskByTime() && l.lowest != l.lostAt:
 		l.c.log.Info("cursor no longer accepted", "failure", f)
 		l.lostAt = l.lowest
-		return l.nextByTime(), nil
+		return l.byTimeBelow(after(l.lowest)), nil
 	case l.uncheckable(a):
 		return l.refused(ctx)
 	}
@@ -122,17 +121,9 @@ func tooDeep(f *api.RequestError) bool {
 	return f.Then == api.EndList && (f.Status == 0 || f.Status == 500 || slices.Contains([]int{408, 413, 414, 416, 422}, f.Status))
 }
 
-// first returns the query for the first page of the stretch. A stretch without an upper bound is
-// requested without any bounds: calls without a start come with the newest pages, and a bound may
-// hide them.
-func (l *listing) first() *query {
-	if l.to == forever {
-		return l.upTo(forever)
-	}
-	return l.upTo(after(l.to - 1))
-}
-
-// upTo returns the query for the calls that started before a time.
+// upTo returns the query for the calls of the stretch that started before a time. A stretch without an
+// upper bound is requested without any bounds: calls without a start come with the newest pages, and a
+// bound may hide them.
 func (l *listing) upTo(before int64) *query {
 	q := &query{bounds: bounds{Sorted: true, Before: before}, stream: l.stream}
 	if l.to != forever {
@@ -159,8 +150,15 @@ func (l *listing) take(ctx context.Context, q *query, p *listPage) (*query, erro
 	if err := l.c.put(ctx, recs...); err != nil {
 		return nil, err
 	}
-	l.c.meter.update(func(pr *Progress) { pr.ItemsStored += stored })
-	l.c.estimatePages(l, p)
+	l.c.meter.update(func(pr *Progress) {
+		pr.ItemsStored += stored
+		if p.Total >= 0 && l.pages == 1 && (l.to != forever || l.from <= l.c.since) { // the service's total is for the stretch
+			if pr.PagesTotal < 0 {
+				pr.PagesTotal = pr.Pages - 1
+			}
+			pr.PagesTotal += pagesOf(p.Total)
+		}
+	})
 	l.c.begun.Fire()
 	if l.to == forever && l.inOrder() && l.lowest < l.c.windowFrom() && !end && !below {
 		l.c.newest.Fire()
@@ -215,12 +213,8 @@ func (l *listing) timely() bool {
 	return l.inOrder() && l.c.filters.now().Before != refused && !l.untimed
 }
 
-// nextByTime returns the query for the calls at and below the lowest start_at seen. That time is
-// requested again, in case it has more calls.
-func (l *listing) nextByTime() *query { return l.byTimeBelow(after(l.lowest)) }
-
 // byTimeBelow returns the query for the calls that started before a time, the first of a new series
-// of pages.
+// of pages. The lowest start seen is requested again, in case it has more calls.
 func (l *listing) byTimeBelow(before int64) *query {
 	l.cursors = map[string]bool{}
 	return l.upTo(before)
@@ -241,14 +235,11 @@ func (l *listing) records(p *listPage) (recs []schema.Record, fresh int, highest
 	last := l.lowest
 	var again, before, aside int64
 	changed := true
-	var look func(*calls.Call)
-	if l.poll != nil {
-		look = func(call *calls.Call) { changed = l.poll.see(call, p.At) }
-	}
+	r := l.c.reader()
+	defer l.c.readers.Put(r)
 	for i, item := range p.Items {
 		sum := maphash.Bytes(l.seen.Seed, item)
-		h, err := l.c.read(item, schema.KindItem, look)
-		if err != nil {
+		if err := l.c.decode(r, item, schema.KindItem); err != nil {
 			if _, known := l.seen.Put(fmt.Sprintf("\x00%x", sum), sum); known { // no id begins like this
 				again++
 				continue
@@ -257,27 +248,33 @@ func (l *listing) records(p *listPage) (recs []schema.Record, fresh int, highest
 			l.c.meter.setAside(idOf(item), fmt.Sprintf("%v (%s)", err, l.place(i)))
 			continue
 		}
-		was, known := l.seen.Put(h.id, sum)
+		l.c.seeBrief(item)
+		id, start := string(r.call.ID()), r.call.StartAt()
+		if l.poll != nil {
+			changed = l.poll.see(&r.call, p.At)
+		}
+		was, known := l.seen.Put(id, sum)
 		if !known {
 			fresh++
 		}
-		if h.start.OK && h.start.V >= earliest {
-			l.lowest, highest = min(l.lowest, h.start.V), max(highest, h.start.V)
+		if start.OK && start.V >= earliest {
+			l.lowest, highest = min(l.lowest, start.V), max(highest, start.V)
 			if !known {
 				l.dated++
-				if h.start.V > last && h.start.V >= after(last) { // last may be shown coarsely
+				if start.V > last && start.V >= after(last) { // last may be shown coarsely
 					l.ordered = -orderProof - 1 // this page is counted below
 				}
-				last = h.start.V
+				last = start.V
 			}
 		}
 		switch {
 		case known && was == sum, !changed:
 			again++
-		case h.start.OK && h.start.V < l.c.since && l.c.since > 0:
+		case start.OK && start.V < l.c.since && l.c.since > 0:
 			before++
 		default:
-			recs = append(recs, schema.Record{Kind: schema.KindItem, CallID: h.id, FetchedAt: p.At, Body: item, Start: h.start, Started: h.started})
+			recs = append(recs, schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: p.At, Body: item, Start: start,
+				Started: r.call.CarriesStart()})
 		}
 	}
 	l.pages++
@@ -292,27 +289,20 @@ func (l *listing) records(p *listPage) (recs []schema.Record, fresh int, highest
 
 // record adds to recs the time range that the pages so far have listed completely.
 func (l *listing) record(recs []schema.Record, at int64, end bool) []schema.Record {
+	from := l.covered
 	switch {
 	case l.gap != "", l.again, l.poll != nil && !l.poll.records(at):
-		return recs
 	case end && l.to == forever: // requested without a lower bound too
-		return l.cover(recs, l.c.since, at)
+		from = l.c.since
 	case end:
-		return l.cover(recs, l.from, at)
+		from = l.from
 	case l.inOrder() && l.lowest != forever:
-		return l.cover(recs, max(after(l.lowest), l.from), at)
+		from = max(after(l.lowest), l.from)
 	}
-	return recs
-}
-
-func (l *listing) cover(recs []schema.Record, from, at int64) []schema.Record {
 	if from >= l.covered {
 		return recs
 	}
-	body, err := json.Marshal(schema.Span{From: from, To: l.covered, ListedAt: at})
-	if err != nil {
-		return recs // integers always encode
-	}
+	body, _ := json.Marshal(schema.Span{From: from, To: l.covered, ListedAt: at}) // integers always encode
 	l.covered = from
 	return append(recs, schema.Record{Kind: schema.KindCovered, FetchedAt: at, Body: body})
 }

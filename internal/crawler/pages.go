@@ -29,10 +29,6 @@ const callsPath = "/v3/calls"
 
 // request returns the page's request.
 func (q *query) request() api.Request {
-	return api.Request{Path: callsPath, Query: q.values(), Stream: q.stream, Priority: q.priority, MaxBody: maxPage}
-}
-
-func (q *query) values() url.Values {
 	v := url.Values{"limit": {strconv.Itoa(cmp.Or(q.limit, pageSize))}}
 	if q.Sorted {
 		v.Set("sort_order", "desc")
@@ -46,7 +42,7 @@ func (q *query) values() url.Values {
 	if q.cursor != "" {
 		v.Set("cursor", q.cursor)
 	}
-	return v
+	return api.Request{Path: callsPath, Query: v, Stream: q.stream, Priority: q.priority, MaxBody: maxPage}
 }
 
 // asked is a requested page with its result.

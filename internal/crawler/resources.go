@@ -54,13 +54,6 @@ type objectReader struct {
 	object  schema.Object
 }
 
-// newResources prepares the resources besides calls.
-func (c *Crawler) newResources() *resourceCrawl {
-	r := &resourceCrawl{Crawler: c, reports: map[*resource.Resource]*ResourceReport{}}
-	r.readers.New = func() any { return &objectReader{decoder: wire.Decoder{MaxParts: maxParts}} }
-	return r
-}
-
 // results returns the reports so far, in the order of the resources.
 func (c *resourceCrawl) results() (out []ResourceReport) {
 	c.mu.Lock()
@@ -262,7 +255,10 @@ func (c *resourceCrawl) readObject(of *resource.Resource, parent string, body []
 	if err != nil {
 		return nil, "", err
 	}
-	r := c.readers.Get().(*objectReader)
+	r, ok := c.readers.Get().(*objectReader)
+	if !ok {
+		r = &objectReader{decoder: wire.Decoder{MaxParts: maxParts}}
+	}
 	defer c.readers.Put(r)
 	if err := r.decoder.Decode(of.Resource, clean, schema.KindItem, &r.object); err != nil {
 		return nil, "", err

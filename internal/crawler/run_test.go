@@ -256,8 +256,7 @@ func TestPlan(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.cfg.Window = 72 * time.Hour
-			cfg := tc.cfg.withDefaults()
-			got := plan(&cfg, now, tc.since, tc.coverage)
+			got := plan(&tc.cfg, now, tc.since, tc.coverage)
 			test.NoDiff(t, cmp.Diff(tc.want, got, cmp.AllowUnexported(stretch{})), "(-want +got)")
 		})
 	}

@@ -29,7 +29,8 @@ var (
 	linksAllowance = api.Allowance{Failures: 12, Time: 3 * time.Minute, Slow: 30 * time.Second}
 )
 
-// streamSet is the set of streams of one run. It is safe for concurrent use.
+// streamSet is the set of streams of one run. Those given up rest for some nights, so that these do
+// not waste the same resources again. It is safe for concurrent use.
 type streamSet struct {
 	*Crawler
 	mu  sync.Mutex
@@ -42,12 +43,6 @@ type optionalStream struct {
 	rest    schema.Rest // from earlier runs, or because this one has given it up
 	skipped bool        // this run skips it
 	noted   bool
-}
-
-// newStreams prepares the optional operations. Those given up rest for some nights, so that these do
-// not waste the same resources again.
-func (c *Crawler) newStreams() *streamSet {
-	return &streamSet{Crawler: c, all: map[string]*optionalStream{}}
 }
 
 // of returns the stream of an operation.

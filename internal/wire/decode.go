@@ -39,8 +39,7 @@ type Decoder struct {
 	spare schema.Rows    // of the list that is stored separately
 	names map[driftName]string
 
-	count  int  // objects of lists and unknown fields so far
-	forced bool // source was given, not inferred
+	count  int // objects of lists and unknown fields so far
 	source schema.Source
 	kind   schema.Kind
 }
@@ -104,9 +103,7 @@ func (d *Decoder) Decode(of *schema.Resource, body []byte, kind schema.Kind, o *
 // whole makes the object's row from the values that scan found.
 func (d *Decoder) whole(replaced bool) error {
 	p := &d.parts[0]
-	if !d.forced {
-		d.source = d.guessSource(p)
-	}
+	d.source = d.guessSource(p)
 	d.o.SetSource(d.source)
 	if d.optedOut() {
 		d.withhold(replaced)
