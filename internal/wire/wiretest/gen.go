@@ -1,6 +1,7 @@
 package wiretest
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,11 +10,12 @@ import (
 	"callhouse/internal/schema"
 )
 
-// gen makes random call JSON. Its methods append text, so that spelling, white space, order and
+// gen makes random call JSON from the declaration of its columns. Its methods append text, so that spelling, white space, order and
 // repeated names are tested as well as values.
 type gen struct {
-	t *rapid.T
-	b []byte
+	t    *rapid.T
+	b    []byte
+	kind schema.Kind
 	// wild is the percentage of values and names that the service is not known to send.
 	wild int
 }
@@ -67,24 +69,25 @@ func (g *gen) any(depth int) {
 	case 3, 4:
 		g.str()
 	case 5, 6:
-		g.add("{")
-		for i := range g.pick(4) {
-			g.comma(i)
+		g.some("{}", 4, func() {
 			g.name("k", "a", "b")
 			g.add(":")
 			g.any(depth - 1)
-		}
-		g.space()
-		g.add("}")
+		})
 	default:
-		g.add("[")
-		for i := range g.pick(3) {
-			g.comma(i)
-			g.any(depth - 1)
-		}
-		g.space()
-		g.add("]")
+		g.some("[]", 3, func() { g.any(depth - 1) })
 	}
+}
+
+// some appends fewer than most elements between two brackets.
+func (g *gen) some(brackets string, most int, element func()) {
+	g.add(brackets[:1])
+	for i := range g.pick(most) {
+		g.comma(i)
+		element()
+	}
+	g.space()
+	g.add(brackets[1:])
 }
 
 func (g *gen) comma(i int) {
@@ -104,13 +107,14 @@ func (g *gen) name(names ...string) {
 	g.add(`"` + g.one(names...) + `"`)
 }
 
-type memberGen struct {
+// member is a field of an object.
+type member struct {
 	names []string // the name, and the one of the other version
 	value func()
 }
 
 // object appends an object of some of the members.
-func (g *gen) object(members ...memberGen) {
+func (g *gen) object(members []member) {
 	g.space()
 	g.add("{")
 	n := 0
@@ -147,166 +151,89 @@ func (g *gen) object(members ...memberGen) {
 	g.add("}")
 }
 
-func (g *gen) orNull(value func()) func() {
-	return func() {
-		if g.chance(25) {
-			g.add("null")
-			return
-		}
-		value()
-	}
-}
-
-func (g *gen) word(of ...string) func() {
-	return g.orNull(func() { g.add(`"` + g.one(of...) + `"`) })
-}
-
-func (g *gen) time() { g.add(strconv.Itoa(1_760_000_000_000 + g.pick(1_000_000))) }
-
-func (g *gen) free() {
-	if g.chance(20) {
-		g.any(3)
-		return
-	}
-	g.add(g.one(`{}`, `{"order-id":"A-1","Count":1116.20}`, `{"a":1E5,"a":2}`, `{ "x" : [ ] }`))
-}
-
-func (g *gen) turns() {
-	g.add("[")
-	for i := range g.pick(4) {
-		g.comma(i)
-		g.turn()
-	}
-	g.add("]")
-}
-
-func (g *gen) turn() {
-	if g.chance(g.wild / 10) {
-		g.any(2)
-		return
-	}
-	id := memberGen{[]string{"tool_call_id"}, g.orNull(g.str)}
-	content := memberGen{[]string{"content"}, g.orNull(g.str)}
-	role := func(r string) memberGen { return memberGen{[]string{"role"}, func() { g.add(`"` + r + `"`) }} }
-	start := memberGen{[]string{"start_at"}, g.orNull(g.time)}
-	end := memberGen{[]string{"end_at"}, g.orNull(g.time)}
-	name := memberGen{[]string{"name"}, g.orNull(g.str)}
-	args := memberGen{[]string{"arguments"}, g.orNull(g.free)}
-	switch g.pick(8) {
-	case 0, 1, 2:
-		g.object(role("agent"), content, start, end)
-	case 3, 4:
-		g.object(role("user"), content, start, end)
-	case 5:
-		g.object(role("tool_call_invocation"), id, name, args)
-	case 6:
-		g.object(role("tool_call_result"), id, content)
-	default:
-		g.object(role("system"), content, id, args, start)
-	}
-}
-
-func (g *gen) analysis(v2 bool) func() {
-	return g.orNull(func() {
-		members := []memberGen{
-			{[]string{"summary"}, g.orNull(g.str)},
-			{[]string{"user_sentiment"}, g.word("positive", "negative")},
-			{[]string{"custom_analysis_data"}, func() {
-				g.add("[")
-				for i := range g.pick(3) {
-					g.comma(i)
-					if g.chance(g.wild / 10) {
-						g.any(2)
-						continue
-					}
-					g.object(memberGen{[]string{"type"}, g.word("string", "enum", "number", "date")},
-						memberGen{[]string{"name"}, g.orNull(g.str)}, memberGen{[]string{"value"}, func() { g.any(2) }})
-				}
-				g.add("]")
-			}},
-		}
+// members returns the fields below a place, as a version of the API sends them.
+func (g *gen) members(fields []schema.Column, place string, v2 bool) (out []member) {
+	objects := map[string]bool{}
+	for i := range fields {
+		c := &fields[i]
+		path, other := c.V3, c.V2
 		if v2 {
-			members = append(members, memberGen{[]string{"evaluation"}, g.orNull(g.free)})
+			path, other = other, path
 		}
-		g.object(members...)
-	})
+		rest, below := strings.CutPrefix(path, place)
+		if path == "" || !below || c.List == &schema.Turns && !v2 && g.kind == schema.KindItem {
+			continue
+		}
+		name, _, nested := strings.Cut(rest, ".")
+		m := member{[]string{name}, func() { g.value(c, v2) }}
+		if other, _, _ := strings.Cut(strings.TrimPrefix(other, place), "."); other != "" && other != name {
+			m.names = append(m.names, other)
+		}
+		if nested {
+			m.value = func() {
+				if g.chance(25) {
+					g.add("null")
+					return
+				}
+				g.object(g.members(fields, place+name+".", v2))
+			}
+		}
+		if !objects[name] {
+			out = append(out, m)
+		}
+		objects[name] = true
+	}
+	return out
 }
 
-// id appends a usable id.
-func (g *gen) id() { g.add(g.one(`"c-1"`, `"3f2a"`, `42`, `"한"`, `"a\u0062"`)) }
-
-func (g *gen) optOut() { g.add(g.one("false", "false", "null")) }
-
-func (g *gen) v3(kind schema.Kind) {
-	money := func() { g.add(g.one(`"200.00"`, `"1116.20"`, `"150.1234"`, `"150"`, `"-0.00"`, `"1.500"`, `null`)) }
-	members := []memberGen{
-		{[]string{"id", "call_id"}, g.id},
-		{[]string{"agent", "agent_id"}, func() {
-			g.object(memberGen{[]string{"agent_id"}, g.orNull(g.str)}, memberGen{[]string{"agent_version"}, g.word("production")})
-		}},
-		{[]string{"call_type"}, g.word("web", "inbound", "telepathy")},
-		{[]string{"status"}, g.word("ended", "ongoing", "not_connected", "paused")},
-		{[]string{"from_number", "call_from"}, g.orNull(g.str)},
-		{[]string{"to_number", "call_to"}, g.orNull(g.str)},
-		{[]string{"presentation_number"}, g.orNull(g.str)},
-		{[]string{"disconnection_reason"}, g.word("user_hangup", "dial_failed", "other")},
-		{[]string{"start_at", "start_timestamp"}, g.orNull(g.time)},
-		{[]string{"end_at", "end_timestamp"}, g.orNull(g.time)},
-		{[]string{"recording_url"}, g.word("https://r/1?sig=2")},
-		{[]string{"metadata"}, g.orNull(g.free)},
-		{[]string{"dynamic_variables"}, g.orNull(g.free)},
-		{[]string{"call_analysis"}, g.analysis(false)},
-		{[]string{"call_cost"}, g.orNull(func() { g.object(memberGen{[]string{"total_cost"}, money}) })},
-		{[]string{"variant_label"}, g.word("A", "B")},
-		{[]string{"opt_out_sensitive_data_storage"}, g.optOut},
+// value appends a value that the service may send for a column.
+func (g *gen) value(c *schema.Column, v2 bool) {
+	switch {
+	case c.Name == "call_id":
+		g.add(g.one(`"c-1"`, `"3f2a"`, `42`, `"한"`, `"a\u0062"`))
+	case c.OptOut:
+		g.add(g.one("false", "false", "null"))
+	case c.Name != "role" && g.chance(25):
+		g.add("null")
+	case c.List != nil:
+		g.some("[]", 4, func() {
+			if g.chance(g.wild / 10) {
+				g.any(2)
+			} else {
+				g.object(g.members(c.List.Fields, "", v2))
+			}
+		})
+	case c.Link:
+		g.add(`"https://r/1?sig=2"`)
+	case c.Known != nil:
+		g.add(`"` + g.one(append(slices.Clone(c.Known), "telepathy")...) + `"`)
+	case c.Type == schema.Timestamp:
+		g.add(strconv.Itoa(1_760_000_000_000 + g.pick(1_000_000)))
+	case c.Type == schema.JSON && (c.AnyValue || g.chance(20)):
+		g.any(3)
+	case c.Type == schema.JSON:
+		g.add(g.one(`{}`, `{"order-id":"A-1","Count":1116.20}`, `{"a":1E5,"a":2}`, `{ "x" : [ ] }`))
+	case c.Amount:
+		g.add(g.one(`"200.00"`, `"1116.20"`, `"150.1234"`, `"150"`, `"-0.00"`, `"1.500"`))
+	case c.Type == schema.Exact:
+		g.add(g.one("12", "0.5", "12.5000", "1e1", "61.25"))
+	case c.Type == schema.Int64:
+		g.number()
+	default:
+		g.str()
 	}
-	if kind == schema.KindDetail {
-		members = append(members, memberGen{[]string{"transcript", "transcript_with_tool_calls"}, g.orNull(g.turns)})
-	}
-	g.object(members...)
-}
-
-func (g *gen) v2(schema.Kind) {
-	number := func() { g.add(g.one("12", "0.5", "12.5000", "1e1", "61.25", "null")) }
-	g.object(
-		memberGen{[]string{"call_id", "id"}, g.id},
-		memberGen{[]string{"agent_id", "agent"}, g.orNull(g.str)},
-		memberGen{[]string{"call_type"}, g.word("phone", "unknown")},
-		memberGen{[]string{"call_from", "from_number"}, g.orNull(g.str)},
-		memberGen{[]string{"call_to", "to_number"}, g.orNull(g.str)},
-		memberGen{[]string{"status"}, g.word("ended", "registered")},
-		memberGen{[]string{"disconnection_reason"}, g.word("agent_hangup")},
-		memberGen{[]string{"start_timestamp", "start_at"}, g.orNull(g.time)},
-		memberGen{[]string{"end_timestamp", "end_at"}, g.orNull(g.time)},
-		memberGen{[]string{"duration_ms"}, g.orNull(g.number)},
-		memberGen{[]string{"recording_url"}, g.word("https://r/2")},
-		memberGen{[]string{"metadata"}, g.orNull(g.free)},
-		memberGen{[]string{"dynamic_variables"}, g.orNull(g.free)},
-		memberGen{[]string{"call_analysis"}, g.analysis(true)},
-		memberGen{[]string{"call_cost"}, g.orNull(func() {
-			g.object(memberGen{[]string{"total_credits_used"}, number}, memberGen{[]string{"duration_seconds"}, number})
-		})},
-		memberGen{[]string{"opt_out_sensitive_data_storage"}, g.optOut},
-		memberGen{[]string{"transcript"}, g.orNull(g.turns)},
-		memberGen{[]string{"transcript_with_tool_calls"}, g.orNull(g.turns)},
-	)
 }
 
 // DrawCall returns a random call's JSON: as observed (wild 0), or stranger.
 func DrawCall(t *rapid.T, kind schema.Kind, wild int) []byte {
-	g := &gen{t: t, wild: wild}
-	if rapid.IntRange(0, 2).Draw(t, "version") > 0 {
-		g.v3(kind)
-	} else {
-		g.v2(kind)
-	}
-	return g.b
+	return draw(&gen{t: t, kind: kind, wild: wild}, rapid.IntRange(0, 2).Draw(t, "version") == 0)
 }
 
 // DrawV3 returns a random call's JSON as observed, as v3 sends it.
-func DrawV3(t *rapid.T, kind schema.Kind) []byte {
-	g := &gen{t: t}
-	g.v3(kind)
+func DrawV3(t *rapid.T, kind schema.Kind) []byte { return draw(&gen{t: t, kind: kind}, false) }
+
+func draw(g *gen, v2 bool) []byte {
+	g.object(g.members(schema.Calls.Fields, "", v2))
 	return g.b
 }
 
