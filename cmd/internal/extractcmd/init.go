@@ -163,9 +163,10 @@ func (i *initial) find() (err error) {
 	return nil
 }
 
-// vacant returns an error if a file has content, with a hint. An empty one is replaced.
+// vacant returns an error if a file exists, with a hint. An empty one, too: it could be readable by
+// others.
 func vacant(path, hint string) error {
-	if st, err := os.Stat(path); err == nil && st.Size() > 0 {
+	if _, err := os.Stat(path); err == nil {
 		return cli.Usage(hint+", or remove it; nothing was written", "it exists already: %s", path)
 	}
 	return nil // writing it reports any other error
@@ -342,13 +343,15 @@ func (i *initial) write() error {
 	}
 	var made []string // for the user of the nightly run
 	for _, dir := range []string{filepath.Dir(i.target), i.Warehouse} {
-		if _, err := os.Stat(dir); err == nil {
-			continue
+		for at := dir; ; at = filepath.Dir(at) {
+			if _, err := os.Stat(at); err == nil {
+				break
+			}
+			made = append(made, at)
 		}
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
-		made = append(made, dir)
 	}
 	if i.store {
 		if err := os.WriteFile(i.keyFile, []byte(i.key+"\n"), 0o600); err != nil {
@@ -356,11 +359,8 @@ func (i *initial) write() error {
 		}
 		made = append(made, i.keyFile)
 	}
-	if err := os.WriteFile(i.target, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(i.target, []byte(text), 0o600); err != nil || i.owner == "" {
 		return err
-	}
-	if i.owner == "" {
-		return nil
 	}
 	for _, path := range append(made, i.target) {
 		if err := os.Chown(path, i.uid, i.gid); err != nil {

@@ -48,7 +48,7 @@ func (p *prompter) read(question string, hidden bool) (text string, err error) {
 		p.line.SetPrompt(question)
 		text, err = p.line.ReadLine()
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, term.ErrPasteIndicator) {
 		_, _ = io.WriteString(p.line, "\n")
 		return "", interrupted()
 	}
