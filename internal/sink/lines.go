@@ -12,9 +12,6 @@ import (
 // maxLine is the maximum length of a line of a dump, the same as for the service's answers.
 const maxLine = 64 << 20
 
-// byteOrderMark starts some files that Windows programs write.
-var byteOrderMark = []byte("\xef\xbb\xbf")
-
 // eachLine visits the lines of a dump that are not blank, with their numbers from 1. A line is valid
 // until visit returns. name is used in messages.
 func eachLine(ctx context.Context, name string, in io.Reader, visit func(n int64, line []byte) error) error {
@@ -25,7 +22,7 @@ func eachLine(ctx context.Context, name string, in io.Reader, visit func(n int64
 			return err
 		}
 		n++
-		line := bytes.TrimPrefix(lines.Bytes(), byteOrderMark) // of joined files, every first line has one
+		line := bytes.TrimPrefix(lines.Bytes(), []byte("\uFEFF")) // begins files of Windows programs, joined ones too
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
@@ -35,12 +32,15 @@ func eachLine(ctx context.Context, name string, in io.Reader, visit func(n int64
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return fmt.Errorf("read %s: line %d has more than 64 MiB", name, n+1)
+		return fmt.Errorf("%w %s: line %d has more than 64 MiB", ErrRead, name, n+1)
 	case err != nil:
-		return fmt.Errorf("read %s: %w", name, err)
+		return fmt.Errorf("%w %s: %w", ErrRead, name, err)
 	}
 	return nil
 }
+
+// ErrRead begins the error of a dump that cannot be read to its end.
+var ErrRead = errors.New("read")
 
 // AsideError is a line of a dump that is not a call.
 type AsideError struct {

@@ -112,9 +112,9 @@ func (i *importer) sources(paths []string) (list []source, err error) {
 		return nil, err
 	}
 	for _, path := range paths {
-		src := source{path: path, asOf: i.started.UnixMilli()}
+		src := source{path: "/dev/stdin", asOf: i.started.UnixMilli()}
 		if path != "-" {
-			if err := src.open(); err != nil {
+			if err := src.open(path); err != nil {
 				return list, err
 			}
 		}
@@ -203,15 +203,12 @@ func (i *importer) add(ctx context.Context, sources []source, stdin io.Reader) e
 			in = src.file
 		}
 		r, err := src.lines(&counted{in, &i.read})
-		if err != nil {
-			return err
+		if err == nil {
+			err = i.in.Add(ctx, &sink.Dump{Name: src.path, Lines: r, AsOf: src.asOf, Kind: kind})
+			_ = r.Close() // it was only read
 		}
-		err = i.in.Add(ctx, &sink.Dump{Name: src.path, Lines: r, AsOf: src.asOf, Kind: kind})
-		if cerr := r.Close(); err == nil {
-			err = cerr
-		}
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			err = cli.Fail(cli.ExitFailed, fmt.Errorf("%w: it is cut off, or damaged at its end", err), "get the file again, and import it")
+		if errors.Is(err, sink.ErrRead) {
+			err = cli.Fail(cli.ExitFailed, err, "the file is cut off or damaged: get it again, and import it")
 		}
 		if err != nil {
 			return err

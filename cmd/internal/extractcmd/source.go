@@ -17,6 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/sink"
 	"callhouse/internal/words"
 )
 
@@ -29,10 +30,10 @@ type source struct {
 }
 
 // open opens the file.
-func (s *source) open() error {
-	f, err := os.Open(s.path)
+func (s *source) open(path string) error {
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return cli.Usage("", "the file %s does not exist", s.path)
+		return cli.Usage("", "the file %s does not exist", path)
 	}
 	if err != nil {
 		return cli.Usage("", "read a dump: %w", err)
@@ -40,9 +41,9 @@ func (s *source) open() error {
 	st, err := f.Stat()
 	if err != nil || st.IsDir() {
 		_ = f.Close()
-		return cli.Usage("name the files in it: "+filepath.Join(s.path, "*.ndjson"), "%s is a folder", s.path)
+		return cli.Usage("name the files in it: "+filepath.Join(path, "*.ndjson"), "%s is a folder", path)
 	}
-	s.file, s.size, s.asOf = f, st.Size(), st.ModTime().UnixMilli()
+	s.path, s.file, s.size, s.asOf = path, f, st.Size(), st.ModTime().UnixMilli()
 	if !st.Mode().IsRegular() {
 		s.size = -1
 		return nil
@@ -63,11 +64,12 @@ var forms = []struct{ begins, is, makes string }{
 	{`BZh`, "compressed by bzip2", "bzip2 -dc %s"},
 	{`\x{FFFD}7zXZ`, "compressed by xz", "xz -dc %s"},
 	{`PK\x03\x04`, "a zip archive", "unzip -p %s"},
+	{`(?s)[^{].{200,256}ustar[\x00 ]`, "a tar archive", "tar -xOf %s"},
 	{`\x{FFFD}\x{FFFD}|\x00?\{\x00`, "UTF-16", "iconv -f UTF-16 -t UTF-8 %s"},
 }
 
-// Magic numbers of compressed files.
-var gzipMagic, zstdMagic = []byte("\x1f\x8b"), []byte("\x28\xb5\x2f\xfd")
+// Magic numbers of compressed files. Some compressors begin with a frame that decoders skip.
+var gzipMagic, zstdMagic, zstdSkipped = []byte("\x1f\x8b"), []byte("\x28\xb5\x2f\xfd"), []byte("*M\x18")
 
 // lines returns the content of a source, decompressed if its first bytes are those of gzip or zstd,
 // whatever its name. A content that is no lines of calls is an error.
@@ -78,14 +80,14 @@ func (s *source) lines(in io.Reader) (_ io.ReadCloser, err error) {
 	switch {
 	case bytes.HasPrefix(magic, gzipMagic):
 		lines, err = gzip.NewReader(raw)
-	case bytes.HasPrefix(magic, zstdMagic):
+	case bytes.HasPrefix(magic, zstdMagic), bytes.HasSuffix(magic, zstdSkipped):
 		var z *zstd.Decoder
 		if z, err = zstd.NewReader(raw, zstd.WithDecoderConcurrency(1)); err == nil {
 			lines = z.IOReadCloser()
 		}
 	}
 	if err != nil {
-		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("unpack %s: %w", s.path, err), "")
+		return nil, fmt.Errorf("%w %s: %w", sink.ErrRead, s.path, err)
 	}
 	text := bufio.NewReaderSize(lines, 4096)
 	head, _ := text.Peek(4096)
