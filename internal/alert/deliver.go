@@ -1,10 +1,9 @@
 package alert
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,8 +12,6 @@ import (
 type Channel interface {
 	// Send sends a message. Its error contains no secret.
 	Send(ctx context.Context, m *Message) error
-	// Repeats reports whether the receiver recognizes a repeated message by its id and discards it.
-	Repeats() bool
 }
 
 const (
@@ -25,64 +22,44 @@ const (
 	tries    = 3 // attempts per run
 )
 
-// Deliver sends the messages in the outbox, in order for each channel. A message that a channel
-// does not accept stays for the next call, until it is a day old. Deliver saves two steps of each
-// attempt:
-//
-//   - its start. If the process is killed afterwards, it is unknown whether the message arrived: it is
-//     sent again only if the channel discards repetitions; otherwise it counts as lost.
-//   - its result.
-//
-// It returns the number of sent messages.
+// Deliver sends the messages in the outbox, in order for each channel, and returns the number of
+// sent ones. A message that a channel does not accept stays for the next call, until it is a day
+// old. The state is saved after each message: if the process is killed before that, the message is
+// sent again, with the same id.
 func (s *Store) Deliver(ctx context.Context, channels map[string]Channel, now func() time.Time,
 	pause func(context.Context, time.Duration)) (sent int, err error) {
 	down := map[string]bool{}
-	for i := 0; i < len(s.Outbox) && ctx.Err() == nil; {
-		m := s.Outbox[i]
+	for _, m := range slices.Clone(s.Outbox) {
+		if ctx.Err() != nil {
+			break
+		}
 		c := channels[m.Channel]
-		var lost string
-		switch {
-		case c == nil:
-			lost = "the channel no longer exists"
-		case m.Sending && !c.Repeats():
-			lost = "unconfirmed: the program was killed while it sent this message"
-		case !down[m.Channel]:
-			err := s.send(ctx, c, m, now, pause)
-			if errors.As(err, new(*saveError)) {
-				return sent, err
-			}
-			down[m.Channel] = err != nil
+		if c != nil && !down[m.Channel] {
+			down[m.Channel] = send(ctx, c, m, pause) != nil
 		}
 		switch {
-		case lost == "" && !down[m.Channel]:
+		case c != nil && !down[m.Channel]:
 			sent++
-		case lost == "" && now().Sub(m.At) < lifetime:
-			i++
+		case c != nil && now().Sub(m.At) < lifetime:
 			continue
 		default:
-			s.Lost = append(s.Lost, Lost{ID: m.ID, Rule: m.Rule, Event: m.Event, Channel: m.Channel, At: now().UTC(),
-				Why: cmp.Or(lost, "dropped after a day: "+m.Error)})
+			why := "the channel no longer exists"
+			if c != nil {
+				why = "dropped after a day: " + m.Error
+			}
+			s.Lost = append(s.Lost, Lost{ID: m.ID, Rule: m.Rule, Event: m.Event, Channel: m.Channel, At: now().UTC(), Why: why})
 		}
-		s.Outbox = append(s.Outbox[:i:i], s.Outbox[i+1:]...)
+		s.Outbox = slices.DeleteFunc(s.Outbox, func(other *Message) bool { return other == m })
 		if err := s.Save(); err != nil {
 			return sent, err
 		}
 	}
-	return sent, nil
+	return sent, s.Save()
 }
 
-// saveError reports that the state cannot be written. Nothing more is sent then.
-type saveError struct{ error }
-
-func (e *saveError) Unwrap() error { return e.error }
-
 // send tries a few times to send a message.
-func (s *Store) send(ctx context.Context, c Channel, m *Message, now func() time.Time, pause func(context.Context, time.Duration)) error {
+func send(ctx context.Context, c Channel, m *Message, pause func(context.Context, time.Duration)) error {
 	for try := 1; ; try++ {
-		m.Sending = true
-		if err := s.Save(); err != nil {
-			return &saveError{err}
-		}
 		// An attempt is not interrupted: otherwise it would be unknown whether the message arrived.
 		once, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		err := c.Send(once, m)
@@ -90,10 +67,7 @@ func (s *Store) send(ctx context.Context, c Channel, m *Message, now func() time
 		if err == nil {
 			return nil
 		}
-		m.Sending, m.Tries, m.Error = false, m.Tries+1, clip(err.Error())
-		if serr := s.Save(); serr != nil {
-			return &saveError{serr}
-		}
+		m.Error = clip(err.Error())
 		var refused *RefusedError
 		if try == tries || ctx.Err() != nil || errors.As(err, &refused) {
 			return err
@@ -129,8 +103,5 @@ func (s *State) Waiting() string {
 		return ""
 	}
 	m := s.Outbox[0]
-	if m.Error == "" {
-		return fmt.Sprintf("to %s", m.Channel)
-	}
-	return fmt.Sprintf("to %s: %s", m.Channel, m.Error)
+	return strings.TrimSuffix("to "+m.Channel+": "+m.Error, ": ")
 }

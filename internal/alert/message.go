@@ -29,9 +29,7 @@ type Message struct {
 	At        time.Time `json:"at"`
 	Items     []Item    `json:"items"`
 
-	Tries   int    `json:"tries,omitempty"`
-	Error   string `json:"error,omitempty"`   // of the last attempt
-	Sending bool   `json:"sending,omitempty"` // an attempt has begun; its result is unknown
+	Error string `json:"error,omitempty"` // of the last attempt
 }
 
 // Item is one group of calls in a message. Texts are for people; numbers are exact.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -29,7 +28,6 @@ type inbox struct {
 	got    []string // path and id
 	bodies [][]byte
 	down   bool
-	then   func(path string) (killed bool) // called once a request is read; nil: it is answered
 }
 
 func newInbox(t *testing.T) *inbox {
@@ -48,9 +46,6 @@ func (b *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b.got, b.bodies = append(b.got, r.URL.Path+" "+r.Header.Get("Idempotency-Key")), append(b.bodies, body)
-	if b.then != nil && b.then(r.URL.Path) {
-		panic(http.ErrAbortHandler)
-	}
 }
 
 // alarmed writes rules, one of which many calls match, for the channels of an inbox.
@@ -124,61 +119,6 @@ func TestAlertsAfterARun(t *testing.T) {
 	c.mustExtract("--alerts", rules)
 	c.extract(t.Context(), "status", "--max-age", "0s", "--alerts", rules).exits(t, cli.ExitOK)
 	c.extract(t.Context(), "verify").exits(t, cli.ExitOK)
-}
-
-// The real program is killed between sending and recording, at each of its messages. Messages
-// arrive twice only at receivers that recognize their id, and status reports messages with an
-// unknown result.
-func TestAlertsKilled(t *testing.T) {
-	longtest.Only(t) // TestKilledWhileSending in alert kills at each of the messages, in the test's process
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 41, Calls: 60, Days: 3}})
-	query := linkProgram(t, t.TempDir(), "query")
-	b := newInbox(t)
-	rules := alarmed(t, b)
-	c.mustExtract()
-	killed := map[string]bool{} // once per channel
-	for range 4 {
-		cmd := exec.CommandContext(t.Context(), query, "alert", "--alerts", rules, "--warehouse", c.warehouse)
-		b.mu.Lock()
-		b.then = func(path string) bool {
-			if killed[path] {
-				return false
-			}
-			killed[path] = true
-			return cmd.Process.Kill() == nil
-		}
-		err := cmd.Start()
-		b.mu.Unlock()
-		test.OK(t, err)
-		_ = cmd.Wait()
-	}
-	b.mu.Lock() // the killed process's last request may still be in progress
-	defer b.mu.Unlock()
-	var hooks, slacks []string
-	for _, got := range b.got {
-		if id, ok := strings.CutPrefix(got, "/hook "); ok {
-			hooks = append(hooks, id)
-		} else {
-			slacks = append(slacks, got)
-		}
-	}
-	if len(hooks) != 2 || hooks[0] != hooks[1] || len(slacks) != 1 {
-		t.Errorf("arrived: %v", b.got)
-	}
-	var state struct {
-		Outbox []any
-		Lost   []struct{ Channel, Why string }
-	}
-	raw, err := os.ReadFile(filepath.Join(c.warehouse, "alerts.json"))
-	if err == nil {
-		err = json.Unmarshal(raw, &state)
-	}
-	if err != nil || len(state.Outbox) != 0 || len(state.Lost) != 1 || state.Lost[0].Channel != "slack" || !strings.HasPrefix(state.Lost[0].Why, "unconfirmed") {
-		t.Errorf("%v: %s", err, raw)
-	}
-	if s := c.extract(t.Context(), "status", "--max-age", "0s").stdout; !strings.Contains(s, "1 message not sent in a week, the last: started of any calls to slack, unconfirmed") {
-		t.Errorf("status:\n%s", s)
-	}
 }
 
 // A process that follows evaluates the rules after its commits, without waiting for the result.

@@ -15,7 +15,6 @@ import (
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/alert"
-	"callhouse/internal/alert/channel"
 	"callhouse/internal/analytics"
 	"callhouse/internal/words"
 )
@@ -73,7 +72,7 @@ func (c *command) run(ctx context.Context) (err error) {
 		return err
 	}
 	secrets := words.NewSecrets()
-	channels, err := f.channels(c.Env, channel.Lines{To: c.Stdout}, secrets)
+	channels, err := f.channels(c.Env, writer{c.Stdout}, secrets)
 	if err != nil {
 		return err
 	}
@@ -111,13 +110,13 @@ func (c *command) open(ctx context.Context) (*analytics.Warehouse, error) {
 }
 
 // channels creates the channels that the rules use.
-func (f *File) channels(env config.Environment, stdout alert.Channel, secrets *words.Secrets) (map[string]alert.Channel, error) {
+func (f *File) channels(env config.Environment, stdout writer, secrets *words.Secrets) (map[string]alert.Channel, error) {
 	out := map[string]alert.Channel{}
 	for _, name := range slices.Sorted(maps.Keys(f.Channels)) {
 		if !slices.ContainsFunc(f.Rules, func(r *Rule) bool { return slices.Contains(r.To, name) }) {
 			continue
 		}
-		c, known, err := f.channel(name, env, stdout, "callhouse/"+cli.Version())
+		c, known, err := f.channel(name, env, stdout)
 		secrets.Add(known...)
 		if err != nil {
 			return nil, err

@@ -11,18 +11,22 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/wneessen/go-mail"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/internal/alert/channel"
+	"callhouse/internal/alert"
 	"callhouse/internal/analytics/page"
 	"callhouse/internal/words"
 )
 
-// Mailer sends the morning page by mail.
+// Mailer sends messages and the morning page through a mail server.
 type Mailer struct {
-	*channel.Mailer
-	title   string
+	o       mailOptions
+	client  *mail.Client
+	title   string // of the page
 	secrets *words.Secrets
 }
 
@@ -32,27 +36,28 @@ func MailerOf(c *answer.Command, name string) (*Mailer, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, known, err := f.channel(name, c.Env, channel.Lines{To: io.Discard}, "")
+	made, secrets, err := f.channel(name, c.Env, writer{io.Discard})
 	if err != nil {
 		return nil, err
 	}
-	m, ok := made.(*channel.Mailer)
+	m, ok := made.(*Mailer)
 	if !ok {
-		var mail []string
+		var known []string
 		for name, c := range f.Channels {
 			if c.Type == "mail" {
-				mail = append(mail, name)
+				known = append(known, name)
 			}
 		}
-		slices.Sort(mail)
-		hint := "channels of type mail: " + strings.Join(mail, ", ")
-		if len(mail) == 0 {
+		slices.Sort(known)
+		hint := "channels of type mail: " + strings.Join(known, ", ")
+		if len(known) == 0 {
 			hint = "add a channel of type mail to " + f.path
 		}
-		return nil, cli.Usage(cli.Suggest(name, mail, hint),
+		return nil, cli.Usage(cli.Suggest(name, known, hint),
 			"the channel %q is not of type mail", name)
 	}
-	return &Mailer{m, cmp.Or(f.Title, c.Profile), words.NewSecrets(known...)}, nil
+	m.title, m.secrets = cmp.Or(f.Title, c.Profile), words.NewSecrets(secrets...)
+	return m, nil
 }
 
 // Page sends the page written by write. made is its summary, valid after write returns.
@@ -69,8 +74,7 @@ func (m *Mailer) Page(ctx context.Context, write func(io.Writer) error, made *pa
 		subject += ": " + made.Sentence
 	}
 	sum := sha256.Sum256(whole.Bytes())
-	err := m.Deliver(ctx, channel.Letter{ID: hex.EncodeToString(sum[:12]), Subject: words.Line(subject), Text: words.Lines(figures(made)),
-		Name: "report.html", Page: whole.Bytes()})
+	err := m.deliver(ctx, letter{id: hex.EncodeToString(sum[:12]), subject: words.Line(subject), text: words.Lines(figures(made)), page: whole.Bytes()})
 	if err != nil {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("mail the page: %w", errors.New(m.secrets.Error(err))), "nothing is kept: run it again")
 	}
@@ -97,4 +101,104 @@ func figures(made *page.Summary) string {
 		lines = append(lines, t.Name+": "+course(t.DayBefore.Text, t.Day.Text, day)+" · "+course(t.WholeBefore.Text, t.Whole.Text, whole))
 	}
 	return strings.Join(lines, "\n") + "\n"
+}
+
+// Encryption of the connection to a mail server.
+const (
+	startTLS = "starttls" // required; the default port is 587
+	useTLS   = "tls"      // from the first byte; the default port is 465
+	plain    = "none"     // only for this machine
+)
+
+// patience is how long a server may take to respond.
+const patience = 10 * time.Second
+
+// mailOptions are a channel of mail with the content of its files.
+type mailOptions struct {
+	Channel
+	password string // empty: no login
+	ca       []byte
+}
+
+// newMailer returns a channel that sends mail. It connects with the first message.
+func newMailer(o mailOptions) (*Mailer, error) {
+	if len(o.To) == 0 {
+		return nil, errors.New("it has no recipients (to)")
+	}
+	if err := errors.Join(mail.NewMsg().From(o.From), mail.NewMsg().To(o.To...)); err != nil {
+		return nil, err
+	}
+	if (o.User == "") != (o.password == "") {
+		return nil, errors.New("a login needs both a user and a password")
+	}
+	port, options := 587, []mail.Option{mail.WithTLSPolicy(mail.TLSMandatory)}
+	switch o.TLS {
+	case "", startTLS:
+	case useTLS:
+		port, options = 465, []mail.Option{mail.WithSSL()}
+	case plain:
+		port, options = 25, []mail.Option{mail.WithTLSPolicy(mail.NoTLS)}
+	default:
+		return nil, fmt.Errorf("unknown tls %q: use %s, %s or %s", o.TLS, startTLS, useTLS, plain)
+	}
+	host, port, err := hostPort(o.Server, port)
+	if err != nil {
+		return nil, err
+	}
+	if o.TLS == plain && (!local(host) || o.User != "") {
+		return nil, errors.New("only a server on this machine, without a login, may be used without TLS")
+	}
+	config, err := trust(o.ca)
+	if err != nil {
+		return nil, err
+	}
+	config.ServerName = host
+	options = append(options, mail.WithPort(port), mail.WithTLSConfig(config), mail.WithTimeout(patience))
+	if o.User != "" {
+		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(o.User), mail.WithPassword(o.password))
+	}
+	client, err := mail.NewClient(host, options...)
+	if err != nil {
+		return nil, err
+	}
+	return &Mailer{o: o, client: client}, nil
+}
+
+// Send implements alert.Channel.
+func (c *Mailer) Send(ctx context.Context, m *alert.Message) error {
+	return c.deliver(ctx, letter{id: m.ID, subject: words.Line(m.Title()), text: lines(m)})
+}
+
+// letter is a mail.
+type letter struct {
+	id            string // the part of its Message-ID before the @
+	subject, text string
+	page          []byte // attached; nil: none
+}
+
+// deliver sends a letter.
+func (c *Mailer) deliver(ctx context.Context, l letter) error {
+	m := mail.NewMsg()
+	if err := errors.Join(m.From(c.o.From), m.To(c.o.To...)); err != nil {
+		return &alert.RefusedError{Err: err}
+	}
+	_, domain, _ := strings.Cut(strings.TrimSuffix(m.GetFromString()[0], ">"), "@")
+	m.SetMessageIDWithValue(l.id + "@" + domain)
+	m.SetGenHeader("Auto-Submitted", "auto-generated")
+	m.SetDate()
+	m.Subject(l.subject)
+	m.SetBodyString(mail.TypeTextPlain, l.text)
+	if l.page != nil {
+		if err := m.AttachReader("report.html", bytes.NewReader(l.page), mail.WithFileContentType(mail.TypeTextHTML)); err != nil {
+			return err
+		}
+	}
+	err := c.client.DialAndSendWithContext(ctx, m)
+	if err == nil || m.IsDelivered() { // the message was accepted, and only closing the connection failed
+		return nil
+	}
+	if c.o.password != "" { // a server's error may repeat the password
+		err = errors.New(strings.ReplaceAll(err.Error(), c.o.password, "[masked]"))
+	}
+	return err
 }

@@ -20,7 +20,6 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/internal/alert"
-	"callhouse/internal/alert/channel"
 	"callhouse/internal/analytics/question"
 	sqlfiles "callhouse/sql"
 )
@@ -303,8 +302,7 @@ func (f *File) policy(r *Rule, source string) alert.Policy {
 }
 
 // channel creates a channel. secrets are texts that this program must hide in its messages.
-func (f *File) channel(name string, env config.Environment, stdout alert.Channel, agent string) (
-	_ alert.Channel, secrets []string, err error) {
+func (f *File) channel(name string, env config.Environment, stdout writer) (_ alert.Channel, secrets []string, err error) {
 	c, ok := f.Channels[name]
 	if !ok {
 		return nil, nil, cli.Usage(f.lacksChannel(name), "%s: unknown channel %q", f.path, name)
@@ -324,23 +322,17 @@ func (f *File) channel(name string, env config.Environment, stdout alert.Channel
 	} else if c.Type == "slack" || c.Type == "teams" {
 		err = errors.New("its address is a secret: put it into a file and set url_file, or into a variable and set url_env")
 	}
-	o := channel.Options{Address: address, Agent: agent}
-	password := secret("password", c.PasswordFile, c.PasswordEnv)
+	o := mailOptions{Channel: c, password: secret("password", c.PasswordFile, c.PasswordEnv)}
 	if err == nil && c.CAFile != "" {
-		o.CA, err = os.ReadFile(f.beside(c.CAFile))
+		o.ca, err = os.ReadFile(f.beside(c.CAFile))
 	}
 	var made alert.Channel
 	if err == nil {
 		switch c.Type {
-		case "slack":
-			made, err = channel.Slack(o)
-		case "teams":
-			made, err = channel.Teams(o)
-		case "webhook":
-			made, err = channel.Webhook(o)
+		case "slack", "teams", "webhook":
+			made, err = newPoster(address, o.ca, forms[c.Type])
 		case "mail":
-			made, err = channel.Mail(channel.MailOptions{Server: c.Server, TLS: c.TLS, User: c.User, Password: password,
-				From: c.From, To: c.To, CA: o.CA})
+			made, err = newMailer(o)
 		case "stdout":
 			made = stdout
 		default:

@@ -14,7 +14,6 @@ import (
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/internal/alert/channel"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
@@ -103,7 +102,7 @@ func TestChannels(t *testing.T) {
 		write("alerts.toml", "[channels.a]\n"+text+"\n[[rules]]\nname = \"r\"\nreport = \"durations\"\ncolumn = \"calls\"\nabove = 1\nto = [\"a\"]\n", 0o600)
 		f, err := read(filepath.Join(dir, "alerts.toml"))
 		if err == nil {
-			_, err = f.channels(env, channel.Lines{}, words.NewSecrets())
+			_, err = f.channels(env, writer{}, words.NewSecrets())
 		}
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "verysecret")) {
 			t.Errorf("%s\n%v, want %q", text, err, want)

@@ -1,4 +1,4 @@
-package channel
+package alerts
 
 import (
 	"context"
@@ -14,11 +14,8 @@ import (
 	"time"
 
 	"callhouse/internal/alert"
-	"callhouse/internal/loopback"
 	"callhouse/internal/test"
 )
-
-func TestMain(m *testing.M) { loopback.Main(m) }
 
 // request is a request received by a server.
 type request struct {
@@ -63,10 +60,10 @@ func message() *alert.Message {
 
 // The requests that each channel sends.
 func TestForms(t *testing.T) {
-	for name, made := range map[string]func(Options) (alert.Channel, error){"slack": Slack, "teams": Teams, "webhook": Webhook} {
+	for name, form := range forms {
 		t.Run(name, func(t *testing.T) {
 			s, got := server(t)
-			c, err := made(Options{Address: s.URL + "/hook", CA: authority(s), Agent: "callhouse/1"})
+			c, err := newPoster(s.URL+"/hook", authority(s), form)
 			if err == nil {
 				err = c.Send(t.Context(), message())
 			}
@@ -80,12 +77,12 @@ func TestForms(t *testing.T) {
 			e.SetIndent("", "  ")
 			test.OK(t, e.Encode(v))
 			test.Golden(t, "testdata/"+name+".golden", text.String())
-			if r.header.Get(HeaderID) != "5f3a" {
+			if r.header.Get(headerID) != "5f3a" {
 				t.Errorf("headers: %v", r.header)
 			}
 		})
 	}
-	test.Golden(t, "testdata/text.golden", Text(message()))
+	test.Golden(t, "testdata/text.golden", lines(message()))
 }
 
 // A message about many groups stays small.
@@ -94,7 +91,7 @@ func TestManyGroups(t *testing.T) {
 	for range 500 {
 		m.Items = append(m.Items, m.Items[0])
 	}
-	for _, form := range []any{slack(m), teams(m), map[string]string{"text": Text(m)}} {
+	for _, form := range []any{slack(m), teams(m), map[string]string{"text": lines(m)}} {
 		raw, err := json.Marshal(form)
 		if err != nil || len(raw) > 20<<10 || !strings.Contains(string(raw), "and 492 more") {
 			t.Errorf("%d bytes, %v: %.300s", len(raw), err, raw)
@@ -109,7 +106,7 @@ func TestFailures(t *testing.T) {
 		refused bool
 	}{{500, false}, {503, false}, {429, false}, {404, true}, {403, true}, {302, true}} {
 		s, got := server(t, c.status)
-		ch, err := Slack(Options{Address: s.URL + "/services/T0/B0/verysecret", CA: authority(s)})
+		ch, err := newPoster(s.URL+"/services/T0/B0/verysecret", authority(s), slack)
 		test.OK(t, err)
 		err = ch.Send(t.Context(), message())
 		var refused *alert.RefusedError
@@ -121,7 +118,7 @@ func TestFailures(t *testing.T) {
 		}
 	}
 	s, got := server(t)
-	ch, err := Webhook(Options{Address: s.URL + "/verysecret"})
+	ch, err := newPoster(s.URL+"/verysecret", nil, payload)
 	if err == nil {
 		err = ch.Send(t.Context(), message())
 	}
@@ -129,7 +126,7 @@ func TestFailures(t *testing.T) {
 		t.Errorf("an unknown authority: %v", err)
 	}
 	s.Close()
-	ch, _ = Teams(Options{Address: s.URL + "/verysecret"})
+	ch, _ = newPoster(s.URL+"/verysecret", nil, teams)
 	if err := ch.Send(t.Context(), message()); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("nobody listens: %v", err)
 	}
@@ -139,11 +136,11 @@ func TestFailures(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	for _, address := range []string{"", "x", "ftp://127.0.0.1", "http://example.com/hook", "https://"} {
-		if _, err := Webhook(Options{Address: address}); err == nil {
+		if _, err := newPoster(address, nil, payload); err == nil {
 			t.Errorf("the address %q is accepted", address)
 		}
 	}
-	if _, err := Webhook(Options{Address: "https://example.com", CA: []byte("none")}); err == nil {
+	if _, err := newPoster("https://example.com", []byte("none"), payload); err == nil {
 		t.Error("a file without certificates is accepted")
 	}
 }

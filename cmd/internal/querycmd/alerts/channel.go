@@ -1,7 +1,4 @@
-// Package channel sends alert messages: to incoming webhooks of Slack and Teams, as JSON to any
-// address, by mail, or as lines of text. It reads no files and no environment variables: the
-// caller passes the secrets. No error contains a secret.
-package channel
+package alerts
 
 import (
 	"bytes"
@@ -20,59 +17,44 @@ import (
 	"strings"
 	"time"
 
+	"callhouse/cmd/internal/cli"
 	"callhouse/internal/alert"
 	"callhouse/internal/hook"
 	"callhouse/internal/words"
 )
 
-// HeaderID is the header of a webhook with the id of the message.
-const HeaderID = "Idempotency-Key"
+// headerID is the header of a webhook with the id of the message.
+const headerID = "Idempotency-Key"
 
-// post is a channel that posts JSON.
-type post struct {
+// forms are the bodies of the channels that post JSON: to an incoming webhook of Slack, to a workflow
+// of Teams that posts Adaptive Cards, or to any address.
+var forms = map[string]func(*alert.Message) any{"slack": slack, "teams": teams, "webhook": payload}
+
+// poster is a channel that posts JSON. Its errors do not contain the address, which is a secret for
+// Slack and Teams.
+type poster struct {
 	address string
 	client  *http.Client
-	agent   string
 	form    func(*alert.Message) any
-	repeats bool
 }
 
-// Options are common to the channels that post JSON.
-type Options struct {
-	Address string // a secret for Slack and Teams
-	CA      []byte // additional CA certificates, in PEM
-	Agent   string // User-Agent
-}
-
-// Slack returns a channel to an incoming webhook of Slack.
-func Slack(o Options) (alert.Channel, error) { return poster(o, slack, false) }
-
-// Teams returns a channel to a workflow of Teams that posts Adaptive Cards.
-func Teams(o Options) (alert.Channel, error) { return poster(o, teams, false) }
-
-// Webhook returns a channel that posts the message itself. The receiver recognizes a repeated message
-// by its Idempotency-Key.
-func Webhook(o Options) (alert.Channel, error) {
-	return poster(o, func(m *alert.Message) any { return payload(m) }, true)
-}
-
-func poster(o Options, form func(*alert.Message) any, repeats bool) (alert.Channel, error) {
-	u, err := url.Parse(o.Address)
+// newPoster returns a channel. ca holds additional CA certificates, in PEM.
+func newPoster(address string, ca []byte, form func(*alert.Message) any) (*poster, error) {
+	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return nil, errors.New("its address is not a URL")
 	}
 	if u.Scheme == "http" && !local(u.Hostname()) {
 		return nil, errors.New("its address must begin with https")
 	}
-	config, err := trust(o.CA)
+	config, err := trust(ca)
 	if err != nil {
 		return nil, err
 	}
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSClientConfig = config
-	p := &post{address: o.Address, agent: o.Agent, form: form, repeats: repeats,
-		client: &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
-	return p, nil
+	return &poster{address, &http.Client{Transport: t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, form}, nil
 }
 
 // local reports whether a host is this machine.
@@ -97,11 +79,8 @@ func trust(ca []byte) (*tls.Config, error) {
 	return c, nil
 }
 
-// Repeats implements alert.Channel.
-func (p *post) Repeats() bool { return p.repeats }
-
 // Send implements alert.Channel.
-func (p *post) Send(ctx context.Context, m *alert.Message) error {
+func (p *poster) Send(ctx context.Context, m *alert.Message) error {
 	body, err := json.Marshal(p.form(m))
 	if err != nil {
 		return fmt.Errorf("encode the message: %w", err)
@@ -111,8 +90,8 @@ func (p *post) Send(ctx context.Context, m *alert.Message) error {
 		return &alert.RefusedError{Err: errors.New("its address is not a URL")}
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", p.agent)
-	req.Header.Set(HeaderID, m.ID)
+	req.Header.Set("User-Agent", "callhouse/"+cli.Version())
+	req.Header.Set(headerID, m.ID)
 	err = hook.Send(p.client, req)
 	if _, refused := errors.AsType[*hook.RefusedError](err); refused {
 		return &alert.RefusedError{Err: err}
@@ -191,8 +170,8 @@ func teams(m *alert.Message) any {
 		{"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": nil, "content": card}}}
 }
 
-// Text returns a message as lines of text.
-func Text(m *alert.Message) string {
+// lines returns a message as lines of text.
+func lines(m *alert.Message) string {
 	var b strings.Builder
 	b.WriteString(words.Line(m.Title()) + "\n")
 	items, others := m.Shown()
@@ -208,15 +187,12 @@ func Text(m *alert.Message) string {
 	return b.String()
 }
 
-// Lines is a channel that writes text.
-type Lines struct{ To io.Writer }
-
-// Repeats implements alert.Channel.
-func (Lines) Repeats() bool { return false }
+// writer is a channel that writes text.
+type writer struct{ io.Writer }
 
 // Send implements alert.Channel.
-func (l Lines) Send(_ context.Context, m *alert.Message) error {
-	_, err := io.WriteString(l.To, Text(m))
+func (w writer) Send(_ context.Context, m *alert.Message) error {
+	_, err := io.WriteString(w, lines(m))
 	return err
 }
 

@@ -1,4 +1,4 @@
-package channel
+package alerts
 
 import (
 	"bytes"
@@ -78,11 +78,11 @@ func (o *office) serve(t *testing.T, how string) (address string, ca []byte) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	test.OK(t, err)
 	switch how {
-	case StartTLS:
+	case startTLS:
 		s.TLSConfig = &tls.Config{Certificates: web.TLS.Certificates}
-	case TLS:
+	case useTLS:
 		l = tls.NewListener(l, &tls.Config{Certificates: web.TLS.Certificates})
-	case Plain:
+	case plain:
 		s.AllowInsecureAuth = true
 	}
 	go func() { _ = s.Serve(l) }()
@@ -97,25 +97,25 @@ func (quiet) Printf(string, ...any) {}
 func (quiet) Println(...any) {}
 
 func TestMail(t *testing.T) {
-	for _, how := range []string{StartTLS, TLS, Plain} {
+	for _, how := range []string{startTLS, useTLS, plain} {
 		t.Run(how, func(t *testing.T) {
 			o := &office{password: "open sesame"}
 			address, ca := o.serve(t, how)
-			options := MailOptions{Server: address, TLS: how, CA: ca, From: "Callhouse <callhouse@example.com>",
-				To: []string{"a@example.com", "B <b@example.com>"}}
-			if how != Plain {
-				options.User, options.Password = "callhouse", "open sesame"
+			options := mailOptions{ca: ca, Channel: Channel{Server: address, TLS: how, From: "Callhouse <callhouse@example.com>",
+				To: []string{"a@example.com", "B <b@example.com>"}}}
+			if how != plain {
+				options.User, options.password = "callhouse", "open sesame"
 			}
-			c, err := Mail(options)
+			c, err := newMailer(options)
 			if err == nil {
 				err = c.Send(t.Context(), message())
 			}
 			if err == nil {
-				err = c.Deliver(t.Context(), Letter{ID: "page", Subject: "Thursday was as usual", Text: "Key numbers", Name: "report.html",
-					Page: []byte("<!doctype html><title>Calls</title>")})
+				err = c.deliver(t.Context(), letter{id: "page", subject: "Thursday was as usual", text: "Key numbers",
+					page: []byte("<!doctype html><title>Calls</title>")})
 			}
 			test.OK(t, err)
-			if len(o.letters) != 2 || len(o.users) != 2 && how != Plain || strings.Join(o.to[0], " ") != "a@example.com b@example.com" {
+			if len(o.letters) != 2 || len(o.users) != 2 && how != plain || strings.Join(o.to[0], " ") != "a@example.com b@example.com" {
 				t.Fatalf("%d letters by %v to %v", len(o.letters), o.users, o.to)
 			}
 			m, err := mail.ReadMessage(bytes.NewReader(o.letters[0]))
@@ -146,18 +146,18 @@ func TestMail(t *testing.T) {
 // Failures of mail. No error repeats the password.
 func TestMailFailures(t *testing.T) {
 	o := &office{password: "open sesame"}
-	address, ca := o.serve(t, StartTLS)
-	plain, _ := o.serve(t, Plain)
-	good := MailOptions{Server: address, CA: ca, User: "callhouse", Password: "open sesame", From: "a@example.com", To: []string{"b@example.com"}}
-	for name, edit := range map[string]func(*MailOptions){
-		"unknown authority": func(o *MailOptions) { o.CA = nil },
-		"no STARTTLS":       func(o *MailOptions) { o.Server = plain },
-		"wrong password":    func(o *MailOptions) { o.Password = "close sesame" },
-		"nobody listens":    func(o *MailOptions) { o.Server = "127.0.0.1:1" },
+	address, ca := o.serve(t, startTLS)
+	unencrypted, _ := o.serve(t, plain)
+	good := mailOptions{Channel: Channel{Server: address, User: "callhouse", From: "a@example.com", To: []string{"b@example.com"}}, ca: ca, password: "open sesame"}
+	for name, edit := range map[string]func(*mailOptions){
+		"unknown authority": func(o *mailOptions) { o.ca = nil },
+		"no STARTTLS":       func(o *mailOptions) { o.Server = unencrypted },
+		"wrong password":    func(o *mailOptions) { o.password = "close sesame" },
+		"nobody listens":    func(o *mailOptions) { o.Server = "127.0.0.1:1" },
 	} {
 		with := good
 		edit(&with)
-		c, err := Mail(with)
+		c, err := newMailer(with)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -166,7 +166,7 @@ func TestMailFailures(t *testing.T) {
 		}
 	}
 	o.refuse = errors.New("mailbox full")
-	c, err := Mail(good)
+	c, err := newMailer(good)
 	test.OK(t, err)
 	if err := c.Send(t.Context(), message()); err == nil || !strings.Contains(err.Error(), "mailbox full") {
 		t.Errorf("refused: %v", err)
@@ -174,20 +174,20 @@ func TestMailFailures(t *testing.T) {
 	if o.refuse = nil; c.Send(t.Context(), message()) != nil || len(o.letters) != 1 {
 		t.Errorf("after a refusal: %d letters", len(o.letters))
 	}
-	for name, edit := range map[string]func(*MailOptions){
-		"no recipient":          func(o *MailOptions) { o.To = nil },
-		"a wrong recipient":     func(o *MailOptions) { o.To = []string{"x"} },
-		"no sender":             func(o *MailOptions) { o.From = "" },
-		"a user alone":          func(o *MailOptions) { o.Password = "" },
-		"an unknown encryption": func(o *MailOptions) { o.TLS = "ssl" },
-		"plain, far away":       func(o *MailOptions) { o.TLS, o.Server = Plain, "example.com" },
-		"a login without TLS":   func(o *MailOptions) { o.TLS, o.Server = Plain, "localhost" },
-		"no server":             func(o *MailOptions) { o.Server = "" },
-		"a wrong port":          func(o *MailOptions) { o.Server = "example.com:smtp" },
+	for name, edit := range map[string]func(*mailOptions){
+		"no recipient":          func(o *mailOptions) { o.To = nil },
+		"a wrong recipient":     func(o *mailOptions) { o.To = []string{"x"} },
+		"no sender":             func(o *mailOptions) { o.From = "" },
+		"a user alone":          func(o *mailOptions) { o.password = "" },
+		"an unknown encryption": func(o *mailOptions) { o.TLS = "ssl" },
+		"plain, far away":       func(o *mailOptions) { o.TLS, o.Server = plain, "example.com" },
+		"a login without TLS":   func(o *mailOptions) { o.TLS, o.Server = plain, "localhost" },
+		"no server":             func(o *mailOptions) { o.Server = "" },
+		"a wrong port":          func(o *mailOptions) { o.Server = "example.com:smtp" },
 	} {
 		with := good
 		edit(&with)
-		if _, err := Mail(with); err == nil {
+		if _, err := newMailer(with); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
