@@ -226,7 +226,7 @@ func TestSteadyDaysAreNotOff(t *testing.T) {
 		if !tried(i) {
 			continue
 		}
-		rows, err := w.Report(t.Context(), "anomalies", question.Params{By: by})
+		rows, err := askFor(t.Context(), w, "anomalies", question.Params{By: by})
 		if got := all(t, rows, err); len(got) > 0 {
 			t.Errorf("by %q %d days are off: %v …", by, len(got), got[0])
 		}
@@ -281,7 +281,7 @@ func TestAnomalies(t *testing.T) {
 	}
 	w := warehouse(t, data, loc)
 	for _, p := range []question.Params{{}, {Since: first.AddDate(0, 0, 60), Until: first.AddDate(0, 0, 70)}} {
-		rows, err := w.Report(t.Context(), "incidents", p)
+		rows, err := askFor(t.Context(), w, "incidents", p)
 		got := all(t, rows, err)
 		test.NoDiff(t, diffNear(oracle("incidents", data, p, loc), got), "incidents, %+v (-oracle +report)", p)
 		if off, _ := got[len(got)-1][9].(string); !p.Since.IsZero() && !strings.HasPrefix(off, "completed_percent ") {
@@ -293,7 +293,7 @@ func TestAnomalies(t *testing.T) {
 		if !tried(i) {
 			continue
 		}
-		rows, err := w.Report(t.Context(), "anomalies", p)
+		rows, err := askFor(t.Context(), w, "anomalies", p)
 		got := all(t, rows, err)
 		want := oracle("anomalies", data, p, loc)
 		test.NoDiff(t, diffNear(want, got), "%+v (-oracle +report)", p)
@@ -305,7 +305,7 @@ func TestAnomalies(t *testing.T) {
 
 func checkFound(t *testing.T, w *analytics.Warehouse, p question.Params, days ...string) {
 	t.Helper()
-	rows, err := w.Report(t.Context(), "anomalies", p)
+	rows, err := askFor(t.Context(), w, "anomalies", p)
 	found := map[string]bool{}
 	for _, line := range all(t, rows, err) {
 		found[time.Time(line[0].(value.Date)).Format(time.DateOnly)+" "+line[1].(string)] = true
@@ -338,7 +338,7 @@ func TestWeekdays(t *testing.T) {
 				"start_at": date.Add(time.Duration(8*60+i) * time.Minute).UnixMilli(), "duration_ms": int64(60_000 + r.IntN(5000)), "user_turns": int64(1)})
 		}
 	}
-	rows, err := warehouse(t, analyticstest.Data{Calls: calls}, nil).Report(t.Context(), "anomalies", question.Params{Since: first.AddDate(0, 0, 60)})
+	rows, err := askFor(t.Context(), warehouse(t, analyticstest.Data{Calls: calls}, nil), "anomalies", question.Params{Since: first.AddDate(0, 0, 60)})
 	var got []string
 	for _, line := range all(t, rows, err) {
 		got = append(got, time.Time(line[0].(value.Date)).Format(time.DateOnly))

@@ -44,7 +44,7 @@ func TestCall(t *testing.T) {
 		{int64(6), int64(900), "user", nil},
 	}
 	for start, want := range map[time.Time][][]any{{}: want, time.UnixMilli(1000): want, time.UnixMilli(1001): nil} {
-		rows, err := w.Report(t.Context(), "call", question.Params{Call: "abc-1", CallStart: start})
+		rows, err := askFor(t.Context(), w, "call", question.Params{Call: "abc-1", CallStart: start})
 		test.NoDiff(t, diff(want, all(t, rows, err)), "with the start %v (-want +got)", start)
 	}
 	type call struct {
@@ -151,7 +151,7 @@ func TestSearchInAnyCase(t *testing.T) {
 				want = append(want, []any{c["call_id"]})
 			}
 		}
-		rows, err := w.Report(t.Context(), "search", question.Params{Words: words})
+		rows, err := askFor(t.Context(), w, "search", question.Params{Words: words})
 		var got [][]any
 		for _, r := range all(t, rows, err) {
 			got = append(got, r[:1])
@@ -188,7 +188,7 @@ func TestSearchByPages(t *testing.T) {
 		{0, 2, "early 0 found, early 1, early 2, early 3 found, never 0, never 1 found, never 2"},
 		{3, 9, ""},
 	} {
-		rows, err := w.Report(t.Context(), "search", question.Params{Words: []string{"refund"}, Most: x.most, Skip: x.skip})
+		rows, err := askFor(t.Context(), w, "search", question.Params{Words: []string{"refund"}, Most: x.most, Skip: x.skip})
 		var got []string
 		for _, r := range all(t, rows, err) {
 			line := fmt.Sprint(r[0], " ", r[5])
@@ -231,7 +231,7 @@ func TestBackwardTurnsMakeNoTimeNegative(t *testing.T) {
 		"early":        "[[1 0 0 0 0 0 0 0 0 0 1]]",
 		"tools":        "[[find 1 100 1 0 0 0 6000 6000 0]]",
 	} {
-		rows, err := w.Report(t.Context(), name, question.Params{})
+		rows, err := askFor(t.Context(), w, name, question.Params{})
 		if got := fmt.Sprint(all(t, rows, err)); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}

@@ -99,7 +99,7 @@ func TestOutcomesPartitionTheCalls(t *testing.T) {
 	}
 	for _, by := range []string{"", "status", "week"} {
 		p := question.Params{By: by}
-		rows, err := w.Report(t.Context(), "outcomes", p)
+		rows, err := askFor(t.Context(), w, "outcomes", p)
 		got := all(t, rows, err)
 		if d := diffNear(oracle("outcomes", d, p, w.Location()), got); d != "" {
 			t.Fatalf("by %q (-oracle +report):\n%s", by, d)
@@ -174,7 +174,7 @@ func TestFailingVersionIsNotBetter(t *testing.T) {
 		}
 	}
 	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
-	rows, err := w.Report(t.Context(), "versions", question.Params{})
+	rows, err := askFor(t.Context(), w, "versions", question.Params{})
 	lines := all(t, rows, err)
 	if len(lines) != 2*len(fails) {
 		t.Errorf("%d versions are shown", len(lines))
@@ -237,7 +237,7 @@ func TestNewestRowsSpareOlderFiles(t *testing.T) {
 		}
 		return fmt.Sprint(r[0])
 	}
-	if got := newest(w.Report(t.Context(), "calls", question.Params{Most: 1})); got != "c3" {
+	if got := newest(askFor(t.Context(), w, "calls", question.Params{Most: 1})); got != "c3" {
 		t.Errorf("the newest call: %s", got)
 	}
 	for text, want := range map[string]string{

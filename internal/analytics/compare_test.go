@@ -58,7 +58,7 @@ type told struct {
 
 func ask(t *testing.T, w *analytics.Warehouse, f *sqlfiles.File, p question.Params) told {
 	t.Helper()
-	rows, err := w.Report(t.Context(), f.Name, p)
+	rows, err := askFor(t.Context(), w, f.Name, p)
 	if err != nil {
 		t.Fatalf("%s, %+v: %v", f.Name, p, err)
 	}
@@ -154,7 +154,7 @@ func TestComparisonEqualsTwoReports(t *testing.T) {
 			if !f.Comparable() || *everyQuestion > 1 && r.IntN(2) > 0 {
 				continue
 			}
-			p, err := w.Compare(f.Name, question.Params{By: c.by, Field: "colour=true", Since: parse(t, c.since), Until: parse(t, c.until)}, now)
+			p, err := compare(w, f.Name, question.Params{By: c.by, Field: "colour=true", Since: parse(t, c.since), Until: parse(t, c.until)}, now)
 			if err != nil || !p.PreviousSince.Equal(parse(t, c.before)) {
 				t.Fatalf("%s: the period before %s to %s begins at %s, %v, want %s", c.zone, c.since, c.until, p.PreviousSince, err, c.before)
 			}
@@ -314,7 +314,7 @@ func TestWhatIsNotCompared(t *testing.T) {
 		{"search", "no figures", question.Params{Since: since, Words: []string{"card"}}},
 		{"call", "no figures", question.Params{Call: "x"}},
 	} {
-		_, err := w.Compare(c.report, c.p, now)
+		_, err := compare(w, c.report, c.p, now)
 		var g *question.GroupError
 		if !errors.As(err, &g) || !strings.Contains(g.What, c.says) || g.Hint == "" {
 			t.Errorf("%s, %+v: %v", c.report, c.p, err)
@@ -331,7 +331,7 @@ func TestWhatIsNotCompared(t *testing.T) {
 		{"2024-09-08T01:00:00-03:00", "2024-09-09T00:00:00-03:00", "2024-09-01T00:00:00-04:00", "2024-09-02T00:00:00-04:00", "America/Santiago"}, // midnight is skipped in this zone
 	} {
 		w := open(t, w.Snapshot().Dir+"/../..", zone(t, c.zone))
-		p, err := w.Compare("costs", question.Params{Since: parse(t, c.since), Until: parse(t, c.until)}, now)
+		p, err := compare(w, "costs", question.Params{Since: parse(t, c.since), Until: parse(t, c.until)}, now)
 		if err != nil || !p.PreviousSince.Equal(parse(t, c.before)) || !p.PreviousUntil.Equal(parse(t, c.beforeEnds)) {
 			t.Errorf("%s to %s is compared with %s to %s, %v", c.since, c.until, p.PreviousSince, p.PreviousUntil, err)
 		}
@@ -349,11 +349,11 @@ func TestComparedWithNothing(t *testing.T) {
 		if !f.Comparable() || !tried(i) {
 			continue
 		}
-		p, err := w.Compare(f.Name, question.Params{By: "agent,hour", Field: "colour=true", Since: month, Until: month.AddDate(0, 1, 0)}, month.AddDate(1, 0, 0))
+		p, err := compare(w, f.Name, question.Params{By: "agent,hour", Field: "colour=true", Since: month, Until: month.AddDate(0, 1, 0)}, month.AddDate(1, 0, 0))
 		if err != nil {
 			continue // it cannot have two groups
 		}
-		rows, err := w.Report(t.Context(), f.Name, p)
+		rows, err := askFor(t.Context(), w, f.Name, p)
 		if err != nil {
 			t.Errorf("%s: %v", f.Name, err)
 			continue
@@ -376,10 +376,9 @@ func TestUnevenWeekends(t *testing.T) {
 		{"2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z", 9, 9}, {"2026-08-01T00:00:00Z", "2026-09-01T00:00:00Z", 10, 8},
 		{"2026-10-20T00:00:00Z", "2026-11-19T00:00:00Z", 8, 8}, {"2026-11-20T09:00:00Z", "2026-11-21T09:00:00Z", 1, 1},
 	} {
-		p, err := w.Compare("costs", question.Params{Since: parse(t, c.since), Until: parse(t, c.until)}, time.Now())
-		now, before, uneven := p.Uneven(time.UTC)
-		if err != nil || now != c.now || before != c.before || uneven != (now != before) {
-			t.Errorf("%s to %s has %d days of the weekend, %d before, %v", c.since, c.until, now, before, err)
+		got := comparedOf(t, w, c.since, c.until)
+		if got.Weekend != c.now || got.WeekendBefore != c.before {
+			t.Errorf("%s to %s: %+v", c.since, c.until, got)
 		}
 	}
 }
@@ -398,11 +397,27 @@ func TestHeldDays(t *testing.T) {
 		{"UTC", "2026-10-28T00:00:00Z", "2026-11-04T00:00:00Z", 0, 7}, {"UTC", "2026-11-04T23:00:00Z", "2026-11-05T01:00:00Z", 2, 2},
 	} {
 		w := open(t, root, zone(t, c.zone))
-		p, err := w.Compare("costs", question.Params{Since: parse(t, c.since), Until: parse(t, c.until)}, time.Now())
-		if first, held, of := w.Held(p); err != nil || held != c.held || of != c.of || first.Month() != time.October {
-			t.Errorf("%s, %s to %s: %d of %d days since %v are held, %v", c.zone, c.since, c.until, held, of, first, err)
+		if got := comparedOf(t, w, c.since, c.until); got.Held != c.held || got.Of != c.of || got.FirstCall.Month() != time.October {
+			t.Errorf("%s, %s to %s: %+v", c.zone, c.since, c.until, got)
 		}
 	}
+}
+
+func comparedOf(t *testing.T, w *analytics.Warehouse, since, until string) analytics.Compared {
+	t.Helper()
+	p := question.Params{Since: parse(t, since), Until: parse(t, until)}
+	r, err := w.Remarks(t.Context(), analytics.Question{Report: "costs", Params: p, Compare: true, Now: time.Now()})
+	test.OK(t, err)
+	return r.Compared
+}
+
+// compare returns p with the previous period.
+func compare(w *analytics.Warehouse, report string, p question.Params, now time.Time) (question.Params, error) {
+	f, err := question.Report(report)
+	if err != nil {
+		return p, err
+	}
+	return question.Compare(f, p, w.Snapshot().Manifest.ListedTo(), now, w.Location())
 }
 
 func parse(t *testing.T, s string) time.Time {
@@ -419,7 +434,7 @@ func TestSharesOfThemselvesAreNotJudged(t *testing.T) {
 	month := parse(t, first[len(first)-1].Period[:len("2026-03")]+"-01T00:00:00Z")
 	f, err := question.Report("funnel")
 	test.OK(t, err)
-	p, err := w.Compare("funnel", question.Params{Since: month, Until: month.AddDate(0, 1, 0)}, month.AddDate(1, 0, 0))
+	p, err := compare(w, "funnel", question.Params{Since: month, Until: month.AddDate(0, 1, 0)}, month.AddDate(1, 0, 0))
 	test.OK(t, err)
 	got := ask(t, w, f, p)
 	var judged []string

@@ -49,7 +49,7 @@ func TestDaysInOddZones(t *testing.T) {
 		loc := zone(t, c.zone)
 		w := open(t, root, loc)
 		for by, groups := range groups {
-			rows, err := w.Report(t.Context(), "sentiment", question.Params{By: by})
+			rows, err := askFor(t.Context(), w, "sentiment", question.Params{By: by})
 			got := all(t, rows, err)
 			want := oracle("sentiment", d, question.Params{By: by}, loc)
 			if d := diffNear(want, got); d != "" || len(want) != groups {
@@ -76,7 +76,7 @@ func TestDurationsBelowZero(t *testing.T) {
 		}
 		p := question.Params{Since: time.Date(2026, 10, n+1, 0, 0, 0, 0, time.UTC)}
 		for _, report := range []string{"durations", "distribution"} {
-			rows, err := w.Report(t.Context(), report, p)
+			rows, err := askFor(t.Context(), w, report, p)
 			test.NoDiff(t, diff(oracle(report, d, p, time.UTC), all(t, rows, err)), "%s since day %d (-oracle +report)", report, n+1)
 		}
 	}
@@ -131,7 +131,7 @@ func TestSort(t *testing.T) {
 		if f.Grouped() && i%2 == 0 {
 			p.By = []string{"call_type", "status,call_type"}[i/2%2]
 		}
-		rows, err := w.Report(t.Context(), f.Name, p)
+		rows, err := askFor(t.Context(), w, f.Name, p)
 		test.OK(t, err)
 		columns := rows.Columns()
 		whole := all(t, rows, nil)
@@ -141,7 +141,7 @@ func TestSort(t *testing.T) {
 			}
 			desc := (at+i)%2 == 0
 			p.Sort, p.Top = c.Name+map[bool]string{true: ":desc", false: ":asc"}[desc], 0
-			rows, err := w.Report(t.Context(), f.Name, p)
+			rows, err := askFor(t.Context(), w, f.Name, p)
 			if group := (*question.GroupError)(nil); errors.As(err, &group) && strings.Contains(c.Name, "agent") || strings.HasSuffix(c.Name, "_name") && err != nil {
 				continue
 			}
@@ -152,7 +152,7 @@ func TestSort(t *testing.T) {
 				t.Fatalf("%s --by %q --sort %s (-want +got):\n%s", f.Name, p.By, p.Sort, d)
 			}
 			p.Top = 3
-			rows, err = w.Report(t.Context(), f.Name, p)
+			rows, err = askFor(t.Context(), w, f.Name, p)
 			if d := diff(want[:min(3, len(want))], all(t, rows, err)); d != "" {
 				t.Fatalf("%s --by %q --sort %s --top 3 (-want +got):\n%s", f.Name, p.By, p.Sort, d)
 			}
@@ -163,7 +163,7 @@ func TestSort(t *testing.T) {
 		t.Errorf("only %d columns were tried", tried)
 	}
 	for sort, nearest := range map[string]string{"call": "calls", "calls:up": "", "agent": "", "agent_id:asc": ""} {
-		_, err := w.Report(t.Context(), "agents", question.Params{Sort: sort})
+		_, err := askFor(t.Context(), w, "agents", question.Params{Sort: sort})
 		var unknown *question.UnknownError
 		var group *question.GroupError
 		if nearest != "" && (!errors.As(err, &unknown) || unknown.Nearest != nearest) || nearest == "" && (!errors.As(err, &group) || group.Hint == "") {
@@ -196,7 +196,7 @@ func TestAttemptsAroundMonthsAndChangesOfClocks(t *testing.T) {
 		w := open(t, root, zone(t, name))
 		some := []question.Params{{Since: at(9, 17, 5)}, {Until: at(10, 20, 5)}, {Since: at(10, 1, 0), Until: at(11, 3, 0)}, {By: "weekday"}}
 		for _, p := range []question.Params{{}, pick(r, some)} {
-			rows, err := w.Report(t.Context(), "attempts", p)
+			rows, err := askFor(t.Context(), w, "attempts", p)
 			test.NoDiff(t, diffNear(oracle("attempts", d, p, w.Location()), all(t, rows, err)), "%s, %+v (-oracle +report)", name, p)
 		}
 	}
@@ -224,7 +224,7 @@ func TestWorstIsNotFlooded(t *testing.T) {
 	add(30, "angry", "negative", "user_hangup", 0)
 	add(3, "broken", "neutral", "error_voxai", 0)
 	w := warehouse(t, d, nil)
-	rows, err := w.Report(t.Context(), "worst", question.Params{})
+	rows, err := askFor(t.Context(), w, "worst", question.Params{})
 	got := map[any]int{}
 	order := ""
 	for _, line := range all(t, rows, err) {

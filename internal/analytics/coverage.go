@@ -2,13 +2,13 @@ package analytics
 
 import (
 	"context"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
 
+	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/schema"
@@ -65,29 +65,12 @@ var facts = []fact{
 // Gap is a span of start_at, From inclusive, To exclusive; a zero time is open.
 type Gap struct{ From, To time.Time }
 
-// Coverage returns how complete the calls are, as of now, that p selects for a report.
-func (w *Warehouse) Coverage(ctx context.Context, report string, p question.Params, now time.Time) (*Coverage, error) {
-	f, err := question.Report(report)
-	if err != nil {
-		return nil, err
-	}
-	p.PreviousSince, p.PreviousUntil = time.Time{}, time.Time{}
-	q, err := w.ask(f, p)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := w.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	if q, err = w.resolve(ctx, conn, q); err != nil {
-		return nil, err
-	}
+// coverage returns how complete the calls are, as of now, that q selects.
+func (w *Warehouse) coverage(ctx context.Context, conn *duck.Conn, q question.Question, now time.Time) (*Coverage, error) {
 	c := &Coverage{Unlisted: unlisted(w.Snapshot().Manifest.Coverage, q.Params, now), Misread: w.Snapshot().Manifest.ReadElsewhere()}
 	numbers, columns, into := []string{"total_of(calls)"}, []string{}, []*int64{&c.Calls}
-	needs := f.Needs
-	if p.Field != "" && !slices.Contains(needs, "analysis") {
+	needs := q.Report.Needs
+	if q.Field != "" && !slices.Contains(needs, "analysis") {
 		needs = append(slices.Clone(needs), "analysis")
 	}
 	for _, need := range needs {
@@ -102,7 +85,11 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p question.Para
 		numbers, into = append(numbers, f.count), append(into, &c.counts[i])
 		columns = append(columns, strings.Fields(f.columns)...)
 	}
-	if err := one(ctx, conn, w.planner.Sums(q, numbers, columns), into...); err != nil || !p.Bounded() {
+	bounded := q.Bounded()
+	if _, ok := question.BesideOf(q.Report); ok {
+		bounded = q.Seen.Bounded()
+	}
+	if err := one(ctx, conn, w.planner.Sums(q, numbers, columns), into...); err != nil || !bounded {
 		return c, err
 	}
 	q.Params = question.Params{Agent: q.Agent}
@@ -136,26 +123,6 @@ func unlisted(spans []schema.Span, p question.Params, now time.Time) []Gap {
 		gaps = append(gaps, Gap{From: time.UnixMilli(at)})
 	}
 	return gaps
-}
-
-// Held returns the day of the warehouse's first call, and how many of the days of p's comparison
-// period are not before it: a change of numbers of calls is only comparable if it is all of them.
-func (w *Warehouse) Held(p question.Params) (first time.Time, held, of int) {
-	start := int64(math.MaxInt64)
-	for _, f := range w.Snapshot().Manifest.FilesOf(schema.Calls.Name) {
-		if f.MinStart != nil {
-			start = min(start, *f.MinStart)
-		}
-	}
-	before, compares := p.Previous()
-	if !compares || start == math.MaxInt64 {
-		return time.Time{}, 0, 0
-	}
-	day := func(t time.Time) time.Time { return question.DayOf(t, w.Location()) }
-	first = day(time.UnixMilli(start))
-	days := func(from time.Time) int { return int(day(before.Until.Add(-1)).Sub(from).Hours()/24) + 1 }
-	of = days(day(before.Since))
-	return first, min(of, max(0, days(first))), of
 }
 
 // String describes the missing data in one line without a line end; "" if nothing is missing.

@@ -50,7 +50,7 @@ func TestDefinitionsComeWhenTheyAreNamed(t *testing.T) {
 	}
 
 	w := open(Options{})
-	read(w.Report(t.Context(), "volume", question.Params{}))
+	read(askFor(t.Context(), w, "volume", question.Params{}))
 	some := defined(t, w)
 	for _, name := range []string{"main.calls", "main.costs", "stored.runs", "wilson"} {
 		if slices.Contains(some, name) {
@@ -62,7 +62,7 @@ func TestDefinitionsComeWhenTheyAreNamed(t *testing.T) {
 	}
 	var wg sync.WaitGroup // a warehouse may run several queries at once
 	for _, name := range []string{"callers", "tools", "coverage", "durations", "worst"} {
-		wg.Go(func() { read(w.Report(t.Context(), name, question.Params{})) })
+		wg.Go(func() { read(askFor(t.Context(), w, name, question.Params{})) })
 	}
 	wg.Wait()
 

@@ -83,7 +83,7 @@ func TestMeansAreJudged(t *testing.T) {
 	p := question.Params{Since: since, Until: since.AddDate(0, 0, 7), PreviousSince: since.AddDate(0, 0, -7), PreviousUntil: since}
 	check := func(report, column, agent string, amounts map[string][]float64, z float64, p question.Params) {
 		t.Helper()
-		rows, err := w.Report(t.Context(), report, p)
+		rows, err := askFor(t.Context(), w, report, p)
 		test.OK(t, err)
 		at := map[string]int{}
 		for i, c := range rows.Columns() {
@@ -130,7 +130,7 @@ func TestMeansAreJudged(t *testing.T) {
 	check("durations", "handle_ms", "", times, quantile(20), alone)
 	alone.Bounds, alone.Columns = true, append(alone.Columns, "low_handle_ms", "high_handle_ms", "whole_handle_ms")
 	check("durations", "handle_ms", "", times, quantile(20), alone)
-	rows, err := w.Report(t.Context(), "agents", p)
+	rows, err := askFor(t.Context(), w, "agents", p)
 	test.OK(t, err)
 	for _, c := range rows.Columns() {
 		if c.Name == "handled_spread" {
@@ -149,7 +149,7 @@ func TestBoundsOfShares(t *testing.T) {
 			"start_at": since.AddDate(0, 0, i%14-7).UnixMilli(), "user_turns": int64(1), "duration_ms": int64(60_000)})
 	}
 	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
-	rows, err := w.Report(t.Context(), "outcomes", question.Params{Since: since, Until: since.AddDate(0, 0, 7), PreviousSince: since.AddDate(0, 0, -7),
+	rows, err := askFor(t.Context(), w, "outcomes", question.Params{Since: since, Until: since.AddDate(0, 0, 7), PreviousSince: since.AddDate(0, 0, -7),
 		PreviousUntil: since, Bounds: true, Strict: question.Strict{Answers: 1, Changes: 1},
 		Columns: []string{"low_percent", "high_percent", "share_percent", "low_share_percent", "high_share_percent", "whole_share_percent"}})
 	test.OK(t, err)
@@ -219,7 +219,7 @@ func TestVersionsAtEqualMix(t *testing.T) {
 		{"", "[v1 baseline 80 <nil> <nil>] [v2 better 65.3 86.8 outbound 67 %, baseline 20 %]"},
 		{"call_type", "[v1 baseline 90 <nil> <nil>] [v2 better 96 96 <nil>] [v1 baseline 40 <nil> <nil>] [v2 better 50 50 <nil>]"},
 	} {
-		rows, err := w.Report(t.Context(), "versions", question.Params{By: c.by, Columns: []string{"agent_version", "verdict", "completed_percent", "equal_mix_percent", "mix"}})
+		rows, err := askFor(t.Context(), w, "versions", question.Params{By: c.by, Columns: []string{"agent_version", "verdict", "completed_percent", "equal_mix_percent", "mix"}})
 		var got []string
 		for _, line := range all(t, rows, err) {
 			for i, v := range line {

@@ -193,11 +193,20 @@ func (w *Warehouse) FindCall(ctx context.Context, prefix string) (id string, sta
 // resolve returns q with ids in place of names and, for a report of events, with the period of the
 // surrounding calls.
 func (w *Warehouse) resolve(ctx context.Context, conn *duck.Conn, q question.Question) (question.Question, error) {
+	if !q.Report.Selects() && !q.OfCalls() {
+		return q, nil
+	}
 	find := map[string]func(context.Context, *duck.Conn, string) (string, error){"agent": w.agent, "campaign": w.campaign}
 	err := q.Resolve(func(what, text string) (string, error) { return find[what](ctx, conn, text) })
-	seen := w.planner.Seen(q)
-	if err != nil || seen == "" {
+	if err != nil {
 		return q, err
+	}
+	if q.Goals, err = w.goalsOf(ctx, conn, q); err != nil {
+		return q, err
+	}
+	seen := w.planner.Seen(q)
+	if seen == "" {
+		return q, nil
 	}
 	var first, last int64
 	err = one(ctx, conn, seen, &first, &last)

@@ -48,7 +48,7 @@ func TestNamesThatFitSeveral(t *testing.T) {
 		{"d4444444-one", "b2"}, {"e5555555-one", "Café"}, {"e5555555-two", "Cafe\u0301"}, {"f6666666-one", "Night  Line "}, {"a7777777-one", "Line"},
 	}, [][2]string{{"c-1", "Spring"}, {"c-2", "spring"}, {"c-3", "Autumn"}})
 	calls := func(p question.Params) (int64, error) {
-		rows, err := w.Report(t.Context(), "durations", p)
+		rows, err := askFor(t.Context(), w, "durations", p)
 		if err != nil {
 			return 0, err
 		}
@@ -114,7 +114,7 @@ func TestLabelsDiffer(t *testing.T) {
 		{"c3333333-one", "Unique"}, {"d4444444-one", "Twin"}, {"d5555555-one", "Twin"}, {"e6666666-one", "Twin (d4444444)"}, {"short", "Twin"}, {"é7777777é", "twin"},
 	}
 	w := namesakes(t, agents, nil)
-	rows, err := w.Report(t.Context(), "durations", question.Params{By: "agent", NamesInPlace: true})
+	rows, err := askFor(t.Context(), w, "durations", question.Params{By: "agent", NamesInPlace: true})
 	seen, tried := map[string]bool{}, longtest.Each(4)
 	for i, r := range all(t, rows, err) {
 		label := r[0].(string)
@@ -126,7 +126,7 @@ func TestLabelsDiffer(t *testing.T) {
 		if !tried(i) {
 			continue
 		}
-		one, err := w.Report(t.Context(), "durations", question.Params{Agent: label})
+		one, err := askFor(t.Context(), w, "durations", question.Params{Agent: label})
 		if got := all(t, one, err)[0][0]; got != r[1] {
 			t.Errorf("%q selects %v calls, want %v", label, got, r[1])
 		}

@@ -128,7 +128,7 @@ func TestCallersAtTheEnd(t *testing.T) {
 	d.Coverage = []schema.Span{{From: -1 << 60, To: to.UnixMilli()}}
 	w := warehouse(t, d, nil)
 	for _, p := range []question.Params{{}, {By: "agent"}, {By: "call_type", Since: to.Add(-24 * time.Hour), Until: to.Add(-12 * time.Hour)}, {Agent: "b-three", Since: to}} {
-		rows, err := w.Report(t.Context(), "callers", p)
+		rows, err := askFor(t.Context(), w, "callers", p)
 		want := oracle("callers", d, p, w.Location())
 		if diff := diffNear(want, all(t, rows, err)); diff != "" || len(want) == 0 {
 			t.Errorf("%+v (-oracle +report):\n%s", p, diff)
@@ -148,7 +148,7 @@ func TestCallersAtTheEnd(t *testing.T) {
 	call("c", "821012345678", 0)
 	call("c", "821012345678", 0)
 	w = warehouse(t, analyticstest.Data{Calls: calls, Coverage: []schema.Span{{From: 0, To: to.UnixMilli() + 73*hour}}}, nil)
-	rows, err := w.Report(t.Context(), "callers", question.Params{By: "agent", Until: to.Add(50 * time.Hour)})
+	rows, err := askFor(t.Context(), w, "callers", question.Params{By: "agent", Until: to.Add(50 * time.Hour)})
 	ofOneLow, ofOneHigh := wilson(0, 1)
 	ofTwoLow, ofTwoHigh := wilson(0, 2)
 	allLow, allHigh := wilson(1, 1)

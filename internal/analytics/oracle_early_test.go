@@ -209,12 +209,12 @@ func TestConcurrency(t *testing.T) {
 				continue
 			}
 			w := open(t, root, zone(t, []string{"Australia/Lord_Howe", "Europe/Berlin", "Asia/Kathmandu"}[at]))
-			rows, err := w.Report(t.Context(), "concurrency", p)
+			rows, err := askFor(t.Context(), w, "concurrency", p)
 			test.NoDiff(t, diff(oracle("concurrency", d, p, w.Location()), all(t, rows, err)), "%+v (-oracle +report)", p)
 		}
 	}
 	w := open(t, root, nil)
-	if _, err := w.Report(t.Context(), "concurrency", question.Params{Every: "second"}); err == nil {
+	if _, err := askFor(t.Context(), w, "concurrency", question.Params{Every: "second"}); err == nil {
 		t.Error("a step that there is not is taken")
 	}
 }
@@ -237,7 +237,7 @@ func TestConcurrencyOfADayInTwoMonths(t *testing.T) {
 			{at("2026-08-01 00:00:00"), int64(3), int64(2), at("2026-08-01 00:01:00")}},
 	} {
 		w := warehouse(t, d, zone(t, name))
-		rows, err := w.Report(t.Context(), "concurrency", question.Params{})
+		rows, err := askFor(t.Context(), w, "concurrency", question.Params{})
 		test.NoDiff(t, diff(want, all(t, rows, err)), "%s (-want +got)", name)
 	}
 }
@@ -267,7 +267,7 @@ func TestEarlyAttemptsAndTransfersByHand(t *testing.T) {
 		"attempts":  {{"all", nil, int64(4)}, {"day", int64(1), int64(3)}, {"day", int64(3), int64(1)}, {"week", int64(1), int64(2)}, {"week", int64(3), int64(1)}, {"week", int64(4), int64(1)}},
 		"transfers": {{"pass on", int64(1), 20.0}},
 	} {
-		rows, err := w.Report(t.Context(), report, question.Params{})
+		rows, err := askFor(t.Context(), w, report, question.Params{})
 		got := all(t, rows, err)
 		for i, line := range got {
 			got[i] = line[:len(want[0])]

@@ -204,7 +204,7 @@ func TestScorecards(t *testing.T) {
 		calls = append(calls, c)
 	}
 	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
-	rows, err := w.Report(t.Context(), "scorecards", question.Params{By: "agent", Since: since, PreviousSince: since.AddDate(0, 0, -7), PreviousUntil: since})
+	rows, err := askFor(t.Context(), w, "scorecards", question.Params{By: "agent", Since: since, PreviousSince: since.AddDate(0, 0, -7), PreviousUntil: since})
 	test.OK(t, err)
 	at := map[string]int{}
 	for i, c := range rows.Columns() {

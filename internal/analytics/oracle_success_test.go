@@ -159,16 +159,16 @@ func TestSuccess(t *testing.T) {
 					continue
 				}
 				p := question.Params{By: by, Field: field}
-				rows, err := w.Report(t.Context(), report, p)
+				rows, err := askFor(t.Context(), w, report, p)
 				test.NoDiff(t, diffNear(oracle(report, d, p, w.Location()), all(t, rows, err)), "%s, %+v (-oracle +report)", report, p)
 			}
 		}
 	}
-	_, err := w.Report(t.Context(), "success", question.Params{Field: "resolved"})
+	_, err := askFor(t.Context(), w, "success", question.Params{Field: "resolved"})
 	if err == nil {
 		t.Error("a field without a value is taken")
 	}
-	_, err = w.Report(t.Context(), "costs", question.Params{Field: "color=1"})
+	_, err = askFor(t.Context(), w, "costs", question.Params{Field: "color=1"})
 	var u *question.UnknownError
 	if !errors.As(err, &u) || u.Nearest != "colour" {
 		t.Errorf("a field that no call has: %v", err)
@@ -207,7 +207,7 @@ func TestWhoLeads(t *testing.T) {
 		w, err := analytics.Open(t.Context(), root, o)
 		test.OK(t, err)
 		defer w.Close()
-		rows, err := w.Report(t.Context(), "agents", question.Params{})
+		rows, err := askFor(t.Context(), w, "agents", question.Params{})
 		var unknown *question.UnknownError
 		if errors.As(err, &unknown) {
 			return []string{unknown.Nearest}
@@ -245,6 +245,6 @@ func TestGoalsEqualTheOracle(t *testing.T) {
 		{Agent: "a1-one", Outcome: "completed"}, {Agent: "a1-one", Outcome: "abandoned"}}})
 	test.OK(t, err)
 	defer w.Close()
-	rows, err := w.Report(t.Context(), "agents", question.Params{})
+	rows, err := askFor(t.Context(), w, "agents", question.Params{})
 	test.NoDiff(t, diffNear(oracle("agents", d, question.Params{}, w.Location()), all(t, rows, err)), "(-oracle +report)")
 }

@@ -80,9 +80,9 @@ func TestJoinsInParts(t *testing.T) {
 				if p.Words = []string{"e"}; name == "search" {
 					p.By = ""
 				}
-				rows, err := whole[i].Report(t.Context(), name, p)
+				rows, err := askFor(t.Context(), whole[i], name, p)
 				want := all(t, rows, err)
-				rows, err = parts.Report(t.Context(), name, p)
+				rows, err = askFor(t.Context(), parts, name, p)
 				test.NoDiff(t, diff(want, all(t, rows, err)), "%s, %+v, %+v (-at once +in parts)", name, p, r)
 			}
 		}
@@ -104,10 +104,10 @@ func TestListsInParts(t *testing.T) {
 				continue
 			}
 			p.Words = []string{"e"}
-			rows, err := w.Report(t.Context(), name, p)
+			rows, err := askFor(t.Context(), w, name, p)
 			got := all(t, rows, err)
 			test.NoDiff(t, diff(oracle(name, d, p, w.Location()), got), "%s, %+v (-oracle +report)", name, p)
-			rows, err = w.Report(t.Context(), name, p)
+			rows, err = askFor(t.Context(), w, name, p)
 			test.OK(t, err)
 			if _, err = rows.Next(t.Context()); err != nil && !errors.Is(err, io.EOF) {
 				t.Fatal(err)
@@ -173,7 +173,7 @@ func TestReportsReadOnlyWhatIsProven(t *testing.T) {
 		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Location: time.UTC}})
 		test.OK(t, err)
 		defer w.Close()
-		rows, err := w.Report(t.Context(), name, p)
+		rows, err := askFor(t.Context(), w, name, p)
 		if _, damaged := errors.AsType[*layout.DamageError](err); damaged {
 			return nil, err
 		}

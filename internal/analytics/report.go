@@ -14,33 +14,59 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// Compare returns p with a period that has an end, and with the previous period: see
-// [question.Compare].
-func (w *Warehouse) Compare(report string, p question.Params, now time.Time) (question.Params, error) {
-	f, err := question.Report(report)
+// Question is a question to a report.
+type Question struct {
+	question.Params
+	Report  string
+	Compare bool      // adds the previous period: see [question.Compare]
+	Now     time.Time // for the end of a period that has none, and for the coverage
+}
+
+// Answer is the streamed answer to a question. Its connection is closed with it.
+type Answer struct {
+	*Rows
+	Report *sqlfiles.File
+	Params question.Params // of the question, with the previous period
+
+	w   *Warehouse
+	q   question.Question // with ids in place of names
+	now time.Time
+}
+
+// Ask answers a question: it reads names and finds the calls of events first if there are any in it,
+// then runs one SELECT. It returns a Denied error if a report, its groups or its conditions need a
+// table that the reader may not see: an empty answer would look like a result.
+func (w *Warehouse) Ask(ctx context.Context, asked Question) (*Answer, error) {
+	q, err := w.parse(asked)
 	if err != nil {
-		return p, err
+		return nil, err
 	}
-	return question.Compare(f, p, w.Snapshot().Manifest.ListedTo(), now, w.Location())
+	a := &Answer{Report: q.Report, Params: q.Params, w: w, now: asked.Now}
+	a.Rows, err = w.stream(ctx, func(conn *duck.Conn) (rows *Rows, err error) {
+		if a.q, err = w.resolve(ctx, conn, q); err != nil {
+			return nil, err
+		}
+		return w.run(ctx, conn, a.q)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
-// Denied reports whether an error means that the reader may not see the requested data.
-func Denied(err error) bool {
-	_, denied := errors.AsType[*rights.DeniedError](err)
-	return denied
-}
-
-// May returns an error, which is Denied, if a report, its groups or its conditions need a table
-// that the reader may not see. The answer would be empty, which would look like a result.
-func (w *Warehouse) May(f *sqlfiles.File, p question.Params) error {
-	_, err := w.ask(f, p)
-	return err
-}
-
-// ask parses the question that p puts to a report, if the reader may see the answer.
-func (w *Warehouse) ask(f *sqlfiles.File, p question.Params) (question.Question, error) {
-	q, err := question.Of(f, p)
-	if w.Rights().None() {
+// parse checks a question and whether the reader may see its answer.
+func (w *Warehouse) parse(asked Question) (q question.Question, err error) {
+	f, err := question.Report(asked.Report)
+	if err != nil {
+		return q, err
+	}
+	p := asked.Params
+	if asked.Compare {
+		if p, err = question.Compare(f, p, w.Snapshot().Manifest.ListedTo(), asked.Now, w.Location()); err != nil {
+			return q, err
+		}
+	}
+	if q, err = question.Of(f, p); err != nil {
 		return q, err
 	}
 	views := question.Views(f)
@@ -49,44 +75,29 @@ func (w *Warehouse) ask(f *sqlfiles.File, p question.Params) (question.Question,
 			views = append(views, d.Resource.Name)
 		}
 	}
+	return q, may(w.Rights(), views)
+}
+
+// May returns a Denied error for a report that a reader may not see.
+func May(r rights.Rights, f *sqlfiles.File) error { return may(r, question.Views(f)) }
+
+func may(r rights.Rights, views []string) error {
 	for _, view := range views {
-		if denied := w.Rights().May(view); denied != nil {
-			return q, denied
+		if err := r.May(view); err != nil {
+			return err
 		}
 	}
-	return q, err
+	return nil
 }
 
-// NotFetched returns the names of the resources that a report, its groups or its conditions need
-// and that no run has fetched yet.
-func (w *Warehouse) NotFetched(f *sqlfiles.File, p question.Params) ([]string, error) {
-	q, err := question.Of(f, p)
-	return w.planner.NotFetched(q), err
+// Denied reports whether an error means that the reader may not see the requested data.
+func Denied(err error) bool {
+	_, denied := errors.AsType[*rights.DeniedError](err)
+	return denied
 }
 
-// Report runs a named report over the calls that p selects.
-func (w *Warehouse) Report(ctx context.Context, name string, p question.Params) (*Rows, error) {
-	f, err := question.Report(name)
-	if err != nil {
-		return nil, err
-	}
-	q, err := w.ask(f, p)
-	if err != nil {
-		return nil, err
-	}
-	return w.stream(ctx, func(conn *duck.Conn) (*Rows, error) { return w.run(ctx, conn, q) })
-}
-
+// run answers a question about ids.
 func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Question) (*Rows, error) {
-	var err error
-	if q.Report.Selects() {
-		if q, err = w.resolve(ctx, conn, q); err != nil {
-			return nil, err
-		}
-	}
-	if q.Goals, err = w.goalsOf(ctx, conn, q); err != nil {
-		return nil, err
-	}
 	if err := hasField(ctx, conn, q.Field); err != nil {
 		return nil, err
 	}

@@ -176,7 +176,7 @@ func checkReports(t *testing.T, root string, loc *time.Location, data analyticst
 		if !f.Grouped() {
 			p.By = ""
 		}
-		rows, err := w.Report(t.Context(), f.Name, p)
+		rows, err := askFor(t.Context(), w, f.Name, p)
 		got := all(t, rows, err)
 		compare := diff
 		if isNear(f.Name) {
@@ -228,7 +228,7 @@ func TestPercentilesAreNearestRank(t *testing.T) {
 	}
 	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
 	for n, c := range cases {
-		rows, err := w.Report(t.Context(), "durations", question.Params{Agent: fmt.Sprint(n)})
+		rows, err := askFor(t.Context(), w, "durations", question.Params{Agent: fmt.Sprint(n)})
 		got := all(t, rows, err)
 		test.NoDiff(t, diff([][]any{c.want}, [][]any{got[0][1:7]}), "durations of %v (-want +got)", c.durations)
 	}
@@ -301,7 +301,7 @@ func TestHoursOfAnyTime(t *testing.T) {
 		loc := zone(t, name)
 		w := warehouse(t, d, loc)
 		for _, p := range []question.Params{{}, {By: "hour"}, {By: "day"}, {By: "week"}} {
-			rows, err := w.Report(t.Context(), "volume", p)
+			rows, err := askFor(t.Context(), w, "volume", p)
 			test.NoDiff(t, diff(oracle("volume", d, p, loc), all(t, rows, err)), "%s, by %q (-oracle +report)", name, p.By)
 		}
 	}

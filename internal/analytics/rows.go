@@ -20,6 +20,7 @@ type Rows struct {
 	more    func(context.Context) (*duck.Rows, error) // the next part of the answer, or nil; may be nil
 	conn    *duck.Conn
 	columns []value.Column
+	any     bool // a row was read
 	hidden  int  // number of leading columns that are not shown
 	isPair  bool // the first column is a pair of keys, shown as two columns
 	buf     []value.Value
@@ -54,6 +55,7 @@ func (r *Rows) Values(ctx context.Context) ([]value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.any = true
 	if r.isPair {
 		r.buf = append(append(r.buf[:0], row[0].Nest.Values...), row[1:]...)
 		return r.tell(r.buf), nil

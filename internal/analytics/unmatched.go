@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/resource"
 	"callhouse/internal/words"
@@ -26,19 +27,10 @@ func (u Unmatched) String() string {
 // mostValues is the maximum number of values compared to find the most similar.
 const mostValues = 10_000
 
-// Unmatched returns the values of p's conditions that match no call in any period: most likely they
-// are misspelt. It skips dimensions with a fixed set of values, such as hours and days, and those
-// whose names are checked elsewhere.
-func (w *Warehouse) Unmatched(ctx context.Context, p question.Params) (out []Unmatched, err error) {
-	filters, err := question.Filters(p.Where)
-	if err != nil || len(filters) == 0 {
-		return nil, err
-	}
-	conn, err := w.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
+// unmatched returns the values of conditions that match no call in any period: most likely they are
+// misspelt. It skips dimensions with a fixed set of values, such as hours and days, and those whose
+// names are checked elsewhere.
+func unmatched(ctx context.Context, conn *duck.Conn, filters []question.Filter) (out []Unmatched, err error) {
 	for _, f := range filters {
 		if !f.Open() {
 			continue

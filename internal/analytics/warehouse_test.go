@@ -87,7 +87,7 @@ func TestReportsAreAsDescribed(t *testing.T) {
 		if f.Grouped() {
 			p.By = "agent"
 		}
-		rows, err := w.Report(t.Context(), f.Name, p)
+		rows, err := askFor(t.Context(), w, f.Name, p)
 		test.OK(t, err)
 		for i, c := range rows.Columns() {
 			want := f.Columns[i]
@@ -195,12 +195,12 @@ func TestOpenErrors(t *testing.T) {
 	test.OK(t, os.WriteFile(manifest, raw, 0o644))
 	w := open(t, root, nil)
 	var unknown *question.UnknownError
-	_, err = w.Report(t.Context(), "sentimnt", question.Params{})
+	_, err = askFor(t.Context(), w, "sentimnt", question.Params{})
 	if !errors.As(err, &unknown) || unknown.Nearest != "sentiment" {
 		t.Errorf("unknown report: %v", err)
 	}
 	for by, near := range map[string]string{"agnet": "agent", "metadata": "metadata.KEY", "metadata.": "metadata.KEY", "agent_id; DROP": "agent", "zzz": ""} {
-		_, err = w.Report(t.Context(), "sentiment", question.Params{By: by})
+		_, err = askFor(t.Context(), w, "sentiment", question.Params{By: by})
 		if !errors.As(err, &unknown) || unknown.Nearest != near {
 			t.Errorf("--by %q: %v, nearest %q, want %q", by, err, unknown.Nearest, near)
 		}
@@ -212,17 +212,17 @@ func TestAgents(t *testing.T) {
 		{"call_id": "1", "agent_id": "ab"}, {"call_id": "2", "agent_id": "abc"}, {"call_id": "3", "agent_id": "x'y"},
 	}}, nil)
 	for prefix, want := range map[string]int64{"ab": 1, "abc": 1, "x": 1, "x'y": 1} {
-		rows, err := w.Report(t.Context(), "durations", question.Params{Agent: prefix})
+		rows, err := askFor(t.Context(), w, "durations", question.Params{Agent: prefix})
 		if got := all(t, rows, err); got[0][0] != want {
 			t.Errorf("--agent %s: %v calls, want %d", prefix, got[0][0], want)
 		}
 	}
 	var ambiguous *question.AmbiguousError
-	if _, err := w.Report(t.Context(), "durations", question.Params{Agent: "a"}); !errors.As(err, &ambiguous) || len(ambiguous.IDs) != 2 {
+	if _, err := askFor(t.Context(), w, "durations", question.Params{Agent: "a"}); !errors.As(err, &ambiguous) || len(ambiguous.IDs) != 2 {
 		t.Errorf("--agent a: %v", err)
 	}
 	var unknown *question.UnknownError
-	if _, err := w.Report(t.Context(), "durations", question.Params{Agent: "abd"}); !errors.As(err, &unknown) || unknown.Nearest == "" {
+	if _, err := askFor(t.Context(), w, "durations", question.Params{Agent: "abd"}); !errors.As(err, &unknown) || unknown.Nearest == "" {
 		t.Errorf("--agent abd: %v", err)
 	}
 }
@@ -292,7 +292,7 @@ func consistent(ctx context.Context, root string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	rows, err := w.Report(ctx, "durations", question.Params{})
+	rows, err := askFor(ctx, w, "durations", question.Params{})
 	if err != nil {
 		return err
 	}
@@ -315,4 +315,13 @@ func consistent(ctx context.Context, root string) (err error) {
 		return fmt.Errorf("snapshots are mixed: %d calls of the snapshot with %d, %v turns", calls, 10*n, j[0])
 	}
 	return nil
+}
+
+// askFor returns the rows of a report.
+func askFor(ctx context.Context, w *analytics.Warehouse, report string, p question.Params) (*analytics.Rows, error) {
+	a, err := w.Ask(ctx, analytics.Question{Report: report, Params: p})
+	if err != nil {
+		return nil, err
+	}
+	return a.Rows, nil
 }

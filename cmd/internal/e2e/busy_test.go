@@ -348,7 +348,7 @@ func (b *busy) ask(ctx context.Context) (out saw, err error) {
 		return out, err
 	}
 	out.totals = totals{row[0].(int64), row[1].(int64), row[2].(int64), row[3].(int64), row[4].(int64)}
-	report, err := w.Report(ctx, "sentiment", question.Params{})
+	report, err := w.Ask(ctx, analytics.Question{Report: "sentiment", Params: question.Params{}})
 	if err != nil {
 		return out, err
 	}

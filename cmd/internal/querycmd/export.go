@@ -62,8 +62,8 @@ type exportedFile struct {
 	Bytes   int64            `json:"bytes"`
 	SHA256  string           `json:"sha256"`
 	Columns []exportedColumn `json:"columns"`
-	// Coverage describes the data that a report lacks; may be empty.
-	Coverage string `json:"coverage,omitempty"`
+	// Remarks describe the data that a report lacks.
+	Remarks []string `json:"remarks,omitempty"`
 }
 
 type exportedColumn struct {
@@ -314,6 +314,7 @@ func (e *exporter) fill(ctx context.Context, dir string) (*exported, error) {
 			return nil, err
 		}
 		f, err := e.file(ctx, dir, t.Name, rows)
+		rows.Close()
 		if err != nil {
 			return nil, err
 		}
@@ -343,33 +344,29 @@ func (e *exporter) report(ctx context.Context, dir string, r *sqlfiles.File) (*e
 	if !r.Grouped() {
 		p.By = ""
 	}
-	rows, err := e.w.Report(ctx, r.Name, p)
+	answer, err := e.w.Ask(ctx, analytics.Question{Report: r.Name, Params: p, Now: e.now})
 	if err != nil {
 		return nil, err
 	}
+	defer answer.Close()
 	name := r.Name
 	if slices.ContainsFunc(e.tables, func(t *sqlfiles.File) bool { return t.Name == name }) {
 		name += "_report"
 	}
-	f, err := e.file(ctx, dir, name, rows)
+	f, err := e.file(ctx, dir, name, answer.Rows)
 	if err != nil {
 		return nil, err
 	}
-	f.Name, f.Kind = r.Name, "report"
-	if !r.Selects() {
-		return f, nil
-	}
-	c, err := e.w.Coverage(ctx, r.Name, p, e.now)
+	remarks, err := answer.Remarks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	f.Coverage = c.String(e.loc)
+	f.Name, f.Kind, f.Remarks = r.Name, "report", remarks.Lines(e.loc)
 	return f, nil
 }
 
-// file writes rows to a named file and closes them.
+// file writes rows to a named file.
 func (e *exporter) file(ctx context.Context, dir, name string, rows *analytics.Rows) (*exportedFile, error) {
-	defer rows.Close()
 	f := &exportedFile{Name: name, Path: name + "." + e.format.Ending()}
 	for _, c := range rows.Columns() {
 		f.Columns = append(f.Columns, exportedColumn{Name: c.Name, Type: c.Type, Unit: string(c.Unit)})

@@ -25,9 +25,10 @@ type exportManifest struct {
 	Snapshot int64
 	Format   string
 	Files    []struct {
-		Name, Kind, Path, SHA256, Coverage string
-		Rows, Bytes                        int64
-		Columns                            []struct{ Name, Type, Unit string }
+		Name, Kind, Path, SHA256 string
+		Remarks                  []string
+		Rows, Bytes              int64
+		Columns                  []struct{ Name, Type, Unit string }
 	}
 }
 
@@ -92,8 +93,8 @@ func TestExport(t *testing.T) {
 	if m.Files[0].Rows != 3 || m.Files[1].Rows != 3 {
 		t.Errorf("%d calls and %d costs of the day, want 3 each", m.Files[0].Rows, m.Files[1].Rows)
 	}
-	if !strings.Contains(m.Files[3].Coverage, "wait") {
-		t.Errorf("the manifest does not tell what sentiment lacks: %q", m.Files[3].Coverage)
+	if !strings.Contains(strings.Join(m.Files[3].Remarks, ""), "wait") {
+		t.Errorf("the manifest does not tell what sentiment lacks: %q", m.Files[3].Remarks)
 	}
 	report := run(t, "", "sentiment", "--by", "agent", "--since", "2024-11-19", "--until", "2024-11-20", "--format", "csv")
 	if raw, err := os.ReadFile("out/sentiment.csv"); err != nil || string(raw) != report.out {

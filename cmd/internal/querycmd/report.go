@@ -132,45 +132,42 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	} else {
 		p.Words = args
 	}
-	if a.Compare != "" {
-		if p, err = w.Compare(f.Name, p, now); err != nil {
-			return err
-		}
-	}
 	if kind, err := a.OutputFormat(); err == nil {
 		p.NamesInPlace = !kind.Exact()
 	}
-	all := p
-	all.Top = 0 // the others are counted
-	rows, err := w.Report(ctx, f.Name, all)
+	shown := p.Top
+	p.Top = 0 // the others are counted
+	answer, err := w.Ask(ctx, analytics.Question{Report: f.Name, Params: p, Compare: a.Compare != "", Now: now})
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	top := &format.First{Source: rows, Rows: cmp.Or(p.Top, math.MaxInt64)}
+	defer answer.Close()
+	top := &format.First{Source: answer, Rows: cmp.Or(shown, math.MaxInt64)}
 	src := format.Drawn(top, f.Map)
-	_, compares := p.Previous()
-	if compares {
+	if a.Compare != "" {
 		src = format.Compared(top)
 	}
-	r, err := a.WriteUnder(ctx, a.heading(p, loc), src, loc)
+	r, err := a.WriteUnder(ctx, a.heading(answer.Params, loc), src, loc)
 	if err != nil {
 		return err
 	}
 	a.Notes(r)
 	if n, err := top.Others(ctx); err != nil {
 		return err
-	} else if p.Top > 0 && n > 0 {
+	} else if shown > 0 && n > 0 {
 		words.Fprintf(a.Stderr, "and %s\n", cli.Plural(n, "more row"))
 	}
-	if kind, err := a.OutputFormat(); compares && err == nil && kind.Exact() { // other formats show the periods in their heading
-		words.Fprintln(a.Stderr, periods(p, loc))
+	if kind, err := a.OutputFormat(); a.Compare != "" && err == nil && kind.Exact() { // other formats show the periods in their heading
+		words.Fprintln(a.Stderr, periods(answer.Params, loc))
 	}
-	remarks, err := a.Remarks(ctx, w, f, p, now, r.Rows == 0)
-	for _, line := range remarks {
+	remarks, err := answer.Remarks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, line := range remarks.Lines(loc) {
 		words.Fprintln(a.Stderr, line)
 	}
-	return err
+	return nil
 }
 
 // periods names the two periods of a comparison.

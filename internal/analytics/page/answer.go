@@ -150,10 +150,7 @@ const compare = " --compare previous"
 
 // compare runs a report over a period and the previous one.
 func (r reader) compare(ctx context.Context, report string, p period) (*asked, error) {
-	both, err := r.w.Compare(report, r.params(p, ""), time.Time{})
-	if err != nil {
-		return nil, err
-	}
+	both := r.params(p, "").WithPrevious(p.loc)
 	both.Strict.Answers = answersOfPeriod
 	for i, c := range compared[report] {
 		if both.Columns = append(both.Columns, c); i > 0 {
@@ -171,9 +168,9 @@ func (r reader) compare(ctx context.Context, report string, p period) (*asked, e
 }
 
 // before returns the previous period, as in --compare previous.
-func (r reader) before(p period) (period, error) {
-	both, err := r.w.Compare("funnel", p.params(), time.Time{})
-	return period{since: question.DayOf(both.PreviousSince, p.loc), until: question.DayOf(both.PreviousUntil, p.loc), loc: p.loc}, err
+func (p period) before() period {
+	both := p.params().WithPrevious(p.loc)
+	return period{since: question.DayOf(both.PreviousSince, p.loc), until: question.DayOf(both.PreviousUntil, p.loc), loc: p.loc}
 }
 
 // run puts a question about a period to a report, once. flags are further flags of its command.
@@ -186,7 +183,7 @@ func (r reader) run(ctx context.Context, report string, q question.Params, p per
 }
 
 func (r reader) read(ctx context.Context, report string, q question.Params, p period, bounds string) (*asked, error) {
-	rows, err := r.w.Report(ctx, report, q)
+	rows, err := r.w.Ask(ctx, analytics.Question{Report: report, Params: q})
 	if err != nil {
 		return nil, err
 	}

@@ -152,8 +152,7 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 		t.Fatal(err)
 	}
 	p := question.Params{Since: companyEnds.AddDate(0, 0, -7), Until: companyEnds}
-	p, err = w.Compare("agents", p, companyEnds)
-	test.OK(t, err)
+	p = p.WithPrevious(w.Location())
 	rows, columns := answers(t, w, "agents", p)
 	for _, line := range rows {
 		for name, i := range columns {
@@ -163,8 +162,7 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 		}
 	}
 	p = question.Params{Since: companyEnds.AddDate(0, 0, -28), Until: companyEnds}
-	p, err = w.Compare("durations", p, companyEnds)
-	test.OK(t, err)
+	p = p.WithPrevious(w.Location())
 	p.Strict, p.Columns = question.Strict{Answers: answersOfPeriod, Changes: 6}, []string{"handle_ms", "change_low_handle_ms", "change_high_handle_ms"}
 	rows, columns = answers(t, w, "durations", p)
 	if line := rows[0]; float(line[columns["change_low_handle_ms"]]) > 0 || float(line[columns["change_high_handle_ms"]]) < 0 {

@@ -363,7 +363,7 @@ func TestPaths(t *testing.T) {
 		return s
 	}
 	s := part("a1")
-	rows, err := w.Report(t.Context(), "flows", question.Params{Agent: "a1"})
+	rows, err := w.Ask(t.Context(), analytics.Question{Report: "flows", Params: question.Params{Agent: "a1"}})
 	test.OK(t, err)
 	defer rows.Close()
 	lines := s.Details[0].Rows

@@ -150,6 +150,7 @@ type composer struct {
 	course    period // the days that the figures and charts by day cover
 	over      bool   // last is over
 	d         *document
+	remarks   *analytics.Remarks
 	notes     int      // warnings that only concern the comparison
 	spans     [4]*span // the last day, the same weekday before, the period, the one before
 	figures   []figure
@@ -165,9 +166,7 @@ func (c *composer) question(ctx context.Context) (err error) {
 	}
 	at := known(c.listed, c.o.Now)
 	c.last, c.over = c.p.last(at)
-	if c.before, err = c.reader.before(c.p); err != nil {
-		return err
-	}
+	c.before = c.p.before()
 	c.course = c.last.back(trendDays + 7*bandWeeks - 1)
 	c.course.until = c.p.until
 	if c.p.unit() == "day" && c.before.since.Before(c.course.since) {
@@ -183,8 +182,8 @@ func (c *composer) question(ctx context.Context) (err error) {
 		return err
 	}
 	c.last, c.over = c.p.last(at)
-	c.before, err = c.reader.before(c.p)
-	return err
+	c.before = c.p.before()
+	return nil
 }
 
 // agentName returns the name of the only agent that the page is about; empty: there are several
@@ -203,7 +202,7 @@ func (c *composer) agentName(ctx context.Context, p period) (string, error) {
 }
 
 // head writes the head of the page.
-func (c *composer) head(context.Context) error {
+func (c *composer) head(ctx context.Context) error {
 	l, o := c.l, c.o
 	c.d = &document{Lang: l.Tag.String(), Above: o.Above, Live: o.Address != nil,
 		Title:  cmp.Or(o.Title, texts.Clip(texts.ShortName(c.name), 80), l.Say("page.title")),
@@ -213,8 +212,8 @@ func (c *composer) head(context.Context) error {
 		c.d.Agent = "" // it is the title
 	}
 	if f, err := question.Report("incidents"); err == nil && len(c.w.Snapshot().Manifest.Lists) > 0 {
-		if lacking, err := c.w.NotFetched(f, question.Params{}); err == nil && len(lacking) > 0 {
-			c.warn("warning.not_fetched", strings.ReplaceAll(strings.Join(lacking, ", "), "_", " "))
+		if r, err := c.w.Remarks(ctx, analytics.Question{Report: f.Name}); err == nil && len(r.NotFetched) > 0 {
+			c.warn("warning.not_fetched", strings.ReplaceAll(strings.Join(r.NotFetched, ", "), "_", " "))
 		}
 	}
 	c.d.head(c.w, l, c.listed, o)
@@ -262,15 +261,23 @@ func (c *composer) numbers(ctx context.Context) (err error) {
 			c.d.Trust = append(c.d.Trust, s.trust())
 		}
 	}
-	unmatched, err := c.w.Unmatched(ctx, c.params(c.p, ""))
-	for _, u := range unmatched {
+	return c.remark(ctx)
+}
+
+// remark reads the remarks on the numbers, and warns of conditions that match no call.
+func (c *composer) remark(ctx context.Context) (err error) {
+	both := c.params(c.p, "").WithPrevious(c.p.loc)
+	if c.remarks, err = c.w.Remarks(ctx, analytics.Question{Report: "funnel", Params: both, Now: c.o.Now}); err != nil {
+		return err
+	}
+	for _, u := range c.remarks.Unmatched {
 		if u.Nearest == "" {
 			c.warn("warning.unmatched", u.Dimension, u.Value)
 		} else {
 			c.warn("warning.misspelt", u.Dimension, u.Value, u.Nearest)
 		}
 	}
-	return err
+	return nil
 }
 
 // empty writes a page without calls.
@@ -287,19 +294,14 @@ func (c *composer) empty() error {
 }
 
 // trust shows how complete the numbers are.
-func (c *composer) trust(ctx context.Context) error {
-	gaps, err := c.w.Coverage(ctx, "coverage", c.params(c.p, ""), c.o.Now)
-	if err != nil {
-		return err
+func (c *composer) trust(context.Context) error {
+	c.d.Warnings = append(c.d.Warnings, c.l.gaps(c.remarks.Coverage[0], c.w.Location())...)
+	r, before := c.remarks.Compared, len(c.d.Warnings)
+	if r.Weekend != r.WeekendBefore {
+		c.warn("warning.uneven", r.Weekend, r.WeekendBefore)
 	}
-	c.d.Warnings = append(c.d.Warnings, c.l.gaps(gaps, c.w.Location())...)
-	both, before := c.p.params(), len(c.d.Warnings)
-	both.PreviousSince, both.PreviousUntil = c.before.params().Since, c.before.params().Until
-	if now, then, uneven := both.Uneven(c.w.Location()); uneven {
-		c.warn("warning.uneven", now, then)
-	}
-	if first, held, of := c.w.Held(both); held > 0 && held < of { // with 0, nothing is compared
-		c.warn("warning.partly", c.l.Day(c.before.since), c.l.Day(first), held, of)
+	if r.Held > 0 && r.Held < r.Of { // with 0, nothing is compared
+		c.warn("warning.partly", c.l.Day(c.before.since), c.l.Day(r.FirstCall), r.Held, r.Of)
 	}
 	c.notes = len(c.d.Warnings) - before
 	return c.show(c.d, "known")
@@ -401,7 +403,7 @@ func (c *composer) group(id string) group {
 	for _, name := range more[id] {
 		name, by, _ := strings.Cut(name, ":")
 		p := c.params(c.p, by)
-		if f, err := question.Report(name); err == nil && c.at != nil && c.w.May(f, p) == nil {
+		if f, err := question.Report(name); err == nil && c.at != nil && analytics.May(c.w.Rights(), f) == nil {
 			g.More = append(g.More, command{Text: c.l.Say("more." + name), Link: c.at(name, p)})
 		}
 	}

@@ -15,9 +15,9 @@ func before(since, until time.Time) (time.Time, time.Time) {
 	return DaysBack(since, days), DaysBack(until, days)
 }
 
-// weekendDays counts the Saturdays and Sundays that begin before until, from the day of since on.
-func weekendDays(since, until time.Time, loc *time.Location) (n int) {
-	first, last := DayOf(since, loc), DayOf(until.Add(-1), loc)
+// WeekendDays counts the Saturdays and Sundays in a period, from the day of its start on.
+func WeekendDays(p Params, loc *time.Location) (n int) {
+	first, last := DayOf(p.Since, loc), DayOf(p.Until.Add(-1), loc)
 	weeks := max(last.Unix()-first.Unix(), 0) / int64(7*24*time.Hour/time.Second) // an open period has thousands
 	for day := first.AddDate(0, 0, 7*int(weeks)); !day.After(last); day = day.AddDate(0, 0, 1) {
 		if weekday := day.Weekday(); weekday == time.Saturday || weekday == time.Sunday {

@@ -34,7 +34,7 @@ func TestWeekendDays(t *testing.T) {
 					want++
 				}
 			}
-			if got, _, _ := (question.Params{Since: since, Until: until}).Uneven(loc); got != want {
+			if got := question.WeekendDays(question.Params{Since: since, Until: until}, loc); got != want {
 				t.Errorf("%s to %s: %d days of the weekend, want %d", since, until, got, want)
 			}
 		}

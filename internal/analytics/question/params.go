@@ -96,10 +96,3 @@ func (p Params) Previous() (Params, bool) {
 	q.Since, q.Until, q.PreviousSince, q.PreviousUntil = p.PreviousSince, p.PreviousUntil, time.Time{}, time.Time{}
 	return q, q.Bounded()
 }
-
-// Uneven returns the numbers of weekend days in the period of p and in the comparison period, and
-// whether they differ: if so, the numbers of calls differ, too.
-func (p Params) Uneven(loc *time.Location) (now, previous int, uneven bool) {
-	now, previous = weekendDays(p.Since, p.Until, loc), weekendDays(p.PreviousSince, p.PreviousUntil, loc)
-	return now, previous, now != previous
-}

@@ -73,8 +73,13 @@ func Compare(f *sqlfiles.File, p Params, listed, now time.Time, loc *time.Locati
 	if !p.Since.Before(p.Until) {
 		return p, &GroupError{"the period starts in the future", "set --since to an earlier time"}
 	}
+	return p.WithPrevious(loc), nil
+}
+
+// WithPrevious returns p, which has both bounds, with the previous period: see [Compare].
+func (p Params) WithPrevious(loc *time.Location) Params {
 	p.PreviousSince, p.PreviousUntil = before(p.Since.In(loc), p.Until.In(loc))
-	return p, nil
+	return p
 }
 
 // mayCompare returns a *GroupError if the answers of two periods have no rows in common.

@@ -155,7 +155,7 @@ func (r row) number(column string) float64 {
 
 // rows returns all rows of a report. They are few, because they are groups.
 func (e *evaluator) rows(ctx context.Context, report string, p question.Params) (out []row, err error) {
-	rows, err := e.w.Report(ctx, report, p)
+	rows, err := e.w.Ask(ctx, analytics.Question{Report: report, Params: p})
 	if err != nil {
 		return nil, err
 	}

@@ -166,12 +166,7 @@ func (s *server) may(f *sqlfiles.File) error {
 	if f.Arguments != "" && s.reportsOnly { // search and call return transcripts
 		return fmt.Errorf("--reports-only excludes the report %s", f.Name)
 	}
-	for _, view := range question.Views(f) {
-		if err := s.Rights.May(view); err != nil {
-			return err
-		}
-	}
-	return nil
+	return analytics.May(s.Rights, f)
 }
 
 // handler runs a tool. It returns errors as answers, so that the assistant can correct its call.
@@ -348,18 +343,15 @@ func (s *server) report(ctx context.Context, c *call, r *reply) error {
 			return err
 		}
 	}
-	if c.Compare != "" {
-		if p, err = c.w.Compare(f.Name, p, c.now); err != nil {
-			return err
-		}
-		r.notes = append(r.notes, "previous_, change_: the period before, and the difference. If 0 lies between change_low_ and "+
-			"change_high_ (95 %), or these are missing, the direction of a change is unclear.")
-	}
-	rows, err := c.w.Report(ctx, f.Name, p)
+	rows, err := c.w.Ask(ctx, analytics.Question{Report: f.Name, Params: p, Compare: c.Compare != "", Now: c.now})
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
+	if c.Compare != "" {
+		r.notes = append(r.notes, "previous_, change_: the period before, and the difference. If 0 lies between change_low_ and "+
+			"change_high_ (95 %), or these are missing, the direction of a change is unclear.")
+	}
 	first := &format.First{Source: rows, Rows: c.rows, Bytes: maxBytes}
 	for _, t := range r.tables {
 		first.Bytes -= int64(len(t.rows))
@@ -368,7 +360,7 @@ func (s *server) report(ctx context.Context, c *call, r *reply) error {
 		return err
 	}
 	shown := r.tables[len(r.tables)-1].n
-	r.leftOut = append(r.leftOut, c.selection(f, p)...)
+	r.leftOut = append(r.leftOut, c.selection(f, rows.Params)...)
 	switch n, err := first.Others(ctx); {
 	case err != nil:
 		return err
@@ -382,9 +374,12 @@ func (s *server) report(ctx context.Context, c *call, r *reply) error {
 	case n > 0:
 		r.leftOut = append(r.leftOut, cli.Plural(n, "more row")+": ask for fewer groups, a shorter period, or another order (sort, top)")
 	}
-	remarks, err := s.Remarks(ctx, c.w, f, p, c.now, shown == 0)
-	r.leftOut = append(r.leftOut, remarks...)
-	return err
+	remarks, err := rows.Remarks(ctx)
+	if err != nil {
+		return err
+	}
+	r.leftOut = append(r.leftOut, remarks.Lines(c.zone)...)
+	return nil
 }
 
 // paragraphs returns the definitions in a header.
@@ -485,12 +480,15 @@ func (s *server) sql(ctx context.Context, c *call, r *reply) error {
 		r.leftOut = append(r.leftOut, fmt.Sprintf("rows after the first %d, which were not counted: aggregate, or use LIMIT and OFFSET", done.Rows))
 	}
 	// The statement may read any calls, so the coverage is that of all calls.
-	covered, err := c.w.Coverage(ctx, "agents", question.Params{}, c.now)
-	if analytics.Denied(err) {
+	remarks, err := c.w.Remarks(ctx, analytics.Question{Report: "agents", Now: c.now})
+	switch {
+	case analytics.Denied(err):
 		return nil
+	case err != nil:
+		return err
 	}
-	if line := covered.String(c.zone); err == nil && line != "" {
+	if line := remarks.Coverage[0].String(c.zone); line != "" {
 		r.leftOut = append(r.leftOut, "coverage of the whole warehouse: "+line)
 	}
-	return err
+	return nil
 }

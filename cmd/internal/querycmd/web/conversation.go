@@ -69,10 +69,13 @@ func (q *request) conversation(ctx context.Context, id string, start time.Time, 
 	if err != nil {
 		return nil, err
 	}
-	rows, err = q.house.Report(ctx, "call", question.Params{Call: id, CallStart: start})
+	said, err := q.house.Ask(ctx, analytics.Question{Report: "call", Params: question.Params{Call: id, CallStart: start}})
+	if err != nil {
+		return nil, err
+	}
 	var end time.Time // of the previous utterance
 	open := map[string]int{}
-	err = each(ctx, rows, err, func(row []any) {
+	err = each(ctx, said.Rows, nil, func(row []any) {
 		x := value.Of(row[0])
 		n := x.Float()
 		t := uttered{Turn: strconv.FormatInt(int64(n), 10)}

@@ -101,7 +101,7 @@ func (s *Server) index(q *request) (*answerTo, error) {
 	type entry struct{ Name, Answers, Link string }
 	var all []entry
 	for _, f := range sqlfiles.Reports() {
-		if f.Arguments == "" && q.house.May(f, question.Params{}) == nil {
+		if f.Arguments == "" && analytics.May(q.rights, f) == nil {
 			all = append(all, entry{f.Name, f.Answers, link("/reports/"+f.Name, shared(q.values))})
 		}
 	}
@@ -164,13 +164,13 @@ func (s *Server) file(q *request, f *sqlfiles.File, ending string) (*answerTo, e
 		return nil, cli.Usage(cli.Suggest(ending, answer.FormatNames(), ""), "unknown format %q", ending)
 	}
 	return &answerTo{kind: kinds[as], name: f.Name + "." + as.Ending(), write: func(ctx context.Context, w io.Writer) error {
-		rows, p, err := s.run(ctx, q, f)
+		rows, err := q.ask(ctx, f)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
 		var src format.Source = rows
-		if _, compares := p.Previous(); compares {
+		if q.typed.Compare != "" {
 			src = format.Compared(rows)
 		}
 		_, err = format.Write(ctx, w, as, src, format.Options{Location: q.zone})
@@ -178,25 +178,16 @@ func (s *Server) file(q *request, f *sqlfiles.File, ending string) (*answerTo, e
 	}}, nil
 }
 
-// run runs a report.
-func (s *Server) run(ctx context.Context, q *request, f *sqlfiles.File) (*analytics.Rows, question.Params, error) {
+// ask runs a report.
+func (q *request) ask(ctx context.Context, f *sqlfiles.File) (*analytics.Answer, error) {
 	p := q.params
-	err := q.house.May(f, p)
-	if err != nil {
-		return nil, p, err
-	}
 	if f.Arguments == "CALL_ID" {
+		var err error
 		if p.Call, p.CallStart, err = q.house.FindCall(ctx, p.Call); err != nil {
-			return nil, p, err
+			return nil, err
 		}
 	}
-	if q.typed.Compare != "" {
-		if p, err = q.house.Compare(f.Name, p, q.asOf); err != nil {
-			return nil, p, err
-		}
-	}
-	rows, err := q.house.Report(ctx, f.Name, p)
-	return rows, p, err
+	return q.house.Ask(ctx, analytics.Question{Report: f.Name, Params: p, Compare: q.typed.Compare != "", Now: q.asOf})
 }
 
 // cell is a displayed value and its link.
@@ -249,12 +240,12 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 		}
 		data := map[string]any{"Frame": around, "Answers": answers, "Text": f.Text, "Most": mostRows, "Files": q.files(f.Name)}
 		q.params.NamesInPlace = true
-		rows, p, err := s.run(ctx, q, f)
+		rows, err := q.ask(ctx, f)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
-		lines, more, err := s.lines(ctx, q, rows, f.Grouped())
+		lines, more, err := s.lines(ctx, q, rows.Rows, f.Grouped())
 		if err != nil {
 			return err
 		}
@@ -263,24 +254,12 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 			columns, lines = q.called(columns, lines)
 		}
 		data["Columns"], data["Rows"], data["More"] = columns, lines, more
-		if f.Selects() {
-			c, err := q.house.Coverage(ctx, f.Name, p, q.asOf)
-			if err != nil {
-				return err
-			}
-			unmatched, err := q.house.Unmatched(ctx, p)
-			if err != nil {
-				return err
-			}
-			var notes []string
-			for _, u := range unmatched {
-				notes = append(notes, u.String())
-			}
-			if line := c.String(q.zone); line != "" {
-				notes = append(notes, line)
-			}
-			data["Coverage"] = strings.Join(notes, "; ")
+		remarks, err := rows.Remarks(ctx)
+		if err != nil {
+			return err
 		}
+		remarks.Empty = "" // below the columns
+		data["Remarks"] = remarks.Lines(q.zone)
 		if f.Name == "calls" {
 			data["Pager"] = q.pager(len(lines))
 		}
@@ -413,7 +392,7 @@ func (s *Server) call(q *request) (*answerTo, error) {
 	}
 	return &answerTo{kind: htmlType, write: func(ctx context.Context, w io.Writer) error {
 		f, _ := sqlfiles.Report("call")
-		if err := q.house.May(f, question.Params{}); err != nil {
+		if err := analytics.May(q.rights, f); err != nil {
 			return err
 		}
 		id, start, err := q.house.FindCall(ctx, q.id)

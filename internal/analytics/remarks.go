@@ -1,0 +1,133 @@
+package analytics
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/question"
+	"callhouse/internal/schema"
+)
+
+// Remarks are what the reader of an answer must know: why it may be empty, and what data it lacks.
+type Remarks struct {
+	Empty      string      // what it means that there are no rows; empty: there are rows
+	NotFetched []string    // resources that it needs and that no run has fetched yet
+	Unmatched  []Unmatched // conditions
+	// Coverage is that of the period and, in a comparison, of the one before; none if the report is
+	// not about calls.
+	Coverage []*Coverage
+	Compared Compared
+}
+
+// Compared is what may mislead in a comparison: unless the periods have the same number of weekend
+// days, and the warehouse has calls from all days of the one before, numbers of calls differ for that
+// reason alone.
+type Compared struct {
+	Weekend, WeekendBefore int
+	Begin, FirstCall       time.Time // the days on which the period before, and the warehouse, begin
+	Held, Of               int       // how many of the days of the period before are not before the first call
+}
+
+// Remarks returns the remarks on an answer after its last row is read.
+func (a *Answer) Remarks(ctx context.Context) (*Remarks, error) {
+	a.rows.Close()
+	r, err := a.w.remarks(ctx, a.conn, a.q, a.now)
+	if err == nil && !a.any && len(r.NotFetched) == 0 {
+		r.Empty = cmp.Or(a.Report.Empty, "no calls match")
+	}
+	return r, err
+}
+
+// Remarks returns the remarks on a question without its answer.
+func (w *Warehouse) Remarks(ctx context.Context, asked Question) (*Remarks, error) {
+	q, err := w.parse(asked)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := w.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	if q, err = w.resolve(ctx, conn, q); err != nil {
+		return nil, err
+	}
+	return w.remarks(ctx, conn, q, asked.Now)
+}
+
+func (w *Warehouse) remarks(ctx context.Context, conn *duck.Conn, q question.Question, now time.Time) (*Remarks, error) {
+	r := &Remarks{NotFetched: w.planner.NotFetched(q)}
+	var err error
+	if r.Unmatched, err = unmatched(ctx, conn, q.Filters); err != nil || !q.Report.Selects() {
+		return r, err
+	}
+	spans := []question.Params{q.Params}
+	if before, compares := q.Previous(); compares {
+		r.Compared = w.compared(q.Params, before)
+		spans = append(spans, before)
+	}
+	for _, p := range spans {
+		q.Params = p
+		c, err := w.coverage(ctx, conn, q, now)
+		if err != nil {
+			return r, err
+		}
+		r.Coverage = append(r.Coverage, c)
+	}
+	return r, nil
+}
+
+func (w *Warehouse) compared(p, before question.Params) (c Compared) {
+	day := func(t time.Time) time.Time { return question.DayOf(t, w.Location()) }
+	c.Begin = day(before.Since)
+	c.Weekend, c.WeekendBefore = question.WeekendDays(p, w.Location()), question.WeekendDays(before, w.Location())
+	start := int64(math.MaxInt64)
+	for _, f := range w.Snapshot().Manifest.FilesOf(schema.Calls.Name) {
+		if f.MinStart != nil {
+			start = min(start, *f.MinStart)
+		}
+	}
+	if start == math.MaxInt64 {
+		return c
+	}
+	days := func(from time.Time) int { return int(day(before.Until.Add(-1)).Sub(from).Hours()/24) + 1 }
+	c.FirstCall = day(time.UnixMilli(start))
+	c.Of = days(c.Begin)
+	c.Held = min(c.Of, max(0, days(c.FirstCall)))
+	return c
+}
+
+// Lines returns the remarks in sentences, for a reader in a zone.
+func (r *Remarks) Lines(loc *time.Location) (out []string) {
+	if r.Empty != "" {
+		out = append(out, r.Empty)
+	}
+	for _, u := range r.Unmatched {
+		out = append(out, u.String())
+	}
+	for _, name := range r.NotFetched {
+		out = append(out, strings.ReplaceAll(name, "_", " ")+" were never fetched: extract run fetches them, unless --resources excludes them")
+	}
+	c := r.Compared
+	if c.Weekend != c.WeekendBefore {
+		out = append(out, fmt.Sprintf("the period has %d weekend days, the one before %d: call counts differ for that reason alone",
+			c.Weekend, c.WeekendBefore))
+	}
+	if first := c.FirstCall.Format(time.DateOnly); c.Held == 0 && c.Of > 0 {
+		out = append(out, "the period before ends before the first call, on "+first)
+	} else if c.Held < c.Of {
+		out = append(out, fmt.Sprintf("the period before begins on %s, but the first call was on %s: its numbers cover %d of %d days",
+			c.Begin.Format(time.DateOnly), first, c.Held, c.Of))
+	}
+	for i, covered := range r.Coverage {
+		if line := covered.String(loc); line != "" {
+			out = append(out, []string{"coverage: ", "coverage before: "}[i]+line)
+		}
+	}
+	return out
+}
