@@ -101,10 +101,6 @@ func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Questio
 	if err := hasField(ctx, conn, q.Field); err != nil {
 		return nil, err
 	}
-	parts := w.planner.Parts(q)
-	if parts != nil {
-		q.Params, parts = parts[0], parts[1:]
-	}
 	made, err := w.planner.Report(q)
 	if err != nil {
 		return nil, err
@@ -117,7 +113,7 @@ func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Questio
 	if err != nil {
 		return nil, err
 	}
-	r := &Rows{rows: rows, columns: describe(rows.Columns(), made.Report), more: w.more(conn, q, parts)}
+	r := &Rows{rows: rows, columns: describe(rows.Columns(), made.Report)}
 	r.keys(made.Report, q.Keys)
 	nameCurrency(r.columns, w.currency)
 	r.tellNames(labels, q)
@@ -138,21 +134,6 @@ func start(ctx context.Context, conn *duck.Conn, made plan.Plan, q question.Ques
 		return nil, fmt.Errorf("run report %s: %w", q.Report.Name, err)
 	}
 	return rows, nil
-}
-
-// more returns a function that returns the rows of the next part of a list; nil after the last.
-func (w *Warehouse) more(conn *duck.Conn, q question.Question, parts []question.Params) func(context.Context) (*duck.Rows, error) {
-	return func(ctx context.Context) (*duck.Rows, error) {
-		if len(parts) == 0 {
-			return nil, nil
-		}
-		q.Params, parts = parts[0], parts[1:]
-		made, err := w.planner.Report(q)
-		if err != nil {
-			return nil, err
-		}
-		return start(ctx, conn, made, q)
-	}
 }
 
 // goalsOf returns the goals with their agents' ids, if a report needs them. Goals of agents that

@@ -3,8 +3,6 @@ package analytics
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io"
 	"slices"
 	"strings"
 
@@ -17,7 +15,6 @@ import (
 // Rows is a streamed answer: it is never held in memory as a whole.
 type Rows struct {
 	rows    *duck.Rows
-	more    func(context.Context) (*duck.Rows, error) // the next part of the answer, or nil; may be nil
 	conn    *duck.Conn
 	columns []value.Column
 	any     bool // a row was read
@@ -46,12 +43,6 @@ func (r *Rows) Next(ctx context.Context) ([]any, error) {
 // Values returns the next row, or io.EOF after the last. It is valid until the next call.
 func (r *Rows) Values(ctx context.Context) ([]value.Value, error) {
 	row, err := r.rows.Values(ctx)
-	for errors.Is(err, io.EOF) {
-		if more, failed := r.next(ctx); !more {
-			return nil, cmp.Or(failed, err)
-		}
-		row, err = r.rows.Values(ctx)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -67,30 +58,7 @@ func (r *Rows) Values(ctx context.Context) ([]value.Value, error) {
 func (r *Rows) Exact() []any { return value.GoAll(nil, r.exact) }
 
 // Skip drops some rows unread, and returns their number; 0 after the last.
-func (r *Rows) Skip(ctx context.Context) (int, error) {
-	for {
-		if n, err := r.rows.Skip(ctx); n > 0 || err != nil {
-			return n, err
-		}
-		if more, err := r.next(ctx); !more {
-			return 0, err
-		}
-	}
-}
-
-// next goes on to the next part of the answer, and returns false if there is none.
-func (r *Rows) next(ctx context.Context) (bool, error) {
-	if r.more == nil {
-		return false, nil
-	}
-	rows, err := r.more(ctx)
-	if rows == nil {
-		return false, err
-	}
-	r.rows.Close()
-	r.rows = rows
-	return true, nil
-}
+func (r *Rows) Skip(ctx context.Context) (int, error) { return r.rows.Skip(ctx) }
 
 // Close frees the answer. It may be called before the last row.
 func (r *Rows) Close() {

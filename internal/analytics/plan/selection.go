@@ -6,7 +6,6 @@ import (
 	"callhouse/internal/analytics/localtime"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/stored"
-	"callhouse/internal/layout"
 )
 
 // where returns the condition that selects rows of calls.
@@ -58,9 +57,6 @@ func narrowed(q question.Question) question.Params {
 // bounds returns the condition that a column of start times lies within p's bounds.
 func bounds(p question.Params, column string) string {
 	text := "true"
-	if p.Undated {
-		text = column + " IS NULL"
-	}
 	if !p.Since.IsZero() {
 		text += " AND " + column + " >= " + localtime.Instant(p.Since)
 	}
@@ -81,12 +77,6 @@ func wider(p question.Params) question.Params {
 		p.Until = p.Until.Add(more)
 	}
 	return p
-}
-
-// misses reports whether the bounds contain no start in a file.
-func misses(p question.Params, f *layout.File) bool {
-	return p.Bounded() && (f.MinStart == nil || f.MaxStart == nil || time.UnixMilli(*f.MaxStart).Before(p.Since) ||
-		!p.Until.IsZero() && !time.UnixMilli(*f.MinStart).Before(p.Until))
 }
 
 // keyExpr returns the key of a group, using expr for each dimension.

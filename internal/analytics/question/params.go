@@ -12,8 +12,6 @@ type Params struct {
 	// Since and Until bound start_at, Since inclusive, Until exclusive; a zero
 	// time is no bound. With a bound, calls without a start are left out.
 	Since, Until time.Time
-	// Undated selects only calls without a start: they are the last part of a list of all calls.
-	Undated bool
 	// PreviousSince and PreviousUntil bound the comparison period; the answer then also has its
 	// figures and the changes. See Compare.
 	PreviousSince, PreviousUntil time.Time

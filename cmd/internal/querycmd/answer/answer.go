@@ -103,9 +103,13 @@ func FormatNames() []string {
 	return names
 }
 
+// reportMemory is the limit of DuckDB's memory for reports: over millions of calls, what does not fit
+// goes to temporary files.
+const reportMemory = "1GB"
+
 // Options returns the settings for opening the warehouse in a zone.
 func (c *Command) Options(loc *time.Location) analytics.Options {
-	return analytics.Options{Currency: c.Currency, Goals: c.Goals, Options: opened.Options{Location: loc}}
+	return analytics.Options{Currency: c.Currency, Goals: c.Goals, Options: opened.Options{Location: loc, MemoryLimit: reportMemory}}
 }
 
 // Open opens the warehouse in a zone.

@@ -158,7 +158,9 @@ func (s *Mode) Answer(ctx context.Context, a *answer.Command, text string, param
 	if _, err := a.OutputFormat(); err != nil {
 		return err
 	}
-	w, err := a.Open(ctx, loc)
+	o := a.Options(loc)
+	o.MemoryLimit = "" // not every statement can use temporary files
+	w, err := analytics.Open(ctx, a.Warehouse, o)
 	if err != nil {
 		return err
 	}
