@@ -10,8 +10,9 @@ import (
 )
 
 // Conn returns a connection that, before a statement runs, compares the files that it may read with
-// their checksums in the manifest, and defines the names that it uses. DuckDB verifies no checksum:
-// without this, a changed byte may become a wrong number.
+// their checksums in the manifest, and defines the names that it uses. DuckDB verifies only
+// the checksums of pages: without this, a changed byte of a footer or of a page's header may become
+// a wrong number.
 func (db *DB) Conn(ctx context.Context) (*duck.Conn, error) {
 	conn, err := db.Connect(ctx)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	kzstd "github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
 	"github.com/parquet-go/parquet-go/format"
@@ -23,7 +24,16 @@ const (
 )
 
 // codec compresses pages. The library's default level takes more processor time for little less size.
-var codec = &zstd.Codec{Level: zstd.SpeedDefault}
+var codec = &checked{}
+
+// checked makes zstd frames with a checksum, which DuckDB verifies, unlike that of Parquet: a changed
+// byte of a page is an error, never another value.
+type checked struct{ zstd.Codec }
+
+var encoder, _ = kzstd.NewWriter(nil, kzstd.WithEncoderLevel(kzstd.SpeedDefault), kzstd.WithZeroFrames(true), kzstd.WithEncoderCRC(true))
+
+// Encode overwrites dst, as the library expects.
+func (*checked) Encode(dst, src []byte) ([]byte, error) { return encoder.EncodeAll(src, dst[:0]), nil }
 
 // Writer writes Parquet files of a table.
 type Writer struct {
@@ -42,6 +52,7 @@ func NewWriter(to io.Writer, t *schema.Table, pageBytes int, createdBy, version 
 	w := &Writer{table: t}
 	s := ParquetSchema(t)
 	options := []parquet.WriterOption{s, parquet.PageBufferSize(pageBytes), parquet.DataPageStatistics(false), parquet.Compression(codec),
+		parquet.DataPageVersion(1), // within the frame are then the levels, too
 		parquet.CreatedBy(createdBy, version, "")}
 	for i, f := range s.Fields() {
 		c := &t.Columns[i]
