@@ -16,7 +16,6 @@ import (
 
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
-	"callhouse/internal/schema/columnar"
 	"callhouse/internal/test"
 	"callhouse/internal/wire/scan"
 	"callhouse/internal/wire/wiretest"
@@ -35,7 +34,7 @@ func viaRows(t rapid.TB, calls []*Call) []*Call {
 	writers := map[*schema.Table]*parquet.GenericWriter[any]{}
 	for _, table := range schema.CallTables {
 		files[table] = new(bytes.Buffer)
-		writers[table] = parquet.NewGenericWriter[any](files[table], columnar.ParquetSchema(table))
+		writers[table] = parquet.NewGenericWriter[any](files[table], schema.ParquetSchema(table))
 	}
 	for _, c := range calls {
 		for table, row := range rows(c) {
@@ -52,7 +51,7 @@ func viaRows(t rapid.TB, calls []*Call) []*Call {
 		test.OK(t, writers[table].Close())
 		f, err := parquet.OpenFile(bytes.NewReader(files[table].Bytes()), int64(files[table].Len()))
 		test.OK(t, err)
-		test.OK(t, columnar.SameColumns(f.Schema(), table))
+		test.OK(t, schema.SameColumns(f.Schema(), table))
 		for _, g := range f.RowGroups() {
 			rows := g.Rows()
 			buf := make([]parquet.Row, 1)

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"callhouse/internal/schema"
-	"callhouse/internal/schema/columnar"
 	"callhouse/internal/test"
 	"callhouse/internal/wire/wiretest"
 )
@@ -87,8 +86,8 @@ func TestResources(t *testing.T) {
 		back := schema.Object{}
 		back.Begin(of)
 		for at, in := range o.Rows() {
-			file, rows := wiretest.RoundTrip(t, columnar.ParquetSchema(at), at.AppendRow(nil, in))
-			test.OK(t, columnar.SameColumns(file, at))
+			file, rows := wiretest.RoundTrip(t, schema.ParquetSchema(at), at.AppendRow(nil, in))
+			test.OK(t, schema.SameColumns(file, at))
 			if at == of.Table {
 				schema.SetRow(back.Row, rows[0])
 			} else {

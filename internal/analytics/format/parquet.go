@@ -9,7 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/analytics/value"
-	"callhouse/internal/schema/columnar"
+	"callhouse/internal/schema"
 )
 
 const (
@@ -24,12 +24,12 @@ func writeParquet(ctx context.Context, w *bufio.Writer, src Source, o Options) (
 	options := []parquet.WriterOption{parquet.Compression(&parquet.Zstd), parquet.DictionaryMaxBytes(maxDictionary),
 		parquet.CreatedBy("callhouse", "", "")}
 	for i, c := range cols {
-		fields[i] = columnar.Field(c.name, parquet.Optional(c.node()))
+		fields[i] = schema.Field(c.name, parquet.Optional(c.node()))
 		if c.typ.ID() == arrow.DECIMAL128 {
 			options = append(options, parquet.SkipPageBounds(c.name)) // the library compares decimals as unsigned
 		}
 	}
-	out := parquet.NewGenericWriter[any](w, append(options, parquet.NewSchema("answer", columnar.Ordered(fields)))...)
+	out := parquet.NewGenericWriter[any](w, append(options, parquet.NewSchema("answer", schema.Ordered(fields)))...)
 	held, rows, bytes := make([][]parquet.Value, len(cols)), 0, 0
 	write := func() error {
 		for i, c := range out.ColumnWriters() {

@@ -19,7 +19,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
-	"callhouse/internal/schema/columnar"
 	"callhouse/internal/sink/disk"
 )
 
@@ -68,7 +67,7 @@ func (t *Reader) init(table *schema.Table) error {
 			return &layout.VersionError{Got: version}
 		}
 	}
-	if err := columnar.SameColumns(p.Schema(), table); err != nil {
+	if err := schema.SameColumns(p.Schema(), table); err != nil {
 		return &disk.DamageError{Path: t.Path, What: err.Error()}
 	}
 	t.schema = p.Schema()

@@ -12,7 +12,6 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/schema/columnar"
 	"callhouse/internal/sink/disk"
 )
 
@@ -41,7 +40,7 @@ type Writer struct {
 
 	file disk.File
 	hash hash.Hash
-	rows *columnar.Writer
+	rows *columns
 }
 
 // NewWriter returns a writer, in a folder, of a table's file for a period.
@@ -69,7 +68,7 @@ func (t *Writer) open() error {
 	}
 	t.hash = sha256.New()
 	version := strconv.Itoa(layout.FormatVersion)
-	t.rows = columnar.NewWriter(t, t.table, pageBytes, "callhouse", version)
+	t.rows = newColumns(t, t.table, pageBytes, "callhouse", version)
 	t.rows.SetKeyValueMetadata(layout.FormatKey, version)
 	return nil
 }

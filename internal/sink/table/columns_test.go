@@ -1,4 +1,4 @@
-package columnar
+package table
 
 import (
 	"bytes"
@@ -45,7 +45,7 @@ func TestWriter(t *testing.T) {
 func checkWriter(t *rapid.T, table *schema.Table, want []parquet.Row, page, group int) {
 	t.Helper()
 	var file bytes.Buffer
-	w := NewWriter(&file, table, page, "a test", "1")
+	w := newColumns(&file, table, page, "a test", "1")
 	for i, row := range want {
 		test.OK(t, w.AddRow(row))
 		if i%group == group-1 {
@@ -129,7 +129,7 @@ func checkBounds(t *rapid.T, table *schema.Table, f *parquet.File) {
 		if at != len(index.NullPages) {
 			t.Fatalf("%s: bounds of %d pages, and there are %d", name, len(index.NullPages), at)
 		}
-		if unbounded(&table.Columns[col]) && all.MinValue != nil {
+		if table.Columns[col].Unbounded() && all.MinValue != nil {
 			t.Fatalf("%s: a row group has bounds", name)
 		}
 	}
@@ -140,7 +140,7 @@ func checkBounds(t *rapid.T, table *schema.Table, f *parquet.File) {
 func TestParquetSchema(t *testing.T) {
 	t.Parallel()
 	for _, table := range schema.Tables {
-		s := ParquetSchema(table)
+		s := schema.ParquetSchema(table)
 		names, ids := map[string]bool{}, map[int]bool{}
 		for i, c := range table.Columns {
 			leaf, ok := s.Lookup(c.Name)
@@ -151,20 +151,6 @@ func TestParquetSchema(t *testing.T) {
 				t.Errorf("%s.%s: name or id %d given twice, or no id", table.Name, c.Name, c.ID)
 			}
 			names[c.Name], ids[c.ID] = true, true
-		}
-	}
-}
-
-// The file's schema matches the declared one, ids included.
-func TestParquetSchemaInFile(t *testing.T) {
-	t.Parallel()
-	for _, table := range schema.Tables {
-		got, _ := wiretest.RoundTrip(t, ParquetSchema(table))
-		for i, f := range got.Fields() {
-			c := table.Columns[i]
-			if f.Name() != c.Name || f.ID() != c.ID {
-				t.Errorf("%s: column %d is %s, id %d", table.Name, i, f.Name(), f.ID())
-			}
 		}
 	}
 }
@@ -192,7 +178,7 @@ func decodeWhole(t testing.TB, d *wire.Decoder, body []byte, kind schema.Kind, n
 func TestOtherColumns(t *testing.T) {
 	t.Parallel()
 	changed := func(edit func(columns []schema.Column) []schema.Column) *parquet.Schema {
-		return ParquetSchema(&schema.Table{Name: "calls", Columns: edit(slices.Clone(schema.Calls.Columns))})
+		return schema.ParquetSchema(&schema.Table{Name: "calls", Columns: edit(slices.Clone(schema.Calls.Columns))})
 	}
 	for want, edit := range map[string]func([]schema.Column) []schema.Column{
 		"":                       func(c []schema.Column) []schema.Column { return c },
@@ -203,7 +189,7 @@ func TestOtherColumns(t *testing.T) {
 		"not the column":  func(c []schema.Column) []schema.Column { c[0].Type = schema.Int64; return c },
 		"its column 2 is": func(c []schema.Column) []schema.Column { c[1].ID = 98; return c },
 	} {
-		err := SameColumns(changed(edit), &schema.Calls)
+		err := schema.SameColumns(changed(edit), &schema.Calls)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -231,8 +217,8 @@ func TestRunRow(t *testing.T) {
 		if len(row) != len(schema.Runs.Columns) {
 			t.Fatalf("%d values for %d columns", len(row), len(schema.Runs.Columns))
 		}
-		file, rows := wiretest.RoundTrip(t, ParquetSchema(&schema.Runs), row)
-		test.OK(t, SameColumns(file, &schema.Runs))
+		file, rows := wiretest.RoundTrip(t, schema.ParquetSchema(&schema.Runs), row)
+		test.OK(t, schema.SameColumns(file, &schema.Runs))
 		var got schema.Run
 		got.Set(rows[0])
 		test.Same(t, want, got, "(-want +got)")

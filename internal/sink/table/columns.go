@@ -1,10 +1,7 @@
-package columnar
+package table
 
 import (
 	"io"
-	"math/big"
-	"slices"
-	"strings"
 
 	kzstd "github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
@@ -35,8 +32,8 @@ var encoder, _ = kzstd.NewWriter(nil, kzstd.WithEncoderLevel(kzstd.SpeedDefault)
 // Encode overwrites dst, as the library expects.
 func (*checked) Encode(dst, src []byte) ([]byte, error) { return encoder.EncodeAll(src, dst[:0]), nil }
 
-// Writer writes Parquet files of a table.
-type Writer struct {
+// columns writes Parquet files of a table.
+type columns struct {
 	*parquet.GenericWriter[any]
 	table  *schema.Table
 	levels []int  // by column: the definition level of a value
@@ -46,11 +43,11 @@ type Writer struct {
 	bytes  int
 }
 
-// NewWriter returns a writer of one file. A page ends when it has about pageBytes bytes before
+// newColumns returns a writer of one file. A page ends when it has about pageBytes bytes before
 // encoding.
-func NewWriter(to io.Writer, t *schema.Table, pageBytes int, createdBy, version string) *Writer {
-	w := &Writer{table: t}
-	s := ParquetSchema(t)
+func newColumns(to io.Writer, t *schema.Table, pageBytes int, createdBy, version string) *columns {
+	w := &columns{table: t}
+	s := schema.ParquetSchema(t)
 	options := []parquet.WriterOption{s, parquet.PageBufferSize(pageBytes), parquet.DataPageStatistics(false), parquet.Compression(codec),
 		parquet.DataPageVersion(1), // within the frame are then the levels, too
 		parquet.CreatedBy(createdBy, version, "")}
@@ -62,7 +59,7 @@ func NewWriter(to io.Writer, t *schema.Table, pageBytes int, createdBy, version 
 		}
 		w.levels = append(w.levels, level)
 		w.words = append(w.words, f.Encoding() != nil && f.Encoding().Encoding() == format.RLEDictionary)
-		if unbounded(c) {
+		if c.Unbounded() {
 			options = append(options, parquet.SkipPageBounds(c.Name))
 		}
 	}
@@ -74,16 +71,16 @@ func NewWriter(to io.Writer, t *schema.Table, pageBytes int, createdBy, version 
 }
 
 // Held returns the number of rows in the open row group, and the size of their values in bytes.
-func (w *Writer) Held() (rows int64, bytes int) { return w.rows, w.bytes }
+func (w *columns) Held() (rows int64, bytes int) { return w.rows, w.bytes }
 
 // EndGroup writes the row group.
-func (w *Writer) EndGroup() error {
+func (w *columns) EndGroup() error {
 	w.rows, w.bytes = 0, 0
 	return w.Flush()
 }
 
 // AddRow adds a row of the table.
-func (w *Writer) AddRow(row parquet.Row) error {
+func (w *columns) AddRow(row parquet.Row) error {
 	for i := range row {
 		w.put(i, &row[i])
 		if err := w.write(i); err != nil {
@@ -96,7 +93,7 @@ func (w *Writer) AddRow(row parquet.Row) error {
 
 // AddList adds the rows of one of an object's lists, a column at a time. Columns that repeat one of
 // the object's take their values from there.
-func (w *Writer) AddList(o *schema.Object, list int) error {
+func (w *columns) AddList(o *schema.Object, list int) error {
 	rows := &o.Lists[list]
 	cells := rows.Cells()
 	for i, from := range o.Of.Repeats(list) {
@@ -120,7 +117,7 @@ func (w *Writer) AddList(o *schema.Object, list int) error {
 }
 
 // put adds a value of a column to those that write writes.
-func (w *Writer) put(column int, v *parquet.Value) {
+func (w *columns) put(column int, v *parquet.Value) {
 	if v.IsNull() {
 		w.room = append(w.room, parquet.Value{})
 		return
@@ -136,45 +133,9 @@ func (w *Writer) put(column int, v *parquet.Value) {
 	w.room = append(w.room, v.Level(0, w.levels[column], column))
 }
 
-func (w *Writer) write(column int) error {
+func (w *columns) write(column int) error {
 	_, err := w.ColumnWriters()[column].WriteRowValues(w.room)
 	clear(w.room)
 	w.room = w.room[:0]
 	return err
-}
-
-// unbounded reports whether a column's row groups and pages have no minimum and maximum: long texts,
-// and decimals, of which the library takes negative ones for large ones.
-func unbounded(c *schema.Column) bool {
-	return c.Type == schema.JSON || c.Type == schema.Exact ||
-		slices.Contains([]string{"summary", "recording_url", "content", "tool_call_id", "result"}, c.Name) && c.Type == schema.Text
-}
-
-// unboundedType is the type of such a column. Without bounds the library's page index would give
-// empty ones, for which readers skip pages; this one gives bounds that hold for every value.
-type unboundedType struct{ parquet.Type }
-
-func (t unboundedType) NewColumnIndexer(sizeLimit int) parquet.ColumnIndexer {
-	i := unboundedIndexer{ColumnIndexer: parquet.ByteArrayType.NewColumnIndexer(sizeLimit), low: parquet.ByteArrayValue(nil),
-		high: parquet.ByteArrayValue([]byte(strings.Repeat("\U0010FFFF", sizeLimit/4)))}
-	if t.Kind() == parquet.FixedLenByteArray {
-		nines := new(big.Int).Exp(big.NewInt(10), big.NewInt(decimalDigits), nil)
-		nines.Sub(nines, big.NewInt(1))
-		i.high = parquet.ByteArrayValue(schema.ExactValue(nines).ByteArray())
-		i.low = parquet.ByteArrayValue(schema.ExactValue(nines.Neg(nines)).ByteArray())
-	}
-	return i
-}
-
-type unboundedIndexer struct {
-	parquet.ColumnIndexer
-	low, high parquet.Value
-}
-
-func (i unboundedIndexer) IndexPage(numValues, numNulls int64, _, _ parquet.Value) {
-	if numNulls == numValues {
-		i.ColumnIndexer.IndexPage(numValues, numNulls, parquet.Value{}, parquet.Value{})
-		return
-	}
-	i.ColumnIndexer.IndexPage(numValues, numNulls, i.low, i.high)
 }
