@@ -135,7 +135,7 @@ budget: ## extract run in real time at the limits: latencies, ways of counting, 
 .PHONY: fuzz
 fuzz: ## Fuzz the decoder, the journal, what is made visible and a hostile service, FUZZTIME each (1m)
 	go test ./internal/calls -run '^$$' -fuzz '^FuzzDecode$$' -fuzztime $(FUZZTIME)
-	go test ./internal/sink/journal -run '^$$' -fuzz '^FuzzSegment$$' -fuzztime $(FUZZTIME)
+	go test ./internal/sink -run '^$$' -fuzz '^FuzzSegment$$' -fuzztime $(FUZZTIME)
 	go test ./internal/words -run '^$$' -fuzz '^FuzzWords$$' -fuzztime $(FUZZTIME)
 	go test ./internal/crawler -run '^$$' -fuzz '^FuzzHostileService$$' -fuzztime $(FUZZTIME)
 

@@ -18,8 +18,6 @@ import (
 	"callhouse/internal/recording"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
-	"callhouse/internal/sink/commit"
-	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/test"
 )
 
@@ -99,7 +97,7 @@ func (a *archive) call(id string, end time.Time, path string) {
 
 func (a *archive) commit() {
 	a.t.Helper()
-	err := a.w.Commit(a.t.Context(), func(commit.Stats, int64) schema.Run {
+	err := a.w.Commit(a.t.Context(), func(sink.Stats, int64) schema.Run {
 		return schema.Run{ID: a.w.RunID(), StartedAt: a.now.UnixMilli(), Outcome: schema.OutcomeDone}
 	})
 	test.OK(a.t, err)
@@ -140,7 +138,7 @@ func (archiveStore) Checkpoint(context.Context, bool) error { return nil }
 // row returns the stored state of a call's recording.
 func (a *archive) row(id string) string {
 	a.t.Helper()
-	found, err := snapshot.Find(a.t.Context(), a.w.Snapshot(), id)
+	found, err := sink.Find(a.t.Context(), a.w.Snapshot(), id)
 	test.OK(a.t, err)
 	r, ok := found.Recording()
 	if !ok {

@@ -18,7 +18,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/erase"
+	"callhouse/internal/sink"
 )
 
 // avroOf returns the content of an Avro file, its blocks decompressed.
@@ -141,7 +141,7 @@ func TestForgottenInTheLake(t *testing.T) {
 				_, err = h.publish(to, organization(whose), now)
 				h.must(err)
 				w := h.open(1)
-				_, err = w.Forget(context.Background(), erase.Selection{CallIDs: []string{id}}, false, nil)
+				_, err = w.Forget(context.Background(), sink.Selection{CallIDs: []string{id}}, false, nil)
 				h.must(errors.Join(err, w.Close()))
 				if killed {
 					l := newLake(h, to)

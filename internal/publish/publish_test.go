@@ -30,8 +30,6 @@ import (
 	"callhouse/internal/publish/store"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
-	"callhouse/internal/sink/commit"
-	"callhouse/internal/sink/erase"
 )
 
 // house is a warehouse with its own clock.
@@ -75,7 +73,7 @@ func (h *house) night(calls ...call) {
 	for _, c := range calls {
 		h.must(w.Put(context.Background(), c.record(h.now, h.fields[c.id])))
 	}
-	h.must(w.Commit(context.Background(), func(s commit.Stats, n int64) schema.Run {
+	h.must(w.Commit(context.Background(), func(s sink.Stats, n int64) schema.Run {
 		return schema.Run{ID: w.RunID(), StartedAt: h.now.UnixMilli(), Outcome: schema.OutcomeDone, CallsNew: s.New, Commits: n}
 	}))
 	h.must(w.Close())
@@ -83,7 +81,7 @@ func (h *house) night(calls ...call) {
 
 func (h *house) forget(ids ...string) {
 	w := h.open(1)
-	_, err := w.Forget(context.Background(), erase.Selection{CallIDs: ids}, false, nil)
+	_, err := w.Forget(context.Background(), sink.Selection{CallIDs: ids}, false, nil)
 	h.must(errors.Join(err, w.Close()))
 }
 

@@ -19,7 +19,6 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/test"
 )
 
@@ -147,12 +146,12 @@ func TestCompactTellsWhyNot(t *testing.T) {
 			t.Errorf("Compact(%s) = %v, want %s", month, err, want)
 		}
 	}
-	var told []snapshot.Progress
-	done, err := w.Compact(context.Background(), []string{"2026-10"}, func(p snapshot.Progress) { told = append(told, p) })
+	var told []Progress
+	done, err := w.Compact(context.Background(), []string{"2026-10"}, func(p Progress) { told = append(told, p) })
 	if err != nil || len(done) != 1 || done[0].Calls != 4 || done[0].Days != 2 {
 		t.Errorf("Compact = %+v, %v", done, err)
 	}
-	if want := (snapshot.Progress{What: "2026-10", Done: 4, Total: 4}); len(told) != 1 || told[0] != want {
+	if want := (Progress{What: "2026-10", Done: 4, Total: 4}); len(told) != 1 || told[0] != want {
 		t.Errorf("told %v, want once %v", told, want)
 	}
 }

@@ -17,9 +17,6 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/erase"
-	"callhouse/internal/sink/journal"
-	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/test"
 )
 
@@ -74,14 +71,14 @@ func story(fsys disk.FS, root string, workers int, kept told) error {
 					}
 					kept[id] = version + 10*n
 				}
-				var months func(*snapshot.Reader, time.Time, map[string]bool) []string
+				var months func(*Reader, time.Time, map[string]bool) []string
 				if n == 0 && version == 2 {
 					months = compacting("2026-11")
 				}
 				err := w.commitRun(ctx, doneRow(w), months)
 				if err == nil && n == 1 && version == 2 {
 					kept["f"] = inDoubt
-					if _, err = w.Forget(ctx, erase.Selection{CallIDs: []string{"f"}}, false, nil); err == nil {
+					if _, err = w.Forget(ctx, Selection{CallIDs: []string{"f"}}, false, nil); err == nil {
 						kept["f"] = isForgotten
 						err = w.Put(ctx, storyRecord("f", 99))
 					}
@@ -133,7 +130,7 @@ func checkStory(t *testing.T, fsys disk.FS, root string, kept told) {
 		t.Fatalf("the next commit fails: %v", err)
 	}
 	if kept["f"] == inDoubt {
-		if _, err := w.Forget(context.Background(), erase.Selection{CallIDs: []string{"f"}}, false, nil); err != nil {
+		if _, err := w.Forget(context.Background(), Selection{CallIDs: []string{"f"}}, false, nil); err != nil {
 			t.Fatalf("what may have been forgotten cannot be forgotten again: %v", err)
 		}
 		kept["f"] = isForgotten
@@ -143,7 +140,7 @@ func checkStory(t *testing.T, fsys disk.FS, root string, kept told) {
 		delete(kept, "f")
 	}
 	found := map[string]bool{}
-	r := snapshot.NewReader(fsys, w.Snapshot(), nil)
+	r := NewReader(fsys, w.Snapshot(), nil)
 	for _, f := range r.Files(schema.Calls.Name) {
 		test.OK(t, r.EachCall(context.Background(), f.Period, nil, func(call *calls.Call) error {
 			id := string(call.ID())
@@ -163,7 +160,7 @@ func checkStory(t *testing.T, fsys disk.FS, root string, kept told) {
 			t.Fatalf("call %s was acknowledged and is lost", id)
 		}
 	}
-	if refs, _, err := journal.List(fsys, root); err != nil || len(refs) > 0 {
+	if refs, _, err := ListSegments(fsys, root); err != nil || len(refs) > 0 {
 		t.Fatalf("the journal holds %v after a commit (%v)", refs, err)
 	}
 }
@@ -176,7 +173,7 @@ func checkForgotten(t *testing.T, fsys disk.FS, root string, current *layout.Sna
 	for _, n := range numbers {
 		s, err := layout.OpenSnapshot(fsys, root, n)
 		test.OK(t, err)
-		if call, err := snapshot.NewReader(fsys, s, new(snapshot.Proofs)).Find(context.Background(), id); err != nil || call != nil {
+		if call, err := NewReader(fsys, s, new(proofs)).Find(context.Background(), id); err != nil || call != nil {
 			t.Fatalf("snapshot %d of %d holds call %s, which was forgotten (%v)", n, current.Manifest.Snapshot, id, err)
 		}
 	}

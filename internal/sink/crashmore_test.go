@@ -16,9 +16,6 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/sink/table"
-	"callhouse/internal/sink/verify"
 	"callhouse/internal/test"
 )
 
@@ -103,12 +100,12 @@ func at(fsys disk.FS, root string, days int) (*Warehouse, error) {
 // chooses the files that it reads.
 func wholeOn(t *testing.T, fsys disk.FS, root string) {
 	t.Helper()
-	r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: true, FS: fsys})
+	r, err := Verify(context.Background(), VerifyOptions{Root: root, All: true, FS: fsys})
 	test.OK(t, err)
 	if !r.Whole() {
 		t.Fatalf("the warehouse is damaged: %v", r.Problems)
 	}
-	s, err := snapshot.Current(fsys, root)
+	s, err := currentSnapshot(fsys, root)
 	test.OK(t, err)
 	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
 		recordings := s.Manifest.FileOf(schema.Recordings.Name, f.Period)
@@ -116,11 +113,11 @@ func wholeOn(t *testing.T, fsys disk.FS, root string) {
 		if recordings != nil {
 			want[recordings.Table], counted[recordings.Table] = recordings, identityOf(recordings)
 		}
-		test.OK(t, snapshot.NewReader(fsys, s, nil).EachCall(context.Background(), f.Period, nil, func(c *calls.Call) error {
-			table.CountCall(counted[f.Table], c)
+		test.OK(t, NewReader(fsys, s, nil).EachCall(context.Background(), f.Period, nil, func(c *calls.Call) error {
+			countCall(counted[f.Table], c)
 			if _, has := c.Recording(); has {
-				table.Span(counted[recordings.Table], c.StartAt())
-				table.CountRecording(counted[recordings.Table], c)
+				widen(counted[recordings.Table], c.StartAt())
+				countRecording(counted[recordings.Table], c)
 			}
 			return nil
 		}))

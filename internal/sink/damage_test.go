@@ -13,8 +13,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/journal"
-	"callhouse/internal/sink/table"
 	"callhouse/internal/test"
 )
 
@@ -61,7 +59,7 @@ func (d *damage) file(table, period string) *layout.File {
 // rows rewrites a file with other rows and updates the manifest.
 func (d *damage) rows(f *layout.File, of *schema.Table, edit func([]parquet.Row) []parquet.Row) {
 	d.t.Helper()
-	r, err := table.Open(anywhere, d.s.Path(f), table.ByName(f.Table))
+	r, err := openTable(anywhere, d.s.Path(f), tableByName(f.Table))
 	d.must(err)
 	var rows []parquet.Row
 	for {
@@ -73,7 +71,7 @@ func (d *damage) rows(f *layout.File, of *schema.Table, edit func([]parquet.Row)
 		rows = append(rows, row.Clone())
 	}
 	d.must(r.Close())
-	w := table.NewWriter(folder(d.s.Dir), of, f.Period)
+	w := newDataFile(folder(d.s.Dir), of, f.Period)
 	for _, row := range edit(rows) {
 		d.must(w.Add(row))
 	}
@@ -251,7 +249,7 @@ var damages = map[string]struct {
 	"runs-out-of-order": {"order", func(d *damage) {
 		f := d.s.Manifest.FilesOf("runs")[0]
 		d.must(os.Remove(d.s.Path(f)))
-		w := table.NewWriter(folder(d.s.Dir), &schema.Runs, "")
+		w := newDataFile(folder(d.s.Dir), &schema.Runs, "")
 		for _, n := range []uint32{2, 1} {
 			d.must(w.Add((&schema.Run{ID: layout.RunID(testDay, n), Outcome: schema.OutcomeDone}).Row()))
 		}
@@ -260,9 +258,9 @@ var damages = map[string]struct {
 		d.manifest(func(*layout.Manifest) { *f = *now })
 	}},
 	"journal-broken": {"journal", func(d *damage) {
-		refs, _, err := journal.List(anywhere, d.root)
+		refs, _, err := ListSegments(anywhere, d.root)
 		d.must(err)
-		d.bytes(journal.Path(d.root, refs[0]), func(b []byte) []byte {
+		d.bytes(segmentPath(d.root, refs[0]), func(b []byte) []byte {
 			bad := slices.Clone(b)
 			bad[len(bad)-3] ^= 1
 			return append(bad, b...) // a whole frame follows the broken one

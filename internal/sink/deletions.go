@@ -8,15 +8,13 @@ import (
 	"slices"
 
 	"callhouse/internal/layout"
-	"callhouse/internal/sink/erase"
-	"callhouse/internal/sink/snapshot"
 )
 
 // DeleteRecordings deletes the recordings of forgotten calls that are still to be deleted.
 // Recordings that cannot be deleted stay on the list; the error is only about the list itself.
-func (w *Warehouse) DeleteRecordings(ctx context.Context) (*erase.Recordings, error) {
-	out := new(erase.Recordings)
-	list, err := snapshot.Deletions(w.opts.FS, w.opts.Root)
+func (w *Warehouse) DeleteRecordings(ctx context.Context) (*DeletedRecordings, error) {
+	out := new(DeletedRecordings)
+	list, err := readDeletions(w.opts.FS, w.opts.Root)
 	if err != nil || len(list) == 0 {
 		return out, err
 	}
@@ -42,7 +40,7 @@ func (w *Warehouse) DeleteRecordings(ctx context.Context) (*erase.Recordings, er
 		calls[d.CallID] = true
 	}
 	out.Left = int64(len(calls))
-	if err := snapshot.SetDeletions(w.opts.FS, w.opts.Root, left); err != nil {
+	if err := setDeletions(w.opts.FS, w.opts.Root, left); err != nil {
 		return nil, fmt.Errorf("record which recordings are deleted: %w", err)
 	}
 	return out, nil
@@ -50,7 +48,7 @@ func (w *Warehouse) DeleteRecordings(ctx context.Context) (*erase.Recordings, er
 
 // dropDeletions removes the entries of a Forget that was killed before its commit.
 func (w *Warehouse) dropDeletions() error {
-	list, err := snapshot.Deletions(w.opts.FS, w.opts.Root)
+	list, err := readDeletions(w.opts.FS, w.opts.Root)
 	if err != nil || w.current == nil {
 		return err
 	}
@@ -59,5 +57,5 @@ func (w *Warehouse) dropDeletions() error {
 	if len(list) == all {
 		return nil
 	}
-	return snapshot.SetDeletions(w.opts.FS, w.opts.Root, list)
+	return setDeletions(w.opts.FS, w.opts.Root, list)
 }

@@ -15,8 +15,6 @@ import (
 	"callhouse/internal/recording"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/erase"
-	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/test"
 )
 
@@ -84,7 +82,7 @@ func TestForgetRecordings(t *testing.T) {
 	w := archived(t, nil, root, dir)
 	gone := dir + ".gone"
 	test.OK(t, os.Rename(dir, gone))
-	r := mustForget(t, w, erase.Selection{CallIDs: []string{"caller-one"}})
+	r := mustForget(t, w, Selection{CallIDs: []string{"caller-one"}})
 	if got := *r.Recordings; got.Files != 0 || got.Left != 1 || got.Why == nil || !strings.Contains(got.Why.Error(), dir) || r.Erased.Recordings != 1 {
 		t.Errorf("without an archive: %+v", got)
 	}
@@ -98,7 +96,7 @@ func TestForgetRecordings(t *testing.T) {
 		t.Errorf("there are %s", got)
 	}
 	noTrace(t, root, "caller-one")
-	r = mustForget(t, w, erase.Selection{CallIDs: []string{"second"}})
+	r = mustForget(t, w, Selection{CallIDs: []string{"second"}})
 	if got := *r.Recordings; got.Files != 1 || got.Left != 0 || filesIn(t, dir) != "" {
 		t.Errorf("%+v, and %s is left", got, filesIn(t, dir))
 	}
@@ -116,7 +114,7 @@ func TestForgetRecordingsKilled(t *testing.T) {
 			w := archived(t, m, root, dir)
 			f := &faultFS{FS: m, root: root, at: k, err: errors.New("killed"), stop: true}
 			w.opts.FS = f
-			_, err := w.Forget(t.Context(), erase.Selection{CallIDs: []string{"caller-one"}}, false, nil)
+			_, err := w.Forget(t.Context(), Selection{CallIDs: []string{"caller-one"}}, false, nil)
 			acknowledged := err == nil
 			_ = w.Close()
 			after := m
@@ -127,9 +125,9 @@ func TestForgetRecordingsKilled(t *testing.T) {
 			test.OK(t, err)
 			_, err = w.DeleteRecordings(t.Context())
 			test.OK(t, err)
-			call, err := snapshot.NewReader(after, w.Snapshot(), new(snapshot.Proofs)).Find(t.Context(), "caller-one")
+			call, err := NewReader(after, w.Snapshot(), new(proofs)).Find(t.Context(), "caller-one")
 			test.OK(t, err)
-			list, err := snapshot.Deletions(after, root)
+			list, err := readDeletions(after, root)
 			want := "second.mp3"
 			if call != nil {
 				want = "caller-one.mp3 caller-one.wav " + want

@@ -5,9 +5,9 @@
 // makes it durable and swaps the link current to it: all tables at once, or none. internal/layout
 // defines the layout on disk.
 //
-// This package is the warehouse's public interface: open, put, commit, read. Its subpackages depend
-// on each other in one direction: commit, verify and erase use snapshot and journal, snapshot uses
-// table, and all use disk.
+// In the order of a record's way: journal.go and frame.go, intake.go (grouped by call), plan.go (which
+// periods change), merge.go, datafile.go, builder.go (the new snapshot, made current). reader.go
+// reads snapshots; verify*.go, repair*.go and forget*.go check, mend and erase.
 //
 // The package uses no network and requests nothing from the service. It never changes a file of a
 // committed snapshot, and removes only names that it made itself.

@@ -16,7 +16,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/test"
 )
 
@@ -250,7 +249,7 @@ func TestTrialIsInterrupted(t *testing.T) {
 			}
 			break
 		}
-		test.OK(t, snapshot.Sweep(m, root, nil))
+		test.OK(t, sweep(m, root, nil))
 		if left := temps(t, m, root); len(left) > 0 {
 			t.Fatalf("%s: left are %q", slices.Clone(f.log)[k], left)
 		}

@@ -13,9 +13,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/erase"
-	"callhouse/internal/sink/repair"
-	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/test"
 )
 
@@ -40,7 +37,7 @@ func older(t *testing.T) *Warehouse {
 	return w
 }
 
-func mustForget(t *testing.T, w *Warehouse, sel erase.Selection) *erase.Receipt {
+func mustForget(t *testing.T, w *Warehouse, sel Selection) *Receipt {
 	t.Helper()
 	r, err := w.Forget(context.Background(), sel, false, nil)
 	test.OK(t, err)
@@ -61,11 +58,11 @@ func holds(t *testing.T, s *layout.Snapshot) string {
 func TestForget(t *testing.T) {
 	w := older(t)
 	root := w.opts.Root
-	plan, err := w.Forget(context.Background(), erase.Selection{CallIDs: []string{"a"}}, true, nil)
+	plan, err := w.Forget(context.Background(), Selection{CallIDs: []string{"a"}}, true, nil)
 	if err != nil || plan.Erased.Turns != 3 || plan.Removed != 2 || plan.Snapshot != 3 {
 		t.Fatalf("the dry run says %+v, %v", plan, err)
 	}
-	r := mustForget(t, w, erase.Selection{CallIDs: []string{"a", "nobody"}})
+	r := mustForget(t, w, Selection{CallIDs: []string{"a", "nobody"}})
 	if r.Snapshot != 4 || len(r.Calls) != 2 || r.Removed != 2 || r.Tombstones.Calls != 2 {
 		t.Fatalf("the receipt is %+v", r)
 	}
@@ -76,7 +73,7 @@ func TestForget(t *testing.T) {
 	if all := snapshotsOf(t, root); !slices.Equal(all, []string{"000004"}) || holds(t, w.Snapshot()) != "byz" {
 		t.Fatalf("retained %v, with %s", all, holds(t, w.Snapshot()))
 	}
-	if _, err := w.Rollback(t.Context(), 0, rolledBack(w)); !errors.As(err, new(*snapshot.NotRetainedError)) {
+	if _, err := w.Rollback(t.Context(), 0, rolledBack(w)); !errors.As(err, new(*NotRetainedError)) {
 		t.Errorf("a rollback says %v", err)
 	}
 	wholeOn(t, anywhere, root)
@@ -100,11 +97,11 @@ func TestForget(t *testing.T) {
 		t.Errorf("after a rollback there are %s", got)
 	}
 	// Once more, and another call.
-	again := mustForget(t, w, erase.Selection{CallIDs: []string{"a"}})
+	again := mustForget(t, w, Selection{CallIDs: []string{"a"}})
 	if again.Snapshot != w.Snapshot().Manifest.Snapshot || again.Erased.Calls != 0 || again.Calls[0] == "" {
 		t.Errorf("forgetting it again: %+v", again)
 	}
-	mustForget(t, w, erase.Selection{CallIDs: []string{"c"}})
+	mustForget(t, w, Selection{CallIDs: []string{"c"}})
 	if got := holds(t, w.Snapshot()); got != "byz" {
 		t.Errorf("then there are %s", got)
 	}
@@ -132,16 +129,16 @@ func TestForgetByNumberAndTime(t *testing.T) {
 	tried := longtest.Each(3)
 	for i, c := range []struct {
 		name string
-		sel  erase.Selection
+		sel  Selection
 		left string
 	}{
-		{"caller", erase.Selection{Numbers: []string{"1"}}, ""}, // every call of the story is from 1 to 2
-		{"callee", erase.Selection{Numbers: []string{"2"}}, ""},
-		{"another number", erase.Selection{Numbers: []string{"12"}}, "abyz"},
-		{"a month", erase.Selection{Before: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)}, "ab"},
-		{"in the middle of a month", erase.Selection{Before: testDay.AddDate(0, 0, -24)}, "aby"},
-		{"at its very start", erase.Selection{Before: testDay}, "a"},
-		{"long ago", erase.Selection{Before: testDay.AddDate(-1, 0, 0)}, "abyz"},
+		{"caller", Selection{Numbers: []string{"1"}}, ""}, // every call of the story is from 1 to 2
+		{"callee", Selection{Numbers: []string{"2"}}, ""},
+		{"another number", Selection{Numbers: []string{"12"}}, "abyz"},
+		{"a month", Selection{Before: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)}, "ab"},
+		{"in the middle of a month", Selection{Before: testDay.AddDate(0, 0, -24)}, "aby"},
+		{"at its very start", Selection{Before: testDay}, "a"},
+		{"long ago", Selection{Before: testDay.AddDate(-1, 0, 0)}, "abyz"},
 	} {
 		if !tried(i) {
 			continue
@@ -186,7 +183,7 @@ func TestForgetOfManySnapshots(t *testing.T) {
 			at = at.Add(5 * time.Minute)
 		}
 	}
-	r := mustForget(t, w, erase.Selection{CallIDs: []string{"a"}, Before: testDay.AddDate(0, 0, -20)})
+	r := mustForget(t, w, Selection{CallIDs: []string{"a"}, Before: testDay.AddDate(0, 0, -20)})
 	if r.Erased.Was != 22 || r.Removed != 21 || len(r.Calls) != 2 {
 		t.Errorf("rewritten is %d, removed %d; the calls are %v", r.Erased.Was, r.Removed, r.Calls)
 	}
@@ -254,7 +251,7 @@ func TestForgetRemovesDamagedSnapshots(t *testing.T) {
 			if err := os.Remove(of(w, 3, w.Snapshot().Manifest.FilesOf(schema.Calls.Name)[0].Path)); err != nil {
 				return err
 			}
-			_, err := w.Repair(t.Context(), false, func(*repair.Plan) schema.Run {
+			_, err := w.Repair(t.Context(), false, func(*RepairPlan) schema.Run {
 				return schema.Run{ID: w.opts.RunID, StartedAt: w.opts.Now().UnixMilli(), Outcome: schema.OutcomeRepaired}
 			}, nil)
 			return err
@@ -265,11 +262,11 @@ func TestForgetRemovesDamagedSnapshots(t *testing.T) {
 			w := older(t)
 			test.OK(t, do(t, w))
 			before := snapshotsOf(t, w.opts.Root)
-			sel := erase.Selection{CallIDs: []string{"a"}, Before: testDay.AddDate(0, 0, -24)} // a and z
+			sel := Selection{CallIDs: []string{"a"}, Before: testDay.AddDate(0, 0, -24)} // a and z
 			plan, err := w.Forget(t.Context(), sel, true, nil)
 			test.OK(t, err)
 			r := mustForget(t, w, sel)
-			for _, got := range []*erase.Receipt{plan, r} {
+			for _, got := range []*Receipt{plan, r} {
 				if got.Removed != int64(len(before))-1 || len(got.Calls) != 2 {
 					t.Errorf("removed %d; calls %v", got.Removed, got.Calls)
 				}
@@ -297,12 +294,12 @@ func TestForgetFindsUnknownIDs(t *testing.T) {
 	test.OK(t, err)
 	put(t, w, storyRecord("c", 1))
 	mustCommit(t, w)
-	mustForget(t, w, erase.Selection{CallIDs: []string{"c"}}) // removes the others
+	mustForget(t, w, Selection{CallIDs: []string{"c"}}) // removes the others
 	put(t, w, storyRecord("y", 1))
 	mustCommit(t, w)
 	_, err = w.Rollback(t.Context(), w.Snapshot().Manifest.Snapshot-1, rolledBack(w))
 	test.OK(t, err)
-	sel := erase.Selection{CallIDs: []string{"a", "c", "y", "z", "a ", "z", "%41"}, Customers: []string{"customer-0", "a%2Fb"}}
+	sel := Selection{CallIDs: []string{"a", "c", "y", "z", "a ", "z", "%41"}, Customers: []string{"customer-0", "a%2Fb"}}
 	plan, err := w.Forget(t.Context(), sel, true, nil)
 	if want := []string{"z", "a ", "%41", "customer-0", "a/b"}; err != nil || !slices.Equal(plan.Unknown, want) {
 		t.Errorf("unknown are %q, %v, want %q", plan.Unknown, err, want)
@@ -315,7 +312,7 @@ func TestForgetNeedsTheCurrentSnapshot(t *testing.T) {
 	file := w.Snapshot().Manifest.FilesOf(schema.Turns.Name)[0]
 	test.OK(t, os.WriteFile(w.Snapshot().Path(file)+".new", []byte("PAR1"), 0o600))
 	test.OK(t, os.Rename(w.Snapshot().Path(file)+".new", w.Snapshot().Path(file)))
-	_, err := w.Forget(t.Context(), erase.Selection{CallIDs: []string{"a"}}, false, nil)
+	_, err := w.Forget(t.Context(), Selection{CallIDs: []string{"a"}}, false, nil)
 	if damage, ok := errors.AsType[*layout.DamageError](err); !ok || !strings.Contains(damage.Hint(), "extract repair") {
 		t.Errorf("forget says %v", err)
 	}

@@ -13,7 +13,6 @@ import (
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/table"
 )
 
 // gate keeps calls of another organisation out of the warehouse. The service's answers do not
@@ -97,7 +96,7 @@ func (w *Warehouse) known() (map[string]bool, error) {
 	ids, r := map[string]bool{}, w.reader()
 	var rows int64
 	for _, f := range slices.Backward(r.Files(schema.Calls.Name)) {
-		err := r.Read(f, func(t *table.Reader) error {
+		err := r.Read(f, func(t *tableReader) error {
 			return t.Each([]string{"call_id", "agent_id"}, func(row []parquet.Value) {
 				ids[string(row[0].ByteArray())] = true
 				if !row[1].IsNull() {

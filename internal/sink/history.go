@@ -7,11 +7,7 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/journal"
-	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/sink/verify"
 )
 
 // History is the state of a warehouse that can be read without the lock and without reading calls.
@@ -24,7 +20,7 @@ type History struct {
 	// Journal is the number of fetched, uncommitted bytes on the disk.
 	Journal int64
 	// Verdict is the result of the last verification; nil if there was none.
-	Verdict *verify.Verdict
+	Verdict *Verdict
 	// Undeleted counts the forgotten calls whose recording is still to be deleted, if this user may
 	// read the list, which is private.
 	Undeleted int64
@@ -51,14 +47,14 @@ func ReadHistory(root string) (*History, error) {
 	if h.Holder, h.Held, err = disk.Who(root); err != nil {
 		return nil, err
 	}
-	if h.Snapshot, err = snapshot.Current(fsys, root); err != nil {
+	if h.Snapshot, err = currentSnapshot(fsys, root); err != nil {
 		return nil, err
 	}
-	if h.Journal, err = journal.Size(fsys, root); err != nil {
+	if h.Journal, err = journalSize(fsys, root); err != nil {
 		return nil, err
 	}
-	h.Verdict = verify.Last(fsys, root)
-	list, err := snapshot.Deletions(fsys, root)
+	h.Verdict = lastVerdict(fsys, root)
+	list, err := readDeletions(fsys, root)
 	if err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, err
 	}
@@ -73,7 +69,7 @@ func ReadHistory(root string) (*History, error) {
 			return nil, err
 		}
 		h.Kept = len(numbers)
-		if h.Runs, err = snapshot.NewReader(fsys, h.Snapshot, nil).Runs(); err != nil {
+		if h.Runs, err = NewReader(fsys, h.Snapshot, nil).Runs(); err != nil {
 			return nil, err
 		}
 	}
@@ -92,5 +88,5 @@ func (h *History) addLost() {
 		running = h.Holder.RunID
 	}
 	h.lost = lost
-	h.Runs = commit.CloseRuns(h.Runs, commit.LostRuns(lost), running)
+	h.Runs = closeRuns(h.Runs, lostRuns(lost), running)
 }

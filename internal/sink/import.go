@@ -8,7 +8,6 @@ import (
 
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/commit"
 )
 
 // Limits after which an import commits: records (to bound the memory of the intake), and bytes (to
@@ -36,7 +35,7 @@ type Dump struct {
 // changes no call.
 type Import struct {
 	w      *Warehouse
-	row    func(commit.Stats, int64) schema.Run
+	row    func(Stats, int64) schema.Run
 	report func(AsideError)
 	dec    calls.Decoder
 	call   calls.Call
@@ -49,7 +48,7 @@ type Import struct {
 
 // NewImport begins an import. row is as for Commit; aside is called for every line that is not a
 // call.
-func (w *Warehouse) NewImport(row func(total commit.Stats, commits int64) schema.Run, aside func(AsideError)) *Import {
+func (w *Warehouse) NewImport(row func(total Stats, commits int64) schema.Run, aside func(AsideError)) *Import {
 	return &Import{w: w, row: row, report: aside}
 }
 

@@ -11,8 +11,6 @@ import (
 
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/commit"
-	"callhouse/internal/sink/erase"
 	"callhouse/internal/test"
 	"callhouse/internal/wire"
 )
@@ -28,7 +26,7 @@ func dumpOf(name string, hour int, kind schema.Kind, pieces bool, lines ...strin
 }
 
 // imported imports dumps into w, and returns what was set aside and the results of the commits.
-func imported(t *testing.T, w *Warehouse, dumps ...*Dump) (aside []string, did commit.Stats) {
+func imported(t *testing.T, w *Warehouse, dumps ...*Dump) (aside []string, did Stats) {
 	t.Helper()
 	i := w.NewImport(doneRow(w), func(a AsideError) { aside = append(aside, a.Error()) })
 	for _, d := range dumps {
@@ -261,7 +259,7 @@ func TestImportKeepsOut(t *testing.T) {
 	m, root := storyRoot(t)
 	w := night(t, m, root, 1)
 	imported(t, w, dumpOf("d", 0, schema.KindDetail, false, line("a", day, ""), line("b", day, "")))
-	_, err := w.Forget(t.Context(), erase.Selection{CallIDs: []string{"a"}}, false, nil)
+	_, err := w.Forget(t.Context(), Selection{CallIDs: []string{"a"}}, false, nil)
 	test.OK(t, err)
 	imported(t, w, dumpOf("d", 0, schema.KindDetail, false, line("a", day, ""), line("b", day, ""),
 		line("c", day, `,"opt_out_sensitive_data_storage":true,"transcript":[{"role":"user","content":"secret"}],"x":"secret"`)))

@@ -14,9 +14,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/erase"
-	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/sink/verify"
 	"callhouse/internal/test"
 )
 
@@ -73,12 +70,12 @@ func TestSnapshotsInLayersAreRemoved(t *testing.T) {
 		t.Errorf("of the snapshots %v stay %v", before, kept)
 	}
 	w := open(fsys)
-	mustForget(t, w, erase.Selection{CallIDs: []string{"a"}})
+	mustForget(t, w, Selection{CallIDs: []string{"a"}})
 	if left := numbers(t, fsys, root); left[0] <= kept[len(kept)-1] {
 		t.Errorf("of the snapshots %v with a forgotten call stay %v", kept, left)
 	}
 	checkForgotten(t, fsys, root, w.Snapshot(), "a")
-	if err := snapshot.Remove(fsys, w.Snapshot().Dir); err == nil {
+	if err := removeSnapshot(fsys, w.Snapshot().Dir); err == nil {
 		t.Error("the current snapshot is removed")
 	}
 }
@@ -93,7 +90,7 @@ func TestRemovalInLayersIsInterrupted(t *testing.T) {
 		for _, powerCut := range []bool{false, true} {
 			after := m.afterPowerCut() // a copy
 			f := &faultFS{FS: &layeredFS{after}, root: root, at: k, err: errors.New("killed"), stop: true}
-			err := snapshot.Remove(f, filepath.Join(root, layout.SnapshotsName, victim))
+			err := removeSnapshot(f, filepath.Join(root, layout.SnapshotsName, victim))
 			if !f.fired {
 				if err != nil || k < 10 {
 					t.Fatalf("after %d operations: %v", k, err)
@@ -207,8 +204,8 @@ func TestStrangersAreLeftAlone(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	mustForget(t, w, erase.Selection{CallIDs: []string{"a"}})
-	if v, err := verify.Warehouse(ctx, verify.Options{Root: root, FS: s, All: true}); err != nil || !v.Whole() || len(v.Leftovers) > 0 {
+	mustForget(t, w, Selection{CallIDs: []string{"a"}})
+	if v, err := Verify(ctx, VerifyOptions{Root: root, FS: s, All: true}); err != nil || !v.Whole() || len(v.Leftovers) > 0 {
 		t.Errorf("verify: %+v, %v", v, err)
 	}
 	test.OK(t, w.Close())

@@ -21,8 +21,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/sink/table"
 	"callhouse/internal/test"
 )
 
@@ -40,7 +38,7 @@ func TestFiltersPrune(t *testing.T) {
 	test.OK(t, w.Put(context.Background(), recs...))
 	mustCommit(t, w)
 	file := w.Snapshot().Manifest.FilesOf(schema.Calls.Name)[0]
-	r, err := table.Open(anywhere, w.Snapshot().Path(file), &schema.Calls)
+	r, err := openTable(anywhere, w.Snapshot().Path(file), &schema.Calls)
 	test.OK(t, err)
 	defer r.Close()
 	filter := r.Groups[0].ColumnChunks()[r.Column("call_id")].BloomFilter()
@@ -76,10 +74,10 @@ func TestAnEmptyFilterIsDamage(t *testing.T) {
 	}
 	raw[at+1] = 0
 	test.OK(t, os.WriteFile(path, raw, 0o600))
-	r, err := table.Open(anywhere, path, &schema.Calls)
+	r, err := openTable(anywhere, path, &schema.Calls)
 	test.OK(t, err)
 	defer r.Close()
-	var ids table.IDs
+	var ids idFilter
 	ids.Add("any")
 	var damage *disk.DamageError
 	if _, err := ids.Narrow(r); !errors.As(err, &damage) {
@@ -113,7 +111,7 @@ func TestFind(t *testing.T) {
 	s, err := layout.Current(root)
 	test.OK(t, err)
 	for id, want := range readCalls(t, anywhere, s) {
-		got, err := snapshot.Find(context.Background(), s, id)
+		got, err := Find(context.Background(), s, id)
 		if err != nil || got == nil {
 			t.Fatalf("call %s: %v, %v", id, got, err)
 		}
@@ -121,7 +119,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("call %s is\n%s, want\n%s", id, got.AppendJSON(nil), want.AppendJSON(nil))
 		}
 	}
-	if got, err := snapshot.Find(context.Background(), s, "nobody"); got != nil || err != nil {
+	if got, err := Find(context.Background(), s, "nobody"); got != nil || err != nil {
 		t.Errorf("nobody: %v, %v", got, err)
 	}
 }
@@ -129,10 +127,10 @@ func TestFind(t *testing.T) {
 // A call with more turns than a row group is found completely.
 func TestFindOverRowGroups(t *testing.T) {
 	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
-	const turns = table.RowGroupRows + 1000
+	const turns = rowGroupRows + 1000
 	test.OK(t, w.Put(context.Background(), storyRecord("a", 5), storyRecord("b", turns), storyRecord("c", 5)))
 	mustCommit(t, w)
-	got, err := snapshot.Find(context.Background(), w.Snapshot(), "b")
+	got, err := Find(context.Background(), w.Snapshot(), "b")
 	if err != nil || got == nil || got.Turns().Len() != turns {
 		t.Fatalf("%v, %v", got, err)
 	}

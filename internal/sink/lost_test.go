@@ -13,7 +13,6 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/test"
 )
@@ -177,7 +176,7 @@ func TestKilledBeforeItPutAnything(t *testing.T) {
 
 	// One killed between two commits, with an empty journal.
 	w = aRun(t, nil, root, 3)
-	running := func(commit.Stats, int64) schema.Run {
+	running := func(Stats, int64) schema.Run {
 		return schema.Run{ID: w.opts.RunID, StartedAt: w.opts.Now().UnixMilli(), Outcome: schema.OutcomeRunning}
 	}
 	test.OK(t, w.Commit(context.Background(), running))

@@ -10,28 +10,24 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/erase"
-	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/sink/verify"
 )
 
 // Compact makes one file per table of each month, each month in its own commit, and returns the
 // compacted months. It returns an error for a month without files of days, and for one that must
 // wait.
-func (w *Warehouse) Compact(ctx context.Context, months []string, progress func(snapshot.Progress)) (done []snapshot.Month, err error) {
+func (w *Warehouse) Compact(ctx context.Context, months []string, progress func(Progress)) (done []Month, err error) {
 	for _, name := range months {
-		all := snapshot.Months(w.Snapshot(), w.opts.Now())
-		i := slices.IndexFunc(all, func(m snapshot.Month) bool { return m.Month == name })
+		all := Months(w.Snapshot(), w.opts.Now())
+		i := slices.IndexFunc(all, func(m Month) bool { return m.Month == name })
 		if i < 0 {
 			return done, fmt.Errorf("compact %s: the month has no daily files", name)
 		}
 		if all[i].Waits != "" {
 			return done, fmt.Errorf("compact %s: %s", name, all[i].Waits)
 		}
-		_, err := w.maintain(func(b commit.Base) (*commit.Result, error) {
-			return b.Compact(ctx, []string{name}, snapshot.Counter(progress, name, all[i].Calls))
+		_, err := w.maintain(func(b commitBase) (*commitResult, error) {
+			return b.Compact(ctx, []string{name}, counter(progress, name, all[i].Calls))
 		})
 		if err != nil {
 			return done, fmt.Errorf("compact %s: %w", name, err)
@@ -53,7 +49,7 @@ func (w *Warehouse) Respell(ctx context.Context) (calls int64) {
 
 // RespellAll rewrites files whose national telephone numbers were read in another country than the
 // one that is set. It requests nothing from the service, and returns the number of their calls.
-func (w *Warehouse) RespellAll(ctx context.Context, progress func(snapshot.Progress)) (calls int64, err error) {
+func (w *Warehouse) RespellAll(ctx context.Context, progress func(Progress)) (calls int64, err error) {
 	in := w.reader()
 	if in == nil {
 		return 0, nil
@@ -64,27 +60,27 @@ func (w *Warehouse) RespellAll(ctx context.Context, progress func(snapshot.Progr
 	if len(batches) == 0 && customers != nil && customers.Country != country {
 		batches = [][]string{nil}
 	}
-	show := snapshot.Counter(progress, "numbers", calls)
+	show := counter(progress, "numbers", calls)
 	for _, batch := range batches {
-		if _, err := w.maintain(func(b commit.Base) (*commit.Result, error) { return b.Respell(ctx, batch, show) }); err != nil {
+		if _, err := w.maintain(func(b commitBase) (*commitResult, error) { return b.Respell(ctx, batch, show) }); err != nil {
 			return 0, fmt.Errorf("rewrite stored telephone numbers for the country %s: %w", country, err)
 		}
 	}
 	return calls, nil
 }
 
-// Check is [verify.CheckRun] for this run. before is the snapshot at the start of the run.
-func (w *Warehouse) Check(ctx context.Context, before *layout.Snapshot) (*verify.RunReport, error) {
+// Check is [checkRun] for this run. before is the snapshot at the start of the run.
+func (w *Warehouse) Check(ctx context.Context, before *layout.Snapshot) (*RunReport, error) {
 	s := w.Snapshot()
 	if s == nil {
-		return new(verify.RunReport), nil
+		return new(RunReport), nil
 	}
-	return verify.CheckRun(ctx, w.opts.FS, s, before, w.opts.RunID, w.forgotten)
+	return checkRun(ctx, w.opts.FS, s, before, w.opts.RunID, w.forgotten)
 }
 
-// Forget is [erase.Held.Forget]. Afterwards Put drops records of these calls. It fails if the
+// Forget is [eraseHeld.Forget]. Afterwards Put drops records of these calls. It fails if the
 // journal is not empty: it must be committed first.
-func (w *Warehouse) Forget(ctx context.Context, sel erase.Selection, dry bool, progress func(snapshot.Progress)) (*erase.Receipt, error) {
+func (w *Warehouse) Forget(ctx context.Context, sel Selection, dry bool, progress func(Progress)) (*Receipt, error) {
 	w.committing.Lock()
 	defer w.committing.Unlock()
 	if records, _ := w.Uncommitted(); records > 0 || len(w.sealed) > 0 {
@@ -94,7 +90,7 @@ func (w *Warehouse) Forget(ctx context.Context, sel erase.Selection, dry bool, p
 		return nil, fmt.Errorf("forget calls: %w", layout.ErrNoWarehouse)
 	}
 	sel.Country = cmp.Or(sel.Country, w.Snapshot().Manifest.Country)
-	h := &erase.Held{FS: w.opts.FS, Root: w.opts.Root, RunID: w.opts.RunID, Now: w.opts.Now, Workers: w.opts.Workers, Proofs: w.proofs,
+	h := &eraseHeld{FS: w.opts.FS, Root: w.opts.Root, RunID: w.opts.RunID, Now: w.opts.Now, Workers: w.opts.Workers, Proofs: w.proofs,
 		Current: w.Snapshot(), Tombstones: w.forgotten}
 	h.Notes = func(blank func(text string) string) error {
 		lost := slices.Clone(w.lock.Lost())
@@ -107,7 +103,7 @@ func (w *Warehouse) Forget(ctx context.Context, sel erase.Selection, dry bool, p
 	r, err := h.Forget(ctx, sel, dry, progress)
 	w.mu.Lock()
 	w.current, w.forgotten = h.Current, h.Tombstones
-	w.unrecorded = commit.LostRuns(w.lock.Lost())
+	w.unrecorded = lostRuns(w.lock.Lost())
 	w.mu.Unlock()
 	if err != nil {
 		return nil, fmt.Errorf("forget calls: %w", err)
@@ -121,9 +117,9 @@ func (w *Warehouse) Forget(ctx context.Context, sel erase.Selection, dry bool, p
 // must be given, and may be the newest.
 func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *layout.Snapshot) schema.Run) (*layout.Snapshot, error) {
 	var target *layout.Snapshot
-	_, err := w.maintain(func(b commit.Base) (_ *commit.Result, err error) {
+	_, err := w.maintain(func(b commitBase) (_ *commitResult, err error) {
 		if b.Old == nil {
-			return nil, &snapshot.NotRetainedError{Snapshot: to}
+			return nil, &NotRetainedError{Snapshot: to}
 		}
 		if target, err = w.rollbackTarget(ctx, b.Old.Snapshot, to); err != nil {
 			return nil, err
@@ -131,8 +127,8 @@ func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *lay
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		made, err := b.Restore(ctx, snapshot.NewReader(w.opts.FS, target, w.proofs),
-			func(commit.Stats) schema.Run { return row(target) })
+		made, err := b.Restore(ctx, NewReader(w.opts.FS, target, w.proofs),
+			func(Stats) schema.Run { return row(target) })
 		if err != nil {
 			return nil, fmt.Errorf("roll back: %w", err)
 		}
@@ -145,7 +141,7 @@ func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *lay
 // checksum, so that no damaged snapshot becomes current. With Adopt, no snapshot is the current
 // one.
 func (w *Warehouse) rollbackTarget(ctx context.Context, current *layout.Snapshot, to int64) (*layout.Snapshot, error) {
-	older, err := snapshot.ListRetained(w.opts.FS, w.opts.Root, current)
+	older, err := listRetained(w.opts.FS, w.opts.Root, current)
 	if err != nil {
 		return nil, err
 	}
@@ -162,12 +158,12 @@ func (w *Warehouse) rollbackTarget(ctx context.Context, current *layout.Snapshot
 			return nil, err // its manifest is damaged, or of a newer callhouse
 		}
 	}
-	return nil, &snapshot.NotRetainedError{Snapshot: to}
+	return nil, &NotRetainedError{Snapshot: to}
 }
 
 // intact compares every file of a snapshot with its checksum.
 func (w *Warehouse) intact(ctx context.Context, s *layout.Snapshot) error {
-	r := snapshot.NewReader(w.opts.FS, s, w.proofs)
+	r := NewReader(w.opts.FS, s, w.proofs)
 	for i := range s.Manifest.Files {
 		if err := errors.Join(ctx.Err(), r.Prove(&s.Manifest.Files[i])); err != nil {
 			return err
@@ -182,7 +178,7 @@ const batchBytes = 2 << 30
 
 // batched returns the periods of the chosen files of calls, in batches of one commit each, and the
 // number of their calls.
-func batched(in *snapshot.Reader, chosen func(*layout.File) bool) (batches [][]string, calls int64) {
+func batched(in *Reader, chosen func(*layout.File) bool) (batches [][]string, calls int64) {
 	var bytes int64
 	for _, f := range in.Files(schema.Calls.Name) {
 		if !chosen(f) {
@@ -202,18 +198,18 @@ func batched(in *snapshot.Reader, chosen func(*layout.File) bool) (batches [][]s
 // RedactStored redacts the stored calls with the redactor of Redact, and removes all older
 // snapshots. It requests nothing from the service. It skips periods that the same recognizers have
 // already examined, and returns the number of calls in the others.
-func (w *Warehouse) RedactStored(ctx context.Context, progress func(snapshot.Progress)) (calls int64, err error) {
+func (w *Warehouse) RedactStored(ctx context.Context, progress func(Progress)) (calls int64, err error) {
 	redactor := w.masker.Redactor()
 	in := w.reader()
 	done := w.redaction.After(in.Manifest.Redaction).Periods
 	batches, calls := batched(in, func(f *layout.File) bool { return !slices.Contains(done, f.Period) })
-	tell := snapshot.Counter(progress, "redacted", calls)
+	tell := counter(progress, "redacted", calls)
 	for i, batch := range batches {
-		made, err := w.maintain(func(b commit.Base) (*commit.Result, error) {
+		made, err := w.maintain(func(b commitBase) (*commitResult, error) {
 			return b.Redact(ctx, batch, redactor, i == len(batches)-1, tell)
 		})
 		if err == nil && i == len(batches)-1 {
-			err = snapshot.Sweep(w.opts.FS, w.opts.Root, made.Snapshot)
+			err = sweep(w.opts.FS, w.opts.Root, made.Snapshot)
 		}
 		if err != nil {
 			return calls, fmt.Errorf("redact: %w", err)

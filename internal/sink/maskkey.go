@@ -14,7 +14,6 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/wire/mask"
 )
@@ -88,14 +87,14 @@ func (w *Warehouse) Redacted() string {
 // mostCleaned is how many records of a Put are cleaned concurrently: a service may be asked.
 const mostCleaned = 4
 
-// cleaned returns records without what must not be stored: see [commit.Clean].
+// cleaned returns records without what must not be stored: see [cleanRecord].
 func (w *Warehouse) cleaned(recs []schema.Record) ([]schema.Record, error) {
 	recs = slices.Clone(recs)
 	kept := make([]bool, len(recs))
 	jobs := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(mostCleaned)
 	for i := range recs {
 		jobs.Go(func() (err error) {
-			kept[i], err = commit.Clean(w.masker, &recs[i])
+			kept[i], err = cleanRecord(w.masker, &recs[i])
 			return err
 		})
 	}

@@ -11,10 +11,7 @@ import (
 	"time"
 
 	"callhouse/internal/layout"
-	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/journal"
-	"callhouse/internal/sink/snapshot"
 )
 
 // Open opens the warehouse for writing. It returns a *LockedError if another run holds it, a
@@ -35,12 +32,12 @@ func Open(opts Options) (_ *Warehouse, err error) {
 	if err := layout.CheckRoot(opts.Root); err != nil {
 		return nil, err
 	}
-	w := &Warehouse{opts: opts, proofs: new(snapshot.Proofs)}
+	w := &Warehouse{opts: opts, proofs: new(proofs)}
 	if err = w.take(opts.FS); err != nil {
 		return nil, err
 	}
-	w.unrecorded = commit.LostRuns(w.lock.Lost())
-	w.journal = journal.New(w.opts.FS, opts.Root, opts.RunID)
+	w.unrecorded = lostRuns(w.lock.Lost())
+	w.journal = newJournal(w.opts.FS, opts.Root, opts.RunID)
 	if err := w.recover(); err != nil {
 		problem := ""
 		if opts.ProblemOf != nil {
@@ -65,7 +62,7 @@ func (w *Warehouse) prepare() error {
 	if err := disk.Private(fsys, filepath.Join(root, layout.JournalName)); err != nil {
 		return fmt.Errorf("open the warehouse: %w", err)
 	}
-	if err := snapshot.Sweep(fsys, root, w.current); err != nil {
+	if err := sweep(fsys, root, w.current); err != nil {
 		return err
 	}
 	return w.dropDeletions()
@@ -77,7 +74,7 @@ func (w *Warehouse) recover() (err error) {
 	if w.current, err = w.findCurrent(); err != nil {
 		return err
 	}
-	w.forgotten, err = snapshot.ReadTombstones(fsys, w.current)
+	w.forgotten, err = readTombstones(fsys, w.current)
 	if err != nil {
 		return err
 	}
@@ -86,7 +83,7 @@ func (w *Warehouse) recover() (err error) {
 			return err
 		}
 	}
-	refs, odd, err := journal.List(fsys, root)
+	refs, odd, err := ListSegments(fsys, root)
 	if err != nil {
 		return err
 	}
@@ -104,7 +101,7 @@ func (w *Warehouse) recover() (err error) {
 		return in
 	})
 	w.sealed, w.leftover = refs, slices.Clone(refs)
-	for _, l := range append(odd, journal.Missing(refs, w.current)...) {
+	for _, l := range append(odd, missingSegments(refs, w.current)...) {
 		w.lostJournal(l)
 		if l.Path != "" {
 			w.strange = append(w.strange, l.Path)
@@ -113,23 +110,23 @@ func (w *Warehouse) recover() (err error) {
 	if w.opts.ReadOnly {
 		return nil
 	}
-	if err := journal.Remove(fsys, root, done, ""); err != nil {
+	if err := removeSegments(fsys, root, done, ""); err != nil {
 		return err
 	}
-	return journal.RemoveEmpty(w.opts.FS, w.opts.Root)
+	return removeEmptyRuns(w.opts.FS, w.opts.Root)
 }
 
 // findCurrent returns the snapshot to continue from, or nil if there is none yet.
 func (w *Warehouse) findCurrent() (*layout.Snapshot, error) {
 	fsys, root := w.opts.FS, w.opts.Root
-	s, err := snapshot.Current(fsys, root)
+	s, err := currentSnapshot(fsys, root)
 	var lost *layout.CurrentError
 	var damage *disk.DamageError
 	switch {
 	case errors.As(err, &lost) && w.opts.Adopt && lost.Newest > 0:
 		return layout.OpenSnapshot(fsys, root, lost.Newest)
 	case errors.As(err, &damage) && w.opts.Adopt:
-		return snapshot.NewestReadable(fsys, root)
+		return newestReadable(fsys, root)
 	case !errors.As(err, &lost) || !lost.FirstCommit() || w.opts.ReadOnly:
 		return s, err
 	}
@@ -138,7 +135,7 @@ func (w *Warehouse) findCurrent() (*layout.Snapshot, error) {
 		return nil, err
 	}
 	w.notice("the link current was missing, as after a crash in the first commit; it is restored to snapshot 1, the only one")
-	return s, snapshot.MakeCurrent(fsys, root, s)
+	return s, makeCurrent(fsys, root, s)
 }
 
 // take makes the warehouse's folder if it does not exist, and takes its lock. fsys is the one in
@@ -187,5 +184,5 @@ func (w *Warehouse) Close() error {
 		return w.lock.Release()
 	}
 	_, _, err := w.journal.Seal()
-	return errors.Join(err, journal.RemoveEmpty(w.opts.FS, w.opts.Root), w.noteUnrecorded(nil, ""), w.lock.Release())
+	return errors.Join(err, removeEmptyRuns(w.opts.FS, w.opts.Root), w.noteUnrecorded(nil, ""), w.lock.Release())
 }

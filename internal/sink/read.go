@@ -14,8 +14,6 @@ import (
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/sink/table"
 )
 
 // Due yields the calls of the last commit whose detail should be fetched now, newest start first;
@@ -25,7 +23,7 @@ import (
 func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[calls.Due, error] {
 	asks := calls.Asking{Scope: scope, Now: w.opts.Now().UnixMilli()}
 	var later int64 // number of calls that come later than the present one
-	return newest(w.reader(), func(r *snapshot.Reader, f *layout.File) (due []calls.Due, err error) {
+	return newest(w.reader(), func(r *Reader, f *layout.File) (due []calls.Due, err error) {
 		if asks.Kinds == nil && len(f.Skipped) > 0 {
 			if asks.Kinds, err = w.Kinds(ctx); err != nil {
 				return nil, err
@@ -36,7 +34,7 @@ func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[cal
 			return nil, nil
 		}
 		at := later
-		err = r.Read(f, func(t *table.Reader) error {
+		err = r.Read(f, func(t *tableReader) error {
 			t.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "settlement", "turn_count",
 				"first_seen_at", "fetched_at")
 			return t.EachCall(ctx, func(call *calls.Call) {
@@ -54,7 +52,7 @@ func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[cal
 
 // newest yields what find finds in the files of calls, by their periods, newest first. It holds what
 // was found in one of them at a time.
-func newest[T any](r *snapshot.Reader, find func(*snapshot.Reader, *layout.File) ([]T, error)) iter.Seq2[T, error] {
+func newest[T any](r *Reader, find func(*Reader, *layout.File) ([]T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		files := slices.Clone(r.Files(schema.Calls.Name))
 		slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
@@ -98,7 +96,7 @@ func (w *Warehouse) Kinds(ctx context.Context) (calls.Kinds, error) {
 	if knownOf == of && of != nil {
 		return maps.Clone(known), nil
 	}
-	kinds, err := countKinds(ctx, snapshot.NewReader(w.opts.FS, of, w.proofs))
+	kinds, err := countKinds(ctx, NewReader(w.opts.FS, of, w.proofs))
 	if err != nil {
 		return nil, err
 	}
@@ -108,11 +106,11 @@ func (w *Warehouse) Kinds(ctx context.Context) (calls.Kinds, error) {
 	return maps.Clone(kinds), nil
 }
 
-func countKinds(ctx context.Context, r *snapshot.Reader) (calls.Kinds, error) {
+func countKinds(ctx context.Context, r *Reader) (calls.Kinds, error) {
 	kinds := calls.Kinds{}
 	var rows int64
 	for _, f := range slices.Backward(r.Files(schema.Calls.Name)) {
-		err := r.Read(f, func(t *table.Reader) error {
+		err := r.Read(f, func(t *tableReader) error {
 			t.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "turn_count")
 			return t.EachCall(ctx, kinds.Add)
 		})
@@ -141,11 +139,11 @@ func (w *Warehouse) DueCount(scope calls.DueScope) int64 {
 // FromBulk yields the calls of the last commit whose transcript came from v2 and was not replaced by
 // that of v3, newest period first.
 func (w *Warehouse) FromBulk(ctx context.Context) iter.Seq2[calls.Due, error] {
-	return newest(w.reader(), func(r *snapshot.Reader, f *layout.File) (found []calls.Due, err error) {
+	return newest(w.reader(), func(r *Reader, f *layout.File) (found []calls.Due, err error) {
 		if f.Bulk == 0 {
 			return nil, nil
 		}
-		err = r.Read(f, func(t *table.Reader) error {
+		err = r.Read(f, func(t *tableReader) error {
 			t.Pick("call_id", "start_at", "transcript_source")
 			return t.EachCall(ctx, func(call *calls.Call) {
 				if call.InBulk() {
@@ -214,8 +212,8 @@ type unsettledRow struct {
 	unsettled bool
 }
 
-func unsettledIn(ctx context.Context, r *snapshot.Reader, f *layout.File, now int64) (rows []unsettledRow, err error) {
-	err = r.Read(f, func(t *table.Reader) error {
+func unsettledIn(ctx context.Context, r *Reader, f *layout.File, now int64) (rows []unsettledRow, err error) {
+	err = r.Read(f, func(t *tableReader) error {
 		t.Pick("call_id", "start_at", "end_at", "settlement", "first_seen_at")
 		return t.EachCall(ctx, func(call *calls.Call) {
 			if call.StartAt().OK {
@@ -245,7 +243,7 @@ func (w *Warehouse) Aging() (aged, total int64, err error) {
 	for _, f := range r.Files(schema.Calls.Name) {
 		total += f.Rows
 		switch {
-		case snapshot.EndOf(f.Period) <= from:
+		case endOf(f.Period) <= from:
 			aged += f.Rows
 		case f.MinStart != nil && *f.MinStart < from:
 			n, err := started(r, f, math.MinInt64, from)
@@ -279,8 +277,8 @@ func (w *Warehouse) Between(ctx context.Context, from, to int64) (n int64, err e
 }
 
 // started counts the calls of a file with from <= start_at < to.
-func started(r *snapshot.Reader, f *layout.File, from, to int64) (n int64, err error) {
-	err = r.Read(f, func(t *table.Reader) error {
+func started(r *Reader, f *layout.File, from, to int64) (n int64, err error) {
+	err = r.Read(f, func(t *tableReader) error {
 		return t.Each([]string{"start_at"}, func(row []parquet.Value) {
 			if start := schema.MillisOf(row[0]); start.OK && start.V >= from && start.V < to {
 				n++

@@ -9,7 +9,6 @@ import (
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/snapshot"
 )
 
 // Archive records the address of the archive of recordings in the next commits. They then also
@@ -57,7 +56,7 @@ func (w *Warehouse) RecordingsBefore(ctx context.Context, before time.Time) iter
 	return w.recordings(ctx, func(f *layout.File) bool {
 		rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period)
 		stored := rows != nil && rows.Recordings[schema.RecordingStored] > 0
-		from, _ := snapshot.BoundsOf(f.Period)
+		from, _ := boundsOf(f.Period)
 		return from < before.UnixMilli() && (stored || f.Unarchived > 0)
 	}, func(c *calls.Call) bool {
 		r, _ := c.Recording()
@@ -71,7 +70,7 @@ func (w *Warehouse) RecordingsGivenUp(ctx context.Context, since time.Time) iter
 	s := w.Snapshot()
 	return w.recordings(ctx, func(f *layout.File) bool {
 		rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period)
-		_, to := snapshot.BoundsOf(f.Period)
+		_, to := boundsOf(f.Period)
 		return rows != nil && to > since.UnixMilli() && rows.Recordings[schema.RecordingGone]+rows.Recordings[schema.RecordingRefused] > 0
 	}, func(c *calls.Call) bool { return c.Began() >= since.UnixMilli() && c.RecordingGivenUp() })
 }
@@ -79,7 +78,7 @@ func (w *Warehouse) RecordingsGivenUp(ctx context.Context, since time.Time) iter
 // recordings yields the chosen calls in the chosen files of calls.
 func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, of func(*calls.Call) bool,
 ) iter.Seq2[calls.Recording, error] {
-	return newest(w.reader(), func(r *snapshot.Reader, f *layout.File) (found []calls.Recording, err error) {
+	return newest(w.reader(), func(r *Reader, f *layout.File) (found []calls.Recording, err error) {
 		if !in(f) {
 			return nil, nil
 		}

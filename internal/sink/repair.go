@@ -7,20 +7,17 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/repair"
-	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/sink/verify"
 )
 
 // Repair verifies the current snapshot and, if it is damaged, commits one that holds only what can
-// be proven: see [repair.Plan] for the rest. The next listing fetches the lost data again. row
+// be proven: see [RepairPlan] for the rest. The next listing fetches the lost data again. row
 // makes a row of the table runs from the plan. With dry it changes nothing. The warehouse must be
 // opened with Options.Adopt: otherwise a lost link current or a damaged manifest prevents the
 // opening.
 //
 // A fault that remains afterwards is a *StillDamagedError.
-func (w *Warehouse) Repair(ctx context.Context, dry bool, row func(*repair.Plan) schema.Run,
-	progress func(snapshot.Progress)) (*repair.Plan, error) {
+func (w *Warehouse) Repair(ctx context.Context, dry bool, row func(*RepairPlan) schema.Run,
+	progress func(Progress)) (*RepairPlan, error) {
 	w.committing.Lock()
 	defer w.committing.Unlock()
 	s := w.Snapshot()
@@ -37,7 +34,7 @@ func (w *Warehouse) Repair(ctx context.Context, dry bool, row func(*repair.Plan)
 	if err := w.mend(ctx, plan, row(plan)); err != nil {
 		return nil, fmt.Errorf("repair: %w", err)
 	}
-	found, err := verify.CheckRun(ctx, w.opts.FS, w.Snapshot(), s, w.opts.RunID, w.forgotten)
+	found, err := checkRun(ctx, w.opts.FS, w.Snapshot(), s, w.opts.RunID, w.forgotten)
 	if err == nil && found.Count > 0 {
 		err = &StillDamagedError{Problems: found.Problems}
 	}
@@ -45,7 +42,7 @@ func (w *Warehouse) Repair(ctx context.Context, dry bool, row func(*repair.Plan)
 }
 
 // StillDamagedError means that a repair did not fix the warehouse.
-type StillDamagedError struct{ Problems []verify.Problem }
+type StillDamagedError struct{ Problems []Problem }
 
 func (e *StillDamagedError) Error() string {
 	return fmt.Sprintf("the warehouse is still damaged: %s", e.Problems[0])
@@ -57,33 +54,33 @@ func (e *StillDamagedError) Hint() string {
 }
 
 // examine plans the repair of a snapshot.
-func (w *Warehouse) examine(ctx context.Context, s *layout.Snapshot, progress func(snapshot.Progress)) (*repair.Plan, error) {
-	older, err := snapshot.ListRetained(w.opts.FS, w.opts.Root, s)
+func (w *Warehouse) examine(ctx context.Context, s *layout.Snapshot, progress func(Progress)) (*RepairPlan, error) {
+	older, err := listRetained(w.opts.FS, w.opts.Root, s)
 	if err != nil {
 		return nil, fmt.Errorf("repair: %w", err)
 	}
-	plan, err := repair.Examine(ctx, w.opts.FS, s, older, w.forgotten,
-		snapshot.Counter(progress, "verified", s.Manifest.Rows(schema.Calls.Name)))
+	plan, err := planRepair(ctx, w.opts.FS, s, older, w.forgotten,
+		counter(progress, "verified", s.Manifest.Rows(schema.Calls.Name)))
 	if err != nil {
 		return nil, fmt.Errorf("repair: %w", err)
 	}
-	if _, err := snapshot.Current(w.opts.FS, w.opts.Root); err != nil { // it was opened at an older one
-		plan.Rest = append(plan.Rest, verify.Problem{Kind: "current", Path: layout.CurrentName, What: err.Error()})
+	if _, err := currentSnapshot(w.opts.FS, w.opts.Root); err != nil { // it was opened at an older one
+		plan.Rest = append(plan.Rest, Problem{Kind: "current", Path: layout.CurrentName, What: err.Error()})
 	}
 	return plan, nil
 }
 
 // mend commits the result of a plan.
-func (w *Warehouse) mend(ctx context.Context, plan *repair.Plan, run schema.Run) error {
+func (w *Warehouse) mend(ctx context.Context, plan *RepairPlan, run schema.Run) error {
 	// A killed run may have listed the data that is now lost, and recorded it as covered.
 	for _, run := range w.Leftover() {
 		w.lostRun(run)
 	}
-	made, err := w.base().Mend(ctx, &plan.Mending, run)
+	made, err := w.base().Mend(ctx, &plan.mending, run)
 	if err != nil {
 		return err
 	}
-	w.proofs = new(snapshot.Proofs)
+	w.proofs = new(proofs)
 	w.noteRecorded(run)
 	return w.goOn(made.Snapshot, nil)
 }

@@ -17,9 +17,6 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/erase"
-	"callhouse/internal/sink/repair"
-	"callhouse/internal/sink/verify"
 	"callhouse/internal/test"
 )
 
@@ -33,8 +30,8 @@ func repairing(t *testing.T, root string, n int) *Warehouse {
 	return w
 }
 
-func repaired(w *Warehouse) func(*repair.Plan) schema.Run {
-	return func(*repair.Plan) schema.Run {
+func repaired(w *Warehouse) func(*RepairPlan) schema.Run {
+	return func(*RepairPlan) schema.Run {
 		return schema.Run{ID: w.opts.RunID, StartedAt: w.opts.Now().UnixMilli(), Outcome: schema.OutcomeRepaired}
 	}
 }
@@ -145,7 +142,7 @@ func checkRepair(t *testing.T, root string, truth service) {
 	}
 	plan, err = w.Repair(ctx, false, repaired(w), nil)
 	test.OK(t, err)
-	r, err := verify.Warehouse(ctx, verify.Options{Root: root})
+	r, err := Verify(ctx, VerifyOptions{Root: root})
 	if err != nil || !r.Whole() {
 		t.Fatalf("after the repair: %v, %v", r.Problems, err)
 	}
@@ -186,12 +183,12 @@ func TestRepairSaysWhatItGivesUp(t *testing.T) {
 	w := repairing(t, root, 2)
 	plan, err := w.Repair(context.Background(), false, repaired(w), nil)
 	test.OK(t, err)
-	got := map[string]repair.Part{}
+	got := map[string]RepairPart{}
 	for _, p := range plan.Parts {
-		got[p.Name] = repair.Part{Name: p.Name, Period: p.Period, Rows: p.Rows, From: p.From}
+		got[p.Name] = RepairPart{Name: p.Name, Period: p.Period, Rows: p.Rows, From: p.From}
 	}
-	want := map[string]repair.Part{yesterday: {Name: yesterday, Period: true, Rows: 1}, "2026-10": {Name: "2026-10", Period: true, Rows: 2}}
-	test.NoDiff(t, cmp.Diff(want, got, cmp.AllowUnexported(repair.Part{})), "parts (-want +got)")
+	want := map[string]RepairPart{yesterday: {Name: yesterday, Period: true, Rows: 1}, "2026-10": {Name: "2026-10", Period: true, Rows: 2}}
+	test.NoDiff(t, cmp.Diff(want, got, cmp.AllowUnexported(RepairPart{})), "parts (-want +got)")
 	left := readCalls(t, anywhere, w.Snapshot())
 	if left["b"] != nil || left["a"] == nil || left["a"].Turns().Len() != 2 {
 		t.Error("it gave up the wrong calls")
@@ -207,7 +204,7 @@ func TestRepairNeedsTheTombstones(t *testing.T) {
 	w := night(t, nil, root, 1)
 	_, err := w.Recover(context.Background())
 	test.OK(t, err)
-	_, err = w.Forget(context.Background(), erase.Selection{CallIDs: []string{"a"}}, false, nil)
+	_, err = w.Forget(context.Background(), Selection{CallIDs: []string{"a"}}, false, nil)
 	test.OK(t, err)
 	test.OK(t, w.Close())
 	d := damageTo(t, root)
@@ -245,7 +242,7 @@ func TestEveryOperationOfARepair(t *testing.T) {
 		defer w.Close()
 		_, err = w.Repair(context.Background(), false, repaired(w), nil)
 		test.OK(t, err)
-		if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, FS: fsys}); err != nil || !r.Whole() {
+		if r, err := Verify(context.Background(), VerifyOptions{Root: root, FS: fsys}); err != nil || !r.Whole() {
 			t.Fatalf("after the repair: %v, %v", r.Problems, err)
 		}
 		left := readCalls(t, fsys, w.Snapshot())

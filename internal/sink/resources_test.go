@@ -25,9 +25,6 @@ import (
 	"callhouse/internal/resource/resourcetest"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/erase"
-	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/sink/verify"
 	"callhouse/internal/test"
 	"callhouse/internal/wire"
 	"callhouse/internal/wire/wiretest"
@@ -100,7 +97,7 @@ func (x *things) close() {
 
 func (x *things) whole() {
 	x.Helper()
-	r, err := verify.Warehouse(context.Background(), verify.Options{Root: x.root, FS: x.fsys, All: true})
+	r, err := Verify(context.Background(), VerifyOptions{Root: x.root, FS: x.fsys, All: true})
 	test.OK(x, err)
 	if !r.Whole() || len(r.Notes) > 0 {
 		x.Fatalf("verify finds %v, %v", r.Problems, r.Notes)
@@ -110,7 +107,7 @@ func (x *things) whole() {
 // state returns the objects by key.
 func (x *things) state() map[string]*schema.Object {
 	x.Helper()
-	in, err := snapshot.NewReader(x.fsys, x.w.Snapshot(), nil).Objects(x.of)
+	in, err := NewReader(x.fsys, x.w.Snapshot(), nil).Objects(x.of)
 	test.OK(x, err)
 	out := map[string]*schema.Object{}
 	for in != nil {
@@ -182,7 +179,7 @@ func (x *things) lostNothing(o *schema.Object, body []byte, extra string) {
 func (x *things) changes() (out []string) {
 	x.Helper()
 	runs := []string{x.w.RunID(), x.killed}
-	r := snapshot.NewReader(x.fsys, x.w.Snapshot(), nil)
+	r := NewReader(x.fsys, x.w.Snapshot(), nil)
 	for _, f := range r.Files(resource.Changes.Name) {
 		t, err := r.Open(f)
 		test.OK(x, err)
@@ -381,7 +378,7 @@ func TestEveryResource(t *testing.T) {
 				test.OK(t, x.fsys.Remove(path))
 				test.OK(t, disk.WriteFile(x.fsys, path, raw))
 			}
-			r, err := verify.Warehouse(context.Background(), verify.Options{Root: x.root, FS: x.fsys})
+			r, err := Verify(context.Background(), VerifyOptions{Root: x.root, FS: x.fsys})
 			if err != nil || r.Whole() {
 				t.Errorf("a flipped bit is not found: %v", err)
 			}
@@ -414,7 +411,7 @@ func TestForgetReachesCustomers(t *testing.T) {
 		x.commit()
 	}
 	x.open()
-	receipt, err := x.w.Forget(context.Background(), erase.Selection{Numbers: []string{"+821012345678"}, Customers: []string{resourcetest.Key(x.of, "", 3)}}, false, nil)
+	receipt, err := x.w.Forget(context.Background(), Selection{Numbers: []string{"+821012345678"}, Customers: []string{resourcetest.Key(x.of, "", 3)}}, false, nil)
 	test.OK(t, err)
 	if len(receipt.Calls) != 3 || receipt.Erased.Customers != 3 {
 		t.Errorf("the receipt says %+v", receipt)
@@ -473,7 +470,7 @@ func laterTable(t *testing.T, period string) {
 		t.Error("the commit lost the table that it does not know")
 	}
 	test.OK(t, w.Close())
-	r, err := verify.Warehouse(context.Background(), verify.Options{Root: root})
+	r, err := Verify(context.Background(), VerifyOptions{Root: root})
 	if err != nil || !r.Whole() || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "widgets") {
 		t.Errorf("verify: %v, %v, %q", err, r.Problems, r.Notes)
 	}

@@ -4,7 +4,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/test"
 	"context"
 	"encoding/json"
@@ -135,7 +134,7 @@ func keepSome(t *testing.T, draw *rand.Rand) {
 	}
 	put("a")
 	mustCommit(t, w)
-	if draw.IntN(2) == 0 && slices.ContainsFunc(snapshot.Months(w.Snapshot(), testDay), func(m snapshot.Month) bool { return m.Month == "2026-08" }) {
+	if draw.IntN(2) == 0 && slices.ContainsFunc(Months(w.Snapshot(), testDay), func(m Month) bool { return m.Month == "2026-08" }) {
 		test.OK(t, compact(w, "2026-08"))
 	}
 	put("b")
@@ -238,7 +237,7 @@ func TestRollback(t *testing.T) {
 
 func TestRollbackKnowsWhatIsThere(t *testing.T) {
 	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
-	var missing *snapshot.NotRetainedError
+	var missing *NotRetainedError
 	if _, err := w.Rollback(context.Background(), 0, rolledBack(w)); !errors.As(err, &missing) {
 		t.Errorf("before any commit: %v", err)
 	}

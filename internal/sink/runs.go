@@ -9,9 +9,7 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/snapshot"
 )
 
 // Commit commits everything put so far. It calls row once, with the totals of the run including
@@ -25,16 +23,16 @@ func (w *Warehouse) Commit(ctx context.Context, row func(total Stats, commits in
 // settled, a few per night. If an interrupt or a full disk prevents that, it commits without
 // compacting.
 func (w *Warehouse) Finish(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
-	err := w.commitRun(ctx, row, commit.Nightly)
+	err := w.commitRun(ctx, row, nightlyMonths)
 	if err != nil && (ctx.Err() != nil || disk.IsNoSpace(err)) {
 		return w.Commit(context.WithoutCancel(ctx), row)
 	}
 	return err
 }
 
-// commitRun makes a commit of this run; compact is [commit.Input.Compact].
+// commitRun makes a commit of this run; compact is [commitInput.Compact].
 func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema.Run,
-	compact func(*snapshot.Reader, time.Time, map[string]bool) []string) error {
+	compact func(*Reader, time.Time, map[string]bool) []string) error {
 	w.committing.Lock()
 	defer w.committing.Unlock()
 	ref, ok, err := w.journal.Seal()
@@ -52,7 +50,7 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 		return fmt.Errorf("commit: %w", err)
 	}
 	var wrote schema.Run
-	input := &commit.Input{Intake: in, Segments: refs, Masker: w.masker, Compact: compact, Row: func(s Stats) schema.Run {
+	input := &commitInput{intake: in, Segments: refs, Masker: w.masker, Compact: compact, Row: func(s Stats) schema.Run {
 		all := before.Add(s)
 		all.Redacted = w.Redacted()
 		wrote = row(all, commits)
@@ -83,8 +81,8 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 }
 
 // readJournal reads segments, and records which parts are unreadable.
-func (w *Warehouse) readJournal(refs []layout.Segment) (*commit.Intake, error) {
-	in, err := commit.ReadIntake(w.opts.FS, w.opts.Root, refs, w.forgotten)
+func (w *Warehouse) readJournal(refs []layout.Segment) (*intake, error) {
+	in, err := readIntake(w.opts.FS, w.opts.Root, refs, w.forgotten)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +92,7 @@ func (w *Warehouse) readJournal(refs []layout.Segment) (*commit.Intake, error) {
 	// The lost part may include some of the pages of these spans.
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	in.Covered = slices.DeleteFunc(in.Covered, func(s commit.Covered) bool { return w.incomplete[s.Run] })
+	in.Covered = slices.DeleteFunc(in.Covered, func(s coveredSpan) bool { return w.incomplete[s.Run] })
 	return in, nil
 }
 
@@ -103,8 +101,8 @@ func (w *Warehouse) readJournal(refs []layout.Segment) (*commit.Intake, error) {
 // example on a full disk, the state keeps a note of the run, and the next run writes the row,
 // without counts.
 func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
-	made, err := w.maintain(func(b commit.Base) (*commit.Result, error) {
-		return b.Restore(ctx, b.Old, func(s commit.Stats) schema.Run {
+	made, err := w.maintain(func(b commitBase) (*commitResult, error) {
+		return b.Restore(ctx, b.Old, func(s Stats) schema.Run {
 			run.CallsPending, run.Unverified = s.Due, schema.Some(s.Unverified)
 			return run
 		})
@@ -160,18 +158,18 @@ func (w *Warehouse) Runs() ([]schema.Run, error) {
 // The last of those runs gets a row: killed, with counts that may be too low. A run that failed
 // before it could commit keeps its outcome, and gets its counts. None of this counts towards the
 // present run.
-func (w *Warehouse) Recover(ctx context.Context) (commit.Stats, error) {
+func (w *Warehouse) Recover(ctx context.Context) (Stats, error) {
 	killed := w.Leftover()
 	if len(killed) == 0 {
-		return commit.Stats{}, nil
+		return Stats{}, nil
 	}
 	id := killed[len(killed)-1]
 	runs, err := w.Runs()
 	if err != nil {
-		return commit.Stats{}, err
+		return Stats{}, err
 	}
-	err = w.Commit(ctx, func(s commit.Stats, _ int64) schema.Run {
-		runs := commit.CloseRuns(runs, w.unrecorded, "")
+	err = w.Commit(ctx, func(s Stats, _ int64) schema.Run {
+		runs := closeRuns(runs, w.unrecorded, "")
 		i := slices.IndexFunc(runs, func(r schema.Run) bool { return r.ID == id })
 		run := schema.Run{ID: id}
 		if i >= 0 {
@@ -194,11 +192,11 @@ func (w *Warehouse) Recover(ctx context.Context) (commit.Stats, error) {
 		return run
 	})
 	if err != nil {
-		return commit.Stats{}, fmt.Errorf("commit the journal of killed runs: %w", err)
+		return Stats{}, fmt.Errorf("commit the journal of killed runs: %w", err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	did := w.total
-	w.total, w.commits = commit.Stats{}, 0
+	w.total, w.commits = Stats{}, 0
 	return did, nil
 }

@@ -13,7 +13,6 @@ import (
 	"callhouse/internal/calls"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/erase"
 	"callhouse/internal/test"
 	"callhouse/internal/wire/mask"
 )
@@ -312,7 +311,7 @@ func TestForgottenNumbersHaveNoNormalForm(t *testing.T) {
 	if before, _ := tracesOf(t, x.root, forms...); len(before) != 2 {
 		t.Errorf("before there are %v", before)
 	}
-	r := mustForget(t, x.w, erase.Selection{Numbers: []string{"010 1234 5678"}}) // in the country stored in the warehouse
+	r := mustForget(t, x.w, Selection{Numbers: []string{"010 1234 5678"}}) // in the country stored in the warehouse
 	if after, where := tracesOf(t, x.root, forms...); len(after) > 0 || len(r.Calls) != 1 {
 		t.Errorf("left are %v; forgotten %v", where, r.Calls)
 	}

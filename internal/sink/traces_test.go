@@ -12,9 +12,7 @@ import (
 	"testing"
 
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/everybyte"
 	"callhouse/internal/test"
 )
@@ -89,7 +87,7 @@ func personHouse(t *testing.T, others bool) *Warehouse {
 		test.OK(t, err)
 		recs = append(recs, schema.Record{Kind: schema.KindBulkState, FetchedAt: 1, Body: state})
 		test.OK(t, w.Put(context.Background(), recs...))
-		err = w.Finish(context.Background(), func(s commit.Stats, commits int64) schema.Run {
+		err = w.Finish(context.Background(), func(s Stats, commits int64) schema.Run {
 			run := doneRow(w)(s, commits)
 			run.Outcome, run.Error = schema.OutcomeFailed, fmt.Sprintf("read call %q anew: no %s", herCalls[1], herSpellings[1])
 			run.DriftFields = fmt.Appendf(nil, `{"metadata.%s: unknown value":1}`, herCalls[0])
@@ -126,13 +124,13 @@ func TestForgetLeavesNoTrace(t *testing.T) {
 	ids := slices.Concat(herCalls, []string{herWords})
 	for _, c := range []struct {
 		name  string
-		sel   erase.Selection
+		sel   Selection
 		texts []string
 	}{
-		{"number", erase.Selection{Numbers: []string{"(201) 555-0100"}, Country: "US"},
+		{"number", Selection{Numbers: []string{"(201) 555-0100"}, Country: "US"},
 			slices.Concat(herSpellings, ids, []string{"1-201-555", "customer-0"})},
-		{"ids", erase.Selection{CallIDs: herCalls, Customers: []string{"customer-0"}}, append(ids, "customer-0", "1-201-555")},
-		{"time", erase.Selection{Before: testDay.AddDate(0, 0, 1), Customers: []string{"customer-0"}}, append(ids, "a-other-call")},
+		{"ids", Selection{CallIDs: herCalls, Customers: []string{"customer-0"}}, append(ids, "customer-0", "1-201-555")},
+		{"time", Selection{Before: testDay.AddDate(0, 0, 1), Customers: []string{"customer-0"}}, append(ids, "a-other-call")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := personHouse(t, false)
@@ -155,7 +153,7 @@ func TestForgetLeavesNoTrace(t *testing.T) {
 			if !c.sel.Before.IsZero() {
 				calls++
 			}
-			for _, of := range []*erase.Receipt{plan, r} {
+			for _, of := range []*Receipt{plan, r} {
 				if of.Erased.Calls != calls || of.Erased.Customers != 1 || of.Mentioned > 0 {
 					t.Errorf("erased %+v, mentioned %v", of.Erased, of.Mentions)
 				}
@@ -182,7 +180,7 @@ func TestForgetLeavesNoTrace(t *testing.T) {
 // The receipt lists where the number and the ids occur in rows of others, which stay as they are.
 func TestForgetListsMentions(t *testing.T) {
 	w := personHouse(t, true)
-	r := mustForget(t, w, erase.Selection{Numbers: []string{herSpellings[0]}})
+	r := mustForget(t, w, Selection{Numbers: []string{herSpellings[0]}})
 	if _, where := tracesOf(t, w.opts.Root, slices.Concat(herCalls[2:], []string{herWords, "customer-0"})...); len(where) > 0 {
 		t.Errorf("left are\n%s", strings.Join(where, "\n"))
 	}
@@ -210,9 +208,9 @@ func TestForgetFindsEverySpelling(t *testing.T) {
 	test.OK(t, w.Put(context.Background(), personRecords(t, 0, true)...))
 	mustCommit(t, w)
 	for _, number := range []string{"+1 (201) 555-0100", "tel:+1-201-555-0100", "0012015550100", "12015550100", "2015550100", "＋１ ２０１ ５５５ ０１００"} {
-		plan, err := w.Forget(context.Background(), erase.Selection{Numbers: []string{number, "+14155559999"}}, true, nil)
+		plan, err := w.Forget(context.Background(), Selection{Numbers: []string{number, "+14155559999"}}, true, nil)
 		test.OK(t, err)
-		if want := []erase.Found{{Calls: 5, Customers: 1}, {}}; !slices.Equal(plan.Numbers, want) {
+		if want := []Found{{Calls: 5, Customers: 1}, {}}; !slices.Equal(plan.Numbers, want) {
 			t.Errorf("%s finds %+v", number, plan.Numbers)
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/verify"
 	"callhouse/internal/test"
 )
 
@@ -62,9 +61,9 @@ func TestVerifyFindsEveryDamage(t *testing.T) {
 			if !tried(i) {
 				return
 			}
-			r, err := verify.Warehouse(context.Background(), verify.Options{Root: root})
+			r, err := Verify(context.Background(), VerifyOptions{Root: root})
 			test.OK(t, err)
-			if !slices.ContainsFunc(r.Problems, func(p verify.Problem) bool { return p.Kind == c.kind }) {
+			if !slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Kind == c.kind }) {
 				t.Errorf("found %v, want a problem of the kind %q", r.Problems, c.kind)
 			}
 			if r.Whole() || r.Count < int64(len(r.Problems)) {
@@ -83,7 +82,7 @@ func TestVerifyOfAWholeWarehouse(t *testing.T) {
 	root := sound(t)
 	before := listing(t, root)
 	for _, all := range []bool{false, true} {
-		r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: all})
+		r, err := Verify(context.Background(), VerifyOptions{Root: root, All: all})
 		test.OK(t, err)
 		if !r.Whole() || len(r.Leftovers) > 0 || len(r.Notes) > 0 {
 			t.Errorf("all %v: %+v", all, r)
@@ -109,14 +108,14 @@ func TestVerifyOlderSnapshots(t *testing.T) {
 	f := d.file("calls", "2026-10-25") // compacted since
 	d.bytes(old.Path(f), func(b []byte) []byte { b[len(b)/2] ^= 4; return b })
 	for all, want := range map[bool]int64{false: 0, true: 1} {
-		r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: all})
+		r, err := Verify(context.Background(), VerifyOptions{Root: root, All: all})
 		test.OK(t, err)
 		if r.Count != want {
 			t.Errorf("all %v: found %v", all, r.Problems)
 		}
 	}
 	test.OK(t, os.Remove(filepath.Join(old.Dir, layout.ManifestName)))
-	r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: true})
+	r, err := Verify(context.Background(), VerifyOptions{Root: root, All: true})
 	if err != nil || r.Count != 1 || r.Problems[0].Kind != "manifest" {
 		t.Errorf("without its manifest: found %v, %v", r.Problems, err)
 	}
@@ -131,22 +130,22 @@ func TestVerifyTellsLeftoversFromDamage(t *testing.T) {
 		test.OK(t, os.Mkdir(filepath.Join(root, dir), 0o700))
 	}
 	test.OK(t, os.Symlink("snapshots/000003", filepath.Join(root, layout.TempName("current", disk.NewID()))))
-	r, err := verify.Warehouse(context.Background(), verify.Options{Root: root})
+	r, err := Verify(context.Background(), VerifyOptions{Root: root})
 	if err != nil || !r.Whole() || len(r.Leftovers) != 2 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "snapshot 3") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	w := night(t, nil, root, 5)
-	r, err = verify.Warehouse(context.Background(), verify.Options{Root: root})
+	r, err = Verify(context.Background(), VerifyOptions{Root: root})
 	if err != nil || len(r.Notes) != 1 || r.Journal != 0 {
 		t.Errorf("while a run holds it: %+v, %v", r, err)
 	}
 	test.OK(t, w.Close())
-	if _, err := verify.Warehouse(context.Background(), verify.Options{Root: t.TempDir()}); !errors.Is(err, layout.ErrNoWarehouse) {
+	if _, err := Verify(context.Background(), VerifyOptions{Root: t.TempDir()}); !errors.Is(err, layout.ErrNoWarehouse) {
 		t.Errorf("of an empty folder: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := verify.Warehouse(ctx, verify.Options{Root: root}); !errors.Is(err, context.Canceled) {
+	if _, err := Verify(ctx, VerifyOptions{Root: root}); !errors.Is(err, context.Canceled) {
 		t.Errorf("when cancelled: %v", err)
 	}
 }
@@ -176,7 +175,7 @@ func TestVerifyOfANewerFormat(t *testing.T) {
 			test.OK(t, err)
 			d := &damage{t, root, s}
 			d.manifest(func(m *layout.Manifest) { m.FormatVersion = 99 })
-			r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: c.all})
+			r, err := Verify(context.Background(), VerifyOptions{Root: root, All: c.all})
 			var version *layout.VersionError
 			if !errors.As(err, &version) || version.Got != 99 || r != nil {
 				t.Errorf("got %+v and %v, want the error that tells of version 99", r, err)

@@ -11,10 +11,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/journal"
-	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/wire/mask"
 )
 
@@ -50,9 +47,6 @@ type Options struct {
 	ProblemOf func(error) string
 }
 
-// Stats counts the results of commits.
-type Stats = commit.Stats
-
 // maxWorkers bounds the memory of a commit: each worker holds open row groups.
 const maxWorkers = 4
 
@@ -61,14 +55,14 @@ type Warehouse struct {
 	opts    Options
 	lock    *disk.Lock
 	spent   []disk.Spend
-	journal *journal.Journal
+	journal *journal
 
 	mu        sync.Mutex
-	current   *layout.Snapshot     // nil: nothing committed yet
-	forgotten *snapshot.Tombstones // of current
-	sealed    []layout.Segment     // durable, but not yet committed
-	leftover  []layout.Segment     // those of sealed that earlier runs left behind
-	total     Stats                // of all commits of this run
+	current   *layout.Snapshot // nil: nothing committed yet
+	forgotten *tombstones      // of current
+	sealed    []layout.Segment // durable, but not yet committed
+	leftover  []layout.Segment // those of sealed that earlier runs left behind
+	total     Stats            // of all commits of this run
 	commits   int64
 	masker    *mask.Mask        // nil: nothing is masked
 	mask      *layout.Mask      // entry about masks for commits; nil: that of the last commit
@@ -81,12 +75,12 @@ type Warehouse struct {
 
 	kinds      calls.Kinds // counted for kindsOf
 	kindsOf    *layout.Snapshot
-	proofs     *snapshot.Proofs // files already compared with their checksums
-	strange    []string         // paths of foreign objects in the journal
-	notices    []string         // faults found and repaired, for the run's report
-	incomplete map[string]bool  // runs whose journals lost a part, so that their recorded coverage may be wrong
+	proofs     *proofs         // files already compared with their checksums
+	strange    []string        // paths of foreign objects in the journal
+	notices    []string        // faults found and repaired, for the run's report
+	incomplete map[string]bool // runs whose journals lost a part, so that their recorded coverage may be wrong
 
-	retirer  snapshot.Retirer
+	retirer  retirer
 	gate     gate
 	schedule schedule
 
@@ -104,7 +98,7 @@ func (w *Warehouse) notice(format string, args ...any) {
 }
 
 // lostJournal records that part of a run's journal is unreadable.
-func (w *Warehouse) lostJournal(l journal.Loss) {
+func (w *Warehouse) lostJournal(l journalLoss) {
 	w.notice("%s; its calls are listed and fetched again", l.What)
 	w.lostRun(l.Run)
 }
@@ -245,8 +239,8 @@ func (w *Warehouse) Snapshot() *layout.Snapshot {
 }
 
 // reader reads the committed snapshot; nil if there is none yet.
-func (w *Warehouse) reader() *snapshot.Reader {
-	return snapshot.NewReader(w.opts.FS, w.Snapshot(), w.proofs)
+func (w *Warehouse) reader() *Reader {
+	return NewReader(w.opts.FS, w.Snapshot(), w.proofs)
 }
 
 // Totals returns the counts of all commits of this run, and their number.
@@ -264,24 +258,24 @@ func (w *Warehouse) goOn(made *layout.Snapshot, refs []layout.Segment) error {
 	w.mu.Lock()
 	w.current = made
 	w.mu.Unlock()
-	if err := journal.Remove(w.opts.FS, w.opts.Root, refs, w.opts.RunID); err != nil {
+	if err := removeSegments(w.opts.FS, w.opts.Root, refs, w.opts.RunID); err != nil {
 		return err
 	}
 	return w.retirer.Retire(w.opts.FS, w.opts.Root, made, w.opts.Now())
 }
 
 // base returns the base of the next commit.
-func (w *Warehouse) base() commit.Base {
+func (w *Warehouse) base() commitBase {
 	w.mu.Lock()
-	stamp := commit.Stamp{Mask: w.mask, Redaction: w.redaction, Origin: w.origin, Archive: w.archive}
+	stamp := stamp{Mask: w.mask, Redaction: w.redaction, Origin: w.origin, Archive: w.archive}
 	w.mu.Unlock()
-	return commit.Base{FS: w.opts.FS, Root: w.opts.Root, RunID: w.opts.RunID, Old: w.reader(), Now: w.opts.Now(), Workers: w.opts.Workers,
+	return commitBase{FS: w.opts.FS, Root: w.opts.Root, RunID: w.opts.RunID, Old: w.reader(), Now: w.opts.Now(), Workers: w.opts.Workers,
 		Country: w.opts.Country, Lost: w.unrecorded, Stamp: stamp}
 }
 
 // maintain commits a change of files that changes no call. It does not touch the journal, and adds
 // no row to the table runs.
-func (w *Warehouse) maintain(change func(commit.Base) (*commit.Result, error)) (*commit.Result, error) {
+func (w *Warehouse) maintain(change func(commitBase) (*commitResult, error)) (*commitResult, error) {
 	w.committing.Lock()
 	defer w.committing.Unlock()
 	made, err := change(w.base())

@@ -19,10 +19,7 @@ import (
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/sink/table"
 	"callhouse/internal/test"
 )
 
@@ -39,21 +36,21 @@ func night(t testing.TB, fsys disk.FS, root string, n int) *Warehouse {
 	return w
 }
 
-func doneRow(w *Warehouse) func(commit.Stats, int64) schema.Run {
-	return func(s commit.Stats, commits int64) schema.Run {
+func doneRow(w *Warehouse) func(Stats, int64) schema.Run {
+	return func(s Stats, commits int64) schema.Run {
 		return schema.Run{ID: w.opts.RunID, StartedAt: w.opts.Now().UnixMilli(), Outcome: schema.OutcomeDone,
 			CallsNew: s.New, CallsChanged: s.Changed, Commits: commits}
 	}
 }
 
 // compacting makes a commit compact months as well.
-func compacting(months ...string) func(*snapshot.Reader, time.Time, map[string]bool) []string {
-	return func(*snapshot.Reader, time.Time, map[string]bool) []string { return months }
+func compacting(months ...string) func(*Reader, time.Time, map[string]bool) []string {
+	return func(*Reader, time.Time, map[string]bool) []string { return months }
 }
 
 // compact compacts months, whatever they hold.
 func compact(w *Warehouse, months ...string) error {
-	_, err := w.maintain(func(b commit.Base) (*commit.Result, error) { return b.Compact(context.Background(), months, nil) })
+	_, err := w.maintain(func(b commitBase) (*commitResult, error) { return b.Compact(context.Background(), months, nil) })
 	return err
 }
 
@@ -68,7 +65,7 @@ func readCalls(t testing.TB, fsys disk.FS, s *layout.Snapshot) map[string]*calls
 	t.Helper()
 	out := map[string]*calls.Call{}
 	rows := map[string]int64{}
-	r := snapshot.NewReader(fsys, s, nil)
+	r := NewReader(fsys, s, nil)
 	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
 		in, err := r.Period(f.Period, nil)
 		test.OK(t, err)
@@ -81,7 +78,7 @@ func readCalls(t testing.TB, fsys disk.FS, s *layout.Snapshot) map[string]*calls
 			if !more {
 				break
 			}
-			if last != nil && table.CompareKey(last.StartAt(), string(last.ID()), call.StartAt(), string(call.ID())) >= 0 {
+			if last != nil && compareKey(last.StartAt(), string(last.ID()), call.StartAt(), string(call.ID())) >= 0 {
 				t.Fatalf("%s: call %s stands behind %s", f.Path, call.ID(), last.ID())
 			}
 			if out[string(call.ID())] != nil {

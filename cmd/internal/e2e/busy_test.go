@@ -20,7 +20,6 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
-	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/test"
 )
 
@@ -125,7 +124,7 @@ func (b *busy) commit() error {
 
 // compact compacts an eligible month, like a night without new calls for it.
 func (b *busy) compact() error {
-	for _, m := range snapshot.Months(b.w.Snapshot(), b.now) {
+	for _, m := range sink.Months(b.w.Snapshot(), b.now) {
 		if m.Waits == "" {
 			done, err := b.w.Compact(context.Background(), []string{m.Month}, nil)
 			b.months += len(done)

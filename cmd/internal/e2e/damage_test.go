@@ -21,7 +21,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
-	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink"
 	"callhouse/internal/test"
 )
 
@@ -225,7 +225,7 @@ func state(t *testing.T, root string) map[string]string {
 		return nil
 	}
 	out := map[string]string{}
-	for call, err := range snapshot.Calls(context.Background(), s) {
+	for call, err := range sink.Calls(context.Background(), s) {
 		if err != nil {
 			return nil
 		}

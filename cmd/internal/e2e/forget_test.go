@@ -15,7 +15,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
-	"callhouse/internal/sink/erase"
+	"callhouse/internal/sink"
 	"callhouse/internal/test"
 )
 
@@ -61,7 +61,7 @@ func TestForgetCaller(t *testing.T) {
 	}
 
 	r := extractAt(t.Context(), c.clock.Now, "forget", "--number", spelled, "--country", "KR", "--yes", "--warehouse", c.warehouse)
-	var receipt erase.Receipt
+	var receipt sink.Receipt
 	if err := json.Unmarshal([]byte(r.stdout), &receipt); err != nil || r.code != cli.ExitOK {
 		t.Fatalf("exit code %d, %v\n%s", r.code, err, r.stderr)
 	}

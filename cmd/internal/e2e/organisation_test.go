@@ -16,8 +16,8 @@ import (
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/test"
 	"callhouse/internal/wire"
 	"callhouse/internal/wire/wiretest"
@@ -133,13 +133,13 @@ func (c *company) stored(of *resource.Resource) (there map[string]objectJSON, de
 }
 
 // reader reads the current snapshot.
-func (c *company) reader() *snapshot.Reader {
+func (c *company) reader() *sink.Reader {
 	c.t.Helper()
 	fsys, err := disk.Open(c.warehouse)
 	test.OK(c.t, err)
 	s, err := layout.Current(c.warehouse)
 	test.OK(c.t, err)
-	return snapshot.NewReader(fsys, s, nil)
+	return sink.NewReader(fsys, s, nil)
 }
 
 // objects visits the objects of a resource in the warehouse.

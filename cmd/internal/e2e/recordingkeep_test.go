@@ -26,7 +26,7 @@ import (
 	"callhouse/internal/publish/s3test"
 	"callhouse/internal/recording"
 	"callhouse/internal/sandbox"
-	"callhouse/internal/sink/erase"
+	"callhouse/internal/sink"
 	"callhouse/internal/test"
 )
 
@@ -85,7 +85,7 @@ func TestRecordingsAreKeptInStep(t *testing.T) {
 			s.extract(t.Context(), "verify").prints(t, cli.ExitOK, fmt.Sprintf("compared by length: %d (", len(paths)))
 			r := s.extract(t.Context(), "forget", "--yes", "--call-id", ids[0], "--call-id", ids[1])
 			r.reports(t, cli.ExitOK, "deleted 2 recordings")
-			var receipt erase.Receipt
+			var receipt sink.Receipt
 			if err := json.Unmarshal([]byte(r.stdout), &receipt); err != nil || receipt.Recordings == nil || receipt.Recordings.Files != 2 || receipt.Recordings.Bytes == 0 {
 				t.Errorf("the receipt is %s (%v)", r.stdout, err)
 			}

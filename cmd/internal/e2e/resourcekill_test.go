@@ -9,8 +9,8 @@ import (
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/journal"
 	"callhouse/internal/test"
 	"encoding/json"
 	"errors"
@@ -102,10 +102,10 @@ func (c *company) noSecrets() (withheldInJournal int) {
 	nowhere(c.t, c.warehouse, organisation.Secret)
 	fsys, err := disk.Open(c.warehouse)
 	test.OK(c.t, err)
-	refs, _, err := journal.List(fsys, c.warehouse)
+	refs, _, err := sink.ListSegments(fsys, c.warehouse)
 	test.OK(c.t, err)
 	for _, ref := range refs {
-		_, err := journal.Read(fsys, c.warehouse, ref, true, func(r *schema.Record) error {
+		_, err := sink.ReadSegment(fsys, c.warehouse, ref, true, func(r *schema.Record) error {
 			if bytes.Contains(r.Body, []byte(organisation.Secret)) {
 				c.t.Errorf("a secret is in the journal: %s", r.Body)
 			}

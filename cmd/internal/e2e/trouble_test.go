@@ -27,8 +27,6 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/sink/verify"
 	"callhouse/internal/test"
 	"callhouse/internal/wire"
 )
@@ -369,7 +367,7 @@ func (st *stand) try(t *testing.T) error {
 
 // whole verifies the warehouse, if there is one.
 func (st *stand) whole() error {
-	r, err := verify.Warehouse(context.Background(), verify.Options{Root: st.root})
+	r, err := sink.Verify(context.Background(), sink.VerifyOptions{Root: st.root})
 	if errors.Is(err, layout.ErrNoWarehouse) {
 		return nil
 	}
@@ -388,7 +386,7 @@ func (st *stand) differs(values bool) error {
 	}
 	now := st.clock.Now()
 	here := map[string]*calls.Call{}
-	for call, err := range snapshot.Calls(context.Background(), s) {
+	for call, err := range sink.Calls(context.Background(), s) {
 		if err != nil {
 			return err
 		}

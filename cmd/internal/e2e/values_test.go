@@ -20,7 +20,7 @@ import (
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink"
 	"callhouse/internal/test"
 )
 
@@ -258,7 +258,7 @@ func TestOptOutAfterTheCall(t *testing.T) {
 	}
 	current := current(t, c.warehouse)
 	n := current.Manifest.Snapshot
-	call, err := snapshot.Find(t.Context(), current, recent)
+	call, err := sink.Find(t.Context(), current, recent)
 	if err != nil || call == nil {
 		t.Fatalf("the call is gone: %v", err)
 	}
@@ -294,12 +294,12 @@ func TestOptOutAfterTheCall(t *testing.T) {
 func (c *company) holding(id string) map[int64]bool {
 	c.t.Helper()
 	current := current(c.t, c.warehouse)
-	all, err := snapshot.Retained(c.warehouse, current)
+	all, err := sink.Retained(c.warehouse, current)
 	test.OK(c.t, err)
 	out := map[int64]bool{}
 	for _, s := range all {
 		test.OK(c.t, err)
-		call, err := snapshot.Find(c.t.Context(), s, id)
+		call, err := sink.Find(c.t.Context(), s, id)
 		test.OK(c.t, err)
 		if call != nil && call.Turns().Len() > 0 {
 			out[s.Manifest.Snapshot] = true

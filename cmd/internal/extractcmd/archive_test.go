@@ -20,7 +20,6 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/test"
 )
 
@@ -178,7 +177,7 @@ func (h *house) rows() (rows string, whole bool) {
 	h.t.Helper()
 	whole = true
 	var out []string
-	for c, err := range snapshot.Calls(h.t.Context(), h.w.Snapshot()) {
+	for c, err := range sink.Calls(h.t.Context(), h.w.Snapshot()) {
 		test.OK(h.t, err)
 		r, ok := c.Recording()
 		if !ok {

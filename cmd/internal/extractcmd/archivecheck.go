@@ -14,26 +14,24 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/sink/verify"
 )
 
 // checkedRecordings is the result of checkRecordings.
 type checkedRecordings struct {
-	Archive  string           `json:"archive"`
-	Files    int64            `json:"recordings"`
-	Bytes    int64            `json:"bytes"`
-	Hashed   bool             `json:"hashed"` // the content was also compared, not only the length
-	Count    int64            `json:"problems"`
-	Problems []verify.Problem `json:"problem_list"` // only the first ones
+	Archive  string         `json:"archive"`
+	Files    int64          `json:"recordings"`
+	Bytes    int64          `json:"bytes"`
+	Hashed   bool           `json:"hashed"` // the content was also compared, not only the length
+	Count    int64          `json:"problems"`
+	Problems []sink.Problem `json:"problem_list"` // only the first ones
 }
 
 // verdict returns the result that status shows; nil if there is no archive.
-func (c *checkedRecordings) verdict() *verify.Recordings {
+func (c *checkedRecordings) verdict() *sink.RecordingsVerdict {
 	if c == nil {
 		return nil
 	}
-	return &verify.Recordings{Files: c.Files, Problems: c.Count, Hashed: c.Hashed}
+	return &sink.RecordingsVerdict{Files: c.Files, Problems: c.Count, Hashed: c.Hashed}
 }
 
 // checkRecordings compares the archive's files with the rows of the current snapshot: that they exist and have
@@ -43,7 +41,7 @@ func checkRecordings(ctx context.Context, root string, deep bool) (*checkedRecor
 	if err != nil || s.Manifest.Archive == "" {
 		return nil, err
 	}
-	var bad verify.Problems
+	var bad sink.Problems
 	out, err := eachWrong(ctx, root, s, deep, func(c *calls.Call, r *schema.Recording, what string) error {
 		bad.Add("recording", r.Path, "the recording of call %s %s", c.ID(), what)
 		return nil
@@ -71,7 +69,7 @@ func eachWrong(ctx context.Context, root string, s *layout.Snapshot, deep bool, 
 		return out, err
 	}
 	defer a.Close()
-	reader := snapshot.NewReader(fsys, s, nil)
+	reader := sink.NewReader(fsys, s, nil)
 	files := &files{archive: a}
 	for _, f := range reader.Files(schema.Calls.Name) {
 		if rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period); rows == nil || rows.Recordings[schema.RecordingStored] == 0 {

@@ -15,7 +15,6 @@ import (
 	"callhouse/cmd/internal/status"
 	"callhouse/internal/layout"
 	"callhouse/internal/sink"
-	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/words"
 )
 
@@ -81,7 +80,7 @@ func compact(ctx context.Context, s *settings, all, redact bool, stderr io.Write
 // ready returns the oldest month that can be compacted, or all of them, and the number of those that
 // are not finished and settled yet.
 func ready(s *layout.Snapshot, all bool) (months []string, waiting int) {
-	for _, m := range snapshot.Months(s, time.Now()) {
+	for _, m := range sink.Months(s, time.Now()) {
 		switch {
 		case m.Waits != "":
 			waiting++

@@ -19,7 +19,6 @@ import (
 	"callhouse/internal/recording"
 	"callhouse/internal/resource"
 	"callhouse/internal/sink"
-	"callhouse/internal/sink/erase"
 	"callhouse/internal/words"
 )
 
@@ -78,8 +77,8 @@ func forgetCommand(s *settings, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-func (o *forgetFlags) selection(s *settings, now time.Time) (sel erase.Selection, err error) {
-	sel = erase.Selection{CallIDs: o.ids, Numbers: o.numbers, Country: s.Country}
+func (o *forgetFlags) selection(s *settings, now time.Time) (sel sink.Selection, err error) {
+	sel = sink.Selection{CallIDs: o.ids, Numbers: o.numbers, Country: s.Country}
 	for _, text := range slices.Concat(o.ids, o.customers, o.numbers) {
 		if strings.TrimSpace(text) == "" {
 			return sel, cli.Usage("", "--call-id, --customer-id and --number must not be empty")
@@ -105,7 +104,7 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 	if !o.yes && !o.dryRun && !cli.IsTerminal(stdin) {
 		return cli.Usage("check with --dry-run, then use --yes", "forget asks for confirmation, but stdin is not a terminal")
 	}
-	var receipt *erase.Receipt
+	var receipt *sink.Receipt
 	err = s.maintain(ctx, func(w *sink.Warehouse) error {
 		if sel.Masked, err = s.asMasked(w, sel.Numbers); err != nil {
 			return err
@@ -138,7 +137,7 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 }
 
 // unknown returns an error that names the unknown ids, if any.
-func unknown(r *erase.Receipt) error {
+func unknown(r *sink.Receipt) error {
 	if len(r.Unknown) == 0 {
 		return nil
 	}
@@ -147,7 +146,7 @@ func unknown(r *erase.Receipt) error {
 }
 
 // deleted reports which recordings were deleted and which were not.
-func deleted(r *erase.Recordings, stderr io.Writer) error {
+func deleted(r *sink.DeletedRecordings, stderr io.Writer) error {
 	if r.Files > 0 {
 		words.Fprintf(stderr, "deleted %s (%s)\n", cli.Plural(r.Files, "recording"), humanize.Bytes(uint64(r.Bytes)))
 	}
@@ -163,7 +162,7 @@ func deleted(r *erase.Recordings, stderr io.Writer) error {
 }
 
 // printErased prints what is or would be erased.
-func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, before time.Time) {
+func printErased(stderr io.Writer, plan *sink.Receipt, o *forgetFlags, before time.Time) {
 	last := &plan.Erased
 	verb, also := "erasing", "removing"
 	if o.dryRun {
@@ -215,14 +214,14 @@ func agreed(stdin io.Reader, stderr io.Writer) bool {
 
 // forgotten removes the forgotten data from the lake if the setting publish is on, and records in the
 // receipt which lakes must still be published again.
-func forgotten(ctx context.Context, s *settings, r *erase.Receipt, stderr io.Writer) error {
+func forgotten(ctx context.Context, s *settings, r *sink.Receipt, stderr io.Writer) error {
 	if s.Publish && len(r.Lakes) > 0 {
 		if _, err := s.askQuery(ctx, nil, "publish", "iceberg"); err != nil {
 			return cli.Fail(cli.ExitIncomplete, fmt.Errorf("forgotten in the warehouse, but not published: %w", err),
 				"the next run publishes it; to publish now, use query publish iceberg")
 		}
 		var err error
-		if r.Lakes, err = erase.LakesBefore(s.Warehouse, r.Snapshot); err != nil {
+		if r.Lakes, err = sink.LakesBefore(s.Warehouse, r.Snapshot); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
-	"callhouse/internal/sink/verify"
 	"callhouse/internal/test"
 )
 
@@ -214,7 +213,7 @@ func TestVerifyTellsDamage(t *testing.T) {
 		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
 	}
 	code, stdout, _ = call(t, "", "verify", "--warehouse", root, "--format", "json")
-	var report verify.Report
+	var report sink.VerifyReport
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != cli.ExitFailed || report.Count != 1 || report.Problems[0].Kind != "missing" {
 		t.Errorf("exit code %d, %v\n%s", code, err, stdout)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/crawler"
-	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink"
 	"callhouse/internal/words"
 )
 
@@ -106,7 +106,7 @@ func (s *screen) watch(log *slog.Logger, poll func() crawler.Progress) (stop fun
 }
 
 // show shows the progress of work on files. It must not be called concurrently.
-func (s *screen) show(p snapshot.Progress) {
+func (s *screen) show(p sink.Progress) {
 	s.report(s.logger(s.out), p.What, humanize.Comma(p.Done)+" of "+humanize.Comma(p.Total)+" calls")
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"callhouse/internal/crawler"
-	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink"
 )
 
 // Without a terminal, long work logs its progress once a minute; short work and
@@ -25,13 +25,13 @@ func TestProgressOffTheTerminal(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		b := newScreen(&out, tc.quiet)
-		b.show(snapshot.Progress{What: "2026-09", Done: 5, Total: 5})
+		b.show(sink.Progress{What: "2026-09", Done: 5, Total: 5})
 		if out.Len() > 0 {
 			t.Errorf("short work says %q", out.String())
 		}
 		b.logged = b.logged.Add(-2 * time.Minute)
 		for range 2 {
-			b.show(snapshot.Progress{What: "2026-10", Done: 4096, Total: 9000})
+			b.show(sink.Progress{What: "2026-10", Done: 4096, Total: 9000})
 		}
 		b.close()
 		if got := out.String(); !strings.HasSuffix(strings.TrimSpace(got), tc.want) || strings.Count(got, "\n") != min(1, len(tc.want)) {

@@ -17,8 +17,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
-	"callhouse/internal/sink/repair"
-	"callhouse/internal/sink/verify"
 	"callhouse/internal/words"
 )
 
@@ -84,7 +82,7 @@ func runRepair(ctx context.Context, s *settings, r *repairs, stdout, stderr io.W
 // mend plans the repair of the warehouse and, unless it is a dry run, carries it out. journal reports
 // that a killed run left a journal, possibly damaged: the run that follows recovers its readable
 // part.
-func mend(ctx context.Context, s *settings, r *repairs, stderr io.Writer) (plan *repair.Plan, journal bool, err error) {
+func mend(ctx context.Context, s *settings, r *repairs, stderr io.Writer) (plan *sink.RepairPlan, journal bool, err error) {
 	if _, err := s.snapshot(); err != nil && !adoptable(err) {
 		return nil, false, err
 	}
@@ -93,7 +91,7 @@ func mend(ctx context.Context, s *settings, r *repairs, stderr io.Writer) (plan 
 	opts.Adopt, opts.ReadOnly = true, r.dry
 	b := newScreen(stderr, s.Quiet)
 	err = s.openWith(opts, func(w *sink.Warehouse) error {
-		plan, err = w.Repair(ctx, r.dry, func(plan *repair.Plan) schema.Run {
+		plan, err = w.Repair(ctx, r.dry, func(plan *sink.RepairPlan) schema.Run {
 			return schema.Run{ID: w.RunID(), StartedAt: started.UnixMilli(), EndedAt: schema.Some(time.Now().UnixMilli()),
 				Outcome: schema.OutcomeRepaired, Version: cli.Version(), Commits: 1, Error: summary(plan)}
 		}, b.show)
@@ -108,7 +106,7 @@ func mend(ctx context.Context, s *settings, r *repairs, stderr io.Writer) (plan 
 			return schema.Run{ID: w.RunID(), StartedAt: started.UnixMilli(), EndedAt: schema.Some(time.Now().UnixMilli()),
 				Outcome: schema.OutcomeRepaired, Version: cli.Version(), Commits: commits, Error: summary(plan)}
 		})
-		return cmp.Or(err, verify.Mended(s.Warehouse))
+		return cmp.Or(err, sink.DropRecordingsVerdict(s.Warehouse))
 	})
 	b.close()
 	var damage *layout.DamageError
@@ -119,7 +117,7 @@ func mend(ctx context.Context, s *settings, r *repairs, stderr io.Writer) (plan 
 }
 
 // summary describes a repair in one line.
-func summary(plan *repair.Plan) string {
+func summary(plan *sink.RepairPlan) string {
 	var parts []string
 	for _, p := range plan.Parts {
 		parts = append(parts, p.Name+" "+verb(p))
@@ -131,7 +129,7 @@ func summary(plan *repair.Plan) string {
 }
 
 // verb describes what happens to a damaged part.
-func verb(p *repair.Part) string {
+func verb(p *sink.RepairPart) string {
 	if p.From > 0 {
 		return fmt.Sprintf("restored from snapshot %d", p.From)
 	}
@@ -139,7 +137,7 @@ func verb(p *repair.Part) string {
 }
 
 // writeRepair prints a plan as text.
-func writeRepair(plan *repair.Plan, dry bool, w io.Writer) {
+func writeRepair(plan *sink.RepairPlan, dry bool, w io.Writer) {
 	if !plan.Damaged() {
 		words.Fprintf(w, "snapshot %d is intact: nothing to repair\n", plan.Snapshot)
 		return

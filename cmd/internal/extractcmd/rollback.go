@@ -16,7 +16,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
-	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/words"
 )
 
@@ -97,7 +96,7 @@ func rollback(ctx context.Context, s *settings, to int64, stderr io.Writer) erro
 }
 
 func explainRollback(err error) error {
-	var missing *snapshot.NotRetainedError
+	var missing *sink.NotRetainedError
 	switch {
 	case !errors.As(err, &missing):
 		return err
@@ -112,7 +111,7 @@ func listSnapshots(s *settings, stdout io.Writer) error {
 	if err != nil && !adoptable(err) {
 		return err
 	}
-	all, err := snapshot.Retained(s.Warehouse, current)
+	all, err := sink.Retained(s.Warehouse, current)
 	if err != nil {
 		return explain(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink"
 	"callhouse/internal/words"
 )
 
@@ -45,7 +45,7 @@ func show(ctx context.Context, s *settings, id string, pretty bool, stdout io.Wr
 	if err != nil {
 		return err
 	}
-	call, err := snapshot.Find(ctx, current, id)
+	call, err := sink.Find(ctx, current, id)
 	if err != nil {
 		return explain(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
-	"callhouse/internal/sink/verify"
+	"callhouse/internal/sink"
 	"callhouse/internal/words"
 )
 
@@ -32,7 +32,7 @@ service and a later run will fetch it, or not everything could be compared.`
 // verification is the result of verify: the findings in the warehouse and, with --deep, at the
 // service.
 type verification struct {
-	*verify.Report
+	*sink.VerifyReport
 	Recordings *checkedRecordings `json:"recordings,omitempty"`
 	Service    *deepFindings      `json:"service,omitempty"`
 }
@@ -73,7 +73,7 @@ func runVerify(ctx context.Context, s *settings, deep, all, redacted bool, forma
 			return err // before the slow part
 		}
 	}
-	opts := verify.Options{Root: s.Warehouse, All: all}
+	opts := sink.VerifyOptions{Root: s.Warehouse, All: all}
 	if redacted {
 		if opts.Redactor, err = s.rescan(); err != nil {
 			return err
@@ -81,7 +81,7 @@ func runVerify(ctx context.Context, s *settings, deep, all, redacted bool, forma
 	}
 	b := newScreen(stderr, s.Quiet)
 	opts.Progress = b.show
-	r, err := verify.Warehouse(ctx, opts)
+	r, err := sink.Verify(ctx, opts)
 	b.close()
 	if errors.Is(err, layout.ErrNoWarehouse) {
 		return s.noWarehouse()
@@ -89,13 +89,13 @@ func runVerify(ctx context.Context, s *settings, deep, all, redacted bool, forma
 	if err != nil {
 		return explain(err)
 	}
-	v := verification{Report: r}
+	v := verification{VerifyReport: r}
 	if r.Whole() {
 		if v.Recordings, err = checkRecordings(ctx, s.Warehouse, deep); err != nil {
 			v.Recordings, err = nil, explain(fmt.Errorf("verify the recordings: %w", err))
 		}
 	}
-	if err := verify.Save(s.Warehouse, r, v.Recordings.verdict(), s.Now()); err != nil {
+	if err := sink.SaveVerdict(s.Warehouse, r, v.Recordings.verdict(), s.Now()); err != nil {
 		words.Fprintf(stderr, "%v\n", err)
 	}
 	if err != nil {
@@ -152,7 +152,7 @@ func writeRecordings(c *checkedRecordings, w io.Writer) {
 		humanize.IBytes(uint64(c.Bytes)), humanize.Comma(c.Count))
 }
 
-func writeVerified(r *verify.Report, w io.Writer) {
+func writeVerified(r *sink.VerifyReport, w io.Writer) {
 	for _, p := range r.Problems {
 		words.Fprintln(w, p)
 	}

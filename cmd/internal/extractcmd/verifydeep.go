@@ -16,7 +16,6 @@ import (
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
-	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/words"
 )
 
@@ -147,7 +146,7 @@ func compareDeep(ctx context.Context, s *settings, cfg crawler.Config, stderr io
 func (d *deepFindings) compare(ctx context.Context, w *sink.Warehouse, l *lister, cfg *crawler.Config) error {
 	s := w.Snapshot()
 	since := max(0, cfg.Since.UnixMilli())
-	for call, err := range snapshot.Calls(ctx, s, &schema.Calls) {
+	for call, err := range sink.Calls(ctx, s, &schema.Calls) {
 		if err != nil {
 			return err
 		}

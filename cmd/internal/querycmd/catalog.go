@@ -20,7 +20,7 @@ import (
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
 	"callhouse/internal/scratch"
-	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink"
 	"callhouse/internal/words"
 )
 
@@ -120,7 +120,7 @@ func (a *app) makeCatalog(ctx context.Context) error {
 		return err
 	}
 	// The pin comes first, so that a catalog never refers to a snapshot that may be removed.
-	pin, err := snapshot.Pin(house, path, snap.Manifest.Snapshot)
+	pin, err := sink.Pin(house, path, snap.Manifest.Snapshot)
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		words.Fprintln(a.Stderr, "the warehouse is read-only, so the snapshot cannot be pinned: it is kept for 24 hours after the next commit")
@@ -205,7 +205,7 @@ func replaceable(ctx context.Context, root, path string) error {
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return err
-	case err != nil && !snapshot.IsPinned(root, path): // another program has it open for writing, or a newer DuckDB wrote it
+	case err != nil && !sink.IsPinned(root, path): // another program has it open for writing, or a newer DuckDB wrote it
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("inspect %s: %w", path, err),
 			"if it is a catalog, close the programs that use it, or remove it")
 	case err == nil && !only:

@@ -9,7 +9,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics/duck"
-	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink"
 	"callhouse/internal/test"
 )
 
@@ -59,7 +59,7 @@ func TestCatalog(t *testing.T) {
 	raw := test.Read(t, pins[0])
 	path, err := filepath.Abs("callhouse.duckdb")
 	test.OK(t, err)
-	var p snapshot.Pinned
+	var p sink.Pinned
 	if err := json.Unmarshal(raw, &p); err != nil || p.Catalog != path || len(p.Snapshots) != 1 || p.Snapshots[0].Snapshot != 1 || p.Snapshots[0].Until != nil {
 		t.Errorf("the pin is %s, %v", raw, err)
 	}

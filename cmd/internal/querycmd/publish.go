@@ -21,7 +21,7 @@ import (
 	"callhouse/internal/publish"
 	"callhouse/internal/publish/catalog"
 	"callhouse/internal/publish/lease"
-	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink"
 	"callhouse/internal/words"
 )
 
@@ -122,7 +122,7 @@ func (a *app) publish(ctx context.Context, f *publishFlags) error {
 	if err != nil {
 		return publishError(err)
 	}
-	if err := snapshot.NoteLake(a.Warehouse, layout.Lake{To: made.To, Catalog: o.Catalog, Namespace: namespace, Organization: o.Organization,
+	if err := sink.NoteLake(a.Warehouse, layout.Lake{To: made.To, Catalog: o.Catalog, Namespace: namespace, Organization: o.Organization,
 		Snapshot: made.Snapshot, PublishedAt: time.Now().UTC(), Foreign: len(made.Foreign)}); err != nil {
 		words.Fprintf(a.Stderr, "warning: the receipts of extract forget cannot name this lake: %v\n", err)
 	}

@@ -10,12 +10,11 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
-	"callhouse/internal/sink/verify"
 	"callhouse/internal/wire"
 )
 
 // DataTests returns the problems of a run's commits, one line each.
-func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.Stats, row *schema.Run,
+func DataTests(found *sink.RunReport, now, before *layout.Snapshot, did sink.Stats, row *schema.Run,
 	rep *crawler.Report) (failed []string) {
 	for _, p := range found.Problems {
 		failed = append(failed, p.Kind+": "+p.String())

@@ -9,7 +9,6 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
-	"callhouse/internal/sink/verify"
 )
 
 // archive is the state of the archive of recordings.
@@ -32,7 +31,7 @@ type archive struct {
 // verified is the result of extract verify for the archive.
 type verified struct {
 	*moment
-	verify.Recordings
+	sink.RecordingsVerdict
 }
 
 func archiveOf(h *sink.History, now time.Time) *archive {

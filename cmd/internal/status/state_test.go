@@ -13,7 +13,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
-	"callhouse/internal/sink/verify"
 	"callhouse/internal/test"
 	"callhouse/internal/wire"
 )
@@ -101,7 +100,7 @@ func TestDataTests(t *testing.T) {
 			Coverage: []schema.Span{{From: 0, To: listed, ListedAt: listed}}}}
 	}
 	type given struct {
-		found  verify.RunReport
+		found  sink.RunReport
 		now    *layout.Snapshot
 		before *layout.Snapshot
 		did    sink.Stats
@@ -125,7 +124,7 @@ func TestDataTests(t *testing.T) {
 		{"the first run", func(g *given) { g.before, g.did = nil, sink.Stats{New: 12} }, ""},
 		{"nothing committed", func(g *given) { g.now, g.found.Unknown = nil, nil }, ""},
 		{"a problem", func(g *given) {
-			g.found.Count, g.found.Problems = 3, []verify.Problem{{Kind: "checksum", Path: "calls/x", What: "it differs"}}
+			g.found.Count, g.found.Problems = 3, []sink.Problem{{Kind: "checksum", Path: "calls/x", What: "it differs"}}
 		}, "checksum: calls/x: it differs; 2 more problems"},
 		{"a call that went", func(g *given) { g.now = holding(11, 900) },
 			"rows: the warehouse has 11 calls; it had 10, and the run counted 3 new and 1 erased ones"},

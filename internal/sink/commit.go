@@ -1,0 +1,346 @@
+package sink
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/wire/mask"
+)
+
+// commitBase is the warehouse that a commit changes, and the run that commits.
+type commitBase struct {
+	FS      disk.FS
+	Root    string
+	RunID   string
+	Old     *Reader // nil: the first commit
+	Now     time.Time
+	Workers int          // number of periods written concurrently; 0 is 1
+	Country string       // region of national telephone numbers; empty: unchanged
+	Lost    []schema.Run // rows of runs that could not be written; the next row is written with them
+	Stamp   stamp
+}
+
+// stamp holds new entries of the manifest; nil keeps the previous entry.
+type stamp struct {
+	Mask      *layout.Mask      // masked values
+	Redaction *layout.Redaction // redacted personal data
+	Origin    *layout.Origin    // owner of the calls
+	// Archive is the address of the archive of recordings; empty keeps the previous one.
+	Archive string
+}
+
+// commitResult is a published snapshot.
+type commitResult struct {
+	*layout.Snapshot
+	Stats
+	Made    []layout.File // written files; the others are linked
+	Doubted []string      // resources with a suspicious empty list
+	Broken  []journalLoss // records of the journal that cannot be decoded, and were skipped
+}
+
+// maker makes the files of one snapshot.
+type maker struct {
+	commitBase
+	rules    rules
+	was      *layout.Manifest // of Old; empty if there is none
+	keeper   *Reader          // source of the tombstones and the table runs
+	b        *builder
+	lines    *ownNumbers     // the organisation's numbers after the commit; nil: those before it, not read yet
+	units    []*unit         // what is written
+	replaced map[string]bool // periods and other parts of the old snapshot that are not linked
+
+	mu    sync.Mutex
+	files []layout.File
+	made  commitResult
+}
+
+// rules determine how calls change.
+type rules struct {
+	in       *intake        // new records
+	masker   *mask.Mask     // for data that was not passed through cleanRecord
+	settles  bool           // calls that have waited too long expire
+	redactor *mask.Redactor // for stored calls; nil: they stay unchanged
+	alone    bool           // no older snapshot may stay
+	links    bool           // a new link to a recording that is due is a change of its call
+	keepFrom int64          // drop calls that started earlier, ms UTC; 0: none
+	progress func(rows int64)
+}
+
+func (b commitBase) maker(r rules) *maker {
+	was := new(layout.Manifest)
+	if b.Old != nil {
+		was = b.Old.Manifest
+	}
+	if r.in == nil {
+		r.in = &intake{arrivals: map[*resource.Resource]*arrivals{}}
+	}
+	b.Country = cmp.Or(b.Country, was.Country)
+	return &maker{commitBase: b, rules: r, was: was, keeper: b.Old, replaced: map[string]bool{}}
+}
+
+// publish makes and publishes a snapshot: it writes the units that plan returns, and links the parts
+// of the old snapshot that are not replaced. row returns a new row of the table runs; nil: the table
+// stays unchanged. complete, if given, completes the manifest.
+func (m *maker) publish(ctx context.Context, plan func() ([]*unit, error), row func(Stats) schema.Run,
+	complete func(*layout.Manifest)) (*commitResult, error) {
+	next, err := nextNumber(m.FS, m.Root)
+	if err == nil {
+		m.b, err = newBuilder(m.FS, m.Root, next)
+	}
+	if err != nil {
+		return nil, m.failed(err)
+	}
+	if m.units, err = plan(); err == nil {
+		err = m.writeUnits(ctx)
+	}
+	m.replaced[schema.Runs.Name] = row != nil
+	if err == nil {
+		err = m.linkRest()
+	}
+	if err == nil && row != nil {
+		err = m.addRun(row)
+	}
+	if err == nil {
+		manifest := m.manifest()
+		manifest.Snapshot = next
+		if m.rules.alone {
+			manifest.Oldest = next
+		}
+		if complete != nil {
+			complete(manifest)
+		}
+		sortFiles(manifest)
+		if m.made.Snapshot, err = m.b.Seal(manifest); err == nil {
+			err = makeCurrent(m.FS, m.Root, m.made.Snapshot)
+		}
+	}
+	if err != nil {
+		err = m.failed(err)
+		m.b.Discard()
+		return nil, err
+	}
+	return &m.made, nil
+}
+
+// failed adds to the error of a full disk how much the commit needs: about twice the journal, and the
+// current size of the files that it rewrites.
+func (m *maker) failed(err error) error {
+	if !disk.IsNoSpace(err) {
+		return err
+	}
+	var wants int64
+	for _, s := range m.rules.in.frames.Segments {
+		wants += 2 * s.Size
+	}
+	for _, u := range m.units {
+		for _, period := range u.from {
+			wants += m.was.BytesOf(period)
+		}
+	}
+	return disk.NoSpace(m.Root, wants, err)
+}
+
+// writeUnits writes the units, several at a time.
+func (m *maker) writeUnits(ctx context.Context) (err error) {
+	if len(m.units) > 0 && m.lines == nil {
+		if m.lines, err = readNumbers(m.Old, m.Country); err != nil {
+			return err
+		}
+	}
+	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(max(1, m.Workers))
+	for _, u := range m.units {
+		work.Go(func(ctx context.Context) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return m.writeUnit(u)
+		})
+	}
+	return work.Wait()
+}
+
+// linkRest links the files of the old snapshot that were not replaced, and counts the calls of the
+// new one.
+func (m *maker) linkRest() error {
+	if m.Old != nil {
+		files, err := m.b.LinkAll(m.Old.Snapshot, func(f *layout.File) bool { return m.replaced[cmp.Or(f.Period, f.Part())] })
+		if err != nil {
+			return err
+		}
+		m.files = append(m.files, files...)
+		if f := m.keeper.Manifest.Forgotten; f != nil {
+			if err := m.b.Link(m.keeper.Snapshot, f.Path, f.Bytes); err != nil {
+				return err
+			}
+		}
+	}
+	m.made.RecordingsDue.OK = m.rules.links || m.was.Archive != ""
+	for _, f := range m.files {
+		m.made.Due += f.Due
+		m.made.Unverified += f.Bulk
+		if m.made.RecordingsDue.OK {
+			m.made.RecordingsDue.V += f.Unarchived
+		}
+	}
+	return nil
+}
+
+// finish closes files that were filled in place of parts of the old snapshot. If filling them
+// failed, or nothing changed, it leaves no file.
+func (m *maker) finish(w dataFiles, replaces []string, changed bool, err error) error {
+	if err != nil || !changed {
+		return errors.Join(err, w.Discard())
+	}
+	files, err := w.Close()
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, part := range replaces {
+		m.replaced[part] = true
+	}
+	for _, f := range files {
+		m.made.Written++
+		m.made.Bytes += f.Bytes
+	}
+	m.files, m.made.Made = append(m.files, files...), append(m.made.Made, files...)
+	return nil
+}
+
+// manifest describes the new snapshot, without its number.
+func (m *maker) manifest() *layout.Manifest {
+	out := &layout.Manifest{
+		FormatVersion: layout.FormatVersion, RunID: m.RunID, CommittedAt: m.Now.UTC(), Country: m.Country,
+		Coverage: append([]schema.Span{}, m.was.Coverage...), Files: m.files,
+		Lists: m.lists(), Bulk: m.bulk(), Resting: m.resting(), Mask: cmp.Or(m.Stamp.Mask, m.was.Mask), Redaction: m.was.Redaction,
+		Origin: cmp.Or(m.Stamp.Origin, m.was.Origin), Archive: cmp.Or(m.Stamp.Archive, m.was.Archive),
+	}
+	if r := m.was.Redaction; r != nil {
+		kept := *r
+		kept.Periods = slices.DeleteFunc(slices.Clone(r.Periods), func(p string) bool { return m.replaced[p] })
+		out.Redaction = &kept
+	}
+	if m.Stamp.Redaction != nil {
+		out.Redaction = m.Stamp.Redaction.After(out.Redaction)
+	}
+	if m.keeper != nil {
+		keeper := m.keeper.Manifest
+		out.Journal = keeper.Journal // its segments that are still to be removed
+		out.Oldest, out.Forgotten = keeper.Oldest, keeper.Forgotten
+	}
+	return out
+}
+
+// bulk returns the state of the pages of v2.
+func (m *maker) bulk() *schema.Bulk { return cmp.Or(m.rules.in.bulk, m.was.Bulk) }
+
+// resting returns the operations that are not retried for now.
+func (m *maker) resting() map[string]schema.Rest {
+	out := map[string]schema.Rest{}
+	maps.Copy(out, m.was.Resting)
+	for _, r := range m.rules.in.rests {
+		if r.Times > 0 {
+			out[r.Of] = r
+		} else {
+			delete(out, r.Of)
+		}
+	}
+	return out
+}
+
+// refused reports whether the pages of v2 are refuted, so that nothing is taken from them.
+func (m *maker) refused() bool {
+	b := m.bulk()
+	return b != nil && b.State == schema.BulkRefuted
+}
+
+// lose notes that a record of the journal cannot be decoded, and is skipped.
+func (m *maker) lose(run, id string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	what := fmt.Sprintf("a record of %q in the journal of run %s was skipped: %v", id, run, err)
+	m.made.Broken = append(m.made.Broken, journalLoss{Run: run, What: what})
+}
+
+// addRun writes the table runs with a new row of the committing run.
+func (m *maker) addRun(row func(Stats) schema.Run) error {
+	runs, err := m.keeper.Runs()
+	if err != nil {
+		return err
+	}
+	run := row(m.made.Stats)
+	m.RunID = run.ID
+	runs = closeRuns(runs, m.Lost, "")
+	runs = append(slices.DeleteFunc(runs, func(r schema.Run) bool { return r.ID == run.ID }), run)
+	slices.SortStableFunc(runs, func(a, b schema.Run) int { return cmp.Compare(a.ID, b.ID) })
+	return m.writeRuns(runs)
+}
+
+// writeRuns writes the table runs.
+func (m *maker) writeRuns(runs []schema.Run) (err error) {
+	w := newDataFiles(m.b, "", &schema.Runs)
+	for i := range runs {
+		if err == nil {
+			err = w[0].Add(runs[i].Row())
+		}
+	}
+	return m.finish(w, nil, true, err)
+}
+
+// lostRuns makes the rows of the runs that could not write them.
+func lostRuns(lost []disk.Lost) (out []schema.Run) {
+	for _, l := range lost {
+		started, ok := layout.ParseRunID(l.RunID)
+		if !ok {
+			continue
+		}
+		run := schema.Run{ID: l.RunID, StartedAt: started.UnixMilli(), Outcome: schema.OutcomeFailed, Error: l.Error, Problem: l.Problem}
+		if l.Error == "" {
+			run.Outcome, run.Error = schema.OutcomeKilled, "killed before its first commit"
+		}
+		if l.Error == "" && l.Follow {
+			run.Outcome = schema.OutcomeFollowed
+		}
+		out = append(out, run)
+	}
+	return out
+}
+
+// killedLater is the error of a run that was killed after a commit.
+const killedLater = "killed; its commits are kept"
+
+// closeRuns adds the rows of the lost runs. Unfinished runs count as killed, except running, which
+// is still in progress ("": none).
+func closeRuns(runs, lost []schema.Run, running string) []schema.Run {
+	for _, l := range lost {
+		i := slices.IndexFunc(runs, func(r schema.Run) bool { return r.ID == l.ID })
+		switch {
+		case i < 0:
+			runs = append(runs, l)
+		case runs[i].Outcome == schema.OutcomeRunning || runs[i].Outcome == schema.OutcomeFollowing:
+			runs[i].Outcome, runs[i].Error, runs[i].Problem = l.Outcome, l.Error, l.Problem
+			if l.Outcome == schema.OutcomeKilled || l.Outcome == schema.OutcomeFollowed {
+				runs[i].Error = killedLater
+			}
+		}
+	}
+	for i := range runs {
+		if r := &runs[i]; r.Outcome == schema.OutcomeRunning && r.ID != running {
+			r.Outcome, r.Error = schema.OutcomeKilled, killedLater
+		}
+	}
+	return runs
+}

@@ -1,0 +1,313 @@
+package sink
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/phone"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+)
+
+// Selection selects the calls and customers to forget: those that match any of the fields.
+type Selection struct {
+	CallIDs   []string
+	Customers []string // by their keys
+	// Numbers are telephone numbers in any spelling: they select the calls from or to one of them,
+	// and the customers who have one. Country is the region in which national spellings are read;
+	// empty: see [phone.Parse]. Masked are, for each number, the masked forms of its spellings.
+	Numbers []string
+	Country string
+	Masked  [][]string
+	Before  time.Time // calls that started earlier or, if they have no start, were first seen earlier
+}
+
+// numbers parses the numbers of the selection.
+func (s *Selection) numbers() (out []*phone.Number) {
+	for _, n := range s.Numbers {
+		out = append(out, phone.Parse(n, s.Country))
+	}
+	return out
+}
+
+// Receipt describes what was forgotten. It names no forgotten call, customer or number: the key of the
+// hashes stays in the warehouse.
+type Receipt struct {
+	FormatVersion int                `json:"format_version"`
+	ForgottenAt   time.Time          `json:"forgotten_at"`
+	RunID         string             `json:"run_id"`
+	Snapshot      int64              `json:"snapshot"` // the current one afterwards
+	Calls         []string           `json:"calls"`    // their hashes, and those of customers
+	Numbers       []Found            `json:"numbers"`  // in the given order
+	Erased        Erased             `json:"erased"`
+	Removed       int64              `json:"removed"`    // other snapshots, all of them
+	Mentioned     int64              `json:"mentioned"`  // texts of other rows with an id or number; they are kept
+	Mentions      []Mention          `json:"mentions"`   // the first of these
+	Recordings    *DeletedRecordings `json:"recordings"` // nil: nothing was changed
+	Tombstones    *layout.Forgotten  `json:"tombstones"` // nil if nothing was ever forgotten
+	Lakes         []string           `json:"lakes"`      // places to which the warehouse must be published again
+	// Unknown are the given ids of which nothing is stored, and which are not forgotten yet. They are
+	// not in the receipt.
+	Unknown []string `json:"-"`
+}
+
+// Found is the number of calls and customers with a number.
+type Found struct {
+	Calls     int64 `json:"calls"`
+	Customers int64 `json:"customers"`
+}
+
+// Erased describes the losses of the current snapshot, and its replacement.
+type Erased struct {
+	Was   int64 `json:"was"` // its old number
+	Now   int64 `json:"now"` // its new number; 0: nothing was changed
+	Calls int64 `json:"calls"`
+	Turns int64 `json:"transcript_turns"`
+	Items int64 `json:"analysis_items"`
+	// Recordings counts those that are stored in the archive.
+	Recordings int64 `json:"recordings"`
+	Customers  int64 `json:"customers"`
+	Rows       int64 `json:"other_rows"` // about the calls, in other tables
+}
+
+// DeletedRecordings are the recordings that were deleted from their archive.
+type DeletedRecordings struct {
+	Files int64 `json:"deleted"`
+	Bytes int64 `json:"bytes"`
+	// Left counts those that could not be deleted, including those of earlier commands. The next
+	// run tries again.
+	Left int64 `json:"left"`
+	// Why is the reason. It is not in the receipt, because it may name calls.
+	Why error `json:"-"`
+}
+
+// eraseHeld is a warehouse whose lock is held.
+type eraseHeld struct {
+	FS      disk.FS
+	Root    string
+	RunID   string
+	Now     func() time.Time
+	Workers int
+	Proofs  *proofs
+
+	Current    *layout.Snapshot // the new one after Forget
+	Tombstones *tombstones      // of the current one
+	// Notes changes the texts that callhouse wrote outside of snapshots.
+	Notes func(blank func(text string) string) error
+	// Delete deletes the recordings that are listed as deletions.
+	Delete func(context.Context) (*DeletedRecordings, error)
+}
+
+// Forget erases calls and leaves tombstones. With dry it changes nothing, and the receipt describes
+// what would be erased.
+//
+// The current snapshot is rewritten. One rename of current commits it together with the tombstones.
+// All others are removed at once, readable or not: a reader that is using one may fail, and finds
+// the new one when it retries. If the removal is interrupted, the next opening of the warehouse
+// completes it.
+func (w *eraseHeld) Forget(ctx context.Context, sel Selection, dry bool, progress func(Progress)) (*Receipt, error) {
+	f := &erasure{w: w, all: []*layout.Snapshot{w.Current},
+		ids: map[string]bool{}, known: map[string]bool{}, held: map[string]map[string]bool{}}
+	numbers, err := layout.SnapshotNumbers(w.FS, w.Root)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range numbers {
+		if n == w.Current.Manifest.Snapshot {
+			continue
+		}
+		f.removed++
+		if s, err := layout.OpenSnapshot(w.FS, w.Root, n); err == nil {
+			f.all = append(f.all, s)
+		}
+	}
+	if err := f.find(ctx, sel); err != nil {
+		return nil, err
+	}
+	f.traces = newTraces(f.ids, slices.Concat(sel.Masked...), sel.numbers())
+	if err := f.findMentions(ctx); err != nil {
+		return nil, err
+	}
+	if err := f.tally(ctx); err != nil {
+		return nil, err
+	}
+	if err := f.findNotes(); err != nil {
+		return nil, err
+	}
+	f.addTombstones()
+	f.findUnknown(sel)
+	idle := f.nothingToDo()
+	if idle {
+		f.removed = 0
+	}
+	if dry {
+		return f.receipt(nil)
+	}
+	if !idle {
+		if err := f.run(ctx, progress); err != nil {
+			if disk.IsNoSpace(err) {
+				err = disk.NoSpace(w.Root, f.wants(), err)
+			}
+			return nil, err
+		}
+	}
+	recordings, err := w.Delete(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the calls are forgotten, but their recordings are not deleted (repeat the command): %w", err)
+	}
+	if err := w.Notes(f.traces.blank); err != nil {
+		return nil, fmt.Errorf("the calls are forgotten, but the errors of lost runs may name them (repeat the command): %w", err)
+	}
+	return f.receipt(recordings)
+}
+
+// erasure is one Forget.
+type erasure struct {
+	w          *eraseHeld
+	all        []*layout.Snapshot // the readable ones, the current one first; calls selected in any are forgotten
+	removed    int                // number of other ones
+	numbers    []soughtNumber
+	traces     *traces
+	mentions   []Mention
+	mentioned  int64
+	noted      bool                       // ids or numbers are in the manifest, or in the errors or drift of runs
+	ids        map[string]bool            // calls and customers to forget, including those not in the warehouse
+	known      map[string]bool            // those that are stored, or were forgotten before
+	unknown    []string                   // given ones that are not
+	held       map[string]map[string]bool // calls that a file holds, by path
+	tombstones *tombstones                // after the erasure
+	news       int                        // number of new ones
+	added      []tombstone                // of ids
+
+	recordings []layout.Deletion
+	erased     Erased
+}
+
+// addTombstones makes the tombstones.
+func (f *erasure) addTombstones() {
+	was := f.w.Tombstones
+	if was == nil {
+		was = newTombstones()
+	}
+	for id := range f.ids {
+		t := was.Of([]byte(id))
+		f.added = append(f.added, t)
+		if !was.Has(t) {
+			f.news++
+		} else {
+			f.known[id] = true
+		}
+	}
+	f.tombstones = was.With(f.added)
+}
+
+// findUnknown finds the given ids that are not known: they may be mistyped.
+func (f *erasure) findUnknown(sel Selection) {
+	for _, held := range f.held {
+		maps.Copy(f.known, held)
+	}
+	for i, key := range slices.Concat(sel.CallIDs, sel.Customers) {
+		id := key
+		if i >= len(sel.CallIDs) {
+			id = resource.Plain(key)
+		}
+		if !f.known[key] && !slices.Contains(f.unknown, id) {
+			f.unknown = append(f.unknown, id)
+		}
+	}
+}
+
+// nothingToDo reports whether there is no call to erase, no text to blank and no id to record. Then
+// other snapshots have none either: those made before an id was recorded are gone.
+func (f *erasure) nothingToDo() bool {
+	e := &f.erased
+	if e.Calls > 0 || e.Customers > 0 || e.Rows > 0 || f.noted {
+		return false
+	}
+	return f.news == 0
+}
+
+// findNotes searches the texts that callhouse itself wrote: the manifest and the table runs.
+func (f *erasure) findNotes() error {
+	runs, err := NewReader(f.w.FS, f.w.Current, f.w.Proofs).Runs()
+	for i := range runs {
+		f.noted = f.noted || f.traces.in([]byte(runs[i].Error)) || f.traces.in(runs[i].DriftFields)
+	}
+	f.noted = f.noted || f.manifest().Bulk != f.w.Current.Manifest.Bulk
+	return err
+}
+
+// manifest returns the current manifest without the ids and numbers in its texts.
+func (f *erasure) manifest() *layout.Manifest {
+	m := *f.w.Current.Manifest
+	if m.Bulk != nil && f.traces.in([]byte(m.Bulk.Why)) {
+		clean := *m.Bulk
+		clean.Why = f.traces.blank(clean.Why)
+		m.Bulk = &clean
+	}
+	return &m
+}
+
+// run rewrites the current snapshot, commits it and removes all others.
+func (f *erasure) run(ctx context.Context, progress func(Progress)) error {
+	w := f.w
+	if err := f.findRecordings(ctx); err != nil {
+		return err
+	}
+	made, err := f.remake(ctx)
+	if err != nil {
+		return fmt.Errorf("rewrite snapshot %d: %w", f.erased.Was, err)
+	}
+	if tell := counter(progress, "forgotten", f.erased.Calls); tell != nil {
+		tell(f.erased.Calls)
+	}
+	if err := f.doom(made.Manifest.Snapshot); err != nil {
+		_ = removeSnapshot(w.FS, made.Dir) // otherwise the next opening does
+		return err
+	}
+	// If this fails, it is unknown which snapshot is the current one, so both stay. Opening the
+	// warehouse reads current and removes the others.
+	if err := makeCurrent(w.FS, w.Root, made); err != nil {
+		return err
+	}
+	w.Current, w.Tombstones = made, f.tombstones
+	if err := sweep(w.FS, w.Root, made); err != nil {
+		return fmt.Errorf("the calls are forgotten, but the snapshots that held them are still on the disk (the next command "+
+			"that writes removes them): %w", err)
+	}
+	return nil
+}
+
+// wants estimates the bytes needed: the size of the files to rewrite.
+func (f *erasure) wants() (n int64) {
+	m := f.w.Current.Manifest
+	for _, file := range m.FilesOf(schema.Calls.Name) {
+		if len(f.held[file.Path]) > 0 {
+			n += m.BytesOf(file.Period)
+		}
+	}
+	return n
+}
+
+func (f *erasure) receipt(recordings *DeletedRecordings) (*Receipt, error) {
+	now := f.w.Current.Manifest
+	r := &Receipt{FormatVersion: layout.FormatVersion, ForgottenAt: f.w.Now().UTC(), RunID: f.w.RunID,
+		Snapshot: now.Snapshot, Calls: []string{}, Numbers: []Found{}, Erased: f.erased, Removed: int64(f.removed),
+		Mentioned: f.mentioned, Mentions: append([]Mention{}, f.mentions...), Recordings: recordings,
+		Unknown: f.unknown, Tombstones: now.Forgotten}
+	for _, n := range f.numbers {
+		r.Numbers = append(r.Numbers, Found{Calls: int64(len(n.calls)), Customers: int64(len(n.customers))})
+	}
+	for _, t := range f.added {
+		r.Calls = append(r.Calls, t.String())
+	}
+	slices.Sort(r.Calls)
+	var err error
+	r.Lakes, err = LakesBefore(f.w.Root, now.Oldest)
+	return r, err
+}

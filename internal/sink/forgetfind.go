@@ -1,0 +1,178 @@
+package sink
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/calls"
+	"callhouse/internal/layout"
+	"callhouse/internal/phone"
+	"callhouse/internal/schema"
+)
+
+// find looks up the selected calls in all snapshots. A shared file is read once. A call selected in
+// one snapshot is forgotten for good.
+func (f *erasure) find(ctx context.Context, sel Selection) error {
+	for _, id := range sel.CallIDs {
+		f.ids[id] = true
+	}
+	for i, n := range sel.numbers() {
+		found := soughtNumber{Number: n, calls: map[string]bool{}, customers: map[string]bool{}}
+		if i < len(sel.Masked) {
+			found.masked = sel.Masked[i]
+		}
+		f.numbers = append(f.numbers, found)
+	}
+	if len(f.numbers) > 0 || !sel.Before.IsZero() {
+		err := f.eachFile(ctx, func(t *tableReader, file *layout.File) error {
+			if len(f.numbers) == 0 && !beginsBefore(file.Period, sel) {
+				return nil
+			}
+			return f.selected(ctx, t, sel)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := f.findPeople(ctx, sel); err != nil {
+		return err
+	}
+	if len(f.ids) == 0 {
+		return nil
+	}
+	ids := new(idFilter)
+	for id := range f.ids {
+		ids.Add(id)
+	}
+	return f.eachFile(ctx, func(t *tableReader, file *layout.File) error {
+		held := map[string]bool{}
+		f.held[file.Path] = held
+		if _, err := ids.Narrow(t); err != nil {
+			return err
+		}
+		return t.Each([]string{"call_id"}, func(row []parquet.Value) {
+			if id := row[0].ByteArray(); f.ids[string(id)] {
+				held[string(id)] = true
+			}
+		})
+	})
+}
+
+// beginsBefore reports whether a period begins before the selection's time.
+func beginsBefore(period string, sel Selection) bool {
+	day := layout.Day(sel.Before.UnixMilli())
+	return period <= day[:min(len(period), len(day))]
+}
+
+// eachFile visits every file of calls of every snapshot once, those of the current one first.
+func (f *erasure) eachFile(ctx context.Context, visit func(*tableReader, *layout.File) error) error {
+	seen := map[string]bool{}
+	for _, s := range f.all {
+		for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
+			if seen[file.Path] {
+				continue
+			}
+			seen[file.Path] = true
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			err := NewReader(f.w.FS, s, f.w.Proofs).Read(file, func(t *tableReader) error { return visit(t, file) })
+			if err := f.excuse(ctx, s, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// excuse returns nil for a snapshot that is about to be removed: it need not be readable.
+func (f *erasure) excuse(ctx context.Context, s *layout.Snapshot, err error) error {
+	if err == nil || s == f.w.Current || ctx.Err() != nil {
+		return cmp.Or(err, ctx.Err())
+	}
+	return nil
+}
+
+// number is a number to search for, with the places where it was found.
+type soughtNumber struct {
+	*phone.Number
+	masked           []string // the masked forms of its spellings
+	calls, customers map[string]bool
+}
+
+// is reports whether a text is the number, or a masked form of it.
+func (n *soughtNumber) is(text string) bool { return n.Is(text) || slices.Contains(n.masked, text) }
+
+// numberColumns are the columns of calls with a single number.
+var numberColumns = []string{"from_number", "to_number", "presentation_number", "from_e164", "to_e164"}
+
+// selected adds the selected calls of a file.
+func (f *erasure) selected(ctx context.Context, t *tableReader, sel Selection) error {
+	t.Pick(append([]string{"call_id", "start_at", "first_seen_at"}, numberColumns...)...)
+	return t.EachCall(ctx, func(call *calls.Call) {
+		if !sel.Before.IsZero() && call.Began() < sel.Before.UnixMilli() {
+			f.ids[string(call.ID())] = true
+		}
+		for i := range f.numbers {
+			n := &f.numbers[i]
+			if slices.ContainsFunc(numberColumns, func(column string) bool {
+				text := call.Text(column)
+				return text != nil && n.is(string(text))
+			}) {
+				id := string(call.ID())
+				f.ids[id], n.calls[id] = true, true
+			}
+		}
+	})
+}
+
+// tally counts the losses of the current snapshot.
+func (f *erasure) tally(ctx context.Context) error {
+	s := f.w.Current
+	f.erased = Erased{Was: s.Manifest.Snapshot}
+	r := NewReader(f.w.FS, s, f.w.Proofs)
+	n := &f.erased
+	for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
+		held := f.held[file.Path]
+		if len(held) == 0 {
+			continue
+		}
+		err := r.EachCall(ctx, file.Period, nil, func(call *calls.Call) error {
+			if !held[string(call.ID())] {
+				return nil
+			}
+			n.Calls++
+			n.Turns += int64(call.Turns().Len())
+			n.Items += int64(call.Items().Len())
+			if r, _ := call.Recording(); r.State == schema.RecordingStored {
+				n.Recordings++
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, of := range personalResources {
+		err := r.EachObject(of, func(o *schema.Object) error {
+			forgot := of.Forgot(of.KeyOf(o.Row), func(id string) bool {
+				f.known[id] = f.known[id] || f.ids[id]
+				return f.ids[id]
+			})
+			switch {
+			case forgot && of.OfCall == "":
+				n.Customers++
+			case forgot:
+				n.Rows++
+			}
+			return ctx.Err()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

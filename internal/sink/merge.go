@@ -1,0 +1,360 @@
+package sink
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"callhouse/internal/calls"
+	"callhouse/internal/schema"
+	"callhouse/internal/wire"
+	"callhouse/internal/wire/mask"
+)
+
+// inOrder visits old rows and new records in their common order: each row, with its record if it has
+// one, and each record without a row.
+func inOrder[O, N any](each func(visit func(*O) error) error, news []*N, compare func(*N, *O) int, visit func(*O, *N) error) error {
+	err := each(func(old *O) error {
+		for len(news) > 0 {
+			now := news[0]
+			order := compare(now, old)
+			if order > 0 {
+				break
+			}
+			news = news[1:]
+			if order == 0 {
+				return visit(old, now)
+			}
+			if err := visit(nil, now); err != nil {
+				return err
+			}
+		}
+		return visit(old, nil)
+	})
+	for _, now := range news {
+		if err == nil {
+			err = visit(nil, now)
+		}
+	}
+	return err
+}
+
+// merger rewrites a unit. Whatever the size of the period, it holds only one call at a time, and
+// the Parquet writers' open row groups.
+type merger struct {
+	m       *maker
+	u       *unit
+	w       *periodWriter
+	slots   []*slot // memory for the records of one call
+	used    int     // of slots
+	spelled bool    // the region of national numbers changed
+	news    int     // rows that differ from the old ones
+	stats   Stats
+}
+
+// slot is memory into which a record is decoded.
+type slot struct {
+	call calls.Call
+	dec  calls.Decoder
+}
+
+// slot returns memory for a record, which stays valid until the next call is visited.
+func (r *merger) slot() *slot {
+	if r.used == len(r.slots) {
+		r.slots = append(r.slots, new(slot))
+	}
+	r.used++
+	return r.slots[r.used-1]
+}
+
+// writeUnit merges a unit's changes into its period. If nothing changed, it leaves no file.
+func (m *maker) writeUnit(u *unit) error {
+	w := newPeriodWriter(m.b, u.period, m.Country)
+	r := &merger{m: m, u: u, w: w}
+	// The national numbers of some of its files were read in another region.
+	r.spelled = slices.ContainsFunc(u.from, func(period string) bool { return m.readElsewhere(schema.Calls.Name, period) })
+	from := u.from
+	if _, to := boundsOf(u.period); m.rules.keepFrom > 0 && to <= m.rules.keepFrom { // nothing stays, so none of it is read
+		for _, f := range m.Old.Files(schema.Calls.Name) {
+			if slices.Contains(from, f.Period) {
+				r.stats.Aged += f.Rows
+			}
+		}
+		from, u.changes = nil, nil
+	}
+	old := newSources(m.Old, from)
+	err := inOrder(old.Each, u.changes, func(ch *change, was *calls.Call) int {
+		return compareKey(ch.start, ch.id, was.StartAt(), string(was.ID()))
+	}, r.visit)
+	err = m.finish(w.dataFiles, u.from, r.news > 0 || len(u.from) == 0 || u.always, errors.Join(err, old.Close()))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.made.Stats = m.made.Add(r.stats)
+	return err
+}
+
+// visit writes a call, which has an old row, new records, or both.
+func (r *merger) visit(was *calls.Call, ch *change) (err error) {
+	if was != nil && r.m.rules.progress != nil {
+		r.m.rules.progress(1)
+	}
+	now, unchanged := was, false
+	switch {
+	case ch != nil:
+		r.used = 0
+		if now, err = r.fold(cmp.Or(was, ch.old), ch); err != nil || now == nil {
+			return err
+		}
+		if was != nil && r.same(was, now, ch) {
+			now = was
+		} else {
+			r.news++
+		}
+	case r.u.leaving[string(was.ID())]:
+		now = nil
+	default:
+		unchanged = !r.touch(now)
+	}
+	if now == nil || r.m.aged(now) {
+		if was != nil {
+			r.news++
+			if r.m.aged(was) {
+				r.stats.Aged++
+			}
+		}
+		return nil
+	}
+	// The columns derived from the call's numbers may change.
+	if (!unchanged || r.u.moved) && r.m.lines.setSides(now) && was != nil {
+		r.news++
+	}
+	return r.w.Write(now, unchanged)
+}
+
+// same reports whether the new records of a call change nothing that is stored.
+func (r *merger) same(was, now *calls.Call, ch *change) bool {
+	return calls.Same(was, now) && !ch.lacksTranscript(now) && was.InBulk() == now.InBulk() &&
+		(!r.m.rules.links || !now.RecordingDue() || calls.SameLink(was, now))
+}
+
+// touch changes a call without new records that may have to change nevertheless, and reports whether
+// it may have changed.
+func (r *merger) touch(call *calls.Call) bool {
+	redactor, overdue := r.m.rules.redactor, r.m.overdue(call)
+	if redactor != nil && redactor.Object(&call.Object) {
+		r.news++
+	}
+	if overdue {
+		call.Settle(r.m.Now.UnixMilli())
+		r.news++
+	}
+	return overdue || redactor != nil || r.spelled
+}
+
+// overdue reports whether a call has expired since it was written.
+func (m *maker) overdue(call *calls.Call) bool {
+	return m.rules.settles && call.Unsettled() && call.ExpiresAt() <= m.Now.UnixMilli()
+}
+
+// fold merges the new records of a call into its known state, which may be nil, and counts it. It
+// returns nil if no record describes the call.
+func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
+	cur, start := old, ch.start
+	for _, e := range ch.entries {
+		next, fetchedAt, err := r.read(ch, e, cur)
+		if err != nil {
+			return nil, err
+		}
+		if next == nil {
+			continue
+		}
+		if cur != nil && e.imported && cur.FetchedAt() > fetchedAt {
+			next = addOlder(cur, next)
+		} else {
+			if e.kind.Describes() && next.CarriesStart() {
+				start = next.StartAt()
+			}
+			switch {
+			case e.kind == schema.KindRecording:
+			case cur != nil && e.imported:
+				next = addImported(cur, next, e.kind)
+			default:
+				calls.Merge(cur, next, e.kind)
+			}
+			if e.kind == schema.KindBulk && next.InBulk() && !cur.InBulk() {
+				r.stats.took(next)
+			}
+		}
+		next.Settle(r.m.Now.UnixMilli())
+		cur = next
+	}
+	if old != nil && cur.OptedOut() && old.RecordingDue() && (r.m.rules.links || r.m.was.Archive != "") {
+		cur.SuspectRecording()
+	}
+	cur, err := inPlace(cur, ch, start)
+	if err != nil || cur == nil {
+		return nil, err
+	}
+	if ch.described || slices.ContainsFunc(ch.entries, func(e entry) bool { return e.kind != schema.KindRecording }) {
+		r.stats.folded(old, cur, ch.run)
+	}
+	return cur, nil
+}
+
+// cleanRecord removes from a call's record what must not be stored: what [wire.Redact] removes, and what m
+// masks; m may be nil. If the call's texts could not be checked, an item or an imported record stays
+// without them; kept is false for others, so that the call stays due. Other records stay unchanged.
+func cleanRecord(m *mask.Mask, r *schema.Record) (kept bool, err error) {
+	if r.Resource != "" || !r.Kind.OfCall() {
+		return true, nil
+	}
+	body, _, err := wire.Redact(schema.CallResource, r.Body)
+	if err == nil && m != nil {
+		body, _, err = m.Apply(new([]byte), body)
+	}
+	if unchecked := (*mask.UncheckedError)(nil); errors.As(err, &unchecked) {
+		r.Body = unchecked.Rest
+		return r.Imported || r.Kind == schema.KindItem, nil
+	}
+	r.Body = body
+	return err == nil, err
+}
+
+// read decodes one of a call's records. It returns nil for a record that adds nothing: of a call in
+// no list, of an untrusted page of v2, with texts not checked, or one that cannot be decoded.
+func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, fetchedAt int64, err error) {
+	rec, err := r.m.rules.in.record(e)
+	if err != nil || cur == nil && !e.kind.Describes() || e.kind == schema.KindBulk && r.m.refused() {
+		return nil, 0, err
+	}
+	run := r.m.rules.in.frames.Segments[e.in].Run
+	if r.m.rules.masker != nil && run != r.m.RunID { // the journal of an earlier run may be older than the mask
+		var kept bool
+		if kept, err = cleanRecord(r.m.rules.masker, &rec); err == nil && !kept {
+			return nil, 0, nil
+		}
+	}
+	slot := r.slot()
+	call = &slot.call
+	switch {
+	case err != nil:
+	case e.kind == schema.KindRecording:
+		call = new(calls.Call)
+		err = calls.Archived(cur, call, rec.Body)
+	case e.kind.Bodiless():
+		call = calls.NewCall(ch.id)
+	default:
+		err = slot.dec.Decode(rec.Body, e.kind, call)
+	}
+	if err != nil {
+		r.m.lose(run, ch.id, err)
+		return nil, 0, nil
+	}
+	switch {
+	case e.kind == schema.KindRecording:
+		r.stats.archived(call)
+		return call, rec.FetchedAt, nil
+	case e.kind == schema.KindMissing:
+		r.stats.Missing++
+	case e.kind == schema.KindDetail && (cur == nil || !cur.InBulk()), e.imported: // a transcript of v2 was counted when it arrived
+		r.stats.took(call)
+	}
+	if e.imported { // a run counted this when the record arrived
+		r.stats.drifted(slot.dec.Drift)
+	}
+	call.Fetched(rec.FetchedAt, rec.FetchedAt, []byte(ch.run))
+	return call, rec.FetchedAt, nil
+}
+
+// lacksTranscript reports whether a call's own record was requested and brought no turns. The time
+// of that request must then be stored, since the record is requested again later.
+func (ch *change) lacksTranscript(call *calls.Call) bool {
+	return call.TurnCount().V == 0 && slices.ContainsFunc(ch.entries, func(e entry) bool {
+		switch e.kind {
+		case schema.KindDetail, schema.KindBulk, schema.KindMissing, schema.KindUnreadable:
+			return true
+		}
+		return false
+	})
+}
+
+// addOlder returns a known call with the values that an older state adds. It overwrites no known
+// value.
+func addOlder(known, older *calls.Call) *calls.Call {
+	call := known.Copy() // not known's own memory
+	call.SendValues()
+	if known.TurnCount().OK { // its record is there, so the service has left its nulls empty
+		for i := range schema.Calls.Columns {
+			if c := &schema.Calls.Columns[i]; c.V3 != "" && !c.Later {
+				call.Sent |= 1 << i
+			}
+		}
+	}
+	calls.Merge(older, call, schema.KindItem)
+	run := known.RunID()
+	if call.SetTranscriptState(older.TranscriptState()); call.Turns().Len() == known.Turns().Len() {
+		call.SetTranscriptState(known.TranscriptState())
+	}
+	if !calls.Same(known, call) {
+		run = older.RunID()
+	}
+	call.Fetched(call.FirstSeenAt(), known.FetchedAt(), run)
+	return call
+}
+
+// addImported merges an imported record into a known call. Nobody knows for certain how old the record
+// is: an export may have been made while the call went on, and saved later. So it undoes neither a
+// start nor an end, and does not replace a transcript by a shorter one.
+func addImported(known, next *calls.Call, kind schema.Kind) *calls.Call {
+	if n := next.Turns().Len(); n > 0 && n < known.Turns().Len() {
+		next = next.WithoutTranscript()
+	}
+	undone := func() bool {
+		return known.Over() && !next.Over() || known.EndAt().OK && !next.EndAt().OK || known.StartAt().OK && !next.StartAt().OK
+	}
+	if !undone() {
+		calls.Merge(known, next, kind)
+		return next
+	}
+	sent := next.Copy()
+	if calls.Merge(known, next, kind); !undone() { // the record had nothing about it
+		return next
+	}
+	return addOlder(known, sent)
+}
+
+// inPlace returns the merged call with the start that decided its place. start is the latest that its
+// records sent.
+func inPlace(call *calls.Call, ch *change, start schema.Opt[int64]) (*calls.Call, error) {
+	if call == nil || start == ch.start && ch.asOf == 0 || call.StartAt() == ch.start {
+		return call, nil
+	}
+	return startAt(call, ch.start)
+}
+
+// startAt returns a call with another start: in imported records of several ages, the start that decides the
+// place of a row may be none of the merged call's.
+func startAt(call *calls.Call, start schema.Opt[int64]) (*calls.Call, error) {
+	id, at := "id", "start_at"
+	if call.Source() == schema.V2 {
+		id, at = "call_id", "start_timestamp"
+	}
+	sent := map[string]any{id: string(call.ID()), at: nil}
+	if start.OK {
+		sent[at] = start.V
+	}
+	body, err := json.Marshal(sent)
+	if err != nil {
+		return nil, err
+	}
+	out := new(calls.Call)
+	if err := new(calls.Decoder).Decode(body, schema.KindItem, out); err != nil {
+		return nil, err
+	}
+	calls.Merge(call, out, schema.KindItem)
+	out.SetTranscriptState(call.TranscriptState())
+	out.SetSettlement(call.Settlement())
+	out.Fetched(call.FirstSeenAt(), call.FetchedAt(), call.RunID())
+	return out, nil
+}

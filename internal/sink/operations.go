@@ -1,0 +1,193 @@
+package sink
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+	"callhouse/internal/wire/mask"
+)
+
+// commitInput is the data that a run commits.
+type commitInput struct {
+	*intake
+	Segments []layout.Segment       // the segments of the journal that the intake was read from
+	Row      func(Stats) schema.Run // the run's row of the table runs
+	Masker   *mask.Mask             // for data that was not passed through cleanRecord
+	KeepFrom int64                  // drop calls that started earlier, ms UTC; 0: none
+	// Compact returns the months to compact; busy months have new records. nil: no month is
+	// compacted.
+	Compact func(old *Reader, now time.Time, busy map[string]bool) []string
+}
+
+// Run merges a run's records into a new snapshot and publishes it.
+func (b commitBase) Run(ctx context.Context, in *commitInput) (*commitResult, error) {
+	m := b.maker(rules{in: in.intake, masker: in.Masker, settles: true, keepFrom: in.KeepFrom, links: b.Stamp.Archive != ""})
+	m.made.Details = in.details
+	return m.publish(ctx, func() ([]*unit, error) {
+		moved, err := m.objects() // first: other columns of a call depend on the organisation's numbers
+		if err != nil {
+			return nil, err
+		}
+		return m.plan(in, moved)
+	}, in.Row, func(out *layout.Manifest) {
+		for _, s := range in.Covered {
+			// A skipped record may be of one of the span's calls: they are listed again.
+			if !slices.ContainsFunc(m.made.Broken, func(l journalLoss) bool { return l.Run == s.Run }) {
+				out.Coverage = cover(out.Coverage, s.Span)
+			}
+		}
+		if in.KeepFrom > 0 {
+			out.Coverage = coveredSince(out.Coverage, in.KeepFrom)
+		}
+		out.Journal = slices.Clone(in.Segments)
+	})
+}
+
+// Compact joins the days of months into one file per table.
+func (b commitBase) Compact(ctx context.Context, months []string, progress func(rows int64)) (*commitResult, error) {
+	m := b.maker(rules{progress: progress})
+	return m.publish(ctx, func() ([]*unit, error) {
+		p := newPlan(m.Old)
+		for _, month := range months {
+			p.compact(month)
+		}
+		return p.sorted(), nil
+	}, nil, nil)
+}
+
+// Respell rewrites periods and the customers, whose national numbers were read in another region.
+func (b commitBase) Respell(ctx context.Context, periods []string, progress func(rows int64)) (*commitResult, error) {
+	m := b.maker(rules{progress: progress})
+	return m.publish(ctx, func() ([]*unit, error) {
+		_, err := m.objects()
+		return newPlan(m.Old).rewriting(periods, true), err
+	}, nil, nil)
+}
+
+// Redact redacts the calls of periods. After the last of them no older snapshot may stay, since
+// those hold the data that was redacted.
+func (b commitBase) Redact(ctx context.Context, periods []string, by *mask.Redactor, last bool, progress func(rows int64)) (*commitResult, error) {
+	m := b.maker(rules{redactor: by, alone: last, progress: progress})
+	unchecked := by.Counts()[mask.Unchecked]
+	return m.publish(ctx, func() ([]*unit, error) {
+		return newPlan(m.Old).rewriting(periods, false), nil
+	}, nil, func(out *layout.Manifest) {
+		if r := out.Redaction; by.Counts()[mask.Unchecked] == unchecked {
+			r.Periods = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Periods, periods))))
+		}
+	})
+}
+
+// Restore publishes a snapshot with the content of another one, which may be the current one. The
+// table runs keeps its rows and gains one, and forgotten calls stay forgotten.
+func (b commitBase) Restore(ctx context.Context, content *Reader, row func(Stats) schema.Run) (*commitResult, error) {
+	keeper := b.Old
+	b.Old = content
+	m := b.maker(rules{})
+	m.keeper = keeper
+	return m.publish(ctx, func() ([]*unit, error) { return nil, nil }, row, nil)
+}
+
+// loan holds files of an older snapshot that replace damaged ones.
+type loan struct {
+	From  *layout.Snapshot
+	Files []layout.File
+}
+
+// mending describes how a damaged snapshot becomes a sound one.
+type mending struct {
+	// Sound is the snapshot with a manifest that names only its intact files, and covers only their
+	// content.
+	Sound *layout.Snapshot
+	Loans []loan
+	Runs  []schema.Run // rows of the table runs that replace lost ones
+}
+
+// Mend publishes the intact parts of a damaged snapshot, and adds run to the table runs. It fetches
+// nothing: the next listing does, since the manifest no longer covers the rest.
+func (b commitBase) Mend(ctx context.Context, d *mending, run schema.Run) (*commitResult, error) {
+	b.Old = NewReader(b.FS, d.Sound, new(proofs))
+	b.Lost = slices.Concat(d.Runs, b.Lost)
+	m := b.maker(rules{})
+	return m.publish(ctx, func() ([]*unit, error) {
+		for _, l := range d.Loans {
+			for _, f := range l.Files {
+				if err := m.b.Link(l.From, f.Path, f.Bytes); err != nil {
+					return nil, err
+				}
+				m.files = append(m.files, f)
+			}
+		}
+		return nil, nil
+	}, func(Stats) schema.Run { return run }, nil)
+}
+
+// losses lists the data that a snapshot loses.
+type losses struct {
+	Calls map[string]map[string]bool // to remove, by period
+	// Resources are rewritten, together with the table of changes. Objects of Personal are removed
+	// if they have one of the keys.
+	Resources, Personal []*resource.Resource
+	Keys                map[string]bool
+	Runs                bool                     // whether the table runs is rewritten
+	Text                func(text string) string // blanks its texts
+}
+
+// Erase rewrites parts of the old snapshot into another one, and returns the files.
+func (b commitBase) Erase(ctx context.Context, to *builder, e *losses) ([]layout.File, error) {
+	m := b.maker(rules{})
+	m.b = to
+	for _, period := range slices.Sorted(maps.Keys(e.Calls)) {
+		m.units = append(m.units, &unit{period: period, from: []string{period}, leaving: e.Calls[period], always: true})
+	}
+	err := m.writeUnits(ctx)
+	if err == nil {
+		err = m.eraseObjects(e)
+	}
+	if err != nil || !e.Runs {
+		return m.files, err
+	}
+	runs, err := m.Old.Runs()
+	if err != nil {
+		return nil, err
+	}
+	for i := range runs {
+		runs[i].Error = e.Text(runs[i].Error)
+		if runs[i].DriftFields != nil {
+			runs[i].DriftFields = []byte(e.Text(string(runs[i].DriftFields)))
+		}
+	}
+	err = m.writeRuns(runs)
+	return m.files, err
+}
+
+// eraseObjects rewrites the resources and the changes.
+func (m *maker) eraseObjects(e *losses) error {
+	gone := func(of *resource.Resource, key string) bool {
+		return slices.Contains(e.Personal, of) && of.Forgot(key, func(id string) bool { return e.Keys[id] })
+	}
+	for _, of := range e.Resources {
+		w := m.objectFiles(of)
+		err := m.Old.EachObject(of, func(o *schema.Object) error {
+			if gone(of, of.KeyOf(o.Row)) {
+				return nil
+			}
+			return w.Write(o)
+		})
+		if err := m.finish(w, nil, true, err); err != nil {
+			return err
+		}
+	}
+	if len(e.Resources) == 0 {
+		return nil
+	}
+	return m.rewriteChanges(nil, func(row schema.Row) bool {
+		of := changeOf(row)
+		return gone(resource.ByName(of.resource), of.key)
+	})
+}

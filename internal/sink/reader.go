@@ -1,0 +1,236 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/calls"
+	"callhouse/internal/layout"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+)
+
+// Reader reads the tables of a snapshot. A nil Reader stands for a warehouse without a commit, and
+// has no files.
+type Reader struct {
+	*layout.Snapshot
+	fsys   disk.FS
+	proofs *proofs
+}
+
+// NewReader returns the reader of a snapshot; nil if s is nil. With nil proofs files are read
+// unproven.
+func NewReader(fsys disk.FS, s *layout.Snapshot, p *proofs) *Reader {
+	if s == nil {
+		return nil
+	}
+	return &Reader{s, fsys, p}
+}
+
+// readOf returns the reader of a snapshot on the disk.
+func readOf(s *layout.Snapshot) (*Reader, error) {
+	fsys, err := disk.OpenToRead(s.Root())
+	return NewReader(fsys, s, new(proofs)), err
+}
+
+// Files returns the files of a table.
+func (r *Reader) Files(table string) []*layout.File {
+	if r == nil {
+		return nil
+	}
+	return r.Manifest.FilesOf(table)
+}
+
+// File returns the file of a table and period, or nil.
+func (r *Reader) File(table, period string) *layout.File {
+	if r == nil {
+		return nil
+	}
+	return r.Manifest.FileOf(table, period)
+}
+
+// Open proves a file and opens it.
+func (r *Reader) Open(f *layout.File) (*tableReader, error) {
+	if err := r.Prove(f); err != nil {
+		return nil, err
+	}
+	return r.OpenAsIs(f)
+}
+
+// Read proves a file, and opens it while read reads it.
+func (r *Reader) Read(f *layout.File, read func(*tableReader) error) error {
+	t, err := r.Open(f)
+	if err != nil {
+		return err
+	}
+	return errors.Join(read(t), t.Close())
+}
+
+// OpenAsIs opens an unproven file, for its columns and filters.
+func (r *Reader) OpenAsIs(f *layout.File) (*tableReader, error) {
+	return openTable(r.fsys, r.Path(f), tableByName(f.Table))
+}
+
+// Period opens the files of a period; nil if there are none. only is the one table whose rows are
+// read; nil: all of them.
+func (r *Reader) Period(period string, only []*schema.Table) (*periodReader, error) {
+	return openPeriod(only, r.opener(period))
+}
+
+// Objects opens the files of a resource; nil if there are none.
+func (r *Reader) Objects(of *resource.Resource) (*objectReader, error) {
+	return openObjects(of.Resource, of.IsKey, r.opener(""))
+}
+
+// opener returns a function that opens a table's file of a period, or returns nil.
+func (r *Reader) opener(period string) func(*schema.Table) (*tableReader, error) {
+	return func(t *schema.Table) (*tableReader, error) {
+		if f := r.File(t.Name, period); f != nil {
+			return r.Open(f)
+		}
+		return nil, nil
+	}
+}
+
+// EachObject visits the objects of a resource, if any, in the order of their keys. The visitor may
+// keep an object.
+func (r *Reader) EachObject(of *resource.Resource, visit func(*schema.Object) error) (err error) {
+	in, err := r.Objects(of)
+	if err != nil || in == nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	for {
+		o := new(schema.Object)
+		if more, err := in.Next(o); err != nil {
+			return err
+		} else if !more {
+			return in.Done()
+		}
+		if err := visit(o); err != nil {
+			return err
+		}
+	}
+}
+
+// Runs returns the rows of the table runs.
+func (r *Reader) Runs() (out []schema.Run, err error) {
+	for _, f := range r.Files(schema.Runs.Name) {
+		err = r.Read(f, func(t *tableReader) error {
+			return t.All(func(row parquet.Row) error {
+				var run schema.Run
+				run.Set(row)
+				out = append(out, run)
+				return nil
+			})
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// proofs remembers the data files that were compared with their checksums in the manifest. Each is
+// compared once, before its content is used: a file never changes under its name.
+type proofs struct{ done sync.Map }
+
+// proof identifies a compared file. The file of runs has the same path in every snapshot.
+type proof struct{ path, sum string }
+
+// Add adds files that this process has just written.
+func (p *proofs) Add(files []layout.File) {
+	for i := range files {
+		p.done.Store(proof{files[i].Path, files[i].SHA256}, true)
+	}
+}
+
+// Prove compares a file with its checksum, once.
+func (r *Reader) Prove(f *layout.File) error {
+	if r.proofs == nil {
+		return nil
+	}
+	if _, known := r.proofs.done.Load(proof{f.Path, f.SHA256}); known {
+		return nil
+	}
+	path := r.Path(f)
+	file, err := r.fsys.Open(path)
+	if disk.IsGone(err) {
+		return &disk.DamageError{Path: path, What: "it is not there"}
+	}
+	if err != nil {
+		return fmt.Errorf("open a data file: %w", err)
+	}
+	if err := errors.Join(layout.Prove(file, path, f), file.Close()); err != nil {
+		return err
+	}
+	r.proofs.Add([]layout.File{*f})
+	return nil
+}
+
+// Calls yields the calls of a snapshot with their turns and items, in the order of the files: by
+// period, within a period by start, those without a start last. only are the tables whose rows are
+// read; none: all of them. A call is valid until the next one is requested.
+func Calls(ctx context.Context, s *layout.Snapshot, only ...*schema.Table) iter.Seq2[*calls.Call, error] {
+	return func(yield func(*calls.Call, error) bool) {
+		r, err := readOf(s)
+		enough := errors.New("enough")
+		for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
+			if err != nil {
+				break
+			}
+			err = r.EachCall(ctx, f.Period, only, func(call *calls.Call) error {
+				if !yield(call, nil) {
+					return enough
+				}
+				return nil
+			})
+		}
+		if err != nil && !errors.Is(err, enough) {
+			yield(nil, err)
+		}
+	}
+}
+
+// EachCall visits the calls of a period with their turns and items, until ctx is done. only are the
+// tables whose rows are read; nil: all of them.
+func (r *Reader) EachCall(ctx context.Context, period string, only []*schema.Table, visit func(*calls.Call) error) error {
+	in, err := r.Period(period, only)
+	if err != nil || in == nil {
+		return err
+	}
+	err = in.Each(func(call *calls.Call) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return visit(call)
+	})
+	if err == nil {
+		err = in.Done()
+	}
+	return errors.Join(err, in.Close())
+}
+
+// EachChange visits the rows of the table of changes. A row is valid until the next one.
+func (r *Reader) EachChange(visit func(schema.Row) error) error {
+	for _, f := range r.Files(resource.Changes.Name) {
+		var room schema.Rows
+		err := r.Read(f, func(t *tableReader) error {
+			return t.All(func(in parquet.Row) error {
+				room.Empty(&resource.Changes)
+				room.AddRow(in)
+				return visit(room.At(0))
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

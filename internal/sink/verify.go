@@ -1,0 +1,323 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync/atomic"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"callhouse/internal/calls"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/wire/mask"
+)
+
+// VerifyOptions selects what to verify.
+type VerifyOptions struct {
+	Root     string
+	All      bool // the older snapshots as well
+	Progress func(Progress)
+	FS       disk.FS // nil: Disk
+	// Redactor, if set, looks for personal data that is not redacted.
+	Redactor *mask.Redactor
+}
+
+// VerifyReport is the result of Verify. Calls, Turns, Items and Runs count the rows of the current
+// snapshot.
+type VerifyReport struct {
+	Snapshots []int64   `json:"snapshots"`
+	Files     int       `json:"files"`
+	Bytes     int64     `json:"bytes"`
+	Calls     int64     `json:"calls"`
+	Turns     int64     `json:"transcript_turns"`
+	Items     int64     `json:"analysis_items"`
+	Runs      int64     `json:"runs"`
+	Journal   int64     `json:"journal_records"` // fetched, but not yet committed
+	Leftovers []string  `json:"leftovers"`       // of a crash; the next run removes them
+	Notes     []string  `json:"notes"`           // skipped checks and their reasons
+	Count     int64     `json:"problems"`
+	Problems  []Problem `json:"problem_list"`
+	// Clear is the personal data stored in the clear, by kind; nil: not checked.
+	Clear *Clear `json:"redacted,omitempty"`
+}
+
+// Clear is personal data stored in the clear.
+type Clear struct {
+	Calls int64            `json:"calls"` // with any such data
+	Kinds map[string]int64 `json:"kinds"`
+}
+
+// Whole reports whether there is no problem.
+func (r *VerifyReport) Whole() bool { return r.Count == 0 }
+
+// verifier proves the consistency of a warehouse.
+type verifier struct {
+	opts       VerifyOptions
+	bad        Problems
+	report     VerifyReport
+	seen       *seenFiles
+	progress   func(int64)
+	tombstones *tombstones       // of the current snapshot
+	each       func(*calls.Call) // if set, called for every call
+}
+
+// Verify reads a whole warehouse and checks it against its own records: names, checksums,
+// columns, every row. It takes no lock and changes nothing, so it may be called during a run. It
+// needs memory for a row group, plus 8 bytes per call. It returns an error only if it could not
+// finish; faults are in the report. It cannot judge data of a newer callhouse, and returns a
+// *layout.VersionError for it.
+func Verify(ctx context.Context, opts VerifyOptions) (*VerifyReport, error) {
+	if opts.FS == nil {
+		fsys, err := disk.OpenToRead(opts.Root)
+		if disk.IsGone(err) {
+			return nil, fmt.Errorf("%s: %w", opts.Root, layout.ErrNoWarehouse)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("open the warehouse: %w", err)
+		}
+		opts.FS = fsys
+	}
+	v := &verifier{opts: opts, seen: newSeenFiles()}
+	v.report.Leftovers, v.report.Notes = []string{}, []string{}
+	current, err := v.current()
+	if err != nil {
+		return nil, err
+	}
+	if current != nil {
+		if v.tombstones, err = v.readTombstones(current); err != nil {
+			return nil, err
+		}
+	}
+	snapshots, err := v.snapshots(current)
+	if err != nil {
+		return nil, err
+	}
+	if len(snapshots) > 0 {
+		var total int64
+		for _, s := range snapshots {
+			total += s.Manifest.Rows(schema.Calls.Name)
+		}
+		v.progress = counter(opts.Progress, "verified", total)
+		again := rescanner{Redactor: opts.Redactor}
+		for _, s := range snapshots {
+			if v.each = nil; s == current && opts.Redactor != nil {
+				v.each = again.look
+			}
+			if err := v.snapshot(ctx, s); err != nil {
+				return nil, err
+			}
+			v.report.Snapshots = append(v.report.Snapshots, s.Manifest.Snapshot)
+		}
+		v.report.Clear = again.found()
+	}
+	if current != nil {
+		m := current.Manifest
+		v.report.Calls, v.report.Turns = m.Rows(schema.Calls.Name), m.Rows(schema.Turns.Name)
+		v.report.Items, v.report.Runs = m.Rows(schema.Items.Name), m.Rows(schema.Runs.Name)
+	}
+	if err := v.outside(current); err != nil {
+		return nil, err
+	}
+	v.report.Files, v.report.Bytes = v.seen.files, v.seen.bytes
+	v.report.Count, v.report.Problems = v.bad.count, v.bad.List()
+	if v.report.Problems == nil {
+		v.report.Problems = []Problem{}
+	}
+	return &v.report, nil
+}
+
+// rescanner also looks for personal data stored in the clear.
+type rescanner struct {
+	*mask.Redactor
+	calls atomic.Int64
+}
+
+func (r *rescanner) look(c *calls.Call) {
+	if r.Object(&c.Copy().Object) {
+		r.calls.Add(1)
+	}
+}
+
+// found returns the result; nil if no redactor was given.
+func (r *rescanner) found() *Clear {
+	if r.Redactor == nil {
+		return nil
+	}
+	return &Clear{Calls: r.calls.Load(), Kinds: r.Counts()}
+}
+
+// current reads the current snapshot's manifest; nil if it is broken.
+func (v *verifier) current() (*layout.Snapshot, error) {
+	s, err := currentSnapshot(v.opts.FS, v.opts.Root)
+	var damage *disk.DamageError
+	var lost *layout.CurrentError
+	switch {
+	case err == nil && s == nil:
+		return nil, fmt.Errorf("%s: %w", v.opts.Root, layout.ErrNoWarehouse)
+	case err == nil:
+		return s, nil
+	case errors.As(err, &damage):
+		v.bad.Add("manifest", v.rel(damage.Path), "%s", damage.What)
+	case errors.As(err, &lost) && lost.FirstCommit():
+		v.report.Notes = append(v.report.Notes, "the link current is missing, as after a crash in the first commit: the next "+
+			"run makes snapshot 1 current")
+		return layout.OpenSnapshot(v.opts.FS, v.opts.Root, 1)
+	case errors.As(err, &lost):
+		v.bad.Add("current", layout.CurrentName, "it %s; %s", lost.What, lost.Hint())
+	default:
+		return nil, err
+	}
+	return nil, nil
+}
+
+// snapshots returns the snapshots to verify, the current one first, if there is one.
+func (v *verifier) snapshots(current *layout.Snapshot) (out []*layout.Snapshot, _ error) {
+	if current != nil {
+		out = append(out, current)
+	}
+	if !v.opts.All {
+		return out, nil
+	}
+	numbers, err := layout.SnapshotNumbers(v.opts.FS, v.opts.Root)
+	if err != nil {
+		v.bad.Add("manifest", layout.SnapshotsName, "%v", err)
+	}
+	for _, n := range slices.Backward(numbers) {
+		if current != nil && (n >= current.Manifest.Snapshot || n < current.Manifest.Oldest) {
+			continue
+		}
+		s, err := layout.OpenSnapshot(v.opts.FS, v.opts.Root, n)
+		if disk.IsGone(err) {
+			if _, gone := v.opts.FS.Lstat(filepath.Join(v.opts.Root, layout.SnapshotsName, layout.SnapshotName(n))); disk.IsGone(gone) {
+				continue // removed just now
+			}
+		}
+		switch {
+		case isNewer(err):
+			return nil, err
+		case err != nil:
+			v.bad.Add("manifest", filepath.ToSlash(filepath.Join(layout.SnapshotsName, layout.SnapshotName(n))), "%v", err)
+		default:
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// isNewer reports whether an error means that a newer callhouse wrote the data, which is not
+// damage.
+func isNewer(err error) bool {
+	var version *layout.VersionError
+	return errors.As(err, &version)
+}
+
+// snapshot verifies one snapshot. Files that an earlier one shares with it, by hard links, are not
+// read again.
+func (v *verifier) snapshot(ctx context.Context, s *layout.Snapshot) error {
+	v.manifest(s)
+	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(runtime.GOMAXPROCS(0))
+	for _, files := range byPeriod(s.Manifest) {
+		work.Go(func(ctx context.Context) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return v.period(ctx, s, files)
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	v.unreferenced(s)
+	return v.unique(s)
+}
+
+// byPeriod groups a snapshot's files by content: each period, each resource, and the other tables
+// that have one file.
+func byPeriod(m *layout.Manifest) [][]*layout.File {
+	at := map[string]int{}
+	var out [][]*layout.File
+	for i := range m.Files {
+		f := &m.Files[i]
+		j, ok := at[f.Part()]
+		if !ok {
+			j = len(out)
+			at[f.Part()] = j
+			out = append(out, nil)
+		}
+		out[j] = append(out[j], f)
+	}
+	return out
+}
+
+// rel returns the path of a file relative to the warehouse.
+func (v *verifier) rel(path string) string {
+	if rel, err := filepath.Rel(v.opts.Root, path); err == nil {
+		path = rel
+	}
+	return filepath.ToSlash(path)
+}
+
+// RunReport is the result of checkRun.
+type RunReport struct {
+	Files    int
+	Calls    int64 // rows that the run wrote
+	Count    int64 // of problems
+	Problems []Problem
+	// Unknown counts the unknown words by column, in the rows that the run wrote.
+	Unknown map[string]int64
+}
+
+// checkRun verifies the data that one run wrote: the manifest of its snapshot, and every file of
+// the periods that it changed. In the rows of calls that it wrote, it also counts unknown words.
+// before is the snapshot at the start of the run; nil: none.
+func checkRun(ctx context.Context, fsys disk.FS, s, before *layout.Snapshot, run string,
+	forgotten *tombstones) (*RunReport, error) {
+	r := &RunReport{Unknown: map[string]int64{}}
+	v := &verifier{opts: VerifyOptions{Root: s.Root(), FS: fsys}, seen: newSeenFiles(), tombstones: forgotten}
+	v.each = func(c *calls.Call) {
+		if string(c.RunID()) != run {
+			return
+		}
+		r.Calls++ // periods are read one after the other
+		for _, column := range c.UnknownWords() {
+			r.Unknown[column]++
+		}
+	}
+	v.manifest(s)
+	old := map[string]bool{}
+	if before != nil {
+		for i := range before.Manifest.Files {
+			old[before.Manifest.Files[i].Path] = true
+		}
+	}
+	for _, files := range byPeriod(s.Manifest) {
+		if unchangedFiles(files, old) {
+			continue
+		}
+		if err := v.period(ctx, s, files); err != nil {
+			return nil, err
+		}
+	}
+	if err := v.unique(s); err != nil {
+		return nil, err
+	}
+	r.Files, r.Count, r.Problems = v.seen.files, v.bad.count, v.bad.List()
+	return r, nil
+}
+
+// unchanged reports whether all files of a period existed before. The file of the runs has the same
+// name in every snapshot, and always differs.
+func unchangedFiles(files []*layout.File, old map[string]bool) bool {
+	for _, f := range files {
+		if !old[f.Path] || f.Table == schema.Runs.Name {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,199 @@
+package sink
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+)
+
+// seenFiles remembers the files already read, so that shared files are read once.
+type seenFiles struct {
+	mu    sync.Mutex
+	info  map[string]fs.FileInfo  // by path inside a snapshot
+	said  map[string]*layout.File // its entry in a manifest
+	ids   map[string][]uint64     // hashes of the call ids, by path of a file of calls
+	files int
+	bytes int64
+}
+
+func newSeenFiles() *seenFiles {
+	return &seenFiles{info: map[string]fs.FileInfo{}, said: map[string]*layout.File{}, ids: map[string][]uint64{}}
+}
+
+// known reports whether the same file was read before, for the same entry of a manifest. The one
+// file of runs has the same path in every snapshot.
+func (s *seenFiles) known(f *layout.File, info fs.FileInfo) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was, ok := s.info[f.Path]
+	return ok && os.SameFile(was, info) && reflect.DeepEqual(s.said[f.Path], f)
+}
+
+func (s *seenFiles) remember(f *layout.File, info fs.FileInfo) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.info[f.Path], s.said[f.Path] = info, f
+	s.files++
+	s.bytes += info.Size()
+}
+
+func (s *seenFiles) keepIDs(path string, ids []uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ids[path] = ids
+}
+
+// file verifies one file as a whole: its existence, its size, its checksum. fresh reports whether
+// it was not read before, sound whether its rows can be read.
+func (v *verifier) file(ctx context.Context, s *layout.Snapshot, f *layout.File) (fresh, sound bool, err error) {
+	at := v.rel(s.Path(f))
+	file, err := v.opts.FS.Open(s.Path(f))
+	if disk.IsGone(err) {
+		if _, err := layout.OpenSnapshot(v.opts.FS, v.opts.Root, s.Manifest.Snapshot); disk.IsGone(err) {
+			return false, false, nil // the whole snapshot has just been removed
+		}
+		v.bad.Add("missing", at, "the file is not there")
+		return false, false, nil
+	}
+	if err != nil {
+		v.bad.Add("unreadable", at, "%v", err)
+		return false, false, nil
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		v.bad.Add("unreadable", at, "%v", err)
+		return false, false, nil
+	}
+	if v.seen.known(f, info) {
+		return false, true, nil
+	}
+	v.seen.remember(f, info)
+	if info.Size() != f.Bytes {
+		v.bad.Add("size", at, "it has %d bytes, the manifest says %d", info.Size(), f.Bytes)
+		return true, false, nil
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, &untilDone{ctx, io.NewSectionReader(file, 0, info.Size())}); err != nil {
+		if ctx.Err() != nil {
+			return false, false, ctx.Err()
+		}
+		v.bad.Add("unreadable", at, "%v", err)
+		return true, false, nil
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
+		v.bad.Add("checksum", at, "its content is not what was written: the checksum differs")
+		return true, false, nil
+	}
+	return true, true, nil
+}
+
+// untilDone is a reader that ends with its context.
+type untilDone struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r *untilDone) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
+
+// manifest verifies a manifest by itself. Reading it already checked that it does not contradict
+// itself ([layout.Manifest.Contradictions]).
+func (v *verifier) manifest(s *layout.Snapshot) {
+	m := s.Manifest
+	at := v.rel(filepath.Join(s.Dir, layout.ManifestName))
+	if _, ok := layout.ParseRunID(m.RunID); !ok {
+		v.bad.Add("manifest", at, "%q is no run id", m.RunID)
+	}
+	periods := map[string]map[string]bool{}
+	for i := range m.Files {
+		f := &m.Files[i]
+		switch {
+		case tableByName(f.Table) == nil:
+			v.report.Notes = append(v.report.Notes, fmt.Sprintf(
+				"%s is a table of a newer version: only the checksum of its file was checked", f.Table))
+		case f.Rows == 0 && f.Table != schema.Runs.Name:
+			v.bad.Add("manifest", at, "%s: it has no rows according to the manifest", f.Path)
+		}
+		if periods[f.Table] == nil {
+			periods[f.Table] = map[string]bool{}
+		}
+		periods[f.Table][f.Period] = true
+	}
+	v.periodsFit(at, periods)
+	for i, c := range m.Coverage {
+		if c.From >= c.To || i > 0 && m.Coverage[i-1].To > c.From {
+			v.bad.Add("coverage", at, "span %d (%d to %d) is empty, or overlaps the one before", i+1, c.From, c.To)
+		}
+	}
+}
+
+// periodsFit verifies that no call can be in two files, and none in a file that is never searched
+// for it.
+func (v *verifier) periodsFit(at string, periods map[string]map[string]bool) {
+	calls := periods[schema.Calls.Name]
+	for period := range calls {
+		if month := period[:7]; month != period && calls[month] {
+			v.bad.Add("period", at, "%s has a file, and so has its day %s", month, period)
+		}
+	}
+	for _, t := range schema.CallTables[1:] {
+		for period := range periods[t.Name] {
+			if !calls[period] {
+				v.bad.Add("reference", at, "%s has a file for %s, calls has none", t.Name, period)
+			}
+		}
+	}
+	if len(periods[schema.Runs.Name]) == 0 {
+		v.bad.Add("manifest", at, "it names no file of the table runs")
+	}
+}
+
+// unreferenced finds files in a snapshot that its manifest does not name: a reader that globs would
+// count their rows.
+func (v *verifier) unreferenced(s *layout.Snapshot) {
+	named := map[string]bool{layout.ManifestName: true}
+	if f := s.Manifest.Forgotten; f != nil {
+		named[f.Path] = true
+	}
+	for i := range s.Manifest.Files {
+		named[s.Manifest.Files[i].Path] = true
+	}
+	var walk func(rel string)
+	walk = func(rel string) {
+		entries, err := v.opts.FS.ReadDir(filepath.Join(s.Dir, filepath.FromSlash(rel)))
+		if err != nil {
+			return // another check reports missing files
+		}
+		for _, e := range entries {
+			name := path.Join(rel, e.Name())
+			switch {
+			case e.IsDir():
+				walk(name)
+			case named[name]:
+			case strings.HasSuffix(name, ".parquet"):
+				v.bad.Add("unreferenced", v.rel(filepath.Join(s.Dir, name)), "the manifest does not list it, but a glob includes its rows")
+			default:
+				v.report.Leftovers = append(v.report.Leftovers, v.rel(filepath.Join(s.Dir, name)))
+			}
+		}
+	}
+	walk("")
+}
