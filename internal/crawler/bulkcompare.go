@@ -54,11 +54,11 @@ func (b *bulkCrawl) judge(ctx context.Context, v2, v3 *calls.Call, rec schema.Re
 }
 
 // refute reports that v2 is wrong because of a call.
-func (b *bulkCrawl) refute(id string, d schema.Difference) []schema.Record {
-	recs := b.mark(schema.BulkRefuted, d.Field+" differs", "call "+id+": "+d.String())
+func (b *bulkCrawl) refute(id, field string) []schema.Record {
+	recs := b.mark(schema.BulkRefuted, field+" differs", "call "+id+": "+field+" differs")
 	if recs != nil {
 		b.meter.problem(fmt.Sprintf("the v2 transcript of call %s differs from v3 (%s): transcripts from v2 pages "+
-			"are fetched again, one by one", b.secrets.Clip(id, 80), d))
+			"are fetched again, one by one", b.secrets.Clip(id, 80), field))
 	}
 	return recs
 }

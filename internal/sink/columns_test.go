@@ -135,18 +135,12 @@ func checkBounds(t *rapid.T, table *schema.Table, f *parquet.File) {
 	}
 }
 
-// Every table's file has the declared columns in declared order, with their field ids; no id or
-// name occurs twice.
-func TestParquetSchema(t *testing.T) {
+// No column id or name occurs twice in a table.
+func TestColumnsDiffer(t *testing.T) {
 	t.Parallel()
 	for _, table := range schema.Tables {
-		s := schema.ParquetSchema(table)
 		names, ids := map[string]bool{}, map[int]bool{}
-		for i, c := range table.Columns {
-			leaf, ok := s.Lookup(c.Name)
-			if !ok || leaf.ColumnIndex != i || leaf.Node.ID() != c.ID || leaf.Node.Optional() == c.Required {
-				t.Errorf("%s.%s: leaf %d, id %d, optional %v", table.Name, c.Name, leaf.ColumnIndex, leaf.Node.ID(), leaf.Node.Optional())
-			}
+		for _, c := range table.Columns {
 			if names[c.Name] || ids[c.ID] || c.ID <= 0 {
 				t.Errorf("%s.%s: name or id %d given twice, or no id", table.Name, c.Name, c.ID)
 			}

@@ -195,9 +195,9 @@ func TestEveryPairOfCalls(t *testing.T) {
 			}
 			var want calls.Call
 			test.OK(t, new(calls.Decoder).Decode(body, schema.KindItem, &want))
-			for _, d := range schema.Differences(&want.Object, &all[id].Object) {
-				if exactly && d.Field != "transcript_state" && d.Field != "settlement" {
-					t.Errorf("%s: another %s: %s", body, d.Field, all[id].AppendJSON(nil))
+			for _, field := range schema.Differences(&want.Object, &all[id].Object) {
+				if exactly && field != "transcript_state" && field != "settlement" {
+					t.Errorf("%s: another %s: %s", body, field, all[id].AppendJSON(nil))
 				}
 			}
 		}
