@@ -19,8 +19,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-REPORTS = """sentiment disconnections distribution funnel coverage volume costs outcomes agents versions anomalies durations
-    callers attempts concurrency extracted early transfers conversation tools worst""".split()
+REPORTS = """sentiment disconnections funnel coverage volume costs outcomes agents versions anomalies durations
+    callers concurrency extracted early transfers conversation tools worst""".split()
 CALLS_A_DAY = 27_400  # 10 million a year
 NIGHT = timedelta(hours=4)  # 4,567 new calls
 

@@ -10,7 +10,7 @@
 //	-- Text for people, in as many lines as it needs.
 //	--
 //	-- Grain: what one row stands for
-//	-- Reads: relations, comma-separated; of a report also other reports, over the same calls
+//	-- Reads: relations, comma-separated
 //	-- Needs: facts without which the numbers are not complete (reports)
 //	-- Counts: the columns by which counted_calls, if it is read, is grouped (reports)
 //	-- History: how many days before those that are asked for it reads as well (reports)
@@ -53,7 +53,7 @@ import (
 	"sync"
 )
 
-//go:embed *.sql views/*.sql reports/*.sql checks/*.sql
+//go:embed *.sql views/*.sql reports/*.sql steps/*.sql checks/*.sql
 var files embed.FS
 
 // Macros returns the statements that all views and reports use.
@@ -63,6 +63,7 @@ func Macros() string { return mustRead("macros.sql") }
 var (
 	views   = sync.OnceValue(func() []*File { return inOrder(append(mustParseAll("views"), resourceViews()...)) })
 	reports = sync.OnceValue(func() []*File { return mustParseAll("reports") })
+	steps   = sync.OnceValue(func() []*File { return mustParseAll("steps") })
 )
 
 // Views returns the views, each after those that it reads.
@@ -80,6 +81,9 @@ func Reports() []*File { return slices.Clone(reports()) }
 
 // Report returns a named report.
 func Report(name string) (*File, bool) { return find(reports(), name) }
+
+// Steps returns what the flag steps makes of a report.
+func Steps(name string) (*File, bool) { return find(steps(), name) }
 
 // View returns a named view.
 func View(name string) (*File, bool) { return find(views(), name) }

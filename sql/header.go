@@ -22,7 +22,7 @@ type File struct {
 	Counts []string
 	// Arguments describes the report's arguments, such as "CALL_ID" or "WORD..."; empty: none.
 	Arguments string
-	// Flags are the report's own flags: field, every or most.
+	// Flags are the report's own flags: field, every, most or steps.
 	Flags []string
 	// Fielded are columns that exist only with --field.
 	Fielded []string

@@ -24,10 +24,10 @@ import (
 var wholes = map[string]string{
 	"agents.completed_percent": "answered_calls", "agents.goal_percent": "answered_calls", "agents.connected_percent": "calls", "agents.negative_percent": "rated_calls",
 	"agents.positive_percent": "rated_calls", "agents.success_percent": "known_calls", "agents.transferred_percent": "answered_calls",
-	"attempts.reached_percent": "known_calls", "callers.completed_percent": "judged_calls", "callers.first_contact_percent": "judged_calls",
+	"callers.completed_percent": "judged_calls", "callers.first_contact_percent": "judged_calls",
 	"callers.repeat_24h_percent": "callers", "callers.repeat_7d_percent": "callers",
 	"conversation.interrupted_percent": "calls", "coverage.share_percent": "listed: calls",
-	"disconnections.connected_percent": "calls", "disconnections.share_percent": "all: calls", "distribution.share_percent": "all: calls",
+	"disconnections.connected_percent": "calls", "disconnections.share_percent": "all: calls", "durations.share_percent": "all: calls",
 	"early.hung_up_5s_percent": "answered_calls", "early.hung_up_10s_percent": "answered_calls", "early.silent_percent": "answered_calls",
 	"flows.completed_percent": "answered_calls", "flows.hung_up_percent": "answered_calls", "flows.lost_percent": "answered_calls",
 	"flows.transferred_percent": "answered_calls",
@@ -150,16 +150,17 @@ func TestComparisonEqualsTwoReports(t *testing.T) {
 			continue
 		}
 		w := open(t, root, zone(t, c.zone))
-		for _, f := range sqlfiles.Reports() {
+		steps, _ := sqlfiles.Steps("durations")
+		for _, f := range append(sqlfiles.Reports(), steps) {
 			if !f.Comparable() || *everyQuestion > 1 && r.IntN(2) > 0 {
 				continue
 			}
-			p, err := compare(w, f.Name, question.Params{By: c.by, Field: "colour=true", Since: parse(t, c.since), Until: parse(t, c.until)}, now)
+			p, err := compare(w, f.Name, question.Params{By: c.by, Field: "colour=true", Steps: f == steps, Since: parse(t, c.since), Until: parse(t, c.until)}, now)
 			if err != nil || !p.PreviousSince.Equal(parse(t, c.before)) {
 				t.Fatalf("%s: the period before %s to %s begins at %s, %v, want %s", c.zone, c.since, c.until, p.PreviousSince, err, c.before)
 			}
 			q, _ := p.Previous()
-			is, was, got := ask(t, w, f, question.Params{By: p.By, Field: p.Field, Since: p.Since, Until: p.Until}), ask(t, w, f, q), ask(t, w, f, p)
+			is, was, got := ask(t, w, f, question.Params{By: p.By, Field: p.Field, Steps: p.Steps, Since: p.Since, Until: p.Until}), ask(t, w, f, q), ask(t, w, f, p)
 			checkComparison(t, f, c.zone, is, was, got)
 		}
 	}

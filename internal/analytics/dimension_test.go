@@ -42,7 +42,7 @@ func TestTwoDimensionsAndConditions(t *testing.T) {
 		w := open(t, root, loc)
 		whole := p
 		whole.By = ""
-		for _, report := range []string{"outcomes", "volume", "callers", "attempts", "concurrency"} {
+		for _, report := range []string{"outcomes", "volume", "callers", "concurrency"} {
 			sum := func(p question.Params) (n int64) {
 				rows, err := askFor(t.Context(), w, report, p)
 				test.OK(t, err)
@@ -69,8 +69,8 @@ func TestConditionsOnTimeSpareOtherDays(t *testing.T) {
 	test.OK(t, err)
 	w := open(t, root, zone(t, "Pacific/Kiritimati"))
 	p := question.Params{Where: []string{"day=2026-10-25", "day=2026-10-24", "week=2026-10-19", "month=2026-10"}, Words: []string{"a"}}
-	reports := map[string]time.Duration{"callers": 8 * 24 * time.Hour, "attempts": 8 * 24 * time.Hour} // they read the calls around
-	for _, name := range strings.Fields("calls outcomes durations tools conversation early extracted numbers success concurrency") {
+	reports := map[string]time.Duration{"callers": 8 * 24 * time.Hour} // it reads the calls around
+	for _, name := range strings.Fields("calls outcomes durations tools conversation early extracted success concurrency") {
 		reports[name] = 0
 	}
 	for _, name := range []string{"calls", "transcript_turns", "tool_calls", "analysis_items"} {
@@ -188,7 +188,7 @@ func TestNumbersAreReadExactly(t *testing.T) {
 		d.Items = append(d.Items, row{"call_id": sent, "position": int64(0), "name": sent, "type": "number", "value": sent})
 	}
 	w := warehouse(t, d, nil)
-	rows, err := askFor(t.Context(), w, "numbers", question.Params{})
+	rows, err := askFor(t.Context(), w, "extracted", question.Params{})
 	test.OK(t, err)
 	at := map[string]int{}
 	for i, c := range rows.Columns() {
@@ -196,11 +196,11 @@ func TestNumbersAreReadExactly(t *testing.T) {
 	}
 	n := 0
 	for _, line := range all(t, rows, nil) {
-		want, isRead := sums[line[at["field"]].(string)], line[at["numbers"]].(int64) == 1
+		want, isRead := sums[line[at["name"]].(string)], line[at["total"]] != nil
 		got := fmt.Sprint(line[at["total"]])
 		exact := func(text string) *big.Rat { v, _ := new(big.Rat).SetString(text); return v }
 		if n++; isRead != (want != "") || isRead && exact(got).Cmp(exact(want)) != 0 {
-			t.Errorf("%s: read %v, sum %v, want %q", line[at["field"]], isRead, got, want)
+			t.Errorf("%s: read %v, sum %v, want %q", line[at["name"]], isRead, got, want)
 		}
 	}
 	if n != len(sums) {

@@ -16,55 +16,6 @@ import (
 	"callhouse/internal/test"
 )
 
-func attempt(r row) bool {
-	_, started := r["start_at"].(int64)
-	return started && wayOf(r) == "outbound"
-}
-
-// attemptsOf walks through the group's calls, and numbers each by walking through all calls.
-func attemptsOf(g *group, all []row, loc *time.Location) (out [][]any) {
-	type line struct{ calls, known, reached, machine int }
-	lines := map[string]map[any]*line{"all": {}, "day": {}, "week": {}}
-	for _, r := range g.calls {
-		if !attempt(r) {
-			continue
-		}
-		at := time.UnixMilli(r["start_at"].(int64)).In(loc)
-		for span, byAttempt := range lines {
-			var nth any
-			if to := numberIn(r, "to"); to != "" && span != "all" {
-				nth = int64(1 + min(5, count(all, func(o row) bool {
-					return attempt(o) && numberIn(o, "to") == to && o["start_at"].(int64) < r["start_at"].(int64) &&
-						timeKey(time.UnixMilli(o["start_at"].(int64)).In(loc), span) == timeKey(at, span)
-				})))
-			}
-			if byAttempt[nth] == nil {
-				byAttempt[nth] = &line{}
-			}
-			l := byAttempt[nth]
-			l.calls++
-			switch {
-			case !over(r) || linked(r) == "":
-				continue
-			case connected(r) && reasonIs(r, "voicemail_reached"):
-				l.machine++
-			case connected(r):
-				l.reached++
-			}
-			l.known++
-		}
-	}
-	for _, span := range []string{"all", "day", "week"} {
-		for _, nth := range []any{int64(1), int64(2), int64(3), int64(4), int64(5), int64(6), nil} {
-			if l := lines[span][nth]; l != nil {
-				low, high := wilson(l.reached, l.known)
-				out = append(out, []any{g.key, span, nth, int64(l.calls), int64(l.known), int64(l.reached), share(l.reached, l.known), low, high, int64(l.machine)})
-			}
-		}
-	}
-	return out
-}
-
 func earlyOf(g *group, turns map[any][]row) []any {
 	hungUp := func(within int64) int {
 		return count(g.calls, func(r row) bool {
@@ -242,9 +193,8 @@ func TestConcurrencyOfADayInTwoMonths(t *testing.T) {
 	}
 }
 
-// Boundary cases: hang-ups after 5 and 10 seconds, attempts at the same moment and on the next day,
-// the last of several tools.
-func TestEarlyAttemptsAndTransfersByHand(t *testing.T) {
+// Boundary cases: hang-ups after 5 and 10 seconds, the last of several tools.
+func TestEarlyAndTransfersByHand(t *testing.T) {
 	day := time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC).UnixMilli()
 	var d analyticstest.Data
 	call := func(kind, reason string, at, ms int64) any {
@@ -264,7 +214,6 @@ func TestEarlyAttemptsAndTransfersByHand(t *testing.T) {
 	w := warehouse(t, d, nil)
 	for report, want := range map[string][][]any{
 		"early":     {{int64(5), int64(1), 20.0, int64(3), 60.0}},
-		"attempts":  {{"all", nil, int64(4)}, {"day", int64(1), int64(3)}, {"day", int64(3), int64(1)}, {"week", int64(1), int64(2)}, {"week", int64(3), int64(1)}, {"week", int64(4), int64(1)}},
 		"transfers": {{"pass on", int64(1), 20.0}},
 	} {
 		rows, err := askFor(t.Context(), w, report, question.Params{})

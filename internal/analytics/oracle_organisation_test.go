@@ -15,7 +15,6 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/question"
-	"callhouse/internal/analytics/value"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
@@ -267,59 +266,6 @@ func changesOf(d analyticstest.Data, p question.Params, loc *time.Location) (out
 	return out
 }
 
-func incidentsOf(d analyticstest.Data, p question.Params, loc *time.Location) (out [][]any) {
-	rules := map[any]row{}
-	for _, r := range d.Others[resource.AlertRules.Table] {
-		rules[r["alert_rule_id"]] = r
-	}
-	var first, last int64
-	var raised []row
-	for _, i := range d.Others[resource.Incidents.Table] {
-		at, known := i["created_at"].(int64)
-		if !known && (!p.Since.IsZero() || !p.Until.IsZero()) || known && !p.Since.IsZero() && at < p.Since.UnixMilli() || known && !p.Until.IsZero() && at >= p.Until.UnixMilli() {
-			continue
-		}
-		raised = append(raised, i)
-		if known && (first == 0 || at < first) {
-			first = at
-		}
-		last = max(last, at)
-	}
-	around := question.Params{Where: p.Where, Agent: p.Agent, Since: time.UnixMilli(first).AddDate(0, 0, -12), Until: time.UnixMilli(last).AddDate(0, 0, 9)}
-	off, day := map[time.Time][]string{}, func(ms int64) time.Time { return question.DayOf(time.UnixMilli(ms), loc) }
-	before := around
-	before.Since = around.Since.In(loc).AddDate(0, 0, -120)
-	for _, line := range anomaliesOf(groupsOf(d.Calls, before, loc), around, loc) {
-		at := time.Time(line[1].(value.Date))
-		off[at] = append(off[at], fmt.Sprintf("%s %.1f (usual %.1f)", line[2:5]...))
-	}
-	for _, i := range raised {
-		rule := rules[i["alert_rule_id"]]
-		line := []any{i["created_at"], cmp.Or(rule["name"], i["alert_rule_id"]), rule["metric_type"], "resolved", "1.5000", nil, int64(0), int64(0), nil, nil, i["incident_id"]}
-		if at, known := i["created_at"].(int64); known {
-			var calls []row
-			for _, c := range d.Calls {
-				if ms, started := c["start_at"].(int64); started && day(ms).Equal(day(at)) && selects(c, around, loc) {
-					calls = append(calls, c)
-				}
-			}
-			whole := count(calls, answered)
-			line[6], line[7], line[8] = int64(len(calls)), int64(whole), share(count(calls, completed), whole)
-			if told := off[day(at)]; told != nil {
-				line[9] = strings.Join(told, ", ")
-			}
-		}
-		out = append(out, line)
-	}
-	slices.SortFunc(out, func(a, b []any) int {
-		if a[0] != nil && b[0] != nil && a[0] != b[0] {
-			return cmp.Compare(b[0].(int64), a[0].(int64))
-		}
-		return cmp.Or(falseFirst(a[0] == nil, b[0] == nil), cmp.Compare(a[10].(string), b[10].(string)))
-	})
-	return out
-}
-
 // falseFirst compares two conditions.
 func falseFirst(a, b bool) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }
 
@@ -391,53 +337,6 @@ func placedBy(campaign any, d analyticstest.Data, p question.Params, loc *time.L
 	return []any{int64(attempts), int64(met), share(met, known), int64(first), int64(later), best}
 }
 
-// numbersOfOwn returns the lines of a group's own numbers.
-func numbersOfOwn(g *group, d analyticstest.Data, grouped bool) (out [][]any) {
-	best := map[any]row{} // for each number, prefer existing, then active, then newer ones
-	rank := func(n row) []int64 {
-		out := []int64{1, 1, n["created_at"].(int64)}
-		if n["deleted_at"] != nil {
-			out[0] = 0
-		}
-		if n["status"] != "active" {
-			out[1] = 0
-		}
-		return out
-	}
-	for _, n := range d.Others[resource.Numbers.Table] {
-		if was := best[n["number"]]; n["number"] != nil && (was == nil || slices.Compare(rank(n), rank(was)) > 0) {
-			best[n["number"]] = n
-		}
-	}
-	for number, n := range best {
-		mine := &group{}
-		for _, c := range g.calls {
-			if c["number"] == number {
-				mine.calls = append(mine.calls, c)
-			}
-		}
-		if len(mine.calls) == 0 && grouped {
-			continue
-		}
-		status := n["status"]
-		if n["deleted_at"] != nil {
-			status = "deleted"
-		}
-		known := func(c row) bool { return wayOf(c) == "outbound" && over(c) && linked(c) != "" }
-		reached := func(c row) bool { return known(c) && connected(c) && !reasonIs(c, "voicemail_reached") }
-		placed, met, whole, done := count(mine.calls, known), count(mine.calls, reached), count(mine.calls, answered), count(mine.calls, completed)
-		low, high := wilson(met, placed)
-		least, most := wilson(done, whole)
-		out = append(out, []any{g.key, number, status, n["inbound_agent_id"], n["outbound_agent_id"], int64(len(mine.calls)),
-			int64(count(mine.calls, func(c row) bool { return wayOf(c) == "inbound" })), int64(placed), share(met, placed), low, high,
-			int64(whole), share(done, whole), least, most})
-	}
-	slices.SortFunc(out, func(a, b []any) int {
-		return cmp.Or(cmp.Compare(b[5].(int64), a[5].(int64)), cmp.Compare(a[1].(string), b[1].(string)))
-	})
-	return out
-}
-
 // The reports on the organisation equal their oracles.
 func TestReportsOnTheOrganisation(t *testing.T) {
 	seeds, tried, n := longtest.Each(2), longtest.Each(8), 0
@@ -451,13 +350,13 @@ func TestReportsOnTheOrganisation(t *testing.T) {
 		w := warehouse(t, d, zone(t, "Asia/Seoul"))
 		for _, p := range []question.Params{{}, {By: "agent"}, {By: "weekday,call_type", Where: []string{"agent_type=flow"}}, {Where: []string{"status=none"}},
 			{Agent: "a1-one", Since: time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)}, {Until: time.Date(2026, 10, 26, 0, 0, 0, 0, time.UTC)}} {
-			for _, report := range []string{"lines", "campaigns", "changes", "incidents", "flows"} {
+			for _, report := range []string{"campaigns", "changes", "flows"} {
 				p := p
 				p.NamesInPlace = true
 				if n++; !tried(n - 1) {
 					continue
 				}
-				if report != "lines" && report != "flows" {
+				if report != "flows" {
 					if p.By == "agent" { // the same as without groups
 						continue
 					}
@@ -491,7 +390,7 @@ func TestDimensionsOfTheOrganisation(t *testing.T) {
 		if !tried(i) {
 			continue
 		}
-		for _, report := range []string{"volume", "durations", "worst", "attempts"} {
+		for _, report := range []string{"volume", "durations", "worst"} {
 			rows, err := askFor(t.Context(), w, report, p)
 			test.NoDiff(t, diffNear(oracle(report, d, p, w.Location()), all(t, rows, err)), "%s, %+v (-oracle +report)", report, p)
 		}
@@ -501,7 +400,7 @@ func TestDimensionsOfTheOrganisation(t *testing.T) {
 	}
 }
 
-// The groups of --by number, its conditions and the report lines are those of the column own_number:
+// The groups of --by number and its conditions are those of the column own_number:
 // a call outside the days on which the organisation owned its number has none.
 func TestNumberIsTheOwnNumber(t *testing.T) {
 	line := "+8215880000"
@@ -517,8 +416,7 @@ func TestNumberIsTheOwnNumber(t *testing.T) {
 	for _, c := range []struct {
 		report string
 		p      question.Params
-	}{{"volume", question.Params{By: "number"}}, {"volume", question.Params{Where: []string{"number="}}}, {"volume", question.Params{Where: []string{"number=" + line}}},
-		{"lines", question.Params{}}} {
+	}{{"volume", question.Params{By: "number"}}, {"volume", question.Params{Where: []string{"number="}}}, {"volume", question.Params{Where: []string{"number=" + line}}}} {
 		rows, err := askFor(t.Context(), w, c.report, c.p)
 		got := all(t, rows, err)
 		want := oracle(c.report, withNumbers(d), c.p, w.Location())
@@ -538,7 +436,6 @@ func withNumbers(d analyticstest.Data) analyticstest.Data {
 func TestWhatWasNeverFetched(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{})
-	incidents, _ := sqlfiles.Report("incidents")
 	changes, _ := sqlfiles.Report("changes")
 	volume, _ := sqlfiles.Report("volume")
 	campaigns, _ := sqlfiles.Report("campaigns")
@@ -549,7 +446,7 @@ func TestWhatWasNeverFetched(t *testing.T) {
 		for _, q := range []struct {
 			of *sqlfiles.File
 			p  question.Params
-		}{{incidents, question.Params{}}, {changes, question.Params{}}, {volume, question.Params{By: "agent_type", Where: []string{"number="}}}, {volume, question.Params{By: "agent"}}, {campaigns, question.Params{}}} {
+		}{{changes, question.Params{}}, {volume, question.Params{By: "agent_type", Where: []string{"number="}}}, {volume, question.Params{By: "agent"}}, {campaigns, question.Params{}}} {
 			r, err := w.Remarks(t.Context(), analytics.Question{Report: q.of.Name, Params: q.p})
 			test.OK(t, err)
 			got += fmt.Sprint(r.NotFetched, " ")
@@ -558,10 +455,10 @@ func TestWhatWasNeverFetched(t *testing.T) {
 			t.Errorf("lacking are %s, want %s", got, want)
 		}
 	}
-	lacks("[alert_rules incidents] [agents, tools and other resources] [agents telephone_numbers] [] [campaigns campaign_calls] ")
+	lacks("[agents, tools and other resources] [agents telephone_numbers] [] [campaigns campaign_calls] ")
 	analyticstest.Edit(t, filepath.Join(root, "snapshots", "000001", "manifest.json"), func(m *layout.Manifest) {
-		m.Lists = map[string]layout.List{"incidents": {ListedAt: 1}, "agents": {ListedAt: 1},
+		m.Lists = map[string]layout.List{"agents": {ListedAt: 1},
 			"campaigns": {ListedAt: 1}} // without campaigns, there are no lists of their calls
 	})
-	lacks("[alert_rules] [] [telephone_numbers] [] [] ")
+	lacks("[] [telephone_numbers] [] [] ")
 }

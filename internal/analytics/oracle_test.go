@@ -206,17 +206,12 @@ func oracle(report string, d analyticstest.Data, p question.Params, loc *time.Lo
 		return campaignsOf(d, p, loc)
 	case "changes":
 		return changesOf(d, p, loc)
-	case "incidents":
-		return incidentsOf(d, p, loc)
 	}
 	asked := p
 	if report == "anomalies" && !p.Since.IsZero() { // anomalies also reads the days before
 		asked.Since = p.Since.In(loc).AddDate(0, 0, -120)
 	}
 	groups := groupsOf(d.Calls, asked, loc)
-	if report == "lines" && len(groups) == 0 && p.By == "" { // numbers exist without calls
-		groups = []*group{{}}
-	}
 	if report == "anomalies" {
 		out = anomaliesOf(groups, p, loc)
 	} else {
@@ -252,9 +247,11 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p question.Pa
 		case "disconnections":
 			out = append(out, disconnectionsOf(g)...)
 		case "durations":
-			out = append(out, durationsOf(g))
-		case "distribution":
-			out = append(out, distributionOf(g)...)
+			if p.Steps {
+				out = append(out, stepsOf(g)...)
+			} else {
+				out = append(out, durationsOf(g))
+			}
 		case "costs":
 			out = append(out, unitsOf(g, aim)...)
 		case "volume":
@@ -265,8 +262,6 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p question.Pa
 			if line := callersOf(g, d); line != nil {
 				out = append(out, line)
 			}
-		case "attempts":
-			out = append(out, attemptsOf(g, d.Calls, loc)...)
 		case "early":
 			out = append(out, earlyOf(g, turns))
 		case "transfers":
@@ -297,16 +292,12 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p question.Pa
 			out = append(out, worstOf(g, turns)...)
 		case "success":
 			out = append(out, successOf(g, items, p, mainUnit(withField(selected, items, p)))...)
-		case "numbers":
-			out = append(out, numbersOf(g, items)...)
 		case "extracted":
 			out = append(out, extractedOf(g, items)...)
 		case "scorecards":
 			out = append(out, scorecardsOf(g)...)
 		case "flows":
 			out = append(out, flowsOf(g, d, turns)...)
-		case "lines":
-			out = append(out, numbersOfOwn(g, d, p.By != "")...)
 		}
 	}
 	if report == "coverage" && p.By == "" {
@@ -336,10 +327,6 @@ func sortGroups(groups []*group, report string, p question.Params, turns, items 
 				for _, line := range successOf(&group{calls: []row{c}}, items, p, nil) {
 					n += int(line[3].(int64))
 				}
-			case "numbers":
-				for _, line := range numbersOf(&group{calls: []row{c}}, items) {
-					n += int(line[2].(int64))
-				}
 			case "extracted":
 				n += len(items[c["call_id"]])
 			case "scorecards":
@@ -347,10 +334,6 @@ func sortGroups(groups []*group, report string, p question.Params, turns, items 
 				n += len(found)
 			case "callers":
 				if contact(c) {
-					n++
-				}
-			case "attempts":
-				if attempt(c) {
 					n++
 				}
 			case "concurrency":
@@ -361,20 +344,14 @@ func sortGroups(groups []*group, report string, p question.Params, turns, items 
 				if answered(c) {
 					n++
 				}
-			case "lines":
-				if c["number"] != nil {
-					n++
-				}
 			case "versions":
 				if aimOf(items, p).of(c) {
 					n++
 				}
-			case "distribution":
-				if _, timed := c["duration_ms"].(int64); timed {
+			default:
+				if _, timed := c["duration_ms"].(int64); timed || !p.Steps {
 					n++
 				}
-			default:
-				n++
 			}
 		}
 		return n
@@ -461,7 +438,7 @@ func mean(total, n int64) any {
 	return int64(math.Round(float64(total) / float64(n)))
 }
 
-func distributionOf(g *group) (out [][]any) {
+func stepsOf(g *group) (out [][]any) {
 	steps, up := map[int64]int{}, map[int64]int{}
 	timed := 0
 	for _, r := range g.calls {

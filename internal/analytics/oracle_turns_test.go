@@ -257,61 +257,57 @@ func extractedOf(g *group, items map[any][]row) (out [][]any) {
 		return keyLess(names[a][1], names[b][1])
 	})
 	for _, f := range fields {
-		values := itemGroups(f, "text")
+		numbers, others, stats := numbersOf(f)
+		if n := len(numbers.calls); n > 0 {
+			values := int64(len(itemGroups(numbers, "text")))
+			out = append(out, append([]any{g.key, names[f][0], names[f][1], nil, values, int64(n), percentOf(n, len(f.calls))}, stats...))
+		}
+		values := itemGroups(others, "text")
 		rare := 0
 		for i, v := range values {
 			if i >= 10 && len(values) > 11 {
 				rare += len(v.calls)
 				continue
 			}
-			out = append(out, []any{g.key, names[f][0], names[f][1], v.key, int64(1), int64(len(v.calls)), percentOf(len(v.calls), len(f.calls))})
+			out = append(out, []any{g.key, names[f][0], names[f][1], v.key, int64(1), int64(len(v.calls)), percentOf(len(v.calls), len(f.calls)),
+				nil, nil, nil, nil, nil, nil, nil, nil})
 		}
 		if rare > 0 {
-			out = append(out, []any{g.key, names[f][0], names[f][1], nil, int64(len(values) - 10), int64(rare), percentOf(rare, len(f.calls))})
+			out = append(out, []any{g.key, names[f][0], names[f][1], nil, int64(len(values) - 10), int64(rare), percentOf(rare, len(f.calls)),
+				nil, nil, nil, nil, nil, nil, nil, nil})
 		}
 	}
 	return out
 }
 
-// numbersOf sums the values of number fields, as fractions.
-func numbersOf(g *group, items map[any][]row) (out [][]any) {
-	all := &group{}
-	for _, c := range g.calls {
-		for _, i := range items[c["call_id"]] {
-			raw, _ := text(i, "value")
-			if isNumber := raw != "" && strings.ContainsAny(raw[:1], "-0123456789"); isNumber || i["type"] == "number" && i["text"] != nil {
-				all.calls = append(all.calls, i)
-			}
+// numbersOf separates the numbers of a field from its other values, and computes their sum, mean and
+// percentiles as fractions.
+func numbersOf(field *group) (numbers, others *group, stats []any) {
+	numbers, others, stats = &group{}, &group{}, make([]any, 8)
+	var found []*big.Rat
+	total := new(big.Rat)
+	for _, i := range field.calls {
+		raw, _ := text(i, "value")
+		t, _ := text(i, "text")
+		v, ok := new(big.Rat).SetString(t)
+		whole, behind, _ := strings.Cut(t, ".")
+		isNumber := raw != "" && strings.ContainsAny(raw[:1], "-0123456789") || i["type"] == "number"
+		if !isNumber || !ok || len(whole) > 13 || len(behind) > 18 {
+			others.calls = append(others.calls, i)
+			continue
+		}
+		numbers.calls = append(numbers.calls, i)
+		found = append(found, v)
+		total.Add(total, v)
+	}
+	if n := len(found); n > 0 {
+		slices.SortFunc(found, (*big.Rat).Cmp)
+		stats[0], stats[1] = decimalOf(total), new(big.Rat).Quo(total, big.NewRat(int64(n), 1)).FloatString(4)
+		for i, at := range []int{0, (n*50 + 99) / 100, (n*90 + 99) / 100, (n*95 + 99) / 100, (n*99 + 99) / 100, n} {
+			stats[2+i] = decimalOf(found[max(at, 1)-1])
 		}
 	}
-	for _, f := range itemGroups(all, "name") {
-		var found []*big.Rat
-		total := new(big.Rat)
-		for _, i := range f.calls {
-			t, _ := text(i, "text")
-			v, ok := new(big.Rat).SetString(t)
-			if whole, behind, _ := strings.Cut(t, "."); ok && len(whole) <= 13 && len(behind) <= 18 {
-				found = append(found, v)
-				total.Add(total, v)
-			}
-		}
-		line := []any{g.key, f.key, int64(len(found)), nil, nil, nil, nil, nil, nil, nil, nil, int64(len(f.calls) - len(found))}
-		if n := len(found); n > 0 {
-			slices.SortFunc(found, (*big.Rat).Cmp)
-			line[3], line[4] = decimalOf(total), new(big.Rat).Quo(total, big.NewRat(int64(n), 1)).FloatString(4)
-			for i, at := range []int{0, (n*50 + 99) / 100, (n*90 + 99) / 100, (n*95 + 99) / 100, (n*99 + 99) / 100, n} {
-				line[5+i] = decimalOf(found[max(at, 1)-1])
-			}
-		}
-		out = append(out, line)
-	}
-	sort.SliceStable(out, func(i, j int) bool {
-		if a, b := out[i][2].(int64), out[j][2].(int64); a != b {
-			return a > b
-		}
-		return keyLess(out[i][1], out[j][1])
-	})
-	return out
+	return numbers, others, stats
 }
 
 // decimalOf formats a fraction like a column of 18 decimals.

@@ -104,9 +104,9 @@ func TestReportsByRights(t *testing.T) {
 		calls  string
 	}{
 		{rights.Rights{}, "", "c1 +491 +491555 +491555 {\"from_number\":\"+491\"} c2 +492 <nil>"},
-		{rights.Rights{Agents: []string{"a"}}, "changes incidents lines", "c1 +491 +491555 +491555 {\"from_number\":\"+491\"}"},
+		{rights.Rights{Agents: []string{"a"}}, "changes", "c1 +491 +491555 +491555 {\"from_number\":\"+491\"}"},
 		{rights.Rights{Masked: []string{"calls.from_number"}}, "", "c1 <nil> <nil> c2 <nil> <nil>"},
-		{rights.Rights{Tables: []string{"costs", "calls"}}, "call campaigns changes extracted flows incidents lines numbers search success tools", "c1 +491 +491555 +491555 {\"from_number\":\"+491\"} c2 +492 <nil>"},
+		{rights.Rights{Tables: []string{"costs", "calls"}}, "call campaigns changes extracted flows search success tools", "c1 +491 +491555 +491555 {\"from_number\":\"+491\"} c2 +492 <nil>"},
 		{rights.Rights{Tables: []string{"costs"}, Agents: []string{"b"}, Masked: []string{"duration_ms"}}, "every report", ""},
 	} {
 		if !tried(i) {

@@ -6,11 +6,9 @@
 --
 -- Attempts are counted from the calls selected by --since, --until, --agent and --where.
 -- An attempt is a call of the campaign that has a start and is not inbound; it reached a
--- person if it connected and no machine answered, as in the report attempts. It is the
--- first one if none of these calls went to the same number before. The best hour is the
--- local hour with the highest lower bound (95 %, Wilson) of the share of attempts that
--- reached a person. For each hour and attempt: query attempts --by hour --where
--- campaign=ID.
+-- person if it connected and no machine answered. It is the first one if none of these
+-- calls went to the same number before. The best hour is the local hour with the highest
+-- lower bound (95 %, Wilson) of the share of attempts that reached a person.
 --
 -- Grain: one row per campaign
 -- Reads: campaigns, selected_campaign_calls

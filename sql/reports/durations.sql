@@ -6,8 +6,12 @@
 -- % of the calls do not exceed (nearest rank). Means are rounded to the millisecond,
 -- halves away from zero.
 --
+-- With --steps the report has other rows: for each step of 5 seconds that has calls, its
+-- start, calls, their share and the share up to the end of the step.
+--
 -- Grain: one row per group
 -- Reads: selected
+-- Flags: steps
 -- Needs: end, words, duration
 -- Means: mean_ms of all_spread, handle_ms of handled_spread
 -- Example: query durations --by metadata.campaign --format csv --output durations.csv

@@ -3,7 +3,7 @@
 -- Hang-ups and silent calls are of the answered calls, as in outcomes: over, answered by a
 -- person, and known whether the caller spoke. A hang-up is one of the caller
 -- (user_hangup); those within 5 seconds are included in those within 10. For other limits:
--- query distribution --where disconnection_reason=user_hangup. A call is silent if the
+-- query durations --steps --where disconnection_reason=user_hangup. A call is silent if the
 -- caller never spoke, however it ended. A group without answered calls has a row here;
 -- callers, conversation and transfers leave it out.
 --

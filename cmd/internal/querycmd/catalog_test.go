@@ -119,6 +119,22 @@ func TestCatalogOfAReadOnlyWarehouse(t *testing.T) {
 	run(t, "", "catalog").reports(t, 0, "cannot be pinned")
 }
 
+// Every example of SQL runs in a stock DuckDB on the catalog.
+func TestCatalogRunsExamples(t *testing.T) {
+	dir := goldenDir(t)
+	house(t)
+	copyExamples(t, dir)
+	run(t, "", "catalog").exits(t, 0)
+	files, err := filepath.Glob("examples/*.sql")
+	test.OK(t, err)
+	for _, name := range files {
+		ask(t, "ATTACH 'callhouse.duckdb' AS c (READ_ONLY); USE c", "SELECT count(*) FROM (\n"+string(test.Read(t, name))+")")
+	}
+	if len(files) < 5 {
+		t.Errorf("%d examples", len(files))
+	}
+}
+
 func TestCatalogAsSQL(t *testing.T) {
 	house(t)
 	r := run(t, "", "catalog", "--sql", "--tz", "Asia/Seoul")

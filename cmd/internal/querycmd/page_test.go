@@ -256,7 +256,7 @@ func TestPageEqualsTheReports(t *testing.T) {
 			if compared < 100 {
 				t.Errorf("only %d numbers were compared", compared)
 			}
-			for _, report := range []string{"funnel", "sentiment", "disconnections", "distribution", "volume", "costs", "conversation", "agents", "coverage", "worst", "tools", "anomalies"} {
+			for _, report := range []string{"funnel", "sentiment", "disconnections", "volume", "costs", "conversation", "agents", "coverage", "worst", "tools", "anomalies"} {
 				found := false
 				for command := range asked {
 					found = found || strings.HasPrefix(command, "query "+report+" ")
@@ -293,8 +293,6 @@ func checkLines(t *testing.T, asked answers, lines []line) (compared int) {
 		switch {
 		case l.sum:
 			summed[l.command] = true
-		case strings.HasPrefix(l.command, "query distribution"):
-			compared += checkStep(t, rows, l)
 		default:
 			compared += checkLine(t, rows, l)
 		}
@@ -302,7 +300,7 @@ func checkLines(t *testing.T, asked answers, lines []line) (compared int) {
 	for command, keys := range shown {
 		var total int64
 		for _, r := range asked[command] {
-			if strings.HasPrefix(command, "query anomalies") || strings.HasPrefix(command, "query distribution") || strings.HasPrefix(command, "query worst") {
+			if strings.HasPrefix(command, "query anomalies") || strings.HasPrefix(command, "query worst") {
 				break
 			}
 			if !keys[r[keyColumn(command)]] && !summed[command] {
@@ -358,27 +356,6 @@ func checkLine(t *testing.T, rows []map[string]string, l line) (compared int) {
 		compared++
 	}
 	return compared
-}
-
-// checkStep compares a step of the distribution with the sum of the report's steps.
-func checkStep(t *testing.T, rows []map[string]string, l line) int {
-	t.Helper()
-	from, to := number(t, l.key), int64(1)<<60
-	if l.following != "" {
-		to = number(t, l.following)
-	}
-	for _, c := range l.cells {
-		var sum int64
-		for _, r := range rows {
-			if at := number(t, r["from_ms"]); at >= from && at < to {
-				sum += number(t, r[c.column])
-			}
-		}
-		if number(t, c.value) != sum {
-			t.Errorf("%s, %s from %s: the page says %s, the report %d", l.command, c.column, l.key, c.value, sum)
-		}
-	}
-	return len(l.cells)
 }
 
 // A page's file is readable by its owner only, keeps an existing mode, and is replaced atomically.
@@ -451,7 +428,7 @@ func TestPageErrors(t *testing.T) {
 func TestPageGoldens(t *testing.T) {
 	dir := goldenDir(t)
 	house(t)
-	for name, args := range map[string]string{"help-report": "report --help", "distribution": "distribution --by agent", "distribution-csv": "distribution --format csv"} {
+	for name, args := range map[string]string{"help-report": "report --help", "durations-steps": "durations --steps --by agent", "durations-steps-csv": "durations --steps --format csv"} {
 		r := run(t, "", strings.Fields(args)...)
 		test.Golden(t, filepath.Join(dir, name+".golden"), "query "+args+"\n"+r.String())
 	}

@@ -64,6 +64,9 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	if slices.Contains(f.Flags, "every") {
 		fl.StringVar(&a.Every, "every", "day", "one row per `STEP`: day, hour or minute")
 	}
+	if slices.Contains(f.Flags, "steps") {
+		fl.BoolVar(&a.Steps, "steps", false, "one row per step of 5 seconds, with the share of calls in it and up to it")
+	}
 	if f.Arguments != "CALL_ID" {
 		fl.StringVar(&a.Sort, "sort", "", "sort by `COLUMN`: by default, numbers and times descending, texts and days ascending; "+
 			"COLUMN:asc or COLUMN:desc sets the order")

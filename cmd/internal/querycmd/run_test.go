@@ -165,10 +165,17 @@ func goldenDir(t *testing.T) string {
 	return dir
 }
 
+// copyExamples copies examples/sql to the folder examples, given testdata.
+func copyExamples(t *testing.T, testdata string) {
+	t.Helper()
+	test.OK(t, os.CopyFS("examples", os.DirFS(filepath.Join(testdata, "../../../../examples/sql"))))
+}
+
 // The command line: arguments in; stdout, stderr and exit code out.
 func TestGoldens(t *testing.T) {
 	dir := goldenDir(t)
 	house(t)
+	copyExamples(t, dir)
 	for _, c := range []struct{ name, args string }{
 		{"help", "--help"}, {"help-none", ""}, {"help-sentiment", "sentiment --help"}, {"help-disconnections", "disconnections --help"},
 		{"help-durations", "durations --help"}, {"help-sql", "sql --help"}, {"help-catalog", "catalog --help"}, {"help-export", "export --help"}, {"help-list", "list --help"}, {"help-describe", "describe --help"},
@@ -185,13 +192,13 @@ func TestGoldens(t *testing.T) {
 		{"compare-csv", "costs --since 2024-11-19 --until 2024-11-20 --by agent --compare previous --format csv"}, {"compare-json", "agents --since 2024-11-19 --until 2024-11-20 --tz Asia/Seoul --compare previous --format json"},
 		{"error-compare", "sentiment --compare last"}, {"error-compare-since", "sentiment --compare previous"}, {"error-compare-by", "sentiment --compare previous --since 7d --by day"},
 		{"error-compare-report", "anomalies --compare previous --since 7d"}, {"error-compare-call", "search hello --compare previous --since 7d"},
-		{"campaigns-none", "campaigns"}, {"lines-none", "lines --by agent"}, {"changes-none", "changes --since 2024-11-19"}, {"incidents-none", "incidents --format csv"}, {"help-campaigns", "campaigns --help"}, {"help-changes", "changes --help"}, {"help-flows", "flows --help"}, {"by-agent-type", "sentiment --by agent_type"}, {"where-number", "sentiment --where number=+8215880000 --format csv"},
+		{"campaigns-none", "campaigns"}, {"changes-none", "changes --since 2024-11-19"}, {"help-campaigns", "campaigns --help"}, {"help-changes", "changes --help"}, {"help-flows", "flows --help"}, {"by-agent-type", "sentiment --by agent_type"}, {"where-number", "sentiment --where number=+8215880000 --format csv"},
 		{"by-two", "outcomes --by agent,day --format csv"}, {"by-two-repeated", "durations --by call_type --by hour"}, {"by-two-json", "volume --by weekday,agent --format json"},
 		{"where", "sentiment --where call_type=outbound --where version=production --by agent"}, {"where-none", "sentiment --where call_type= --where status=queued --format markdown"},
 		{"error-by-three", "sentiment --by agent,day --by hour"}, {"error-where", "sentiment --where call_type"}, {"error-where-value", "sentiment --where weekday=Mon"}, {"error-where-outcome", "sentiment --where outcome=complete"}, {"where-misspelt", "sentiment --where user_sentiment=positiv --where user_sentiment=negative --where call_type=outbund --where metadata.campaign=x"}, {"error-where-name", "sentiment --where call_tpe=x"},
 		{"costs", "costs --by agent"}, {"costs-csv", "costs --format csv"}, {"volume", "volume --tz Asia/Seoul"}, {"funnel", "funnel"}, {"success", "success --field callback=true"}, {"success-versions", "versions --field callback=true"}, {"success-costs", "costs --field callback=true --format csv"}, {"success-agents", "agents --field callback=true --by call_type --format json"}, {"help-success", "success --help"}, {"error-field", "success --field callback"}, {"error-field-name", "costs --field callbacks=true"}, {"outcomes", "outcomes"}, {"outcomes-by-agent", "outcomes --by agent --format csv"}, {"agents", "agents"},
-		{"coverage", "coverage"}, {"coverage-by-day", "coverage --by day --format csv"}, {"conversation", "conversation"}, {"tools", "tools"}, {"extracted", "extracted"}, {"scorecards", "scorecards --by agent"}, {"help-scorecards", "scorecards --help"}, {"numbers", "numbers"},
-		{"callers", "callers"}, {"attempts", "attempts --format csv"}, {"transfers", "transfers --by agent"}, {"early", "early"}, {"concurrency", "concurrency"}, {"calls", "calls --most 3"}, {"calls-csv", "calls --skip 2 --most 2 --where outcome=completed --format csv"}, {"concurrency-minute", "concurrency --every minute --format csv"},
+		{"coverage", "coverage"}, {"coverage-by-day", "coverage --by day --format csv"}, {"conversation", "conversation"}, {"tools", "tools"}, {"extracted", "extracted"}, {"scorecards", "scorecards --by agent"}, {"help-scorecards", "scorecards --help"}, {"example-numbers", "sql -f examples/numbers.sql"}, {"example-distribution", "sql -f examples/distribution.sql --format csv"},
+		{"callers", "callers"}, {"transfers", "transfers --by agent"}, {"early", "early"}, {"concurrency", "concurrency"}, {"calls", "calls --most 3"}, {"calls-csv", "calls --skip 2 --most 2 --where outcome=completed --format csv"}, {"concurrency-minute", "concurrency --every minute --format csv"},
 		{"error-every", "concurrency --every second"}, {"help-concurrency", "concurrency --help"},
 		{"versions", "versions"}, {"anomalies", "anomalies"}, {"call", "call c1"}, {"call-csv", "call c1 --format csv"}, {"call-none", "call c7"},
 		{"search", "search hello ann"}, {"search-none", "search hello bob"},
@@ -219,6 +226,7 @@ func TestGoldens(t *testing.T) {
 func TestGoldensOfTheOrganisation(t *testing.T) {
 	dir := goldenDir(t)
 	t.Chdir(t.TempDir())
+	copyExamples(t, dir)
 	const bookings, returns, second = "0a7e1f60-0000-4000-8000-00000000000a", "0b7e1f60-0000-4000-8000-00000000000b", "0c7e1f60-0000-4000-8000-00000000000c"
 	at := func(day, hour int) int64 { return time.Date(2024, 11, day, hour, 0, 0, 0, time.UTC).UnixMilli() }
 	var calls, turns []row
@@ -231,7 +239,7 @@ func TestGoldensOfTheOrganisation(t *testing.T) {
 			c := row{"call_id": fmt.Sprintf("c%02d%02d", day, i), "agent_id": bookings, "call_type": "inbound", "status": "ended", "start_at": at(day, 6+i), "duration_ms": int64(60_000),
 				"disconnection_reason": reason, "user_turns": int64(1), "to_number": "+8215880000", "own_number": "+8215880000"}
 			if i%3 == 0 {
-				c["agent_id"], c["call_type"], c["from_number"], c["own_number"] = returns, "outbound", "+827000000", "+827000000"
+				c["agent_id"], c["call_type"], c["from_number"], c["own_number"], c["to_number"] = returns, "outbound", "+827000000", "+827000000", "+821012345678"
 			}
 			calls = append(calls, c)
 			if day < 20 || c["agent_id"] != bookings {
@@ -262,10 +270,10 @@ func TestGoldensOfTheOrganisation(t *testing.T) {
 		}}})
 	for _, c := range []struct{ name, args string }{
 		{"organisation-changes", "changes"}, {"organisation-changes-json", "changes --agent bookings --format json"}, {"organisation-changes-none", "changes --since 2024-11-21"}, {"organisation-changes-gone", "changes --agent 0c --format csv"},
-		{"organisation-campaigns", "campaigns"}, {"organisation-campaigns-csv", "campaigns --format csv"}, {"organisation-lines", "lines"}, {"organisation-lines-csv", "lines --by agent --format csv"},
+		{"organisation-campaigns", "campaigns"}, {"organisation-campaigns-csv", "campaigns --format csv"}, {"example-attempts", "sql -f examples/attempts.sql --format csv"}, {"example-lines", "sql -f examples/lines.sql"},
 		{"organisation-flows", "flows --since 2024-11-20"}, {"organisation-flows-compare", "flows --since 2024-11-21 --until 2024-11-22 --compare previous --format csv"}, {"organisation-flows-none", "flows --agent 0b --by version"},
-		{"organisation-incidents", "incidents --tz Asia/Seoul"}, {"organisation-by-type", "outcomes --by agent_type"}, {"organisation-by-number", "sentiment --by number,agent --where agent_type=flow"},
-		{"organisation-agents", "agents"}, {"organisation-agents-csv", "durations --by agent --format csv"}, {"organisation-name", "durations --agent returns"}, {"organisation-compare", "lines --since 2024-11-15 --until 2024-11-18 --compare previous"},
+		{"example-incidents", "sql -f examples/incidents.sql --tz Asia/Seoul"}, {"organisation-by-type", "outcomes --by agent_type"}, {"organisation-by-number", "sentiment --by number,agent --where agent_type=flow"},
+		{"organisation-agents", "agents"}, {"organisation-agents-csv", "durations --by agent --format csv"}, {"organisation-name", "durations --agent returns"}, {"organisation-compare", "agents --since 2024-11-15 --until 2024-11-18 --compare previous"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := run(t, "", strings.Fields(c.args)...)

@@ -228,8 +228,8 @@ func TestSectionsAreAskedAhead(t *testing.T) {
 	}
 	c.asks(t.Context())
 	want := questions()
-	if want != 9 {
-		t.Errorf("%d questions are asked ahead, want 9", want)
+	if want != 8 {
+		t.Errorf("%d questions are asked ahead, want 8", want)
 	}
 	for _, b := range []board{ended, reasons, tools, versions} {
 		_, err := r.board(t.Context(), b, p)

@@ -211,11 +211,6 @@ func (c *composer) head(ctx context.Context) error {
 	if c.name != "" && o.Title == "" {
 		c.d.Agent = "" // it is the title
 	}
-	if f, err := question.Report("incidents"); err == nil && len(c.w.Snapshot().Manifest.Lists) > 0 {
-		if r, err := c.w.Remarks(ctx, analytics.Question{Report: f.Name}); err == nil && len(r.NotFetched) > 0 {
-			c.warn("warning.not_fetched", strings.ReplaceAll(strings.Join(r.NotFetched, ", "), "_", " "))
-		}
-	}
 	c.d.head(c.w, l, c.listed, o)
 	c.d.days(l, c.p, c.before, c.last, c.over, question.DayOf(o.Now, c.w.Location()))
 	return c.show(c.d, "head")
@@ -347,8 +342,7 @@ func (c *composer) sections(ctx context.Context) error {
 		where,
 		{func() (*section, error) { return r.ends(ctx, p) }, board(reasons), used, over(latency),
 			func() (*section, error) { return r.flows(ctx, p) }},
-		{over(volume), over(sentiment), over(costs), func() (*section, error) { return distribution(ctx, r, p, whole) },
-			func() (*section, error) { return heat(ctx, r, p) }},
+		{over(volume), over(sentiment), over(costs), func() (*section, error) { return heat(ctx, r, p) }},
 		{func() (*section, error) { return coverage(r.l, c.spans[0], whole, c.d.Trust), nil }},
 	} {
 		if err := c.show(c.group(groups[i]), "group"); err != nil {
@@ -376,7 +370,7 @@ func (c *composer) ahead(ctx context.Context) (stop func()) {
 // asks asks most questions of the sections, from the last to the first. It leaves errors to the
 // sections, which get the same.
 func (c *composer) asks(ctx context.Context) {
-	for _, q := range [][2]string{{"volume"}, {"distribution"}, {latency.report, c.p.unit()}, {"outcomes"}, {"disconnections"}, {"versions"}} {
+	for _, q := range [][2]string{{"volume"}, {latency.report, c.p.unit()}, {"outcomes"}, {"disconnections"}, {"versions"}} {
 		_, _ = c.ask(ctx, q[0], c.p, q[1])
 	}
 	for _, report := range []string{"tools", "disconnections", "agents"} {
@@ -395,7 +389,7 @@ type group struct {
 }
 
 // more are the reports of the groups; a colon separates the dimension.
-var more = map[string][]string{"where": {"lines", "conversation:agent"}, "why": {"callers", "attempts", "early", "transfers"}}
+var more = map[string][]string{"where": {"conversation:agent"}, "why": {"callers", "early", "transfers"}}
 
 // group describes a group, with the reports that the reader may see.
 func (c *composer) group(id string) group {

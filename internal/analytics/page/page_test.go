@@ -300,41 +300,6 @@ func TestManyNames(t *testing.T) {
 	}
 }
 
-// Steps of the distribution add up to all calls, without gaps.
-func TestSteps(t *testing.T) {
-	var calls []row
-	at := instant(t, "2026-11-15T10:00:00Z").UnixMilli()
-	for i := range 300 {
-		calls = append(calls, row{"call_id": fmt.Sprint(i), "status": "ended", "start_at": at, "duration_ms": int64(i * i * 100)})
-	}
-	root := t.TempDir()
-	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls})
-	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}})
-	test.OK(t, err)
-	defer w.Close()
-	p, err := newPeriod(time.UnixMilli(at), time.UnixMilli(at).AddDate(0, 0, 1), time.Time{}, time.Time{}, time.UTC)
-	test.OK(t, err)
-	a, err := reader{w: w, l: english(t), known: new(sync.Map)}.ask(t.Context(), "distribution", p, "")
-	test.OK(t, err)
-	var sum, end int64
-	all := a.steps()
-	for i, s := range all {
-		want := int64(0)
-		for j := range 300 {
-			if ms := int64(j * j * 100); ms >= s.from && (s.to == 0 || ms < s.to) {
-				want++
-			}
-		}
-		if s.calls != want || s.from != end || s.to == 0 && i < len(all)-1 {
-			t.Errorf("step %d from %d to %d has %d calls, want %d, from %d", i, s.from, s.to, s.calls, want, end)
-		}
-		sum, end = sum+s.calls, s.to
-	}
-	if sum != 300 || len(all) > mostSteps+1 {
-		t.Errorf("%d steps have %d calls", len(all), sum)
-	}
-}
-
 // The style sheet is short enough for mail clients that drop longer ones.
 func TestStyleIsShort(t *testing.T) {
 	style, err := files.ReadFile("style.css")

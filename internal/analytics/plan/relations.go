@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/question"
-	sqlfiles "callhouse/sql"
 )
 
 var readsSelected = regexp.MustCompile(`\b(FROM|JOIN) selected\b`)
@@ -42,13 +41,12 @@ func (p *Planner) relations(q question.Question) string {
 				"is_selected, calls.* FROM calls WHERE %s)", key, chosen, bounds(wider(narrowed(q)), "start_at")))
 		case r == "counted_calls":
 			kept := "NOT MATERIALIZED" // materialized, it would compute unused columns
-			if strings.Count(f.SQL+strings.Join(reportsIn(f), ""), "FROM counted_calls") > 1 {
+			if strings.Count(f.SQL, "FROM counted_calls") > 1 {
 				kept = "MATERIALIZED"
 			}
 			with = append(with, "counted_calls AS "+kept+" ("+p.counted(f.Counts, q)+")")
 		}
 	}
-	with = append(with, reportsIn(f)...)
 	list := strings.Join(with, ",\n")
 	if !readsSelected.MatchString(f.SQL + "\n" + list) {
 		return list
@@ -68,32 +66,8 @@ func seen(b question.Beside, p question.Params) string {
 // historyOf returns the start of the calls that a report reads, which may be before Since; zero if
 // Since is.
 func (p *Planner) historyOf(q question.Question) time.Time {
-	days := history(q.Report)
-	if q.Since.IsZero() || days == 0 {
+	if q.Since.IsZero() || q.Report.History == 0 {
 		return q.Since
 	}
-	return question.DaysBack(q.Since.In(p.loc), days)
-}
-
-// history returns the number of days before its bounds that a report, or one that it reads, needs.
-func history(f *sqlfiles.File) int {
-	days := f.History
-	for _, r := range f.Reads {
-		if other, ok := sqlfiles.Report(r); ok {
-			days = max(days, other.History)
-		}
-	}
-	return days
-}
-
-// reportsIn returns the other reports that a report reads, as part of a WITH list. They use the
-// report's own relations.
-func reportsIn(f *sqlfiles.File) (with []string) {
-	for _, r := range f.Reads {
-		_, isView := sqlfiles.View(r)
-		if other, ok := sqlfiles.Report(r); ok && !isView {
-			with = append(with, r+" AS ("+other.SQL+")")
-		}
-	}
-	return with
+	return question.DaysBack(q.Since.In(p.loc), q.Report.History)
 }

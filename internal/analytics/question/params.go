@@ -30,6 +30,8 @@ type Params struct {
 	Field string
 	// Every is the time step of the report concurrency: day (the default), hour or minute.
 	Every string
+	// Steps asks the report durations for the calls by steps of duration.
+	Steps bool
 	// Most is the maximum number of rows of the report calls, 0: all of them; Skip is the number of
 	// newest calls that it leaves out.
 	Most, Skip int64

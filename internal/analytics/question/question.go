@@ -24,6 +24,9 @@ type Question struct {
 
 // Of parses the parameters of a question to a report or view.
 func Of(f *sqlfiles.File, p Params) (q Question, err error) {
+	if steps, ok := sqlfiles.Steps(f.Name); ok && p.Steps {
+		f = steps
+	}
 	q = Question{Params: p, Report: f}
 	if p.By != "" && !f.Grouped() {
 		return q, fmt.Errorf("run report %s: it has no groups", f.Name)

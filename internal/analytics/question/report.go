@@ -59,15 +59,12 @@ var Related = map[string]string{
 func Views(f *sqlfiles.File) (out []string) {
 	beside, _ := BesideOf(f)
 	for _, name := range f.Reads {
-		other, isReport := sqlfiles.Report(name)
 		_, isView := sqlfiles.View(name)
 		of, isSelected := strings.CutPrefix(name, "selected_")
 		switch {
 		case name == schema.Runs.Name:
 		case isView:
 			out = append(out, name)
-		case isReport:
-			out = append(out, Views(other)...)
 		case Related[name] != "":
 			out = append(out, schema.Calls.Name, Related[name])
 		case name == beside.As, slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return r.Name == of }):
@@ -112,7 +109,6 @@ var besides = []Beside{
 FROM changes
 WHERE since_at IS NOT NULL AND kind <> 'completed' AND resource NOT IN ('customers', 'incidents')`,
 		Since: "since_at", At: "seen_at", OfAgents: true},
-	{As: "selected_incidents", are: "incidents raised", Rows: "SELECT * FROM incidents", Since: "created_at", At: "created_at"},
 }
 
 // BesideOf returns the events that a report reads; false if it reads none.

@@ -53,11 +53,10 @@ func TestWrongRules(t *testing.T) {
 		durations + "above = 1\nrow = {outcome = \"failed\"}\n":                                       `unknown column of the rows of durations "outcome"`,
 		durations + "above = 1\nby = [\"number\"]\n":                                                  "number may be personal data",
 		durations + "above = 1\nwhere = [\"metadata.customer=x\"]\n":                                  "metadata.customer may be personal data",
-		rule + "report = \"lines\"\ncolumn = \"calls\"\nabove = 1\n":                                  "number may be personal data",
 		"page = \"calls.example.com\"\n":                                                              "page is not an address",
 		rule + "report = \"costs\"\ncolumn = \"per_success\"\nabove = 1\n":                            `unknown number of the report costs "per_success"`,
 		rule + "report = \"costs\"\ncolumn = \"per_success\"\nfield = \"resolved=true\"\nabove = 1\n": "",
-		rule + "report = \"lines\"\ncolumn = \"calls\"\nabove = 1\npersonal = true\n":                 "",
+		durations + "above = 1\nby = [\"number\"]\npersonal = true\n":                                 "",
 	} {
 		path := filepath.Join(t.TempDir(), "alerts.toml")
 		test.OK(t, os.WriteFile(path, []byte(text), 0o600))

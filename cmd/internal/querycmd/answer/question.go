@@ -17,6 +17,7 @@ type Question struct {
 	Field, Every, Sort           string
 	By, Where                    []string
 	Most, Skip, Top              uint32
+	Steps                        bool
 }
 
 // Params parses a question. Dates are those of a zone, and ages count from now.
@@ -24,7 +25,7 @@ func (q *Question) Params(loc *time.Location, now time.Time) (question.Params, e
 	if q.Compare != "" && q.Compare != Previous {
 		return question.Params{}, cli.Usage("use --compare previous", "unknown period %q", q.Compare)
 	}
-	p := question.Params{By: strings.Join(q.By, ","), Agent: q.Agent, Where: q.Where, Field: q.Field, Every: q.Every,
+	p := question.Params{By: strings.Join(q.By, ","), Agent: q.Agent, Where: q.Where, Field: q.Field, Every: q.Every, Steps: q.Steps,
 		Most: int64(q.Most), Skip: int64(q.Skip), Sort: q.Sort, Top: int64(q.Top)}
 	var err error
 	if p.Since, err = cli.TimeOf("since", q.Since, loc, now); err != nil {

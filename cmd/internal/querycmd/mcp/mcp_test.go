@@ -220,7 +220,7 @@ func TestEveryReport(t *testing.T) {
 		if got.isError || !strings.Contains(got.text, f.Answers) || len(got.text) > 40_000 || !strings.Contains(got.text, "Snapshot 1, committed ") {
 			t.Errorf("%s: %.1000s", f.Name, got.text)
 		}
-		if slices.Contains(f.Needs, "transcripts") && f.Name != "changes" && f.Name != "incidents" && !strings.Contains(got.left, "waiting for its transcript") {
+		if slices.Contains(f.Needs, "transcripts") && f.Name != "changes" && !strings.Contains(got.left, "waiting for its transcript") {
 			t.Errorf("%s does not report the call that waits: %s", f.Name, got.left)
 		}
 		if f.Name == "calls" && (len(got.rows) == 30 || !strings.Contains(got.left, "shows them")) {

@@ -116,6 +116,7 @@ func (s *server) tools() []*tool {
 			"compare": text(answer.Previous + ": shows each figure beside that of the period before, and the change; requires since"),
 			"field":   text("count calls with NAME=VALUE of an extracted field as successful, such as resolved=true"),
 			"every":   text("step of a row: day, hour or minute"),
+			"steps":   schema{"type": "boolean", "description": "calls by steps of 5 seconds of their duration"},
 			"words":   texts("words or phrases that one turn contains, all of them"),
 			"call_id": text("id of the call, or its beginning"),
 			"sort":    text("COLUMN, COLUMN:asc or COLUMN:desc"),

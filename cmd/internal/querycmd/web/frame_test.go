@@ -282,16 +282,16 @@ func TestOthersRows(t *testing.T) {
 	if tells < asked/4 {
 		t.Errorf("of %d addresses %d tell of others where they may", asked, tells)
 	}
-	for address, want := range map[string]int{"/calls/SECRET-1": 404, "/reports/changes": 403, "/reports/lines.csv": 403, "/reports/funnel.csv?by=number": 403, "/reports/funnel.csv?by=campaign": 200, "/calls?agent=SECRET-agent": 400} {
+	for address, want := range map[string]int{"/calls/SECRET-1": 404, "/reports/changes": 403, "/reports/funnel.csv?by=number": 403, "/reports/funnel.csv?by=campaign": 200, "/calls?agent=SECRET-agent": 400} {
 		if resp, body := get("agency", address); resp.StatusCode != want {
 			t.Errorf("%s: %s, want %d: %s", address, resp.Status, want, body)
 		}
 	}
-	if _, body := get("agency", "/reports"); strings.Contains(body, "incidents") || !strings.Contains(body, "funnel") {
+	if _, body := get("agency", "/reports"); strings.Contains(body, "reports/changes") || !strings.Contains(body, "funnel") {
 		t.Errorf("the list of the reports of an agency: %s", body)
 	}
 	// Its page links to other reports, but to none that it may not read.
-	if _, body := get("agency", "/?"+span); strings.Contains(body, "/reports/lines") || !strings.Contains(body, "/reports/attempts") {
+	if _, body := get("agency", "/?"+span); strings.Contains(body, "/reports/changes") || !strings.Contains(body, "/reports/callers") {
 		t.Error("the page of an agency leads to a report that is closed to it, or to none")
 	}
 	// Masked values are in no file, and no word or condition finds them.

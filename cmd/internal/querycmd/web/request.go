@@ -67,8 +67,10 @@ func (s *Server) ask(r *http.Request) (q *request, err error) {
 		switch text, list, number := single[name], lists[name], numbers[name]; {
 		case list != nil:
 			*list = all
+		case name == "steps":
+			q.typed.Steps = all[0] == "true"
 		case text == nil && number == nil:
-			known := []string{"by", "where", "word", "most", "skip", "top"}
+			known := []string{"by", "where", "word", "most", "skip", "top", "steps"}
 			for name := range single {
 				known = append(known, name)
 			}
@@ -143,6 +145,9 @@ func (q *request) address(report string, p question.Params) string {
 		return link("/", v)
 	}
 	set("every", p.Every)
+	if p.Steps {
+		v.Set("steps", "true")
+	}
 	set("by", p.By)
 	if _, compares := p.Previous(); compares {
 		v.Set("compare", answer.Previous)

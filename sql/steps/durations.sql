@@ -1,4 +1,4 @@
--- distribution: durations in steps of 5 seconds
+-- durations: call durations in steps of 5 seconds
 --
 -- Calls with a known duration are counted, connected or not. A call of exactly 10 seconds
 -- is in the step that begins there. Steps without calls have no row.
@@ -9,7 +9,7 @@
 -- Needs: end, words, duration
 -- Keys: from_ms
 -- Shares: share_percent of sum(calls)
--- Example: query distribution --by agent
+-- Example: query durations --steps --by agent
 -- Columns:
 --   key              VARCHAR  -        group of --by
 --   from_ms          BIGINT   ms       start of the step
