@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -235,22 +234,6 @@ func TestWorstExitCode(t *testing.T) {
 		out.Reset()
 		if _ = oneByOne(ctx, all, &out, func(context.Context, *settings, io.Writer) error { return nil }); strings.Contains(out.String(), "profile 1:") {
 			t.Errorf("another profile began after an interrupt:\n%s", &out)
-		}
-	}
-}
-
-// The user of the nightly run owns every folder that init makes for it.
-func TestInitMakesFoldersOfTheUser(t *testing.T) {
-	dir := t.TempDir()
-	i := &initial{settings: &settings{}, owner: "callhouse", uid: os.Getuid(), gid: os.Getgid(), target: filepath.Join(dir, "etc/callhouse/callhouse.toml")}
-	if i.uid == 0 {
-		i.uid, i.gid = 4242, 4242
-	}
-	i.Warehouse = filepath.Join(dir, "srv/calls/warehouse")
-	test.OK(t, i.write())
-	for _, name := range []string{"etc", "etc/callhouse/callhouse.toml", "srv", "srv/calls", "srv/calls/warehouse"} {
-		if st, err := os.Stat(filepath.Join(dir, name)); err != nil || int(st.Sys().(*syscall.Stat_t).Uid) != i.uid {
-			t.Errorf("%s: %v, %v", name, st, err)
 		}
 	}
 }

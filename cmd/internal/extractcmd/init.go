@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -31,8 +30,8 @@ and writes callhouse.toml and a file with the key (mode 0600). It shows what it 
 before it does. It never changes an existing configuration. At the end it prints a line for cron and
 units for systemd, of which one starts a run every night.
 
-Run by root it writes to /etc/callhouse, for the user callhouse if there is one. Run by anybody else
-it writes to that user's own folder of configurations.
+Run by root it writes to /etc/callhouse, and the printed lines run extract as root. Run by anybody
+else it writes to that user's own folder of configurations.
 
 With --yes it asks nothing: values come from flags and the environment, and the key from
 CALLHOUSE_API_KEY, --api-key-file or --api-key-stdin.
@@ -73,13 +72,11 @@ type initial struct {
 	stdout, stderr io.Writer
 	ask            *prompter // nil with --yes
 
-	owner    string // user of the nightly run, if root sets it up for another
-	uid, gid int    // of the owner
-	target   string // configuration file to write
-	key      string
-	from     string // where the key came from, for messages
-	keyFile  string // file of the key
-	store    bool   // the key is not in that file yet
+	target  string // configuration file to write
+	key     string
+	from    string // where the key came from, for messages
+	keyFile string // file of the key
+	store   bool   // the key is not in that file yet
 }
 
 func (i *initial) run(ctx context.Context) error {
@@ -126,11 +123,6 @@ func (i *initial) find() (err error) {
 	place, warehouse := i.Env.Own, filepath.Join(i.Env.Get("HOME"), "callhouse")
 	if os.Geteuid() == 0 {
 		place, warehouse = i.Env.Machine, "/var/lib/callhouse"
-		if u, err := user.Lookup("callhouse"); err == nil {
-			i.owner = u.Username
-			i.uid, _ = strconv.Atoi(u.Uid) // a number, except on Windows
-			i.gid, _ = strconv.Atoi(u.Gid)
-		}
 	} else if i.Env.Get("HOME") == "" {
 		return cli.Usage("set HOME, or run it as root to set up the machine", "the user has no home folder")
 	}
@@ -341,14 +333,7 @@ func (i *initial) write() error {
 	if i.Share < 1 {
 		text += config.Line("share", strconv.FormatFloat(i.Share, 'g', -1, 64))
 	}
-	var made []string // for the user of the nightly run
 	for _, dir := range []string{filepath.Dir(i.target), i.Warehouse} {
-		for at := dir; ; at = filepath.Dir(at) {
-			if _, err := os.Stat(at); err == nil {
-				break
-			}
-			made = append(made, at)
-		}
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
@@ -357,17 +342,8 @@ func (i *initial) write() error {
 		if err := os.WriteFile(i.keyFile, []byte(i.key+"\n"), 0o600); err != nil {
 			return err
 		}
-		made = append(made, i.keyFile)
 	}
-	if err := os.WriteFile(i.target, []byte(text), 0o600); err != nil || i.owner == "" {
-		return err
-	}
-	for _, path := range append(made, i.target) {
-		if err := os.Chown(path, i.uid, i.gid); err != nil {
-			return err
-		}
-	}
-	return nil
+	return os.WriteFile(i.target, []byte(text), 0o600)
 }
 
 func validAddress(text string) (string, error) {

@@ -16,10 +16,6 @@ func (i *initial) next() error {
 	if err != nil {
 		return err
 	}
-	as, user, crontab := "", "", "crontab -e"
-	if i.owner != "" {
-		as, user, crontab = "sudo -u "+i.owner+" ", "User="+i.owner+"\n", "crontab -u "+i.owner+" -e"
-	}
 	units, ctl := "~/.config/systemd/user", "systemctl --user"
 	if os.Geteuid() == 0 {
 		units, ctl = "/etc/systemd/system", "systemctl"
@@ -27,9 +23,9 @@ func (i *initial) next() error {
 	name := func(name string) string {
 		path := filepath.Join(filepath.Dir(program), name)
 		if found, err := exec.LookPath(name); err == nil && found == path {
-			return as + name
+			return name
 		}
-		return as + words.Shell(path)
+		return words.Shell(path)
 	}
 	with := ""
 	if i.target != i.Env.Own && i.target != i.Env.Machine {
@@ -38,7 +34,7 @@ func (i *initial) next() error {
 	out := i.text(i.stdout)
 	words.Fprintf(out, "\nDone. Next, the first run and the first report:\n  %s run%s\n  %s sentiment --by agent%s\n",
 		name("extract"), with, name("query"), with)
-	words.Fprintf(out, "\nTo start it every night, add this line with %s:\n  10 2 * * * %s run --config %s --quiet\n", crontab,
+	words.Fprintf(out, "\nTo start it every night, add this line with crontab -e:\n  10 2 * * * %s run --config %s --quiet\n",
 		cronQuoted(program), cronQuoted(i.target))
 	words.Fprintf(out, `
 Or paste this, for systemd:
@@ -57,7 +53,7 @@ SuccessExitStatus=3
 KillSignal=SIGINT
 TimeoutStopSec=90
 UMask=0077
-%[4]sEND
+END
 cat > %[1]s/callhouse.timer <<'END'
 [Unit]
 Description=Copy the night's calls every night
@@ -71,9 +67,9 @@ Persistent=true
 [Install]
 WantedBy=timers.target
 END
-%[5]s daemon-reload
-%[5]s enable --now callhouse.timer
-`, units, unitQuoted(program), unitQuoted(i.target), user, ctl)
+%[4]s daemon-reload
+%[4]s enable --now callhouse.timer
+`, units, unitQuoted(program), unitQuoted(i.target), ctl)
 	if os.Geteuid() != 0 {
 		words.Fprintln(out, "loginctl enable-linger  # also while you are logged out")
 	}
