@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -155,7 +154,7 @@ func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *R
 		ans.date, ans.heard = date, c.cfg.Clock.Local()
 	}
 	idle.Reset(pieceTimeout)
-	body := &deadlineReader{r: withoutMark(res.Body), timer: idle}
+	body := &deadlineReader{r: res.Body, timer: idle}
 	if res.StatusCode != http.StatusOK {
 		raw, _ := io.ReadAll(io.LimitReader(body, maxErrorBody))
 		return ans, c.refused(res, raw)
@@ -232,7 +231,7 @@ func (c *Client) refused(res *http.Response, raw []byte) *RequestError {
 			Details json.RawMessage `json:"details"`
 		} `json:"error"`
 	}
-	if json.Unmarshal(raw, &envelope) == nil && envelope.Error != nil {
+	if json.Unmarshal(bytes.TrimPrefix(raw, byteOrderMark), &envelope) == nil && envelope.Error != nil {
 		f.contract = true
 		f.code, f.message = c.secrets.Clip(envelope.Error.Code, 80), c.secrets.Clip(envelope.Error.Message, 200)
 		var details struct {
@@ -252,7 +251,7 @@ func (c *Client) read(ctx context.Context, a *Answer, r *deadlineReader, size, l
 	var body bytes.Buffer
 	read := func(upTo int) (more bool, err error) {
 		_, err = body.ReadFrom(io.LimitReader(r, int64(upTo-body.Len())))
-		a.Body = body.Bytes()
+		a.Body = bytes.TrimPrefix(body.Bytes(), byteOrderMark)
 		return body.Len() == upTo, err
 	}
 	body.Grow(16 << 10)
@@ -275,19 +274,7 @@ func (c *Client) read(ctx context.Context, a *Answer, r *deadlineReader, size, l
 }
 
 // byteOrderMark is what some programs write before a text in UTF-8. It is not part of JSON.
-const byteOrderMark = "\xef\xbb\xbf"
-
-// withoutMark returns a body without the byte order marks at its beginning. There may be several if a
-// text was put together from files.
-func withoutMark(body io.Reader) io.Reader {
-	b := bufio.NewReaderSize(body, 16) // the smallest; larger reads pass it by
-	for {
-		if start, _ := b.Peek(len(byteOrderMark)); string(start) != byteOrderMark {
-			return b // an error of Peek comes again
-		}
-		_, _ = b.Discard(len(byteOrderMark))
-	}
-}
+var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // deadlineReader resets a timer after every piece.
 type deadlineReader struct {

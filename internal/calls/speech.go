@@ -85,9 +85,6 @@ func (c *Call) Complete(tools []ToolCall) {
 	c.setInt(colFailedUses, failed, known)
 }
 
-// Moved reports whether the call moved through its agent's graph.
-func (c *Call) Moved() bool { return len(c.Row[colMoves].ByteArray()) > len("[]") }
-
 // noMoves is the value of moves of a transcript without any.
 var noMoves = schema.TextValue([]byte("[]"))
 

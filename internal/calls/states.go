@@ -1,10 +1,6 @@
 package calls
 
-import (
-	"github.com/parquet-go/parquet-go"
-
-	"callhouse/internal/schema"
-)
+import "callhouse/internal/schema"
 
 // TranscriptState is the state of a call's transcript.
 type TranscriptState uint8
@@ -66,9 +62,3 @@ func (s TranscriptState) String() string { return transcriptWords.Text(int(s), "
 
 // String returns the settlement's word, as in the column settlement.
 func (s Settlement) String() string { return settlementWords.Text(int(s), "Settlement") }
-
-// Value returns the state as a value of the column transcript_state.
-func (s TranscriptState) Value() parquet.Value { return transcriptValues[s] }
-
-// Value returns the settlement as a value of the column settlement.
-func (s Settlement) Value() parquet.Value { return settlementValues[s] }

@@ -88,7 +88,8 @@ func (c *Crawler) sweep(ctx context.Context) error {
 		return err
 	}
 	if c.filters.now().Before != refused {
-		if err := c.sweepParts(ctx, top, todo, places); err != nil || ctx.Err() != nil || len(todo)+len(places) == 1 || c.filters.now().Before != refused {
+		err := c.sweepParts(ctx, top, todo, places)
+		if err != nil || ctx.Err() != nil || len(todo)+len(places) == 1 || c.filters.now().Before != refused {
 			return err
 		}
 		top = nil

@@ -190,18 +190,6 @@ func (a *Archive) Sum(ctx context.Context, path string) (sum string, size int64,
 	return hex.EncodeToString(h.Sum(nil)), size, err
 }
 
-// Remove removes stored files. A missing file is not an error, but a missing archive is.
-func (a *Archive) Remove(ctx context.Context, paths []string) error {
-	if err := a.there(ctx); err != nil {
-		return err
-	}
-	uris := make([]string, len(paths))
-	for i, p := range paths {
-		uris[i] = a.uri + "/" + p
-	}
-	return a.store.Remove(ctx, uris)
-}
-
 // Sweep removes the files that killed processes left in a folder of incomplete downloads.
 func Sweep(scratch string) error {
 	names, err := filepath.Glob(filepath.Join(scratch, "*.part"))

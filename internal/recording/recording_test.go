@@ -102,7 +102,8 @@ func TestFetch(t *testing.T) {
 	if requests.Load() != 2 {
 		t.Errorf("%d requests", requests.Load())
 	}
-	test.OK(t, a.Remove(t.Context(), []string{got.Path, "2026/11/23/none.mp3"}))
+	_, _, err = a.Delete(t.Context(), []string{recording.StemOf(got.Path), "2026/11/23/none"})
+	test.OK(t, err)
 	if _, _, err := a.Sum(t.Context(), got.Path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("after its removal: %v", err)
 	}

@@ -31,13 +31,11 @@ type Decoder struct {
 	MaxParts int
 
 	s     scan.Scanner
-	valid []byte // the body, if it had to be converted to UTF-8
 	arena []byte
 	codec *codec
 	o     *schema.Object // the result
 	parts []part         // by the id of their node
 	spare schema.Rows    // of the list that is stored separately
-	names map[driftName]string
 
 	count  int // objects of lists and unknown fields so far
 	source schema.Source
@@ -82,14 +80,12 @@ func (d *Decoder) Decode(of *schema.Resource, body []byte, kind schema.Kind, o *
 	}
 	replaced := !utf8.Valid(body)
 	if replaced {
-		d.valid = scan.AppendValid(d.valid[:0], body)
-		body = d.valid
+		body = scan.Valid(body)
 	}
 	v, ok := d.scan(body)
 	if ok && v.Marks&scan.Lone != 0 { // rare enough for a second scan
 		replaced, d.count, d.Drift = true, 0, d.Drift[:0]
-		d.valid = scan.AppendWhole(nil, body)
-		_, ok = d.scan(d.valid)
+		_, ok = d.scan(scan.AppendWhole(nil, body))
 	}
 	if !ok || d.tooMany() {
 		return undecodable(d.s.Err())
@@ -272,13 +268,6 @@ func (d *Decoder) withhold(replaced bool) {
 			}
 		}
 		p.unknown = p.unknown[:0]
-	}
-}
-
-// driftUnknown counts the fields without a column.
-func (d *Decoder) driftUnknown(p *part) {
-	for i := range p.unknown {
-		d.driftField(p.prefix, p.unknown[i].Name, DriftUnknownField)
 	}
 }
 

@@ -116,32 +116,13 @@ func (d *Decoder) drift(path string, kind DriftKind) {
 	d.Drift = append(d.Drift, Drift{path, kind, 1})
 }
 
-// driftField counts an unknown field called name below prefix.
-func (d *Decoder) driftField(prefix string, name []byte, kind DriftKind) {
-	if d.names == nil {
-		d.names = make(map[driftName]string)
-	}
-	if len(name) > maxDriftName {
-		d.drift(prefix+otherFields, kind)
-		return
-	}
-	key := driftName{prefix: prefix, len: len(name)}
-	copy(key.name[:], name)
-	path, ok := d.names[key]
-	if !ok {
-		if len(d.names) >= maxDriftNames {
-			d.drift(prefix+otherFields, kind)
-			return
+// driftUnknown counts the fields without a column.
+func (d *Decoder) driftUnknown(p *part) {
+	for i := range p.unknown {
+		name := p.unknown[i].Name
+		if len(name) > maxDriftName || len(d.Drift) >= maxDriftNames {
+			name = []byte(otherFields)
 		}
-		path = prefix + string(name)
-		d.names[key] = path
+		d.drift(p.prefix+string(name), DriftUnknownField)
 	}
-	d.drift(path, kind)
-}
-
-// driftName is an unknown field's name, used as a map key so that a lookup does not allocate.
-type driftName struct {
-	prefix string
-	len    int
-	name   [maxDriftName]byte
 }

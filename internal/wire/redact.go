@@ -15,25 +15,13 @@ import (
 func Redact(of *schema.Resource, body []byte) (clean []byte, changed bool, err error) {
 	c := codecOf(of)
 	top := c.nodes[0]
-	var s scan.Scanner
-	if !s.Object(body) {
-		return nil, false, undecodable(s.Err())
+	if _, err := scan.Whole(body); err != nil {
+		return nil, false, undecodable(err)
 	}
 	var optOut scan.Value
-	for first := true; ; first = false {
-		key, st := s.Key(first)
-		if st == scan.StepEnd && s.End() {
-			break
-		}
-		if st != scan.StepNext {
-			return nil, false, undecodable(s.Err())
-		}
-		v, ok := s.Value(1)
-		if !ok {
-			return nil, false, undecodable(s.Err())
-		}
-		if f := top.find(scan.KeyText(key)); f != unknown && f == c.optOut {
-			optOut = v
+	for m := range scan.Members(body) {
+		if f := top.find(m.Name); f != unknown && f == c.optOut {
+			optOut = m.Value
 		}
 	}
 	if !optedOut(&optOut) {

@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"net/http"
 	"net/url"
@@ -42,7 +41,6 @@ const (
 	rest         = 30 * time.Second
 	mostText     = 20_000 // bytes in one request, unless one text is longer
 	mostAnswer   = 8 << 20
-	mostKnown    = 8192 // cached answers
 	leastScore   = 0.5
 )
 
@@ -52,14 +50,12 @@ type Client struct {
 	address string
 	http    http.Client
 	slots   chan struct{}
-	seed    maphash.Seed
 	began   time.Time
 
 	mu       sync.Mutex
 	failures int
 	until    time.Time     // no requests are sent before
 	waited   time.Duration // total wait for answers
-	known    map[uint64][]place
 }
 
 // place is a part of a text found by the service.
@@ -80,7 +76,7 @@ func New(c Config) (*Client, error) {
 		return nil, errors.New("the address must be like http://localhost:3000, without user and password")
 	}
 	return &Client{Config: c, address: strings.TrimRight(c.URL, "/") + "/analyze", slots: make(chan struct{}, mostAtOnce),
-		seed: maphash.MakeSeed(), began: time.Now(), known: map[uint64][]place{},
+		began: time.Now(),
 		http: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: mostAtOnce}, // no proxy, since it could read the texts
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
 }
@@ -179,28 +175,13 @@ func (c *Client) leave(began time.Time, failed bool) {
 
 // ask returns the places that the service finds in a text.
 func (c *Client) ask(text string) (places []place, err error) {
-	hash := maphash.String(c.seed, text)
-	c.mu.Lock()
-	places, ok := c.known[hash]
-	c.mu.Unlock()
-	if ok {
-		return places, nil
-	}
 	if err := c.enter(); err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	defer func() { c.leave(began, err != nil) }()
-	if places, err = c.send(text); err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.known) >= mostKnown {
-		clear(c.known)
-	}
-	c.known[hash] = places
-	return places, nil
+	places, err = c.send(text)
+	c.leave(began, err != nil)
+	return places, err
 }
 
 func (c *Client) send(text string) ([]place, error) {

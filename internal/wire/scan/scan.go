@@ -75,14 +75,6 @@ func (s *Scanner) Reset(b []byte) { *s = Scanner{b: b} }
 // Text returns the whole text.
 func (s *Scanner) Text() []byte { return s.b }
 
-// Object starts with a text that should be one object, and moves into it.
-func (s *Scanner) Object(b []byte) bool {
-	s.Reset(b)
-	s.Space()
-	_, ok := s.Open('{')
-	return ok || s.Fail("not a JSON object")
-}
-
 // Before reports whether b is the next byte.
 func (s *Scanner) Before(b byte) bool { return s.p < len(s.b) && s.b[s.p] == b }
 
@@ -259,8 +251,9 @@ func Whole(text []byte) (v Value, err error) {
 // Members yields the members of an object, as far as the text is valid.
 func Members(text []byte) iter.Seq[Member] {
 	return func(yield func(Member) bool) {
-		var s Scanner
-		if !s.Object(text) {
+		s := Scanner{b: text}
+		s.Space()
+		if _, ok := s.Open('{'); !ok {
 			return
 		}
 		for first := true; ; first = false {

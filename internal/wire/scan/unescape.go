@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -36,20 +37,8 @@ func hex4(b []byte) (r rune, ok bool) {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0, false
 	}
-	for _, c := range b[2:6] {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c >= 'a' && c <= 'f':
-			c -= 'a' - 10
-		case c >= 'A' && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	return rune(n), err == nil
 }
 
 // AppendUnescaped appends the text of a string, given between its quotes and
@@ -123,20 +112,8 @@ func AppendWhole(dst, b []byte) []byte {
 	return dst
 }
 
-// AppendValid appends b with every invalid UTF-8 byte replaced by U+FFFD.
-func AppendValid(dst, b []byte) []byte {
-	for p := 0; p < len(b); {
-		if b[p] < utf8.RuneSelf {
-			dst = append(dst, b[p])
-			p++
-			continue
-		}
-		r, n := utf8.DecodeRune(b[p:])
-		dst = utf8.AppendRune(dst, r)
-		p += n
-	}
-	return dst
-}
+// Valid returns b with every invalid UTF-8 byte replaced by U+FFFD.
+func Valid(b []byte) []byte { return []byte(string([]rune(string(b)))) }
 
 // AppendString appends text as a JSON string. It escapes only where necessary.
 func AppendString(dst, text []byte) []byte {
