@@ -6,12 +6,8 @@
 CREATE TYPE weekday_name AS ENUM
     ('Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday');
 
--- The zone of local times, set by SET VARIABLE tz = 'Asia/Seoul'; UTC if unset.
-CREATE MACRO local_zone() AS coalesce(getvariable('tz'), 'UTC');
-
--- The local date and time at an instant. A program that knows the offsets of the zone may replace
--- this with a table of them, which is 20 times as fast as a calendar.
-CREATE MACRO local_time(instant) AS timezone(local_zone(), instant);
+-- The local date and time at an instant. It is replaced by one for the zone: see analytics/localtime.
+CREATE MACRO local_time(instant) AS timezone('UTC', instant);
 
 -- The current names of agents by id; null unless set by SET VARIABLE agent_names = MAP {...}. A
 -- variable leaves the plan of a statement unchanged: with a join, SELECT count(*) and the newest
@@ -19,11 +15,10 @@ CREATE MACRO local_time(instant) AS timezone(local_zone(), instant);
 CREATE MACRO agent_names() AS CAST(getvariable('agent_names') AS MAP(VARCHAR, VARCHAR));
 CREATE MACRO agent_name_of(id) AS map_extract(agent_names(), id)[1];
 
--- The calendar of a local time. DuckDB before 1.2 resolves functions without the types of a macro's
--- arguments, hence the casts.
-CREATE MACRO weekday_of(local_start) AS CAST(dayname(CAST(local_start AS TIMESTAMP)) AS weekday_name);
-CREATE MACRO week_of(local_start) AS CAST(date_trunc('week', CAST(local_start AS TIMESTAMP)) AS DATE);
-CREATE MACRO month_of(local_start) AS strftime(CAST(local_start AS TIMESTAMP), '%Y-%m');
+-- The calendar of a local time.
+CREATE MACRO weekday_of(local_start) AS CAST(dayname(local_start) AS weekday_name);
+CREATE MACRO week_of(local_start) AS CAST(date_trunc('week', local_start) AS DATE);
+CREATE MACRO month_of(local_start) AS strftime(local_start, '%Y-%m');
 
 -- Whether a word of the service is known; null for none. These are patterns because DuckDB matches
 -- a pattern once for each word in a column's dictionary, but a list once for each row.

@@ -35,7 +35,7 @@ func Script(snap *layout.Snapshot, loc *time.Location) string {
 	var b strings.Builder
 	inOrder := slices.DeleteFunc(slices.Clone(resource.Tables), func(t *schema.Table) bool { return t == &schema.ToolCalls })
 	b.WriteString("CREATE SCHEMA stored;\n" + stored.Relations(snap, inOrder...))
-	b.WriteString("\n" + opened.ViewMacros(localtime.FixedMacro(loc, snap.Manifest)))
+	b.WriteString("\n" + opened.ViewMacros(localtime.Macro(loc, snap.Manifest, true)))
 	b.WriteString("\n" + stored.Relations(snap, &schema.ToolCalls)) // which may need the macros
 	for _, v := range sqlfiles.Views() {
 		fmt.Fprintf(&b, "\nCREATE VIEW %s AS\n%s;\n", v.Name, v.SQL)

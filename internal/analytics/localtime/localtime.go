@@ -3,7 +3,6 @@ package localtime
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"callhouse/internal/layout"
@@ -14,21 +13,23 @@ const maxOffsets = 200
 
 // Macro returns the statement that creates the macro local_time for a zone. Between the first and
 // the last call it adds the zone's offset at the time; outside, it uses DuckDB's calendar, which
-// gives the same result but takes 400 ns per row.
-func Macro(loc *time.Location, m *layout.Manifest) string {
-	const calendar = "timezone(local_zone(), instant)"
+// gives the same result but takes 400 ns per row and an extension, icu. With onlyCalls, the macro is
+// only valid for the calls, and needs no calendar.
+func Macro(loc *time.Location, m *layout.Manifest, onlyCalls bool) string {
 	lo, hi := m.Starts()
 	offsets := offsetsOf(loc, lo, hi)
-	if offsets == nil {
-		return "CREATE MACRO local_time(instant) AS " + calendar
+	text := "timezone('" + loc.String() + "', instant)" // zone names have no quotes
+	switch {
+	case len(offsets) > 0:
+		within := "make_timestamp(" + wallMicros("instant", offsets,
+			func(until int64) string { return fmt.Sprintf("epoch_ms(instant) < %d", until) }) + ")"
+		if text = fmt.Sprintf("CASE WHEN epoch_ms(instant) >= %d AND epoch_ms(instant) < %d THEN %s ELSE %s END", lo, hi, within, text); onlyCalls {
+			text = within
+		}
+	case onlyCalls && lo > hi: // no call has a start
+		text = "make_timestamp(epoch_us(instant))"
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "CREATE MACRO local_time(instant) AS CASE WHEN epoch_ms(instant) < %d THEN %s", lo, calendar)
-	for _, o := range offsets {
-		fmt.Fprintf(&b, " WHEN epoch_ms(instant) < %d THEN make_timestamp(epoch_us(instant) + %d)", o.until, o.seconds*1_000_000)
-	}
-	fmt.Fprintf(&b, " ELSE %s END", calendar)
-	return b.String()
+	return "CREATE MACRO local_time(instant) AS " + text
 }
 
 // Micros returns SQL for the local time at a stored call's start_at in microseconds since 1970:
@@ -80,26 +81,6 @@ func offsetsOf(loc *time.Location, lo, hi int64) []offset {
 		at = until
 	}
 	return out
-}
-
-// FixedMacro returns the statement that creates local_time for a zone without the calendar, valid
-// for the calls of the snapshot. DuckDB before 1.2 resolves the functions of a macro without the types of
-// its arguments, hence the cast.
-func FixedMacro(loc *time.Location, m *layout.Manifest) string {
-	lo, hi := m.Starts()
-	offsets := offsetsOf(loc, lo, hi)
-	const instant = "CAST(instant AS TIMESTAMP WITH TIME ZONE)"
-	var text string
-	switch {
-	case len(offsets) > 0:
-		text = "make_timestamp(" + wallMicros(instant, offsets,
-			func(until int64) string { return fmt.Sprintf("epoch_ms(%s) < %d", instant, until) }) + ")"
-	case lo > hi: // no call has a start
-		text = "make_timestamp(epoch_us(" + instant + "))"
-	default: // more than 100 years of daylight saving: needs the calendar
-		text = "timezone('" + loc.String() + "', instant)" // zone names have no quotes
-	}
-	return "CREATE MACRO local_time(instant) AS " + text
 }
 
 // Instant returns t as an SQL literal.

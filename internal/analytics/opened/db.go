@@ -92,7 +92,7 @@ func Open(ctx context.Context, root string, o Options) (*DB, error) {
 	db := &DB{snap: snap, free: free, loc: o.Location, engine: engine, safe: o.Safe != nil, rights: o.Rights,
 		dialect: o.Dialect, proven: map[*schema.Table]bool{}}
 	db.made = usual()
-	db.undefined = db.definitions(localtime.Macro(o.Location, snap.Manifest))
+	db.undefined = db.definitions(localtime.Macro(o.Location, snap.Manifest, false))
 	if err := db.prepare(ctx, o.Safe); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -170,15 +170,11 @@ func (db *DB) Connect(ctx context.Context) (*duck.Conn, error) {
 
 // setZone sets the zone of a connection. It returns a *ZoneError if DuckDB does not know the zone.
 func setZone(ctx context.Context, conn *duck.Conn, loc *time.Location) error {
-	zone := stored.Quote(loc.String())
-	if err := conn.Exec(ctx, "SET TimeZone = "+zone); err != nil {
+	if err := conn.Exec(ctx, "SET TimeZone = "+stored.Quote(loc.String())); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}
 		return &ZoneError{Name: loc.String(), Err: err}
-	}
-	if err := conn.Exec(ctx, "SET VARIABLE tz = "+zone); err != nil {
-		return fmt.Errorf("set the zone: %w", err)
 	}
 	return nil
 }

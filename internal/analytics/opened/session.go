@@ -6,7 +6,6 @@ import (
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
-	"callhouse/internal/analytics/stored"
 )
 
 // Dialect supports statements that are not written for DuckDB: Also lists the further names that
@@ -47,13 +46,7 @@ func (s *Session) Close() { s.conn.Close() }
 // Zone sets the zone in which the session's statements format and truncate times. Local days stay
 // those of the warehouse's zone.
 func (s *Session) Zone(ctx context.Context, loc *time.Location) error {
-	if err := s.conn.Exec(ctx, "SET TimeZone = "+stored.Quote(loc.String())); err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
-		return &ZoneError{Name: loc.String(), Err: err}
-	}
-	return nil
+	return setZone(ctx, s.conn, loc)
 }
 
 // Prepare plans one read-only statement, after rewrite has changed its tree.

@@ -144,7 +144,7 @@ func link(t *schema.Table) string {
 // before the filter, and an error or the time taken could reveal a value of a hidden row. So every
 // value of hidden rows is null as well.
 func (r Rights) Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, isForeign bool) string {
-	all := stored.Relation(snap, files, t, false)
+	all := stored.Relation(snap, files, t)
 	switch {
 	case r.None():
 		return all
@@ -199,6 +199,6 @@ func (r Rights) theirs(snap *layout.Snapshot, t *schema.Table) string {
 	if link(t) == "agent_id" {
 		return agents
 	}
-	calls := stored.Relation(snap, snap.Manifest.FilesOf(schema.Calls.Name), &schema.Calls, false)
+	calls := stored.Relation(snap, snap.Manifest.FilesOf(schema.Calls.Name), &schema.Calls)
 	return "call_id IN (SELECT call_id FROM (" + calls + ") WHERE " + agents + ")"
 }

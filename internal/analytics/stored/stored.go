@@ -15,15 +15,15 @@ import (
 func Relations(snap *layout.Snapshot, tables ...*schema.Table) string {
 	var b strings.Builder
 	for _, t := range tables {
-		fmt.Fprintf(&b, "CREATE VIEW stored.%s AS %s;\n", t.Name, Relation(snap, snap.Manifest.NewestFirst(t.Name), t, true))
+		fmt.Fprintf(&b, "CREATE VIEW stored.%s AS %s;\n", t.Name, Relation(snap, snap.Manifest.NewestFirst(t.Name), t))
 	}
 	return b.String()
 }
 
 // Relation returns a SELECT of the rows of some of a table's files, in their order. It lists the
 // files, never a pattern, so that it reads exactly one commit. DuckDB before 1.5 has no JSON in a
-// schema: portable reads text and casts it.
-func Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, portable bool) string {
+// schema, so it reads text and casts it.
+func Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table) string {
 	if len(files) == 0 {
 		return Empty(t)
 	}
@@ -34,9 +34,7 @@ func Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, port
 		options += ", filename = true"
 		b.WriteString(" EXCLUDE (filename)")
 	}
-	if portable {
-		b.WriteString(jsonCasts(t))
-	}
+	b.WriteString(jsonCasts(t))
 	if t.ByMonth() {
 		// The file's name begins with its day or month: a condition on it selects files.
 		fmt.Fprintf(&b, ", left(parse_filename(filename), 7) AS %s", schema.Month)
@@ -50,17 +48,15 @@ func Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, port
 		b.WriteString(Quote(snap.Path(f)))
 		rows += f.Rows
 	}
-	if !portable { // given a schema, DuckDB opens no file to plan a statement, and expects 1,000 rows in each
-		options += fmt.Sprintf(", explicit_cardinality = %d", rows)
-	}
-	// The declared schema, by field id. With it, DuckDB does not read month from the folder names.
-	b.WriteString("], " + options + ", schema = MAP {")
+	// The declared schema, by field id. With it, DuckDB does not read month from the folder names. It
+	// opens no file to plan a statement, and would expect 1,000 rows in each.
+	fmt.Fprintf(&b, "], %s, explicit_cardinality = %d, schema = MAP {", options, rows)
 	for i, c := range t.Columns {
 		if i > 0 {
 			b.WriteString(", ")
 		}
 		typ := c.Type
-		if portable && typ == schema.JSON {
+		if typ == schema.JSON {
 			typ = schema.Text
 		}
 		fmt.Fprintf(&b, "%d: {name: %s, type: %s, default_value: NULL}", c.ID, Quote(c.Name), Quote(typ.DuckDB()))
