@@ -74,6 +74,7 @@ func told(err error) error {
 var states = []struct{ kind, part, code string }{
 	{"Parser", "memory exhausted", "54001"}, // the parser's stack is full
 	{"Syntax", "memory exhausted", "54001"},
+	{"Parser", "for ANY/ALL subquery", "0A000"}, // LIKE ANY
 	{"Parser", "", "42601"},
 	{"Syntax", "", "42601"},
 	{"Catalog", "Table with name", "42P01"},

@@ -276,17 +276,9 @@ func (s Statement) ForDuckDB() string {
 		}
 		return true
 	}
-	closing, aliases := map[int]bool{}, s.aliases()
+	aliases := s.aliases()
 	for i := 0; i < len(s.Tokens); i++ {
-		if name, open, end := s.likeAny(i); name != "" {
-			replace(i, open, "= ANY ("+name+"(")
-			closing[end] = true
-			i = open
-			continue
-		}
 		switch {
-		case closing[i]:
-			replace(i, i, "))")
 		case is(i, "operator", "(", "pg_catalog", "."):
 			end := i + 4
 			operator := ""
@@ -317,41 +309,4 @@ func (s Statement) ForDuckDB() string {
 		}
 	}
 	return b.String() + s.Text[done:]
-}
-
-// Likes are the functions that replace LIKE ANY and LIKE ALL of a list, which DuckDB's parser does
-// not support.
-var Likes = []string{"like_any", "ilike_any", "not_like_any", "not_ilike_any", "like_all", "ilike_all", "not_like_all", "not_ilike_all"}
-
-// likeAny returns the function of Likes that begins at a token, and the parentheses of its list.
-func (s Statement) likeAny(i int) (name string, open, end int) {
-	if s.Tokens[i].Is("not") {
-		name, i = "not_", i+1
-	}
-	if i+3 >= len(s.Tokens) || !s.Tokens[i].Is("like") && !s.Tokens[i].Is("ilike") || s.Tokens[i+2].Text != "(" ||
-		slices.ContainsFunc([]string{"select", "with", "values", "from"}, s.Tokens[i+3].Is) {
-		return "", 0, 0
-	}
-	name += strings.ToLower(s.Tokens[i].Text)
-	switch of := s.Tokens[i+1]; {
-	case of.Is("any"), of.Is("some"):
-		name += "_any"
-	case of.Is("all"):
-		name += "_all"
-	default:
-		return "", 0, 0
-	}
-	depth := 0
-	for end = i + 2; end < len(s.Tokens); end++ {
-		switch s.Tokens[end].Text {
-		case "(":
-			depth++
-		case ")":
-			depth--
-		}
-		if depth == 0 {
-			return name, i + 2, end
-		}
-	}
-	return "", 0, 0
 }

@@ -15,8 +15,8 @@ import (
 var lookups = map[string]string{"regclass": "relation", "regtype": "type", "regproc": "proc", "regprocedure": "proc",
 	"regnamespace": "namespace", "regrole": "role"}
 
-// instead maps types that DuckDB lacks to replacements.
-var instead = map[string]string{"name": "VARCHAR", "xid": "BIGINT", "cid": "BIGINT", "tid": "VARCHAR", "xid8": "BIGINT",
+// standIns maps types that DuckDB lacks to replacements.
+var standIns = map[string]string{"name": "VARCHAR", "xid": "BIGINT", "cid": "BIGINT", "tid": "VARCHAR", "xid8": "BIGINT",
 	"jsonb": "JSON", "money": "DOUBLE", "citext": "VARCHAR", "aclitem": "VARCHAR", "pg_node_tree": "VARCHAR",
 	"inet": "VARCHAR", "cidr": "VARCHAR", "macaddr": "VARCHAR", "xml": "VARCHAR", "int2vector": "USMALLINT[]",
 	"oidvector": "UINTEGER[]", "unknown": "VARCHAR", "regconfig": "VARCHAR", "pg_lsn": "VARCHAR",
@@ -90,7 +90,7 @@ func (a *Asked) oids(t node) {
 
 // types replaces the types within a type.
 func (a *Asked) types(t node) {
-	if by := instead[unbound(t)]; by != "" {
+	if by := standIns[unbound(t)]; by != "" {
 		clear(t)
 		maps.Copy(t, typeOf(by))
 		a.changed = true

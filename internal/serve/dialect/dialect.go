@@ -26,8 +26,6 @@ type Asked struct {
 	at      func(any) string
 	withs   map[string]bool // all names defined by WITH
 	quotes  map[string]bool // quoted names; nil: not collected yet
-	given   map[string]bool // names of columns; nil: not collected yet
-	tree    any
 	casts   map[int]node    // the statement's casts of parameters
 	aliases map[string]kind // of the columns that it names
 	refused error
@@ -35,7 +33,7 @@ type Asked struct {
 
 // Rewrite changes DuckDB's tree of a statement.
 func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) {
-	a.changed, a.at, a.withs, a.quotes, a.given, a.tree = false, at, map[string]bool{}, nil, nil, tree
+	a.changed, a.at, a.withs, a.quotes = false, at, map[string]bool{}, nil
 	statements := listOf(tree, "statements")
 	if len(statements) != 1 {
 		return false, nil
@@ -78,7 +76,6 @@ func (a *Asked) walk(n any) {
 		a.fold(n)
 		a.columns(n)
 		a.nullsFirst(n)
-		a.byKey(n)
 		a.compared(n)
 		a.sample(n)
 		for key, kid := range n {
@@ -124,11 +121,15 @@ type UnsupportedError struct {
 
 func (e *UnsupportedError) Error() string { return e.Message }
 
+// refuse refuses the statement.
+func (a *Asked) refuse(message, hint string) {
+	a.refused = &UnsupportedError{Message: message + " is not supported", Hint: hint}
+}
+
 // sample refuses a sample together with WHERE, which DuckDB applies after sampling.
 func (a *Asked) sample(n node) {
 	if n["sample"] != nil && n["where_clause"] != nil {
-		a.refused = &UnsupportedError{Message: "USING SAMPLE with WHERE is not supported: DuckDB samples rows before WHERE filters them",
-			Hint: "sample a subquery: SELECT ... FROM (SELECT ... WHERE ...) USING SAMPLE 3"}
+		a.refuse("USING SAMPLE with WHERE, before which DuckDB samples,", "sample a subquery: SELECT ... FROM (SELECT ... WHERE ...) USING SAMPLE 3")
 	}
 }
 
@@ -221,12 +222,6 @@ func (a *Asked) anyOf(n node) {
 		return
 	}
 	if list := anyList(n); list != nil {
-		if name := word(list, "function_name"); slices.Contains(lexer.Likes, name) {
-			patterns := argsOf(list)
-			a.list(patterns[0])
-			a.put(n, call(schemaOf, name, n["child"], patterns[0]))
-			return
-		}
 		if _, ok := vectors[lastName(list)]; ok {
 			a.put(n, call("", "list_contains", list, n["child"]))
 		}

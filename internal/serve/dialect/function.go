@@ -19,6 +19,12 @@ var renamed = map[string]string{"json_build_object": "json_object", "jsonb_build
 	"json_extract_path_text": "json_extract_string",
 	"string_to_array":        "string_split", "make_date": "make_date", "random": "random"}
 
+// instead has functions of Postgres that DuckDB lacks, and what to write instead.
+var instead = map[string]string{"date_bin": "write time_bucket(stride, x, origin)",
+	"width_bucket": "write floor((x - low) * n / (high - low)) + 1", "overlay": "write left(x, n) || y || substring(x, m)",
+	"justify_days": "compute with extract(epoch FROM x)", "justify_hours": "compute with extract(epoch FROM x)",
+	"justify_interval": "compute with extract(epoch FROM x)"}
+
 // function maps calls to our functions and rewrites those that differ in DuckDB.
 func (a *Asked) function(n node) {
 	name, schema := callee(n), small(n, "schema")
@@ -33,6 +39,9 @@ func (a *Asked) function(n node) {
 	if isOperator(n) {
 		a.operator(n, name, args)
 		return
+	}
+	if hint := instead[name]; hint != "" {
+		a.refuse(name, hint)
 	}
 	if rewrite := rewrites[name]; rewrite != nil && len(args) > 0 {
 		if rewrite(a, n, args); n["function_name"] != name { // otherwise unchanged
@@ -81,14 +90,12 @@ func (a *Asked) patternOf(args []any) {
 // fullMatch handles the function to which DuckDB's parser maps ~ and SIMILAR TO.
 func (a *Asked) fullMatch(n node, args []any) {
 	switch {
-	case len(args) != 2:
-	case strings.Contains(strings.ToLower(a.between(args[0], args[1])), "similar"):
-		a.similar(n, args)
-	case a.isMatch(n):
+	case len(args) != 2 || a.spelled(n, "regexp_full_match"):
+	case a.isMatch(n) && !strings.Contains(strings.ToLower(a.between(args[0], args[1])), "similar"):
 		a.pattern(args[1])
 		a.put(n, call(schemaOf, "matches", args...))
-	case !a.spelled(n, "regexp_full_match"):
-		a.similar(n, args)
+	default:
+		a.refuse("SIMILAR TO", "use LIKE, or ~ with a regular expression")
 	}
 }
 
@@ -270,10 +277,6 @@ func (a *Asked) operator(n node, name string, args []any) {
 		a.put(n, call("", "json_extract_string", args[0], a.path(args[1])))
 	case lexer.Path:
 		a.put(n, call("", "json_extract", args[0], a.path(args[1])))
-	case "*":
-		a.times(n, args)
-	case "/", "%":
-		a.divide(n, args)
 	case "@>":
 		a.contains(args)
 	case "<@":
@@ -295,7 +298,7 @@ func (a *Asked) contains(args []any) {
 	s, isText := constantText(args[1])
 	isObject := isText && strings.HasPrefix(strings.TrimSpace(s), "{\"")
 	if isObject || columnIs(args[0], "JSON") || aliasOf(kidOf(args[0], "cast_type", "type_info")) == "JSON" {
-		a.refused = &UnsupportedError{Message: "@> of JSON is not supported", Hint: "compare fields, e.g. x ->> 'a' = '1'"}
+		a.refuse("@> of JSON", "compare fields, e.g. x ->> 'a' = '1'")
 	}
 }
 

@@ -1,12 +1,5 @@
 package dialect
 
-import (
-	"strconv"
-	"strings"
-
-	"callhouse/internal/serve/pgcatalog"
-)
-
 // names returns Postgres' names of a statement's unnamed columns; nil if they include a star.
 func (a *Asked) names(n any) []string {
 	of := asNode(n)
@@ -155,35 +148,3 @@ var typeNames = map[string]string{"VARCHAR": "text", "BIGINT": "int8", "INTEGER"
 	"FLOAT": "float4", "BOOLEAN": "bool", "DECIMAL": "numeric", "TIMESTAMP WITH TIME ZONE": "timestamptz", "TIMESTAMP": "timestamp",
 	"TIMESTAMP_S": "timestamp", "TIMESTAMP_MS": "timestamp", "TIMESTAMP_NS": "timestamp", "DATE": "date", "TIME": "time",
 	"INTERVAL": "interval", "UUID": "uuid"}
-
-// otherCase refuses a quoted name that matches a column only if case is ignored: DuckDB would treat
-// it as that column. A name defined by the statement itself is allowed.
-func (a *Asked) otherCase(n node, names []any) {
-	name := text(names[len(names)-1])
-	small := strings.ToLower(name)
-	if name == small || pgcatalog.ColumnTypes()[small] == nil || !a.isQuoted(name) {
-		return
-	}
-	if a.given == nil {
-		a.given = map[string]bool{}
-		a.findGiven(a.tree)
-	}
-	if !a.given[name] {
-		a.refused = &UnsupportedError{Code: "42703", Message: "column " + strconv.Quote(name) + " does not exist",
-			Hint: "the column is named " + small}
-	}
-}
-
-// findGiven collects the column names that a statement defines.
-func (a *Asked) findGiven(tree any) {
-	for n := range nodes(tree) {
-		if alias := aliasOf(n); alias != "" {
-			a.given[alias] = true
-		}
-		for _, list := range []string{"column_name_alias", "aliases"} {
-			for _, name := range listOf(n, list) {
-				a.given[text(name)] = true
-			}
-		}
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"strconv"
 	"strings"
 )
 
@@ -181,13 +180,9 @@ func typeOf(name string) node {
 	return node{"id": name, "type_info": nil}
 }
 
-// integer and boolean return the trees of constants.
+// integer returns the tree of a number.
 func integer(i int) node {
 	n := constant("")
 	n["value"] = node{"type": node{"id": "INTEGER", "type_info": nil}, "is_null": false, "value": i}
 	return n
-}
-
-func boolean(b bool) node {
-	return castTo(constant(strconv.FormatBool(b)), "BOOLEAN")
 }

@@ -110,27 +110,6 @@ func (a *Asked) toNumeric(n, t node) {
 	}
 }
 
-// times multiplies numerics: DuckDB keeps the decimal places of both and leaves no room for more.
-func (a *Asked) times(n node, args []any) {
-	for _, arg := range args {
-		if class := classOf(arg); a.kindOf(arg) != numeric || class == "CONSTANT" {
-			return
-		}
-	}
-	a.put(n, call(schemaOf, "times", args...))
-}
-
-// divide fails on division by zero, which is null in DuckDB.
-func (a *Asked) divide(n node, args []any) {
-	v, isConstant := asNode(args[1])["value"].(node)
-	if isConstant && number(v["value"]) != 0 || a.kindOf(args[0]) == interval ||
-		strings.EqualFold(word(args[1], "function_name"), "nullif") {
-		return
-	}
-	args[1] = call(schemaOf, "not_zero", args[1])
-	a.changed = true
-}
-
 // columnIs reports whether a column of the warehouse has a type.
 func columnIs(n any, t string) bool {
 	types := pgcatalog.ColumnTypes()[lastName(n)]

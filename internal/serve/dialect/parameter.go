@@ -85,7 +85,7 @@ func nameOf(t node) string {
 	id := word(t, "id")
 	switch info := kidOf(t, "type_info"); id {
 	case "UNBOUND":
-		return instead[unbound(t)]
+		return standIns[unbound(t)]
 	case "DECIMAL":
 		return "DECIMAL(38,18)"
 	case "LIST":

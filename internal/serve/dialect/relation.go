@@ -201,7 +201,6 @@ const database = "callhouse"
 // column drops the schema of a column, and replaces words that only look like columns.
 func (a *Asked) column(n node) {
 	names := pathOf(n)
-	a.otherCase(n, names)
 	for len(names) > 2 {
 		first := strings.ToLower(text(names[0]))
 		if first != "public" && first != "pg_catalog" && first != "information_schema" && first != database {

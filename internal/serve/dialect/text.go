@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -15,38 +14,6 @@ func (a *Asked) pattern(of any) {
 		asNode(of)["value"].(node)["value"] = bounds.Replace(s)
 		a.changed = true
 	}
-}
-
-// likePattern converts a pattern of SIMILAR TO to a regular expression.
-func likePattern(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '\\' && i+1 < len(s):
-			i++
-			b.WriteString(regexp.QuoteMeta(s[i : i+1]))
-		case c == '%':
-			b.WriteString(".*")
-		case c == '_':
-			b.WriteByte('.')
-		case strings.IndexByte("^$.", c) >= 0:
-			b.WriteString(regexp.QuoteMeta(string(c)))
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
-}
-
-// similar handles SIMILAR TO, whose patterns DuckDB treats as regular expressions.
-func (a *Asked) similar(n node, args []any) {
-	s, ok := constantText(args[1])
-	if !ok {
-		a.refused = &UnsupportedError{Message: "SIMILAR TO requires a constant pattern",
-			Hint: "write the pattern as a constant, or use ~ with a regular expression"}
-		return
-	}
-	a.put(n, call("", "regexp_full_match", args[0], constant(likePattern(s)), constant("s")))
 }
 
 // regexpMatch returns the groups of a match, or the whole match.
@@ -83,36 +50,6 @@ func (a *Asked) substr(n node, args []any) {
 
 func isPositive(n any) bool {
 	return number(kidOf(n, "value")["value"]) > 0
-}
-
-// numberRE matches numeric formats of to_char.
-var numberRE = regexp.MustCompile(`^(?:FM)?[90,GD.S-]*[90][90,GD.S-]*%?$`)
-
-// numberToChar handles to_char of a number.
-func (a *Asked) numberToChar(n node, of any, format string) {
-	short, isShort := strings.CutPrefix(format, "FM")
-	if !numberRE.MatchString(format) || strings.ContainsAny(short, "S-") {
-		a.refused = &UnsupportedError{Message: "the format " + strconv.Quote(format) + " of to_char is not supported",
-			Hint: "number formats can contain 9, 0, G, D, a comma, a point, FM, and a percent sign at the end"}
-		return
-	}
-	short, isPercent := strings.CutSuffix(short, "%")
-	whole, places, hasPoint := strings.Cut(strings.NewReplacer("G", ",", "D", ".").Replace(short), ".")
-	digits := strings.ReplaceAll(whole, ",", "")
-	zeros := 0
-	if first := strings.IndexByte(digits, '0'); first >= 0 {
-		zeros = len(digits) - first
-	}
-	least, width := len(places), len(short)+1 // including room for the sign
-	if isShort {
-		least, width = strings.LastIndexByte(places, '0')+1, 0
-	}
-	e := call(schemaOf, "number_to_char", of, integer(len(digits)), integer(zeros), boolean(strings.Contains(whole, ",")),
-		integer(len(places)), integer(least), boolean(hasPoint), integer(width))
-	if isPercent {
-		e = call(schemaOf, "unless_null", of, call("", "concat", e, constant("%")))
-	}
-	a.put(n, e)
 }
 
 // aggregated converts the list collected by an aggregate to JSON.

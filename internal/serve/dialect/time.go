@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -71,7 +72,7 @@ func (a *Asked) castTime(n, t node) {
 	}
 }
 
-// dateTrunc truncates in a zone, and to centuries that begin with their first year.
+// dateTrunc truncates in a zone. DuckDB's centuries begin a year before Postgres'.
 func (a *Asked) dateTrunc(n node, args []any) {
 	inner := bare(n)
 	field, _ := constantText(args[0])
@@ -79,11 +80,8 @@ func (a *Asked) dateTrunc(n node, args []any) {
 	case len(args) == 3: // of an instant in a zone
 		inner["children"] = []any{args[0], call("", "timezone", args[2], args[1])}
 		a.put(n, call("", "timezone", args[2], inner))
-	case len(args) == 2 && (field == "century" || field == "millennium"):
-		year := func() node { return castTo(constant("1 year"), "INTERVAL") }
-		back := call("", "-", args[1], year())
-		inner["children"] = []any{args[0], back}
-		a.put(n, call("", "+", inner, year()))
+	case field == "century", field == "millennium":
+		a.refuse("date_trunc to a "+field, "truncate to a decade or a year")
 	}
 }
 
@@ -114,6 +112,9 @@ var parts = []struct {
 // unknownParts are parts of to_char formats without an equivalent.
 var unknownParts = []string{"WW", "J", "RM", "rm", "TH", "th", "SP", "CC", "BC", "bc", "AD", "ad", "IDDD", "SSSS", "W", "Y", "y"}
 
+// numberRE matches numeric formats of to_char.
+var numberRE = regexp.MustCompile(`^(?:FM)?[90,GD.S-]*[90][90,GD.S-]*%?$`)
+
 // toChar concatenates the parts of to_char with a constant format.
 func (a *Asked) toChar(n node, args []any) {
 	if len(args) != 2 {
@@ -121,11 +122,11 @@ func (a *Asked) toChar(n node, args []any) {
 	}
 	format, ok := constantText(args[1])
 	if !ok {
-		a.refused = &UnsupportedError{Message: "to_char requires a constant format", Hint: "write the format as a constant"}
+		a.refuse("to_char without a constant format", "write the format as a constant")
 		return
 	}
 	if k := a.kindOf(args[0]); k != unknown && k <= float8 || k == unknown && numberRE.MatchString(format) {
-		a.numberToChar(n, args[0], format)
+		a.refuse("to_char of a number", "write round(x, 2)::text, or format numbers in the client")
 		return
 	}
 	var out []any
@@ -158,7 +159,7 @@ func (a *Asked) charPart(format string, of any) (node, int) {
 	}
 	for _, name := range unknownParts {
 		if strings.HasPrefix(rest, name) {
-			a.refused = &UnsupportedError{Message: "the format " + name + " of to_char is not supported"}
+			a.refuse("the format "+name+" of to_char", "")
 		}
 	}
 	if rest == "" {

@@ -136,17 +136,7 @@ CREATE MACRO pg.interval_micros(x) AS date_part('microseconds', x) + 60000000 * 
 CREATE MACRO pg.sum_of_intervals(months, days, micros) AS to_months(CAST(months AS INTEGER)) + to_days(CAST(days AS INTEGER)) + to_microseconds(CAST(micros AS BIGINT));
 CREATE MACRO pg.avg_of_intervals(months, days, micros, n) AS CASE WHEN n > 0 THEN to_months(CAST(months // n AS INTEGER)) + to_days(CAST((30 * (months % n) + days) // n AS INTEGER))
     + to_microseconds(CAST(round(CAST(micros + 86400000000 * ((30 * (months % n) + days) % n) AS DECIMAL(38, 6)) / n) AS BIGINT)) END;
-CREATE MACRO pg.times(a, b) AS CASE WHEN a = CAST(a AS DECIMAL(38, 9)) AND b = CAST(b AS DECIMAL(38, 9)) THEN CAST(a AS DECIMAL(38, 9)) * CAST(b AS DECIMAL(38, 9)) ELSE CAST(CAST(a AS DOUBLE) * CAST(b AS DOUBLE) AS DECIMAL(38, 18)) END;
-CREATE MACRO pg.not_zero(x) AS CASE WHEN x = 0 THEN error('division by zero') ELSE x END;
 CREATE MACRO pg.to_hex(x) AS lower(system.main.to_hex(x));
-CREATE MACRO pg.width_bucket(x, low, high, n) AS CASE WHEN x < low THEN 0 WHEN x >= high THEN n + 1 ELSE CAST(floor(CAST(x - low AS DOUBLE) / CAST(high - low AS DOUBLE) * n) AS INTEGER) + 1 END;
-CREATE MACRO pg.rounded(x, places, part) AS split_part(CAST(CAST(round(abs(CAST(x AS DECIMAL(38, 12))), places) AS DECIMAL(38, 12)) AS VARCHAR), '.', part);
-CREATE MACRO pg.longer(word, least, filler) AS CASE WHEN length(word) < least THEN lpad(word, least, filler) ELSE word END;
-CREATE MACRO pg.whole_part(x, places, zeros) AS pg.longer(CASE WHEN pg.rounded(x, places, 1) = '0' AND (places > 0 OR zeros > 0) THEN '' ELSE pg.rounded(x, places, 1) END, zeros, '0');
-CREATE MACRO pg.grouped(whole, is_grouped) AS CASE WHEN is_grouped THEN reverse(regexp_replace(regexp_replace(reverse(whole), '(...)', '\1,', 'g'), ',$', '')) ELSE whole END;
-CREATE MACRO pg.places_part(x, places, least) AS CASE WHEN places > 0 THEN left(pg.rounded(x, places, 2), CAST(greatest(least, length(rtrim(left(pg.rounded(x, places, 2), CAST(places AS BIGINT)), '0'))) AS BIGINT)) ELSE '' END;
-CREATE MACRO pg.number_to_char(x, digits, zeros, is_grouped, places, least, point, width) AS CASE WHEN x IS NOT NULL THEN pg.longer(CASE WHEN x < 0 THEN '-' ELSE '' END
-    || CASE WHEN length(pg.whole_part(x, places, zeros)) > digits THEN repeat('#', CAST(digits AS BIGINT)) ELSE pg.grouped(pg.whole_part(x, places, zeros), is_grouped) END || CASE WHEN point THEN '.' ELSE '' END || pg.places_part(x, places, least), width, ' ') END;
 
 -- Texts and times.
 CREATE MACRO pg.initcap(x) AS array_to_string(list_transform(regexp_extract_all(lower(x), '[\pL\pN]+|[^\pL\pN]+'), lambda w: upper(w[1]) || w[2:]), '');
@@ -154,23 +144,9 @@ CREATE MACRO pg.substr_from(x, start) AS substring(x, greatest(start, 1)), (x, s
 CREATE MACRO pg.padded(x) AS rpad(x, 9, ' ');
 CREATE MACRO pg.unpadded(x) AS coalesce(nullif(ltrim(x, '0'), ''), '0');
 CREATE MACRO pg.unless_null(x, text) AS CASE WHEN x IS NOT NULL THEN text END;
-CREATE MACRO pg.date_bin(stride, x, origin) AS time_bucket(CAST(stride AS INTERVAL), x, origin);
 CREATE MACRO pg.overlaps(a, b, c, d) AS (least(a, b) < greatest(c, d) AND least(c, d) < greatest(a, b)) OR least(a, b) = least(c, d);
 CREATE MACRO pg.make_interval(years := 0, months := 0, weeks := 0, days := 0, hours := 0, mins := 0, secs := 0.0) AS to_years(CAST(years AS INTEGER)) + to_months(CAST(months AS INTEGER)) + to_days(CAST(7 * weeks + days AS INTEGER)) + to_hours(CAST(hours AS BIGINT)) + to_minutes(CAST(mins AS BIGINT)) + to_microseconds(CAST(round(1000000 * secs) AS BIGINT));
-CREATE MACRO pg.overlay(x, by_text, start) AS left(x, CAST(start - 1 AS BIGINT)) || by_text || substring(x, start + length(by_text)), (x, by_text, start, n) AS left(x, CAST(start - 1 AS BIGINT)) || by_text || substring(x, start + n);
-CREATE MACRO pg.justify_days(x) AS to_months(CAST(pg.interval_months(x) + pg.interval_days(x) // 30 AS INTEGER)) + to_days(CAST(pg.interval_days(x) % 30 AS INTEGER)) + to_microseconds(pg.interval_micros(x));
-CREATE MACRO pg.justify_hours(x) AS to_months(CAST(pg.interval_months(x) AS INTEGER)) + to_days(CAST(pg.interval_days(x) + pg.interval_micros(x) // 86400000000 AS INTEGER)) + to_microseconds(pg.interval_micros(x) % 86400000000);
 CREATE MACRO pg.json_array_length(x) AS CAST(system.main.json_array_length(x) AS INTEGER);
 CREATE MACRO pg.jsonb_array_length(x) AS CAST(system.main.json_array_length(x) AS INTEGER);
 CREATE MACRO pg.json_typeof(x) AS CASE json_type(x) WHEN 'VARCHAR' THEN 'string' WHEN 'BOOLEAN' THEN 'boolean' WHEN 'OBJECT' THEN 'object' WHEN 'ARRAY' THEN 'array' WHEN 'NULL' THEN 'null' WHEN NULL THEN NULL ELSE 'number' END;
 CREATE MACRO pg.jsonb_typeof(x) AS CASE WHEN x IS NOT NULL THEN pg.json_typeof(x) END;
-CREATE MACRO pg.any_of(list) AS CASE WHEN list_bool_or(list) THEN true WHEN len(list) > list_count(list) OR list IS NULL THEN NULL ELSE false END;
-CREATE MACRO pg.all_of(list) AS CASE WHEN NOT list_bool_and(list) THEN false WHEN len(list) > list_count(list) OR list IS NULL THEN NULL ELSE true END;
-CREATE MACRO pg.like_any(x, list) AS pg.any_of(list_transform(list, lambda zp: like_escape(x, zp, '\')));
-CREATE MACRO pg.like_all(x, list) AS pg.all_of(list_transform(list, lambda zp: like_escape(x, zp, '\')));
-CREATE MACRO pg.ilike_any(x, list) AS pg.any_of(list_transform(list, lambda zp: ilike_escape(x, zp, '\')));
-CREATE MACRO pg.ilike_all(x, list) AS pg.all_of(list_transform(list, lambda zp: ilike_escape(x, zp, '\')));
-CREATE MACRO pg.not_like_any(x, list) AS pg.any_of(list_transform(list, lambda zp: not_like_escape(x, zp, '\')));
-CREATE MACRO pg.not_like_all(x, list) AS pg.all_of(list_transform(list, lambda zp: not_like_escape(x, zp, '\')));
-CREATE MACRO pg.not_ilike_any(x, list) AS pg.any_of(list_transform(list, lambda zp: not_ilike_escape(x, zp, '\')));
-CREATE MACRO pg.not_ilike_all(x, list) AS pg.all_of(list_transform(list, lambda zp: not_ilike_escape(x, zp, '\')));

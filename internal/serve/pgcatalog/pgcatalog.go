@@ -94,27 +94,6 @@ var ColumnTypes = sync.OnceValue(func() map[string][]string {
 	return out
 })
 
-// Keys maps tables to the columns of their key.
-var Keys = sync.OnceValue(func() map[string][]string {
-	out := map[string][]string{}
-	for _, v := range sqlfiles.Views() {
-		if key := keyOf(v); len(key) > 0 {
-			out[v.Name] = key
-		}
-	}
-	return out
-})
-
-// Has reports whether a table of the warehouse has a column.
-func Has(table, column string) bool {
-	v, ok := sqlfiles.View(table)
-	if !ok {
-		return false
-	}
-	_, ok = v.Column(column)
-	return ok
-}
-
 // Dialect returns the names that a reader's statements may use besides the warehouse's tables.
 func Dialect(r rights.Rights) *opened.Dialect {
 	return &opened.Dialect{Definitions: definitions() + without(r),
