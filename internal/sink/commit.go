@@ -19,19 +19,6 @@ import (
 	"callhouse/internal/wire/mask"
 )
 
-// commitBase is the warehouse that a commit changes, and the run that commits.
-type commitBase struct {
-	FS      disk.FS
-	Root    string
-	RunID   string
-	Old     *Reader // nil: the first commit
-	Now     time.Time
-	Workers int          // number of periods written concurrently; 0 is 1
-	Country string       // region of national telephone numbers; empty: unchanged
-	Lost    []schema.Run // rows of runs that could not be written; the next row is written with them
-	Stamp   stamp
-}
-
 // stamp holds new entries of the manifest; nil keeps the previous entry.
 type stamp struct {
 	Mask      *layout.Mask      // masked values
@@ -50,12 +37,29 @@ type commitResult struct {
 	Broken  []journalLoss // records of the journal that cannot be decoded, and were skipped
 }
 
-// maker makes the files of one snapshot.
+// maker makes the next snapshot of the one before: it merges new records, or compacts, restores, mends
+// or erases parts. It never changes a file of an existing snapshot.
 type maker struct {
-	commitBase
-	rules    rules
-	was      *layout.Manifest // of Old; empty if there is none
-	keeper   *Reader          // source of the tombstones and the table runs
+	w       *Warehouse
+	old     *Reader          // nil: the first commit
+	was     *layout.Manifest // of old; empty if there is none
+	keeper  *Reader          // source of the tombstones and the table runs
+	runID   string
+	now     time.Time
+	country string       // region of national telephone numbers
+	lost    []schema.Run // rows of runs that could not be written; the next row is written with them
+	stamp   stamp
+
+	// These determine how calls change.
+	in       *intake        // new records
+	masker   *mask.Mask     // for data that was not passed through cleanRecord
+	settles  bool           // calls that have waited too long expire
+	redactor *mask.Redactor // for stored calls; nil: they stay unchanged
+	alone    bool           // no older snapshot may stay
+	links    bool           // a new link to a recording that is due is a change of its call
+	keepFrom int64          // drop calls that started earlier, ms UTC; 0: none
+	progress func(rows int64)
+
 	b        *builder
 	lines    *ownNumbers     // the organisation's numbers after the commit; nil: those before it, not read yet
 	units    []*unit         // what is written
@@ -66,28 +70,17 @@ type maker struct {
 	made  commitResult
 }
 
-// rules determine how calls change.
-type rules struct {
-	in       *intake        // new records
-	masker   *mask.Mask     // for data that was not passed through cleanRecord
-	settles  bool           // calls that have waited too long expire
-	redactor *mask.Redactor // for stored calls; nil: they stay unchanged
-	alone    bool           // no older snapshot may stay
-	links    bool           // a new link to a recording that is due is a change of its call
-	keepFrom int64          // drop calls that started earlier, ms UTC; 0: none
-	progress func(rows int64)
-}
-
-func (b commitBase) maker(r rules) *maker {
-	was := new(layout.Manifest)
-	if b.Old != nil {
-		was = b.Old.Manifest
+// maker begins a commit that changes the snapshot old.
+func (w *Warehouse) maker(old *Reader) *maker {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := &maker{w: w, old: old, was: new(layout.Manifest), keeper: old, runID: w.opts.RunID, now: w.opts.Now(), lost: w.unrecorded,
+		stamp: w.stamp, in: &intake{arrivals: map[*resource.Resource]*arrivals{}}, replaced: map[string]bool{}}
+	if old != nil {
+		m.was = old.Manifest
 	}
-	if r.in == nil {
-		r.in = &intake{arrivals: map[*resource.Resource]*arrivals{}}
-	}
-	b.Country = cmp.Or(b.Country, was.Country)
-	return &maker{commitBase: b, rules: r, was: was, keeper: b.Old, replaced: map[string]bool{}}
+	m.country = cmp.Or(w.opts.Country, m.was.Country)
+	return m
 }
 
 // publish makes and publishes a snapshot: it writes the units that plan returns, and links the parts
@@ -95,9 +88,9 @@ func (b commitBase) maker(r rules) *maker {
 // stays unchanged. complete, if given, completes the manifest.
 func (m *maker) publish(ctx context.Context, plan func() ([]*unit, error), row func(Stats) schema.Run,
 	complete func(*layout.Manifest)) (*commitResult, error) {
-	next, err := nextNumber(m.FS, m.Root)
+	next, err := nextNumber(m.w.opts.FS, m.w.opts.Root)
 	if err == nil {
-		m.b, err = newBuilder(m.FS, m.Root, next)
+		m.b, err = newBuilder(m.w.opts.FS, m.w.opts.Root, next)
 	}
 	if err != nil {
 		return nil, m.failed(err)
@@ -115,7 +108,7 @@ func (m *maker) publish(ctx context.Context, plan func() ([]*unit, error), row f
 	if err == nil {
 		manifest := m.manifest()
 		manifest.Snapshot = next
-		if m.rules.alone {
+		if m.alone {
 			manifest.Oldest = next
 		}
 		if complete != nil {
@@ -123,7 +116,7 @@ func (m *maker) publish(ctx context.Context, plan func() ([]*unit, error), row f
 		}
 		sortFiles(manifest)
 		if m.made.Snapshot, err = m.b.Seal(manifest); err == nil {
-			err = makeCurrent(m.FS, m.Root, m.made.Snapshot)
+			err = makeCurrent(m.w.opts.FS, m.w.opts.Root, m.made.Snapshot)
 		}
 	}
 	if err != nil {
@@ -141,7 +134,7 @@ func (m *maker) failed(err error) error {
 		return err
 	}
 	var wants int64
-	for _, s := range m.rules.in.frames.Segments {
+	for _, s := range m.in.frames.Segments {
 		wants += 2 * s.Size
 	}
 	for _, u := range m.units {
@@ -149,17 +142,17 @@ func (m *maker) failed(err error) error {
 			wants += m.was.BytesOf(period)
 		}
 	}
-	return disk.NoSpace(m.Root, wants, err)
+	return disk.NoSpace(m.w.opts.Root, wants, err)
 }
 
 // writeUnits writes the units, several at a time.
 func (m *maker) writeUnits(ctx context.Context) (err error) {
 	if len(m.units) > 0 && m.lines == nil {
-		if m.lines, err = readNumbers(m.Old, m.Country); err != nil {
+		if m.lines, err = readNumbers(m.old, m.country); err != nil {
 			return err
 		}
 	}
-	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(max(1, m.Workers))
+	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(max(1, m.w.opts.Workers))
 	for _, u := range m.units {
 		work.Go(func(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
@@ -174,8 +167,8 @@ func (m *maker) writeUnits(ctx context.Context) (err error) {
 // linkRest links the files of the old snapshot that were not replaced, and counts the calls of the
 // new one.
 func (m *maker) linkRest() error {
-	if m.Old != nil {
-		files, err := m.b.LinkAll(m.Old.Snapshot, func(f *layout.File) bool { return m.replaced[cmp.Or(f.Period, f.Part())] })
+	if m.old != nil {
+		files, err := m.b.LinkAll(m.old.Snapshot, func(f *layout.File) bool { return m.replaced[cmp.Or(f.Period, f.Part())] })
 		if err != nil {
 			return err
 		}
@@ -186,7 +179,7 @@ func (m *maker) linkRest() error {
 			}
 		}
 	}
-	m.made.RecordingsDue.OK = m.rules.links || m.was.Archive != ""
+	m.made.RecordingsDue.OK = m.links || m.was.Archive != ""
 	for _, f := range m.files {
 		m.made.Due += f.Due
 		m.made.Unverified += f.Bulk
@@ -223,18 +216,18 @@ func (m *maker) finish(w dataFiles, replaces []string, changed bool, err error) 
 // manifest describes the new snapshot, without its number.
 func (m *maker) manifest() *layout.Manifest {
 	out := &layout.Manifest{
-		FormatVersion: layout.FormatVersion, RunID: m.RunID, CommittedAt: m.Now.UTC(), Country: m.Country,
+		FormatVersion: layout.FormatVersion, RunID: m.runID, CommittedAt: m.now.UTC(), Country: m.country,
 		Coverage: append([]schema.Span{}, m.was.Coverage...), Files: m.files,
-		Lists: m.lists(), Bulk: m.bulk(), Resting: m.resting(), Mask: cmp.Or(m.Stamp.Mask, m.was.Mask), Redaction: m.was.Redaction,
-		Origin: cmp.Or(m.Stamp.Origin, m.was.Origin), Archive: cmp.Or(m.Stamp.Archive, m.was.Archive),
+		Lists: m.lists(), Bulk: m.bulk(), Resting: m.resting(), Mask: cmp.Or(m.stamp.Mask, m.was.Mask), Redaction: m.was.Redaction,
+		Origin: cmp.Or(m.stamp.Origin, m.was.Origin), Archive: cmp.Or(m.stamp.Archive, m.was.Archive),
 	}
 	if r := m.was.Redaction; r != nil {
 		kept := *r
 		kept.Periods = slices.DeleteFunc(slices.Clone(r.Periods), func(p string) bool { return m.replaced[p] })
 		out.Redaction = &kept
 	}
-	if m.Stamp.Redaction != nil {
-		out.Redaction = m.Stamp.Redaction.After(out.Redaction)
+	if m.stamp.Redaction != nil {
+		out.Redaction = m.stamp.Redaction.After(out.Redaction)
 	}
 	if m.keeper != nil {
 		keeper := m.keeper.Manifest
@@ -245,13 +238,13 @@ func (m *maker) manifest() *layout.Manifest {
 }
 
 // bulk returns the state of the pages of v2.
-func (m *maker) bulk() *schema.Bulk { return cmp.Or(m.rules.in.bulk, m.was.Bulk) }
+func (m *maker) bulk() *schema.Bulk { return cmp.Or(m.in.bulk, m.was.Bulk) }
 
 // resting returns the operations that are not retried for now.
 func (m *maker) resting() map[string]schema.Rest {
 	out := map[string]schema.Rest{}
 	maps.Copy(out, m.was.Resting)
-	for _, r := range m.rules.in.rests {
+	for _, r := range m.in.rests {
 		if r.Times > 0 {
 			out[r.Of] = r
 		} else {
@@ -282,8 +275,8 @@ func (m *maker) addRun(row func(Stats) schema.Run) error {
 		return err
 	}
 	run := row(m.made.Stats)
-	m.RunID = run.ID
-	runs = closeRuns(runs, m.Lost, "")
+	m.runID = run.ID
+	runs = closeRuns(runs, m.lost, "")
 	runs = append(slices.DeleteFunc(runs, func(r schema.Run) bool { return r.ID == run.ID }), run)
 	slices.SortStableFunc(runs, func(a, b schema.Run) int { return cmp.Compare(a.ID, b.ID) })
 	return m.writeRuns(runs)

@@ -1,7 +1,9 @@
 package sink
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -86,57 +88,35 @@ type DeletedRecordings struct {
 	Why error `json:"-"`
 }
 
-// eraseHeld is a warehouse whose lock is held.
-type eraseHeld struct {
-	FS      disk.FS
-	Root    string
-	RunID   string
-	Now     func() time.Time
-	Workers int
-	Proofs  *proofs
-
-	Current    *layout.Snapshot // the new one after Forget
-	Tombstones *tombstones      // of the current one
-	// Notes changes the texts that callhouse wrote outside of snapshots.
-	Notes func(blank func(text string) string) error
-	// Delete deletes the recordings that are listed as deletions.
-	Delete func(context.Context) (*DeletedRecordings, error)
-}
-
-// Forget erases calls and leaves tombstones. With dry it changes nothing, and the receipt describes
-// what would be erased.
+// Forget erases calls and leaves tombstones: afterwards Put drops records of these calls. It fails if
+// the journal is not empty: it must be committed first. With dry it changes nothing, and the receipt
+// describes what would be erased.
 //
 // The current snapshot is rewritten. One rename of current commits it together with the tombstones.
 // All others are removed at once, readable or not: a reader that is using one may fail, and finds
 // the new one when it retries. If the removal is interrupted, the next opening of the warehouse
 // completes it.
-func (w *eraseHeld) Forget(ctx context.Context, sel Selection, dry bool, progress func(Progress)) (*Receipt, error) {
-	f := &erasure{w: w, all: []*layout.Snapshot{w.Current},
+func (w *Warehouse) Forget(ctx context.Context, sel Selection, dry bool, progress func(Progress)) (*Receipt, error) {
+	w.committing.Lock()
+	defer w.committing.Unlock()
+	if records, _ := w.Uncommitted(); records > 0 || len(w.sealed) > 0 {
+		return nil, errors.New("forget calls: the journal holds records that are not committed yet")
+	}
+	if w.Snapshot() == nil {
+		return nil, fmt.Errorf("forget calls: %w", layout.ErrNoWarehouse)
+	}
+	f := &erasure{w: w, current: w.Snapshot(), all: []*layout.Snapshot{w.Snapshot()},
 		ids: map[string]bool{}, known: map[string]bool{}, held: map[string]map[string]bool{}}
-	numbers, err := layout.SnapshotNumbers(w.FS, w.Root)
+	sel.Country = cmp.Or(sel.Country, f.current.Manifest.Country)
+	r, err := f.forget(ctx, sel, dry, progress)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("forget calls: %w", err)
 	}
-	for _, n := range numbers {
-		if n == w.Current.Manifest.Snapshot {
-			continue
-		}
-		f.removed++
-		if s, err := layout.OpenSnapshot(w.FS, w.Root, n); err == nil {
-			f.all = append(f.all, s)
-		}
-	}
-	if err := f.find(ctx, sel); err != nil {
-		return nil, err
-	}
-	f.traces = newTraces(f.ids, slices.Concat(sel.Masked...), sel.numbers())
-	if err := f.findMentions(ctx); err != nil {
-		return nil, err
-	}
-	if err := f.tally(ctx); err != nil {
-		return nil, err
-	}
-	if err := f.findNotes(); err != nil {
+	return r, nil
+}
+
+func (f *erasure) forget(ctx context.Context, sel Selection, dry bool, progress func(Progress)) (*Receipt, error) {
+	if err := f.examine(ctx, sel); err != nil {
 		return nil, err
 	}
 	f.addTombstones()
@@ -151,24 +131,66 @@ func (w *eraseHeld) Forget(ctx context.Context, sel Selection, dry bool, progres
 	if !idle {
 		if err := f.run(ctx, progress); err != nil {
 			if disk.IsNoSpace(err) {
-				err = disk.NoSpace(w.Root, f.wants(), err)
+				err = disk.NoSpace(f.w.opts.Root, f.wants(), err)
 			}
 			return nil, err
 		}
 	}
-	recordings, err := w.Delete(ctx)
+	recordings, err := f.w.DeleteRecordings(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the calls are forgotten, but their recordings are not deleted (repeat the command): %w", err)
 	}
-	if err := w.Notes(f.traces.blank); err != nil {
+	if err := f.blankLost(); err != nil {
 		return nil, fmt.Errorf("the calls are forgotten, but the errors of lost runs may name them (repeat the command): %w", err)
 	}
 	return f.receipt(recordings)
 }
 
+// examine finds what is to be forgotten, and what is lost with it.
+func (f *erasure) examine(ctx context.Context, sel Selection) error {
+	numbers, err := layout.SnapshotNumbers(f.w.opts.FS, f.w.opts.Root)
+	if err != nil {
+		return err
+	}
+	for _, n := range numbers {
+		if n == f.current.Manifest.Snapshot {
+			continue
+		}
+		f.removed++
+		if s, err := layout.OpenSnapshot(f.w.opts.FS, f.w.opts.Root, n); err == nil {
+			f.all = append(f.all, s)
+		}
+	}
+	if err := f.find(ctx, sel); err != nil {
+		return err
+	}
+	f.traces = newTraces(f.ids, slices.Concat(sel.Masked...), sel.numbers())
+	if err := f.findMentions(ctx); err != nil {
+		return err
+	}
+	if err := f.tally(ctx); err != nil {
+		return err
+	}
+	return f.findNotes()
+}
+
+// blankLost blanks the errors of the runs without a row.
+func (f *erasure) blankLost() error {
+	lost := slices.Clone(f.w.lock.Lost())
+	for i := range lost {
+		lost[i].Error = f.traces.blank(lost[i].Error)
+	}
+	err := f.w.lock.SetLost(lost)
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	f.w.unrecorded = lostRuns(lost)
+	return err
+}
+
 // erasure is one Forget.
 type erasure struct {
-	w          *eraseHeld
+	w          *Warehouse
+	current    *layout.Snapshot   // at the beginning
 	all        []*layout.Snapshot // the readable ones, the current one first; calls selected in any are forgotten
 	removed    int                // number of other ones
 	numbers    []soughtNumber
@@ -190,7 +212,7 @@ type erasure struct {
 
 // addTombstones makes the tombstones.
 func (f *erasure) addTombstones() {
-	was := f.w.Tombstones
+	was := f.w.forgotten
 	if was == nil {
 		was = newTombstones()
 	}
@@ -234,17 +256,17 @@ func (f *erasure) nothingToDo() bool {
 
 // findNotes searches the texts that callhouse itself wrote: the manifest and the table runs.
 func (f *erasure) findNotes() error {
-	runs, err := NewReader(f.w.FS, f.w.Current, f.w.Proofs).Runs()
+	runs, err := f.w.read(f.current).Runs()
 	for i := range runs {
 		f.noted = f.noted || f.traces.in([]byte(runs[i].Error)) || f.traces.in(runs[i].DriftFields)
 	}
-	f.noted = f.noted || f.manifest().Bulk != f.w.Current.Manifest.Bulk
+	f.noted = f.noted || f.manifest().Bulk != f.current.Manifest.Bulk
 	return err
 }
 
 // manifest returns the current manifest without the ids and numbers in its texts.
 func (f *erasure) manifest() *layout.Manifest {
-	m := *f.w.Current.Manifest
+	m := *f.current.Manifest
 	if m.Bulk != nil && f.traces.in([]byte(m.Bulk.Why)) {
 		clean := *m.Bulk
 		clean.Why = f.traces.blank(clean.Why)
@@ -267,16 +289,18 @@ func (f *erasure) run(ctx context.Context, progress func(Progress)) error {
 		tell(f.erased.Calls)
 	}
 	if err := f.doom(made.Manifest.Snapshot); err != nil {
-		_ = removeSnapshot(w.FS, made.Dir) // otherwise the next opening does
+		_ = removeSnapshot(w.opts.FS, made.Dir) // otherwise the next opening does
 		return err
 	}
 	// If this fails, it is unknown which snapshot is the current one, so both stay. Opening the
 	// warehouse reads current and removes the others.
-	if err := makeCurrent(w.FS, w.Root, made); err != nil {
+	if err := makeCurrent(w.opts.FS, w.opts.Root, made); err != nil {
 		return err
 	}
-	w.Current, w.Tombstones = made, f.tombstones
-	if err := sweep(w.FS, w.Root, made); err != nil {
+	w.mu.Lock()
+	w.current, w.forgotten = made, f.tombstones
+	w.mu.Unlock()
+	if err := sweep(w.opts.FS, w.opts.Root, made); err != nil {
 		return fmt.Errorf("the calls are forgotten, but the snapshots that held them are still on the disk (the next command "+
 			"that writes removes them): %w", err)
 	}
@@ -285,7 +309,7 @@ func (f *erasure) run(ctx context.Context, progress func(Progress)) error {
 
 // wants estimates the bytes needed: the size of the files to rewrite.
 func (f *erasure) wants() (n int64) {
-	m := f.w.Current.Manifest
+	m := f.current.Manifest
 	for _, file := range m.FilesOf(schema.Calls.Name) {
 		if len(f.held[file.Path]) > 0 {
 			n += m.BytesOf(file.Period)
@@ -295,8 +319,8 @@ func (f *erasure) wants() (n int64) {
 }
 
 func (f *erasure) receipt(recordings *DeletedRecordings) (*Receipt, error) {
-	now := f.w.Current.Manifest
-	r := &Receipt{FormatVersion: layout.FormatVersion, ForgottenAt: f.w.Now().UTC(), RunID: f.w.RunID,
+	now := f.w.Snapshot().Manifest
+	r := &Receipt{FormatVersion: layout.FormatVersion, ForgottenAt: f.w.opts.Now().UTC(), RunID: f.w.opts.RunID,
 		Snapshot: now.Snapshot, Calls: []string{}, Numbers: []Found{}, Erased: f.erased, Removed: int64(f.removed),
 		Mentioned: f.mentioned, Mentions: append([]Mention{}, f.mentions...), Recordings: recordings,
 		Unknown: f.unknown, Tombstones: now.Forgotten}
@@ -308,6 +332,6 @@ func (f *erasure) receipt(recordings *DeletedRecordings) (*Receipt, error) {
 	}
 	slices.Sort(r.Calls)
 	var err error
-	r.Lakes, err = LakesBefore(f.w.Root, now.Oldest)
+	r.Lakes, err = LakesBefore(f.w.opts.Root, now.Oldest)
 	return r, err
 }

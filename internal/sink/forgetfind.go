@@ -79,7 +79,7 @@ func (f *erasure) eachFile(ctx context.Context, visit func(*tableReader, *layout
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			err := NewReader(f.w.FS, s, f.w.Proofs).Read(file, func(t *tableReader) error { return visit(t, file) })
+			err := f.w.read(s).Read(file, func(t *tableReader) error { return visit(t, file) })
 			if err := f.excuse(ctx, s, err); err != nil {
 				return err
 			}
@@ -90,7 +90,7 @@ func (f *erasure) eachFile(ctx context.Context, visit func(*tableReader, *layout
 
 // excuse returns nil for a snapshot that is about to be removed: it need not be readable.
 func (f *erasure) excuse(ctx context.Context, s *layout.Snapshot, err error) error {
-	if err == nil || s == f.w.Current || ctx.Err() != nil {
+	if err == nil || s == f.current || ctx.Err() != nil {
 		return cmp.Or(err, ctx.Err())
 	}
 	return nil
@@ -131,9 +131,9 @@ func (f *erasure) selected(ctx context.Context, t *tableReader, sel Selection) e
 
 // tally counts the losses of the current snapshot.
 func (f *erasure) tally(ctx context.Context) error {
-	s := f.w.Current
+	s := f.current
 	f.erased = Erased{Was: s.Manifest.Snapshot}
-	r := NewReader(f.w.FS, s, f.w.Proofs)
+	r := f.w.read(s)
 	n := &f.erased
 	for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
 		held := f.held[file.Path]

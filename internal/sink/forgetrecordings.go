@@ -48,7 +48,7 @@ func (f *erasure) recordingsIn(s *layout.Snapshot, file *layout.File, t *schema.
 	if t == &schema.Recordings {
 		column = "path"
 	}
-	return NewReader(f.w.FS, s, f.w.Proofs).Read(file, func(r *tableReader) error {
+	return f.w.read(s).Read(file, func(r *tableReader) error {
 		return r.Each([]string{"call_id", column}, func(row []parquet.Value) {
 			d := layout.Deletion{Archive: s.Manifest.Archive, CallID: string(row[0].ByteArray())}
 			if t == &schema.Recordings {
@@ -70,7 +70,7 @@ func (f *erasure) doom(number int64) error {
 	if len(f.recordings) == 0 {
 		return nil
 	}
-	list, err := readDeletions(f.w.FS, f.w.Root)
+	list, err := readDeletions(f.w.opts.FS, f.w.opts.Root)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (f *erasure) doom(number int64) error {
 		d.Snapshot = number
 		list = append(list, d)
 	}
-	if err := setDeletions(f.w.FS, f.w.Root, list); err != nil {
+	if err := setDeletions(f.w.opts.FS, f.w.opts.Root, list); err != nil {
 		return fmt.Errorf("list the recordings to delete: %w", err)
 	}
 	return nil

@@ -45,7 +45,7 @@ func (w *Warehouse) From(service, key string, adopt bool) {
 func (w *Warehouse) belong(o layout.Origin) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.origin = &o
+	w.stamp.Origin = &o
 }
 
 // admit returns an error if clean records belong to another organisation.

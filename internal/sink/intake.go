@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/disk"
 )
 
 // cachedLines limits the decoded journal frames that a commit keeps in memory.
@@ -23,7 +23,6 @@ type intake struct {
 	Covered []coveredSpan
 	bulk    *schema.Bulk // the last state of the pages of v2; nil: none
 	rests   []schema.Rest
-	Broken  []journalLoss
 	details int64
 	// arrivals are the new records of the other resources.
 	arrivals map[*resource.Resource]*arrivals
@@ -60,45 +59,41 @@ type entry struct {
 	imported bool
 }
 
-// readIntake reads the given sealed segments, without the records of forgotten calls.
-func readIntake(fsys disk.FS, root string, refs []layout.Segment, forgotten *tombstones) (*intake, error) {
+// readIntake reads the given sealed segments, without the records of forgotten calls. It records which
+// parts are unreadable.
+func (w *Warehouse) readIntake(refs []layout.Segment) (*intake, error) {
 	in := &intake{changes: map[string]*change{}, arrivals: map[*resource.Resource]*arrivals{},
-		frames: journalFrames{Limit: cachedLines}, forgotten: forgotten}
+		frames: journalFrames{Limit: cachedLines}, forgotten: w.forgotten}
 	for i, ref := range refs {
-		s, err := openSegment(fsys, root, ref)
+		s, err := openSegment(w.opts.FS, w.opts.Root, ref)
 		if err != nil {
-			return nil, errors.Join(err, in.Close())
+			return nil, errors.Join(err, in.frames.Close())
 		}
 		in.frames.Segments = append(in.frames.Segments, s)
 		broken, err := s.Scan(isLastSegment(refs, i), func(frame int64, line int, r *schema.Record) error {
-			if ofNoCall, err := in.note(r, ref.Run); ofNoCall {
-				return err
-			}
-			at := entry{at: frame, in: int32(i), line: int32(line), kind: r.Kind, imported: r.Imported}
-			if r.Resource != "" {
-				return in.addObject(at, r, ref.Run)
-			}
-			in.add(at, r, ref.Run)
-			in.locate(r)
-			return nil
+			return in.add(entry{at: frame, in: int32(i), line: int32(line), kind: r.Kind, imported: r.Imported}, r, ref.Run)
 		})
 		if err != nil {
-			return nil, errors.Join(err, in.Close())
+			return nil, errors.Join(err, in.frames.Close())
 		}
 		for _, what := range broken {
-			in.Broken = append(in.Broken, journalLoss{Run: ref.Run, What: what})
+			w.lostJournal(journalLoss{Run: ref.Run, What: what})
 		}
 	}
+	// The lost part may include some of the pages of these spans.
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	in.Covered = slices.DeleteFunc(in.Covered, func(s coveredSpan) bool { return w.incomplete[s.Run] })
 	return in, nil
 }
 
-// note adds a record that is not about a call; ofNoCall is false for all others.
-func (in *intake) note(r *schema.Record, run string) (ofNoCall bool, err error) {
+// add adds a record of a run, unless its call was forgotten.
+func (in *intake) add(e entry, r *schema.Record, run string) (err error) {
 	switch r.Kind {
 	case schema.KindCovered:
-		var span schema.Span
-		if err = json.Unmarshal(r.Body, &span); err == nil {
-			in.Covered = append(in.Covered, coveredSpan{span, run})
+		span := coveredSpan{Run: run}
+		if err = json.Unmarshal(r.Body, &span.Span); err == nil {
+			in.Covered = append(in.Covered, span)
 		}
 	case schema.KindBulkState:
 		in.bulk = new(schema.Bulk)
@@ -109,16 +104,19 @@ func (in *intake) note(r *schema.Record, run string) (ofNoCall bool, err error) 
 			in.rests = append(in.rests, rest)
 		}
 	default:
-		return false, nil
+		if r.Resource != "" {
+			return in.addObject(e, r, run)
+		}
+		in.addCall(e, r, run)
 	}
 	if err != nil {
 		err = fmt.Errorf("%w: a record that belongs to no call: %w", errUnreadable, err)
 	}
-	return true, err
+	return err
 }
 
-// add adds a record, unless its call was forgotten.
-func (in *intake) add(e entry, r *schema.Record, run string) {
+// addCall adds a record of a call.
+func (in *intake) addCall(e entry, r *schema.Record, run string) {
 	c := in.changes[r.CallID]
 	if c == nil {
 		if in.forgotten.Forgot(r.CallID) {
@@ -144,25 +142,16 @@ func (in *intake) add(e entry, r *schema.Record, run string) {
 	if e.imported {
 		c.asOf = r.FetchedAt
 	}
-	if e.kind == schema.KindDetail {
-		in.details++
-	}
-}
-
-// locate records where the row of a recording's call probably is, possibly years back.
-func (in *intake) locate(r *schema.Record) {
 	var rec schema.Recording
-	c := in.changes[r.CallID]
-	if r.Kind != schema.KindRecording || c == nil || json.Unmarshal(r.Body, &rec) != nil || rec.CallStart == nil {
-		return
+	switch {
+	case e.kind == schema.KindDetail:
+		in.details++
+	case e.kind == schema.KindRecording && json.Unmarshal(r.Body, &rec) == nil && rec.CallStart != nil: // possibly years back
+		c.near = schema.Some(*rec.CallStart)
 	}
-	c.near = schema.Some(*rec.CallStart)
 }
 
 // record returns the record at a place.
 func (in *intake) record(e entry) (schema.Record, error) {
 	return in.frames.Record(framePlace{Segment: e.in, Offset: e.at}, e.line)
 }
-
-// Close closes the segments of the journal.
-func (in *intake) Close() error { return in.frames.Close() }

@@ -26,8 +26,9 @@ func (w *Warehouse) Compact(ctx context.Context, months []string, progress func(
 		if all[i].Waits != "" {
 			return done, fmt.Errorf("compact %s: %s", name, all[i].Waits)
 		}
-		_, err := w.maintain(func(b commitBase) (*commitResult, error) {
-			return b.Compact(ctx, []string{name}, counter(progress, name, all[i].Calls))
+		_, err := w.maintain(func(m *maker) (*commitResult, error) {
+			m.progress = counter(progress, name, all[i].Calls)
+			return m.compact(ctx, name)
 		})
 		if err != nil {
 			return done, fmt.Errorf("compact %s: %w", name, err)
@@ -62,7 +63,11 @@ func (w *Warehouse) RespellAll(ctx context.Context, progress func(Progress)) (ca
 	}
 	show := counter(progress, "numbers", calls)
 	for _, batch := range batches {
-		if _, err := w.maintain(func(b commitBase) (*commitResult, error) { return b.Respell(ctx, batch, show) }); err != nil {
+		_, err := w.maintain(func(m *maker) (*commitResult, error) {
+			m.progress = show
+			return m.respell(ctx, batch)
+		})
+		if err != nil {
 			return 0, fmt.Errorf("rewrite stored telephone numbers for the country %s: %w", country, err)
 		}
 	}
@@ -78,57 +83,20 @@ func (w *Warehouse) Check(ctx context.Context, before *layout.Snapshot) (*RunRep
 	return checkRun(ctx, w.opts.FS, s, before, w.opts.RunID, w.forgotten)
 }
 
-// Forget is [eraseHeld.Forget]. Afterwards Put drops records of these calls. It fails if the
-// journal is not empty: it must be committed first.
-func (w *Warehouse) Forget(ctx context.Context, sel Selection, dry bool, progress func(Progress)) (*Receipt, error) {
-	w.committing.Lock()
-	defer w.committing.Unlock()
-	if records, _ := w.Uncommitted(); records > 0 || len(w.sealed) > 0 {
-		return nil, errors.New("forget calls: the journal holds records that are not committed yet")
-	}
-	if w.Snapshot() == nil {
-		return nil, fmt.Errorf("forget calls: %w", layout.ErrNoWarehouse)
-	}
-	sel.Country = cmp.Or(sel.Country, w.Snapshot().Manifest.Country)
-	h := &eraseHeld{FS: w.opts.FS, Root: w.opts.Root, RunID: w.opts.RunID, Now: w.opts.Now, Workers: w.opts.Workers, Proofs: w.proofs,
-		Current: w.Snapshot(), Tombstones: w.forgotten}
-	h.Notes = func(blank func(text string) string) error {
-		lost := slices.Clone(w.lock.Lost())
-		for i := range lost {
-			lost[i].Error = blank(lost[i].Error)
-		}
-		return w.lock.SetLost(lost)
-	}
-	h.Delete = w.DeleteRecordings
-	r, err := h.Forget(ctx, sel, dry, progress)
-	w.mu.Lock()
-	w.current, w.forgotten = h.Current, h.Tombstones
-	w.unrecorded = lostRuns(w.lock.Lost())
-	w.mu.Unlock()
-	if err != nil {
-		return nil, fmt.Errorf("forget calls: %w", err)
-	}
-	return r, nil
-}
-
 // Rollback commits a new snapshot with the content of an older one, by hard links to its files. The
 // table runs keeps its rows, and gains row. Forgotten calls stay forgotten, and the journal stays
 // unchanged. to 0 is the last snapshot committed by another run than the current one. If the warehouse was opened with Adopt, to
 // must be given, and may be the newest.
 func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *layout.Snapshot) schema.Run) (*layout.Snapshot, error) {
 	var target *layout.Snapshot
-	_, err := w.maintain(func(b commitBase) (_ *commitResult, err error) {
-		if b.Old == nil {
+	_, err := w.maintain(func(m *maker) (_ *commitResult, err error) {
+		if m.old == nil {
 			return nil, &NotRetainedError{Snapshot: to}
 		}
-		if target, err = w.rollbackTarget(ctx, b.Old.Snapshot, to); err != nil {
+		if target, err = w.rollbackTarget(ctx, m.old.Snapshot, to); err != nil {
 			return nil, err
 		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		made, err := b.Restore(ctx, NewReader(w.opts.FS, target, w.proofs),
-			func(Stats) schema.Run { return row(target) })
+		made, err := w.maker(w.read(target)).restore(ctx, func(Stats) schema.Run { return row(target) })
 		if err != nil {
 			return nil, fmt.Errorf("roll back: %w", err)
 		}
@@ -163,7 +131,7 @@ func (w *Warehouse) rollbackTarget(ctx context.Context, current *layout.Snapshot
 
 // intact compares every file of a snapshot with its checksum.
 func (w *Warehouse) intact(ctx context.Context, s *layout.Snapshot) error {
-	r := NewReader(w.opts.FS, s, w.proofs)
+	r := w.read(s)
 	for i := range s.Manifest.Files {
 		if err := errors.Join(ctx.Err(), r.Prove(&s.Manifest.Files[i])); err != nil {
 			return err
@@ -201,12 +169,13 @@ func batched(in *Reader, chosen func(*layout.File) bool) (batches [][]string, ca
 func (w *Warehouse) RedactStored(ctx context.Context, progress func(Progress)) (calls int64, err error) {
 	redactor := w.masker.Redactor()
 	in := w.reader()
-	done := w.redaction.After(in.Manifest.Redaction).Periods
+	done := w.stamp.Redaction.After(in.Manifest.Redaction).Periods
 	batches, calls := batched(in, func(f *layout.File) bool { return !slices.Contains(done, f.Period) })
 	tell := counter(progress, "redacted", calls)
 	for i, batch := range batches {
-		made, err := w.maintain(func(b commitBase) (*commitResult, error) {
-			return b.Redact(ctx, batch, redactor, i == len(batches)-1, tell)
+		made, err := w.maintain(func(m *maker) (*commitResult, error) {
+			m.progress = tell
+			return m.redact(ctx, batch, redactor, i == len(batches)-1)
 		})
 		if err == nil && i == len(batches)-1 {
 			err = sweep(w.opts.FS, w.opts.Root, made.Snapshot)

@@ -51,13 +51,13 @@ func (w *Warehouse) newMaskKey(path string) ([]byte, error) {
 // Mask makes Clean and commits apply m with a key, and record it in the manifest. It must be called
 // before anything is put.
 func (w *Warehouse) Mask(m *mask.Mask, key []byte) {
-	w.masker, w.mask = m, &layout.Mask{Key: mask.KeyHash(key), Fields: m.Paths()}
+	w.masker, w.stamp.Mask = m, &layout.Mask{Key: mask.KeyHash(key), Fields: m.Paths()}
 }
 
 // Redact makes Clean and commits apply m, which redacts, and record that in the manifest. It must
 // be called before anything is put.
 func (w *Warehouse) Redact(m *mask.Mask, entry *layout.Redaction) {
-	w.masker, w.redaction = m, entry
+	w.masker, w.stamp.Redaction = m, entry
 }
 
 // Redacts reports whether personal data is redacted.

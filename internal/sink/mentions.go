@@ -24,7 +24,7 @@ const mostMentions = 1000
 
 // findMentions searches the texts of the current snapshot, except rows that are erased.
 func (f *erasure) findMentions(ctx context.Context) error {
-	in := NewReader(f.w.FS, f.w.Current, f.w.Proofs)
+	in := f.w.read(f.current)
 	for i := range in.Manifest.Files {
 		file := &in.Manifest.Files[i]
 		if of := tableByName(file.Table); of != nil && idColumn(file.Table) != "" {

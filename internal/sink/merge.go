@@ -70,20 +70,20 @@ func (r *merger) slot() *slot {
 
 // writeUnit merges a unit's changes into its period. If nothing changed, it leaves no file.
 func (m *maker) writeUnit(u *unit) error {
-	w := newPeriodWriter(m.b, u.period, m.Country)
+	w := newPeriodWriter(m.b, u.period, m.country)
 	r := &merger{m: m, u: u, w: w}
 	// The national numbers of some of its files were read in another region.
 	r.spelled = slices.ContainsFunc(u.from, func(period string) bool { return m.readElsewhere(schema.Calls.Name, period) })
 	from := u.from
-	if _, to := boundsOf(u.period); m.rules.keepFrom > 0 && to <= m.rules.keepFrom { // nothing stays, so none of it is read
-		for _, f := range m.Old.Files(schema.Calls.Name) {
+	if _, to := boundsOf(u.period); m.keepFrom > 0 && to <= m.keepFrom { // nothing stays, so none of it is read
+		for _, f := range m.old.Files(schema.Calls.Name) {
 			if slices.Contains(from, f.Period) {
 				r.stats.Aged += f.Rows
 			}
 		}
 		from, u.changes = nil, nil
 	}
-	old := newSources(m.Old, from)
+	old := newSources(m.old, from)
 	err := inOrder(old.Each, u.changes, func(ch *change, was *calls.Call) int {
 		return compareKey(ch.start, ch.id, was.StartAt(), string(was.ID()))
 	}, r.visit)
@@ -96,8 +96,8 @@ func (m *maker) writeUnit(u *unit) error {
 
 // visit writes a call, which has an old row, new records, or both.
 func (r *merger) visit(was *calls.Call, ch *change) (err error) {
-	if was != nil && r.m.rules.progress != nil {
-		r.m.rules.progress(1)
+	if was != nil && r.m.progress != nil {
+		r.m.progress(1)
 	}
 	now, unchanged := was, false
 	switch {
@@ -135,18 +135,18 @@ func (r *merger) visit(was *calls.Call, ch *change) (err error) {
 // same reports whether the new records of a call change nothing that is stored.
 func (r *merger) same(was, now *calls.Call, ch *change) bool {
 	return calls.Same(was, now) && !ch.lacksTranscript(now) && was.InBulk() == now.InBulk() &&
-		(!r.m.rules.links || !now.RecordingDue() || calls.SameLink(was, now))
+		(!r.m.links || !now.RecordingDue() || calls.SameLink(was, now))
 }
 
 // touch changes a call without new records that may have to change nevertheless, and reports whether
 // it may have changed.
 func (r *merger) touch(call *calls.Call) bool {
-	redactor, overdue := r.m.rules.redactor, r.m.overdue(call)
+	redactor, overdue := r.m.redactor, r.m.overdue(call)
 	if redactor != nil && redactor.Object(&call.Object) {
 		r.news++
 	}
 	if overdue {
-		call.Settle(r.m.Now.UnixMilli())
+		call.Settle(r.m.now.UnixMilli())
 		r.news++
 	}
 	return overdue || redactor != nil || r.spelled
@@ -154,7 +154,7 @@ func (r *merger) touch(call *calls.Call) bool {
 
 // overdue reports whether a call has expired since it was written.
 func (m *maker) overdue(call *calls.Call) bool {
-	return m.rules.settles && call.Unsettled() && call.ExpiresAt() <= m.Now.UnixMilli()
+	return m.settles && call.Unsettled() && call.ExpiresAt() <= m.now.UnixMilli()
 }
 
 // fold merges the new records of a call into its known state, which may be nil, and counts it. It
@@ -186,10 +186,10 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 				r.stats.took(next)
 			}
 		}
-		next.Settle(r.m.Now.UnixMilli())
+		next.Settle(r.m.now.UnixMilli())
 		cur = next
 	}
-	if old != nil && cur.OptedOut() && old.RecordingDue() && (r.m.rules.links || r.m.was.Archive != "") {
+	if old != nil && cur.OptedOut() && old.RecordingDue() && (r.m.links || r.m.was.Archive != "") {
 		cur.SuspectRecording()
 	}
 	cur, err := inPlace(cur, ch, start)
@@ -224,14 +224,14 @@ func cleanRecord(m *mask.Mask, r *schema.Record) (kept bool, err error) {
 // read decodes one of a call's records. It returns nil for a record that adds nothing: of a call in
 // no list, of an untrusted page of v2, with texts not checked, or one that cannot be decoded.
 func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, fetchedAt int64, err error) {
-	rec, err := r.m.rules.in.record(e)
+	rec, err := r.m.in.record(e)
 	if err != nil || cur == nil && !e.kind.Describes() || e.kind == schema.KindBulk && r.m.refused() {
 		return nil, 0, err
 	}
-	run := r.m.rules.in.frames.Segments[e.in].Run
-	if r.m.rules.masker != nil && run != r.m.RunID { // the journal of an earlier run may be older than the mask
+	run := r.m.in.frames.Segments[e.in].Run
+	if r.m.masker != nil && run != r.m.runID { // the journal of an earlier run may be older than the mask
 		var kept bool
-		if kept, err = cleanRecord(r.m.rules.masker, &rec); err == nil && !kept {
+		if kept, err = cleanRecord(r.m.masker, &rec); err == nil && !kept {
 			return nil, 0, nil
 		}
 	}

@@ -87,10 +87,10 @@ func (m *maker) objects() (moved []tenure, err error) {
 		}
 	}
 	for _, of := range resource.All {
-		a := m.rules.in.arrivals[of]
+		a := m.in.arrivals[of]
 		respells := of == resource.Customers && m.readElsewhere(of.Name, "")
 		if a == nil && (respells || len(m.gone(of.Parent)) > 0) {
-			a = m.rules.in.of(of)
+			a = m.in.of(of)
 		}
 		if a == nil {
 			continue
@@ -102,11 +102,11 @@ func (m *maker) objects() (moved []tenure, err error) {
 			return nil, fmt.Errorf("%s: %w", of.Name, err)
 		}
 		if of == resource.Numbers {
-			if m.lines, err = readNumbers(m.Old, m.Country); err != nil {
+			if m.lines, err = readNumbers(m.old, m.country); err != nil {
 				return nil, fmt.Errorf("%s: %w", of.Name, err)
 			}
 			was := m.lines
-			m.lines = numbersOf(m.Country, o.rows)
+			m.lines = numbersOf(m.country, o.rows)
 			moved = was.moved(m.lines)
 		}
 		changes = append(changes, o.changes...)
@@ -120,7 +120,7 @@ func (m *maker) objects() (moved []tenure, err error) {
 
 // gone returns the deleted objects of a resource, with the list that no longer has them.
 func (m *maker) gone(of *resource.Resource) map[string]completeList {
-	if a := m.rules.in.arrivals[of]; a != nil {
+	if a := m.in.arrivals[of]; a != nil {
 		return a.gone
 	}
 	return nil
@@ -130,7 +130,7 @@ func (m *maker) gone(of *resource.Resource) map[string]completeList {
 func (m *maker) objectFiles(of *resource.Resource) dataFiles {
 	files := newDataFiles(m.b, "", of.Table)
 	if of == resource.Customers {
-		files.ReadIn(m.Country)
+		files.ReadIn(m.country)
 	}
 	return files
 }
@@ -138,7 +138,7 @@ func (m *maker) objectFiles(of *resource.Resource) dataFiles {
 // readElsewhere reports whether the national numbers of an old file were read in another region.
 func (m *maker) readElsewhere(table, period string) bool {
 	f := m.was.FileOf(table, period)
-	return f != nil && f.Country != m.Country
+	return f != nil && f.Country != m.country
 }
 
 // lists returns the states of the lists for the new snapshot.
@@ -158,7 +158,7 @@ func (m *maker) lists() map[string]layout.List {
 			all.ListedAt, all.Of[parent] = max(all.ListedAt, l.ListedAt), l
 		}
 		all.Of = maps.Clone(all.Of)
-		if a := m.rules.in.arrivals[of]; a != nil {
+		if a := m.in.arrivals[of]; a != nil {
 			for parent, l := range a.listed {
 				set(parent, layout.List{ListedAt: l.Begun})
 			}
@@ -195,7 +195,7 @@ func (m *maker) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) er
 		later[changeOf(row)] = i + 1
 	}
 	w := newDataFiles(m.b, "", &resource.Changes)
-	err := m.Old.EachChange(func(now schema.Row) error {
+	err := m.old.EachChange(func(now schema.Row) error {
 		if gone(now) {
 			return nil
 		}
@@ -217,7 +217,7 @@ func (m *maker) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) er
 // doubtEmpty ignores lists that are empty although objects were known: the service may be wrong. An
 // empty list is accepted if another run finds it empty again.
 func (m *maker) doubtEmpty(of *resource.Resource) error {
-	a, empty := m.rules.in.arrivals[of], map[string]completeList{}
+	a, empty := m.in.arrivals[of], map[string]completeList{}
 	if a == nil {
 		return nil
 	}
@@ -229,7 +229,7 @@ func (m *maker) doubtEmpty(of *resource.Resource) error {
 	if len(empty) == 0 {
 		return nil
 	}
-	return m.Old.EachObject(of, func(o *schema.Object) error {
+	return m.old.EachObject(of, func(o *schema.Object) error {
 		parent := of.ParentOf(of.KeyOf(o.Row))
 		if l, ok := empty[parent]; ok && !of.Deleted(o) {
 			delete(empty, parent)
@@ -248,7 +248,7 @@ func (m *maker) doubtEmpty(of *resource.Resource) error {
 func (m *maker) doubted(of *resource.Resource, key string) bool {
 	return slices.ContainsFunc(of.Children(), func(child *resource.Resource) bool {
 		empty, believed := false, false
-		if a := m.rules.in.arrivals[child]; a != nil {
+		if a := m.in.arrivals[child]; a != nil {
 			_, empty = a.kept[key]
 			_, believed = a.listed[key]
 		}
@@ -270,7 +270,7 @@ type objectMerge struct {
 
 // each visits the objects of the previous snapshot.
 func (o *objectMerge) each(visit func(*schema.Object) error) error {
-	return o.m.Old.EachObject(o.of, visit)
+	return o.m.old.EachObject(o.of, visit)
 }
 
 // state is an object while it is merged.
@@ -315,7 +315,7 @@ func (o *objectMerge) visit(old *schema.Object, a *arrival) error {
 		}
 	}
 	respelled := o.of == resource.Customers && resource.SetPhones(s.now,
-		func(number string) (string, bool) { return phone.Normal(number, o.m.Country) })
+		func(number string) (string, bool) { return phone.Normal(number, o.m.country) })
 	if s.changed || s.completed || respelled {
 		o.edited++
 	}
@@ -328,14 +328,14 @@ func (o *objectMerge) visit(old *schema.Object, a *arrival) error {
 // take merges one record: an item of a list, or the object's own record. One that cannot be decoded
 // is skipped.
 func (o *objectMerge) take(s *objectState, e entry, run string) error {
-	r, err := o.m.rules.in.record(e)
+	r, err := o.m.in.record(e)
 	if err != nil {
 		return err
 	}
 	var came *schema.Object
 	if r.Kind == schema.KindItem || s.now != nil && len(r.Body) > 0 {
 		if came, err = o.decode(&r, s.key); err != nil {
-			o.m.lose(o.m.rules.in.frames.Segments[e.in].Run, s.key, err)
+			o.m.lose(o.m.in.frames.Segments[e.in].Run, s.key, err)
 			return nil
 		}
 	}

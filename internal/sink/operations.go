@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
@@ -12,70 +11,54 @@ import (
 	"callhouse/internal/wire/mask"
 )
 
-// commitInput is the data that a run commits.
-type commitInput struct {
-	*intake
-	Segments []layout.Segment       // the segments of the journal that the intake was read from
-	Row      func(Stats) schema.Run // the run's row of the table runs
-	Masker   *mask.Mask             // for data that was not passed through cleanRecord
-	KeepFrom int64                  // drop calls that started earlier, ms UTC; 0: none
-	// Compact returns the months to compact; busy months have new records. nil: no month is
-	// compacted.
-	Compact func(old *Reader, now time.Time, busy map[string]bool) []string
-}
-
-// Run merges a run's records into a new snapshot and publishes it.
-func (b commitBase) Run(ctx context.Context, in *commitInput) (*commitResult, error) {
-	m := b.maker(rules{in: in.intake, masker: in.Masker, settles: true, keepFrom: in.KeepFrom, links: b.Stamp.Archive != ""})
-	m.made.Details = in.details
+// merge merges a run's records into a new snapshot, and publishes it. segments are those of the
+// journal that hold the records.
+func (m *maker) merge(ctx context.Context, compact monthsToCompact, segments []layout.Segment, row func(Stats) schema.Run) (*commitResult, error) {
+	m.made.Details = m.in.details
 	return m.publish(ctx, func() ([]*unit, error) {
 		moved, err := m.objects() // first: other columns of a call depend on the organisation's numbers
 		if err != nil {
 			return nil, err
 		}
-		return m.plan(in, moved)
-	}, in.Row, func(out *layout.Manifest) {
-		for _, s := range in.Covered {
+		return m.plan(compact, moved)
+	}, row, func(out *layout.Manifest) {
+		for _, s := range m.in.Covered {
 			// A skipped record may be of one of the span's calls: they are listed again.
 			if !slices.ContainsFunc(m.made.Broken, func(l journalLoss) bool { return l.Run == s.Run }) {
 				out.Coverage = cover(out.Coverage, s.Span)
 			}
 		}
-		if in.KeepFrom > 0 {
-			out.Coverage = coveredSince(out.Coverage, in.KeepFrom)
+		if m.keepFrom > 0 {
+			out.Coverage = coveredSince(out.Coverage, m.keepFrom)
 		}
-		out.Journal = slices.Clone(in.Segments)
+		out.Journal = slices.Clone(segments)
 	})
 }
 
-// Compact joins the days of months into one file per table.
-func (b commitBase) Compact(ctx context.Context, months []string, progress func(rows int64)) (*commitResult, error) {
-	m := b.maker(rules{progress: progress})
+// compact joins the days of a month into one file per table.
+func (m *maker) compact(ctx context.Context, month string) (*commitResult, error) {
 	return m.publish(ctx, func() ([]*unit, error) {
-		p := newPlan(m.Old)
-		for _, month := range months {
-			p.compact(month)
-		}
+		p := newPlan(m.old)
+		p.compact(month)
 		return p.sorted(), nil
 	}, nil, nil)
 }
 
-// Respell rewrites periods and the customers, whose national numbers were read in another region.
-func (b commitBase) Respell(ctx context.Context, periods []string, progress func(rows int64)) (*commitResult, error) {
-	m := b.maker(rules{progress: progress})
+// respell rewrites periods and the customers, whose national numbers were read in another region.
+func (m *maker) respell(ctx context.Context, periods []string) (*commitResult, error) {
 	return m.publish(ctx, func() ([]*unit, error) {
 		_, err := m.objects()
-		return newPlan(m.Old).rewriting(periods, true), err
+		return newPlan(m.old).rewriting(periods, true), err
 	}, nil, nil)
 }
 
-// Redact redacts the calls of periods. After the last of them no older snapshot may stay, since
+// redact redacts the calls of periods. After the last of them no older snapshot may stay, since
 // those hold the data that was redacted.
-func (b commitBase) Redact(ctx context.Context, periods []string, by *mask.Redactor, last bool, progress func(rows int64)) (*commitResult, error) {
-	m := b.maker(rules{redactor: by, alone: last, progress: progress})
+func (m *maker) redact(ctx context.Context, periods []string, by *mask.Redactor, last bool) (*commitResult, error) {
+	m.redactor, m.alone = by, last
 	unchecked := by.Counts()[mask.Unchecked]
 	return m.publish(ctx, func() ([]*unit, error) {
-		return newPlan(m.Old).rewriting(periods, false), nil
+		return newPlan(m.old).rewriting(periods, false), nil
 	}, nil, func(out *layout.Manifest) {
 		if r := out.Redaction; by.Counts()[mask.Unchecked] == unchecked {
 			r.Periods = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Periods, periods))))
@@ -83,13 +66,10 @@ func (b commitBase) Redact(ctx context.Context, periods []string, by *mask.Redac
 	})
 }
 
-// Restore publishes a snapshot with the content of another one, which may be the current one. The
+// restore publishes a snapshot with the content of the old one, which may be the current one. The
 // table runs keeps its rows and gains one, and forgotten calls stay forgotten.
-func (b commitBase) Restore(ctx context.Context, content *Reader, row func(Stats) schema.Run) (*commitResult, error) {
-	keeper := b.Old
-	b.Old = content
-	m := b.maker(rules{})
-	m.keeper = keeper
+func (m *maker) restore(ctx context.Context, row func(Stats) schema.Run) (*commitResult, error) {
+	m.keeper = m.w.reader()
 	return m.publish(ctx, func() ([]*unit, error) { return nil, nil }, row, nil)
 }
 
@@ -108,12 +88,10 @@ type mending struct {
 	Runs  []schema.Run // rows of the table runs that replace lost ones
 }
 
-// Mend publishes the intact parts of a damaged snapshot, and adds run to the table runs. It fetches
+// mend publishes the intact parts of a damaged snapshot, and adds run to the table runs. It fetches
 // nothing: the next listing does, since the manifest no longer covers the rest.
-func (b commitBase) Mend(ctx context.Context, d *mending, run schema.Run) (*commitResult, error) {
-	b.Old = NewReader(b.FS, d.Sound, new(proofs))
-	b.Lost = slices.Concat(d.Runs, b.Lost)
-	m := b.maker(rules{})
+func (m *maker) mend(ctx context.Context, d *mending, run schema.Run) (*commitResult, error) {
+	m.lost = slices.Concat(d.Runs, m.lost)
 	return m.publish(ctx, func() ([]*unit, error) {
 		for _, l := range d.Loans {
 			for _, f := range l.Files {
@@ -138,10 +116,8 @@ type losses struct {
 	Text                func(text string) string // blanks its texts
 }
 
-// Erase rewrites parts of the old snapshot into another one, and returns the files.
-func (b commitBase) Erase(ctx context.Context, to *builder, e *losses) ([]layout.File, error) {
-	m := b.maker(rules{})
-	m.b = to
+// erase rewrites parts of the old snapshot into another one, and returns the files.
+func (m *maker) erase(ctx context.Context, e *losses) ([]layout.File, error) {
 	for _, period := range slices.Sorted(maps.Keys(e.Calls)) {
 		m.units = append(m.units, &unit{period: period, from: []string{period}, leaving: e.Calls[period], always: true})
 	}
@@ -152,7 +128,7 @@ func (b commitBase) Erase(ctx context.Context, to *builder, e *losses) ([]layout
 	if err != nil || !e.Runs {
 		return m.files, err
 	}
-	runs, err := m.Old.Runs()
+	runs, err := m.old.Runs()
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +149,7 @@ func (m *maker) eraseObjects(e *losses) error {
 	}
 	for _, of := range e.Resources {
 		w := m.objectFiles(of)
-		err := m.Old.EachObject(of, func(o *schema.Object) error {
+		err := m.old.EachObject(of, func(o *schema.Object) error {
 			if gone(of, of.KeyOf(o.Row)) {
 				return nil
 			}

@@ -25,7 +25,7 @@ func (f *erasure) findPeople(ctx context.Context, sel Selection) error {
 	}
 	seen := map[string]bool{}
 	for _, s := range f.all {
-		r := NewReader(f.w.FS, s, f.w.Proofs)
+		r := f.w.read(s)
 		for _, of := range personalResources {
 			file := r.File(of.Table.Name, "")
 			if len(of.Contact) == 0 || file == nil || seen[file.Path] {

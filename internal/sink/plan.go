@@ -87,29 +87,29 @@ func (p *commitPlan) rewriting(periods []string, always bool) []*unit {
 
 // plan returns the periods that a run's commit writes, with their changes. moved is when the
 // organisation's numbers change.
-func (m *maker) plan(in *commitInput, moved []tenure) ([]*unit, error) {
-	p := newPlan(m.Old)
-	found, err := p.locate(in.changes)
+func (m *maker) plan(compact monthsToCompact, moved []tenure) ([]*unit, error) {
+	p := newPlan(m.old)
+	found, err := p.locate(m.in.changes)
 	if err != nil {
 		return nil, err
 	}
-	if in.Compact != nil {
-		for _, month := range in.Compact(p.old, m.Now, busyMonths(in.changes, found)) {
+	if compact != nil {
+		for _, month := range compact(p.old, m.now, busyMonths(m.in.changes, found)) {
 			p.compact(month)
 		}
 	}
-	if err := p.place(in.changes, found, in.KeepFrom); err != nil {
+	if err := p.place(m.in.changes, found, m.keepFrom); err != nil {
 		return nil, err
 	}
 	for _, f := range p.old.Files(schema.Calls.Name) {
-		if f.NextExpiry != nil && *f.NextExpiry <= m.Now.UnixMilli() {
+		if f.NextExpiry != nil && *f.NextExpiry <= m.now.UnixMilli() {
 			p.unitOf(f.Period)
 		}
 		from, to := boundsOf(f.Period)
 		if slices.ContainsFunc(moved, func(t tenure) bool { return from < t.to && t.from < to }) {
 			p.unitOf(f.Period).moved = true
 		}
-		if in.KeepFrom > 0 && (to <= in.KeepFrom || f.MinStart != nil && *f.MinStart < in.KeepFrom) { // it loses calls
+		if m.keepFrom > 0 && (to <= m.keepFrom || f.MinStart != nil && *f.MinStart < m.keepFrom) { // it loses calls
 			p.unitOf(f.Period).always = true
 		}
 	}
@@ -239,7 +239,10 @@ const (
 	nightBytes  = 1 << 30
 )
 
-// nightlyMonths returns the months that a night compacts: see commitInput.Compact.
+// monthsToCompact returns the months that a commit compacts; busy ones have new records. nil: none.
+type monthsToCompact func(old *Reader, now time.Time, busy map[string]bool) []string
+
+// nightlyMonths returns the months that a night compacts.
 func nightlyMonths(old *Reader, now time.Time, busy map[string]bool) (out []string) {
 	if old == nil {
 		return nil
@@ -260,7 +263,7 @@ func nightlyMonths(old *Reader, now time.Time, busy map[string]bool) (out []stri
 // aged reports whether a call is past its retention: by its start, or else by when it was first
 // seen.
 func (m *maker) aged(call *calls.Call) bool {
-	return m.rules.keepFrom != 0 && call.Began() < m.rules.keepFrom
+	return m.keepFrom != 0 && call.Began() < m.keepFrom
 }
 
 // located is the place of a call in the snapshot.

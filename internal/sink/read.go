@@ -96,7 +96,7 @@ func (w *Warehouse) Kinds(ctx context.Context) (calls.Kinds, error) {
 	if knownOf == of && of != nil {
 		return maps.Clone(known), nil
 	}
-	kinds, err := countKinds(ctx, NewReader(w.opts.FS, of, w.proofs))
+	kinds, err := countKinds(ctx, w.read(of))
 	if err != nil {
 		return nil, err
 	}

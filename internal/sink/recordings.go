@@ -16,7 +16,7 @@ import (
 func (w *Warehouse) Archive(address string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.archive = address
+	w.stamp.Archive = address
 }
 
 // Archived returns the address of the archive: the one that was set, or that of the last commit;
@@ -24,10 +24,10 @@ func (w *Warehouse) Archive(address string) {
 func (w *Warehouse) Archived() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.archive == "" && w.current != nil {
+	if w.stamp.Archive == "" && w.current != nil {
 		return w.current.Manifest.Archive
 	}
-	return w.archive
+	return w.stamp.Archive
 }
 
 // RecordingsDue yields the calls of the last commit whose recording is still to be archived: newest

@@ -11,8 +11,8 @@ import (
 
 // remake makes the next snapshot: the current one without the calls.
 func (f *erasure) remake(ctx context.Context) (_ *layout.Snapshot, err error) {
-	w, s := f.w, f.w.Current
-	number, err := nextNumber(w.FS, w.Root)
+	w, s := f.w, f.current
+	number, err := nextNumber(w.opts.FS, w.opts.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -20,7 +20,7 @@ func (f *erasure) remake(ctx context.Context) (_ *layout.Snapshot, err error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := newBuilder(w.FS, w.Root, number)
+	b, err := newBuilder(w.opts.FS, w.opts.Root, number)
 	if err != nil {
 		return nil, err
 	}
@@ -30,8 +30,9 @@ func (f *erasure) remake(ctx context.Context) (_ *layout.Snapshot, err error) {
 		}
 	}()
 	e, gone := f.losses()
-	base := commitBase{FS: w.FS, Root: w.Root, Old: NewReader(w.FS, s, w.Proofs), Now: w.Now(), Workers: w.Workers}
-	files, err := base.Erase(ctx, b, e)
+	maker := w.maker(w.read(s))
+	maker.b, maker.country = b, s.Manifest.Country
+	files, err := maker.erase(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func (f *erasure) remake(ctx context.Context) (_ *layout.Snapshot, err error) {
 func (f *erasure) losses() (e *losses, gone map[string]bool) {
 	gone = map[string]bool{}
 	e = &losses{Calls: map[string]map[string]bool{}, Personal: personalResources, Keys: f.ids, Runs: f.noted, Text: f.traces.blank}
-	for _, file := range f.w.Current.Manifest.FilesOf(schema.Calls.Name) {
+	for _, file := range f.current.Manifest.FilesOf(schema.Calls.Name) {
 		if len(f.held[file.Path]) > 0 {
 			gone[file.Period] = true
 			e.Calls[file.Period] = f.held[file.Path]

@@ -76,7 +76,7 @@ func (w *Warehouse) mend(ctx context.Context, plan *RepairPlan, run schema.Run) 
 	for _, run := range w.Leftover() {
 		w.lostRun(run)
 	}
-	made, err := w.base().Mend(ctx, &plan.mending, run)
+	made, err := w.maker(NewReader(w.opts.FS, plan.Sound, new(proofs))).mend(ctx, &plan.mending, run)
 	if err != nil {
 		return err
 	}

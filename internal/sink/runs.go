@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -30,9 +29,8 @@ func (w *Warehouse) Finish(ctx context.Context, row func(total Stats, commits in
 	return err
 }
 
-// commitRun makes a commit of this run; compact is [commitInput.Compact].
-func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema.Run,
-	compact func(*Reader, time.Time, map[string]bool) []string) error {
+// commitRun makes a commit of this run.
+func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema.Run, compact monthsToCompact) error {
 	w.committing.Lock()
 	defer w.committing.Unlock()
 	ref, ok, err := w.journal.Seal()
@@ -45,22 +43,22 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 	}
 	refs, before, commits := slices.Clone(w.sealed), w.total, w.commits+1
 	w.mu.Unlock()
-	in, err := w.readJournal(refs)
-	if err != nil {
+	m := w.maker(w.reader())
+	if m.in, err = w.readIntake(refs); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
+	m.masker, m.settles, m.links = w.masker, true, m.stamp.Archive != ""
+	if !w.opts.KeepFrom.IsZero() {
+		m.keepFrom = w.opts.KeepFrom.UnixMilli()
+	}
 	var wrote schema.Run
-	input := &commitInput{intake: in, Segments: refs, Masker: w.masker, Compact: compact, Row: func(s Stats) schema.Run {
+	made, err := m.merge(ctx, compact, refs, func(s Stats) schema.Run {
 		all := before.Add(s)
 		all.Redacted = w.Redacted()
 		wrote = row(all, commits)
 		return wrote
-	}}
-	if !w.opts.KeepFrom.IsZero() {
-		input.KeepFrom = w.opts.KeepFrom.UnixMilli()
-	}
-	made, err := w.base().Run(ctx, input)
-	if err = errors.Join(err, in.Close()); err != nil {
+	})
+	if err = errors.Join(err, m.in.frames.Close()); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	w.mu.Lock()
@@ -80,29 +78,13 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 	return w.goOn(made.Snapshot, refs)
 }
 
-// readJournal reads segments, and records which parts are unreadable.
-func (w *Warehouse) readJournal(refs []layout.Segment) (*intake, error) {
-	in, err := readIntake(w.opts.FS, w.opts.Root, refs, w.forgotten)
-	if err != nil {
-		return nil, err
-	}
-	for _, l := range in.Broken {
-		w.lostJournal(l)
-	}
-	// The lost part may include some of the pages of these spans.
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	in.Covered = slices.DeleteFunc(in.Covered, func(s coveredSpan) bool { return w.incomplete[s.Run] })
-	return in, nil
-}
-
 // Record commits only the run's row of the table runs, for a run that cannot commit its data, or
 // whose row was wrong. Fetched data stays in the journal. If even the row cannot be written, for
 // example on a full disk, the state keeps a note of the run, and the next run writes the row,
 // without counts.
 func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
-	made, err := w.maintain(func(b commitBase) (*commitResult, error) {
-		return b.Restore(ctx, b.Old, func(s Stats) schema.Run {
+	made, err := w.maintain(func(m *maker) (*commitResult, error) {
+		return m.restore(ctx, func(s Stats) schema.Run {
 			run.CallsPending, run.Unverified = s.Due, schema.Some(s.Unverified)
 			return run
 		})

@@ -141,7 +141,7 @@ func TestForgetLeavesNoTrace(t *testing.T) {
 					t.Errorf("%q is not planted", text)
 				}
 			}
-			for _, at := range []string{"manifest.json", "state.json", "runs.parquet error", "runs.parquet drift_fields", "content", "summary", "value", "after"} {
+			for _, at := range []string{"manifest.json", "state.json", "runs.parquet decompressed", "transcript_turns/", "calls/", "analysis_items/", "changes/"} {
 				if !strings.Contains(strings.Join(where, "\n"), at) {
 					t.Errorf("nothing is planted in %s", at)
 				}

@@ -64,14 +64,11 @@ type Warehouse struct {
 	leftover  []layout.Segment // those of sealed that earlier runs left behind
 	total     Stats            // of all commits of this run
 	commits   int64
-	masker    *mask.Mask        // nil: nothing is masked
-	mask      *layout.Mask      // entry about masks for commits; nil: that of the last commit
-	redaction *layout.Redaction // the same about redaction
+	masker    *mask.Mask // nil: nothing is masked
+	stamp     stamp      // for commits
 
-	archive    string         // address of the archive of recordings, for commits; empty: that of the last commit
-	origin     *layout.Origin // entry about the origin for commits; nil: that of the last commit
-	unrecorded []schema.Run   // rows that earlier runs could not write
-	recorded   bool           // the run's last row is committed
+	unrecorded []schema.Run // rows that earlier runs could not write
+	recorded   bool         // the run's last row is committed
 
 	kinds      calls.Kinds // counted for kindsOf
 	kindsOf    *layout.Snapshot
@@ -239,9 +236,10 @@ func (w *Warehouse) Snapshot() *layout.Snapshot {
 }
 
 // reader reads the committed snapshot; nil if there is none yet.
-func (w *Warehouse) reader() *Reader {
-	return NewReader(w.opts.FS, w.Snapshot(), w.proofs)
-}
+func (w *Warehouse) reader() *Reader { return w.read(w.Snapshot()) }
+
+// read reads a snapshot.
+func (w *Warehouse) read(s *layout.Snapshot) *Reader { return NewReader(w.opts.FS, s, w.proofs) }
 
 // Totals returns the counts of all commits of this run, and their number.
 func (w *Warehouse) Totals() (Stats, int64) {
@@ -264,21 +262,12 @@ func (w *Warehouse) goOn(made *layout.Snapshot, refs []layout.Segment) error {
 	return w.retirer.Retire(w.opts.FS, w.opts.Root, made, w.opts.Now())
 }
 
-// base returns the base of the next commit.
-func (w *Warehouse) base() commitBase {
-	w.mu.Lock()
-	stamp := stamp{Mask: w.mask, Redaction: w.redaction, Origin: w.origin, Archive: w.archive}
-	w.mu.Unlock()
-	return commitBase{FS: w.opts.FS, Root: w.opts.Root, RunID: w.opts.RunID, Old: w.reader(), Now: w.opts.Now(), Workers: w.opts.Workers,
-		Country: w.opts.Country, Lost: w.unrecorded, Stamp: stamp}
-}
-
 // maintain commits a change of files that changes no call. It does not touch the journal, and adds
 // no row to the table runs.
-func (w *Warehouse) maintain(change func(commitBase) (*commitResult, error)) (*commitResult, error) {
+func (w *Warehouse) maintain(change func(*maker) (*commitResult, error)) (*commitResult, error) {
 	w.committing.Lock()
 	defer w.committing.Unlock()
-	made, err := change(w.base())
+	made, err := change(w.maker(w.reader()))
 	if err != nil {
 		return nil, err
 	}
