@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 )
 
 // RefusedError is a response that another try does not change.
@@ -16,24 +15,21 @@ type RefusedError struct{ Status int }
 
 func (e *RefusedError) Error() string { return fmt.Sprintf("it responded with status %d", e.Status) }
 
-// Send sends a request. Its error never contains the address; it is a *RefusedError if another try is
-// useless.
-func Send(client *http.Client, req *http.Request) error {
+// Send sends a request, and returns the text of the response. Its error never contains the address; it
+// is a *RefusedError if another try is useless.
+func Send(client *http.Client, req *http.Request) ([]byte, error) {
 	resp, err := client.Do(req)
 	if err != nil {
-		if u, ok := errors.AsType[*url.Error](err); ok { // it repeats the address
-			return u.Err
-		}
-		return err
+		return nil, errors.Unwrap(err) // of a *url.Error, which repeats the address
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be reused
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // to its end, so that the connection can be reused
 	refused := &RefusedError{resp.StatusCode}
 	switch {
 	case resp.StatusCode/100 == 2:
-		return nil
+		return text, nil
 	case resp.StatusCode/100 == 5 || resp.StatusCode == http.StatusTooManyRequests:
-		return errors.New(refused.Error())
+		return nil, errors.New(refused.Error())
 	}
-	return refused
+	return nil, refused
 }

@@ -66,7 +66,7 @@ func knock(ctx context.Context, method, target, body string) error {
 		return backoff.Permanent(errors.New("not a valid URL"))
 	}
 	req.Header.Set("User-Agent", "callhouse/"+cli.Version())
-	err = hook.Send(http.DefaultClient, req)
+	_, err = hook.Send(http.DefaultClient, req)
 	if _, refused := errors.AsType[*hook.RefusedError](err); refused {
 		return backoff.Permanent(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -35,11 +36,11 @@ var forms = map[string]func(*alert.Message) any{"slack": slack, "teams": teams, 
 type poster struct {
 	address string
 	client  *http.Client
-	form    func(*alert.Message) any
+	kind    string // of forms
 }
 
 // newPoster returns a channel. ca holds additional CA certificates, in PEM.
-func newPoster(address string, ca []byte, form func(*alert.Message) any) (*poster, error) {
+func newPoster(address string, ca []byte, kind string) (*poster, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return nil, errors.New("its address is not a URL")
@@ -54,7 +55,7 @@ func newPoster(address string, ca []byte, form func(*alert.Message) any) (*poste
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSClientConfig = config
 	return &poster{address, &http.Client{Transport: t,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, form}, nil
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, kind}, nil
 }
 
 // local reports whether a host is this machine.
@@ -79,22 +80,25 @@ func trust(ca []byte) (*tls.Config, error) {
 	return c, nil
 }
 
+// failure matches what Slack, Teams and login pages say with status 200, without taking the message.
+var failure = regexp.MustCompile(`^\s*([a-z]+(_[a-z]+)+\s*$|<)|"ok"\s*:\s*false|delivery failed`)
+
 // Send implements alert.Channel.
 func (p *poster) Send(ctx context.Context, m *alert.Message) error {
-	body, err := json.Marshal(p.form(m))
-	if err != nil {
-		return fmt.Errorf("encode the message: %w", err)
-	}
+	body, _ := json.Marshal(forms[p.kind](m)) // cannot fail
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.address, bytes.NewReader(body))
 	if err != nil {
-		return &alert.RefusedError{Err: errors.New("its address is not a URL")}
+		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "callhouse/"+cli.Version())
 	req.Header.Set(headerID, m.ID)
-	err = hook.Send(p.client, req)
+	text, err := hook.Send(p.client, req)
 	if _, refused := errors.AsType[*hook.RefusedError](err); refused {
 		return &alert.RefusedError{Err: err}
+	}
+	if err == nil && p.kind != "webhook" && failure.Match(text) {
+		return errors.New("it responded with status 200, but did not take the message")
 	}
 	return err
 }

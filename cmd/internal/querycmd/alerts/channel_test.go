@@ -34,6 +34,8 @@ func server(t *testing.T, statuses ...int) (*httptest.Server, *[]request) {
 				w.Header().Set("Location", "/elsewhere")
 			}
 			w.WriteHeader(statuses[n-1])
+			_, _ = io.WriteString(w, map[int]string{201: "invalid_payload", 202: `{"ok": false, "error": "no_text"}`, 203: "<!DOCTYPE html>",
+				206: "Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 429"}[statuses[n-1]])
 		}
 	}))
 	t.Cleanup(s.Close)
@@ -60,14 +62,12 @@ func message() *alert.Message {
 
 // The requests that each channel sends.
 func TestForms(t *testing.T) {
-	for name, form := range forms {
+	for name := range forms {
 		t.Run(name, func(t *testing.T) {
 			s, got := server(t)
-			c, err := newPoster(s.URL+"/hook", authority(s), form)
-			if err == nil {
-				err = c.Send(t.Context(), message())
-			}
+			c, err := newPoster(s.URL+"/hook", authority(s), name)
 			test.OK(t, err)
+			test.OK(t, c.Send(t.Context(), message()))
 			r := (*got)[0]
 			var v any
 			test.OK(t, json.Unmarshal(r.body, &v))
@@ -104,9 +104,9 @@ func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		status  int
 		refused bool
-	}{{500, false}, {503, false}, {429, false}, {404, true}, {403, true}, {302, true}} {
+	}{{201, false}, {202, false}, {203, false}, {206, false}, {500, false}, {503, false}, {429, false}, {404, true}, {403, true}, {302, true}} {
 		s, got := server(t, c.status)
-		ch, err := newPoster(s.URL+"/services/T0/B0/verysecret", authority(s), slack)
+		ch, err := newPoster(s.URL+"/services/T0/B0/verysecret", authority(s), "slack")
 		test.OK(t, err)
 		err = ch.Send(t.Context(), message())
 		var refused *alert.RefusedError
@@ -118,7 +118,7 @@ func TestFailures(t *testing.T) {
 		}
 	}
 	s, got := server(t)
-	ch, err := newPoster(s.URL+"/verysecret", nil, payload)
+	ch, err := newPoster(s.URL+"/verysecret", nil, "webhook")
 	if err == nil {
 		err = ch.Send(t.Context(), message())
 	}
@@ -126,7 +126,7 @@ func TestFailures(t *testing.T) {
 		t.Errorf("an unknown authority: %v", err)
 	}
 	s.Close()
-	ch, _ = newPoster(s.URL+"/verysecret", nil, teams)
+	ch, _ = newPoster(s.URL+"/verysecret", nil, "teams")
 	if err := ch.Send(t.Context(), message()); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("nobody listens: %v", err)
 	}
@@ -136,11 +136,11 @@ func TestFailures(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	for _, address := range []string{"", "x", "ftp://127.0.0.1", "http://example.com/hook", "https://"} {
-		if _, err := newPoster(address, nil, payload); err == nil {
+		if _, err := newPoster(address, nil, "webhook"); err == nil {
 			t.Errorf("the address %q is accepted", address)
 		}
 	}
-	if _, err := newPoster("https://example.com", []byte("none"), payload); err == nil {
+	if _, err := newPoster("https://example.com", []byte("none"), "webhook"); err == nil {
 		t.Error("a file without certificates is accepted")
 	}
 }

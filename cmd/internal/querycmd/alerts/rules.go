@@ -330,7 +330,7 @@ func (f *File) channel(name string, env config.Environment, stdout writer) (_ al
 	if err == nil {
 		switch c.Type {
 		case "slack", "teams", "webhook":
-			made, err = newPoster(address, o.ca, forms[c.Type])
+			made, err = newPoster(address, o.ca, c.Type)
 		case "mail":
 			made, err = newMailer(o)
 		case "stdout":
