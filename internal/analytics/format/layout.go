@@ -3,9 +3,7 @@ package format
 import (
 	"bufio"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -46,17 +44,10 @@ func layout(columns []value.Column, cells [][]string, width int) (t []column, as
 		return bars(t, width), false
 	}
 	t = wrapped
-	for i, c := range t {
-		if c.Key && c.least == minText && !c.Wrap && cuttable(c.Kind) { // two groups must stay distinguishable
-			t[i].least = distinctFrom(namesOf(cells, c.index), minText)
-		}
+	for i, c := range t { // two groups must stay distinguishable
+		t[i].Wrap = c.Wrap || c.Key && c.least == minText && cuttable(c.Kind)
 	}
 	narrow(t, width)
-	for i, c := range t {
-		if cuttable(c.Kind) && !c.Wrap && c.least != minID {
-			t[i].tail, _ = tailOf(namesOf(cells, c.index), c.width)
-		}
-	}
 	shown := len(t)
 	for shown > 1 && total(t[:shown]) > width {
 		shown--
@@ -145,7 +136,7 @@ func writeRecords(w *bufio.Writer, columns []value.Column, cells [][]string, wid
 		}
 		for j, c := range columns {
 			name := words.Line(heading(c))
-			writeLine(w, name+strings.Repeat(" ", names-widthOf(name)+gap)+cut(row[j], room, 0))
+			writeLine(w, name+strings.Repeat(" ", names-widthOf(name)+gap)+cut(row[j], room))
 		}
 	}
 }
@@ -157,60 +148,8 @@ func widthOf(s string) int { return measure().StringWidth(s) }
 // machine.
 func measure() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }
 
-// cut shortens s to a width with an ellipsis, keeping tail cells of its end.
-func cut(s string, width, tail int) string {
-	if tail == 0 || widthOf(s) <= width {
-		return measure().Truncate(s, width, "…")
-	}
-	return measure().Truncate(s, width-tail, "…") + measure().TruncateLeft(s, widthOf(s)-tail, "")
-}
-
-// Longer values are prose and keep their beginning. The number of compared names is limited.
-const (
-	widestName = 64
-	mostNames  = 200
-)
-
-// namesOf returns the distinct values of a column of names; none for prose or very many values.
-func namesOf(cells [][]string, column int) []string {
-	seen := map[string]bool{}
-	for _, row := range cells {
-		if seen[row[column]] = true; len(seen) > mostNames || widthOf(row[column]) > widestName {
-			return nil
-		}
-	}
-	return slices.Sorted(maps.Keys(seen))
-}
-
-// tailOf returns the smallest number of end cells to keep so that different names stay different
-// when cut to a width, and whether all do.
-func tailOf(names []string, width int) (tail int, all bool) {
-	most := 0
-	for n := range max(width-1, 1) {
-		seen := map[string]bool{}
-		for _, v := range names {
-			seen[cut(v, width, n)] = true
-		}
-		if len(seen) > most {
-			most, tail = len(seen), n
-		}
-		if most == len(names) {
-			return tail, true
-		}
-	}
-	return tail, false
-}
-
-// distinctFrom returns the smallest width, at least least, in which the names differ, or least if
-// no reasonable width suffices.
-func distinctFrom(names []string, least int) int {
-	for width := least; width <= 3*least; width += 2 {
-		if _, all := tailOf(names, width); all {
-			return width
-		}
-	}
-	return least
-}
+// cut shortens s to a width with an ellipsis.
+func cut(s string, width int) string { return measure().Truncate(s, width, "…") }
 
 // wrap breaks a text at spaces, and within words longer than a line.
 func wrap(s string, width int) []string {

@@ -35,7 +35,6 @@ type column struct {
 	head  string // one line, or words to wrap
 	width int
 	least int  // minimum width when cut
-	tail  int  // end cells kept when a value is cut
 	bar   bool // bar of the share in the column before
 	whole bool // never cut
 	paint func(column, cell string) string
@@ -211,13 +210,14 @@ func writeRow(w *bufio.Writer, t []column, row []value.Value, cells []string, al
 		for i, c := range t {
 			s := ""
 			switch {
+			case i < alike:
 			case c.Wrap:
 				lines := wrap(cells[c.index], c.width)
 				if line < len(lines) {
 					s = lines[line]
 				}
 				more = more || line+1 < len(lines)
-			case line > 0, i < alike:
+			case line > 0:
 			case c.bar:
 				s = bar(row[c.index].Float(), c.width)
 			default:
@@ -232,7 +232,7 @@ func writeRow(w *bufio.Writer, t []column, row []value.Value, cells []string, al
 // pad pads s to the column's width: numbers right-aligned, the rest left-aligned.
 func pad(b *strings.Builder, s string, c column) {
 	if !c.whole {
-		s = cut(s, c.width, c.tail)
+		s = cut(s, c.width)
 	}
 	space := strings.Repeat(" ", max(c.width-widthOf(s), 0))
 	if c.paint != nil {
