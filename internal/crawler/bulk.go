@@ -80,7 +80,7 @@ func (b *bulkCrawl) wants(due *calls.Due) bool {
 }
 
 // counts changes the counts of the run.
-func (b *bulkCrawl) counts(f func(*BulkCounts)) { b.meter.update(func(p *Progress) { f(&p.Bulk) }) }
+func (b *bulkCrawl) counts(f func(*BulkCounts)) { b.meter.update(func(p *Report) { f(&p.Bulk) }) }
 
 func (b *bulkCrawl) stream() *optionalStream { return b.streams.of("pages of v2", bulkAllowance) }
 
@@ -103,7 +103,7 @@ func (b *bulkCrawl) transcripts(ctx context.Context) (used bool, err error) {
 		return false, err
 	}
 	b.log.Info("fetching transcripts from v2 pages", "calls", covered, "pages", pages)
-	b.meter.update(func(p *Progress) { p.Phase, p.Bulk.Total = Bulk, p.Bulk.Pages+pages })
+	b.meter.update(func(p *Report) { p.Phase, p.Bulk.Total = Bulk, p.Bulk.Pages+pages })
 
 	err = b.windows(ctx, &b.size, func(window []calls.Due) error {
 		if err := b.fetch(ctx, window); err != nil {
@@ -149,11 +149,9 @@ func (b *bulkCrawl) ready(ctx context.Context) bool {
 
 // saves reports whether to request a number of pages for the transcripts of a number of calls.
 func (b *bulkCrawl) saves(pages, calls int64) bool {
-	return calls > 0 && (b.cfg.Transcripts == FromV2 || pages+comparedOf(calls) < calls/2)
+	compared := min(calls, sampled+calls/oneIn) // with v3, about
+	return calls > 0 && (b.cfg.Transcripts == FromV2 || pages+compared < calls/2)
 }
-
-// comparedOf returns about how many transcripts are compared with v3.
-func comparedOf(calls int64) int64 { return min(calls, sampled+calls/oneIn) }
 
 // windows yields the due calls, newest first, in groups that fit on one page each. Isolated calls
 // are left out.

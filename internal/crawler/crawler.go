@@ -92,7 +92,7 @@ var errDeadline = errors.New("the run's time limit is reached")
 // clock is known, and the store was not used. Its error, one of package api, is also that of Run.
 func (c *Crawler) Begin(ctx context.Context) error {
 	c.started, c.offered = c.cfg.Clock.Local(), time.Now()
-	c.meter.begin()
+	c.meter.update(func(*Report) { c.meter.start = time.Now() })
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	if c.top, c.refused = c.ask(ctx, query{bounds: bounds{Sorted: true, Before: forever}}); c.refused != nil {
@@ -130,7 +130,7 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	if err == nil {
 		err = c.crawl(rctx)
 	}
-	c.meter.update(func(p *Progress) { p.Phase = Finishing })
+	c.meter.update(func(p *Report) { p.Phase = Finishing })
 	if clock := (*api.ClockError)(nil); errors.As(err, &clock) {
 		return c.Report(), err // there is nothing to commit
 	}
@@ -142,7 +142,7 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	cctx, done := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer done()
 	err = errors.Join(err, c.checkpoint(cctx, true))
-	c.meter.update(func(p *Progress) { p.Phase = Done })
+	c.meter.update(func(p *Report) { p.Phase = Done })
 
 	r := c.Report()
 	r.Started, r.Ended, r.Failed = c.cfg.Clock.At(c.started), c.cfg.Now(), err != nil

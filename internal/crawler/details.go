@@ -36,7 +36,7 @@ func (c *Crawler) fetchDetails(ctx context.Context, last bool) error {
 		if err := c.learn(ctx); err != nil {
 			return err
 		}
-		c.meter.update(func(p *Progress) {
+		c.meter.update(func(p *Report) {
 			p.Phase, p.DetailsTotal = Details, p.DetailsDone()+c.store.DueCount(scope)
 		})
 		if err := c.fetchAll(ctx, c.store.Due(ctx, scope), 0); err != nil || ctx.Err() != nil {
@@ -155,12 +155,12 @@ func (c *Crawler) fetchRecord(ctx context.Context, due *calls.Due, p api.Priorit
 	case err != nil:
 		return false, err
 	case f == nil:
-		c.meter.update(func(p *Progress) { p.DetailsFetched++ })
+		c.meter.update(func(p *Report) { p.DetailsFetched++ })
 		return true, failed
 	case f.Canceled():
 		return false, nil
 	case f.Then == api.Missing:
-		c.meter.update(func(p *Progress) { p.Missing++ })
+		c.meter.update(func(p *Report) { p.Missing++ })
 		return true, c.put(ctx, schema.Record{Kind: schema.KindMissing, CallID: id, FetchedAt: c.nowMS()})
 	case s != nil:
 		c.log.Debug("record not fetched", "call", c.secrets.Clip(id, 200), "failure", f)

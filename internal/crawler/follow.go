@@ -60,7 +60,7 @@ func (c *followedCall) open(now int64) bool { return !c.over && now-c.start < op
 // new, have ended or are in progress, or not everything could be listed. The error is one of package
 // api or of the store. If a page fails, it is the *api.RequestError.
 func (c *Crawler) Poll(ctx context.Context) (busy bool, err error) {
-	c.meter.update(func(p *Progress) { p.Phase = Listing })
+	c.meter.update(func(p *Report) { p.Phase = Listing })
 	top := c.top
 	if c.top = nil; top == nil {
 		if top, err = c.ask(ctx, query{bounds: bounds{Sorted: true, Before: forever}}); err != nil {

@@ -161,7 +161,7 @@ func TestLostItemIsNoticed(t *testing.T) {
 		defer stop()
 		store := newMemStore()
 		c := tester(t, tr, store, nil)
-		store.onPut = func() { c.meter.update(func(p *Progress) { p.CallsListed++ }) }
+		store.onPut = func() { c.meter.update(func(p *Report) { p.CallsListed++ }) }
 		r, err := c.Run(t.Context())
 		if err != nil || r.Unaccounted() == 0 || r.Complete() {
 			t.Errorf("%v, %+v", err, r.Counts)

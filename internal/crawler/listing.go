@@ -150,7 +150,7 @@ func (l *listing) take(ctx context.Context, q *query, p *listPage) (*query, erro
 	if err := l.c.put(ctx, recs...); err != nil {
 		return nil, err
 	}
-	l.c.meter.update(func(pr *Progress) {
+	l.c.meter.update(func(pr *Report) {
 		pr.ItemsStored += stored
 		if p.Total >= 0 && l.pages == 1 && (l.to != forever || l.from <= l.c.since) { // the service's total is for the stretch
 			if pr.PagesTotal < 0 {
@@ -280,7 +280,7 @@ func (l *listing) records(p *listPage) (recs []schema.Record, fresh int, highest
 	l.pages++
 	l.ordered++
 	l.highest, l.aside = max(l.highest, highest), l.aside+aside
-	l.c.meter.update(func(pr *Progress) {
+	l.c.meter.update(func(pr *Report) {
 		pr.CallsListed += int64(len(p.Items))
 		pr.ItemsRepeated, pr.ItemsBefore, pr.ItemsAside = pr.ItemsRepeated+again, pr.ItemsBefore+before, pr.ItemsAside+aside
 	})

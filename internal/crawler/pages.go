@@ -84,7 +84,7 @@ func (c *Crawler) ask(ctx context.Context, q query) (*asked, error) {
 			return a, nil
 		}
 		c.filters.worked(&a.query.bounds)
-		c.meter.update(func(p *Progress) {
+		c.meter.update(func(p *Report) {
 			p.Pages++
 			if a.page.Total >= 0 && a.query.After == 0 && a.query.Before == forever {
 				p.TotalCount = a.page.Total

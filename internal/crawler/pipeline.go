@@ -32,7 +32,7 @@ func (c *Crawler) crawl(ctx context.Context) error {
 			return err
 		}
 		over.Fire()
-		c.meter.update(func(p *Progress) { p.Phase = Archiving })
+		c.meter.update(func(p *Report) { p.Phase = Archiving })
 		return nil
 	})
 	work.Go(func(ctx context.Context) error {
@@ -49,7 +49,7 @@ func (c *Crawler) crawl(ctx context.Context) error {
 // needs: calls are listed and committed before their transcripts are fetched, and the first page is
 // stored before everything else, since the store may refuse it.
 func (c *Crawler) fetchData(ctx context.Context) error {
-	c.meter.update(func(p *Progress) { p.Phase = Listing })
+	c.meter.update(func(p *Report) { p.Phase = Listing })
 	side, relisted := newSignal(), newSignal()
 	again := false
 	work := c.workers(ctx, 3)
@@ -153,6 +153,6 @@ func (c *Crawler) rounds(ctx context.Context) error {
 		if err := c.fetchDetails(ctx, last); err != nil || last {
 			return err
 		}
-		c.meter.update(func(p *Progress) { p.Phase = Listing })
+		c.meter.update(func(p *Report) { p.Phase = Listing })
 	}
 }

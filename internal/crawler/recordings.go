@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"iter"
 	"math"
 	"sync"
 	"time"
@@ -118,7 +119,7 @@ func (c *Crawler) newRecordings() *recordingCrawl {
 // with once, only those due now. It does nothing else, and is for a crawler whose Run is not
 // called.
 func (c *Crawler) ArchiveRecordings(ctx context.Context, once bool) error {
-	c.meter.update(func(p *Progress) { p.Phase = Archiving })
+	c.meter.update(func(p *Report) { p.Phase = Archiving })
 	c.listed.Fire() // it does not wait for a list
 	over := newSignal()
 	if once {
@@ -167,15 +168,20 @@ func (c *recordingCrawl) run(ctx context.Context, listed signal) error {
 		at := c.store.Committed()
 		if at != last || final || c.nowMS()-looked >= lookEvery.Milliseconds() {
 			looked = c.nowMS()
-			more, err := c.round(ctx, at, final)
+			more, err := c.round(ctx, c.store.RecordingsDue(ctx), at, final)
 			if err != nil || c.over() {
 				return err
 			}
 			if last = at; more {
 				continue
 			}
-			if final && at == c.store.Committed() {
-				return c.lookBack(ctx)
+			if final && at == c.store.Committed() { // the links of some that were given up may still be valid
+				since := time.UnixMilli(c.nowMS()).Add(-lookBack)
+				if c.again {
+					since = time.UnixMilli(0)
+				}
+				_, err := c.round(ctx, c.store.RecordingsGivenUp(ctx, since), at, true)
+				return err
 			}
 		}
 		listed.Await(ctx, c.look)
@@ -183,15 +189,15 @@ func (c *recordingCrawl) run(ctx context.Context, listed signal) error {
 	return nil
 }
 
-// round archives the recordings due as of a commit. It stops early, with more set, if there is a
-// newer commit, whose calls come first.
-func (c *recordingCrawl) round(ctx context.Context, at int64, final bool) (more bool, err error) {
+// round archives recordings as of a commit. It stops early, with more set, if there is a newer commit,
+// whose calls come first.
+func (c *recordingCrawl) round(ctx context.Context, recordings iter.Seq2[calls.Recording, error], at int64, final bool) (more bool, err error) {
 	workers := c.workers(ctx, connections)
 	seen := 0
-	for due, err := range c.store.RecordingsDue(ctx) {
+	for due, err := range recordings {
 		if err != nil {
 			if ctx.Err() == nil {
-				workers.Go(func(context.Context) error { return &StoreError{"read the recordings that are due", err} })
+				workers.Go(func(context.Context) error { return &StoreError{"read recordings", err} })
 			}
 			break
 		}
@@ -202,45 +208,20 @@ func (c *recordingCrawl) round(ctx context.Context, at int64, final bool) (more 
 		if ctx.Err() != nil || c.over() {
 			break
 		}
-		if !c.wants(&due, final) {
+		if due.Known.GivenUp() && !c.lives(&due) || !c.wants(&due, final) {
 			continue
 		}
-		workers.Go(func(ctx context.Context) error { return c.work(ctx, &due) })
+		workers.Go(func(ctx context.Context) error {
+			if c.over() {
+				return nil
+			}
+			if err := c.one(ctx, &due); err != nil {
+				return err
+			}
+			return c.offerCheckpoint(ctx)
+		})
 	}
 	return more, workers.Wait()
-}
-
-// work archives one recording, unless the downloads were given up.
-func (c *recordingCrawl) work(ctx context.Context, due *calls.Recording) error {
-	if c.over() {
-		return nil
-	}
-	if err := c.one(ctx, due); err != nil {
-		return err
-	}
-	return c.offerCheckpoint(ctx)
-}
-
-// lookBack archives recordings that were given up while their link may still be valid.
-func (c *recordingCrawl) lookBack(ctx context.Context) error {
-	since := time.UnixMilli(c.nowMS()).Add(-lookBack)
-	if c.again {
-		since = time.UnixMilli(0)
-	}
-	workers := c.workers(ctx, connections)
-	for past, err := range c.store.RecordingsGivenUp(ctx, since) {
-		if ctx.Err() != nil || c.over() {
-			break
-		}
-		if err != nil {
-			workers.Go(func(context.Context) error { return &StoreError{"read the recordings that were given up", err} })
-			break
-		}
-		if c.lives(&past) && c.wants(&past, true) {
-			workers.Go(func(ctx context.Context) error { return c.work(ctx, &past) })
-		}
-	}
-	return workers.Wait()
 }
 
 // lives reports whether a recording that was given up has a link that is valid or, with again, may be.

@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -120,73 +121,56 @@ func (r *Report) Unaccounted() int64 {
 
 // meter keeps the counts of a run.
 type meter struct {
-	secrets  *words.Secrets
-	mu       sync.Mutex
-	start    time.Time // monotonic
-	progress Progress
-	aside    []Aside
-	drift    wire.DriftCounts
-	problems []string
-	bulkOff  string
+	secrets *words.Secrets
+	mu      sync.Mutex
+	start   time.Time // monotonic
+	r       Report
 }
 
 func newMeter(secrets *words.Secrets) *meter {
-	return &meter{
-		secrets:  secrets,
-		progress: Progress{TotalCount: -1, PagesTotal: -1, DetailsTotal: -1, TimeLeft: -1},
-		drift:    make(wire.DriftCounts),
-	}
-}
-
-// begin starts the time of the run.
-func (m *meter) begin() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.start = time.Now()
+	return &meter{secrets: secrets, r: Report{Progress: Progress{TotalCount: -1, PagesTotal: -1, DetailsTotal: -1, TimeLeft: -1},
+		DriftFields: wire.DriftCounts{}}}
 }
 
 // update changes the counts.
-func (m *meter) update(f func(p *Progress)) {
+func (m *meter) update(f func(r *Report)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	f(&m.progress)
+	f(&m.r)
 }
 
 func (m *meter) setAside(id, reason string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.progress.SetAside++
-	if len(m.aside) < maxAside {
-		m.aside = append(m.aside, Aside{m.secrets.Clip(id, 200), m.secrets.Clip(reason, 300)})
-	}
+	m.update(func(r *Report) {
+		if r.SetAside++; len(r.Aside) < maxAside {
+			r.Aside = append(r.Aside, Aside{m.secrets.Clip(id, 200), m.secrets.Clip(reason, 300)})
+		}
+	})
 }
 
 func (m *meter) problem(text string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.problems) < maxProblems {
-		m.problems = append(m.problems, text)
-	}
+	m.update(func(r *Report) {
+		if len(r.Problems) < maxProblems {
+			r.Problems = append(r.Problems, text)
+		}
+	})
 }
 
 func (m *meter) gaveUpBulk(why string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.bulkOff = m.secrets.Clip(why, 300)
+	m.update(func(r *Report) { r.BulkOff = m.secrets.Clip(why, 300) })
 }
 
 func (m *meter) drifted(ds []wire.Drift) {
 	if len(ds) == 0 {
 		return
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, d := range ds {
-		if d.Kind == wire.DriftWithheld {
-			m.progress.Withheld += int64(d.Count)
+	m.update(func(r *Report) {
+		for _, d := range ds {
+			if d.Kind == wire.DriftWithheld {
+				r.Withheld += int64(d.Count)
+			}
 		}
-	}
-	m.progress.Drift += m.drift.Add(ds)
+		r.Drift += r.DriftFields.Add(ds)
+	})
 }
 
 // now returns the current state.
@@ -194,7 +178,7 @@ func (m *meter) now(client *api.Client, second, minute int) Progress {
 	held, allowed, closed := client.Use()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p := m.progress
+	p := m.r.Progress
 	p.Counts.Counts = client.Counts()
 	p.LastMinute, p.Allowed = held, allowed
 	if closed > 0 {
@@ -245,8 +229,7 @@ func timeLeft(p *Progress, second, allowed int) time.Duration {
 func (m *meter) report(p Progress) Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := Report{Progress: p, BulkOff: m.bulkOff, DriftFields: maps.Clone(m.drift)}
-	r.Aside = append(r.Aside, m.aside...)
-	r.Problems = append(r.Problems, m.problems...)
+	r := m.r
+	r.Progress, r.DriftFields, r.Aside, r.Problems = p, maps.Clone(r.DriftFields), slices.Clone(r.Aside), slices.Clone(r.Problems)
 	return r
 }

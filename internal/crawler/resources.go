@@ -169,7 +169,7 @@ func (c *resourceCrawl) partsOf(ctx context.Context, of *resource.Resource) erro
 	begun := false
 	for key, err := range c.store.Incomplete(ctx, of, c.dueOf) {
 		if err != nil {
-			workers.Go(func(context.Context) error { return unread(err) })
+			workers.Go(func(context.Context) error { return &StoreError{"read the objects to fetch", err} })
 		}
 		if err != nil || begun && !first.Await(ctx, 0) || ctx.Err() != nil {
 			break
@@ -185,9 +185,6 @@ func (c *resourceCrawl) partsOf(ctx context.Context, of *resource.Resource) erro
 	}
 	return workers.Wait()
 }
-
-// unread returns the error of a store that cannot return the objects to fetch.
-func unread(err error) error { return fmt.Errorf("read the objects to fetch: %w", err) }
 
 // fetchParts fetches an object's lists and its own record. If all of them succeed, it marks the
 // object complete in the store.

@@ -145,6 +145,6 @@ func (c *Crawler) passOver(ctx context.Context, ids ...string) error {
 		recs[i] = schema.Record{Kind: schema.KindSkipped, CallID: id, FetchedAt: c.nowMS()}
 	}
 	c.skips.ids = c.skips.ids[:0]
-	c.meter.update(func(p *Progress) { p.Skipped += int64(len(recs)) })
+	c.meter.update(func(p *Report) { p.Skipped += int64(len(recs)) })
 	return c.put(ctx, recs...)
 }

@@ -73,7 +73,7 @@ const lookback = 30 * 24 * time.Hour
 const listStreams = 8
 
 // sweep lists the stretches of the plan, and the places of unsettled calls. Their first page is that
-// of Begin.
+// of Begin. The others wait for the first page of the window, which the store may refuse.
 func (c *Crawler) sweep(ctx context.Context) error {
 	top := c.top
 	if top.failure != nil && top.failure.Canceled() {
@@ -88,11 +88,32 @@ func (c *Crawler) sweep(ctx context.Context) error {
 		return err
 	}
 	if c.filters.now().Before != refused {
-		err := c.sweepParts(ctx, top, todo, places)
+		readers := c.workers(ctx, listStreams)
+		window := c.newListing(todo[0].from, todo[0].to)
+		window.top, top = top, nil
+		readers.Go(func(ctx context.Context) error {
+			defer c.begun.Fire()
+			err := window.walk(ctx)
+			if len(todo) > 1 {
+				c.newest.Fire()
+			}
+			return err
+		})
+		c.begun.Await(ctx, 0)
+		for _, p := range places {
+			c.log.Info("listing unsettled calls again", "from", showMS(p.From), "to", showMS(p.To))
+			l := c.newListing(p.From, p.To)
+			l.again = true
+			readers.Go(l.walk)
+		}
+		for _, s := range todo[1:] {
+			c.log.Info("listing", "from", showMS(s.from), "to", showMS(s.to))
+			readers.Go(c.newListing(s.from, s.to).walk)
+		}
+		err := readers.Wait()
 		if err != nil || ctx.Err() != nil || len(todo)+len(places) == 1 || c.filters.now().Before != refused {
 			return err
 		}
-		top = nil
 	}
 	// No part of the list can be requested, so all of it is read, from the top.
 	lowest := min(todo[0].from, todo[len(todo)-1].from)
@@ -102,34 +123,6 @@ func (c *Crawler) sweep(ctx context.Context) error {
 	l := c.newListing(lowest, forever)
 	l.top = top
 	return l.walk(ctx)
-}
-
-// sweepParts reads the stretches, and the places of unsettled calls. The others wait for the first
-// page of the window, which the store may refuse.
-func (c *Crawler) sweepParts(ctx context.Context, top *asked, todo []stretch, places []calls.Place) error {
-	readers := c.workers(ctx, listStreams)
-	window := c.newListing(todo[0].from, todo[0].to)
-	window.top = top
-	readers.Go(func(ctx context.Context) error {
-		defer c.begun.Fire()
-		err := window.walk(ctx)
-		if len(todo) > 1 {
-			c.newest.Fire()
-		}
-		return err
-	})
-	c.begun.Await(ctx, 0)
-	for _, p := range places {
-		c.log.Info("listing unsettled calls again", "from", showMS(p.From), "to", showMS(p.To))
-		l := c.newListing(p.From, p.To)
-		l.again = true
-		readers.Go(l.walk)
-	}
-	for _, s := range todo[1:] {
-		c.log.Info("listing", "from", showMS(s.from), "to", showMS(s.to))
-		readers.Go(c.newListing(s.from, s.to).walk)
-	}
-	return readers.Wait()
 }
 
 // unsettled returns the places of unsettled calls that are below the window and not covered by the

@@ -1,6 +1,7 @@
 package personal
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -153,19 +154,9 @@ func isIBAN(s string) bool {
 // passportLength is the length of a Korean passport number.
 const passportLength = 9
 
-// isPassport reports whether a word has the form of a Korean passport number: M12345678, or since
-// 2021 M123A4567.
-func isPassport(s string) bool {
-	if len(s) != passportLength || !strings.Contains("MSRGD", s[:1]) {
-		return false
-	}
-	for i := 1; i < passportLength; i++ {
-		if (s[i] < '0' || s[i] > '9') && (i != 4 || s[i] < 'A' || s[i] > 'Z') {
-			return false
-		}
-	}
-	return true
-}
+// passportRE matches words with the form of a Korean passport number: M12345678, or since 2021
+// M123A4567.
+var passportRE = regexp.MustCompile(`^[MSRGD]\d{3}[\dA-Z]\d{4}$`)
 
 // isBirthday reports whether digits may be a date of birth: YYMMDD, YYYYMMDD, MMDDYYYY, DDMMYYYY and
 // so on, given the lengths of their groups.
@@ -217,7 +208,7 @@ func passportAt(text string, at int) (end int) {
 	for end < len(text) && end <= at+passportLength && isAlnum(text[end]) {
 		end++
 	}
-	if end-at != passportLength || end < len(text) && text[end] == '_' || !isPassport(strings.ToUpper(text[at:end])) {
+	if end-at != passportLength || end < len(text) && text[end] == '_' || !passportRE.MatchString(strings.ToUpper(text[at:end])) {
 		return 0
 	}
 	return end

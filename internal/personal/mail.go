@@ -2,6 +2,7 @@ package personal
 
 import (
 	"net/netip"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -13,13 +14,8 @@ func (r *reader) marks() {
 	text := r.text
 	if r.f.wanted&emailBit != 0 && strings.IndexByte(text, '@') >= 0 {
 		r.mail = true
-		for at := 0; ; at++ {
-			i := strings.IndexByte(text[at:], '@')
-			if i < 0 {
-				break
-			}
-			at += i
-			r.address(at)
+		for _, m := range mailRE.FindAllStringIndex(text, -1) {
+			r.spans = append(r.spans, Span{Turn: r.t, From: m[0], To: m[1], Kind: kinds.Email})
 		}
 	}
 	if r.f.wanted&emailBit != 0 && r.mail {
@@ -39,76 +35,29 @@ func (r *reader) marks() {
 	}
 }
 
-// longestLocal is the maximum length of each side of an e-mail address.
-const longestLocal = 255
+// mailRE matches e-mail addresses as they are written, also with spaces around the @.
+var mailRE = regexp.MustCompile(`[\w%+][\w.%+'-]*(?:@| @ )[A-Za-z0-9.-]+\.[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]`)
 
-// address adds the written e-mail address around an @.
-func (r *reader) address(at int) {
-	text := r.text
-	left, right := at, at+1
-	if left > 0 && text[left-1] == ' ' && right < len(text) && text[right] == ' ' { // minji @ example.com
-		left, right = left-1, right+1
-	}
-	from := left
-	for from > 0 && left-from < longestLocal && (isAlnum(text[from-1]) || strings.IndexByte("._%+-'", text[from-1]) >= 0) {
-		from--
-		r.looked++
-	}
-	for from < left && strings.IndexByte(".'-", text[from]) >= 0 {
-		from++
-	}
-	to := right
-	for to < len(text) && to-right < longestLocal && (isAlnum(text[to]) || text[to] == '-' || text[to] == '.') {
-		to++
-	}
-	for to > right && (text[to-1] == '.' || text[to-1] == '-') {
-		to--
-	}
-	domain := text[right:to]
-	dot := strings.LastIndexByte(domain, '.')
-	if from == left || dot < 1 || len(domain)-dot < 3 || !isLetter(domain[dot+1]) {
-		return
-	}
-	r.spans = append(r.spans, Span{Turn: r.t, From: from, To: to, Kind: kinds.Email})
-}
+// colonsRE matches what may be an IPv6 address.
+var colonsRE = regexp.MustCompile(`[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*`)
 
 // colons adds the IPv6 addresses in a text.
 func (r *reader) colons() {
 	text := r.text
-	for past := 0; ; {
-		at := strings.IndexByte(text[past:], ':')
-		if at < 0 {
-			return
-		}
-		at += past
-		for at > past && (isHex(text[at-1]) || text[at-1] == '.') {
-			at--
-		}
-		for text[at] == '.' {
-			at++
-		}
-		end, colons := at, 0
-		for end < len(text) && (isHex(text[end]) || text[end] == ':' || text[end] == '.') {
-			if text[end] == ':' {
-				colons++
-			}
-			end++
-		}
-		to := end
-		for to > at && text[to-1] == '.' || to > at+1 && text[to-1] == ':' && text[to-2] != ':' {
+	if strings.Count(text, ":") < 2 {
+		return
+	}
+	for _, m := range colonsRE.FindAllStringIndex(text, -1) {
+		from, to := m[1]-len(strings.TrimLeft(text[m[0]:m[1]], ".")), m[1]
+		for to > from && (text[to-1] == '.' || text[to-1] == ':' && !strings.HasSuffix(text[:to], "::")) {
 			to--
 		}
-		whole := (at == 0 || !isAlnum(text[at-1]) && text[at-1] != '_') && (end == len(text) || !isAlnum(text[end]))
-		if whole && colons >= 2 && to-at >= 5 && to-at <= 45 {
-			if _, err := netip.ParseAddr(text[at:to]); err == nil {
-				r.spans = append(r.spans, Span{Turn: r.t, From: at, To: to, Kind: kinds.IP})
-			}
+		whole := (from == 0 || !isAlnum(text[from-1]) && text[from-1] != '_') && (m[1] == len(text) || !isAlnum(text[m[1]]))
+		if _, err := netip.ParseAddr(text[from:to]); whole && err == nil && to-from >= 5 {
+			r.spans = append(r.spans, Span{Turn: r.t, From: from, To: to, Kind: kinds.IP})
 		}
-		past = min(end+1, len(text))
 	}
 }
-
-func isHex(c byte) bool { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
 // piece is a part of an address, as written or as read aloud.
 type piece struct {
@@ -538,7 +487,7 @@ func (r *reader) spelled(t, from int, text string) {
 			switch {
 			case len(s) >= 15 && r.f.wanted&ibanBit != 0 && isIBAN(s):
 				kind = kinds.IBAN
-			case len(s) == 9 && r.f.wanted&passportBit != 0 && isPassport(s) && (k+1 == len(ps) || ps[k+1].is != digitPiece):
+			case len(s) == 9 && r.f.wanted&passportBit != 0 && passportRE.MatchString(s) && (k+1 == len(ps) || ps[k+1].is != digitPiece):
 				kind = kinds.Passport
 			default:
 				continue
