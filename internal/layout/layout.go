@@ -7,11 +7,19 @@
 package layout
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // Names at the top of a warehouse.
@@ -124,4 +132,66 @@ func ParseRunID(id string) (started time.Time, ok bool) {
 	}
 	t, err := time.Parse("20060102T150405Z", id[:16])
 	return t, err == nil
+}
+
+// Hold keeps a snapshot, even when superseded, until release is called or the process ends, by a
+// shared lock on its manifest. On a file system without locks, it stays for as long as any other.
+func (s *Snapshot) Hold() (release func() error) {
+	lock := flock.New(filepath.Join(s.Dir, ManifestName), flock.SetFlag(os.O_RDONLY))
+	_, _ = lock.TryRLock()
+	return lock.Close
+}
+
+// InUse reports whether a process of this host holds a lock on a file.
+func InUse(path string) bool {
+	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))
+	free, err := lock.TryLock()
+	_ = lock.Close()
+	return !free && !errors.Is(err, fs.ErrNotExist)
+}
+
+// DeletionsName is the file at the top of a warehouse that lists recordings of forgotten calls whose
+// files are still to be deleted; it is absent if there are none.
+const DeletionsName = "deletions.json"
+
+// Deletions is the content of that file.
+type Deletions struct {
+	FormatVersion int        `json:"format_version"`
+	List          []Deletion `json:"deletions"`
+}
+
+// Deletion is the recording of a forgotten call.
+type Deletion struct {
+	// Snapshot is the first one without the call. Until it is current, the call is not forgotten,
+	// and nothing is deleted.
+	Snapshot int64  `json:"snapshot"`
+	Archive  string `json:"archive"` // as in the manifest
+	CallID   string `json:"call_id"`
+	// Path is the path in the call's row. It is empty if Start is given: a killed run may have
+	// stored a file without a row, which is then where the archive puts recordings of calls that
+	// started at Start (ms UTC; 0: no start).
+	Path  string `json:"path,omitempty"`
+	Start int64  `json:"start,omitempty"`
+}
+
+// LakesName is the folder at the top of a warehouse with one file for each place to which it was
+// published.
+const LakesName = "lakes"
+
+// Lake describes a place to which a warehouse was published, for the receipts of forget.
+type Lake struct {
+	FormatVersion int       `json:"format_version"`
+	To            string    `json:"to"`
+	Catalog       string    `json:"catalog,omitempty"`
+	Namespace     string    `json:"namespace,omitempty"`
+	Organization  string    `json:"organization,omitempty"`
+	Snapshot      int64     `json:"snapshot"`     // the last one published
+	PublishedAt   time.Time `json:"published_at"` // when that publication finished; it also removes data that the warehouse no longer holds
+	Foreign       int       `json:"foreign"`      // files of other programs, which no publication removes
+}
+
+// Name returns the name of the lake's file.
+func (l *Lake) Name() string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{l.To, l.Catalog, l.Namespace, l.Organization}, "\x00")))
+	return hex.EncodeToString(sum[:8]) + ".json"
 }

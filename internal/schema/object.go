@@ -2,7 +2,10 @@ package schema
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
@@ -266,4 +269,105 @@ func (t *Table) AppendRow(dst, row Row) Row {
 		dst = append(dst, v.Level(0, level, i))
 	}
 	return dst
+}
+
+// Resource is one kind of the service's objects, and the tables for its JSON: one row of Table, and
+// rows of each of Lists.
+type Resource struct {
+	Table *Table
+	Lists []*Table
+
+	source int // the column for the source version of the API, or -1
+	// repeats holds, for each column of each list, the column of Table that it repeats, or OwnPlace
+	// for the row's position, or OwnValue.
+	repeats [][]int
+}
+
+// Values of Resource.Repeats for columns that do not repeat one of Table.
+const (
+	OwnValue = -1 // it has a value of its own
+	OwnPlace = -2 // it is the row's position
+)
+
+// NewResource declares a resource by its tables.
+func NewResource(t *Table, lists ...*Table) *Resource {
+	r := &Resource{Table: t, Lists: lists, source: t.Column("source")}
+	for _, l := range lists {
+		from := make([]int, len(l.Columns))
+		for i, c := range l.Columns {
+			switch c.Parent {
+			case "":
+				from[i] = OwnValue
+			case Position:
+				from[i] = OwnPlace
+			default:
+				from[i] = t.Column(c.Parent)
+			}
+		}
+		r.repeats = append(r.repeats, from)
+	}
+	return r
+}
+
+// Repeats returns, for each column of a list, the column of Table that it repeats,
+// or one of OwnValue and OwnPlace.
+func (r *Resource) Repeats(list int) []int { return r.repeats[list] }
+
+// CallResource has the tables of a call's JSON, and that of its recording.
+var CallResource = NewResource(&Calls, &Turns, &Items, &Recordings)
+
+// Differences lists the columns in which two states of an object differ, of its table or of another,
+// such as "transcript_turns[3].content"; a table with more rows in one of them by its name. It
+// follows the rules of [SameObject], except that it ignores the spelling of JSON, such as the order
+// of an object's members.
+func Differences(a, b *Object) (out []string) {
+	if SameObject(a, b) {
+		return nil
+	}
+	out = differing(nil, "", a.Of.Table, a.Row, b.Row)
+	for l, t := range a.Of.Lists {
+		x, y := &a.Lists[l], &b.Lists[l]
+		for i := range min(x.Len(), y.Len()) {
+			out = differing(out, fmt.Sprintf("%s[%d].", t.Name, i), t, x.At(i), y.At(i))
+		}
+		if x.Len() != y.Len() {
+			out = append(out, t.Name)
+		}
+	}
+	return out
+}
+
+// differing compares two rows of a table.
+func differing(out []string, at string, t *Table, a, b parquet.Row) []string {
+	for i := range t.Columns {
+		if col := &t.Columns[i]; col.Compared() && !SameValue(col.Type, col.Content(a[i]), col.Content(b[i])) {
+			out = append(out, at+col.Name)
+		}
+	}
+	return out
+}
+
+// SameValue reports whether two values of a type are equal. JSON may be spelled differently.
+func SameValue(t Type, a, b parquet.Value) bool {
+	if a.IsNull() || b.IsNull() {
+		return a.IsNull() && b.IsNull()
+	}
+	return parquet.Equal(a, b) || t == JSON && sameJSON(a.ByteArray(), b.ByteArray())
+}
+
+// sameJSON reports whether two texts are JSON of the same value. Numbers are equal only if spelled
+// alike.
+func sameJSON(a, b []byte) bool {
+	x, err := parseJSON(a)
+	if err != nil {
+		return false
+	}
+	y, err := parseJSON(b)
+	return err == nil && reflect.DeepEqual(x, y)
+}
+
+func parseJSON(text []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return v, d.Decode(&v)
 }

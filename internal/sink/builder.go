@@ -100,7 +100,7 @@ func (b *builder) Link(from *layout.Snapshot, rel string, size int64) error {
 	info, err := b.fsys.Lstat(path)
 	switch {
 	case disk.IsGone(err):
-		err = &disk.DamageError{Path: path, What: "it is not there"}
+		err = &layout.DamageError{Path: path, What: "it is not there"}
 	case err == nil:
 		err = layout.CheckInfo(path, info, size)
 	}

@@ -169,7 +169,7 @@ func TestCompactionLosesNoRow(t *testing.T) {
 				return rows
 			})
 			w = night(t, nil, root, 1)
-			var damaged *disk.DamageError
+			var damaged *layout.DamageError
 			if _, err := w.Compact(context.Background(), []string{"2026-10"}, nil); !errors.As(err, &damaged) {
 				t.Errorf("Compact = %v, want a DamageError", err)
 			}

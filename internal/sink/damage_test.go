@@ -71,7 +71,7 @@ func (d *damage) rows(f *layout.File, of *schema.Table, edit func([]parquet.Row)
 		rows = append(rows, row.Clone())
 	}
 	d.must(r.Close())
-	w := newDataFile(folder(d.s.Dir), of, f.Period)
+	w := newDataFiles(d.in(), f.Period, of)[0]
 	for _, row := range edit(rows) {
 		d.must(w.Add(row))
 	}
@@ -91,18 +91,10 @@ func (d *damage) set(table, period string, of *schema.Table, row int, column str
 	})
 }
 
-// folder makes data files in an existing folder.
-type folder string
-
-func (f folder) Create(path string) (disk.File, error) {
-	to := filepath.Join(string(f), path)
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		return nil, err
-	}
-	return anywhere.Create(to)
+// in makes data files in the snapshot.
+func (d *damage) in() *builder {
+	return &builder{fsys: anywhere, dir: d.s.Dir, dirs: map[string]bool{}}
 }
-
-func (f folder) Remove(path string) error { return os.Remove(filepath.Join(string(f), path)) }
 
 // copySnapshot makes another snapshot with the same content.
 func copySnapshot(t *testing.T, s *layout.Snapshot, number int64) {
@@ -249,7 +241,7 @@ var damages = map[string]struct {
 	"runs-out-of-order": {"order", func(d *damage) {
 		f := d.s.Manifest.FilesOf("runs")[0]
 		d.must(os.Remove(d.s.Path(f)))
-		w := newDataFile(folder(d.s.Dir), &schema.Runs, "")
+		w := newDataFiles(d.in(), "", &schema.Runs)[0]
 		for _, n := range []uint32{2, 1} {
 			d.must(w.Add((&schema.Run{ID: layout.RunID(testDay, n), Outcome: schema.OutcomeDone}).Row()))
 		}

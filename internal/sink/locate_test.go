@@ -20,7 +20,6 @@ import (
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/disk"
 	"callhouse/internal/test"
 )
 
@@ -79,7 +78,7 @@ func TestAnEmptyFilterIsDamage(t *testing.T) {
 	defer r.Close()
 	var ids idFilter
 	ids.Add("any")
-	var damage *disk.DamageError
+	var damage *layout.DamageError
 	if _, err := ids.Narrow(r); !errors.As(err, &damage) {
 		t.Errorf("asked, it answers %v", err)
 	}
@@ -226,7 +225,7 @@ func TestLinkedFilesAreProven(t *testing.T) {
 	put(w, "a", 2)
 	mustCommit(t, w)
 	put(w, "b", 2)
-	var damage *disk.DamageError
+	var damage *layout.DamageError
 	if err := w.Commit(context.Background(), doneRow(w)); !errors.As(err, &damage) || damage.What != "its checksum is not the one in the manifest" {
 		t.Errorf("the commit that rewrites a damaged file gave %v", err)
 	}

@@ -199,7 +199,7 @@ func TestDamageIsOnRecord(t *testing.T) {
 	manifest := filepath.Join(w.Snapshot().Dir, layout.ManifestName)
 	sound := test.Read(t, manifest)
 	test.OK(t, os.WriteFile(manifest, sound[:len(sound)/2], 0o600))
-	var damaged *disk.DamageError
+	var damaged *layout.DamageError
 	if _, err := openRun(nil, root, 1); !errors.As(err, &damaged) {
 		t.Fatalf("Open gave %v", err)
 	}

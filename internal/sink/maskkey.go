@@ -32,7 +32,7 @@ func (w *Warehouse) MaskKey(make bool) ([]byte, error) {
 	}
 	key, err := mask.ParseKey(raw)
 	if err != nil {
-		return nil, &disk.DamageError{Path: path, What: err.Error()}
+		return nil, &layout.DamageError{Path: path, What: err.Error()}
 	}
 	return key, nil
 }

@@ -27,7 +27,8 @@ type arrivals struct {
 func (in *intake) of(of *resource.Resource) *arrivals {
 	a := in.arrivals[of]
 	if a == nil {
-		a = &arrivals{objects: map[string]*arrival{}, listed: map[string]completeList{}, kept: map[string]completeList{}, gone: map[string]completeList{}}
+		a = &arrivals{objects: map[string]*arrival{}, listed: map[string]completeList{}, kept: map[string]completeList{},
+			gone: map[string]completeList{}}
 		in.arrivals[of] = a
 	}
 	return a

@@ -6,8 +6,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/disk"
 )
 
 // objectReader reads the objects of a resource with the rows of their lists, in the tables' common
@@ -104,7 +104,7 @@ func (o *objectReader) each(of *schema.Object, visit func(list int, row parquet.
 func (o *objectReader) Done() error {
 	for _, l := range o.lists {
 		if l.row != nil {
-			return &disk.DamageError{Path: l.Path, What: "it has a row without its object, or out of order"}
+			return &layout.DamageError{Path: l.Path, What: "it has a row without its object, or out of order"}
 		}
 	}
 	return nil

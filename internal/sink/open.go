@@ -121,7 +121,7 @@ func (w *Warehouse) findCurrent() (*layout.Snapshot, error) {
 	fsys, root := w.opts.FS, w.opts.Root
 	s, err := currentSnapshot(fsys, root)
 	var lost *layout.CurrentError
-	var damage *disk.DamageError
+	var damage *layout.DamageError
 	switch {
 	case errors.As(err, &lost) && w.opts.Adopt && lost.Newest > 0:
 		return layout.OpenSnapshot(fsys, root, lost.Newest)

@@ -13,7 +13,8 @@ import (
 
 // merge merges a run's records into a new snapshot, and publishes it. segments are those of the
 // journal that hold the records.
-func (m *maker) merge(ctx context.Context, compact monthsToCompact, segments []layout.Segment, row func(Stats) schema.Run) (*commitResult, error) {
+func (m *maker) merge(ctx context.Context, compact monthsToCompact, segments []layout.Segment,
+	row func(Stats) schema.Run) (*commitResult, error) {
 	m.made.Details = m.in.details
 	return m.publish(ctx, func() ([]*unit, error) {
 		moved, err := m.objects() // first: other columns of a call depend on the organisation's numbers

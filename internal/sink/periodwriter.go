@@ -14,7 +14,7 @@ type periodWriter struct {
 
 // newPeriodWriter returns the writer of a period in a folder. country is the region of its calls'
 // national telephone numbers.
-func newPeriodWriter(in dataFolder, period, country string) *periodWriter {
+func newPeriodWriter(in *builder, period, country string) *periodWriter {
 	return &periodWriter{dataFiles: newDataFiles(in, period, schema.CallTables...).ReadIn(country)}
 }
 

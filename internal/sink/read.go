@@ -8,11 +8,13 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
 
@@ -286,4 +288,150 @@ func started(r *Reader, f *layout.File, from, to int64) (n int64, err error) {
 		})
 	})
 	return n, err
+}
+
+// Listed returns when the list of a resource was last complete, in ms since 1970 UTC,
+// as of the last commit; 0: never.
+func (w *Warehouse) Listed(of *resource.Resource) int64 {
+	if s := w.Snapshot(); s != nil {
+		return s.Manifest.Lists[of.Name].ListedAt
+	}
+	return 0
+}
+
+// Objects returns the number of objects of a resource in the last commit.
+func (w *Warehouse) Objects(of *resource.Resource) int64 {
+	if s := w.Snapshot(); s != nil {
+		return s.Manifest.Rows(of.Name)
+	}
+	return 0
+}
+
+// Incomplete yields the keys of the last commit's objects whose own record and lists must be
+// fetched: those that changed since the last fetch, and those with a list for which due returns
+// true. due receives the time when the list was last complete, in ms since 1970 UTC; 0: never.
+func (w *Warehouse) Incomplete(ctx context.Context, of *resource.Resource,
+	due func(list *resource.Resource, listed int64) bool) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		r, lists := w.reader(), of.Children()
+		var keys []string // the file is not kept open while they are fetched
+		err := r.EachObject(of, func(o *schema.Object) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			key := of.KeyOf(o.Row)
+			if !of.Deleted(o) && (of.Complete(o) == 0 || slices.ContainsFunc(lists, func(l *resource.Resource) bool {
+				return due(l, r.Manifest.ListOf(l, key).ListedAt)
+			})) {
+				keys = append(keys, key)
+			}
+			return nil
+		})
+		if err != nil {
+			yield("", err)
+			return
+		}
+		for _, key := range keys {
+			if !yield(key, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Masks reports whether values of calls are masked.
+func (w *Warehouse) Masks() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.masker != nil
+}
+
+// Archive records the address of the archive of recordings in the next commits. They then also
+// store the new link of a call whose recording is due, even if nothing else in the call changed.
+func (w *Warehouse) Archive(address string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stamp.Archive = address
+}
+
+// Archived returns the address of the archive: the one that was set, or that of the last commit;
+// empty if there is none.
+func (w *Warehouse) Archived() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stamp.Archive == "" && w.current != nil {
+		return w.current.Manifest.Archive
+	}
+	return w.stamp.Archive
+}
+
+// RecordingsDue yields the calls of the last commit whose recording is still to be archived: newest
+// period first, and newest call first within a period.
+func (w *Warehouse) RecordingsDue(ctx context.Context) iter.Seq2[calls.Recording, error] {
+	return w.recordings(ctx, func(f *layout.File) bool { return f.Unarchived > 0 }, (*calls.Call).RecordingDue)
+}
+
+// RecordingsToDelete yields the calls of the last commit whose recording is withheld but may still
+// have a file.
+func (w *Warehouse) RecordingsToDelete(ctx context.Context) iter.Seq2[calls.Recording, error] {
+	s := w.Snapshot()
+	return w.recordings(ctx, func(f *layout.File) bool {
+		rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period)
+		return rows != nil && rows.Recordings[schema.RecordingUndeleted] > 0
+	}, func(c *calls.Call) bool {
+		r, _ := c.Recording()
+		return r.Undeleted()
+	})
+}
+
+// RecordingsBefore yields the calls that started before a time (or, without a start, were first
+// seen before it) and whose recording is stored, or is due but no longer wanted.
+func (w *Warehouse) RecordingsBefore(ctx context.Context, before time.Time) iter.Seq2[calls.Recording, error] {
+	s := w.Snapshot()
+	return w.recordings(ctx, func(f *layout.File) bool {
+		rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period)
+		stored := rows != nil && rows.Recordings[schema.RecordingStored] > 0
+		from, _ := boundsOf(f.Period)
+		return from < before.UnixMilli() && (stored || f.Unarchived > 0)
+	}, func(c *calls.Call) bool {
+		r, _ := c.Recording()
+		return c.Began() < before.UnixMilli() && (r.State == schema.RecordingStored || c.RecordingDue())
+	})
+}
+
+// RecordingsGivenUp yields the calls of the last commit that started at since or later and whose
+// recording was given up: see [calls.Call.RecordingGivenUp].
+func (w *Warehouse) RecordingsGivenUp(ctx context.Context, since time.Time) iter.Seq2[calls.Recording, error] {
+	s := w.Snapshot()
+	return w.recordings(ctx, func(f *layout.File) bool {
+		rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period)
+		_, to := boundsOf(f.Period)
+		return rows != nil && to > since.UnixMilli() && rows.Recordings[schema.RecordingGone]+rows.Recordings[schema.RecordingRefused] > 0
+	}, func(c *calls.Call) bool { return c.Began() >= since.UnixMilli() && c.RecordingGivenUp() })
+}
+
+// recordings yields the chosen calls in the chosen files of calls.
+func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, of func(*calls.Call) bool,
+) iter.Seq2[calls.Recording, error] {
+	return newest(w.reader(), func(r *Reader, f *layout.File) (found []calls.Recording, err error) {
+		if !in(f) {
+			return nil, nil
+		}
+		err = r.EachCall(ctx, f.Period, []*schema.Table{&schema.Recordings}, func(call *calls.Call) error {
+			if of(call) {
+				found = append(found, calls.RecordingOf(call))
+			}
+			return nil
+		})
+		slices.Reverse(found)
+		return found, err
+	})
+}
+
+// Committed returns the number of the last commit; 0 if there is none.
+func (w *Warehouse) Committed() int64 {
+	if s := w.Snapshot(); s != nil {
+		return s.Manifest.Snapshot
+	}
+	return 0
 }

@@ -2,12 +2,289 @@ package sink
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
 )
+
+// RepairPart is a damaged part of a snapshot: the files of a period, of a resource, or of another table. It
+// is restored from an older snapshot or, if From is 0, dropped.
+type RepairPart struct {
+	Name     string // a period such as "2026-11-03", or a table
+	Period   bool
+	Rows     int64 // of its main table: the calls of a period
+	From     int64 // the number of the older snapshot
+	Problems []Problem
+
+	files []*layout.File // all of them
+}
+
+// RepairPlan lists the faults of a snapshot and their remedies.
+type RepairPlan struct {
+	Snapshot int64 // the number of the damaged one
+	Parts    []*RepairPart
+	Rest     []Problem // problems that the new snapshot does not have
+
+	mending
+}
+
+// Damaged reports whether there is anything to repair.
+func (p *RepairPlan) Damaged() bool { return len(p.Parts)+len(p.Rest) > 0 }
+
+// planner makes a plan.
+type repairer struct {
+	fsys   disk.FS
+	s      *layout.Snapshot
+	faults map[string][]Problem
+	older  []*layout.Snapshot // newest first
+	plan   *RepairPlan
+	gone   map[string]bool // paths of files that the new snapshot does not contain
+}
+
+// planRepair verifies a snapshot and plans its repair. older are the other retained snapshots. It
+// changes nothing.
+func planRepair(ctx context.Context, fsys disk.FS, s *layout.Snapshot, older []*layout.Snapshot, forgotten *tombstones,
+	progress func(int64)) (*RepairPlan, error) {
+	faults, err := findFaults(ctx, fsys, s, forgotten, progress)
+	if err != nil {
+		return nil, err
+	}
+	p := &repairer{fsys: fsys, s: s, faults: faults, plan: &RepairPlan{Snapshot: s.Manifest.Snapshot}, gone: map[string]bool{}}
+	for _, o := range slices.Backward(older) {
+		if o.Manifest.Snapshot != s.Manifest.Snapshot && reflect.DeepEqual(o.Manifest.Mask, s.Manifest.Mask) &&
+			reflect.DeepEqual(o.Manifest.Redaction.After(nil), s.Manifest.Redaction.After(nil)) {
+			p.older = append(p.older, o)
+		}
+	}
+	for _, part := range p.parts() {
+		if err := p.treat(ctx, part); err != nil {
+			return nil, err
+		}
+	}
+	p.plan.Rest = p.rest()
+	p.plan.Sound = p.sound()
+	return p.plan, nil
+}
+
+// rest returns the problems outside the manifest's files.
+func (p *repairer) rest() (out []Problem) {
+	named := map[string]bool{}
+	for i := range p.s.Manifest.Files {
+		named[p.s.Manifest.Files[i].Path] = true
+	}
+	for path, problems := range p.faults {
+		if !named[path] {
+			out = append(out, problems...)
+		}
+	}
+	slices.SortFunc(out, func(a, b Problem) int { return strings.Compare(a.String(), b.String()) })
+	return out
+}
+
+// parts returns the damaged parts of the snapshot.
+func (p *repairer) parts() []*RepairPart {
+	var out []*RepairPart
+	at := map[string]*RepairPart{}
+	for i := range p.s.Manifest.Files {
+		f := &p.s.Manifest.Files[i]
+		part := at[f.Part()]
+		if part == nil {
+			part = &RepairPart{Name: f.Part(), Period: f.Part() == f.Period}
+			at[part.Name] = part
+			out = append(out, part)
+		}
+		part.files, part.Problems = append(part.files, f), append(part.Problems, p.faults[f.Path]...)
+		if f.Table == part.mainTable() {
+			part.Rows = f.Rows
+		}
+	}
+	for _, part := range out {
+		if part.Period && part.file(schema.Calls.Name) == nil {
+			part.Problems = append(part.Problems, Problem{Kind: "reference", Path: part.files[0].Path,
+				What: "the manifest names no file of its calls"})
+		}
+	}
+	return slices.DeleteFunc(out, func(part *RepairPart) bool { return len(part.Problems) == 0 })
+}
+
+// treat chooses the remedy of a part.
+func (p *repairer) treat(ctx context.Context, part *RepairPart) error {
+	p.plan.Parts = append(p.plan.Parts, part)
+	for _, f := range part.files {
+		p.gone[f.Path] = true
+	}
+	loan, err := p.borrow(ctx, part)
+	if err != nil || loan == nil {
+		return err
+	}
+	part.From = loan.From.Manifest.Snapshot
+	return p.lend(part, loan)
+}
+
+// file returns the part's file of a table, or nil.
+func (part *RepairPart) file(table string) *layout.File {
+	for _, f := range part.files {
+		if f.Table == table {
+			return f
+		}
+	}
+	return nil
+}
+
+// sound returns the snapshot with a manifest of its intact files; the manifest marks the rest as
+// never listed.
+func (p *repairer) sound() *layout.Snapshot {
+	m := *p.s.Manifest
+	m.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f layout.File) bool { return p.gone[f.Path] })
+	m.Lists = maps.Clone(m.Lists)
+	if slices.ContainsFunc(p.faults[""], func(problem Problem) bool { return problem.Kind == "coverage" }) {
+		m.Coverage = []schema.Span{}
+	}
+	for _, part := range p.plan.Parts {
+		if part.Period {
+			from, to := part.started()
+			m.Coverage = uncover(m.Coverage, from, to)
+			continue
+		}
+		delete(m.Lists, part.Name)
+	}
+	for _, l := range p.plan.Loans {
+		for _, f := range l.Files {
+			if list, ok := l.From.Manifest.Lists[f.Table]; ok && f.Period == "" {
+				m.Lists[f.Table] = list
+			}
+		}
+	}
+	return &layout.Snapshot{Dir: p.s.Dir, Manifest: &m}
+}
+
+// started returns the range of starts of a period's calls, for listing them again. A call without a
+// start is stored under the time it was first seen, and may be much older. If there are such calls, everything
+// earlier is listed again.
+func (part *RepairPart) started() (from, to int64) {
+	from, to = boundsOf(part.Name)
+	if f := part.file(schema.Calls.Name); f != nil && f.Undated == 0 {
+		return from, to
+	}
+	return 0, to
+}
+
+// borrow finds intact files of a part in an older snapshot; nil if there are none.
+func (p *repairer) borrow(ctx context.Context, part *RepairPart) (*loan, error) {
+	for _, o := range p.older {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var files []layout.File
+		main := false
+		for i := range o.Manifest.Files {
+			f := &o.Manifest.Files[i]
+			if f.Part() == part.Name {
+				files = append(files, *f)
+				main = main || f.Table == part.mainTable()
+			}
+		}
+		if !main || !p.proven(o, files) {
+			continue
+		}
+		l := &loan{From: o, Files: files}
+		twice, err := p.elsewhere(part, l)
+		if err != nil {
+			return nil, err
+		}
+		if !twice {
+			return l, nil
+		}
+	}
+	return nil, nil
+}
+
+// mainTable is the table without which the other tables of a part are useless.
+func (part *RepairPart) mainTable() string {
+	if part.Period {
+		return schema.Calls.Name
+	}
+	return part.Name
+}
+
+// proven reports whether all of these files match their checksums.
+func (p *repairer) proven(s *layout.Snapshot, files []layout.File) bool {
+	r := NewReader(p.fsys, s, new(proofs))
+	for i := range files {
+		if r.Prove(&files[i]) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// elsewhere reports whether a call of borrowed files is in another period now, because its start
+// has changed.
+func (p *repairer) elsewhere(part *RepairPart, l *loan) (bool, error) {
+	if !part.Period {
+		return false, nil
+	}
+	ids := map[string]bool{}
+	if err := eachID(p.fsys, l.From, l.Files, func(id string) { ids[id] = true }); err != nil {
+		return false, err
+	}
+	twice := false
+	var files []layout.File
+	for i := range p.s.Manifest.Files {
+		if f := &p.s.Manifest.Files[i]; f.Period != part.Name && !p.unreadable(f) {
+			files = append(files, *f)
+		}
+	}
+	look := func(id string) { twice = twice || ids[id] }
+	err := eachID(p.fsys, p.s, files, look)
+	for i := range p.plan.Loans {
+		err = errors.Join(err, eachID(p.fsys, p.plan.Loans[i].From, p.plan.Loans[i].Files, look))
+	}
+	return twice, err
+}
+
+func (p *repairer) unreadable(f *layout.File) bool {
+	return slices.ContainsFunc(p.faults[f.Path], Problem.Lost)
+}
+
+// eachID visits the ids of the calls in files of a snapshot.
+func eachID(fsys disk.FS, s *layout.Snapshot, files []layout.File, visit func(id string)) error {
+	for i := range files {
+		if files[i].Table != schema.Calls.Name {
+			continue
+		}
+		t, err := openTable(fsys, s.Path(&files[i]), &schema.Calls)
+		if err == nil {
+			err = t.Each([]string{"call_id"}, func(row []parquet.Value) { visit(string(row[0].ByteArray())) })
+			err = errors.Join(err, t.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("read the ids of calls: %w", err)
+		}
+	}
+	return nil
+}
+
+// lend adds a loan to the plan. The file of the runs has the same name in every snapshot, so its
+// rows are read instead.
+func (p *repairer) lend(part *RepairPart, l *loan) (err error) {
+	if part.Name != schema.Runs.Name {
+		p.plan.Loans = append(p.plan.Loans, *l)
+		return nil
+	}
+	p.plan.Runs, err = NewReader(p.fsys, l.From, nil).Runs()
+	return err
+}
 
 // Repair verifies the current snapshot and, if it is damaged, commits one that holds only what can
 // be proven: see [RepairPlan] for the rest. The next listing fetches the lost data again. row

@@ -120,7 +120,7 @@ func (c *journalFrames) lines(k framePlace) ([]byte, error) {
 	s := c.Segments[k.Segment]
 	lines, _, err := readFrame(s.file, k.Offset, s.Size, nil)
 	if errors.Is(err, errTorn) {
-		return nil, &disk.DamageError{Path: s.Path, What: fmt.Sprintf("the journal frame at byte %d changed while it was read", k.Offset)}
+		return nil, &layout.DamageError{Path: s.Path, What: fmt.Sprintf("the journal frame at byte %d changed while it was read", k.Offset)}
 	}
 	if err != nil {
 		return nil, err

@@ -58,7 +58,7 @@ func (t *tableReader) init(table *schema.Table) error {
 	}
 	p, err := parquet.OpenFile(t.file, st.Size(), parquet.SkipPageIndex(true))
 	if err != nil {
-		return &disk.DamageError{Path: t.Path, What: err.Error()}
+		return &layout.DamageError{Path: t.Path, What: err.Error()}
 	}
 	if v, ok := p.Lookup(layout.FormatKey); ok {
 		if version, err := strconv.Atoi(v); err != nil || version > layout.FormatVersion {
@@ -66,7 +66,7 @@ func (t *tableReader) init(table *schema.Table) error {
 		}
 	}
 	if err := schema.SameColumns(p.Schema(), table); err != nil {
-		return &disk.DamageError{Path: t.Path, What: err.Error()}
+		return &layout.DamageError{Path: t.Path, What: err.Error()}
 	}
 	t.schema = p.Schema()
 	t.Groups = p.RowGroups()
@@ -112,7 +112,7 @@ func (t *tableReader) Next() (parquet.Row, error) {
 		n, err := t.rows.ReadRows(t.buf[:min(t.left, readAhead)])
 		t.at, t.n, t.left = 0, n, t.left-int64(n)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, &disk.DamageError{Path: t.Path, What: err.Error()}
+			return nil, &layout.DamageError{Path: t.Path, What: err.Error()}
 		}
 		if n == 0 {
 			if err := t.rows.Close(); err != nil {
@@ -166,7 +166,7 @@ func (t *tableReader) Texts() (names []string) {
 // Call reads a row of calls.
 func (t *tableReader) Call(row parquet.Row, to *calls.Call) error {
 	if err := to.Read(row); err != nil {
-		return &disk.DamageError{Path: t.Path, What: err.Error()}
+		return &layout.DamageError{Path: t.Path, What: err.Error()}
 	}
 	return nil
 }
@@ -253,7 +253,7 @@ func (s *idFilter) mayBeIn(t *tableReader, g parquet.RowGroup) (bool, error) {
 		}
 	}
 	if err != nil {
-		return false, &disk.DamageError{Path: t.Path, What: err.Error()}
+		return false, &layout.DamageError{Path: t.Path, What: err.Error()}
 	}
 	return slices.ContainsFunc(s.hashes, bloom.MakeSplitBlockFilter(s.room).Check), nil
 }

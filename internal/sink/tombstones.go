@@ -99,9 +99,9 @@ func readTombstones(fsys disk.FS, s *layout.Snapshot) (*tombstones, error) {
 	}
 	f := s.Manifest.Forgotten
 	path := filepath.Join(s.Dir, filepath.FromSlash(f.Path))
-	bad := func(what string) error { return &disk.DamageError{Path: path, What: what} }
+	bad := func(what string) error { return &layout.DamageError{Path: path, What: what} }
 	if !layout.IsForgottenFile(f.Path) {
-		return nil, &disk.DamageError{Path: filepath.Join(s.Dir, layout.ManifestName),
+		return nil, &layout.DamageError{Path: filepath.Join(s.Dir, layout.ManifestName),
 			What: fmt.Sprintf("%q is no path of a file of tombstones", f.Path)}
 	}
 	raw, err := fsys.ReadFile(path)

@@ -1,12 +1,15 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/sourcegraph/conc/pool"
@@ -155,7 +158,7 @@ func (r *rescanner) found() *Clear {
 // current reads the current snapshot's manifest; nil if it is broken.
 func (v *verifier) current() (*layout.Snapshot, error) {
 	s, err := currentSnapshot(v.opts.FS, v.opts.Root)
-	var damage *disk.DamageError
+	var damage *layout.DamageError
 	var lost *layout.CurrentError
 	switch {
 	case err == nil && s == nil:
@@ -320,4 +323,85 @@ func unchangedFiles(files []*layout.File, old map[string]bool) bool {
 		}
 	}
 	return true
+}
+
+// Problem is one fault of a warehouse.
+type Problem struct {
+	Kind string `json:"kind"` // one word, such as "checksum"; see docs/design/warehouse.md
+	Path string `json:"path"` // inside the warehouse
+	What string `json:"what"`
+}
+
+func (p Problem) String() string { return fmt.Sprintf("%s: %s", p.Path, p.What) }
+
+// Limits on the problems listed in a report: in total, and of one kind in one file. The rest are
+// only counted.
+const (
+	namedProblems = 100
+	namedAlike    = 3
+)
+
+// Problems collects problems, from any goroutine.
+type Problems struct {
+	mu    sync.Mutex
+	count int64
+	named []Problem
+	alike map[[2]string]int
+}
+
+// Add adds a problem of a kind in a file.
+func (p *Problems) Add(kind, path, format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.count++
+	key := [2]string{kind, path}
+	if p.alike == nil {
+		p.alike = map[[2]string]int{}
+	}
+	if p.alike[key]++; p.alike[key] <= namedAlike {
+		p.named = append(p.named, Problem{Kind: kind, Path: path, What: fmt.Sprintf(format, args...)})
+	}
+}
+
+// List returns the problems to list, in the order of their places.
+func (p *Problems) List() []Problem {
+	slices.SortStableFunc(p.named, func(a, b Problem) int { return cmp.Compare(a.Path, b.Path) })
+	return p.named[:min(len(p.named), namedProblems)]
+}
+
+// lost are the kinds of problems that mean that a file does not hold the data written to it.
+var lostKinds = map[string]bool{"missing": true, "size": true, "checksum": true, "unreadable": true}
+
+// Lost reports whether the problem means that its file does not hold the data written to it, so
+// that nothing in it can be trusted.
+func (p Problem) Lost() bool { return lostKinds[p.Kind] }
+
+// inside splits the path of a problem into the folder of a snapshot and the file in it; "" means
+// the manifest, or the snapshot as a whole. A path outside the snapshots has no folder.
+func insideSnapshot(path string) (folder, file string) {
+	rest, ok := strings.CutPrefix(path, layout.SnapshotsName+"/")
+	if !ok {
+		return "", ""
+	}
+	if folder, file, _ = strings.Cut(rest, "/"); file == layout.ManifestName {
+		file = ""
+	}
+	return folder, file
+}
+
+// findFaults verifies one snapshot, and returns the problems by path inside the snapshot. Problems of
+// the manifest and of the snapshot as a whole are under "". If a file has many problems of a kind,
+// only some are listed.
+func findFaults(ctx context.Context, fsys disk.FS, s *layout.Snapshot, forgotten *tombstones,
+	progress func(int64)) (map[string][]Problem, error) {
+	v := &verifier{opts: VerifyOptions{Root: s.Root(), FS: fsys}, seen: newSeenFiles(), tombstones: forgotten, progress: progress}
+	if err := v.snapshot(ctx, s); err != nil {
+		return nil, err
+	}
+	out := map[string][]Problem{}
+	for _, p := range v.bad.named {
+		_, file := insideSnapshot(p.Path)
+		out[file] = append(out[file], p)
+	}
+	return out, nil
 }

@@ -12,7 +12,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/disk"
 )
 
 var toolUses = schema.Calls.Column("tool_uses")
@@ -37,7 +36,7 @@ func (v *verifier) period(ctx context.Context, s *layout.Snapshot, files []*layo
 		return v.runs(s, files[0])
 	}
 	err := v.rows(ctx, s, files)
-	var damage *disk.DamageError
+	var damage *layout.DamageError
 	if errors.As(err, &damage) {
 		v.bad.Add("unreadable", v.rel(damage.Path), "%s", damage.What)
 		return nil
@@ -112,7 +111,7 @@ func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string)
 		}
 		return nil
 	})
-	var damage *disk.DamageError
+	var damage *layout.DamageError
 	if errors.As(err, &damage) {
 		v.bad.Add("reference", v.rel(damage.Path), "%s", damage.What)
 		return nil

@@ -66,7 +66,7 @@ func (v *verifier) unique(s *layout.Snapshot) error {
 // readTombstones reads the tombstones of the current snapshot.
 func (v *verifier) readTombstones(s *layout.Snapshot) (*tombstones, error) {
 	t, err := readTombstones(v.opts.FS, s)
-	var damage *disk.DamageError
+	var damage *layout.DamageError
 	switch {
 	case isNewer(err):
 		return nil, err

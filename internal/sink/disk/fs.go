@@ -158,7 +158,7 @@ func EnsureDir(fsys FS, name string) error {
 	if errors.Is(err, fs.ErrExist) {
 		info, err := fsys.Lstat(name)
 		if err == nil && !info.IsDir() {
-			err = &DamageError{Path: name, What: "it is not a folder"}
+			err = &layout.DamageError{Path: name, What: "it is not a folder"}
 		}
 		return err
 	}
@@ -279,3 +279,6 @@ func MakeRoot(root string) error {
 	}
 	return cannot(filepath.Dir(root), syncFolders, syncFolder(parent))
 }
+
+// IsGone reports whether a missing file caused err.
+func IsGone(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"callhouse/internal/layout"
 )
 
@@ -174,7 +176,7 @@ func CheckPlain(fsys FS, path string) error {
 		return nil
 	}
 	if err == nil && !info.Mode().IsRegular() {
-		err = &DamageError{Path: path, What: "it is not a regular file"}
+		err = &layout.DamageError{Path: path, What: "it is not a regular file"}
 	}
 	return err
 }
@@ -300,3 +302,12 @@ func (l *Lock) Drop() error {
 	}
 	return errors.Join(err, l.fl.Close())
 }
+
+// Hold is a lock on a file.
+type Hold = flock.Flock
+
+// NewHold returns a lock on the file at path, not yet taken. Taking it makes the file.
+func NewHold(path string) *Hold { return flock.New(path, flock.SetPermissions(0o600)) }
+
+// ProbeHold is like NewHold, but does not create the file, and only reads it.
+func ProbeHold(path string) *Hold { return flock.New(path, flock.SetFlag(os.O_RDONLY)) }

@@ -86,3 +86,13 @@ var full, overQuota = []syscall.Errno{syscall.ENOSPC}, []syscall.Errno{syscall.E
 func isAny(err error, kinds []syscall.Errno) bool {
 	return slices.ContainsFunc(kinds, func(kind syscall.Errno) bool { return errors.Is(err, kind) })
 }
+
+// roomUnder returns the free space of a file system.
+func roomUnder(path string) room {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(path, &s); err != nil {
+		return room{}
+	}
+	size := int64(s.Bsize) //nolint:unconvert // 32 bits on macOS
+	return room{known: true, bytes: int64(s.Bavail) * size, inodes: int64(s.Ffree), hasInodes: s.Files > 0}
+}
