@@ -18,6 +18,7 @@ import (
 	"callhouse/internal/lend"
 	"callhouse/internal/postgres"
 	"callhouse/internal/postgres/cell"
+	"callhouse/internal/postgres/lexer"
 	"callhouse/internal/serve/dialect"
 )
 
@@ -181,7 +182,6 @@ type statement struct {
 	s       *session
 	text    string
 	types   []uint32 // of the parameters, as declared by the client
-	guess   dialect.Guess
 	found   []string // DuckDB's types of the parameters with a cast
 	asked   *dialect.Asked
 	columns []postgres.Column
@@ -245,35 +245,26 @@ func (st *statement) describe(ctx context.Context) error {
 
 // plan prepares the statement so that, if possible, no type depends on the values of parameters:
 // for values of other types than inferred, DuckDB plans again, and columns may then have types
-// other than those described.
+// other than those described. A parameter without a type is a text, if the statement then has a
+// meaning.
 func (st *statement) plan(ctx context.Context) (columns []value.Column, err error) {
 	columns, known, first := st.try(ctx)
-	if first != nil && !strings.Contains(st.text, "$") {
-		return nil, first
-	}
-	if first == nil && known && !slices.Contains(st.stmt.ParamTypes(), "") {
-		if st.found = st.castable(); st.found == nil {
-			return columns, nil
+	for _, st.found = range [][]string{st.castable(first == nil, "VARCHAR"), st.castable(first == nil, "")} {
+		if st.found == nil {
+			break
 		}
 		if columns, known, err = st.try(ctx); err == nil && known {
 			return columns, nil
 		}
 	}
-	for _, st.guess = range []dialect.Guess{dialect.Likely, dialect.Texts} {
+	if st.found != nil || err != nil {
 		st.found = nil
-		if _, _, err = st.try(ctx); err != nil {
-			continue
-		}
-		st.found = st.castable()
-		if columns, known, err = st.try(ctx); err == nil && known {
-			return columns, nil
-		}
+		columns, known, first = st.try(ctx)
 	}
-	st.guess, st.found = dialect.None, nil
-	if columns, known, err = st.try(ctx); err == nil && !known {
-		columns, err = st.trial(ctx)
+	if first == nil && !known {
+		return st.trial(ctx)
 	}
-	return columns, err
+	return columns, first
 }
 
 // try prepares the statement again. known is false if its columns depend on the values of
@@ -287,27 +278,33 @@ func (st *statement) try(ctx context.Context) (columns []value.Column, known boo
 	return columns, known || st.stmt.Params() == 0, err
 }
 
-// castable returns the types of parameters to cast: untyped ones, which are texts, and those whose
-// values are passed to DuckDB as texts; nil: none.
-func (st *statement) castable() (found []string) {
-	types := st.stmt.ParamTypes()
+// castable returns the types of parameters to cast: texts and untyped ones, which are of the given type, and
+// those whose values are passed to DuckDB as texts; nil: none. Of a statement that is not prepared
+// all are untyped.
+func (st *statement) castable(isPrepared bool, untyped string) (found []string) {
+	var types []string
+	if isPrepared {
+		types = st.stmt.ParamTypes()
+	} else {
+		types = make([]string, lexer.Params(st.text))
+	}
+	cast := false
 	for i, t := range types {
 		switch base, _, _ := strings.Cut(t, "("); base {
-		case "":
-			if i < len(st.types) && st.types[i] != 0 {
-				continue
+		case "", "VARCHAR":
+			if t = untyped; i < len(st.types) && cell.ByOID(st.types[i]).OID != cell.Text.OID {
+				t = ""
 			}
-			t = "VARCHAR"
 		case "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIME WITH TIME ZONE", "INTERVAL", "UUID", "DECIMAL":
 		default:
 			if !strings.HasSuffix(t, "[]") {
-				continue
+				t = ""
 			}
 		}
-		if found == nil {
-			found = make([]string, len(types))
-		}
-		found[i] = t
+		types[i], cast = t, cast || t != ""
+	}
+	if cast {
+		found = types
 	}
 	return found
 }
@@ -318,7 +315,7 @@ func (st *statement) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	st.asked = &dialect.Asked{User: st.s.user, Setting: st.s.settings.Setting, Types: st.types, Found: st.found, Guess: st.guess}
+	st.asked = &dialect.Asked{User: st.s.user, Setting: st.s.settings.Setting, Types: st.types, Found: st.found}
 	stmt, err := c.Prepare(ctx, st.text, guard.Rewrite(st.asked.Rewrite))
 	if err != nil {
 		return err

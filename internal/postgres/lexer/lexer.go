@@ -5,6 +5,7 @@ package lexer
 import (
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -95,6 +96,16 @@ func Split(text string) []Statement {
 	}
 	end(len(text))
 	return out
+}
+
+// Params returns the highest number of a parameter of a statement.
+func Params(text string) (most int) {
+	for t := range Tokens(text) {
+		if n, err := strconv.Atoi(strings.TrimPrefix(t.Text, "$")); t.Kind == Param && err == nil && n < 1<<16 {
+			most = max(most, n)
+		}
+	}
+	return most
 }
 
 // Tokens returns all tokens of a text, including comments and spaces: concatenated they are the

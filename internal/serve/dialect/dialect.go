@@ -19,7 +19,6 @@ type Asked struct {
 	Setting func(name string) (string, bool)
 	Types   []uint32 // of the parameters, as declared by the client
 	Found   []string // DuckDB's types of the parameters to cast to, if known; may be shorter
-	Guess   Guess
 	Names   []string // set by Rewrite: Postgres' names of the columns; empty: DuckDB's
 
 	changed bool
@@ -45,8 +44,8 @@ func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) 
 	a.casts, a.aliases, a.refused = map[int]node{}, map[string]kind{}, nil
 	a.findAliases(statement["node"])
 	a.findCasts(statement["node"])
-	if a.Guess != None {
-		a.guess(statement["node"])
+	for n := range nodes(statement["node"]) {
+		a.guess(n)
 	}
 	a.top(statement["node"], false)
 	a.walk(statement)

@@ -83,12 +83,12 @@ SELECT coalesce(duration_ms, $1) FROM calls ORDER BY call_id -- with: unknown 8
 SELECT coalesce($1, $2) -- with: unknown abcd, unknown abcd
 SELECT $1 UNION SELECT 'x' ORDER BY 1 -- with: unknown abcd
 SELECT $1 UNION ALL SELECT $2 ORDER BY 1 -- with: unknown abcd, unknown b
-SELECT $1 UNION SELECT 1 ORDER BY 1 -- with: unknown 5
+SELECT $1 UNION SELECT 1 ORDER BY 1 -- with: unknown 5 -- differs: a parameter without a type is a text
 SELECT call_id, $1 FROM calls UNION ALL SELECT call_id, $2 FROM calls ORDER BY 1, 2 -- with: unknown a, unknown b
-SELECT duration_ms FROM calls UNION ALL SELECT $1 ORDER BY 1 -- with: unknown 5
+SELECT duration_ms FROM calls UNION ALL SELECT $1 ORDER BY 1 -- with: unknown 5 -- differs: a parameter without a type is a text
 VALUES ($1) -- with: unknown abcd
 VALUES ($1), ('x') -- with: unknown abcd
-VALUES ($1), (1) -- with: unknown 5
+VALUES ($1), (1) -- with: unknown 5 -- differs: a parameter without a type is a text, which has to be cast
 VALUES (1, $1), (2, $2) -- with: unknown a, unknown b
 SELECT min($1) -- with: unknown abcd
 SELECT max($1) FROM calls -- with: unknown abcd
@@ -108,7 +108,7 @@ SELECT total_cost * $1 FROM calls ORDER BY call_id -- with: unknown 1.5 -- diffe
 SELECT 1 + $1 -- with: unknown 5
 SELECT 1.5 * $1 -- with: unknown 5 -- differs: the places of a product are those of both factors
 SELECT start_at + $1 FROM calls ORDER BY call_id -- with: unknown 1 day
-SELECT start_at - $1 FROM calls ORDER BY call_id -- with: unknown 2025-01-01 00:00:00Z
+SELECT start_at - $1 FROM calls ORDER BY call_id -- with: unknown 2025-01-01 00:00:00Z -- differs: a parameter without a type is a text, which has to be cast
 SELECT call_id FROM calls WHERE start_at > $1 ORDER BY 1 -- with: unknown 2025-10-31
 SELECT call_id FROM calls WHERE start_at BETWEEN $1 AND $2 ORDER BY 1 -- with: unknown 2025-10-01, unknown 2025-10-31
 SELECT call_id FROM calls WHERE duration_ms / 1000 > $1 ORDER BY 1 -- with: unknown 5
@@ -141,7 +141,7 @@ SELECT metadata ->> $1 FROM calls ORDER BY call_id -- with: unknown campaign
 SELECT metadata -> $1 FROM calls ORDER BY call_id -- with: unknown campaign
 SELECT $1 FROM calls WHERE call_id = $2 -- with: unknown abcd, unknown c0
 SELECT $1::text || $2 -- with: unknown a, unknown b
-SELECT abs($1) -- with: unknown -5
+SELECT abs($1) -- with: unknown -5 -- differs: a parameter without a type is a text, which has to be cast
 SELECT round($1, 2) -- with: unknown 5.555 -- differs: a number without a type is a double, not a numeric
 SELECT $1 = $2 -- with: unknown a, unknown b
 SELECT $1 > 5 -- with: unknown 6
@@ -149,9 +149,9 @@ SELECT $1 IN ('a', 'b') -- with: unknown a
 SELECT $1 LIKE 'a%' -- with: unknown abc
 SELECT substring($1, 2) -- with: unknown abc
 SELECT split_part($1, ',', $2) -- with: unknown a,b, unknown 2 -- differs: numbers without a type are texts there
-SELECT interval '1 day' * $1 -- with: unknown 3
+SELECT interval '1 day' * $1 -- with: unknown 3 -- differs: a parameter without a type is a text, which has to be cast
 SELECT now() > $1 -- with: unknown 2025-01-01
-SELECT current_date - $1 > 0 -- with: unknown 2025-01-01
+SELECT current_date - $1 > 0 -- with: unknown 2025-01-01 -- differs: a parameter without a type is a text, which has to be cast
 SELECT $1 AS label -- with: text abcd
 SELECT $1 AS label -- with: int4 5
 SELECT $1 AS label -- with: int8 5
