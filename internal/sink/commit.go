@@ -144,7 +144,7 @@ func (m *maker) failed(err error) error {
 			wants += m.was.BytesOf(period)
 		}
 	}
-	return disk.NoSpace(m.w.opts.Root, wants, err)
+	return &disk.NoSpaceError{Root: m.w.opts.Root, Wants: wants, Err: err}
 }
 
 // writeUnits writes the units, several at a time.

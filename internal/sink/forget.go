@@ -131,7 +131,7 @@ func (f *erasure) forget(ctx context.Context, sel Selection, dry bool, progress 
 	if !idle {
 		if err := f.run(ctx, progress); err != nil {
 			if disk.IsNoSpace(err) {
-				err = disk.NoSpace(f.w.opts.Root, f.wants(), err)
+				err = &disk.NoSpaceError{Root: f.w.opts.Root, Wants: f.wants(), Err: err}
 			}
 			return nil, err
 		}

@@ -30,7 +30,8 @@ type objectList struct {
 
 // openObjects opens the files of a resource; nil if there are none. isKey reports whether a column
 // identifies an object. open opens the file of a table, or returns nil.
-func openObjects(of *schema.Resource, isKey func(column int) bool, open func(*schema.Table) (*tableReader, error)) (_ *objectReader, err error) {
+func openObjects(of *schema.Resource, isKey func(column int) bool,
+	open func(*schema.Table) (*tableReader, error)) (_ *objectReader, err error) {
 	o := &objectReader{of: of, lists: make([]objectList, len(of.Lists))}
 	if o.rows, err = open(of.Table); err != nil || o.rows == nil {
 		return nil, err

@@ -200,7 +200,7 @@ func (w *Warehouse) Put(ctx context.Context, recs ...schema.Record) error {
 	if err := w.journal.Put(ctx, recs); err != nil {
 		if disk.IsNoSpace(err) {
 			_, held := w.journal.Size()
-			return disk.NoSpace(w.opts.Root, held, err)
+			return &disk.NoSpaceError{Root: w.opts.Root, Wants: held, Err: err}
 		}
 		return err
 	}

@@ -63,7 +63,7 @@ func explain(err error) error {
 	case cli.Is[*layout.RootError](err), cli.Is[*disk.AbilityError](err):
 		return cli.Usage(cli.Hint(err), "%w", err)
 	case problem == cli.Full && !cli.Is[*disk.NoSpaceError](err) && errors.As(err, &path):
-		return disk.NoSpace(filepath.Dir(path.Path), 0, err)
+		return &disk.NoSpaceError{Root: filepath.Dir(path.Path), Err: err}
 	case cli.Hint(err) != "":
 		return err
 	case problem != cli.Failed:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"callhouse/internal/layout"
@@ -102,4 +103,34 @@ func cannotLock(root string, err error) error {
 		return err
 	}
 	return cannot(root, "lock files (flock)", err)
+}
+
+// NoSpaceError means that nothing more could be written. The last snapshot is unaffected, and
+// fetched data stays in the journal.
+type NoSpaceError struct {
+	Root  string
+	Wants int64 // estimated bytes for the next attempt
+	Err   error
+}
+
+func (e *NoSpaceError) Error() string {
+	return fmt.Sprintf("no space left under %s (a commit now needs about %d MB): %v", e.Root, (e.Wants>>20)+1, e.Err)
+}
+
+func (e *NoSpaceError) Unwrap() error { return e.Err }
+
+// Hint returns advice for the operator.
+func (e *NoSpaceError) Hint() string {
+	return "free some space, or inodes (df -i), or raise the quota or the limit on the size of files (ulimit -f), and run again: " +
+		"no fetched data is lost"
+}
+
+// IsNoSpace reports whether a full disk, an exhausted quota, or the limit on the size of a
+// process's files caused err.
+func IsNoSpace(err error) bool {
+	return isAny(err, []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG})
+}
+
+func isAny(err error, kinds []syscall.Errno) bool {
+	return slices.ContainsFunc(kinds, func(kind syscall.Errno) bool { return errors.Is(err, kind) })
 }
