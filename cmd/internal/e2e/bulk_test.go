@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
@@ -29,19 +29,15 @@ func (c *company) sum() string {
 	return fmt.Sprint(rows)
 }
 
-// bulkState returns the state of v2 pages in status.
+// bulkState returns the state of v2 pages.
 func (c *company) bulkState() schema.BulkState {
 	c.t.Helper()
-	var status struct {
-		Bulk struct {
-			State schema.BulkState `json:"state"`
-		} `json:"bulk"`
+	s, err := layout.Current(c.warehouse)
+	test.OK(c.t, err)
+	if s.Manifest.Bulk == nil {
+		return ""
 	}
-	r := extractAt(c.t.Context(), c.clock.Now, "status", "--format", "json", "--warehouse", c.warehouse)
-	if err := json.Unmarshal([]byte(r.stdout), &status); err != nil {
-		c.t.Fatalf("status: %v\n%s%s", err, r.stdout, r.stderr)
-	}
-	return status.Bulk.State
+	return s.Manifest.Bulk.State
 }
 
 // Whatever the service's v2 pages contain, the warehouse equals v3, value by value, after the first

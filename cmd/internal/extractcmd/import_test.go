@@ -137,7 +137,7 @@ func TestImportReportsDrift(t *testing.T) {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 	_, out, _ := call(t, "", "status", "--warehouse", root, "--format", "json")
-	if !strings.Contains(out, `"drift": 3`) || !strings.Contains(out, `"call_cost.total_cost: misfit": 1`) {
+	if !strings.Contains(out, `"last_run_drift": 3`) || !strings.Contains(out, `"call_cost.total_cost: misfit": 1`) {
 		t.Error(out)
 	}
 }

@@ -19,7 +19,8 @@ const nightly = 26 * time.Hour
 
 const statusAbout = `status shows the last successful run, the last run and its outcome, how recent the data is, and
 what is pending. It sends no requests, takes no lock and reads no calls, and can be used during a
-run. The first word is the problem, or "fine"; the second line is the command that helps.
+run. The first word is the problem, or "fine"; the second line is the command that helps. --format
+json prints the verdict, and as facts the metrics of --metrics-file.
 
 Exit codes: 0 fine; 3 the last run did not succeed, a part of the list was never read, no run
 succeeded within --max-age, or the rules of alerts were not evaluated; 1 there is no warehouse, or
@@ -74,7 +75,7 @@ func healthOf(s *settings, maxAge time.Duration) (*status.State, error) {
 		return nil, err
 	}
 	h.Unasked = s.unasked(of)
-	h.AddAlerts(s.Alerts != "", s.Now())
+	h.AddAlerts(s.Alerts != "")
 	return h, nil
 }
 

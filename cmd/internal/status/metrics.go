@@ -9,6 +9,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/crawler"
+	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/words"
@@ -41,6 +42,9 @@ func (g gauges) set(name, help string, v float64) {
 	g.MustRegister(one)
 }
 
+// at registers an instant, in Prometheus' unit.
+func (g gauges) at(name, help string, t time.Time) { g.set(name, help, float64(t.UnixMilli())/1000) }
+
 // each registers a gauge with a value for each value of a label.
 func (g gauges) each(name, help, label string, values map[string]float64) {
 	all := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "callhouse", Name: name, Help: help}, []string{label})
@@ -59,20 +63,21 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 	}
 	g.each("build_info", "The program that wrote this file.", "version", map[string]float64{cli.Version(): 1})
 	g.set("run_in_progress", "1 while a run is in progress; also after a run was killed.", bit(m.Running))
-	g.set("run_start_timestamp_seconds", "Start of the current or last run.", seconds(m.Started.UnixMilli()))
-	g.set("updated_timestamp_seconds", "When this file was written; during a run, once a minute.", seconds(m.Now.UnixMilli()))
+	g.at("run_start_timestamp_seconds", "Start of the current or last run.", m.Started)
+	g.at("updated_timestamp_seconds", "When this file was written; during a run, once a minute.", m.Now)
 	if m.Progress != nil {
 		m.thisRun(g)
 	}
-	last, success, good := lastRuns(h, m.Last)
+	s := judge(h, m.Now, 0, m.Last)
+	last := s.last
 	if m.Last == nil && last != nil {
 		m.Code = outcomeOf(last.Outcome).code
 	}
-	if success != nil {
-		g.set("last_success_timestamp_seconds", "End of the last run with outcome done.", seconds(endOf(success)))
+	if s.success != nil {
+		g.at("last_success_timestamp_seconds", "End of the last run with outcome done.", endOf(s.success))
 	}
-	if good != nil {
-		g.set("last_good_run_timestamp_seconds", "End of the last run with exit code 0 or 3.", seconds(endOf(good)))
+	if s.good != nil {
+		g.at("last_good_run_timestamp_seconds", "End of the last run with exit code 0 or 3.", endOf(s.good))
 	}
 	if last != nil {
 		m.lastRun(g, last)
@@ -90,17 +95,17 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 		ended[m.Last.Outcome]++ // the run's row could not be written
 	}
 	g.each("runs", "Recorded runs, by outcome.", "outcome", ended)
-	state := Examine(h, m.Now, 0)
 	if h.Snapshot != nil {
-		m.warehouse(g, state)
+		s.metrics(g, h.Snapshot.Manifest)
 	}
-	g.set("follow_up", "1 while a process follows the service.", bit(state.Following != nil))
-	if f := state.Following; f != nil {
-		if f.Polled != nil {
-			g.set("follow_poll_timestamp_seconds", "The last good poll of the list.", seconds(f.Polled.At.UnixMilli()))
+	f := h.Holder.Follow
+	g.set("follow_up", "1 while a process follows the service.", bit(h.Held && f != nil))
+	if h.Held && f != nil {
+		if f.Polled > 0 {
+			g.at("follow_poll_timestamp_seconds", "The last good poll of the list.", time.UnixMilli(f.Polled))
 		}
 		g.set("follow_requests", "Requests since it took the warehouse.", float64(f.Requests))
-		g.set("follow_next_sweep_timestamp_seconds", "When it next does what extract run does.", seconds(f.NextSweep.UnixMilli()))
+		g.at("follow_next_sweep_timestamp_seconds", "When it next does what extract run does.", time.UnixMilli(f.Sweep))
 	}
 	return reg
 }
@@ -133,8 +138,8 @@ func answersOf(c *crawler.Counts) map[string]float64 {
 
 // lastRun adds the metrics of the last run that ended.
 func (m *Metrics) lastRun(g gauges, r *schema.Run) {
-	g.set("last_run_timestamp_seconds", "End of the last run; its start if it was killed.", seconds(endOf(r)))
-	g.set("last_run_duration_seconds", "Duration of the last run.", float64(endOf(r)-r.StartedAt)/1000)
+	g.at("last_run_timestamp_seconds", "End of the last run; its start if it was killed.", endOf(r))
+	g.set("last_run_duration_seconds", "Duration of the last run.", endOf(r).Sub(time.UnixMilli(r.StartedAt)).Seconds())
 	g.set("last_run_exit_code", "Exit code of the last run; 137 if it was killed.", float64(m.Code))
 	became := map[string]float64{}
 	for _, o := range outcomes {
@@ -173,37 +178,37 @@ func (m *Metrics) lastRun(g gauges, r *schema.Run) {
 	}
 }
 
-// warehouse adds the metrics of the warehouse.
-func (m *Metrics) warehouse(g gauges, h *State) {
-	g.set("calls", "Calls in the warehouse.", float64(h.Snapshot.Calls))
-	g.set("calls_pending", "Calls that are over and lack their transcript.", float64(h.Pending))
-	g.set("calls_overdue", "Those of them that started at least two days ago.", float64(h.Overdue))
-	g.set("calls_unsettled", "Calls that are in progress, or lack their analysis or cost.", float64(h.Unsettled))
-	if r := h.Recordings; r != nil {
+// metrics adds the metrics of the warehouse.
+func (h *State) metrics(g gauges, m *layout.Manifest) {
+	g.set("calls", "Calls in the warehouse.", float64(h.calls))
+	g.set("calls_pending", "Calls that are over and lack their transcript.", float64(h.pending))
+	g.set("calls_overdue", "Those of them that started at least two days ago.", float64(h.overdue))
+	g.set("calls_unsettled", "Calls that are in progress, or lack their analysis or cost.", float64(h.unsettled))
+	if m.Archive != "" {
+		r := m.Recordings()
 		g.set("recordings_due", "Recordings that are still to be archived.", float64(r.Due))
-		g.set("recordings_stored", "Recordings in the archive.", float64(r.Stored))
+		g.set("recordings_stored", "Recordings in the archive.", float64(r.States[schema.RecordingStored]))
 		g.set("recordings_stored_bytes", "Their size.", float64(r.Bytes))
-		g.set("recordings_gone", "Recordings that the service no longer had.", float64(r.Gone))
-		g.set("recordings_refused", "Recordings that were not stored because of what their link leads to.", float64(r.Refused))
-		g.set("recordings_undeleted", "Recordings that must not be kept and may still be in the archive.", float64(r.Undeleted))
+		g.set("recordings_gone", "Recordings that the service no longer had.", float64(r.States[schema.RecordingGone]))
+		g.set("recordings_refused", "Recordings that were not stored because of what their link leads to.", float64(r.States[schema.RecordingRefused]))
+		g.set("recordings_undeleted", "Recordings that must not be kept and may still be in the archive.", float64(h.undeleted(&r)))
 		if r.Oldest != nil {
-			g.set("recordings_oldest_due_timestamp_seconds", "End of the earliest call whose recording is due.", seconds(r.Oldest.At.UnixMilli()))
+			g.at("recordings_oldest_due_timestamp_seconds", "End of the earliest call whose recording is due.", time.UnixMilli(*r.Oldest))
 		}
 	}
-	g.set("costs_unheld", "Calls with a cost that does not fit the column total_cost.", float64(h.UnheldCosts))
-	g.set("coverage_gaps", "Time ranges of the list that were never read.", float64(len(h.Gaps)))
-	if h.NewestCall != nil {
-		g.set("newest_call_timestamp_seconds", "Start of the newest call.", seconds(h.NewestCall.At.UnixMilli()))
+	g.set("costs_unheld", "Calls with a cost that does not fit the column total_cost.", float64(h.unheld))
+	g.set("coverage_gaps", "Time ranges of the list that were never read.", float64(len(h.gaps())))
+	if m.Watermark > 0 {
+		g.at("newest_call_timestamp_seconds", "Start of the newest call.", time.UnixMilli(m.Watermark))
 	}
-	if h.Listed != nil {
-		g.set("coverage_end_timestamp_seconds", "Time up to which calls are listed.",
-			seconds(h.Listed.At.UnixMilli()))
+	if listed := m.ListedTo(); !listed.IsZero() {
+		g.at("coverage_end_timestamp_seconds", "Time up to which calls are listed.", listed)
 	}
-	g.set("snapshot", "Number of the current snapshot.", float64(h.Snapshot.Number))
-	g.set("snapshots_kept", "Snapshots on the disk.", float64(h.Snapshot.Kept))
-	g.set("warehouse_files", "Data files of the current snapshot.", float64(h.Snapshot.Files))
-	g.set("warehouse_bytes", "Their size.", float64(h.Snapshot.Bytes))
-	g.set("journal_bytes", "Size of fetched, uncommitted data.", float64(h.Journal))
+	g.set("snapshot", "Number of the current snapshot.", float64(m.Snapshot))
+	g.set("snapshots_kept", "Snapshots on the disk.", float64(h.history.Kept))
+	g.set("warehouse_files", "Data files of the current snapshot.", float64(len(m.Files)))
+	g.set("warehouse_bytes", "Their size.", float64(h.bytes))
+	g.set("journal_bytes", "Size of fetched, uncommitted data.", float64(h.history.Journal))
 }
 
 func bit(b bool) float64 {
@@ -212,6 +217,3 @@ func bit(b bool) float64 {
 	}
 	return 0
 }
-
-// seconds converts an instant of ms since 1970 UTC to Prometheus' unit.
-func seconds(ms int64) float64 { return float64(ms) / 1000 }

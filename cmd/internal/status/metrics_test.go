@@ -224,7 +224,7 @@ func TestMetricsBetweenRuns(t *testing.T) {
 		t.Errorf("nobody knows what the data tests of a run found that was killed: %v", n)
 	}
 	success := value(m, "callhouse_last_success_timestamp_seconds")
-	if want := seconds(endOf(&h.Runs[0])); success != want {
+	if want := float64(endOf(&h.Runs[0]).UnixMilli()) / 1000; success != want {
 		t.Errorf("the last success is of %v, want %v", success, want)
 	}
 	if got := outcomeOf(schema.OutcomeInterrupted).code; got != 130 {

@@ -1,0 +1,247 @@
+package status
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/layout"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/words"
+)
+
+// Headline returns the verdict in one line.
+func (h *State) Headline() string {
+	if h.Verdict != Fine {
+		return string(h.Problem) + ": " + strings.Join(h.Reasons, "; ")
+	}
+	return fmt.Sprintf("%s: last success %s ago, %s calls", Fine, h.age(endOf(h.success)), humanize.Comma(h.calls))
+}
+
+// liner prints a line with a name.
+type liner = func(name, format string, args ...any)
+
+// Write prints the state for people.
+func (h *State) Write(w io.Writer) error {
+	var b strings.Builder
+	words.Fprintln(&b, h.Headline())
+	line := func(name, format string, args ...any) {
+		words.Fprintf(&b, "  %-12s  %s\n", name, fmt.Sprintf(format, args...))
+	}
+	if h.Help != "" {
+		line("help", "%s", h.Help)
+	}
+	if h.Profile != "" {
+		line("profile", "%s", h.Profile)
+	}
+	if h.history.Snapshot == nil && h.last == nil && !h.history.Held {
+		line("warehouse", "%s", h.Warehouse)
+	} else {
+		h.writeRuns(line)
+		h.writeSnapshot(line)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeRuns prints the last runs, and the present one.
+func (h *State) writeRuns(line liner) {
+	line("last success", "%s", h.run(h.success))
+	if h.last != nil && (h.success == nil || h.last.ID != h.success.ID) {
+		line("last run", "%s", h.run(h.last))
+	}
+	if !h.history.Held {
+		return
+	}
+	r := h.history.Holder
+	line("running", "process %d on %s since %s (%s)", r.PID, r.Host, r.Since.Format(time.DateTime), h.age(r.Since))
+	if r.Follow != nil {
+		line("following", "%s", h.following(r.Follow))
+	}
+}
+
+// writeSnapshot prints how recent the data is, what is still to come, and the size of the warehouse.
+func (h *State) writeSnapshot(line liner) {
+	m := new(layout.Manifest)
+	if s := h.history.Snapshot; s != nil {
+		m = s.Manifest
+	}
+	line("newest call", "%s", h.moment(m.Watermark))
+	line("listed", "%s", h.moment(max(0, m.ListedTo().UnixMilli())))
+	h.writeResources(line, m)
+	line("pending", "%s without transcript, %s not settled", cli.Plural(h.pending, "call"), humanize.Comma(h.unsettled))
+	if h.unreadable > 0 {
+		line("unreadable", "the records of %s: too large, or no valid JSON; extract import takes them from a file, up to 64 MiB each",
+			cli.Plural(h.unreadable, "call"))
+	}
+	if m.Bulk != nil {
+		line("bulk", "%s", h.bulk(m.Bulk))
+	}
+	if m.Archive != "" {
+		line("recordings", "%s", h.recordings(m))
+	}
+	if h.alerts != nil {
+		for i, text := range h.alerts.text(h.now) {
+			line([]string{"alerts", ""}[min(i, 1)], "%s", text)
+		}
+	}
+	if h.unheld > 0 {
+		line("costs", "%s with a cost that does not fit total_cost and is missing from sums (query coverage)", cli.Plural(h.unheld, "call"))
+	}
+	if n := m.ReadElsewhere(); n > 0 {
+		line("numbers", "those of %s are still in the form of another country: each run rewrites some, extract compact all",
+			cli.Plural(n, "call"))
+	}
+	if r := h.last; r != nil {
+		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", cli.Plural(r.Requests, "request"), humanize.Comma(r.CallsNew),
+			humanize.Comma(r.CallsChanged), humanize.Comma(r.CallsSetAside), humanize.Comma(r.Drift))
+		RedactedLines(line, RedactedCounts(r.Redacted), Requested)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Resting)) {
+		if r := m.Resting[name]; h.now.UnixMilli() < r.Until {
+			line("left alone", "%s, until %s (%s); extract run --full retries it now", name, date(r.Until), r.Why)
+		}
+	}
+	for _, g := range m.Gaps() {
+		line("never listed", "%s to %s", date(g.From), date(g.To))
+	}
+	if h.history.Journal > 0 {
+		line("journal", "%s fetched, not committed", humanize.IBytes(uint64(h.history.Journal)))
+	}
+	line("warehouse", "%s: snapshot %d of %s (%d kept), %s calls in %s, %s", h.Warehouse, m.Snapshot,
+		m.CommittedAt.Format(time.DateTime), h.history.Kept, humanize.Comma(h.calls),
+		cli.Plural(int64(len(m.Files)), "file"), humanize.IBytes(uint64(h.bytes)))
+}
+
+// writeResources prints how recent the lists of resources are.
+func (h *State) writeResources(line liner, m *layout.Manifest) {
+	var kinds, objects, oldest int64
+	name := ""
+	for _, of := range resource.All {
+		if at := m.Lists[of.Name].ListedAt; at > 0 {
+			kinds++
+			objects += m.Rows(of.Name)
+			if name == "" || at < oldest {
+				name, oldest = of.Name, at
+			}
+		}
+	}
+	if kinds == 0 {
+		return
+	}
+	line("resources", "%s of %s; oldest list: %s, %s ago", cli.Plural(objects, "object"), cli.Plural(kinds, "kind"), name,
+		h.age(time.UnixMilli(oldest)))
+	if h.Unasked != "" {
+		line("", "not requested: %s", h.Unasked)
+	}
+}
+
+// run describes a run.
+func (h *State) run(r *schema.Run) string {
+	if r == nil {
+		return "none"
+	}
+	text := h.moment(endOf(r).UnixMilli()) + ": " + r.Outcome
+	if r.Error != "" {
+		text += " (" + r.Error + ")"
+	}
+	return text
+}
+
+// following describes a process that follows the service.
+func (h *State) following(f *disk.Follow) string {
+	text := "the list has not been polled yet"
+	if f.Polled > 0 {
+		text = "polled " + h.age(time.UnixMilli(f.Polled)) + " ago"
+	}
+	if f.Failing > 0 {
+		text += "; failing for " + h.age(time.UnixMilli(f.Failing)) + ", last: " + f.Error
+	}
+	return text + "; next sweep " + date(f.Sweep)
+}
+
+// bulk describes how reliable pages of v2 are, and how many transcripts came from them.
+func (h *State) bulk(b *schema.Bulk) string {
+	var sum schema.BulkCounts
+	for i := range h.history.Runs {
+		r := &h.history.Runs[i].Bulk
+		sum.Transcripts += r.Transcripts
+		sum.Compared += r.Compared
+		sum.Differing += r.Differing
+	}
+	came := fmt.Sprintf("%s came from v2 pages; %s compared with v3, %s different", cli.Plural(sum.Transcripts, "transcript"),
+		humanize.Comma(sum.Compared), humanize.Comma(sum.Differing))
+	switch ago := h.age(time.UnixMilli(b.At)) + " ago"; b.State {
+	case schema.BulkRefuted:
+		return "v2 pages were wrong " + ago + " and are no longer requested: " + b.Why + "; " + came
+	case schema.BulkAbsent:
+		return "the service did not offer v2 pages " + ago + ": " + b.Why + "; " + came
+	}
+	return came
+}
+
+// verified returns the result of extract verify for the archive; nil if it did not check recordings.
+func (h *State) verified() *sink.RecordingsVerdict {
+	if s := h.history.Snapshot; s == nil || s.Manifest.Archive == "" || h.history.Verdict == nil {
+		return nil
+	}
+	return h.history.Verdict.Recordings
+}
+
+// undeleted counts recordings that must be deleted and whose file may still exist.
+func (h *State) undeleted(r *layout.Recordings) int64 {
+	return r.States[schema.RecordingUndeleted] + h.history.Undeleted
+}
+
+// recordings describes the archive of recordings.
+func (h *State) recordings(m *layout.Manifest) string {
+	r := m.Recordings()
+	out := cli.Plural(r.Due, "recording") + " due"
+	if r.Oldest != nil {
+		out += ", the oldest of a call " + h.age(time.UnixMilli(*r.Oldest)) + " ago"
+	}
+	out += "; " + humanize.Comma(r.States[schema.RecordingStored]) + " stored (" + humanize.Bytes(uint64(r.Bytes)) + "), " +
+		humanize.Comma(r.States[schema.RecordingGone]) + " gone, " + humanize.Comma(r.States[schema.RecordingRefused]) + " refused"
+	if n := h.undeleted(&r); n > 0 {
+		out += ", " + humanize.Comma(n) + " still to be deleted"
+	}
+	if v := h.verified(); v != nil {
+		how := "length"
+		if v.Hashed {
+			how = "content"
+		}
+		out += fmt.Sprintf("; verified by %s %s ago: %s missing or changed", how, h.age(h.history.Verdict.At), humanize.Comma(v.Problems))
+	}
+	return out
+}
+
+// moment formats a time in ms since 1970 UTC with its age; 0 means none.
+func (h *State) moment(ms int64) string {
+	if ms == 0 {
+		return "none"
+	}
+	return date(ms) + ", " + h.age(time.UnixMilli(ms)) + " ago"
+}
+
+func date(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.DateTime) }
+
+// age formats the age of a time.
+func (h *State) age(at time.Time) string { return age(h.now.Sub(at)) }
+
+// age formats an age: 8s, 1m 05s, 2h 03m, 3d 04h; 0s for a time in the future, after a clock was set back.
+func age(d time.Duration) string {
+	d = max(0, d.Round(time.Second))
+	if d < 48*time.Hour {
+		return cli.Clock(d)
+	}
+	return fmt.Sprintf("%dd %02dh", int(d.Hours())/24, int(d.Hours())%24)
+}
