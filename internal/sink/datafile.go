@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"strconv"
 
 	kzstd "github.com/klauspost/compress/zstd"
@@ -14,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/compress/zstd"
 	"github.com/parquet-go/parquet-go/format"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
@@ -29,6 +29,29 @@ const (
 	pageBytes = 1 << 20
 )
 
+const (
+	// filterBits is the number of bits per call in the filter of call_id. One id in some hundred
+	// thousand is a false positive, so a commit reads hardly any files without the night's new
+	// calls. Look-ups benefit as well.
+	filterBits = 40
+	// longWord is the length from which a word of a dictionary counts towards a row group's size.
+	longWord = 1 << 10
+)
+
+// pageCodec compresses pages. The library's default level takes more processor time for little less size.
+var pageCodec = &checkedZstd{}
+
+// checkedZstd makes zstd frames with a checksum, which DuckDB verifies, unlike that of Parquet: a changed
+// byte of a page is an error, never another value.
+type checkedZstd struct{ zstd.Codec }
+
+var pageEncoder, _ = kzstd.NewWriter(nil, kzstd.WithEncoderLevel(kzstd.SpeedDefault), kzstd.WithZeroFrames(true), kzstd.WithEncoderCRC(true))
+
+// Encode overwrites dst, as the library expects.
+func (*checkedZstd) Encode(dst, src []byte) ([]byte, error) {
+	return pageEncoder.EncodeAll(src, dst[:0]), nil
+}
+
 // dataFile writes one data file of a snapshot. The file is created with the first row; a table
 // without rows has no file.
 type dataFile struct {
@@ -36,9 +59,14 @@ type dataFile struct {
 	table *schema.Table
 	info  layout.File // Table, Period and Path are set; the rest is derived from the rows
 
-	file disk.File
-	hash hash.Hash
-	rows *columnWriter
+	file   disk.File
+	hash   hash.Hash
+	rows   *parquet.GenericWriter[any]
+	levels []int           // by column: the definition level of a value
+	words  []bool          // by column: whether its values are in a dictionary
+	column []parquet.Value // to be written
+	held   int             // rows of the open row group, and the size of their values
+	bytes  int
 }
 
 // Write implements io.Writer for the Parquet writer: it writes to the file, the checksum and the
@@ -50,32 +78,54 @@ func (t *dataFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func (t *dataFile) open() error {
-	var err error
-	if t.file, err = t.in.Create(t.info.Path); err != nil {
-		return fmt.Errorf("make %s: %w", t.info.Path, err)
-	}
+// begin begins the Parquet file. A page ends when it has about pageBytes bytes before encoding.
+func (t *dataFile) begin(pageBytes int) {
 	t.hash = sha256.New()
 	version := strconv.Itoa(layout.FormatVersion)
-	t.rows = newColumnWriter(t, t.table, pageBytes, "callhouse", version)
-	t.rows.SetKeyValueMetadata(layout.FormatKey, version)
-	return nil
-}
-
-// ready makes room for n rows, which are then added to rows.
-func (t *dataFile) ready(n int) error {
-	if t.rows == nil {
-		if err := t.open(); err != nil {
-			return err
+	s := schema.ParquetSchema(t.table)
+	options := []parquet.WriterOption{s, parquet.PageBufferSize(pageBytes), parquet.DataPageStatistics(false), parquet.Compression(pageCodec),
+		parquet.DataPageVersion(1), // within the frame are then the levels, too
+		parquet.CreatedBy("callhouse", version, ""), parquet.KeyValueMetadata(layout.FormatKey, version)}
+	for i, f := range s.Fields() {
+		c := &t.table.Columns[i]
+		level := 1
+		if c.Required {
+			level = 0
+		}
+		t.levels = append(t.levels, level)
+		t.words = append(t.words, f.Encoding() != nil && f.Encoding().Encoding() == format.RLEDictionary)
+		if c.Unbounded() {
+			options = append(options, parquet.SkipPageBounds(c.Name))
 		}
 	}
-	if rows, bytes := t.rows.Held(); rows >= rowGroupRows || bytes >= rowGroupBytes {
-		if err := t.rows.EndGroup(); err != nil {
+	if t.table == &schema.Calls {
+		options = append(options, parquet.BloomFilters(parquet.SplitBlockFilter(filterBits, "call_id")))
+	}
+	t.rows = parquet.NewGenericWriter[any](t, options...)
+}
+
+// ready makes room for n rows, which are then added.
+func (t *dataFile) ready(n int) (err error) {
+	if t.rows == nil {
+		if t.file, err = t.in.Create(t.info.Path); err != nil {
+			return fmt.Errorf("make %s: %w", t.info.Path, err)
+		}
+		t.begin(pageBytes)
+	}
+	if t.held >= rowGroupRows || t.bytes >= rowGroupBytes {
+		if err := t.endGroup(); err != nil {
 			return fmt.Errorf("write %s: %w", t.info.Path, err)
 		}
 	}
 	t.info.Rows += int64(n)
+	t.held += n
 	return nil
+}
+
+// endGroup writes the row group.
+func (t *dataFile) endGroup() error {
+	t.held, t.bytes = 0, 0
+	return t.rows.Flush()
 }
 
 // Add adds a row.
@@ -83,18 +133,63 @@ func (t *dataFile) Add(row parquet.Row) error {
 	if err := t.ready(1); err != nil {
 		return err
 	}
-	if err := t.rows.AddRow(row); err != nil {
-		return fmt.Errorf("write %s: %w", t.info.Path, err)
+	for i := range row {
+		t.put(i, &row[i])
+		if err := t.write(i); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// addList adds the rows of one of an object's lists.
+// addList adds the rows of one of an object's lists, a column at a time. Columns that repeat one of
+// the object's take their values from there.
 func (t *dataFile) addList(o *schema.Object, list int) error {
-	if err := t.ready(o.Lists[list].Len()); err != nil {
+	rows := &o.Lists[list]
+	if err := t.ready(rows.Len()); err != nil {
 		return err
 	}
-	if err := t.rows.AddList(o, list); err != nil {
+	cells := rows.Cells()
+	for i, from := range o.Of.Repeats(list) {
+		for n := range rows.Len() {
+			switch from {
+			default:
+				t.put(i, &o.Row[from])
+			case schema.OwnPlace:
+				place := parquet.Int32Value(int32(n))
+				t.put(i, &place)
+			case schema.OwnValue:
+				t.put(i, &cells[n*len(t.levels)+i])
+			}
+		}
+		if err := t.write(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put adds a value of a column to those that write writes.
+func (t *dataFile) put(column int, v *parquet.Value) {
+	if v.IsNull() {
+		t.column = append(t.column, parquet.Value{})
+		return
+	}
+	size := 8
+	if v.Kind() == parquet.ByteArray {
+		size = len(v.ByteArray()) + 4
+		if t.words[column] && size < longWord {
+			size = 4
+		}
+	}
+	t.bytes += size
+	t.column = append(t.column, v.Level(0, t.levels[column], column))
+}
+
+func (t *dataFile) write(column int) error {
+	_, err := t.rows.ColumnWriters()[column].WriteRowValues(t.column)
+	clear(t.column)
+	if t.column = t.column[:0]; err != nil {
 		return fmt.Errorf("write %s: %w", t.info.Path, err)
 	}
 	return nil
@@ -175,133 +270,125 @@ func (fs dataFiles) Discard() (err error) {
 	return err
 }
 
-const (
-	// filterBits is the number of bits per call in the filter of call_id. One id in some hundred
-	// thousand is a false positive, so a commit reads hardly any files without the night's new
-	// calls. Look-ups benefit as well.
-	filterBits = 40
-	// longWord is the length from which a word of a dictionary counts towards a row group's size.
-	longWord = 1 << 10
-)
-
-// codec compresses pages. The library's default level takes more processor time for little less size.
-var pageCodec = &checkedZstd{}
-
-// checked makes zstd frames with a checksum, which DuckDB verifies, unlike that of Parquet: a changed
-// byte of a page is an error, never another value.
-type checkedZstd struct{ zstd.Codec }
-
-var pageEncoder, _ = kzstd.NewWriter(nil, kzstd.WithEncoderLevel(kzstd.SpeedDefault), kzstd.WithZeroFrames(true), kzstd.WithEncoderCRC(true))
-
-// Encode overwrites dst, as the library expects.
-func (*checkedZstd) Encode(dst, src []byte) ([]byte, error) {
-	return pageEncoder.EncodeAll(src, dst[:0]), nil
+// periodWriter writes the files of one period.
+type periodWriter struct {
+	dataFiles                // of schema.CallTables
+	tools     calls.ToolRows // of the call being written
 }
 
-// columns writes Parquet files of a table.
-type columnWriter struct {
-	*parquet.GenericWriter[any]
-	table  *schema.Table
-	levels []int  // by column: the definition level of a value
-	words  []bool // by column: whether its values are in a dictionary
-	room   []parquet.Value
-	rows   int64
-	bytes  int
+// newPeriodWriter returns the writer of a period in a folder. country is the region of its calls'
+// national telephone numbers.
+func newPeriodWriter(in *builder, period, country string) *periodWriter {
+	return &periodWriter{dataFiles: newDataFiles(in, period, schema.CallTables...).ReadIn(country)}
 }
 
-// newColumns returns a writer of one file. A page ends when it has about pageBytes bytes before
-// encoding.
-func newColumnWriter(to io.Writer, t *schema.Table, pageBytes int, createdBy, version string) *columnWriter {
-	w := &columnWriter{table: t}
-	s := schema.ParquetSchema(t)
-	options := []parquet.WriterOption{s, parquet.PageBufferSize(pageBytes), parquet.DataPageStatistics(false), parquet.Compression(pageCodec),
-		parquet.DataPageVersion(1), // within the frame are then the levels, too
-		parquet.CreatedBy(createdBy, version, "")}
-	for i, f := range s.Fields() {
-		c := &t.Columns[i]
-		level := 1
-		if c.Required {
-			level = 0
+// countCall adds a call to the manifest's figures for a file of calls.
+func countCall(info *layout.File, call *calls.Call) {
+	widen(info, call.StartAt())
+	if !call.StartAt().OK {
+		info.Undated++
+	}
+	if call.Waits() {
+		info.Due++
+	}
+	if call.Unsure() {
+		info.Unsure++
+	}
+	if call.TranscriptState() == calls.Unreadable {
+		info.Unreadable++
+	}
+	if call.TranscriptState() == calls.Skipped {
+		if info.Skipped == nil {
+			info.Skipped = map[string]int64{}
 		}
-		w.levels = append(w.levels, level)
-		w.words = append(w.words, f.Encoding() != nil && f.Encoding().Encoding() == format.RLEDictionary)
-		if c.Unbounded() {
-			options = append(options, parquet.SkipPageBounds(c.Name))
+		info.Skipped[string(call.Kind())]++
+	}
+	if call.InBulk() {
+		info.Bulk++
+	}
+	if call.CostUnheld() {
+		info.UnheldCosts++
+	}
+	if call.RecordingDue() {
+		info.Unarchived++
+		if since := call.EndOrSight(); info.OldestUnarchived == nil || since < *info.OldestUnarchived {
+			info.OldestUnarchived = &since
 		}
 	}
-	if t == &schema.Calls {
-		options = append(options, parquet.BloomFilters(parquet.SplitBlockFilter(filterBits, "call_id")))
-	}
-	w.GenericWriter = parquet.NewGenericWriter[any](to, options...)
-	return w
-}
-
-// Held returns the number of rows in the open row group, and the size of their values in bytes.
-func (w *columnWriter) Held() (rows int64, bytes int) { return w.rows, w.bytes }
-
-// EndGroup writes the row group.
-func (w *columnWriter) EndGroup() error {
-	w.rows, w.bytes = 0, 0
-	return w.Flush()
-}
-
-// AddRow adds a row of the table.
-func (w *columnWriter) AddRow(row parquet.Row) error {
-	for i := range row {
-		w.put(i, &row[i])
-		if err := w.write(i); err != nil {
-			return err
-		}
-	}
-	w.rows++
-	return nil
-}
-
-// AddList adds the rows of one of an object's lists, a column at a time. Columns that repeat one of
-// the object's take their values from there.
-func (w *columnWriter) AddList(o *schema.Object, list int) error {
-	rows := &o.Lists[list]
-	cells := rows.Cells()
-	for i, from := range o.Of.Repeats(list) {
-		for n := range rows.Len() {
-			switch from {
-			default:
-				w.put(i, &o.Row[from])
-			case schema.OwnPlace:
-				place := parquet.Int32Value(int32(n))
-				w.put(i, &place)
-			case schema.OwnValue:
-				w.put(i, &cells[n*len(w.levels)+i])
-			}
-		}
-		if err := w.write(i); err != nil {
-			return err
-		}
-	}
-	w.rows += int64(rows.Len())
-	return nil
-}
-
-// put adds a value of a column to those that write writes.
-func (w *columnWriter) put(column int, v *parquet.Value) {
-	if v.IsNull() {
-		w.room = append(w.room, parquet.Value{})
+	if !call.Unsettled() {
 		return
 	}
-	size := 8
-	if v.Kind() == parquet.ByteArray {
-		size = len(v.ByteArray()) + 4
-		if w.words[column] && size < longWord {
-			size = 4
-		}
+	info.Unsettled++
+	if !call.StartAt().OK {
+		info.Unstarted++
 	}
-	w.bytes += size
-	w.room = append(w.room, v.Level(0, w.levels[column], column))
+	since := call.Began()
+	if info.OldestUnsettled == nil || since < *info.OldestUnsettled {
+		info.OldestUnsettled = &since
+	}
+	if expiry := call.ExpiresAt(); info.NextExpiry == nil || expiry < *info.NextExpiry {
+		info.NextExpiry = &expiry
+	}
 }
 
-func (w *columnWriter) write(column int) error {
-	_, err := w.ColumnWriters()[column].WriteRowValues(w.room)
-	clear(w.room)
-	w.room = w.room[:0]
-	return err
+// countRecording adds a call's recording to the manifest's figures for a file of recordings.
+func countRecording(info *layout.File, call *calls.Call) {
+	r, ok := call.Recording()
+	if !ok {
+		return
+	}
+	if info.Recordings == nil {
+		info.Recordings = map[string]int64{}
+	}
+	info.Recordings[r.State]++
+	if r.Undeleted() {
+		info.Recordings[schema.RecordingUndeleted]++
+	}
+	if r.State == schema.RecordingStored {
+		info.AudioBytes += r.Bytes
+	}
+}
+
+// widen widens a file's bounds of start_at.
+func widen(info *layout.File, start schema.Opt[int64]) {
+	if !start.OK {
+		return
+	}
+	v := start.V
+	if info.MinStart == nil {
+		lo, hi := v, v
+		info.MinStart, info.MaxStart = &lo, &hi
+		return
+	}
+	*info.MinStart = min(*info.MinStart, v)
+	*info.MaxStart = max(*info.MaxStart, v)
+}
+
+// Write writes a call with all its rows. It completes one that is not unchanged.
+func (w *periodWriter) Write(call *calls.Call, unchanged bool) error {
+	if tools := w.tools.Of(call); !unchanged {
+		call.Complete(tools)
+	}
+	countCall(&w.dataFiles[0].info, call)
+	if err := w.dataFiles[0].Add(call.Row); err != nil {
+		return err
+	}
+	for i := range call.Lists {
+		t, rows := w.dataFiles[i+1], &call.Lists[i]
+		if rows.Len() == 0 {
+			continue
+		}
+		widen(&t.info, call.StartAt())
+		if t.table == &schema.Recordings {
+			countRecording(&t.info, call)
+		}
+		if err := t.addList(&call.Object, i); err != nil {
+			return err
+		}
+	}
+	return w.tools.Each(call, func(row schema.Row) error {
+		t := w.dataFiles[len(call.Lists)+1]
+		widen(&t.info, call.StartAt())
+		return t.Add(row)
+	})
 }

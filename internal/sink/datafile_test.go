@@ -44,42 +44,39 @@ func TestWriter(t *testing.T) {
 
 func checkWriter(t *rapid.T, table *schema.Table, want []parquet.Row, page, group int) {
 	t.Helper()
-	var file bytes.Buffer
-	w := newColumnWriter(&file, table, page, "a test", "1")
+	fsys := newMemFS()
+	file, err := fsys.Create("file")
+	test.OK(t, err)
+	w := &dataFile{table: table, file: file}
+	w.begin(page)
 	for i, row := range want {
-		test.OK(t, w.AddRow(row))
+		test.OK(t, w.Add(row))
 		if i%group == group-1 {
-			if rows, bytes := w.Held(); rows != int64(group) || bytes == 0 {
-				t.Fatalf("%d rows of %d bytes", rows, bytes)
+			if w.held != group || w.bytes == 0 {
+				t.Fatalf("%d rows of %d bytes", w.held, w.bytes)
 			}
-			test.OK(t, w.EndGroup())
+			test.OK(t, w.endGroup())
 		}
 	}
-	test.OK(t, w.Close())
-	f, err := parquet.OpenFile(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	_, err = w.Close()
+	test.OK(t, err)
+	r, err := openTable(fsys, "file", table)
 	test.OK(t, err)
 	at := 0
-	for _, g := range f.RowGroups() {
-		rows := g.Rows()
-		buf := make([]parquet.Row, 1)
-		for {
-			n, err := rows.ReadRows(buf)
-			if n == 1 {
-				if at == len(want) || !buf[0].Equal(want[at]) {
-					t.Fatalf("row %d is %v", at, buf[0])
-				}
-				at++
-			}
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			test.OK(t, err)
+	test.OK(t, r.All(func(row parquet.Row) error {
+		if at == len(want) || !row.Equal(want[at]) {
+			t.Fatalf("row %d is %v", at, row)
 		}
-		test.OK(t, rows.Close())
-	}
+		at++
+		return nil
+	}))
 	if at != len(want) {
 		t.Fatalf("%d rows of %d", at, len(want))
 	}
+	raw, err := fsys.ReadFile("file")
+	test.OK(t, err)
+	f, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
+	test.OK(t, err)
 	checkBounds(t, table, f)
 }
 
