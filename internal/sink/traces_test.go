@@ -13,7 +13,6 @@ import (
 
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/everybyte"
 	"callhouse/internal/test"
 )
 
@@ -106,7 +105,7 @@ func personHouse(t *testing.T, others bool) *Warehouse {
 func tracesOf(t *testing.T, root string, texts ...string) (hits map[string]int, where []string) {
 	t.Helper()
 	hits = map[string]int{}
-	everybyte.Under(t, root, func(at string, raw []byte) {
+	test.EveryByte(t, root, func(at string, raw []byte) {
 		for _, text := range texts {
 			if bytes.Contains(raw, []byte(text)) {
 				hits[text]++

@@ -1,14 +1,17 @@
-// Package test has what tests of all packages share: an end on an unexpected error, and comparisons
-// of values and with golden files. Only tests import it.
+// Package test has what tests of all packages share: an end on an unexpected error, comparisons
+// of values and with golden files, and the bytes of a folder. Only tests import it.
 package test
 
 import (
+	"bytes"
 	"flag"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files from what the code does now")
@@ -66,4 +69,35 @@ func GoldenPart(t testing.TB, path, begin, end, got string) {
 		t.Fatalf("%s has nothing between %q and %q", path, begin, end)
 	}
 	Golden(t, path, head+begin+got+end+tail)
+}
+
+// EveryByte calls see with all bytes of every file under a folder, both raw and decompressed: the values in
+// a Parquet file's pages are whole in its zstd frames, and those of its metadata in the file.
+func EveryByte(t testing.TB, root string, see func(where string, raw []byte)) {
+	t.Helper()
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	OK(t, err)
+	defer d.Close()
+	err = filepath.Walk(root, func(path string, info os.FileInfo, err error) error {
+		if err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		raw := Read(t, path)
+		at, _ := filepath.Rel(root, path)
+		see(at, raw)
+		for rest := raw; ; {
+			i := bytes.Index(rest, []byte{0x28, 0xB5, 0x2F, 0xFD})
+			if i < 0 {
+				return nil
+			}
+			rest = rest[i:]
+			if d.Reset(bytes.NewReader(rest)) == nil {
+				var out bytes.Buffer
+				_, _ = out.ReadFrom(d) // until the end of the valid frames
+				see(at+" decompressed", out.Bytes())
+			}
+			rest = rest[4:]
+		}
+	})
+	OK(t, err)
 }

@@ -21,7 +21,6 @@ import (
 	"callhouse/internal/publish/s3test"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/world"
-	"callhouse/internal/sink/everybyte"
 	"callhouse/internal/test"
 )
 
@@ -37,7 +36,7 @@ func TestRedactedLake(t *testing.T) {
 		planted = append(planted, v.Revealed(14)...)
 	}
 	left := func(lake string) (left []string) {
-		everybyte.Under(t, lake, func(at string, raw []byte) {
+		test.EveryByte(t, lake, func(at string, raw []byte) {
 			for _, p := range planted {
 				if bytes.Contains(raw, []byte(p)) {
 					left = append(left, fmt.Sprintf("%s: %q", at, p))

@@ -15,7 +15,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
-	"callhouse/internal/sink/everybyte"
 	"callhouse/internal/test"
 )
 
@@ -73,7 +72,7 @@ func TestMaskedInTheJournal(t *testing.T) {
 	}
 	test.OK(t, w.Close())
 	found := 0
-	everybyte.Under(t, root, func(where string, raw []byte) {
+	test.EveryByte(t, root, func(where string, raw []byte) {
 		found += bytes.Count(raw, []byte("gold"))
 		if bytes.Contains(raw, []byte(number)) || bytes.Contains(raw, []byte(name)) {
 			t.Errorf("%s contains a masked value", where)

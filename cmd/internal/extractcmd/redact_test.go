@@ -24,7 +24,6 @@ import (
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/render"
 	"callhouse/internal/sandbox/world"
-	"callhouse/internal/sink/everybyte"
 	"callhouse/internal/test"
 )
 
@@ -85,7 +84,7 @@ func (x *revealing) must(house string, args ...string) string {
 // left returns the planted values that occur in the files of a folder, and the size of these files.
 func (x *revealing) left(house string) (left []string, size int) {
 	x.t.Helper()
-	everybyte.Under(x.t, house, func(at string, raw []byte) {
+	test.EveryByte(x.t, house, func(at string, raw []byte) {
 		size += len(raw)
 		text := string(raw)
 		for _, p := range x.planted {
@@ -287,7 +286,7 @@ func (n *namer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // leftNames returns the names that occur in the files of a folder.
 func (n *namer) left(house string) (left []string) {
-	everybyte.Under(n.t, house, func(at string, raw []byte) {
+	test.EveryByte(n.t, house, func(at string, raw []byte) {
 		for _, name := range n.names {
 			if bytes.Contains(raw, []byte(name)) {
 				left = append(left, at+": "+name)
