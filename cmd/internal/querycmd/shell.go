@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,14 +19,12 @@ import (
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/postgres/lexer"
-	"callhouse/internal/scratch"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
 
 func (a *app) shellCommand() *cobra.Command {
-	var noHistory bool
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "shell",
 		Short: "Start an interactive SQL shell",
 		Long: `Start an interactive shell for SQL and reports. SQL ends with a semicolon and can
@@ -48,15 +45,13 @@ Each statement reads the snapshot that is current when it starts.`,
 			if a.Output != "" {
 				return cli.Usage("give it to a report in the shell", "the shell does not take --output")
 			}
-			if !cli.IsTerminal(a.Stdin) {
-				return cli.Usage("run a statement with query sql -f FILE", "the shell reads a terminal only")
+			if a.Stdin != os.Stdin || a.Stdout != os.Stdout || !cli.IsTerminal(a.Stdin) || answer.TerminalWidth(a.Stdout) == 0 {
+				return cli.Usage("run a statement with query sql -f FILE", "the shell needs a terminal that can move its cursor")
 			}
 			s := &shell{app: a, zone: a.TZ, format: cmp.Or(a.Format, a.Usual)}
-			return s.interact(cmd.Context(), noHistory)
+			return s.interact(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&noHistory, "no-history", false, "do not save the history to a file")
-	return cmd
 }
 
 // shell runs what is typed in a terminal as query's commands.
@@ -70,6 +65,9 @@ type shell struct {
 // errInterrupted reports that Ctrl-C cancelled a statement or input.
 var errInterrupted = errors.New("cancelled")
 
+// commands are those of the shell itself, and query's that are not reports.
+var commands = []string{"list", "describe", "format", "tz", "help", "quit", "exit"}
+
 const shellHelp = `SQL ends with a semicolon. A report runs by its name: sentiment --by week --since 4w
 
   list             list reports and tables
@@ -81,24 +79,22 @@ const shellHelp = `SQL ends with a semicolon. A report runs by its name: sentime
 Tab completes, Ctrl-R searches the history, Ctrl-C cancels.
 `
 
-// aliases are other shells' names of the commands.
-var aliases = map[string]string{"q": "quit", "exit": "quit", "?": "help", "h": "help", "d": "describe", "schema": "describe", "dt": "list",
-	"tables": "list", "reports": "list", "mode": "format", "timezone": "tz"}
-
 // interact reads the terminal until the user leaves, continuing after errors.
-func (s *shell) interact(ctx context.Context, noHistory bool) error {
+func (s *shell) interact(ctx context.Context) error {
 	if err := s.greet(ctx); err != nil {
 		return err
 	}
 	s.interrupts = make(chan os.Signal, 1)
 	signal.Notify(s.interrupts, os.Interrupt)
 	defer signal.Stop(s.interrupts)
-	read, stop := s.reader(noHistory)
-	defer stop()
+	defer restoring()()
+	read := s.editor()
 	s.freeSignals()
 	ctx = context.WithoutCancel(ctx) // from here on Ctrl-C cancels only a statement
 	for !s.over {
-		s.forgetInterrupts()
+		for len(s.interrupts) > 0 {
+			<-s.interrupts
+		}
 		text, err := read()
 		switch {
 		case errors.Is(err, errInterrupted):
@@ -150,61 +146,38 @@ func (s *shell) show(err error) {
 	}
 }
 
-// cancellable runs do, which Ctrl-C cancels. If stopping takes long, a second Ctrl-C ends the
-// program.
+// cancellable runs do, which Ctrl-C cancels. Another one ends the program.
 func (s *shell) cancellable(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	done, stopped := make(chan struct{}), make(chan struct{})
+	done := make(chan struct{})
 	go func() {
-		defer close(stopped)
-		select {
-		case <-done:
-			return
-		case <-s.interrupts:
-			cancel(errInterrupted)
-		}
-		select {
-		case <-done:
-			return
-		case <-time.After(2 * time.Second): // most statements stop sooner
-			s.say("still cancelling; press Ctrl-C again to leave the shell")
-		}
-		s.forgetInterrupts()
-		select {
-		case <-done:
-		case <-s.interrupts:
-			scratch.Clear()
-			os.Exit(cli.ExitInterrupted)
+		for {
+			select {
+			case <-done:
+				return
+			case <-s.interrupts:
+				if ctx.Err() != nil {
+					cli.EndBy(os.Interrupt)
+				}
+				cancel(errInterrupted)
+			}
 		}
 	}()
-	err := do(ctx)
-	close(done)
-	<-stopped
-	return err
+	defer close(done)
+	return do(ctx)
 }
 
-func (s *shell) forgetInterrupts() {
-	for len(s.interrupts) > 0 {
-		<-s.interrupts
-	}
-}
-
-// commandOf returns the command or report that a text begins with; "": it is SQL, as is describe
-// with more than a name.
+// commandOf returns the command or report that a text begins with, or a word that would be a command
+// of other shells; "": it is SQL, as is describe with more than a name.
 func commandOf(text string) string {
 	all := words.Fields(text)
 	if len(all) == 0 {
 		return ""
 	}
 	name := strings.ToLower(strings.TrimRight(all[0], ";"))
-	isMarked := name != "" && strings.ContainsRune(`.\`, rune(name[0]))
-	if name = strings.TrimLeft(name, `.\`); isMarked || name == "exit" {
-		name = cmp.Or(aliases[name], name)
-	}
 	_, isReport := sqlfiles.Report(name)
-	isOurs := isReport || slices.Contains([]string{"list", "describe", "format", "tz", "help", "quit"}, name)
-	if isMarked || isOurs && (name != "describe" || len(all) < 3) {
+	isOurs := isReport || slices.Contains(commands, name)
+	if isOurs && (name != "describe" || len(all) < 3) || strings.HasPrefix(name, ".") || strings.HasPrefix(name, `\`) {
 		return name
 	}
 	return ""
@@ -241,7 +214,7 @@ func (s *shell) do(ctx context.Context, text string) error {
 	args := words.Fields(strings.TrimRight(strings.TrimSpace(text), ";"))[1:]
 	first := strings.Join(args[:min(len(args), 1)], "")
 	switch name {
-	case "quit":
+	case "quit", "exit":
 		s.over = true
 	case "help":
 		_, err := io.WriteString(s.Stdout, shellHelp)

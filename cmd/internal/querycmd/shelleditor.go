@@ -1,7 +1,6 @@
 package querycmd
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"os/signal"
@@ -19,40 +18,22 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// reader returns the function that reads input: the line editor or, without a capable terminal, a
-// plain prompt. stop restores the terminal, which a signal that ends the program does, too.
-func (s *shell) reader(noHistory bool) (read func() (string, error), stop func()) {
-	if s.Stdin != os.Stdin || s.Stdout != os.Stdout || answer.TerminalWidth(s.Stdout) == 0 {
-		in := bufio.NewReader(s.Stdin)
-		read = func() (text string, err error) {
-			for text == "" || !isWhole(text) {
-				words.Fprintf(s.Stderr, "query> ")
-				line, err := in.ReadString('\n')
-				if text += line; err != nil {
-					return "", err
-				}
-			}
-			return text, nil
-		}
-	} else {
-		read = s.editor(noHistory)
-	}
+// restoring makes a signal that ends the program restore the terminal. stop ends that.
+func restoring() (stop func()) {
 	state, err := term.GetState(int(os.Stdin.Fd()))
-	signals, done := make(chan os.Signal, 1), make(chan struct{})
+	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, cli.Terminating()...)
 	go func() {
-		select {
-		case <-done:
-		case sig := <-signals:
+		for sig := range signals {
 			if err == nil {
 				_ = term.Restore(int(os.Stdin.Fd()), state)
 			}
 			cli.EndBy(sig)
 		}
 	}()
-	return read, func() {
+	return func() {
 		signal.Stop(signals)
-		close(done)
+		close(signals)
 	}
 }
 
@@ -62,7 +43,7 @@ const reserve = "\x1bD\x1bM"
 
 // editor returns the function that reads input from the terminal of the process. It honours
 // ~/.inputrc. It returns errInterrupted after Ctrl-C, io.EOF after Ctrl-D.
-func (s *shell) editor(noHistory bool) func() (string, error) {
+func (s *shell) editor() func() (string, error) {
 	rl := readline.NewShell()
 	rl.Prompt.Primary(func() string {
 		// Asking the terminal for the cursor position takes a round trip per key, and a key read
@@ -89,12 +70,10 @@ func (s *shell) editor(noHistory bool) func() (string, error) {
 		_ = rl.Config.Bind(keymap, inputrc.Unescape(`\t`), "menu-complete", false)
 	}
 	rl.AcceptMultiline = func(line []rune) bool { return isWhole(string(line)) }
-	if !noHistory {
-		if file, err := historyFile(); err != nil {
-			s.say("note: save the history: %v", err)
-		} else {
-			rl.History.AddFromFile("history", file)
-		}
+	if file, err := historyFile(); err != nil {
+		s.say("note: save the history: %v", err)
+	} else {
+		rl.History.AddFromFile("history", file)
 	}
 	vocabulary := vocabulary()
 	rl.Completer = func(line []rune, cursor int) readline.Completions {
@@ -152,7 +131,7 @@ func vocabulary() (out []readline.Completion) {
 	for _, f := range sqlfiles.Reports() {
 		add("reports", f.Name, f.Answers)
 	}
-	for _, name := range []string{"list", "describe", "format", "tz", "help", "quit"} {
+	for _, name := range commands {
 		add("commands", name, "")
 	}
 	for name := range strings.FieldsSeq("select from where group by order having limit join using count( sum( avg( distinct desc with") {
