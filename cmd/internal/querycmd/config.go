@@ -36,7 +36,7 @@ func (a *app) configure(cmd *cobra.Command) error {
 			return nil
 		}
 	}
-	if a.Shell == nil { // in a shell the warning was already printed
+	if a.freeSignals != nil { // for a command in the shell, the shell has printed this
 		for _, note := range a.Env.StrayVariables() {
 			words.Fprintln(a.Stderr, "note:", note)
 		}

@@ -254,8 +254,7 @@ func (s *shell) run(ctx context.Context, args ...string) error {
 	if s.format != "" && (args[0] == "sql" || !slices.ContainsFunc(args, toFile)) { // a file's extension determines its format
 		flags = append(flags, "--format", s.format)
 	}
-	root := over(answer.Command{Config: config.Config{Env: s.Env}, Stdin: strings.NewReader(""), Stdout: s.Stdout, Stderr: s.Stderr,
-		Shell: &answer.Shell{Width: answer.TerminalWidth(s.Stdout), Instead: "format csv"}})
+	root := over(answer.Command{Config: config.Config{Env: s.Env}, Stdin: strings.NewReader(""), Stdout: s.Stdout, Stderr: s.Stderr})
 	root.SetArgs(append(flags, args[1:]...))
 	root.SetOut(s.Stdout)
 	root.SetErr(s.Stderr)

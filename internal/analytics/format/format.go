@@ -92,9 +92,6 @@ type Options struct {
 	Width int
 	// Heading is written above the rows in formats for people.
 	Heading string
-	// Instead is the format that notes about hidden rows or columns suggest for the whole table;
-	// empty: "--format csv".
-	Instead string
 	// Paint colours the cells of a table on a terminal, without changing their width; nil: no colours.
 	Paint func(column, cell string) string
 }
@@ -104,14 +101,6 @@ type Result struct {
 	Rows int64
 	// Notes tell the reader what the output omits.
 	Notes []string
-}
-
-// instead returns o.Instead or its default.
-func (o Options) instead() string {
-	if o.Instead == "" {
-		return "--format csv"
-	}
-	return o.Instead
 }
 
 // Write writes all rows of src.

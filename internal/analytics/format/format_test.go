@@ -250,8 +250,7 @@ func TestTableRows(t *testing.T) {
 		last, note string
 	}{
 		{format.Options{}, 3000, "2999  xxx", ""},
-		{format.Options{Width: 80}, 1000, "999  x", "… 2,000 more rows: use --format csv for all"},
-		{format.Options{Width: 80, Instead: ".format csv"}, 1000, "999  x", "… 2,000 more rows: use .format csv for all"},
+		{format.Options{Width: 80}, 1000, "999  x", "… 2,000 more rows: use the format csv for all"},
 	} {
 		var b strings.Builder
 		r, err := format.Write(t.Context(), &b, format.Table, numbers(3000), c.o)

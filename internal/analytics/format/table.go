@@ -65,8 +65,8 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 		writeRecords(w, columns, cells, o.Width)
 	} else {
 		if n := len(columns) - countShown(t); n > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("… %d more columns, starting with %s: widen the terminal, or use %s", n,
-				heading(columns[len(columns)-n]), o.instead()))
+			r.Notes = append(r.Notes, fmt.Sprintf("… %d more columns, starting with %s: widen the terminal, or use the format csv", n,
+				heading(columns[len(columns)-n])))
 		}
 		writeHead(w, t, o)
 		for i := range cells {
@@ -99,7 +99,7 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 	if err != nil || eof {
 		return r, err
 	}
-	note, err := more(ctx, src, o)
+	note, err := more(ctx, src)
 	if note != "" {
 		r.Notes = append(r.Notes, note)
 	}
@@ -125,7 +125,7 @@ func writeDrawings(ctx context.Context, w *bufio.Writer, src Source) (Result, er
 }
 
 // more counts the rows not shown.
-func more(ctx context.Context, src Source, o Options) (string, error) {
+func more(ctx context.Context, src Source) (string, error) {
 	var n int64
 	for n < countRows {
 		k, err := src.Skip(ctx)
@@ -136,11 +136,11 @@ func more(ctx context.Context, src Source, o Options) (string, error) {
 			if n == 0 {
 				return "", nil
 			}
-			return fmt.Sprintf("… %s more rows: use %s for all", human.Thousands(fmt.Sprint(n)), o.instead()), nil
+			return fmt.Sprintf("… %s more rows: use the format csv for all", human.Thousands(fmt.Sprint(n))), nil
 		}
 		n += int64(k)
 	}
-	return fmt.Sprintf("… more than %s more rows: use %s for all", human.Thousands(fmt.Sprint(countRows)), o.instead()), nil
+	return fmt.Sprintf("… more than %s more rows: use the format csv for all", human.Thousands(fmt.Sprint(countRows))), nil
 }
 
 func humanRow(row []value.Value, columns []value.Column, o Options) []string {

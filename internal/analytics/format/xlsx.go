@@ -49,8 +49,8 @@ func writeXLSX(ctx context.Context, w *bufio.Writer, src Source, o Options) (r R
 		if s.cut == 1 {
 			texts = "1 text is"
 		}
-		r.Notes = append(r.Notes, fmt.Sprintf("%s cut to %s characters, the maximum of an Excel cell: use %s for the full text",
-			texts, human.Thousands(fmt.Sprint(excelize.TotalCellChars)), o.instead()))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s cut to %s characters, the maximum of an Excel cell: use the format csv for the full text",
+			texts, human.Thousands(fmt.Sprint(excelize.TotalCellChars))))
 	}
 	if err := errors.Join(s.to.Flush(), file.Write(io.Discard)); err != nil { // to w, through s.to
 		return r, fmt.Errorf("write xlsx: %w", err)

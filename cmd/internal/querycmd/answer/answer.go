@@ -31,14 +31,7 @@ type Command struct {
 	Output         string          // output file; empty: stdout
 	Usual          string          // default format
 	Goals          []question.Goal // of the setting success
-	Shell          *Shell          // the shell that runs the command; nil elsewhere
-}
-
-// Shell is what a shell passes to the commands that it runs.
-type Shell struct {
-	Width int // of the terminal
-	// Instead names the format that shows a complete answer; see format.Options.
-	Instead string
+	Columns        int             // width of the terminal that gets stdout; 0: stdout itself tells
 }
 
 // Drawing returns the options for writing an answer; on stdout they depend on the terminal.
@@ -46,11 +39,7 @@ func (c *Command) Drawing(loc *time.Location) format.Options {
 	if c.Output != "" {
 		return format.Options{Location: loc}
 	}
-	o := format.Options{Location: loc, Width: c.Width(), Paint: c.paint()}
-	if c.Shell != nil {
-		o.Instead = c.Shell.Instead
-	}
-	return o
+	return format.Options{Location: loc, Width: c.Width(), Paint: c.paint()}
 }
 
 // Location returns the zone of --tz. "Local" is refused, because the answer would depend on the

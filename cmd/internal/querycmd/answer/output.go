@@ -2,6 +2,7 @@ package answer
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,10 +52,7 @@ func (c *Command) Deliver(fill func(io.Writer) (format.Result, error)) (r format
 
 // Width returns the width of the terminal on stdout; 0 if it is not a terminal.
 func (c *Command) Width() int {
-	if c.Shell != nil {
-		return c.Shell.Width
-	}
-	return TerminalWidth(c.Stdout)
+	return cmp.Or(c.Columns, TerminalWidth(c.Stdout))
 }
 
 // TerminalWidth returns the width of the terminal w; 0 if it is not a terminal.

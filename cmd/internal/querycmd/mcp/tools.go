@@ -463,7 +463,7 @@ func (s *server) readStatic(ctx context.Context, r *reply, heads []string, rows 
 func (s *server) sql(ctx context.Context, c *call, r *reply) error {
 	var out bytes.Buffer
 	to := *s.Command
-	to.Stdout, to.Stderr, to.Output, to.Format, to.Shell = &out, io.Discard, "", string(format.NDJSON), nil
+	to.Stdout, to.Stderr, to.Output, to.Format = &out, io.Discard, "", string(format.NDJSON)
 	// The process limits the rows and ctx limits the time; the limits of the mode apply if the process
 	// fails to.
 	limits := safe.Limits{Memory: cmp.Or(s.Memory, memory), Temp: memory, Output: 1 << 20, Timeout: s.timeout + time.Second}

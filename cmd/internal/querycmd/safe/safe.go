@@ -114,7 +114,6 @@ type Job struct {
 	Params    map[string]string
 	Format    format.Format
 	Width     int
-	Instead   string
 	Memory    int64
 	Temp      int64
 	Rights    rights.Rights // of the reader
@@ -205,7 +204,7 @@ func (s *Mode) RunJob(ctx context.Context, a *answer.Command, job Job, loc *time
 	}
 	o := a.Drawing(loc)
 	job.Warehouse, job.Zone, job.Memory, job.Temp = a.Warehouse, loc.String(), int64(s.memory), int64(s.temp)
-	job.Width, job.Instead = o.Width, o.Instead
+	job.Width = o.Width
 	r, err := a.Deliver(func(w io.Writer) (r format.Result, err error) {
 		if said, err = s.run(ctx, job, w); err != nil {
 			return r, err
