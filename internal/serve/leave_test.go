@@ -23,7 +23,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/loopback"
 	"callhouse/internal/postgres"
-	"callhouse/internal/serve/users"
+	"callhouse/internal/serve"
 	"callhouse/internal/test"
 )
 
@@ -123,13 +123,13 @@ func TestTooLongBeforeLogin(t *testing.T) {
 func TestRemovedUsers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "users.json")
 	for _, name := range []string{"ann", "bob", "eve"} {
-		u, err := users.NewUser(name, "a good password")
+		u, err := serve.NewUser(name, "a good password")
 		if err == nil {
-			_, err = users.Put(path, u)
+			_, err = serve.PutUser(path, u)
 		}
 		test.OK(t, err)
 	}
-	list, err := users.Open(path)
+	list, err := serve.OpenUsers(path)
 	test.OK(t, err)
 	changed := list.Watch()
 	if gone, err := changed(); len(gone) > 0 || err != nil {
@@ -144,11 +144,11 @@ func TestRemovedUsers(t *testing.T) {
 		t.Cleanup(func() { _ = c.Close(context.Background()) })
 		connected[name] = c
 	}
-	_, err = users.Remove(path, "ann")
+	_, err = serve.RemoveUser(path, "ann")
 	test.OK(t, err)
-	eve, err := users.NewUser("eve", "another password")
+	eve, err := serve.NewUser("eve", "another password")
 	if err == nil {
-		_, err = users.Put(path, eve)
+		_, err = serve.PutUser(path, eve)
 	}
 	test.OK(t, err)
 	gone, err := changed()

@@ -28,11 +28,9 @@ import (
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/layout"
-	"callhouse/internal/lend"
 	"callhouse/internal/postgres"
 	"callhouse/internal/serve"
 	"callhouse/internal/serve/pgcatalog"
-	"callhouse/internal/serve/users"
 	"callhouse/internal/test"
 )
 
@@ -41,7 +39,7 @@ type row = analyticstest.Row
 // house is a server over a small warehouse.
 type house struct {
 	root, address string
-	houses        *lend.Houses
+	houses        *serve.Snapshots
 	mu            sync.Mutex
 	audit         []postgres.Entry
 	running       map[uint64]string // statements in progress
@@ -58,12 +56,12 @@ func start(t *testing.T, settle func(*postgres.Server)) *house {
 	t.Helper()
 	h := &house{root: t.TempDir(), running: map[uint64]string{}}
 	analyticstest.Write(t, h.root, 1, analyticstest.Data{Calls: calls(2), Turns: []row{{"call_id": "c0", "turn": int64(0), "role": "agent", "content": "hello"}}})
-	h.houses = &lend.Houses{Root: h.root, Log: func(text string) { t.Log(text) },
+	h.houses = &serve.Snapshots{Root: h.root, Log: func(text string) { t.Log(text) },
 		Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 			return analytics.Open(ctx, h.root, analytics.Options{Options: opened.Options{Location: zone, Threads: 1, Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}, Dialect: pgcatalog.Dialect(r), Rights: r}})
 		}}
 	log := func(text string) { t.Log(text) }
-	s := &postgres.Server{Log: log, Host: &postgres.Sessions{Backend: &serve.Backend{Houses: h.houses, Zone: time.UTC}, Log: log,
+	s := &postgres.Server{Log: log, Host: &postgres.Sessions{Backend: &serve.Backend{Snapshots: h.houses, Zone: time.UTC}, Log: log,
 		Began: func(e postgres.Entry) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -464,15 +462,15 @@ func testHostile(t *testing.T, h *house) {
 // exist.
 func TestUsers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "users.json")
-	u, err := users.NewUser("ann", "a good password")
+	u, err := serve.NewUser("ann", "a good password")
 	test.OK(t, err)
 	u.Connections = 1
-	_, err = users.Put(path, u)
+	_, err = serve.PutUser(path, u)
 	test.OK(t, err)
 	if raw, err := os.ReadFile(path); err != nil || strings.Contains(string(raw), "a good password") {
 		t.Errorf("the file holds the password, or is not there: %v", err)
 	}
-	list, err := users.Open(path)
+	list, err := serve.OpenUsers(path)
 	test.OK(t, err)
 	var mu sync.Mutex
 	var tried []string // and whether the password was wrong
@@ -516,7 +514,7 @@ func TestUsers(t *testing.T) {
 	if got := strings.Join(tried, " "); got != strings.Repeat("ann:false ", 6)+"ann:true bob:true ann:true" {
 		t.Errorf("passwords that were looked at: %s", got)
 	}
-	braked = users.ErrTooMany
+	braked = serve.ErrTooMany
 	mu.Unlock()
 	if err := connect("ann", "a%20good%20password", "require"); code(err) != "28000" || !strings.Contains(err.Error(), "wait a minute") {
 		t.Errorf("while passwords from this address are not looked at: %v", err)

@@ -15,7 +15,6 @@ import (
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/analytics/value"
-	"callhouse/internal/lend"
 	"callhouse/internal/postgres"
 	"callhouse/internal/postgres/cell"
 	"callhouse/internal/postgres/lexer"
@@ -24,7 +23,7 @@ import (
 
 // Backend opens sessions over the warehouse for the Postgres protocol.
 type Backend struct {
-	Houses *lend.Houses
+	Snapshots *Snapshots
 	// Zone is the default time zone of sessions.
 	Zone *time.Location
 	// Rights returns a user's rights; nil: all users see everything.
@@ -43,8 +42,8 @@ func (b *Backend) Open(_ context.Context, user string, settings postgres.Setting
 	return s, nil
 }
 
-// session is a client's access to the warehouse. Between statements it keeps the house and the
-// statements prepared there, until there is a newer house.
+// session is a client's access to the warehouse. Between statements it keeps the snapshot and the
+// statements prepared there, until there is a newer one.
 type session struct {
 	backend  *Backend
 	user     string
@@ -55,13 +54,13 @@ type session struct {
 	leaving    atomic.Bool
 	mu         sync.Mutex // held from Begin to End
 	began      bool
-	at         *lend.House // nil: none
-	giveBack   func()
+	at         *Snapshot // nil: none
+	release    func()
 	conns      []*conn
 	statements map[*statement]bool
 }
 
-// conn is a connection to a house. It streams the rows of one statement at a time.
+// conn is a connection to a snapshot. It streams the rows of one statement at a time.
 type conn struct {
 	*opened.Session
 	zone *time.Location
@@ -71,18 +70,18 @@ type conn struct {
 // Begin implements postgres.Session.
 func (s *session) Begin(ctx context.Context) error {
 	s.mu.Lock() // until End
-	at, giveBack, err := s.backend.Houses.Keep(ctx, s.backend.Zone, s.rights, s.leave)
+	at, release, err := s.backend.Snapshots.Hold(ctx, s.backend.Zone, s.rights, s.leave)
 	if err != nil {
 		s.mu.Unlock()
-		return explain(s.backend.Houses.Root, err)
+		return explain(s.backend.Snapshots.Root, err)
 	}
 	s.began = true
 	if at == s.at {
-		giveBack() // the session already holds one
+		release() // the session already holds one
 		return nil
 	}
 	s.drop()
-	s.at, s.giveBack = at, giveBack
+	s.at, s.release = at, release
 	return nil
 }
 
@@ -104,14 +103,14 @@ func (s *session) leave() {
 	s.dropOld()
 }
 
-// dropOld releases a house that is no longer current.
+// dropOld releases a snapshot that is no longer current.
 func (s *session) dropOld() {
 	if s.at != nil && !s.at.IsCurrent() {
 		s.drop()
 	}
 }
 
-// drop releases the house.
+// drop releases the snapshot.
 func (s *session) drop() {
 	if s.at == nil {
 		return
@@ -123,7 +122,7 @@ func (s *session) drop() {
 		c.Close()
 	}
 	s.conns = nil
-	s.giveBack()
+	s.release()
 	s.at = nil
 }
 
@@ -177,7 +176,7 @@ func (c *conn) settle(ctx context.Context, zone *time.Location) error {
 	return nil
 }
 
-// statement is a statement of a session. It is prepared again in every house in which it runs.
+// statement is a statement of a session. It is prepared again in every snapshot in which it runs.
 type statement struct {
 	s       *session
 	text    string
@@ -188,11 +187,11 @@ type statement struct {
 	params  []cell.Type
 
 	conn   *conn
-	stmt   *duck.Stmt // nil: not prepared in this house
+	stmt   *duck.Stmt // nil: not prepared in this snapshot
 	closed bool
 }
 
-// explain converts an error like the function explain, and checks whether the house still works:
+// explain converts an error like the function explain, and checks whether the snapshot still works:
 // after certain internal errors DuckDB refuses everything.
 func (s *session) explain(err error) error {
 	if err == nil { // called for every row, so skip the rest
@@ -202,7 +201,7 @@ func (s *session) explain(err error) error {
 	if errors.As(err, &d) && (d.Kind == "INTERNAL" || d.Kind == "FATAL") && s.at != nil {
 		s.at.Spoil()
 	}
-	return explain(s.backend.Houses.Root, err)
+	return explain(s.backend.Snapshots.Root, err)
 }
 
 // Prepare implements postgres.Session.

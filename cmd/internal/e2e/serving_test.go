@@ -27,7 +27,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/serve/users"
+	logins "callhouse/internal/serve"
 	"callhouse/internal/test"
 	"callhouse/internal/words"
 )
@@ -50,12 +50,12 @@ func serve(t *testing.T, heard func(line string), names []string, args ...string
 	t.Helper()
 	list := filepath.Join(t.TempDir(), "users.json")
 	for _, name := range names {
-		u, err := users.NewUser(name, servePassword)
+		u, err := logins.NewUser(name, servePassword)
 		if name == smallUser {
 			u.Memory = 64 << 20
 		}
 		if err == nil {
-			_, err = users.Put(list, u)
+			_, err = logins.PutUser(list, u)
 		}
 		test.OK(t, err)
 	}

@@ -19,14 +19,14 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/scratch"
-	"callhouse/internal/serve/users"
+	"callhouse/internal/serve"
 	"callhouse/internal/words"
 )
 
 // server answers the tool calls of one assistant.
 type server struct {
 	*answer.Command
-	users.User  // whose rights and limits apply; empty: no limits
+	serve.User  // whose rights and limits apply; empty: no limits
 	reportsOnly bool
 	timeout     time.Duration // of a tool call
 	working     chan struct{} // limits concurrent answers
@@ -74,7 +74,7 @@ func (s *server) limit(file, user string) error {
 		return cli.Usage("give both --users and --user", "the limits of a user require the file and the name")
 	}
 	if user != "" {
-		list, err := users.Open(file)
+		list, err := serve.OpenUsers(file)
 		if exposed, ok := errors.AsType[*scratch.ExposedError](err); ok {
 			return cli.Usage(exposed.Hint(), "%w", err)
 		}

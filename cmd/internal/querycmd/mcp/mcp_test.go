@@ -23,7 +23,7 @@ import (
 	"callhouse/internal/isolate"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
-	"callhouse/internal/serve/users"
+	"callhouse/internal/serve"
 	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
@@ -80,13 +80,13 @@ func connect(t *testing.T, root string, sent io.Writer, flags ...string) *sdk.Cl
 }
 
 // user writes a file of users with one user, and returns the flags that apply its limits.
-func user(t *testing.T, root string, change func(*users.User)) []string {
+func user(t *testing.T, root string, change func(*serve.User)) []string {
 	t.Helper()
-	u, err := users.NewUser("ann", "a long password")
+	u, err := serve.NewUser("ann", "a long password")
 	test.OK(t, err)
 	change(&u)
 	file := filepath.Join(t.TempDir(), "users.json")
-	_, err = users.Put(file, u)
+	_, err = serve.PutUser(file, u)
 	test.OK(t, err)
 	return []string{"--users", file, "--user", "ann"}
 }
@@ -447,9 +447,9 @@ func TestHostileStatements(t *testing.T) {
 func TestLimitsOfUsers(t *testing.T) {
 	t.Parallel()
 	root := store(t, analyticstest.Agencies())
-	agency := connect(t, root, nil, user(t, root, func(u *users.User) { u.Rights.Agents = []string{"own"} })...)
-	costs := connect(t, root, nil, user(t, root, func(u *users.User) { u.Rights.Tables = []string{"costs"} })...)
-	masked := connect(t, root, nil, user(t, root, func(u *users.User) {
+	agency := connect(t, root, nil, user(t, root, func(u *serve.User) { u.Rights.Agents = []string{"own"} })...)
+	costs := connect(t, root, nil, user(t, root, func(u *serve.User) { u.Rights.Tables = []string{"costs"} })...)
+	masked := connect(t, root, nil, user(t, root, func(u *serve.User) {
 		u.Rights.Masked = []string{"from_number", "to_number", "content", "summary", "metadata", "value", "arguments", "tool_name", "user_sentiment"}
 	})...)
 	boss := connect(t, root, nil)

@@ -14,8 +14,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/web"
 	"callhouse/internal/analytics/rights"
-	"callhouse/internal/lend"
-	"callhouse/internal/serve/audit"
+	"callhouse/internal/serve"
 	"callhouse/internal/words"
 )
 
@@ -34,12 +33,12 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 }
 
 // openHTTP listens for browsers, if requested.
-func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted, log *audit.Log,
-	house *lend.Houses) (func(context.Context) error, error) {
+func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted, log *serve.AuditLog,
+	snapshots *serve.Snapshots) (func(context.Context) error, error) {
 	if c.http == "" {
 		return nil, nil
 	}
-	config := web.Config{House: house, Settings: *c.Command, Title: c.title, Now: time.Now,
+	config := web.Config{Snapshots: snapshots, Settings: *c.Command, Title: c.title, Now: time.Now,
 		Log: slog.New(slog.NewTextHandler(c.Stderr, nil)), Metrics: c.metrics}
 	if who.list != nil {
 		config.Login = func(ctx context.Context, user, password, address string) (rights.Rights, bool, error) {
@@ -54,7 +53,7 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 	}
 	if log != nil {
 		config.Audit = func(e web.Entry) {
-			log.Write(audit.Entry{At: e.At.UTC(), User: e.User, From: e.From, Application: "http",
+			log.Write(serve.AuditEntry{At: e.At.UTC(), User: e.User, From: e.From, Application: "http",
 				Millis: float64(e.Took.Microseconds()) / 1000, Code: fmt.Sprint(e.Status), Text: e.Address})
 		}
 	}

@@ -22,8 +22,7 @@ import (
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/isolate"
 	"callhouse/internal/postgres"
-	"callhouse/internal/serve/audit"
-	"callhouse/internal/serve/users"
+	"callhouse/internal/serve"
 	"callhouse/internal/words"
 )
 
@@ -108,7 +107,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	log, err := audit.Open(c.audit, c.Stderr, func(err error) { c.note(err.Error()) })
+	log, err := serve.OpenAudit(c.audit, c.Stderr, func(err error) { c.note(err.Error()) })
 	if err != nil {
 		return cli.Usage("", "%v", err)
 	}
@@ -117,12 +116,12 @@ func (c *command) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	houses, free := j.houses(c.note, nil)
+	snapshots, free := j.snapshots(c.note, nil)
 	defer func() { err = cmp.Or(err, free()) }()
-	if _, giveBack, err := houses.Borrow(ctx, loc, rights.Rights{}); err != nil {
+	if _, release, err := snapshots.Acquire(ctx, loc, rights.Rights{}); err != nil {
 		return err
 	} else { //nolint:revive // err is of this one call
-		giveBack()
+		release()
 	}
 	workers := j.pool(who, log, c.note)
 	defer workers.Close()
@@ -131,7 +130,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	overHTTP, err := c.openHTTP(ctx, loc, who, log, houses)
+	overHTTP, err := c.openHTTP(ctx, loc, who, log, snapshots)
 	if err != nil {
 		return err
 	}
@@ -178,7 +177,7 @@ func (c *command) server(who admitted, host postgres.Host) *postgres.Server {
 }
 
 // endGone returns a function that ends the connections of removed or changed users.
-func endGone(server *postgres.Server, list *users.List, note func(string)) func() {
+func endGone(server *postgres.Server, list *serve.Users, note func(string)) func() {
 	changed := list.Watch()
 	_, _ = changed()
 	return func() {
@@ -207,8 +206,8 @@ func (c *command) note(text string) { words.Fprintf(c.Stderr, "%s\n", text) }
 
 // admitted defines who may connect, and how.
 type admitted struct {
-	list  *users.List // nil: everyone who reaches the address
-	brake *users.Brake
+	list  *serve.Users // nil: everyone who reaches the address
+	brake *serve.Brake
 	tls   *tls.Config // nil: none
 }
 
@@ -224,9 +223,9 @@ func (c *command) admission() (who admitted, err error) {
 		}
 		who.tls = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
-	who.brake = new(users.Brake)
+	who.brake = new(serve.Brake)
 	if c.users != "" {
-		if who.list, err = users.Open(c.users); err != nil {
+		if who.list, err = serve.OpenUsers(c.users); err != nil {
 			return who, c.noUsers(err)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/layout"
 	"callhouse/internal/scratch"
-	"callhouse/internal/serve/users"
+	"callhouse/internal/serve"
 	"callhouse/internal/words"
 )
 
@@ -75,7 +75,7 @@ apply to the Postgres protocol and to HTTP.`,
 			if err != nil {
 				return err
 			}
-			u, err := users.NewUser(args[0], password)
+			u, err := serve.NewUser(args[0], password)
 			if err != nil {
 				return cli.Usage("", "%v", err)
 			}
@@ -93,7 +93,7 @@ apply to the Postgres protocol and to HTTP.`,
 			if err := u.Check(); err != nil {
 				return cli.Usage("query list shows the tables, query describe TABLE the columns, query agents the ids", "%v", err)
 			}
-			replaced, err := users.Put(path, u)
+			replaced, err := serve.PutUser(path, u)
 			if err != nil {
 				return err
 			}
@@ -187,7 +187,7 @@ func (c *command) listCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := users.Open(path)
+			list, err := serve.OpenUsers(path)
 			if errors.Is(err, fs.ErrNotExist) {
 				return cli.Usage("create it: query serve user add NAME", "%v", err)
 			} else if err != nil {
@@ -224,7 +224,7 @@ connections within seconds.`,
 			if err != nil {
 				return err
 			}
-			found, err := users.Remove(path, args[0])
+			found, err := serve.RemoveUser(path, args[0])
 			if err == nil && !found {
 				err = cli.Usage("query serve user list shows all users", "unknown user %q", args[0])
 			}

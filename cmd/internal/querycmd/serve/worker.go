@@ -16,12 +16,9 @@ import (
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/isolate"
-	"callhouse/internal/lend"
 	"callhouse/internal/postgres"
 	"callhouse/internal/serve"
-	"callhouse/internal/serve/audit"
 	"callhouse/internal/serve/pgcatalog"
-	"callhouse/internal/serve/users"
 )
 
 // Job is the warehouse and limits of a process that answers a user's clients.
@@ -71,7 +68,7 @@ func memorySize(text string) (int64, error) {
 }
 
 // pool returns the pool that starts processes for clients.
-func (j Job) pool(who admitted, log *audit.Log, note func(string)) *isolate.Pool {
+func (j Job) pool(who admitted, log *serve.AuditLog, note func(string)) *isolate.Pool {
 	p := &isolate.Pool{PerUser: who.list != nil, Idle: 5 * time.Minute, Log: note,
 		Command: func() *exec.Cmd { return isolate.Command(context.Background()) }, // ends when its stdin is closed
 		Job: func(user string) (any, error) {
@@ -87,7 +84,7 @@ func (j Job) pool(who admitted, log *audit.Log, note func(string)) *isolate.Pool
 		}}
 	if log != nil {
 		p.Audit = func(e postgres.Entry) {
-			log.Write(audit.Entry{At: e.At.UTC(), User: e.User, From: e.From, Application: e.Application,
+			log.Write(serve.AuditEntry{At: e.At.UTC(), User: e.User, From: e.From, Application: e.Application,
 				Millis: float64(e.Took.Microseconds()) / 1000, Rows: e.Rows, Code: e.Code, Text: e.Text})
 		}
 	}
@@ -107,7 +104,7 @@ func (j Job) Run(ctx context.Context, stdout io.Writer) (err error) {
 	events := isolate.NewEvents(stdout)
 	b := &serve.Backend{Zone: loc}
 	if j.Users != "" {
-		list, err := users.Open(j.Users)
+		list, err := serve.OpenUsers(j.Users)
 		if err != nil {
 			return err
 		}
@@ -116,16 +113,16 @@ func (j Job) Run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := isolate.Limit(2*j.Memory, int64(64<<20+j.Connections*perConnection), j.Temp); err != nil { // of two snapshots
 		return fmt.Errorf("limit the memory: %w", err)
 	}
-	houses, free := j.houses(events.Log, pgcatalog.Dialect)
+	snapshots, free := j.snapshots(events.Log, pgcatalog.Dialect)
 	defer func() { err = cmp.Or(err, free()) }()
-	b.Houses = houses
+	b.Snapshots = snapshots
 	return isolate.Run(ctx, events, b)
 }
 
-// houses opens the warehouse for statements in each reader's dialect. A nil dialect means reports
+// snapshots opens the warehouse for statements in each reader's dialect. A nil dialect means reports
 // only. free closes the warehouse.
-func (j Job) houses(log func(string), dialect func(rights.Rights) *opened.Dialect) (_ *lend.Houses, free func() error) {
-	h := &lend.Houses{Root: j.Root, Log: log}
+func (j Job) snapshots(log func(string), dialect func(rights.Rights) *opened.Dialect) (_ *serve.Snapshots, free func() error) {
+	h := &serve.Snapshots{Root: j.Root, Log: log}
 	h.Open = func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		o := analytics.Options{Currency: j.Currency, Goals: j.Goals, Options: opened.Options{
 			Location: loc, Threads: j.Threads, Rights: r, Safe: &opened.Limits{Memory: j.Memory, Temp: j.Temp}}}

@@ -34,12 +34,12 @@ func (s *Server) answers(find func(q *request) (*answerTo, error)) http.Handler 
 			s.explain(w, r, err)
 			return
 		}
-		var giveBack func()
-		if q.house, giveBack, err = s.House.Borrow(r.Context(), q.zone, q.rights); err != nil {
+		var release func()
+		if q.house, release, err = s.Snapshots.Acquire(r.Context(), q.zone, q.rights); err != nil {
 			s.explain(w, r, err)
 			return
 		}
-		defer giveBack()
+		defer release()
 		if err = q.settle(s.Now()); err == nil {
 			var a *answerTo
 			if a, err = find(q); err == nil {

@@ -98,11 +98,11 @@ func (s *Server) recording(w http.ResponseWriter, r *http.Request) {
 
 // findRecording returns the recording that a request is for.
 func (s *Server) findRecording(ctx context.Context, q *request) (it held, err error) {
-	var giveBack func()
-	if q.house, giveBack, err = s.House.Borrow(ctx, q.zone, q.rights); err != nil {
+	var release func()
+	if q.house, release, err = s.Snapshots.Acquire(ctx, q.zone, q.rights); err != nil {
 		return it, err
 	}
-	defer giveBack()
+	defer release()
 	ok := false
 	id, _, err := q.house.FindCall(ctx, q.id)
 	if err == nil {

@@ -25,16 +25,16 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/layout"
-	"callhouse/internal/lend"
 	"callhouse/internal/recording"
+	"callhouse/internal/serve"
 	"callhouse/internal/words"
 )
 
 // Config configures a server.
 type Config struct {
-	House    *lend.Houses
-	Settings answer.Command // default zone, language and currency; the warehouse's folder for messages
-	Title    string         // of the page; empty: its language's word for calls
+	Snapshots *serve.Snapshots
+	Settings  answer.Command // default zone, language and currency; the warehouse's folder for messages
+	Title     string         // of the page; empty: its language's word for calls
 	// Login checks a user's password and returns the user's rights. Its error explains why no
 	// password from an address is currently checked. nil: everyone who reaches the server may read
 	// everything, which is only for loopback addresses.
@@ -142,12 +142,12 @@ func (s *Server) Ready(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	house, giveBack, err := s.House.Borrow(ctx, zone, rights.Rights{})
+	house, release, err := s.Snapshots.Acquire(ctx, zone, rights.Rights{})
 	if err != nil {
 		return // requests report the error
 	}
 	now := fmt.Sprint(house.Snapshot().Manifest.Snapshot, " ", asOf(house, s.Now()))
-	giveBack()
+	release()
 	if s.ready == now {
 		return // not counted as an answer
 	}
@@ -248,9 +248,9 @@ func local(host string) bool {
 func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	zone, err := s.Settings.Location()
 	if err == nil {
-		var giveBack func()
-		if _, giveBack, err = s.House.Borrow(r.Context(), zone, rights.Rights{}); err == nil {
-			giveBack()
+		var release func()
+		if _, release, err = s.Snapshots.Acquire(r.Context(), zone, rights.Rights{}); err == nil {
+			release()
 		}
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -32,9 +32,9 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
-	"callhouse/internal/lend"
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
+	"callhouse/internal/serve"
 	"callhouse/internal/test"
 )
 
@@ -73,8 +73,8 @@ type served struct {
 	handler http.Handler
 }
 
-func housesAt(root string) *lend.Houses {
-	return &lend.Houses{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
+func housesAt(root string) *serve.Snapshots {
+	return &serve.Snapshots{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		return analytics.Open(ctx, root, analytics.Options{Options: opened.Options{Location: zone, Rights: r}})
 	}}
 }
@@ -92,7 +92,7 @@ func serverOf(t *testing.T, d analyticstest.Data, login login) *served {
 	analyticstest.Write(t, s.root, 1, d)
 	house := housesAt(s.root)
 	t.Cleanup(func() { test.OK(t, house.Close()) })
-	s.handler = web.New(web.Config{House: house, Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: s.root, TZ: "Asia/Seoul", Lang: "en"}}},
+	s.handler = web.New(web.Config{Snapshots: house, Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: s.root, TZ: "Asia/Seoul", Lang: "en"}}},
 		Login: login, Now: func() time.Time { return time.Date(2024, 12, 1, 9, 30, 0, 0, time.UTC) }, Log: slog.New(slog.NewTextHandler(s.log, nil)), Metrics: prometheus.NewRegistry()})
 	server := httptest.NewServer(s.handler)
 	t.Cleanup(server.Close)
@@ -362,7 +362,7 @@ func TestClickThrough(t *testing.T) {
 	s := newServer(t, 200, nil)
 	address := s.url + "/?since=2024-11-05&until=2024-12-01"
 	if *warehouseRoot != "" {
-		other := httptest.NewServer(web.New(web.Config{House: housesAt(*warehouseRoot), Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: *warehouseRoot, TZ: "Asia/Seoul", Lang: "en"}}},
+		other := httptest.NewServer(web.New(web.Config{Snapshots: housesAt(*warehouseRoot), Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: *warehouseRoot, TZ: "Asia/Seoul", Lang: "en"}}},
 			Now: time.Now, Log: slog.Default(), Metrics: prometheus.NewRegistry()}))
 		defer other.Close()
 		address = other.URL + "/"

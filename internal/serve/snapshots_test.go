@@ -13,7 +13,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
-	"callhouse/internal/lend"
+	"callhouse/internal/serve"
 	"callhouse/internal/test"
 )
 
@@ -61,53 +61,53 @@ func TestBorrow(t *testing.T) {
 			}
 		}
 	}
-	c := &lend.Houses{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
+	c := &serve.Snapshots{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		return analytics.Open(ctx, root, analytics.Options{Options: opened.Options{Location: zone, Rights: r}})
 	}}
 	borrow := func(zone *time.Location, want int64) (*analytics.Warehouse, func()) {
 		t.Helper()
-		w, giveBack, err := c.Borrow(t.Context(), zone, rights.Rights{})
+		w, release, err := c.Acquire(t.Context(), zone, rights.Rights{})
 		test.OK(t, err)
 		if n, err := countCalls(t.Context(), w); n != want || err != nil {
 			t.Errorf("%d calls, %v; want %d", n, err, want)
 		}
-		return w, giveBack
+		return w, release
 	}
-	old, giveBack := borrow(time.UTC, 2)
-	again, giveBackToo := borrow(time.UTC, 2)
+	old, release := borrow(time.UTC, 2)
+	again, releaseToo := borrow(time.UTC, 2)
 	if again != old {
 		t.Error("the same snapshot is opened twice")
 	}
 	analyticstest.Write(t, root, 2, some(5))
-	current, giveBackNew := borrow(time.UTC, 5)
-	giveBack()
-	giveBack() // a second time it does nothing
+	current, releaseNew := borrow(time.UTC, 5)
+	release()
+	release() // a second time it does nothing
 	if n, err := countCalls(t.Context(), old); n != 2 || err != nil {
 		t.Errorf("the snapshot before has %d calls while it is lent: %v", n, err)
 	}
 	areOpen(2)
-	giveBackToo()
+	releaseToo()
 	areOpen(1)
-	giveBackNew()
-	for hours := range lend.MostViews + 2 { // the least recently used ones are closed
-		_, giveBack := borrow(time.FixedZone("Etc/GMT-"+strconv.Itoa(hours+1), (hours+1)*3600), 5)
-		giveBack()
-		w, giveBack := borrow(time.UTC, 5)
-		giveBack()
+	releaseNew()
+	for hours := range serve.MostViews + 2 { // the least recently used ones are closed
+		_, release := borrow(time.FixedZone("Etc/GMT-"+strconv.Itoa(hours+1), (hours+1)*3600), 5)
+		release()
+		w, release := borrow(time.UTC, 5)
+		release()
 		if w != current {
 			t.Error("what everybody asks for is opened anew")
 		}
 	}
-	areOpen(lend.MostViews)
-	last, giveBackLast := borrow(time.UTC, 5)
+	areOpen(serve.MostViews)
+	last, releaseLast := borrow(time.UTC, 5)
 	closed := make(chan error)
 	go func() { closed <- c.Close() }()
 	for {
-		_, giveBack, err := c.Borrow(t.Context(), time.UTC, rights.Rights{})
+		_, release, err := c.Acquire(t.Context(), time.UTC, rights.Rights{})
 		if err != nil {
 			break // Close has begun
 		}
-		giveBack()
+		release()
 	}
 	if n, err := countCalls(t.Context(), last); n != 5 || err != nil {
 		t.Errorf("the snapshot has %d calls while everything is being closed: %v", n, err)
@@ -116,7 +116,7 @@ func TestBorrow(t *testing.T) {
 	case err := <-closed:
 		t.Errorf("closed while a snapshot was lent: %v", err)
 	default:
-		giveBackLast()
+		releaseLast()
 		test.OK(t, <-closed)
 	}
 	areOpen(0)

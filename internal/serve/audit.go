@@ -1,6 +1,4 @@
-// Package audit writes a line for each statement: user, time, duration, rows and result. It does
-// not depend on the protocol or the warehouse.
-package audit
+package serve
 
 import (
 	"encoding/json"
@@ -13,11 +11,11 @@ import (
 	"callhouse/internal/words"
 )
 
-// most is the maximum length of a statement's text in a line.
-const most = 8 << 10
+// mostAudited is the maximum length of a statement's text in a line.
+const mostAudited = 8 << 10
 
-// Entry is a finished statement.
-type Entry struct {
+// AuditEntry is a finished statement.
+type AuditEntry struct {
 	At          time.Time `json:"at"`
 	User        string    `json:"user"`
 	From        string    `json:"from"`
@@ -28,34 +26,34 @@ type Entry struct {
 	Text        string    `json:"statement"`
 }
 
-// Log writes entries as JSON lines.
-type Log struct {
+// AuditLog writes a JSON line for each statement.
+type AuditLog struct {
 	mu     sync.Mutex
 	to     io.Writer
 	closes io.Closer
 	failed func(error)
 }
 
-// Open opens the log at a path for appending; - is stderr, an empty path no log. failed is called
+// OpenAudit opens the log at a path for appending; - is stderr, an empty path no log. failed is called
 // with write errors.
-func Open(path string, stderr io.Writer, failed func(error)) (*Log, error) {
+func OpenAudit(path string, stderr io.Writer, failed func(error)) (*AuditLog, error) {
 	switch path {
 	case "":
 		return nil, nil
 	case "-":
-		return &Log{to: stderr, failed: failed}, nil
+		return &AuditLog{to: stderr, failed: failed}, nil
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the audit log: %w", err)
 	}
-	return &Log{to: f, closes: f, failed: failed}, nil
+	return &AuditLog{to: f, closes: f, failed: failed}, nil
 }
 
 // Write writes one line, without the values of parameters.
-func (l *Log) Write(e Entry) {
+func (l *AuditLog) Write(e AuditEntry) {
 	var none *words.Secrets
-	e.Text = none.Clip(e.Text, most)
+	e.Text = none.Clip(e.Text, mostAudited)
 	raw, err := json.Marshal(e)
 	if err == nil {
 		l.mu.Lock()
@@ -68,7 +66,7 @@ func (l *Log) Write(e Entry) {
 }
 
 // Close closes the log, which may be nil.
-func (l *Log) Close() error {
+func (l *AuditLog) Close() error {
 	if l == nil || l.closes == nil {
 		return nil
 	}

@@ -1,11 +1,11 @@
-package users_test
+package serve_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
-	"callhouse/internal/serve/users"
+	"callhouse/internal/serve"
 	"callhouse/internal/test"
 )
 
@@ -14,15 +14,15 @@ func TestCheck(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "users.json")
 	put := func(name, password string) {
 		t.Helper()
-		u, err := users.NewUser(name, password)
+		u, err := serve.NewUser(name, password)
 		if err == nil {
-			_, err = users.Put(path, u)
+			_, err = serve.PutUser(path, u)
 		}
 		test.OK(t, err)
 	}
 	put("ana", "first password")
 	put("bob", "another password")
-	list, err := users.Open(path)
+	list, err := serve.OpenUsers(path)
 	test.OK(t, err)
 	put("ana", "second password")
 	for _, c := range []struct {
@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s with %q: %v", c.name, c.password, got)
 		}
 	}
-	_, err = users.Remove(path, "ana")
+	_, err = serve.RemoveUser(path, "ana")
 	test.OK(t, err)
 	if _, ok := list.Check("ana", "second password"); ok {
 		t.Error("a user who was removed gets in")

@@ -1,9 +1,8 @@
-// Package users stores the users who may log in: a file with password verifiers and limits. It does
-// not depend on a protocol and reads no warehouse.
-package users
+package serve
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -20,12 +19,13 @@ import (
 	"github.com/xdg-go/scram"
 
 	"callhouse/internal/analytics/rights"
+	"callhouse/internal/postgres"
 	"callhouse/internal/scratch"
 	"callhouse/internal/sink/disk"
 )
 
-// format is the version of the file.
-const format = 1
+// usersFormat is the version of the file.
+const usersFormat = 1
 
 // iterations is the number of hash rounds of a password.
 const iterations = 16_384
@@ -47,34 +47,34 @@ type Verifier struct {
 	StoredKey, ServerKey []byte
 }
 
-// file is the content of the file. Unknown fields are refused, so that a limit of a later version
+// usersFile is the content of the file. Unknown fields are refused, so that a limit of a later version
 // is never ignored.
-type file struct {
+type usersFile struct {
 	FormatVersion int
 	Users         []User
 }
 
-// List is the users of a file, read at each use.
-type List struct {
+// Users are the users of a file, read at each use.
+type Users struct {
 	path   string
 	secret []byte // for the salts of unknown names
 }
 
-// Open returns the users of a file, which must exist and be readable by its owner only.
-func Open(path string) (*List, error) {
-	l := &List{path: path, secret: make([]byte, 32)}
+// OpenUsers returns the users of a file, which must exist and be readable by its owner only.
+func OpenUsers(path string) (*Users, error) {
+	l := &Users{path: path, secret: make([]byte, 32)}
 	_, _ = rand.Read(l.secret) // never fails
 	_, err := l.All()
 	return l, err
 }
 
 // All returns the users.
-func (l *List) All() ([]User, error) {
-	f, err := read(l.path)
+func (l *Users) All() ([]User, error) {
+	f, err := readUsers(l.path)
 	return f.Users, err
 }
 
-func read(path string) (f file, err error) {
+func readUsers(path string) (f usersFile, err error) {
 	raw, err := scratch.ReadSecret(path, "")
 	if err != nil {
 		return f, fmt.Errorf("read the users: %w", err)
@@ -84,8 +84,8 @@ func read(path string) (f file, err error) {
 	if err := d.Decode(&f); err != nil {
 		return f, fmt.Errorf("read the users of %s: %w", path, err)
 	}
-	if f.FormatVersion != format {
-		return f, fmt.Errorf("read the users of %s: unsupported format version %d (supported: %d)", path, f.FormatVersion, format)
+	if f.FormatVersion != usersFormat {
+		return f, fmt.Errorf("read the users of %s: unsupported format version %d (supported: %d)", path, f.FormatVersion, usersFormat)
 	}
 	for _, u := range f.Users {
 		if _, err := u.limit(); err != nil {
@@ -106,7 +106,7 @@ func (u User) limit() (time.Duration, error) {
 }
 
 // Watch returns a function that returns the users removed or changed since its last call.
-func (l *List) Watch() func() ([]string, error) {
+func (l *Users) Watch() func() ([]string, error) {
 	var before map[string]string
 	return func() (gone []string, err error) {
 		all, err := l.All()
@@ -133,7 +133,7 @@ func (l *List) Watch() func() ([]string, error) {
 
 // Find returns the verifier of a user. For an unknown name it returns an indistinguishable one that
 // no password matches.
-func (l *List) Find(name string) (scram.StoredCredentials, User, error) {
+func (l *Users) Find(name string) (scram.StoredCredentials, User, error) {
 	all, err := l.All()
 	if err != nil {
 		return scram.StoredCredentials{}, User{}, err
@@ -155,7 +155,7 @@ func (l *List) Find(name string) (scram.StoredCredentials, User, error) {
 }
 
 // Check returns the user with this password, for protocols that send it.
-func (l *List) Check(name, password string) (u User, ok bool) {
+func (l *Users) Check(name, password string) (u User, ok bool) {
 	want, u, err := l.Find(name)
 	if err != nil {
 		return u, false
@@ -169,7 +169,7 @@ func (l *List) Check(name, password string) (u User, ok bool) {
 }
 
 // Rights returns the rights of a user. An unknown name is an error.
-func (l *List) Rights(name string) (rights.Rights, error) {
+func (l *Users) Rights(name string) (rights.Rights, error) {
 	_, u, err := l.Find(name)
 	if err == nil && u.Name == "" {
 		err = fmt.Errorf("the user %q no longer exists", name)
@@ -206,11 +206,11 @@ func NewUser(name, password string) (User, error) {
 	return User{Name: name, Verifier: Verifier{salt, iterations, s.StoredKey, s.ServerKey}}, nil
 }
 
-// Put adds or replaces a user in the file, which is created if missing.
-func Put(path string, u User) (replaced bool, err error) {
-	f, err := read(path)
+// PutUser adds or replaces a user in the file, which is created if missing.
+func PutUser(path string, u User) (replaced bool, err error) {
+	f, err := readUsers(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		f, err = file{FormatVersion: format}, nil
+		f, err = usersFile{FormatVersion: usersFormat}, nil
 	}
 	if err != nil {
 		return false, err
@@ -220,12 +220,12 @@ func Put(path string, u User) (replaced bool, err error) {
 	replaced = len(f.Users) < before
 	f.Users = append(f.Users, u)
 	slices.SortFunc(f.Users, func(a, b User) int { return strings.Compare(a.Name, b.Name) })
-	return replaced, write(path, f)
+	return replaced, writeUsers(path, f)
 }
 
-// Remove removes a user from the file and reports whether there was one.
-func Remove(path, name string) (bool, error) {
-	f, err := read(path)
+// RemoveUser removes a user from the file and reports whether there was one.
+func RemoveUser(path, name string) (bool, error) {
+	f, err := readUsers(path)
 	if err != nil {
 		return false, err
 	}
@@ -234,10 +234,10 @@ func Remove(path, name string) (bool, error) {
 	if len(f.Users) == before {
 		return false, nil
 	}
-	return true, write(path, f)
+	return true, writeUsers(path, f)
 }
 
-func write(path string, f file) error {
+func writeUsers(path string, f usersFile) error {
 	raw, err := json.MarshalIndent(f, "", " ")
 	if err != nil {
 		return err
@@ -253,4 +253,20 @@ func write(path string, f file) error {
 		return fmt.Errorf("write the users: %w", err)
 	}
 	return nil
+}
+
+// Defaults returns the users for the Postgres protocol, with default limits.
+func (l *Users) Defaults(limits postgres.Limits) postgres.Users { return &login{l, limits} }
+
+type login struct {
+	list   *Users
+	limits postgres.Limits
+}
+
+// Find implements postgres.Users.
+func (l *login) Find(name string) (scram.StoredCredentials, postgres.Limits, error) {
+	credentials, u, err := l.list.Find(name)
+	limits := l.limits
+	limits.Connections, limits.Statement = cmp.Or(u.Connections, limits.Connections), cmp.Or(u.Limit(), limits.Statement)
+	return credentials, limits, err
 }

@@ -1,0 +1,227 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/rights"
+	"callhouse/internal/layout"
+)
+
+// Snapshots holds the open snapshots of a warehouse: the current one, once per zone and rights of its
+// readers, and older ones while they are in use.
+type Snapshots struct {
+	Root string
+	// Open opens the current snapshot in a zone, with a reader's rights.
+	Open func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error)
+	// Log is called with errors that no caller receives.
+	Log func(string)
+
+	mu       sync.Mutex
+	link     string             // name of the current snapshot
+	current  map[view]*Snapshot // the views of that snapshot
+	open     map[*Snapshot]bool
+	releases int // so far
+	closed   bool
+	uses     sync.WaitGroup
+	closing  sync.WaitGroup
+}
+
+// errClosed is returned after Close. Callers see it only while the program ends.
+var errClosed = errors.New("the program is ending")
+
+// view identifies how a snapshot is opened.
+type view struct{ zone, rights string }
+
+// MostViews is the maximum number of views in which the current snapshot stays open while unused.
+const MostViews = 4
+
+// Snapshot is an open snapshot.
+type Snapshot struct {
+	*analytics.Warehouse
+	of   *Snapshots
+	view view
+	uses map[*use]bool
+	last int // number of releases when it was last released
+}
+
+// use is one use of a snapshot. leave asks for its end; nil: it is short.
+type use struct{ leave func() }
+
+// Acquire returns the current snapshot for one request, in a zone and with a reader's rights. It opens
+// a new snapshot after a commit. The caller must call release after reading the last answer. Errors
+// are those of Open; after Close it fails.
+func (s *Snapshots) Acquire(ctx context.Context, zone *time.Location, r rights.Rights) (w *analytics.Warehouse, release func(), err error) {
+	at, release, err := s.Hold(ctx, zone, r, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	return at.Warehouse, release, nil
+}
+
+// Hold is Acquire for longer than a request. leave is called when the snapshot is no longer current;
+// the holder then releases it as soon as nothing is running.
+func (s *Snapshots) Hold(ctx context.Context, zone *time.Location, r rights.Rights, leave func()) (at *Snapshot, release func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, nil, errClosed
+	}
+	if at, err = s.take(ctx, zone, r); err != nil {
+		return nil, nil, err
+	}
+	u := &use{leave}
+	at.uses[u] = true
+	s.uses.Add(1)
+	return at, func() { s.release(at, u) }, nil
+}
+
+// name returns the name of the current snapshot, such as 000042; "" if it is unknown.
+func (s *Snapshots) name() string {
+	d, err := layout.OpenDir(s.Root)
+	if err != nil {
+		return ""
+	}
+	defer d.Close()
+	target, err := d.Readlink(filepath.Join(s.Root, layout.CurrentName))
+	if err != nil {
+		return ""
+	}
+	return filepath.Base(target)
+}
+
+// take returns the current snapshot in a view.
+func (s *Snapshots) take(ctx context.Context, zone *time.Location, r rights.Rights) (*Snapshot, error) {
+	to := view{zone.String(), r.Key()}
+	link := s.name()
+	// A link that is unreadable now was readable a moment ago.
+	if at := s.current[to]; at != nil && (link == "" || link == s.link) {
+		return at, nil
+	}
+	// Opening takes a moment. Later callers wait for it, because they must see the commit, too.
+	w, err := s.Open(context.WithoutCancel(ctx), zone, r)
+	if err != nil {
+		return nil, err
+	}
+	if link = filepath.Base(w.Snapshot().Dir); link != s.link {
+		s.drop()
+	}
+	for len(s.current) >= MostViews {
+		var oldest *Snapshot
+		for _, old := range s.current {
+			if len(old.uses) == 0 && (oldest == nil || old.last < oldest.last) {
+				oldest = old
+			}
+		}
+		if oldest == nil {
+			break
+		}
+		delete(s.current, oldest.view)
+		s.closeUnused(oldest)
+	}
+	if s.open == nil {
+		s.open, s.current = map[*Snapshot]bool{}, map[view]*Snapshot{}
+	}
+	next := &Snapshot{Warehouse: w, of: s, view: to, uses: map[*use]bool{}}
+	s.link, s.current[to], s.open[next] = link, next, true
+	return next, nil
+}
+
+// Look releases the snapshot if it is no longer current, even if nobody opens the next one. Call it
+// regularly: otherwise an idle client keeps an old snapshot open.
+func (s *Snapshots) Look() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if link := s.name(); link == "" || link == s.link || len(s.current) == 0 {
+		return
+	}
+	s.drop()
+	s.link = "" // the next snapshot to be opened is a new one
+}
+
+// drop makes the views of the current snapshot old ones, and asks their holders to release them.
+func (s *Snapshots) drop() {
+	for v, old := range s.current {
+		delete(s.current, v)
+		for u := range old.uses {
+			if u.leave != nil {
+				go u.leave()
+			}
+		}
+		s.closeUnused(old)
+	}
+}
+
+// release ends a use. Repeated calls have no effect.
+func (s *Snapshots) release(at *Snapshot, u *use) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !at.uses[u] {
+		return
+	}
+	delete(at.uses, u)
+	s.uses.Done()
+	s.releases++
+	at.last = s.releases
+	s.closeUnused(at)
+}
+
+// Spoil makes the next caller open the snapshot again.
+func (at *Snapshot) Spoil() {
+	at.of.mu.Lock()
+	defer at.of.mu.Unlock()
+	if at.of.current[at.view] == at {
+		delete(at.of.current, at.view)
+		at.of.log("DuckDB failed with an internal error; the snapshot is reopened")
+	}
+}
+
+// IsCurrent reports whether new callers get this snapshot.
+func (at *Snapshot) IsCurrent() bool {
+	at.of.mu.Lock()
+	defer at.of.mu.Unlock()
+	return at.of.current[at.view] == at
+}
+
+// closeUnused closes an old snapshot that is not in use. It closes in the background, since DuckDB may
+// take a while to release its resources; only Close waits for that.
+func (s *Snapshots) closeUnused(at *Snapshot) {
+	if len(at.uses) > 0 || s.current[at.view] == at {
+		return
+	}
+	delete(s.open, at)
+	s.closing.Go(func() {
+		if err := at.Close(); err != nil {
+			s.log("close a snapshot: " + err.Error())
+		}
+	})
+}
+
+func (s *Snapshots) log(text string) {
+	if s.Log != nil {
+		s.Log(text)
+	}
+}
+
+// Close waits until all snapshots are released, and closes them: DuckDB crashes the program if its
+// database is closed under a statement.
+func (s *Snapshots) Close() error {
+	defer s.closing.Wait()
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.uses.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for at := range s.open {
+		errs = append(errs, at.Close())
+		delete(s.open, at)
+	}
+	clear(s.current)
+	return errors.Join(errs...)
+}
