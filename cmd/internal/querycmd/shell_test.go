@@ -53,6 +53,7 @@ func TestShellInATerminal(t *testing.T) {
 	x.run("sentiment --by agent;", "0a7e1f60", "coverage: of 8 calls")
 	x.run(`sentiment --where "user_sentiment=negative" --by 'agent'`, "0a7e1f60")
 	x.run("tz Asia/Seol", "did you mean: Asia/Seoul?")
+	x.run("tz GMT+9", `unknown time zone "GMT+9"`, "  use a name") // Etc/GMT+9 is west of Greenwich
 	x.run("tz Asia/Seoul")
 	x.run("select max(local_date) as day_in_seoul from calls;", "day_in_seoul", "2024-11-20")
 	x.run("select 'a;b' as x; select 40 + 4 as y;", "a;b", "44")

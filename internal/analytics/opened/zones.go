@@ -2,7 +2,6 @@ package opened
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"callhouse/internal/analytics/duck"
@@ -15,14 +14,12 @@ func NearestZone(ctx context.Context, name string) (string, error) {
 	return words.Nearest(name, zones), err
 }
 
-// Zones returns the names of all time zones that DuckDB knows.
+// Zones returns the names of the time zones that DuckDB knows.
 func Zones(ctx context.Context) (zones []string, err error) {
 	err = duck.InMemory(func(conn *duck.Conn) error {
-		zones, err = conn.Column(ctx, "SELECT name FROM pg_timezone_names() ORDER BY name")
-		if err != nil {
-			return fmt.Errorf("list the time zones: %w", err)
-		}
-		return nil
+		// Etc/GMT+9 is nine hours behind GMT, and not what those who type GMT+9 mean.
+		zones, err = conn.Column(ctx, "SELECT name FROM pg_timezone_names() WHERE name NOT LIKE '%GMT%' ORDER BY name")
+		return err
 	})
 	return zones, err
 }
