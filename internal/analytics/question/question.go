@@ -54,7 +54,7 @@ func Of(f *sqlfiles.File, p Params) (q Question, err error) {
 //
 // Whole calendar months are compared with the same number of months before. Any other period is
 // compared with the time earlier by its length, rounded up to whole weeks, so that both have the
-// same weekdays and times of day. A period without an end ends at listed, when the list of calls
+// same weekdays and times of day. A period that is not over ends at listed, when the list of calls
 // was last read.
 func Compare(f *sqlfiles.File, p Params, listed, now time.Time, loc *time.Location) (Params, error) {
 	q, err := Of(f, p)
@@ -67,7 +67,7 @@ func Compare(f *sqlfiles.File, p Params, listed, now time.Time, loc *time.Locati
 	if p.Since.IsZero() {
 		return p, &GroupError{"--compare needs the start of the period", "set it, e.g. --since 7d or --since 2026-11-01"}
 	}
-	if p.Until.IsZero() {
+	if p.Until.IsZero() || p.Until.After(now) {
 		p.Until = now
 		if listed.Before(now) && listed.After(p.Since) {
 			p.Until = listed
