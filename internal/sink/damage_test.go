@@ -134,7 +134,7 @@ var damages = map[string]struct {
 	"bit-flipped": {"checksum", func(d *damage) {
 		d.bytes(d.s.Path(d.file("calls", today)), func(b []byte) []byte { b[len(b)/2] ^= 4; return b })
 	}},
-	"cut-short": {"size", func(d *damage) {
+	"cut-short": {"checksum", func(d *damage) {
 		d.bytes(d.s.Path(d.file("analysis_items", today)), func(b []byte) []byte { return b[:len(b)-9] })
 	}},
 	"not-parquet": {"unreadable", func(d *damage) {

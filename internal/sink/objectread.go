@@ -6,6 +6,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
@@ -74,6 +75,39 @@ func (o *objectReader) Next(to *schema.Object) (bool, error) {
 	return true, o.take(to)
 }
 
+// isCallID is isKey for calls.
+func isCallID(column int) bool { return column == 0 }
+
+// ReadCall reads the next call with its lists, reusing the memory of to, and returns false if there is
+// none.
+func (o *objectReader) ReadCall(to *calls.Call) (bool, error) {
+	row, err := o.rows.Next()
+	if err != nil {
+		return false, err
+	}
+	if row == nil {
+		return false, o.each(nil, func(int, parquet.Row) error { return nil }) // strays
+	}
+	if err := o.rows.Call(row, to); err != nil {
+		return false, err
+	}
+	return true, o.take(&to.Object)
+}
+
+// EachCall visits the remaining calls. A call is valid until visit returns.
+func (o *objectReader) EachCall(visit func(*calls.Call) error) error {
+	var call calls.Call
+	for {
+		more, err := o.ReadCall(&call)
+		if err == nil && more {
+			err = visit(&call)
+		}
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
 // take reads the rows of an object's lists into it.
 func (o *objectReader) take(to *schema.Object) error {
 	return o.each(to, func(i int, row parquet.Row) error { to.Lists[i].AddRow(row); return nil })
@@ -111,22 +145,13 @@ func (o *objectReader) Done() error {
 	return nil
 }
 
-// readers returns the open files.
-func (o *objectReader) readers() []*tableReader {
-	out := []*tableReader{o.rows}
-	for _, l := range o.lists {
-		if l.tableReader != nil {
-			out = append(out, l.tableReader)
-		}
-	}
-	return out
-}
-
 // Close closes the files.
 func (o *objectReader) Close() error {
-	var errs []error
-	for _, r := range o.readers() {
-		errs = append(errs, r.Close())
+	errs := []error{o.rows.Close()}
+	for _, l := range o.lists {
+		if l.tableReader != nil {
+			errs = append(errs, l.Close())
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -208,7 +208,7 @@ func (p *commitPlan) loadMoved(period string, changes []*change) error {
 	if err != nil {
 		return err
 	}
-	err = in.Each(func(call *calls.Call) error {
+	err = in.EachCall(func(call *calls.Call) error {
 		if ch := byID[string(call.ID())]; ch != nil {
 			ch.old = call.Copy()
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
@@ -77,10 +78,21 @@ func (r *Reader) OpenAsIs(f *layout.File) (*tableReader, error) {
 	return openTable(r.fsys, r.Path(f), tableByName(f.Table))
 }
 
-// Period opens the files of a period; nil if there are none. only is the one table whose rows are
-// read; nil: all of them.
-func (r *Reader) Period(period string, only []*schema.Table) (*periodReader, error) {
-	return openPeriod(only, r.opener(period))
+// Period opens the files of a period; nil if there are none. only are the tables whose rows are read;
+// nil: all of them. If it is Recordings, calls have only the columns that show whether a recording is
+// due.
+func (r *Reader) Period(period string, only []*schema.Table) (*objectReader, error) {
+	open := r.opener(period)
+	o, err := openObjects(schema.CallResource, isCallID, func(t *schema.Table) (*tableReader, error) {
+		if only != nil && t != &schema.Calls && !slices.Contains(only, t) {
+			return nil, nil
+		}
+		return open(t)
+	})
+	if o != nil && slices.Equal(only, []*schema.Table{&schema.Recordings}) {
+		o.rows.Pick(calls.RecordingColumns...)
+	}
+	return o, err
 }
 
 // Objects opens the files of a resource; nil if there are none.
@@ -205,7 +217,7 @@ func (r *Reader) EachCall(ctx context.Context, period string, only []*schema.Tab
 	if err != nil || in == nil {
 		return err
 	}
-	err = in.Each(func(call *calls.Call) error {
+	err = in.EachCall(func(call *calls.Call) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

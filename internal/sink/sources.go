@@ -22,7 +22,7 @@ type sources struct {
 
 // source is one period with its next call.
 type source struct {
-	*periodReader
+	*objectReader
 	call calls.Call
 }
 
@@ -103,14 +103,14 @@ func (s *sources) openNext() error {
 		return err
 	}
 	s.waiting = s.waiting[1:]
-	o := &source{periodReader: p}
+	o := &source{objectReader: p}
 	s.open = append(s.open, o)
 	return s.advance(o)
 }
 
 // advance reads a source's next call; at its end it is closed.
 func (s *sources) advance(o *source) error {
-	more, err := o.Read(&o.call)
+	more, err := o.ReadCall(&o.call)
 	if err == nil && !more {
 		err = o.Done()
 	}

@@ -370,7 +370,7 @@ func (p *Problems) List() []Problem {
 }
 
 // lost are the kinds of problems that mean that a file does not hold the data written to it.
-var lostKinds = map[string]bool{"missing": true, "size": true, "checksum": true, "unreadable": true}
+var lostKinds = map[string]bool{"missing": true, "checksum": true, "unreadable": true}
 
 // Lost reports whether the problem means that its file does not hold the data written to it, so
 // that nothing in it can be trusted.

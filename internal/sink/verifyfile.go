@@ -1,11 +1,8 @@
 package sink
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
+	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -33,21 +30,18 @@ func newSeenFiles() *seenFiles {
 	return &seenFiles{info: map[string]fs.FileInfo{}, said: map[string]*layout.File{}, ids: map[string][]uint64{}}
 }
 
-// known reports whether the same file was read before, for the same entry of a manifest. The one
-// file of runs has the same path in every snapshot.
-func (s *seenFiles) known(f *layout.File, info fs.FileInfo) bool {
+// again reports whether the same file was read before, for the same entry of a manifest. The one file
+// of runs has the same path in every snapshot.
+func (s *seenFiles) again(f *layout.File, info fs.FileInfo) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was, ok := s.info[f.Path]
-	return ok && os.SameFile(was, info) && reflect.DeepEqual(s.said[f.Path], f)
-}
-
-func (s *seenFiles) remember(f *layout.File, info fs.FileInfo) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	if was, ok := s.info[f.Path]; ok && os.SameFile(was, info) && reflect.DeepEqual(s.said[f.Path], f) {
+		return true
+	}
 	s.info[f.Path], s.said[f.Path] = info, f
 	s.files++
 	s.bytes += info.Size()
+	return false
 }
 
 func (s *seenFiles) keepIDs(path string, ids []uint64) {
@@ -58,60 +52,35 @@ func (s *seenFiles) keepIDs(path string, ids []uint64) {
 
 // file verifies one file as a whole: its existence, its size, its checksum. fresh reports whether
 // it was not read before, sound whether its rows can be read.
-func (v *verifier) file(ctx context.Context, s *layout.Snapshot, f *layout.File) (fresh, sound bool, err error) {
+func (v *verifier) file(s *layout.Snapshot, f *layout.File) (fresh, sound bool) {
 	at := v.rel(s.Path(f))
 	file, err := v.opts.FS.Open(s.Path(f))
 	if disk.IsGone(err) {
-		if _, err := layout.OpenSnapshot(v.opts.FS, v.opts.Root, s.Manifest.Snapshot); disk.IsGone(err) {
-			return false, false, nil // the whole snapshot has just been removed
+		if _, err := layout.OpenSnapshot(v.opts.FS, v.opts.Root, s.Manifest.Snapshot); !disk.IsGone(err) { // else the whole snapshot has just been removed
+			v.bad.Add("missing", at, "the file is not there")
 		}
-		v.bad.Add("missing", at, "the file is not there")
-		return false, false, nil
+		return false, false
 	}
 	if err != nil {
 		v.bad.Add("unreadable", at, "%v", err)
-		return false, false, nil
+		return false, false
 	}
 	defer file.Close()
 	info, err := file.Stat()
-	if err != nil {
+	if err == nil && v.seen.again(f, info) {
+		return false, true
+	}
+	var damage *layout.DamageError
+	if err == nil {
+		err = layout.Prove(file, s.Path(f), f)
+	}
+	switch {
+	case errors.As(err, &damage):
+		v.bad.Add("checksum", at, "%s", damage.What)
+	case err != nil:
 		v.bad.Add("unreadable", at, "%v", err)
-		return false, false, nil
 	}
-	if v.seen.known(f, info) {
-		return false, true, nil
-	}
-	v.seen.remember(f, info)
-	if info.Size() != f.Bytes {
-		v.bad.Add("size", at, "it has %d bytes, the manifest says %d", info.Size(), f.Bytes)
-		return true, false, nil
-	}
-	sum := sha256.New()
-	if _, err := io.Copy(sum, &untilDone{ctx, io.NewSectionReader(file, 0, info.Size())}); err != nil {
-		if ctx.Err() != nil {
-			return false, false, ctx.Err()
-		}
-		v.bad.Add("unreadable", at, "%v", err)
-		return true, false, nil
-	}
-	if hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
-		v.bad.Add("checksum", at, "its content is not what was written: the checksum differs")
-		return true, false, nil
-	}
-	return true, true, nil
-}
-
-// untilDone is a reader that ends with its context.
-type untilDone struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r *untilDone) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
+	return true, err == nil
 }
 
 // manifest verifies a manifest by itself. Reading it already checked that it does not contradict

@@ -23,10 +23,10 @@ var idSeed = maphash.MakeSeed()
 func (v *verifier) period(ctx context.Context, s *layout.Snapshot, files []*layout.File) error {
 	readable, anew := true, false
 	for _, f := range files {
-		fresh, sound, err := v.file(ctx, s, f)
-		if err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
+		fresh, sound := v.file(s, f)
 		readable, anew = readable && sound, anew || fresh
 	}
 	if !readable || !anew || tableByName(files[0].Table) == nil {
@@ -130,7 +130,7 @@ type periodCheck struct {
 }
 
 func (p *periodCheck) run(ctx context.Context) error {
-	in, err := openPeriod(nil, func(t *schema.Table) (*tableReader, error) {
+	in, err := openObjects(schema.CallResource, isCallID, func(t *schema.Table) (*tableReader, error) {
 		if c := p.files[t.Name]; c != nil {
 			return c.tableReader, nil
 		}
@@ -155,7 +155,7 @@ func (p *periodCheck) run(ctx context.Context) error {
 		return err
 	}
 	for {
-		if more, err := in.Read(call); err != nil {
+		if more, err := in.ReadCall(call); err != nil {
 			return err
 		} else if !more {
 			break

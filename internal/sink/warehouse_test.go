@@ -73,7 +73,7 @@ func readCalls(t testing.TB, fsys disk.FS, s *layout.Snapshot) map[string]*calls
 		var due, unsettled, unstarted int64
 		for {
 			call := new(calls.Call)
-			more, err := in.Read(call)
+			more, err := in.ReadCall(call)
 			test.OK(t, err)
 			if !more {
 				break
