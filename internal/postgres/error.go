@@ -68,7 +68,7 @@ var (
 	errAborted   = fail(codeFailed, "current transaction is aborted, commands ignored until end of transaction block")
 	errGone      = errors.New("the client has disconnected")
 	errIdle      = &Error{Code: codeIdle, Message: "terminating connection due to idle-in-transaction timeout",
-		Hint: "end transactions, or raise --idle-in-transaction-timeout"}
+		Hint: "end transactions after use"}
 	errShutdown = fail(codeShutdown, "terminating connection due to administrator command")
 )
 

@@ -193,7 +193,7 @@ func TestBombs(t *testing.T) {
 	analyticstest.Write(t, root, 1, analyticstest.Agencies())
 	users := []string{"quiet", "one", "two", "three"}
 	s := serve(t, func(line string) { t.Logf("%.300s", line) }, users,
-		"--warehouse", root, "--memory", "256MiB", "--temp", "64MiB", "--statement-timeout", "3s", "--max-connections", "20")
+		"--warehouse", root, "--memory", "256MiB", "--statement-timeout", "3s", "--max-connections", "20")
 	connect := func(user string) *pgx.Conn {
 		c, err := pgx.Connect(t.Context(), s.as(user))
 		if err != nil {

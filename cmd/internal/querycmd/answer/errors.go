@@ -43,7 +43,7 @@ func (c *Command) Explain(err error) error {
 		return zoneError(c.TZ)
 	case errors.As(err, &d) && d.Kind == "Out of Memory":
 		return cli.Fail(cli.ExitFailed, err, cmp.Or(scratch.Missing(),
-			"query less at once, e.g. fewer days; for query serve, --memory and --temp raise the limits"))
+			"query less at once, e.g. fewer days; for query serve, --memory raises the limit"))
 	case errors.Is(err, format.ErrSheetFull):
 		return cli.Usage("reduce the number of rows, or write csv-excel or parquet", "%v", err)
 	}

@@ -38,15 +38,15 @@ func (j *Job) Run(ctx context.Context, out io.Writer) error {
 // explain names the limit that a statement exceeded.
 func (j *Job) explain(err error) error {
 	var d *duck.Error
-	memory, temp := size(j.Memory), size(j.Temp)
+	memory, temp := cli.Size(j.Memory), cli.Size(j.Temp)
 	switch {
 	case errors.Is(err, syscall.EFBIG):
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its sheet exceeds %s of disk space", temp.String()),
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its sheet exceeds %s of disk space", temp),
 			"--temp raises the limit")
 	case !errors.As(err, &d) || d.Kind == "Parser" || d.Kind != "Out of Memory" && !diedOfMemory(d.Message):
 		return err
 	case strings.Contains(d.Message, "offload"):
-		err = fmt.Errorf("the statement was stopped: it exceeds %s of memory and %s of disk space", memory.String(), temp.String())
+		err = fmt.Errorf("the statement was stopped: it exceeds %s of memory and %s of disk space", memory, temp)
 		return cli.Fail(cli.ExitFailed, err, "--memory and --temp raise the limits")
 	}
 	if missing := scratch.Missing(); missing != "" {

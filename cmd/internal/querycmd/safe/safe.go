@@ -17,7 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
@@ -33,8 +32,8 @@ import (
 // Mode holds the flags for untrusted statements.
 type Mode struct {
 	On           bool
-	memory, temp size
-	output       size
+	memory, temp cli.Size
+	output       cli.Size
 	timeout      time.Duration
 	cmd          *cobra.Command
 }
@@ -47,7 +46,7 @@ type Limits struct {
 
 // Within returns an enabled mode with the given limits instead of flags.
 func Within(l Limits) *Mode {
-	return &Mode{On: true, memory: size(l.Memory), temp: size(l.Temp), output: size(l.Output), timeout: l.Timeout}
+	return &Mode{On: true, memory: cli.Size(l.Memory), temp: cli.Size(l.Temp), output: cli.Size(l.Output), timeout: l.Timeout}
 }
 
 // Flags adds the flags to a command. CALLHOUSE_SAFE sets the default of --safe.
@@ -77,33 +76,13 @@ func (s *Mode) Read(vars config.Environment) error {
 			return cli.Usage("add --safe", "--%s requires --safe", name)
 		}
 	}
-	if s.memory < 64<<20 {
-		return cli.Usage("the minimum is 64MiB", "--memory %s is too small", s.memory.String())
+	if err := s.memory.CheckMemory(); err != nil {
+		return err
 	}
 	if s.timeout <= 0 {
 		return cli.Usage("for example 30s or 5m", "--timeout %s is not a positive duration", s.timeout)
 	}
 	return nil
-}
-
-// size is a flag of bytes, such as 512MiB.
-type size int64
-
-// Set implements pflag.Value.
-func (s *size) Set(text string) error {
-	n, err := humanize.ParseBytes(text)
-	if err != nil || n > 1<<50 {
-		return errors.New("write a size such as 512MiB or 4GB")
-	}
-	*s = size(n)
-	return nil
-}
-
-// Type implements pflag.Value.
-func (s *size) Type() string { return "size" }
-
-func (s *size) String() string {
-	return strings.NewReplacer(".0 ", "", " ", "").Replace(humanize.IBytes(uint64(*s)))
 }
 
 // Job is the input of a statement's process.
@@ -248,8 +227,8 @@ func (s *Mode) run(ctx context.Context, job Job, out io.Writer) (said *Report, e
 		"it may have exceeded --memory")
 }
 
-func tooMuch(memory size) error {
-	return cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: it exceeds %s of memory", memory.String()),
+func tooMuch(memory cli.Size) error {
+	return cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: it exceeds %s of memory", memory),
 		"--memory raises the limit")
 }
 
@@ -300,14 +279,14 @@ func (s *Mode) exec(ctx context.Context, job Job, out io.Writer) (said *Report, 
 type onward struct {
 	w    io.Writer
 	left int64
-	most size
+	most cli.Size
 	err  error
 }
 
 // Write implements io.Writer.
 func (o *onward) Write(p []byte) (n int, err error) {
 	if o.left -= int64(len(p)); o.left < 0 {
-		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its answer exceeds %s", o.most.String()),
+		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its answer exceeds %s", o.most),
 			"--max-output raises the limit")
 	} else {
 		n, err = o.w.Write(p)

@@ -38,7 +38,7 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 	if c.http == "" {
 		return nil, nil
 	}
-	config := web.Config{Snapshots: snapshots, Settings: *c.Command, Title: c.title, Now: time.Now,
+	config := web.Config{Snapshots: snapshots, Settings: *c.Command, Now: time.Now,
 		Log: slog.New(slog.NewTextHandler(c.Stderr, nil)), Metrics: c.metrics}
 	if who.list != nil {
 		config.Login = func(ctx context.Context, user, password, address string) (rights.Rights, bool, error) {

@@ -29,21 +29,20 @@ import (
 // command holds the flags of one run.
 type command struct {
 	*answer.Command
-	postgres      string // addresses; empty: not served
-	http, title   string
-	users         string
-	cert, key     string
-	memory, temp  string
-	threads, most int
-	timeout, idle time.Duration
-	audit         string
-	perUser       int
-	metrics       *prometheus.Registry
+	postgres  string // addresses; empty: not served
+	http      string
+	users     string
+	cert, key string
+	memory    cli.Size
+	most      int
+	timeout   time.Duration
+	audit     string
+	metrics   *prometheus.Registry
 }
 
 // Command returns the command.
 func Command(a *answer.Command) *cobra.Command {
-	c := &command{Command: a, metrics: prometheus.NewRegistry()}
+	c := &command{Command: a, memory: 2 << 30, metrics: prometheus.NewRegistry()}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve BI tools over the Postgres protocol, and browsers and spreadsheets over HTTP",
@@ -73,24 +72,21 @@ addresses require --users and TLS; query serve user add NAME creates a user. Wit
 	f := cmd.Flags()
 	f.StringVar(&c.postgres, "postgres", "", "`ADDRESS` for the Postgres protocol, e.g. "+usualPostgres)
 	f.StringVar(&c.http, "http", "", "`ADDRESS` for HTTP, e.g. "+usualHTTP)
-	f.StringVar(&c.title, "title", "", "`TITLE` of the morning page; default: Calls, in the page's language")
 	f.StringVar(&c.cert, "tls-cert", "", "certificate `FILE`, PEM")
 	f.StringVar(&c.key, "tls-key", "", "key `FILE` of the certificate, PEM")
-	f.StringVar(&c.memory, "memory", "2GiB", "limit the memory of one user's statements over one snapshot to `SIZE`")
-	f.StringVar(&c.temp, "temp", "10GiB", "limit the disk space for data that exceeds memory to `SIZE`")
-	f.IntVar(&c.threads, "threads", 0, "maximum number of CPUs for statements; 0: all")
+	f.Var(&c.memory, "memory", "limit the memory of one user's statements over one snapshot to `SIZE`")
 	f.IntVar(&c.most, "max-connections", 100, "maximum number of connections, per protocol")
-	f.IntVar(&c.perUser, "max-connections-per-user", 0, "maximum number of connections of a user without a limit of its own; 0: no limit")
 	cli.SpanVar(f, &c.timeout, "statement-timeout", 5*time.Minute,
 		"cancel statements after `TIME`, e.g. 30s or 5m, unless the user has another limit")
-	cli.SpanVar(f, &c.idle, "idle-in-transaction-timeout", 10*time.Minute,
-		"close connections idle in a transaction, which keeps its snapshot open, after `TIME`")
 	f.StringVar(&c.audit, "audit", "", "log each statement and request to `FILE`; - is stderr")
 	cmd.PersistentFlags().StringVar(&c.users, "users", "", "`FILE` with the users who may log in; without it, everybody on this machine may")
 	c.AddOwnFlags(cmd, config.Query)
 	cmd.AddCommand(c.userCommand())
 	return cmd
 }
+
+// idle is how long a connection may be idle in a transaction, which keeps its snapshot open.
+const idle = 10 * time.Minute
 
 // The default addresses.
 const usualPostgres, usualHTTP = "127.0.0.1:5433", "127.0.0.1:8080"
@@ -169,7 +165,7 @@ func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admi
 // the loopback require, all connections must be encrypted.
 func (c *command) server(who admitted, host postgres.Host) *postgres.Server {
 	s := &postgres.Server{Host: host, Most: c.most, Log: c.note, TLS: who.tls, NeedTLS: who.tls != nil,
-		Limits: postgres.Limits{Connections: c.perUser, Statement: c.timeout, Idle: c.idle}}
+		Limits: postgres.Limits{Statement: c.timeout, Idle: idle}}
 	if who.list != nil {
 		s.Users, s.Try = who.list.Defaults(s.Limits), who.brake.Try
 	}

@@ -43,7 +43,8 @@ func (c *command) usersFile() (string, error) {
 }
 
 func (c *command) addCommand() *cobra.Command {
-	var timeout, memory string
+	var timeout string
+	var memory cli.Size
 	var connections int
 	var may rights.Rights
 	cmd := &cobra.Command{
@@ -84,8 +85,8 @@ apply to the Postgres protocol and to HTTP.`,
 				return cli.Usage("for example: --statement-timeout 30s --max-connections 20",
 					"invalid --statement-timeout %q or --max-connections %d", timeout, connections)
 			}
-			if memory != "" {
-				if u.Memory, err = memorySize(memory); err != nil {
+			if u.Memory = int64(memory); memory != 0 {
+				if err := memory.CheckMemory(); err != nil {
 					return err
 				}
 			}
@@ -106,7 +107,7 @@ apply to the Postgres protocol and to HTTP.`,
 		},
 	}
 	cmd.Flags().StringVar(&timeout, "statement-timeout", "", "cancel the user's statements after `TIME`, e.g. 30s")
-	cmd.Flags().StringVar(&memory, "memory", "",
+	cmd.Flags().Var(&memory, "memory",
 		"limit the memory of the user's statements over one snapshot to `SIZE`; applies to processes started later")
 	cmd.Flags().IntVar(&connections, "max-connections", 0, "maximum number of connections; 0: the server's default")
 	cmd.Flags().StringSliceVar(&may.Agents, "only-agents", nil,

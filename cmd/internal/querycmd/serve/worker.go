@@ -8,8 +8,6 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/opened"
@@ -30,20 +28,13 @@ type Job struct {
 	Goals       []question.Goal
 	Users       string // file; empty: no logins
 	Memory      int64  // bytes, for all statements of a process over one snapshot
-	Temp        int64  // bytes of temporary files
-	Threads     int
-	Connections int // maximum
+	Connections int    // maximum
 }
 
 // job reads the flags and checks that there is a warehouse.
 func (c *command) job(ctx context.Context, loc *time.Location) (j Job, err error) {
-	memory, err := memorySize(c.memory)
-	if err != nil {
+	if err := c.memory.CheckMemory(); err != nil {
 		return j, err
-	}
-	temp, err := humanize.ParseBytes(c.temp)
-	if err != nil || temp > 1<<50 {
-		return j, cli.Usage("write a size such as 512MiB or 4GB", "--temp %s is not a size", c.temp)
 	}
 	if err := opened.CheckZone(ctx, loc); err != nil {
 		return j, err
@@ -52,19 +43,7 @@ func (c *command) job(ctx context.Context, loc *time.Location) (j Job, err error
 	if err != nil {
 		return j, err
 	}
-	return Job{c.Warehouse, snap.Root(), loc.String(), c.Currency, c.Goals, c.users, memory, int64(temp), c.threads, c.most}, nil
-}
-
-// memorySize parses the value of --memory.
-func memorySize(text string) (int64, error) {
-	n, err := humanize.ParseBytes(text)
-	if err != nil || n > 1<<50 {
-		return 0, cli.Usage("write a size such as 512MiB or 4GB", "--memory %s is not a size", text)
-	}
-	if n < 64<<20 {
-		return 0, cli.Usage("the minimum is 64MiB", "--memory %s is too small", text)
-	}
-	return int64(n), nil
+	return Job{c.Warehouse, snap.Root(), loc.String(), c.Currency, c.Goals, c.users, int64(c.memory), c.most}, nil
 }
 
 // pool returns the pool that starts processes for clients.
@@ -91,6 +70,9 @@ func (j Job) pool(who admitted, log *serve.AuditLog, note func(string)) *isolate
 	return p
 }
 
+// temp is the disk space of a process for data that exceeds memory.
+const temp = 10 << 30
+
 // perConnection is the memory of a process besides that of its snapshots, for each connection:
 // threads' stacks, and rows in Go's heap.
 const perConnection = 16 << 20
@@ -110,7 +92,7 @@ func (j Job) Run(ctx context.Context, stdout io.Writer) (err error) {
 		}
 		b.Rights = list.Rights
 	}
-	if err := isolate.Limit(2*j.Memory, int64(64<<20+j.Connections*perConnection), j.Temp); err != nil { // of two snapshots
+	if err := isolate.Limit(2*j.Memory, int64(64<<20+j.Connections*perConnection), temp); err != nil { // of two snapshots
 		return fmt.Errorf("limit the memory: %w", err)
 	}
 	snapshots, free := j.snapshots(events.Log, pgcatalog.Dialect)
@@ -125,7 +107,7 @@ func (j Job) snapshots(log func(string), dialect func(rights.Rights) *opened.Dia
 	h := &serve.Snapshots{Root: j.Root, Log: log}
 	h.Open = func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		o := analytics.Options{Currency: j.Currency, Goals: j.Goals, Options: opened.Options{
-			Location: loc, Threads: j.Threads, Rights: r, Safe: &opened.Limits{Memory: j.Memory, Temp: j.Temp}}}
+			Location: loc, Rights: r, Safe: &opened.Limits{Memory: j.Memory, Temp: temp}}}
 		if dialect != nil {
 			o.Dialect = dialect(r)
 		}

@@ -34,7 +34,6 @@ import (
 type Config struct {
 	Snapshots *serve.Snapshots
 	Settings  answer.Command // default zone, language and currency; the warehouse's folder for messages
-	Title     string         // of the page; empty: its language's word for calls
 	// Login checks a user's password and returns the user's rights. Its error explains why no
 	// password from an address is currently checked. nil: everyone who reaches the server may read
 	// everything, which is only for loopback addresses.
