@@ -66,7 +66,7 @@ func (c *Crawler) ask(ctx context.Context, q query) (*asked, error) {
 		}
 	}
 	for {
-		c.filters.apply(&a.query.bounds)
+		c.filters.now().drop(&a.query.bounds)
 		var err error
 		a.failure, err = c.api.Do(ctx, a.query.request(), func(answer *api.Answer) (err error) {
 			a.page, err = parsePage("items", answer.Body)

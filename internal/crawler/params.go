@@ -60,13 +60,8 @@ func (fs *filters) now() accepts {
 	return fs.accepts
 }
 
-// apply removes the parameters from q that are known to be refused.
-func (fs *filters) apply(q *bounds) {
-	now := fs.now()
-	now.drop(q)
-}
-
-func (fs *accepts) drop(q *bounds) {
+// drop removes the parameters from q that are known to be refused.
+func (fs accepts) drop(q *bounds) {
 	q.Sorted = q.Sorted && fs.Sort != refused
 	if fs.After == refused {
 		q.After = 0

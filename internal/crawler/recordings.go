@@ -191,7 +191,8 @@ func (c *recordingCrawl) run(ctx context.Context, listed signal) error {
 
 // round archives recordings as of a commit. It stops early, with more set, if there is a newer commit,
 // whose calls come first.
-func (c *recordingCrawl) round(ctx context.Context, recordings iter.Seq2[calls.Recording, error], at int64, final bool) (more bool, err error) {
+func (c *recordingCrawl) round(ctx context.Context, recordings iter.Seq2[calls.Recording, error], at int64, final bool,
+) (more bool, err error) {
 	workers := c.workers(ctx, connections)
 	seen := 0
 	for due, err := range recordings {

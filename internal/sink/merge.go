@@ -211,7 +211,7 @@ func cleanRecord(m *mask.Mask, r *schema.Record) (kept bool, err error) {
 	}
 	body, _, err := wire.Redact(schema.CallResource, r.Body)
 	if err == nil && m != nil {
-		body, _, err = m.Apply(new([]byte), body)
+		body, _, err = m.Apply(body)
 	}
 	if unchecked := (*mask.UncheckedError)(nil); errors.As(err, &unchecked) {
 		r.Body = unchecked.Rest

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
@@ -44,8 +45,8 @@ func Merge(old, new *schema.Object) {
 		}
 	}
 	keptList := m.list(&now)
-	m.times(&now)
 	m.extra(top, oldExtra, &now, keptList)
+	m.times(&now)
 	now.set(new, top)
 }
 
@@ -127,33 +128,32 @@ func (m *merger) list(now *kept) bool {
 }
 
 // times sets the duration if new has none: to the known one, or if the start or the end has changed
-// to the time between them. An end before the start is none.
+// to the time between them. An end before the start is none: it is in extra, now, until the start is
+// corrected.
 func (m *merger) times(now *kept) {
-	t, row := m.duration, m.new.Row
+	t, row, top := m.duration, m.new.Row, m.nodes[0]
 	if t == nil {
 		return
+	}
+	end := Field(slices.IndexFunc(top.slots, func(s slot) bool { return s.col == t.to && s.in[m.new.Source()] }))
+	if v := now.known[end]; v.Shape == scan.IsNumber && row[t.to].IsNull() {
+		n, ok := scan.PlainInt(v.Raw)
+		if ok && n >= max(1, schema.MillisOf(row[t.from]).V) && n <= schema.MaxInstant && !otherUnit(n) {
+			row[t.to] = schema.InstantValue(n)
+			delete(now.known, end)
+		}
 	}
 	duration := m.old.Row[t.col]
 	if !parquet.Equal(row[t.from], m.old.Row[t.from]) || !parquet.Equal(row[t.to], m.old.Row[t.to]) {
 		if duration = t.of(row); !duration.IsNull() && duration.Int64() < 0 {
-			m.noEnd(now)
-			duration = parquet.Value{}
+			raw := strconv.AppendInt(nil, schema.MillisOf(row[t.to]).V, 10)
+			now.put(end, scan.Value{Raw: raw, Shape: scan.IsNumber})
+			row[t.to], duration = parquet.Value{}, parquet.Value{}
 		}
 	}
 	if m.sent>>t.col&1 == 0 {
 		row[t.col] = duration
 	}
-}
-
-// noEnd moves an end before the start from its column to extra.
-func (m *merger) noEnd(now *kept) {
-	end := &m.new.Row[m.duration.to]
-	for f := range m.nodes[0].slots {
-		if s := &m.nodes[0].slots[f]; s.col == m.duration.to && s.in[m.new.Source()] {
-			now.put(Field(f), scan.Value{Raw: strconv.AppendInt(nil, schema.MillisOf(*end).V, 10), Shape: scan.IsNumber})
-		}
-	}
-	*end = parquet.Value{}
 }
 
 // extra adds the members of old's extra, or of an inner object in it, that new's does not replace.

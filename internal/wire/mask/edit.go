@@ -23,18 +23,13 @@ func byPlace(edits []edit) {
 	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
 }
 
-// Room is the expected maximum growth of a redacted text, in bytes.
-const Room = 64
-
-// edited applies edits to a text, appending the result to room. Without edits it returns the text
-// itself.
-func edited(room *[]byte, text []byte, edits []edit) (clean []byte, changed bool) {
+// edited applies edits to a text. Without edits it returns the text itself.
+func edited(text []byte, edits []edit) (clean []byte, changed bool) {
 	if len(edits) == 0 {
 		return text, false
 	}
 	byPlace(edits)
-	from, at := len(*room), 0
-	out := slices.Grow(*room, len(text)+Room)
+	at, out := 0, make([]byte, 0, len(text)+64)
 	for i := range edits {
 		e := &edits[i]
 		out = append(append(out, text[at:e.from]...), e.text...)
@@ -45,8 +40,7 @@ func edited(room *[]byte, text []byte, edits []edit) (clean []byte, changed bool
 		}
 		at = e.to
 	}
-	*room = append(out, text[at:]...)
-	return (*room)[from:len(*room):len(*room)], true
+	return append(out, text[at:]...), true
 }
 
 // appendQuote appends a quote nested in JSON strings, depth-1 levels deep.

@@ -146,13 +146,13 @@ func masked(text string) bool {
 }
 
 // Apply returns body, the JSON of a call, with the values masked; body itself, not a copy, if there
-// are none. The result may be appended to room. Apply follows [wire.Redact]. The error wraps a
+// are none. Apply follows [wire.Redact]. The error wraps a
 // *scan.Error if body is not one JSON object, and is an *UncheckedError if a service did not check
 // body.
-func (m *Mask) Apply(room *[]byte, body []byte) (clean []byte, changed bool, err error) {
+func (m *Mask) Apply(body []byte) (clean []byte, changed bool, err error) {
 	redacted := false
 	if m.redactor != nil {
-		body, redacted, err = m.redactor.Apply(room, body)
+		body, redacted, err = m.redactor.Apply(body)
 		if unchecked := (*UncheckedError)(nil); errors.As(err, &unchecked) {
 			if unchecked.Rest, _, err = m.mask(unchecked.Rest); err == nil {
 				err = unchecked
@@ -176,7 +176,7 @@ func (m *Mask) mask(body []byte) (clean []byte, changed bool, err error) {
 	one := masking{Mask: m, text: body}
 	one.collect()
 	one.call()
-	clean, changed = edited(new([]byte), body, one.edits)
+	clean, changed = edited(body, one.edits)
 	return clean, changed, nil
 }
 

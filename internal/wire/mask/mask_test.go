@@ -76,11 +76,11 @@ func TestMask(t *testing.T) {
 				text, after, _ := strings.Cut(rest, ">")
 				want = before + `"` + m.Value(text) + `"` + after
 			}
-			got, changed, err := m.Apply(new([]byte), []byte(c.body))
+			got, changed, err := m.Apply([]byte(c.body))
 			if err != nil || string(got) != want || changed != (want != c.body) {
 				t.Fatalf("got  %s (changed %v), %v\nwant %s", got, changed, err, want)
 			}
-			if again, changed, err := m.Apply(new([]byte), got); changed || err != nil || !bytes.Equal(again, got) {
+			if again, changed, err := m.Apply(got); changed || err != nil || !bytes.Equal(again, got) {
 				t.Errorf("masked twice: %s, %v", again, err)
 			}
 		})
@@ -170,11 +170,11 @@ func drawn(t *rapid.T) (kind schema.Kind, body map[string]any) {
 
 // cleaned returns a call as apply changes it, which must be JSON, and both decoded; nil if it is no
 // call either way.
-func cleaned(t *rapid.T, kind schema.Kind, body map[string]any, apply func(*[]byte, []byte) ([]byte, bool, error)) (
+func cleaned(t *rapid.T, kind schema.Kind, body map[string]any, apply func([]byte) ([]byte, bool, error)) (
 	clean []byte, c, plain *calls.Call) {
 	raw, err := json.Marshal(body)
 	test.OK(t, err)
-	clean, changed, err := apply(new([]byte), raw)
+	clean, changed, err := apply(raw)
 	if err != nil || !changed || !json.Valid(clean) {
 		t.Fatalf("it became %s, %v", clean, err)
 	}
@@ -195,8 +195,8 @@ func TestMaskHostile(t *testing.T) {
 	t.Parallel()
 	m, r := maskOf(t, "metadata"), redactorOf(t)
 	for _, body := range wiretest.Hostile {
-		_, _, merr := m.Apply(new([]byte), []byte(body))
-		_, _, rerr := r.Apply(new([]byte), []byte(body))
+		_, _, merr := m.Apply([]byte(body))
+		_, _, rerr := r.Apply([]byte(body))
 		_, _, werr := wire.Redact(schema.CallResource, []byte(body))
 		if (merr == nil) != (werr == nil) || (rerr == nil) != (werr == nil) {
 			t.Errorf("%.60q: mask %v, redacted %v, withheld %v", body, merr, rerr, werr)

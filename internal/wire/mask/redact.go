@@ -85,9 +85,9 @@ type redacting struct {
 // look records the edits of a text; nil: the finder does.
 type look func(text []byte)
 
-// edited applies the edits to a text, appending the result to room, and counts them.
-func (r *redacting) edited(room *[]byte, text []byte) (clean []byte, changed bool) {
-	clean, changed = edited(room, text, r.edits)
+// edited applies the edits to a text, and counts them.
+func (r *redacting) edited(text []byte) (clean []byte, changed bool) {
+	clean, changed = edited(text, r.edits)
 	for i := range r.edits {
 		if e := &r.edits[i]; !e.again {
 			r.found[string(e.kind)]++
@@ -108,9 +108,9 @@ func (r *redacting) end() {
 	}
 }
 
-// Apply redacts body, the JSON of a call. It may append the result to room; if nothing was found,
-// it returns body itself. If body is not a single JSON object, the error wraps a *scan.Error.
-func (r *Redactor) Apply(room *[]byte, body []byte) (clean []byte, changed bool, err error) {
+// Apply redacts body, the JSON of a call. If nothing was found, it returns body itself. If body is not a
+// single JSON object, the error wraps a *scan.Error.
+func (r *Redactor) Apply(body []byte) (clean []byte, changed bool, err error) {
 	if _, err := scan.Whole(body); err != nil {
 		return nil, false, fmt.Errorf("cannot be decoded: %w", err)
 	}
@@ -119,7 +119,7 @@ func (r *Redactor) Apply(room *[]byte, body []byte) (clean []byte, changed bool,
 	clean = body
 	if err := one.redact(func() (more bool) {
 		one.call(clean)
-		clean, more = one.edited(room, clean)
+		clean, more = one.edited(clean)
 		changed = changed || more
 		return more
 	}); err != nil {
@@ -244,7 +244,7 @@ func (r *redacting) rows(o *schema.Object) (changed bool) {
 	var spoken []schema.Row
 	role, content, tool := schema.Turns.Column("role"), schema.Turns.Column("content"), schema.Turns.Column("tool_call_id")
 	apply := func(row schema.Row, i int) {
-		if clean, ok := r.edited(new([]byte), schema.TextOf(row[i])); ok {
+		if clean, ok := r.edited(schema.TextOf(row[i])); ok {
 			row[i], changed = schema.TextValue(clean), true
 		}
 	}

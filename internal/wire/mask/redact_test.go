@@ -65,14 +65,14 @@ func TestRedact(t *testing.T) {
 		if c.want == "" {
 			c.want = c.body
 		}
-		got, changed, err := redactorOf(t).Apply(new([]byte), []byte(c.body))
+		got, changed, err := redactorOf(t).Apply([]byte(c.body))
 		if err != nil || string(got) != c.want || changed != (c.want != c.body) {
 			t.Errorf("%s: %v %v\n got %s\nwant %s", c.name, changed, err, got, c.want)
 		}
 		if !json.Valid(got) {
 			t.Errorf("%s: no JSON: %s", c.name, got)
 		}
-		if again, changed, err := redactorOf(t).Apply(new([]byte), got); changed || err != nil || !bytes.Equal(again, got) {
+		if again, changed, err := redactorOf(t).Apply(got); changed || err != nil || !bytes.Equal(again, got) {
 			t.Errorf("%s: redacted twice: %s, %v", c.name, again, err)
 		}
 	}
@@ -84,12 +84,12 @@ func TestRedactCounts(t *testing.T) {
 	r := redactorOf(t)
 	for _, text := range []string{card, "4111 1111 1111 1111", "사일일일 일일일일 일일일일 일일일일"} {
 		body, _ := json.Marshal(map[string]any{"metadata": map[string]string{"x": text}})
-		if got, _, err := r.Apply(new([]byte), body); err != nil || string(got) != `{"metadata":{"x":"[card]"}}` {
+		if got, _, err := r.Apply(body); err != nil || string(got) != `{"metadata":{"x":"[card]"}}` {
 			t.Errorf("%s: %s, %v", text, got, err)
 		}
 	}
 	turn := `{"role":"user","content":"it is a@b.com"}`
-	if _, changed, err := r.Apply(new([]byte), []byte(`{"call_id":"a","transcript":[`+turn+`],"transcript_with_tool_calls":[`+turn+`]}`)); !changed || err != nil {
+	if _, changed, err := r.Apply([]byte(`{"call_id":"a","transcript":[` + turn + `],"transcript_with_tool_calls":[` + turn + `]}`)); !changed || err != nil {
 		t.Error(err)
 	}
 	if n := r.Counts()["email"]; n != 1 {
@@ -170,11 +170,11 @@ func TestRedactedCallsStay(t *testing.T) {
 		{Kind: "word", Re: regexp.MustCompile(`card|rest`)}, {Kind: "whole", Re: regexp.MustCompile(`^\d{4}$`)}}})
 	test.OK(t, err)
 	for _, body := range bodies {
-		once, _, err := rd.Apply(new([]byte), []byte(body))
+		once, _, err := rd.Apply([]byte(body))
 		if err != nil || !json.Valid(once) {
 			t.Fatalf("%s became %s, %v", body, once, err)
 		}
-		if twice, _, err := rd.Apply(new([]byte), once); err != nil || !bytes.Equal(once, twice) {
+		if twice, _, err := rd.Apply(once); err != nil || !bytes.Equal(once, twice) {
 			t.Errorf("%s\nbecame %s\nand then %s, %v", body, once, twice, err)
 		}
 		var d calls.Decoder
@@ -206,7 +206,7 @@ func TestRedactedByAServiceStays(t *testing.T) {
 	})
 	const body = `{"id":"x","metadata":{"a":"Kim010-1234-5678"},"transcript":[{"role":"user","content":"Kim4111 1111 1111 1111"}]}`
 	const want = `{"id":"x","metadata":{"a":"[person][phone]"},"transcript":[{"role":"user","content":"[person][card]"}]}`
-	if got, _, err := rd.Apply(new([]byte), []byte(body)); err != nil || string(got) != want {
+	if got, _, err := rd.Apply([]byte(body)); err != nil || string(got) != want {
 		t.Errorf("became %s, %v", got, err)
 	}
 	var d calls.Decoder
