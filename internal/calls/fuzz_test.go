@@ -32,7 +32,8 @@ func addPayloads(f *testing.F) {
 	}
 }
 
-// FuzzDecode: no input makes Decode panic, and it accepts exactly JSON objects with an id.
+// FuzzDecode: no input makes Decode panic, and it accepts exactly JSON objects with an id. Of those,
+// every value is in the rows.
 func FuzzDecode(f *testing.F) {
 	addPayloads(f)
 	f.Fuzz(func(t *testing.T, body []byte, detail bool) {
@@ -64,6 +65,9 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		checkFit(t, &c)
+		if utf8.Valid(body) {
+			checkLost(t, body, &c)
+		}
 		now := c.latestEnd() + 1
 		c.Settle(now)
 		if again := c.Clone(); true {
@@ -71,22 +75,6 @@ func FuzzDecode(f *testing.F) {
 			if again.Settlement() != c.Settlement() || again.TranscriptState() != c.TranscriptState() {
 				t.Fatal("Settle is not idempotent")
 			}
-		}
-	})
-}
-
-// FuzzLost: of everything that Decode accepts, every value is in the rows.
-func FuzzLost(f *testing.F) {
-	addPayloads(f)
-	f.Fuzz(func(t *testing.T, body []byte, detail bool) {
-		kind := schema.KindItem
-		if detail {
-			kind = schema.KindDetail
-		}
-		var d Decoder
-		var c Call
-		if d.Decode(body, kind, &c) == nil && utf8.Valid(body) {
-			checkLost(t, body, &c)
 		}
 	})
 }

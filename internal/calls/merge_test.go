@@ -211,6 +211,16 @@ func TestMergeRules(t *testing.T) {
 	}
 }
 
+// An end before the start is in extra until the start is corrected.
+func TestEndBeforeStart(t *testing.T) {
+	t.Parallel()
+	old := decodedIn(t, `{"id":"a","start_at":1795089670000,"end_at":1795089660000}`, schema.KindItem)
+	got := merged(t, old, decodedIn(t, `{"id":"a","start_at":1795089600000}`, schema.KindItem), schema.KindItem)
+	if old.EndAt().OK || got.EndAt() != schema.Some[int64](1795089660000) || got.Extra() != nil {
+		t.Errorf("the end was %v and is %v, extra %s", old.EndAt(), got.EndAt(), got.Extra())
+	}
+}
+
 func TestMergeMissing(t *testing.T) {
 	t.Parallel()
 	missing := func() *Call { c := NewCall("a"); c.Fetched(9, 9, []byte("r")); return c }
