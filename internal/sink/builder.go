@@ -130,21 +130,6 @@ func sortFiles(m *layout.Manifest) {
 	}
 }
 
-// LinkAll links the files of an earlier snapshot, except the replaced ones.
-func (b *builder) LinkAll(from *layout.Snapshot, replaced func(*layout.File) bool) (files []layout.File, err error) {
-	for i := range from.Manifest.Files {
-		f := &from.Manifest.Files[i]
-		if replaced(f) {
-			continue
-		}
-		if err := b.Link(from, f.Path, f.Bytes); err != nil {
-			return nil, err
-		}
-		files = append(files, *f)
-	}
-	return files, nil
-}
-
 // Seal makes the snapshot durable under its name. It is not committed yet.
 func (b *builder) Seal(m *layout.Manifest) (*layout.Snapshot, error) {
 	raw, err := m.Encode()

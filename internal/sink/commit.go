@@ -60,12 +60,17 @@ type maker struct {
 	alone    bool           // no older snapshot may stay
 	links    bool           // a new link to a recording that is due is a change of its call
 	keepFrom int64          // drop calls that started earlier, ms UTC; 0: none
-	progress func(rows int64)
+	// tombstones replace those of keeper; nil: they stay. sealed is called before the new snapshot
+	// becomes the current one; nil: nothing is.
+	tombstones *tombstones
+	sealed     func(*layout.Snapshot) error
+	progress   func(rows int64)
 
-	b        *builder
-	lines    *ownNumbers     // the organisation's numbers after the commit; nil: those before it, not read yet
-	units    []*unit         // what is written
-	replaced map[string]bool // periods and other parts of the old snapshot that are not linked
+	b         *builder
+	lines     *ownNumbers       // the organisation's numbers after the commit; nil: those before it, not read yet
+	units     []*unit           // what is written
+	replaced  map[string]bool   // periods and other parts of the old snapshot that are not linked
+	forgotten *layout.Forgotten // the entry of tombstones
 
 	mu    sync.Mutex
 	files []layout.File
@@ -100,8 +105,8 @@ func (m *maker) publish(ctx context.Context, plan func() ([]*unit, error), row f
 	if m.units, err = plan(); err == nil {
 		err = m.writeUnits(ctx)
 	}
-	m.replaced[schema.Runs.Name] = row != nil
 	if err == nil {
+		m.replaced[schema.Runs.Name] = m.replaced[schema.Runs.Name] || row != nil
 		err = m.linkRest()
 	}
 	if err == nil && row != nil {
@@ -117,7 +122,11 @@ func (m *maker) publish(ctx context.Context, plan func() ([]*unit, error), row f
 			complete(manifest)
 		}
 		sortFiles(manifest)
-		if m.made.Snapshot, err = m.b.Seal(manifest); err == nil {
+		m.made.Snapshot, err = m.b.Seal(manifest)
+		if err == nil && m.sealed != nil {
+			err = m.sealed(m.made.Snapshot)
+		}
+		if err == nil {
 			err = makeCurrent(m.w.opts.FS, m.w.opts.Root, m.made.Snapshot)
 		}
 	}
@@ -170,15 +179,29 @@ func (m *maker) writeUnits(ctx context.Context) (err error) {
 // new one.
 func (m *maker) linkRest() error {
 	if m.old != nil {
-		files, err := m.b.LinkAll(m.old.Snapshot, func(f *layout.File) bool { return m.replaced[cmp.Or(f.Period, f.Part())] })
-		if err != nil {
-			return err
+		for i := range m.was.Files {
+			f := &m.was.Files[i]
+			if m.replaced[cmp.Or(f.Period, f.Part())] {
+				continue
+			}
+			if err := m.b.Link(m.old.Snapshot, f.Path, f.Bytes); err != nil {
+				return err
+			}
+			m.files = append(m.files, *f)
 		}
-		m.files = append(m.files, files...)
-		if f := m.keeper.Manifest.Forgotten; f != nil {
+		if f := m.keeper.Manifest.Forgotten; f != nil && m.tombstones == nil {
 			if err := m.b.Link(m.keeper.Snapshot, f.Path, f.Bytes); err != nil {
 				return err
 			}
+		}
+	}
+	if m.tombstones != nil {
+		content, entry, err := m.tombstones.Encode()
+		if err == nil {
+			err = m.b.Write(entry.Path, content)
+		}
+		if m.forgotten = entry; err != nil {
+			return err
 		}
 	}
 	m.made.RecordingsDue.OK = m.links || m.was.Archive != ""
@@ -234,7 +257,7 @@ func (m *maker) manifest() *layout.Manifest {
 	if m.keeper != nil {
 		keeper := m.keeper.Manifest
 		out.Journal = keeper.Journal // its segments that are still to be removed
-		out.Oldest, out.Forgotten = keeper.Oldest, keeper.Forgotten
+		out.Oldest, out.Forgotten = keeper.Oldest, cmp.Or(m.forgotten, keeper.Forgotten)
 	}
 	return out
 }
@@ -292,7 +315,7 @@ func (m *maker) writeRuns(runs []schema.Run) (err error) {
 			err = w[0].Add(runs[i].Row())
 		}
 	}
-	return m.finish(w, nil, true, err)
+	return m.finish(w, []string{schema.Runs.Name}, true, err)
 }
 
 // lostRuns makes the rows of the runs that could not write them.

@@ -13,7 +13,6 @@ import (
 	"callhouse/internal/phone"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/disk"
 )
 
 // Selection selects the calls and customers to forget: those that match any of the fields.
@@ -130,9 +129,6 @@ func (f *erasure) forget(ctx context.Context, sel Selection, dry bool, progress 
 	}
 	if !idle {
 		if err := f.run(ctx, progress); err != nil {
-			if disk.IsNoSpace(err) {
-				err = &disk.NoSpaceError{Root: f.w.opts.Root, Wants: f.wants(), Err: err}
-			}
 			return nil, err
 		}
 	}
@@ -260,62 +256,109 @@ func (f *erasure) findNotes() error {
 	for i := range runs {
 		f.noted = f.noted || f.traces.in([]byte(runs[i].Error)) || f.traces.in(runs[i].DriftFields)
 	}
-	f.noted = f.noted || f.manifest().Bulk != f.current.Manifest.Bulk
+	f.noted = f.noted || f.bulk() != f.current.Manifest.Bulk
 	return err
 }
 
-// manifest returns the current manifest without the ids and numbers in its texts.
-func (f *erasure) manifest() *layout.Manifest {
-	m := *f.current.Manifest
-	if m.Bulk != nil && f.traces.in([]byte(m.Bulk.Why)) {
-		clean := *m.Bulk
-		clean.Why = f.traces.blank(clean.Why)
-		m.Bulk = &clean
+// bulk returns the state of the pages of v2 without the ids and numbers in its text.
+func (f *erasure) bulk() *schema.Bulk {
+	b := f.current.Manifest.Bulk
+	if b == nil || !f.traces.in([]byte(b.Why)) {
+		return b
 	}
-	return &m
+	return &schema.Bulk{State: b.State, At: b.At, Why: f.traces.blank(b.Why)}
 }
 
 // run rewrites the current snapshot, commits it and removes all others.
 func (f *erasure) run(ctx context.Context, progress func(Progress)) error {
-	w := f.w
 	if err := f.findRecordings(ctx); err != nil {
 		return err
 	}
-	made, err := f.remake(ctx)
+	w, was := f.w, f.current.Manifest
+	m := w.maker(w.read(f.current))
+	m.country, m.stamp, m.alone, m.tombstones = was.Country, stamp{}, true, f.tombstones
+	m.sealed = func(made *layout.Snapshot) error {
+		err := f.doom(made.Manifest.Snapshot)
+		if err != nil {
+			_ = removeSnapshot(w.opts.FS, made.Dir) // otherwise the next opening does
+		}
+		return err
+	}
+	// If making it current fails, it is unknown which snapshot is the current one, so both stay. Opening
+	// the warehouse reads current and removes the others.
+	made, err := m.publish(ctx, func() ([]*unit, error) { return f.units(), errors.Join(f.eraseObjects(m), f.eraseNotes(m)) }, nil,
+		func(out *layout.Manifest) {
+			out.RunID, out.CommittedAt, out.Redaction, out.Bulk = was.RunID, was.CommittedAt, was.Redaction, f.bulk()
+		})
 	if err != nil {
 		return fmt.Errorf("rewrite snapshot %d: %w", f.erased.Was, err)
 	}
+	f.erased.Now = made.Manifest.Snapshot
 	if tell := counter(progress, "forgotten", f.erased.Calls); tell != nil {
 		tell(f.erased.Calls)
 	}
-	if err := f.doom(made.Manifest.Snapshot); err != nil {
-		_ = removeSnapshot(w.opts.FS, made.Dir) // otherwise the next opening does
-		return err
-	}
-	// If this fails, it is unknown which snapshot is the current one, so both stay. Opening the
-	// warehouse reads current and removes the others.
-	if err := makeCurrent(w.opts.FS, w.opts.Root, made); err != nil {
-		return err
-	}
 	w.mu.Lock()
-	w.current, w.forgotten = made, f.tombstones
+	w.current, w.forgotten = made.Snapshot, f.tombstones
 	w.mu.Unlock()
-	if err := sweep(w.opts.FS, w.opts.Root, made); err != nil {
+	if err := sweep(w.opts.FS, w.opts.Root, made.Snapshot); err != nil {
 		return fmt.Errorf("the calls are forgotten, but the snapshots that held them are still on the disk (the next command "+
 			"that writes removes them): %w", err)
 	}
 	return nil
 }
 
-// wants estimates the bytes needed: the size of the files to rewrite.
-func (f *erasure) wants() (n int64) {
-	m := f.current.Manifest
-	for _, file := range m.FilesOf(schema.Calls.Name) {
-		if len(f.held[file.Path]) > 0 {
-			n += m.BytesOf(file.Period)
+// units returns the periods that lose calls.
+func (f *erasure) units() (out []*unit) {
+	for _, file := range f.current.Manifest.FilesOf(schema.Calls.Name) {
+		if held := f.held[file.Path]; len(held) > 0 {
+			out = append(out, &unit{period: file.Period, from: []string{file.Period}, leaving: held, always: true})
 		}
 	}
-	return n
+	return out
+}
+
+// eraseObjects rewrites the resources and the changes.
+func (f *erasure) eraseObjects(m *maker) error {
+	if f.erased.Customers+f.erased.Rows == 0 {
+		return nil
+	}
+	gone := func(of *resource.Resource, key string) bool {
+		return slices.Contains(personalResources, of) && of.Forgot(key, func(id string) bool { return f.ids[id] })
+	}
+	for _, of := range personalResources {
+		w := m.objectFiles(of)
+		err := m.old.EachObject(of, func(o *schema.Object) error {
+			if gone(of, of.KeyOf(o.Row)) {
+				return nil
+			}
+			return w.Write(o)
+		})
+		if err := m.finish(w, []string{of.Name}, true, err); err != nil {
+			return err
+		}
+	}
+	return m.rewriteChanges(nil, func(row schema.Row) bool {
+		of := changeOf(row)
+		return gone(resource.ByName(of.resource), of.key)
+	})
+}
+
+// eraseNotes blanks the texts of the table runs.
+func (f *erasure) eraseNotes(m *maker) error {
+	if !f.noted {
+		return nil
+	}
+	runs, err := m.old.Runs()
+	if err != nil {
+		return err
+	}
+	for i := range runs {
+		runs[i].Error = f.traces.blank(runs[i].Error)
+		if runs[i].DriftFields != nil {
+			runs[i].DriftFields = []byte(f.traces.blank(string(runs[i].DriftFields)))
+		}
+	}
+	return m.writeRuns(runs)
 }
 
 func (f *erasure) receipt(recordings *DeletedRecordings) (*Receipt, error) {
@@ -334,65 +377,4 @@ func (f *erasure) receipt(recordings *DeletedRecordings) (*Receipt, error) {
 	var err error
 	r.Lakes, err = LakesBefore(f.w.opts.Root, now.Oldest)
 	return r, err
-}
-
-// remake makes the next snapshot: the current one without the calls.
-func (f *erasure) remake(ctx context.Context) (_ *layout.Snapshot, err error) {
-	w, s := f.w, f.current
-	number, err := nextNumber(w.opts.FS, w.opts.Root)
-	if err != nil {
-		return nil, err
-	}
-	content, line, err := f.tombstones.Encode()
-	if err != nil {
-		return nil, err
-	}
-	b, err := newBuilder(w.opts.FS, w.opts.Root, number)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			b.Discard()
-		}
-	}()
-	e, gone := f.losses()
-	maker := w.maker(w.read(s))
-	maker.b, maker.country = b, s.Manifest.Country
-	files, err := maker.erase(ctx, e)
-	if err != nil {
-		return nil, err
-	}
-	f.erased.Now = number
-	linked, err := b.LinkAll(s, func(file *layout.File) bool { return gone[cmp.Or(file.Period, file.Table)] })
-	if err != nil {
-		return nil, err
-	}
-	if err := b.Write(line.Path, content); err != nil {
-		return nil, err
-	}
-	m := f.manifest()
-	m.FormatVersion, m.Snapshot, m.Oldest, m.Forgotten, m.Files = layout.FormatVersion, number, number, line, append(files, linked...)
-	sortFiles(m)
-	return b.Seal(m)
-}
-
-// losses returns the losses of the current snapshot, and the periods and tables that have some.
-func (f *erasure) losses() (e *losses, gone map[string]bool) {
-	gone = map[string]bool{}
-	e = &losses{Calls: map[string]map[string]bool{}, Personal: personalResources, Keys: f.ids, Runs: f.noted, Text: f.traces.blank}
-	for _, file := range f.current.Manifest.FilesOf(schema.Calls.Name) {
-		if len(f.held[file.Path]) > 0 {
-			gone[file.Period] = true
-			e.Calls[file.Period] = f.held[file.Path]
-		}
-	}
-	if f.erased.Customers+f.erased.Rows > 0 {
-		e.Resources = personalResources
-		for _, of := range personalResources {
-			gone[of.Name] = true
-		}
-	}
-	gone[resource.Changes.Name], gone[schema.Runs.Name] = len(e.Resources) > 0, e.Runs
-	return e, gone
 }

@@ -2,11 +2,9 @@ package sink
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"callhouse/internal/layout"
-	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/wire/mask"
 )
@@ -104,67 +102,4 @@ func (m *maker) mend(ctx context.Context, d *mending, run schema.Run) (*commitRe
 		}
 		return nil, nil
 	}, func(Stats) schema.Run { return run }, nil)
-}
-
-// losses lists the data that a snapshot loses.
-type losses struct {
-	Calls map[string]map[string]bool // to remove, by period
-	// Resources are rewritten, together with the table of changes. Objects of Personal are removed
-	// if they have one of the keys.
-	Resources, Personal []*resource.Resource
-	Keys                map[string]bool
-	Runs                bool                     // whether the table runs is rewritten
-	Text                func(text string) string // blanks its texts
-}
-
-// erase rewrites parts of the old snapshot into another one, and returns the files.
-func (m *maker) erase(ctx context.Context, e *losses) ([]layout.File, error) {
-	for _, period := range slices.Sorted(maps.Keys(e.Calls)) {
-		m.units = append(m.units, &unit{period: period, from: []string{period}, leaving: e.Calls[period], always: true})
-	}
-	err := m.writeUnits(ctx)
-	if err == nil {
-		err = m.eraseObjects(e)
-	}
-	if err != nil || !e.Runs {
-		return m.files, err
-	}
-	runs, err := m.old.Runs()
-	if err != nil {
-		return nil, err
-	}
-	for i := range runs {
-		runs[i].Error = e.Text(runs[i].Error)
-		if runs[i].DriftFields != nil {
-			runs[i].DriftFields = []byte(e.Text(string(runs[i].DriftFields)))
-		}
-	}
-	err = m.writeRuns(runs)
-	return m.files, err
-}
-
-// eraseObjects rewrites the resources and the changes.
-func (m *maker) eraseObjects(e *losses) error {
-	gone := func(of *resource.Resource, key string) bool {
-		return slices.Contains(e.Personal, of) && of.Forgot(key, func(id string) bool { return e.Keys[id] })
-	}
-	for _, of := range e.Resources {
-		w := m.objectFiles(of)
-		err := m.old.EachObject(of, func(o *schema.Object) error {
-			if gone(of, of.KeyOf(o.Row)) {
-				return nil
-			}
-			return w.Write(o)
-		})
-		if err := m.finish(w, nil, true, err); err != nil {
-			return err
-		}
-	}
-	if len(e.Resources) == 0 {
-		return nil
-	}
-	return m.rewriteChanges(nil, func(row schema.Row) bool {
-		of := changeOf(row)
-		return gone(resource.ByName(of.resource), of.key)
-	})
 }

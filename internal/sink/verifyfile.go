@@ -56,7 +56,8 @@ func (v *verifier) file(s *layout.Snapshot, f *layout.File) (fresh, sound bool) 
 	at := v.rel(s.Path(f))
 	file, err := v.opts.FS.Open(s.Path(f))
 	if disk.IsGone(err) {
-		if _, err := layout.OpenSnapshot(v.opts.FS, v.opts.Root, s.Manifest.Snapshot); !disk.IsGone(err) { // else the whole snapshot has just been removed
+		// Otherwise the whole snapshot has just been removed.
+		if _, err := layout.OpenSnapshot(v.opts.FS, v.opts.Root, s.Manifest.Snapshot); !disk.IsGone(err) {
 			v.bad.Add("missing", at, "the file is not there")
 		}
 		return false, false
