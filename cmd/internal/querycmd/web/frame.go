@@ -18,8 +18,6 @@ type frame struct {
 	Title, Lang, Path            string
 	Page, Calls, Agents, Reports string // links to these pages for the same calls
 	Spans                        []choice
-	Months                       []month
-	Weekdays                     []string
 	Fields                       []input
 	Names                        []string // of agents
 	Conditions                   []choice // each with a link that removes it
@@ -48,7 +46,6 @@ func (s *Server) frame(ctx context.Context, q *request, title string, groups boo
 		return f, err
 	}
 	f.spans(q)
-	f.calendar(q)
 	f.Fields = []input{{"since", q.texts.Say("frame.from"), q.typed.Since, "7d", dateField(q.typed.Since)},
 		{"until", q.texts.Say("frame.before"), q.typed.Until, "7d", dateField(q.typed.Until)},
 		{"agent", q.texts.Say("frame.agent"), q.typed.Agent, q.texts.Say("frame.agent_hint"), ""},
@@ -97,59 +94,6 @@ func (f *frame) spans(q *request) {
 			values.Set("since", span.since)
 		}
 		f.Spans = append(f.Spans, choice{span.text, link(q.path, values), q.typed.Since == span.since && q.typed.Until == ""})
-	}
-}
-
-// month is a month of the calendar: links to it, to its weeks and to its days.
-type month struct {
-	choice
-	Weeks []week
-}
-
-// week is a line of the calendar. Days outside the month are empty.
-type week struct {
-	choice
-	Monday string
-	Days   [7]choice
-}
-
-// months is how many months the calendar has.
-const months = 3
-
-// calendar adds links to the days, weeks and months up to the end of the period.
-func (f *frame) calendar(q *request) {
-	end := question.DayOf(q.asOf, q.zone)
-	last := end
-	if !q.params.Until.IsZero() {
-		last = question.DayOf(q.params.Until, q.zone).AddDate(0, 0, -1)
-	}
-	if last.After(end) {
-		last = end
-	}
-	between := func(text string, from, to time.Time) choice {
-		values := q.without("since", "until")
-		values.Set("since", from.Format(time.DateOnly))
-		values.Set("until", to.Format(time.DateOnly))
-		return choice{text, link(q.path, values), q.typed.Since == values.Get("since") && q.typed.Until == values.Get("until")}
-	}
-	for _, day := range []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"} {
-		f.Weekdays = append(f.Weekdays, q.texts.Say("weekday."+day))
-	}
-	for n := months - 1; n >= 0; n-- {
-		begin := time.Date(last.Year(), last.Month()-time.Month(n), 1, 0, 0, 0, 0, time.UTC)
-		next := begin.AddDate(0, 1, 0)
-		m := month{choice: between(q.texts.Time("month", begin), begin, next)}
-		monday := begin.AddDate(0, 0, -(int(begin.Weekday())+6)%7)
-		for ; monday.Before(next) && !monday.After(end); monday = monday.AddDate(0, 0, 7) {
-			w := week{choice: between("→", monday, monday.AddDate(0, 0, 7)), Monday: q.texts.Time("date", monday)}
-			for i := range w.Days {
-				if day := monday.AddDate(0, 0, i); !day.Before(begin) && day.Before(next) && !day.After(end) {
-					w.Days[i] = between(day.Format("2"), day, day.AddDate(0, 0, 1))
-				}
-			}
-			m.Weeks = append(m.Weeks, w)
-		}
-		f.Months = append(f.Months, m)
 	}
 }
 

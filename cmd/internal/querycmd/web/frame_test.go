@@ -43,36 +43,6 @@ func TestFrameInKorean(t *testing.T) {
 	}
 }
 
-// The calendar links to the calls of a day, a week and a month, keeps the other conditions, and
-// marks the selection.
-func TestCalendar(t *testing.T) {
-	s := newServer(t, 200, nil) // a call every five hours, from 15:00 in Seoul
-	body := s.must("/calls?since=2024-11-11&until=2024-11-12&where=call_type%3Dinbound")
-	if on := regexp.MustCompile(`<a href="[^"]*" aria-current="true">11</a>`).FindAllString(body, -1); len(on) != 1 {
-		t.Errorf("the chosen day is marked as %q", on)
-	}
-	_, calendar, _ := strings.Cut(body, `<nav class="calendar"`)
-	for _, c := range []struct{ link, since, until string }{
-		{`<a href="([^"]*)">12</a>`, "2024-11-12", "2024-11-13"},
-		{`<a href="([^"]*)" aria-label="week of 2024-11-11">`, "2024-11-11", "2024-11-18"},
-		{`<a href="([^"]*)">2024-11</a>`, "2024-11-01", "2024-12-01"},
-	} {
-		all := regexp.MustCompile(c.link).FindAllStringSubmatch(calendar, -1)
-		if len(all) == 0 {
-			t.Fatalf("no %s in\n%s", c.link, calendar)
-		}
-		u, err := url.Parse(html.UnescapeString(all[len(all)-1][1])) // the last month
-		test.OK(t, err)
-		v := u.Query()
-		if v.Get("since") != c.since || v.Get("until") != c.until || v.Get("where") != "call_type=inbound" || s.rows(u.String()) == 0 {
-			t.Errorf("%s leads to %s", c.link, u)
-		}
-	}
-	if strings.Contains(calendar, ">2</a></td><td></td><td></td><td></td><td></td><td></td><td></td>") {
-		t.Error("the calendar has days that are not over yet")
-	}
-}
-
 // An agent has its own page: its edits, versions, tools and worst calls, under its name.
 func TestPageOfAnAgent(t *testing.T) {
 	s := newServer(t, 60, nil)
