@@ -1,11 +1,11 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -18,8 +18,6 @@ type copyOptions struct {
 	csv, binary, header bool
 	delimiter           string
 	null                *string
-	quote, escape       string
-	forceQuote          bool // all columns
 }
 
 // copyCommand is COPY … TO STDOUT.
@@ -102,19 +100,17 @@ func (w *words) copied() (query string, err error) {
 
 // copyOptions takes the options, in either of Postgres' two syntaxes.
 func (w *words) copyOptions() (*copyOptions, error) {
-	o := &copyOptions{quote: `"`}
+	o := &copyOptions{}
 	w.take("with")
 	w.take("(")
 	for !w.end() && !w.take(")") {
-		word := strings.ToLower(w.Tokens[w.at].Text)
-		w.at++
-		if word == "format" && !w.end() {
-			word = strings.ToLower(w.Tokens[w.at].Value())
-			w.at++
+		if w.take("format"); w.end() {
+			return nil, w.wrong()
 		}
+		word := strings.ToLower(w.Tokens[w.at].Value())
+		w.at++
 		text := func() string {
-			w.take("as")
-			if w.end() {
+			if w.take("as"); w.end() {
 				return ""
 			}
 			w.at++
@@ -127,28 +123,16 @@ func (w *words) copyOptions() (*copyOptions, error) {
 			o.binary = true
 		case "text", ",":
 		case "header":
-			o.header = !w.takeAny("false", "off", "0")
-			if o.header {
-				w.takeAny("true", "on", "1", "match")
+			if o.header = !w.takeAny("false", "off", "0"); o.header {
+				w.takeAny("true", "on", "1")
 			}
-		case "delimiter", "delimiters":
+		case "delimiter":
 			o.delimiter = text()
 		case "null":
 			null := text()
 			o.null = &null
-		case "quote":
-			o.quote = text()
-		case "escape":
-			o.escape = text()
-		case "encoding":
-			text()
-		case "force_quote":
-			o.forceQuote = w.take("*")
-			if !o.forceQuote {
-				return nil, fail(codeUnsupported, "FORCE_QUOTE of single columns is not supported")
-			}
 		default:
-			return nil, fail(codeSyntax, fmt.Sprintf("option %q not recognized", word))
+			return nil, fail(codeUnsupported, fmt.Sprintf("the option %q of COPY is not supported", word))
 		}
 	}
 	if !w.end() {
@@ -160,11 +144,8 @@ func (w *words) copyOptions() (*copyOptions, error) {
 			o.delimiter = ","
 		}
 	}
-	if len(o.delimiter) != 1 || len(o.quote) != 1 || len(o.escape) > 1 {
-		return nil, fail(codeBadParameter, "COPY delimiter, quote and escape must be single one-byte characters")
-	}
-	if o.escape == "" {
-		o.escape = o.quote
+	if len(o.delimiter) != 1 {
+		return nil, fail(codeBadParameter, "COPY delimiter must be a single one-byte character")
 	}
 	return o, nil
 }
@@ -209,8 +190,7 @@ type copyWriter struct {
 	*client
 	buf     []byte
 	prefix  string      // of the first message
-	escaped [256]string // replacement of each byte; empty: the byte itself
-	quoted  [256]bool   // bytes that require quotes
+	escaped [256]string // replacement of each byte in text format; empty: the byte itself
 }
 
 // open begins a data message.
@@ -222,16 +202,9 @@ func (w *copyWriter) open() (length int) {
 }
 
 func (w *copyWriter) begin(columns []Column) {
-	if w.csv {
-		w.escaped[w.escape[0]], w.escaped[w.quote[0]] = w.escape+w.escape, w.escape+w.quote
-		for _, b := range []byte(w.delimiter + w.quote + w.escape + "\n\r") {
-			w.quoted[b] = true
-		}
-	} else {
-		w.escaped[w.delimiter[0]] = `\` + w.delimiter
-		for i, b := range []byte("\b\f\n\r\t\v\\") {
-			w.escaped[b] = `\` + `bfnrtv\`[i:i+1]
-		}
+	w.escaped[w.delimiter[0]] = `\` + w.delimiter
+	for i, b := range []byte("\b\f\n\r\t\v\\") {
+		w.escaped[b] = `\` + `bfnrtv\`[i:i+1]
 	}
 	switch {
 	case w.binary: // readers expect it with the first row, as Postgres sends it
@@ -284,28 +257,18 @@ func (w *copyWriter) row(columns []Column, row []value.Value) error {
 
 // cell writes the text of a value.
 func (w *copyWriter) cell(text []byte) {
-	null := ""
-	if w.null != nil {
-		null = *w.null
-	}
-	isQuoted := w.csv && (w.forceQuote || string(text) == null || string(text) == `\.` ||
-		slices.ContainsFunc(text, func(b byte) bool { return w.quoted[b] }))
-	if w.csv && !isQuoted {
-		w.out.bytes = append(w.out.bytes, text...)
-		return
-	}
-	if isQuoted {
-		w.out.bytes = append(w.out.bytes, w.quote...)
-	}
-	from := 0
-	for i, b := range text {
-		if with := w.escaped[b]; with != "" {
-			w.out.bytes = append(append(w.out.bytes, text[from:i]...), with...)
-			from = i + 1
+	switch null := w.null; {
+	case !w.csv:
+		for _, b := range text {
+			if with := w.escaped[b]; with != "" {
+				w.out.bytes = append(w.out.bytes, with...)
+			} else {
+				w.out.bytes = append(w.out.bytes, b)
+			}
 		}
-	}
-	w.out.bytes = append(w.out.bytes, text[from:]...)
-	if isQuoted {
-		w.out.bytes = append(w.out.bytes, w.quote...)
+	case bytes.ContainsAny(text, w.delimiter+"\"\n\r") || string(text) == `\.` || null == nil && len(text) == 0 || null != nil && string(text) == *null:
+		w.out.bytes = append(append(append(w.out.bytes, '"'), bytes.ReplaceAll(text, []byte(`"`), []byte(`""`))...), '"')
+	default:
+		w.out.bytes = append(w.out.bytes, text...)
 	}
 }

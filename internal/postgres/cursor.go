@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/jackc/pgx/v5/pgproto3"
-
 	"callhouse/internal/postgres/lexer"
 )
 
@@ -16,11 +14,8 @@ func (c *client) declareCommand(w *words) (*command, error) {
 	if !ok {
 		return nil, w.wrong()
 	}
-	isBinary := false
 	for !w.take("cursor") {
-		if w.take("binary") {
-			isBinary = true
-		} else if !w.takeAny("insensitive", "asensitive", "no", "scroll") {
+		if !w.takeAny("insensitive", "asensitive", "no", "scroll") {
 			return nil, w.wrong()
 		}
 	}
@@ -50,11 +45,7 @@ func (c *client) declareCommand(w *words) (*command, error) {
 			s.close()
 			return "", fail(codeSyntax, "a cursor supports one query")
 		}
-		p := &portal{statement: s, args: declared.args, owns: true, holds: holds}
-		if isBinary {
-			p.formats = []int16{pgproto3.BinaryFormat}
-		}
-		c.portals[name] = p
+		c.portals[name] = &portal{statement: s, args: declared.args, owns: true, holds: holds}
 		return "DECLARE CURSOR", nil
 	}
 	return d, nil

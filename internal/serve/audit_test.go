@@ -107,7 +107,7 @@ func testDialect(t *testing.T, h *house) {
 		`SELECT avg(interval '1.001 seconds' * x) AS a, sum(interval '1 day' * x) AS b FROM generate_series(1, 4098) AS s(x)`:                                         "a b | 00:34:11.5495 8398851 days",
 		`SELECT extract(second FROM timestamp '2026-01-01 00:00:01.5') AS a, extract(hour FROM timestamp '2026-01-01 05:00') / 2 AS b`:                                "a b | 1.500000 2.5",
 		`SELECT round(1.005::float8::numeric, 2) AS a, 0.0001::numeric = 0 AS b, 1.005::float8::numeric(10,2) AS c`:                                                   "a b c | 1.01 f 1.01",
-		`SELECT regexp_match('a1b2', '([a-z])([0-9])') AS a, regexp_match('a1', 'x') AS b, 'a word' ~ '\mword\M' AS c, 'sword' ~* '\yWORD' AS d`:                      "a b c d | {a,1} null t f",
+		`SELECT 'a word' ~ '\mword\M' AS c, 'sword' ~* '\yWORD' AS d`:                                                                                                 "c d | t f",
 		`SELECT to_char(timestamp '2026-05-04 03:02:01', 'FMMonth|Month|DY|D|Q|FMDD|HH12"h"MI') AS a`:                                                                 "a | May|May      |MON|2|2|4|03h02",
 		`SELECT round(2.5::float8) AS a, round(2.5) AS b, substr('hello', -1, 4) AS c, 'abcdef'::varchar(3) AS d, to_hex(255) AS e`:                                   "a b c d e | 2 3 he abc ff",
 		`SELECT date_trunc('day', timestamptz '2026-01-01 00:00Z', 'America/New_York') AS b`:                                                                          "b | 2025-12-31 05:00:00+00",

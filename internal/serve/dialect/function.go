@@ -23,7 +23,7 @@ var renamed = map[string]string{"json_build_object": "json_object", "jsonb_build
 var instead = map[string]string{"date_bin": "write time_bucket(stride, x, origin)",
 	"width_bucket": "write floor((x - low) * n / (high - low)) + 1", "overlay": "write left(x, n) || y || substring(x, m)",
 	"justify_days": "compute with extract(epoch FROM x)", "justify_hours": "compute with extract(epoch FROM x)",
-	"justify_interval": "compute with extract(epoch FROM x)"}
+	"justify_interval": "compute with extract(epoch FROM x)", "regexp_match": "write substring(x FROM 'pattern')"}
 
 // function maps calls to our functions and rewrites those that differ in DuckDB.
 func (a *Asked) function(n node) {
@@ -73,7 +73,7 @@ func init() {
 		"substring": (*Asked).substring, "substr": (*Asked).substr, "generate_subscripts": (*Asked).subscripts, "date_part": (*Asked).datePart,
 		"sum": func(a *Asked, n node, _ []any) { a.sum(n) }, "avg": func(a *Asked, n node, _ []any) { a.average(n) }, "round": (*Asked).round,
 		"to_char": (*Asked).toChar, "to_date": (*Asked).toDate, "to_timestamp": (*Asked).toTimestamp, "date_trunc": (*Asked).dateTrunc,
-		"regexp_match": (*Asked).regexpMatch, "regexp_replace": patterned, "regexp_matches": patterned,
+		"regexp_replace": patterned, "regexp_matches": patterned,
 		"json_agg": aggregated, "jsonb_agg": aggregated,
 		"jsonb_array_elements": unnested, "json_array_elements": unnested, "jsonb_array_elements_text": unnested,
 		"json_array_elements_text": unnested,
@@ -302,14 +302,12 @@ func (a *Asked) contains(args []any) {
 	}
 }
 
-// patterns maps the parts of Postgres' date formats to strftime's, longer ones first.
-var patterns = []string{"YYYY", "%Y", "yyyy", "%Y", "YY", "%y", "MONTH", "%B", "FMMonth", "%B", "Month", "%B", "month", "%B",
-	"Mon", "%b", "MON", "%b", "MM", "%m", "mm", "%m", "FMDay", "%A", "Day", "%A", "Dy", "%a", "DDD", "%j", "DD", "%d", "dd", "%d",
-	"HH24", "%H", "hh24", "%H", "HH12", "%I", "HH", "%I", "MI", "%M", "mi", "%M", "SS", "%S", "ss", "%S", "MS", "%g", "US", "%f",
-	"IYYY", "%G", "IW", "%V", "WW", "%W", "ID", "%u", "AM", "%p", "PM", "%p", "TZ", "%Z", "OF", "%z", "D", "%w"}
-
 // dateFormat converts a format of to_char to one of strftime. Text in double quotes is literal.
 func dateFormat(format string) string {
+	var patterns []string
+	for _, p := range parts {
+		patterns = append(patterns, "FM"+p.name, p.by, p.name, p.by)
+	}
 	replace := strings.NewReplacer(patterns...)
 	var b strings.Builder
 	for i, part := range strings.Split(format, `"`) {

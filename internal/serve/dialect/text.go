@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -14,28 +13,6 @@ func (a *Asked) pattern(of any) {
 		asNode(of)["value"].(node)["value"] = bounds.Replace(s)
 		a.changed = true
 	}
-}
-
-// regexpMatch returns the groups of a match, or the whole match.
-func (a *Asked) regexpMatch(n node, args []any) {
-	s, ok := constantText(args[1])
-	if !ok {
-		return
-	}
-	a.pattern(args[1])
-	groups := 0
-	if re, err := regexp.Compile(bounds.Replace(s)); err == nil {
-		groups = re.NumSubexp()
-	}
-	options := args[2:]
-	var found []any
-	for i := range groups {
-		found = append(found, call("", "regexp_extract", append([]any{args[0], args[1], integer(i + 1)}, options...)...))
-	}
-	if groups == 0 {
-		found = []any{call("", "regexp_extract", append([]any{args[0], args[1], integer(0)}, options...)...)}
-	}
-	a.put(n, call(schemaOf, "if_found", call("", "regexp_matches", args...), call("", "list_value", found...)))
 }
 
 // substr counts characters as Postgres does, even before the beginning of the text.

@@ -94,7 +94,6 @@ CREATE MACRO pg.statement_timestamp() AS now();
 CREATE MACRO pg.transaction_timestamp() AS now();
 CREATE MACRO pg.timeofday() AS CAST(now() AS VARCHAR);
 CREATE MACRO pg.div(a, b) AS trunc(a / b);
-CREATE MACRO pg.if_found(found, parts) AS CASE WHEN found THEN parts END;
 CREATE MACRO pg.substring_match(text, pattern) AS CASE WHEN regexp_matches(text, pattern) THEN regexp_extract(text, pattern) END;
 CREATE MACRO pg.substring_group(text, pattern) AS CASE WHEN regexp_matches(text, pattern) THEN regexp_extract(text, pattern, 1) END;
 CREATE MACRO pg.json_path(parts) AS '/' || array_to_string(list_transform(CAST(parts AS VARCHAR[]), lambda x: replace(replace(x, '~', '~0'), '/', '~1')), '/');
