@@ -11,7 +11,6 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/words"
@@ -70,29 +69,9 @@ func (a *app) configure(cmd *cobra.Command) error {
 		}
 		a.Goals = append(a.Goals, goal)
 	}
-	if err := a.chooseFormat(cmd); err != nil {
-		return err
-	}
-	return nil
-}
-
-// chooseFormat takes the format of --format or its short forms, if any.
-func (a *app) chooseFormat(cmd *cobra.Command) error {
 	// The extension of --output takes precedence over the file's format.
 	if f := cmd.Flags().Lookup("format"); f != nil && !f.Changed {
 		a.Usual, a.Format = a.Format, ""
-	}
-	if a.excel {
-		if a.Format != "" && a.Format != string(format.CSV) && a.Format != string(format.CSVExcel) {
-			return cli.Usage("remove one of them", "--csv-excel conflicts with --format %s", a.Format)
-		}
-		a.Format = string(format.CSVExcel)
-	}
-	if a.json {
-		if a.Format != "" && a.Format != string(format.JSON) {
-			return cli.Usage("remove one of them", "--json conflicts with --format %s", a.Format)
-		}
-		a.Format = string(format.JSON)
 	}
 	return nil
 }

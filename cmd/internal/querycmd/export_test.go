@@ -214,7 +214,7 @@ func TestModesOfWhatIsMade(t *testing.T) {
 	try("e", "700 600", "export", "e")
 	test.OK(t, errors.Join(os.Mkdir("open", 0o700), os.Chmod("open", 0o755), os.WriteFile("open.csv", nil, 0o600), os.Chmod("open.csv", 0o644)))
 	try("open", "755 644", "export", "open", "--tables", "calls")
-	try("open", "755 644", "export", "open", "--reports", "sentiment", "--csv-excel")
+	try("open", "755 644", "export", "open", "--reports", "sentiment", "--format", "csv-excel")
 	try("q.csv", "600", "sql", "FROM calls", "--output", "q.csv")
 	try("open.csv", "644", "sql", "FROM calls", "--output", "open.csv")
 	try("s.csv", "600", "sentiment", "--output", "s.csv")
@@ -247,11 +247,11 @@ func TestXLSX(t *testing.T) {
 	}
 }
 
-// CSV for spreadsheets, by its flag and by its name.
+// CSV for spreadsheets, on stdout, in safe mode and in a file.
 func TestCSVForSpreadsheets(t *testing.T) {
 	house(t)
 	const text, want = "SELECT '=1+1' AS a, -1 AS b", "\ufeffa,b\r\n'=1+1,-1\r\n"
-	for _, args := range [][]string{{"--csv-excel"}, {"--format", "csv-excel"}, {"--format", "csv", "--csv-excel"}, {"--csv-excel", "--safe"}, {"--csv-excel", "-o", "x.json"}} {
+	for _, args := range [][]string{{"--format", "csv-excel"}, {"--format", "csv-excel", "--safe"}, {"--format", "csv-excel", "-o", "x.json"}} {
 		r := run(t, "", append([]string{"sql", text}, args...)...)
 		if args[len(args)-1] == "x.json" {
 			raw, err := os.ReadFile("x.json")
@@ -265,8 +265,7 @@ func TestCSVForSpreadsheets(t *testing.T) {
 	if r := run(t, "", "sql", text, "--format", "csv"); r.out != "a,b\n=1+1,-1\n" {
 		t.Errorf("plain CSV is exact: %v", r)
 	}
-	run(t, "", "sql", text, "--format", "json", "--csv-excel").exits(t, cli.ExitUsage)
-	run(t, "", "export", "e", "--tables", "calls", "--csv-excel").exits(t, 0)
+	run(t, "", "export", "e", "--tables", "calls", "--format", "csv-excel").exits(t, 0)
 	if m := exportOf(t, "e"); m.Format != "csv-excel" || names(m) != "table calls.csv" {
 		t.Errorf("%+v", m)
 	}

@@ -184,13 +184,9 @@ func firstAgent(t *testing.T) string {
 	return id
 }
 
-// --json is --format json, and --top counts the other rows.
-func TestShortForms(t *testing.T) {
+// --top counts the other rows.
+func TestTop(t *testing.T) {
 	house(t)
-	if long, short := run(t, "", "sentiment", "--format", "json"), run(t, "", "sentiment", "--json"); long.out != short.out || short.out == "" {
-		t.Errorf("--json: %s, want %s", short, long)
-	}
-	run(t, "", "sentiment", "--json", "--format", "csv").reports(t, 2, "--json conflicts with --format csv")
 	all := run(t, "", "sentiment", "--format", "csv", "--sort", "calls:asc")
 	lines := strings.SplitAfter(all.out, "\n")
 	n := len(lines) - 2 // a heading, and nothing after the last line

@@ -70,14 +70,20 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	if f.Arguments != "CALL_ID" {
 		fl.StringVar(&a.Sort, "sort", "", "sort by `COLUMN`: by default, numbers and times descending, texts and days ascending; "+
 			"COLUMN:asc or COLUMN:desc sets the order")
-		fl.Uint32Var(&a.Top, "top", 0, "only the first `N` rows, and the number of others; default: all")
+		fl.Uint32Var(&a.Top, "top", 0, topUsage(f))
 		cli.Complete(cmd, "sort", columnNames(f)...)
 	}
 	if of, _ := f.Pages(); of != "" {
-		fl.Uint32Var(&a.Most, "most", 0, "show at most `N` "+of+"; default: all")
 		fl.Uint32Var(&a.Skip, "skip", 0, "skip the first `N` "+of)
 	}
 	return cmd
+}
+
+func topUsage(f *sqlfiles.File) string {
+	if of, _ := f.Pages(); of != "" {
+		return "only the first `N` " + of + "; default: all"
+	}
+	return "only the first `N` rows, and the number of others; default: all"
 }
 
 // columnNames returns the columns by which a report can be sorted.
@@ -139,6 +145,9 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 		p.NamesInPlace = !kind.Exact()
 	}
 	shown := p.Top
+	if of, _ := f.Pages(); of != "" && p.Sort == "" { // counting the others would read all of them
+		p.Most, shown = p.Top, 0
+	}
 	p.Top = 0 // the others are counted
 	answer, err := w.Ask(ctx, analytics.Question{Report: f.Name, Params: p, Compare: a.Compare != "", Now: now})
 	if err != nil {

@@ -63,7 +63,6 @@ func Run(ctx context.Context, env config.Environment, args []string, stdin io.Re
 type app struct {
 	answer.Command
 	answer.Question        // of reports
-	excel, json     bool   // --csv-excel, --json
 	freeSignals     func() // lets the shell handle signals
 }
 
@@ -116,14 +115,11 @@ snapshot, even while extract runs.`,
 		switch cmd.Name() {
 		case "alert":
 			for _, sub := range cmd.Commands() {
-				config.Uses(sub, "config", "profile", "output", "csv-excel", "json")
+				config.Uses(sub, "config", "profile", "output")
 			}
 		case "serve", "mcp": // they write no answer to a file
 		default:
 			others = append(others, "output")
-		}
-		if config.UsedBy("format", cmd) {
-			others = append(others, "csv-excel", "json")
 		}
 		config.Uses(cmd, others...)
 	}
@@ -155,8 +151,5 @@ func (a *app) isolatedCommand() *cobra.Command {
 
 func (a *app) commonFlags(root *cobra.Command) {
 	a.settingFlags(root)
-	f := root.PersistentFlags()
-	f.BoolVar(&a.excel, "csv-excel", false, "same as --format csv-excel: CSV for spreadsheets, in which no cell is read as a formula")
-	f.BoolVar(&a.json, "json", false, "same as --format json")
-	f.StringVarP(&a.Output, "output", "o", "", "write to `FILE` instead of stdout, completely or not at all")
+	root.PersistentFlags().StringVarP(&a.Output, "output", "o", "", "write to `FILE` instead of stdout, completely or not at all")
 }

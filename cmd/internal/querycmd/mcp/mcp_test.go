@@ -192,7 +192,7 @@ func TestTools(t *testing.T) {
 		}
 		var flags []string
 		cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden && f.Name != "help" && f.Name != "most" {
+			if !f.Hidden && f.Name != "help" {
 				flags = append(flags, f.Name)
 			}
 		})
@@ -302,6 +302,8 @@ func TestBounds(t *testing.T) {
 		{args{"name": "calls", "top": 2}, 2, "calls after these, if there are any: skip=2 shows them"},
 		{args{"name": "search", "words": []string{"refund"}, "top": 3}, 3, "turns found after these, if there are any: skip=3 shows them"},
 		{args{"name": "funnel", "top": 2}, 2, "left_out: 2 more rows"},
+		{args{"name": "calls", "sort": "start_at:asc", "top": 2}, 2, "left_out: 28 more rows"},
+		{args{"name": "durations", "steps": true}, 1, ""},
 		{args{"name": "volume", "by": []string{"agent"}, "top": 2}, 2, ""},
 	} {
 		if got := ask(t, c, "report", x.args); len(got.rows) != x.rows || !strings.Contains(got.left, x.left) || x.left == "" && strings.Contains(got.left, "more row") {

@@ -116,7 +116,7 @@ func (s *server) tools() []*tool {
 			"compare": text(answer.Previous + ": shows each figure beside that of the period before, and the change; requires since"),
 			"field":   text("count calls with NAME=VALUE of an extracted field as successful, such as resolved=true"),
 			"every":   text("step of a row: day, hour or minute"),
-			"steps":   schema{"type": "boolean", "description": "calls by steps of 5 seconds of their duration"},
+			"steps":   schema{"type": "boolean", "description": "one row per step of 5 seconds"},
 			"words":   texts("words or phrases that one turn contains, all of them"),
 			"call_id": text("id of the call, or its beginning"),
 			"sort":    text("COLUMN, COLUMN:asc or COLUMN:desc"),
@@ -315,6 +315,9 @@ func (s *server) report(ctx context.Context, c *call, r *reply) error {
 		return err
 	}
 	of, each := f.Pages()
+	if c.Sort != "" {
+		of = ""
+	}
 	if of != "" { // counting the others would read every call
 		p.Most = min(c.rows, maxRows/each)
 		c.rows = p.Most * each
