@@ -29,15 +29,12 @@ func (a *app) pageCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Write the morning page: key numbers and charts in one HTML file",
-		Long: `Write the morning page: one HTML file with the numbers of the last complete day and
-of the period, each compared with the one before, and charts of volume, sentiment,
-reasons, durations, hours, costs, response latency, agents and coverage. It uses no
-network and no scripts, adapts to phone, desktop, paper and dark mode, and can be
-mailed. HTML is its only format; its languages are English and Korean (--lang ko).
-
-The page starts with one sentence, what changed by more than chance since the previous
-period, and five numbers with the course of their last 28 days; then it answers what to
-listen to, where, why, and whether the data is complete.
+		Long: `Write the morning page: one HTML file that starts with one sentence, what changed by
+more than chance since the previous period, and five numbers of the last complete day
+and of the period; then it shows the calls to listen to, agents, how and why calls
+ended, failed tools, the course of the numbers, and whether the data is complete. It
+uses no network and no scripts, adapts to phone, desktop, paper and dark mode, and can
+be mailed. HTML is its only format; its languages are English and Korean (--lang ko).
 
 Its numbers are those of the other reports; below each section is the command that
 prints them. It covers whole days: --since and --until are cut to the start of their

@@ -111,9 +111,6 @@ func TestInABrowser(t *testing.T) {
 			if got := requests(t, file); len(got) > 0 {
 				t.Errorf("the page asks for %s", got)
 			}
-			if off := strings.Contains(text, `<data value="handle_ms">`) || strings.Contains(text, `<data value="calls">`); off != (name == "days" || name == "weeks" || name == "korean") {
-				t.Errorf("a day off its past is shown: %v", off)
-			}
 			// Without its policy, so that the probe runs.
 			save(t, filepath.Join(dir, "probed.html"), strings.Replace(strings.Replace(text, policy, "", 1), "</body>", string(test.Read(t, "testdata/probe.html")), 1))
 			grounds := []string{"rgb(16, 19, 22)", "rgb(244, 245, 247)"} // dark, light
@@ -130,9 +127,9 @@ func TestInABrowser(t *testing.T) {
 	}
 }
 
-// The drawings of a page, each in one size. The trends of the key figures are the first five.
+// The drawings of a page, each in one size.
 var (
-	all   = []string{"trend", "trend", "trend", "trend", "trend", "ends", "latency", "volume", "sentiment", "costs", "durations", "heat"}
+	all   = []string{"ends", "course"}
 	drawn = map[string][]string{"korean": all, "weeks": all, "days": all, "one day": all}
 )
 

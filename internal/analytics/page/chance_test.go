@@ -1,14 +1,13 @@
 package page
 
 import (
-	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -115,8 +114,6 @@ type verdicts struct {
 	edit                          string
 }
 
-var errEnough = errors.New("enough of the page")
-
 func (c *company) judge(t *testing.T) (v verdicts) {
 	t.Helper()
 	root := t.TempDir()
@@ -127,29 +124,24 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 	test.OK(t, err)
 	defer w.Close()
 	l := english(t)
-	_, err = compose(t.Context(), w, l, Options{Now: companyEnds.Add(6 * time.Hour)}, func(data any, parts ...string) error {
-		d, ok := data.(*document)
-		if !ok || parts[0] != "changes" {
-			return nil
+	of, err := Write(t.Context(), io.Discard, w, Options{Now: companyEnds.Add(6 * time.Hour)})
+	test.OK(t, err)
+	said := func(c *change) int {
+		if c == nil || c.Word == l.Say("change.not_clear") || c.Word == l.Say("change.the_same") {
+			return 0
 		}
-		said := func(c *change) int {
-			if c == nil || c.Word == l.Say("change.not_clear") || c.Word == l.Say("change.the_same") {
-				return 0
-			}
-			return 1
+		return 1
+	}
+	for i, tile := range of.Figures {
+		v.day, v.period = v.day+said(tile.Day.Change), v.period+said(tile.Period.Change)
+		if figures[i].id == "cost" {
+			v.cost += said(tile.Period.Change)
 		}
-		for _, tile := range d.Figures {
-			v.day, v.period = v.day+said(tile.DayChange), v.period+said(tile.WholeChange)
-			switch tile.Name {
-			case l.Say("figures.cost"):
-				v.cost += said(tile.WholeChange)
-			}
+	}
+	for _, x := range of.Points {
+		if x.Change.By != "" { // else it is an unusual day
+			v.findings++
 		}
-		v.findings = len(d.Findings.Rows)
-		return errEnough // the rest has no verdicts
-	})
-	if !errors.Is(err, errEnough) {
-		t.Fatal(err)
 	}
 	p := question.Params{Since: companyEnds.AddDate(0, 0, -7), Until: companyEnds}
 	p = p.WithPrevious(w.Location())
@@ -182,8 +174,7 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 // answers returns a report's rows, and the positions of its columns.
 func answers(t *testing.T, w *analytics.Warehouse, report string, p question.Params) (all [][]any, columns map[string]int) {
 	t.Helper()
-	r := reader{w: w, l: english(t), known: new(sync.Map)}
-	a, err := r.run(t.Context(), report, p, period{}, "")
+	a, err := (&source{w: w, l: english(t)}).ask(t.Context(), report, p)
 	test.OK(t, err)
 	columns = map[string]int{}
 	for i, c := range a.columns {

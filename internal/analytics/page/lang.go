@@ -2,7 +2,6 @@ package page
 
 import (
 	"strings"
-	"time"
 
 	"callhouse/internal/analytics/page/chart"
 	"callhouse/internal/analytics/page/texts"
@@ -42,14 +41,6 @@ func (l *lang) why(marks string) string {
 		words[i] = l.Word("worst", strings.ReplaceAll(words[i], " ", "_"))
 	}
 	return strings.Join(words, ", ")
-}
-
-// instant writes a time of a report.
-func (l *lang) instant(v any, loc *time.Location) string {
-	if t, ok := v.(time.Time); ok {
-		return l.Time("minute", t.In(loc))
-	}
-	return "–"
 }
 
 // axis returns the formatter of an axis.

@@ -154,8 +154,8 @@ func seen(t *testing.T, text string) (out []string) {
 // from the data, the service and our programs.
 func TestEveryTextIsOfTheCatalogue(t *testing.T) {
 	longtest.Only(t)
-	data := regexp.MustCompile(`UTC|callhouse|\b[0-9a-f]{8}\b|a_reason_that_is_longer_than_any_other|a feeling nobody kno(ws|…)|a feelin…|find_order|\ba1\b|Greet <them>|ask|transition_to_node|\bbook\b|\d+(년|월|일)`)
-	theirs := regexp.MustCompile(`\bp50\b|\bp95\b|ms|%p|\bextract\b|\banomalies\b`)
+	data := regexp.MustCompile(`UTC|callhouse|\b[0-9a-f]{8}\b|a_reason_that_is_longer_than_any_other|a feeling nobody kno(ws|…)|a feelin…|find_order|\bbook\b|\d+(년|월|일)`)
+	theirs := regexp.MustCompile(`ms|%p|\bextract\b`)
 	piece, letters, latin := regexp.MustCompile(`⟦[^⟦⟧]*(⟧|$)`), regexp.MustCompile(`\pL`), regexp.MustCompile(`[A-Za-z]+`)
 	korean := marked(t, "ko")
 	now := instant(t, "2026-11-20T06:00:00Z")
@@ -170,7 +170,7 @@ func TestEveryTextIsOfTheCatalogue(t *testing.T) {
 	for name, c := range map[string]struct {
 		analyticstest.Data
 		o Options
-	}{"walks": {walking(t), Options{Agent: "a1"}}, "busy": {busy, Options{}}, "quiet": {quiet, Options{Since: instant(t, "2026-11-17T00:00:00Z")}}, "empty": {analyticstest.Data{Coverage: []schema.Span{}}, Options{}}} {
+	}{"agent": {busy, Options{Agent: "00000001"}}, "busy": {busy, Options{}}, "quiet": {quiet, Options{Since: instant(t, "2026-11-17T00:00:00Z")}}, "empty": {analyticstest.Data{Coverage: []schema.Span{}}, Options{}}} {
 		if i++; !tried(i - 1) {
 			continue
 		}
@@ -185,7 +185,7 @@ func TestEveryTextIsOfTheCatalogue(t *testing.T) {
 		test.OK(t, err)
 		wellFormed(t, out.String())
 		all := seen(t, out.String())
-		if name == "busy" && len(all) < 1_000 || !strings.Contains(out.String(), `<html lang="ko">`) {
+		if name == "busy" && len(all) < 500 || !strings.Contains(out.String(), `<html lang="ko">`) {
 			t.Errorf("%s: %d texts: %.200s", name, len(all), out.String())
 		}
 		for _, s := range all {

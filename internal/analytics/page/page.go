@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"strings"
+	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/page/texts"
@@ -62,31 +64,26 @@ type document struct {
 	Where                      []string
 	Style                      template.CSS
 	AsOf, Listed, Made         string
-	Trust                      []string
 	Warnings                   []string
 	Day, DayBefore             string
 	Whole, WholeBefore         string
 	Single                     bool // the period is one day, shown alone
 	Sentence                   string
-	Jumps                      []group
-	Findings                   *findings
+	Points                     []point
 	Figures                    []tile
-	Off                        *table
+	Sections                   []*section
 	Foot                       string
 }
 
-// tile shows a figure of the last day and of the period, each with its earlier value.
-type tile struct {
-	Name, What         string
-	Day, DayBefore     shown
-	DayChange          *change
-	Whole, WholeBefore shown
-	WholeChange        *change
-	Trend              trend
+// point is something that changed by more than chance, or is unusual.
+type point struct {
+	Text    string
+	Change  *change
+	clarity float64 // the change in widths of its bounds
 }
 
 // Write writes the page of an open warehouse. It returns a *PeriodError if there is no day between
-// the bounds, or an error of [analytics.Warehouse.Report].
+// the bounds, or an error of [analytics.Warehouse.Ask].
 func Write(ctx context.Context, out io.Writer, w *analytics.Warehouse, o Options) (Summary, error) {
 	l, err := newLang(o.Lang, o.Currency)
 	if err != nil {
@@ -96,354 +93,262 @@ func Write(ctx context.Context, out io.Writer, w *analytics.Warehouse, o Options
 }
 
 func write(ctx context.Context, out io.Writer, w *analytics.Warehouse, l *lang, o Options) (Summary, error) {
+	p := &page{source: source{w: w, l: l, agent: o.Agent, where: o.Where, at: o.Address}, o: o, listed: w.Snapshot().Manifest.ListedTo()}
+	if err := p.read(ctx); err != nil {
+		return Summary{}, err
+	}
 	t, err := template.New("page.html").Funcs(template.FuncMap{"say": l.Say}).ParseFS(files, "page.html")
 	if err != nil {
 		return Summary{}, fmt.Errorf("read the page's template: %w", err)
 	}
-	return compose(ctx, w, l, o, func(data any, parts ...string) error {
-		for _, part := range parts {
-			if err := t.ExecuteTemplate(words.Page(out), part, data); err != nil {
-				return err
+	return Summary{p.calls, &p.document}, t.ExecuteTemplate(words.Page(out), "page", &p.document)
+}
+
+// page is a page in the making.
+type page struct {
+	source
+	document
+	o       Options
+	listed  time.Time // end of the list of calls
+	period  period
+	last    period // its last day
+	over    bool   // last is over
+	name    string // of the agent, if the page is about one
+	calls   int64
+	changes []point // of agents, reasons and tools
+}
+
+// read asks all questions and composes the document.
+func (p *page) read(ctx context.Context) error {
+	days, err := p.choose(ctx)
+	if err != nil {
+		return err
+	}
+	p.head()
+	strict := question.Strict{Answers: answersOfPeriod}
+	all := map[string]*asked{
+		"outcomes": {"outcomes", p.params(p.period, "")}, "coverage": {"coverage", p.params(p.period, "")},
+		"coverage of day": {"coverage", p.params(p.last, "")}, "unusual": {"anomalies", p.params(p.last, "")},
+		"agents":  {"agents", p.compare(p.period, strict, "agent_id", "goal", "calls", "goal_percent", "negative_percent", "total_cost")},
+		"reasons": {"disconnections", p.compare(p.period, strict, "disconnection_reason", "calls", "share_percent")},
+		"tools":   {"tools", p.compare(p.period, strict, "tool_name", "uses", "failed_uses", "failed_percent", "unanswered_uses")},
+	}
+	heard := p.last
+	if p.name != "" { // one agent
+		heard = p.period
+		delete(all, "agents")
+	}
+	all["worst"] = &asked{"worst", p.params(heard, "")}
+	for report, columns := range key {
+		all["day "+report] = &asked{report, p.compare(p.last, question.Strict{Changes: len(figures)}, columns...)}
+		all["whole "+report] = &asked{report, p.compare(p.period, question.Strict{Answers: answersOfPeriod, Changes: len(figures)}, columns...)}
+		all["course "+report] = &asked{report, p.params(p.period, p.period.unit())}
+	}
+	answers, remarks, err := p.askAll(ctx, all)
+	if err != nil {
+		return err
+	}
+	of := func(span string) map[string]*answer {
+		out := map[string]*answer{}
+		for report := range key {
+			out[report] = answers[span+" "+report]
+		}
+		return out
+	}
+	noise := restless(days, p.period.until)
+	day, whole := span{of("day"), noise}, span{of("whole"), noise}
+	for _, f := range figures {
+		p.Figures = append(p.Figures, tile{Name: p.l.Say("figures." + f.id), What: p.l.Say("figures." + f.id + "_what"),
+			Day: day.shown(f), Period: whole.shown(f)})
+	}
+	p.calls = whole.calls("")
+	notes := p.warnings(remarks)
+	if p.calls == 0 {
+		return nil
+	}
+	if err := p.sections(ctx, answers, of("course"), heard); err != nil {
+		return err
+	}
+	p.Points = p.points(answers["unusual"])
+	p.Sentence = p.sentence(len(p.Warnings) > notes)
+	return nil
+}
+
+// asked is a question to a report.
+type asked struct {
+	report string
+	params question.Params
+}
+
+// askAll asks all questions, two at a time, as each statement is planned on one core.
+func (p *page) askAll(ctx context.Context, all map[string]*asked) (map[string]*answer, *analytics.Remarks, error) {
+	out, mu := map[string]*answer{}, sync.Mutex{}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(2)
+	for name, q := range all {
+		g.Go(func() error {
+			a, err := p.ask(ctx, q.report, q.params)
+			if analytics.Denied(err) { // the page lacks this part
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			out[name] = a
+			return err
+		})
+	}
+	var remarks *analytics.Remarks
+	g.Go(func() (err error) {
+		both := p.params(p.period, "").WithPrevious(p.period.loc)
+		remarks, err = p.w.Remarks(ctx, analytics.Question{Report: "funnel", Params: both, Now: p.o.Now})
+		return err
+	})
+	return out, remarks, g.Wait()
+}
+
+// choose determines the period, and returns the funnel of its days and the eight weeks before. The
+// first report also checks that the agent exists and that the reader may see it.
+func (p *page) choose(ctx context.Context) (*answer, error) {
+	var err error
+	if p.period, err = newPeriod(p.o.Since, p.o.Until, p.listed, p.o.Now, p.w.Location()); err != nil {
+		return nil, err
+	}
+	of := p.period
+	if weeks := of.until.AddDate(0, 0, -8*7); weeks.Before(of.since) {
+		of.since = weeks
+	}
+	q := p.params(of, "day")
+	q.Columns = []string{"stage", "calls"}
+	days, err := p.ask(ctx, "funnel", q)
+	if err != nil {
+		return nil, err
+	}
+	if p.o.Since.IsZero() { // a new warehouse has no empty weeks
+		for _, row := range days.rows { // in order of days
+			if day, err := time.Parse(time.DateOnly, days.text(row[0])); err == nil && !day.Before(p.period.since) {
+				p.period.since = day
+				break
 			}
 		}
-		return nil
-	})
-}
-
-// compose writes the parts of the page in order, each as soon as its numbers are known. An invalid
-// question fails before the first part.
-func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, show func(data any, parts ...string) error) (Summary, error) {
-	c := &composer{w: w, o: o, listed: w.Snapshot().Manifest.ListedTo(), show: show,
-		reader: reader{w: w, l: l, agent: o.Agent, where: o.Where, at: o.Address, known: new(sync.Map)}}
-	for _, step := range []func(context.Context) error{c.question, c.head} {
-		if err := step(ctx); err != nil {
-			return Summary{}, err
-		}
 	}
-	defer c.ahead(ctx)()
-	if err := c.numbers(ctx); err != nil {
-		return Summary{}, err
+	p.last, p.over = p.period.last(known(p.listed, p.o.Now))
+	if p.o.Agent == "" {
+		return days, nil
 	}
-	s := Summary{c.spans[2].calls(), c.d}
-	if s.Calls == 0 {
-		return s, c.empty()
-	}
-	for _, step := range []func(context.Context) error{c.trust, c.off, c.findings, c.sections} {
-		if err := step(ctx); err != nil {
-			return s, err
-		}
-	}
-	return s, show(c.d, "foot")
-}
-
-// composer composes one page.
-type composer struct {
-	reader
-	w      *analytics.Warehouse
-	o      Options
-	listed time.Time // end of the list of calls
-	show   func(data any, parts ...string) error
-
-	p, before period // the period, and the one that it is compared with
-	last      period // the last day of the period
-	name      string // of the agent, if the page is about one
-	course    period // the days that the figures and charts by day cover
-	over      bool   // last is over
-	d         *document
-	remarks   *analytics.Remarks
-	notes     int      // warnings that only concern the comparison
-	spans     [4]*span // the last day, the same weekday before, the period, the one before
-	figures   []figure
-	whole     *beside
-	unusual   map[string]map[string][]string // days of the report anomalies
-}
-
-// question determines the period. The first report also checks that the agent exists and that the
-// reader may see it.
-func (c *composer) question(ctx context.Context) (err error) {
-	if c.p, err = newPeriod(c.o.Since, c.o.Until, c.listed, c.o.Now, c.w.Location()); err != nil {
-		return err
-	}
-	at := known(c.listed, c.o.Now)
-	c.last, c.over = c.p.last(at)
-	c.before = c.p.before()
-	c.course = c.last.back(trendDays + 7*bandWeeks - 1)
-	c.course.until = c.p.until
-	if c.p.unit() == "day" && c.before.since.Before(c.course.since) {
-		c.course.since = c.before.since
-	}
-	if err := c.days(ctx, "funnel", c.course); err != nil {
-		return err
-	}
-	if c.name, err = c.agentName(ctx, c.p); err != nil || !c.o.Since.IsZero() {
-		return err
-	}
-	if c.p, err = c.begun(ctx, c.p); err != nil {
-		return err
-	}
-	c.last, c.over = c.p.last(at)
-	c.before = c.p.before()
-	return nil
-}
-
-// agentName returns the name of the only agent that the page is about; empty: there are several
-// agents, or no calls.
-func (c *composer) agentName(ctx context.Context, p period) (string, error) {
-	if c.o.Agent == "" {
-		return "", nil
-	}
-	q := c.params(p, "")
+	q = p.params(p.period, "")
 	q.Columns = []string{"agent_id", "calls"}
-	a, err := c.run(ctx, "agents", q, p, "")
-	if err != nil || len(a.rows) != 1 || a.rows[0][0] == nil {
-		return "", err
+	agents, err := p.ask(ctx, "agents", q)
+	if err == nil && len(agents.rows) == 1 && agents.rows[0][0] != nil {
+		p.name = agents.text(agents.rows[0][0])
 	}
-	return a.text(a.rows[0][0]), nil
+	return days, err
 }
 
-// head writes the head of the page.
-func (c *composer) head(ctx context.Context) error {
-	l, o := c.l, c.o
-	c.d = &document{Lang: l.Tag.String(), Above: o.Above, Live: o.Address != nil,
-		Title:  cmp.Or(o.Title, texts.Clip(texts.ShortName(c.name), 80), l.Say("page.title")),
-		Period: l.period(c.p), Agent: o.Agent, Where: o.Where, Single: c.p.days() == 1,
-		Style: template.CSS(Style())} //nolint:gosec // our own file
-	if c.name != "" && o.Title == "" {
-		c.d.Agent = "" // it is the title
-	}
-	c.d.head(c.w, l, c.listed, o)
-	c.d.days(l, c.p, c.before, c.last, c.over, question.DayOf(o.Now, c.w.Location()))
-	return c.show(c.d, "head")
-}
-
-func (c *composer) warn(id string, args ...any) {
-	c.d.Warnings = append(c.d.Warnings, c.l.Say(id, args...))
-}
-
-// numbers reads the key figures of the last day, the period, and those that they are compared with.
-func (c *composer) numbers(ctx context.Context) (err error) {
-	for _, report := range daily[1:] {
-		if err := c.days(ctx, report, c.course); err != nil {
-			return err
+// warnings adds what the reader must know, and returns the number of the warnings that only concern
+// the comparison, which come first.
+func (p *page) warnings(r *analytics.Remarks) (notes int) {
+	if p.calls == 0 {
+		id := "empty.period"
+		if len(p.o.Where) > 0 {
+			id = "empty.where"
+		} else if p.o.Agent != "" {
+			id = "empty.agent"
 		}
+		p.warn(id)
 	}
-	more := [len(c.spans)][]string{{"coverage"}, nil, {"coverage", "durations"}, nil}
-	for i, q := range []period{c.last, c.last.back(recent), c.p, c.before} {
-		if c.spans[i], err = c.span(ctx, q, more[i]...); err != nil {
-			return err
+	if c := r.Compared; p.calls > 0 {
+		before := p.period.before()
+		if c.Weekend != c.WeekendBefore {
+			p.warn("warning.uneven", c.Weekend, c.WeekendBefore)
 		}
-	}
-	c.figures = c.l.figures()
-	restless, err := c.restless(ctx, c.p)
-	if err != nil {
-		return err
-	}
-	day, err := c.beside(ctx, c.spans[0], c.spans[1], c.figures, ofDay(c.figures), restless)
-	if err != nil {
-		return err
-	}
-	strict := question.Strict{Answers: answersOfPeriod, Changes: len(c.figures)}
-	if c.whole, err = c.beside(ctx, c.spans[2], c.spans[3], c.figures, strict, restless); err != nil {
-		return err
-	}
-	trends, err := c.trends(ctx, day)
-	if err != nil {
-		return err
-	}
-	c.d.figures(c.figures, day, c.whole, trends)
-	for _, s := range []*span{c.spans[0], c.spans[2]}[:min(c.p.days(), 2)] {
-		if s.calls() > 0 {
-			c.d.Trust = append(c.d.Trust, s.trust())
+		if c.Held > 0 && c.Held < c.Of { // with 0, nothing is compared
+			p.warn("warning.partly", p.l.Day(before.since), p.l.Day(c.FirstCall), c.Held, c.Of)
 		}
+		notes = len(p.Warnings)
 	}
-	return c.remark(ctx)
-}
-
-// remark reads the remarks on the numbers, and warns of conditions that match no call.
-func (c *composer) remark(ctx context.Context) (err error) {
-	both := c.params(c.p, "").WithPrevious(c.p.loc)
-	if c.remarks, err = c.w.Remarks(ctx, analytics.Question{Report: "funnel", Params: both, Now: c.o.Now}); err != nil {
-		return err
+	switch today := question.DayBegin(question.DayOf(p.o.Now, p.w.Location()), p.w.Location()); {
+	case p.listed.IsZero():
+		p.warn("warning.no_list")
+	case p.listed.Before(today):
+		p.warn("warning.stale", p.l.Time("minute", p.listed.In(p.w.Location())),
+			p.l.Day(question.DayOf(p.listed, p.w.Location()).AddDate(0, 0, -1)))
 	}
-	for _, u := range c.remarks.Unmatched {
+	for _, u := range r.Unmatched {
 		if u.Nearest == "" {
-			c.warn("warning.unmatched", u.Dimension, u.Value)
+			p.warn("warning.unmatched", u.Dimension, u.Value)
 		} else {
-			c.warn("warning.misspelt", u.Dimension, u.Value, u.Nearest)
+			p.warn("warning.misspelt", u.Dimension, u.Value, u.Nearest)
 		}
 	}
-	return nil
+	if p.calls > 0 {
+		p.Warnings = append(p.Warnings, p.l.gaps(r.Coverage[0], p.w.Location())...)
+	}
+	return notes
 }
 
-// empty writes a page without calls.
-func (c *composer) empty() error {
-	switch {
-	case len(c.o.Where) > 0:
-		c.warn("empty.where")
-	case c.o.Agent != "":
-		c.warn("empty.agent")
-	default:
-		c.warn("empty.period")
-	}
-	return c.show(c.d, "known", "figures", "foot")
-}
+func (p *page) warn(id string, args ...any) { p.Warnings = append(p.Warnings, p.l.Say(id, args...)) }
 
-// trust shows how complete the numbers are.
-func (c *composer) trust(context.Context) error {
-	c.d.Warnings = append(c.d.Warnings, c.l.gaps(c.remarks.Coverage[0], c.w.Location())...)
-	r, before := c.remarks.Compared, len(c.d.Warnings)
-	if r.Weekend != r.WeekendBefore {
-		c.warn("warning.uneven", r.Weekend, r.WeekendBefore)
-	}
-	if r.Held > 0 && r.Held < r.Of { // with 0, nothing is compared
-		c.warn("warning.partly", c.l.Day(c.before.since), c.l.Day(r.FirstCall), r.Held, r.Of)
-	}
-	c.notes = len(c.d.Warnings) - before
-	return c.show(c.d, "known")
-}
-
-// findings shows the changes, and what needs attention.
-func (c *composer) findings(ctx context.Context) (err error) {
-	if c.d.Findings, err = c.reader.findings(ctx, c.p, c.figures, c.whole); err != nil {
-		return err
-	}
-	c.d.Sentence = c.sentence()
-	for _, id := range groups {
-		c.d.Jumps = append(c.d.Jumps, c.group(id))
-	}
-	return c.show(c.d, "changes", "figures", "off")
-}
-
-// off shows the unusual days.
-func (c *composer) off(ctx context.Context) error {
-	a, err := c.ask(ctx, "anomalies", c.p, "")
-	if err != nil {
-		return err
-	}
-	c.d.Off, c.unusual = unusual.table(a), a.off()
-	return nil
-}
-
-// sections shows the other parts.
-func (c *composer) sections(ctx context.Context) error {
-	r, p, whole := c.reader, c.p, c.spans[2]
-	draw := drawer{l: c.l, unit: p.unit(), bins: p.bins(c.listed, c.l), before: c.before, past: c.before.bins(c.listed, c.l), off: c.unusual}
-	type parts []func() (*section, error)
-	over := func(t timeline) func() (*section, error) {
-		return func() (*section, error) { return draw.over(ctx, r, t, p, whole) }
-	}
-	board := func(b board) func() (*section, error) { return func() (*section, error) { return r.board(ctx, b, p) } }
-	heard, where, used := c.last, parts{func() (*section, error) { return r.changed(ctx, p) }, board(campaigns), board(versions)}, board(tools)
-	if c.name != "" { // one agent
-		heard, where, used = p, parts{board(edits), board(agentVersions), board(campaigns)}, board(agentTools)
-	}
-	for i, all := range []parts{
-		{func() (*section, error) { return r.listen(ctx, heard) }},
-		where,
-		{func() (*section, error) { return r.ends(ctx, p) }, board(reasons), used, over(latency),
-			func() (*section, error) { return r.flows(ctx, p) }},
-		{over(volume), over(sentiment), over(costs), func() (*section, error) { return heat(ctx, r, p) }},
-		{func() (*section, error) { return coverage(r.l, c.spans[0], whole, c.d.Trust), nil }},
-	} {
-		if err := c.show(c.group(groups[i]), "group"); err != nil {
-			return err
-		}
-		if err := each(all, func(s *section) error { return c.show(s, "section") }); err != nil {
-			return err
-		}
-		if err := c.show(nil, "end"); err != nil {
-			return err
+// sections makes the parts of the page below the key figures, except those that the reader may not see.
+func (p *page) sections(ctx context.Context, answers, course map[string]*answer, heard period) error {
+	add := func(a *answer, make func(*answer) *section) {
+		if a != nil {
+			p.Sections = append(p.Sections, make(a))
 		}
 	}
-	return nil
-}
-
-// ahead asks the questions of the sections while the page is composed from its beginning: each
-// statement is planned on one core. The returned function stops it.
-func (c *composer) ahead(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var working sync.WaitGroup
-	working.Go(func() { c.asks(ctx) })
-	return func() { cancel(); working.Wait() }
-}
-
-// asks asks most questions of the sections, from the last to the first. It leaves errors to the
-// sections, which get the same.
-func (c *composer) asks(ctx context.Context) {
-	for _, q := range [][2]string{{"volume"}, {latency.report, c.p.unit()}, {"outcomes"}, {"disconnections"}, {"versions"}} {
-		_, _ = c.ask(ctx, q[0], c.p, q[1])
-	}
-	for _, report := range []string{"tools", "disconnections", "agents"} {
-		_, _ = c.compare(ctx, report, c.p)
-	}
-}
-
-// groups are the ids of the questions, in order.
-var groups = []string{"listen", "where", "why", "course", "trust"}
-
-// group is a question that several sections answer. More are reports with a more detailed answer,
-// on a served page.
-type group struct {
-	ID, Title string
-	More      []command
-}
-
-// more are the reports of the groups; a colon separates the dimension.
-var more = map[string][]string{"where": {"conversation:agent"}, "why": {"callers", "early", "transfers"}}
-
-// group describes a group, with the reports that the reader may see.
-func (c *composer) group(id string) group {
-	g := group{ID: id, Title: c.l.Say("group." + id)}
-	for _, name := range more[id] {
-		name, by, _ := strings.Cut(name, ":")
-		p := c.params(c.p, by)
-		if f, err := question.Report(name); err == nil && c.at != nil && analytics.May(c.w.Rights(), f) == nil {
-			g.More = append(g.More, command{Text: c.l.Say("more." + name), Link: c.at(name, p)})
-		}
-	}
-	return g
-}
-
-// sentence says what needs attention on the last day and in the period, else what improved, else
-// what changed.
-func (c *composer) sentence() string {
-	said := map[string][]string{} // by class
-	for _, row := range c.d.Off.Rows {
-		if row.Key == c.last.since.Format(time.DateOnly) {
-			said["bad"] = append(said["bad"], c.l.Say("sentence.unusual", row.Cells[0].Text, row.Cells[1].Text, row.Cells[2].Text))
-		}
-	}
-	for _, f := range c.d.Findings.Rows {
-		said[f.Change.Class] = append(said[f.Change.Class], f.Name+" "+f.Change.By)
-	}
-	for _, class := range []string{"bad", "good", "same"} {
-		if all := said[class]; len(all) > 0 {
-			return c.l.Say("sentence."+class, len(all), all[0])
-		}
-	}
-	name := "sentence.usual"
-	if len(c.d.Warnings) > c.notes {
-		name = "sentence.data"
-	}
-	return c.l.Say(name, c.l.Say("weekday."+c.last.since.Weekday().String()))
-}
-
-// each makes parts of the page and passes them on, except empty ones and those that the reader may
-// not see.
-func each(parts []func() (*section, error), to func(*section) error) error {
-	for _, make := range parts {
-		s, err := make()
-		switch {
-		case analytics.Denied(err) || err == nil && s == nil:
-			continue
-		case err == nil:
-			err = to(s)
-		}
+	if a := answers["worst"]; a != nil {
+		s, err := p.worst(ctx, a, heard)
 		if err != nil {
 			return err
 		}
+		p.Sections = append(p.Sections, s)
 	}
+	add(answers["agents"], p.agents)
+	add(answers["outcomes"], p.ends)
+	add(answers["reasons"], p.reasons)
+	add(answers["tools"], p.tools)
+	p.Sections = append(p.Sections, p.course(course, p.period.bins(p.listed, p.l)), p.coverage(answers["coverage of day"], answers["coverage"]))
 	return nil
+}
+
+// namedPoints is the maximum number of changes of agents, reasons and tools among the points.
+const namedPoints = 6
+
+// points returns what is unusual on the last day, the key figures of the period that changed, and the
+// clearest changes of agents, reasons and tools: worse ones first.
+func (p *page) points(unusual *answer) []point {
+	out := p.unusual(unusual)
+	for i, f := range figures {
+		if c := p.Figures[i].Period.Change; c != nil && f.sense != neither && (c.Class == "good" || c.Class == "bad") {
+			out = append(out, point{Text: p.Figures[i].Name + " " + c.By, Change: c})
+		}
+	}
+	slices.SortStableFunc(p.changes, func(a, b point) int { return cmp.Compare(b.clarity, a.clarity) })
+	out = append(out, p.changes[:min(len(p.changes), namedPoints)]...)
+	slices.SortStableFunc(out, func(a, b point) int {
+		return cmp.Compare(slices.Index(classes, a.Change.Class), slices.Index(classes, b.Change.Class))
+	})
+	return out
+}
+
+var classes = []string{"bad", "good", "same"}
+
+// sentence says what needs attention on the last day and in the period, else what improved, else
+// what changed.
+func (p *page) sentence(lacks bool) string {
+	if len(p.Points) > 0 {
+		class, n := p.Points[0].Change.Class, 0
+		for _, x := range p.Points {
+			if x.Change.Class == class {
+				n++
+			}
+		}
+		return p.l.Say("sentence."+class, n, p.Points[0].Text)
+	}
+	name := "sentence.usual"
+	if lacks {
+		name = "sentence.data"
+	}
+	return p.l.Say(name, p.l.Say("weekday."+p.last.since.Weekday().String()))
 }
 
 // gaps describes the calls of the period that are not listed or are left out.
@@ -465,65 +370,33 @@ func (l *lang) gaps(c *analytics.Coverage, loc *time.Location) (out []string) {
 	return out
 }
 
-// begun cuts off the days before the first call unless they were requested, so that a new warehouse
-// has no empty weeks.
-func (r reader) begun(ctx context.Context, p period) (period, error) {
-	a, err := r.ask(ctx, "funnel", p, "day")
-	if err != nil {
-		return p, err
+// head describes the content and the time of the page, and what its numbers are compared with.
+func (p *page) head() {
+	l, o, loc := p.l, p.o, p.w.Location()
+	m, now := p.w.Snapshot().Manifest, o.Now.In(loc)
+	p.document = document{Lang: l.Tag.String(), Above: o.Above, Live: o.Address != nil,
+		Title:  cmp.Or(o.Title, texts.Clip(texts.ShortName(p.name), 80), l.Say("page.title")),
+		Period: l.period(p.period), Agent: o.Agent, Where: o.Where, Single: p.period.days() == 1, Zone: loc.String(),
+		AsOf: l.Say("page.as_of", fmt.Sprint(m.Snapshot), l.Time("minute", m.CommittedAt.In(loc))),
+		Made: l.Say("page.made", l.Time("minute", now)), Foot: "callhouse",
+		Day: l.period(p.last), DayBefore: l.period(p.last.before()), Whole: l.length(p.period), WholeBefore: l.before(p.period.before()),
+		Style: template.CSS(Style())} //nolint:gosec // our own file
+	if p.name != "" && o.Title == "" {
+		p.Agent = "" // it is the title
 	}
-	for _, row := range a.rows { // rows are in order of days
-		if day, err := time.Parse(time.DateOnly, a.text(row[0])); err == nil {
-			p.since = day
-			break
-		}
+	if p.Zone != "UTC" {
+		p.Zone += " (UTC" + now.Format("-07:00") + ")"
 	}
-	return p, nil
-}
-
-// head sets the description of the content and time of the page.
-func (d *document) head(w *analytics.Warehouse, l *lang, listed time.Time, o Options) {
-	loc := w.Location()
-	m, now := w.Snapshot().Manifest, o.Now.In(loc)
-	d.Zone = loc.String()
-	if offset := now.Format("-07:00"); d.Zone != "UTC" {
-		d.Zone += " (UTC" + offset + ")"
+	if !p.listed.IsZero() {
+		p.Listed = l.Say("page.listed", l.Time("minute", known(p.listed, o.Now).In(loc)))
 	}
-	d.AsOf = l.Say("page.as_of", fmt.Sprint(m.Snapshot), l.Time("minute", m.CommittedAt.In(loc)))
-	d.Made = l.Say("page.made", l.Time("minute", now))
-	switch {
-	case listed.IsZero():
-		d.Warnings = append(d.Warnings, l.Say("warning.no_list"))
-	case listed.Before(question.DayBegin(question.DayOf(o.Now, loc), loc)):
-		d.Warnings = append(d.Warnings, l.Say("warning.stale", l.Time("minute", listed.In(loc)),
-			l.Day(question.DayOf(listed, loc).AddDate(0, 0, -1))))
-	}
-	if !listed.IsZero() {
-		d.Listed = l.Say("page.listed", l.Time("minute", known(listed, o.Now).In(loc)))
-	}
-	d.Foot = "callhouse"
 	if o.Version != "" {
-		d.Foot += " " + o.Version
+		p.Foot += " " + o.Version
 	}
-}
-
-// days describes the day and the period of the key figures, and what they are compared with.
-func (d *document) days(l *lang, p, before, last period, over bool, today time.Time) {
-	d.Day, d.DayBefore = l.period(last), l.period(last.back(recent))
-	d.Whole, d.WholeBefore = l.length(p), l.before(before)
 	switch {
-	case !over:
-		d.Day = l.Say("figures.part_there", d.Day)
-	case last.since.Equal(today.AddDate(0, 0, -1)):
-		d.Day = l.Say("period.yesterday", d.Day)
-	}
-}
-
-// figures adds the tiles of the last day and the period.
-func (d *document) figures(all []figure, day, whole *beside, trends []trend) {
-	for i, f := range all {
-		d.Figures = append(d.Figures, tile{Name: f.name, What: f.what, Trend: trends[i],
-			Day: day.now.shown(f), DayBefore: day.before.shown(f), DayChange: day.against(f),
-			Whole: whole.now.shown(f), WholeBefore: whole.before.shown(f), WholeChange: whole.against(f)})
+	case !p.over:
+		p.Day = l.Say("figures.part_there", p.Day)
+	case p.last.since.Equal(question.DayOf(o.Now, loc).AddDate(0, 0, -1)):
+		p.Day = l.Say("period.yesterday", p.Day)
 	}
 }

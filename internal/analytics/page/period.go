@@ -64,11 +64,6 @@ func known(listed, now time.Time) time.Time {
 	return listed
 }
 
-// back returns the period moved back by a number of days.
-func (p period) back(days int) period {
-	return period{since: p.since.AddDate(0, 0, -days), until: p.until.AddDate(0, 0, -days), loc: p.loc}
-}
-
 // params returns the bounds as parameters of reports.
 func (p period) params() question.Params {
 	return question.Params{Since: question.DayBegin(p.since, p.loc), Until: question.DayBegin(p.until, p.loc)}
@@ -98,17 +93,6 @@ func (p period) unit() string {
 		return "week"
 	}
 	return "month"
-}
-
-// binOf returns the key of a day's bin.
-func (p period) binOf(day time.Time) string {
-	switch p.unit() {
-	case "week":
-		return day.AddDate(0, 0, -(int(day.Weekday())+6)%7).Format(time.DateOnly)
-	case "month":
-		return day.Format("2006-01")
-	}
-	return day.Format(time.DateOnly)
 }
 
 // bins returns all bins of the period, with or without calls. listed is the end of the list; zero:
@@ -144,4 +128,10 @@ func (p period) bins(listed time.Time, l *lang) []bin {
 		at = next
 	}
 	return out
+}
+
+// before returns the previous period, as in --compare previous.
+func (p period) before() period {
+	both := p.params().WithPrevious(p.loc)
+	return period{since: question.DayOf(both.PreviousSince, p.loc), until: question.DayOf(both.PreviousUntil, p.loc), loc: p.loc}
 }

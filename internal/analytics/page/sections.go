@@ -2,322 +2,340 @@ package page
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"html/template"
-	"math"
+	"io"
 	"slices"
-	"sort"
 	"strings"
+	"time"
 
 	"callhouse/internal/analytics/page/chart"
 	"callhouse/internal/analytics/page/texts"
-	"callhouse/internal/analytics/value"
+	"callhouse/internal/analytics/question"
+	"callhouse/internal/words"
 )
 
-// section is one part of the page: its text, a chart or a board, and the numbers behind it.
-type section struct {
-	ID, Title, Lead string
-	Wide            bool
-	Open            bool // the lead expands the content below it
-	Charts          []template.HTML
-	Boards          []*table // always visible
-	Details         []*table // collapsed
-	measures        []string // of the report anomalies, marked on the chart
-}
+// completed is the outcome that counts as an agent's success, unless the setting success overrides
+// it.
+const completed = "completed"
 
-// The widths of every chart: a full and a half row on a desktop, and a phone. Scaling would make
-// texts too small or too large.
-const (
-	wideWidth  = 1096
-	halfWidth  = 520
-	phoneWidth = 334
-)
-
-// drawer draws charts over the bins of the page's period.
-type drawer struct {
-	l      *lang
-	unit   string
-	bins   []bin
-	before period
-	past   []bin                          // of the previous period
-	off    map[string]map[string][]string // by measure and bin: unusual days
-}
-
-// marks returns the bins with an unusual day of a measure.
-func (d drawer) marks(measures ...string) (out []int) {
-	for i, b := range d.bins {
-		for _, m := range measures {
-			if len(d.off[m][b.key]) > 0 && !slices.Contains(out, i) {
-				out = append(out, i)
-			}
+// agents has the 20 agents with the most calls, in the report's order.
+func (p *page) agents(a *answer) *section {
+	s := &section{ID: "agents", Title: p.l.Say("agents.title"), Lead: p.l.Say("agents.lead")}
+	t := a.table("by.agent", s.ID, head{Text: "calls", Column: "calls"}, head{Text: "completed", Column: "goal_percent"},
+		head{Text: "negative", Column: "negative_percent"}, head{Text: "cost", Column: "total_cost", Wide: true})
+	for _, row := range a.rows {
+		if a.text(row[a.index("goal")]) != completed {
+			t.Heads[1].Text = p.l.Say("agents.goal")
 		}
 	}
-	return out
-}
-
-// place adds a chart's drawings to the section.
-func (s *section) place(c *chart.Chart) {
-	if s.Wide {
-		s.add(c.SVG("xl", wideWidth, true))
+	for i, row := range a.rows {
+		l := a.line(row, "")
+		goal, id := a.text(row[a.index("goal")]), a.id(i, "agent_id")
+		of := "points.agent"
+		if goal != completed {
+			l.Note, of = p.l.Say("agents.is_goal", goal), "points.agent_goal"
+		}
+		if !l.Null {
+			l.Name, l.Link = texts.ShortName(l.Key), a.page(id)
+		}
+		l.Cells = []cell{a.cell(row[a.index("calls")], "calls"),
+			p.share(a, row, "goal_percent", higherIsBetter, p.l.Say(of, l.Name)),
+			p.share(a, row, "negative_percent", lowerIsBetter, p.l.Say("points.agent_negative", l.Name)),
+			a.cell(row[a.index("total_cost")], "total_cost")}
+		l.Cells[0].Link = a.calls(map[string]string{"agent_id": id})
+		t.Rows = append(t.Rows, l)
 	}
-	s.add(c.SVG("md", halfWidth, !s.Wide))
-	s.add(c.SVG("sm", phoneWidth, false))
-}
-
-func (s *section) add(svg string) {
-	if len(s.Charts) > 0 { // the style sheet selects one by width; without it, only the first is shown
-		svg = strings.Replace(svg, "<svg ", `<svg display="none" `, 1)
+	if others := a.most(t, 0, 20); others > 0 {
+		s.Lead = p.l.Say("agents.some", 20, 20+others) + " " + s.Lead
 	}
-	s.Charts = append(s.Charts, template.HTML(svg)) //nolint:gosec // package chart escapes what it is given
+	t.stretch(2)
+	s.Tables = []*table{t}
+	return s
 }
 
-// chart returns a chart over the bins, whose tooltips show the numbers of the table beside it.
-func (d drawer) chart(s *section, panels ...chart.Panel) *chart.Chart {
-	c := &chart.Chart{ID: s.ID, Title: s.Title, Panels: panels, NoData: d.l.Say("page.no_data")}
-	for i, b := range d.bins {
-		hover := b.name
+// usualReasons end calls that may have succeeded, or met a machine. Fewer calls with others are better.
+var usualReasons = []string{"user_hangup", "agent_hangup", "call_transfer", "operator_hangup", "voicemail_reached"}
+
+// reasons has the 12 most frequent reasons for which calls ended.
+func (p *page) reasons(a *answer) *section {
+	s := &section{ID: "reasons", Title: p.l.Say("reasons.title"), Lead: p.l.Say("reasons.lead")}
+	t := a.table("by.reason", s.ID, head{Text: "share", Column: "share_percent"}, head{Text: "calls", Column: "calls"})
+	for _, row := range a.rows {
+		l, of := a.line(row, "reason"), lowerIsBetter
+		if slices.Contains(usualReasons, l.Key) || l.Name == l.Key {
+			of = neither
+		}
+		l.Link = a.calls(map[string]string{"disconnection_reason": l.Key})
+		l.Cells = []cell{p.share(a, row, "share_percent", of, p.l.Say("points.reason", l.Name)), a.cell(row[a.index("calls")], "calls")}
+		t.Rows = append(t.Rows, l)
+	}
+	a.most(t, 1, 12)
+	t.stretch(0)
+	s.Tables = []*table{t}
+	return s
+}
+
+// tools has the 8 tools with the most failures.
+func (p *page) tools(a *answer) *section {
+	s := &section{ID: "tools", Title: p.l.Say("tools.title"), Lead: p.l.Say("tools.lead")}
+	t := a.table("tools.tool", s.ID, head{Text: "share", Column: "failed_percent"}, head{Text: "failed", Column: "failed_uses"},
+		head{Text: "uses", Column: "uses"})
+	for _, row := range a.rows {
+		l := a.line(row, "")
+		l.Cells = append([]cell{p.share(a, row, "failed_percent", lowerIsBetter, p.l.Say("points.tool", l.Name))},
+			a.cells(row, "failed_uses", "uses")...)
+		t.Rows = append(t.Rows, l)
+	}
+	a.most(t, 1, 8)
+	t.stretch(0)
+	switch {
+	case len(t.Rows) > 0:
+		s.Tables = []*table{t}
+	case a.sum("uses") > 0:
+		s.Lead = p.l.Say("tools.nothing")
+	default:
+		s.Lead = p.l.Say("tools.unused")
+	}
+	return s
+}
+
+// worst has the five worst calls of some days, with their summaries and last words.
+func (p *page) worst(ctx context.Context, a *answer, of period) (*section, error) {
+	s := &section{ID: "worst", Title: p.l.Say("worst.title"), Lead: p.l.Say("worst.nothing", p.l.period(of))}
+	if len(a.rows) == 0 {
+		return s, nil
+	}
+	s.Lead = p.l.Say("worst.lead", p.l.period(of))
+	t := a.table("worst.call", s.ID, head{Text: "reasons", Column: "why", Words: true}, head{Text: "time", Column: "start_at", Words: true},
+		head{Text: "agent", Column: "agent_id", Words: true}, head{Text: "duration", Column: "duration_ms"})
+	calls, starts := map[string]*line{}, map[string]time.Time{}
+	t.Rows = make([]line, min(len(a.rows), 5))
+	for i, row := range a.rows[:len(t.Rows)] {
+		l := &t.Rows[i]
+		*l = a.line(row, "")
+		l.Name, l.Show, l.Summary = l.Key, "query call "+words.Shell(l.Key), p.l.Say("worst.no_summary")
+		if a.source.at != nil {
+			l.Link = a.source.at("call", question.Params{Call: l.Key})
+		}
+		l.Cells = a.cells(row, "why", "start_at", "agent_id", "duration_ms")
+		l.Cells[0].Text, l.Cells[2].Text = p.l.why(l.Cells[0].Exact), texts.ShortName(l.Cells[2].Text)
+		if at, ok := row[a.index("start_at")].(time.Time); ok {
+			l.Cells[1].Text, starts[l.Key] = p.l.Time("minute", at.In(p.w.Location())), at
+		}
+		if !l.Cells[2].Null {
+			l.Cells[2].Link = a.page(a.id(i, "agent_id"))
+		}
+		calls[l.Key] = l
+	}
+	s.Tables = []*table{t}
+	rows, err := p.w.Said(ctx, starts)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for {
+		row, err := rows.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return s, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read what was said: %w", err)
+		}
+		l := calls[row[0].(string)]
+		switch what, _ := row[2].(string); {
+		case what == "":
+		case row[1] == "summary":
+			l.Summary = texts.Clip(what, 240)
+		default:
+			l.Said = append(l.Said[max(0, len(l.Said)-1):], said{p.l.Say("worst.said_" + row[1].(string)), texts.Clip(what, 140)})
+		}
+	}
+}
+
+// ends shows how many attempts became completed calls, and how the others ended.
+func (p *page) ends(a *answer) *section {
+	s := &section{ID: "ends", Title: p.l.Say("ends.title"), Lead: p.l.Say("ends.lead")}
+	t := a.table("ends.outcome", s.ID, head{Text: "kind", Column: "kind", Words: true}, head{Text: "share", Column: "share_percent"},
+		head{Text: "calls", Column: "calls"})
+	d := &chart.Sankey{ID: s.ID, Title: s.Title, Nodes: []chart.Node{{Name: p.l.Say("ends.attempts"), Link: a.calls(nil)},
+		{Name: p.l.Say("ends.answered"), Column: 1}}, Moves: []chart.Move{{To: 1}}}
+	known := map[string]int{} // the move to an outcome
+	for _, row := range a.rows {
+		outcome, n := a.text(row[0]), float64(a.count(row, "calls"))
+		answered := slices.Contains([]string{completed, "transferred", "abandoned", "failed"}, outcome)
+		if answered {
+			d.Moves[0].N += n
+		}
+		if known[outcome] == 0 {
+			known[outcome] = len(d.Moves)
+			node, m := chart.Node{Name: p.l.Word("outcome", outcome), Column: 1, Link: a.calls(map[string]string{"outcome": outcome})},
+				chart.Move{To: len(d.Nodes)}
+			if answered {
+				node.Column, m.From = 2, 1
+			}
+			d.Nodes, d.Moves = append(d.Nodes, node), append(d.Moves, m)
+		}
+		d.Moves[known[outcome]].N += n
+		l := a.line(row, "outcome")
+		l.Link, l.Cells = a.calls(map[string]string{"outcome": outcome}), a.cells(row, "kind", "share_percent", "calls")
+		kind := l.Cells[0].Exact
+		if l.Cells[0].Text = p.l.Word("kind", kind); l.Cells[0].Text == kind { // unknown words have a prefix
+			for _, of := range []string{"reason", "status"} {
+				if word, ok := strings.CutPrefix(kind, of+" "); ok {
+					l.Cells[0].Text = p.l.Say("kind."+of, word)
+				}
+			}
+		}
+		t.Rows = append(t.Rows, l)
+	}
+	for i, m := range d.Moves {
+		d.Moves[i].Hover = p.l.Say("ends.moved", d.Nodes[m.From].Name, d.Nodes[m.To].Name, p.l.Grouped(int64(m.N)))
+	}
+	s.Numbers = []*table{t}
+	d.Desc = s.desc(p.l)
+	s.draw(d)
+	return s
+}
+
+// course shows the key figures over time.
+func (p *page) course(answers map[string]*answer, bins []bin) *section {
+	unit := p.period.unit()
+	s := &section{ID: "course", Title: p.l.Say("course.title_" + unit), Lead: p.l.Say("course.lead")}
+	c := &chart.Chart{ID: s.ID, Title: s.Title, NoData: p.l.Say("page.no_data")}
+	hover := make([]string, len(bins))
+	for i, b := range bins {
+		hover[i] = b.name
 		if b.part {
-			hover = d.l.Say("period.part", b.name)
+			hover[i] = p.l.Say("period.part", b.name)
+			s.Lead = p.l.Say("course.lead") + " " + p.l.Say("course.part_"+unit)
 		}
-		for n, t := range s.Details {
-			for j, h := range t.Heads {
-				if i >= len(t.Rows) {
-					continue
-				}
-				name := h.Text
-				if n > 0 { // of the previous period
-					name = d.l.Say("chart.behind_hover", h.Text)
-				}
-				hover += "\n" + name + ": " + t.Rows[i].Cells[j].Text
+	}
+	tables := map[string]*table{}
+	for i, f := range figures {
+		a := answers[f.report]
+		t := tables[f.report]
+		if t == nil {
+			t = &table{Command: a.Command, By: p.l.Say("by." + unit)}
+			for _, b := range bins {
+				t.Rows = append(t.Rows, line{Name: b.name, Key: b.key, Part: b.part, Link: a.calls(map[string]string{unit: b.key})})
 			}
+			tables[f.report], s.Numbers = t, append(s.Numbers, t)
 		}
-		for _, m := range s.measures {
-			for _, what := range d.off[m][b.key] {
-				hover += "\n" + d.l.Say("off.hover", what)
+		t.Heads = append(t.Heads, head{Text: p.l.Say("figures." + f.id), Column: f.column, Where: f.row})
+		panel := chart.Panel{Title: p.l.Say("figures."+f.id) + ", " + p.l.Say("figures."+f.id+"_what"), Kind: chart.Lines, Scale: f.scale,
+			Height: 100, Label: p.l.axis(f.scale)}
+		if i == 0 {
+			panel.Kind = chart.Bars
+		}
+		for j, b := range bins {
+			of := map[string]string{unit: b.key}
+			for c, text := range where(f.row) {
+				of[c] = text
 			}
+			v := a.at(f.column, of)
+			panel.Values = append(panel.Values, float(v))
+			shown := a.cell(v, f.column)
+			t.Rows[j].Cells = append(t.Rows[j].Cells, shown)
+			hover[j] += "\n" + p.l.Say("figures."+f.id) + ": " + shown.Text
 		}
-		c.Bins = append(c.Bins, chart.Bin{Label: b.label, Group: b.group, Tick: b.tick, Part: b.part, Hover: hover,
-			Link: s.Details[0].Rows[i].Link})
+		c.Panels = append(c.Panels, panel)
 	}
-	marked := false
-	for i := range panels {
-		panels[i].Label = d.l.axis(panels[i].Scale)
-		marked = marked || len(panels[i].Marks) > 0
+	for i, b := range bins {
+		c.Bins = append(c.Bins, chart.Bin{Label: b.label, Group: b.group, Tick: b.tick, Part: b.part, Hover: hover[i], Link: s.Numbers[0].Rows[i].Link})
 	}
-	if marked {
-		s.Lead += " " + d.l.Say("off.lead")
-	}
-	c.Desc = s.desc(d.l)
-	return c
+	c.Desc = s.desc(p.l)
+	s.draw(c)
+	return s
+}
+
+// draw adds a chart to a section in the widths of a desktop and a phone: scaling one would make texts
+// too small or too large.
+func (s *section) draw(c interface {
+	SVG(class string, width float64, hover bool) string
+}) {
+	// The style sheet selects one by width; without it, only the first is shown.
+	narrow := strings.Replace(c.SVG("sm", 400, false), "<svg ", `<svg display="none" `, 1)
+	s.Charts = []template.HTML{template.HTML(c.SVG("xl", 1096, true)), template.HTML(narrow)} //nolint:gosec // package chart escapes texts
 }
 
 // desc describes a chart for screen readers.
 func (s *section) desc(l *lang) string { return s.Lead + " " + l.Say("page.table_follows") }
 
-// timeline declares a section over time: the columns of its table, and the panels that plot some of
-// them. Its texts are ID.title_UNIT and ID.PANEL.
-type timeline struct {
-	id, report string
-	wide       bool
-	measures   []string // of the report anomalies, marked on the chart
-	columns    []pick   // their texts are ID.TEXT
-	split      func(whole *asked) []pick
-	before     []pick // also shown for the previous period
-	panels     []panel
-	lead       func(d drawer, a *asked, whole *span) string
-}
-
-// panel declares a plot of a timeline.
-type panel struct {
-	title   string
-	kind    chart.Kind
-	scale   chart.Scale
-	height  float64
-	top     float64
-	zoom    bool
-	measure string // of the report anomalies
-	lines   []trace
-	before  bool // the first line's value in the previous period is drawn behind
-	split   bool // its series are those of split
-}
-
-// trace is a series of a panel.
-type trace struct {
-	pick
-	less  *pick // is subtracted
-	color int
-}
-
-// over makes the section of a timeline.
-func (d drawer) over(ctx context.Context, r reader, t timeline, p period, whole *span) (*section, error) {
-	a, err := r.ask(ctx, t.report, p, d.unit)
-	if err != nil {
-		return nil, err
-	}
-	s := &section{ID: t.id, Title: d.l.Say(t.id + ".title_" + d.unit), Wide: t.wide, measures: t.measures}
-	named := func(picks []pick) (out []pick) {
-		for _, k := range picks {
-			k.text = d.l.Say(t.id + "." + k.text)
-			out = append(out, k)
-		}
-		return out
-	}
-	columns, split := named(t.columns), []pick(nil)
-	if t.split != nil {
-		split = t.split(whole.reports[t.report])
-		columns = append(split, columns...)
-	}
-	s.Details = []*table{a.overBins(d.unit, d.bins, columns)}
-	var before *asked
-	if t.before != nil {
-		if before, err = r.ask(ctx, t.report, d.before, d.unit); err != nil {
-			return nil, err
-		}
-		behind := before.overBins(d.unit, d.past, named(t.before))
-		behind.By = d.l.before(d.before)
-		s.Details = append(s.Details, behind)
-	}
-	s.Lead = t.lead(d, a, whole)
-	if before != nil {
-		s.Lead += " " + d.l.Say("chart.behind", d.l.before(d.before))
-	}
-	var panels []chart.Panel
-	for _, x := range t.panels {
-		plot := chart.Panel{Title: d.l.Say(t.id + "." + x.title), Kind: x.kind, Scale: x.scale, Height: x.height, Top: x.top, Zoom: x.zoom}
-		if x.measure != "" {
-			plot.Marks = d.marks(x.measure)
-		}
-		if x.before {
-			past := before.series(d.past, x.lines[0].pick)
-			for len(past) < len(d.bins) { // it may have fewer bins, since periods cut months and weeks
-				past = append(past, math.NaN())
+// coverage shows how complete the numbers of the last day, the period, and the whole warehouse are.
+func (p *page) coverage(day, whole *answer) *section {
+	s := &section{ID: "coverage", Title: p.l.Say("trust.title"), Open: true}
+	add := func(a *answer, scope, name string) {
+		t := a.table("trust.warehouse", "trust", head{Text: "state", Column: "state", Words: true}, head{Text: "share", Column: "share_percent"},
+			head{Text: "calls", Column: "calls"})
+		t.By = p.l.Say("trust.table", name)
+		missing := map[string][]string{}
+		for _, row := range a.rows {
+			if a.text(row[a.index("scope")]) != scope {
+				continue
 			}
-			plot.Series = append(plot.Series, chart.Series{Name: d.l.Say("chart.behind_label"), Values: past[:len(d.bins)]})
-		}
-		for _, k := range x.lines {
-			values := a.series(d.bins, k.pick)
-			if k.less != nil {
-				for i, less := range a.series(d.bins, *k.less) {
-					values[i] -= less
-				}
+			l := a.line(row, "fact")
+			fact, kind, personal := strings.Cut(l.Key, ": ")
+			if l.Name, l.Title = p.l.Word("fact", fact), ""; personal {
+				l.Name += ": " + p.l.Word("personal", kind)
 			}
-			plot.Series = append(plot.Series, chart.Series{Name: d.l.Say(k.text), Color: k.color, Values: values})
+			l.Cells = a.cells(row, "state", "share_percent", "calls")
+			state := l.Cells[0].Exact
+			l.Cells[0].Text = p.l.Word("state", state)
+			told := p.l.Say("trust.fact_alone", l.Name, a.count(row, "calls"))
+			if !l.Cells[1].Null {
+				told = p.l.Say("trust.fact", l.Name, a.count(row, "calls"), l.Cells[1].Text)
+			}
+			missing[state] = append(missing[state], told)
+			t.Rows = append(t.Rows, l)
 		}
-		if x.split {
-			plot.Series = append(plot.Series, d.stacked(a, split)...)
+		if len(t.Rows) == 0 {
+			return
 		}
-		panels = append(panels, plot)
+		s.Tables = append(s.Tables, t)
+		if scope == "warehouse" {
+			return
+		}
+		var parts []string
+		for _, state := range []string{"waiting", "lost"} {
+			if len(missing[state]) > 0 {
+				parts = append(parts, p.l.Say("trust."+state, strings.Join(missing[state], ", ")))
+			}
+		}
+		calls := p.l.Calls(a.count(a.row(map[string]string{"fact": "listed"}), "calls"))
+		if len(parts) == 0 {
+			s.Lead += p.l.Say("trust.whole", calls, name) + " "
+		} else {
+			s.Lead += p.l.Say("trust.line", calls, name, strings.Join(parts, "; ")) + " "
+		}
 	}
-	s.place(d.chart(s, panels...))
-	return s, nil
+	name := p.l.period(p.last)
+	if p.period.days() > 1 {
+		add(day, "selection", name)
+		name = p.l.length(p.period)
+	}
+	add(whole, "selection", name)
+	add(whole, "warehouse", p.l.Say("trust.warehouse"))
+	s.Lead += p.l.Say("trust.lead")
+	return s
 }
 
-// most returns the bin with the largest value.
-func (d drawer) most(values []float64) (bin, float64) {
-	best, top := bin{}, math.Inf(-1)
-	for i, v := range values {
-		if v > top {
-			best, top = d.bins[i], v
+// unusual returns the measures of a day that differ from the past.
+func (p *page) unusual(a *answer) (out []point) {
+	for _, row := range a.rows {
+		measure := a.text(row[a.index("measure")])
+		show := func(column string) string {
+			v := float(row[a.index(column)])
+			switch measure {
+			case "calls":
+				return p.l.Grouped(int64(v))
+			case "handle_ms":
+				return p.l.Duration(v)
+			}
+			return fmt.Sprintf("%.1f%%", v)
 		}
-	}
-	return best, top
-}
-
-// namedSentiments is the number of sentiments the chart distinguishes.
-const namedSentiments = 5
-
-// sentiments returns the values of the period in stacking order: negative lowest, where it is
-// easiest to compare; positive on top.
-func sentiments(whole *asked) []pick {
-	var out []pick
-	for _, r := range whole.rows {
-		if v := r[whole.index("user_sentiment")]; v != nil {
-			name := whole.text(v)
-			out = append(out, pick{texts.Clip(whole.l.Word("sentiment", name), 24), "rated_percent", "user_sentiment", name})
-		}
-	}
-	rank := func(k pick) int {
-		if at, ok := map[string]int{"negative": 0, "neutral": 1, "positive": 3}[k.value]; ok {
-			return at
-		}
-		return 2
-	}
-	sort.SliceStable(out, func(i, j int) bool { return rank(out[i]) < rank(out[j]) })
-	return out
-}
-
-// sentimentColor returns the colour of a sentiment; others counts the unusual ones.
-func sentimentColor(name string, others int) int {
-	switch name {
-	case "negative":
-		return 2
-	case "neutral":
-		return 4
-	case "positive":
-		return 1
-	}
-	return 5 + others%2
-}
-
-// stacked returns the series of sentiments; the rarest are combined into one.
-func (d drawer) stacked(a *asked, picks []pick) (out []chart.Series) {
-	others := chart.Series{Name: d.l.Say("chart.others"), Color: 3}
-	unknown := 0
-	for _, k := range picks {
-		values := a.series(d.bins, k)
-		known := k.value == "negative" || k.value == "neutral" || k.value == "positive"
-		if !known {
-			unknown++
-		}
-		if !known && unknown > namedSentiments-3 {
-			others.Values = chart.Plus(others.Values, values)
-			continue
-		}
-		out = append(out, chart.Series{Name: k.text, Color: sentimentColor(k.value, unknown-1), Values: values})
-	}
-	if others.Values != nil {
-		out = append(out, others)
+		out = append(out, point{Text: p.l.Say("sentence.unusual", p.l.Say("off."+measure), show("value"), show("usual")), Change: &change{Class: "bad"}})
 	}
 	return out
-}
-
-// heat shows the times at which calls start.
-func heat(ctx context.Context, r reader, p period) (*section, error) {
-	a, err := r.ask(ctx, "volume", p, "")
-	if err != nil {
-		return nil, err
-	}
-	s := &section{ID: "heat", Title: r.l.Say("heat.title"), Lead: r.l.Say("heat.lead", a.loc)}
-	top := ""
-	h := &chart.Heat{ID: "heat", Title: s.Title, Every: 3}
-	t := &table{Command: a.Command, By: r.l.Say("by.hour")}
-	for _, day := range value.Weekdays {
-		short := r.l.Say("weekday." + day[:3])
-		h.Down = append(h.Down, short)
-		h.Values, h.Links = append(h.Values, make([]float64, 24)), append(h.Links, nil)
-		t.Heads = append(t.Heads, head{Text: short, Column: "calls", Where: "weekday=" + day})
-	}
-	var most float64
-	for hour := range 24 {
-		key := fmt.Sprint(hour)
-		h.Across = append(h.Across, fmt.Sprintf("%02d", hour))
-		l := line{Name: fmt.Sprintf("%02d:00", hour), Key: key}
-		for i, day := range value.Weekdays {
-			v := a.at(field{"calls", map[string]string{"hour": key, "weekday": day}})
-			l.Cells = append(l.Cells, a.cell(v, "calls"))
-			h.Links[i] = append(h.Links[i], a.calls(map[string]string{"hour": key, "weekday": day}))
-			n, _ := v.(int64)
-			if h.Values[i][hour] = float64(n); h.Values[i][hour] > most {
-				most = h.Values[i][hour]
-				top = " " + r.l.Say("heat.most", r.l.Say("weekday."+day), h.Across[hour], r.l.Grouped(n))
-			}
-		}
-		t.Rows = append(t.Rows, l)
-	}
-	s.Lead += top
-	h.Desc = s.desc(r.l)
-	s.Details = []*table{t}
-	s.add(h.SVG("md", halfWidth, true))
-	s.add(h.SVG("sm", phoneWidth, false))
-	return s, nil
 }

@@ -1,8 +1,27 @@
 package page
 
-import "math"
+import (
+	"cmp"
+	"html/template"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
 
-// table has the numbers that a chart shows.
+	"callhouse/internal/analytics/page/texts"
+	"callhouse/internal/analytics/value"
+)
+
+// section is one part of the page: its text, a chart or tables, and the numbers behind it.
+type section struct {
+	ID, Title, Lead string
+	Open            bool // the lead opens the tables
+	Charts          []template.HTML
+	Tables          []*table
+	Numbers         []*table // of the charts, collapsed
+}
+
+// table has rows of a report.
 type table struct {
 	Command command
 	By      string // heading of the row names
@@ -13,19 +32,16 @@ type table struct {
 // head is a column: its heading and its source, a column of the report, in the rows that Where
 // selects.
 type head struct {
-	Text          string
-	Column, Where string
-	Words         bool // text, no numbers
-	Prose         bool // text of several lines
-	Wide          bool // hidden on a narrow page
+	Text, Column, Where string
+	Words               bool // text, no numbers
+	Wide                bool // hidden on a narrow page
 }
 
 // line is a row. Key is the exact text of the report's first column; Sum marks the sum of several
 // rows.
 type line struct {
 	Name, Title, Key string
-	Null, Sum        bool
-	Part             bool
+	Null, Sum, Part  bool
 	Note             string // shown after the name
 	Show             string // the command that shows the row's subject
 	Link             string // its link on a served page
@@ -37,59 +53,82 @@ type line struct {
 // said is a turn of a call.
 type said struct{ Who, What string }
 
-// pick is a column of a table over bins: a report's column, in the rows whose column split has a
-// given text.
-type pick struct {
-	text   string
-	column string
-	split  string // empty: the report has one row per bin
-	value  string
-}
-
-// at returns the field of a bin.
-func (k pick) at(key string, a *asked) field {
-	where := map[string]string{a.columns[0].Name: key}
-	if k.split != "" {
-		where[k.split] = k.value
-	}
-	return field{k.column, where}
-}
-
-// series returns a pick's numbers by bin; NaN for a bin without a row.
-func (a *asked) series(bins []bin, k pick) []float64 {
-	out := make([]float64, len(bins))
-	for i, b := range bins {
-		out[i] = float(a.at(k.at(b.key, a)))
-	}
-	return out
-}
-
-// overBins is a table of picks with a row per bin.
-func (a *asked) overBins(by string, bins []bin, picks []pick) *table {
-	t := &table{Command: a.Command, By: a.l.Say("by." + by)}
-	for _, k := range picks {
-		h := head{Text: k.text, Column: k.column}
-		if k.split != "" {
-			h.Where = k.split + "=" + k.value
-		}
-		t.Heads = append(t.Heads, h)
-	}
-	for _, b := range bins {
-		l := line{Name: b.name, Key: b.key, Part: b.part, Link: a.calls(map[string]string{a.columns[0].Name: b.key})}
-		for _, k := range picks {
-			l.Cells = append(l.Cells, a.cell(a.at(k.at(b.key, a)), k.column))
-		}
-		t.Rows = append(t.Rows, l)
+// table returns an empty table of an answer. Headings are ID.TEXT.
+func (a *answer) table(by, id string, heads ...head) *table {
+	t := &table{Command: a.Command, By: a.l.Say(by), Heads: heads}
+	for i, h := range heads {
+		t.Heads[i].Text = a.l.Say(id + "." + h.Text)
 	}
 	return t
 }
 
-// withBar adds a bar for a percentage to a cell.
-func (c cell) withBar(percent float64) cell {
-	if !math.IsNaN(percent) {
-		c.HasBar, c.Bar = true, min(max(percent, 0), 100)
+// line begins a row with the translated text of its first column.
+func (a *answer) line(row []any, section string) line {
+	if row[0] == nil {
+		return line{Name: a.l.Say("page.none"), Null: true}
 	}
-	return c
+	key := a.text(row[0])
+	return line{Name: texts.Clip(strings.ToValidUTF8(a.l.Word(section, key), "�"), 40), Title: key, Key: key}
+}
+
+// cells returns the values of columns in a row.
+func (a *answer) cells(row []any, columns ...string) (out []cell) {
+	for _, c := range columns {
+		out = append(out, a.cell(row[a.index(c)], c))
+	}
+	return out
+}
+
+// share returns a share in a row with a bar, and its change since the period before, if that is beyond
+// chance. The changes of the answer are p's points, called by name.
+func (p *page) share(a *answer, row []any, column string, of sense, name string) cell {
+	out := a.cell(row[a.index(column)], column)
+	if is := float(row[a.index(column)]); !math.IsNaN(is) {
+		out.HasBar, out.Bar = true, min(max(is, 0), 100)
+		if row[0] != nil && a.clear(row, column) {
+			was := float(row[a.index(value.PreviousOf+column)])
+			out.Change = p.l.change(is, was, of, p.l.points(is-was), true)
+			low, high := float(row[a.index(value.ChangeLowOf+column)]), float(row[a.index(value.ChangeHighOf+column)])
+			p.changes = append(p.changes, point{Text: name + " " + out.Change.By, Change: out.Change, clarity: math.Abs(is-was) / (high - low)})
+		}
+	}
+	return out
+}
+
+// most keeps the rows of a table with the largest counts in its i-th column, in their order, sums up the
+// others, and returns their number. A single other row is kept as well. Rows that only the period before
+// has are dropped.
+func (a *answer) most(t *table, i, named int) (others int) {
+	count := func(l line) int64 {
+		n, _ := strconv.ParseInt(l.Cells[i].Exact, 10, 64)
+		return n
+	}
+	t.Rows = slices.DeleteFunc(t.Rows, func(l line) bool { return count(l) == 0 })
+	if len(t.Rows) <= named+1 {
+		return 0
+	}
+	order := make([]int, len(t.Rows))
+	for n := range order {
+		order[n] = n
+	}
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(count(t.Rows[y]), count(t.Rows[x])) })
+	var sum int64
+	for _, n := range order[named:] {
+		sum += count(t.Rows[n])
+	}
+	all := t.Rows
+	t.Rows = nil
+	for _, n := range slices.Sorted(slices.Values(order[:named])) {
+		t.Rows = append(t.Rows, all[n])
+	}
+	others = len(all) - named
+	rest := line{Name: a.l.Say("count.others", others), Sum: true}
+	for range t.Heads {
+		rest.Cells = append(rest.Cells, cell{Text: "–", Null: true, Number: true})
+	}
+	rest.Cells[i] = a.cell(sum, t.Heads[i].Column)
+	t.Rows = append(t.Rows, rest)
+	return others
 }
 
 // stretch scales the bars of a column so that the longest one is full.

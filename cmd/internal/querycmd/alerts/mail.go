@@ -83,22 +83,9 @@ func (m *Mailer) Page(ctx context.Context, write func(io.Writer) error, made *pa
 
 // figures returns the key numbers of a page as text: those of the last day, and of the period.
 func figures(made *page.Summary) string {
-	course := func(before, now, word string) string {
-		if word != "" {
-			now += " (" + word + ")"
-		}
-		return before + " → " + now
-	}
-	lines := []string{made.Sentence, "", course(made.DayBefore, made.Day, "") + " · " + course(made.WholeBefore, made.Whole, "")}
+	lines := []string{made.Sentence, "", made.DayBefore + " → " + made.Day + " · " + made.WholeBefore + " → " + made.Whole}
 	for _, t := range made.Figures {
-		var day, whole string
-		if t.DayChange != nil {
-			day = t.DayChange.Word
-		}
-		if t.WholeChange != nil {
-			whole = t.WholeChange.Word
-		}
-		lines = append(lines, t.Name+": "+course(t.DayBefore.Text, t.Day.Text, day)+" · "+course(t.WholeBefore.Text, t.Whole.Text, whole))
+		lines = append(lines, t.Name+": "+t.Day.String()+" · "+t.Period.String())
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

@@ -5,12 +5,7 @@ import "math"
 // axis writes as many labels of bins as fit, and the groups of bins.
 func (f *frame) axis(bottom float64) {
 	y := bottom + gap + lineRoom - 3
-	at := func(i int) float64 {
-		if f.Edges {
-			return f.left + float64(i)*f.step
-		}
-		return f.left + (float64(i)+.5)*f.step
-	}
+	at := func(i int) float64 { return f.left + (float64(i)+.5)*f.step }
 	for _, i := range f.labelled() {
 		f.line("base", at(i), bottom, at(i), bottom+4)
 		f.text("tick", "middle", at(i), y, f.Bins[i].Label)
@@ -29,28 +24,21 @@ func (f *frame) axis(bottom float64) {
 	}
 }
 
-// candidates returns the bins that may have a label: those with ticks, or all.
-func (c *Chart) candidates() []int {
-	var all, ticks []int
-	for i, b := range c.Bins {
-		if b.Label == "" {
-			continue
+// labelled returns the bins with labels: every candidate, every second one, and so on, until they
+// fit.
+func (f *frame) labelled() []int {
+	var from, ticks []int
+	for i, b := range f.Bins {
+		if b.Label != "" {
+			from = append(from, i)
 		}
-		all = append(all, i)
-		if b.Tick {
+		if b.Label != "" && b.Tick {
 			ticks = append(ticks, i)
 		}
 	}
 	if len(ticks) > 0 {
-		return ticks
+		from = ticks
 	}
-	return all
-}
-
-// labelled returns the bins with labels: every candidate, every second one, and so on, until they
-// fit.
-func (f *frame) labelled() []int {
-	from := f.candidates()
 	for every := 1; every <= len(from); every++ {
 		var out []int
 		fits, end := true, math.Inf(-1)

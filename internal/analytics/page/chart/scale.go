@@ -3,7 +3,6 @@ package chart
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 )
 
@@ -13,18 +12,16 @@ type Scale uint8
 const (
 	Count   Scale = iota // whole numbers: 1,500
 	Percent              // 0 to 100
-	Millis               // durations: 1m 30s
 	Money                // 0.25, 1,500
 )
-
-// times are the possible distances between ticks of durations, in ms; whole hours follow.
-var times = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 900e3, 1800e3, 3600e3}
 
 // Ticks returns about n values from 0 at round distances; the last is not below top. A top that is
 // not positive counts as 1, so that an empty axis can be drawn.
 func (s Scale) Ticks(top float64, n int) []float64 {
 	if !(top > 0) || math.IsInf(top, 0) {
-		top = s.least()
+		if top = 1; s == Percent {
+			top = 100
+		}
 	}
 	step := s.step(top / float64(max(n, 1)))
 	var out []float64
@@ -58,26 +55,8 @@ func (s Scale) Between(low, high float64, n int) []float64 {
 	}
 }
 
-func (s Scale) least() float64 {
-	switch s {
-	case Percent:
-		return 100
-	case Millis:
-		return 1000
-	}
-	return 1
-}
-
 // step returns the next round distance not below rough.
 func (s Scale) step(rough float64) float64 {
-	if s == Millis {
-		for _, t := range times {
-			if t >= rough*(1-1e-9) {
-				return t
-			}
-		}
-		return 3600e3 * decimalStep(rough/3600e3)
-	}
 	if s == Percent && rough > 20 && rough <= 25 {
 		return 25
 	}
@@ -99,11 +78,8 @@ func decimalStep(rough float64) float64 {
 
 // Label formats the value of a tick, given the distance between ticks.
 func (s Scale) Label(v, step float64) string {
-	switch s {
-	case Percent:
+	if s == Percent {
 		return number(v, step) + "%"
-	case Millis:
-		return span(v, step)
 	}
 	if v != 0 && step >= 1e6 {
 		return number(v/1e6, step/1e6) + "M"
@@ -116,32 +92,13 @@ func (s Scale) Label(v, step float64) string {
 
 // Full writes all digits where Label uses thousands and millions.
 func (s Scale) Full(v, step float64) string {
-	if s == Percent || s == Millis {
+	if s == Percent {
 		return s.Label(v, step)
 	}
 	if v == 0 {
 		return "0"
 	}
 	return number(v, step)
-}
-
-// span writes a duration: 500ms, 30s, 1m 30s, 2h.
-func span(ms, step float64) string {
-	switch {
-	case ms == 0:
-		return "0"
-	case ms < 1000:
-		return fmt.Sprintf("%gms", ms)
-	case ms < 60e3:
-		return strconv.FormatFloat(ms/1000, 'f', -1, 64) + "s"
-	case ms < 3600e3 || step < 3600e3 && ms < 2*3600e3:
-		m, s := int(ms/60e3), math.Mod(ms, 60e3)/1000
-		if step < 60e3 && s > 0 {
-			return fmt.Sprintf("%dm %02.0fs", m, s)
-		}
-		return fmt.Sprintf("%dm", m)
-	}
-	return number(ms/3600e3, step/3600e3) + "h"
 }
 
 // number formats v with the decimals of the distance between ticks.

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
 	"golang.org/x/text/currency"
@@ -210,10 +209,4 @@ func (l *Texts) Symbol() string {
 		s += "\u00a0"
 	}
 	return s
-}
-
-// Heading capitalises s.
-func Heading(s string) string {
-	first, size := utf8.DecodeRuneInString(s)
-	return string(unicode.ToUpper(first)) + s[size:]
 }

@@ -52,11 +52,11 @@ for (const [size, width, height] of [["phone", 390, 844], ["desktop", 1280, 900]
     const follow = (e) => Promise.all([page.waitForNavigation(), e.evaluate((a) => a.scrollIntoView({ block: "center" })).then(() => e.click())]);
     await page.goto(address);
     await tell("page");
-    await (await seen("#volume svg")).evaluate((e) => e.scrollIntoView({ block: "center" }));
+    await (await seen("#course svg")).evaluate((e) => e.scrollIntoView({ block: "center" }));
     await page.screenshot({ path: join(folder, `chart-${size}-${theme}.png`) });
-    const bar = await seen("#volume svg a");
+    const bar = await seen("#course svg a");
     const counted = await bar.evaluate((a) => {
-      const row = [...document.querySelectorAll("#volume tbody tr")].find((tr) => tr.querySelector("th a")?.getAttribute("href") === a.getAttribute("href"));
+      const row = [...document.querySelectorAll("#course tbody tr")].find((tr) => tr.querySelector("th a")?.getAttribute("href") === a.getAttribute("href"));
       return Number(row.querySelector("td data").value);
     });
     await follow(bar);
