@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 
 	"callhouse/internal/personal/kinds"
@@ -63,9 +62,6 @@ type Finder struct {
 	countries []string
 	patterns  []Pattern
 	places    map[string]bool // the kinds that replacements may name
-
-	mu    sync.Mutex
-	names map[string][]hit // what names mean, by name
 }
 
 // New returns a finder.
@@ -114,11 +110,8 @@ func (f *Finder) reader(turns []Turn) *reader {
 	return r
 }
 
-// Limits of names: the length of one that may give numbers a meaning, and how many are cached.
-const (
-	longestName = 1000
-	mostNames   = 1000
-)
+// longestName is the length of the longest name that may give numbers a meaning.
+const longestName = 1000
 
 // meaning returns the words in a name that give numbers a meaning, as if they were spoken in a turn
 // before the first one. Its personal data is not read: that is replaced as well.
@@ -126,26 +119,13 @@ func (f *Finder) meaning(name string) []hit {
 	if name == "" || len(name) > longestName {
 		return nil
 	}
-	f.mu.Lock()
-	hits, ok := f.names[name]
-	f.mu.Unlock()
-	if ok {
-		return hits
-	}
 	r := f.reader(nil)
 	defer readers.Put(r)
 	r.read(-1, string(spaced(nil, replaced(name, f.Find("", name)))))
 	for i := range r.hits {
 		r.hits[i].word -= r.word
 	}
-	hits = slices.Clone(r.hits)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.names) >= mostNames || f.names == nil {
-		f.names = map[string][]hit{}
-	}
-	f.names[strings.Clone(name)] = hits
-	return hits
+	return slices.Clone(r.hits)
 }
 
 // spaced appends the words of a key, such as birthDate or birth_date, and a colon.
