@@ -81,13 +81,15 @@ const (
 )
 
 // domains are the last labels of addresses that are recognized when read aloud.
-var domains = func() map[string]bool {
+var domains = setOf("com net org kr co io ai edu gov info me us uk de jp fr biz dev app xyz shop cloud tv cn eu ca au")
+
+func setOf(words string) map[string]bool {
 	out := map[string]bool{}
-	for _, d := range strings.Fields("com net org kr co io ai edu gov info me us uk de jp fr biz dev app xyz shop cloud tv cn eu ca au") {
-		out[d] = true
+	for _, w := range strings.Fields(words) {
+		out[w] = true
 	}
 	return out
-}()
+}
 
 // koPieces are the parts of addresses in Korean, longest first.
 var koPieces = []struct {
@@ -110,7 +112,7 @@ var koPieces = []struct {
 	{"닷", ".", dotPiece}, {"점", ".", dotPiece}, {"쩜", ".", dotPiece}, {"앳", "@", atPiece}, {"엣", "@", atPiece},
 }
 
-var pausesIn = map[string]bool{"uh": true, "um": true, "er": true, "어": true, "음": true, "그": true, "네": true, "yes": true}
+var pausesIn = setOf("uh um er 어 음 그 네 yes")
 
 // splitter splits a text into pieces.
 type splitter struct {
@@ -289,31 +291,17 @@ func koPiece(s string) (text string, is pieceKind, size int) {
 }
 
 // notLocal are words before "at" that are not the name of a mailbox.
-var notLocal = func() map[string]bool {
-	out := map[string]bool{}
-	for _, w := range strings.Fields("us me it them him her you out " +
-		"look looking online site website page available found is are was be visit here there " +
-		"back up down in on more info information shop store us webpage homepage only and or not app portal directly yourself details " +
-		"anytime everything that this web") {
-		out[w] = true
-	}
-	return out
-}()
+var notLocal = setOf("us me it them him her you out look looking online site website page available found is are was be visit here " +
+	"there back up down in on more info information shop store us webpage homepage only and or not app portal directly yourself " +
+	"details anytime everything that this web")
 
 // isVerb reports whether a word is more probably a verb than a name.
 func isVerb(w string) bool {
 	return verbs[w] || len(w) > 4 && (strings.HasSuffix(w, "ed") || strings.HasSuffix(w, "ing"))
 }
 
-var verbs = func() map[string]bool {
-	out := map[string]bool{}
-	for _, w := range strings.Fields("find saw see seen read bought " +
-		"buy order shop work works live lives came come go went goes stay start check stop " +
-		"sign register arrive meet met hosted live log apply") {
-		out[w] = true
-	}
-	return out
-}()
+var verbs = setOf("find saw see seen read bought buy order shop work works live lives came come go went goes stay start check stop " +
+	"sign register arrive meet met hosted log apply")
 
 // providers are domains that are often said without their last label.
 var providers = map[string]string{"naver": "naver.com", "gmail": "gmail.com", "hanmail": "hanmail.net", "daum": "daum.net",
@@ -333,8 +321,7 @@ func (r *reader) spokenAddresses() {
 		}
 		at := &ps[a]
 		local, from := localBefore(ps, a)
-		if local == "" || at.text == "@" && at.said && isASCII(r.text[at.from:at.to]) && (notLocal[local] || !r.mailed() &&
-			(!dotted || isVerb(local))) {
+		if local == "" || at.said && at.isAt() && (notLocal[local] || !r.mailed() && (!dotted || isVerb(local))) {
 			continue
 		}
 		r.spans = append(r.spans, Span{Turn: r.t, From: ps[from].from, To: ps[end].to, Kind: kinds.Email})
@@ -350,8 +337,6 @@ func (r *reader) mailed() bool {
 	}
 	return false
 }
-
-func isASCII(s string) bool { return s[0] < utf8.RuneSelf }
 
 // limits of the pieces of an address
 const (
@@ -394,7 +379,8 @@ func (r *reader) domainAfter(ps []piece, a int) (domain string, end int, said bo
 			if dot := strings.LastIndexByte(last, '.'); dot >= 0 && domains[last[dot+1:]] {
 				valid, end = last, k
 			}
-			if labels == 0 && valid == "" && aloneAt(ps, a, k) && providers[last] != "" {
+			alone := ps[a].said && !ps[a].isAt() && (k+1 == len(ps) || ps[k+1].is != dotPiece) // a label after 골뱅이, and no dot
+			if labels == 0 && valid == "" && alone && providers[last] != "" {
 				return providers[last], k, true
 			}
 		case joinPiece:
@@ -409,13 +395,8 @@ func (r *reader) domainAfter(ps []piece, a int) (domain string, end int, said bo
 	return valid, end, said
 }
 
-// aloneAt reports whether a label after 골뱅이 is not followed by a dot.
-func aloneAt(ps []piece, a, k int) bool {
-	return ps[a].said && !isASCIIPiece(ps[a]) && (k+1 == len(ps) || ps[k+1].is != dotPiece)
-}
-
-// isASCIIPiece is false for 골뱅이, which, unlike "at", has no other meaning.
-func isASCIIPiece(p piece) bool { return p.to-p.from <= 2 }
+// isAt reports whether an at sign is the sign or the word "at", which, unlike 골뱅이, has other meanings.
+func (p *piece) isAt() bool { return p.to-p.from <= 2 }
 
 // single reports whether a piece is a letter or a digit.
 func single(ps []piece, k int) bool { return len(ps[k].text) == 1 || ps[k].is == digitPiece }
