@@ -10,17 +10,6 @@ DBT_VERSION := 1.10.23
 DBT_POSTGRES_VERSION := 1.10.2
 SUPERSET_VERSION := 6.1.0
 PGCLI_VERSION := 4.7.1
-KYSELY_CODEGEN_VERSION := 0.20.0
-LIQUIBASE_VERSION := 4.31.1
-SCHEMASPY_VERSION := 6.2.4
-DRIZZLE_KIT_VERSION := 0.31.11
-DRIZZLE_ORM_VERSION := 0.45.4
-PRISMA_VERSION := 6.19.3
-PGTYPED_VERSION := 2.4.3
-PGTYPED_RUNTIME_VERSION := 2.4.2
-JOOQ_VERSION := 3.19.24
-SQLLINE_VERSION := 1.12.0
-SQLACODEGEN_VERSION := 4.0.4
 DLT_VERSION := 1.31.0
 TAP_POSTGRES_VERSION := 0.10.0
 PGADMIN_VERSION := 9.18
@@ -211,12 +200,8 @@ postgres: ## What psql, Python's, Java's, Node's, ODBC's and R's clients ask of 
 	mvn -q -B dependency:copy -DoutputDirectory=build/postgres-java -Dartifact=org.postgresql:postgresql:$(PGJDBC_VERSION)
 	npm install --silent --prefix build/postgres/node pg pg-cursor sequelize
 	-python3 -m venv build/programs/pgcli && build/programs/pgcli/bin/pip install -q 'pgcli==$(PGCLI_VERSION)' 'psycopg[binary]'
-	-npm install --silent --prefix build/programs/node pg kysely typescript@5 kysely-codegen@$(KYSELY_CODEGEN_VERSION) drizzle-orm@$(DRIZZLE_ORM_VERSION) drizzle-kit@$(DRIZZLE_KIT_VERSION) @pgtyped/cli@$(PGTYPED_VERSION) @pgtyped/runtime@$(PGTYPED_RUNTIME_VERSION)
-	-npm install --silent --prefix build/programs/prisma prisma@$(PRISMA_VERSION) @prisma/client@$(PRISMA_VERSION) @prisma/adapter-pg@$(PRISMA_VERSION)
-	-python3 -m venv build/programs/python && build/programs/python/bin/pip install -q 'sqlacodegen==$(SQLACODEGEN_VERSION)' 'dlt[sql-database,duckdb]==$(DLT_VERSION)' psycopg2-binary
+	-python3 -m venv build/programs/python && build/programs/python/bin/pip install -q 'dlt[sql-database,duckdb]==$(DLT_VERSION)' psycopg2-binary
 	-python3 -m venv build/programs/tap-postgres && build/programs/tap-postgres/bin/pip install -q 'meltanolabs-tap-postgres==$(TAP_POSTGRES_VERSION)'
-	-mvn -q -B -f internal/serve/testdata/tools/java.xml -Dliquibase.version=$(LIQUIBASE_VERSION) -Djooq.version=$(JOOQ_VERSION) -Dsqlline.version=$(SQLLINE_VERSION) -Dpgjdbc.version=$(PGJDBC_VERSION) dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/build/programs/java
-	-mvn -q -B dependency:copy -DoutputDirectory=build/programs/schemaspy -Dartifact=org.schemaspy:schemaspy:$(SCHEMASPY_VERSION):jar:app
 	CALLHOUSE_PROGRAMS=$(CURDIR)/build/programs CALLHOUSE_PYTHON=$(CURDIR)/build/postgres/bin/python CALLHOUSE_JDBC=$(CURDIR)/build/postgres-java/postgresql-$(PGJDBC_VERSION).jar \
 	CALLHOUSE_NODE_MODULES=$(CURDIR)/build/postgres/node CALLHOUSE_ODBC=$(PSQLODBC) CALLHOUSE_R=Rscript \
 	  go test ./internal/serve -run 'TestLikePostgres|TestPrograms' -count=1 -v -timeout 60m -args -postgres $(or $(PG_BIN),/usr/lib/postgresql/15/bin) -update

@@ -27,33 +27,12 @@ type program struct {
 	script      string
 	reads       string   // its output files
 	wants       []string // in its output
-	fails       int      // expected number of failing statements
 }
 
 // light are the programs of make postgres.
 var light = []program{
 	{name: "pgcli", needs: "pgcli/bin/pgcli", script: `printf '\\dt\n\\d calls\nSELECT status, count(*) AS how_many FROM calls GROUP BY 1 ORDER BY 1;\n\\q\n' | $DIR/pgcli/bin/pgcli -w $DATABASE`,
 		wants: []string{"transcript_turns", `"calls_pkey" PRIMARY KEY`, "| status | how_many |", "| ended  | 2        |"}},
-	{name: "kysely-codegen", needs: "node/node_modules/.bin/kysely-codegen", script: "$DIR/node/node_modules/.bin/kysely-codegen --dialect postgres --url $DATABASE --print",
-		wants: []string{"export interface Calls {", "calls: Calls;", "transcript_turns: TranscriptTurns;", "id of the agent"}},
-	{name: "drizzle-kit", needs: "node/node_modules/.bin/drizzle-kit", script: "$DIR/node/node_modules/.bin/drizzle-kit pull --dialect postgresql --url $DATABASE --out .", reads: "schema.ts",
-		wants: []string{"24  tables fetched", `export const calls = pgTable("calls", {`, "callId: text(\"call_id\").primaryKey().notNull()", `totalCost: numeric("total_cost", { precision: 38, scale:  18 })`, `name: "calls_agent_id_fkey"`}},
-	{name: "Prisma", needs: "prisma/node_modules/.bin/prisma", reads: "schema.prisma",
-		script: "ln -s $DIR/prisma/node_modules . && export PRISMA_QUERY_ENGINE_LIBRARY=/bin/true PRISMA_SCHEMA_ENGINE_BINARY=/bin/true && $DIR/prisma/node_modules/.bin/prisma db pull && $DIR/prisma/node_modules/.bin/prisma generate && node ask.mjs",
-		wants: []string{"references: [call_id], onDelete: NoAction", "@relation(fields: [agent_id], references: [agent_id]", "@db.Decimal(38, 18)",
-			"ended 2 30750 1.5; error 1  \n", "c0 2025-10-09T08:53:20.000Z q4 agent,user\n", "1 [ 1, 1 ]\n2n\n"}},
-	{name: "PgTyped", needs: "node/node_modules/.bin/pgtyped", script: "$DIR/node/node_modules/.bin/pgtyped -c config.json", reads: "src/calls.ts",
-		wants: []string{"least?: NumberOrString | null | void;", "since?: DateOrString | null | void;", "last: Date | null;", "metadata: Json | null;", "n: string | null;"}},
-	{name: "Liquibase", needs: "java/liquibase-core-*.jar", script: "java -cp \"$DIR/java/*\" liquibase.integration.commandline.LiquibaseCommandLine --url=jdbc:postgresql://$ADDRESS/callhouse --username=somebody snapshot --snapshot-format=json",
-		wants: []string{`"name": "calls_pkey"`, `"name": "calls_agent_id_fkey"`, `"remarks": "id of the agent`}},
-	{name: "SchemaSpy", needs: "schemaspy/schemaspy-*.jar", script: "java -jar $DIR/schemaspy/schemaspy-*.jar -t pgsql11 -dp $DIR/java -host $HOST -port $PORT -db callhouse -u somebody -s public -o . -nohtml", reads: "*.xml", fails: 1, // it asks for parameters of functions by unnest of several lists
-		wants: []string{`name="calls"`, `foreignKey="calls_agent_id_fkey"`}},
-	{name: "jOOQ", needs: "java/jooq-codegen-*.jar", script: "java -cp \"$DIR/java/*\" org.jooq.codegen.GenerationTool jooq.xml", reads: "db/*.java",
-		wants: []string{"UniqueKey<CallsRecord> CALLS_PKEY", "CALLS__CALLS_AGENT_ID_FKEY = Internal.createForeignKey(Calls.CALLS"}},
-	{name: "SQLLine", needs: "java/sqlline-*.jar", script: "java -cp \"$DIR/java/*\" sqlline.SqlLine -d org.postgresql.Driver -u jdbc:postgresql://$ADDRESS/callhouse -n somebody -p none --outputFormat=csv -e '!primarykeys calls' -e 'SELECT status, count(*) AS n FROM calls GROUP BY 1 ORDER BY 1;'",
-		wants: []string{"'call_id','1','calls_pkey'", "'status','n'\n'ended','2'\n'error','1'\n", "2 rows selected"}},
-	{name: "sqlacodegen", needs: "python/bin/sqlacodegen", script: "$DIR/python/bin/sqlacodegen postgresql+psycopg2://somebody@$ADDRESS/callhouse",
-		wants: []string{"class Calls(Base):", "ForeignKeyConstraint(['agent_id'], ['agents.agent_id'], name='calls_agent_id_fkey')", "PrimaryKeyConstraint('call_id', name='calls_pkey')"}},
 	{name: "dlt", needs: "python/bin/dlt", script: "DLT_DATA_DIR=$PWD/dlt RUNTIME__DLTHUB_TELEMETRY=false $DIR/python/bin/python load.py",
 		wants: []string{"[('ended', 2), ('error', 1)]", "[('c0', Decimal('1.500000000000000000'), datetime.datetime(2025, 10, 9, 8, 53, 20", "[(2,)]"}},
 	{name: "tap-postgres", needs: "tap-postgres/bin/tap-postgres", script: `tap=$DIR/tap-postgres/bin/tap-postgres; $tap --config tap.json --discover >all.json && $DIR/tap-postgres/bin/python -c '
@@ -121,16 +100,12 @@ func try(t *testing.T, dir string, programs []program) {
 			}
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			failed := 0
 			for _, e := range h.audit {
 				if e.Code != "00000" {
-					failed++
-					t.Logf("%s: %s", e.Code, e.Text)
+					t.Errorf("%s: %s", e.Code, e.Text)
 				}
 			}
-			if h.audit = nil; failed != p.fails {
-				t.Errorf("%d statements failed, want %d", failed, p.fails)
-			}
+			h.audit = nil
 		})
 	}
 }
