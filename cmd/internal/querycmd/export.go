@@ -208,37 +208,21 @@ func exportTarget(dir string) error {
 	case err != nil:
 		return answer.Unwritable(dir, err)
 	}
-	if name := foreign(dir, entries); name != "" {
-		return cli.Usage("give a folder that does not exist, is empty, or contains only an earlier export",
-			"%s contains %s, which is not part of an export", dir, name)
-	}
-	return nil
-}
-
-// foreign returns the first of a folder's entries that its export did not write; empty if there is
-// none.
-func foreign(dir string, entries []fs.DirEntry) string {
-	known := writtenIn(dir)
-	for _, entry := range entries {
-		if !known[entry.Name()] {
-			return entry.Name()
+	var m exported
+	known := map[string]bool{}
+	if raw, err := os.ReadFile(filepath.Join(dir, exportName)); err == nil && json.Unmarshal(raw, &m) == nil && m.ExportVersion > 0 {
+		known[exportName] = true
+		for _, f := range m.Files {
+			known[f.Path] = true
 		}
 	}
-	return ""
-}
-
-// writtenIn returns the files of the export in a folder; none if it has no export.
-func writtenIn(dir string) map[string]bool {
-	var m exported
-	raw, err := os.ReadFile(filepath.Join(dir, exportName))
-	if err != nil || json.Unmarshal(raw, &m) != nil || m.ExportVersion == 0 {
-		return nil
+	for _, entry := range entries {
+		if !known[entry.Name()] {
+			return cli.Usage("give a folder that does not exist, is empty, or contains only an earlier export",
+				"%s contains %s, which is not part of an export", dir, entry.Name())
+		}
 	}
-	known := map[string]bool{exportName: true}
-	for _, f := range m.Files {
-		known[f.Path] = true
-	}
-	return known
+	return nil
 }
 
 // exporter is an export in progress.
@@ -273,32 +257,13 @@ func (e *exporter) run(ctx context.Context) (m *exported, err error) {
 	if err := os.Chmod(dir, mode); err != nil {
 		return nil, answer.Unwritable(e.Output, err)
 	}
-	if err := errors.Join(syncDir(dir), swapFolder(dir, target), e.rescue(dir, target), syncDir(filepath.Dir(target))); err != nil {
+	if err := exportTarget(target); err != nil { // others may have put something into it meanwhile
+		return nil, err
+	}
+	if err := errors.Join(syncDir(dir), swapFolder(dir, target), syncDir(filepath.Dir(target))); err != nil {
 		return nil, answer.Unwritable(e.Output, err)
 	}
 	return m, nil
-}
-
-// rescue moves what others put into the old folder during the export into the new one.
-func (e *exporter) rescue(old, target string) error {
-	for {
-		entries, err := os.ReadDir(old)
-		if errors.Is(err, fs.ErrNotExist) { // there was no old folder
-			return nil
-		}
-		name := foreign(old, entries)
-		if err != nil || name == "" {
-			return err
-		}
-		to := filepath.Join(target, name)
-		for _, err = os.Lstat(to); err == nil; _, err = os.Lstat(to) {
-			to += "~"
-		}
-		if err := os.Rename(filepath.Join(old, name), to); err != nil {
-			return err
-		}
-		words.Fprintf(e.Stderr, "%s appeared during the export and is kept: move it elsewhere before the next one\n", to)
-	}
 }
 
 func (e *exporter) fill(ctx context.Context, dir string) (*exported, error) {

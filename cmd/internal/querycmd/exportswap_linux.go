@@ -19,8 +19,6 @@ func swapFolder(made, target string) error {
 		return os.Rename(made, target)
 	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EINVAL): // the file system does not support exchanges
 		return swapInTwo(made, target)
-	case errors.Is(err, unix.EXDEV):
-		return refill(made, target)
 	}
 	return &os.PathError{Op: "rename", Path: target, Err: err}
 }
