@@ -71,35 +71,3 @@ func (m *maker) restore(ctx context.Context, row func(Stats) schema.Run) (*commi
 	m.keeper = m.w.reader()
 	return m.publish(ctx, func() ([]*unit, error) { return nil, nil }, row, nil)
 }
-
-// loan holds files of an older snapshot that replace damaged ones.
-type loan struct {
-	From  *layout.Snapshot
-	Files []layout.File
-}
-
-// mending describes how a damaged snapshot becomes a sound one.
-type mending struct {
-	// Sound is the snapshot with a manifest that names only its intact files, and covers only their
-	// content.
-	Sound *layout.Snapshot
-	Loans []loan
-	Runs  []schema.Run // rows of the table runs that replace lost ones
-}
-
-// mend publishes the intact parts of a damaged snapshot, and adds run to the table runs. It fetches
-// nothing: the next listing does, since the manifest no longer covers the rest.
-func (m *maker) mend(ctx context.Context, d *mending, run schema.Run) (*commitResult, error) {
-	m.lost = slices.Concat(d.Runs, m.lost)
-	return m.publish(ctx, func() ([]*unit, error) {
-		for _, l := range d.Loans {
-			for _, f := range l.Files {
-				if err := m.b.Link(l.From, f.Path, f.Bytes); err != nil {
-					return nil, err
-				}
-				m.files = append(m.files, f)
-			}
-		}
-		return nil, nil
-	}, func(Stats) schema.Run { return run }, nil)
-}

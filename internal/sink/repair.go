@@ -35,31 +35,35 @@ type RepairPlan struct {
 	Parts    []*RepairPart
 	Rest     []Problem // problems that the new snapshot does not have
 
-	mending
+	w      *Warehouse
+	s      *layout.Snapshot
+	faults map[string][]Problem
+	older  []*layout.Snapshot // newest first
+	gone   map[string]bool    // paths of files that the new snapshot does not contain
+	loans  []loan
+	runs   []schema.Run // rows of the table runs that replace lost ones
+}
+
+// loan holds files of an older snapshot that replace damaged ones.
+type loan struct {
+	from  *layout.Snapshot
+	files []layout.File
 }
 
 // Damaged reports whether there is anything to repair.
 func (p *RepairPlan) Damaged() bool { return len(p.Parts)+len(p.Rest) > 0 }
 
-// planner makes a plan.
-type repairer struct {
-	fsys   disk.FS
-	s      *layout.Snapshot
-	faults map[string][]Problem
-	older  []*layout.Snapshot // newest first
-	plan   *RepairPlan
-	gone   map[string]bool // paths of files that the new snapshot does not contain
-}
-
-// planRepair verifies a snapshot and plans its repair. older are the other retained snapshots. It
-// changes nothing.
-func planRepair(ctx context.Context, fsys disk.FS, s *layout.Snapshot, older []*layout.Snapshot, forgotten *tombstones,
-	progress func(int64)) (*RepairPlan, error) {
-	faults, err := findFaults(ctx, fsys, s, forgotten, progress)
+// planRepair verifies a snapshot and plans its repair. It changes nothing.
+func (w *Warehouse) planRepair(ctx context.Context, s *layout.Snapshot, progress func(Progress)) (*RepairPlan, error) {
+	older, err := listRetained(w.opts.FS, w.opts.Root, s)
 	if err != nil {
 		return nil, err
 	}
-	p := &repairer{fsys: fsys, s: s, faults: faults, plan: &RepairPlan{Snapshot: s.Manifest.Snapshot}, gone: map[string]bool{}}
+	p := &RepairPlan{Snapshot: s.Manifest.Snapshot, w: w, s: s, gone: map[string]bool{}}
+	p.faults, err = findFaults(ctx, w.opts.FS, s, w.forgotten, counter(progress, "verified", s.Manifest.Rows(schema.Calls.Name)))
+	if err != nil {
+		return nil, err
+	}
 	for _, o := range slices.Backward(older) {
 		if o.Manifest.Snapshot != s.Manifest.Snapshot && reflect.DeepEqual(o.Manifest.Mask, s.Manifest.Mask) &&
 			reflect.DeepEqual(o.Manifest.Redaction.After(nil), s.Manifest.Redaction.After(nil)) {
@@ -71,13 +75,15 @@ func planRepair(ctx context.Context, fsys disk.FS, s *layout.Snapshot, older []*
 			return nil, err
 		}
 	}
-	p.plan.Rest = p.rest()
-	p.plan.Sound = p.sound()
-	return p.plan, nil
+	p.Rest = p.rest()
+	if _, err := currentSnapshot(w.opts.FS, w.opts.Root); err != nil { // it was opened at an older one
+		p.Rest = append(p.Rest, Problem{Kind: "current", Path: layout.CurrentName, What: err.Error()})
+	}
+	return p, nil
 }
 
 // rest returns the problems outside the manifest's files.
-func (p *repairer) rest() (out []Problem) {
+func (p *RepairPlan) rest() (out []Problem) {
 	named := map[string]bool{}
 	for i := range p.s.Manifest.Files {
 		named[p.s.Manifest.Files[i].Path] = true
@@ -92,7 +98,7 @@ func (p *repairer) rest() (out []Problem) {
 }
 
 // parts returns the damaged parts of the snapshot.
-func (p *repairer) parts() []*RepairPart {
+func (p *RepairPlan) parts() []*RepairPart {
 	var out []*RepairPart
 	at := map[string]*RepairPart{}
 	for i := range p.s.Manifest.Files {
@@ -118,8 +124,8 @@ func (p *repairer) parts() []*RepairPart {
 }
 
 // treat chooses the remedy of a part.
-func (p *repairer) treat(ctx context.Context, part *RepairPart) error {
-	p.plan.Parts = append(p.plan.Parts, part)
+func (p *RepairPlan) treat(ctx context.Context, part *RepairPart) error {
+	p.Parts = append(p.Parts, part)
 	for _, f := range part.files {
 		p.gone[f.Path] = true
 	}
@@ -127,7 +133,7 @@ func (p *repairer) treat(ctx context.Context, part *RepairPart) error {
 	if err != nil || loan == nil {
 		return err
 	}
-	part.From = loan.From.Manifest.Snapshot
+	part.From = loan.from.Manifest.Snapshot
 	return p.lend(part, loan)
 }
 
@@ -143,14 +149,14 @@ func (part *RepairPart) file(table string) *layout.File {
 
 // sound returns the snapshot with a manifest of its intact files; the manifest marks the rest as
 // never listed.
-func (p *repairer) sound() *layout.Snapshot {
+func (p *RepairPlan) sound() *layout.Snapshot {
 	m := *p.s.Manifest
 	m.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f layout.File) bool { return p.gone[f.Path] })
 	m.Lists = maps.Clone(m.Lists)
 	if slices.ContainsFunc(p.faults[""], func(problem Problem) bool { return problem.Kind == "coverage" }) {
 		m.Coverage = []schema.Span{}
 	}
-	for _, part := range p.plan.Parts {
+	for _, part := range p.Parts {
 		if part.Period {
 			from, to := part.started()
 			m.Coverage = uncover(m.Coverage, from, to)
@@ -158,9 +164,9 @@ func (p *repairer) sound() *layout.Snapshot {
 		}
 		delete(m.Lists, part.Name)
 	}
-	for _, l := range p.plan.Loans {
-		for _, f := range l.Files {
-			if list, ok := l.From.Manifest.Lists[f.Table]; ok && f.Period == "" {
+	for _, l := range p.loans {
+		for _, f := range l.files {
+			if list, ok := l.from.Manifest.Lists[f.Table]; ok && f.Period == "" {
 				m.Lists[f.Table] = list
 			}
 		}
@@ -180,7 +186,7 @@ func (part *RepairPart) started() (from, to int64) {
 }
 
 // borrow finds intact files of a part in an older snapshot; nil if there are none.
-func (p *repairer) borrow(ctx context.Context, part *RepairPart) (*loan, error) {
+func (p *RepairPlan) borrow(ctx context.Context, part *RepairPart) (*loan, error) {
 	for _, o := range p.older {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -197,7 +203,7 @@ func (p *repairer) borrow(ctx context.Context, part *RepairPart) (*loan, error) 
 		if !main || !p.proven(o, files) {
 			continue
 		}
-		l := &loan{From: o, Files: files}
+		l := &loan{from: o, files: files}
 		twice, err := p.elsewhere(part, l)
 		if err != nil {
 			return nil, err
@@ -218,8 +224,8 @@ func (part *RepairPart) mainTable() string {
 }
 
 // proven reports whether all of these files match their checksums.
-func (p *repairer) proven(s *layout.Snapshot, files []layout.File) bool {
-	r := NewReader(p.fsys, s, new(proofs))
+func (p *RepairPlan) proven(s *layout.Snapshot, files []layout.File) bool {
+	r := NewReader(p.w.opts.FS, s, new(proofs))
 	for i := range files {
 		if r.Prove(&files[i]) != nil {
 			return false
@@ -230,12 +236,12 @@ func (p *repairer) proven(s *layout.Snapshot, files []layout.File) bool {
 
 // elsewhere reports whether a call of borrowed files is in another period now, because its start
 // has changed.
-func (p *repairer) elsewhere(part *RepairPart, l *loan) (bool, error) {
+func (p *RepairPlan) elsewhere(part *RepairPart, l *loan) (bool, error) {
 	if !part.Period {
 		return false, nil
 	}
 	ids := map[string]bool{}
-	if err := eachID(p.fsys, l.From, l.Files, func(id string) { ids[id] = true }); err != nil {
+	if err := eachID(p.w.opts.FS, l.from, l.files, func(id string) { ids[id] = true }); err != nil {
 		return false, err
 	}
 	twice := false
@@ -246,14 +252,14 @@ func (p *repairer) elsewhere(part *RepairPart, l *loan) (bool, error) {
 		}
 	}
 	look := func(id string) { twice = twice || ids[id] }
-	err := eachID(p.fsys, p.s, files, look)
-	for i := range p.plan.Loans {
-		err = errors.Join(err, eachID(p.fsys, p.plan.Loans[i].From, p.plan.Loans[i].Files, look))
+	err := eachID(p.w.opts.FS, p.s, files, look)
+	for i := range p.loans {
+		err = errors.Join(err, eachID(p.w.opts.FS, p.loans[i].from, p.loans[i].files, look))
 	}
 	return twice, err
 }
 
-func (p *repairer) unreadable(f *layout.File) bool {
+func (p *RepairPlan) unreadable(f *layout.File) bool {
 	return slices.ContainsFunc(p.faults[f.Path], Problem.Lost)
 }
 
@@ -277,12 +283,12 @@ func eachID(fsys disk.FS, s *layout.Snapshot, files []layout.File, visit func(id
 
 // lend adds a loan to the plan. The file of the runs has the same name in every snapshot, so its
 // rows are read instead.
-func (p *repairer) lend(part *RepairPart, l *loan) (err error) {
+func (p *RepairPlan) lend(part *RepairPart, l *loan) (err error) {
 	if part.Name != schema.Runs.Name {
-		p.plan.Loans = append(p.plan.Loans, *l)
+		p.loans = append(p.loans, *l)
 		return nil
 	}
-	p.plan.Runs, err = NewReader(p.fsys, l.From, nil).Runs()
+	p.runs, err = NewReader(p.w.opts.FS, l.from, nil).Runs()
 	return err
 }
 
@@ -304,9 +310,12 @@ func (w *Warehouse) Repair(ctx context.Context, dry bool, row func(*RepairPlan) 
 	if err := w.strangers(); err != nil {
 		return nil, err
 	}
-	plan, err := w.examine(ctx, s, progress)
-	if err != nil || dry || !plan.Damaged() {
-		return plan, err
+	plan, err := w.planRepair(ctx, s, progress)
+	if err != nil {
+		return nil, fmt.Errorf("repair: %w", err)
+	}
+	if dry || !plan.Damaged() {
+		return plan, nil
 	}
 	if err := w.mend(ctx, plan, row(plan)); err != nil {
 		return nil, fmt.Errorf("repair: %w", err)
@@ -330,30 +339,26 @@ func (e *StillDamagedError) Hint() string {
 	return "extract verify lists every problem; restore the warehouse from a backup"
 }
 
-// examine plans the repair of a snapshot.
-func (w *Warehouse) examine(ctx context.Context, s *layout.Snapshot, progress func(Progress)) (*RepairPlan, error) {
-	older, err := listRetained(w.opts.FS, w.opts.Root, s)
-	if err != nil {
-		return nil, fmt.Errorf("repair: %w", err)
-	}
-	plan, err := planRepair(ctx, w.opts.FS, s, older, w.forgotten,
-		counter(progress, "verified", s.Manifest.Rows(schema.Calls.Name)))
-	if err != nil {
-		return nil, fmt.Errorf("repair: %w", err)
-	}
-	if _, err := currentSnapshot(w.opts.FS, w.opts.Root); err != nil { // it was opened at an older one
-		plan.Rest = append(plan.Rest, Problem{Kind: "current", Path: layout.CurrentName, What: err.Error()})
-	}
-	return plan, nil
-}
-
-// mend commits the result of a plan.
+// mend publishes the intact parts of a damaged snapshot, and adds run to the table runs. It fetches
+// nothing: the next listing does, since the manifest no longer covers the rest.
 func (w *Warehouse) mend(ctx context.Context, plan *RepairPlan, run schema.Run) error {
 	// A killed run may have listed the data that is now lost, and recorded it as covered.
 	for _, run := range w.Leftover() {
 		w.lostRun(run)
 	}
-	made, err := w.maker(NewReader(w.opts.FS, plan.Sound, new(proofs))).mend(ctx, &plan.mending, run)
+	m := w.maker(NewReader(w.opts.FS, plan.sound(), new(proofs)))
+	m.lost = slices.Concat(plan.runs, m.lost)
+	made, err := m.publish(ctx, func() ([]*unit, error) {
+		for _, l := range plan.loans {
+			for _, f := range l.files {
+				if err := m.b.Link(l.from, f.Path, f.Bytes); err != nil {
+					return nil, err
+				}
+				m.files = append(m.files, f)
+			}
+		}
+		return nil, nil
+	}, func(Stats) schema.Run { return run }, nil)
 	if err != nil {
 		return err
 	}
