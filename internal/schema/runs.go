@@ -1,10 +1,6 @@
 package schema
 
-import (
-	"bytes"
-
-	"github.com/parquet-go/parquet-go"
-)
+import "bytes"
 
 // Run is one row of the table runs. Timestamps are ms since 1970 UTC.
 type Run struct {
@@ -53,70 +49,62 @@ type BulkCounts struct {
 	Differing   int64
 }
 
-func (b *BulkCounts) all() [4]*int64 {
-	return [...]*int64{&b.Requests, &b.Transcripts, &b.Compared, &b.Differing}
-}
-
-// counts returns pointers to the run's plain counts, in the order of Runs.Columns, from the column
-// requests to the column drift.
-func (r *Run) counts() [18]*int64 {
-	return [...]*int64{
+// cells returns pointers to the run's values, in the order of Runs.Columns.
+func (r *Run) cells() []any {
+	return []any{
+		&r.ID, &r.StartedAt, &r.EndedAt, &r.Outcome, &r.Error, &r.Version,
 		&r.Requests, &r.PageRequests, &r.DetailRequests, &r.Retries, &r.RateLimited, &r.ServerErrors,
 		&r.NetworkErrors, &r.Pages, &r.CallsListed, &r.CallsNew, &r.CallsChanged, &r.CallsSettled,
 		&r.CallsPending, &r.CallsMissing, &r.CallsSetAside, &r.Transcripts, &r.Turns, &r.Drift,
+		&r.DriftFields, &r.TotalCount, &r.BudgetUsedPercent, &r.Commits,
+		&r.Bulk.Requests, &r.Bulk.Transcripts, &r.Bulk.Compared, &r.Bulk.Differing,
+		&r.CallsSkipped, &r.Problem, &r.Unverified, &r.RecordingsStored, &r.RecordingsDue, &r.Redacted,
 	}
 }
 
-// Positions in Runs.Columns around the plain counts.
-const (
-	firstCount = 6
-	lastCount  = 23
-	firstBulk  = 28
-	skipped    = 32
-	problem    = 33
-	unverified = 34
-	recorded   = 35
-)
-
 // Row returns the run's row of the table runs.
 func (r *Run) Row() Row {
-	row := Row{
-		TextValue([]byte(r.ID)),
-		InstantValue(r.StartedAt),
-		MillisValue(r.EndedAt),
-		TextValue([]byte(r.Outcome)),
-		TextValue(orNil(r.Error)),
-		TextValue(orNil(r.Version)),
+	row := make(Row, len(Runs.Columns))
+	for i, cell := range r.cells() {
+		number := LongValue
+		if Runs.Columns[i].Type == Timestamp {
+			number = MillisValue
+		}
+		switch v := cell.(type) {
+		case *string:
+			row[i] = TextValue(orNil(*v))
+			if Runs.Columns[i].Required {
+				row[i] = TextValue([]byte(*v))
+			}
+		case *[]byte:
+			row[i] = TextValue(*v)
+		case *int64:
+			row[i] = number(Some(*v))
+		case *Opt[int64]:
+			row[i] = number(*v)
+		}
 	}
-	for _, n := range r.counts() {
-		row = append(row, parquet.Int64Value(*n))
-	}
-	row = append(row, TextValue(r.DriftFields), LongValue(r.TotalCount), LongValue(r.BudgetUsedPercent), parquet.Int64Value(r.Commits))
-	for _, n := range r.Bulk.all() {
-		row = append(row, parquet.Int64Value(*n))
-	}
-	return append(row, parquet.Int64Value(r.CallsSkipped), TextValue(orNil(r.Problem)),
-		LongValue(r.Unverified), parquet.Int64Value(r.RecordingsStored), LongValue(r.RecordingsDue),
-		TextValue(r.Redacted))
+	return row
 }
 
 // Set fills the run from a row of runs. The run does not alias the row.
 func (r *Run) Set(row Row) {
-	text := func(col int) string { return string(TextOf(row[col])) }
-	*r = Run{
-		ID: text(0), StartedAt: MillisOf(row[1]).V, EndedAt: MillisOf(row[2]), Outcome: text(3), Error: text(4), Version: text(5),
-		DriftFields: bytes.Clone(TextOf(row[24])), TotalCount: LongOf(row[25]), BudgetUsedPercent: LongOf(row[26]), Commits: LongOf(row[27]).V,
+	for i, cell := range r.cells() {
+		number := LongOf
+		if Runs.Columns[i].Type == Timestamp {
+			number = MillisOf
+		}
+		switch v := cell.(type) {
+		case *string:
+			*v = string(TextOf(row[i]))
+		case *[]byte:
+			*v = bytes.Clone(TextOf(row[i]))
+		case *int64:
+			*v = number(row[i]).V
+		case *Opt[int64]:
+			*v = number(row[i])
+		}
 	}
-	for i, n := range r.counts() {
-		*n = LongOf(row[firstCount+i]).V
-	}
-	for i, n := range r.Bulk.all() {
-		*n = LongOf(row[firstBulk+i]).V
-	}
-	r.CallsSkipped, r.Problem = LongOf(row[skipped]).V, text(problem)
-	r.Unverified = LongOf(row[unverified])
-	r.RecordingsStored, r.RecordingsDue = LongOf(row[recorded]).V, LongOf(row[recorded+1])
-	r.Redacted = bytes.Clone(TextOf(row[recorded+2]))
 }
 
 func orNil(s string) []byte {

@@ -276,12 +276,6 @@ type periodWriter struct {
 	tools     calls.ToolRows // of the call being written
 }
 
-// newPeriodWriter returns the writer of a period in a folder. country is the region of its calls'
-// national telephone numbers.
-func newPeriodWriter(in *builder, period, country string) *periodWriter {
-	return &periodWriter{dataFiles: newDataFiles(in, period, schema.CallTables...).ReadIn(country)}
-}
-
 // countCall adds a call to the manifest's figures for a file of calls.
 func countCall(info *layout.File, call *calls.Call) {
 	widen(info, call.StartAt())

@@ -52,8 +52,7 @@ type change struct {
 
 // entry is the place of a record in the journal.
 type entry struct {
-	at       int64 // offset of its frame in the segment
-	in       int32 // index of the segment
+	framePlace
 	line     int32 // offset of its line in the frame
 	kind     schema.Kind
 	imported bool
@@ -71,7 +70,7 @@ func (w *Warehouse) readIntake(refs []layout.Segment) (*intake, error) {
 		}
 		in.frames.Segments = append(in.frames.Segments, s)
 		broken, err := s.Scan(isLastSegment(refs, i), func(frame int64, line int, r *schema.Record) error {
-			return in.add(entry{at: frame, in: int32(i), line: int32(line), kind: r.Kind, imported: r.Imported}, r, ref.Run)
+			return in.add(entry{framePlace: framePlace{int32(i), frame}, line: int32(line), kind: r.Kind, imported: r.Imported}, r, ref.Run)
 		})
 		if err != nil {
 			return nil, errors.Join(err, in.frames.Close())
@@ -149,9 +148,4 @@ func (in *intake) addCall(e entry, r *schema.Record, run string) {
 	case e.kind == schema.KindRecording && json.Unmarshal(r.Body, &rec) == nil && rec.CallStart != nil: // possibly years back
 		c.near = schema.Some(*rec.CallStart)
 	}
-}
-
-// record returns the record at a place.
-func (in *intake) record(e entry) (schema.Record, error) {
-	return in.frames.Record(framePlace{Segment: e.in, Offset: e.at}, e.line)
 }

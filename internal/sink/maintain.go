@@ -77,15 +77,6 @@ func (w *Warehouse) RespellAll(ctx context.Context, progress func(Progress)) (ca
 	return calls, nil
 }
 
-// Check is [checkRun] for this run. before is the snapshot at the start of the run.
-func (w *Warehouse) Check(ctx context.Context, before *layout.Snapshot) (*RunReport, error) {
-	s := w.Snapshot()
-	if s == nil {
-		return new(RunReport), nil
-	}
-	return checkRun(ctx, w.opts.FS, s, before, w.opts.RunID, w.forgotten)
-}
-
 // Rollback commits a new snapshot with the content of an older one, by hard links to its files. The
 // table runs keeps its rows, and gains row. Forgotten calls stay forgotten, and the journal stays
 // unchanged. to 0 is the last snapshot committed by another run than the current one. If the warehouse was opened with Adopt, to
@@ -271,12 +262,6 @@ func Months(s *layout.Snapshot, now time.Time) []Month {
 	}
 	slices.SortFunc(out, func(a, b Month) int { return cmp.Compare(a.Month, b.Month) })
 	return out
-}
-
-// endOf returns the first instant after a period, ms UTC.
-func endOf(period string) int64 {
-	_, end := boundsOf(period)
-	return end
 }
 
 // boundsOf returns the first instant of a period and the first one after it, ms UTC. An invalid

@@ -70,7 +70,7 @@ func (r *merger) slot() *slot {
 
 // writeUnit merges a unit's changes into its period. If nothing changed, it leaves no file.
 func (m *maker) writeUnit(u *unit) error {
-	w := newPeriodWriter(m.b, u.period, m.country)
+	w := &periodWriter{dataFiles: newDataFiles(m.b, u.period, schema.CallTables...).ReadIn(m.country)}
 	r := &merger{m: m, u: u, w: w}
 	// The national numbers of some of its files were read in another region.
 	r.spelled = slices.ContainsFunc(u.from, func(period string) bool { return m.readElsewhere(schema.Calls.Name, period) })
@@ -224,11 +224,11 @@ func cleanRecord(m *mask.Mask, r *schema.Record) (kept bool, err error) {
 // read decodes one of a call's records. It returns nil for a record that adds nothing: of a call in
 // no list, of an untrusted page of v2, with texts not checked, or one that cannot be decoded.
 func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, fetchedAt int64, err error) {
-	rec, err := r.m.in.record(e)
+	rec, err := r.m.in.frames.Record(e.framePlace, e.line)
 	if err != nil || cur == nil && !e.kind.Describes() || e.kind == schema.KindBulk && r.m.refused() {
 		return nil, 0, err
 	}
-	run := r.m.in.frames.Segments[e.in].Run
+	run := r.m.in.frames.Segments[e.Segment].Run
 	if r.m.masker != nil && run != r.m.runID { // the journal of an earlier run may be older than the mask
 		var kept bool
 		if kept, err = cleanRecord(r.m.masker, &rec); err == nil && !kept {

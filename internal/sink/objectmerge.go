@@ -329,14 +329,14 @@ func (o *objectMerge) visit(old *schema.Object, a *arrival) error {
 // take merges one record: an item of a list, or the object's own record. One that cannot be decoded
 // is skipped.
 func (o *objectMerge) take(s *objectState, e entry, run string) error {
-	r, err := o.m.in.record(e)
+	r, err := o.m.in.frames.Record(e.framePlace, e.line)
 	if err != nil {
 		return err
 	}
 	var came *schema.Object
 	if r.Kind == schema.KindItem || s.now != nil && len(r.Body) > 0 {
 		if came, err = o.decode(&r, s.key); err != nil {
-			o.m.lose(o.m.in.frames.Segments[e.in].Run, s.key, err)
+			o.m.lose(o.m.in.frames.Segments[e.Segment].Run, s.key, err)
 			return nil
 		}
 	}

@@ -159,21 +159,15 @@ func (w *Warehouse) FromBulk(ctx context.Context) iter.Seq2[calls.Due, error] {
 
 // Bulk returns the state of the pages of v2 in the last commit.
 func (w *Warehouse) Bulk() schema.Bulk {
-	if s := w.Snapshot(); s != nil && s.Manifest.Bulk != nil {
-		return *s.Manifest.Bulk
-	}
-	return schema.Bulk{}
+	return *cmp.Or(w.manifest().Bulk, new(schema.Bulk))
 }
 
 // Resting returns how long an operation rests, as of the last commit. If it does not rest, only the
 // name in the result is set.
 func (w *Warehouse) Resting(of string) schema.Rest {
-	if s := w.Snapshot(); s != nil {
-		if r, ok := s.Manifest.Resting[of]; ok {
-			return r
-		}
-	}
-	return schema.Rest{Of: of}
+	r := w.manifest().Resting[of]
+	r.Of = of
+	return r
 }
 
 // Unsettled returns the places of the last commit's calls that started at from or later, but before
@@ -228,12 +222,7 @@ func unsettledIn(ctx context.Context, r *Reader, f *layout.File, now int64) (row
 
 // Coverage returns the spans of start_at that were listed completely as of the last commit,
 // ascending and disjoint.
-func (w *Warehouse) Coverage() []schema.Span {
-	if s := w.Snapshot(); s != nil {
-		return slices.Clone(s.Manifest.Coverage)
-	}
-	return nil
-}
+func (w *Warehouse) Coverage() []schema.Span { return slices.Clone(w.manifest().Coverage) }
 
 // Aging returns the number of calls that the next commit would drop because they started before
 // Options.KeepFrom, and the number of all calls. A call without a start stays.
@@ -243,9 +232,10 @@ func (w *Warehouse) Aging() (aged, total int64, err error) {
 		return 0, 0, nil
 	}
 	for _, f := range r.Files(schema.Calls.Name) {
+		_, end := boundsOf(f.Period)
 		total += f.Rows
 		switch {
-		case endOf(f.Period) <= from:
+		case end <= from:
 			aged += f.Rows
 		case f.MinStart != nil && *f.MinStart < from:
 			n, err := started(r, f, math.MinInt64, from)
@@ -292,20 +282,10 @@ func started(r *Reader, f *layout.File, from, to int64) (n int64, err error) {
 
 // Listed returns when the list of a resource was last complete, in ms since 1970 UTC,
 // as of the last commit; 0: never.
-func (w *Warehouse) Listed(of *resource.Resource) int64 {
-	if s := w.Snapshot(); s != nil {
-		return s.Manifest.Lists[of.Name].ListedAt
-	}
-	return 0
-}
+func (w *Warehouse) Listed(of *resource.Resource) int64 { return w.manifest().Lists[of.Name].ListedAt }
 
 // Objects returns the number of objects of a resource in the last commit.
-func (w *Warehouse) Objects(of *resource.Resource) int64 {
-	if s := w.Snapshot(); s != nil {
-		return s.Manifest.Rows(of.Name)
-	}
-	return 0
-}
+func (w *Warehouse) Objects(of *resource.Resource) int64 { return w.manifest().Rows(of.Name) }
 
 // Incomplete yields the keys of the last commit's objects whose own record and lists must be
 // fetched: those that changed since the last fetch, and those with a list for which due returns
@@ -374,9 +354,9 @@ func (w *Warehouse) RecordingsDue(ctx context.Context) iter.Seq2[calls.Recording
 // RecordingsToDelete yields the calls of the last commit whose recording is withheld but may still
 // have a file.
 func (w *Warehouse) RecordingsToDelete(ctx context.Context) iter.Seq2[calls.Recording, error] {
-	s := w.Snapshot()
+	m := w.manifest()
 	return w.recordings(ctx, func(f *layout.File) bool {
-		rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period)
+		rows := m.FileOf(schema.Recordings.Name, f.Period)
 		return rows != nil && rows.Recordings[schema.RecordingUndeleted] > 0
 	}, func(c *calls.Call) bool {
 		r, _ := c.Recording()
@@ -387,9 +367,9 @@ func (w *Warehouse) RecordingsToDelete(ctx context.Context) iter.Seq2[calls.Reco
 // RecordingsBefore yields the calls that started before a time (or, without a start, were first
 // seen before it) and whose recording is stored, or is due but no longer wanted.
 func (w *Warehouse) RecordingsBefore(ctx context.Context, before time.Time) iter.Seq2[calls.Recording, error] {
-	s := w.Snapshot()
+	m := w.manifest()
 	return w.recordings(ctx, func(f *layout.File) bool {
-		rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period)
+		rows := m.FileOf(schema.Recordings.Name, f.Period)
 		stored := rows != nil && rows.Recordings[schema.RecordingStored] > 0
 		from, _ := boundsOf(f.Period)
 		return from < before.UnixMilli() && (stored || f.Unarchived > 0)
@@ -402,9 +382,9 @@ func (w *Warehouse) RecordingsBefore(ctx context.Context, before time.Time) iter
 // RecordingsGivenUp yields the calls of the last commit that started at since or later and whose
 // recording was given up: see [calls.Call.RecordingGivenUp].
 func (w *Warehouse) RecordingsGivenUp(ctx context.Context, since time.Time) iter.Seq2[calls.Recording, error] {
-	s := w.Snapshot()
+	m := w.manifest()
 	return w.recordings(ctx, func(f *layout.File) bool {
-		rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period)
+		rows := m.FileOf(schema.Recordings.Name, f.Period)
 		_, to := boundsOf(f.Period)
 		return rows != nil && to > since.UnixMilli() && rows.Recordings[schema.RecordingGone]+rows.Recordings[schema.RecordingRefused] > 0
 	}, func(c *calls.Call) bool { return c.Began() >= since.UnixMilli() && c.RecordingGivenUp() })
@@ -429,9 +409,4 @@ func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, 
 }
 
 // Committed returns the number of the last commit; 0 if there is none.
-func (w *Warehouse) Committed() int64 {
-	if s := w.Snapshot(); s != nil {
-		return s.Manifest.Snapshot
-	}
-	return 0
-}
+func (w *Warehouse) Committed() int64 { return w.manifest().Snapshot }

@@ -60,7 +60,7 @@ func (w *Warehouse) planRepair(ctx context.Context, s *layout.Snapshot, progress
 		return nil, err
 	}
 	p := &RepairPlan{Snapshot: s.Manifest.Snapshot, w: w, s: s, gone: map[string]bool{}}
-	p.faults, err = findFaults(ctx, w.opts.FS, s, w.forgotten, counter(progress, "verified", s.Manifest.Rows(schema.Calls.Name)))
+	p.faults, err = w.findFaults(ctx, s, counter(progress, "verified", s.Manifest.Rows(schema.Calls.Name)))
 	if err != nil {
 		return nil, err
 	}
@@ -320,7 +320,7 @@ func (w *Warehouse) Repair(ctx context.Context, dry bool, row func(*RepairPlan) 
 	if err := w.mend(ctx, plan, row(plan)); err != nil {
 		return nil, fmt.Errorf("repair: %w", err)
 	}
-	found, err := checkRun(ctx, w.opts.FS, w.Snapshot(), s, w.opts.RunID, w.forgotten)
+	found, err := w.Check(ctx, s)
 	if err == nil && found.Count > 0 {
 		err = &StillDamagedError{Problems: found.Problems}
 	}

@@ -26,7 +26,6 @@ const readAhead = 64
 // tableReader streams the rows of one data file in their order.
 type tableReader struct {
 	file   disk.File
-	table  *schema.Table
 	Groups []parquet.RowGroup
 	rows   parquet.RowReadSeekCloser
 	left   int64 // rows of the row group that rows has not returned yet
@@ -44,7 +43,7 @@ func openTable(fsys disk.FS, path string, table *schema.Table) (*tableReader, er
 	if err != nil {
 		return nil, fmt.Errorf("open a data file: %w", err)
 	}
-	t := &tableReader{file: f, table: table, Path: path, buf: make([]parquet.Row, readAhead)}
+	t := &tableReader{file: f, Path: path, buf: make([]parquet.Row, readAhead)}
 	if err := t.init(table); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

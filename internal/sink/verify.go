@@ -266,7 +266,12 @@ func (v *verifier) rel(path string) string {
 	return filepath.ToSlash(path)
 }
 
-// RunReport is the result of checkRun.
+// verifier verifies parts of the warehouse.
+func (w *Warehouse) verifier() *verifier {
+	return &verifier{opts: VerifyOptions{Root: w.opts.Root, FS: w.opts.FS}, seen: newSeenFiles(), tombstones: w.forgotten}
+}
+
+// RunReport is the result of Check.
 type RunReport struct {
 	Files    int
 	Calls    int64 // rows that the run wrote
@@ -276,15 +281,17 @@ type RunReport struct {
 	Unknown map[string]int64
 }
 
-// checkRun verifies the data that one run wrote: the manifest of its snapshot, and every file of
-// the periods that it changed. In the rows of calls that it wrote, it also counts unknown words.
-// before is the snapshot at the start of the run; nil: none.
-func checkRun(ctx context.Context, fsys disk.FS, s, before *layout.Snapshot, run string,
-	forgotten *tombstones) (*RunReport, error) {
-	r := &RunReport{Unknown: map[string]int64{}}
-	v := &verifier{opts: VerifyOptions{Root: s.Root(), FS: fsys}, seen: newSeenFiles(), tombstones: forgotten}
+// Check verifies the data that this run wrote: the manifest of its snapshot, and every file of the
+// periods that it changed. In the rows of calls that it wrote, it also counts unknown words. before is
+// the snapshot at the start of the run; nil: none.
+func (w *Warehouse) Check(ctx context.Context, before *layout.Snapshot) (*RunReport, error) {
+	s, r := w.Snapshot(), &RunReport{Unknown: map[string]int64{}}
+	if s == nil {
+		return r, nil
+	}
+	v := w.verifier()
 	v.each = func(c *calls.Call) {
-		if string(c.RunID()) != run {
+		if string(c.RunID()) != w.opts.RunID {
 			return
 		}
 		r.Calls++ // periods are read one after the other
@@ -314,7 +321,7 @@ func checkRun(ctx context.Context, fsys disk.FS, s, before *layout.Snapshot, run
 	return r, nil
 }
 
-// unchanged reports whether all files of a period existed before. The file of the runs has the same
+// unchangedFiles reports whether all files of a period existed before. The file of the runs has the same
 // name in every snapshot, and always differs.
 func unchangedFiles(files []*layout.File, old map[string]bool) bool {
 	for _, f := range files {
@@ -392,9 +399,9 @@ func insideSnapshot(path string) (folder, file string) {
 // findFaults verifies one snapshot, and returns the problems by path inside the snapshot. Problems of
 // the manifest and of the snapshot as a whole are under "". If a file has many problems of a kind,
 // only some are listed.
-func findFaults(ctx context.Context, fsys disk.FS, s *layout.Snapshot, forgotten *tombstones,
-	progress func(int64)) (map[string][]Problem, error) {
-	v := &verifier{opts: VerifyOptions{Root: s.Root(), FS: fsys}, seen: newSeenFiles(), tombstones: forgotten, progress: progress}
+func (w *Warehouse) findFaults(ctx context.Context, s *layout.Snapshot, progress func(int64)) (map[string][]Problem, error) {
+	v := w.verifier()
+	v.progress = progress
 	if err := v.snapshot(ctx, s); err != nil {
 		return nil, err
 	}

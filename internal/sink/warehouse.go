@@ -235,6 +235,14 @@ func (w *Warehouse) Snapshot() *layout.Snapshot {
 	return w.current
 }
 
+// manifest returns the manifest of the committed snapshot; an empty one if there is none yet.
+func (w *Warehouse) manifest() *layout.Manifest {
+	if s := w.Snapshot(); s != nil {
+		return s.Manifest
+	}
+	return new(layout.Manifest)
+}
+
 // reader reads the committed snapshot; nil if there is none yet.
 func (w *Warehouse) reader() *Reader { return w.read(w.Snapshot()) }
 
