@@ -135,9 +135,6 @@ func (c *Call) Settlement() Settlement {
 // SetSettlement sets the call's place in its life cycle.
 func (c *Call) SetSettlement(s Settlement) { c.Row[colSettlement] = settlementValues[s] }
 
-// Extra returns the JSON object of the values that no column holds, or nil: see package wire.
-func (c *Call) Extra() []byte { return c.text(colExtra) }
-
 // Began returns when the call started or, without a start, when it was first seen, in ms since 1970
 // UTC: the call belongs to the period of this day, and is as old.
 func (c *Call) Began() int64 {

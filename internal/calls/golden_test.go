@@ -67,14 +67,6 @@ func TestGoldenOrphans(t *testing.T) {
 	}
 }
 
-// Every value of the payloads is in their rows.
-func TestGoldenLosesNothing(t *testing.T) {
-	t.Parallel()
-	for name, kind := range wiretest.Payloads(t) {
-		checkLost(t, wiretest.Payload(t, name), decoded(t, wiretest.Payload(t, name), kind))
-	}
-}
-
 // rowsText prints a call's rows without nulls.
 func rowsText(c *Call, drift []wire.Drift) string {
 	var b strings.Builder

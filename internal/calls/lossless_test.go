@@ -101,8 +101,8 @@ func checkLost(t rapid.TB, body []byte, c *Call) {
 	bare := c.Copy()
 	bare.SetSource(schema.V2) // so that the duration is printed even if it equals that from start to end
 	bare.Row[colExtra] = parquet.Value{}
-	if lost := wiretest.Lost(t, &schema.Calls, body, bare.AppendJSON(nil), c.Extra()); len(lost) > 0 {
-		t.Fatalf("%s\nloses %s\ncolumns %s\nextra   %s", body, lost, bare.AppendJSON(nil), c.Extra())
+	if lost := wiretest.Lost(t, &schema.Calls, body, bare.AppendJSON(nil), c.Text("extra")); len(lost) > 0 {
+		t.Fatalf("%s\nloses %s\ncolumns %s\nextra   %s", body, lost, bare.AppendJSON(nil), c.Text("extra"))
 	}
 }
 

@@ -216,8 +216,8 @@ func TestEndBeforeStart(t *testing.T) {
 	t.Parallel()
 	old := decodedIn(t, `{"id":"a","start_at":1795089670000,"end_at":1795089660000}`, schema.KindItem)
 	got := merged(t, old, decodedIn(t, `{"id":"a","start_at":1795089600000}`, schema.KindItem), schema.KindItem)
-	if old.EndAt().OK || got.EndAt() != schema.Some[int64](1795089660000) || got.Extra() != nil {
-		t.Errorf("the end was %v and is %v, extra %s", old.EndAt(), got.EndAt(), got.Extra())
+	if old.EndAt().OK || got.EndAt() != schema.Some[int64](1795089660000) || got.Text("extra") != nil {
+		t.Errorf("the end was %v and is %v, extra %s", old.EndAt(), got.EndAt(), got.Text("extra"))
 	}
 }
 

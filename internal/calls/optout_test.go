@@ -56,7 +56,7 @@ func TestOptOutSpellings(t *testing.T) {
 			c := decoded(t, []byte(body), schema.KindDetail)
 			clean, changed, err := wire.Redact(schema.CallResource, []byte(body))
 			test.OK(t, err)
-			kept := c.Turns().Len() > 0 || bytes.Contains(c.Extra(), []byte("SECRET"))
+			kept := c.Turns().Len() > 0 || bytes.Contains(c.Text("extra"), []byte("SECRET"))
 			if kept == want || changed != want || bytes.Contains(clean, []byte("SECRET")) == want || c.OptedOut() != want {
 				t.Errorf("%s: opted out %v, kept %v, redacted %s", body, c.OptedOut(), kept, clean)
 			}

@@ -92,8 +92,8 @@ func TestNoAllocations(t *testing.T) { // not parallel: it counts allocations
 	if n > 40 { // six numbers, the columns response_ms and the ids of tool calls
 		t.Errorf("%v allocations", n)
 	}
-	if c.Extra() != nil || len(d.Drift) != 0 {
-		t.Errorf("extra %s, drift %v", c.Extra(), d.Drift)
+	if c.Text("extra") != nil || len(d.Drift) != 0 {
+		t.Errorf("extra %s, drift %v", c.Text("extra"), d.Drift)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestClone(t *testing.T) {
 	c := decoded(t, body, schema.KindDetail)
 	clone, want := c.Clone(), rowsText(c, nil)
 	clear(body)
-	clear(c.Extra())
+	clear(c.Text("extra"))
 	clear(c.Turns().At(0))
 	clear(c.Items().At(0))
 	if got := rowsText(clone, nil); got != want {

@@ -71,24 +71,6 @@ func firstNightInBulk(t *testing.T, n int64, latency, most time.Duration) {
 	}
 }
 
-// A byte order mark before every answer of v3 and v2 changes nothing.
-func TestByteOrderMarks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, marks := range []bool{false, true} {
-			st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 150, Days: 2, Origin: origin}})
-			test.OK(t, err)
-			st.marked = marks
-			r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto })
-			if err == nil {
-				err = st.differs()
-			}
-			if err != nil || !r.Complete() || st.store.state.State != schema.BulkTrusted || r.PageRequests+r.BulkRequests != 5 || r.Retries > 0 {
-				t.Errorf("marks %v: %v, problems %q, %+v, v2 %+v", marks, err, r.Problems, r.Counts, st.store.state)
-			}
-		}
-	})
-}
-
 // Besides the list, a night with many new calls needs a hundredth of the requests for single
 // records, and a night with few calls no more than those.
 func TestNightsInBulk(t *testing.T) {

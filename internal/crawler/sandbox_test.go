@@ -3,7 +3,6 @@ package crawler
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +18,6 @@ type stand struct {
 	server *sandbox.Server
 	clock  *sandbox.ManualClock
 	store  *memStore
-	marked bool // a byte order mark precedes every answer
 }
 
 func newStand(opts sandbox.Options) (*stand, error) {
@@ -32,11 +30,7 @@ func newStand(opts sandbox.Options) (*stand, error) {
 
 // run is one run, interrupted after stopAfter requests, if not 0.
 func (st *stand) run(t *testing.T, stopAfter int64, change func(*Config)) (Report, error) {
-	var h http.Handler = st.server
-	if st.marked {
-		h = marked(h)
-	}
-	tr, stop := serve(t, h)
+	tr, stop := serve(t, st.server)
 	defer stop()
 	c := tester(t, tr, st.store, func(cfg *Config) {
 		cfg.Key, cfg.Now = "sandbox-key", st.clock.Now

@@ -265,26 +265,3 @@ func (s *service) visit(t *testing.T, store *memStore, change func(*Config)) (Re
 	})
 	return c.Run(t.Context())
 }
-
-// marked writes a byte order mark before each body.
-func marked(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(&markedWriter{ResponseWriter: w}, r) })
-}
-
-type markedWriter struct {
-	http.ResponseWriter
-	once sync.Once
-}
-
-func (w *markedWriter) WriteHeader(status int) {
-	w.Header().Del("Content-Length")
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *markedWriter) Write(p []byte) (int, error) {
-	w.once.Do(func() {
-		w.Header().Del("Content-Length")
-		_, _ = w.ResponseWriter.Write([]byte("\ufeff"))
-	})
-	return w.ResponseWriter.Write(p)
-}

@@ -70,8 +70,8 @@ func checkPrices(t *testing.T, s *layout.Snapshot) {
 		name := id[:strings.LastIndexByte(id, '-')]
 		bare := call.Copy()
 		bare.Row[schema.Calls.Column("extra")] = parquet.Value{}
-		if lost := wiretest.Lost(t, &schema.Calls, fmt.Appendf(nil, `{"call_cost":%s}`, prices[name]), bare.AppendJSON(nil), call.Extra()); len(lost) > 0 {
-			t.Errorf("%s is there as %s with extra %s, without %s", id, bare.AppendJSON(nil), call.Extra(), lost)
+		if lost := wiretest.Lost(t, &schema.Calls, fmt.Appendf(nil, `{"call_cost":%s}`, prices[name]), bare.AppendJSON(nil), call.Text("extra")); len(lost) > 0 {
+			t.Errorf("%s is there as %s with extra %s, without %s", id, bare.AppendJSON(nil), call.Text("extra"), lost)
 		}
 		if unheld[name] = call.CostUnheld(); unheld[name] || !strings.Contains(prices[name], "total_cost") {
 			continue
