@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"strconv"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -137,10 +137,7 @@ func isTorn(f disk.File, offset, size int64) bool {
 	return offset == size
 }
 
-// A record is one line: {"kind":"item","at":1700000000000,"id":"…","start":1700000000000,"body":{…}}.
-// The members are in this order; start is the body's start_at, if it has one, and body is the
-// response's JSON, in which spaces replace the line ends, which can only be between tokens. Records of
-// a resource have its name before the kind, such as "agents.item"; imported ones have "import".
+// kindWords are the kinds in records: see recordHead.
 var kindWords = [...]string{
 	schema.KindItem: "item", schema.KindDetail: "detail", schema.KindMissing: "missing", schema.KindCovered: "covered",
 	schema.KindListed: "listed", schema.KindBulk: "bulk", schema.KindBulkState: "bulk_state",
@@ -148,37 +145,30 @@ var kindWords = [...]string{
 	schema.KindUnreadable: "unreadable",
 }
 
-const (
-	atMember     = `","at":`
-	idMember     = `,"id":`
-	startMember  = `,"start":`
-	bodyMember   = `,"body":`
-	importedWord = "import"
-)
+// recordHead begins a record's line; a tab and the body follow if there is one. In the body, which is
+// the response's JSON, spaces replace the line ends, which can only be between tokens.
+type recordHead struct {
+	Kind     string `json:"kind"`
+	Resource string `json:"of,omitempty"`
+	Imported bool   `json:"import,omitempty"`
+	At       int64  `json:"at"`
+	ID       string `json:"id"`
+	Started  bool   `json:"started,omitempty"`
+	Start    *int64 `json:"start,omitempty"`
+}
 
 func appendRecord(dst []byte, r *schema.Record) ([]byte, error) {
-	id, err := json.Marshal(r.CallID)
+	h := recordHead{Kind: kindWords[r.Kind], Resource: r.Resource, Imported: r.Imported, At: r.FetchedAt, ID: r.CallID, Started: r.Started}
+	if r.Start.OK {
+		h.Start = &r.Start.V
+	}
+	head, err := json.Marshal(&h)
 	if err != nil {
-		return dst, fmt.Errorf("encode a call id: %w", err)
+		return dst, fmt.Errorf("encode a journal record: %w", err)
 	}
-	dst = append(dst, `{"kind":"`...)
-	if of := r.Resource; of != "" || r.Imported {
-		if r.Imported {
-			of = importedWord
-		}
-		dst = append(append(dst, of...), '.')
-	}
-	dst = append(append(dst, kindWords[r.Kind]...), atMember...)
-	dst = append(append(strconv.AppendInt(dst, r.FetchedAt, 10), idMember...), id...)
-	if r.Started {
-		if dst = append(dst, startMember...); r.Start.OK {
-			dst = strconv.AppendInt(dst, r.Start.V, 10)
-		} else {
-			dst = append(dst, "null"...)
-		}
-	}
+	dst = append(dst, head...)
 	if r.Body != nil {
-		dst = append(dst, bodyMember...)
+		dst = append(dst, '\t')
 		start := len(dst)
 		dst = append(dst, r.Body...)
 		for _, end := range []byte{'\n', '\r'} {
@@ -192,87 +182,25 @@ func appendRecord(dst []byte, r *schema.Record) ([]byte, error) {
 			}
 		}
 	}
-	return append(dst, '}', '\n'), nil
+	return append(dst, '\n'), nil
 }
 
 // parseRecord parses one line; the body aliases it.
 func parseRecord(line []byte) (schema.Record, error) {
-	var r schema.Record
-	bad := func(what string) (schema.Record, error) {
-		return r, fmt.Errorf("parse a journal record: %s in %.60q", what, line)
+	head, body, _ := bytes.Cut(line, []byte("\t"))
+	var h recordHead
+	err := json.Unmarshal(head, &h)
+	kind := slices.Index(kindWords[:], h.Kind)
+	if err == nil && kind <= 0 {
+		err = errors.New("an unknown kind")
 	}
-	rest, ok := bytes.CutPrefix(line, []byte(`{"kind":"`))
-	if !ok {
-		return bad("no kind")
+	if err != nil {
+		return schema.Record{}, fmt.Errorf("parse a journal record: %w in %.60q", err, line)
 	}
-	word, rest, ok := bytes.Cut(rest, []byte(atMember))
-	if !ok {
-		return bad("no time")
-	}
-	if of, kind, ok := bytes.Cut(word, []byte(".")); ok {
-		if r.Imported = string(of) == importedWord; !r.Imported {
-			r.Resource = string(of)
-		}
-		word = kind
-	}
-	for k, w := range kindWords {
-		if w != "" && w == string(word) {
-			r.Kind = schema.Kind(k)
-		}
-	}
-	if r.Kind == 0 {
-		return bad("an unknown kind")
-	}
-	at, rest, ok := bytes.Cut(rest, []byte(idMember))
-	if !ok {
-		return bad("no id")
-	}
-	var err error
-	if r.FetchedAt, err = strconv.ParseInt(string(at), 10, 64); err != nil {
-		return bad("a bad time")
-	}
-	end := stringEnd(rest)
-	if end < 0 || json.Unmarshal(rest[:end], &r.CallID) != nil {
-		return bad("a bad id")
-	}
-	rest = rest[end:]
-	if start, ok := bytes.CutPrefix(rest, []byte(startMember)); ok {
-		end := bytes.IndexAny(start, ",}")
-		if end < 0 {
-			return bad("a cut start")
-		}
-		r.Started = true
-		if text := string(start[:end]); text != "null" {
-			if r.Start.V, err = strconv.ParseInt(text, 10, 64); err != nil {
-				return bad("a bad start")
-			}
-			r.Start.OK = true
-		}
-		rest = start[end:]
-	}
-	if body, ok := bytes.CutPrefix(rest, []byte(bodyMember)); ok {
-		if len(body) < 2 || body[len(body)-1] != '}' {
-			return bad("a cut body")
-		}
-		r.Body = body[:len(body)-1]
-	} else if string(rest) != "}" {
-		return bad("no end")
+	r := schema.Record{Resource: h.Resource, Kind: schema.Kind(kind), CallID: h.ID, FetchedAt: h.At, Body: body, Imported: h.Imported,
+		Started: h.Started}
+	if h.Start != nil {
+		r.Start = schema.Some(*h.Start)
 	}
 	return r, nil
-}
-
-// stringEnd returns the index after the JSON string that b starts with, or -1.
-func stringEnd(b []byte) int {
-	if len(b) == 0 || b[0] != '"' {
-		return -1
-	}
-	for i := 1; i < len(b); i++ {
-		switch b[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return -1
 }

@@ -201,7 +201,7 @@ func TestJournalIsReadableWithZstd(t *testing.T) {
 	ref, _, _ := j.Seal()
 	out, err := exec.Command("zstd", "-dcq", segmentPath(root, ref)).Output()
 	test.OK(t, err)
-	line := `{"kind":"item","at":7,"id":"a","body":{"id":"a"}}` + "\n"
+	line := `{"kind":"item","at":7,"id":"a"}` + "\t" + `{"id":"a"}` + "\n"
 	if string(out) != line+line {
 		t.Errorf("zstd prints %q", out)
 	}
@@ -237,7 +237,7 @@ func TestRecordLines(t *testing.T) {
 }
 
 func FuzzSegment(f *testing.F) {
-	frame := appendFrame(nil, []byte(`{"kind":"item","at":7,"id":"a","body":{"id":"a"}}`+"\n"))
+	frame := appendFrame(nil, []byte(`{"kind":"item","at":7,"id":"a"}`+"\t"+`{"id":"a"}`+"\n"))
 	f.Add(frame)
 	f.Add(append(frame, frame...))
 	f.Add(frame[:20])
