@@ -661,7 +661,7 @@ func (s *served) vanished() {
 			s.count("vanished")
 		}
 	}
-	for s.gauges().connections > 0 && time.Since(began) < 5*time.Minute {
+	for s.gauges().connections > 0 && time.Since(began) < 20*time.Minute {
 		time.Sleep(time.Second)
 	}
 	s.t.Logf("the last client whose machine is gone was left after %s", time.Since(began).Round(time.Second))

@@ -469,8 +469,9 @@ func (s *server) sql(ctx context.Context, c *call, r *reply) error {
 	to.Stdout, to.Stderr, to.Output, to.Format = &out, io.Discard, "", string(format.NDJSON)
 	// The process limits the rows and ctx limits the time; the limits of the mode apply if the process
 	// fails to.
-	limits := safe.Limits{Memory: cmp.Or(s.Memory, memory), Temp: memory, Output: 1 << 20, Timeout: s.timeout + time.Second}
-	done, err := safe.Within(limits).RunJob(ctx, &to, safe.Job{Statement: c.Statement, Params: c.Params, Rights: s.Rights,
+	mode := safe.Mode{On: true, Limits: safe.Limits{Memory: cli.Size(cmp.Or(s.Memory, memory)), Temp: memory, Output: 1 << 20,
+		Timeout: s.timeout + time.Second}}
+	done, err := mode.RunJob(ctx, &to, safe.Job{Statement: c.Statement, Params: c.Params, Rights: s.Rights,
 		Rows: c.rows, Bytes: maxBytes}, c.zone)
 	if err != nil {
 		return err

@@ -29,36 +29,29 @@ import (
 	"callhouse/internal/isolate"
 )
 
-// Mode holds the flags for untrusted statements.
+// Mode is how untrusted statements run.
 type Mode struct {
-	On           bool
-	memory, temp cli.Size
-	output       cli.Size
-	timeout      time.Duration
-	cmd          *cobra.Command
+	On bool
+	Limits
+	cmd *cobra.Command // has the flags
 }
 
-// Limits are the limits of a mode: bytes, and the time.
+// Limits are the limits of a statement's process.
 type Limits struct {
-	Memory, Temp, Output int64
+	Memory, Temp, Output cli.Size
 	Timeout              time.Duration
-}
-
-// Within returns an enabled mode with the given limits instead of flags.
-func Within(l Limits) *Mode {
-	return &Mode{On: true, memory: cli.Size(l.Memory), temp: cli.Size(l.Temp), output: cli.Size(l.Output), timeout: l.Timeout}
 }
 
 // Flags adds the flags to a command. CALLHOUSE_SAFE sets the default of --safe.
 func (s *Mode) Flags(cmd *cobra.Command) {
-	s.cmd, s.memory, s.temp, s.output = cmd, 1<<30, 1<<30, 64<<20
+	s.cmd, s.Memory, s.Temp, s.Output = cmd, 1<<30, 1<<30, 64<<20
 	f := cmd.Flags()
 	f.BoolVar(&s.On, "safe", false, "run untrusted SQL: only the warehouse's tables, in a process with limits;\n"+
 		"CALLHOUSE_SAFE=1 makes it the default")
-	f.Var(&s.memory, "memory", "with --safe: limit a statement's memory to `SIZE`")
-	f.Var(&s.temp, "temp", "with --safe: limit the disk space for data that exceeds memory to `SIZE`")
-	f.Var(&s.output, "max-output", "with --safe: limit the answer to `SIZE`")
-	cli.SpanVar(f, &s.timeout, "timeout", 30*time.Second, "with --safe: limit the run time to `TIME`, e.g. 30s or 5m")
+	f.Var(&s.Memory, "memory", "with --safe: limit a statement's memory to `SIZE`")
+	f.Var(&s.Temp, "temp", "with --safe: limit the disk space for data that exceeds memory to `SIZE`")
+	f.Var(&s.Output, "max-output", "with --safe: limit the answer to `SIZE`")
+	cli.SpanVar(f, &s.Timeout, "timeout", 30*time.Second, "with --safe: limit the run time to `TIME`, e.g. 30s or 5m")
 }
 
 // Read checks the flags after parsing.
@@ -76,11 +69,11 @@ func (s *Mode) Read(vars config.Environment) error {
 			return cli.Usage("add --safe", "--%s requires --safe", name)
 		}
 	}
-	if err := s.memory.CheckMemory(); err != nil {
+	if err := s.Memory.CheckMemory(); err != nil {
 		return err
 	}
-	if s.timeout <= 0 {
-		return cli.Usage("for example 30s or 5m", "--timeout %s is not a positive duration", s.timeout)
+	if s.Timeout <= 0 {
+		return cli.Usage("for example 30s or 5m", "--timeout %s is not a positive duration", s.Timeout)
 	}
 	return nil
 }
@@ -182,7 +175,7 @@ func (s *Mode) RunJob(ctx context.Context, a *answer.Command, job Job, loc *time
 		return nil, err
 	}
 	o := a.Drawing(loc)
-	job.Warehouse, job.Zone, job.Memory, job.Temp = a.Warehouse, loc.String(), int64(s.memory), int64(s.temp)
+	job.Warehouse, job.Zone, job.Memory, job.Temp = a.Warehouse, loc.String(), int64(s.Memory), int64(s.Temp)
 	job.Width = o.Width
 	r, err := a.Deliver(func(w io.Writer) (r format.Result, err error) {
 		if said, err = s.run(ctx, job, w); err != nil {
@@ -200,7 +193,7 @@ func (s *Mode) RunJob(ctx context.Context, a *answer.Command, job Job, loc *time
 var errTooLong = errors.New("too long")
 
 func (s *Mode) run(ctx context.Context, job Job, out io.Writer) (said *Report, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, errTooLong)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.Timeout, errTooLong)
 	defer cancel()
 	said, trace, err := s.exec(ctx, job, out)
 	switch {
@@ -209,7 +202,7 @@ func (s *Mode) run(ctx context.Context, job Job, out io.Writer) (said *Report, e
 	case said != nil && said.Code != 0:
 		return nil, cli.Fail(said.Code, errors.New(said.Error), said.Hint)
 	case errors.Is(context.Cause(ctx), errTooLong):
-		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement timed out after %s", s.timeout), "--timeout raises the limit")
+		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement timed out after %s", s.Timeout), "--timeout raises the limit")
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe), cli.Is[*cli.Error](err):
@@ -221,7 +214,7 @@ func (s *Mode) run(ctx context.Context, job Job, out io.Writer) (said *Report, e
 	case !cli.Is[*exec.ExitError](err):
 		return nil, fmt.Errorf("run the statement in its own process: %w", err)
 	case diedOfMemory(trace):
-		return nil, tooMuch(s.memory)
+		return nil, tooMuch(s.Memory)
 	}
 	return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement's process failed: %w", err),
 		"it may have exceeded --memory")
@@ -249,7 +242,7 @@ func (s *Mode) exec(ctx context.Context, job Job, out io.Writer) (said *Report, 
 	}
 	defer from.Close()
 	defer to.Close()
-	through := &onward{w: out, left: int64(s.output), most: s.output}
+	through := &onward{w: out, left: int64(s.Output), most: s.Output}
 	cmd := isolate.Command(ctx)
 	cmd.Stdout, cmd.ExtraFiles, cmd.WaitDelay = through, []*os.File{to}, time.Second
 	p, err := isolate.Start(cmd, map[string]any{"Statement": job})

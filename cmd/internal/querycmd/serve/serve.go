@@ -189,7 +189,7 @@ func endGone(server *postgres.Server, list *serve.Users, note func(string)) func
 
 func (c *command) listen(ctx context.Context, flag, address string) (net.Listener, error) {
 	// A dead client sends nothing. Its connection ends after a minute and a half.
-	l, err := (&net.ListenConfig{Control: unacknowledged, KeepAliveConfig: net.KeepAliveConfig{Enable: true,
+	l, err := (&net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{Enable: true,
 		Idle: 30 * time.Second, Interval: 15 * time.Second, Count: 4}}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("listen on %s: %w", address, err),
