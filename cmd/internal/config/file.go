@@ -53,14 +53,15 @@ func (e Environment) Open(named string) (*File, error) {
 	}
 	for _, path := range e.Files {
 		raw, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && (path != fileName || !visible(path)) {
+		_, hidden := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && (path != fileName || hidden != nil) {
 			continue // another user's file or folder does not count
 		}
 		if err == nil && path == fileName {
 			err = ours(path)
 		}
 		if err != nil {
-			return nil, cli.Usage(cli.Hint(err), "read the configuration: %w", whole(err))
+			return nil, cli.Usage(cli.Hint(err), "read the configuration: %w", err)
 		}
 		return e.parse(path, raw)
 	}
@@ -93,23 +94,6 @@ func ours(path string) error {
 		}
 	}
 	return nil
-}
-
-// visible reports whether a file is known to exist. It returns false if its folder is inaccessible.
-func visible(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
-
-// whole replaces the path in a file error by the absolute path.
-func whole(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		if path, aerr := filepath.Abs(at.Path); aerr == nil {
-			return &fs.PathError{Op: at.Op, Path: path, Err: at.Err}
-		}
-	}
-	return err
 }
 
 // parse parses a file. Its errors name the key and never repeat the value, which may be an API key

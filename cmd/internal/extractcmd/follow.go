@@ -109,14 +109,6 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// anew returns a copy of the settings with a clock not yet corrected by the service's responses.
-func (f *follower) anew() *settings {
-	s := *f.settings
-	s.Clock = api.NewClock(s.Clock.Local)
-	s.Now = s.Clock.Now
-	return &s
-}
-
 // sweepAgain is the delay before a failed sweep is retried.
 const sweepAgain = 30 * time.Minute
 

@@ -20,9 +20,8 @@ import (
 // night is one run and the data of its final report.
 type night struct {
 	job
-	screen  *screen
-	aged    int64 // number of calls erased by retention
-	objects int64 // number of changed objects of other resources
+	screen *screen
+	did    sink.Stats // by its commits
 
 	held     bool        // acquired the lock
 	row      *schema.Run // of the table runs; nil: it did not acquire the lock
@@ -49,7 +48,13 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 	}
 	n.screen.close()
 	n.log = n.screen.logger(stderr) // the status line has ended
-	n.report(stderr)
+	if n.row != nil && !n.Quiet {
+		r := status.Report{Row: n.row, Crawl: n.rep, ListOnly: n.ListOnly, Failures: n.failures, Did: n.did, ErasedBefore: n.kept}
+		if now, err := layout.Current(n.Warehouse); err == nil {
+			r.Snapshot = now.Dir
+		}
+		r.Write(stderr)
+	}
 	err = n.toLake(ctx, err)
 	n.alert(ctx, err)
 	n.publish(err)
@@ -195,11 +200,8 @@ func (n *night) commit(ctx context.Context, outcome string, failed error) error 
 		return err
 	}
 	n.row = &last
-	did, _ := n.w.Totals()
-	n.objects = did.ObjectsChanged
-	if did.Aged > 0 {
-		n.aged = did.Aged
-		n.log.Info("erased calls past their retention", "calls", n.aged, "started_before", n.kept)
+	if n.did, _ = n.w.Totals(); n.did.Aged > 0 {
+		n.log.Info("erased calls past their retention", "calls", n.did.Aged, "started_before", n.kept)
 	}
 	return nil
 }
@@ -227,12 +229,11 @@ func (n *night) record(err error) {
 // check runs the data tests on the run's commits. If one fails, the run's row records it and the run
 // exits with code 3; the committed data stays.
 func (n *night) check(ctx context.Context, before *layout.Snapshot) error {
-	did, _ := n.w.Totals()
 	found, err := n.w.Check(context.WithoutCancel(ctx), before)
 	if err != nil {
 		n.failures = []string{"unreadable: " + err.Error()}
 	} else {
-		n.failures = status.DataTests(found, n.w.Snapshot(), before, did, n.row, n.rep)
+		n.failures = status.DataTests(found, n.w.Snapshot(), before, n.did, n.row, n.rep)
 	}
 	if len(n.failures) == 0 {
 		return nil

@@ -284,30 +284,33 @@ func (s *settings) of(cmd *cobra.Command, profile string) (*settings, error) {
 	if err := s.apply(cmd, profile); err != nil {
 		return nil, err
 	}
-	out := *s
-	out.Clock = api.NewClock(s.Clock.Local) // each service has its own
-	out.Now = out.Clock.Now
-	return &out, nil
+	return s.anew(), nil // each service has its own clock
 }
 
-// place returns the path of the warehouse's folder with all symbolic links resolved.
+// anew returns a copy of the settings with a clock not yet corrected by the service's responses.
+func (s *settings) anew() *settings {
+	out := *s
+	out.Clock = api.NewClock(s.Clock.Local)
+	out.Now = out.Clock.Now
+	return &out
+}
+
+// place returns the path of the warehouse's folder without symbolic links.
 func (s *settings) place() string {
 	path, err := filepath.Abs(s.Warehouse)
 	if err != nil {
 		return s.Warehouse
 	}
-	// A missing folder has no links, but its parent may have some.
-	rest := ""
-	for {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			return filepath.Join(real, rest)
-		}
-		up := filepath.Dir(path)
-		if up == path {
-			return filepath.Join(path, rest)
-		}
-		path, rest = up, filepath.Join(filepath.Base(path), rest)
+	return resolved(path)
+}
+
+// resolved resolves the links of an absolute path, whose last folders may be missing.
+func resolved(path string) string {
+	real, err := filepath.EvalSymlinks(path)
+	if up := filepath.Dir(path); err != nil && up != path {
+		return filepath.Join(resolved(up), filepath.Base(path))
 	}
+	return real
 }
 
 // metricsPath returns the file of this profile's metrics; empty if there is none.

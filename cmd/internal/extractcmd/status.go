@@ -1,8 +1,8 @@
 package extractcmd
 
 import (
+	"cmp"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"time"
@@ -37,12 +37,7 @@ func statusCommand(s *settings) *cobra.Command {
 		Example: `  extract status
   extract status --max-age 2d --format json
   extract status --all`,
-		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			if s.AllProfiles || len(s.Named) > 1 {
-				return printStatuses(cmd, s, maxAge, format)
-			}
-			return printStatus(s, maxAge, format, cmd.OutOrStdout())
-		},
+		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return printStatus(cmd, s, maxAge, format == "json") },
 	}
 	cmd.Flags().SortFlags = false
 	cli.SpanVar(cmd.Flags(), &maxAge, "max-age", nightly, "maximum age of the last successful run; 0 for any age")
@@ -79,25 +74,22 @@ func healthOf(s *settings, maxAge time.Duration) (*status.State, error) {
 	return h, nil
 }
 
-func printStatus(s *settings, maxAge time.Duration, format string, stdout io.Writer) error {
-	h, err := healthOf(s, maxAge)
-	if err != nil {
-		return err
+// printStatus prints the status of the warehouse, or of those of several profiles, then as one list in
+// JSON: if one cannot be read, it prints the error, and the exit code is the worst one.
+func printStatus(cmd *cobra.Command, s *settings, maxAge time.Duration, asJSON bool) error {
+	stdout := cmd.OutOrStdout()
+	if !s.AllProfiles && len(s.Named) < 2 {
+		h, err := healthOf(s, maxAge)
+		switch {
+		case err != nil:
+			return err
+		case asJSON:
+			err = writeJSON(stdout, h)
+		default:
+			err = h.Write(s.text(stdout))
+		}
+		return cmp.Or(err, h.Err())
 	}
-	if format == "json" {
-		err = writeJSON(stdout, h)
-	} else {
-		err = h.Write(s.text(stdout))
-	}
-	if err != nil {
-		return err
-	}
-	return h.Err()
-}
-
-// printStatuses prints the status of several profiles, as one list in JSON. If a warehouse cannot be
-// read, it prints the error. The exit code is the worst one.
-func printStatuses(cmd *cobra.Command, s *settings, maxAge time.Duration, format string) error {
 	all, code := []*status.State{}, cli.ExitOK
 	for _, name := range s.Named {
 		p, err := s.of(cmd, name)
@@ -106,9 +98,8 @@ func printStatuses(cmd *cobra.Command, s *settings, maxAge time.Duration, format
 		}
 		h, err := healthOf(p, maxAge)
 		if err == nil {
-			all = append(all, h)
-			if format == "text" {
-				if err := h.Write(p.text(cmd.OutOrStdout())); err != nil {
+			if all = append(all, h); !asJSON {
+				if err := h.Write(p.text(stdout)); err != nil {
 					return err
 				}
 			}
@@ -116,8 +107,8 @@ func printStatuses(cmd *cobra.Command, s *settings, maxAge time.Duration, format
 		}
 		code = worse(code, cli.Report(cmd.ErrOrStderr(), program+" ("+name+")", err))
 	}
-	if format == "json" {
-		if err := writeJSON(cmd.OutOrStdout(), all); err != nil {
+	if asJSON {
+		if err := writeJSON(stdout, all); err != nil {
 			return err
 		}
 	}

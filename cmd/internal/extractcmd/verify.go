@@ -138,12 +138,7 @@ func writeRecordings(c *checkedRecordings, w io.Writer) {
 	if c == nil {
 		return
 	}
-	for _, p := range c.Problems {
-		words.Fprintln(w, p)
-	}
-	if more := c.Count - int64(len(c.Problems)); more > 0 {
-		words.Fprintf(w, "and %s more\n", humanize.Comma(more))
-	}
+	writeProblems(w, c.Problems, c.Count)
 	how := "length"
 	if c.Hashed {
 		how = "content"
@@ -152,13 +147,18 @@ func writeRecordings(c *checkedRecordings, w io.Writer) {
 		humanize.IBytes(uint64(c.Bytes)), humanize.Comma(c.Count))
 }
 
-func writeVerified(r *sink.VerifyReport, w io.Writer) {
-	for _, p := range r.Problems {
+// writeProblems prints the first problems, and the number of the others.
+func writeProblems(w io.Writer, first []sink.Problem, count int64) {
+	for _, p := range first {
 		words.Fprintln(w, p)
 	}
-	if more := r.Count - int64(len(r.Problems)); more > 0 {
+	if more := count - int64(len(first)); more > 0 {
 		words.Fprintf(w, "and %s more\n", humanize.Comma(more))
 	}
+}
+
+func writeVerified(r *sink.VerifyReport, w io.Writer) {
+	writeProblems(w, r.Problems, r.Count)
 	n := cli.Plural
 	verdict := "whole"
 	if !r.Whole() {

@@ -13,6 +13,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink"
 	"callhouse/internal/wire"
 	"callhouse/internal/words"
 )
@@ -27,8 +28,7 @@ type Report struct {
 	ListOnly     bool            // transcripts were skipped
 	Failures     []string        // of the data tests
 	Snapshot     string          // folder of the current one; empty: none
-	Objects      int64           // of resources: new, changed, deleted or returned
-	Erased       int64           // calls past their retention
+	Did          sink.Stats      // by its commits
 	ErasedBefore time.Time       // calls that started earlier were erased
 }
 
@@ -103,8 +103,8 @@ func (r *Report) Write(w io.Writer) {
 	if r.Snapshot != "" {
 		line("warehouse", "%s", r.Snapshot)
 	}
-	if r.Erased > 0 {
-		line("erased", "%s that started before %s", cli.Plural(r.Erased, "call"), r.ErasedBefore.Format(time.DateOnly))
+	if r.Did.Aged > 0 {
+		line("erased", "%s that started before %s", cli.Plural(r.Did.Aged, "call"), r.ErasedBefore.Format(time.DateOnly))
 	}
 }
 
@@ -156,7 +156,7 @@ func (r *Report) resources(line func(name, format string, args ...any)) {
 		sum.Requests, sum.Lists, sum.Items, sum.Records = sum.Requests+of.Requests, sum.Lists+of.Lists, sum.Items+of.Items, sum.Records+of.Records
 	}
 	line("resources", "%s in %s, %s; %s, %s new or changed", cli.Plural(sum.Items, "object"), cli.Plural(sum.Lists, "complete list"),
-		cli.Plural(sum.Records, "record"), cli.Plural(sum.Requests, "request"), humanize.Comma(r.Objects))
+		cli.Plural(sum.Records, "record"), cli.Plural(sum.Requests, "request"), humanize.Comma(r.Did.ObjectsChanged))
 	for _, of := range r.Crawl.Resources {
 		if of.Problem != "" {
 			line("", "%s: %s", of.Name, of.Problem)
