@@ -243,7 +243,8 @@ func (p *page) course(answers map[string]*answer, bins []bin) *section {
 		c.Panels = append(c.Panels, panel)
 	}
 	for i, b := range bins {
-		c.Bins = append(c.Bins, chart.Bin{Label: b.label, Group: b.group, Tick: b.tick, Part: b.part, Hover: hover[i], Link: s.Numbers[0].Rows[i].Link})
+		c.Bins = append(c.Bins, chart.Bin{Label: b.label, Group: b.group, Tick: b.tick, Part: b.part, Hover: hover[i],
+			Link: s.Numbers[0].Rows[i].Link})
 	}
 	c.Desc = s.desc(p.l)
 	s.draw(c)
@@ -335,7 +336,8 @@ func (p *page) unusual(a *answer) (out []point) {
 			}
 			return fmt.Sprintf("%.1f%%", v)
 		}
-		out = append(out, point{Text: p.l.Say("sentence.unusual", p.l.Say("off."+measure), show("value"), show("usual")), Change: &change{Class: "bad"}})
+		out = append(out, point{Text: p.l.Say("sentence.unusual", p.l.Say("off."+measure), show("value"), show("usual")),
+			Change: &change{Class: "bad"}})
 	}
 	return out
 }
