@@ -10,37 +10,31 @@
 //	-- Text for people, in as many lines as it needs.
 //	--
 //	-- Grain: what one row stands for
-//	-- Reads: relations, comma-separated
+//	-- Reads: relations, comma-separated; counted_calls of COLUMNS, which it is grouped by;
+//	   with "from N days before", the N days before those asked for are read as well
 //	-- Needs: facts without which the numbers are not complete (reports)
-//	-- Counts: the columns by which counted_calls, if it is read, is grouped (reports)
-//	-- History: how many days before those that are asked for it reads as well (reports)
-//	-- Arguments: what follows the report's name, as in CALL_ID (reports)
 //	-- Flags: flags that the report has beside those of all (reports)
-//	-- With field: the columns that it has with --field alone (reports)
-//	-- Keys: the columns that tell a row from the others of its group; without this
-//	   line those that have no unit (reports)
-//	-- Shares: NAME of WHOLE: how many a share is of, in SQL over the report's columns:
-//	   of its row or, with an aggregate, of its group's rows. A count in this list is 0 in
-//	   a period that lacks its row only if that period's whole is above 0 (reports)
-//	-- Repeats: NAME of KEYS: a column that is the same in all rows of the group with the
-//	   same keys ("key" is the group alone); one that Columns lacks is not shown (reports)
-//	-- Means: NAME of SPREAD: the column of the SELECT, not shown, from which the bounds of
-//	   a mean are made: spread_of in macros.sql (reports)
-//	-- Incomparable: why a period cannot be compared with another; without this line
-//	   all can, but those whose keys are calls or times (reports)
-//	-- Empty: what it means that there are no rows; without this line no calls match
-//	   (reports)
+//	-- Keys: the columns that tell a row from the others of its group; without this line
+//	   those that have no unit; none: two periods have no rows in common (reports)
+//	-- Empty: what it means that there are no rows; without it no calls match (reports)
 //	-- Example: a command line, for its help (reports)
-//	-- Map: down, across, number: columns drawn as a heat map (reports)
 //	-- Columns:
 //	--   name  TYPE  unit  meaning; two spaces or more between the fields,
 //	--       and a deeper indent where the meaning goes on
 //	--   *  the columns of the stored table that the view reads (views)
 //
-// The unit of a share names its whole, as in "percent of calls": tables show it in the heading.
-// A column of a view that is never null says NOT NULL behind its type. The
-// package runs nothing and knows no database; what the stored tables hold it takes from
-// package schema.
+// The first line has the arguments after the name, as in "search WORD...: ...". A column whose meaning
+// begins with "with --field: " exists with that flag alone.
+//
+// The unit of a share names its denominator in words and, for comparisons, in SQL over the report's
+// columns, as in "percent of answered: answered_calls": of the row or, with an aggregate, of the group's
+// rows. A count with one is 0 in a period that lacks its row only if that period's denominator is above
+// 0. The unit of a mean names the column of its spread, which is not shown: spread_of in macros.sql.
+//
+// TYPE PER KEYS is a column that is the same in all rows of the group with the same keys ("key" is the
+// group alone); one with the unit hidden is not shown. A column of a view that is never null says NOT
+// NULL behind its type. The package runs nothing and knows no database; what the stored tables hold it
+// takes from package schema.
 package sqlfiles
 
 import (

@@ -26,9 +26,6 @@ type File struct {
 	Flags []string
 	// Fielded are columns that exist only with --field.
 	Fielded []string
-	// Map names three columns (down, across, number) drawn as a heat map on a terminal; empty: a
-	// table.
-	Map []string
 	// History is the number of days read before the requested ones, as their past.
 	History int
 	// Repeats maps columns to the keys within which their value is constant.
@@ -70,6 +67,14 @@ func (f *File) Pages() (of string, rows int64) {
 	return "calls", 1
 }
 
+// Map returns the columns down, across and of numbers if a terminal shows a heat map; nil: a table.
+func (f *File) Map() []string {
+	if slices.Equal(f.Keys, []string{"weekday", "hour"}) {
+		return []string{"hour", "weekday", "calls"}
+	}
+	return nil
+}
+
 // Column is a column of a view or report.
 type Column struct {
 	Name    string
@@ -107,15 +112,12 @@ func Parse(name, text string) (*File, error) {
 		return nil, fmt.Errorf("parse header: there is none")
 	}
 	f.Name, f.Answers, _ = strings.Cut(header[0], ": ")
+	f.Name, f.Arguments, _ = strings.Cut(f.Name, " ")
 	if f.Name != name || !nameRE.MatchString(name) || f.Answers == "" {
 		return nil, fmt.Errorf("parse header: the first line is not %q", "-- "+name+": what it answers")
 	}
-	var shares, means, repeats []string
-	lists := map[string]*[]string{"Reads": &f.Reads, "Needs": &f.Needs, "Counts": &f.Counts, "Flags": &f.Flags, "With field": &f.Fielded,
-		"Map": &f.Map, "Keys": &f.Keys, "Shares": &shares, "Means": &means,
-		"Repeats": &repeats}
-	texts := map[string]*string{"Grain": &f.Grain, "Arguments": &f.Arguments, "Incomparable": &f.Incomparable, "Empty": &f.Empty,
-		"Example": &f.Example}
+	lists := map[string]*[]string{"Reads": &f.Reads, "Needs": &f.Needs, "Flags": &f.Flags, "Keys": &f.Keys}
+	texts := map[string]*string{"Grain": &f.Grain, "Empty": &f.Empty, "Example": &f.Example}
 	inColumns := false
 	for i, line := range header[1:] {
 		key, rest, _ := strings.Cut(line, ":")
@@ -128,10 +130,6 @@ func Parse(name, text string) (*File, error) {
 			inColumns = true
 		case lists[key] != nil:
 			*lists[key] = list(rest)
-		case key == "History":
-			if _, err := fmt.Sscan(rest, &f.History); err != nil {
-				return nil, fmt.Errorf("parse header, line %d: %w", i+2, err)
-			}
 		case texts[key] != nil:
 			*texts[key] = strings.TrimSpace(rest)
 		default:
@@ -142,36 +140,28 @@ func Parse(name, text string) (*File, error) {
 	if f.Grain == "" || len(f.Columns) == 0 || f.SQL == "" {
 		return nil, fmt.Errorf("parse header: grain, columns or the SELECT itself are missing")
 	}
-	for _, r := range repeats {
-		name, keys, _ := strings.Cut(r, " of ")
-		if _, shown := f.Column(name); !shown {
-			f.Hidden = append(f.Hidden, name)
-		}
-		if f.Repeats == nil {
-			f.Repeats = map[string][]string{}
-		}
-		f.Repeats[name] = strings.Fields(keys)
-	}
-	return f, f.finish(shares, means)
+	return f, f.finish()
 }
 
-// finish adds other header lines to the columns, such as "connected_percent of calls", derives keys
-// that are not named, and whether two periods can share rows.
-func (f *File) finish(shares, means []string) error {
-	for i, judged := range slices.Concat(shares, means) {
-		name, of, _ := strings.Cut(judged, " of ")
-		at := slices.IndexFunc(f.Columns, func(c Column) bool { return c.Name == name })
-		switch {
-		case at < 0 || of == "":
-			return fmt.Errorf("parse header: no column is a share or a mean as in %q", judged)
-		case i < len(shares):
-			f.Columns[at].Whole = of
-		default:
-			f.Columns[at].Spread = of
-			f.Hidden = append(f.Hidden, of)
+// finish parses what counted_calls has, derives keys that are not named, and whether two periods can
+// share rows.
+func (f *File) finish() error {
+	for i, r := range f.Reads {
+		name, of, counts := strings.Cut(r, " of ")
+		if f.Reads[i] = name; !counts {
+			continue
+		}
+		of, days, before := strings.Cut(of, " from ")
+		if f.Counts = strings.Fields(of); before {
+			if _, err := fmt.Sscanf(days, "%d days before", &f.History); err != nil {
+				return fmt.Errorf("parse header: %q: %w", r, err)
+			}
 		}
 	}
-	if f.Keys == nil && f.Grouped() {
+	switch {
+	case slices.Equal(f.Keys, []string{"none"}):
+		f.Keys, f.Incomparable = nil, "its rows are those of one period only"
+	case f.Keys == nil && f.Grouped():
 		for _, c := range f.Columns[1:] {
 			if c.Unit == "" {
 				f.Keys = append(f.Keys, c.Name)
@@ -183,7 +173,7 @@ func (f *File) finish(shares, means []string) error {
 		if !ok {
 			return fmt.Errorf("parse header: no column is the key %q", k)
 		}
-		if f.Incomparable == "" && (k == "call_id" || strings.HasPrefix(c.Type, "DATE") || strings.HasPrefix(c.Type, "TIMESTAMP")) {
+		if k == "call_id" || strings.HasPrefix(c.Type, "DATE") || strings.HasPrefix(c.Type, "TIMESTAMP") {
 			f.Incomparable = "each row belongs to one call or time, which lies in one period only"
 		}
 	}
@@ -265,11 +255,30 @@ func (f *File) column(line string) error {
 	if len(fields) != 4 {
 		return fmt.Errorf("a column has a name, a type, a unit and a meaning: %q", line)
 	}
-	c := Column{Name: fields[0], Unit: fields[2], Meaning: fields[3]}
+	c := Column{Name: fields[0], Meaning: fields[3]}
 	c.Type, c.NotNull = strings.CutSuffix(fields[1], " NOT NULL")
+	var same, of string
+	if c.Type, same, _ = strings.Cut(c.Type, " PER "); same != "" {
+		if f.Repeats == nil {
+			f.Repeats = map[string][]string{}
+		}
+		f.Repeats[c.Name] = strings.Fields(same)
+	}
+	c.Unit, of, _ = strings.Cut(fields[2], ": ")
 	c.Unit, c.Of, _ = strings.Cut(c.Unit, " of ")
-	if c.Unit == "-" {
+	switch {
+	case c.Unit == "hidden":
+		f.Hidden = append(f.Hidden, c.Name)
+		return nil
+	case c.Unit == "-":
 		c.Unit = ""
+	case c.Unit == "percent" || c.Unit == "count":
+		c.Whole = of
+	case of != "":
+		c.Spread, f.Hidden = of, append(f.Hidden, of)
+	}
+	if strings.HasPrefix(c.Meaning, "with --field: ") {
+		f.Fielded = append(f.Fielded, c.Name)
 	}
 	f.Columns = append(f.Columns, c)
 	return nil

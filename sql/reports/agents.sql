@@ -15,39 +15,35 @@
 -- Their cost is that of the report success.
 --
 -- Grain: one row per group and agent
--- Reads: counted_calls
--- Counts: agent_id, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step, success, unit
+-- Reads: counted_calls of agent_id user_sentiment is_started status disconnection_reason settlement transcript_state caller_spoke short_step success unit
 -- Needs: end, words, transcripts, duration, analysis, cost
 -- Flags: field
 -- Keys: agent_id, unit
--- With field: known_calls, success_percent, success_low_percent, per_success
--- Means: handle_ms of handled_spread
--- Shares: goal_percent of answered_calls, success_percent of known_calls, connected_percent of calls, completed_percent of answered_calls, transferred_percent of answered_calls, positive_percent of rated_calls, negative_percent of rated_calls
 -- Example: query agents --since 30d
 -- Columns:
---   key                    VARCHAR        -        group of --by
---   agent_id               VARCHAR        -        id of the agent; null: not sent
---   calls                  BIGINT         count    calls
---   connected_percent      DOUBLE         percent of calls  share of calls that connected
---   answered_calls         BIGINT         count    answered calls
---   completed_percent      DOUBLE         percent of answered  share of the answered calls that were completed
---   completed_low_percent  DOUBLE         percent  lower bound of this share (Wilson, 95 %)
---   transferred_percent    DOUBLE         percent of answered  share of the answered calls that were transferred
---   positive_percent       DOUBLE         percent of rated  share of positive sentiment
---   negative_percent       DOUBLE         percent of rated  share of negative sentiment
---   handle_ms              BIGINT         ms       average handle time: mean duration of the connected calls, without voicemail
---   total_cost             DECIMAL(38,18)  money    sum of the known costs in the unit
---   unit                   VARCHAR        -        unit of the amounts in all rows: currency or credits, whichever more calls of the answer have; null: no cost is known
---   costed_calls           BIGINT         count    calls whose cost is known in the unit; costs of others are in no figure
---   rated_calls            BIGINT         count    calls that have a sentiment, without voicemail
---   goal                   VARCHAR        -        outcomes that count as success of this agent
---   goal_percent           DOUBLE         percent of answered  share of the answered calls that were a success
---   goal_low_percent       DOUBLE         percent  lower bound of this share (Wilson, 95 %)
---   doubt                  VARCHAR        -        rated negative, or null
---   known_calls            BIGINT         count    with --field: calls in which the field was found
---   success_percent        DOUBLE         percent of known  with --field: share of them that were a success
---   success_low_percent    DOUBLE         percent  with --field: lower bound of this share (Wilson, 95 %)
---   per_success            DECIMAL(38,4)  money    with --field: known costs of these calls per success with a known cost
+--   key                    VARCHAR         -                                   group of --by
+--   agent_id               VARCHAR         -                                   id of the agent; null: not sent
+--   calls                  BIGINT          count                               calls
+--   connected_percent      DOUBLE          percent of calls: calls             share of calls that connected
+--   answered_calls         BIGINT          count                               answered calls
+--   completed_percent      DOUBLE          percent of answered: answered_calls  share of the answered calls that were completed
+--   completed_low_percent  DOUBLE          percent                             lower bound of this share (Wilson, 95 %)
+--   transferred_percent    DOUBLE          percent of answered: answered_calls  share of the answered calls that were transferred
+--   positive_percent       DOUBLE          percent of rated: rated_calls       share of positive sentiment
+--   negative_percent       DOUBLE          percent of rated: rated_calls       share of negative sentiment
+--   handle_ms              BIGINT          ms: handled_spread                  average handle time: mean duration of the connected calls, without voicemail
+--   total_cost             DECIMAL(38,18)  money                               sum of the known costs in the unit
+--   unit                   VARCHAR         -                                   unit of the amounts in all rows: currency or credits, whichever more calls of the answer have; null: no cost is known
+--   costed_calls           BIGINT          count                               calls whose cost is known in the unit; costs of others are in no figure
+--   rated_calls            BIGINT          count                               calls that have a sentiment, without voicemail
+--   goal                   VARCHAR         -                                   outcomes that count as success of this agent
+--   goal_percent           DOUBLE          percent of answered: answered_calls  share of the answered calls that were a success
+--   goal_low_percent       DOUBLE          percent                             lower bound of this share (Wilson, 95 %)
+--   doubt                  VARCHAR         -                                   rated negative, or null
+--   known_calls            BIGINT          count                               with --field: calls in which the field was found
+--   success_percent        DOUBLE          percent of known: known_calls       with --field: share of them that were a success
+--   success_low_percent    DOUBLE          percent                             with --field: lower bound of this share (Wilson, 95 %)
+--   per_success            DECIMAL(38,4)   money                               with --field: known costs of these calls per success with a known cost
 
 WITH counted AS (
     SELECT key, agent_id,

@@ -21,9 +21,7 @@
 -- --since and --until select the days that are judged. Their past begins earlier.
 --
 -- Grain: one row per group, day and measure that is off
--- Reads: counted_calls
--- Counts: local_date, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
--- History: 120
+-- Reads: counted_calls of local_date user_sentiment is_started status disconnection_reason settlement transcript_state caller_spoke short_step from 120 days before
 -- Needs: end, words, transcripts, duration, analysis
 -- Empty: no day is off its past
 -- Example: query anomalies --by agent --since 28d

@@ -1,4 +1,4 @@
--- call: one call as a readable conversation
+-- call CALL_ID: one call as a readable conversation
 --
 -- Speech and tool calls in order, each with its time since the start of the call.
 -- Arguments and results of tools are as sent; a failed result is marked. CALL_ID is the id
@@ -6,7 +6,6 @@
 --
 -- Grain: one row per item of the call's transcript
 -- Reads: transcript_turns
--- Arguments: CALL_ID
 -- Empty: the call has no transcript
 -- Example: query call 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10
 -- Columns:

@@ -19,25 +19,24 @@
 -- Grain: one row per group that has contacts
 -- Reads: surrounding
 -- Needs: end, words, transcripts
--- Shares: repeat_24h_percent of callers, repeat_7d_percent of callers, completed_percent of judged_calls, first_contact_percent of judged_calls
 -- Example: query callers --since 7d
 -- Columns:
---   key                    VARCHAR  -        group of --by
---   calls                  BIGINT   count    contacts: inbound calls, and others that reached a person as far as is known
---   callers                BIGINT   count    distinct callers
---   repeat_24h_callers     BIGINT   count    callers with a contact in the 24 hours before a call
---   repeat_24h_percent     DOUBLE   percent of callers  share of them
---   repeat_7d_callers      BIGINT   count    callers with a contact in the 7 days before a call
---   repeat_7d_percent      DOUBLE   percent of callers  share of them
---   judged_calls           BIGINT   count    answered calls of known callers whose next 24 hours are listed
---   completed_percent      DOUBLE   percent of judged  completed share
---   first_contact_calls    BIGINT   count    completed calls without another contact in the next 24 hours
---   first_contact_percent  DOUBLE   percent of judged  share of them
---   low_percent            DOUBLE   percent  lower bound of this share (Wilson, 95 %)
---   high_percent           DOUBLE   percent  upper bound
---   open_calls             BIGINT   count    answered calls of known callers whose next 24 hours are not listed yet
---   anonymous_calls        BIGINT   count    contacts without a number (empty, anonymous, withheld, web calls): in no figure but calls
---   undirected_calls       BIGINT   count    contacts of unknown direction: in no figure but calls
+--   key                    VARCHAR  -                                group of --by
+--   calls                  BIGINT   count                            contacts: inbound calls, and others that reached a person as far as is known
+--   callers                BIGINT   count                            distinct callers
+--   repeat_24h_callers     BIGINT   count                            callers with a contact in the 24 hours before a call
+--   repeat_24h_percent     DOUBLE   percent of callers: callers      share of them
+--   repeat_7d_callers      BIGINT   count                            callers with a contact in the 7 days before a call
+--   repeat_7d_percent      DOUBLE   percent of callers: callers      share of them
+--   judged_calls           BIGINT   count                            answered calls of known callers whose next 24 hours are listed
+--   completed_percent      DOUBLE   percent of judged: judged_calls  completed share
+--   first_contact_calls    BIGINT   count                            completed calls without another contact in the next 24 hours
+--   first_contact_percent  DOUBLE   percent of judged: judged_calls  share of them
+--   low_percent            DOUBLE   percent                          lower bound of this share (Wilson, 95 %)
+--   high_percent           DOUBLE   percent                          upper bound
+--   open_calls             BIGINT   count                            answered calls of known callers whose next 24 hours are not listed yet
+--   anonymous_calls        BIGINT   count                            contacts without a number (empty, anonymous, withheld, web calls): in no figure but calls
+--   undirected_calls       BIGINT   count                            contacts of unknown direction: in no figure but calls
 
 WITH contacts AS (
     SELECT key, is_selected, is_answered, is_completed, caller, direction IS NOT DISTINCT FROM 'unknown' AS is_undirected, epoch_ms(start_at) AS ms

@@ -19,8 +19,7 @@
 -- --agent selects the changes of that agent; --where selects the calls that are compared.
 --
 -- Grain: one row per change of an object
--- Reads: selected_changes, changes, counted_calls
--- Counts: agent_id, local_hour, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Reads: selected_changes, changes, counted_calls of agent_id local_hour is_started status disconnection_reason settlement transcript_state caller_spoke short_step
 -- Needs: end, words, transcripts
 -- Empty: no changes were seen
 -- Example: query changes --since 30d

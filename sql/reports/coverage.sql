@@ -20,17 +20,15 @@
 -- Time ranges that are not completely listed are reported on stderr, as by every report.
 --
 -- Grain: one row per group and fact that applies to at least one call; also one if no transcript of v2 differed
--- Reads: counted_calls, runs
--- Counts: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, user_sentiment, opted_out, unit
--- Shares: share_percent of sum(calls) FILTER (fact = 'listed')
+-- Reads: counted_calls of is_started status disconnection_reason settlement transcript_state caller_spoke user_sentiment opted_out unit, runs
 -- Example: query coverage
 -- Columns:
---   key            VARCHAR  -        group of --by
---   fact           VARCHAR  -        known or missing fact
---   state          VARCHAR  -        good, waiting (pending until it comes or is given up), lost (does not come) or info
---   calls          BIGINT   count    calls it applies to, or values that were replaced; null for a bound
---   share_percent  DOUBLE   percent of calls  share of the group's calls, or a bound of a share; null for other lines of the warehouse
---   scope          VARCHAR  -        selection: the selected calls; warehouse: all calls
+--   key            VARCHAR  -                                   group of --by
+--   fact           VARCHAR  -                                   known or missing fact
+--   state          VARCHAR  -                                   good, waiting (pending until it comes or is given up), lost (does not come) or info
+--   calls          BIGINT   count                               calls it applies to, or values that were replaced; null for a bound
+--   share_percent  DOUBLE   percent of calls: sum(calls) FILTER (fact = 'listed')  share of the group's calls, or a bound of a share; null for other lines of the warehouse
+--   scope          VARCHAR  -                                   selection: the selected calls; warehouse: all calls
 
 WITH counted AS (
     SELECT key, [

@@ -4,18 +4,16 @@
 -- are in progress, were canceled, or the service gave no reason.
 --
 -- Grain: one row per group and reason
--- Reads: counted_calls
--- Counts: is_started, status, disconnection_reason
+-- Reads: counted_calls of is_started status disconnection_reason
 -- Needs: end, words
--- Shares: share_percent of sum(calls), connected_percent of calls
 -- Example: query disconnections --since 7d --by agent
 -- Columns:
---   key                   VARCHAR  -        group of --by
---   disconnection_reason  VARCHAR  -        user_hangup, agent_hangup, dial_no_answer …; null: none
---   calls                 BIGINT   count    calls
---   share_percent         DOUBLE   percent of calls  share of the group's calls
---   connected_calls       BIGINT   count    connected calls
---   connected_percent     DOUBLE   percent of these calls  connected share of the calls of the row
+--   key                   VARCHAR  -                              group of --by
+--   disconnection_reason  VARCHAR  -                              user_hangup, agent_hangup, dial_no_answer …; null: none
+--   calls                 BIGINT   count                          calls
+--   share_percent         DOUBLE   percent of calls: sum(calls)   share of the group's calls
+--   connected_calls       BIGINT   count                          connected calls
+--   connected_percent     DOUBLE   percent of these calls: calls  connected share of the calls of the row
 
 WITH counted AS (
     SELECT key, disconnection_reason,

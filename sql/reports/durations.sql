@@ -13,25 +13,24 @@
 -- Reads: selected
 -- Flags: steps
 -- Needs: end, words, duration
--- Means: mean_ms of all_spread, handle_ms of handled_spread
 -- Example: query durations --by metadata.campaign --format csv --output durations.csv
 -- Columns:
---   key              VARCHAR  -      group of --by
---   calls            BIGINT   count  calls
---   mean_ms          BIGINT   ms     mean duration
---   p50_ms           BIGINT   ms     median duration
---   p90_ms           BIGINT   ms     90th percentile
---   p95_ms           BIGINT   ms     95th percentile
---   p99_ms           BIGINT   ms     99th percentile
---   max_ms           BIGINT   ms     longest duration
---   connected_p50_ms  BIGINT  ms     median duration of the connected calls
---   connected_p90_ms  BIGINT  ms     90th percentile of it
---   connected_p95_ms  BIGINT  ms     95th percentile of it
---   connected_p99_ms  BIGINT  ms     99th percentile of it
---   handle_ms        BIGINT   ms     average handle time: mean duration of the connected calls, without voicemail
---   timed_calls      BIGINT   count  calls whose duration is known
---   connected_calls  BIGINT   count  connected calls of known duration
---   total_ms         HUGEINT  ms     sum of the known durations
+--   key               VARCHAR  -                   group of --by
+--   calls             BIGINT   count               calls
+--   mean_ms           BIGINT   ms: all_spread      mean duration
+--   p50_ms            BIGINT   ms                  median duration
+--   p90_ms            BIGINT   ms                  90th percentile
+--   p95_ms            BIGINT   ms                  95th percentile
+--   p99_ms            BIGINT   ms                  99th percentile
+--   max_ms            BIGINT   ms                  longest duration
+--   connected_p50_ms  BIGINT   ms                  median duration of the connected calls
+--   connected_p90_ms  BIGINT   ms                  90th percentile of it
+--   connected_p95_ms  BIGINT   ms                  95th percentile of it
+--   connected_p99_ms  BIGINT   ms                  99th percentile of it
+--   handle_ms         BIGINT   ms: handled_spread  average handle time: mean duration of the connected calls, without voicemail
+--   timed_calls       BIGINT   count               calls whose duration is known
+--   connected_calls   BIGINT   count               connected calls of known duration
+--   total_ms          HUGEINT  ms                  sum of the known durations
 
 WITH counted AS (
     SELECT key,

@@ -15,7 +15,7 @@
 -- Grain: one row per group, field and value; the numbers of a field in one, its rarer values in another
 -- Reads: selected_items
 -- Needs: end, analysis
--- Incomparable: its rows are the most frequent values of one period; success --field NAME=VALUE compares a value
+-- Keys: none
 -- Empty: no extracted fields match
 -- Example: query extracted --since 30d
 -- Columns:

@@ -10,20 +10,18 @@
 -- calls: over, answered by a person as far as is known, and known whether the caller spoke.
 --
 -- Grain: one row per group and stage
--- Reads: counted_calls
--- Counts: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Reads: counted_calls of is_started status disconnection_reason settlement transcript_state caller_spoke short_step
 -- Needs: end, words, transcripts
--- Shares: attempted_percent of sum(calls) FILTER (stage = 'attempted'), connected_percent of sum(calls) FILTER (stage = 'connected'), answered_percent of answered_calls
 -- Example: query funnel --by agent --since 7d
 -- Columns:
---   key                VARCHAR  -        group of --by
---   stage              VARCHAR  -        attempted, connected, conversed or completed
---   calls              BIGINT   count    calls that reach the stage
---   attempted_percent  DOUBLE   percent of attempted  share of the attempted calls
---   connected_percent  DOUBLE   percent of connected  share of the connected calls; null for attempted
---   answered_percent   DOUBLE   percent of answered  share of the answered calls; for completed only
---   answered_calls     BIGINT   count    answered calls, the denominator
---   unknown_calls      BIGINT   count    calls of which it is not known whether they conversed; for conversed only
+--   key                VARCHAR  -                                   group of --by
+--   stage              VARCHAR  -                                   attempted, connected, conversed or completed
+--   calls              BIGINT   count                               calls that reach the stage
+--   attempted_percent  DOUBLE   percent of attempted: sum(calls) FILTER (stage = 'attempted')  share of the attempted calls
+--   connected_percent  DOUBLE   percent of connected: sum(calls) FILTER (stage = 'connected')  share of the connected calls; null for attempted
+--   answered_percent   DOUBLE   percent of answered: answered_calls  share of the answered calls; for completed only
+--   answered_calls     BIGINT   count                               answered calls, the denominator
+--   unknown_calls      BIGINT   count                               calls of which it is not known whether they conversed; for conversed only
 
 WITH counted AS (
     SELECT key,

@@ -9,21 +9,19 @@
 -- not there; or an unknown status or reason, which kind then names.
 --
 -- Grain: one row per group, outcome and kind that has calls
--- Reads: counted_calls
--- Counts: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Reads: counted_calls of is_started status disconnection_reason settlement transcript_state caller_spoke short_step
 -- Needs: end, words, transcripts
--- Shares: share_percent of sum(calls), answered_percent of sum(answered_calls)
 -- Example: query outcomes --since 30d --compare previous
 -- Columns:
---   key               VARCHAR  -        group of --by
---   outcome           VARCHAR  -        completed, transferred, abandoned, failed, voicemail, not_connected or unknown
---   kind              VARCHAR  -        detail: no answer, error, never spoke, transcript to come …
---   calls             BIGINT   count    calls
---   share_percent     DOUBLE   percent of calls  share of the group's calls
---   low_percent       DOUBLE   percent  lower bound of this share (Wilson, 95 %)
---   high_percent      DOUBLE   percent  upper bound
---   answered_calls    BIGINT   count    answered calls of the row
---   answered_percent  DOUBLE   percent of answered  share of them among the group's answered calls
+--   key               VARCHAR  -                                   group of --by
+--   outcome           VARCHAR  -                                   completed, transferred, abandoned, failed, voicemail, not_connected or unknown
+--   kind              VARCHAR  -                                   detail: no answer, error, never spoke, transcript to come …
+--   calls             BIGINT   count                               calls
+--   share_percent     DOUBLE   percent of calls: sum(calls)        share of the group's calls
+--   low_percent       DOUBLE   percent                             lower bound of this share (Wilson, 95 %)
+--   high_percent      DOUBLE   percent                             upper bound
+--   answered_calls    BIGINT   count                               answered calls of the row
+--   answered_percent  DOUBLE   percent of answered: sum(answered_calls)  share of them among the group's answered calls
 
 WITH counted AS (
     SELECT key, outcome, outcome_kind AS kind,

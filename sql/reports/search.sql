@@ -1,4 +1,4 @@
--- search: transcripts by words, with context
+-- search WORD...: transcripts by words, with context
 --
 -- Finds the turns that contain every WORD, in any case and order; a WORD is any text, also
 -- part of a word or, in quotes, several words. Only speech of the agent and the caller is
@@ -9,7 +9,6 @@
 -- Reads: selected, selected_turns, transcript_turns
 -- Flags: most
 -- Needs: transcripts
--- Arguments: WORD...
 -- Empty: no turn has all the words
 -- Example: query search refund --since 7d
 -- Columns:

@@ -8,22 +8,20 @@
 -- all transfers: query durations --where outcome=transferred.
 --
 -- Grain: one row per group that has answered calls, and last tool of its transferred calls
--- Reads: counted_calls, selected
--- Counts: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Reads: counted_calls of is_started status disconnection_reason settlement transcript_state caller_spoke short_step, selected
 -- Needs: end, words, transcripts
--- Shares: answered_percent of answered_calls, transferred_percent of sum(transferred_calls)
 -- Example: query transfers --since 7d
 -- Columns:
---   key                VARCHAR  -        group of --by
---   last_tool          VARCHAR  -        last tool before the transfer; null: none
---   transferred_calls  BIGINT   count    answered calls that were transferred
---   answered_percent   DOUBLE   percent of answered  share of them among the group's answered calls
---   low_percent        DOUBLE   percent  lower bound of this share (Wilson, 95 %)
---   high_percent       DOUBLE   percent  upper bound
---   transferred_percent  DOUBLE  percent of transferred  share of them among the group's transferred calls
---   p50_ms             BIGINT   ms       time to transfer, median
---   p90_ms             BIGINT   ms       90th percentile of it
---   answered_calls     BIGINT   number   the group's answered calls
+--   key                  VARCHAR  -                                   group of --by
+--   last_tool            VARCHAR  -                                   last tool before the transfer; null: none
+--   transferred_calls    BIGINT   count                               answered calls that were transferred
+--   answered_percent     DOUBLE   percent of answered: answered_calls  share of them among the group's answered calls
+--   low_percent          DOUBLE   percent                             lower bound of this share (Wilson, 95 %)
+--   high_percent         DOUBLE   percent                             upper bound
+--   transferred_percent  DOUBLE   percent of transferred: sum(transferred_calls)  share of them among the group's transferred calls
+--   p50_ms               BIGINT   ms                                  time to transfer, median
+--   p90_ms               BIGINT   ms                                  90th percentile of it
+--   answered_calls       BIGINT   number                              the group's answered calls
 
 WITH answered AS (
     SELECT key, sum_if(calls, is_answered) AS answered_calls

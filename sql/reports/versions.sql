@@ -23,38 +23,34 @@
 -- The baseline is then the one with the most of these.
 --
 -- Grain: one row per group, agent, version and variant
--- Reads: counted_calls
--- Counts: call_type, agent_id, agent_version, variant_label, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step, success
+-- Reads: counted_calls of call_type agent_id agent_version variant_label user_sentiment is_started status disconnection_reason settlement transcript_state caller_spoke short_step success
 -- Needs: end, words, transcripts, analysis
 -- Keys: agent_id, agent_version, variant_label
 -- Flags: field
--- With field: known_calls, success_percent, success_low_percent, success_high_percent
--- Means: handle_ms of handled_spread
--- Shares: success_percent of known_calls, completed_percent of answered_calls, positive_percent of rated_calls
 -- Example: query versions --field resolved=true
 -- Columns:
---   key                     VARCHAR  -        group of --by
---   agent_id                VARCHAR  -        the agent
---   agent_version           VARCHAR  -        its version
---   variant_label           VARCHAR  -        the variant of the split test; null: none
---   answered_calls          BIGINT   count    answered calls
---   completed_percent       DOUBLE   percent of answered  share of them that were completed
---   completed_low_percent   DOUBLE   percent  lower bound of this share
---   completed_high_percent  DOUBLE   percent  upper bound
---   verdict                 VARCHAR  -        baseline, better, worse or unclear
---   equal_mix_percent       DOUBLE   percent of answered  share compared by verdict, at the baseline's mix of call types
---   mix                     VARCHAR  prose    call type whose part of the calls differs from the baseline's, with both parts
---   difference_low_points   DOUBLE   points   lower bound of the difference from the baseline at equal mix, in percentage points
---   difference_high_points  DOUBLE   points   upper bound
---   positive_percent        DOUBLE   percent of rated  share of positive sentiment among the calls that have one
---   positive_low_percent    DOUBLE   percent  lower bound of this share
---   positive_high_percent   DOUBLE   percent  upper bound
---   handle_ms               BIGINT   ms       mean duration of the answered calls that connected; agents counts all calls that connected
---   rated_calls             BIGINT   count    answered calls that have a sentiment
---   known_calls             BIGINT   count    with --field: calls in which the field was found
---   success_percent         DOUBLE   percent of known  with --field: share of them that were a success
---   success_low_percent     DOUBLE   percent  with --field: lower bound of this share
---   success_high_percent    DOUBLE   percent  with --field: upper bound
+--   key                     VARCHAR  -                                   group of --by
+--   agent_id                VARCHAR  -                                   the agent
+--   agent_version           VARCHAR  -                                   its version
+--   variant_label           VARCHAR  -                                   the variant of the split test; null: none
+--   answered_calls          BIGINT   count                               answered calls
+--   completed_percent       DOUBLE   percent of answered: answered_calls  share of them that were completed
+--   completed_low_percent   DOUBLE   percent                             lower bound of this share
+--   completed_high_percent  DOUBLE   percent                             upper bound
+--   verdict                 VARCHAR  -                                   baseline, better, worse or unclear
+--   equal_mix_percent       DOUBLE   percent of answered                 share compared by verdict, at the baseline's mix of call types
+--   mix                     VARCHAR  prose                               call type whose part of the calls differs from the baseline's, with both parts
+--   difference_low_points   DOUBLE   points                              lower bound of the difference from the baseline at equal mix, in percentage points
+--   difference_high_points  DOUBLE   points                              upper bound
+--   positive_percent        DOUBLE   percent of rated: rated_calls       share of positive sentiment among the calls that have one
+--   positive_low_percent    DOUBLE   percent                             lower bound of this share
+--   positive_high_percent   DOUBLE   percent                             upper bound
+--   handle_ms               BIGINT   ms: handled_spread                  mean duration of the answered calls that connected; agents counts all calls that connected
+--   rated_calls             BIGINT   count                               answered calls that have a sentiment
+--   known_calls             BIGINT   count                               with --field: calls in which the field was found
+--   success_percent         DOUBLE   percent of known: known_calls       with --field: share of them that were a success
+--   success_low_percent     DOUBLE   percent                             with --field: lower bound of this share
+--   success_high_percent    DOUBLE   percent                             with --field: upper bound
 
 WITH typed AS MATERIALIZED (
     SELECT key, agent_id, agent_version, variant_label, call_type,

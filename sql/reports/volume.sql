@@ -4,19 +4,16 @@
 -- hour with calls is a row. Calls without a start have their own row.
 --
 -- Grain: one row per group, hour and day of the week that has calls
--- Reads: counted_calls
--- Counts: local_hour, is_started, status, disconnection_reason
+-- Reads: counted_calls of local_hour is_started status disconnection_reason
 -- Needs: words
--- Map: hour, weekday, calls
--- Shares: share_percent of sum(calls)
 -- Example: query volume --by agent --tz Asia/Seoul
 -- Columns:
---   key              VARCHAR  -        group of --by
---   weekday          ENUM     -        day of the week, Monday first
---   hour             BIGINT   -        hour of the day, 0 to 23
---   calls            BIGINT   count    calls that start in it
---   share_percent    DOUBLE   percent of calls  share of the group's calls
---   connected_calls  BIGINT   count    connected calls
+--   key              VARCHAR  -                             group of --by
+--   weekday          ENUM     -                             day of the week, Monday first
+--   hour             BIGINT   -                             hour of the day, 0 to 23
+--   calls            BIGINT   count                         calls that start in it
+--   share_percent    DOUBLE   percent of calls: sum(calls)  share of the group's calls
+--   connected_calls  BIGINT   count                         connected calls
 
 WITH counted AS (
     SELECT key, weekday, local_hour AS hour,

@@ -4,19 +4,17 @@
 -- is in the step that begins there. Steps without calls have no row.
 --
 -- Grain: one row per group and step of 5 seconds that has calls
--- Reads: counted_calls
--- Counts: duration_step, is_started, status, disconnection_reason
+-- Reads: counted_calls of duration_step is_started status disconnection_reason
 -- Needs: end, words, duration
 -- Keys: from_ms
--- Shares: share_percent of sum(calls)
 -- Example: query durations --steps --by agent
 -- Columns:
---   key              VARCHAR  -        group of --by
---   from_ms          BIGINT   ms       start of the step
---   calls            BIGINT   count    calls of at least this duration and less than 5 seconds more
---   share_percent    DOUBLE   percent of timed  share of the group's calls whose duration is known
---   up_to_percent    DOUBLE   percent of timed  cumulative share up to the end of this step
---   connected_calls  BIGINT   count    connected calls
+--   key              VARCHAR  -                             group of --by
+--   from_ms          BIGINT   ms                            start of the step
+--   calls            BIGINT   count                         calls of at least this duration and less than 5 seconds more
+--   share_percent    DOUBLE   percent of timed: sum(calls)  share of the group's calls whose duration is known
+--   up_to_percent    DOUBLE   percent of timed              cumulative share up to the end of this step
+--   connected_calls  BIGINT   count                         connected calls
 
 WITH counted AS (
     SELECT key, duration_step AS from_ms,

@@ -1,4 +1,4 @@
--- waits: how long callers wait
+-- waits WORD...: how long callers wait
 --
 -- The first paragraph,
 -- over two lines: with a colon.
@@ -6,22 +6,16 @@
 -- The second.
 --
 -- Grain: one row per group
--- Reads: selected, calls
+-- Reads: selected, counted_calls of status is_started from 28 days before
 -- Needs: end
--- Counts: status, is_started
--- Arguments: WORD...
 -- Flags: field
--- With field: at
--- Map: key, at, wait_ms
--- Shares: long_percent of sum(wait_ms)
--- Means: wait_ms of waits
--- Repeats: long_percent of key, total of at
 -- Columns:
---   key      VARCHAR             -   the group
---   wait_ms  BIGINT NOT NULL     ms  the wait, which
+--   key           VARCHAR                            -                                   the group
+--   wait_ms       BIGINT NOT NULL                    ms: waits                           the wait, which
 --       needs two lines
---   at       TIMESTAMP WITH TIME ZONE NOT NULL  -  when
---   long_percent  DOUBLE  percent of these calls  how many wait long
+--   at            TIMESTAMP WITH TIME ZONE NOT NULL  -                                   with --field: when
+--   long_percent  DOUBLE PER key                     percent of these calls: sum(wait_ms)  how many wait long
+--   total         BIGINT PER at                      hidden                              for comparisons only
 
 -- A comment of the statement.
 SELECT 1

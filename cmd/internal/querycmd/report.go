@@ -155,7 +155,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	}
 	defer answer.Close()
 	top := &format.First{Source: answer, Rows: cmp.Or(shown, math.MaxInt64)}
-	src := format.Drawn(top, f.Map)
+	src := format.Drawn(top, f.Map())
 	if a.Compare != "" {
 		src = format.Compared(top)
 	}

@@ -1,6 +1,5 @@
 // Package analyticstest creates small warehouses for tests: Parquet files written by DuckDB from
-// the declared columns, a manifest, and the link current. It shares no code with the sink. Only
-// tests import it.
+// the declared columns, a manifest, and the link current. Only tests import it.
 package analyticstest
 
 import (
@@ -206,9 +205,13 @@ func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 		f.Path = layout.DataFile(t.Name, period, fmt.Sprintf("%08x%08x", w.n, w.made))
 	}
 	for _, r := range rows {
-		if ms, ok := start(t, r); ok {
-			f.MinStart, f.MaxStart = lower(f.MinStart, ms), higher(f.MaxStart, ms)
-		} else if t == &schema.Calls {
+		ms, ok := start(t, r)
+		switch {
+		case ok && f.MinStart == nil:
+			f.MinStart, f.MaxStart = new(ms), new(ms)
+		case ok:
+			*f.MinStart, *f.MaxStart = min(*f.MinStart, ms), max(*f.MaxStart, ms)
+		case t == &schema.Calls:
 			f.Undated++
 		}
 	}
@@ -292,18 +295,4 @@ func usual(c schema.Column) any {
 		return c.Name
 	}
 	return int64(0)
-}
-
-func lower(p *int64, v int64) *int64 {
-	if p == nil || v < *p {
-		return &v
-	}
-	return p
-}
-
-func higher(p *int64, v int64) *int64 {
-	if p == nil || v > *p {
-		return &v
-	}
-	return p
 }
