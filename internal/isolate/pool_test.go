@@ -23,7 +23,6 @@ import (
 	"callhouse/internal/isolate"
 	"callhouse/internal/loopback"
 	"callhouse/internal/postgres"
-	"callhouse/internal/postgres/cell"
 	"callhouse/internal/test"
 )
 
@@ -73,9 +72,9 @@ type statement struct {
 }
 
 func (*statement) Columns() []postgres.Column {
-	return []postgres.Column{{Name: "text", Type: cell.Text}}
+	return []postgres.Column{{Name: "text", Type: postgres.TextType}}
 }
-func (*statement) Params() []cell.Type                                   { return nil }
+func (*statement) Params() []postgres.Type                               { return nil }
 func (s *statement) Query(context.Context, []any) (postgres.Rows, error) { return s, nil }
 func (*statement) Close()                                                {}
 func (s *statement) Values(ctx context.Context) ([]value.Value, error) {

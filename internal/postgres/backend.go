@@ -1,6 +1,7 @@
 // Package postgres implements the server side of the Postgres protocol: startup and passwords, the
 // simple and the extended protocol, cursors, COPY TO STDOUT, cancel requests, and statements about
-// the session. Queries are left to a [Backend]. The package does not depend on warehouses, files or
+// the session. It maps DuckDB's types to Postgres', encodes values as text and in binary, and decodes
+// parameters. Queries are left to a [Backend]. The package does not depend on warehouses, files or
 // settings.
 package postgres
 
@@ -9,7 +10,6 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/value"
-	"callhouse/internal/postgres/cell"
 )
 
 // Backend runs the clients' queries.
@@ -40,7 +40,7 @@ type Session interface {
 // Statement is a planned statement. It may also run in later transactions.
 type Statement interface {
 	Columns() []Column
-	Params() []cell.Type
+	Params() []Type
 	Query(ctx context.Context, args []any) (Rows, error)
 	Close()
 }
@@ -48,7 +48,7 @@ type Statement interface {
 // Column is a column of a result.
 type Column struct {
 	Name string
-	Type cell.Type
+	Type Type
 }
 
 // Rows are the rows of a result, streamed.

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"callhouse/internal/analytics/value"
-	"callhouse/internal/postgres/cell"
 	"callhouse/internal/postgres/lexer"
 )
 
@@ -346,7 +345,7 @@ func (c *client) reset(ctx context.Context) error {
 }
 
 func (c *client) showCommand(w *words) (*command, error) {
-	text := func(name string) Column { return Column{Name: name, Type: cell.Text} }
+	text := func(name string) Column { return Column{Name: name, Type: TextType} }
 	if w.take("all") {
 		if !w.end() {
 			return nil, w.wrong()

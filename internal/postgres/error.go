@@ -8,8 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgproto3"
-
-	"callhouse/internal/postgres/cell"
 )
 
 // Error is a Postgres error. Code is an SQLSTATE.
@@ -75,7 +73,7 @@ var (
 // asError converts an error to one with an SQLSTATE.
 func asError(err error) *Error {
 	var e *Error
-	var syntax *cell.SyntaxError
+	var syntax *SyntaxError
 	switch {
 	case errors.As(err, &e):
 		return e

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
-	"callhouse/internal/postgres/cell"
 	"callhouse/internal/postgres/lexer"
 )
 
@@ -37,14 +36,14 @@ func (s *statement) columns() []Column {
 }
 
 // params returns the types of the parameters: declared by the client, else inferred.
-func (s *statement) params() []cell.Type {
+func (s *statement) params() []Type {
 	if s.query == nil {
 		return nil
 	}
 	types := s.query.Params()
 	for i, oid := range s.types {
 		if i < len(types) && oid != 0 && oid != 705 { // 705: unknown
-			types[i] = cell.ByOID(oid)
+			types[i] = TypeByOID(oid)
 			types[i].OID = oid
 		}
 	}
@@ -222,7 +221,7 @@ func (c *client) bindTo(ctx context.Context, s *statement, m *pgproto3.Bind) err
 		case n > 1:
 			isBinary = m.ParameterFormatCodes[i] == pgproto3.BinaryFormat
 		}
-		if !isBinary || types[i].OID == cell.Text.OID {
+		if !isBinary || types[i].OID == TextType.OID {
 			if err := readable(raw); err != nil {
 				return err
 			}

@@ -21,7 +21,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/postgres"
 	"callhouse/internal/serve"
-	"callhouse/internal/serve/pgcatalog"
+	"callhouse/internal/serve/dialect"
 	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
@@ -200,7 +200,7 @@ func scanned(t *testing.T, plan string) (out []string) {
 		}
 		name := strings.TrimSpace(n.Name)
 		table, _ := n.Info["Table"].(string)
-		ours := name == "SEQ_SCAN" && strings.HasPrefix(table[strings.LastIndexByte(table, '.')+1:], "fact_") || name == "SEQ_SCAN" && pgcatalog.Relations()[table[strings.LastIndexByte(table, '.')+1:]]
+		ours := name == "SEQ_SCAN" && strings.HasPrefix(table[strings.LastIndexByte(table, '.')+1:], "fact_") || name == "SEQ_SCAN" && dialect.Relations()[table[strings.LastIndexByte(table, '.')+1:]]
 		if !ours && len(n.Children) == 0 && !slices.Contains(leaves, name) {
 			out = append(out, name+" "+table)
 		}
@@ -264,7 +264,7 @@ func TestSafeOverTheWire(t *testing.T) {
 	for _, line := range strings.Split(strings.TrimSpace(string(golden)), "\n") {
 		kind, name, _ := strings.Cut(line, " ")
 		name, isRefused := strings.CutSuffix(name, " refused")
-		if !isRefused || slices.Contains(ours, name) || pgcatalog.Functions()[name] {
+		if !isRefused || slices.Contains(ours, name) || dialect.Functions()[name] {
 			continue
 		}
 		forms, schemas := analyticstest.FunctionForms, `SELECT S."F"(A)`

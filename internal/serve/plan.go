@@ -6,11 +6,10 @@ import (
 
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/postgres"
-	"callhouse/internal/postgres/cell"
 )
 
 // planColumn is the only column of a plan, with Postgres' name.
-var planColumn = postgres.Column{Name: "QUERY PLAN", Type: cell.Text}
+var planColumn = postgres.Column{Name: "QUERY PLAN", Type: postgres.TextType}
 
 // planRows are the lines of a plan.
 type planRows struct {

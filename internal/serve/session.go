@@ -16,7 +16,6 @@ import (
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/postgres"
-	"callhouse/internal/postgres/cell"
 	"callhouse/internal/postgres/lexer"
 	"callhouse/internal/serve/dialect"
 )
@@ -184,7 +183,7 @@ type statement struct {
 	found   []string // DuckDB's types of the parameters with a cast
 	asked   *dialect.Asked
 	columns []postgres.Column
-	params  []cell.Type
+	params  []postgres.Type
 
 	conn   *conn
 	stmt   *duck.Stmt // nil: not prepared in this snapshot
@@ -226,7 +225,7 @@ func (st *statement) describe(ctx context.Context) error {
 		if t == "" { // DuckDB forgets the type of a parameter that is cast and compared
 			t = st.asked.CastTo(i + 1)
 		}
-		st.params = append(st.params, cell.Of(t))
+		st.params = append(st.params, postgres.TypeOf(t))
 	}
 	if st.stmt.Kind() == duck.Explains {
 		st.columns = []postgres.Column{planColumn}
@@ -237,7 +236,7 @@ func (st *statement) describe(ctx context.Context) error {
 		if len(names) == len(columns) && names[i] != "" {
 			name = names[i]
 		}
-		st.columns = append(st.columns, postgres.Column{Name: name, Type: cell.Of(c.Type)})
+		st.columns = append(st.columns, postgres.Column{Name: name, Type: postgres.TypeOf(c.Type)})
 	}
 	return nil
 }
@@ -291,7 +290,7 @@ func (st *statement) castable(isPrepared bool, untyped string) (found []string) 
 	for i, t := range types {
 		switch base, _, _ := strings.Cut(t, "("); base {
 		case "", "VARCHAR":
-			if t = untyped; i < len(st.types) && cell.ByOID(st.types[i]).OID != cell.Text.OID {
+			if t = untyped; i < len(st.types) && postgres.TypeByOID(st.types[i]).OID != postgres.TextType.OID {
 				t = ""
 			}
 		case "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIME WITH TIME ZONE", "INTERVAL", "UUID", "DECIMAL":
@@ -335,7 +334,7 @@ func (st *statement) unprepare() {
 func (st *statement) Columns() []postgres.Column { return st.columns }
 
 // Params implements postgres.Statement.
-func (st *statement) Params() []cell.Type { return append([]cell.Type(nil), st.params...) }
+func (st *statement) Params() []postgres.Type { return append([]postgres.Type(nil), st.params...) }
 
 // Close implements postgres.Statement.
 func (st *statement) Close() {
@@ -397,9 +396,9 @@ func (st *statement) exact(args []any) []any {
 // sameTypes checks that the columns have the described types.
 func (st *statement) sameTypes(columns []value.Column) error {
 	for i, c := range columns {
-		if told := st.columns[min(i, len(st.columns)-1)]; len(st.params) > 0 && c.Type != "NULL" && cell.Of(c.Type).OID != told.Type.OID {
+		if told := st.columns[min(i, len(st.columns)-1)]; len(st.params) > 0 && c.Type != "NULL" && postgres.TypeOf(c.Type).OID != told.Type.OID {
 			return &postgres.Error{Code: "0A000", Message: fmt.Sprintf("column %q has type %s with these values, but was described as %s",
-				told.Name, cell.Of(c.Type).Name, told.Type.Name), Hint: "cast the parameters, e.g. $1::text"}
+				told.Name, postgres.TypeOf(c.Type).Name, told.Type.Name), Hint: "cast the parameters, e.g. $1::text"}
 		}
 	}
 	return nil

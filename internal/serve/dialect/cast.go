@@ -6,8 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"callhouse/internal/postgres/cell"
-	"callhouse/internal/serve/pgcatalog"
+	"callhouse/internal/postgres"
 )
 
 // lookups are Postgres' types that hold an object's number and print its name, with the functions
@@ -57,7 +56,7 @@ func (a *Asked) cast(n node) {
 // because the condition of an outer join cannot contain a subquery.
 func oidOf(thing string, name any) node {
 	if s, ok := constantText(name); ok && thing == "relation" {
-		if oid, ok := pgcatalog.Classes()[strings.TrimPrefix(s, "pg_catalog.")]; ok {
+		if oid, ok := classes()[strings.TrimPrefix(s, "pg_catalog.")]; ok {
 			return castTo(integer(oid), "UINTEGER")
 		}
 	}
@@ -113,7 +112,7 @@ func (a *Asked) array(n node) {
 	if !ok || !strings.HasPrefix(strings.TrimSpace(s), "{") {
 		return
 	}
-	if list, err := cell.ArrayLiteral(s); err == nil {
+	if list, err := postgres.ArrayLiteral(s); err == nil {
 		n["value"].(node)["value"] = list
 		a.changed = true
 	}

@@ -1,7 +1,8 @@
-// Package dialect translates the trees of statements written for Postgres into ones for DuckDB:
-// relations and functions of the catalog (package pgcatalog), types that DuckDB lacks, operators,
-// date formats. It changes DuckDB's own tree of a statement, so that the checked statement is the
-// one that runs. It runs nothing and does not depend on a warehouse.
+// Package dialect makes DuckDB look like Postgres to a client: the relations of pg_catalog and
+// information_schema and the functions that tools call, as SQL, and a rewriter of statements. It maps
+// relations and functions of the catalog, types that DuckDB lacks, operators, date formats. It changes
+// DuckDB's own tree of a statement, so that the checked statement is the one that runs. It runs nothing
+// and does not depend on a warehouse.
 package dialect
 
 import (
@@ -10,7 +11,6 @@ import (
 	"strings"
 
 	"callhouse/internal/postgres/lexer"
-	"callhouse/internal/serve/pgcatalog"
 )
 
 // Asked is a statement and its context.
@@ -198,7 +198,7 @@ func (a *Asked) columns(n node) {
 		if classOf(e) != "FUNCTION" {
 			continue
 		}
-		if aliasOf(e) == "" && (pgcatalog.Functions()[name] || name == "generate_series") {
+		if aliasOf(e) == "" && (Functions()[name] || name == "generate_series") {
 			e["alias"] = name
 		}
 		if name == "generate_series" {

@@ -7,10 +7,7 @@ import (
 	"strings"
 
 	"callhouse/internal/postgres/lexer"
-	"callhouse/internal/serve/pgcatalog"
 )
-
-const schemaOf = pgcatalog.Schema
 
 // renamed maps Postgres' functions to DuckDB's names.
 var renamed = map[string]string{"json_build_object": "json_object", "jsonb_build_object": "json_object", "json_build_array": "json_array",
@@ -54,7 +51,7 @@ func (a *Asked) function(n node) {
 	case renamed[name] != "":
 		n["function_name"] = renamed[name]
 		a.changed = true
-	case pgcatalog.Functions()[name]:
+	case Functions()[name]:
 		n["schema"], n["catalog"] = schemaOf, ""
 		a.changed = true
 	}

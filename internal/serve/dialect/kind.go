@@ -3,8 +3,6 @@ package dialect
 import (
 	"strings"
 	"sync"
-
-	"callhouse/internal/serve/pgcatalog"
 )
 
 // kind is the known part of an expression's type before DuckDB binds it.
@@ -30,7 +28,7 @@ var kinds = map[string]kind{"TINYINT": int4, "SMALLINT": int4, "INTEGER": int4, 
 // columnKinds are the kinds of the warehouse's columns whose name has one kind everywhere.
 var columnKinds = sync.OnceValue(func() map[string]kind {
 	out := map[string]kind{}
-	for name, types := range pgcatalog.ColumnTypes() {
+	for name, types := range columnTypes() {
 		for _, t := range types {
 			base, _, _ := strings.Cut(t, "(")
 			add(out, name, kinds[base])

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-
-	"callhouse/internal/serve/pgcatalog"
 )
 
 // sum gives a sum its Postgres type: DuckDB's sum of integers has a wider type and is divided like
@@ -112,7 +110,7 @@ func (a *Asked) toNumeric(n, t node) {
 
 // columnIs reports whether a column of the warehouse has a type.
 func columnIs(n any, t string) bool {
-	types := pgcatalog.ColumnTypes()[lastName(n)]
+	types := columnTypes()[lastName(n)]
 	return len(types) > 0 && types[0] == t
 }
 

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"callhouse/internal/postgres/cell"
+	"callhouse/internal/postgres"
 )
 
 // parameterOf returns the number of a parameter.
@@ -38,7 +38,7 @@ func (a *Asked) parameter(n node) {
 	if oid == 0 {
 		return
 	}
-	switch t := cell.ByOID(oid); t.Name {
+	switch t := postgres.TypeByOID(oid); t.Name {
 	case "text", "numeric", "bytea": // of any length, or with another text form than DuckDB's
 	case "oid":
 		a.castParameter(n, "UINTEGER")

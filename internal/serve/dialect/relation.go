@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-
-	"callhouse/internal/serve/pgcatalog"
 )
 
 // systemColumn are columns that all of Postgres' tables have.
@@ -50,7 +48,7 @@ func (a *Asked) systemColumnOf(n node, above map[string]string) bool {
 		for _, of = range above { // above has only this one
 		}
 	}
-	if !pgcatalog.Relations()[of] {
+	if !Relations()[of] {
 		return false
 	}
 	by := oidOf("relation", constant(of))
@@ -101,10 +99,10 @@ func (a *Asked) relation(n node) {
 	case schema == "pg_catalog", schema == "" && !a.withs[name] && strings.HasPrefix(name, "pg_"):
 		ours = name
 	}
-	if !pgcatalog.Relations()[ours] {
+	if !Relations()[ours] {
 		return
 	}
-	n["schema_name"], n["table_name"] = pgcatalog.Schema, ours
+	n["schema_name"], n["table_name"] = schemaOf, ours
 	if aliasOf(n) == "" {
 		n["alias"] = name
 	}
@@ -151,7 +149,7 @@ func (a *Asked) tableFunction(n node) {
 			n["column_name_alias"] = []any{"relid"}
 		}
 		a.nameRows(n, name)
-	case name == "string_split", word(of, "schema") == schemaOf && pgcatalog.Functions()[name] && !pgcatalog.TableFunctions()[name]:
+	case name == "string_split", word(of, "schema") == schemaOf && Functions()[name] && !tableFunctions()[name]:
 		n["function"] = call("", "unnest", call("", "list_value", of)) // its single value as a row
 		a.nameRows(n, name)
 	case isShortSeries(of):

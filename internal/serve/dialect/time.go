@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"callhouse/internal/postgres/cell"
+	"callhouse/internal/postgres"
 )
 
 // days maps words to days relative to today.
@@ -27,7 +27,7 @@ func (a *Asked) asInstant(of any) {
 		a.put(n, call("", "now"))
 		return
 	}
-	if by := cell.Instant(s); by != s {
+	if by := postgres.Instant(s); by != s {
 		n["value"].(node)["value"] = by
 		a.changed = true
 	}

@@ -16,7 +16,7 @@ import (
 	"callhouse/internal/isolate"
 	"callhouse/internal/postgres"
 	"callhouse/internal/serve"
-	"callhouse/internal/serve/pgcatalog"
+	"callhouse/internal/serve/dialect"
 )
 
 // Job is the warehouse and limits of a process that answers a user's clients.
@@ -95,7 +95,7 @@ func (j Job) Run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := isolate.Limit(2*j.Memory, int64(64<<20+j.Connections*perConnection), temp); err != nil { // of two snapshots
 		return fmt.Errorf("limit the memory: %w", err)
 	}
-	snapshots, free := j.snapshots(events.Log, pgcatalog.Dialect)
+	snapshots, free := j.snapshots(events.Log, dialect.Catalog)
 	defer func() { err = cmp.Or(err, free()) }()
 	b.Snapshots = snapshots
 	return isolate.Run(ctx, events, b)

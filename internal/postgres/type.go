@@ -1,6 +1,4 @@
-// Package cell encodes query values for Postgres clients, as text and in binary, and decodes their
-// parameters. It maps DuckDB's types to Postgres'. It does not depend on messages or connections.
-package cell
+package postgres
 
 import (
 	"fmt"
@@ -23,7 +21,7 @@ var (
 	int8Type    = Type{20, "int8", 8, -1, nil}
 	int2Type    = Type{21, "int2", 2, -1, nil}
 	int4Type    = Type{23, "int4", 4, -1, nil}
-	Text        = Type{25, "text", -1, -1, nil}
+	TextType    = Type{25, "text", -1, -1, nil}
 	oidType     = Type{26, "oid", 4, -1, nil}
 	json        = Type{114, "json", -1, -1, nil}
 	float4      = Type{700, "float4", 4, -1, nil}
@@ -39,13 +37,13 @@ var (
 	int2vector  = Type{22, "int2vector", -1, -1, &int2Type}
 )
 
-// plain maps DuckDB's type names. An unsigned 4-byte integer is an oid: the catalog has those, the
+// plainTypes maps DuckDB's type names. An unsigned 4-byte integer is an oid: the catalog has those, the
 // warehouse has no others. A list of 2-byte ones is a vector for the same reason.
-var plain = map[string]Type{
+var plainTypes = map[string]Type{
 	"BOOLEAN": boolean, "TINYINT": int2Type, "SMALLINT": int2Type, "INTEGER": int4Type, "BIGINT": int8Type,
 	"UTINYINT": int2Type, "USMALLINT": int4Type, "UINTEGER": oidType, "UBIGINT": numeric, "HUGEINT": numeric, "UHUGEINT": numeric,
 	"BIGNUM": numeric,
-	"FLOAT":  float4, "DOUBLE": float8, "VARCHAR": Text, "JSON": json, "BLOB": bytea, "UUID": uuid, "DATE": date,
+	"FLOAT":  float4, "DOUBLE": float8, "VARCHAR": TextType, "JSON": json, "BLOB": bytea, "UUID": uuid, "DATE": date,
 	"TIME": timeType, "TIME_NS": timeType, "TIME WITH TIME ZONE": timetz, "INTERVAL": interval, "TIMESTAMP": timestamp,
 	"TIMESTAMP_S": timestamp,
 	"USMALLINT[]": int2vector, "TIMESTAMP_MS": timestamp, "TIMESTAMP_NS": timestamp, "TIMESTAMP WITH TIME ZONE": timestamptz,
@@ -55,14 +53,14 @@ var plain = map[string]Type{
 var arrays = map[uint32]uint32{16: 1000, 17: 1001, 20: 1016, 21: 1005, 23: 1007, 25: 1009, 26: 1028, 114: 199, 700: 1021, 701: 1022,
 	1082: 1182, 1083: 1183, 1114: 1115, 1184: 1185, 1186: 1187, 1266: 1270, 1700: 1231, 2950: 2951}
 
-// Of returns the Postgres type for a DuckDB type. Structs, maps and lists of lists are json; other
+// TypeOf returns the Postgres type for a DuckDB type. Structs, maps and lists of lists are json; other
 // types, such as enums and bits, are text.
-func Of(duck string) Type {
-	if t, ok := plain[duck]; ok {
+func TypeOf(duck string) Type {
+	if t, ok := plainTypes[duck]; ok {
 		return t
 	}
 	if strings.HasSuffix(duck, "]") {
-		inner := Of(duck[:strings.LastIndexByte(duck, '[')])
+		inner := TypeOf(duck[:strings.LastIndexByte(duck, '[')])
 		if of, ok := arrays[inner.OID]; ok && inner.OID != json.OID {
 			return Type{of, "_" + inner.Name, -1, inner.Mod, &inner}
 		}
@@ -81,27 +79,27 @@ func Of(duck string) Type {
 			return json
 		}
 	}
-	return Text
+	return TextType
 }
 
-// ByOID returns the type with an OID, for parameters; an unknown one is text.
-func ByOID(oid uint32) Type {
-	for _, t := range plain {
+// TypeByOID returns the type with an OID, for parameters; an unknown one is text.
+func TypeByOID(oid uint32) Type {
+	for _, t := range plainTypes {
 		if t.OID == oid {
 			return t
 		}
 	}
 	for of, array := range arrays {
 		if array == oid {
-			inner := ByOID(of)
+			inner := TypeByOID(of)
 			return Type{oid, "_" + inner.Name, -1, -1, &inner}
 		}
 	}
 	switch oid {
 	case 1015, 1014, 1003: // of varchar, bpchar, name
-		return Type{1009, "_text", -1, -1, &Text}
+		return Type{1009, "_text", -1, -1, &TextType}
 	}
-	return Text
+	return TextType
 }
 
 // DuckDB returns the DuckDB type of a parameter; empty for text, which may stand for any type.
@@ -114,7 +112,7 @@ func (t Type) DuckDB() string {
 		return inner + "[]"
 	}
 	switch t.OID {
-	case Text.OID:
+	case TextType.OID:
 		return ""
 	case numeric.OID:
 		return "DOUBLE"
@@ -124,7 +122,7 @@ func (t Type) DuckDB() string {
 	for _, name := range []string{"BOOLEAN", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "BLOB", "UUID", "DATE", "TIME",
 		"INTERVAL", "TIMESTAMP", "JSON",
 		"TIMESTAMP WITH TIME ZONE", "TIME WITH TIME ZONE"} {
-		if plain[name].OID == t.OID {
+		if plainTypes[name].OID == t.OID {
 			return name
 		}
 	}

@@ -1,4 +1,4 @@
-package cell
+package postgres
 
 import (
 	"encoding/binary"
@@ -21,7 +21,7 @@ var be = binary.BigEndian
 // value.
 func (t Type) AppendBinary(dst []byte, v *value.Value, loc *time.Location) ([]byte, error) {
 	switch {
-	case t.OID == Text.OID, t.OID == json.OID: // the binary form is the same
+	case t.OID == TextType.OID, t.OID == json.OID: // the binary form is the same
 		return t.AppendText(dst, v, loc), nil
 	case v.Kind == value.Integer && t.OID == numeric.OID, v.Kind == value.Exact:
 		return appendNumeric(dst, v), nil

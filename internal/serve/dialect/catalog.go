@@ -1,6 +1,4 @@
-// Package pgcatalog describes the warehouse's tables as Postgres does: the relations of pg_catalog
-// and information_schema, and the functions that tools call. It generates SQL and runs none.
-package pgcatalog
+package dialect
 
 import (
 	"cmp"
@@ -17,13 +15,13 @@ import (
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/analytics/stored"
-	"callhouse/internal/postgres/cell"
+	"callhouse/internal/postgres"
 	"callhouse/internal/resource"
 	sqlfiles "callhouse/sql"
 )
 
-// Schema is the schema of all definitions.
-const Schema = "pg"
+// schemaOf is the schema of all definitions of the catalog.
+const schemaOf = "pg"
 
 //go:embed empty.txt
 var empty string
@@ -47,8 +45,8 @@ var (
 	functionRE      = regexp.MustCompile(`(?m)^CREATE MACRO pg\.(\w+)`)
 )
 
-// names returns the names that a text defines.
-func names(re *regexp.Regexp, text string) map[string]bool {
+// namesIn returns the names that a text defines.
+func namesIn(re *regexp.Regexp, text string) map[string]bool {
 	out := map[string]bool{}
 	for _, m := range re.FindAllStringSubmatch(text, -1) {
 		out[m[1]] = true
@@ -58,7 +56,7 @@ func names(re *regexp.Regexp, text string) map[string]bool {
 
 // Relations are the names of the relations. Those of information_schema begin with info_.
 var Relations = sync.OnceValue(func() map[string]bool {
-	out := names(relationRE, catalog)
+	out := namesIn(relationRE, catalog)
 	for _, line := range strings.Split(strings.TrimSpace(empty), "\n") {
 		name, _, _ := strings.Cut(strings.TrimPrefix(line, "pg."), " ")
 		out[name] = true
@@ -67,13 +65,13 @@ var Relations = sync.OnceValue(func() map[string]bool {
 })
 
 // Functions are the names of the functions.
-var Functions = sync.OnceValue(func() map[string]bool { return names(functionRE, catalog+functions) })
+var Functions = sync.OnceValue(func() map[string]bool { return namesIn(functionRE, catalog+functions) })
 
-// TableFunctions are the functions that return rows.
-var TableFunctions = sync.OnceValue(func() map[string]bool { return names(tableFunctionRE, functions) })
+// tableFunctions are the functions that return rows.
+var tableFunctions = sync.OnceValue(func() map[string]bool { return namesIn(tableFunctionRE, functions) })
 
-// Classes maps the names of the catalog's own tables to their numbers.
-var Classes = sync.OnceValue(func() map[string]int {
+// classes maps the names of the catalog's own tables to their numbers.
+var classes = sync.OnceValue(func() map[string]int {
 	_, classes, _ := strings.Cut(catalog, "CREATE VIEW pg.fact_class")
 	classes, _, _ = strings.Cut(classes, ";")
 	out := map[string]int{}
@@ -83,8 +81,8 @@ var Classes = sync.OnceValue(func() map[string]int {
 	return out
 })
 
-// ColumnTypes maps columns of the warehouse's tables to their DuckDB types.
-var ColumnTypes = sync.OnceValue(func() map[string][]string {
+// columnTypes maps columns of the warehouse's tables to their DuckDB types.
+var columnTypes = sync.OnceValue(func() map[string][]string {
 	out := map[string][]string{}
 	for _, v := range sqlfiles.Views() {
 		for _, c := range v.Columns {
@@ -94,10 +92,10 @@ var ColumnTypes = sync.OnceValue(func() map[string][]string {
 	return out
 })
 
-// Dialect returns the names that a reader's statements may use besides the warehouse's tables.
-func Dialect(r rights.Rights) *opened.Dialect {
+// Catalog returns the names that a reader's statements may use besides the warehouse's tables.
+func Catalog(r rights.Rights) *opened.Dialect {
 	return &opened.Dialect{Definitions: definitions() + without(r),
-		Also: guard.Also{Schema: Schema, Relations: Relations(), Functions: Functions()}}
+		Also: guard.Also{Schema: schemaOf, Relations: Relations(), Functions: Functions()}}
 }
 
 // without removes from the catalog the objects that a reader may not see.
@@ -160,7 +158,7 @@ INSERT INTO pg.fact_keyword SELECT keyword_name, keyword_category FROM duckdb_ke
 		oid, key := oids[v.Name], keyOf(v)
 		tables = append(tables, fmt.Sprintf("(%d, '%s', %s, %d, -1)", oid, v.Name, stored.Quote(v.Answers+"; "+v.Grain), len(v.Columns)))
 		for i, c := range v.Columns {
-			t := cell.Of(c.Type)
+			t := postgres.TypeOf(c.Type)
 			columns = append(columns, fmt.Sprintf("(%d, %d, '%s', %d, %d, %t, %s)", oid, i+1, c.Name, t.OID, t.Mod, c.NotNull ||
 				slices.Contains(key, c.Name), stored.Quote(comment(c))))
 		}

@@ -1,4 +1,4 @@
-package cell
+package postgres
 
 import (
 	"encoding/hex"

@@ -1,4 +1,4 @@
-package cell
+package postgres
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ func (t Type) Param(raw []byte, isBinary bool) (_ any, err error) {
 	if isBinary && t.OID == bytea.OID {
 		return bytes.Clone(raw), nil // the message's memory is reused
 	}
-	if isBinary && t.Name != Text.Name && t.OID != json.OID { // the two forms of these are the same
+	if isBinary && t.Name != TextType.Name && t.OID != json.OID { // the two forms of these are the same
 		if raw, err = t.textOf(raw); err != nil {
 			return nil, fmt.Errorf("the value of a parameter is not a binary %s", t.Name)
 		}
@@ -161,4 +161,27 @@ func element(s string) (word string, isQuoted bool, rest string, ok bool) {
 		}
 	}
 	return "", true, "", false
+}
+
+// instantRE matches a date and time that DuckDB reads in one spelling only.
+var instantRE = regexp.MustCompile(`^\s*(\d{4}-\d{1,2}-\d{1,2})[ T](\d{1,2}:\d{2})(:\d{2}(?:\.\d+)?)?\s*` +
+	`([zZ]|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?)?\s*$`)
+
+// Instant returns a date and time in DuckDB's spelling: with seconds, and without a space before
+// the zone. Other texts are unchanged.
+func Instant(text string) string {
+	m := instantRE.FindStringSubmatch(text)
+	if m == nil {
+		return text
+	}
+	date, clock, seconds, zone := m[1], m[2], m[3], m[4]
+	if seconds == "" {
+		seconds = ":00"
+	}
+	switch {
+	case zone == "", zone[0] == '+', zone[0] == '-':
+	default:
+		zone = "+00"
+	}
+	return date + " " + clock + seconds + zone
 }
