@@ -125,14 +125,6 @@ func (o *Object) SendValues() {
 	}
 }
 
-// Release empties the object's rows, which frees the texts that they refer to.
-func (o *Object) Release() {
-	clear(o.Row)
-	for i := range o.Lists {
-		o.Lists[i].Cut(0)
-	}
-}
-
 // cells calls do for all values of the object.
 func (o *Object) cells(do func(values []parquet.Value)) {
 	do(o.Row)

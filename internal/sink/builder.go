@@ -19,18 +19,27 @@ import (
 
 // builder makes one snapshot in a folder of its own beside the committed ones.
 type builder struct {
-	fsys disk.FS
-	root string
-	dir  string // folder in which it is made; empty once current may point at it
+	fsys   disk.FS
+	root   string
+	dir    string // folder in which it is made; empty once current may point at it
+	number int64
 
 	mu   sync.Mutex
 	dirs map[string]bool
 }
 
-// newBuilder begins the snapshot with number n.
-func newBuilder(fsys disk.FS, root string, n int64) (*builder, error) {
-	b := &builder{fsys: fsys, root: root, dirs: map[string]bool{}}
-	b.dir = filepath.Join(root, layout.SnapshotsName, layout.TempName(layout.SnapshotName(n), disk.NewID()))
+// newBuilder begins the next snapshot. Its number exceeds all existing ones, including those that never
+// became current because of a crash.
+func newBuilder(fsys disk.FS, root string) (*builder, error) {
+	b := &builder{fsys: fsys, root: root, number: 1, dirs: map[string]bool{}}
+	numbers, err := layout.SnapshotNumbers(fsys, root)
+	if err != nil {
+		return nil, err
+	}
+	if len(numbers) > 0 {
+		b.number = numbers[len(numbers)-1] + 1
+	}
+	b.dir = filepath.Join(root, layout.SnapshotsName, layout.TempName(layout.SnapshotName(b.number), disk.NewID()))
 	if err := fsys.Mkdir(b.dir); err != nil {
 		return nil, fmt.Errorf("begin a snapshot: %w", err)
 	}
@@ -113,8 +122,9 @@ func (b *builder) Link(from *layout.Snapshot, rel string, size int64) error {
 	return nil
 }
 
-// sortFiles sorts a manifest's files, and sets the watermark from them.
-func sortFiles(m *layout.Manifest) {
+// Seal sorts the manifest's files, and makes the snapshot durable under its name. It is not committed
+// yet.
+func (b *builder) Seal(m *layout.Manifest) (*layout.Snapshot, error) {
 	order := map[string]int{}
 	for i, t := range resource.Tables {
 		order[t.Name] = i
@@ -128,10 +138,6 @@ func sortFiles(m *layout.Manifest) {
 			m.Watermark = max(m.Watermark, *f.MaxStart)
 		}
 	}
-}
-
-// Seal makes the snapshot durable under its name. It is not committed yet.
-func (b *builder) Seal(m *layout.Manifest) (*layout.Snapshot, error) {
 	raw, err := m.Encode()
 	if err != nil {
 		return nil, err

@@ -94,11 +94,8 @@ func (w *Warehouse) maker(old *Reader) *maker {
 // of the old snapshot that are not replaced. row returns a new row of the table runs; nil: the table
 // stays unchanged. complete, if given, completes the manifest.
 func (m *maker) publish(ctx context.Context, plan func() ([]*unit, error), row func(Stats) schema.Run,
-	complete func(*layout.Manifest)) (*commitResult, error) {
-	next, err := nextNumber(m.w.opts.FS, m.w.opts.Root)
-	if err == nil {
-		m.b, err = newBuilder(m.w.opts.FS, m.w.opts.Root, next)
-	}
+	complete func(*layout.Manifest)) (_ *commitResult, err error) {
+	m.b, err = newBuilder(m.w.opts.FS, m.w.opts.Root)
 	if err != nil {
 		return nil, m.failed(err)
 	}
@@ -114,14 +111,13 @@ func (m *maker) publish(ctx context.Context, plan func() ([]*unit, error), row f
 	}
 	if err == nil {
 		manifest := m.manifest()
-		manifest.Snapshot = next
+		manifest.Snapshot = m.b.number
 		if m.alone {
-			manifest.Oldest = next
+			manifest.Oldest = m.b.number
 		}
 		if complete != nil {
 			complete(manifest)
 		}
-		sortFiles(manifest)
 		m.made.Snapshot, err = m.b.Seal(manifest)
 		if err == nil && m.sealed != nil {
 			err = m.sealed(m.made.Snapshot)

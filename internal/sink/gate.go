@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -49,7 +48,7 @@ func (w *Warehouse) belong(o layout.Origin) {
 }
 
 // admit returns an error if clean records belong to another organisation.
-func (w *Warehouse) admit(recs []schema.Record) (err error) {
+func (w *Warehouse) admit(recs []schema.Record) error {
 	g := &w.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -57,9 +56,11 @@ func (w *Warehouse) admit(recs []schema.Record) (err error) {
 		return nil
 	}
 	if g.known == nil {
-		if g.known, err = w.known(); err != nil {
+		known, err := w.known()
+		if err != nil {
 			return err
 		}
+		g.known = known
 	}
 	items := false
 	for i := range recs {
@@ -93,25 +94,15 @@ const knownRows = 10_000
 
 // known returns the ids of the newest calls and of their agents.
 func (w *Warehouse) known() (map[string]bool, error) {
-	ids, r := map[string]bool{}, w.reader()
-	var rows int64
-	for _, f := range slices.Backward(r.Files(schema.Calls.Name)) {
-		err := r.Read(f, func(t *tableReader) error {
-			return t.Each([]string{"call_id", "agent_id"}, func(row []parquet.Value) {
-				ids[string(row[0].ByteArray())] = true
-				if !row[1].IsNull() {
-					ids[string(row[1].ByteArray())] = true
-				}
-			})
+	ids := map[string]bool{}
+	return ids, w.reader().newest(knownRows, func(t *tableReader) error {
+		return t.Each([]string{"call_id", "agent_id"}, func(row []parquet.Value) {
+			ids[string(row[0].ByteArray())] = true
+			if !row[1].IsNull() {
+				ids[string(row[1].ByteArray())] = true
+			}
 		})
-		if err != nil {
-			return nil, err
-		}
-		if rows += f.Rows; rows >= knownRows {
-			break
-		}
-	}
-	return ids, nil
+	})
 }
 
 // ForeignError reports calls of another organisation, which were not stored.

@@ -325,24 +325,19 @@ func addImported(known, next *calls.Call, kind schema.Kind) *calls.Call {
 }
 
 // inPlace returns the merged call with the start that decided its place. start is the latest that its
-// records sent.
+// records sent: in imported records of several ages, the start that decides the place of a row may be none
+// of the merged call's.
 func inPlace(call *calls.Call, ch *change, start schema.Opt[int64]) (*calls.Call, error) {
 	if call == nil || start == ch.start && ch.asOf == 0 || call.StartAt() == ch.start {
 		return call, nil
 	}
-	return startAt(call, ch.start)
-}
-
-// startAt returns a call with another start: in imported records of several ages, the start that decides the
-// place of a row may be none of the merged call's.
-func startAt(call *calls.Call, start schema.Opt[int64]) (*calls.Call, error) {
 	id, at := "id", "start_at"
 	if call.Source() == schema.V2 {
 		id, at = "call_id", "start_timestamp"
 	}
 	sent := map[string]any{id: string(call.ID()), at: nil}
-	if start.OK {
-		sent[at] = start.V
+	if ch.start.OK {
+		sent[at] = ch.start.V
 	}
 	body, err := json.Marshal(sent)
 	if err != nil {

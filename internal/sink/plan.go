@@ -2,6 +2,7 @@ package sink
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -165,16 +166,6 @@ func (p *commitPlan) place(changes map[string]*change, found map[string]located,
 	return p.loadAll(leaving)
 }
 
-// loadAll reads the rows of the calls that leave their period.
-func (p *commitPlan) loadAll(leaving map[string][]*change) error {
-	for period, changes := range leaving {
-		if err := p.loadMoved(period, changes); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // placeDumped corrects the start of calls from dumps: if the snapshot has a newer state of a call,
 // that state's start counts.
 func (p *commitPlan) placeDumped(changes map[string]*change, found map[string]located) error {
@@ -198,23 +189,24 @@ func (p *commitPlan) placeDumped(changes map[string]*change, found map[string]lo
 	return nil
 }
 
-// loadMoved reads the rows of the calls that leave a period.
-func (p *commitPlan) loadMoved(period string, changes []*change) error {
-	byID := map[string]*change{}
-	for _, ch := range changes {
-		byID[ch.id] = ch
-	}
-	in, err := p.old.Period(period, nil)
-	if err != nil {
-		return err
-	}
-	err = in.EachCall(func(call *calls.Call) error {
-		if ch := byID[string(call.ID())]; ch != nil {
-			ch.old = call.Copy()
+// loadAll reads the rows of the calls that leave their period.
+func (p *commitPlan) loadAll(leaving map[string][]*change) error {
+	for period, changes := range leaving {
+		byID := map[string]*change{}
+		for _, ch := range changes {
+			byID[ch.id] = ch
 		}
-		return nil
-	})
-	return errors.Join(err, in.Close())
+		err := p.old.EachCall(context.Background(), period, nil, func(call *calls.Call) error {
+			if ch := byID[string(call.ID())]; ch != nil {
+				ch.old = call.Copy()
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // busy returns the months with new records.
@@ -312,24 +304,18 @@ func (p *commitPlan) locate(changes map[string]*change) (map[string]located, err
 			break
 		}
 		if i == len(likely) {
-			missing = unfound(changes, found)
+			missing = new(idFilter)
+			for id := range changes {
+				if _, ok := found[id]; !ok {
+					missing.Add(id)
+				}
+			}
 		}
 		if err := p.search(f, changes, missing, found); err != nil {
 			return nil, err
 		}
 	}
 	return found, nil
-}
-
-// unfound returns the changed calls that have not been found.
-func unfound(changes map[string]*change, found map[string]located) *idFilter {
-	out := new(idFilter)
-	for id := range changes {
-		if _, ok := found[id]; !ok {
-			out.Add(id)
-		}
-	}
-	return out
 }
 
 // search looks for changed calls in a file. With missing, it reads only the row groups whose filter

@@ -110,20 +110,23 @@ func (w *Warehouse) Kinds(ctx context.Context) (calls.Kinds, error) {
 
 func countKinds(ctx context.Context, r *Reader) (calls.Kinds, error) {
 	kinds := calls.Kinds{}
-	var rows int64
+	return kinds, r.newest(kindRows, func(t *tableReader) error {
+		t.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "turn_count")
+		return t.EachCall(ctx, kinds.Add)
+	})
+}
+
+// newest reads the newest files of calls that together have about so many rows.
+func (r *Reader) newest(rows int64, read func(*tableReader) error) error {
 	for _, f := range slices.Backward(r.Files(schema.Calls.Name)) {
-		err := r.Read(f, func(t *tableReader) error {
-			t.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "turn_count")
-			return t.EachCall(ctx, kinds.Add)
-		})
-		if err != nil {
-			return nil, err
+		if err := r.Read(f, read); err != nil {
+			return err
 		}
-		if rows += f.Rows; rows >= kindRows {
+		if rows -= f.Rows; rows <= 0 {
 			break
 		}
 	}
-	return kinds, nil
+	return nil
 }
 
 // DueCount returns the maximum number of calls that Due yields.

@@ -113,9 +113,14 @@ type framePlace struct {
 	Offset  int64
 }
 
+// lines returns the lines of a frame.
 func (c *journalFrames) lines(k framePlace) ([]byte, error) {
-	if lines := c.cached(k); lines != nil {
-		return lines, nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.IndexFunc(c.kept, func(f frame) bool { return f.framePlace == k }); i >= 0 {
+		f := c.kept[i]
+		c.kept = append(slices.Delete(c.kept, i, i+1), f)
+		return f.lines, nil
 	}
 	s := c.Segments[k.Segment]
 	lines, _, err := readFrame(s.file, k.Offset, s.Size, nil)
@@ -125,8 +130,6 @@ func (c *journalFrames) lines(k framePlace) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	for len(c.kept) > 0 && c.size+len(lines) > c.Limit {
 		c.size -= len(c.kept[0].lines)
 		c.kept = slices.Delete(c.kept, 0, 1)
@@ -134,19 +137,6 @@ func (c *journalFrames) lines(k framePlace) ([]byte, error) {
 	c.kept = append(c.kept, frame{k, lines})
 	c.size += len(lines)
 	return lines, nil
-}
-
-// cached returns the lines of a cached frame, or nil.
-func (c *journalFrames) cached(k framePlace) []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.kept, func(f frame) bool { return f.framePlace == k })
-	if i < 0 {
-		return nil
-	}
-	f := c.kept[i]
-	c.kept = append(slices.Delete(c.kept, i, i+1), f)
-	return f.lines
 }
 
 // Record returns the record whose line starts at pos of frame k.

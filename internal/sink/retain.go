@@ -33,16 +33,6 @@ func currentSnapshot(fsys disk.FS, root string) (*layout.Snapshot, error) {
 	return s, err
 }
 
-// nextNumber returns the number of the next snapshot. It exceeds all existing ones, including those
-// that never became current because of a crash.
-func nextNumber(fsys disk.FS, root string) (int64, error) {
-	numbers, err := layout.SnapshotNumbers(fsys, root)
-	if err != nil || len(numbers) == 0 {
-		return 1, err
-	}
-	return numbers[len(numbers)-1] + 1, nil
-}
-
 // sweep removes files that are certainly useless: names that only an unfinished commit has, and
 // snapshots with forgotten calls, if the manifest that lists them has the right checksum. It
 // follows no link.
