@@ -117,21 +117,8 @@ func rowOf(table *schema.Table, from schema.Row) Row {
 func set(t testing.TB, table *schema.Table, to schema.Row, from Row) {
 	t.Helper()
 	for i, c := range table.Columns {
-		switch v := from[c.Name].(type) {
-		case nil:
-		case string:
-			to[i] = schema.TextValue([]byte(v))
-		case int64:
-			switch c.Type {
-			case schema.Timestamp:
-				to[i] = schema.InstantValue(v)
-			case schema.Int32:
-				to[i] = parquet.Int32Value(int32(v))
-			default:
-				to[i] = parquet.Int64Value(v)
-			}
-		default:
-			t.Fatalf("%s: a value of type %T", c.Name, v)
+		if v := from[c.Name]; v != nil {
+			to[i] = valueOf(t, c, v)
 		}
 	}
 }

@@ -1,23 +1,22 @@
-// Package analyticstest creates small warehouses for tests: Parquet files written by DuckDB from
-// the declared columns, a manifest, and the link current. Only tests import it.
+// Package analyticstest creates small warehouses for tests: Parquet files of the declared
+// columns, a manifest, and the link current. Only tests import it.
 package analyticstest
 
 import (
-	"context"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
+	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"callhouse/internal/analytics/duck"
+	"github.com/parquet-go/parquet-go"
+
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -60,35 +59,10 @@ func One() map[*schema.Table][]Row {
 	return out
 }
 
-// database writes the files of all warehouses of a test program: opening one for each would take
-// longer than writing most of them. It is never closed, so its unused temporary folder is removed
-// at once.
-var database = sync.OnceValues(func() (*duck.DB, error) {
-	db, err := duck.Open(duck.Config{Threads: 1})
-	if err != nil {
-		return nil, err
-	}
-	conn, err := db.Connect()
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	folder, err := conn.Column(context.Background(), "SELECT current_setting('temp_directory')")
-	if err != nil {
-		return nil, err
-	}
-	return db, os.RemoveAll(folder[0])
-})
-
 // Write creates snapshot n of the warehouse at root and swaps current to it.
 func Write(t testing.TB, root string, n int64, d Data) {
 	t.Helper()
-	db, err := database()
-	test.OK(t, err)
-	conn, err := db.Connect()
-	test.OK(t, err)
-	defer conn.Close()
-	w := &writer{t: t, conn: conn, compacted: d.Compacted, dir: filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(n)), n: n}
+	w := &writer{t: t, compacted: d.Compacted, dir: filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(n)), n: n}
 	m := layout.Manifest{FormatVersion: layout.FormatVersion, Snapshot: n, CommittedAt: time.UnixMilli(0).UTC(), Coverage: d.Coverage,
 		Archive: d.Archive}
 	if d.Coverage == nil {
@@ -134,7 +108,6 @@ func Swap(t testing.TB, root string, n int64) {
 
 type writer struct {
 	t         testing.TB
-	conn      *duck.Conn
 	compacted func(month string) bool
 	dir       string
 	n         int64
@@ -150,23 +123,11 @@ func (w *writer) table(t *schema.Table, rows []Row) []layout.File {
 		period := w.period(t, r)
 		byDay[period] = append(byDay[period], r)
 	}
-	if len(byDay) == 0 {
-		return nil
-	}
 	var files []layout.File
 	for _, d := range slices.Sorted(maps.Keys(byDay)) {
 		files = append(files, w.file(t, d, byDay[d]))
 	}
-	w.write(t, files, byDay)
 	return files
-}
-
-// sum records the size and checksum of a file.
-func (w *writer) sum(path string, f *layout.File) {
-	w.t.Helper()
-	raw := test.Read(w.t, path)
-	sum := sha256.Sum256(raw)
-	f.Bytes, f.SHA256 = int64(len(raw)), hex.EncodeToString(sum[:])
 }
 
 // period returns the period of a row's file.
@@ -197,7 +158,7 @@ func start(t *schema.Table, r Row) (int64, bool) {
 	return ms, ok
 }
 
-// file describes the file of a period, without size and checksum.
+// file writes the file of a period.
 func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 	w.made++
 	f := layout.File{Table: t.Name, Period: period, Path: layout.RunsFile, Rows: int64(len(rows))}
@@ -215,71 +176,61 @@ func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 			f.Undated++
 		}
 	}
+	var out bytes.Buffer
+	to := parquet.NewGenericWriter[any](&out, schema.ParquetSchema(t))
+	for _, r := range rows {
+		row := make(parquet.Row, len(t.Columns))
+		for i, c := range t.Columns {
+			v, level := r[c.Name], 0
+			switch {
+			case v == nil && c.Required:
+				v = usual(c)
+			case v != nil && !c.Required:
+				level = 1
+			}
+			row[i] = valueOf(w.t, c, v).Level(0, level, i)
+		}
+		_, err := to.WriteRows([]parquet.Row{row})
+		test.OK(w.t, err)
+	}
+	test.OK(w.t, to.Close())
+	path, sum := filepath.Join(w.dir, filepath.FromSlash(f.Path)), sha256.Sum256(out.Bytes())
+	test.OK(w.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	test.OK(w.t, os.WriteFile(path, out.Bytes(), 0o600))
+	f.Bytes, f.SHA256 = int64(out.Len()), hex.EncodeToString(sum[:])
 	return f
 }
 
-// write writes a table's files in one statement.
-func (w *writer) write(t *schema.Table, files []layout.File, byDay map[string][]Row) {
-	w.t.Helper()
-	const part = "number of the file"
-	names, texts, ids := []string{fmt.Sprintf("%q", part)}, []string{fmt.Sprintf("'%s': 'INTEGER'", part)}, []string{}
-	for _, c := range t.Columns {
-		names = append(names, fmt.Sprintf("%s AS \"%s\"", fromText(c), c.Name))
-		texts = append(texts, fmt.Sprintf("'%s': 'VARCHAR'", c.Name))
-		ids = append(ids, fmt.Sprintf(`"%s": %d`, c.Name, c.ID))
+// valueOf returns a value of a row as that of a column.
+func valueOf(t testing.TB, c schema.Column, v any) parquet.Value {
+	t.Helper()
+	if v == nil {
+		return parquet.Value{}
 	}
-	dir := w.t.TempDir()
-	lines, err := os.Create(filepath.Join(dir, "rows.ndjson"))
-	test.OK(w.t, err)
-	to := json.NewEncoder(lines)
-	for i, f := range files {
-		for _, r := range byDay[f.Period] {
-			line := texted(t, r)
-			line[part] = i
-			test.OK(w.t, to.Encode(line))
+	text := fmt.Sprint(v)
+	number, isNumber := new(big.Rat).SetString(text)
+	units := func(places int64) *big.Int { // fails for what is no number
+		if !isNumber {
+			t.Fatalf("%s: %q is no number", c.Name, text)
 		}
+		scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(places), nil)
+		return new(big.Int).Quo(new(big.Int).Mul(number.Num(), scale), number.Denom())
 	}
-	test.OK(w.t, lines.Close())
-	text := fmt.Sprintf("SET partitioned_write_max_open_files = %d; COPY (SELECT %s FROM read_json('%s', format = "+
-		"'newline_delimited', columns = {%s})) TO '%s' (FORMAT parquet, PARTITION_BY (%q), FIELD_IDS {%s})",
-		len(files)+1, strings.Join(names, ", "), lines.Name(), strings.Join(texts, ", "), filepath.Join(dir, "files"), part,
-		strings.Join(ids, ", "))
-	if err := w.conn.Exec(context.Background(), text); err != nil {
-		w.t.Fatalf("write %s: %v", t.Name, err)
+	switch c.Type {
+	case schema.Int32:
+		return parquet.Int32Value(int32(units(0).Int64()))
+	case schema.Int64:
+		return parquet.Int64Value(units(0).Int64())
+	case schema.Timestamp:
+		return schema.InstantValue(units(0).Int64())
+	case schema.Percent:
+		return parquet.Int64Value(units(4).Int64())
+	case schema.Exact:
+		return schema.ExactValue(units(schema.ExactPlaces))
+	case schema.Bool:
+		return parquet.BooleanValue(text == "true")
 	}
-	for i := range files {
-		path := filepath.Join(w.dir, filepath.FromSlash(files[i].Path))
-		test.OK(w.t, os.MkdirAll(filepath.Dir(path), 0o755))
-		made, err := filepath.Glob(filepath.Join(dir, "files", fmt.Sprintf("*=%d", i), "*"))
-		if err != nil || len(made) != 1 {
-			w.t.Fatalf("%s: the files are %v: %v", files[i].Path, made, err)
-		}
-		test.OK(w.t, os.Rename(made[0], path))
-		w.sum(path, &files[i])
-	}
-}
-
-// texted returns the values of a row as strings, with defaults for missing ones.
-func texted(t *schema.Table, r Row) map[string]any {
-	line := map[string]any{}
-	for _, c := range t.Columns {
-		v := r[c.Name]
-		if v == nil && c.Required {
-			v = usual(c)
-		}
-		if v != nil {
-			line[c.Name] = fmt.Sprint(v)
-		}
-	}
-	return line
-}
-
-// fromText returns SQL for a column's value from its text.
-func fromText(c schema.Column) string {
-	if c.Type == schema.Timestamp {
-		return fmt.Sprintf("make_timestamptz(CAST(\"%s\" AS BIGINT) * 1000)", c.Name)
-	}
-	return fmt.Sprintf("CAST(\"%s\" AS %s)", c.Name, c.Type.DuckDB())
+	return schema.TextValue([]byte(text))
 }
 
 func usual(c schema.Column) any {
