@@ -94,8 +94,8 @@ func (d *Dir) In(name string) string {
 	return rel
 }
 
-// Told returns an error of the Root with the full path filled in.
-func (d *Dir) Told(name string, err error) error {
+// WithPath returns an error of the Root with the full path filled in.
+func (d *Dir) WithPath(name string, err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		if strings.Contains(path.Err.Error(), "escapes from parent") {
@@ -109,13 +109,13 @@ func (d *Dir) Told(name string, err error) error {
 // Readlink implements Files.
 func (d *Dir) Readlink(name string) (string, error) {
 	target, err := d.Root.Readlink(d.In(name))
-	return target, d.Told(name, err)
+	return target, d.WithPath(name, err)
 }
 
 // Lstat implements Files.
 func (d *Dir) Lstat(name string) (fs.FileInfo, error) {
 	info, err := d.Root.Lstat(d.In(name))
-	return info, d.Told(name, err)
+	return info, d.WithPath(name, err)
 }
 
 // Open opens a regular file for reading.
@@ -131,7 +131,7 @@ func (d *Dir) OpenFile(name string, flag int) (*os.File, error) {
 		return nil, &DamageError{Path: name, What: "it is not a regular file"}
 	}
 	f, err := d.Root.OpenFile(d.In(name), flag, 0)
-	return f, d.Told(name, err)
+	return f, d.WithPath(name, err)
 }
 
 // ReadFile implements Files.
@@ -147,5 +147,5 @@ func (d *Dir) ReadFile(name string) ([]byte, error) {
 // ReadDir implements Files. The entries are sorted by name.
 func (d *Dir) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(d.Root.FS(), filepath.ToSlash(d.In(name)))
-	return entries, d.Told(name, err)
+	return entries, d.WithPath(name, err)
 }

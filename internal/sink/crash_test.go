@@ -75,7 +75,7 @@ func story(fsys disk.FS, root string, workers int, kept told) error {
 				if n == 0 && version == 2 {
 					months = compacting("2026-11")
 				}
-				err := w.commitRun(ctx, doneRow(w), months)
+				err := w.commit(ctx, doneRow(w), months)
 				if err == nil && n == 1 && version == 2 {
 					kept["f"] = inDoubt
 					if _, err = w.Forget(ctx, Selection{CallIDs: []string{"f"}}, false, nil); err == nil {

@@ -101,7 +101,7 @@ func (f *erasure) excuse(ctx context.Context, s *layout.Snapshot, err error) err
 	return nil
 }
 
-// number is a number to search for, with the places where it was found.
+// soughtNumber is a number to search for, with the places where it was found.
 type soughtNumber struct {
 	*phone.Number
 	masked           []string // the masked forms of its spellings
@@ -182,7 +182,7 @@ func (f *erasure) tally(ctx context.Context) error {
 	return nil
 }
 
-// personal are the resources whose objects are people, or are about calls.
+// personalResources are the resources whose objects are people, or are about calls.
 var personalResources = slices.DeleteFunc(slices.Clone(resource.All),
 	func(r *resource.Resource) bool { return len(r.Contact) == 0 && r.OfCall == "" })
 

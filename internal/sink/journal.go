@@ -38,7 +38,7 @@ type journal struct {
 	run  string
 
 	mu      sync.Mutex
-	room    *sync.Cond // signalled when the waiting batch was taken
+	taken   *sync.Cond // signalled when the waiting batch was taken
 	batch   *batch     // collects records; nil when there are none
 	writing bool       // a goroutine is writing a batch
 	sealing bool       // no new batch until the segment is closed
@@ -60,7 +60,7 @@ type batch struct {
 // newJournal returns the journal of a run. The first record creates its folder.
 func newJournal(fsys disk.FS, root, run string) *journal {
 	j := &journal{fsys: fsys, root: root, run: run, next: 1}
-	j.room = sync.NewCond(&j.mu)
+	j.taken = sync.NewCond(&j.mu)
 	return j
 }
 
@@ -80,7 +80,7 @@ func (j *journal) Put(ctx context.Context, recs []schema.Record) error {
 	}
 	j.mu.Lock()
 	for j.failed == nil && (j.sealing || j.batch != nil && len(j.batch.lines)+len(lines) > maxBatch) {
-		j.room.Wait()
+		j.taken.Wait()
 	}
 	if j.failed != nil {
 		defer j.mu.Unlock()
@@ -114,7 +114,7 @@ func (j *journal) drain() {
 		j.batch = nil
 		if b == nil {
 			j.writing = false
-			j.room.Broadcast()
+			j.taken.Broadcast()
 			j.mu.Unlock()
 			return
 		}
@@ -125,7 +125,7 @@ func (j *journal) drain() {
 		}
 		j.mu.Lock()
 		j.failed = err
-		j.room.Broadcast()
+		j.taken.Broadcast()
 		j.mu.Unlock()
 		b.err = err
 		close(b.done)
@@ -196,10 +196,10 @@ func (j *journal) Seal() (s layout.Segment, ok bool, err error) {
 	defer j.mu.Unlock()
 	j.sealing = true
 	for j.writing {
-		j.room.Wait()
+		j.taken.Wait()
 	}
 	j.sealing = false
-	j.room.Broadcast()
+	j.taken.Broadcast()
 	if j.file == nil {
 		return layout.Segment{}, false, nil
 	}

@@ -12,7 +12,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// lines are the organisation's own telephone numbers with the days of their ownership. They are
+// ownNumbers are the organisation's own telephone numbers with the days of their ownership. They are
 // immutable.
 type ownNumbers struct {
 	country string
@@ -39,7 +39,7 @@ var (
 	colShown                   = schema.Calls.Column("presentation_number")
 )
 
-// linesOf returns the numbers in the rows of telephone_numbers.
+// numbersOf returns the numbers in the rows of telephone_numbers.
 func numbersOf(country string, rows []schema.Row) *ownNumbers {
 	l := &ownNumbers{country: country, own: map[string][]tenure{}}
 	for _, row := range rows {
@@ -119,7 +119,7 @@ func (l *ownNumbers) moved(now *ownNumbers) (ranges []tenure) {
 	return ranges
 }
 
-// readLines returns the organisation's numbers in a snapshot.
+// readNumbers returns the organisation's numbers in a snapshot.
 func readNumbers(in *Reader, country string) (*ownNumbers, error) {
 	var rows []schema.Row
 	err := in.EachObject(resource.Numbers, func(o *schema.Object) error {

@@ -42,7 +42,7 @@ type arrival struct {
 	seen    int64   // when a list last contained it, ms UTC
 }
 
-// listed is a complete list.
+// completeList is a complete list.
 type completeList struct {
 	schema.Listed
 	resource.Fetched
@@ -274,7 +274,7 @@ func (o *objectMerge) each(visit func(*schema.Object) error) error {
 	return o.m.old.EachObject(o.of, visit)
 }
 
-// state is an object while it is merged.
+// objectState is an object while it is merged.
 type objectState struct {
 	key       string
 	old, now  *schema.Object

@@ -22,7 +22,7 @@ type objectReader struct {
 	Stray func(list int, row parquet.Row, of *schema.Object) bool
 }
 
-// list reads the rows of one list, object by object.
+// objectList reads the rows of one list, object by object.
 type objectList struct {
 	*tableReader             // nil: there is no such file
 	row          parquet.Row // read, but not yet taken

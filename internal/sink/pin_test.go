@@ -24,7 +24,7 @@ var wholeDisk = func() disk.FS {
 	return fsys
 }()
 
-// nightly makes snapshots committed a day apart, and returns what retention leaves an hour after
+// nightAt makes snapshots committed a day apart, and returns what retention leaves an hour after
 // the last.
 func nightAt(t *testing.T, root string, from, to int64) (left []int64, now time.Time) {
 	t.Helper()

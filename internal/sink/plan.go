@@ -35,7 +35,7 @@ func periodOf(periods map[string]bool, day string) string {
 	return day
 }
 
-// plan decides which periods a commit writes, and from which sources.
+// commitPlan decides which periods a commit writes, and from which sources.
 type commitPlan struct {
 	old     *Reader
 	periods map[string]bool // of the old snapshot
@@ -209,7 +209,7 @@ func (p *commitPlan) loadAll(leaving map[string][]*change) error {
 	return nil
 }
 
-// busy returns the months with new records.
+// busyMonths returns the months with new records.
 func busyMonths(changes map[string]*change, found map[string]located) map[string]bool {
 	busy := map[string]bool{}
 	for id, ch := range changes {

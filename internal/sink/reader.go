@@ -232,12 +232,12 @@ func (r *Reader) EachCall(ctx context.Context, period string, only []*schema.Tab
 // EachChange visits the rows of the table of changes. A row is valid until the next one.
 func (r *Reader) EachChange(visit func(schema.Row) error) error {
 	for _, f := range r.Files(resource.Changes.Name) {
-		var room schema.Rows
+		var rows schema.Rows
 		err := r.Read(f, func(t *tableReader) error {
 			return t.All(func(in parquet.Row) error {
-				room.Empty(&resource.Changes)
-				room.AddRow(in)
-				return visit(room.At(0))
+				rows.Empty(&resource.Changes)
+				rows.AddRow(in)
+				return visit(rows.At(0))
 			})
 		})
 		if err != nil {

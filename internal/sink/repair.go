@@ -35,17 +35,17 @@ type RepairPlan struct {
 	Parts    []*RepairPart
 	Rest     []Problem // problems that the new snapshot does not have
 
-	w      *Warehouse
-	s      *layout.Snapshot
-	faults map[string][]Problem
-	older  []*layout.Snapshot // newest first
-	gone   map[string]bool    // paths of files that the new snapshot does not contain
-	loans  []loan
-	runs   []schema.Run // rows of the table runs that replace lost ones
+	w        *Warehouse
+	s        *layout.Snapshot
+	faults   map[string][]Problem
+	older    []*layout.Snapshot // newest first
+	gone     map[string]bool    // paths of files that the new snapshot does not contain
+	restored []copies
+	runs     []schema.Run // rows of the table runs that replace lost ones
 }
 
-// loan holds files of an older snapshot that replace damaged ones.
-type loan struct {
+// copies are files of an older snapshot that replace damaged ones.
+type copies struct {
 	from  *layout.Snapshot
 	files []layout.File
 }
@@ -129,12 +129,17 @@ func (p *RepairPlan) treat(ctx context.Context, part *RepairPart) error {
 	for _, f := range part.files {
 		p.gone[f.Path] = true
 	}
-	loan, err := p.borrow(ctx, part)
-	if err != nil || loan == nil {
+	copies, err := p.findIntact(ctx, part)
+	if err != nil || copies == nil {
 		return err
 	}
-	part.From = loan.from.Manifest.Snapshot
-	return p.lend(part, loan)
+	if part.From = copies.from.Manifest.Snapshot; part.Name != schema.Runs.Name {
+		p.restored = append(p.restored, *copies)
+		return nil
+	}
+	// The file of the runs has the same name in every snapshot, so its rows are read instead.
+	p.runs, err = NewReader(p.w.opts.FS, copies.from, nil).Runs()
+	return err
 }
 
 // file returns the part's file of a table, or nil.
@@ -164,7 +169,7 @@ func (p *RepairPlan) sound() *layout.Snapshot {
 		}
 		delete(m.Lists, part.Name)
 	}
-	for _, l := range p.loans {
+	for _, l := range p.restored {
 		for _, f := range l.files {
 			if list, ok := l.from.Manifest.Lists[f.Table]; ok && f.Period == "" {
 				m.Lists[f.Table] = list
@@ -185,8 +190,8 @@ func (part *RepairPart) started() (from, to int64) {
 	return 0, to
 }
 
-// borrow finds intact files of a part in an older snapshot; nil if there are none.
-func (p *RepairPlan) borrow(ctx context.Context, part *RepairPart) (*loan, error) {
+// findIntact finds intact files of a part in an older snapshot; nil if there are none.
+func (p *RepairPlan) findIntact(ctx context.Context, part *RepairPart) (*copies, error) {
 	for _, o := range p.older {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -203,7 +208,7 @@ func (p *RepairPlan) borrow(ctx context.Context, part *RepairPart) (*loan, error
 		if !main || !p.proven(o, files) {
 			continue
 		}
-		l := &loan{from: o, files: files}
+		l := &copies{from: o, files: files}
 		twice, err := p.elsewhere(part, l)
 		if err != nil {
 			return nil, err
@@ -234,9 +239,9 @@ func (p *RepairPlan) proven(s *layout.Snapshot, files []layout.File) bool {
 	return true
 }
 
-// elsewhere reports whether a call of borrowed files is in another period now, because its start
+// elsewhere reports whether a call of such files is in another period now, because its start
 // has changed.
-func (p *RepairPlan) elsewhere(part *RepairPart, l *loan) (bool, error) {
+func (p *RepairPlan) elsewhere(part *RepairPart, l *copies) (bool, error) {
 	if !part.Period {
 		return false, nil
 	}
@@ -253,8 +258,8 @@ func (p *RepairPlan) elsewhere(part *RepairPart, l *loan) (bool, error) {
 	}
 	look := func(id string) { twice = twice || ids[id] }
 	err := eachID(p.w.opts.FS, p.s, files, look)
-	for i := range p.loans {
-		err = errors.Join(err, eachID(p.w.opts.FS, p.loans[i].from, p.loans[i].files, look))
+	for i := range p.restored {
+		err = errors.Join(err, eachID(p.w.opts.FS, p.restored[i].from, p.restored[i].files, look))
 	}
 	return twice, err
 }
@@ -279,17 +284,6 @@ func eachID(fsys disk.FS, s *layout.Snapshot, files []layout.File, visit func(id
 		}
 	}
 	return nil
-}
-
-// lend adds a loan to the plan. The file of the runs has the same name in every snapshot, so its
-// rows are read instead.
-func (p *RepairPlan) lend(part *RepairPart, l *loan) (err error) {
-	if part.Name != schema.Runs.Name {
-		p.loans = append(p.loans, *l)
-		return nil
-	}
-	p.runs, err = NewReader(p.w.opts.FS, l.from, nil).Runs()
-	return err
 }
 
 // Repair verifies the current snapshot and, if it is damaged, commits one that holds only what can
@@ -349,7 +343,7 @@ func (w *Warehouse) mend(ctx context.Context, plan *RepairPlan, run schema.Run) 
 	m := w.maker(NewReader(w.opts.FS, plan.sound(), new(proofs)))
 	m.lost = slices.Concat(plan.runs, m.lost)
 	made, err := m.publish(ctx, func() ([]*unit, error) {
-		for _, l := range plan.loans {
+		for _, l := range plan.restored {
 			for _, f := range l.files {
 				if err := m.b.Link(l.from, f.Path, f.Bytes); err != nil {
 					return nil, err

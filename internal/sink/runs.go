@@ -15,22 +15,22 @@ import (
 // this commit, for the run's row of the table runs. On failure the last snapshot and the journal
 // stay.
 func (w *Warehouse) Commit(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
-	return w.commitRun(ctx, row, nil)
+	return w.commit(ctx, row, nil)
 }
 
 // Finish is Commit for the end of an uninterrupted run. It also compacts months that are over and
 // settled, a few per night. If an interrupt or a full disk prevents that, it commits without
 // compacting.
 func (w *Warehouse) Finish(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
-	err := w.commitRun(ctx, row, nightlyMonths)
+	err := w.commit(ctx, row, nightlyMonths)
 	if err != nil && (ctx.Err() != nil || disk.IsNoSpace(err)) {
 		return w.Commit(context.WithoutCancel(ctx), row)
 	}
 	return err
 }
 
-// commitRun makes a commit of this run.
-func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema.Run, compact monthsToCompact) error {
+// commit makes a commit of this run.
+func (w *Warehouse) commit(ctx context.Context, row func(Stats, int64) schema.Run, compact monthsToCompact) error {
 	w.committing.Lock()
 	defer w.committing.Unlock()
 	ref, ok, err := w.journal.Seal()

@@ -219,7 +219,7 @@ func tableByName(name string) *schema.Table {
 // idFilter is a set of calls to look for in the filters of many row groups.
 type idFilter struct {
 	hashes []uint64
-	room   []byte // memory for a filter
+	buf    []byte // memory for a filter
 }
 
 // Add adds a call.
@@ -244,8 +244,8 @@ func (s *idFilter) mayBeIn(t *tableReader, g parquet.RowGroup) (bool, error) {
 		return true, nil
 	}
 	size := int(filter.Size())
-	s.room = slices.Grow(s.room[:0], size)[:size]
-	n, err := filter.ReadAt(s.room, 0)
+	s.buf = slices.Grow(s.buf[:0], size)[:size]
+	n, err := filter.ReadAt(s.buf, 0)
 	if err == nil || errors.Is(err, io.EOF) {
 		if err = nil; n < max(size, bloom.BlockSize) { // an empty filter cannot be checked
 			err = io.ErrUnexpectedEOF
@@ -254,5 +254,5 @@ func (s *idFilter) mayBeIn(t *tableReader, g parquet.RowGroup) (bool, error) {
 	if err != nil {
 		return false, &layout.DamageError{Path: t.Path, What: err.Error()}
 	}
-	return slices.ContainsFunc(s.hashes, bloom.MakeSplitBlockFilter(s.room).Check), nil
+	return slices.ContainsFunc(s.hashes, bloom.MakeSplitBlockFilter(s.buf).Check), nil
 }

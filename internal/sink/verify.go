@@ -376,14 +376,14 @@ func (p *Problems) List() []Problem {
 	return p.named[:min(len(p.named), namedProblems)]
 }
 
-// lost are the kinds of problems that mean that a file does not hold the data written to it.
+// lostKinds are the kinds of problems that mean that a file does not hold the data written to it.
 var lostKinds = map[string]bool{"missing": true, "checksum": true, "unreadable": true}
 
 // Lost reports whether the problem means that its file does not hold the data written to it, so
 // that nothing in it can be trusted.
 func (p Problem) Lost() bool { return lostKinds[p.Kind] }
 
-// inside splits the path of a problem into the folder of a snapshot and the file in it; "" means
+// insideSnapshot splits the path of a problem into the folder of a snapshot and the file in it; "" means
 // the manifest, or the snapshot as a whole. A path outside the snapshots has no folder.
 func insideSnapshot(path string) (folder, file string) {
 	rest, ok := strings.CutPrefix(path, layout.SnapshotsName+"/")

@@ -241,7 +241,7 @@ func (p *periodCheck) nextTool() (err error) {
 
 func (p *periodCheck) toolCall() string { return string(p.tool[p.tools.Column("call_id")].ByteArray()) }
 
-// kinds are the names of the rows of a call's lists.
+// listKinds are the names of the rows of a call's lists.
 var listKinds = []string{"turn", "item", "recording"}
 
 // list verifies the rows of one of a call's lists.

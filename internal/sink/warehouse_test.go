@@ -262,7 +262,7 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 			case "compact":
 				month := rapid.SampledFrom([]string{"2026-10", "2026-11"}).Draw(rt, "month")
 				if rapid.Bool().Draw(rt, "with changes") {
-					err := w.commitRun(context.Background(), doneRow(w), compacting(month))
+					err := w.commit(context.Background(), doneRow(w), compacting(month))
 					test.OK(rt, err)
 					settle()
 					sameCalls(rt, model, readCalls(t, disk, w.Snapshot()))

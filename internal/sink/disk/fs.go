@@ -74,7 +74,7 @@ func syncFolder(f *os.File) error {
 func (d *disk) Create(name string) (File, error) {
 	f, err := d.dir.Root.OpenFile(d.dir.In(name), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o640)
 	if err != nil {
-		return nil, d.dir.Told(name, err)
+		return nil, d.dir.WithPath(name, err)
 	}
 	return f, nil
 }
@@ -90,7 +90,7 @@ func (d *disk) Open(name string) (File, error) {
 func (d *disk) ReadFile(name string) ([]byte, error) { return d.dir.ReadFile(name) }
 
 func (d *disk) Mkdir(name string) error {
-	return d.dir.Told(name, d.dir.Root.Mkdir(d.dir.In(name), 0o750))
+	return d.dir.WithPath(name, d.dir.Root.Mkdir(d.dir.In(name), 0o750))
 }
 
 // open makes a folder of ours accessible to this user.
@@ -100,29 +100,31 @@ func (d *disk) open(name string) bool {
 }
 
 func (d *disk) Rename(from, to string) error {
-	return d.dir.Told(to, d.dir.Root.Rename(d.dir.In(from), d.dir.In(to)))
+	return d.dir.WithPath(to, d.dir.Root.Rename(d.dir.In(from), d.dir.In(to)))
 }
 
 func (d *disk) Link(from, to string) error {
-	return d.dir.Told(from, d.dir.Root.Link(d.dir.In(from), d.dir.In(to)))
+	return d.dir.WithPath(from, d.dir.Root.Link(d.dir.In(from), d.dir.In(to)))
 }
 
 func (d *disk) Symlink(target, name string) error {
-	return d.dir.Told(name, d.dir.Root.Symlink(target, d.dir.In(name)))
+	return d.dir.WithPath(name, d.dir.Root.Symlink(target, d.dir.In(name)))
 }
 
 func (d *disk) Readlink(name string) (string, error) { return d.dir.Readlink(name) }
 
 func (d *disk) Lstat(name string) (fs.FileInfo, error) { return d.dir.Lstat(name) }
 
-func (d *disk) Remove(name string) error { return d.dir.Told(name, d.dir.Root.Remove(d.dir.In(name))) }
+func (d *disk) Remove(name string) error {
+	return d.dir.WithPath(name, d.dir.Root.Remove(d.dir.In(name)))
+}
 
 func (d *disk) ReadDir(name string) ([]fs.DirEntry, error) { return d.dir.ReadDir(name) }
 
 func (d *disk) SyncDir(name string) error {
 	f, err := d.dir.Root.Open(d.dir.In(name))
 	if err != nil {
-		return d.dir.Told(name, err)
+		return d.dir.WithPath(name, err)
 	}
 	return syncFolder(f)
 }
