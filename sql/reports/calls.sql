@@ -1,6 +1,6 @@
 -- calls: list of calls, newest first
 --
--- One row per call, to browse; query call shows the conversation. --most limits the rows,
+-- One row per call, to browse; query call shows the conversation. --top limits the rows,
 -- --skip leaves out the newest. Calls without a start come last. query export has all
 -- columns.
 --
@@ -8,7 +8,7 @@
 -- Reads: selected
 -- Flags: most
 -- Needs: end, analysis
--- Example: query calls --since 1d --where outcome=abandoned --most 20
+-- Example: query calls --since 1d --where outcome=abandoned --top 20
 -- Columns:
 --   call_id               VARCHAR  -      id of the call, for query call
 --   start_at              TIMESTAMP WITH TIME ZONE  -  start

@@ -3,7 +3,7 @@
 -- Finds the turns that contain every WORD, in any case and order; a WORD is any text, also
 -- part of a word or, in quotes, several words. Only speech of the agent and the caller is
 -- searched. Newest calls come first; each turn is shown with the one before and after.
--- --most limits the turns found, --skip leaves out the newest.
+-- --top limits the turns found, --skip leaves out the newest.
 --
 -- Grain: one row per turn found, and per turn next to it
 -- Reads: selected, selected_turns, transcript_turns
