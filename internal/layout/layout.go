@@ -50,7 +50,7 @@ var (
 	snapshotRE  = regexp.MustCompile(`^[0-9]{6,18}$`)
 	tempRE      = regexp.MustCompile(`^\.tmp-(current|state\.json|mask\.key|verified\.json|deletions\.json|[0-9]{6,18})-[0-9a-f]{16}$`)
 	dataRE      = regexp.MustCompile(`^(?:([0-9]{4}-[0-9]{2}(?:-[0-9]{2})?)\.)?([0-9a-f]{16})\.parquet$`)
-	forgottenRE = regexp.MustCompile(`^forgotten/[0-9a-f]{16}\.txt$`)
+	forgottenRE = regexp.MustCompile(`^forgotten/[0-9a-f]{16}\.json$`)
 	segmentRE   = regexp.MustCompile(`^([0-9]{6,18})\.zst$`)
 	runRE       = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$`)
 )
@@ -86,7 +86,7 @@ func DataFile(table, period, id string) string {
 
 // ForgottenFile returns the path inside a snapshot of the file of tombstones; id
 // is 16 hex digits never used before.
-func ForgottenFile(id string) string { return forgottenDir + "/" + id + ".txt" }
+func ForgottenFile(id string) string { return forgottenDir + "/" + id + ".json" }
 
 // IsForgottenFile reports whether ForgottenFile made path.
 func IsForgottenFile(path string) bool { return forgottenRE.MatchString(path) }

@@ -21,14 +21,16 @@ type tombstone [16]byte
 
 func (t tombstone) String() string { return hex.EncodeToString(t[:]) }
 
-// parseTombstone parses the String of a tombstone.
-func parseTombstone(s string) (t tombstone, err error) {
-	raw, err := hex.DecodeString(s)
-	if err == nil && len(raw) != len(t) {
-		err = fmt.Errorf("%q is not the hash of a call id", s)
+// MarshalText implements encoding.TextMarshaler.
+func (t tombstone) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (t *tombstone) UnmarshalText(text []byte) error {
+	if len(text) != hex.EncodedLen(len(t)) {
+		return fmt.Errorf("%q is not the hash of a call id", text)
 	}
-	copy(t[:], raw)
-	return t, err
+	_, err := hex.Decode(t[:], text)
+	return err
 }
 
 // tombstones is the set of calls that must not come back. A nil set is empty.
@@ -37,10 +39,11 @@ type tombstones struct {
 	list []tombstone // ascending
 }
 
-// forgottenHeader is the first line of the file.
-type forgottenHeader struct {
-	FormatVersion int    `json:"format_version"`
-	Key           string `json:"key"`
+// tombstonesFile is the content of their file.
+type tombstonesFile struct {
+	FormatVersion int         `json:"format_version"`
+	Key           string      `json:"key"` // in hex
+	Calls         []tombstone `json:"calls"`
 }
 
 // newTombstones returns an empty set with a new key.
@@ -78,13 +81,9 @@ func (t *tombstones) With(more []tombstone) *tombstones {
 
 // Encode returns the file of the tombstones, and its entry in a manifest.
 func (t *tombstones) Encode() ([]byte, *layout.Forgotten, error) {
-	out, err := json.Marshal(forgottenHeader{FormatVersion: layout.FormatVersion, Key: hex.EncodeToString(t.key)})
+	out, err := json.Marshal(&tombstonesFile{FormatVersion: layout.FormatVersion, Key: hex.EncodeToString(t.key), Calls: t.list})
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode the tombstones: %w", err)
-	}
-	out = append(out, '\n')
-	for _, s := range t.list {
-		out = append(hex.AppendEncode(out, s[:]), '\n')
 	}
 	sum := sha256.Sum256(out)
 	return out, &layout.Forgotten{
@@ -100,10 +99,6 @@ func readTombstones(fsys disk.FS, s *layout.Snapshot) (*tombstones, error) {
 	f := s.Manifest.Forgotten
 	path := filepath.Join(s.Dir, filepath.FromSlash(f.Path))
 	bad := func(what string) error { return &layout.DamageError{Path: path, What: what} }
-	if !layout.IsForgottenFile(f.Path) {
-		return nil, &layout.DamageError{Path: filepath.Join(s.Dir, layout.ManifestName),
-			What: fmt.Sprintf("%q is no path of a file of tombstones", f.Path)}
-	}
 	raw, err := fsys.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the tombstones: %w", err)
@@ -111,28 +106,18 @@ func readTombstones(fsys disk.FS, s *layout.Snapshot) (*tombstones, error) {
 	if sum := sha256.Sum256(raw); hex.EncodeToString(sum[:]) != f.SHA256 {
 		return nil, bad("the checksum differs")
 	}
-	first, rest, _ := bytes.Cut(raw, []byte("\n"))
-	var h forgottenHeader
-	if err := json.Unmarshal(first, &h); err != nil {
+	var file tombstonesFile
+	err = json.Unmarshal(raw, &file)
+	key, keyErr := hex.DecodeString(file.Key)
+	switch {
+	case file.FormatVersion > layout.FormatVersion:
+		return nil, &layout.VersionError{Got: file.FormatVersion}
+	case err != nil:
 		return nil, bad(err.Error())
-	}
-	if h.FormatVersion > layout.FormatVersion {
-		return nil, &layout.VersionError{Got: h.FormatVersion}
-	}
-	t := &tombstones{}
-	if t.key, err = hex.DecodeString(h.Key); err != nil || len(t.key) != sha256.Size {
+	case keyErr != nil || len(key) != sha256.Size:
 		return nil, bad("its key is none")
+	case int64(len(file.Calls)) != f.Calls:
+		return nil, bad(fmt.Sprintf("it has %d tombstones, the manifest says %d", len(file.Calls), f.Calls))
 	}
-	const line = 2*len(tombstone{}) + 1
-	for ; len(rest) >= line; rest = rest[line:] {
-		s, err := parseTombstone(string(rest[:line-1]))
-		if err != nil {
-			return nil, bad(err.Error())
-		}
-		t.list = append(t.list, s)
-	}
-	if len(rest) > 0 || int64(len(t.list)) != f.Calls {
-		return nil, bad(fmt.Sprintf("it has %d tombstones, the manifest says %d", len(t.list), f.Calls))
-	}
-	return t, nil
+	return &tombstones{key: key, list: file.Calls}, nil
 }
