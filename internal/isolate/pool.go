@@ -31,7 +31,7 @@ type Pool struct {
 	PerUser bool
 	// Idle is how long a process stays without clients.
 	Idle time.Duration
-	// Audit receives each statement that ended, even if its process ended it; nil: not reported.
+	// Audit receives each statement that ended, even if its process ended it.
 	Audit func(postgres.Entry)
 	Log   func(string)
 
@@ -235,7 +235,7 @@ func (w *worker) listen(p *Pool, from io.Reader) {
 			delete(w.runs, e.Ended.Run)
 		}
 		w.mu.Unlock()
-		if e.Ended != nil && e.Ended.Code != "" && p.Audit != nil {
+		if e.Ended != nil && e.Ended.Code != "" {
 			p.Audit(*e.Ended)
 		}
 		if e.Log != "" {
@@ -251,9 +251,7 @@ func (p *Pool) settle(w *worker, err error, trace string, clients int) {
 	var ran []string
 	for _, e := range w.runs {
 		e.Took, e.Code = time.Since(e.At), codeCrashed
-		if p.Audit != nil {
-			p.Audit(e)
-		}
+		p.Audit(e)
 		var none *words.Secrets
 		ran = append(ran, none.Clip(e.Text, 200))
 	}

@@ -13,7 +13,6 @@ import (
 // Error is a Postgres error. Code is an SQLSTATE.
 type Error struct {
 	Code, Message, Hint string
-	Position            int // 1-based position in the statement, in characters; 0: unknown
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -88,5 +87,5 @@ func asError(err error) *Error {
 func (e *Error) response(severity string) *pgproto3.ErrorResponse {
 	clean := func(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 	return &pgproto3.ErrorResponse{Severity: severity, SeverityUnlocalized: severity, Code: e.Code,
-		Message: clean(e.Message), Hint: clean(e.Hint), Position: int32(e.Position)}
+		Message: clean(e.Message), Hint: clean(e.Hint)}
 }

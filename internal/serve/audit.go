@@ -8,23 +8,12 @@ import (
 	"sync"
 	"time"
 
+	"callhouse/internal/postgres"
 	"callhouse/internal/words"
 )
 
 // mostAudited is the maximum length of a statement's text in a line.
 const mostAudited = 8 << 10
-
-// AuditEntry is a finished statement.
-type AuditEntry struct {
-	At          time.Time `json:"at"`
-	User        string    `json:"user"`
-	From        string    `json:"from"`
-	Application string    `json:"application,omitempty"`
-	Millis      float64   `json:"ms"`
-	Rows        int64     `json:"rows"`
-	Code        string    `json:"sqlstate"` // 00000: success
-	Text        string    `json:"statement"`
-}
 
 // AuditLog writes a JSON line for each statement.
 type AuditLog struct {
@@ -50,11 +39,23 @@ func OpenAudit(path string, stderr io.Writer, failed func(error)) (*AuditLog, er
 	return &AuditLog{to: f, closes: f, failed: failed}, nil
 }
 
-// Write writes one line, without the values of parameters.
-func (l *AuditLog) Write(e AuditEntry) {
+// Write writes the line of a finished statement or request, without the values of parameters. The log
+// may be nil.
+func (l *AuditLog) Write(e postgres.Entry) {
+	if l == nil {
+		return
+	}
 	var none *words.Secrets
-	e.Text = none.Clip(e.Text, mostAudited)
-	raw, err := json.Marshal(e)
+	raw, err := json.Marshal(struct {
+		At          time.Time `json:"at"`
+		User        string    `json:"user"`
+		From        string    `json:"from"`
+		Application string    `json:"application,omitempty"`
+		Millis      float64   `json:"ms"`
+		Rows        int64     `json:"rows"`
+		Code        string    `json:"sqlstate"` // 00000: success; of a request its HTTP status
+		Text        string    `json:"statement"`
+	}{e.At.UTC(), e.User, e.From, e.Application, float64(e.Took.Microseconds()) / 1000, e.Rows, e.Code, none.Clip(e.Text, mostAudited)})
 	if err == nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()

@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -39,7 +38,7 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 		return nil, nil
 	}
 	config := web.Config{Snapshots: snapshots, Settings: *c.Command, Now: time.Now,
-		Log: slog.New(slog.NewTextHandler(c.Stderr, nil)), Metrics: c.metrics}
+		Log: slog.New(slog.NewTextHandler(c.Stderr, nil)), Metrics: c.metrics, Audit: log}
 	if who.list != nil {
 		config.Login = func(ctx context.Context, user, password, address string) (rights.Rights, bool, error) {
 			done, err := who.brake.Try(ctx, user, address)
@@ -49,12 +48,6 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 			u, ok := who.list.Check(user, password)
 			done(!ok)
 			return u.Rights, ok, nil
-		}
-	}
-	if log != nil {
-		config.Audit = func(e web.Entry) {
-			log.Write(serve.AuditEntry{At: e.At.UTC(), User: e.User, From: e.From, Application: "http",
-				Millis: float64(e.Took.Microseconds()) / 1000, Code: fmt.Sprint(e.Status), Text: e.Address})
 		}
 	}
 	listener, err := c.listen(ctx, "--http", c.http)

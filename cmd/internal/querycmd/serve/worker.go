@@ -14,7 +14,6 @@ import (
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/isolate"
-	"callhouse/internal/postgres"
 	"callhouse/internal/serve"
 	"callhouse/internal/serve/dialect"
 )
@@ -48,7 +47,7 @@ func (c *command) job(ctx context.Context, loc *time.Location) (j Job, err error
 
 // pool returns the pool that starts processes for clients.
 func (j Job) pool(who admitted, log *serve.AuditLog, note func(string)) *isolate.Pool {
-	p := &isolate.Pool{PerUser: who.list != nil, Idle: 5 * time.Minute, Log: note,
+	return &isolate.Pool{PerUser: who.list != nil, Idle: 5 * time.Minute, Log: note, Audit: log.Write,
 		Command: func() *exec.Cmd { return isolate.Command(context.Background()) }, // ends when its stdin is closed
 		Job: func(user string) (any, error) {
 			own := j
@@ -61,13 +60,6 @@ func (j Job) pool(who admitted, log *serve.AuditLog, note func(string)) *isolate
 			}
 			return map[string]any{"Sessions": own}, nil
 		}}
-	if log != nil {
-		p.Audit = func(e postgres.Entry) {
-			log.Write(serve.AuditEntry{At: e.At.UTC(), User: e.User, From: e.From, Application: e.Application,
-				Millis: float64(e.Took.Microseconds()) / 1000, Rows: e.Rows, Code: e.Code, Text: e.Text})
-		}
-	}
-	return p
 }
 
 // temp is the disk space of a process for data that exceeds memory.

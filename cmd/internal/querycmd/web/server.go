@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -25,6 +26,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/layout"
+	"callhouse/internal/postgres"
 	"callhouse/internal/recording"
 	"callhouse/internal/serve"
 	"callhouse/internal/words"
@@ -42,15 +44,7 @@ type Config struct {
 	Log   *slog.Logger
 	// Metrics receives the server's metrics.
 	Metrics *prometheus.Registry
-	Audit   func(Entry) // called for each answered request; nil: none
-}
-
-// Entry is an answered request.
-type Entry struct {
-	At                  time.Time
-	User, From, Address string
-	Status              int
-	Took                time.Duration
+	Audit   *serve.AuditLog // of answered requests; nil: none
 }
 
 // mostHeader is the maximum size of a request's header in bytes.
@@ -112,8 +106,8 @@ func (s *Server) audited(next http.Handler) http.Handler {
 		began, status := s.Now(), &status{ResponseWriter: w, code: http.StatusOK}
 		defer func() {
 			if user, _, _ := r.BasicAuth(); r.URL.Path != "/healthz" {
-				s.Audit(Entry{At: began, User: user, From: r.RemoteAddr, Address: r.Method + " " + r.URL.RequestURI(), Status: status.code,
-					Took: s.Now().Sub(began)})
+				s.Audit.Write(postgres.Entry{At: began, User: user, From: r.RemoteAddr, Application: "http",
+					Text: r.Method + " " + r.URL.RequestURI(), Code: strconv.Itoa(status.code), Took: s.Now().Sub(began)})
 			}
 		}()
 		next.ServeHTTP(status, r)
