@@ -8,9 +8,9 @@ import (
 	"hash"
 	"strconv"
 
-	kzstd "github.com/klauspost/compress/zstd"
+	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress/zstd"
+	pzstd "github.com/parquet-go/parquet-go/compress/zstd"
 	"github.com/parquet-go/parquet-go/format"
 
 	"callhouse/internal/calls"
@@ -43,9 +43,10 @@ var pageCodec = &checkedZstd{}
 
 // checkedZstd makes zstd frames with a checksum, which DuckDB verifies, unlike that of Parquet: a changed
 // byte of a page is an error, never another value.
-type checkedZstd struct{ zstd.Codec }
+type checkedZstd struct{ pzstd.Codec }
 
-var pageEncoder, _ = kzstd.NewWriter(nil, kzstd.WithEncoderLevel(kzstd.SpeedDefault), kzstd.WithZeroFrames(true), kzstd.WithEncoderCRC(true))
+var pageEncoder = must(zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithZeroFrames(true),
+	zstd.WithEncoderCRC(true)))
 
 // Encode overwrites dst, as the library expects.
 func (*checkedZstd) Encode(dst, src []byte) ([]byte, error) {

@@ -40,8 +40,8 @@ var (
 	unpacker = must(zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true)))
 )
 
-// An encoder begins with its first use. A test in a bubble of synctest must not be that.
-func init() { packer.EncodeAll(nil, nil) }
+// Encoders begin with their first use. A test in a bubble of synctest must not be that.
+func init() { pageEncoder.EncodeAll(packer.EncodeAll(nil, nil), nil) }
 
 func must[T any](codec T, err error) T {
 	if err != nil {

@@ -276,13 +276,12 @@ func (p *commitPlan) locate(changes map[string]*change) (map[string]located, err
 	}
 	home := map[string]bool{}
 	for _, ch := range changes {
-		if at := ch.near; ch.startSent || at.OK {
-			if ch.startSent {
-				at = ch.start
-			}
-			if at.OK {
-				home[periodOf(p.periods, layout.Day(at.V))] = true
-			}
+		at := ch.near
+		if ch.startSent {
+			at = ch.start
+		}
+		if at.OK {
+			home[periodOf(p.periods, layout.Day(at.V))] = true
 		}
 	}
 	var likely, others []*layout.File
