@@ -137,9 +137,8 @@ func (f *frame) panel(p *Panel, y float64) {
 		f.line(class, f.left, at(v), f.right, at(v))
 		f.text("tick", "end", f.left-gap, at(v)+4, labels[i])
 	}
-	low, high := p.ends()
-	switch {
-	case low > high:
+	switch least, most := p.ends(); {
+	case least > most:
 		f.text("none", "middle", (f.left+f.right)/2, y+p.Height/2+4, f.NoData)
 	case p.Kind == Bars:
 		w := min(max(f.step-2, f.step*.8), 40)

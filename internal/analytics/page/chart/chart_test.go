@@ -269,6 +269,19 @@ func TestMovesKeepApart(t *testing.T) {
 	}
 }
 
+// A number is drawn where the axis has it: bars stand on the line of 0, and a line passes through its
+// values.
+func TestNumbersAreOnTheAxis(t *testing.T) {
+	c := &Chart{ID: "x", Title: "t", Desc: "d", Bins: make([]Bin, 2), Panels: []Panel{{Kind: Bars, Height: 100, Values: []float64{5, 20}},
+		{Kind: Lines, Scale: Percent, Height: 100, Values: []float64{30, 70}}}}
+	svg := c.SVG("x", 300, false)
+	for _, want := range []string{`y="101" width="40" height="25"/>`, `y="26" width="40" height="100"/>`, `M96.8,249.3L229.6,182.7`} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("the drawing lacks %s:\n%s", want, svg)
+		}
+	}
+}
+
 // Missing numbers leave a gap in the line, and a lone number is a point.
 func TestGaps(t *testing.T) {
 	c := &Chart{ID: "x", Title: "t", Desc: "d", Bins: make([]Bin, 7), Panels: []Panel{{Kind: Lines, Height: 50,
