@@ -266,7 +266,8 @@ func (w *copyWriter) cell(text []byte) {
 				w.out.bytes = append(w.out.bytes, b)
 			}
 		}
-	case bytes.ContainsAny(text, w.delimiter+"\"\n\r") || string(text) == `\.` || null == nil && len(text) == 0 || null != nil && string(text) == *null:
+	case bytes.ContainsAny(text, w.delimiter+"\"\n\r"), string(text) == `\.`, null == nil && len(text) == 0,
+		null != nil && string(text) == *null:
 		w.out.bytes = append(append(append(w.out.bytes, '"'), bytes.ReplaceAll(text, []byte(`"`), []byte(`""`))...), '"')
 	default:
 		w.out.bytes = append(w.out.bytes, text...)

@@ -20,20 +20,20 @@ import (
 // explain converts an error of a statement to a Postgres error, without the path of the warehouse
 // at root.
 func explain(root string, err error) error {
-	told := told(err)
+	known := translated(err)
 	var p *postgres.Error
 	switch {
-	case told == nil, errors.Is(err, io.EOF), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-	case errors.As(told, &p):
+	case known == nil, errors.Is(err, io.EOF), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.As(known, &p):
 		p.Message = layout.Inside(root, p.Message)
 	default:
-		return &postgres.Error{Code: "XX000", Message: layout.Inside(root, told.Error())}
+		return &postgres.Error{Code: "XX000", Message: layout.Inside(root, known.Error())}
 	}
-	return told
+	return known
 }
 
-// told is explain with paths unchanged.
-func told(err error) error {
+// translated is explain with paths unchanged.
+func translated(err error) error {
 	var already *postgres.Error
 	var d *duck.Error
 	var unsafe *guard.UnsafeError

@@ -177,13 +177,13 @@ func (c *conn) settle(ctx context.Context, zone *time.Location) error {
 
 // statement is a statement of a session. It is prepared again in every snapshot in which it runs.
 type statement struct {
-	s       *session
-	text    string
-	types   []uint32 // of the parameters, as declared by the client
-	found   []string // DuckDB's types of the parameters with a cast
-	asked   *dialect.Asked
-	columns []postgres.Column
-	params  []postgres.Type
+	s         *session
+	text      string
+	types     []uint32 // of the parameters, as declared by the client
+	found     []string // DuckDB's types of the parameters with a cast
+	rewritten *dialect.Statement
+	columns   []postgres.Column
+	params    []postgres.Type
 
 	conn   *conn
 	stmt   *duck.Stmt // nil: not prepared in this snapshot
@@ -220,10 +220,10 @@ func (st *statement) describe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	names := st.asked.Names
+	names := st.rewritten.Names
 	for i, t := range st.stmt.ParamTypes() {
 		if t == "" { // DuckDB forgets the type of a parameter that is cast and compared
-			t = st.asked.CastTo(i + 1)
+			t = st.rewritten.CastTo(i + 1)
 		}
 		st.params = append(st.params, postgres.TypeOf(t))
 	}
@@ -313,8 +313,8 @@ func (st *statement) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	st.asked = &dialect.Asked{User: st.s.user, Setting: st.s.settings.Setting, Types: st.types, Found: st.found}
-	stmt, err := c.Prepare(ctx, st.text, guard.Rewrite(st.asked.Rewrite))
+	st.rewritten = &dialect.Statement{User: st.s.user, Setting: st.s.settings.Setting, Types: st.types, Found: st.found}
+	stmt, err := c.Prepare(ctx, st.text, guard.Rewrite(st.rewritten.Rewrite))
 	if err != nil {
 		return err
 	}
@@ -396,9 +396,10 @@ func (st *statement) exact(args []any) []any {
 // sameTypes checks that the columns have the described types.
 func (st *statement) sameTypes(columns []value.Column) error {
 	for i, c := range columns {
-		if told := st.columns[min(i, len(st.columns)-1)]; len(st.params) > 0 && c.Type != "NULL" && postgres.TypeOf(c.Type).OID != told.Type.OID {
+		is, described := postgres.TypeOf(c.Type), st.columns[min(i, len(st.columns)-1)]
+		if len(st.params) > 0 && c.Type != "NULL" && is.OID != described.Type.OID {
 			return &postgres.Error{Code: "0A000", Message: fmt.Sprintf("column %q has type %s with these values, but was described as %s",
-				told.Name, postgres.TypeOf(c.Type).Name, told.Type.Name), Hint: "cast the parameters, e.g. $1::text"}
+				described.Name, is.Name, described.Type.Name), Hint: "cast the parameters, e.g. $1::text"}
 		}
 	}
 	return nil
@@ -439,4 +440,30 @@ func (st *statement) trial(ctx context.Context) ([]value.Column, error) {
 	}
 	defer rows.Close()
 	return rows.Columns(), nil
+}
+
+// planColumn is the only column of a plan, with Postgres' name.
+var planColumn = postgres.Column{Name: "QUERY PLAN", Type: postgres.TextType}
+
+// planRows are the lines of a plan.
+type planRows struct {
+	*rows
+	lines []string
+}
+
+// Values implements postgres.Rows.
+func (r *planRows) Values(ctx context.Context) ([]value.Value, error) {
+	if len(r.lines) == 0 {
+		row, err := r.rows.Values(ctx)
+		if err != nil {
+			return nil, err
+		}
+		plan := strings.TrimSpace(row[len(row)-1].Text) // the first column is the kind of plan
+		if r.lines = strings.Split(plan, "\n"); strings.HasPrefix(plan, "[") || strings.HasPrefix(plan, "{") {
+			r.lines = []string{plan} // JSON
+		}
+	}
+	line := r.lines[0]
+	r.lines = r.lines[1:]
+	return []value.Value{value.Of(line)}, nil
 }

@@ -23,8 +23,8 @@ var standIns = map[string]string{"name": "VARCHAR", "xid": "BIGINT", "cid": "BIG
 	"time_stamp": "TIMESTAMP WITH TIME ZONE", "char": "VARCHAR"}
 
 // cast replaces a cast to a type that DuckDB lacks. Where an object's number or name may be meant,
-// the number is used: [Asked.top] and [Asked.nestedCast] have already handled the names.
-func (a *Asked) cast(n node) {
+// the number is used: [Statement.top] and [Statement.nestedCast] have already handled the names.
+func (a *Statement) cast(n node) {
 	t := kidOf(n, "cast_type")
 	child := kidOf(n, "child")
 	if thing := lookups[unbound(t)]; thing != "" {
@@ -67,7 +67,7 @@ func oidOf(thing string, name any) node {
 var lengthRE = regexp.MustCompile(`^(?i)::\s*(?:character varying|varchar|character|char|bpchar)\s*\(\s*(\d+)\s*\)`)
 
 // shorten truncates a text to the length of its type, which DuckDB's parser drops.
-func (a *Asked) shorten(n, t node) {
+func (a *Statement) shorten(n, t node) {
 	if word(t, "id") != "VARCHAR" {
 		return
 	}
@@ -78,7 +78,7 @@ func (a *Asked) shorten(n, t node) {
 }
 
 // oids changes the bigints in a type to oids.
-func (a *Asked) oids(t node) {
+func (a *Statement) oids(t node) {
 	if inner := kidOf(t, "type_info", "child_type"); inner != nil {
 		a.oids(inner)
 	} else if word(t, "id") == "BIGINT" {
@@ -88,7 +88,7 @@ func (a *Asked) oids(t node) {
 }
 
 // types replaces the types within a type.
-func (a *Asked) types(t node) {
+func (a *Statement) types(t node) {
 	if by := standIns[unbound(t)]; by != "" {
 		clear(t)
 		maps.Copy(t, typeOf(by))
@@ -107,7 +107,7 @@ func (a *Asked) types(t node) {
 }
 
 // array converts the text of an array, such as '{1,2}', to DuckDB's text of a list.
-func (a *Asked) array(n node) {
+func (a *Statement) array(n node) {
 	s, ok := constantText(n)
 	if !ok || !strings.HasPrefix(strings.TrimSpace(s), "{") {
 		return
@@ -122,7 +122,7 @@ func (a *Asked) array(n node) {
 var functionColumns = map[string]bool{"typinput": true, "typoutput": true, "typreceive": true, "typsend": true}
 
 // asName makes a cast to an object type return the object's name.
-func (a *Asked) asName(n any) {
+func (a *Statement) asName(n any) {
 	c, ok := n.(node)
 	if name := lastName(n); functionColumns[name] {
 		a.put(c, call(schemaOf, "proc_name", bare(c)))
@@ -140,7 +140,7 @@ func (a *Asked) asName(n any) {
 }
 
 // nestedCast makes an object cast to text return its name.
-func (a *Asked) nestedCast(n node) {
+func (a *Statement) nestedCast(n node) {
 	t := kidOf(n, "cast_type")
 	if word(t, "id") == "VARCHAR" || unbound(t) == "name" {
 		a.asName(n["child"])
@@ -148,7 +148,7 @@ func (a *Asked) nestedCast(n node) {
 }
 
 // top makes the objects in a statement's output return their names.
-func (a *Asked) top(n any, inUnion bool) {
+func (a *Statement) top(n any, inUnion bool) {
 	of := asNode(n)
 	for _, item := range selectOf(of) {
 		a.asName(item)
@@ -162,7 +162,7 @@ func (a *Asked) top(n any, inUnion bool) {
 }
 
 // eachPart applies do to the parts of a UNION and of WITH.
-func (a *Asked) eachPart(of node, do func(any)) {
+func (a *Statement) eachPart(of node, do func(any)) {
 	if word(of, "type") != "SET_OPERATION_NODE" {
 		return
 	}

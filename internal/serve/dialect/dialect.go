@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/postgres/lexer"
 )
 
-// Asked is a statement and its context.
-type Asked struct {
+// Statement is a statement and its context.
+type Statement struct {
 	User    string
 	Setting func(name string) (string, bool)
 	Types   []uint32 // of the parameters, as declared by the client
@@ -31,7 +31,7 @@ type Asked struct {
 }
 
 // Rewrite changes DuckDB's tree of a statement.
-func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) {
+func (a *Statement) Rewrite(tree map[string]any, at func(any) string) (bool, error) {
 	a.changed, a.at, a.withs, a.quotes = false, at, map[string]bool{}, nil
 	statements := listOf(tree, "statements")
 	if len(statements) != 1 {
@@ -53,7 +53,7 @@ func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) 
 }
 
 // findWiths collects the names of WITH.
-func (a *Asked) findWiths(tree any) {
+func (a *Statement) findWiths(tree any) {
 	for n := range nodes(tree) {
 		for _, with := range listOf(kidOf(n, "cte_map"), "map") {
 			a.withs[small(with, "key")] = true
@@ -62,7 +62,7 @@ func (a *Asked) findWiths(tree any) {
 }
 
 // walk rewrites a part of the tree, children first.
-func (a *Asked) walk(n any) {
+func (a *Statement) walk(n any) {
 	switch n := n.(type) {
 	case []any:
 		for _, kid := range n {
@@ -121,19 +121,20 @@ type UnsupportedError struct {
 func (e *UnsupportedError) Error() string { return e.Message }
 
 // refuse refuses the statement.
-func (a *Asked) refuse(message, hint string) {
+func (a *Statement) refuse(message, hint string) {
 	a.refused = &UnsupportedError{Message: message + " is not supported", Hint: hint}
 }
 
 // sample refuses a sample together with WHERE, which DuckDB applies after sampling.
-func (a *Asked) sample(n node) {
+func (a *Statement) sample(n node) {
 	if n["sample"] != nil && n["where_clause"] != nil {
-		a.refuse("USING SAMPLE with WHERE, before which DuckDB samples,", "sample a subquery: SELECT ... FROM (SELECT ... WHERE ...) USING SAMPLE 3")
+		a.refuse("USING SAMPLE with WHERE", "DuckDB samples before WHERE filters: "+
+			"sample a subquery, SELECT ... FROM (SELECT ... WHERE ...) USING SAMPLE 3")
 	}
 }
 
 // fold changes unquoted column names of a statement to lower case.
-func (a *Asked) fold(n node) {
+func (a *Statement) fold(n node) {
 	small := func(name string) string {
 		folded := strings.ToLower(name)
 		if folded == name || a.isQuoted(name) {
@@ -156,7 +157,7 @@ func (a *Asked) fold(n node) {
 }
 
 // says reports whether a word occurs in the statement.
-func (a *Asked) says(word string) bool {
+func (a *Statement) says(word string) bool {
 	for _, s := range lexer.Split(a.at(zero)) {
 		for _, t := range s.Tokens {
 			if t.Is(word) {
@@ -169,13 +170,13 @@ func (a *Asked) says(word string) bool {
 
 // spelled reports whether the text of an expression begins in one of several ways, ignoring case.
 // It distinguishes spellings that DuckDB's parser treats as equal and Postgres does not.
-func (a *Asked) spelled(n node, ways ...string) bool {
+func (a *Statement) spelled(n node, ways ...string) bool {
 	at := strings.ToLower(a.at(n["query_location"]))
 	return slices.ContainsFunc(ways, func(way string) bool { return strings.HasPrefix(at, way) })
 }
 
 // isQuoted reports whether a name occurs in quotes anywhere in the statement.
-func (a *Asked) isQuoted(name string) bool {
+func (a *Statement) isQuoted(name string) bool {
 	if a.quotes == nil {
 		a.quotes = map[string]bool{}
 		for _, s := range lexer.Split(a.at(zero)) {
@@ -191,7 +192,7 @@ func (a *Asked) isQuoted(name string) bool {
 
 // columns gives columns that are calls of our functions their Postgres names, since other parts of
 // the statement may refer to these, and turns a series into rows.
-func (a *Asked) columns(n node) {
+func (a *Statement) columns(n node) {
 	for _, item := range selectOf(n) {
 		e := asNode(item)
 		name := callee(e)
@@ -216,7 +217,7 @@ func isVector(n any) bool { return vectors[lastName(n)] }
 
 // anyOf replaces ANY over a list of the catalog by a function: DuckDB uses a subquery for ANY,
 // which an outer join cannot contain.
-func (a *Asked) anyOf(n node) {
+func (a *Statement) anyOf(n node) {
 	if word(n, "subquery_type") != "ANY" || word(n, "comparison_type") != "COMPARE_EQUAL" {
 		return
 	}
@@ -228,7 +229,7 @@ func (a *Asked) anyOf(n node) {
 }
 
 // put replaces a node by another.
-func (a *Asked) put(n, by node) {
+func (a *Statement) put(n, by node) {
 	alias := n["alias"]
 	clear(n)
 	maps.Copy(n, by)

@@ -14,7 +14,7 @@ var renamed = map[string]string{"json_build_object": "json_object", "jsonb_build
 	"to_jsonb": "to_json", "every": "bool_and", "jsonb_each": "json_each",
 	"char_length": "length", "character_length": "length",
 	"json_extract_path_text": "json_extract_string",
-	"string_to_array":        "string_split", "make_date": "make_date", "random": "random"}
+	"string_to_array":        "string_split"}
 
 // instead has functions of Postgres that DuckDB lacks, and what to write instead.
 var instead = map[string]string{"date_bin": "write time_bucket(stride, x, origin)",
@@ -23,7 +23,7 @@ var instead = map[string]string{"date_bin": "write time_bucket(stride, x, origin
 	"justify_interval": "compute with extract(epoch FROM x)", "regexp_match": "write substring(x FROM 'pattern')"}
 
 // function maps calls to our functions and rewrites those that differ in DuckDB.
-func (a *Asked) function(n node) {
+func (a *Statement) function(n node) {
 	name, schema := callee(n), small(n, "schema")
 	args := argsOf(n)
 	if schema == "pg_catalog" || schema == "information_schema" || schema == "public" {
@@ -58,18 +58,19 @@ func (a *Asked) function(n node) {
 }
 
 // rewrites are the functions whose calls are rewritten depending on their arguments.
-var rewrites map[string]func(a *Asked, n node, args []any)
+var rewrites map[string]func(a *Statement, n node, args []any)
 
 func init() {
-	unnested := func(a *Asked, n node, args []any) { a.unnested(n, callee(n), args) }
-	patterned := func(a *Asked, _ node, args []any) { a.patternOf(args) }
-	aggregated := func(a *Asked, n node, _ []any) { a.aggregated(n) }
-	rewrites = map[string]func(a *Asked, n node, args []any){
-		"regexp_full_match": (*Asked).fullMatch, "unnest": func(a *Asked, _ node, args []any) { a.list(args[0]) },
-		"current_setting": (*Asked).currentSetting, "format": (*Asked).format,
-		"substring": (*Asked).substring, "substr": (*Asked).substr, "generate_subscripts": (*Asked).subscripts, "date_part": (*Asked).datePart,
-		"sum": func(a *Asked, n node, _ []any) { a.sum(n) }, "avg": func(a *Asked, n node, _ []any) { a.average(n) }, "round": (*Asked).round,
-		"to_char": (*Asked).toChar, "to_date": (*Asked).toDate, "to_timestamp": (*Asked).toTimestamp, "date_trunc": (*Asked).dateTrunc,
+	unnested := func(a *Statement, n node, args []any) { a.unnested(n, callee(n), args) }
+	patterned := func(a *Statement, _ node, args []any) { a.patternOf(args) }
+	aggregated := func(a *Statement, n node, _ []any) { a.aggregated(n) }
+	type rw = Statement // short for the table
+	rewrites = map[string]func(a *rw, n node, args []any){
+		"regexp_full_match": (*rw).fullMatch, "unnest": func(a *rw, _ node, args []any) { a.list(args[0]) },
+		"current_setting": (*rw).currentSetting, "format": (*rw).format,
+		"substring": (*rw).substring, "substr": (*rw).substr, "generate_subscripts": (*rw).subscripts, "date_part": (*rw).datePart,
+		"sum": func(a *rw, n node, _ []any) { a.sum(n) }, "avg": func(a *rw, n node, _ []any) { a.average(n) }, "round": (*rw).round,
+		"to_char": (*rw).toChar, "to_date": (*rw).toDate, "to_timestamp": (*rw).toTimestamp, "date_trunc": (*rw).dateTrunc,
 		"regexp_replace": patterned, "regexp_matches": patterned,
 		"json_agg": aggregated, "jsonb_agg": aggregated,
 		"jsonb_array_elements": unnested, "json_array_elements": unnested, "jsonb_array_elements_text": unnested,
@@ -78,14 +79,14 @@ func init() {
 	}
 }
 
-func (a *Asked) patternOf(args []any) {
+func (a *Statement) patternOf(args []any) {
 	if len(args) > 1 {
 		a.pattern(args[1])
 	}
 }
 
 // fullMatch handles the function to which DuckDB's parser maps ~ and SIMILAR TO.
-func (a *Asked) fullMatch(n node, args []any) {
+func (a *Statement) fullMatch(n node, args []any) {
 	switch {
 	case len(args) != 2 || a.spelled(n, "regexp_full_match"):
 	case a.isMatch(n) && !strings.Contains(strings.ToLower(a.between(args[0], args[1])), "similar"):
@@ -97,7 +98,7 @@ func (a *Asked) fullMatch(n node, args []any) {
 }
 
 // between returns the text between the locations of two expressions.
-func (a *Asked) between(one, other any) string {
+func (a *Statement) between(one, other any) string {
 	from, to := a.at(asNode(one)["query_location"]), a.at(asNode(other)["query_location"])
 	if to == "" || len(from) < len(to) {
 		return ""
@@ -105,20 +106,20 @@ func (a *Asked) between(one, other any) string {
 	return from[:len(from)-len(to)]
 }
 
-func (a *Asked) currentSetting(n node, args []any) {
+func (a *Statement) currentSetting(n node, args []any) {
 	if of, ok := constantText(args[0]); ok {
 		v, _ := a.Setting(of)
 		a.put(n, constant(v))
 	}
 }
 
-func (a *Asked) format(n node, args []any) {
+func (a *Statement) format(n node, args []any) {
 	if format, ok := constantText(args[0]); ok && verbRE.MatchString(format) { // otherwise DuckDB's own function is used
 		a.put(n, call("", "concat", formatted(format, args[1:])...))
 	}
 }
 
-func (a *Asked) substring(n node, args []any) {
+func (a *Statement) substring(n node, args []any) {
 	pattern, ok := "", false
 	if len(args) == 2 {
 		pattern, ok = constantText(args[1])
@@ -136,20 +137,20 @@ func (a *Asked) substring(n node, args []any) {
 }
 
 // subscripts counts the elements of the catalog's vectors from 0.
-func (a *Asked) subscripts(n node, args []any) {
+func (a *Statement) subscripts(n node, args []any) {
 	if isVector(args[0]) && len(args) == 2 {
 		a.put(n, call("", "unnest", call(schemaOf, "vector_subscripts", args...)))
 	}
 }
 
-func (a *Asked) datePart(n node, args []any) {
+func (a *Statement) datePart(n node, args []any) {
 	if len(args) == 2 {
 		a.extract(n, args)
 	}
 }
 
 // round rounds doubles half to even.
-func (a *Asked) round(n node, args []any) {
+func (a *Statement) round(n node, args []any) {
 	of := args[0]
 	if kids := argsOf(of); len(kids) == 1 && word(of, "function_name") == "-" {
 		of = kids[0]
@@ -162,12 +163,12 @@ func (a *Asked) round(n node, args []any) {
 	}
 }
 
-func (a *Asked) toDate(n node, args []any) { a.parsed(n, args, "DATE") }
+func (a *Statement) toDate(n node, args []any) { a.parsed(n, args, "DATE") }
 
-func (a *Asked) toTimestamp(n node, args []any) { a.parsed(n, args, "TIMESTAMP WITH TIME ZONE") }
+func (a *Statement) toTimestamp(n node, args []any) { a.parsed(n, args, "TIMESTAMP WITH TIME ZONE") }
 
 // parsed parses a time from a text.
-func (a *Asked) parsed(n node, args []any, as string) {
+func (a *Statement) parsed(n node, args []any, as string) {
 	if len(args) == 2 {
 		if format, ok := constantText(args[1]); ok {
 			a.put(n, castTo(call("", "strptime", args[0], constant(dateFormat(format))), as))
@@ -176,7 +177,7 @@ func (a *Asked) parsed(n node, args []any, as string) {
 }
 
 // aggregate changes sums and averages.
-func (a *Asked) aggregate(n node) {
+func (a *Statement) aggregate(n node) {
 	switch callee(n) {
 	case "sum":
 		a.sum(n)
@@ -223,7 +224,7 @@ func formatted(format string, args []any) (parts []any) {
 }
 
 // path returns the JSON path given as a list of texts.
-func (a *Asked) path(of any) node {
+func (a *Statement) path(of any) node {
 	if n, ok := of.(node); ok {
 		if _, isText := constantText(n); isText {
 			a.array(n)
@@ -235,12 +236,12 @@ func (a *Asked) path(of any) node {
 
 // isMatch reports whether a full match comes from the operators ~ and !~, which search. !~ has no
 // location.
-func (a *Asked) isMatch(n node) bool {
+func (a *Statement) isMatch(n node) bool {
 	return a.at(n["query_location"]) == "" || a.spelled(n, "~")
 }
 
 // list converts the operand of ANY to a list if it is an untyped parameter or the text of an array.
-func (a *Asked) list(of any) {
+func (a *Statement) list(of any) {
 	n := asNode(of)
 	if s, ok := constantText(n); ok && strings.HasPrefix(s, "{") {
 		a.array(n)
@@ -255,7 +256,7 @@ func (a *Asked) list(of any) {
 var likes = map[string]string{"~~": "like_escape", "!~~": "not_like_escape", "~~*": "ilike_escape", "!~~*": "not_ilike_escape"}
 
 // operator replaces the operators of regular expressions by functions. DuckDB has only one of them.
-func (a *Asked) operator(n node, name string, args []any) {
+func (a *Statement) operator(n node, name string, args []any) {
 	if len(args) != 2 {
 		return
 	}
@@ -291,7 +292,7 @@ func (a *Asked) operator(n node, name string, args []any) {
 
 // contains refuses containment of JSON: DuckDB's own function recurses as deep as the value, which
 // can end its process.
-func (a *Asked) contains(args []any) {
+func (a *Statement) contains(args []any) {
 	s, isText := constantText(args[1])
 	isObject := isText && strings.HasPrefix(strings.TrimSpace(s), "{\"")
 	if isObject || columnIs(args[0], "JSON") || aliasOf(kidOf(args[0], "cast_type", "type_info")) == "JSON" {

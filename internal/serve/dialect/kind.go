@@ -46,7 +46,7 @@ func add(to map[string]kind, name string, k kind) {
 }
 
 // findAliases records the kinds of the columns that the statement names.
-func (a *Asked) findAliases(tree any) {
+func (a *Statement) findAliases(tree any) {
 	for n := range nodes(tree) {
 		a.nameColumns(n)
 		for _, item := range selectOf(n) {
@@ -62,7 +62,7 @@ func (a *Asked) findAliases(tree any) {
 }
 
 // nameColumns records the kinds of columns named outside their query: AS t(a), WITH t(a).
-func (a *Asked) nameColumns(n node) {
+func (a *Statement) nameColumns(n node) {
 	names := listOf(n, "column_name_alias")
 	of := kidOf(n, "function")
 	if word(n, "type") == "TABLE_FUNCTION" && isShortSeries(of) {
@@ -88,7 +88,7 @@ func (a *Asked) nameColumns(n node) {
 }
 
 // kindOf returns the kind of an expression.
-func (a *Asked) kindOf(of any) kind {
+func (a *Statement) kindOf(of any) kind {
 	n := asNode(of)
 	switch classOf(n) {
 	case "CONSTANT":
@@ -118,7 +118,7 @@ func (a *Asked) kindOf(of any) kind {
 }
 
 // common returns the kind shared by the expressions, ignoring nulls.
-func (a *Asked) common(of []any) kind {
+func (a *Statement) common(of []any) kind {
 	k := unknown
 	for _, n := range of {
 		if n == nil || isNull(n) {
@@ -142,7 +142,7 @@ var answers = map[string]kind{"count": int8, "count_star": int8, "row_number": i
 	"concat": other, "string_agg": other, "upper": other, "lower": other, "to_char": other}
 
 // kindOfCall returns the kind of the result of a function or operator.
-func (a *Asked) kindOfCall(n node) kind {
+func (a *Statement) kindOfCall(n node) kind {
 	args := argsOf(n)
 	name := callee(n)
 	if isOperator(n) && len(args) == 2 {

@@ -1,7 +1,7 @@
 package dialect
 
 // names returns Postgres' names of a statement's unnamed columns; nil if they include a star.
-func (a *Asked) names(n any) []string {
+func (a *Statement) names(n any) []string {
 	of := asNode(n)
 	if word(of, "type") == "SET_OPERATION_NODE" {
 		if left, ok := of["left"]; ok {
@@ -23,7 +23,7 @@ func (a *Asked) names(n any) []string {
 }
 
 // name returns Postgres' name of an expression, "" if DuckDB's is the same.
-func (a *Asked) name(e node) string {
+func (a *Statement) name(e node) string {
 	if aliasOf(e) != "" {
 		return ""
 	}
@@ -60,7 +60,7 @@ var calledNames = map[string]string{"count_star": "count", "quantile_cont": "per
 	"trim": "btrim", "list_value": "array", "struct_pack": "row"}
 
 // callName returns the name of a call.
-func (a *Asked) callName(e node) string {
+func (a *Statement) callName(e node) string {
 	if isOperator(e) {
 		return "?column?"
 	}
@@ -78,7 +78,7 @@ func (a *Asked) callName(e node) string {
 }
 
 // castNameOf returns the name of a cast: that of its operand, or else of the type.
-func (a *Asked) castNameOf(e node) string {
+func (a *Statement) castNameOf(e node) string {
 	child := kidOf(e, "child")
 	t := kidOf(e, "cast_type")
 	if classOf(child) == "CAST" {
@@ -98,7 +98,7 @@ func (a *Asked) castNameOf(e node) string {
 	return castName(t)
 }
 
-func (a *Asked) subqueryName(e node) string {
+func (a *Statement) subqueryName(e node) string {
 	switch word(e, "subquery_type") {
 	case "EXISTS", "NOT_EXISTS":
 		return "exists"
@@ -111,7 +111,7 @@ func (a *Asked) subqueryName(e node) string {
 	return ""
 }
 
-func (a *Asked) operatorName(e node) string {
+func (a *Statement) operatorName(e node) string {
 	switch word(e, "type") {
 	case "OPERATOR_COALESCE":
 		return "coalesce"

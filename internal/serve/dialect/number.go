@@ -8,7 +8,7 @@ import (
 
 // sum gives a sum its Postgres type: DuckDB's sum of integers has a wider type and is divided like
 // an integer.
-func (a *Asked) sum(n node) {
+func (a *Statement) sum(n node) {
 	args := argsOf(n)
 	if len(args) != 1 {
 		return
@@ -26,7 +26,7 @@ func (a *Asked) sum(n node) {
 
 // average computes the average of intervals from sums of their parts: DuckDB's own is off by
 // milliseconds beyond some thousand rows.
-func (a *Asked) average(n node) {
+func (a *Statement) average(n node) {
 	args := argsOf(n)
 	if len(args) != 1 || a.kindOf(args[0]) != interval || n["distinct"] == true {
 		return
@@ -37,14 +37,14 @@ func (a *Asked) average(n node) {
 }
 
 // each returns the sum of a part of the intervals, with the filter and window of the call.
-func (a *Asked) each(n node, part string, of any) node {
+func (a *Statement) each(n node, part string, of any) node {
 	sum := bare(n)
 	sum["function_name"], sum["children"] = "sum", []any{call(schemaOf, "interval_"+part, of)}
 	return sum
 }
 
 // extract makes EXTRACT numeric and date_part double, as in Postgres.
-func (a *Asked) extract(n node, args []any) {
+func (a *Statement) extract(n node, args []any) {
 	inner := bare(n)
 	field, _ := constantText(args[0])
 	exact := a.spelled(n, "extract")
@@ -65,7 +65,7 @@ func (a *Asked) extract(n node, args []any) {
 }
 
 // roundTo rounds numerics, and doubles by their shortest text, to the places that Postgres prints.
-func (a *Asked) roundTo(n node, args []any) {
+func (a *Statement) roundTo(n node, args []any) {
 	v := kidOf(args[1], "value")
 	places := number(v["value"])
 	if word(kidOf(v, "type"), "id") != "INTEGER" || places < 0 || places > 15 {
@@ -84,7 +84,7 @@ var shortRE = regexp.MustCompile(`\(\s*18\s*,\s*3\s*\)`)
 
 // toNumeric casts to numeric: a double by its shortest text, as Postgres does; without precision
 // DuckDB would keep three places.
-func (a *Asked) toNumeric(n, t node) {
+func (a *Statement) toNumeric(n, t node) {
 	info := kidOf(t, "type_info")
 	if word(t, "id") == "DECIMAL" && a.kindOf(n["child"]) == float8 {
 		n["child"] = castTo(kidOf(n, "child"), "VARCHAR")
@@ -115,7 +115,7 @@ func columnIs(n any, t string) bool {
 }
 
 // nullsFirst sorts nulls like Postgres unless the statement specifies their order.
-func (a *Asked) nullsFirst(n node) {
+func (a *Statement) nullsFirst(n node) {
 	if word(n, "type") == "DESCENDING" && word(n, "null_order") == "ORDER_DEFAULT" {
 		n["null_order"] = "NULLS FIRST"
 		a.changed = true

@@ -8,7 +8,7 @@ import (
 )
 
 // parameterOf returns the number of a parameter.
-func (a *Asked) parameterOf(n node) (number int, ok bool) {
+func (a *Statement) parameterOf(n node) (number int, ok bool) {
 	if word(n, "type") != "VALUE_PARAMETER" {
 		return 0, false
 	}
@@ -17,7 +17,7 @@ func (a *Asked) parameterOf(n node) (number int, ok bool) {
 }
 
 // typeOf returns the client's declared type of a parameter; 0: none.
-func (a *Asked) typeOf(parameter int) uint32 {
+func (a *Statement) typeOf(parameter int) uint32 {
 	if parameter > len(a.Types) || a.Types[parameter-1] == 705 { // unknown
 		return 0
 	}
@@ -25,7 +25,7 @@ func (a *Asked) typeOf(parameter int) uint32 {
 }
 
 // parameter casts a parameter to its type, so that the types of columns do not depend on values.
-func (a *Asked) parameter(n node) {
+func (a *Statement) parameter(n node) {
 	number, ok := a.parameterOf(n)
 	if !ok {
 		return
@@ -47,12 +47,12 @@ func (a *Asked) parameter(n node) {
 	}
 }
 
-func (a *Asked) castParameter(n node, to string) {
+func (a *Statement) castParameter(n node, to string) {
 	a.put(n, castTo(bare(n), to))
 }
 
 // findCasts collects the types to which a statement casts parameters.
-func (a *Asked) findCasts(tree any) {
+func (a *Statement) findCasts(tree any) {
 	for n := range nodes(tree) {
 		if number, ok := a.parameterOf(kidOf(n, "child")); ok && classOf(n) == "CAST" {
 			a.casts[number], _ = n["cast_type"].(node)
@@ -61,7 +61,7 @@ func (a *Asked) findCasts(tree any) {
 }
 
 // CastTo returns the DuckDB type to which the statement casts a parameter; empty: none.
-func (a *Asked) CastTo(parameter int) string { return nameOf(a.casts[parameter]) }
+func (a *Statement) CastTo(parameter int) string { return nameOf(a.casts[parameter]) }
 
 // nameOf returns DuckDB's name of a type; empty: none.
 func nameOf(t node) string {
@@ -79,7 +79,7 @@ func nameOf(t node) string {
 
 // guess gives parameters a type where DuckDB could not infer it: in arithmetic that of the other
 // operand, if it is a number, and compared by ANY a list.
-func (a *Asked) guess(n node) {
+func (a *Statement) guess(n node) {
 	a.guessAny(n)
 	args := argsOf(n)
 	if !isOperator(n) || len(args) != 2 || !strings.Contains("+-*/%^", callee(n)) {
@@ -93,7 +93,7 @@ func (a *Asked) guess(n node) {
 }
 
 // guessAny makes a parameter compared by ANY a list of the other operand's type.
-func (a *Asked) guessAny(n node) {
+func (a *Statement) guessAny(n node) {
 	if list := anyList(n); list != nil && !isParameter(n["child"]) {
 		a.like(list, call("", "list_value", n["child"]))
 	}
@@ -121,7 +121,7 @@ func branches(n node) (out []any) {
 }
 
 // like gives a parameter the type of another expression.
-func (a *Asked) like(n node, other any) {
+func (a *Statement) like(n node, other any) {
 	if number, ok := a.parameterOf(n); !ok || a.typeOf(number) != 0 {
 		return
 	}

@@ -12,7 +12,7 @@ var systemColumn = map[string]bool{"tableoid": true, "xmin": true}
 
 // systemColumns fills in the hidden columns of the catalog's relations. above are the relations of
 // the outer queries by alias.
-func (a *Asked) systemColumns(n any, above map[string]string) {
+func (a *Statement) systemColumns(n any, above map[string]string) {
 	switch n := n.(type) {
 	case []any:
 		for _, kid := range n {
@@ -42,7 +42,7 @@ func (a *Asked) systemColumns(n any, above map[string]string) {
 }
 
 // systemColumnOf fills in one such column of a catalog relation.
-func (a *Asked) systemColumnOf(n node, above map[string]string) bool {
+func (a *Statement) systemColumnOf(n node, above map[string]string) bool {
 	of := above[tableOf(n)]
 	if tableOf(n) == "" && len(above) == 1 {
 		for _, of = range above { // above has only this one
@@ -79,7 +79,7 @@ func relations(from any, scope map[string]string) {
 }
 
 // relation maps names of the catalog to our schema, and drops the database and the schema public.
-func (a *Asked) relation(n node) {
+func (a *Statement) relation(n node) {
 	catalog, schema, name := small(n, "catalog_name"), small(n, "schema_name"),
 		small(n, "table_name")
 	if catalog == database {
@@ -124,7 +124,7 @@ func innerCross(n node) {
 }
 
 // values gives the columns of VALUES their Postgres names.
-func (a *Asked) values(n node) {
+func (a *Statement) values(n node) {
 	rows := listOf(n, "values")
 	if names := listOf(n, "expected_names"); len(names) > 0 || len(rows) == 0 {
 		return
@@ -139,7 +139,7 @@ func (a *Asked) values(n node) {
 }
 
 // tableFunction names the single column of a table function after its alias, as Postgres does.
-func (a *Asked) tableFunction(n node) {
+func (a *Statement) tableFunction(n node) {
 	of := kidOf(n, "function")
 	name, args, isNamed := callee(of), argsOf(of), len(listOf(n, "column_name_alias")) > 0
 	switch {
@@ -164,7 +164,7 @@ func (a *Asked) tableFunction(n node) {
 }
 
 // nameRows names the rows of a function and their one column, unless the statement does.
-func (a *Asked) nameRows(n node, name string) {
+func (a *Statement) nameRows(n node, name string) {
 	if aliasOf(n) == "" {
 		n["alias"] = name
 	}
@@ -197,7 +197,7 @@ const shortSeries = 10_000
 const database = "callhouse"
 
 // column drops the schema of a column, and replaces words that only look like columns.
-func (a *Asked) column(n node) {
+func (a *Statement) column(n node) {
 	names := pathOf(n)
 	for len(names) > 2 {
 		first := strings.ToLower(text(names[0]))

@@ -8,7 +8,7 @@ import (
 var bounds = strings.NewReplacer(`\\`, `\\`, `\m`, `\b`, `\M`, `\b`, `\y`, `\b`)
 
 // pattern converts a pattern to DuckDB's syntax.
-func (a *Asked) pattern(of any) {
+func (a *Statement) pattern(of any) {
 	if s, ok := constantText(of); ok && bounds.Replace(s) != s {
 		asNode(of)["value"].(node)["value"] = bounds.Replace(s)
 		a.changed = true
@@ -16,7 +16,7 @@ func (a *Asked) pattern(of any) {
 }
 
 // substr counts characters as Postgres does, even before the beginning of the text.
-func (a *Asked) substr(n node, args []any) {
+func (a *Statement) substr(n node, args []any) {
 	if len(args) < 2 || isPositive(args[1]) {
 		return
 	}
@@ -30,14 +30,14 @@ func isPositive(n any) bool {
 }
 
 // aggregated converts the list collected by an aggregate to JSON.
-func (a *Asked) aggregated(n node) {
+func (a *Statement) aggregated(n node) {
 	inner := bare(n)
 	inner["function_name"], inner["schema"], inner["catalog"] = "list", "", ""
 	a.put(n, call("", "to_json", inner))
 }
 
 // unnested turns JSON elements into rows.
-func (a *Asked) unnested(n node, name string, args []any) {
+func (a *Statement) unnested(n node, name string, args []any) {
 	var list node
 	switch strings.TrimPrefix(strings.TrimPrefix(name, "jsonb_"), "json_") {
 	case "array_elements":

@@ -12,7 +12,7 @@ import (
 var days = map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}
 
 // asInstant rewrites a constant time for DuckDB.
-func (a *Asked) asInstant(of any) {
+func (a *Statement) asInstant(of any) {
 	n := asNode(of)
 	s, ok := constantText(n)
 	if !ok {
@@ -34,7 +34,7 @@ func (a *Asked) asInstant(of any) {
 }
 
 // compared rewrites constant times in comparisons with times.
-func (a *Asked) compared(n node) {
+func (a *Statement) compared(n node) {
 	var of []any
 	switch classOf(n) {
 	case "COMPARISON":
@@ -54,13 +54,13 @@ func (a *Asked) compared(n node) {
 	}
 }
 
-func (a *Asked) isTime(n any) bool {
+func (a *Statement) isTime(n any) bool {
 	k := a.kindOf(n)
 	return k == instant || k == date
 }
 
 // castTime casts texts to times where DuckDB's own cast fails.
-func (a *Asked) castTime(n, t node) {
+func (a *Statement) castTime(n, t node) {
 	switch id := word(t, "id"); id {
 	case "TIMESTAMP WITH TIME ZONE", "TIMESTAMP", "DATE":
 		a.asInstant(n["child"])
@@ -73,7 +73,7 @@ func (a *Asked) castTime(n, t node) {
 }
 
 // dateTrunc truncates in a zone. DuckDB's centuries begin a year before Postgres'.
-func (a *Asked) dateTrunc(n node, args []any) {
+func (a *Statement) dateTrunc(n node, args []any) {
 	inner := bare(n)
 	field, _ := constantText(args[0])
 	switch field = strings.ToLower(field); {
@@ -116,7 +116,7 @@ var unknownParts = []string{"WW", "J", "RM", "rm", "TH", "th", "SP", "CC", "BC",
 var numberRE = regexp.MustCompile(`^(?:FM)?[90,GD.S-]*[90][90,GD.S-]*%?$`)
 
 // toChar concatenates the parts of to_char with a constant format.
-func (a *Asked) toChar(n node, args []any) {
+func (a *Statement) toChar(n node, args []any) {
 	if len(args) != 2 {
 		return
 	}
@@ -149,7 +149,7 @@ func (a *Asked) toChar(n node, args []any) {
 }
 
 // charPart returns the tree of the first part of a format, and its length.
-func (a *Asked) charPart(format string, of any) (node, int) {
+func (a *Statement) charPart(format string, of any) (node, int) {
 	rest := strings.TrimPrefix(strings.TrimPrefix(format, "FM"), "fm")
 	isShort, skipped := rest != format, len(format)-len(rest)
 	for _, p := range parts {

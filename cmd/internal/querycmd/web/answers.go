@@ -35,7 +35,7 @@ func (s *Server) answers(find func(q *request) (*answerTo, error)) http.Handler 
 			return
 		}
 		var release func()
-		if q.house, release, err = s.Snapshots.Acquire(r.Context(), q.zone, q.rights); err != nil {
+		if q.warehouse, release, err = s.Snapshots.Acquire(r.Context(), q.zone, q.rights); err != nil {
 			s.explain(w, r, err)
 			return
 		}
@@ -54,8 +54,8 @@ func (s *Server) answers(find func(q *request) (*answerTo, error)) http.Handler 
 
 // send sends an answer, unless the reader already has it. On an error nothing was sent.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, q *request, a *answerTo) error {
-	number := q.house.Snapshot().Manifest.Snapshot
-	sum := sha256.Sum256([]byte(strings.Join([]string{q.house.Snapshot().Manifest.RunID, cli.Version(), q.path, q.values.Encode(),
+	number := q.warehouse.Snapshot().Manifest.Snapshot
+	sum := sha256.Sum256([]byte(strings.Join([]string{q.warehouse.Snapshot().Manifest.RunID, cli.Version(), q.path, q.values.Encode(),
 		q.asOf.String(), q.rights.Key()}, "\n")))
 	key := fmt.Sprintf("%d-%x", number, sum[:8])
 	h := w.Header()

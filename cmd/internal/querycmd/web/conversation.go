@@ -58,7 +58,7 @@ func each(ctx context.Context, rows *analytics.Rows, err error, do func(row []an
 func (q *request) conversation(ctx context.Context, id string, start time.Time, plays bool) (out []uttered, err error) {
 	type span struct{ from, to time.Time }
 	times := map[float64]span{}
-	rows, err := q.house.SQL(ctx, "SELECT turn, start_at, end_at FROM transcript_turns WHERE call_id = ?", id)
+	rows, err := q.warehouse.SQL(ctx, "SELECT turn, start_at, end_at FROM transcript_turns WHERE call_id = ?", id)
 	err = each(ctx, rows, err, func(row []any) {
 		x := value.Of(row[0])
 		n := x.Float()
@@ -69,7 +69,7 @@ func (q *request) conversation(ctx context.Context, id string, start time.Time, 
 	if err != nil {
 		return nil, err
 	}
-	said, err := q.house.Ask(ctx, analytics.Question{Report: "call", Params: question.Params{Call: id, CallStart: start}})
+	said, err := q.warehouse.Ask(ctx, analytics.Question{Report: "call", Params: question.Params{Call: id, CallStart: start}})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (q *request) conversation(ctx context.Context, id string, start time.Time, 
 				t.Play = q.playFrom(id, at.Float(), t.Turn)
 			}
 		} else if mark, text, ok := strings.Cut(t.Text, " "); ok && (mark == "←" || mark == "✗") {
-			if i, asked := open[t.Who]; asked {
+			if i, isOpen := open[t.Who]; isOpen {
 				out[i].Result, out[i].Failed = text, mark == "✗"
 				delete(open, t.Who)
 				return
@@ -120,7 +120,7 @@ func (q *request) conversation(ctx context.Context, id string, start time.Time, 
 
 // sameCaller returns up to three calls of the same caller before a call, and up to three after it.
 func (q *request) sameCaller(ctx context.Context, id string) (out []choice, err error) {
-	rows, err := q.house.SQL(ctx, `WITH this AS (SELECT caller AS number, start_at AS began FROM calls WHERE call_id = ?)
+	rows, err := q.warehouse.SQL(ctx, `WITH this AS (SELECT caller AS number, start_at AS began FROM calls WHERE call_id = ?)
 		SELECT call_id, start_at, start_at > began FROM calls, this WHERE caller = number AND start_at <> began
 		QUALIFY row_number() OVER (PARTITION BY start_at > began ORDER BY abs(epoch_ms(start_at) - epoch_ms(began))) <= 3
 		ORDER BY start_at, call_id`, id)
@@ -152,14 +152,14 @@ type card struct {
 // card returns the facts of a call, with its agent by name.
 func (q *request) card(ctx context.Context, id string) (out *card, err error) {
 	out = &card{}
-	rows, err := q.house.SQL(ctx, "SELECT name FROM agents WHERE agent_id = (SELECT agent_id FROM calls WHERE call_id = ?)", id)
+	rows, err := q.warehouse.SQL(ctx, "SELECT name FROM agents WHERE agent_id = (SELECT agent_id FROM calls WHERE call_id = ?)", id)
 	if err = each(ctx, rows, err, func(row []any) { out.Agent, _ = row[0].(string) }); err != nil && !analytics.Denied(err) {
 		return nil, err
 	}
 	if err := q.audio(ctx, id, out); err != nil {
 		return nil, err
 	}
-	rows, err = q.house.SQL(ctx, "SELECT recording_url FROM calls WHERE call_id = ? AND recording_url LIKE 'https://%'", id)
+	rows, err = q.warehouse.SQL(ctx, "SELECT recording_url FROM calls WHERE call_id = ? AND recording_url LIKE 'https://%'", id)
 	if err = each(ctx, rows, err, func(row []any) {
 		link, _ := row[0].(string)
 		if out.Audio != "" {
@@ -169,7 +169,7 @@ func (q *request) card(ctx context.Context, id string) (out *card, err error) {
 	}); err != nil {
 		return nil, err
 	}
-	facts, err := q.house.Card(ctx, id)
+	facts, err := q.warehouse.Card(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -35,8 +35,8 @@ type input struct{ Name, Label, Value, Hint, Type string }
 
 func (s *Server) frame(ctx context.Context, q *request, title string, groups bool) (frame, error) {
 	f := frame{Texts: q.texts, Title: title, Lang: q.lang, Path: q.path, Grouped: groups, Dimensions: question.Dimensions()}
-	kept := shared(q.values)
-	f.Page, f.Calls, f.Agents, f.Reports = link("/", kept), link("/calls", kept), link("/reports/agents", kept), link("/reports", kept)
+	same := shared(q.values)
+	f.Page, f.Calls, f.Agents, f.Reports = link("/", same), link("/calls", same), link("/reports/agents", same), link("/reports", same)
 	if q.id != "" {
 		return f, nil // a single call has no selections
 	}
@@ -65,8 +65,8 @@ func (s *Server) frame(ctx context.Context, q *request, title string, groups boo
 		}
 		f.Conditions = append(f.Conditions, choice{Text: c, Link: link(q.path, values)})
 	}
-	for _, name := range slices.Sorted(maps.Keys(kept)) {
-		for _, v := range kept[name] {
+	for _, name := range slices.Sorted(maps.Keys(same)) {
+		for _, v := range same[name] {
 			f.Shared = append(f.Shared, input{Name: name, Value: v})
 		}
 	}
@@ -100,7 +100,7 @@ func (f *frame) spans(q *request) {
 // agentNames returns the names of the agents that the reader may see, for the field's suggestions,
 // and replaces an agent's id by its name.
 func (q *request) agentNames(ctx context.Context, agent *string) (out []string, err error) {
-	rows, err := q.house.SQL(ctx, "SELECT name, agent_id FROM agents WHERE name IS NOT NULL ORDER BY name, agent_id LIMIT 1000")
+	rows, err := q.warehouse.SQL(ctx, "SELECT name, agent_id FROM agents WHERE name IS NOT NULL ORDER BY name, agent_id LIMIT 1000")
 	if err = each(ctx, rows, err, func(row []any) {
 		name, _ := row[0].(string)
 		if out = append(out, name); row[1] == *agent {

@@ -82,7 +82,7 @@ func (s *Server) page(q *request) (*answerTo, error) {
 		if err := templates.ExecuteTemplate(words.Page(&above), "above", f); err != nil {
 			return err
 		}
-		_, err = page.Write(ctx, w, q.house, page.Options{Since: q.params.Since, Until: q.params.Until,
+		_, err = page.Write(ctx, w, q.warehouse, page.Options{Since: q.params.Since, Until: q.params.Until,
 			Agent: q.params.Agent, Where: q.params.Where,
 			Lang: q.lang, Currency: s.Settings.Currency, Now: q.asOf, Version: cli.Version(),
 			Address: q.address, Above: template.HTML("<style>" + sheet() + "</style>" + above.String())}) //nolint:gosec // our own template
@@ -183,11 +183,11 @@ func (q *request) ask(ctx context.Context, f *sqlfiles.File) (*analytics.Answer,
 	p := q.params
 	if f.Arguments == "CALL_ID" {
 		var err error
-		if p.Call, p.CallStart, err = q.house.FindCall(ctx, p.Call); err != nil {
+		if p.Call, p.CallStart, err = q.warehouse.FindCall(ctx, p.Call); err != nil {
 			return nil, err
 		}
 	}
-	return q.house.Ask(ctx, analytics.Question{Report: f.Name, Params: p, Compare: q.typed.Compare != "", Now: q.asOf})
+	return q.warehouse.Ask(ctx, analytics.Question{Report: f.Name, Params: p, Compare: q.typed.Compare != "", Now: q.asOf})
 }
 
 // cell is a displayed value and its link.
@@ -395,7 +395,7 @@ func (s *Server) call(q *request) (*answerTo, error) {
 		if err := analytics.May(q.rights, f); err != nil {
 			return err
 		}
-		id, start, err := q.house.FindCall(ctx, q.id)
+		id, start, err := q.warehouse.FindCall(ctx, q.id)
 		if unknown, ok := errors.AsType[*question.UnknownError](err); ok {
 			return cli.Fail(cli.ExitUsage, errors.Join(errNotThere, unknown), "/calls lists calls")
 		}

@@ -29,11 +29,11 @@ type held struct{ archive, path, sha256, format string }
 
 // recordingOf returns the recording of a call, if there is one that the reader may listen to.
 func (q *request) recordingOf(ctx context.Context, id string) (r held, ok bool, err error) {
-	r.archive = q.house.Snapshot().Manifest.Archive
+	r.archive = q.warehouse.Snapshot().Manifest.Archive
 	if r.archive == "" || !q.rights.Hears() {
 		return r, false, nil
 	}
-	rows, err := q.house.SQL(ctx, "SELECT path, sha256, format FROM recordings WHERE call_id = ? AND state = 'stored'", id)
+	rows, err := q.warehouse.SQL(ctx, "SELECT path, sha256, format FROM recordings WHERE call_id = ? AND state = 'stored'", id)
 	err = each(ctx, rows, err, func(row []any) {
 		r.path, ok = row[0].(string)
 		r.sha256, _ = row[1].(string)
@@ -99,12 +99,12 @@ func (s *Server) recording(w http.ResponseWriter, r *http.Request) {
 // findRecording returns the recording that a request is for.
 func (s *Server) findRecording(ctx context.Context, q *request) (it held, err error) {
 	var release func()
-	if q.house, release, err = s.Snapshots.Acquire(ctx, q.zone, q.rights); err != nil {
+	if q.warehouse, release, err = s.Snapshots.Acquire(ctx, q.zone, q.rights); err != nil {
 		return it, err
 	}
 	defer release()
 	ok := false
-	id, _, err := q.house.FindCall(ctx, q.id)
+	id, _, err := q.warehouse.FindCall(ctx, q.id)
 	if err == nil {
 		it, ok, err = q.recordingOf(ctx, id)
 	}

@@ -21,18 +21,18 @@ import (
 
 // request is a parsed request. Its parameters have the names of query's flags.
 type request struct {
-	typed    answer.Question
-	params   question.Params
-	path     string
-	values   url.Values // without empty ones
-	id, name string     // of the path
-	from     string     // seconds at which to start playing a recording
-	lang     string
-	texts    *texts.Texts
-	zone     *time.Location
-	rights   rights.Rights // of the reader
-	house    *analytics.Warehouse
-	asOf     time.Time // reference time of ages
+	typed     answer.Question
+	params    question.Params
+	path      string
+	values    url.Values // without empty ones
+	id, name  string     // of the path
+	from      string     // seconds at which to start playing a recording
+	lang      string
+	texts     *texts.Texts
+	zone      *time.Location
+	rights    rights.Rights // of the reader
+	warehouse *analytics.Warehouse
+	asOf      time.Time // reference time of ages
 }
 
 // ask parses an address. Unknown parameters are an error, because a misspelt condition must not be
@@ -100,8 +100,8 @@ func (s *Server) ask(r *http.Request) (q *request, err error) {
 
 // asOf returns the reference time of ages: the snapshot's commit, so that an answer stays the same
 // for a snapshot, or the current full hour if that is more than a day ago.
-func asOf(house *analytics.Warehouse, now time.Time) time.Time {
-	at := house.Snapshot().Manifest.CommittedAt.Truncate(time.Second)
+func asOf(warehouse *analytics.Warehouse, now time.Time) time.Time {
+	at := warehouse.Snapshot().Manifest.CommittedAt.Truncate(time.Second)
 	if now.Sub(at) > 24*time.Hour {
 		at = now.Truncate(time.Hour)
 	}
@@ -111,7 +111,7 @@ func asOf(house *analytics.Warehouse, now time.Time) time.Time {
 // settle resolves the parameters that depend on the snapshot.
 func (q *request) settle(now time.Time) (err error) {
 	call, found := q.params.Call, q.params.Words
-	q.asOf = asOf(q.house, now)
+	q.asOf = asOf(q.warehouse, now)
 	q.params, err = q.typed.Params(q.zone, q.asOf)
 	q.params.Call, q.params.Words = call, found
 	return err

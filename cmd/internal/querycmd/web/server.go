@@ -135,11 +135,11 @@ func (s *Server) Ready(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	house, release, err := s.Snapshots.Acquire(ctx, zone, rights.Rights{})
+	warehouse, release, err := s.Snapshots.Acquire(ctx, zone, rights.Rights{})
 	if err != nil {
 		return // requests report the error
 	}
-	now := fmt.Sprint(house.Snapshot().Manifest.Snapshot, " ", asOf(house, s.Now()))
+	now := fmt.Sprint(warehouse.Snapshot().Manifest.Snapshot, " ", asOf(warehouse, s.Now()))
 	release()
 	if s.ready == now {
 		return // not counted as an answer
