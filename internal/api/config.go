@@ -20,9 +20,6 @@ type Secret string
 
 const masked = words.Masked
 
-// String returns a mask.
-func (Secret) String() string { return masked }
-
 // Format writes a mask for every verb.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, masked) }
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -36,10 +37,10 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 		}
 		c.log.Debug("attempt failed", "kind", r.Kind, "attempt", attempt, "failure", f)
 		rule := f.rule
-		if rule.outage {
-			if down, err := c.outage(ctx); err != nil {
+		if rule.outage && c.health.failing() >= outageAfter {
+			if works, err := c.vouch(ctx, time.Now(), c.health); err != nil {
 				return f, err
-			} else if down {
+			} else if !works {
 				continue
 			}
 		}
@@ -117,7 +118,9 @@ func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept fun
 	a.At = c.cfg.Clock.At(a.At)
 	if err == nil && accept != nil && f == nil {
 		if wrong := accept(&a); wrong != nil {
-			f = wrongBodyOf(&a, wrong)
+			if f = (&RequestError{rule: wrongBody, Status: a.Status, Err: wrong}); errors.Is(wrong, ErrBroken) {
+				f.rule = broken
+			}
 		}
 	}
 	c.counter.ended(f)

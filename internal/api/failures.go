@@ -236,14 +236,6 @@ func (f *RequestError) TooLarge() bool { return f.rule == tooLarge }
 // ErrBroken is the error of a page of a list that is not valid JSON.
 var ErrBroken = errors.New("the page is not valid JSON")
 
-// wrongBodyOf returns the failure of an answer with content other than the requested.
-func wrongBodyOf(a *Answer, err error) *RequestError {
-	if errors.Is(err, ErrBroken) {
-		return &RequestError{rule: broken, Status: a.Status, Err: err}
-	}
-	return &RequestError{rule: wrongBody, Status: a.Status, Err: err}
-}
-
 // ruleOf returns the rule of an unsuccessful status.
 func (c *Client) ruleOf(status int) *rule {
 	for _, r := range c.rules {

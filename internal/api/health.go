@@ -121,25 +121,16 @@ func (h *health) verdict() error {
 	return &ServiceDownError{Failures: h.failures, For: time.Since(h.lastGood), Err: h.last}
 }
 
-// outageAfter is the number of consecutive failures after which the service is probed.
+// outageAfter is the number of consecutive failures after which the service is probed. If the probe
+// fails too, the whole service is down, and attempts do not count against their requests: otherwise the
+// current calls would be set aside, one after the other, through no fault of theirs. If only one request
+// keeps failing, the probe succeeds at once, and the attempt counts.
 const outageAfter = 5
 
 // look is the result of the last probe: a request that always succeeds while the service works.
 type look struct {
 	at   time.Time // time of the answer
 	down bool      // the first attempt failed
-}
-
-// outage reports whether an attempt failed because the whole service is down: many attempts failed
-// in a row, and the probe fails too. The attempt does not count against its request: otherwise the
-// current calls would be set aside, one after the other, through no fault of theirs. If only one
-// request keeps failing, the probe succeeds at once, and the attempt counts.
-func (c *Client) outage(ctx context.Context) (bool, error) {
-	if c.health.failing() < outageAfter {
-		return false, nil
-	}
-	works, err := c.vouch(ctx, time.Now(), c.health)
-	return !works, err
 }
 
 // vouch reports whether the service works: whether it has given a good answer outside of streams

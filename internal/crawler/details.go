@@ -92,8 +92,12 @@ func (c *Crawler) fetchAll(ctx context.Context, dues iter.Seq2[calls.Due, error]
 			continue
 		}
 		c.skips.once(due.CallID, c.nowMS())
+		priority := api.Recent
+		if due.StartAt.OK && due.StartAt.V < c.windowFrom() { // the list goes before the records of older calls
+			priority = api.Backlog
+		}
 		workers.Go(func(ctx context.Context) error {
-			_, err := c.fetchRecord(ctx, &due, c.priorityOf(&due), nil, func(call *calls.Call, rec schema.Record) error {
+			_, err := c.fetchRecord(ctx, &due, priority, nil, func(call *calls.Call, rec schema.Record) error {
 				c.skips.note(call, c.nowMS())
 				return c.put(ctx, rec)
 			})
@@ -108,15 +112,6 @@ func (c *Crawler) fetchAll(ctx context.Context, dues iter.Seq2[calls.Due, error]
 		}
 	}
 	return errors.Join(workers.Wait(), c.passOver(ctx))
-}
-
-// priorityOf returns the priority of a call's record: the list goes before the records of older
-// calls.
-func (c *Crawler) priorityOf(due *calls.Due) api.Priority {
-	if due.StartAt.OK && due.StartAt.V < c.windowFrom() {
-		return api.Backlog
-	}
-	return api.Recent
 }
 
 // windowFrom returns the start of the newest part of the list, in ms.

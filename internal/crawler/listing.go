@@ -140,7 +140,7 @@ func (l *listing) take(ctx context.Context, q *query, p *listPage) (*query, erro
 	if l.idle++; fresh > 0 || l.lowest < above {
 		l.idle = 0
 	}
-	below := l.inOrder() && l.under(l.from)
+	below := l.inOrder() && l.lowest != forever && after(l.lowest) <= l.from // all of the stretch has been listed
 	check, end, err := l.ends(ctx, q, p, fresh, highest, below)
 	if err != nil {
 		return nil, err
@@ -218,11 +218,6 @@ func (l *listing) timely() bool {
 func (l *listing) byTimeBelow(before int64) *query {
 	l.cursors = map[string]bool{}
 	return l.upTo(before)
-}
-
-// under reports whether everything that started at a time or later has been listed.
-func (l *listing) under(from int64) bool {
-	return l.lowest != forever && after(l.lowest) <= from
 }
 
 // inOrder reports whether the list counts as descending.

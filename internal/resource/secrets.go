@@ -6,19 +6,14 @@ import (
 	"callhouse/internal/wire/secret"
 )
 
-// rules returns a resource's additional rules for secrets.
-func (r *Resource) rules() secret.Rules {
+// Scrub returns the JSON of an object, as the service sent it, without its secrets.
+func (r *Resource) Scrub(body []byte) ([]byte, error) {
 	rules := secret.Rules{Hide: r.Secrets}
 	for _, col := range r.keys {
 		c := &r.Table.Columns[col]
 		rules.Keep = append(rules.Keep, c.Name, c.V3, c.V2)
 	}
-	return rules
-}
-
-// Scrub returns the JSON of an object, as the service sent it, without its secrets.
-func (r *Resource) Scrub(body []byte) ([]byte, error) {
-	clean, err := r.rules().Withhold(body)
+	clean, err := rules.Withhold(body)
 	if err != nil {
 		return nil, fmt.Errorf("cannot be decoded: %w", err)
 	}
