@@ -17,7 +17,6 @@ type sources struct {
 	r       *Reader
 	waiting []*layout.File // of calls, not opened yet, by their lowest start
 	open    []*source
-	current *source // source of the call that next returned last
 }
 
 // source is one period with its next call.
@@ -48,39 +47,27 @@ func lowest(f *layout.File) schema.Opt[int64] {
 	return schema.Some(*f.MinStart)
 }
 
-// next returns the next call, or nil at the end.
-func (s *sources) next() (*calls.Call, error) {
-	if s.current != nil {
-		if err := s.advance(s.current); err != nil {
-			return nil, err
-		}
-		s.current = nil
-	}
-	for {
-		first := s.first()
-		if len(s.waiting) > 0 && (first == nil || compareKey(lowest(s.waiting[0]), "", first.call.StartAt(),
-			string(first.call.ID())) <= 0) {
-			if err := s.openNext(); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if first == nil {
-			return nil, nil
-		}
-		s.current = first
-		return &first.call, nil
-	}
-}
-
 // Each visits all calls. A call is valid until visit returns.
 func (s *sources) Each(visit func(*calls.Call) error) error {
 	for {
-		call, err := s.next()
-		if err != nil || call == nil {
-			return err
+		first := s.first()
+		switch {
+		case len(s.waiting) > 0 && (first == nil ||
+			compareKey(lowest(s.waiting[0]), "", first.call.StartAt(), string(first.call.ID())) <= 0):
+			p, err := s.r.Period(s.waiting[0].Period, nil)
+			if err != nil {
+				return err
+			}
+			s.waiting, first = s.waiting[1:], &source{objectReader: p}
+			s.open = append(s.open, first)
+		case first == nil:
+			return nil
+		default:
+			if err := visit(&first.call); err != nil {
+				return err
+			}
 		}
-		if err := visit(call); err != nil {
+		if err := s.advance(first); err != nil {
 			return err
 		}
 	}
@@ -95,17 +82,6 @@ func (s *sources) first() *source {
 		}
 	}
 	return low
-}
-
-func (s *sources) openNext() error {
-	p, err := s.r.Period(s.waiting[0].Period, nil)
-	if err != nil {
-		return err
-	}
-	s.waiting = s.waiting[1:]
-	o := &source{objectReader: p}
-	s.open = append(s.open, o)
-	return s.advance(o)
 }
 
 // advance reads a source's next call; at its end it is closed.
