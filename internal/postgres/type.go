@@ -41,10 +41,9 @@ var (
 // warehouse has no others. A list of 2-byte ones is a vector for the same reason.
 var plainTypes = map[string]Type{
 	"BOOLEAN": boolean, "TINYINT": int2Type, "SMALLINT": int2Type, "INTEGER": int4Type, "BIGINT": int8Type,
-	"UTINYINT": int2Type, "USMALLINT": int4Type, "UINTEGER": oidType, "UBIGINT": numeric, "HUGEINT": numeric, "UHUGEINT": numeric,
-	"BIGNUM": numeric,
-	"FLOAT":  float4, "DOUBLE": float8, "VARCHAR": TextType, "JSON": json, "BLOB": bytea, "UUID": uuid, "DATE": date,
-	"TIME": timeType, "TIME_NS": timeType, "TIME WITH TIME ZONE": timetz, "INTERVAL": interval, "TIMESTAMP": timestamp,
+	"UTINYINT": int2Type, "USMALLINT": int4Type, "UINTEGER": oidType, "UBIGINT": numeric, "HUGEINT": numeric,
+	"FLOAT": float4, "DOUBLE": float8, "VARCHAR": TextType, "JSON": json, "BLOB": bytea, "UUID": uuid, "DATE": date,
+	"TIME": timeType, "TIME WITH TIME ZONE": timetz, "INTERVAL": interval, "TIMESTAMP": timestamp,
 	"TIMESTAMP_S": timestamp,
 	"USMALLINT[]": int2vector, "TIMESTAMP_MS": timestamp, "TIMESTAMP_NS": timestamp, "TIMESTAMP WITH TIME ZONE": timestamptz,
 }

@@ -2,7 +2,6 @@ package duck
 
 import (
 	"math"
-	"math/big"
 	"unsafe"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
@@ -73,14 +72,6 @@ func (v *vector) whole(n int64, to *value.Value) {
 // readOther decodes the types with a layout of their own.
 func (v *vector) readOther(row int, to *value.Value) {
 	switch v.t.id {
-	case bindings.TypeUHugeInt:
-		h := get[hugeint](v, row)
-		n := new(big.Int).SetUint64(h.upper)
-		*to = value.Of(n.Add(n.Lsh(n, 64), new(big.Int).SetUint64(h.lower)))
-	case bindings.TypeBigNum:
-		*to = value.Of(bignum([]byte(v.text(row))))
-	case bindings.TypeBit:
-		to.Text = bits(v.text(row))
 	case bindings.TypeUUID: // a number whose highest bit is flipped so that it sorts like its text
 		h := get[hugeint](v, row)
 		to.High, to.Low = int64(h.upper^1<<63), h.lower
@@ -102,9 +93,6 @@ func (v *vector) readOther(row int, to *value.Value) {
 		at, entry := get[listEntry](v, row), &v.kids[0]
 		to.Nest = &value.Nest{Keys: entry.kids[0].slice(int(at.offset), int(at.length)),
 			Values: entry.kids[1].slice(int(at.offset), int(at.length))}
-	case bindings.TypeUnion:
-		tag := int(get[uint8](&v.kids[0], row))
-		to.Nest = &value.Nest{Names: v.t.names[tag : tag+1], Values: v.kids[1+tag].slice(row, 1)}
 	case bindings.TypeStruct:
 		to.Nest = &value.Nest{Names: v.t.names, Values: make([]value.Value, len(v.kids))}
 		for i := range v.kids {
@@ -138,9 +126,6 @@ func (v *vector) size(row, most int) (n int) {
 	switch {
 	case v.t.isText():
 		n = len(v.text(row))
-		if v.t.id == bindings.TypeBit {
-			n *= 8
-		}
 	case v.t.id == bindings.TypeList, v.t.id == bindings.TypeMap:
 		at := get[listEntry](v, row)
 		all(&v.kids[0], int(at.offset), int(at.length))
@@ -155,13 +140,7 @@ func (v *vector) size(row, most int) (n int) {
 }
 
 // isText reports whether values have variable length and are stored as strings.
-func (t *typ) isText() bool {
-	switch t.id {
-	case bindings.TypeVarchar, bindings.TypeBlob, bindings.TypeGeometry, bindings.TypeBit, bindings.TypeBigNum:
-		return true
-	}
-	return false
-}
+func (t *typ) isText() bool { return t.id == bindings.TypeVarchar || t.id == bindings.TypeBlob }
 
 // text returns the bytes of a string in DuckDB's memory: 4 bytes of length, then up to 12 bytes in
 // place, or 4 bytes of prefix and a pointer.
@@ -183,33 +162,3 @@ type (
 		micros       int64
 	}
 )
-
-// bignum decodes 3 header bytes, whose highest bit is set for non-negative numbers, and the
-// big-endian magnitude. In negative numbers all bits are inverted.
-func bignum(b []byte) *big.Int {
-	if len(b) < 4 {
-		return new(big.Int)
-	}
-	digits := b[3:]
-	if b[0]&0x80 != 0 {
-		return new(big.Int).SetBytes(digits)
-	}
-	for i := range digits {
-		digits[i] = ^digits[i]
-	}
-	n := new(big.Int).SetBytes(digits)
-	return n.Neg(n)
-}
-
-// bits decodes a bit string: the first byte is the number of padding bits, then come the bits,
-// highest first.
-func bits(s string) string {
-	if s == "" {
-		return ""
-	}
-	out := make([]byte, 0, len(s)*8)
-	for i := int(s[0]); i < (len(s)-1)*8; i++ {
-		out = append(out, '0'+s[1+i/8]>>(7-i%8)&1)
-	}
-	return string(out)
-}

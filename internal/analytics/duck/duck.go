@@ -228,7 +228,7 @@ func (c *Conn) QuerySmall(ctx context.Context, text string) (*Rows, error) {
 	defer end()
 	rows := &Rows{stmt: &Stmt{conn: c}}
 	if bindings.Query(c.conn, text, &rows.res) == bindings.StateError {
-		err := parseError(bindings.ResultError(&rows.res)).in(text)
+		err := parseError(bindings.ResultError(&rows.res))
 		bindings.DestroyResult(&rows.res)
 		return nil, cancelled(ctx, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/mattn/go-runewidth"
 )
@@ -17,10 +16,6 @@ type Error struct {
 	Nearest []string
 	// Line and Column are the position in the statement, from 1; 0: unknown.
 	Line, Column int
-	// part is the quoted part of a line that DuckDB shortened at its start, and caret the position
-	// in it.
-	part  string
-	caret int
 }
 
 // Text returns the error without its position.
@@ -81,23 +76,15 @@ func parseError(msg string) *Error {
 	return e
 }
 
-const shortened = "..."
-
-// place finds the caret under the quoted line. DuckDB shortens a long line at its start; its column
-// is then unknown until in finds it.
+// place finds the caret under the quoted line, unless DuckDB has shortened the line at its start.
 func (e *Error) place(msg string) {
 	m := placeRE.FindStringSubmatch(msg)
-	if m == nil {
+	if m == nil || strings.HasPrefix(m[2], "...") {
 		return
 	}
-	line, _ := strconv.Atoi(m[1])
-	column, ok := columnAt(m[2], len(m[3])-len("LINE : ")-len(m[1]))
-	switch {
-	case !ok:
-	case strings.HasPrefix(m[2], shortened):
-		e.part, e.caret = strings.TrimSuffix(strings.TrimPrefix(m[2], shortened), shortened), column-len(shortened)
-	default:
-		e.Line, e.Column = line, column
+	if column, ok := columnAt(m[2], len(m[3])-len("LINE : ")-len(m[1])); ok {
+		e.Line, _ = strconv.Atoi(m[1])
+		e.Column = column
 	}
 }
 
@@ -113,18 +100,6 @@ func columnAt(line string, cells int) (column int, ok bool) {
 		column++
 	}
 	return column, cells == 0
-}
-
-// in finds the position in the text of the statement if DuckDB quoted only a part of the line and
-// that part occurs once.
-func (e *Error) in(text string) *Error {
-	if e.part == "" || strings.Count(text, e.part) != 1 {
-		return e
-	}
-	before, _, _ := strings.Cut(text, e.part)
-	e.Line = 1 + strings.Count(before, "\n")
-	e.Column = utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + e.caret
-	return e
 }
 
 var (

@@ -46,7 +46,7 @@ func (c *Conn) extract(text string) (bindings.ExtractedStatements, error) {
 	n := bindings.ExtractStatements(c.conn, text, &all)
 	if n == 0 {
 		if msg := bindings.ExtractStatementsError(all); msg != "" {
-			return all, parseError(msg).in(text)
+			return all, parseError(msg)
 		}
 		return all, ErrNoStatement
 	}
@@ -71,7 +71,7 @@ func (c *Conn) Prepare(ctx context.Context, text string) (*Stmt, error) {
 	}
 	s := &Stmt{conn: c}
 	if bindings.PrepareExtractedStatement(c.conn, all, 0, &s.stmt) == bindings.StateError {
-		err := parseError(bindings.PrepareError(s.stmt)).in(text)
+		err := parseError(bindings.PrepareError(s.stmt))
 		s.Close()
 		return nil, cancelled(ctx, err)
 	}

@@ -18,7 +18,7 @@ type typ struct {
 	scale  uint8         // of its values
 	size   int           // of an ARRAY
 	words  []string      // of an ENUM
-	names  []string      // of a STRUCT's fields, of a UNION's members
+	names  []string      // of a STRUCT's fields
 	kids   []*typ
 }
 
@@ -33,18 +33,13 @@ var plain = map[bindings.Type]typ{
 	bindings.TypeUInteger:    {name: "UINTEGER", kind: value.Integer, stored: bindings.TypeUInteger},
 	bindings.TypeUBigInt:     {name: "UBIGINT", kind: value.Integer, stored: bindings.TypeUBigInt, scale: value.Unsigned},
 	bindings.TypeHugeInt:     {name: "HUGEINT", kind: value.Integer, stored: bindings.TypeHugeInt, scale: value.Huge},
-	bindings.TypeUHugeInt:    {name: "UHUGEINT", kind: value.Integer},
-	bindings.TypeBigNum:      {name: "BIGNUM", kind: value.Integer},
 	bindings.TypeFloat:       {name: "FLOAT", kind: value.Float, stored: bindings.TypeFloat, scale: 32},
 	bindings.TypeDouble:      {name: "DOUBLE", kind: value.Float, stored: bindings.TypeDouble, scale: 64},
 	bindings.TypeVarchar:     {name: "VARCHAR", kind: value.Text, stored: bindings.TypeVarchar},
 	bindings.TypeBlob:        {name: "BLOB", kind: value.Bytes, stored: bindings.TypeVarchar},
-	bindings.TypeGeometry:    {name: "GEOMETRY", kind: value.Bytes, stored: bindings.TypeVarchar},
-	bindings.TypeBit:         {name: "BIT", kind: value.Text},
 	bindings.TypeUUID:        {name: "UUID", kind: value.UUID},
 	bindings.TypeDate:        {name: "DATE", kind: value.Day, stored: bindings.TypeInteger},
 	bindings.TypeTime:        {name: "TIME", kind: value.Clock, stored: bindings.TypeBigInt, scale: 6},
-	bindings.TypeTimeNS:      {name: "TIME_NS", kind: value.Clock, stored: bindings.TypeBigInt, scale: 9},
 	bindings.TypeTimeTZ:      {name: "TIME WITH TIME ZONE", kind: value.Zoned, scale: 6},
 	bindings.TypeTimestamp:   {name: "TIMESTAMP", kind: value.Local, stored: bindings.TypeBigInt, scale: 6},
 	bindings.TypeTimestampS:  {name: "TIMESTAMP_S", kind: value.Local, stored: bindings.TypeBigInt},
@@ -103,19 +98,7 @@ func typeOf(lt bindings.LogicalType) (*typ, error) {
 				return nil, err
 			}
 		}
-		t.name = "STRUCT" + t.fields(t.kids)
-		return t, nil
-	case bindings.TypeUnion:
-		t.kind = value.Union
-		// A union is stored as a struct of the tag, then the members.
-		t.kids = []*typ{{id: bindings.TypeUTinyInt}}
-		for i := range bindings.UnionTypeMemberCount(lt) {
-			t.names = append(t.names, bindings.UnionTypeMemberName(lt, i))
-			if err := t.add(bindings.UnionTypeMemberType(lt, i)); err != nil {
-				return nil, err
-			}
-		}
-		t.name = "UNION" + t.fields(t.kids[1:])
+		t.name = "STRUCT" + t.fields()
 		return t, nil
 	case bindings.TypeVariant:
 		return nil, fmt.Errorf("a VARIANT cannot be printed; cast it, e.g. CAST(x AS JSON)")
@@ -147,9 +130,9 @@ func (t *typ) mapOf(lt bindings.LogicalType) error {
 	return nil
 }
 
-func (t *typ) fields(kids []*typ) string {
-	parts := make([]string, len(kids))
-	for i, k := range kids {
+func (t *typ) fields() string {
+	parts := make([]string, len(t.kids))
+	for i, k := range t.kids {
 		parts[i] = `"` + strings.ReplaceAll(t.names[i], `"`, `""`) + `" ` + k.name
 	}
 	return "(" + strings.Join(parts, ", ") + ")"

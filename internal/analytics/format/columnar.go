@@ -132,7 +132,7 @@ func (c *typed) convert(v *value.Value, loc *time.Location) (text []byte, err er
 	from := len(c.text)
 	switch id := c.typ.ID(); {
 	case v.Kind == value.Null:
-	case id == arrow.STRING && c.kind.Nested(): // also a UNION, whose text is that of its member
+	case id == arrow.STRING && c.kind.Nested():
 		c.text = v.AppendJSON(c.text, loc)
 	case id == arrow.STRING:
 		c.text = v.AppendText(c.text, loc)
@@ -141,7 +141,7 @@ func (c *typed) convert(v *value.Value, loc *time.Location) (text []byte, err er
 	case id == arrow.BINARY:
 		c.text = append(c.text, v.Text...)
 	case id == arrow.DECIMAL128:
-		if v.Text != "" || v.High == math.MinInt64 || !decimal128.New(v.High, v.Low).FitsInPrecision(38) {
+		if v.High == math.MinInt64 || !decimal128.New(v.High, v.Low).FitsInPrecision(38) {
 			err = fmt.Errorf("write column %s: %v has more than 38 digits", c.name, v.Big())
 		}
 	}

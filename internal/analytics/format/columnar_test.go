@@ -165,7 +165,7 @@ func TestColumnarDigits(t *testing.T) {
 	bits := new(big.Int).Lsh(big.NewInt(1), 127)
 	smallest := value.Value{Kind: value.Integer, Scale: value.Huge, High: math.MinInt64} // as in DuckDB
 	for _, f := range []format.Format{format.Parquet, format.Arrow} {
-		for _, n := range []any{most, new(big.Int).Neg(most), bits, new(big.Int).Neg(bits), new(big.Int).Lsh(bits, 1), smallest} {
+		for _, n := range []any{most, new(big.Int).Neg(most), new(big.Int).Neg(bits), smallest} {
 			_, err := format.Write(t.Context(), io.Discard, f, format.NewStatic(columns, [][]any{{n}}), format.Options{})
 			if err == nil || !strings.Contains(err.Error(), fmt.Sprint(n)+" has more than 38 digits") {
 				t.Errorf("%s: %v: %v", f, n, err)

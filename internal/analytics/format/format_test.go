@@ -70,7 +70,7 @@ func odd() ([]value.Column, [][]any) {
 		{"plain", "", " padded ", 1.5, at, value.JSON(`{"b":1.10,"a":[]}`), []any{int64(1), nil}},
 		{"line\nbreak", "tab\tand \"quotes\"", "a|b\\c", math.NaN(), nil, nil, nil},
 		{"\x1b[31mred\x07", "\u202eright to left", "zero\u200bwidth", math.Inf(1), at.Add(time.Nanosecond), value.JSON(`"x"`), value.Value{Kind: value.Struct, Nest: &value.Nest{Names: []string{"k"}, Values: []value.Value{{Kind: value.Map, Nest: &value.Nest{}}}}}},
-		{"한국어 텍스트", "bad \xff utf-8", nil, math.Copysign(0, -1), at, value.JSON("1e5"), value.Value{Kind: value.Union, Nest: &value.Nest{Names: []string{"t"}, Values: []value.Value{value.Of("v")}}}},
+		{"한국어 텍스트", "bad \xff utf-8", nil, math.Copysign(0, -1), at, value.JSON("1e5"), value.Value{Kind: value.Struct, Nest: &value.Nest{Names: []string{"t"}, Values: []value.Value{value.Of("v")}}}},
 	}
 }
 

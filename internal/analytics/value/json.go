@@ -37,7 +37,7 @@ func (v *Value) AppendJSON(dst []byte, loc *time.Location) []byte {
 			dst = v.Nest.Values[i].AppendJSON(dst, loc)
 		}
 		return append(dst, ']')
-	case Struct, Map, Union:
+	case Struct, Map:
 		return v.appendObject(dst, loc)
 	}
 	return append(v.AppendText(append(dst, '"'), loc), '"') // without characters to escape

@@ -57,8 +57,6 @@ func (v *Value) AppendText(dst []byte, loc *time.Location) []byte {
 		return AppendOffset(dst, offset, 2)
 	case Span:
 		return v.appendSpan(dst)
-	case Union:
-		return v.Nest.Values[0].AppendText(dst, loc)
 	}
 	return v.AppendJSON(dst, loc)
 }
@@ -93,7 +91,7 @@ const era = " (BC)"
 // AppendNumber appends an Integer or Exact with at least the given number of decimals, and more
 // only if they are not 0.
 func (v *Value) AppendNumber(dst []byte, least int) []byte {
-	if v.High == int64(v.Low)>>63 && v.Kind == Integer && v.Text == "" {
+	if v.High == int64(v.Low)>>63 && v.Kind == Integer {
 		return strconv.AppendInt(dst, v.Int(), 10)
 	}
 	var buf [48]byte

@@ -26,7 +26,6 @@ const (
 	List     // or an ARRAY
 	Struct
 	Map
-	Union
 	Drawing // of a column: multi-line text, such as a query plan
 )
 
@@ -34,7 +33,7 @@ const (
 func (k Kind) Numeric() bool { return k == Integer || k == Float || k == Exact }
 
 // Nested reports whether values of the kind have parts.
-func (k Kind) Nested() bool { return k >= List && k <= Union }
+func (k Kind) Nested() bool { return k >= List && k <= Map }
 
 // Unit is a number's unit, as spelled in the headers of the .sql files.
 type Unit string

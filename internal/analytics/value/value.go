@@ -34,7 +34,7 @@ const (
 
 // Nest holds the parts of a nested value.
 type Nest struct {
-	Names  []string // of a Struct's fields, or of a Union's member; Values may share them
+	Names  []string // of a Struct's fields; Values may share them
 	Keys   []Value  // of a Map
 	Values []Value
 }
@@ -111,15 +111,18 @@ func Int(k Kind, n int64) Value {
 	return v
 }
 
-// ofBig converts a number. A number beyond 128 bits is held as its digits.
+// ofBig converts a number. One beyond 128 bits, which no type of ours holds, becomes a text.
 func ofBig(k Kind, scale uint8, n *big.Int) Value {
-	if n.BitLen() > 127 {
-		return Value{Kind: k, Scale: scale, Text: n.String()}
+	if n.BitLen() > 127 && n.Cmp(smallest) != 0 {
+		return Value{Kind: Text, Text: n.String()}
 	}
 	return Value{Kind: k, Scale: scale, High: new(big.Int).Rsh(n, 64).Int64(), Low: new(big.Int).And(n, lowest64).Uint64()}
 }
 
-var lowest64 = new(big.Int).SetUint64(math.MaxUint64)
+var (
+	lowest64 = new(big.Int).SetUint64(math.MaxUint64)
+	smallest = new(big.Int).Lsh(big.NewInt(-1), 127) // of 128 bits
+)
 
 func negated(high int64, low uint64) (int64, uint64) {
 	low, borrow := bits.Sub64(0, low, 0)
@@ -247,10 +250,6 @@ func GoAll(dst []any, row []Value) []any {
 
 // Big returns an Integer, or the units of an Exact.
 func (v *Value) Big() *big.Int {
-	if v.Text != "" {
-		n, _ := new(big.Int).SetString(v.Text, 10)
-		return n
-	}
 	n := big.NewInt(v.High)
 	return n.Add(n.Lsh(n, 64), new(big.Int).SetUint64(v.Low))
 }
@@ -261,18 +260,12 @@ func (v *Value) Big() *big.Int {
 func (v *Value) Digits(dst []byte) (digits []byte, decimals int, negative bool) {
 	const tenTo19 = 10_000_000_000_000_000_000
 	high, low := v.High, v.Low
-	switch negative = high < 0; {
-	case v.Text != "":
-		negative = v.Text[0] == '-'
-		digits = append(dst, strings.TrimPrefix(v.Text, "-")...)
-	default:
-		if negative {
-			high, low = negated(high, low)
-		}
-		if high == 0 {
-			digits = strconv.AppendUint(dst, low, 10)
-			break
-		}
+	if negative = high < 0; negative {
+		high, low = negated(high, low)
+	}
+	if high == 0 {
+		digits = strconv.AppendUint(dst, low, 10)
+	} else {
 		first, rest := bits.Div64(uint64(high), low, tenTo19)
 		digits = strconv.AppendUint(dst, first, 10)
 		at := len(digits)
