@@ -365,23 +365,6 @@ func TestComparedWithNothing(t *testing.T) {
 	}
 }
 
-// An unequal number of weekend days in the two periods is reported. Only months can differ.
-func TestUnevenWeekends(t *testing.T) {
-	w := warehouse(t, randomData(rand.New(rand.NewPCG(1, 1)), 5), nil)
-	for _, c := range []struct {
-		since, until string
-		now, before  int
-	}{
-		{"2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z", 9, 9}, {"2026-08-01T00:00:00Z", "2026-09-01T00:00:00Z", 10, 8},
-		{"2026-10-20T00:00:00Z", "2026-11-19T00:00:00Z", 8, 8}, {"2026-11-20T09:00:00Z", "2026-11-21T09:00:00Z", 1, 1},
-	} {
-		got := comparedOf(t, w, c.since, c.until)
-		if got.Weekend != c.now || got.WeekendBefore != c.before {
-			t.Errorf("%s to %s: %+v", c.since, c.until, got)
-		}
-	}
-}
-
 // Days of the comparison period before the first call are counted.
 func TestHeldDays(t *testing.T) {
 	start := parse(t, "2026-10-28T23:30:00Z").UnixMilli() // the 29th in Berlin

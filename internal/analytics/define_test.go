@@ -1,18 +1,13 @@
 package analytics
 
 import (
-	"errors"
-	"fmt"
-	"io"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/question"
-	"callhouse/internal/longtest"
 	"callhouse/internal/test"
 )
 
@@ -30,50 +25,36 @@ func opener(t *testing.T) func(Options) *Warehouse {
 	}
 }
 
-// A report defines only what it needs. A user's statement finds every definition.
-func TestDefinitionsComeWhenTheyAreNamed(t *testing.T) {
+// A report defines only the tables that it needs. A user's statement finds everything.
+func TestDefinitionsComeWhenTheyAreNeeded(t *testing.T) {
 	open := opener(t)
-	read := func(rows *Rows, err error) (out []string) {
-		for err == nil {
-			var row []any
-			if row, err = rows.Next(t.Context()); err == nil {
-				out = append(out, fmt.Sprint(row...))
-			}
-		}
-		if !errors.Is(err, io.EOF) {
-			t.Error(err)
-		}
-		if rows != nil {
-			rows.Close()
-		}
-		return out
-	}
-
 	w := open(Options{})
-	read(askFor(t.Context(), w, "volume", question.Params{}))
-	some := defined(t, w)
-	for _, name := range []string{"main.calls", "main.costs", "stored.runs", "wilson"} {
-		if slices.Contains(some, name) {
-			t.Errorf("%s is defined, and nobody asked for it", name)
-		}
-	}
-	if len(some) == 0 {
-		t.Error("nothing is defined")
-	}
 	var wg sync.WaitGroup // a warehouse may run several queries at once
-	for _, name := range []string{"callers", "tools", "coverage", "durations", "worst"} {
-		wg.Go(func() { read(askFor(t.Context(), w, name, question.Params{})) })
+	for _, name := range []string{"volume", "callers", "coverage", "durations", "worst"} {
+		wg.Go(func() {
+			rows, err := askFor(t.Context(), w, name, question.Params{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			rows.Close()
+		})
 	}
 	wg.Wait()
-
-	// After a statement that needs all definitions, all are there.
-	got, whole := read(w.SQL(t.Context(), whatIsDefined)), open(Options{})
-	conn, err := whole.Connect(t.Context())
-	test.OK(t, err)
-	defer conn.Close()
-	test.OK(t, whole.DefineAll(t.Context(), conn))
-	if want := defined(t, whole); len(want) <= len(some) || !slices.Equal(got, want) {
-		t.Errorf("SQL finds %d definitions, and where all are made at once %d:\n%q\n%q", len(got), len(want), got, want)
+	some := defined(t, w)
+	for name, wanted := range map[string]bool{"main.calls": true, "stored.calls": true, "main.costs": false, "stored.tool_calls": false, "wilson": true} {
+		if slices.Contains(some, name) != wanted {
+			t.Errorf("%s is defined: %v", name, !wanted)
+		}
+	}
+	for _, o := range []Options{{}, {Options: opened.Options{Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}}}} {
+		w := open(o)
+		rows, err := w.SQL(t.Context(), "SELECT count(*) FROM costs JOIN agents USING (agent_id) WHERE wilson(1, 2, 1) > 0")
+		test.OK(t, err)
+		rows.Close()
+		if all := defined(t, w); !slices.Contains(all, "stored.runs") || !slices.Contains(all, "main.transcript_turns") || len(all) <= len(some) {
+			t.Errorf("SQL finds %d definitions: %q", len(all), all)
+		}
 	}
 }
 
@@ -90,68 +71,4 @@ func defined(t *testing.T, w *Warehouse) []string {
 	names, err := conn.Column(t.Context(), whatIsDefined)
 	test.OK(t, err)
 	return names
-}
-
-// However a user's statement spells the names that it reads, its answer and its error are the same
-// as if everything were defined.
-func TestStatementsFindWhatTheyName(t *testing.T) {
-	open := opener(t)
-	answer := func(w *Warehouse, text string) string {
-		rows, err := w.SQL(t.Context(), text)
-		if err != nil {
-			return err.Error()
-		}
-		defer rows.Close()
-		out := ""
-		for {
-			row, err := rows.Next(t.Context())
-			if err != nil {
-				return out + err.Error()
-			}
-			out += fmt.Sprintln(row...)
-		}
-	}
-	texts := map[string]bool{
-		`SELECT 1`:                     true,
-		`SELECT count(*) FROM "CALLS"`: true,
-		`SELECT count(*) FROM memory.main.Calls JOIN costs USING (call_id)`: true,
-		`SELECT count(*) FROM stored.calls`:                                 true,
-		`SELECT Wilson(1, 2, 1), main."PERCENT_OF"(1, 3)`:                   true,
-		`SELECT CAST('Monday' AS weekday_name)`:                             true,
-		`SELECT count(*) FROM agents_at(now())`:                             true,
-		`SELECT count(*) FROM U&"\0063alls"`:                                true, // DuckDB has no such names
-		`SELECT count(*) FROM query('SELECT * FROM cal' || 'ls')`:           false,
-		`SELECT count(*) FROM query_table('cal' || 'ls')`:                   false,
-		`SELECT left(json_serialize_plan('SELECT * FROM cal' || 'ls'), 20)`: false,
-		`SELECT view_name FROM duckdb_views() WHERE NOT internal`:           false,
-		`SELECT table_name FROM INFORMATION_SCHEMA.tables`:                  false,
-		`SHOW TABLES`:               false,
-		`DESCRIBE call`:             false,
-		`FROM cals`:                 false,
-		`SELECT willson(1, 2, 1)`:   false,
-		`SELECT nothing FROM calls`: false,
-	}
-	for _, o := range []Options{{}, {Options: opened.Options{Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}}}} {
-		all := open(o)
-		conn, err := all.Connect(t.Context())
-		test.OK(t, err)
-		defer conn.Close()
-		test.OK(t, all.DefineAll(t.Context(), conn))
-		every := len(defined(t, all))
-		tried, n := longtest.Each(6), 0
-		for text, lazy := range texts {
-			if n++; !tried(n - 1) {
-				continue
-			}
-			w := open(o)
-			got, want := answer(w, text), answer(all, text)
-			if got != want {
-				t.Errorf("%s: %s\nwhere all is defined: %s", text, got, want)
-			}
-			lazy = lazy && (o.Safe == nil || strings.HasSuffix(got, io.EOF.Error())) // refused statements are tried twice
-			if n := len(defined(t, w)); lazy != (n < every) {
-				t.Errorf("%s: %d of %d definitions are made; want only some: %v", text, n, every, lazy)
-			}
-		}
-	}
 }

@@ -93,7 +93,7 @@ func (w *Warehouse) agent(ctx context.Context, conn *duck.Conn, text string) (st
 // FindAgent returns the id of the agent with this id or whole name, ignoring case in names. It
 // returns an *AmbiguousError if several agents have the name, and an *UnknownError if none has.
 func (w *Warehouse) FindAgent(ctx context.Context, text string) (string, error) {
-	conn, err := w.Conn(ctx)
+	conn, err := w.Conn(ctx, "stored."+schema.Calls.Name, "stored."+resource.Agents.Name)
 	if err != nil {
 		return "", err
 	}
@@ -165,7 +165,7 @@ func (w *Warehouse) FindCall(ctx context.Context, prefix string) (id string, sta
 	if err := w.Rights().May(schema.Calls.Name); err != nil {
 		return "", start, err
 	}
-	conn, err := w.Conn(ctx)
+	conn, err := w.Conn(ctx, schema.Calls.Name)
 	if err != nil {
 		return "", start, err
 	}

@@ -49,7 +49,7 @@ func (w *Warehouse) Remarks(ctx context.Context, asked Question) (*Remarks, erro
 	if err != nil {
 		return nil, err
 	}
-	conn, err := w.Conn(ctx)
+	conn, err := w.Conn(ctx, viewsOf(q)...)
 	if err != nil {
 		return nil, err
 	}

@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"callhouse/internal/analytics/duck"
-	"callhouse/internal/analytics/plan"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
 )
 
@@ -42,7 +44,11 @@ func (w *Warehouse) Ask(ctx context.Context, asked Question) (*Answer, error) {
 		return nil, err
 	}
 	a := &Answer{Report: q.Report, Params: q.Params, w: w, now: asked.Now}
-	a.Rows, err = w.stream(ctx, func(conn *duck.Conn) (rows *Rows, err error) {
+	conn, err := w.Conn(ctx, viewsOf(q)...)
+	if err != nil {
+		return nil, err
+	}
+	a.Rows, err = streamed(conn, func() (rows *Rows, err error) {
 		if a.q, err = w.resolve(ctx, conn, q); err != nil {
 			return nil, err
 		}
@@ -52,6 +58,25 @@ func (w *Warehouse) Ask(ctx context.Context, asked Question) (*Answer, error) {
 		return nil, err
 	}
 	return a, nil
+}
+
+// Explain returns the SELECT that answers a question: over the warehouse, and in any DuckDB over a
+// catalog of the snapshot.
+func (w *Warehouse) Explain(ctx context.Context, asked Question) (string, error) {
+	q, err := w.parse(asked)
+	if err != nil {
+		return "", err
+	}
+	conn, err := w.Conn(ctx, viewsOf(q)...)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if q, err = w.resolve(ctx, conn, q); err != nil {
+		return "", err
+	}
+	made, err := w.planner.Report(q)
+	return made.SQL, err
 }
 
 // parse checks a question and whether the reader may see its answer.
@@ -76,6 +101,23 @@ func (w *Warehouse) parse(asked Question) (q question.Question, err error) {
 		}
 	}
 	return q, may(w.Rights(), views)
+}
+
+// viewsOf returns the stored tables and views that the statements of a question name.
+func viewsOf(q question.Question) []string {
+	out := append(question.Views(q.Report), "stored."+schema.Calls.Name, "stored."+resource.Agents.Name, "stored."+resource.Campaigns.Name)
+	for _, d := range q.Asked() {
+		if d.Resource != nil {
+			out = append(out, "stored."+d.Resource.Name)
+		}
+	}
+	if slices.Contains(q.Report.Reads, schema.Runs.Name) {
+		out = append(out, schema.Runs.Name)
+	}
+	if q.Field != "" {
+		out = append(out, schema.Items.Name)
+	}
+	return out
 }
 
 // May returns a Denied error for a report that a reader may not see.
@@ -109,22 +151,6 @@ func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Questio
 	if err != nil {
 		return nil, err
 	}
-	rows, err := start(ctx, conn, made, q)
-	if err != nil {
-		return nil, err
-	}
-	r := &Rows{rows: rows, columns: describe(rows.Columns(), made.Report)}
-	r.keys(made.Report, q.Keys)
-	nameCurrency(r.columns, w.currency)
-	r.tellNames(labels, q)
-	return r, nil
-}
-
-// start runs the statements of a plan.
-func start(ctx context.Context, conn *duck.Conn, made plan.Plan, q question.Question) (*duck.Rows, error) {
-	if err := conn.Exec(ctx, made.Variables); err != nil {
-		return nil, fmt.Errorf("set the variables of report %s: %w", q.Report.Name, err)
-	}
 	query := conn.QuerySmall
 	if !made.Small {
 		query = func(ctx context.Context, text string) (*duck.Rows, error) { return conn.Query(ctx, text) }
@@ -133,13 +159,17 @@ func start(ctx context.Context, conn *duck.Conn, made plan.Plan, q question.Ques
 	if err != nil {
 		return nil, fmt.Errorf("run report %s: %w", q.Report.Name, err)
 	}
-	return rows, nil
+	r := &Rows{rows: rows, columns: describe(rows.Columns(), made.Report)}
+	r.keys(made.Report, q.Keys)
+	nameCurrency(r.columns, w.currency)
+	r.tellNames(labels, q)
+	return r, nil
 }
 
 // goalsOf returns the goals with their agents' ids, if a report needs them. Goals of agents that
 // the reader may not see are left out silently.
 func (w *Warehouse) goalsOf(ctx context.Context, conn *duck.Conn, q question.Question) (out []question.Goal, err error) {
-	if !strings.Contains(q.Report.SQL, "goals_of(") {
+	if !strings.Contains(q.Report.SQL, "$goals") {
 		return nil, nil
 	}
 	for _, g := range w.goals {
@@ -155,8 +185,7 @@ func (w *Warehouse) goalsOf(ctx context.Context, conn *duck.Conn, q question.Que
 	return out, nil
 }
 
-// Table returns the rows of a table that belong to the calls that p selects, oldest period first; for
-// runs, those that started within its bounds.
+// Table returns the rows of a table that belong to the calls that p selects; for runs, those that started within its bounds.
 func (w *Warehouse) Table(ctx context.Context, name string, p question.Params) (*Rows, error) {
 	f, err := question.Table(name)
 	if err != nil {
@@ -170,17 +199,15 @@ func (w *Warehouse) Table(ctx context.Context, name string, p question.Params) (
 	if err != nil {
 		return nil, err
 	}
-	rows, err := w.stream(ctx, func(conn *duck.Conn) (*Rows, error) {
-		if q.OfCalls() {
-			if q, err = w.resolve(ctx, conn, q); err != nil {
-				return nil, err
-			}
-		}
-		text := w.planner.Table(q, w.OldestFirst(name))
-		if err := w.NameAgents(ctx, conn, text); err != nil {
+	conn, err := w.SQLConn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := streamed(conn, func() (*Rows, error) {
+		if q, err = w.resolve(ctx, conn, q); err != nil {
 			return nil, err
 		}
-		rows, err := conn.Query(ctx, text)
+		rows, err := conn.Query(ctx, w.planner.Table(q))
 		if err != nil {
 			return nil, err
 		}

@@ -66,13 +66,10 @@ func (r *Rows) Close() {
 	r.conn.Close()
 }
 
-// stream calls run with a new connection. Closing the returned rows closes the connection.
-func (w *Warehouse) stream(ctx context.Context, run func(*duck.Conn) (*Rows, error)) (*Rows, error) {
-	conn, err := w.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := run(conn)
+// streamed returns the rows of run, which reads with a connection. Closing the rows closes the
+// connection.
+func streamed(conn *duck.Conn, run func() (*Rows, error)) (*Rows, error) {
+	rows, err := run()
 	if err != nil {
 		conn.Close()
 		return nil, err

@@ -65,15 +65,15 @@ func arguments(stmt *duck.Stmt, values map[string]string) ([]any, error) {
 
 // runSQL runs one read-only statement with the values that arguments returns for it.
 func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duck.Stmt) ([]any, error)) (*Rows, error) {
-	return w.stream(ctx, func(conn *duck.Conn) (*Rows, error) {
+	conn, err := w.SQLConn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return streamed(conn, func() (*Rows, error) {
 		if err := w.Reads(ctx, conn, text); err != nil {
 			return nil, err
 		}
-		var stmt *duck.Stmt
-		err := w.Defined(ctx, conn, text, func() (err error) {
-			stmt, err = conn.Prepare(ctx, text)
-			return err
-		})
+		stmt, err := conn.Prepare(ctx, text)
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +122,11 @@ func (w *Warehouse) Said(ctx context.Context, calls map[string]time.Time) (*Rows
 	if err := cmp.Or(w.Rights().May(schema.Calls.Name), w.Rights().May(schema.Turns.Name)); err != nil {
 		return nil, err
 	}
-	rows, err := w.stream(ctx, func(conn *duck.Conn) (*Rows, error) {
+	conn, err := w.Conn(ctx, schema.Calls.Name, schema.Turns.Name)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := streamed(conn, func() (*Rows, error) {
 		rows, err := conn.QuerySmall(ctx, w.planner.Said(calls))
 		if err != nil {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/resource"
+	"callhouse/internal/schema"
 	"callhouse/internal/words"
 )
 
@@ -65,7 +66,7 @@ func (w *Warehouse) Values(ctx context.Context, dimension, begin string) ([]stri
 	if err != nil {
 		return nil, err
 	}
-	conn, err := w.Conn(ctx)
+	conn, err := w.Conn(ctx, schema.Calls.Name, "stored."+resource.Agents.Name, "stored."+resource.Campaigns.Name, "stored."+resource.CampaignCalls.Name)
 	if err != nil {
 		return nil, err
 	}

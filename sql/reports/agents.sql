@@ -72,7 +72,7 @@ WITH counted AS (
         sum(total_cost) FILTER (unit = 'credits' AND success IS NOT NULL) AS known_credits,
         sum_if(costed_calls, success AND unit = 'currency') AS successes_in_currency,
         sum_if(costed_calls, success AND unit = 'credits') AS successes_in_credits
-    FROM (SELECT *, list_contains(goals_of(agent_id), outcome) AS is_goal FROM counted_calls)
+    FROM (SELECT *, list_contains(goals_of(agent_id, $goals), outcome) AS is_goal FROM counted_calls)
     GROUP BY key, agent_id
 ), bounded AS (
     SELECT *,
@@ -96,7 +96,7 @@ SELECT key, agent_id, calls,
     unit,
     CASE unit WHEN 'credits' THEN in_credits ELSE in_currency END AS costed_calls,
     rated AS rated_calls,
-    array_to_string(goals_of(agent_id), ' or ') AS goal,
+    array_to_string(goals_of(agent_id, $goals), ' or ') AS goal,
     percent_of(reached, answered_calls) AS goal_percent,
     goal_low_percent,
     CASE WHEN wilson(reached_negative, reached_rated, -1) > 50 THEN 'rated negative' END AS doubt,
@@ -107,5 +107,5 @@ SELECT key, agent_id, calls,
         ELSE money_per(known_currency, successes_in_currency, 1) END AS per_success,
     spread_of(timed, total_ms, squares, cubes) AS handled_spread
 FROM bounded
-ORDER BY group_rank(group_calls), key NULLS LAST,
-    CASE WHEN getvariable('field_name') IS NULL THEN goal_low_percent ELSE success_low_percent END DESC NULLS LAST, calls DESC, agent_id NULLS LAST
+ORDER BY group_rank(group_calls, $largest_first), key NULLS LAST,
+    CASE WHEN $field_name IS NULL THEN goal_low_percent ELSE success_low_percent END DESC NULLS LAST, calls DESC, agent_id NULLS LAST

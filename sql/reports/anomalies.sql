@@ -47,17 +47,16 @@ WITH by_day AS (
         sum(total_ms) FILTER (is_connected AND NOT is_voicemail) AS total_ms
     FROM counted_calls
     WHERE is_started
-        AND local_date >= coalesce(getvariable('whole_from'), local_date)
-        AND local_date < coalesce(getvariable('whole_until'), local_date + 1)
+        AND local_date >= coalesce($whole_from, local_date)
+        AND local_date < coalesce($whole_until, local_date + 1)
     GROUP BY key, local_date
 ), spans AS (
-    SELECT key, unnest(generate_series(min(day), max(day), INTERVAL 1 DAY)) AS at
+    SELECT key, CAST(unnest(generate_series(min(day), max(day), INTERVAL 1 DAY)) AS DATE) AS day
     FROM by_day
     GROUP BY key
 ), days AS (
-    SELECT s.key AS key, CAST(s.at AS DATE) AS day, isodow(s.at) AS weekday, d.* EXCLUDE (key, day)
-    FROM spans s LEFT JOIN by_day d ON d.key IS NOT DISTINCT FROM s.key AND d.day = CAST(s.at AS DATE)
-    WHERE could_have(s.key, CAST(s.at AS DATE))
+    SELECT s.key AS key, s.day AS day, isodow(s.day) AS weekday, d.* EXCLUDE (key, day)
+    FROM (FROM spans WHERE $possible) s LEFT JOIN by_day d ON d.key IS NOT DISTINCT FROM s.key AND d.day = s.day
 ), measured AS (
     SELECT key, day, weekday, unnest([
         {'measure': 'calls', 'n': coalesce(calls, 0), 'value': CAST(coalesce(calls, 0) AS DOUBLE)},
@@ -76,7 +75,7 @@ WITH by_day AS (
         list(value) OVER (PARTITION BY key, measure, is_weekend ORDER BY day RANGE BETWEEN INTERVAL 56 DAY PRECEDING AND INTERVAL 1 DAY PRECEDING) AS kind
     FROM judged
 ), usuals AS (
-    SELECT * EXCLUDE (alike, kind, past), past, list_median(past) AS usual
+    SELECT * EXCLUDE (alike, kind, past), past, middle_of(past) AS usual
     FROM (SELECT *, CASE WHEN len(alike) >= 4 THEN alike WHEN len(kind) >= 8 THEN kind[-28:] END AS past FROM pasts)
 ), distances AS (
     SELECT *,
@@ -95,10 +94,10 @@ WITH by_day AS (
     FROM distances
 ), scored AS (
     SELECT * EXCLUDE (past), len(past) AS past,
-        1.4826e0 * CASE WHEN len(before) >= 8 THEN list_median(before) ELSE list_median(list_transform(past, v -> abs(v - usual) / step)) END AS restless,
+        1.4826e0 * CASE WHEN len(before) >= 8 THEN middle_of(before) ELSE middle_of(list_transform(past, v -> abs(v - usual) / step)) END AS restless,
         greatest(greatest(restless, 1) * known_step, CASE measure WHEN 'handle_ms' THEN usual / 10 ELSE 0 END) AS spread
     FROM spreads
-    WHERE usual IS NOT NULL AND step > 0 AND day >= coalesce(getvariable('judged_from'), day)
+    WHERE usual IS NOT NULL AND step > 0 AND day >= coalesce($judged_from, day)
 )
 SELECT key, day, measure, value, usual, (value - usual) / spread AS score, n, past
 FROM scored

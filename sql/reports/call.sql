@@ -18,8 +18,8 @@
 WITH turns AS (
     SELECT *, max(tool_name) OVER (PARTITION BY tool_call_id) AS tool
     FROM transcript_turns
-    WHERE call_id = getvariable('call_id')
-        AND (getvariable('call_start_at') IS NULL OR call_start_at = CAST(getvariable('call_start_at') AS TIMESTAMP WITH TIME ZONE))
+    WHERE call_id = $call_id
+        AND ($call_start_at IS NULL OR call_start_at = CAST($call_start_at AS TIMESTAMP WITH TIME ZONE))
 )
 SELECT turn,
     epoch_ms(start_at) - epoch_ms(call_start_at) AS at_ms,

@@ -55,7 +55,7 @@ WITH contacts AS (
         count(*) FILTER (is_completed AND is_judged) AS completed,
         count(*) FILTER (is_completed AND is_judged AND NOT is_followed) AS first_contacts
     FROM (
-        SELECT *, ms + 86400000 < getvariable('listed_until') AS is_judged,
+        SELECT *, ms + 86400000 < $listed_until AS is_judged,
             coalesce(after - ms <= 86400000, false) OR coalesce(before = ms, false) AS is_followed
         FROM in_order
         WHERE is_selected
@@ -88,4 +88,4 @@ SELECT key, calls, callers, repeat_24h_callers,
     wilson(first_contact_calls, judged_calls, 1) AS high_percent,
     open_calls, anonymous_calls, undirected_calls
 FROM counted
-ORDER BY group_rank(calls), key NULLS LAST
+ORDER BY group_rank(calls, $largest_first), key NULLS LAST

@@ -25,4 +25,4 @@
 SELECT call_id, start_at, call_type, agent_id, from_number, to_number, duration_ms, outcome, disconnection_reason, user_sentiment, summary
 FROM selected
 ORDER BY start_at DESC NULLS LAST, call_id
-LIMIT getvariable('most') OFFSET getvariable('skip')
+LIMIT $most OFFSET $skip

@@ -65,7 +65,7 @@ WITH named AS (
     FROM (
         SELECT DISTINCT agent_id, first_hour, last_known,
             CAST(ceil((epoch(first_hour) - epoch(last_known) + 4 * 86400) / (7 * 86400)) AS INTEGER) AS weeks,
-            date_trunc('hour', local_time(make_timestamptz(least(getvariable('listed_until'), 32503680000000) * 1000))) AS listed
+            date_trunc('hour', local_time(make_timestamptz(least($listed_until, 32503680000000) * 1000))) AS listed
         FROM edits
         WHERE agent_id IS NOT NULL)
 ), hours AS (

@@ -42,7 +42,7 @@ WITH groups AS (
         CASE WHEN kind = 0 THEN level + 1 ELSE level END AS height
     FROM levels
 ), heights AS (
-    SELECT n, date_trunc(getvariable('every'), local_time(make_timestamptz(1000 * ms))) AS step, height,
+    SELECT n, date_trunc($every, local_time(make_timestamptz(1000 * ms))) AS step, height,
         count(*) FILTER (kind <> 0) AS calls,
         min(change) AS first
     FROM reached
@@ -56,4 +56,4 @@ SELECT key, step, calls,
     CAST(peak AS BIGINT) AS peak_calls,
     CASE WHEN first & 3 = 2 THEN make_timestamptz(1000 * ((first - 2) // 4)) END AS peak_at
 FROM peaks JOIN groups USING (n)
-ORDER BY group_rank(sum(calls) OVER (PARTITION BY n)), key NULLS LAST, step
+ORDER BY group_rank(sum(calls) OVER (PARTITION BY n), $largest_first), key NULLS LAST, step

@@ -56,4 +56,4 @@ SELECT c.key AS key, calls,
     silence_p50_ms, silence_max_ms,
     CAST(coalesce(responses, 0) AS BIGINT) AS responses
 FROM conversations c LEFT JOIN latencies l ON c.key IS NOT DISTINCT FROM l.key
-ORDER BY group_rank(calls), c.key NULLS LAST
+ORDER BY group_rank(calls, $largest_first), c.key NULLS LAST

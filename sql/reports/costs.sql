@@ -71,4 +71,4 @@ SELECT key, unit, calls, total_cost,
     money_per(known_cost, successes, 1) AS per_success,
     spread_of(costed_calls, total_cost, squares, cubes) AS cost_spread
 FROM whole
-ORDER BY group_rank(calls), key NULLS LAST, unit DESC
+ORDER BY group_rank(calls, $largest_first), key NULLS LAST, unit DESC

@@ -76,7 +76,7 @@ WITH counted AS (
 ), last_run AS (
     SELECT calls_set_aside, total_count, bulk_unverified, redacted
     FROM runs
-    WHERE NOT coalesce(getvariable('grouped'), false)
+    WHERE NOT coalesce($grouped, false)
     ORDER BY started_at DESC, run_id DESC
     LIMIT 1
 ), bulk AS (
@@ -87,7 +87,7 @@ WITH counted AS (
         sum(bulk_compared) FILTER (started_at > coalesce(
             (SELECT max(started_at) FROM runs WHERE bulk_differing > 0), '-infinity'::TIMESTAMPTZ)) AS sampled
     FROM runs
-    WHERE NOT coalesce(getvariable('grouped'), false) AND bulk_transcripts IS NOT NULL
+    WHERE NOT coalesce($grouped, false) AND bulk_transcripts IS NOT NULL
 )
 SELECT key, fact, state, calls, share_percent, scope
 FROM (
@@ -111,4 +111,4 @@ FROM (
     SELECT NULL, 27, 'redacted by the last run' || ': ' || kind, if(kind = 'unchecked', 'waiting', 'info'), (redacted ->> kind)::BIGINT, NULL, 'warehouse', 0
     FROM (SELECT redacted, unnest(json_keys(redacted)) AS kind FROM last_run)
 )
-ORDER BY group_rank(group_calls), key NULLS LAST, line, fact
+ORDER BY group_rank(group_calls, $largest_first), key NULLS LAST, line, fact

@@ -30,4 +30,4 @@ SELECT key, disconnection_reason, calls,
     connected_calls,
     percent_of(connected_calls, calls) AS connected_percent
 FROM totals
-ORDER BY group_rank(group_calls), key NULLS LAST, calls DESC, disconnection_reason NULLS LAST
+ORDER BY group_rank(group_calls, $largest_first), key NULLS LAST, calls DESC, disconnection_reason NULLS LAST

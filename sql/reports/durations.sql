@@ -58,4 +58,4 @@ SELECT key, calls,
     spread_of(timed_calls, total_ms, squares, cubes) AS all_spread,
     spread_of(handled_calls, handled_ms, handled_squares, handled_cubes) AS handled_spread
 FROM counted
-ORDER BY group_rank(calls), key NULLS LAST
+ORDER BY group_rank(calls, $largest_first), key NULLS LAST

@@ -51,4 +51,4 @@ SELECT counted.key AS key, answered_calls, hung_up_5s_calls,
     p[1] AS first_word_p50_ms, p[2] AS first_word_p90_ms, p[3] AS first_word_p95_ms,
     coalesce(first_word_calls, 0) AS first_word_calls
 FROM counted LEFT JOIN waited ON counted.key IS NOT DISTINCT FROM waited.key
-ORDER BY group_rank(answered_calls), counted.key NULLS LAST
+ORDER BY group_rank(answered_calls, $largest_first), counted.key NULLS LAST

@@ -75,5 +75,5 @@ SELECT key, name, type,
     max(number) AS most
 FROM folded
 GROUP BY key, name, type, is_number, is_rare, CASE WHEN NOT is_rare AND NOT is_number THEN place END
-ORDER BY group_rank(any_value(group_items)), key NULLS LAST, any_value(field_items) DESC, name NULLS LAST, type NULLS LAST,
+ORDER BY group_rank(any_value(group_items), $largest_first), key NULLS LAST, any_value(field_items) DESC, name NULLS LAST, type NULLS LAST,
     is_number DESC, is_rare, min(place)

@@ -119,5 +119,5 @@ SELECT t.key AS key, t.agent_id AS agent_id,
 FROM totals t
     LEFT JOIN nodes f ON f.agent_id = t.agent_id AND f.id = from_id
     LEFT JOIN nodes n ON n.agent_id = t.agent_id AND n.id = to_id
-ORDER BY group_rank(group_calls), t.key NULLS LAST, agent_calls DESC, t.agent_id NULLS LAST, leaving DESC, from_id NULLS FIRST,
+ORDER BY group_rank(group_calls, $largest_first), t.key NULLS LAST, agent_calls DESC, t.agent_id NULLS LAST, leaving DESC, from_id NULLS FIRST,
     passes DESC, to_id NULLS LAST

@@ -48,4 +48,4 @@ SELECT key, s.stage AS stage, s.calls AS calls,
     CASE WHEN s.line = 4 THEN answered END AS answered_calls,
     CASE WHEN s.line = 3 THEN unknown END AS unknown_calls
 FROM stages
-ORDER BY group_rank(attempted), key NULLS LAST, s.line
+ORDER BY group_rank(attempted, $largest_first), key NULLS LAST, s.line

@@ -43,5 +43,5 @@ SELECT key, outcome, kind, calls,
     answered_calls,
     CASE WHEN answered_calls > 0 THEN percent_of(answered_calls, group_answered) END AS answered_percent
 FROM totals
-ORDER BY group_rank(group_calls), key NULLS LAST,
+ORDER BY group_rank(group_calls, $largest_first), key NULLS LAST,
     list_position(['completed', 'transferred', 'abandoned', 'failed', 'voicemail', 'not_connected', 'unknown'], outcome), calls DESC, kind

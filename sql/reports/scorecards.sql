@@ -100,5 +100,5 @@ SELECT folded.key, criterion, kind, value, values, judged, hits,
     percent_of(evaluated_calls, calls) AS evaluated_percent,
     spread, if(hits IS NULL, NULL, judged) AS listed
 FROM folded JOIN groups ON groups.key IS NOT DISTINCT FROM folded.key
-ORDER BY group_rank(group_judged), folded.key NULLS LAST, criterion_judged DESC, criterion NULLS LAST,
+ORDER BY group_rank(group_judged, $largest_first), folded.key NULLS LAST, criterion_judged DESC, criterion NULLS LAST,
     kind, hits DESC NULLS LAST, value NULLS LAST

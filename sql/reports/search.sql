@@ -23,9 +23,9 @@
 WITH hits AS (
     SELECT call_id, call_start_at, turn
     FROM selected_turns
-    WHERE (role = 'agent' OR role = 'user') AND has_all_words(content)
+    WHERE (role = 'agent' OR role = 'user') AND has_all_words(content, $words, $longest_word)
     ORDER BY call_start_at DESC NULLS LAST, call_id, turn
-    LIMIT getvariable('most') OFFSET getvariable('skip')
+    LIMIT $most OFFSET $skip
 ), hit_calls AS MATERIALIZED (
     SELECT call_id, call_start_at, list(turn) AS turns
     FROM hits

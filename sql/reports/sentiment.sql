@@ -44,4 +44,4 @@ SELECT key, user_sentiment, calls,
     CASE WHEN user_sentiment IS NOT NULL THEN wilson(rated_calls, group_rated, 1) END AS rated_high_percent,
     percent_of(group_rated, group_heard) AS rated_share_percent
 FROM totals
-ORDER BY group_rank(group_calls), key NULLS LAST, calls DESC, user_sentiment NULLS LAST
+ORDER BY group_rank(group_calls, $largest_first), key NULLS LAST, calls DESC, user_sentiment NULLS LAST

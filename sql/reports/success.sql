@@ -44,7 +44,7 @@ WITH known AS (
     SELECT *, main_unit(sum(in_currency) OVER (), sum(in_credits) OVER ()) AS unit
     FROM counted
 )
-SELECT key, field, coalesce(getvariable('field_value'), 'true') AS value, known_calls, successes,
+SELECT key, field, coalesce($field_value, 'true') AS value, known_calls, successes,
     percent_of(successes, known_calls) AS success_percent,
     wilson(successes, known_calls, -1) AS low_percent,
     wilson(successes, known_calls, 1) AS high_percent,
@@ -54,4 +54,4 @@ SELECT key, field, coalesce(getvariable('field_value'), 'true') AS value, known_
     CASE unit WHEN 'credits' THEN money_per(credits, successes_in_credits, 1)
         ELSE money_per(currency, successes_in_currency, 1) END AS per_success
 FROM united
-ORDER BY group_rank(sum(known_calls) OVER (PARTITION BY key)), key NULLS LAST, known_calls DESC, field NULLS LAST
+ORDER BY group_rank(sum(known_calls) OVER (PARTITION BY key), $largest_first), key NULLS LAST, known_calls DESC, field NULLS LAST

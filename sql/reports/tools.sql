@@ -44,4 +44,4 @@ SELECT key, tool_name, uses,
     pause[1] AS pause_p50_ms, pause[2] AS pause_p95_ms,
     duration_p50_ms
 FROM totals
-ORDER BY group_rank(group_uses), key NULLS LAST, uses DESC, tool_name NULLS LAST
+ORDER BY group_rank(group_uses, $largest_first), key NULLS LAST, uses DESC, tool_name NULLS LAST

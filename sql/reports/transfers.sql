@@ -43,4 +43,4 @@ SELECT a.key AS key, last_tool,
     answered_calls
 FROM answered a LEFT JOIN counted c ON a.key IS NOT DISTINCT FROM c.key
 WHERE answered_calls > 0
-ORDER BY group_rank(answered_calls), a.key NULLS LAST, transferred_calls DESC, last_tool NULLS LAST
+ORDER BY group_rank(answered_calls, $largest_first), a.key NULLS LAST, transferred_calls DESC, last_tool NULLS LAST

@@ -64,8 +64,8 @@ WITH typed AS MATERIALIZED (
         sum(ms_cubes) FILTER (is_answered AND is_connected) AS cubes,
         sum_if(calls, success IS NOT NULL) AS known,
         sum_if(calls, success) AS successes,
-        CASE WHEN getvariable('field_name') IS NULL THEN completed ELSE successes END AS hits,
-        CASE WHEN getvariable('field_name') IS NULL THEN answered ELSE known END AS calls
+        CASE WHEN $field_name IS NULL THEN completed ELSE successes END AS hits,
+        CASE WHEN $field_name IS NULL THEN answered ELSE known END AS calls
     FROM counted_calls
     GROUP BY key, agent_id, agent_version, variant_label, call_type
     HAVING answered + known > 0
@@ -141,5 +141,5 @@ FROM summed s
         AND s.agent_version IS NOT DISTINCT FROM e.agent_version AND s.variant_label IS NOT DISTINCT FROM e.variant_label
     LEFT JOIN mixes m ON s.key IS NOT DISTINCT FROM m.key AND s.agent_id IS NOT DISTINCT FROM m.agent_id
         AND s.agent_version IS NOT DISTINCT FROM m.agent_version AND s.variant_label IS NOT DISTINCT FROM m.variant_label
-ORDER BY group_rank(sum(calls) OVER (PARTITION BY s.key)), s.key NULLS LAST, sum(calls) OVER (PARTITION BY s.key, s.agent_id) DESC, s.agent_id NULLS LAST,
+ORDER BY group_rank(sum(calls) OVER (PARTITION BY s.key), $largest_first), s.key NULLS LAST, sum(calls) OVER (PARTITION BY s.key, s.agent_id) DESC, s.agent_id NULLS LAST,
     is_baseline DESC, calls DESC, s.agent_version NULLS LAST, s.variant_label NULLS LAST

@@ -29,4 +29,4 @@ SELECT key, weekday, hour, calls,
     percent_of(calls, group_calls) AS share_percent,
     connected_calls
 FROM totals
-ORDER BY group_rank(group_calls), key NULLS LAST, weekday NULLS LAST, hour NULLS LAST
+ORDER BY group_rank(group_calls, $largest_first), key NULLS LAST, weekday NULLS LAST, hour NULLS LAST

@@ -60,4 +60,4 @@ SELECT key, call_id,
         CASE WHEN tool_failed THEN 'tool failed' END) AS why, start_at, agent_id, duration_ms, user_sentiment, outcome, failed_uses
 FROM limited
 WHERE chosen <= 20
-ORDER BY group_rank(group_calls), key NULLS LAST, place
+ORDER BY group_rank(group_calls, $largest_first), key NULLS LAST, place

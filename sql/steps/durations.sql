@@ -34,4 +34,4 @@ SELECT key, from_ms, calls,
     percent_of(so_far, group_calls) AS up_to_percent,
     connected_calls
 FROM totals
-ORDER BY group_rank(group_calls), key NULLS LAST, from_ms
+ORDER BY group_rank(group_calls, $largest_first), key NULLS LAST, from_ms

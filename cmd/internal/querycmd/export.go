@@ -182,7 +182,9 @@ func (a *app) export(ctx context.Context, tableNames, reportNames []string, chos
 	if err := exportTarget(a.Output); err != nil {
 		return err
 	}
-	if e.w, err = a.Open(ctx, e.loc); err != nil {
+	o := a.Options(e.loc)
+	o.OldestFirst = true
+	if e.w, err = analytics.Open(ctx, a.Warehouse, o); err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, e.w.Close()) }()

@@ -3,6 +3,7 @@ package querycmd
 import (
 	"cmp"
 	"context"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ import (
 
 // reportCommand returns the command of a report, with flags and arguments from its header.
 func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
+	var explain bool
 	cmd := &cobra.Command{
 		Use:     strings.TrimSpace(f.Name + " " + f.Arguments),
 		Short:   sentence(f.Answers),
@@ -29,10 +31,11 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		GroupID: "reports",
 		Args:    reportArgs(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.runReport(cmd.Context(), f, args)
+			return a.runReport(cmd.Context(), f, args, explain)
 		},
 	}
 	fl := cmd.Flags()
+	fl.BoolVar(&explain, "explain", false, "print the SQL of the answer, which DuckDB runs over the file of query catalog")
 	inTime, ofAgent := question.Chosen(f)
 	if f.Selects() {
 		fl.StringVar(&a.Since, "since", "", "only "+inTime+" at or after `TIME`: a date (2026-11-01), a day (today, yesterday, monday, "+
@@ -118,7 +121,7 @@ func reportArgs(f *sqlfiles.File) cobra.PositionalArgs {
 	}
 }
 
-func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (err error) {
+func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, explain bool) (err error) {
 	loc, now, p, err := a.asked()
 	if err != nil {
 		return err
@@ -135,9 +138,6 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 		if p.Call, p.CallStart, err = w.FindCall(ctx, args[0]); err != nil {
 			return err
 		}
-		if err := a.card(ctx, w, p.Call, loc); err != nil {
-			return err
-		}
 	} else {
 		p.Words = args
 	}
@@ -146,10 +146,19 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	}
 	shown := p.Top
 	if of, _ := f.Pages(); of != "" && p.Sort == "" { // counting the others would read all of them
-		p.Most, shown = p.Top, 0
+		p.Most, p.Top, shown = p.Top, 0, 0
 	}
-	p.Top = 0 // the others are counted
-	answer, err := w.Ask(ctx, analytics.Question{Report: f.Name, Params: p, Compare: a.Compare != "", Now: now})
+	asked := analytics.Question{Report: f.Name, Params: p, Compare: a.Compare != "", Now: now}
+	if explain {
+		return a.explain(ctx, w, asked)
+	}
+	if p.Call != "" {
+		if err := a.card(ctx, w, p.Call, loc); err != nil {
+			return err
+		}
+	}
+	asked.Top = 0 // the others are counted
+	answer, err := w.Ask(ctx, asked)
 	if err != nil {
 		return err
 	}
@@ -180,6 +189,22 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 		words.Fprintln(a.Stderr, line)
 	}
 	return nil
+}
+
+// explain writes the SELECT of a report.
+func (a *app) explain(ctx context.Context, w *analytics.Warehouse, asked analytics.Question) error {
+	text, err := w.Explain(ctx, asked)
+	if err != nil {
+		return err
+	}
+	_, err = a.Deliver(func(out io.Writer) (format.Result, error) {
+		if cli.CanDraw(out) { // other outputs get the exact text
+			text = words.Lines(text)
+		}
+		_, err := io.WriteString(out, text+";\n")
+		return format.Result{}, err
+	})
+	return err
 }
 
 // periods names the two periods of a comparison.

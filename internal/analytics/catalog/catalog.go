@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
-	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
 )
 
@@ -33,10 +31,8 @@ const storage = "v1.0.0"
 // client includes or loads by itself.
 func Script(snap *layout.Snapshot, loc *time.Location) string {
 	var b strings.Builder
-	inOrder := slices.DeleteFunc(slices.Clone(resource.Tables), func(t *schema.Table) bool { return t == &schema.ToolCalls })
-	b.WriteString("CREATE SCHEMA stored;\n" + stored.Relations(snap, inOrder...))
-	b.WriteString("\n" + opened.ViewMacros(localtime.Macro(loc, snap.Manifest, true)))
-	b.WriteString("\n" + stored.Relations(snap, &schema.ToolCalls)) // which may need the macros
+	b.WriteString("CREATE SCHEMA stored;\n" + stored.Relations(snap, resource.Tables...))
+	b.WriteString("\n" + opened.PortableMacros(localtime.Macro(loc, snap.Manifest, true)))
 	for _, v := range sqlfiles.Views() {
 		fmt.Fprintf(&b, "\nCREATE VIEW %s AS\n%s;\n", v.Name, v.SQL)
 		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", v.Name, stored.Quote(v.Answers+"; "+v.Grain))

@@ -14,9 +14,12 @@ const maxOffsets = 200
 // Macro returns the statement that creates the macro local_time for a zone. Between the first and
 // the last call it adds the zone's offset at the time; outside, it uses DuckDB's calendar, which
 // gives the same result but takes 400 ns per row and an extension, icu. With onlyCalls, the macro is
-// only valid for the calls, and needs no calendar.
+// only valid for the calls and until the commit, and needs no calendar.
 func Macro(loc *time.Location, m *layout.Manifest, onlyCalls bool) string {
 	lo, hi := m.Starts()
+	if onlyCalls && lo <= hi {
+		hi = max(hi, m.CommittedAt.UnixMilli())
+	}
 	offsets := offsetsOf(loc, lo, hi)
 	text := "timezone('" + loc.String() + "', instant)" // zone names have no quotes
 	switch {

@@ -30,6 +30,8 @@ type Options struct {
 	Safe *Limits
 	// Rights limit the visible part of the warehouse.
 	Rights rights.Rights
+	// OldestFirst reads the rows of tables by time, for exports; else the newest come first.
+	OldestFirst bool
 	// Dialect is set if statements are not written for DuckDB; nil: they are.
 	Dialect *Dialect
 }
@@ -44,11 +46,11 @@ type DB struct {
 	safe   bool // runs only statements that pass guard
 	rights rights.Rights
 
-	defining  sync.Mutex
-	undefined []definition // not yet defined in DuckDB, in order; see define.go
-	made      texts        // of the views and macros over the snapshot
+	defining sync.Mutex
+	defined  map[string]bool // the stored tables and views in DuckDB
 
-	dialect *Dialect
+	oldestFirst bool
+	dialect     *Dialect
 
 	proving sync.Mutex
 	proven  map[*schema.Table]bool // whose files are as the manifest describes them
@@ -90,9 +92,7 @@ func Open(ctx context.Context, root string, o Options) (*DB, error) {
 		return nil, errors.Join(err, free())
 	}
 	db := &DB{snap: snap, free: free, loc: o.Location, engine: engine, safe: o.Safe != nil, rights: o.Rights,
-		dialect: o.Dialect, proven: map[*schema.Table]bool{}}
-	db.made = usual()
-	db.undefined = db.definitions(localtime.Macro(o.Location, snap.Manifest, false))
+		oldestFirst: o.OldestFirst, dialect: o.Dialect, defined: map[string]bool{}, proven: map[*schema.Table]bool{}}
 	if err := db.prepare(ctx, o.Safe); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -121,8 +121,8 @@ func (db *DB) Location() *time.Location { return db.loc }
 // Rights returns the limits of the visible part of the warehouse.
 func (db *DB) Rights() rights.Rights { return db.rights }
 
-// prepare makes the database ready for definitions, which are made when a statement needs them. It
-// seals a safe database.
+// prepare sets up the database and defines the macros. Tables and views come when a statement needs
+// them, since all together take longer than most reports. It seals a safe database.
 func (db *DB) prepare(ctx context.Context, limits *Limits) error {
 	conn, err := db.Connect(ctx)
 	if err != nil {
@@ -138,6 +138,7 @@ func (db *DB) prepare(ctx context.Context, limits *Limits) error {
 		// their other columns. The default is 50; previews of BI tools have 100 to 2,000.
 		"SET GLOBAL late_materialization_max_rows = 10000",
 		"CREATE SCHEMA stored",
+		"BEGIN;\n" + macros(localtime.Macro(db.loc, db.snap.Manifest, false), "CAST(getvariable('agent_names') AS MAP(VARCHAR, VARCHAR))") + "COMMIT",
 	} {
 		if err := conn.Exec(ctx, text); err != nil {
 			return fmt.Errorf("prepare DuckDB: %w", err)
@@ -155,7 +156,7 @@ func (db *DB) prepare(ctx context.Context, limits *Limits) error {
 }
 
 // Connect returns a connection in the warehouse's zone, so that no answer depends on where the
-// program runs. Nothing is defined or proven for its statements: see Conn and DefineAll.
+// program runs. Nothing is defined or proven for its statements: see Conn.
 func (db *DB) Connect(ctx context.Context) (*duck.Conn, error) {
 	conn, err := db.engine.Connect()
 	if err != nil {

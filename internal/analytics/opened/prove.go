@@ -2,36 +2,37 @@ package opened
 
 import (
 	"context"
+	"regexp"
 	"slices"
+	"strings"
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
+	sqlfiles "callhouse/sql"
 )
 
-// Conn returns a connection that, before a statement runs, compares the files that it may read with
-// their checksums in the manifest, and defines the names that it uses. DuckDB verifies only
-// the checksums of pages: without this, a changed byte of a footer or of a page's header may become
-// a wrong number.
-func (db *DB) Conn(ctx context.Context) (*duck.Conn, error) {
+// Conn returns a connection for statements that read these stored tables and views, beside others
+// that are defined already: see Define. Before a statement runs, it compares the files that it may
+// read with their checksums in the manifest. DuckDB verifies only the checksums of pages: without
+// this, a changed byte of a footer or of a page's header may become a wrong number.
+func (db *DB) Conn(ctx context.Context, names ...string) (*duck.Conn, error) {
 	conn, err := db.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	conn.Before = func(ctx context.Context, text string) error {
-		if err := db.prove(ctx, text); err != nil {
-			return err
-		}
-		names := db.made.namesIn(text)
-		return db.define(ctx, conn, func(name string) bool { return names[name] })
+	if err := db.Define(ctx, conn, names...); err != nil {
+		conn.Close()
+		return nil, err
 	}
+	conn.Before = db.prove
 	return conn, nil
 }
 
 // prove compares the files that a statement may read with their checksums, once per table. A file
 // that differs is a *layout.DamageError.
 func (db *DB) prove(ctx context.Context, text string) error {
-	tables := db.made.tablesOf(text)
+	tables := tablesOf(text)
 	if db.rights.Agents != nil && len(tables) > 0 {
 		tables = append(tables, &schema.Calls) // which assign the rows to agents
 	}
@@ -49,21 +50,27 @@ func (db *DB) prove(ctx context.Context, text string) error {
 	return nil
 }
 
-// dynamic are functions through which a statement may read tables that it does not name.
-var dynamic = []string{"query", "query_table"}
+var wordRE = regexp.MustCompile(`[a-z_][a-z0-9_]*`)
 
 // tablesOf returns the stored tables that a statement may read: those whose names are words of the
-// statement, or of a view or macro that it names. It may return too many.
-func (made texts) tablesOf(text string) []*schema.Table {
-	words := made.wordsOf(text)
-	for _, name := range dynamic {
-		if words[name] {
-			return slices.Clone(resource.Tables)
+// statement, or below a view that is. It may return too many.
+func tablesOf(text string) (out []*schema.Table) {
+	words := map[string]bool{}
+	for _, word := range wordRE.FindAllString(strings.ToLower(text), -1) {
+		words[word] = true
+	}
+	for _, v := range slices.Backward(sqlfiles.Views()) { // each before those that it reads
+		if words[v.Name] {
+			for _, name := range v.Reads {
+				words[strings.TrimPrefix(name, "stored.")] = true
+			}
 		}
 	}
-	var out []*schema.Table
+	for _, r := range resource.All {
+		words[resource.Changes.Name] = words[resource.Changes.Name] || words[r.Name+"_at"]
+	}
 	for _, t := range resource.Tables {
-		if words[t.Name] {
+		if words[t.Name] || words["query"] || words["query_table"] { // these read tables that a statement does not name
 			out = append(out, t)
 		}
 	}

@@ -17,9 +17,8 @@ type Dialect struct {
 
 // Session is a connection to a warehouse for untrusted statements, one at a time.
 type Session struct {
-	db    *DB
-	conn  *duck.Conn
-	named bool // the connection has the names of agents
+	db   *DB
+	conn *duck.Conn
 }
 
 // mostRow is the maximum size of a row in a session's answers. A row is copied several times on its
@@ -28,12 +27,8 @@ const mostRow = 32 << 20
 
 // Session returns a new session.
 func (db *DB) Session(ctx context.Context) (*Session, error) {
-	conn, err := db.Conn(ctx)
+	conn, err := db.SQLConn(ctx)
 	if err != nil {
-		return nil, err
-	}
-	if err := db.DefineAll(ctx, conn); err != nil {
-		conn.Close()
 		return nil, err
 	}
 	conn.MostRow = mostRow
@@ -59,11 +54,6 @@ func (s *Session) Prepare(ctx context.Context, text string, rewrite guard.Rewrit
 	text, err := check.Text(ctx, s.conn, text)
 	if err != nil {
 		return nil, err
-	}
-	if !s.named {
-		if s.named, err = s.db.nameAgents(ctx, s.conn, text, usual().wordsOf(text)); err != nil {
-			return nil, err
-		}
 	}
 	stmt, err := s.conn.Prepare(ctx, text)
 	if err != nil {

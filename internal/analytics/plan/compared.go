@@ -21,8 +21,8 @@ import (
 //
 // The more shares and means an answer has, the wider the bounds of each change: 95 % is the
 // confidence of all of them together. p.Strict sets how many to assume.
-func compared(f *sqlfiles.File, now, previous string, p question.Params) *sqlfiles.File {
-	out := *f
+func compared(f *sqlfiles.File, now, previous string, q question.Question) *sqlfiles.File {
+	out, p := *f, q.Params
 	out.Columns = nil
 	var on, joined, columns, judged []string
 	for _, c := range f.Columns {
@@ -79,6 +79,10 @@ func compared(f *sqlfiles.File, now, previous string, p question.Params) *sqlfil
 	if p.Strict.Changes > 0 {
 		changes = strconv.Itoa(p.Strict.Changes)
 	}
+	order := "group_place NULLS LAST, previous_group_place NULLS LAST, "
+	if natural(q) {
+		order = ""
+	}
 	out.SQL = fmt.Sprintf(`WITH now AS (SELECT row_number() OVER () AS place, * FROM (%s)),
 previous AS (SELECT row_number() OVER () AS place, * FROM (%s)),
 joined AS (
@@ -90,9 +94,9 @@ WINDOW whole_group AS (PARTITION BY coalesce(n.key, p.key))),
 strict AS (SELECT *, chance_z(%d * (%s)) AS z FROM joined)
 SELECT %s
 FROM strict
-ORDER BY group_rank(-group_place) NULLS LAST, group_rank(-previous_group_place), key NULLS LAST, place NULLS LAST, previous_place`,
+ORDER BY %skey NULLS LAST, place NULLS LAST, previous_place`,
 		now, previous, strings.Join(joined, ", "), strings.Join(on, " AND "),
-		max(p.Strict.Answers, 1), changes, strings.Join(columns, ", "))
+		max(p.Strict.Answers, 1), changes, strings.Join(columns, ", "), order)
 	return &out
 }
 

@@ -52,9 +52,9 @@ func (p *Planner) counted(columns []string, q question.Question) string {
 	}
 	from := "stored.calls"
 	if q.Field != "" && slices.Contains(columns, success) {
-		from += fmt.Sprintf(" LEFT JOIN (SELECT call_id, bool_or(value_success(name, value)) AS success FROM analysis_items"+
-			" WHERE name = getvariable('field_name') AND %s GROUP BY call_id) found USING (call_id)",
-			bounds(narrowed(q), "call_start_at"))
+		name, wanted := field(q)
+		from += fmt.Sprintf(" LEFT JOIN (SELECT call_id, bool_or(value_success(name, value, %s, %s)) AS success FROM analysis_items"+
+			" WHERE name = %[1]s AND %[3]s GROUP BY call_id) found USING (call_id)", name, wanted, bounds(narrowed(q), "call_start_at"))
 	}
 	counted := fmt.Sprintf("SELECT *%s\nFROM (SELECT %s\nFROM %s\nWHERE %s\nGROUP BY ALL\nHAVING count(*) > 0)",
 		countedStart(columns), strings.Join(inner, ", "), from, where(q))

@@ -15,12 +15,10 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// Plan holds the statements that answer a report: those that set the variables of a connection,
-// then the SELECT.
+// Plan holds the SELECT that answers a question.
 type Plan struct {
-	Variables string
-	SQL       string
-	Report    *sqlfiles.File // with the columns of the answer
+	SQL    string
+	Report *sqlfiles.File // with the columns of the answer
 	// Small is set if the answer fits in memory: the organisation has few of the things it is grouped
 	// by. A document's field may differ in every call, a month has 43,000 minutes, and lists have
 	// every call unless the question limits them.
@@ -36,19 +34,18 @@ func (p *Planner) Report(q question.Question) (out Plan, err error) {
 	f := shown(q.Report, q.Field != "", compares)
 	of, _ := f.Pages()
 	few := of == "" || q.Most > 0 && q.Most <= mostSmall
-	out = Plan{Report: f, SQL: f.SQL, Small: few && q.Every != "minute" && !strings.Contains(q.By, ".")}
+	values := p.values(q)
+	text := values.Replace(f.SQL)
+	out = Plan{Report: f, SQL: text, Small: few && q.Every != "minute" && !strings.Contains(q.By, ".")}
 	if f.Selects() {
 		q.Report = f
-		out.Variables, out.SQL = p.variables(q), withList(p.relations(q), f.SQL)
+		out.SQL = p.relations(q, values) + "\nFROM (\n" + text + ")"
 		if compares {
-			now := q.Params
-			q.Params = before
-			out.Report = compared(f, out.SQL, withList(p.relations(q), f.SQL), now)
+			previous := q
+			previous.Params = before
+			out.Report = compared(f, out.SQL, p.relations(previous, values)+"\nFROM (\n"+text+")", q)
 			out.SQL = out.Report.SQL
 		}
-	}
-	if f.Arguments != "" {
-		out.Variables += arguments(q)
 	}
 	if len(q.Columns) > 0 {
 		out.SQL = "SELECT key, " + strings.Join(q.Columns, ", ") + " FROM (" + out.SQL + ")"
@@ -75,18 +72,10 @@ func shown(f *sqlfiles.File, withField, compares bool) *sqlfiles.File {
 	return &out
 }
 
-// withList returns a statement with relations prepended to its WITH list.
-func withList(with, text string) string {
-	if own, ok := strings.CutPrefix(text, "WITH "); ok {
-		return "WITH " + with + ",\n" + own
-	}
-	return "WITH " + with + "\n" + text
-}
-
-// Table returns the SELECT of the rows of a table, given a SELECT of all: those of the calls that q
-// selects or, for runs, those that started within its bounds.
-func (p *Planner) Table(q question.Question, all string) string {
-	text := "SELECT * FROM (" + all + ") WHERE true"
+// Table returns the SELECT of the rows of a table: those of the calls that q selects or, for runs,
+// those that started within its bounds.
+func (p *Planner) Table(q question.Question) string {
+	text := "SELECT * FROM " + q.Report.Name + " WHERE true"
 	for _, c := range []string{"call_start_at", "start_at", "started_at"} {
 		if _, ok := q.Report.Column(c); ok {
 			text += " AND " + bounds(narrowed(q), c)

@@ -9,22 +9,28 @@ import (
 
 // related returns a relation of the rows that belong to the selected calls, as part of a WITH list.
 // Its rows carry the start of their call, so bounds need no join; groups and other conditions do.
-func (p *Planner) related(name string, q question.Question) string {
-	text := p.belonging(question.Related[name], q)
-	if name == "selected_values" {
-		text = values(q)
+func related(name string, q question.Question) string {
+	text := belonging(question.Related[name], q)
+	switch {
+	case name == "selected_values":
+		text = successes(q)
+	case joins(name, q):
+		text = joined(question.Related[name], "", q)
 	}
 	return name + " AS NOT MATERIALIZED (" + text + ")"
 }
 
-// belonging returns the SELECT of the rows that belong to the selected calls. What depends only on
-// the start of a call needs no join.
-func (p *Planner) belonging(rows string, q question.Question) string {
+// joins reports whether a relation, if it is such one, needs a join with the selected calls: groups
+// and conditions that depend on more than the start of a call do.
+func joins(name string, q question.Question) bool {
+	return question.Related[name] != "" && (name == "selected_values" || q.Agent != "" ||
+		slices.ContainsFunc(q.Asked(), func(d question.Dimension) bool { return !d.OfTime() }))
+}
+
+// belonging returns the SELECT of the rows that belong to the selected calls without a join.
+func belonging(rows string, q question.Question) string {
 	where := bounds(narrowed(q), "call_start_at")
-	switch {
-	case q.Agent != "" || slices.ContainsFunc(q.Asked(), func(d question.Dimension) bool { return !d.OfTime() }):
-		return joined(rows, "", q)
-	case len(q.Asked()) == 0:
+	if len(q.Asked()) == 0 {
 		return "SELECT CAST(NULL AS VARCHAR) AS key, * FROM " + rows + " WHERE " + where
 	}
 	started := "SELECT *, local_time(call_start_at) AS local_start FROM " + rows + " WHERE " + where
@@ -32,12 +38,14 @@ func (p *Planner) belonging(rows string, q question.Question) string {
 		") WHERE true" + conditions(q, column)
 }
 
-// values returns the SELECT of the selected calls in which a field that can mean success was found,
+// successes returns the SELECT of the selected calls in which a field that can mean success was found,
 // with whether it does, and their costs.
-func values(q question.Question) string {
-	return "SELECT key, name, bool_or(value_success(name, value)) AS succeeded, any_value(total_cost) AS total_cost, " +
+func successes(q question.Question) string {
+	name, wanted := field(q)
+	success := "value_success(name, value, " + name + ", " + wanted + ")"
+	return "SELECT key, name, bool_or(" + success + ") AS succeeded, any_value(total_cost) AS total_cost, " +
 		"any_value(credits_used) AS credits_used FROM (" +
-		joined("(SELECT * FROM analysis_items WHERE value_success(name, value) IS NOT NULL)", ", total_cost, credits_used", q) +
+		joined("(SELECT * FROM analysis_items WHERE "+success+" IS NOT NULL)", ", total_cost, credits_used", q) +
 		") GROUP BY key, call_id, name"
 }
 

@@ -2,14 +2,11 @@ package plan
 
 import (
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
-	"time"
 
 	"callhouse/internal/analytics/question"
 )
-
-var readsSelected = regexp.MustCompile(`\b(FROM|JOIN) selected\b`)
 
 // relations returns the WITH list of the relations that a report reads:
 //
@@ -19,39 +16,33 @@ var readsSelected = regexp.MustCompile(`\b(FROM|JOIN) selected\b`)
 //   - what belongs to them; counted_calls; what else was seen in that time
 //
 // They are not views of the connection because DuckDB would plan those twice.
-func (p *Planner) relations(q question.Question) string {
+func (p *Planner) relations(q question.Question, values *strings.Replacer) string {
 	f := q.Report
 	var with []string
 	if b, ok := question.BesideOf(f); ok {
 		with = append(with, b.As+" AS MATERIALIZED ("+seen(b, q.Seen)+")")
 	}
-	q.Since = p.historyOf(q)
+	q = p.withHistory(q)
 	key, chosen := keyExpr(q.Keys, question.Dimension.InCalls), ofCalls(q)
-	calls := "SELECT " + key + " AS key, calls.* FROM calls WHERE " + chosen
+	if slices.Contains(f.Reads, "selected") || slices.ContainsFunc(f.Reads, func(r string) bool { return joins(r, q) }) {
+		with = append(with, "selected AS NOT MATERIALIZED (SELECT "+key+" AS key, calls.* FROM calls WHERE "+chosen+")")
+	}
 	for _, r := range f.Reads {
 		_, isRelated := question.Related[r]
 		switch {
 		case isRelated:
-			with = append(with, p.related(r, q))
+			with = append(with, related(r, q))
 		case r == "selected_campaign_calls":
 			with = append(with, fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT %s AS %s, calls.* FROM calls WHERE %s)", r,
 				question.Campaign.Made, question.Campaign.Expr, chosen))
 		case r == "surrounding":
 			with = append(with, fmt.Sprintf("surrounding AS NOT MATERIALIZED (SELECT %s AS key, coalesce(%s, false) AS "+
 				"is_selected, calls.* FROM calls WHERE %s)", key, chosen, bounds(wider(narrowed(q)), "start_at")))
-		case r == "counted_calls":
-			kept := "NOT MATERIALIZED" // materialized, it would compute unused columns
-			if strings.Count(f.SQL, "FROM counted_calls") > 1 {
-				kept = "MATERIALIZED"
-			}
-			with = append(with, "counted_calls AS "+kept+" ("+p.counted(f.Counts, q)+")")
+		case r == "counted_calls": // DuckDB materializes it if the report reads it twice
+			with = append(with, "counted_calls AS ("+p.counted(f.Counts, q)+")")
 		}
 	}
-	list := strings.Join(with, ",\n")
-	if !readsSelected.MatchString(f.SQL + "\n" + list) {
-		return list
-	}
-	return strings.Join(append([]string{"selected AS NOT MATERIALIZED (" + calls + ")"}, with...), ",\n")
+	return "WITH " + strings.Join(with, ",\n")
 }
 
 // seen returns the SELECT of other observations in a period: see [question.Beside].
@@ -63,11 +54,11 @@ func seen(b question.Beside, p question.Params) string {
 	return text
 }
 
-// historyOf returns the start of the calls that a report reads, which may be before Since; zero if
-// Since is.
-func (p *Planner) historyOf(q question.Question) time.Time {
-	if q.Since.IsZero() || q.Report.History == 0 {
-		return q.Since
+// withHistory returns q with the start of the calls that a report reads, which may be some days
+// before Since.
+func (p *Planner) withHistory(q question.Question) question.Question {
+	if !q.Since.IsZero() && q.Report.History > 0 {
+		q.Since = question.DaysBack(q.Since.In(p.loc), q.Report.History)
 	}
-	return question.DaysBack(q.Since.In(p.loc), q.Report.History)
+	return q
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,54 +14,51 @@ import (
 	"callhouse/internal/analytics/stored"
 )
 
-// variables returns the statements that set what a report over selected calls reads besides its
-// relations.
-func (p *Planner) variables(q question.Question) string {
+// values replaces the parameters of a report's SQL, such as $every, by literals.
+func (p *Planner) values(q question.Question) *strings.Replacer {
 	judged, _ := p.wholeDays(q.Params)
-	q.Since = p.historyOf(q)
-	from, until := p.wholeDays(q.Params)
-	field, wanted := "NULL", "NULL"
-	if name, v, ok := strings.Cut(q.Field, "="); ok {
-		field, wanted = stored.Quote(name), stored.Quote(v)
-	}
-	natural := slices.ContainsFunc(q.Keys, func(d question.Dimension) bool { return d.Natural })
-	return couldHave(q.Keys) +
-		set("field_name", "CAST("+field+" AS VARCHAR)") + set("field_value", "CAST("+wanted+" AS VARCHAR)") +
-		set("every", stored.Quote(cmp.Or(q.Every, "day"))) + set("skip", q.Skip) +
-		set("most", fmt.Sprintf("CAST(nullif(%d, 0) AS BIGINT)", max(q.Most, 0))) +
-		set("largest_first", !natural) + set("grouped", q.By != "") + set("whole_from", from) + set("whole_until", until) +
-		set("judged_from", judged) + set("listed_until", p.listedUntil()) + set("goals", goals(q))
-}
-
-// arguments returns the statements that set the variables of a report with arguments.
-func arguments(q question.Question) string {
+	from, until := p.wholeDays(p.withHistory(q).Params)
 	words := make([]string, len(q.Words))
 	for i, w := range q.Words {
 		words[i] = stored.Quote(w)
 	}
-	var start string
-	if q.Call != "" {
-		at := "(SELECT start_at FROM calls WHERE call_id = " + stored.Quote(q.Call) + ")"
-		if !q.CallStart.IsZero() {
-			at = localtime.Instant(q.CallStart)
-		}
-		start = set("call_start_at", at)
+	start := "NULL"
+	if !q.CallStart.IsZero() {
+		start = localtime.Instant(q.CallStart)
 	}
-	return start + set("call_id", stored.Quote(q.Call)) + set("words", "CAST(["+strings.Join(words, ", ")+"] AS VARCHAR[])") +
-		set("longest_word", stored.Quote(anyCase(q.Words)))
+	name, wanted := field(q)
+	return strings.NewReplacer(
+		"$every", stored.Quote(cmp.Or(q.Every, "day")),
+		"$most", fmt.Sprintf("CAST(nullif(%d, 0) AS BIGINT)", max(q.Most, 0)), "$skip", strconv.FormatInt(q.Skip, 10),
+		"$grouped", strconv.FormatBool(q.By != ""), "$largest_first", strconv.FormatBool(!natural(q)), "$possible", possible(q.Keys),
+		"$field_name", name, "$field_value", wanted, "$goals", goals(q),
+		"$judged_from", judged, "$whole_from", from, "$whole_until", until, "$listed_until", strconv.FormatInt(p.listedUntil(), 10),
+		"$call_id", stored.Quote(q.Call), "$call_start_at", start,
+		"$words", "CAST(["+strings.Join(words, ", ")+"] AS VARCHAR[])", "$longest_word", stored.Quote(anyCase(q.Words)))
 }
 
-func set(name string, to any) string { return fmt.Sprintf("SET VARIABLE %s = %v;\n", name, to) }
+// natural reports whether the groups have an order of their own.
+func natural(q question.Question) bool {
+	return slices.ContainsFunc(q.Keys, func(d question.Dimension) bool { return d.Natural })
+}
 
-// couldHave returns the statement that creates the macro could_have for the groups.
-func couldHave(keys []question.Dimension) string {
+// field returns the name and the value of Params.Field as SQL literals; null without one.
+func field(q question.Question) (name, wanted string) {
+	if name, wanted, ok := strings.Cut(q.Field, "="); ok {
+		return stored.Quote(name), stored.Quote(wanted)
+	}
+	return "CAST(NULL AS VARCHAR)", "CAST(NULL AS VARCHAR)"
+}
+
+// possible returns the condition that a group, by key, can have calls that start on a day.
+func possible(keys []question.Dimension) string {
 	condition := "true"
 	for i, d := range keys {
 		if d.OnDay != "" {
 			condition += " AND " + keyColumn(keys, i) + " = " + d.OnDay
 		}
 	}
-	return "CREATE OR REPLACE TEMP MACRO could_have(key, day) AS " + condition + ";\n"
+	return condition
 }
 
 // anyCase returns a pattern for the longest of the words in any case. Patterns and lower() agree on

@@ -48,7 +48,7 @@ type Params struct {
 	// columns need is not computed.
 	Columns []string
 	// Call is the id of the call that the report call shows, and CallStart its start, which tells
-	// the files of its transcript; zero: the report looks it up. Words are the search terms of the
+	// the files of its transcript; zero: all files are searched. Words are the search terms of the
 	// report search.
 	Call      string
 	CallStart time.Time
