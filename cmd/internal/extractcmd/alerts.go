@@ -46,39 +46,3 @@ func (n *night) alert(ctx context.Context, err error) {
 		alert(ctx, n.settings, n.log)
 	}
 }
-
-// alerter evaluates the alert rules after commits of follow, without delaying them. Commits during an
-// evaluation trigger one more.
-type alerter struct {
-	due chan struct{}
-	end func()
-}
-
-func newAlerter(ctx context.Context, s *settings, log *slog.Logger) *alerter {
-	ctx, cancel := context.WithCancel(ctx)
-	a, done := &alerter{due: make(chan struct{}, 1)}, make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-a.due:
-				alert(ctx, s, log)
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	a.end = func() {
-		cancel()
-		<-done
-	}
-	return a
-}
-
-// committed requests an evaluation.
-func (a *alerter) committed() {
-	select {
-	case a.due <- struct{}{}:
-	default:
-	}
-}

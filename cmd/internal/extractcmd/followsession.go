@@ -34,8 +34,7 @@ type session struct {
 	pruned  time.Time // time of the last prune
 
 	archiving <-chan error // receives the archiver's result; nil: it has ended or was never started
-	alerts    *alerter
-	beat      time.Time // when metrics were last written
+	beat      time.Time    // when metrics were last written
 	state     disk.Follow
 }
 
@@ -53,9 +52,7 @@ func (f *follower) session(ctx context.Context, sweep time.Time) error {
 		err := s.prepare(ctx)
 		if err == nil {
 			stop := s.archive(ctx)
-			s.alerts = newAlerter(ctx, s.settings, log)
 			err = s.loop(ctx, sweep)
-			s.alerts.end()
 			if aerr := stop(); err == nil {
 				err = explain(aerr)
 			}
@@ -208,7 +205,7 @@ func (s *session) commit(ctx context.Context) error {
 	if err := s.w.Checkpoint(ctx, true); err != nil {
 		return err
 	}
-	s.alerts.committed()
+	alert(ctx, s.settings, s.log)
 	if err := s.tidy(ctx); err != nil {
 		return err
 	}

@@ -31,14 +31,8 @@ transcript is replaced by a shorter one. Importing a file twice changes no call.
 
 Lines that are not calls are set aside, named and counted (exit code 3).`
 
-// importFlags are the flags of import.
-type importFlags struct {
-	asOf    string
-	details bool
-}
-
 func importCommand(s *settings, stderr io.Writer) *cobra.Command {
-	var o importFlags
+	i := &importer{settings: s, stderr: stderr, outcome: schema.OutcomeRunning}
 	cmd := &cobra.Command{
 		Use: "import FILE... | -", Short: "Import calls from files of JSON lines", Long: importAbout,
 		Example: `  extract import calls.ndjson.gz --as-of 2026-11-01
@@ -51,13 +45,13 @@ func importCommand(s *settings, stderr io.Writer) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return importFiles(cmd.Context(), s, &o, args, cmd.InOrStdin(), stderr)
+			return i.run(cmd.Context(), args, cmd.InOrStdin())
 		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.asOf, "as-of", "", "time of the data, if not the files' modification time: 2026-11-01 (its begin\nin the zone tz) or 30d")
-	f.BoolVar(&o.details, "details", false, "lines are call records: an empty transcript means that the call has none")
+	f.StringVar(&i.asOf, "as-of", "", "time of the data, if not the files' modification time: 2026-11-01 (its begin\nin the zone tz) or 30d")
+	f.BoolVar(&i.details, "details", false, "lines are call records: an empty transcript means that the call has none")
 	return cmd
 }
 
@@ -67,7 +61,8 @@ const importAgain = "import the files again"
 // importer is one import.
 type importer struct {
 	*settings
-	importFlags
+	asOf    string // flag
+	details bool   // flag
 	id      string
 	started time.Time
 	stderr  io.Writer
@@ -80,8 +75,8 @@ type importer struct {
 	drift   wire.DriftCounts
 }
 
-func importFiles(ctx context.Context, s *settings, o *importFlags, paths []string, stdin io.Reader, stderr io.Writer) error {
-	i := &importer{settings: s, importFlags: *o, started: s.Now(), stderr: stderr, outcome: schema.OutcomeRunning}
+func (i *importer) run(ctx context.Context, paths []string, stdin io.Reader) error {
+	i.started = i.Now()
 	i.id = runID(i.started)
 	sources, err := i.sources(paths)
 	if err != nil {
@@ -94,11 +89,11 @@ func importFiles(ctx context.Context, s *settings, o *importFlags, paths []strin
 			}
 		}
 	}()
-	opts := s.options(i.id)
+	opts := i.options(i.id)
 	opts.Records = true
-	return s.openWith(opts, func(w *sink.Warehouse) error {
+	return i.openWith(opts, func(w *sink.Warehouse) error {
 		i.w = w
-		if err := s.startMask(w); err != nil {
+		if err := i.startMask(w); err != nil {
 			return err
 		}
 		return i.fill(ctx, sources, stdin)

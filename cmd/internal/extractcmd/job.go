@@ -31,17 +31,12 @@ type job struct {
 }
 
 // open opens the warehouse for use, and closes it.
-func (j *job) open(opts sink.Options, use func() error) (err error) {
+func (j *job) open(opts sink.Options, use func() error) error {
 	opts.Records, opts.ProblemOf = true, func(err error) string { return string(problemOf(err)) }
-	if j.w, err = sink.Open(opts); err != nil {
-		return explain(err)
-	}
-	defer func() {
-		if cerr := j.w.Close(); cerr != nil && err == nil {
-			err = explain(cerr)
-		}
-	}()
-	return use()
+	return j.openWith(opts, func(w *sink.Warehouse) error {
+		j.w = w
+		return use()
+	})
 }
 
 // connect creates the crawler, which the caller closes. It must follow startMask. over reports that the

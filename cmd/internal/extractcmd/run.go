@@ -74,9 +74,6 @@ func (n *night) collect(ctx context.Context) error {
 	case err != nil && n.row == nil:
 		n.record(err)
 	}
-	for _, what := range n.w.Notices() {
-		n.log.Warn("mended", "what", what)
-	}
 	return err
 }
 

@@ -47,7 +47,7 @@ func (s *settings) openWith(opts sink.Options, do func(*sink.Warehouse) error) (
 	}
 	defer func() {
 		for _, what := range w.Notices() {
-			words.Fprintf(s.Stderr, "%s\n", what)
+			words.Fprintf(s.Stderr, "mended: %s\n", what)
 		}
 		if cerr := w.Close(); cerr != nil && err == nil {
 			err = explain(cerr)

@@ -5,8 +5,8 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -55,27 +55,11 @@ func write(dir string, date time.Time) error {
 		if err := doc.GenManTree(root, header, man); err != nil {
 			return err
 		}
-		for shell, generate := range map[string]func(io.Writer) error{
-			"bash": func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },
-			"zsh":  root.GenZshCompletion,
-			"fish": func(w io.Writer) error { return root.GenFishCompletion(w, true) },
-		} {
-			if err := complete(filepath.Join(completions, root.Name()+"."+shell), generate); err != nil {
-				return err
-			}
+		name := filepath.Join(completions, root.Name())
+		if err := errors.Join(root.GenBashCompletionFileV2(name+".bash", true), root.GenZshCompletionFile(name+".zsh"),
+			root.GenFishCompletionFile(name+".fish", true)); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-func complete(path string, generate func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if err := generate(f); err != nil {
-		_ = f.Close()
-		return err
-	}
-	return f.Close()
 }
