@@ -9,8 +9,8 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"callhouse/internal/analytics/duck"
-	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/value"
 	"callhouse/internal/schema"
 )
 
@@ -137,7 +137,7 @@ func (c *Coverage) String(loc *time.Location) string {
 	}
 	var out []string
 	if len(parts) > 0 {
-		out = append(out, "of "+human.Calls(c.Calls)+", "+strings.Join(parts, ", "))
+		out = append(out, "of "+value.Calls(c.Calls)+", "+strings.Join(parts, ", "))
 	}
 	if c.Undated == 1 {
 		out = append(out, "1 call without a start is excluded")
@@ -148,7 +148,7 @@ func (c *Coverage) String(loc *time.Location) string {
 		out = append(out, g.text(loc)+" fully listed yet")
 	}
 	if c.Misread > 0 {
-		out = append(out, "the country changed: the telephone numbers of "+human.Calls(c.Misread)+
+		out = append(out, "the country changed: the telephone numbers of "+value.Calls(c.Misread)+
 			" are still in their earlier form (extract compact rewrites them)")
 	}
 	return strings.Join(out, "; ")

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/words"
 )
@@ -40,7 +39,7 @@ func WriteCard(ctx context.Context, w io.Writer, src Source, o Options) error {
 		}
 		name := cardName(heading(c))
 		name += strings.Repeat(" ", names-widthOf(name)+gap)
-		text := human.Cell(row[i], c, o.Location)
+		text := value.Cell(row[i], c, o.Location)
 		lines := []string{text}
 		if o.Width > 0 {
 			lines = wrap(text, max(o.Width-widthOf(name), minRecord))

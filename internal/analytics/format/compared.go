@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/value"
 )
 
@@ -114,7 +113,7 @@ func (l *lines) Skip(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-func (l *lines) cell(i int) string { return human.Cell(l.row[i], l.Source.Columns()[i], l.loc) }
+func (l *lines) cell(i int) string { return value.Cell(l.row[i], l.Source.Columns()[i], l.loc) }
 
 // signed formats a difference with its sign.
 func (l *lines) signed(i int) string {

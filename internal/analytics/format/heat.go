@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/value"
 )
 
@@ -49,7 +48,7 @@ func writeHeat(ctx context.Context, w *bufio.Writer, src *drawn, o Options) (Res
 	r, err := each(ctx, src, func(row []value.Value) error {
 		title := ""
 		if columns[0].Key {
-			title = heading(columns[0]) + ": " + human.Cell(row[0], columns[0], o.Location)
+			title = heading(columns[0]) + ": " + value.Cell(row[0], columns[0], o.Location)
 		}
 		if h != nil && h.title != title {
 			h.draw(w, o.Width)
@@ -84,7 +83,7 @@ func (h *heat) draw(w *bufio.Writer, width int) {
 			longest = max(longest, sums[hour])
 		}
 	}
-	write := func(n int64) string { return human.Thousands(fmt.Sprint(n)) }
+	write := func(n int64) string { return value.Thousands(fmt.Sprint(n)) }
 	// A cell is a number, a space, a bar and a gap.
 	bar := func() int { return (width-6-len(write(longest)))/len(value.Weekdays) - len(write(most)) - 1 - gap }
 	if bar() < 1 {
@@ -116,7 +115,7 @@ func (h *heat) draw(w *bufio.Writer, width int) {
 		writeLine(w, line+fmt.Sprintf("%*s", roomAll, write(sum)))
 	}
 	if h.apart > 0 {
-		writeLine(w, human.Thousands(fmt.Sprint(h.apart))+" without a start")
+		writeLine(w, value.Thousands(fmt.Sprint(h.apart))+" without a start")
 	}
 }
 

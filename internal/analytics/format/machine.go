@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/words"
 )
@@ -155,7 +154,7 @@ func writeMarkdown(ctx context.Context, w *bufio.Writer, src Source, o Options) 
 	return each(ctx, src, func(row []value.Value) error {
 		_, _ = w.WriteString("|")
 		for i, v := range row {
-			_, _ = w.WriteString(" " + escape.Replace(human.Cell(v, columns[i], o.Location)) + " |")
+			_, _ = w.WriteString(" " + escape.Replace(value.Cell(v, columns[i], o.Location)) + " |")
 		}
 		return w.WriteByte('\n')
 	})

@@ -7,7 +7,6 @@ import (
 	"math"
 	"strings"
 
-	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/words"
 )
@@ -136,17 +135,17 @@ func more(ctx context.Context, src Source) (string, error) {
 			if n == 0 {
 				return "", nil
 			}
-			return fmt.Sprintf("… %s more rows: use the format csv for all", human.Thousands(fmt.Sprint(n))), nil
+			return fmt.Sprintf("… %s more rows: use the format csv for all", value.Thousands(fmt.Sprint(n))), nil
 		}
 		n += int64(k)
 	}
-	return fmt.Sprintf("… more than %s more rows: use the format csv for all", human.Thousands(fmt.Sprint(countRows))), nil
+	return fmt.Sprintf("… more than %s more rows: use the format csv for all", value.Thousands(fmt.Sprint(countRows))), nil
 }
 
 func humanRow(row []value.Value, columns []value.Column, o Options) []string {
 	out := make([]string, len(row))
 	for i, v := range row {
-		out[i] = human.Cell(v, columns[i], o.Location)
+		out[i] = value.Cell(v, columns[i], o.Location)
 	}
 	return out
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/xuri/excelize/v2"
 
-	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/scratch"
 )
@@ -45,12 +44,12 @@ func writeXLSX(ctx context.Context, w *bufio.Writer, src Source, o Options) (r R
 		return r, err
 	}
 	if s.cut > 0 {
-		texts := human.Thousands(fmt.Sprint(s.cut)) + " texts are"
+		texts := value.Thousands(fmt.Sprint(s.cut)) + " texts are"
 		if s.cut == 1 {
 			texts = "1 text is"
 		}
 		r.Notes = append(r.Notes, fmt.Sprintf("%s cut to %s characters, the maximum of an Excel cell: use the format csv for the full text",
-			texts, human.Thousands(fmt.Sprint(excelize.TotalCellChars))))
+			texts, value.Thousands(fmt.Sprint(excelize.TotalCellChars))))
 	}
 	if err := errors.Join(s.to.Flush(), file.Write(io.Discard)); err != nil { // to w, through s.to
 		return r, fmt.Errorf("write xlsx: %w", err)

@@ -1,5 +1,5 @@
-// Package value holds query results: typed columns, values that keep every digit, and their exact
-// text and JSON. The package opens nothing and does not depend on DuckDB or the terminal.
+// Package value holds query results: typed columns, values that keep every digit, their exact text and
+// JSON, and their text for people. It opens nothing and does not depend on DuckDB or the terminal.
 package value
 
 // Kind classifies values, and the values of a column.

@@ -17,7 +17,6 @@ import (
 
 	"callhouse/internal/alert"
 	"callhouse/internal/analytics"
-	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/words"
@@ -344,12 +343,12 @@ func (r *Rule) figure(f float64) alert.Figure { return alert.Figure{Text: r.thre
 func (r *Rule) threshold(f float64) string {
 	switch r.column.Unit {
 	case "percent":
-		return human.Cell(value.Of(f), value.Column{Kind: value.Float, Unit: value.Percent}, time.UTC)
+		return value.Cell(value.Of(f), value.Column{Kind: value.Float, Unit: value.Percent}, time.UTC)
 	case "ms":
 		n, _ := big.NewFloat(math.Round(f)).Int(nil)
-		return human.Duration(n)
+		return value.Duration(n)
 	case "count":
-		return human.Thousands(strconv.FormatFloat(math.Round(f), 'f', 0, 64))
+		return value.Thousands(strconv.FormatFloat(math.Round(f), 'f', 0, 64))
 	}
 	return strconv.FormatFloat(f, 'g', 4, 64)
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"callhouse/internal/analytics"
-	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 )
@@ -82,7 +81,7 @@ func (q *request) conversation(ctx context.Context, id string, start time.Time, 
 		t.Who, _ = row[2].(string)
 		t.Text, _ = row[3].(string)
 		if row[1] != nil {
-			t.At = human.Cell(value.Of(row[1]), value.Column{Unit: value.Millis, Kind: value.Integer}, q.zone)
+			t.At = value.Cell(value.Of(row[1]), value.Column{Unit: value.Millis, Kind: value.Integer}, q.zone)
 			if at := value.Of(row[1]); plays {
 				t.Play = q.playFrom(id, at.Float(), t.Turn)
 			}
@@ -100,7 +99,7 @@ func (q *request) conversation(ctx context.Context, id string, start time.Time, 
 		if at := times[n]; !t.Tool && !at.from.IsZero() {
 			gap := at.from.Sub(end).Milliseconds()
 			if !end.IsZero() && gap >= longPause {
-				t.Pause = human.Cell(value.Of(gap), value.Column{Unit: value.Millis, Kind: value.Integer}, q.zone)
+				t.Pause = value.Cell(value.Of(gap), value.Column{Unit: value.Millis, Kind: value.Integer}, q.zone)
 			}
 			t.Interrupts = !end.IsZero() && gap < -overlap
 			if at.to.After(end) {

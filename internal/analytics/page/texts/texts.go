@@ -20,7 +20,6 @@ import (
 	"golang.org/x/text/message"
 	"golang.org/x/text/message/catalog"
 
-	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/value"
 )
 
@@ -157,12 +156,12 @@ func (l *Texts) Units(s string) string {
 
 // Duration writes a duration as tables do.
 func (l *Texts) Duration(ms float64) string {
-	return l.Units(human.Cell(value.Of(int64(math.Round(ms))), value.Column{Unit: value.Millis, Kind: value.Integer}, nil))
+	return l.Units(value.Cell(value.Of(int64(math.Round(ms))), value.Column{Unit: value.Millis, Kind: value.Integer}, nil))
 }
 
 // Cell writes a value of a column.
 func (l *Texts) Cell(v any, c value.Column, loc *time.Location) string {
-	text := human.Cell(value.Of(v), c, loc)
+	text := value.Cell(value.Of(v), c, loc)
 	d, ok := v.(value.Decimal)
 	switch {
 	case v == nil:
@@ -192,7 +191,7 @@ func (l *Texts) Amount(d value.Decimal) string {
 	}
 	whole, decimals, _ := strings.Cut(digits, ".")
 	n, _ := new(big.Int).SetString(whole, 10)
-	text := human.Cell(value.Of(n), value.Column{Unit: value.Count, Kind: value.Integer}, nil)
+	text := value.Cell(value.Of(n), value.Column{Unit: value.Count, Kind: value.Integer}, nil)
 	if decimals != "" {
 		text += "." + decimals
 	}

@@ -1,6 +1,4 @@
-// Package human writes values of a column for people, on one line: in tables, on pages, in headings
-// of spreadsheets. It does no output.
-package human
+package value
 
 import (
 	"fmt"
@@ -10,27 +8,26 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"callhouse/internal/analytics/value"
 	"callhouse/internal/words"
 )
 
 // Cell returns a value of a column for people, on one line and without control sequences. Instants
 // are in loc.
-func Cell(v value.Value, c value.Column, loc *time.Location) string {
+func Cell(v Value, c Column, loc *time.Location) string {
 	switch {
-	case v.Kind == value.Null:
+	case v.Kind == Null:
 		return c.Null
-	case v.Kind == value.Integer && c.Unit == value.Millis:
+	case v.Kind == Integer && c.Unit == Millis:
 		return Duration(v.Big())
-	case v.Kind == value.Integer && c.Unit == value.Count:
+	case v.Kind == Integer && c.Unit == Count:
 		return Thousands(v.String())
-	case v.Kind == value.Float && c.Unit == value.Percent:
+	case v.Kind == Float && c.Unit == Percent:
 		return percent(v.Float())
-	case v.Kind == value.Float && (c.Unit == value.Number || c.Unit == value.Points || c.Unit == value.Money):
-		return decimal(v.Float(), c.Unit == value.Points)
-	case v.Kind == value.Exact && c.Unit == value.Money:
+	case v.Kind == Float && (c.Unit == Number || c.Unit == Points || c.Unit == Money):
+		return decimal(v.Float(), c.Unit == Points)
+	case v.Kind == Exact && c.Unit == Money:
 		return money(v.String())
-	case v.Kind == value.Exact && (c.Unit == value.Number || c.Unit == value.Points):
+	case v.Kind == Exact && (c.Unit == Number || c.Unit == Points):
 		return strings.TrimSuffix(money(v.String()), ".00")
 	}
 	text := string(v.AppendHuman(nil, loc))

@@ -1,4 +1,4 @@
-package human
+package value
 
 import (
 	"math/big"
