@@ -76,29 +76,24 @@ func eachWrong(ctx context.Context, root string, s *layout.Snapshot, deep bool, 
 			continue
 		}
 		err := reader.EachCall(ctx, f.Period, []*schema.Table{&schema.Recordings}, func(c *calls.Call) error {
-			return files.check(ctx, c, out, found)
+			r, _ := c.Recording()
+			if r.State != schema.RecordingStored {
+				return nil
+			}
+			out.Files++
+			out.Bytes += r.Bytes
+			what, err := files.compare(ctx, &r, deep)
+			if what == "" || err != nil {
+				return err
+			}
+			out.Count++
+			return found(c, &r, what)
 		})
 		if err != nil {
 			return out, err
 		}
 	}
 	return out, nil
-}
-
-// check adds a call's recording to those checked, if it is stored.
-func (f *files) check(ctx context.Context, c *calls.Call, out *checkedRecordings, found func(*calls.Call, *schema.Recording, string) error) error {
-	r, _ := c.Recording()
-	if r.State != schema.RecordingStored {
-		return nil
-	}
-	out.Files++
-	out.Bytes += r.Bytes
-	what, err := f.compare(ctx, &r, out.Hashed)
-	if what == "" || err != nil {
-		return err
-	}
-	out.Count++
-	return found(c, &r, what)
 }
 
 // files are the files of an archive. It caches the sizes of one day, since the calls of a day are

@@ -190,7 +190,8 @@ func (h *State) metrics(g gauges, m *layout.Manifest) {
 		g.set("recordings_stored", "Recordings in the archive.", float64(r.States[schema.RecordingStored]))
 		g.set("recordings_stored_bytes", "Their size.", float64(r.Bytes))
 		g.set("recordings_gone", "Recordings that the service no longer had.", float64(r.States[schema.RecordingGone]))
-		g.set("recordings_refused", "Recordings that were not stored because of what their link leads to.", float64(r.States[schema.RecordingRefused]))
+		g.set("recordings_refused", "Recordings that were not stored because of what their link leads to.",
+			float64(r.States[schema.RecordingRefused]))
 		g.set("recordings_undeleted", "Recordings that must not be kept and may still be in the archive.", float64(h.undeleted(&r)))
 		if r.Oldest != nil {
 			g.at("recordings_oldest_due_timestamp_seconds", "End of the earliest call whose recording is due.", time.UnixMilli(*r.Oldest))

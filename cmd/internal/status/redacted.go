@@ -21,7 +21,7 @@ func RedactedText(counts map[string]int64) (text string, unchecked int64) {
 }
 
 // RedactedLines prints both. again says how unchecked calls are checked later.
-func RedactedLines(line func(name, format string, args ...any), counts map[string]int64, again string) {
+func RedactedLines(line liner, counts map[string]int64, again string) {
 	text, n := RedactedText(counts)
 	if text != "" {
 		line("redacted", "%s", text)

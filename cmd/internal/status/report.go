@@ -109,7 +109,7 @@ func (r *Report) Write(w io.Writer) {
 }
 
 // bulk prints the result of v2 pages.
-func (r *Report) bulk(line func(name, format string, args ...any)) {
+func (r *Report) bulk(line liner) {
 	b, n := &r.Row.Bulk, humanize.Comma
 	if b.Requests == 0 {
 		return
@@ -121,7 +121,7 @@ func (r *Report) bulk(line func(name, format string, args ...any)) {
 }
 
 // recordings prints the results for recordings.
-func (r *Report) recordings(line func(name, format string, args ...any)) {
+func (r *Report) recordings(line liner) {
 	if r.Crawl == nil || r.Crawl.Recordings == nil {
 		return
 	}
@@ -147,7 +147,7 @@ func RecordingsText(of *crawler.RecordingReport, due int64) string {
 }
 
 // resources prints the resources that were fetched, and failures.
-func (r *Report) resources(line func(name, format string, args ...any)) {
+func (r *Report) resources(line liner) {
 	if r.Crawl == nil || len(r.Crawl.Resources) == 0 {
 		return
 	}
@@ -165,7 +165,7 @@ func (r *Report) resources(line func(name, format string, args ...any)) {
 }
 
 // DriftLine prints the number of unexpected values, if there are any, and their fields.
-func DriftLine(line func(name, format string, args ...any), n int64, fields wire.DriftCounts) {
+func DriftLine(line liner, n int64, fields wire.DriftCounts) {
 	if n > 0 {
 		line("drift", "%s unexpected values: %s", humanize.Comma(n), driftText(fields))
 	}

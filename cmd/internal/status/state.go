@@ -110,7 +110,8 @@ func judge(h *sink.History, now time.Time, maxAge time.Duration, ended *schema.R
 	}
 	switch {
 	case out.success != nil && endOf(out.success).After(now.Add(clockSlack)):
-		out.complain(Stale, cli.WrongClock, "the last success is dated %s, in the future: a clock was wrong", cli.Instant(endOf(out.success).UnixMilli()))
+		out.complain(Stale, cli.WrongClock, "the last success is dated %s, in the future: a clock was wrong",
+			endOf(out.success).Format(time.RFC3339))
 	case out.success == nil && h.Held && out.last == nil:
 		out.complain(Stale, cli.Overdue, "the first run has not ended yet")
 		if out.Problem == cli.Overdue { // nothing worse
