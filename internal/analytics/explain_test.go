@@ -9,7 +9,6 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/catalog"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
@@ -29,7 +28,7 @@ func TestExplainedReportsAnswerTheSame(t *testing.T) {
 	w := open(t, root, zone(t, "America/Sao_Paulo"))
 	snap, err := opened.CurrentAbsolute(root)
 	test.OK(t, err)
-	test.OK(t, catalog.Write(t.Context(), snap, w.Location(), path))
+	test.OK(t, opened.WriteCatalog(t.Context(), snap, w.Location(), path))
 	conn := stock(t)
 	test.OK(t, conn.Exec(t.Context(), "ATTACH '"+path+"' AS house (READ_ONLY); USE house"))
 	since := time.Date(2026, 10, 20, 3, 0, 0, 0, time.UTC)

@@ -66,7 +66,7 @@ func (w *Warehouse) Values(ctx context.Context, dimension, begin string) ([]stri
 	if err != nil {
 		return nil, err
 	}
-	conn, err := w.Conn(ctx, schema.Calls.Name, "stored."+resource.Agents.Name, "stored."+resource.Campaigns.Name, "stored."+resource.CampaignCalls.Name)
+	conn, err := w.Conn(ctx, schema.Calls.Name, resource.Agents.Name, resource.Campaigns.Name, resource.CampaignCalls.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/duck"
-	"callhouse/internal/analytics/localtime"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
@@ -138,7 +137,8 @@ func (db *DB) prepare(ctx context.Context, limits *Limits) error {
 		// their other columns. The default is 50; previews of BI tools have 100 to 2,000.
 		"SET GLOBAL late_materialization_max_rows = 10000",
 		"CREATE SCHEMA stored",
-		"BEGIN;\n" + macros(localtime.Macro(db.loc, db.snap.Manifest, false), "CAST(getvariable('agent_names') AS MAP(VARCHAR, VARCHAR))") + "COMMIT",
+		"BEGIN;\n" + macros(stored.LocalTime(db.loc, db.snap.Manifest, false),
+			"CAST(getvariable('agent_names') AS MAP(VARCHAR, VARCHAR))") + "COMMIT",
 	} {
 		if err := conn.Exec(ctx, text); err != nil {
 			return fmt.Errorf("prepare DuckDB: %w", err)

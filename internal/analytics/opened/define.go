@@ -16,14 +16,10 @@ import (
 const agentNames = "SELECT map(list(agent_id), list(name)) FROM stored.agents WHERE name IS NOT NULL"
 
 // macros returns the statements that create the types and macros of views and reports, given the one
-// that creates local_time, and the agents' names.
+// that creates local_time, and the agents' names: a variable or, where no program sets one, agentNames.
 func macros(localTime, names string) string {
 	return localTime + ";\nCREATE MACRO agent_names() AS " + names + ";\n" + sqlfiles.Macros()
 }
-
-// PortableMacros returns the statements that create the types and macros in other programs, behind
-// the stored tables. Every statement reads the agents' names there, because no variable holds them.
-func PortableMacros(localTime string) string { return macros(localTime, "("+agentNames+")") }
 
 // Define creates stored tables and views, named as in stored.calls and calls, unless they exist.
 func (db *DB) Define(ctx context.Context, conn *duck.Conn, names ...string) error {

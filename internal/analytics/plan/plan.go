@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"callhouse/internal/analytics/localtime"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/resource"
@@ -96,7 +95,7 @@ func (p *Planner) Table(q question.Question) string {
 func (p *Planner) Said(calls map[string]time.Time) string {
 	var ids, starts []string
 	for id, start := range calls {
-		ids, starts = append(ids, stored.Quote(id)), append(starts, localtime.Instant(start))
+		ids, starts = append(ids, stored.Quote(id)), append(starts, stored.Instant(start))
 	}
 	// Files are sorted by the start of calls: a condition on it skips the others.
 	where := fmt.Sprintf(" IN (%s) AND call_id IN (%s)", strings.Join(starts, ", "), strings.Join(ids, ", "))

@@ -3,7 +3,6 @@ package plan
 import (
 	"time"
 
-	"callhouse/internal/analytics/localtime"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/stored"
 )
@@ -58,10 +57,10 @@ func narrowed(q question.Question) question.Params {
 func bounds(p question.Params, column string) string {
 	text := "true"
 	if !p.Since.IsZero() {
-		text += " AND " + column + " >= " + localtime.Instant(p.Since)
+		text += " AND " + column + " >= " + stored.Instant(p.Since)
 	}
 	if !p.Until.IsZero() {
-		text += " AND " + column + " < " + localtime.Instant(p.Until)
+		text += " AND " + column + " < " + stored.Instant(p.Until)
 	}
 	return text
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"callhouse/internal/analytics/localtime"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/stored"
 )
@@ -24,7 +23,7 @@ func (p *Planner) values(q question.Question) *strings.Replacer {
 	}
 	start := "NULL"
 	if !q.CallStart.IsZero() {
-		start = localtime.Instant(q.CallStart)
+		start = stored.Instant(q.CallStart)
 	}
 	name, wanted := field(q)
 	return strings.NewReplacer(

@@ -1,4 +1,5 @@
-// Package stored writes SQL for the tables of a snapshot, for this program's DuckDB and any other.
+// Package stored writes SQL for the tables of a snapshot and for local times, for this program's
+// DuckDB and any other.
 // It runs none.
 package stored
 

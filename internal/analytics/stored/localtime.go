@@ -1,5 +1,4 @@
-// Package localtime writes SQL for the local time of a snapshot's calls in a zone. It runs nothing.
-package localtime
+package stored
 
 import (
 	"fmt"
@@ -11,11 +10,11 @@ import (
 // maxOffsets bounds the table of a zone's offsets: 100 years of daylight saving.
 const maxOffsets = 200
 
-// Macro returns the statement that creates the macro local_time for a zone. Between the first and
+// LocalTime returns the statement that creates the macro local_time for a zone. Between the first and
 // the last call it adds the zone's offset at the time; outside, it uses DuckDB's calendar, which
 // gives the same result but takes 400 ns per row and an extension, icu. With onlyCalls, the macro is
 // only valid for the calls and until the commit, and needs no calendar.
-func Macro(loc *time.Location, m *layout.Manifest, onlyCalls bool) string {
+func LocalTime(loc *time.Location, m *layout.Manifest, onlyCalls bool) string {
 	lo, hi := m.Starts()
 	if onlyCalls && lo <= hi {
 		hi = max(hi, m.CommittedAt.UnixMilli())
@@ -35,10 +34,10 @@ func Macro(loc *time.Location, m *layout.Manifest, onlyCalls bool) string {
 	return "CREATE MACRO local_time(instant) AS " + text
 }
 
-// Micros returns SQL for the local time at a stored call's start_at in microseconds since 1970:
+// LocalMicros returns SQL for the local time at a stored call's start_at in microseconds since 1970:
 // like local_time, but only for instants between the first and the last call, so without the
 // calendar.
-func Micros(loc *time.Location, m *layout.Manifest) string {
+func LocalMicros(loc *time.Location, m *layout.Manifest) string {
 	lo, hi := m.Starts()
 	offsets := offsetsOf(loc, lo, hi)
 	if len(offsets) == 0 {

@@ -1,6 +1,4 @@
-// Package catalog makes DuckDB files through which other programs read a snapshot: views with
-// comments, no rows. It runs no report.
-package catalog
+package opened
 
 import (
 	"context"
@@ -12,8 +10,6 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/duck"
-	"callhouse/internal/analytics/localtime"
-	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
@@ -23,16 +19,16 @@ import (
 // storage is the oldest storage version, readable by DuckDB 1.0 and later.
 const storage = "v1.0.0"
 
-// Script returns the statements that create the views of a snapshot, their comments and their
+// CatalogScript returns the statements that create the views of a snapshot, their comments and their
 // macros in an empty DuckDB database.
 //
 // They contain everything they need: the files' paths (absolute if the snapshot's is) and the
 // offsets of the zone of local days. They require only the extensions json and parquet, which every
 // client includes or loads by itself.
-func Script(snap *layout.Snapshot, loc *time.Location) string {
+func CatalogScript(snap *layout.Snapshot, loc *time.Location) string {
 	var b strings.Builder
 	b.WriteString("CREATE SCHEMA stored;\n" + stored.Relations(snap, resource.Tables...))
-	b.WriteString("\n" + opened.PortableMacros(localtime.Macro(loc, snap.Manifest, true)))
+	b.WriteString("\n" + macros(stored.LocalTime(loc, snap.Manifest, true), "("+agentNames+")"))
 	for _, v := range sqlfiles.Views() {
 		fmt.Fprintf(&b, "\nCREATE VIEW %s AS\n%s;\n", v.Name, v.SQL)
 		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", v.Name, stored.Quote(v.Answers+"; "+v.Grain))
@@ -57,13 +53,14 @@ func snapshotView(snap *layout.Snapshot, loc *time.Location) string {
 	m := snap.Manifest
 	return fmt.Sprintf(`CREATE VIEW snapshot AS
 SELECT %d AS snapshot, %s AS run_id, make_timestamp(%d) AS committed_at_utc, %s AS zone, %s AS folder;
-COMMENT ON VIEW snapshot IS 'the commit that all views read, the zone of local days, and the location of the files (if they are missing, the warehouse has moved: run query catalog again); one row';
+COMMENT ON VIEW snapshot IS 'the commit that all views read, the zone of local days, and the location of the files '
+    '(if they are missing, the warehouse has moved: run query catalog again); one row';
 `, m.Snapshot, stored.Quote(m.RunID), m.CommittedAt.UnixMicro(), stored.Quote(loc.String()), stored.Quote(snap.Dir))
 }
 
-// Write creates a closed DuckDB database with the views of a snapshot at path, which must not
+// WriteCatalog creates a closed DuckDB database with the views of a snapshot at path, which must not
 // exist.
-func Write(ctx context.Context, snap *layout.Snapshot, loc *time.Location, path string) error {
+func WriteCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location, path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) { // DuckDB would open an existing database and add to it
 		return &os.PathError{Op: "create the catalog", Path: path, Err: fs.ErrExist}
 	}
@@ -72,7 +69,7 @@ func Write(ctx context.Context, snap *layout.Snapshot, loc *time.Location, path 
 			"ATTACH " + stored.Quote(path) + " AS catalog_file (STORAGE_VERSION " + stored.Quote(storage) + ")",
 			"USE catalog_file",
 			"BEGIN", // one commit is one write to the disk
-			Script(snap, loc),
+			CatalogScript(snap, loc),
 			"COMMIT",
 			"USE memory",
 			"DETACH catalog_file", // writes everything and leaves no log file
