@@ -162,7 +162,7 @@ func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Questio
 	r := &Rows{rows: rows, columns: describe(rows.Columns(), made.Report)}
 	r.keys(made.Report, q.Keys)
 	nameCurrency(r.columns, w.currency)
-	r.tellNames(labels, q)
+	r.addNames(labels, q)
 	return r, nil
 }
 

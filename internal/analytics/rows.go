@@ -27,7 +27,7 @@ type Rows struct {
 	labels  map[string]string
 	idsAt   []int
 	inPlace bool
-	told    []value.Value
+	named   []value.Value
 	exact   []value.Value
 }
 
@@ -49,9 +49,9 @@ func (r *Rows) Values(ctx context.Context) ([]value.Value, error) {
 	r.any = true
 	if r.isPair {
 		r.buf = append(append(r.buf[:0], row[0].Nest.Values...), row[1:]...)
-		return r.tell(r.buf), nil
+		return r.withNames(r.buf), nil
 	}
-	return r.tell(row[r.hidden:]), nil
+	return r.withNames(row[r.hidden:]), nil
 }
 
 // Exact returns the row that was read last, with ids in place of names.
@@ -98,9 +98,9 @@ func (r *Rows) keys(f *sqlfiles.File, keys []question.Dimension) {
 	}
 }
 
-// tellNames adds the names of agents and campaigns to the rows of a report: in place of their ids
+// addNames adds the names of agents and campaigns to the rows of a report: in place of their ids
 // for people, otherwise in additional columns at the end.
-func (r *Rows) tellNames(labels map[string]string, q question.Question) {
+func (r *Rows) addNames(labels map[string]string, q question.Question) {
 	if labels == nil {
 		return
 	}
@@ -124,23 +124,23 @@ func (r *Rows) tellNames(labels map[string]string, q question.Question) {
 	}
 }
 
-// tell adds the names to a row.
-func (r *Rows) tell(row []value.Value) []value.Value {
+// withNames adds the names to a row.
+func (r *Rows) withNames(row []value.Value) []value.Value {
 	r.exact = row
 	if len(r.idsAt) == 0 {
 		return row
 	}
-	r.told = append(r.told[:0], row...)
+	r.named = append(r.named[:0], row...)
 	for _, at := range r.idsAt {
 		name, known := r.labels[row[at].Text]
 		if !r.inPlace {
-			r.told, at = append(r.told, value.Value{}), len(r.told)
+			r.named, at = append(r.named, value.Value{}), len(r.named)
 		}
 		if known {
-			r.told[at] = value.Of(name)
+			r.named[at] = value.Of(name)
 		}
 	}
-	return r.told
+	return r.named
 }
 
 // nameCurrency puts the currency into the headings of money.

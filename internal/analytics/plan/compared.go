@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +24,7 @@ func compared(f *sqlfiles.File, now, previous string, q question.Question) *sqlf
 	out, p := *f, q.Params
 	out.Columns = nil
 	var on, joined, columns, judged []string
+	rows := []string{"*"}
 	for _, c := range f.Columns {
 		x := stored.Ident(c.Name)
 		if c.Name == "key" || slices.Contains(f.Keys, c.Name) {
@@ -37,10 +37,11 @@ func compared(f *sqlfiles.File, now, previous string, q question.Question) *sqlf
 		if !p.Wants(c.Name) {
 			continue // dropping it later would take longer than computing the rest
 		}
+		rows = append(rows, wholes(c)...)
 		was, of, wasOf := stored.Ident(value.PreviousOf+c.Name), stored.Ident("whole_"+c.Name), stored.Ident("previous_whole_"+c.Name)
 		n, before := wholeOf(f, c, "n"), wholeOf(f, c, "p")
 		joined = append(joined, orZero(f, c, "n", "p", n)+" AS "+x, orZero(f, c, "p", "n", before)+" AS "+was,
-			apart(f, c, "n", n)+" AS "+of, apart(f, c, "p", before)+" AS "+wasOf)
+			apart(c, "n", n)+" AS "+of, apart(c, "p", before)+" AS "+wasOf)
 		add := func(prefix, unit, expr string) {
 			columns = append(columns, expr+" AS "+stored.Ident(prefix+c.Name))
 			out.Columns = append(out.Columns, sqlfiles.Column{Name: prefix + c.Name, Unit: unit, Of: c.Of})
@@ -83,19 +84,19 @@ func compared(f *sqlfiles.File, now, previous string, q question.Question) *sqlf
 	if natural(q) {
 		order = ""
 	}
-	out.SQL = fmt.Sprintf(`WITH now AS (SELECT row_number() OVER () AS place, * FROM (%s)),
-previous AS (SELECT row_number() OVER () AS place, * FROM (%s)),
+	out.SQL = fmt.Sprintf(`WITH now AS (SELECT %[1]s FROM (SELECT row_number() OVER () AS place, * FROM (%[2]s))),
+previous AS (SELECT %[1]s FROM (SELECT row_number() OVER () AS place, * FROM (%[3]s))),
 joined AS (
-SELECT %s,
+SELECT %[4]s,
 n.place AS place, p.place AS previous_place,
 min(n.place) OVER whole_group AS group_place, min(p.place) OVER whole_group AS previous_group_place
-FROM now n FULL JOIN previous p ON %s
+FROM now n FULL JOIN previous p ON %[5]s
 WINDOW whole_group AS (PARTITION BY coalesce(n.key, p.key))),
-strict AS (SELECT *, chance_z(%d * (%s)) AS z FROM joined)
-SELECT %s
+strict AS (SELECT *, chance_z(%[6]d * (%[7]s)) AS z FROM joined)
+SELECT %[8]s
 FROM strict
-ORDER BY %skey NULLS LAST, place NULLS LAST, previous_place`,
-		now, previous, strings.Join(joined, ", "), strings.Join(on, " AND "),
+ORDER BY %[9]skey NULLS LAST, place NULLS LAST, previous_place`,
+		strings.Join(rows, ", "), now, previous, strings.Join(joined, ", "), strings.Join(on, " AND "),
 		max(p.Strict.Answers, 1), changes, strings.Join(columns, ", "), order)
 	return &out
 }
@@ -113,44 +114,47 @@ func own(c sqlfiles.Column, figure, of string) []string {
 	return nil
 }
 
-var wordRE = regexp.MustCompile(`[a-z_][a-z0-9_]*`)
+// wholes returns the denominator of a share over the rows of one period and, if it is the sum of some
+// of them, whether a row is one of these; none for other columns.
+func wholes(c sqlfiles.Column) (out []string) {
+	if c.Whole == "" {
+		return nil
+	}
+	text := c.Whole
+	if ofGroup(c) {
+		text += " OVER (PARTITION BY key)"
+	}
+	out = append(out, text+" AS "+stored.Ident("of_"+c.Name))
+	if _, only, ok := strings.Cut(c.Whole, " FILTER ("); ok {
+		out = append(out, "("+only+" AS "+stored.Ident("in_"+c.Name))
+	}
+	return out
+}
 
 // wholeOf returns the denominator of a share, or the spread of a mean, in the rows called alias.
 func wholeOf(f *sqlfiles.File, c sqlfiles.Column, alias string) string {
+	x := alias + "." + stored.Ident("of_"+c.Name)
 	switch {
 	case c.Spread != "":
 		return alias + "." + c.Spread
 	case c.Whole == "":
 		return "NULL"
+	case ofGroup(c): // also in rows that only the other period has
+		return "max(" + x + ") OVER whole_group"
+	case f.Repeats[c.Whole] != nil:
+		return figure(f, c.Whole, alias)
 	}
-	text := inRows(f, c.Whole, alias)
-	if ofGroup(c) {
-		text += " OVER whole_group"
-	}
-	return text
+	return x
 }
-
-// inRows returns an expression over a report's columns, over the rows called alias.
-func inRows(f *sqlfiles.File, expr, alias string) string {
-	return wordRE.ReplaceAllStringFunc(expr, func(word string) string {
-		if _, ok := f.Column(word); ok || f.Repeats[word] != nil {
-			return figure(f, word, alias)
-		}
-		return word
-	})
-}
-
-var chosenRE = regexp.MustCompile(`FILTER \((.+)\)$`)
 
 // apart returns whole, the denominator of a share in the rows called alias; null in the rows that
 // the denominator is the sum of. Their share is 100 % by definition, so chance has no part in it:
 // it gets no bounds and is not one of the changes that are judged.
-func apart(f *sqlfiles.File, c sqlfiles.Column, alias, whole string) string {
-	chosen := chosenRE.FindStringSubmatch(c.Whole)
-	if chosen == nil {
+func apart(c sqlfiles.Column, alias, whole string) string {
+	if !strings.Contains(c.Whole, " FILTER (") {
 		return whole
 	}
-	return "CASE WHEN " + inRows(f, chosen[1], alias) + " THEN NULL ELSE " + whole + " END"
+	return "CASE WHEN " + alias + "." + stored.Ident("in_"+c.Name) + " THEN NULL ELSE " + whole + " END"
 }
 
 // figure returns a column of the rows called alias. If the column repeats within certain keys, it
