@@ -86,7 +86,7 @@ func (w *Warehouse) coverage(ctx context.Context, conn *duck.Conn, q question.Qu
 		columns = append(columns, strings.Fields(f.columns)...)
 	}
 	bounded := q.Bounded()
-	if _, ok := question.BesideOf(q.Report); ok {
+	if question.OfChanges(q.Report) {
 		bounded = q.Seen.Bounded()
 	}
 	if err := one(ctx, conn, w.planner.Sums(q, numbers, columns), into...); err != nil || !bounded {

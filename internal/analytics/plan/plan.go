@@ -113,14 +113,13 @@ func (p *Planner) Sums(q question.Question, numbers, columns []string) string {
 	return "SELECT " + strings.Join(numbers, ", ") + " FROM (" + p.counted(slices.Compact(columns), q) + ")"
 }
 
-// Seen returns the SELECT of the first and last time, in ms, of the data that a report reads
-// besides calls; empty for a report of calls alone. See [question.Question.Around].
+// Seen returns the SELECT of the first and last time, in ms, of the changes that a report reads; empty
+// for a report of calls alone. See [question.Question.Around].
 func (p *Planner) Seen(q question.Question) string {
-	b, ok := question.BesideOf(q.Report)
-	if !ok {
+	if !question.OfChanges(q.Report) {
 		return ""
 	}
-	return fmt.Sprintf("SELECT coalesce(min(epoch_ms(%s)), 0), coalesce(max(epoch_ms(%s)), 0) FROM (%s)", b.Since, b.At, seen(b, q.Params))
+	return "SELECT coalesce(min(epoch_ms(since_at)), 0), coalesce(max(epoch_ms(seen_at)), 0) FROM (" + changes(q.Params) + ")"
 }
 
 // Agents returns a relation of all agents and their numbers of calls.

@@ -19,8 +19,8 @@ import (
 func (p *Planner) relations(q question.Question, values *strings.Replacer) string {
 	f := q.Report
 	var with []string
-	if b, ok := question.BesideOf(f); ok {
-		with = append(with, b.As+" AS MATERIALIZED ("+seen(b, q.Seen)+")")
+	if question.OfChanges(f) {
+		with = append(with, question.SelectedChanges+" AS MATERIALIZED ("+changes(q.Seen)+")")
 	}
 	q = p.withHistory(q)
 	key, chosen := keyExpr(q.Keys, question.Dimension.InCalls), ofCalls(q)
@@ -45,13 +45,12 @@ func (p *Planner) relations(q question.Question, values *strings.Replacer) strin
 	return "WITH " + strings.Join(with, ",\n")
 }
 
-// seen returns the SELECT of other observations in a period: see [question.Beside].
-func seen(b question.Beside, p question.Params) string {
-	text := "SELECT * FROM (" + b.Rows + ") WHERE " + bounds(p, b.At)
-	if b.OfAgents {
-		text += ofAgent(p)
-	}
-	return text
+// changes returns the SELECT of the changes that p selects. Objects of the first listing are not new, and
+// a record that was only completed has not changed.
+func changes(p question.Params) string {
+	return `SELECT * FROM (SELECT *, CASE WHEN resource IN ('agents', 'agent_versions') THEN url_decode(split_part(key, '/', 1)) END AS agent_id
+FROM changes
+WHERE since_at IS NOT NULL AND kind <> 'completed' AND resource NOT IN ('customers', 'incidents')) WHERE ` + bounds(p, "seen_at") + ofAgent(p)
 }
 
 // withHistory returns q with the start of the calls that a report reads, which may be some days

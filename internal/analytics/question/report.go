@@ -57,7 +57,6 @@ var Related = map[string]string{
 // Views returns the views that a report reads, except runs. Data from runs only accompanies an
 // answer, and is left out if the reader may not see it.
 func Views(f *sqlfiles.File) (out []string) {
-	beside, _ := BesideOf(f)
 	for _, name := range f.Reads {
 		_, isView := sqlfiles.View(name)
 		of, isSelected := strings.CutPrefix(name, "selected_")
@@ -67,7 +66,7 @@ func Views(f *sqlfiles.File) (out []string) {
 			out = append(out, name)
 		case Related[name] != "":
 			out = append(out, schema.Calls.Name, Related[name])
-		case name == beside.As, slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return r.Name == of }):
+		case name == SelectedChanges, slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return r.Name == of }):
 			out = append(out, schema.Calls.Name, of)
 		case isSelected, name == "selected", name == "surrounding", name == "counted_calls":
 			out = append(out, schema.Calls.Name)
@@ -90,46 +89,18 @@ func KeyName(by string, f *sqlfiles.File) string {
 	return by
 }
 
-// Beside is a kind of event in the organisation. A report of such events shows the calls around
-// them: those of the requested time, and of some weeks before and days after.
-type Beside struct {
-	As        string // the name of the relation
-	Rows      string // its SELECT
-	Since, At string // the event happened between these two
-	OfAgents  bool   // the column agent_id is the event's agent
-	are       string // the events that --since and --until select, in words
-}
+// SelectedChanges is the relation of the changes that a question selects. A report of them shows the
+// calls around them: those of the requested time, and of some weeks before and days after.
+const SelectedChanges = "selected_changes"
 
-// besides are all kinds of events.
-var besides = []Beside{
-	// Objects of the first listing are not new, and a record that was only completed has not
-	// changed.
-	{As: "selected_changes", are: "changes seen",
-		Rows: `SELECT *, CASE WHEN resource IN ('agents', 'agent_versions') THEN url_decode(split_part(key, '/', 1)) END AS agent_id
-FROM changes
-WHERE since_at IS NOT NULL AND kind <> 'completed' AND resource NOT IN ('customers', 'incidents')`,
-		Since: "since_at", At: "seen_at", OfAgents: true},
-}
-
-// BesideOf returns the events that a report reads; false if it reads none.
-func BesideOf(f *sqlfiles.File) (Beside, bool) {
-	for _, b := range besides {
-		if slices.Contains(f.Reads, b.As) {
-			return b, true
-		}
-	}
-	return Beside{}, false
-}
+// OfChanges reports whether a report is one of changes.
+func OfChanges(f *sqlfiles.File) bool { return slices.Contains(f.Reads, SelectedChanges) }
 
 // Chosen describes the rows that a report's time bounds select, and the rows that its agent
 // selects.
 func Chosen(f *sqlfiles.File) (inTime, ofAgent string) {
-	b, ok := BesideOf(f)
-	switch {
-	case !ok:
-		return "calls that start", "calls"
-	case b.OfAgents:
-		return b.are, "changes"
+	if OfChanges(f) {
+		return "changes seen", "changes"
 	}
-	return b.are, "calls"
+	return "calls that start", "calls"
 }
