@@ -238,7 +238,7 @@ func (n *nights) areRecorded() {
 		case 9, 10:
 			want = row{outcome: "failed", text: "does not accept the API key"}
 		case 15:
-			want = row{outcome: "failed", text: "limit on the size of files"}
+			want = row{outcome: "failed", text: "file too large"}
 		case 20:
 			want = row{outcome: "killed", text: "killed"}
 		case 25:
@@ -262,11 +262,11 @@ func (n *nights) areRecorded() {
 func (n *nights) fullDisk(success float64) {
 	n.t.Helper()
 	out, err := n.child(16 << 10).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "limit on the size of files") {
+	if err == nil || !strings.Contains(string(out), "file too large") {
 		n.t.Errorf("the night of the full disk: %v\n%s", err, out)
 	}
 	n.alarms(15, n.seen(), cli.ExitFailed, "failed", success)
-	n.extract(n.t.Context(), "status").prints(n.t, cli.ExitIncomplete, "limit on the size of files")
+	n.extract(n.t.Context(), "status").prints(n.t, cli.ExitIncomplete, "file too large")
 }
 
 // killed is a night that is killed while it fetches.
