@@ -118,7 +118,7 @@ func TestPrecedence(t *testing.T) {
 		test.OK(t, err)
 		check := func(file *File, profile string, want Source, env string, args ...string) {
 			t.Helper()
-			got, err := with(k.Env()+"="+env).Apply(flagsOf(t, k.For, args...), k.For, file, profile)
+			got, err := with(k.Env()+"="+env).apply(flagsOf(t, k.For, args...), k.For, file, profile)
 			if err != nil {
 				t.Fatalf("%s: %v", k.Name, err)
 			}
@@ -140,7 +140,7 @@ func TestPrecedence(t *testing.T) {
 		if !k.Whose {
 			check(f, "p", FromEnv, v[FromEnv])
 		} else {
-			if _, err := with(k.Env()+"="+v[FromEnv]).Apply(flagsOf(t, k.For), k.For, f, "p"); err == nil || !strings.Contains(err.Error(), k.Env()+" is set") {
+			if _, err := with(k.Env()+"="+v[FromEnv]).apply(flagsOf(t, k.For), k.For, f, "p"); err == nil || !strings.Contains(err.Error(), k.Env()+" is set") {
 				t.Errorf("%s over a profile's own: %v", k.Env(), err)
 			}
 		}
@@ -156,7 +156,7 @@ func TestRepeatedFlags(t *testing.T) {
 		c := new(Config)
 		flags := takeFlags(t, c, Extract, args...)
 		for range 2 { // as for consecutive profiles
-			if _, err := none.Apply(flags, Extract, f, ""); err != nil || c.Mask != want {
+			if _, err := none.apply(flags, Extract, f, ""); err != nil || c.Mask != want {
 				t.Errorf("%v: %q, %v", args, c.Mask, err)
 			}
 		}
@@ -169,7 +169,7 @@ func TestApplyAgain(t *testing.T) {
 	test.OK(t, err)
 	flags := flagsOf(t, Extract)
 	for _, c := range []struct{ profile, share, mask string }{{"a", "0.25", "from_number"}, {"b", "0.5", ""}, {"a", "0.25", "from_number"}} {
-		_, err := none.Apply(flags, Extract, f, c.profile)
+		_, err := none.apply(flags, Extract, f, c.profile)
 		test.OK(t, err)
 		if share, mask := flags.Lookup("share").Value.String(), flags.Lookup("mask").Value.String(); share != c.share || mask != c.mask {
 			t.Errorf("profile %s: share %s, mask %q", c.profile, share, mask)
@@ -319,7 +319,7 @@ func TestChoose(t *testing.T) {
 		{"", []string{"gloibex"}, false, `unknown profile "gloibex"`},
 		{"", []string{"acme", "acme"}, false, `"acme" is repeated`},
 	} {
-		got, err := with(EnvProfile+"="+c.env).Choose(f, c.named, c.all)
+		got, err := with(EnvProfile+"="+c.env).choose(f, c.named, c.all)
 		if err != nil && strings.Contains(err.Error(), c.want) && c.want != "" {
 			continue
 		}
@@ -327,7 +327,7 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%+v: %v, %v", c, got, err)
 		}
 	}
-	if _, err := none.Choose(nil, []string{"a"}, false); err == nil || !strings.Contains(err.Error(), "none was found") {
+	if _, err := none.choose(nil, []string{"a"}, false); err == nil || !strings.Contains(err.Error(), "none was found") {
 		t.Errorf("a profile without a file: %v", err)
 	}
 }

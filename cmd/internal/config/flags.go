@@ -21,7 +21,7 @@ func (c *Config) AddFlags(root *cobra.Command, program Program) {
 	f.StringVar(&c.Path, "config", "", "configuration `FILE` ("+EnvFile+"); default: the first callhouse.toml on the search path")
 	f.StringSliceVar(&c.Named, "profile", nil, "profile `NAME` in the configuration file ("+EnvProfile+
 		"); a,b for several, where supported")
-	cli.CompleteFrom(root, "profile", func() []string { return c.Env.ProfileNames(c.Path) })
+	cli.CompleteFrom(root, "profile", func() []string { return c.Env.profileNames(c.Path) })
 	for i := range Keys {
 		if words := Keys[i].Words; words != nil {
 			cli.Complete(root, Keys[i].Flag(), words...)
@@ -95,7 +95,7 @@ func (n named) Type() string { return n.name }
 func Uses(cmd *cobra.Command, others ...string) {
 	unused := func(f *pflag.Flag) bool {
 		name := f.Annotations[annotation]
-		return !slices.Contains(others, f.Name) && (name == nil || !UsedBy(name[0], cmd))
+		return !slices.Contains(others, f.Name) && (name == nil || !slices.Contains(strings.Fields(keyOf(name[0]).Uses), cmd.Name()))
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Annotations[annotation] != nil && unused(f) {
@@ -110,9 +110,4 @@ func Uses(cmd *cobra.Command, others ...string) {
 		hidden.Hidden = true
 		cmd.Flags().AddFlag(&hidden)
 	})
-}
-
-// UsedBy reports whether a setting's declaration names a command.
-func UsedBy(name string, cmd *cobra.Command) bool {
-	return slices.Contains(strings.Fields(keyOf(name).Uses), cmd.Name())
 }

@@ -69,14 +69,14 @@ func (c *Config) Read(all bool) (err error) {
 	if c.File, err = c.Env.Open(c.Path); err != nil {
 		return err
 	}
-	c.Named, err = c.Env.Choose(c.File, c.Named, all)
+	c.Named, err = c.Env.choose(c.File, c.Named, all)
 	return err
 }
 
 // Take sets the values to those of a profile; "" is the top of the file.
 func (c *Config) Take(flags *pflag.FlagSet, program Program, profile string) (err error) {
 	c.Profile = profile
-	c.Settings, err = c.Env.Apply(flags, program, c.File, profile)
+	c.Settings, err = c.Env.apply(flags, program, c.File, profile)
 	return err
 }
 
@@ -89,9 +89,9 @@ func (c *Config) Whose() error {
 	return cli.Usage("name one with --profile", "%s has profiles, but none is selected: %s", c.File.Path, strings.Join(c.File.Profiles, ", "))
 }
 
-// Apply sets every setting without an argument: from the environment, from a profile of the file
+// apply sets every setting without an argument: from the environment, from a profile of the file
 // (which may be nil) or its top, or the default. It may be called again for another profile.
-func (e Environment) Apply(flags *pflag.FlagSet, program Program, f *File, profile string) (Settings, error) {
+func (e Environment) apply(flags *pflag.FlagSet, program Program, f *File, profile string) (Settings, error) {
 	var out Settings
 	for i := range Keys {
 		k := &Keys[i]
@@ -163,8 +163,8 @@ func (f *File) checkKey(e Environment, profile string) error {
 	return nil
 }
 
-// Choose returns the selected profiles: by name, all, or by CALLHOUSE_PROFILE; nil if none.
-func (e Environment) Choose(f *File, named []string, all bool) ([]string, error) {
+// choose returns the selected profiles: by name, all, or by CALLHOUSE_PROFILE; nil if none.
+func (e Environment) choose(f *File, named []string, all bool) ([]string, error) {
 	if all && len(named) > 0 {
 		return nil, cli.Usage("remove one of them", "--all and --profile exclude each other")
 	}
@@ -203,8 +203,8 @@ func (e Environment) Choose(f *File, named []string, all bool) ([]string, error)
 	return named, nil
 }
 
-// ProfileNames returns the file's profiles, for completion; none if it cannot be read.
-func (e Environment) ProfileNames(named string) []string {
+// profileNames returns the file's profiles, for completion; none if it cannot be read.
+func (e Environment) profileNames(named string) []string {
 	f, err := e.Open(named)
 	if err != nil || f == nil {
 		return nil
