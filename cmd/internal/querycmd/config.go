@@ -16,8 +16,9 @@ import (
 	"callhouse/internal/words"
 )
 
-// settingFlags adds the flags of the settings, and reads the file before any command.
-func (a *app) settingFlags(root *cobra.Command) {
+// commonFlags adds --output and the flags of the settings, and reads the file before any command.
+func (a *app) commonFlags(root *cobra.Command) {
+	root.PersistentFlags().StringVarP(&a.Output, "output", "o", "", "write to `FILE` instead of stdout, completely or not at all")
 	a.AddFlags(root, config.Query)
 	root.PersistentFlags().Lookup("format").Usage += "; one of " + strings.Join(answer.FormatNames(), ", ")
 	cli.CompleteFrom(root, "format", answer.FormatNames)
@@ -39,6 +40,9 @@ func (a *app) configure(cmd *cobra.Command) error {
 		for _, note := range a.Env.StrayVariables() {
 			words.Fprintln(a.Stderr, "note:", note)
 		}
+	}
+	if a.Output == "-" { // as in other programs, and in sql --file
+		a.Output = ""
 	}
 	if err := a.Read(false); err != nil {
 		return err

@@ -147,7 +147,7 @@ func TestExportFailing(t *testing.T) {
 func TestExportWithoutAName(t *testing.T) {
 	house(t)
 	test.OK(t, os.WriteFile("thesis.txt", nil, 0o644))
-	for _, args := range [][]string{{""}, {" "}, {"--output", ""}, {"--output", "\t"}} {
+	for _, args := range [][]string{{""}, {" "}, {"--output", ""}, {"--output", "-"}, {"--output", "\t"}} {
 		run(t, "", append([]string{"export", "--tables", "costs"}, args...)...).reports(t, cli.ExitUsage, "folder to write to")
 	}
 	if _, err := os.Stat("thesis.txt"); err != nil {

@@ -148,8 +148,3 @@ func (a *app) isolatedCommand() *cobra.Command {
 		},
 	}
 }
-
-func (a *app) commonFlags(root *cobra.Command) {
-	a.settingFlags(root)
-	root.PersistentFlags().StringVarP(&a.Output, "output", "o", "", "write to `FILE` instead of stdout, completely or not at all")
-}
