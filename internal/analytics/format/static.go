@@ -19,6 +19,15 @@ func NewStatic(columns []value.Column, rows [][]any) *Static {
 	return &Static{columns, rows, make([]value.Value, len(columns))}
 }
 
+// Texts returns a Source of rows of texts; on a narrow terminal the last column is wrapped.
+func Texts(heads []string, rows [][]any) *Static {
+	columns := make([]value.Column, len(heads))
+	for i, h := range heads {
+		columns[i] = value.Column{Name: h, Type: "VARCHAR", Kind: value.Text, Wrap: i == len(heads)-1}
+	}
+	return NewStatic(columns, rows)
+}
+
 // Columns implements Source.
 func (s *Static) Columns() []value.Column { return s.columns }
 

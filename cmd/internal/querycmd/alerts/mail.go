@@ -74,7 +74,8 @@ func (m *Mailer) Page(ctx context.Context, write func(io.Writer) error, made *pa
 		subject += ": " + made.Sentence
 	}
 	sum := sha256.Sum256(whole.Bytes())
-	err := m.deliver(ctx, letter{id: hex.EncodeToString(sum[:12]), subject: words.Line(subject), text: words.Lines(figures(made)), page: whole.Bytes()})
+	err := m.deliver(ctx, letter{id: hex.EncodeToString(sum[:12]), subject: words.Line(subject), text: words.Lines(figures(made)),
+		page: whole.Bytes()})
 	if err != nil {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("mail the page: %w", errors.New(m.secrets.Error(err))), "nothing is kept: run it again")
 	}

@@ -19,7 +19,6 @@ import (
 	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/question"
-	"callhouse/internal/analytics/value"
 	sqlfiles "callhouse/sql"
 )
 
@@ -108,11 +107,7 @@ func (c *Command) Open(ctx context.Context, loc *time.Location) (*analytics.Ware
 
 // WriteStatic writes rows of text without a warehouse.
 func (c *Command) WriteStatic(ctx context.Context, heads []string, rows [][]any) error {
-	columns := make([]value.Column, len(heads))
-	for i, h := range heads {
-		columns[i] = value.Column{Name: h, Type: "VARCHAR", Kind: value.Text, Wrap: i == len(heads)-1}
-	}
-	r, err := c.Write(ctx, format.NewStatic(columns, rows), time.UTC)
+	r, err := c.Write(ctx, format.Texts(heads, rows), time.UTC)
 	if err == nil {
 		c.Notes(r)
 	}

@@ -192,7 +192,7 @@ func TestTools(t *testing.T) {
 		}
 		var flags []string
 		cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden && f.Name != "help" {
+			if !f.Hidden && f.Name != "help" && f.Name != "explain" {
 				flags = append(flags, f.Name)
 			}
 		})

@@ -25,7 +25,6 @@ import (
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/question"
-	"callhouse/internal/analytics/value"
 	"callhouse/internal/layout"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
@@ -294,7 +293,7 @@ func (s *server) list(ctx context.Context, c *call, r *reply) error {
 	}
 	r.about = "reports: what the reports answer, and their parameters besides name and tz"
 	r.notes = []string{"by and where take these names: " + strings.Join(question.Dimensions(), ", ")}
-	return s.readStatic(ctx, r, []string{"name", "answers", "parameters"}, rows)
+	return s.read(ctx, r, format.Texts([]string{"name", "answers", "parameters"}, rows), nil, time.UTC)
 }
 
 // report runs a report.
@@ -430,7 +429,7 @@ func (s *server) describe(ctx context.Context, c *call, r *reply) error {
 				rows = append(rows, []any{f.Name, f.Answers})
 			}
 		}
-		return s.readStatic(ctx, r, []string{"name", "holds"}, rows)
+		return s.read(ctx, r, format.Texts([]string{"name", "holds"}, rows), nil, time.UTC)
 	case "definitions":
 		r.about = docs.Definitions()
 		return nil
@@ -450,16 +449,7 @@ func (s *server) describe(ctx context.Context, c *call, r *reply) error {
 			rows = append(rows, []any{kind, col.Name, col.Type, strings.TrimSuffix(col.Unit+" of "+col.Of, " of "), col.Meaning})
 		}
 	}
-	return s.readStatic(ctx, r, []string{"of", "column", "type", "unit", "meaning"}, rows)
-}
-
-// readStatic adds rows of texts to a reply.
-func (s *server) readStatic(ctx context.Context, r *reply, heads []string, rows [][]any) error {
-	columns := make([]value.Column, len(heads))
-	for i, h := range heads {
-		columns[i] = value.Column{Name: h, Type: "VARCHAR", Kind: value.Text}
-	}
-	return s.read(ctx, r, format.NewStatic(columns, rows), nil, time.UTC)
+	return s.read(ctx, r, format.Texts([]string{"of", "column", "type", "unit", "meaning"}, rows), nil, time.UTC)
 }
 
 // sql runs a statement in a process with limits.
@@ -482,7 +472,8 @@ func (s *server) sql(ctx context.Context, c *call, r *reply) error {
 	}
 	r.tables = append(r.tables, table{s.units(done.Columns, nil), done.Rows, visible(out.String())})
 	if done.More {
-		r.leftOut = append(r.leftOut, fmt.Sprintf("rows after the first %d, which were not counted: aggregate, or use LIMIT and OFFSET", done.Rows))
+		r.leftOut = append(r.leftOut, fmt.Sprintf("rows after the first %d, which were not counted: aggregate, or use LIMIT and OFFSET",
+			done.Rows))
 	}
 	// The statement may read any calls, so the coverage is that of all calls.
 	remarks, err := c.w.Remarks(ctx, analytics.Question{Report: "agents", Now: c.now})
