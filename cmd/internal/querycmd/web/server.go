@@ -287,7 +287,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, err er
 		w.WriteHeader(status)
 		for _, line := range []string{err.Error(), hint} {
 			if line != "" {
-				_, _ = io.WriteString(w, words.Line(line)+"\n")
+				_, _ = io.WriteString(w, words.Lines(line)+"\n")
 			}
 		}
 		return

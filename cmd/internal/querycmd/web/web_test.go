@@ -249,7 +249,7 @@ func TestAddressesThatAreWrong(t *testing.T) {
 		says    string
 	}{
 		{"/nothing", 404, ""},
-		{"/reports/funel", 404, "unknown report"},
+		{"/reports/funel", 404, "not found\nunknown report"},
 		{"/reports/funnel.doc", 400, "unknown format"},
 		{"/reports/search", 400, "word"},
 		{"/calls/no-such-call", 404, "no-such-call"},
