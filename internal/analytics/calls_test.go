@@ -213,9 +213,7 @@ func TestNewestRowsSpareOlderFiles(t *testing.T) {
 			t.Errorf("%s: %v, want %v", table, ids, want)
 		}
 	}
-	rows, err := w.SQL(t.Context(), "SELECT count(*) FROM costs, transcript_turns") // so that the files are proven
-	all(t, rows, err)
-	rows, err = w.SQL(t.Context(), "EXPLAIN FROM calls")
+	rows, err := w.SQL(t.Context(), "EXPLAIN FROM calls")
 	if plan := fmt.Sprint(all(t, rows, err)); !strings.Contains(plan, "~4 rows") { // the heap of the newest rows grows with it
 		t.Errorf("DuckDB expects another number of calls than 4:\n%s", plan)
 	}

@@ -91,8 +91,6 @@ func TestConditionsOnTimeSpareOtherDays(t *testing.T) {
 		}
 		want := answer(w, name)
 		fresh := open(t, root, w.Location())
-		proven, err := fresh.SQL(t.Context(), "SELECT NULL FROM calls, transcript_turns, tool_calls, analysis_items LIMIT 0")
-		all(t, proven, err) // compares all files, before some are damaged
 		from := time.Date(2026, 10, 23, 0, 0, 0, 0, time.UTC).Add(-around).UnixMilli()
 		until := time.Date(2026, 10, 27, 0, 0, 0, 0, time.UTC).Add(around).UnixMilli()
 		var restore []func()

@@ -35,7 +35,7 @@ func blank(t *testing.T, path string) (restore func()) {
 // A report over damaged files is refused or right: each refusal names a damaged
 // file, and once those that it names are restored, the answer is the right one, although all other
 // files are still damaged.
-func TestReportsReadOnlyWhatIsProven(t *testing.T) {
+func TestReportsOverDamagedFiles(t *testing.T) {
 	root := t.TempDir()
 	r := rand.New(rand.NewPCG(11, 0))
 	data := randomData(r, 40)
@@ -89,9 +89,9 @@ func TestReportsReadOnlyWhatIsProven(t *testing.T) {
 		for _, put := range restore {
 			put()
 		}
-		test.NoDiff(t, diff(want, got), "%s read a file that was not proven (-want +got)", f.Name)
+		test.NoDiff(t, diff(want, got), "%s over damaged files (-want +got)", f.Name)
 	}
 	if left == 0 {
-		t.Error("every report had all files proven, which shows nothing")
+		t.Error("every report named all files, which shows nothing")
 	}
 }

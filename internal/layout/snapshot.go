@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -227,26 +228,37 @@ func OpenSnapshot(files Files, root string, n int64) (*Snapshot, error) {
 // Complete checks that a snapshot's files exist as regular files of the right size. It does not
 // read them.
 func Complete(files Files, s *Snapshot) error {
-	check := func(path string, size int64) error {
-		full := filepath.Join(s.Dir, filepath.FromSlash(path))
-		info, err := files.Lstat(full)
-		if errors.Is(err, fs.ErrNotExist) {
-			return &DamageError{Path: full, What: "it is not there"}
-		}
-		if err != nil {
-			return err
-		}
-		return CheckInfo(full, info, size)
-	}
 	for i := range s.Manifest.Files {
-		if err := check(s.Manifest.Files[i].Path, s.Manifest.Files[i].Bytes); err != nil {
+		if err := s.check(files.Lstat, s.Manifest.Files[i].Path, s.Manifest.Files[i].Bytes); err != nil {
 			return err
 		}
 	}
 	if f := s.Manifest.Forgotten; f != nil {
-		return check(f.Path, f.Bytes)
+		return s.check(files.Lstat, f.Path, f.Bytes)
 	}
 	return nil
+}
+
+// Present is Complete for the files of one table.
+func (s *Snapshot) Present(table string) error {
+	for _, f := range s.Manifest.FilesOf(table) {
+		if err := s.check(os.Lstat, f.Path, f.Bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Snapshot) check(lstat func(string) (fs.FileInfo, error), path string, size int64) error {
+	full := filepath.Join(s.Dir, filepath.FromSlash(path))
+	info, err := lstat(full)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &DamageError{Path: full, What: "it is not there"}
+	}
+	if err != nil {
+		return err
+	}
+	return CheckInfo(full, info, size)
 }
 
 // CheckInfo describes the fault of a file that should have size bytes, if any.

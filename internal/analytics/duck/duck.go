@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -95,9 +96,8 @@ func (d *DB) Close() error {
 // a time and is not safe for concurrent use.
 type Conn struct {
 	conn bindings.Connection
-	// Before, if not nil, is called with every statement before DuckDB sees it. An error prevents
-	// the statement and is returned unchanged.
-	Before func(ctx context.Context, text string) error
+	// Explain, if not nil, may replace an error of DuckDB by its cause.
+	Explain func(context.Context, *Error) error
 	// MostRow is the approximate maximum size of a row in bytes; 0: no limit. A larger row is an
 	// *Error of kind TooLarge and is not copied out of DuckDB's memory.
 	MostRow int
@@ -119,13 +119,6 @@ func (c *Conn) Kept(ctx context.Context, text string) (*Stmt, error) {
 	}
 	c.kept[text] = s
 	return s, nil
-}
-
-func (c *Conn) before(ctx context.Context, text string) error {
-	if c.Before == nil {
-		return nil
-	}
-	return c.Before(ctx, text)
 }
 
 // Connect returns a new connection.
@@ -178,28 +171,30 @@ func (c *Conn) watch(ctx context.Context) (stop func()) {
 	}
 }
 
-// begin calls Before with a text, unless ctx is done already. Until end is called, ctx interrupts
-// the statement.
-func (c *Conn) begin(ctx context.Context, text string) (end func(), err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+// failed returns the error for one of DuckDB's messages: the cause of ctx if it is done. If rows fail
+// on several threads at once, DuckDB sometimes returns the interrupt that ends the other threads
+// instead of the error itself.
+func (c *Conn) failed(ctx context.Context, msg string) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
 	}
-	if err := c.before(ctx, text); err != nil {
-		return nil, err
+	e := parseError(msg)
+	if strings.EqualFold(e.Kind, "interrupt") {
+		e.Message = "the statement failed and DuckDB returned no reason: run it again"
 	}
-	return c.watch(ctx), nil
+	if c.Explain == nil {
+		return e
+	}
+	return c.Explain(ctx, e)
 }
 
 // Exec runs statements without returning rows.
 func (c *Conn) Exec(ctx context.Context, text string) error {
-	if err := c.before(ctx, text); err != nil {
-		return err
-	}
 	defer c.watch(ctx)()
 	var res bindings.Result
 	defer bindings.DestroyResult(&res)
 	if bindings.Query(c.conn, text, &res) == bindings.StateError {
-		return cancelled(ctx, parseError(bindings.ResultError(&res)))
+		return c.failed(ctx, bindings.ResultError(&res))
 	}
 	return nil
 }
@@ -221,16 +216,15 @@ func (c *Conn) Query(ctx context.Context, text string, args ...any) (*Rows, erro
 // QuerySmall runs a built-in text with a small result. DuckDB plans it once but materialises the
 // result; a statement over files that [Conn.Query] streams is planned twice.
 func (c *Conn) QuerySmall(ctx context.Context, text string) (*Rows, error) {
-	end, err := c.begin(ctx, text)
-	if err != nil {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	defer end()
+	defer c.watch(ctx)()
 	rows := &Rows{stmt: &Stmt{conn: c}}
 	if bindings.Query(c.conn, text, &rows.res) == bindings.StateError {
-		err := parseError(bindings.ResultError(&rows.res))
+		err := c.failed(ctx, bindings.ResultError(&rows.res))
 		bindings.DestroyResult(&rows.res)
-		return nil, cancelled(ctx, err)
+		return nil, err
 	}
 	return rows, rows.describe()
 }

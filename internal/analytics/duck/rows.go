@@ -144,7 +144,7 @@ func (r *Rows) fetch(ctx context.Context) error {
 	r.chunk = bindings.FetchChunk(r.res)
 	if r.chunk.Ptr == nil {
 		if msg := bindings.ResultError(&r.res); msg != "" {
-			return cancelled(ctx, parseError(msg))
+			return r.stmt.conn.failed(ctx, msg)
 		}
 		if err := ctx.Err(); err != nil {
 			return err

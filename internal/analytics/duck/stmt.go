@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
@@ -59,11 +58,10 @@ func (c *Conn) extract(text string) (bindings.ExtractedStatements, error) {
 // Prepare parses and plans one statement. Planning some statements (EXPORT DATABASE) already
 // changes something.
 func (c *Conn) Prepare(ctx context.Context, text string) (*Stmt, error) {
-	end, err := c.begin(ctx, text)
-	if err != nil {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	defer end()
+	defer c.watch(ctx)()
 	all, err := c.extract(text)
 	defer bindings.DestroyExtracted(&all)
 	if err != nil {
@@ -71,9 +69,9 @@ func (c *Conn) Prepare(ctx context.Context, text string) (*Stmt, error) {
 	}
 	s := &Stmt{conn: c}
 	if bindings.PrepareExtractedStatement(c.conn, all, 0, &s.stmt) == bindings.StateError {
-		err := parseError(bindings.PrepareError(s.stmt))
+		err := c.failed(ctx, bindings.PrepareError(s.stmt))
 		s.Close()
-		return nil, cancelled(ctx, err)
+		return nil, err
 	}
 	return s, nil
 }
@@ -166,13 +164,13 @@ func (s *Stmt) Query(ctx context.Context, args ...any) (*Rows, error) {
 	var pending bindings.PendingResult
 	defer bindings.DestroyPending(&pending)
 	if bindings.PendingPreparedStreaming(s.stmt, &pending) == bindings.StateError {
-		return nil, cancelled(ctx, parseError(bindings.PendingError(pending)))
+		return nil, s.conn.failed(ctx, bindings.PendingError(pending))
 	}
 	rows := &Rows{stmt: s}
 	if bindings.ExecutePending(pending, &rows.res) == bindings.StateError {
-		err := parseError(bindings.ResultError(&rows.res))
+		err := s.conn.failed(ctx, bindings.ResultError(&rows.res))
 		bindings.DestroyResult(&rows.res)
-		return nil, cancelled(ctx, err)
+		return nil, err
 	}
 	return rows, rows.describe()
 }
@@ -210,17 +208,4 @@ func (s *Stmt) bind(i int, a any) error {
 		return fmt.Errorf("bind parameter %d: DuckDB rejects %v", i, a)
 	}
 	return nil
-}
-
-// cancelled returns the cause of ctx if it is done, and err otherwise. If rows fail on several
-// threads at once, DuckDB sometimes returns the interrupt that ends the other threads instead of
-// the error itself.
-func cancelled(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	if e, ok := errors.AsType[*Error](err); ok && strings.EqualFold(e.Kind, "interrupt") {
-		return &Error{Kind: e.Kind, Message: "the statement failed and DuckDB returned no reason: run it again"}
-	}
-	return err
 }

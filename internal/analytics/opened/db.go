@@ -11,7 +11,6 @@ import (
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
-	"callhouse/internal/schema"
 )
 
 // Options configure how a warehouse is opened. The zero value is ready to use.
@@ -47,12 +46,10 @@ type DB struct {
 
 	defining sync.Mutex
 	defined  map[string]bool // the stored tables and views in DuckDB
+	whole    bool            // the files are as the manifest describes them
 
 	oldestFirst bool
 	dialect     *Dialect
-
-	proving sync.Mutex
-	proven  map[*schema.Table]bool // whose files are as the manifest describes them
 }
 
 // ZoneError means that DuckDB does not know a time zone.
@@ -91,7 +88,7 @@ func Open(ctx context.Context, root string, o Options) (*DB, error) {
 		return nil, errors.Join(err, free())
 	}
 	db := &DB{snap: snap, free: free, loc: o.Location, engine: engine, safe: o.Safe != nil, rights: o.Rights,
-		oldestFirst: o.OldestFirst, dialect: o.Dialect, defined: map[string]bool{}, proven: map[*schema.Table]bool{}}
+		oldestFirst: o.OldestFirst, dialect: o.Dialect, defined: map[string]bool{}}
 	if err := db.prepare(ctx, o.Safe); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -156,7 +153,7 @@ func (db *DB) prepare(ctx context.Context, limits *Limits) error {
 }
 
 // Connect returns a connection in the warehouse's zone, so that no answer depends on where the
-// program runs. Nothing is defined or proven for its statements: see Conn.
+// program runs. Nothing is defined for its statements: see Conn.
 func (db *DB) Connect(ctx context.Context) (*duck.Conn, error) {
 	conn, err := db.engine.Connect()
 	if err != nil {

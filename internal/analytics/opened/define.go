@@ -40,7 +40,11 @@ func (db *DB) define(ctx context.Context, conn *duck.Conn, names []string) error
 			}
 			text = v.SQL
 		} else {
-			text = db.relation(resource.Stored(name))
+			t := resource.Stored(name)
+			if err := db.snap.Present(t.Name); err != nil {
+				return err
+			}
+			text = db.relation(t)
 		}
 		if err := db.run(ctx, conn, "CREATE VIEW "+name+" AS "+text); err != nil {
 			return fmt.Errorf("define %s of the snapshot %s: %w", name, db.snap.Dir, err)
@@ -53,9 +57,7 @@ func (db *DB) define(ctx context.Context, conn *duck.Conn, names []string) error
 // run runs statements that read no file. It finishes even if ctx is cancelled, since that takes only
 // milliseconds.
 func (db *DB) run(ctx context.Context, conn *duck.Conn, text string) error {
-	bare := *conn
-	bare.Before = nil
-	return bare.Exec(context.WithoutCancel(ctx), text)
+	return conn.Exec(context.WithoutCancel(ctx), text)
 }
 
 // pastMacros is the name of the macros over the views in defined.

@@ -2,20 +2,16 @@ package opened
 
 import (
 	"context"
-	"regexp"
 	"slices"
-	"strings"
 
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/layout"
 	"callhouse/internal/resource"
-	"callhouse/internal/schema"
-	sqlfiles "callhouse/sql"
 )
 
 // Conn returns a connection for statements that read these stored tables and views, beside others
-// that are defined already: see Define. Before a statement runs, it compares the files that it may
-// read with their checksums in the manifest. DuckDB verifies only the checksums of pages: without
-// this, a changed byte of a footer or of a page's header may become a wrong number.
+// that are defined already: see Define. DuckDB verifies the checksums of pages that it reads; where
+// it fails over a damaged file, the error is a *layout.DamageError.
 func (db *DB) Conn(ctx context.Context, names ...string) (*duck.Conn, error) {
 	conn, err := db.Connect(ctx)
 	if err != nil {
@@ -25,54 +21,30 @@ func (db *DB) Conn(ctx context.Context, names ...string) (*duck.Conn, error) {
 		conn.Close()
 		return nil, err
 	}
-	conn.Before = db.prove
+	conn.Explain = db.explain
 	return conn, nil
 }
 
-// prove compares the files that a statement may read with their checksums, once per table. A file
-// that differs is a *layout.DamageError.
-func (db *DB) prove(ctx context.Context, text string) error {
-	tables := tablesOf(text)
-	if db.rights.Agents != nil && len(tables) > 0 {
-		tables = append(tables, &schema.Calls) // which assign the rows to agents
-	}
-	db.proving.Lock()
-	defer db.proving.Unlock()
-	for _, t := range tables {
-		if db.proven[t] {
-			continue
-		}
-		if err := db.snap.Prove(ctx, db.snap.Manifest.FilesOf(t.Name)); err != nil {
-			return err
-		}
-		db.proven[t] = true
-	}
-	return nil
-}
+// ofFiles are the kinds of DuckDB's errors over unreadable files. Wrong values give some of them, too.
+var ofFiles = []string{"IO", "Invalid", "Invalid Input", "Serialization", "Internal", "Out of Range"}
 
-var wordRE = regexp.MustCompile(`[a-z_][a-z0-9_]*`)
-
-// tablesOf returns the stored tables that a statement may read: those whose names are words of the
-// statement, or below a view that is. It may return too many.
-func tablesOf(text string) (out []*schema.Table) {
-	words := map[string]bool{}
-	for _, word := range wordRE.FindAllString(strings.ToLower(text), -1) {
-		words[word] = true
+// explain compares the files of the tables that are defined with their checksums in the manifest,
+// after an error that one of them may have caused, until all were found whole.
+func (db *DB) explain(ctx context.Context, e *duck.Error) error {
+	db.defining.Lock()
+	defer db.defining.Unlock()
+	if db.whole || !slices.Contains(ofFiles, e.Kind) {
+		return e
 	}
-	for _, v := range slices.Backward(sqlfiles.Views()) { // each before those that it reads
-		if words[v.Name] {
-			for _, name := range v.Reads {
-				words[strings.TrimPrefix(name, "stored.")] = true
-			}
-		}
-	}
-	for _, r := range resource.All {
-		words[resource.Changes.Name] = words[resource.Changes.Name] || words[r.Name+"_at"]
-	}
+	var files []*layout.File
 	for _, t := range resource.Tables {
-		if words[t.Name] || words["query"] || words["query_table"] { // these read tables that a statement does not name
-			out = append(out, t)
+		if db.defined["stored."+t.Name] {
+			files = append(files, db.snap.Manifest.FilesOf(t.Name)...)
 		}
 	}
-	return out
+	if err := db.snap.Prove(ctx, files); err != nil {
+		return err
+	}
+	db.whole = true
+	return e
 }
