@@ -351,7 +351,7 @@ func (r *reader) domainAfter(ps []piece, a int) (domain string, end int, said bo
 	var b strings.Builder
 	words, labels, n := 0, 0, 0
 	valid := ""
-	for k := a + 1; k < len(ps) && n < mostLabelPieces; k++ {
+	for k := a + 1; k < len(ps); k++ {
 		p := &ps[k]
 		r.looked++
 		switch p.is {
@@ -370,7 +370,7 @@ func (r *reader) domainAfter(ps []piece, a int) (domain string, end int, said bo
 			if len(p.text) > 2 || !single(ps, k) {
 				words++
 			}
-			if words = max(words, 1); over || words > mostWords {
+			if words = max(words, 1); over || words > mostWords || n >= mostLabelPieces {
 				return valid, end, said
 			}
 			b.WriteString(p.text)

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,11 +23,7 @@ var (
 	every = flag.Int("every", 29, "with -long, in tests that fail one operation after the other, try every n-th")
 )
 
-// The tests use little memory, so frequent garbage collection is a waste.
-func init() {
-	longtest.Checks(8, 100)
-	debug.SetGCPercent(400)
-}
+func init() { longtest.Checks(8, 100) }
 
 // told is what the sink acknowledged: by call, the highest version put; or the fate of the call.
 type told map[string]int

@@ -124,7 +124,7 @@ func eachLine(ctx context.Context, name string, in io.Reader, visit func(n int64
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return fmt.Errorf("%w %s: line %d has more than 64 MiB", ErrRead, name, n+1)
+		return fmt.Errorf("%s: line %d has more than 64 MiB", name, n+1)
 	case err != nil:
 		return fmt.Errorf("%w %s: %w", ErrRead, name, err)
 	}

@@ -31,7 +31,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // the tests use little memory, and garbage collection took a quarter of their time
+	debug.SetGCPercent(400)       // the tests use little memory, and garbage collection took a quarter of their time
+	debug.SetMemoryLimit(2 << 30) // garbage of a run in which every operation fails once
 	os.Exit(m.Run())
 }
 

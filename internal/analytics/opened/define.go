@@ -2,7 +2,6 @@ package opened
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"callhouse/internal/analytics/duck"
@@ -33,7 +32,7 @@ func (db *DB) define(ctx context.Context, conn *duck.Conn, names []string) error
 		if db.defined[name] {
 			continue
 		}
-		text := ""
+		var text string
 		if v, ok := sqlfiles.View(name); ok {
 			if err := db.define(ctx, conn, v.Reads); err != nil {
 				return err
@@ -91,26 +90,20 @@ func (db *DB) relation(t *schema.Table) string {
 }
 
 // SQLConn returns a connection for statements of users: everything is defined, and it has the names of
-// agents.
+// agents as its reader sees them, which reports do not need.
 func (db *DB) SQLConn(ctx context.Context) (*duck.Conn, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(db.DefineAll(ctx, conn), db.NameAgents(ctx, conn)); err != nil {
+	if err = db.DefineAll(ctx, conn); err == nil {
+		err = conn.Exec(ctx, "SET VARIABLE agent_names = ("+agentNames+")")
+	}
+	if err != nil {
 		conn.Close()
 		return nil, err
 	}
 	return conn, nil
-}
-
-// NameAgents sets the agents' names on a connection, as its reader sees them. Reports do not need it:
-// they return ids, and their names are added separately.
-func (db *DB) NameAgents(ctx context.Context, conn *duck.Conn) error {
-	if err := conn.Exec(ctx, "SET VARIABLE agent_names = ("+agentNames+")"); err != nil {
-		return fmt.Errorf("read the names of agents: %w", err)
-	}
-	return nil
 }
 
 // check returns the rules for checking statements. A reader with rights may name only visible

@@ -306,7 +306,8 @@ func (p *page) sections(ctx context.Context, answers, course map[string]*answer,
 	add(answers["outcomes"], p.ends)
 	add(answers["reasons"], p.reasons)
 	add(answers["tools"], p.tools)
-	p.Sections = append(p.Sections, p.course(course, p.period.bins(p.listed, p.l)), p.coverage(answers["coverage of day"], answers["coverage"]))
+	p.Sections = append(p.Sections, p.course(course, p.period.bins(p.listed, p.l)),
+		p.coverage(answers["coverage of day"], answers["coverage"]))
 	return nil
 }
 

@@ -48,9 +48,10 @@ func (p *Planner) relations(q question.Question, values *strings.Replacer) strin
 // changes returns the SELECT of the changes that p selects. Objects of the first listing are not new, and
 // a record that was only completed has not changed.
 func changes(p question.Params) string {
-	return `SELECT * FROM (SELECT *, CASE WHEN resource IN ('agents', 'agent_versions') THEN url_decode(split_part(key, '/', 1)) END AS agent_id
-FROM changes
-WHERE since_at IS NOT NULL AND kind <> 'completed' AND resource NOT IN ('customers', 'incidents')) WHERE ` + bounds(p, "seen_at") + ofAgent(p)
+	return `SELECT * FROM (SELECT *,
+CASE WHEN resource IN ('agents', 'agent_versions') THEN url_decode(split_part(key, '/', 1)) END AS agent_id FROM changes
+WHERE since_at IS NOT NULL AND kind <> 'completed' AND resource NOT IN ('customers', 'incidents'))
+WHERE ` + bounds(p, "seen_at") + ofAgent(p)
 }
 
 // withHistory returns q with the start of the calls that a report reads, which may be some days

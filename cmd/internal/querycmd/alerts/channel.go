@@ -133,7 +133,7 @@ func slack(m *alert.Message) any {
 		}
 	}
 	if others > 0 {
-		fmt.Fprintf(&b, "\nand %d more", others)
+		b.WriteString("\nand " + strconv.Itoa(others) + " more")
 	}
 	return map[string]any{"text": b.String(), "unfurl_links": false}
 }
@@ -186,7 +186,7 @@ func lines(m *alert.Message) string {
 		}
 	}
 	if others > 0 {
-		fmt.Fprintf(&b, "  and %d more\n", others)
+		b.WriteString("  and " + strconv.Itoa(others) + " more\n")
 	}
 	return b.String()
 }

@@ -61,23 +61,23 @@ func MailerOf(c *answer.Command, name string) (*Mailer, error) {
 }
 
 // Page sends the page written by write. made is its summary, valid after write returns.
-func (m *Mailer) Page(ctx context.Context, write func(io.Writer) error, made *page.Summary) error {
+func (c *Mailer) Page(ctx context.Context, write func(io.Writer) error, made *page.Summary) error {
 	var whole bytes.Buffer
 	if err := write(&whole); err != nil {
 		return err
 	}
 	subject := made.Title
-	if m.title != "" {
-		subject = m.title + ": " + subject
+	if c.title != "" {
+		subject = c.title + ": " + subject
 	}
 	if made.Sentence != "" {
 		subject += ": " + made.Sentence
 	}
 	sum := sha256.Sum256(whole.Bytes())
-	err := m.deliver(ctx, letter{id: hex.EncodeToString(sum[:12]), subject: words.Line(subject), text: words.Lines(figures(made)),
+	err := c.deliver(ctx, letter{id: hex.EncodeToString(sum[:12]), subject: words.Line(subject), text: words.Lines(figures(made)),
 		page: whole.Bytes()})
 	if err != nil {
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("mail the page: %w", errors.New(m.secrets.Error(err))), "nothing is kept: run it again")
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("mail the page: %w", errors.New(c.secrets.Error(err))), "nothing is kept: run it again")
 	}
 	return nil
 }

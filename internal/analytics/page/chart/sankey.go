@@ -89,7 +89,8 @@ func (s *Sankey) SVG(class string, width float64, hover bool) string {
 func (d *drawing) band(x1, y1, x2, y2, high float64, hover string) {
 	middle := px((x1 + x2) / 2)
 	fmt.Fprintf(d, `<path class="c4 part" fill="#bcd" d="M%s %sC%s %s %s %s %s %sV%sC%s %s %s %s %s %sZ">`,
-		px(x1), px(y1), middle, px(y1), middle, px(y2), px(x2), px(y2), px(y2+high), middle, px(y2+high), middle, px(y1+high), px(x1), px(y1+high))
+		px(x1), px(y1), middle, px(y1), middle, px(y2), px(x2), px(y2),
+		px(y2+high), middle, px(y2+high), middle, px(y1+high), px(x1), px(y1+high))
 	if hover != "" {
 		fmt.Fprintf(d, "<title>%s</title>", html.EscapeString(hover))
 	}
