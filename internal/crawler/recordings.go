@@ -190,7 +190,7 @@ func (c *recordingCrawl) run(ctx context.Context, listed signal) error {
 }
 
 // round archives recordings as of a commit. It stops early, with more set, if there is a newer commit,
-// whose calls come first.
+// whose calls come first; but not among those given up, of which there is only one round.
 func (c *recordingCrawl) round(ctx context.Context, recordings iter.Seq2[calls.Recording, error], at int64, final bool,
 ) (more bool, err error) {
 	workers := c.workers(ctx, connections)
@@ -202,7 +202,7 @@ func (c *recordingCrawl) round(ctx context.Context, recordings iter.Seq2[calls.R
 			}
 			break
 		}
-		if seen++; seen%lookAgain == 0 && c.store.Committed() != at {
+		if seen++; seen%lookAgain == 0 && !due.Known.GivenUp() && c.store.Committed() != at {
 			more = true
 			break
 		}

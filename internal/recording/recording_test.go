@@ -37,7 +37,7 @@ var start = time.Date(2026, 11, 23, 23, 30, 0, 0, time.UTC)
 
 func archive(t *testing.T, change func(*recording.Config)) (*recording.Archive, string) {
 	t.Helper()
-	cfg := recording.Config{To: t.TempDir(), Scratch: t.TempDir(), Private: true, Pause: time.Millisecond}
+	cfg := recording.Config{To: t.TempDir(), Scratch: filepath.Join(t.TempDir(), "w", "parts"), Private: true, Pause: time.Millisecond}
 	if change != nil {
 		change(&cfg)
 	}
@@ -45,8 +45,8 @@ func archive(t *testing.T, change func(*recording.Config)) (*recording.Archive, 
 	test.OK(t, err)
 	t.Cleanup(func() {
 		a.Close()
-		if left, _ := os.ReadDir(cfg.Scratch); len(left) > 0 {
-			t.Errorf("left behind: %v", left)
+		if _, err := os.Stat(cfg.Scratch); !os.IsNotExist(err) {
+			t.Errorf("the folder of downloads is still there: %v", err)
 		}
 	})
 	return a, cfg.To
@@ -88,8 +88,7 @@ func TestFetch(t *testing.T) {
 	call := recording.Call{ID: "c1", Start: start, Link: link}
 	got, err := a.Fetch(t.Context(), call)
 	sum := sha256.Sum256(sound)
-	want := recording.Stored{Path: "2026/11/23/c1.mp3", Bytes: int64(len(sound)), SHA256: hex.EncodeToString(sum[:]),
-		Format: recording.MP3}
+	want := recording.Stored{Path: "2026/11/23/c1.mp3", Bytes: int64(len(sound)), SHA256: hex.EncodeToString(sum[:]), Format: recording.MP3}
 	if err != nil || got != want {
 		t.Fatalf("%+v %v, want %+v", got, err, want)
 	}
@@ -316,10 +315,9 @@ func TestLimits(t *testing.T) {
 func TestNames(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	for id, want := range map[string]string{
-		"0f0b": "2026/11/23/0f0b.mp3", "../../etc/passwd": "2026/11/23/..%2F..%2Fetc%2Fpasswd.mp3",
-		"a b\n": "2026/11/23/a%20b%0A.mp3",
+		"0f0b": "2026/11/23/0f0b.mp3", "a b\n": "2026/11/23/a%20b%0A.mp3",
 	} {
-		if got := recording.Path(recording.Call{ID: id, Start: start}, recording.MP3); got != want && !strings.HasPrefix(id, ".") {
+		if got := recording.Path(recording.Call{ID: id, Start: start}, recording.MP3); got != want {
 			t.Errorf("%q: %s", id, got)
 		}
 	}

