@@ -147,6 +147,21 @@ func TestPausedByUser(t *testing.T) {
 		after["completed_calls"].(float64)+after["failed_calls"].(float64) != float64(calls) || calls == 0 || calls == 40 {
 		t.Errorf("%d calls were made before, %d after: %v", calls, len(made(s, id)), after)
 	}
+	if status, o := send(t, s, "POST", "/v3/campaigns/"+id+"/cancel", ""); status != 200 || o["status"] != "canceled" ||
+		o["finished_at"] != float64(s.Now().UnixMilli()) {
+		t.Errorf("cancelled: %d %v", status, o)
+	}
+	s.opts.Clock.Advance(100 * time.Hour)
+	if len(made(s, id)) != calls {
+		t.Errorf("%d calls after it was cancelled, %d before", len(made(s, id)), calls)
+	}
+	for _, what := range []string{"/pause", "/resume", "/cancel"} {
+		for of, want := range map[string]int{id: 409, "7": 404} {
+			if status, o := send(t, s, "POST", "/v3/campaigns/"+of+what, ""); status != want {
+				t.Errorf("%s of %s: %d %v", what, of, status, o)
+			}
+		}
+	}
 	for _, c := range s.Organisation().Truth("campaigns", s.Now()) {
 		if st := c.Object["status"]; st == "success" || st == "canceled" || st == "draft" {
 			if status, o := send(t, s, "POST", "/v2/campaigns/"+c.ID+"/pause", ""); status != 409 {
@@ -359,75 +374,6 @@ func TestCampaignsAddUp(t *testing.T) {
 			look()
 		}
 	})
-}
-
-// running returns a computed campaign that has a status at an instant.
-func running(t *testing.T, status string, at time.Time) (*Server, organisation.Record) {
-	t.Helper()
-	for seed := range uint64(20) {
-		s := newServer(t, Options{World: Config{Seed: seed, Calls: 1000, Days: 15, Agents: 8, Campaigns: 3}, CampaignInCalls: true,
-			Clock: NewManualClock(at)})
-		for _, c := range s.Organisation().Truth("campaigns", at) {
-			if c.Object["status"] == status {
-				return s, c
-			}
-		}
-	}
-	t.Fatalf("no campaign is %s", status)
-	return nil, organisation.Record{}
-}
-
-func TestComputedCampaignIsPausedAndResumed(t *testing.T) {
-	s, c := running(t, "ongoing", busy.Add(-6*time.Hour))
-	path := "/v3/campaigns/" + c.ID
-	world, total := s.Truth(), c.Object["total_calls"].(int64)
-	counted := func() int { return len(getAll(t, s, "limit=100&campaign_id="+c.ID)) }
-	before := counted()
-	status, p := send(t, s, "POST", "/v2/campaigns/"+c.ID+"/pause", "")
-	if status != 200 || p["paused_by"] != "user" || p["ongoing_calls"] != float64(c.Object["active_concurrency"].(int64)) {
-		t.Fatal(status, p)
-	}
-	s.opts.Clock.Advance(100 * time.Hour)
-	_, held := send(t, s, "GET", path, "")
-	if counted() != before || held["status"] != "paused" || held["paused_by"] != "user" || held["active_concurrency"] != 0.0 ||
-		held["completed_calls"].(float64)+held["failed_calls"].(float64) != float64(before) || before == 0 || int64(before) >= total {
-		t.Errorf("%d calls were made before, %d after, of %d: %v", before, counted(), total, held)
-	}
-	for i, what := range []string{"/pause", "/resume", "/resume"} {
-		if status, o := send(t, s, "POST", path+what, ""); status != []int{409, 200, 409}[i] {
-			t.Errorf("%s: %d %v", what, status, o)
-		}
-	}
-	s.opts.Clock.Advance(20 * 24 * time.Hour)
-	_, over := send(t, s, "GET", path, "")
-	if over["status"] != "success" || int64(counted()) != total ||
-		int64(over["completed_calls"].(float64)+over["failed_calls"].(float64)) != total {
-		t.Errorf("%d calls of %d: %v", counted(), total, over)
-	}
-	campaignsAndCalls(t, s, map[string]bool{})
-	if now := s.World().Truth(time.UnixMilli(world.At)); !cmp.Equal(world, now) {
-		t.Error("the company's calls are others than before")
-	}
-	// A cancelled campaign makes no more calls and cannot be changed.
-	s, c = running(t, "ongoing", busy.Add(-6*time.Hour))
-	path = "/v3/campaigns/" + c.ID
-	if status, o := send(t, s, "POST", path+"/cancel", ""); status != 200 || o["status"] != "canceled" ||
-		o["finished_at"] != float64(s.Now().UnixMilli()) {
-		t.Errorf("%d %v", status, o)
-	}
-	before = counted()
-	s.opts.Clock.Advance(100 * time.Hour)
-	if _, o := send(t, s, "GET", path, ""); counted() != before || o["status"] != "canceled" {
-		t.Errorf("%d calls, and then %d: %v", before, counted(), o)
-	}
-	for _, what := range []string{"/pause", "/resume", "/cancel"} {
-		if status, _ := send(t, s, "POST", path+what, ""); status != 409 {
-			t.Errorf("%s of one that is cancelled: %d", what, status)
-		}
-		if status, _ := send(t, s, "POST", "/v3/campaigns/7"+what, ""); status != 404 {
-			t.Errorf("%s of one that is not there: %d", what, status)
-		}
-	}
 }
 
 // TestResumedByUser pauses and resumes a client's campaign in the middle of its calls, and after

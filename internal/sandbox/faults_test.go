@@ -3,6 +3,7 @@ package sandbox
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"callhouse/internal/api/apitest"
 	"callhouse/internal/test"
 )
 
@@ -105,61 +107,80 @@ func TestFaultsOverTCP(t *testing.T) {
 
 func TestHangEndsWithTheClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t, Options{World: Config{Calls: 10}, Faults: Faults{{Kind: FaultHang, Rate: 1}}})
-		l := newPipes()
-		running := Serve(t.Context(), l, s)
-		client := &http.Client{Transport: &http.Transport{DialContext: l.dial}, Timeout: time.Hour}
+		tr, _ := apitest.Serve(t, newServer(t, Options{World: Config{Calls: 10}, Faults: Faults{{Kind: FaultHang, Rate: 1}}}))
+		client := &http.Client{Transport: tr, Timeout: time.Hour}
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://sandbox/v3/calls", nil)
 		r.Header.Set("Authorization", "Bearer sandbox-key")
 		start := time.Now()
 		if _, err := client.Do(r); err == nil || time.Since(start) != time.Hour {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
-		test.OK(t, running.Close())
 	})
 }
 
-// TestPageFaultsLoseNothing follows next_cursor with all page faults enabled, and repeats the
-// request if a cursor comes back.
+// TestPageFaultsLoseNothing follows lists of v3's and v2's calls and of tools whose pages have every fault
+// in turn, and repeats a request that is refused.
 func TestPageFaultsLoseNothing(t *testing.T) {
-	faults, err := ParseFaults("duplicate=.1,short=.15,empty=.1,loop=.1,expired=.1,lying-total=.1,disorder=.1")
-	test.OK(t, err)
-	for _, query := range []string{"limit=10", "limit=7&sort_order=asc", "limit=5&status=ended", "limit=9&start_at_before=1795080000000"} {
-		s := newServer(t, Options{World: Config{Calls: 300, Seed: 3}, Faults: faults})
-		var want []string
-		s.opts.Faults = nil
-		want = ids(getAll(t, s, query))
-		s.opts.Faults = faults
-		seen := map[string]bool{}
-		cursor := ""
-		for range 5000 {
-			target := "/v3/calls?" + query
+	type pager func(s *Server, cursor string) (status int, ids []string, next *string)
+	v3 := func(target string) pager {
+		return func(s *Server, cursor string) (int, []string, *string) {
+			to := target
 			if cursor != "" {
-				target += "&cursor=" + cursor
+				to += "&cursor=" + cursor
 			}
-			w := do(s, "GET", target)
-			if w.Code == 400 && strings.Contains(w.Body.String(), "expired") {
-				continue
-			}
+			w := do(s, "GET", to)
 			var e envelope
 			decode(t, w.Body.Bytes(), &e)
-			for _, id := range ids(e.Items) {
-				seen[id] = true
-			}
-			if e.NextCursor == nil {
-				cursor = "done"
-				break
-			}
-			cursor = *e.NextCursor
+			return w.Code, ids(e.Items), e.NextCursor
 		}
-		missing := slices.DeleteFunc(want, func(id string) bool { return seen[id] })
-		if cursor != "done" || len(missing) > 0 {
-			t.Errorf("%s: %d calls missing", query, len(missing))
+	}
+	faults := slices.DeleteFunc(kinds(pageFaults), func(k FaultKind) bool { return k == FaultEarlyEnd })
+	for name, page := range map[string]pager{
+		"limit": v3("/v3/calls?limit=10"), "order": v3("/v3/calls?limit=7&sort_order=asc"), "filter": v3("/v3/calls?limit=5&status=ended"),
+		"bound": v3("/v3/calls?limit=9&start_at_before=1795080000000"), "tools": v3("/v3/tools?limit=2"),
+		"v2": func(s *Server, key string) (int, []string, *string) {
+			body := `{"limit":20}`
+			if key != "" {
+				body = fmt.Sprintf(`{"limit":20,"pagination_key":%q}`, key)
+			}
+			w := post(s, bulkPath, body)
+			var p bulkPage
+			decode(t, w.Body.Bytes(), &p)
+			return w.Code, bulkIDs(p.Calls), p.Next
+		},
+	} {
+		inject := false
+		s := newServer(t, Options{World: Config{Calls: 300, Seed: 3}, Inject: func(n int64, _ Request) FaultKind {
+			if inject && n%2 == 1 {
+				return faults[int(n/2)%len(faults)]
+			}
+			return ""
+		}})
+		follow := func() map[string]bool {
+			seen := map[string]bool{}
+			cursor := ""
+			for range 5000 {
+				status, ids, next := page(s, cursor)
+				for _, id := range ids {
+					seen[id] = true
+				}
+				if status != 200 {
+					continue
+				}
+				if next == nil {
+					return seen
+				}
+				cursor = *next
+			}
+			t.Errorf("%s: no end", name)
+			return seen
 		}
-		stats := s.Stats()
-		for _, f := range faults {
-			if stats.Faults[f.Kind] == 0 {
-				t.Errorf("%s: no fault %s in %d requests", query, f.Kind, stats.Requests)
+		want := follow()
+		inject = true
+		test.Same(t, want, follow(), "%s (-without faults +with)", name)
+		for _, k := range faults {
+			if stats := s.Stats(); stats.Faults[k] == 0 {
+				t.Errorf("%s: no fault %s in %d requests", name, k, stats.Requests)
 			}
 		}
 	}

@@ -31,11 +31,6 @@ func Listen(ctx context.Context, addr string, s *Server, around ...func(http.Han
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
-	return Serve(ctx, l, s, around...), nil
-}
-
-// Serve serves s on l, which it takes over, until ctx is done or Close is called.
-func Serve(ctx context.Context, l net.Listener, s *Server, around ...func(http.Handler) http.Handler) *Running {
 	var h http.Handler = s
 	for _, a := range around {
 		h = a(h)
@@ -52,7 +47,7 @@ func Serve(ctx context.Context, l net.Listener, s *Server, around ...func(http.H
 		}
 	}()
 	r.stop = context.AfterFunc(ctx, func() { _ = r.http.Close() })
-	return r
+	return r, nil
 }
 
 // Done is closed once the server has stopped.

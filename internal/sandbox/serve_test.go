@@ -2,12 +2,12 @@ package sandbox
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"callhouse/internal/api/apitest"
 	"callhouse/internal/sandbox/limit"
 	"callhouse/internal/test"
 )
@@ -54,9 +54,8 @@ func TestLatencyAndServeInSimulatedTime(t *testing.T) {
 		s, err := New(Options{World: Config{Calls: 50, Origin: busy}, Latency: 2 * time.Second, Jitter: time.Second, PerSecond: -1,
 			PerMinute: -1})
 		test.OK(t, err)
-		l := newPipes()
-		running := Serve(t.Context(), l, s)
-		client := &http.Client{Transport: &http.Transport{DialContext: l.dial}}
+		tr, stop := apitest.Serve(t, s)
+		client := &http.Client{Transport: tr}
 		for range 20 {
 			start := time.Now()
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://sandbox/v3/calls", nil)
@@ -75,49 +74,10 @@ func TestLatencyAndServeInSimulatedTime(t *testing.T) {
 		if _, err := client.Do(r); err == nil {
 			t.Error("no time-out")
 		}
-		client.CloseIdleConnections()
-		test.OK(t, running.Close())
+		stop()
 		synctest.Wait()
 		if n := s.Stats().Requests; n != 21 {
 			t.Errorf("%d requests counted, want 21: one that is given up arrives too", n)
 		}
 	})
-}
-
-// pipes is a listener in memory.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-}
-
-func newPipes() *pipes { return &pipes{make(chan net.Conn), make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	select {
-	case <-p.closed:
-	default:
-		close(p.closed)
-	}
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case p.conns <- server:
-		return client, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }

@@ -340,19 +340,6 @@ func TestThinList(t *testing.T) {
 	}
 }
 
-func TestRevokedKey(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 10}})
-	for _, c := range []struct {
-		change func(string)
-		status int
-	}{{s.Revoke, 401}, {s.Restore, 200}} {
-		c.change("sandbox-key")
-		if w := do(s, "GET", "/v3/calls"); w.Code != c.status {
-			t.Errorf("%d, want %d", w.Code, c.status)
-		}
-	}
-}
-
 func TestRecordingLinksAge(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 100}})
 	link := func() any {

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -297,66 +296,5 @@ func TestBulkIsLimitedAndCounted(t *testing.T) {
 		cmp.Diff(map[string]int64{"v2_calls": 3, "v2_calls_legacy": 1, "v2_call": 1}, stats.ByResource); diff != "" ||
 		stats.RateLimited != 2 {
 		t.Errorf("%d refused, %s", stats.RateLimited, diff)
-	}
-}
-
-// TestBulkOfALargeCompany lists a window in the middle of a million calls, and the newest calls,
-// many of which are not over.
-func TestBulkOfALargeCompany(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 1_000_000}})
-	body := fmt.Sprintf(`{"limit":500,"filter_criteria":{"start_timestamp":{"lower_threshold":%d,"upper_threshold":%d}}}`,
-		s.World().Start(0), busy.UnixMilli())
-	p := getBulk(t, s, bulkPath, body, s.World().ID(500_000).String())
-	newest := getBulk(t, s, bulkPath, "{}", "").Calls
-	listed := getPage(t, s, "", "").Items
-	going := map[any]int{}
-	for i, c := range newest {
-		if c["call_id"] != listed[i]["id"] || c["status"] != listed[i]["status"] {
-			t.Errorf("%v is not %v", c, listed[i])
-		}
-		if going[c["status"]]++; c["status"] == "ongoing" || c["status"] == "queued" {
-			withoutTranscript(t, c)
-		}
-	}
-	if len(newest) != 50 || going["ongoing"] == 0 || going["queued"] == 0 {
-		t.Errorf("%v", going)
-	}
-	if p.Total != 1_000_000 || len(p.Calls) != 500 || p.Calls[0]["call_id"] != s.World().ID(499_999).String() ||
-		*p.Next != s.World().ID(499_500).String() {
-		t.Errorf("%d of %d calls, from %v to %v", len(p.Calls), p.Total, p.Calls[0]["call_id"], *p.Next)
-	}
-}
-
-// TestBulkUnderFaults finds every call despite faults.
-func TestBulkUnderFaults(t *testing.T) {
-	faults := slices.DeleteFunc(kinds(pageFaults), func(k FaultKind) bool { return k == FaultEarlyEnd })
-	s := newServer(t, Options{World: Config{Calls: 300},
-		Inject: func(number int64, _ Request) FaultKind { return faults[int(number)%len(faults)] }})
-	seen := map[string]bool{}
-	key, refused := "", 0
-	for {
-		body := `{"limit":20}`
-		if key != "" {
-			body = fmt.Sprintf(`{"limit":20,"pagination_key":%q}`, key)
-		}
-		w := post(s, bulkPath, body)
-		if w.Code == 422 {
-			refused++
-			continue
-		}
-		var p bulkPage
-		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || len(p.Calls) == 0 {
-			t.Fatalf("%v in %s", err, w.Body)
-		}
-		for _, id := range bulkIDs(p.Calls) {
-			seen[id] = true
-		}
-		if p.Next == nil {
-			break
-		}
-		key = *p.Next
-	}
-	if int64(len(seen)) != s.World().Count(busy) || refused == 0 {
-		t.Errorf("%d calls, %d times refused", len(seen), refused)
 	}
 }
