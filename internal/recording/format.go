@@ -1,6 +1,8 @@
 package recording
 
 import (
+	"bytes"
+	"cmp"
 	"mime"
 	"net/http"
 	"slices"
@@ -18,34 +20,24 @@ const (
 	Unknown Format = "bin"
 )
 
-// formats are the known formats, each with its media types, the usual one first.
-var formats = []struct {
-	Format
-	media []string
-}{
-	{MP3, []string{"audio/mpeg", "audio/mp3"}},
-	{"wav", []string{"audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave"}},
-	{"ogg", []string{"audio/ogg", "application/ogg"}},
-	{"m4a", []string{"audio/mp4", "audio/m4a", "audio/x-m4a", "video/mp4"}},
-	{"flac", []string{"audio/flac", "audio/x-flac"}},
-	{"webm", []string{"audio/webm", "video/webm"}},
-	{AAC, []string{"audio/aac", "audio/aacp", "audio/x-aac"}},
-	{"amr", []string{"audio/amr", "audio/amr-wb"}},
-	{"aiff", []string{"audio/aiff", "audio/x-aiff"}},
-	{"au", []string{"audio/basic"}},
-	{"gz", []string{"application/gzip", "application/x-gzip"}},
-	{Unknown, []string{"application/octet-stream"}},
+// formats are the known formats and their media types, the usual one first.
+var formats = map[Format][]string{
+	MP3:     {"audio/mpeg", "audio/mp3"},
+	"wav":   {"audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave"},
+	"ogg":   {"audio/ogg", "application/ogg"},
+	"m4a":   {"audio/mp4", "audio/m4a", "audio/x-m4a", "video/mp4"},
+	"flac":  {"audio/flac", "audio/x-flac"},
+	"webm":  {"audio/webm", "video/webm"},
+	AAC:     {"audio/aac", "audio/aacp", "audio/x-aac"},
+	"amr":   {"audio/amr", "audio/amr-wb"},
+	"aiff":  {"audio/aiff", "audio/x-aiff"},
+	"au":    {"audio/basic"},
+	"gz":    {"application/gzip", "application/x-gzip"},
+	Unknown: {"application/octet-stream"},
 }
 
 // MediaType returns the media type of a format's files.
-func (f Format) MediaType() string {
-	for _, k := range formats {
-		if k.Format == f {
-			return k.media[0]
-		}
-	}
-	return "application/octet-stream"
-}
+func (f Format) MediaType() string { return append(formats[f], formats[Unknown]...)[0] }
 
 // headSize is the number of bytes that decide about a format.
 const headSize = 512
@@ -55,35 +47,46 @@ const headSize = 512
 // describes it.
 func formatOf(head []byte, kind string) (f Format, other string) {
 	looks, _, _ := mime.ParseMediaType(http.DetectContentType(head))
-	// Servers that guess call sound without a header text/plain.
-	named := strings.HasPrefix(kind, "text/") && kind != "text/plain" || strings.HasSuffix(kind, "json") || strings.HasSuffix(kind, "xml")
+	if f := cmp.Or(beginningOf(head), of(looks)); f != Unknown {
+		return f, ""
+	}
+	text := isText(head)
 	switch {
 	case len(head) == 0:
 		return "", "nothing"
-	case looks == "text/html" || kind == "text/html":
+	case looks == "text/html":
 		return "", "a web page"
-	case named:
+	// Servers that guess call sound without a header text/plain.
+	case (text || strings.HasPrefix(looks, "text/")) && kind != "text/plain" &&
+		(strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "json") || strings.HasSuffix(kind, "xml")):
 		return "", kind
-	case strings.HasPrefix(looks, "text/") && isText(head), strings.HasPrefix(looks, "image/"), looks == "application/pdf":
+	case strings.HasPrefix(looks, "text/") && text, strings.HasPrefix(looks, "image/"), looks == "application/pdf":
 		return "", looks
 	}
-	if f := frameOf(head); f != "" {
-		return f, ""
-	}
-	for _, media := range []string{looks, kind} {
-		for _, known := range formats {
-			if known.Format != Unknown && slices.Contains(known.media, media) {
-				return known.Format, ""
-			}
-		}
-	}
-	return Unknown, ""
+	return of(kind), ""
 }
 
-// frameOf returns the format of a stream that begins with the header of an MPEG frame, without a
-// container; empty if it does not.
-func frameOf(h []byte) Format {
-	if len(h) < 4 || h[0] != 0xff || h[1]&0xe0 != 0xe0 {
+// of returns the format with a media type.
+func of(media string) Format {
+	for f, known := range formats {
+		if slices.Contains(known, media) {
+			return f
+		}
+	}
+	return Unknown
+}
+
+// beginningOf returns the format of a file that begins with what net/http does not know: the header of
+// an MPEG frame, without a container, or that of some other formats; empty if it does not.
+func beginningOf(h []byte) Format {
+	switch {
+	case bytes.HasPrefix(h, []byte("fLaC")):
+		return "flac"
+	case bytes.HasPrefix(h, []byte("#!AMR")):
+		return "amr"
+	case len(h) >= 8 && string(h[4:8]) == "ftyp":
+		return "m4a"
+	case len(h) < 4 || h[0] != 0xff || h[1]&0xe0 != 0xe0:
 		return ""
 	}
 	version, layer, bitrate, rate := h[1]>>3&3, h[1]>>1&3, h[2]>>4, h[2]>>2&3

@@ -24,12 +24,8 @@ func Stem(id string, start time.Time) string {
 // creates.
 func stemOf(name string) (string, bool) {
 	ext := path.Ext(name)
-	for _, known := range formats {
-		if "."+string(known.Format) == ext {
-			return strings.TrimSuffix(name, ext), true
-		}
-	}
-	return "", false
+	_, known := formats[Format(strings.TrimPrefix(ext, "."))]
+	return strings.TrimSuffix(name, ext), known
 }
 
 // StemOf returns the path of a stored file without its extension.

@@ -150,21 +150,20 @@ func TestFaults(t *testing.T) {
 		requests int64
 		reason   string
 	}{
-		"cut, and gone on":               {[]http.HandlerFunc{cut(2000), whole}, -1, 2, ""},
-		"cut three times":                {[]http.HandlerFunc{cut(10), cut(20), cut(30), whole}, -1, 4, ""},
-		"cut always":                     {[]http.HandlerFunc{cut(2000)}, recording.Failed, 4, "EOF"},
-		"changed meanwhile":              {[]http.HandlerFunc{cut(2000), other}, -1, 2, ""},
-		"another part":                   {[]http.HandlerFunc{cut(2000), wrongPart}, -1, 3, ""},
-		"server errors":                  {[]http.HandlerFunc{status(500), status(502), whole}, -1, 3, ""},
-		"server errors always":           {[]http.HandlerFunc{status(500)}, recording.Failed, 4, "HTTP 500"},
-		"asked to wait for an hour":      {[]http.HandlerFunc{busy}, recording.Failed, 1, "HTTP 503"},
-		"expired":                        {[]http.HandlerFunc{status(403)}, recording.Expired, 1, "HTTP 403"},
-		"gone":                           {[]http.HandlerFunc{status(404)}, recording.Gone, 1, "HTTP 404"},
-		"not a recording's status":       {[]http.HandlerFunc{status(418)}, recording.NotAudio, 1, "HTTP 418"},
-		"web page":                       {[]http.HandlerFunc{text("text/html; charset=utf-8", "<html>")}, recording.NotAudio, 1, "web page"},
-		"web page that claims otherwise": {[]http.HandlerFunc{text("audio/mpeg", "<html>no</html>")}, recording.NotAudio, 1, "a web page"},
-		"nothing":                        {[]http.HandlerFunc{text("audio/mpeg", "")}, recording.NotAudio, 1, "nothing"},
-		"hangs":                          {[]http.HandlerFunc{hang, whole}, -1, 2, ""},
+		"cut, and gone on":          {[]http.HandlerFunc{cut(2000), whole}, -1, 2, ""},
+		"cut three times":           {[]http.HandlerFunc{cut(10), cut(20), cut(30), whole}, -1, 4, ""},
+		"cut always":                {[]http.HandlerFunc{cut(2000)}, recording.Failed, 4, "EOF"},
+		"changed meanwhile":         {[]http.HandlerFunc{cut(2000), other}, -1, 2, ""},
+		"another part":              {[]http.HandlerFunc{cut(2000), wrongPart}, -1, 3, ""},
+		"server errors":             {[]http.HandlerFunc{status(500), status(502), whole}, -1, 3, ""},
+		"server errors always":      {[]http.HandlerFunc{status(500)}, recording.Failed, 4, "HTTP 500"},
+		"asked to wait for an hour": {[]http.HandlerFunc{busy}, recording.Failed, 1, "HTTP 503"},
+		"expired":                   {[]http.HandlerFunc{status(403)}, recording.Expired, 1, "HTTP 403"},
+		"gone":                      {[]http.HandlerFunc{status(404)}, recording.Gone, 1, "HTTP 404"},
+		"not a recording's status":  {[]http.HandlerFunc{status(418)}, recording.NotAudio, 1, "HTTP 418"},
+		"web page":                  {[]http.HandlerFunc{text("text/html; charset=utf-8", "<html>")}, recording.NotAudio, 1, "web page"},
+		"nothing":                   {[]http.HandlerFunc{text("audio/mpeg", "")}, recording.NotAudio, 1, "nothing"},
+		"hangs":                     {[]http.HandlerFunc{hang, whole}, -1, 2, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			link, requests := serve(t, c.handlers...)

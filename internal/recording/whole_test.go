@@ -44,15 +44,17 @@ func TestFormats(t *testing.T) {
 		name, kind, body, format, remark string
 	}{
 		{"mp3 with a tag", "audio/mpeg", "ID3" + rest, "mp3", ""},
-		{"mp3", "audio/mpeg", "\xff\xfb\x90\x64" + rest, "mp3", ""},
+		{"mp3", "application/json", "\xff\xfb\x90\x64" + rest, "mp3", ""},
 		{"mp3 of 8 kHz", "", "\xff\xe3\x18\xc4" + rest, "mp3", ""},
-		{"wav", "audio/x-wav", "RIFF\x00\x00\x00\x00WAVEfmt " + rest, "wav", ""},
+		{"wav", "text/html", "RIFF\x00\x00\x00\x00WAVEfmt " + rest, "wav", ""},
 		{"ogg", "binary/octet-stream", "OggS" + rest, "ogg", ""},
 		{"mp4", "video/mp4", "\x00\x00\x00\x18ftypmp42" + rest, "m4a", ""},
 		{"webm", "video/webm", "\x1aE\xdf\xa3" + rest, "webm", ""},
-		{"flac", "audio/flac", "fLaC" + rest, "flac", ""},
+		{"m4a", "application/xml", "\x00\x00\x00\x18ftypM4A " + rest, "m4a", ""},
+		{"no header, sent as JSON", "application/json", rest, "bin", "unknown format, sent as application/json"},
+		{"flac", "text/plain", "fLaC" + rest, "flac", ""},
 		{"aac", "audio/aac", "\xff\xf1\x50\x80" + rest, "aac", ""},
-		{"amr", "audio/amr", "#!AMR\n" + rest, "amr", ""},
+		{"amr", "application/json", "#!AMR\n" + rest, "amr", ""},
 		{"aiff", "audio/x-aiff", "FORM\x00\x00\x00\x00AIFF" + rest, "aiff", ""},
 		{"au", "audio/basic", ".snd" + rest, "au", ""},
 		{"gzip", "application/gzip", "\x1f\x8b\x08" + rest, "gz", ""},
@@ -92,7 +94,6 @@ func TestNotAudio(t *testing.T) {
 		{"text/html", utf16},
 		{"audio/mpeg", "\x89PNG\r\n\x1a\n\x00\x00\x00"},
 		{"audio/mpeg", "%PDF-1.4\x00\x00"},
-		{"audio/mpeg", ""},
 	} {
 		link, _ := serve(t, body(c.kind, []byte(c.body)))
 		a, dir := archive(t, nil)
