@@ -36,7 +36,7 @@ func (s *State) Advance(p Policy, readings []Reading, until, now time.Time) (due
 	r.Error = ""
 	var ids [2][]string
 	var items [2][]Item
-	tell := func(event int, id string, item Item) {
+	notify := func(event int, id string, item Item) {
 		ids[event], items[event] = append(ids[event], id), append(items[event], item)
 	}
 	for _, read := range readings {
@@ -46,7 +46,7 @@ func (s *State) Advance(p Policy, readings []Reading, until, now time.Time) (due
 			r.Groups[read.Key] = g
 		}
 		if event, id := g.take(p, read); event != none {
-			tell(event, id, g.Alert.Last)
+			notify(event, id, g.Alert.Last)
 			if event == ended {
 				g.Alert, g.Met = nil, 0
 			}
@@ -59,7 +59,7 @@ func (s *State) Advance(p Policy, readings []Reading, until, now time.Time) (due
 		}
 		if g.Alert != nil {
 			g.Alert.Last.Note = "No longer judged: too few calls for a week."
-			tell(ended, g.Alert.ID, g.Alert.Last)
+			notify(ended, g.Alert.ID, g.Alert.Last)
 		}
 		delete(r.Groups, key)
 	}

@@ -243,8 +243,8 @@ func TestFailuresOfTools(t *testing.T) {
 			continue
 		}
 		rows, err := w.SQLWith(t.Context(), "SELECT tells_failure($content) AS failed", map[string]string{"content": content})
-		if got := all(t, rows, err)[0][0]; calls.TellsFailure([]byte(content)) != a.failed || got != a.failed {
-			t.Errorf("%q is a failure for the sink: %t, for the view: %v, want %t", content, calls.TellsFailure([]byte(content)), got, a.failed)
+		if got := all(t, rows, err)[0][0]; calls.IsFailure([]byte(content)) != a.failed || got != a.failed {
+			t.Errorf("%q is a failure for the sink: %t, for the view: %v, want %t", content, calls.IsFailure([]byte(content)), got, a.failed)
 		}
 	}
 }

@@ -44,8 +44,8 @@ func (a *Answer) Remarks(ctx context.Context) (*Remarks, error) {
 }
 
 // Remarks returns the remarks on a question without its answer.
-func (w *Warehouse) Remarks(ctx context.Context, asked Question) (*Remarks, error) {
-	q, err := w.parse(asked)
+func (w *Warehouse) Remarks(ctx context.Context, request Question) (*Remarks, error) {
+	q, err := w.parse(request)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (w *Warehouse) Remarks(ctx context.Context, asked Question) (*Remarks, erro
 	if q, err = w.resolve(ctx, conn, q); err != nil {
 		return nil, err
 	}
-	return w.remarks(ctx, conn, q, asked.Now)
+	return w.remarks(ctx, conn, q, request.Now)
 }
 
 func (w *Warehouse) remarks(ctx context.Context, conn *duck.Conn, q question.Question, now time.Time) (*Remarks, error) {

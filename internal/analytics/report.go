@@ -38,12 +38,12 @@ type Answer struct {
 // Ask answers a question: it reads names and finds the calls of events first if there are any in it,
 // then runs one SELECT. It returns a Denied error if a report, its groups or its conditions need a
 // table that the reader may not see: an empty answer would look like a result.
-func (w *Warehouse) Ask(ctx context.Context, asked Question) (*Answer, error) {
-	q, err := w.parse(asked)
+func (w *Warehouse) Ask(ctx context.Context, request Question) (*Answer, error) {
+	q, err := w.parse(request)
 	if err != nil {
 		return nil, err
 	}
-	a := &Answer{Report: q.Report, Params: q.Params, w: w, now: asked.Now}
+	a := &Answer{Report: q.Report, Params: q.Params, w: w, now: request.Now}
 	conn, err := w.Conn(ctx, viewsOf(q)...)
 	if err != nil {
 		return nil, err
@@ -62,8 +62,8 @@ func (w *Warehouse) Ask(ctx context.Context, asked Question) (*Answer, error) {
 
 // Explain returns the SELECT that answers a question: over the warehouse, and in any DuckDB over a
 // catalog of the snapshot.
-func (w *Warehouse) Explain(ctx context.Context, asked Question) (string, error) {
-	q, err := w.parse(asked)
+func (w *Warehouse) Explain(ctx context.Context, request Question) (string, error) {
+	q, err := w.parse(request)
 	if err != nil {
 		return "", err
 	}
@@ -80,14 +80,14 @@ func (w *Warehouse) Explain(ctx context.Context, asked Question) (string, error)
 }
 
 // parse checks a question and whether the reader may see its answer.
-func (w *Warehouse) parse(asked Question) (q question.Question, err error) {
-	f, err := question.Report(asked.Report)
+func (w *Warehouse) parse(request Question) (q question.Question, err error) {
+	f, err := question.Report(request.Report)
 	if err != nil {
 		return q, err
 	}
-	p := asked.Params
-	if asked.Compare {
-		if p, err = question.Compare(f, p, w.Snapshot().Manifest.ListedTo(), asked.Now, w.Location()); err != nil {
+	p := request.Params
+	if request.Compare {
+		if p, err = question.Compare(f, p, w.Snapshot().Manifest.ListedTo(), request.Now, w.Location()); err != nil {
 			return q, err
 		}
 	}
@@ -95,7 +95,7 @@ func (w *Warehouse) parse(asked Question) (q question.Question, err error) {
 		return q, err
 	}
 	views := question.Views(f)
-	for _, d := range q.Asked() {
+	for _, d := range q.Dimensions() {
 		if d.Resource != nil {
 			views = append(views, d.Resource.Name)
 		}
@@ -106,7 +106,7 @@ func (w *Warehouse) parse(asked Question) (q question.Question, err error) {
 // viewsOf returns the stored tables and views that the statements of a question name.
 func viewsOf(q question.Question) []string {
 	out := append(question.Views(q.Report), "stored."+schema.Calls.Name, "stored."+resource.Agents.Name, "stored."+resource.Campaigns.Name)
-	for _, d := range q.Asked() {
+	for _, d := range q.Dimensions() {
 		if d.Resource != nil {
 			out = append(out, "stored."+d.Resource.Name)
 		}

@@ -198,18 +198,18 @@ func (b *budget) strict() bool { return b.doubts > 1 }
 
 // limited reports that t's request was refused with 429, and how long the service asks to wait
 // (zero: unspecified). It returns for how long nothing will be sent.
-func (b *budget) limited(t *ticket, asked time.Duration) (wait time.Duration) {
+func (b *budget) limited(t *ticket, retryAfter time.Duration) (wait time.Duration) {
 	b.update(func(now instant) {
 		switch {
 		case t.loose || b.loose > t.at:
-			if asked <= b.second { // otherwise the minute is full: a second is over sooner
+			if retryAfter <= b.second { // otherwise the minute is full: a second is over sooner
 				b.doubts++
 			}
 		case b.strict():
 			b.doubts--
 		}
 		b.pace.accepted--
-		b.pace.refused(t.at, now, asked, t.minute)
+		b.pace.refused(t.at, now, retryAfter, t.minute)
 		wait = b.pace.closed - now
 	})
 	return wait

@@ -216,7 +216,7 @@ func (c *Client) refused(res *http.Response, raw []byte) *RequestError {
 	if theirs, err := http.ParseTime(res.Header.Get("Date")); err == nil {
 		at = theirs
 	}
-	f := &RequestError{rule: c.ruleOf(res.StatusCode), Status: res.StatusCode, wait: retryAfter(res.Header.Get("Retry-After"), at)}
+	f := &RequestError{rule: c.ruleOf(res.StatusCode), Status: res.StatusCode, wait: parseRetryAfter(res.Header.Get("Retry-After"), at)}
 	f.until = at.Add(f.wait)
 	if f.rule == redirected {
 		if to, err := res.Location(); err == nil {

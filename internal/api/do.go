@@ -65,7 +65,7 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 		}
 		// Nothing else proceeds while a page is awaited. So if the service did answer, the page is
 		// requested again at once.
-		if err := f.rest(ctx, &waits, attempt == 2 && !r.Kind.alone()); err != nil {
+		if err := f.rest(ctx, &waits, attempt == 2 && !r.Kind.deferrable()); err != nil {
 			return &RequestError{rule: canceled, Err: err}, nil
 		}
 	}
@@ -146,7 +146,7 @@ func (c *Client) strayed(ctx context.Context, r *Request, f *RequestError) error
 	if refusesKey && c.health.doubt() {
 		c.budget.hold(keyPause) // nothing is sent with a key that may have been revoked
 	}
-	if err := sleep(ctx, max(strayPause, f.pause())); err != nil || !refusesKey || !r.Kind.alone() {
+	if err := sleep(ctx, max(strayPause, f.pause())); err != nil || !refusesKey || !r.Kind.deferrable() {
 		return nil // a canceled request fails at its next attempt
 	}
 	_, err := c.vouch(ctx, refused, nil)
@@ -157,7 +157,7 @@ func (c *Client) strayed(ctx context.Context, r *Request, f *RequestError) error
 func (c *Client) conclude(ctx context.Context, r *Request, f *RequestError) error {
 	f.Then, f.CursorLost = f.rule.after(r.Kind), f.rule.cursor
 	instead := SetAside
-	if !r.Kind.alone() {
+	if !r.Kind.deferrable() {
 		instead = EndList
 	}
 	switch then := f.Then; {

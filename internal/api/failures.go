@@ -51,7 +51,7 @@ type rule struct {
 	// budget reports the failure to the budget, with the wait that the service asks for (0:
 	// unspecified). It returns how long all requests are held back. nil: the wait is only this
 	// request's.
-	budget func(b *budget, t *ticket, asked time.Duration) time.Duration
+	budget func(b *budget, t *ticket, retryAfter time.Duration) time.Duration
 	count  func(*Counts) *int64 // its counter, in addition to that of its status
 }
 
@@ -126,8 +126,8 @@ func wrong(n *Counts) *int64   { return &n.WrongBodies }
 
 // hold holds all requests back for as long as the service asks, and at least for least.
 func hold(least time.Duration) func(*budget, *ticket, time.Duration) time.Duration {
-	return func(b *budget, _ *ticket, asked time.Duration) time.Duration {
-		wait := max(asked, least)
+	return func(b *budget, _ *ticket, retryAfter time.Duration) time.Duration {
+		wait := max(retryAfter, least)
 		b.hold(wait)
 		return wait
 	}
@@ -145,7 +145,7 @@ func (r *rule) attempts(k Kind) int {
 }
 
 func (r *rule) after(k Kind) Then {
-	if k.alone() {
+	if k.deferrable() {
 		return r.then[1]
 	}
 	return r.then[0]

@@ -196,8 +196,8 @@ func (c *Client) probe(ctx context.Context) *RequestError {
 	return send()
 }
 
-// clockApart is the maximum difference between our clock and the service's.
-const clockApart = 24 * time.Hour
+// maxSkew is the maximum difference between our clock and the service's.
+const maxSkew = 24 * time.Hour
 
 // checkClock compares our clock with the first Date from the service, before anything is stored. A
 // call seen at a wrong time would keep that time for ever, and the time decides whether a call is
@@ -213,8 +213,8 @@ func (c *Client) checkClock(a *Answer, f *RequestError) error {
 		return nil
 	}
 	c.cfg.Clock.heard(a.heard, a.date)
-	if apart := a.heard.Sub(a.date).Abs(); apart <= clockApart {
-		if apart > clockTolerance {
+	if skew := a.heard.Sub(a.date).Abs(); skew <= maxSkew {
+		if skew > clockTolerance {
 			c.log.Info("using the service's clock", "ours", a.heard.UTC(), "theirs", a.date)
 		}
 		return nil

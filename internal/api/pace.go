@@ -66,10 +66,10 @@ func (p *pace) share(now instant, held int) time.Duration {
 	return 0
 }
 
-// refused reports a refused request, sent while fitted others held slots. asked is how long the
+// refused reports a refused request, sent while fitted others held slots. retryAfter is how long the
 // service asks to wait; 0: unspecified. Requests sent before the last refusal was known show nothing
 // new.
-func (p *pace) refused(sent, now instant, asked time.Duration, fitted int) {
+func (p *pace) refused(sent, now instant, retryAfter time.Duration, fitted int) {
 	news := sent >= p.lastRefusal
 	if news {
 		if p.closing = min(2*p.closing, maxPause); p.accepted > 0 || p.closing == 0 {
@@ -77,19 +77,19 @@ func (p *pace) refused(sent, now instant, asked time.Duration, fitted int) {
 		}
 		p.accepted, p.lastRefusal = 0, now
 	}
-	p.closed = max(p.closed, now+cmp.Or(asked, p.closing))
+	p.closed = max(p.closed, now+cmp.Or(retryAfter, p.closing))
 	if news {
-		p.lower(now, asked, fitted)
+		p.lower(now, retryAfter, fitted)
 	}
 }
 
 // lower lowers the ceiling. A service that asks for a long wait has a minute that is full until
 // then, so it was used too fast: by what the limit allows in that time.
-func (p *pace) lower(now instant, asked time.Duration, fitted int) {
+func (p *pace) lower(now instant, retryAfter time.Duration, fitted int) {
 	less := fitted / backOff
-	tooFast := int(time.Duration(p.limit) * asked / time.Minute)
+	tooFast := int(time.Duration(p.limit) * retryAfter / time.Minute)
 	switch {
-	case asked < time.Minute && tooFast >= p.limit/backOff:
+	case retryAfter < time.Minute && tooFast >= p.limit/backOff:
 		less = min(max(less, tooFast), fitted/2)
 	case now-p.lowered >= forgetAfter && now-p.ignored >= steadyFirst:
 		p.ignored = now
@@ -132,10 +132,10 @@ func (p *pace) shown(now instant) int {
 // maxRetryAfter bounds the wait that a service may ask for. No run lasts as long.
 const maxRetryAfter = 31 * 24 * time.Hour
 
-// retryAfter parses the wait that a service asks for in an answer of a time: a number of seconds,
+// parseRetryAfter parses the wait that a service asks for in an answer of a time: a number of seconds,
 // perhaps with a fraction, or a date. It returns zero if the wait is missing, over or malformed, which
 // never means to go on at once; and otherwise at least a second.
-func retryAfter(v string, at time.Time) time.Duration {
+func parseRetryAfter(v string, at time.Time) time.Duration {
 	v = strings.TrimSpace(v)
 	var wait time.Duration
 	if strings.Trim(v, "0123456789.") == "" {

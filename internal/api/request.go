@@ -22,21 +22,21 @@ func (k Kind) String() string {
 	return [...]string{"page", "detail", "page of another list", "page of whole calls"}[k]
 }
 
-// alone reports whether nothing waits for the answer: other requests proceed meanwhile, and it may
+// deferrable reports whether nothing waits for the answer: other requests proceed meanwhile, and it may
 // be left to another night.
-func (k Kind) alone() bool { return k == Record || k == Side || k == Bulk }
+func (k Kind) deferrable() bool { return k == Record || k == Side || k == Bulk }
 
 // Priority is the priority of a request; lower values are sent first.
 type Priority uint8
 
 // The priorities of a run's requests.
 const (
-	Newest  Priority = iota // the newest part of the list, and probes
-	Recent                  // transcripts of new calls, pages of whole calls
-	Older                   // older parts of the list
-	Besides                 // other resources
-	Backlog                 // records of older calls
-	Spare                   // work that only uses up the rest of the budget
+	Newest    Priority = iota // the newest part of the list, and probes
+	Recent                    // transcripts of new calls, pages of whole calls
+	Older                     // older parts of the list
+	Resources                 // other resources
+	Backlog                   // records of older calls
+	Spare                     // work that only uses up the rest of the budget
 )
 
 // Request is one request to the service.

@@ -27,10 +27,10 @@ func (c *Call) SetTranscriptSource(of *Call) {
 	c.Row[colTranscriptSource] = of.Row[colTranscriptSource]
 }
 
-// TellsTranscript returns why a call of a page of v2 cannot be the source of its transcript, or
+// CheckTranscript returns why a call of a page of v2 cannot be the source of its transcript, or
 // nil. The call must be over, its caller must not have opted out, and it must have its whole
 // timeline, which must match the list of spoken items.
-func (c *Call) TellsTranscript() error {
+func (c *Call) CheckTranscript() error {
 	switch {
 	case c.Source() != schema.V2:
 		return fmt.Errorf("it has the form of %s", c.Source())

@@ -201,8 +201,8 @@ func (c *Call) AppendJSON(dst []byte) []byte { return wire.AppendJSON(dst, &c.Ob
 // although the call does not.
 func Same(a, b *Call) bool { return schema.SameObject(&a.Object, &b.Object) }
 
-// Keeps reports whether the call's row has data that must be removed after an opt-out.
-func (c *Call) Keeps() bool {
+// HasWithheld reports whether the call's row has data that must be removed after an opt-out.
+func (c *Call) HasWithheld() bool {
 	for i := range schema.Calls.Columns {
 		if schema.Calls.Columns[i].Withheld && !c.Row[i].IsNull() {
 			return true

@@ -36,7 +36,7 @@ const enoughRecords = 50
 type Kinds map[Kind]Records
 
 // Records counts records that finally had no transcript, and those that had one.
-type Records struct{ Empty, Told int64 }
+type Records struct{ Empty, Filled int64 }
 
 // Add counts the record of a call if it was fetched.
 func (k Kinds) Add(c *Call) {
@@ -45,15 +45,15 @@ func (k Kinds) Add(c *Call) {
 	}
 }
 
-// add counts a record of a kind. told means that it had a transcript, empty that it is final
+// add counts a record of a kind. filled means that it had a transcript, empty that it is final
 // without one.
-func (k Kinds) add(kind Kind, told, empty bool) {
+func (k Kinds) add(kind Kind, filled, empty bool) {
 	of := k[kind]
 	switch {
 	case kind == "":
 		return
-	case told:
-		of.Told++
+	case filled:
+		of.Filled++
 	case empty:
 		of.Empty++
 	}
@@ -64,7 +64,7 @@ func (k Kinds) add(kind Kind, told, empty bool) {
 // another one is unlikely to have one.
 func (k Kinds) Barren(kind Kind) bool {
 	of := k[kind]
-	return kind != "" && of.Told == 0 && of.Empty >= enoughRecords
+	return kind != "" && of.Filled == 0 && of.Empty >= enoughRecords
 }
 
 // Skips reports whether a call's record is not worth a request. One in a hundred is requested

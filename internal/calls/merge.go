@@ -80,12 +80,12 @@ func Merge(old, new *Call, kind schema.Kind) {
 		return
 	}
 	first, fetched, run := firstSeen(old, new), new.FetchedAt(), new.RunID()
-	told, spoke := new.TurnCount().OK, new.Turns().Len() > 0
+	counted, spoke := new.TurnCount().OK, new.Turns().Len() > 0
 	known, seen := old, !old.listedOnly()
 	if new.listedOnly() && new.Over() && !old.Over() && old.TurnCount().V == 0 && !old.Analyzed() && !old.costed() {
 		known, seen = old.WithoutTranscript(), false
 	}
-	own := told || kind == schema.KindDetail
+	own := counted || kind == schema.KindDetail
 	var item *Call
 	if !own && old.inVain() {
 		item = new.Copy()
@@ -106,7 +106,7 @@ func Merge(old, new *Call, kind schema.Kind) {
 	new.Row[colTranscriptSource] = parquet.Value{}
 	switch {
 	case new.OptedOut():
-	case !told:
+	case !counted:
 		new.SetTranscriptSource(old)
 	case !spoke && new.Turns().Len() > 0 && !old.Row[colTranscriptSource].IsNull(): // they are known from v2
 		new.keepBulk()

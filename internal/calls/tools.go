@@ -70,7 +70,7 @@ func (c *Call) ToolCalls(dst []ToolCall) []ToolCall {
 		if half == 0 {
 			dst[at].invocation = i
 		} else {
-			dst[at].result, dst[at].failed = i, TellsFailure(toolResult(turn))
+			dst[at].result, dst[at].failed = i, IsFailure(toolResult(turn))
 		}
 	}
 	slices.SortFunc(dst[from:], func(a, b ToolCall) int { return cmp.Compare(a.turn(), b.turn()) })
@@ -241,9 +241,9 @@ func toolResult(turn schema.Row) []byte {
 // failureWords match a failure at the start of a result that is not JSON.
 var failureWords = regexp.MustCompile(`(?i)^\s*(error|exception|failed|failure|timeout|traceback)\b`)
 
-// TellsFailure reports whether a tool's result is a failure, as the dictionary defines it under
+// IsFailure reports whether a tool's result is a failure, as the dictionary defines it under
 // tool_calls.
-func TellsFailure(result []byte) bool {
+func IsFailure(result []byte) bool {
 	text := bytes.TrimLeft(result, "\t\n\f\r ")
 	if len(text) == 0 {
 		return false

@@ -297,18 +297,18 @@ func (b *bulkCrawl) stop(why string) {
 }
 
 // note stores the state of the pages.
-func (b *bulkCrawl) note(ctx context.Context, state schema.BulkState, kept, said string) error {
-	return b.put(ctx, b.mark(state, kept, said)...)
+func (b *bulkCrawl) note(ctx context.Context, state schema.BulkState, stored, said string) error {
+	return b.put(ctx, b.mark(state, stored, said)...)
 }
 
 // mark returns the record of the state of the pages. Unless they are trusted, no more are requested.
-// kept is repeated in every later snapshot, so it must not name a call or quote an answer; said is
+// stored is repeated in every later snapshot, so it must not name a call or quote an answer; said is
 // for the log and the report of this run.
-func (b *bulkCrawl) mark(state schema.BulkState, kept, said string) []schema.Record {
+func (b *bulkCrawl) mark(state schema.BulkState, stored, said string) []schema.Record {
 	if b.state.State == schema.BulkRefuted || b.off != "" && state != schema.BulkRefuted {
 		return nil // the same or a worse state is known
 	}
-	b.state = schema.Bulk{State: state, At: b.nowMS(), Why: kept}
+	b.state = schema.Bulk{State: state, At: b.nowMS(), Why: stored}
 	if state != schema.BulkTrusted {
 		b.stop(said)
 	}
@@ -318,17 +318,17 @@ func (b *bulkCrawl) mark(state schema.BulkState, kept, said string) []schema.Rec
 
 // took counts a good page, and sets the size of the next.
 func (b *bulkCrawl) took(ctx context.Context, p *bulkPage) error {
-	kept := int64(len(p.recs))
+	transcripts := int64(len(p.recs))
 	b.counts(func(n *BulkCounts) {
 		n.Pages++
-		n.Transcripts += kept
+		n.Transcripts += transcripts
 	})
-	useful := kept + int64(len(p.sample))
+	useful := transcripts + int64(len(p.sample))
 	if p.proves && useful == 0 {
 		const why = "its calls have no transcripts that can replace those of v3"
 		return b.note(ctx, schema.BulkAbsent, why, why)
 	}
-	b.taken += kept
+	b.taken += transcripts
 	b.size = min(b.most, 2*b.size)
 	fit, all := int64(len(p.due)), len(p.seen)
 	if p.Next != "" && all > 0 && all < p.limit { // the service has a smaller maximum

@@ -75,7 +75,7 @@ func (b *bulkCrawl) read(p *bulkPage) {
 		if !wanted {
 			continue
 		}
-		switch err := r.call.TellsTranscript(); {
+		switch err := r.call.CheckTranscript(); {
 		case err != nil:
 			b.log.Debug("a v2 call cannot be used", "call", b.secrets.Clip(id, 80), "reason", err)
 		case keep:

@@ -49,9 +49,9 @@ type Crawler struct {
 	bulk                  *bulkCrawl
 	recordings            *recordingCrawl // nil: they are not archived
 
-	started time.Time // by the local clock
-	top     *asked    // the first page; nil: not requested, or taken
-	refused error     // why there is none
+	started time.Time   // by the local clock
+	top     *pageResult // the first page; nil: not requested, or taken
+	refused error       // why there is none
 
 	offered   time.Time // when the store was last offered a commit
 	offeredMu sync.Mutex

@@ -219,7 +219,7 @@ func (l *listing) refused(ctx context.Context) (*query, error) {
 
 // uncheckable reports whether a list may end although the request that checks its end failed: its
 // calls are all that the service counts, or it does not take the request.
-func (l *listing) uncheckable(a *asked) bool {
+func (l *listing) uncheckable(a *pageResult) bool {
 	return l.step == checking && l.fresh == l.gained && a.query.cursor == "" &&
 		(l.whole() || !l.short() && a.failure.Status/100 == 4)
 }

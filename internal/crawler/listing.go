@@ -35,10 +35,10 @@ const earliest = 946_684_800_000
 // since the next page may begin with more calls of the same time.
 type listing struct {
 	c        *Crawler
-	from, to int64  // to may be forever
-	maxPages int    // 0: no limit
-	top      *asked // the first page, if it was requested before
-	again    bool   // lists known calls again: coverage is not recorded
+	from, to int64       // to may be forever
+	maxPages int         // 0: no limit
+	top      *pageResult // the first page, if it was requested before
+	again    bool        // lists known calls again: coverage is not recorded
 	stream   *api.Stream
 	poll     *following // stores only changes; nil: everything
 
@@ -99,7 +99,7 @@ func (l *listing) walk(ctx context.Context) (err error) {
 
 // instead returns the query to make after a failure, or after the service has refused the upper bound;
 // nil if the stretch ends there.
-func (l *listing) instead(ctx context.Context, q *query, a *asked) (*query, error) {
+func (l *listing) instead(ctx context.Context, q *query, a *pageResult) (*query, error) {
 	f := a.failure
 	switch {
 	case f == nil:

@@ -45,16 +45,16 @@ func (q *query) request() api.Request {
 	return api.Request{Path: callsPath, Query: v, Stream: q.stream, Priority: q.priority, MaxBody: maxPage}
 }
 
-// asked is a requested page with its result.
-type asked struct {
+// pageResult is a requested page with its result.
+type pageResult struct {
 	query   query // in its final form
 	page    listPage
 	failure *api.RequestError // nil: none
 }
 
 // ask requests one page, with as many of q's parameters as the service accepts.
-func (c *Crawler) ask(ctx context.Context, q query) (*asked, error) {
-	a := &asked{query: q}
+func (c *Crawler) ask(ctx context.Context, q query) (*pageResult, error) {
+	a := &pageResult{query: q}
 	if q.Before != forever && c.filters.now().Before == untried { // others wait for the result
 		if err := c.trial.Acquire(ctx, 1); err != nil {
 			return nil, err

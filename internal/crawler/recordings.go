@@ -80,13 +80,13 @@ type recordingCrawl struct {
 	look  time.Duration // the interval of checks for a new commit
 	seed  maphash.Seed
 
-	mu     sync.Mutex
-	begun  int64
-	tried  map[uint64]attempt // of this run, by a hash of the call's id
-	report RecordingReport
-	asked  int64 // number of renewals
-	row    int   // consecutive failures
-	wasted time.Duration
+	mu       sync.Mutex
+	begun    int64
+	tried    map[uint64]attempt // of this run, by a hash of the call's id
+	report   RecordingReport
+	renewals int64 // number of renewals
+	row      int   // consecutive failures
+	wasted   time.Duration
 }
 
 // attempt is the last attempt of this run at a recording: when it ended, and when the next one is
@@ -270,7 +270,7 @@ func (c *recordingCrawl) done(due *calls.Recording, failure *recording.Error, is
 
 // spent reports whether no more links may be renewed.
 func (c *recordingCrawl) spent() bool {
-	return c.renew == nil || c.mostRenewed > 0 && c.asked >= c.mostRenewed
+	return c.renew == nil || c.mostRenewed > 0 && c.renewals >= c.mostRenewed
 }
 
 // renews takes one renewal from the allowance, and reports whether there was one.
@@ -280,7 +280,7 @@ func (c *recordingCrawl) renews() bool {
 	if c.spent() {
 		return false
 	}
-	c.asked++
+	c.renewals++
 	return true
 }
 

@@ -232,7 +232,7 @@ func (c *resourceCrawl) fetchParts(ctx context.Context, of *resource.Resource, k
 func (c *resourceCrawl) request(ctx context.Context, of *resource.Resource, r api.Request, accept func(*api.Answer) error,
 ) (*api.RequestError, error) {
 	c.count(of, func(r *ResourceReport) { r.Requests++ })
-	r.Stream, r.Priority = c.stream(of, r.Kind).Stream, api.Besides
+	r.Stream, r.Priority = c.stream(of, r.Kind).Stream, api.Resources
 	return c.api.Do(ctx, r, accept)
 }
 

@@ -13,12 +13,12 @@ import (
 // skips decides which calls' records are not worth a request: see [calls.Kinds]. It uses the
 // store's counts and those of this run.
 type skips struct {
-	seed  maphash.Seed
-	asked map[uint64]int64 // time of this run's last request of a call's record, in ms, by a hash of its id
-	mu    sync.Mutex
-	kinds calls.Kinds
-	wrong bool     // a record of a skipped kind has a transcript
-	ids   []string // skipped calls that are not stored yet
+	seed      maphash.Seed
+	requested map[uint64]int64 // time of this run's last request of a call's record, in ms, by a hash of its id
+	mu        sync.Mutex
+	kinds     calls.Kinds
+	wrong     bool     // a record of a skipped kind has a transcript
+	ids       []string // skipped calls that are not stored yet
 
 	// Changed records that were due since changesSince, ms, and how many of them are fetched.
 	changes, changesSince, mostChanges int64
@@ -54,9 +54,9 @@ const (
 
 // decide returns a run's decision about a due call. A plan uses the same decisions.
 func (c *Crawler) decide(due *calls.Due) decision {
-	asked, was := c.skips.asked[maphash.String(c.skips.seed, due.CallID)]
+	last, was := c.skips.requested[maphash.String(c.skips.seed, due.CallID)]
 	switch {
-	case due.StartAt.OK && due.StartAt.V < c.since && c.since > 0, was && due.AskAt <= asked:
+	case due.StartAt.OK && due.StartAt.V < c.since && c.since > 0, was && due.AskAt <= last:
 		return leave
 	case due.Changed:
 		return c.decideChanged()
@@ -99,10 +99,10 @@ func (c *Crawler) decideChanged() decision {
 // transcript is due. It stores a hash: the chance that two of 200,000 calls are confused is 1 in
 // 10^9.
 func (s *skips) once(id string, now int64) {
-	if s.asked == nil {
-		s.asked = map[uint64]int64{}
+	if s.requested == nil {
+		s.requested = map[uint64]int64{}
 	}
-	s.asked[maphash.String(s.seed, id)] = now
+	s.requested[maphash.String(s.seed, id)] = now
 }
 
 // passes reports whether a call is skipped. If the list has neither analyses nor costs, no call is

@@ -30,8 +30,8 @@ type Store interface {
 
 	// Unsettled returns the places of the calls that are neither settled nor expired and started at
 	// from or later, but before to, as of the last commit: newest first. Calls with fewer than
-	// apart others between them share a place.
-	Unsettled(ctx context.Context, from, to, apart int64) ([]calls.Place, error)
+	// spacing others between them share a place.
+	Unsettled(ctx context.Context, from, to, spacing int64) ([]calls.Place, error)
 
 	// Between returns the number of known calls with from <= start_at < to, as of the last commit.
 	Between(ctx context.Context, from, to int64) (int64, error)

@@ -379,8 +379,8 @@ func (r *reader) domainAfter(ps []piece, a int) (domain string, end int, said bo
 			if dot := strings.LastIndexByte(last, '.'); dot >= 0 && domains[last[dot+1:]] {
 				valid, end = last, k
 			}
-			alone := ps[a].said && !ps[a].isAt() && (k+1 == len(ps) || ps[k+1].is != dotPiece) // a label after 골뱅이, and no dot
-			if labels == 0 && valid == "" && alone && providers[last] != "" {
+			bare := ps[a].said && !ps[a].isAt() && (k+1 == len(ps) || ps[k+1].is != dotPiece) // a label after 골뱅이, and no dot
+			if labels == 0 && valid == "" && bare && providers[last] != "" {
 				return providers[last], k, true
 			}
 		case joinPiece:

@@ -211,7 +211,7 @@ func (r *reader) match(c *chain) {
 		return
 	}
 	used := make([]bool, len(gs))
-	for tier, recognize := range []recognizer{(*reader).certain, (*reader).formed, (*reader).told} {
+	for tier, recognize := range []recognizer{(*reader).certain, (*reader).formed, (*reader).fromContext} {
 		for i := 0; i < len(gs); i++ {
 			if used[i] || !mayStart(gs, i) {
 				continue
@@ -433,8 +433,8 @@ func koreanShape(shape []int, d string) bool {
 	return false
 }
 
-// told recognizes numbers by the words near them.
-func (r *reader) told(c *candidate) kinds.Kind {
+// fromContext recognizes numbers by the words near them.
+func (r *reader) fromContext(c *candidate) kinds.Kind {
 	d, n, wanted := c.digits, len(c.digits), r.f.wanted
 	if c.plus || c.region || wanted&(dobBit|accountBit) == 0 || n < 6 || n > 17 {
 		return ""

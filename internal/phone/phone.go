@@ -154,8 +154,8 @@ func same(a, b *phonenumbers.PhoneNumber) bool {
 // parsing.
 func (n *Number) mayBe(text string) bool {
 	last := n.national[max(0, len(n.national)-6):]
-	var room [64]byte
-	return strings.Contains(string(appendDigits(room[:0], text)), last)
+	var buf [64]byte
+	return strings.Contains(string(appendDigits(buf[:0], text)), last)
 }
 
 func appendDigits(dst []byte, text string) []byte {

@@ -53,15 +53,15 @@ func (s *statement) params() []Type {
 // portal is a statement with values, running or about to run.
 type portal struct {
 	*statement
-	args    []any
-	formats []int16
-	rows    Rows
-	sent    int64
-	done    bool
-	run     *run
-	owns    bool // of a cursor: closing the portal closes the statement
-	holds   bool // of a cursor: it outlives its transaction
-	kept    bool // the transaction has ended
+	args     []any
+	formats  []int16
+	rows     Rows
+	sent     int64
+	done     bool
+	run      *run
+	owns     bool // of a cursor: closing the portal closes the statement
+	holds    bool // of a cursor: it outlives its transaction
+	outlived bool // the transaction has ended
 }
 
 // drop ends a portal, whose remaining rows the client may not have read.
@@ -102,7 +102,7 @@ func (c *client) closePortals() {
 // the same commit.
 func (c *client) over(committed bool) {
 	for name, p := range c.portals {
-		if p.kept = p.kept || p.holds && committed; p.kept {
+		if p.outlived = p.outlived || p.holds && committed; p.outlived {
 			continue
 		}
 		p.drop()

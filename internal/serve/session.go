@@ -361,7 +361,7 @@ func (st *statement) Query(ctx context.Context, args []any) (postgres.Rows, erro
 			return nil, st.s.explain(err)
 		}
 	}
-	answer, err := st.stmt.QueryKept(ctx, st.exact(args)...)
+	answer, err := st.stmt.QueryReuse(ctx, st.exact(args)...)
 	if err != nil {
 		return nil, st.s.explain(err)
 	}
@@ -434,7 +434,7 @@ func (r *rows) Close() {
 // trial returns the columns of a statement with null parameters, for columns that depend on
 // parameters.
 func (st *statement) trial(ctx context.Context) ([]value.Column, error) {
-	rows, err := st.stmt.QueryKept(ctx, make([]any, st.stmt.Params())...)
+	rows, err := st.stmt.QueryReuse(ctx, make([]any, st.stmt.Params())...)
 	if err != nil {
 		return nil, err
 	}

@@ -174,11 +174,11 @@ func (w *Warehouse) Resting(of string) schema.Rest {
 }
 
 // Unsettled returns the places of the last commit's calls that started at from or later, but before
-// to, and are neither settled nor expired by now: newest first. Calls with fewer than apart others
+// to, and are neither settled nor expired by now: newest first. Calls with fewer than spacing others
 // between them share a place.
-func (w *Warehouse) Unsettled(ctx context.Context, from, to, apart int64) (places []calls.Place, err error) {
+func (w *Warehouse) Unsettled(ctx context.Context, from, to, spacing int64) (places []calls.Place, err error) {
 	r := w.reader()
-	between := apart // number of calls since the last one found
+	between := spacing // number of calls since the last one found
 	for _, f := range slices.Backward(r.Files(schema.Calls.Name)) {
 		if f.Unsettled == 0 || f.MinStart == nil || *f.MinStart >= to || *f.MaxStart < from {
 			between += f.Rows
@@ -193,7 +193,7 @@ func (w *Warehouse) Unsettled(ctx context.Context, from, to, apart int64) (place
 			case !row.unsettled || row.start < from || row.start >= to:
 				between++
 				continue
-			case between < apart:
+			case between < spacing:
 				places[last].From = row.start
 				places[last].Calls += between + 1
 			default:

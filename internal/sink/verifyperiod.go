@@ -213,7 +213,7 @@ func (p *periodCheck) call(call *calls.Call) error {
 	if int32(turns) != call.TurnCount().V {
 		bad("count", "call %s has %d turns, but turn_count %d", call.ID(), turns, call.TurnCount().V)
 	}
-	if r, _ := call.Recording(); call.OptedOut() && (turns > 0 || items > 0 || call.Keeps() || r.State == schema.RecordingStored) {
+	if r, _ := call.Recording(); call.OptedOut() && (turns > 0 || items > 0 || call.HasWithheld() || r.State == schema.RecordingStored) {
 		bad("withheld", "call %s is opted out of storage, but has data that must not be stored", call.ID())
 	}
 	tools := int32(0)

@@ -28,9 +28,9 @@ func (c *Config) OneService() error {
 		return cli.Usage(only+": give this address's key with --api-key-file, or do not override the address",
 			"the API key comes from %s, but the address from %s", from, at)
 	}
-	if house := c.Settings.From("warehouse"); c.elsewhere(at, house.Source, false) {
+	if warehouse := c.Settings.From("warehouse"); c.elsewhere(at, warehouse.Source, false) {
 		return cli.Usage("a different address requires its own warehouse: set --warehouse too",
-			"the warehouse comes from %s, but the address from %s", house, at)
+			"the warehouse comes from %s, but the address from %s", warehouse, at)
 	}
 	return nil
 }

@@ -262,7 +262,7 @@ func TestOptOutAfterTheCall(t *testing.T) {
 	if err != nil || call == nil {
 		t.Fatalf("the call is gone: %v", err)
 	}
-	if call.TranscriptState() != calls.Withheld || call.Turns().Len()+call.Items().Len() > 0 || call.Keeps() ||
+	if call.TranscriptState() != calls.Withheld || call.Turns().Len()+call.Items().Len() > 0 || call.HasWithheld() ||
 		call.Row[schema.Calls.Column("total_cost")].IsNull() || !call.EndAt().OK {
 		t.Errorf("of the call are kept %+v", call)
 	}

@@ -175,7 +175,7 @@ func (s *session) poll(ctx context.Context) error {
 	s.f.worked()
 	s.pollAt = s.polled.Add(max(s.f.pace.Next(busy), s.w.Pause()))
 	s.state.Polled, s.state.Failing, s.state.Error = now, 0, ""
-	return s.tell()
+	return s.storeState()
 }
 
 // fails records a failure of the service and backs off.
@@ -185,11 +185,11 @@ func (s *session) fails(err error) error {
 	}
 	s.pollAt = time.Now().Add(s.f.backoff())
 	s.state.Error = s.Secrets.Error(err)
-	return s.tell()
+	return s.storeState()
 }
 
-// tell stores the session's state for status and metrics.
-func (s *session) tell() error {
+// storeState stores the session's state for status and metrics.
+func (s *session) storeState() error {
 	s.state.Requests = s.crawler.Progress().Requests
 	return s.w.SetFollow(s.state)
 }
@@ -209,7 +209,7 @@ func (s *session) commit(ctx context.Context) error {
 	if err := s.tidy(ctx); err != nil {
 		return err
 	}
-	return s.tell()
+	return s.storeState()
 }
 
 // tidy prunes the archive of recordings. A failed deletion is only a warning.
@@ -219,7 +219,7 @@ func (s *session) tidy(ctx context.Context) error {
 		return nil
 	}
 	s.pruned = now
-	if err := s.setKept(now); err != nil {
+	if err := s.setRetention(now); err != nil {
 		return err
 	}
 	if err := s.prune(ctx); err != nil {

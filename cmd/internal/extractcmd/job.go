@@ -71,7 +71,7 @@ func (j *job) begin(ctx context.Context) (down, err error) {
 		since, err := j.listFrom(j.started)
 		if err == nil {
 			j.crawler.SetSince(since)
-			err = j.setKept(j.started)
+			err = j.setRetention(j.started)
 		}
 		if err != nil {
 			return nil, err

@@ -18,23 +18,23 @@ const mostErased = 1.0 / 5
 
 // retention holds the retention limits of a run, and the reasons why they were not applied.
 type retention struct {
-	kept      time.Time // calls that started earlier are erased; zero: none
-	keptAudio time.Time // recordings of calls that started earlier are deleted; zero: none
+	callsFrom time.Time // calls that started earlier are erased; zero: none
+	audioFrom time.Time // recordings of calls that started earlier are deleted; zero: none
 	spared    error     // why nothing was erased: it would have been too much at once
 	undeleted error     // why some recordings that must be deleted are still there
 }
 
-// setKept computes both limits from the settings.
-func (j *job) setKept(at time.Time) (err error) {
-	if j.kept, err = j.keepCallsFrom(at); err == nil {
-		j.keptAudio, err = j.keepRecordingsFrom(at)
+// setRetention computes both limits from the settings.
+func (j *job) setRetention(at time.Time) (err error) {
+	if j.callsFrom, err = j.keepCallsFrom(at); err == nil {
+		j.audioFrom, err = j.keepRecordingsFrom(at)
 	}
 	return err
 }
 
 // spare lets commits erase calls past their retention, unless they exceed mostErased.
 func (j *job) spare() error {
-	j.w.Keep(j.kept)
+	j.w.Keep(j.callsFrom)
 	aged, total, err := j.w.Aging()
 	if err != nil || j.Yes || float64(aged) <= mostErased*float64(total) {
 		return err
@@ -42,7 +42,7 @@ func (j *job) spare() error {
 	j.w.Keep(time.Time{})
 	j.spared = cli.Fail(cli.ExitIncomplete, fmt.Errorf(
 		"--keep %s would erase %s of %s calls at once, those that started before %s; nothing was erased",
-		j.Keep, humanize.Comma(aged), humanize.Comma(total), j.kept.Format(time.DateOnly)),
+		j.Keep, humanize.Comma(aged), humanize.Comma(total), j.callsFrom.Format(time.DateOnly)),
 		"check this machine's clock and --keep; to erase them, use extract run --yes")
 	return nil
 }
@@ -55,12 +55,12 @@ func (j *job) prune(ctx context.Context) error {
 		return nil
 	}
 	j.undeleted = nil
-	before, keep := j.kept, "--keep "+j.Keep
+	before, keep := j.callsFrom, "--keep "+j.Keep
 	if j.spared != nil {
 		before = time.Time{}
 	}
-	if j.keptAudio.After(before) {
-		before, keep = j.keptAudio, "--keep-recordings "+j.KeepRecordings
+	if j.audioFrom.After(before) {
+		before, keep = j.audioFrom, "--keep-recordings "+j.KeepRecordings
 	}
 	if err := j.spareAudio(ctx, &before, keep); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (j *job) prune(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	keeps := j.w.Keep(time.Time{})
+	limit := j.w.Keep(time.Time{})
 	p, err := pruneRecordings(ctx, j.w, before, keep, j.Now, func(ctx context.Context) error { return j.w.Commit(ctx, j.current) })
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (j *job) prune(ctx context.Context) error {
 			errors.Join(p.Why, forgotten.Why)), "the next run tries again")
 		return nil
 	}
-	j.w.Keep(keeps)
+	j.w.Keep(limit)
 	return nil
 }
 

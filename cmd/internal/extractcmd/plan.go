@@ -20,10 +20,10 @@ import (
 // plannedRun is the JSON output of plan.
 type plannedRun struct {
 	crawler.Plan
-	Known    int64   `json:"calls_known"`
-	Requests int64   `json:"requests"`
-	Minutes  float64 `json:"minutes"`
-	Unasked  string  `json:"resources_not_asked_for,omitempty"`
+	Known       int64   `json:"calls_known"`
+	Requests    int64   `json:"requests"`
+	Minutes     float64 `json:"minutes"`
+	Unrequested string  `json:"resources_not_asked_for,omitempty"`
 }
 
 // plan prints the expected cost of a run.
@@ -51,7 +51,7 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 			words.Fprintf(stderr, "the journal contains records of a killed run; "+
 				"the next run commits them first, so it needs fewer requests than shown\n")
 		}
-		out := plannedRun{Plan: p, Requests: p.Pages + p.Transcripts + p.Resources, Unasked: s.unasked(cfg.Resources)}
+		out := plannedRun{Plan: p, Requests: p.Pages + p.Transcripts + p.Resources, Unrequested: s.unrequested(cfg.Resources)}
 		out.Minutes = math.Ceil(crawler.Takes(&cfg.Config, out.Requests).Minutes()*10) / 10
 		if snapshot := w.Snapshot(); snapshot != nil {
 			out.Known = snapshot.Manifest.Rows(schema.Calls.Name)
@@ -85,7 +85,7 @@ func (p *plannedRun) write(w io.Writer, cfg *crawler.Config) {
 			cli.Clock(crawler.Takes(&cfg.Config, part.requests)), part.note)
 		words.Fprintln(w, strings.TrimRight(line, " "))
 	}
-	if p.Unasked != "" {
-		words.Fprintf(w, "Not requested: %s.\n", p.Unasked)
+	if p.Unrequested != "" {
+		words.Fprintf(w, "Not requested: %s.\n", p.Unrequested)
 	}
 }

@@ -106,7 +106,7 @@ func (j *job) archive(ctx context.Context, screen *screen) error {
 		return err
 	}
 	defer j.crawler.Close()
-	if err := j.setKept(j.started); err != nil {
+	if err := j.setRetention(j.started); err != nil {
 		return err
 	}
 	if err := j.prune(ctx); err != nil {

@@ -34,9 +34,9 @@ func (s *settings) wanted() ([]*resource.Resource, error) {
 	return slices.DeleteFunc(slices.Clone(resource.All), func(r *resource.Resource) bool { return !chosen[r] }), nil
 }
 
-// unasked describes a selected resource that cannot be requested because its id is unknown; empty if
-// there is none.
-func (s *settings) unasked(of []*resource.Resource) string {
+// unrequested describes a selected resource that cannot be requested because its id is unknown; empty
+// if there is none.
+func (s *settings) unrequested(of []*resource.Resource) string {
 	if s.OrganizationID != "" || !slices.Contains(of, resource.Organizations) {
 		return ""
 	}

@@ -39,7 +39,7 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 	n.log = n.screen.logger(n.screen.out)
 	cfg, err := s.crawlConfig(n.started)
 	if err == nil {
-		err = n.setKept(n.started)
+		err = n.setRetention(n.started)
 	}
 	if err == nil {
 		n.cfg = cfg
@@ -49,7 +49,7 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 	n.screen.close()
 	n.log = n.screen.logger(stderr) // the status line has ended
 	if n.row != nil && !n.Quiet {
-		r := status.Report{Row: n.row, Crawl: n.rep, ListOnly: n.ListOnly, Failures: n.failures, Did: n.did, ErasedBefore: n.kept}
+		r := status.Report{Row: n.row, Crawl: n.rep, ListOnly: n.ListOnly, Failures: n.failures, Did: n.did, ErasedBefore: n.callsFrom}
 		if now, err := layout.Current(n.Warehouse); err == nil {
 			r.Snapshot = now.Dir
 		}
@@ -198,7 +198,7 @@ func (n *night) commit(ctx context.Context, outcome string, failed error) error 
 	}
 	n.row = &last
 	if n.did, _ = n.w.Totals(); n.did.Aged > 0 {
-		n.log.Info("erased calls past their retention", "calls", n.did.Aged, "started_before", n.kept)
+		n.log.Info("erased calls past their retention", "calls", n.did.Aged, "started_before", n.callsFrom)
 	}
 	return nil
 }

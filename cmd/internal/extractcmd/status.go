@@ -69,7 +69,7 @@ func healthOf(s *settings, maxAge time.Duration) (*status.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.Unasked = s.unasked(of)
+	h.Unrequested = s.unrequested(of)
 	h.AddAlerts(s.Alerts != "")
 	return h, nil
 }

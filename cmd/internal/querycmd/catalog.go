@@ -107,8 +107,8 @@ func (a *app) makeCatalog(ctx context.Context) error {
 	if path, err = filepath.Abs(path); err != nil {
 		return answer.Unwritable(a.Output, err)
 	}
-	house := root(snap)
-	if err := replaceable(ctx, house, path); err != nil {
+	warehouse := root(snap)
+	if err := replaceable(ctx, warehouse, path); err != nil {
 		return err
 	}
 	var files []*layout.File
@@ -119,7 +119,7 @@ func (a *app) makeCatalog(ctx context.Context) error {
 		return err
 	}
 	// The pin comes first, so that a catalog never refers to a snapshot that may be removed.
-	pin, err := sink.Pin(house, path, snap.Manifest.Snapshot)
+	pin, err := sink.Pin(warehouse, path, snap.Manifest.Snapshot)
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		words.Fprintln(a.Stderr, "the warehouse is read-only, so the snapshot cannot be pinned: it is kept for 24 hours after the next commit")

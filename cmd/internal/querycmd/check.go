@@ -84,7 +84,7 @@ func (c *checking) run(ctx context.Context, names []string) (err error) {
 			failed = append(failed, v.Name)
 		}
 	}
-	if err := c.tell(ctx, tests, loc); err != nil {
+	if err := c.print(ctx, tests, loc); err != nil {
 		return err
 	}
 	if len(failed) > 0 {
@@ -142,8 +142,8 @@ func (c *checking) test(ctx context.Context, w *analytics.Warehouse, v *verdict)
 	return err
 }
 
-// tell writes the results: a table and, for people, the first faulty rows of each test.
-func (c *checking) tell(ctx context.Context, tests []*verdict, loc *time.Location) error {
+// print writes the results: a table and, for people, the first faulty rows of each test.
+func (c *checking) print(ctx context.Context, tests []*verdict, loc *time.Location) error {
 	columns := []value.Column{
 		{Name: "check", Type: "VARCHAR", Kind: value.Text}, {Name: "severity", Type: "VARCHAR", Kind: value.Text},
 		{Name: "violations", Type: "BIGINT", Kind: value.Integer}, {Name: "finds", Type: "VARCHAR", Kind: value.Text, Wrap: true},

@@ -129,9 +129,9 @@ func exportable() []*sqlfiles.File {
 }
 
 // named returns the named definitions, each once.
-func named(what string, asked []string, all []*sqlfiles.File) ([]*sqlfiles.File, error) {
+func named(what string, names []string, all []*sqlfiles.File) ([]*sqlfiles.File, error) {
 	var out []*sqlfiles.File
-	for _, n := range asked {
+	for _, n := range names {
 		i := slices.IndexFunc(all, func(f *sqlfiles.File) bool { return f.Name == n })
 		if i < 0 {
 			known := answer.Names(all)
@@ -164,7 +164,7 @@ func (a *app) exportFormat() (format.Format, error) {
 
 func (a *app) export(ctx context.Context, tableNames, reportNames []string, chosen bool) (err error) {
 	e := &exporter{app: a}
-	if e.loc, e.now, e.params, err = a.asked(); err != nil {
+	if e.loc, e.now, e.params, err = a.parseReportFlags(); err != nil {
 		return err
 	}
 	if e.format, err = a.exportFormat(); err != nil {

@@ -71,8 +71,8 @@ func (a *app) heading(p question.Params, loc *time.Location) string {
 	return strings.Join(parts, "; ")
 }
 
-// asked parses the flags of reports: the zone and the selected calls.
-func (a *app) asked() (loc *time.Location, now time.Time, p question.Params, err error) {
+// parseReportFlags parses the flags of reports: the zone and the selected calls.
+func (a *app) parseReportFlags() (loc *time.Location, now time.Time, p question.Params, err error) {
 	now = time.Now()
 	if loc, err = a.Location(); err == nil {
 		p, err = a.Params(loc, now)

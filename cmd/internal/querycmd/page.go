@@ -89,7 +89,7 @@ func (a *app) runPage(ctx context.Context, o page.Options, channel string) (err 
 			return err
 		}
 	}
-	loc, now, p, err := a.asked()
+	loc, now, p, err := a.parseReportFlags()
 	if err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ func reportArgs(f *sqlfiles.File) cobra.PositionalArgs {
 }
 
 func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, explain bool) (err error) {
-	loc, now, p, err := a.asked()
+	loc, now, p, err := a.parseReportFlags()
 	if err != nil {
 		return err
 	}
@@ -148,17 +148,17 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 	if of, _ := f.Pages(); of != "" && p.Sort == "" { // counting the others would read all of them
 		p.Most, p.Top, shown = p.Top, 0, 0
 	}
-	asked := analytics.Question{Report: f.Name, Params: p, Compare: a.Compare != "", Now: now}
+	q := analytics.Question{Report: f.Name, Params: p, Compare: a.Compare != "", Now: now}
 	if explain {
-		return a.explain(ctx, w, asked)
+		return a.explain(ctx, w, q)
 	}
 	if p.Call != "" {
 		if err := a.card(ctx, w, p.Call, loc); err != nil {
 			return err
 		}
 	}
-	asked.Top = 0 // the others are counted
-	answer, err := w.Ask(ctx, asked)
+	q.Top = 0 // the others are counted
+	answer, err := w.Ask(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -192,8 +192,8 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 }
 
 // explain writes the SELECT of a report.
-func (a *app) explain(ctx context.Context, w *analytics.Warehouse, asked analytics.Question) error {
-	text, err := w.Explain(ctx, asked)
+func (a *app) explain(ctx context.Context, w *analytics.Warehouse, q analytics.Question) error {
+	text, err := w.Explain(ctx, q)
 	if err != nil {
 		return err
 	}

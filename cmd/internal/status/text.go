@@ -140,8 +140,8 @@ func (h *State) writeResources(line liner, m *layout.Manifest) {
 	}
 	line("resources", "%s of %s; oldest list: %s, %s ago", cli.Plural(objects, "object"), cli.Plural(kinds, "kind"), name,
 		h.age(time.UnixMilli(oldest)))
-	if h.Unasked != "" {
-		line("", "not requested: %s", h.Unasked)
+	if h.Unrequested != "" {
+		line("", "not requested: %s", h.Unrequested)
 	}
 }
 

@@ -101,23 +101,23 @@ type Conn struct {
 	// MostRow is the approximate maximum size of a row in bytes; 0: no limit. A larger row is an
 	// *Error of kind TooLarge and is not copied out of DuckDB's memory.
 	MostRow int
-	kept    map[string]*Stmt // by text
+	cached  map[string]*Stmt // by text
 }
 
-// Kept returns the prepared statement of a built-in text that the connection runs repeatedly. Its
+// Cached returns the prepared statement of a built-in text that the connection runs repeatedly. Its
 // rows must be closed before it runs again, and it ends with the connection.
-func (c *Conn) Kept(ctx context.Context, text string) (*Stmt, error) {
-	if s := c.kept[text]; s != nil {
+func (c *Conn) Cached(ctx context.Context, text string) (*Stmt, error) {
+	if s := c.cached[text]; s != nil {
 		return s, nil
 	}
 	s, err := c.Prepare(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	if c.kept == nil {
-		c.kept = map[string]*Stmt{}
+	if c.cached == nil {
+		c.cached = map[string]*Stmt{}
 	}
-	c.kept[text] = s
+	c.cached[text] = s
 	return s, nil
 }
 
@@ -132,7 +132,7 @@ func (d *DB) Connect() (*Conn, error) {
 
 // Close ends the connection. Its prepared statements must be closed first.
 func (c *Conn) Close() {
-	for _, s := range c.kept {
+	for _, s := range c.cached {
 		s.Close()
 	}
 	bindings.Disconnect(&c.conn)

@@ -15,7 +15,7 @@ import (
 // Rows is a streamed result. It holds at most one chunk (2,048 rows).
 type Rows struct {
 	stmt    *Stmt
-	keeps   bool // closing the rows does not close the statement
+	reuse   bool // closing the rows does not close the statement
 	res     bindings.Result
 	columns []value.Column
 	types   []*typ
@@ -171,7 +171,7 @@ func (r *Rows) drop() {
 func (r *Rows) Close() {
 	r.drop()
 	bindings.DestroyResult(&r.res)
-	if !r.keeps {
+	if !r.reuse {
 		r.stmt.Close()
 	}
 }

@@ -137,12 +137,12 @@ func (s *Stmt) Columns() (columns []value.Column, ok bool, err error) {
 	return columns, len(columns) > 0, nil
 }
 
-// QueryKept is Query for a statement that will be run again: closing the rows, which must precede
+// QueryReuse is Query for a statement that will be run again: closing the rows, which must precede
 // the next run, does not close it.
-func (s *Stmt) QueryKept(ctx context.Context, args ...any) (*Rows, error) {
+func (s *Stmt) QueryReuse(ctx context.Context, args ...any) (*Rows, error) {
 	rows, err := s.Query(ctx, args...)
 	if err == nil {
-		rows.keeps = true
+		rows.reuse = true
 	}
 	return rows, err
 }

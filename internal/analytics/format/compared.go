@@ -88,14 +88,14 @@ func (l *lines) Values(ctx context.Context) ([]value.Value, error) {
 	for _, k := range l.keys {
 		out = append(out, l.row[k])
 	}
-	var change, told, bounds string
+	var change, judged, bounds string
 	if f.change >= 0 {
 		change = l.signed(f.change)
 	}
 	if f.low >= 0 && l.row[f.low].Kind != value.Null {
-		told, bounds = verdict(l.row[f.low], l.row[f.high]), l.signed(f.low)+" to "+l.signed(f.high)
+		judged, bounds = verdict(l.row[f.low], l.row[f.high]), l.signed(f.low)+" to "+l.signed(f.high)
 	}
-	for _, text := range []string{heading(columns[f.now]), l.cell(f.previous), l.cell(f.now), change, told, bounds} {
+	for _, text := range []string{heading(columns[f.now]), l.cell(f.previous), l.cell(f.now), change, judged, bounds} {
 		out = append(out, value.Of(text))
 	}
 	return out, nil

@@ -32,9 +32,9 @@ var shades = []string{"·", "░", "▒", "▓", "█"}
 
 // heat is the map of one group.
 type heat struct {
-	title  string
-	fields map[[2]string]int64
-	apart  int64 // rows without a place on the map
+	title    string
+	fields   map[[2]string]int64
+	unplaced int64 // rows without a place on the map
 }
 
 // writeHeat draws a map for each group, holding one group at a time.
@@ -60,7 +60,7 @@ func writeHeat(ctx context.Context, w *bufio.Writer, src *drawn, o Options) (Res
 		}
 		n := row[number].Int()
 		if row[down].Kind == value.Null || row[across].Kind == value.Null {
-			h.apart += n
+			h.unplaced += n
 			return nil
 		}
 		h.fields[[2]string{row[down].String(), row[across].String()}] += n
@@ -90,18 +90,18 @@ func (h *heat) draw(w *bufio.Writer, width int) {
 		write = short
 	}
 	cells := min(max(bar(), 1), 3)
-	room, roomAll := max(len(write(most)), 3), max(len(write(longest)), 3)
+	wide, wideAll := max(len(write(most)), 3), max(len(write(longest)), 3)
 	if width > 0 && len(write(most)) < len(write(9_900)) && most > 9_900 { // 9.9k is wider than 12k
-		room, roomAll = max(room, 4), max(roomAll, 4)
+		wide, wideAll = max(wide, 4), max(wideAll, 4)
 	}
 	if h.title != "" {
 		writeLine(w, h.title)
 	}
 	head := "      "
 	for _, d := range value.Weekdays {
-		head += fmt.Sprintf("%*s%s", room, d[:3], strings.Repeat(" ", 1+cells+gap))
+		head += fmt.Sprintf("%*s%s", wide, d[:3], strings.Repeat(" ", 1+cells+gap))
 	}
-	writeLine(w, head+fmt.Sprintf("%*s", roomAll, "all"))
+	writeLine(w, head+fmt.Sprintf("%*s", wideAll, "all"))
 	for hour, sum := range sums {
 		line := fmt.Sprintf("%02d:00 ", hour)
 		for _, d := range value.Weekdays {
@@ -110,12 +110,12 @@ func (h *heat) draw(w *bufio.Writer, width int) {
 			if n > 0 {
 				number = write(n)
 			}
-			line += fmt.Sprintf("%*s %s%*s", room, number, strings.Repeat(shade(n, most), cells), gap, "")
+			line += fmt.Sprintf("%*s %s%*s", wide, number, strings.Repeat(shade(n, most), cells), gap, "")
 		}
-		writeLine(w, line+fmt.Sprintf("%*s", roomAll, write(sum)))
+		writeLine(w, line+fmt.Sprintf("%*s", wideAll, write(sum)))
 	}
-	if h.apart > 0 {
-		writeLine(w, value.Thousands(fmt.Sprint(h.apart))+" without a start")
+	if h.unplaced > 0 {
+		writeLine(w, value.Thousands(fmt.Sprint(h.unplaced))+" without a start")
 	}
 }
 

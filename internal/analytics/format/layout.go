@@ -125,9 +125,9 @@ func writeRecords(w *bufio.Writer, columns []value.Column, cells [][]string, wid
 	for _, c := range columns {
 		names = max(names, widthOf(words.Line(heading(c))))
 	}
-	room := max(width-names-gap, minRecord)
+	available := max(width-names-gap, minRecord)
 	if width == 0 {
-		room = math.MaxInt
+		available = math.MaxInt
 	}
 	for i, row := range cells {
 		if len(cells) > 1 {
@@ -136,7 +136,7 @@ func writeRecords(w *bufio.Writer, columns []value.Column, cells [][]string, wid
 		}
 		for j, c := range columns {
 			name := words.Line(heading(c))
-			writeLine(w, name+strings.Repeat(" ", names-widthOf(name)+gap)+cut(row[j], room))
+			writeLine(w, name+strings.Repeat(" ", names-widthOf(name)+gap)+cut(row[j], available))
 		}
 	}
 }

@@ -183,11 +183,11 @@ func parse(ctx context.Context, conn *duck.Conn, text string) (string, *tree, er
 
 // one runs a built-in statement on a text and returns its single value.
 func one(ctx context.Context, conn *duck.Conn, sql, text string) (any, error) {
-	stmt, err := conn.Kept(ctx, sql)
+	stmt, err := conn.Cached(ctx, sql)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := stmt.QueryKept(ctx, text)
+	rows, err := stmt.QueryReuse(ctx, text)
 	if err != nil {
 		return nil, err
 	}

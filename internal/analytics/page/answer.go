@@ -67,9 +67,9 @@ func (s *source) compare(p period, strict question.Strict, columns ...string) qu
 func (s *source) ask(ctx context.Context, report string, q question.Params) (*answer, error) {
 	q.NamesInPlace = true
 	rows, err := s.w.Ask(ctx, analytics.Question{Report: report, Params: q})
-	if _, alone := errors.AsType[*question.GroupError](err); alone && !q.PreviousSince.IsZero() {
-		alone := s.params(period{question.DayOf(q.Since, s.w.Location()), question.DayOf(q.Until, s.w.Location()), s.w.Location()}, q.By)
-		return s.ask(ctx, report, alone)
+	if _, ok := errors.AsType[*question.GroupError](err); ok && !q.PreviousSince.IsZero() {
+		single := s.params(period{question.DayOf(q.Since, s.w.Location()), question.DayOf(q.Until, s.w.Location()), s.w.Location()}, q.By)
+		return s.ask(ctx, report, single)
 	}
 	if err != nil {
 		return nil, err

@@ -126,7 +126,7 @@ func (p *page) read(ctx context.Context) error {
 	}
 	p.head()
 	strict := question.Strict{Answers: answersOfPeriod}
-	all := map[string]*asked{
+	all := map[string]*query{
 		"outcomes": {"outcomes", p.params(p.period, "")}, "coverage": {"coverage", p.params(p.period, "")},
 		"coverage of day": {"coverage", p.params(p.last, "")}, "unusual": {"anomalies", p.params(p.last, "")},
 		"agents":  {"agents", p.compare(p.period, strict, "agent_id", "goal", "calls", "goal_percent", "negative_percent", "total_cost")},
@@ -138,11 +138,11 @@ func (p *page) read(ctx context.Context) error {
 		heard = p.period
 		delete(all, "agents")
 	}
-	all["worst"] = &asked{"worst", p.params(heard, "")}
+	all["worst"] = &query{"worst", p.params(heard, "")}
 	for report, columns := range key {
-		all["day "+report] = &asked{report, p.compare(p.last, question.Strict{Changes: len(figures)}, columns...)}
-		all["whole "+report] = &asked{report, p.compare(p.period, question.Strict{Answers: answersOfPeriod, Changes: len(figures)}, columns...)}
-		all["course "+report] = &asked{report, p.params(p.period, p.period.unit())}
+		all["day "+report] = &query{report, p.compare(p.last, question.Strict{Changes: len(figures)}, columns...)}
+		all["whole "+report] = &query{report, p.compare(p.period, question.Strict{Answers: answersOfPeriod, Changes: len(figures)}, columns...)}
+		all["course "+report] = &query{report, p.params(p.period, p.period.unit())}
 	}
 	answers, remarks, err := p.askAll(ctx, all)
 	if err != nil {
@@ -174,14 +174,14 @@ func (p *page) read(ctx context.Context) error {
 	return nil
 }
 
-// asked is a question to a report.
-type asked struct {
+// query is a question to a report.
+type query struct {
 	report string
 	params question.Params
 }
 
 // askAll asks all questions, two at a time, as each statement is planned on one core.
-func (p *page) askAll(ctx context.Context, all map[string]*asked) (map[string]*answer, *analytics.Remarks, error) {
+func (p *page) askAll(ctx context.Context, all map[string]*query) (map[string]*answer, *analytics.Remarks, error) {
 	out, mu := map[string]*answer{}, sync.Mutex{}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(2)

@@ -284,11 +284,11 @@ func (p *page) coverage(day, whole *answer) *section {
 			l.Cells = a.cells(row, "state", "share_percent", "calls")
 			state := l.Cells[0].Exact
 			l.Cells[0].Text = p.l.Word("state", state)
-			told := p.l.Say("trust.fact_alone", l.Name, a.count(row, "calls"))
+			text := p.l.Say("trust.fact_alone", l.Name, a.count(row, "calls"))
 			if !l.Cells[1].Null {
-				told = p.l.Say("trust.fact", l.Name, a.count(row, "calls"), l.Cells[1].Text)
+				text = p.l.Say("trust.fact", l.Name, a.count(row, "calls"), l.Cells[1].Text)
 			}
-			missing[state] = append(missing[state], told)
+			missing[state] = append(missing[state], text)
 			t.Rows = append(t.Rows, l)
 		}
 		if len(t.Rows) == 0 {

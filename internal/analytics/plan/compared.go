@@ -41,7 +41,7 @@ func compared(f *sqlfiles.File, now, previous string, q question.Question) *sqlf
 		was, of, wasOf := stored.Ident(value.PreviousOf+c.Name), stored.Ident("whole_"+c.Name), stored.Ident("previous_whole_"+c.Name)
 		n, before := wholeOf(f, c, "n"), wholeOf(f, c, "p")
 		joined = append(joined, orZero(f, c, "n", "p", n)+" AS "+x, orZero(f, c, "p", "n", before)+" AS "+was,
-			apart(c, "n", n)+" AS "+of, apart(c, "p", before)+" AS "+wasOf)
+			denominator(c, "n", n)+" AS "+of, denominator(c, "p", before)+" AS "+wasOf)
 		add := func(prefix, unit, expr string) {
 			columns = append(columns, expr+" AS "+stored.Ident(prefix+c.Name))
 			out.Columns = append(out.Columns, sqlfiles.Column{Name: prefix + c.Name, Unit: unit, Of: c.Of})
@@ -147,10 +147,10 @@ func wholeOf(f *sqlfiles.File, c sqlfiles.Column, alias string) string {
 	return x
 }
 
-// apart returns whole, the denominator of a share in the rows called alias; null in the rows that
+// denominator returns whole, the denominator of a share in the rows called alias; null in the rows that
 // the denominator is the sum of. Their share is 100 % by definition, so chance has no part in it:
 // it gets no bounds and is not one of the changes that are judged.
-func apart(c sqlfiles.Column, alias, whole string) string {
+func denominator(c sqlfiles.Column, alias, whole string) string {
 	if !strings.Contains(c.Whole, " FILTER (") {
 		return whole
 	}

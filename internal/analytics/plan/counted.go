@@ -30,7 +30,7 @@ func (p *Planner) counted(columns []string, q question.Question) string {
 	if q.Field != "" {
 		made[success] = "found." + success
 	}
-	for _, d := range q.Asked() {
+	for _, d := range q.Dimensions() {
 		for _, c := range d.Columns {
 			if !slices.Contains(columns, c) {
 				columns = append(columns, c)

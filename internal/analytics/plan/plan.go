@@ -137,7 +137,7 @@ func (p *Planner) NotFetched(q question.Question) (out []string) {
 	reads := q.Report.Reads
 	for _, r := range resource.All {
 		needed := slices.Contains(reads, r.Name) || slices.Contains(reads, "selected_"+r.Name) ||
-			slices.ContainsFunc(q.Asked(), func(d question.Dimension) bool { return d.Resource == r })
+			slices.ContainsFunc(q.Dimensions(), func(d question.Dimension) bool { return d.Resource == r })
 		if needed && !p.fetched(r.Name) && !p.childless(r.Parent) {
 			out = append(out, r.Name)
 		}

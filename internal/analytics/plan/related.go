@@ -24,13 +24,13 @@ func related(name string, q question.Question) string {
 // and conditions that depend on more than the start of a call do.
 func joins(name string, q question.Question) bool {
 	return question.Related[name] != "" && (name == "selected_values" || q.Agent != "" ||
-		slices.ContainsFunc(q.Asked(), func(d question.Dimension) bool { return !d.OfTime() }))
+		slices.ContainsFunc(q.Dimensions(), func(d question.Dimension) bool { return !d.OfTime() }))
 }
 
 // belonging returns the SELECT of the rows that belong to the selected calls without a join.
 func belonging(rows string, q question.Question) string {
 	where := bounds(narrowed(q), "call_start_at")
-	if len(q.Asked()) == 0 {
+	if len(q.Dimensions()) == 0 {
 		return "SELECT CAST(NULL AS VARCHAR) AS key, * FROM " + rows + " WHERE " + where
 	}
 	started := "SELECT *, local_time(call_start_at) AS local_start FROM " + rows + " WHERE " + where

@@ -94,15 +94,15 @@ func (q Question) mayCompare() error {
 	if f.Incomparable != "" {
 		return &GroupError{f.Name + " cannot be compared with the previous period", f.Incomparable}
 	}
-	if slices.ContainsFunc(q.Asked(), func(d Dimension) bool { return d.inOne != nil }) {
+	if slices.ContainsFunc(q.Dimensions(), func(d Dimension) bool { return d.inOne != nil }) {
 		return &GroupError{"a day, week or month lies in one period only and cannot be compared with the previous one",
 			"group by weekday or hour, or select days with --since and --until"}
 	}
 	return nil
 }
 
-// Asked returns the dimensions of the groups and conditions.
-func (q Question) Asked() []Dimension {
+// Dimensions returns the dimensions of the groups and conditions.
+func (q Question) Dimensions() []Dimension {
 	out := slices.Clone(q.Keys)
 	for _, f := range q.Filters {
 		out = append(out, f.Dimension)

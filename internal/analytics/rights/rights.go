@@ -180,9 +180,9 @@ func (r Rights) Relation(snap *layout.Snapshot, files []*layout.File, t *schema.
 // masks reports whether a column is null. The columns for unknown fields may hold the same value in
 // another form, so they are masked with the first masked column.
 func (r Rights) masks(t *schema.Table, c schema.Column) bool {
-	beside := c.Name == "extra" || c.Name == "own_extra"
+	extra := c.Name == "extra" || c.Name == "own_extra"
 	return !c.Required && slices.ContainsFunc(t.Columns, func(masked schema.Column) bool {
-		return (beside || masked.ID == c.ID) && slices.ContainsFunc(r.Masked, func(name string) bool { return is(name, t, masked) })
+		return (extra || masked.ID == c.ID) && slices.ContainsFunc(r.Masked, func(name string) bool { return is(name, t, masked) })
 	})
 }
 

@@ -97,7 +97,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return c.tell(f, &s.State, sent, failed)
+	return c.print(f, &s.State, sent, failed)
 }
 
 // open opens the warehouse in the zone of the settings.
@@ -175,8 +175,8 @@ func (c *command) evaluate(ctx context.Context, f *File, w *analytics.Warehouse,
 	return failed, s.Save()
 }
 
-// tell prints the result.
-func (c *command) tell(f *File, s *alert.State, sent int, failed []string) error {
+// print writes the result.
+func (c *command) print(f *File, s *alert.State, sent int, failed []string) error {
 	words.Fprintf(c.Stderr, "%s; %s running; %s sent", cli.Plural(int64(len(f.Rules)), "rule"), cli.Plural(s.Count(), "alert"),
 		cli.Plural(int64(sent), "message"))
 	if n := int64(len(s.Outbox)); n > 0 {

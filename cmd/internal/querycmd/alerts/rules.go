@@ -324,7 +324,7 @@ func (f *File) channel(name string, env config.Environment, stdout writer) (_ al
 	}
 	o := mailOptions{Channel: c, password: secret("password", c.PasswordFile, c.PasswordEnv)}
 	if err == nil && c.CAFile != "" {
-		o.ca, err = os.ReadFile(f.beside(c.CAFile))
+		o.ca, err = os.ReadFile(f.resolvePath(c.CAFile))
 	}
 	var made alert.Channel
 	if err == nil {
@@ -357,12 +357,12 @@ func (f *File) secret(env config.Environment, what, file, variable string) (stri
 		}
 		return "", fmt.Errorf("its %s is missing: %s is not set", what, variable)
 	}
-	text, err := env.ReadSecret(f.beside(file), what, "")
+	text, err := env.ReadSecret(f.resolvePath(file), what, "")
 	return strings.TrimSpace(text), err
 }
 
-// beside resolves a path relative to the folder of the rules file.
-func (f *File) beside(path string) string {
+// resolvePath resolves a path relative to the folder of the rules file.
+func (f *File) resolvePath(path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}

@@ -22,7 +22,7 @@ type frame struct {
 	Names                        []string // of agents
 	Conditions                   []choice // each with a link that removes it
 	Dimensions                   []string
-	Kept, Shared                 []input // hidden fields of the forms
+	Hidden, Shared               []input // hidden fields of the forms
 	Grouped                      bool
 }
 
@@ -73,7 +73,7 @@ func (s *Server) frame(ctx context.Context, q *request, title string, groups boo
 	for _, name := range slices.Sorted(maps.Keys(q.values)) {
 		if name != "skip" && !slices.ContainsFunc(f.Fields, func(i input) bool { return i.Name == name }) {
 			for _, v := range q.values[name] {
-				f.Kept = append(f.Kept, input{Name: name, Value: v})
+				f.Hidden = append(f.Hidden, input{Name: name, Value: v})
 			}
 		}
 	}

@@ -4,7 +4,7 @@ import "math"
 
 // axis writes as many labels of bins as fit, and the groups of bins.
 func (f *frame) axis(bottom float64) {
-	y := bottom + gap + lineRoom - 3
+	y := bottom + gap + lineHeight - 3
 	at := func(i int) float64 { return f.left + (float64(i)+.5)*f.step }
 	for _, i := range f.labelled() {
 		f.line("base", at(i), bottom, at(i), bottom+4)
@@ -18,7 +18,7 @@ func (f *frame) axis(bottom float64) {
 		before = b.Group
 		x := max(at(i)-f.step/2, f.left)
 		if w := textWidth(b.Group); x >= end && x+w <= f.width {
-			f.text("tick group", "start", x, y+lineRoom, b.Group)
+			f.text("tick group", "start", x, y+lineHeight, b.Group)
 			end = x + w + 8
 		}
 	}

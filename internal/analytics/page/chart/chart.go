@@ -44,9 +44,9 @@ type Chart struct {
 }
 
 const (
-	titleRoom = 26.0 // above a plot, for its title
-	panelGap  = 14.0
-	gap       = 6.0 // between a text and its neighbour
+	titleHeight = 26.0 // above a plot, for its title
+	panelGap    = 14.0
+	gap         = 6.0 // between a text and its neighbour
 )
 
 // frame is the geometry of a chart's plots.
@@ -65,17 +65,17 @@ func (c *Chart) SVG(class string, width float64, hover bool) string {
 	bottom := -panelGap
 	for i := range c.Panels {
 		p := &c.Panels[i]
-		bottom += titleRoom + p.Height + panelGap
+		bottom += titleHeight + p.Height + panelGap
 		for _, s := range p.labels() {
 			f.left = max(f.left, textWidth(s))
 		}
 	}
 	f.left += gap
 	f.step = (f.right - f.left) / float64(max(len(c.Bins), 1))
-	f.begin(c.ID+"-"+class, class, c.Title, c.Desc, width, bottom+gap+2*lineRoom+2)
+	f.begin(c.ID+"-"+class, class, c.Title, c.Desc, width, bottom+gap+2*lineHeight+2)
 	y := 0.0
 	for i := range c.Panels {
-		y += titleRoom
+		y += titleHeight
 		f.panel(&c.Panels[i], y)
 		y += c.Panels[i].Height + panelGap
 	}
@@ -125,7 +125,7 @@ func (p *Panel) labels() []string {
 }
 
 func (f *frame) panel(p *Panel, y float64) {
-	f.text("pt", "start", 0, y-titleRoom+13, p.Title)
+	f.text("pt", "start", 0, y-titleHeight+13, p.Title)
 	ticks, labels := p.ticks(), p.labels()
 	low, top := ticks[0], ticks[len(ticks)-1]
 	at := func(v float64) float64 { return y + p.Height*(1-(v-low)/(top-low)) }

@@ -28,10 +28,10 @@ type Move struct {
 }
 
 const (
-	nodeWidth  = 8.0
-	nodeGap    = 7.0
-	labelRoom  = 2 * lineRoom
-	sankeyRoom = 240.0 // for the column with the most moves
+	nodeWidth    = 8.0
+	nodeGap      = 7.0
+	labelHeight  = 2 * lineHeight
+	sankeyHeight = 240.0 // for the column with the most moves
 )
 
 // SVG draws the moves at a width in pixels, as an element with a class. With hover, bands have tooltips.
@@ -50,13 +50,13 @@ func (s *Sankey) SVG(class string, width float64, hover bool) string {
 	for _, n := range most {
 		scale = max(scale, n)
 	}
-	scale = sankeyRoom / max(scale, 1)
+	scale = sankeyHeight / max(scale, 1)
 	y, height, end := make([]float64, len(s.Nodes)), 0.0, make([]float64, columns)
 	for i, n := range s.Nodes { // stacked in order
 		high := max(in[i], out[i]) * scale
-		room := max(high, labelRoom)
-		y[i] = end[n.Column] + (room-high)/2
-		end[n.Column] += room + nodeGap
+		nodeHeight := max(high, labelHeight)
+		y[i] = end[n.Column] + (nodeHeight-high)/2
+		end[n.Column] += nodeHeight + nodeGap
 		height = max(height, end[n.Column])
 	}
 	d, pitch := new(drawing), width/float64(columns)
@@ -77,9 +77,9 @@ func (s *Sankey) SVG(class string, width float64, hover bool) string {
 		d.rect("c1", x, y[i], nodeWidth, max(high*scale, 1))
 		left, middle := x+nodeWidth*1.5+3, y[i]+high*scale/2
 		d.text("name", "start", left, middle-2, clip(n.Name, x+pitch-left-3))
-		d.text("name", "start", left, middle-2+lineRoom, number(high, 1))
+		d.text("name", "start", left, middle-2+lineHeight, number(high, 1))
 		if n.Link != "" {
-			d.hit("hit", x, middle-lineRoom, min(pitch, 110), 2*lineRoom, "", n.Link)
+			d.hit("hit", x, middle-lineHeight, min(pitch, 110), 2*lineHeight, "", n.Link)
 		}
 	}
 	return d.end()

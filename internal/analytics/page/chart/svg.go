@@ -10,8 +10,8 @@ import (
 
 // Text sizes in units of the drawing: pixels at its own width.
 const (
-	fontSize = 11.0
-	lineRoom = 13.0 // line height
+	fontSize   = 11.0
+	lineHeight = 13.0 // line height
 )
 
 // drawing collects elements. Coordinates are rounded to a tenth.
@@ -42,7 +42,7 @@ func (d *drawing) rect(class string, x, y, w, h float64) {
 
 // hit draws an area with a tooltip and a link; either may be empty. The table beside the drawing
 // has the links for the keyboard.
-func (d *drawing) hit(class string, x, y, w, h float64, told, to string) {
+func (d *drawing) hit(class string, x, y, w, h float64, tooltip, to string) {
 	if to != "" {
 		fmt.Fprintf(d, `<a href="%s" tabindex="-1" aria-hidden="true">`, html.EscapeString(to))
 	}
@@ -50,8 +50,8 @@ func (d *drawing) hit(class string, x, y, w, h float64, told, to string) {
 		class += `" fill="none`
 	}
 	fmt.Fprintf(d, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"`, class, px(x), px(y), px(w), px(h))
-	if told != "" {
-		fmt.Fprintf(d, "><title>%s</title></rect>", html.EscapeString(told))
+	if tooltip != "" {
+		fmt.Fprintf(d, "><title>%s</title></rect>", html.EscapeString(tooltip))
 	} else {
 		d.WriteString("/>")
 	}
