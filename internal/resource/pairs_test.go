@@ -32,7 +32,7 @@ func TestEveryPairOfNames(t *testing.T) {
 		for _, p := range resourcetest.Pairs(of.Table) {
 			pairs++
 			for _, base := range [][]byte{base, resourcetest.Renamed(of.Table, base)} {
-				for _, body := range p.Bodies(of.Table, base, 0, func(int) string { return "k" }) {
+				for _, body := range p.Bodies(of.Table, base) {
 					bodies++
 					tryPair(t, of, p, body)
 				}

@@ -225,6 +225,11 @@ func TestWho(t *testing.T) {
 	if h, held, err := disk.Who(root); err != nil || !held || h.PID != os.Getpid() || h.RunID != w.opts.RunID {
 		t.Errorf("of one that is held: %+v, %v, %v", h, held, err)
 	}
+	_, err := openRun(nil, root, 9)
+	var held *disk.LockedError
+	if !errors.As(err, &held) || held.Holder.PID != os.Getpid() || held.Holder.RunID != w.opts.RunID {
+		t.Errorf("a second run gets %v", err)
+	}
 	mustClose(t, w)
 	if h, held, err := disk.Who(root); err != nil || held || !h.Released {
 		t.Errorf("of one that was: %+v, %v, %v", h, held, err)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -57,24 +56,6 @@ func TestUncommittedStays(t *testing.T) {
 		t.Errorf("left over: %v", w.Leftover())
 	}
 	closed(w)
-}
-
-// The requests of a run that committed nothing still count for the next.
-func TestSpendsOfAnEmptyWarehouse(t *testing.T) {
-	dir := t.TempDir()
-	root := filepath.Join(dir, "w")
-	sent := disk.Spend{Sent: time.Unix(0, 1_700_000_000_123_456_789)}
-	for n := range 3 {
-		w, err := Open(Options{Root: root, RunID: layout.RunID(testDay, uint32(n))})
-		test.OK(t, err)
-		if n == 0 {
-			err = w.Note(3, sent)
-		} else if got := w.Recall(); len(got) != 1 || !got[0].Sent.Equal(sent.Sent) {
-			t.Errorf("run %d recalls %v", n, got)
-		}
-		err = errors.Join(err, w.Close())
-		test.OK(t, err)
-	}
 }
 
 // Runs that begin and end concurrently without a warehouse: never do two hold it, each meets at
@@ -139,23 +120,8 @@ func TestALinkedFolderIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestSecondRunFindsTheWarehouseHeld(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "w")
-	w := night(t, nil, root, 0)
-	_, err := Open(Options{Root: root, RunID: layout.RunID(testDay, 9)})
-	var held *disk.LockedError
-	if !errors.As(err, &held) {
-		t.Fatalf("a second Open gave %v, want a LockedError", err)
-	}
-	if held.Holder.PID != os.Getpid() || held.Holder.RunID != w.opts.RunID {
-		t.Errorf("holder is %+v", held.Holder)
-	}
-	test.OK(t, w.Close())
-	night(t, nil, root, 1)
-}
-
 func TestSpendsAreRemembered(t *testing.T) {
-	root := t.TempDir() // kept, though nothing is committed
+	root := filepath.Join(t.TempDir(), "w") // nothing is committed
 	w := night(t, nil, root, 0)
 	sent := time.Unix(0, 1_700_000_000_123_456_789)
 	want := []disk.Spend{{Sent: sent, Answered: sent.Add(time.Second)}, {Sent: sent.Add(time.Minute)}}
@@ -177,23 +143,6 @@ func TestSpendsAreRemembered(t *testing.T) {
 	got = night(t, nil, root, 3).Recall()
 	if !slices.EqualFunc(want, got, same) {
 		t.Errorf("recalled %v, want %v", got, want)
-	}
-}
-
-// A call loses its start in a run days after it was first seen.
-func TestStartTakenBackLater(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "w")
-	start := testDay.AddDate(0, 0, -9).UnixMilli()
-	for n, body := range []string{
-		`{"id":"c","status":"ongoing","start_at":` + strconv.FormatInt(start, 10) + `}`,
-		`{"id":"c","status":"ended","start_at":null}`,
-	} {
-		w := night(t, nil, root, n)
-		at := testDay.AddDate(0, 0, 3*n-7).UnixMilli()
-		test.OK(t, w.Put(context.Background(), schema.Record{Kind: schema.KindItem, CallID: "c", FetchedAt: at, Body: []byte(body)}))
-		mustCommit(t, w)
-		test.OK(t, w.Close())
-		wholeOn(t, anywhere, root)
 	}
 }
 

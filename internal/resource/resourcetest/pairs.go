@@ -53,16 +53,13 @@ func (p Pair) Members(place string, n int) []string {
 }
 
 // Bodies returns an object with the column sent in every combination of both names. base is the
-// JSON of the object; key is set to a different value in each body, unless the pair is the key's.
-func (p Pair) Bodies(t *schema.Table, base []byte, from int, key func(n int) string) (out []string) {
+// JSON of the object.
+func (p Pair) Bodies(t *schema.Table, base []byte) (out []string) {
 	for i := range p.Members(p.V3, 0) {
 		for j := range p.Members(p.V2, 0) {
-			n := from + len(out)
+			n := len(out)
 			members := slices.DeleteFunc([]string{p.Members(p.V3, n)[i], p.Members(p.V2, n)[j]}, func(m string) bool { return m == "" })
 			for name, value := range without(base, t, p) {
-				if name == t.Fields[0].V3 || name == t.Fields[0].V2 {
-					value, _ = json.Marshal(key(n))
-				}
 				members = append(members, fmt.Sprintf(`%q:%s`, name, value))
 			}
 			out = append(out, "{"+strings.Join(members, ",")+"}")
