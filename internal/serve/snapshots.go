@@ -65,13 +65,13 @@ func (s *Snapshots) Acquire(ctx context.Context, zone *time.Location, r rights.R
 
 // Hold is Acquire for longer than a request. leave is called when the snapshot is no longer current;
 // the holder then releases it as soon as nothing is running.
-func (s *Snapshots) Hold(ctx context.Context, zone *time.Location, r rights.Rights, leave func()) (at *Snapshot, release func(), err error) {
+func (s *Snapshots) Hold(ctx context.Context, loc *time.Location, r rights.Rights, leave func()) (at *Snapshot, release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, nil, errClosed
 	}
-	if at, err = s.take(ctx, zone, r); err != nil {
+	if at, err = s.take(ctx, loc, r); err != nil {
 		return nil, nil, err
 	}
 	u := &use{leave}

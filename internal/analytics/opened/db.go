@@ -47,6 +47,7 @@ type DB struct {
 	defining sync.Mutex
 	defined  map[string]bool // the stored tables and views in DuckDB
 	whole    bool            // the files are as the manifest describes them
+	first    *duck.Conn      // made by Open, and not used yet
 
 	oldestFirst bool
 	dialect     *Dialect
@@ -106,7 +107,12 @@ func isSmall(snap *layout.Snapshot) bool {
 }
 
 // Close frees the database. Its rows must be closed first.
-func (db *DB) Close() error { return errors.Join(db.engine.Close(), db.free()) }
+func (db *DB) Close() error {
+	if db.first != nil {
+		db.first.Close()
+	}
+	return errors.Join(db.engine.Close(), db.free())
+}
 
 // Snapshot returns the snapshot that the answers come from.
 func (db *DB) Snapshot() *layout.Snapshot { return db.snap }
@@ -124,7 +130,7 @@ func (db *DB) prepare(ctx context.Context, limits *Limits) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	db.first = conn
 	for _, text := range []string{
 		// A file never changes under its name, so cached metadata stays valid.
 		"SET GLOBAL parquet_metadata_cache = true",

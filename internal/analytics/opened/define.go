@@ -20,13 +20,8 @@ func macros(localTime, names string) string {
 	return localTime + ";\nCREATE MACRO agent_names() AS " + names + ";\n" + sqlfiles.Macros()
 }
 
-// Define creates stored tables and views, named as in stored.calls and calls, unless they exist.
-func (db *DB) Define(ctx context.Context, conn *duck.Conn, names ...string) error {
-	db.defining.Lock()
-	defer db.defining.Unlock()
-	return db.define(ctx, conn, names)
-}
-
+// define creates stored tables and views, named as in stored.calls and calls, unless they exist. It
+// reads no file and takes milliseconds, so a cancelled ctx does not end it half-done.
 func (db *DB) define(ctx context.Context, conn *duck.Conn, names []string) error {
 	for _, name := range names {
 		if db.defined[name] {
@@ -45,18 +40,12 @@ func (db *DB) define(ctx context.Context, conn *duck.Conn, names []string) error
 			}
 			text = db.relation(t)
 		}
-		if err := db.run(ctx, conn, "CREATE VIEW "+name+" AS "+text); err != nil {
+		if err := conn.Exec(context.WithoutCancel(ctx), "CREATE VIEW "+name+" AS "+text); err != nil {
 			return fmt.Errorf("define %s of the snapshot %s: %w", name, db.snap.Dir, err)
 		}
 		db.defined[name] = true
 	}
 	return nil
-}
-
-// run runs statements that read no file. It finishes even if ctx is cancelled, since that takes only
-// milliseconds.
-func (db *DB) run(ctx context.Context, conn *duck.Conn, text string) error {
-	return conn.Exec(context.WithoutCancel(ctx), text)
 }
 
 // pastMacros is the name of the macros over the views in defined.
@@ -77,7 +66,7 @@ func (db *DB) DefineAll(ctx context.Context, conn *duck.Conn) error {
 		return err
 	}
 	db.defined[pastMacros] = true
-	return db.run(ctx, conn, sqlfiles.PastMacros())
+	return conn.Exec(context.WithoutCancel(ctx), sqlfiles.PastMacros())
 }
 
 // relation returns a SELECT of a table's rows.

@@ -10,14 +10,18 @@ import (
 )
 
 // Conn returns a connection for statements that read these stored tables and views, beside others
-// that are defined already: see Define. DuckDB verifies the checksums of pages that it reads; where
+// that are defined already. DuckDB verifies the checksums of pages that it reads; where
 // it fails over a damaged file, the error is a *layout.DamageError.
 func (db *DB) Conn(ctx context.Context, names ...string) (*duck.Conn, error) {
-	conn, err := db.Connect(ctx)
-	if err != nil {
-		return nil, err
+	db.defining.Lock()
+	defer db.defining.Unlock()
+	conn, err := db.first, error(nil)
+	if db.first = nil; conn == nil {
+		if conn, err = db.Connect(ctx); err != nil {
+			return nil, err
+		}
 	}
-	if err := db.Define(ctx, conn, names...); err != nil {
+	if err := db.define(ctx, conn, names); err != nil {
 		conn.Close()
 		return nil, err
 	}
