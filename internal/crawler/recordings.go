@@ -327,11 +327,7 @@ func (c *recordingCrawl) expired(link string) bool {
 }
 
 // over reports whether the downloads were given up.
-func (c *recordingCrawl) over() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.report.Problem != ""
-}
+func (c *recordingCrawl) over() bool { return c.result().Problem != "" }
 
 // one archives one recording, and stores the result.
 func (c *recordingCrawl) one(ctx context.Context, due *calls.Recording) error {

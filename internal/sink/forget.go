@@ -120,7 +120,9 @@ func (f *erasure) forget(ctx context.Context, sel Selection, dry bool, progress 
 	}
 	f.addTombstones()
 	f.findUnknown(sel)
-	idle := f.nothingToDo()
+	// There is no call to erase, no text to blank and no id to record. Then other snapshots have none
+	// either: those made before an id was recorded are gone.
+	idle := f.erased.Calls == 0 && f.erased.Customers == 0 && f.erased.Rows == 0 && !f.noted && f.news == 0
 	if idle {
 		f.removed = 0
 	}
@@ -238,16 +240,6 @@ func (f *erasure) findUnknown(sel Selection) {
 			f.unknown = append(f.unknown, id)
 		}
 	}
-}
-
-// nothingToDo reports whether there is no call to erase, no text to blank and no id to record. Then
-// other snapshots have none either: those made before an id was recorded are gone.
-func (f *erasure) nothingToDo() bool {
-	e := &f.erased
-	if e.Calls > 0 || e.Customers > 0 || e.Rows > 0 || f.noted {
-		return false
-	}
-	return f.news == 0
 }
 
 // findNotes searches the texts that callhouse itself wrote: the manifest and the table runs.

@@ -139,32 +139,22 @@ func (s *strangeFS) check(name string) error {
 	return nil
 }
 
+func unlessStrange[T any](s *strangeFS, name string, do func(string) (T, error)) (out T, err error) {
+	if err = s.check(name); err == nil {
+		return do(name)
+	}
+	return out, err
+}
+
 func (s *strangeFS) ReadFile(name string) ([]byte, error) {
-	if err := s.check(name); err != nil {
-		return nil, err
-	}
-	return s.FS.ReadFile(name)
+	return unlessStrange(s, name, s.FS.ReadFile)
 }
-
-func (s *strangeFS) Open(name string) (disk.File, error) {
-	if err := s.check(name); err != nil {
-		return nil, err
-	}
-	return s.FS.Open(name)
-}
-
+func (s *strangeFS) Open(name string) (disk.File, error) { return unlessStrange(s, name, s.FS.Open) }
 func (s *strangeFS) Lstat(name string) (fs.FileInfo, error) {
-	if err := s.check(name); err != nil {
-		return nil, err
-	}
-	return s.FS.Lstat(name)
+	return unlessStrange(s, name, s.FS.Lstat)
 }
-
 func (s *strangeFS) ReadDir(name string) ([]fs.DirEntry, error) {
-	if err := s.check(name); err != nil {
-		return nil, err
-	}
-	return s.FS.ReadDir(name)
+	return unlessStrange(s, name, s.FS.ReadDir)
 }
 
 func (s *strangeFS) Remove(name string) error {

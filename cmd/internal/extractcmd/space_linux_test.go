@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/cmdtest"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/test"
 )
@@ -33,9 +34,8 @@ func TestNoInodes(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 		imports := func() (int, string) {
-			var stdout, stderr bytes.Buffer
-			code := Program{Now: time.Now}.Run(t.Context(), []string{"--warehouse", filepath.Join(dir, "w"), "import", lines}, strings.NewReader(""), &stdout, &stderr)
-			return code, stdout.String() + stderr.String()
+			code, stdout, stderr := call(t, "", "--warehouse", filepath.Join(dir, "w"), "import", lines)
+			return code, stdout + stderr
 		}
 		if code, out := imports(); code != cli.ExitFailed || !strings.Contains(out, "no space left under ") || !strings.Contains(out, c.hint) {
 			t.Errorf("%s: exit code %d\n%s", c.small, code, out)
@@ -70,4 +70,13 @@ func TestLockOnAFullDisk(t *testing.T) {
 		t.Errorf("a second holder: %v", err)
 	}
 	test.OK(t, l.Release())
+}
+
+// The error about a missing address names the machine's file that this user cannot read.
+func TestHiddenSettings(t *testing.T) {
+	env, errs := cmdtest.Env(), new(bytes.Buffer)
+	env.Machine = "/proc/sys/vm/compact_memory" // only to be written, even for root
+	if Run(t.Context(), env, []string{"plan"}, strings.NewReader(""), errs, errs); !strings.Contains(errs.String(), "read "+env.Machine) {
+		t.Error(errs)
+	}
 }
