@@ -200,7 +200,7 @@ func (c *checking) manifest(ctx context.Context, w *work, name string, m iceberg
 		if _, ours := w.have[f.FilePath()]; name != catalog.MainBranch || !ours {
 			continue
 		}
-		switch same, err := c.told(w, f); {
+		switch same, err := c.matches(w, f); {
 		case errors.Is(err, errUnwanted):
 			c.add(w, f.FilePath(), FixPublish, "it is in the table, but not in the warehouse")
 		case err != nil:
@@ -214,9 +214,9 @@ func (c *checking) manifest(ctx context.Context, w *work, name string, m iceberg
 
 var errUnwanted = errors.New("not in the warehouse")
 
-// told reports whether a manifest's entry matches our description of the file. Only a deep check
+// matches reports whether a manifest's entry matches our description of the file. Only a deep check
 // compares them.
-func (c *checking) told(w *work, f iceberg.DataFile) (bool, error) {
+func (c *checking) matches(w *work, f iceberg.DataFile) (bool, error) {
 	for _, file := range w.files {
 		if w.object(w.location, file) != f.FilePath() {
 			continue
@@ -224,7 +224,7 @@ func (c *checking) told(w *work, f iceberg.DataFile) (bool, error) {
 		if !c.Deep {
 			return true, nil
 		}
-		want, err := w.tell(file)
+		want, err := w.dataFile(file)
 		return err == nil && facts(f) == facts(want), err
 	}
 	return false, errUnwanted

@@ -43,7 +43,7 @@ func (w *work) clean(ctx context.Context) error {
 // doubtful returns the addresses of the files that this publication does not need.
 func (w *work) doubtful() (out []string) {
 	keep := map[string]bool{}
-	for _, s := range w.kept {
+	for _, s := range w.retained {
 		for _, f := range s.Manifest.FilesOf(w.of.Name) {
 			keep[w.object(w.location, f)] = true
 		}
@@ -53,7 +53,7 @@ func (w *work) doubtful() (out []string) {
 	for _, o := range w.listed {
 		name := path.Base(o.URI)
 		old := !w.cleaned || o.Modified.Before(w.Now().Add(-young))
-		oldest := w.Version - catalog.KeptVersions
+		oldest := w.Version - catalog.PreviousVersions
 		if !w.cleaned {
 			oldest = w.Version
 		}

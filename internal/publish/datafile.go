@@ -97,8 +97,8 @@ func (f *form) bounded(id int) bool {
 }
 
 // leaks reports whether a manifest has bounds that it must not have.
-func (f *form) leaks(told iceberg.DataFile) bool {
-	for _, bounds := range []map[int][]byte{told.LowerBoundValues(), told.UpperBoundValues()} {
+func (f *form) leaks(desc iceberg.DataFile) bool {
+	for _, bounds := range []map[int][]byte{desc.LowerBoundValues(), desc.UpperBoundValues()} {
 		for id := range bounds {
 			if !f.bounded(id) {
 				return true
@@ -110,25 +110,25 @@ func (f *form) leaks(told iceberg.DataFile) bool {
 
 // scrubbed returns the description of a file without bounds that leak; for a removed file, without
 // any bounds.
-func (f *form) scrubbed(told iceberg.DataFile, organization, gone bool) (iceberg.DataFile, error) {
-	if !gone && !f.leaks(told) {
-		return told, nil
+func (f *form) scrubbed(desc iceberg.DataFile, organization, gone bool) (iceberg.DataFile, error) {
+	if !gone && !f.leaks(desc) {
+		return desc, nil
 	}
-	lower, upper := maps.Clone(told.LowerBoundValues()), maps.Clone(told.UpperBoundValues())
+	lower, upper := maps.Clone(desc.LowerBoundValues()), maps.Clone(desc.UpperBoundValues())
 	for _, bounds := range []map[int][]byte{lower, upper} {
 		maps.DeleteFunc(bounds, func(id int, _ []byte) bool { return gone || !f.bounded(id) })
 	}
-	b, err := iceberg.NewDataFileBuilder(f.spec(int(told.SpecID()), organization), told.ContentType(), told.FilePath(), told.FileFormat(),
-		told.Partition(), nil, nil, told.Count(), told.FileSizeBytes())
+	b, err := iceberg.NewDataFileBuilder(f.spec(int(desc.SpecID()), organization), desc.ContentType(), desc.FilePath(), desc.FileFormat(),
+		desc.Partition(), nil, nil, desc.Count(), desc.FileSizeBytes())
 	if err != nil {
-		return nil, &catalog.BrokenError{What: fmt.Sprintf("a manifest's entry for %s is invalid: %v", told.FilePath(), err)}
+		return nil, &catalog.BrokenError{What: fmt.Sprintf("a manifest's entry for %s is invalid: %v", desc.FilePath(), err)}
 	}
-	b.ColumnSizes(told.ColumnSizes()).ValueCounts(told.ValueCounts()).NullValueCounts(told.NullValueCounts()).
-		LowerBoundValues(lower).UpperBoundValues(upper).SplitOffsets(told.SplitOffsets())
-	if id := told.SortOrderID(); id != nil {
+	b.ColumnSizes(desc.ColumnSizes()).ValueCounts(desc.ValueCounts()).NullValueCounts(desc.NullValueCounts()).
+		LowerBoundValues(lower).UpperBoundValues(upper).SplitOffsets(desc.SplitOffsets())
+	if id := desc.SortOrderID(); id != nil {
 		b.SortOrderID(*id)
 	}
-	if first := told.FirstRowID(); first != nil {
+	if first := desc.FirstRowID(); first != nil {
 		b.FirstRowID(*first)
 	}
 	return b.Build(), nil

@@ -183,12 +183,12 @@ func TestOlderManifests(t *testing.T) {
 	h.must(p.upload(t.Context(), []*work{w}))
 	bound := map[int][]byte{schema.Calls.Columns[schema.Calls.Column("from_number")].ID: []byte(number)}
 	for _, f := range w.files {
-		told, err := w.tell(f)
+		desc, err := w.dataFile(f)
 		h.must(err)
-		b, err := iceberg.NewDataFileBuilder(w.spec(int(told.SpecID()), false), told.ContentType(), told.FilePath(), told.FileFormat(),
-			told.Partition(), nil, nil, told.Count(), told.FileSizeBytes())
+		b, err := iceberg.NewDataFileBuilder(w.spec(int(desc.SpecID()), false), desc.ContentType(), desc.FilePath(), desc.FileFormat(),
+			desc.Partition(), nil, nil, desc.Count(), desc.FileSizeBytes())
 		h.must(err)
-		w.described[told.FilePath()] = b.LowerBoundValues(bound).UpperBoundValues(bound).Build()
+		w.described[desc.FilePath()] = b.LowerBoundValues(bound).UpperBoundValues(bound).Build()
 	}
 	h.must(w.publication.commit(t.Context(), w))
 	inManifest := func() bool { return strings.Contains(fmt.Sprint(hits(t, to, number)), ".avro") }

@@ -136,7 +136,7 @@ func TestLease(t *testing.T) {
 func TestManyLeases(t *testing.T) {
 	h, to := newHouse(t), t.TempDir()
 	h.night(call{"a", "x", 1, 1, 0})
-	for range lease.Kept + 3 {
+	for range lease.MaxSuperseded + 3 {
 		_, err := h.publish(to)
 		h.must(err)
 	}
@@ -144,7 +144,7 @@ func TestManyLeases(t *testing.T) {
 	h.must(err)
 	leases, err := s.List(t.Context(), "file://"+to+"/"+lease.Folder)
 	h.must(err)
-	if last := leases[len(leases)-1].URI; len(leases) != lease.Kept+1 || !strings.HasSuffix(last, "lease-000023.json") {
+	if last := leases[len(leases)-1].URI; len(leases) != lease.MaxSuperseded+1 || !strings.HasSuffix(last, "lease-000023.json") {
 		t.Errorf("%d leases, the last one is %s", len(leases), last)
 	}
 }

@@ -112,12 +112,12 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 		if e.DataFile().SpecID() > monthSpec {
 			continue // another owner's file, in a partitioning that is not ours
 		}
-		told, err := w.scrubbed(e.DataFile(), w.Organization != "", true)
+		desc, err := w.scrubbed(e.DataFile(), w.Organization != "", true)
 		if err != nil {
 			return nil, err
 		}
 		seq := e.SequenceNum()
-		entries = append(entries, iceberg.NewManifestEntry(iceberg.EntryStatusDELETED, &s.ID, &seq, e.FileSequenceNum(), told))
+		entries = append(entries, iceberg.NewManifestEntry(iceberg.EntryStatusDELETED, &s.ID, &seq, e.FileSequenceNum(), desc))
 	}
 	for _, uri := range slices.Sorted(maps.Keys(w.have)) {
 		if removed[uri] {
@@ -130,11 +130,11 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 		entries = append(entries, e)
 	}
 	for _, f := range lacking {
-		told, err := w.tell(f)
+		desc, err := w.dataFile(f)
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, iceberg.NewManifestEntry(iceberg.EntryStatusADDED, &s.ID, nil, nil, told))
+		entries = append(entries, iceberg.NewManifestEntry(iceberg.EntryStatusADDED, &s.ID, nil, nil, desc))
 	}
 	w.written = nil
 	name := fmt.Sprintf("%s/%s-%016x", w.folder(w.location, "metadata"), layout.SnapshotName(w.snap.Manifest.Snapshot), rand.Uint64())
@@ -144,11 +144,11 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 	}
 	var others []iceberg.ManifestEntry
 	for _, e := range w.mixed {
-		kept, err := w.existing(e)
+		entry, err := w.existing(e)
 		if err != nil {
 			return nil, err
 		}
-		others = append(others, kept)
+		others = append(others, entry)
 	}
 	theirs, err := w.write(ctx, s, name+"-o", others)
 	if err != nil {
@@ -166,16 +166,16 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 	if err != nil {
 		return nil, err
 	}
-	alone := &catalog.Snapshot{ID: rand.Int64(), SequenceNumber: s.SequenceNumber + 1, Timestamp: s.Timestamp,
+	own := &catalog.Snapshot{ID: rand.Int64(), SequenceNumber: s.SequenceNumber + 1, Timestamp: s.Timestamp,
 		Summary: s.Summary, Schema: s.Schema}
 	if s.FirstRow != nil {
 		next := *s.FirstRow + *s.AddedRows
-		alone.FirstRow = &next
+		own.FirstRow = &next
 	}
 	listed = slices.DeleteFunc(listed, func(m iceberg.ManifestFile) bool {
 		return !slices.ContainsFunc(ours, func(o iceberg.ManifestFile) bool { return o.FilePath() == m.FilePath() })
 	})
-	return []*catalog.Snapshot{s, alone}, w.list(ctx, alone, name+"-own-list.avro", listed)
+	return []*catalog.Snapshot{s, own}, w.list(ctx, own, name+"-own-list.avro", listed)
 }
 
 // format returns the version of the table's Iceberg format.
@@ -188,9 +188,9 @@ func (w *work) format() int {
 
 // existing returns a file's entry, marked as added by an earlier commit.
 func (w *work) existing(e iceberg.ManifestEntry) (iceberg.ManifestEntry, error) {
-	told, err := w.scrubbed(e.DataFile(), w.Organization != "", false)
+	desc, err := w.scrubbed(e.DataFile(), w.Organization != "", false)
 	id, seq := e.SnapshotID(), e.SequenceNum()
-	return iceberg.NewManifestEntry(iceberg.EntryStatusEXISTING, &id, &seq, e.FileSequenceNum(), told), err
+	return iceberg.NewManifestEntry(iceberg.EntryStatusEXISTING, &id, &seq, e.FileSequenceNum(), desc), err
 }
 
 // write writes manifests, one for each partitioning.

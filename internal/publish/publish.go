@@ -97,14 +97,14 @@ var organizationRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 // publication is one run of Run.
 type publication struct {
 	Options
-	catalog catalog.Catalog
-	dir     *layout.Dir
-	snap    *layout.Snapshot
-	kept    []*layout.Snapshot // all snapshots of the warehouse, lowest number first
-	shared  bool               // the store lets two publishers take the same lease
-	cleaned bool               // the last publication removed all forgotten data
-	report  Report
-	mu      sync.Mutex // protects the report
+	catalog  catalog.Catalog
+	dir      *layout.Dir
+	snap     *layout.Snapshot
+	retained []*layout.Snapshot // all snapshots of the warehouse, lowest number first
+	shared   bool               // the store lets two publishers take the same lease
+	cleaned  bool               // the last publication removed all forgotten data
+	report   Report
+	mu       sync.Mutex // protects the report
 }
 
 // Run publishes the current snapshot of a warehouse.
@@ -220,7 +220,7 @@ func (p *publication) choose() (err error) {
 		if err != nil {
 			continue // just removed, or damaged: no command repairs an older one, so it leaves the lake, too
 		}
-		p.kept = append(p.kept, s)
+		p.retained = append(p.retained, s)
 	}
 	for _, t := range p.Tables {
 		for _, f := range m.FilesOf(t.Name) {
@@ -300,19 +300,19 @@ func (p *publication) run(ctx context.Context, take func(root string) (context.C
 // one at a time, and the calls last. So when the calls have a commit, all tables have it.
 func (p *publication) commitAll(ctx context.Context, works []*work) error {
 	one := func(w *work, ctx context.Context) error { return p.commit(ctx, w) }
-	var alone, together []*work
+	var separate, together []*work
 	for _, w := range works {
 		if p.catalog.Abilities().Atomic && w.Metadata != nil {
 			together = append(together, w)
 		} else {
-			alone = append(alone, w)
+			separate = append(separate, w)
 		}
 	}
 	var last []*work
-	if n := len(alone) - 1; n >= 0 && alone[n] == works[len(works)-1] {
-		alone, last = alone[:n], alone[n:]
+	if n := len(separate) - 1; n >= 0 && separate[n] == works[len(works)-1] {
+		separate, last = separate[:n], separate[n:]
 	}
-	if err := each(ctx, alone, one); err != nil {
+	if err := each(ctx, separate, one); err != nil {
 		return err
 	}
 	if len(together) > 0 {

@@ -141,7 +141,7 @@ func newLake(h *house, to string) *lake {
 func organization(name string) func(*Options) { return func(o *Options) { o.Organization = name } }
 
 // snapshots returns the snapshots of the warehouse by number.
-func (h *house) snapshots() (current *layout.Snapshot, kept map[int64]*layout.Snapshot) {
+func (h *house) snapshots() (current *layout.Snapshot, all map[int64]*layout.Snapshot) {
 	current, err := layout.Current(h.root)
 	h.must(err)
 	d, err := layout.OpenDir(h.root)
@@ -149,13 +149,13 @@ func (h *house) snapshots() (current *layout.Snapshot, kept map[int64]*layout.Sn
 	defer d.Close()
 	numbers, err := layout.SnapshotNumbers(d, h.root)
 	h.must(err)
-	kept = map[int64]*layout.Snapshot{}
+	all = map[int64]*layout.Snapshot{}
 	for _, n := range numbers {
-		if kept[n], err = layout.OpenSnapshot(d, h.root, n); err != nil {
+		if all[n], err = layout.OpenSnapshot(d, h.root, n); err != nil {
 			h.t.Fatalf("%v", err)
 		}
 	}
-	return current, kept
+	return current, all
 }
 
 // lake is a published lake, read like an engine does.
@@ -200,7 +200,7 @@ func (l *lake) data(s *catalog.Snapshot) map[string]iceberg.DataFile {
 // needs.
 func (l *lake) check(organization string) {
 	l.house.t.Helper()
-	now, kept := l.house.snapshots()
+	now, all := l.house.snapshots()
 	p := &publication{Options: Options{Organization: organization}}
 	for _, t := range Tables() {
 		cur := l.load(t.Name)
@@ -218,7 +218,7 @@ func (l *lake) check(organization string) {
 		for name, ref := range refs {
 			of := now
 			if n, ours := (&work{publication: p}).tagged(name); ours {
-				of = kept[n]
+				of = all[n]
 			} else if name != catalog.MainBranch {
 				continue
 			}
@@ -248,7 +248,7 @@ func (l *lake) check(organization string) {
 				l.house.t.Fatalf("%s of %s (-warehouse +table):\n%s", name, t.Name, diff)
 			}
 		}
-		for _, s := range kept { // a rollback may need them, although they have no tag
+		for _, s := range all { // a rollback may need them, although they have no tag
 			for _, f := range s.Manifest.FilesOf(t.Name) {
 				used[p.object(cur.Location, f)] = true
 			}
@@ -264,26 +264,26 @@ func (l *lake) check(organization string) {
 }
 
 // file compares a copy with the warehouse's file and with its description in Iceberg.
-func (l *lake) file(t *schema.Table, of *layout.Snapshot, f *layout.File, told iceberg.DataFile, organization string) {
+func (l *lake) file(t *schema.Table, of *layout.Snapshot, f *layout.File, desc iceberg.DataFile, organization string) {
 	l.house.t.Helper()
-	raw, err := l.store.Get(context.Background(), told.FilePath())
+	raw, err := l.store.Get(context.Background(), desc.FilePath())
 	l.house.must(err)
-	if int64(len(raw)) != told.FileSizeBytes() || told.Count() != f.Rows {
-		l.house.t.Fatalf("%s has %d bytes, and is said to have %d, and %d rows, not %d", told.FilePath(), len(raw), told.FileSizeBytes(), told.Count(), f.Rows)
+	if int64(len(raw)) != desc.FileSizeBytes() || desc.Count() != f.Rows {
+		l.house.t.Fatalf("%s has %d bytes, and is said to have %d, and %d rows, not %d", desc.FilePath(), len(raw), desc.FileSizeBytes(), desc.Count(), f.Rows)
 	}
 	in, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
 	l.house.must(err)
 	if m := in.Metadata(); len(m.ColumnOrders) != len(in.Root().Columns()) { // pyarrow refuses such files
-		l.house.t.Fatalf("%s: %d columns, and the orders of %d", told.FilePath(), len(in.Root().Columns()), len(m.ColumnOrders))
+		l.house.t.Fatalf("%s: %d columns, and the orders of %d", desc.FilePath(), len(in.Root().Columns()), len(m.ColumnOrders))
 	}
 	for _, e := range in.Metadata().Schema {
 		if e.ConvertedType.Valid && e.ConvertedType.V == deprecated.Json {
-			l.house.t.Fatalf("%s: %s is JSON", told.FilePath(), e.Name)
+			l.house.t.Fatalf("%s: %s is JSON", desc.FilePath(), e.Name)
 		}
 	}
 	l.sameFooter(of.Path(f))
 	rows, nulls := int64(0), map[int]int64{}
-	lower, upper := told.LowerBoundValues(), told.UpperBoundValues()
+	lower, upper := desc.LowerBoundValues(), desc.UpperBoundValues()
 	r := parquet.NewReader(in)
 	defer r.Close()
 	row := make([]parquet.Row, 1)
@@ -297,13 +297,13 @@ func (l *lake) file(t *schema.Table, of *layout.Snapshot, f *layout.File, told i
 				nulls[id]++
 			}
 			if id == organizationColumn && string(v.ByteArray()) != organization {
-				l.house.t.Fatalf("%s: the organisation is %v", told.FilePath(), v)
+				l.house.t.Fatalf("%s: the organisation is %v", desc.FilePath(), v)
 			}
 			if v.IsNull() || lower[id] == nil || id == organizationColumn {
 				continue
 			}
 			if at := t.Columns[slices.IndexFunc(t.Columns, func(c schema.Column) bool { return c.ID == id })]; !within(at.Type, v, lower[id], upper[id]) {
-				l.house.t.Fatalf("%s: %s of %v is not between %q and %q", told.FilePath(), at.Name, v, lower[id], upper[id])
+				l.house.t.Fatalf("%s: %s of %v is not between %q and %q", desc.FilePath(), at.Name, v, lower[id], upper[id])
 			}
 		}
 		if errors.Is(err, io.EOF) {
@@ -311,20 +311,20 @@ func (l *lake) file(t *schema.Table, of *layout.Snapshot, f *layout.File, told i
 		}
 		l.house.must(err)
 	}
-	for id, n := range told.NullValueCounts() {
-		if nulls[id] != n || told.ValueCounts()[id] != rows {
-			l.house.t.Fatalf("%s: column %d has %d nulls of %d, not %d of %d", told.FilePath(), id, nulls[id], rows, n, told.ValueCounts()[id])
+	for id, n := range desc.NullValueCounts() {
+		if nulls[id] != n || desc.ValueCounts()[id] != rows {
+			l.house.t.Fatalf("%s: column %d has %d nulls of %d, not %d of %d", desc.FilePath(), id, nulls[id], rows, n, desc.ValueCounts()[id])
 		}
 	}
-	if _, ok := nulls[organizationColumn]; ok || (organization != "") != (told.ValueCounts()[organizationColumn] == rows) {
-		l.house.t.Fatalf("%s: the column organization is not as it should be", told.FilePath())
+	if _, ok := nulls[organizationColumn]; ok || (organization != "") != (desc.ValueCounts()[organizationColumn] == rows) {
+		l.house.t.Fatalf("%s: the column organization is not as it should be", desc.FilePath())
 	}
 	if rows != f.Rows {
-		l.house.t.Fatalf("%s has %d rows, not %d", told.FilePath(), rows, f.Rows)
+		l.house.t.Fatalf("%s has %d rows, not %d", desc.FilePath(), rows, f.Rows)
 	}
-	if month, ok := told.Partition()[monthField]; ok {
+	if month, ok := desc.Partition()[monthField]; ok {
 		if at := time.UnixMilli(*f.MinStart).UTC(); month != int32((at.Year()-1970)*12+int(at.Month())-1) {
-			l.house.t.Fatalf("%s is in the partition %v", told.FilePath(), month)
+			l.house.t.Fatalf("%s is in the partition %v", desc.FilePath(), month)
 		}
 	}
 }
@@ -398,7 +398,7 @@ func TestTablesFollow(t *testing.T) {
 			case 0:
 				h.forget(rapid.SampledFrom(ids).Draw(r, "id"))
 			case 1:
-				if _, kept := h.snapshots(); len(kept) > 1 {
+				if _, all := h.snapshots(); len(all) > 1 {
 					h.rollback()
 				}
 			case 2:

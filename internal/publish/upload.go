@@ -41,7 +41,7 @@ func (w *work) wants() (out []*wanted) {
 		}
 	}
 	add(w.snap, false)
-	for _, s := range w.kept {
+	for _, s := range w.retained {
 		if w.Metadata == nil || len(s.Manifest.FilesOf(w.of.Name)) == 0 {
 			continue
 		}

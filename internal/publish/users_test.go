@@ -277,7 +277,7 @@ func TestOvertakenByFar(t *testing.T) {
 		return []catalog.Update{{Action: "set-properties", Properties: map[string]string{"comment": to}}}
 	}
 	now := base
-	for n := range catalog.KeptVersions + 5 {
+	for n := range catalog.PreviousVersions + 5 {
 		h.must(c.Commit(t.Context(), catalog.Change{Name: "calls", Base: now, Updates: set(fmt.Sprint(n))}))
 		now, err = c.Load(t.Context(), "calls")
 		h.must(err)

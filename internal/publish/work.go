@@ -157,12 +157,12 @@ func (w *work) mine() error {
 		w.report.Forgotten = true
 		w.mu.Unlock()
 	}
-	switch at := slices.IndexFunc(w.kept, func(s *layout.Snapshot) bool { return s.Manifest.Snapshot == n }); {
+	switch at := slices.IndexFunc(w.retained, func(s *layout.Snapshot) bool { return s.Manifest.Snapshot == n }); {
 	case m.Origin != nil && service != "" && service != m.Origin.Service && key != m.Origin.Key:
 		wrong = "its calls are from " + service
 	case n > m.Snapshot:
 		wrong = fmt.Sprintf("its snapshot %d was published, but this warehouse's latest is %d", n, m.Snapshot)
-	case at >= 0 && w.kept[at].Manifest.Checksum != checksum:
+	case at >= 0 && w.retained[at].Manifest.Checksum != checksum:
 		wrong = fmt.Sprintf("its snapshot %d differs from this warehouse's", n)
 	}
 	if w.foreign = wrong != ""; w.foreign && !w.Adopt {
@@ -201,11 +201,11 @@ func (w *work) plan(ctx context.Context) (err error) {
 	return err
 }
 
-// tell returns the description of a file that the table lacks.
-func (w *work) tell(f *layout.File) (iceberg.DataFile, error) {
+// dataFile returns the description of a file that the table lacks.
+func (w *work) dataFile(f *layout.File) (iceberg.DataFile, error) {
 	uri := w.object(w.location, f)
-	if told := w.described[uri]; told != nil { // described by a commit that lost to another one
-		return told, nil
+	if desc := w.described[uri]; desc != nil { // described by a commit that lost to another one
+		return desc, nil
 	}
 	err := w.opened(w.snap, f, func(c *copied) (err error) {
 		w.described[uri], err = w.describe(c, f, uri, w.Organization)
@@ -345,7 +345,7 @@ func (w *work) properties() map[string]string {
 		// Engines that expire snapshots or remove orphans would delete our files.
 		"gc.enabled": "false",
 		// The catalog removes the metadata files that it replaces.
-		"write.metadata.previous-versions-max":       strconv.Itoa(catalog.KeptVersions),
+		"write.metadata.previous-versions-max":       strconv.Itoa(catalog.PreviousVersions),
 		"write.metadata.delete-after-commit.enabled": "true",
 		// Spark's vectorized reader in Iceberg 1.10 and earlier rejects texts encoded as
 		// DELTA_LENGTH_BYTE_ARRAY.
@@ -392,7 +392,8 @@ func (w *work) fields(have *iceberg.Schema) (fields []iceberg.NestedField) {
 // stale reports whether a name is one of our tags, for a commit that the warehouse no longer has.
 func (w *work) stale(name string) bool {
 	n, ok := w.tagged(name)
-	return ok && (w.foreign || w.rebuild || !slices.ContainsFunc(w.kept, func(s *layout.Snapshot) bool { return s.Manifest.Snapshot == n }))
+	has := func(s *layout.Snapshot) bool { return s.Manifest.Snapshot == n }
+	return ok && (w.foreign || w.rebuild || !slices.ContainsFunc(w.retained, has))
 }
 
 // tagged returns the commit number in one of our tags.

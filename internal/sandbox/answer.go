@@ -67,7 +67,7 @@ var codes = map[int]string{
 
 // fail returns an error answer: the error envelope, or v2's detail.
 func (e *exchange) fail(status int, message string) answer {
-	return e.told(status, message, map[string]any{}, message)
+	return e.failure(status, message, map[string]any{}, message)
 }
 
 // refuse returns the answer to an invalid body: v3 names the field in the details of the envelope,
@@ -78,16 +78,16 @@ func (e *exchange) refuse(field, reason string) answer {
 		if field != "" {
 			place = append(place, strings.Split(field, ".")...)
 		}
-		return e.told(http.StatusUnprocessableEntity, "", nil, detail(place, reason, "value_error"))
+		return e.failure(http.StatusUnprocessableEntity, "", nil, detail(place, reason, "value_error"))
 	}
 	if field == "" {
 		return e.fail(http.StatusBadRequest, reason)
 	}
-	return e.told(http.StatusBadRequest, field+": "+reason, map[string]any{"field": field, "reason": reason}, nil)
+	return e.failure(http.StatusBadRequest, field+": "+reason, map[string]any{"field": field, "reason": reason}, nil)
 }
 
-// told returns a failure in the form of the request's version.
-func (e *exchange) told(status int, message string, details map[string]any, v2 any) answer {
+// failure returns a failure in the form of the request's version.
+func (e *exchange) failure(status int, message string, details map[string]any, v2 any) answer {
 	if e.v2 {
 		a := objectAnswer(map[string]any{"detail": v2})
 		a.status = status
@@ -151,7 +151,7 @@ func refuse(format string, args ...any) *refusal {
 
 // no returns the answer to a refused request.
 func (e *exchange) no(r *refusal) answer {
-	return e.told(http.StatusBadRequest, r.message, r.details, r.message)
+	return e.failure(http.StatusBadRequest, r.message, r.details, r.message)
 }
 
 // maxBody is the maximum size of a request body. The contract does not specify one.

@@ -42,7 +42,7 @@ func (e *exchange) problem(p *service.Problem) answer {
 		return e.fail(http.StatusConflict, p.Reason)
 	}
 	if e.v2 && p.Field != "" {
-		return e.told(http.StatusNotFound, "", nil, detail([]string{"path", p.Field}, p.Reason, "not_found"))
+		return e.failure(http.StatusNotFound, "", nil, detail([]string{"path", p.Field}, p.Reason, "not_found"))
 	}
 	return e.fail(http.StatusNotFound, p.Reason)
 }

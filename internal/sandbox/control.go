@@ -35,10 +35,10 @@ func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 
 // control returns the answer to a request, or an error with its status.
 func (s *Server) control(r *http.Request) (value any, status int, err error) {
-	asked, resource := r.Method+" "+r.URL.Path, ""
+	endpoint, resource := r.Method+" "+r.URL.Path, ""
 	for _, list := range []string{"GET /sandbox/truth/", "GET /sandbox/edits/"} {
-		if name, ok := strings.CutPrefix(asked, list); ok {
-			asked, resource = list, name
+		if name, ok := strings.CutPrefix(endpoint, list); ok {
+			endpoint, resource = list, name
 			if operation.Named(name) == nil {
 				return nil, http.StatusNotFound, fmt.Errorf("unknown resource %q", name)
 			}
@@ -51,10 +51,10 @@ func (s *Server) control(r *http.Request) (value any, status int, err error) {
 		return usual
 	}
 	at := instant("at", s.Now())
-	if resource == "" && asked != "GET /sandbox/truth" {
+	if resource == "" && endpoint != "GET /sandbox/truth" {
 		err = nil // it has no parameters
 	}
-	switch asked {
+	switch endpoint {
 	case "GET /sandbox/truth":
 		return s.api.world.Truth(at), http.StatusBadRequest, err
 	case "GET /sandbox/truth/", "GET /sandbox/edits/": // by default all edits until now
@@ -62,7 +62,7 @@ func (s *Server) control(r *http.Request) (value any, status int, err error) {
 		if err != nil {
 			return nil, http.StatusBadRequest, err
 		}
-		if asked == "GET /sandbox/truth/" {
+		if endpoint == "GET /sandbox/truth/" {
 			return s.api.organisation.Truth(resource, at), 0, nil
 		}
 		return s.api.organisation.Edits(resource, after, until), 0, nil

@@ -28,8 +28,8 @@ type objectQuery struct {
 	parent   string
 	sortBy   string
 	inside   bool   // include the fields that lists omit
-	filters  string // the filters of keeps, for the fingerprint
-	keeps    func(entry) bool
+	filters  string // the filters of matches, for the fingerprint
+	matches  func(entry) bool
 	keyed    bool // a cursor is the id of the object before the page, as in v2
 }
 
@@ -56,7 +56,7 @@ func parseObjects(op *operation.Operation, r *organisation.Resource, parent, raw
 		}
 		q.filters += "&" + f.Name + "=" + strings.Join(values[f.Name], ",")
 	}
-	q.keeps = func(e entry) bool { // objects with one of the values of each filter
+	q.matches = func(e entry) bool { // objects with one of the values of each filter
 		return !slices.ContainsFunc(r.Filters, func(f operation.Filter) bool {
 			all := values[f.Name]
 			return len(all) > 0 && !slices.ContainsFunc(all, func(v string) bool { return f.Match(e.Object, v) })
@@ -127,7 +127,7 @@ func (s *api) objects(q *objectQuery) (*page[entry], *refusal) {
 			offset = int(c.position)
 		}
 	}
-	all = slices.DeleteFunc(all, func(e entry) bool { return !q.keeps(e) })
+	all = slices.DeleteFunc(all, func(e entry) bool { return !q.matches(e) })
 	slices.SortFunc(all, q.compare)
 	if p.total = int64(len(all)); behind {
 		offset, _ = slices.BinarySearchFunc(all, last, func(e, last entry) int { return cmp.Or(q.compare(e, last), -1) })

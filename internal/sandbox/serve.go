@@ -47,8 +47,8 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
 	default:
 		e.number = number
 		e.fault = s.fault(number, e)
-		if asked := s.asked(e.req, e.fault); asked != "" {
-			w.Header().Set(faultHeader, asked)
+		if faults := s.requestedFaults(e.req, e.fault); faults != "" {
+			w.Header().Set(faultHeader, faults)
 		}
 		if isIn(requestFaults, e.fault) {
 			a = s.disturbed(e)
@@ -132,8 +132,8 @@ func (s *Server) fault(number int64, e *exchange) FaultKind {
 // faults requested by a client or an option.
 const faultHeader = "Sandbox-Fault"
 
-// asked returns all faults requested for an answer.
-func (s *Server) asked(req Request, fault FaultKind) string {
+// requestedFaults returns all faults requested for an answer.
+func (s *Server) requestedFaults(req Request, fault FaultKind) string {
 	var all []string
 	if fault != "" {
 		all = append(all, string(fault))

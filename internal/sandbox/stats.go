@@ -49,13 +49,13 @@ type ledger struct {
 	limiter *limit.Limiter
 	second  limit.Rolling
 	minute  limit.Rolling
-	revoked map[string]bool // by key; missing keys are unknown
-	details map[int64]told  // by the call's index
-	objects map[string]told // by path and query
+	revoked map[string]bool     // by key; missing keys are unknown
+	details map[int64]answered  // by the call's index
+	objects map[string]answered // by path and query
 }
 
-// told records the complete answers about one object.
-type told struct {
+// answered records the complete answers about one object.
+type answered struct {
 	times uint32
 	state uint32 // a hash of the last answer
 }
@@ -67,7 +67,7 @@ func newLedger(o *Options) *ledger {
 	}
 	l := &ledger{
 		opts: o, limiter: limiter, second: limit.Rolling{Span: time.Second}, minute: limit.Rolling{Span: time.Minute},
-		revoked: map[string]bool{}, details: map[int64]told{}, objects: map[string]told{},
+		revoked: map[string]bool{}, details: map[int64]answered{}, objects: map[string]answered{},
 	}
 	l.stats.ByKind = map[string]int64{}
 	l.stats.ByStatus = map[string]int64{}
@@ -146,13 +146,13 @@ func (l *ledger) sent(a *answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if st := &l.stats; a.view != nil {
-		tell(l.details, a.view.Index, stateOf(a.view), &st.DetailsDistinct, &st.DetailsAgain, &st.DetailsUnchanged)
+		countAnswer(l.details, a.view.Index, stateOf(a.view), &st.DetailsDistinct, &st.DetailsAgain, &st.DetailsUnchanged)
 	} else if a.object != "" {
-		tell(l.objects, a.object, crc32.ChecksumIEEE(a.body), &st.ObjectsDistinct, &st.ObjectsAgain, &st.ObjectsUnchanged)
+		countAnswer(l.objects, a.object, crc32.ChecksumIEEE(a.body), &st.ObjectsDistinct, &st.ObjectsAgain, &st.ObjectsUnchanged)
 	}
 }
 
-func tell[K comparable](all map[K]told, key K, state uint32, distinct, again, unchanged *int64) {
+func countAnswer[K comparable](all map[K]answered, key K, state uint32, distinct, again, unchanged *int64) {
 	was := all[key]
 	switch {
 	case was.times == 0:
@@ -163,7 +163,7 @@ func tell[K comparable](all map[K]told, key K, state uint32, distinct, again, un
 	default:
 		*again++
 	}
-	all[key] = told{was.times + 1, state}
+	all[key] = answered{was.times + 1, state}
 }
 
 // snapshot returns a copy.

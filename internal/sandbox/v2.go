@@ -90,7 +90,7 @@ func listV2(name string, agentOf func(organisation.Object) string, show func(*ap
 		has := func(field, value string) bool {
 			return l.texts[field] == nil || slices.Contains(l.texts[field], value)
 		}
-		q := &objectQuery{paging: l.paging, resource: organisation.Named(name), sortBy: "created_at", keyed: true, keeps: func(o entry) bool {
+		q := &objectQuery{paging: l.paging, resource: organisation.Named(name), sortBy: "created_at", keyed: true, matches: func(o entry) bool {
 			at := o.Object["created_at"].(int64)
 			return has("status", fmt.Sprint(o.Object["status"])) && has("agent_id", agentOf(o.Object)) &&
 				(l.start == nil || at >= l.start.least && at <= l.start.most)

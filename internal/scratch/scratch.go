@@ -94,8 +94,8 @@ func hold(create func() (path string, err error)) (*Dir, error) {
 	return d, nil
 }
 
-// besideRE matches the names that File and Folder make.
-var besideRE = regexp.MustCompile(`^\..*\.callhouse-[0-9]{1,20}\.tmp$`)
+// tempRE matches the names that File and Folder make.
+var tempRE = regexp.MustCompile(`^\..*\.callhouse-[0-9]{1,20}\.tmp$`)
 
 // mostName is the maximum number of bytes of the target's name in the temporary name, to limit its
 // length.
@@ -104,7 +104,7 @@ const mostName = 200
 // File makes a temporary file next to the one that it will replace by a rename. The caller closes
 // the file and then calls Remove, whether it was renamed or not.
 func File(target string) (f *os.File, d *Dir, err error) {
-	dir, pattern := beside(target)
+	dir, pattern := temporary(target)
 	d, err = hold(func() (string, error) {
 		if f, err = os.CreateTemp(dir, pattern); err != nil {
 			return "", err
@@ -116,15 +116,15 @@ func File(target string) (f *os.File, d *Dir, err error) {
 
 // Folder is File for a folder.
 func Folder(target string) (*Dir, error) {
-	dir, pattern := beside(target)
+	dir, pattern := temporary(target)
 	return hold(func() (string, error) { return os.MkdirTemp(dir, pattern) })
 }
 
-// beside returns the folder of a target and the pattern of temporary names there, and removes the
+// temporary returns the folder of a target and the pattern of temporary names there, and removes the
 // leftovers of killed programs.
-func beside(target string) (dir, pattern string) {
+func temporary(target string) (dir, pattern string) {
 	dir, name := filepath.Dir(target), filepath.Base(target)
-	sweep(dir, func(e fs.DirEntry) bool { return (e.IsDir() || e.Type().IsRegular()) && besideRE.MatchString(e.Name()) })
+	sweep(dir, func(e fs.DirEntry) bool { return (e.IsDir() || e.Type().IsRegular()) && tempRE.MatchString(e.Name()) })
 	return dir, "." + name[:min(len(name), mostName)] + ".callhouse-*.tmp"
 }
 

@@ -53,13 +53,13 @@ type maker struct {
 	stamp   stamp
 
 	// These determine how calls change.
-	in       *intake        // new records
-	masker   *mask.Mask     // for data that was not passed through cleanRecord
-	settles  bool           // calls that have waited too long expire
-	redactor *mask.Redactor // for stored calls; nil: they stay unchanged
-	alone    bool           // no older snapshot may stay
-	links    bool           // a new link to a recording that is due is a change of its call
-	keepFrom int64          // drop calls that started earlier, ms UTC; 0: none
+	in        *intake        // new records
+	masker    *mask.Mask     // for data that was not passed through cleanRecord
+	settles   bool           // calls that have waited too long expire
+	redactor  *mask.Redactor // for stored calls; nil: they stay unchanged
+	exclusive bool           // no older snapshot may stay
+	links     bool           // a new link to a recording that is due is a change of its call
+	keepFrom  int64          // drop calls that started earlier, ms UTC; 0: none
 	// tombstones replace those of keeper; nil: they stay. sealed is called before the new snapshot
 	// becomes the current one; nil: nothing is.
 	tombstones *tombstones
@@ -112,7 +112,7 @@ func (m *maker) publish(ctx context.Context, plan func() ([]*unit, error), row f
 	if err == nil {
 		manifest := m.manifest()
 		manifest.Snapshot = m.b.number
-		if m.alone {
+		if m.exclusive {
 			manifest.Oldest = m.b.number
 		}
 		if complete != nil {
@@ -243,9 +243,9 @@ func (m *maker) manifest() *layout.Manifest {
 		Origin: cmp.Or(m.stamp.Origin, m.was.Origin), Archive: cmp.Or(m.stamp.Archive, m.was.Archive),
 	}
 	if r := m.was.Redaction; r != nil {
-		kept := *r
-		kept.Periods = slices.DeleteFunc(slices.Clone(r.Periods), func(p string) bool { return m.replaced[p] })
-		out.Redaction = &kept
+		redaction := *r
+		redaction.Periods = slices.DeleteFunc(slices.Clone(r.Periods), func(p string) bool { return m.replaced[p] })
+		out.Redaction = &redaction
 	}
 	if m.stamp.Redaction != nil {
 		out.Redaction = m.stamp.Redaction.After(out.Redaction)

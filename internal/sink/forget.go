@@ -268,7 +268,7 @@ func (f *erasure) run(ctx context.Context, progress func(Progress)) error {
 	}
 	w, was := f.w, f.current.Manifest
 	m := w.maker(w.read(f.current))
-	m.country, m.stamp, m.alone, m.tombstones = was.Country, stamp{}, true, f.tombstones
+	m.country, m.stamp, m.exclusive, m.tombstones = was.Country, stamp{}, true, f.tombstones
 	m.sealed = func(made *layout.Snapshot) error {
 		err := f.doom(made.Manifest.Snapshot)
 		if err != nil {
@@ -286,8 +286,8 @@ func (f *erasure) run(ctx context.Context, progress func(Progress)) error {
 		return fmt.Errorf("rewrite snapshot %d: %w", f.erased.Was, err)
 	}
 	f.erased.Now = made.Manifest.Snapshot
-	if tell := counter(progress, "forgotten", f.erased.Calls); tell != nil {
-		tell(f.erased.Calls)
+	if report := counter(progress, "forgotten", f.erased.Calls); report != nil {
+		report(f.erased.Calls)
 	}
 	w.mu.Lock()
 	w.current, w.forgotten = made.Snapshot, f.tombstones

@@ -12,11 +12,11 @@ import (
 
 // History is the state of a warehouse that can be read without the lock and without reading calls.
 type History struct {
-	Snapshot *layout.Snapshot // nil if nothing is committed
-	Kept     int              // snapshots on the disk
-	Runs     []schema.Run     // the table runs, and the runs that could not write their rows
-	Holder   disk.Holder      // current or last holder
-	Held     bool
+	Snapshot      *layout.Snapshot // nil if nothing is committed
+	SnapshotCount int              // snapshots on the disk
+	Runs          []schema.Run     // the table runs, and the runs that could not write their rows
+	Holder        disk.Holder      // current or last holder
+	Held          bool
 	// Journal is the number of fetched, uncommitted bytes on the disk.
 	Journal int64
 	// Verdict is the result of the last verification; nil if there was none.
@@ -68,7 +68,7 @@ func ReadHistory(root string) (*History, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.Kept = len(numbers)
+		h.SnapshotCount = len(numbers)
 		if h.Runs, err = NewReader(fsys, h.Snapshot, nil).Runs(); err != nil {
 			return nil, err
 		}

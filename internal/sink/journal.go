@@ -21,8 +21,8 @@ const maxBatch = 512 << 10
 // be read in any order, and each takes its whole frame.
 const maxLines = 64 << 10
 
-// recordRoom is about what a line holds besides a record's body and id.
-const recordRoom = 128
+// recordOverhead is about what a line holds besides a record's body and id.
+const recordOverhead = 128
 
 // segmentPath returns the path of a segment of the journal.
 func segmentPath(root string, s layout.Segment) string {
@@ -69,7 +69,7 @@ func newJournal(fsys disk.FS, root, run string) *journal {
 func (j *journal) Put(ctx context.Context, recs []schema.Record) error {
 	size := 0
 	for i := range recs {
-		size += len(recs[i].Body) + len(recs[i].CallID) + recordRoom
+		size += len(recs[i].Body) + len(recs[i].CallID) + recordOverhead
 	}
 	lines := make([]byte, 0, size)
 	for i := range recs {

@@ -165,10 +165,10 @@ func (w *Warehouse) RedactStored(ctx context.Context, progress func(Progress)) (
 	in := w.reader()
 	done := w.stamp.Redaction.After(in.Manifest.Redaction).Periods
 	batches, calls := batched(in, func(f *layout.File) bool { return !slices.Contains(done, f.Period) })
-	tell := counter(progress, "redacted", calls)
+	report := counter(progress, "redacted", calls)
 	for i, batch := range batches {
 		made, err := w.maintain(func(m *maker) (*commitResult, error) {
-			m.progress = tell
+			m.progress = report
 			return m.redact(ctx, batch, redactor, i == len(batches)-1)
 		})
 		if err == nil && i == len(batches)-1 {

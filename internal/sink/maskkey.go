@@ -90,18 +90,18 @@ const mostCleaned = 4
 // cleaned returns records without what must not be stored: see [cleanRecord].
 func (w *Warehouse) cleaned(recs []schema.Record) ([]schema.Record, error) {
 	recs = slices.Clone(recs)
-	kept := make([]bool, len(recs))
+	storable := make([]bool, len(recs))
 	jobs := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(mostCleaned)
 	for i := range recs {
 		jobs.Go(func() (err error) {
-			kept[i], err = cleanRecord(w.masker, &recs[i])
+			storable[i], err = cleanRecord(w.masker, &recs[i])
 			return err
 		})
 	}
 	err := jobs.Wait()
 	out := recs[:0]
 	for i := range recs {
-		if kept[i] {
+		if storable[i] {
 			out = append(out, recs[i])
 		}
 	}

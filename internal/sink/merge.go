@@ -204,8 +204,8 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 
 // cleanRecord removes from a call's record what must not be stored: what [wire.Redact] removes, and what m
 // masks; m may be nil. If the call's texts could not be checked, an item or an imported record stays
-// without them; kept is false for others, so that the call stays due. Other records stay unchanged.
-func cleanRecord(m *mask.Mask, r *schema.Record) (kept bool, err error) {
+// without them; storable is false for others, so that the call stays due. Other records stay unchanged.
+func cleanRecord(m *mask.Mask, r *schema.Record) (storable bool, err error) {
 	if r.Resource != "" || !r.Kind.OfCall() {
 		return true, nil
 	}
@@ -230,8 +230,8 @@ func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, f
 	}
 	run := r.m.in.frames.Segments[e.Segment].Run
 	if r.m.masker != nil && run != r.m.runID { // the journal of an earlier run may be older than the mask
-		var kept bool
-		if kept, err = cleanRecord(r.m.masker, &rec); err == nil && !kept {
+		var storable bool
+		if storable, err = cleanRecord(r.m.masker, &rec); err == nil && !storable {
 			return nil, 0, nil
 		}
 	}

@@ -17,17 +17,17 @@ import (
 
 // arrivals are the new records of one resource.
 type arrivals struct {
-	objects map[string]*arrival
-	listed  map[string]completeList // complete lists, by the key of the parent
-	kept    map[string]completeList // those that are empty and not yet confirmed
-	gone    map[string]completeList // deleted objects, with the list that no longer has them
+	objects     map[string]*arrival
+	listed      map[string]completeList // complete lists, by the key of the parent
+	unconfirmed map[string]completeList // those that are empty and not yet confirmed
+	gone        map[string]completeList // deleted objects, with the list that no longer has them
 }
 
 // of returns the new records of a resource, to be added to.
 func (in *intake) of(of *resource.Resource) *arrivals {
 	a := in.arrivals[of]
 	if a == nil {
-		a = &arrivals{objects: map[string]*arrival{}, listed: map[string]completeList{}, kept: map[string]completeList{},
+		a = &arrivals{objects: map[string]*arrival{}, listed: map[string]completeList{}, unconfirmed: map[string]completeList{},
 			gone: map[string]completeList{}}
 		in.arrivals[of] = a
 	}
@@ -163,7 +163,7 @@ func (m *maker) lists() map[string]layout.List {
 			for parent, l := range a.listed {
 				set(parent, layout.List{ListedAt: l.Begun})
 			}
-			for parent, l := range a.kept {
+			for parent, l := range a.unconfirmed {
 				set(parent, layout.List{ListedAt: m.was.ListOf(of, parent).ListedAt, EmptyAt: l.Begun})
 			}
 		}
@@ -235,7 +235,7 @@ func (m *maker) doubtEmpty(of *resource.Resource) error {
 		if l, ok := empty[parent]; ok && !of.Deleted(o) {
 			delete(empty, parent)
 			delete(a.listed, parent)
-			a.kept[parent] = l
+			a.unconfirmed[parent] = l
 			if !slices.Contains(m.made.Doubted, of.Name) {
 				m.made.Doubted = append(m.made.Doubted, of.Name)
 			}
@@ -250,7 +250,7 @@ func (m *maker) doubted(of *resource.Resource, key string) bool {
 	return slices.ContainsFunc(of.Children(), func(child *resource.Resource) bool {
 		empty, believed := false, false
 		if a := m.in.arrivals[child]; a != nil {
-			_, empty = a.kept[key]
+			_, empty = a.unconfirmed[key]
 			_, believed = a.listed[key]
 		}
 		return empty || !believed && m.was.ListOf(child, key).EmptyAt > 0

@@ -54,7 +54,7 @@ func (m *maker) respell(ctx context.Context, periods []string) (*commitResult, e
 // redact redacts the calls of periods. After the last of them no older snapshot may stay, since
 // those hold the data that was redacted.
 func (m *maker) redact(ctx context.Context, periods []string, by *mask.Redactor, last bool) (*commitResult, error) {
-	m.redactor, m.alone = by, last
+	m.redactor, m.exclusive = by, last
 	unchecked := by.Counts()[mask.Unchecked]
 	return m.publish(ctx, func() ([]*unit, error) {
 		return newPlan(m.old).rewriting(periods, false), nil

@@ -96,9 +96,9 @@ type journalFrames struct {
 	Segments []*segment
 	Limit    int // bytes of lines to keep
 
-	mu   sync.Mutex
-	size int
-	kept []frame // least recently used first
+	mu     sync.Mutex
+	size   int
+	frames []frame // least recently used first
 }
 
 // frame is a frame's lines.
@@ -117,9 +117,9 @@ type framePlace struct {
 func (c *journalFrames) lines(k framePlace) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if i := slices.IndexFunc(c.kept, func(f frame) bool { return f.framePlace == k }); i >= 0 {
-		f := c.kept[i]
-		c.kept = append(slices.Delete(c.kept, i, i+1), f)
+	if i := slices.IndexFunc(c.frames, func(f frame) bool { return f.framePlace == k }); i >= 0 {
+		f := c.frames[i]
+		c.frames = append(slices.Delete(c.frames, i, i+1), f)
 		return f.lines, nil
 	}
 	s := c.Segments[k.Segment]
@@ -130,11 +130,11 @@ func (c *journalFrames) lines(k framePlace) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for len(c.kept) > 0 && c.size+len(lines) > c.Limit {
-		c.size -= len(c.kept[0].lines)
-		c.kept = slices.Delete(c.kept, 0, 1)
+	for len(c.frames) > 0 && c.size+len(lines) > c.Limit {
+		c.size -= len(c.frames[0].lines)
+		c.frames = slices.Delete(c.frames, 0, 1)
 	}
-	c.kept = append(c.kept, frame{k, lines})
+	c.frames = append(c.frames, frame{k, lines})
 	c.size += len(lines)
 	return lines, nil
 }

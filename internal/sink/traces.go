@@ -75,13 +75,13 @@ func (t *traces) find(text []byte) []phone.Span {
 		}
 	}
 	slices.SortFunc(spans, func(a, b phone.Span) int { return cmp.Or(a.From-b.From, b.To-a.To) })
-	kept := spans[:0]
+	out := spans[:0]
 	for _, s := range spans { // an id may contain a number
-		if n := len(kept); n == 0 || s.From >= kept[n-1].To {
-			kept = append(kept, s)
+		if n := len(out); n == 0 || s.From >= out[n-1].To {
+			out = append(out, s)
 		}
 	}
-	return kept
+	return out
 }
 
 func isWord(b byte) bool {

@@ -23,8 +23,8 @@ import (
 // bytes; of members with the same name only the last is kept. So the same values result in the same
 // extra, whatever order they are sent in. Values are verbatim.
 
-// kept is the content of extra: the values of known fields, and the unknown members.
-type kept struct {
+// extraValues is the content of extra: the values of known fields, and the unknown members.
+type extraValues struct {
 	known   map[Field]scan.Value
 	unknown []scan.Member
 }
@@ -36,7 +36,7 @@ func (d *Decoder) appendExtra(dst []byte, p *part) []byte {
 	for f := range p.slots {
 		v, inner := &p.vals[f], p.slots[f].inner
 		switch {
-		case p.kept.has(Field(f)):
+		case p.direct.has(Field(f)):
 			dst = append(appendName(dst, from, p.slots[f].name), v.Raw...)
 		case p.inside.has(Field(f)):
 			dst = d.appendExtra(appendName(dst, from, p.slots[f].name), &d.parts[inner.id])
@@ -56,7 +56,7 @@ func (d *Decoder) setExtra(p *part, row schema.Row) {
 }
 
 // fits reports whether the columns hold all members of an object.
-func (p *part) fits() bool { return p.kept|p.inside == 0 && len(p.unknown) == 0 }
+func (p *part) fits() bool { return p.direct|p.inside == 0 && len(p.unknown) == 0 }
 
 // appendUnknown appends the unknown members in order, and of each name only the last.
 func appendUnknown(dst []byte, from int, members []scan.Member) []byte {
@@ -75,8 +75,8 @@ func appendName(dst []byte, from int, name []byte) []byte {
 }
 
 // readExtra returns the content of extra, or of an inner object in it.
-func readExtra(text []byte, of *node) kept {
-	var k kept
+func readExtra(text []byte, of *node) extraValues {
+	var k extraValues
 	for m := range scan.Members(text) {
 		if f := of.find(m.Name); f == unknown {
 			k.unknown = append(k.unknown, m)
@@ -88,7 +88,7 @@ func readExtra(text []byte, of *node) kept {
 }
 
 // put sets the value of a known field.
-func (k *kept) put(f Field, v scan.Value) {
+func (k *extraValues) put(f Field, v scan.Value) {
 	if k.known == nil {
 		k.known = map[Field]scan.Value{}
 	}
@@ -96,7 +96,7 @@ func (k *kept) put(f Field, v scan.Value) {
 }
 
 // append appends the content as JSON.
-func (k *kept) append(dst []byte, of *node) []byte {
+func (k *extraValues) append(dst []byte, of *node) []byte {
 	dst = append(dst, '{')
 	from := len(dst)
 	for f := range of.slots {
@@ -148,7 +148,7 @@ func DropExtra(o *schema.Object, names ...string) {
 }
 
 // set makes the content that of an object's column extra.
-func (k *kept) set(o *schema.Object, top *node) {
+func (k *extraValues) set(o *schema.Object, top *node) {
 	o.Row[top.extra] = schema.TextValue(nil)
 	if len(k.known)+len(k.unknown) > 0 {
 		o.Row[top.extra] = schema.TextValue(k.append(nil, top))

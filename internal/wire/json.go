@@ -33,10 +33,10 @@ func (p *printer) object(n *node, row schema.Row, extra []byte) {
 	from := len(p.dst)
 	for f := range n.slots {
 		s := &n.slots[f]
-		v, kept := k.known[Field(f)]
-		inside := s.inner != nil && s.list < 0 && (!kept || v.Shape == scan.IsObject)
+		v, inExtra := k.known[Field(f)]
+		inside := s.inner != nil && s.list < 0 && (!inExtra || v.Shape == scan.IsObject)
 		switch {
-		case inside && (kept || s.in[p.source] && !s.inner.empty(p.o, row)):
+		case inside && (inExtra || s.in[p.source] && !s.inner.empty(p.o, row)):
 			in := row
 			if !s.in[p.source] { // its columns are under their other names
 				in = make(schema.Row, len(row))
@@ -44,7 +44,7 @@ func (p *printer) object(n *node, row schema.Row, extra []byte) {
 			p.dst = appendName(p.dst, from, s.name)
 			p.object(s.inner, in, v.Raw)
 		case inside:
-		case kept:
+		case inExtra:
 			p.dst = append(appendName(p.dst, from, s.name), v.Raw...)
 		case !s.in[p.source] || s.short[p.source] || p.derived(s, row):
 		case s.list >= 0 && p.o.Lists[s.list].Len() > 0:

@@ -44,8 +44,8 @@ func Merge(old, new *schema.Object) {
 			m.keep(s.columns &^ m.sent)
 		}
 	}
-	keptList := m.list(&now)
-	m.extra(top, oldExtra, &now, keptList)
+	oldList := m.list(&now)
+	m.extra(top, oldExtra, &now, oldList)
 	m.times(&now)
 	now.set(new, top)
 }
@@ -95,7 +95,7 @@ func (m *merger) keep(set uint64) {
 
 // objects decides for each inner object whether new's counts. If it does not, it is removed from
 // new's extra, now.
-func (m *merger) objects(was kept, now *kept) {
+func (m *merger) objects(was extraValues, now *extraValues) {
 	for i := range m.nodes[0].slots {
 		f, s := Field(i), &m.nodes[0].slots[i]
 		if s.inner == nil || s.list >= 0 {
@@ -115,7 +115,7 @@ func (m *merger) objects(was kept, now *kept) {
 
 // list keeps the known rows of the list that is sent twice if new has none, and reports whether it
 // did. Its members in extra, now, go with it.
-func (m *merger) list(now *kept) bool {
+func (m *merger) list(now *extraValues) bool {
 	t := m.twice
 	if t == nil || m.withheld || t.rows(m.new).Len() > 0 || m.old.Row[t.count].IsNull() {
 		return false
@@ -130,7 +130,7 @@ func (m *merger) list(now *kept) bool {
 // times sets the duration if new has none: to the known one, or if the start or the end has changed
 // to the time between them. An end before the start is none: it is in extra, now, until the start is
 // corrected.
-func (m *merger) times(now *kept) {
+func (m *merger) times(now *extraValues) {
 	t, row, top := m.duration, m.new.Row, m.nodes[0]
 	if t == nil {
 		return
@@ -157,8 +157,8 @@ func (m *merger) times(now *kept) {
 }
 
 // extra adds the members of old's extra, or of an inner object in it, that new's does not replace.
-// keptList reports whether the rows of the list that is sent twice are old's.
-func (m *merger) extra(n *node, old []byte, now *kept, keptList bool) {
+// oldList reports whether the rows of the list that is sent twice are old's.
+func (m *merger) extra(n *node, old []byte, now *extraValues, oldList bool) {
 	was := readExtra(old, n)
 	for i := range was.unknown {
 		o := &was.unknown[i]
@@ -179,7 +179,7 @@ func (m *merger) extra(n *node, old []byte, now *kept, keptList bool) {
 			now.put(Field(f), v)
 		case !has || sent:
 		case s.short != [2]bool{}:
-			if keptList {
+			if oldList {
 				now.put(Field(f), o)
 			}
 		case s.named&m.sent == 0:
@@ -192,7 +192,7 @@ func (m *merger) extra(n *node, old []byte, now *kept, keptList bool) {
 }
 
 // hasUnknown reports whether the content has an unknown member of a name.
-func (k *kept) hasUnknown(name []byte) bool {
+func (k *extraValues) hasUnknown(name []byte) bool {
 	for i := range k.unknown {
 		if string(k.unknown[i].Name) == string(name) {
 			return true

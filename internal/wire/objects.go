@@ -19,15 +19,15 @@ type part struct {
 	nulls fieldSet
 	// For extra: fields whose value no column holds, inner objects of which it has a part, and the
 	// members that are not known.
-	kept, inside fieldSet
-	unknown      []scan.Member
+	direct, inside fieldSet
+	unknown        []scan.Member
 	// follows holds, for each field, the field that followed it last time, which is tried first and
 	// saves a lookup. Objects of a kind normally have their fields in the same order.
 	follows []Field
 }
 
 // keep records that extra has the value of a known field.
-func (p *part) keep(f Field) { p.kept |= 1 << f }
+func (p *part) keep(f Field) { p.direct |= 1 << f }
 
 // scan walks through the body once.
 func (d *Decoder) scan(body []byte) (v scan.Value, ok bool) {
@@ -72,7 +72,7 @@ func (d *Decoder) addUnknown(p *part, key, v scan.Value) {
 // arrays around the value.
 func (d *Decoder) object(p *part, depth int) (v scan.Value, ok bool) {
 	s := &d.s
-	p.unknown, p.kept, p.inside = p.unknown[:0], 0, 0
+	p.unknown, p.direct, p.inside = p.unknown[:0], 0, 0
 	for met := p.has | p.nulls; met != 0; met &= met - 1 {
 		p.vals[bits.TrailingZeros64(uint64(met))].Shape = scan.IsAbsent
 	}

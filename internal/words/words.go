@@ -22,14 +22,14 @@ func Line(s string) string { return visible(s, "") }
 // Lines is Line for a text whose own line breaks and tabs are kept.
 func Lines(s string) string { return visible(s, "\n\t") }
 
-func visible(s, kept string) string {
+func visible(s, allowed string) string {
 	from := 0 // where the text not yet in out begins
 	var out strings.Builder
 	var before rune
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		wrong := r == utf8.RuneError && n == 1
-		if !wrong && (harmless(r) || strings.ContainsRune(kept, r) || joins(before, r, s[i+n:])) {
+		if !wrong && (harmless(r) || strings.ContainsRune(allowed, r) || joins(before, r, s[i+n:])) {
 			before = r
 			i += n
 			continue

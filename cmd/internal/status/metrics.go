@@ -206,7 +206,7 @@ func (h *State) metrics(g gauges, m *layout.Manifest) {
 		g.at("coverage_end_timestamp_seconds", "Time up to which calls are listed.", listed)
 	}
 	g.set("snapshot", "Number of the current snapshot.", float64(m.Snapshot))
-	g.set("snapshots_kept", "Snapshots on the disk.", float64(h.history.Kept))
+	g.set("snapshots_kept", "Snapshots on the disk.", float64(h.history.SnapshotCount))
 	g.set("warehouse_files", "Data files of the current snapshot.", float64(len(m.Files)))
 	g.set("warehouse_bytes", "Their size.", float64(h.bytes))
 	g.set("journal_bytes", "Size of fetched, uncommitted data.", float64(h.history.Journal))

@@ -26,7 +26,7 @@ func twoRuns() *sink.History {
 	now := time.Now().UnixMilli()
 	m := &layout.Manifest{Snapshot: 2, RunID: "b", CommittedAt: time.Now(), Watermark: now,
 		Files: []layout.File{{Table: schema.Calls.Name, Rows: 2, Period: layout.Day(now)}}}
-	return &sink.History{Held: true, Holder: disk.Holder{Follow: &disk.Follow{Polled: 1_000_000}}, Snapshot: &layout.Snapshot{Manifest: m}, Kept: 2,
+	return &sink.History{Held: true, Holder: disk.Holder{Follow: &disk.Follow{Polled: 1_000_000}}, Snapshot: &layout.Snapshot{Manifest: m}, SnapshotCount: 2,
 		Runs: []schema.Run{{ID: "a", StartedAt: now - 9000, Outcome: schema.OutcomeDone}, {ID: "b", StartedAt: now - 5000, Outcome: schema.OutcomeDone}}}
 }
 

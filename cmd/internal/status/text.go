@@ -118,7 +118,7 @@ func (h *State) writeSnapshot(line liner) {
 		line("journal", "%s fetched, not committed", humanize.IBytes(uint64(h.history.Journal)))
 	}
 	line("warehouse", "%s: snapshot %d of %s (%d kept), %s calls in %s, %s", h.Warehouse, m.Snapshot,
-		m.CommittedAt.Format(time.DateTime), h.history.Kept, humanize.Comma(h.calls),
+		m.CommittedAt.Format(time.DateTime), h.history.SnapshotCount, humanize.Comma(h.calls),
 		cli.Plural(int64(len(m.Files)), "file"), humanize.IBytes(uint64(h.bytes)))
 }
 

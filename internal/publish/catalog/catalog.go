@@ -91,8 +91,8 @@ type Files struct {
 
 const (
 	// HintName is the file with the number of a version that was once the last one.
-	HintName     = "version-hint.text"
-	KeptVersions = 20 // versions of the metadata, not counting the last one
+	HintName         = "version-hint.text"
+	PreviousVersions = 20 // versions of the metadata, not counting the last one
 )
 
 var versionRE = regexp.MustCompile(`^v([0-9]+)\.metadata\.json$`)
@@ -169,7 +169,7 @@ func (c *Files) Restart(ctx context.Context, name string) (now Current, was Reli
 		return now, was, err
 	}
 	now.Version = max(now.Version, known)
-	for n := now.Version; n > 0 && n >= now.Version-KeptVersions && was.UUID == ""; n-- {
+	for n := now.Version; n > 0 && n >= now.Version-PreviousVersions && was.UUID == ""; n-- {
 		raw, err := c.store.Get(ctx, c.File(name, n))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return now, was, err

@@ -61,11 +61,11 @@ type logged struct {
 
 // Ref is a branch or a tag.
 type Ref struct {
-	Snapshot  int64  `json:"snapshot-id"`
-	Type      string `json:"type"`
-	MinKept   *int   `json:"min-snapshots-to-keep,omitempty"`
-	MaxAge    *int64 `json:"max-snapshot-age-ms,omitempty"`
-	MaxRefAge *int64 `json:"max-ref-age-ms,omitempty"`
+	Snapshot     int64  `json:"snapshot-id"`
+	Type         string `json:"type"`
+	MinSnapshots *int   `json:"min-snapshots-to-keep,omitempty"`
+	MaxAge       *int64 `json:"max-snapshot-age-ms,omitempty"`
+	MaxRefAge    *int64 `json:"max-ref-age-ms,omitempty"`
 }
 
 const (
@@ -207,7 +207,7 @@ func (m *Metadata) Apply(updates []Update, from string, at time.Time) (*Metadata
 	out.own()
 	if m != nil {
 		out.MetadataLog = append(out.MetadataLog, logged{File: from, Timestamp: m.LastUpdated})
-		out.MetadataLog = out.MetadataLog[max(0, len(out.MetadataLog)-KeptVersions):]
+		out.MetadataLog = out.MetadataLog[max(0, len(out.MetadataLog)-PreviousVersions):]
 	}
 	for _, u := range updates {
 		if err := out.change(u); err != nil {
@@ -292,13 +292,13 @@ func (m *Metadata) remove(gone []int64) error {
 		if err := errors.Join(json.Unmarshal(m.Rest[name], &all), json.Unmarshal(m.Rest[name], &raw)); err != nil {
 			return err
 		}
-		kept := []json.RawMessage{}
+		remaining := []json.RawMessage{}
 		for i := range raw {
 			if !has(all[i].Snapshot) {
-				kept = append(kept, raw[i])
+				remaining = append(remaining, raw[i])
 			}
 		}
-		text, err := json.Marshal(kept)
+		text, err := json.Marshal(remaining)
 		if err != nil {
 			return err
 		}

@@ -35,9 +35,9 @@ const (
 	// according to its own content, is taken over at once; a lease that expired more recently is
 	// watched first.
 	skew = 10 * time.Minute
-	// Kept is the number of superseded leases that are kept, so that a publisher that was suspended
+	// MaxSuperseded is the number of superseded leases that are kept, so that a publisher that was suspended
 	// cannot create one with an old number.
-	Kept = 20
+	MaxSuperseded = 20
 )
 
 // Lease is the right to change one organisation's part of the tables below an address. It is an
@@ -185,7 +185,7 @@ func (l *Lease) newest(ctx context.Context, note *content) (old []string, err er
 		l.number = max(l.number, l.numberOf(o.URI))
 	}
 	for _, o := range objects {
-		if n := l.numberOf(o.URI); n > 0 && n <= l.number-Kept {
+		if n := l.numberOf(o.URI); n > 0 && n <= l.number-MaxSuperseded {
 			old = append(old, o.URI)
 		}
 	}

@@ -92,8 +92,8 @@ func parts(uri string) (bucket, key string) {
 	return bucket, key
 }
 
-// told adds the object's address to an error of S3, and converts it to an error of fs if possible.
-func told(uri string, err error) error {
+// objectError adds the object's address to an error of S3, and converts it to an error of fs if possible.
+func objectError(uri string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (s *s3) Open(ctx context.Context, uri string) (io.ReadSeekCloser, error) {
 	bucket, key := parts(uri)
 	o, err := s.client.GetObject(ctx, bucket, key, minio.GetObjectOptions{})
 	if err != nil {
-		return nil, told(uri, err)
+		return nil, objectError(uri, err)
 	}
 	return object{o, uri}, nil
 }
@@ -135,7 +135,7 @@ type object struct {
 func (o object) Read(p []byte) (int, error) {
 	n, err := o.ReadSeekCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = told(o.uri, err)
+		err = objectError(o.uri, err)
 	}
 	return n, err
 }
@@ -143,7 +143,7 @@ func (o object) Read(p []byte) (int, error) {
 // Seek implements io.Seeker.
 func (o object) Seek(offset int64, whence int) (int64, error) {
 	n, err := o.ReadSeekCloser.Seek(offset, whence)
-	return n, told(o.uri, err)
+	return n, objectError(o.uri, err)
 }
 
 func (s *s3) Get(ctx context.Context, uri string) ([]byte, error) {
@@ -182,13 +182,13 @@ func (s *s3) put(ctx context.Context, uri string, body io.ReaderAt, size int64, 
 	bucket, key := parts(uri)
 	o.ContentType = "application/octet-stream"
 	_, err := s.client.PutObject(ctx, bucket, key, io.NewSectionReader(body, 0, size), size, o)
-	return told(uri, err)
+	return objectError(uri, err)
 }
 
 func (s *s3) Size(ctx context.Context, uri string) (int64, error) {
 	bucket, key := parts(uri)
 	o, err := s.client.StatObject(ctx, bucket, key, minio.StatObjectOptions{})
-	if err = told(uri, err); errors.Is(err, fs.ErrNotExist) {
+	if err = objectError(uri, err); errors.Is(err, fs.ErrNotExist) {
 		return -1, nil
 	}
 	return o.Size, err
@@ -198,7 +198,7 @@ func (s *s3) List(ctx context.Context, uri string) (out []Object, err error) {
 	bucket, prefix := parts(uri)
 	for o := range s.client.ListObjectsIter(ctx, bucket, minio.ListObjectsOptions{Prefix: prefix + "/", Recursive: true}) {
 		if o.Err != nil {
-			return nil, told(uri, o.Err)
+			return nil, objectError(uri, o.Err)
 		}
 		out = append(out, Object{"s3://" + bucket + "/" + o.Key, o.Size, o.LastModified})
 	}
@@ -217,7 +217,7 @@ func (s *s3) Remove(ctx context.Context, uris []string) (err error) {
 	}
 	close(objects)
 	for e := range s.client.RemoveObjects(ctx, bucket, objects, minio.RemoveObjectsOptions{}) {
-		err = cmp.Or(err, told("s3://"+bucket+"/"+e.ObjectName, e.Err))
+		err = cmp.Or(err, objectError("s3://"+bucket+"/"+e.ObjectName, e.Err))
 	}
 	return err
 }
@@ -225,13 +225,13 @@ func (s *s3) Remove(ctx context.Context, uris []string) (err error) {
 func (s *s3) Abandoned(ctx context.Context, uri string, before time.Time) (err error) {
 	bucket, prefix := parts(uri)
 	for u := range s.client.ListIncompleteUploads(ctx, bucket, prefix+"/", true) {
-		if e := told(uri, u.Err); errors.Is(e, fs.ErrNotExist) {
+		if e := objectError(uri, u.Err); errors.Is(e, fs.ErrNotExist) {
 			break // which is how some stores report that there are none
 		} else if e != nil {
 			return e
 		}
 		if u.Initiated.Before(before) {
-			err = cmp.Or(err, told(uri, s.client.RemoveIncompleteUpload(ctx, bucket, u.Key)))
+			err = cmp.Or(err, objectError(uri, s.client.RemoveIncompleteUpload(ctx, bucket, u.Key)))
 		}
 	}
 	return err

@@ -25,10 +25,10 @@ type life struct {
 
 // step is a change of an object: do returns the fields that it sets.
 type step struct {
-	at    int64
-	do    func(was Object) Object
-	quiet bool // updated_at does not change
-	asked bool // by a client or test; possibly in the millisecond of the object's creation
+	at        int64
+	do        func(was Object) Object
+	quiet     bool // updated_at does not change
+	requested bool // by a client or test; possibly in the millisecond of the object's creation
 }
 
 type change struct {
@@ -51,7 +51,7 @@ func (l *life) live(foreseen []Event) {
 	now := maps.Clone(l.first)
 	_, dated := now["updated_at"]
 	for _, s := range steps {
-		if s.at < l.born || s.at == l.born && !s.asked || l.died > 0 && s.at >= l.died {
+		if s.at < l.born || s.at == l.born && !s.requested || l.died > 0 && s.at >= l.died {
 			continue
 		}
 		c := change{at: s.at, before: Object{}, after: Object{}}

@@ -47,9 +47,9 @@ func numbers(o *Organisation, _ string, until int64) []*life {
 				life = 60 * msDay
 			}
 			begin := max(l.born, world.Epoch)
-			asked, end := begin+life/2, begin+life*2/3
+			stop, end := begin+life/2, begin+life*2/3
 			l.steps = append(l.steps, set(l.born+2*msDay, Object{"status": "active"}),
-				set(asked, Object{"status": "cancel_requested", "cancel_requested_at": asked, "end_at": end}), set(end, Object{"status": "expired"}))
+				set(stop, Object{"status": "cancel_requested", "cancel_requested_at": stop, "end_at": end}), set(end, Object{"status": "expired"}))
 		},
 	}, o.size("spare_numbers"), until)...)
 }

@@ -118,7 +118,7 @@ func (h *history) apply(w Write) {
 	case l == nil:
 	case w.Do == Edited:
 		s := set(w.At, w.Fields)
-		s.asked = true
+		s.requested = true
 		l.steps = append(l.steps, s)
 	case l.died == 0 || w.At < l.died:
 		l.died = w.At
@@ -146,7 +146,7 @@ func (o *Organisation) Foresee(resource, id string, events []Event) {
 
 // step converts an event.
 func (e *Event) step() step {
-	return step{at: e.At, asked: true, do: func(was Object) Object {
+	return step{at: e.At, requested: true, do: func(was Object) Object {
 		fields := maps.Clone(e.Set)
 		if fields == nil {
 			fields = Object{}

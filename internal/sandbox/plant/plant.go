@@ -133,9 +133,9 @@ func (d *drawer) ask(kind string) string {
 }
 
 // answer returns a customer's sentence, with % for the value.
-func (d *drawer) answer(kind string, asked bool) string {
+func (d *drawer) answer(kind string, prompted bool) string {
 	n := d.name(kind)
-	if asked && d.Chance(.5) {
+	if prompted && d.Chance(.5) {
 		return d.pick([]string{"%입니다.", "네, %이에요.", "잠시만요, 어, %요.", "%"}, []string{"It's %.", "Sure, %.", "uh, let me see, %",
 			"%.", "Yes it's % thank you"})
 	}

@@ -115,7 +115,7 @@ type Host struct {
 	Faults Faults
 	Third  string // the target of Redirect
 
-	asked sync.Map // ids
+	requested sync.Map // ids
 }
 
 // Serve serves a host on l, which it takes over, until ctx is done.
@@ -160,7 +160,7 @@ func (h *Host) signed(r *http.Request, v *world.View) bool {
 
 func (h *Host) send(w http.ResponseWriter, r *http.Request, v *world.View) {
 	s := newSound(v)
-	_, again := h.asked.LoadOrStore(v.ID, true)
+	_, again := h.requested.LoadOrStore(v.ID, true)
 	w.Header().Set("Content-Type", "audio/mpeg")
 	w.Header().Set("ETag", fmt.Sprintf(`"%x"`, dice.Hash(v.Key, 22)))
 	whole := r.Header.Get("Range") == ""

@@ -142,7 +142,7 @@ func TestFaults(t *testing.T) {
 	h.Third = third.URL
 	for _, f := range All {
 		h.Faults = Faults{{Kind: f, Rate: 1}}
-		h.asked.Clear()
+		h.requested.Clear()
 		s := httptest.NewServer(h)
 		client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 		v := all[3]

@@ -64,12 +64,12 @@ func (s *writing) place(order Object, agent, versionField string) (Object, *Prob
 
 // version returns the requested version of an agent; the default is production. The fields are its
 // places in the body.
-func (s *writing) version(agent any, field string, asked any, versionField string) (string, *Problem) {
+func (s *writing) version(agent any, field string, requested any, versionField string) (string, *Problem) {
 	id := fmt.Sprint(agent)
 	if s.find("agents", id) == nil {
 		return "", invalid(field, "no such agent")
 	}
-	switch name, _ := asked.(string); name {
+	switch name, _ := requested.(string); name {
 	case "", "production": // which may not exist yet
 		return "production", nil
 	case "current":

@@ -247,10 +247,10 @@ func (p *planner) outbound(from, until int64) iter.Seq[*Call] {
 func (w *World) plan(c *Campaign) {
 	p, plan := &planner{World: w, c: c}, &c.plan
 	changed := w.cfg.Changes.now()
-	asked := changed.of1(c.Number)
+	requested := changed.of1(c.Number)
 	since := int64(never)
-	if len(asked) > 0 {
-		since = asked[0].At
+	if len(requested) > 0 {
+		since = requested[0].At
 	}
 	plan.Concurrency = 5
 	unchanged := planner{} // for the calls without changes
@@ -273,10 +273,10 @@ func (w *World) plan(c *Campaign) {
 			p.add(call)
 		}
 	}
-	schedule := c.schedule(asked)
+	schedule := c.schedule(requested)
 	if plan.Total == 0 { // a draft
 		for _, change := range schedule.Changes {
-			if change.Do == Cancel && len(asked) > 0 {
+			if change.Do == Cancel && len(requested) > 0 {
 				plan.Phases = []Phase{{At: change.At, Status: "canceled"}}
 			}
 		}
@@ -284,7 +284,7 @@ func (w *World) plan(c *Campaign) {
 	}
 	seen := since + 1
 	plan.Phases = schedule.Run(func(from, until int64) (left bool, last int64) {
-		if len(asked) > 0 {
+		if len(requested) > 0 {
 			until = min(until, schedule.Until)
 			p.goOn(max(from, seen), until, &schedule.Hours, changed)
 			seen = max(seen, until)
@@ -332,16 +332,16 @@ const followed = 60 * msDay
 
 // schedule returns when the campaign may call. After the first change by a client, its author's
 // later edits do not apply.
-func (c *Campaign) schedule(asked []Change) Schedule {
+func (c *Campaign) schedule(requested []Change) Schedule {
 	zone := time.FixedZone(Zone, int(zoneOffset/msSecond))
 	s := Schedule{Begin: c.Begin, Hours: Hours{Zone: zone, Windows: []Window{{c.Days, c.From, c.To}}, Resume: true}}
 	for _, own := range []Change{{At: c.PausedFrom, Do: Pause}, {At: c.PausedTo, Do: Resume}, {At: c.Canceled, Do: Cancel}} {
-		if own.At > 0 && (len(asked) == 0 || own.At <= asked[0].At) {
+		if own.At > 0 && (len(requested) == 0 || own.At <= requested[0].At) {
 			s.Changes = append(s.Changes, own)
 		}
 	}
 	slices.SortStableFunc(s.Changes, func(a, b Change) int { return cmp.Compare(a.At, b.At) })
-	for _, change := range asked {
+	for _, change := range requested {
 		s.Take(change, 0)
 		s.Until = change.At + followed
 	}

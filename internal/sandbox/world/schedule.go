@@ -86,18 +86,18 @@ func (c *course) phase(t int64) Phase {
 }
 
 // next returns when something may change after t, and the time of the next change by a user.
-func (c *course) next(t int64) (next, asked int64) {
-	asked = never
+func (c *course) next(t int64) (next, change int64) {
+	change = never
 	if len(c.coming) > 0 {
-		asked = c.coming[0].At
+		change = c.coming[0].At
 	}
 	if t < c.Begin {
-		return min(asked, c.Begin), asked
+		return min(change, c.Begin), change
 	}
 	if at, ok := c.Hours.Change(t); ok && c.left && !c.held && !c.halted {
-		return min(asked, at), asked
+		return min(change, at), change
 	}
-	return asked, asked
+	return change, change
 }
 
 // Run follows a campaign to its end. When it may call, dial makes the calls of a span, and returns
@@ -114,22 +114,22 @@ func (s *Schedule) Run(dial func(from, until int64) (left bool, last int64), ove
 		if is = c.phase(t); is.Status != was.Status || is.By != was.By {
 			phases = append(phases, is)
 		}
-		next, asked := c.next(t)
+		next, change := c.next(t)
 		if is.Status == "ongoing" {
 			if c.left {
 				until := next
-				if next == asked && next < never {
+				if next == change && next < never {
 					until++ // calls of the same millisecond were made before
 				}
 				c.left, last = dial(t, until)
 			}
-			if !c.left && max(last, t) <= asked {
+			if !c.left && max(last, t) <= change {
 				return append(phases, Phase{At: max(last, t), Status: over()})
 			} else if !c.left {
-				next = asked
+				next = change
 			}
 		}
-		if asked > t {
+		if change > t {
 			t = next
 		} else if c.take() { // changes by users apply after the other events of a millisecond
 			return append(phases, Phase{At: t, Status: "canceled"})

@@ -44,9 +44,9 @@ func (v *View) show(t int64) {
 	}
 	v.Analysis = c.AnalysisAt > 0 && t >= c.AnalysisAt
 	v.CostKnown = c.CostAt > 0 && t >= c.CostAt
-	kept := v.Over && c.talked && !c.OptedOut
-	v.Transcript = kept && t >= c.TranscriptAt
-	v.Recording = kept && c.beatN > 0 && t >= c.RecordingAt
+	available := v.Over && c.talked && !c.OptedOut
+	v.Transcript = available && t >= c.TranscriptAt
+	v.Recording = available && c.beatN > 0 && t >= c.RecordingAt
 	v.Record = t >= c.recordAt
 	v.edit = unedited
 	if c.correctedAt > 0 && t >= c.correctedAt {

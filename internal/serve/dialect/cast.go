@@ -14,8 +14,8 @@ import (
 var lookups = map[string]string{"regclass": "relation", "regtype": "type", "regproc": "proc", "regprocedure": "proc",
 	"regnamespace": "namespace", "regrole": "role"}
 
-// standIns maps types that DuckDB lacks to replacements.
-var standIns = map[string]string{"name": "VARCHAR", "xid": "BIGINT", "cid": "BIGINT", "tid": "VARCHAR", "xid8": "BIGINT",
+// substitutes are the replacements of types that DuckDB lacks.
+var substitutes = map[string]string{"name": "VARCHAR", "xid": "BIGINT", "cid": "BIGINT", "tid": "VARCHAR", "xid8": "BIGINT",
 	"jsonb": "JSON", "money": "DOUBLE", "citext": "VARCHAR", "aclitem": "VARCHAR", "pg_node_tree": "VARCHAR",
 	"inet": "VARCHAR", "cidr": "VARCHAR", "macaddr": "VARCHAR", "xml": "VARCHAR", "int2vector": "USMALLINT[]",
 	"oidvector": "UINTEGER[]", "unknown": "VARCHAR", "regconfig": "VARCHAR", "pg_lsn": "VARCHAR",
@@ -89,7 +89,7 @@ func (a *Statement) oids(t node) {
 
 // types replaces the types within a type.
 func (a *Statement) types(t node) {
-	if by := standIns[unbound(t)]; by != "" {
+	if by := substitutes[unbound(t)]; by != "" {
 		clear(t)
 		maps.Copy(t, typeOf(by))
 		a.changed = true

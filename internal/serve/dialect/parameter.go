@@ -68,7 +68,7 @@ func nameOf(t node) string {
 	id := word(t, "id")
 	switch info := kidOf(t, "type_info"); id {
 	case "UNBOUND":
-		return standIns[unbound(t)]
+		return substitutes[unbound(t)]
 	case "DECIMAL":
 		return "DECIMAL(38,18)"
 	case "LIST":

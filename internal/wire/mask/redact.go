@@ -147,16 +147,15 @@ func (r *redacting) redact(walk func() (replaced bool)) error {
 		return nil
 	}
 	replaced := false
-	if err := r.asked(func() { replaced = walk() || replaced }); err != nil {
+	if err := r.callService(func() { replaced = walk() || replaced }); err != nil {
 		return err
 	}
 	settle(replaced)
 	return nil
 }
 
-// asked sends the texts visited by walk to the service, and calls walk again to replace the
-// matches.
-func (r *redacting) asked(walk func()) error {
+// callService sends the texts that walk visits to the service, and calls walk again to replace the matches.
+func (r *redacting) callService(walk func()) error {
 	var texts []string
 	places := map[string]int{}
 	r.look = func(text []byte) {

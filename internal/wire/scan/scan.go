@@ -290,7 +290,7 @@ func KeyText(key Value) []byte {
 	b := key.Raw[1 : len(key.Raw)-1]
 	switch {
 	case key.Marks&Lone != 0:
-		return AppendApart(nil, b)
+		return AppendSurrogates(nil, b)
 	case key.Marks&Escaped != 0:
 		return AppendUnescaped(nil, b)
 	}

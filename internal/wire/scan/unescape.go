@@ -45,10 +45,10 @@ func hex4(b []byte) (r rune, ok bool) {
 // already scanned. Each escaped half of a surrogate pair becomes U+FFFD.
 func AppendUnescaped(dst, b []byte) []byte { return unescapeWith(dst, b, utf8.AppendRune) }
 
-// AppendApart is AppendUnescaped, except that it gives each half of a surrogate pair the three
+// AppendSurrogates is AppendUnescaped, except that it gives each half of a surrogate pair the three
 // bytes that it would have as a character. The result is not UTF-8, but distinct names stay
 // distinct.
-func AppendApart(dst, b []byte) []byte {
+func AppendSurrogates(dst, b []byte) []byte {
 	return unescapeWith(dst, b, func(dst []byte, r rune) []byte {
 		if utf16.IsSurrogate(r) {
 			return append(dst, 0xE0|byte(r>>12), 0x80|byte(r>>6)&0x3F, 0x80|byte(r)&0x3F)
