@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -205,24 +206,6 @@ func TestServiceDown(t *testing.T) {
 	})
 }
 
-// A wrong address is reported within seconds.
-func TestUnreachable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr, stop := serve(t, http.NotFoundHandler())
-		stop()
-		start := time.Now()
-		c := tester(t, tr, newMemStore(), nil)
-		_, err := c.Run(t.Context())
-		e, isIt := errorAs[*api.UnreachableError](err)
-		if !isIt || e.Tries > 5 || !strings.Contains(err.Error(), "connection refused") {
-			t.Errorf("error %v", err)
-		}
-		if took := time.Since(start); took > 15*time.Second {
-			t.Errorf("it took %v", took)
-		}
-	})
-}
-
 // A stray answer to any request, after the key was accepted, changes nothing but the time: no call is
 // missing, and the request is repeated once.
 func TestStrayAnswers(t *testing.T) {
@@ -268,14 +251,13 @@ func TestTwoStrayAnswersToThePage(t *testing.T) {
 	for status, want := range map[int]any{401: new(*api.AuthError), 403: new(*api.AuthError), 302: nil, 204: nil} {
 		synctest.Test(t, func(t *testing.T) {
 			s, refused := &service{calls: someCalls(350, time.Hour)}, 0
-			s.answer = func(_ int, w http.ResponseWriter, r *http.Request) bool {
-				bad := s.pages == 2 && r.URL.Query().Has("cursor")
+			s.refuses(status, func(_ int, q url.Values) bool {
+				bad := s.pages == 2 && q.Has("cursor")
 				if bad {
 					refused++
-					refuse(w, status, "CODE", nil)
 				}
 				return bad
-			}
+			})
 			store := newMemStore()
 			r, err := s.visit(t, store, nil)
 			if want == nil && (err != nil || len(r.Problems) != 1 || len(store.details) != 200) || want != nil && !errors.As(err, want) {
@@ -318,16 +300,11 @@ func TestKeyRevoked(t *testing.T) {
 	for _, code := range []int{401, 403} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &service{calls: someCalls(500, time.Minute)}
-			s.answer = func(n int, w http.ResponseWriter, _ *http.Request) bool {
-				if n > 100 {
-					refuse(w, code, "REVOKED", nil)
-				}
-				return n > 100
-			}
+			s.refuses(code, func(n int, _ url.Values) bool { return n > 100 })
 			store := newMemStore()
 			r, err := s.visit(t, store, func(cfg *Config) { cfg.Workers = 4 })
 			e, isIt := errorAs[*api.AuthError](err)
-			if !isIt || e.Status != code || e.Code != "REVOKED" || e.KeySource != "TEST_KEY" {
+			if !isIt || e.Status != code || e.Code != "REFUSED" || e.KeySource != "TEST_KEY" {
 				t.Fatalf("error %v", err)
 			}
 			if s.n > 106 { // each worker's request, and two for the list

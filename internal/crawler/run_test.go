@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,45 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
 )
-
-// The second run over an unchanged list costs only the pages of its window.
-func TestSecondRunCostsItsWindow(t *testing.T) {
-	tried := longtest.Each(2)
-	for i, plain := range []bool{false, true} {
-		if !tried(i) {
-			continue
-		}
-		synctest.Test(t, func(t *testing.T) {
-			s := &service{calls: someCalls(5000, 10*time.Minute), plain: plain} // 34 days
-			store := newMemStore()
-			r, err := s.visit(t, store, nil)
-			if err != nil || !r.Complete() {
-				t.Fatal(err, r.Problems)
-			}
-			want := int64(51) // what is below the end
-			if r.PageRequests != want || r.DetailRequests != 5000 || len(store.details) != 5000 {
-				t.Errorf("plain %v, first run: %d pages, %d details", plain, r.PageRequests, r.DetailRequests)
-			}
-			r, err = s.visit(t, store, nil)
-			test.OK(t, err)
-			want = 5 // 432 calls in 72 hours
-			if plain {
-				want++
-			}
-			if r.PageRequests != want || r.DetailRequests != 0 {
-				t.Errorf("plain %v, second run: %d pages, %d details", plain, r.PageRequests, r.DetailRequests)
-			}
-			r, err = s.visit(t, store, func(cfg *Config) { cfg.Full = true })
-			if err != nil || r.PageRequests < 50 || r.DetailRequests != 0 {
-				t.Errorf("plain %v, full run: %d pages, %d details, %v", plain, r.PageRequests, r.DetailRequests, err)
-			}
-		})
-	}
-}
 
 // A first night that is interrupted repeatedly lists every page once, except those of the window,
 // and fetches every detail once.
@@ -260,28 +222,6 @@ func TestPlan(t *testing.T) {
 			test.NoDiff(t, cmp.Diff(tc.want, got, cmp.AllowUnexported(stretch{})), "(-want +got)")
 		})
 	}
-}
-
-// Listing requests follow the contract, plus what the service accepts.
-func TestRequestsOfAListing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &service{calls: someCalls(250, time.Hour)}
-		store := newMemStore()
-		_, err := s.visit(t, store, nil)
-		test.OK(t, err)
-		pages := slices.DeleteFunc(slices.Clone(s.requests), func(r string) bool { return !strings.Contains(r, "?") })
-		if len(pages) != 4 {
-			t.Errorf("not four pages: %s", pages)
-		}
-		for i, r := range pages {
-			u, err := url.ParseRequestURI(r)
-			test.OK(t, err)
-			q := u.Query()
-			if q.Get("limit") != "100" || q.Get("sort_order") != "desc" || q.Has("cursor") != (i == 1 || i == 2) || q.Has("start_at_before") != (i == 3) {
-				t.Errorf("request %d: %s", i, r)
-			}
-		}
-	})
 }
 
 func TestProgress(t *testing.T) {

@@ -117,26 +117,3 @@ func TestSandboxFirstAndSecondRun(t *testing.T) {
 		}
 	}
 }
-
-// The first night of a real organisation: everything except the transcripts of older calls is
-// stored after a hundredth as many requests as there are calls, at 116 a minute. With
-// CALLHOUSE_SOAK there are 201,312 calls, otherwise a tenth of that.
-func TestSandboxFirstNight(t *testing.T) {
-	calls := soakCalls()
-	synctest.Test(t, func(t *testing.T) {
-		st, err := newStand(sandbox.Options{
-			World: sandbox.Config{Seed: 1, Calls: calls, Days: 365, Origin: origin}, Latency: 300 * time.Millisecond,
-		})
-		test.OK(t, err)
-		start := time.Now()
-		var r Report
-		recent := calls / 365 * 4 // transcripts of the last three days come first
-		r, err = st.run(t, 0, func(cfg *Config) { cfg.MaxDuration = time.Duration(calls/100+recent)*time.Minute/116 + 20*time.Second })
-		test.OK(t, err)
-		want := st.server.World().Count(origin)
-		if int64(len(st.store.items)) != want || r.PageRequests > (want+99)/100*51/50+1 {
-			t.Errorf("%d of %d calls after %d pages and %v", len(st.store.items), want, r.PageRequests, time.Since(start))
-		}
-		t.Logf("%d calls, %d pages, %d details in %v; budget used %.1f %%", len(st.store.items), r.PageRequests, r.DetailRequests, time.Since(start), r.BudgetUsed)
-	})
-}

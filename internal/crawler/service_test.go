@@ -249,6 +249,17 @@ func refuse(w http.ResponseWriter, status int, code string, details any) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"code": code, "message": "no", "details": details}})
 }
 
+// refuses makes the service refuse the requests for which when returns true.
+func (s *service) refuses(status int, when func(n int, q url.Values) bool) {
+	s.answer = func(n int, w http.ResponseWriter, r *http.Request) bool {
+		bad := when(n, r.URL.Query())
+		if bad {
+			refuse(w, status, "REFUSED", nil)
+		}
+		return bad
+	}
+}
+
 // visit runs a crawler over the service, in the bubble of a test.
 func (s *service) visit(t *testing.T, store *memStore, change func(*Config)) (Report, error) {
 	t.Helper()
