@@ -57,7 +57,9 @@ func (e Environment) Open(named string) (*File, error) {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && (path != fileName || hidden != nil) {
 			continue // another user's file or folder does not count
 		}
-		if err == nil && path == fileName {
+		if at := (*fs.PathError)(nil); path == fileName && errors.As(err, &at) {
+			at.Path, _ = filepath.Abs(path)
+		} else if err == nil && path == fileName {
 			err = ours(path)
 		}
 		if err != nil {
@@ -72,11 +74,8 @@ func (e Environment) Open(named string) (*File, error) {
 // in the current folder: it decides where the API key is sent. A file of root is trusted.
 func ours(path string) error {
 	full, err := filepath.Abs(path)
-	if err != nil {
-		return err
-	}
-	real, err := filepath.EvalSymlinks(full)
-	if err != nil {
+	real, rerr := filepath.EvalSymlinks(full)
+	if err = errors.Join(err, rerr); err != nil {
 		return err
 	}
 	named := "name it if you trust it: --config " + path
