@@ -316,8 +316,7 @@ func damage(t *testing.T, path string) {
 	test.OK(t, err)
 }
 
-// verified reports whether a request has the signature specified in AWS's documentation. make
-// lake-catalogs also verifies it with AWS's own Python library.
+// verified reports whether a request has the signature specified in AWS's documentation.
 func verified(r *http.Request, secret, service, region string) error {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

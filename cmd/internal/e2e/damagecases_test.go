@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -15,11 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
@@ -140,84 +136,6 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	}
 }
 
-// Files of another user: the real program, run by an unprivileged user, names the inaccessible file
-// and changes nothing.
-func TestForeignOwner(t *testing.T) {
-	longtest.Only(t)
-	if os.Getuid() != 0 {
-		t.Skip("only root can give files away")
-	}
-	const nobody = 65534
-	e := newEstate(t)
-	dir, err := os.MkdirTemp("", "callhouse-foreign-")
-	test.OK(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	self, err := os.Executable() // which acts as the program when called by its name
-	if err == nil {
-		var out []byte
-		if out, err = exec.CommandContext(t.Context(), "cp", self, filepath.Join(dir, "extract")).CombinedOutput(); err != nil {
-			t.Fatalf("%s", out)
-		}
-		err = os.Link(filepath.Join(dir, "extract"), filepath.Join(dir, "query"))
-	}
-	test.OK(t, err)
-	root, key := filepath.Join(dir, "w"), filepath.Join(dir, "key")
-	copyTree(t, e.template, root)
-	test.OK(t, errors.Join(os.Chmod(dir, 0o755), os.WriteFile(key, []byte(testKey), 0o600), os.Chown(key, nobody, nobody)))
-	give := func(to int, paths ...string) {
-		t.Helper()
-		for _, path := range paths {
-			test.OK(t, os.Lchown(path, to, to))
-		}
-	}
-	test.OK(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error { give(nobody, path); return err }))
-	s := current(t, root)
-	run := func(args ...string) result {
-		cmd := exec.CommandContext(t.Context(), filepath.Join(dir, args[0]), append(args[1:], "--warehouse", root)...)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-		cmd.Dir, cmd.Env = "/", []string{"HOME=/nonexistent", "PATH=/usr/bin:/bin"}
-		if args[0] == "extract" {
-			cmd.Args = append(cmd.Args, "--base-url", e.service.URL, "--api-key-file", key, "--requests-per-second", "2000", "--requests-per-minute", "100000")
-		}
-		var out, errs strings.Builder
-		cmd.Stdout, cmd.Stderr = &out, &errs
-		if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
-			t.Fatal(err)
-		}
-		return result{cmd.ProcessState.ExitCode(), out.String(), errs.String(), fmt.Sprint(args)}
-	}
-	run("extract", "verify", "--all").exits(t, cli.ExitOK)
-	calls := s.Path(s.Manifest.FilesOf(schema.Calls.Name)[0])
-	for _, path := range []string{calls, filepath.Join(s.Dir, layout.ManifestName), filepath.Join(root, "snapshots"), filepath.Join(root, "lock"), root} {
-		give(0, path)
-		info, err := os.Lstat(path)
-		if err == nil {
-			err = os.Chmod(path, info.Mode().Perm()&0o700)
-		}
-		test.OK(t, err)
-		before := tree(t, root)
-		orders := [][]string{{"extract", "run", "--yes"}, {"extract", "plan"}, {"extract", "verify"}, {"extract", "compact"}, {"query", "sql", "SELECT count(DISTINCT summary) FROM calls"}}
-		if *damageCells > 0 { // some of them
-			orders = orders[:2]
-		}
-		for _, args := range orders {
-			r := run(args...)
-			reads := args[1] == "plan" || args[1] == "verify" || args[0] == "query"
-			if r.code == cli.ExitOK && !(reads && (path == calls || strings.HasSuffix(path, "lock"))) && !(args[1] == "compact" && path == calls) {
-				t.Errorf("%s is root's, and %v went on:\n%s%s", path, args, r.stdout, r.stderr)
-			}
-			if r.code != cli.ExitOK && !strings.Contains(r.stderr+r.stdout, "permission denied") {
-				t.Errorf("%s is root's, and %v says:\n%s%s", path, args, r.stdout, r.stderr)
-			}
-		}
-		// A run may commit without needing that file.
-		if after := tree(t, root); path != calls && !slices.Equal(before, after) {
-			t.Errorf("%s is root's, and the warehouse was changed", path)
-		}
-		give(nobody, path)
-	}
-}
-
 // estate is a warehouse with every kind of file, and copies of it to damage.
 type estate struct {
 	*company
@@ -291,56 +209,6 @@ func flip(t *testing.T, s *layout.Snapshot, f *layout.File) {
 	raw := test.Read(t, s.Path(f))
 	raw[len(raw)/2] ^= 4
 	test.OK(t, os.WriteFile(s.Path(f), raw, 0o600))
-}
-
-// If a day's calls are unreadable in all snapshots, run, rollback and every report fail with a
-// hint. repair fetches only that day again: every number is as before, and forgotten calls stay
-// forgotten.
-func TestADamagedDayIsRepaired(t *testing.T) {
-	longtest.Only(t)
-	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 120, Days: 20}})
-	c.mustExtract()
-	c.clock.Advance(26 * time.Hour)
-	c.mustExtract()
-	s, err := layout.Current(c.warehouse)
-	test.OK(t, err)
-	files := s.Manifest.FilesOf(schema.Calls.Name)
-	day := files[len(files)/2]
-	forgotten := c.one("SELECT min(call_id) FROM calls WHERE start_at::DATE = '" + day.Period + "' AND turn_count > 0").(string)
-	c.extract(t.Context(), "forget", "--yes", "--call-id", forgotten).exits(t, cli.ExitOK)
-	for range 2 { // so that two snapshots share the damaged file
-		c.clock.Advance(time.Hour)
-		c.mustExtract("--since", "1d")
-	}
-	s, err = layout.Current(c.warehouse)
-	test.OK(t, err)
-	day = s.Manifest.FileOf(schema.Calls.Name, day.Period)
-	before := c.query("sql", facts, "--format", "csv")
-	flip(t, s, day)
-
-	for _, args := range [][]string{{"verify", "--all"}, {"rollback"}} {
-		c.extract(t.Context(), args...).reports(t, cli.ExitFailed, "extract repair")
-	}
-	if r := c.extract(t.Context(), "status"); !strings.HasPrefix(r.stdout, "damaged: ") || !strings.Contains(r.stdout, "\n  help          extract repair") || r.code != cli.ExitFailed {
-		t.Errorf("status: %+v", r)
-	}
-	if r := c.query("sentiment"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, filepath.Base(day.Path)) ||
-		!strings.Contains(r.stderr, "extract repair") || r.stdout != "" {
-		t.Errorf("a report: %+v", r)
-	}
-	c.extract(t.Context(), "repair", "--dry-run").prints(t, cli.ExitOK, day.Period+": dropped (")
-	requests := c.service.Server.Stats().Requests
-	c.extract(t.Context(), "repair", "--since", "300d").exits(t, cli.ExitOK)
-	if n := c.service.Server.Stats().Requests - requests; n > day.Rows+60 {
-		t.Errorf("repair took %d requests for %d calls", n, day.Rows)
-	}
-	c.extract(t.Context(), "verify").exits(t, cli.ExitOK)
-	c.extract(t.Context(), "status").exits(t, cli.ExitOK)
-	if after := c.query("sql", facts, "--format", "csv"); after.stdout != before.stdout {
-		t.Errorf("the facts changed (-before +after):\n%s", cmp.Diff(strings.Split(before.stdout, "\n"), strings.Split(after.stdout, "\n")))
-	}
-	c.extract(t.Context(), "repair").prints(t, cli.ExitOK, "nothing to repair")
 }
 
 // After each kind of failure, status begins with the problem, and its second line is the hint.

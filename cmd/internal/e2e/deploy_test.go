@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -177,39 +176,6 @@ func followInKubernetes(h *host) []string {
 		h.t.Errorf("%v is mounted, not %v", mount["name"], volume["name"])
 	}
 	return container.args("args")
-}
-
-// A container whose file system is read-only has a folder for temporary data.
-func TestReadOnlyContainersHaveATemporaryFolder(t *testing.T) {
-	read := func(name string, skip int) document {
-		raw, err := os.ReadFile(filepath.Join("../../../deploy", name))
-		in, d := yaml.NewDecoder(bytes.NewReader(raw)), document{t: t}
-		for range skip + 1 {
-			d.of = nil
-			err = cmp.Or(err, in.Decode(&d.of))
-			test.OK(t, err)
-		}
-		return d
-	}
-	service := read("docker/compose.yaml", 0).at("services", "follow")
-	if tmpfs := service.args("tmpfs"); service.at("read_only").of != true || !strings.HasPrefix(tmpfs[0], "/tmp:") {
-		t.Errorf("compose: %v", tmpfs)
-	}
-	for name, documents := range map[string]int{"kubernetes/callhouse.yaml": 1, "kubernetes/callhouse-follow.yaml": 0} {
-		d := read(name, documents)
-		if documents > 0 {
-			d = d.at("spec", "jobTemplate")
-		}
-		spec := d.at("spec", "template", "spec")
-		container := document{t, spec.at("containers").of.([]any)[0]}
-		if container.at("securityContext", "readOnlyRootFilesystem").of != true {
-			t.Errorf("%s: the file system is not read-only", name)
-		}
-		mounts, volumes := fmt.Sprint(container.at("volumeMounts").of), fmt.Sprint(spec.at("volumes").of)
-		if !strings.Contains(mounts, "map[mountPath:/tmp name:tmp]") || !strings.Contains(volumes, "emptyDir") || !strings.Contains(volumes, "name:tmp") {
-			t.Errorf("%s: %s, %s", name, mounts, volumes)
-		}
-	}
 }
 
 // document is a YAML value of an example.

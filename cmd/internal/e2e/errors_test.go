@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"fmt"
 	"io"
 	"io/fs"
 	"log"
@@ -94,46 +93,6 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 			t.Errorf("exit code %d, stdout %q, stderr:\n%s", r.code, r.stdout, r.stderr)
 		}
 	})
-}
-
-// The key appears nowhere: neither in the output of successful and failing runs, nor in any file.
-func TestKeyNeverShows(t *testing.T) {
-	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 50, Days: 3}})
-	said := ""
-	for _, args := range [][]string{{}, {"--full"}} {
-		r := c.mustExtract(args...)
-		said += r.stdout + r.stderr
-	}
-	c.service.Server.Revoke(testKey)
-	r := c.extract(t.Context())
-	r.exits(t, cli.ExitFailed)
-	said += r.stdout + r.stderr + extract(t.Context(), "--no-such-flag="+testKey).stdout
-	if strings.Contains(said, testKey) {
-		t.Errorf("the key was said:\n%s", said)
-	}
-	err := filepath.WalkDir(c.warehouse, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		raw, err := os.ReadFile(path)
-		if err == nil && strings.Contains(string(raw), testKey) {
-			t.Errorf("the key is in %s", path)
-		}
-		return err
-	})
-	test.OK(t, err)
-}
-
-// A run that fails before it fetches anything is recorded.
-func TestFailedRunIsRecorded(t *testing.T) {
-	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 3}})
-	wrong := filepath.Join(t.TempDir(), "wrong")
-	test.OK(t, os.WriteFile(wrong, []byte("nope"), 0o600))
-	c.mustExtract()
-	r := extractAt(t.Context(), c.clock.Now, "run", "--warehouse", c.warehouse, "--base-url="+c.service.URL, "--api-key-file="+wrong)
-	if n := c.one("SELECT count(*) AS v FROM runs WHERE outcome = 'failed'"); r.code != cli.ExitFailed || fmt.Sprint(n) != "1" {
-		t.Errorf("exit code %d, %v failed runs:\n%s", r.code, n, r.stderr)
-	}
 }
 
 // Exit code 2 means that no request was sent and nothing was written, even if a warehouse exists.

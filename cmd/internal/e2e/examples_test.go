@@ -54,7 +54,8 @@ func TestExamplesAreRight(t *testing.T) {
 	}
 }
 
-// On a terminal a run draws a status line, both when it completes and when it is interrupted.
+// On a terminal a run draws a status line, both when it completes and when it is interrupted. The
+// next run continues where an interrupted one ended.
 func TestStatusLineOnATerminal(t *testing.T) {
 	var interrupt context.CancelFunc
 	c := foundNow(t, sandbox.Options{
@@ -105,5 +106,9 @@ func TestStatusLineOnATerminal(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("it shows:\n%q", screen)
 		}
+	}
+	sameAsTruth(t, c)
+	if n := c.counts("SELECT outcome AS key, count(*) AS n FROM runs GROUP BY 1"); n["interrupted"] != 1 || n["done"] != 1 || len(n) != 2 {
+		t.Errorf("outcomes of the runs: %v", n)
 	}
 }

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bufio"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +18,6 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
@@ -289,40 +287,5 @@ func TestCatalogWhileCommitting(t *testing.T) {
 	}
 	if len(truth) != *catalogCommits+1 {
 		t.Errorf("%d snapshots, want %d", len(truth), *catalogCommits+1)
-	}
-}
-
-// Every night, retention keeps the catalog's snapshot, and removes it once the catalog is gone.
-func TestCatalogKeepsItsSnapshot(t *testing.T) {
-	longtest.Only(t)
-	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 120, Days: 10}}) // as old as the pin
-	catalog := filepath.Join(t.TempDir(), "callhouse.duckdb")
-	c.mustExtract()
-	first := current(t, c.warehouse)
-	c.query("catalog", "--output", catalog).exits(t, cli.ExitOK)
-	nights := func(n int) {
-		for range n {
-			c.clock.Advance(24 * time.Hour)
-			c.mustExtract()
-		}
-	}
-	nights(6)
-	db, err := sql.Open("duckdb", catalog+"?access_mode=READ_ONLY")
-	test.OK(t, err)
-	var calls, turns int64
-	err = db.QueryRowContext(t.Context(), "SELECT (SELECT count(call_id) FROM calls), (SELECT count(content) + count(*) - count(content) FROM transcript_turns)").Scan(&calls, &turns)
-	if err != nil || calls != first.Manifest.Rows(schema.Calls.Name) || turns != first.Manifest.Rows(schema.Turns.Name) {
-		t.Errorf("after 6 nights the catalog shows %d calls and %d turns, %v; its snapshot had %d and %d", calls, turns, err,
-			first.Manifest.Rows(schema.Calls.Name), first.Manifest.Rows(schema.Turns.Name))
-	}
-	test.OK(t, db.Close())
-	now := current(t, c.warehouse)
-	if _, err := os.Stat(filepath.Join(c.warehouse, layout.SnapshotsName, layout.SnapshotName(first.Manifest.Snapshot+1))); err == nil || now.Manifest.Snapshot < first.Manifest.Snapshot+6 {
-		t.Errorf("the snapshot after the pinned one is still there at snapshot %d: retention removed nothing", now.Manifest.Snapshot)
-	}
-	test.OK(t, os.Remove(catalog))
-	nights(1)
-	if _, err := os.Stat(first.Dir); err == nil {
-		t.Error("the snapshot outlives its catalog")
 	}
 }

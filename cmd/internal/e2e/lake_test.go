@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -110,66 +109,6 @@ func TestPublishedAfterARun(t *testing.T) {
 			t.Errorf("query publish %v: exit code %d\n%s", wrong, r.code, r.stderr)
 		}
 	}
-}
-
-// TestLakeUpgraded has Spark upgrade tables to version 3 of Iceberg's format. Publishing continues:
-// Spark reads the rows by each tag, and each row has its own id, as version 3 requires.
-func TestLakeUpgraded(t *testing.T) {
-	if os.Getenv("CALLHOUSE_LAKE") == "" {
-		t.Skip("make lake installs the engines")
-	}
-	tables := []string{"calls", "transcript_turns", "runs"}
-	c, to := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 300, Days: 70}}), t.TempDir()
-	truth := map[string]map[string]int64{} // of each tag, the rows by table
-	publish := func() {
-		t.Helper()
-		c.query("publish", "iceberg", "--to", to+"/callhouse").exits(t, 0)
-		m, rows := current(t, c.warehouse).Manifest, map[string]int64{}
-		for _, table := range tables {
-			rows[table] = m.Rows(table)
-		}
-		truth["snapshot-"+layout.SnapshotName(m.Snapshot)], truth[""] = rows, rows
-	}
-	spark := func(what string) {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), os.Getenv("CALLHOUSE_PYTHON"), append([]string{filepath.Join("testdata", "lake_upgrade.py"), what, "file://" + to}, tables...)...)
-		cmd.Stderr = os.Stderr
-		raw, err := cmd.Output()
-		test.OK(t, err)
-		var got map[string]struct {
-			Version        int
-			Rows, Numbered int64
-			Tags           map[string]int64
-		}
-		if err := json.Unmarshal(raw, &got); err != nil {
-			t.Fatal(err, string(raw))
-		}
-		t.Log(string(raw))
-		for _, table := range tables {
-			g := got[table]
-			if want := truth[""][table]; g.Version != 3 || g.Rows != want || what == "read" && g.Numbered != want {
-				t.Errorf("%s: %+v, want %d rows", table, g, want)
-			}
-			for tag, n := range g.Tags {
-				if n != truth[tag][table] {
-					t.Errorf("%s at %s has %d rows, want %d", table, tag, n, truth[tag][table])
-				}
-			}
-			if len(g.Tags) != len(truth)-1 {
-				t.Errorf("%s has the tags %v", table, g.Tags)
-			}
-		}
-	}
-	c.mustExtract()
-	publish()
-	spark("upgrade")
-	for range 2 {
-		c.clock.Advance(10 * time.Hour)
-		c.mustExtract()
-		publish()
-		spark("read")
-	}
-	c.query("publish", "iceberg", "--to", to+"/callhouse", "--check", "--deep").exits(t, 0)
 }
 
 // catalogPrograms start a REST catalog on a port, with the catalog's path in it.
@@ -321,51 +260,4 @@ func (c *company) readThrough(uri string, tags bool) {
 		c.t.Errorf("the costs are %s, want %s", got.Cost, cost)
 	}
 	c.t.Log(fmt.Sprint(len(got.Rows), " tables, costs ", got.Cost))
-}
-
-// TestLakeSigned publishes through a catalog whose proxy verifies each signature with AWS's Python
-// library.
-func TestLakeSigned(t *testing.T) {
-	jar := ""
-	for _, j := range strings.Fields(os.Getenv("CALLHOUSE_LAKE_JARS")) {
-		if strings.HasPrefix(filepath.Base(j), "iceberg-open-api") {
-			jar = j
-		}
-	}
-	if jar == "" {
-		t.Skip("make lake-catalogs brings the catalogs")
-	}
-	s3test.Start(t, os.Getenv("CALLHOUSE_VERSITYGW"), "lake")
-	uri, _ := startCatalog(t, jar)
-	door := exec.CommandContext(t.Context(), os.Getenv("CALLHOUSE_PYTHON"), filepath.Join("testdata", "lake_signed.py"), uri,
-		"glue", "eu-west-3", os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"))
-	door.Stderr = os.Stderr
-	in, err := door.StdinPipe()
-	test.OK(t, err)
-	out, err := door.StdoutPipe()
-	test.OK(t, err)
-	test.OK(t, door.Start())
-	said := json.NewDecoder(out)
-	var port int
-	test.OK(t, said.Decode(&port))
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 100, Days: 40}})
-	c.mustExtract()
-	args := []string{"publish", "iceberg", "--to", "s3://lake/callhouse", "--catalog", fmt.Sprintf("http://127.0.0.1:%d", port), "--namespace", "a b.c/d"}
-	if r := c.query(args...); r.code == 0 || !strings.Contains(r.stderr, "403") {
-		t.Errorf("unsigned: exit code %d\n%s", r.code, r.stderr)
-	}
-	t.Setenv("CALLHOUSE_CATALOG_SIGNING_NAME", "glue")
-	t.Setenv("CALLHOUSE_CATALOG_SIGNING_REGION", "eu-west-3")
-	for range 2 {
-		c.query(args...).exits(t, 0)
-	}
-	_ = in.Close()
-	var seen struct {
-		Signed  int
-		Refused []string
-	}
-	if err := errors.Join(said.Decode(&seen), door.Wait()); err != nil || seen.Signed < 20 || len(seen.Refused) != 1 {
-		t.Errorf("%v: %d signed, %d refused: %v", err, seen.Signed, len(seen.Refused), seen.Refused)
-	}
-	t.Logf("%d requests signed", seen.Signed)
 }

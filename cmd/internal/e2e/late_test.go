@@ -64,43 +64,6 @@ func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
 	}
 }
 
-// A missing transcript is requested at growing intervals, even by runs every quarter of an hour.
-func TestLateTranscriptsAreAskedForSeldom(t *testing.T) {
-	t.Parallel()
-	notUnderRace(t)
-	longtest.Only(t) // TestTranscriptMayComeLate in calls tests when a record is due again
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: sized(150, 600), Days: 2}})
-	e := newEditor(c)
-	c.clock.Set(c.clock.Now().UTC().Truncate(24 * time.Hour).Add(30 * time.Hour)) // in the company's busy hours
-	begin := c.clock.Now()
-	asked := map[string]int{}
-	e.edit = func(id string, call map[string]any) bool {
-		if _, own := call["transcript"]; call["status"] == "ended" && endOf(call).After(begin) {
-			if own {
-				asked[id]++
-				call["transcript"] = nil
-			}
-			call["call_analysis"], call["call_cost"] = nil, nil
-		}
-		return true
-	}
-	for range 16 {
-		e.extract().exits(t, cli.ExitOK)
-		c.clock.Advance(15 * time.Minute)
-	}
-	if len(asked) < 5 {
-		t.Fatalf("%d transcripts are late", len(asked))
-	}
-	for id, n := range asked {
-		if n > 4 {
-			t.Errorf("the record of %s was asked for %d times", id, n)
-		}
-	}
-	if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE transcript_state = 'empty' AND turn_count = 0 AND status = 'ended'")); n == 0 {
-		t.Error("nobody gave up waiting")
-	}
-}
-
 // young returns a company in its busy hours, an editor of its answers, and the evening before the
 // first night.
 func young(t *testing.T, seed uint64, calls int64) (*company, *editor, time.Time) {

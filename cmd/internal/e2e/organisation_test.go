@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"callhouse/internal/layout"
-	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
@@ -197,101 +195,6 @@ func (c *company) asked(before *sandbox.Stats) map[string]int64 {
 		}
 	}
 	return out
-}
-
-// pagesOf returns the number of requests for a list of n objects.
-func pagesOf(n int) int64 { return int64(max(1, (n+99)/100)) }
-
-// The first night fetches all of a large organisation, with one request per page of its lists and
-// one for each object with its own record. The next night requests the lists, and the data of the
-// two edited agents; nothing else is rewritten.
-func TestLargeOrganisation(t *testing.T) {
-	notUnderRace(t)
-	t.Parallel()
-	longtest.Only(t)
-	var placed atomic.Int64 // requests for the calls of a campaign
-	c := found(t, sandbox.Options{
-		World:        sandbox.Config{Seed: 21, Calls: 40, Days: 2, Agents: 30, Campaigns: 6},
-		Organisation: organisation.Config{Sizes: organisation.Large(), Pace: -1},
-		Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
-			if strings.Contains(r.Query, "campaign_id=") {
-				placed.Add(1)
-			}
-			return ""
-		},
-	})
-	c.mustExtract("--resources", "all")
-	c.sameOrganisation()
-	want := map[string]int64{}
-	for _, of := range organised {
-		n := len(c.truth(of, c.clock.Now()))
-		switch name := of.Name; {
-		case of.Parent != nil: // each of their lists fits on one page
-			want[name] = int64(len(c.truth(of.Parent, c.clock.Now())))
-		case of.Queries != nil: // and so does each of these
-			want[name] = int64(len(of.Queries))
-		default:
-			want[name] = pagesOf(n)
-			if of.Record != "" {
-				want[name] += int64(n)
-			}
-		}
-	}
-	test.Same(t, want, c.asked(&sandbox.Stats{}), "requests of the first night (-want +got)")
-
-	// Two agents are edited, and one of them is published.
-	before := rowsByKey(c, resource.Agents)
-	versions := rowsByKey(c, resource.AgentVersions)
-	c.clock.Advance(12 * time.Hour)
-	agents := slices.Sorted(func(yield func(string) bool) {
-		for key, o := range c.truth(resource.Agents, c.clock.Now()) {
-			if o["production_version"] != nil && !yield(key) {
-				return
-			}
-		}
-	})
-	world := c.service.Server.Organisation()
-	edited, published := agents[3], agents[7]
-	for _, id := range []string{edited, published} {
-		data := organisation.Object{"prompt": organisation.Object{"prompt": "Say it in rhymes."}}
-		test.OK(t, world.Edit(c.clock.Now(), "agents", "", id, organisation.Object{"data": data}))
-	}
-	c.clock.Advance(time.Minute)
-	version, err := world.Publish(c.clock.Now(), published, "in rhymes")
-	test.OK(t, err)
-	c.clock.Advance(12 * time.Hour)
-	if n := int64(len(c.truth(resource.Campaigns, c.clock.Now()))); placed.Load() != n {
-		t.Errorf("%d requests for the calls of %d campaigns", placed.Load(), n)
-	}
-	placed.Store(0)
-	first := c.service.Server.Stats()
-	c.mustExtract("--resources", "all")
-	c.sameOrganisation()
-	second := c.asked(first)
-	sum := placed.Load()
-	for _, n := range second {
-		sum += n
-	}
-	if sum > 40 {
-		t.Errorf("the night after had %d requests, %d for calls of campaigns: %v", sum, placed.Load(), second)
-	}
-	if second["agents"] != 1+2 || second["agent_versions"] != 2 {
-		t.Errorf("the night after had requests for agents that were not edited: %v", second)
-	}
-	for key, now := range rowsByKey(c, resource.Agents) {
-		was, is := before[key], key == edited || key == published
-		if (now["changed_at"] != was["changed_at"]) != is || (now["data"] != was["data"]) != is {
-			t.Errorf("agent %s: edited %v, changed_at %v is %v", key, is, was["changed_at"], now["changed_at"])
-		}
-	}
-	for key, now := range rowsByKey(c, resource.AgentVersions) {
-		_, known := versions[key]
-		fresh := key == published+"/"+version
-		replaced := strings.HasPrefix(key, published+"/") && versions[key]["is_production"] == "true"
-		if known == fresh || known && (now["changed_at"] != versions[key]["changed_at"]) != replaced {
-			t.Errorf("version %s: new %v, changed_at %v was %v", key, !known, now["changed_at"], versions[key]["changed_at"])
-		}
-	}
 }
 
 // rowsByKey returns the texts of the columns of a resource's rows.

@@ -264,7 +264,8 @@ func TestKeyPlaces(t *testing.T) {
 			t.Errorf("%d requests went to where the service redirected", elsewhere)
 		}
 	})
-	if strings.Contains(said, testKey) {
+	wrong := extract(t.Context(), "run", "--no-such-flag="+testKey)
+	if said += wrong.stdout + wrong.stderr; strings.Contains(said, testKey) {
 		t.Errorf("the key was said:\n%s", said)
 	}
 	nowhere(t, c.warehouse, testKey)

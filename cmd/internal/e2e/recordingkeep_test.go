@@ -3,6 +3,8 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,7 +24,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
-	"callhouse/internal/longtest"
 	"callhouse/internal/publish/s3test"
 	"callhouse/internal/recording"
 	"callhouse/internal/sandbox"
@@ -193,15 +194,18 @@ func TestKeepRecordings(t *testing.T) {
 	s.sameAsTable()
 }
 
-// If a bucket refuses requests, or is down, the files of forgotten calls and those past retention
-// remain. They stay recorded, status reports them, and a later command deletes them.
-func TestRecordingsLeftInS3(t *testing.T) {
-	longtest.Only(t) // TestKeepRecordings and TestRecordingsMove test missing archives
+// A bucket has the recordings, each sent once. If it refuses requests, or is down, the files of
+// forgotten calls and those past retention remain. They stay recorded, status reports them, and a
+// later command deletes them.
+func TestRecordingsInS3(t *testing.T) {
 	backend := s3mem.New()
 	test.OK(t, backend.CreateBucket("audio"))
 	fake := gofakes3.New(backend).Server()
-	var failing atomic.Int64 // a status; -1: no answer
+	var failing, puts atomic.Int64 // a status, or -1 for no answer; and requests
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut {
+			puts.Add(1)
+		}
 		switch status := int(failing.Load()); status {
 		case 0:
 			fake.ServeHTTP(w, r)
@@ -226,8 +230,16 @@ func TestRecordingsLeftInS3(t *testing.T) {
 		test.OK(t, err)
 		return len(list.Contents)
 	}
-	if objects() != len(paths) || len(paths) < 10 {
-		t.Fatalf("%d objects, %d rows", objects(), len(paths))
+	if objects() != len(paths) || len(paths) < 10 || len(paths) != len(s.expected()) || puts.Load() != int64(len(paths)) {
+		t.Fatalf("%d objects, sent %d times, %d rows", objects(), puts.Load(), len(paths))
+	}
+	for _, row := range s.sql("SELECT path, bytes, sha256 FROM recordings") {
+		o, err := backend.GetObject("audio", "calls/"+row["path"].(string), nil)
+		test.OK(t, err)
+		raw, err := io.ReadAll(o.Contents)
+		if sum := sha256.Sum256(raw); err != nil || hex.EncodeToString(sum[:]) != row["sha256"] || number(t, row["bytes"]) != int64(len(raw)) {
+			t.Errorf("%v: %v", row, err)
+		}
 	}
 	var id string
 	for id = range paths {

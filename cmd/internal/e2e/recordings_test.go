@@ -6,10 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"net"
@@ -19,17 +17,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
-	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/recordings"
 	"callhouse/internal/sandbox/world"
 	"callhouse/internal/test"
@@ -238,38 +231,6 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// A link that has expired costs one record request. Calls that are listed again
-// come with new links.
-func TestExpiredLinks(t *testing.T) {
-	t.Parallel()
-	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 100, Days: 5}}, nil, found)
-	s.mustExtract()
-	s.clock.Advance(5 * time.Hour) // links are valid for two hours at most
-	s.mustExtract("--since", s.clock.Now().Add(-time.Hour).Format(time.RFC3339))
-	old := 0
-	for _, v := range s.expected() {
-		if v.StartAt < s.clock.Now().Add(-72*time.Hour).UnixMilli() {
-			old++
-		}
-	}
-	r := s.mustNight()
-	if len(s.files()) != len(s.expected()) || old < 10 || old == len(s.expected()) {
-		t.Errorf("%d of %d recordings are stored, %d with old links\n%s", len(s.files()), len(s.expected()), old, r.stderr)
-	}
-	renewed := 0
-	if _, after, ok := strings.Cut(r.stderr, " MB), "); ok {
-		_, _ = fmt.Sscanf(after, "%d new links requested", &renewed)
-	}
-	if renewed == 0 || renewed > old {
-		t.Errorf("%d of %d old links were renewed:\n%s", renewed, old, r.stderr)
-	}
-	if n := s.asked(); n != len(s.expected()) { // an old link is not even tried
-		t.Errorf("%d requests for %d recordings", n, len(s.expected()))
-	}
-	s.sameAsTable()
-	sameAsTruth(t, s.company)
-}
-
 // The command archives all due recordings, once, and reports the remaining ones.
 func TestRecordingsCommand(t *testing.T) {
 	t.Parallel()
@@ -299,129 +260,6 @@ func TestRecordingsCommand(t *testing.T) {
 	if rows["archived"] != 2 || rows["done"] != 2 {
 		t.Errorf("rows of runs: %v", rows)
 	}
-}
-
-// Each fault of a host has its own state and reason, and delays no call: the night succeeds, with
-// all calls and transcripts. Later nights retry, and finally give up.
-func TestRecordingFaults(t *testing.T) {
-	t.Parallel()
-	var faults recordings.Faults
-	for _, kind := range recordings.All[:10] {
-		if kind != recordings.Slow {
-			faults = append(faults, dice.Share[recordings.Fault]{Kind: kind, Rate: .1})
-		}
-	}
-	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 24, Calls: 60 * int64(min(2, *worlds)), Days: 2}}, faults, found)
-	type ending struct{ first, last, reason string }
-	want := map[recordings.Fault]ending{
-		"": {"stored", "stored", ""}, recordings.Cut: {"stored", "stored", ""}, recordings.Once: {"stored", "stored", ""},
-		recordings.Redirect: {"stored", "stored", ""}, recordings.Truncated: {"stored", "stored", ""}, recordings.Length: {"due", "due", "127.0.0.1: unexpected EOF"},
-		recordings.Busy:      {"due", "due", "answered HTTP 503"},
-		recordings.Forbidden: {"due", "gone", "does not accept the link (HTTP 403)"},
-		recordings.Missing:   {"due", "gone", "has no such recording (HTTP 404)"},
-		recordings.Page:      {"due", "refused", "sent a web page, not audio"},
-	}
-	s.mustNight()
-	sameAsTruth(t, s.company)
-	first := s.expected()
-	check := func(last bool) {
-		t.Helper()
-		seen := map[recordings.Fault]bool{}
-		for _, row := range s.sql("SELECT call_id, state, coalesce(reason, '') AS reason FROM recordings") {
-			v := first[row["call_id"].(string)]
-			if v == nil {
-				continue
-			}
-			of := s.host.Fault(v)
-			state := want[of].first
-			if last {
-				state = want[of].last
-			}
-			seen[of] = true
-			if row["state"] != state || !strings.Contains(row["reason"].(string), want[of].reason) || want[of].reason == "" && row["reason"] != "" {
-				t.Errorf("%s: %v", of, row)
-			}
-		}
-		if len(seen) != len(faults)+1 {
-			t.Errorf("only %v were seen", seen)
-		}
-	}
-	check(false)
-	s.sameAsTable()
-	if *worlds == 1 { // failures take some seconds
-		return
-	}
-	// Failed recordings wait, and a host is given up for the night after twelve consecutive new
-	// failures.
-	for range 20 {
-		s.clock.Advance(24 * time.Hour)
-		s.mustNight()
-		waiting := 0
-		for _, row := range s.sql("SELECT call_id FROM recordings WHERE state = 'due'") {
-			if v := first[row["call_id"].(string)]; v != nil && want[s.host.Fault(v)].last != "due" {
-				waiting++
-			}
-		}
-		if waiting == 0 {
-			break
-		}
-	}
-	check(true)
-	s.sameAsTable()
-}
-
-// Recordings that are not there yet, whatever the host answers meanwhile, are stored by the next
-// night, as are those of unknown length or format.
-func TestLateRecordings(t *testing.T) {
-	t.Parallel()
-	var faults recordings.Faults
-	for _, kind := range recordings.All[10:] {
-		faults = append(faults, dice.Share[recordings.Fault]{Kind: kind, Rate: .13})
-	}
-	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 26, Calls: 60, Days: 1}}, faults, found)
-	s.mustNight()
-	first := s.expected()
-	if n := s.one("SELECT count(*) AS v FROM recordings WHERE state NOT IN ('stored', 'due')"); n != json.Number("0") {
-		t.Errorf("%v recordings are given up in the first night", n)
-	}
-	s.clock.Advance(24 * time.Hour)
-	s.mustNight()
-	seen := map[recordings.Fault]int{}
-	for _, row := range s.sql("SELECT call_id, state, coalesce(reason, '') AS reason FROM recordings") {
-		if v := first[row["call_id"].(string)]; v != nil {
-			if seen[s.host.Fault(v)]++; row["state"] != "stored" {
-				t.Errorf("%s: %v", s.host.Fault(v), row)
-			}
-		}
-	}
-	if len(seen) != len(faults)+1 {
-		t.Errorf("only %v were seen", seen)
-	}
-}
-
-// A host that sends a frame now and then is given up, and the night succeeds. It takes half a
-// minute to detect a slow host.
-func TestSlowRecordings(t *testing.T) {
-	longtest.Only(t)
-	t.Parallel()
-	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 25, Calls: 12, Days: 1}}, recordings.Faults{{Kind: recordings.Slow, Rate: 1}}, found)
-	s.mustNight()
-	sameAsTruth(t, s.company)
-	long := 0
-	for id, v := range s.expected() {
-		if v.EndAt-v.StartAt < 30_000 {
-			continue // it may end before it counts as slow
-		}
-		long++
-		rows := s.sql("SELECT state, reason FROM recordings WHERE call_id = '" + id + "'")
-		if got := fmt.Sprint(rows); len(rows) != 1 || !strings.Contains(got, "state:due") || !strings.Contains(got, "sends too slowly") {
-			t.Errorf("%s: %s", id, got)
-		}
-	}
-	if long == 0 {
-		t.Error("all calls are short")
-	}
-	s.sameAsTable()
 }
 
 // A host that is down is given up after some failures, and the next night fetches everything.
@@ -613,37 +451,4 @@ func TestRecordingsUnderFollow(t *testing.T) {
 	stop()
 	(<-ended).exits(t, cli.ExitOK)
 	s.sameAsTable()
-}
-
-// An archive in S3 has the same objects, each sent once.
-func TestRecordingsInS3(t *testing.T) {
-	backend := s3mem.New()
-	test.OK(t, backend.CreateBucket("audio"))
-	var puts atomic.Int64
-	fake := gofakes3.New(backend).Server()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPut {
-			puts.Add(1)
-		}
-		fake.ServeHTTP(w, r)
-	}))
-	defer server.Close()
-	for name, value := range map[string]string{"AWS_ENDPOINT_URL": server.URL, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"} {
-		t.Setenv(name, value)
-	}
-	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 29, Calls: 40, Days: 2}}, nil, found)
-	s.archive = "s3://audio/of/calls"
-	s.mustNight()
-	want := int64(len(s.expected()))
-	if puts.Load() != want || want < 10 {
-		t.Errorf("%d objects were sent for %d recordings", puts.Load(), want)
-	}
-	for _, row := range s.sql("SELECT path, bytes, sha256 FROM recordings") {
-		o, err := backend.GetObject("audio", "of/calls/"+row["path"].(string), nil)
-		test.OK(t, err)
-		raw, err := io.ReadAll(o.Contents)
-		if sum := sha256.Sum256(raw); err != nil || hex.EncodeToString(sum[:]) != row["sha256"] || number(t, row["bytes"]) != int64(len(raw)) {
-			t.Errorf("%v: %v", row, err)
-		}
-	}
 }

@@ -1,13 +1,13 @@
 package e2e
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +18,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/schema"
 	"callhouse/internal/test"
 )
 
@@ -69,8 +70,8 @@ func (u *serviceUser) command(dir, script string, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// One user's files are not accessible to another. The message names the path and has a hint; an
-// enclosing folder does not matter.
+// One user's files are not accessible to another. The message names the path and has a hint, and
+// nothing is changed; an enclosing folder does not matter.
 func TestAnotherUsersFiles(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -89,13 +90,18 @@ func TestAnotherUsersFiles(t *testing.T) {
 			return errors.Join(err, os.Lchown(p, nobody, nobody))
 		}))
 	}
+	house := c.warehouse
 	run := func(dir, args string) result {
 		t.Helper()
+		before := tree(t, house)
 		cmd := u.command(dir, "sudo -u callhouse "+args+" --warehouse "+c.warehouse, "HOME=/nonexistent")
 		var out, errs strings.Builder
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
 			t.Fatal(err)
+		}
+		if after := tree(t, house); cmd.ProcessState.ExitCode() == cli.ExitFailed && !slices.Equal(before, after) {
+			t.Errorf("%s failed, and changed the warehouse:\n%s%s", args, out.String(), errs.String())
 		}
 		return result{cmd.ProcessState.ExitCode(), out.String(), errs.String(), fmt.Sprint(args)}
 	}
@@ -121,7 +127,6 @@ func TestAnotherUsersFiles(t *testing.T) {
 		test.OK(t, os.Lchown(filepath.Join(c.warehouse, name), 0, 0))
 	}
 	expect("more that is root's", run("/", extractRun), cli.ExitFailed, "permission denied")
-	house := c.warehouse
 	for _, path := range []string{"/callhose", "/usr", "/usr/callhose", "/root", "/etc", home, filepath.Join(home, "w")} {
 		c.warehouse = path
 		for _, args := range []string{extractRun, "extract status"} {
@@ -131,6 +136,11 @@ func TestAnotherUsersFiles(t *testing.T) {
 		}
 	}
 	c.warehouse = house
+	give(c.warehouse)
+	s := current(t, house)
+	calls := s.Path(s.Manifest.FilesOf(schema.Calls.Name)[0])
+	test.OK(t, errors.Join(os.Chown(calls, 0, 0), os.Chmod(calls, 0o600)))
+	expect("calls that are root's", run("/", "query sql 'SELECT count(DISTINCT summary) FROM calls'"), cli.ExitFailed, "permission denied")
 	give(c.warehouse)
 
 	// A working folder that the user cannot even list.
@@ -255,47 +265,5 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 				t.Errorf("%d details were fetched again though nothing in them was new", s.DetailsUnchanged)
 			}
 		})
-	}
-}
-
-// A run interrupted anywhere commits its progress, and the next ones continue: in the end
-// everything is there, and no detail was requested twice.
-func TestInterruptedRunsGoOn(t *testing.T) {
-	longtest.Only(t)
-	var stop context.CancelFunc
-	var stopAt int64
-	c := found(t, sandbox.Options{
-		World: sandbox.Config{Seed: 5, Calls: sized(600, 900), Days: 6},
-		Inject: func(number int64, _ sandbox.Request) sandbox.FaultKind {
-			if number == stopAt {
-				stop()
-			}
-			return ""
-		},
-	})
-	interrupted := 0
-	for i := range 40 {
-		ctx, cancel := context.WithCancel(t.Context())
-		stop, stopAt = cancel, c.service.Server.Stats().Requests+int64(3+i*7)
-		r := c.extract(ctx)
-		cancel()
-		if r.code == cli.ExitOK {
-			break
-		}
-		r.exits(t, cli.ExitInterrupted)
-		interrupted++
-	}
-	if interrupted < 5 {
-		t.Errorf("only %d runs were interrupted", interrupted)
-	}
-	sameAsTruth(t, c)
-	s := c.service.Server.Stats()
-	// A request in flight at the interrupt may be answered but not kept.
-	if s.DetailsAgain > int64(interrupted)*64 {
-		t.Errorf("%d details were asked for again after %d interrupts", s.DetailsAgain, interrupted)
-	}
-	got := c.counts("SELECT outcome AS key, count(*) AS n FROM runs GROUP BY 1")
-	if want := map[string]int64{"interrupted": int64(interrupted), "done": 1}; !cmp.Equal(want, got) {
-		t.Errorf("outcomes of the runs are %v, want %v", got, want)
 	}
 }

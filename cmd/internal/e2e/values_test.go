@@ -1,12 +1,9 @@
 package e2e
 
 import (
-	"encoding/csv"
 	"fmt"
-	"maps"
 	"math/big"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,10 +12,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
-	"callhouse/internal/longtest"
-	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
-	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/test"
@@ -77,154 +71,6 @@ func TestCostsWithManyDecimals(t *testing.T) {
 	if r := extractAt(t.Context(), c.clock.Now, "status", "--warehouse", c.warehouse); !strings.Contains(r.stdout, strconv.Itoa(unheld)+" calls with a cost that does not fit total_cost") {
 		t.Errorf("status tells\n%s", r.stdout)
 	}
-}
-
-// The sandbox knows the direction of each call, which the types phone and api do not show. The
-// warehouse and the reports derive it from the organisation's numbers, even if these are fetched
-// later than the calls.
-func TestDirectionOfCalls(t *testing.T) {
-	t.Parallel()
-	world := sandbox.Config{Seed: 33, Calls: 150, Days: 2, Agents: 6}
-	c := found(t, sandbox.Options{World: world, Organisation: organisation.Config{Pace: -1}})
-	c.mustExtract("--resources", "none")
-	if n := c.one("SELECT count(*) AS v FROM calls WHERE direction = 'unknown'"); fmt.Sprint(n) == "0" {
-		t.Error("without the organisation's numbers, every direction is known")
-	}
-	c.clock.Advance(time.Hour)
-	c.mustExtract("--resources", "telephone_numbers", "--country", "KR")
-	directions := map[string]string{}
-	for _, row := range c.sql("SELECT call_id, direction FROM calls") {
-		directions[fmt.Sprint(row["call_id"])] = fmt.Sprint(row["direction"])
-	}
-	byType := map[string]int{}
-	for v := range c.service.Server.World().Visible(c.clock.Now()) {
-		id := v.ID.String()
-		want := v.Agent.Direction
-		if v.Type == "web" {
-			want = "<nil>"
-		}
-		if directions[id] != want {
-			t.Errorf("call %s of type %s is %s, want %s", id, v.Type, directions[id], want)
-		}
-		byType[v.Type+" "+want]++
-	}
-	for _, kind := range []string{"phone inbound", "phone outbound", "api outbound"} {
-		if byType[kind] == 0 {
-			t.Errorf("no call is %s: %v", kind, byType)
-		}
-	}
-}
-
-// Each of the 19 disconnection reasons has its outcome. None counts as unknown, and those of
-// unconnected calls do not count as connected.
-func TestNewDisconnectionReasons(t *testing.T) {
-	t.Parallel()
-	longtest.Only(t)
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 26, Calls: 1600, Days: 40, NewReasons: true}})
-	c.mustExtract()
-	got := map[string]string{}
-	for _, row := range c.sql(`SELECT disconnection_reason AS reason, string_agg(DISTINCT coalesce(is_connected, false) || ' ' || outcome, ', ') AS is
-		FROM calls WHERE disconnection_reason IN ('dial_busy', 'dial_declined', 'blocked_number', 'hourly_call_limit_reached', 'daily_call_limit_reached',
-			'operator_hangup', 'orphaned_no_agent_pickup') GROUP BY ALL`) {
-		got[row["reason"].(string)] = row["is"].(string)
-	}
-	const never = "false not_connected"
-	want := map[string]string{"dial_busy": never, "dial_declined": never, "blocked_number": never, "hourly_call_limit_reached": never,
-		"daily_call_limit_reached": never, "operator_hangup": "true transferred", "orphaned_no_agent_pickup": "true failed"}
-	test.Same(t, want, got, "(-want +got)")
-}
-
-// Reports name agents: in place of their ids for people, and next to the ids in files. Agents with
-// equal names are distinguished, a deleted one keeps its name, and a name selects like an id.
-func TestAgentsByName(t *testing.T) {
-	t.Parallel()
-	longtest.Only(t)
-	c := found(t, sandbox.Options{
-		World:        sandbox.Config{Seed: 25, Calls: 150, Days: 5, Agents: 6},
-		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{"drafts": 0}},
-	})
-	c.mustExtract("--resources", "all")
-	names, ids := map[string]string{}, map[string][]string{}
-	for id, o := range c.truth(resource.Agents, c.clock.Now()) {
-		name := o["name"].(string)
-		names[id], ids[name] = name, append(ids[name], id)
-	}
-	var twins []string
-	unique := ""
-	all := slices.Sorted(maps.Keys(ids))
-	for _, name := range all {
-		if len(ids[name]) == 2 {
-			twins = ids[name]
-		} else if strings.Count(strings.Join(all, "\n"), name) == 1 {
-			unique = name
-		}
-	}
-	if len(twins) == 0 || unique == "" {
-		t.Fatalf("no two agents have one name, or all have: %v", ids)
-	}
-	for _, id := range twins {
-		names[id] += " (" + id[:8] + ")"
-	}
-	gone := ids[unique][0]
-	test.OK(t, c.service.Server.Organisation().Delete(c.clock.Now(), "agents", "", gone))
-	c.clock.Advance(time.Hour)
-	c.mustExtract("--resources", "all")
-	if _, deleted := c.stored(resource.Agents); len(deleted) != 1 || deleted[0] != gone {
-		t.Fatalf("deleted are %v, want %s", deleted, gone)
-	}
-
-	for _, ask := range [][]string{{"agents"}, {"durations", "--by", "agent"}} {
-		r := c.query(append(ask, "--format", "csv")...)
-		rows, err := csv.NewReader(strings.NewReader(r.stdout)).ReadAll()
-		if r.code != cli.ExitOK || err != nil || len(rows) < 3 {
-			t.Fatalf("%v: %v\n%s%s", ask, err, r.stdout, r.stderr)
-		}
-		at := map[string]int{}
-		for i, name := range rows[0] {
-			at[name] = i
-		}
-		id, named := at["agent_id"], at["agent_name"]
-		if ask[0] == "durations" {
-			id = at["key"]
-		}
-		seen := map[string]bool{}
-		for _, row := range rows[1:] {
-			seen[row[id]] = true
-			if names[row[id]] == "" || row[named] != names[row[id]] {
-				t.Errorf("%v: agent %q is called %q, want %q", ask, row[id], row[named], names[row[id]])
-			}
-		}
-		if !seen[gone] || !seen[twins[0]] || !seen[twins[1]] {
-			t.Errorf("%v: the agent that is gone or one of two of one name is not there:\n%s", ask, r.stdout)
-		}
-		people := c.query(append(ask, "--format", "table")...).stdout
-		for id := range seen {
-			if !strings.Contains(people, names[id]) || strings.Contains(people, id) {
-				t.Errorf("%v: %q is not in the place of %s:\n%s", ask, names[id], id, people)
-			}
-		}
-	}
-
-	count := func(agent string) string {
-		t.Helper()
-		r := c.query("durations", "--agent", agent, "--format", "csv")
-		if r.code != cli.ExitOK {
-			t.Errorf("--agent %q: exit code %d\n%s", agent, r.code, r.stderr)
-		}
-		return r.stdout
-	}
-	for _, id := range append([]string{gone}, twins...) {
-		if want, got := count(id), count(names[id]); got != want || strings.Count(got, "\n") < 2 {
-			t.Errorf("--agent %q gives\n%s, and its id\n%s", names[id], got, want)
-		}
-	}
-	if got, want := count(strings.ToUpper(unique)), count(gone); got != want {
-		t.Errorf("in capitals it is another agent:\n%s%s", got, want)
-	}
-	twin, _, _ := strings.Cut(names[twins[0]], " (")
-	r := c.query("durations", "--agent", twin)
-	r.reports(t, cli.ExitUsage, twins[0], twins[1])
-	c.query("durations", "--agent", "nobody of this name").reports(t, cli.ExitUsage, unique)
 }
 
 // A caller opts out after the call was copied: the next run that lists the call erases the withheld
