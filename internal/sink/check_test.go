@@ -41,7 +41,7 @@ func TestCheckReadsWhatTheRunWrote(t *testing.T) {
 	if err != nil || r.Count != 0 || r.Calls != 2 || r.Files != 3 || len(r.Unknown) != 0 {
 		t.Fatalf("the first run: %+v, %v", r, err)
 	}
-	mustClose(t, w)
+	test.OK(t, w.Close())
 
 	// The second run changes one of two days.
 	w, before = checked(t, root, 1, map[string]any{"id": "c", "status": "vanished", "end_at": early, "disconnection_reason": "boredom"})
@@ -71,5 +71,5 @@ func TestCheckReadsWhatTheRunWrote(t *testing.T) {
 	if r, err = w.Check(t.Context(), before); err != nil || r.Count != 1 || r.Problems[0].Kind != "checksum" {
 		t.Errorf("damage to what it wrote: %+v, %v", r, err)
 	}
-	mustClose(t, w)
+	test.OK(t, w.Close())
 }

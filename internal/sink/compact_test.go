@@ -36,11 +36,6 @@ func putCall(t testing.TB, w *Warehouse, id string, start time.Time, turns int) 
 	test.OK(t, w.Put(context.Background(), detail(w, id, start, turns)))
 }
 
-func mustFinish(t testing.TB, w *Warehouse) {
-	t.Helper()
-	test.OK(t, w.Finish(context.Background(), doneRow(w)))
-}
-
 // periods returns the periods of a snapshot's files of calls.
 func periods(s *layout.Snapshot) (out []string) {
 	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
@@ -71,13 +66,13 @@ func TestANightCompactsWhatIsOverAndSettled(t *testing.T) {
 	before := readCalls(t, anywhere, w.Snapshot())
 	// A new call for July keeps July uncompacted tonight.
 	putCall(t, w, "late", time.Date(2026, 7, 7, 0, 0, 0, 0, time.UTC), 0)
-	mustFinish(t, w)
+	test.OK(t, w.Finish(context.Background(), doneRow(w)))
 	want := []string{"2026-06", "2026-07-05", "2026-07-06", "2026-07-07", "2026-08", "2026-09",
 		"2026-10-05", "2026-10-06", "2026-11-05", "2026-11-06"}
 	if got := periods(w.Snapshot()); !slices.Equal(got, want) {
 		t.Errorf("after the first night: %v, want %v", got, want)
 	}
-	mustFinish(t, w)
+	test.OK(t, w.Finish(context.Background(), doneRow(w)))
 	want = []string{"2026-06", "2026-07", "2026-08", "2026-09", "2026-10", "2026-11-05", "2026-11-06"}
 	if got := periods(w.Snapshot()); !slices.Equal(got, want) {
 		t.Errorf("after the second night: %v, want %v", got, want)

@@ -214,7 +214,7 @@ func TestWhatAFileSystemMustDo(t *testing.T) {
 				if existing {
 					w := night(t, m, root, 0)
 					test.OK(t, w.Put(context.Background(), storyRecord("a", 1)))
-					mustFinish(t, w)
+					test.OK(t, w.Finish(context.Background(), doneRow(w)))
 					test.OK(t, w.Close())
 				}
 				fsys := &lackingFS{m, op, errno}

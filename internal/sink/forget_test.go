@@ -29,7 +29,7 @@ func older(t *testing.T) *Warehouse {
 			recs = append(recs, storyRecord("y", 1), storyRecord("z", 2))
 		}
 		test.OK(t, w.Put(context.Background(), recs...))
-		mustFinish(t, w)
+		test.OK(t, w.Finish(context.Background(), doneRow(w)))
 		if n < 2 {
 			test.OK(t, w.Close())
 		}
@@ -164,7 +164,7 @@ func TestForgetOfManySnapshots(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := night(t, nil, root, 0)
 	put(t, w, storyRecord("b", 1))
-	mustFinish(t, w)
+	test.OK(t, w.Finish(context.Background(), doneRow(w)))
 	test.OK(t, w.Close())
 	at := testDay.Add(10 * time.Minute)
 	w, err := Open(Options{Root: root, RunID: layout.RunID(at, 1), Now: func() time.Time { return at }})

@@ -41,7 +41,7 @@ func layered(t *testing.T) (m *memFS, root string, open func(fsys disk.FS) *Ware
 	for _, id := range []string{"a", "b", "c", "d"} {
 		w := open(m)
 		test.OK(t, w.Put(context.Background(), storyRecord(id, 1)))
-		mustFinish(t, w)
+		test.OK(t, w.Finish(context.Background(), doneRow(w)))
 		test.OK(t, w.Close())
 	}
 	return m, root, open
@@ -62,7 +62,7 @@ func TestSnapshotsInLayersAreRemoved(t *testing.T) {
 	for range 2 {
 		w := open(fsys)
 		test.OK(t, w.Put(context.Background(), storyRecord("e", 1)))
-		mustFinish(t, w)
+		test.OK(t, w.Finish(context.Background(), doneRow(w)))
 		test.OK(t, w.Close())
 	}
 	kept := numbers(t, fsys, root)
@@ -105,7 +105,7 @@ func TestRemovalInLayersIsInterrupted(t *testing.T) {
 				t.Fatalf("%s: the rest of a snapshot is taken for one (%v)", f.log[k], err)
 			}
 			w := open(fsys)
-			mustFinish(t, w)
+			test.OK(t, w.Finish(context.Background(), doneRow(w)))
 			test.OK(t, w.Close())
 			if _, err := fsys.Lstat(filepath.Join(root, layout.SnapshotsName, victim)); !disk.IsGone(err) {
 				t.Fatalf("%s: the rest of the snapshot stays (%v)", f.log[k], err)
@@ -183,7 +183,7 @@ func TestStrangersAreLeftAlone(t *testing.T) {
 	for n := range 5 {
 		w = night(t, s, root, 48*n)
 		test.OK(t, w.Put(ctx, storyRecord(string(rune('a'+n)), 1), storyRecord("z", 1+n)))
-		mustFinish(t, w)
+		test.OK(t, w.Finish(context.Background(), doneRow(w)))
 		if n < 4 {
 			test.OK(t, w.Close())
 		}

@@ -37,11 +37,6 @@ func fetchOne(t *testing.T, w *Warehouse, id string) {
 	test.OK(t, w.Put(t.Context(), schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: w.opts.Now().UnixMilli(), Body: body}))
 }
 
-func mustClose(t *testing.T, w *Warehouse) {
-	t.Helper()
-	test.OK(t, w.Close())
-}
-
 // die releases the warehouse like a killed process.
 func die(t *testing.T, w *Warehouse) {
 	t.Helper()
@@ -76,7 +71,7 @@ func TestRecordAlone(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := aRun(t, nil, root, 0)
 	mustCommit(t, w)
-	mustClose(t, w)
+	test.OK(t, w.Close())
 
 	fsys := &faultFS{FS: anywhere, root: root, err: syscall.ENOSPC, at: -1}
 	w = aRun(t, fsys, root, 1)
@@ -90,7 +85,7 @@ func TestRecordAlone(t *testing.T) {
 	if n := w.Snapshot().Manifest.Rows(schema.Calls.Name); n != 0 {
 		t.Errorf("%d calls were committed", n)
 	}
-	mustClose(t, w)
+	test.OK(t, w.Close())
 	sameTold(t, root, "done: \nfailed: no room")
 
 	w = aRun(t, nil, root, 2)
@@ -104,7 +99,7 @@ func TestRecordAlone(t *testing.T) {
 	if err != nil || len(runs) != 3 || runs[1].CallsNew != 1 || runs[1].Requests != 8 {
 		t.Errorf("the row of the second run is %+v, %v", runs, err)
 	}
-	mustClose(t, w)
+	test.OK(t, w.Close())
 	sameTold(t, root, "done: \nfailed: no room\ndone: ")
 }
 
@@ -114,7 +109,7 @@ func TestRowsOfAFullDisk(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := aRun(t, nil, root, 0)
 	mustCommit(t, w)
-	mustClose(t, w)
+	test.OK(t, w.Close())
 	for n := 1; n <= 2; n++ {
 		fsys := &faultFS{FS: anywhere, root: root, err: syscall.ENOSPC, at: -1}
 		w = aRun(t, fsys, root, n)
@@ -122,7 +117,7 @@ func TestRowsOfAFullDisk(t *testing.T) {
 		if err := w.Record(t.Context(), failedRow(w, "no room")); !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("Record gave %v", err)
 		}
-		mustClose(t, w)
+		test.OK(t, w.Close())
 	}
 	sameTold(t, root, "done: \nfailed: no room\nfailed: no room")
 	if s, err := layout.Current(root); err != nil || s.Manifest.Rows(schema.Runs.Name) != 1 {
@@ -130,7 +125,7 @@ func TestRowsOfAFullDisk(t *testing.T) {
 	}
 	w = aRun(t, nil, root, 3)
 	mustCommit(t, w)
-	mustClose(t, w)
+	test.OK(t, w.Close())
 	sameTold(t, root, "done: \nfailed: no room\nfailed: no room\ndone: ")
 	if s, err := layout.Current(root); err != nil || s.Manifest.Rows(schema.Runs.Name) != 4 {
 		t.Errorf("the table runs has %d rows, %v", s.Manifest.Rows(schema.Runs.Name), err)
@@ -151,7 +146,7 @@ func TestManyLostRuns(t *testing.T) {
 			t.Fatal("the row was written")
 		}
 		fsys.at = -1
-		mustClose(t, w)
+		test.OK(t, w.Close())
 	}
 	w := aRun(t, nil, root, 12)
 	mustCommit(t, w)
@@ -159,7 +154,7 @@ func TestManyLostRuns(t *testing.T) {
 	if err != nil || len(runs) < 2 || runs[len(runs)-2].ID != layout.RunID(testDay.Add(11*time.Hour), 11) {
 		t.Errorf("the runs are %+v, %v", runs, err)
 	}
-	mustClose(t, w)
+	test.OK(t, w.Close())
 }
 
 // A run killed before its first put is recorded; a command that is not a run is not.
@@ -171,7 +166,7 @@ func TestKilledBeforeItPutAnything(t *testing.T) {
 	die(t, night(t, nil, root, 1))
 	w = aRun(t, nil, root, 2)
 	mustCommit(t, w)
-	mustClose(t, w)
+	test.OK(t, w.Close())
 	sameTold(t, root, "killed: killed before its first commit\ndone: ")
 
 	// One killed between two commits, with an empty journal.
@@ -186,7 +181,7 @@ func TestKilledBeforeItPutAnything(t *testing.T) {
 	sameTold(t, root, after)
 	w = aRun(t, nil, root, 4)
 	mustCommit(t, w)
-	mustClose(t, w)
+	test.OK(t, w.Close())
 	sameTold(t, root, after+"\ndone: ")
 }
 
@@ -195,7 +190,7 @@ func TestDamageIsOnRecord(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := aRun(t, nil, root, 0)
 	mustCommit(t, w)
-	mustClose(t, w)
+	test.OK(t, w.Close())
 	manifest := filepath.Join(w.Snapshot().Dir, layout.ManifestName)
 	sound := test.Read(t, manifest)
 	test.OK(t, os.WriteFile(manifest, sound[:len(sound)/2], 0o600))
@@ -209,7 +204,7 @@ func TestDamageIsOnRecord(t *testing.T) {
 	test.OK(t, os.WriteFile(manifest, sound, 0o600))
 	w = aRun(t, nil, root, 2)
 	mustCommit(t, w)
-	mustClose(t, w)
+	test.OK(t, w.Close())
 	if got := runWords(t, root); len(got) != 3 || !strings.HasPrefix(got[1], "failed: ") || !strings.Contains(got[1], "manifest") {
 		t.Errorf("the runs are %q", got)
 	}
@@ -230,7 +225,7 @@ func TestWho(t *testing.T) {
 	if !errors.As(err, &held) || held.Holder.PID != os.Getpid() || held.Holder.RunID != w.opts.RunID {
 		t.Errorf("a second run gets %v", err)
 	}
-	mustClose(t, w)
+	test.OK(t, w.Close())
 	if h, held, err := disk.Who(root); err != nil || held || !h.Released {
 		t.Errorf("of one that was: %+v, %v, %v", h, held, err)
 	}
@@ -251,7 +246,7 @@ func TestWho(t *testing.T) {
 		if err != nil {
 			t.Fatalf("asked about, the warehouse cannot be opened: %v", err)
 		}
-		mustClose(t, w)
+		test.OK(t, w.Close())
 	}
 	close(stop)
 	<-asked

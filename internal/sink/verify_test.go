@@ -43,7 +43,7 @@ func sound(t *testing.T) (root string) {
 	put(schema.Record{Kind: schema.KindCovered, FetchedAt: start, Body: []byte(`{"from":200,"to":300,"listed_at":5}`)})
 	put(schema.Record{Kind: schema.KindCovered, FetchedAt: start, Body: fmt.Appendf(nil, `{"from":1000,"to":%d,"listed_at":%d}`, start+24*3600_000, start+24*3600_000)})
 	mustCommit(t, w)
-	mustFinish(t, w)
+	test.OK(t, w.Finish(context.Background(), doneRow(w)))
 	put(storyRecord("b", 4))
 	test.OK(t, w.Close())
 	return root

@@ -205,11 +205,11 @@ func (s *session) commit(ctx context.Context) error {
 	if err := s.w.Checkpoint(ctx, true); err != nil {
 		return err
 	}
-	alert(ctx, s.settings, s.log)
-	if err := s.tidy(ctx); err != nil {
+	if err := s.storeState(); err != nil {
 		return err
 	}
-	return s.storeState()
+	alert(ctx, s.settings, s.log, followPatience)
+	return s.tidy(ctx)
 }
 
 // tidy prunes the archive of recordings. A failed deletion is only a warning.

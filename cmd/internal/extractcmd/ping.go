@@ -55,7 +55,8 @@ func ping(ctx context.Context, address string, err error, secrets *words.Secrets
 	}, backoff.WithMaxTries(pingTries),
 		backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: pingPause, Multiplier: 2, MaxInterval: pingPatience}))
 	if err != nil {
-		log.Warn("cannot ping", "host", hostOf(target), "tries", tried, "error", err)
+		at, _ := url.Parse(target) // nil if it is invalid
+		log.Warn("cannot ping", "host", cmp.Or(at, new(url.URL)).Host, "tries", tried, "error", err)
 	}
 }
 
@@ -71,12 +72,4 @@ func knock(ctx context.Context, method, target, body string) error {
 		return backoff.Permanent(err)
 	}
 	return err
-}
-
-func hostOf(target string) string {
-	u, err := url.Parse(target)
-	if err != nil {
-		return ""
-	}
-	return u.Host
 }
