@@ -88,24 +88,6 @@ func tryBudget(t *testing.T, algorithm string, workers int, low, high time.Durat
 	}
 }
 
-// A steady run at half a second of latency, over half an hour.
-func TestBudgetOverHalfAnHour(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := newGate("sliding log", 5, 120)
-		b := newBudget(5, 120, nil, nil)
-		start := time.Now()
-		spend(t.Context(), b, start.Add(31*time.Minute), 16, func() bool {
-			time.Sleep(500 * time.Millisecond)
-			return g.allow()
-		})
-		used := float64(g.between(start, time.Minute, 31*time.Minute)) / (120 * 30)
-		t.Logf("used %.3f %%", 100*used)
-		if used < 0.95 || g.over > 0 {
-			t.Errorf("used %.3f %%, %d over", 100*used, g.over)
-		}
-	})
-}
-
 // spend spends the budget with many workers until the deadline. do takes as long as the request and
 // reports whether it was admitted.
 func spend(ctx context.Context, b *budget, until time.Time, workers int, do func() bool) (refused int) {

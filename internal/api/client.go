@@ -49,7 +49,6 @@ type Client struct {
 	http    *http.Client
 	secrets *words.Secrets // omitted from failures
 	large   chan struct{}  // held while a large body is in memory
-	rules   []*rule        // the table of failures
 
 	budget    *budget
 	health    *health
@@ -75,7 +74,6 @@ func New(cfg Config) (*Client, error) {
 		base:    base,
 		secrets: words.NewSecrets(string(cfg.Key)),
 		large:   make(chan struct{}, 1),
-		rules:   rules,
 		health:  newHealth(),
 		looks:   make(chan look, 1),
 	}

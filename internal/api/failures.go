@@ -116,7 +116,7 @@ var (
 	spent    = &rule{name: "given up", tries: [2]int{1, 1}, then: [2]Then{EndList, SetAside}}
 )
 
-// rules is the table in the form that a client uses.
+// rules is the table.
 var rules = []*rule{badRequest, unauthorized, forbidden, notFound, conflict, cursorGone, rateLimited, serverError, unavailable,
 	redirected, refusedValue, otherStatus, timedOut, noConnection, untrusted, cutShort, wrongBody, broken, tooLarge, canceled, spent}
 
@@ -238,7 +238,7 @@ var ErrBroken = errors.New("the page is not valid JSON")
 
 // ruleOf returns the rule of an unsuccessful status.
 func (c *Client) ruleOf(status int) *rule {
-	for _, r := range c.rules {
+	for _, r := range rules {
 		if slices.Contains(r.statuses, status) {
 			return r
 		}

@@ -4,53 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-// A new kind of failure needs only one row of the table.
-func TestFailureIsOneRow(t *testing.T) {
-	for _, tc := range []struct {
-		name  string
-		row   rule
-		pause time.Duration
-		tries int // before the service succeeds
-		fails bool
-		count int64 // of 429
-	}{
-		{name: "wait 30 s, go on", row: rule{budget: hold(30 * time.Second)}, pause: 30 * time.Second, tries: 9},
-		{name: "wait, count, go on", row: rule{budget: hold(time.Minute), count: limited}, pause: time.Minute, tries: 2, count: 2},
-		{name: "four tries", row: rule{tries: [2]int{4, 4}, pause: time.Second}, pause: time.Second / 2, tries: 3},
-		{name: "set aside", row: rule{tries: [2]int{3, 3}, then: [2]Then{EndList, SetAside}, pause: time.Second}, pause: time.Second / 2, tries: 3, fails: true},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			tc.row.name, tc.row.statuses = "477 invented", []int{477}
-			var asked []time.Time
-			c := tester(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				if asked = append(asked, time.Now()); len(asked) <= tc.tries {
-					w.WriteHeader(477)
-				}
-			})), nil)
-			c.rules = append(slices.Clip(rules), &tc.row)
-			f, err := c.Do(t.Context(), Request{Path: "/x", Kind: Record}, ok)
-			if err != nil || (f != nil) != tc.fails || f != nil && (f.Then != SetAside || f.Error() != "477 invented") {
-				t.Errorf("%s: %v, %v", tc.name, f, err)
-			}
-			for i := range len(asked) - 1 {
-				if pause := asked[i+1].Sub(asked[i]); pause < tc.pause {
-					t.Errorf("%s: a pause of %v, want %v", tc.name, pause, tc.pause)
-				}
-			}
-			if n := c.Counts(); n.RateLimited != tc.count || n.Requests != int64(len(asked)) {
-				t.Errorf("%s: %+v", tc.name, n)
-			}
-		})
-	}
-}
 
 // A request may have its own method, body and limit.
 func TestRequestWithBody(t *testing.T) {

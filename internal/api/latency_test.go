@@ -51,8 +51,17 @@ type setting struct {
 	algorithm limit.Algorithm
 	moment    float64       // when it counts a request: 0 to 1, or one of the above
 	faults    float64       // share of requests that fail; a sixth of them with a 429 that asks for 1 to 3 s
-	every     time.Duration // interval of another client's requests, from a minute before; 0: none
+	every     time.Duration // interval of another client's requests; 0: none
+	from      time.Duration // when they begin, relative to the run
+	silent    bool          // refusals name no waiting time
 	drift     float64       // of the service's clock
+}
+
+// outcome is the result, summed over runs.
+type outcome struct{ ours, refused, theirs, shutOut, strict int }
+
+func (o *outcome) add(p outcome) {
+	o.ours, o.refused, o.theirs, o.shutOut, o.strict = o.ours+p.ours, o.refused+p.refused, o.theirs+p.theirs, o.shutOut+p.shutOut, o.strict+p.strict
 }
 
 // run returns the number of admitted requests, and of those refused within the limits.
@@ -67,15 +76,13 @@ func (s setting) run(t *testing.T, seed uint64, lasts time.Duration) (out outcom
 			now := time.Now()
 			return service.Allow(now.Add(time.Duration(s.drift * float64(now.Sub(begun)))))
 		}
-		ahead := time.Duration(0)
-		if s.every > 0 {
-			ahead = time.Minute
-		}
+		ahead := max(0, -s.from)
 		ctx, cancel := context.WithTimeout(t.Context(), ahead+lasts)
 		defer cancel()
 		var done sync.WaitGroup
 		if s.every > 0 {
 			done.Go(func() {
+				_ = sleep(ctx, s.from)
 				for {
 					mu.Lock()
 					wait := time.Duration(float64(s.every) * (0.9 + 0.2*rnd.Float64()))
@@ -118,6 +125,9 @@ func (s setting) run(t *testing.T, seed uint64, lasts time.Duration) (out outcom
 					asked := time.Duration(math.Ceil(wait.Seconds())) * time.Second
 					if ok {
 						asked = time.Duration(1+18*kind) * time.Second
+					}
+					if s.silent {
+						asked = 0
 					}
 					limited := !ok || fault && kind < 1.0/6
 					if ok && !late {
@@ -195,7 +205,7 @@ func TestCountedElsewhere(t *testing.T) {
 			for _, s := range eachService(d.latencies, faults, 0.5, 1, atRandom) {
 				for seed := range uint64(seeds) {
 					out := s.run(t, seed, 205*time.Second)
-					sum.ours, sum.refused, sum.strict = sum.ours+out.ours, sum.refused+out.refused, sum.strict+out.strict
+					sum.add(out)
 					if most = max(most, out.refused); out.refused > 8 {
 						t.Errorf("%+v, seed %d: %d over a limit", s, seed, out.refused)
 					}
@@ -254,9 +264,7 @@ func TestFourMinutesBesideAnother(t *testing.T) {
 		for _, l := range []latencies{{mean: 150 * time.Millisecond, vary: 1}, {mean: 2 * time.Second, vary: 1}, {mean: 2 * time.Second, vary: 0.1}} {
 			var sum outcome
 			for seed := range uint64(runs) {
-				out := setting{algorithm: c.algorithm, latencies: l, every: c.every}.run(t, seed, 4*time.Minute)
-				sum.ours, sum.theirs, sum.shutOut = sum.ours+out.ours, sum.theirs+out.theirs, sum.shutOut+out.shutOut
-				sum.refused += out.refused
+				sum.add(setting{algorithm: c.algorithm, latencies: l, every: c.every, from: -time.Minute}.run(t, seed, 4*time.Minute))
 			}
 			shutOut := 100 * float64(sum.shutOut) / float64(sum.theirs)
 			t.Logf("%s, another every %v, latency %v: we %d in four minutes, %.1f refused; of theirs %.1f %% refused",
@@ -264,6 +272,40 @@ func TestFourMinutesBesideAnother(t *testing.T) {
 			if shutOut > c.shutOut || sum.ours/runs < c.ours {
 				t.Errorf("at least %d were wanted, and at most %v %% of theirs refused", c.ours, c.shutOut)
 			}
+		}
+	}
+}
+
+// Another client of the same limits gets through, and the run uses the rest, even if no refusal names a
+// waiting time. docs/design/benchmarks.md has these measurements.
+func TestNeighbours(t *testing.T) {
+	const runs, minutes = 8, 15
+	for _, c := range []struct {
+		setting
+		ours, shutOut float64 // minimum of ours per minute; maximum of theirs refused, in percent
+	}{
+		{setting{algorithm: limit.SlidingLog}, 114, 0},
+		{setting{algorithm: limit.FixedWindow}, 114, 0},
+		{setting{algorithm: limit.TokenBucket}, 114, 0},
+		{setting{algorithm: limit.SlidingLog, faults: 0.06}, 110, 0},
+		{setting{algorithm: limit.SlidingLog, every: time.Second, from: -time.Minute}, 53, 3},
+		{setting{algorithm: limit.SlidingLog, every: time.Second, from: 2 * time.Minute}, 60, 3},
+		{setting{algorithm: limit.SlidingLog, every: 3 * time.Second, from: -time.Minute}, 87, 4},
+		{setting{algorithm: limit.TokenBucket, every: time.Second, from: -time.Minute}, 65, 3.5},
+		{setting{algorithm: limit.TokenBucket, every: 3 * time.Second, from: -time.Minute}, 104, 2.5},
+		{setting{algorithm: limit.FixedWindow, every: time.Second, from: -time.Minute}, 60, 20},
+		{setting{algorithm: limit.FixedWindow, every: 3 * time.Second, from: -time.Minute}, 96, 13},
+	} {
+		c.latencies, c.moment, c.silent = latencies{mean: 150 * time.Millisecond, vary: 1}, 0.5, true
+		var sum outcome
+		for seed := range uint64(runs) {
+			sum.add(c.run(t, seed, minutes*time.Minute))
+		}
+		ours, shutOut := float64(sum.ours)/(runs*minutes), 100*float64(sum.shutOut)/float64(max(1, sum.theirs))
+		t.Logf("%s, another every %v, from %v on, %v %% faults: we %.1f a minute, %.2f refused; of theirs %.1f %% refused",
+			c.algorithm, c.every, c.from, 100*c.faults, ours, float64(sum.refused)/(runs*minutes), shutOut)
+		if ours < c.ours || shutOut > c.shutOut {
+			t.Errorf("at least %v a minute were wanted, and at most %v %% of theirs refused", c.ours, c.shutOut)
 		}
 	}
 }

@@ -3,121 +3,14 @@ package api
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"callhouse/internal/test"
 )
-
-// others are other users of the limits, and faults, during a run.
-type others struct {
-	algorithm string        // of the service
-	every     time.Duration // interval of another client's requests; 0: none
-	from      time.Duration // start relative to the run; negative: before
-	faults    float64       // share of our requests refused at random
-}
-
-// outcome is the result, summed over runs.
-type outcome struct{ ours, refused, theirs, shutOut, strict int }
-
-// live spends the budget while other clients are active, from minute first to minute last of a run
-// of 16 minutes. Refusals contain no waiting time, which is the worst case.
-func (o others) live(t *testing.T, seed uint64, out *outcome) {
-	synctest.Test(t, func(t *testing.T) {
-		g := newGate(o.algorithm, 5, 120)
-		g.strict = false
-		b := newBudget(5, 120, nil, nil)
-		rnd := rand.New(rand.NewPCG(seed, 7))
-		ctx, cancel := context.WithTimeout(t.Context(), 16*time.Minute)
-		defer cancel()
-		var mu sync.Mutex
-		random := func(d time.Duration) time.Duration {
-			mu.Lock()
-			defer mu.Unlock()
-			return time.Duration(rnd.Int64N(int64(d)))
-		}
-		var done sync.WaitGroup
-		if o.every > 0 {
-			done.Go(func() {
-				_ = sleep(ctx, max(0, o.from))
-				for sleep(ctx, o.every*9/10+random(o.every/5)) == nil {
-					ok := g.allow()
-					mu.Lock()
-					out.theirs++
-					if !ok {
-						out.shutOut++
-					}
-					mu.Unlock()
-				}
-			})
-			time.Sleep(max(0, -o.from))
-		}
-		for range 32 {
-			done.Go(func() {
-				for {
-					tk, err := b.acquire(ctx, 0)
-					if err != nil {
-						return
-					}
-					time.Sleep(random(150 * time.Millisecond))
-					ok := g.allow() && float64(random(time.Hour)) >= o.faults*float64(time.Hour)
-					time.Sleep(random(150 * time.Millisecond))
-					b.answer(tk)
-					if !ok {
-						b.limited(tk, 0)
-					}
-					mu.Lock()
-					if ok {
-						out.ours++
-					} else {
-						out.refused++
-					}
-					mu.Unlock()
-				}
-			})
-		}
-		done.Wait()
-	})
-}
-
-// Another client of the same limits gets through, and the run uses the rest.
-// docs/design/benchmarks.md has these measurements.
-func TestNeighbours(t *testing.T) {
-	for _, c := range []struct {
-		others
-		ours, shutOut float64 // minimum of ours per minute; maximum of theirs refused, in percent
-	}{
-		{others{algorithm: "sliding log"}, 114, 0},
-		{others{algorithm: "fixed window"}, 114, 0},
-		{others{algorithm: "token bucket"}, 114, 0},
-		{others{algorithm: "sliding log", faults: 0.01}, 104, 0},
-		{others{algorithm: "sliding log", every: time.Second, from: -time.Minute}, 53, 3},
-		{others{algorithm: "sliding log", every: time.Second, from: 2 * time.Minute}, 60, 3},
-		{others{algorithm: "sliding log", every: 3 * time.Second, from: -time.Minute}, 87, 4},
-		{others{algorithm: "token bucket", every: time.Second, from: -time.Minute}, 65, 3.5},
-		{others{algorithm: "token bucket", every: 3 * time.Second, from: -time.Minute}, 104, 2.5},
-		{others{algorithm: "fixed window", every: time.Second, from: -time.Minute}, 60, 20},
-		{others{algorithm: "fixed window", every: 3 * time.Second, from: -time.Minute}, 96, 13},
-	} {
-		const runs = 8
-		var out outcome
-		for seed := range uint64(runs) {
-			c.live(t, seed, &out)
-		}
-		minutes := float64(runs) * (16*time.Minute - max(0, -c.from)).Minutes()
-		ours, shutOut := float64(out.ours)/minutes, 100*float64(out.shutOut)/float64(max(1, out.theirs))
-		t.Logf("%s, another every %v, from %v on, %v %% faults: we %.1f a minute, %.2f refused; of theirs %.1f %% refused",
-			c.algorithm, c.every, c.from, 100*c.faults, ours, float64(out.refused)/minutes, shutOut)
-		if ours < c.ours || shutOut > c.shutOut {
-			t.Errorf("at least %v a minute were wanted, and at most %v %% of theirs refused", c.ours, c.shutOut)
-		}
-	}
-}
 
 // When the others are gone, the run returns to its full pace.
 func TestPaceComesBack(t *testing.T) {
