@@ -194,7 +194,7 @@ func (f *serveFlags) serve(ctx context.Context, stderr io.Writer) error {
 		return cli.Fail(cli.ExitFailed, err, "choose another address with --addr; port 0 picks a free port")
 	}
 	host(s)
-	f.greet(stderr, r, opts)
+	f.banner(stderr, r, opts)
 	<-r.Done()
 	if err := r.Close(); err != nil {
 		return err
@@ -229,8 +229,8 @@ func (f *serveFlags) listenForRecordings(ctx context.Context, o *sandbox.Options
 	}, nil
 }
 
-// greet prints the addresses and data being served.
-func (f *serveFlags) greet(w io.Writer, r *sandbox.Running, o sandbox.Options) {
+// banner prints the addresses and data being served.
+func (f *serveFlags) banner(w io.Writer, r *sandbox.Running, o sandbox.Options) {
 	s := r.Server
 	now := s.Now()
 	clock := "real-time clock"

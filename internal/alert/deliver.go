@@ -15,8 +15,8 @@ type Channel interface {
 }
 
 const (
-	// patience is the time limit of one attempt.
-	patience = 15 * time.Second
+	// attemptTimeout is the time limit of one attempt.
+	attemptTimeout = 15 * time.Second
 	// lifetime is how long a message is kept for a channel that is down.
 	lifetime = 24 * time.Hour
 	tries    = 3 // attempts per run
@@ -61,7 +61,7 @@ func (s *Store) Deliver(ctx context.Context, channels map[string]Channel, now fu
 func send(ctx context.Context, c Channel, m *Message, pause func(context.Context, time.Duration)) error {
 	for try := 1; ; try++ {
 		// An attempt is not interrupted: otherwise it would be unknown whether the message arrived.
-		once, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		once, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
 		err := c.Send(once, m)
 		cancel()
 		if err == nil {

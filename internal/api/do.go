@@ -38,7 +38,7 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 		c.log.Debug("attempt failed", "kind", r.Kind, "attempt", attempt, "failure", f)
 		rule := f.rule
 		if rule.outage && c.health.failing() >= outageAfter {
-			if works, err := c.vouch(ctx, time.Now(), c.health); err != nil {
+			if works, err := c.verifyService(ctx, time.Now(), c.health); err != nil {
 				return f, err
 			} else if !works {
 				continue
@@ -143,13 +143,13 @@ func (c *Client) stray(f *RequestError) bool {
 func (c *Client) strayed(ctx context.Context, r *Request, f *RequestError) error {
 	refused, refusesKey := time.Now(), f.rule.then[0] == stopKey
 	r.Priority = Newest
-	if refusesKey && c.health.doubt() {
+	if refusesKey && c.health.mayDoubtKey() {
 		c.budget.hold(keyPause) // nothing is sent with a key that may have been revoked
 	}
 	if err := sleep(ctx, max(strayPause, f.pause())); err != nil || !refusesKey || !r.Kind.deferrable() {
 		return nil // a canceled request fails at its next attempt
 	}
-	_, err := c.vouch(ctx, refused, nil)
+	_, err := c.verifyService(ctx, refused, nil)
 	return err
 }
 
@@ -166,7 +166,7 @@ func (c *Client) conclude(ctx context.Context, r *Request, f *RequestError) erro
 	case then == stopKey, then == askList:
 		// A refused key stops the run. One refused record, or optional list, must not stop it every night.
 		f.Then = instead
-		_, err := c.vouch(ctx, time.Now().Add(-keyGood), nil)
+		_, err := c.verifyService(ctx, time.Now().Add(-keyGood), nil)
 		return err
 	case then == stopAddress && r.Stream == nil && !c.health.everWorked():
 		if f.contract && f.code != "" { // whoever answers like this is the service

@@ -94,17 +94,17 @@ type ServiceDownError struct {
 	Failures int           // in a row; 0: the first request was refused, for a reason that the service states
 	For      time.Duration // since the last good answer
 	// Wait is how long the service asks to wait, if that is too long, and Until is when that ends.
-	// Patience is the maximum time that a run continues without a good answer. AfterEnd: only the
+	// MaxDown is the maximum time that a run continues without a good answer. AfterEnd: only the
 	// run's time limit ends sooner.
-	Wait, Patience time.Duration
-	Until          time.Time
-	AfterEnd       bool
-	Err            error // the last failure
+	Wait, MaxDown time.Duration
+	Until         time.Time
+	AfterEnd      bool
+	Err           error // the last failure
 }
 
 func (e *ServiceDownError) Error() string {
 	if e.Wait > 0 {
-		longer := fmt.Sprintf("longer than a run continues without a successful response (%v)", e.Patience)
+		longer := fmt.Sprintf("longer than a run continues without a successful response (%v)", e.MaxDown)
 		if e.AfterEnd {
 			longer = "after the time limit of the run"
 		}

@@ -24,7 +24,7 @@ type health struct {
 	heard    bool      // there was an answer, good or not
 	worked   bool      // there was a good answer
 	last     *RequestError
-	doubted  time.Time // when doubt last returned true
+	doubted  time.Time // when mayDoubtKey last returned true
 }
 
 func newHealth() *health {
@@ -45,9 +45,9 @@ func (h *health) goodSince(t time.Time) bool {
 	return h.worked && h.lastGood.After(t)
 }
 
-// doubt reports whether the key has not been in doubt for some time. A record that is always refused
+// mayDoubtKey reports whether the key has not been in doubt for some time. A record that is always refused
 // must not stop all requests again and again.
-func (h *health) doubt() bool {
+func (h *health) mayDoubtKey() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	long := time.Since(h.doubted) >= keyGood
@@ -88,13 +88,13 @@ func (h *health) bad(ctx context.Context, f *RequestError, cfg *Config, base str
 	if down := now.Sub(h.lastGood); h.failures >= cfg.DownFailures && down >= cfg.DownAfter {
 		return &ServiceDownError{Failures: h.failures, For: down, Err: f}
 	}
-	patience := 2 * cfg.DownAfter
+	maxDown := 2 * cfg.DownAfter
 	var wait time.Duration // that the failure asks for
 	if f.rule.budget != nil {
 		wait = f.wait
 	}
-	down := &ServiceDownError{Failures: h.failures, For: now.Sub(h.firstBad), Patience: patience, Wait: wait, Until: f.until, Err: f}
-	if now.Add(wait).Sub(h.firstBad) >= patience {
+	down := &ServiceDownError{Failures: h.failures, For: now.Sub(h.firstBad), MaxDown: maxDown, Wait: wait, Until: f.until, Err: f}
+	if now.Add(wait).Sub(h.firstBad) >= maxDown {
 		return down
 	}
 	if end, limited := ctx.Deadline(); limited && wait > 0 && now.Add(wait).After(end) {
@@ -133,12 +133,12 @@ type look struct {
 	down bool      // the first attempt failed
 }
 
-// vouch reports whether the service works: whether it has given a good answer outside of streams
+// verifyService reports whether the service works: whether it has given a good answer outside of streams
 // since a time. If there was no such answer, it sends the probe; one caller probes for all. If that
-// fails too, vouch waits until it succeeds, while no other request is sent, and returns false: the
+// fails too, it waits until it succeeds, while no other request is sent, and returns false: the
 // earlier failure may have been the service's fault. An error ends the run: the key is refused, or row
 // shows that the service has been down for too long. A nil row counts only the probes of this call.
-func (c *Client) vouch(ctx context.Context, since time.Time, row *health) (bool, error) {
+func (c *Client) verifyService(ctx context.Context, since time.Time, row *health) (bool, error) {
 	row = cmp.Or(row, &health{lastGood: time.Now(), heard: true})
 	var last look
 	select {

@@ -70,15 +70,15 @@ func (p *pace) share(now instant, held int) time.Duration {
 // service asks to wait; 0: unspecified. Requests sent before the last refusal was known show nothing
 // new.
 func (p *pace) refused(sent, now instant, retryAfter time.Duration, fitted int) {
-	news := sent >= p.lastRefusal
-	if news {
+	isNew := sent >= p.lastRefusal
+	if isNew {
 		if p.closing = min(2*p.closing, maxPause); p.accepted > 0 || p.closing == 0 {
 			p.closing = closeFirst
 		}
 		p.accepted, p.lastRefusal = 0, now
 	}
 	p.closed = max(p.closed, now+cmp.Or(retryAfter, p.closing))
-	if news {
+	if isNew {
 		p.lower(now, retryAfter, fitted)
 	}
 }

@@ -41,9 +41,9 @@ const (
 	streamRefusals = 3
 	// keyGood is how long a key counts as accepted after a good answer.
 	keyGood = time.Minute
-	// mostExcused is the maximum number of a request's failures that are attributed to the whole
+	// mostUncounted is the maximum number of a request's failures that are attributed to the whole
 	// service.
-	mostExcused = 20
+	mostUncounted = 20
 )
 
 // NewStream returns the stream of an operation.
@@ -171,7 +171,7 @@ func (c *Client) tries(f *RequestError, k Kind) int {
 // optional is Do for a request of a stream.
 func (c *Client) optional(ctx context.Context, r *Request, accept func(*Answer) error) (*RequestError, error) {
 	var waits backoff.BackOff
-	s, excused := r.Stream, 0
+	s, uncounted := r.Stream, 0
 	for attempt, retry := 1, false; ; attempt, retry = attempt+1, true {
 		if f := s.over(); f != nil {
 			return f, nil
@@ -193,8 +193,8 @@ func (c *Client) optional(ctx context.Context, r *Request, accept func(*Answer) 
 		last := attempt >= c.tries(f, r.Kind) || !s.allows(pause)
 		if works, err := c.answersOthers(ctx, s, f, began, last); err != nil {
 			return f, err
-		} else if !works && excused < mostExcused {
-			excused, attempt = excused+1, attempt-1
+		} else if !works && uncounted < mostUncounted {
+			uncounted, attempt = uncounted+1, attempt-1
 			continue
 		}
 		if f.rule == notFound { // a valid answer
@@ -229,5 +229,5 @@ func (c *Client) answersOthers(ctx context.Context, s *Stream, f *RequestError, 
 	if f.rule == rateLimited { // others may have been refused until now
 		since = time.Now()
 	}
-	return c.vouch(ctx, since, nil)
+	return c.verifyService(ctx, since, nil)
 }

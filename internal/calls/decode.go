@@ -22,7 +22,7 @@ func (d *Decoder) Decode(body []byte, kind schema.Kind, c *Call) error {
 	c.begin()
 	c.SetTranscriptState(decodedState(c))
 	if n := c.backwards(); n > 0 {
-		d.Drift = append(d.Drift, wire.Drift{Path: "transcript[].end_at", Kind: wire.DriftMisfit, Count: n})
+		d.Drift = append(d.Drift, wire.Drift{Path: "transcript[].end_at", Kind: wire.DriftMismatch, Count: n})
 	}
 	return nil
 }

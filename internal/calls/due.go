@@ -60,7 +60,7 @@ type Asking struct {
 func (a *Asking) Due(c *Call) (due Due, ok bool) {
 	due = Due{CallID: string(c.ID()), StartAt: c.StartAt(), Kind: c.Kind(), Final: c.FinalAt()}
 	switch {
-	case c.TranscriptState() == Skipped && !a.Kinds.Barren(due.Kind):
+	case c.TranscriptState() == Skipped && !a.Kinds.NoTranscripts(due.Kind):
 	case c.Waits() && c.AskAt(a.Scope) <= a.Now:
 		due.AskAt, due.Changed = c.AskAt(a.Scope), c.TranscriptState() == Changed
 	case a.Scope == DueUnsettled && c.Unsettled() && c.ExpiresAt() > a.Now:

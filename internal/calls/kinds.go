@@ -60,9 +60,9 @@ func (k Kinds) add(kind Kind, filled, empty bool) {
 	k[kind] = of
 }
 
-// Barren reports whether enough records of a kind had no transcript, and none had one, so that
+// NoTranscripts reports whether enough records of a kind had no transcript, and none had one, so that
 // another one is unlikely to have one.
-func (k Kinds) Barren(kind Kind) bool {
+func (k Kinds) NoTranscripts(kind Kind) bool {
 	of := k[kind]
 	return kind != "" && of.Filled == 0 && of.Empty >= enoughRecords
 }
@@ -70,5 +70,5 @@ func (k Kinds) Barren(kind Kind) bool {
 // Skips reports whether a call's record is not worth a request. One in a hundred is requested
 // nevertheless, so that a change is noticed.
 func (k Kinds) Skips(due *Due) bool {
-	return k.Barren(due.Kind) && !sampled("kind", []byte(due.CallID))
+	return k.NoTranscripts(due.Kind) && !sampled("kind", []byte(due.CallID))
 }

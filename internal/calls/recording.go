@@ -113,7 +113,7 @@ func (c *Call) keepRecording(old *Call) {
 		c.Recordings().Set(old.Recordings())
 	}
 	if old != nil {
-		c.reviveRecording(old)
+		c.retryRecording(old)
 	}
 	c.withholdRecording()
 }
@@ -122,9 +122,9 @@ func (c *Call) keepRecording(old *Call) {
 // anew in every answer, so a new signature alone shows no change.
 const RecordingAttempts = 24
 
-// reviveRecording makes a recording that was given up due again if its link differs from that of an
+// retryRecording makes a recording that was given up due again if its link differs from that of an
 // older state: it leads to another place or, as long as attempts are left, has another signature.
-func (c *Call) reviveRecording(old *Call) {
+func (c *Call) retryRecording(old *Call) {
 	r, _ := c.Recording()
 	link := c.text(colRecordingURL)
 	if !r.GivenUp() || len(link) == 0 || SameLink(old, c) {

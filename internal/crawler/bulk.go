@@ -41,9 +41,9 @@ const (
 	sampled, oneIn = 20, 500
 	// retryBulk is the time after which pages that a service did not have are requested again.
 	retryBulk = 7 * 24 * time.Hour
-	// patience is how many consecutive pages may fail, or have too few of the due calls, before
+	// maxBad is how many consecutive pages may fail, or have too few of the due calls, before
 	// a run stops using them.
-	patience = 3
+	maxBad = 3
 	// maxBulkPage is the maximum size of a page in bytes.
 	maxBulkPage = 16 << 20
 )
@@ -280,7 +280,7 @@ func (b *bulkCrawl) refused(ctx context.Context, f *api.RequestError, p *bulkPag
 		b.most = min(b.most, smaller)
 	}
 	b.size = min(b.size, smaller)
-	if b.bad++; b.bad >= patience && b.size < firstBulk/4 {
+	if b.bad++; b.bad >= maxBad && b.size < firstBulk/4 {
 		b.stream().End(f)
 		b.stop("v2 pages fail: " + f.Error())
 	}
@@ -341,7 +341,7 @@ func (b *bulkCrawl) took(ctx context.Context, p *bulkPage) error {
 		b.bad = 0
 	case p.outside:
 		b.stop("v2 pages ignore the requested time")
-	case b.bad >= patience:
+	case b.bad >= maxBad:
 		b.stop("v2 pages lack the due transcripts")
 	}
 	return nil

@@ -40,7 +40,7 @@ type following struct {
 
 	// Of the last poll:
 	changes bool        // it found any
-	news    bool        // it found calls that are new, or have ended
+	found   bool        // it found calls that are new, or have ended
 	due     []calls.Due // those of them whose record is due
 }
 
@@ -86,7 +86,7 @@ func (c *Crawler) Poll(ctx context.Context) (busy bool, err error) {
 	if l.done && f.recorded >= now {
 		f.from = now - overlap
 	}
-	busy = f.news || !l.done
+	busy = f.found || !l.done
 	for _, call := range f.calls {
 		busy = busy || call.open(now)
 	}
@@ -97,7 +97,7 @@ func (c *Crawler) Poll(ctx context.Context) (busy bool, err error) {
 // call in progress.
 func (f *following) begin(now int64) (from int64) {
 	f.polls++
-	f.changes, f.news, f.due = false, false, nil
+	f.changes, f.found, f.due = false, false, nil
 	from = f.from
 	for id, call := range f.calls {
 		if len(f.calls) > mostFollowed && call.poll < f.polls-2 {
@@ -125,7 +125,7 @@ func (f *following) see(call *calls.Call, now int64) (changed bool) {
 	changed = !known || is.sum != old.sum
 	f.changes = f.changes || changed
 	if f.whole && (!known || is.over != old.over) {
-		f.news = true
+		f.found = true
 		call.Fetched(now, now, nil)
 		call.Settle(now)
 		asks := calls.Asking{Scope: calls.DueWaiting, Now: now}

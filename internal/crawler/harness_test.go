@@ -80,7 +80,7 @@ type memStore struct {
 	bulk        map[string]*calls.Call // details from v2 pages
 	fromBulk    []string               // as of the last commit
 	state       schema.Bulk
-	rests       map[string]schema.Rest
+	rests       map[string]schema.Backoff
 	spans       []schema.Span
 	due         []calls.Due // as of the last commit
 	checkpoints int         // offered, without waiting
@@ -96,7 +96,7 @@ type memCall struct {
 }
 
 func newMemStore() *memStore {
-	return &memStore{items: map[string]memCall{}, details: map[string]int{}, missing: map[string]int{}, unreadable: map[string]int{}, bulk: map[string]*calls.Call{}, rests: map[string]schema.Rest{}}
+	return &memStore{items: map[string]memCall{}, details: map[string]int{}, missing: map[string]int{}, unreadable: map[string]int{}, bulk: map[string]*calls.Call{}, rests: map[string]schema.Backoff{}}
 }
 
 func (s *memStore) Put(ctx context.Context, recs ...schema.Record) error {
@@ -137,8 +137,8 @@ func (s *memStore) Put(ctx context.Context, recs ...schema.Record) error {
 			if err := json.Unmarshal(r.Body, &s.state); err != nil {
 				return err
 			}
-		case schema.KindRest:
-			var rest schema.Rest
+		case schema.KindBackoff:
+			var rest schema.Backoff
 			if err := json.Unmarshal(r.Body, &rest); err != nil {
 				return err
 			}
@@ -213,7 +213,7 @@ func (s *memStore) Bulk() schema.Bulk {
 	return s.state
 }
 
-func (s *memStore) Resting(of string) schema.Rest {
+func (s *memStore) Backoff(of string) schema.Backoff {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.rests[of]

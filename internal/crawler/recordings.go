@@ -240,7 +240,7 @@ func (c *recordingCrawl) wants(due *calls.Recording, final bool) bool {
 	switch {
 	case tried && (final || due.LinkedAt <= last.at && now < last.next):
 		return false
-	case !tried && now < c.restsUntil(due):
+	case !tried && now < c.pausedUntil(due):
 		return false
 	case due.LinkedAt < c.begun && c.spent() && !c.valid(due.Link): // the link has probably expired
 		return false
@@ -284,9 +284,9 @@ func (c *recordingCrawl) renews() bool {
 	return true
 }
 
-// restsUntil returns when a recording that an earlier run has tried is due again, in ms since 1970
+// pausedUntil returns when a recording that an earlier run has tried is due again, in ms since 1970
 // UTC: after a pause or, if its call has changed since, at once.
-func (c *recordingCrawl) restsUntil(due *calls.Recording) int64 {
+func (c *recordingCrawl) pausedUntil(due *calls.Recording) int64 {
 	k := &due.Known
 	changed := due.LinkedAt > k.FetchedAt && k.Attempts < calls.RecordingAttempts
 	switch {

@@ -207,16 +207,16 @@ func TestFollowing(t *testing.T) {
 	if down := f.begin(1_012_000); down != 1_000_000 {
 		t.Errorf("the next poll lists down to %d", down)
 	}
-	if !see(ended, 1_070_000) || !f.news || len(f.due) != 1 || f.due[0].CallID != "a" {
-		t.Errorf("the end of a call: news %v, due %+v", f.news, f.due)
+	if !see(ended, 1_070_000) || !f.found || len(f.due) != 1 || f.due[0].CallID != "a" {
+		t.Errorf("the end of a call: news %v, due %+v", f.found, f.due)
 	}
 	if down := f.begin(1_080_000); down != 5_000_000 {
 		t.Errorf("after its end, the next poll lists down to %d", down)
 	}
-	if see(strings.Replace(ended, "sig=1", "sig=2", 1), 1_200_000) || f.news || f.changes {
+	if see(strings.Replace(ended, "sig=1", "sig=2", 1), 1_200_000) || f.found || f.changes {
 		t.Error("another signature is stored")
 	}
-	if !see(strings.Replace(ended, `"ended"`, `"error"`, 1), 1_200_000) || f.news || !f.changes || len(f.due) > 0 {
+	if !see(strings.Replace(ended, `"ended"`, `"error"`, 1), 1_200_000) || f.found || !f.changes || len(f.due) > 0 {
 		t.Errorf("a change is not stored, or is news; due: %+v", f.due)
 	}
 }

@@ -261,8 +261,8 @@ func (c *resourceCrawl) readObject(of *resource.Resource, parent string, body []
 		return nil, "", err
 	}
 	of.SetParent(&r.object, parent)
-	if of.Slim {
-		return of.SlimJSON(&r.object), of.KeyOf(r.object.Row), nil
+	if of.ColumnsOnly {
+		return of.ColumnsJSON(&r.object), of.KeyOf(r.object.Row), nil
 	}
 	var drift []wire.Drift
 	for _, d := range r.decoder.Drift {

@@ -122,7 +122,7 @@ func (s *skips) note(call *calls.Call, now int64) {
 	calls.Merge(nil, call, schema.KindDetail) // determines whether a transcript may still come
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wrong = s.wrong || call.Turns().Len() > 0 && s.kinds.Barren(call.Kind())
+	s.wrong = s.wrong || call.Turns().Len() > 0 && s.kinds.NoTranscripts(call.Kind())
 	s.kinds.Add(call)
 }
 

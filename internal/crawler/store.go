@@ -42,9 +42,9 @@ type Store interface {
 	// Kinds counts which kinds of calls had transcripts in their records.
 	Kinds(ctx context.Context) (calls.Kinds, error)
 
-	// Resting returns the time until which an operation rests, as of the last commit. If it does
-	// not rest, only the name is set.
-	Resting(of string) schema.Rest
+	// Backoff returns the time until which an operation is skipped, as of the last commit. If it is
+	// retried, only the name is set.
+	Backoff(of string) schema.Backoff
 
 	// Bulk returns the state of the pages of v2 as of the last commit.
 	Bulk() schema.Bulk

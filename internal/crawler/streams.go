@@ -29,7 +29,7 @@ var (
 	linksAllowance = api.Allowance{Failures: 12, Time: 3 * time.Minute, Slow: 30 * time.Second}
 )
 
-// streamSet is the set of streams of one run. Those given up rest for some nights, so that these do
+// streamSet is the set of streams of one run. Those given up are skipped for some nights, so that these do
 // not waste the same resources again. It is safe for concurrent use.
 type streamSet struct {
 	*Crawler
@@ -40,8 +40,8 @@ type streamSet struct {
 // optionalStream is one operation of a run.
 type optionalStream struct {
 	*api.Stream
-	rest    schema.Rest // from earlier runs, or because this one has given it up
-	skipped bool        // this run skips it
+	backoff schema.Backoff // from earlier runs, or because this one has given it up
+	skipped bool           // this run skips it
 	noted   bool
 }
 
@@ -51,8 +51,8 @@ func (s *streamSet) of(name string, a api.Allowance) *optionalStream {
 	defer s.mu.Unlock()
 	of := s.all[name]
 	if of == nil {
-		of = &optionalStream{Stream: api.NewStream(a), rest: s.store.Resting(name)}
-		of.skipped = !s.cfg.Full && s.nowMS() < of.rest.Until
+		of = &optionalStream{Stream: api.NewStream(a), backoff: s.store.Backoff(name)}
+		of.skipped = !s.cfg.Full && s.nowMS() < of.backoff.Until
 		s.all[name] = of
 	}
 	return of
@@ -63,7 +63,7 @@ func (s *optionalStream) idle() string {
 	if !s.skipped {
 		return ""
 	}
-	return s.until() + ": " + s.rest.Why
+	return s.until() + ": " + s.backoff.Why
 }
 
 // ended returns until when the operation is skipped because this run has given it up; empty if it
@@ -76,7 +76,7 @@ func (s *optionalStream) ended() string {
 }
 
 func (s *optionalStream) until() string {
-	return "not requested before " + time.UnixMilli(s.rest.Until).UTC().Format("2006-01-02 15:04") + " UTC, unless with --full"
+	return "not requested before " + time.UnixMilli(s.backoff.Until).UTC().Format("2006-01-02 15:04") + " UTC, unless with --full"
 }
 
 // remember stores which operations this run has given up, and which work again.
@@ -91,14 +91,14 @@ func (s *streamSet) remember(ctx context.Context) error {
 		case of.skipped, of.noted:
 			continue
 		case over != nil:
-			of.rest, of.noted = of.rest.Again(s.nowMS(), slack, s.secrets.Clip(over.Class(), 200)), true
-		case of.Used() && of.rest.Times > 0:
-			of.rest = schema.Rest{Of: name, At: s.nowMS()}
+			of.backoff, of.noted = of.backoff.Again(s.nowMS(), slack, s.secrets.Clip(over.Class(), 200)), true
+		case of.Used() && of.backoff.Times > 0:
+			of.backoff = schema.Backoff{Of: name, At: s.nowMS()}
 		default:
 			continue
 		}
-		body, _ := json.Marshal(of.rest) // texts and numbers always encode
-		recs = append(recs, schema.Record{Kind: schema.KindRest, FetchedAt: s.nowMS(), Body: body})
+		body, _ := json.Marshal(of.backoff) // texts and numbers always encode
+		recs = append(recs, schema.Record{Kind: schema.KindBackoff, FetchedAt: s.nowMS(), Body: body})
 	}
 	return s.put(ctx, recs...)
 }

@@ -64,7 +64,7 @@ var errCrashed = &postgres.Error{Code: codeCrashed, Message: "terminating connec
 	Hint: "one of your statements exceeded the memory or nesting limit, or could not be cancelled; reconnect"}
 
 // Answer implements postgres.Host.
-func (p *Pool) Answer(ctx context.Context, conn net.Conn, g postgres.Guest) error {
+func (p *Pool) Answer(ctx context.Context, conn net.Conn, g postgres.Connection) error {
 	w, err := p.take(g.User)
 	if err != nil {
 		err = fmt.Errorf("start a statement process: %w", err)
@@ -275,13 +275,13 @@ func (p *Pool) settle(w *worker, err error, trace string, clients int) {
 }
 
 // pass passes a client to the process and returns the connection between them.
-func (w *worker) pass(g postgres.Guest) (*net.UnixConn, error) {
+func (w *worker) pass(g postgres.Connection) (*net.UnixConn, error) {
 	here, there, err := pair(syscall.SOCK_STREAM)
 	if err != nil {
 		return nil, err
 	}
 	defer there.Close()
-	if err := w.send(order{Guest: &g}, there); err != nil {
+	if err := w.send(order{Connection: &g}, there); err != nil {
 		return nil, errors.Join(err, here.Close())
 	}
 	return here, nil

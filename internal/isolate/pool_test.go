@@ -347,7 +347,7 @@ func TestStuck(t *testing.T) {
 	sessions := &postgres.Sessions{Backend: backend{}, Late: 10 * time.Millisecond, Stuck: func() { close(stuck) }}
 	here, there := net.Pipe()
 	go func() {
-		_ = sessions.Answer(t.Context(), there, postgres.Guest{User: "ana", PID: 1, Key: make([]byte, 4)})
+		_ = sessions.Answer(t.Context(), there, postgres.Connection{User: "ana", PID: 1, Key: make([]byte, 4)})
 	}()
 	f := pgproto3.NewFrontend(here, here)
 	until := func(done func(pgproto3.BackendMessage) bool) {

@@ -60,7 +60,7 @@ func Run(ctx context.Context, events *Events, backend postgres.Backend) error {
 	for buf := make([]byte, mostOrder); ; {
 		o, fd, err := receive(orders, buf)
 		var conn net.Conn
-		if err == nil && o.Guest != nil {
+		if err == nil && o.Connection != nil {
 			conn, err = connOf(fd)
 		}
 		switch {
@@ -68,10 +68,10 @@ func Run(ctx context.Context, events *Events, backend postgres.Backend) error {
 			return nil
 		case err != nil:
 			return err
-		case o.Guest == nil:
+		case o.Connection == nil:
 			sessions.Cancel(o.Cancel)
 		default:
-			answering.Go(func() { _ = sessions.Answer(ctx, conn, *o.Guest) })
+			answering.Go(func() { _ = sessions.Answer(ctx, conn, *o.Connection) })
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 
 // order is a message to a process, over a socket that preserves message boundaries.
 type order struct {
-	Guest  *postgres.Guest `json:",omitempty"` // its connection is attached
-	Cancel uint32          `json:",omitempty"` // the client whose statement must stop
+	Connection *postgres.Connection `json:",omitempty"` // its connection is attached
+	Cancel     uint32               `json:",omitempty"` // the client whose statement must stop
 }
 
 // event is a message from a process.
@@ -86,12 +86,12 @@ func receive(from *net.UnixConn, buf []byte) (o order, fd int, err error) {
 	if err != nil {
 		return o, 0, err
 	}
-	if err := json.Unmarshal(buf[:n], &o); err != nil || o.Guest == nil {
+	if err := json.Unmarshal(buf[:n], &o); err != nil || o.Connection == nil {
 		return o, 0, err
 	}
 	messages, err := unix.ParseSocketControlMessage(rights[:m])
 	if err != nil || len(messages) != 1 {
-		return o, 0, errors.Join(errors.New("a guest without a connection"), err)
+		return o, 0, errors.Join(errors.New("a client without a connection"), err)
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
 	if err != nil {
@@ -108,7 +108,7 @@ func forward(to net.Conn, from io.Reader) bool {
 		n, err := from.Read(buf)
 		if n > 0 {
 			at.pass(buf[:n])
-			_ = to.SetWriteDeadline(time.Now().Add(postgres.Patience))
+			_ = to.SetWriteDeadline(time.Now().Add(postgres.WriteTimeout))
 			if _, err := to.Write(buf[:n]); err != nil {
 				return false
 			}

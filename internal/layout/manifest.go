@@ -63,9 +63,9 @@ type Manifest struct {
 	Lists map[string]List `json:"lists,omitempty"`
 	// Bulk records whether the pages of v2 can be trusted; nil if they were never requested.
 	Bulk *schema.Bulk `json:"bulk,omitempty"`
-	// Resting holds, by name, the operations that runs gave up and do not retry for now.
-	Resting map[string]schema.Rest `json:"resting,omitempty"`
-	Files   []File                 `json:"files"`
+	// Backoffs holds, by name, the operations that runs gave up and do not retry for now.
+	Backoffs map[string]schema.Backoff `json:"resting,omitempty"`
+	Files    []File                    `json:"files"`
 }
 
 // List is the state of a resource's list.

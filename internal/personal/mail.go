@@ -416,10 +416,10 @@ func localBefore(ps []piece, a int) (local string, from int) {
 		p := &ps[k]
 		switch p.is {
 		case wordPiece, digitPiece, tensPiece:
-			glued := k+1 < len(ps) && p.to == ps[k+1].from && from >= 0
+			adjacent := k+1 < len(ps) && p.to == ps[k+1].from && from >= 0
 			spelled := single(ps, k) && from >= 0 && (single(ps, from) || words == 0)
 			digits := from >= 0 && words == 0 // digits alone are the end of a name
-			if from >= 0 && !wantMore && !glued && !spelled && !digits {
+			if from >= 0 && !wantMore && !adjacent && !spelled && !digits {
 				return local, from
 			}
 			if p.is == wordPiece {

@@ -168,10 +168,10 @@ func mayStart(gs []group, i int) bool {
 		return false
 	case i == 0 || gs[i-1].style == region:
 		return true
-	case hard(g.join) || g.join == joinGlued && !g.loose:
+	case hard(g.join) || g.join == joinAdjacent && !g.loose:
 		return false
 	}
-	for k := i; k > 0 && (sameRun(&gs[k-1], &gs[k]) || gs[k].join == joinGlued); k-- {
+	for k := i; k > 0 && (sameRun(&gs[k-1], &gs[k]) || gs[k].join == joinAdjacent); k-- {
 		if !gs[k-1].loose || i-k >= mostLoose {
 			return false
 		}
@@ -190,7 +190,7 @@ func mayEnd(gs []group, j int) bool {
 	if hard(gs[j+1].join) {
 		return false
 	}
-	for k := j; k+1 < len(gs) && (sameRun(&gs[k], &gs[k+1]) || gs[k+1].join == joinGlued); k++ {
+	for k := j; k+1 < len(gs) && (sameRun(&gs[k], &gs[k+1]) || gs[k+1].join == joinAdjacent); k++ {
 		if !gs[k+1].loose || k-j >= mostLoose {
 			return false
 		}
@@ -272,7 +272,7 @@ func (r *reader) longest(gs []group, used []bool, i int, recognize recognizer, w
 			break
 		}
 		cand.digits += g.digits
-		if j > i && (sameRun(&gs[j-1], g) || g.join == joinGlued) {
+		if j > i && (sameRun(&gs[j-1], g) || g.join == joinAdjacent) {
 			cand.shape[len(cand.shape)-1] += len(g.digits)
 		} else {
 			cand.shape = append(cand.shape, len(g.digits))

@@ -10,10 +10,10 @@ import (
 type join uint8
 
 const (
-	joinGlued  join = iota // nothing
-	joinSpace              // space only
-	joinSoft               // a comma, a pause, the end of a turn
-	joinSpoken             // a hyphen that is spoken or has space around it
+	joinAdjacent join = iota // nothing
+	joinSpace                // space only
+	joinSoft                 // a comma, a pause, the end of a turn
+	joinSpoken               // a hyphen that is spoken or has space around it
 	joinHyphen
 	joinDot
 	joinSlash
@@ -267,16 +267,16 @@ func (r *reader) read(t int, text string) {
 func (r *reader) mark(at int, c rune, size int) int {
 	text := r.text
 	next := at + size
-	glued := at > 0 && next < len(text) && isAlnum(text[next])
+	adjacent := at > 0 && next < len(text) && isAlnum(text[next])
 	switch c {
 	case '-':
-		if glued && (isAlnum(text[at-1]) || text[at-1] == ')' || text[at-1] >= 0x80) {
+		if adjacent && (isAlnum(text[at-1]) || text[at-1] == ')' || text[at-1] >= 0x80) {
 			r.joinBy(joinHyphen)
 		} else {
 			r.joinBy(joinSpoken)
 		}
 	case '.':
-		if glued && isDigit(text[at-1]) && isDigit(text[next]) {
+		if adjacent && isDigit(text[at-1]) && isDigit(text[next]) {
 			r.joinBy(joinDot)
 		} else {
 			r.joinBy(joinSoft)

@@ -137,8 +137,8 @@ func (n *Number) Is(text string) bool {
 		return d == n.code+n.national || d == n.national
 	case is != nil:
 		region := phonenumbers.GetRegionCodeForNumber(is)
-		if mine := parse(n.folded, region); mine != nil {
-			return same(mine, is)
+		if parsed := parse(n.folded, region); parsed != nil {
+			return same(parsed, is)
 		}
 		return phonenumbers.GetNationalSignificantNumber(is) == n.national
 	}

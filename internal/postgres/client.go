@@ -12,7 +12,7 @@ import (
 
 // client is the connection and session of an authenticated client.
 type client struct {
-	Guest
+	Connection
 	line
 	host *Sessions
 
@@ -32,19 +32,19 @@ type client struct {
 	out     batch
 }
 
-func newClient(s *Sessions, conn net.Conn, g Guest) *client {
-	return &client{Guest: g, line: newLine(conn, false), host: s, state: 'I', statements: map[string]*statement{},
+func newClient(s *Sessions, conn net.Conn, g Connection) *client {
+	return &client{Connection: g, line: newLine(conn, false), host: s, state: 'I', statements: map[string]*statement{},
 		portals: map[string]*portal{}, settings: map[string]string{}, zone: time.UTC}
 }
 
 func (c *client) ready() { c.send(&pgproto3.ReadyForQuery{TxStatus: c.state}) }
 
-// Patience is the time limit for a client to accept one write, which is 64 KiB of rows: a slower
+// WriteTimeout is the time limit for a client to accept one write, which is 64 KiB of rows: a slower
 // reader would hold the snapshot and the statement's resources needlessly.
-const Patience = 2 * time.Minute
+const WriteTimeout = 2 * time.Minute
 
 func (c *client) flush() error {
-	_ = c.conn.SetWriteDeadline(time.Now().Add(Patience))
+	_ = c.conn.SetWriteDeadline(time.Now().Add(WriteTimeout))
 	return c.be.Flush()
 }
 
@@ -81,7 +81,7 @@ func (c *client) run(ctx context.Context) {
 	case errors.As(err, &tooLong):
 		err = &Error{Code: codeTooLong, Message: "a message exceeds the limit of 16 MiB"}
 	}
-	c.refuse(c.host.Log, c.Guest, err)
+	c.refuse(c.host.Log, c.Connection, err)
 }
 
 // open begins the session.

@@ -56,7 +56,7 @@ func (r *resumed) Read(p []byte) (int, error) { return r.in.Read(p) }
 func (l *line) send(m pgproto3.BackendMessage) { l.be.Send(m) }
 
 // refuse sends the reason why a client is refused or its connection ends.
-func (l *line) refuse(log func(string), g Guest, err error) {
+func (l *line) refuse(log func(string), g Connection, err error) {
 	if err == nil || errors.Is(err, errDone) || errors.Is(err, errGone) || errors.Is(err, io.EOF) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || isNetwork(err) {
 		return

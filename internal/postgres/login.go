@@ -33,7 +33,7 @@ var errDone = errors.New("done")
 
 // login is a connection whose client is not yet authenticated.
 type login struct {
-	Guest
+	Connection
 	line
 	srv *Server
 }
@@ -72,7 +72,7 @@ func (l *login) run(ctx context.Context) error {
 	if err := l.conn.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
-	return l.srv.enter(&l.Guest)
+	return l.srv.enter(&l.Connection)
 }
 
 // startup answers requests for encryption, and returns the startup message.

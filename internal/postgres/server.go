@@ -28,25 +28,25 @@ type Server struct {
 	Most int
 	Log  func(string) // for events outside a statement: a bug, a refused connection
 
-	mu     sync.Mutex
-	guests map[uint32]*Guest
-	ends   map[uint32]context.CancelFunc // end the guests' connections
-	of     map[string]int                // connections by user
-	next   uint32
-	wg     sync.WaitGroup
+	mu          sync.Mutex
+	connections map[uint32]*Connection
+	ends        map[uint32]context.CancelFunc // end the connections
+	of          map[string]int                // connections by user
+	next        uint32
+	wg          sync.WaitGroup
 }
 
 // Host answers authenticated clients.
 type Host interface {
 	// Answer answers a client until it disconnects. It logs its own failures; a returned error is
 	// only sent to the client.
-	Answer(ctx context.Context, conn net.Conn, g Guest) error
+	Answer(ctx context.Context, conn net.Conn, g Connection) error
 	// Cancel stops a client's statement.
 	Cancel(pid uint32)
 }
 
-// Guest is an authenticated client.
-type Guest struct {
+// Connection is an authenticated client.
+type Connection struct {
 	User    string
 	From    string // the client's address
 	PID     uint32 // with Key, identifies the client in cancel requests
@@ -100,19 +100,19 @@ func (s *Server) handle(ctx context.Context, conn net.Conn) {
 		err, log := l.run(ctx), s.Log
 		stop()
 		if err == nil {
-			defer s.leave(&l.Guest)
+			defer s.leave(&l.Connection)
 			var end context.CancelFunc
 			ctx, end = context.WithCancel(ctx)
 			defer end()
 			s.mu.Lock()
 			s.ends[l.PID] = end
 			s.mu.Unlock()
-			err, log = s.Host.Answer(ctx, l.rest(), l.Guest), nil
+			err, log = s.Host.Answer(ctx, l.rest(), l.Connection), nil
 		}
 		if ctx.Err() != nil && err != nil {
 			err = errShutdown
 		}
-		l.refuse(log, l.Guest, err)
+		l.refuse(log, l.Connection, err)
 	})
 }
 
@@ -127,29 +127,29 @@ func safely(log func(string), do func()) {
 }
 
 // enter registers an authenticated client with a key for cancel requests.
-func (s *Server) enter(g *Guest) error {
+func (s *Server) enter(g *Connection) error {
 	g.Key = make([]byte, 4)
 	_, _ = rand.Read(g.Key) // never fails
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.guests == nil {
-		s.guests, s.of, s.ends = map[uint32]*Guest{}, map[string]int{}, map[uint32]context.CancelFunc{}
+	if s.connections == nil {
+		s.connections, s.of, s.ends = map[uint32]*Connection{}, map[string]int{}, map[uint32]context.CancelFunc{}
 	}
-	if s.Most > 0 && len(s.guests) >= s.Most || g.Limits.Connections > 0 && s.of[g.User] >= g.Limits.Connections {
+	if s.Most > 0 && len(s.connections) >= s.Most || g.Limits.Connections > 0 && s.of[g.User] >= g.Limits.Connections {
 		return &Error{Code: codeTooMany, Message: "sorry, too many clients already", Hint: "close connections, or raise --max-connections"}
 	}
-	for s.next++; s.guests[s.next] != nil || s.next == 0; s.next++ {
+	for s.next++; s.connections[s.next] != nil || s.next == 0; s.next++ {
 	}
 	g.PID = s.next
-	s.guests[g.PID] = g
+	s.connections[g.PID] = g
 	s.of[g.User]++
 	return nil
 }
 
-func (s *Server) leave(g *Guest) {
+func (s *Server) leave(g *Connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.guests, g.PID)
+	delete(s.connections, g.PID)
 	delete(s.ends, g.PID)
 	if s.of[g.User]--; s.of[g.User] == 0 {
 		delete(s.of, g.User)
@@ -161,7 +161,7 @@ func (s *Server) End(user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for pid, end := range s.ends {
-		if s.guests[pid].User == user {
+		if s.connections[pid].User == user {
 			end()
 		}
 	}
@@ -171,13 +171,13 @@ func (s *Server) End(user string) {
 func (s *Server) Connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.guests)
+	return len(s.connections)
 }
 
 // cancel stops a client's statement if the key matches.
 func (s *Server) cancel(pid uint32, key []byte) {
 	s.mu.Lock()
-	g := s.guests[pid]
+	g := s.connections[pid]
 	s.mu.Unlock()
 	if g != nil && subtle.ConstantTimeCompare(key, g.Key) == 1 {
 		s.Host.Cancel(pid)

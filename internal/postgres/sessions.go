@@ -38,7 +38,7 @@ type Entry struct {
 }
 
 // Answer implements Host.
-func (s *Sessions) Answer(ctx context.Context, conn net.Conn, g Guest) error {
+func (s *Sessions) Answer(ctx context.Context, conn net.Conn, g Connection) error {
 	c := newClient(s, conn, g)
 	s.mu.Lock()
 	if s.clients == nil {

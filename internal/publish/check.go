@@ -238,7 +238,7 @@ func facts(f iceberg.DataFile) string {
 
 // copies checks the copies of the warehouse's files.
 func (c *checking) copies(ctx context.Context, w *work) error {
-	group := pool.New().WithContext(ctx).WithMaxGoroutines(abreast).WithCancelOnError().WithFirstError()
+	group := pool.New().WithContext(ctx).WithMaxGoroutines(concurrency).WithCancelOnError().WithFirstError()
 	for _, copied := range w.wants() {
 		group.Go(func(ctx context.Context) error {
 			c.mu.Lock()

@@ -37,7 +37,7 @@ func (w *work) clean(ctx context.Context) error {
 		}
 	}
 	w.mu.Unlock()
-	return cmp.Or(w.store.Remove(ctx, doubtful), w.abandoned(ctx))
+	return cmp.Or(w.store.Remove(ctx, doubtful), w.removeUploads(ctx))
 }
 
 // doubtful returns the addresses of the files that this publication does not need.
@@ -139,16 +139,16 @@ func (w *work) used(ctx context.Context) (map[string]bool, error) {
 	return used, nil
 }
 
-// abandoned removes the remains of interrupted uploads. Uploads of this organisation ended with
+// removeUploads removes the remains of interrupted uploads. Uploads of this organisation ended with
 // their leases.
-func (w *work) abandoned(ctx context.Context) error {
+func (w *work) removeUploads(ctx context.Context) error {
 	now := w.Now().Add(young)
 	if w.shared {
 		now = w.Now().Add(-young)
 	}
 	if w.Organization == "" {
-		return w.store.Abandoned(ctx, w.location, now)
+		return w.store.RemoveUploads(ctx, w.location, now)
 	}
-	return cmp.Or(w.store.Abandoned(ctx, w.folder(w.location, "data"), now),
-		w.store.Abandoned(ctx, w.location+"/metadata", w.Now().Add(-young)))
+	return cmp.Or(w.store.RemoveUploads(ctx, w.folder(w.location, "data"), now),
+		w.store.RemoveUploads(ctx, w.location+"/metadata", w.Now().Add(-young)))
 }

@@ -150,11 +150,11 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 		}
 		others = append(others, entry)
 	}
-	theirs, err := w.write(ctx, s, name+"-o", others)
+	inherited, err := w.write(ctx, s, name+"-o", others)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.list(ctx, s, name+"-list.avro", slices.Concat(w.other, theirs, ours)); err != nil {
+	if err := w.list(ctx, s, name+"-list.avro", slices.Concat(w.other, inherited, ours)); err != nil {
 		return nil, err
 	}
 	s.Summary = w.summary(entries)

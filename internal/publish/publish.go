@@ -32,8 +32,8 @@ import (
 )
 
 const (
-	// abreast is the number of uploads, and of tables, processed concurrently.
-	abreast = 8
+	// concurrency is the number of uploads, and of tables, processed concurrently.
+	concurrency = 8
 	// tries is the number of attempts for a commit whose response is lost.
 	tries = 5
 )
@@ -362,7 +362,7 @@ func (p *publication) workOf(t *schema.Table) *work {
 
 // each processes all tables concurrently.
 func each(ctx context.Context, of []*work, do func(*work, context.Context) error) error {
-	group := pool.New().WithContext(ctx).WithMaxGoroutines(abreast).WithCancelOnError().WithFirstError()
+	group := pool.New().WithContext(ctx).WithMaxGoroutines(concurrency).WithCancelOnError().WithFirstError()
 	for _, w := range of {
 		group.Go(func(ctx context.Context) error {
 			if err := do(w, ctx); err != nil {
@@ -401,14 +401,14 @@ func again(ctx context.Context, do func() error) error {
 	unsure := 0
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := do()
-		if errors.Is(err, catalog.ErrUnsure) {
+		if errors.Is(err, catalog.ErrStateUnknown) {
 			unsure++
 		}
-		if err != nil && !errors.Is(err, catalog.ErrConflict) && (!errors.Is(err, catalog.ErrUnsure) || unsure == tries) {
+		if err != nil && !errors.Is(err, catalog.ErrConflict) && (!errors.Is(err, catalog.ErrStateUnknown) || unsure == tries) {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
-	}, backoff.WithMaxElapsedTime(catalog.Patience), backoff.WithBackOff(&backoff.ExponentialBackOff{
+	}, backoff.WithMaxElapsedTime(catalog.MaxRetry), backoff.WithBackOff(&backoff.ExponentialBackOff{
 		InitialInterval: 50 * time.Millisecond, RandomizationFactor: 0.9, Multiplier: 1.5, MaxInterval: 5 * time.Second,
 	}))
 	return err

@@ -36,7 +36,7 @@ type catalogServer struct {
 	seen      map[string]int
 	// elsewhere is the server's own location for tables; empty: the requested one.
 	elsewhere string
-	staged    map[string]catalog.Relic
+	staged    map[string]catalog.Leftover
 	atomic    bool              // it can commit several tables at once
 	nessie    bool              // it refuses tags and the removal of snapshots
 	separator string            // of namespaces; empty: a dot, as configured
@@ -138,7 +138,7 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if c.elsewhere != "" {
 			asked.Location = c.elsewhere + "/" + asked.Name + "-0a1b"
 		}
-		c.staged[asked.Name] = catalog.Relic{UUID: uuid.NewString(), Location: asked.Location + "/", Schemas: []*iceberg.Schema{renumbered(asked.Schema)}}
+		c.staged[asked.Name] = catalog.Leftover{UUID: uuid.NewString(), Location: asked.Location + "/", Schemas: []*iceberg.Schema{renumbered(asked.Schema)}}
 		reply(http.StatusOK, map[string]any{"metadata": c.staged[asked.Name]})
 	case table == "":
 		reply(http.StatusOK, struct{}{})
@@ -251,7 +251,7 @@ func TestCatalogServer(t *testing.T) {
 			h, dir := newHouse(t), t.TempDir()
 			s, root, err := store.Open(filepath.Join(dir, "catalog"))
 			h.must(err)
-			c := &catalogServer{Files: catalog.NewFiles(s, root), t: t, seen: map[string]int{}, staged: map[string]catalog.Relic{}, atomic: strings.HasPrefix(name, "atomic"), nessie: strings.HasPrefix(name, "nessie")}
+			c := &catalogServer{Files: catalog.NewFiles(s, root), t: t, seen: map[string]int{}, staged: map[string]catalog.Leftover{}, atomic: strings.HasPrefix(name, "atomic"), nessie: strings.HasPrefix(name, "nessie")}
 			if strings.HasSuffix(name, "elsewhere") {
 				c.elsewhere = "file://" + filepath.Join(dir, "own", "place")
 			}
@@ -370,7 +370,7 @@ func TestBusyCatalog(t *testing.T) {
 	h, dir := newHouse(t), t.TempDir()
 	s, root, err := store.Open(filepath.Join(dir, "catalog"))
 	h.must(err)
-	c := &catalogServer{Files: catalog.NewFiles(s, root), t: t, seen: map[string]int{}, staged: map[string]catalog.Relic{}}
+	c := &catalogServer{Files: catalog.NewFiles(s, root), t: t, seen: map[string]int{}, staged: map[string]catalog.Leftover{}}
 	var mu sync.Mutex
 	seen, n := map[string]int{}, 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -373,7 +373,7 @@ func TestSignedCatalog(t *testing.T) {
 			h, dir := newHouse(t), t.TempDir()
 			s, root, err := store.Open(filepath.Join(dir, "catalog"))
 			h.must(err)
-			c := &catalogServer{Files: catalog.NewFiles(s, root), t: t, seen: map[string]int{}, staged: map[string]catalog.Relic{}, separator: "\x1f"}
+			c := &catalogServer{Files: catalog.NewFiles(s, root), t: t, seen: map[string]int{}, staged: map[string]catalog.Leftover{}, separator: "\x1f"}
 			if !told {
 				c.settings = map[string]string{"rest.sigv4-enabled": "true", "rest.signing-name": "glue", "rest.signing-region": "eu-west-3"}
 			}

@@ -110,12 +110,12 @@ func (w *work) same(ctx context.Context, c *wanted, in *copied) (bool, error) {
 		return false, err
 	}
 	defer there.Close()
-	ours, theirs := io.NewSectionReader(in, 0, in.size()), make([]byte, 1<<16)
-	for mine := make([]byte, len(theirs)); ; {
-		n, err := io.ReadFull(there, theirs)
-		m, _ := io.ReadFull(ours, mine)
+	local, remote := io.NewSectionReader(in, 0, in.size()), make([]byte, 1<<16)
+	for want := make([]byte, len(remote)); ; {
+		n, err := io.ReadFull(there, remote)
+		m, _ := io.ReadFull(local, want)
 		switch {
-		case n != m || !bytes.Equal(theirs[:n], mine[:m]):
+		case n != m || !bytes.Equal(remote[:n], want[:m]):
 			return false, nil
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return true, nil
@@ -127,7 +127,7 @@ func (w *work) same(ctx context.Context, c *wanted, in *copied) (bool, error) {
 
 // upload copies the files that are missing or damaged at the destination.
 func (p *publication) upload(ctx context.Context, works []*work) error {
-	group := pool.New().WithContext(ctx).WithMaxGoroutines(abreast).WithCancelOnError().WithFirstError()
+	group := pool.New().WithContext(ctx).WithMaxGoroutines(concurrency).WithCancelOnError().WithFirstError()
 	for _, w := range works {
 		for _, c := range w.wants() {
 			group.Go(func(ctx context.Context) error {

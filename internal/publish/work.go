@@ -38,7 +38,7 @@ type work struct {
 	before map[string]bool
 
 	rebuild   bool                        // the table is rewritten
-	was       catalog.Relic               // the readable rest of the metadata, if the metadata was lost
+	was       catalog.Leftover            // the readable rest of the metadata, if the metadata was lost
 	anew      map[string]bool             // our files in the table that need a new description, by address
 	described map[string]iceberg.DataFile // files that the table lacked, by address
 	written   []string                    // addresses of the commit's manifests and lists
@@ -91,7 +91,7 @@ func (w *work) load(ctx context.Context) (err error) {
 		return &catalog.UseError{What: "the tables there have no column organization, because a single warehouse publishes to them: " +
 			"publish to another place"}
 	}
-	if err := w.mine(); err != nil {
+	if err := w.checkOwner(); err != nil {
 		return err
 	}
 	if now := w.Head(); now != nil {
@@ -141,8 +141,8 @@ func (w *work) look(ctx context.Context) (err error) {
 	return err
 }
 
-// mine returns an error for a table that another warehouse published.
-func (w *work) mine() error {
+// checkOwner returns an error for a table that another warehouse published.
+func (w *work) checkOwner() error {
 	last := w.Properties[w.published()]
 	if last == "" {
 		return nil

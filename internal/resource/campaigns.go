@@ -55,7 +55,7 @@ var Campaigns = Declare(Resource{
 var CampaignCalls = Declare(Resource{
 	Name: "campaign_calls", Doc: "calls placed by each campaign",
 	Path: "/v3/calls", Parent: Campaigns, Queries: []url.Values{{"campaign_id": {"{}"}}},
-	Key: []string{"campaign_id", "call_id"}, Slim: true, OfCall: "call_id",
+	Key: []string{"campaign_id", "call_id"}, ColumnsOnly: true, OfCall: "call_id",
 },
 	schema.Column{ID: 2, Name: "call_id", Type: schema.Text, Required: true, V3: "id", V2: "call_id",
 		Doc: "id of the call"},

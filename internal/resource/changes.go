@@ -58,7 +58,7 @@ func (r *Resource) Change(old, now *schema.Object, f Fetched, since int64) schem
 			kind = "completed"
 		}
 	}
-	if len(cols) == 0 || r.Slim {
+	if len(cols) == 0 || r.ColumnsOnly {
 		return nil
 	}
 	row := make(schema.Row, len(Changes.Columns))

@@ -107,8 +107,8 @@ func (r *Resource) ofItem(col int) bool {
 	return c.Name == "extra" || c.Name == "source" || c.V3 != "" && !slices.Contains(r.own, col)
 }
 
-// SlimJSON returns the JSON of an object's columns only. It changes the object.
-func (r *Resource) SlimJSON(o *schema.Object) []byte {
+// ColumnsJSON returns the JSON of an object's columns only. It changes the object.
+func (r *Resource) ColumnsJSON(o *schema.Object) []byte {
 	o.Row[r.extra] = parquet.Value{}
 	return wire.AppendJSON(nil, o)
 }

@@ -47,9 +47,9 @@ type Resource struct {
 	Own    []string
 	// Key are the columns that identify an object, the parent's first. The table is sorted by them.
 	Key []string
-	// Slim means that only the columns of an item are stored, and no changes are recorded, because
+	// ColumnsOnly means that only the columns of an item are stored, and no changes are recorded, because
 	// the items only serve as links.
-	Slim bool
+	ColumnsOnly bool
 	// OfCall is the column with the call that a row belongs to. The row is removed when the call is
 	// forgotten. Empty if rows do not belong to calls.
 	OfCall string

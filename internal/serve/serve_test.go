@@ -474,7 +474,7 @@ func TestUsers(t *testing.T) {
 	test.OK(t, err)
 	var mu sync.Mutex
 	var tried []string // and whether the password was wrong
-	var braked error
+	var limited error
 	h := start(t, func(s *postgres.Server) {
 		s.Try = func(_ context.Context, user, _ string) (func(bool), error) {
 			mu.Lock()
@@ -483,7 +483,7 @@ func TestUsers(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				tried = append(tried, fmt.Sprint(user, ":", isWrong))
-			}, braked
+			}, limited
 		}
 		s.Users, s.NeedTLS, s.TLS = list.Defaults(postgres.Limits{}), true, &tls.Config{Certificates: []tls.Certificate{certificate(t)}}
 	})
@@ -514,13 +514,13 @@ func TestUsers(t *testing.T) {
 	if got := strings.Join(tried, " "); got != strings.Repeat("ann:false ", 6)+"ann:true bob:true ann:true" {
 		t.Errorf("passwords that were looked at: %s", got)
 	}
-	braked = serve.ErrTooMany
+	limited = serve.ErrTooMany
 	mu.Unlock()
 	if err := connect("ann", "a%20good%20password", "require"); code(err) != "28000" || !strings.Contains(err.Error(), "wait a minute") {
 		t.Errorf("while passwords from this address are not looked at: %v", err)
 	}
 	mu.Lock()
-	braked = nil
+	limited = nil
 	mu.Unlock()
 	test.OK(t, os.Chmod(path, 0o644))
 	if err := connect("ann", "a%20good%20password", "require"); err == nil {

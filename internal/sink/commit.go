@@ -34,9 +34,9 @@ type stamp struct {
 type commitResult struct {
 	*layout.Snapshot
 	Stats
-	Made    []layout.File // written files; the others are linked
-	Doubted []string      // resources with a suspicious empty list
-	Broken  []journalLoss // records of the journal that cannot be decoded, and were skipped
+	Made        []layout.File // written files; the others are linked
+	Unconfirmed []string      // resources with a suspicious empty list
+	Broken      []journalLoss // records of the journal that cannot be decoded, and were skipped
 }
 
 // maker makes the next snapshot of the one before: it merges new records, or compacts, restores, mends
@@ -239,7 +239,7 @@ func (m *maker) manifest() *layout.Manifest {
 	out := &layout.Manifest{
 		FormatVersion: layout.FormatVersion, RunID: m.runID, CommittedAt: m.now.UTC(), Country: m.country,
 		Coverage: append([]schema.Span{}, m.was.Coverage...), Files: m.files,
-		Lists: m.lists(), Bulk: m.bulk(), Resting: m.resting(), Mask: cmp.Or(m.stamp.Mask, m.was.Mask), Redaction: m.was.Redaction,
+		Lists: m.lists(), Bulk: m.bulk(), Backoffs: m.backoffs(), Mask: cmp.Or(m.stamp.Mask, m.was.Mask), Redaction: m.was.Redaction,
 		Origin: cmp.Or(m.stamp.Origin, m.was.Origin), Archive: cmp.Or(m.stamp.Archive, m.was.Archive),
 	}
 	if r := m.was.Redaction; r != nil {
@@ -261,11 +261,11 @@ func (m *maker) manifest() *layout.Manifest {
 // bulk returns the state of the pages of v2.
 func (m *maker) bulk() *schema.Bulk { return cmp.Or(m.in.bulk, m.was.Bulk) }
 
-// resting returns the operations that are not retried for now.
-func (m *maker) resting() map[string]schema.Rest {
-	out := map[string]schema.Rest{}
-	maps.Copy(out, m.was.Resting)
-	for _, r := range m.in.rests {
+// backoffs returns the operations that are not retried for now.
+func (m *maker) backoffs() map[string]schema.Backoff {
+	out := map[string]schema.Backoff{}
+	maps.Copy(out, m.was.Backoffs)
+	for _, r := range m.in.backoffs {
 		if r.Times > 0 {
 			out[r.Of] = r
 		} else {

@@ -244,7 +244,7 @@ func TestRested(t *testing.T) {
 		return w
 	}
 	w := open()
-	if w.Rested() {
+	if w.MayCommit() {
 		t.Error("a commit at once")
 	}
 	source := rand.NewChaCha8([32]byte{})
@@ -259,17 +259,17 @@ func TestRested(t *testing.T) {
 	put(0, 10)
 	test.OK(t, w.Checkpoint(t.Context(), true))
 	test.OK(t, w.Close())
-	if now, w = now.Add(time.Minute), open(); !w.Rested() {
+	if now, w = now.Add(time.Minute), open(); !w.MayCommit() {
 		t.Error("an earlier process committed a minute ago")
 	}
 	put(0, 20)
 	test.OK(t, w.Checkpoint(t.Context(), true))
 	put(1, 8<<20/3)
 	put(2, 8<<20/3)
-	if now = now.Add(59 * time.Second); w.Rested() {
+	if now = now.Add(59 * time.Second); w.MayCommit() {
 		t.Error("two commits within a minute")
 	}
-	if now = now.Add(time.Second); !w.Rested() {
+	if now = now.Add(time.Second); !w.MayCommit() {
 		t.Error("it rests longer than a minute")
 	}
 	test.OK(t, w.Checkpoint(t.Context(), true))
@@ -281,10 +281,10 @@ func TestRested(t *testing.T) {
 	if least < 70*time.Second {
 		t.Errorf("only %d bytes were written", bytes)
 	}
-	if now = now.Add(least - time.Second); w.Rested() {
+	if now = now.Add(least - time.Second); w.MayCommit() {
 		t.Errorf("it writes faster than it may")
 	}
-	if now = now.Add(3 * time.Second); !w.Rested() {
+	if now = now.Add(3 * time.Second); !w.MayCommit() {
 		t.Error("it rests for ever")
 	}
 }

@@ -122,7 +122,7 @@ func (f *erasure) forget(ctx context.Context, sel Selection, dry bool, progress 
 	f.findUnknown(sel)
 	// There is no call to erase, no text to blank and no id to record. Then other snapshots have none
 	// either: those made before an id was recorded are gone.
-	idle := f.erased.Calls == 0 && f.erased.Customers == 0 && f.erased.Rows == 0 && !f.noted && f.news == 0
+	idle := f.erased.Calls == 0 && f.erased.Customers == 0 && f.erased.Rows == 0 && !f.noted && f.newCount == 0
 	if idle {
 		f.removed = 0
 	}
@@ -201,7 +201,7 @@ type erasure struct {
 	unknown    []string                   // given ones that are not
 	held       map[string]map[string]bool // calls that a file holds, by path
 	tombstones *tombstones                // after the erasure
-	news       int                        // number of new ones
+	newCount   int                        // number of new ones
 	added      []tombstone                // of ids
 
 	recordings []layout.Deletion
@@ -218,7 +218,7 @@ func (f *erasure) addTombstones() {
 		t := was.Of([]byte(id))
 		f.added = append(f.added, t)
 		if !was.Has(t) {
-			f.news++
+			f.newCount++
 		} else {
 			f.known[id] = true
 		}
@@ -270,7 +270,7 @@ func (f *erasure) run(ctx context.Context, progress func(Progress)) error {
 	m := w.maker(w.read(f.current))
 	m.country, m.stamp, m.exclusive, m.tombstones = was.Country, stamp{}, true, f.tombstones
 	m.sealed = func(made *layout.Snapshot) error {
-		err := f.doom(made.Manifest.Snapshot)
+		err := f.listForDeletion(made.Manifest.Snapshot)
 		if err != nil {
 			_ = removeSnapshot(w.opts.FS, made.Dir) // otherwise the next opening does
 		}

@@ -85,7 +85,7 @@ func (f *erasure) eachFile(ctx context.Context, visit func(*tableReader, *layout
 				return err
 			}
 			err := f.w.read(s).Read(file, func(t *tableReader) error { return visit(t, file) })
-			if err := f.excuse(ctx, s, err); err != nil {
+			if err := f.ignoreRemoved(ctx, s, err); err != nil {
 				return err
 			}
 		}
@@ -93,8 +93,8 @@ func (f *erasure) eachFile(ctx context.Context, visit func(*tableReader, *layout
 	return nil
 }
 
-// excuse returns nil for a snapshot that is about to be removed: it need not be readable.
-func (f *erasure) excuse(ctx context.Context, s *layout.Snapshot, err error) error {
+// ignoreRemoved returns nil for a snapshot that is about to be removed: it need not be readable.
+func (f *erasure) ignoreRemoved(ctx context.Context, s *layout.Snapshot, err error) error {
 	if err == nil || s == f.current || ctx.Err() != nil {
 		return cmp.Or(err, ctx.Err())
 	}
@@ -213,7 +213,7 @@ func (f *erasure) findPeople(ctx context.Context, sel Selection) error {
 				}
 				return ctx.Err()
 			})
-			if err := f.excuse(ctx, s, err); err != nil {
+			if err := f.ignoreRemoved(ctx, s, err); err != nil {
 				return err
 			}
 		}

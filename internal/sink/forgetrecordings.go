@@ -31,7 +31,7 @@ func (f *erasure) findRecordings(ctx context.Context) error {
 				if file == nil {
 					continue
 				}
-				if err := f.excuse(ctx, s, f.recordingsIn(s, file, t, f.held[of.Path], add)); err != nil {
+				if err := f.ignoreRemoved(ctx, s, f.recordingsIn(s, file, t, f.held[of.Path], add)); err != nil {
 					return err
 				}
 			}
@@ -63,10 +63,10 @@ func (f *erasure) recordingsIn(s *layout.Snapshot, file *layout.File, t *schema.
 	})
 }
 
-// doom lists the recordings for deletion as soon as the snapshot without their calls is current. So
+// listForDeletion lists the recordings for deletion as soon as the snapshot without their calls is current. So
 // a crash in between neither deletes a recording of a call that still exists, nor loses track of
 // one.
-func (f *erasure) doom(number int64) error {
+func (f *erasure) listForDeletion(number int64) error {
 	if len(f.recordings) == 0 {
 		return nil
 	}

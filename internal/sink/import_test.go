@@ -196,7 +196,7 @@ func TestImportCountsDrift(t *testing.T) {
 		return line(id, testDay.UnixMilli(), `,"call_cost":{"total_cost":"1,200.50"},"variant_label":"caf`+"\xe9\"")
 	}
 	_, did := imported(t, w, dumpOf("d", 0, schema.KindItem, false, odd("a"), line("b", 1, "")), dumpOf("e", 0, schema.KindItem, true, odd("c")))
-	want := wire.DriftCounts{{Path: "call_cost.total_cost", Kind: wire.DriftMisfit}: 2, {Path: "(body)", Kind: wire.DriftReplaced}: 2}
+	want := wire.DriftCounts{{Path: "call_cost.total_cost", Kind: wire.DriftMismatch}: 2, {Path: "(body)", Kind: wire.DriftReplaced}: 2}
 	if did.Drifted != 4 || !maps.Equal(did.Drift, want) {
 		t.Errorf("%d: %v", did.Drifted, did.Drift)
 	}

@@ -181,24 +181,24 @@ func TestUnsettledPlaces(t *testing.T) {
 func TestRestsAreKept(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "w")
-	rest := schema.Rest{Of: "agents"}
+	rest := schema.Backoff{Of: "agents"}
 	for run, times := range []int{1, 2, 0, 1} {
 		w := night(t, nil, root, run+1)
 		now := w.opts.Now().UnixMilli()
-		if got := w.Resting("agents"); got != rest || w.Resting("tools") != (schema.Rest{Of: "tools"}) {
+		if got := w.Backoff("agents"); got != rest || w.Backoff("tools") != (schema.Backoff{Of: "tools"}) {
 			t.Errorf("run %d: it is %+v, want %+v", run, got, rest)
 		}
 		put := rest.Again(now, time.Hour, "429")
 		if times == 0 {
-			put = schema.Rest{Of: "agents", At: now}
+			put = schema.Backoff{Of: "agents", At: now}
 		}
 		body, err := json.Marshal(put)
 		test.OK(t, err)
-		test.OK(t, w.Put(context.Background(), schema.Record{Kind: schema.KindRest, FetchedAt: now, Body: body}))
+		test.OK(t, w.Put(context.Background(), schema.Record{Kind: schema.KindBackoff, FetchedAt: now, Body: body}))
 		mustCommit(t, w)
 		test.OK(t, w.Close())
 		if rest = put; times == 0 {
-			rest = schema.Rest{Of: "agents"}
+			rest = schema.Backoff{Of: "agents"}
 		}
 		if rest.Times != times {
 			t.Errorf("run %d: given up %d times, want %d", run, rest.Times, times)

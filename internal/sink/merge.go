@@ -14,15 +14,15 @@ import (
 
 // inOrder visits old rows and new records in their common order: each row, with its record if it has
 // one, and each record without a row.
-func inOrder[O, N any](each func(visit func(*O) error) error, news []*N, compare func(*N, *O) int, visit func(*O, *N) error) error {
+func inOrder[O, N any](each func(visit func(*O) error) error, records []*N, compare func(*N, *O) int, visit func(*O, *N) error) error {
 	err := each(func(old *O) error {
-		for len(news) > 0 {
-			now := news[0]
+		for len(records) > 0 {
+			now := records[0]
 			order := compare(now, old)
 			if order > 0 {
 				break
 			}
-			news = news[1:]
+			records = records[1:]
 			if order == 0 {
 				return visit(old, now)
 			}
@@ -32,7 +32,7 @@ func inOrder[O, N any](each func(visit func(*O) error) error, news []*N, compare
 		}
 		return visit(old, nil)
 	})
-	for _, now := range news {
+	for _, now := range records {
 		if err == nil {
 			err = visit(nil, now)
 		}
@@ -49,7 +49,7 @@ type merger struct {
 	slots   []*slot // memory for the records of one call
 	used    int     // of slots
 	spelled bool    // the region of national numbers changed
-	news    int     // rows that differ from the old ones
+	changed int     // rows that differ from the old ones
 	stats   Stats
 }
 
@@ -87,7 +87,7 @@ func (m *maker) writeUnit(u *unit) error {
 	err := inOrder(old.Each, u.changes, func(ch *change, was *calls.Call) int {
 		return compareKey(ch.start, ch.id, was.StartAt(), string(was.ID()))
 	}, r.visit)
-	err = m.finish(w.dataFiles, u.from, r.news > 0 || len(u.from) == 0 || u.always, errors.Join(err, old.Close()))
+	err = m.finish(w.dataFiles, u.from, r.changed > 0 || len(u.from) == 0 || u.always, errors.Join(err, old.Close()))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.made.Stats = m.made.Add(r.stats)
@@ -109,7 +109,7 @@ func (r *merger) visit(was *calls.Call, ch *change) (err error) {
 		if was != nil && r.same(was, now, ch) {
 			now = was
 		} else {
-			r.news++
+			r.changed++
 		}
 	case r.u.leaving[string(was.ID())]:
 		now = nil
@@ -118,7 +118,7 @@ func (r *merger) visit(was *calls.Call, ch *change) (err error) {
 	}
 	if now == nil || r.m.aged(now) {
 		if was != nil {
-			r.news++
+			r.changed++
 			if r.m.aged(was) {
 				r.stats.Aged++
 			}
@@ -127,7 +127,7 @@ func (r *merger) visit(was *calls.Call, ch *change) (err error) {
 	}
 	// The columns derived from the call's numbers may change.
 	if (!unchanged || r.u.moved) && r.m.lines.setSides(now) && was != nil {
-		r.news++
+		r.changed++
 	}
 	return r.w.Write(now, unchanged)
 }
@@ -143,11 +143,11 @@ func (r *merger) same(was, now *calls.Call, ch *change) bool {
 func (r *merger) touch(call *calls.Call) bool {
 	redactor, overdue := r.m.redactor, r.m.overdue(call)
 	if redactor != nil && redactor.Object(&call.Object) {
-		r.news++
+		r.changed++
 	}
 	if overdue {
 		call.Settle(r.m.now.UnixMilli())
-		r.news++
+		r.changed++
 	}
 	return overdue || redactor != nil || r.spelled
 }

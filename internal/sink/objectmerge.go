@@ -83,7 +83,7 @@ func (in *intake) addObject(at entry, r *schema.Record, run string) error {
 func (m *maker) objects() (moved []tenure, err error) {
 	var changes []schema.Row
 	for _, of := range resource.All {
-		if err := m.doubtEmpty(of); err != nil {
+		if err := m.holdBackEmpty(of); err != nil {
 			return nil, fmt.Errorf("%s: %w", of.Name, err)
 		}
 	}
@@ -97,8 +97,8 @@ func (m *maker) objects() (moved []tenure, err error) {
 			continue
 		}
 		o := &objectMerge{m: m, of: of, a: a, w: m.objectFiles(of)}
-		news := slices.SortedFunc(maps.Values(a.objects), func(a, b *arrival) int { return cmp.Compare(a.key, b.key) })
-		err := inOrder(o.each, news, func(a *arrival, old *schema.Object) int { return cmp.Compare(a.key, of.KeyOf(old.Row)) }, o.visit)
+		records := slices.SortedFunc(maps.Values(a.objects), func(a, b *arrival) int { return cmp.Compare(a.key, b.key) })
+		err := inOrder(o.each, records, func(a *arrival, old *schema.Object) int { return cmp.Compare(a.key, of.KeyOf(old.Row)) }, o.visit)
 		if err := m.finish(o.w, []string{of.Name}, respells || o.edited > 0, err); err != nil {
 			return nil, fmt.Errorf("%s: %w", of.Name, err)
 		}
@@ -215,9 +215,9 @@ func (m *maker) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) er
 	return m.finish(w, []string{resource.Changes.Name}, true, err)
 }
 
-// doubtEmpty ignores lists that are empty although objects were known: the service may be wrong. An
+// holdBackEmpty ignores lists that are empty although objects were known: the service may be wrong. An
 // empty list is accepted if another run finds it empty again.
-func (m *maker) doubtEmpty(of *resource.Resource) error {
+func (m *maker) holdBackEmpty(of *resource.Resource) error {
 	a, empty := m.in.arrivals[of], map[string]completeList{}
 	if a == nil {
 		return nil
@@ -236,17 +236,17 @@ func (m *maker) doubtEmpty(of *resource.Resource) error {
 			delete(empty, parent)
 			delete(a.listed, parent)
 			a.unconfirmed[parent] = l
-			if !slices.Contains(m.made.Doubted, of.Name) {
-				m.made.Doubted = append(m.made.Doubted, of.Name)
+			if !slices.Contains(m.made.Unconfirmed, of.Name) {
+				m.made.Unconfirmed = append(m.made.Unconfirmed, of.Name)
 			}
 		}
 		return nil
 	})
 }
 
-// doubted reports whether one of an object's lists is empty and not yet confirmed. The next run
+// unconfirmedList reports whether one of an object's lists is empty and not yet confirmed. The next run
 // requests it again.
-func (m *maker) doubted(of *resource.Resource, key string) bool {
+func (m *maker) unconfirmedList(of *resource.Resource, key string) bool {
 	return slices.ContainsFunc(of.Children(), func(child *resource.Resource) bool {
 		empty, believed := false, false
 		if a := m.in.arrivals[child]; a != nil {
@@ -349,7 +349,7 @@ func (o *objectMerge) take(s *objectState, e entry, run string) error {
 	case s.now != nil: // otherwise no list contained it
 		s.changed = o.of.MergeRecord(s.writable(), came, s.at) || s.changed
 		s.completed = true
-		if o.m.doubted(o.of, s.key) {
+		if o.m.unconfirmedList(o.of, s.key) {
 			o.of.Reopen(s.now)
 		}
 	}

@@ -17,9 +17,9 @@ type objectReader struct {
 	of    *schema.Resource
 	rows  *tableReader
 	lists []objectList // as of.Lists
-	// Stray reports whether to skip a row that does not belong to the object of (nil: to any
+	// Skip reports whether to skip a row that does not belong to the object of (nil: to any
 	// object). If it returns false or is nil, the row waits for the next object.
-	Stray func(list int, row parquet.Row, of *schema.Object) bool
+	Skip func(list int, row parquet.Row, of *schema.Object) bool
 }
 
 // objectList reads the rows of one list, object by object.
@@ -120,7 +120,7 @@ func (o *objectReader) each(of *schema.Object, visit func(list int, row parquet.
 			var err error
 			if l.belongs(of) {
 				err = visit(i, l.row)
-			} else if o.Stray == nil || !o.Stray(i, l.row, of) {
+			} else if o.Skip == nil || !o.Skip(i, l.row, of) {
 				break
 			}
 			if err == nil {

@@ -104,7 +104,7 @@ func (w *Warehouse) recover() (err error) {
 	for _, l := range append(odd, missingSegments(refs, w.current)...) {
 		w.lostJournal(l)
 		if l.Path != "" {
-			w.strange = append(w.strange, l.Path)
+			w.foreign = append(w.foreign, l.Path)
 		}
 	}
 	if w.opts.ReadOnly {

@@ -79,7 +79,7 @@ func looksInto(f *layout.File, a *calls.Asking) bool {
 		return true
 	}
 	for kind := range f.Skipped {
-		if !a.Kinds.Barren(calls.Kind(kind)) {
+		if !a.Kinds.NoTranscripts(calls.Kind(kind)) {
 			return true
 		}
 	}
@@ -165,10 +165,10 @@ func (w *Warehouse) Bulk() schema.Bulk {
 	return *cmp.Or(w.manifest().Bulk, new(schema.Bulk))
 }
 
-// Resting returns how long an operation rests, as of the last commit. If it does not rest, only the
+// Backoff returns how long an operation rests, as of the last commit. If it does not rest, only the
 // name in the result is set.
-func (w *Warehouse) Resting(of string) schema.Rest {
-	r := w.manifest().Resting[of]
+func (w *Warehouse) Backoff(of string) schema.Backoff {
+	r := w.manifest().Backoffs[of]
 	r.Of = of
 	return r
 }

@@ -301,7 +301,7 @@ func (w *Warehouse) Repair(ctx context.Context, dry bool, row func(*RepairPlan) 
 	if s == nil {
 		return nil, fmt.Errorf("repair: %w", layout.ErrNoWarehouse)
 	}
-	if err := w.strangers(); err != nil {
+	if err := w.foreignFiles(); err != nil {
 		return nil, err
 	}
 	plan, err := w.planRepair(ctx, s, progress)
@@ -361,26 +361,26 @@ func (w *Warehouse) mend(ctx context.Context, plan *RepairPlan, run schema.Run) 
 	return w.goOn(made.Snapshot, nil)
 }
 
-// strangers returns an error for objects in the place of a part of the warehouse, which a repair
+// foreignFiles returns an error for objects in the place of a part of the warehouse, which a repair
 // neither removes nor overwrites.
-func (w *Warehouse) strangers() error {
+func (w *Warehouse) foreignFiles() error {
 	current := filepath.Join(w.opts.Root, layout.CurrentName)
-	paths := w.strange
+	paths := w.foreign
 	if info, err := w.opts.FS.Lstat(current); err == nil && info.IsDir() {
 		paths = append(paths, current)
 	}
 	if len(paths) > 0 {
-		return &StrangerError{paths[0]}
+		return &OccupiedError{paths[0]}
 	}
 	return nil
 }
 
-// StrangerError means that something else is in the place of a part of the warehouse.
-type StrangerError struct{ Path string }
+// OccupiedError means that something else is in the place of a part of the warehouse.
+type OccupiedError struct{ Path string }
 
-func (e *StrangerError) Error() string {
+func (e *OccupiedError) Error() string {
 	return fmt.Sprintf("%s is not part of the warehouse, but has the name of a part", e.Path)
 }
 
 // Hint returns advice for the operator.
-func (e *StrangerError) Hint() string { return "move it out of the warehouse, and repeat the command" }
+func (e *OccupiedError) Hint() string { return "move it out of the warehouse, and repeat the command" }

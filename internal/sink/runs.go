@@ -70,7 +70,7 @@ func (w *Warehouse) commit(ctx context.Context, row func(Stats, int64) schema.Ru
 	for _, l := range made.Broken {
 		w.lostJournal(l)
 	}
-	for _, name := range made.Doubted {
+	for _, name := range made.Unconfirmed {
 		w.notice("the service's list of %s is empty, but was not before: known objects are kept until another run also finds it empty", name)
 	}
 	w.proofs.Add(made.Made) // only those it wrote: linked ones are unproven

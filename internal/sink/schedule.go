@@ -9,15 +9,15 @@ import (
 )
 
 // A long run commits in the background, so that fetched calls can be queried meanwhile: after
-// someRecords, or after commitAge if there are fewer. Between commits it pauses for commitRest and
-// for restTimes the duration of the last one, so that commits take about one percent of the run.
+// someRecords, or after commitAge if there are fewer. Between commits it pauses for commitPause and
+// for pauseTimes the duration of the last one, so that commits take about one percent of the run.
 // commitRecords and commitBytes limit the size of a commit regardless. If records arrive faster
 // than they are committed, Put blocks at mostRecords.
 const (
 	someRecords   = 500
 	commitAge     = 5 * time.Minute
-	commitRest    = time.Minute
-	restTimes     = 100
+	commitPause   = time.Minute
+	pauseTimes    = 100
 	commitRecords = 10_000
 	mostRecords   = 2 * commitRecords
 	commitBytes   = 256 << 20
@@ -104,7 +104,7 @@ func (s *schedule) await() {
 func (s *schedule) due(now time.Time, records, bytes int64) bool {
 	since := now.Sub(s.last)
 	return records >= commitRecords || bytes >= commitBytes ||
-		since >= max(commitRest, restTimes*s.took) && (records >= someRecords || since >= commitAge)
+		since >= max(commitPause, pauseTimes*s.took) && (records >= someRecords || since >= commitAge)
 }
 
 // Settle waits for a background commit.
@@ -118,7 +118,7 @@ func (w *Warehouse) Settle() error {
 	return s.failed
 }
 
-// followTimes replaces restTimes in a process that follows the service: calls wait for its commits,
+// followTimes replaces pauseTimes in a process that follows the service: calls wait for its commits,
 // so they may take a thirtieth of the time.
 const followTimes = 30
 
@@ -126,13 +126,13 @@ const followTimes = 30
 // every commit rewrites the files of the changed days, and each of these files stays for a day.
 const writeRate = 64 << 10
 
-// Rested reports whether a process that follows the service may start its next commit.
-func (w *Warehouse) Rested() bool {
+// MayCommit reports whether a process that follows the service may start its next commit.
+func (w *Warehouse) MayCommit() bool {
 	s := &w.schedule
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	written := time.Duration(s.wrote) * time.Second / writeRate
-	return w.opts.Now().Sub(s.last.Add(-s.took)) >= max(commitRest, followTimes*s.took, written)
+	return w.opts.Now().Sub(s.last.Add(-s.took)) >= max(commitPause, followTimes*s.took, written)
 }
 
 // Pause returns the pause that the last commit's duration requires.

@@ -140,7 +140,7 @@ func (p *periodCheck) run(ctx context.Context) error {
 		return err
 	}
 	call, last := new(calls.Call), new(calls.Call) // last is empty before the first row
-	in.Stray = func(list int, row parquet.Row, of *schema.Object) bool {
+	in.Skip = func(list int, row parquet.Row, of *schema.Object) bool {
 		c := p.files[schema.CallResource.Lists[list].Name]
 		id := string(row[c.Column("call_id")].ByteArray())
 		start := schema.MillisOf(row[c.Column("call_start_at")])

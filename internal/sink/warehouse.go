@@ -73,7 +73,7 @@ type Warehouse struct {
 	kinds      calls.Kinds // counted for kindsOf
 	kindsOf    *layout.Snapshot
 	proofs     *proofs         // files already compared with their checksums
-	strange    []string        // paths of foreign objects in the journal
+	foreign    []string        // paths of foreign objects in the journal
 	notices    []string        // faults found and repaired, for the run's report
 	incomplete map[string]bool // runs whose journals lost a part, so that their recorded coverage may be wrong
 

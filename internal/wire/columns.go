@@ -62,7 +62,7 @@ func (d *Decoder) text(p *part, f Field, v *scan.Value) []byte {
 		d.drift(p.slots[f].path, DriftConverted)
 		return v.Raw
 	}
-	d.misfit(p, f)
+	d.mismatch(p, f)
 	return nil
 }
 
@@ -70,7 +70,7 @@ func (d *Decoder) text(p *part, f Field, v *scan.Value) []byte {
 // such a number, or a string with a date and time (see ParseTime). The column has it to the
 // millisecond, rounded down; extra has what was sent.
 func (d *Decoder) instant(p *part, f Field, v *scan.Value) schema.Opt[int64] {
-	n, kind := int64(0), DriftMisfit
+	n, kind := int64(0), DriftMismatch
 	switch v.Shape {
 	case scan.IsNumber:
 		n, kind = count(v.Raw, 0)
@@ -81,8 +81,8 @@ func (d *Decoder) instant(p *part, f Field, v *scan.Value) schema.Opt[int64] {
 		}
 		n, kind = instant(text)
 	}
-	if kind == DriftMisfit || n < schema.MinInstant || n > schema.MaxInstant {
-		d.misfit(p, f)
+	if kind == DriftMismatch || n < schema.MinInstant || n > schema.MaxInstant {
+		d.mismatch(p, f)
 		return schema.Opt[int64]{}
 	}
 	if kind != 0 {
@@ -108,7 +108,7 @@ func (d *Decoder) integer(p *part, f Field, v *scan.Value) schema.Opt[int64] {
 	}
 	n, ok := integer(b)
 	if !ok {
-		d.misfit(p, f)
+		d.mismatch(p, f)
 		return schema.Opt[int64]{}
 	}
 	if v.Shape != scan.IsNumber {
@@ -130,7 +130,7 @@ func (d *Decoder) exact(p *part, f Field, v *scan.Value, amount bool) parquet.Va
 	}
 	n, ok := schema.ParseNumber(b, schema.ExactPlaces)
 	if !ok {
-		d.misfit(p, f)
+		d.mismatch(p, f)
 		return parquet.Value{}
 	}
 	if amount != (v.Shape == scan.IsString) {
@@ -150,12 +150,12 @@ func (d *Decoder) boolean(p *part, f Field, v *scan.Value) schema.Opt[bool] {
 			return schema.Some(text == `"true"`)
 		}
 	}
-	d.misfit(p, f)
+	d.mismatch(p, f)
 	return schema.Opt[bool]{}
 }
 
 // numeral returns the text of a number, or of a string spelled like one. Any other value is a
-// misfit.
+// mismatch.
 func (d *Decoder) numeral(p *part, f Field, v *scan.Value) ([]byte, bool) {
 	switch v.Shape {
 	case scan.IsNumber:
@@ -165,12 +165,12 @@ func (d *Decoder) numeral(p *part, f Field, v *scan.Value) ([]byte, bool) {
 			return b, true
 		}
 	}
-	d.misfit(p, f)
+	d.mismatch(p, f)
 	return nil, false
 }
 
-// misfit keeps a value that the column cannot hold in extra.
-func (d *Decoder) misfit(p *part, f Field) {
+// mismatch keeps a value that the column cannot hold in extra.
+func (d *Decoder) mismatch(p *part, f Field) {
 	p.keep(f)
-	d.drift(p.slots[f].path, DriftMisfit)
+	d.drift(p.slots[f].path, DriftMismatch)
 }

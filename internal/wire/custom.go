@@ -35,7 +35,7 @@ func (c *codec) customOf(t *schema.Table, f Field, s *slot) custom {
 			c.twice.whole, s.short[schema.V3] = f, true
 		}
 		return c.twice
-	case s.spare:
+	case s.duplicate:
 		panic("wire: " + col.List.Name + " is sent twice, and has no count")
 	}
 	return nil
@@ -53,7 +53,7 @@ func (c *duration) decode(d *Decoder, p *part, f Field) {
 		for i := range p.slots {
 			if f := Field(i); p.slots[i].column != nil && p.slots[i].col == c.to && p.has.has(f) {
 				p.keep(f)
-				d.drift(p.slots[i].path, DriftMisfit)
+				d.drift(p.slots[i].path, DriftMismatch)
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func (t *twice) decode(d *Decoder, p *part, f Field) {
 	if f != t.some {
 		return // both are decoded together
 	}
-	if v := p.vals[t.whole].Shape; d.spare.Len() > 0 || t.rows(d.o).Len() == 0 && (v == scan.IsArray || v == scan.IsNull) {
+	if v := p.vals[t.whole].Shape; d.duplicate.Len() > 0 || t.rows(d.o).Len() == 0 && (v == scan.IsArray || v == scan.IsNull) {
 		d.o.Sent |= t.bit
 	}
 	if d.source == schema.V2 {
@@ -144,7 +144,7 @@ func (t *twice) setCount(o *schema.Object) {
 // swap replaces the object's rows with those of the separately stored list.
 func (t *twice) swap(d *Decoder) {
 	rows := t.rows(d.o)
-	*rows, d.spare = d.spare, *rows
+	*rows, d.duplicate = d.duplicate, *rows
 }
 
 func (t *twice) decodeV3(d *Decoder, p *part) {
@@ -166,8 +166,8 @@ func (t *twice) decodeV3(d *Decoder, p *part) {
 
 func (t *twice) decodeV2(d *Decoder, p *part) {
 	whole, some := &p.vals[t.whole], &p.vals[t.some]
-	short := &d.spare // the list that is not stored
-	if d.spare.Len() > 0 {
+	short := &d.duplicate // the list that is not stored
+	if d.duplicate.Len() > 0 {
 		t.swap(d)
 	}
 	if t.rows(d.o).Len() > 0 || d.kind == schema.KindDetail || whole.Shape != scan.IsAbsent || some.Shape != scan.IsAbsent {
@@ -188,7 +188,7 @@ func (t *twice) other(d *Decoder, p *part, f Field, rows *schema.Rows) {
 	switch v := &p.vals[f]; {
 	case v.Shape <= scan.IsNull:
 	case v.Shape != scan.IsArray:
-		d.misfit(p, f)
+		d.mismatch(p, f)
 	case rows.Len() == 0 && !d.o.Row[t.count].IsNull():
 		p.keep(f)
 	}

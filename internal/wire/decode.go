@@ -30,12 +30,12 @@ type Decoder struct {
 	// object; 0: no limit. Each takes up to a kilobyte of memory during conversion.
 	MaxParts int
 
-	s     scan.Scanner
-	arena []byte
-	codec *codec
-	o     *schema.Object // the result
-	parts []part         // by the id of their node
-	spare schema.Rows    // of the list that is stored separately
+	s         scan.Scanner
+	arena     []byte
+	codec     *codec
+	o         *schema.Object // the result
+	parts     []part         // by the id of their node
+	duplicate schema.Rows    // of the list that is stored separately
 
 	count  int // objects of lists and unknown fields so far
 	source schema.Source
@@ -144,7 +144,7 @@ func (d *Decoder) field(p *part, f Field, row schema.Row) {
 	switch {
 	case v.Shape <= scan.IsNull, s.list >= 0 && v.Shape == scan.IsArray: // the rows of a list are there
 	case s.list >= 0, s.inner != nil && v.Shape != scan.IsObject:
-		d.misfit(p, f)
+		d.mismatch(p, f)
 	case s.inner != nil:
 		in := &d.parts[s.inner.id]
 		d.fields(in, row)
@@ -251,7 +251,7 @@ func (d *Decoder) withhold(replaced bool) {
 	for i := range d.o.Lists {
 		d.o.Lists[i].Cut(0)
 	}
-	d.spare.Cut(0)
+	d.duplicate.Cut(0)
 	top := &d.parts[0]
 	for f := range top.slots {
 		if v := &top.vals[f]; top.slots[f].withheld && v.Shape > scan.IsNull {

@@ -15,9 +15,9 @@ const (
 	// DriftConverted is a value of another JSON type that equals a value of the column's type: the
 	// column has that value. Of a time in another form, extra has the text as sent.
 	DriftConverted DriftKind = iota + 1
-	// DriftMisfit is a value that equals none of the column's type: the column is null, and extra
+	// DriftMismatch is a value that equals none of the column's type: the column is null, and extra
 	// has the text as sent. It is also the end of a turn before its start, which the column keeps.
-	DriftMisfit
+	DriftMismatch
 	// DriftUnknownField is a field without a column: it is in extra.
 	DriftUnknownField
 	// DriftUnknownValue is a word that is not one of the field's known words: the column has it as
@@ -39,7 +39,7 @@ const (
 )
 
 var driftWords = schema.Words{
-	DriftConverted: "converted", DriftMisfit: "misfit", DriftUnknownField: "unknown_field",
+	DriftConverted: "converted", DriftMismatch: "misfit", DriftUnknownField: "unknown_field",
 	DriftUnknownValue: "unknown_value", DriftRenamed: "renamed", DriftWithheld: "withheld",
 	DriftReplaced: "replaced", DriftUnit: "unit", DriftZone: "zone",
 }

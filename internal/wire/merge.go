@@ -102,9 +102,9 @@ func (m *merger) objects(was extraValues, now *extraValues) {
 			continue
 		}
 		sent, inExtra := now.known[f]
-		hollow := func(o *schema.Object, v scan.Value) bool { return s.inner.empty(o, o.Row) && onlyNulls(v) }
+		isEmpty := func(o *schema.Object, v scan.Value) bool { return s.inner.empty(o, o.Row) && onlyNulls(v) }
 		switch {
-		case s.later && (!m.withheld || !s.withheld) && hollow(m.new, sent) && !hollow(m.old, was.known[f]):
+		case s.later && (!m.withheld || !s.withheld) && isEmpty(m.new, sent) && !isEmpty(m.old, was.known[f]):
 			m.sent &^= s.columns
 			delete(now.known, f)
 		case s.columns&^m.sent == 0 && s.inner.empty(m.new, m.new.Row) && !inExtra:

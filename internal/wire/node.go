@@ -76,18 +76,18 @@ type node struct {
 
 // slot is a field of an object: a column, an object, or a list of objects.
 type slot struct {
-	quoted []byte         // as in the JSON, with quotes and colon
-	col    int            // in the table, or -1
-	column *schema.Column // of a column or list
-	inner  *node          // of an object; of a list, its elements
-	list   int            // in Resource.Lists, or -1
-	spare  bool           // the second list of the same rows, which is stored separately
-	short  [2]bool        // by source: a list whose rows are part of another one
-	custom custom         // custom handling; nil: handled by its type
-	simple bool           // a text column without known words
-	name   []byte
-	path   string
-	in     [2]bool // by source: whether the field's name exists in that version
+	quoted    []byte         // as in the JSON, with quotes and colon
+	col       int            // in the table, or -1
+	column    *schema.Column // of a column or list
+	inner     *node          // of an object; of a list, its elements
+	list      int            // in Resource.Lists, or -1
+	duplicate bool           // the second list of the same rows, which is stored separately
+	short     [2]bool        // by source: a list whose rows are part of another one
+	custom    custom         // custom handling; nil: handled by its type
+	simple    bool           // a text column without known words
+	name      []byte
+	path      string
+	in        [2]bool // by source: whether the field's name exists in that version
 	// group is this field and those that mean the same in the other version of the API, under
 	// another name or in another shape. Empty if there is only one name.
 	group           fieldSet
@@ -173,7 +173,7 @@ func (c *codec) leaf(n *node, f Field, s *slot) {
 	if s.column.List == nil {
 		s.columns = 1 << s.col
 	} else {
-		s.list, s.spare, s.inner = c.list(s.column.List), c.has(s.column.List), c.element(s)
+		s.list, s.duplicate, s.inner = c.list(s.column.List), c.has(s.column.List), c.element(s)
 		s.columns = 1 << (len(c.of.Table.Columns) + s.list)
 		n.lists |= 1 << f
 	}

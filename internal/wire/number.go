@@ -28,7 +28,7 @@ func integer(text []byte) (int64, bool) {
 
 // instant returns the time in text, the content of a string, in milliseconds rounded down, and how it
 // departs from a count of milliseconds: another count, or a date and time, in UTC if it has no zone.
-// DriftMisfit means that it is none of these.
+// DriftMismatch means that it is none of these.
 func instant(text []byte) (ms int64, kind DriftKind) {
 	if scan.IsJSONNumber(text) {
 		return count(text, DriftConverted)
@@ -36,7 +36,7 @@ func instant(text []byte) (ms int64, kind DriftKind) {
 	t, zoned, ok := ParseTime(string(text))
 	switch {
 	case !ok:
-		return 0, DriftMisfit
+		return 0, DriftMismatch
 	case !zoned:
 		return t.UnixMilli(), DriftZone
 	}
@@ -92,12 +92,12 @@ func count(text []byte, kind DriftKind) (ms int64, _ DriftKind) {
 		return n, kind
 	}
 	if len(text) > longestTime || bytes.ContainsAny(text, "eE") { // an exponent could make it huge
-		return 0, DriftMisfit
+		return 0, DriftMismatch
 	}
 	exact, _ := new(big.Rat).SetString(string(text)) // it is a number
 	whole := floor(exact)
 	if !whole.IsInt64() {
-		return 0, DriftMisfit
+		return 0, DriftMismatch
 	}
 	in, other := schema.InMillis(whole.Int64())
 	switch {

@@ -130,9 +130,9 @@ func (d *Decoder) value(s *slot, depth int) (scan.Value, bool) {
 
 // rows returns the empty rows for a list.
 func (d *Decoder) rows(s *slot) *schema.Rows {
-	if s.spare {
-		d.spare.Empty(d.codec.of.Lists[s.list])
-		return &d.spare
+	if s.duplicate {
+		d.duplicate.Empty(d.codec.of.Lists[s.list])
+		return &d.duplicate
 	}
 	return &d.o.Lists[s.list]
 }
@@ -166,7 +166,7 @@ func (d *Decoder) array(list *slot, depth int) (v scan.Value, ok bool) {
 			d.setExtra(p, row)
 			continue
 		}
-		d.drift(p.prefix[:len(p.prefix)-1], DriftMisfit)
+		d.drift(p.prefix[:len(p.prefix)-1], DriftMismatch)
 		if element.Shape != scan.IsNull {
 			row[p.extra] = schema.TextValue(element.Raw)
 		}

@@ -372,8 +372,8 @@ func TestKeysAreDistinct(t *testing.T) {
 	}
 }
 
-func TestStrayVariables(t *testing.T) {
-	got := with("CALLHOUSE_WARHOUSE=x", "CALLHOUSE_WAREHOUSE=x", "CALLHOUSE_CATALOG_TOKEN=x", "CALLHOUSE_TEST_SEALED=x", "CALLHOUSE_IMAGE=x", "CALLHOUSE_HOST=x").StrayVariables()
+func TestUnknownVariables(t *testing.T) {
+	got := with("CALLHOUSE_WARHOUSE=x", "CALLHOUSE_WAREHOUSE=x", "CALLHOUSE_CATALOG_TOKEN=x", "CALLHOUSE_TEST_SEALED=x", "CALLHOUSE_IMAGE=x", "CALLHOUSE_HOST=x").UnknownVariables()
 	if len(got) != 1 || !strings.Contains(got[0], "did you mean CALLHOUSE_WAREHOUSE?") {
 		t.Errorf("%q", got)
 	}

@@ -222,9 +222,9 @@ func VariableNames() []string {
 	return names
 }
 
-// StrayVariables returns a note for each environment variable that resembles a setting but is not
+// UnknownVariables returns a note for each environment variable that resembles a setting but is not
 // one, with a suggestion.
-func (e Environment) StrayVariables() (out []string) {
+func (e Environment) UnknownVariables() (out []string) {
 	const prefix = "CALLHOUSE_" // ignored when comparing names
 	var known []string
 	for _, name := range VariableNames() {

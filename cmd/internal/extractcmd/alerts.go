@@ -14,18 +14,18 @@ import (
 // The limits of an evaluation of the alert rules, so that it holds up neither a night nor the polls of
 // follow.
 const (
-	alertPatience  = 3 * time.Minute
-	followPatience = 30 * time.Second
+	alertTimeout  = 3 * time.Minute
+	followTimeout = 30 * time.Second
 )
 
 // alert evaluates the alert rules over the committed data, if the setting alerts names a rules file.
 // It runs query in a separate process. A failure is only a warning: it is a problem in status until
 // the rules are evaluated, and the next run tries again.
-func alert(ctx context.Context, s *settings, log *slog.Logger, patience time.Duration) {
+func alert(ctx context.Context, s *settings, log *slog.Logger, timeout time.Duration) {
 	if s.Alerts == "" || ctx.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var printed bytes.Buffer
 	began := time.Now()
@@ -47,6 +47,6 @@ func alert(ctx context.Context, s *settings, log *slog.Logger, patience time.Dur
 // alert evaluates the rules after a run that committed something.
 func (n *night) alert(ctx context.Context, err error) {
 	if code := cli.Code(err); n.row != nil && (code == cli.ExitOK || code == cli.ExitIncomplete) {
-		alert(ctx, n.settings, n.log, alertPatience)
+		alert(ctx, n.settings, n.log, alertTimeout)
 	}
 }

@@ -76,7 +76,7 @@ func printConfig(cmd *cobra.Command, s *settings) error {
 
 // writeConfig prints the settings of one profile.
 func (s *settings) writeConfig(out io.Writer) {
-	file, notes := "no configuration file", s.Env.StrayVariables()
+	file, notes := "no configuration file", s.Env.UnknownVariables()
 	if s.File != nil {
 		file = s.File.Path
 		if s.Profile == "" && len(s.File.Profiles) > 0 {

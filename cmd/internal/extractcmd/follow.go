@@ -103,7 +103,7 @@ func (f *follower) follow(ctx context.Context) error {
 			}
 			return err
 		}
-		if err := f.endure(ctx, err); err != nil {
+		if err := f.waitAfter(ctx, err); err != nil {
 			return err
 		}
 	}
@@ -147,8 +147,8 @@ func (f *follower) nextSweep() (time.Time, error) {
 	return next, nil
 }
 
-// endure waits after a temporary error, and returns any other.
-func (f *follower) endure(ctx context.Context, err error) error {
+// waitAfter waits after a temporary error, and returns any other.
+func (f *follower) waitAfter(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -249,7 +249,7 @@ func TestAlertPatience(t *testing.T) {
 	s.Alerts, s.Warehouse = "alerts.toml", dir
 	began, said := time.Now(), new(bytes.Buffer)
 	alert(t.Context(), s, slog.New(slog.NewTextHandler(said, nil)), time.Millisecond)
-	if time.Since(began) > 10*time.Second || !strings.Contains(said.String(), "not all evaluated") || followPatience > time.Minute/2 {
+	if time.Since(began) > 10*time.Second || !strings.Contains(said.String(), "not all evaluated") || followTimeout > time.Minute/2 {
 		t.Errorf("it took %v: %s", time.Since(began), said)
 	}
 }

@@ -83,7 +83,7 @@ func (s *session) archive(ctx context.Context) (stop func() error) {
 
 // prepare creates the crawler.
 func (s *session) prepare(ctx context.Context) (err error) {
-	s.Hurried = true
+	s.NoDelay = true
 	if s.cfg, err = s.crawlConfig(s.started); err == nil {
 		err = s.startMask(s.w)
 	}
@@ -119,7 +119,7 @@ func (s *session) loop(ctx context.Context, sweep time.Time) error {
 		if err != nil {
 			return explain(err)
 		}
-		if time.Since(s.beat) >= pulseEvery {
+		if time.Since(s.beat) >= heartbeatEvery {
 			s.beat = time.Now()
 			s.f.publish(s.started)
 		}
@@ -199,7 +199,7 @@ func (s *session) commit(ctx context.Context) error {
 	if s.state.Polled == 0 {
 		return nil
 	}
-	if records, _ := s.w.Uncommitted(); records == 0 || !s.w.Rested() {
+	if records, _ := s.w.Uncommitted(); records == 0 || !s.w.MayCommit() {
 		return nil
 	}
 	if err := s.w.Checkpoint(ctx, true); err != nil {
@@ -208,7 +208,7 @@ func (s *session) commit(ctx context.Context) error {
 	if err := s.storeState(); err != nil {
 		return err
 	}
-	alert(ctx, s.settings, s.log, followPatience)
+	alert(ctx, s.settings, s.log, followTimeout)
 	return s.tidy(ctx)
 }
 

@@ -20,7 +20,7 @@ const mostErased = 1.0 / 5
 type retention struct {
 	callsFrom time.Time // calls that started earlier are erased; zero: none
 	audioFrom time.Time // recordings of calls that started earlier are deleted; zero: none
-	spared    error     // why nothing was erased: it would have been too much at once
+	notErased error     // why nothing was erased: it would have been too much at once
 	undeleted error     // why some recordings that must be deleted are still there
 }
 
@@ -32,15 +32,15 @@ func (j *job) setRetention(at time.Time) (err error) {
 	return err
 }
 
-// spare lets commits erase calls past their retention, unless they exceed mostErased.
-func (j *job) spare() error {
+// limitErased lets commits erase calls past their retention, unless they exceed mostErased.
+func (j *job) limitErased() error {
 	j.w.Keep(j.callsFrom)
 	aged, total, err := j.w.Aging()
 	if err != nil || j.Yes || float64(aged) <= mostErased*float64(total) {
 		return err
 	}
 	j.w.Keep(time.Time{})
-	j.spared = cli.Fail(cli.ExitIncomplete, fmt.Errorf(
+	j.notErased = cli.Fail(cli.ExitIncomplete, fmt.Errorf(
 		"--keep %s would erase %s of %s calls at once, those that started before %s; nothing was erased",
 		j.Keep, humanize.Comma(aged), humanize.Comma(total), j.callsFrom.Format(time.DateOnly)),
 		"check this machine's clock and --keep; to erase them, use extract run --yes")
@@ -56,13 +56,13 @@ func (j *job) prune(ctx context.Context) error {
 	}
 	j.undeleted = nil
 	before, keep := j.callsFrom, "--keep "+j.Keep
-	if j.spared != nil {
+	if j.notErased != nil {
 		before = time.Time{}
 	}
 	if j.audioFrom.After(before) {
 		before, keep = j.audioFrom, "--keep-recordings "+j.KeepRecordings
 	}
-	if err := j.spareAudio(ctx, &before, keep); err != nil {
+	if err := j.limitDeleted(ctx, &before, keep); err != nil {
 		return err
 	}
 	forgotten, err := j.w.DeleteRecordings(ctx)
@@ -86,8 +86,8 @@ func (j *job) prune(ctx context.Context) error {
 	return nil
 }
 
-// spareAudio is spare for recordings: above the limit, it deletes no recordings and erases no calls.
-func (j *job) spareAudio(ctx context.Context, before *time.Time, keep string) error {
+// limitDeleted is limitErased for recordings: above the limit, it deletes no recordings and erases no calls.
+func (j *job) limitDeleted(ctx context.Context, before *time.Time, keep string) error {
 	stored := j.w.Snapshot().Manifest.Recordings().States[schema.RecordingStored]
 	if before.IsZero() || stored == 0 || j.Yes {
 		return nil
@@ -106,7 +106,7 @@ func (j *job) spareAudio(ctx context.Context, before *time.Time, keep string) er
 	}
 	*before = time.Time{}
 	j.w.Keep(time.Time{})
-	j.spared = cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s would delete %s of %s recordings at once; nothing was deleted", keep,
+	j.notErased = cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s would delete %s of %s recordings at once; nothing was deleted", keep,
 		humanize.Comma(aged), humanize.Comma(stored)),
 		"check this machine's clock and the setting; to delete them, use extract run --yes")
 	return nil

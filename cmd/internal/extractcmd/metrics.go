@@ -12,12 +12,12 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// pulseEvery is how often the metrics are rewritten during a run.
-const pulseEvery = time.Minute
+// heartbeatEvery is how often the metrics are rewritten during a run.
+const heartbeatEvery = time.Minute
 
-// pulse writes the metrics of a run in progress, now and every minute until stop is called: those of
+// heartbeat writes the metrics of a run in progress, now and every minute until stop is called: those of
 // the previous run, and the progress of this one.
-func (n *night) pulse() (stop func()) {
+func (n *night) heartbeat() (stop func()) {
 	if n.metricsPath() == "" {
 		return func() {}
 	}
@@ -30,7 +30,7 @@ func (n *night) pulse() (stop func()) {
 		n.write(m)
 	}
 	beat()
-	return cli.Every(pulseEvery, beat)
+	return cli.Every(heartbeatEvery, beat)
 }
 
 // publish writes the metrics of a run that ended with err. A run that found the warehouse locked does

@@ -21,9 +21,9 @@ import (
 // Attempts of a ping, with a doubling pause. In total they take less time than a service manager
 // waits.
 const (
-	pingTries    = 3
-	pingPause    = 500 * time.Millisecond
-	pingPatience = 10 * time.Second
+	pingTries   = 3
+	pingPause   = 500 * time.Millisecond
+	pingTimeout = 10 * time.Second
 )
 
 // ping requests an address (GET) after a run that is done, and address/fail (POST) otherwise, with
@@ -46,22 +46,22 @@ func ping(ctx context.Context, address string, err error, secrets *words.Secrets
 		method, target, body = http.MethodPost, u.JoinPath("fail").String(), fmt.Sprintf("exit code %d: %s\n", code, secrets.Line(line))
 	}
 	// Even after an interrupt.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
 	defer cancel()
 	tried := 0
 	_, err = backoff.Retry(ctx, func() (struct{}, error) {
 		tried++
-		return struct{}{}, knock(ctx, method, target, body)
+		return struct{}{}, sendPing(ctx, method, target, body)
 	}, backoff.WithMaxTries(pingTries),
-		backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: pingPause, Multiplier: 2, MaxInterval: pingPatience}))
+		backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: pingPause, Multiplier: 2, MaxInterval: pingTimeout}))
 	if err != nil {
 		at, _ := url.Parse(target) // nil if it is invalid
 		log.Warn("cannot ping", "host", cmp.Or(at, new(url.URL)).Host, "tries", tried, "error", err)
 	}
 }
 
-// knock sends one ping. Its error is permanent if a retry is useless.
-func knock(ctx context.Context, method, target, body string) error {
+// sendPing sends one ping. Its error is permanent if a retry is useless.
+func sendPing(ctx context.Context, method, target, body string) error {
 	req, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
 	if err != nil {
 		return backoff.Permanent(errors.New("not a valid URL"))

@@ -79,7 +79,7 @@ func archive(ctx context.Context, s *settings, stderr io.Writer) error {
 	if !s.Quiet {
 		words.Fprintf(s.Stderr, "recordings: %s\n", status.RecordingsText(a.rep.Recordings, due))
 	}
-	return cmp.Or(judge(ctx, a.rep.Recordings.Err, due), a.undeleted, a.spared)
+	return cmp.Or(judge(ctx, a.rep.Recordings.Err, due), a.undeleted, a.notErased)
 }
 
 // judge returns the error of an archiving run that left due recordings.

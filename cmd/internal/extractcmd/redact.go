@@ -96,7 +96,7 @@ func (s *settings) serviceKinds(was *layout.Redaction) ([]string, error) {
 }
 
 func (s *settings) analyzer() (*analyzer.Client, error) {
-	c, err := analyzer.New(analyzer.Config{URL: s.RedactService, Hurried: s.Hurried})
+	c, err := analyzer.New(analyzer.Config{URL: s.RedactService, LimitWait: s.NoDelay})
 	if err != nil {
 		return nil, cli.Usage("see docs/reference/redaction.md", "--redact-service: %w", err)
 	}

@@ -66,7 +66,7 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 // Every run gets a row in the table runs; if this commit fails, the next run adds the row.
 func (n *night) collect(ctx context.Context) error {
 	n.held = true
-	defer n.pulse()()
+	defer n.heartbeat()()
 	err := n.fill(ctx)
 	switch {
 	case cli.Is[*api.ClockError](err), cli.Code(err) == cli.ExitUsage:
@@ -89,7 +89,7 @@ func (n *night) fill(ctx context.Context) error {
 	down, err := n.begin(ctx)
 	before := n.w.Snapshot() // the run starts from it
 	if err == nil && down == nil {
-		if err = n.spare(); err == nil {
+		if err = n.limitErased(); err == nil {
 			err = n.prune(ctx)
 		}
 	}
@@ -112,7 +112,7 @@ func (n *night) fill(ctx context.Context) error {
 	}
 	outcome, crawlErr := status.Judge(n.rep, crawlErr)
 	crawlErr = explain(crawlErr)
-	if left := cmp.Or(n.spared, n.undeleted, status.Unchecked(n.w.Redacted(), status.Requested)); crawlErr == nil && left != nil {
+	if left := cmp.Or(n.notErased, n.undeleted, status.Unchecked(n.w.Redacted(), status.Requested)); crawlErr == nil && left != nil {
 		outcome, crawlErr = schema.OutcomeIncomplete, left
 	}
 	if err := n.w.Settle(); err != nil {
@@ -143,7 +143,7 @@ func after(err, earlier error) error {
 
 // prepare connects the crawler to the warehouse.
 func (n *night) prepare(ctx context.Context) error {
-	n.Hurried = true
+	n.NoDelay = true
 	if err := n.startMask(n.w); err != nil {
 		return err
 	}

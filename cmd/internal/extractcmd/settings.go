@@ -45,7 +45,7 @@ type settings struct {
 	Yes         bool             // override a safety check
 	Adopt       bool             // accept another service or organisation as the warehouse's own
 	AllProfiles bool
-	Hurried     bool // the service that detects personal data must not cause delays
+	NoDelay     bool // the service that detects personal data must not cause delays
 }
 
 // transcripts maps the words of the setting.
@@ -251,7 +251,7 @@ func (s *settings) prepareCommand(cmd *cobra.Command, _ []string) error {
 		}
 	}
 	err := s.configure(cmd)
-	for _, note := range s.Env.StrayVariables() { // one of them may be the cause of the error
+	for _, note := range s.Env.UnknownVariables() { // one of them may be the cause of the error
 		newLogger(s.Stderr, s.Quiet).Warn(note)
 	}
 	if err != nil {

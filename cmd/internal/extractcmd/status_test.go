@@ -104,7 +104,7 @@ func TestMetricsWhileARunIsOn(t *testing.T) {
 			raw := test.Read(t, path)
 			return slices.Contains(strings.Split(string(raw), "\n"), line)
 		}
-		stop := n.pulse()
+		stop := n.heartbeat()
 		if !read("callhouse_run_in_progress 1") || read(`callhouse_run_requests{kind="page"} 0`) {
 			t.Error("a run that begins is not told, or its requests are before it knows of any")
 		}
@@ -115,7 +115,7 @@ func TestMetricsWhileARunIsOn(t *testing.T) {
 		}
 		n.poll.Store(&poll)
 		for minute := range 3 {
-			time.Sleep(pulseEvery)
+			time.Sleep(heartbeatEvery)
 			synctest.Wait()
 			for _, line := range []string{
 				fmt.Sprintf(`callhouse_run_requests{kind="page"} %d`, 100*(minute+1)), `callhouse_run_responses{status="429"} 7`,
@@ -127,7 +127,7 @@ func TestMetricsWhileARunIsOn(t *testing.T) {
 			}
 		}
 		stop()
-		time.Sleep(10 * pulseEvery)
+		time.Sleep(10 * heartbeatEvery)
 		if !read(`callhouse_run_requests{kind="page"} 300`) || requests != 300 {
 			t.Error("the metrics were written after the run")
 		}

@@ -37,7 +37,7 @@ func (a *app) configure(cmd *cobra.Command) error {
 		}
 	}
 	if a.freeSignals != nil { // for a command in the shell, the shell has printed this
-		for _, note := range a.Env.StrayVariables() {
+		for _, note := range a.Env.UnknownVariables() {
 			words.Fprintln(a.Stderr, "note:", note)
 		}
 	}

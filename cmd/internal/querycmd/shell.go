@@ -81,7 +81,7 @@ Tab completes, Ctrl-R searches the history, Ctrl-C cancels.
 
 // interact reads the terminal until the user leaves, continuing after errors.
 func (s *shell) interact(ctx context.Context) error {
-	if err := s.greet(ctx); err != nil {
+	if err := s.banner(ctx); err != nil {
 		return err
 	}
 	s.interrupts = make(chan os.Signal, 1)
@@ -115,7 +115,7 @@ func (s *shell) interact(ctx context.Context) error {
 	return nil
 }
 
-func (s *shell) greet(ctx context.Context) (err error) {
+func (s *shell) banner(ctx context.Context) (err error) {
 	loc, err := s.Location()
 	if err != nil {
 		return err

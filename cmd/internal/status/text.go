@@ -106,8 +106,8 @@ func (h *State) writeSnapshot(line liner) {
 			humanize.Comma(r.CallsChanged), humanize.Comma(r.CallsSetAside), humanize.Comma(r.Drift))
 		RedactedLines(line, RedactedCounts(r.Redacted), Requested)
 	}
-	for _, name := range slices.Sorted(maps.Keys(m.Resting)) {
-		if r := m.Resting[name]; h.now.UnixMilli() < r.Until {
+	for _, name := range slices.Sorted(maps.Keys(m.Backoffs)) {
+		if r := m.Backoffs[name]; h.now.UnixMilli() < r.Until {
 			line("left alone", "%s, until %s (%s); extract run --full retries it now", name, date(r.Until), r.Why)
 		}
 	}

@@ -86,17 +86,17 @@ func (v *vector) readOther(row int, to *value.Value) {
 		*to = value.Interval(i.months, i.days, i.micros)
 	case bindings.TypeList:
 		at := get[listEntry](v, row)
-		to.Nest = &value.Nest{Values: v.kids[0].slice(int(at.offset), int(at.length))}
+		to.Nest = &value.Nest{Values: v.children[0].slice(int(at.offset), int(at.length))}
 	case bindings.TypeArray:
-		to.Nest = &value.Nest{Values: v.kids[0].slice(row*v.t.size, v.t.size)}
+		to.Nest = &value.Nest{Values: v.children[0].slice(row*v.t.size, v.t.size)}
 	case bindings.TypeMap:
-		at, entry := get[listEntry](v, row), &v.kids[0]
-		to.Nest = &value.Nest{Keys: entry.kids[0].slice(int(at.offset), int(at.length)),
-			Values: entry.kids[1].slice(int(at.offset), int(at.length))}
+		at, entry := get[listEntry](v, row), &v.children[0]
+		to.Nest = &value.Nest{Keys: entry.children[0].slice(int(at.offset), int(at.length)),
+			Values: entry.children[1].slice(int(at.offset), int(at.length))}
 	case bindings.TypeStruct:
-		to.Nest = &value.Nest{Names: v.t.names, Values: make([]value.Value, len(v.kids))}
-		for i := range v.kids {
-			v.kids[i].read(row, &to.Nest.Values[i])
+		to.Nest = &value.Nest{Names: v.t.names, Values: make([]value.Value, len(v.children))}
+		for i := range v.children {
+			v.children[i].read(row, &to.Nest.Values[i])
 		}
 	}
 }
@@ -115,12 +115,12 @@ func (v *vector) size(row, most int) (n int) {
 		return 0
 	}
 	const each = 32 // of a list element
-	all := func(kid *vector, from, length int) {
-		if n += each * length; len(kid.kids) == 0 && !kid.t.isText() {
+	all := func(child *vector, from, length int) {
+		if n += each * length; len(child.children) == 0 && !child.t.isText() {
 			return
 		}
 		for i := from; i < from+length && n <= most; i++ {
-			n += kid.size(i, most-n)
+			n += child.size(i, most-n)
 		}
 	}
 	switch {
@@ -128,12 +128,12 @@ func (v *vector) size(row, most int) (n int) {
 		n = len(v.text(row))
 	case v.t.id == bindings.TypeList, v.t.id == bindings.TypeMap:
 		at := get[listEntry](v, row)
-		all(&v.kids[0], int(at.offset), int(at.length))
+		all(&v.children[0], int(at.offset), int(at.length))
 	case v.t.id == bindings.TypeArray:
-		all(&v.kids[0], row*v.t.size, v.t.size)
+		all(&v.children[0], row*v.t.size, v.t.size)
 	default:
-		for i := range v.kids {
-			n += v.kids[i].size(row, most-n)
+		for i := range v.children {
+			n += v.children[i].size(row, most-n)
 		}
 	}
 	return n

@@ -57,8 +57,8 @@ func column(name string, lt bindings.LogicalType) (value.Column, *typ, error) {
 	}
 	c := value.Column{Name: name, Type: t.name, Kind: t.kind}
 	if t.id == bindings.TypeStruct {
-		for i, kid := range t.kids {
-			c.Fields = append(c.Fields, value.Column{Name: t.names[i], Type: kid.name, Kind: kid.kind})
+		for i, child := range t.children {
+			c.Fields = append(c.Fields, value.Column{Name: t.names[i], Type: child.name, Kind: child.kind})
 		}
 	}
 	return c, t, nil
@@ -178,27 +178,27 @@ func (r *Rows) Close() {
 
 // vector is a column of the current chunk: consecutive values of one type in DuckDB's memory.
 type vector struct {
-	t     *typ
-	data  unsafe.Pointer
-	valid unsafe.Pointer // one bit per row, set: not null; nil: no nulls
-	kids  []vector       // of nested types
+	t        *typ
+	data     unsafe.Pointer
+	valid    unsafe.Pointer // one bit per row, set: not null; nil: no nulls
+	children []vector       // of nested types
 }
 
 func (v *vector) load(from bindings.Vector, t *typ) {
 	v.t = t
 	v.data = bindings.VectorGetData(from)
 	v.valid = bindings.VectorGetValidity(from)
-	if len(v.kids) != len(t.kids) {
-		v.kids = make([]vector, len(t.kids))
+	if len(v.children) != len(t.children) {
+		v.children = make([]vector, len(t.children))
 	}
-	for i, kid := range t.kids {
+	for i, child := range t.children {
 		switch t.id {
 		case bindings.TypeArray:
-			v.kids[i].load(bindings.ArrayVectorGetChild(from), kid)
+			v.children[i].load(bindings.ArrayVectorGetChild(from), child)
 		case bindings.TypeList, bindings.TypeMap:
-			v.kids[i].load(bindings.ListVectorGetChild(from), kid)
+			v.children[i].load(bindings.ListVectorGetChild(from), child)
 		default:
-			v.kids[i].load(bindings.StructVectorGetChild(from, bindings.IdxT(i)), kid)
+			v.children[i].load(bindings.StructVectorGetChild(from, bindings.IdxT(i)), child)
 		}
 	}
 }

@@ -11,15 +11,15 @@ import (
 
 // typ is a DuckDB type with the data needed to decode its values.
 type typ struct {
-	id     bindings.Type
-	name   string // as in SQL
-	kind   value.Kind
-	stored bindings.Type // the type with the same layout in memory; 0: a layout of its own
-	scale  uint8         // of its values
-	size   int           // of an ARRAY
-	words  []string      // of an ENUM
-	names  []string      // of a STRUCT's fields
-	kids   []*typ
+	id       bindings.Type
+	name     string // as in SQL
+	kind     value.Kind
+	stored   bindings.Type // the type with the same layout in memory; 0: a layout of its own
+	scale    uint8         // of its values
+	size     int           // of an ARRAY
+	words    []string      // of an ENUM
+	names    []string      // of a STRUCT's fields
+	children []*typ
 }
 
 var plain = map[bindings.Type]typ{
@@ -76,7 +76,7 @@ func typeOf(lt bindings.LogicalType) (*typ, error) {
 		t.kind = value.List
 		err := t.add(bindings.ListTypeChildType(lt))
 		if err == nil {
-			t.name = t.kids[0].name + "[]"
+			t.name = t.children[0].name + "[]"
 		}
 		return t, err
 	case bindings.TypeArray:
@@ -84,7 +84,7 @@ func typeOf(lt bindings.LogicalType) (*typ, error) {
 		t.size = int(bindings.ArrayTypeArraySize(lt))
 		err := t.add(bindings.ArrayTypeChildType(lt))
 		if err == nil {
-			t.name = fmt.Sprintf("%s[%d]", t.kids[0].name, t.size)
+			t.name = fmt.Sprintf("%s[%d]", t.children[0].name, t.size)
 		}
 		return t, err
 	case bindings.TypeMap:
@@ -109,9 +109,9 @@ func typeOf(lt bindings.LogicalType) (*typ, error) {
 // add appends a child type and frees its handle.
 func (t *typ) add(lt bindings.LogicalType) error {
 	defer bindings.DestroyLogicalType(&lt)
-	kid, err := typeOf(lt)
+	child, err := typeOf(lt)
 	if err == nil {
-		t.kids = append(t.kids, kid)
+		t.children = append(t.children, child)
 	}
 	return err
 }
@@ -125,14 +125,14 @@ func (t *typ) mapOf(lt bindings.LogicalType) error {
 	if err := entry.add(bindings.MapTypeValueType(lt)); err != nil {
 		return err
 	}
-	t.kids = []*typ{entry}
-	t.name = fmt.Sprintf("MAP(%s, %s)", entry.kids[0].name, entry.kids[1].name)
+	t.children = []*typ{entry}
+	t.name = fmt.Sprintf("MAP(%s, %s)", entry.children[0].name, entry.children[1].name)
 	return nil
 }
 
 func (t *typ) fields() string {
-	parts := make([]string, len(t.kids))
-	for i, k := range t.kids {
+	parts := make([]string, len(t.children))
+	for i, k := range t.children {
 		parts[i] = `"` + strings.ReplaceAll(t.names[i], `"`, `""`) + `" ` + k.name
 	}
 	return "(" + strings.Join(parts, ", ") + ")"

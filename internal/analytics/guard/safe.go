@@ -118,8 +118,8 @@ func safe(raw []json.RawMessage, k Check) (unknown string, err error) {
 func (s *safety) check(node any, with *scope) error {
 	switch n := node.(type) {
 	case []any:
-		for _, kid := range n {
-			if err := s.check(kid, with); err != nil {
+		for _, child := range n {
+			if err := s.check(child, with); err != nil {
 				return err
 			}
 		}
@@ -131,7 +131,7 @@ func (s *safety) check(node any, with *scope) error {
 		if err := s.node(n, with); err != nil {
 			return err
 		}
-		for key, kid := range n {
+		for key, child := range n {
 			inner := with
 			switch {
 			case key == "cte_map":
@@ -139,7 +139,7 @@ func (s *safety) check(node any, with *scope) error {
 			case key == "right" && text(n["type"]) == "RECURSIVE_CTE_NODE": // the recursive part
 				inner = &scope{lower(text(n["cte_name"])), with}
 			}
-			if err := s.check(kid, inner); err != nil {
+			if err := s.check(child, inner); err != nil {
 				return err
 			}
 		}

@@ -151,14 +151,14 @@ func (r Rights) Relation(snap *layout.Snapshot, files []*layout.File, t *schema.
 	case !r.Holds(t):
 		return stored.Empty(t)
 	}
-	theirs := r.theirs(snap, t)
+	condition := r.agentsCondition(snap, t)
 	var columns []string
 	for _, c := range t.Columns {
 		name := stored.Ident(c.Name)
 		switch {
 		case r.masks(t, c):
 			columns = append(columns, fmt.Sprintf("CAST(NULL AS %s) AS %s", c.Type.DuckDB(), name))
-		case isForeign && theirs != "":
+		case isForeign && condition != "":
 			columns = append(columns, fmt.Sprintf("CASE WHEN is_theirs THEN %s END AS %s", name, name))
 		default:
 			columns = append(columns, name)
@@ -169,12 +169,12 @@ func (r Rights) Relation(snap *layout.Snapshot, files []*layout.File, t *schema.
 	}
 	text := "SELECT " + strings.Join(columns, ", ") + " FROM "
 	switch {
-	case theirs == "":
+	case condition == "":
 		return text + "(" + all + ")"
 	case isForeign:
-		return text + "(SELECT *, " + theirs + " AS is_theirs FROM (" + all + ")) WHERE is_theirs"
+		return text + "(SELECT *, " + condition + " AS is_theirs FROM (" + all + ")) WHERE is_theirs"
 	}
-	return text + "(" + all + ") WHERE " + theirs
+	return text + "(" + all + ") WHERE " + condition
 }
 
 // masks reports whether a column is null. The columns for unknown fields may hold the same value in
@@ -186,8 +186,8 @@ func (r Rights) masks(t *schema.Table, c schema.Column) bool {
 	})
 }
 
-// theirs returns the condition that selects the rows of the agents; empty: no condition.
-func (r Rights) theirs(snap *layout.Snapshot, t *schema.Table) string {
+// agentsCondition returns the condition that selects the rows of the agents; empty: no condition.
+func (r Rights) agentsCondition(snap *layout.Snapshot, t *schema.Table) string {
 	if r.Agents == nil {
 		return ""
 	}

@@ -28,9 +28,9 @@ import (
 // Config configures the service.
 type Config struct {
 	URL string // of the service; /analyze is added
-	// Hurried limits the time spent waiting for answers to a minute plus a quarter of the elapsed
+	// LimitWait limits the time spent waiting for answers to a minute plus a quarter of the elapsed
 	// time.
-	Hurried bool
+	LimitWait bool
 }
 
 // Limits of requests.
@@ -151,7 +151,7 @@ func (c *Client) enter() error {
 	case time.Now().Before(c.until):
 		<-c.slots
 		return errResting
-	case c.Hurried && c.waited > time.Minute+time.Since(c.began)/4:
+	case c.LimitWait && c.waited > time.Minute+time.Since(c.began)/4:
 		<-c.slots
 		return errors.New("the service is too slow")
 	}

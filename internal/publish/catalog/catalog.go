@@ -26,22 +26,22 @@ type Catalog interface {
 	// Load returns the current state of a table, without metadata if it does not exist.
 	Load(ctx context.Context, name string) (Current, error)
 	// Commit changes tables that are unchanged since they were loaded: all of them, or none. It
-	// returns ErrConflict if one of them changed, and ErrUnsure if the outcome is unknown. Only an
+	// returns ErrConflict if one of them changed, and ErrStateUnknown if the outcome is unknown. Only an
 	// atomic catalog accepts more than one table.
 	Commit(ctx context.Context, changes ...Change) error
 	// Stage announces a new table. It returns the address, UUID and schema that the catalog
 	// assigns; empty if the choice is ours.
-	Stage(ctx context.Context, t *New) (Relic, error)
+	Stage(ctx context.Context, t *New) (Leftover, error)
 	Abilities() Abilities
 	// Restart resets a table whose metadata is unreadable, keeping its old address and, if
 	// possible, its old UUID.
-	Restart(ctx context.Context, name string) (Current, Relic, error)
+	Restart(ctx context.Context, name string) (Current, Leftover, error)
 }
 
 // Errors of a commit.
 var (
-	ErrConflict = errors.New("another program changed the table meanwhile")
-	ErrUnsure   = errors.New("it is unknown whether the commit succeeded")
+	ErrConflict     = errors.New("another program changed the table meanwhile")
+	ErrStateUnknown = errors.New("it is unknown whether the commit succeeded")
 )
 
 // Change is the change of a loaded table in a commit.
@@ -74,8 +74,8 @@ type Current struct {
 	Version   int    // version number, in a catalog of files
 }
 
-// Relic is the readable part of unusable metadata, or a catalog's requirements for a new table.
-type Relic struct {
+// Leftover is the readable part of unusable metadata, or a catalog's requirements for a new table.
+type Leftover struct {
 	UUID     string            `json:"table-uuid"`
 	Location string            `json:"location"`
 	Schemas  []*iceberg.Schema `json:"schemas"`
@@ -160,7 +160,7 @@ func (c *Files) newest(ctx context.Context, name string) (n int, err error) {
 }
 
 // Restart implements Catalog.
-func (c *Files) Restart(ctx context.Context, name string) (now Current, was Relic, err error) {
+func (c *Files) Restart(ctx context.Context, name string) (now Current, was Leftover, err error) {
 	known, err := c.hint(ctx, name)
 	if err != nil {
 		return now, was, err
@@ -175,10 +175,10 @@ func (c *Files) Restart(ctx context.Context, name string) (now Current, was Reli
 			return now, was, err
 		}
 		if json.Unmarshal(raw, &was) != nil {
-			was = Relic{}
+			was = Leftover{}
 		}
 	}
-	was = Relic{UUID: was.UUID, Location: c.root + "/" + name} // readers find it there, whatever the metadata said
+	was = Leftover{UUID: was.UUID, Location: c.root + "/" + name} // readers find it there, whatever the metadata said
 	return now, was, nil
 }
 
@@ -210,7 +210,7 @@ func VersionOf(uri string) int {
 func (c *Files) Abilities() Abilities { return Abilities{Tags: true} }
 
 // Stage implements Catalog.
-func (c *Files) Stage(context.Context, *New) (Relic, error) { return Relic{}, nil }
+func (c *Files) Stage(context.Context, *New) (Leftover, error) { return Leftover{}, nil }
 
 // Commit implements Catalog.
 func (c *Files) Commit(ctx context.Context, changes ...Change) error {
@@ -239,7 +239,7 @@ func (c *Files) Commit(ctx context.Context, changes ...Change) error {
 		case e == nil && !bytes.Equal(there, raw):
 			return ErrConflict
 		case e != nil:
-			return fmt.Errorf("%w: %w", ErrUnsure, err)
+			return fmt.Errorf("%w: %w", ErrStateUnknown, err)
 		}
 	}
 	// The publisher of the next version may write its hint first; it must not be overwritten.

@@ -42,8 +42,8 @@ const answerTime = time.Minute
 const (
 	// Attempts is the number of attempts for a request while the catalog is busy.
 	Attempts = 8
-	// Patience is how long commits are retried that conflict with others.
-	Patience = 10 * time.Minute
+	// MaxRetry is how long commits are retried that conflict with others.
+	MaxRetry = 10 * time.Minute
 	// longest is the maximum wait before a retry that a catalog may request.
 	longest = 5 * time.Minute
 )
@@ -202,7 +202,7 @@ func (s *server) retry(ctx context.Context, ask func() error) error {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
-	}, backoff.WithMaxTries(Attempts), backoff.WithMaxElapsedTime(Patience), backoff.WithBackOff(&backoff.ExponentialBackOff{
+	}, backoff.WithMaxTries(Attempts), backoff.WithMaxElapsedTime(MaxRetry), backoff.WithBackOff(&backoff.ExponentialBackOff{
 		InitialInterval: 100 * time.Millisecond, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 10 * time.Second,
 	}))
 	return err
@@ -324,7 +324,7 @@ func (s *server) Load(ctx context.Context, name string) (Current, error) {
 }
 
 // Restart implements Catalog.
-func (s *server) Restart(ctx context.Context, name string) (now Current, was Relic, err error) {
+func (s *server) Restart(ctx context.Context, name string) (now Current, was Leftover, err error) {
 	var found table
 	if err := s.do(ctx, http.MethodGet, s.path("tables", name), nil, &found); err != nil {
 		return now, was, err
@@ -333,15 +333,15 @@ func (s *server) Restart(ctx context.Context, name string) (now Current, was Rel
 		return now, was, err
 	}
 	// The catalog may refuse a UUID of a table that it has dropped.
-	return now, Relic{Location: was.Location}, s.do(ctx, http.MethodDelete, s.path("tables", name)+"?purgeRequested=false", nil, nil)
+	return now, Leftover{Location: was.Location}, s.do(ctx, http.MethodDelete, s.path("tables", name)+"?purgeRequested=false", nil, nil)
 }
 
 // Abilities implements Catalog.
 func (s *server) Abilities() Abilities { return s.can }
 
 // Stage implements Catalog.
-func (s *server) Stage(ctx context.Context, t *New) (Relic, error) {
-	var staged struct{ Metadata Relic }
+func (s *server) Stage(ctx context.Context, t *New) (Leftover, error) {
+	var staged struct{ Metadata Leftover }
 	err := s.do(ctx, http.MethodPost, s.path("tables"), t, &staged)
 	if isStatus(err, http.StatusNotAcceptable) || isStatus(err, http.StatusConflict) { // it does not support staging, or the table exists now
 		err = nil
@@ -382,7 +382,7 @@ func (s *server) Commit(ctx context.Context, changes ...Change) error {
 	case isStatus(err, http.StatusConflict):
 		return ErrConflict
 	case err != nil && (!errors.As(err, &status) || status.Status >= http.StatusInternalServerError):
-		return fmt.Errorf("%w: %w", ErrUnsure, err)
+		return fmt.Errorf("%w: %w", ErrStateUnknown, err)
 	}
 	return err
 }

@@ -140,7 +140,7 @@ func (folder) Remove(_ context.Context, uris []string) (err error) {
 	return err
 }
 
-func (f folder) Abandoned(ctx context.Context, uri string, before time.Time) error {
+func (f folder) RemoveUploads(ctx context.Context, uri string, before time.Time) error {
 	temps, err := list(uri, func(name string) bool { return strings.HasPrefix(name, tempPrefix) })
 	var gone []string
 	for _, o := range temps {

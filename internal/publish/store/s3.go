@@ -25,9 +25,9 @@ const (
 	partSize = 32 << 20
 	// sending is the number of concurrent uploads, each of an object or a part.
 	sending = 8
-	// partsAbreast is the maximum number of those that are parts of the same object. So at most two
+	// concurrentParts is the maximum number of those that are parts of the same object. So at most two
 	// large objects are incomplete when a program is killed, and only these are sent again.
-	partsAbreast = 4
+	concurrentParts = 4
 )
 
 // s3 stores objects in buckets. It takes its credentials and region from the environment, from the
@@ -156,7 +156,7 @@ func (s *s3) Get(ctx context.Context, uri string) ([]byte, error) {
 }
 
 func (s *s3) Put(ctx context.Context, uri string, body io.ReaderAt, size int64) error {
-	return s.put(ctx, uri, body, size, minio.PutObjectOptions{PartSize: partSize, NumThreads: partsAbreast,
+	return s.put(ctx, uri, body, size, minio.PutObjectOptions{PartSize: partSize, NumThreads: concurrentParts,
 		DisableMultipart: size <= partSize})
 }
 
@@ -173,7 +173,7 @@ func (s *s3) Adopt(ctx context.Context, uri string, f *os.File, size int64) erro
 func (s *s3) put(ctx context.Context, uri string, body io.ReaderAt, size int64, o minio.PutObjectOptions) error {
 	n := int64(1)
 	if !o.DisableMultipart {
-		n = partsAbreast
+		n = concurrentParts
 	}
 	if err := s.uploads.Acquire(ctx, n); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (s *s3) Remove(ctx context.Context, uris []string) (err error) {
 	return err
 }
 
-func (s *s3) Abandoned(ctx context.Context, uri string, before time.Time) (err error) {
+func (s *s3) RemoveUploads(ctx context.Context, uri string, before time.Time) (err error) {
 	bucket, prefix := parts(uri)
 	for u := range s.client.ListIncompleteUploads(ctx, bucket, prefix+"/", true) {
 		if e := objectError(uri, u.Err); errors.Is(e, fs.ErrNotExist) {

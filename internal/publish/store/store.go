@@ -45,9 +45,9 @@ type Store interface {
 	// Remove removes objects. A missing object is not an error. If there are several errors, it
 	// returns one of them.
 	Remove(ctx context.Context, uris []string) error
-	// Abandoned removes the remains of interrupted uploads below an address that were last written
+	// RemoveUploads removes the remains of interrupted uploads below an address that were last written
 	// before a time.
-	Abandoned(ctx context.Context, uri string, before time.Time) error
+	RemoveUploads(ctx context.Context, uri string, before time.Time) error
 	// Requests returns the number of requests so far.
 	Requests() int64
 }

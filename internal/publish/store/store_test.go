@@ -53,7 +53,7 @@ func TestFewUnfinished(t *testing.T) {
 		group.Go(func() error { return bucket.Put(t.Context(), fmt.Sprintf("s3://lake/%d", i), zeros{}, partSize+1) })
 	}
 	test.OK(t, group.Wait())
-	if want := sending / partsAbreast; most == 0 || most > want {
+	if want := sending / concurrentParts; most == 0 || most > want {
 		t.Errorf("%d objects were unfinished at once, not %d", most, want)
 	}
 }

@@ -15,22 +15,22 @@ import (
 // of them.
 type Write struct {
 	At       int64  `json:"at"`
-	Do       Deed   `json:"do"`
+	Do       Action `json:"do"`
 	Resource string `json:"resource"`
 	Parent   string `json:"parent,omitempty"`
 	ID       string `json:"id"`
 	Fields   Object `json:"fields,omitempty"` // the new object, or the fields set
 }
 
-// Deed is the kind of a write.
-type Deed string
+// Action is the kind of a write.
+type Action string
 
 // Only Published creates versions of an agent.
 const (
-	Created   Deed = "created"
-	Edited    Deed = "edited"
-	Deleted   Deed = "deleted"
-	Published Deed = "published" // ID is the agent's
+	Created   Action = "created"
+	Edited    Action = "edited"
+	Deleted   Action = "deleted"
+	Published Action = "published" // ID is the agent's
 )
 
 // ReadWrite parses a write from a JSON line. Whole numbers become int64, like those of computed
@@ -77,7 +77,7 @@ func (o *Organisation) Apply(w Write) error {
 	}
 	name := listName(r, w.Parent)
 	o.written[name] = append(o.written[name], w)
-	o.relive(r, name, w.ID, func(h *history) { h.apply(w) })
+	o.recompute(r, name, w.ID, func(h *history) { h.apply(w) })
 	for _, child := range All() { // children vanish with their parent
 		if child.Parent == r.Name {
 			delete(o.histories, listName(child, w.ID))
@@ -86,8 +86,8 @@ func (o *Organisation) Apply(w Write) error {
 	return nil
 }
 
-// relive recomputes one object of a list. Concurrent readers keep the old state; o.mu is held.
-func (o *Organisation) relive(r *Resource, name, id string, change func(*history)) {
+// recompute recomputes one object of a list. Concurrent readers keep the old state; o.mu is held.
+func (o *Organisation) recompute(r *Resource, name, id string, change func(*history)) {
 	was := o.histories[name]
 	if was == nil {
 		return // it will include the write
@@ -141,7 +141,7 @@ func (o *Organisation) Foresee(resource, id string, events []Event) {
 	}
 	o.foreseen[resource][id] = events
 	r := Named(resource)
-	o.relive(r, listName(r, ""), id, func(*history) {})
+	o.recompute(r, listName(r, ""), id, func(*history) {})
 }
 
 // step converts an event.

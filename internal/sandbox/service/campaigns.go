@@ -100,7 +100,7 @@ func (s *writing) updateCampaign() (Object, *Problem) {
 
 // turns are the actions of users on a campaign, and the states in which they are allowed. The
 // schedule determines the next state.
-var turns = map[world.Deed]struct {
+var turns = map[world.Action]struct {
 	done string
 	may  func(c Object) bool
 }{
@@ -113,7 +113,7 @@ var turns = map[world.Deed]struct {
 
 // turn performs an action: a paused or cancelled campaign makes no new calls, but ongoing calls
 // continue; a resumed one continues at once, or when its hours open.
-func turn(do world.Deed) func(*writing) (Object, *Problem) {
+func turn(do world.Action) func(*writing) (Object, *Problem) {
 	return func(s *writing) (Object, *Problem) {
 		c, is := s.find(campaigns, s.id), turns[do]
 		if c == nil {
@@ -122,7 +122,7 @@ func turn(do world.Deed) func(*writing) (Object, *Problem) {
 		if !is.may(c) {
 			return nil, &Problem{Conflict, "", fmt.Sprintf("a campaign that is %v cannot be %s", c["status"], is.done)}
 		}
-		return s.edit(campaigns, s.id, Object{deed: string(do)})
+		return s.edit(campaigns, s.id, Object{actionField: string(do)})
 	}
 }
 
@@ -138,14 +138,14 @@ func (s *writing) pauseCampaignV2() (Object, *Problem) {
 	}, nil
 }
 
-// deed is the field of a write with the action on a campaign.
-const deed = "deed"
+// actionField is the field of a write with the action on a campaign.
+const actionField = "deed"
 
 // applyCampaign applies a write to a campaign, and computes its further course.
 func (s *Service) applyCampaign(w organisation.Write) error {
 	fields := maps.Clone(w.Fields)
 	delete(fields, "tasks")
-	delete(fields, deed)
+	delete(fields, actionField)
 	if w.Do == organisation.Created {
 		c, err := readCampaign(w)
 		if err != nil {
@@ -161,8 +161,8 @@ func (s *Service) applyCampaign(w organisation.Write) error {
 		}
 	}
 	var changes []world.Change
-	if do, ok := w.Fields[deed].(string); ok {
-		changes = append(changes, world.Change{At: w.At, Do: world.Deed(do)})
+	if do, ok := w.Fields[actionField].(string); ok {
+		changes = append(changes, world.Change{At: w.At, Do: world.Action(do)})
 	}
 	if hours, ok := fields["call_time_window"].(Object); ok {
 		h, problem := readHours(hours)

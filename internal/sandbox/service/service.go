@@ -86,7 +86,7 @@ func (s *writing) find(resource, id string) Object {
 }
 
 // write applies a validated write. Its fields become JSON's, like those of computed objects.
-func (s *writing) write(do organisation.Deed, resource, parent, id string, fields Object) {
+func (s *writing) write(do organisation.Action, resource, parent, id string, fields Object) {
 	w := organisation.Write{At: s.now.UnixMilli(), Do: do, Resource: resource, Parent: parent, ID: id, Fields: fields}
 	line, err := json.Marshal(w)
 	if err == nil {

@@ -14,19 +14,19 @@ type Schedule struct {
 // Change is a user's change of a campaign.
 type Change struct {
 	At    int64
-	Do    Deed
+	Do    Action
 	Hours *Hours // of Rehour
 }
 
-// Deed is the kind of a change.
-type Deed string
+// Action is the kind of a change.
+type Action string
 
 // Rehour changes the hours of a campaign that has not begun.
 const (
-	Pause  Deed = "pause"
-	Resume Deed = "resume"
-	Cancel Deed = "cancel"
-	Rehour Deed = "rehour"
+	Pause  Action = "pause"
+	Resume Action = "resume"
+	Cancel Action = "cancel"
+	Rehour Action = "rehour"
 )
 
 // Take adds a change, the newest. Hours apply only before the campaign has begun; it begins no

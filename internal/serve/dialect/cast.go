@@ -25,13 +25,13 @@ var substitutes = map[string]string{"name": "VARCHAR", "xid": "BIGINT", "cid": "
 // cast replaces a cast to a type that DuckDB lacks. Where an object's number or name may be meant,
 // the number is used: [Statement.top] and [Statement.nestedCast] have already handled the names.
 func (a *Statement) cast(n node) {
-	t := kidOf(n, "cast_type")
-	child := kidOf(n, "child")
+	t := childOf(n, "cast_type")
+	child := childOf(n, "child")
 	if thing := lookups[unbound(t)]; thing != "" {
 		a.put(n, oidOf(thing, child))
 		return
 	}
-	of := kidOf(t, "type_info", "child_type")
+	of := childOf(t, "type_info", "child_type")
 	if names, ok := constantText(child); ok && word(t, "id") == "LIST" && lookups[unbound(of)] != "" { // '{int4,int8}'::regtype[]
 		var oids []any
 		for _, name := range strings.Split(strings.Trim(names, "{} "), ",") {
@@ -79,7 +79,7 @@ func (a *Statement) shorten(n, t node) {
 
 // oids changes the bigints in a type to oids.
 func (a *Statement) oids(t node) {
-	if inner := kidOf(t, "type_info", "child_type"); inner != nil {
+	if inner := childOf(t, "type_info", "child_type"); inner != nil {
 		a.oids(inner)
 	} else if word(t, "id") == "BIGINT" {
 		t["id"] = "UINTEGER"
@@ -101,7 +101,7 @@ func (a *Statement) types(t node) {
 		a.changed = true
 		return
 	}
-	if inner := kidOf(t, "type_info", "child_type"); inner != nil {
+	if inner := childOf(t, "type_info", "child_type"); inner != nil {
 		a.types(inner)
 	}
 }
@@ -134,14 +134,14 @@ func (a *Statement) asName(n any) {
 	if !ok || word(c, "type") != "OPERATOR_CAST" {
 		return
 	}
-	if thing := lookups[unbound(kidOf(c, "cast_type"))]; thing != "" {
+	if thing := lookups[unbound(childOf(c, "cast_type"))]; thing != "" {
 		a.put(c, call(schemaOf, thing+"_name", c["child"]))
 	}
 }
 
 // nestedCast makes an object cast to text return its name.
 func (a *Statement) nestedCast(n node) {
-	t := kidOf(n, "cast_type")
+	t := childOf(n, "cast_type")
 	if word(t, "id") == "VARCHAR" || unbound(t) == "name" {
 		a.asName(n["child"])
 	}
@@ -167,11 +167,11 @@ func (a *Statement) eachPart(of node, do func(any)) {
 		return
 	}
 	for _, side := range []string{"left", "right"} {
-		if kid := kidOf(of, side); kid != nil {
-			do(kid)
+		if child := childOf(of, side); child != nil {
+			do(child)
 		}
 	}
-	for _, kid := range argsOf(of) {
-		do(kid)
+	for _, child := range argsOf(of) {
+		do(child)
 	}
 }

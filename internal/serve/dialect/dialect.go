@@ -55,7 +55,7 @@ func (a *Statement) Rewrite(tree map[string]any, at func(any) string) (bool, err
 // findWiths collects the names of WITH.
 func (a *Statement) findWiths(tree any) {
 	for n := range nodes(tree) {
-		for _, with := range listOf(kidOf(n, "cte_map"), "map") {
+		for _, with := range listOf(childOf(n, "cte_map"), "map") {
 			a.withs[small(with, "key")] = true
 		}
 	}
@@ -65,8 +65,8 @@ func (a *Statement) findWiths(tree any) {
 func (a *Statement) walk(n any) {
 	switch n := n.(type) {
 	case []any:
-		for _, kid := range n {
-			a.walk(kid)
+		for _, child := range n {
+			a.walk(child)
 		}
 	case node:
 		if classOf(n) == "CAST" {
@@ -77,9 +77,9 @@ func (a *Statement) walk(n any) {
 		a.nullsFirst(n)
 		a.compared(n)
 		a.sample(n)
-		for key, kid := range n {
+		for key, child := range n {
 			if key != "cast_type" {
-				a.walk(kid)
+				a.walk(child)
 			}
 		}
 		switch word(n, "type") {

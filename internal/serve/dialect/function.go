@@ -152,8 +152,8 @@ func (a *Statement) datePart(n node, args []any) {
 // round rounds doubles half to even.
 func (a *Statement) round(n node, args []any) {
 	of := args[0]
-	if kids := argsOf(of); len(kids) == 1 && word(of, "function_name") == "-" {
-		of = kids[0]
+	if children := argsOf(of); len(children) == 1 && word(of, "function_name") == "-" {
+		of = children[0]
 	}
 	if len(args) == 1 && a.kindOf(of) == float8 && classOf(of) == "CAST" { // averages are numerics in Postgres
 		a.put(n, call("", "round_even", args[0], integer(0)))
@@ -295,7 +295,7 @@ func (a *Statement) operator(n node, name string, args []any) {
 func (a *Statement) contains(args []any) {
 	s, isText := constantText(args[1])
 	isObject := isText && strings.HasPrefix(strings.TrimSpace(s), "{\"")
-	if isObject || columnIs(args[0], "JSON") || aliasOf(kidOf(args[0], "cast_type", "type_info")) == "JSON" {
+	if isObject || columnIs(args[0], "JSON") || aliasOf(childOf(args[0], "cast_type", "type_info")) == "JSON" {
 		a.refuse("@> of JSON", "compare fields, e.g. x ->> 'a' = '1'")
 	}
 }

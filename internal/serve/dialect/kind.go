@@ -64,7 +64,7 @@ func (a *Statement) findAliases(tree any) {
 // nameColumns records the kinds of columns named outside their query: AS t(a), WITH t(a).
 func (a *Statement) nameColumns(n node) {
 	names := listOf(n, "column_name_alias")
-	of := kidOf(n, "function")
+	of := childOf(n, "function")
 	if word(n, "type") == "TABLE_FUNCTION" && isShortSeries(of) {
 		if len(names) == 0 {
 			names = []any{n["alias"]}
@@ -72,12 +72,12 @@ func (a *Statement) nameColumns(n node) {
 		add(a.aliases, strings.ToLower(text(names[0])), int4)
 		return
 	}
-	query := kidOf(n["subquery"], "node")
+	query := childOf(n["subquery"], "node")
 	if list, ok := n["aliases"].([]any); ok {
-		names, query = list, kidOf(n["query"], "node")
+		names, query = list, childOf(n["query"], "node")
 	}
 	for query["left"] != nil {
-		query = kidOf(query, "left")
+		query = childOf(query, "left")
 	}
 	items := selectOf(query)
 	for i, name := range names {
@@ -92,7 +92,7 @@ func (a *Statement) kindOf(of any) kind {
 	n := asNode(of)
 	switch classOf(n) {
 	case "CONSTANT":
-		return kinds[word(kidOf(n, "value", "type"), "id")]
+		return kinds[word(childOf(n, "value", "type"), "id")]
 	case "CAST":
 		return kinds[castTarget(n)]
 	case "COLUMN_REF":
@@ -104,11 +104,11 @@ func (a *Statement) kindOf(of any) kind {
 	case "CASE":
 		return a.common(branches(n))
 	case "OPERATOR":
-		if kids := argsOf(n); word(n, "type") == "OPERATOR_COALESCE" {
-			return a.common(kids)
+		if children := argsOf(n); word(n, "type") == "OPERATOR_COALESCE" {
+			return a.common(children)
 		}
 	case "SUBQUERY":
-		if items := selectOf(kidOf(n, "subquery", "node")); len(items) == 1 && word(n, "subquery_type") == "SCALAR" {
+		if items := selectOf(childOf(n, "subquery", "node")); len(items) == 1 && word(n, "subquery_type") == "SCALAR" {
 			return a.kindOf(items[0])
 		}
 	case "FUNCTION", "WINDOW":

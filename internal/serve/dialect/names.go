@@ -7,8 +7,8 @@ func (a *Statement) names(n any) []string {
 		if left, ok := of["left"]; ok {
 			return a.names(left)
 		}
-		if kids := argsOf(of); len(kids) > 0 {
-			return a.names(kids[0])
+		if children := argsOf(of); len(children) > 0 {
+			return a.names(children[0])
 		}
 	}
 	var out []string
@@ -79,10 +79,10 @@ func (a *Statement) callName(e node) string {
 
 // castNameOf returns the name of a cast: that of its operand, or else of the type.
 func (a *Statement) castNameOf(e node) string {
-	child := kidOf(e, "child")
-	t := kidOf(e, "cast_type")
+	child := childOf(e, "child")
+	t := childOf(e, "cast_type")
 	if classOf(child) == "CAST" {
-		if inner := classOf(kidOf(child, "child")); inner == "CONSTANT" || inner == "CAST" {
+		if inner := classOf(childOf(child, "child")); inner == "CONSTANT" || inner == "CAST" {
 			return castName(t)
 		}
 	}
@@ -105,7 +105,7 @@ func (a *Statement) subqueryName(e node) string {
 	case "ANY", "ALL":
 		return "?column?"
 	}
-	if names := a.names(kidOf(e, "subquery")["node"]); len(names) == 1 && word(e, "subquery_type") == "SCALAR" && names[0] != "" {
+	if names := a.names(childOf(e, "subquery")["node"]); len(names) == 1 && word(e, "subquery_type") == "SCALAR" && names[0] != "" {
 		return names[0]
 	}
 	return ""
@@ -118,8 +118,8 @@ func (a *Statement) operatorName(e node) string {
 	case "ARRAY_CONSTRUCTOR":
 		return "array"
 	case "ARRAY_EXTRACT", "ARRAY_SLICE":
-		if kids := argsOf(e); len(kids) > 0 {
-			if of := asNode(kids[0]); classOf(of) != "COLUMN_REF" {
+		if children := argsOf(e); len(children) > 0 {
+			if of := asNode(children[0]); classOf(of) != "COLUMN_REF" {
 				return a.name(of)
 			}
 		}
@@ -138,7 +138,7 @@ func castName(t node) string {
 		return name
 	}
 	if word(t, "id") == "LIST" {
-		return castName(kidOf(t, "type_info", "child_type"))
+		return castName(childOf(t, "type_info", "child_type"))
 	}
 	return typeNames[word(t, "id")]
 }

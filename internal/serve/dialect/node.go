@@ -17,8 +17,8 @@ func asNode(n any) node {
 	return e
 }
 
-// kidOf returns the part at the end of a path of members.
-func kidOf(n any, path ...string) node {
+// childOf returns the part at the end of a path of members.
+func childOf(n any, path ...string) node {
 	for _, name := range path {
 		n = asNode(n)[name]
 	}
@@ -44,8 +44,8 @@ func selectOf(n any) []any    { return listOf(n, "select_list") }
 func pathOf(n any) []any      { return listOf(n, "column_names") } // of a column: its name, preceded by its schema and table, if given
 func callee(n any) string     { return small(n, "function_name") }
 func isOperator(n any) bool   { return asNode(n)["is_operator"] == true }
-func isNull(n any) bool       { return kidOf(n, "value")["is_null"] == true }
-func castTarget(n any) string { return word(kidOf(n, "cast_type"), "id") }
+func isNull(n any) bool       { return childOf(n, "value")["is_null"] == true }
+func castTarget(n any) string { return word(childOf(n, "cast_type"), "id") }
 
 // nodes yields the nodes in a part of a tree, inner ones first.
 func nodes(n any) iter.Seq[node] {
@@ -55,14 +55,14 @@ func nodes(n any) iter.Seq[node] {
 func eachNode(n any, yield func(node) bool) bool {
 	switch n := n.(type) {
 	case []any:
-		for _, kid := range n {
-			if !eachNode(kid, yield) {
+		for _, child := range n {
+			if !eachNode(child, yield) {
 				return false
 			}
 		}
 	case node:
-		for _, kid := range n {
-			if !eachNode(kid, yield) {
+		for _, child := range n {
+			if !eachNode(child, yield) {
 				return false
 			}
 		}
@@ -106,7 +106,7 @@ func unbound(t node) string {
 	if word(t, "id") != "UNBOUND" {
 		return ""
 	}
-	return small(kidOf(t, "type_info"), "name")
+	return small(childOf(t, "type_info"), "name")
 }
 
 // constantText returns the text of a constant.
@@ -115,9 +115,9 @@ func constantText(n any) (string, bool) {
 	if word(c, "type") != "VALUE_CONSTANT" {
 		return "", false
 	}
-	v := kidOf(c, "value")
+	v := childOf(c, "value")
 	s, ok := v["value"].(string)
-	return s, ok && word(kidOf(v, "type"), "id") == "VARCHAR"
+	return s, ok && word(childOf(v, "type"), "id") == "VARCHAR"
 }
 
 func isParameter(n any) bool { return word(n, "type") == "VALUE_PARAMETER" }

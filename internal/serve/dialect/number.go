@@ -66,9 +66,9 @@ func (a *Statement) extract(n node, args []any) {
 
 // roundTo rounds numerics, and doubles by their shortest text, to the places that Postgres prints.
 func (a *Statement) roundTo(n node, args []any) {
-	v := kidOf(args[1], "value")
+	v := childOf(args[1], "value")
 	places := number(v["value"])
-	if word(kidOf(v, "type"), "id") != "INTEGER" || places < 0 || places > 15 {
+	if word(childOf(v, "type"), "id") != "INTEGER" || places < 0 || places > 15 {
 		return
 	}
 	of := args[0]
@@ -85,9 +85,9 @@ var shortRE = regexp.MustCompile(`\(\s*18\s*,\s*3\s*\)`)
 // toNumeric casts to numeric: a double by its shortest text, as Postgres does; without precision
 // DuckDB would keep three places.
 func (a *Statement) toNumeric(n, t node) {
-	info := kidOf(t, "type_info")
+	info := childOf(t, "type_info")
 	if word(t, "id") == "DECIMAL" && a.kindOf(n["child"]) == float8 {
-		n["child"] = castTo(kidOf(n, "child"), "VARCHAR")
+		n["child"] = castTo(childOf(n, "child"), "VARCHAR")
 		a.changed = true
 	}
 	if word(t, "id") != "DECIMAL" || number(info["width"]) != 18 || number(info["scale"]) != 3 || shortRE.MatchString(a.at(zero)) {
@@ -104,7 +104,7 @@ func (a *Statement) toNumeric(n, t node) {
 	case numeric:
 		info["scale"] = 18
 	case unknown:
-		n["child"] = castTo(kidOf(n, "child"), "VARCHAR")
+		n["child"] = castTo(childOf(n, "child"), "VARCHAR")
 	}
 }
 

@@ -54,7 +54,7 @@ func (a *Statement) castParameter(n node, to string) {
 // findCasts collects the types to which a statement casts parameters.
 func (a *Statement) findCasts(tree any) {
 	for n := range nodes(tree) {
-		if number, ok := a.parameterOf(kidOf(n, "child")); ok && classOf(n) == "CAST" {
+		if number, ok := a.parameterOf(childOf(n, "child")); ok && classOf(n) == "CAST" {
 			a.casts[number], _ = n["cast_type"].(node)
 		}
 	}
@@ -66,13 +66,13 @@ func (a *Statement) CastTo(parameter int) string { return nameOf(a.casts[paramet
 // nameOf returns DuckDB's name of a type; empty: none.
 func nameOf(t node) string {
 	id := word(t, "id")
-	switch info := kidOf(t, "type_info"); id {
+	switch info := childOf(t, "type_info"); id {
 	case "UNBOUND":
 		return substitutes[unbound(t)]
 	case "DECIMAL":
 		return "DECIMAL(38,18)"
 	case "LIST":
-		return nameOf(kidOf(info, "child_type")) + "[]"
+		return nameOf(childOf(info, "child_type")) + "[]"
 	}
 	return id
 }
@@ -101,7 +101,7 @@ func (a *Statement) guessAny(n node) {
 
 // anyList returns the list operand of ANY.
 func anyList(n node) node {
-	items := selectOf(kidOf(n, "subquery", "node"))
+	items := selectOf(childOf(n, "subquery", "node"))
 	if word(n, "subquery_type") != "ANY" || len(items) != 1 {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (a *Statement) like(n node, other any) {
 	if number, ok := a.parameterOf(n); !ok || a.typeOf(number) != 0 {
 		return
 	}
-	if t := kidOf(other, "value", "type"); word(t, "id") == "DECIMAL" { // its type is as short as its digits
+	if t := childOf(other, "value", "type"); word(t, "id") == "DECIMAL" { // its type is as short as its digits
 		a.castParameter(n, "DECIMAL(38,18)")
 		return
 	}

@@ -15,8 +15,8 @@ var systemColumn = map[string]bool{"tableoid": true, "xmin": true}
 func (a *Statement) systemColumns(n any, above map[string]string) {
 	switch n := n.(type) {
 	case []any:
-		for _, kid := range n {
-			a.systemColumns(kid, above)
+		for _, child := range n {
+			a.systemColumns(child, above)
 		}
 	case node:
 		if from, ok := n["from_table"]; ok {
@@ -35,8 +35,8 @@ func (a *Statement) systemColumns(n any, above map[string]string) {
 		if systemColumn[lastName(n)] && a.systemColumnOf(n, above) {
 			return
 		}
-		for _, kid := range n {
-			a.systemColumns(kid, above)
+		for _, child := range n {
+			a.systemColumns(child, above)
 		}
 	}
 }
@@ -116,9 +116,9 @@ func innerCross(n node) {
 		return
 	}
 	for _, side := range []string{"left", "right"} {
-		if kid := asNode(n[side]); word(kid, "type") == "JOIN" && word(kid, "ref_type") == "CROSS" {
-			kid["ref_type"], kid["condition"] = "REGULAR", castTo(constant("true"), "BOOLEAN")
-			innerCross(kid)
+		if child := asNode(n[side]); word(child, "type") == "JOIN" && word(child, "ref_type") == "CROSS" {
+			child["ref_type"], child["condition"] = "REGULAR", castTo(constant("true"), "BOOLEAN")
+			innerCross(child)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func (a *Statement) values(n node) {
 
 // tableFunction names the single column of a table function after its alias, as Postgres does.
 func (a *Statement) tableFunction(n node) {
-	of := kidOf(n, "function")
+	of := childOf(n, "function")
 	name, args, isNamed := callee(of), argsOf(of), len(listOf(n, "column_name_alias")) > 0
 	switch {
 	case name == "pg_partition_ancestors": // no relation has ancestors
@@ -182,9 +182,9 @@ func isElements(n any) bool {
 // isShortSeries reports whether a series has integers and is short enough for a list.
 func isShortSeries(of node) bool {
 	for _, arg := range argsOf(of) {
-		v := kidOf(arg, "value")
+		v := childOf(arg, "value")
 		number, ok := v["value"].(json.Number)
-		if i, err := number.Int64(); !ok || err != nil || word(kidOf(v, "type"), "id") != "INTEGER" || i < -shortSeries || i > shortSeries {
+		if i, err := number.Int64(); !ok || err != nil || word(childOf(v, "type"), "id") != "INTEGER" || i < -shortSeries || i > shortSeries {
 			return false
 		}
 	}

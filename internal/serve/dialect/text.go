@@ -26,7 +26,7 @@ func (a *Statement) substr(n node, args []any) {
 }
 
 func isPositive(n any) bool {
-	return number(kidOf(n, "value")["value"]) > 0
+	return number(childOf(n, "value")["value"]) > 0
 }
 
 // aggregated converts the list collected by an aggregate to JSON.

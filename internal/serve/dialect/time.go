@@ -66,7 +66,7 @@ func (a *Statement) castTime(n, t node) {
 		a.asInstant(n["child"])
 	case "TIME":
 		if a.kindOf(n["child"]) == instant {
-			n["child"] = castTo(kidOf(n, "child"), "TIMESTAMP")
+			n["child"] = castTo(childOf(n, "child"), "TIMESTAMP")
 			a.changed = true
 		}
 	}

@@ -168,10 +168,10 @@ func (r *redacting) transcript(items []byte) {
 	}
 	spans := r.in
 	for i, content := range contents {
-		var mine []personal.Span
-		mine, spans = ofTurn(spans, i)
+		var own []personal.Span
+		own, spans = ofTurn(spans, i)
 		n := len(r.edits)
-		r.note(mine, again)
+		r.note(own, again)
 		r.replace(content, n)
 	}
 }
@@ -219,7 +219,7 @@ func (r *redacting) item(item []byte) (content scan.Value, speaker []byte) {
 }
 
 // ofTurn splits the spans of a turn from those of later ones.
-func ofTurn(spans []personal.Span, turn int) (mine, rest []personal.Span) {
+func ofTurn(spans []personal.Span, turn int) (own, rest []personal.Span) {
 	n := 0
 	for n < len(spans) && spans[n].Turn == turn {
 		n++

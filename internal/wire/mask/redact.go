@@ -285,9 +285,9 @@ func (r *redacting) rows(o *schema.Object) (changed bool) {
 	}
 	spans := r.finder.Conversation(turns)
 	for i, row := range spoken {
-		var mine []personal.Span
-		mine, spans = ofTurn(spans, i)
-		r.note(mine, false)
+		var own []personal.Span
+		own, spans = ofTurn(spans, i)
+		r.note(own, false)
 		apply(row, content)
 	}
 	return changed

@@ -98,8 +98,8 @@ const (
 	plain    = "none"     // only for this machine
 )
 
-// patience is how long a server may take to respond.
-const patience = 10 * time.Second
+// mailTimeout is how long a server may take to respond.
+const mailTimeout = 10 * time.Second
 
 // mailOptions are a channel of mail with the content of its files.
 type mailOptions struct {
@@ -141,7 +141,7 @@ func newMailer(o mailOptions) (*Mailer, error) {
 		return nil, err
 	}
 	config.ServerName = host
-	options = append(options, mail.WithPort(port), mail.WithTLSConfig(config), mail.WithTimeout(patience))
+	options = append(options, mail.WithPort(port), mail.WithTLSConfig(config), mail.WithTimeout(mailTimeout))
 	if o.User != "" {
 		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(o.User), mail.WithPassword(o.password))
 	}

@@ -41,7 +41,7 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 		Log: slog.New(slog.NewTextHandler(c.Stderr, nil)), Metrics: c.metrics, Audit: log}
 	if who.list != nil {
 		config.Login = func(ctx context.Context, user, password, address string) (rights.Rights, bool, error) {
-			done, err := who.brake.Try(ctx, user, address)
+			done, err := who.limiter.Try(ctx, user, address)
 			if err != nil {
 				return rights.Rights{}, false, err
 			}

@@ -167,7 +167,7 @@ func (c *command) server(who admitted, host postgres.Host) *postgres.Server {
 	s := &postgres.Server{Host: host, Most: c.most, Log: c.note, TLS: who.tls, NeedTLS: who.tls != nil,
 		Limits: postgres.Limits{Statement: c.timeout, Idle: idle}}
 	if who.list != nil {
-		s.Users, s.Try = who.list.Defaults(s.Limits), who.brake.Try
+		s.Users, s.Try = who.list.Defaults(s.Limits), who.limiter.Try
 	}
 	return s
 }
@@ -202,9 +202,9 @@ func (c *command) note(text string) { words.Fprintf(c.Stderr, "%s\n", text) }
 
 // admitted defines who may connect, and how.
 type admitted struct {
-	list  *serve.Users // nil: everyone who reaches the address
-	brake *serve.Brake
-	tls   *tls.Config // nil: none
+	list    *serve.Users // nil: everyone who reaches the address
+	limiter *serve.LoginLimiter
+	tls     *tls.Config // nil: none
 }
 
 // admission reads who may connect.
@@ -219,7 +219,7 @@ func (c *command) admission() (who admitted, err error) {
 		}
 		who.tls = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
-	who.brake = new(serve.Brake)
+	who.limiter = new(serve.LoginLimiter)
 	if c.users != "" {
 		if who.list, err = serve.OpenUsers(c.users); err != nil {
 			return who, c.noUsers(err)

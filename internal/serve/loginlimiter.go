@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Brake limits password guessing. An address may send mostWrong wrong passwords in a row, then one
+// LoginLimiter limits password guessing. An address may send mostWrong wrong passwords in a row, then one
 // every refill; further logins wait a little and are refused without a check. If many addresses try
 // one user's password, each login of that user takes a second longer, but the right password always
 // succeeds. The zero value is ready; it is safe for concurrent use.
-type Brake struct {
+type LoginLimiter struct {
 	mu                sync.Mutex
 	addresses, byUser map[string]*bucket
 }
@@ -27,7 +27,7 @@ type bucket struct {
 const (
 	mostWrong  = 10
 	refill     = 6 * time.Second
-	patience   = 3 * time.Second // how long a login waits for a free attempt
+	maxWait    = 3 * time.Second // how long a login waits for a free attempt
 	step       = 100 * time.Millisecond
 	userDelay  = time.Second
 	mostBucket = 10_000 // maximum for addresses, and for users
@@ -38,14 +38,14 @@ var ErrTooMany = errors.New("too many wrong passwords from this address: wait a 
 
 // Try waits until a password of a user from an address may be checked, or returns ErrTooMany. The
 // result must be passed to done.
-func (b *Brake) Try(ctx context.Context, user, address string) (done func(isWrong bool), err error) {
+func (b *LoginLimiter) Try(ctx context.Context, user, address string) (done func(isWrong bool), err error) {
 	address, user = network(address), user[:min(len(user), 64)]
 	for waited := time.Duration(0); ; {
 		ok, isOut := b.take(address)
 		if ok {
 			break
 		}
-		if isOut && waited >= patience {
+		if isOut && waited >= maxWait {
 			return nil, ErrTooMany
 		}
 		if err := sleep(ctx, step); err != nil {
@@ -70,7 +70,7 @@ func (b *Brake) Try(ctx context.Context, user, address string) (done func(isWron
 // take takes an attempt of an address, if one is left. A password being checked counts as wrong;
 // otherwise many could be tried at once. isOut reports that none is left even if all of these are
 // right.
-func (b *Brake) take(address string) (ok, isOut bool) {
+func (b *LoginLimiter) take(address string) (ok, isOut bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := of(&b.addresses, address)
@@ -82,7 +82,7 @@ func (b *Brake) take(address string) (ok, isOut bool) {
 }
 
 // give returns the attempt, unless the password was wrong.
-func (b *Brake) give(address, user string, isWrong bool) {
+func (b *LoginLimiter) give(address, user string, isWrong bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := of(&b.addresses, address)

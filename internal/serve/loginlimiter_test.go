@@ -12,7 +12,7 @@ import (
 )
 
 // tries tries n passwords in sequence, and returns how many were checked.
-func tries(t *testing.T, b *Brake, n int, isWrong bool, user, address string) (looked int) {
+func tries(t *testing.T, b *LoginLimiter, n int, isWrong bool, user, address string) (looked int) {
 	t.Helper()
 	for range n {
 		done, err := b.Try(t.Context(), user, address)
@@ -28,9 +28,9 @@ func tries(t *testing.T, b *Brake, n int, isWrong bool, user, address string) (l
 
 // Wrong passwords become slow for one address and one user; right ones from elsewhere do not, and
 // after a minute all is as before.
-func TestBrake(t *testing.T) {
+func TestLoginLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, began := new(Brake), time.Now()
+		b, began := new(LoginLimiter), time.Now()
 		took := func() time.Duration { d := time.Since(began); began = time.Now(); return d }
 		if n := tries(t, b, 10, true, "ana", "192.0.2.1:1000"); n != 10 || took() != 0 {
 			t.Errorf("of the first ten %d are looked at", n)
