@@ -65,6 +65,9 @@ func TestStatusCommand(t *testing.T) {
 		!strings.Contains(stdout, "\n  help          extract repair\n") {
 		t.Errorf("of a damaged one: exit code %d\n%s\n%s", code, stdout, stderr)
 	}
+	if _, stdout, _ := call(t, "", "status", "--format", "json", "--warehouse", root); !strings.Contains(stdout, `"facts": {}`) {
+		t.Errorf("of a damaged one: %s", stdout)
+	}
 }
 
 // status --all reports every profile, including those after one without a warehouse, and exits with
@@ -132,34 +135,4 @@ func TestMetricsWhileARunIsOn(t *testing.T) {
 			t.Error("the metrics were written after the run")
 		}
 	})
-}
-
-// A reader of the metrics file sees a complete file even while it is written, and no other file is
-// left behind.
-func TestMetricsAreReplacedAsAWhole(t *testing.T) {
-	n := &night{job: job{settings: &settings{Config: withMetrics(tended(t), filepath.Join(t.TempDir(), "callhouse.prom")), Now: time.Now},
-		log: slog.New(slog.DiscardHandler)}}
-	m := &status.Metrics{Now: time.Now(), Running: true, Started: time.Now()}
-	n.write(m)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range 200 {
-			n.write(m)
-		}
-	}()
-	want := test.Read(t, n.MetricsFile)
-	for reading := true; reading; {
-		select {
-		case <-done:
-			reading = false
-		default:
-		}
-		if got, err := os.ReadFile(n.MetricsFile); err != nil || string(got) != string(want) {
-			t.Fatalf("a reader sees %d bytes of %d: %v", len(got), len(want), err)
-		}
-	}
-	if left, err := os.ReadDir(filepath.Dir(n.MetricsFile)); err != nil || len(left) != 1 {
-		t.Errorf("beside the metrics there is %v (%v)", left, err)
-	}
 }

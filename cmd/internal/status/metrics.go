@@ -1,6 +1,7 @@
 package status
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -63,7 +64,9 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 	}
 	g.each("build_info", "The program that wrote this file.", "version", map[string]float64{cli.Version(): 1})
 	g.set("run_in_progress", "1 while a run is in progress; also after a run was killed.", bit(m.Running))
-	g.at("run_start_timestamp_seconds", "Start of the current or last run.", m.Started)
+	if !m.Started.IsZero() {
+		g.at("run_start_timestamp_seconds", "Start of the current or last run.", m.Started)
+	}
 	g.at("updated_timestamp_seconds", "When this file was written; during a run, once a minute.", m.Now)
 	if m.Progress != nil {
 		m.thisRun(g)
@@ -165,7 +168,9 @@ func (m *Metrics) lastRun(g gauges, r *schema.Run) {
 	g.set("last_run_drift", "Unexpected values of the last run.", float64(r.Drift))
 	drift := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "callhouse", Name: "last_run_drift_values",
 		Help: "The same, by field and kind."}, []string{"field", "kind"})
-	for place, n := range driftOf(r) {
+	fields := map[string]int64{}               // such as "status: unknown_value"
+	_ = json.Unmarshal(r.DriftFields, &fields) // null: none
+	for place, n := range fields {
 		at := strings.LastIndex(place, ": ")
 		if at < 0 {
 			continue

@@ -205,6 +205,9 @@ func TestDashboard(t *testing.T) {
 // A run in progress, and one whose row could not be written, are reported correctly.
 func TestMetricsBetweenRuns(t *testing.T) {
 	h := twoRuns()
+	if f := Examine(h, time.Now(), 0).Facts; f["run_in_progress"] != 0.0 || f["run_start_timestamp_seconds"] != float64(h.Runs[1].StartedAt)/1000 {
+		t.Errorf("while a process follows the service, the facts are %v", f)
+	}
 	value := func(m *Metrics, name string) float64 {
 		families, err := m.Gather(h).Gather()
 		test.OK(t, err)

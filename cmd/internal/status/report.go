@@ -164,15 +164,11 @@ func (r *Report) resources(line liner) {
 	}
 }
 
-// DriftLine prints the number of unexpected values, if there are any, and their fields.
+// DriftLine prints the number of unexpected values, if there are any, and the fields with the most.
 func DriftLine(line liner, n int64, fields wire.DriftCounts) {
-	if n > 0 {
-		line("drift", "%s unexpected values: %s", humanize.Comma(n), driftText(fields))
+	if n == 0 {
+		return
 	}
-}
-
-// driftText names the fields with the most unexpected values.
-func driftText(fields wire.DriftCounts) string {
 	type count struct {
 		text string
 		n    int64
@@ -183,16 +179,11 @@ func driftText(fields wire.DriftCounts) string {
 	}
 	slices.SortFunc(all, func(a, b count) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.text, b.text)) })
 	var texts []string
-	for _, c := range all {
+	for _, c := range all[:min(len(all), Listed)] {
 		texts = append(texts, c.text)
 	}
-	return firstOf(texts)
-}
-
-// firstOf joins the first texts and counts the rest.
-func firstOf(texts []string) string {
-	if more := len(texts) - Listed; more > 0 {
-		texts = append(texts[:Listed:Listed], fmt.Sprintf("and %d more", more))
+	if more := len(all) - Listed; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
-	return strings.Join(texts, ", ")
+	line("drift", "%s unexpected values: %s", humanize.Comma(n), strings.Join(texts, ", "))
 }

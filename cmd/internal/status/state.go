@@ -4,7 +4,6 @@ package status
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -51,14 +50,20 @@ const (
 
 // Unreadable is the state of a warehouse too damaged to open.
 func Unreadable(err error) *State {
-	return &State{Verdict: Broken, Reasons: []string{err.Error()}, Problem: cli.Damaged, Help: cli.Damaged.Help(), history: new(sink.History)}
+	return &State{Verdict: Broken, Reasons: []string{err.Error()}, Problem: cli.Damaged, Help: cli.Damaged.Help(),
+		Facts: map[string]any{}, history: new(sink.History)}
 }
 
 // Examine judges a warehouse. maxAge is the maximum age of its last success; 0 allows any age.
 func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
-	m := Metrics{Now: now, Running: h.Held, Started: h.Holder.Since}
-	families, _ := m.Gather(h).Gather() // fails if a name were registered twice
 	out := judge(h, now, maxAge, nil)
+	m := Metrics{Now: now, Running: h.Held && h.Holder.Records && h.Holder.Follow == nil}
+	if m.Running {
+		m.Started = h.Holder.Since
+	} else if out.last != nil {
+		m.Started = time.UnixMilli(out.last.StartedAt)
+	}
+	families, _ := m.Gather(h).Gather() // fails if a name were registered twice
 	out.Facts = map[string]any{}
 	for _, f := range families {
 		name := strings.TrimPrefix(f.GetName(), "callhouse_")
@@ -257,13 +262,6 @@ func endOf(r *schema.Run) time.Time {
 		return time.UnixMilli(r.EndedAt.V).UTC()
 	}
 	return time.UnixMilli(r.StartedAt).UTC()
-}
-
-// driftOf returns a run's drift by field and kind: "status: unknown_value".
-func driftOf(r *schema.Run) map[string]int64 {
-	fields := map[string]int64{}
-	_ = json.Unmarshal(r.DriftFields, &fields) // null: none
-	return fields
 }
 
 // Err returns the command's error for a verdict, which is already printed.

@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/sink/disk"
 	"callhouse/internal/test"
 	"callhouse/internal/wire"
 )
@@ -73,7 +74,10 @@ func TestExamine(t *testing.T) {
 func TestFirstRun(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	for held, want := range map[bool]string{true: "wait until it ends", false: "extract run;"} {
-		got := Examine(&sink.History{Held: held}, now, 26*time.Hour)
+		got := Examine(&sink.History{Held: held, Holder: disk.Holder{Records: true, Since: now}}, now, 26*time.Hour)
+		if at := got.Facts["run_start_timestamp_seconds"]; (got.Facts["run_in_progress"] == 1.0) != held || (at == float64(now.Unix())) != held || !held && at != nil {
+			t.Errorf("running %v: in progress %v, since %v", held, got.Facts["run_in_progress"], at)
+		}
 		if got.Verdict != Stale || !strings.HasPrefix(got.Help, want) {
 			t.Errorf("running %v: %s, %v, help: %s", held, got.Verdict, got.Reasons, got.Help)
 		}
