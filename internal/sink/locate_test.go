@@ -84,26 +84,6 @@ func TestAnEmptyFilterIsDamage(t *testing.T) {
 	}
 }
 
-// A call that moves from an unusual place is found there, and leaves it.
-func TestACallIsFoundAnywhere(t *testing.T) {
-	w := monthsBefore(t, "2026-06", "2026-07", "2026-08")
-	_, err := w.Compact(context.Background(), []string{"2026-06"}, nil)
-	test.OK(t, err)
-	for _, id := range []string{"2026-06-a-5", "2026-07-b-6"} {
-		putCall(t, w, id, testDay, 1)
-	}
-	mustCommit(t, w)
-	calls := readCalls(t, anywhere, w.Snapshot())
-	for _, id := range []string{"2026-06-a-5", "2026-07-b-6"} {
-		if call := calls[id]; call == nil || call.StartAt().V != testDay.UnixMilli() {
-			t.Errorf("call %s did not move", id)
-		}
-	}
-	if len(calls) != 12 {
-		t.Errorf("%d calls, want 12", len(calls))
-	}
-}
-
 // Every call is found with all its rows, wherever it is; a missing call is not.
 func TestFind(t *testing.T) {
 	root := sound(t)

@@ -182,19 +182,15 @@ func TestRollback(t *testing.T) {
 		return schema.Record{Kind: schema.KindCovered, FetchedAt: to,
 			Body: []byte(`{"from":` + strconv.FormatInt(from, 10) + `,"to":` + strconv.FormatInt(to, 10) + `,"listed_at":` + strconv.FormatInt(to, 10) + `}`)}
 	}
-	put := func(w *Warehouse, recs ...schema.Record) {
-		t.Helper()
-		test.OK(t, w.Put(context.Background(), recs...))
-	}
 	w := night(t, nil, root, 0)
-	put(w, storyRecord("a", 1), storyRecord("b", 1), span(0, 100))
+	put(t, w, storyRecord("a", 1), storyRecord("b", 1), span(0, 100))
 	mustCommit(t, w)
 	first := w.Snapshot()
 	test.OK(t, w.Close())
 	w = night(t, nil, root, 1)
-	put(w, storyRecord("b", 2), storyRecord("c", 2), span(100, 200))
+	put(t, w, storyRecord("b", 2), storyRecord("c", 2), span(100, 200))
 	mustCommit(t, w) // two commits of the run that is undone
-	put(w, storyRecord("a", 3))
+	put(t, w, storyRecord("a", 3))
 	mustCommit(t, w)
 	test.OK(t, w.Close())
 	w = night(t, nil, root, 2)
@@ -228,7 +224,7 @@ func TestRollback(t *testing.T) {
 	if got := readCalls(t, anywhere, w.Snapshot()); len(got) != 3 || got["a"].Turns().Len() != 3 {
 		t.Errorf("the calls are not those of the second run: %v", got)
 	}
-	put(w, storyRecord("c", 5))
+	put(t, w, storyRecord("c", 5))
 	mustCommit(t, w)
 	if got := readCalls(t, anywhere, w.Snapshot()); got["c"].Turns().Len() != 5 {
 		t.Errorf("c has %d turns, want 5", got["c"].Turns().Len())

