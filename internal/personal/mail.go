@@ -35,8 +35,8 @@ func (r *reader) marks() {
 	}
 }
 
-// mailRE matches e-mail addresses as they are written, also with spaces around the @.
-var mailRE = regexp.MustCompile(`[\w%+][\w.%+'-]*(?:@| @ )[A-Za-z0-9.-]+\.[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]`)
+// mailRE matches e-mail addresses as they are written, also with spaces around the @, or several in one.
+var mailRE = regexp.MustCompile(`(?i)[\w%+][\w.%+'-]*(?:@[\w.%+'-]*)*(?:@| @ )[a-z0-9.-]+\.[a-z][a-z0-9-]*[a-z0-9](?:@[\w.%+'-]*\w)*`)
 
 // colonsRE matches what may be an IPv6 address.
 var colonsRE = regexp.MustCompile(`[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*`)

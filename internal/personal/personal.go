@@ -21,7 +21,7 @@ import (
 
 // Version is incremented whenever the recognizers' results change: stored texts are then read
 // again.
-const Version = 2
+const Version = 3
 
 // Turn is an uninterrupted utterance by one side of a conversation.
 type Turn struct {

@@ -44,7 +44,7 @@ var found = []string{
 	"cell {phone|four one five five five five two six seven one} okay",
 	"{phone|zero one zero two three four five six seven eight nine}",
 	"{phone|공일공 천이백삼십사에 천이백삼십사}번",
-	"write to {email|Minji.Kim@example.com}, please",
+	"write to {email|Minji.Kim@example.com}, please, or {email|a@b.com@c.com} or {email|a.com@b@c.com} or {email|kim@@example.com} or {email|a@b.com@c}",
 	"it is {email|minji at example dot com}",
 	"my email is {email|minji dot kim eight five at naver dot co dot kr}.",
 	"메일은 {email|minji 골뱅이 네이버 닷컴}이요",
