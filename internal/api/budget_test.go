@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"callhouse/internal/sandbox/limit"
 	"callhouse/internal/test"
 )
 
@@ -25,7 +26,7 @@ func TestBudgetNeverOverAndFullyUsed(t *testing.T) {
 		{0, 2 * time.Second},
 		{2 * time.Second, 2 * time.Second},
 	}
-	for algorithm := range algorithms {
+	for _, algorithm := range everyAlgorithm {
 		for _, workers := range []int{1, 8, 64} {
 			for _, l := range latencies {
 				t.Run(fmt.Sprintf("%s/%d workers/%v to %v", algorithm, workers, l.low, l.high), func(t *testing.T) {
@@ -36,9 +37,9 @@ func TestBudgetNeverOverAndFullyUsed(t *testing.T) {
 	}
 }
 
-func tryBudget(t *testing.T, algorithm string, workers int, low, high time.Duration) {
+func tryBudget(t *testing.T, algorithm limit.Algorithm, workers int, low, high time.Duration) {
 	const minutes = 6
-	g := newGate(algorithm, 5, 120)
+	g := newGate(t, algorithm)
 	rnd := rand.New(rand.NewPCG(1, uint64(workers)))
 	var rmu sync.Mutex
 	tr := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -132,7 +133,7 @@ func (r *ring) note(slot int, s Spend) {
 // Consecutive runs, some killed within a request, count as one run for the service.
 func TestBudgetRemembersAcrossRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate("sliding log", 5, 120)
+		g := newGate(t, limit.SlidingLog)
 		var recall []Spend
 		start := time.Now()
 		for run := range 12 {

@@ -10,6 +10,7 @@ import (
 
 	"callhouse/internal/api/apitest"
 	"callhouse/internal/loopback"
+	"callhouse/internal/sandbox/limit"
 	"callhouse/internal/test"
 )
 
@@ -41,104 +42,29 @@ func tester(t testing.TB, tr http.RoundTripper, change func(*Config)) *Client {
 	return c
 }
 
-// limiter is one limit of a service, and how it counts.
-type limiter interface {
-	full(now time.Time) bool // no room for a request now
-	count(now time.Time)
-}
-
-// slidingLog counts the requests of the last window, both ends included: the strictest possible
-// count.
-type slidingLog struct {
-	limit  int
-	window time.Duration
-	log    []time.Time
-}
-
-func (l *slidingLog) full(now time.Time) bool {
-	for len(l.log) > 0 && now.Sub(l.log[0]) > l.window {
-		l.log = l.log[1:]
-	}
-	return len(l.log) >= l.limit
-}
-
-func (l *slidingLog) count(now time.Time) { l.log = append(l.log, now) }
-
-// fixedWindow counts by the clock.
-type fixedWindow struct {
-	limit  int
-	window time.Duration
-	offset time.Duration
-	begun  time.Time
-	n      int
-}
-
-func (l *fixedWindow) full(now time.Time) bool {
-	begun := now.Add(l.offset).Truncate(l.window)
-	if begun != l.begun {
-		l.begun, l.n = begun, 0
-	}
-	return l.n >= l.limit
-}
-
-func (l *fixedWindow) count(time.Time) { l.n++ }
-
-// tokenBucket holds limit tokens and fills within a window.
-type tokenBucket struct {
-	limit  int
-	window time.Duration
-	tokens float64
-	last   time.Time
-}
-
-func (l *tokenBucket) full(now time.Time) bool {
-	if l.last.IsZero() {
-		l.tokens = float64(l.limit)
-	} else {
-		l.tokens = min(float64(l.limit), l.tokens+float64(l.limit)*now.Sub(l.last).Seconds()/l.window.Seconds())
-	}
-	l.last = now
-	return l.tokens < 1-1e-9
-}
-
-func (l *tokenBucket) count(time.Time) { l.tokens-- }
-
-// gate is a service's limits: every request must pass all. A strict one also counts refused
-// requests.
+// gate is a service's limits.
 type gate struct {
-	mu       sync.Mutex
-	strict   bool
-	limiters []limiter
-	counted  []time.Time // admitted requests; of a strict gate, all
-	over     int
+	mu      sync.Mutex
+	limits  *limit.Limiter
+	counted []time.Time // admitted requests
+	over    int
 }
 
-var algorithms = map[string]func(limit int, window time.Duration) limiter{
-	"sliding log":  func(n int, w time.Duration) limiter { return &slidingLog{limit: n, window: w} },
-	"fixed window": func(n int, w time.Duration) limiter { return &fixedWindow{limit: n, window: w, offset: w / 3} },
-	"token bucket": func(n int, w time.Duration) limiter { return &tokenBucket{limit: n, window: w} },
-}
-
-func newGate(algorithm string, second, minute int) *gate {
-	f := algorithms[algorithm]
-	return &gate{limiters: []limiter{f(second, time.Second), f(minute, time.Minute)}, strict: true}
+func newGate(t testing.TB, a limit.Algorithm) *gate {
+	t.Helper()
+	limits, err := limit.New(a, 5, 120)
+	test.OK(t, err)
+	return &gate{limits: limits}
 }
 
 func (g *gate) allow() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
-	ok := true
-	for _, l := range g.limiters {
-		ok = !l.full(now) && ok
-	}
-	if ok || g.strict {
+	ok, _ := g.limits.Allow(now.Add(time.Minute / 3)) // its windows begin at other times than the run
+	if ok {
 		g.counted = append(g.counted, now)
-		for _, l := range g.limiters {
-			l.count(now)
-		}
-	}
-	if !ok {
+	} else {
 		g.over++
 	}
 	return ok

@@ -9,14 +9,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"callhouse/internal/sandbox/limit"
 	"callhouse/internal/test"
 )
 
 // When the others are gone, the run returns to its full pace.
 func TestPaceComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate("sliding log", 5, 120)
-		g.strict = false
+		g := newGate(t, limit.SlidingLog)
 		b := newBudget(5, 120, nil, nil)
 		start := time.Now()
 		go func() {

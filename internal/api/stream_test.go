@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"callhouse/internal/sandbox/limit"
 )
 
 var testAllowance = Allowance{Failures: 12, Time: 2 * time.Minute, Slow: 10 * time.Second}
@@ -157,8 +159,7 @@ func TestStreamWhileTheServiceFails(t *testing.T) {
 func TestStreamYieldsToNeighbours(t *testing.T) {
 	live := func(s *Stream) (ours int64, theirs, refused int) {
 		synctest.Test(t, func(t *testing.T) {
-			g := newGate("sliding log", 5, 120)
-			g.strict = false
+			g := newGate(t, limit.SlidingLog)
 			c := tester(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				time.Sleep(150 * time.Millisecond)
 				if !g.allow() {
