@@ -48,21 +48,21 @@ const listed = "listed"
 // kind, or of the group.
 var repeated = map[string]string{"judged": "value=", "evaluated_calls": "criterion=", "evaluated_percent": "criterion="}
 
-// told is a report's answer, with its rows by key.
-type told struct {
+// comparedRows is a report's answer, with its rows by key.
+type comparedRows struct {
 	names []string
 	keys  []string // of the rows, in order
 	rows  map[string][]any
 	group map[string]string
 }
 
-func ask(t *testing.T, w *analytics.Warehouse, f *sqlfiles.File, p question.Params) told {
+func ask(t *testing.T, w *analytics.Warehouse, f *sqlfiles.File, p question.Params) comparedRows {
 	t.Helper()
 	rows, err := askFor(t.Context(), w, f.Name, p)
 	if err != nil {
 		t.Fatalf("%s, %+v: %v", f.Name, p, err)
 	}
-	a := told{rows: map[string][]any{}, group: map[string]string{}}
+	a := comparedRows{rows: map[string][]any{}, group: map[string]string{}}
 	groups := len(question.ByNames(p.By))
 	for i, c := range rows.Columns() {
 		if i < groups {
@@ -88,7 +88,7 @@ func ask(t *testing.T, w *analytics.Warehouse, f *sqlfiles.File, p question.Para
 	return a
 }
 
-func (a told) at(key, name string) any {
+func (a comparedRows) at(key, name string) any {
 	if row, i := a.rows[key], slices.Index(a.names, name); row != nil && i >= 0 {
 		return row[i]
 	}
@@ -96,7 +96,7 @@ func (a told) at(key, name string) any {
 }
 
 // like returns the first row with the same keys up to the one named upTo.
-func (a told) like(key, upTo string) string {
+func (a comparedRows) like(key, upTo string) string {
 	keys, _, _ := strings.Cut(key, upTo)
 	for _, k := range a.keys {
 		if strings.HasPrefix(k, keys+upTo) {
@@ -107,7 +107,7 @@ func (a told) like(key, upTo string) string {
 }
 
 // whole returns the denominator of a row's share; that of its group if the rule names one.
-func (a told) whole(key, group, rule string) int {
+func (a comparedRows) whole(key, group, rule string) int {
 	number := func(k, name string) int {
 		n, _ := a.at(k, name).(int64)
 		return int(n)
@@ -166,7 +166,7 @@ func TestComparisonEqualsTwoReports(t *testing.T) {
 	}
 }
 
-func checkComparison(t *testing.T, f *sqlfiles.File, zone string, is, was, got told) {
+func checkComparison(t *testing.T, f *sqlfiles.File, zone string, is, was, got comparedRows) {
 	t.Helper()
 	inOrder := slices.DeleteFunc(slices.Clone(got.keys), func(k string) bool { return is.rows[k] == nil })
 	both := len(was.keys)
@@ -235,7 +235,7 @@ func isWhole(key, rule string) bool {
 }
 
 // judgedOf returns the number of changes of an answer that have bounds.
-func judgedOf(f *sqlfiles.File, is, was, got told) (judged int) {
+func judgedOf(f *sqlfiles.File, is, was, got comparedRows) (judged int) {
 	for _, key := range got.keys {
 		for _, c := range f.Columns {
 			rule := wholes[f.Name+"."+c.Name]
@@ -346,7 +346,7 @@ func TestComparedWithNothing(t *testing.T) {
 	w := warehouse(t, randomData(rand.New(rand.NewPCG(1, 1)), 30), nil)
 	first := w.Snapshot().Manifest.FilesOf("calls")[0].Period // a month or a day
 	month := parse(t, first[:len("2026-03")]+"-01T00:00:00Z")
-	asked, tried := 0, longtest.Each(3)
+	compared, tried := 0, longtest.Each(3)
 	for i, f := range sqlfiles.Reports() {
 		if !f.Comparable() || !tried(i) {
 			continue
@@ -358,10 +358,10 @@ func TestComparedWithNothing(t *testing.T) {
 		rows, err := askFor(t.Context(), w, f.Name, p)
 		test.OK(t, err)
 		all(t, rows, nil)
-		asked++
+		compared++
 	}
-	if asked < 2 || longtest.On() && asked < 10 {
-		t.Errorf("%d reports are compared by two groups", asked)
+	if compared < 2 || longtest.On() && compared < 10 {
+		t.Errorf("%d reports are compared by two groups", compared)
 	}
 }
 

@@ -308,9 +308,9 @@ func TestCoverageLineAndReportAgree(t *testing.T) {
 	}
 	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
 	rows, err := askFor(t.Context(), w, "coverage", question.Params{})
-	told := map[string]int64{}
+	counts := map[string]int64{}
 	for _, line := range all(t, rows, err) {
-		told[line[0].(string)] = line[2].(int64)
+		counts[line[0].(string)] = line[2].(int64)
 	}
 	lines := ""
 	for _, report := range []string{"agents", "conversation", "durations"} {
@@ -322,19 +322,19 @@ func TestCoverageLineAndReportAgree(t *testing.T) {
 		"analysis to come": "are waiting for their analysis", "analysis given up": "never got an analysis", "transcript to come": "are waiting for their transcript",
 		"transcript gone": "lost their transcript", "opted out of storage": "opted out of transcripts", "cost to come": "are waiting for their cost", "cost given up": "never got a cost",
 	} {
-		if n := told[fact]; n < 2 || !strings.Contains(lines, fmt.Sprintf(" %d %s", n, words)) {
+		if n := counts[fact]; n < 2 || !strings.Contains(lines, fmt.Sprintf(" %d %s", n, words)) {
 			t.Errorf("the report says %d calls: %s; the lines say %s", n, fact, lines)
 		}
 	}
-	asked, never := 0, 0
+	requested, never := 0, 0
 	for _, c := range calls {
 		if c["transcript_state"] == "empty" && c["user_turns"] == nil {
 			never++
 		} else if c["transcript_state"] == "empty" {
-			asked++
+			requested++
 		}
 	}
-	if told["nothing to transcribe"] != int64(asked) || told["no transcript asked for"] != int64(never) {
-		t.Errorf("%d were asked for and empty, %d never asked for; the report says %v", asked, never, told)
+	if counts["nothing to transcribe"] != int64(requested) || counts["no transcript asked for"] != int64(never) {
+		t.Errorf("%d were asked for and empty, %d never asked for; the report says %v", requested, never, counts)
 	}
 }

@@ -52,14 +52,14 @@ func TestExplainedReportsAnswerTheSame(t *testing.T) {
 			if n++; !tried(n - 1) {
 				continue
 			}
-			asked := analytics.Question{Report: f.Name, Params: p}
-			text, err := w.Explain(t.Context(), asked)
+			q := analytics.Question{Report: f.Name, Params: p}
+			text, err := w.Explain(t.Context(), q)
 			test.OK(t, err)
 			got, err := conn.Query(t.Context(), text)
 			if err != nil {
 				t.Fatalf("%s %+v: %v\n%s", f.Name, p, err, text)
 			}
-			answer, err := w.Ask(t.Context(), asked)
+			answer, err := w.Ask(t.Context(), q)
 			test.OK(t, err)
 			want := texts(t, func(ctx context.Context) ([]any, error) {
 				_, err := answer.Values(ctx)

@@ -125,11 +125,11 @@ func TestMeansAreJudged(t *testing.T) {
 	check("durations", "mean_ms", "", times, quantile(2), p)        // the other one is handle_ms
 	check("durations", "handle_ms", "", times, quantile(2), p)
 	check("agents", "handle_ms", "few", times, quantile(3*5), p) // with shares of connected, completed, successful and transferred calls
-	alone := p
-	alone.Columns, alone.Strict = []string{"handle_ms", "change_low_handle_ms", "change_high_handle_ms"}, question.Strict{Answers: 4, Changes: 5}
-	check("durations", "handle_ms", "", times, quantile(20), alone)
-	alone.Bounds, alone.Columns = true, append(alone.Columns, "low_handle_ms", "high_handle_ms", "whole_handle_ms")
-	check("durations", "handle_ms", "", times, quantile(20), alone)
+	single := p
+	single.Columns, single.Strict = []string{"handle_ms", "change_low_handle_ms", "change_high_handle_ms"}, question.Strict{Answers: 4, Changes: 5}
+	check("durations", "handle_ms", "", times, quantile(20), single)
+	single.Bounds, single.Columns = true, append(single.Columns, "low_handle_ms", "high_handle_ms", "whole_handle_ms")
+	check("durations", "handle_ms", "", times, quantile(20), single)
 	rows, err := askFor(t.Context(), w, "agents", p)
 	test.OK(t, err)
 	for _, c := range rows.Columns() {

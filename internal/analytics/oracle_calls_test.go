@@ -114,9 +114,9 @@ func share(part, whole int) any {
 }
 
 func costsOf(g *group) []any {
-	all, timed, told := new(big.Int), new(big.Int), new(big.Int)
+	all, timed, parsed := new(big.Int), new(big.Int), new(big.Int)
 	var costed, completedCalls, ms int64
-	var anyTold bool
+	var anyParsed bool
 	var anyTalk bool
 	for _, r := range g.calls {
 		u, ok := units(r)
@@ -129,8 +129,8 @@ func costsOf(g *group) []any {
 			completedCalls++
 		}
 		if !person(r) || answered(r) {
-			told.Add(told, u)
-			anyTold = true
+			parsed.Add(parsed, u)
+			anyParsed = true
 		}
 		if t, ok := talk(r); ok {
 			timed.Add(timed, u)
@@ -143,8 +143,8 @@ func costsOf(g *group) []any {
 		line[2], line[3] = money(all, 1), money(all, costed)
 		line = append(line[:9], wastedOf(g, all)...)
 	}
-	if anyTold {
-		line[5] = money(told, completedCalls)
+	if anyParsed {
+		line[5] = money(parsed, completedCalls)
 	}
 	if anyTalk {
 		line[4], line[8] = money(new(big.Int).Mul(timed, big.NewInt(60_000)), ms), ms
@@ -385,12 +385,12 @@ func sideOf(key, agent any, name [2]any, s, base *group, first bool, aim aim, z 
 		}
 	}
 	if mine, theirs := float64(count(s.calls, aim.of)), float64(count(base.calls, aim.of)); mine > 0 && theirs > 0 {
-		apart, more, named := -1.0, false, ""
+		difference, more, named := -1.0, false, ""
 		for kind := range types {
 			a, b := 100*of(s, kind, aim.of)/mine, 100*of(base, kind, aim.of)/theirs
 			text, _ := kind.(string)
-			if d := math.Abs(a - b); d >= 5 && (d > apart+1e-7 || d > apart-1e-7 && (a > b && !more || (a > b) == more && text < named)) {
-				apart, more, named = d, a > b, text
+			if d := math.Abs(a - b); d >= 5 && (d > difference+1e-7 || d > difference-1e-7 && (a > b && !more || (a > b) == more && text < named)) {
+				difference, more, named = d, a > b, text
 				line[10] = fmt.Sprintf("%s %.0f %%, baseline %.0f %%", cmp.Or(text, "(none)"), math.Round(a), math.Round(b))
 			}
 		}

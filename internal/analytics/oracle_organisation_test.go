@@ -63,13 +63,13 @@ func organisation(r *rand.Rand, d *analyticstest.Data) {
 			"created_at": d.Calls[r.IntN(len(d.Calls))]["start_at"]})
 	}
 	for _, c := range d.Calls { // the campaign that placed it, from the call, the campaign's list, or both; the call takes precedence
-		told, listed := maybe(r, .6, "p1", "p2", "p8", "gone"), maybe(r, .6, "p0", "p1", "p2")
+		shown, listed := maybe(r, .6, "p1", "p2", "p8", "gone"), maybe(r, .6, "p0", "p1", "p2")
 		if listed != nil {
 			add(resource.CampaignCalls, row{"campaign_id": listed, "call_id": c["call_id"]})
 			c["campaign"] = listed
 		}
-		if told != nil {
-			c["extra"], c["campaign"] = fmt.Sprintf(`{"campaign_id":%q}`, told), told
+		if shown != nil {
+			c["extra"], c["campaign"] = fmt.Sprintf(`{"campaign_id":%q}`, shown), shown
 		}
 	}
 	moved := map[string]int64{} // how far each call was moved
@@ -93,7 +93,7 @@ func organisation(r *rand.Rand, d *analyticstest.Data) {
 }
 
 // edit is a change of one field, and the report's text for it; empty: not reported.
-type edit struct{ field, before, after, told string }
+type edit struct{ field, before, after, shown string }
 
 var edits = []edit{
 	{"name", `"A"`, `"환불"`, "name A → 환불"},
@@ -150,24 +150,24 @@ func randomChanges(r *rand.Rand) (out []row) {
 	return out
 }
 
-// toldEdits returns the report's text for the fields of a change; nil if there is none.
-func toldEdits(c row) any {
+// shownEdits returns the report's text for the fields of a change; nil if there is none.
+func shownEdits(c row) any {
 	of, _ := c["edits"].([]edit)
-	var told []string
+	var shown []string
 	for _, e := range of {
-		if e.told != "" && e.field != "updated_at" {
-			told = append(told, e.told)
+		if e.shown != "" && e.field != "updated_at" {
+			shown = append(shown, e.shown)
 		}
 	}
 	for _, e := range of {
-		if e.field == "updated_at" && told == nil {
-			told = append(told, e.told)
+		if e.field == "updated_at" && shown == nil {
+			shown = append(shown, e.shown)
 		}
 	}
-	if told == nil {
+	if shown == nil {
 		return nil
 	}
-	return strings.Join(told, ", ")
+	return strings.Join(shown, ", ")
 }
 
 // wall returns the local time in a zone as if it were UTC.
@@ -190,8 +190,8 @@ func changesOf(d analyticstest.Data, p question.Params, loc *time.Location) (out
 		if object == "agents" || object == "agent_versions" {
 			agentID = agent
 		}
-		told := toldEdits(c)
-		if !known || object == "customers" || c["kind"] == "completed" || c["kind"] == "changed" && told == nil ||
+		shown := shownEdits(c)
+		if !known || object == "customers" || c["kind"] == "completed" || c["kind"] == "changed" && shown == nil ||
 			!p.Since.IsZero() && seen < p.Since.UnixMilli() || !p.Until.IsZero() && seen >= p.Until.UnixMilli() || p.Agent != "" && agentID != p.Agent {
 			continue
 		}
@@ -199,7 +199,7 @@ func changesOf(d analyticstest.Data, p question.Params, loc *time.Location) (out
 		if what == "" {
 			what, _ = url.PathUnescape(cmp.Or(last, key))
 		}
-		line := []any{seen, since, object, what, agentID, c["kind"], told, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, key}
+		line := []any{seen, since, object, what, agentID, c["kind"], shown, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, key}
 		if agentID != nil {
 			var before, after []row
 			known, first := wall(since, loc).Truncate(time.Hour), wall(seen, loc).Truncate(time.Hour).Add(time.Hour)
@@ -279,7 +279,7 @@ func campaignsOf(d analyticstest.Data, p question.Params, loc *time.Location) (o
 	})
 	for _, c := range rows {
 		line := []any{c["name"], c["status"], c["total_calls"], nil}
-		if failed, told := c["failed_calls"].(int64); told {
+		if failed, shown := c["failed_calls"].(int64); shown {
 			line[3] = share(int(c["completed_calls"].(int64)+failed), int(c["total_calls"].(int64)))
 		}
 		line = append(line, placedBy(c["campaign_id"], d, p, loc)...)

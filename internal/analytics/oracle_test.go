@@ -207,11 +207,11 @@ func oracle(report string, d analyticstest.Data, p question.Params, loc *time.Lo
 	case "changes":
 		return changesOf(d, p, loc)
 	}
-	asked := p
+	params := p
 	if report == "anomalies" && !p.Since.IsZero() { // anomalies also reads the days before
-		asked.Since = p.Since.In(loc).AddDate(0, 0, -120)
+		params.Since = p.Since.In(loc).AddDate(0, 0, -120)
 	}
-	groups := groupsOf(d.Calls, asked, loc)
+	groups := groupsOf(d.Calls, params, loc)
 	if report == "anomalies" {
 		out = anomaliesOf(groups, p, loc)
 	} else {

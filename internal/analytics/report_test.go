@@ -124,7 +124,7 @@ func TestReportsEqualTheOracle(t *testing.T) {
 			if n <= 40 { // few calls make small groups of any kind
 				every = 3
 			}
-			asked := 0
+			questions := 0
 			for i, by := range dims {
 				if (i+n)%every > 0 {
 					continue
@@ -145,7 +145,7 @@ func TestReportsEqualTheOracle(t *testing.T) {
 				if n >= 40 && r.IntN(4) == 0 {
 					p.Agent = "b-three"
 				}
-				if asked++; (asked-1)%min(*everyQuestion, len(dims)/every) != 0 {
+				if questions++; (questions-1)%min(*everyQuestion, len(dims)/every) != 0 {
 					continue
 				}
 				checkReports(t, root, zone(t, zones[i%len(zones)]), d, p)

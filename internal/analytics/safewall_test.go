@@ -81,8 +81,8 @@ func TestSealedDatabaseRefuses(t *testing.T) {
 	for _, file := range []string{"x.csv", "x.parquet"} {
 		test.OK(t, os.WriteFile(filepath.Join(dir, file), []byte("a\n1\n"), 0o644))
 	}
-	beside := filepath.Join(w.Snapshot().Dir, "calls", "link.csv")
-	test.OK(t, os.Symlink(filepath.Join(dir, "x.csv"), beside))
+	neighbour := filepath.Join(w.Snapshot().Dir, "calls", "link.csv")
+	test.OK(t, os.Symlink(filepath.Join(dir, "x.csv"), neighbour))
 	for text, want := range map[string]string{
 		"COPY calls TO '" + out + "'":                                           "disabled",
 		"COPY calls TO '" + w.Snapshot().Dir + "/out'":                          "disabled",
@@ -90,7 +90,7 @@ func TestSealedDatabaseRefuses(t *testing.T) {
 		"ATTACH '" + out + "' AS x":                                             "disabled",
 		"FROM read_csv('" + dir + "/x.csv')":                                    "disabled",
 		"FROM '" + dir + "/x.csv'":                                              "",
-		"FROM read_csv('" + beside + "')":                                       "disabled",
+		"FROM read_csv('" + neighbour + "')":                                    "disabled",
 		"FROM read_text('" + w.Snapshot().Dir + "/../../../x')":                 "disabled",
 		"FROM glob('" + dir + "/*')":                                            "disabled",
 		"FROM read_csv('https://127.0.0.1:1/x.csv')":                            "",

@@ -45,7 +45,7 @@ func TestSandboxFirstNightInBulk(t *testing.T) {
 // firstNightInBulk runs a first night of n calls. most is the maximum time for 201,312 calls at
 // that latency: the pages of the list are requested one after another.
 func firstNightInBulk(t *testing.T, n int64, latency, most time.Duration) {
-	st, err := newStand(sandbox.Options{
+	st, err := newFixture(sandbox.Options{
 		World: sandbox.Config{Seed: 1, Calls: n, Days: 365, Origin: origin}, Latency: latency, Counted: sandbox.AtAnswer,
 	})
 	test.OK(t, err)
@@ -81,7 +81,7 @@ func TestNightsInBulk(t *testing.T) {
 			continue
 		}
 		synctest.Test(t, func(t *testing.T) {
-			st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 5, Calls: c.perDay * 2, Days: 2, Origin: origin}})
+			st, err := newFixture(sandbox.Options{World: sandbox.Config{Seed: 5, Calls: c.perDay * 2, Days: 2, Origin: origin}})
 			test.OK(t, err)
 			night := func(where Source) Report {
 				r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts, cfg.RelistEvery = where, 0 })
@@ -100,8 +100,8 @@ func TestNightsInBulk(t *testing.T) {
 			r := night(Auto)
 			fresh := len(st.store.items) - known
 			t.Logf("%d new calls: %d requests, of them %d pages, %d v2 pages, %d details", fresh, r.Requests, r.PageRequests, r.BulkRequests, r.DetailRequests)
-			if asked := r.BulkRequests + r.DetailRequests; asked > c.most || asked > int64(fresh) {
-				t.Errorf("%d requests for transcripts, want at most %d", asked, c.most)
+			if requested := r.BulkRequests + r.DetailRequests; requested > c.most || requested > int64(fresh) {
+				t.Errorf("%d requests for transcripts, want at most %d", requested, c.most)
 			}
 		})
 	}
@@ -114,7 +114,7 @@ func TestServicesWithoutPages(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			mode, err := sandbox.ParseV2(v2)
 			test.OK(t, err)
-			st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 150, Days: 2, Origin: origin}, V2: mode})
+			st, err := newFixture(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 150, Days: 2, Origin: origin}, V2: mode})
 			test.OK(t, err)
 			pages := int64(1)
 			switch v2 {
@@ -146,12 +146,12 @@ func TestServicesWithoutPages(t *testing.T) {
 
 // The warehouse's state about pages names no call and quotes no text of the service, since every
 // later snapshot contains it.
-func TestWhatIsKeptOfPagesNamesNoCall(t *testing.T) {
+func TestStoredStateOfPagesNamesNoCall(t *testing.T) {
 	for v2, want := range map[string]string{"wrong-turns=1": "differs", "off": "404 not found", "off=403": "403 forbidden", "422": "status 422"} {
 		synctest.Test(t, func(t *testing.T) {
 			mode, err := sandbox.ParseV2(v2)
 			test.OK(t, err)
-			st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 150, Days: 2, Origin: origin}, V2: mode})
+			st, err := newFixture(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 150, Days: 2, Origin: origin}, V2: mode})
 			test.OK(t, err)
 			_, err = st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto })
 			test.OK(t, err)
@@ -171,7 +171,7 @@ func TestWhatIsKeptOfPagesNamesNoCall(t *testing.T) {
 // If pages are shorter than requested, though there are more calls, that is their maximum.
 func TestShortPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, err := newStand(sandbox.Options{
+		st, err := newFixture(sandbox.Options{
 			World: sandbox.Config{Seed: 6, Calls: 2000, Days: 20, Origin: origin}, V2: sandbox.V2{PageMost: 60},
 		})
 		test.OK(t, err)
@@ -192,7 +192,7 @@ func TestShortPages(t *testing.T) {
 // runs continue.
 func TestFetchedAgainOverSeveralNights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 600, Days: 3, Origin: origin}})
+		st, err := newFixture(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 600, Days: 3, Origin: origin}})
 		test.OK(t, err)
 		night := func(limit time.Duration) Report {
 			r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts, cfg.RelistEvery, cfg.MaxDuration = Auto, 0, limit })

@@ -34,8 +34,8 @@ type archive struct {
 	again    bool
 	answer   http.HandlerFunc // instead of the usual one; nil: none
 
-	mu    sync.Mutex
-	asked []string // paths requested from the host, and renewed calls
+	mu        sync.Mutex
+	requested []string // paths requested from the host, and renewed calls
 }
 
 // open returns an archive. The host has the audio at paths that begin with /ok.
@@ -71,7 +71,7 @@ func open(t *testing.T) *archive {
 func (a *archive) ask(what string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.asked = append(a.asked, what)
+	a.requested = append(a.requested, what)
 }
 
 // put stores and commits calls, one for each path, that ended n days ago.
@@ -103,15 +103,15 @@ func (a *archive) commit() {
 }
 
 // run archives the recordings due some time later, commits the result, and returns the requests.
-func (a *archive) run(later time.Duration) (asked string, _ RecordingReport) {
+func (a *archive) run(later time.Duration) (requested string, _ RecordingReport) {
 	a.t.Helper()
-	a.now, a.asked = a.now.Add(later), nil
+	a.now, a.requested = a.now.Add(later), nil
 	c := a.crawl()
 	over := newSignal()
 	over.Fire()
 	test.OK(a.t, c.run(a.t.Context(), over))
 	a.commit()
-	return strings.Join(a.asked, ", "), c.result()
+	return strings.Join(a.requested, ", "), c.result()
 }
 
 // crawl prepares a run whose list is read.
@@ -171,9 +171,9 @@ func TestRenewedLinks(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	for _, c := range []struct {
-		name, path string
-		renewal    renewal
-		asked, row string
+		name, path     string
+		renewal        renewal
+		requested, row string
 	}{
 		{"a good link", "/ok", renewal{}, "/ok", "stored 1"},
 		{"a new link", "/403", renewal{Answered: true, Link: "/ok2"}, "/403, renew -403, /ok2", "stored 1"},
@@ -193,14 +193,14 @@ func TestRenewedLinks(t *testing.T) {
 			c.renewal.Link = a.host.URL + c.renewal.Link
 		}
 		a.renew[id] = c.renewal
-		if asked, _ := a.run(day); asked != c.asked || a.row(id) != c.row {
-			t.Errorf("%s: asked %s, the row is %q", c.name, asked, a.row(id))
+		if requested, _ := a.run(day); requested != c.requested || a.row(id) != c.row {
+			t.Errorf("%s: asked %s, the row is %q", c.name, requested, a.row(id))
 		}
 	}
 	a := open(t)
 	a.put(1, "/403")
-	if asked, r := a.run(0); asked != "/403" || r.Failed != 1 || r.Requests != 0 {
-		t.Errorf("a link of this run: %s, %+v", asked, r)
+	if requested, r := a.run(0); requested != "/403" || r.Failed != 1 || r.Requests != 0 {
+		t.Errorf("a link of this run: %s, %+v", requested, r)
 	}
 }
 
@@ -234,7 +234,7 @@ func TestRest(t *testing.T) {
 	a.renew["-403"] = renewal{Answered: true, Link: a.host.URL + "/403"}
 	var tried []int
 	for night := range 60 {
-		if asked, _ := a.run(24 * time.Hour); strings.Contains(asked, "/500") {
+		if requested, _ := a.run(24 * time.Hour); strings.Contains(requested, "/500") {
 			tried = append(tried, night)
 		}
 	}
@@ -253,9 +253,9 @@ func TestNewestFirst(t *testing.T) {
 	for day := 25; day > 0; day-- {
 		a.put(day, fmt.Sprintf("/ok%02d", day))
 	}
-	asked, _ := a.run(time.Hour) // over several connections, so that neighbours may overtake each other
-	if list := strings.Split(asked, ", "); len(list) != 25 || slices.Index(list, "/ok01") > slices.Index(list, "/ok25") {
-		t.Errorf("asked %s", asked)
+	requested, _ := a.run(time.Hour) // over several connections, so that neighbours may overtake each other
+	if list := strings.Split(requested, ", "); len(list) != 25 || slices.Index(list, "/ok01") > slices.Index(list, "/ok25") {
+		t.Errorf("asked %s", requested)
 	}
 }
 
@@ -274,8 +274,8 @@ func TestManyFailures(t *testing.T) {
 		t.Errorf("the first night: %+v", r)
 	}
 	for range 2 {
-		asked, _ := a.run(24 * time.Hour)
-		all += asked
+		requested, _ := a.run(24 * time.Hour)
+		all += requested
 	}
 	for _, path := range paths {
 		if !strings.Contains(all, path) {

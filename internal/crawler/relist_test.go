@@ -230,7 +230,7 @@ func TestNightsByAWrongClock(t *testing.T) {
 			continue
 		}
 		synctest.Test(t, func(t *testing.T) {
-			st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 7, Calls: 600, Days: 3, Origin: origin}})
+			st, err := newFixture(sandbox.Options{World: sandbox.Config{Seed: 7, Calls: 600, Days: 3, Origin: origin}})
 			test.OK(t, err)
 			for night, by := range []time.Duration{0, wrong, wrong, wrong, 0, 0} {
 				r, err := st.run(t, 0, func(cfg *Config) {

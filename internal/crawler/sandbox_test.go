@@ -13,15 +13,15 @@ import (
 	"callhouse/internal/test"
 )
 
-// stand is the sandbox behind a transport, in simulated time.
-type stand struct {
+// fixture is the sandbox behind a transport, in simulated time.
+type fixture struct {
 	server *sandbox.Server
 	clock  *sandbox.ManualClock
 	store  *memStore
 }
 
-func newStand(opts sandbox.Options) (*stand, error) {
-	st := &stand{clock: sandbox.NewManualClock(opts.World.Origin), store: newMemStore()}
+func newFixture(opts sandbox.Options) (*fixture, error) {
+	st := &fixture{clock: sandbox.NewManualClock(opts.World.Origin), store: newMemStore()}
 	opts.Clock = st.clock
 	var err error
 	st.server, err = sandbox.New(opts)
@@ -29,7 +29,7 @@ func newStand(opts sandbox.Options) (*stand, error) {
 }
 
 // run is one run, interrupted after stopAfter requests, if not 0.
-func (st *stand) run(t *testing.T, stopAfter int64, change func(*Config)) (Report, error) {
+func (st *fixture) run(t *testing.T, stopAfter int64, change func(*Config)) (Report, error) {
 	tr, stop := serve(t, st.server)
 	defer stop()
 	c := tester(t, tr, st.store, func(cfg *Config) {
@@ -52,7 +52,7 @@ func (st *stand) run(t *testing.T, stopAfter int64, change func(*Config)) (Repor
 }
 
 // differs returns how the store differs from the sandbox.
-func (st *stand) differs() error {
+func (st *fixture) differs() error {
 	calls, ended := 0, 0
 	for v := range st.server.World().Visible(st.clock.Now()) {
 		id := st.server.World().ID(v.Index).String()
@@ -87,7 +87,7 @@ func TestSandboxFirstAndSecondRun(t *testing.T) {
 				continue
 			}
 			synctest.Test(t, func(t *testing.T) {
-				st, err := newStand(sandbox.Options{
+				st, err := newFixture(sandbox.Options{
 					World: sandbox.Config{Seed: 7, Calls: 1000, Origin: origin}, Limiter: algorithm,
 					ContractOnly: contractOnly, Latency: 100 * time.Millisecond, Jitter: 400 * time.Millisecond,
 				})

@@ -61,13 +61,13 @@ func TestNotThereYet(t *testing.T) {
 		a.call("c", a.now.Add(-time.Minute), "/x")
 		a.commit()
 		a.answer, a.renew["c"] = c.answer, renewal{Answered: true, Link: a.host.URL + "/x"}
-		var nights, asked []string
+		var nights, requested []string
 		renewed := 0
 		for night := range 9 {
 			got, _ := a.run(24 * time.Hour)
 			state, _, _ := strings.Cut(a.row("c"), " ")
 			if got != "" {
-				asked = append(asked, fmt.Sprint(night))
+				requested = append(requested, fmt.Sprint(night))
 			}
 			renewed += strings.Count(got, "renew")
 			nights = append(nights, state)
@@ -75,8 +75,8 @@ func TestNotThereYet(t *testing.T) {
 		if rejected := strings.HasPrefix(name, "40") && strings.HasSuffix(name, "XML"); renewed > 1 && !rejected {
 			t.Errorf("%s: %d new links requested", name, renewed)
 		}
-		if states := strings.Join(nights, " "); !strings.HasPrefix(states, "due due ") || !strings.HasSuffix(states, c.state) || len(asked) > 4 {
-			t.Errorf("%s: asked in nights %v, states %s", name, asked, states)
+		if states := strings.Join(nights, " "); !strings.HasPrefix(states, "due due ") || !strings.HasSuffix(states, c.state) || len(requested) > 4 {
+			t.Errorf("%s: asked in nights %v, states %s", name, requested, states)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestNotThereYet(t *testing.T) {
 // follows archives a recording whose call has just ended, as a process that follows the service, until
 // it is stored. It returns when the host was asked, after the call's end. The answers are those of
 // notYet until an age of the call.
-func follows(t *testing.T, notYet http.HandlerFunc, until time.Duration) (asked []time.Duration) {
+func follows(t *testing.T, notYet http.HandlerFunc, until time.Duration) (requested []time.Duration) {
 	t.Helper()
 	a := open(t)
 	end := a.now.Add(-30 * time.Second)
@@ -102,7 +102,7 @@ func follows(t *testing.T, notYet http.HandlerFunc, until time.Duration) (asked 
 	a.answer = func(w http.ResponseWriter, r *http.Request) {
 		a.mu.Lock()
 		age := a.now.Sub(end)
-		asked = append(asked, age)
+		requested = append(requested, age)
 		a.mu.Unlock()
 		if age < until {
 			notYet(w, r)
@@ -112,7 +112,7 @@ func follows(t *testing.T, notYet http.HandlerFunc, until time.Duration) (asked 
 		stop()
 	}
 	test.OK(t, c.run(ctx, newSignal()))
-	return asked
+	return requested
 }
 
 // A process that follows the service asks again after pauses that grow with the time since the call's
@@ -120,23 +120,23 @@ func follows(t *testing.T, notYet http.HandlerFunc, until time.Duration) (asked 
 func TestNotThereYetWhileFollowing(t *testing.T) {
 	t.Parallel()
 	for name, c := range notYet {
-		asked := follows(t, c.answer, 100*time.Minute)
-		for i := range asked[1:] {
-			if pause := asked[i+1] - asked[i]; pause < max(time.Minute, asked[i]-5*time.Second) || pause > asked[i]+6*time.Minute {
-				t.Errorf("%s: asked %v after the end", name, asked)
+		requested := follows(t, c.answer, 100*time.Minute)
+		for i := range requested[1:] {
+			if pause := requested[i+1] - requested[i]; pause < max(time.Minute, requested[i]-5*time.Second) || pause > requested[i]+6*time.Minute {
+				t.Errorf("%s: asked %v after the end", name, requested)
 				break
 			}
 		}
-		if len(asked) < 5 || len(asked) > 9 {
-			t.Errorf("%s: asked %v after the end", name, asked)
+		if len(requested) < 5 || len(requested) > 9 {
+			t.Errorf("%s: asked %v after the end", name, requested)
 		}
 	}
 	busy := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "3000")
 		page(503, "application/xml", "<Error><Code>SlowDown</Code></Error>")(w, r)
 	}
-	if asked := follows(t, busy, time.Minute); len(asked) != 2 || asked[1] < 50*time.Minute || asked[1] > 56*time.Minute {
-		t.Errorf("busy: asked %v after the end", asked)
+	if requested := follows(t, busy, time.Minute); len(requested) != 2 || requested[1] < 50*time.Minute || requested[1] > 56*time.Minute {
+		t.Errorf("busy: asked %v after the end", requested)
 	}
 }
 
@@ -173,41 +173,41 @@ func TestNewLink(t *testing.T) {
 		a.now = a.now.Add(time.Second)
 		a.call("c", old, path)
 		a.commit()
-		asked, _ := a.run(0)
-		return asked
+		requested, _ := a.run(0)
+		return requested
 	}
-	if asked := link("/404/1"); asked != "/404/1" || !strings.HasPrefix(a.row("c"), "gone 1 ") {
-		t.Fatalf("%s: %s", asked, a.row("c"))
+	if requested := link("/404/1"); requested != "/404/1" || !strings.HasPrefix(a.row("c"), "gone 1 ") {
+		t.Fatalf("%s: %s", requested, a.row("c"))
 	}
-	if asked, _ := a.run(24 * time.Hour); asked != "" {
-		t.Errorf("without a new link: %s", asked)
+	if requested, _ := a.run(24 * time.Hour); requested != "" {
+		t.Errorf("without a new link: %s", requested)
 	}
 	a.answer = page(200, "text/html", "<html>")
 	for n := 2; n <= calls.RecordingAttempts; n++ {
-		if asked := link(fmt.Sprint("/404/1?signature=", n)); asked != "/404/1" || !strings.HasPrefix(a.row("c"), fmt.Sprint("refused ", n)) {
-			t.Errorf("signature %d: %s, %s", n, asked, a.row("c"))
+		if requested := link(fmt.Sprint("/404/1?signature=", n)); requested != "/404/1" || !strings.HasPrefix(a.row("c"), fmt.Sprint("refused ", n)) {
+			t.Errorf("signature %d: %s, %s", n, requested, a.row("c"))
 		}
 	}
-	if asked := link("/404/1?signature=0"); asked != "" {
-		t.Errorf("one signature too many: %s", asked)
+	if requested := link("/404/1?signature=0"); requested != "" {
+		t.Errorf("one signature too many: %s", requested)
 	}
 	a.answer = nil
-	if asked := link("/ok"); asked != "/ok" || a.row("c") != "stored 1" {
-		t.Errorf("another place: %s, %s", asked, a.row("c"))
+	if requested := link("/ok"); requested != "/ok" || a.row("c") != "stored 1" {
+		t.Errorf("another place: %s, %s", requested, a.row("c"))
 	}
-	if asked := link("/ok/2"); asked != "" {
-		t.Errorf("a new link to a stored recording: %s", asked)
+	if requested := link("/ok/2"); requested != "" {
+		t.Errorf("a new link to a stored recording: %s", requested)
 	}
 
 	a = open(t) // a recording that is due does not wait, either
 	for range 3 {
 		link("/404/1")
 	}
-	if asked, _ := a.run(time.Second); asked != "" {
-		t.Errorf("in the pause: %s", asked)
+	if requested, _ := a.run(time.Second); requested != "" {
+		t.Errorf("in the pause: %s", requested)
 	}
-	if asked := link("/ok?signature=1"); asked != "/ok" {
-		t.Errorf("a new link in the pause: %s", asked)
+	if requested := link("/ok?signature=1"); requested != "/ok" {
+		t.Errorf("a new link in the pause: %s", requested)
 	}
 }
 
@@ -222,19 +222,19 @@ func TestGivenUp(t *testing.T) {
 	if _, r := a.run(0); r.Gone != 4 {
 		t.Fatalf("%+v", r)
 	}
-	if asked, _ := a.run(24 * time.Hour); asked != "/404/valid" {
-		t.Errorf("a run asked %s", asked)
+	if requested, _ := a.run(24 * time.Hour); requested != "/404/valid" {
+		t.Errorf("a run asked %s", requested)
 	}
 	a.again = true
-	asked, r := a.run(time.Second)
-	if strings.Count(asked, "/404/") != 3 || strings.Contains(asked, "past") || strings.Contains(asked, "renew") || r.Gone != 3 {
-		t.Errorf("again: %s, %+v", asked, r)
+	requested, r := a.run(time.Second)
+	if strings.Count(requested, "/404/") != 3 || strings.Contains(requested, "past") || strings.Contains(requested, "renew") || r.Gone != 3 {
+		t.Errorf("again: %s, %+v", requested, r)
 	}
 	for range 30 {
-		asked, _ = a.run(time.Second)
+		requested, _ = a.run(time.Second)
 	}
-	if asked != "" {
-		t.Errorf("without end: %s", asked)
+	if requested != "" {
+		t.Errorf("without end: %s", requested)
 	}
 }
 
@@ -244,14 +244,14 @@ func TestSkewedExpiry(t *testing.T) {
 	a := open(t)
 	a.call("c", a.now.Add(-time.Hour), "/ok?expires=1700000000")
 	a.commit()
-	if asked, r := a.run(0); asked != "/ok" || r.Stored != 1 {
-		t.Errorf("%s, %+v", asked, r)
+	if requested, r := a.run(0); requested != "/ok" || r.Stored != 1 {
+		t.Errorf("%s, %+v", requested, r)
 	}
 	a = open(t)
 	a.call("c", a.now.Add(-time.Hour), "/ok?expires=1700000000")
 	a.commit()
 	a.renew["c"] = renewal{Answered: true, Link: a.host.URL + "/ok?expires=1700000000"}
-	if asked, r := a.run(24 * time.Hour); asked != "renew c, /ok" || r.Stored != 1 {
-		t.Errorf("the same link from the service: %s, %+v", asked, r)
+	if requested, r := a.run(24 * time.Hour); requested != "renew c, /ok" || r.Stored != 1 {
+		t.Errorf("the same link from the service: %s, %+v", requested, r)
 	}
 }

@@ -15,13 +15,13 @@ import (
 func TestCheckRoot(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	test.OK(t, err)
-	house := filepath.Join(dir, "a house")
+	warehouse := filepath.Join(dir, "a house")
 	for _, path := range []string{"snapshots/000001/calls", "journal"} {
-		test.OK(t, os.MkdirAll(filepath.Join(house, path), 0o755))
+		test.OK(t, os.MkdirAll(filepath.Join(warehouse, path), 0o755))
 	}
 	for _, err := range []error{
-		os.Symlink("snapshots/000001", filepath.Join(house, layout.CurrentName)),
-		os.Symlink(house, filepath.Join(dir, "link")),
+		os.Symlink("snapshots/000001", filepath.Join(warehouse, layout.CurrentName)),
+		os.Symlink(warehouse, filepath.Join(dir, "link")),
 		os.MkdirAll(filepath.Join(dir, "snapshots", "mine"), 0o755), // no warehouse's
 	} {
 		test.OK(t, err)
@@ -32,7 +32,7 @@ func TestCheckRoot(t *testing.T) {
 	} {
 		err := layout.CheckRoot(filepath.Join(dir, path))
 		var wrong *layout.RootError
-		if errors.As(err, &wrong) != inside || inside && wrong.Hint() != "use the warehouse itself: --warehouse '"+house+"'" {
+		if errors.As(err, &wrong) != inside || inside && wrong.Hint() != "use the warehouse itself: --warehouse '"+warehouse+"'" {
 			t.Errorf("%s: %v, %+v", path, err, wrong)
 		}
 	}

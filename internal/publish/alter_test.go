@@ -17,14 +17,14 @@ import (
 
 // alter commits another version of a table, as another program would.
 func (l *lake) alter(name string, change func(m *catalog.Metadata)) {
-	l.house.t.Helper()
+	l.source.t.Helper()
 	now := l.load(name)
-	m, err := now.Apply(nil, now.File, l.house.now)
-	l.house.must(err)
+	m, err := now.Apply(nil, now.File, l.source.now)
+	l.source.must(err)
 	change(m)
 	raw, err := json.Marshal(m)
-	l.house.must(err)
-	l.house.must(l.store.Create(context.Background(), l.catalog.(*catalog.Files).File(name, now.Version+1), raw))
+	l.source.must(err)
+	l.source.must(l.store.Create(context.Background(), l.catalog.(*catalog.Files).File(name, now.Version+1), raw))
 }
 
 // TestAltered publishes to tables whose columns other programs have changed: publishing restores
@@ -43,9 +43,9 @@ func TestAltered(t *testing.T) {
 	tried, n := longtest.Each(10), 0
 	next := schema.Calls.Columns[len(schema.Calls.Columns)-1].ID + 1
 	for name, c := range longtest.Sorted(map[string]struct {
-		change func(*catalog.Metadata)
-		broken string
-		kept   string // a column that must stay
+		change    func(*catalog.Metadata)
+		broken    string
+		remaining string // a column that must stay
 	}{
 		"a dropped column": {change: columns(func(f []iceberg.NestedField) []iceberg.NestedField {
 			return slices.Delete(f, at(f, "summary"), at(f, "summary")+1)
@@ -69,7 +69,7 @@ func TestAltered(t *testing.T) {
 			f[i].ID = next
 			return f
 		})},
-		"an added column": {kept: "mood", change: columns(func(f []iceberg.NestedField) []iceberg.NestedField {
+		"an added column": {remaining: "mood", change: columns(func(f []iceberg.NestedField) []iceberg.NestedField {
 			return append(f, iceberg.NestedField{ID: next, Name: "mood", Type: iceberg.PrimitiveTypes.String})
 		})},
 		"another property": {change: func(m *catalog.Metadata) { m.Properties["gc.enabled"] = "true" }},
@@ -82,7 +82,7 @@ func TestAltered(t *testing.T) {
 		"no tags": {change: func(m *catalog.Metadata) {
 			maps.DeleteFunc(m.Refs, func(name string, _ catalog.Ref) bool { return name != catalog.MainBranch })
 		}},
-		"version 3":          {kept: "v3", change: func(m *catalog.Metadata) { m.FormatVersion, m.NextRow = 3, new(int64) }},
+		"version 3":          {remaining: "v3", change: func(m *catalog.Metadata) { m.FormatVersion, m.NextRow = 3, new(int64) }},
 		"version 4":          {broken: "version 4", change: func(m *catalog.Metadata) { m.FormatVersion = 4 }},
 		"an encrypted table": {broken: "encrypted", change: func(m *catalog.Metadata) { m.Rest["encryption-keys"] = json.RawMessage(`[{"key-id": "k"}]`) }},
 	}) {
@@ -90,7 +90,7 @@ func TestAltered(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			h, to := newHouse(t), t.TempDir()
+			h, to := newTestWarehouse(t), t.TempDir()
 			for day := range 2 {
 				h.night(call{"a", "x", day, day, 1})
 				_, err := h.publish(to)
@@ -99,7 +99,7 @@ func TestAltered(t *testing.T) {
 			l := newLake(h, to)
 			was := l.load("calls")
 			l.alter("calls", c.change)
-			if bad := h.problems(to); len(bad) == 0 && c.kept == "" && name != "another order" {
+			if bad := h.problems(to); len(bad) == 0 && c.remaining == "" && name != "another order" {
 				t.Error("the check finds nothing")
 			}
 			h.night(call{"b", "y", 3, 1, 1})
@@ -122,14 +122,14 @@ func TestAltered(t *testing.T) {
 			now := l.load("calls")
 			ours := formOf(&schema.Calls, false).schema
 			for _, f := range now.Columns().Fields() {
-				if own, ok := ours.FindFieldByID(f.ID); f.Name != c.kept && (!ok || own.Name != f.Name || !own.Type.Equals(f.Type) || own.Required != f.Required) {
+				if own, ok := ours.FindFieldByID(f.ID); f.Name != c.remaining && (!ok || own.Name != f.Name || !own.Type.Equals(f.Type) || own.Required != f.Required) {
 					t.Errorf("the column %v", f)
 				}
 			}
 			if now.FormatVersion == 3 {
 				h.numbered(l, now)
 			}
-			if want := ours.NumFields() + len(c.kept)/4; now.Columns().NumFields() != want || now.UUID != was.UUID || now.Properties["gc.enabled"] != "false" || now.Properties["read.parquet.vectorization.enabled"] != "false" {
+			if want := ours.NumFields() + len(c.remaining)/4; now.Columns().NumFields() != want || now.UUID != was.UUID || now.Properties["gc.enabled"] != "false" || now.Properties["read.parquet.vectorization.enabled"] != "false" {
 				t.Errorf("%d columns, not %d; the UUID was %s, and is %s", now.Columns().NumFields(), want, was.UUID, now.UUID)
 			}
 		})
@@ -138,7 +138,7 @@ func TestAltered(t *testing.T) {
 
 // numbered checks the row numbers of a table of version 3: no two files share any, and those of a
 // file are the same in every tag.
-func (h *house) numbered(l *lake, now catalog.Current) {
+func (h *testWarehouse) numbered(l *lake, now catalog.Current) {
 	h.t.Helper()
 	first := map[string]int64{}
 	w := &work{publication: &publication{Options: Options{store: l.store}}}

@@ -22,7 +22,7 @@ import (
 )
 
 // problems checks a published lake, and returns a line for each problem.
-func (h *house) problems(to string, change ...func(*Options)) (out []string) {
+func (h *testWarehouse) problems(to string, change ...func(*Options)) (out []string) {
 	h.t.Helper()
 	o := h.options(to)
 	for _, c := range change {
@@ -66,7 +66,7 @@ func TestDamagedLake(t *testing.T) {
 					continue
 				}
 				t.Run(strings.ReplaceAll(kind, "/", "-")+" "+way+" "+whose, func(t *testing.T) {
-					h, to := newHouse(t), t.TempDir()
+					h, to := newTestWarehouse(t), t.TempDir()
 					for day := range 2 {
 						h.night(call{fmt.Sprint(day), "x", day, 1, 1})
 						_, err := h.publish(to, organization(whose))
@@ -136,7 +136,7 @@ func only(t *testing.T, pattern string) string {
 
 // TestOlderTags repairs files used only by the tag of an older snapshot.
 func TestOlderTags(t *testing.T) {
-	h, to := newHouse(t), t.TempDir()
+	h, to := newTestWarehouse(t), t.TempDir()
 	for n := range 2 {
 		h.night(call{"a", fmt.Sprint(n), 1, n, 1})
 		_, err := h.publish(to)
@@ -165,8 +165,8 @@ func TestOlderTags(t *testing.T) {
 // TestRebuildOfMany rebuilds one organisation's part of shared tables: the other organisations keep
 // theirs.
 func TestRebuildOfMany(t *testing.T) {
-	one, other, to := newHouse(t), newHouse(t), t.TempDir()
-	for whose, h := range map[string]*house{"one": one, "other": other} {
+	one, other, to := newTestWarehouse(t), newTestWarehouse(t), t.TempDir()
+	for whose, h := range map[string]*testWarehouse{"one": one, "other": other} {
 		h.night(call{"a", whose, 1, 1, 1})
 		_, err := h.publish(to, organization(whose))
 		h.must(err)
@@ -192,7 +192,7 @@ func TestRebuildOfMany(t *testing.T) {
 // TestDamagedManifests flips bits of manifests and lists. The result is read or refused, but never
 // crashes.
 func TestDamagedManifests(t *testing.T) {
-	h, to := newHouse(t), t.TempDir()
+	h, to := newTestWarehouse(t), t.TempDir()
 	h.night(call{"a", "x", 1, 1, 1})
 	_, err := h.publish(to)
 	h.must(err)
@@ -236,7 +236,7 @@ func TestDamagedManifests(t *testing.T) {
 // TestDamagedOlderSnapshot publishes beside an older snapshot whose manifest is damaged: it leaves
 // the lake, as if it had been removed.
 func TestDamagedOlderSnapshot(t *testing.T) {
-	h, to := newHouse(t), t.TempDir()
+	h, to := newTestWarehouse(t), t.TempDir()
 	for n := range 3 {
 		h.night(call{"a", fmt.Sprint(n), 1, n, 1})
 		_, err := h.publish(to)

@@ -124,7 +124,7 @@ func TestForgottenInTheLake(t *testing.T) {
 	for _, whose := range []string{"", "acme"} {
 		for _, killed := range []bool{false, true} {
 			t.Run(fmt.Sprint(whose, killed), func(t *testing.T) {
-				h, to := newHouse(t), t.TempDir()
+				h, to := newTestWarehouse(t), t.TempDir()
 				h.fields = fields
 				h.night(secret, call{"b", "y", 1, 1, 0})
 				_, err := h.publish(to, organization(whose), now)
@@ -170,7 +170,7 @@ func (unable) Remove(context.Context, []string) error { return errKilled }
 // TestOlderManifests publishes to a table whose manifests, like those of earlier versions, have
 // bounds of numbers: they are rewritten without bounds.
 func TestOlderManifests(t *testing.T) {
-	h, to := newHouse(t), t.TempDir()
+	h, to := newTestWarehouse(t), t.TempDir()
 	number := "+15559998888"
 	h.fields = map[string]string{"a": `"from_number":"` + number + `",`}
 	h.night(call{"a", "y", 1, 1, 0})
@@ -219,7 +219,7 @@ func TestOlderManifests(t *testing.T) {
 
 // TestForeignFiles reports files written by other programs.
 func TestForeignFiles(t *testing.T) {
-	h, to := newHouse(t), t.TempDir()
+	h, to := newTestWarehouse(t), t.TempDir()
 	h.night(call{"a", "y", 1, 1, 0})
 	_, err := h.publish(to)
 	h.must(err)

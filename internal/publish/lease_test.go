@@ -37,7 +37,7 @@ func (s hooked) Create(ctx context.Context, uri string, body []byte) error {
 }
 
 // elsewhere returns a copy of a warehouse, as if on another machine.
-func (h *house) elsewhere(t *testing.T) *house {
+func (h *testWarehouse) elsewhere(t *testing.T) *testWarehouse {
 	c := *h
 	c.root = filepath.Join(t.TempDir(), "copy")
 	h.must(os.CopyFS(c.root, os.DirFS(h.root)))
@@ -51,7 +51,7 @@ func now(o *Options) { o.Now = time.Now }
 // publisher had slept too long. None of its files may be removed.
 func TestOlderPublicationBetween(t *testing.T) {
 	newBucket(t)
-	h := newHouse(t)
+	h := newTestWarehouse(t)
 	h.night(call{"a", "x", 1, 1, 1})
 	_, err := h.publish("s3://lake/ch", now)
 	h.must(err)
@@ -83,7 +83,7 @@ func TestOlderPublicationBetween(t *testing.T) {
 // TestLease publishes from two machines to the same folder. The second one is locked out while the
 // first one renews its lease, and takes over when it stops; the first one notices.
 func TestLease(t *testing.T) {
-	h := newHouse(t)
+	h := newTestWarehouse(t)
 	h.night(call{"a", "x", 1, 1, 1})
 	older := h.elsewhere(t)
 	h.night(call{"b", "y", 2, 1, 1})
@@ -134,7 +134,7 @@ func TestLease(t *testing.T) {
 
 // TestManyLeases keeps only a few old leases, and continues their numbers.
 func TestManyLeases(t *testing.T) {
-	h, to := newHouse(t), t.TempDir()
+	h, to := newTestWarehouse(t), t.TempDir()
 	h.night(call{"a", "x", 1, 1, 0})
 	for range lease.MaxSuperseded + 3 {
 		_, err := h.publish(to)

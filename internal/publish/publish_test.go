@@ -32,8 +32,8 @@ import (
 	"callhouse/internal/sink"
 )
 
-// house is a warehouse with its own clock.
-type house struct {
+// testWarehouse is a warehouse with its own clock.
+type testWarehouse struct {
 	t    fatal
 	root string
 	now  time.Time
@@ -47,11 +47,11 @@ type fatal interface {
 	Fatalf(format string, args ...any)
 }
 
-func newHouse(t *testing.T) *house {
-	return &house{t: t, root: filepath.Join(t.TempDir(), "warehouse"), now: time.Date(2026, 11, 19, 2, 0, 0, 0, time.UTC)}
+func newTestWarehouse(t *testing.T) *testWarehouse {
+	return &testWarehouse{t: t, root: filepath.Join(t.TempDir(), "warehouse"), now: time.Date(2026, 11, 19, 2, 0, 0, 0, time.UTC)}
 }
 
-func (h *house) must(err error) {
+func (h *testWarehouse) must(err error) {
 	h.t.Helper()
 	if err != nil {
 		h.t.Fatalf("%v", err)
@@ -59,7 +59,7 @@ func (h *house) must(err error) {
 }
 
 // open opens the warehouse for the next run, some hours after the last one.
-func (h *house) open(hours int) *sink.Warehouse {
+func (h *testWarehouse) open(hours int) *sink.Warehouse {
 	h.runs++
 	h.now = h.now.Add(time.Duration(hours) * time.Hour)
 	w, err := sink.Open(sink.Options{Root: h.root, RunID: layout.RunID(h.now, h.runs), Now: func() time.Time { return h.now }})
@@ -68,7 +68,7 @@ func (h *house) open(hours int) *sink.Warehouse {
 }
 
 // night commits calls. A call with a negative day has no start.
-func (h *house) night(calls ...call) {
+func (h *testWarehouse) night(calls ...call) {
 	w := h.open(8)
 	for _, c := range calls {
 		h.must(w.Put(context.Background(), c.record(h.now, h.fields[c.id])))
@@ -79,13 +79,13 @@ func (h *house) night(calls ...call) {
 	h.must(w.Close())
 }
 
-func (h *house) forget(ids ...string) {
+func (h *testWarehouse) forget(ids ...string) {
 	w := h.open(1)
 	_, err := w.Forget(context.Background(), sink.Selection{CallIDs: ids}, false, nil)
 	h.must(errors.Join(err, w.Close()))
 }
 
-func (h *house) rollback() {
+func (h *testWarehouse) rollback() {
 	w := h.open(1)
 	_, err := w.Rollback(context.Background(), 0, func(*layout.Snapshot) schema.Run {
 		return schema.Run{ID: w.RunID(), StartedAt: h.now.UnixMilli(), Outcome: schema.OutcomeRolledBack}
@@ -116,13 +116,13 @@ func (c call) record(now time.Time, fields string) schema.Record {
 }
 
 // options returns options to publish some days from now, when nothing at the destination is young.
-func (h *house) options(to string) Options {
+func (h *testWarehouse) options(to string) Options {
 	return Options{Warehouse: h.root, To: to, State: h.root + ".state",
 		Now: func() time.Time { return time.Now().Add(3 * young) }}
 }
 
 // publish publishes the warehouse.
-func (h *house) publish(to string, change ...func(*Options)) (*Report, error) {
+func (h *testWarehouse) publish(to string, change ...func(*Options)) (*Report, error) {
 	o := h.options(to)
 	for _, c := range change {
 		c(&o)
@@ -131,7 +131,7 @@ func (h *house) publish(to string, change ...func(*Options)) (*Report, error) {
 }
 
 // newLake opens a published lake.
-func newLake(h *house, to string) *lake {
+func newLake(h *testWarehouse, to string) *lake {
 	h.t.Helper()
 	s, root, err := store.Open(to)
 	h.must(err)
@@ -141,7 +141,7 @@ func newLake(h *house, to string) *lake {
 func organization(name string) func(*Options) { return func(o *Options) { o.Organization = name } }
 
 // snapshots returns the snapshots of the warehouse by number.
-func (h *house) snapshots() (current *layout.Snapshot, all map[int64]*layout.Snapshot) {
+func (h *testWarehouse) snapshots() (current *layout.Snapshot, all map[int64]*layout.Snapshot) {
 	current, err := layout.Current(h.root)
 	h.must(err)
 	d, err := layout.OpenDir(h.root)
@@ -160,34 +160,34 @@ func (h *house) snapshots() (current *layout.Snapshot, all map[int64]*layout.Sna
 
 // lake is a published lake, read like an engine does.
 type lake struct {
-	house   *house
+	source  *testWarehouse
 	store   store.Store
 	catalog catalog.Catalog
 }
 
 func (l *lake) load(name string) catalog.Current {
-	l.house.t.Helper()
+	l.source.t.Helper()
 	now, err := l.catalog.Load(context.Background(), name)
-	l.house.must(err)
+	l.source.must(err)
 	return now
 }
 
 // data returns the files of an Iceberg snapshot, by their addresses.
 func (l *lake) data(s *catalog.Snapshot) map[string]iceberg.DataFile {
-	l.house.t.Helper()
+	l.source.t.Helper()
 	out := map[string]iceberg.DataFile{}
 	raw, err := l.store.Get(context.Background(), s.ManifestList)
-	l.house.must(err)
+	l.source.must(err)
 	manifests, err := iceberg.ReadManifestList(bytes.NewReader(raw))
-	l.house.must(err)
+	l.source.must(err)
 	for _, m := range manifests {
 		raw, err := l.store.Get(context.Background(), m.FilePath())
-		l.house.must(err)
+		l.source.must(err)
 		entries, err := iceberg.ReadManifest(m, bytes.NewReader(raw), true)
-		l.house.must(err)
+		l.source.must(err)
 		for _, e := range entries {
 			if out[e.DataFile().FilePath()] != nil {
-				l.house.t.Fatalf("%s is in the table twice", e.DataFile().FilePath())
+				l.source.t.Fatalf("%s is in the table twice", e.DataFile().FilePath())
 			}
 			out[e.DataFile().FilePath()] = e.DataFile()
 		}
@@ -199,20 +199,20 @@ func (l *lake) data(s *catalog.Snapshot) map[string]iceberg.DataFile {
 // each other tag with its own snapshot. It opens every file, and fails on objects that no snapshot
 // needs.
 func (l *lake) check(organization string) {
-	l.house.t.Helper()
-	now, all := l.house.snapshots()
+	l.source.t.Helper()
+	now, all := l.source.snapshots()
 	p := &publication{Options: Options{Organization: organization}}
 	for _, t := range Tables() {
 		cur := l.load(t.Name)
 		if cur.Metadata == nil {
 			if len(now.Manifest.FilesOf(t.Name)) > 0 {
-				l.house.t.Fatalf("%s is not there", t.Name)
+				l.source.t.Fatalf("%s is not there", t.Name)
 			}
 			continue
 		}
 		refs := cur.Refs
 		if _, ok := refs[p.tag(now.Manifest.Snapshot)]; !ok {
-			l.house.t.Fatalf("%s lacks the tag %s: %v", t.Name, p.tag(now.Manifest.Snapshot), refs)
+			l.source.t.Fatalf("%s lacks the tag %s: %v", t.Name, p.tag(now.Manifest.Snapshot), refs)
 		}
 		used := map[string]bool{}
 		for name, ref := range refs {
@@ -223,7 +223,7 @@ func (l *lake) check(organization string) {
 				continue
 			}
 			if of == nil {
-				l.house.t.Fatalf("%s: %s names a snapshot that the warehouse does not have", t.Name, name)
+				l.source.t.Fatalf("%s: %s names a snapshot that the warehouse does not have", t.Name, name)
 			}
 			got := l.data(cur.SnapshotOf(ref.Snapshot))
 			var want, have []string
@@ -239,13 +239,13 @@ func (l *lake) check(organization string) {
 				if organization == "" || strings.Contains(uri, "/organization="+organization+"/") {
 					have = append(have, uri)
 				} else if name != catalog.MainBranch {
-					l.house.t.Fatalf("%s has %s of somebody else", name, uri)
+					l.source.t.Fatalf("%s has %s of somebody else", name, uri)
 				}
 			}
 			slices.Sort(want)
 			slices.Sort(have)
 			if diff := cmp.Diff(want, have); diff != "" {
-				l.house.t.Fatalf("%s of %s (-warehouse +table):\n%s", name, t.Name, diff)
+				l.source.t.Fatalf("%s of %s (-warehouse +table):\n%s", name, t.Name, diff)
 			}
 		}
 		for _, s := range all { // a rollback may need them, although they have no tag
@@ -254,10 +254,10 @@ func (l *lake) check(organization string) {
 			}
 		}
 		objects, err := l.store.List(context.Background(), p.folder(cur.Location, "data"))
-		l.house.must(err)
+		l.source.must(err)
 		for _, o := range objects {
 			if !used[o.URI] {
-				l.house.t.Fatalf("%s is left over", o.URI)
+				l.source.t.Fatalf("%s is left over", o.URI)
 			}
 		}
 	}
@@ -265,20 +265,20 @@ func (l *lake) check(organization string) {
 
 // file compares a copy with the warehouse's file and with its description in Iceberg.
 func (l *lake) file(t *schema.Table, of *layout.Snapshot, f *layout.File, desc iceberg.DataFile, organization string) {
-	l.house.t.Helper()
+	l.source.t.Helper()
 	raw, err := l.store.Get(context.Background(), desc.FilePath())
-	l.house.must(err)
+	l.source.must(err)
 	if int64(len(raw)) != desc.FileSizeBytes() || desc.Count() != f.Rows {
-		l.house.t.Fatalf("%s has %d bytes, and is said to have %d, and %d rows, not %d", desc.FilePath(), len(raw), desc.FileSizeBytes(), desc.Count(), f.Rows)
+		l.source.t.Fatalf("%s has %d bytes, and is said to have %d, and %d rows, not %d", desc.FilePath(), len(raw), desc.FileSizeBytes(), desc.Count(), f.Rows)
 	}
 	in, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
-	l.house.must(err)
+	l.source.must(err)
 	if m := in.Metadata(); len(m.ColumnOrders) != len(in.Root().Columns()) { // pyarrow refuses such files
-		l.house.t.Fatalf("%s: %d columns, and the orders of %d", desc.FilePath(), len(in.Root().Columns()), len(m.ColumnOrders))
+		l.source.t.Fatalf("%s: %d columns, and the orders of %d", desc.FilePath(), len(in.Root().Columns()), len(m.ColumnOrders))
 	}
 	for _, e := range in.Metadata().Schema {
 		if e.ConvertedType.Valid && e.ConvertedType.V == deprecated.Json {
-			l.house.t.Fatalf("%s: %s is JSON", desc.FilePath(), e.Name)
+			l.source.t.Fatalf("%s: %s is JSON", desc.FilePath(), e.Name)
 		}
 	}
 	l.sameFooter(of.Path(f))
@@ -297,49 +297,49 @@ func (l *lake) file(t *schema.Table, of *layout.Snapshot, f *layout.File, desc i
 				nulls[id]++
 			}
 			if id == organizationColumn && string(v.ByteArray()) != organization {
-				l.house.t.Fatalf("%s: the organisation is %v", desc.FilePath(), v)
+				l.source.t.Fatalf("%s: the organisation is %v", desc.FilePath(), v)
 			}
 			if v.IsNull() || lower[id] == nil || id == organizationColumn {
 				continue
 			}
 			if at := t.Columns[slices.IndexFunc(t.Columns, func(c schema.Column) bool { return c.ID == id })]; !within(at.Type, v, lower[id], upper[id]) {
-				l.house.t.Fatalf("%s: %s of %v is not between %q and %q", desc.FilePath(), at.Name, v, lower[id], upper[id])
+				l.source.t.Fatalf("%s: %s of %v is not between %q and %q", desc.FilePath(), at.Name, v, lower[id], upper[id])
 			}
 		}
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		l.house.must(err)
+		l.source.must(err)
 	}
 	for id, n := range desc.NullValueCounts() {
 		if nulls[id] != n || desc.ValueCounts()[id] != rows {
-			l.house.t.Fatalf("%s: column %d has %d nulls of %d, not %d of %d", desc.FilePath(), id, nulls[id], rows, n, desc.ValueCounts()[id])
+			l.source.t.Fatalf("%s: column %d has %d nulls of %d, not %d of %d", desc.FilePath(), id, nulls[id], rows, n, desc.ValueCounts()[id])
 		}
 	}
 	if _, ok := nulls[organizationColumn]; ok || (organization != "") != (desc.ValueCounts()[organizationColumn] == rows) {
-		l.house.t.Fatalf("%s: the column organization is not as it should be", desc.FilePath())
+		l.source.t.Fatalf("%s: the column organization is not as it should be", desc.FilePath())
 	}
 	if rows != f.Rows {
-		l.house.t.Fatalf("%s has %d rows, not %d", desc.FilePath(), rows, f.Rows)
+		l.source.t.Fatalf("%s has %d rows, not %d", desc.FilePath(), rows, f.Rows)
 	}
 	if month, ok := desc.Partition()[monthField]; ok {
 		if at := time.UnixMilli(*f.MinStart).UTC(); month != int32((at.Year()-1970)*12+int(at.Month())-1) {
-			l.house.t.Fatalf("%s is in the partition %v", desc.FilePath(), month)
+			l.source.t.Fatalf("%s is in the partition %v", desc.FilePath(), month)
 		}
 	}
 }
 
 // sameFooter checks that a footer survives reading and writing.
 func (l *lake) sameFooter(path string) {
-	l.house.t.Helper()
+	l.source.t.Helper()
 	raw, err := os.ReadFile(path)
-	l.house.must(err)
+	l.source.must(err)
 	in, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
-	l.house.must(err)
+	l.source.must(err)
 	footer, err := thrift.Marshal(new(thrift.CompactProtocol), in.Metadata())
-	l.house.must(err)
+	l.source.must(err)
 	if end := len(raw) - trailer; !bytes.Equal(footer, raw[end-len(footer):end]) {
-		l.house.t.Fatalf("%s: its footer would be another one", path)
+		l.source.t.Fatalf("%s: its footer would be another one", path)
 	}
 }
 
@@ -382,7 +382,7 @@ func TestTablesFollow(t *testing.T) {
 	n := 0
 	rapid.Check(t, func(r *rapid.T) {
 		n++
-		h := newHouse(t)
+		h := newTestWarehouse(t)
 		h.t = r
 		whose := rapid.SampledFrom([]string{"", "acme"}).Draw(r, "organization")
 		to := filepath.Join(dir, fmt.Sprint(n))
@@ -497,7 +497,7 @@ func TestKilledAnywhere(t *testing.T) {
 				if !tried(at) {
 					continue
 				}
-				h := newHouse(t)
+				h := newTestWarehouse(t)
 				to := filepath.Join(t.TempDir(), "lake")
 				l := newLake(h, to)
 				h.night(call{"a", "x", 3, 1, 1}, call{"b", "y", -1, -1, 0}, call{"c", "z", 33, 2, 2})

@@ -90,16 +90,16 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var all struct {
 			Changes []struct {
 				Identifier struct{ Name string }
-				commitAsked
+				commitRequest
 			} `json:"table-changes"`
 		}
 		if err := json.NewDecoder(r.Body).Decode(&all); err != nil || len(all.Changes) < 2 {
 			c.t.Error(err, all)
 		}
 		bases := make([]catalog.Current, len(all.Changes))
-		for i, asked := range all.Changes {
-			bases[i], _ = c.Load(r.Context(), asked.Identifier.Name)
-			if status, what := c.refuses(&asked.commitAsked, bases[i]); what != "" {
+		for i, req := range all.Changes {
+			bases[i], _ = c.Load(r.Context(), req.Identifier.Name)
+			if status, what := c.refuses(&req.commitRequest, bases[i]); what != "" {
 				fault(status, what)
 				return
 			}
@@ -108,8 +108,8 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			fault(http.StatusConflict, "a rival of several")
 			return
 		}
-		for i, asked := range all.Changes {
-			if err := c.Commit(r.Context(), catalog.Change{Name: asked.Identifier.Name, Base: bases[i], Updates: asked.Updates}); err != nil {
+		for i, req := range all.Changes {
+			if err := c.Commit(r.Context(), catalog.Change{Name: req.Identifier.Name, Base: bases[i], Updates: req.Updates}); err != nil {
 				c.t.Error(err)
 			}
 		}
@@ -126,20 +126,20 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !c.namespace:
 		fault(http.StatusNotFound, "no namespace")
 	case r.Method == http.MethodPost && table == "":
-		var asked struct {
+		var req struct {
 			Name, Location string
 			Stage          bool `json:"stage-create"`
 			Schema         *iceberg.Schema
 			Spec           json.RawMessage `json:"partition-spec"`
 		}
-		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || !asked.Stage || asked.Schema == nil || asked.Spec == nil {
-			c.t.Error(err, asked)
+		if err := json.NewDecoder(r.Body).Decode(&req); err != nil || !req.Stage || req.Schema == nil || req.Spec == nil {
+			c.t.Error(err, req)
 		}
 		if c.elsewhere != "" {
-			asked.Location = c.elsewhere + "/" + asked.Name + "-0a1b"
+			req.Location = c.elsewhere + "/" + req.Name + "-0a1b"
 		}
-		c.staged[asked.Name] = catalog.Leftover{UUID: uuid.NewString(), Location: asked.Location + "/", Schemas: []*iceberg.Schema{renumbered(asked.Schema)}}
-		reply(http.StatusOK, map[string]any{"metadata": c.staged[asked.Name]})
+		c.staged[req.Name] = catalog.Leftover{UUID: uuid.NewString(), Location: req.Location + "/", Schemas: []*iceberg.Schema{renumbered(req.Schema)}}
+		reply(http.StatusOK, map[string]any{"metadata": c.staged[req.Name]})
 	case table == "":
 		reply(http.StatusOK, struct{}{})
 	default:
@@ -159,8 +159,8 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// commitAsked is a request to change a table.
-type commitAsked struct {
+// commitRequest is a request to change a table.
+type commitRequest struct {
 	Requirements []struct {
 		Type, UUID string
 		Snapshot   *int64 `json:"snapshot-id"`
@@ -170,19 +170,19 @@ type commitAsked struct {
 
 // change commits a request, or returns an error status and message.
 func (c *catalogServer) change(r *http.Request, name string, now catalog.Current) (status int, what string) {
-	var asked commitAsked
-	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || len(asked.Requirements) == 0 {
-		c.t.Error(err, asked)
+	var req commitRequest
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil || len(req.Requirements) == 0 {
+		c.t.Error(err, req)
 	}
-	if status, what := c.refuses(&asked, now); what != "" {
+	if status, what := c.refuses(&req, now); what != "" {
 		return status, what
 	}
-	if now.Metadata == nil && (asked.Updates[0].UUID != c.staged[name].UUID || asked.Updates[2].Location+"/" != c.staged[name].Location) {
-		c.t.Errorf("%s is created as %v, and was staged as %v", name, asked.Updates[:3], c.staged[name])
+	if now.Metadata == nil && (req.Updates[0].UUID != c.staged[name].UUID || req.Updates[2].Location+"/" != c.staged[name].Location) {
+		c.t.Errorf("%s is created as %v, and was staged as %v", name, req.Updates[:3], c.staged[name])
 	}
-	for i, u := range asked.Updates { // the server renumbers a table's first schema
+	for i, u := range req.Updates { // the server renumbers a table's first schema
 		if c.nessie && now.Metadata == nil && u.Action == "add-schema" {
-			asked.Updates[i].Schema = renumbered(u.Schema)
+			req.Updates[i].Schema = renumbered(u.Schema)
 			break
 		}
 	}
@@ -190,7 +190,7 @@ func (c *catalogServer) change(r *http.Request, name string, now catalog.Current
 	if c.commits%5 == 1 {
 		return http.StatusConflict, "a rival"
 	}
-	if err := c.Commit(r.Context(), catalog.Change{Name: name, Base: now, Updates: asked.Updates}); err != nil {
+	if err := c.Commit(r.Context(), catalog.Change{Name: name, Base: now, Updates: req.Updates}); err != nil {
 		c.t.Error(err)
 	}
 	if c.commits%5 == 3 {
@@ -209,8 +209,8 @@ func renumbered(s *iceberg.Schema) *iceberg.Schema {
 }
 
 // refuses returns an error status and message for an invalid request.
-func (c *catalogServer) refuses(asked *commitAsked, now catalog.Current) (status int, what string) {
-	for _, q := range asked.Requirements {
+func (c *catalogServer) refuses(req *commitRequest, now catalog.Current) (status int, what string) {
+	for _, q := range req.Requirements {
 		switch {
 		case q.Type == "assert-create" && now.Metadata == nil, q.Type == "assert-table-uuid" && now.Metadata != nil && q.UUID == now.UUID:
 		case q.Type == "assert-ref-snapshot-id" && now.Metadata != nil && *q.Snapshot == *now.CurrentSnapshot:
@@ -219,7 +219,7 @@ func (c *catalogServer) refuses(asked *commitAsked, now catalog.Current) (status
 		}
 	}
 	set := 0
-	for _, u := range asked.Updates { // as strict servers require it
+	for _, u := range req.Updates { // as strict servers require it
 		if u.Action == "add-schema" && (u.LastColumn < u.Schema.HighestFieldID() || now.Metadata != nil && u.LastColumn < now.LastColumn) {
 			return http.StatusBadRequest, "last-column-id"
 		}
@@ -248,7 +248,7 @@ func TestCatalogServer(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			h, dir := newHouse(t), t.TempDir()
+			h, dir := newTestWarehouse(t), t.TempDir()
 			s, root, err := store.Open(filepath.Join(dir, "catalog"))
 			h.must(err)
 			c := &catalogServer{Files: catalog.NewFiles(s, root), t: t, seen: map[string]int{}, staged: map[string]catalog.Leftover{}, atomic: strings.HasPrefix(name, "atomic"), nessie: strings.HasPrefix(name, "nessie")}
@@ -304,7 +304,7 @@ func TestCatalogServer(t *testing.T) {
 
 // Unknown metadata of other programs is kept, and statistics are removed with their snapshots.
 func TestMetadataOfOthers(t *testing.T) {
-	h, dir := newHouse(t), t.TempDir()
+	h, dir := newTestWarehouse(t), t.TempDir()
 	for night := range 2 {
 		h.night(call{"a", "x", night, 1, 1})
 		_, err := h.publish(dir)
@@ -367,7 +367,7 @@ func TestCatalogFailsWithoutAWord(t *testing.T) {
 // TestBusyCatalog publishes through a catalog that fails one of five requests with 429, 500, 502,
 // 503, 504, or no answer, before or after performing it.
 func TestBusyCatalog(t *testing.T) {
-	h, dir := newHouse(t), t.TempDir()
+	h, dir := newTestWarehouse(t), t.TempDir()
 	s, root, err := store.Open(filepath.Join(dir, "catalog"))
 	h.must(err)
 	c := &catalogServer{Files: catalog.NewFiles(s, root), t: t, seen: map[string]int{}, staged: map[string]catalog.Leftover{}}

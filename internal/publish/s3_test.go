@@ -116,7 +116,7 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answer lost after the operation), and half of the listings are outdated.
 func TestS3(t *testing.T) {
 	b := newBucket(t)
-	h := newHouse(t)
+	h := newTestWarehouse(t)
 	l := newLake(h, "s3://lake/calls")
 	nights := 3
 	if longtest.On() {
@@ -146,7 +146,7 @@ func TestS3(t *testing.T) {
 // TestNothingIsCopiedTwice publishes without faults, and counts uploads and requests.
 func TestNothingIsCopiedTwice(t *testing.T) {
 	b := newBucket(t)
-	h := newHouse(t)
+	h := newTestWarehouse(t)
 	var requests []int64
 	for night := range 8 {
 		h.night(call{fmt.Sprint(night), "y", night, 1, 1})
@@ -171,7 +171,7 @@ func TestNothingIsCopiedTwice(t *testing.T) {
 // even after publishing to it many times.
 func TestStoreWithoutConditions(t *testing.T) {
 	b := newBucket(t)
-	h := newHouse(t)
+	h := newTestWarehouse(t)
 	for range 2 {
 		h.night(call{"a", "x", 1, 1, 1})
 		_, err := h.publish("s3://lake/calls")
@@ -209,34 +209,34 @@ func TestManyOrganizations(t *testing.T) {
 	if longtest.On() {
 		n, nights = 24, 3
 	}
-	houses := make([]*house, n)
-	for i := range houses {
-		houses[i] = newHouse(t)
+	warehouses := make([]*testWarehouse, n)
+	for i := range warehouses {
+		warehouses[i] = newTestWarehouse(t)
 	}
-	all := func(do func(h *house, whose string) error) {
+	all := func(do func(h *testWarehouse, whose string) error) {
 		group := pool.New().WithErrors()
-		for i, h := range houses {
+		for i, h := range warehouses {
 			group.Go(func() error { return do(h, fmt.Sprintf("org-%d", i)) })
 		}
-		houses[0].must(group.Wait())
+		warehouses[0].must(group.Wait())
 	}
 	for night := range nights {
-		all(func(h *house, whose string) error {
+		all(func(h *testWarehouse, whose string) error {
 			h.night(call{"a", whose, night, 1, 1}, call{whose, whose, night, 1, 0})
 			_, err := h.publish("s3://lake/all", organization(whose))
 			return err
 		})
-		for i, h := range houses {
+		for i, h := range warehouses {
 			newLake(h, "s3://lake/all").check(fmt.Sprintf("org-%d", i))
 		}
 	}
-	houses[1].forget("a")
-	made, err := houses[1].publish("s3://lake/all", organization("org-1"))
-	houses[1].must(err)
+	warehouses[1].forget("a")
+	made, err := warehouses[1].publish("s3://lake/all", organization("org-1"))
+	warehouses[1].must(err)
 	if !made.Forgotten || len(made.Removed) == 0 {
 		t.Errorf("published after something was forgotten: %+v", made)
 	}
-	l := newLake(houses[1], "s3://lake/all")
+	l := newLake(warehouses[1], "s3://lake/all")
 	l.check("org-1")
 	gone := map[string]bool{}
 	for _, uri := range made.Removed {
@@ -255,7 +255,7 @@ func TestManyOrganizations(t *testing.T) {
 // TestClockAhead publishes after a publisher whose clock was ahead: in some tables only the tags
 // change.
 func TestClockAhead(t *testing.T) {
-	h := newHouse(t)
+	h := newTestWarehouse(t)
 	to := t.TempDir()
 	h.night(call{"a", "x", 1, 1, 1})
 	_, err := h.publish(to, func(o *Options) { o.Now = func() time.Time { return time.Now().Add(4 * young) } })
@@ -270,7 +270,7 @@ func TestClockAhead(t *testing.T) {
 
 // TestRefusals tries to publish unsuitable warehouses.
 func TestRefusals(t *testing.T) {
-	one, other := newHouse(t), newHouse(t)
+	one, other := newTestWarehouse(t), newTestWarehouse(t)
 	to := t.TempDir()
 	one.night(call{"a", "x", 1, 1, 1})
 	other.night(call{"b", "y", 2, 1, 1})
@@ -365,21 +365,21 @@ func verified(r *http.Request, secret, service, region string) error {
 // TestSignedCatalog publishes through a catalog that requires signed requests: configured
 // explicitly, and by the catalog's own settings.
 func TestSignedCatalog(t *testing.T) {
-	for _, told := range []bool{true, false} {
-		t.Run(fmt.Sprint(told), func(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		t.Run(fmt.Sprint(known), func(t *testing.T) {
 			t.Setenv("AWS_ACCESS_KEY_ID", "test")
 			t.Setenv("AWS_SECRET_ACCESS_KEY", "s3cret")
 			t.Setenv("AWS_SESSION_TOKEN", "session")
-			h, dir := newHouse(t), t.TempDir()
+			h, dir := newTestWarehouse(t), t.TempDir()
 			s, root, err := store.Open(filepath.Join(dir, "catalog"))
 			h.must(err)
 			c := &catalogServer{Files: catalog.NewFiles(s, root), t: t, seen: map[string]int{}, staged: map[string]catalog.Leftover{}, separator: "\x1f"}
-			if !told {
+			if !known {
 				c.settings = map[string]string{"rest.sigv4-enabled": "true", "rest.signing-name": "glue", "rest.signing-region": "eu-west-3"}
 			}
 			var requests atomic.Int64
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if told || r.URL.Path != "/v1/config" {
+				if known || r.URL.Path != "/v1/config" {
 					requests.Add(1)
 					if err := verified(r, "s3cret", "glue", "eu-west-3"); err != nil || r.Header.Get("X-Amz-Security-Token") != "session" {
 						t.Errorf("%s %s: %v", r.Method, r.URL, err)
@@ -392,7 +392,7 @@ func TestSignedCatalog(t *testing.T) {
 			h.night(call{"a", "x", 0, 1, 1})
 			_, err = h.publish(filepath.Join(dir, "lake"), func(o *Options) {
 				o.Catalog, o.Namespace, o.CatalogWarehouse = server.URL, "one.two", "w"
-				if told {
+				if known {
 					o.SigningName, o.SigningRegion = "glue", "eu-west-3"
 				}
 			})

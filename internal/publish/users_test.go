@@ -44,7 +44,7 @@ func TestTwoUsers(t *testing.T) {
 	case os.Getuid() != 0:
 		t.Skip("only root can start programs as another user")
 	}
-	b, h := newGateway(t), newHouse(t)
+	b, h := newGateway(t), newTestWarehouse(t)
 	dir := filepath.Dir(h.root)
 	h.must(errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Mkdir(fmt.Sprint(h.root, ".state", nobody), 0o700),
 		os.Chown(fmt.Sprint(h.root, ".state", nobody), nobody, nobody)))
@@ -155,7 +155,7 @@ func TestMain(m *testing.M) {
 // have those of the last commit, nothing is left over, and no complete file was uploaded again.
 func TestKilledForReal(t *testing.T) {
 	b := newGateway(t)
-	h := newHouse(t)
+	h := newTestWarehouse(t)
 	l := newLake(h, "s3://lake/killed")
 	commits := committed{}
 	killed, through := 0, 0
@@ -223,7 +223,7 @@ func newGateway(t *testing.T) *bucket {
 // committed is the set of file lists of each table, one per commit.
 type committed map[string]bool
 
-func (c committed) add(h *house) {
+func (c committed) add(h *testWarehouse) {
 	now, _ := h.snapshots()
 	for _, table := range Tables() {
 		c[table.Name+" "+names(now.Manifest.FilesOf(table.Name))] = true
@@ -232,7 +232,7 @@ func (c committed) add(h *house) {
 
 // check fails if a table is unreadable, or its files match no commit.
 func (c committed) check(l *lake) {
-	l.house.t.Helper()
+	l.source.t.Helper()
 	for _, table := range Tables() {
 		cur := l.load(table.Name)
 		if cur.Metadata == nil {
@@ -243,7 +243,7 @@ func (c committed) check(l *lake) {
 			have = append(have, &layout.File{Path: uri})
 		}
 		if !c[table.Name+" "+names(have)] {
-			l.house.t.Fatalf("%s has the files of no commit", table.Name)
+			l.source.t.Fatalf("%s has the files of no commit", table.Name)
 		}
 	}
 }
@@ -264,7 +264,7 @@ func names(files []*layout.File) string {
 // A publisher does not recreate the version after its base if others have published so many since
 // that this version was removed again: nobody would ever read it.
 func TestOvertakenByFar(t *testing.T) {
-	h, to := newHouse(t), t.TempDir()
+	h, to := newTestWarehouse(t), t.TempDir()
 	h.night(call{"a", "x", 1, 1, 1})
 	_, err := h.publish(to)
 	h.must(err)

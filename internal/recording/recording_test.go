@@ -226,9 +226,9 @@ func TestHostLearnsNothing(t *testing.T) {
 // TestPrivateAddresses tries links into this machine's network: each is refused before a byte is
 // sent.
 func TestPrivateAddresses(t *testing.T) {
-	var asked atomic.Int64
+	var requested atomic.Int64
 	inner := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
+		requested.Add(1)
 		whole(w, r)
 	}))
 	defer inner.Close()
@@ -255,8 +255,8 @@ func TestPrivateAddresses(t *testing.T) {
 			}
 		}
 	}
-	if asked.Load() > 0 {
-		t.Errorf("%d requests arrived", asked.Load())
+	if requested.Load() > 0 {
+		t.Errorf("%d requests arrived", requested.Load())
 	}
 }
 

@@ -119,13 +119,13 @@ func TestHelpersAreNotExposed(t *testing.T) {
 // TestAnswersAreAsDescribed requests every list, every object in them, and invalid queries.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 400, Campaigns: 6}})
-	asked := map[string]bool{}
+	requested := map[string]bool{}
 	ask := func(method, target, body string) map[string]any {
 		t.Helper()
 		status, answer := send(t, s, method, target, body)
 		path, _, _ := strings.Cut(target, "?")
 		if o, _, _ := operation.Match(method, path); o != nil && status == o.Good() {
-			asked[o.ID] = true
+			requested[o.ID] = true
 		}
 		return answer
 	}
@@ -180,7 +180,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	ask("GET", "/v2/knowledge/1001", "")
 	ask("GET", "/v2/knowledge/1", "")
 	for _, o := range operation.All() {
-		if !asked[o.ID] && o.Kind != "write" {
+		if !requested[o.ID] && o.Kind != "write" {
 			t.Errorf("%s was never answered well", o.ID)
 		}
 	}

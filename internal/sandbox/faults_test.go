@@ -230,16 +230,16 @@ func TestOptionsAreChecked(t *testing.T) {
 func TestAClientAsksForAFault(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 20}})
 	for _, c := range []struct {
-		asked, said string
-		status      int
+		requested, said string
+		status          int
 	}{{"503", "503", 503}, {"truncated", "truncated", 200}, {"duplicate", "duplicate", 200}, {"no such fault", "", 200}, {"", "", 200}} {
 		r := httptest.NewRequest(http.MethodGet, "/v3/calls?limit=5", nil)
 		r.Header.Set("Authorization", "Bearer sandbox-key")
-		r.Header.Set(faultHeader, c.asked)
+		r.Header.Set(faultHeader, c.requested)
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, r)
-		if w.Code != c.status || w.Header().Get(faultHeader) != c.said || json.Valid(w.Body.Bytes()) == (c.asked == "truncated") {
-			t.Errorf("%q: %d %v %s", c.asked, w.Code, w.Header(), w.Body)
+		if w.Code != c.status || w.Header().Get(faultHeader) != c.said || json.Valid(w.Body.Bytes()) == (c.requested == "truncated") {
+			t.Errorf("%q: %d %v %s", c.requested, w.Code, w.Header(), w.Body)
 		}
 	}
 	if got := s.Stats().Faults; got["503"] != 1 || got["truncated"] != 1 || got["duplicate"] != 1 || len(got) != 3 {

@@ -206,7 +206,7 @@ func TestEditsExplainEveryDifference(t *testing.T) {
 			if diff := cmp.Diff(state(s, r.Name, to), now); diff != "" {
 				t.Fatalf("%s: truth (-) is not what the log says (+):\n%s", r.Name, diff)
 			}
-			seenAsTold(t, s, r.Name, from, to)
+			seenAsTruth(t, s, r.Name, from, to)
 		}
 		if happened[r.Name] == 0 && !slices.Contains([]string{"organizations", "schemas", "llms", "voices"}, r.Name) {
 			t.Errorf("nothing happened to %s", r.Name)
@@ -217,8 +217,8 @@ func TestEditsExplainEveryDifference(t *testing.T) {
 	}
 }
 
-// seenAsTold compares the result of Seen with the truth at both instants.
-func seenAsTold(t *testing.T, s *Server, resource string, from, to time.Time) {
+// seenAsTruth compares the result of Seen with the truth at both instants.
+func seenAsTruth(t *testing.T, s *Server, resource string, from, to time.Time) {
 	was, is := state(s, resource, from), state(s, resource, to)
 	want := map[string]organisation.Edit{}
 	for id := range was {
@@ -750,8 +750,8 @@ func TestCallsNameTheVersionInProduction(t *testing.T) {
 	}
 }
 
-// TestControlTellsTruthAndEdits reads truth and edits over HTTP.
-func TestControlTellsTruthAndEdits(t *testing.T) {
+// TestControlReturnsTruthAndEdits reads truth and edits over HTTP.
+func TestControlReturnsTruthAndEdits(t *testing.T) {
 	s := newServer(t, lively())
 	get := func(path string, into any) int {
 		w := do(s, "GET", path)

@@ -265,11 +265,11 @@ func TestBulkRefusals(t *testing.T) {
 // TestBulkIsLimitedAndCounted checks that v2 shares the limits and faults of v3, and has its own
 // entries in the stats.
 func TestBulkIsLimitedAndCounted(t *testing.T) {
-	var asked []Request
+	var requests []Request
 	s := newServer(t, Options{
 		World: Config{Calls: 600}, PerSecond: 5, PerMinute: 100, LimitNow: func() time.Time { return busy },
 		Inject: func(number int64, r Request) FaultKind {
-			asked = append(asked, r)
+			requests = append(requests, r)
 			if number == 3 {
 				return "500"
 			}
@@ -290,7 +290,7 @@ func TestBulkIsLimitedAndCounted(t *testing.T) {
 	}
 	want := []Request{{Kind: "bulk", Resource: "v2_calls"}, {Kind: "bulk", Resource: "v2_calls_legacy"},
 		{Kind: "bulk", Resource: "v2_calls"}, {Kind: "bulk", Resource: "v2_call", ID: id}, {Kind: "page"}}
-	test.Same(t, want, asked, "(-want +got)")
+	test.Same(t, want, requests, "(-want +got)")
 	stats := s.Stats()
 	if diff := cmp.Diff(map[string]int64{"bulk": 5, "page": 2}, stats.ByKind) +
 		cmp.Diff(map[string]int64{"v2_calls": 3, "v2_calls_legacy": 1, "v2_call": 1}, stats.ByResource); diff != "" ||

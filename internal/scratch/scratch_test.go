@@ -122,7 +122,7 @@ func age(t *testing.T, dir string, names ...string) {
 
 // Old files and folders beside a target that a killed program left are removed when another program
 // writes into the same folder. Nothing else in it is touched.
-func TestBesideSweeps(t *testing.T) {
+func TestTemporarySweeps(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "nowhere")) // it is not needed
 	dir := t.TempDir()
 	f, mine, err := scratch.File(filepath.Join(dir, strings.Repeat("x", 250)))
@@ -131,22 +131,22 @@ func TestBesideSweeps(t *testing.T) {
 	if info, err := f.Stat(); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	kept := []string{".answer.csv.123.tmp", ".answer.csv.callhouse-12x.tmp", ".answer.csv.callhouse-.tmp", "answer.csv.callhouse-123.tmp",
+	remaining := []string{".answer.csv.123.tmp", ".answer.csv.callhouse-12x.tmp", ".answer.csv.callhouse-.tmp", "answer.csv.callhouse-123.tmp",
 		".answer.csv.callhouse-123.tmp.old", "answer.csv"}
 	left := []string{".answer.csv.callhouse-1.tmp", ".answer.csv.callhouse-2.tmp"}
 	young := ".answer.csv.callhouse-3.tmp"
-	for _, name := range append(append(slices.Clone(kept), young), left...) {
+	for _, name := range append(append(slices.Clone(remaining), young), left...) {
 		test.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("secret"), 0o600))
 	}
 	test.OK(t, os.Mkdir(filepath.Join(dir, ".export.callhouse-4.tmp"), 0o700))
-	age(t, dir, append(append(slices.Clone(kept), ".export.callhouse-4.tmp", filepath.Base(mine.Path)), left...)...)
+	age(t, dir, append(append(slices.Clone(remaining), ".export.callhouse-4.tmp", filepath.Base(mine.Path)), left...)...)
 	test.OK(t, os.Symlink(filepath.Join(dir, "answer.csv"), filepath.Join(dir, ".answer.csv.callhouse-7.tmp")))
 	next, err := scratch.Folder(filepath.Join(dir, "next"))
 	test.OK(t, err)
 	if info, err := os.Stat(next.Path); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	want := append(kept, young, ".answer.csv.callhouse-7.tmp", filepath.Base(mine.Path), filepath.Base(next.Path))
+	want := append(remaining, young, ".answer.csv.callhouse-7.tmp", filepath.Base(mine.Path), filepath.Base(next.Path))
 	slices.Sort(want)
 	var got []string
 	entries, err := os.ReadDir(dir)
@@ -168,7 +168,7 @@ func TestBesideSweeps(t *testing.T) {
 }
 
 // Clear also removes files and folders beside their targets, except renamed ones.
-func TestClearBeside(t *testing.T) {
+func TestClearTemporary(t *testing.T) {
 	dir := t.TempDir()
 	f, a, err := scratch.File(filepath.Join(dir, "a"))
 	test.OK(t, err)

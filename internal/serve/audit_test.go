@@ -13,7 +13,7 @@ import (
 )
 
 // Each statement that ran is one line of the audit; one that was only planned is not.
-func testAudit(t *testing.T, h *house) {
+func testAudit(t *testing.T, h *testServer) {
 	c := h.connect(t, "")
 	h.mu.Lock()
 	h.audit = nil
@@ -63,7 +63,7 @@ func testAudit(t *testing.T, h *house) {
 }
 
 // A cursor takes parameters, and one prepared statement may declare it repeatedly.
-func testCursors(t *testing.T, h *house) {
+func testCursors(t *testing.T, h *testServer) {
 	c := h.connect(t, "")
 	texts(t, c, "BEGIN")
 	s, err := c.PgConn().Prepare(t.Context(), "d", "DECLARE a NO SCROLL CURSOR FOR SELECT call_id, $2 AS label FROM calls WHERE call_id >= $1 ORDER BY 1", nil)
@@ -94,7 +94,7 @@ func testCursors(t *testing.T, h *house) {
 
 // Where DuckDB would answer differently, or fail, the answer is Postgres'. make postgres compares
 // these with a real Postgres.
-func testDialect(t *testing.T, h *house) {
+func testDialect(t *testing.T, h *testServer) {
 	c := h.connect(t, "")
 	for sql, want := range map[string]string{
 		`SELECT 1 AS Some, 2 AS "Other"`:                                                                                                                              "some Other | 1 2",

@@ -167,7 +167,7 @@ func TestRemovedUsers(t *testing.T) {
 }
 
 // Text that is not UTF-8 is refused, and never sent back.
-func testNotUTF8(t *testing.T, h *house) {
+func testNotUTF8(t *testing.T, h *testServer) {
 	c := h.connect(t, "").PgConn()
 	for name, ask := range map[string]func(text string) error{
 		"simple": func(text string) error {
@@ -205,7 +205,7 @@ func months(n int) (out []row) {
 
 // A repeated statement is answered from the current commit. A call is found by its id in its one
 // file.
-func TestAskedAgain(t *testing.T) {
+func TestRepeatedStatement(t *testing.T) {
 	h := start(t, nil)
 	c := h.connect(t, "")
 	ask := func(sql string, args ...any) string {

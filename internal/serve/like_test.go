@@ -28,10 +28,10 @@ var (
 	pgPrograms = flag.String("postgres", "", "the folder of Postgres' programs; make postgres sets it")
 )
 
-// asked is a question that both servers answered.
-type asked struct {
+// comparison is a question that both servers answered.
+type comparison struct {
 	client, title, here, there string
-	differs, apart             string // why the answers differ, or differ in part
+	differs, partly            string // why the answers differ, or differ in part
 }
 
 // The answers to all clients are those of a real Postgres with the same data.
@@ -220,14 +220,14 @@ func questions(t *testing.T) (out []question) {
 }
 
 // statements sends the files' statements to both servers.
-func statements(t *testing.T, here, there string) (out []asked) {
+func statements(t *testing.T, here, there string) (out []comparison) {
 	t.Helper()
 	for _, q := range questions(t) {
 		for _, protocol := range []string{"simple", "extended"} {
 			if protocol == "extended" && strings.Contains(strings.TrimSuffix(q.text, ";"), ";") || protocol == "simple" && q.with != nil {
 				continue
 			}
-			a := asked{client: q.client + ", " + protocol + " protocol", title: q.title, differs: q.differs}
+			a := comparison{client: q.client + ", " + protocol + " protocol", title: q.title, differs: q.differs}
 			var ours, theirs answer
 			for dsn, to := range map[string]*answer{here: &ours, there: &theirs} {
 				c, err := pgx.Connect(t.Context(), dsn)
@@ -237,13 +237,13 @@ func statements(t *testing.T, here, there string) (out []asked) {
 			}
 			switch {
 			case q.fewer != "":
-				a.apart = "fewer rows: " + q.fewer
+				a.partly = "fewer rows: " + q.fewer
 				if len(ours.rows) > 0 && len(ours.rows) < len(theirs.rows) {
 					theirs.tag = ours.tag
 					theirs.rows = slices.DeleteFunc(theirs.rows, func(r string) bool { return !slices.Contains(ours.rows, r) })
 				}
 			case q.without != nil:
-				a.apart = "apart from " + strings.Join(q.without, ", ")
+				a.partly = "apart from " + strings.Join(q.without, ", ")
 			}
 			if q.differs != "" && q.sorted && ours.head == "" && theirs.head != "" { // it must still be an answer
 				t.Errorf("%s: %s fails: %s", a.client, a.title, ours.tag)
@@ -376,11 +376,11 @@ func parameters(t *testing.T, c *pgx.Conn, q question) (values [][]byte, types [
 }
 
 // byPsql runs psql's commands on both.
-func byPsql(t *testing.T, address, there string) (out []asked) {
+func byPsql(t *testing.T, address, there string) (out []comparison) {
 	t.Helper()
 	raw := test.Read(t, "testdata/psql.txt")
 	for _, line := range strings.Split(strings.TrimSpace(string(raw)), "\n") {
-		a := asked{client: "psql"}
+		a := comparison{client: "psql"}
 		a.title, a.differs, _ = strings.Cut(line, " -- differs: ")
 		for dsn, answer := range map[string]*string{"postgres://callhouse@" + address + "/callhouse": &a.here, there: &a.there} {
 			cmd := exec.CommandContext(t.Context(), "psql", "-X", "-c", a.title, dsn)
@@ -401,7 +401,7 @@ func byPsql(t *testing.T, address, there string) (out []asked) {
 }
 
 // byPrograms runs the clients in testdata whose interpreter is available.
-func byPrograms(t *testing.T, address, there string) (out []asked) {
+func byPrograms(t *testing.T, address, there string) (out []comparison) {
 	t.Helper()
 	here := "postgres://callhouse@" + address + "/callhouse"
 	programs := map[string]func(dsn string) *exec.Cmd{}
@@ -455,7 +455,7 @@ func byPrograms(t *testing.T, address, there string) (out []asked) {
 		}
 		for title, answer := range lines[there] {
 			client, what, _ := strings.Cut(title, ": ")
-			out = append(out, asked{client: client, title: what, here: lines[here][title], there: answer, differs: knownly[title]})
+			out = append(out, comparison{client: client, title: what, here: lines[here][title], there: answer, differs: knownly[title]})
 		}
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].client+out[i].title < out[j].client+out[j].title })
@@ -470,7 +470,7 @@ var knownly = map[string]string{
 const tableBegins, tableEnds = "<!-- made by make postgres -->\n", "<!-- end -->\n"
 
 // writeDocs writes the table of questions.
-func writeDocs(t *testing.T, all []asked) {
+func writeDocs(t *testing.T, all []comparison) {
 	t.Helper()
 	const path = "testdata/like.md"
 	raw := test.Read(t, path)
@@ -495,8 +495,8 @@ func writeDocs(t *testing.T, all []asked) {
 		switch {
 		case a.differs != "":
 			answer = "differs: " + a.differs
-		case a.apart != "":
-			answer += ", " + a.apart
+		case a.partly != "":
+			answer += ", " + a.partly
 		}
 		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", client, strings.ReplaceAll(title, "|", `\|`), answer)
 	}

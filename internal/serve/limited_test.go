@@ -82,22 +82,22 @@ func attacks() []attack {
 	)
 }
 
-// told returns everything that a reader learns from a statement.
-func told(t *testing.T, c *pgx.Conn, sql string) string {
+// output returns everything that a reader learns from a statement.
+func output(t *testing.T, c *pgx.Conn, sql string) string {
 	t.Helper()
 	var b strings.Builder
-	tell := func(err error) {
+	write := func(err error) {
 		if err != nil {
 			fmt.Fprintf(&b, "ERROR %s", strings.ReplaceAll(err.Error(), sql, ""))
 		}
 	}
 	if strings.HasPrefix(sql, "COPY") {
 		_, err := c.PgConn().CopyTo(t.Context(), &b, sql)
-		tell(err)
+		write(err)
 		return b.String()
 	}
 	results, err := c.PgConn().Exec(t.Context(), sql).ReadAll()
-	tell(err)
+	write(err)
 	for _, r := range results {
 		for _, row := range r.Rows {
 			fmt.Fprintf(&b, "%s\n", row)
@@ -105,7 +105,7 @@ func told(t *testing.T, c *pgx.Conn, sql string) string {
 	}
 	if c.PgConn().TxStatus() != 'I' {
 		_, err := c.Exec(t.Context(), "ROLLBACK")
-		tell(err)
+		write(err)
 	}
 	if c.IsClosed() {
 		t.Fatalf("%s ended the connection: %s", sql, b.String())
@@ -120,7 +120,7 @@ func limit(of map[string]rights.Rights) func(*postgres.Server) {
 	}
 }
 
-func (h *house) connectAs(t *testing.T, user string) *pgx.Conn {
+func (h *testServer) connectAs(t *testing.T, user string) *pgx.Conn {
 	t.Helper()
 	config, err := pgx.ParseConfig("postgres://" + user + "@" + h.address + "/callhouse")
 	test.OK(t, err)
@@ -148,10 +148,10 @@ func TestOthersRows(t *testing.T) {
 		if !tried(i) {
 			continue
 		}
-		if !strings.Contains(told(t, all, a.sql), a.sign) {
+		if !strings.Contains(output(t, all, a.sql), a.sign) {
 			t.Errorf("%s is no attack: it tells somebody without limits nothing", a.sql)
 		}
-		if got := told(t, agency, a.sql); strings.Contains(got, a.sign) {
+		if got := output(t, agency, a.sql); strings.Contains(got, a.sign) {
 			t.Errorf("%s tells %.300s", a.sql, got)
 		}
 		// The same with the extended protocol, which plans it without values.
@@ -164,7 +164,7 @@ func TestOthersRows(t *testing.T) {
 	// Refused for everyone: functions that read statistics of whole files, and internal columns.
 	for _, sql := range []string{"SELECT stats(summary) FROM calls", "SELECT main.stats(content) FROM transcript_turns", "SELECT is_theirs FROM calls", "FROM query('FROM calls')", "SELECT * FROM summary((FROM stored.calls)) WHERE is_theirs"} {
 		for _, c := range []*pgx.Conn{all, agency} {
-			if got := told(t, c, sql); !strings.HasPrefix(got, "ERROR") || strings.Contains(got, analyticstest.Secret) {
+			if got := output(t, c, sql); !strings.HasPrefix(got, "ERROR") || strings.Contains(got, analyticstest.Secret) {
 				t.Errorf("%s tells %s", sql, got)
 			}
 		}
@@ -237,14 +237,14 @@ func TestSafeOverTheWire(t *testing.T) {
 	}
 	relations := known(t)
 	every := longtest.Each(40)
-	asked, passed, n := 0, 0, 0
+	checked, passed, n := 0, 0, 0
 	for _, r := range relations {
 		for _, form := range slices.Concat(analyticstest.RelationForms, analyticstest.AsText) {
 			if n++; !every(n) {
 				continue
 			}
 			text := r.In(form)
-			asked++
+			checked++
 			if passes(agency, text) && !passes(all, text) {
 				t.Errorf("%s passes for an agency alone", text)
 			}
@@ -286,8 +286,8 @@ func TestSafeOverTheWire(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d statements with names of relations, of which %d pass, and %d calls of functions", asked, passed, functions)
-	if asked < 50 || passed < 3 || functions < 10 {
+	t.Logf("%d statements with names of relations, of which %d pass, and %d calls of functions", checked, passed, functions)
+	if checked < 50 || passed < 3 || functions < 10 {
 		t.Error("too little was tried")
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // A column made of a parameter has its described type in every run, as text and in binary.
-func testParameters(t *testing.T, h *house) {
+func testParameters(t *testing.T, h *testServer) {
 	for _, x := range []struct {
 		sql          string
 		declared     []uint32
@@ -70,7 +70,7 @@ func testParameters(t *testing.T, h *house) {
 }
 
 // A statement with a parameter is refused like one without.
-func testWrongParameters(t *testing.T, h *house) {
+func testWrongParameters(t *testing.T, h *testServer) {
 	c := h.connect(t, "").PgConn()
 	if _, err := c.Prepare(t.Context(), "", "SELECT nothing FROM calls WHERE call_id = $1", nil); code(err) != "42703" {
 		t.Errorf("a missing column beside a parameter: %v", err)
@@ -78,7 +78,7 @@ func testWrongParameters(t *testing.T, h *house) {
 }
 
 // A value sent in binary is the one sent as text.
-func testBinaryParameters(t *testing.T, h *house) {
+func testBinaryParameters(t *testing.T, h *testServer) {
 	c, types := h.connect(t, "").PgConn(), pgtype.NewMap()
 	for name, texts := range map[string][]string{
 		"bool": {"t", "f"}, "int2": {"-32768"}, "int4": {"-2147483648"}, "int8": {"-9223372036854775808"}, "float8": {"0.1", "Infinity"},
@@ -144,7 +144,7 @@ func rowsIn(rows [][][]byte, oids []uint32, format int16) string {
 
 // Binary COPY sends a message for each row, the first with the header, and one for the trailer:
 // many readers parse the messages rather than the stream.
-func testCopyMessages(t *testing.T, h *house) {
+func testCopyMessages(t *testing.T, h *testServer) {
 	for sql, rows := range map[string]int{"COPY (SELECT 1 AS a FROM calls) TO STDOUT (FORMAT binary)": 2, "COPY (SELECT 1 AS a WHERE false) TO STDOUT WITH BINARY": 0} {
 		const row, end = "\x00\x01\x00\x00\x00\x04\x00\x00\x00\x01", "\xff\xff"
 		want := [][]byte{}
@@ -176,7 +176,7 @@ func testCopyMessages(t *testing.T, h *house) {
 }
 
 // A plan is one column of lines.
-func testPlan(t *testing.T, h *house) {
+func testPlan(t *testing.T, h *testServer) {
 	c := h.connect(t, "")
 	r := c.PgConn().ExecParams(t.Context(), "EXPLAIN SELECT call_id FROM calls WHERE duration_ms > $1", [][]byte{[]byte("5")}, nil, nil, nil).Read()
 	if r.Err != nil || len(r.FieldDescriptions) != 1 || r.FieldDescriptions[0].Name != "QUERY PLAN" || len(r.Rows) < 5 {
@@ -188,7 +188,7 @@ func testPlan(t *testing.T, h *house) {
 }
 
 // Zones given by their offset, as Sequelize and others set them.
-func testOffsets(t *testing.T, h *house) {
+func testOffsets(t *testing.T, h *testServer) {
 	c := h.connect(t, "")
 	for set, want := range map[string]string{"INTERVAL '+00:00' HOUR TO MINUTE": "00+00", "INTERVAL '+02:00' HOUR TO MINUTE": "02+02", "INTERVAL '-03:00' HOUR TO MINUTE": "21-03", "5": "05+05", "-7": "17-07", "'Europe/Berlin'": "01+01"} {
 		if got := texts(t, c, "SET TIME ZONE "+set+"; SELECT to_char(i, 'HH24') || right(i::text, 3) FROM (SELECT timestamptz '2026-01-01 00:00:00Z' AS i) x"); !slices.Equal(got, []string{want}) {
@@ -201,7 +201,7 @@ func testOffsets(t *testing.T, h *house) {
 }
 
 // foreign makes a Postgres read the tables through postgres_fdw.
-func foreign(t *testing.T, address, there string) (out []asked) {
+func foreign(t *testing.T, address, there string) (out []comparison) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), there)
 	test.OK(t, err)
@@ -228,7 +228,7 @@ func foreign(t *testing.T, address, there string) (out []asked) {
 		"SELECT status, count(*), sum(duration_ms) FROM calls GROUP BY 1 ORDER BY 1",
 		"SELECT call_id, duration_ms FROM calls ORDER BY duration_ms DESC LIMIT 2",
 	} {
-		out = append(out, asked{client: "postgres_fdw", title: sql, here: strings.Join(texts(t, readers, sql), ", "), there: strings.Join(texts(t, c, sql), ", ")})
+		out = append(out, comparison{client: "postgres_fdw", title: sql, here: strings.Join(texts(t, readers, sql), ", "), there: strings.Join(texts(t, c, sql), ", ")})
 	}
 	if plan := texts(t, readers, "EXPLAIN (VERBOSE) SELECT call_id FROM calls WHERE duration_ms > 600"); !slices.ContainsFunc(plan, func(line string) bool { return strings.Contains(line, "WHERE ((duration_ms > 600))") }) {
 		t.Errorf("a condition stays behind: %q", plan)

@@ -36,10 +36,10 @@ import (
 
 type row = analyticstest.Row
 
-// house is a server over a small warehouse.
-type house struct {
+// testServer is a server over a small warehouse.
+type testServer struct {
 	root, address string
-	houses        *serve.Snapshots
+	snapshots     *serve.Snapshots
 	mu            sync.Mutex
 	audit         []postgres.Entry
 	running       map[uint64]string // statements in progress
@@ -52,16 +52,16 @@ func calls(n int) (out []row) {
 	return out
 }
 
-func start(t *testing.T, settle func(*postgres.Server)) *house {
+func start(t *testing.T, settle func(*postgres.Server)) *testServer {
 	t.Helper()
-	h := &house{root: t.TempDir(), running: map[uint64]string{}}
+	h := &testServer{root: t.TempDir(), running: map[uint64]string{}}
 	analyticstest.Write(t, h.root, 1, analyticstest.Data{Calls: calls(2), Turns: []row{{"call_id": "c0", "turn": int64(0), "role": "agent", "content": "hello"}}})
-	h.houses = &serve.Snapshots{Root: h.root, Log: func(text string) { t.Log(text) },
+	h.snapshots = &serve.Snapshots{Root: h.root, Log: func(text string) { t.Log(text) },
 		Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 			return analytics.Open(ctx, h.root, analytics.Options{Options: opened.Options{Location: zone, Threads: 1, Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}, Dialect: dialect.Catalog(r), Rights: r}})
 		}}
 	log := func(text string) { t.Log(text) }
-	s := &postgres.Server{Log: log, Host: &postgres.Sessions{Backend: &serve.Backend{Snapshots: h.houses, Zone: time.UTC}, Log: log,
+	s := &postgres.Server{Log: log, Host: &postgres.Sessions{Backend: &serve.Backend{Snapshots: h.snapshots, Zone: time.UTC}, Log: log,
 		Began: func(e postgres.Entry) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -96,13 +96,13 @@ func start(t *testing.T, settle func(*postgres.Server)) *house {
 		if len(h.running) > 0 {
 			t.Errorf("statements that never ended: %v", h.running)
 		}
-		test.OK(t, h.houses.Close())
+		test.OK(t, h.snapshots.Close())
 	})
 	return h
 }
 
 // holds waits until exactly these snapshots are open.
-func (h *house) holds(t *testing.T, want ...int64) {
+func (h *testServer) holds(t *testing.T, want ...int64) {
 	t.Helper()
 	for wait := time.Now(); ; time.Sleep(time.Millisecond) {
 		names, err := filepath.Glob(filepath.Join(h.root, layout.SnapshotsName, "*"))
@@ -122,7 +122,7 @@ func (h *house) holds(t *testing.T, want ...int64) {
 	}
 }
 
-func (h *house) connect(t *testing.T, options string) *pgx.Conn {
+func (h *testServer) connect(t *testing.T, options string) *pgx.Conn {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), "postgres://somebody@"+h.address+"/callhouse?"+options)
 	test.OK(t, err)
@@ -174,7 +174,7 @@ func TestProtocol(t *testing.T) {
 }
 
 // Values have Postgres' form, as text and in binary.
-func testTypes(t *testing.T, h *house) {
+func testTypes(t *testing.T, h *testServer) {
 	c := h.connect(t, "")
 	for _, x := range []struct{ sql, oid, text string }{
 		{"true", "16", "t"}, {"CAST(7 AS SMALLINT)", "21", "7"}, {"-7", "23", "-7"}, {"9007199254740993", "20", "9007199254740993"}, {"CAST(1 AS HUGEINT)", "1700", "1"},
@@ -227,7 +227,7 @@ func number(s string) string {
 }
 
 // Parameters have types, the number of rows can be limited, and cursors continue.
-func testExtended(t *testing.T, h *house) {
+func testExtended(t *testing.T, h *testServer) {
 	c := h.connect(t, "")
 	var id string
 	var cost float64
@@ -326,7 +326,7 @@ func TestSnapshots(t *testing.T) {
 	}
 	h.holds(t, 2)
 	analyticstest.Write(t, h.root, 3, analyticstest.Data{Calls: calls(6)})
-	h.houses.Look()
+	h.snapshots.Look()
 	h.holds(t)
 	if n := count(sleeps); n != "6" {
 		t.Errorf("who was asleep counts %s calls", n)
@@ -410,7 +410,7 @@ func TestIdleInTransaction(t *testing.T) {
 
 // Statements that reach outside the warehouse, or would change it, are refused with either
 // protocol; names shared by Postgres and DuckDB are ours.
-func testHostile(t *testing.T, h *house) {
+func testHostile(t *testing.T, h *testServer) {
 	c := h.connect(t, "")
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")

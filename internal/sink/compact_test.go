@@ -124,7 +124,7 @@ func TestACompactedMonthTakesChanges(t *testing.T) {
 	}
 }
 
-func TestCompactTellsWhyNot(t *testing.T) {
+func TestCompactReportsWhyNot(t *testing.T) {
 	w := monthsBefore(t, "2026-10", "2026-11")
 	start := time.Date(2026, 9, 5, 0, 0, 0, 0, time.UTC)
 	from := start.UnixMilli()
@@ -141,13 +141,13 @@ func TestCompactTellsWhyNot(t *testing.T) {
 			t.Errorf("Compact(%s) = %v, want %s", month, err, want)
 		}
 	}
-	var told []Progress
-	done, err := w.Compact(context.Background(), []string{"2026-10"}, func(p Progress) { told = append(told, p) })
+	var reported []Progress
+	done, err := w.Compact(context.Background(), []string{"2026-10"}, func(p Progress) { reported = append(reported, p) })
 	if err != nil || len(done) != 1 || done[0].Calls != 4 || done[0].Days != 2 {
 		t.Errorf("Compact = %+v, %v", done, err)
 	}
-	if want := (Progress{What: "2026-10", Done: 4, Total: 4}); len(told) != 1 || told[0] != want {
-		t.Errorf("told %v, want once %v", told, want)
+	if want := (Progress{What: "2026-10", Done: 4, Total: 4}); len(reported) != 1 || reported[0] != want {
+		t.Errorf("told %v, want once %v", reported, want)
 	}
 }
 

@@ -25,8 +25,8 @@ var (
 
 func init() { longtest.Checks(8, 100) }
 
-// told is what the sink acknowledged: by call, the highest version put; or the fate of the call.
-type told map[string]int
+// states is what the sink acknowledged: by call, the highest version put; or the fate of the call.
+type states map[string]int
 
 const (
 	isForgotten = -1 // its forgetting was acknowledged
@@ -36,9 +36,9 @@ const (
 // story writes a warehouse through two runs: puts, commits, a commit that rewrites a day, one that
 // compacts a month while calls of it come in, one that only compacts, one that changes a compacted
 // month, one that changes nothing, a rollback, the removal of old snapshots, and a call that is
-// forgotten and comes in again. It stops at the first error, like extract, and returns it; kept
+// forgotten and comes in again. It stops at the first error, like extract, and returns it; want
 // holds what was acknowledged until then.
-func story(fsys disk.FS, root string, workers int, kept told) error {
+func story(fsys disk.FS, root string, workers int, want states) error {
 	ctx := context.Background()
 	for n := range 2 {
 		// The second run comes two days later, so that the first one's snapshots are old enough for
@@ -64,7 +64,7 @@ func story(fsys disk.FS, root string, workers int, kept told) error {
 					if err := w.Put(ctx, storyRecord(id, version+10*n)); err != nil {
 						return err
 					}
-					kept[id] = version + 10*n
+					want[id] = version + 10*n
 				}
 				var months func(*Reader, time.Time, map[string]bool) []string
 				if n == 0 && version == 2 {
@@ -72,9 +72,9 @@ func story(fsys disk.FS, root string, workers int, kept told) error {
 				}
 				err := w.commit(ctx, doneRow(w), months)
 				if err == nil && n == 1 && version == 2 {
-					kept["f"] = inDoubt
+					want["f"] = inDoubt
 					if _, err = w.Forget(ctx, Selection{CallIDs: []string{"f"}}, false, nil); err == nil {
-						kept["f"] = isForgotten
+						want["f"] = isForgotten
 						err = w.Put(ctx, storyRecord("f", 99))
 					}
 				}
@@ -110,7 +110,7 @@ func storyRecord(id string, v int) schema.Record {
 
 // checkStory opens the warehouse as the next run would, and checks that everything acknowledged is
 // there once and complete, and nothing that was never put.
-func checkStory(t *testing.T, fsys disk.FS, root string, kept told) {
+func checkStory(t *testing.T, fsys disk.FS, root string, want states) {
 	t.Helper()
 	now := testDay.AddDate(0, 0, 4)
 	w, err := Open(Options{Root: root, RunID: layout.RunID(now, 99), FS: fsys, Now: func() time.Time { return now }})
@@ -124,15 +124,15 @@ func checkStory(t *testing.T, fsys disk.FS, root string, kept told) {
 	if err := w.Commit(context.Background(), doneRow(w)); err != nil {
 		t.Fatalf("the next commit fails: %v", err)
 	}
-	if kept["f"] == inDoubt {
+	if want["f"] == inDoubt {
 		if _, err := w.Forget(context.Background(), Selection{CallIDs: []string{"f"}}, false, nil); err != nil {
 			t.Fatalf("what may have been forgotten cannot be forgotten again: %v", err)
 		}
-		kept["f"] = isForgotten
+		want["f"] = isForgotten
 	}
-	if kept["f"] == isForgotten {
+	if want["f"] == isForgotten {
 		checkForgotten(t, fsys, root, w.Snapshot(), "f")
-		delete(kept, "f")
+		delete(want, "f")
 	}
 	found := map[string]bool{}
 	r := NewReader(fsys, w.Snapshot(), nil)
@@ -144,13 +144,13 @@ func checkStory(t *testing.T, fsys disk.FS, root string, kept told) {
 			}
 			found[id] = true
 			// An unacknowledged put may be there or not.
-			if got := call.Turns().Len(); got < kept[id] {
-				t.Fatalf("call %s has version %d, version %d was acknowledged", id, got, kept[id])
+			if got := call.Turns().Len(); got < want[id] {
+				t.Fatalf("call %s has version %d, version %d was acknowledged", id, got, want[id])
 			}
 			return nil
 		}))
 	}
-	for id := range kept {
+	for id := range want {
 		if !found[id] {
 			t.Fatalf("call %s was acknowledged and is lost", id)
 		}
@@ -205,14 +205,14 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 			t.Parallel()
 			m, root := storyRoot(t)
 			whole := &faultFS{FS: m, root: root, at: -1}
-			test.OK(t, story(whole, root, 1, told{}))
+			test.OK(t, story(whole, root, 1, states{}))
 			ops := chosen(whole.log, *every)
 			t.Logf("%d of %d operations fail", len(ops), len(whole.log))
 			for _, k := range ops {
 				m, root := storyRoot(t)
 				f := &faultFS{FS: m, root: root, at: k, err: c.err, stop: c.stop}
-				kept := told{}
-				err := story(f, root, 1, kept)
+				want := states{}
+				err := story(f, root, 1, want)
 				if !f.fired {
 					t.Fatalf("operation %d did not take place", k)
 				}
@@ -223,7 +223,7 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 				if c.powerCut {
 					after = m.afterPowerCut()
 				}
-				checkStory(t, after, root, kept)
+				checkStory(t, after, root, want)
 				if t.Failed() {
 					t.Fatalf("after operation %d: %s", k, f.log[k])
 				}
@@ -236,7 +236,7 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 func TestOrderOfOperations(t *testing.T) {
 	m, root := storyRoot(t)
 	f := &faultFS{FS: m, root: root, at: -1}
-	test.OK(t, story(f, root, 1, told{}))
+	test.OK(t, story(f, root, 1, states{}))
 	var lines []string
 	last := ""
 	for _, line := range f.log {

@@ -137,17 +137,17 @@ func identityOf(f *layout.File) *layout.File {
 func TestEveryOperationOfARecovery(t *testing.T) {
 	longtest.Only(t)
 	from := filepath.Join(t.TempDir(), "w")
-	kept := told{}
+	want := states{}
 	for n := range 2 {
 		w := night(t, nil, from, n)
 		for i, id := range []string{"a", "b", "y", "z"}[2*n:] {
 			test.OK(t, w.Put(context.Background(), storyRecord(id, 1+i+n)))
-			kept[id] = 1 + i + n
+			want[id] = 1 + i + n
 		}
 		if n == 0 {
 			mustCommit(t, w)
 			test.OK(t, w.Put(context.Background(), storyRecord("a", 5)))
-			kept["a"] = 5
+			want["a"] = 5
 		}
 		test.OK(t, w.Close())
 	}
@@ -167,8 +167,8 @@ func TestEveryOperationOfARecovery(t *testing.T) {
 		_, err = w.Recover(context.Background())
 		return errors.Join(err, w.Close())
 	}, func(t *testing.T, fsys disk.FS, root string) {
-		acknowledged := told{}
-		for id, v := range kept {
+		acknowledged := states{}
+		for id, v := range want {
 			acknowledged[id] = v
 		}
 		checkStory(t, fsys, root, acknowledged)

@@ -253,8 +253,8 @@ func TestImportSetsAside(t *testing.T) {
 	}
 }
 
-// TestImportKeepsOut does not import what was forgotten or must not be stored.
-func TestImportKeepsOut(t *testing.T) {
+// TestImportRejects does not import what was forgotten or must not be stored.
+func TestImportRejects(t *testing.T) {
 	day := testDay.UnixMilli()
 	m, root := storyRoot(t)
 	w := night(t, m, root, 1)

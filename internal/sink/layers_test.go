@@ -65,14 +65,14 @@ func TestSnapshotsInLayersAreRemoved(t *testing.T) {
 		test.OK(t, w.Finish(context.Background(), doneRow(w)))
 		test.OK(t, w.Close())
 	}
-	kept := numbers(t, fsys, root)
-	if kept[0] <= before[0] {
-		t.Errorf("of the snapshots %v stay %v", before, kept)
+	remaining := numbers(t, fsys, root)
+	if remaining[0] <= before[0] {
+		t.Errorf("of the snapshots %v stay %v", before, remaining)
 	}
 	w := open(fsys)
 	mustForget(t, w, Selection{CallIDs: []string{"a"}})
-	if left := numbers(t, fsys, root); left[0] <= kept[len(kept)-1] {
-		t.Errorf("of the snapshots %v with a forgotten call stay %v", kept, left)
+	if left := numbers(t, fsys, root); left[0] <= remaining[len(remaining)-1] {
+		t.Errorf("of the snapshots %v with a forgotten call stay %v", remaining, left)
 	}
 	checkForgotten(t, fsys, root, w.Snapshot(), "a")
 	if err := removeSnapshot(fsys, w.Snapshot().Dir); err == nil {
@@ -165,7 +165,7 @@ func (s *strangeFS) Remove(name string) error {
 }
 
 // Names in a warehouse that are not callhouse's are neither opened nor changed, and stop nothing.
-func TestStrangersAreLeftAlone(t *testing.T) {
+func TestForeignFilesStay(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	for _, name := range strangers {
 		path := filepath.Join(root, filepath.FromSlash(name))

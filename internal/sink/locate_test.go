@@ -158,7 +158,7 @@ func TestUnsettledPlaces(t *testing.T) {
 
 // Abandoned operations stay in the snapshot until they work again, or a later run abandons them
 // again.
-func TestRestsAreKept(t *testing.T) {
+func TestBackoffsAreStored(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "w")
 	rest := schema.Backoff{Of: "agents"}

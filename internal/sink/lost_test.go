@@ -58,7 +58,7 @@ func failedRow(w *Warehouse, text string) schema.Run {
 	return schema.Run{ID: w.opts.RunID, StartedAt: w.opts.Now().UnixMilli(), Outcome: schema.OutcomeFailed, Error: text, Requests: 7}
 }
 
-func sameTold(t *testing.T, root, want string) {
+func sameRuns(t *testing.T, root, want string) {
 	t.Helper()
 	if got := strings.Join(runWords(t, root), "\n"); got != want {
 		t.Errorf("the runs are\n%s\nwant\n%s", got, want)
@@ -67,7 +67,7 @@ func sameTold(t *testing.T, root, want string) {
 
 // A run that cannot commit what it fetched commits only its row; the next one commits what was
 // fetched, and both are in the rows.
-func TestRecordAlone(t *testing.T) {
+func TestSingleRecord(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := aRun(t, nil, root, 0)
 	mustCommit(t, w)
@@ -86,7 +86,7 @@ func TestRecordAlone(t *testing.T) {
 		t.Errorf("%d calls were committed", n)
 	}
 	test.OK(t, w.Close())
-	sameTold(t, root, "done: \nfailed: no room")
+	sameRuns(t, root, "done: \nfailed: no room")
 
 	w = aRun(t, nil, root, 2)
 	if left := w.Leftover(); len(left) != 1 {
@@ -100,7 +100,7 @@ func TestRecordAlone(t *testing.T) {
 		t.Errorf("the row of the second run is %+v, %v", runs, err)
 	}
 	test.OK(t, w.Close())
-	sameTold(t, root, "done: \nfailed: no room\ndone: ")
+	sameRuns(t, root, "done: \nfailed: no room\ndone: ")
 }
 
 // On a full disk the lock keeps a note of each run, and the first run that can write makes the
@@ -119,14 +119,14 @@ func TestRowsOfAFullDisk(t *testing.T) {
 		}
 		test.OK(t, w.Close())
 	}
-	sameTold(t, root, "done: \nfailed: no room\nfailed: no room")
+	sameRuns(t, root, "done: \nfailed: no room\nfailed: no room")
 	if s, err := layout.Current(root); err != nil || s.Manifest.Rows(schema.Runs.Name) != 1 {
 		t.Fatalf("the table runs: %v, %v", s.Manifest.Rows(schema.Runs.Name), err)
 	}
 	w = aRun(t, nil, root, 3)
 	mustCommit(t, w)
 	test.OK(t, w.Close())
-	sameTold(t, root, "done: \nfailed: no room\nfailed: no room\ndone: ")
+	sameRuns(t, root, "done: \nfailed: no room\nfailed: no room\ndone: ")
 	if s, err := layout.Current(root); err != nil || s.Manifest.Rows(schema.Runs.Name) != 4 {
 		t.Errorf("the table runs has %d rows, %v", s.Manifest.Rows(schema.Runs.Name), err)
 	}
@@ -162,12 +162,12 @@ func TestKilledBeforeItPutAnything(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := aRun(t, nil, root, 0)
 	die(t, w)
-	sameTold(t, root, "killed: killed before its first commit")
+	sameRuns(t, root, "killed: killed before its first commit")
 	die(t, night(t, nil, root, 1))
 	w = aRun(t, nil, root, 2)
 	mustCommit(t, w)
 	test.OK(t, w.Close())
-	sameTold(t, root, "killed: killed before its first commit\ndone: ")
+	sameRuns(t, root, "killed: killed before its first commit\ndone: ")
 
 	// One killed between two commits, with an empty journal.
 	w = aRun(t, nil, root, 3)
@@ -175,14 +175,14 @@ func TestKilledBeforeItPutAnything(t *testing.T) {
 		return schema.Run{ID: w.opts.RunID, StartedAt: w.opts.Now().UnixMilli(), Outcome: schema.OutcomeRunning}
 	}
 	test.OK(t, w.Commit(context.Background(), running))
-	sameTold(t, root, "killed: killed before its first commit\ndone: \nrunning: ")
+	sameRuns(t, root, "killed: killed before its first commit\ndone: \nrunning: ")
 	die(t, w)
 	const after = "killed: killed before its first commit\ndone: \nkilled: killed; its commits are kept"
-	sameTold(t, root, after)
+	sameRuns(t, root, after)
 	w = aRun(t, nil, root, 4)
 	mustCommit(t, w)
 	test.OK(t, w.Close())
-	sameTold(t, root, after+"\ndone: ")
+	sameRuns(t, root, after+"\ndone: ")
 }
 
 // A run that finds a damaged warehouse is recorded once it is repaired.
@@ -229,9 +229,9 @@ func TestWho(t *testing.T) {
 	if h, held, err := disk.Who(root); err != nil || held || !h.Released {
 		t.Errorf("of one that was: %+v, %v, %v", h, held, err)
 	}
-	stop, asked := make(chan struct{}), make(chan struct{})
+	stop, requested := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(asked)
+		defer close(requested)
 		for {
 			select {
 			case <-stop:
@@ -249,7 +249,7 @@ func TestWho(t *testing.T) {
 		test.OK(t, w.Close())
 	}
 	close(stop)
-	<-asked
+	<-requested
 }
 
 // A record of the journal that this version cannot decode, such as one of an earlier version, is

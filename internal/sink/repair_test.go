@@ -41,7 +41,7 @@ func repaired(w *Warehouse) func(*RepairPlan) schema.Run {
 type service map[string]*calls.Call
 
 // fetch commits what a run would fetch, and returns the calls whose records were requested.
-func (s service) fetch(t *testing.T, w *Warehouse) (asked []string) {
+func (s service) fetch(t *testing.T, w *Warehouse) (requested []string) {
 	t.Helper()
 	ctx, now := context.Background(), w.opts.Now().UnixMilli()
 	put := func(kind schema.Kind, c *calls.Call) {
@@ -65,11 +65,11 @@ func (s service) fetch(t *testing.T, w *Warehouse) (asked []string) {
 		test.OK(t, err)
 		if c := s[due.CallID]; c.TurnCount().OK {
 			put(schema.KindDetail, c)
-			asked = append(asked, due.CallID)
+			requested = append(requested, due.CallID)
 		}
 	}
 	mustCommit(t, w)
-	return asked
+	return requested
 }
 
 // facts are the users' view of calls: their JSON and what is pending.
@@ -108,18 +108,18 @@ func TestRepairMendsEveryDamage(t *testing.T) {
 	truth := service(readCalls(t, anywhere, s))
 	tried, i := longtest.Each(24), 0
 	for name, c := range damages {
-		for _, alone := range []bool{false, true} {
-			if i++; !tried(i-1) || c.kind == "journal" || alone && name == "snapshot-gone" {
+		for _, single := range []bool{false, true} {
+			if i++; !tried(i-1) || c.kind == "journal" || single && name == "snapshot-gone" {
 				continue // a commit repairs the journal; a lost only snapshot is beyond repair
 			}
-			t.Run(name+map[bool]string{true: ", no older snapshot"}[alone], func(t *testing.T) {
+			t.Run(name+map[bool]string{true: ", no older snapshot"}[single], func(t *testing.T) {
 				root := filepath.Join(t.TempDir(), "w")
 				test.OK(t, os.CopyFS(root, os.DirFS(whole)))
-				if alone {
+				if single {
 					lonely(t, root)
 				}
 				c.do(damageTo(t, root))
-				if alone && slices.Contains(hopeless, name) {
+				if single && slices.Contains(hopeless, name) {
 					if w, err := Open(Options{Root: root, RunID: layout.RunID(testDay, 9), Adopt: true}); err == nil {
 						_ = w.Close()
 						t.Error("it opened a warehouse without a manifest")
@@ -150,7 +150,7 @@ func checkRepair(t *testing.T, root string, truth service) {
 		t.Errorf("a second repair found %+v, %v", again, err)
 	}
 	known := readCalls(t, anywhere, w.Snapshot())
-	asked := truth.fetch(t, w)
+	requested := truth.fetch(t, w)
 	now := readCalls(t, anywhere, w.Snapshot())
 	delete(now, "b") // which the journal of the killed run has changed
 	want := facts(truth)
@@ -165,7 +165,7 @@ func checkRepair(t *testing.T, root string, truth service) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("the calls (-want +got):\n%s\nplan: %+v", d, plan)
 	}
-	for _, id := range asked {
+	for _, id := range requested {
 		if c := known[id]; c != nil && c.TranscriptState() == calls.Present && c.Turns().Len() == truth[id].Turns().Len() {
 			t.Errorf("the record of %s was asked for again, which was there", id)
 		}

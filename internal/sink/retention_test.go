@@ -108,11 +108,11 @@ func TestKeep(t *testing.T) {
 // without a start were first seen late enough.
 func TestKeepAgainstAMap(t *testing.T) {
 	for seed := range uint64(20) {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { keepSome(t, rand.New(rand.NewPCG(seed, 0))) })
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { testRetention(t, rand.New(rand.NewPCG(seed, 0))) })
 	}
 }
 
-func keepSome(t *testing.T, draw *rand.Rand) {
+func testRetention(t *testing.T, draw *rand.Rand) {
 	disk, root := storyRoot(t)
 	first := date(t, "2026-09-20")
 	w := keeping(t, disk, root, 0, time.Time{})
@@ -159,8 +159,8 @@ func keepSome(t *testing.T, draw *rand.Rand) {
 	test.OK(t, commitAs(context.Background(), doneRow(w)))
 	got := readCalls(t, disk, w.Snapshot())
 	for id, start := range starts {
-		if kept := got[id] != nil; kept != !start.Before(from) {
-			t.Errorf("%s of %s, kept %v, from %s", id, start, kept, from)
+		if remains := got[id] != nil; remains != !start.Before(from) {
+			t.Errorf("%s of %s, kept %v, from %s", id, start, remains, from)
 		}
 	}
 	if len(got) > len(starts) {

@@ -102,7 +102,7 @@ func TestEmptyWarehousesSideBySide(t *testing.T) {
 
 // A warehouse whose folder of snapshots was replaced by a link, for example to move it to another
 // disk, is refused as damaged, and nothing in it is removed.
-func TestALinkedFolderIsLeftAlone(t *testing.T) {
+func TestALinkedFolderStays(t *testing.T) {
 	for _, name := range []string{layout.SnapshotsName, layout.JournalName} {
 		root, elsewhere := sound(t), filepath.Join(t.TempDir(), name)
 		path := filepath.Join(root, name)

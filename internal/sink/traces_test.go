@@ -74,8 +74,8 @@ func personRecords(t *testing.T, v int, others bool) (recs []schema.Record) {
 	return recs
 }
 
-// personHouse makes a warehouse of three nights with the person in every possible place.
-func personHouse(t *testing.T, others bool) *Warehouse {
+// personWarehouse makes a warehouse of three nights with the person in every possible place.
+func personWarehouse(t *testing.T, others bool) *Warehouse {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "w")
 	var w *Warehouse
@@ -132,7 +132,7 @@ func TestForgetLeavesNoTrace(t *testing.T) {
 		{"time", Selection{Before: testDay.AddDate(0, 0, 1), Customers: []string{"customer-0"}}, append(ids, "a-other-call")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := personHouse(t, false)
+			w := personWarehouse(t, false)
 			root := w.opts.Root
 			before, where := tracesOf(t, root, c.texts...)
 			for _, text := range c.texts {
@@ -165,8 +165,8 @@ func TestForgetLeavesNoTrace(t *testing.T) {
 				t.Errorf("left are\n%s", strings.Join(where, "\n"))
 			}
 			test.OK(t, os.Remove(receipt))
-			if kept, _ := tracesOf(t, root, "+14155550100"); c.sel.Before.IsZero() && len(kept) != 1 {
-				t.Errorf("of others stayed %v", kept)
+			if remaining, _ := tracesOf(t, root, "+14155550100"); c.sel.Before.IsZero() && len(remaining) != 1 {
+				t.Errorf("of others stayed %v", remaining)
 			}
 			wholeOn(t, anywhere, root)
 			if again := mustForget(t, w, c.sel); again.Snapshot != r.Snapshot {
@@ -178,7 +178,7 @@ func TestForgetLeavesNoTrace(t *testing.T) {
 
 // The receipt lists where the number and the ids occur in rows of others, which stay as they are.
 func TestForgetListsMentions(t *testing.T) {
-	w := personHouse(t, true)
+	w := personWarehouse(t, true)
 	r := mustForget(t, w, Selection{Numbers: []string{herSpellings[0]}})
 	if _, where := tracesOf(t, w.opts.Root, slices.Concat(herCalls[2:], []string{herWords, "customer-0"})...); len(where) > 0 {
 		t.Errorf("left are\n%s", strings.Join(where, "\n"))
@@ -196,8 +196,8 @@ func TestForgetListsMentions(t *testing.T) {
 	if !slices.Equal(got, want) || r.Mentioned != int64(len(r.Mentions)) {
 		t.Errorf("the receipt lists %d:\n%s", r.Mentioned, strings.Join(got, "\n"))
 	}
-	if kept, _ := tracesOf(t, w.opts.Root, "call me at "+herSpellings[3]+", not", "somebody else"); len(kept) != 2 {
-		t.Errorf("of others stayed %v", kept)
+	if remaining, _ := tracesOf(t, w.opts.Root, "call me at "+herSpellings[3]+", not", "somebody else"); len(remaining) != 2 {
+		t.Errorf("of others stayed %v", remaining)
 	}
 }
 

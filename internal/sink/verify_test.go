@@ -122,7 +122,7 @@ func TestVerifyOlderSnapshots(t *testing.T) {
 }
 
 // Leftovers of a crash are not damage.
-func TestVerifyTellsLeftoversFromDamage(t *testing.T) {
+func TestVerifyDistinguishesLeftoversFromDamage(t *testing.T) {
 	root := sound(t)
 	for _, dir := range []string{
 		filepath.Join(layout.SnapshotsName, layout.TempName("000003", disk.NewID())), filepath.Join(layout.SnapshotsName, "000003"),

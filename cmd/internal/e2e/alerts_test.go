@@ -138,12 +138,12 @@ func TestAlertsWhileFollowing(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan result, 1)
 	go func() { ended <- c.extract(ctx, "follow", "--follow-every", "1s..2s", "--alerts", rules) }()
-	told := func() bool {
+	evaluated := func() bool {
 		s, err := alert.Read(c.warehouse)
 		return err == nil && s != nil && s.Count() == 1 && len(s.Outbox) == 0
 	}
 	for range 1200 { // the process uses the real clock
-		if told() {
+		if evaluated() {
 			break
 		}
 		c.clock.Advance(5 * time.Second)
@@ -171,7 +171,7 @@ func TestNightsWithIncidents(t *testing.T) {
 	rules := filepath.Join(bin, "alerts.toml")
 	text := strings.Replace(string(test.Read(t, "testdata/incidents.toml")), "$AGENT", c.service.Server.World().Agents()[2].ID.String(), 1)
 	test.OK(t, os.WriteFile(rules, []byte("[channels.hook]\ntype = \"webhook\"\nurl = \""+b.URL+"\"\n"+text), 0o600))
-	var told, bodies []string
+	var sent, bodies []string
 	var first struct {
 		Items []struct{ Group, Command string }
 	}
@@ -187,15 +187,15 @@ func TestNightsWithIncidents(t *testing.T) {
 			if bodies = append(bodies, string(body)); m.Rule == "a tool fails" && m.Event == "started" {
 				_ = json.Unmarshal(body, &first)
 			}
-			told = append(told, fmt.Sprint(night, " ", m.Event, " ", m.Rule))
+			sent = append(sent, fmt.Sprint(night, " ", m.Event, " ", m.Rule))
 		}
 	}
 	want := []string{"6 started a tool fails", "6 started slow answers",
 		"7 started many transfers", "10 ended a tool fails", "10 ended slow answers", "12 ended many transfers",
 		"13 started dials fail", "16 ended dials fail",
 		"21 started negative callers", "27 ended negative callers"}
-	if strings.Join(told, "\n") != strings.Join(want, "\n") {
-		t.Errorf("told:\n%s\nwant:\n%s\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"), strings.Join(bodies, "\n"))
+	if strings.Join(sent, "\n") != strings.Join(want, "\n") {
+		t.Errorf("told:\n%s\nwant:\n%s\n%s", strings.Join(sent, "\n"), strings.Join(want, "\n"), strings.Join(bodies, "\n"))
 	}
 	if len(first.Items) != 1 || first.Items[0].Group != "tool name validate_address" ||
 		first.Items[0].Command != "query calls --since 2026-09-21 --until 2026-09-22 --tz UTC" {

@@ -67,7 +67,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 	}{
 		{"", 4, few, schema.BulkTrusted, cli.ExitOK, "compared with v3, 0 different"},
 		{"off", 2, 0, schema.BulkAbsent, cli.ExitOK, "abandoned: 404"},            // other statuses: TestServicesWithoutPages in the crawler
-		{"off=503", 4, 0, "", cli.ExitOK, "abandoned: v2 pages fail: status 503"}, // other failures: TestOptionalWorkKeepsNoTranscriptAway
+		{"off=503", 4, 0, "", cli.ExitOK, "abandoned: v2 pages fail: status 503"}, // other failures: TestOptionalWorkDelaysNoTranscript
 		{"other-shape", 1, 0, schema.BulkAbsent, cli.ExitOK, "not a page of a list"},
 		{"removed-after=1", 3, 0, schema.BulkAbsent, cli.ExitOK, "abandoned: 404"},
 		{"spoken-only", 1, 0, schema.BulkAbsent, cli.ExitOK, "no transcripts that can replace those of v3"},
@@ -110,7 +110,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 			if *worlds == 1 && !slices.Contains([]string{"", "off", "off=503", "removed-after=1", "slow-above=1:504", "wrong-turns=1"}, m.v2) {
 				return
 			}
-			asked := c.service.Server.Stats().ByKind["bulk"]
+			requested := c.service.Server.Stats().ByKind["bulk"]
 			c.clock.Advance(20 * time.Hour)
 			c.extract(t.Context(), "--transcripts", "auto")
 			sameAsTruth(t, c)
@@ -118,7 +118,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 			if r := c.extract(t.Context(), "status"); m.v2 == "off=503" && !strings.Contains(r.stdout, "\n  left alone    pages of v2, until ") {
 				t.Errorf("status does not say that v2 pages are left alone:\n%s", r.stdout)
 			}
-			again := c.service.Server.Stats().ByKind["bulk"] - asked
+			again := c.service.Server.Stats().ByKind["bulk"] - requested
 			if off := m.state == schema.BulkAbsent || m.state == schema.BulkRefuted || m.v2 == "off=503"; off && again > 0 {
 				t.Errorf("the next night asked for %d v2 pages", again)
 			}
@@ -167,9 +167,9 @@ func TestBulkPagesThatBecomeWrong(t *testing.T) {
 	}
 	c.mode("")
 	c.clock.Advance(24 * time.Hour)
-	asked := c.service.Server.Stats().ByKind["bulk"]
+	requested := c.service.Server.Stats().ByKind["bulk"]
 	c.mustExtract("--transcripts", "auto")
-	if n := c.service.Server.Stats().ByKind["bulk"] - asked; n > 0 || c.bulkState() != schema.BulkRefuted {
+	if n := c.service.Server.Stats().ByKind["bulk"] - requested; n > 0 || c.bulkState() != schema.BulkRefuted {
 		t.Errorf("%d pages were asked for, and are %q", n, c.bulkState())
 	}
 	c.clock.Advance(24 * time.Hour)

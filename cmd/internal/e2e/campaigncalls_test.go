@@ -91,21 +91,21 @@ func TestCallsOfCampaigns(t *testing.T) {
 // none in the following nights until the time that the report names.
 func TestRefusedFilterIsRemembered(t *testing.T) {
 	t.Parallel()
-	var asked atomic.Int64
+	var requested atomic.Int64
 	c := found(t, sandbox.Options{
 		World: sandbox.Config{Seed: 23, Calls: 100, Days: 2, Campaigns: 40}, OldFilters: true,
 		Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
 			if strings.Contains(r.Query, "campaign_id=") {
-				asked.Add(1)
+				requested.Add(1)
 			}
 			return ""
 		},
 	})
 	var nights []int64
 	for range 4 {
-		before := asked.Load()
+		before := requested.Load()
 		c.mustExtract("--resources", "campaigns,campaign_calls")
-		nights = append(nights, asked.Load()-before)
+		nights = append(nights, requested.Load()-before)
 		c.clock.Advance(24 * time.Hour)
 	}
 	if n := number(t, c.one("SELECT count(*) AS v FROM campaigns")); n < 20 {

@@ -184,9 +184,9 @@ func plainValue(c *schema.Column, o objectJSON, path []string) any {
 	return v
 }
 
-// told returns the changes in the warehouse, by resource, night and key. The changes to one object
+// changes returns the changes in the warehouse, by resource, night and key. The changes to one object
 // that a run finds, in the list and in its record, are one row.
-func (h *chronicle) told() map[string]map[string]seen {
+func (h *chronicle) changes() map[string]map[string]seen {
 	h.t.Helper()
 	out := map[string]map[string]seen{}
 	for _, row := range h.sql(`SELECT resource, key, kind, coalesce(epoch_ms(since_at), 0) AS since, epoch_ms(seen_at) AS seen,
@@ -283,7 +283,7 @@ func TestChangesEqualTheEdits(t *testing.T) {
 	}
 	sum := map[string]int{}
 	tried := longtest.Each(3)
-	told, past := h.told(), h.past(tried)
+	changes, past := h.changes(), h.past(tried)
 	for _, of := range organised {
 		want := map[string]seen{}
 		for _, night := range h.nights {
@@ -292,7 +292,7 @@ func TestChangesEqualTheEdits(t *testing.T) {
 				sum[s.Kind]++
 			}
 		}
-		test.Same(t, want, told[of.Name], "changes of %s (-sandbox +warehouse)", of.Name)
+		test.Same(t, want, changes[of.Name], "changes of %s (-sandbox +warehouse)", of.Name)
 		test.Same(t, h.was(of, tried), past[of.Name], "%s_at (-sandbox +warehouse)", of.Name)
 	}
 	t.Logf("%v", sum)

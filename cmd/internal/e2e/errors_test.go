@@ -115,7 +115,7 @@ func TestWrongUseWritesNothing(t *testing.T) {
 		test.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	before, asked := state(), c.service.Server.Stats().Requests
+	before, requested := state(), c.service.Server.Stats().Requests
 	for _, args := range []string{
 		"--requests-per-second 2000000", "--api-key-file " + file("spaces", "a key"), "--api-key-file " + file("key\u00e9", "k\u00e9y"),
 		"--mask-key-file " + filepath.Join(dir, "none"), "--mask-key-file " + file("short", "abc"), "--mask-key-file " + file("other", strings.Repeat("ab", 32)),
@@ -127,8 +127,8 @@ func TestWrongUseWritesNothing(t *testing.T) {
 			t.Errorf("%s: exit code %d:\n%s", args, r.code, r.stderr)
 		}
 	}
-	if after := state(); after != before || c.service.Server.Stats().Requests != asked {
-		t.Errorf("%s is now %s, after %d requests", before, after, c.service.Server.Stats().Requests-asked)
+	if after := state(); after != before || c.service.Server.Stats().Requests != requested {
+		t.Errorf("%s is now %s, after %d requests", before, after, c.service.Server.Stats().Requests-requested)
 	}
 	// The next run adds no rows for them either.
 	c.mustExtract()

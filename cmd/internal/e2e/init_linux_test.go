@@ -202,9 +202,9 @@ func TestInit(t *testing.T) {
 	}
 
 	// An existing configuration is never changed.
-	before, asked := u.files(), requests()
+	before, requested := u.files(), requests()
 	code, text = u.dialogue(nil, "init").end()
-	if code != cli.ExitUsage || !strings.Contains(text, "it exists already: "+u.home+"/"+config) || !slices.Equal(before, u.files()) || requests() != asked {
+	if code != cli.ExitUsage || !strings.Contains(text, "it exists already: "+u.home+"/"+config) || !slices.Equal(before, u.files()) || requests() != requested {
 		t.Errorf("again: exit code %d, files %q:\n%s", code, u.files(), text)
 	}
 }

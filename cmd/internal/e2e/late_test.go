@@ -93,12 +93,12 @@ func (e *editor) nightly(want ...int) {
 func TestNoAnswerAboutAYoungCallIsFinal(t *testing.T) {
 	t.Parallel()
 	c, e, evening := young(t, 41, 120)
-	asked, vain, kinds := map[string]int{}, map[string]int{}, map[string]int{}
+	requested, vain, kinds := map[string]int{}, map[string]int{}, map[string]int{}
 	e.edit = func(id string, call map[string]any) bool {
 		end, now := endOf(call), c.clock.Now()
 		turns, own := call["transcript"].([]any)
 		if own {
-			asked[id]++
+			requested[id]++
 		}
 		if now.After(evening.Add(60*time.Hour)) || end.Before(evening.Add(-12*time.Hour)) || end.After(evening) || call["status"] != "ended" {
 			return true
@@ -131,8 +131,8 @@ func TestNoAnswerAboutAYoungCallIsFinal(t *testing.T) {
 	}
 	sameAsTruth(t, c)
 	for id, n := range vain {
-		if n > 3 || asked[id] > n+1 {
-			t.Errorf("the record of %s was requested %d times, in vain %d times", id, asked[id], n)
+		if n > 3 || requested[id] > n+1 {
+			t.Errorf("the record of %s was requested %d times, in vain %d times", id, requested[id], n)
 		}
 	}
 }
@@ -259,11 +259,11 @@ func TestCallThatNeverEnds(t *testing.T) {
 func TestListThatDiffersFromItsRecords(t *testing.T) {
 	t.Parallel()
 	c, e, _ := young(t, 45, 150)
-	asked := map[string]int{}
+	requested := map[string]int{}
 	e.edit = func(id string, call map[string]any) bool {
 		_, own := call["transcript"]
 		if own {
-			asked[id]++
+			requested[id]++
 		} else if analysis, ok := call["call_analysis"].(map[string]any); ok {
 			analysis["summary"] = "In short: " + id
 		}
@@ -271,11 +271,11 @@ func TestListThatDiffersFromItsRecords(t *testing.T) {
 	}
 	e.nightly(cli.ExitOK, cli.ExitOK)
 	again := 0
-	for _, n := range asked {
+	for _, n := range requested {
 		again += n - 1
 	}
 	if again != 100 {
-		t.Errorf("%d of %d records were fetched again", again, len(asked))
+		t.Errorf("%d of %d records were fetched again", again, len(requested))
 	}
 	if n := c.one("SELECT count(*) AS v FROM calls WHERE transcript_state IN ('changed', 'pending') AND status = 'ended'"); n != json.Number("0") {
 		t.Errorf("%v calls wait for a transcript that they have", n)

@@ -116,7 +116,7 @@ func TestBriefListSettlesCallsByRecord(t *testing.T) {
 			t.Parallel()
 			c := found(t, sandbox.Options{World: sandbox.Config{Seed: 38, Calls: 120, Days: 2}})
 			e := newEditor(c)
-			run, asked := 0, map[string]int{}
+			run, requested := 0, map[string]int{}
 			e.edit = func(id string, call map[string]any) bool {
 				_, own := call["transcript"]
 				if call["status"] == "ended" && id[0] < '8' { // its conversation broke off
@@ -133,7 +133,7 @@ func TestBriefListSettlesCallsByRecord(t *testing.T) {
 				}
 				switch {
 				case own:
-					asked[id]++
+					requested[id]++
 				case run >= w.brief:
 					maps.DeleteFunc(call, func(name string, _ any) bool { return !slices.Contains([]string{"id", "status", "start_at"}, name) })
 				}
@@ -145,18 +145,18 @@ func TestBriefListSettlesCallsByRecord(t *testing.T) {
 					unsettled = c.counts(fmt.Sprintf(`SELECT call_id AS key, count(*) AS n FROM calls WHERE settlement IN ('open', 'ended')
 						AND epoch_ms(greatest(coalesce(end_at, start_at), first_seen_at)) + %d > %d GROUP BY 1`, (72 * time.Hour).Milliseconds(), c.clock.Now().UnixMilli()))
 				}
-				clear(asked)
+				clear(requested)
 				e.extract().exits(t, cli.ExitOK)
 				if run < w.brief {
 					c.clock.Advance(w.step)
 					continue
 				}
 				for id := range unsettled {
-					if asked[id] == 0 {
+					if requested[id] == 0 {
 						t.Errorf("run %d: the record of %s, which is not settled, was not asked for", run, id)
 					}
 				}
-				for id, n := range asked {
+				for id, n := range requested {
 					if n > 1 {
 						t.Errorf("run %d: the record of %s was asked for %d times", run, id, n)
 					}
@@ -180,7 +180,7 @@ func TestRecordsThatNeverPay(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 36, Calls: 600, Days: 2}})
 	e := newEditor(c)
 	const kind = "dial_no_answer"
-	asked := map[string]int{}
+	requested := map[string]int{}
 	now := false // these calls have transcripts now
 	e.edit = func(id string, call map[string]any) bool {
 		if call["status"] == "ended" && id[0] < '9' { // many unanswered ones
@@ -190,7 +190,7 @@ func TestRecordsThatNeverPay(t *testing.T) {
 			call["recording_url"] = "https://recordings.example/" + id
 			if _, own := call["transcript"]; own {
 				if call["start_at"] != call["end_at"] && call["end_at"] != nil {
-					asked[fmt.Sprint(call["disconnection_reason"])]++
+					requested[fmt.Sprint(call["disconnection_reason"])]++
 				}
 				if call["transcript"] = nil; now {
 					call["transcript"] = []any{map[string]any{"role": "agent", "content": "Nobody is there.", "start_at": call["start_at"], "end_at": call["end_at"]}}
@@ -211,8 +211,8 @@ func TestRecordsThatNeverPay(t *testing.T) {
 	}
 	r := mustRun()
 	all, skipped := count("true"), count("transcript_state = 'skipped'")
-	if all < 250 || int64(asked[kind])+skipped != all || skipped < all-50-64-all/25 {
-		t.Fatalf("of %d calls that nobody answered, %d were asked for, and %d passed over", all, asked[kind], skipped)
+	if all < 250 || int64(requested[kind])+skipped != all || skipped < all-50-64-all/25 {
+		t.Fatalf("of %d calls that nobody answered, %d were asked for, and %d passed over", all, requested[kind], skipped)
 	}
 	if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE transcript_state = 'skipped' AND settlement <> 'settled'")); n > 0 {
 		t.Errorf("%d calls that were passed over are not settled", n)
@@ -231,11 +231,11 @@ func TestRecordsThatNeverPay(t *testing.T) {
 	}
 
 	// The next night fetches a sample.
-	before := asked[kind]
+	before := requested[kind]
 	c.clock.Advance(24 * time.Hour)
 	mustRun()
-	if fresh := count("true") - all; fresh < 20 || int64(asked[kind]-before) > 1+fresh/10 {
-		t.Errorf("of %d new calls %d were asked for", fresh, asked[kind]-before)
+	if fresh := count("true") - all; fresh < 20 || int64(requested[kind]-before) > 1+fresh/10 {
+		t.Errorf("of %d new calls %d were asked for", fresh, requested[kind]-before)
 	}
 
 	// Until one of that kind has a transcript.

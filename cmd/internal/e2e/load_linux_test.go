@@ -237,7 +237,7 @@ func (s *served) pause(ctx context.Context) {
 var ways = map[string]func(s *served, ctx context.Context, c *pgx.Conn) (totals, error){
 	"simple": func(s *served, ctx context.Context, c *pgx.Conn) (out totals, err error) {
 		// Text, one message per statement, the session's own transaction.
-		tell := func(sql string) (numbers []int64, err error) {
+		numbersOf := func(sql string) (numbers []int64, err error) {
 			results, err := c.PgConn().Exec(ctx, sql).ReadAll()
 			if err != nil {
 				return nil, err
@@ -255,12 +255,12 @@ var ways = map[string]func(s *served, ctx context.Context, c *pgx.Conn) (totals,
 			}
 			return numbers, nil
 		}
-		first, err := tell("BEGIN; " + totalOfCalls)
+		first, err := numbersOf("BEGIN; " + totalOfCalls)
 		if err != nil {
 			return out, err
 		}
 		s.pause(ctx)
-		second, err := tell(countOfTurns + ";" + countOfItems + "; COMMIT")
+		second, err := numbersOf(countOfTurns + ";" + countOfItems + "; COMMIT")
 		if err != nil {
 			return out, err
 		}
@@ -521,8 +521,8 @@ func (s *served) ask(c *pgconn.HijackedConn, sql string) {
 	time.Sleep(10 * time.Millisecond) // it may or may not have started
 }
 
-// asked are the statements that clients abandon.
-var asked = []string{"SELECT 1", endless, manyRows}
+// attackStatements are the statements that clients abandon.
+var attackStatements = []string{"SELECT 1", endless, manyRows}
 
 // prepared prepares many statements on one connection, twice: the second time must not take more
 // memory than the first.
@@ -553,7 +553,7 @@ const manyRows = "SELECT repeat('x', 1000) FROM range(1000000000)"
 // close.
 func (s *served) cut() {
 	for range some() {
-		for _, sql := range asked {
+		for _, sql := range attackStatements {
 			for _, linger := range []int{0, -1} {
 				c := s.raw()
 				s.ask(c, sql)
@@ -645,7 +645,7 @@ func (s *served) vanished() {
 	}
 	began := time.Now()
 	for range some() {
-		for _, sql := range asked {
+		for _, sql := range attackStatements {
 			c := s.raw()
 			s.ask(c, sql)
 			time.Sleep(time.Second) // wait until its data has arrived, or it would be sent again

@@ -45,7 +45,7 @@ func testAll(m *testing.M) int {
 		}
 	}
 	code := m.Run()
-	tellJudged()
+	reportJudged()
 	return code
 }
 

@@ -142,8 +142,8 @@ func TestOperationsMessages(t *testing.T) {
 // switchboard is a dead man's switch that records its pings.
 type switchboard struct {
 	*httptest.Server
-	mu   sync.Mutex
-	told []string
+	mu    sync.Mutex
+	pings []string
 }
 
 func newSwitchboard(t *testing.T) *switchboard {
@@ -151,7 +151,7 @@ func newSwitchboard(t *testing.T) *switchboard {
 	s.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.told = append(s.told, r.Method+" "+r.URL.Path)
+		s.pings = append(s.pings, r.Method+" "+r.URL.Path)
 	}))
 	t.Cleanup(s.Close)
 	return s
@@ -161,9 +161,9 @@ func newSwitchboard(t *testing.T) *switchboard {
 func (s *switchboard) last() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	told := strings.Join(s.told, ", ")
-	s.told = nil
-	return told
+	last := strings.Join(s.pings, ", ")
+	s.pings = nil
+	return last
 }
 
 // Log, metrics and ping report good and bad runs.
@@ -181,8 +181,8 @@ func TestRunsAreWatched(t *testing.T) {
 		if r.code != code || !strings.Contains(r.stderr, message) {
 			t.Errorf("%s: exit code %d, want %d and %q:\n%s", what, r.code, code, message, r.stderr)
 		}
-		if told := board.last(); told != ping {
-			t.Errorf("%s: pinged %q, want %q", what, told, ping)
+		if sent := board.last(); sent != ping {
+			t.Errorf("%s: pinged %q, want %q", what, sent, ping)
 		}
 		if strings.Contains(r.stderr, "a-secret") {
 			t.Errorf("%s: the log tells where it pings:\n%s", what, r.stderr)
@@ -231,7 +231,7 @@ func TestCountThatIsWrong(t *testing.T) {
 		r := c.extract(t.Context(), "--full")
 		outcome := fmt.Sprint(n.sql("SELECT outcome FROM runs ORDER BY run_id DESC LIMIT 1")[0]["outcome"])
 		want := map[int]string{cli.ExitOK: "done", cli.ExitIncomplete: "incomplete"}[r.code]
-		if told := strings.Contains(r.stderr, says); outcome != want || told != (r.code == cli.ExitIncomplete) {
+		if reported := strings.Contains(r.stderr, says); outcome != want || reported != (r.code == cli.ExitIncomplete) {
 			t.Errorf("exit code %d, outcome %s\n%s", r.code, outcome, r.stderr)
 		}
 		seen[r.code] = true

@@ -186,8 +186,8 @@ func (c *company) areObjects(of *resource.Resource, want map[string]objectJSON, 
 	test.Same(c.t, wiretest.Value(c.t, marshal(want)), wiretest.Value(c.t, marshal(got)), "%s (-sandbox +warehouse)", what)
 }
 
-// asked returns the number of requests for each resource since the given statistics.
-func (c *company) asked(before *sandbox.Stats) map[string]int64 {
+// requested returns the number of requests for each resource since the given statistics.
+func (c *company) requested(before *sandbox.Stats) map[string]int64 {
 	out := map[string]int64{}
 	for name, n := range c.service.Server.Stats().ByResource {
 		if n -= before.ByResource[name]; n > 0 {
@@ -213,7 +213,7 @@ func rowsByKey(c *company, of *resource.Resource) map[string]map[string]string {
 
 // A resource added later than its parents is fetched for all of them, even if these have not
 // changed.
-func TestResourceAskedForLater(t *testing.T) {
+func TestResourceRequestedLater(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 24, Calls: 30, Days: 3, Agents: 3}, Organisation: organisation.Config{Pace: -1}})
 	c.mustExtract("--resources", "agents,knowledges")

@@ -67,11 +67,11 @@ func TestWarehouseOfOneOrganisation(t *testing.T) {
 	c.mustExtract()
 	key := filepath.Join(t.TempDir(), "key")
 	test.OK(t, os.WriteFile(key, []byte("another-key"), 0o600))
-	asked := c.service.Server.Stats().Requests
+	requested := c.service.Server.Stats().Requests
 	c.mustExtract()
-	usual := c.service.Server.Stats().Requests - asked
+	usual := c.service.Server.Stats().Requests - requested
 	c.mustExtract("--api-key-file", key)
-	if n := c.service.Server.Stats().Requests - asked - usual; n != usual {
+	if n := c.service.Server.Stats().Requests - requested - usual; n != usual {
 		t.Errorf("a night with a new key took %d requests, one with the old key %d", n, usual)
 	}
 	c.mustExtract()
@@ -105,7 +105,7 @@ func TestKeyStaysWithItsAddress(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	defer other.Close()
-	key, house := filepath.Join(t.TempDir(), "key"), filepath.Join(t.TempDir(), "w")
+	key, warehouse := filepath.Join(t.TempDir(), "key"), filepath.Join(t.TempDir(), "w")
 	test.OK(t, os.WriteFile(key, []byte("another-key"), 0o600))
 	for _, args := range []string{"run", "plan", "verify --deep"} {
 		words := append(strings.Fields(args), conf)
@@ -123,7 +123,7 @@ func TestKeyStaysWithItsAddress(t *testing.T) {
 	if after := c.one("SELECT count(*) AS v FROM runs"); heard.Load() > 0 || after != before {
 		t.Errorf("%d requests reached another host, and the warehouse has %v runs, before %v", heard.Load(), after, before)
 	}
-	r := extract(t.Context(), "run", conf, "--base-url", other.URL, "--api-key-file", key, "--warehouse", house)
+	r := extract(t.Context(), "run", conf, "--base-url", other.URL, "--api-key-file", key, "--warehouse", warehouse)
 	if r.code != cli.ExitFailed || heard.Load() != 1 {
 		t.Errorf("with all three: exit code %d, %d requests:\n%s", r.code, heard.Load(), r.stderr)
 	}

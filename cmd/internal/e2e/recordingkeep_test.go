@@ -95,10 +95,10 @@ func TestRecordingsAreKeptInStep(t *testing.T) {
 					t.Errorf("call %d: a file is there: %v", i, i < 2)
 				}
 			}
-			before := s.asked()
+			before := s.requested()
 			s.mustNight("--full")
-			if s.asked() != before {
-				t.Errorf("%d requests for recordings after forget", s.asked()-before)
+			if s.requested() != before {
+				t.Errorf("%d requests for recordings after forget", s.requested()-before)
 			}
 			s.extract(t.Context(), "verify").exits(t, cli.ExitOK)
 		})
@@ -165,7 +165,7 @@ func TestKeepRecordings(t *testing.T) {
 	}
 	_ = os.RemoveAll(s.archive)
 	test.OK(t, os.Rename(gone, s.archive))
-	before := s.asked()
+	before := s.requested()
 	s.mustNight("--keep-recordings", "7d", "--yes")
 	paths := s.storedPaths()
 	if len(paths) == 0 || len(paths) >= all || len(s.files()) != len(paths) || number(t, s.one("SELECT count(*) FROM calls")) != calls {
@@ -176,8 +176,8 @@ func TestKeepRecordings(t *testing.T) {
 		t.Errorf("%d recordings are kept or deleted wrongly", n)
 	}
 	s.sameAsTable()
-	if s.mustNight("--keep-recordings", "7d"); s.asked() != before {
-		t.Errorf("%d requests for deleted recordings", s.asked()-before)
+	if s.mustNight("--keep-recordings", "7d"); s.requested() != before {
+		t.Errorf("%d requests for deleted recordings", s.requested()-before)
 	}
 	s.clock.Advance(24 * time.Hour)
 	if r = s.night("recordings", "--keep-recordings", "7d", "--yes"); r.code != cli.ExitOK || len(s.storedPaths()) >= len(paths) || len(s.files()) != len(s.storedPaths()) {

@@ -120,8 +120,8 @@ func (s *studio) watch(next http.Handler) http.Handler {
 	})
 }
 
-// asked returns the number of requests for recordings.
-func (s *studio) asked() (n int) {
+// requested returns the number of requests for recordings.
+func (s *studio) requested() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, of := range s.requests {
@@ -202,8 +202,8 @@ func TestRecordings(t *testing.T) {
 			t.Errorf("the recording of %s is not stored", id)
 		}
 	}
-	if len(got) != len(want) || len(want) < 20 || s.asked() != len(want) || s.most > 4 {
-		t.Errorf("%d recordings of %d are stored after %d requests, at most %d at once\n%s", len(got), len(want), s.asked(), s.most, r.stderr)
+	if len(got) != len(want) || len(want) < 20 || s.requested() != len(want) || s.most > 4 {
+		t.Errorf("%d recordings of %d are stored after %d requests, at most %d at once\n%s", len(got), len(want), s.requested(), s.most, r.stderr)
 	}
 	if line := fmt.Sprintf("recordings   %d stored (", len(want)); !strings.Contains(r.stderr, line) || strings.Contains(r.stderr, "new links") {
 		t.Errorf("the report lacks %q:\n%s", line, r.stderr)
@@ -215,15 +215,15 @@ func TestRecordings(t *testing.T) {
 		t.Errorf("%d rows do not describe their recordings", n)
 	}
 	sameAsTruth(t, s.company)
-	before := s.asked()
+	before := s.requested()
 	s.mustNight()
-	if s.asked() != before {
-		t.Errorf("the second night sent %d requests for recordings", s.asked()-before)
+	if s.requested() != before {
+		t.Errorf("the second night sent %d requests for recordings", s.requested()-before)
 	}
 	s.clock.Advance(24 * time.Hour)
 	s.mustNight()
-	if n := len(s.expected()); s.asked() != n || len(s.files()) != n {
-		t.Errorf("after a day there are %d files after %d requests, want %d", len(s.files()), s.asked(), n)
+	if n := len(s.expected()); s.requested() != n || len(s.files()) != n {
+		t.Errorf("after a day there are %d files after %d requests, want %d", len(s.files()), s.requested(), n)
 	}
 	s.sameAsTable()
 	if due := s.one("SELECT recordings_due FROM runs ORDER BY run_id DESC LIMIT 1"); number(t, due) != 0 {
@@ -240,7 +240,7 @@ func TestRecordingsCommand(t *testing.T) {
 	s.extract(t.Context(), "recordings").reports(t, cli.ExitUsage, "--recordings")
 	const barred = "the link to 127.0.0.1 does not use TLS; recordings_private would allow it"
 	if r := s.extract(t.Context(), "recordings", "--recordings", s.archive); r.code != cli.ExitIncomplete ||
-		!strings.Contains(r.stderr, barred) || len(s.files()) > 0 || s.asked() > 0 {
+		!strings.Contains(r.stderr, barred) || len(s.files()) > 0 || s.requested() > 0 {
 		t.Errorf("private addresses: %d %s", r.code, r.stderr)
 	}
 	// All were tried: a barred link says nothing about the host.
@@ -267,7 +267,7 @@ func TestRecordingHostDown(t *testing.T) {
 	t.Parallel()
 	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 25, Calls: 60, Days: 2}}, recordings.Faults{{Kind: recordings.Busy, Rate: 1}}, found)
 	r := s.mustNight()
-	if n := s.asked(); n > 20 || !strings.Contains(r.stderr, "given up after 12 failures in a row: 127.0.0.1 answered HTTP 503") {
+	if n := s.requested(); n > 20 || !strings.Contains(r.stderr, "given up after 12 failures in a row: 127.0.0.1 answered HTTP 503") {
 		t.Errorf("%d requests\n%s", n, r.stderr)
 	}
 	sameAsTruth(t, s.company)
@@ -439,13 +439,13 @@ func TestRecordingsUnderFollow(t *testing.T) {
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
-		t.Errorf("%s: %d requests for recordings", what, s.asked())
+		t.Errorf("%s: %d requests for recordings", what, s.requested())
 	}
 	before := len(s.expected())
-	await("the sweep", func() bool { return s.asked() >= before })
+	await("the sweep", func() bool { return s.requested() >= before })
 	await("following", func() bool {
 		s.clock.Advance(5 * time.Minute)
-		return s.asked() >= before+3
+		return s.requested() >= before+3
 	})
 	await("the last", func() bool { return len(s.files()) >= before+3 })
 	stop()

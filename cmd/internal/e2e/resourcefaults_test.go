@@ -207,9 +207,9 @@ func TestListOfOneObjectThatFails(t *testing.T) {
 		night()
 		c.sameObjects(resource.AgentVersions, c.clock.Now())
 		there, _ = c.stored(resource.AgentVersions)
-		asked := c.service.Server.Stats()
+		requested := c.service.Server.Stats()
 		night()
-		if n := c.asked(asked)["agent_versions"]; n > 0 {
+		if n := c.requested(requested)["agent_versions"]; n > 0 {
 			t.Errorf("after %s: %d requests for versions of agents that are as they were", kind, n)
 		}
 	}

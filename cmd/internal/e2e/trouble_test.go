@@ -104,8 +104,8 @@ func (f *mortalFile) Write(p []byte) (int, error) {
 // acknowledged.
 type realStore struct {
 	*sink.Warehouse
-	mu   sync.Mutex
-	kept map[string]int // details, by call
+	mu     sync.Mutex
+	stored map[string]int // details, by call
 }
 
 func (s *realStore) Put(ctx context.Context, recs ...schema.Record) error {
@@ -125,7 +125,7 @@ func (s *realStore) Put(ctx context.Context, recs ...schema.Record) error {
 	defer s.mu.Unlock()
 	for i := range recs {
 		if recs[i].Kind == schema.KindDetail {
-			s.kept[recs[i].CallID]++
+			s.stored[recs[i].CallID]++
 		}
 	}
 	return nil
@@ -230,7 +230,7 @@ func TestRealWarehouseInTrouble(t *testing.T) {
 		test.OK(rt, err)
 		defer os.RemoveAll(root)
 		synctest.Test(t, func(t *testing.T) {
-			st, serr := newStand(&tr, filepath.Join(root, "w"))
+			st, serr := newFixture(&tr, filepath.Join(root, "w"))
 			if err = serr; err == nil {
 				err = st.try(t)
 			}
@@ -243,13 +243,13 @@ func TestRealWarehouseInTrouble(t *testing.T) {
 	})
 }
 
-// stand is a company in trouble: a service, its clock, and a warehouse on disk.
-type stand struct {
+// fixture is a company in trouble: a service, its clock, and a warehouse on disk.
+type fixture struct {
 	*trouble
 	root   string
 	clock  *sandbox.ManualClock
 	server *sandbox.Server
-	kept   map[string]int
+	stored map[string]int
 	n      uint32
 
 	mu   sync.Mutex
@@ -257,8 +257,8 @@ type stand struct {
 	rnd  *rand.Rand
 }
 
-func newStand(tr *trouble, root string) (*stand, error) {
-	st := &stand{trouble: tr, root: root, kept: map[string]int{}, rnd: rand.New(rand.NewPCG(tr.seed, 0)),
+func newFixture(tr *trouble, root string) (*fixture, error) {
+	st := &fixture{trouble: tr, root: root, stored: map[string]int{}, rnd: rand.New(rand.NewPCG(tr.seed, 0)),
 		clock: sandbox.NewManualClock(tr.opts.World.Origin)}
 	tr.opts.Clock, tr.opts.Inject = st.clock, st.inject
 	var err error
@@ -266,7 +266,7 @@ func newStand(tr *trouble, root string) (*stand, error) {
 	return st, err
 }
 
-func (st *stand) inject(_ int64, r sandbox.Request) sandbox.FaultKind {
+func (st *fixture) inject(_ int64, r sandbox.Request) sandbox.FaultKind {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.calm {
@@ -284,7 +284,7 @@ func (st *stand) inject(_ int64, r sandbox.Request) sandbox.FaultKind {
 }
 
 // run is one run, possibly interrupted or killed.
-func (st *stand) run(t *testing.T, r troubledRun, full bool) (rep crawler.Report, err error) {
+func (st *fixture) run(t *testing.T, r troubledRun, full bool) (rep crawler.Report, err error) {
 	transport, stop := apitest.Serve(t, judged(t, st.server))
 	defer stop()
 	st.n++
@@ -301,7 +301,7 @@ func (st *stand) run(t *testing.T, r troubledRun, full bool) (rep crawler.Report
 	if _, err := w.Recover(t.Context()); err != nil {
 		return rep, err
 	}
-	store := &realStore{Warehouse: w, kept: st.kept}
+	store := &realStore{Warehouse: w, stored: st.stored}
 	c, err := crawler.New(crawler.Config{
 		Config: api.Config{
 			BaseURL: "http://calls.test", Key: "sandbox-key", KeySource: "test", Transport: transport, Now: st.clock.Now,
@@ -326,7 +326,7 @@ func (st *stand) run(t *testing.T, r troubledRun, full bool) (rep crawler.Report
 	return rep, errors.Join(err, w.Commit(t.Context(), store.row))
 }
 
-func (st *stand) try(t *testing.T) error {
+func (st *fixture) try(t *testing.T) error {
 	for _, r := range st.runs {
 		began := time.Now()
 		_, _ = st.run(t, r, false)
@@ -353,7 +353,7 @@ func (st *stand) try(t *testing.T) error {
 		if err := errors.Join(st.whole(), st.differs(full)); err != nil {
 			return fmt.Errorf("after the last run, full %v: %w", full, err)
 		}
-		for id, n := range st.kept {
+		for id, n := range st.stored {
 			// A thin list's calls are settled by their records; with full, and after a change, they are
 			// requested again.
 			if n > 1 && !full && !st.opts.ThinList && len(st.opts.World.Faults) == 0 {
@@ -366,7 +366,7 @@ func (st *stand) try(t *testing.T) error {
 }
 
 // whole verifies the warehouse, if there is one.
-func (st *stand) whole() error {
+func (st *fixture) whole() error {
 	r, err := sink.Verify(context.Background(), sink.VerifyOptions{Root: st.root})
 	if errors.Is(err, layout.ErrNoWarehouse) {
 		return nil
@@ -379,7 +379,7 @@ func (st *stand) whole() error {
 
 // differs returns how the warehouse differs from the service. With values, it compares every value
 // of every call, otherwise only what a run must complete.
-func (st *stand) differs(values bool) error {
+func (st *fixture) differs(values bool) error {
 	s, err := layout.Current(st.root)
 	if err != nil {
 		return err

@@ -9,4 +9,4 @@ import (
 
 func judged(_ testing.TB, h http.Handler) http.Handler { return h }
 
-func tellJudged() {}
+func reportJudged() {}

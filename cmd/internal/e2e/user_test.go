@@ -90,17 +90,17 @@ func TestAnotherUsersFiles(t *testing.T) {
 			return errors.Join(err, os.Lchown(p, nobody, nobody))
 		}))
 	}
-	house := c.warehouse
+	warehouse := c.warehouse
 	run := func(dir, args string) result {
 		t.Helper()
-		before := tree(t, house)
+		before := tree(t, warehouse)
 		cmd := u.command(dir, "sudo -u callhouse "+args+" --warehouse "+c.warehouse, "HOME=/nonexistent")
 		var out, errs strings.Builder
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
 			t.Fatal(err)
 		}
-		if after := tree(t, house); cmd.ProcessState.ExitCode() == cli.ExitFailed && !slices.Equal(before, after) {
+		if after := tree(t, warehouse); cmd.ProcessState.ExitCode() == cli.ExitFailed && !slices.Equal(before, after) {
 			t.Errorf("%s failed, and changed the warehouse:\n%s%s", args, out.String(), errs.String())
 		}
 		return result{cmd.ProcessState.ExitCode(), out.String(), errs.String(), fmt.Sprint(args)}
@@ -135,9 +135,9 @@ func TestAnotherUsersFiles(t *testing.T) {
 			}
 		}
 	}
-	c.warehouse = house
+	c.warehouse = warehouse
 	give(c.warehouse)
-	s := current(t, house)
+	s := current(t, warehouse)
 	calls := s.Path(s.Manifest.FilesOf(schema.Calls.Name)[0])
 	test.OK(t, errors.Join(os.Chown(calls, 0, 0), os.Chmod(calls, 0o600)))
 	expect("calls that are root's", run("/", "query sql 'SELECT count(DISTINCT summary) FROM calls'"), cli.ExitFailed, "permission denied")
@@ -239,7 +239,7 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 			}
 			over()
 			sameAsTruth(t, c)
-			asked := c.service.Server.Stats()
+			requested := c.service.Server.Stats()
 
 			// Nothing new: only the pages of the last days, and for a list without later data the
 			// pending calls.
@@ -251,7 +251,7 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 			}
 			c.mustExtract()
 			again := c.service.Server.Stats()
-			if n := again.ByKind["detail"] - asked.ByKind["detail"]; n != waiting {
+			if n := again.ByKind["detail"] - requested.ByKind["detail"]; n != waiting {
 				t.Errorf("a run with nothing new fetched %d details, want %d", n, waiting)
 			}
 			sameAsTruth(t, c)

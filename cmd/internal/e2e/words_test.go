@@ -169,23 +169,23 @@ func keyIn(text string) string {
 	return ""
 }
 
-// foulHouse is a service with foul words and the warehouse that it fills.
-type foulHouse struct {
+// foulWarehouse is a service with foul words and the warehouse that it fills.
+type foulWarehouse struct {
 	t                           *testing.T
 	service                     *foulService
 	warehouse, keyFile, metrics string
 }
 
-func newFoulHouse(t *testing.T) *foulHouse {
+func newFoulWarehouse(t *testing.T) *foulWarehouse {
 	t.Helper()
 	dir := t.TempDir()
-	h := &foulHouse{t: t, service: newFoulService(t), warehouse: filepath.Join(dir, "w"), keyFile: filepath.Join(dir, "key"), metrics: filepath.Join(dir, "m.prom")}
+	h := &foulWarehouse{t: t, service: newFoulService(t), warehouse: filepath.Join(dir, "w"), keyFile: filepath.Join(dir, "key"), metrics: filepath.Join(dir, "m.prom")}
 	test.OK(t, os.WriteFile(h.keyFile, []byte(foulKey), 0o600))
 	return h
 }
 
 // extract runs extract, and checks all of its output.
-func (h *foulHouse) extract(want int, args ...string) result {
+func (h *foulWarehouse) extract(want int, args ...string) result {
 	h.t.Helper()
 	r := extract(h.t.Context(), append(args, "--warehouse", h.warehouse, "--base-url", h.service.url, "--api-key-file", h.keyFile,
 		"--requests-per-second", "2000", "--requests-per-minute", "100000")...)
@@ -202,7 +202,7 @@ func (h *foulHouse) extract(want int, args ...string) result {
 }
 
 // run runs extract, and checks its metrics as well.
-func (h *foulHouse) run(want int, args ...string) result {
+func (h *foulWarehouse) run(want int, args ...string) result {
 	h.t.Helper()
 	r := h.extract(want, append([]string{"run", "--metrics-file", h.metrics}, args...)...)
 	raw, err := os.ReadFile(h.metrics)
@@ -223,7 +223,7 @@ func TestForeignWords(t *testing.T) {
 	for _, name := range []string{"CALLHOUSE_API_KEY", "CALLHOUSE_BASE_URL", "CALLHOUSE_WAREHOUSE"} {
 		t.Setenv(name, "")
 	}
-	h := newFoulHouse(t)
+	h := newFoulWarehouse(t)
 	// part runs a part of the test under a name.
 	part := func(name string, do func(t *testing.T)) {
 		t.Run(name, func(t *testing.T) {
@@ -340,7 +340,7 @@ func TestForeignWords(t *testing.T) {
 
 // foulQueries asks for all reports and tables in all formats for people. TestMessagesSteerNothing in querycmd
 // tries what fails.
-func foulQueries(t *testing.T, h *foulHouse) {
+func foulQueries(t *testing.T, h *foulWarehouse) {
 	ask := func(args ...string) result {
 		t.Helper()
 		r := queryAs(t, append(args, "--warehouse", h.warehouse)...)

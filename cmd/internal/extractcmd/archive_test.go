@@ -83,8 +83,8 @@ func alive(err error, do func() error) error {
 	return do()
 }
 
-// house is a warehouse with an archive in a folder.
-type house struct {
+// testArchive is a warehouse with an archive in a folder.
+type testArchive struct {
 	t     *testing.T
 	root  string
 	audio string
@@ -93,9 +93,9 @@ type house struct {
 	runs  uint32
 }
 
-func newHouse(t *testing.T) *house {
+func newTestArchive(t *testing.T) *testArchive {
 	t.Helper()
-	h := &house{t: t, root: filepath.Join(t.TempDir(), "w"), audio: filepath.Join(t.TempDir(), "audio")}
+	h := &testArchive{t: t, root: filepath.Join(t.TempDir(), "w"), audio: filepath.Join(t.TempDir(), "audio")}
 	for _, dir := range []string{h.root, h.audio} {
 		test.OK(t, os.Mkdir(dir, 0o700))
 	}
@@ -103,7 +103,7 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-func (h *house) open() {
+func (h *testArchive) open() {
 	h.t.Helper()
 	files, err := disk.Open(h.root)
 	test.OK(h.t, err)
@@ -115,14 +115,14 @@ func (h *house) open() {
 	h.w.Archive("file://" + h.audio)
 }
 
-func (h *house) commit(ctx context.Context) error {
+func (h *testArchive) commit(ctx context.Context) error {
 	return h.w.Commit(ctx, func(sink.Stats, int64) schema.Run {
 		return schema.Run{ID: h.w.RunID(), StartedAt: now.UnixMilli(), Outcome: schema.OutcomeDone}
 	})
 }
 
 // put stores a call that began some days ago.
-func (h *house) put(id string, ago int, more map[string]any) {
+func (h *testArchive) put(id string, ago int, more map[string]any) {
 	h.t.Helper()
 	start := now.AddDate(0, 0, -ago)
 	call := map[string]any{"id": id, "status": "ended", "start_at": start.UnixMilli(), "end_at": start.UnixMilli() + 60_000,
@@ -137,7 +137,7 @@ func (h *house) put(id string, ago int, more map[string]any) {
 }
 
 // store puts a file into the archive, as a run does. With row it also records that.
-func (h *house) store(id string, ago int, row bool) {
+func (h *testArchive) store(id string, ago int, row bool) {
 	h.t.Helper()
 	start := now.AddDate(0, 0, -ago)
 	path := recording.Stem(id, start) + ".mp3"
@@ -159,7 +159,7 @@ func (h *house) store(id string, ago int, row bool) {
 }
 
 // files returns the names of the archive's files, without extension.
-func (h *house) files() string {
+func (h *testArchive) files() string {
 	h.t.Helper()
 	var out []string
 	err := filepath.WalkDir(h.audio, func(path string, e fs.DirEntry, err error) error {
@@ -173,7 +173,7 @@ func (h *house) files() string {
 }
 
 // rows returns the rows of recordings, and whether the file of every stored one exists.
-func (h *house) rows() (rows string, whole bool) {
+func (h *testArchive) rows() (rows string, whole bool) {
 	h.t.Helper()
 	whole = true
 	var out []string
@@ -192,7 +192,7 @@ func (h *house) rows() (rows string, whole bool) {
 	return strings.Join(out, ", "), whole
 }
 
-func (h *house) prune(keep int) (prunedRecordings, error) {
+func (h *testArchive) prune(keep int) (prunedRecordings, error) {
 	return pruneRecordings(h.t.Context(), h.w, now.AddDate(0, 0, -keep), "30d", func() time.Time { return now }, h.commit)
 }
 
@@ -205,7 +205,7 @@ func TestPruneKilled(t *testing.T) {
 	t.Parallel()
 	kills := 0
 	for k := 0; ; k += *pruneStep {
-		h := newHouse(t)
+		h := newTestArchive(t)
 		for i, id := range []string{"new", "old", "older", "opted", "refuser"} {
 			h.put(id, 10+i*30, nil)
 			h.store(id, 10+i*30, id != "older" && id != "refuser")

@@ -161,20 +161,20 @@ func TestPing(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			asked, n := "", 0
+			requested, n := "", 0
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if n++; n <= len(c.fail) {
 					w.WriteHeader(c.fail[n-1])
 					return
 				}
 				body, _ := io.ReadAll(r.Body)
-				asked = r.Method + " " + r.URL.String() + " " + string(body)
+				requested = r.Method + " " + r.URL.String() + " " + string(body)
 			}))
 			defer server.Close()
 			var said bytes.Buffer
 			ping(t.Context(), server.URL+c.url, c.err, nil, slog.New(slog.NewTextHandler(&said, nil)))
-			if asked != c.asks || !strings.Contains(said.String(), c.says) || c.says == "" && said.Len() > 0 {
-				t.Errorf("it was asked for %q, want %q; the log says %q", asked, c.asks, said.String())
+			if requested != c.asks || !strings.Contains(said.String(), c.says) || c.says == "" && said.Len() > 0 {
+				t.Errorf("it was asked for %q, want %q; the log says %q", requested, c.asks, said.String())
 			}
 			if strings.Contains(said.String(), "secret") {
 				t.Errorf("the log tells the address: %s", said.String())

@@ -31,19 +31,19 @@ import (
 
 // followed is a service with a fast clock, and a warehouse that follows it.
 type followed struct {
-	t     *testing.T
-	step  atomic.Int64 // how far each page of the list advances the clock
-	fault atomic.Value // of pages
-	clock *sandbox.ManualClock
-	on    *sandbox.Running
-	house string
-	args  []string
+	t         *testing.T
+	step      atomic.Int64 // how far each page of the list advances the clock
+	fault     atomic.Value // of pages
+	clock     *sandbox.ManualClock
+	on        *sandbox.Running
+	warehouse string
+	args      []string
 }
 
 func newFollowed(t *testing.T) *followed {
 	t.Helper()
 	now := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
-	f := &followed{t: t, clock: sandbox.NewManualClock(now), house: filepath.Join(t.TempDir(), "w")}
+	f := &followed{t: t, clock: sandbox.NewManualClock(now), warehouse: filepath.Join(t.TempDir(), "w")}
 	f.fault.Store("")
 	server, err := sandbox.New(sandbox.Options{World: sandbox.Config{Calls: 800, Days: 1, Steady: true, Origin: now}, Clock: f.clock,
 		PerSecond: -1, PerMinute: -1, Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
@@ -57,7 +57,7 @@ func newFollowed(t *testing.T) *followed {
 	f.on, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server)
 	test.OK(t, err)
 	t.Cleanup(func() { _ = f.on.Close() })
-	f.args = []string{"--base-url", f.on.URL, "--warehouse", f.house, "--resources", "none", "--quiet",
+	f.args = []string{"--base-url", f.on.URL, "--warehouse", f.warehouse, "--resources", "none", "--quiet",
 		"--requests-per-second", "1000", "--requests-per-minute", "60000"}
 	t.Setenv("CALLHOUSE_API_KEY", "sandbox-key")
 	return f
@@ -84,7 +84,7 @@ func (f *followed) run() {
 // status returns the exit code and output of extract status.
 func (f *followed) status() (code int, stdout string) {
 	var out bytes.Buffer
-	code = Program{Now: f.clock.Now, Env: cmdtest.Env()}.Run(f.t.Context(), []string{"status", "--warehouse", f.house}, strings.NewReader(""), &out, io.Discard)
+	code = Program{Now: f.clock.Now, Env: cmdtest.Env()}.Run(f.t.Context(), []string{"status", "--warehouse", f.warehouse}, strings.NewReader(""), &out, io.Discard)
 	return code, out.String()
 }
 
@@ -114,13 +114,13 @@ func (f *followed) until(what string, done func(h *sink.History) bool) {
 	f.step.Store(int64(time.Minute))
 	defer f.step.Store(0)
 	for range 1200 {
-		h, err := sink.ReadHistory(f.house)
+		h, err := sink.ReadHistory(f.warehouse)
 		if err == nil && done(h) {
 			return
 		}
 		time.Sleep(100 * time.Millisecond) // the process uses the real clock
 	}
-	h, err := sink.ReadHistory(f.house)
+	h, err := sink.ReadHistory(f.warehouse)
 	f.t.Fatalf("it did not come to: %s; %v, %+v, %+v", what, err, h.Holder.Follow, h.Runs)
 }
 
@@ -142,7 +142,7 @@ func TestFollow(t *testing.T) {
 	})
 	f.until("ten minutes", func(*sink.History) bool { return f.clock.Now().Sub(begun) > 10*time.Minute })
 	stop()
-	h, err := sink.ReadHistory(f.house)
+	h, err := sink.ReadHistory(f.warehouse)
 	test.OK(t, err)
 	if n := len(h.Runs); n != 2 || h.Runs[0].Outcome != schema.OutcomeDone || h.Runs[1].Outcome != schema.OutcomeFollowed || !h.Runs[1].EndedAt.OK {
 		t.Errorf("runs: %+v", h.Runs)
@@ -184,7 +184,7 @@ func TestFollowIdle(t *testing.T) {
 	before, begun := f.on.Server.Stats().Requests, time.Now()
 	stop := f.start()
 	for range 400 { // the clock stands still: nothing happens
-		h, err := sink.ReadHistory(f.house)
+		h, err := sink.ReadHistory(f.warehouse)
 		if err == nil && h.Held && h.Holder.Follow != nil && h.Holder.Follow.Requests >= 3 {
 			break
 		}
@@ -192,7 +192,7 @@ func TestFollowIdle(t *testing.T) {
 	}
 	stop()
 	polls := 1 + int64(time.Since(begun)/time.Second) // at most, with --follow-every 1s..1s
-	h, err := sink.ReadHistory(f.house)
+	h, err := sink.ReadHistory(f.warehouse)
 	test.OK(t, err)
 	stats := f.on.Server.Stats()
 	if n := stats.Requests - before; n < 3 || n > polls || stats.DetailsUnchanged > 0 {
@@ -219,7 +219,7 @@ func TestFollowEnds(t *testing.T) {
 }
 
 // A wait that the service asks for is waited for: neither a poll nor a sweep comes sooner.
-func TestFollowWaitsAsAsked(t *testing.T) {
+func TestFollowWaitsAsRequested(t *testing.T) {
 	now := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
 	s := new(settings)
 	s.Clock, s.Warehouse, s.Secrets = api.NewClock(func() time.Time { return now }), filepath.Join(t.TempDir(), "w"), words.NewSecrets()
@@ -304,7 +304,7 @@ func TestFollowLateTranscripts(t *testing.T) {
 	stop := f.start("--adopt")
 	f.until("a quarter of an hour", func(*sink.History) bool { return f.clock.Now().Sub(begun) > 15*time.Minute })
 	stop()
-	h, err := sink.ReadHistory(f.house)
+	h, err := sink.ReadHistory(f.warehouse)
 	test.OK(t, err)
 	stats := f.on.Server.Stats()
 	calls, requests := stats.DetailsDistinct-before.DetailsDistinct, stats.ByKind["detail"]-before.ByKind["detail"]

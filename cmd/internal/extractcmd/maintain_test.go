@@ -159,7 +159,7 @@ func TestForgetReceipt(t *testing.T) {
 
 // forget reports where else a number occurs besides the calls that it erases, and counts calls and
 // customers.
-func TestForgetTellsPlaces(t *testing.T) {
+func TestForgetReportsPlaces(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	now := time.Now()
 	w, err := sink.Open(sink.Options{Root: root, RunID: layout.RunID(now, 1)})
@@ -202,7 +202,7 @@ func TestForgetTellsPlaces(t *testing.T) {
 	}
 }
 
-func TestVerifyTellsDamage(t *testing.T) {
+func TestVerifyReportsDamage(t *testing.T) {
 	root := tended(t)
 	s, err := layout.Current(root)
 	test.OK(t, err)

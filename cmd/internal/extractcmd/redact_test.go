@@ -63,18 +63,18 @@ func newRevealing(t *testing.T, calls int64) *revealing {
 	return x
 }
 
-func (x *revealing) extract(house string, args ...string) (code int, out string) {
+func (x *revealing) extract(warehouse string, args ...string) (code int, out string) {
 	x.t.Helper()
 	var text bytes.Buffer
 	stdin := cmp.Or[io.Reader](x.stdin, strings.NewReader(""))
 	code = Program{Now: func() time.Time { return x.now }, Env: cmdtest.Env()}.Run(x.t.Context(), append(args, "--base-url", x.on.URL,
-		"--warehouse", house, "--requests-per-second", "1000", "--requests-per-minute", "60000"), stdin, &text, &text)
+		"--warehouse", warehouse, "--requests-per-second", "1000", "--requests-per-minute", "60000"), stdin, &text, &text)
 	return code, text.String()
 }
 
-func (x *revealing) must(house string, args ...string) string {
+func (x *revealing) must(warehouse string, args ...string) string {
 	x.t.Helper()
-	code, out := x.extract(house, args...)
+	code, out := x.extract(warehouse, args...)
 	if code != cli.ExitOK {
 		x.t.Fatalf("%v: exit code %d\n%s", args, code, out)
 	}
@@ -82,9 +82,9 @@ func (x *revealing) must(house string, args ...string) string {
 }
 
 // left returns the planted values that occur in the files of a folder, and the size of these files.
-func (x *revealing) left(house string) (left []string, size int) {
+func (x *revealing) left(warehouse string) (left []string, size int) {
 	x.t.Helper()
-	test.EveryByte(x.t, house, func(at string, raw []byte) {
+	test.EveryByte(x.t, warehouse, func(at string, raw []byte) {
 		size += len(raw)
 		text := string(raw)
 		for _, p := range x.planted {
@@ -141,10 +141,10 @@ func (x *revealing) watch(dirs ...string) (stop func() (seen int, left []string)
 // journal and temporary files during the run, and not in its output.
 func TestRedactedRun(t *testing.T) {
 	x := newRevealing(t, 60)
-	house, temporary := filepath.Join(t.TempDir(), "w"), t.TempDir()
+	warehouse, temporary := filepath.Join(t.TempDir(), "w"), t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	stop := x.watch(filepath.Join(house, layout.JournalName), temporary)
-	out := x.must(house, "run", "--redact", "all")
+	stop := x.watch(filepath.Join(warehouse, layout.JournalName), temporary)
+	out := x.must(warehouse, "run", "--redact", "all")
 	seen, left := stop()
 	if seen == 0 {
 		t.Error("the journal was never seen")
@@ -152,7 +152,7 @@ func TestRedactedRun(t *testing.T) {
 	if len(left) > 0 {
 		t.Errorf("in the journal or temporary files: %s", strings.Join(left[:min(len(left), 10)], "\n"))
 	}
-	if left, _ := x.left(house); len(left) > 0 {
+	if left, _ := x.left(warehouse); len(left) > 0 {
 		t.Errorf("%d in the warehouse: %s", len(left), strings.Join(left[:min(len(left), 10)], "\n"))
 	}
 	for _, p := range x.planted {
@@ -163,7 +163,7 @@ func TestRedactedRun(t *testing.T) {
 	if !strings.Contains(out, " card") || !strings.Contains(out, "redacted") {
 		t.Errorf("the report does not count:\n%s", out)
 	}
-	if _, out := x.extract(house, "status"); !strings.Contains(out, "redacted") || !strings.Contains(out, " card") {
+	if _, out := x.extract(warehouse, "status"); !strings.Contains(out, "redacted") || !strings.Contains(out, " card") {
 		t.Errorf("status does not count:\n%s", out)
 	}
 	// An import from a pipe is redacted before it reaches the journal, too.
@@ -180,17 +180,17 @@ func TestRedactedRun(t *testing.T) {
 	body := `{"call_id":"imported","start_timestamp":1795079700000,"metadata":{"card":"4111-1111-1111-1111"},"transcript":[{"role":"user","content":"제 번호는 공일공 일이삼사 오육칠팔"}]}`
 	test.OK(t, os.WriteFile(dump, []byte(body+"\n"), 0o600))
 	x.planted = append(x.planted, "4111-1111-1111-1111", "공일공 일이삼사")
-	x.must(house, "import", dump)
-	if left, _ := x.left(house); len(left) > 0 {
+	x.must(warehouse, "import", dump)
+	if left, _ := x.left(warehouse); len(left) > 0 {
 		t.Errorf("after import: %v", left)
 	}
-	if got := x.must(house, "show", "imported"); !strings.Contains(got, `"card":"[card]"`) || !strings.Contains(got, "제 번호는 [phone]") {
+	if got := x.must(warehouse, "show", "imported"); !strings.Contains(got, `"card":"[card]"`) || !strings.Contains(got, "제 번호는 [phone]") {
 		t.Error(got)
 	}
-	if out := x.must(house, "verify", "--redacted"); !strings.Contains(out, "whole") {
+	if out := x.must(warehouse, "verify", "--redacted"); !strings.Contains(out, "whole") {
 		t.Error(out)
 	}
-	if code, out := x.extract(house, "run", "--redact", "crad"); code != cli.ExitUsage || !strings.Contains(out, "did you mean: card?") {
+	if code, out := x.extract(warehouse, "run", "--redact", "crad"); code != cli.ExitUsage || !strings.Contains(out, "did you mean: card?") {
 		t.Errorf("an unknown kind: exit code %d\n%s", code, out)
 	}
 }
@@ -200,37 +200,37 @@ func TestRedactedRun(t *testing.T) {
 func TestCompactRedacts(t *testing.T) {
 	t.Setenv("CALLHOUSE_RESOURCES", "none")
 	x := newRevealing(t, 60)
-	house := filepath.Join(t.TempDir(), "w")
-	x.must(house, "run")
-	left, _ := x.left(house)
+	warehouse := filepath.Join(t.TempDir(), "w")
+	x.must(warehouse, "run")
+	left, _ := x.left(warehouse)
 	if len(left) < 60 {
 		t.Fatalf("only %d in clear", len(left))
 	}
-	if code, out := x.extract(house, "verify", "--redacted"); code != cli.ExitUsage {
+	if code, out := x.extract(warehouse, "verify", "--redacted"); code != cli.ExitUsage {
 		t.Errorf("verify of what nothing redacts: exit code %d\n%s", code, out)
 	}
-	if code, out := x.extract(house, "verify", "--redacted", "--redact", "all"); code != cli.ExitFailed || !strings.Contains(out, "stored in clear") {
+	if code, out := x.extract(warehouse, "verify", "--redacted", "--redact", "all"); code != cli.ExitFailed || !strings.Contains(out, "stored in clear") {
 		t.Errorf("verify: exit code %d\n%s", code, out)
 	}
-	out := x.must(house, "compact", "--redact", "all")
+	out := x.must(warehouse, "compact", "--redact", "all")
 	if !strings.Contains(out, "redacted in") {
 		t.Error(out)
 	}
-	if left, _ := x.left(house); len(left) > 0 {
+	if left, _ := x.left(warehouse); len(left) > 0 {
 		t.Errorf("%d left: %s", len(left), strings.Join(left[:min(len(left), 10)], "\n"))
 	}
-	if out := x.must(house, "verify", "--redacted", "--all"); !strings.Contains(out, "whole") {
+	if out := x.must(warehouse, "verify", "--redacted", "--all"); !strings.Contains(out, "whole") {
 		t.Error(out)
 	}
-	again := x.must(house, "compact", "--redact", "all")
+	again := x.must(warehouse, "compact", "--redact", "all")
 	if !strings.Contains(again, "nothing to redact") {
 		t.Errorf("the same again: %s", again)
 	}
-	if out := x.must(house, "compact", "--redact", "all", "--country", "KR"); !strings.Contains(out, "redacted in 60 calls") {
+	if out := x.must(warehouse, "compact", "--redact", "all", "--country", "KR"); !strings.Contains(out, "redacted in 60 calls") {
 		t.Errorf("with other recognizers: %s", out)
 	}
-	x.must(house, "compact", "--redact", "all")
-	snapshots, err := layout.Current(house)
+	x.must(warehouse, "compact", "--redact", "all")
+	snapshots, err := layout.Current(warehouse)
 	if err != nil || !slices.Contains(snapshots.Manifest.Redaction.Kinds, "card") {
 		t.Fatalf("%v, %+v", err, snapshots.Manifest.Redaction)
 	}
@@ -239,9 +239,9 @@ func TestCompactRedacts(t *testing.T) {
 		id := fmt.Sprint("imported-", i)
 		line, _ := json.Marshal(map[string]any{"call_id": id, "start_timestamp": 1795079700000, "metadata": map[string]string{"x": said}})
 		test.OK(t, os.WriteFile(dump, append(line, '\n'), 0o600))
-		x.must(house, "import", dump)
+		x.must(warehouse, "import", dump)
 		var call struct{ Metadata map[string]string }
-		test.OK(t, json.Unmarshal([]byte(x.must(house, "show", id)), &call))
+		test.OK(t, json.Unmarshal([]byte(x.must(warehouse, "show", id)), &call))
 		if call.Metadata["x"] != "[card]" {
 			t.Errorf("%s is stored as %s", said, call.Metadata["x"])
 		}
@@ -250,15 +250,15 @@ func TestCompactRedacts(t *testing.T) {
 
 // namer is a service that recognizes the names of customers, or fails.
 type namer struct {
-	t      *testing.T
-	names  []string
-	down   atomic.Bool
-	asked  atomic.Int64
-	secret string
+	t         *testing.T
+	names     []string
+	down      atomic.Bool
+	requested atomic.Int64
+	secret    string
 }
 
 func (n *namer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	n.asked.Add(1)
+	n.requested.Add(1)
 	var q struct{ Text string }
 	raw := new(bytes.Buffer)
 	_, _ = raw.ReadFrom(r.Body)
@@ -285,8 +285,8 @@ func (n *namer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // leftNames returns the names that occur in the files of a folder.
-func (n *namer) left(house string) (left []string) {
-	test.EveryByte(n.t, house, func(at string, raw []byte) {
+func (n *namer) left(warehouse string) (left []string) {
+	test.EveryByte(n.t, warehouse, func(at string, raw []byte) {
 		for _, name := range n.names {
 			if bytes.Contains(raw, []byte(name)) {
 				left = append(left, at+": "+name)
@@ -314,34 +314,34 @@ func TestRedactService(t *testing.T) {
 	if len(n.left(plain)) == 0 {
 		t.Fatal("no call names anybody")
 	}
-	house := filepath.Join(t.TempDir(), "w")
+	warehouse := filepath.Join(t.TempDir(), "w")
 	n.down.Store(true)
-	code, out := x.extract(house, "run", "--redact", "all", "--redact-service", server.URL)
+	code, out := x.extract(warehouse, "run", "--redact", "all", "--redact-service", server.URL)
 	if code != cli.ExitIncomplete || !strings.Contains(out, "unchecked") || !strings.Contains(out, "0 fetched (0 turns)") {
 		t.Errorf("with a service that fails: exit code %d\n%s", code, out)
 	}
-	if asked := n.asked.Load(); asked == 0 || asked > 20 {
-		t.Errorf("%d requests to a service that fails", asked)
+	if requested := n.requested.Load(); requested == 0 || requested > 20 {
+		t.Errorf("%d requests to a service that fails", requested)
 	}
-	if left := append(n.left(house), mustLeft(x, house)...); len(left) > 0 {
+	if left := append(n.left(warehouse), mustLeft(x, warehouse)...); len(left) > 0 {
 		t.Errorf("stored: %v", left)
 	}
-	if code, out := x.extract(house, "run"); code != cli.ExitUsage || !strings.Contains(out, "redact_service") {
+	if code, out := x.extract(warehouse, "run"); code != cli.ExitUsage || !strings.Contains(out, "redact_service") {
 		t.Errorf("without the service: exit code %d\n%s", code, out)
 	}
 	n.down.Store(false)
-	out = x.must(house, "run", "--redact-service", server.URL)
+	out = x.must(warehouse, "run", "--redact-service", server.URL)
 	if !strings.Contains(out, " person") || strings.Contains(out, "unchecked") || !strings.Contains(out, " 0 pending") {
 		t.Errorf("with the service: %s", out)
 	}
-	if left := append(n.left(house), mustLeft(x, house)...); len(left) > 0 {
+	if left := append(n.left(warehouse), mustLeft(x, warehouse)...); len(left) > 0 {
 		t.Errorf("stored: %v", left[:min(len(left), 10)])
 	}
-	s, err := layout.Current(house)
+	s, err := layout.Current(warehouse)
 	if err != nil || len(s.Manifest.Redaction.Service) != 2 || len(s.Manifest.Redaction.Kinds) == 0 {
 		t.Errorf("%+v, %v", s.Manifest.Redaction, err)
 	}
-	x.must(house, "verify", "--redacted")
+	x.must(warehouse, "verify", "--redacted")
 
 	// An import without the service's answers is incomplete, and is repeated once it answers.
 	dump := filepath.Join(t.TempDir(), "dump.jsonl")
@@ -349,15 +349,15 @@ func TestRedactService(t *testing.T) {
 		n.names[0] + `입니다"}]}`
 	test.OK(t, os.WriteFile(dump, []byte(body+"\n"), 0o600))
 	n.down.Store(true)
-	if code, out := x.extract(house, "import", dump, "--redact-service", server.URL); code != cli.ExitIncomplete || !strings.Contains(out, "import the files again") {
+	if code, out := x.extract(warehouse, "import", dump, "--redact-service", server.URL); code != cli.ExitIncomplete || !strings.Contains(out, "import the files again") {
 		t.Errorf("import: exit code %d\n%s", code, out)
 	}
-	if got := x.must(house, "show", "imported"); strings.Contains(got, "who") || strings.Contains(got, "저는") {
+	if got := x.must(warehouse, "show", "imported"); strings.Contains(got, "who") || strings.Contains(got, "저는") {
 		t.Error(got)
 	}
 	n.down.Store(false)
-	x.must(house, "import", dump, "--redact-service", server.URL)
-	if got := x.must(house, "show", "imported"); !strings.Contains(got, `"who":"[person]"`) || !strings.Contains(got, "저는 [person]입니다") {
+	x.must(warehouse, "import", dump, "--redact-service", server.URL)
+	if got := x.must(warehouse, "show", "imported"); !strings.Contains(got, `"who":"[person]"`) || !strings.Contains(got, "저는 [person]입니다") {
 		t.Error(got)
 	}
 
@@ -366,12 +366,12 @@ func TestRedactService(t *testing.T) {
 	if left := append(n.left(plain), mustLeft(x, plain)...); len(left) > 0 {
 		t.Errorf("after compact: %v", left[:min(len(left), 10)])
 	}
-	if code, out := x.extract(house, "run", "--redact-service", "localhost:3000"); code != cli.ExitUsage || !strings.Contains(out, "http://localhost:3000") {
+	if code, out := x.extract(warehouse, "run", "--redact-service", "localhost:3000"); code != cli.ExitUsage || !strings.Contains(out, "http://localhost:3000") {
 		t.Errorf("an address without http: exit code %d\n%s", code, out)
 	}
 }
 
-func mustLeft(x *revealing, house string) []string {
-	left, _ := x.left(house)
+func mustLeft(x *revealing, warehouse string) []string {
+	left, _ := x.left(warehouse)
 	return left
 }

@@ -35,7 +35,7 @@ func ask(t *testing.T, setup, text string) any {
 }
 
 func TestCatalog(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	const attach = "ATTACH 'callhouse.duckdb' AS c (READ_ONLY)"
 	for range 2 { // twice in the same place
 		r := run(t, "", "catalog", "--tz", "Asia/Seoul")
@@ -67,7 +67,7 @@ func TestCatalog(t *testing.T) {
 
 // A catalog of a moved warehouse has its old path, and can be recreated in the same place.
 func TestCatalogAfterAMove(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	const attach = "ATTACH 'callhouse.duckdb' AS c (READ_ONLY)"
 	run(t, "", "catalog").exits(t, 0)
 	old, err := filepath.Abs("warehouse")
@@ -84,7 +84,7 @@ func TestCatalogAfterAMove(t *testing.T) {
 
 // A catalog replaces only another catalog.
 func TestCatalogSparesOthers(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	for name, content := range map[string]string{"notes.txt": "mine", "empty.duckdb": ""} {
 		test.OK(t, os.WriteFile(name, []byte(content), 0o644))
 	}
@@ -113,7 +113,7 @@ func TestCatalogOfAReadOnlyWarehouse(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write everywhere")
 	}
-	house(t)
+	copyWarehouse(t)
 	test.OK(t, os.Chmod("warehouse", 0o500))
 	defer func() { _ = os.Chmod("warehouse", 0o700) }() // otherwise the folder cannot be removed
 	run(t, "", "catalog").reports(t, 0, "cannot be pinned")
@@ -122,7 +122,7 @@ func TestCatalogOfAReadOnlyWarehouse(t *testing.T) {
 // Every example of SQL runs in a stock DuckDB on the catalog.
 func TestCatalogRunsExamples(t *testing.T) {
 	dir := goldenDir(t)
-	house(t)
+	copyWarehouse(t)
 	copyExamples(t, dir)
 	run(t, "", "catalog").exits(t, 0)
 	files, err := filepath.Glob("examples/*.sql")
@@ -136,7 +136,7 @@ func TestCatalogRunsExamples(t *testing.T) {
 }
 
 func TestCatalogAsSQL(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	r := run(t, "", "catalog", "--sql", "--tz", "Asia/Seoul")
 	if r.code != 0 || r.stderr != "" {
 		t.Fatal(r)

@@ -64,7 +64,7 @@ func names(m exportManifest) string {
 }
 
 func TestExport(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	if r := run(t, "", "export", "out"); r.code != 0 || r.out != "" || !strings.Contains(r.stderr, fmt.Sprint(len(sqlfiles.Views()), " files")) {
 		t.Fatal(r)
 	}
@@ -113,7 +113,7 @@ func TestExport(t *testing.T) {
 
 // A failing export leaves the old one, and nothing else.
 func TestExportFailing(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	run(t, "", "export", "out", "--tables", "calls").exits(t, 0)
 	test.OK(t, os.Mkdir("mine", 0o755))
 	test.OK(t, os.WriteFile("mine/notes.txt", nil, 0o644))
@@ -145,7 +145,7 @@ func TestExportFailing(t *testing.T) {
 
 // A name from an unset variable is not the current folder.
 func TestExportWithoutAName(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	test.OK(t, os.WriteFile("thesis.txt", nil, 0o644))
 	for _, args := range [][]string{{""}, {" "}, {"--output", ""}, {"--output", "-"}, {"--output", "\t"}} {
 		run(t, "", append([]string{"export", "--tables", "costs"}, args...)...).reports(t, cli.ExitUsage, "folder to write to")
@@ -157,7 +157,7 @@ func TestExportWithoutAName(t *testing.T) {
 
 // What others put into the folder during an export is not deleted with the old export.
 func TestExportKeepsWhatAppears(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	for range 2 {
 		// The folder of the next export appears, hidden, after the old one was checked.
 		made := make(chan error, 1)
@@ -202,7 +202,7 @@ func modes(t *testing.T, path string) string {
 // otherwise.
 func TestModesOfWhatIsMade(t *testing.T) {
 	longtest.Only(t)
-	house(t)
+	copyWarehouse(t)
 	try := func(path, want string, args ...string) {
 		t.Helper()
 		if r := run(t, "", args...); r.code != 0 {
@@ -223,7 +223,7 @@ func TestModesOfWhatIsMade(t *testing.T) {
 
 // A workbook, from every command with formats.
 func TestXLSX(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	var out strings.Builder
 	for _, args := range [][]string{{"sql", "SELECT 1", "-o", "a.xlsx"}, {"sql", "--safe", "SELECT 1", "-o", "b.xlsx"}, {"sentiment", "--by", "day", "-o", "c.xlsx"},
 		{"list", "-o", "d.xlsx"}, {"export", "e", "--format", "xlsx", "--reports", "costs"}, {"sql", "SELECT repeat('x', 40000) AS x", "-o", "f.xlsx"}} {
@@ -249,7 +249,7 @@ func TestXLSX(t *testing.T) {
 
 // CSV for spreadsheets, on stdout, in safe mode and in a file.
 func TestCSVForSpreadsheets(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	const text, want = "SELECT '=1+1' AS a, -1 AS b", "\ufeffa,b\r\n'=1+1,-1\r\n"
 	for _, args := range [][]string{{"--format", "csv-excel"}, {"--format", "csv-excel", "--safe"}, {"--format", "csv-excel", "-o", "x.json"}} {
 		r := run(t, "", append([]string{"sql", text}, args...)...)

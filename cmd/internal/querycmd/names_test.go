@@ -154,7 +154,7 @@ func TestCompletionOfValues(t *testing.T) {
 
 // Values of conditions are completed from the warehouse.
 func TestCompletionFromData(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	for args, want := range map[string]string{
 		"sentiment --where call_t":                     "call_type=",
 		"sentiment --where call_type=":                 "call_type=outbound",
@@ -186,7 +186,7 @@ func firstAgent(t *testing.T) string {
 
 // --top counts the other rows.
 func TestTop(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	all := run(t, "", "sentiment", "--format", "csv", "--sort", "calls:asc")
 	lines := strings.SplitAfter(all.out, "\n")
 	n := len(lines) - 2 // a heading, and nothing after the last line

@@ -68,8 +68,8 @@ func scattered(t *testing.T, seed uint64, n int) {
 	analyticstest.Write(t, "warehouse", 1, d)
 }
 
-// told is a number of the page: its source and text.
-type told struct {
+// shownValue is a number of the page: its source and text.
+type shownValue struct {
 	command, column, where string
 	null                   bool
 	value                  string
@@ -80,11 +80,11 @@ type line struct {
 	command string
 	key     string
 	sum     bool
-	cells   []told
+	cells   []shownValue
 }
 
 // numbers parses a page: its key figures and the rows of its tables.
-func numbers(t *testing.T, text string) (figures []told, lines []line) {
+func numbers(t *testing.T, text string) (figures []shownValue, lines []line) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(text))
 	d.Entity = xml.HTMLEntity
@@ -97,7 +97,7 @@ func numbers(t *testing.T, text string) (figures []told, lines []line) {
 		return "", false
 	}
 	var command string
-	var heads []told
+	var heads []shownValue
 	for {
 		tok, err := d.Token()
 		if errors.Is(err, io.EOF) {
@@ -116,7 +116,7 @@ func numbers(t *testing.T, text string) (figures []told, lines []line) {
 		case "th":
 			if column, ok := attr(e, "data-column"); ok {
 				where, _ := attr(e, "data-where")
-				heads = append(heads, told{column: column, where: where})
+				heads = append(heads, shownValue{column: column, where: where})
 			}
 		case "tr":
 			key, _ := attr(e, "data-key")
@@ -131,7 +131,7 @@ func numbers(t *testing.T, text string) (figures []told, lines []line) {
 			if from, ok := attr(e, "data-command"); ok {
 				column, _ := attr(e, "data-column")
 				where, _ := attr(e, "data-where")
-				figures = append(figures, told{command: from, column: column, where: where, value: v})
+				figures = append(figures, shownValue{command: from, column: column, where: where, value: v})
 			} else if l := lines[len(lines)-1]; len(l.cells) > 0 {
 				at := &l.cells[len(l.cells)-1]
 				at.value, at.null = v, false
@@ -212,12 +212,12 @@ func TestPageEqualsTheReports(t *testing.T) {
 				t.Fatalf("query report %s: %s", c.args, r.stderr)
 			}
 			figures, lines := numbers(t, r.out)
-			asked := answers{}
+			reports := answers{}
 			if len(figures) == 0 {
 				t.Fatal("the page has no key figures")
 			}
 			for _, f := range figures {
-				got, ok := find(asked.of(t, f.command), f.column, f.where)
+				got, ok := find(reports.of(t, f.command), f.column, f.where)
 				if !ok && (f.value == "0") { // no row means zero
 					continue
 				}
@@ -225,13 +225,13 @@ func TestPageEqualsTheReports(t *testing.T) {
 					t.Errorf("%s, %s of %s: the page says %q, the report %q", f.command, f.column, f.where, f.value, got)
 				}
 			}
-			compared := checkLines(t, asked, lines)
+			compared := checkLines(t, reports, lines)
 			if compared < 100 {
 				t.Errorf("only %d numbers were compared", compared)
 			}
 			for _, report := range []string{"funnel", "sentiment", "disconnections", "outcomes", "costs", "agents", "coverage", "worst", "tools"} {
 				found := false
-				for command := range asked {
+				for command := range reports {
 					found = found || strings.HasPrefix(command, "query "+report+" ")
 				}
 				ofAgents := report == "agents" && strings.Contains(c.args, "--agent") // whose page is of one
@@ -244,7 +244,7 @@ func TestPageEqualsTheReports(t *testing.T) {
 }
 
 // checkLines compares the tables with the reports, and returns the number of values compared.
-func checkLines(t *testing.T, asked answers, lines []line) (compared int) {
+func checkLines(t *testing.T, reports answers, lines []line) (compared int) {
 	t.Helper()
 	shown := map[string]map[string]bool{}
 	sums := map[string]int64{}
@@ -253,7 +253,7 @@ func checkLines(t *testing.T, asked answers, lines []line) (compared int) {
 		if l.command == "" || len(l.cells) == 0 {
 			continue
 		}
-		rows := asked.of(t, l.command)
+		rows := reports.of(t, l.command)
 		if shown[l.command] == nil {
 			shown[l.command] = map[string]bool{}
 		}
@@ -272,7 +272,7 @@ func checkLines(t *testing.T, asked answers, lines []line) (compared int) {
 	}
 	for command, keys := range shown {
 		var total int64
-		for _, r := range asked[command] {
+		for _, r := range reports[command] {
 			if strings.HasPrefix(command, "query worst") {
 				break
 			}
@@ -280,10 +280,10 @@ func checkLines(t *testing.T, asked answers, lines []line) (compared int) {
 				t.Errorf("%s has %q, the page does not", command, r[""])
 			}
 		}
-		for _, r := range asked[command] {
+		for _, r := range reports[command] {
 			total += number(t, or(r["calls"], "0"))
 		}
-		for i, r := range asked[command] { // exactly the first five
+		for i, r := range reports[command] { // exactly the first five
 			if strings.HasPrefix(command, "query worst") && keys[r["call_id"]] != (i < 5) {
 				t.Errorf("%s has %s as number %d; on the page: %v", command, r["call_id"], i+1, keys[r["call_id"]])
 			}
@@ -339,7 +339,7 @@ func checkLine(t *testing.T, rows []map[string]string, l line) (compared int) {
 // A page's file is readable by its owner only, keeps an existing mode, and is replaced atomically.
 func TestPageFile(t *testing.T) {
 	longtest.Only(t)
-	house(t)
+	copyWarehouse(t)
 	mode := func() os.FileMode {
 		info, err := os.Stat("report.html")
 		test.OK(t, err)
@@ -375,7 +375,7 @@ func TestPageFile(t *testing.T) {
 }
 
 func TestPageErrors(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	for _, c := range []struct {
 		args string
 		code int
@@ -405,7 +405,7 @@ func TestPageErrors(t *testing.T) {
 
 func TestPageGoldens(t *testing.T) {
 	dir := goldenDir(t)
-	house(t)
+	copyWarehouse(t)
 	for name, args := range map[string]string{"help-report": "report --help", "durations-steps": "durations --steps --by agent", "durations-steps-csv": "durations --steps --format csv"} {
 		r := run(t, "", strings.Fields(args)...)
 		test.Golden(t, filepath.Join(dir, name+".golden"), "query "+args+"\n"+r.String())
@@ -416,7 +416,7 @@ func TestPageGoldens(t *testing.T) {
 // both. Tables name the currency, exact formats do not.
 func TestCurrencyAndLanguage(t *testing.T) {
 	longtest.Only(t)
-	house(t)
+	copyWarehouse(t)
 	plain := run(t, "", "costs", "--format", "csv")
 	test.OK(t, os.WriteFile("callhouse.toml", []byte("currency = \"krw\"\nlang = \"ko\"\n"), 0o600))
 	t.Setenv(config.EnvFile, "callhouse.toml")

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	houseDir = filepath.Join(dir, "house")
+	warehouseDir = filepath.Join(dir, "house")
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(dir)
 		clear()
@@ -51,22 +51,22 @@ func TestMain(m *testing.M) {
 
 type row = analyticstest.Row
 
-// house copies a small warehouse to ./warehouse in a new working folder.
-func house(t *testing.T) {
+// copyWarehouse copies a small warehouse to ./warehouse in a new working folder.
+func copyWarehouse(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	t.Setenv("CALLHOUSE_WAREHOUSE", "")
-	built.Do(func() { buildHouse(t) })
-	test.OK(t, os.CopyFS("warehouse", os.DirFS(houseDir)))
+	built.Do(func() { buildWarehouse(t) })
+	test.OK(t, os.CopyFS("warehouse", os.DirFS(warehouseDir)))
 }
 
-// houseDir is the warehouse that house copies, once it is built.
+// warehouseDir is the warehouse that copyWarehouse copies, once it is built.
 var (
-	houseDir string
-	built    sync.Once
+	warehouseDir string
+	built        sync.Once
 )
 
-func buildHouse(t *testing.T) {
+func buildWarehouse(t *testing.T) {
 	t.Helper()
 	at := func(s string) int64 {
 		v, err := time.Parse(time.RFC3339, s)
@@ -87,7 +87,7 @@ func buildHouse(t *testing.T) {
 		}
 		return r
 	}
-	analyticstest.Write(t, houseDir, 1, analyticstest.Data{
+	analyticstest.Write(t, warehouseDir, 1, analyticstest.Data{
 		Calls: []row{
 			call("c1", ann, "2024-11-18T09:00:00Z", "user_hangup", "positive", 61_000,
 				row{"user_turns": int64(1), "evaluation": `{"task_completed":true,"criteria":[{"name":"greeting","score":4.5}],"notes":["a"]}`}),
@@ -174,7 +174,7 @@ func copyExamples(t *testing.T, testdata string) {
 // The command line: arguments in; stdout, stderr and exit code out.
 func TestGoldens(t *testing.T) {
 	dir := goldenDir(t)
-	house(t)
+	copyWarehouse(t)
 	copyExamples(t, dir)
 	for _, c := range []struct{ name, args string }{
 		{"help", "--help"}, {"help-none", ""}, {"help-sentiment", "sentiment --help"}, {"help-disconnections", "disconnections --help"},
@@ -284,7 +284,7 @@ func TestGoldensOfTheOrganisation(t *testing.T) {
 
 func TestSQLGoldens(t *testing.T) {
 	dir := goldenDir(t)
-	house(t)
+	copyWarehouse(t)
 	for _, c := range []struct {
 		name, text string
 		flags      []string
@@ -320,7 +320,7 @@ func TestSQLGoldens(t *testing.T) {
 
 // A statement may come from an argument, a file or stdin.
 func TestStatementSources(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	test.OK(t, os.WriteFile("q.sql", []byte("-- a file\nSELECT 42 AS n;\n"), 0o644))
 	for _, args := range [][]string{{"sql", "SELECT 42 AS n"}, {"sql", "-f", "q.sql"}, {"sql", "-"}, {"sql"}, {"sql", "--file", "-"}} {
 		if r := run(t, "SELECT 42 AS n", append(args, "--format", "csv")...); r.out != "n\n42\n" || r.code != 0 {
@@ -333,7 +333,7 @@ func TestStatementSources(t *testing.T) {
 
 // --output has the whole answer or is unchanged.
 func TestOutput(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	if r := run(t, "", "sentiment", "-o", "s.csv"); r.code != 0 || r.out != "" {
 		t.Fatal(r)
 	}
@@ -369,7 +369,7 @@ func TestOutput(t *testing.T) {
 
 // Standard readers parse csv and json output.
 func TestMachineFormatsParse(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	for _, args := range [][]string{{"sql", "FROM calls"}, {"sql", "FROM transcript_turns"}, {"sentiment", "--by", "metadata.campaign"}, {"describe"}} {
 		r := run(t, "", append(args, "--format", "csv")...)
 		records, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()
@@ -389,7 +389,7 @@ func TestMachineFormatsParse(t *testing.T) {
 }
 
 func TestNewerWarehouse(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	analyticstest.Edit(t, "warehouse/snapshots/000001/manifest.json", func(m *layout.Manifest) { m.FormatVersion = 77 })
 	if r := run(t, "", "sentiment"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "upgrade") || strings.Count(r.stderr, "\n") != 1 {
 		t.Error(r)
@@ -398,7 +398,7 @@ func TestNewerWarehouse(t *testing.T) {
 
 // CALLHOUSE_WAREHOUSE is the default of --warehouse.
 func TestWarehouseFromEnvironment(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	dir, err := filepath.Abs("warehouse")
 	test.OK(t, err)
 	t.Chdir(t.TempDir())
@@ -411,7 +411,7 @@ func TestWarehouseFromEnvironment(t *testing.T) {
 }
 
 func TestInterrupted(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	var errs bytes.Buffer
@@ -424,7 +424,7 @@ func TestInterrupted(t *testing.T) {
 
 // A reader that closes the pipe early, like head, is no error.
 func TestBrokenPipe(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	r, w, err := os.Pipe()
 	test.OK(t, err)
 	go func() {

@@ -34,7 +34,7 @@ func safeTemp(t *testing.T) {
 
 // Safe mode gives the same answers as the usual mode, byte for byte.
 func TestSafeAnswers(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	safeTemp(t)
 	t.Setenv("CALLHOUSE_API_KEY", "a-key-that-must-never-show")
 	tried := longtest.Each(6)
@@ -65,7 +65,7 @@ func TestSafeAnswers(t *testing.T) {
 // Malicious statements end with one clear line and leave nothing behind. The guard's own cases are
 // in internal/analytics; these need a separate process with limits.
 func TestSafeContains(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	safeTemp(t)
 	deep := func(open, middle, shut string, n int) string {
 		return "SELECT " + strings.Repeat(open, n) + middle + strings.Repeat(shut, n)
@@ -132,7 +132,7 @@ func TestSafeContains(t *testing.T) {
 }
 
 func TestSafeFlags(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	safeTemp(t)
 	for _, c := range []struct {
 		env, args string
@@ -159,7 +159,7 @@ func TestSafeFlags(t *testing.T) {
 
 // Ctrl-C ends the statement's process, too.
 func TestSafeInterrupted(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	safeTemp(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -173,7 +173,7 @@ func TestSafeInterrupted(t *testing.T) {
 
 // So does a closed pipe.
 func TestSafeBrokenPipe(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	safeTemp(t)
 	r, w, err := os.Pipe()
 	test.OK(t, err)
@@ -191,7 +191,7 @@ func TestSafeBrokenPipe(t *testing.T) {
 
 // An answer on stdout ends at the limit, too.
 func TestSafeLimitsStdout(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	safeTemp(t)
 	const text = "SELECT repeat('x', 999) AS x FROM range(3000)"
 	r := run(t, "", "sql", "--safe", "--format", "csv", text, "--max-output", "1MiB")
@@ -224,7 +224,7 @@ func (e *torrent) Read(p []byte) (int, error) {
 
 // A statement is read up to one mebibyte, from any source.
 func TestLongStatements(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	safeTemp(t)
 	f, err := os.Create("long.sql")
 	test.OK(t, err)
@@ -255,7 +255,7 @@ func TestCommandsThatRunForeignSQL(t *testing.T) {
 }
 
 // Only query itself can use the hidden command.
-func TestSafeCommandAlone(t *testing.T) {
+func TestSafeCommand(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run(t, "", isolate.Name).exits(t, cli.ExitUsage)
 	if r := run(t, "", "--help"); strings.Contains(r.out, isolate.Name) {
@@ -265,7 +265,7 @@ func TestSafeCommandAlone(t *testing.T) {
 
 // In safe mode no error contains the warehouse's path, since the user may not be allowed to see it.
 func TestSafeErrorsNameNoFolder(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	safeTemp(t)
 	root, err := filepath.Abs("warehouse")
 	test.OK(t, err)

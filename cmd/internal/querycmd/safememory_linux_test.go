@@ -35,7 +35,7 @@ func TestSafeKeepsToItsMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector takes memory of its own")
 	}
-	house(t)
+	copyWarehouse(t)
 	ask := func(memory, statement string) (code int, peak int64, stderr string) {
 		t.Helper()
 		args, err := json.Marshal([]string{"sql", "--safe", "--timeout", "5m", "--memory", memory, "--format", "csv", statement})

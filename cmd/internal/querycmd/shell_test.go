@@ -15,7 +15,7 @@ import (
 
 // The shell in a terminal.
 func TestShellInATerminal(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	x := start(t, 100, 40, "shell")
 	x.see("snapshot 000001 of ./warehouse", "8 calls", "Help: help")
 	// Completion, over several lines.
@@ -73,7 +73,7 @@ func TestShellInATerminal(t *testing.T) {
 
 // Ctrl-C cancels the running statement or the input, and nothing else.
 func TestShellInterrupted(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	x := start(t, 80, 24, "shell")
 	x.ready()
 	x.typed("select nothing, at, all")
@@ -102,7 +102,7 @@ func (x *terminal) lflag() uint32 {
 
 // Input is in the history of the next session.
 func TestShellHistory(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	state := t.TempDir()
 	file := filepath.Join(state, "callhouse", "query_history")
 	x := start(t, 80, 24, "shell", "XDG_STATE_HOME="+state)
@@ -139,7 +139,7 @@ func TestShellHistory(t *testing.T) {
 
 // A statement reads the commit that is current when it starts.
 func TestShellSeesCommits(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	x := start(t, 80, 24, "shell")
 	x.run("select 500 + count(*) as n from calls;", "508")
 	analyticstest.Write(t, "warehouse", 2, analyticstest.Data{Calls: []row{{"call_id": "new", "status": "ended"}}})
@@ -149,7 +149,7 @@ func TestShellSeesCommits(t *testing.T) {
 
 // Nothing breaks on a small terminal.
 func TestShellInASmallTerminal(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	x := start(t, 34, 8, "shell")
 	x.ready()
 	x.typed("select content, role")
@@ -183,7 +183,7 @@ func TestShellInASmallTerminal(t *testing.T) {
 
 // Data quoted in an error does not control the terminal.
 func TestShellErrorsSteerNothing(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	x := start(t, 100, 20, "shell")
 	x.run("select error(chr(27) || '[2Jx' || chr(155) || chr(8238));", `\x1b[2Jx\u009b\u202e`)
 	x.run("from calls where status = error(chr(27) || ']0;owned' || chr(7));", `\x1b]0;owned\x07`)
@@ -197,7 +197,7 @@ func TestShellErrorsSteerNothing(t *testing.T) {
 
 // A signal that ends the shell leaves the terminal in its original state.
 func TestShellTerminated(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	x := start(t, 80, 24, "shell")
 	x.ready()
 	if x.lflag()&unix.ICANON != 0 {
@@ -214,7 +214,7 @@ func TestShellTerminated(t *testing.T) {
 
 // Without a terminal, or where untrusted SQL is expected, the shell does not start.
 func TestShellRefuses(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	run(t, "select 1;", "shell").reports(t, 2, "query sql -f FILE")
 	for _, safe := range []string{"1", "yes please"} {
 		t.Setenv("CALLHOUSE_SAFE", safe)

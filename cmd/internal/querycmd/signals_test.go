@@ -27,9 +27,9 @@ const (
 	spilling = "SELECT count(DISTINCT s) FROM (SELECT repeat(CAST(hash(range) AS VARCHAR), 5) AS s FROM range(300000000))"
 )
 
-// heedHangups makes the started programs receive the signal of a closed terminal, even if the test
+// handleHangups makes the started programs receive the signal of a closed terminal, even if the test
 // runs under nohup.
-func heedHangups(t *testing.T) {
+func handleHangups(t *testing.T) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(c) })
@@ -104,8 +104,8 @@ func endOf(err error) int {
 // However the command ends, except by SIGKILL, it leaves nothing in TMPDIR. After SIGKILL, the next
 // command removes the leftovers.
 func TestEndingsLeaveNothing(t *testing.T) {
-	house(t)
-	heedHangups(t)
+	copyWarehouse(t)
+	handleHangups(t)
 	tried := longtest.Each(2)
 	for i, c := range []struct {
 		name, args, statement string
@@ -193,8 +193,8 @@ func TestEndingsLeaveNothing(t *testing.T) {
 
 // A shell ended by a signal leaves nothing either, with or without its editor.
 func TestShellEndedBySignal(t *testing.T) {
-	house(t)
-	heedHangups(t)
+	copyWarehouse(t)
+	handleHangups(t)
 	tried := longtest.Each(2)
 	for i, c := range []struct {
 		name, args, term string
@@ -280,7 +280,7 @@ func killedOutput(t *testing.T, temp, dir string) {
 // A command that writes into the same folder removes what a killed one left there a day ago. Files of
 // running commands stay.
 func TestNextCommandRemovesLeftovers(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	temp, dir := t.TempDir(), t.TempDir()
 	killedOutput(t, temp, dir)
 	running := spawn(t, temp, "sql - --format csv --output "+filepath.Join(dir, "more.csv"), "FROM range(1000000000)", nil)
@@ -301,7 +301,7 @@ func TestNextCommandRemovesLeftovers(t *testing.T) {
 
 // The same for an export, and for the folder of a statement with limits.
 func TestNextCommandRemovesLeftFolders(t *testing.T) {
-	house(t)
+	copyWarehouse(t)
 	temp, dir := t.TempDir(), t.TempDir()
 	for try := 0; len(hidden(t, dir)) == 0; try++ { // an export that ends before the kill leaves nothing
 		if try == 50 {

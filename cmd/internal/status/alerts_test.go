@@ -55,15 +55,15 @@ type event struct {
 // month simulates thirty nights of one profile, and records the value of each series at every
 // scrape; NaN: none.
 type month struct {
-	t       *testing.T
-	profile string
-	scrapes int
-	seen    map[string][]float64
-	shown   map[string]float64 // in the current file; nil: no file
-	at      int                // scrapes done
-	history sink.History
-	number  int64
-	asked   map[string]bool // the metrics used by the rules
+	t         *testing.T
+	profile   string
+	scrapes   int
+	seen      map[string][]float64
+	shown     map[string]float64 // in the current file; nil: no file
+	at        int                // scrapes done
+	history   sink.History
+	number    int64
+	requested map[string]bool // the metrics used by the rules
 }
 
 var absent = -1e300 // how a missing value is written
@@ -71,9 +71,9 @@ var absent = -1e300 // how a missing value is written
 func newMonth(t *testing.T, profile string) *month {
 	t.Helper()
 	rules := test.Read(t, "../../../docs/alerts.yml")
-	m := &month{t: t, profile: profile, scrapes: int(monthNights * theDay / scrapeEvery), seen: map[string][]float64{}, asked: map[string]bool{}}
+	m := &month{t: t, profile: profile, scrapes: int(monthNights * theDay / scrapeEvery), seen: map[string][]float64{}, requested: map[string]bool{}}
 	for _, name := range metricRE.FindAllString(string(rules), -1) {
-		m.asked[name] = true
+		m.requested[name] = true
 	}
 	return m
 }
@@ -102,7 +102,7 @@ func (m *month) write(s *Metrics) {
 	test.OK(m.t, err)
 	m.shown = map[string]float64{}
 	for _, f := range families {
-		if !m.asked[f.GetName()] {
+		if !m.requested[f.GetName()] {
 			continue
 		}
 		for _, one := range f.GetMetric() {

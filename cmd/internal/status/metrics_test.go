@@ -37,9 +37,9 @@ func allMetrics(t *testing.T) *prometheus.Registry {
 	now := time.Now()
 	h.Snapshot.Manifest.Coverage = []schema.Span{{From: 1, To: 2, ListedAt: 3}, {From: 4, To: 5, ListedAt: 6}}
 	h.Snapshot.Manifest.Bulk = &schema.Bulk{State: schema.BulkTrusted}
-	house, oldest := h.Snapshot.Manifest, int64(1_760_000_000_000)
-	house.Archive = "file:///archive"
-	house.Files = append(house.Files, layout.File{Table: "calls", Period: "2025-01-01", Unarchived: 3, OldestUnarchived: &oldest},
+	manifest, oldest := h.Snapshot.Manifest, int64(1_760_000_000_000)
+	manifest.Archive = "file:///archive"
+	manifest.Files = append(manifest.Files, layout.File{Table: "calls", Period: "2025-01-01", Unarchived: 3, OldestUnarchived: &oldest},
 		layout.File{Table: "recordings", Period: "2025-01-01", Recordings: map[string]int64{"stored": 5, "gone": 1, "refused": 2}, AudioBytes: 7})
 	m := Metrics{Now: now, Started: now, Profile: "acme", Code: 3, Failures: 2, Report: new(crawler.Report),
 		Last: &schema.Run{ID: "new", StartedAt: now.UnixMilli(), EndedAt: schema.Some(now.UnixMilli() + 1500), Outcome: schema.OutcomeIncomplete,
@@ -59,7 +59,7 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 	}
 }
 
-func TestMetricsTellOfTheRun(t *testing.T) {
+func TestMetricsOfTheRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "callhouse.prom")
 	test.OK(t, prometheus.WriteToTextfile(path, allMetrics(t)))
 	raw := test.Read(t, path)

@@ -152,7 +152,7 @@ func TestDataTests(t *testing.T) {
 }
 
 // A run that lost a listed call is not done, and says so everywhere.
-func TestLostCallsAreTold(t *testing.T) {
+func TestLostCallsAreReported(t *testing.T) {
 	rep := &crawler.Report{}
 	rep.CallsListed, rep.ItemsStored, rep.ItemsRepeated, rep.ItemsBefore, rep.ItemsAside = 10, 5, 2, 1, 1
 	outcome, err := Judge(rep, nil)

@@ -248,7 +248,7 @@ func stream(c *duck.Conn) func(context.Context, string) (*duck.Rows, error) {
 func TestSmall(t *testing.T) {
 	conn := connect(t)
 	for _, text := range []string{"SELECT i, repeat('x', i % 50), [i], {'a': i} FROM range(5000) r(i)", "SELECT 1 WHERE false", "SELECT 1,\n  nothing", "SELECT )", "SELECT CAST('x' AS INTEGER)"} {
-		told := func(run func(context.Context, string) (*duck.Rows, error)) string {
+		describe := func(run func(context.Context, string) (*duck.Rows, error)) string {
 			rows, err := run(t.Context(), text)
 			if err != nil {
 				return err.Error()
@@ -265,7 +265,7 @@ func TestSmall(t *testing.T) {
 				fmt.Fprintln(&b, row...)
 			}
 		}
-		if a, b := told(stream(conn)), told(conn.QuerySmall); a != b {
+		if a, b := describe(stream(conn)), describe(conn.QuerySmall); a != b {
 			t.Errorf("%s: streamed\n%.500s\nas a whole\n%.500s", text, a, b)
 		}
 	}

@@ -116,8 +116,8 @@ func TestParquetBounds(t *testing.T) {
 		test.OK(t, err)
 		s, err := c.Statistics()
 		test.OK(t, err)
-		if told := s != nil && s.HasMinMax(); told != want {
-			t.Errorf("column %s tells bounds: %v, want %v", columns[i].Name, told, want)
+		if found := s != nil && s.HasMinMax(); found != want {
+			t.Errorf("column %s tells bounds: %v, want %v", columns[i].Name, found, want)
 		}
 	}
 }

@@ -216,8 +216,8 @@ var (
 	policy  = `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"/>`
 )
 
-// alone fails if the page refers to anything outside itself.
-func alone(t *testing.T, text string) {
+// selfContained fails if the page refers to anything outside itself.
+func selfContained(t *testing.T, text string) {
 	t.Helper()
 	if m := foreign.FindString(text); m != "" {
 		t.Errorf("the page has %q in it", m)
@@ -231,7 +231,7 @@ func TestEmptyWarehouse(t *testing.T) {
 	now := instant(t, "2026-11-21T06:00:00Z")
 	s, text := made(t, analyticstest.Data{Coverage: []schema.Span{}}, Options{Now: now})
 	wellFormed(t, text)
-	alone(t, text)
+	selfContained(t, text)
 	if s.Calls != 0 || strings.Contains(text, "<svg") || !strings.Contains(text, "There are no calls in this period.") ||
 		!strings.Contains(text, "No time range is fully listed yet") || !strings.Contains(text, "snapshot 7") {
 		t.Errorf("%d calls:\n%s", s.Calls, text)
@@ -248,7 +248,7 @@ func TestOneCall(t *testing.T) {
 		Coverage: []schema.Span{{From: 0, To: instant(t, "2026-11-21T02:10:00Z").UnixMilli()}},
 	}, Options{Now: now, Title: nasty, Agent: nasty})
 	wellFormed(t, text)
-	alone(t, text)
+	selfContained(t, text)
 	for _, want := range []string{"Yesterday, Fri 2026-11-20", "<data value=\"1.5000\"", "1 call of Fri 2026-11-20; permanently missing: known status and reason 1 (100.0%)."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
@@ -288,7 +288,7 @@ func TestManyNames(t *testing.T) {
 	}
 	_, text := made(t, analyticstest.Data{Calls: calls}, Options{Now: instant(t, "2026-11-21T06:00:00Z"), Since: begin, Until: instant(t, "2026-11-05T00:00:00Z")})
 	wellFormed(t, text)
-	alone(t, text)
+	selfContained(t, text)
 	if len(text) > 600_000 {
 		t.Errorf("the page has %d bytes", len(text))
 	}

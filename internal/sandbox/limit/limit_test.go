@@ -26,8 +26,8 @@ func TestLimitersKeepTheirLimits(t *testing.T) {
 			if ok != (wait == 0) {
 				t.Fatalf("let in %v, wait %v", ok, wait)
 			}
-			if should := room(algorithm, in, now, perSecond, time.Second) &&
-				room(algorithm, in, now, perMinute, time.Minute); algorithm != TokenBucket && ok != should {
+			if should := fits(algorithm, in, now, perSecond, time.Second) &&
+				fits(algorithm, in, now, perMinute, time.Minute); algorithm != TokenBucket && ok != should {
 				t.Fatalf("%s let in %v, want %v", algorithm, ok, should)
 			}
 			if ok {
@@ -66,8 +66,8 @@ func allowSoon(l *Limiter, now *time.Time) bool {
 	return false
 }
 
-// room reports whether a window has room for another request, by counting.
-func room(a Algorithm, in []time.Time, now time.Time, limit int, span time.Duration) bool {
+// fits reports whether a window has room for another request, by counting.
+func fits(a Algorithm, in []time.Time, now time.Time, limit int, span time.Duration) bool {
 	n := 0
 	for _, at := range in {
 		if a == FixedWindow && at.Truncate(span).Equal(now.Truncate(span)) || a == SlidingLog && now.Sub(at) < span {

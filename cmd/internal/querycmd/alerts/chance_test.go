@@ -34,7 +34,7 @@ func TestNothingChanges(t *testing.T) {
 			}
 			return is
 		})
-		c, _, _ := over(house(t, calls), path, time.Time{})
+		c, _, _ := over(warehouse(t, calls), path, time.Time{})
 		f, err := fileOf(c.Command)
 		test.OK(t, err)
 		w, err := c.Open(t.Context(), time.UTC)

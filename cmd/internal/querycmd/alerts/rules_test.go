@@ -111,7 +111,7 @@ func TestChannels(t *testing.T) {
 
 // The examples are rules that any warehouse can evaluate.
 func TestExamples(t *testing.T) {
-	root := house(t, company(rand.New(rand.NewPCG(1, 1)), firstNight.AddDate(0, 0, -16), 16, 2, 20, nil))
+	root := warehouse(t, company(rand.New(rand.NewPCG(1, 1)), firstNight.AddDate(0, 0, -16), 16, 2, 20, nil))
 	c, _, stderr := over(root, "../../../../deploy/alerts.toml", firstNight.Add(3*time.Hour))
 	if err := c.run(t.Context()); err != nil {
 		t.Errorf("%v\n%s", err, stderr)
@@ -169,8 +169,8 @@ func poisson(r *rand.Rand, mean float64) (n int) {
 	return n
 }
 
-// house writes a warehouse in which all calls are listed.
-func house(t testing.TB, calls []analyticstest.Row) string {
+// warehouse writes a warehouse in which all calls are listed.
+func warehouse(t testing.TB, calls []analyticstest.Row) string {
 	t.Helper()
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls,

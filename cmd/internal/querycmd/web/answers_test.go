@@ -66,11 +66,11 @@ func newServer(t *testing.T) *Server {
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: []analyticstest.Row{{"call_id": "one", "start_at": at}},
 		Turns: []analyticstest.Row{{"call_id": "one", "call_start_at": at, "turn": int64(0), "role": "user", "content": "hello"},
 			{"call_id": "one", "call_start_at": at, "turn": int64(1), "role": "tool_call_invocation", "tool_call_id": "t", "tool_name": "find"}}})
-	houses := &serve.Snapshots{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
+	snapshots := &serve.Snapshots{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		return analytics.Open(ctx, root, analytics.Options{Options: opened.Options{Location: zone, Rights: r}})
 	}}
-	t.Cleanup(func() { test.OK(t, houses.Close()) })
-	return New(Config{Snapshots: houses, Settings: answer.Command{Config: config.Config{Values: config.Values{TZ: "UTC", Lang: "en"}}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry()})
+	t.Cleanup(func() { test.OK(t, snapshots.Close()) })
+	return New(Config{Snapshots: snapshots, Settings: answer.Command{Config: config.Config{Values: config.Values{TZ: "UTC", Lang: "en"}}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry()})
 }
 
 // If a page made in advance fails, this is logged, and no reader is affected.
@@ -78,11 +78,11 @@ func TestAPageThatFailsAhead(t *testing.T) {
 	s := newServer(t)
 	var log strings.Builder
 	s.Log = slog.New(slog.NewTextHandler(&log, nil))
-	house, release, err := s.Snapshots.Acquire(t.Context(), time.UTC, rights.Rights{})
+	warehouse, release, err := s.Snapshots.Acquire(t.Context(), time.UTC, rights.Rights{})
 	test.OK(t, err)
 	defer release()
 	for _, of := range []*schema.Table{&schema.Turns, &schema.ToolCalls} {
-		test.OK(t, os.RemoveAll(filepath.Join(house.Snapshot().Dir, of.Name)))
+		test.OK(t, os.RemoveAll(filepath.Join(warehouse.Snapshot().Dir, of.Name)))
 	}
 	s.Ready(t.Context())
 	if !strings.Contains(log.String(), "request failed") {

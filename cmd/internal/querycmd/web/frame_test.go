@@ -222,7 +222,7 @@ func TestOthersRows(t *testing.T) {
 			others = append(others, "/reports/"+f.Name, "/reports/"+f.Name+".csv", "/reports/"+f.Name+".json?by=agent&"+span)
 		}
 	}
-	tells, asked, tried := 0, 0, longtest.Each(40)
+	reported, asked, tried := 0, 0, longtest.Each(40)
 	for i, address := range slices.Concat(own, others) {
 		if !tried(i) {
 			continue
@@ -230,7 +230,7 @@ func TestOthersRows(t *testing.T) {
 		asked++
 		first, whole := get("boss", address)
 		if strings.Contains(whole, analyticstest.Secret) {
-			tells++
+			reported++
 		}
 		resp, body := get("agency", address, "If-None-Match", first.Header.Get("ETag"))
 		if strings.Contains(without(body, address), analyticstest.Secret) {
@@ -246,8 +246,8 @@ func TestOthersRows(t *testing.T) {
 			t.Errorf("%s is answered for who may see costs alone: %.200s", address, body)
 		}
 	}
-	if tells < asked/4 {
-		t.Errorf("of %d addresses %d tell of others where they may", asked, tells)
+	if reported < asked/4 {
+		t.Errorf("of %d addresses %d tell of others where they may", asked, reported)
 	}
 	for address, want := range map[string]int{"/calls/SECRET-1": 404, "/reports/changes": 403, "/reports/funnel.csv?by=number": 403, "/reports/funnel.csv?by=campaign": 200, "/calls?agent=SECRET-agent": 400} {
 		if resp, body := get("agency", address); resp.StatusCode != want {

@@ -73,7 +73,7 @@ type served struct {
 	handler http.Handler
 }
 
-func housesAt(root string) *serve.Snapshots {
+func snapshotsAt(root string) *serve.Snapshots {
 	return &serve.Snapshots{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		return analytics.Open(ctx, root, analytics.Options{Options: opened.Options{Location: zone, Rights: r}})
 	}}
@@ -90,9 +90,9 @@ func serverOf(t *testing.T, d analyticstest.Data, login login) *served {
 	t.Helper()
 	s := &served{t: t, root: t.TempDir(), log: new(strings.Builder)}
 	analyticstest.Write(t, s.root, 1, d)
-	house := housesAt(s.root)
-	t.Cleanup(func() { test.OK(t, house.Close()) })
-	s.handler = web.New(web.Config{Snapshots: house, Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: s.root, TZ: "Asia/Seoul", Lang: "en"}}},
+	snapshots := snapshotsAt(s.root)
+	t.Cleanup(func() { test.OK(t, snapshots.Close()) })
+	s.handler = web.New(web.Config{Snapshots: snapshots, Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: s.root, TZ: "Asia/Seoul", Lang: "en"}}},
 		Login: login, Now: func() time.Time { return time.Date(2024, 12, 1, 9, 30, 0, 0, time.UTC) }, Log: slog.New(slog.NewTextHandler(s.log, nil)), Metrics: prometheus.NewRegistry()})
 	server := httptest.NewServer(s.handler)
 	t.Cleanup(server.Close)
@@ -362,7 +362,7 @@ func TestClickThrough(t *testing.T) {
 	s := newServer(t, 200, nil)
 	address := s.url + "/?since=2024-11-05&until=2024-12-01"
 	if *warehouseRoot != "" {
-		other := httptest.NewServer(web.New(web.Config{Snapshots: housesAt(*warehouseRoot), Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: *warehouseRoot, TZ: "Asia/Seoul", Lang: "en"}}},
+		other := httptest.NewServer(web.New(web.Config{Snapshots: snapshotsAt(*warehouseRoot), Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: *warehouseRoot, TZ: "Asia/Seoul", Lang: "en"}}},
 			Now: time.Now, Log: slog.Default(), Metrics: prometheus.NewRegistry()}))
 		defer other.Close()
 		address = other.URL + "/"

@@ -197,7 +197,7 @@ func texts(t *testing.T, svg string) (out []box, width, height float64) {
 }
 
 // In every drawing, texts neither overlap nor leave the drawing, and every coordinate is a number.
-func TestTextsKeepApart(t *testing.T) {
+func TestTextsDoNotOverlap(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 80 {
 		n := []int{0, 1, 2, 7, 30, 92, 110, 366}[r.IntN(8)]
@@ -238,7 +238,7 @@ func TestTextsKeepApart(t *testing.T) {
 
 // Whatever the moves, names neither overlap nor leave the drawing, and the same moves are always
 // drawn alike.
-func TestMovesKeepApart(t *testing.T) {
+func TestMovesDoNotOverlap(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 60 {
 		s := ends()
