@@ -146,30 +146,3 @@ func TestInvalidUTF8(t *testing.T) {
 		t.Error("an id that is no UTF-8 could be another call's")
 	}
 }
-
-// A body of 20 MB is decoded, and decoded again from the JSON of its rows.
-func TestHugeTranscript(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("20 MB")
-	}
-	var body bytes.Buffer
-	body.WriteString(`{"id":"a","status":"ended","end_at":1795079700000,"transcript":[`)
-	turn := `{"role":"agent","content":"` + string(bytes.Repeat([]byte("안녕 \\n"), 1000)) + `","start_at":1,"end_at":2}`
-	n := 0
-	for ; body.Len() < 20<<20; n++ {
-		if n > 0 {
-			body.WriteByte(',')
-		}
-		body.WriteString(turn)
-	}
-	body.WriteString("]}")
-	c := decoded(t, body.Bytes(), schema.KindDetail)
-	if c.Turns().Len() != n || c.TurnCount() != schema.Some(int32(n)) {
-		t.Fatalf("%d turns of %d", c.Turns().Len(), n)
-	}
-	again := decoded(t, c.AppendJSON(nil), schema.KindDetail)
-	if !Same(c, again) {
-		t.Error("does not come back")
-	}
-}

@@ -3,9 +3,7 @@ package calls
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"runtime/debug"
 	"testing"
 	"unicode/utf8"
@@ -28,54 +26,30 @@ func init() {
 }
 
 // viaRows writes calls into Parquet files of the three tables and reads them back.
-func viaRows(t rapid.TB, calls []*Call) []*Call {
+func viaRows(t rapid.TB, calls []*Call) (out []*Call) {
 	t.Helper()
-	files := map[*schema.Table]*bytes.Buffer{}
-	writers := map[*schema.Table]*parquet.GenericWriter[any]{}
-	for _, table := range schema.CallTables {
-		files[table] = new(bytes.Buffer)
-		writers[table] = parquet.NewGenericWriter[any](files[table], schema.ParquetSchema(table))
-	}
+	written := map[*schema.Table][]parquet.Row{}
 	for _, c := range calls {
 		for table, row := range rows(c) {
 			if len(row) != len(table.Columns) {
 				t.Fatalf("%s: a row of %d values", table.Name, len(row))
 			}
-			if _, err := writers[table].WriteRows([]parquet.Row{row}); err != nil {
-				t.Fatal(err)
-			}
+			written[table] = append(written[table], row)
 		}
 	}
-	var out []*Call
-	read := func(table *schema.Table, do func(parquet.Row)) {
-		test.OK(t, writers[table].Close())
-		f, err := parquet.OpenFile(bytes.NewReader(files[table].Bytes()), int64(files[table].Len()))
-		test.OK(t, err)
-		test.OK(t, schema.SameColumns(f.Schema(), table))
-		for _, g := range f.RowGroups() {
-			rows := g.Rows()
-			buf := make([]parquet.Row, 1)
-			for {
-				n, err := rows.ReadRows(buf)
-				if n == 1 {
-					do(buf[0])
-				}
-				if errors.Is(err, io.EOF) {
-					break
-				}
-				test.OK(t, err)
-			}
-			test.OK(t, rows.Close())
-		}
+	read := func(table *schema.Table) []parquet.Row {
+		file, rows := wiretest.RoundTrip(t, schema.ParquetSchema(table), written[table]...)
+		test.OK(t, schema.SameColumns(file, table))
+		return rows
 	}
-	read(&schema.Calls, func(row parquet.Row) {
+	for _, row := range read(&schema.Calls) {
 		var c Call
 		test.OK(t, c.Read(row))
 		out = append(out, c.Clone())
-	})
+	}
 	for l, table := range schema.CallResource.Lists {
 		at := 0
-		read(table, func(row parquet.Row) {
+		for _, row := range read(table) {
 			var one Call
 			one.Begin(schema.CallResource)
 			one.Lists[l].AddRow(row)
@@ -87,7 +61,7 @@ func viaRows(t rapid.TB, calls []*Call) []*Call {
 				t.Fatalf("%s: row %d of %q stands where row %d of %q should", table.Name, position, got[0].ByteArray(), to.Len(), out[at].ID())
 			}
 			copy(to.Add(), got)
-		})
+		}
 	}
 	return out
 }

@@ -100,15 +100,3 @@ func TestEveryColumn(t *testing.T) {
 		t.Errorf("only %d columns were tried", tried)
 	}
 }
-
-// An agent's flow is recognized under both observed names.
-func TestFlowUnderEitherName(t *testing.T) {
-	t.Parallel()
-	for _, body := range []string{`{"id":"a","name":"n","type":"flow","created_at":1,"updated_at":2,"production_version":null,"flow_data":{"nodes":[1.50]}}`,
-		`{"id":"a","name":"n","type":"flow","created_at":1,"updated_at":2,"production_version":null,"flow":{"nodes":[1.50]}}`} {
-		o := decode(t, resource.Agents, []byte(body))
-		if got := string(schema.TextOf(o.Row[resource.Agents.Table.Column("flow")])); got != `{"nodes":[1.50]}` {
-			t.Errorf("of %s the flow is %q", body, got)
-		}
-	}
-}

@@ -4,41 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
 	"callhouse/internal/wire/wiretest"
 )
-
-// A new column takes one line: it is decoded, compared, cloned and printed.
-func TestAColumnMore(t *testing.T) {
-	t.Parallel()
-	more := schema.NewTable("calls", append(slices.Clone(schema.Calls.Fields), schema.Column{ID: 99, Name: "made_up", Type: schema.Word, V3: "made_up", V2: "made_up"})...)
-	resource := schema.NewResource(&more, &schema.Turns, &schema.Items)
-	at := more.Column("made_up")
-	var d Decoder
-	decode := func(body string) *schema.Object {
-		var o schema.Object
-		test.OK(t, d.Decode(resource, []byte(body), schema.KindItem, &o))
-		o.Own()
-		return &o
-	}
-	const body = `{"id":"a","made_up":"ko"}`
-	a, b := decode(body), decode(`{"id":"a","made_up":"en"}`)
-	if string(schema.TextOf(a.Row[at])) != "ko" || schema.SameObject(a, b) {
-		t.Fatalf("the row is %v", a.Row)
-	}
-	if diff := cmp.Diff(wiretest.Value(t, []byte(body)), wiretest.Value(t, AppendJSON(nil, a))); diff != "" {
-		t.Error(diff)
-	}
-	if none := decode(`{"id":"a"}`); !none.Row[at].IsNull() || !strings.Contains(string(AppendJSON(nil, none)), `"id":"a"`) || strings.Contains(string(AppendJSON(nil, none)), "made_up") {
-		t.Errorf("without it: %s", AppendJSON(nil, none))
-	}
-}
 
 // madeUp are two invented resources: their declaration is all that decode, compare, clone and files
 // need.

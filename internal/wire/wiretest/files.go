@@ -4,16 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"pgregory.net/rapid"
 
 	"callhouse/internal/test"
 )
 
 // RoundTrip writes rows into a file of a schema, and returns the schema and the
 // rows that are read from it.
-func RoundTrip(t *testing.T, s *parquet.Schema, rows ...parquet.Row) (*parquet.Schema, []parquet.Row) {
+func RoundTrip(t rapid.TB, s *parquet.Schema, rows ...parquet.Row) (*parquet.Schema, []parquet.Row) {
 	t.Helper()
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[any](&b, s)
