@@ -190,7 +190,7 @@ func TestServiceDown(t *testing.T) {
 		}
 		store := newMemStore()
 		r, err := s.visit(t, store, nil)
-		down, isDown := errorAs[*api.ServiceDownError](err)
+		down, isDown := errors.AsType[*api.ServiceDownError](err)
 		if !isDown || down.Failures < 20 {
 			t.Fatalf("error %v", err)
 		}
@@ -303,7 +303,7 @@ func TestKeyRevoked(t *testing.T) {
 			s.refuses(code, func(n int, _ url.Values) bool { return n > 100 })
 			store := newMemStore()
 			r, err := s.visit(t, store, func(cfg *Config) { cfg.Workers = 4 })
-			e, isIt := errorAs[*api.AuthError](err)
+			e, isIt := errors.AsType[*api.AuthError](err)
 			if !isIt || e.Status != code || e.Code != "REFUSED" || e.KeySource != "TEST_KEY" {
 				t.Fatalf("error %v", err)
 			}
@@ -326,7 +326,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	defer s.Close()
 	c := tester(t, nil, newMemStore(), func(cfg *Config) { cfg.BaseURL = s.URL })
 	_, err := c.Run(t.Context())
-	if _, ok := errorAs[*api.AddressError](err); !ok || !strings.Contains(err.Error(), "https://login.example/in") {
+	if _, ok := errors.AsType[*api.AddressError](err); !ok || !strings.Contains(err.Error(), "https://login.example/in") {
 		t.Errorf("error %v", err)
 	}
 	if n.Load() != 1 {

@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"runtime"
 	"slices"
@@ -92,7 +93,7 @@ func meetHostile(t *testing.T, item, record []byte, place int, how uint8) {
 	r, err := s.visit(t, store, func(cfg *Config) { cfg.Logger = nil })
 	runtime.ReadMemStats(&after)
 	whole := json.Valid(item) && how&cutItem == 0 // otherwise the page is broken, or has other items than the service meant to send
-	if _, down := errorAs[*api.ServiceDownError](err); err != nil && (whole || !down) {
+	if _, down := errors.AsType[*api.ServiceDownError](err); err != nil && (whole || !down) {
 		t.Fatalf("the run failed: %v", err)
 	}
 	if r.Unaccounted() != 0 {

@@ -64,11 +64,6 @@ func testLog(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-func errorAs[E error](err error) (e E, ok bool) {
-	ok = errors.As(err, &e)
-	return e, ok
-}
-
 // memStore keeps calls in memory. A call's detail is due when the call is over, its caller did not
 // opt out, and it has none yet; due calls change with a commit.
 type memStore struct {
@@ -192,7 +187,11 @@ func (s *memStore) Checkpoint(_ context.Context, wait bool) error {
 	s.commits++
 	var all []calls.Due
 	for id, c := range s.items {
-		all = append(all, calls.Due{CallID: id, StartAt: opt(c.Start)})
+		due := calls.Due{CallID: id}
+		if c.Start != nil {
+			due.StartAt = schema.Some(*c.Start)
+		}
+		all = append(all, due)
 	}
 	slices.SortFunc(all, func(a, b calls.Due) int {
 		return cmp.Or(cmp.Compare(b.StartAt.V, a.StartAt.V), cmp.Compare(a.CallID, b.CallID))
@@ -223,31 +222,25 @@ func (s *memStore) Backoff(of string) schema.Backoff {
 
 func (s *memStore) FromBulk(context.Context) iter.Seq2[calls.Due, error] {
 	s.mu.Lock()
-	ids := slices.Clone(s.fromBulk)
-	s.mu.Unlock()
-	return func(yield func(calls.Due, error) bool) {
-		for _, id := range ids {
-			if !yield(calls.Due{CallID: id}, nil) {
-				return
-			}
-		}
+	defer s.mu.Unlock()
+	var due []calls.Due
+	for _, id := range s.fromBulk {
+		due = append(due, calls.Due{CallID: id})
 	}
-}
-
-func opt(ms *int64) schema.Opt[int64] {
-	if ms == nil {
-		return schema.Opt[int64]{}
-	}
-	return schema.Some(*ms)
+	return seqOf(due)
 }
 
 func (s *memStore) Due(context.Context, calls.DueScope) iter.Seq2[calls.Due, error] {
 	s.mu.Lock()
-	due := slices.Clone(s.due)
-	s.mu.Unlock()
-	return func(yield func(calls.Due, error) bool) {
-		for _, d := range due {
-			if !yield(d, nil) {
+	defer s.mu.Unlock()
+	return seqOf(slices.Clone(s.due))
+}
+
+// seqOf yields values without errors.
+func seqOf[T any](all []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, v := range all {
+			if !yield(v, nil) {
 				return
 			}
 		}
@@ -282,13 +275,13 @@ func (s *memStore) Committed() int64                           { return 0 }
 func (s *memStore) Listed(*resource.Resource) int64            { return 0 }
 func (s *memStore) Objects(*resource.Resource) int64           { return 0 }
 func (s *memStore) RecordingsDue(context.Context) iter.Seq2[calls.Recording, error] {
-	return func(func(calls.Recording, error) bool) {}
+	return seqOf[calls.Recording](nil)
 }
 func (s *memStore) RecordingsGivenUp(context.Context, time.Time) iter.Seq2[calls.Recording, error] {
-	return func(func(calls.Recording, error) bool) {}
+	return seqOf[calls.Recording](nil)
 }
 func (s *memStore) Incomplete(context.Context, *resource.Resource, func(*resource.Resource, int64) bool) iter.Seq2[string, error] {
-	return func(func(string, error) bool) {}
+	return seqOf[string](nil)
 }
 
 func (s *memStore) DueCount(calls.DueScope) int64 {

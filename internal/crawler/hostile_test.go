@@ -224,8 +224,8 @@ func TestServiceWithoutProgress(t *testing.T) {
 						c := tester(t, tr, store, func(cfg *Config) { cfg.MaxDuration = limit })
 						r, err := c.Run(t.Context())
 						took := time.Since(began)
-						down, isDown := errorAs[*api.ServiceDownError](err)
-						if _, unreachable := errorAs[*api.UnreachableError](err); unreachable && good == 0 {
+						down, isDown := errors.AsType[*api.ServiceDownError](err)
+						if _, unreachable := errors.AsType[*api.UnreachableError](err); unreachable && good == 0 {
 							return // it never answered, which is reported soon
 						}
 						switch {
@@ -279,8 +279,7 @@ func TestClocksThatContradict(t *testing.T) {
 				cfg.Now = func() time.Time { return time.UnixMilli(testNow).Add(tc.ahead) }
 				cfg.AnyClock = tc.yes
 			})
-			var clock *api.ClockError
-			if errors.As(err, &clock) != tc.refused || !tc.refused && err != nil {
+			if _, is := errors.AsType[*api.ClockError](err); is != tc.refused || !tc.refused && err != nil {
 				t.Errorf("%+v: %v", tc, err)
 			}
 			if tc.refused && (len(store.items) > 0 || store.commits > 0 || s.n != 1) {

@@ -278,7 +278,7 @@ func (c *resourceCrawl) readObject(of *resource.Resource, parent string, body []
 // plan estimates the requests for the lists that are due, if these are as long as last time.
 func (c *resourceCrawl) plan() (requests int64) {
 	for _, of := range c.cfg.Resources {
-		if of.Parent == nil && c.dueList(of) {
+		if of.Parent == nil && c.dueList(of) && c.stream(of, api.Side).idle() == "" {
 			requests += max(1, int64(len(of.Queries)), (c.store.Objects(of)+pageSize-1)/pageSize)
 		}
 	}

@@ -52,11 +52,9 @@ func (s *objectStore) Put(ctx context.Context, recs ...schema.Record) error {
 	return s.memStore.Put(ctx, rest...)
 }
 
-func (s *objectStore) Listed(*resource.Resource) int64  { return 0 }
-func (s *objectStore) Objects(*resource.Resource) int64 { return 0 }
-
 func (s *objectStore) Incomplete(_ context.Context, of *resource.Resource, _ func(*resource.Resource, int64) bool) iter.Seq2[string, error] {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	due := slices.Clone(s.due)
 	if s.listedDue {
 		for _, p := range s.put {
@@ -65,14 +63,7 @@ func (s *objectStore) Incomplete(_ context.Context, of *resource.Resource, _ fun
 			}
 		}
 	}
-	s.mu.Unlock()
-	return func(yield func(string, error) bool) {
-		for _, key := range due {
-			if !yield(key, nil) {
-				return
-			}
-		}
-	}
+	return seqOf(due)
 }
 
 // aService serves one resource, whose list has five objects, two per page.
@@ -268,6 +259,18 @@ func TestEveryResourceIsCrawled(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// A list that this run skips is not planned.
+func TestPlanSkips(t *testing.T) {
+	store := newMemStore()
+	c := tester(t, nil, store, func(cfg *Config) { cfg.Resources, cfg.Organization = resource.All, "o" })
+	all := c.resources.plan()
+	store.rests[resource.Agents.Name] = schema.Backoff{Until: forever}
+	c = tester(t, nil, store, func(cfg *Config) { cfg.Resources, cfg.Organization = resource.All, "o" })
+	if n := c.resources.plan(); n != all-1 {
+		t.Errorf("%d requests, %d without a backoff", n, all)
 	}
 }
 

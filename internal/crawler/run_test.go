@@ -135,7 +135,7 @@ func TestStoreThatFailsLosesNothing(t *testing.T) {
 				}
 			}
 			r, err := s.visit(t, store, func(cfg *Config) { cfg.Workers = 4 })
-			if _, isIt := errorAs[*StoreError](err); !isIt || !errors.Is(err, syscall.ENOSPC) || r.Unaccounted() != 0 || !r.Failed || r.Complete() {
+			if _, isIt := errors.AsType[*StoreError](err); !isIt || !errors.Is(err, syscall.ENOSPC) || r.Unaccounted() != 0 || !r.Failed || r.Complete() {
 				t.Errorf("put %d: %v; %d lost, %+v", fails, err, r.Unaccounted(), r.Counts)
 			}
 			if s.n > 4+fails+8 {

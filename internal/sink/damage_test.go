@@ -30,18 +30,13 @@ func damageTo(t *testing.T, root string) *damage {
 	return &damage{t, root, s}
 }
 
-func (d *damage) must(err error) {
-	d.t.Helper()
-	test.OK(d.t, err)
-}
-
 // manifest rewrites the manifest after edit.
 func (d *damage) manifest(edit func(*layout.Manifest)) {
 	d.t.Helper()
 	edit(d.s.Manifest)
 	raw, err := d.s.Manifest.Encode()
-	d.must(err)
-	d.must(os.WriteFile(filepath.Join(d.s.Dir, layout.ManifestName), raw, 0o600))
+	test.OK(d.t, err)
+	test.OK(d.t, os.WriteFile(filepath.Join(d.s.Dir, layout.ManifestName), raw, 0o600))
 }
 
 // file returns the file of a table with a day.
@@ -60,24 +55,24 @@ func (d *damage) file(table, period string) *layout.File {
 func (d *damage) rows(f *layout.File, of *schema.Table, edit func([]parquet.Row) []parquet.Row) {
 	d.t.Helper()
 	r, err := openTable(anywhere, d.s.Path(f), tableByName(f.Table))
-	d.must(err)
+	test.OK(d.t, err)
 	var rows []parquet.Row
 	for {
 		row, err := r.Next()
-		d.must(err)
+		test.OK(d.t, err)
 		if row == nil {
 			break
 		}
 		rows = append(rows, row.Clone())
 	}
-	d.must(r.Close())
+	test.OK(d.t, r.Close())
 	w := newDataFiles(d.in(), f.Period, of)[0]
 	for _, row := range edit(rows) {
-		d.must(w.Add(row))
+		test.OK(d.t, w.Add(row))
 	}
 	now, err := w.Close()
-	d.must(err)
-	d.must(os.Remove(d.s.Path(f)))
+	test.OK(d.t, err)
+	test.OK(d.t, os.Remove(d.s.Path(f)))
 	d.manifest(func(*layout.Manifest) { f.Path, f.Rows, f.Bytes, f.SHA256 = now.Path, now.Rows, now.Bytes, now.SHA256 })
 }
 
@@ -115,9 +110,9 @@ func copySnapshot(t *testing.T, s *layout.Snapshot, number int64) {
 func (d *damage) bytes(path string, edit func([]byte) []byte) {
 	d.t.Helper()
 	raw, err := os.ReadFile(path)
-	d.must(err)
-	d.must(os.Remove(path)) // not the other snapshots' file
-	d.must(os.WriteFile(path, edit(raw), 0o600))
+	test.OK(d.t, err)
+	test.OK(d.t, os.Remove(path)) // not the other snapshots' file
+	test.OK(d.t, os.WriteFile(path, edit(raw), 0o600))
 }
 
 const (
@@ -130,7 +125,7 @@ var damages = map[string]struct {
 	kind string
 	do   func(*damage)
 }{
-	"turns-missing": {"missing", func(d *damage) { d.must(os.Remove(d.s.Path(d.file("transcript_turns", today)))) }},
+	"turns-missing": {"missing", func(d *damage) { test.OK(d.t, os.Remove(d.s.Path(d.file("transcript_turns", today)))) }},
 	"bit-flipped": {"checksum", func(d *damage) {
 		d.bytes(d.s.Path(d.file("calls", today)), func(b []byte) []byte { b[len(b)/2] ^= 4; return b })
 	}},
@@ -149,7 +144,7 @@ var damages = map[string]struct {
 	"manifest-names-a-foreign-path": {"manifest", func(d *damage) {
 		d.manifest(func(m *layout.Manifest) { m.Files[0].Path = "../../" + m.Files[0].Path })
 	}},
-	"snapshot-gone": {"current", func(d *damage) { d.must(os.Rename(d.s.Dir, filepath.Join(d.root, "elsewhere"))) }},
+	"snapshot-gone": {"current", func(d *damage) { test.OK(d.t, os.Rename(d.s.Dir, filepath.Join(d.root, "elsewhere"))) }},
 	"call-twice": {"twice", func(d *damage) {
 		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row { return slices.Insert(r, 1, r[0]) })
 	}},
@@ -236,22 +231,22 @@ var damages = map[string]struct {
 	}},
 	"file-unreferenced": {"unreferenced", func(d *damage) {
 		f := d.file("calls", today)
-		d.must(os.Link(d.s.Path(f), filepath.Join(d.s.Dir, layout.DataFile("calls", today, disk.NewID()))))
+		test.OK(d.t, os.Link(d.s.Path(f), filepath.Join(d.s.Dir, layout.DataFile("calls", today, disk.NewID()))))
 	}},
 	"runs-out-of-order": {"order", func(d *damage) {
 		f := d.s.Manifest.FilesOf("runs")[0]
-		d.must(os.Remove(d.s.Path(f)))
+		test.OK(d.t, os.Remove(d.s.Path(f)))
 		w := newDataFiles(d.in(), "", &schema.Runs)[0]
 		for _, n := range []uint32{2, 1} {
-			d.must(w.Add((&schema.Run{ID: layout.RunID(testDay, n), Outcome: schema.OutcomeDone}).Row()))
+			test.OK(d.t, w.Add((&schema.Run{ID: layout.RunID(testDay, n), Outcome: schema.OutcomeDone}).Row()))
 		}
 		now, err := w.Close()
-		d.must(err)
+		test.OK(d.t, err)
 		d.manifest(func(*layout.Manifest) { *f = *now })
 	}},
 	"journal-broken": {"journal", func(d *damage) {
 		refs, _, err := ListSegments(anywhere, d.root)
-		d.must(err)
+		test.OK(d.t, err)
 		d.bytes(segmentPath(d.root, refs[0]), func(b []byte) []byte {
 			bad := slices.Clone(b)
 			bad[len(bad)-3] ^= 1

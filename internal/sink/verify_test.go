@@ -176,8 +176,7 @@ func TestVerifyOfANewerFormat(t *testing.T) {
 			d := &damage{t, root, s}
 			d.manifest(func(m *layout.Manifest) { m.FormatVersion = 99 })
 			r, err := Verify(context.Background(), VerifyOptions{Root: root, All: c.all})
-			var version *layout.VersionError
-			if !errors.As(err, &version) || version.Got != 99 || r != nil {
+			if version, ok := errors.AsType[*layout.VersionError](err); !ok || version.Got != 99 || r != nil {
 				t.Errorf("got %+v and %v, want the error that tells of version 99", r, err)
 			}
 		})

@@ -19,6 +19,8 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/config"
+	"callhouse/internal/api"
+	"callhouse/internal/crawler"
 	"callhouse/internal/test"
 	"callhouse/internal/words"
 )
@@ -40,18 +42,16 @@ func TestExtractWithoutACommand(t *testing.T) {
 	if code, out, _ := call(t, ""); code != 0 || !strings.Contains(out, "extract [command]") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
-	if code, _, stderr := call(t, "", "--quiet"); code != 2 || !strings.Contains(stderr, "run: extract run") {
-		t.Errorf("with a flag: exit code %d\n%s", code, stderr)
-	}
 }
 
 // --format json writes JSON to standard output, for every command.
 func TestPlanFormats(t *testing.T) {
 	for args, says := range map[string]string{
-		"plan --format xml":                            "--format takes text or json",
-		"plan --share half":                            `--share must be a number, not "half"`,
-		"config --share 2":                             "--share must be above 0 and at most 1, not 2",
-		"config --tz Seoul":                            `unknown time zone "Seoul"`,
+		"--quiet":           "run: extract run",
+		"plan --format xml": "--format takes text or json",
+		"plan --share half": `--share must be a number, not "half"`,
+		"config --share 2":  "--share must be above 0 and at most 1, not 2",
+		"config --tz Seoul": `unknown time zone "Seoul"`,
 		"run --tz Seoul --base-url http://127.0.0.1:1": `warning: unknown time zone "Seoul", which query will refuse; use a name`,
 		"plan --format json":                           "no service address",
 	} {
@@ -59,6 +59,16 @@ func TestPlanFormats(t *testing.T) {
 		if code != 2 || !strings.Contains(stderr, says) {
 			t.Errorf("%s: exit code %d: %s", args, code, stderr)
 		}
+	}
+}
+
+// A plan counts single requests and calls.
+func TestPlanText(t *testing.T) {
+	var out strings.Builder
+	p := plannedRun{Plan: crawler.Plan{Total: 1, Pages: 1}, Known: 1, Requests: 2}
+	p.write(&out, &crawler.Config{Config: api.Config{PerSecond: 5, PerMinute: 120, Share: 1}})
+	if says := "has 1 call, the service has 1 call. A run without failures takes about:\n  list                1 request        1s\n"; !strings.Contains(out.String(), says) {
+		t.Error(&out)
 	}
 }
 

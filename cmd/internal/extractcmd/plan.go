@@ -8,8 +8,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
@@ -67,10 +65,10 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 func (p *plannedRun) write(w io.Writer, cfg *crawler.Config) {
 	has := "does not report its number of calls: new ones come on top"
 	if p.Total >= 0 {
-		has = "has " + humanize.Comma(p.Total) + " calls"
+		has = "has " + cli.Plural(p.Total, "call")
 	}
-	words.Fprintf(w, "The warehouse has %s calls, the service %s. A run without failures takes at most:\n", humanize.Comma(p.Known), has)
-	transcripts := "one for each call that connected; few if the service has v2 pages"
+	words.Fprintf(w, "The warehouse has %s, the service %s. A run without failures takes about:\n", cli.Plural(p.Known, "call"), has)
+	transcripts := "at most: one per connected call; few if the service has v2 pages"
 	if cfg.ListOnly {
 		transcripts = "not with --list-only"
 	}
@@ -81,7 +79,8 @@ func (p *plannedRun) write(w io.Writer, cfg *crawler.Config) {
 		{"list", "", p.Pages}, {"transcripts", transcripts, p.Transcripts},
 		{"resources", "lists of agents, campaigns and others; more for objects that are new", p.Resources}, {"together", "", p.Requests},
 	} {
-		line := fmt.Sprintf("  %-11s %9s requests  %7s  %s", part.name, humanize.Comma(part.requests),
+		n, unit, _ := strings.Cut(cli.Plural(part.requests, "request"), " ")
+		line := fmt.Sprintf("  %-11s %9s %-8s  %7s  %s", part.name, n, unit,
 			cli.Clock(crawler.Takes(&cfg.Config, part.requests)), part.note)
 		words.Fprintln(w, strings.TrimRight(line, " "))
 	}
