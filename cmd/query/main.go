@@ -1,4 +1,4 @@
-// Query answers questions about a warehouse of calls: see query --help.
+// Command query answers questions about a warehouse of calls: see query --help.
 package main
 
 import (

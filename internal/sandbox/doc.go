@@ -15,6 +15,6 @@
 // handlers -> calls, resources, v2 -> api -> list -> query -> answer -> options -> faults.
 //
 // These packages are independent of the pipeline: they import none of its packages, and only
-// commands and tests may import them. They start goroutines only in [Serve], and read only the
-// clocks they are given (time.Now by default), so they can run inside testing/synctest.
+// commands and tests may import them. Only [Listen] and recordings.Serve start goroutines. They read
+// only the clocks they are given (time.Now by default), so they can run inside testing/synctest.
 package sandbox
