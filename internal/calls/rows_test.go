@@ -97,24 +97,6 @@ func TestNoAllocations(t *testing.T) { // not parallel: it counts allocations
 	}
 }
 
-// A clone equals the call, in separate memory.
-func TestClone(t *testing.T) {
-	t.Parallel()
-	body := wiretest.Payload(t, "v3_detail_unknown_fields")
-	c := decoded(t, body, schema.KindDetail)
-	clone, want := c.Clone(), rowsText(c, nil)
-	clear(body)
-	clear(c.Text("extra"))
-	clear(c.Turns().At(0))
-	clear(c.Items().At(0))
-	if got := rowsText(clone, nil); got != want {
-		t.Error(cmp.Diff(want, got))
-	}
-	if e := NewCall("").Clone(); e.ID() == nil || e.Status() != nil {
-		t.Error("null and empty are not the same")
-	}
-}
-
 // A call is read into reused memory, and only with known words.
 func TestRead(t *testing.T) {
 	t.Parallel()

@@ -102,20 +102,6 @@ func TestEveryOperationOfTheContract(t *testing.T) {
 	}
 }
 
-// TestHelpersAreNotExposed tries the four helpers outside the contract.
-func TestHelpersAreNotExposed(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 5}})
-	agent := s.World().Agents()[0].ID.String()
-	for _, path := range []string{"/v3/agents/autofix-flow-data", "/v3/agents/validate-flow-data", "/v3/agents/" + agent + "/operations",
-		"/v3/flow-data/autofix"} {
-		for _, method := range []string{"POST", "GET", "PATCH", "DELETE"} {
-			if w := do(s, method, path); w.Code != http.StatusNotFound {
-				t.Errorf("%s %s: %d", method, path, w.Code)
-			}
-		}
-	}
-}
-
 // TestAnswersAreAsDescribed requests every list, every object in them, and invalid queries.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 400, Campaigns: 6}})

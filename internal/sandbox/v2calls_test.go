@@ -108,6 +108,9 @@ func TestBulkListsTheCallsOfV3(t *testing.T) {
 				if !reflect.DeepEqual(detail, old) {
 					t.Fatalf("%s: %s", detail["id"], cmp.Diff(detail, old))
 				}
+				if end, over := c["end_timestamp"].(float64); over && c["duration_ms"] != end-c["start_timestamp"].(float64) {
+					t.Fatalf("%s lasts %v", detail["id"], c["duration_ms"])
+				}
 				if c["opt_out_sensitive_data_storage"] == true {
 					opted++
 					withoutTranscript(t, c)

@@ -23,42 +23,6 @@ import (
 	"callhouse/internal/test"
 )
 
-// The filters of a file exclude nearly every foreign id and no own one.
-func TestFiltersPrune(t *testing.T) {
-	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
-	start := testDay.UnixMilli()
-	const calls = 3000
-	var recs []schema.Record
-	for i := range calls {
-		id := fmt.Sprint("own-", i)
-		recs = append(recs, schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: 1,
-			Body: body(id, &start, &start, "ended", "positive", -1)})
-	}
-	test.OK(t, w.Put(context.Background(), recs...))
-	mustCommit(t, w)
-	file := w.Snapshot().Manifest.FilesOf(schema.Calls.Name)[0]
-	r, err := openTable(anywhere, w.Snapshot().Path(file), &schema.Calls)
-	test.OK(t, err)
-	defer r.Close()
-	filter := r.Groups[0].ColumnChunks()[r.Column("call_id")].BloomFilter()
-	passed := 0
-	for i := range calls {
-		if may, err := filter.Check(parquet.ByteArrayValue([]byte(fmt.Sprint("own-", i)))); err != nil || !may {
-			t.Fatalf("the filter denies own-%d (%v)", i, err)
-		}
-		for j := range 20 {
-			if may, err := filter.Check(parquet.ByteArrayValue([]byte(fmt.Sprint("foreign-", i, "-", j)))); err != nil {
-				t.Fatal(err)
-			} else if may {
-				passed++
-			}
-		}
-	}
-	if passed > 6 {
-		t.Errorf("%d of %d foreign ids pass the filter", passed, 20*calls)
-	}
-}
-
 // An empty filter is damage: it cannot be queried.
 func TestAnEmptyFilterIsDamage(t *testing.T) {
 	w := monthsBefore(t, "2026-06")

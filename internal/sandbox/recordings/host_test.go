@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -202,16 +201,5 @@ func TestFaults(t *testing.T) {
 	}
 	if len(n) != 3 || n[""] == 0 {
 		t.Errorf("of %d calls: %v", len(all), n)
-	}
-}
-
-func TestParseFaults(t *testing.T) {
-	if fs, err := ParseFaults("404=0.01,cut=0.05"); err != nil || !slices.Equal(fs, Faults{{Kind: Cut, Rate: .05}, {Kind: Missing, Rate: .01}}) {
-		t.Errorf("%v %v", fs, err)
-	}
-	for _, bad := range []string{"x=1", "cut", "cut=2", "cut=-1", "cut=0.6,404=0.6"} {
-		if _, err := ParseFaults(bad); err == nil {
-			t.Errorf("%s: no error", bad)
-		}
 	}
 }

@@ -57,12 +57,6 @@ func TestJSONSaysTheSame(t *testing.T) {
 			} `json:"custom_analysis_data"`
 		} `json:"call_analysis"`
 	}
-	type v2 struct {
-		CallID   string `json:"call_id"`
-		Duration *int64 `json:"duration_ms"`
-		Spoken   []item `json:"transcript"`
-		All      []item `json:"transcript_with_tool_calls"`
-	}
 	text := func(s *string) string {
 		if s == nil {
 			return ""
@@ -74,10 +68,8 @@ func TestJSONSaysTheSame(t *testing.T) {
 	for v := range w.Visible(busy) {
 		var d detail
 		decode(t, r.Detail(nil, v), &d)
-		var old v2
-		decode(t, r.V2(nil, v), &old)
 		campaign, _ := d.Metadata["campaign"].(string)
-		if d.ID != v.ID.String() || old.CallID != d.ID || campaign != v.Campaign() || text(d.From) != v.From() || text(d.To) != v.To() {
+		if d.ID != v.ID.String() || campaign != v.Campaign() || text(d.From) != v.From() || text(d.To) != v.To() {
 			t.Fatalf("%s: %+v", v.ID, d)
 		}
 		if (d.Analysis != nil) != v.Analysis {
@@ -93,29 +85,20 @@ func TestJSONSaysTheSame(t *testing.T) {
 			}
 		}
 		if !v.Transcript {
-			if d.Transcript != nil || old.All != nil || old.Spoken != nil {
+			if d.Transcript != nil {
 				t.Fatalf("%s: transcript shows too early", v.ID)
 			}
 			continue
 		}
-		if old.Duration == nil || *old.Duration != v.EndAt-v.StartAt {
-			t.Fatalf("%s: v2 duration %v", v.ID, old.Duration)
-		}
-		got, spoken := []world.Turn{}, []item{}
+		got := []world.Turn{}
 		for _, it := range d.Transcript {
 			got = append(got, world.Turn{
 				Role: it.Role, Content: it.Content, StartAt: it.StartAt, EndAt: it.EndAt,
 				ToolCallID: it.ToolCallID, Tool: it.Name, Arguments: string(it.Arguments),
 			})
-			if it.ToolCallID == "" {
-				spoken = append(spoken, it)
-			}
 		}
 		if diff := cmp.Diff(v.Turns(), got); diff != "" {
 			t.Fatalf("%s: %s", v.ID, diff)
-		}
-		if diff := cmp.Diff(d.Transcript, old.All) + cmp.Diff(spoken, old.Spoken); diff != "" {
-			t.Fatalf("%s: v2 %s", v.ID, diff)
 		}
 	}
 }
