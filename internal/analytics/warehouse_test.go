@@ -8,9 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
@@ -18,7 +16,6 @@ import (
 	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/layout"
-	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
@@ -225,96 +222,6 @@ func TestAgents(t *testing.T) {
 	if _, err := askFor(t.Context(), w, "durations", question.Params{Agent: "abd"}); !errors.As(err, &unknown) || unknown.Nearest == "" {
 		t.Errorf("--agent abd: %v", err)
 	}
-}
-
-func TestCancelledQuery(t *testing.T) {
-	w := warehouse(t, analyticstest.Data{}, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	began := time.Now()
-	rows, err := w.SQL(ctx, "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 3")
-	if err == nil {
-		_, err = rows.Next(ctx)
-		rows.Close()
-	}
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a cancelled query: %v", err)
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("it ran on for %v", took)
-	}
-}
-
-// Each answer comes from one commit, even during other commits.
-func TestAnswersWhileSnapshotsChange(t *testing.T) {
-	longtest.Only(t)
-	root := t.TempDir()
-	for n := int64(1); n <= 4; n++ { // in every snapshot: 10 n calls, one turn each
-		var d analyticstest.Data
-		for i := range 10 * n {
-			id, at := fmt.Sprint(i), i*86_400_000/4
-			d.Calls = append(d.Calls, row{"call_id": id, "start_at": at, "duration_ms": n})
-			d.Turns = append(d.Turns, row{"call_id": id, "turn": int64(0), "call_start_at": at})
-		}
-		analyticstest.Write(t, root, n, d)
-	}
-	stop := make(chan struct{})
-	var swaps, readers sync.WaitGroup
-	swaps.Go(func() {
-		for n := int64(0); ; n++ {
-			select {
-			case <-stop:
-				return
-			default:
-				analyticstest.Swap(t, root, n%4+1)
-				time.Sleep(time.Millisecond) // still many commits while a reader opens one
-			}
-		}
-	})
-	for range 2 {
-		readers.Go(func() {
-			for range max(4, 30 / *everyQuestion) {
-				if err := consistent(t.Context(), root); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	readers.Wait()
-	close(stop)
-	swaps.Wait()
-}
-
-// consistent opens the warehouse, and compares a report with SQL.
-func consistent(ctx context.Context, root string) (err error) {
-	w, err := analytics.Open(ctx, root, analytics.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	rows, err := askFor(ctx, w, "durations", question.Params{})
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	r, err := rows.Next(ctx)
-	if err != nil {
-		return err
-	}
-	calls, n := r[0].(int64), r[1].(int64)
-	joined, err := w.SQL(ctx, "SELECT count(*) FROM calls JOIN transcript_turns USING (call_id)")
-	if err != nil {
-		return err
-	}
-	defer joined.Close()
-	j, err := joined.Next(ctx)
-	if err != nil {
-		return err
-	}
-	if calls != 10*n || j[0] != calls {
-		return fmt.Errorf("snapshots are mixed: %d calls of the snapshot with %d, %v turns", calls, 10*n, j[0])
-	}
-	return nil
 }
 
 // askFor returns the rows of a report.

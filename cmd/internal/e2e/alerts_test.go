@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,7 +14,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/alert"
-	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/test"
 )
@@ -152,53 +149,5 @@ func TestAlertsWhileFollowing(t *testing.T) {
 	stop()
 	if r := <-ended; r.code != cli.ExitOK || len(b.got) != 2 || !strings.Contains(r.stderr, "any calls: calls above 1") {
 		t.Errorf("exit code %d, told %v\n%s", r.code, b.got, r.stderr)
-	}
-}
-
-// In thirty nights with three incidents each rule starts an
-// alert once and ends it once for each incident that affects it, and no other message is sent.
-func TestNightsWithIncidents(t *testing.T) {
-	notUnderRace(t)
-	longtest.Only(t) // TestAlertsAfterARun tests runs with rules, the tests of alert when an alert starts and ends
-	const nights, past = 31, 45
-	o := sandbox.Options{World: sandbox.Config{Seed: 40, Calls: 10_000, Days: 50, Agents: 6, Campaigns: -1}, NamedVersions: true}
-	test.OK(t, o.World.Incidents.Set("tool:validate_address=5..9,carrier=12..15,release:2=19..24"))
-	began := time.Date(2026, 9, 16, 0, 0, 0, 0, time.UTC)
-	c := foundAt(t, began, o)
-	bin, b := t.TempDir(), newInbox(t)
-	linkProgram(t, bin, "query")
-	t.Setenv("PATH", bin)
-	rules := filepath.Join(bin, "alerts.toml")
-	text := strings.Replace(string(test.Read(t, "testdata/incidents.toml")), "$AGENT", c.service.Server.World().Agents()[2].ID.String(), 1)
-	test.OK(t, os.WriteFile(rules, []byte("[channels.hook]\ntype = \"webhook\"\nurl = \""+b.URL+"\"\n"+text), 0o600))
-	var sent, bodies []string
-	var first struct {
-		Items []struct{ Group, Command string }
-	}
-	for night := range nights {
-		c.clock.Set(began.AddDate(0, 0, night).Add(3 * time.Hour))
-		r := c.mustExtract("--alerts", rules, "--tz", "UTC", "--since", began.AddDate(0, 0, -past).Format(time.DateOnly), "--transcripts", "v2")
-		if strings.Contains(r.stderr, "WARN") {
-			t.Errorf("night %d:\n%s", night, r.stderr)
-		}
-		for _, body := range b.bodies[len(bodies):] {
-			var m struct{ Event, Rule string }
-			test.OK(t, json.Unmarshal(body, &m))
-			if bodies = append(bodies, string(body)); m.Rule == "a tool fails" && m.Event == "started" {
-				_ = json.Unmarshal(body, &first)
-			}
-			sent = append(sent, fmt.Sprint(night, " ", m.Event, " ", m.Rule))
-		}
-	}
-	want := []string{"6 started a tool fails", "6 started slow answers",
-		"7 started many transfers", "10 ended a tool fails", "10 ended slow answers", "12 ended many transfers",
-		"13 started dials fail", "16 ended dials fail",
-		"21 started negative callers", "27 ended negative callers"}
-	if strings.Join(sent, "\n") != strings.Join(want, "\n") {
-		t.Errorf("told:\n%s\nwant:\n%s\n%s", strings.Join(sent, "\n"), strings.Join(want, "\n"), strings.Join(bodies, "\n"))
-	}
-	if len(first.Items) != 1 || first.Items[0].Group != "tool name validate_address" ||
-		first.Items[0].Command != "query calls --since 2026-09-21 --until 2026-09-22 --tz UTC" {
-		t.Errorf("the message about the tool: %+v", first.Items)
 	}
 }

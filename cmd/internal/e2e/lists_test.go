@@ -3,11 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"net/http"
-	"net/http/httptest"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,56 +11,6 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 )
-
-// Calls with impossible times are stored. Items that are not calls are in the report, in the table
-// runs and in the exit code, and the items after them are stored.
-func TestListWithBadItems(t *testing.T) {
-	now := time.Now().UnixMilli()
-	call := func(id string, start any) string {
-		return fmt.Sprintf(`{"id":%q,"status":"ended","start_at":%v,"end_at":%d,"call_analysis":{"summary":"s"},"call_cost":{"total_cost":"1.00"}}`,
-			id, start, now)
-	}
-	items := []string{
-		call("good-1", now-1000), call("minus", -1), call("zero", 0), call("huge", 1e18), call("null", "null"),
-		`{"id":"deep","x":` + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000) + `}`,
-		`{"status":"ended"}`, `[]`, `17`, call("good-2", now-2000),
-	}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if id, ok := strings.CutPrefix(r.URL.Path, "/v3/calls/"); ok {
-			for _, item := range append(items, call("behind", now-3000)) {
-				if strings.HasPrefix(item, fmt.Sprintf(`{"id":%q`, id)) {
-					fmt.Fprint(w, item[:len(item)-1], `,"transcript":[]}`)
-				}
-			}
-			return
-		}
-		if r.URL.Query().Get("cursor") == "" {
-			fmt.Fprintf(w, `{"items":[%s],"next_cursor":"2","total_count":11}`, strings.Join(items, ","))
-			return
-		}
-		fmt.Fprintf(w, `{"items":[%s],"next_cursor":null,"total_count":11}`, call("behind", now-3000))
-	}))
-	defer s.Close()
-	t.Setenv("CALLHOUSE_API_KEY", "k")
-	c := &company{t: t, warehouse: filepath.Join(t.TempDir(), "w")}
-	for range 2 {
-		r := extract(t.Context(), "run", "--warehouse", c.warehouse, "--base-url", s.URL, "--requests-per-second", "100", "--requests-per-minute", "1000")
-		if r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, "set aside    4 calls") || !strings.Contains(r.stderr, "item 6 of page 1") ||
-			strings.Contains(r.stderr, "base URL") {
-			t.Errorf("exit code %d\n%s", r.code, r.stderr)
-		}
-	}
-	if n := c.one("SELECT count(*) AS v FROM calls"); n != json.Number("7") {
-		t.Errorf("%v calls are stored", n)
-	}
-	if n := c.one("SELECT count(*) AS v FROM calls WHERE call_id = 'minus' AND epoch_ms(start_at) = -1"); n != json.Number("1") {
-		t.Error("a start of -1 is not as it was sent")
-	}
-	if n := c.one("SELECT min(calls_set_aside) AS v FROM runs"); n != json.Number("4") {
-		t.Errorf("%v calls are set aside by the runs", n)
-	}
-	extract(t.Context(), "verify", "--all", "--warehouse", c.warehouse).exits(t, cli.ExitOK)
-}
 
 // With --list-only a run fetches only the list's data. A later run without it fetches the
 // transcripts.
@@ -92,82 +37,6 @@ func TestListOnly(t *testing.T) {
 	}
 	c.mustExtract()
 	sameAsTruth(t, c)
-}
-
-// If list items have neither analyses nor costs, each run fetches the record of every unsettled
-// call exactly once, whatever the list shows.
-func TestBriefListSettlesCallsByRecord(t *testing.T) {
-	t.Parallel()
-	notUnderRace(t)
-	tried, n := longtest.Each(4), 0
-	for name, w := range longtest.Sorted(map[string]struct {
-		step  time.Duration
-		brief int  // from this run on; before, the list is as observed
-		other bool // the list's status differs from the record's for some calls
-	}{
-		"minutes":       {step: 40 * time.Minute, other: true},
-		"nights":        {step: 24 * time.Hour},
-		"becomes brief": {step: 6 * time.Hour, brief: 2},
-	}) {
-		if n++; !tried(n - 1) {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := found(t, sandbox.Options{World: sandbox.Config{Seed: 38, Calls: 120, Days: 2}})
-			e := newEditor(c)
-			run, requested := 0, map[string]int{}
-			e.edit = func(id string, call map[string]any) bool {
-				_, own := call["transcript"]
-				if call["status"] == "ended" && id[0] < '8' { // its conversation broke off
-					call["status"], call["disconnection_reason"] = "error", "flow_error"
-					if own {
-						call["transcript"] = nil
-					}
-					if run < 3 || id[0] < '4' {
-						call["call_analysis"], call["call_cost"] = nil, nil
-					}
-					if !own && w.other && id[1] < '8' {
-						call["status"] = "ended"
-					}
-				}
-				switch {
-				case own:
-					requested[id]++
-				case run >= w.brief:
-					maps.DeleteFunc(call, func(name string, _ any) bool { return !slices.Contains([]string{"id", "status", "start_at"}, name) })
-				}
-				return true
-			}
-			for ; run < 5; run++ {
-				unsettled := map[string]int64{}
-				if run > 0 {
-					unsettled = c.counts(fmt.Sprintf(`SELECT call_id AS key, count(*) AS n FROM calls WHERE settlement IN ('open', 'ended')
-						AND epoch_ms(greatest(coalesce(end_at, start_at), first_seen_at)) + %d > %d GROUP BY 1`, (72 * time.Hour).Milliseconds(), c.clock.Now().UnixMilli()))
-				}
-				clear(requested)
-				e.extract().exits(t, cli.ExitOK)
-				if run < w.brief {
-					c.clock.Advance(w.step)
-					continue
-				}
-				for id := range unsettled {
-					if requested[id] == 0 {
-						t.Errorf("run %d: the record of %s, which is not settled, was not asked for", run, id)
-					}
-				}
-				for id, n := range requested {
-					if n > 1 {
-						t.Errorf("run %d: the record of %s was asked for %d times", run, id, n)
-					}
-				}
-				c.clock.Advance(w.step)
-			}
-			if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE settlement = 'settled' AND status = 'error'")); n < 20 {
-				t.Errorf("%d calls are settled by what their records said later", n)
-			}
-		})
-	}
 }
 
 // Once the records of a kind are known to have no transcripts, only a sample is requested, in the

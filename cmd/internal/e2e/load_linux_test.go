@@ -385,7 +385,7 @@ func TestServeUnderLoad(t *testing.T) {
 		name string
 		do   func()
 	}{
-		{"load", s.underLoad}, {"cancelled", s.cancelled}, {"prepared", s.prepared}, {"cut", s.cut}, {"slow", s.slow}, {"vanished", s.vanished},
+		{"load", s.underLoad}, {"slow", s.slow}, {"vanished", s.vanished},
 	} {
 		t.Run(x.name, func(*testing.T) {
 			x.do()
@@ -466,35 +466,6 @@ func some() int { return max(2, *loadConnections/40) }
 
 const endless = "SELECT count(*) FROM range(100000000000) a, range(1000) b WHERE a.range + b.range < 0"
 
-// cancelled stops statements by cancel requests.
-func (s *served) cancelled() {
-	var all sync.WaitGroup
-	for range some() {
-		c := s.mustConnect()
-		stop := make(chan struct{})
-		all.Go(func() {
-			_, err := c.Exec(context.Background(), endless)
-			close(stop)
-			if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != "57014" {
-				s.t.Errorf("cancelled: %v", err)
-			}
-			s.count("cancelled")
-			_ = c.Close(context.Background())
-		})
-		all.Go(func() {
-			for { // a cancel request may arrive before the statement
-				select {
-				case <-stop:
-					return
-				case <-time.After(20 * time.Millisecond):
-					_ = c.PgConn().CancelRequest(context.Background())
-				}
-			}
-		})
-	}
-	all.Wait()
-}
-
 // raw returns a logged-in connection for raw bytes.
 func (s *served) raw(options ...func(*pgx.ConnConfig)) *pgconn.HijackedConn {
 	s.t.Helper()
@@ -524,46 +495,7 @@ func (s *served) ask(c *pgconn.HijackedConn, sql string) {
 // attackStatements are the statements that clients abandon.
 var attackStatements = []string{"SELECT 1", endless, manyRows}
 
-// prepared prepares many statements on one connection, twice: the second time must not take more
-// memory than the first.
-func (s *served) prepared() {
-	n := 20
-	if isLong() {
-		n = 10_000
-	}
-	for range 2 {
-		c := s.mustConnect()
-		for i := range n {
-			if _, err := c.PgConn().Prepare(s.t.Context(), fmt.Sprint("s", i), fmt.Sprintf("SELECT count(*), %d FROM calls WHERE call_id = $1", i), nil); err != nil {
-				s.t.Fatal(i, err)
-			}
-		}
-		s.t.Logf("with %d prepared statements: %s", n, s.gauges())
-		if r := c.PgConn().ExecPrepared(s.t.Context(), fmt.Sprint("s", n-1), [][]byte{[]byte("call-000001")}, nil, nil).Read(); r.Err != nil || string(r.Rows[0][1]) != fmt.Sprint(n-1) {
-			s.t.Errorf("the last one: %v", r.Err)
-		}
-		_ = c.Close(s.t.Context())
-		s.count("prepared")
-	}
-}
-
 const manyRows = "SELECT repeat('x', 1000) FROM range(1000000000)"
-
-// cut ends connections within a transaction, a statement and an answer, by a reset and by a normal
-// close.
-func (s *served) cut() {
-	for range some() {
-		for _, sql := range attackStatements {
-			for _, linger := range []int{0, -1} {
-				c := s.raw()
-				s.ask(c, sql)
-				_ = c.Conn.(*net.TCPConn).SetLinger(linger)
-				_ = c.Conn.Close()
-				s.count("cut")
-			}
-		}
-	}
-}
 
 // smallWindow makes the system buffer little for a slow client.
 func smallWindow(c *pgx.ConnConfig) {

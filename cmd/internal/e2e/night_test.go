@@ -136,6 +136,9 @@ func TestGiantCallsFitIntoMemory(t *testing.T) {
 			t.Errorf("the run does not say %q:\n%s", why, out)
 		}
 	}
+	if n := c.one("SELECT min(calls_set_aside) AS v FROM runs"); n != json.Number("2") {
+		t.Errorf("%v calls are set aside by the run", n)
+	}
 	if n := c.one("SELECT sum(turn_count) AS v FROM calls WHERE transcript_state = 'present'"); n != json.Number("99002") {
 		t.Errorf("%v turns are stored", n)
 	}

@@ -217,27 +217,3 @@ func TestRunsAreWatched(t *testing.T) {
 		t.Errorf("a run that cannot ping: exit code %d\n%s", r.code, r.stderr)
 	}
 }
-
-// If the service counts calls that it does not list, the run is incomplete, and says so in the report,
-// the table runs and the status. A count that is wrong for queries that cannot have any call is
-// ignored. Nothing is lost either way.
-func TestCountThatIsWrong(t *testing.T) {
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 32, Calls: 40, Days: 2}, Faults: sandbox.Faults{{Kind: sandbox.FaultTotal, Rate: 1}}})
-	n := &nights{company: c}
-	const says = "the list ends after "
-	seen := map[int]bool{}
-	for try := 0; len(seen) < 2 && try < 40; try++ { // the error of the count depends on the number of the request
-		c.clock.Advance(time.Minute)
-		r := c.extract(t.Context(), "--full")
-		outcome := fmt.Sprint(n.sql("SELECT outcome FROM runs ORDER BY run_id DESC LIMIT 1")[0]["outcome"])
-		want := map[int]string{cli.ExitOK: "done", cli.ExitIncomplete: "incomplete"}[r.code]
-		if reported := strings.Contains(r.stderr, says); outcome != want || reported != (r.code == cli.ExitIncomplete) {
-			t.Errorf("exit code %d, outcome %s\n%s", r.code, outcome, r.stderr)
-		}
-		seen[r.code] = true
-	}
-	if len(seen) != 2 {
-		t.Errorf("exit codes %v", seen)
-	}
-	sameAsTruth(t, c)
-}

@@ -336,44 +336,6 @@ func checkLine(t *testing.T, rows []map[string]string, l line) (compared int) {
 	return compared
 }
 
-// A page's file is readable by its owner only, keeps an existing mode, and is replaced atomically.
-func TestPageFile(t *testing.T) {
-	longtest.Only(t)
-	copyWarehouse(t)
-	mode := func() os.FileMode {
-		info, err := os.Stat("report.html")
-		test.OK(t, err)
-		return info.Mode().Perm()
-	}
-	// Pages without calls are fast.
-	args := []string{"report", "--since", "2024-11-02", "--until", "2024-11-03", "--output", "report.html"}
-	if r := run(t, "", args...); r.code != 0 || r.out != "" || !strings.Contains(r.stderr, "no calls match") {
-		t.Fatal(r)
-	}
-	if got := mode(); got != 0o600 {
-		t.Errorf("a new page has mode %o, want 600", got)
-	}
-	first := test.Read(t, "report.html")
-	test.OK(t, os.Chmod("report.html", 0o644))
-	run(t, "", append(args, "--agent", "0b")...).exits(t, 0)
-	second := test.Read(t, "report.html")
-	if got := mode(); got != 0o644 || string(first) == string(second) {
-		t.Errorf("mode %o, want 644; or the page was not replaced", got)
-	}
-	run(t, "", append(args, "--agent", "nobody")...).exits(t, cli.ExitUsage)
-	third, err := os.ReadFile("report.html")
-	if err != nil || string(third) != string(second) {
-		t.Errorf("a page that failed touched the one that is there: %v", err)
-	}
-	left, err := filepath.Glob(".report.html*")
-	if err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
-	if r := run(t, "", args[:5]...); r.code != 0 || !strings.HasPrefix(r.out, "<!DOCTYPE html>") || !strings.HasSuffix(r.out, "</html>\n") {
-		t.Error("the page is not what stdout gets")
-	}
-}
-
 func TestPageErrors(t *testing.T) {
 	copyWarehouse(t)
 	for _, c := range []struct {

@@ -2,14 +2,12 @@ package querycmd_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/cmdtest"
@@ -155,38 +153,6 @@ func TestSafeFlags(t *testing.T) {
 			t.Errorf("CALLHOUSE_SAFE=%s, %s: %v", c.env, c.args, r)
 		}
 	}
-}
-
-// Ctrl-C ends the statement's process, too.
-func TestSafeInterrupted(t *testing.T) {
-	copyWarehouse(t)
-	safeTemp(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	var errs bytes.Buffer
-	code := querycmd.Run(ctx, cmdtest.Env(), []string{"sql", "--safe", "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range * b.range % 7 = 3"},
-		strings.NewReader(""), io.Discard, &errs)
-	if code != cli.ExitInterrupted || errs.String() != "query: interrupted\n" {
-		t.Errorf("exit code %d, %q", code, errs.String())
-	}
-}
-
-// So does a closed pipe.
-func TestSafeBrokenPipe(t *testing.T) {
-	copyWarehouse(t)
-	safeTemp(t)
-	r, w, err := os.Pipe()
-	test.OK(t, err)
-	go func() {
-		_, _ = r.Read(make([]byte, 10))
-		_ = r.Close()
-	}()
-	var errs bytes.Buffer
-	code := querycmd.Run(t.Context(), cmdtest.Env(), []string{"sql", "--safe", "--format", "csv", "SELECT * FROM range(100000000)"}, strings.NewReader(""), w, &errs)
-	if code != cli.ExitOK || errs.Len() > 0 {
-		t.Errorf("exit code %d, %q", code, errs.String())
-	}
-	test.OK(t, w.Close())
 }
 
 // An answer on stdout ends at the limit, too.

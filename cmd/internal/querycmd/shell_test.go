@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -192,23 +191,6 @@ func TestShellErrorsSteerNothing(t *testing.T) {
 		if strings.Contains(x.drawn(), steers) {
 			t.Errorf("the terminal got %q", steers)
 		}
-	}
-}
-
-// A signal that ends the shell leaves the terminal in its original state.
-func TestShellTerminated(t *testing.T) {
-	copyWarehouse(t)
-	x := start(t, 80, 24, "shell")
-	x.ready()
-	if x.lflag()&unix.ICANON != 0 {
-		t.Fatal("the editor reads whole lines")
-	}
-	test.OK(t, x.cmd.Process.Signal(syscall.SIGTERM))
-	if code := x.ends(); code != 128+int(syscall.SIGTERM) {
-		t.Errorf("it ended with %d", code)
-	}
-	if x.lflag()&unix.ICANON == 0 {
-		t.Error("the terminal is left raw")
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/longtest"
 	"callhouse/internal/test"
@@ -191,7 +193,8 @@ func TestEndingsLeaveNothing(t *testing.T) {
 	})
 }
 
-// A shell ended by a signal leaves nothing either, with or without its editor.
+// A shell ended by a signal leaves nothing either, with or without its editor, and the terminal in its
+// original state.
 func TestShellEndedBySignal(t *testing.T) {
 	copyWarehouse(t)
 	handleHangups(t)
@@ -213,14 +216,19 @@ func TestShellEndedBySignal(t *testing.T) {
 			temp := t.TempDir()
 			x := start(t, 80, 24, c.args, "TMPDIR="+temp, "TERM="+c.term)
 			x.see("query>")
-			if c.running {
+			if c.term != "dumb" {
 				x.ready()
+				if x.lflag()&unix.ICANON != 0 {
+					t.Error("the editor reads whole lines")
+				}
+			}
+			if c.running {
 				x.typed(endless + ";")
 				x.keys(enter)
 			}
 			test.OK(t, x.cmd.Process.Signal(c.sig))
-			if code := x.ends(); code != 128+int(c.sig) {
-				t.Errorf("it ends with %d", code)
+			if code := x.ends(); code != 128+int(c.sig) || x.lflag()&unix.ICANON == 0 {
+				t.Errorf("it ends with %d; the terminal's flags are %o", code, x.lflag())
 			}
 			if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 				t.Errorf("left behind: %v, %v", left, err)
