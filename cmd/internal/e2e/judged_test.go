@@ -16,8 +16,8 @@ import (
 // sandbox's own tests validate every operation.
 func judged(t testing.TB, h http.Handler) http.Handler { return judgetest.Around(t, h) }
 
-// tellJudged prints how many answers were validated, if any.
-func tellJudged() {
+// reportJudged prints how many answers were validated, if any.
+func reportJudged() {
 	if n := judgetest.Count(); n.Judged > 0 {
 		fmt.Println(n)
 	}
