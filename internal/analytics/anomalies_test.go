@@ -176,8 +176,8 @@ func (d *aDay) score(measure string, all map[time.Time]*aDay) (score float64, of
 			away = append(away, math.Abs(o.value-d.usual)/d.step)
 		}
 	}
-	restless := 1.4826 * middle(away)
-	spread := max(restless, 1) * d.knownStep()
+	overdispersion := 1.4826 * middle(away)
+	spread := max(overdispersion, 1) * d.knownStep()
 	if measure == "handle_ms" {
 		spread = max(spread, d.usual/10)
 	}

@@ -107,7 +107,7 @@ func query(ctx context.Context, stmt *duck.Stmt, arguments func(*duck.Stmt) ([]a
 // Card describes a call in names and values, for people. It includes the state of the recording if
 // the reader may listen to it.
 func (w *Warehouse) Card(ctx context.Context, id string) (*Rows, error) {
-	if !w.Rights().Hears() {
+	if !w.Rights().MayListen() {
 		return w.Facts(ctx, id)
 	}
 	return w.facts(ctx, `, (SELECT CASE WHEN state = 'stored' THEN ? || '/' || path ELSE concat_ws(': ', state, reason) END

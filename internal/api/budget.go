@@ -36,7 +36,7 @@ type budget struct {
 	perSecond      int
 	gap            time.Duration // between two requests
 	second, minute time.Duration // the windows, including their margins
-	flying         []*ticket     // unanswered requests, in the order of sending
+	inFlight       []*ticket     // unanswered requests, in the order of sending
 	answered       []*ticket     // answered less than a minute ago, in order
 	past           int           // number of these whose answer began more than a second ago
 	free           []int32       // free slots of the ledger
@@ -254,19 +254,19 @@ func (b *budget) now() instant { return time.Since(b.base) }
 // held returns the number of requests that hold slots of the second, by the strict rule, and of the
 // minute.
 func (b *budget) held() (second, minute int) {
-	minute = len(b.flying) + len(b.answered)
+	minute = len(b.inFlight) + len(b.answered)
 	return minute - b.past, minute
 }
 
 func (b *budget) take(now instant) *ticket {
 	t := &ticket{at: now, slot: b.free[len(b.free)-1]}
 	b.free = b.free[:len(b.free)-1]
-	b.flying = append(b.flying, t)
+	b.inFlight = append(b.inFlight, t)
 	return t
 }
 
 func (b *budget) give(t *ticket, at instant) {
-	b.flying = slices.DeleteFunc(b.flying, func(f *ticket) bool { return f == t })
+	b.inFlight = slices.DeleteFunc(b.inFlight, func(f *ticket) bool { return f == t })
 	t.answered = at
 	b.answered = append(b.answered, t)
 }
@@ -302,7 +302,7 @@ func (b *budget) opens(now instant) instant {
 // opensAt returns when fewer than ceiling requests hold slots, or when to check again: all in
 // flight, and those of answered[from:] whose answer began within the window.
 func (b *budget) opensAt(from, ceiling int, now instant, window time.Duration) instant {
-	if i := from + len(b.flying) + len(b.answered[from:]) - ceiling; i < len(b.answered) {
+	if i := from + len(b.inFlight) + len(b.answered[from:]) - ceiling; i < len(b.answered) {
 		return min(now+recheck, b.answered[i].answered+window)
 	}
 	return now + recheck

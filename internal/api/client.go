@@ -149,7 +149,7 @@ func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *R
 	defer func() { _ = res.Body.Close() }()
 	ans := Answer{Status: res.StatusCode}
 	if date, err := http.ParseTime(res.Header.Get("Date")); err == nil {
-		ans.date, ans.heard = date, c.cfg.Clock.Local()
+		ans.date, ans.answeredAt = date, c.cfg.Clock.Local()
 	}
 	idle.Reset(pieceTimeout)
 	body := &deadlineReader{r: res.Body, timer: idle}

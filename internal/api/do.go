@@ -54,7 +54,7 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 		switch {
 		case tries == always:
 		case f.wait >= 2*c.cfg.DownAfter, strays != 1 && attempt >= tries:
-			return f, c.conclude(ctx, &r, f)
+			return f, c.consequence(ctx, &r, f)
 		case strays == 1:
 			if err := c.strayed(ctx, &r, f); err != nil {
 				return f, err
@@ -85,7 +85,7 @@ func (c *Client) Once(ctx context.Context, r Request, accept func(*Answer) error
 	case f.Status == 0:
 		return &UnreachableError{BaseURL: c.base, Tries: 1, Err: f.Err}
 	}
-	if err := c.conclude(ctx, &r, f); err != nil {
+	if err := c.consequence(ctx, &r, f); err != nil {
 		return err
 	}
 	return f
@@ -153,8 +153,8 @@ func (c *Client) strayed(ctx context.Context, r *Request, f *RequestError) error
 	return err
 }
 
-// conclude returns the consequence of a failure that is not retried. Its error ends the run.
-func (c *Client) conclude(ctx context.Context, r *Request, f *RequestError) error {
+// consequence returns the consequence of a failure that is not retried. Its error ends the run.
+func (c *Client) consequence(ctx context.Context, r *Request, f *RequestError) error {
 	f.Then, f.CursorLost = f.rule.after(r.Kind), f.rule.cursor
 	instead := SetAside
 	if !r.Kind.deferrable() {

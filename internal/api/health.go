@@ -160,7 +160,7 @@ func (c *Client) verifyService(ctx context.Context, since time.Time, row *health
 		case f != nil && f.Canceled():
 			return false, nil
 		case f != nil && f.rule.after(Page) == stopKey:
-			return false, c.conclude(ctx, &c.cfg.Probe, f)
+			return false, c.consequence(ctx, &c.cfg.Probe, f)
 		case f == nil || !f.doubtful():
 			last = look{time.Now(), down}
 			return !down, nil
@@ -212,14 +212,14 @@ func (c *Client) checkClock(a *Answer, f *RequestError) error {
 	if !c.clockSeen.CompareAndSwap(false, true) {
 		return nil
 	}
-	c.cfg.Clock.heard(a.heard, a.date)
-	if skew := a.heard.Sub(a.date).Abs(); skew <= maxSkew {
+	c.cfg.Clock.heard(a.answeredAt, a.date)
+	if skew := a.answeredAt.Sub(a.date).Abs(); skew <= maxSkew {
 		if skew > clockTolerance {
-			c.log.Info("using the service's clock", "ours", a.heard.UTC(), "theirs", a.date)
+			c.log.Info("using the service's clock", "ours", a.answeredAt.UTC(), "theirs", a.date)
 		}
 		return nil
 	}
-	err := &ClockError{Ours: a.heard, Theirs: a.date}
+	err := &ClockError{Ours: a.answeredAt, Theirs: a.date}
 	if c.cfg.AnyClock {
 		c.log.Warn("continuing with the service's clock", "error", err)
 		return nil

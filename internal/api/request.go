@@ -70,9 +70,9 @@ type Answer struct {
 	Body   []byte
 	At     time.Time // when it had arrived completely
 
-	date    time.Time // by the service's clock; zero: unspecified
-	heard   time.Time // when the answer began, by the local clock
-	release func()    // admits the next large body; nil: this one is not large
+	date       time.Time // by the service's clock; zero: unspecified
+	answeredAt time.Time // when the answer began, by the local clock
+	release    func()    // admits the next large body; nil: this one is not large
 }
 
 func (a *Answer) done() {

@@ -207,7 +207,7 @@ func (c *Client) optional(ctx context.Context, r *Request, accept func(*Answer) 
 				s.end(f)
 				c.limitsOne.Store(c.limitsOne.Load() || f.rule == rateLimited)
 			}
-			return f, c.conclude(ctx, r, f)
+			return f, c.consequence(ctx, r, f)
 		}
 		s.spend(pause, f)
 		if err := sleep(ctx, pause); err != nil {

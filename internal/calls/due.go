@@ -67,7 +67,7 @@ func (a *Asking) Due(c *Call) (due Due, ok bool) {
 		due.Settles = true
 	case c.Unsure() && c.AskAt(a.Scope) <= a.Now && (a.Scope != DueWaiting || c.TranscriptState() == Missing):
 		due.AskAt, due.Again = c.AskAt(a.Scope), true
-	case a.Scope == DueAll && c.TranscriptState() != Pending && c.inVain() && c.CanHaveTranscript():
+	case a.Scope == DueAll && c.TranscriptState() != Pending && c.withoutTurns() && c.CanHaveTranscript():
 		due.Again = true
 	default:
 		return Due{}, false
@@ -87,10 +87,10 @@ const (
 // it was requested in vain. Then it is when the time since the call's end has doubled, and for the
 // last time at FinalAt, after which the answer is final.
 func (c *Call) AskAt(scope DueScope) int64 {
-	if !c.inVain() {
+	if !c.withoutTurns() {
 		return 0
 	}
-	final, end := c.FinalAt(), c.EndOrSight()
+	final, end := c.FinalAt(), c.EndOrFirstSeen()
 	if c.FetchedAt() >= final {
 		return math.MaxInt64
 	}
@@ -101,8 +101,8 @@ func (c *Call) AskAt(scope DueScope) int64 {
 	return min(end+max(2*(c.FetchedAt()-end), least.Milliseconds()), final)
 }
 
-// inVain reports whether the call's record was requested and no turn came of it.
-func (c *Call) inVain() bool {
+// withoutTurns reports whether the call's record was requested and no turn came of it.
+func (c *Call) withoutTurns() bool {
 	switch c.TranscriptState() {
 	case Missing, Unreadable:
 		return true
@@ -115,7 +115,7 @@ func (c *Call) inVain() bool {
 func (c *Call) Unsure() bool {
 	switch c.TranscriptState() {
 	case Empty, Missing, Unreadable:
-		return c.inVain() && c.FetchedAt() < c.FinalAt()
+		return c.withoutTurns() && c.FetchedAt() < c.FinalAt()
 	}
 	return false
 }

@@ -282,9 +282,9 @@ func (c *Call) early() bool {
 	return end.OK && c.FetchedAt() < end.V+TranscriptGrace.Milliseconds()
 }
 
-// EndOrSight returns when the call ended or started, or else when it was first seen, in ms since 1970
+// EndOrFirstSeen returns when the call ended or started, or else when it was first seen, in ms since 1970
 // UTC.
-func (c *Call) EndOrSight() int64 {
+func (c *Call) EndOrFirstSeen() int64 {
 	if end := c.endKnown(); end.OK {
 		return end.V
 	}

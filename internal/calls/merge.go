@@ -87,7 +87,7 @@ func Merge(old, new *Call, kind schema.Kind) {
 	}
 	own := counted || kind == schema.KindDetail
 	var item *Call
-	if !own && old.inVain() {
+	if !own && old.withoutTurns() {
 		item = new.Copy()
 	}
 	wire.Merge(&known.Object, &new.Object)
@@ -182,7 +182,7 @@ func (c *Call) renewedBy(now *Call) bool {
 	if c.TranscriptState() == Withheld || c.movedTo(now) {
 		return true
 	}
-	vain := c.inVain()
+	vain := c.withoutTurns()
 	if !vain && c.TranscriptState() != Present {
 		return false
 	}

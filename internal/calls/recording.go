@@ -71,7 +71,7 @@ func (c *Call) RecordingGivenUp() bool {
 
 // RecordingOf returns a call with its recording.
 func RecordingOf(c *Call) Recording {
-	r := Recording{CallID: string(c.ID()), StartAt: c.StartAt(), Since: c.EndOrSight(), Link: string(c.text(colRecordingURL)),
+	r := Recording{CallID: string(c.ID()), StartAt: c.StartAt(), Since: c.EndOrFirstSeen(), Link: string(c.text(colRecordingURL)),
 		LinkedAt: c.FetchedAt(), RecordDue: c.Waits()}
 	r.Known, _ = c.Recording()
 	return r

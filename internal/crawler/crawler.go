@@ -35,7 +35,7 @@ type Crawler struct {
 	second, minute int   // our part of the limits
 	since          int64 // ms; 0: no bound
 	filters        filters
-	trial          *semaphore.Weighted // of weight 1: held by the first request that tries a bound of the list
+	probing        *semaphore.Weighted // of weight 1: held by the first request that tries a bound of the list
 	streams        *streamSet
 	resources      *resourceCrawl
 	readers        sync.Pool // of *reader
@@ -72,7 +72,7 @@ func New(cfg Config, store Store) (*Crawler, error) {
 		log:     cfg.Logger,
 		api:     client,
 		secrets: words.NewSecrets(string(cfg.Key)),
-		trial:   semaphore.NewWeighted(1),
+		probing: semaphore.NewWeighted(1),
 	}
 	c.meter = newMeter(c.secrets)
 	c.second, c.minute = cfg.Limits()
@@ -221,8 +221,8 @@ func (c *Crawler) offerCheckpoint(ctx context.Context) error {
 	return c.checkpoint(ctx, false)
 }
 
-// briefList reports whether the items of the list have neither analyses nor costs, so that calls
+// listIsBrief reports whether the items of the list have neither analyses nor costs, so that calls
 // are settled by their own records.
-func (c *Crawler) briefList() bool { return c.itemsWithout.Load() > 0 && c.itemsWith.Load() == 0 }
+func (c *Crawler) listIsBrief() bool { return c.itemsWithout.Load() > 0 && c.itemsWith.Load() == 0 }
 
 func (c *Crawler) nowMS() int64 { return c.cfg.Now().UnixMilli() }

@@ -39,9 +39,9 @@ func (c *Crawler) decode(r *reader, body []byte, k schema.Kind) error {
 	return nil
 }
 
-// seeBrief records whether an item of the list has the fields that are filled in later: see
-// briefList.
-func (c *Crawler) seeBrief(item []byte) {
+// noteDetails records whether an item of the list has the fields that are filled in later: see
+// listIsBrief.
+func (c *Crawler) noteDetails(item []byte) {
 	if bytes.Contains(item, []byte(`"call_analysis"`)) || bytes.Contains(item, []byte(`"call_cost"`)) {
 		c.itemsWith.Add(1)
 	} else {

@@ -23,7 +23,7 @@ func (c *Crawler) fetchDetails(ctx context.Context, last bool) error {
 	if c.cfg.ListOnly {
 		return nil
 	}
-	if !c.briefList() {
+	if !c.listIsBrief() {
 		if used, err := c.bulk.transcripts(ctx); err != nil || used && !last {
 			return err
 		}
@@ -56,7 +56,7 @@ func (c *Crawler) fetchDetails(ctx context.Context, last bool) error {
 // scope returns which calls' records a run fetches, judging by the list so far.
 func (c *Crawler) scope() calls.DueScope {
 	switch {
-	case c.briefList():
+	case c.listIsBrief():
 		return calls.DueUnsettled
 	case c.cfg.Full:
 		return calls.DueAll

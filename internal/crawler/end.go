@@ -11,14 +11,14 @@ import (
 // list ends where nothing is left by time. A part is checked in this way only if the service's
 // count or the store contradicts its end.
 type ending struct {
-	of    bounds // the query of the first page
-	want  int64  // number of calls that the service counts for it, the least of its pages; -1: unknown
-	dated int64  // different calls with a start so far
-	aside int64  // items that cannot be read
-	rows  int64  // items on its pages with new calls
-	twins int64  // those that are there twice, although no call arrived meanwhile
-	empty int    // consecutive empty pages
-	round bool   // a cursor or a page came again
+	of         bounds // the query of the first page
+	want       int64  // number of calls that the service counts for it, the least of its pages; -1: unknown
+	dated      int64  // different calls with a start so far
+	aside      int64  // items that cannot be read
+	rows       int64  // items on its pages with new calls
+	duplicates int64  // those that are there twice, although no call arrived meanwhile
+	empty      int    // consecutive empty pages
+	round      bool   // a cursor or a page came again
 
 	said, shown int64 // of the current query: the service's count, and the items so far
 
@@ -48,7 +48,7 @@ const (
 )
 
 // got returns the number of calls so far, as the service counts them.
-func (l *listing) got() int64 { return l.fresh + l.aside + l.twins }
+func (l *listing) got() int64 { return l.fresh + l.aside + l.duplicates }
 
 // short reports whether the service counts more calls.
 func (l *listing) short() bool { return l.want > l.got() }
@@ -65,7 +65,7 @@ func (l *listing) count(q *query, p *listPage, fresh int) {
 		if fresh > 0 {
 			l.rows += int64(len(p.Items))
 		}
-		l.twins = max(0, l.rows-l.fresh-l.aside-max(0, p.Total-l.counted))
+		l.duplicates = max(0, l.rows-l.fresh-l.aside-max(0, p.Total-l.counted))
 		if p.Total >= 0 {
 			l.want = min(l.want, p.Total)
 		}
@@ -108,8 +108,8 @@ func (l *listing) explained(q *query) bool {
 // lasts reports whether the listing reads the list to its very end.
 func (l *listing) lasts() bool { return l.from <= l.c.since && !l.again && l.stream == nil }
 
-// believed reports whether the end of a list needs no check.
-func (l *listing) believed(ctx context.Context, odd bool) (bool, error) {
+// isSureEnd reports whether the end of a list needs no check.
+func (l *listing) isSureEnd(ctx context.Context, odd bool) (bool, error) {
 	switch {
 	case l.lowest <= l.from && !l.short():
 		return true, nil
@@ -141,11 +141,11 @@ func (l *listing) unknown() string {
 	return ""
 }
 
-// beyond returns the query that checks the end of a list; nil: the list is over. If calls are
+// checkEnd returns the query that checks the end of a list; nil: the list is over. If calls are
 // missing, gap says so.
-func (l *listing) beyond(ctx context.Context, q *query, odd bool) (*query, error) {
+func (l *listing) checkEnd(ctx context.Context, q *query, odd bool) (*query, error) {
 	if l.step == reading {
-		if sure, err := l.believed(ctx, odd); sure || err != nil {
+		if sure, err := l.isSureEnd(ctx, odd); sure || err != nil {
 			return nil, err
 		}
 	}
@@ -173,9 +173,9 @@ func (l *listing) settle(ctx context.Context) (*query, error) {
 	if !hidden && (l.twice > 0 || !l.short()) {
 		return nil, nil
 	}
-	honest, err := l.honest(ctx)
+	countsFit, err := l.countsFit(ctx)
 	switch {
-	case err != nil || !honest:
+	case err != nil || !countsFit:
 		return nil, err
 	case hidden:
 		l.gap = fmt.Sprintf("the list ends after %d calls, but the service counts %d more, %s", l.got(), l.said-l.shown, noMore)
@@ -186,9 +186,9 @@ func (l *listing) settle(ctx context.Context) (*query, error) {
 	return l.byTimeBelow(l.twice), nil
 }
 
-// honest reports whether the service counts no calls where there cannot be any. Otherwise its counts
+// countsFit reports whether the service counts no calls where there cannot be any. Otherwise its counts
 // prove nothing: it counts something else, or ignores the bounds.
-func (l *listing) honest(ctx context.Context) (bool, error) {
+func (l *listing) countsFit(ctx context.Context) (bool, error) {
 	q := query{bounds: bounds{Sorted: true, Before: earliest}, limit: 1, stream: l.stream, priority: l.priority()}
 	a, err := l.c.ask(ctx, q)
 	if err != nil || a.failure != nil || a.query.Before != q.Before {

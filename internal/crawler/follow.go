@@ -186,7 +186,7 @@ func (c *Crawler) FetchDue(ctx context.Context, limit time.Duration) error {
 	}
 	due := c.following.due
 	c.following.due = nil
-	if err := c.fetchAll(ctx, dues(due), limit); err != nil {
+	if err := c.fetchAll(ctx, duesOf(due), limit); err != nil {
 		return err
 	}
 	return c.fetchAll(ctx, c.store.Due(ctx, scope), limit)
@@ -198,10 +198,10 @@ func (c *Crawler) Fetch(ctx context.Context, ids []string) error {
 	for i, id := range ids {
 		due[i] = calls.Due{CallID: id, AskAt: c.nowMS() + 1}
 	}
-	return c.fetchAll(ctx, dues(due), 0)
+	return c.fetchAll(ctx, duesOf(due), 0)
 }
 
-func dues(due []calls.Due) iter.Seq2[calls.Due, error] {
+func duesOf(due []calls.Due) iter.Seq2[calls.Due, error] {
 	return func(yield func(calls.Due, error) bool) {
 		for _, d := range due {
 			if !yield(d, nil) {

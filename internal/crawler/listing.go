@@ -201,7 +201,7 @@ func (l *listing) ends(ctx context.Context, q *query, p *listPage, fresh int, hi
 	case below, !l.seemsOver(q, p, fresh):
 		return nil, false, nil
 	}
-	check, err := l.beyond(ctx, q, p.Odd || p.Next != "")
+	check, err := l.checkEnd(ctx, q, p.Odd || p.Next != "")
 	return check, check == nil && err == nil, err
 }
 
@@ -243,7 +243,7 @@ func (l *listing) records(p *listPage) (recs []schema.Record, fresh int, highest
 			l.c.meter.setAside(idOf(item), fmt.Sprintf("%v (%s)", err, l.place(i)))
 			continue
 		}
-		l.c.seeBrief(item)
+		l.c.noteDetails(item)
 		id, start := string(r.call.ID()), r.call.StartAt()
 		if l.poll != nil {
 			changed = l.poll.see(&r.call, p.At)

@@ -56,13 +56,13 @@ type pageResult struct {
 func (c *Crawler) ask(ctx context.Context, q query) (*pageResult, error) {
 	a := &pageResult{query: q}
 	if q.Before != forever && c.filters.now().Before == untried { // others wait for the result
-		if err := c.trial.Acquire(ctx, 1); err != nil {
+		if err := c.probing.Acquire(ctx, 1); err != nil {
 			return nil, err
 		}
 		if c.filters.now().Before == untried {
-			defer c.trial.Release(1)
+			defer c.probing.Release(1)
 		} else {
-			c.trial.Release(1)
+			c.probing.Release(1)
 		}
 	}
 	for {

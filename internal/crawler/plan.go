@@ -68,7 +68,7 @@ func (c *Crawler) Plan(ctx context.Context) (p Plan, err error) {
 		return p, err
 	}
 	places, err := c.unsettled(ctx, todo)
-	p.Pages = pagesOf(listed) + min(stale, c.seventh())
+	p.Pages = pagesOf(listed) + min(stale, c.maxRelisted())
 	for _, place := range places {
 		p.Pages += pagesOf(place.Calls)
 	}

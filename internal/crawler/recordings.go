@@ -209,7 +209,7 @@ func (c *recordingCrawl) round(ctx context.Context, recordings iter.Seq2[calls.R
 		if ctx.Err() != nil || c.over() {
 			break
 		}
-		if due.Known.GivenUp() && !c.lives(&due) || !c.wants(&due, final) {
+		if due.Known.GivenUp() && !c.mayStillWork(&due) || !c.wants(&due, final) {
 			continue
 		}
 		workers.Go(func(ctx context.Context) error {
@@ -225,8 +225,8 @@ func (c *recordingCrawl) round(ctx context.Context, recordings iter.Seq2[calls.R
 	return more, workers.Wait()
 }
 
-// lives reports whether a recording that was given up has a link that is valid or, with again, may be.
-func (c *recordingCrawl) lives(past *calls.Recording) bool {
+// mayStillWork reports whether a recording that was given up has a link that is valid or, with again, may be.
+func (c *recordingCrawl) mayStillWork(past *calls.Recording) bool {
 	return past.Known.Attempts < calls.RecordingAttempts && (c.valid(past.Link) || c.again && !c.expired(past.Link))
 }
 
@@ -242,7 +242,7 @@ func (c *recordingCrawl) wants(due *calls.Recording, final bool) bool {
 		return false
 	case !tried && now < c.pausedUntil(due):
 		return false
-	case due.LinkedAt < c.begun && c.spent() && !c.valid(due.Link): // the link has probably expired
+	case due.LinkedAt < c.begun && c.outOfRenewals() && !c.valid(due.Link): // the link has probably expired
 		return false
 	case due.LinkedAt < c.begun && !c.Crawler.listed.Fired(): // the list may bring a new link
 		return false
@@ -268,8 +268,8 @@ func (c *recordingCrawl) done(due *calls.Recording, failure *recording.Error, is
 	c.tried[maphash.String(c.seed, due.CallID)] = last
 }
 
-// spent reports whether no more links may be renewed.
-func (c *recordingCrawl) spent() bool {
+// outOfRenewals reports whether no more links may be renewed.
+func (c *recordingCrawl) outOfRenewals() bool {
 	return c.renew == nil || c.mostRenewed > 0 && c.renewals >= c.mostRenewed
 }
 
@@ -277,7 +277,7 @@ func (c *recordingCrawl) spent() bool {
 func (c *recordingCrawl) renews() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.spent() {
+	if c.outOfRenewals() {
 		return false
 	}
 	c.renewals++

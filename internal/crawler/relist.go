@@ -51,7 +51,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 		c.log.Info("older calls are not listed again", "reason", why)
 		return false, nil
 	}
-	left := int(c.seventh())
+	left := int(c.maxRelisted())
 	for _, span := range old {
 		if left <= 0 || ctx.Err() != nil || c.filters.now().Before == refused {
 			break
@@ -74,7 +74,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	return true, nil
 }
 
-// seventh returns the maximum number of old pages that a run relists.
-func (c *Crawler) seventh() int64 {
+// maxRelisted returns the maximum number of old pages that a run relists.
+func (c *Crawler) maxRelisted() int64 {
 	return max(relistMinPages, (c.Progress().TotalCount/pageSize+relistParts)/relistParts)
 }

@@ -35,10 +35,10 @@ type resourceList struct {
 	whole  bool // so far, all items were there and could be read
 
 	// Its records are put together: a commit treats objects missing from the list as deleted, which
-	// would include objects put in earlier commits. parted: there were too many records to keep.
-	recs   []schema.Record
-	bytes  int64
-	parted bool
+	// would include objects put in earlier commits. inParts: there were too many records to keep.
+	recs    []schema.Record
+	bytes   int64
+	inParts bool
 
 	seed maphash.Seed
 	seen map[uint64]bool // keys
@@ -72,7 +72,7 @@ func (c *resourceCrawl) list(ctx context.Context, of *resource.Resource, parent 
 		return false, nil
 	}
 	c.count(of, func(r *ResourceReport) { r.Lists++; r.failing = 0 })
-	body, _ := json.Marshal(schema.Listed{Begun: begun, Items: int64(len(l.seen)), Parted: l.parted}) // integers always encode
+	body, _ := json.Marshal(schema.Listed{Begun: begun, Items: int64(len(l.seen)), InParts: l.inParts}) // integers always encode
 	return true, l.flush(ctx, schema.Record{Resource: of.Name, Kind: schema.KindListed, CallID: parent, FetchedAt: c.nowMS(), Body: body})
 }
 
@@ -193,7 +193,7 @@ func (l *resourceList) put(ctx context.Context, page *listPage) error {
 	if l.held.Load() <= mostHeld {
 		return nil
 	}
-	l.parted = true
+	l.inParts = true
 	return l.flush(ctx)
 }
 

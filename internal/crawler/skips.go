@@ -108,7 +108,7 @@ func (s *skips) once(id string, now int64) {
 // passes reports whether a call is skipped. If the list has neither analyses nor costs, no call is
 // skipped, since records then have more than a transcript.
 func (c *Crawler) passes(due *calls.Due) bool {
-	if c.briefList() {
+	if c.listIsBrief() {
 		return false
 	}
 	c.skips.mu.Lock()

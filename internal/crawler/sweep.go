@@ -81,7 +81,7 @@ func (c *Crawler) sweep(ctx context.Context) error {
 	}
 	todo := plan(&c.cfg, c.nowMS(), c.since, c.store.Coverage())
 	for _, item := range top.page.Items {
-		c.seeBrief(item)
+		c.noteDetails(item)
 	}
 	places, err := c.unsettled(ctx, todo)
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *Crawler) sweep(ctx context.Context) error {
 // unsettled returns the places of unsettled calls that are below the window and not covered by the
 // stretches of a run: newest first, and no more than a run relists.
 func (c *Crawler) unsettled(ctx context.Context, todo []stretch) ([]calls.Place, error) {
-	if c.cfg.Full || c.briefList() {
+	if c.cfg.Full || c.listIsBrief() {
 		return nil, nil // they are listed anyway, or settled by their own records
 	}
 	now := c.nowMS()
@@ -136,7 +136,7 @@ func (c *Crawler) unsettled(ctx context.Context, todo []stretch) ([]calls.Place,
 	if err != nil {
 		return nil, &StoreError{"read the unsettled calls", err}
 	}
-	left := c.seventh()
+	left := c.maxRelisted()
 	return slices.DeleteFunc(places, func(p calls.Place) bool {
 		listed := slices.ContainsFunc(todo, func(s stretch) bool { return s.from <= p.From && p.To <= s.to })
 		if !listed {

@@ -197,7 +197,7 @@ func (p *Pool) start(user string) (w *worker, err error) {
 		w.mu.Unlock()
 		clients := w.clients
 		p.mu.Unlock()
-		p.settle(w, err, trace, clients)
+		p.logEnd(w, err, trace, clients)
 		_ = here.Close()
 		close(w.ended)
 	})
@@ -244,8 +244,8 @@ func (w *worker) listen(p *Pool, from io.Reader) {
 	}
 }
 
-// settle logs the end of a process and of its statements.
-func (p *Pool) settle(w *worker, err error, trace string, clients int) {
+// logEnd logs the end of a process and of its statements.
+func (p *Pool) logEnd(w *worker, err error, trace string, clients int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var ran []string

@@ -113,7 +113,7 @@ func (c *checking) table(w *work, ctx context.Context) error {
 	}
 	if w.Head() == nil {
 		c.add(w, "", FixPublish, "it has no current snapshot")
-	} else if _, tagged := w.Refs[w.tag(w.snap.Manifest.Snapshot)]; !tagged && w.catalog.Abilities().Tags {
+	} else if _, tagged := w.Refs[w.tag(w.snap.Manifest.Snapshot)]; !tagged && w.catalog.Capabilities().Tags {
 		c.add(w, "", FixPublish, "it has no tag %s", w.tag(w.snap.Manifest.Snapshot))
 	}
 	for name := range w.properties() {
@@ -133,7 +133,7 @@ func (c *checking) table(w *work, ctx context.Context) error {
 	if err := c.refs(ctx, w); err != nil {
 		return err
 	}
-	for _, o := range w.foreigners() {
+	for _, o := range w.foreignTables() {
 		c.add(w, o, FixNone, "written by another program; forget and publish do not remove it")
 	}
 	return c.copies(ctx, w)

@@ -28,7 +28,7 @@ func (w *work) clean(ctx context.Context) error {
 		}
 		doubtful = slices.DeleteFunc(doubtful, func(uri string) bool { return used == nil || used[uri] })
 	}
-	foreign := w.foreigners()
+	foreign := w.foreignTables()
 	w.mu.Lock()
 	w.report.Foreign = append(w.report.Foreign, foreign...)
 	for _, uri := range doubtful {
@@ -81,9 +81,9 @@ func (w *work) doubtful() (out []string) {
 	return out
 }
 
-// foreigners returns the addresses of files below the table's location that other programs wrote:
+// foreignTables returns the addresses of files below the table's location that other programs wrote:
 // data and metadata, whatever their content.
-func (w *work) foreigners() (out []string) {
+func (w *work) foreignTables() (out []string) {
 	data, metadata := w.folder(w.location, "data")+"/", w.folder(w.location, "metadata")+"/"
 	_, own := w.catalog.(*catalog.Files)
 	for _, o := range w.listed {

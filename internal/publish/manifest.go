@@ -158,7 +158,7 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 		return nil, err
 	}
 	s.Summary = w.summary(entries)
-	if w.Organization == "" || !w.catalog.Abilities().Tags {
+	if w.Organization == "" || !w.catalog.Capabilities().Tags {
 		return []*catalog.Snapshot{s}, nil
 	}
 	// The list has assigned our manifests their permanent sequence numbers.

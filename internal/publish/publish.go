@@ -231,7 +231,7 @@ func (p *publication) choose() (err error) {
 	}
 	p.report = Report{Snapshot: m.Snapshot, CommittedAt: m.CommittedAt, To: p.To, Repaired: []string{}, Removed: []string{},
 		Foreign: []string{}}
-	if p.catalog.Abilities().Tags {
+	if p.catalog.Capabilities().Tags {
 		p.report.Tag = p.tag(m.Snapshot)
 	}
 	return nil
@@ -302,7 +302,7 @@ func (p *publication) commitAll(ctx context.Context, works []*work) error {
 	one := func(w *work, ctx context.Context) error { return p.commit(ctx, w) }
 	var separate, together []*work
 	for _, w := range works {
-		if p.catalog.Abilities().Atomic && w.Metadata != nil {
+		if p.catalog.Capabilities().Atomic && w.Metadata != nil {
 			together = append(together, w)
 		} else {
 			separate = append(separate, w)

@@ -52,19 +52,19 @@ func (w *work) wants() (out []*wanted) {
 	return out
 }
 
-// flaw is the fault of a copy; empty if there is none. A copy that the table does not list may
+// mismatch is the fault of a copy; empty if there is none. A copy that the table does not list may
 // simply be missing at the destination.
-type flaw string
+type mismatch string
 
 const (
-	intact    flaw = ""
-	missing   flaw = "it is missing"
-	truncated flaw = "it has another size"
-	altered   flaw = "its content differs from the warehouse's"
+	intact    mismatch = ""
+	missing   mismatch = "it is missing"
+	truncated mismatch = "it has another size"
+	altered   mismatch = "its content differs from the warehouse's"
 )
 
 // inspect compares a copy with the listing; with deep, also its content with the warehouse's file.
-func (w *work) inspect(ctx context.Context, c *wanted, deep bool) (flaw, error) {
+func (w *work) inspect(ctx context.Context, c *wanted, deep bool) (mismatch, error) {
 	size := int64(-1)
 	if n, listed := w.sizes[c.uri]; listed {
 		size = n

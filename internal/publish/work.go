@@ -240,7 +240,7 @@ func (w *work) updates(ctx context.Context) ([]catalog.Update, error) {
 		}
 	}
 	tag, tagged := w.tag(w.snap.Manifest.Snapshot), int64(0)
-	tags := w.catalog.Abilities().Tags
+	tags := w.catalog.Capabilities().Tags
 	switch id, ok := w.lastTagged(refs); {
 	case w.foreign, w.rebuild:
 	case ok:

@@ -70,8 +70,8 @@ type Record struct {
 type Listed struct {
 	Begun int64 `json:"begun"`
 	Items int64 `json:"items"`
-	// Parted lists were put in parts: some of their objects may be in earlier commits.
-	Parted bool `json:"parted,omitempty"`
+	// InParts lists were put in parts: some of their objects may be in earlier commits.
+	InParts bool `json:"parted,omitempty"`
 }
 
 // Bulk is the state of the pages of v2 as a source of transcripts, its beginning in ms since 1970

@@ -260,7 +260,7 @@ func (st *statement) plan(ctx context.Context) (columns []value.Column, err erro
 		columns, known, first = st.try(ctx)
 	}
 	if first == nil && !known {
-		return st.trial(ctx)
+		return st.describeWithNulls(ctx)
 	}
 	return columns, first
 }
@@ -342,7 +342,7 @@ func (st *statement) Close() {
 		return
 	}
 	st.closed = true
-	if !st.s.began { // another goroutine may be releasing the house
+	if !st.s.began { // another goroutine may be releasing the warehouse
 		st.s.mu.Lock()
 		defer st.s.mu.Unlock()
 	}
@@ -431,9 +431,9 @@ func (r *rows) Close() {
 	}
 }
 
-// trial returns the columns of a statement with null parameters, for columns that depend on
+// describeWithNulls returns the columns of a statement with null parameters, for columns that depend on
 // parameters.
-func (st *statement) trial(ctx context.Context) ([]value.Column, error) {
+func (st *statement) describeWithNulls(ctx context.Context) ([]value.Column, error) {
 	rows, err := st.stmt.QueryReuse(ctx, make([]any, st.stmt.Params())...)
 	if err != nil {
 		return nil, err

@@ -27,11 +27,11 @@ func cover(ledger []schema.Span, s schema.Span) []schema.Span {
 			out = append(out, schema.Span{From: max(l.From, s.To), To: l.To, ListedAt: l.ListedAt})
 		}
 	}
-	return tidy(append(out, s))
+	return normalized(append(out, s))
 }
 
-// tidy sorts spans and joins neighbours that were listed together.
-func tidy(spans []schema.Span) []schema.Span {
+// normalized sorts spans and joins neighbours that were listed together.
+func normalized(spans []schema.Span) []schema.Span {
 	slices.SortFunc(spans, func(a, b schema.Span) int { return cmp.Compare(a.From, b.From) })
 	out := spans[:0]
 	for _, s := range spans {
@@ -58,8 +58,8 @@ func coveredSince(ledger []schema.Span, from int64) []schema.Span {
 	return out
 }
 
-// uncover returns a coverage ledger without the range [from, to).
-func uncover(ledger []schema.Span, from, to int64) []schema.Span {
+// withoutRange returns a coverage ledger without the range [from, to).
+func withoutRange(ledger []schema.Span, from, to int64) []schema.Span {
 	out := []schema.Span{}
 	for _, s := range ledger {
 		before, after := s, s

@@ -306,7 +306,7 @@ func countCall(info *layout.File, call *calls.Call) {
 	}
 	if call.RecordingDue() {
 		info.Unarchived++
-		if since := call.EndOrSight(); info.OldestUnarchived == nil || since < *info.OldestUnarchived {
+		if since := call.EndOrFirstSeen(); info.OldestUnarchived == nil || since < *info.OldestUnarchived {
 			info.OldestUnarchived = &since
 		}
 	}

@@ -219,7 +219,7 @@ func TestWhatAFileSystemMustDo(t *testing.T) {
 				}
 				fsys := &lackingFS{m, op, errno}
 				w, err := Open(Options{Root: root, RunID: layout.RunID(testDay, 7), FS: fsys})
-				var lacks *disk.AbilityError
+				var lacks *disk.CapabilityError
 				switch is := errors.As(err, &lacks); {
 				case errno == syscall.ENOSPC && existing && err != nil, errno == syscall.EIO && (is || err == nil):
 					t.Errorf("%s, %v: %v", op, errno, err)

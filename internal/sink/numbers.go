@@ -16,12 +16,12 @@ import (
 // immutable.
 type ownNumbers struct {
 	country string
-	own     map[string][]tenure // by the normal form of a number, or its text if it has none
+	own     map[string][]ownedSpan // by the normal form of a number, or its text if it has none
 }
 
-// tenure is a half-open range of instants, in ms UTC, in which a number belonged to the
+// ownedSpan is a half-open range of instants, in ms UTC, in which a number belonged to the
 // organisation. Days count as a whole, since the list does not have the exact time of a change.
-type tenure struct {
+type ownedSpan struct {
 	number   []byte // as spelled in the list of numbers
 	from, to int64
 }
@@ -31,7 +31,7 @@ const dayMS = int64(24 * time.Hour / time.Millisecond)
 // midnight returns the beginning of an instant's UTC day.
 func midnight(ms int64) int64 { return time.UnixMilli(ms).UTC().Truncate(24 * time.Hour).UnixMilli() }
 
-// Positions of the columns of numbers from which the tenure is derived.
+// Positions of the columns of numbers from which the spans are derived.
 var (
 	colNumber, colGone         = resource.Numbers.Table.Column("number"), resource.Numbers.Table.Column("deleted_at")
 	colNumberFrom, colNumberTo = resource.Numbers.Table.Column("start_at"), resource.Numbers.Table.Column("end_at")
@@ -41,13 +41,13 @@ var (
 
 // numbersOf returns the numbers in the rows of telephone_numbers.
 func numbersOf(country string, rows []schema.Row) *ownNumbers {
-	l := &ownNumbers{country: country, own: map[string][]tenure{}}
+	l := &ownNumbers{country: country, own: map[string][]ownedSpan{}}
 	for _, row := range rows {
 		number := schema.TextOf(row[colNumber])
 		if len(number) == 0 {
 			continue
 		}
-		t := tenure{number: number, from: math.MinInt64, to: math.MaxInt64}
+		t := ownedSpan{number: number, from: math.MinInt64, to: math.MaxInt64}
 		if at := schema.MillisOf(row[colNumberFrom]); at.OK {
 			t.from = midnight(at.V)
 		}
@@ -101,7 +101,7 @@ func (l *ownNumbers) setSides(c *calls.Call) bool {
 }
 
 // moved returns when the organisation's numbers differ between l and now.
-func (l *ownNumbers) moved(now *ownNumbers) (ranges []tenure) {
+func (l *ownNumbers) moved(now *ownNumbers) (ranges []ownedSpan) {
 	keys := maps.Clone(l.own)
 	maps.Copy(keys, now.own)
 	for key := range keys {
@@ -112,7 +112,7 @@ func (l *ownNumbers) moved(now *ownNumbers) (ranges []tenure) {
 		slices.Sort(edges)
 		for i, to := range edges[1:] {
 			if from := edges[i]; from < to && string(l.at(key, from)) != string(now.at(key, from)) {
-				ranges = append(ranges, tenure{from: from, to: to})
+				ranges = append(ranges, ownedSpan{from: from, to: to})
 			}
 		}
 	}

@@ -80,7 +80,7 @@ func (in *intake) addObject(at entry, r *schema.Record, run string) error {
 
 // objects merges the new records of the resources. It returns when the organisation's numbers
 // change.
-func (m *maker) objects() (moved []tenure, err error) {
+func (m *maker) objects() (moved []ownedSpan, err error) {
 	var changes []schema.Row
 	for _, of := range resource.All {
 		if err := m.holdBackEmpty(of); err != nil {
@@ -363,7 +363,7 @@ func (o *objectMerge) leave(s *objectState, a *arrival) {
 	if !ok {
 		l, ok = o.m.gone(o.of.Parent)[parent]
 	}
-	if !ok || a != nil && a.seen >= l.Begun || l.Parted {
+	if !ok || a != nil && a.seen >= l.Begun || l.InParts {
 		return
 	}
 	if o.of.MergeGone(s.writable(), l.Fetched) {

@@ -16,7 +16,7 @@ import (
 
 // Open opens the warehouse for writing. It returns a *LockedError if another run holds it, a
 // *layout.VersionError if a newer callhouse wrote it, a *DamageError if its
-// content cannot be trusted, and a *disk.AbilityError if the file system cannot hold a warehouse. It
+// content cannot be trusted, and a *disk.CapabilityError if the file system cannot hold a warehouse. It
 // removes the leftovers of a crash. The next Commit includes the records that are still in the
 // journal.
 func Open(opts Options) (_ *Warehouse, err error) {

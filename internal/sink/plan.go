@@ -88,7 +88,7 @@ func (p *commitPlan) rewriting(periods []string, always bool) []*unit {
 
 // plan returns the periods that a run's commit writes, with their changes. moved is when the
 // organisation's numbers change.
-func (m *maker) plan(compact monthsToCompact, moved []tenure) ([]*unit, error) {
+func (m *maker) plan(compact monthsToCompact, moved []ownedSpan) ([]*unit, error) {
 	p := newPlan(m.old)
 	found, err := p.locate(m.in.changes)
 	if err != nil {
@@ -107,7 +107,7 @@ func (m *maker) plan(compact monthsToCompact, moved []tenure) ([]*unit, error) {
 			p.unitOf(f.Period)
 		}
 		from, to := boundsOf(f.Period)
-		if slices.ContainsFunc(moved, func(t tenure) bool { return from < t.to && t.from < to }) {
+		if slices.ContainsFunc(moved, func(t ownedSpan) bool { return from < t.to && t.from < to }) {
 			p.unitOf(f.Period).moved = true
 		}
 		if m.keepFrom > 0 && (to <= m.keepFrom || f.MinStart != nil && *f.MinStart < m.keepFrom) { // it loses calls

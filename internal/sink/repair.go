@@ -164,7 +164,7 @@ func (p *RepairPlan) sound() *layout.Snapshot {
 	for _, part := range p.Parts {
 		if part.Period {
 			from, to := part.started()
-			m.Coverage = uncover(m.Coverage, from, to)
+			m.Coverage = withoutRange(m.Coverage, from, to)
 			continue
 		}
 		delete(m.Lists, part.Name)

@@ -94,8 +94,8 @@ WITH by_day AS (
     FROM distances
 ), scored AS (
     SELECT * EXCLUDE (past), len(past) AS past,
-        1.4826e0 * CASE WHEN len(before) >= 8 THEN middle_of(before) ELSE middle_of(list_transform(past, v -> abs(v - usual) / step)) END AS restless,
-        greatest(greatest(restless, 1) * known_step, CASE measure WHEN 'handle_ms' THEN usual / 10 ELSE 0 END) AS spread
+        1.4826e0 * CASE WHEN len(before) >= 8 THEN middle_of(before) ELSE middle_of(list_transform(past, v -> abs(v - usual) / step)) END AS overdispersion,
+        greatest(greatest(overdispersion, 1) * known_step, CASE measure WHEN 'handle_ms' THEN usual / 10 ELSE 0 END) AS spread
     FROM spreads
     WHERE usual IS NOT NULL AND step > 0 AND day >= coalesce($judged_from, day)
 )

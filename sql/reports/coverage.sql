@@ -70,7 +70,7 @@ WITH counted AS (
         {'line': 19, 'fact': 'cost that total_cost cannot hold', 'state': 'lost', 'calls': total_of(unheld_costs)}] AS facts
     FROM counted_calls
     GROUP BY key
-), told AS (
+), lines AS (
     SELECT key, facts[1].calls AS group_calls, unnest(facts, recursive := true)
     FROM counted
 ), last_run AS (
@@ -92,7 +92,7 @@ WITH counted AS (
 SELECT key, fact, state, calls, share_percent, scope
 FROM (
     SELECT key, line, fact, state, calls, percent_of(calls, group_calls) AS share_percent, 'selection' AS scope, group_calls
-    FROM told
+    FROM lines
     WHERE calls > 0
     UNION ALL
     SELECT NULL, 20, 'set aside by the last run', 'lost', calls_set_aside, NULL, 'warehouse', 0 FROM last_run WHERE calls_set_aside > 0

@@ -102,7 +102,7 @@ WITH typed AS MATERIALIZED (
     SELECT s.key AS key, s.agent_id AS agent_id, s.agent_version AS agent_version, s.variant_label AS variant_label,
         min_by(printf('%s %.0f %%, baseline %.0f %%', coalesce(t.call_type, '(none)'), round(coalesce(o.part, 0)), round(coalesce(b.part, 0))),
             (-round(abs(coalesce(o.part, 0) - coalesce(b.part, 0)), 6), coalesce(o.part, 0) < coalesce(b.part, 0), t.call_type IS NOT NULL, coalesce(t.call_type, ''))) AS mix,
-        max(abs(coalesce(o.part, 0) - coalesce(b.part, 0))) AS apart
+        max(abs(coalesce(o.part, 0) - coalesce(b.part, 0))) AS mix_difference
     FROM (SELECT DISTINCT key, agent_id, agent_version, variant_label FROM sides WHERE NOT is_baseline AND side_calls > 0) s
         JOIN (SELECT DISTINCT key, agent_id, call_type FROM sides) t ON s.key IS NOT DISTINCT FROM t.key AND s.agent_id IS NOT DISTINCT FROM t.agent_id
         LEFT JOIN (SELECT *, percent_of(calls, side_calls) AS part FROM sides) o ON o.key IS NOT DISTINCT FROM s.key AND o.agent_id IS NOT DISTINCT FROM s.agent_id
@@ -110,7 +110,7 @@ WITH typed AS MATERIALIZED (
         LEFT JOIN (SELECT *, percent_of(calls, side_calls) AS part FROM sides WHERE is_baseline) b ON b.key IS NOT DISTINCT FROM s.key AND b.agent_id IS NOT DISTINCT FROM s.agent_id
             AND b.call_type IS NOT DISTINCT FROM t.call_type
     GROUP BY s.key, s.agent_id, s.agent_version, s.variant_label
-    HAVING apart >= 5 AND bool_or(b.part > 0)
+    HAVING mix_difference >= 5 AND bool_or(b.part > 0)
 ), summed AS (
     SELECT key, agent_id, agent_version, variant_label, is_baseline,
         total_of(answered) AS answered, total_of(completed) AS completed, total_of(rated) AS rated, total_of(positive) AS positive,

@@ -402,7 +402,7 @@ func (st *fixture) differs(values bool) error {
 			return fmt.Errorf("call %s is not in the warehouse", id)
 		}
 		delete(here, id)
-		if got.DetailDue() && got.FetchedAt() < got.EndOrSight() { // a transcript may come later than the record
+		if got.DetailDue() && got.FetchedAt() < got.EndOrFirstSeen() { // a transcript may come later than the record
 			return fmt.Errorf("the detail of call %s was not fetched", id)
 		}
 		if !values || st.opts.ThinList && got.Settlement() == calls.Expired {

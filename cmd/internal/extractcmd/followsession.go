@@ -209,11 +209,11 @@ func (s *session) commit(ctx context.Context) error {
 		return err
 	}
 	alert(ctx, s.settings, s.log, followTimeout)
-	return s.tidy(ctx)
+	return s.pruneArchive(ctx)
 }
 
-// tidy prunes the archive of recordings. A failed deletion is only a warning.
-func (s *session) tidy(ctx context.Context) error {
+// pruneArchive prunes the archive of recordings. A failed deletion is only a warning.
+func (s *session) pruneArchive(ctx context.Context) error {
 	now := s.Now()
 	if now.Sub(s.pruned) < pruneEvery {
 		return nil

@@ -60,7 +60,7 @@ func explain(err error) error {
 	switch {
 	case cli.Is[*disk.LockedError](err):
 		return cli.Fail(cli.ExitLocked, err, "wait for it to end; the lock ends with its process and never needs to be removed by hand")
-	case cli.Is[*layout.RootError](err), cli.Is[*disk.AbilityError](err):
+	case cli.Is[*layout.RootError](err), cli.Is[*disk.CapabilityError](err):
 		return cli.Usage(cli.Hint(err), "%w", err)
 	case problem == cli.Full && !cli.Is[*disk.NoSpaceError](err) && errors.As(err, &path):
 		return &disk.NoSpaceError{Root: filepath.Dir(path.Path), Err: err}

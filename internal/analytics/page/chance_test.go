@@ -25,13 +25,13 @@ var companies = flag.Int("companies", 1, "how many companies without any change 
 
 // company is a simulated company: its calls have the same distribution every day.
 type company struct {
-	r        *rand.Rand
-	days     int
-	agents   int
-	perDay   float64 // calls on a usual day
-	uneven   bool    // Mondays have 1.6 times as many, weekends a third
-	restless float64 // relative variation of the daily number of calls, besides chance
-	tail     float64 // of costs and durations: the standard deviation of their logarithm
+	r         *rand.Rand
+	days      int
+	agents    int
+	perDay    float64 // calls on a usual day
+	uneven    bool    // Mondays have 1.6 times as many, weekends a third
+	variation float64 // relative variation of the daily number of calls, besides chance
+	tail      float64 // of costs and durations: the standard deviation of their logarithm
 	// bad returns how much worse a call is: how far its probability of completion drops, and by
 	// which factors its cost and duration grow.
 	bad func(at time.Time, agent int) (lower, dearer, longer float64)
@@ -49,7 +49,7 @@ func (c *company) calls() (out []row) {
 	}
 	for day := range c.days {
 		begin := companyEnds.AddDate(0, 0, day-c.days)
-		expected := c.perDay * math.Exp(c.restless*c.r.NormFloat64())
+		expected := c.perDay * math.Exp(c.variation*c.r.NormFloat64())
 		if c.uneven && begin.Weekday() == time.Monday {
 			expected *= 1.6
 		} else if c.uneven && (begin.Weekday() == time.Saturday || begin.Weekday() == time.Sunday) {
@@ -200,7 +200,7 @@ func TestNothingChanges(t *testing.T) {
 	var edits int
 	for i := range *companies {
 		r := rand.New(rand.NewPCG(2026, uint64(i)))
-		c := &company{r: r, days: 150, agents: 8, perDay: []float64{20, 60, 20, 200}[i%4], uneven: i%2 == 1, restless: []float64{0, .1}[i/2%2], tail: []float64{.6, 1, 1.3}[i%3]}
+		c := &company{r: r, days: 150, agents: 8, perDay: []float64{20, 60, 20, 200}[i%4], uneven: i%2 == 1, variation: []float64{0, .1}[i/2%2], tail: []float64{.6, 1, 1.3}[i%3]}
 		v := c.judge(t)
 		one := func(n int) int { return min(n, 1) }
 		sum.day, sum.period, sum.findings, sum.agents = sum.day+one(v.day), sum.period+one(v.period), sum.findings+one(v.findings), sum.agents+one(v.agents)

@@ -13,11 +13,11 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// The sense of a figure: whether growth is good.
-type sense int8
+// The direction of a figure: whether growth is good.
+type direction int8
 
 const (
-	neither sense = iota
+	neither direction = iota
 	higherIsBetter
 	lowerIsBetter
 )
@@ -26,7 +26,7 @@ const (
 type figure struct {
 	id, report  string
 	column, row string // row: COLUMN=TEXT, the row of the report; empty: the first
-	sense       sense
+	direction   direction
 	scale       chart.Scale
 }
 
@@ -65,8 +65,8 @@ type shown struct {
 
 // span has the key figures of a day or a period, and those of the one before.
 type span struct {
-	answers  map[string]*answer // by report
-	restless float64            // see [page.restless]
+	answers        map[string]*answer // by report
+	overdispersion float64            // see [overdispersion]
 }
 
 // String writes a figure as text.
@@ -123,9 +123,9 @@ func (s span) shown(f figure) shown {
 	if f.id != "calls" {
 		clear = a.clear(a.row(where(f.row)), f.column)
 	} else {
-		clear = s.restless > 0 && math.Abs(is-was) > a.params.Strict.Quantile()*math.Sqrt(s.restless*(is+was))
+		clear = s.overdispersion > 0 && math.Abs(is-was) > a.params.Strict.Quantile()*math.Sqrt(s.overdispersion*(is+was))
 	}
-	out.Change = a.l.change(is, was, f.sense, by, clear)
+	out.Change = a.l.change(is, was, f.direction, by, clear)
 	return out
 }
 
@@ -147,10 +147,10 @@ func (a *answer) clear(row []any, column string) bool {
 		(float(row[a.index(value.ChangeLowOf+column)]) > 0 || float(row[a.index(value.ChangeHighOf+column)]) < 0)
 }
 
-// restless returns how much the calls of a day differ from the same weekday a week before, relative to
+// overdispersion returns how much the calls of a day differ from the same weekday a week before, relative to
 // chance, over the eight weeks up to a day; 0: unknown. By chance, two days of about n calls differ by
 // √(2n). days is the funnel by day.
-func restless(days *answer, until time.Time) float64 {
+func overdispersion(days *answer, until time.Time) float64 {
 	of := func(day time.Time) float64 {
 		return float(days.at("calls", map[string]string{"day": day.Format(time.DateOnly), "stage": "attempted"}))
 	}
@@ -174,7 +174,7 @@ type change struct {
 }
 
 // change describes how a figure differs from its earlier value. clear means by more than chance.
-func (l *lang) change(is, was float64, of sense, by string, clear bool) *change {
+func (l *lang) change(is, was float64, of direction, by string, clear bool) *change {
 	c := &change{Arrow: "▲", Word: l.Say("change.more"), Class: "same", By: by}
 	if is < was {
 		c.Arrow, c.Word = "▼", l.Say("change.fewer")

@@ -133,12 +133,12 @@ func (p *page) read(ctx context.Context) error {
 		"reasons": {"disconnections", p.compare(p.period, strict, "disconnection_reason", "calls", "share_percent")},
 		"tools":   {"tools", p.compare(p.period, strict, "tool_name", "uses", "failed_uses", "failed_percent", "unanswered_uses")},
 	}
-	heard := p.last
+	listenPeriod := p.last
 	if p.name != "" { // one agent
-		heard = p.period
+		listenPeriod = p.period
 		delete(all, "agents")
 	}
-	all["worst"] = &query{"worst", p.params(heard, "")}
+	all["worst"] = &query{"worst", p.params(listenPeriod, "")}
 	for report, columns := range key {
 		all["day "+report] = &query{report, p.compare(p.last, question.Strict{Changes: len(figures)}, columns...)}
 		all["whole "+report] = &query{report, p.compare(p.period, question.Strict{Answers: answersOfPeriod, Changes: len(figures)}, columns...)}
@@ -155,7 +155,7 @@ func (p *page) read(ctx context.Context) error {
 		}
 		return out
 	}
-	noise := restless(days, p.period.until)
+	noise := overdispersion(days, p.period.until)
 	day, whole := span{of("day"), noise}, span{of("whole"), noise}
 	for _, f := range figures {
 		p.Figures = append(p.Figures, tile{Name: p.l.Say("figures." + f.id), What: p.l.Say("figures." + f.id + "_what"),
@@ -166,7 +166,7 @@ func (p *page) read(ctx context.Context) error {
 	if p.calls == 0 {
 		return nil
 	}
-	if err := p.sections(ctx, answers, of("course"), heard); err != nil {
+	if err := p.sections(ctx, answers, of("course"), listenPeriod); err != nil {
 		return err
 	}
 	p.Points = p.points(answers["unusual"])
@@ -289,14 +289,14 @@ func (p *page) warnings(r *analytics.Remarks) (notes int) {
 func (p *page) warn(id string, args ...any) { p.Warnings = append(p.Warnings, p.l.Say(id, args...)) }
 
 // sections makes the parts of the page below the key figures, except those that the reader may not see.
-func (p *page) sections(ctx context.Context, answers, course map[string]*answer, heard period) error {
+func (p *page) sections(ctx context.Context, answers, course map[string]*answer, listenPeriod period) error {
 	add := func(a *answer, make func(*answer) *section) {
 		if a != nil {
 			p.Sections = append(p.Sections, make(a))
 		}
 	}
 	if a := answers["worst"]; a != nil {
-		if s, err := p.worst(ctx, a, heard); err == nil {
+		if s, err := p.worst(ctx, a, listenPeriod); err == nil {
 			p.Sections = append(p.Sections, s)
 		} else if !analytics.Denied(err) { // it needs the transcripts
 			return err
@@ -319,7 +319,7 @@ const namedPoints = 6
 func (p *page) points(unusual *answer) []point {
 	out := p.unusual(unusual)
 	for i, f := range figures {
-		if c := p.Figures[i].Period.Change; c != nil && f.sense != neither && (c.Class == "good" || c.Class == "bad") {
+		if c := p.Figures[i].Period.Change; c != nil && f.direction != neither && (c.Class == "good" || c.Class == "bad") {
 			out = append(out, point{Text: p.Figures[i].Name + " " + c.By, Change: c})
 		}
 	}

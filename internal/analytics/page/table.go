@@ -81,7 +81,7 @@ func (a *answer) cells(row []any, columns ...string) (out []cell) {
 
 // share returns a share in a row with a bar, and its change since the period before, if that is beyond
 // chance. The changes of the answer are p's points, called by name.
-func (p *page) share(a *answer, row []any, column string, of sense, name string) cell {
+func (p *page) share(a *answer, row []any, column string, of direction, name string) cell {
 	out := a.cell(row[a.index(column)], column)
 	if is := float(row[a.index(column)]); !math.IsNaN(is) {
 		out.HasBar, out.Bar = true, min(max(is, 0), 100)

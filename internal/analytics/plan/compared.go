@@ -37,7 +37,7 @@ func compared(f *sqlfiles.File, now, previous string, q question.Question) *sqlf
 		if !p.Wants(c.Name) {
 			continue // dropping it later would take longer than computing the rest
 		}
-		rows = append(rows, wholes(c)...)
+		rows = append(rows, denominators(c)...)
 		was, of, wasOf := stored.Ident(value.PreviousOf+c.Name), stored.Ident("whole_"+c.Name), stored.Ident("previous_whole_"+c.Name)
 		n, before := wholeOf(f, c, "n"), wholeOf(f, c, "p")
 		joined = append(joined, orZero(f, c, "n", "p", n)+" AS "+x, orZero(f, c, "p", "n", before)+" AS "+was,
@@ -114,9 +114,9 @@ func own(c sqlfiles.Column, figure, of string) []string {
 	return nil
 }
 
-// wholes returns the denominator of a share over the rows of one period and, if it is the sum of some
+// denominators returns the denominator of a share over the rows of one period and, if it is the sum of some
 // of them, whether a row is one of these; none for other columns.
-func wholes(c sqlfiles.Column) (out []string) {
+func denominators(c sqlfiles.Column) (out []string) {
 	if c.Whole == "" {
 		return nil
 	}

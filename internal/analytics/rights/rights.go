@@ -92,9 +92,9 @@ func (r Rights) Holds(t *schema.Table) bool {
 		func(v *sqlfiles.File) bool { return slices.Contains(under(v.Name), t) && r.May(v.Name) == nil })
 }
 
-// Hears reports whether the reader may listen to recordings. A recording reveals what was said, so
+// MayListen reports whether the reader may listen to recordings. A recording reveals what was said, so
 // the transcripts must be visible as well, and not masked.
-func (r Rights) Hears() bool {
+func (r Rights) MayListen() bool {
 	for _, t := range []*schema.Table{&schema.Calls, &schema.Turns, &schema.Recordings} {
 		if r.May(t.Name) != nil {
 			return false

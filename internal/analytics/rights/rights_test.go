@@ -28,7 +28,7 @@ func TestHears(t *testing.T) {
 		{rights.Rights{Masked: []string{"recording_url"}}, false},
 		{rights.Rights{Masked: []string{"path"}}, false},
 	} {
-		if got := c.may.Hears(); got != c.want {
+		if got := c.may.MayListen(); got != c.want {
 			t.Errorf("%+v: %v", c.may, got)
 		}
 	}

@@ -32,7 +32,7 @@ type Catalog interface {
 	// Stage announces a new table. It returns the address, UUID and schema that the catalog
 	// assigns; empty if the choice is ours.
 	Stage(ctx context.Context, t *New) (Leftover, error)
-	Abilities() Abilities
+	Capabilities() Capabilities
 	// Restart resets a table whose metadata is unreadable, keeping its old address and, if
 	// possible, its old UUID.
 	Restart(ctx context.Context, name string) (Current, Leftover, error)
@@ -61,8 +61,8 @@ type New struct {
 	Staged   bool                   `json:"stage-create"` // no table yet: the first commit creates it
 }
 
-// Abilities are the capabilities in which catalogs differ.
-type Abilities struct {
+// Capabilities are the capabilities in which catalogs differ.
+type Capabilities struct {
 	Tags   bool // tables may keep older snapshots, and names for them
 	Atomic bool // one commit can change several tables
 }
@@ -206,8 +206,8 @@ func VersionOf(uri string) int {
 	return 0
 }
 
-// Abilities implements Catalog.
-func (c *Files) Abilities() Abilities { return Abilities{Tags: true} }
+// Capabilities implements Catalog.
+func (c *Files) Capabilities() Capabilities { return Capabilities{Tags: true} }
 
 // Stage implements Catalog.
 func (c *Files) Stage(context.Context, *New) (Leftover, error) { return Leftover{}, nil }

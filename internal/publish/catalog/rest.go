@@ -30,7 +30,7 @@ type server struct {
 	prefix    string // the server's prefix for namespaces
 	namespace []string
 	separator string // between a namespace's parts, in addresses
-	can       Abilities
+	can       Capabilities
 }
 
 // Transactions is the endpoint that commits several tables, as a catalog lists it.
@@ -101,7 +101,7 @@ type Access struct {
 func Open(ctx context.Context, o *Access) (Catalog, error) {
 	uri := o.Catalog
 	s := &server{base: strings.TrimRight(uri, "/") + "/v1", namespace: strings.Split(o.Namespace, "."), separator: "\x1f",
-		can: Abilities{Tags: true}}
+		can: Capabilities{Tags: true}}
 	service, region := signingOf(uri, o)
 	if err := s.authorize(o, s.base+"/oauth/tokens", service, region); err != nil {
 		return nil, err
@@ -336,8 +336,8 @@ func (s *server) Restart(ctx context.Context, name string) (now Current, was Lef
 	return now, Leftover{Location: was.Location}, s.do(ctx, http.MethodDelete, s.path("tables", name)+"?purgeRequested=false", nil, nil)
 }
 
-// Abilities implements Catalog.
-func (s *server) Abilities() Abilities { return s.can }
+// Capabilities implements Catalog.
+func (s *server) Capabilities() Capabilities { return s.can }
 
 // Stage implements Catalog.
 func (s *server) Stage(ctx context.Context, t *New) (Leftover, error) {

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/text/message"
 )
 
-// Flaw is an error in a body and its place; empty: the whole body.
-type Flaw struct {
+// Violation is an error in a body and its place; empty: the whole body.
+type Violation struct {
 	Place  []string
 	Reason string
 }
@@ -37,10 +37,10 @@ var compiling sync.Mutex
 
 // ReadBody parses a body and validates it against its schema. Whole numbers are normalised: 5.0
 // becomes 5.
-func (o *Operation) ReadBody(text []byte) (any, *Flaw) {
+func (o *Operation) ReadBody(text []byte) (any, *Violation) {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		return nil, &Flaw{Reason: "the body is not JSON: " + err.Error()}
+		return nil, &Violation{Reason: "the body is not JSON: " + err.Error()}
 	}
 	compiling.Lock()
 	s, err := compiled().Compile("openapi.json#/components/schemas/" + o.Body)
@@ -65,7 +65,7 @@ func (o *Operation) ReadBody(text []byte) (any, *Flaw) {
 	case *kind.Required:
 		place = append(place, k.Missing[0])
 	}
-	return nil, &Flaw{Place: place, Reason: wrong.ErrorKind.LocalizedString(message.NewPrinter(language.English))}
+	return nil, &Violation{Place: place, Reason: wrong.ErrorKind.LocalizedString(message.NewPrinter(language.English))}
 }
 
 // Whole converts whole numbers in a value to int64 if that is exact: 5.0 becomes 5.

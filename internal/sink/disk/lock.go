@@ -107,7 +107,7 @@ func TakeLock(root string, h Holder) (_ *Lock, _ []Spend, err error) {
 		if err != nil {
 			err = errors.Join(err, l.Drop())
 		}
-		if lockless := (*AbilityError)(nil); IsGone(none) && errors.As(err, &lockless) {
+		if lockless := (*CapabilityError)(nil); IsGone(none) && errors.As(err, &lockless) {
 			_ = os.Remove(path) // nobody can hold it
 		}
 	}()

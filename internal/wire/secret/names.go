@@ -71,7 +71,7 @@ const (
 )
 
 var (
-	humpRE    = match(`(\p{Ll})(\p{Lu})`)
+	camelRE   = match(`(\p{Ll})(\p{Lu})`)
 	acronymRE = match(`(\p{Lu})(\p{Lu}\p{Ll}{2})`)
 	betweenRE = match(`[^\p{L}$]+`)
 )
@@ -79,7 +79,7 @@ var (
 // wordsOf returns a name in lower case with an underscore between its words, and without its digits: oauth2Token becomes
 // oauth_token.
 func wordsOf(text string) string {
-	text = acronymRE.ReplaceAllString(humpRE.ReplaceAllString(text, "${1}_$2"), "${1}_$2")
+	text = acronymRE.ReplaceAllString(camelRE.ReplaceAllString(text, "${1}_$2"), "${1}_$2")
 	return strings.Trim(betweenRE.ReplaceAllString(strings.ToLower(text), "_"), "_")
 }
 

@@ -242,7 +242,7 @@ func (s *Mode) exec(ctx context.Context, job Job, out io.Writer) (said *Report, 
 	}
 	defer from.Close()
 	defer to.Close()
-	through := &onward{w: out, left: int64(s.Output), most: s.Output}
+	through := &limitedWriter{w: out, left: int64(s.Output), most: s.Output}
 	cmd := isolate.Command(ctx)
 	cmd.Stdout, cmd.ExtraFiles, cmd.WaitDelay = through, []*os.File{to}, time.Second
 	p, err := isolate.Start(cmd, map[string]any{"Statement": job})
@@ -268,8 +268,8 @@ func (s *Mode) exec(ctx context.Context, job Job, out io.Writer) (said *Report, 
 	return said, trace, err
 }
 
-// onward forwards a process's output up to a limit, and keeps the error.
-type onward struct {
+// limitedWriter forwards a process's output up to a limit, and keeps the error.
+type limitedWriter struct {
 	w    io.Writer
 	left int64
 	most cli.Size
@@ -277,7 +277,7 @@ type onward struct {
 }
 
 // Write implements io.Writer.
-func (o *onward) Write(p []byte) (n int, err error) {
+func (o *limitedWriter) Write(p []byte) (n int, err error) {
 	if o.left -= int64(len(p)); o.left < 0 {
 		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its answer exceeds %s", o.most),
 			"--max-output raises the limit")

@@ -155,7 +155,7 @@ func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admi
 	words.Fprintf(c.Stderr, "serving the Postgres protocol on %s; days in %s\n", listener.Addr(), loc)
 	return func(ctx context.Context) error {
 		if who.list != nil {
-			defer cli.Every(usersEvery, endGone(server, who.list, c.note))()
+			defer cli.Every(usersEvery, endRemovedUsers(server, who.list, c.note))()
 		}
 		return server.Serve(ctx, listener)
 	}, nil
@@ -172,8 +172,8 @@ func (c *command) server(who admitted, host postgres.Host) *postgres.Server {
 	return s
 }
 
-// endGone returns a function that ends the connections of removed or changed users.
-func endGone(server *postgres.Server, list *serve.Users, note func(string)) func() {
+// endRemovedUsers returns a function that ends the connections of removed or changed users.
+func endRemovedUsers(server *postgres.Server, list *serve.Users, note func(string)) func() {
 	changed := list.Watch()
 	_, _ = changed()
 	return func() {

@@ -40,7 +40,7 @@ func (s *Server) answers(find func(q *request) (*answerTo, error)) http.Handler 
 			return
 		}
 		defer release()
-		if err = q.settle(s.Now()); err == nil {
+		if err = q.resolve(s.Now()); err == nil {
 			var a *answerTo
 			if a, err = find(q); err == nil {
 				err = s.send(w, r, q, a)

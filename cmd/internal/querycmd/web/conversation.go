@@ -15,8 +15,8 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// uttered is an item of a conversation: something said, or a tool with its result.
-type uttered struct {
+// conversationItem is an item of a conversation: something said, or a tool with its result.
+type conversationItem struct {
 	At, Who, Text string
 	Role          string
 	Pause         string // silence before it; empty: none worth showing
@@ -54,7 +54,7 @@ func each(ctx context.Context, rows *analytics.Rows, err error, do func(row []an
 
 // conversation returns what was said in a call, with links into its recording if that can be played.
 // A tool's result is folded into its invocation.
-func (q *request) conversation(ctx context.Context, id string, start time.Time, plays bool) (out []uttered, err error) {
+func (q *request) conversation(ctx context.Context, id string, start time.Time, plays bool) (out []conversationItem, err error) {
 	type span struct{ from, to time.Time }
 	times := map[float64]span{}
 	rows, err := q.warehouse.SQL(ctx, "SELECT turn, start_at, end_at FROM transcript_turns WHERE call_id = ?", id)
@@ -77,7 +77,7 @@ func (q *request) conversation(ctx context.Context, id string, start time.Time, 
 	err = each(ctx, said.Rows, nil, func(row []any) {
 		x := value.Of(row[0])
 		n := x.Float()
-		t := uttered{Turn: strconv.FormatInt(int64(n), 10)}
+		t := conversationItem{Turn: strconv.FormatInt(int64(n), 10)}
 		t.Who, _ = row[2].(string)
 		t.Text, _ = row[3].(string)
 		if row[1] != nil {
@@ -144,7 +144,7 @@ type card struct {
 	Audio                 string       // address of the recording, with the start position
 	Plays                 bool         // start playing at once
 	Facts                 [][2]cell    // names and values
-	Turns                 []uttered
+	Turns                 []conversationItem
 	Others                []choice
 }
 

@@ -30,7 +30,7 @@ type held struct{ archive, path, sha256, format string }
 // recordingOf returns the recording of a call, if there is one that the reader may listen to.
 func (q *request) recordingOf(ctx context.Context, id string) (r held, ok bool, err error) {
 	r.archive = q.warehouse.Snapshot().Manifest.Archive
-	if r.archive == "" || !q.rights.Hears() {
+	if r.archive == "" || !q.rights.MayListen() {
 		return r, false, nil
 	}
 	rows, err := q.warehouse.SQL(ctx, "SELECT path, sha256, format FROM recordings WHERE call_id = ? AND state = 'stored'", id)

@@ -108,8 +108,8 @@ func asOf(warehouse *analytics.Warehouse, now time.Time) time.Time {
 	return at
 }
 
-// settle resolves the parameters that depend on the snapshot.
-func (q *request) settle(now time.Time) (err error) {
+// resolve resolves the parameters that depend on the snapshot.
+func (q *request) resolve(now time.Time) (err error) {
 	call, found := q.params.Call, q.params.Words
 	q.asOf = asOf(q.warehouse, now)
 	q.params, err = q.typed.Params(q.zone, q.asOf)

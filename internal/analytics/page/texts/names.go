@@ -14,7 +14,7 @@ func Clip(s string, most int) string {
 	return s
 }
 
-// ShortName shortens an id as long as a UUID, and any other name to the available room.
+// ShortName shortens an id as long as a UUID, and any other name to the available width.
 func ShortName(s string) string {
 	const begin, uuid = 8, 36
 	if len(s) == uuid && s[begin] == '-' {

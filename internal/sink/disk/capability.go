@@ -11,21 +11,21 @@ import (
 	"callhouse/internal/layout"
 )
 
-// AbilityError means that a file system lacks what a warehouse needs.
-type AbilityError struct {
+// CapabilityError means that a file system lacks what a warehouse needs.
+type CapabilityError struct {
 	Root string
 	What string // it cannot do this
 	Err  error
 }
 
-func (e *AbilityError) Error() string {
+func (e *CapabilityError) Error() string {
 	return fmt.Sprintf("the file system of %s cannot %s: %v", e.Root, e.What, e.Err)
 }
 
-func (e *AbilityError) Unwrap() error { return e.Err }
+func (e *CapabilityError) Unwrap() error { return e.Err }
 
 // Hint returns advice for the operator.
-func (e *AbilityError) Hint() string {
+func (e *CapabilityError) Hint() string {
 	return "put the warehouse (--warehouse) on another file system: ext4, xfs, btrfs, zfs, APFS or NFS; " +
 		"FAT, exFAT and many mounts of CIFS and FUSE lack something"
 }
@@ -35,17 +35,17 @@ const syncFolders = "make a folder durable (fsync)"
 // passing are errors that say nothing about the abilities of a file system.
 var passing = []syscall.Errno{syscall.EIO, syscall.EROFS, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR}
 
-// cannot returns the *AbilityError for a failed operation, or err itself if it says nothing about
+// cannot returns the *CapabilityError for a failed operation, or err itself if it says nothing about
 // abilities.
 func cannot(root, what string, err error) error {
 	if err == nil || IsNoSpace(err) || IsGone(err) || isAny(err, passing) {
 		return err
 	}
-	return &AbilityError{Root: root, What: what, Err: err}
+	return &CapabilityError{Root: root, What: what, Err: err}
 }
 
 // Probe tries what commits need, before anything is fetched: a commit that fails for ever would
-// waste every request. It returns an *AbilityError. It works in a temporary folder beside the
+// waste every request. It returns an *CapabilityError. It works in a temporary folder beside the
 // snapshots, which the next opening removes if this process is killed. A full disk is no reason to
 // fail: what frees space must run.
 func Probe(fsys FS, root string) error {
@@ -78,11 +78,11 @@ func Probe(fsys FS, root string) error {
 
 // probed returns the error of a probe, except that of a full disk.
 func probed(err error) error {
-	var ability *AbilityError
+	var capability *CapabilityError
 	switch {
 	case err == nil || IsNoSpace(err):
 		return nil
-	case errors.As(err, &ability):
+	case errors.As(err, &capability):
 		return err
 	}
 	return fmt.Errorf("try the file system: %w", err)
