@@ -89,12 +89,12 @@ func (m *Message) Title() string {
 	return title
 }
 
-// mostItems is the maximum number of groups that a message describes; the rest are counted.
-const mostItems = 10
+// maxItems is the maximum number of groups that a message describes; the rest are counted.
+const maxItems = 10
 
 // Shown returns the items to describe, and the number of the rest.
 func (m *Message) Shown() (items []Item, others int) {
-	n := min(len(m.Items), mostItems)
+	n := min(len(m.Items), maxItems)
 	return m.Items[:n], len(m.Items) - n
 }
 

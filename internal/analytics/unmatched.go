@@ -25,8 +25,8 @@ func (u Unmatched) String() string {
 	return text
 }
 
-// mostValues is the maximum number of values compared to find the most similar.
-const mostValues = 10_000
+// maxValues is the maximum number of values compared to find the most similar.
+const maxValues = 10_000
 
 // unmatched returns the values of conditions that match no call in any period: most likely they are
 // misspelt. It skips dimensions with a fixed set of values, such as hours and days, and those whose
@@ -46,7 +46,7 @@ func unmatched(ctx context.Context, conn *duck.Conn, filters []question.Filter) 
 				continue
 			}
 			known, err := conn.Column(ctx, fmt.Sprintf("SELECT DISTINCT %s AS v FROM calls WHERE v IS NOT NULL ORDER BY v LIMIT %d",
-				f.InCalls(), mostValues))
+				f.InCalls(), maxValues))
 			if err != nil {
 				return nil, fmt.Errorf("search for values of %s: %w", f.Name, err)
 			}
@@ -56,8 +56,8 @@ func unmatched(ctx context.Context, conn *duck.Conn, filters []question.Filter) 
 	return out, nil
 }
 
-// mostOffered is the maximum number of completions.
-const mostOffered = 200
+// maxOffered is the maximum number of completions.
+const maxOffered = 200
 
 // Values returns the values of a dimension that begin with a text, most frequent first: names of
 // agents and campaigns, or ids if they have no name.
@@ -77,7 +77,7 @@ func (w *Warehouse) Values(ctx context.Context, dimension, begin string) ([]stri
 			"WHERE n.id = %s), %s)", of.Key[0], of.Name, value, value)
 	}
 	return conn.Column(ctx, fmt.Sprintf("SELECT v FROM (SELECT %s AS v FROM calls) WHERE starts_with(v, ?) "+
-		"GROUP BY v ORDER BY count(*) DESC, v LIMIT %d", value, mostOffered), begin)
+		"GROUP BY v ORDER BY count(*) DESC, v LIMIT %d", value, maxOffered), begin)
 }
 
 // named maps the dimensions whose values have names to their resources.

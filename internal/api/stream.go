@@ -41,9 +41,9 @@ const (
 	streamRefusals = 3
 	// keyGood is how long a key counts as accepted after a good answer.
 	keyGood = time.Minute
-	// mostUncounted is the maximum number of a request's failures that are attributed to the whole
+	// maxUncounted is the maximum number of a request's failures that are attributed to the whole
 	// service.
-	mostUncounted = 20
+	maxUncounted = 20
 )
 
 // NewStream returns the stream of an operation.
@@ -193,7 +193,7 @@ func (c *Client) optional(ctx context.Context, r *Request, accept func(*Answer) 
 		last := attempt >= c.tries(f, r.Kind) || !s.allows(pause)
 		if works, err := c.answersOthers(ctx, s, f, began, last); err != nil {
 			return f, err
-		} else if !works && uncounted < mostUncounted {
+		} else if !works && uncounted < maxUncounted {
 			uncounted, attempt = uncounted+1, attempt-1
 			continue
 		}

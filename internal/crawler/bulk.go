@@ -31,11 +31,11 @@ const (
 const bulkPath = "/v2/calls/list"
 
 const (
-	// leastDue is the minimum number of due calls for which a page of v2 is worth its request.
-	leastDue = 5
-	// firstBulk and mostBulk are the initial and the maximum page size. It doubles with each page, and
+	// minDue is the minimum number of due calls for which a page of v2 is worth its request.
+	minDue = 5
+	// firstBulk and maxBulk are the initial and the maximum page size. It doubles with each page, and
 	// halves when one fails.
-	firstBulk, mostBulk = 100, 500
+	firstBulk, maxBulk = 100, 500
 	// Transcripts of a run that are compared with v3: sampled of the first page, and one in
 	// oneIn of the others.
 	sampled, oneIn = 20, 500
@@ -94,7 +94,7 @@ func (b *bulkCrawl) transcripts(ctx context.Context) (used bool, err error) {
 		return false, err
 	}
 	var pages, covered int64
-	size := mostBulk
+	size := maxBulk
 	err = b.windows(ctx, &size, func(window []calls.Due) error {
 		pages, covered = pages+1, covered+int64(len(window))
 		return nil
@@ -208,7 +208,7 @@ func gapsOf(coverage []schema.Span) (gaps []int64) {
 }
 
 func (b *bulkCrawl) worth(window []calls.Due) bool {
-	return len(window) >= leastDue || b.cfg.Transcripts == FromV2 && len(window) > 0
+	return len(window) >= minDue || b.cfg.Transcripts == FromV2 && len(window) > 0
 }
 
 func (b *bulkCrawl) over() bool { return b.off != "" }

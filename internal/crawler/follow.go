@@ -16,9 +16,9 @@ import (
 // list and fetches the records that become due; its caller commits in between.
 
 const (
-	// mostFollowed is how many calls are remembered before those missing from the last polls are
+	// maxFollowed is how many calls are remembered before those missing from the last polls are
 	// dropped.
-	mostFollowed = 20_000
+	maxFollowed = 20_000
 	// openFor is how long after its start a call in progress makes polls more frequent and longer.
 	openFor = int64(30 * time.Minute / time.Millisecond)
 	// overlap is how much of the list two polls have in common, in ms: calls appear in the list some
@@ -100,7 +100,7 @@ func (f *following) begin(now int64) (from int64) {
 	f.changes, f.found, f.due = false, false, nil
 	from = f.from
 	for id, call := range f.calls {
-		if len(f.calls) > mostFollowed && call.poll < f.polls-2 {
+		if len(f.calls) > maxFollowed && call.poll < f.polls-2 {
 			delete(f.calls, id)
 		} else if call.open(now) {
 			from = min(from, call.start)

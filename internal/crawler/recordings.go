@@ -23,11 +23,11 @@ const (
 	lookEvery = 5 * time.Minute
 	// lookAgain is the number of calls after which it checks for a commit with newer calls.
 	lookAgain = 64
-	// mostFailures and mostWasted end the downloads of a run, because the host is down: that many
+	// maxFailures and maxWasted end the downloads of a run, because the host is down: that many
 	// consecutive failures of recordings that never failed before, or that much time lost on
 	// failures, summed over all connections.
-	mostFailures = 12
-	mostWasted   = 20 * time.Minute
+	maxFailures = 12
+	maxWasted   = 20 * time.Minute
 	// For calls.ExpireAfter after a call's end, no answer about its recording is final. After that,
 	// one that is not there is given up. From the attempt refusedAfter on, this also applies to one
 	// whose new links are rejected, and from goneAfter on, if its call ended goneAge ago, to one that
@@ -37,10 +37,10 @@ const (
 	goneAge      = 30 * 24 * time.Hour
 	// The pause between two attempts in the first days is the time since the call's end, within
 	// these bounds.
-	leastPause = time.Minute
-	mostPause  = 12 * time.Hour
-	// leastValid is the time for which a link of this run is not doubted.
-	leastValid = 10 * time.Minute
+	minPause = time.Minute
+	maxPause = 12 * time.Hour
+	// minValid is the time for which a link of this run is not doubted.
+	minValid = 10 * time.Minute
 	// At its end a run looks back so far for recordings that were given up but whose link is still
 	// valid.
 	lookBack = 30 * 24 * time.Hour
@@ -72,8 +72,8 @@ type RecordingReport struct {
 type recordingCrawl struct {
 	*Crawler
 	// renew requests a call's record; nil: no links are renewed.
-	renew       func(ctx context.Context, id string) (renewal, error)
-	mostRenewed int64 // maximum number of renewed links; 0: no limit
+	renew      func(ctx context.Context, id string) (renewal, error)
+	maxRenewed int64 // maximum number of renewed links; 0: no limit
 	// again also tries recordings that failed recently or were given up. Otherwise the time between
 	// attempts grows.
 	again bool
@@ -110,7 +110,7 @@ func (c *Crawler) newRecordings() *recordingCrawl {
 		r.renew = c.renewLink
 	}
 	if c.cfg.MaxDuration == 0 && !c.cfg.RecordingsAgain {
-		r.mostRenewed = max(1, int64(renewals*float64(c.Within(8*time.Hour))))
+		r.maxRenewed = max(1, int64(renewals*float64(c.Within(8*time.Hour))))
 	}
 	return r
 }
@@ -270,7 +270,7 @@ func (c *recordingCrawl) done(due *calls.Recording, failure *recording.Error, is
 
 // outOfRenewals reports whether no more links may be renewed.
 func (c *recordingCrawl) outOfRenewals() bool {
-	return c.renew == nil || c.mostRenewed > 0 && c.renewals >= c.mostRenewed
+	return c.renew == nil || c.maxRenewed > 0 && c.renewals >= c.maxRenewed
 }
 
 // renews takes one renewal from the allowance, and reports whether there was one.
@@ -305,7 +305,7 @@ func (c *recordingCrawl) young(due *calls.Recording, at int64) bool {
 
 // pause returns the pause after an attempt at a time in the first days after a call's end, in ms.
 func pause(due *calls.Recording, at int64) int64 {
-	return min(max(at-due.Since, leastPause.Milliseconds()), mostPause.Milliseconds())
+	return min(max(at-due.Since, minPause.Milliseconds()), maxPause.Milliseconds())
 }
 
 // rest returns the pause after a number of failed attempts: a recording that failed once is tried
@@ -395,7 +395,7 @@ func (c *recordingCrawl) fetch(ctx context.Context, due *calls.Recording) (recor
 	}
 	failure := &recording.Error{Problem: recording.Expired, Reason: "its link has expired"}
 	ofRun := due.LinkedAt >= c.begun
-	fresh := ofRun && c.nowMS() < due.LinkedAt+leastValid.Milliseconds() // whatever our clock says of its expiry
+	fresh := ofRun && c.nowMS() < due.LinkedAt+minValid.Milliseconds() // whatever our clock says of its expiry
 	tried := fresh || !c.expired(due.Link)
 	if tried {
 		stored, err := c.cfg.Recordings.Fetch(ctx, call)
@@ -480,10 +480,10 @@ func (c *recordingCrawl) note(r *schema.Recording, failure *recording.Error, you
 	}
 	c.mu.Unlock()
 	switch {
-	case failures == mostFailures: // those in progress may fail, too
+	case failures == maxFailures: // those in progress may fail, too
 		c.end(fmt.Sprintf("given up after %d failures in a row: %s", failures, r.Reason), nil)
-	case wasted > mostWasted:
-		c.end(fmt.Sprintf("given up after %v of failures: %s", mostWasted, r.Reason), nil)
+	case wasted > maxWasted:
+		c.end(fmt.Sprintf("given up after %v of failures: %s", maxWasted, r.Reason), nil)
 	}
 }
 

@@ -121,7 +121,7 @@ func (a *archive) crawl() *recordingCrawl {
 		cfg.Now = func() time.Time { return a.now }
 	})
 	c.listed.Fire()
-	c.recordings.mostRenewed = a.renewals
+	c.recordings.maxRenewed = a.renewals
 	c.recordings.renew = func(_ context.Context, id string) (renewal, error) {
 		a.ask("renew " + id)
 		return a.renew[id], nil

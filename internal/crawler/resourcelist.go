@@ -19,13 +19,13 @@ import (
 
 // Limits for lists that never end.
 const (
-	mostIdle  = 5       // consecutive pages without a new item
+	maxIdle   = 5       // consecutive pages without a new item
 	morePages = 20      // beyond the pages needed for the service's count of objects
 	uncounted = 100_000 // objects, if the service does not count them
 )
 
-// mostHeld is how many bytes of records all lists together may keep.
-const mostHeld = 64 << 20
+// maxHeld is how many bytes of records all lists together may keep.
+const maxHeld = 64 << 20
 
 // resourceList is one list of a resource while its pages are read.
 type resourceList struct {
@@ -131,7 +131,7 @@ func withoutEnd(pages int64, idle int, total, largest int64) error {
 		objects = uncounted
 	}
 	switch {
-	case idle >= mostIdle:
+	case idle >= maxIdle:
 		return fmt.Errorf("its list does not end: %d consecutive pages without new objects", idle)
 	case pages > 2*objects/largest+morePages:
 		return fmt.Errorf("its list does not end: more than %d pages, but the service reports %d objects", pages-1, total)
@@ -190,7 +190,7 @@ func (l *resourceList) put(ctx context.Context, page *listPage) error {
 		l.seen[maphash.String(l.seed, key)] = true
 	}
 	l.count(l.of, func(r *ResourceReport) { r.Items += int64(len(page.Items)) })
-	if l.held.Load() <= mostHeld {
+	if l.held.Load() <= maxHeld {
 		return nil
 	}
 	l.inParts = true

@@ -21,7 +21,7 @@ type skips struct {
 	ids       []string // skipped calls that are not stored yet
 
 	// Changed records that were due since changesSince, ms, and how many of them are fetched.
-	changes, changesSince, mostChanges int64
+	changes, changesSince, maxChanges int64
 }
 
 // passBatch is how many skipped calls are stored at a time.
@@ -68,13 +68,13 @@ func (c *Crawler) decide(due *calls.Due) decision {
 	return fetch
 }
 
-// A run, or a day of following, fetches leastChanged changed records, or one in changedShare of those
+// A run, or a day of following, fetches minChanged changed records, or one in changedShare of those
 // that are due if that is more. If more list items differ at once, the cause is not the calls: the
 // list and the records spell a value differently, or a setting removes more from both. The other
 // calls keep their transcripts.
 const (
 	changedShare = 40
-	leastChanged = 100
+	minChanged   = 100
 	changedFor   = 20 * time.Hour
 )
 
@@ -83,14 +83,14 @@ const (
 func (c *Crawler) decideChanged() decision {
 	if now := c.nowMS(); now-c.skips.changesSince > changedFor.Milliseconds() {
 		c.skips.changes, c.skips.changesSince = 0, now
-		c.skips.mostChanges = max(leastChanged, c.store.DueCount(calls.DueTranscripts)/changedShare)
+		c.skips.maxChanges = max(minChanged, c.store.DueCount(calls.DueTranscripts)/changedShare)
 	}
-	if c.skips.changes++; c.skips.changes <= c.skips.mostChanges {
+	if c.skips.changes++; c.skips.changes <= c.skips.maxChanges {
 		return fetch
 	}
-	if c.skips.changes == c.skips.mostChanges+1 {
+	if c.skips.changes == c.skips.maxChanges+1 {
 		c.log.Warn("more list items have changed than single calls explain: the other records are not fetched again (extract run --call-id does)",
-			"fetched", c.skips.mostChanges)
+			"fetched", c.skips.maxChanges)
 	}
 	return skip
 }

@@ -14,8 +14,8 @@ import (
 	"callhouse/internal/words"
 )
 
-// mostText is the maximum length of a statement's text in an event.
-const mostText = 8 << 10
+// maxText is the maximum length of a statement's text in an event.
+const maxText = 8 << 10
 
 // Events sends events to the pool.
 type Events struct {
@@ -47,7 +47,7 @@ func Run(ctx context.Context, events *Events, backend postgres.Backend) error {
 	}}
 	sessions.Began = func(e postgres.Entry) {
 		var none *words.Secrets
-		e.Text = none.Clip(e.Text, mostText)
+		e.Text = none.Clip(e.Text, maxText)
 		events.send(event{Began: &e})
 	}
 	sessions.Ended = func(e postgres.Entry) {
@@ -57,7 +57,7 @@ func Run(ctx context.Context, events *Events, backend postgres.Backend) error {
 	defer context.AfterFunc(ctx, func() { _ = orders.SetReadDeadline(time.Now()) })()
 	var answering sync.WaitGroup
 	defer answering.Wait()
-	for buf := make([]byte, mostOrder); ; {
+	for buf := make([]byte, maxOrder); ; {
 		o, fd, err := receive(orders, buf)
 		var conn net.Conn
 		if err == nil && o.Connection != nil {

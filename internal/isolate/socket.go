@@ -27,8 +27,8 @@ type event struct {
 	Began, Ended *postgres.Entry `json:",omitempty"`
 }
 
-// mostOrder exceeds the size of every order: a startup packet has at most 10,000 bytes.
-const mostOrder = 128 << 10
+// maxOrder exceeds the size of every order: a startup packet has at most 10,000 bytes.
+const maxOrder = 128 << 10
 
 // pair returns both ends of a socket, one of them as a file for another process.
 func pair(kind int) (here *net.UnixConn, there *os.File, err error) {

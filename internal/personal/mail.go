@@ -340,9 +340,9 @@ func (r *reader) mailed() bool {
 
 // limits of the pieces of an address
 const (
-	mostLabelPieces = 16
-	mostWords       = 3
-	mostPieces      = 40
+	maxLabelPieces = 16
+	maxWords       = 3
+	maxPieces      = 40
 )
 
 // domainAfter returns the domain after an at sign, and its last piece. said reports that a dot is
@@ -370,7 +370,7 @@ func (r *reader) domainAfter(ps []piece, a int) (domain string, end int, said bo
 			if len(p.text) > 2 || !single(ps, k) {
 				words++
 			}
-			if words = max(words, 1); over || words > mostWords || n >= mostLabelPieces {
+			if words = max(words, 1); over || words > maxWords || n >= maxLabelPieces {
 				return valid, end, said
 			}
 			b.WriteString(p.text)
@@ -412,7 +412,7 @@ func localBefore(ps []piece, a int) (local string, from int) {
 	}
 	from = -1
 	wantMore, words := true, 0
-	for n := 0; k >= 0 && n < mostPieces; k, n = k-1, n+1 {
+	for n := 0; k >= 0 && n < maxPieces; k, n = k-1, n+1 {
 		p := &ps[k]
 		switch p.is {
 		case wordPiece, digitPiece, tensPiece:

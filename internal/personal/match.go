@@ -9,11 +9,11 @@ import (
 	"callhouse/internal/personal/kinds"
 )
 
-// leastDigits is the length of the shortest number: a date of birth.
-const leastDigits = 6
+// minDigits is the length of the shortest number: a date of birth.
+const minDigits = 6
 
-// mostDigits is the length of the longest number without letters.
-const mostDigits = 20
+// maxDigits is the length of the longest number without letters.
+const maxDigits = 20
 
 // late is a candidate that depends on the words near it.
 type late struct {
@@ -94,7 +94,7 @@ func (r *reader) contextOf(turn, word int) (c context) {
 		h := &r.hits[i]
 		r.looked++
 		away := word - h.word
-		if away > wordsBefore || turn-h.turn > mostBefore {
+		if away > wordsBefore || turn-h.turn > maxBefore {
 			break
 		}
 		if h.bits&(otherBit|versionBit) != 0 {
@@ -157,8 +157,8 @@ func sameRun(a, b *group) bool {
 
 func hard(j join) bool { return j == joinHyphen || j == joinDot || j == joinSlash }
 
-// mostLoose is the maximum number of words at the edge of a run that may not be digits.
-const mostLoose = 1
+// maxLoose is the maximum number of words at the edge of a run that may not be digits.
+const maxLoose = 1
 
 // mayStart reports whether a number may start with a group.
 func mayStart(gs []group, i int) bool {
@@ -172,7 +172,7 @@ func mayStart(gs []group, i int) bool {
 		return false
 	}
 	for k := i; k > 0 && (sameRun(&gs[k-1], &gs[k]) || gs[k].join == joinAdjacent); k-- {
-		if !gs[k-1].loose || i-k >= mostLoose {
+		if !gs[k-1].loose || i-k >= maxLoose {
 			return false
 		}
 	}
@@ -191,7 +191,7 @@ func mayEnd(gs []group, j int) bool {
 		return false
 	}
 	for k := j; k+1 < len(gs) && (sameRun(&gs[k], &gs[k+1]) || gs[k+1].join == joinAdjacent); k++ {
-		if !gs[k+1].loose || k-j >= mostLoose {
+		if !gs[k+1].loose || k-j >= maxLoose {
 			return false
 		}
 	}
@@ -207,7 +207,7 @@ func (r *reader) match(c *chain) {
 			dots++
 		}
 	}
-	if total < leastDigits && dots < 3 {
+	if total < minDigits && dots < 3 {
 		return
 	}
 	used := make([]bool, len(gs))
@@ -221,7 +221,7 @@ func (r *reader) match(c *chain) {
 				tails = withoutEndings
 			}
 			j, kind := r.longest(gs, used, i, recognize, tails)
-			if j < 0 && hasTail(gs[i:min(len(gs), i+mostDigits)]) {
+			if j < 0 && hasTail(gs[i:min(len(gs), i+maxDigits)]) {
 				tails = withoutTails
 				j, kind = r.longest(gs, used, i, recognize, tails)
 			}
@@ -268,7 +268,7 @@ func (r *reader) longest(gs []group, used []bool, i int, recognize recognizer, w
 		if which.skips(g) {
 			continue
 		}
-		if len(cand.digits)+len(g.digits) > mostDigits || j > i && (g.plus || g.style == region || g.unit) {
+		if len(cand.digits)+len(g.digits) > maxDigits || j > i && (g.plus || g.style == region || g.unit) {
 			break
 		}
 		cand.digits += g.digits

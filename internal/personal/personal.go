@@ -143,8 +143,8 @@ func spaced(dst []byte, name string) []byte {
 	return append(dst, ':')
 }
 
-// mostBefore is the maximum number of turns between a number and its context.
-const mostBefore = 3
+// maxBefore is the maximum number of turns between a number and its context.
+const maxBefore = 3
 
 // Conversation returns the personal data in the turns of a conversation, in order and without
 // overlaps. A number may continue in a later turn of the same speaker if the other side only

@@ -68,8 +68,8 @@ type hit struct {
 
 // limits of the text between two groups of a chain.
 const (
-	mostSeparators = 8
-	mostFillers    = 6
+	maxSeparators = 8
+	maxFillers    = 6
 )
 
 // between describes the text since the last group.
@@ -122,8 +122,8 @@ func (r *reader) turn(t int) {
 // longestAck is the maximum length of a turn that only acknowledges, in bytes.
 const longestAck = 120
 
-// mostEchoed is the maximum number of groups back at which a repetition may begin.
-const mostEchoed = 24
+// maxEchoed is the maximum number of groups back at which a repetition may begin.
+const maxEchoed = 24
 
 // acknowledges reports whether a turn of the other side only acknowledges, or repeats digits.
 func (r *reader) acknowledges(t int) bool {
@@ -141,7 +141,7 @@ func (r *reader) acknowledges(t int) bool {
 	}
 	said := joined(e.groups)
 	c := &r.chains[len(r.chains)-1]
-	from := max(c.first, c.last-mostEchoed)
+	from := max(c.first, c.last-maxEchoed)
 	digits := joined(r.groups[from:c.last])
 	at := strings.LastIndex(digits, said)
 	if at < 0 || len(said) < 2 && len(said) != len(digits) {
@@ -197,7 +197,7 @@ func (r *reader) add(g group) {
 	}
 	g.join = gap.join
 	r.gap = between{}
-	if last := r.last(); last != nil && gap.separators <= mostSeparators && gap.fillers <= mostFillers && !g.plus {
+	if last := r.last(); last != nil && gap.separators <= maxSeparators && gap.fillers <= maxFillers && !g.plus {
 		if last.style == tens && g.style == english1 && len(g.digits) == 1 && g.digits != "0" &&
 			(g.join == joinSpace || g.join == joinHyphen) && gap.repeat == 0 && last.turn == g.turn {
 			last.digits, last.to, last.style = last.digits[:1]+g.digits, g.to, english1

@@ -26,9 +26,9 @@ func NewFinder(numbers []*Number) *Finder {
 
 // Limits for a number inside a text.
 const (
-	mostDigits = 24 // a longer row of digits is not a number
-	mostGap    = 4  // separators between two groups of digits
-	mostPrefix = 5  // digits that dial another country: 00, 011, 00700
+	maxDigits = 24 // a longer row of digits is not a number
+	maxGap    = 4  // separators between two groups of digits
+	maxPrefix = 5  // digits that dial another country: 00, 011, 00700
 )
 
 // Find returns the places where a text spells one of the numbers: in international or national
@@ -108,15 +108,15 @@ func (c *chain) digit(d byte, at int) {
 
 // shorten drops the first groups of a long chain.
 func (c *chain) shorten() {
-	for len(c.digits) > 2*mostDigits && len(c.groups) > 1 {
+	for len(c.digits) > 2*maxDigits && len(c.groups) > 1 {
 		n := c.groups[1].digit
 		c.digits, c.groups = slices.Delete(c.digits, 0, n), slices.Delete(c.groups, 0, 1)
 		for i := range c.groups {
 			c.groups[i].digit -= n
 		}
 	}
-	if len(c.digits) > 2*mostDigits { // one long group: its digits are irrelevant
-		c.digits = c.digits[:2*mostDigits]
+	if len(c.digits) > 2*maxDigits { // one long group: its digits are irrelevant
+		c.digits = c.digits[:2*maxDigits]
 	}
 }
 
@@ -125,7 +125,7 @@ func (c *chain) other(r rune, at int) {
 	switch {
 	case r == '+':
 		*c = chain{open: true, plus: at + 1}
-	case strings.ContainsRune(" -.()/", r) && c.gap < mostGap:
+	case strings.ContainsRune(" -.()/", r) && c.gap < maxGap:
 		c.gap++
 	default:
 		*c = chain{}
@@ -136,10 +136,10 @@ func (c *chain) other(r rune, at int) {
 func (f *Finder) match(c *chain, end int) (Span, bool) {
 	for i, g := range c.groups {
 		d := string(c.digits[g.digit:])
-		if len(d) < leastDigits {
+		if len(d) < minDigits {
 			break
 		}
-		if len(d) > mostDigits || i > 0 && c.groups[i-1].plus && !g.plus {
+		if len(d) > maxDigits || i > 0 && c.groups[i-1].plus && !g.plus {
 			continue // the digits after a country code are a number of that country
 		}
 		for _, n := range f.numbers {
@@ -161,11 +161,11 @@ func (n *Number) spelled(d string, plus bool) bool {
 		return true
 	}
 	if n.code == "" { // of any country
-		return len(before) <= 4 || len(before) <= mostPrefix+2 && strings.HasPrefix(before, "00")
+		return len(before) <= 4 || len(before) <= maxPrefix+2 && strings.HasPrefix(before, "00")
 	}
 	for _, trunk := range []string{"", "0", n.trunk} { // +44 (0)20
 		dialled, ok := strings.CutSuffix(before, n.code+trunk)
-		if ok && (dialled == "" || !plus && len(dialled) <= mostPrefix && dialled[0] == '0') {
+		if ok && (dialled == "" || !plus && len(dialled) <= maxPrefix && dialled[0] == '0') {
 			return true
 		}
 	}

@@ -85,9 +85,9 @@ type Number struct {
 	trunk    string                    // prefix of national spellings
 }
 
-// leastDigits is the minimum number of digits that distinguishes a number from other digits in a
+// minDigits is the minimum number of digits that distinguishes a number from other digits in a
 // text.
-const leastDigits = 7
+const minDigits = 7
 
 // Parse parses a number to search for. Any text is accepted: one that is not a telephone number is
 // found only in the same spelling. country is that of [Normal].
@@ -102,14 +102,14 @@ func Parse(text, country string) *Number {
 		}
 		return n
 	}
-	if d := digits(n.folded); len(d) >= leastDigits {
+	if d := digits(n.folded); len(d) >= minDigits {
 		n.national = strings.TrimLeft(d, "0")
 	}
 	return n
 }
 
 // Searchable reports whether the number has enough digits to be searched for inside texts.
-func (n *Number) Searchable() bool { return len(n.national) >= leastDigits }
+func (n *Number) Searchable() bool { return len(n.national) >= minDigits }
 
 // commonDigits is the number of trailing digits that two spellings without a country must share: an
 // area code and a number.
@@ -121,7 +121,7 @@ func (n *Number) Is(text string) bool {
 	if text == n.text {
 		return true
 	}
-	if n.national == "" || len(text) < leastDigits || !n.mayBe(text) {
+	if n.national == "" || len(text) < minDigits || !n.mayBe(text) {
 		return false
 	}
 	other := fold(text)

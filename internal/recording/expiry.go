@@ -26,9 +26,9 @@ func Expiry(link string) (until time.Time, ok bool) {
 	}
 	for _, name := range []string{"expires", "exp", "e"} {
 		switch n, err := strconv.ParseInt(q[name], 10, 64); {
-		case err == nil && n > 1000*leastExpiry:
+		case err == nil && n > 1000*minExpiry:
 			return time.UnixMilli(n), true
-		case err == nil && n > leastExpiry:
+		case err == nil && n > minExpiry:
 			return time.Unix(n, 0), true
 		}
 	}
@@ -36,5 +36,5 @@ func Expiry(link string) (until time.Time, ok bool) {
 	return until, err == nil
 }
 
-// leastExpiry is the year 2001 in seconds: a smaller number is not a time.
-const leastExpiry = 1e9
+// minExpiry is the year 2001 in seconds: a smaller number is not a time.
+const minExpiry = 1e9

@@ -16,15 +16,15 @@ const (
 	ExactBytes  = 16
 )
 
-// mostDigits is the number of digits that a column holds: with 15 whole digits, the sum of many
+// maxDigits is the number of digits that a column holds: with 15 whole digits, the sum of many
 // numbers still fits the 20 whole digits of the type.
-const mostDigits = 15 + ExactPlaces
+const maxDigits = 15 + ExactPlaces
 
 // wrapped is what two's complement adds to a negative number.
 var wrapped = new(big.Int).Lsh(big.NewInt(1), 8*ExactBytes)
 
 // ParseNumber returns the value of a JSON number's text in units of 10^-places. It fails if that is
-// not an integer of at most mostDigits digits.
+// not an integer of at most maxDigits digits.
 func ParseNumber(text []byte, places int) (*big.Int, bool) {
 	mantissa, exponent, scientific := strings.Cut(strings.ToLower(string(text)), "e")
 	whole, fraction, _ := strings.Cut(mantissa, ".")
@@ -41,7 +41,7 @@ func ParseNumber(text []byte, places int) (*big.Int, bool) {
 	if short == "" {
 		return new(big.Int), true
 	}
-	if zeros < 0 || zeros > mostDigits-len(short) {
+	if zeros < 0 || zeros > maxDigits-len(short) {
 		return nil, false
 	}
 	n, ok := new(big.Int).SetString(short+strings.Repeat("0", zeros), 10)

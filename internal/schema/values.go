@@ -23,20 +23,20 @@ const (
 
 // The years 2000 and 2100 in seconds. The service has no calls before or after.
 const (
-	leastSecond = 946684800
-	mostSecond  = 4102444800
+	minSecond = 946684800
+	maxSecond = 4102444800
 )
 
 // InMillis returns n as an instant in milliseconds since 1970. If n can only be a count of seconds,
 // microseconds or nanoseconds, it is converted, and other is true.
 func InMillis(n int64) (ms int64, other bool) {
 	switch {
-	case n < leastSecond || n >= mostSecond*1000 && n < leastSecond*1e6:
-	case n < mostSecond:
+	case n < minSecond || n >= maxSecond*1000 && n < minSecond*1e6:
+	case n < maxSecond:
 		return n * 1000, true
-	case n >= leastSecond*1e6 && n < mostSecond*1e6:
+	case n >= minSecond*1e6 && n < maxSecond*1e6:
 		return n / 1e3, true
-	case n >= leastSecond*1e9 && n < mostSecond*1e9:
+	case n >= minSecond*1e9 && n < maxSecond*1e9:
 		return n / 1e6, true
 	}
 	return n, false

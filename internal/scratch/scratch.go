@@ -97,9 +97,9 @@ func hold(create func() (path string, err error)) (*Dir, error) {
 // tempRE matches the names that File and Folder make.
 var tempRE = regexp.MustCompile(`^\..*\.callhouse-[0-9]{1,20}\.tmp$`)
 
-// mostName is the maximum number of bytes of the target's name in the temporary name, to limit its
+// maxName is the maximum number of bytes of the target's name in the temporary name, to limit its
 // length.
-const mostName = 200
+const maxName = 200
 
 // File makes a temporary file next to the one that it will replace by a rename. The caller closes
 // the file and then calls Remove, whether it was renamed or not.
@@ -125,7 +125,7 @@ func Folder(target string) (*Dir, error) {
 func temporary(target string) (dir, pattern string) {
 	dir, name := filepath.Dir(target), filepath.Base(target)
 	sweep(dir, func(e fs.DirEntry) bool { return (e.IsDir() || e.Type().IsRegular()) && tempRE.MatchString(e.Name()) })
-	return dir, "." + name[:min(len(name), mostName)] + ".callhouse-*.tmp"
+	return dir, "." + name[:min(len(name), maxName)] + ".callhouse-*.tmp"
 }
 
 // MakeIfPossible is Make for a folder that is seldom needed. It returns nil if none can be made, as

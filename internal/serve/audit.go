@@ -12,8 +12,8 @@ import (
 	"callhouse/internal/words"
 )
 
-// mostAudited is the maximum length of a statement's text in a line.
-const mostAudited = 8 << 10
+// maxAudited is the maximum length of a statement's text in a line.
+const maxAudited = 8 << 10
 
 // AuditLog writes a JSON line for each statement.
 type AuditLog struct {
@@ -55,7 +55,7 @@ func (l *AuditLog) Write(e postgres.Entry) {
 		Rows        int64     `json:"rows"`
 		Code        string    `json:"sqlstate"` // 00000: success; of a request its HTTP status
 		Text        string    `json:"statement"`
-	}{e.At.UTC(), e.User, e.From, e.Application, float64(e.Took.Microseconds()) / 1000, e.Rows, e.Code, none.Clip(e.Text, mostAudited)})
+	}{e.At.UTC(), e.User, e.From, e.Application, float64(e.Took.Microseconds()) / 1000, e.Rows, e.Code, none.Clip(e.Text, maxAudited)})
 	if err == nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()

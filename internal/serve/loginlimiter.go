@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// LoginLimiter limits password guessing. An address may send mostWrong wrong passwords in a row, then one
+// LoginLimiter limits password guessing. An address may send maxWrong wrong passwords in a row, then one
 // every refill; further logins wait a little and are refused without a check. If many addresses try
 // one user's password, each login of that user takes a second longer, but the right password always
 // succeeds. The zero value is ready; it is safe for concurrent use.
@@ -25,12 +25,12 @@ type bucket struct {
 }
 
 const (
-	mostWrong  = 10
-	refill     = 6 * time.Second
-	maxWait    = 3 * time.Second // how long a login waits for a free attempt
-	step       = 100 * time.Millisecond
-	userDelay  = time.Second
-	mostBucket = 10_000 // maximum for addresses, and for users
+	maxWrong  = 10
+	refill    = 6 * time.Second
+	maxWait   = 3 * time.Second // how long a login waits for a free attempt
+	step      = 100 * time.Millisecond
+	userDelay = time.Second
+	maxBucket = 10_000 // maximum for addresses, and for users
 )
 
 // ErrTooMany reports too many wrong passwords from an address.
@@ -103,15 +103,15 @@ func of(all *map[string]*bucket, key string) *bucket {
 	b := (*all)[key]
 	if b == nil {
 		for k := range *all {
-			if len(*all) < mostBucket {
+			if len(*all) < maxBucket {
 				break
 			}
 			delete(*all, k)
 		}
-		b = &bucket{left: mostWrong, at: now}
+		b = &bucket{left: maxWrong, at: now}
 		(*all)[key] = b
 	}
-	b.left, b.at = min(mostWrong, b.left+float64(now.Sub(b.at))/float64(refill)), now
+	b.left, b.at = min(maxWrong, b.left+float64(now.Sub(b.at))/float64(refill)), now
 	return b
 }
 

@@ -110,12 +110,12 @@ func TestLoginLimiter(t *testing.T) {
 		if n > 11 {
 			t.Errorf("%d of 500 at once are looked at", n)
 		}
-		for i := range 3 * mostBucket {
+		for i := range 3 * maxBucket {
 			done, err := b.Try(t.Context(), fmt.Sprint("user", i), fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255))
 			test.OK(t, err)
 			done(true)
 		}
-		if len(b.addresses) > mostBucket || len(b.byUser) > mostBucket {
+		if len(b.addresses) > maxBucket || len(b.byUser) > maxBucket {
 			t.Errorf("%d addresses and %d users are remembered", len(b.addresses), len(b.byUser))
 		}
 	})

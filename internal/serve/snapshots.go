@@ -37,8 +37,8 @@ var errClosed = errors.New("the program is ending")
 // view identifies how a snapshot is opened.
 type view struct{ zone, rights string }
 
-// MostViews is the maximum number of views in which the current snapshot stays open while unused.
-const MostViews = 4
+// MaxViews is the maximum number of views in which the current snapshot stays open while unused.
+const MaxViews = 4
 
 // Snapshot is an open snapshot.
 type Snapshot struct {
@@ -110,7 +110,7 @@ func (s *Snapshots) take(ctx context.Context, zone *time.Location, r rights.Righ
 	if link = filepath.Base(w.Snapshot().Dir); link != s.link {
 		s.drop()
 	}
-	for len(s.current) >= MostViews {
+	for len(s.current) >= MaxViews {
 		var oldest *Snapshot
 		for _, old := range s.current {
 			if len(old.uses) == 0 && (oldest == nil || old.last < oldest.last) {

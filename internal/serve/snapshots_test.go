@@ -89,7 +89,7 @@ func TestBorrow(t *testing.T) {
 	releaseToo()
 	areOpen(1)
 	releaseNew()
-	for hours := range serve.MostViews + 2 { // the least recently used ones are closed
+	for hours := range serve.MaxViews + 2 { // the least recently used ones are closed
 		_, release := borrow(time.FixedZone("Etc/GMT-"+strconv.Itoa(hours+1), (hours+1)*3600), 5)
 		release()
 		w, release := borrow(time.UTC, 5)
@@ -98,7 +98,7 @@ func TestBorrow(t *testing.T) {
 			t.Error("what everybody asks for is opened anew")
 		}
 	}
-	areOpen(serve.MostViews)
+	areOpen(serve.MaxViews)
 	last, releaseLast := borrow(time.UTC, 5)
 	closed := make(chan error)
 	go func() { closed <- c.Close() }()

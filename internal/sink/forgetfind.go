@@ -245,8 +245,8 @@ type Mention struct {
 	ID     string `json:"id"` // of the call or object
 }
 
-// mostMentions is how many mentions a receipt lists; the rest are counted.
-const mostMentions = 1000
+// maxMentions is how many mentions a receipt lists; the rest are counted.
+const maxMentions = 1000
 
 // findMentions searches the texts of the current snapshot, except rows that are erased.
 func (f *erasure) findMentions(ctx context.Context) error {
@@ -285,7 +285,7 @@ func (f *erasure) mentionsIn(ctx context.Context, r *tableReader, of *schema.Tab
 				continue
 			}
 			last[i] = id
-			if f.mentioned++; len(f.mentions) < mostMentions {
+			if f.mentioned++; len(f.mentions) < maxMentions {
 				f.mentions = append(f.mentions, Mention{of.Name, columns[i], id})
 			}
 		}

@@ -84,14 +84,14 @@ func (w *Warehouse) Redacted() string {
 	return string(text)
 }
 
-// mostCleaned is how many records of a Put are cleaned concurrently: a service may be asked.
-const mostCleaned = 4
+// maxCleaned is how many records of a Put are cleaned concurrently: a service may be asked.
+const maxCleaned = 4
 
 // cleaned returns records without what must not be stored: see [cleanRecord].
 func (w *Warehouse) cleaned(recs []schema.Record) ([]schema.Record, error) {
 	recs = slices.Clone(recs)
 	storable := make([]bool, len(recs))
-	jobs := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(mostCleaned)
+	jobs := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(maxCleaned)
 	for i := range recs {
 		jobs.Go(func() (err error) {
 			storable[i], err = cleanRecord(w.masker, &recs[i])

@@ -12,14 +12,14 @@ import (
 // someRecords, or after commitAge if there are fewer. Between commits it pauses for commitPause and
 // for pauseTimes the duration of the last one, so that commits take about one percent of the run.
 // commitRecords and commitBytes limit the size of a commit regardless. If records arrive faster
-// than they are committed, Put blocks at mostRecords.
+// than they are committed, Put blocks at maxRecords.
 const (
 	someRecords   = 500
 	commitAge     = 5 * time.Minute
 	commitPause   = time.Minute
 	pauseTimes    = 100
 	commitRecords = 10_000
-	mostRecords   = 2 * commitRecords
+	maxRecords    = 2 * commitRecords
 	commitBytes   = 256 << 20
 	// OfferEvery is how often a run considers a commit.
 	OfferEvery = time.Second

@@ -11,9 +11,9 @@ import (
 // blanked replaces forgotten ids and numbers in texts that callhouse itself wrote.
 const blanked = "[forgotten]"
 
-// leastID is the minimum length of an id that is searched for inside texts; shorter ones may be
+// minID is the minimum length of an id that is searched for inside texts; shorter ones may be
 // words.
-const leastID = 6
+const minID = 6
 
 // traces finds ids and numbers inside texts. An id is found as a whole word only.
 type traces struct {
@@ -31,7 +31,7 @@ func newTraces(keys map[string]bool, others []string, numbers []*phone.Number) *
 		others = append(others, key, resource.Plain(key))
 	}
 	for _, id := range others {
-		if len(id) < leastID || t.ids[id] {
+		if len(id) < minID || t.ids[id] {
 			continue
 		}
 		t.ids[id] = true
@@ -61,7 +61,7 @@ func (t *traces) blank(text string) string {
 
 func (t *traces) find(text []byte) []phone.Span {
 	spans := t.finder.Find(text)
-	for i := 0; i+leastID <= len(text); i++ {
+	for i := 0; i+minID <= len(text); i++ {
 		if !t.first[pair(text[i:])] || i > 0 && isWord(text[i-1]) && isWord(text[i]) {
 			continue
 		}

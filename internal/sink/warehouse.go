@@ -175,7 +175,7 @@ func (w *Warehouse) Put(ctx context.Context, recs ...schema.Record) error {
 	if err != nil || len(recs) == 0 {
 		return err
 	}
-	if records, _ := w.Uncommitted(); records > mostRecords {
+	if records, _ := w.Uncommitted(); records > maxRecords {
 		if err := w.Settle(); err != nil {
 			return err
 		}

@@ -17,8 +17,8 @@ const Masked = "[masked]"
 
 // Shorter texts are not masked: they would be found in harmless words.
 const (
-	leastSecret = 4
-	leastToken  = 12 // in paths and queries, which also contain words
+	minSecret = 4
+	minToken  = 12 // in paths and queries, which also contain words
 )
 
 // Secrets are texts that messages must not repeat. The zero value contains none and masks only the
@@ -43,7 +43,7 @@ func (s *Secrets) Add(texts ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, text := range texts {
-		if len(text) < leastSecret {
+		if len(text) < minSecret {
 			continue
 		}
 		quoted := strconv.Quote(text)
@@ -83,7 +83,7 @@ func (s *Secrets) AddURL(address string) {
 	}
 	host := true
 	for part := range strings.FieldsFuncSeq(rest, func(r rune) bool { return strings.ContainsRune("/?&#=", r) }) {
-		if !host && len(part) >= leastToken {
+		if !host && len(part) >= minToken {
 			s.addBoth(part)
 		}
 		host = false
@@ -123,13 +123,13 @@ func (s *Secrets) Line(text string) string { return Line(s.Redact(text)) }
 // Clip masks the secrets in a text and then cuts it to n bytes, so that no part of a secret
 // remains. In a very long text it searches only the beginning.
 func (s *Secrets) Clip(text string, n int) string {
-	long := len(text) > mostLooked
+	long := len(text) > maxLooked
 	if long {
-		text = text[:mostLooked]
+		text = text[:maxLooked]
 	}
 	text = s.Redact(text)
 	if long { // the end may be the beginning of a secret
-		text = text[:max(0, len(text)-mostLooked/2)]
+		text = text[:max(0, len(text)-maxLooked/2)]
 		n = min(n, len(text))
 	}
 	if len(text) <= n && !long {
@@ -141,8 +141,8 @@ func (s *Secrets) Clip(text string, n int) string {
 	return text[:n] + "…"
 }
 
-// mostLooked is the number of bytes that Clip searches: half of it holds any form of a key.
-const mostLooked = 16 << 10
+// maxLooked is the number of bytes that Clip searches: half of it holds any form of a key.
+const maxLooked = 16 << 10
 
 // Error returns the text of an error as one visible line, without the secrets.
 func (s *Secrets) Error(err error) string { return s.Redact(Error(err)) }

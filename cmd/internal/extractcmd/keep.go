@@ -12,9 +12,9 @@ import (
 	"callhouse/internal/schema"
 )
 
-// mostErased is the largest share of all calls that a run may erase at once without --yes. A wrong
+// maxErased is the largest share of all calls that a run may erase at once without --yes. A wrong
 // clock or a wrong --keep would exceed it.
-const mostErased = 1.0 / 5
+const maxErased = 1.0 / 5
 
 // retention holds the retention limits of a run, and the reasons why they were not applied.
 type retention struct {
@@ -32,11 +32,11 @@ func (j *job) setRetention(at time.Time) (err error) {
 	return err
 }
 
-// limitErased lets commits erase calls past their retention, unless they exceed mostErased.
+// limitErased lets commits erase calls past their retention, unless they exceed maxErased.
 func (j *job) limitErased() error {
 	j.w.Keep(j.callsFrom)
 	aged, total, err := j.w.Aging()
-	if err != nil || j.Yes || float64(aged) <= mostErased*float64(total) {
+	if err != nil || j.Yes || float64(aged) <= maxErased*float64(total) {
 		return err
 	}
 	j.w.Keep(time.Time{})
@@ -101,7 +101,7 @@ func (j *job) limitDeleted(ctx context.Context, before *time.Time, keep string) 
 			aged++
 		}
 	}
-	if float64(aged) <= mostErased*float64(stored) {
+	if float64(aged) <= maxErased*float64(stored) {
 		return nil
 	}
 	*before = time.Time{}

@@ -37,8 +37,8 @@ type revealing struct {
 	stdin   io.Reader
 }
 
-// leastPlanted is the minimum length of a spelling to search for.
-const leastPlanted = 14
+// minPlanted is the minimum length of a spelling to search for.
+const minPlanted = 14
 
 func newRevealing(t *testing.T, calls int64) *revealing {
 	t.Helper()
@@ -53,7 +53,7 @@ func newRevealing(t *testing.T, calls int64) *revealing {
 	test.OK(t, err)
 	var rd render.Renderer
 	for v := range w.Visible(x.now) {
-		x.planted = append(x.planted, v.Revealed(leastPlanted)...)
+		x.planted = append(x.planted, v.Revealed(minPlanted)...)
 		x.records = append(rd.Detail(x.records, v), '\n')
 	}
 	if len(x.planted) < int(calls) {

@@ -28,9 +28,9 @@ import (
 	"callhouse/internal/words"
 )
 
-// leastKeep is the shortest retention of calls. With less, calls would be erased before they are
+// minKeep is the shortest retention of calls. With less, calls would be erased before they are
 // settled.
-const leastKeep = 7 * 24 * time.Hour
+const minKeep = 7 * 24 * time.Hour
 
 // settings are the settings from flags, environment and file, in the form that the crawler and the sink
 // take, and what else all commands share.
@@ -99,7 +99,7 @@ func (s *settings) keepFrom(flag, text string, now time.Time) (time.Time, error)
 	if err != nil {
 		return time.Time{}, cli.Usage("use a duration such as 400d, 60w or 9600h", "--%s: %w", flag, err)
 	}
-	if span < leastKeep {
+	if span < minKeep {
 		return time.Time{}, cli.Usage("calls can change for some days after their end", "--%s must be 7d or more, not %s", flag, text)
 	}
 	loc, err := cli.Zone(s.TZ)

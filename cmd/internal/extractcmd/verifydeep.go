@@ -37,16 +37,16 @@ type deepFindings struct {
 	Stopped  string     `json:"stopped,omitempty"`
 }
 
-// namedCalls counts calls and names the first mostNamed of them.
+// namedCalls counts calls and names the first maxNamed of them.
 type namedCalls struct {
 	Count int64    `json:"count"`
 	Calls []string `json:"calls"`
 }
 
-const mostNamed = 100
+const maxNamed = 100
 
 func (n *namedCalls) add(call string) {
-	if n.Count++; len(n.Calls) < mostNamed {
+	if n.Count++; len(n.Calls) < maxNamed {
 		n.Calls = append(n.Calls, call)
 	}
 }

@@ -98,10 +98,10 @@ type Conn struct {
 	conn bindings.Connection
 	// Explain, if not nil, may replace an error of DuckDB by its cause.
 	Explain func(context.Context, *Error) error
-	// MostRow is the approximate maximum size of a row in bytes; 0: no limit. A larger row is an
+	// MaxRow is the approximate maximum size of a row in bytes; 0: no limit. A larger row is an
 	// *Error of kind TooLarge and is not copied out of DuckDB's memory.
-	MostRow int
-	cached  map[string]*Stmt // by text
+	MaxRow int
+	cached map[string]*Stmt // by text
 }
 
 // Cached returns the prepared statement of a built-in text that the connection runs repeatedly. Its

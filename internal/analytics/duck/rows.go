@@ -64,7 +64,7 @@ func column(name string, lt bindings.LogicalType) (value.Column, *typ, error) {
 	return c, t, nil
 }
 
-// TooLarge is the kind of the error for a row larger than MostRow.
+// TooLarge is the kind of the error for a row larger than MaxRow.
 const TooLarge = "Too Large"
 
 // Columns returns the columns. The caller may change the slice's elements.
@@ -104,10 +104,10 @@ func (r *Rows) Values(ctx context.Context) ([]value.Value, error) {
 			return nil, io.EOF
 		}
 	}
-	if left := r.stmt.conn.MostRow; left > 0 {
+	if left := r.stmt.conn.MaxRow; left > 0 {
 		for i := range r.vectors {
 			if left -= r.vectors[i].size(r.row, left); left < 0 {
-				return nil, &Error{Kind: TooLarge, Message: fmt.Sprintf("a row of more than %d MiB, by column %s", r.stmt.conn.MostRow>>20,
+				return nil, &Error{Kind: TooLarge, Message: fmt.Sprintf("a row of more than %d MiB, by column %s", r.stmt.conn.MaxRow>>20,
 					r.columns[i].Name)}
 			}
 		}

@@ -21,9 +21,9 @@ type Session struct {
 	conn *duck.Conn
 }
 
-// mostRow is the maximum size of a row in a session's answers. A row is copied several times on its
+// maxRow is the maximum size of a row in a session's answers. A row is copied several times on its
 // way, in memory that DuckDB's limit does not cover.
-const mostRow = 32 << 20
+const maxRow = 32 << 20
 
 // Session returns a new session.
 func (db *DB) Session(ctx context.Context) (*Session, error) {
@@ -31,7 +31,7 @@ func (db *DB) Session(ctx context.Context) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn.MostRow = mostRow
+	conn.MaxRow = maxRow
 	return &Session{db: db, conn: conn}, nil
 }
 

@@ -24,15 +24,15 @@ type Plan struct {
 	Small bool
 }
 
-// mostSmall is the maximum number of calls or turns in a small answer.
-const mostSmall = 10_000
+// maxSmall is the maximum number of calls or turns in a small answer.
+const maxSmall = 10_000
 
 // Report plans a report.
 func (p *Planner) Report(q question.Question) (out Plan, err error) {
 	before, compares := q.Previous()
 	f := shown(q.Report, q.Field != "", compares)
 	of, _ := f.Pages()
-	few := of == "" || q.Most > 0 && q.Most <= mostSmall
+	few := of == "" || q.Most > 0 && q.Most <= maxSmall
 	values := p.values(q)
 	text := values.Replace(f.SQL)
 	out = Plan{Report: f, SQL: text, Small: few && q.Every != "minute" && !strings.Contains(q.By, ".")}

@@ -35,13 +35,13 @@ type Config struct {
 
 // Limits of requests.
 const (
-	timeout      = 10 * time.Second
-	mostAtOnce   = 4
-	mostFailures = 3 // consecutive failures before a pause of rest
-	rest         = 30 * time.Second
-	mostText     = 20_000 // bytes in one request, unless one text is longer
-	mostAnswer   = 8 << 20
-	leastScore   = 0.5
+	timeout     = 10 * time.Second
+	maxAtOnce   = 4
+	maxFailures = 3 // consecutive failures before a pause of rest
+	rest        = 30 * time.Second
+	maxText     = 20_000 // bytes in one request, unless one text is longer
+	maxAnswer   = 8 << 20
+	minScore    = 0.5
 )
 
 // Client sends texts to the service. It is safe for concurrent use.
@@ -75,9 +75,9 @@ func New(c Config) (*Client, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return nil, errors.New("the address must be like http://localhost:3000, without user and password")
 	}
-	return &Client{Config: c, address: strings.TrimRight(c.URL, "/") + "/analyze", slots: make(chan struct{}, mostAtOnce),
+	return &Client{Config: c, address: strings.TrimRight(c.URL, "/") + "/analyze", slots: make(chan struct{}, maxAtOnce),
 		began: time.Now(),
-		http: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: mostAtOnce}, // no proxy, since it could read the texts
+		http: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxAtOnce}, // no proxy, since it could read the texts
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
 }
 
@@ -86,7 +86,7 @@ func (c *Client) Find(texts []string) (found [][]personal.Span, err error) {
 	found = make([][]personal.Span, len(texts))
 	for from := 0; from < len(texts); {
 		to, size := from, 0
-		for to < len(texts) && (to == from || size+len(texts[to]) <= mostText) {
+		for to < len(texts) && (to == from || size+len(texts[to]) <= maxText) {
 			size += len(texts[to])
 			to++
 		}
@@ -168,7 +168,7 @@ func (c *Client) leave(began time.Time, failed bool) {
 		c.failures = 0
 		return
 	}
-	if c.failures++; c.failures >= mostFailures {
+	if c.failures++; c.failures >= maxFailures {
 		c.until = time.Now().Add(rest)
 	}
 }
@@ -185,7 +185,7 @@ func (c *Client) ask(text string) (places []place, err error) {
 }
 
 func (c *Client) send(text string) ([]place, error) {
-	body, err := json.Marshal(map[string]any{"text": text, "language": language, "entities": Entities, "score_threshold": leastScore})
+	body, err := json.Marshal(map[string]any{"text": text, "language": language, "entities": Entities, "score_threshold": minScore})
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (c *Client) send(text string) ([]place, error) {
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +227,7 @@ func (c *Client) send(text string) ([]place, error) {
 		if a.Start < 0 || a.End < a.Start || a.End >= len(bytesAt) {
 			return nil, fmt.Errorf("POST %s: the answer has a place outside the text", c.address)
 		}
-		if a.Score >= leastScore && slices.Contains(Entities, a.Type) {
+		if a.Score >= minScore && slices.Contains(Entities, a.Type) {
 			places = append(places, place{bytesAt[a.Start], bytesAt[a.End], kinds.Kind(strings.ToLower(a.Type))})
 		}
 	}

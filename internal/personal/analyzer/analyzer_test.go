@@ -127,7 +127,7 @@ func TestFailures(t *testing.T) {
 				t.Errorf("%s: no error", name)
 			}
 		}
-		if len(s.requests) != mostFailures {
+		if len(s.requests) != maxFailures {
 			t.Errorf("%s: %d requests", name, len(s.requests))
 		}
 	}
@@ -137,9 +137,9 @@ func TestFailures(t *testing.T) {
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
-	long := strings.Repeat("Minji ", mostText/4)
+	long := strings.Repeat("Minji ", maxText/4)
 	found, err := c.Find([]string{"a Minji", long, "b", "c Minji"})
-	if err != nil || len(s.requests) != 3 || len(found[1]) != mostText/4 || len(found[3]) != 1 {
+	if err != nil || len(s.requests) != 3 || len(found[1]) != maxText/4 || len(found[3]) != 1 {
 		t.Errorf("%d requests, %v", len(s.requests), err)
 	}
 }

@@ -67,13 +67,13 @@ func named(text []byte) []byte {
 
 // least and most digits of a number that is looked at.
 const (
-	leastDigits = 6
-	mostDigits  = 19
+	minDigits = 6
+	maxDigits = 19
 )
 
 // number replaces a JSON number that is personal data as a whole.
 func (r *redacting) number(text, called []byte) {
-	if len(text) < leastDigits || len(text) > mostDigits || r.look != nil || len(bytes.Trim(text, "0123456789")) > 0 {
+	if len(text) < minDigits || len(text) > maxDigits || r.look != nil || len(bytes.Trim(text, "0123456789")) > 0 {
 		return
 	}
 	spans := r.finder.Find(string(called), string(text))

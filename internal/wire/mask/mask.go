@@ -57,9 +57,9 @@ type Mask struct {
 	redactor *Redactor // nil: personal data in texts stays
 }
 
-// leastSpread is the minimum length of a number that is searched for elsewhere: shorter ones also
+// minSpread is the minimum length of a number that is searched for elsewhere: shorter ones also
 // occur in unrelated data.
-const leastSpread = 7
+const minSpread = 7
 
 // node is a place in a call's JSON. Nodes form a tree, like paths.
 type node struct {
@@ -211,7 +211,7 @@ func (m *masking) collect() {
 		} else if field.Value.Shape != scan.IsNumber {
 			continue
 		}
-		if len(number) >= leastSpread && !masked(number) {
+		if len(number) >= minSpread && !masked(number) {
 			m.numbers = append(m.numbers, number)
 		}
 	}

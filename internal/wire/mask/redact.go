@@ -129,8 +129,8 @@ func (r *Redactor) Apply(body []byte) (clean []byte, changed bool, err error) {
 	return clean, changed, nil
 }
 
-// mostWalks is the maximum number of times that the finder reads a call.
-const mostWalks = 32
+// maxWalks is the maximum number of times that the finder reads a call.
+const maxWalks = 32
 
 // redact repeats a walk over a call while the finder finds something: once a value is replaced, the
 // digits and words beside it may be recognized, and a text may become JSON. So a redacted call,
@@ -138,7 +138,7 @@ const mostWalks = 32
 func (r *redacting) redact(walk func() (replaced bool)) error {
 	settle := func(again bool) {
 		r.look = nil
-		for n := 0; again && n < mostWalks; n++ {
+		for n := 0; again && n < maxWalks; n++ {
 			again = walk()
 		}
 	}

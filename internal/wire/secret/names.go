@@ -91,7 +91,7 @@ func plainName(text string) string { return punctuation.Replace(strings.ToLower(
 // Maximum length of a name that is checked, in bytes, and number of names that are cached.
 const (
 	longestName = 100
-	mostNames   = 10_000
+	maxNames    = 10_000
 )
 
 // names caches names, since most are those of many objects.
@@ -116,7 +116,7 @@ func nameOf(text string, query bool) name {
 		plain := plainName(text)
 		n = name{sense: senseOf(wordsOf(text), query), value: valueRE.MatchString(plain), naming: namingRE.MatchString(plain),
 			plain: plainRE.MatchString(plain), query: queriesRE.MatchString(plain)}
-		if len(known) == mostNames {
+		if len(known) == maxNames {
 			clear(known)
 		}
 		known[text] = n

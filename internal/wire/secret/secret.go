@@ -36,8 +36,8 @@ func (r Rules) Withhold(body []byte) (clean []byte, err error) {
 	return w.edited(), nil
 }
 
-// mostNested is the maximum nesting of JSON inside texts.
-const mostNested = 8
+// maxNested is the maximum nesting of JSON inside texts.
+const maxNested = 8
 
 // walker walks through one JSON text.
 type walker struct {
@@ -158,7 +158,7 @@ func (w *walker) json(text []byte) (clean []byte, ok bool) {
 	var s scan.Scanner
 	s.Reset(text)
 	s.Space()
-	if w.nested >= mostNested || !s.Before('{') && !s.Before('[') && !s.Before('"') {
+	if w.nested >= maxNested || !s.Before('{') && !s.Before('[') && !s.Before('"') {
 		return nil, false
 	}
 	v, ok := s.Value(0)

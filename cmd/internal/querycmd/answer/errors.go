@@ -50,12 +50,12 @@ func (c *Command) Explain(err error) error {
 	return err
 }
 
-// mostNamed limits how many of several matching objects are named.
-const mostNamed = 10
+// maxNamed limits how many of several matching objects are named.
+const maxNamed = 10
 
 func ambiguousHint(e *question.AmbiguousError) string {
-	hint := "give one of their ids: " + strings.Join(e.IDs[:min(len(e.IDs), mostNamed)], ", ")
-	if more := len(e.IDs) - mostNamed; more > 0 {
+	hint := "give one of their ids: " + strings.Join(e.IDs[:min(len(e.IDs), maxNamed)], ", ")
+	if more := len(e.IDs) - maxNamed; more > 0 {
 		hint += fmt.Sprintf(", and %d more", more)
 	}
 	return hint

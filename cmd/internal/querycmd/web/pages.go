@@ -33,8 +33,8 @@ var files embed.FS
 
 var templates = template.Must(template.ParseFS(files, "web.html"))
 
-// mostRows is the maximum number of a report's rows in a browser; files contain all rows.
-const mostRows = 1000
+// maxRows is the maximum number of a report's rows in a browser; files contain all rows.
+const maxRows = 1000
 
 // perPage is the number of calls per page.
 const perPage = 100
@@ -236,9 +236,9 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 			return err
 		}
 		if of, _ := f.Pages(); of != "" && q.params.Most == 0 && q.params.Sort == "" && q.params.Top == 0 {
-			q.params.Most = mostRows + 1 // finding all of them takes long
+			q.params.Most = maxRows + 1 // finding all of them takes long
 		}
-		data := map[string]any{"Frame": around, "Answers": answers, "Text": f.Text, "Most": mostRows, "Files": q.files(f.Name)}
+		data := map[string]any{"Frame": around, "Answers": answers, "Text": f.Text, "Most": maxRows, "Files": q.files(f.Name)}
 		q.params.NamesInPlace = true
 		rows, err := q.ask(ctx, f)
 		if err != nil {
@@ -307,7 +307,7 @@ func (s *Server) lines(ctx context.Context, q *request, rows *analytics.Rows, co
 		if errors.Is(err, io.EOF) {
 			return out, false, nil
 		}
-		if err != nil || len(out) == mostRows {
+		if err != nil || len(out) == maxRows {
 			return out, err == nil, err
 		}
 		line, exact := make([]cell, len(row)), rows.Exact()

@@ -47,8 +47,8 @@ type Config struct {
 	Audit   *serve.AuditLog // of answered requests; nil: none
 }
 
-// mostHeader is the maximum size of a request's header in bytes.
-const mostHeader = 16 << 10
+// maxHeader is the maximum size of a request's header in bytes.
+const maxHeader = 16 << 10
 
 // Server answers over HTTP. An answer depends only on the snapshot, the address and the reader's
 // rights, so it has an ETag.
