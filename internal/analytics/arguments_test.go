@@ -188,7 +188,7 @@ func TestSearchByPages(t *testing.T) {
 		{0, 2, "early 0 found, early 1, early 2, early 3 found, never 0, never 1 found, never 2"},
 		{3, 9, ""},
 	} {
-		rows, err := askFor(t.Context(), w, "search", question.Params{Words: []string{"refund"}, Most: x.most, Skip: x.skip})
+		rows, err := askFor(t.Context(), w, "search", question.Params{Words: []string{"refund"}, Limit: x.most, Skip: x.skip})
 		var got []string
 		for _, r := range all(t, rows, err) {
 			line := fmt.Sprint(r[0], " ", r[5])

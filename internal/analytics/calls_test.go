@@ -243,7 +243,7 @@ func TestNewestRowsSpareOlderFiles(t *testing.T) {
 		}
 		return fmt.Sprint(r[0])
 	}
-	if got := newest(askFor(t.Context(), w, "calls", question.Params{Most: 1})); got != "c3" {
+	if got := newest(askFor(t.Context(), w, "calls", question.Params{Limit: 1})); got != "c3" {
 		t.Errorf("the newest call: %s", got)
 	}
 	for text, want := range map[string]string{

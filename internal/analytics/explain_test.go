@@ -34,7 +34,7 @@ func TestExplainedReportsAnswerTheSame(t *testing.T) {
 	since := time.Date(2026, 10, 20, 3, 0, 0, 0, time.UTC)
 	options := []question.Params{{Steps: true}, {By: "agent,week"}, {Agent: "a1-one", By: "metadata.n"}, {Since: since, Until: since.AddDate(0, 0, 14), Every: "hour"},
 		{Where: []string{"agent=b-three", "outcome=completed", "weekday=Monday"}}, {Field: "colour=true", By: "hour"}, {Sort: "calls", Top: 3, By: "agent"},
-		{By: "campaign", Skip: 2, Most: 5}, question.Params{Since: since, Until: since.AddDate(0, 0, 14), By: "agent"}.WithPrevious(w.Location()),
+		{By: "campaign", Skip: 2, Limit: 5}, question.Params{Since: since, Until: since.AddDate(0, 0, 14), By: "agent"}.WithPrevious(w.Location()),
 		question.Params{Since: since, Until: since.AddDate(0, 0, 7), Field: "colour=true", Bounds: true}.WithPrevious(w.Location())}
 	tried, n, answered := longtest.Each(7), 0, 0
 	for _, f := range sqlfiles.Reports() {

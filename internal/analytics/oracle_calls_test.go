@@ -486,8 +486,8 @@ func callsOf(groups []*group, p question.Params) (out [][]any) {
 		return cmp.Or(cmp.Compare(y, x), strings.Compare(a["call_id"].(string), b["call_id"].(string)))
 	})
 	all = all[min(p.Skip, int64(len(all))):]
-	if p.Most > 0 {
-		all = all[:min(p.Most, int64(len(all)))]
+	if p.Limit > 0 {
+		all = all[:min(p.Limit, int64(len(all)))]
 	}
 	for _, c := range all {
 		o, _ := outcomeOf(c)

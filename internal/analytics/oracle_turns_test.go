@@ -349,7 +349,7 @@ func searched(calls []row, turns map[any][]row, p question.Params, loc *time.Loc
 			found := has(t)
 			if found {
 				hits++
-				found = hits > p.Skip && (p.Most == 0 || hits <= p.Skip+p.Most)
+				found = hits > p.Skip && (p.Limit == 0 || hits <= p.Skip+p.Limit)
 			}
 			said, isHit = append(said, t), append(isHit, found)
 		}

@@ -170,9 +170,9 @@ func checkReports(t *testing.T, root string, loc *time.Location, data analyticst
 		case "durations":
 			p.Steps = len(p.By)%2 == 0
 		case "calls":
-			p.Most, p.Skip = int64(len(p.By)%4), int64(len(p.Where)*3)
+			p.Limit, p.Skip = int64(len(p.By)%4), int64(len(p.Where)*3)
 		case "search":
-			p.Most, p.Skip = int64(len(p.By)%4), int64(len(p.Where)*2)
+			p.Limit, p.Skip = int64(len(p.By)%4), int64(len(p.Where)*2)
 			p.Words = [][]string{{"card"}, {"CREDIT", "card"}, {"환불"}, {"%"}, {"it's \\ '"}, {"no such words"}}[len(p.By)%6]
 		}
 		if !f.Grouped() {

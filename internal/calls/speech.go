@@ -36,7 +36,7 @@ func bySide(t *schema.Table, names ...string) (cols [2]int) {
 // Complete sets the columns that follow from the transcript, whose tool calls are tools. The
 // dictionary defines them; they are null if no record of the call was ever decoded.
 func (c *Call) Complete(tools []ToolCall) {
-	s := speech{most: c.Turns().Len()}
+	s := speech{max: c.Turns().Len()}
 	said := int32(0)
 	for i := range c.Turns().Len() {
 		turn := c.Turns().At(i)
@@ -103,7 +103,7 @@ func (c *Call) setLong(col int, n int64, known bool) {
 // speech are the facts of the spoken turns of a call, in ms. Only turns with a known start and end
 // count, except for the first words.
 type speech struct {
-	most          int // number of turns
+	max           int // number of turns
 	turns         int32
 	talk          [2]int64
 	interruptions [2]int32
@@ -141,7 +141,7 @@ func (s *speech) add(side int, turn schema.Row) {
 		if side == agent && s.last == user && from.V >= s.ended {
 			separator := byte(',')
 			if s.responses == nil {
-				s.responses, separator = make([]byte, 0, 8+3*s.most), '['
+				s.responses, separator = make([]byte, 0, 8+3*s.max), '['
 			}
 			s.responses = strconv.AppendInt(append(s.responses, separator), from.V-s.ended, 10)
 		}

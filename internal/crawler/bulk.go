@@ -65,7 +65,7 @@ type bulkCrawl struct {
 	*Crawler
 	used     bool // decided to request pages
 	size     int
-	most     int    // maximum of size
+	maxSize  int    // maximum of size
 	falls    int    // number of failed pages
 	bad      int    // consecutive pages that failed, or had too few of the due calls
 	off      string // why no more pages are requested; empty while they are
@@ -277,7 +277,7 @@ func (b *bulkCrawl) refused(ctx context.Context, f *api.RequestError, p *bulkPag
 	}
 	smaller := max(1, p.limit/2)
 	if b.falls++; b.falls > 1 { // a first failure may be chance
-		b.most = min(b.most, smaller)
+		b.maxSize = min(b.maxSize, smaller)
 	}
 	b.size = min(b.size, smaller)
 	if b.bad++; b.bad >= maxBad && b.size < firstBulk/4 {
@@ -329,11 +329,11 @@ func (b *bulkCrawl) took(ctx context.Context, p *bulkPage) error {
 		return b.note(ctx, schema.BulkAbsent, why, why)
 	}
 	b.taken += transcripts
-	b.size = min(b.most, 2*b.size)
+	b.size = min(b.maxSize, 2*b.size)
 	fit, all := int64(len(p.due)), len(p.seen)
 	if p.Next != "" && all > 0 && all < p.limit { // the service has a smaller maximum
-		b.most, fit = all, min(fit, int64(all))
-		b.size = min(b.size, b.most)
+		b.maxSize, fit = all, min(fit, int64(all))
+		b.size = min(b.size, b.maxSize)
 	}
 	b.bad++
 	switch {

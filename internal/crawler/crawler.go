@@ -80,7 +80,7 @@ func New(cfg Config, store Store) (*Crawler, error) {
 	c.begun, c.newest, c.listed = newSignal(), newSignal(), newSignal()
 	c.streams = &streamSet{Crawler: c, all: map[string]*optionalStream{}}
 	c.resources = &resourceCrawl{Crawler: c, reports: map[*resource.Resource]*ResourceReport{}}
-	c.bulk = &bulkCrawl{Crawler: c, size: firstBulk, most: maxBulk}
+	c.bulk = &bulkCrawl{Crawler: c, size: firstBulk, maxSize: maxBulk}
 	c.recordings = c.newRecordings()
 	c.SetSince(cfg.Since)
 	return c, nil

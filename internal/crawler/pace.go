@@ -2,10 +2,10 @@ package crawler
 
 import "time"
 
-// Pace decides when to poll. In busy hours it polls every Least. While polls find nothing, it backs
-// off up to Most.
+// Pace decides when to poll. In busy hours it polls every Min. While polls find nothing, it backs
+// off up to Max.
 type Pace struct {
-	Least, Most time.Duration
+	Min, Max time.Duration
 
 	every time.Duration // the current interval
 }
@@ -17,9 +17,9 @@ const slower = 1.5
 // progress, which will end soon.
 func (p *Pace) Next(busy bool) time.Duration {
 	if busy {
-		p.every = p.Least
+		p.every = p.Min
 	} else {
-		p.every = min(p.Most, time.Duration(float64(max(p.every, p.Least))*slower))
+		p.every = min(p.Max, time.Duration(float64(max(p.every, p.Min))*slower))
 	}
 	return p.every
 }
@@ -27,7 +27,7 @@ func (p *Pace) Next(busy bool) time.Duration {
 // Backoff returns how long to wait after a failure of the service. failures is the number of
 // consecutive failures, at least 1.
 func (p *Pace) Backoff(failures int) time.Duration {
-	return min(p.Least<<min(failures-1, 10), max(p.Most, p.Least))
+	return min(p.Min<<min(failures-1, 10), max(p.Max, p.Min))
 }
 
 // sweepHour is the hour of the day at which everything is listed that polls do not cover.

@@ -153,7 +153,7 @@ func TestListingAgainThatFails(t *testing.T) {
 
 // Polls are frequent while calls arrive or are open, and become rarer otherwise.
 func TestPace(t *testing.T) {
-	p := Pace{Least: time.Minute, Most: 10 * time.Minute}
+	p := Pace{Min: time.Minute, Max: 10 * time.Minute}
 	for range 3 {
 		if w := p.Next(true); w != time.Minute {
 			t.Errorf("in busy hours: %v", w)

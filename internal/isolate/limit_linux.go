@@ -31,11 +31,11 @@ func Limit(memory, headroom, file int64) error {
 	signal.Ignore(syscall.SIGXFSZ) // so that a write beyond the limit returns an error
 	for _, l := range []struct {
 		resource int
-		most     uint64
+		max      uint64
 	}{
 		{syscall.RLIMIT_DATA, data}, {syscall.RLIMIT_FSIZE, uint64(file)}, {syscall.RLIMIT_CORE, 0},
 	} {
-		if err := syscall.Setrlimit(l.resource, &syscall.Rlimit{Cur: l.most, Max: l.most}); err != nil {
+		if err := syscall.Setrlimit(l.resource, &syscall.Rlimit{Cur: l.max, Max: l.max}); err != nil {
 			return err
 		}
 	}

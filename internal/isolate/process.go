@@ -50,7 +50,7 @@ func Start(cmd *exec.Cmd, job any) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{cmd: cmd, trace: words.Head{Most: 16 << 10}}
+	p := &Process{cmd: cmd, trace: words.Head{MaxBytes: 16 << 10}}
 	if p.temp, err = scratch.MakeIfPossible(scratch.Isolated); err != nil {
 		return nil, err
 	}

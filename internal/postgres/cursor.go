@@ -53,11 +53,11 @@ func (c *client) declareCommand(w *words) (*command, error) {
 
 // fetchCommand is FETCH, or MOVE, which sends nothing.
 func (c *client) fetchCommand(w *words, sends bool) (*command, error) {
-	most := int64(1)
+	limit := int64(1)
 	switch {
 	case w.takeAny("next"):
 	case w.takeAny("all"), w.take("forward", "all"):
-		most = 0
+		limit = 0
 	case w.takeAny("prior", "first", "last", "absolute", "relative", "backward"):
 		return nil, fail("55000", "cursor can only scan forward")
 	default:
@@ -67,7 +67,7 @@ func (c *client) fetchCommand(w *words, sends bool) (*command, error) {
 			if err != nil {
 				return nil, w.wrong()
 			}
-			most = n
+			limit = n
 			w.at++
 		}
 	}
@@ -92,8 +92,8 @@ func (c *client) fetchCommand(w *words, sends bool) (*command, error) {
 			cursor.formats = p.formats
 		}
 		var err error
-		if most == 0 || sends && most > 0 {
-			err = c.sendRows(ctx, cursor, most)
+		if limit == 0 || sends && limit > 0 {
+			err = c.sendRows(ctx, cursor, limit)
 		}
 		if sends {
 			return fmt.Sprintf("FETCH %d", cursor.sent-before), err

@@ -134,9 +134,9 @@ func (c *client) execute(ctx context.Context, m *pgproto3.Execute) error {
 	return nil
 }
 
-// runPortal runs or resumes a portal and sends the outcome. most is the maximum number of rows; 0:
+// runPortal runs or resumes a portal and sends the outcome. limit is the maximum number of rows; 0:
 // all.
-func (c *client) runPortal(ctx context.Context, p *portal, most int64) error {
+func (c *client) runPortal(ctx context.Context, p *portal, limit int64) error {
 	switch {
 	case p.empty:
 		p.done = true
@@ -150,7 +150,7 @@ func (c *client) runPortal(ctx context.Context, p *portal, most int64) error {
 		}
 		return err
 	}
-	if err := c.sendRows(ctx, p, most); err != nil {
+	if err := c.sendRows(ctx, p, limit); err != nil {
 		return err
 	}
 	if !p.done {
@@ -161,8 +161,8 @@ func (c *client) runPortal(ctx context.Context, p *portal, most int64) error {
 	return nil
 }
 
-// sendRows sends up to most rows of a portal, 0: all; p.done reports the end.
-func (c *client) sendRows(ctx context.Context, p *portal, most int64) (err error) {
+// sendRows sends up to limit rows of a portal, 0: all; p.done reports the end.
+func (c *client) sendRows(ctx context.Context, p *portal, limit int64) (err error) {
 	if c.state == 'E' {
 		return errAborted
 	}
@@ -175,7 +175,7 @@ func (c *client) sendRows(ctx context.Context, p *portal, most int64) (err error
 		}
 	}
 	columns := p.columns()
-	_, p.done, err = c.eachRow(ctx, p.rows, most, p.run, func(row []value.Value) error {
+	_, p.done, err = c.eachRow(ctx, p.rows, limit, p.run, func(row []value.Value) error {
 		p.sent++
 		return c.out.row(columns, row, p, c.zone)
 	})
@@ -188,10 +188,10 @@ func (c *client) sendRows(ctx context.Context, p *portal, most int64) (err error
 	return c.sendBatch(ctx, 1)
 }
 
-// eachRow encodes up to most rows, 0: all, and sends them in batches. eof reports the end.
-func (c *client) eachRow(ctx context.Context, rows Rows, most int64, r *run,
+// eachRow encodes up to limit rows, 0: all, and sends them in batches. eof reports the end.
+func (c *client) eachRow(ctx context.Context, rows Rows, limit int64, r *run,
 	encode func(row []value.Value) error) (n int64, eof bool, err error) {
-	for ; most == 0 || n < most; n++ {
+	for ; limit == 0 || n < limit; n++ {
 		row, err := rows.Values(ctx)
 		if errors.Is(err, io.EOF) {
 			return n, true, nil

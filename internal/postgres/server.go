@@ -24,9 +24,9 @@ type Server struct {
 	// NeedTLS refuses unencrypted connections.
 	NeedTLS bool
 	Limits  Limits // defaults for users
-	// Most is the maximum number of connections; 0: no limit.
-	Most int
-	Log  func(string) // for events outside a statement: a bug, a refused connection
+	// MaxConnections is the maximum number of connections; 0: no limit.
+	MaxConnections int
+	Log            func(string) // for events outside a statement: a bug, a refused connection
 
 	mu          sync.Mutex
 	connections map[uint32]*Connection
@@ -135,7 +135,7 @@ func (s *Server) enter(g *Connection) error {
 	if s.connections == nil {
 		s.connections, s.of, s.ends = map[uint32]*Connection{}, map[string]int{}, map[uint32]context.CancelFunc{}
 	}
-	if s.Most > 0 && len(s.connections) >= s.Most || g.Limits.Connections > 0 && s.of[g.User] >= g.Limits.Connections {
+	if s.MaxConnections > 0 && len(s.connections) >= s.MaxConnections || g.Limits.Connections > 0 && s.of[g.User] >= g.Limits.Connections {
 		return &Error{Code: codeTooMany, Message: "sorry, too many clients already", Hint: "close connections, or raise --max-connections"}
 	}
 	for s.next++; s.connections[s.next] != nil || s.next == 0; s.next++ {

@@ -217,12 +217,12 @@ func shortest(b []byte) []byte {
 	return slices.Clone(b)
 }
 
-// cut returns the beginning of a text: whole characters, no more than most bytes.
-func cut(text []byte, most int) []byte {
-	if len(text) <= most {
+// cut returns the beginning of a text: whole characters, no more than limit bytes.
+func cut(text []byte, limit int) []byte {
+	if len(text) <= limit {
 		return text
 	}
-	n := most
+	n := limit
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
 	}
@@ -232,8 +232,8 @@ func cut(text []byte, most int) []byte {
 // above returns an upper bound of a text, about as short as cut would make it: its beginning, with
 // the last character that has a successor replaced by that successor. If there is none, it returns
 // the text itself.
-func above(text []byte, most int) []byte {
-	n := len(cut(text, most))
+func above(text []byte, limit int) []byte {
+	n := len(cut(text, limit))
 	if n == len(text) || !utf8.Valid(text) {
 		return text
 	}

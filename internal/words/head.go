@@ -4,12 +4,12 @@ import "strings"
 
 // Head keeps the first bytes written to it, and drops the rest.
 type Head struct {
-	Most int // bytes
+	MaxBytes int // bytes
 	strings.Builder
 }
 
 // Write implements io.Writer.
 func (h *Head) Write(p []byte) (int, error) {
-	h.Builder.Write(p[:min(len(p), h.Most-h.Len())])
+	h.Builder.Write(p[:min(len(p), h.MaxBytes-h.Len())])
 	return len(p), nil
 }

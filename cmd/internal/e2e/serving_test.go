@@ -78,7 +78,7 @@ func serve(t *testing.T, heard func(line string), names []string, args ...string
 			s.postgres = address
 		}
 	}
-	said := words.Head{Most: 16 << 10}
+	said := words.Head{MaxBytes: 16 << 10}
 	go func() {
 		defer close(s.ended)
 		for lines.Scan() {

@@ -69,9 +69,9 @@ func newFollower(s *settings, stderr io.Writer) (*follower, error) {
 		most = least
 	}
 	var err, err2 error
-	f.pace.Least, err = cli.ParseSpan(least)
-	f.pace.Most, err2 = cli.ParseSpan(most)
-	if err = errors.Join(err, err2); err != nil || f.pace.Least < time.Second || f.pace.Most < f.pace.Least {
+	f.pace.Min, err = cli.ParseSpan(least)
+	f.pace.Max, err2 = cli.ParseSpan(most)
+	if err = errors.Join(err, err2); err != nil || f.pace.Min < time.Second || f.pace.Max < f.pace.Min {
 		return nil, cli.Usage("use the shortest and the longest interval, e.g. 1m..10m", "invalid --follow-every %s", s.FollowEvery)
 	}
 	if f.zone, err = cli.Zone(s.TZ); err != nil {

@@ -223,7 +223,7 @@ func TestFollowWaitsAsRequested(t *testing.T) {
 	now := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
 	s := new(settings)
 	s.Clock, s.Warehouse, s.Secrets = api.NewClock(func() time.Time { return now }), filepath.Join(t.TempDir(), "w"), words.NewSecrets()
-	f := &follower{settings: s, log: slog.New(slog.DiscardHandler), pace: crawler.Pace{Least: time.Second, Most: 10 * time.Minute}}
+	f := &follower{settings: s, log: slog.New(slog.DiscardHandler), pace: crawler.Pace{Min: time.Second, Max: 10 * time.Minute}}
 	f.failed(fmt.Errorf("poll: %w", &api.ServiceDownError{Wait: 2 * time.Hour, Err: errors.New("429")}))
 	for range 20 { // as often as it fails
 		if wait := f.backoff(); wait != 2*time.Hour {
@@ -236,7 +236,7 @@ func TestFollowWaitsAsRequested(t *testing.T) {
 		t.Errorf("the next sweep is at %v, %v", next, err)
 	}
 	now = now.Add(3 * time.Hour)
-	if wait := f.backoff(); wait > f.pace.Most {
+	if wait := f.backoff(); wait > f.pace.Max {
 		t.Errorf("after the wait, the next request is in %v", wait)
 	}
 }

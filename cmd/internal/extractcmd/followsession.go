@@ -149,7 +149,7 @@ func (s *session) step(ctx context.Context) error {
 			return err
 		}
 	}
-	if polls || now.Sub(s.fetched) >= s.f.pace.Least {
+	if polls || now.Sub(s.fetched) >= s.f.pace.Min {
 		s.fetched = now
 		if err := s.crawler.FetchDue(ctx, fetchFor); err != nil {
 			return err

@@ -146,7 +146,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 	}
 	shown := p.Top
 	if of, _ := f.Pages(); of != "" && p.Sort == "" { // counting the others would read all of them
-		p.Most, p.Top, shown = p.Top, 0, 0
+		p.Limit, p.Top, shown = p.Top, 0, 0
 	}
 	q := analytics.Question{Report: f.Name, Params: p, Compare: a.Compare != "", Now: now}
 	if explain {

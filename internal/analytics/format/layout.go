@@ -23,11 +23,11 @@ func layout(columns []value.Column, cells [][]string, width int) (t []column, as
 			col.width = max(col.width, widthOf(row[i]))
 			ids = ids && (len(row[i]) == idLength || row[i] == c.Null)
 		}
-		if col.least = minText; ids {
-			col.least = minID
+		if col.min = minText; ids {
+			col.min = minID
 		}
 		if c.Wrap && i < len(columns)-1 {
-			col.least = minWrap
+			col.min = minWrap
 		}
 		narrowest := col
 		for _, word := range strings.Fields(col.head) {
@@ -45,7 +45,7 @@ func layout(columns []value.Column, cells [][]string, width int) (t []column, as
 	}
 	t = wrapped
 	for i, c := range t { // two groups must stay distinguishable
-		t[i].Wrap = c.Wrap || c.Key && c.least == minText && cuttable(c.Kind)
+		t[i].Wrap = c.Wrap || c.Key && c.min == minText && cuttable(c.Kind)
 	}
 	narrow(t, width)
 	shown := len(t)
@@ -72,7 +72,7 @@ func narrow(t []column, width int) {
 	for over := total(t) - width; over > 0; over = total(t) - width {
 		widest, next := -1, 0
 		for i, c := range t {
-			if !cuttable(c.Kind) || c.width <= c.least {
+			if !cuttable(c.Kind) || c.width <= c.min {
 				continue
 			}
 			switch {
@@ -89,7 +89,7 @@ func narrow(t []column, width int) {
 			return
 		}
 		// Down to the width of the next widest at once, or by one among equals.
-		give := max(min(over, t[widest].width-max(next, t[widest].least)), 1)
+		give := max(min(over, t[widest].width-max(next, t[widest].min)), 1)
 		t[widest].width -= give
 	}
 }

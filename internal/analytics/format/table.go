@@ -33,7 +33,7 @@ type column struct {
 	index int    // into the row's values
 	head  string // one line, or words to wrap
 	width int
-	least int  // minimum width when cut
+	min   int  // minimum width when cut
 	bar   bool // bar of the share in the column before
 	whole bool // never cut
 	paint func(column, cell string) string

@@ -32,7 +32,7 @@ func (p *Planner) Report(q question.Question) (out Plan, err error) {
 	before, compares := q.Previous()
 	f := shown(q.Report, q.Field != "", compares)
 	of, _ := f.Pages()
-	few := of == "" || q.Most > 0 && q.Most <= maxSmall
+	few := of == "" || q.Limit > 0 && q.Limit <= maxSmall
 	values := p.values(q)
 	text := values.Replace(f.SQL)
 	out = Plan{Report: f, SQL: text, Small: few && q.Every != "minute" && !strings.Contains(q.By, ".")}

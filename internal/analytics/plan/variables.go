@@ -28,7 +28,7 @@ func (p *Planner) values(q question.Question) *strings.Replacer {
 	name, wanted := field(q)
 	return strings.NewReplacer(
 		"$every", stored.Quote(cmp.Or(q.Every, "day")),
-		"$most", fmt.Sprintf("CAST(nullif(%d, 0) AS BIGINT)", max(q.Most, 0)), "$skip", strconv.FormatInt(q.Skip, 10),
+		"$most", fmt.Sprintf("CAST(nullif(%d, 0) AS BIGINT)", max(q.Limit, 0)), "$skip", strconv.FormatInt(q.Skip, 10),
 		"$grouped", strconv.FormatBool(q.By != ""), "$largest_first", strconv.FormatBool(!natural(q)), "$possible", possible(q.Keys),
 		"$field_name", name, "$field_value", wanted, "$goals", goals(q),
 		"$judged_from", judged, "$whole_from", from, "$whole_until", until, "$listed_until", strconv.FormatInt(p.listedUntil(), 10),

@@ -32,9 +32,9 @@ type Params struct {
 	Every string
 	// Steps asks the report durations for the calls by steps of duration.
 	Steps bool
-	// Most is the maximum number of rows of the report calls, 0: all of them; Skip is the number of
+	// Limit is the maximum number of rows of the report calls, 0: all of them; Skip is the number of
 	// newest calls that it leaves out.
-	Most, Skip int64
+	Limit, Skip int64
 	// Sort is the column to sort by, optionally followed by :asc or :desc; empty: the report's own
 	// order. Top is the maximum number of rows, 0: all of them.
 	Sort string

@@ -99,13 +99,13 @@ func Split(text string) []Statement {
 }
 
 // Params returns the highest number of a parameter of a statement.
-func Params(text string) (most int) {
+func Params(text string) (limit int) {
 	for t := range Tokens(text) {
 		if n, err := strconv.Atoi(strings.TrimPrefix(t.Text, "$")); t.Kind == Param && err == nil && n < 1<<16 {
-			most = max(most, n)
+			limit = max(limit, n)
 		}
 	}
-	return most
+	return limit
 }
 
 // Tokens returns all tokens of a text, including comments and spaces: concatenated they are the

@@ -15,12 +15,12 @@ type Fault string
 // several.
 type Faults = dice.Shares[Fault]
 
-// fault is what a fault does to a call, between least and most after its end.
+// fault is what a fault does to a call, between min and max after its end.
 type fault struct {
-	Kind        Fault
-	Effect      string // for the reference
-	least, most int64
-	apply       func(c *Call, at int64)
+	Kind     Fault
+	Effect   string // for the reference
+	min, max int64
+	apply    func(c *Call, at int64)
 }
 
 // CallFaults lists all faults. Unless an effect names a form, the call is without the fault in the end.
@@ -83,7 +83,7 @@ func (w *World) disturb(c *Call) {
 		n := slices.IndexFunc(CallFaults, func(f fault) bool { return f.Kind == share.Kind })
 		if h := dice.Hash(c.Key, 400+uint64(n)); dice.Unit(h) < share.Rate {
 			f := &CallFaults[n]
-			f.apply(c, c.EndAt+f.least+int64(dice.Pick(dice.Mix(h), int(f.most-f.least+1))))
+			f.apply(c, c.EndAt+f.min+int64(dice.Pick(dice.Mix(h), int(f.max-f.min+1))))
 		}
 	}
 }

@@ -16,7 +16,7 @@ type Question struct {
 	Since, Until, Agent, Compare string
 	Field, Every, Sort           string
 	By, Where                    []string
-	Most, Skip, Top              uint32
+	Limit, Skip, Top             uint32
 	Steps                        bool
 }
 
@@ -26,7 +26,7 @@ func (q *Question) Params(loc *time.Location, now time.Time) (question.Params, e
 		return question.Params{}, cli.Usage("use --compare previous", "unknown period %q", q.Compare)
 	}
 	p := question.Params{By: strings.Join(q.By, ","), Agent: q.Agent, Where: q.Where, Field: q.Field, Every: q.Every, Steps: q.Steps,
-		Most: int64(q.Most), Skip: int64(q.Skip), Sort: q.Sort, Top: int64(q.Top)}
+		Limit: int64(q.Limit), Skip: int64(q.Skip), Sort: q.Sort, Top: int64(q.Top)}
 	var err error
 	if p.Since, err = cli.TimeOf("since", q.Since, loc, now); err != nil {
 		return p, err

@@ -318,8 +318,8 @@ func (s *server) report(ctx context.Context, c *call, r *reply) error {
 		of = ""
 	}
 	if of != "" { // counting the others would read every call
-		p.Most = min(c.rows, maxRows/each)
-		c.rows = p.Most * each
+		p.Limit = min(c.rows, maxRows/each)
+		c.rows = p.Limit * each
 	}
 	p.Words, p.Top = c.Words, 0 // the others are counted
 	switch f.Arguments {
@@ -369,8 +369,8 @@ func (s *server) report(ctx context.Context, c *call, r *reply) error {
 		return err
 	case of != "" && n > 0: // the number of rows that belong to the last shown one is unknown
 		r.leftOut = append(r.leftOut, fmt.Sprintf("%s, and others: skip=%d shows them", cli.Plural(n, "more row"), p.Skip+max(shown/each, 1)))
-	case of != "" && shown >= p.Most:
-		r.leftOut = append(r.leftOut, fmt.Sprintf("%s after these, if there are any: skip=%d shows them", of, p.Skip+p.Most))
+	case of != "" && shown >= p.Limit:
+		r.leftOut = append(r.leftOut, fmt.Sprintf("%s after these, if there are any: skip=%d shows them", of, p.Skip+p.Limit))
 	case n > 0 && p.Call != "":
 		r.leftOut = append(r.leftOut, fmt.Sprintf("%s: sql shows them, from transcript_turns in the order of turn, LIMIT %d OFFSET %d",
 			cli.Plural(n, "more row"), usualRows, shown))

@@ -242,7 +242,7 @@ func (s *Mode) exec(ctx context.Context, job Job, out io.Writer) (said *Report, 
 	}
 	defer from.Close()
 	defer to.Close()
-	through := &limitedWriter{w: out, left: int64(s.Output), most: s.Output}
+	through := &limitedWriter{w: out, left: int64(s.Output), limit: s.Output}
 	cmd := isolate.Command(ctx)
 	cmd.Stdout, cmd.ExtraFiles, cmd.WaitDelay = through, []*os.File{to}, time.Second
 	p, err := isolate.Start(cmd, map[string]any{"Statement": job})
@@ -270,16 +270,16 @@ func (s *Mode) exec(ctx context.Context, job Job, out io.Writer) (said *Report, 
 
 // limitedWriter forwards a process's output up to a limit, and keeps the error.
 type limitedWriter struct {
-	w    io.Writer
-	left int64
-	most cli.Size
-	err  error
+	w     io.Writer
+	left  int64
+	limit cli.Size
+	err   error
 }
 
 // Write implements io.Writer.
 func (o *limitedWriter) Write(p []byte) (n int, err error) {
 	if o.left -= int64(len(p)); o.left < 0 {
-		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its answer exceeds %s", o.most),
+		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its answer exceeds %s", o.limit),
 			"--max-output raises the limit")
 	} else {
 		n, err = o.w.Write(p)

@@ -54,8 +54,8 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 	if err != nil {
 		return nil, err
 	}
-	if c.most > 0 {
-		listener = netutil.LimitListener(listener, c.most)
+	if c.maxConnections > 0 {
+		listener = netutil.LimitListener(listener, c.maxConnections)
 	}
 	pages := web.New(config)
 	server := newServer(pages, config.Log)

@@ -29,15 +29,15 @@ import (
 // command holds the flags of one run.
 type command struct {
 	*answer.Command
-	postgres  string // addresses; empty: not served
-	http      string
-	users     string
-	cert, key string
-	memory    cli.Size
-	most      int
-	timeout   time.Duration
-	audit     string
-	metrics   *prometheus.Registry
+	postgres       string // addresses; empty: not served
+	http           string
+	users          string
+	cert, key      string
+	memory         cli.Size
+	maxConnections int
+	timeout        time.Duration
+	audit          string
+	metrics        *prometheus.Registry
 }
 
 // Command returns the command.
@@ -75,7 +75,7 @@ addresses require --users and TLS; query serve user add NAME creates a user. Wit
 	f.StringVar(&c.cert, "tls-cert", "", "certificate `FILE`, PEM")
 	f.StringVar(&c.key, "tls-key", "", "key `FILE` of the certificate, PEM")
 	f.Var(&c.memory, "memory", "limit the memory of one user's statements over one snapshot to `SIZE`")
-	f.IntVar(&c.most, "max-connections", 100, "maximum number of connections, per protocol")
+	f.IntVar(&c.maxConnections, "max-connections", 100, "maximum number of connections, per protocol")
 	cli.SpanVar(f, &c.timeout, "statement-timeout", 5*time.Minute,
 		"cancel statements after `TIME`, e.g. 30s or 5m, unless the user has another limit")
 	f.StringVar(&c.audit, "audit", "", "log each statement and request to `FILE`; - is stderr")
@@ -164,7 +164,7 @@ func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admi
 // server returns the server of the Postgres protocol. With a certificate, which other addresses than
 // the loopback require, all connections must be encrypted.
 func (c *command) server(who admitted, host postgres.Host) *postgres.Server {
-	s := &postgres.Server{Host: host, Most: c.most, Log: c.note, TLS: who.tls, NeedTLS: who.tls != nil,
+	s := &postgres.Server{Host: host, MaxConnections: c.maxConnections, Log: c.note, TLS: who.tls, NeedTLS: who.tls != nil,
 		Limits: postgres.Limits{Statement: c.timeout, Idle: idle}}
 	if who.list != nil {
 		s.Users, s.Try = who.list.Defaults(s.Limits), who.limiter.Try

@@ -42,7 +42,7 @@ func (c *command) job(ctx context.Context, loc *time.Location) (j Job, err error
 	if err != nil {
 		return j, err
 	}
-	return Job{c.Warehouse, snap.Root(), loc.String(), c.Currency, c.Goals, c.users, int64(c.memory), c.most}, nil
+	return Job{c.Warehouse, snap.Root(), loc.String(), c.Currency, c.Goals, c.users, int64(c.memory), c.maxConnections}, nil
 }
 
 // pool returns the pool that starts processes for clients.

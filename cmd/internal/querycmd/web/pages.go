@@ -235,8 +235,8 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 		if err != nil {
 			return err
 		}
-		if of, _ := f.Pages(); of != "" && q.params.Most == 0 && q.params.Sort == "" && q.params.Top == 0 {
-			q.params.Most = maxRows + 1 // finding all of them takes long
+		if of, _ := f.Pages(); of != "" && q.params.Limit == 0 && q.params.Sort == "" && q.params.Top == 0 {
+			q.params.Limit = maxRows + 1 // finding all of them takes long
 		}
 		data := map[string]any{"Frame": around, "Answers": answers, "Text": f.Text, "Most": maxRows, "Files": q.files(f.Name)}
 		q.params.NamesInPlace = true
@@ -357,8 +357,8 @@ func (s *Server) calls(q *request) (*answerTo, error) {
 	if err := q.only("skip", "most"); err != nil {
 		return nil, err
 	}
-	if q.params.Most == 0 {
-		q.params.Most = perPage
+	if q.params.Limit == 0 {
+		q.params.Limit = perPage
 	}
 	f, _ := sqlfiles.Report("calls")
 	return s.table(q, f)
@@ -374,10 +374,10 @@ func (q *request) pager(shown int) (out []choice) {
 		out = append(out, choice{Text: text, Link: link(q.path, values)})
 	}
 	if q.params.Skip > 0 {
-		at(q.texts.Say("frame.newer"), max(0, q.params.Skip-q.params.Most))
+		at(q.texts.Say("frame.newer"), max(0, q.params.Skip-q.params.Limit))
 	}
-	if q.params.Most > 0 && int64(shown) == q.params.Most {
-		at(q.texts.Say("frame.older"), q.params.Skip+q.params.Most)
+	if q.params.Limit > 0 && int64(shown) == q.params.Limit {
+		at(q.texts.Say("frame.older"), q.params.Skip+q.params.Limit)
 	}
 	return out
 }

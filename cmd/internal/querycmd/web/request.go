@@ -57,7 +57,7 @@ func (s *Server) ask(r *http.Request) (q *request, err error) {
 		"field": &q.typed.Field, "every": &q.typed.Every, "sort": &q.typed.Sort, "tz": &zone, "lang": &q.lang, "call": &q.params.Call,
 		"t": &q.from}
 	lists := map[string]*[]string{"by": &q.typed.By, "where": &q.typed.Where, "word": &q.params.Words}
-	numbers := map[string]*uint32{"most": &q.typed.Most, "skip": &q.typed.Skip, "top": &q.typed.Top}
+	numbers := map[string]*uint32{"most": &q.typed.Limit, "skip": &q.typed.Skip, "top": &q.typed.Top}
 	for name, all := range values {
 		all = slices.DeleteFunc(all, func(s string) bool { return s == "" }) // drop empty form fields
 		if len(all) == 0 {

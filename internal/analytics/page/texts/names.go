@@ -6,10 +6,10 @@ import (
 )
 
 // Clip shortens a name to a number of letters, keeping its end: similar names often differ there.
-func Clip(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		end := most / 3
-		return string(r[:most-1-end]) + "…" + string(r[len(r)-end:])
+func Clip(s string, limit int) string {
+	if r := []rune(s); len(r) > limit {
+		end := limit / 3
+		return string(r[:limit-1-end]) + "…" + string(r[len(r)-end:])
 	}
 	return s
 }
