@@ -204,26 +204,6 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-func TestAgents(t *testing.T) {
-	w := warehouse(t, analyticstest.Data{Calls: []row{
-		{"call_id": "1", "agent_id": "ab"}, {"call_id": "2", "agent_id": "abc"}, {"call_id": "3", "agent_id": "x'y"},
-	}}, nil)
-	for prefix, want := range map[string]int64{"ab": 1, "abc": 1, "x": 1, "x'y": 1} {
-		rows, err := askFor(t.Context(), w, "durations", question.Params{Agent: prefix})
-		if got := all(t, rows, err); got[0][0] != want {
-			t.Errorf("--agent %s: %v calls, want %d", prefix, got[0][0], want)
-		}
-	}
-	var ambiguous *question.AmbiguousError
-	if _, err := askFor(t.Context(), w, "durations", question.Params{Agent: "a"}); !errors.As(err, &ambiguous) || len(ambiguous.IDs) != 2 {
-		t.Errorf("--agent a: %v", err)
-	}
-	var unknown *question.UnknownError
-	if _, err := askFor(t.Context(), w, "durations", question.Params{Agent: "abd"}); !errors.As(err, &unknown) || unknown.Nearest == "" {
-		t.Errorf("--agent abd: %v", err)
-	}
-}
-
 // askFor returns the rows of a report.
 func askFor(ctx context.Context, w *analytics.Warehouse, report string, p question.Params) (*analytics.Rows, error) {
 	a, err := w.Ask(ctx, analytics.Question{Report: report, Params: p})

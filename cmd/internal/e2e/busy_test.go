@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -144,18 +145,8 @@ func (b *busy) note() {
 	b.want[current] = b.sum
 	b.now = b.now.Add(time.Hour)
 	b.moved.Broadcast()
-	for slices.ContainsFunc(slices.Collect(keysOf(b.reading)), func(n int64) bool { return n < current-15 }) {
+	for slices.ContainsFunc(slices.Collect(maps.Keys(b.reading)), func(n int64) bool { return n < current-15 }) {
 		b.moved.Wait()
-	}
-}
-
-func keysOf(m map[int64]int) func(func(int64) bool) {
-	return func(yield func(int64) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
 	}
 }
 

@@ -156,17 +156,20 @@ func (c *company) query(args ...string) result {
 // sql returns the rows of a statement's answer.
 func (c *company) sql(statement string) []map[string]any {
 	c.t.Helper()
-	r := c.query("sql", statement, "--format", "json")
-	if r.code != cli.ExitOK {
-		c.t.Fatalf("query sql %q failed with exit code %d:\n%s", statement, r.code, r.stderr)
-	}
+	rows, _ := c.objectsOf("sql", statement)
+	return rows
+}
+
+// objectsOf returns the rows of an answer of query, and its stderr.
+func (c *company) objectsOf(args ...string) (rows []map[string]any, stderr string) {
+	c.t.Helper()
+	r := c.query(append(args, "--format", "json")...)
 	dec := json.NewDecoder(strings.NewReader(r.stdout))
 	dec.UseNumber()
-	var rows []map[string]any
-	if err := dec.Decode(&rows); err != nil {
-		c.t.Fatalf("query sql %q: %v in %s", statement, err, r.stdout)
+	if err := dec.Decode(&rows); err != nil || r.code != cli.ExitOK {
+		c.t.Fatalf("query %q failed with exit code %d, %v:\n%s%s", args, r.code, err, r.stdout, r.stderr)
 	}
-	return rows
+	return rows, r.stderr
 }
 
 // counts returns a statement's two columns, key and n, as a map; null is "null".

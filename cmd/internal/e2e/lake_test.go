@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -19,45 +18,8 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/publish/s3test"
 	"callhouse/internal/sandbox"
-	"callhouse/internal/sandbox/world"
 	"callhouse/internal/test"
 )
-
-// If the warehouse redacts what callers reveal, the lake has none of it.
-func TestRedactedLake(t *testing.T) {
-	cfg := sandbox.Config{Seed: 39, Calls: 60, Days: 2, Personal: true}
-	c := found(t, sandbox.Options{World: cfg})
-	cfg.Origin = c.clock.Now()
-	w, err := world.New(cfg)
-	test.OK(t, err)
-	var planted []string
-	for v := range w.Visible(cfg.Origin) {
-		planted = append(planted, v.Revealed(14)...)
-	}
-	left := func(lake string) (left []string) {
-		test.EveryByte(t, lake, func(at string, raw []byte) {
-			for _, p := range planted {
-				if bytes.Contains(raw, []byte(p)) {
-					left = append(left, fmt.Sprintf("%s: %q", at, p))
-				}
-			}
-		})
-		return left
-	}
-	publish := func() string {
-		lake := filepath.Join(t.TempDir(), "lake")
-		c.query("publish", "iceberg", "--to", lake).exits(t, cli.ExitOK)
-		return lake
-	}
-	c.mustExtract()
-	if n := len(left(publish())); n < 60 {
-		t.Fatalf("only %d values in the lake of a warehouse that redacts nothing", n)
-	}
-	c.mustExtract("compact", "--redact", "all")
-	if left := left(publish()); len(left) > 0 {
-		t.Errorf("%d values are left: %q", len(left), left[:min(len(left), 10)])
-	}
-}
 
 // A run publishes its commits. If the destination is unwritable, only the exit code changes.
 func TestPublishedAfterARun(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/test"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"github.com/parquet-go/parquet-go"
@@ -177,13 +176,7 @@ func TestScorecardsOfTheSandbox(t *testing.T) {
 	if len(want) != 3 {
 		t.Fatalf("there are %d shapes: %v", len(want), want)
 	}
-	var rows []map[string]any
-	r := c.query("scorecards", "--by", "agent", "--format", "json")
-	d := json.NewDecoder(strings.NewReader(r.stdout))
-	d.UseNumber()
-	if err := d.Decode(&rows); err != nil {
-		t.Fatal(err, r)
-	}
+	rows, _ := c.objectsOf("scorecards", "--by", "agent")
 	got, kinds := map[string][2]int64{}, map[any]int{}
 	for _, row := range rows {
 		if kinds[row["kind"]]++; row["kind"] == "boolean" {
