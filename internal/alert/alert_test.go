@@ -55,9 +55,7 @@ func TestAdvance(t *testing.T) {
 		{"F????????", Policy{}, "started 0, ended 7"},
 		{"F.F.", Policy{}, "started 0, ended 1, started 2, ended 3"},
 	} {
-		if got := week(c.p, c.days); got != c.want {
-			t.Errorf("%s %+v: %s, want %s", c.days, c.p, got, c.want)
-		}
+		test.Same(t, c.want, week(c.p, c.days), "%s %+v", c.days, c.p)
 	}
 }
 

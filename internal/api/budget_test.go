@@ -224,9 +224,7 @@ func TestBudgetIsFairAndGivesBack(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		b.answer(first)
 		wg.Wait() // a minute each
-		if fmt.Sprint(order) != "[0 2 4]" {
-			t.Errorf("order %v", order)
-		}
+		test.Same(t, "[0 2 4]", fmt.Sprint(order), "order")
 		time.Sleep(time.Hour)
 		tk, err := b.acquire(t.Context(), 0)
 		test.OK(t, err)

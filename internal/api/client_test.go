@@ -93,16 +93,10 @@ func TestRequestsAreWellFormed(t *testing.T) {
 			if _, f := c.send(t.Context(), &Request{Path: "/v3/calls/" + Segment(id)}, func() {}); f != nil {
 				t.Fatal(id, f)
 			}
-			if seen.RequestURI != prefix+want {
-				t.Errorf("id %q was asked for as %s, want %s", id, seen.RequestURI, prefix+want)
-			}
+			test.Same(t, prefix+want, seen.RequestURI, "id %q was asked for as", id)
 		}
-		if got := seen.Header.Get("Authorization"); got != "Bearer k-0123456789" {
-			t.Errorf("Authorization: %q", got)
-		}
-		if got := seen.Header.Get("User-Agent"); got != "callhouse/1.2" {
-			t.Errorf("User-Agent: %q", got)
-		}
+		test.Same(t, "Bearer k-0123456789", seen.Header.Get("Authorization"), "Authorization")
+		test.Same(t, "callhouse/1.2", seen.Header.Get("User-Agent"), "User-Agent")
 	}
 }
 

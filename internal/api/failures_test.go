@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"callhouse/internal/test"
 )
 
 // A request may have its own method, body and limit.
@@ -28,9 +30,7 @@ func TestRequestWithBody(t *testing.T) {
 			}
 		}
 		for _, g := range got {
-			if g != `POST /v2/things application/json {"limit":500}` {
-				t.Errorf("the service got %s", g)
-			}
+			test.Same(t, `POST /v2/things application/json {"limit":500}`, g, "the service got")
 		}
 	})
 }

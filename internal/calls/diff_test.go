@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	"callhouse/internal/wire/wiretest"
 )
 
@@ -34,9 +35,7 @@ func TestDifferences(t *testing.T) {
 	} {
 		a := decoded(t, []byte(before), schema.KindDetail)
 		b := decoded(t, []byte(strings.Replace(before, tc.old, tc.new, 1)), schema.KindDetail)
-		if got := strings.Join(schema.Differences(&a.Object, &b.Object), " "); got != tc.want {
-			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
-		}
+		test.Same(t, tc.want, strings.Join(schema.Differences(&a.Object, &b.Object), " "), "%s", tc.name)
 	}
 }
 
@@ -52,9 +51,7 @@ func TestDifferencesInJSON(t *testing.T) {
 	} {
 		a := decoded(t, []byte(`{"id":"a","metadata":`+tc.a+`}`), schema.KindItem)
 		b := decoded(t, []byte(`{"id":"a","metadata":`+tc.b+`}`), schema.KindItem)
-		if got := strings.Join(schema.Differences(&a.Object, &b.Object), " "); got != tc.want {
-			t.Errorf("%s and %s differ in %q, want %q", tc.a, tc.b, got, tc.want)
-		}
+		test.Same(t, tc.want, strings.Join(schema.Differences(&a.Object, &b.Object), " "), "%s and %s differ", tc.a, tc.b)
 	}
 }
 

@@ -133,15 +133,11 @@ func TestInvalidUTF8(t *testing.T) {
 	body := []byte("{\"id\":\"a\",\"status\":\"e\xff\xfed\",\"k\xc3\":\"\xe2\x82\",\"metadata\":{\"x\":\"\xed\xa0\x80\"}}")
 	test.OK(t, d.Decode(body, schema.KindItem, &c))
 	checkFit(t, &c)
-	if got := string(c.Status()); got != "e\uFFFD\uFFFDd" {
-		t.Errorf("status %q", got)
-	}
+	test.Same(t, "e\uFFFD\uFFFDd", string(c.Status()), "status")
 	if !reflect.DeepEqual(wiretest.Value(t, c.AppendJSON(nil)), wiretest.Value(t, body)) {
 		t.Errorf("%s", c.AppendJSON(nil))
 	}
-	if got := d.Drift[0]; got != (wire.Drift{Path: "(body)", Kind: wire.DriftReplaced, Count: 1}) {
-		t.Errorf("drift %+v", d.Drift)
-	}
+	test.Same(t, wire.Drift{Path: "(body)", Kind: wire.DriftReplaced, Count: 1}, d.Drift[0], "drift")
 	if err := d.Decode([]byte("{\"id\":\"a\xff\"}"), schema.KindItem, &c); err == nil {
 		t.Error("an id that is no UTF-8 could be another call's")
 	}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 	"callhouse/internal/wire/wiretest"
 )
 
@@ -138,9 +139,7 @@ func TestSettleThinAfterOpen(t *testing.T) {
 		}
 		full := merged(t, known, decodedIn(t, `{`+strings.Replace(open, "ongoing", "error", 1)+`}`, schema.KindItem), schema.KindItem)
 		full.Settle(1795089700000)
-		if full.Settlement() != Settled {
-			t.Errorf("by a full item, with %q: %v", more, full.Settlement())
-		}
+		test.Same(t, Settled, full.Settlement(), "by a full item, with %q", more)
 	}
 }
 
@@ -215,9 +214,7 @@ func TestSettleMonotonic(t *testing.T) {
 // Every word is read as it is written.
 func TestWords(t *testing.T) {
 	t.Parallel()
-	if got := Settlement(9).String(); got != "Settlement(9)" {
-		t.Errorf("an unknown settlement is %s", got)
-	}
+	test.Same(t, "Settlement(9)", Settlement(9).String(), "an unknown one")
 	for s := Pending; s <= Skipped; s++ {
 		if got, ok := transcriptWords.Find([]byte(s.String())); got != int(s) || !ok {
 			t.Errorf("%v becomes %v: %v", s, got, ok)

@@ -226,9 +226,7 @@ func TestMergeMissing(t *testing.T) {
 	missing := func() *Call { c := NewCall("a"); c.Fetched(9, 9, []byte("r")); return c }
 	if got := missing(); true {
 		Merge(nil, got, schema.KindMissing)
-		if got.TranscriptState() != Missing {
-			t.Errorf("unknown before: %v", got.TranscriptState())
-		}
+		test.Same(t, Missing, got.TranscriptState(), "unknown before")
 	}
 	for _, tc := range []struct {
 		json string

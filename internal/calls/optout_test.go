@@ -162,9 +162,7 @@ func TestNoNegativeTimes(t *testing.T) {
 					drift += at.Count
 				}
 			}
-			if drift != c.drift {
-				t.Errorf("drift is %v", d.Drift)
-			}
+			test.Same(t, c.drift, drift, "drift is %v", d.Drift)
 			var rows ToolRows
 			call.Complete(rows.Of(&call))
 			of := func(column string) string {
@@ -176,9 +174,7 @@ func TestNoNegativeTimes(t *testing.T) {
 				}
 			}
 			for column, want := range map[string]string{"spoken_turns": c.spoken, "agent_talk_ms": c.agent, "user_talk_ms": c.user, "response_ms": c.response} {
-				if got := of(column); got != want {
-					t.Errorf("%s is %q, want %q", column, got, want)
-				}
+				test.Same(t, want, of(column), "%s", column)
 			}
 			for _, column := range []string{"agent_talk_ms", "user_talk_ms", "longest_silence_ms"} {
 				if v := call.Row[schema.Calls.Column(column)]; !v.IsNull() && v.Int64() < 0 {

@@ -217,9 +217,7 @@ func TestKind(t *testing.T) {
 		{`"status":"error","disconnection_reason":"new_word"`, ""},
 	} {
 		c := decoded(t, fmt.Appendf(nil, `{"id":"a","start_at":1000,%s}`, tc.json), schema.KindItem)
-		if got := c.Kind(); got != tc.want {
-			t.Errorf("%s is of the kind %q, want %q", tc.json, got, tc.want)
-		}
+		test.Same(t, tc.want, c.Kind(), "%s is of the kind", tc.json)
 	}
 }
 

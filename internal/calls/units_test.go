@@ -95,9 +95,7 @@ func TestUnitsOfTimes(t *testing.T) {
 					said += drift.Kind.String()
 				}
 			}
-			if said != c.drift {
-				t.Errorf("%s: drift %q, want %q", body, said, c.drift)
-			}
+			test.Same(t, c.drift, said, "%s: drift", body)
 			checkLost(t, []byte(body), &call)
 		}
 	}

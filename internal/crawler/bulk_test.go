@@ -134,9 +134,7 @@ func TestServicesWithoutPages(t *testing.T) {
 				if r.BulkRequests != pages*(1-night) || night == 0 && !strings.Contains(r.BulkOff, why) || r.Bulk.Transcripts > 0 {
 					t.Errorf("%s, night %d: %d pages, given up: %q", v2, night, r.BulkRequests, r.BulkOff)
 				}
-				if st.store.state.State != schema.BulkAbsent {
-					t.Errorf("%s, night %d: the pages are %q", v2, night, st.store.state.State)
-				}
+				test.Same(t, schema.BulkAbsent, st.store.state.State, "%s, night %d: the pages", v2, night)
 				time.Sleep(2 * time.Minute)
 				st.clock.Advance(24 * time.Hour)
 			}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"callhouse/internal/api"
+	"callhouse/internal/test"
 )
 
 // Every row of the table, for a page and for a detail: the number of requests, and the result of
@@ -111,18 +112,10 @@ func TestFailureTable(t *testing.T) {
 					case err != nil:
 						t.Error(err)
 					}
-					if got := len(r.Problems) > 0; got != want.problem {
-						t.Errorf("problems %q", r.Problems)
-					}
-					if got := r.SetAside == 1; got != want.aside {
-						t.Errorf("set aside %v", r.Aside)
-					}
-					if got := store.missing["call-000002"] == 1; got != want.missing {
-						t.Errorf("missing %v", store.missing)
-					}
-					if got := store.unreadable["call-000002"] == 1; got != want.unread {
-						t.Errorf("unreadable %v", store.unreadable)
-					}
+					test.Same(t, want.problem, len(r.Problems) > 0, "problems %q", r.Problems)
+					test.Same(t, want.aside, r.SetAside == 1, "set aside %v", r.Aside)
+					test.Same(t, want.missing, store.missing["call-000002"] == 1, "missing %v", store.missing)
+					test.Same(t, want.unread, store.unreadable["call-000002"] == 1, "unreadable %v", store.unreadable)
 					if kind == api.Record && want.err == nil && store.details["call-000001"]+store.details["call-000003"] != 2 {
 						t.Errorf("the other calls were not fetched: %v", store.details)
 					}

@@ -238,9 +238,7 @@ func TestRest(t *testing.T) {
 			tried = append(tried, night)
 		}
 	}
-	if got := fmt.Sprint(tried); got != "[0 1 2 4 7 11 16 22 28 34]" {
-		t.Errorf("tried in the nights %s", got)
-	}
+	test.Same(t, "[0 1 2 4 7 11 16 22 28 34]", fmt.Sprint(tried), "tried in the nights")
 	if a.row("-500") != "gone 10 answered HTTP 500" || a.row("-403") != "gone 3 does not accept the link (HTTP 403)" {
 		t.Errorf("%q, %q", a.row("-500"), a.row("-403"))
 	}

@@ -155,9 +155,7 @@ func TestListingAgainThatFails(t *testing.T) {
 func TestPace(t *testing.T) {
 	p := Pace{Min: time.Minute, Max: 10 * time.Minute}
 	for range 3 {
-		if w := p.Next(true); w != time.Minute {
-			t.Errorf("in busy hours: %v", w)
-		}
+		test.Same(t, time.Minute, p.Next(true), "in busy hours")
 	}
 	var all []time.Duration
 	for range 8 {
@@ -184,9 +182,7 @@ func TestSweep(t *testing.T) {
 		"2026-12-31T12:00:00Z": "2027-01-01T02:00:00Z",
 	} {
 		at, _ := time.Parse(time.RFC3339, after)
-		if got := Sweep(at, berlin).UTC().Format(time.RFC3339); got != want {
-			t.Errorf("after %s: %s, want %s", after, got, want)
-		}
+		test.Same(t, want, Sweep(at, berlin).UTC().Format(time.RFC3339), "after %s", after)
 	}
 }
 
@@ -260,7 +256,5 @@ func TestNightsByAWrongClock(t *testing.T) {
 
 func TestTakes(t *testing.T) {
 	cfg := api.Config{PerSecond: 5, PerMinute: 120, Share: 0.5}
-	if d := Takes(&cfg, 580); d != 10*time.Minute { // half of 116 a minute
-		t.Errorf("580 requests take %v", d)
-	}
+	test.Same(t, 10*time.Minute, Takes(&cfg, 580), "580 requests take")
 }

@@ -188,16 +188,12 @@ func TestNewLink(t *testing.T) {
 			t.Errorf("signature %d: %s, %s", n, requested, a.row("c"))
 		}
 	}
-	if requested := link("/404/1?signature=0"); requested != "" {
-		t.Errorf("one signature too many: %s", requested)
-	}
+	test.Same(t, "", link("/404/1?signature=0"), "one signature too many")
 	a.answer = nil
 	if requested := link("/ok"); requested != "/ok" || a.row("c") != "stored 1" {
 		t.Errorf("another place: %s, %s", requested, a.row("c"))
 	}
-	if requested := link("/ok/2"); requested != "" {
-		t.Errorf("a new link to a stored recording: %s", requested)
-	}
+	test.Same(t, "", link("/ok/2"), "a new link to a stored recording")
 
 	a = open(t) // a recording that is due does not wait, either
 	for range 3 {
@@ -206,9 +202,7 @@ func TestNewLink(t *testing.T) {
 	if requested, _ := a.run(time.Second); requested != "" {
 		t.Errorf("in the pause: %s", requested)
 	}
-	if requested := link("/ok?signature=1"); requested != "/ok" {
-		t.Errorf("a new link in the pause: %s", requested)
-	}
+	test.Same(t, "/ok", link("/ok?signature=1"), "a new link in the pause")
 }
 
 // The explicit commands try again what was given up, without a request to the service, as long as its
@@ -233,9 +227,7 @@ func TestGivenUp(t *testing.T) {
 	for range 30 {
 		requested, _ = a.run(time.Second)
 	}
-	if requested != "" {
-		t.Errorf("without end: %s", requested)
-	}
+	test.Same(t, "", requested, "without end")
 }
 
 // A link of this run is tried even if our clock says that it has expired.

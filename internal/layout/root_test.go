@@ -57,8 +57,6 @@ func TestInside(t *testing.T) {
 		{"", "open " + dir + "/a", "open " + dir + "/a"},
 		{"/", "open /etc/a", "open /etc/a"},
 	} {
-		if got := layout.Inside(c.root, c.text); got != c.want {
-			t.Errorf("Inside(%q, %q) is %q, want %q", c.root, c.text, got, c.want)
-		}
+		test.Same(t, c.want, layout.Inside(c.root, c.text), "Inside(%q, %q)", c.root, c.text)
 	}
 }

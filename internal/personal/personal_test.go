@@ -117,9 +117,7 @@ func TestFind(t *testing.T) {
 		for _, s := range spans {
 			got = append(got, fmt.Sprintf("%s %q at %d", s.Kind, text[s.From:s.To], s.From))
 		}
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("%s\n got %v\nwant %v", text, got, want)
-		}
+		test.Same(t, fmt.Sprint(want), fmt.Sprint(got), "%s", text)
 		stays(t, f, []Turn{{Text: text}})
 	}
 }

@@ -214,9 +214,7 @@ func TestReplacements(t *testing.T) {
 		"[card] MB-12345.":       "[card] [member].",
 		"name is Kim [card] Lee": "[rest][card] Lee",
 	} {
-		if got := rewrite(text, f.Find("", text), plain); got != want {
-			t.Errorf("%s became %s, want %s", text, got, want)
-		}
+		test.Same(t, want, rewrite(text, f.Find("", text), plain), "%s", text)
 	}
 	for _, name := range []string{"null", "true", "card", "Member", "a-b"} {
 		if _, err := New(Options{Patterns: []Pattern{{Kind: kinds.Kind(name), Re: regexp.MustCompile(`x`)}}}); err == nil {

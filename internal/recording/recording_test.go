@@ -218,9 +218,7 @@ func TestHostLearnsNothing(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != 2 {
-		t.Errorf("%d requests", len(seen))
-	}
+	test.Same(t, 2, len(seen), "requests")
 }
 
 // TestPrivateAddresses tries links into this machine's network: each is refused before a byte is
@@ -316,9 +314,7 @@ func TestNames(t *testing.T) {
 	for id, want := range map[string]string{
 		"0f0b": "2026/11/23/0f0b.mp3", "a b\n": "2026/11/23/a%20b%0A.mp3",
 	} {
-		if got := recording.Path(recording.Call{ID: id, Start: start}, recording.MP3); got != want {
-			t.Errorf("%q: %s", id, got)
-		}
+		test.Same(t, want, recording.Path(recording.Call{ID: id, Start: start}, recording.MP3), "%q", id)
 	}
 	seen := map[string]bool{}
 	for _, id := range []string{".", "..", "", ".hidden", long, long + "y", "../x"} {

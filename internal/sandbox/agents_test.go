@@ -105,9 +105,7 @@ func TestPatchAgentRules(t *testing.T) {
 				fmt.Sprintf(`{"responsiveness":0.9,"boostedKeywords":%q}`, member(was, "data", "speech", "boostedKeywords")))
 			stt, _ := json.Marshal(member(was, "data", "stt"))
 			same(t, "1: settings omitted from data keep their current values", member(is, "data", "stt"), string(stt))
-			if is["name"] != was["name"] {
-				t.Errorf("the name is %v", is["name"])
-			}
+			test.Same(t, was["name"], is["name"], "the name")
 			is = patch(200, `{"data":{"stt":{"languages":["ko","en"]}}}`)
 			same(t, "an array takes the place of the old one", member(is, "data", "stt", "languages"), `["ko","en"]`)
 			same(t, "2: builtInTools omitted: built-in tools are unchanged", member(is, "data", "builtInTools"), tools)

@@ -83,9 +83,7 @@ func TestCampaignIsPendingUntilItBeginsAndEndsWithItsCalls(t *testing.T) {
 		t.Errorf("%d calls, %d tasks called, %v ended: %v", len(calls), len(rows), ended, now)
 	}
 	_, list := send(t, s, "POST", "/v2/campaigns/list", `{"limit":1}`)
-	if member(list["campaigns"].([]any)[0], "id") != id {
-		t.Errorf("%v", list)
-	}
+	test.Same(t, id, member(list["campaigns"].([]any)[0], "id"), "%v", list)
 }
 
 func TestCampaignCanBeModifiedOnlyInDraftOrPending(t *testing.T) {
@@ -220,18 +218,10 @@ func TestCallTimeWindows(t *testing.T) {
 				if i == 0 {
 					before = "pending <nil>"
 				}
-				if is := state(at(w.from).Add(-time.Millisecond)); is != before {
-					t.Errorf("before %s: %s", w.from, is)
-				}
-				if is := state(at(w.from)); is != "ongoing <nil>" {
-					t.Errorf("at %s: %s", w.from, is)
-				}
-				if is := state(at(w.to).Add(-time.Millisecond)); is != "ongoing <nil>" {
-					t.Errorf("before %s: %s", w.to, is)
-				}
-				if is := state(at(w.to)); is != "paused system" {
-					t.Errorf("at %s: %s", w.to, is)
-				}
+				test.Same(t, before, state(at(w.from).Add(-time.Millisecond)), "before %s", w.from)
+				test.Same(t, "ongoing <nil>", state(at(w.from)), "at %s", w.from)
+				test.Same(t, "ongoing <nil>", state(at(w.to).Add(-time.Millisecond)), "before %s", w.to)
+				test.Same(t, "paused system", state(at(w.to)), "at %s", w.to)
 			}
 			// Calls follow each other within seven and a half minutes.
 			for _, when := range made(s, id) {

@@ -50,9 +50,7 @@ func TestCursorBelongsToItsList(t *testing.T) {
 		}
 		for _, to := range lists {
 			w := do(s, "GET", "/v3/calls?limit=50&"+to+"&cursor="+*e.NextCursor)
-			if (w.Code == 200) != (from == to) {
-				t.Errorf("cursor of %s in %s: %d", from, to, w.Code)
-			}
+			test.Same(t, from == to, w.Code == 200, "cursor of %s in %s: %d", from, to, w.Code)
 		}
 	}
 }
@@ -354,7 +352,5 @@ func TestTotalsKnowCallsOfTheSameMillisecond(t *testing.T) {
 	before := getPage(t, s, "limit=1", "").TotalCount
 	send(t, s, "POST", "/v3/calls", fmt.Sprintf(`{"from_number":"021","to_number":"010","agent":{"agent_id":%q}}`,
 		s.World().Agents()[0].ID))
-	if now := getPage(t, s, "limit=1", "").TotalCount; now != before+1 {
-		t.Errorf("%d calls, then %d", before, now)
-	}
+	test.Same(t, before+1, getPage(t, s, "limit=1", "").TotalCount, "%d calls, then", before)
 }

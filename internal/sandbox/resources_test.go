@@ -367,9 +367,7 @@ func TestListsOfResources(t *testing.T) {
 			for _, f := range r.Filters {
 				for _, v := range f.Values {
 					for _, it := range crawl(t, s, r, path, f.Name+"="+v) {
-						if fmt.Sprint(it[f.Name]) != v {
-							t.Errorf("%s?%s=%s: %v", path, f.Name, v, it)
-						}
+						test.Same(t, v, fmt.Sprint(it[f.Name]), "%s?%s", path, f.Name)
 					}
 				}
 				if f.Values != nil || f.Since+f.Till != "" {
@@ -771,9 +769,7 @@ func TestControlReturnsTruthAndEdits(t *testing.T) {
 	}
 	for path, want := range map[string]int{"/sandbox/truth/cats": 404, "/sandbox/truth/tools?at=noon": 400,
 		"/sandbox/edits/tools?until=x": 400} {
-		if code := get(path, nil); code != want {
-			t.Errorf("%s: %d", path, code)
-		}
+		test.Same(t, want, get(path, nil), "%s", path)
 	}
 }
 
@@ -790,9 +786,7 @@ func TestLargeOrganisation(t *testing.T) {
 		}
 	}
 	for _, n := range crawl(t, s, organisation.Named("telephone_numbers"), "/v3/organization-telephone-numbers", "") {
-		if n["status"] != "active" {
-			t.Errorf("%v", n)
-		}
+		test.Same(t, "active", n["status"], "%v", n)
 	}
 	for _, e := range crawl(t, s, organisation.Named("schemas"), "/v3/schemas", "include_schema=true") {
 		if e["schema"] == nil {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
+
+	"callhouse/internal/test"
 )
 
 // An added row is null, even in reused memory.
@@ -50,9 +52,7 @@ func TestExact(t *testing.T) {
 		"170141183460469231731687303715884105728e-18": false, "1e999999999": false, "1E-1000000": false,
 	} {
 		n, ok := ParseNumber([]byte(text), ExactPlaces)
-		if ok != fits {
-			t.Errorf("%s fits: %v, want %v", text, ok, fits)
-		}
+		test.Same(t, fits, ok, "%s fits", text)
 		if !ok {
 			continue
 		}

@@ -37,9 +37,7 @@ func TestExposed(t *testing.T) {
 		{0, 0o444, true, false}, {0, 0o644, true, false}, {0, 0o664, true, true}, {0, 0o646, true, true},
 		{1000, 0o440, true, false}, {1000, 0o444, true, true}, {1000, 0o460, true, true},
 	} {
-		if got := exposed(owned{owner: c.owner, mode: c.mode}, c.placed); got != c.want {
-			t.Errorf("a file of %d, mode %04o, in a folder of secrets: %v: exposed: %v", c.owner, c.mode, c.placed, got)
-		}
+		test.Same(t, c.want, exposed(owned{owner: c.owner, mode: c.mode}, c.placed), "a file of %d, mode %04o, in a folder of secrets: %v: exposed", c.owner, c.mode, c.placed)
 	}
 }
 
@@ -63,9 +61,7 @@ func TestSecretPlace(t *testing.T) {
 	for name, want := range map[string]bool{"credentials/key": true, "linked/key": true, "home/in": true,
 		"credentials/out": false, "credentials-more/key": false, "home/key": false, "credentials/none": false} {
 		for _, credentials := range []string{at("credentials"), at("linked"), at("credentials") + "/"} {
-			if got := inSecretPlace(at(name), credentials); got != want {
-				t.Errorf("%s in %s: %v", name, credentials, got)
-			}
+			test.Same(t, want, inSecretPlace(at(name), credentials), "%s in %s", name, credentials)
 		}
 	}
 	if inSecretPlace(at("home/key"), "") {

@@ -92,9 +92,7 @@ func TestForgetRecordings(t *testing.T) {
 	if got, err := w.DeleteRecordings(t.Context()); err != nil || got.Files != 2 || got.Bytes != 23 || got.Left != 0 {
 		t.Errorf("later: %+v, %v", got, err)
 	}
-	if got := filesIn(t, dir); got != "second.mp3" {
-		t.Errorf("there are %s", got)
-	}
+	test.Same(t, "second.mp3", filesIn(t, dir), "the files")
 	noTrace(t, root, "caller-one")
 	r = mustForget(t, w, Selection{CallIDs: []string{"second"}})
 	if got := *r.Recordings; got.Files != 1 || got.Left != 0 || filesIn(t, dir) != "" {

@@ -82,9 +82,7 @@ func TestForget(t *testing.T) {
 	for n := 5; n < 7; n++ {
 		test.OK(t, w.Put(context.Background(), storyRecord("a", 9), storyRecord("b", 1+n)))
 		mustCommit(t, w)
-		if got := holds(t, w.Snapshot()); got != "byz" {
-			t.Errorf("the next commit holds %s", got)
-		}
+		test.Same(t, "byz", holds(t, w.Snapshot()), "the next commit holds")
 		test.OK(t, w.Close())
 		w = night(t, nil, root, n)
 	}
@@ -93,18 +91,14 @@ func TestForget(t *testing.T) {
 	test.OK(t, err)
 	test.OK(t, w.Put(context.Background(), storyRecord("a", 9), storyRecord("c", 1)))
 	mustCommit(t, w)
-	if got := holds(t, w.Snapshot()); got != "bcyz" {
-		t.Errorf("after a rollback there are %s", got)
-	}
+	test.Same(t, "bcyz", holds(t, w.Snapshot()), "after a rollback the calls")
 	// Once more, and another call.
 	again := mustForget(t, w, Selection{CallIDs: []string{"a"}})
 	if again.Snapshot != w.Snapshot().Manifest.Snapshot || again.Erased.Calls != 0 || again.Calls[0] == "" {
 		t.Errorf("forgetting it again: %+v", again)
 	}
 	mustForget(t, w, Selection{CallIDs: []string{"c"}})
-	if got := holds(t, w.Snapshot()); got != "byz" {
-		t.Errorf("then there are %s", got)
-	}
+	test.Same(t, "byz", holds(t, w.Snapshot()), "then the calls")
 }
 
 // noTrace fails if any file of the warehouse contains one of the ids.
@@ -146,9 +140,7 @@ func TestForgetByNumberAndTime(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := older(t)
 			r := mustForget(t, w, c.sel)
-			if got := holds(t, w.Snapshot()); got != c.left {
-				t.Errorf("left are %q, want %q", got, c.left)
-			}
+			test.Same(t, c.left, holds(t, w.Snapshot()), "left")
 			if len(r.Calls) != 4-len(c.left) {
 				t.Errorf("the receipt has %d calls", len(r.Calls))
 			}
@@ -171,9 +163,7 @@ func TestForgetOfOlderSnapshots(t *testing.T) {
 	}
 	put(t, w, storyRecord("z", 2), storyRecord("c", 1))
 	mustCommit(t, w)
-	if got := holds(t, w.Snapshot()); got != "bc" {
-		t.Errorf("the next commit holds %s", got)
-	}
+	test.Same(t, "bc", holds(t, w.Snapshot()), "the next commit holds")
 	wholeOn(t, anywhere, w.opts.Root)
 }
 
@@ -257,9 +247,7 @@ func TestForgetRemovesDamagedSnapshots(t *testing.T) {
 			if name == "damaged and mended" { // the month of y was damaged; older snapshots have only its days
 				want = "b"
 			}
-			if got := holds(t, w.Snapshot()); got != want {
-				t.Errorf("the calls are %s, want %s", got, want)
-			}
+			test.Same(t, want, holds(t, w.Snapshot()), "the calls")
 		})
 	}
 }

@@ -84,9 +84,7 @@ func TestImportMergesByAge(t *testing.T) {
 				if call.StartAt().V != c.start || string(call.Text("variant_label")) != c.label || call.Turns().Len() != c.turns || call.TranscriptState() != c.state {
 					t.Errorf("start %d, label %s, %d turns, transcript %v", call.StartAt().V-day, call.Text("variant_label"), call.Turns().Len(), call.TranscriptState())
 				}
-				if (call.FetchedAt() == rec.FetchedAt) != c.fetched5 {
-					t.Errorf("fetched at %d", call.FetchedAt())
-				}
+				test.Same(t, c.fetched5, call.FetchedAt() == rec.FetchedAt, "fetched at %d", call.FetchedAt())
 				// A second import changes nothing.
 				test.OK(t, w.Close())
 				w = night(t, m, root, 8)

@@ -192,9 +192,7 @@ func TestJournalIsReadableWithZstd(t *testing.T) {
 	out, err := exec.Command("zstd", "-dcq", segmentPath(root, ref)).Output()
 	test.OK(t, err)
 	line := `{"kind":"item","at":7,"id":"a"}` + "\t" + `{"id":"a"}` + "\n"
-	if string(out) != line+line {
-		t.Errorf("zstd prints %q", out)
-	}
+	test.Same(t, line+line, string(out), "zstd prints")
 }
 
 // The specification has a row for each kind of record.

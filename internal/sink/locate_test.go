@@ -58,9 +58,7 @@ func TestFind(t *testing.T) {
 		if err != nil || got == nil {
 			t.Fatalf("call %s: %v, %v", id, got, err)
 		}
-		if string(got.AppendJSON(nil)) != string(want.AppendJSON(nil)) {
-			t.Errorf("call %s is\n%s, want\n%s", id, got.AppendJSON(nil), want.AppendJSON(nil))
-		}
+		test.Same(t, string(want.AppendJSON(nil)), string(got.AppendJSON(nil)), "call %s", id)
 	}
 	if got, err := Find(context.Background(), s, "nobody"); got != nil || err != nil {
 		t.Errorf("nobody: %v, %v", got, err)

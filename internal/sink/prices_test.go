@@ -89,9 +89,7 @@ func checkPrices(t *testing.T, s *layout.Snapshot) {
 		counted += f.UnheldCosts
 	}
 	for name := range prices {
-		if unheld[name] != want[name] {
-			t.Errorf("%s is not held: %v, want %v", name, unheld[name], want[name])
-		}
+		test.Same(t, want[name], unheld[name], "%s is not held", name)
 	}
 	if n := int64(3 * len(want)); counted != n {
 		t.Errorf("the manifest counts %d costs that are not held, want %d", counted, n)

@@ -165,8 +165,6 @@ func TestNewLinksOfRecordings(t *testing.T) {
 		mustCommit(t, w)
 		link := map[string]string{"": "?1", "file:///archive": "?2"}[archive]
 		expectRecordings(t, "archive "+archive, w, "due a https://r.example/a"+link)
-		if got := w.Snapshot().Manifest.Archive; got != archive {
-			t.Errorf("the archive is %q", got)
-		}
+		test.Same(t, archive, w.Snapshot().Manifest.Archive, "the archive")
 	}
 }

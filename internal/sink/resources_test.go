@@ -423,9 +423,7 @@ func TestForgetReachesCustomers(t *testing.T) {
 	all("C-3") // the service still has them
 	x.commit()
 	for n, there := range []bool{false, false, true, false} {
-		if is := x.state()[resourcetest.Key(x.of, "", n)] != nil; is != there {
-			t.Errorf("customer %d is there: %v", n, is)
-		}
+		test.Same(t, there, x.state()[resourcetest.Key(x.of, "", n)] != nil, "customer %d is there", n)
 	}
 	err = filepath.WalkDir(x.root, func(path string, _ fs.DirEntry, err error) error {
 		if raw, rerr := os.ReadFile(path); rerr == nil && (bytes.Contains(raw, []byte("secret 0")) || bytes.Contains(raw, []byte("secret 3"))) {

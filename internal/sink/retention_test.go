@@ -67,9 +67,7 @@ func TestKeep(t *testing.T) {
 	test.OK(t, os.WriteFile(gone, raw, 0o600))
 	s := w.Snapshot()
 	want := "2026-09-a-62026-09-b-62026-10-a-52026-10-a-62026-10-b-52026-10-b-6new-in-the-journal"
-	if got := holds(t, s); got != want {
-		t.Errorf("kept %s, want %s", got, want)
-	}
+	test.Same(t, want, holds(t, s), "kept")
 	readCalls(t, anywhere, s)
 	did, _ := w.Totals()
 	if did.Aged != 10 || did.New != 1 {

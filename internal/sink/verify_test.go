@@ -110,9 +110,7 @@ func TestVerifyOlderSnapshots(t *testing.T) {
 	for all, want := range map[bool]int64{false: 0, true: 1} {
 		r, err := Verify(context.Background(), VerifyOptions{Root: root, All: all})
 		test.OK(t, err)
-		if r.Count != want {
-			t.Errorf("all %v: found %v", all, r.Problems)
-		}
+		test.Same(t, want, r.Count, "all %v: found %v", all, r.Problems)
 	}
 	test.OK(t, os.Remove(filepath.Join(old.Dir, layout.ManifestName)))
 	r, err := Verify(context.Background(), VerifyOptions{Root: root, All: true})

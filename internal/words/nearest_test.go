@@ -3,6 +3,7 @@ package words_test
 import (
 	"testing"
 
+	"callhouse/internal/test"
 	"callhouse/internal/words"
 )
 
@@ -13,8 +14,6 @@ func TestNearest(t *testing.T) {
 		"agnt_id": "agent_id", "agentid": "agent_id", "sentiment": "user_sentiment", "sentimen": "user_sentiment", "startat": "start_at",
 		"durration": "duration_ms", "duration": "duration_ms", "zebra": "", "x": "", "": "",
 	} {
-		if got := words.Nearest(name, known); got != want {
-			t.Errorf("nearest to %q is %q, want %q", name, got, want)
-		}
+		test.Same(t, want, words.Nearest(name, known), "nearest to %q", name)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"callhouse/internal/test"
 	"callhouse/internal/words"
 )
 
@@ -32,13 +33,9 @@ func TestLine(t *testing.T) {
 		"\U000e0041":                         `\U000e0041`,
 		"\ufffd":                             "\ufffd", // it was in the input
 	} {
-		if got := words.Line(in); got != want {
-			t.Errorf("Line(%+q) = %q, want %q", in, got, want)
-		}
+		test.Same(t, want, words.Line(in), "Line(%+q)", in)
 	}
-	if got := words.Lines("a\n\tb\r\x1b"); got != "a\n\tb\\r\\x1b" {
-		t.Errorf("Lines: %q", got)
-	}
+	test.Same(t, "a\n\tb\\r\\x1b", words.Lines("a\n\tb\r\x1b"), "Lines")
 }
 
 // An argument cannot begin a line or a column, whatever the verb.
@@ -79,9 +76,7 @@ func TestRedact(t *testing.T) {
 		"someone@example.org":                   "someone@example.org",
 	} {
 		for _, s := range []*words.Secrets{none, new(words.Secrets), words.NewSecrets("", "abc")} {
-			if got := s.Redact(in); got != want {
-				t.Errorf("Redact(%q) = %q, want %q", in, got, want)
-			}
+			test.Same(t, want, s.Redact(in), "Redact(%q)", in)
 		}
 	}
 	s := new(words.Secrets)
@@ -89,16 +84,12 @@ func TestRedact(t *testing.T) {
 	if got, want := s.Redact("hunter2 hc.example /ping/ 5f0c2b6e-token k%3D99 k=99 abcd"), "[masked] hc.example /ping/ [masked] [masked] [masked] [masked]"; got != want {
 		t.Errorf("parts of the address: %s", got)
 	}
-	if got := words.NewSecrets("the-secret").Clip("12345 the-secret", 9); got != "12345 [ma…" {
-		t.Errorf("Clip: %s", got)
-	}
+	test.Same(t, "12345 [ma…", words.NewSecrets("the-secret").Clip("12345 the-secret", 9), "Clip")
 	s = words.NewSecrets("the-secret")
 	if got := s.Clip(strings.Repeat("the-secret", 1<<20), 300); strings.Contains(got, "the-") || len(got) > 303 {
 		t.Errorf("Clip: %s", got)
 	}
-	if got := none.Clip("한국어", 4); got != "한…" {
-		t.Errorf("Clip: %s", got)
-	}
+	test.Same(t, "한…", none.Clip("한국어", 4), "Clip")
 }
 
 // Joined errors are one line, also inside of others, and each is named once.
@@ -110,9 +101,7 @@ func TestError(t *testing.T) {
 		`commit: a\nline; b; before it`: fmt.Errorf("commit: %w; before it", errors.Join(a, b)),
 		`c: d: b; e: a\nline`:           fmt.Errorf("c: %w", errors.Join(fmt.Errorf("d: %w", errors.Join(b, b)), fmt.Errorf("e: %w", a))),
 	} {
-		if got := words.Error(err); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		test.Same(t, want, words.Error(err), "the text")
 	}
 }
 

@@ -128,9 +128,7 @@ func TestPrecedence(t *testing.T) {
 				return
 			}
 			says := [...]string{"default", path, "profile p of " + path, "environment variable " + k.Env(), "flag --" + k.Flag()}[want]
-			if got[at].From.String() != says {
-				t.Errorf("%s came from %q, want %q", k.Name, got[at].From, says)
-			}
+			test.Same(t, says, got[at].From.String(), "%s: it came from", k.Name)
 		}
 		check(nil, "", FromDefault, "")
 		check(f, "", FromTop, "")
@@ -183,9 +181,7 @@ func TestPathsOfTheFile(t *testing.T) {
 	f, err := with("HOME=/home/me").Open(path)
 	test.OK(t, err)
 	for name, want := range map[string]string{"warehouse": filepath.Join(filepath.Dir(path), "w"), "api_key_file": "/k", "mask_key_file": "/home/me/m"} {
-		if got := f.top[name]; got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
+		test.Same(t, want, f.top[name], "%s", name)
 	}
 }
 
@@ -296,9 +292,7 @@ func TestSystem(t *testing.T) {
 	if want := []string{fileName, filepath.Join(dir, "callhouse", fileName), "/etc/callhouse/callhouse.toml"}; err != nil || !slices.Equal(env.Files, want) {
 		t.Errorf("places %q, want %q (%v)", env.Files, want, err)
 	}
-	if env.Get("CALLHOUSE_SHARE") != "0.5" {
-		t.Errorf("variables %v", env.Vars)
-	}
+	test.Same(t, "0.5", env.Get("CALLHOUSE_SHARE"), "a variable")
 }
 
 func TestChoose(t *testing.T) {

@@ -89,9 +89,7 @@ func TestHelpListsWhatACommandUses(t *testing.T) {
 			t.Errorf("extract %s --help: exit code %d", command, code)
 		}
 		for flag, want := range lists {
-			if got := strings.Contains(stdout, " "+flag+" "); got != want {
-				t.Errorf("extract %s --help lists %s: %v", command, flag, got)
-			}
+			test.Same(t, want, strings.Contains(stdout, " "+flag+" "), "extract %s --help lists %s", command, flag)
 		}
 	}
 	code, stdout, stderr := call(t, "", "status", "--share", "0.5", "--quiet", "--warehouse", root)
@@ -112,9 +110,7 @@ func TestCompletionOfValues(t *testing.T) {
 		"status --s":       ":4", // status does not use --share
 	} {
 		_, stdout, _ := call(t, "", append([]string{"__complete"}, strings.Split(args, " ")...)...)
-		if got := strings.Join(strings.Fields(stdout), " "); got != want {
-			t.Errorf("extract %s: offers %q, want %q", args, got, want)
-		}
+		test.Same(t, want, strings.Join(strings.Fields(stdout), " "), "extract %s: offers", args)
 	}
 }
 
@@ -146,9 +142,7 @@ func TestQuoting(t *testing.T) {
 		"/home/an a/50%/it's":   {`'/home/an a/50%/it'\''s'`, `'/home/an a/50\%/it'\''s'`, `"/home/an a/50%%/it's"`},
 		"/home/$USER/callhouse": {`'/home/$USER/callhouse'`, `'/home/$USER/callhouse'`, `"/home/$$USER/callhouse"`},
 	} {
-		if got := [3]string{words.Shell(word), cronQuoted(word), unitQuoted(word)}; got != want {
-			t.Errorf("%s: %q, want %q", word, got, want)
-		}
+		test.Same(t, want, [3]string{words.Shell(word), cronQuoted(word), unitQuoted(word)}, "%s", word)
 	}
 }
 
@@ -228,9 +222,7 @@ func TestWorstExitCode(t *testing.T) {
 			}
 			return cli.Fail(c.codes[n], errors.New("why"), "what to do")
 		})
-		if got := cli.Code(err); got != c.want {
-			t.Errorf("of %v came %d, want %d", c.codes, got, c.want)
-		}
+		test.Same(t, c.want, cli.Code(err), "of %v came", c.codes)
 		for i, code := range c.codes {
 			said := fmt.Sprintf("profile %d:\n", i)
 			if code != 0 {

@@ -226,9 +226,7 @@ func TestFollowWaitsAsRequested(t *testing.T) {
 	f := &follower{settings: s, log: slog.New(slog.DiscardHandler), pace: crawler.Pace{Min: time.Second, Max: 10 * time.Minute}}
 	f.failed(fmt.Errorf("poll: %w", &api.ServiceDownError{Wait: 2 * time.Hour, Err: errors.New("429")}))
 	for range 20 { // as often as it fails
-		if wait := f.backoff(); wait != 2*time.Hour {
-			t.Errorf("the next request is in %v", wait)
-		}
+		test.Same(t, 2*time.Hour, f.backoff(), "the next request is")
 		f.failed(errors.New("reset"))
 	}
 	next, err := f.nextSweep()

@@ -78,9 +78,7 @@ func TestImport(t *testing.T) {
 				return
 			}
 			want := strings.Fields(c.calls)
-			if n := snapshot.Manifest.Rows(schema.Calls.Name); n != int64(len(want)) {
-				t.Errorf("%d calls", n)
-			}
+			test.Same(t, int64(len(want)), snapshot.Manifest.Rows(schema.Calls.Name), "calls")
 			for _, id := range want {
 				if code, out, _ := call(t, "", "show", id, "--warehouse", root); code != 0 || !strings.Contains(out, `"id":"`+id+`"`) {
 					t.Errorf("show %s: exit %d, %s", id, code, out)

@@ -106,8 +106,6 @@ func TestMaskLasts(t *testing.T) {
 		if m := snapshot.Manifest.Mask; m != nil {
 			got = m.Fields
 		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("run %d with --mask %q masks %q, want %q", i, c.mask, got, c.want)
-		}
+		test.Same(t, c.want, strings.Join(got, " "), "run %d with --mask %q masks", i, c.mask)
 	}
 }

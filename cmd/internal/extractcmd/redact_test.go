@@ -242,9 +242,7 @@ func TestCompactRedacts(t *testing.T) {
 		x.must(warehouse, "import", dump)
 		var call struct{ Metadata map[string]string }
 		test.OK(t, json.Unmarshal([]byte(x.must(warehouse, "show", id)), &call))
-		if call.Metadata["x"] != "[card]" {
-			t.Errorf("%s is stored as %s", said, call.Metadata["x"])
-		}
+		test.Same(t, "[card]", call.Metadata["x"], "%s is stored as", said)
 	}
 }
 

@@ -144,9 +144,7 @@ func TestDataTests(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := good()
 			c.make(g)
-			if got := strings.Join(DataTests(&g.found, g.now, g.before, g.did, &g.row, &g.rep), "; "); got != c.want {
-				t.Errorf("%q, want %q", got, c.want)
-			}
+			test.Same(t, c.want, strings.Join(DataTests(&g.found, g.now, g.before, g.did, &g.row, &g.rep), "; "), "problems")
 		})
 	}
 }

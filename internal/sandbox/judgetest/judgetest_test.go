@@ -79,16 +79,12 @@ func TestWhatIsNotDescribedIsNoticed(t *testing.T) {
 			for _, f := range w.atEnd {
 				f()
 			}
-			if answer.Body.String() != c.body {
-				t.Errorf("the client got %s", answer.Body)
-			}
+			test.Same(t, c.body, answer.Body.String(), "the client got")
 			if said := strings.Join(w.failures, "\n"); (said == "") != (c.says == "") || !strings.Contains(said, c.says) {
 				t.Errorf("it says %q, want %q", said, c.says)
 			}
 			after := Count()
-			if got := (Tally{after.Judged - before.Judged, after.Spoiled - before.Spoiled, after.Unknown - before.Unknown}); got != c.count {
-				t.Errorf("counted as %+v, want %+v", got, c.count)
-			}
+			test.Same(t, c.count, Tally{after.Judged - before.Judged, after.Spoiled - before.Spoiled, after.Unknown - before.Unknown}, "counted as")
 		})
 	}
 }

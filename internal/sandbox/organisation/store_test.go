@@ -104,9 +104,7 @@ func TestEveryResourceIsComplete(t *testing.T) {
 // TestContract compares a resource's declared source with its paths in the contract.
 func TestContract(t *testing.T) {
 	for _, r := range All() {
-		if of := strings.HasPrefix(r.From, "contract"); of != (len(r.Contract) > 0) {
-			t.Errorf("%s: from %q, in the contract %v", r.Name, r.From, r.Contract)
-		}
+		test.Same(t, len(r.Contract) > 0, strings.HasPrefix(r.From, "contract"), "%s: from %q, in the contract %v", r.Name, r.From, r.Contract)
 		for _, path := range r.Contract {
 			if path != "list" && path != "item" || path == "list" && r.List == "" || path == "item" && r.Item == "" {
 				t.Errorf("%s has no %s", r.Name, path)

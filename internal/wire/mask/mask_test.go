@@ -92,9 +92,7 @@ func TestMaskValue(t *testing.T) {
 	t.Parallel()
 	m := maskOf(t)
 	const want = "masked:89a91a809bae0bc7e6a9c75b9900d56a" // printf %s +15550001111 | openssl dgst -sha256 -mac HMAC -macopt hexkey:0707…
-	if got := m.Value("+15550001111"); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	test.Same(t, want, m.Value("+15550001111"), "the hash")
 	other, err := New(nil, bytes.Repeat([]byte{8}, KeyBytes))
 	test.OK(t, err)
 	if m.Value("+1") == m.Value("+2") || m.Value("+1") == other.Value("+1") {
