@@ -85,7 +85,7 @@ lint: size ## golangci-lint, with the rules on which package may import which; t
 # A commit that makes something smaller lowers its limit in .size; no commit raises one.
 SANDBOX = ^(internal/sandbox|cmd/sandbox|cmd/demo)/
 .PHONY: size
-size: ## Lines of product, sandbox and tests, words of docs, and packages, beside their limits in .size
+size: ## Lines of product, sandbox and tests, words of docs, and packages, next to their limits in .size
 	@{ printf 'product '; git ls-files '*.go' | grep -v _test.go | grep -Ev '$(SANDBOX)' | xargs cat | wc -l; \
 	printf 'sandbox '; git ls-files '*.go' | grep -v _test.go | grep -E '$(SANDBOX)' | xargs cat | wc -l; \
 	printf 'tests '; git ls-files '*_test.go' | xargs cat | wc -l; \
@@ -103,7 +103,7 @@ demo: ## Sandbox, extract and three reports in one command
 	go run ./cmd/demo
 
 .PHONY: bench
-bench: ## Measure the built programs beside DuckDB's, and OTHER=DIR, the folder of another build; WHAT='build night reports start'
+bench: ## Compare the built programs with DuckDB's, and OTHER=DIR, the folder of another build; WHAT='build night reports start'
 	mkdir -p build/bench/bin
 	go build -o build/bench/bin/ ./cmd/extract ./cmd/query ./cmd/sandbox
 	python3 -m venv build/bench/duckdb && build/bench/duckdb/bin/pip install -q 'duckdb-cli==$(BENCH_DUCKDB_VERSION)'
@@ -129,7 +129,7 @@ fuzz: ## Fuzz the decoder, the journal, what is made visible and a hostile servi
 	go test ./internal/crawler -run '^$$' -fuzz '^FuzzHostileService$$' -fuzztime $(FUZZTIME)
 
 .PHONY: chance
-chance: ## How often page, findings, --compare, anomalies, changes and alerts tell of a change in 200 companies without any, and find one where there is; COMPANIES=…
+chance: ## How often page, findings, --compare, anomalies, changes and alerts report a change in 200 companies without any, and find one where there is; COMPANIES=…
 	go test ./internal/analytics/page -run 'TestNothingChanges|TestSomethingChanges|TestOneBadDay' -count=1 -v -timeout 2h -args -long -companies $(or $(COMPANIES),200)
 	go test ./cmd/internal/querycmd/alerts -run TestNothing -count=1 -v -timeout 2h -args -long -companies $(or $(COMPANIES),200)
 
@@ -232,7 +232,7 @@ bench-pandas: build ## pandas reads a million turns of WAREHOUSE=DIR through que
 	build/pandas/bin/python internal/serve/testdata/tools/pandas_bench.py bin/query $(or $(WAREHOUSE),warehouse) $(or $(PG_BIN),/usr/lib/postgresql/15/bin)
 
 .PHONY: contract
-contract: ## Every answer of the sandbox in the tests of whole runs is held to its OpenAPI documents; schemathesis asks for all that these tell of, EXAMPLES of each kind (30)
+contract: ## Every answer of the sandbox in the tests of whole runs is held to its OpenAPI documents; schemathesis requests all that these describe, EXAMPLES of each kind (30)
 	go test -tags judged ./internal/sandbox ./cmd/internal/e2e -count=1 -timeout 30m
 	python3 -m venv build/contract && build/contract/bin/pip install -q 'schemathesis==$(SCHEMATHESIS_VERSION)'
 	go test ./internal/sandbox -run TestSchemathesis -count=1 -v -timeout 60m -args -schemathesis $(CURDIR)/build/contract/bin/schemathesis -examples $(or $(EXAMPLES),30)

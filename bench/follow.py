@@ -37,11 +37,11 @@ def get(port, path):
 class Follower:
     def __init__(self, name, port):
         self.name, self.port = name, port
-        self.house, self.random = f"{args.dir}/{name}", random.Random(name)
+        self.warehouse, self.random = f"{args.dir}/{name}", random.Random(name)
         self.facts, self.transcripts, self.commits = {}, {}, 0
         self.service = sandbox(port)
         self.env = {**os.environ, "CALLHOUSE_BASE_URL": f"http://127.0.0.1:{port}", "CALLHOUSE_API_KEY": "sandbox-key",
-                    "CALLHOUSE_WAREHOUSE": self.house}
+                    "CALLHOUSE_WAREHOUSE": self.warehouse}
         subprocess.run([BIN + "/extract", "run", "--quiet"], env=self.env)
         self.before = get(port, "/sandbox/stats")
         self.number = self.current()
@@ -59,7 +59,7 @@ class Follower:
         self.start()
 
     def current(self):
-        return int(os.path.basename(os.readlink(self.house + "/current")))
+        return int(os.path.basename(os.readlink(self.warehouse + "/current")))
 
     def look(self):
         """Reads the calls of the newest commit, if there is a new one."""
@@ -70,7 +70,7 @@ class Follower:
         if number == self.number:
             return
         now, self.commits, self.number = time.time(), self.commits + number - self.number, number
-        out = subprocess.run([BIN + "/query", "sql", "--warehouse", self.house, "--format", "ndjson",
+        out = subprocess.run([BIN + "/query", "sql", "--warehouse", self.warehouse, "--format", "ndjson",
                               "SELECT call_id, transcript_state s, end_at IS NOT NULL o FROM calls WHERE start_at > now()::TIMESTAMP - INTERVAL 3 HOUR"],
                              capture_output=True, text=True, env=self.env)
         for line in out.stdout.splitlines():
@@ -109,7 +109,7 @@ after = get(f.port, "/sandbox/stats")
 late = [i for i, end in ends.items() if began <= end <= until - 180]
 facts = [f.facts[i] - ends[i] for i in late if i in f.facts]
 spoken = [f.transcripts[i] - ends[i] for i in late if i in f.transcripts]
-files = sum(len(names) for _, _, names in os.walk(f.house + "/snapshots/%06d" % f.number))
+files = sum(len(names) for _, _, names in os.walk(f.warehouse + "/snapshots/%06d" % f.number))
 kinds = {k: after["by_kind"].get(k, 0) - f.before["by_kind"].get(k, 0) for k in after["by_kind"]} if "by_kind" in after else {}
 print(f"{f.name}: {len(late)} calls ended; facts after {statistics.median(facts or [0]):.0f} s, 95 % within {p95(facts):.0f} s; "
       f"transcripts after {statistics.median(spoken or [0]):.0f} s, 95 % within {p95(spoken):.0f} s; "

@@ -1,5 +1,5 @@
 // Package sqlfiles holds the warehouse's views and reports, as the .sql files
-// beside this file, and reads their headers.
+// next to this file, and reads their headers.
 //
 // Each file is one SELECT (macros.sql: several statements) under a header of
 // comment lines in a fixed form, from which lists, descriptions and the data
@@ -13,8 +13,8 @@
 //	-- Reads: relations, comma-separated; counted_calls of COLUMNS, which it is grouped by;
 //	   with "from N days before", the N days before those asked for are read as well
 //	-- Needs: facts without which the numbers are not complete (reports)
-//	-- Flags: flags that the report has beside those of all (reports)
-//	-- Keys: the columns that tell a row from the others of its group; without this line
+//	-- Flags: flags that the report has in addition to those of all (reports)
+//	-- Keys: the columns that distinguish a row from the others of its group; without this line
 //	   those that have no unit; none: two periods have no rows in common (reports)
 //	-- Empty: what it means that there are no rows; without it no calls match (reports)
 //	-- Example: a command line, for its help (reports)

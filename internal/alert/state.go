@@ -1,5 +1,5 @@
 // Package alert decides when a message about a rule is due, and keeps messages until they are sent.
-// Its state is a file beside the warehouse's tables, with the running alerts and the unsent
+// Its state is a file next to the warehouse's tables, with the running alerts and the unsent
 // messages. A change of the state and the resulting messages are written together, before anything
 // is sent. The package reads no calls and does not depend on any channel.
 package alert

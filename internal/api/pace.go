@@ -9,7 +9,7 @@ import (
 )
 
 // Other clients use the same limits, invisible to a run. Their only sign is a 429 to one of our
-// requests: the number of slots of the minute that we held when it was sent is what fits beside them.
+// requests: the number of slots of the minute that we held when it was sent is what fits in addition to them.
 // The values below were chosen by simulation: see TestNeighbours and docs/design/benchmarks.md.
 const (
 	// A part of the minute, 1/sparePart, is left free every spareEvery, and used up again within half

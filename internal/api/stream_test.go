@@ -54,9 +54,9 @@ func TestStreamAffectsNoOthers(t *testing.T) {
 			})), func(cfg *Config) { cfg.Probe = Request{Path: "/list"} })
 			c.health.good()
 			s := NewStream(testAllowance)
-			var beside sync.WaitGroup
+			var others sync.WaitGroup
 			begin := time.Now()
-			beside.Go(func() {
+			others.Go(func() {
 				for range 40 {
 					if f, err := c.Do(t.Context(), Request{Path: "/side", Kind: Side, Stream: s}, ok); err != nil || f == nil && name != "slow" {
 						t.Errorf("%s: %v, %v", name, f, err)
@@ -75,7 +75,7 @@ func TestStreamAffectsNoOthers(t *testing.T) {
 			if took := time.Since(begin); took > 120*time.Second || slowest > 20*time.Second {
 				t.Errorf("%s: 150 other requests took %v, one of them %v", name, took, slowest)
 			}
-			beside.Wait()
+			others.Wait()
 			if side.Load() > int64(testAllowance.Failures) || s.Over() == nil {
 				t.Errorf("%s: %d requests, over: %v", name, side.Load(), s.Over())
 			}

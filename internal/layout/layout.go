@@ -3,7 +3,7 @@
 //
 // The writer (internal/sink) and the readers (internal/analytics) both use it, so each name and
 // each field of the manifest is spelled once. It never writes, and it opens no Parquet file.
-// FORMAT.md beside this file is the specification.
+// FORMAT.md next to this file is the specification.
 package layout
 
 import (

@@ -91,7 +91,7 @@ var kindName = regexp.MustCompile(`^[a-z][a-z_]{0,30}$`)
 
 // Find returns the personal data in a text, in order and without overlaps. name is the name of the
 // text, such as the key of a JSON value: it may be the context that a number needs. Once the spans are
-// replaced, the digits and words beside them may be recognized: look again until nothing is found.
+// replaced, the digits and words next to them may be recognized: look again until nothing is found.
 func (f *Finder) Find(name, text string) []Span {
 	hits := f.meaning(name)
 	r := f.reader([]Turn{{Text: text}})

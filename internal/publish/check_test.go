@@ -233,7 +233,7 @@ func TestDamagedManifests(t *testing.T) {
 	}
 }
 
-// TestDamagedOlderSnapshot publishes beside an older snapshot whose manifest is damaged: it leaves
+// TestDamagedOlderSnapshot publishes next to an older snapshot whose manifest is damaged: it leaves
 // the lake, as if it had been removed.
 func TestDamagedOlderSnapshot(t *testing.T) {
 	h, to := newTestWarehouse(t), t.TempDir()

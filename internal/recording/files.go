@@ -68,7 +68,7 @@ type Deleted struct {
 }
 
 // Delete deletes all files of some stems, including those without a row because a run was killed, and
-// the incomplete files beside them. It gives up at the first day that fails. It returns the number of deleted files,
+// the incomplete files next to them. It gives up at the first day that fails. It returns the number of deleted files,
 // and the stems of which files may remain, with an error that explains why.
 func (a *Archive) Delete(ctx context.Context, stems []string) (done Deleted, left []string, err error) {
 	days := map[string][]string{}

@@ -222,7 +222,7 @@ func TestFetchAgain(t *testing.T) {
 	}
 }
 
-// The deletion of a recording also deletes what a killed process had written beside its place.
+// The deletion of a recording also deletes what a killed process had written next to its place.
 func TestDeleteIncomplete(t *testing.T) {
 	a, dir := archive(t, nil)
 	day := filepath.Join(dir, "2026/11/23")

@@ -120,7 +120,7 @@ func age(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// Old files and folders beside a target that a killed program left are removed when another program
+// Old files and folders next to a target that a killed program left are removed when another program
 // writes into the same folder. Nothing else in it is touched.
 func TestTemporarySweeps(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "nowhere")) // it is not needed
@@ -167,7 +167,7 @@ func TestTemporarySweeps(t *testing.T) {
 	}
 }
 
-// Clear also removes files and folders beside their targets, except renamed ones.
+// Clear also removes files and folders next to their targets, except renamed ones.
 func TestClearTemporary(t *testing.T) {
 	dir := t.TempDir()
 	f, a, err := scratch.File(filepath.Join(dir, "a"))

@@ -23,7 +23,7 @@ import (
 // ours, and $OWN is a free port. In the files, @DIR@ and so on are replaced.
 type program struct {
 	name, needs string // needs is a file of $DIR, or the name of an installed program
-	server, up  string // a process beside the script, and its answer when it is ready
+	server, up  string // a process next to the script, and its answer when it is ready
 	script      string
 	reads       string   // its output files
 	wants       []string // in its output

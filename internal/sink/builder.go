@@ -17,7 +17,7 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// builder makes one snapshot in a folder of its own beside the committed ones.
+// builder makes one snapshot in a folder of its own next to the committed ones.
 type builder struct {
 	fsys   disk.FS
 	root   string

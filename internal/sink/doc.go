@@ -1,7 +1,7 @@
 // Package sink stores the warehouse: it writes all of its bytes on the disk.
 //
 // [Warehouse.Put] returns once its records are durable in the journal. [Warehouse.Commit] folds the
-// journal into the Parquet files that it affects, builds a complete new snapshot beside the others,
+// journal into the Parquet files that it affects, builds a complete new snapshot next to the others,
 // makes it durable and swaps the link current to it: all tables at once, or none. internal/layout
 // defines the layout on disk.
 //

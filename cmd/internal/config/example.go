@@ -8,7 +8,7 @@ import (
 )
 
 // Example returns a file with every key, commented out, so that it changes nothing wherever it is
-// stored: a live warehouse = "./warehouse" would mean a folder beside the file.
+// stored: a live warehouse = "./warehouse" would mean a folder next to the file.
 func Example() string {
 	var b strings.Builder
 	b.WriteString("# callhouse.toml: settings of extract and query. Flags override environment variables, which override this\n" +

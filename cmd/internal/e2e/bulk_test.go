@@ -115,8 +115,8 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 			c.extract(t.Context(), "--transcripts", "auto")
 			sameAsTruth(t, c)
 			extractAt(t.Context(), c.clock.Now, "verify", "--all", "--warehouse", c.warehouse).exits(t, cli.ExitOK)
-			if r := c.extract(t.Context(), "status"); m.v2 == "off=503" && !strings.Contains(r.stdout, "\n  left alone    pages of v2, until ") {
-				t.Errorf("status does not say that v2 pages are left alone:\n%s", r.stdout)
+			if r := c.extract(t.Context(), "status"); m.v2 == "off=503" && !strings.Contains(r.stdout, "\n  skipped       pages of v2, until ") {
+				t.Errorf("status does not say that v2 pages are skipped:\n%s", r.stdout)
 			}
 			again := c.service.Server.Stats().ByKind["bulk"] - requested
 			if off := m.state == schema.BulkAbsent || m.state == schema.BulkRefuted || m.v2 == "off=503"; off && again > 0 {

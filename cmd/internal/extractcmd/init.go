@@ -274,7 +274,7 @@ func (i *initial) keyOfSettings(place config.KeyPlace) error {
 	return err
 }
 
-// useKey takes a key that is to be stored beside the configuration.
+// useKey takes a key that is to be stored next to the configuration.
 func (i *initial) useKey(key, from string) {
 	i.Secrets.Add(key)
 	i.key, i.from, i.keyFile, i.store = key, from, filepath.Join(filepath.Dir(i.target), "key"), true

@@ -141,7 +141,7 @@ func (a *app) makeCatalog(ctx context.Context) error {
 	return nil
 }
 
-// swapCatalog makes the catalog in a folder beside path and renames it to path.
+// swapCatalog makes the catalog in a folder next to path and renames it to path.
 func swapCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location, path string) error {
 	tmp, err := scratch.Folder(path)
 	if err != nil {

@@ -57,7 +57,7 @@ type exported struct {
 type exportedFile struct {
 	Name    string           `json:"name"`
 	Kind    string           `json:"kind"` // table or report
-	Path    string           `json:"path"` // beside the manifest
+	Path    string           `json:"path"` // next to the manifest
 	Rows    int64            `json:"rows"`
 	Bytes   int64            `json:"bytes"`
 	SHA256  string           `json:"sha256"`
@@ -239,7 +239,7 @@ type exporter struct {
 	mode            os.FileMode // of its files
 }
 
-// run writes everything into a folder beside the target and swaps it in.
+// run writes everything into a folder next to the target and swaps it in.
 func (e *exporter) run(ctx context.Context) (m *exported, err error) {
 	target, err := filepath.Abs(e.Output)
 	if err != nil {

@@ -108,7 +108,7 @@ func (h *State) writeSnapshot(line liner) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Backoffs)) {
 		if r := m.Backoffs[name]; h.now.UnixMilli() < r.Until {
-			line("left alone", "%s, until %s (%s); extract run --full retries it now", name, date(r.Until), r.Why)
+			line("skipped", "%s, until %s (%s); extract run --full retries it now", name, date(r.Until), r.Why)
 		}
 	}
 	for _, g := range m.Gaps() {

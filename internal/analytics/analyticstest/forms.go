@@ -20,7 +20,7 @@ func lines(name string) []string {
 }
 
 var (
-	// RelationForms are the spellings of a relation's name in a statement, also nested, and beside and
+	// RelationForms are the spellings of a relation's name in a statement, also nested, and next to and
 	// after a WITH of the same name: C is its database, S its schema, T its name, U its name in capitals,
 	// K its name with the Kelvin sign, which DuckDB does not fold to k.
 	RelationForms = lines("relations")

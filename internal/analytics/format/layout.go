@@ -103,7 +103,7 @@ func cuttable(k value.Kind) bool {
 	return !k.Numeric()
 }
 
-// bars adds a bar beside the first share if there is room.
+// bars adds a bar next to the first share if there is room.
 func bars(t []column, width int) []column {
 	for i, c := range t {
 		if c.Unit != value.Percent {

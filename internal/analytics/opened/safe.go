@@ -20,7 +20,7 @@ type Limits struct {
 
 // seal restricts a database: from now on no file except the snapshot's own is opened, no extension
 // is loaded, and no setting is changed except the zone, which every connection sets. Files are
-// allowed one by one, so a link beside them leads nowhere.
+// allowed one by one, so a link next to them leads nowhere.
 func (db *DB) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
 	var files []string
 	for _, t := range resource.Tables {

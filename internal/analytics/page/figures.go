@@ -49,7 +49,7 @@ var key = map[string][]string{
 // agents, reasons and tools. So at most five in a hundred pages show a change when nothing changed.
 const answersOfPeriod = 4
 
-// tile is a figure of a day or a period beside the one before.
+// tile is a figure of a day or a period next to the one before.
 type tile struct {
 	Name, What  string
 	Day, Period shown
@@ -101,7 +101,7 @@ func (s span) calls(prefix string) int64 {
 	return n
 }
 
-// shown returns a figure beside the one before.
+// shown returns a figure next to the one before.
 func (s span) shown(f figure) shown {
 	a := s.answers[f.report]
 	v, w := s.value(f, ""), s.value(f, value.PreviousOf)

@@ -1,5 +1,5 @@
 // Package catalog reads and changes the metadata of Iceberg tables: through a server with Iceberg's
-// REST protocol, or in files beside the data. It handles only the metadata of tables: it reads no
+// REST protocol, or in files next to the data. It handles only the metadata of tables: it reads no
 // warehouse, and writes neither data nor manifests.
 package catalog
 
@@ -81,7 +81,7 @@ type Leftover struct {
 	Schemas  []*iceberg.Schema `json:"schemas"`
 }
 
-// Files is a catalog without a server: beside the data are v1.metadata.json, v2.metadata.json and
+// Files is a catalog without a server: next to the data are v1.metadata.json, v2.metadata.json and
 // so on, each created only if it does not exist, and version-hint.text, from which readers start to
 // look for the last one.
 type Files struct {

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// Folder is the folder of all leases, beside the tables. Engines ignore names that begin with a
+	// Folder is the folder of all leases, next to the tables. Engines ignore names that begin with a
 	// point.
 	Folder = ".callhouse"
 	// validity is how long a lease is valid without renewal.

@@ -65,7 +65,7 @@ FROM (
         'record_in' AS typinput, 'record_out' AS typoutput, 'record_recv' AS typreceive, 'record_send' AS typsend, 'd' AS typalign, 'x' AS typstorage, CAST(0 AS UINTEGER) AS typcollation, 2200 AS typnamespace, oid AS typrelid FROM pg.fact_table
 );
 
--- Functions are told of as far as types have them: drivers find arrays by array_recv.
+-- Functions are listed as far as types have them: drivers find arrays by array_recv.
 CREATE VIEW pg.pg_proc AS
 SELECT oid, proname, CAST(11 AS UINTEGER) AS pronamespace, CAST(10 AS UINTEGER) AS proowner, CAST(12 AS UINTEGER) AS prolang, CAST(1 AS FLOAT) AS procost, CAST(0 AS FLOAT) AS prorows, CAST(0 AS UINTEGER) AS provariadic, CAST(0 AS UINTEGER) AS prosupport, 'f' AS prokind, false AS prosecdef, false AS proleakproof,
     true AS proisstrict, false AS proretset, provolatile, 's' AS proparallel, CAST(len(arguments) AS SMALLINT) AS pronargs, CAST(0 AS SMALLINT) AS pronargdefaults, prorettype, arguments AS proargtypes, CAST(NULL AS UINTEGER[]) AS proallargtypes, CAST(NULL AS VARCHAR[]) AS proargmodes, CAST(NULL AS VARCHAR[]) AS proargnames,

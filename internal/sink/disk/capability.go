@@ -45,7 +45,7 @@ func cannot(root, what string, err error) error {
 }
 
 // Probe tries what commits need, before anything is fetched: a commit that fails for ever would
-// waste every request. It returns an *CapabilityError. It works in a temporary folder beside the
+// waste every request. It returns a *CapabilityError. It works in a temporary folder next to the
 // snapshots, which the next opening removes if this process is killed. A full disk is no reason to
 // fail: what frees space must run.
 func Probe(fsys FS, root string) error {

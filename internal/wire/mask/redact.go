@@ -133,7 +133,7 @@ func (r *Redactor) Apply(body []byte) (clean []byte, changed bool, err error) {
 const maxWalks = 32
 
 // redact repeats a walk over a call while the finder finds something: once a value is replaced, the
-// digits and words beside it may be recognized, and a text may become JSON. So a redacted call,
+// digits and words next to it may be recognized, and a text may become JSON. So a redacted call,
 // redacted again, stays as it is. Then it asks the service. The error is the service's.
 func (r *redacting) redact(walk func() (replaced bool)) error {
 	settle := func(again bool) {

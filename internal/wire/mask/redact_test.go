@@ -190,7 +190,7 @@ func TestRedactedCallsStay(t *testing.T) {
 	}
 }
 
-// What a service finds is replaced, and the digits beside it are searched again.
+// What a service finds is replaced, and the digits next to it are searched again.
 func TestRedactedByAServiceStays(t *testing.T) {
 	t.Parallel()
 	rd := redactorOf(t)

@@ -39,7 +39,7 @@ var (
 		`samples?|const|enum(?:values|options)?)$`)
 	namingRE  = match(`^(?:name|key|k|type|kind|label|(?:header|field|param(?:eter)?|variable|attribute|property)(?:name)?)$`)
 	queriesRE = match(`^(?:qs|query(?:string)?|(?:query(?:string)?|url|search)param(?:eter)?s?)$`)
-	// plainRE matches members that describe the secret beside them, as in {"auth": {"type": "bearer", …}} and in JSON Schema.
+	// plainRE matches members that describe the secret next to them, as in {"auth": {"type": "bearer", …}} and in JSON Schema.
 	plainRE = match(`^(?:types?|kind|scheme|mode|method|in|location|placement|format|alg(?:orithm)?|encoding|realm|style|` +
 		`title|description|comment|help|hint|info|tooltip|required|optional|enabled|(?:is)?nullable|deprecated|readonly|writeonly|` +
 		`pattern|errormessage|displayname|order|group|category|expires(?:at|in)|expiry|createdat|updatedat|scopes?|granttype|region|` +

@@ -40,7 +40,7 @@ func (d *drawing) rect(class string, x, y, w, h float64) {
 	fmt.Fprintf(d, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`+"\n", class, px(x), px(y), px(w), px(h))
 }
 
-// hit draws an area with a tooltip and a link; either may be empty. The table beside the drawing
+// hit draws an area with a tooltip and a link; either may be empty. The table next to the drawing
 // has the links for the keyboard.
 func (d *drawing) hit(class string, x, y, w, h float64, tooltip, to string) {
 	if to != "" {
