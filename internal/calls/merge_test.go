@@ -3,7 +3,6 @@ package calls
 import (
 	"encoding/json"
 	"fmt"
-	"math/big"
 	"strings"
 	"testing"
 
@@ -269,6 +268,7 @@ func TestMergeOwnRoom(t *testing.T) {
 	}
 }
 
+// When a call was fetched, and how its link is signed, is no change; TestDifferences has what is one.
 func TestSame(t *testing.T) {
 	t.Parallel()
 	item := func(edit func(*Call)) *Call {
@@ -289,19 +289,7 @@ func TestSame(t *testing.T) {
 			t.Errorf("%s: changed", name)
 		}
 	}
-	for name, b := range map[string]*Call{
-		"recording":  item(func(c *Call) { set(c, "recording_url", "https://recordings.example.com/other.wav") }),
-		"status":     item(func(c *Call) { c.Row[colStatus] = parquet.Value{} }),
-		"empty":      item(func(c *Call) { set(c, "variant_label", "") }),
-		"cost":       item(func(c *Call) { c.Row[colTotalCost] = schema.ExactValue(big.NewInt(1)) }),
-		"settlement": item(func(c *Call) { c.SetSettlement(c.Settlement() + 1) }),
-		"turn":       item(func(c *Call) { c.Turns().At(1)[colTurnContent] = schema.TextValue([]byte("x")) }),
-		"turns":      item(func(c *Call) { c.Turns().Cut(c.Turns().Len() - 1) }),
-		"item":       item(func(c *Call) { c.Items().At(0)[schema.Items.Column("value")] = schema.TextValue([]byte("false")) }),
-		"extra":      item(func(c *Call) { set(c, "extra", `{"x":1}`) }),
-	} {
-		if Same(a, b) {
-			t.Errorf("%s: no change", name)
-		}
+	if Same(a, item(func(c *Call) { c.SetSettlement(c.Settlement() + 1) })) {
+		t.Error("another settlement is no change")
 	}
 }

@@ -100,27 +100,3 @@ func TestUnitsOfTimes(t *testing.T) {
 		}
 	}
 }
-
-// The times of a transcript's items are read like those of calls.
-func TestTimesOfTurns(t *testing.T) {
-	var d Decoder
-	var call Call
-	body := `{"id":"a","transcript":[{"role":"user","content":"hi","start_at":"2026-11-19T18:15:01.200999+0900","end_at":1795079701250.75}]}`
-	test.OK(t, d.Decode([]byte(body), schema.KindDetail, &call))
-	row := call.Turns().At(0)
-	for name, want := range map[string]int64{"start_at": 1795079701200, "end_at": 1795079701250} {
-		if at := schema.MillisOf(row[schema.Turns.Column(name)]); at.V != want {
-			t.Errorf("%s is %v, want %d", name, at, want)
-		}
-	}
-	said := map[string]wire.DriftKind{}
-	for _, drift := range d.Drift {
-		said[drift.Path] = drift.Kind
-	}
-	if said["transcript[].start_at"] != wire.DriftConverted || said["transcript[].end_at"] != wire.DriftConverted {
-		t.Errorf("drift is %v", d.Drift)
-	}
-	if back := string(call.AppendJSON(nil)); !strings.Contains(back, `"start_at":"2026-11-19T18:15:01.200999+0900","end_at":1795079701250.75`) {
-		t.Errorf("it comes back as %s", back)
-	}
-}

@@ -254,25 +254,6 @@ func TestCallTimeWindows(t *testing.T) {
 	}
 }
 
-// TestCampaignPausedAsItOpens pauses a campaign in the millisecond of its first calls, which
-// continue.
-func TestCampaignPausedAsItOpens(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 20}})
-	id := newCampaign(t, s, 9, `,"concurrency":2,"call_time_window":{"timezone":"UTC",
-		"windows":[{"days":["Thursday"],"start_min":600,"end_min":700}]}`)["id"].(string)
-	s.opts.Clock.Set(time.Date(2026, 11, 19, 10, 0, 0, 0, time.UTC))
-	for _, action := range []string{"pause", "resume", "pause"} {
-		if status, c := send(t, s, "POST", "/v3/campaigns/"+id+"/"+action, ""); status != 200 || c["active_concurrency"] != 2.0 {
-			t.Errorf("%s: %d %v", action, status, c)
-		}
-	}
-	s.opts.Clock.Advance(time.Hour)
-	_, c := send(t, s, "GET", "/v3/campaigns/"+id, "")
-	if c["status"] != "paused" || c["completed_calls"].(float64)+c["failed_calls"].(float64) != 2 || c["active_concurrency"] != 0.0 {
-		t.Error(c)
-	}
-}
-
 // TestCampaignsAddUp performs random actions on campaigns over time. The counts match the calls,
 // the states follow the table, and the concurrency limit holds.
 func TestCampaignsAddUp(t *testing.T) {

@@ -297,22 +297,6 @@ func TestPageGoesOnBehindWhatNoLongerMatches(t *testing.T) {
 	}
 }
 
-func TestFailureOfADeletionIsAList(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 20}})
-	document := s.Organisation().Truth("knowledge_documents", s.Now())[0]
-	for _, r := range [][3]string{
-		{"/v2/knowledge/" + document.Parent + "/documents/none", "", "knowledge_document_id"},
-		{"/v2/knowledge/7/documents/" + document.ID, "", "knowledge_document_id"},
-		{"/v2/knowledge/7/documents/batch", fmt.Sprintf(`{"knowledge_document_ids":[%q]}`, document.ID), "knowledge_base_id"},
-	} {
-		status, o := send(t, s, "DELETE", r[0], r[1])
-		if status != 404 {
-			t.Errorf("%s: %d", r[0], status)
-		}
-		same(t, r[0], o, fmt.Sprintf(`{"detail":[{"loc":["path",%q],"msg":"no such object","type":"not_found"}]}`, r[2]))
-	}
-}
-
 // TestTrafficSplit makes calls from a number whose traffic is split among variants, and from one
 // whose traffic is not.
 func TestTrafficSplit(t *testing.T) {

@@ -704,50 +704,6 @@ func TestV2(t *testing.T) {
 	}
 }
 
-// TestCallsNameTheVersionInProduction publishes a version between two calls.
-func TestCallsNameTheVersionInProduction(t *testing.T) {
-	o := Options{World: Config{Calls: 400, Agents: 4}, NamedVersions: true}
-	s := newServer(t, o)
-	id := s.World().Agents()[1].ID.String()
-	s.opts.Clock.Advance(12 * time.Hour)
-	published := s.Now()
-	version, err := s.Organisation().Publish(published, id, "")
-	test.OK(t, err)
-	s.opts.Clock.Advance(5 * day)
-	versions := s.Organisation().Truth("agent_versions", s.Now())
-	newest := func(start int64) string { // the production version at that time, by the agent's list of versions
-		name := ""
-		for _, v := range versions {
-			if v.Parent == id && v.Object["created_at"].(int64) <= start {
-				name = v.ID
-			}
-		}
-		return name
-	}
-	before, after := 0, 0
-	for _, c := range getAll(t, s, "limit=100&agent_id="+id) {
-		got := c["agent"].(map[string]any)["agent_version"].(string)
-		start, ok := c["start_at"].(float64)
-		if !ok || got == "current" {
-			continue
-		}
-		if got == "production" {
-			t.Fatalf("%v", c)
-		}
-		switch {
-		case got == version && int64(start) < published.UnixMilli():
-			t.Errorf("%s at %v, before it was published", got, start)
-		case got == newest(int64(start)) && int64(start) < published.UnixMilli():
-			before++
-		case got == newest(int64(start)):
-			after++
-		}
-	}
-	if before == 0 || after == 0 {
-		t.Errorf("%d and %d calls name the version in production", before, after)
-	}
-}
-
 // TestControlReturnsTruthAndEdits reads truth and edits over HTTP.
 func TestControlReturnsTruthAndEdits(t *testing.T) {
 	s := newServer(t, lively())

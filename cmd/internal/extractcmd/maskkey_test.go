@@ -23,14 +23,8 @@ func TestMaskingWantsItsKey(t *testing.T) {
 	dir := t.TempDir()
 	root, lines := filepath.Join(dir, "w"), filepath.Join(dir, "calls.ndjson")
 	test.OK(t, os.WriteFile(lines, []byte(`{"id":"a","status":"ended","from_number":"+821012345678","start_at":1795079700000}`+"\n"), 0o600))
-	ask := func(args ...string) (code int, out string) {
-		t.Helper()
-		var stdout, stderr bytes.Buffer
-		code = Program{Now: time.Now}.Run(t.Context(), append([]string{"--warehouse", root}, args...), strings.NewReader(""), &stdout, &stderr)
-		return code, stdout.String() + stderr.String()
-	}
-	if code, out := ask("import", "--mask", "from_number", lines); code != cli.ExitOK {
-		t.Fatal(out)
+	if code, _, stderr := call(t, "", "import", "--warehouse", root, "--mask", "from_number", lines); code != cli.ExitOK {
+		t.Fatal(stderr)
 	}
 	key, other := filepath.Join(root, layout.MaskKeyName), filepath.Join(dir, "other.key")
 	right, err := os.ReadFile(key)
@@ -52,8 +46,8 @@ func TestMaskingWantsItsKey(t *testing.T) {
 		if c.key == nil {
 			test.OK(t, os.Remove(key))
 		}
-		if code, out := ask(append(c.args, "import", "--mask", "from_number", lines)...); code != c.code {
-			t.Errorf("%s: exit code %d\n%s", c.name, code, out)
+		if code, _, stderr := call(t, "", append(c.args, "import", "--warehouse", root, "--mask", "from_number", lines)...); code != c.code {
+			t.Errorf("%s: exit code %d\n%s", c.name, code, stderr)
 		}
 	}
 }
@@ -95,10 +89,8 @@ func TestMaskLasts(t *testing.T) {
 		{"", ""}, {" from_number , to_number,", "from_number to_number"}, {"", "from_number to_number"}, {"to_number", "to_number"}, {"", "to_number"}, {"none", ""}, {"", ""},
 	} {
 		test.OK(t, os.WriteFile(lines, fmt.Appendf(nil, `{"id":"%d","status":"ended","start_at":1795079700000}`+"\n", i), 0o600))
-		var out bytes.Buffer
-		args := []string{"import", "--warehouse", root, "--mask", c.mask, lines}
-		if code := (Program{Now: time.Now}).Run(t.Context(), args, strings.NewReader(""), &out, &out); code != cli.ExitOK {
-			t.Fatal(out.String())
+		if code, _, stderr := call(t, "", "import", "--warehouse", root, "--mask", c.mask, lines); code != cli.ExitOK {
+			t.Fatal(stderr)
 		}
 		snapshot, err := layout.Current(root)
 		test.OK(t, err)
