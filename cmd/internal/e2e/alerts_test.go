@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,13 +17,12 @@ import (
 	"callhouse/internal/test"
 )
 
-// inbox records the requests to webhooks.
+// inbox records the requests to webhooks and pings.
 type inbox struct {
 	*httptest.Server
-	mu     sync.Mutex
-	got    []string // path and id
-	bodies [][]byte
-	down   bool
+	mu   sync.Mutex
+	got  []string
+	down bool
 }
 
 func newInbox(t *testing.T) *inbox {
@@ -35,14 +33,22 @@ func newInbox(t *testing.T) *inbox {
 }
 
 func (b *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.down {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	b.got, b.bodies = append(b.got, r.URL.Path+" "+r.Header.Get("Idempotency-Key")), append(b.bodies, body)
+	b.got = append(b.got, r.Method+" "+r.URL.Path)
+}
+
+// last returns the requests since the last call.
+func (b *inbox) last() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	got := strings.Join(b.got, ", ")
+	b.got = nil
+	return got
 }
 
 // alarmed writes rules, one of which many calls match, for the channels of an inbox.

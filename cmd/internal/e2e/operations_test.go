@@ -2,13 +2,10 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -139,37 +136,10 @@ func TestOperationsMessages(t *testing.T) {
 	}
 }
 
-// switchboard is a dead man's switch that records its pings.
-type switchboard struct {
-	*httptest.Server
-	mu    sync.Mutex
-	pings []string
-}
-
-func newSwitchboard(t *testing.T) *switchboard {
-	s := new(switchboard)
-	s.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.pings = append(s.pings, r.Method+" "+r.URL.Path)
-	}))
-	t.Cleanup(s.Close)
-	return s
-}
-
-// last returns the pings since the last call.
-func (s *switchboard) last() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	last := strings.Join(s.pings, ", ")
-	s.pings = nil
-	return last
-}
-
 // Log, metrics and ping report good and bad runs.
 func TestRunsAreWatched(t *testing.T) {
 	t.Setenv("CALLHOUSE_API_KEY", "")
-	board := newSwitchboard(t)
+	board := newInbox(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: 60, Days: 2}})
 	n := &nights{company: c, metrics: filepath.Join(filepath.Dir(c.warehouse), "callhouse.prom")}
 	run := func(more ...string) result {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"regexp"
 	"runtime/debug"
 	"strings"
@@ -306,69 +305,6 @@ func TestStyleIsShort(t *testing.T) {
 	if len(style) > 8_192 {
 		t.Errorf("style.css has %d bytes", len(style))
 	}
-}
-
-// Every pair of text and background has the contrast that WCAG requires at level AA, in light, dark
-// and print, and every mark has 3:1 to its card.
-func TestContrast(t *testing.T) {
-	style, err := files.ReadFile("style.css")
-	test.OK(t, err)
-	roots := regexp.MustCompile(`:root\{([^}]*)\}`).FindAllSubmatch(style, -1)
-	if len(roots) != 3 {
-		t.Fatalf("the style has %d sets of colours, want light, dark and paper", len(roots))
-	}
-	colors := map[string]string{}
-	for i, m := range roots {
-		if i == 2 { // print is based on light
-			colors = map[string]string{}
-			for _, d := range regexp.MustCompile(`--(\w+):(#\w+)`).FindAllSubmatch(roots[0][1], -1) {
-				colors[string(d[1])] = string(d[2])
-			}
-		}
-		for _, d := range regexp.MustCompile(`--(\w+):(#\w+)`).FindAllSubmatch(m[1], -1) {
-			colors[string(d[1])] = string(d[2])
-		}
-		at := func(fore, back string, least float64) {
-			if r := contrast(t, colors[fore], colors[back]); r < least {
-				t.Errorf("set %d: %s on %s has %.2f, want %.1f", i, fore, back, r, least)
-			}
-		}
-		for _, ground := range []string{"page", "card"} {
-			for _, text := range []string{"ink", "soft", "good", "bad"} {
-				at(text, ground, 4.5)
-			}
-		}
-		at("ink", "warn", 4.5)
-		for _, mark := range []string{"c1", "c4", "base"} {
-			at(mark, "card", 3)
-		}
-	}
-}
-
-// contrast returns WCAG's contrast ratio of two colours.
-func contrast(t *testing.T, a, b string) float64 {
-	t.Helper()
-	x, y := luminance(t, a), luminance(t, b)
-	return (max(x, y) + .05) / (min(x, y) + .05)
-}
-
-func luminance(t *testing.T, hex string) float64 {
-	t.Helper()
-	if len(hex) == 4 {
-		hex = "#" + strings.Repeat(hex[1:2], 2) + strings.Repeat(hex[2:3], 2) + strings.Repeat(hex[3:4], 2)
-	}
-	var r, g, b uint8
-	if _, err := fmt.Sscanf(hex, "#%02x%02x%02x", &r, &g, &b); err != nil {
-		t.Fatalf("%q is no colour: %v", hex, err)
-	}
-	part := func(c uint8) float64 {
-		v := float64(c) / 255
-		if v <= .04045 {
-			return v / 12.92
-		}
-		return math.Pow((v+.055)/1.055, 2.4)
-	}
-	return .2126*part(r) + .7152*part(g) + .0722*part(b)
 }
 
 // Changes in words.
