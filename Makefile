@@ -300,7 +300,7 @@ lake-crash: ## Publications killed at each operation; 500 processes that publish
 .PHONY: recordings-s3
 recordings-s3: ## Recordings in a bucket of a real S3 server: stored, verified, played in parts, deleted
 	GOBIN=$(CURDIR)/build/tools go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
-	CALLHOUSE_VERSITYGW=$(CURDIR)/build/tools/versitygw go test ./cmd/internal/e2e -run 'TestRecordingsAreKeptInStep|TestRecordingsLeftInS3' -v -count=1 -args -long
+	CALLHOUSE_VERSITYGW=$(CURDIR)/build/tools/versitygw go test ./cmd/internal/e2e -run 'TestRecordingsFollowTheWarehouse|TestRecordingsInS3' -v -count=1 -args -long
 
 .PHONY: catalog
 catalog: ## Python's and Node's DuckDB read the catalog while extract run commits twenty times

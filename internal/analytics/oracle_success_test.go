@@ -22,7 +22,7 @@ import (
 // value.
 func successOf(g *group, items map[any][]row, p question.Params, unit any) (out [][]any) {
 	g = &group{key: g.key, calls: inUnit(g.calls, unit)}
-	asked, wanted, _ := strings.Cut(p.Field, "=")
+	fieldName, wanted, _ := strings.Cut(p.Field, "=")
 	if p.Field == "" {
 		wanted = "true"
 	}
@@ -36,7 +36,7 @@ func successOf(g *group, items map[any][]row, p question.Params, unit any) (out 
 		found := map[any]bool{}
 		for _, i := range items[c["call_id"]] {
 			yesOrNo := i["value"] == "true" || i["value"] == "false"
-			if i["text"] == nil || p.Field == "" && !yesOrNo || p.Field != "" && i["name"] != asked {
+			if i["text"] == nil || p.Field == "" && !yesOrNo || p.Field != "" && i["name"] != fieldName {
 				continue
 			}
 			found[i["name"]] = found[i["name"]] || i["text"] == wanted
@@ -81,12 +81,12 @@ func successOf(g *group, items map[any][]row, p question.Params, unit any) (out 
 
 // withField returns the calls in which a field was found, once for each field.
 func withField(calls []row, items map[any][]row, p question.Params) (out []row) {
-	asked, _, _ := strings.Cut(p.Field, "=")
+	fieldName, _, _ := strings.Cut(p.Field, "=")
 	for _, c := range calls {
 		found := map[any]bool{}
 		for _, i := range items[c["call_id"]] {
 			yesOrNo := i["value"] == "true" || i["value"] == "false"
-			if i["text"] != nil && (p.Field != "" || yesOrNo) && (p.Field == "" || i["name"] == asked) && !found[i["name"]] {
+			if i["text"] != nil && (p.Field != "" || yesOrNo) && (p.Field == "" || i["name"] == fieldName) && !found[i["name"]] {
 				found[i["name"]] = true
 				out = append(out, c)
 			}

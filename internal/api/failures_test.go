@@ -74,9 +74,9 @@ func TestTimeouts(t *testing.T) {
 func TestPageIsRepeatedAtOnce(t *testing.T) {
 	for kind, pauses := range map[Kind][]bool{Page: {false, true, true}, Record: {true, true, true}} {
 		synctest.Test(t, func(t *testing.T) {
-			var asked []time.Time
+			var sentAt []time.Time
 			c := tester(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				if asked = append(asked, time.Now()); len(asked) <= len(pauses) {
+				if sentAt = append(sentAt, time.Now()); len(sentAt) <= len(pauses) {
 					w.WriteHeader(500)
 				}
 			})), func(cfg *Config) { cfg.PerSecond = 1_000_000 })
@@ -84,7 +84,7 @@ func TestPageIsRepeatedAtOnce(t *testing.T) {
 				t.Fatal(f, err)
 			}
 			for i, want := range pauses {
-				if pause := asked[i+1].Sub(asked[i]); (pause > time.Millisecond) != want {
+				if pause := sentAt[i+1].Sub(sentAt[i]); (pause > time.Millisecond) != want {
 					t.Errorf("%v: pause %d is %v", kind, i+1, pause)
 				}
 			}

@@ -121,13 +121,13 @@ func (s setting) run(t *testing.T, seed uint64, lasts time.Duration) (out outcom
 					time.Sleep(before)
 					mu.Lock()
 					late := ctx.Err() != nil
-					ok, wait := allow()
-					asked := time.Duration(math.Ceil(wait.Seconds())) * time.Second
+					ok, left := allow()
+					wait := time.Duration(math.Ceil(left.Seconds())) * time.Second
 					if ok {
-						asked = time.Duration(1+18*kind) * time.Second
+						wait = time.Duration(1+18*kind) * time.Second
 					}
 					if s.silent {
-						asked = 0
+						wait = 0
 					}
 					limited := !ok || fault && kind < 1.0/6
 					if ok && !late {
@@ -138,7 +138,7 @@ func (s setting) run(t *testing.T, seed uint64, lasts time.Duration) (out outcom
 					mu.Unlock()
 					time.Sleep(took - before)
 					if b.answer(tk); limited {
-						b.limited(tk, asked)
+						b.limited(tk, wait)
 					}
 				}
 			})
@@ -246,7 +246,7 @@ func TestStrictForGood(t *testing.T) {
 
 // A client that was active before the run is hardly refused in its first minutes.
 // docs/design/benchmarks.md has these figures.
-func TestFourMinutesBesideAnother(t *testing.T) {
+func TestFourMinutesWithAnotherClient(t *testing.T) {
 	const runs = 40
 	for _, c := range []struct {
 		algorithm limit.Algorithm

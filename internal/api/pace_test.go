@@ -68,10 +68,10 @@ func TestBudgetClosesOnRefusal(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var asked []time.Time
+				var sentAt []time.Time
 				tr := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-					asked = append(asked, time.Now())
-					if len(asked) > 1 {
+					sentAt = append(sentAt, time.Now())
+					if len(sentAt) > 1 {
 						return
 					}
 					if v := tc.value(); v != "" {
@@ -86,7 +86,7 @@ func TestBudgetClosesOnRefusal(t *testing.T) {
 				if f, err := c.Do(t.Context(), Request{Path: "/", Kind: Record}, ok); f != nil || err != nil {
 					t.Fatal(f, err)
 				}
-				if waited := asked[1].Sub(asked[0]); waited < tc.least || waited > tc.most {
+				if waited := sentAt[1].Sub(sentAt[0]); waited < tc.least || waited > tc.most {
 					t.Errorf("waited %v", waited)
 				}
 				if p := c.Counts(); p.RateLimited != 1 || p.Retries != 1 || p.Requests != 2 {
@@ -107,9 +107,9 @@ func TestLongWaits(t *testing.T) {
 		"99999999999999999999": month, strings.Repeat("9", 400): month, "date": 2*time.Hour + time.Second, "far": month + time.Second,
 	} {
 		for _, status := range []int{403, 429, 500, 502, 503, 529} {
-			for _, apart := range []time.Duration{0, 5 * time.Hour} { // of the service's clock and ours
+			for _, gap := range []time.Duration{0, 5 * time.Hour} { // of the service's clock and ours
 				synctest.Test(t, func(t *testing.T) {
-					n, theirs := 0, time.Now().Add(apart)
+					n, theirs := 0, time.Now().Add(gap)
 					tr := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 						n++
 						v := value
@@ -163,20 +163,20 @@ func TestWaitOfOneRequest(t *testing.T) {
 	}{{"30", 409, 3}, {"1200", 409, 1}, {"86400", 409, 1}, {"30", 202, 2}, {"86400", 202, 1}, {"86400", 404, 1}} {
 		wait, tries := tc.wait, tc.tries
 		synctest.Test(t, func(t *testing.T) {
-			var asked []time.Time
+			var sentAt []time.Time
 			tr := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				asked = append(asked, time.Now())
+				sentAt = append(sentAt, time.Now())
 				w.Header().Set("Retry-After", wait)
 				w.WriteHeader(tc.status)
 			}))
 			c := tester(t, tr, nil)
 			c.health.good()
 			f, err := c.Do(t.Context(), Request{Path: "/", Kind: Record}, ok)
-			if _, _, closed := c.Use(); err != nil || f == nil || f.Then != SetAside || len(asked) != tries || closed > 0 {
-				t.Errorf("wait %s: %v, %v after %d requests; closed for %v", wait, f, err, len(asked), closed)
+			if _, _, closed := c.Use(); err != nil || f == nil || f.Then != SetAside || len(sentAt) != tries || closed > 0 {
+				t.Errorf("wait %s: %v, %v after %d requests; closed for %v", wait, f, err, len(sentAt), closed)
 			}
-			for i := range len(asked) - 1 {
-				if pause := asked[i+1].Sub(asked[i]); pause < 30*time.Second {
+			for i := range len(sentAt) - 1 {
+				if pause := sentAt[i+1].Sub(sentAt[i]); pause < 30*time.Second {
 					t.Errorf("a pause of %v", pause)
 				}
 			}

@@ -65,11 +65,11 @@ func TestStreamAffectsNoOthers(t *testing.T) {
 			})
 			var slowest time.Duration
 			for range 150 {
-				asked := time.Now()
+				sentAt := time.Now()
 				if f, err := c.Do(t.Context(), Request{Path: "/call", Kind: Record}, ok); f != nil || err != nil {
 					t.Errorf("%s: another request: %v, %v", name, f, err)
 				}
-				slowest = max(slowest, time.Since(asked))
+				slowest = max(slowest, time.Since(sentAt))
 			}
 			// 150 requests take 90 seconds at a run's initial pace.
 			if took := time.Since(begin); took > 120*time.Second || slowest > 20*time.Second {
@@ -90,7 +90,7 @@ func TestStreamAffectsNoOthers(t *testing.T) {
 }
 
 // Without other requests, a stream sends one or two probes to check whether other operations work.
-func TestStreamAloneAsksWhetherOthersAreAnswered(t *testing.T) {
+func TestSingleStreamProbesTheService(t *testing.T) {
 	for name, answer := range misbehaviours {
 		synctest.Test(t, func(t *testing.T) {
 			var side, probes atomic.Int64

@@ -254,7 +254,7 @@ func TestMergeMissing(t *testing.T) {
 
 // A call that became missing must not share memory with the older state: its Call is reused for the
 // next one.
-func TestMergeOwnRoom(t *testing.T) {
+func TestMergeIntoItsOwnMemory(t *testing.T) {
 	t.Parallel()
 	old := decodedIn(t, `{"id":"a","transcript":[{"role":"user"},{"role":"agent"}]}`, schema.KindDetail)
 	before := old.Clone()

@@ -56,9 +56,9 @@ func TestOptOutSpellings(t *testing.T) {
 			c := decoded(t, []byte(body), schema.KindDetail)
 			clean, changed, err := wire.Redact(schema.CallResource, []byte(body))
 			test.OK(t, err)
-			kept := c.Turns().Len() > 0 || bytes.Contains(c.Text("extra"), []byte("SECRET"))
-			if kept == want || changed != want || bytes.Contains(clean, []byte("SECRET")) == want || c.OptedOut() != want {
-				t.Errorf("%s: opted out %v, kept %v, redacted %s", body, c.OptedOut(), kept, clean)
+			remains := c.Turns().Len() > 0 || bytes.Contains(c.Text("extra"), []byte("SECRET"))
+			if remains == want || changed != want || bytes.Contains(clean, []byte("SECRET")) == want || c.OptedOut() != want {
+				t.Errorf("%s: opted out %v, kept %v, redacted %s", body, c.OptedOut(), remains, clean)
 			}
 		}
 	}
@@ -194,7 +194,7 @@ func TestNoNegativeTimes(t *testing.T) {
 
 // A v2 page gives the turns and fields that only v2 sends: the call's v3 record has neither credits
 // nor an evaluation, so they would be lost.
-func TestBulkGivesWhatV2AloneSends(t *testing.T) {
+func TestBulkGivesWhatOnlyV2Sends(t *testing.T) {
 	const item = `{"id":"a","status":"ended","start_at":1795089600000,"end_at":1795089660000,"call_analysis":{"summary":"S"},"call_cost":{"total_cost":"2.00"}}`
 	const page = `{"call_id":"a","status":"ended","start_timestamp":1795089600000,"end_timestamp":1795089660000,` +
 		`"call_analysis":{"summary":"S","evaluation":{"score":1}},"call_cost":{"total_credits_used":3,"duration_seconds":60},` +

@@ -227,7 +227,7 @@ func TestKinds(t *testing.T) {
 	t.Parallel()
 	const kind = "canceled, no reason, lasted no time"
 	kinds := Kinds{}
-	asked := func() (n int) {
+	requested := func() (n int) {
 		for i := range 10_000 {
 			if !kinds.Skips(&Due{CallID: fmt.Sprint(i), Kind: kind}) {
 				n++
@@ -240,17 +240,17 @@ func TestKinds(t *testing.T) {
 		kinds.add("", false, true)
 		kinds.add(kind, false, false) // may still come
 	}
-	if n := asked(); n != 10_000 {
+	if n := requested(); n != 10_000 {
 		t.Errorf("after 49 records %d are asked for", n)
 	}
 	kinds.add(kind, false, true)
-	if n := asked(); n < 50 || n > 200 || n != asked() {
+	if n := requested(); n < 50 || n > 200 || n != requested() {
 		t.Errorf("%d of 10,000 are asked for", n)
 	}
 	if kinds.add("", false, true); kinds.Skips(&Due{CallID: "1"}) {
 		t.Error("a call of no kind is passed over")
 	}
-	if kinds.add(kind, true, false); asked() != 10_000 {
+	if kinds.add(kind, true, false); requested() != 10_000 {
 		t.Error("a kind with a transcript is passed over")
 	}
 }

@@ -29,8 +29,8 @@ import (
 const envWorker = "CALLHOUSE_TEST_WORKER"
 
 var (
-	tell  *isolate.Events
-	hears chan struct{} // closed to end the deaf statement
+	events *isolate.Events
+	hears  chan struct{} // closed to end the deaf statement
 )
 
 // TestMain makes this binary the program of the statement processes.
@@ -42,9 +42,9 @@ func TestMain(m *testing.M) {
 	var job json.RawMessage
 	err := isolate.ReadJob(os.Stdin, &job, cancel)
 	if err == nil {
-		tell = isolate.NewEvents(os.Stdout)
-		tell.Log("the job is " + string(job))
-		err = isolate.Run(ctx, tell, backend{})
+		events = isolate.NewEvents(os.Stdout)
+		events.Log("the job is " + string(job))
+		err = isolate.Run(ctx, events, backend{})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -83,8 +83,8 @@ func (s *statement) Values(ctx context.Context) ([]value.Value, error) {
 	case s.text == "pid" && s.at == 1:
 		return []value.Value{value.Of(fmt.Sprint(os.Getpid()))}, nil
 	case s.text == "hang":
-		if tell != nil {
-			tell.Log("it hangs")
+		if events != nil {
+			events.Log("it hangs")
 		}
 		<-ctx.Done()
 		return nil, ctx.Err()

@@ -34,9 +34,9 @@ var busy = time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC)
 // checks makes rapid try n cases in this test, unless -rapid.checks is set.
 func checks(t testing.TB, n int) {
 	const name = "rapid.checks"
-	asked := longtest.On()
-	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == name })
-	if asked {
+	given := longtest.On()
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+	if given {
 		return
 	}
 	was := flag.Lookup(name).Value.String()

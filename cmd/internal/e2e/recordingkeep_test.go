@@ -54,7 +54,7 @@ func (s *studio) has(path string) bool {
 
 // verify reports missing and changed recordings, repair fetches them again, and forget deletes them:
 // in a folder, and in a bucket of a real server.
-func TestRecordingsAreKeptInStep(t *testing.T) {
+func TestRecordingsFollowTheWarehouse(t *testing.T) {
 	for _, where := range []string{"folder", "s3"} {
 		t.Run(where, func(t *testing.T) {
 			s := record(t, sandbox.Options{World: sandbox.Config{Seed: 23, Calls: 60, Days: 2}}, nil, found)

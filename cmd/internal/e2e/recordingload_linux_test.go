@@ -73,10 +73,10 @@ func TestRecordingsAtTheLimits(t *testing.T) {
 	}
 	peak, out := night()
 	want := s.expected()
-	asked := s.requested()
+	requested := s.requested()
 	big := number(t, s.one("SELECT count(*) FROM recordings WHERE bytes > 50000000"))
-	if len(s.files()) != len(want) || asked != len(want) || big < 10 {
-		t.Errorf("%d of %d recordings are stored after %d requests, %d of them large\n%s", len(s.files()), len(want), asked, big, out)
+	if len(s.files()) != len(want) || requested != len(want) || big < 10 {
+		t.Errorf("%d of %d recordings are stored after %d requests, %d of them large\n%s", len(s.files()), len(want), requested, big, out)
 	}
 	if peak > recordingMemory {
 		t.Errorf("peak memory of %d MB", peak>>20)
@@ -89,7 +89,7 @@ func TestRecordingsAtTheLimits(t *testing.T) {
 	}
 	s.sameAsTable()
 	t.Logf("peak %d MB, %d recordings, %d of 50 MB, %d connections at most\n%s", peak>>20, len(want), big, s.most, out)
-	if _, out := night(); s.requested() != asked+len(s.expected())-len(want) {
-		t.Errorf("the second night sent %d requests for recordings\n%s", s.requested()-asked, out)
+	if _, out := night(); s.requested() != requested+len(s.expected())-len(want) {
+		t.Errorf("the second night sent %d requests for recordings\n%s", s.requested()-requested, out)
 	}
 }

@@ -476,9 +476,9 @@ func TestLimitsOfUsers(t *testing.T) {
 		"SELECT error(summary) FROM calls WHERE summary LIKE 'SECRET%'", "SELECT CAST(summary AS INTEGER) FROM stored.calls"} {
 		questions = append(questions, question{"sql", args{"statement": statement}})
 	}
-	revealed, asked := 0, 0
+	revealed, called := 0, 0
 	for i := 0; i < len(questions); i += *everyQuestion {
-		asked++
+		called++
 		q := questions[i]
 		raw, err := json.Marshal(q.args)
 		test.OK(t, err)
@@ -496,8 +496,8 @@ func TestLimitsOfUsers(t *testing.T) {
 			revealed++
 		}
 	}
-	if asked == 0 || longtest.On() && revealed < asked/4 {
-		t.Errorf("%d of %d answers reveal others where they may", revealed, asked)
+	if called == 0 || longtest.On() && revealed < called/4 {
+		t.Errorf("%d of %d answers reveal others where they may", revealed, called)
 	}
 	if got := ask(t, costs, "reports", nil); len(got.rows) != 0 {
 		t.Errorf("reports without their tables: %s", got.text)

@@ -222,12 +222,12 @@ func TestOthersRows(t *testing.T) {
 			others = append(others, "/reports/"+f.Name, "/reports/"+f.Name+".csv", "/reports/"+f.Name+".json?by=agent&"+span)
 		}
 	}
-	reported, asked, tried := 0, 0, longtest.Each(40)
+	reported, opened, tried := 0, 0, longtest.Each(40)
 	for i, address := range slices.Concat(own, others) {
 		if !tried(i) {
 			continue
 		}
-		asked++
+		opened++
 		first, whole := get("boss", address)
 		if strings.Contains(whole, analyticstest.Secret) {
 			reported++
@@ -246,8 +246,8 @@ func TestOthersRows(t *testing.T) {
 			t.Errorf("%s is answered for who may see costs alone: %.200s", address, body)
 		}
 	}
-	if reported < asked/4 {
-		t.Errorf("of %d addresses %d tell of others where they may", asked, reported)
+	if reported < opened/4 {
+		t.Errorf("of %d addresses %d tell of others where they may", opened, reported)
 	}
 	for address, want := range map[string]int{"/calls/SECRET-1": 404, "/reports/changes": 403, "/reports/funnel.csv?by=number": 403, "/reports/funnel.csv?by=campaign": 200, "/calls?agent=SECRET-agent": 400} {
 		if resp, body := get("agency", address); resp.StatusCode != want {
