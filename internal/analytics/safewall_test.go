@@ -14,7 +14,7 @@ import (
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/opened"
-	"callhouse/internal/analytics/stored"
+	"callhouse/internal/analytics/sqltext"
 	"callhouse/internal/longtest"
 	"callhouse/internal/test"
 )
@@ -295,7 +295,7 @@ func TestSafeRefusesFunctionsInEveryForm(t *testing.T) {
 		}
 		in := func(form, arguments string) string {
 			statements++
-			return strings.NewReplacer(`"F"`, stored.Ident(name), "(A)", arguments).Replace(form)
+			return strings.NewReplacer(`"F"`, sqltext.Ident(name), "(A)", arguments).Replace(form)
 		}
 		if plain := in(forms[0], "('x')"); refused(plain) {
 			for i, form := range forms {

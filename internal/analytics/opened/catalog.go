@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/duck"
-	"callhouse/internal/analytics/stored"
+	"callhouse/internal/analytics/sqltext"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	sqlfiles "callhouse/sql"
@@ -27,13 +27,13 @@ const storage = "v1.0.0"
 // client includes or loads by itself.
 func CatalogScript(snap *layout.Snapshot, loc *time.Location) string {
 	var b strings.Builder
-	b.WriteString("CREATE SCHEMA stored;\n" + stored.Relations(snap, resource.Tables...))
-	b.WriteString("\n" + macros(stored.LocalTime(loc, snap.Manifest, true), "("+agentNames+")"))
+	b.WriteString("CREATE SCHEMA stored;\n" + sqltext.Relations(snap, resource.Tables...))
+	b.WriteString("\n" + macros(sqltext.LocalTime(loc, snap.Manifest, true), "("+agentNames+")"))
 	for _, v := range sqlfiles.Views() {
 		fmt.Fprintf(&b, "\nCREATE VIEW %s AS\n%s;\n", v.Name, v.SQL)
-		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", v.Name, stored.Quote(v.Answers+"; "+v.Grain))
+		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", v.Name, sqltext.Quote(v.Answers+"; "+v.Grain))
 		for _, c := range v.Columns {
-			fmt.Fprintf(&b, "COMMENT ON COLUMN %s.%s IS %s;\n", v.Name, stored.Ident(c.Name), stored.Quote(columnComment(c)))
+			fmt.Fprintf(&b, "COMMENT ON COLUMN %s.%s IS %s;\n", v.Name, sqltext.Ident(c.Name), sqltext.Quote(columnComment(c)))
 		}
 	}
 	b.WriteString("\n" + snapshotView(snap, loc))
@@ -55,7 +55,7 @@ func snapshotView(snap *layout.Snapshot, loc *time.Location) string {
 SELECT %d AS snapshot, %s AS run_id, make_timestamp(%d) AS committed_at_utc, %s AS zone, %s AS folder;
 COMMENT ON VIEW snapshot IS 'the commit that all views read, the zone of local days, and the location of the files '
     '(if they are missing, the warehouse has moved: run query catalog again); one row';
-`, m.Snapshot, stored.Quote(m.RunID), m.CommittedAt.UnixMicro(), stored.Quote(loc.String()), stored.Quote(snap.Dir))
+`, m.Snapshot, sqltext.Quote(m.RunID), m.CommittedAt.UnixMicro(), sqltext.Quote(loc.String()), sqltext.Quote(snap.Dir))
 }
 
 // WriteCatalog creates a closed DuckDB database with the views of a snapshot at path, which must not
@@ -66,7 +66,7 @@ func WriteCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location
 	}
 	return duck.InMemory(func(conn *duck.Conn) error {
 		for _, text := range []string{
-			"ATTACH " + stored.Quote(path) + " AS catalog_file (STORAGE_VERSION " + stored.Quote(storage) + ")",
+			"ATTACH " + sqltext.Quote(path) + " AS catalog_file (STORAGE_VERSION " + sqltext.Quote(storage) + ")",
 			"USE catalog_file",
 			"BEGIN", // one commit is one write to the disk
 			CatalogScript(snap, loc),
@@ -85,7 +85,7 @@ func WriteCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location
 // OnlyViews reports whether the DuckDB database at path has no tables.
 func OnlyViews(ctx context.Context, path string) (ok bool, err error) {
 	err = duck.InMemory(func(conn *duck.Conn) error {
-		if err := conn.Exec(ctx, "ATTACH "+stored.Quote(path)+" AS there (READ_ONLY)"); err != nil {
+		if err := conn.Exec(ctx, "ATTACH "+sqltext.Quote(path)+" AS there (READ_ONLY)"); err != nil {
 			return err
 		}
 		names, err := conn.Column(ctx, "SELECT table_name FROM duckdb_tables() WHERE database_name = 'there' LIMIT 1")

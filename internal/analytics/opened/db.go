@@ -9,7 +9,7 @@ import (
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/rights"
-	"callhouse/internal/analytics/stored"
+	"callhouse/internal/analytics/sqltext"
 	"callhouse/internal/layout"
 )
 
@@ -140,7 +140,7 @@ func (db *DB) prepare(ctx context.Context, limits *Limits) error {
 		// their other columns. The default is 50; previews of BI tools have 100 to 2,000.
 		"SET GLOBAL late_materialization_max_rows = 10000",
 		"CREATE SCHEMA stored",
-		"BEGIN;\n" + macros(stored.LocalTime(db.loc, db.snap.Manifest, false),
+		"BEGIN;\n" + macros(sqltext.LocalTime(db.loc, db.snap.Manifest, false),
 			"CAST(getvariable('agent_names') AS MAP(VARCHAR, VARCHAR))") + "COMMIT",
 	} {
 		if err := conn.Exec(ctx, text); err != nil {
@@ -174,7 +174,7 @@ func (db *DB) Connect(ctx context.Context) (*duck.Conn, error) {
 
 // setZone sets the zone of a connection. It returns a *ZoneError if DuckDB does not know the zone.
 func setZone(ctx context.Context, conn *duck.Conn, loc *time.Location) error {
-	if err := conn.Exec(ctx, "SET TimeZone = "+stored.Quote(loc.String())); err != nil {
+	if err := conn.Exec(ctx, "SET TimeZone = "+sqltext.Quote(loc.String())); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}

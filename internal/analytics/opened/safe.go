@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"callhouse/internal/analytics/duck"
-	"callhouse/internal/analytics/stored"
+	"callhouse/internal/analytics/sqltext"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
@@ -28,7 +28,7 @@ func (db *DB) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
 			continue
 		}
 		for _, f := range db.snap.Manifest.FilesOf(t.Name) {
-			files = append(files, stored.Quote(db.snap.Path(f)))
+			files = append(files, sqltext.Quote(db.snap.Path(f)))
 		}
 	}
 	for _, text := range []string{

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"callhouse/internal/analytics/question"
-	"callhouse/internal/analytics/stored"
+	"callhouse/internal/analytics/sqltext"
 	"callhouse/internal/analytics/value"
 	sqlfiles "callhouse/sql"
 )
@@ -26,7 +26,7 @@ func compared(f *sqlfiles.File, now, previous string, q question.Question) *sqlf
 	var on, joined, columns, judged []string
 	rows := []string{"*"}
 	for _, c := range f.Columns {
-		x := stored.Ident(c.Name)
+		x := sqltext.Ident(c.Name)
 		if c.Name == "key" || slices.Contains(f.Keys, c.Name) {
 			on = append(on, "n."+x+" IS NOT DISTINCT FROM p."+x)
 			joined = append(joined, "coalesce(n."+x+", p."+x+") AS "+x)
@@ -38,12 +38,12 @@ func compared(f *sqlfiles.File, now, previous string, q question.Question) *sqlf
 			continue // dropping it later would take longer than computing the rest
 		}
 		rows = append(rows, denominators(c)...)
-		was, of, wasOf := stored.Ident(value.PreviousOf+c.Name), stored.Ident("whole_"+c.Name), stored.Ident("previous_whole_"+c.Name)
+		was, of, wasOf := sqltext.Ident(value.PreviousOf+c.Name), sqltext.Ident("whole_"+c.Name), sqltext.Ident("previous_whole_"+c.Name)
 		n, before := wholeOf(f, c, "n"), wholeOf(f, c, "p")
 		joined = append(joined, orZero(f, c, "n", "p", n)+" AS "+x, orZero(f, c, "p", "n", before)+" AS "+was,
 			denominator(c, "n", n)+" AS "+of, denominator(c, "p", before)+" AS "+wasOf)
 		add := func(prefix, unit, expr string) {
-			columns = append(columns, expr+" AS "+stored.Ident(prefix+c.Name))
+			columns = append(columns, expr+" AS "+sqltext.Ident(prefix+c.Name))
 			out.Columns = append(out.Columns, sqlfiles.Column{Name: prefix + c.Name, Unit: unit, Of: c.Of})
 		}
 		bounds := func(unit, call, there string) {
@@ -124,16 +124,16 @@ func denominators(c sqlfiles.Column) (out []string) {
 	if ofGroup(c) {
 		text += " OVER (PARTITION BY key)"
 	}
-	out = append(out, text+" AS "+stored.Ident("of_"+c.Name))
+	out = append(out, text+" AS "+sqltext.Ident("of_"+c.Name))
 	if _, only, ok := strings.Cut(c.Whole, " FILTER ("); ok {
-		out = append(out, "("+only+" AS "+stored.Ident("in_"+c.Name))
+		out = append(out, "("+only+" AS "+sqltext.Ident("in_"+c.Name))
 	}
 	return out
 }
 
 // wholeOf returns the denominator of a share, or the spread of a mean, in the rows called alias.
 func wholeOf(f *sqlfiles.File, c sqlfiles.Column, alias string) string {
-	x := alias + "." + stored.Ident("of_"+c.Name)
+	x := alias + "." + sqltext.Ident("of_"+c.Name)
 	switch {
 	case c.Spread != "":
 		return alias + "." + c.Spread
@@ -154,13 +154,13 @@ func denominator(c sqlfiles.Column, alias, whole string) string {
 	if !strings.Contains(c.Whole, " FILTER (") {
 		return whole
 	}
-	return "CASE WHEN " + alias + "." + stored.Ident("in_"+c.Name) + " THEN NULL ELSE " + whole + " END"
+	return "CASE WHEN " + alias + "." + sqltext.Ident("in_"+c.Name) + " THEN NULL ELSE " + whole + " END"
 }
 
 // figure returns a column of the rows called alias. If the column repeats within certain keys, it
 // returns the value of any row with the same keys.
 func figure(f *sqlfiles.File, name, alias string) string {
-	x := alias + "." + stored.Ident(name)
+	x := alias + "." + sqltext.Ident(name)
 	keys := f.Repeats[name]
 	if keys == nil {
 		return x
@@ -168,7 +168,7 @@ func figure(f *sqlfiles.File, name, alias string) string {
 	by := "coalesce(n.key, p.key)"
 	for _, k := range keys {
 		if k != "key" {
-			by += fmt.Sprintf(", coalesce(n.%[1]s, p.%[1]s)", stored.Ident(k))
+			by += fmt.Sprintf(", coalesce(n.%[1]s, p.%[1]s)", sqltext.Ident(k))
 		}
 	}
 	return fmt.Sprintf("max(%s) OVER (PARTITION BY %s)", x, by)
@@ -181,7 +181,7 @@ func ofGroup(c sqlfiles.Column) bool { return strings.Contains(c.Whole, "(") }
 // column is a count or such a share.
 func orZero(f *sqlfiles.File, c sqlfiles.Column, alias, other, whole string) string {
 	x := figure(f, c.Name, alias)
-	counts := alias + ".place IS NULL AND " + other + "." + stored.Ident(c.Name) + " IS NOT NULL"
+	counts := alias + ".place IS NULL AND " + other + "." + sqltext.Ident(c.Name) + " IS NOT NULL"
 	switch {
 	case ofGroup(c), f.Repeats[c.Whole] != nil:
 		counts += " AND " + whole + " > 0"

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"callhouse/internal/analytics/question"
-	"callhouse/internal/analytics/stored"
+	"callhouse/internal/analytics/sqltext"
 )
 
 // success is the column of counted_calls that holds whether a call succeeded according to
@@ -110,7 +110,7 @@ func (p *Planner) countedColumn(name string, made map[string]string) string {
 	case name == "short_step":
 		return "short_step_of(duration_ms) AS short_step"
 	}
-	return stored.Ident(name)
+	return sqltext.Ident(name)
 }
 
 // countedStart returns the column local_start of the view calls, as precise as the columns allow.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/question"
-	"callhouse/internal/analytics/stored"
+	"callhouse/internal/analytics/sqltext"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
@@ -95,7 +95,7 @@ func (p *Planner) Table(q question.Question) string {
 func (p *Planner) Said(calls map[string]time.Time) string {
 	var ids, starts []string
 	for id, start := range calls {
-		ids, starts = append(ids, stored.Quote(id)), append(starts, stored.Instant(start))
+		ids, starts = append(ids, sqltext.Quote(id)), append(starts, sqltext.Instant(start))
 	}
 	// Files are sorted by the start of calls: a condition on it skips the others.
 	where := fmt.Sprintf(" IN (%s) AND call_id IN (%s)", strings.Join(starts, ", "), strings.Join(ids, ", "))
@@ -217,5 +217,5 @@ func sortKey(f *sqlfiles.File, q question.Question) (string, error) {
 			direction = "asc"
 		}
 	}
-	return stored.Ident(name) + " " + direction, nil
+	return sqltext.Ident(name) + " " + direction, nil
 }

@@ -5,7 +5,7 @@ package plan
 import (
 	"time"
 
-	"callhouse/internal/analytics/stored"
+	"callhouse/internal/analytics/sqltext"
 	"callhouse/internal/layout"
 )
 
@@ -19,5 +19,5 @@ type Planner struct {
 
 // New returns the planner of a snapshot.
 func New(snap *layout.Snapshot, loc *time.Location) *Planner {
-	return &Planner{snap: snap, loc: loc, localMicros: stored.LocalMicros(loc, snap.Manifest)}
+	return &Planner{snap: snap, loc: loc, localMicros: sqltext.LocalMicros(loc, snap.Manifest)}
 }

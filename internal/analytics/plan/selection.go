@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/question"
-	"callhouse/internal/analytics/stored"
+	"callhouse/internal/analytics/sqltext"
 )
 
 // where returns the condition that selects rows of calls.
@@ -15,7 +15,7 @@ func ofAgent(p question.Params) string {
 	if p.Agent == "" {
 		return ""
 	}
-	return " AND agent_id = " + stored.Quote(p.Agent)
+	return " AND agent_id = " + sqltext.Quote(p.Agent)
 }
 
 // conditions returns a question's conditions on dimensions, each of which is SQL by expr.
@@ -57,10 +57,10 @@ func narrowed(q question.Question) question.Params {
 func bounds(p question.Params, column string) string {
 	text := "true"
 	if !p.Since.IsZero() {
-		text += " AND " + column + " >= " + stored.Instant(p.Since)
+		text += " AND " + column + " >= " + sqltext.Instant(p.Since)
 	}
 	if !p.Until.IsZero() {
-		text += " AND " + column + " < " + stored.Instant(p.Until)
+		text += " AND " + column + " < " + sqltext.Instant(p.Until)
 	}
 	return text
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/question"
-	"callhouse/internal/analytics/stored"
+	"callhouse/internal/analytics/sqltext"
 )
 
 // values replaces the parameters of a report's SQL, such as $every, by literals.
@@ -19,21 +19,21 @@ func (p *Planner) values(q question.Question) *strings.Replacer {
 	from, until := p.wholeDays(p.withHistory(q).Params)
 	words := make([]string, len(q.Words))
 	for i, w := range q.Words {
-		words[i] = stored.Quote(w)
+		words[i] = sqltext.Quote(w)
 	}
 	start := "NULL"
 	if !q.CallStart.IsZero() {
-		start = stored.Instant(q.CallStart)
+		start = sqltext.Instant(q.CallStart)
 	}
 	name, wanted := field(q)
 	return strings.NewReplacer(
-		"$every", stored.Quote(cmp.Or(q.Every, "day")),
+		"$every", sqltext.Quote(cmp.Or(q.Every, "day")),
 		"$most", fmt.Sprintf("CAST(nullif(%d, 0) AS BIGINT)", max(q.Limit, 0)), "$skip", strconv.FormatInt(q.Skip, 10),
 		"$grouped", strconv.FormatBool(q.By != ""), "$largest_first", strconv.FormatBool(!natural(q)), "$possible", possible(q.Keys),
 		"$field_name", name, "$field_value", wanted, "$goals", goals(q),
 		"$judged_from", judged, "$whole_from", from, "$whole_until", until, "$listed_until", strconv.FormatInt(p.listedUntil(), 10),
-		"$call_id", stored.Quote(q.Call), "$call_start_at", start,
-		"$words", "CAST(["+strings.Join(words, ", ")+"] AS VARCHAR[])", "$longest_word", stored.Quote(anyCase(q.Words)))
+		"$call_id", sqltext.Quote(q.Call), "$call_start_at", start,
+		"$words", "CAST(["+strings.Join(words, ", ")+"] AS VARCHAR[])", "$longest_word", sqltext.Quote(anyCase(q.Words)))
 }
 
 // natural reports whether the groups have an order of their own.
@@ -44,7 +44,7 @@ func natural(q question.Question) bool {
 // field returns the name and the value of Params.Field as SQL literals; null without one.
 func field(q question.Question) (name, wanted string) {
 	if name, wanted, ok := strings.Cut(q.Field, "="); ok {
-		return stored.Quote(name), stored.Quote(wanted)
+		return sqltext.Quote(name), sqltext.Quote(wanted)
 	}
 	return "CAST(NULL AS VARCHAR)", "CAST(NULL AS VARCHAR)"
 }
@@ -98,7 +98,7 @@ func (p *Planner) wholeDays(of question.Params) (from, until string) {
 }
 
 // date returns a day as an SQL literal.
-func date(day time.Time) string { return "DATE " + stored.Quote(day.Format(time.DateOnly)) }
+func date(day time.Time) string { return "DATE " + sqltext.Quote(day.Format(time.DateOnly)) }
 
 // listedUntil returns the time, in ms, up to which all started calls are known: the end of the
 // listed range or, if nothing was listed, the last call.
@@ -118,10 +118,10 @@ func goals(q question.Question) string {
 		if of[g.Agent] == nil {
 			ids = append(ids, g.Agent)
 		}
-		of[g.Agent] = append(of[g.Agent], stored.Quote(g.Outcome))
+		of[g.Agent] = append(of[g.Agent], sqltext.Quote(g.Outcome))
 	}
 	for _, id := range ids {
-		entries = append(entries, stored.Quote(id)+": ["+strings.Join(of[id], ", ")+"]")
+		entries = append(entries, sqltext.Quote(id)+": ["+strings.Join(of[id], ", ")+"]")
 	}
 	return "CAST(MAP {" + strings.Join(entries, ", ") + "} AS MAP(VARCHAR, VARCHAR[]))"
 }

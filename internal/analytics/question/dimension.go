@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"callhouse/internal/analytics/stored"
+	"callhouse/internal/analytics/sqltext"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/resource"
 )
@@ -131,7 +131,7 @@ func dimensionOf(name string, n int) (Dimension, error) {
 	}
 	d, ok := dimensions()[long]
 	if doc, key, of := strings.Cut(name, "."); !ok && of && key != "" && slices.Contains(documents, doc) {
-		d, ok = madeOf(fmt.Sprint("in_document_", n), nil, "document_value("+doc+", "+stored.Quote(pointer(key))+")"), true
+		d, ok = madeOf(fmt.Sprint("in_document_", n), nil, "document_value("+doc+", "+sqltext.Quote(pointer(key))+")"), true
 	}
 	if !ok {
 		return d, Unknown("dimension", long, Dimensions())
@@ -265,7 +265,7 @@ func (f Filter) Where(expr string) string {
 				continue
 			}
 		}
-		terms = append(terms, text+" = "+stored.Quote(v))
+		terms = append(terms, text+" = "+sqltext.Quote(v))
 	}
 	return "(" + strings.Join(terms, " OR ") + ")"
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"callhouse/internal/analytics/stored"
+	"callhouse/internal/analytics/sqltext"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -144,17 +144,17 @@ func link(t *schema.Table) string {
 // before the filter, and an error or the time taken could reveal a value of a hidden row. So every
 // value of hidden rows is null as well.
 func (r Rights) Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, isForeign bool) string {
-	all := stored.Relation(snap, files, t)
+	all := sqltext.Relation(snap, files, t)
 	switch {
 	case r.None():
 		return all
 	case !r.Holds(t):
-		return stored.Empty(t)
+		return sqltext.Empty(t)
 	}
 	condition := r.agentsCondition(snap, t)
 	var columns []string
 	for _, c := range t.Columns {
-		name := stored.Ident(c.Name)
+		name := sqltext.Ident(c.Name)
 		switch {
 		case r.masks(t, c):
 			columns = append(columns, fmt.Sprintf("CAST(NULL AS %s) AS %s", c.Type.DuckDB(), name))
@@ -193,12 +193,12 @@ func (r Rights) agentsCondition(snap *layout.Snapshot, t *schema.Table) string {
 	}
 	ids := make([]string, len(r.Agents))
 	for i, id := range r.Agents {
-		ids[i] = stored.Quote(id)
+		ids[i] = sqltext.Quote(id)
 	}
 	agents := "agent_id IN (" + strings.Join(ids, ", ") + ")"
 	if link(t) == "agent_id" {
 		return agents
 	}
-	calls := stored.Relation(snap, snap.Manifest.FilesOf(schema.Calls.Name), &schema.Calls)
+	calls := sqltext.Relation(snap, snap.Manifest.FilesOf(schema.Calls.Name), &schema.Calls)
 	return "call_id IN (SELECT call_id FROM (" + calls + ") WHERE " + agents + ")"
 }

@@ -14,7 +14,7 @@ import (
 	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
-	"callhouse/internal/analytics/stored"
+	"callhouse/internal/analytics/sqltext"
 	"callhouse/internal/postgres"
 	"callhouse/internal/resource"
 	sqlfiles "callhouse/sql"
@@ -103,7 +103,7 @@ func without(r rights.Rights) string {
 	var closed []string
 	for _, v := range sqlfiles.Views() {
 		if r.May(v.Name) != nil {
-			closed = append(closed, stored.Quote(v.Name))
+			closed = append(closed, sqltext.Quote(v.Name))
 		}
 	}
 	if closed == nil {
@@ -156,11 +156,11 @@ INSERT INTO pg.fact_keyword SELECT keyword_name, keyword_category FROM duckdb_ke
 	}
 	for _, v := range views {
 		oid, key := oids[v.Name], keyOf(v)
-		tables = append(tables, fmt.Sprintf("(%d, '%s', %s, %d, -1)", oid, v.Name, stored.Quote(v.Answers+"; "+v.Grain), len(v.Columns)))
+		tables = append(tables, fmt.Sprintf("(%d, '%s', %s, %d, -1)", oid, v.Name, sqltext.Quote(v.Answers+"; "+v.Grain), len(v.Columns)))
 		for i, c := range v.Columns {
 			t := postgres.TypeOf(c.Type)
 			columns = append(columns, fmt.Sprintf("(%d, %d, '%s', %d, %d, %t, %s)", oid, i+1, c.Name, t.OID, t.Mod, c.NotNull ||
-				slices.Contains(key, c.Name), stored.Quote(comment(c))))
+				slices.Contains(key, c.Name), sqltext.Quote(comment(c))))
 		}
 		if len(key) > 0 {
 			oid := firstKey + 2*len(keys)
@@ -202,7 +202,7 @@ func fromCSV(b *strings.Builder, table, text string, kinds map[string]string) {
 	}
 	for _, cells := range lines[1:] {
 		for i := range cells {
-			cells[i] = stored.Quote(cells[i])
+			cells[i] = sqltext.Quote(cells[i])
 		}
 		rows = append(rows, "("+strings.Join(cells, ", ")+")")
 	}

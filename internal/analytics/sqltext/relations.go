@@ -1,6 +1,6 @@
-// Package stored writes SQL for the tables of a snapshot and for local times, for this program's
+// Package sqltext writes SQL for the tables of a snapshot and for local times, for this program's
 // DuckDB and any other. It runs none.
-package stored
+package sqltext
 
 import (
 	"fmt"

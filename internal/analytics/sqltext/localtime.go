@@ -1,4 +1,4 @@
-package stored
+package sqltext
 
 import (
 	"fmt"
