@@ -12,7 +12,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
@@ -200,7 +200,7 @@ func TestNewestRowsSpareOlderFiles(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, d)
 	w := open(t, root, time.UTC)
-	oldest, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{OldestFirst: true}})
+	oldest, err := analytics.Open(t.Context(), root, analytics.Options{Options: database.Options{OldestFirst: true}})
 	test.OK(t, err)
 	defer oldest.Close()
 	for _, table := range []string{"calls", "costs", "transcript_turns"} {

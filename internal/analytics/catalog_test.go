@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/duck"
-	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
@@ -97,7 +97,7 @@ func TestCatalogAnswersAsTheWarehouse(t *testing.T) {
 		root := filepath.Join(dir, "it's a warehouse")
 		analyticstest.Write(t, filepath.Join(dir, "w"), 7, d)
 		test.OK(t, os.Rename(filepath.Join(dir, "w"), root))
-		snap, err := opened.CurrentAbsolute(root)
+		snap, err := database.CurrentAbsolute(root)
 		test.OK(t, err)
 		tried := longtest.Each(3)
 		for i, zone := range []string{"UTC", "Asia/Seoul", "Europe/Berlin"} {
@@ -109,13 +109,13 @@ func TestCatalogAnswersAsTheWarehouse(t *testing.T) {
 				test.OK(t, err)
 				w := open(t, root, loc)
 				path := filepath.Join(t.TempDir(), "callhouse.duckdb")
-				test.OK(t, opened.WriteCatalog(t.Context(), snap, loc, path))
+				test.OK(t, database.WriteCatalog(t.Context(), snap, loc, path))
 				if left, err := filepath.Glob(path + ".*"); err != nil || len(left) > 0 {
 					t.Errorf("beside the catalog: %v, %v", left, err)
 				}
 				conn := stock(t)
 				test.OK(t, conn.Exec(t.Context(), "ATTACH '"+path+"' AS house (READ_ONLY); ATTACH ':memory:' AS script; USE script"))
-				test.OK(t, conn.Exec(t.Context(), opened.CatalogScript(snap, loc)))
+				test.OK(t, conn.Exec(t.Context(), database.CatalogScript(snap, loc)))
 				test.OK(t, conn.Exec(t.Context(), "USE memory"))
 				for _, v := range sqlfiles.ViewsByName() {
 					rows, err := w.SQL(t.Context(), "SELECT * FROM "+v.Name+" ORDER BY ALL")
@@ -153,20 +153,20 @@ func TestOnlyViews(t *testing.T) {
 	snap, err := layout.Current(root)
 	test.OK(t, err)
 	made, other, text := filepath.Join(dir, "a.duckdb"), filepath.Join(dir, "b.duckdb"), filepath.Join(dir, "c.duckdb")
-	test.OK(t, opened.WriteCatalog(t.Context(), snap, time.UTC, made))
+	test.OK(t, database.WriteCatalog(t.Context(), snap, time.UTC, made))
 	test.OK(t, stock(t).Exec(t.Context(), "ATTACH '"+other+"' AS o; CREATE TABLE o.mine (a INT); DETACH o"))
 	test.OK(t, os.WriteFile(text, []byte("not a database, for sure"), 0o644))
-	if ok, err := opened.OnlyViews(t.Context(), made); !ok || err != nil {
+	if ok, err := database.OnlyViews(t.Context(), made); !ok || err != nil {
 		t.Errorf("a catalog: %v, %v", ok, err)
 	}
-	if ok, err := opened.OnlyViews(t.Context(), other); ok || err != nil {
+	if ok, err := database.OnlyViews(t.Context(), other); ok || err != nil {
 		t.Errorf("a database with a table: %v, %v", ok, err)
 	}
-	if ok, err := opened.OnlyViews(t.Context(), text); ok || err == nil {
+	if ok, err := database.OnlyViews(t.Context(), text); ok || err == nil {
 		t.Errorf("no database: %v, %v", ok, err)
 	}
 	// An existing file is not overwritten.
-	if err := opened.WriteCatalog(t.Context(), snap, time.UTC, other); err == nil {
+	if err := database.WriteCatalog(t.Context(), snap, time.UTC, other); err == nil {
 		t.Error("a catalog was made in somebody's database")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/test"
 )
@@ -47,7 +47,7 @@ func TestDefinitionsComeWhenTheyAreNeeded(t *testing.T) {
 			t.Errorf("%s is defined: %v", name, !wanted)
 		}
 	}
-	for _, o := range []Options{{}, {Options: opened.Options{Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}}}} {
+	for _, o := range []Options{{}, {Options: database.Options{Safe: &database.Limits{Memory: 256 << 20, Temp: 1 << 20}}}} {
 		w := open(o)
 		rows, err := w.SQL(t.Context(), "SELECT count(*) FROM costs JOIN agents USING (agent_id) WHERE wilson(1, 2, 1) > 0")
 		test.OK(t, err)

@@ -9,7 +9,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/longtest"
@@ -26,9 +26,9 @@ func TestExplainedReportsAnswerTheSame(t *testing.T) {
 	root, path := t.TempDir(), filepath.Join(t.TempDir(), "callhouse.duckdb")
 	analyticstest.Write(t, root, 1, d)
 	w := open(t, root, zone(t, "America/Sao_Paulo"))
-	snap, err := opened.CurrentAbsolute(root)
+	snap, err := database.CurrentAbsolute(root)
 	test.OK(t, err)
-	test.OK(t, opened.WriteCatalog(t.Context(), snap, w.Location(), path))
+	test.OK(t, database.WriteCatalog(t.Context(), snap, w.Location(), path))
 	conn := stock(t)
 	test.OK(t, conn.Exec(t.Context(), "ATTACH '"+path+"' AS house (READ_ONLY); USE house"))
 	since := time.Date(2026, 10, 20, 3, 0, 0, 0, time.UTC)

@@ -9,7 +9,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/analytics/value"
@@ -163,8 +163,8 @@ func TestAgentNamesOfCalls(t *testing.T) {
 		if !tried(i) {
 			continue
 		}
-		for _, safe := range []*opened.Limits{nil, {Memory: 256 << 20, Temp: 1 << 20}} {
-			w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1, Rights: x.rights, Safe: safe}})
+		for _, safe := range []*database.Limits{nil, {Memory: 256 << 20, Temp: 1 << 20}} {
+			w, err := analytics.Open(t.Context(), root, analytics.Options{Options: database.Options{Threads: 1, Rights: x.rights, Safe: safe}})
 			test.OK(t, err)
 			defer w.Close()
 			cells := func(rows *analytics.Rows, err error) (out string) {

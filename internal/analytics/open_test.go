@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/layout"
 	"callhouse/internal/test"
 )
@@ -25,7 +25,7 @@ func TestThreadsBySize(t *testing.T) {
 		test.OK(t, err)
 		return strings.Join(got, " ")
 	}
-	three := Options{Options: opened.Options{Threads: 3}}
+	three := Options{Options: database.Options{Threads: 3}}
 	if small, given := threads(Options{}), threads(three); small != "1" || given != "3" {
 		t.Errorf("a small snapshot has %s threads, and %s instead of the given 3", small, given)
 	}

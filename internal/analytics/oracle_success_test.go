@@ -12,7 +12,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/longtest"
 	"callhouse/internal/test"
@@ -198,7 +198,7 @@ func TestWhoLeads(t *testing.T) {
 	analyticstest.Write(t, root, 1, d)
 	board := func(goals ...string) (out []string) {
 		t.Helper()
-		o := analytics.Options{Options: opened.Options{Threads: 1}}
+		o := analytics.Options{Options: database.Options{Threads: 1}}
 		for _, text := range goals {
 			goal, err := question.ParseGoal(text)
 			test.OK(t, err)
@@ -241,7 +241,7 @@ func TestGoalsEqualTheOracle(t *testing.T) {
 	analyticstest.Write(t, root, 1, d)
 	goalsOfAgent = map[any][]string{"b-three": {"transferred"}, "a1-one": {"completed", "abandoned"}}
 	defer func() { goalsOfAgent = nil }()
-	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}, Goals: []question.Goal{{Agent: "b-three", Outcome: "transferred"},
+	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: database.Options{Threads: 1}, Goals: []question.Goal{{Agent: "b-three", Outcome: "transferred"},
 		{Agent: "a1-one", Outcome: "completed"}, {Agent: "a1-one", Outcome: "abandoned"}}})
 	test.OK(t, err)
 	defer w.Close()

@@ -11,7 +11,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/layout"
 	"callhouse/internal/test"
@@ -44,7 +44,7 @@ func TestReportsOverDamagedFiles(t *testing.T) {
 	test.OK(t, err)
 	answer := func(name string, p question.Params) ([][]any, error) {
 		t.Helper()
-		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Location: time.UTC}})
+		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: database.Options{Location: time.UTC}})
 		test.OK(t, err)
 		defer w.Close()
 		rows, err := askFor(t.Context(), w, name, p)

@@ -18,7 +18,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/longtest"
@@ -43,7 +43,7 @@ func zone(t testing.TB, name string) *time.Location {
 
 func open(t testing.TB, root string, loc *time.Location) *analytics.Warehouse {
 	t.Helper()
-	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Location: loc, Threads: 1}}) // waking a second thread costs more than it gains
+	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: database.Options{Location: loc, Threads: 1}}) // waking a second thread costs more than it gains
 	test.OK(t, err)
 	t.Cleanup(func() { test.OK(t, w.Close()) })
 	return w

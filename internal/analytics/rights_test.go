@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/longtest"
@@ -31,9 +31,9 @@ func TestForeignConditionsStayAboveTheRights(t *testing.T) {
 	}
 	analyticstest.Write(t, root, 1, d)
 	for _, isForeign := range []bool{true, false} {
-		o := Options{Options: opened.Options{Rights: rights.Rights{Agents: []string{"a"}}}}
+		o := Options{Options: database.Options{Rights: rights.Rights{Agents: []string{"a"}}}}
 		if isForeign {
-			o.Safe = &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}
+			o.Safe = &database.Limits{Memory: 256 << 20, Temp: 1 << 20}
 		}
 		conn := openAll(t, root, o)
 		reached := ""
@@ -112,7 +112,7 @@ func TestReportsByRights(t *testing.T) {
 		if !tried(i) {
 			continue
 		}
-		w, err := Open(t.Context(), root, Options{Options: opened.Options{Threads: 1, Rights: x.rights}})
+		w, err := Open(t.Context(), root, Options{Options: database.Options{Threads: 1, Rights: x.rights}})
 		test.OK(t, err)
 		var denied []string
 		for _, f := range sqlfiles.Reports() {

@@ -10,9 +10,9 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
-	"callhouse/internal/analytics/opened"
 	"callhouse/internal/test"
 )
 
@@ -23,7 +23,7 @@ func safeWarehouse(t *testing.T) *analytics.Warehouse {
 		Calls: []row{{"call_id": "c1", "start_at": int64(1_760_000_000_000), "metadata": `{"a":[1,2]}`}},
 		Turns: []row{{"call_id": "c1", "turn": int64(0), "role": "agent", "content": "hello"}},
 	})
-	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}}})
+	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: database.Options{Safe: &database.Limits{Memory: 256 << 20, Temp: 1 << 20}}})
 	test.OK(t, err)
 	t.Cleanup(func() { test.OK(t, w.Close()) })
 	return w

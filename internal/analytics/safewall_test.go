@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
-	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/sqltext"
 	"callhouse/internal/longtest"
 	"callhouse/internal/test"
@@ -66,7 +66,7 @@ func TestSafeKnowsEveryFunction(t *testing.T) {
 func TestSealedDatabaseRefuses(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: []analyticstest.Row{{"call_id": "c1"}}})
-	w, err := Open(t.Context(), root, Options{Options: opened.Options{Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}}})
+	w, err := Open(t.Context(), root, Options{Options: database.Options{Safe: &database.Limits{Memory: 256 << 20, Temp: 1 << 20}}})
 	test.OK(t, err)
 	conn, err := w.Connect(t.Context())
 	test.OK(t, err)
@@ -209,7 +209,7 @@ func pair(t *testing.T) (held, judge *duck.Conn) {
 		Calls: []analyticstest.Row{{"call_id": "c1"}}, Turns: []analyticstest.Row{{"call_id": "c1", "turn": int64(0)}},
 		Items: []analyticstest.Row{{"call_id": "c1", "position": int64(0)}}, Runs: []analyticstest.Row{{"run_id": "r1"}},
 	})
-	held, judge = openAll(t, root, Options{Options: opened.Options{Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}}}), openAll(t, root, Options{})
+	held, judge = openAll(t, root, Options{Options: database.Options{Safe: &database.Limits{Memory: 256 << 20, Temp: 1 << 20}}}), openAll(t, root, Options{})
 	test.OK(t, judge.Exec(t.Context(), "SET explain_output = 'all'"))
 	return held, judge
 }

@@ -3,7 +3,7 @@ package analytics
 import (
 	"context"
 
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/plan"
 	"callhouse/internal/analytics/question"
 )
@@ -11,7 +11,7 @@ import (
 // Options configure how a warehouse is opened, and the assumptions of its reports. The zero value
 // is ready to use.
 type Options struct {
-	opened.Options
+	database.Options
 	// Currency is the currency of the costs, for headings; empty: headings name none.
 	Currency string
 	// Goals define success for agents whose success is not a completed call.
@@ -21,15 +21,15 @@ type Options struct {
 // Warehouse is one snapshot, open for reports and SQL. It may be used by several goroutines at
 // once.
 type Warehouse struct {
-	*opened.DB
+	*database.DB
 	planner  *plan.Planner
 	currency string
 	goals    []question.Goal
 }
 
-// Open opens the current snapshot of the warehouse at root. It returns the errors of [opened.Open].
+// Open opens the current snapshot of the warehouse at root. It returns the errors of [database.Open].
 func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
-	db, err := opened.Open(ctx, root, o.Options)
+	db, err := database.Open(ctx, root, o.Options)
 	if err != nil {
 		return nil, err
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
-	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
 	"callhouse/internal/postgres"
 	"callhouse/internal/serve/dialect"
@@ -37,7 +37,7 @@ func translated(err error) error {
 	var already *postgres.Error
 	var d *duck.Error
 	var unsafe *guard.UnsafeError
-	var zone *opened.ZoneError
+	var zone *database.ZoneError
 	var damage *layout.DamageError
 	var unsupported *dialect.UnsupportedError
 	coded := func(code, hint string) error {

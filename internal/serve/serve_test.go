@@ -25,7 +25,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/layout"
 	"callhouse/internal/postgres"
@@ -58,7 +58,7 @@ func start(t *testing.T, settle func(*postgres.Server)) *testServer {
 	analyticstest.Write(t, h.root, 1, analyticstest.Data{Calls: calls(2), Turns: []row{{"call_id": "c0", "turn": int64(0), "role": "agent", "content": "hello"}}})
 	h.snapshots = &serve.Snapshots{Root: h.root, Log: func(text string) { t.Log(text) },
 		Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
-			return analytics.Open(ctx, h.root, analytics.Options{Options: opened.Options{Location: zone, Threads: 1, Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}, Dialect: dialect.Catalog(r), Rights: r}})
+			return analytics.Open(ctx, h.root, analytics.Options{Options: database.Options{Location: zone, Threads: 1, Safe: &database.Limits{Memory: 256 << 20, Temp: 1 << 20}, Dialect: dialect.Catalog(r), Rights: r}})
 		}}
 	log := func(text string) { t.Log(text) }
 	s := &postgres.Server{Log: log, Host: &postgres.Sessions{Backend: &serve.Backend{Snapshots: h.snapshots, Zone: time.UTC}, Log: log,

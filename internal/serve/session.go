@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
-	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/postgres"
@@ -61,7 +61,7 @@ type session struct {
 
 // conn is a connection to a snapshot. It streams the rows of one statement at a time.
 type conn struct {
-	*opened.Session
+	*database.Session
 	zone *time.Location
 	busy bool
 }
@@ -140,7 +140,7 @@ func (s *session) Zone(ctx context.Context, name string) (*time.Location, error)
 		if zone, err = time.LoadLocation(name); err != nil || name == "Local" {
 			return nil, &postgres.Error{Code: "22023", Message: `invalid value for parameter "TimeZone": "` + name + `"`}
 		}
-		if err := opened.CheckZone(ctx, zone); err != nil {
+		if err := database.CheckZone(ctx, zone); err != nil {
 			return nil, &postgres.Error{Code: "22023", Message: `invalid value for parameter "TimeZone": "` + name + `"`}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/serve"
 	"callhouse/internal/test"
@@ -62,7 +62,7 @@ func TestBorrow(t *testing.T) {
 		}
 	}
 	c := &serve.Snapshots{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
-		return analytics.Open(ctx, root, analytics.Options{Options: opened.Options{Location: zone, Rights: r}})
+		return analytics.Open(ctx, root, analytics.Options{Options: database.Options{Location: zone, Rights: r}})
 	}}
 	borrow := func(zone *time.Location, want int64) (*analytics.Warehouse, func()) {
 		t.Helper()

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
@@ -321,7 +321,7 @@ func (b *busy) ask(ctx context.Context) (out saw, err error) {
 		return out, err
 	}
 	defer leave()
-	w, err := analytics.Open(ctx, b.root, analytics.Options{Options: opened.Options{Threads: 1}})
+	w, err := analytics.Open(ctx, b.root, analytics.Options{Options: database.Options{Threads: 1}})
 	if err != nil {
 		return out, err
 	}

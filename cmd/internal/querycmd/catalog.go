@@ -16,7 +16,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/layout"
 	"callhouse/internal/scratch"
 	"callhouse/internal/sink"
@@ -69,7 +69,7 @@ func (a *app) printCatalog(ctx context.Context) error {
 	}
 	print := func(w io.Writer) error {
 		script := fmt.Sprintf("-- Snapshot %d of a warehouse of calls, committed %s.\nSET TimeZone = '%s';\n\n", snap.Manifest.Snapshot,
-			snap.Manifest.CommittedAt.UTC().Format(time.RFC3339), loc) + opened.CatalogScript(snap, loc)
+			snap.Manifest.CommittedAt.UTC().Format(time.RFC3339), loc) + database.CatalogScript(snap, loc)
 		if cli.CanDraw(w) { // other outputs get the exact script
 			script = words.Lines(script)
 		}
@@ -88,10 +88,10 @@ func (a *app) opened(ctx context.Context) (*layout.Snapshot, *time.Location, err
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := opened.CheckZone(ctx, loc); err != nil {
+	if err := database.CheckZone(ctx, loc); err != nil {
 		return nil, nil, err
 	}
-	snap, err := opened.CurrentAbsolute(a.Warehouse)
+	snap, err := database.CurrentAbsolute(a.Warehouse)
 	return snap, loc, err
 }
 
@@ -149,7 +149,7 @@ func swapCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location,
 	}
 	defer func() { _ = tmp.Remove() }()
 	made := filepath.Join(tmp.Path, filepath.Base(path))
-	if err := opened.WriteCatalog(ctx, snap, loc, made); err != nil {
+	if err := database.WriteCatalog(ctx, snap, loc, made); err != nil {
 		return err
 	}
 	if err := durable(made, 0o644); err != nil {
@@ -200,7 +200,7 @@ func replaceable(ctx context.Context, root, path string) error {
 	} else if !ok {
 		return foreign("is not a DuckDB file")
 	}
-	only, err := opened.OnlyViews(ctx, path)
+	only, err := database.OnlyViews(ctx, path)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return err

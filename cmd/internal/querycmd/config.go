@@ -11,7 +11,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/words"
 )
@@ -23,7 +23,7 @@ func (a *app) commonFlags(root *cobra.Command) {
 	root.PersistentFlags().Lookup("format").Usage += "; one of " + strings.Join(answer.FormatNames(), ", ")
 	cli.CompleteFrom(root, "format", answer.FormatNames)
 	cli.CompleteFrom(root, "tz", func() []string {
-		zones, _ := opened.Zones(context.Background())
+		zones, _ := database.Zones(context.Background())
 		return zones
 	})
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.configure(cmd) }

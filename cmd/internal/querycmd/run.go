@@ -22,7 +22,7 @@ import (
 	"callhouse/cmd/internal/querycmd/mcp"
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/cmd/internal/querycmd/serve"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/isolate"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
@@ -85,7 +85,7 @@ snapshot, even while extract runs.`,
   query disconnections --since 7d --by agent
   query durations --by metadata.campaign --format csv --output durations.csv
   query sql 'SELECT status, count(*) FROM calls GROUP BY status'`,
-		Version:       cli.Versions("DuckDB " + opened.EngineVersion()),
+		Version:       cli.Versions("DuckDB " + database.EngineVersion()),
 		SilenceErrors: true, SilenceUsage: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -13,7 +13,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
@@ -120,7 +120,7 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: c.calls(), Compacted: func(month string) bool { return month < "2026-11" },
 		Coverage: []schema.Span{{From: 0, To: companyEnds.UnixMilli()}},
 		Others:   map[*schema.Table][]row{&resource.Changes: {edited(companyEnds.AddDate(0, 0, -editedDays))}}})
-	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 2}})
+	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: database.Options{Threads: 2}})
 	test.OK(t, err)
 	defer w.Close()
 	l := english(t)
@@ -303,7 +303,7 @@ func TestOneBadDay(t *testing.T) {
 		}
 		root := t.TempDir()
 		analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls})
-		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 2}})
+		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: database.Options{Threads: 2}})
 		test.OK(t, err)
 		rows, columns := answers(t, w, "anomalies", question.Params{By: "agent", Since: companyEnds.AddDate(0, 0, -1)})
 		found := 0

@@ -18,7 +18,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/page/texts"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/longtest"
@@ -176,7 +176,7 @@ func TestEveryTextIsOfTheCatalogue(t *testing.T) {
 		}
 		root := t.TempDir()
 		analyticstest.Write(t, root, 1, c.Data)
-		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}})
+		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: database.Options{Threads: 1}})
 		test.OK(t, err)
 		defer w.Close()
 		c.o.Now = now

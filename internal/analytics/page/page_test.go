@@ -16,7 +16,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
@@ -175,7 +175,7 @@ func made(t *testing.T, d analyticstest.Data, o Options) (Summary, string) {
 	t.Helper()
 	root := t.TempDir()
 	analyticstest.Write(t, root, 7, d)
-	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}})
+	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: database.Options{Threads: 1}})
 	test.OK(t, err)
 	defer func() { test.OK(t, w.Close()) }()
 	var out bytes.Buffer

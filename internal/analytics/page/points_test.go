@@ -10,7 +10,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/longtest"
@@ -157,7 +157,7 @@ func usesOf(t *testing.T, limits rights.Rights) *page {
 	}
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, d)
-	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1, Rights: limits}})
+	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: database.Options{Threads: 1, Rights: limits}})
 	test.OK(t, err)
 	t.Cleanup(func() { w.Close() })
 	return &page{source: source{w: w, l: english(t)}, period: p, o: Options{Since: p.since, Until: p.until}}

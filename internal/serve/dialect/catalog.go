@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/guard"
-	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/analytics/sqltext"
 	"callhouse/internal/postgres"
@@ -93,8 +93,8 @@ var columnTypes = sync.OnceValue(func() map[string][]string {
 })
 
 // Catalog returns the names that a reader's statements may use besides the warehouse's tables.
-func Catalog(r rights.Rights) *opened.Dialect {
-	return &opened.Dialect{Definitions: definitions() + without(r),
+func Catalog(r rights.Rights) *database.Dialect {
+	return &database.Dialect{Definitions: definitions() + without(r),
 		Also: guard.Also{Schema: schemaOf, Relations: Relations(), Functions: Functions()}}
 }
 

@@ -82,7 +82,7 @@ func relations(from any, scope map[string]string) {
 func (a *Statement) relation(n node) {
 	catalog, schema, name := small(n, "catalog_name"), small(n, "schema_name"),
 		small(n, "table_name")
-	if catalog == database {
+	if catalog == databaseName {
 		n["catalog_name"], catalog = "", ""
 		a.changed = true
 	}
@@ -193,15 +193,15 @@ func isShortSeries(of node) bool {
 
 const shortSeries = 10_000
 
-// database is the name of the database for clients.
-const database = "callhouse"
+// databaseName is the name of the database for clients.
+const databaseName = "callhouse"
 
 // column drops the schema of a column, and replaces words that only look like columns.
 func (a *Statement) column(n node) {
 	names := pathOf(n)
 	for len(names) > 2 {
 		first := strings.ToLower(text(names[0]))
-		if first != "public" && first != "pg_catalog" && first != "information_schema" && first != database {
+		if first != "public" && first != "pg_catalog" && first != "information_schema" && first != databaseName {
 			return
 		}
 		names = names[1:]
@@ -215,7 +215,7 @@ func (a *Statement) column(n node) {
 	case "current_user", "session_user", "user", "current_role":
 		a.put(n, constant(a.User))
 	case "current_catalog":
-		a.put(n, constant(database))
+		a.put(n, constant(databaseName))
 	case "current_schema":
 		a.put(n, constant("public"))
 	}

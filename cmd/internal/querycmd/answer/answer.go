@@ -15,9 +15,9 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/guard"
-	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/question"
 	sqlfiles "callhouse/sql"
 )
@@ -55,7 +55,7 @@ func Zone(name string) (*time.Location, error) {
 }
 
 func zoneError(name string) error {
-	near, _ := opened.NearestZone(context.Background(), name) // a suggestion is dispensable
+	near, _ := database.NearestZone(context.Background(), name) // a suggestion is dispensable
 	return cli.UnknownZone(name, near)
 }
 
@@ -97,7 +97,7 @@ const reportMemory = "1GB"
 
 // Options returns the settings for opening the warehouse in a zone.
 func (c *Command) Options(loc *time.Location) analytics.Options {
-	return analytics.Options{Currency: c.Currency, Goals: c.Goals, Options: opened.Options{Location: loc, MemoryLimit: reportMemory}}
+	return analytics.Options{Currency: c.Currency, Goals: c.Goals, Options: database.Options{Location: loc, MemoryLimit: reportMemory}}
 }
 
 // Open opens the warehouse in a zone.

@@ -8,10 +8,10 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/guard"
-	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/layout"
 	"callhouse/internal/scratch"
@@ -39,7 +39,7 @@ func (c *Command) Explain(err error) error {
 		return cli.Usage(ambiguousHint(ambiguous), "%v", err)
 	case errors.As(err, &group):
 		return cli.Usage(group.Hint, "%v", err)
-	case cli.Is[*opened.ZoneError](err):
+	case cli.Is[*database.ZoneError](err):
 		return zoneError(c.TZ)
 	case errors.As(err, &d) && d.Kind == "Out of Memory":
 		return cli.Fail(cli.ExitFailed, err, cmp.Or(scratch.Missing(),

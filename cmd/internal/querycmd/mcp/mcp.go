@@ -17,7 +17,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/scratch"
 	"callhouse/internal/serve"
 	"callhouse/internal/words"
@@ -106,10 +106,10 @@ func (s *server) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := opened.CheckZone(ctx, loc); err != nil {
+	if err := database.CheckZone(ctx, loc); err != nil {
 		return err
 	}
-	if _, err := opened.CurrentAbsolute(s.Warehouse); err != nil {
+	if _, err := database.CurrentAbsolute(s.Warehouse); err != nil {
 		return err
 	}
 	if cli.IsTerminal(s.Stdin) {

@@ -22,8 +22,8 @@ import (
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/docs"
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/format"
-	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/layout"
 	"callhouse/internal/words"
@@ -230,7 +230,7 @@ func (s *server) answer(ctx context.Context, t *tool, raw json.RawMessage) (r *r
 		return nil, context.Cause(ctx)
 	}
 	o := s.Options(c.zone)
-	o.Rights, o.Safe = s.Rights, &opened.Limits{Memory: cmp.Or(s.Memory, memory), Temp: memory}
+	o.Rights, o.Safe = s.Rights, &database.Limits{Memory: cmp.Or(s.Memory, memory), Temp: memory}
 	if c.w, err = analytics.Open(ctx, s.Warehouse, o); err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ import (
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/duck"
-	"callhouse/internal/analytics/opened"
 	"callhouse/internal/isolate"
 	"callhouse/internal/layout"
 	"callhouse/internal/scratch"
@@ -66,8 +66,8 @@ func (j *Job) write(ctx context.Context, out io.Writer) (said *Report, err error
 	// In our measurements DuckDB accounts for half of its memory; allocators reserve the rest or it
 	// is not counted. With half the limit, DuckDB spills to disk before the system's limit ends the
 	// statement.
-	w, err := analytics.Open(ctx, j.Warehouse, analytics.Options{Options: opened.Options{
-		Location: loc, Rights: j.Rights, Safe: &opened.Limits{Memory: j.Memory / 2, Temp: j.Temp}}})
+	w, err := analytics.Open(ctx, j.Warehouse, analytics.Options{Options: database.Options{
+		Location: loc, Rights: j.Rights, Safe: &database.Limits{Memory: j.Memory / 2, Temp: j.Temp}}})
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/isolate"
@@ -35,10 +35,10 @@ func (c *command) job(ctx context.Context, loc *time.Location) (j Job, err error
 	if err := c.memory.CheckMemory(); err != nil {
 		return j, err
 	}
-	if err := opened.CheckZone(ctx, loc); err != nil {
+	if err := database.CheckZone(ctx, loc); err != nil {
 		return j, err
 	}
-	snap, err := opened.CurrentAbsolute(c.Warehouse)
+	snap, err := database.CurrentAbsolute(c.Warehouse)
 	if err != nil {
 		return j, err
 	}
@@ -95,11 +95,11 @@ func (j Job) Run(ctx context.Context, stdout io.Writer) (err error) {
 
 // snapshots opens the warehouse for statements in each reader's dialect. A nil dialect means reports
 // only. free closes the warehouse.
-func (j Job) snapshots(log func(string), dialect func(rights.Rights) *opened.Dialect) (_ *serve.Snapshots, free func() error) {
+func (j Job) snapshots(log func(string), dialect func(rights.Rights) *database.Dialect) (_ *serve.Snapshots, free func() error) {
 	h := &serve.Snapshots{Root: j.Root, Log: log}
 	h.Open = func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
-		o := analytics.Options{Currency: j.Currency, Goals: j.Goals, Options: opened.Options{
-			Location: loc, Rights: r, Safe: &opened.Limits{Memory: j.Memory, Temp: temp}}}
+		o := analytics.Options{Currency: j.Currency, Goals: j.Goals, Options: database.Options{
+			Location: loc, Rights: r, Safe: &database.Limits{Memory: j.Memory, Temp: temp}}}
 		if dialect != nil {
 			o.Dialect = dialect(r)
 		}

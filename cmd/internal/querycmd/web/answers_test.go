@@ -22,8 +22,8 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/duck"
-	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/schema"
 	"callhouse/internal/serve"
@@ -67,7 +67,7 @@ func newServer(t *testing.T) *Server {
 		Turns: []analyticstest.Row{{"call_id": "one", "call_start_at": at, "turn": int64(0), "role": "user", "content": "hello"},
 			{"call_id": "one", "call_start_at": at, "turn": int64(1), "role": "tool_call_invocation", "tool_call_id": "t", "tool_name": "find"}}})
 	snapshots := &serve.Snapshots{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
-		return analytics.Open(ctx, root, analytics.Options{Options: opened.Options{Location: zone, Rights: r}})
+		return analytics.Open(ctx, root, analytics.Options{Options: database.Options{Location: zone, Rights: r}})
 	}}
 	t.Cleanup(func() { test.OK(t, snapshots.Close()) })
 	return New(Config{Snapshots: snapshots, Settings: answer.Command{Config: config.Config{Values: config.Values{TZ: "UTC", Lang: "en"}}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry()})

@@ -30,7 +30,7 @@ import (
 	"callhouse/cmd/internal/querycmd/web"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
@@ -75,7 +75,7 @@ type served struct {
 
 func snapshotsAt(root string) *serve.Snapshots {
 	return &serve.Snapshots{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
-		return analytics.Open(ctx, root, analytics.Options{Options: opened.Options{Location: zone, Rights: r}})
+		return analytics.Open(ctx, root, analytics.Options{Options: database.Options{Location: zone, Rights: r}})
 	}}
 }
 
