@@ -163,9 +163,6 @@ func TestQueryHonoursTheFile(t *testing.T) {
 	if r.code != cli.ExitOK || r.stdout != "zone,any\nAsia/Seoul,true\n" {
 		t.Errorf("exit code %d: %q\n%s", r.code, r.stdout, r.stderr)
 	}
-	if r = ask("sql", "SELECT 1 AS x", "--profile=acme", "--format=json", "--tz=UTC"); !strings.HasPrefix(r.stdout, "[") {
-		t.Errorf("a flag is over the file: %q", r.stdout)
-	}
 	out := filepath.Join(t.TempDir(), "x.ndjson")
 	ask("sql", "SELECT 1 AS x", "--profile=acme", "--output="+out).exits(t, cli.ExitOK)
 	if raw, err := os.ReadFile(out); err != nil || !strings.HasPrefix(string(raw), "{") {
@@ -173,10 +170,6 @@ func TestQueryHonoursTheFile(t *testing.T) {
 	}
 	ask("sql", "SELECT 1").reports(t, cli.ExitUsage, "none is selected: acme")
 	ask("list").exits(t, cli.ExitOK)
-	t.Setenv("CALLHOUSE_FORMAT", "markdown")
-	if r = ask("sql", "SELECT 1 AS x", "--profile=acme"); !strings.HasPrefix(r.stdout, "|") {
-		t.Errorf("the environment is over the file: %q", r.stdout)
-	}
 	t.Setenv("CALLHOUSE_WAREHOSE", "x")
 	const warned = "CALLHOUSE_WAREHOSE is not a setting and is ignored: did you mean CALLHOUSE_WAREHOUSE?"
 	for _, args := range []string{"sql 'SELECT 1' --profile=acme", "list", "volume --profile=acme", "sql 'SELECT 1' --profile=none"} {

@@ -296,52 +296,6 @@ func TestRecordingHostDown(t *testing.T) {
 	sameAsTruth(t, s.company)
 }
 
-// After an opt-out the file of a recording is deleted, and only its state remains.
-func TestRecordingOptOut(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	optedOut := false
-	audio := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "audio/wav")
-		_, _ = w.Write(silence(8000))
-	}))
-	t.Cleanup(audio.Close)
-	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		link, transcript := fmt.Sprintf("%q", audio.URL+"/a.wav"), `[{"role":"user","content":"hello"}]`
-		if optedOut {
-			link, transcript = "null", "null"
-		}
-		call := fmt.Sprintf(`{"id":"a","status":"ended","start_at":%d,"end_at":%d,"recording_url":%s,"call_analysis":null,"call_cost":{"total_cost":"1.00"},`+
-			`"opt_out_sensitive_data_storage":%v`, now.Add(-2*time.Hour).UnixMilli(), now.Add(-2*time.Hour).UnixMilli()+1000, link, optedOut)
-		if strings.HasSuffix(r.URL.Path, "/a") {
-			fmt.Fprintf(w, `%s,"transcript":%s}`, call, transcript)
-			return
-		}
-		fmt.Fprintf(w, `{"items":[%s}],"next_cursor":null,"total_count":1}`, call)
-	}))
-	t.Cleanup(service.Close)
-	dir := t.TempDir()
-	s := &studio{company: &company{t: t, warehouse: filepath.Join(dir, "w"), keyFile: filepath.Join(dir, "key")}, archive: filepath.Join(dir, "recordings")}
-	test.OK(t, os.WriteFile(s.keyFile, []byte(testKey), 0o600))
-	night := func() string {
-		t.Helper()
-		r := extract(t.Context(), "run", "--warehouse", s.warehouse, "--base-url", service.URL, "--api-key-file", s.keyFile, "--recordings", s.archive,
-			"--recordings-private", "--requests-per-second", "200", "--requests-per-minute", "2000")
-		r.exits(t, cli.ExitOK)
-		rows := s.sql("SELECT state, path, sha256 FROM recordings")
-		return fmt.Sprint(len(s.files()), " ", rows)
-	}
-	if got := night(); !strings.HasPrefix(got, "1 [map[path:") || !strings.Contains(got, "state:stored") {
-		t.Errorf("first night: %s", got)
-	}
-	optedOut = true
-	for range 2 {
-		if got := night(); got != "0 [map[path:<nil> sha256:<nil> state:withheld]]" {
-			t.Errorf("after the opt-out: %s", got)
-		}
-	}
-}
-
 // silence returns a WAV file of n one-byte samples, 8,000 per second.
 func silence(n uint32) []byte {
 	le := binary.LittleEndian

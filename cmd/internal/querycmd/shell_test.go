@@ -146,40 +146,6 @@ func TestShellSeesCommits(t *testing.T) {
 	x.leave()
 }
 
-// Nothing breaks on a small terminal.
-func TestShellInASmallTerminal(t *testing.T) {
-	copyWarehouse(t)
-	x := start(t, 34, 8, "shell")
-	x.ready()
-	x.typed("select content, role")
-	x.press(enter)
-	x.typed("from transcript_turns t")
-	x.press(enter)
-	x.typed("where t.ro")
-	x.press(tab)
-	x.see("where t.role")
-	x.typed(" = 'user' limit 1;")
-	x.press(enter)
-	x.see("user")
-	x.ready()
-	x.typed("select cal")
-	x.keys(tab)
-	x.see("call_start_at")
-	x.keys(tab)
-	x.see("select call_id")
-	x.press(ctrlC) // the first one ends the selection
-	x.drop()
-	x.keys(ctrlR)
-	x.see("inc-search")
-	x.keys("limit")
-	x.see("inc-search): limit", "'user' limit\n")
-	x.keys(ctrlC)
-	x.wait("the search's end", func() bool { return !strings.Contains(x.shows(), "inc-search") && x.idle() })
-	x.press(ctrlC)
-	x.ready()
-	x.leave()
-}
-
 // Data quoted in an error does not control the terminal.
 func TestShellErrorsSteerNothing(t *testing.T) {
 	copyWarehouse(t)
