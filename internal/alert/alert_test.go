@@ -73,9 +73,7 @@ func TestSameWindowAgain(t *testing.T) {
 		for range 3 {
 			for _, m := range s.Advance(p, []Reading{reading(1, "g", true, true), reading(1, "h", true, true)}, monday.AddDate(0, 0, 1), monday.AddDate(0, 0, 1)) {
 				out = append(out, m.ID)
-				if len(m.Items) != 2 {
-					t.Errorf("a message has %d items, want both groups", len(m.Items))
-				}
+				test.Same(t, 2, len(m.Items), "the items of a message, of both groups")
 			}
 		}
 		return out
@@ -185,9 +183,7 @@ func TestChannelDown(t *testing.T) {
 	root := t.TempDir()
 	w := &wire{fail: errors.New("it is down")}
 	deliver(t, root, w, monday, messages(2)...)
-	if w.tries != tries {
-		t.Errorf("%d tries while the channel is down, want %d", w.tries, tries)
-	}
+	test.Same(t, tries, w.tries, "tries while the channel is down")
 	w.fail = &RefusedError{errors.New("it refuses")}
 	deliver(t, root, w, monday.Add(time.Hour))
 	if s, err := Read(root); err != nil || w.tries != tries+1 || len(s.Outbox) != 2 || !strings.Contains(s.Waiting(), "it refuses") {
@@ -195,9 +191,7 @@ func TestChannelDown(t *testing.T) {
 	}
 	w.fail = nil
 	deliver(t, root, w, monday.Add(23*time.Hour))
-	if !slices.Equal(w.got, []string{"m0", "m1"}) {
-		t.Errorf("arrived: %v", w.got)
-	}
+	test.Same(t, []string{"m0", "m1"}, w.got, "arrived")
 	w.fail = errors.New("it is down again")
 	deliver(t, root, w, monday, messages(2)...)
 	deliver(t, root, w, monday.Add(lifetime))

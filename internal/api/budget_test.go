@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -272,8 +271,6 @@ func TestPriorities(t *testing.T) {
 			synctest.Wait()
 		}
 		wg.Wait()
-		if want := []Priority{Spare, Newest, Recent, Older, Older}; !slices.Equal(order, want) {
-			t.Errorf("order %v, want %v", order, want)
-		}
+		test.Same(t, []Priority{Spare, Newest, Recent, Older, Older}, order, "order")
 	})
 }

@@ -216,9 +216,7 @@ func TestLists(t *testing.T) {
 				if lost := missing() > 0; lost != (tc.open && !tc.all) || r.Complete() == tc.open || store.covers(oldest) == tc.open {
 					t.Errorf("%d calls are missing; on record: %v; problems: %q", missing(), store.covers(oldest), r.Problems)
 				}
-				if r.Unaccounted() != 0 {
-					t.Errorf("not accounted for: %+v", r.Counts)
-				}
+				test.Same(t, 0, r.Unaccounted(), "not accounted for: %+v", r.Counts)
 				if most := pages + tc.more; r.PageRequests > most {
 					t.Errorf("%d page requests, %d would do:\n%s", r.PageRequests, most, strings.Join(s.requests, "\n"))
 				}
@@ -428,9 +426,7 @@ func TestTimesShownCoarsely(t *testing.T) {
 							}
 							time.Sleep(2 * time.Minute)
 						}
-						if len(store.items) != calls {
-							t.Errorf("%d of %d calls", len(store.items), calls)
-						}
+						test.Same(t, calls, len(store.items), "calls")
 					})
 				})
 			}

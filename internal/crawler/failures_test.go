@@ -97,9 +97,7 @@ func TestFailureTable(t *testing.T) {
 					}
 					store := newMemStore()
 					r, err := s.visit(t, store, nil)
-					if attempts != want.attempts {
-						t.Errorf("%d attempts, want %d", attempts, want.attempts)
-					}
+					test.Same(t, want.attempts, attempts, "attempts")
 					switch down := (*api.ServiceDownError)(nil); {
 					case want.err != nil:
 						if !errors.As(err, want.err) {
@@ -119,9 +117,7 @@ func TestFailureTable(t *testing.T) {
 					if kind == api.Record && want.err == nil && store.details["call-000001"]+store.details["call-000003"] != 2 {
 						t.Errorf("the other calls were not fetched: %v", store.details)
 					}
-					if r.Requests != int64(s.n) {
-						t.Errorf("the budget was charged %d times for %d requests", r.Requests, s.n)
-					}
+					test.Same(t, int64(s.n), r.Requests, "what the budget was charged for")
 				})
 			})
 		}
@@ -322,9 +318,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	if _, ok := errors.AsType[*api.AddressError](err); !ok || !strings.Contains(err.Error(), "https://login.example/in") {
 		t.Errorf("error %v", err)
 	}
-	if n.Load() != 1 {
-		t.Errorf("%d requests", n.Load())
-	}
+	test.Same(t, 1, n.Load(), "requests")
 }
 
 func TestNoKeyInLogsOrErrors(t *testing.T) {

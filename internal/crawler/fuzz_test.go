@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"callhouse/internal/test"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -96,9 +97,7 @@ func meetHostile(t *testing.T, item, record []byte, place int, how uint8) {
 	if _, down := errors.AsType[*api.ServiceDownError](err); err != nil && (whole || !down) {
 		t.Fatalf("the run failed: %v", err)
 	}
-	if r.Unaccounted() != 0 {
-		t.Errorf("not accounted for: %+v", r.Counts)
-	}
+	test.Same(t, 0, r.Unaccounted(), "not accounted for: %+v", r.Counts)
 	if r.Requests > 256+120 {
 		t.Errorf("%d requests", r.Requests)
 	}

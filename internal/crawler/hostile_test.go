@@ -145,9 +145,7 @@ func TestEveryItemIsAccountedFor(t *testing.T) {
 				if err != nil || len(store.items) != 250 || r.Unaccounted() != 0 || r.ItemsStored != 250 {
 					t.Errorf("start_at %d at %d: %d stored, %v, %+v", start, place, len(store.items), err, r.Counts)
 				}
-				if len(store.details) != 250 {
-					t.Errorf("start_at %d: %d details", start, len(store.details))
-				}
+				test.Same(t, 250, len(store.details), "start_at %d: details", start)
 			})
 		}
 	}

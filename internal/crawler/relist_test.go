@@ -91,9 +91,7 @@ func TestPlainListIsGoneOverOnceAWeek(t *testing.T) {
 				whole++
 			}
 		}
-		if whole != 3 {
-			t.Errorf("the whole list was listed on %d of 16 nights: pages %v", whole, pages)
-		}
+		test.Same(t, 3, whole, "nights of 16 that listed the whole list: pages %v", pages)
 	})
 }
 
@@ -200,15 +198,11 @@ func TestFollowing(t *testing.T) {
 	if !see(call, 1_010_000) || see(call, 1_011_000) {
 		t.Error("a new call is not stored once")
 	}
-	if down := f.begin(1_012_000); down != 1_000_000 {
-		t.Errorf("the next poll lists down to %d", down)
-	}
+	test.Same(t, 1_000_000, f.begin(1_012_000), "the next poll lists down to")
 	if !see(ended, 1_070_000) || !f.found || len(f.due) != 1 || f.due[0].CallID != "a" {
 		t.Errorf("the end of a call: news %v, due %+v", f.found, f.due)
 	}
-	if down := f.begin(1_080_000); down != 5_000_000 {
-		t.Errorf("after its end, the next poll lists down to %d", down)
-	}
+	test.Same(t, 5_000_000, f.begin(1_080_000), "after its end, the next poll lists down to")
 	if see(strings.Replace(ended, "sig=1", "sig=2", 1), 1_200_000) || f.found || f.changes {
 		t.Error("another signature is stored")
 	}

@@ -84,9 +84,7 @@ func TestInterruptedListingGoesOnBelow(t *testing.T) {
 		if err != nil || !r.Complete() || len(store.items) != 3000 {
 			t.Fatalf("error %v, %d items", err, len(store.items))
 		}
-		if r.PageRequests != 21 { // one for the window, 19 for the remaining 1,801, and one below their end
-			t.Errorf("%d pages:\n%s", r.PageRequests, strings.Join(s.requests[:25], "\n"))
-		}
+		test.Same(t, 21, r.PageRequests, "pages:\n%s", strings.Join(s.requests[:25], "\n"))
 	})
 }
 
@@ -115,9 +113,7 @@ func TestInterruptStopsAsking(t *testing.T) {
 		if r.DetailsFetched != r.DetailRequests || int(r.DetailsFetched) != len(store.details) {
 			t.Errorf("%d details asked for, %d kept", r.DetailRequests, len(store.details))
 		}
-		if s.n != int(r.Requests) {
-			t.Errorf("%d requests counted, %d sent", r.Requests, s.n)
-		}
+		test.Same(t, int(r.Requests), s.n, "requests counted (-) and sent (+)")
 	})
 }
 
@@ -178,9 +174,7 @@ func TestCallsThatAppearLate(t *testing.T) {
 			test.OK(t, err)
 			s.calls = append(s.calls, late)
 		}
-		if store.details["late"] != 1 {
-			t.Error("the late call was not found")
-		}
+		test.Same(t, 1, store.details["late"], "records of the late call")
 	})
 }
 

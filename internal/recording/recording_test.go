@@ -98,9 +98,7 @@ func TestFetch(t *testing.T) {
 	if again, err := a.Fetch(t.Context(), call); err != nil || again != want {
 		t.Errorf("the same once more: %v %v", again, err)
 	}
-	if requests.Load() != 2 {
-		t.Errorf("%d requests", requests.Load())
-	}
+	test.Same(t, 2, requests.Load(), "requests")
 	_, _, err = a.Delete(t.Context(), []string{recording.StemOf(got.Path), "2026/11/23/none"})
 	test.OK(t, err)
 	if _, _, err := a.Sum(t.Context(), got.Path); !errors.Is(err, fs.ErrNotExist) {

@@ -148,9 +148,7 @@ func TestKeysShareTheLimits(t *testing.T) {
 			t.Errorf("request %d: %d, want %d", i, w.Code, want)
 		}
 	}
-	if s.Stats().MaxPerSecond != 4 {
-		t.Errorf("at most %d in a second", s.Stats().MaxPerSecond)
-	}
+	test.Same(t, 4, s.Stats().MaxPerSecond, "at most in a second")
 }
 
 // registered fetches a schema from the registry and compiles it.

@@ -212,9 +212,7 @@ func listedV2(t *testing.T, s *Server, path, name, id, body string) (all []strin
 			all = append(all, member(item, id).(string))
 		}
 		if o["next_cursor"] == nil {
-			if o["total_count"] != float64(len(all)) {
-				t.Errorf("%s %s: total_count is %v of %d", path, body, o["total_count"], len(all))
-			}
+			test.Same(t, any(float64(len(all))), o["total_count"], "%s %s: total_count", path, body)
 			return all
 		}
 		key = fmt.Sprintf(`,"pagination_key":%q`, o["next_cursor"])
@@ -247,9 +245,7 @@ func TestListsOfV2(t *testing.T) {
 		}
 		ascending := list(`"limit":5,"sort_order":"ascending"`)
 		slices.Reverse(ascending)
-		if !slices.Equal(ascending, want) {
-			t.Errorf("%s, the oldest first: %v", name, ascending)
-		}
+		test.Same(t, want, ascending, "%s, the oldest first", name)
 		for body, status := range map[string]int{
 			``: 200, `"limit":500`: 200, `"limit":0`: 422, `"limit":501`: 422, `"sort_order":"asc"`: 422, `"pagination_key":"7"`: 422,
 			`"pagination_key":null`: 200, `"filter_criteria":{"colour":[]}`: 422,

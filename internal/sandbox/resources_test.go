@@ -422,9 +422,7 @@ func TestPagesOfResourcesGoOn(t *testing.T) {
 		cursor = "&cursor=" + *e.NextCursor
 	}
 	for _, a := range first {
-		if seen[a.ID.String()] != 1 {
-			t.Errorf("agent %d was seen %d times", a.Number, seen[a.ID.String()])
-		}
+		test.Same(t, 1, seen[a.ID.String()], "how often agent %d was seen", a.Number)
 	}
 }
 
@@ -560,9 +558,7 @@ func campaignsAndCalls(t *testing.T, s *Server, seen map[string]bool) {
 		zone, err := time.LoadLocation(c["call_time_window"].(map[string]any)["timezone"].(string))
 		test.OK(t, err)
 		calls := getAll(t, s, "limit=100&sort_order=asc&campaign_id="+rec.ID)
-		if byItem[rec.ID] != len(calls) {
-			t.Errorf("campaign %s: %d calls, %d say so", rec.ID, len(calls), byItem[rec.ID])
-		}
+		test.Same(t, len(calls), byItem[rec.ID], "campaign %s: calls, and those that say so", rec.ID)
 		seen["calls"] = seen["calls"] || len(calls) > 0
 		var completed, failed, active float64
 		for _, call := range calls {

@@ -76,8 +76,6 @@ func TestLatencyAndServeInSimulatedTime(t *testing.T) {
 		}
 		stop()
 		synctest.Wait()
-		if n := s.Stats().Requests; n != 21 {
-			t.Errorf("%d requests counted, want 21: one that is given up arrives too", n)
-		}
+		test.Same(t, 21, s.Stats().Requests, "requests counted: one that is given up arrives too")
 	})
 }

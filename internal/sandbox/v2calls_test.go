@@ -288,9 +288,7 @@ func TestBulkIsLimitedAndCounted(t *testing.T) {
 		codes = append(codes, do(s, "GET", target).Code)
 	}
 	codes = append(codes, post(s, bulkPath, "{}").Code)
-	if want := []int{200, 200, 500, 200, 200, 429, 429}; !slices.Equal(codes, want) {
-		t.Errorf("answers %v, want %v", codes, want)
-	}
+	test.Same(t, []int{200, 200, 500, 200, 200, 429, 429}, codes, "answers")
 	want := []Request{{Kind: "bulk", Resource: "v2_calls"}, {Kind: "bulk", Resource: "v2_calls_legacy"},
 		{Kind: "bulk", Resource: "v2_calls"}, {Kind: "bulk", Resource: "v2_call", ID: id}, {Kind: "page"}}
 	test.Same(t, want, requests, "(-want +got)")

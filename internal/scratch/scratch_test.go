@@ -51,9 +51,7 @@ func TestMakeSweeps(t *testing.T) {
 	next := make1(t, "callhouse-ours-")
 	want := []string{"callhouse-ours-456", filepath.Base(held.Path), filepath.Base(next.Path), "callhouse-ours-", "callhouse-ours-12x", "callhouse-ours-123.d", "callhouse-ours-7", "callhouse-ours-8", "theirs-123"}
 	slices.Sort(want)
-	if got := list(t); !slices.Equal(got, want) {
-		t.Errorf("there are %v\nwant %v", got, want)
-	}
+	test.Same(t, want, list(t), "the folder")
 	if _, err := os.Stat(filepath.Join(held.Path, "rows")); err != nil {
 		t.Error(err)
 	}
@@ -154,9 +152,7 @@ func TestTemporarySweeps(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("there are %v\nwant %v", got, want)
-	}
+	test.Same(t, want, got, "the folder")
 	for _, b := range []*scratch.Dir{mine, next} {
 		if err := b.Remove(); err != nil {
 			t.Error(err)

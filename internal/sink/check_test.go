@@ -49,9 +49,7 @@ func TestCheckReadsWhatTheRunWrote(t *testing.T) {
 	if err != nil || r.Calls != 1 || r.Files != 2 || r.Unknown["status"] != 1 || r.Unknown["disconnection_reason"] != 1 || len(r.Unknown) != 2 {
 		t.Errorf("the second run: %+v, %v", r, err)
 	}
-	if r.Count != 0 {
-		t.Errorf("a call that ends before it starts is a problem: %v", r.Problems)
-	}
+	test.Same(t, 0, r.Count, "a call that ends before it starts is a problem: %v", r.Problems)
 	flip := func(day time.Time) {
 		t.Helper()
 		for _, f := range w.Snapshot().Manifest.FilesOf(schema.Calls.Name) {

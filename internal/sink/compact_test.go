@@ -69,23 +69,17 @@ func TestANightCompactsWhatIsOverAndSettled(t *testing.T) {
 	test.OK(t, w.Finish(context.Background(), doneRow(w)))
 	want := []string{"2026-06", "2026-07-05", "2026-07-06", "2026-07-07", "2026-08", "2026-09",
 		"2026-10-05", "2026-10-06", "2026-11-05", "2026-11-06"}
-	if got := periods(w.Snapshot()); !slices.Equal(got, want) {
-		t.Errorf("after the first night: %v, want %v", got, want)
-	}
+	test.Same(t, want, periods(w.Snapshot()), "after the first night")
 	test.OK(t, w.Finish(context.Background(), doneRow(w)))
 	want = []string{"2026-06", "2026-07", "2026-08", "2026-09", "2026-10", "2026-11-05", "2026-11-06"}
-	if got := periods(w.Snapshot()); !slices.Equal(got, want) {
-		t.Errorf("after the second night: %v, want %v", got, want)
-	}
+	test.Same(t, want, periods(w.Snapshot()), "after the second night")
 	after := readCalls(t, anywhere, w.Snapshot())
 	for id, call := range before {
 		if !calls.Same(call, after[id]) {
 			t.Errorf("compaction changed call %s", id)
 		}
 	}
-	if len(after) != len(before)+1 {
-		t.Errorf("%d calls, want %d", len(after), len(before)+1)
-	}
+	test.Same(t, len(before)+1, len(after), "calls")
 }
 
 // An interrupt prevents a run's compaction, but not its last commit.

@@ -200,9 +200,7 @@ func TestRunRow(t *testing.T) {
 			f.SetInt(int64(100 + i))
 		}
 	}
-	if counts != 20 {
-		t.Errorf("%d counts", counts)
-	}
+	test.Same(t, 20, counts, "counts")
 	for _, want := range []schema.Run{want, {ID: "r"}} {
 		row := schema.Runs.AppendRow(nil, want.Row())
 		if len(row) != len(schema.Runs.Columns) {

@@ -141,9 +141,7 @@ func TestForgetByNumberAndTime(t *testing.T) {
 			w := older(t)
 			r := mustForget(t, w, c.sel)
 			test.Same(t, c.left, holds(t, w.Snapshot()), "left")
-			if len(r.Calls) != 4-len(c.left) {
-				t.Errorf("the receipt has %d calls", len(r.Calls))
-			}
+			test.Same(t, 4-len(c.left), len(r.Calls), "calls in the receipt")
 			wholeOn(t, anywhere, w.opts.Root)
 		})
 	}

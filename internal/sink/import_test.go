@@ -229,9 +229,7 @@ func TestImportSetsAside(t *testing.T) {
 			"d.ndjson:6: cannot be decoded: not a JSON object at byte 0",
 			"d.ndjson:9: cannot be decoded: no id at byte 0",
 		}
-		if strings.Join(aside, "\n") != strings.Join(want, "\n") {
-			t.Errorf("set aside:\n%s\nwant\n%s", strings.Join(aside, "\n"), strings.Join(want, "\n"))
-		}
+		test.Same(t, strings.Join(want, "\n"), strings.Join(aside, "\n"), "set aside")
 		calls := readCalls(t, m, w.Snapshot())
 		for _, id := range []string{"a", "b", "c", "d", "twice", "v2"} {
 			if c := calls[id]; c == nil || c.StartAt().V != day {

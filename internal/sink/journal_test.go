@@ -123,9 +123,7 @@ func TestJournalUnderManyPutters(t *testing.T) {
 			n++
 		}
 	}
-	if n != putters*each {
-		t.Errorf("%d records came back, %d were put", n, putters*each)
-	}
+	test.Same(t, putters*each, n, "records that were put (-) and came back (+)")
 }
 
 // Every prefix of a segment returns only complete records, in order, and all whose frame it

@@ -142,9 +142,7 @@ func TestBackoffsAreStored(t *testing.T) {
 		if rest = put; times == 0 {
 			rest = schema.Backoff{Of: "agents"}
 		}
-		if rest.Times != times {
-			t.Errorf("run %d: given up %d times, want %d", run, rest.Times, times)
-		}
+		test.Same(t, times, rest.Times, "run %d: how often it was given up", run)
 	}
 }
 

@@ -82,9 +82,7 @@ func TestSingleRecord(t *testing.T) {
 		t.Fatalf("the commit gave %v", err)
 	}
 	test.OK(t, w.Record(t.Context(), failedRow(w, "no room")))
-	if n := w.Snapshot().Manifest.Rows(schema.Calls.Name); n != 0 {
-		t.Errorf("%d calls were committed", n)
-	}
+	test.Same(t, 0, w.Snapshot().Manifest.Rows(schema.Calls.Name), "calls were committed")
 	test.OK(t, w.Close())
 	sameRuns(t, root, "done: \nfailed: no room")
 

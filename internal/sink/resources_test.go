@@ -295,9 +295,7 @@ func TestEveryResource(t *testing.T) {
 					x.lostNothing(x.state()[resourcetest.Key(of, x.parent, n)], resourcetest.Record(of, n, 0), "own_extra")
 				}
 				x.wantChanges("completed 0", "completed 1", "completed 2", "completed 3")
-				if x.due() != 0 {
-					t.Errorf("%d objects are still incomplete", x.due())
-				}
+				test.Same(t, 0, x.due(), "objects are still incomplete")
 			}
 
 			// One changes, one disappears, one comes; a killed run had fetched them.

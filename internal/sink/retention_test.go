@@ -74,9 +74,7 @@ func TestKeep(t *testing.T) {
 		t.Errorf("counted %d erased and %d new calls, want 10 and 1", did.Aged, did.New)
 	}
 	// Four files of September, three of the new call's day, and the runs.
-	if did.Written != 8 {
-		t.Errorf("%d files were written, want 8", did.Written)
-	}
+	test.Same(t, 8, did.Written, "files written")
 	test.Same(t, []schema.Span{{From: from.UnixMilli(), To: testDay.UnixMilli(), ListedAt: testDay.UnixMilli()}}, s.Manifest.Coverage, "coverage (-want +got)")
 	wholeOn(t, anywhere, w.opts.Root)
 	// Older snapshots keep theirs until they are removed.
@@ -211,9 +209,7 @@ func TestRollback(t *testing.T) {
 	for _, r := range runs {
 		outcomes = append(outcomes, r.Outcome)
 	}
-	if want := []string{schema.OutcomeDone, schema.OutcomeDone, schema.OutcomeRolledBack}; !slices.Equal(outcomes, want) {
-		t.Errorf("the runs ended %v, want %v", outcomes, want)
-	}
+	test.Same(t, []string{schema.OutcomeDone, schema.OutcomeDone, schema.OutcomeRolledBack}, outcomes, "how the runs ended")
 	test.OK(t, w.Close())
 	// The rollback of the rollback.
 	w = night(t, nil, root, 3)

@@ -225,9 +225,7 @@ func TestNormalNumbers(t *testing.T) {
 	x.call(0, "0 inbound +82_10-1234-5678 0211112222 -")
 	x.call(0, "6 inbound 01012345678 - -")
 	x.commit()
-	if n := x.w.Snapshot().Manifest.ReadElsewhere(); n != 5 {
-		t.Errorf("%d calls were read in another country, want 5", n)
-	}
+	test.Same(t, 5, x.w.Snapshot().Manifest.ReadElsewhere(), "calls read in another country")
 	x.are("0: inbound +821012345678 +82211112222 -", "1: inbound - - -", "2: inbound - - -",
 		"3: inbound +821012345678 - -", "4: inbound - - -", "5: inbound - - -",
 		"6: inbound +821012345678 - -")

@@ -209,8 +209,6 @@ func TestForgetFindsEverySpelling(t *testing.T) {
 	for _, number := range []string{"+1 (201) 555-0100", "tel:+1-201-555-0100", "0012015550100", "12015550100", "2015550100", "＋１ ２０１ ５５５ ０１００"} {
 		plan, err := w.Forget(context.Background(), Selection{Numbers: []string{number, "+14155559999"}}, true, nil)
 		test.OK(t, err)
-		if want := []Found{{Calls: 5, Customers: 1}, {}}; !slices.Equal(plan.Numbers, want) {
-			t.Errorf("%s finds %+v", number, plan.Numbers)
-		}
+		test.Same(t, []Found{{Calls: 5, Customers: 1}, {}}, plan.Numbers, "%s finds", number)
 	}
 }

@@ -94,9 +94,7 @@ func TestVerifyOfAWholeWarehouse(t *testing.T) {
 			t.Errorf("all %v: looked at %v", all, r.Snapshots)
 		}
 	}
-	if after := listing(t, root); !slices.Equal(before, after) {
-		t.Errorf("verify changed the warehouse from %v to %v", before, after)
-	}
+	test.Same(t, before, listing(t, root), "verify changed the warehouse")
 }
 
 // An older snapshot is checked only with All, and shared files are read once.

@@ -36,7 +36,7 @@ func Read(t testing.TB, path string) []byte {
 }
 
 // Same compares two values; format says what they are, and which is - and which +.
-func Same(t testing.TB, want, got any, format string, args ...any) {
+func Same[T any](t testing.TB, want, got T, format string, args ...any) {
 	t.Helper()
 	NoDiff(t, cmp.Diff(want, got), format, args...)
 }

@@ -47,9 +47,7 @@ func TestFprintf(t *testing.T) {
 	_, _ = words.Fprintln(&out, foul, 1, nil)
 	want := `a\n\tb\x1b|a\n\tb\x1b; c|"a\n\tb\x1b"|x        |  y|7 1.5 true` + "\n" +
 		"\t" + `[a\n\tb\x1b] {A:a\n\tb\x1b} a\n\tb\x1b x: a\n\tb\x1b` + "\n" + `a\n\tb\x1b 1 <nil>` + "\n"
-	if out.String() != want {
-		t.Errorf("it wrote\n%s\nwant\n%s", out.String(), want)
-	}
+	test.Same(t, want, out.String(), "it wrote")
 }
 
 // forms returns a key in the encodings in which a service may repeat it.

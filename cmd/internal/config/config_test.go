@@ -343,9 +343,7 @@ func TestExample(t *testing.T) {
 			t.Errorf("%s: the example has %q (%v), the default is %q", k.Name, v, ok, k.Default)
 		}
 	}
-	if !slices.Equal(f.Profiles, []string{"acme", "globex"}) {
-		t.Errorf("profiles %v", f.Profiles)
-	}
+	test.Same(t, []string{"acme", "globex"}, f.Profiles, "profiles")
 }
 
 // docs/reference/configuration.md has the reference generated from the code.

@@ -85,9 +85,7 @@ func TestHelpListsWhatACommandUses(t *testing.T) {
 		"":        {"--warehouse": true, "--share": false},
 	} {
 		code, stdout, _ := call(t, "", append(strings.Fields(command), "--help")...)
-		if code != 0 {
-			t.Errorf("extract %s --help: exit code %d", command, code)
-		}
+		test.Same(t, 0, code, "extract %s --help: exit code", command)
 		for flag, want := range lists {
 			test.Same(t, want, strings.Contains(stdout, " "+flag+" "), "extract %s --help lists %s", command, flag)
 		}

@@ -189,14 +189,10 @@ func TestMetricsBetweenRuns(t *testing.T) {
 	if on, code := value(m, "callhouse_run_in_progress"), value(m, "callhouse_last_run_exit_code"); on != 1 || code != 137 {
 		t.Errorf("of a run that begins after one that was killed: %v, exit code %v", on, code)
 	}
-	if n := value(m, "callhouse_last_run_data_test_failures"); n != -1 {
-		t.Errorf("nobody knows what the data tests of a run found that was killed: %v", n)
-	}
+	test.Same(t, -1, value(m, "callhouse_last_run_data_test_failures"), "nobody knows what the data tests of a run found that was killed")
 	success := value(m, "callhouse_last_success_timestamp_seconds")
 	if want := float64(endOf(&h.Runs[0]).UnixMilli()) / 1000; success != want {
 		t.Errorf("the last success is of %v, want %v", success, want)
 	}
-	if got := outcomeOf(schema.OutcomeInterrupted).code; got != 130 {
-		t.Errorf("an interrupted run has the exit code %d", got)
-	}
+	test.Same(t, 130, outcomeOf(schema.OutcomeInterrupted).code, "an interrupted run has the exit code")
 }

@@ -92,9 +92,7 @@ func TestFind(t *testing.T) {
 func TestSpansIn(t *testing.T) {
 	t.Parallel()
 	got := spansIn("[email] Kim ", 10, []place{{0, 100, "person"}})
-	if want := []personal.Span{{From: 8, To: 11, Kind: "person"}}; !cmp.Equal(got, want) {
-		t.Error(got)
-	}
+	test.Same(t, []personal.Span{{From: 8, To: 11, Kind: "person"}}, got, "spans")
 }
 
 // An error or a malformed answer counts as unchecked; after several failures no more requests are
@@ -127,9 +125,7 @@ func TestFailures(t *testing.T) {
 				t.Errorf("%s: no error", name)
 			}
 		}
-		if len(s.requests) != maxFailures {
-			t.Errorf("%s: %d requests", name, len(s.requests))
-		}
+		test.Same(t, maxFailures, len(s.requests), "%s: requests", name)
 	}
 }
 

@@ -92,12 +92,8 @@ func TestRedactCounts(t *testing.T) {
 	if _, changed, err := r.Apply([]byte(`{"call_id":"a","transcript":[` + turn + `],"transcript_with_tool_calls":[` + turn + `]}`)); !changed || err != nil {
 		t.Error(err)
 	}
-	if n := r.Counts()["email"]; n != 1 {
-		t.Errorf("%d addresses counted, not 1", n)
-	}
-	if n := r.Counts()["card"]; n != 3 {
-		t.Errorf("%d cards counted, not 3", n)
-	}
+	test.Same(t, 1, r.Counts()["email"], "addresses")
+	test.Same(t, 3, r.Counts()["card"], "cards")
 }
 
 // For any call, the redacted JSON is valid and decodes like the original, contains nothing planted,
