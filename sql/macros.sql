@@ -273,11 +273,11 @@ CREATE MACRO exact_number(t) AS
 CREATE MACRO tool_result(content, extra) AS coalesce(content, CAST(json_extract(extra, '/content') AS VARCHAR));
 
 -- Whether a tool's result is a failure, as defined in views/tool_calls.sql.
-CREATE MACRO tells_error(v) AS
+CREATE MACRO is_error(v) AS
     NOT list_contains(['null', 'false', '0', '0.0', '""', '{}', '[]'], coalesce(v, 'null'));
 CREATE MACRO is_error_code(v) AS coalesce(try_cast(v AS DOUBLE) BETWEEN 400 AND 599, false);
-CREATE MACRO members_tell_failure(m) AS
-    tells_error(m[1]) OR tells_error(m[2])
+CREATE MACRO members_are_failure(m) AS
+    is_error(m[1]) OR is_error(m[2])
     OR list_contains(['"error"', '"errored"', '"failed"', '"failure"', '"fault"', '"exception"', '"timeout"', '"timed_out"'],
         lower(coalesce(m[3], '')))
     OR is_error_code(m[3]) OR is_error_code(m[4]) OR is_error_code(m[5]) OR is_error_code(m[6])
@@ -287,18 +287,18 @@ CREATE MACRO begins_as_failure(content) AS
     regexp_matches(content, '^\s*(error|exception|failed|failure|timeout|traceback)\b', 'i');
 -- A text that matches none of these has no member that indicates a failure. One pattern takes a
 -- tenth of the time of extracting ten members; a backslash may hide a member's name.
-CREATE MACRO may_tell_failure(content) AS regexp_matches(content, '"errors?"\s*:'
+CREATE MACRO may_be_failure(content) AS regexp_matches(content, '"errors?"\s*:'
     || '|"status"\s*:\s*"(error|errored|failed|failure|fault|exception|timeout|timed_out)"'
     || '|"(status|status_?code|code)"\s*:\s*[0-9-]|"(success|ok)"\s*:\s*false|"is_?error"\s*:\s*true|\\', 'i');
-CREATE MACRO tells_failure(content) AS
+CREATE MACRO is_failure(content) AS
     CASE WHEN begins_as_failure(content) THEN true
-        WHEN may_tell_failure(content)
-        THEN members_tell_failure(CAST(json_extract(try_cast(content AS JSON), ['/error', '/errors', '/status',
+        WHEN may_be_failure(content)
+        THEN members_are_failure(CAST(json_extract(try_cast(content AS JSON), ['/error', '/errors', '/status',
             '/status_code', '/statusCode', '/code', '/success', '/ok', '/is_error', '/isError']) AS VARCHAR[]))
         ELSE false END;
 
 -- The median of a list; for an even number of values, the mean of the middle two.
-CREATE MACRO middle_of(l) AS list_aggregate(l, 'median');
+CREATE MACRO median_of(l) AS list_aggregate(l, 'median');
 
 
 -- The standard deviation, by chance, of a share of n calls whose usual value is percent.

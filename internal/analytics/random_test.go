@@ -242,7 +242,7 @@ func TestFailuresOfTools(t *testing.T) {
 		if !ok {
 			continue
 		}
-		rows, err := w.SQLWith(t.Context(), "SELECT tells_failure($content) AS failed", map[string]string{"content": content})
+		rows, err := w.SQLWith(t.Context(), "SELECT is_failure($content) AS failed", map[string]string{"content": content})
 		if got := all(t, rows, err)[0][0]; calls.IsFailure([]byte(content)) != a.failed || got != a.failed {
 			t.Errorf("%q is a failure for the sink: %t, for the view: %v, want %t", content, calls.IsFailure([]byte(content)), got, a.failed)
 		}

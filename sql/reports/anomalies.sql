@@ -75,7 +75,7 @@ WITH by_day AS (
         list(value) OVER (PARTITION BY key, measure, is_weekend ORDER BY day RANGE BETWEEN INTERVAL 56 DAY PRECEDING AND INTERVAL 1 DAY PRECEDING) AS kind
     FROM judged
 ), usuals AS (
-    SELECT * EXCLUDE (alike, kind, past), past, middle_of(past) AS usual
+    SELECT * EXCLUDE (alike, kind, past), past, median_of(past) AS usual
     FROM (SELECT *, CASE WHEN len(alike) >= 4 THEN alike WHEN len(kind) >= 8 THEN kind[-28:] END AS past FROM pasts)
 ), distances AS (
     SELECT *,
@@ -94,7 +94,7 @@ WITH by_day AS (
     FROM distances
 ), scored AS (
     SELECT * EXCLUDE (past), len(past) AS past,
-        1.4826e0 * CASE WHEN len(before) >= 8 THEN middle_of(before) ELSE middle_of(list_transform(past, v -> abs(v - usual) / step)) END AS overdispersion,
+        1.4826e0 * CASE WHEN len(before) >= 8 THEN median_of(before) ELSE median_of(list_transform(past, v -> abs(v - usual) / step)) END AS overdispersion,
         greatest(greatest(overdispersion, 1) * known_step, CASE measure WHEN 'handle_ms' THEN usual / 10 ELSE 0 END) AS spread
     FROM spreads
     WHERE usual IS NOT NULL AND step > 0 AND day >= coalesce($judged_from, day)

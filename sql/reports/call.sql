@@ -30,7 +30,7 @@ SELECT turn,
     END AS who,
     CASE
         WHEN role = 'tool_call_invocation' THEN '→ ' || coalesce(CAST(arguments AS VARCHAR), '')
-        WHEN role = 'tool_call_result' THEN CASE WHEN tells_failure(tool_result(content, extra)) THEN '✗ ' ELSE '← ' END || coalesce(tool_result(content, extra), '')
+        WHEN role = 'tool_call_result' THEN CASE WHEN is_failure(tool_result(content, extra)) THEN '✗ ' ELSE '← ' END || coalesce(tool_result(content, extra), '')
         ELSE content
     END AS what
 FROM turns
