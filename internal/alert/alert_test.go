@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"callhouse/internal/hook"
 	"callhouse/internal/test"
 )
 
@@ -183,10 +184,12 @@ func TestChannelDown(t *testing.T) {
 	root := t.TempDir()
 	w := &wire{fail: errors.New("it is down")}
 	deliver(t, root, w, monday, messages(2)...)
-	test.Same(t, tries, w.tries, "tries while the channel is down")
-	w.fail = &RefusedError{errors.New("it refuses")}
+	w.fail = &hook.RefusedError{Status: 429, After: mostWait}
+	deliver(t, root, w, monday.Add(time.Minute))
+	test.Same(t, 2*tries, w.tries, "tries while the channel is down")
+	w.fail = &hook.RefusedError{Status: 404}
 	deliver(t, root, w, monday.Add(time.Hour))
-	if s, err := Read(root); err != nil || w.tries != tries+1 || len(s.Outbox) != 2 || !strings.Contains(s.Waiting(), "it refuses") {
+	if s, err := Read(root); err != nil || w.tries != 2*tries+1 || len(s.Outbox) != 2 || !strings.Contains(s.Waiting(), "404") {
 		t.Errorf("%d tries, then %+v, %v", w.tries, s, err)
 	}
 	w.fail = nil

@@ -6,11 +6,14 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"callhouse/internal/hook"
 )
 
 // Channel sends messages.
 type Channel interface {
-	// Send sends a message. Its error contains no secret.
+	// Send sends a message. Its error contains no secret; if another try is useless now, it is a
+	// *hook.RefusedError.
 	Send(ctx context.Context, m *Message) error
 }
 
@@ -19,7 +22,8 @@ const (
 	attemptTimeout = 15 * time.Second
 	// lifetime is how long a message is kept for a channel that is down.
 	lifetime = 24 * time.Hour
-	tries    = 3 // attempts per run
+	tries    = 3           // attempts per run
+	mostWait = time.Minute // that a receiver may ask for; for a longer one, the next run tries again
 )
 
 // Deliver sends the messages in the outbox, in order for each channel, and returns the number of
@@ -68,21 +72,16 @@ func send(ctx context.Context, c Channel, m *Message, pause func(context.Context
 			return nil
 		}
 		m.Error = clip(err.Error())
-		var refused *RefusedError
-		if try == tries || ctx.Err() != nil || errors.As(err, &refused) {
+		wait := time.Duration(try*try) * time.Second
+		if refused, ok := errors.AsType[*hook.RefusedError](err); ok {
+			wait = refused.After
+		}
+		if try == tries || ctx.Err() != nil || wait <= 0 || wait > mostWait {
 			return err
 		}
-		pause(ctx, time.Duration(try*try)*time.Second)
+		pause(ctx, wait)
 	}
 }
-
-// RefusedError reports that a channel refused a message for a reason that waiting does not resolve,
-// such as a wrong address. The next run still tries again, since the reason may have been fixed.
-type RefusedError struct{ Err error }
-
-func (e *RefusedError) Error() string { return e.Err.Error() }
-
-func (e *RefusedError) Unwrap() error { return e.Err }
 
 // Pause waits for d or until ctx is done.
 func Pause(ctx context.Context, d time.Duration) {

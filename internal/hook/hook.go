@@ -8,10 +8,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
+	"time"
 )
 
-// RefusedError is a response that another try does not change.
-type RefusedError struct{ Status int }
+// RefusedError is a response that another try does not change before After has passed; 0: at all.
+type RefusedError struct {
+	Status int
+	After  time.Duration
+}
 
 func (e *RefusedError) Error() string { return fmt.Sprintf("it responded with status %d", e.Status) }
 
@@ -23,12 +28,13 @@ func Send(client *http.Client, req *http.Request) ([]byte, error) {
 		return nil, errors.Unwrap(err) // of a *url.Error, which repeats the address
 	}
 	defer resp.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // to its end, so that the connection can be reused
-	refused := &RefusedError{resp.StatusCode}
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))                // to its end, so that the connection can be reused
+	seconds, _ := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16) // a date counts as none
+	refused := &RefusedError{resp.StatusCode, time.Duration(seconds) * time.Second}
 	switch {
 	case resp.StatusCode/100 == 2:
 		return text, nil
-	case resp.StatusCode/100 == 5 || resp.StatusCode == http.StatusTooManyRequests:
+	case seconds == 0 && (resp.StatusCode/100 == 5 || resp.StatusCode == http.StatusTooManyRequests):
 		return nil, errors.New(refused.Error())
 	}
 	return nil, refused

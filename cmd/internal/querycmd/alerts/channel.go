@@ -94,9 +94,6 @@ func (p *poster) Send(ctx context.Context, m *alert.Message) error {
 	req.Header.Set("User-Agent", "callhouse/"+cli.Version())
 	req.Header.Set(headerID, m.ID)
 	text, err := hook.Send(p.client, req)
-	if _, refused := errors.AsType[*hook.RefusedError](err); refused {
-		return &alert.RefusedError{Err: err}
-	}
 	if err == nil && p.kind != "webhook" && failure.Match(text) {
 		return errors.New("it responded with status 200, but did not take the message")
 	}

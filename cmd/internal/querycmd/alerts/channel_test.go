@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"callhouse/internal/alert"
+	"callhouse/internal/hook"
 	"callhouse/internal/test"
 )
 
@@ -33,6 +34,7 @@ func server(t *testing.T, statuses ...int) (*httptest.Server, *[]request) {
 			if statuses[n-1]/100 == 3 {
 				w.Header().Set("Location", "/elsewhere")
 			}
+			w.Header().Set("Retry-After", map[int]string{429: "3"}[statuses[n-1]])
 			w.WriteHeader(statuses[n-1])
 			_, _ = io.WriteString(w, map[int]string{201: "invalid_payload", 202: `{"ok": false, "error": "no_text"}`, 203: "<!DOCTYPE html>",
 				206: "Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 429"}[statuses[n-1]])
@@ -104,13 +106,13 @@ func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		status  int
 		refused bool
-	}{{201, false}, {202, false}, {203, false}, {206, false}, {500, false}, {503, false}, {429, false}, {404, true}, {403, true}, {302, true}} {
+	}{{201, false}, {202, false}, {203, false}, {206, false}, {500, false}, {503, false}, {429, true}, {404, true}, {403, true}, {302, true}} {
 		s, got := server(t, c.status)
 		ch, err := newPoster(s.URL+"/services/T0/B0/verysecret", authority(s), "slack")
 		test.OK(t, err)
 		err = ch.Send(t.Context(), message())
-		var refused *alert.RefusedError
-		if err == nil || errors.As(err, &refused) != c.refused || strings.Contains(err.Error(), "secret") || len(*got) != 1 {
+		var refused *hook.RefusedError
+		if err == nil || errors.As(err, &refused) != c.refused || c.status == 429 && refused.After != 3*time.Second || strings.Contains(err.Error(), "secret") || len(*got) != 1 {
 			t.Errorf("status %d: %v after %d requests", c.status, err, len(*got))
 		}
 		if err := ch.Send(t.Context(), message()); err != nil {

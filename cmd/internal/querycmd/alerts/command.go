@@ -16,6 +16,7 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/alert"
 	"callhouse/internal/analytics"
+	"callhouse/internal/hook"
 	"callhouse/internal/words"
 )
 
@@ -135,14 +136,10 @@ type masked struct {
 // Send implements alert.Channel.
 func (m masked) Send(ctx context.Context, message *alert.Message) error {
 	err := m.Channel.Send(ctx, message)
-	if err == nil {
-		return nil
+	if err == nil || cli.Is[*hook.RefusedError](err) { // its text is ours
+		return err
 	}
-	clean := errors.New(m.secrets.Error(err))
-	if cli.Is[*alert.RefusedError](err) {
-		return &alert.RefusedError{Err: clean}
-	}
-	return clean
+	return errors.New(m.secrets.Error(err))
 }
 
 // evaluate evaluates all rules and saves the resulting state. It returns the rules that failed.

@@ -168,7 +168,7 @@ type letter struct {
 func (c *Mailer) deliver(ctx context.Context, l letter) error {
 	m := mail.NewMsg()
 	if err := errors.Join(m.From(c.o.From), m.To(c.o.To...)); err != nil {
-		return &alert.RefusedError{Err: err}
+		return err
 	}
 	_, domain, _ := strings.Cut(strings.TrimSuffix(m.GetFromString()[0], ">"), "@")
 	m.SetMessageIDWithValue(l.id + "@" + domain)
