@@ -10,6 +10,7 @@ import (
 	"net"
 	"runtime/debug"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -78,7 +79,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		}
 		if err != nil {
 			var temporary net.Error
-			if errors.As(err, &temporary) && temporary.Timeout() || isFull(err) {
+			if errors.As(err, &temporary) && temporary.Timeout() || errors.Is(err, syscall.EMFILE) ||
+				errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED) { // the process has no room for another connection
 				time.Sleep(100 * time.Millisecond) // too many open files; wait until some are closed
 				continue
 			}

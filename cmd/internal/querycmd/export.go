@@ -378,3 +378,16 @@ func bound(t time.Time) *time.Time {
 	t = t.UTC()
 	return &t
 }
+
+// swapInTwo exchanges two folders by two renames. target is never incomplete, but it is briefly
+// missing.
+func swapInTwo(made, target string) error {
+	old := made + ".old"
+	if err := os.Rename(target, old); err != nil {
+		return err
+	}
+	if err := os.Rename(made, target); err != nil {
+		return errors.Join(err, os.Rename(old, target))
+	}
+	return os.Rename(old, made)
+}

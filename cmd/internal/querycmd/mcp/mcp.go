@@ -5,20 +5,24 @@
 package mcp
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics/database"
-	"callhouse/internal/scratch"
 	"callhouse/internal/serve"
 	"callhouse/internal/words"
 )
@@ -75,11 +79,8 @@ func (s *server) limit(file, user string) error {
 	}
 	if user != "" {
 		list, err := serve.OpenUsers(file)
-		if exposed, ok := errors.AsType[*scratch.ExposedError](err); ok {
-			return cli.Usage(exposed.Hint(), "%w", err)
-		}
 		if err != nil {
-			return cli.Usage("create it: query serve user add NAME --users "+file, "%w", err)
+			return cli.Usage(cmp.Or(cli.Hint(err), "create it: query serve user add NAME --users "+file), "%w", err)
 		}
 		if _, s.User, err = list.Find(user); err != nil {
 			return err
@@ -120,13 +121,42 @@ func (s *server) serve(ctx context.Context) error {
 	for _, t := range s.tools() {
 		protocol.AddTool(t.Tool, s.handler(t))
 	}
-	lines := &sdk.IOTransport{Reader: io.NopCloser(s.Stdin), Writer: unclosed{s.Stdout}, MaxLineLength: maxRequest}
-	if err := protocol.Run(ctx, lines); err != nil && ctx.Err() == nil {
+	both := &lines{Writer: s.Stdout, in: bufio.NewReaderSize(s.Stdin, maxRequest)}
+	if err := protocol.Run(ctx, &sdk.IOTransport{Reader: both, Writer: both}); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serve the assistant: %w", err)
 	}
 	return nil
 }
 
-type unclosed struct{ io.Writer }
+// lines reads a message from each line. The SDK would end at a line that is none, so these are
+// answered here.
+type lines struct {
+	io.Writer
+	in   *bufio.Reader
+	rest []byte // of the line
+}
 
-func (unclosed) Close() error { return nil }
+// Read implements io.Reader.
+func (l *lines) Read(p []byte) (int, error) {
+	for len(l.rest) == 0 {
+		line, err := l.in.ReadSlice('\n')
+		_, wrong := jsonrpc.DecodeMessage(line)
+		for line = bytes.TrimSpace(line); errors.Is(err, bufio.ErrBufferFull); _, err = l.in.ReadSlice('\n') {
+			wrong = err
+		}
+		switch {
+		case len(line) == 0 && err != nil:
+			return 0, err
+		case len(line) > 0 && (wrong != nil || !json.Valid(line)):
+			_, _ = io.WriteString(l, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":`+
+				`"not one message in a line of at most 4 MiB"}}`+"\n")
+		case len(line) > 0:
+			l.rest = append(line, '\n')
+		}
+	}
+	n := copy(p, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
+}
+
+func (*lines) Close() error { return nil }

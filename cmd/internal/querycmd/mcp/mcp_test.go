@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -551,5 +552,32 @@ func TestReportsOnly(t *testing.T) {
 	}
 	if got := ask(t, c, "report", args{"name": "calls"}); len(got.rows) == 0 || got.rows[0]["summary"] != nil || !strings.Contains(got.left, "always null") {
 		t.Error(got.text)
+	}
+}
+
+// A line that is no message is answered with an error, and the server reads on.
+func TestOtherLines(t *testing.T) {
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	ended := make(chan int, 1)
+	root := store(t, company("x"))
+	go func() {
+		ended <- querycmd.Run(t.Context(), cmdtest.Env(), []string{"mcp", "--warehouse", root}, in, out, io.Discard)
+	}()
+	wrong := []string{"Welcome!", `{"foo":1}`, "[]", "null", "{} {}", strings.Repeat("[", 20_000), strings.Repeat("a", 5<<20), " "}
+	go func() {
+		_, _ = io.WriteString(toServer, strings.Join(wrong, "\r\n")+"\n"+`{"jsonrpc":"2.0","id":"last","method":"ping"}`+"\n")
+	}()
+	lines := bufio.NewScanner(fromServer)
+	for range len(wrong) - 1 {
+		if lines.Scan(); !strings.Contains(lines.Text(), `"id":null,"error":`) {
+			t.Errorf("answer %s", lines.Text())
+		}
+	}
+	if lines.Scan(); !strings.Contains(lines.Text(), `"id":"last","result":`) {
+		t.Errorf("answer %s", lines.Text())
+	}
+	if _ = toServer.Close(); <-ended != cli.ExitOK {
+		t.Error("the end of the input is an error")
 	}
 }

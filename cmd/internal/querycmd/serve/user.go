@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,6 @@ import (
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/layout"
-	"callhouse/internal/scratch"
 	"callhouse/internal/serve"
 	"callhouse/internal/words"
 )
@@ -236,10 +236,7 @@ connections within seconds.`,
 
 // noUsers explains why the file of users cannot be read.
 func (c *command) noUsers(err error) error {
-	if exposed, ok := errors.AsType[*scratch.ExposedError](err); ok {
-		return cli.Usage(exposed.Hint(), "%w", err)
-	}
-	return cli.Usage("create it: query serve user add NAME --users "+c.users, "%w", err)
+	return cli.Usage(cmp.Or(cli.Hint(err), "create it: query serve user add NAME --users "+c.users), "%w", err)
 }
 
 // oneName requires one user name.
