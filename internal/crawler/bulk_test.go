@@ -45,19 +45,14 @@ func TestSandboxFirstNightInBulk(t *testing.T) {
 // firstNightInBulk runs a first night of n calls. most is the maximum time for 201,312 calls at
 // that latency: the pages of the list are requested one after another.
 func firstNightInBulk(t *testing.T, n int64, latency, most time.Duration) {
-	st, err := newFixture(sandbox.Options{
+	st := newFixture(t, sandbox.Options{
 		World: sandbox.Config{Seed: 1, Calls: n, Days: 365, Origin: origin}, Latency: latency, Counted: sandbox.AtAnswer,
 	})
-	test.OK(t, err)
 	start := time.Now()
-	r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto })
+	r := st.complete(t, func(cfg *Config) { cfg.Transcripts = Auto })
 	took := time.Since(start)
-	if err == nil {
-		err = st.differs()
-	}
-	stats := st.server.Stats()
-	if err != nil || !r.Complete() || stats.AboveLimit > 0 || stats.RateLimited > 0 {
-		t.Fatal(err, r.Problems, stats.AboveLimit, stats.RateLimited)
+	if stats := st.server.Stats(); stats.AboveLimit > 0 || stats.RateLimited > 0 {
+		t.Fatal(stats.AboveLimit, stats.RateLimited)
 	}
 	t.Logf("%v: %d calls and %d transcripts in %v: %d requests, of them %d pages, %d v2 pages, %d details; %d compared; %d commits", latency,
 		len(st.store.items), len(st.store.details), took, r.Requests, r.PageRequests, r.BulkRequests, r.DetailRequests, r.Bulk.Compared,
@@ -81,17 +76,9 @@ func TestNightsInBulk(t *testing.T) {
 			continue
 		}
 		synctest.Test(t, func(t *testing.T) {
-			st, err := newFixture(sandbox.Options{World: sandbox.Config{Seed: 5, Calls: c.perDay * 2, Days: 2, Origin: origin}})
-			test.OK(t, err)
+			st := newFixture(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: c.perDay * 2, Days: 2, Origin: origin}})
 			night := func(where Source) Report {
-				r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts, cfg.RelistEvery = where, 0 })
-				if err == nil {
-					err = st.differs()
-				}
-				if err != nil || !r.Complete() {
-					t.Fatal(err, r.Problems)
-				}
-				return r
+				return st.complete(t, func(cfg *Config) { cfg.Transcripts, cfg.RelistEvery = where, 0 })
 			}
 			night(Auto)
 			known := len(st.store.items)
@@ -114,8 +101,7 @@ func TestServicesWithoutPages(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			mode, err := sandbox.ParseV2(v2)
 			test.OK(t, err)
-			st, err := newFixture(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 150, Days: 2, Origin: origin}, V2: mode})
-			test.OK(t, err)
+			st := newFixture(t, sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 150, Days: 2, Origin: origin}, V2: mode})
 			pages := int64(1)
 			switch v2 {
 			case "off=429":
@@ -124,13 +110,7 @@ func TestServicesWithoutPages(t *testing.T) {
 				pages = 2
 			}
 			for night := range int64(2) {
-				r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto })
-				if err == nil {
-					err = st.differs()
-				}
-				if err != nil || !r.Complete() {
-					t.Fatal(v2, err, r.Problems)
-				}
+				r := st.complete(t, func(cfg *Config) { cfg.Transcripts = Auto })
 				if r.BulkRequests != pages*(1-night) || night == 0 && !strings.Contains(r.BulkOff, why) || r.Bulk.Transcripts > 0 {
 					t.Errorf("%s, night %d: %d pages, given up: %q", v2, night, r.BulkRequests, r.BulkOff)
 				}
@@ -149,10 +129,8 @@ func TestStoredStateOfPagesNamesNoCall(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			mode, err := sandbox.ParseV2(v2)
 			test.OK(t, err)
-			st, err := newFixture(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 150, Days: 2, Origin: origin}, V2: mode})
-			test.OK(t, err)
-			_, err = st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto })
-			test.OK(t, err)
+			st := newFixture(t, sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 150, Days: 2, Origin: origin}, V2: mode})
+			st.run(t, func(cfg *Config) { cfg.Transcripts = Auto })
 			why := st.store.state.Why
 			if !strings.HasSuffix(why, want) || len(why) > len("transcript_turns[1000].content differs") {
 				t.Errorf("%s: kept is %q, want %q", v2, why, want)
@@ -169,17 +147,10 @@ func TestStoredStateOfPagesNamesNoCall(t *testing.T) {
 // If pages are shorter than requested, though there are more calls, that is their maximum.
 func TestShortPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, err := newFixture(sandbox.Options{
+		st := newFixture(t, sandbox.Options{
 			World: sandbox.Config{Seed: 6, Calls: 2000, Days: 20, Origin: origin}, V2: sandbox.V2{PageMost: 60},
 		})
-		test.OK(t, err)
-		r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto })
-		if err == nil {
-			err = st.differs()
-		}
-		if err != nil || !r.Complete() {
-			t.Fatal(err, r.Problems)
-		}
+		r := st.complete(t, func(cfg *Config) { cfg.Transcripts = Auto })
 		if most := int64(2000/60 + 8); r.BulkRequests > most || r.DetailRequests > 60 {
 			t.Errorf("%d pages of v2 and %d details; given up: %q", r.BulkRequests, r.DetailRequests, r.BulkOff)
 		}
@@ -190,14 +161,9 @@ func TestShortPages(t *testing.T) {
 // runs continue.
 func TestFetchedAgainOverSeveralNights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, err := newFixture(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 600, Days: 3, Origin: origin}})
-		test.OK(t, err)
+		st := newFixture(t, sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 600, Days: 3, Origin: origin}})
 		night := func(limit time.Duration) Report {
-			r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts, cfg.RelistEvery, cfg.MaxDuration = Auto, 0, limit })
-			if err == nil {
-				err = st.differs()
-			}
-			test.OK(t, err)
+			r := st.run(t, func(cfg *Config) { cfg.Transcripts, cfg.RelistEvery, cfg.MaxDuration = Auto, 0, limit })
 			time.Sleep(2 * time.Minute)
 			return r
 		}

@@ -109,8 +109,7 @@ func (o *optionalNight) runFrom(t *testing.T, source Source) (r Report, requeste
 
 func newOptionalNight(t *testing.T, of func(*http.Request) bool) *optionalNight {
 	t.Helper()
-	st, err := newFixture(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 250, Days: 2, Agents: 15, Origin: origin}})
-	test.OK(t, err)
+	st := newFixture(t, sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 250, Days: 2, Agents: 15, Origin: origin}})
 	return &optionalNight{fixture: st, of: of, objects: &objectStore{memStore: st.store, bodies: map[string]string{}, listedDue: true}}
 }
 

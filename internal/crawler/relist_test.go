@@ -220,19 +220,12 @@ func TestNightsByAWrongClock(t *testing.T) {
 			continue
 		}
 		synctest.Test(t, func(t *testing.T) {
-			st, err := newFixture(sandbox.Options{World: sandbox.Config{Seed: 7, Calls: 600, Days: 3, Origin: origin}})
-			test.OK(t, err)
+			st := newFixture(t, sandbox.Options{World: sandbox.Config{Seed: 7, Calls: 600, Days: 3, Origin: origin}})
 			for night, by := range []time.Duration{0, wrong, wrong, wrong, 0, 0} {
-				r, err := st.run(t, 0, func(cfg *Config) {
+				r := st.complete(t, func(cfg *Config) {
 					cfg.AnyClock = true
 					cfg.Now = func() time.Time { return st.clock.Now().Add(by) }
 				})
-				if err == nil {
-					err = st.differs()
-				}
-				if err != nil || !r.Complete() {
-					t.Fatalf("night %d, %v ahead: %v %v", night, by, err, r.Problems)
-				}
 				for _, span := range st.store.spans {
 					if late := st.clock.Now().Add(2 * time.Minute).UnixMilli(); span.To > late || span.ListedAt > late {
 						t.Errorf("night %d, %v ahead: on record as listed: %+v", night, by, span)

@@ -1,7 +1,6 @@
 package crawler
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -20,16 +19,19 @@ type fixture struct {
 	store  *memStore
 }
 
-func newFixture(opts sandbox.Options) (*fixture, error) {
+func newFixture(t *testing.T, opts sandbox.Options) *fixture {
+	t.Helper()
 	st := &fixture{clock: sandbox.NewManualClock(opts.World.Origin), store: newMemStore()}
 	opts.Clock = st.clock
 	var err error
 	st.server, err = sandbox.New(opts)
-	return st, err
+	test.OK(t, err)
+	return st
 }
 
-// run is one run, interrupted after stopAfter requests, if not 0.
-func (st *fixture) run(t *testing.T, stopAfter int64, change func(*Config)) (Report, error) {
+// run is one run, after which the store has what the sandbox has.
+func (st *fixture) run(t *testing.T, change func(*Config)) Report {
+	t.Helper()
 	tr, stop := serve(t, st.server)
 	defer stop()
 	c := tester(t, tr, st.store, func(cfg *Config) {
@@ -38,17 +40,20 @@ func (st *fixture) run(t *testing.T, stopAfter int64, change func(*Config)) (Rep
 			change(cfg)
 		}
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	if stopAfter > 0 {
-		go func() {
-			for ctx.Err() == nil && c.Progress().Requests < stopAfter {
-				time.Sleep(300 * time.Millisecond)
-			}
-			cancel()
-		}()
+	r, err := c.Run(t.Context())
+	test.OK(t, err)
+	test.OK(t, st.differs())
+	return r
+}
+
+// complete is a run that reports no problem.
+func (st *fixture) complete(t *testing.T, change func(*Config)) Report {
+	t.Helper()
+	r := st.run(t, change)
+	if !r.Complete() {
+		t.Fatal(r.Problems, r.Aside)
 	}
-	return c.Run(ctx)
+	return r
 }
 
 // differs returns how the store differs from the sandbox.
@@ -87,18 +92,11 @@ func TestSandboxFirstAndSecondRun(t *testing.T) {
 				continue
 			}
 			synctest.Test(t, func(t *testing.T) {
-				st, err := newFixture(sandbox.Options{
+				st := newFixture(t, sandbox.Options{
 					World: sandbox.Config{Seed: 7, Calls: 1000, Origin: origin}, Limiter: algorithm,
 					ContractOnly: contractOnly, Latency: 100 * time.Millisecond, Jitter: 400 * time.Millisecond,
 				})
-				test.OK(t, err)
-				r, err := st.run(t, 0, nil)
-				if err == nil {
-					err = st.differs()
-				}
-				if err != nil || !r.Complete() {
-					t.Fatal(err, r.Problems, r.Aside)
-				}
+				r := st.complete(t, nil)
 				due := int64(len(st.store.details))
 				stats := st.server.Stats()
 				minimum := stats.ByKind["page"] + due
@@ -106,9 +104,9 @@ func TestSandboxFirstAndSecondRun(t *testing.T) {
 					t.Errorf("%d requests, %d pages; %d details were due", r.Requests, stats.ByKind["page"], due)
 				}
 				time.Sleep(2 * time.Minute)
-				second, err := st.run(t, 0, nil)
-				if err != nil || second.DetailRequests != 0 || second.PageRequests > 4 {
-					t.Errorf("second run: %d pages, %d details, %v", second.PageRequests, second.DetailRequests, err)
+				second := st.run(t, nil)
+				if second.DetailRequests != 0 || second.PageRequests > 4 {
+					t.Errorf("second run: %d pages, %d details", second.PageRequests, second.DetailRequests)
 				}
 				if stats := st.server.Stats(); stats.AboveLimit > 0 || stats.RateLimited > 0 {
 					t.Errorf("%d above a limit, %d refused", stats.AboveLimit, stats.RateLimited)

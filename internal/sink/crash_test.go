@@ -88,9 +88,7 @@ func story(fsys disk.FS, root string, workers int, want states) error {
 			if err := w.Commit(ctx, doneRow(w)); err != nil || n == 0 {
 				return err
 			}
-			_, err := w.Rollback(ctx, w.Snapshot().Manifest.Snapshot-1, func(*layout.Snapshot) schema.Run {
-				return schema.Run{ID: layout.RunID(now, 77), StartedAt: now.UnixMilli(), Outcome: schema.OutcomeRolledBack}
-			})
+			_, err := w.Rollback(ctx, w.Snapshot().Manifest.Snapshot-1, rolledBack(w))
 			return err
 		}()
 		if err := errors.Join(err, w.Close()); err != nil {

@@ -218,9 +218,7 @@ func TestForgetRemovesDamagedSnapshots(t *testing.T) {
 			if err := os.Remove(of(w, 3, w.Snapshot().Manifest.FilesOf(schema.Calls.Name)[0].Path)); err != nil {
 				return err
 			}
-			_, err := w.Repair(t.Context(), false, func(*RepairPlan) schema.Run {
-				return schema.Run{ID: w.opts.RunID, StartedAt: w.opts.Now().UnixMilli(), Outcome: schema.OutcomeRepaired}
-			}, nil)
+			_, err := w.Repair(t.Context(), false, repaired(w), nil)
 			return err
 		},
 	} {

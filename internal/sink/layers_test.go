@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"callhouse/internal/layout"
-	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/test"
 )
@@ -189,11 +188,8 @@ func TestForeignFilesStay(t *testing.T) {
 		}
 	}
 	test.OK(t, compact(w, "2026-10"))
-	if _, err := w.Rollback(ctx, 0, func(*layout.Snapshot) schema.Run {
-		return schema.Run{ID: layout.RunID(testDay, 77), StartedAt: 1, Outcome: schema.OutcomeRolledBack}
-	}); err != nil {
-		t.Error(err)
-	}
+	_, err = w.Rollback(ctx, 0, rolledBack(w))
+	test.OK(t, err)
 	mustForget(t, w, Selection{CallIDs: []string{"a"}})
 	if v, err := Verify(ctx, VerifyOptions{Root: root, FS: s, All: true}); err != nil || !v.Whole() || len(v.Leftovers) > 0 {
 		t.Errorf("verify: %+v, %v", v, err)
