@@ -207,7 +207,7 @@ postgres: ## What psql, Python's, Java's, Node's, ODBC's and R's clients ask of 
 	  go test ./internal/serve -run 'TestLikePostgres|TestPrograms' -count=1 -v -timeout 60m -args -postgres $(or $(PG_BIN),/usr/lib/postgresql/15/bin) -update
 
 .PHONY: tools
-tools: ## dbt, Superset, pgAdmin, DataHub, Soda, Great Expectations and Trino (TRINO_JAVA_HOME=… names its JDK; 1.8 GB) read from query serve; BROWSER=… for another one than chromium, which draws build/bi/superset.png
+tools: ## dbt, Superset, pgAdmin, DataHub, Soda, Great Expectations and Trino (TRINO_JAVA_HOME=… names its JDK; 1.8 GB) read from query serve
 	python3 -m venv build/bi/dbt && build/bi/dbt/bin/pip install -q 'dbt-core==$(DBT_VERSION)' 'dbt-postgres==$(DBT_POSTGRES_VERSION)'
 	python3 -m venv build/bi/superset && build/bi/superset/bin/pip install -q 'apache-superset==$(SUPERSET_VERSION)' 'flask-caching==2.3.1' rich cachetools psycopg2-binary
 	-python3 -m venv build/bi/pgadmin && build/bi/pgadmin/bin/pip install -q 'pgadmin4==$(PGADMIN_VERSION)'
@@ -218,7 +218,6 @@ tools: ## dbt, Superset, pgAdmin, DataHub, Soda, Great Expectations and Trino (T
 	$(call GET_TRINO,$(TRINO_VERSION))
 	rm -f build/bi/trino; [ -z "$(TRINO_JAVA_HOME)" ] || ln -s $(CURDIR)/build/engines-java/trino-server-$(TRINO_VERSION) build/bi/trino
 	CALLHOUSE_HEAVY=$(CURDIR)/build/bi CALLHOUSE_TRINO_JAVA=$(TRINO_JAVA_HOME) CALLHOUSE_DBT=$(CURDIR)/build/bi/dbt/bin/dbt CALLHOUSE_SUPERSET=$(CURDIR)/build/bi/superset/bin/superset \
-	CALLHOUSE_BROWSER=$(or $(BROWSER),chromium) CALLHOUSE_PICTURE=$(CURDIR)/build/bi/superset.png \
 	  go test ./internal/serve -run 'TestDbt|TestSuperset|TestHeavyPrograms' -count=1 -v -timeout 30m
 
 .PHONY: presidio

@@ -241,7 +241,7 @@ func TestDbt(t *testing.T) {
 	}
 }
 
-// Superset makes charts and a dashboard. With a browser there is a screenshot to inspect.
+// Superset makes charts and a dashboard.
 func TestSuperset(t *testing.T) {
 	superset := os.Getenv("CALLHOUSE_SUPERSET")
 	if superset == "" {
@@ -284,14 +284,6 @@ func TestSuperset(t *testing.T) {
 		t.Fatalf("%v\n%s", err, made)
 	}
 	t.Logf("%s", made)
-	lines := strings.Split(strings.TrimSpace(string(made)), "\n")
-	if picture := os.Getenv("CALLHOUSE_PICTURE"); picture != "" {
-		if out, err := exec.CommandContext(t.Context(), os.Getenv("CALLHOUSE_BROWSER"), "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1500,850", "--virtual-time-budget=60000",
-			"--user-data-dir="+filepath.Join(home, "browser"), "--screenshot="+picture, lines[len(lines)-1]).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		t.Log("look at " + picture)
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, e := range h.audit {

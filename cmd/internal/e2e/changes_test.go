@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -90,7 +91,7 @@ func (h *chronicle) expected(of *resource.Resource, night time.Time) map[string]
 	}
 	for parent := range parents {
 		was := h.last(of, parent, before)
-		_, there := h.truth(cmpOr(of.Parent, of), night)[parent]
+		_, there := h.truth(cmp.Or(of.Parent, of), night)[parent]
 		gone := of.Parent != nil && !there
 		switch {
 		case !gone && !h.last(of, parent, night).Equal(night): // not requested
@@ -125,13 +126,6 @@ func (h *chronicle) expected(of *resource.Resource, night time.Time) map[string]
 		}
 	}
 	return out
-}
-
-func cmpOr(a, b *resource.Resource) *resource.Resource {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // columns returns the values of the columns of a sandbox object that differ from another version of
@@ -311,7 +305,7 @@ func (h *chronicle) was(of *resource.Resource, tried func(night int) bool) map[s
 		if !tried(n) {
 			continue
 		}
-		for parent := range h.truth(cmpOr(of.Parent, of), night) {
+		for parent := range h.truth(cmp.Or(of.Parent, of), night) {
 			if of.Parent == nil {
 				parent = ""
 			}

@@ -213,47 +213,6 @@ func TestRecordThatIsTooLarge(t *testing.T) {
 	sameAsTruth(t, c)
 }
 
-// A call that stays in progress is given up after its record was requested once more. An end that is
-// none (0, or before the start) does not end it.
-func TestCallThatNeverEnds(t *testing.T) {
-	t.Parallel()
-	c, e, _ := young(t, 44, 30)
-	ends := []any{nil, json.Number("0"), json.Number("-62135596800000"), "0", "1970-01-01T00:00:00Z", json.Number("1000000000000")}
-	stuck, requested := map[string]any{}, map[string]int{}
-	e.edit = func(id string, call map[string]any) bool {
-		_, known := stuck[id]
-		if !known && len(stuck) < len(ends) && call["status"] == "ended" {
-			stuck[id], known = ends[len(stuck)], true
-		}
-		if !known {
-			return true
-		}
-		if _, own := call["transcript"]; own {
-			call["transcript"] = nil
-			requested[id]++
-		}
-		call["status"], call["end_at"], call["call_analysis"], call["call_cost"], call["disconnection_reason"] = "ongoing", stuck[id], nil, nil, nil
-		return true
-	}
-	e.nightly(cli.ExitOK)
-	if n := c.one("SELECT count(*) AS v FROM calls WHERE status = 'ongoing' AND end_at IS NULL AND settlement = 'open' AND transcript_state = 'pending'"); n != json.Number("6") {
-		t.Errorf("%v calls are in progress, want 6", n)
-	}
-	c.clock.Advance(24 * time.Hour)
-	e.nightly(cli.ExitOK, cli.ExitOK, cli.ExitOK, cli.ExitOK, cli.ExitOK)
-	if n := c.one("SELECT count(*) AS v FROM calls WHERE end_at IS NULL AND settlement = 'expired' AND transcript_state = 'missing'"); n != json.Number("6") {
-		t.Errorf("%v calls are given up, want 6", n)
-	}
-	for id, n := range requested {
-		if n != 1 {
-			t.Errorf("the record of %s was requested %d times", id, n)
-		}
-	}
-	if len(requested) != 6 {
-		t.Errorf("the records of %d calls were requested", len(requested))
-	}
-}
-
 // A list that shortens what the records have is no sign of change: a night fetches a hundred of the
 // records in vain, and no more.
 func TestListThatDiffersFromItsRecords(t *testing.T) {
