@@ -217,8 +217,8 @@ tools: ## dbt, Superset, pgAdmin, DataHub, Soda, Great Expectations and Trino (T
 	-python3 -m venv build/bi/trino-python && build/bi/trino-python/bin/pip install -q 'trino==$(TRINO_CLIENT_VERSION)'
 	$(call GET_TRINO,$(TRINO_VERSION))
 	rm -f build/bi/trino; [ -z "$(TRINO_JAVA_HOME)" ] || ln -s $(CURDIR)/build/engines-java/trino-server-$(TRINO_VERSION) build/bi/trino
-	CALLHOUSE_HEAVY=$(CURDIR)/build/bi CALLHOUSE_TRINO_JAVA=$(TRINO_JAVA_HOME) CALLHOUSE_DBT=$(CURDIR)/build/bi/dbt/bin/dbt CALLHOUSE_SUPERSET=$(CURDIR)/build/bi/superset/bin/superset \
-	  go test ./internal/serve -run 'TestDbt|TestSuperset|TestHeavyPrograms' -count=1 -v -timeout 30m
+	CALLHOUSE_HEAVY=$(CURDIR)/build/bi CALLHOUSE_TRINO_JAVA=$(TRINO_JAVA_HOME) CALLHOUSE_SUPERSET=$(CURDIR)/build/bi/superset/bin/superset \
+	  go test ./internal/serve -run 'TestSuperset|TestHeavyPrograms' -count=1 -v -timeout 30m
 
 .PHONY: presidio
 presidio: ## Presidio's analyzer, with spaCy's small English model, finds names over HTTP for redact_service

@@ -59,6 +59,9 @@ func aboutCalls() string {
 
 // heavy are the programs of make tools.
 var heavy = []program{
+	{name: "dbt", needs: "dbt/bin/dbt", script: `export DBT_PROFILES_DIR=. CALLHOUSE_PORT=$PORT; dbt="$DIR/dbt/bin/dbt --no-use-colors"; $dbt debug; $dbt test; $dbt docs generate; $dbt show --select weeks
+$dbt show --inline "select obj_description('calls'::regclass) as answers" --output json`,
+		wants: []string{"All checks passed!", "PASS=4 WARN=0 ERROR=0 SKIP=0", "Catalog written to", "2025-12-15 00:00:00 |     1 |", aboutCalls()}},
 	{name: "pgAdmin", needs: "pgadmin/bin/pgadmin4", server: "PGADMIN_SERVER_MODE=OFF PGADMIN_INT_PORT=$OWN exec $DIR/pgadmin/bin/pgadmin4", up: "/misc/ping", script: "python3 ask.py",
 		wants: []string{"24 tables\n", "primary_key ['calls_pkey']", "foreign_key ['calls_agent_id_fkey', 'calls_run_id_fkey']", "index []", "CONSTRAINT calls_pkey PRIMARY KEY (call_id)", "COMMENT ON COLUMN public.calls.call_id",
 			"found 7\n", "[['ended', '2'], ['error', '1']]", "3 rows\n"}},
@@ -205,40 +208,6 @@ func isUp(ctx context.Context, address string) bool {
 	}
 	_ = answer.Body.Close()
 	return answer.StatusCode == http.StatusOK
-}
-
-// dbt reads, tests and documents the tables.
-func TestDbt(t *testing.T) {
-	dbt := os.Getenv("CALLHOUSE_DBT")
-	if dbt == "" {
-		t.Skip("make tools runs it")
-	}
-	h := start(t, nil)
-	analyticstest.Write(t, h.root, 2, someData())
-	project := t.TempDir()
-	test.OK(t, os.CopyFS(project, os.DirFS("testdata/tools/dbt")))
-	_, port, _ := net.SplitHostPort(h.address)
-	run := func(args ...string) string {
-		cmd := exec.CommandContext(t.Context(), dbt, append([]string{"--no-use-colors"}, args...)...)
-		cmd.Dir = project
-		cmd.Env = append(os.Environ(), "DBT_PROFILES_DIR=.", "CALLHOUSE_PORT="+port)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Errorf("dbt %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
-		return string(out)
-	}
-	for want, args := range map[string][]string{
-		"All checks passed!":            {"debug"},
-		"PASS=4 WARN=0 ERROR=0 SKIP=0":  {"test"},
-		"Catalog written to":            {"docs", "generate"},
-		"2025-12-15 00:00:00 |     1 |": {"show", "--select", "weeks"},
-		aboutCalls():                    {"show", "--inline", "select obj_description('calls'::regclass) as answers", "--output", "json"},
-	} {
-		if out := run(args...); !strings.Contains(out, want) {
-			t.Errorf("dbt %s says no %q:\n%s", strings.Join(args, " "), want, out)
-		}
-	}
 }
 
 // Superset makes charts and a dashboard.
