@@ -139,7 +139,9 @@ func (o *Object) Own() {
 	n := 0
 	o.cells(func(values []parquet.Value) {
 		for _, v := range values {
-			n += textLen(v)
+			if v.Kind() == parquet.ByteArray || v.Kind() == parquet.FixedLenByteArray {
+				n += len(v.ByteArray())
+			}
 		}
 	})
 	arena := make([]byte, 0, n)
@@ -162,13 +164,6 @@ func (o *Object) Own() {
 			}
 		}
 	})
-}
-
-func textLen(v parquet.Value) int {
-	if v.Kind() == parquet.ByteArray || v.Kind() == parquet.FixedLenByteArray {
-		return len(v.ByteArray())
-	}
-	return 0
 }
 
 // SameObject reports whether two objects have the same content. It ignores columns that describe a

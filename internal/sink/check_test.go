@@ -29,7 +29,7 @@ func checked(t *testing.T, root string, n int, calls ...map[string]any) (*Wareho
 		rec := schema.Record{Kind: schema.KindDetail, CallID: call["id"].(string), FetchedAt: w.opts.Now().UnixMilli(), Body: body}
 		test.OK(t, w.Put(t.Context(), rec))
 	}
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	return w, before
 }
 

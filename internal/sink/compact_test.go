@@ -57,7 +57,7 @@ func monthsBefore(t *testing.T, months ...string) *Warehouse {
 			putCall(t, w, fmt.Sprint(m, "-b-", day), start.Add(time.Hour), 2)
 		}
 	}
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	return w
 }
 
@@ -108,7 +108,7 @@ func TestACompactedMonthTakesChanges(t *testing.T) {
 	before := names()
 	putCall(t, w, "2026-10-a-5", time.Date(2026, 10, 5, 0, 0, 0, 0, time.UTC), 3)
 	putCall(t, w, "new", time.Date(2026, 10, 20, 0, 0, 0, 0, time.UTC), 0)
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	after := names()
 	if len(after) != 2 || after[0] != before[0] || after[1] == before[1] || !strings.Contains(after[1], "/2026-10.") {
 		t.Errorf("the files were %v, and are %v", before, after)
@@ -125,7 +125,7 @@ func TestCompactReportsWhyNot(t *testing.T) {
 	rec := schema.Record{Kind: schema.KindItem, CallID: "due", FetchedAt: w.opts.Now().UnixMilli(),
 		Body: body("due", &from, &from, "ended", "positive", -1)}
 	test.OK(t, w.Put(context.Background(), rec))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	for month, want := range map[string]string{
 		"2026-09": "compact 2026-09: 1 of its calls lack their transcript",
 		"2026-11": "compact 2026-11: the month ended too recently",

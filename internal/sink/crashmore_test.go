@@ -145,7 +145,7 @@ func TestEveryOperationOfARecovery(t *testing.T) {
 			want[id] = 1 + i + n
 		}
 		if n == 0 {
-			mustCommit(t, w)
+			test.OK(t, w.Commit(t.Context(), doneRow(w)))
 			test.OK(t, w.Put(context.Background(), storyRecord("a", 5)))
 			want["a"] = 5
 		}

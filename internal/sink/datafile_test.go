@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
 	"callhouse/internal/wire"
@@ -132,18 +134,13 @@ func checkBounds(t *rapid.T, table *schema.Table, f *parquet.File) {
 	}
 }
 
-// No column id or name occurs twice in a table.
-func TestColumnsDiffer(t *testing.T) {
-	t.Parallel()
-	for _, table := range schema.Tables {
-		names, ids := map[string]bool{}, map[int]bool{}
-		for _, c := range table.Columns {
-			if names[c.Name] || ids[c.ID] || c.ID <= 0 {
-				t.Errorf("%s.%s: name or id %d given twice, or no id", table.Name, c.Name, c.ID)
-			}
-			names[c.Name], ids[c.ID] = true, true
-		}
+// The ids and types of the columns in files are permanent.
+func TestParquetSchema(t *testing.T) {
+	var all strings.Builder
+	for _, table := range resource.Tables {
+		all.WriteString(schema.ParquetSchema(table).String() + "\n")
 	}
+	test.Golden(t, filepath.Join("testdata", "schema.golden"), all.String())
 }
 
 // decodeWhole returns the object decoded from a call's JSON, with a value in each required column.

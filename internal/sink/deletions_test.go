@@ -56,7 +56,7 @@ func archived(t *testing.T, fsys disk.FS, root, dir string) *Warehouse {
 		put(t, w, outcome(id, testDay, schema.Recording{State: schema.RecordingStored, Bytes: int64(9 + len(id)), SHA256: "ab", Format: "mp3", Path: path, Attempts: 1}))
 	}
 	test.OK(t, os.WriteFile(filepath.Join(dir, recording.Stem("caller-one", testDay)+".wav"), []byte("more"), 0o600))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	return w
 }
 

@@ -96,23 +96,18 @@ func (f *faultFS) Create(name string) (disk.File, error) {
 func (f *faultFS) Mkdir(name string) error {
 	return f.do(func() error { return f.FS.Mkdir(name) }, "mkdir", name)
 }
-
 func (f *faultFS) Rename(from, to string) error {
 	return f.do(func() error { return f.FS.Rename(from, to) }, "rename", from, to)
 }
-
 func (f *faultFS) Link(from, to string) error {
 	return f.do(func() error { return f.FS.Link(from, to) }, "link", to)
 }
-
 func (f *faultFS) Symlink(target, name string) error {
 	return f.do(func() error { return f.FS.Symlink(target, name) }, "symlink", name)
 }
-
 func (f *faultFS) Remove(name string) error {
 	return f.do(func() error { return f.FS.Remove(name) }, "remove", name)
 }
-
 func (f *faultFS) SyncDir(name string) error {
 	return f.do(func() error { return f.FS.SyncDir(name) }, "syncdir", name)
 }
@@ -132,9 +127,7 @@ func (f *faultFile) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-func (f *faultFile) Sync() error {
-	return f.fs.do(f.File.Sync, "sync", f.name)
-}
+func (f *faultFile) Sync() error { return f.fs.do(f.File.Sync, "sync", f.name) }
 
 // lackingFS has a file system's operation fail with err.
 type lackingFS struct {
@@ -155,10 +148,7 @@ func (l *lackingFS) Link(from, to string) error {
 }
 
 func (l *lackingFS) Symlink(target, name string) error {
-	if err := l.fails("symlink"); err != nil {
-		return err
-	}
-	return l.FS.Symlink(target, name)
+	return errors.Join(l.fails("symlink"), l.FS.Symlink(target, name))
 }
 
 func (l *lackingFS) Rename(from, to string) error {

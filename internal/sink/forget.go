@@ -169,7 +169,13 @@ func (f *erasure) examine(ctx context.Context, sel Selection) error {
 	if err := f.tally(ctx); err != nil {
 		return err
 	}
-	return f.findNotes()
+	// The texts that callhouse itself wrote: the manifest and the table runs.
+	runs, err := f.w.read(f.current).Runs()
+	for i := range runs {
+		f.noted = f.noted || f.traces.in([]byte(runs[i].Error)) || f.traces.in(runs[i].DriftFields)
+	}
+	f.noted = f.noted || f.bulk() != f.current.Manifest.Bulk
+	return err
 }
 
 // blankLost blanks the errors of the runs without a row.
@@ -240,16 +246,6 @@ func (f *erasure) findUnknown(sel Selection) {
 			f.unknown = append(f.unknown, id)
 		}
 	}
-}
-
-// findNotes searches the texts that callhouse itself wrote: the manifest and the table runs.
-func (f *erasure) findNotes() error {
-	runs, err := f.w.read(f.current).Runs()
-	for i := range runs {
-		f.noted = f.noted || f.traces.in([]byte(runs[i].Error)) || f.traces.in(runs[i].DriftFields)
-	}
-	f.noted = f.noted || f.bulk() != f.current.Manifest.Bulk
-	return err
 }
 
 // bulk returns the state of the pages of v2 without the ids and numbers in its text.

@@ -81,7 +81,7 @@ func TestForget(t *testing.T) {
 	// Later records of it are dropped, by this run and others.
 	for n := 5; n < 7; n++ {
 		test.OK(t, w.Put(context.Background(), storyRecord("a", 9), storyRecord("b", 1+n)))
-		mustCommit(t, w)
+		test.OK(t, w.Commit(t.Context(), doneRow(w)))
 		test.Same(t, "byz", holds(t, w.Snapshot()), "the next commit holds")
 		test.OK(t, w.Close())
 		w = night(t, nil, root, n)
@@ -90,7 +90,7 @@ func TestForget(t *testing.T) {
 	_, err = w.Rollback(context.Background(), 4, rolledBack(w))
 	test.OK(t, err)
 	test.OK(t, w.Put(context.Background(), storyRecord("a", 9), storyRecord("c", 1)))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	test.Same(t, "bcyz", holds(t, w.Snapshot()), "after a rollback the calls")
 	// Once more, and another call.
 	again := mustForget(t, w, Selection{CallIDs: []string{"a"}})
@@ -160,7 +160,7 @@ func TestForgetOfOlderSnapshots(t *testing.T) {
 		t.Fatalf("retained %v", all)
 	}
 	put(t, w, storyRecord("z", 2), storyRecord("c", 1))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	test.Same(t, "bc", holds(t, w.Snapshot()), "the next commit holds")
 	wholeOn(t, anywhere, w.opts.Root)
 }
@@ -252,14 +252,14 @@ func TestForgetRemovesDamagedSnapshots(t *testing.T) {
 func TestForgetFindsUnknownIDs(t *testing.T) {
 	w := older(t)
 	test.OK(t, w.Put(t.Context(), personRecords(t, 0, true)...))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	_, err := w.Rollback(t.Context(), 1, rolledBack(w))
 	test.OK(t, err)
 	put(t, w, storyRecord("c", 1))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	mustForget(t, w, Selection{CallIDs: []string{"c"}}) // removes the others
 	put(t, w, storyRecord("y", 1))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	_, err = w.Rollback(t.Context(), w.Snapshot().Manifest.Snapshot-1, rolledBack(w))
 	test.OK(t, err)
 	sel := Selection{CallIDs: []string{"a", "c", "y", "z", "a ", "z", "%41"}, Customers: []string{"customer-0", "a%2Fb"}}

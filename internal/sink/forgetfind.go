@@ -32,8 +32,9 @@ func (f *erasure) find(ctx context.Context, sel Selection) error {
 		f.numbers = append(f.numbers, found)
 	}
 	if len(f.numbers) > 0 || !sel.Before.IsZero() {
+		day := layout.Day(sel.Before.UnixMilli())
 		err := f.eachFile(ctx, func(t *tableReader, file *layout.File) error {
-			if len(f.numbers) == 0 && !beginsBefore(file.Period, sel) {
+			if len(f.numbers) == 0 && file.Period > day[:min(len(file.Period), len(day))] { // it begins later
 				return nil
 			}
 			return f.selected(ctx, t, sel)
@@ -64,12 +65,6 @@ func (f *erasure) find(ctx context.Context, sel Selection) error {
 			}
 		})
 	})
-}
-
-// beginsBefore reports whether a period begins before the selection's time.
-func beginsBefore(period string, sel Selection) bool {
-	day := layout.Day(sel.Before.UnixMilli())
-	return period <= day[:min(len(period), len(day))]
 }
 
 // eachFile visits every file of calls of every snapshot once, those of the current one first.

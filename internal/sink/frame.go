@@ -187,12 +187,18 @@ func appendRecord(dst []byte, r *schema.Record) ([]byte, error) {
 
 // parseRecord parses one line; the body aliases it.
 func parseRecord(line []byte) (schema.Record, error) {
-	head, body, _ := bytes.Cut(line, []byte("\t"))
+	head, body, has := bytes.Cut(line, []byte("\t"))
 	var h recordHead
-	err := json.Unmarshal(head, &h)
+	d := json.NewDecoder(bytes.NewReader(head))
+	d.DisallowUnknownFields()
+	err := d.Decode(&h)
 	kind := slices.Index(kindWords[:], h.Kind)
-	if err == nil && kind <= 0 {
+	switch {
+	case err != nil:
+	case kind <= 0:
 		err = errors.New("an unknown kind")
+	case int(d.InputOffset()) < len(head) || !has && !schema.Kind(kind).Bodiless():
+		err = errors.New("no body follows its head")
 	}
 	if err != nil {
 		return schema.Record{}, fmt.Errorf("parse a journal record: %w in %.60q", err, line)

@@ -73,7 +73,7 @@ func TestImportMergesByAge(t *testing.T) {
 				rec := schema.Record{Kind: schema.KindItem, CallID: "a", FetchedAt: testDay.UnixMilli() + 5*3_600_000,
 					Body: []byte(line("a", day, `,"variant_label":"run"`))}
 				test.OK(t, w.Put(t.Context(), rec))
-				mustCommit(t, w)
+				test.OK(t, w.Commit(t.Context(), doneRow(w)))
 				test.OK(t, w.Close())
 				w = night(t, m, root, 7)
 				_, did := imported(t, w, dumpOf("d", c.hour, schema.KindItem, streamed, c.dump, line("b", day, "")))
@@ -123,7 +123,7 @@ func TestImportUndoesNothing(t *testing.T) {
 					if fetched {
 						rec := schema.Record{Kind: schema.KindDetail, CallID: "a", FetchedAt: testDay.UnixMilli() + 5*3_600_000, Body: []byte(known)}
 						test.OK(t, w.Put(t.Context(), rec))
-						mustCommit(t, w)
+						test.OK(t, w.Commit(t.Context(), doneRow(w)))
 						dump = dumpOf("d", 6, schema.KindDetail, streamed, c.dump, c.dump)
 					}
 					imported(t, w, dump, dumpOf("e", 6, schema.KindItem, streamed, c.dump))
@@ -161,7 +161,7 @@ func TestImportOfAnyAge(t *testing.T) {
 			rec := schema.Record{Kind: schema.KindItem, CallID: "a", FetchedAt: testDay.UnixMilli() + 5*3_600_000, Body: []byte(body())}
 			history = append(history, "run "+string(rec.Body))
 			test.OK(t, w.Put(t.Context(), rec))
-			mustCommit(t, w)
+			test.OK(t, w.Commit(t.Context(), doneRow(w)))
 			call := readCalls(t, m, w.Snapshot())["a"]
 			started, ended = call.StartAt().OK, call.EndAt().OK
 			test.OK(t, w.Close())

@@ -70,7 +70,7 @@ func TestFindOverRowGroups(t *testing.T) {
 	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
 	const turns = rowGroupRows + 1000
 	test.OK(t, w.Put(context.Background(), storyRecord("a", 5), storyRecord("b", turns), storyRecord("c", 5)))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	got, err := Find(context.Background(), w.Snapshot(), "b")
 	if err != nil || got == nil || got.Turns().Len() != turns {
 		t.Fatalf("%v, %v", got, err)
@@ -97,7 +97,7 @@ func TestUnsettledPlaces(t *testing.T) {
 			Body: bytes.Replace(body(fmt.Sprint(i), &at, &end, "ended", sentiment, -1), []byte(`"call_cost":null`), []byte(`"call_cost":{"total_cost":"1.00"}`), 1)})
 	}
 	test.OK(t, w.Put(context.Background(), recs...))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	got, err := w.Unsettled(context.Background(), start(6), start(390), 10)
 	want := []calls.Place{
 		{From: start(300), To: start(300) + 1, Calls: 1},
@@ -137,7 +137,7 @@ func TestBackoffsAreStored(t *testing.T) {
 		body, err := json.Marshal(put)
 		test.OK(t, err)
 		test.OK(t, w.Put(context.Background(), schema.Record{Kind: schema.KindBackoff, FetchedAt: now, Body: body}))
-		mustCommit(t, w)
+		test.OK(t, w.Commit(t.Context(), doneRow(w)))
 		test.OK(t, w.Close())
 		if rest = put; times == 0 {
 			rest = schema.Backoff{Of: "agents"}
@@ -157,13 +157,13 @@ func TestLinkedFilesAreProven(t *testing.T) {
 	w := night(t, nil, root, 0)
 	put(w, "a", 1)
 	put(w, "b", 1)
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	test.OK(t, w.Close())
 	d := damageTo(t, root)
 	d.bytes(d.s.Path(d.file("calls", yesterday)), func(b []byte) []byte { b[len(b)/3] ^= 4; return b })
 	w = night(t, nil, root, 1)
 	put(w, "a", 2)
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	put(w, "b", 2)
 	var damage *layout.DamageError
 	if err := w.Commit(context.Background(), doneRow(w)); !errors.As(err, &damage) || damage.What != "its checksum is not the one in the manifest" {

@@ -70,7 +70,7 @@ func sameRuns(t *testing.T, root, want string) {
 func TestSingleRecord(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := aRun(t, nil, root, 0)
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	test.OK(t, w.Close())
 
 	fsys := &faultFS{FS: anywhere, root: root, err: syscall.ENOSPC, at: -1}
@@ -92,7 +92,7 @@ func TestSingleRecord(t *testing.T) {
 	}
 	_, err := w.Recover(t.Context())
 	test.OK(t, err)
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	runs, err := w.Runs()
 	if err != nil || len(runs) != 3 || runs[1].CallsNew != 1 || runs[1].Requests != 8 {
 		t.Errorf("the row of the second run is %+v, %v", runs, err)
@@ -106,7 +106,7 @@ func TestSingleRecord(t *testing.T) {
 func TestRowsOfAFullDisk(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := aRun(t, nil, root, 0)
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	test.OK(t, w.Close())
 	for n := 1; n <= 2; n++ {
 		fsys := &faultFS{FS: anywhere, root: root, err: syscall.ENOSPC, at: -1}
@@ -122,7 +122,7 @@ func TestRowsOfAFullDisk(t *testing.T) {
 		t.Fatalf("the table runs: %v, %v", s.Manifest.Rows(schema.Runs.Name), err)
 	}
 	w = aRun(t, nil, root, 3)
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	test.OK(t, w.Close())
 	sameRuns(t, root, "done: \nfailed: no room\nfailed: no room\ndone: ")
 	if s, err := layout.Current(root); err != nil || s.Manifest.Rows(schema.Runs.Name) != 4 {
@@ -147,7 +147,7 @@ func TestManyLostRuns(t *testing.T) {
 		test.OK(t, w.Close())
 	}
 	w := aRun(t, nil, root, 12)
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	runs, err := w.Runs()
 	if err != nil || len(runs) < 2 || runs[len(runs)-2].ID != layout.RunID(testDay.Add(11*time.Hour), 11) {
 		t.Errorf("the runs are %+v, %v", runs, err)
@@ -163,7 +163,7 @@ func TestKilledBeforeItPutAnything(t *testing.T) {
 	sameRuns(t, root, "killed: killed before its first commit")
 	die(t, night(t, nil, root, 1))
 	w = aRun(t, nil, root, 2)
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	test.OK(t, w.Close())
 	sameRuns(t, root, "killed: killed before its first commit\ndone: ")
 
@@ -178,7 +178,7 @@ func TestKilledBeforeItPutAnything(t *testing.T) {
 	const after = "killed: killed before its first commit\ndone: \nkilled: killed; its commits are kept"
 	sameRuns(t, root, after)
 	w = aRun(t, nil, root, 4)
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	test.OK(t, w.Close())
 	sameRuns(t, root, after+"\ndone: ")
 }
@@ -187,7 +187,7 @@ func TestKilledBeforeItPutAnything(t *testing.T) {
 func TestDamageIsOnRecord(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := aRun(t, nil, root, 0)
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	test.OK(t, w.Close())
 	manifest := filepath.Join(w.Snapshot().Dir, layout.ManifestName)
 	sound := test.Read(t, manifest)
@@ -201,7 +201,7 @@ func TestDamageIsOnRecord(t *testing.T) {
 	}
 	test.OK(t, os.WriteFile(manifest, sound, 0o600))
 	w = aRun(t, nil, root, 2)
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	test.OK(t, w.Close())
 	if got := runWords(t, root); len(got) != 3 || !strings.HasPrefix(got[1], "failed: ") || !strings.Contains(got[1], "manifest") {
 		t.Errorf("the runs are %q", got)
@@ -256,7 +256,7 @@ func TestUndecodableRecords(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := night(t, nil, root, 0)
 	put(t, w, storyRecord("a", 1))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	put(t, w, storyRecord("b", 1), schema.Record{Kind: schema.KindCovered, FetchedAt: 1, Body: []byte(`{"from":0,"to":100,"listed_at":5}`)})
 	test.OK(t, w.journal.Put(t.Context(), []schema.Record{
 		{Kind: schema.KindItem, CallID: "a", FetchedAt: 1, Body: []byte(`[1]`)},
@@ -264,7 +264,7 @@ func TestUndecodableRecords(t *testing.T) {
 		{Kind: schema.KindRecording, CallID: "b", FetchedAt: 1, Body: []byte(`{"state":"lent"}`)},
 		{Kind: schema.KindItem, Resource: "agents", CallID: "x", FetchedAt: 1, Body: []byte(`{"id":"y"}`)},
 	}))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	if found := readCalls(t, w.opts.FS, w.Snapshot()); len(found) != 2 || found["a"].Turns().Len() != 1 || found["b"].Turns().Len() != 1 {
 		t.Errorf("calls %v", found)
 	}

@@ -68,7 +68,10 @@ func (w *Warehouse) RespellAll(ctx context.Context, progress func(Progress)) (ca
 	for _, batch := range batches {
 		_, err := w.maintain(func(m *maker) (*commitResult, error) {
 			m.progress = show
-			return m.respell(ctx, batch)
+			return m.publish(ctx, func() ([]*unit, error) {
+				_, err := m.objects() // the customers, too
+				return newPlan(m.old).rewriting(batch, true), err
+			}, nil, nil)
 		})
 		if err != nil {
 			return 0, fmt.Errorf("rewrite stored telephone numbers for the country %s: %w", country, err)
@@ -131,7 +134,7 @@ func (w *Warehouse) intact(ctx context.Context, s *layout.Snapshot) error {
 			return err
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // batchBytes is about how many bytes one commit of RespellAll or RedactStored rewrites. The commit

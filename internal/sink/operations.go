@@ -43,14 +43,6 @@ func (m *maker) compact(ctx context.Context, month string) (*commitResult, error
 	}, nil, nil)
 }
 
-// respell rewrites periods and the customers, whose national numbers were read in another region.
-func (m *maker) respell(ctx context.Context, periods []string) (*commitResult, error) {
-	return m.publish(ctx, func() ([]*unit, error) {
-		_, err := m.objects()
-		return newPlan(m.old).rewriting(periods, true), err
-	}, nil, nil)
-}
-
 // redact redacts the calls of periods. After the last of them no older snapshot may stay, since
 // those hold the data that was redacted.
 func (m *maker) redact(ctx context.Context, periods []string, by *mask.Redactor, last bool) (*commitResult, error) {

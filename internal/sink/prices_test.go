@@ -58,7 +58,7 @@ func priced() (recs []schema.Record) {
 func TestPrices(t *testing.T) {
 	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
 	test.OK(t, w.Put(context.Background(), priced()...))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	checkPrices(t, w.Snapshot())
 }
 

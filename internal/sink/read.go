@@ -98,7 +98,11 @@ func (w *Warehouse) Kinds(ctx context.Context) (calls.Kinds, error) {
 	if knownOf == of && of != nil {
 		return maps.Clone(known), nil
 	}
-	kinds, err := countKinds(ctx, w.read(of))
+	kinds := calls.Kinds{}
+	err := w.read(of).newest(kindRows, func(t *tableReader) error {
+		t.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "turn_count")
+		return t.EachCall(ctx, kinds.Add)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -106,14 +110,6 @@ func (w *Warehouse) Kinds(ctx context.Context) (calls.Kinds, error) {
 	defer w.mu.Unlock()
 	w.kinds, w.kindsOf = kinds, of
 	return maps.Clone(kinds), nil
-}
-
-func countKinds(ctx context.Context, r *Reader) (calls.Kinds, error) {
-	kinds := calls.Kinds{}
-	return kinds, r.newest(kindRows, func(t *tableReader) error {
-		t.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "turn_count")
-		return t.EachCall(ctx, kinds.Add)
-	})
 }
 
 // newest reads the newest files of calls that together have about so many rows.

@@ -88,7 +88,7 @@ func TestRecordingsFollowTheirCalls(t *testing.T) {
 	putRecorded(t, w, "not-connected", start, "https://r.example/n", map[string]any{"status": "not_connected"})
 	putRecorded(t, w, "opted-out", start, "https://r.example/o", map[string]any{"opt_out_sensitive_data_storage": true})
 	putRecorded(t, w, "ongoing", start, "https://r.example/p", map[string]any{"status": "ongoing", "end_at": nil})
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	expectRecordings(t, "before the first", w, "due d https://r.example/d", "due c https://r.example/c", "due b https://r.example/b",
 		"due a https://r.example/a")
 	stored := schema.Recording{State: schema.RecordingStored, Bytes: 7, SHA256: "ab", Format: "mp3",
@@ -97,7 +97,7 @@ func TestRecordingsFollowTheirCalls(t *testing.T) {
 		outcome("b", start.AddDate(0, 0, 40), schema.Recording{State: schema.RecordingDue, Reason: "slow", Attempts: 1}), // elsewhere
 		outcome("c", start.AddDate(0, 0, 2), schema.Recording{State: schema.RecordingGone, Reason: "404", Attempts: 1}),
 		outcome("unknown", start, stored))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	want := []string{"a stored 2026/08/05/a.mp3", "b due  slow", "c gone  404", "due d https://r.example/d", "due b https://r.example/b"}
 	expectRecordings(t, "with outcomes", w, want...)
 	if got, _ := w.Totals(); got.Recordings != 1 || got.Changed != 0 {
@@ -113,7 +113,7 @@ func TestRecordingsFollowTheirCalls(t *testing.T) {
 
 	putRecorded(t, w, "a", start, "https://r.example/a?2", map[string]any{"call_analysis": nil})
 	put(t, w, schema.Record{Kind: schema.KindMissing, CallID: "c", FetchedAt: w.opts.Now().UnixMilli()})
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	expectRecordings(t, "after later answers", w, want...)
 	if err := compact(w, "2026-08"); err != nil { // all rows are copied
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestRecordingsFollowTheirCalls(t *testing.T) {
 	expectRecordings(t, "compacted", w, want...)
 	putRecorded(t, w, "d", start.AddDate(0, 0, -40), "https://r.example/d", nil) // to another period
 	putRecorded(t, w, "a", start.AddDate(0, 0, -39), "https://r.example/a", nil)
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	moved := []string{want[0], want[1], want[2], want[4], want[3]}
 	expectRecordings(t, "on other days", w, moved...)
 	if got := readCalls(t, anywhere, w.Snapshot())["a"]; got.Recordings().Len() != 1 || got.Recordings().At(0)[0].String() != "a" ||
@@ -130,7 +130,7 @@ func TestRecordingsFollowTheirCalls(t *testing.T) {
 	}
 
 	putRecorded(t, w, "a", start, "https://r.example/a", map[string]any{"opt_out_sensitive_data_storage": true})
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	const why = " the caller opted out of storage"
 	withheld := []string{"a withheld 2026/08/05/a.mp3" + why, "b due  slow", "c gone  404", "due b https://r.example/b", "due d https://r.example/d"}
 	expectRecordings(t, "opted out", w, withheld...)
@@ -140,7 +140,7 @@ func TestRecordingsFollowTheirCalls(t *testing.T) {
 		}
 	}
 	put(t, w, outcome("a", start, schema.Recording{State: schema.RecordingWithheld, Attempts: 1}))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	withheld[0] = "a withheld"
 	expectRecordings(t, "deleted", w, withheld...)
 	test.OK(t, w.Close())
@@ -160,9 +160,9 @@ func TestNewLinksOfRecordings(t *testing.T) {
 		w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
 		w.Archive(archive)
 		putRecorded(t, w, "a", testDay, "https://r.example/a?1", nil)
-		mustCommit(t, w)
+		test.OK(t, w.Commit(t.Context(), doneRow(w)))
 		putRecorded(t, w, "a", testDay, "https://r.example/a?2", nil)
-		mustCommit(t, w)
+		test.OK(t, w.Commit(t.Context(), doneRow(w)))
 		link := map[string]string{"": "?1", "file:///archive": "?2"}[archive]
 		expectRecordings(t, "archive "+archive, w, "due a https://r.example/a"+link)
 		test.Same(t, archive, w.Snapshot().Manifest.Archive, "the archive")

@@ -60,7 +60,7 @@ func (s service) fetch(t *testing.T, w *Warehouse) (requested []string) {
 			put(schema.KindItem, c)
 		}
 	}
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	for due, err := range w.Due(ctx, calls.DueTranscripts) {
 		test.OK(t, err)
 		if c := s[due.CallID]; c.TurnCount().OK {
@@ -68,7 +68,7 @@ func (s service) fetch(t *testing.T, w *Warehouse) (requested []string) {
 			requested = append(requested, due.CallID)
 		}
 	}
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	return requested
 }
 

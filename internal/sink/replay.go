@@ -113,14 +113,23 @@ type framePlace struct {
 	Offset  int64
 }
 
-// lines returns the lines of a frame.
-func (c *journalFrames) lines(k framePlace) ([]byte, error) {
+// cached returns the lines of a frame that is in the cache; nil if it is not.
+func (c *journalFrames) cached(k framePlace) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if i := slices.IndexFunc(c.frames, func(f frame) bool { return f.framePlace == k }); i >= 0 {
-		f := c.frames[i]
-		c.frames = append(slices.Delete(c.frames, i, i+1), f)
-		return f.lines, nil
+	i := slices.IndexFunc(c.frames, func(f frame) bool { return f.framePlace == k })
+	if i < 0 {
+		return nil
+	}
+	f := c.frames[i]
+	c.frames = append(slices.Delete(c.frames, i, i+1), f)
+	return f.lines
+}
+
+// lines returns the lines of a frame. Others are decoded at the same time.
+func (c *journalFrames) lines(k framePlace) ([]byte, error) {
+	if lines := c.cached(k); lines != nil {
+		return lines, nil
 	}
 	s := c.Segments[k.Segment]
 	lines, _, err := readFrame(s.file, k.Offset, s.Size, nil)
@@ -130,6 +139,8 @@ func (c *journalFrames) lines(k framePlace) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for len(c.frames) > 0 && c.size+len(lines) > c.Limit {
 		c.size -= len(c.frames[0].lines)
 		c.frames = slices.Delete(c.frames, 0, 1)
@@ -203,7 +214,9 @@ func ListSegments(fsys disk.FS, root string) (refs []layout.Segment, odd []journ
 			}
 		}
 	}
-	slices.SortFunc(refs, compareSegments)
+	slices.SortFunc(refs, func(a, b layout.Segment) int {
+		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Number, b.Number))
+	})
 	return refs, odd, nil
 }
 
@@ -234,10 +247,6 @@ func missingSegments(refs []layout.Segment, current *layout.Snapshot) (out []jou
 // isLastSegment reports whether a segment is the last one of its run.
 func isLastSegment(refs []layout.Segment, i int) bool {
 	return i+1 == len(refs) || refs[i+1].Run != refs[i].Run
-}
-
-func compareSegments(a, b layout.Segment) int {
-	return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Number, b.Number))
 }
 
 // removeSegments removes segments that a snapshot includes, and the folders of runs that become empty,

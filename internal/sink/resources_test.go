@@ -86,7 +86,7 @@ func (x *things) listed(items int) {
 // commit ends the run, and verifies the warehouse.
 func (x *things) commit() {
 	x.Helper()
-	mustCommit(x, x.w)
+	test.OK(x, x.w.Commit(x.Context(), doneRow(x.w)))
 	x.close()
 	x.whole()
 }
@@ -320,7 +320,7 @@ func TestEveryResource(t *testing.T) {
 			for _, believed := range []bool{false, true} {
 				x.open()
 				x.listed(0)
-				mustCommit(t, x.w)
+				test.OK(t, x.w.Commit(t.Context(), doneRow(x.w)))
 				if !believed && len(x.w.Notices()) != 1 {
 					t.Errorf("it is said: %q", x.w.Notices())
 				}
@@ -445,7 +445,7 @@ func laterTable(t *testing.T, period string) {
 	root := t.TempDir()
 	w := night(t, nil, root, 1)
 	putCall(t, w, "a", testDay, 1)
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	s := w.Snapshot()
 	test.OK(t, w.Close())
 	f := layout.File{Table: "widgets", Period: period, Path: layout.DataFile("widgets", period, "00112233445566aa"), Rows: 1, Bytes: 5}
@@ -462,7 +462,7 @@ func laterTable(t *testing.T, period string) {
 	test.OK(t, err)
 	w = night(t, nil, root, 2)
 	putCall(t, w, "b", testDay, 1)
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	if w.Snapshot().Manifest.FileOf("widgets", period) == nil {
 		t.Error("the commit lost the table that it does not know")
 	}

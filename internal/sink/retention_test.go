@@ -49,7 +49,7 @@ func TestKeep(t *testing.T) {
 	span, err := json.Marshal(schema.Span{From: 0, To: testDay.UnixMilli(), ListedAt: testDay.UnixMilli()})
 	test.OK(t, err)
 	test.OK(t, w.Put(t.Context(), schema.Record{Kind: schema.KindCovered, FetchedAt: testDay.UnixMilli(), Body: span}))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	before := w.Snapshot()
 	// Left behind by a killed run.
 	putCall(t, w, "old-in-the-journal", date(t, "2026-08-07"), 2)
@@ -62,7 +62,7 @@ func TestKeep(t *testing.T) {
 	raw := test.Read(t, gone)
 	raw[40] ^= 1 // what goes need not be whole
 	test.OK(t, os.WriteFile(gone, raw, 0o600))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	raw[40] ^= 1
 	test.OK(t, os.WriteFile(gone, raw, 0o600))
 	s := w.Snapshot()
@@ -83,7 +83,7 @@ func TestKeep(t *testing.T) {
 	}
 	// The next night has nothing left to erase, and writes nothing for it.
 	w = reopen(t, w, 3, from)
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	if did, _ := w.Totals(); did.Aged != 0 || did.Written != 1 {
 		t.Errorf("the next run erased %d calls and wrote %d files", did.Aged, did.Written)
 	}
@@ -94,7 +94,7 @@ func TestKeep(t *testing.T) {
 	if got := w.Snapshot().Manifest.Rows(schema.Calls.Name); got != 7 {
 		t.Errorf("compact left %d calls, want 7", got)
 	}
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	if n := w.Snapshot().Manifest.Rows(schema.Calls.Name); n != 0 || len(w.Snapshot().Manifest.FilesOf(schema.Turns.Name)) != 0 {
 		t.Errorf("%d calls are left", n)
 	}
@@ -129,7 +129,7 @@ func testRetention(t *testing.T, draw *rand.Rand) {
 		}
 	}
 	put("a")
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	if draw.IntN(2) == 0 && slices.ContainsFunc(Months(w.Snapshot(), testDay), func(m Month) bool { return m.Month == "2026-08" }) {
 		test.OK(t, compact(w, "2026-08"))
 	}
@@ -180,14 +180,14 @@ func TestRollback(t *testing.T) {
 	}
 	w := night(t, nil, root, 0)
 	put(t, w, storyRecord("a", 1), storyRecord("b", 1), span(0, 100))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	first := w.Snapshot()
 	test.OK(t, w.Close())
 	w = night(t, nil, root, 1)
 	put(t, w, storyRecord("b", 2), storyRecord("c", 2), span(100, 200))
-	mustCommit(t, w) // two commits of the run that is undone
+	test.OK(t, w.Commit(t.Context(), doneRow(w))) // two commits of the run that is undone
 	put(t, w, storyRecord("a", 3))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	test.OK(t, w.Close())
 	w = night(t, nil, root, 2)
 	target, err := w.Rollback(context.Background(), 0, rolledBack(w))
@@ -219,7 +219,7 @@ func TestRollback(t *testing.T) {
 		t.Errorf("the calls are not those of the second run: %v", got)
 	}
 	put(t, w, storyRecord("c", 5))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	if got := readCalls(t, anywhere, w.Snapshot()); got["c"].Turns().Len() != 5 {
 		t.Errorf("c has %d turns, want 5", got["c"].Turns().Len())
 	}
@@ -231,8 +231,8 @@ func TestRollbackKnowsWhatIsThere(t *testing.T) {
 	if _, err := w.Rollback(context.Background(), 0, rolledBack(w)); !errors.As(err, &missing) {
 		t.Errorf("before any commit: %v", err)
 	}
-	mustCommit(t, w)
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	if _, err := w.Rollback(context.Background(), 0, rolledBack(w)); !errors.As(err, &missing) {
 		t.Errorf("with the snapshots of one run: %v", err)
 	}

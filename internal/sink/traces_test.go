@@ -205,7 +205,7 @@ func TestForgetListsMentions(t *testing.T) {
 func TestForgetFindsEverySpelling(t *testing.T) {
 	w := older(t)
 	test.OK(t, w.Put(context.Background(), personRecords(t, 0, true)...))
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	for _, number := range []string{"+1 (201) 555-0100", "tel:+1-201-555-0100", "0012015550100", "12015550100", "2015550100", "＋１ ２０１ ５５５ ０１００"} {
 		plan, err := w.Forget(context.Background(), Selection{Numbers: []string{number, "+14155559999"}}, true, nil)
 		test.OK(t, err)

@@ -307,7 +307,8 @@ func (w *Warehouse) Check(ctx context.Context, before *layout.Snapshot) (*RunRep
 		}
 	}
 	for _, files := range byPeriod(s.Manifest) {
-		if unchangedFiles(files, old) {
+		// The file of the runs has the same name in every snapshot, and always differs.
+		if !slices.ContainsFunc(files, func(f *layout.File) bool { return !old[f.Path] || f.Table == schema.Runs.Name }) {
 			continue
 		}
 		if err := v.period(ctx, s, files); err != nil {
@@ -319,17 +320,6 @@ func (w *Warehouse) Check(ctx context.Context, before *layout.Snapshot) (*RunRep
 	}
 	r.Files, r.Count, r.Problems = v.seen.files, v.bad.count, v.bad.List()
 	return r, nil
-}
-
-// unchangedFiles reports whether all files of a period existed before. The file of the runs has the same
-// name in every snapshot, and always differs.
-func unchangedFiles(files []*layout.File, old map[string]bool) bool {
-	for _, f := range files {
-		if !old[f.Path] || f.Table == schema.Runs.Name {
-			return false
-		}
-	}
-	return true
 }
 
 // Problem is one fault of a warehouse.

@@ -42,7 +42,7 @@ func sound(t *testing.T) (root string) {
 	put(schema.Record{Kind: schema.KindCovered, FetchedAt: start, Body: []byte(`{"from":0,"to":100,"listed_at":5}`)})
 	put(schema.Record{Kind: schema.KindCovered, FetchedAt: start, Body: []byte(`{"from":200,"to":300,"listed_at":5}`)})
 	put(schema.Record{Kind: schema.KindCovered, FetchedAt: start, Body: fmt.Appendf(nil, `{"from":1000,"to":%d,"listed_at":%d}`, start+24*3600_000, start+24*3600_000)})
-	mustCommit(t, w)
+	test.OK(t, w.Commit(t.Context(), doneRow(w)))
 	test.OK(t, w.Finish(context.Background(), doneRow(w)))
 	put(storyRecord("b", 4))
 	test.OK(t, w.Close())
@@ -176,5 +176,19 @@ func TestVerifyOfANewerFormat(t *testing.T) {
 				t.Errorf("got %+v and %v, want the error that tells of version 99", r, err)
 			}
 		})
+	}
+}
+
+// An interrupted check of a file finds no problem and no sound file, and the check before a rollback fails.
+func TestInterrupted(t *testing.T) {
+	s, err := layout.Current(sound(t))
+	test.OK(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	v := &verifier{opts: VerifyOptions{FS: anywhere}, seen: newSeenFiles()}
+	_, sound := v.file(ctx, s, &s.Manifest.Files[0])
+	s.Manifest.Files = nil
+	if err := new(Warehouse).intact(ctx, s); sound || v.bad.count > 0 || err == nil {
+		t.Errorf("sound %v, %v, intact: %v", sound, v.bad.List(), err)
 	}
 }

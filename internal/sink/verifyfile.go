@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,15 +45,22 @@ func (s *seenFiles) again(f *layout.File, info fs.FileInfo) bool {
 	return false
 }
 
-func (s *seenFiles) keepIDs(path string, ids []uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ids[path] = ids
+// interruptible is a file that is read until interrupted returns an error.
+type interruptible struct {
+	disk.File
+	interrupted func() error
+}
+
+func (f interruptible) ReadAt(b []byte, at int64) (int, error) {
+	if err := f.interrupted(); err != nil {
+		return 0, err
+	}
+	return f.File.ReadAt(b, at)
 }
 
 // file verifies one file as a whole: its existence, its size, its checksum. fresh reports whether
 // it was not read before, sound whether its rows can be read.
-func (v *verifier) file(s *layout.Snapshot, f *layout.File) (fresh, sound bool) {
+func (v *verifier) file(ctx context.Context, s *layout.Snapshot, f *layout.File) (fresh, sound bool) {
 	at := v.rel(s.Path(f))
 	file, err := v.opts.FS.Open(s.Path(f))
 	if disk.IsGone(err) {
@@ -73,9 +81,10 @@ func (v *verifier) file(s *layout.Snapshot, f *layout.File) (fresh, sound bool) 
 	}
 	var damage *layout.DamageError
 	if err == nil {
-		err = layout.Prove(file, s.Path(f), f)
+		err = layout.Prove(interruptible{file, ctx.Err}, s.Path(f), f)
 	}
 	switch {
+	case ctx.Err() != nil: // the caller returns it
 	case errors.As(err, &damage):
 		v.bad.Add("checksum", at, "%s", damage.What)
 	case err != nil:

@@ -23,10 +23,10 @@ var idSeed = maphash.MakeSeed()
 func (v *verifier) period(ctx context.Context, s *layout.Snapshot, files []*layout.File) error {
 	readable, anew := true, false
 	for _, f := range files {
+		fresh, sound := v.file(ctx, s, f)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		fresh, sound := v.file(s, f)
 		readable, anew = readable && sound, anew || fresh
 	}
 	if !readable || !anew || tableByName(files[0].Table) == nil {
@@ -175,7 +175,9 @@ func (p *periodCheck) run(ctx context.Context) error {
 		}
 		call, last = last, call
 	}
-	p.v.seen.keepIDs(p.calls.listed.Path, p.ids)
+	p.v.seen.mu.Lock()
+	p.v.seen.ids[p.calls.listed.Path] = p.ids
+	p.v.seen.mu.Unlock()
 	for p.tool != nil {
 		p.v.bad.Add("reference", p.tools.at, "a tool call belongs to call %s, which is not in this file, or comes earlier", p.toolCall())
 		if err := p.nextTool(); err != nil {

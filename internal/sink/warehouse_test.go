@@ -54,11 +54,6 @@ func compact(w *Warehouse, month string) error {
 	return err
 }
 
-func mustCommit(t testing.TB, w *Warehouse) {
-	t.Helper()
-	test.OK(t, w.Commit(context.Background(), doneRow(w)))
-}
-
 // readCalls reads every call of a snapshot from its files, and fails the test if the files
 // contradict the manifest or FORMAT.md.
 func readCalls(t testing.TB, fsys disk.FS, s *layout.Snapshot) map[string]*calls.Call {
@@ -256,7 +251,7 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 				next.Settle(at)
 				model[id] = next
 			case "commit":
-				mustCommit(t, w)
+				test.OK(t, w.Commit(t.Context(), doneRow(w)))
 				settle()
 				sameCalls(rt, model, readCalls(t, disk, w.Snapshot()))
 			case "compact":
@@ -281,7 +276,7 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 				test.OK(rt, err)
 			}
 		}
-		mustCommit(t, w)
+		test.OK(t, w.Commit(t.Context(), doneRow(w)))
 		settle()
 		sameCalls(rt, model, readCalls(t, disk, w.Snapshot()))
 		if left, err := disk.ReadDir(filepath.Join(root, layout.JournalName, w.opts.RunID)); err == nil && len(left) > 0 {

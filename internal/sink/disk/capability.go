@@ -109,12 +109,16 @@ func cannotLock(root string, err error) error {
 // fetched data stays in the journal.
 type NoSpaceError struct {
 	Root  string
-	Wants int64 // estimated bytes for the next attempt
+	Wants int64 // estimated bytes for the next attempt; 0: unknown
 	Err   error
 }
 
 func (e *NoSpaceError) Error() string {
-	return fmt.Sprintf("no space left under %s (a commit now needs about %d MB): %v", e.Root, (e.Wants>>20)+1, e.Err)
+	needs := ""
+	if e.Wants > 0 {
+		needs = fmt.Sprintf(" (a commit now needs about %d MB)", (e.Wants>>20)+1)
+	}
+	return fmt.Sprintf("no space left under %s%s: %v", e.Root, needs, e.Err)
 }
 
 func (e *NoSpaceError) Unwrap() error { return e.Err }
