@@ -213,8 +213,8 @@ func (b *bulkCrawl) worth(window []calls.Due) bool {
 
 func (b *bulkCrawl) over() bool { return b.off != "" }
 
-// unproven returns how many transcripts still have to be compared before pages are relied on.
-func (b *bulkCrawl) unproven() int { return max(0, sampled-b.compared) }
+// uncompared returns how many transcripts still have to be compared before pages are relied on.
+func (b *bulkCrawl) uncompared() int { return max(0, sampled-b.compared) }
 
 // fetch requests the calls of a window, in smaller pages if a large one fails.
 func (b *bulkCrawl) fetch(ctx context.Context, window []calls.Due) error {
@@ -324,7 +324,7 @@ func (b *bulkCrawl) took(ctx context.Context, p *bulkPage) error {
 		n.Transcripts += transcripts
 	})
 	useful := transcripts + int64(len(p.sample))
-	if p.proves && useful == 0 {
+	if p.comparesFirst && useful == 0 {
 		const why = "its calls have no transcripts that can replace those of v3"
 		return b.note(ctx, schema.BulkAbsent, why, why)
 	}

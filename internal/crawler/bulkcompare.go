@@ -15,7 +15,7 @@ import (
 // compares them.
 func (b *bulkCrawl) compare(ctx context.Context, p *bulkPage) error {
 	priority := api.Spare
-	if p.proves {
+	if p.comparesFirst {
 		priority = api.Recent // other pages wait for it
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.sample)) {
@@ -29,7 +29,7 @@ func (b *bulkCrawl) compare(ctx context.Context, p *bulkPage) error {
 			return err
 		}
 	}
-	if p.proves && b.unproven() == 0 && b.state.State != schema.BulkTrusted {
+	if p.comparesFirst && b.uncompared() == 0 && b.state.State != schema.BulkTrusted {
 		return b.note(ctx, schema.BulkTrusted, "", "")
 	}
 	return nil

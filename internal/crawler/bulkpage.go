@@ -14,10 +14,10 @@ import (
 // calls.
 type bulkPage struct {
 	listPage
-	due    []calls.Due // newest first
-	limit  int
-	proves bool            // no page was compared before it
-	wanted map[string]bool // the ids of due; false: the transcript is to be compared
+	due           []calls.Due // newest first
+	limit         int
+	comparesFirst bool            // no page was compared before it
+	wanted        map[string]bool // the ids of due; false: the transcript is to be compared
 
 	seen    map[string]bool // ids on the page; true: due
 	outside bool            // it has calls that started outside the requested time
@@ -28,11 +28,11 @@ type bulkPage struct {
 
 // newBulkPage prepares a page of these calls, and selects the transcripts to compare.
 func (b *bulkCrawl) newBulkPage(due []calls.Due, limit int) *bulkPage {
-	unproven := b.unproven()
-	p := &bulkPage{due: due, limit: limit, proves: unproven > 0, wanted: map[string]bool{}, seen: map[string]bool{}, lowest: forever,
+	uncompared := b.uncompared()
+	p := &bulkPage{due: due, limit: limit, comparesFirst: uncompared > 0, wanted: map[string]bool{}, seen: map[string]bool{}, lowest: forever,
 		sample: map[string]*calls.Call{}}
 	for i, n := range rand.Perm(len(due)) {
-		p.wanted[due[n].CallID] = i >= unproven && rand.IntN(oneIn) > 0
+		p.wanted[due[n].CallID] = i >= uncompared && rand.IntN(oneIn) > 0
 	}
 	return p
 }

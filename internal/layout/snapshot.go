@@ -272,8 +272,8 @@ func CheckInfo(path string, info fs.FileInfo, size int64) error {
 	return nil
 }
 
-// Prove compares some of a snapshot's files with their checksums in the manifest.
-func (s *Snapshot) Prove(ctx context.Context, files []*File) error {
+// VerifyChecksums compares some of a snapshot's files with their checksums in the manifest.
+func (s *Snapshot) VerifyChecksums(ctx context.Context, files []*File) error {
 	d, err := OpenDir(s.Root())
 	if err != nil {
 		return fmt.Errorf("open the warehouse: %w", err)
@@ -292,15 +292,15 @@ func (s *Snapshot) Prove(ctx context.Context, files []*File) error {
 			if err != nil {
 				return err
 			}
-			return errors.Join(Prove(file, s.Path(f), f), file.Close())
+			return errors.Join(VerifyChecksum(file, s.Path(f), f), file.Close())
 		})
 	}
 	return work.Wait()
 }
 
-// Prove reads an open data file completely and compares it with the checksum in the manifest. It
+// VerifyChecksum reads an open data file completely and compares it with the checksum in the manifest. It
 // returns a *DamageError if they differ.
-func Prove(file interface {
+func VerifyChecksum(file interface {
 	io.ReaderAt
 	Stat() (fs.FileInfo, error)
 }, path string, f *File) error {

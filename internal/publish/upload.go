@@ -102,7 +102,7 @@ func (w *work) inspect(ctx context.Context, c *wanted, deep bool) (mismatch, err
 
 // same compares the content of a copy with the warehouse's file.
 func (w *work) same(ctx context.Context, c *wanted, in *copied) (bool, error) {
-	if err := layout.Prove(in.local, in.local.Name(), c.file); err != nil {
+	if err := layout.VerifyChecksum(in.local, in.local.Name(), c.file); err != nil {
 		return false, err
 	}
 	there, err := w.store.Open(ctx, c.uri)
@@ -142,10 +142,10 @@ func (p *publication) upload(ctx context.Context, works []*work) error {
 	return group.Wait()
 }
 
-// send proves a file and copies it.
+// send verifies a file and copies it.
 func (w *work) send(ctx context.Context, c *wanted) error {
 	return w.opened(c.of, c.file, func(in *copied) error {
-		if err := layout.Prove(in.local, in.local.Name(), c.file); err != nil {
+		if err := layout.VerifyChecksum(in.local, in.local.Name(), c.file); err != nil {
 			return err
 		}
 		if err := w.store.Put(ctx, c.uri, in, in.size()); err != nil {

@@ -201,7 +201,7 @@ func (s *session) explain(err error) error {
 	}
 	var d *duck.Error
 	if errors.As(err, &d) && (d.Kind == "INTERNAL" || d.Kind == "FATAL") && s.at != nil {
-		s.at.Spoil()
+		s.at.Invalidate()
 	}
 	return explain(s.backend.Snapshots.Root, err)
 }

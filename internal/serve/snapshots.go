@@ -170,8 +170,8 @@ func (s *Snapshots) release(at *Snapshot, u *use) {
 	s.closeUnused(at)
 }
 
-// Spoil makes the next caller open the snapshot again.
-func (at *Snapshot) Spoil() {
+// Invalidate makes the next caller open the snapshot again.
+func (at *Snapshot) Invalidate() {
 	at.of.mu.Lock()
 	defer at.of.mu.Unlock()
 	if at.of.current[at.view] == at {

@@ -7,7 +7,7 @@
 //
 // In the order of a record's way: journal.go and frame.go, intake.go (grouped by call), plan.go (which
 // periods change), merge.go, datafile.go, builder.go (the new snapshot, made current). reader.go
-// reads snapshots; verify*.go, repair*.go and forget*.go check, mend and erase.
+// reads snapshots; verify*.go, repair*.go and forget*.go check, repair and erase.
 //
 // The package uses no network and requests nothing from the service. It never changes a file of a
 // committed snapshot, and removes only names that it made itself.

@@ -166,7 +166,7 @@ func checkForgotten(t *testing.T, fsys disk.FS, root string, current *layout.Sna
 	for _, n := range numbers {
 		s, err := layout.OpenSnapshot(fsys, root, n)
 		test.OK(t, err)
-		if call, err := NewReader(fsys, s, new(proofs)).Find(context.Background(), id); err != nil || call != nil {
+		if call, err := NewReader(fsys, s, new(verifiedFiles)).Find(context.Background(), id); err != nil || call != nil {
 			t.Fatalf("snapshot %d of %d holds call %s, which was forgotten (%v)", n, current.Manifest.Snapshot, id, err)
 		}
 	}

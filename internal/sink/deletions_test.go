@@ -123,7 +123,7 @@ func TestForgetRecordingsKilled(t *testing.T) {
 			test.OK(t, err)
 			_, err = w.DeleteRecordings(t.Context())
 			test.OK(t, err)
-			call, err := NewReader(after, w.Snapshot(), new(proofs)).Find(t.Context(), "caller-one")
+			call, err := NewReader(after, w.Snapshot(), new(verifiedFiles)).Find(t.Context(), "caller-one")
 			test.OK(t, err)
 			list, err := readDeletions(after, root)
 			want := "second.mp3"

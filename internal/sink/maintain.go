@@ -41,19 +41,19 @@ func (w *Warehouse) Compact(ctx context.Context, months []string, progress func(
 	return done, nil
 }
 
-// Respell is RespellAll for a run. A failure becomes a notice: it costs no data, and the next run tries
-// again.
-func (w *Warehouse) Respell(ctx context.Context) (calls int64) {
-	calls, err := w.RespellAll(ctx, nil)
+// NormalizePhones is NormalizeAllPhones for a run. A failure becomes a notice: it costs no data, and the
+// next run tries again.
+func (w *Warehouse) NormalizePhones(ctx context.Context) (calls int64) {
+	calls, err := w.NormalizeAllPhones(ctx, nil)
 	if err != nil && ctx.Err() == nil {
 		w.notice("%v; the next run tries again", err)
 	}
 	return calls
 }
 
-// RespellAll rewrites files whose national telephone numbers were read in another country than the
+// NormalizeAllPhones rewrites files whose national telephone numbers were read in another country than the
 // one that is set. It requests nothing from the service, and returns the number of their calls.
-func (w *Warehouse) RespellAll(ctx context.Context, progress func(Progress)) (calls int64, err error) {
+func (w *Warehouse) NormalizeAllPhones(ctx context.Context, progress func(Progress)) (calls int64, err error) {
 	in := w.reader()
 	if in == nil {
 		return 0, nil
@@ -130,14 +130,14 @@ func (w *Warehouse) rollbackTarget(ctx context.Context, current *layout.Snapshot
 func (w *Warehouse) intact(ctx context.Context, s *layout.Snapshot) error {
 	r := w.read(s)
 	for i := range s.Manifest.Files {
-		if err := errors.Join(ctx.Err(), r.Prove(&s.Manifest.Files[i])); err != nil {
+		if err := errors.Join(ctx.Err(), r.VerifyChecksum(&s.Manifest.Files[i])); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
 }
 
-// batchBytes is about how many bytes one commit of RespellAll or RedactStored rewrites. The commit
+// batchBytes is about how many bytes one commit of NormalizeAllPhones or RedactStored rewrites. The commit
 // needs that much space on the disk, and an interruption loses that much work.
 const batchBytes = 2 << 30
 

@@ -89,8 +89,8 @@ func (m *maker) objects() (moved []ownedSpan, err error) {
 	}
 	for _, of := range resource.All {
 		a := m.in.arrivals[of]
-		respells := of == resource.Customers && m.readElsewhere(of.Name, "")
-		if a == nil && (respells || len(m.gone(of.Parent)) > 0) {
+		normalizes := of == resource.Customers && m.readElsewhere(of.Name, "")
+		if a == nil && (normalizes || len(m.gone(of.Parent)) > 0) {
 			a = m.in.of(of)
 		}
 		if a == nil {
@@ -99,7 +99,7 @@ func (m *maker) objects() (moved []ownedSpan, err error) {
 		o := &objectMerge{m: m, of: of, a: a, w: m.objectFiles(of)}
 		records := slices.SortedFunc(maps.Values(a.objects), func(a, b *arrival) int { return cmp.Compare(a.key, b.key) })
 		err := inOrder(o.each, records, func(a *arrival, old *schema.Object) int { return cmp.Compare(a.key, of.KeyOf(old.Row)) }, o.visit)
-		if err := m.finish(o.w, []string{of.Name}, respells || o.edited > 0, err); err != nil {
+		if err := m.finish(o.w, []string{of.Name}, normalizes || o.edited > 0, err); err != nil {
 			return nil, fmt.Errorf("%s: %w", of.Name, err)
 		}
 		if of == resource.Numbers {
@@ -315,9 +315,9 @@ func (o *objectMerge) visit(old *schema.Object, a *arrival) error {
 			o.changes = append(o.changes, row)
 		}
 	}
-	respelled := o.of == resource.Customers && resource.SetPhones(s.now,
+	normalized := o.of == resource.Customers && resource.SetPhones(s.now,
 		func(number string) (string, bool) { return phone.Normal(number, o.m.country) })
-	if s.changed || s.completed || respelled {
+	if s.changed || s.completed || normalized {
 		o.edited++
 	}
 	if o.of == resource.Numbers {

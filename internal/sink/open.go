@@ -32,7 +32,7 @@ func Open(opts Options) (_ *Warehouse, err error) {
 	if err := layout.CheckRoot(opts.Root); err != nil {
 		return nil, err
 	}
-	w := &Warehouse{opts: opts, proofs: new(proofs)}
+	w := &Warehouse{opts: opts, verified: new(verifiedFiles)}
 	if err = w.take(opts.FS); err != nil {
 		return nil, err
 	}

@@ -330,7 +330,7 @@ func (p *commitPlan) search(f *layout.File, changes map[string]*change, missing 
 			return err
 		}
 	}
-	if err := p.old.Prove(f); err != nil {
+	if err := p.old.VerifyChecksum(f); err != nil {
 		return err
 	}
 	return t.Each([]string{"call_id", "start_at", "first_seen_at"}, func(row []parquet.Value) {

@@ -21,13 +21,13 @@ import (
 // has no files.
 type Reader struct {
 	*layout.Snapshot
-	fsys   disk.FS
-	proofs *proofs
+	fsys     disk.FS
+	verified *verifiedFiles
 }
 
-// NewReader returns the reader of a snapshot; nil if s is nil. With nil proofs files are read
+// NewReader returns the reader of a snapshot; nil if s is nil. With nil verified files are read
 // unproven.
-func NewReader(fsys disk.FS, s *layout.Snapshot, p *proofs) *Reader {
+func NewReader(fsys disk.FS, s *layout.Snapshot, p *verifiedFiles) *Reader {
 	if s == nil {
 		return nil
 	}
@@ -37,7 +37,7 @@ func NewReader(fsys disk.FS, s *layout.Snapshot, p *proofs) *Reader {
 // readOf returns the reader of a snapshot on the disk.
 func readOf(s *layout.Snapshot) (*Reader, error) {
 	fsys, err := disk.OpenToRead(s.Root())
-	return NewReader(fsys, s, new(proofs)), err
+	return NewReader(fsys, s, new(verifiedFiles)), err
 }
 
 // Files returns the files of a table.
@@ -56,15 +56,15 @@ func (r *Reader) File(table, period string) *layout.File {
 	return r.Manifest.FileOf(table, period)
 }
 
-// Open proves a file and opens it.
+// Open verifies a file and opens it.
 func (r *Reader) Open(f *layout.File) (*tableReader, error) {
-	if err := r.Prove(f); err != nil {
+	if err := r.VerifyChecksum(f); err != nil {
 		return nil, err
 	}
 	return r.OpenAsIs(f)
 }
 
-// Read proves a file, and opens it while read reads it.
+// Read verifies a file, and opens it while read reads it.
 func (r *Reader) Read(f *layout.File, read func(*tableReader) error) error {
 	t, err := r.Open(f)
 	if err != nil {
@@ -149,26 +149,26 @@ func (r *Reader) Runs() (out []schema.Run, err error) {
 	return out, nil
 }
 
-// proofs remembers the data files that were compared with their checksums in the manifest. Each is
+// verifiedFiles remembers the data files that were compared with their checksums in the manifest. Each is
 // compared once, before its content is used: a file never changes under its name.
-type proofs struct{ done sync.Map }
+type verifiedFiles struct{ done sync.Map }
 
-// proof identifies a compared file. The file of runs has the same path in every snapshot.
-type proof struct{ path, sum string }
+// verifiedFile identifies a compared file. The file of runs has the same path in every snapshot.
+type verifiedFile struct{ path, sum string }
 
 // Add adds files that this process has just written.
-func (p *proofs) Add(files []layout.File) {
+func (p *verifiedFiles) Add(files []layout.File) {
 	for i := range files {
-		p.done.Store(proof{files[i].Path, files[i].SHA256}, true)
+		p.done.Store(verifiedFile{files[i].Path, files[i].SHA256}, true)
 	}
 }
 
-// Prove compares a file with its checksum, once.
-func (r *Reader) Prove(f *layout.File) error {
-	if r.proofs == nil {
+// VerifyChecksum compares a file with its checksum, once.
+func (r *Reader) VerifyChecksum(f *layout.File) error {
+	if r.verified == nil {
 		return nil
 	}
-	if _, known := r.proofs.done.Load(proof{f.Path, f.SHA256}); known {
+	if _, known := r.verified.done.Load(verifiedFile{f.Path, f.SHA256}); known {
 		return nil
 	}
 	path := r.Path(f)
@@ -179,10 +179,10 @@ func (r *Reader) Prove(f *layout.File) error {
 	if err != nil {
 		return fmt.Errorf("open a data file: %w", err)
 	}
-	if err := errors.Join(layout.Prove(file, path, f), file.Close()); err != nil {
+	if err := errors.Join(layout.VerifyChecksum(file, path, f), file.Close()); err != nil {
 		return err
 	}
-	r.proofs.Add([]layout.File{*f})
+	r.verified.Add([]layout.File{*f})
 	return nil
 }
 
@@ -268,7 +268,7 @@ func (r *Reader) Find(ctx context.Context, id string) (found *calls.Call, err er
 		}
 		var has, some bool
 		if some, err = ids.Narrow(t); err == nil && some {
-			if err = errors.Join(ctx.Err(), r.Prove(f)); err == nil {
+			if err = errors.Join(ctx.Err(), r.VerifyChecksum(f)); err == nil {
 				err = t.Each([]string{"call_id"}, func(row []parquet.Value) { has = has || string(row[0].ByteArray()) == id })
 			}
 		}
@@ -287,7 +287,7 @@ func (r *Reader) Find(ctx context.Context, id string) (found *calls.Call, err er
 	}
 	// A damaged filter may have hidden the call.
 	for _, f := range r.Files(schema.Calls.Name) {
-		if err := r.Prove(f); err != nil {
+		if err := r.VerifyChecksum(f); err != nil {
 			return nil, err
 		}
 	}

@@ -205,7 +205,7 @@ func (p *RepairPlan) findIntact(ctx context.Context, part *RepairPart) (*copies,
 				main = main || f.Table == part.mainTable()
 			}
 		}
-		if !main || !p.proven(o, files) {
+		if !main || !p.checksumsMatch(o, files) {
 			continue
 		}
 		l := &copies{from: o, files: files}
@@ -228,11 +228,11 @@ func (part *RepairPart) mainTable() string {
 	return part.Name
 }
 
-// proven reports whether all of these files match their checksums.
-func (p *RepairPlan) proven(s *layout.Snapshot, files []layout.File) bool {
-	r := NewReader(p.w.opts.FS, s, new(proofs))
+// checksumsMatch reports whether all of these files match their checksums.
+func (p *RepairPlan) checksumsMatch(s *layout.Snapshot, files []layout.File) bool {
+	r := NewReader(p.w.opts.FS, s, new(verifiedFiles))
 	for i := range files {
-		if r.Prove(&files[i]) != nil {
+		if r.VerifyChecksum(&files[i]) != nil {
 			return false
 		}
 	}
@@ -287,7 +287,7 @@ func eachID(fsys disk.FS, s *layout.Snapshot, files []layout.File, visit func(id
 }
 
 // Repair verifies the current snapshot and, if it is damaged, commits one that holds only what can
-// be proven: see [RepairPlan] for the rest. The next listing fetches the lost data again. row
+// be verified: see [RepairPlan] for the rest. The next listing fetches the lost data again. row
 // makes a row of the table runs from the plan. With dry it changes nothing. The warehouse must be
 // opened with Options.Adopt: otherwise a lost link current or a damaged manifest prevents the
 // opening.
@@ -311,7 +311,7 @@ func (w *Warehouse) Repair(ctx context.Context, dry bool, row func(*RepairPlan) 
 	if dry || !plan.Damaged() {
 		return plan, nil
 	}
-	if err := w.mend(ctx, plan, row(plan)); err != nil {
+	if err := w.repairFiles(ctx, plan, row(plan)); err != nil {
 		return nil, fmt.Errorf("repair: %w", err)
 	}
 	found, err := w.Check(ctx, s)
@@ -333,14 +333,14 @@ func (e *StillDamagedError) Hint() string {
 	return "extract verify lists every problem; restore the warehouse from a backup"
 }
 
-// mend publishes the intact parts of a damaged snapshot, and adds run to the table runs. It fetches
+// repairFiles publishes the intact parts of a damaged snapshot, and adds run to the table runs. It fetches
 // nothing: the next listing does, since the manifest no longer covers the rest.
-func (w *Warehouse) mend(ctx context.Context, plan *RepairPlan, run schema.Run) error {
+func (w *Warehouse) repairFiles(ctx context.Context, plan *RepairPlan, run schema.Run) error {
 	// A killed run may have listed the data that is now lost, and recorded it as covered.
 	for _, run := range w.Leftover() {
 		w.lostRun(run)
 	}
-	m := w.maker(NewReader(w.opts.FS, plan.sound(), new(proofs)))
+	m := w.maker(NewReader(w.opts.FS, plan.sound(), new(verifiedFiles)))
 	m.lost = slices.Concat(plan.runs, m.lost)
 	made, err := m.publish(ctx, func() ([]*unit, error) {
 		for _, l := range plan.restored {
@@ -356,9 +356,9 @@ func (w *Warehouse) mend(ctx context.Context, plan *RepairPlan, run schema.Run) 
 	if err != nil {
 		return err
 	}
-	w.proofs = new(proofs)
+	w.verified = new(verifiedFiles)
 	w.noteRecorded(run)
-	return w.goOn(made.Snapshot, nil)
+	return w.switchTo(made.Snapshot, nil)
 }
 
 // foreignFiles returns an error for objects in the place of a part of the warehouse, which a repair

@@ -73,9 +73,9 @@ func (w *Warehouse) commit(ctx context.Context, row func(Stats, int64) schema.Ru
 	for _, name := range made.Unconfirmed {
 		w.notice("the service's list of %s is empty, but was not before: known objects are kept until another run also finds it empty", name)
 	}
-	w.proofs.Add(made.Made) // only those it wrote: linked ones are unproven
+	w.verified.Add(made.Made) // only those it wrote: linked ones are not verified
 	w.noteRecorded(wrote)
-	return w.goOn(made.Snapshot, refs)
+	return w.switchTo(made.Snapshot, refs)
 }
 
 // Record commits only the run's row of the table runs, for a run that cannot commit its data, or

@@ -232,7 +232,7 @@ func TestNormalNumbers(t *testing.T) {
 	x.country = ""
 	for _, want := range []int64{5, 0} { // once set, it also applies to commands without the setting
 		x.open()
-		if n := x.w.Respell(context.Background()); n != want || x.w.Snapshot().Manifest.ReadElsewhere() > 0 {
+		if n := x.w.NormalizePhones(context.Background()); n != want || x.w.Snapshot().Manifest.ReadElsewhere() > 0 {
 			t.Errorf("%d calls were rewritten, want %d; %q", n, want, x.w.Notices())
 		}
 		x.whole()
@@ -263,7 +263,7 @@ func TestNormalNumbersOfCustomers(t *testing.T) {
 	}
 	x.country = "US"
 	x.open()
-	if n, err := x.w.RespellAll(context.Background(), nil); n != 1 || err != nil {
+	if n, err := x.w.NormalizeAllPhones(context.Background(), nil); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	x.whole()

@@ -59,7 +59,7 @@ type Clear struct {
 // Whole reports whether there is no problem.
 func (r *VerifyReport) Whole() bool { return r.Count == 0 }
 
-// verifier proves the consistency of a warehouse.
+// verifier checks the consistency of a warehouse.
 type verifier struct {
 	opts       VerifyOptions
 	bad        Problems

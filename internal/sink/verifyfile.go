@@ -81,7 +81,7 @@ func (v *verifier) file(ctx context.Context, s *layout.Snapshot, f *layout.File)
 	}
 	var damage *layout.DamageError
 	if err == nil {
-		err = layout.Prove(interruptible{file, ctx.Err}, s.Path(f), f)
+		err = layout.VerifyChecksum(interruptible{file, ctx.Err}, s.Path(f), f)
 	}
 	switch {
 	case ctx.Err() != nil: // the caller returns it

@@ -72,7 +72,7 @@ type Warehouse struct {
 
 	kinds      calls.Kinds // counted for kindsOf
 	kindsOf    *layout.Snapshot
-	proofs     *proofs         // files already compared with their checksums
+	verified   *verifiedFiles  // files already compared with their checksums
 	foreign    []string        // paths of foreign objects in the journal
 	notices    []string        // faults found and repaired, for the run's report
 	incomplete map[string]bool // runs whose journals lost a part, so that their recorded coverage may be wrong
@@ -247,7 +247,7 @@ func (w *Warehouse) manifest() *layout.Manifest {
 func (w *Warehouse) reader() *Reader { return w.read(w.Snapshot()) }
 
 // read reads a snapshot.
-func (w *Warehouse) read(s *layout.Snapshot) *Reader { return NewReader(w.opts.FS, s, w.proofs) }
+func (w *Warehouse) read(s *layout.Snapshot) *Reader { return NewReader(w.opts.FS, s, w.verified) }
 
 // Totals returns the counts of all commits of this run, and their number.
 func (w *Warehouse) Totals() (Stats, int64) {
@@ -258,9 +258,9 @@ func (w *Warehouse) Totals() (Stats, int64) {
 	return all, w.commits
 }
 
-// goOn continues from a snapshot that was just published, and removes the journal segments that it
+// switchTo continues from a snapshot that was just published, and removes the journal segments that it
 // includes. The commit is valid even if the removal fails; the next opening repeats it.
-func (w *Warehouse) goOn(made *layout.Snapshot, refs []layout.Segment) error {
+func (w *Warehouse) switchTo(made *layout.Snapshot, refs []layout.Segment) error {
 	w.mu.Lock()
 	w.current = made
 	w.mu.Unlock()
@@ -279,5 +279,5 @@ func (w *Warehouse) maintain(change func(*maker) (*commitResult, error)) (*commi
 	if err != nil {
 		return nil, err
 	}
-	return made, w.goOn(made.Snapshot, nil)
+	return made, w.switchTo(made.Snapshot, nil)
 }

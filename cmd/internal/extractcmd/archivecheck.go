@@ -130,9 +130,9 @@ func (f *files) compare(ctx context.Context, r *schema.Recording, deep bool) (wh
 	return what, err
 }
 
-// mendRecordings marks the recordings that checkRecordings would report as due, so that runs fetch them again. With dry it
+// repairRecordings marks the recordings that checkRecordings would report as due, so that runs fetch them again. With dry it
 // only counts them. The caller commits.
-func mendRecordings(ctx context.Context, w *sink.Warehouse, root string, deep, dry bool, now time.Time) (n int64, err error) {
+func repairRecordings(ctx context.Context, w *sink.Warehouse, root string, deep, dry bool, now time.Time) (n int64, err error) {
 	s := w.Snapshot()
 	if s == nil || s.Manifest.Archive == "" {
 		return 0, nil

@@ -52,14 +52,14 @@ func compact(ctx context.Context, s *settings, all, redact bool, stderr io.Write
 		months, waiting := ready(w.Snapshot(), all)
 		b := newScreen(stderr, s.Quiet)
 		done, err := w.Compact(ctx, months, b.show)
-		var respelled int64
+		var normalized int64
 		if err == nil {
-			respelled, err = w.RespellAll(ctx, b.show)
+			normalized, err = w.NormalizeAllPhones(ctx, b.show)
 		}
 		b.close()
 		if !s.Quiet {
-			if respelled > 0 {
-				words.Fprintf(stderr, "rewrote the telephone numbers of %s for the country %s\n", cli.Plural(respelled, "call"),
+			if normalized > 0 {
+				words.Fprintf(stderr, "rewrote the telephone numbers of %s for the country %s\n", cli.Plural(normalized, "call"),
 					w.Snapshot().Manifest.Country)
 			}
 			for _, m := range done {

@@ -117,7 +117,7 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 		if o.dryRun {
 			return nil
 		}
-		if !o.yes && !agreed(stdin, stderr) {
+		if !o.yes && !confirmed(stdin, stderr) {
 			return cli.Fail(cli.ExitFailed, fmt.Errorf("nothing was erased"), "")
 		}
 		if err := recording.Sweep(filepath.Join(s.Warehouse, layout.PartsName)); err != nil { // incomplete downloads
@@ -204,8 +204,8 @@ func printErased(stderr io.Writer, plan *sink.Receipt, o *forgetFlags, before ti
 	}
 }
 
-// agreed asks for confirmation.
-func agreed(stdin io.Reader, stderr io.Writer) bool {
+// confirmed asks for confirmation.
+func confirmed(stdin io.Reader, stderr io.Writer) bool {
 	words.Fprintf(stderr, "This cannot be undone. Continue? [y/N] ")
 	answer, _ := bufio.NewReader(stdin).ReadString('\n') // a terminal gives one line; an unreadable answer means no
 	answer = strings.ToLower(strings.TrimSpace(answer))

@@ -127,7 +127,7 @@ func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) 
 	if _, err := i.w.Recover(ctx); err != nil {
 		return explain(err)
 	}
-	i.w.Respell(ctx)
+	i.w.NormalizePhones(ctx)
 	i.in = i.w.NewImport(i.runRow, i.nameAside)
 	var total int64
 	for _, src := range sources {

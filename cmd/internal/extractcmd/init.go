@@ -97,7 +97,7 @@ func (i *initial) run(ctx context.Context) error {
 		return err
 	}
 	if i.store {
-		if err := vacant(i.keyFile, "pass it with --api-key-file"); err != nil {
+		if err := checkAbsent(i.keyFile, "pass it with --api-key-file"); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,7 @@ func (i *initial) find() (err error) {
 		files = i.Env.Files[:at+1] // the first of them is read
 	}
 	for _, path := range files {
-		if err := vacant(path, "edit it"); err != nil {
+		if err := checkAbsent(path, "edit it"); err != nil {
 			return err
 		}
 	}
@@ -155,9 +155,9 @@ func (i *initial) find() (err error) {
 	return nil
 }
 
-// vacant returns an error if a file exists, with a hint. An empty one, too: it could be readable by
+// checkAbsent returns an error if a file exists, with a hint. An empty one, too: it could be readable by
 // others.
-func vacant(path, hint string) error {
+func checkAbsent(path, hint string) error {
 	if _, err := os.Stat(path); err == nil {
 		return cli.Usage(hint+", or remove it; nothing was written", "it exists already: %s", path)
 	}
@@ -245,7 +245,7 @@ func (i *initial) service(ctx context.Context) (err error) {
 		if err = i.test(ctx); err == nil || ctx.Err() != nil {
 			return err
 		}
-		i.ask.complain(err)
+		i.ask.printError(err)
 		if cli.Is[*api.AuthError](err) {
 			i.key = ""
 		}

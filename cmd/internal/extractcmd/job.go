@@ -85,7 +85,7 @@ func (j *job) begin(ctx context.Context) (down, err error) {
 		j.log.Info("committed records of a killed run", "run", killed[len(killed)-1],
 			"calls_new", did.New, "calls_changed", did.Changed, "transcripts", did.Transcripts)
 	}
-	if calls := j.w.Respell(ctx); calls > 0 { // the country has changed
+	if calls := j.w.NormalizePhones(ctx); calls > 0 { // the country has changed
 		j.log.Info("rewrote stored telephone numbers for the country", "calls", calls)
 	}
 	return down, nil

@@ -77,7 +77,7 @@ func (p *prompter) until(question string, hidden bool, check func(string) (strin
 		if text, err = check(text); err == nil {
 			return text, nil
 		}
-		p.complain(err)
+		p.printError(err)
 	}
 }
 
@@ -100,8 +100,8 @@ func (p *prompter) agree(question string, usual bool) (yes bool, err error) {
 	return yes, err
 }
 
-// complain prints an error and its hint.
-func (p *prompter) complain(err error) {
+// printError prints an error and its hint.
+func (p *prompter) printError(err error) {
 	words.Fprintf(p.out, "  %v\n", err)
 	if hint := cli.Hint(err); hint != "" {
 		words.Fprintf(p.out, "  %s\n", hint)

@@ -60,7 +60,7 @@ func runRepair(ctx context.Context, s *settings, r *repairs, stdout, stderr io.W
 			return err // before any data is given up
 		}
 	}
-	plan, journal, err := mend(ctx, s, r, stderr)
+	plan, journal, err := repairWarehouse(ctx, s, r, stderr)
 	if err != nil {
 		return err
 	}
@@ -79,10 +79,10 @@ func runRepair(ctx context.Context, s *settings, r *repairs, stdout, stderr io.W
 	return err
 }
 
-// mend plans the repair of the warehouse and, unless it is a dry run, carries it out. journal reports
+// repairWarehouse plans the repair of the warehouse and, unless it is a dry run, carries it out. journal reports
 // that a killed run left a journal, possibly damaged: the run that follows recovers its readable
 // part.
-func mend(ctx context.Context, s *settings, r *repairs, stderr io.Writer) (plan *sink.RepairPlan, journal bool, err error) {
+func repairWarehouse(ctx context.Context, s *settings, r *repairs, stderr io.Writer) (plan *sink.RepairPlan, journal bool, err error) {
 	if _, err := s.snapshot(); err != nil && !adoptable(err) {
 		return nil, false, err
 	}
@@ -99,7 +99,7 @@ func mend(ctx context.Context, s *settings, r *repairs, stderr io.Writer) (plan 
 		if err != nil || w.Snapshot() == nil || r.dry && plan.Damaged() { // damaged files cannot be read
 			return err
 		}
-		if r.lost, err = mendRecordings(ctx, w, s.Warehouse, r.deep, r.dry, started); err != nil || r.lost == 0 || r.dry {
+		if r.lost, err = repairRecordings(ctx, w, s.Warehouse, r.deep, r.dry, started); err != nil || r.lost == 0 || r.dry {
 			return err
 		}
 		err = w.Commit(ctx, func(_ sink.Stats, commits int64) schema.Run {

@@ -115,7 +115,7 @@ func (a *app) makeCatalog(ctx context.Context) error {
 	for i := range snap.Manifest.Files {
 		files = append(files, &snap.Manifest.Files[i])
 	}
-	if err := snap.Prove(ctx, files); err != nil {
+	if err := snap.VerifyChecksums(ctx, files); err != nil {
 		return err
 	}
 	// The pin comes first, so that a catalog never refers to a snapshot that may be removed.

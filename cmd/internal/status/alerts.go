@@ -63,7 +63,7 @@ func (h *State) AddAlerts(wanted bool) {
 	if verdict == Fine {
 		verdict = Stale // no data is missing
 	}
-	h.complain(verdict, cli.Unwatched, "%s", why)
+	h.addCause(verdict, cli.Unwatched, "%s", why)
 }
 
 // text returns the state in lines.

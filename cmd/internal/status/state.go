@@ -93,45 +93,45 @@ func judge(h *sink.History, now time.Time, maxAge time.Duration, ended *schema.R
 	out.last, out.success, out.good = lastRuns(h, ended)
 	out.count()
 	if v := h.Verdict; v.Concerns(h.Snapshot) {
-		out.complain(Broken, cli.Damaged, "extract verify found %s %s ago, the first: %s", cli.Plural(v.Problems, "problem"),
+		out.addCause(Broken, cli.Damaged, "extract verify found %s %s ago, the first: %s", cli.Plural(v.Problems, "problem"),
 			out.age(v.At), v.First)
 	}
 	if v := out.verified(); v != nil && v.Problems > 0 {
-		out.complain(Broken, cli.Damaged, "extract verify found %s missing or changed %s ago", cli.Plural(v.Problems, "recording"),
+		out.addCause(Broken, cli.Damaged, "extract verify found %s missing or changed %s ago", cli.Plural(v.Problems, "recording"),
 			out.age(h.Verdict.At))
 	}
 	if h.Undeleted > 0 {
-		out.complain(NotWhole, cli.Incomplete, "%s of forgotten calls still to be deleted from the archive", cli.Plural(h.Undeleted, "recording"))
+		out.addCause(NotWhole, cli.Incomplete, "%s of forgotten calls still to be deleted from the archive", cli.Plural(h.Undeleted, "recording"))
 	}
 	if last := out.last; last != nil && last.Outcome != schema.OutcomeDone {
 		verdict, problem := NotWhole, problemOf(last)
 		if problem == cli.Damaged {
 			verdict = Broken
 		}
-		out.complain(verdict, problem, "the last run %s", endOfRun(last))
+		out.addCause(verdict, problem, "the last run %s", endOfRun(last))
 	}
 	if n := len(out.gaps()); n > 0 {
-		out.complain(NotWhole, cli.Unlisted, "%s of the list never read", cli.Plural(int64(n), "span"))
+		out.addCause(NotWhole, cli.Unlisted, "%s of the list never read", cli.Plural(int64(n), "span"))
 	}
 	switch {
 	case out.success != nil && endOf(out.success).After(now.Add(clockSlack)):
-		out.complain(Stale, cli.WrongClock, "the last success is dated %s, in the future: a clock was wrong",
+		out.addCause(Stale, cli.WrongClock, "the last success is dated %s, in the future: a clock was wrong",
 			endOf(out.success).Format(time.RFC3339))
 	case out.success == nil && h.Held && out.last == nil:
-		out.complain(Stale, cli.Overdue, "the first run has not ended yet")
+		out.addCause(Stale, cli.Overdue, "the first run has not ended yet")
 		if out.Problem == cli.Overdue { // nothing worse
 			out.Help = "wait until it ends; what it commits can be read meanwhile"
 		}
 	case out.success == nil:
-		out.complain(Stale, cli.Overdue, "no run has succeeded yet")
+		out.addCause(Stale, cli.Overdue, "no run has succeeded yet")
 	case maxAge > 0 && now.Sub(endOf(out.success)) > maxAge:
-		out.complain(Stale, cli.Overdue, "the last success was %s ago", out.age(endOf(out.success)))
+		out.addCause(Stale, cli.Overdue, "the last success was %s ago", out.age(endOf(out.success)))
 	}
 	return out
 }
 
-// complain adds a reason why the warehouse is not fine. The first gives the problem.
-func (h *State) complain(verdict string, problem cli.Problem, format string, args ...any) {
+// addCause adds a cause why the warehouse is not fine. The first gives the problem.
+func (h *State) addCause(verdict string, problem cli.Problem, format string, args ...any) {
 	h.Reasons = append(h.Reasons, fmt.Sprintf(format, args...))
 	if h.Verdict != Broken {
 		h.Verdict = verdict

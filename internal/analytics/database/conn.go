@@ -46,7 +46,7 @@ func (db *DB) explain(ctx context.Context, e *duck.Error) error {
 			files = append(files, db.snap.Manifest.FilesOf(t.Name)...)
 		}
 	}
-	if err := db.snap.Prove(ctx, files); err != nil {
+	if err := db.snap.VerifyChecksums(ctx, files); err != nil {
 		return err
 	}
 	db.whole = true
