@@ -188,9 +188,9 @@ func TestJournalIsReadableWithZstd(t *testing.T) {
 
 // The specification has a row for each kind of record.
 func TestFormatNamesTheKinds(t *testing.T) {
-	spec := test.Read(t, "../layout/FORMAT.md")
+	_, spec, _ := strings.Cut(string(test.Read(t, "../layout/FORMAT.md")), "## Journal segments")
 	for _, word := range kindWords[1:] {
-		if word == "" || !strings.Contains(string(spec), "\n| `"+word+"` | ") {
+		if word == "" || !strings.Contains(spec, "\n| `"+word+"` | ") {
 			t.Errorf("FORMAT.md has no row for the kind %q", word)
 		}
 	}
