@@ -146,23 +146,23 @@ func TestCatalogAnswersAsTheWarehouse(t *testing.T) {
 	}
 }
 
-// OnlyViews distinguishes a catalog from a user's own database.
-func TestOnlyViews(t *testing.T) {
+// IsCatalog distinguishes a catalog from a user's own database.
+func TestIsCatalog(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{})
 	snap, err := layout.Current(root)
 	test.OK(t, err)
 	made, other, text := filepath.Join(dir, "a.duckdb"), filepath.Join(dir, "b.duckdb"), filepath.Join(dir, "c.duckdb")
 	test.OK(t, database.WriteCatalog(t.Context(), snap, time.UTC, made))
-	test.OK(t, stock(t).Exec(t.Context(), "ATTACH '"+other+"' AS o; CREATE TABLE o.mine (a INT); DETACH o"))
+	test.OK(t, stock(t).Exec(t.Context(), "ATTACH '"+other+"' AS o; CREATE VIEW o.snapshot AS SELECT 1; CREATE VIEW o.mine AS SELECT 1; DETACH o"))
 	test.OK(t, os.WriteFile(text, []byte("not a database, for sure"), 0o644))
-	if ok, err := database.OnlyViews(t.Context(), made); !ok || err != nil {
+	if ok, err := database.IsCatalog(t.Context(), made); !ok || err != nil {
 		t.Errorf("a catalog: %v, %v", ok, err)
 	}
-	if ok, err := database.OnlyViews(t.Context(), other); ok || err != nil {
-		t.Errorf("a database with a table: %v, %v", ok, err)
+	if ok, err := database.IsCatalog(t.Context(), other); ok || err != nil {
+		t.Errorf("a database with another view: %v, %v", ok, err)
 	}
-	if ok, err := database.OnlyViews(t.Context(), text); ok || err == nil {
+	if ok, err := database.IsCatalog(t.Context(), text); ok || err == nil {
 		t.Errorf("no database: %v, %v", ok, err)
 	}
 	// An existing file is not overwritten.

@@ -200,15 +200,15 @@ func replaceable(ctx context.Context, root, path string) error {
 	} else if !ok {
 		return foreign("is not a DuckDB file")
 	}
-	only, err := database.OnlyViews(ctx, path)
+	ok, err := database.IsCatalog(ctx, path)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return err
 	case err != nil && !sink.IsPinned(root, path): // another program has it open for writing, or a newer DuckDB wrote it
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("inspect %s: %w", path, err),
 			"if it is a catalog, close the programs that use it, or remove it")
-	case err == nil && !only:
-		return foreign("contains tables, not only views")
+	case err == nil && !ok:
+		return foreign("contains something else than a catalog's views")
 	}
 	return nil
 }

@@ -88,9 +88,9 @@ func TestCatalogSparesOthers(t *testing.T) {
 	for name, content := range map[string]string{"notes.txt": "mine", "empty.duckdb": ""} {
 		test.OK(t, os.WriteFile(name, []byte(content), 0o644))
 	}
-	ask(t, "ATTACH 'mine.duckdb' AS m; CREATE TABLE m.t (a INT); DETACH m", "SELECT 1")
+	ask(t, "ATTACH 'mine.duckdb' AS m; CREATE TABLE m.t (a INT); DETACH m; ATTACH 'view.duckdb' AS v; CREATE VIEW v.v AS SELECT 1; DETACH v", "SELECT 1")
 	test.OK(t, os.Symlink("mine.duckdb", "link.duckdb"))
-	for name, want := range map[string]string{"notes.txt": "is not a DuckDB file", "empty.duckdb": "is not a DuckDB file", "mine.duckdb": "contains tables", "warehouse": "is a folder",
+	for name, want := range map[string]string{"notes.txt": "is not a DuckDB file", "empty.duckdb": "is not a DuckDB file", "mine.duckdb": "contains something else", "view.duckdb": "contains something else", "warehouse": "is a folder",
 		"link.duckdb": "is not a regular file", "no/such/folder/x.duckdb": "write "} {
 		before, _ := os.ReadFile(name)
 		r := run(t, "", "catalog", "--output", name)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,14 +83,18 @@ func WriteCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location
 	})
 }
 
-// OnlyViews reports whether the DuckDB database at path has no tables.
-func OnlyViews(ctx context.Context, path string) (ok bool, err error) {
+// IsCatalog reports whether the DuckDB database at path has the views of a catalog, and no other ones and no tables.
+func IsCatalog(ctx context.Context, path string) (ok bool, err error) {
 	err = duck.InMemory(func(conn *duck.Conn) error {
 		if err := conn.Exec(ctx, "ATTACH "+sqltext.Quote(path)+" AS there (READ_ONLY)"); err != nil {
 			return err
 		}
-		names, err := conn.Column(ctx, "SELECT table_name FROM duckdb_tables() WHERE database_name = 'there' LIMIT 1")
-		ok = len(names) == 0
+		names, err := conn.Column(ctx, "SELECT view_name FROM duckdb_views() WHERE database_name = 'there' AND schema_name <> 'stored' "+
+			"AND NOT internal UNION ALL SELECT 'a table' FROM duckdb_tables() WHERE database_name = 'there'")
+		ok = slices.Contains(names, "snapshot") && !slices.ContainsFunc(names, func(name string) bool {
+			_, ours := sqlfiles.View(name)
+			return !ours && name != "snapshot"
+		})
 		return err
 	})
 	return ok, err
