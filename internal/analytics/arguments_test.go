@@ -120,7 +120,7 @@ func TestCosts(t *testing.T) {
 // A search ignores case, also of letters with several lower or upper forms, and treats the words as
 // plain text, not as a pattern.
 func TestSearchInAnyCase(t *testing.T) {
-	contents := []string{"İSTANBUL", "istanbul", "a.b", "axb", "50% (of) [it]", "two\nlines", "C:\\temp", "ΟΔΟΣ", "οδός", "fullstop"}
+	contents := []string{"İSTANBUL", "istanbul", "a.b", "axb", "50% (of) [it]", "two\nlines", "C:\\temp", "ΟΔΟΣ", "οδός", "fullstop", "zero\x00byte"}
 	for r := range unicode.MaxRune {
 		if unicode.ToLower(r) != r || unicode.ToUpper(r) != r {
 			contents = append(contents, string(r))
@@ -135,7 +135,7 @@ func TestSearchInAnyCase(t *testing.T) {
 	w := warehouse(t, d, nil)
 	tried := longtest.Each(3)
 	for i, words := range [][]string{
-		{"i"}, {"İ"}, {"ı"}, {"I"}, {"K"}, {"k"}, {"Σ"}, {"ς"}, {"ß"}, {"ẞ"}, {"Å"}, {"ǅ"}, {"Ꭰ"}, {"é"}, {"ſ"}, {"µ"},
+		{"o\x00B"}, {"i"}, {"İ"}, {"ı"}, {"I"}, {"K"}, {"k"}, {"Σ"}, {"ς"}, {"ß"}, {"ẞ"}, {"Å"}, {"ǅ"}, {"Ꭰ"}, {"é"}, {"ſ"}, {"µ"},
 		{"istanbul"}, {"İstanbul", "bul"}, {"a.b"}, {"(OF)", "%"}, {"[it]"}, {"o\nl"}, {"c:\\T"}, {"."}, {"\\"}, {"stop", "ull"}, {"$"}, {""}, {" "},
 	} {
 		if !tried(i) {

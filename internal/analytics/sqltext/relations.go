@@ -91,8 +91,10 @@ func Empty(t *schema.Table) string {
 	return "SELECT " + strings.Join(columns, ", ") + " WHERE false"
 }
 
-// Quote returns s as an SQL string literal.
-func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+// Quote returns s as an SQL string literal. A zero byte would end the statement.
+func Quote(s string) string {
+	return "'" + strings.NewReplacer("'", "''", "\x00", "' || chr(0) || '").Replace(s) + "'"
+}
 
 // Ident returns s as a quoted SQL identifier.
 func Ident(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
