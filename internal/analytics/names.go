@@ -201,7 +201,10 @@ func (w *Warehouse) resolve(ctx context.Context, conn *duck.Conn, q question.Que
 	if err != nil {
 		return q, err
 	}
-	if q.Goals, err = w.goalsOf(ctx, conn, q); err != nil {
+	if q.Goals, err = w.goalsOf(ctx, conn, q); err == nil {
+		err = hasField(ctx, conn, q.Field)
+	}
+	if err != nil {
 		return q, err
 	}
 	seen := w.planner.Seen(q)
