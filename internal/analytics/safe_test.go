@@ -44,11 +44,8 @@ func TestSafePasses(t *testing.T) {
 		"FROM costs", "FROM tool_calls", "FROM analysis_items", "FROM runs",
 	} {
 		rows, err := w.SQL(t.Context(), text)
-		if err != nil {
-			t.Errorf("SQL(%q): %v", text, err)
-			continue
-		}
-		all(t, rows, nil)
+		t.Log(text)
+		all(t, rows, err)
 	}
 }
 

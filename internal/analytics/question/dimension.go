@@ -253,19 +253,16 @@ func (f Filter) Within() (p Params, ok bool) {
 
 // Where returns the condition as SQL, with the dimension as expr. An empty value matches null.
 func (f Filter) Where(expr string) string {
-	text := expr
+	text, null := expr, ""
 	if f.Natural {
 		text = "CAST(" + expr + " AS VARCHAR)"
 	}
-	var terms []string
+	var values []string
 	for _, v := range f.Values {
 		if v == "" {
-			terms = append(terms, expr+" IS NULL")
-			if f.Natural {
-				continue
-			}
+			null = " OR " + expr + " IS NULL"
 		}
-		terms = append(terms, text+" = "+sqltext.Quote(v))
+		values = append(values, sqltext.Quote(v))
 	}
-	return "(" + strings.Join(terms, " OR ") + ")"
+	return "(" + text + " IN (" + strings.Join(values, ", ") + ")" + null + ")"
 }
