@@ -1,6 +1,9 @@
 package words
 
-import "io"
+import (
+	"io"
+	"strings"
+)
 
 // Writer writes to a terminal or a log. It masks secrets, and makes everything visible except line
 // breaks and tabs. It is a second line of defence after Fprintf, since it cannot distinguish our
@@ -30,4 +33,16 @@ func Over(w, to io.Writer) *Writer {
 		return NewWriter(to, g.secrets)
 	}
 	return NewWriter(to, nil)
+}
+
+// Head keeps the first bytes written to it, and drops the rest.
+type Head struct {
+	MaxBytes int // bytes
+	strings.Builder
+}
+
+// Write implements io.Writer.
+func (h *Head) Write(p []byte) (int, error) {
+	h.Builder.Write(p[:min(len(p), h.MaxBytes-h.Len())])
+	return len(p), nil
 }

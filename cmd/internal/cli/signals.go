@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"callhouse/internal/scratch"
 )
@@ -59,5 +60,27 @@ func EndBy(sig os.Signal) {
 	signal.Reset(sig)
 	if p, err := os.FindProcess(os.Getpid()); err != nil || p.Signal(sig) != nil {
 		os.Exit(ExitInterrupted)
+	}
+}
+
+// Every calls do at intervals until stop is called. stop waits for a call in progress.
+func Every(interval time.Duration, do func()) (stop func()) {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+				do()
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-done
 	}
 }

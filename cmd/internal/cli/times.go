@@ -197,3 +197,17 @@ func Clock(d time.Duration) string {
 
 // Instant formats a time in ms since 1970 UTC.
 func Instant(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
+
+// Zone returns the time zone of a name. It is never the machine's, on which answers would depend.
+func Zone(name string) (*time.Location, error) {
+	loc, err := time.LoadLocation(name)
+	if err != nil || name == "" || strings.EqualFold(name, "local") {
+		return nil, UnknownZone(name, "")
+	}
+	return loc, nil
+}
+
+// UnknownZone returns the error for a name of no zone. near is a similar name, if one is known.
+func UnknownZone(name, near string) error {
+	return Usage(DidYouMean(near, "use a name such as Asia/Seoul, Europe/Berlin or UTC"), "unknown time zone %q", name)
+}

@@ -116,8 +116,15 @@ func TestShellHistory(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("the history is %v, %v", info, err)
 	}
+	raw, err := os.ReadFile(file)
+	test.OK(t, err)
+	older := strings.Repeat(`{"datetime":"2026-11-19T09:30:00Z","block":"old"}`+"\n", 1<<16)
+	test.OK(t, os.WriteFile(file, append([]byte(older), raw...), 0o600))
 	x = start(t, 80, 24, "shell", "XDG_STATE_HOME="+state)
 	x.ready()
+	if info, err := os.Stat(file); err != nil || info.Size() > 1<<20 {
+		t.Errorf("the history grows: %v, %v", info, err)
+	}
 	x.keys(up)
 	x.see("query> select 222 as second_one;")
 	x.press(up)

@@ -1,7 +1,10 @@
 package querycmd
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -91,6 +94,9 @@ func (s *shell) editor() func() (string, error) {
 	}
 }
 
+// maxHistory is the size of the history, in bytes, beyond which the next shell drops the older half.
+const maxHistory = 1 << 20
+
 // historyFile returns the history file in the user's state folder (XDG), which only its owner can
 // read.
 func historyFile() (string, error) {
@@ -106,11 +112,13 @@ func historyFile() (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "query_history"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return "", err
+	name := filepath.Join(dir, "query_history")
+	raw, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(raw) > maxHistory {
+		_, newest, _ := bytes.Cut(raw[max(0, len(raw)-maxHistory/2):], []byte("\n"))
+		err = os.WriteFile(name, newest, 0o600)
 	}
-	return f.Name(), f.Close()
+	return name, err
 }
 
 // vocabulary returns what completes a word: tables, columns, reports, commands and keywords.

@@ -131,7 +131,7 @@ func TestTextThatTurns(t *testing.T) {
 // Invalid text is the reader's mistake, not a failure of the server.
 func TestNoText(t *testing.T) {
 	s := newServer(t, 2, nil)
-	for _, address := range []string{"/reports/search?word=%00", "/reports/search.csv?word=a%ffb", "/calls?agent=%00", "/calls?where=metadata.k=%00", "/calls/%00", "/calls/%ff", "/reports/success?field=%00"} {
+	for _, address := range []string{"/reports/search?word=%00", "/reports/search.csv?word=a%ffb", "/calls?agent=%00", "/calls?where=metadata.k=%00", "/calls/%00", "/calls/%ff", "/reports/success?field=%00", "/reports/durations?steps=yes"} {
 		if resp, body := s.get(address); resp.StatusCode != http.StatusBadRequest || strings.Contains(body, "\x00") || strings.Contains(body, "\xff") {
 			t.Errorf("%s: %s", address, resp.Status)
 		}

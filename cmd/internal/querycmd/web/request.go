@@ -68,7 +68,9 @@ func (s *Server) ask(r *http.Request) (q *request, err error) {
 		case list != nil:
 			*list = all
 		case name == "steps":
-			q.typed.Steps = all[0] == "true"
+			if q.typed.Steps, err = strconv.ParseBool(all[0]); err != nil {
+				return nil, cli.Usage("use true or false", "steps is %q", all[0])
+			}
 		case text == nil && number == nil:
 			known := []string{"by", "where", "word", "most", "skip", "top", "steps"}
 			for name := range single {
