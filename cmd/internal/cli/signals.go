@@ -2,11 +2,14 @@ package cli
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/term"
 
 	"callhouse/internal/scratch"
 )
@@ -83,4 +86,25 @@ func Every(interval time.Duration, do func()) (stop func()) {
 		close(quit)
 		<-done
 	}
+}
+
+// IsTerminal reports whether r is a terminal.
+func IsTerminal(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// File returns the file that w writes to, also through writers that wrap it; nil if there is none.
+func File(w io.Writer) *os.File {
+	for guard, ok := w.(interface{ Unwrap() io.Writer }); ok; guard, ok = w.(interface{ Unwrap() io.Writer }) {
+		w = guard.Unwrap()
+	}
+	f, _ := w.(*os.File)
+	return f
+}
+
+// CanDraw reports whether w is a terminal that supports drawing.
+func CanDraw(w io.Writer) bool {
+	f := File(w)
+	return f != nil && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }

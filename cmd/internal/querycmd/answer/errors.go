@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics"
@@ -31,6 +32,8 @@ func (c *Command) Explain(err error) error {
 	case errors.Is(err, layout.ErrNoWarehouse):
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet", c.Warehouse),
 			"run: extract run --warehouse "+words.Shell(c.Warehouse))
+	case errors.Is(err, syscall.ENOTDIR):
+		return cli.Fail(cli.ExitFailed, err, "--warehouse (CALLHOUSE_WAREHOUSE) must name a folder")
 	case cli.Is[*layout.RootError](err):
 		return cli.Usage(cli.Hint(err), "%v", err)
 	case errors.As(err, &unknown):
