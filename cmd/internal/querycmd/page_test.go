@@ -360,7 +360,7 @@ func TestPageErrors(t *testing.T) {
 		{"report --since soon", cli.ExitUsage, "use a date"},
 		{"report --agent 0c", cli.ExitUsage, `unknown agent "0c"`},
 		{"report --since 2024-11-19T08:00 --until 2024-11-19T20:00", cli.ExitUsage, "no complete day between 2024-11-19 and 2024-11-19"},
-		{"report --warehouse elsewhere", cli.ExitFailed, "no warehouse at elsewhere yet"}, {"report --warehouse warehouse/current/manifest.json", cli.ExitFailed, "must name a folder"},
+		{"report --warehouse elsewhere", cli.ExitFailed, "no warehouse at elsewhere yet"}, {"report --warehouse /dev/null/x", cli.ExitFailed, "must name a folder"},
 		{"report --output no/such/folder/x.html", cli.ExitFailed, "write no/such/folder/x.html: no such file or directory"},
 		{"report --output warehouse", cli.ExitFailed, ": is a folder"},
 		{"report --since 2020-01-01 --until 2020-01-03 --output none.html", cli.ExitOK, "no calls match"},
