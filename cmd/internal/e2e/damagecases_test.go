@@ -197,20 +197,6 @@ func (e *estate) run(args ...string) result {
 	return e.extract(e.t.Context(), args...)
 }
 
-// facts is the users' view of calls, in one order. Links to recordings are signed again in every
-// answer.
-const facts = "SELECT c.* EXCLUDE (fetched_at, run_id, first_seen_at, recording_url), (SELECT string_agg(role || coalesce(content, ''), '|' ORDER BY turn) " +
-	"FROM transcript_turns t WHERE t.call_id = c.call_id) AS said, (SELECT string_agg(name || value::VARCHAR, '|' ORDER BY position) " +
-	"FROM analysis_items i WHERE i.call_id = c.call_id) AS found FROM calls c ORDER BY call_id"
-
-// flip flips a bit of a file in place, which damages every snapshot that shares it.
-func flip(t *testing.T, s *layout.Snapshot, f *layout.File) {
-	t.Helper()
-	raw := test.Read(t, s.Path(f))
-	raw[len(raw)/2] ^= 4
-	test.OK(t, os.WriteFile(s.Path(f), raw, 0o600))
-}
-
 // After each kind of failure, status begins with the problem, and its second line is the hint.
 func TestStatusNamesTheProblem(t *testing.T) {
 	t.Parallel()

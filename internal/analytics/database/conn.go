@@ -15,8 +15,9 @@ import (
 func (db *DB) Conn(ctx context.Context, names ...string) (*duck.Conn, error) {
 	db.defining.Lock()
 	defer db.defining.Unlock()
-	conn, err := db.first, error(nil)
+	conn := db.first
 	if db.first = nil; conn == nil {
+		var err error
 		if conn, err = db.Connect(ctx); err != nil {
 			return nil, err
 		}

@@ -25,11 +25,10 @@ func LocalTime(loc *time.Location, m *layout.Manifest, onlyCalls bool) string {
 	case len(offsets) > 0:
 		within := "make_timestamp(" + wallMicros("instant", offsets,
 			func(until int64) string { return fmt.Sprintf("epoch_ms(instant) < %d", until) }) + ")"
-		if onlyCalls {
-			text = within
-			break
+		if !onlyCalls {
+			within = fmt.Sprintf("CASE WHEN epoch_ms(instant) >= %d AND epoch_ms(instant) < %d THEN %s ELSE %s END", lo, hi, within, text)
 		}
-		text = fmt.Sprintf("CASE WHEN epoch_ms(instant) >= %d AND epoch_ms(instant) < %d THEN %s ELSE %s END", lo, hi, within, text)
+		text = within
 	case onlyCalls && lo > hi: // no call has a start
 		text = "make_timestamp(epoch_us(instant))"
 	}
