@@ -197,7 +197,7 @@ func parseRecord(line []byte) (schema.Record, error) {
 	case err != nil:
 	case kind <= 0:
 		err = errors.New("an unknown kind")
-	case int(d.InputOffset()) < len(head) || !has && !schema.Kind(kind).Bodiless():
+	case int(d.InputOffset()) < len(head) || !has && !schema.Kind(kind).Bodiless() && h.Resource == "": // an object may have gone
 		err = errors.New("no body follows its head")
 	}
 	if err != nil {

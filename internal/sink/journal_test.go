@@ -61,14 +61,14 @@ func TestJournalGivesBackWhatWasPut(t *testing.T) {
 	want := []schema.Record{
 		{Kind: schema.KindItem, CallID: "a", FetchedAt: 1, Body: []byte(`{"id":"a"}`)},
 		{Kind: schema.KindDetail, CallID: `b"\` + "\n\x00é", FetchedAt: 2, Body: []byte(`{"id":"b","x":["}\n",1]}`)},
-		{Kind: schema.KindMissing, CallID: "c", FetchedAt: 3},
+		{Kind: schema.KindMissing, CallID: "c", FetchedAt: 3}, {Resource: "agents", Kind: schema.KindDetail, CallID: "none of it", FetchedAt: 3},
 		{Kind: schema.KindCovered, FetchedAt: 4, Body: []byte(`{"from":1,"to":2,"listed_at":4}`)},
 		{Kind: schema.KindItem, CallID: "d", Body: []byte("{\r\n \"id\": \"a\\n\"\n}")},
 	}
 	for _, r := range want {
 		test.OK(t, j.Put(context.Background(), []schema.Record{r}))
 	}
-	want[4].Body = []byte(`{   "id": "a\n" }`) // without line ends between tokens
+	want[5].Body = []byte(`{   "id": "a\n" }`) // without line ends between tokens
 	ref, ok, err := j.Seal()
 	if err != nil || !ok {
 		t.Fatalf("seal: %v, %v", ok, err)
