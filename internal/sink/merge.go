@@ -8,8 +8,6 @@ import (
 
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
-	"callhouse/internal/wire"
-	"callhouse/internal/wire/mask"
 )
 
 // inOrder visits old rows and new records in their common order: each row, with its record if it has
@@ -200,25 +198,6 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 		r.stats.folded(old, cur, ch.run)
 	}
 	return cur, nil
-}
-
-// cleanRecord removes from a call's record what must not be stored: what [wire.Redact] removes, and what m
-// masks; m may be nil. If the call's texts could not be checked, an item or an imported record stays
-// without them; storable is false for others, so that the call stays due. Other records stay unchanged.
-func cleanRecord(m *mask.Mask, r *schema.Record) (storable bool, err error) {
-	if r.Resource != "" || !r.Kind.OfCall() {
-		return true, nil
-	}
-	body, _, err := wire.Redact(schema.CallResource, r.Body)
-	if err == nil && m != nil {
-		body, _, err = m.Apply(body)
-	}
-	if unchecked := (*mask.UncheckedError)(nil); errors.As(err, &unchecked) {
-		r.Body = unchecked.Rest
-		return r.Imported || r.Kind == schema.KindItem, nil
-	}
-	r.Body = body
-	return err == nil, err
 }
 
 // read decodes one of a call's records. It returns nil for a record that adds nothing: of a call in

@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
+	"callhouse/internal/wire"
 	"callhouse/internal/wire/mask"
 )
 
@@ -48,13 +49,13 @@ func (w *Warehouse) newMaskKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// Mask makes Clean and commits apply m with a key, and record it in the manifest. It must be called
+// Mask makes Put and commits apply m with a key, and record it in the manifest. It must be called
 // before anything is put.
 func (w *Warehouse) Mask(m *mask.Mask, key []byte) {
 	w.masker, w.stamp.Mask = m, &layout.Mask{Key: mask.KeyHash(key), Fields: m.Paths()}
 }
 
-// Redact makes Clean and commits apply m, which redacts, and record that in the manifest. It must
+// Redact makes Put and commits apply m, which redacts, and record that in the manifest. It must
 // be called before anything is put.
 func (w *Warehouse) Redact(m *mask.Mask, entry *layout.Redaction) {
 	w.masker, w.stamp.Redaction = m, entry
@@ -106,4 +107,23 @@ func (w *Warehouse) cleaned(recs []schema.Record) ([]schema.Record, error) {
 		}
 	}
 	return out, err
+}
+
+// cleanRecord removes from a call's record what must not be stored: what [wire.Redact] removes, and what m
+// masks; m may be nil. If the call's texts could not be checked, an item or an imported record stays
+// without them; storable is false for others, so that the call stays due. Other records stay unchanged.
+func cleanRecord(m *mask.Mask, r *schema.Record) (storable bool, err error) {
+	if r.Resource != "" || !r.Kind.OfCall() {
+		return true, nil
+	}
+	body, _, err := wire.Redact(schema.CallResource, r.Body)
+	if err == nil && m != nil {
+		body, _, err = m.Apply(body)
+	}
+	if unchecked := (*mask.UncheckedError)(nil); errors.As(err, &unchecked) {
+		r.Body = unchecked.Rest
+		return r.Imported || r.Kind == schema.KindItem, nil
+	}
+	r.Body = body
+	return err == nil, err
 }
