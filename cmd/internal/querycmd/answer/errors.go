@@ -92,7 +92,7 @@ func ExplainSQL(err error) error {
 	case errors.As(err, &d) && d.Kind == "Parser" && strings.HasPrefix(d.Message, "memory exhausted"), errors.Is(err, guard.ErrTooDeep):
 		return cli.Usage("rewrite it using WITH or lists", "%v", guard.ErrTooDeep) // because the parser's stack is full
 	case errors.As(err, &p) && len(p.Missing) > 0:
-		return cli.Usage("set it with --param "+p.Missing[0]+"=VALUE", "%v", err)
+		return cli.Usage("give it a value; in query sql: --param "+p.Missing[0]+"=VALUE", "%v", err)
 	case errors.As(err, &p):
 		return cli.Usage("use it in the statement as $"+p.Unused[0], "%v", err)
 	case errors.Is(err, guard.ErrNotReading):

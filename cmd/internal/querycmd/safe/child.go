@@ -42,12 +42,12 @@ func (j *Job) explain(err error) error {
 	switch {
 	case errors.Is(err, syscall.EFBIG):
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its sheet exceeds %s of disk space", temp),
-			"--temp raises the limit")
+			"query less at once; --temp of query sql raises the limit")
 	case !errors.As(err, &d) || d.Kind == "Parser" || d.Kind != "Out of Memory" && !diedOfMemory(d.Message):
 		return err
 	case strings.Contains(d.Message, "offload"):
 		err = fmt.Errorf("the statement was stopped: it exceeds %s of memory and %s of disk space", memory, temp)
-		return cli.Fail(cli.ExitFailed, err, "--memory and --temp raise the limits")
+		return cli.Fail(cli.ExitFailed, err, "query less at once; --memory and --temp of query sql raise the limits")
 	}
 	if missing := scratch.Missing(); missing != "" {
 		return cli.Fail(cli.ExitFailed, tooMuch(memory), missing)

@@ -217,12 +217,12 @@ func (s *Mode) run(ctx context.Context, job Job, out io.Writer) (said *Report, e
 		return nil, tooMuch(s.Memory)
 	}
 	return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement's process failed: %w", err),
-		"it may have exceeded --memory")
+		"it may have exceeded its memory: query less at once")
 }
 
 func tooMuch(memory cli.Size) error {
 	return cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: it exceeds %s of memory", memory),
-		"--memory raises the limit")
+		"query less at once, e.g. fewer days; --memory of query sql raises the limit")
 }
 
 // diedOfMemory reports whether a process that printed trace ran out of memory.
