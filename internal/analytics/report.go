@@ -138,7 +138,6 @@ func Denied(err error) bool {
 	return denied
 }
 
-// run answers a question about ids.
 func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Question) (*Rows, error) {
 	made, err := w.planner.Report(q)
 	if err != nil {

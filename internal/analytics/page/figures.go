@@ -193,7 +193,6 @@ func (l *lang) change(is, was float64, of direction, by string, clear bool) *cha
 	return c
 }
 
-// points writes a difference of shares.
 func (l *lang) points(f float64) string { return l.Say("unit.points", texts.Signed(f)) }
 
 // magnitude writes a difference in the format of its column.

@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -183,7 +184,6 @@ func (p *page) read(ctx context.Context) error {
 	return nil
 }
 
-// query is a question to a report.
 type query struct {
 	report string
 	params question.Params
@@ -208,8 +208,11 @@ func (p *page) askAll(ctx context.Context, all map[string]*query) (map[string]*a
 	}
 	var remarks *analytics.Remarks
 	g.Go(func() (err error) {
-		both := p.params(p.period, "").WithPrevious(p.period.loc)
-		remarks, err = p.w.Remarks(ctx, analytics.Question{Report: "funnel", Params: both, Now: p.o.Now})
+		q := analytics.Question{Report: "funnel", Params: p.params(p.period, "").WithPrevious(p.period.loc), Now: p.o.Now}
+		if remarks, err = p.w.Remarks(ctx, q); errors.As(err, new(*question.GroupError)) { // see ask
+			q.Params = p.params(p.period, "")
+			remarks, err = p.w.Remarks(ctx, q)
+		}
 		return err
 	})
 	return out, remarks, g.Wait()
@@ -266,12 +269,11 @@ func (p *page) warnings(r *analytics.Remarks) (notes int) {
 		p.warn(id)
 	}
 	if c := r.Compared; p.calls > 0 {
-		before := p.period.before()
 		if c.Weekend != c.WeekendBefore {
 			p.warn("warning.uneven", c.Weekend, c.WeekendBefore)
 		}
 		if c.Held > 0 && c.Held < c.Of { // with 0, nothing is compared
-			p.warn("warning.partly", p.l.Day(before.since), p.l.Day(c.FirstCall), c.Held, c.Of)
+			p.warn("warning.partly", p.l.Day(p.period.before().since), p.l.Day(c.FirstCall), c.Held, c.Of)
 		}
 		notes = len(p.Warnings)
 	}

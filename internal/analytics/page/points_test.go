@@ -59,9 +59,6 @@ func TestFindings(t *testing.T) {
 	if of.Sentence != "3 things need attention. First: Completed −5.1 points." {
 		t.Error(of.Sentence)
 	}
-	if !longtest.On() {
-		return
-	}
 	// A month is compared with the month before, as with --compare previous; a condition that only
 	// one period can match allows no comparison.
 	_, text = made(t, analyticstest.Data{Calls: calls}, Options{Now: instant(t, "2026-12-21T06:00:00Z"), Since: instant(t, "2026-11-01T00:00:00Z"),
