@@ -44,11 +44,10 @@ func (f folder) Adopt(_ context.Context, uri string, file *os.File, size int64) 
 	if err := f.makeDir(filepath.Dir(to)); err != nil {
 		return err
 	}
-	err := os.Link(file.Name(), to)
-	if err == nil {
+	if err := os.Link(file.Name(), to); err == nil || errors.Is(err, fs.ErrExist) && os.Rename(file.Name(), to) == nil {
 		return syncDir(filepath.Dir(to))
 	}
-	return f.write(uri, file, size, os.Rename) // on another file system, or to replace an object
+	return f.write(uri, file, size, os.Rename) // on another file system
 }
 
 func (f folder) makeDir(dir string) error {

@@ -36,7 +36,7 @@ type Store interface {
 	// attempt. The error wraps errors.ErrUnsupported if the store refuses such a request.
 	Create(ctx context.Context, uri string, body []byte) error
 	// Adopt stores a synced file, like Put. A folder on the same file system shares the file's
-	// content, which must not change any more.
+	// content, which must not change any more, or takes over the file in place of an object's.
 	Adopt(ctx context.Context, uri string, f *os.File, size int64) error
 	// Size returns the size of an object; -1 if there is none.
 	Size(ctx context.Context, uri string) (int64, error)
