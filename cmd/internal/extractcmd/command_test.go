@@ -166,6 +166,7 @@ func TestPing(t *testing.T) {
 			requested, n := "", 0
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if n++; n <= len(c.fail) {
+					w.Header().Set("Retry-After", map[int]string{503: "1"}[c.fail[n-1]])
 					w.WriteHeader(c.fail[n-1])
 					return
 				}
@@ -198,8 +199,7 @@ func TestPingNowhere(t *testing.T) {
 	}
 }
 
-// The exit code of several profiles is their worst one. A failure does not stop the others, an
-// interrupt does.
+// Several profiles exit with their worst code. An interrupt stops them, a failure does not.
 func TestWorstExitCode(t *testing.T) {
 	for _, c := range []struct {
 		codes []int

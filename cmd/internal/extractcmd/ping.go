@@ -68,7 +68,7 @@ func sendPing(ctx context.Context, method, target, body string) error {
 	}
 	req.Header.Set("User-Agent", "callhouse/"+cli.Version())
 	_, err = hook.Send(http.DefaultClient, req)
-	if _, refused := errors.AsType[*hook.RefusedError](err); refused {
+	if refused, ok := errors.AsType[*hook.RefusedError](err); ok && refused.After == 0 {
 		return backoff.Permanent(err)
 	}
 	return err
