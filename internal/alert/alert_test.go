@@ -184,7 +184,7 @@ func TestChannelDown(t *testing.T) {
 	root := t.TempDir()
 	w := &wire{fail: errors.New("it is down")}
 	deliver(t, root, w, monday, messages(2)...)
-	w.fail = &hook.RefusedError{Status: 429, After: mostWait}
+	w.fail = &hook.RefusedError{Status: 429, After: maxWait}
 	deliver(t, root, w, monday.Add(time.Minute))
 	test.Same(t, 2*tries, w.tries, "tries while the channel is down")
 	w.fail = &hook.RefusedError{Status: 404}

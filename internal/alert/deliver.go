@@ -23,7 +23,7 @@ const (
 	// lifetime is how long a message is kept for a channel that is down.
 	lifetime = 24 * time.Hour
 	tries    = 3           // attempts per run
-	mostWait = time.Minute // that a receiver may ask for; for a longer one, the next run tries again
+	maxWait  = time.Minute // that a receiver may ask for; for a longer one, the next run tries again
 )
 
 // Deliver sends the messages in the outbox, in order for each channel, and returns the number of
@@ -76,7 +76,7 @@ func send(ctx context.Context, c Channel, m *Message, pause func(context.Context
 		if refused, ok := errors.AsType[*hook.RefusedError](err); ok {
 			wait = refused.After
 		}
-		if try == tries || ctx.Err() != nil || wait <= 0 || wait > mostWait {
+		if try == tries || ctx.Err() != nil || wait <= 0 || wait > maxWait {
 			return err
 		}
 		pause(ctx, wait)

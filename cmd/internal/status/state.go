@@ -130,7 +130,7 @@ func judge(h *sink.History, now time.Time, maxAge time.Duration, ended *schema.R
 	return out
 }
 
-// addCause adds a cause why the warehouse is not fine. The first gives the problem.
+// addCause adds a reason why the warehouse is not fine. The first one gives the problem.
 func (h *State) addCause(verdict string, problem cli.Problem, format string, args ...any) {
 	h.Reasons = append(h.Reasons, fmt.Sprintf(format, args...))
 	if h.Verdict != Broken {
