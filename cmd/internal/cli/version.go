@@ -5,33 +5,32 @@ import (
 	"strings"
 )
 
-// version and commit are set by the linker when a release is built.
-var version, commit string
+// version is that of the release; the linker replaces it in snapshots between releases. commit is
+// set by the linker.
+var version, commit = "1.0.0", ""
 
-// Version returns the release's version, or else the commit recorded by the build.
+// Version returns the version and, unless the linker set a commit, the one that the build recorded:
+// 1.0.0+0123456789ab, or 1.0.0+0123456789ab.changes.
 func Version() string {
-	if version != "" {
-		return version
-	}
 	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "dev"
+	if !ok || commit != "" {
+		return version
 	}
 	revision, modified := "", ""
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
-			revision = short(s.Value)
+			revision = "+" + short(s.Value)
 		case "vcs.modified":
 			if s.Value == "true" {
-				modified = "+changes"
+				modified = ".changes"
 			}
 		}
 	}
 	if revision == "" {
-		return "dev"
+		return version
 	}
-	return "dev-" + revision + modified
+	return version + revision + modified
 }
 
 // Versions is the output of --version after the program's name: its version, the release's commit,
