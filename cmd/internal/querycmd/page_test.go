@@ -14,6 +14,7 @@ import (
 	"net/mail"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -207,7 +208,7 @@ func TestPageEqualsTheReports(t *testing.T) {
 		args string
 	}{
 		{2, 300, "--since 2024-11-01 --until 2024-12-01 --tz Asia/Seoul --lang ko --currency KRW"},
-		{3, 200, "--since 2024-06-01 --until 2024-12-15 --tz America/New_York"},
+		{3, 200, "--since 2024-06-01 --until 2024-12-15 --tz America/New_York --where status=ended"},
 		{5, 200, "--since 2022-01-01 --until 2025-01-01 --agent 1b7e --tz Europe/Berlin"},
 	}
 	for i := range min(*pages, len(companies)) {
@@ -460,6 +461,15 @@ func TestMailedPage(t *testing.T) {
 	}
 	if len(bodies) != 2 || !strings.Contains(bodies[0], "Calls: ") || !strings.Contains(bodies[0], " → ") {
 		t.Fatalf("the parts: %q", bodies)
+	}
+	warnings := regexp.MustCompile(`<p class="warning"><b>Note:</b> (.+?)</p>`).FindAllStringSubmatch(run(t, "", page...).out, -1)
+	for _, w := range warnings {
+		if !strings.Contains(strings.ReplaceAll(bodies[0], "=\r\n", ""), w[1]) {
+			t.Errorf("the letter lacks the page's warning %q:\n%s", w[1], bodies[0])
+		}
+	}
+	if len(warnings) == 0 {
+		t.Error("the page has no warning")
 	}
 	t.Log(subject + "\n" + bodies[0])
 	for args, want := range map[string]string{

@@ -3,7 +3,6 @@ package page
 import (
 	"strings"
 
-	"callhouse/internal/analytics/page/chart"
 	"callhouse/internal/analytics/page/texts"
 )
 
@@ -41,18 +40,4 @@ func (l *lang) why(marks string) string {
 		words[i] = l.Word("worst", strings.ReplaceAll(words[i], " ", "_"))
 	}
 	return strings.Join(words, ", ")
-}
-
-// axis returns the formatter of an axis.
-func (l *lang) axis(s chart.Scale) func(v, step float64) string {
-	return func(v, step float64) string {
-		text := s.Label(v, step)
-		if l.Say("unit.k") == "" { // the language has no unit for thousands
-			text = s.Full(v, step)
-		}
-		if text = l.Units(text); s == chart.Money && v != 0 {
-			text = l.Symbol() + text
-		}
-		return text
-	}
 }

@@ -237,7 +237,7 @@ func TestEmptyWarehouse(t *testing.T) {
 	}
 }
 
-// One call, with names that would break a page without escaping.
+// One call, with names that would break a page without escaping, and a condition.
 func TestOneCall(t *testing.T) {
 	now := instant(t, "2026-11-21T06:00:00Z")
 	const nasty = `</title><script>alert("1")</script>&'`
@@ -245,10 +245,11 @@ func TestOneCall(t *testing.T) {
 	_, text := made(t, analyticstest.Data{
 		Calls:    []row{{"call_id": "c1", "agent_id": nasty, "status": "ended", "disconnection_reason": nasty, "user_sentiment": nasty, "start_at": at, "duration_ms": int64(61_000), "total_cost": "1.5000"}},
 		Coverage: []schema.Span{{From: 0, To: instant(t, "2026-11-21T02:10:00Z").UnixMilli()}},
-	}, Options{Now: now, Title: nasty, Agent: nasty})
+	}, Options{Now: now, Title: nasty, Agent: nasty, Where: []string{"status=ended"}})
 	wellFormed(t, text)
 	selfContained(t, text)
-	for _, want := range []string{"Yesterday, Fri 2026-11-20", "<data value=\"1.5000\"", "1 call of Fri 2026-11-20; permanently missing: known status and reason 1 (100.0%)."} {
+	for _, want := range []string{"Yesterday, Fri 2026-11-20", "<data value=\"1.5000\"", "1 call of Fri 2026-11-20; permanently missing: known status and reason 1 (100.0%).",
+		"· status=ended<", " --where status=ended<"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -333,29 +334,4 @@ func TestChangeWords(t *testing.T) {
 		"Cost per call: = , unchanged (same)",
 	}
 	test.Same(t, want, got, "changes (-want +got)")
-}
-
-// The connect rate is that of all calls of the page. A page with a condition shows it in its header
-// and in its commands.
-func TestConnectRate(t *testing.T) {
-	var calls []row
-	for i := range 10 {
-		c := row{"call_id": fmt.Sprint(i), "call_type": "inbound", "status": "ended", "disconnection_reason": "user_hangup", "user_turns": int64(1),
-			"start_at": instant(t, "2026-11-20T10:00:00Z").UnixMilli(), "duration_ms": int64(60_000)}
-		if i < 4 {
-			c["call_type"] = "outbound"
-		}
-		if i < 3 {
-			c["disconnection_reason"] = "dial_busy"
-		}
-		calls = append(calls, c)
-	}
-	_, text := made(t, analyticstest.Data{Calls: calls}, Options{Now: instant(t, "2026-11-21T06:00:00Z"), Where: []string{"call_type=outbound"}})
-	_, tile, _ := strings.Cut(text, "Connect rate")
-	if tile = tile[:strings.Index(tile, "Completed")]; !strings.Contains(tile, "25.0%") || !strings.Contains(tile, "of the calls") {
-		t.Errorf("the tile is\n%s", tile)
-	}
-	if !strings.Contains(text, "· call_type=outbound") || !strings.Contains(text, "--where call_type=outbound") {
-		t.Error("the page does not show its condition")
-	}
 }

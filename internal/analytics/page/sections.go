@@ -225,7 +225,10 @@ func (p *page) course(answers map[string]*answer, bins []bin) *section {
 		}
 		t.Heads = append(t.Heads, head{Text: p.l.Say("figures." + f.id), Column: f.column, Where: f.row})
 		panel := chart.Panel{Title: p.l.Say("figures."+f.id) + ", " + p.l.Say("figures."+f.id+"_what"), Kind: chart.Lines, Scale: f.scale,
-			Height: 100, Label: p.l.axis(f.scale)}
+			Height: 100}
+		if f.scale == chart.Money {
+			panel.Symbol = p.l.Symbol()
+		}
 		if i == 0 {
 			panel.Kind = chart.Bars
 		}

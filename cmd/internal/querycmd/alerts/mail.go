@@ -82,9 +82,11 @@ func (c *Mailer) Page(ctx context.Context, write func(io.Writer) error, made *pa
 	return nil
 }
 
-// figures returns the key numbers of a page as text: those of the last day, and of the period.
+// figures returns the key numbers of a page as text, those of the last day and of the period, with
+// the page's warnings.
 func figures(made *page.Summary) string {
-	lines := []string{made.Sentence, "", made.DayBefore + " → " + made.Day + " · " + made.WholeBefore + " → " + made.Whole}
+	lines := append([]string{made.Sentence}, made.Warnings...)
+	lines = append(lines, "", made.DayBefore+" → "+made.Day+" · "+made.WholeBefore+" → "+made.Whole)
 	for _, t := range made.Figures {
 		lines = append(lines, t.Name+": "+t.Day.String()+" · "+t.Period.String())
 	}

@@ -1,6 +1,10 @@
 package chart
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // axis writes as many labels of bins as fit, and the groups of bins.
 func (f *frame) axis(bottom float64) {
@@ -10,18 +14,38 @@ func (f *frame) axis(bottom float64) {
 		f.line("base", at(i), bottom, at(i), bottom+4)
 		f.text("tick", "middle", at(i), y, f.Bins[i].Label)
 	}
-	end, before := math.Inf(-1), ""
+	for _, g := range f.groups() {
+		f.text("tick group", "start", g.x, y+lineHeight, g.text)
+	}
+}
+
+// group is the place of a name that several bins share.
+type group struct {
+	text string
+	x    float64
+	bins int
+}
+
+// groups returns the names of groups that fit, those of most bins first: the name of a single day's
+// month must not take the place of the next month's.
+func (f *frame) groups() (out []group) {
+	var all []group
 	for i, b := range f.Bins {
-		if b.Group == before {
-			continue
+		if i == 0 || b.Group != f.Bins[i-1].Group {
+			x := min(f.left+float64(i)*f.step, f.width-textWidth(b.Group))
+			all = append(all, group{text: b.Group, x: max(x, f.left)})
 		}
-		before = b.Group
-		x := max(at(i)-f.step/2, f.left)
-		if w := textWidth(b.Group); x >= end && x+w <= f.width {
-			f.text("tick group", "start", x, y+lineHeight, b.Group)
-			end = x + w + 8
+		all[len(all)-1].bins++
+	}
+	slices.SortStableFunc(all, func(a, b group) int { return cmp.Compare(b.bins, a.bins) })
+	for _, g := range all {
+		covers := func(o group) bool { return g.x < o.x+textWidth(o.text)+8 && o.x < g.x+textWidth(g.text)+8 }
+		if g.text != "" && !slices.ContainsFunc(out, covers) {
+			out = append(out, g)
 		}
 	}
+	slices.SortFunc(out, func(a, b group) int { return cmp.Compare(a.x, b.x) })
+	return out
 }
 
 // labelled returns the bins with labels: every candidate, every second one, and so on, until they

@@ -24,9 +24,9 @@ type Panel struct {
 	Title  string
 	Kind   Kind
 	Scale  Scale
-	Height float64                      // of the plot alone
-	Label  func(v, step float64) string // formats the values of the axis; nil: by its scale
-	Values []float64                    // NaN is left out
+	Height float64   // of the plot alone
+	Symbol string    // before amounts other than 0
+	Values []float64 // NaN is left out
 }
 
 // Bin is a place on the axis shared by all panels.
@@ -122,8 +122,8 @@ func (p *Panel) labels() []string {
 	at := p.ticks()
 	out := make([]string, len(at))
 	for i, v := range at {
-		if out[i] = p.Scale.Label(v, at[1]-at[0]); p.Label != nil {
-			out[i] = p.Label(v, at[1]-at[0])
+		if out[i] = p.Scale.Label(v, at[1]-at[0]); v != 0 {
+			out[i] = p.Symbol + out[i]
 		}
 	}
 	return out

@@ -81,20 +81,6 @@ func (s Scale) Label(v, step float64) string {
 	if s == Percent {
 		return number(v, step) + "%"
 	}
-	if v != 0 && step >= 1e6 {
-		return number(v/1e6, step/1e6) + "M"
-	}
-	if v != 0 && step >= 1e4 {
-		return number(v/1e3, step/1e3) + "k"
-	}
-	return s.Full(v, step)
-}
-
-// Full writes all digits where Label uses thousands and millions.
-func (s Scale) Full(v, step float64) string {
-	if s == Percent {
-		return s.Label(v, step)
-	}
 	if v == 0 {
 		return "0"
 	}

@@ -147,7 +147,7 @@ func (l *Texts) Grouped(n int64) string { return l.printer.Sprint(n) }
 // Calls writes a number of calls.
 func (l *Texts) Calls(n int64) string { return l.Say("count.calls", n) }
 
-var unitRE = regexp.MustCompile(`(\d)(ms|h|m|s|k|M)\b`)
+var unitRE = regexp.MustCompile(`(\d)(ms|h|m|s)\b`)
 
 // Units replaces the English units in a text by those of the language.
 func (l *Texts) Units(s string) string {
