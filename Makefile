@@ -292,7 +292,7 @@ lake: lake-oldest lake-catalogs ## Spark, Trino (TRINO_JAVA_HOME=…), ClickHous
 	  go test ./cmd/internal/e2e -run TestLakeReaders -v -count=1 -timeout 60m
 
 .PHONY: lake-crash
-lake-crash: ## Publications killed at each operation; 500 processes that publish to a real S3 server, killed at any time while requests fail; 24 organisations in one lake
+lake-crash: ## Publications killed at each operation; 500 processes that publish to a real S3 server, killed at any time while requests fail
 	GOBIN=$(CURDIR)/build/tools go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
 	go test ./internal/publish -v -count=1 -timeout 120m -rapid.checks 200 -args -long -kills 500 -versitygw $(CURDIR)/build/tools/versitygw
 

@@ -28,9 +28,7 @@ func (w *work) clean(ctx context.Context) error {
 		}
 		doubtful = slices.DeleteFunc(doubtful, func(uri string) bool { return used == nil || used[uri] })
 	}
-	foreign := w.foreignTables()
 	w.mu.Lock()
-	w.report.Foreign = append(w.report.Foreign, foreign...)
 	for _, uri := range doubtful {
 		if objectRE.MatchString(path.Base(uri)) {
 			w.report.Removed = append(w.report.Removed, uri)
@@ -45,10 +43,10 @@ func (w *work) doubtful() (out []string) {
 	keep := map[string]bool{}
 	for _, s := range w.retained {
 		for _, f := range s.Manifest.FilesOf(w.of.Name) {
-			keep[w.object(w.location, f)] = true
+			keep[objectOf(w.location, f)] = true
 		}
 	}
-	data, metadata := w.folder(w.location, "data")+"/", w.folder(w.location, "metadata")+"/"
+	data, metadata := w.location+"/data/", w.location+"/metadata/"
 	_, own := w.catalog.(*catalog.Files)
 	for _, o := range w.listed {
 		name := path.Base(o.URI)
@@ -81,25 +79,6 @@ func (w *work) doubtful() (out []string) {
 	return out
 }
 
-// foreignTables returns the addresses of files below the table's location that other programs wrote:
-// data and metadata, whatever their content.
-func (w *work) foreignTables() (out []string) {
-	data, metadata := w.folder(w.location, "data")+"/", w.folder(w.location, "metadata")+"/"
-	_, own := w.catalog.(*catalog.Files)
-	for _, o := range w.listed {
-		name := path.Base(o.URI)
-		switch {
-		case strings.HasPrefix(o.URI, data) && objectRE.MatchString(name), strings.HasPrefix(o.URI, metadata) && manifestRE.MatchString(name),
-			catalog.VersionOf(o.URI) > 0, name == catalog.HintName,
-			!own && strings.HasSuffix(name, ".metadata.json"), // the catalog's
-			w.Organization != "" && strings.Contains(o.URI, "/organization=") && !strings.Contains(o.URI, "/organization="+w.Organization+"/"):
-		default:
-			out = append(out, o.URI)
-		}
-	}
-	return out
-}
-
 // newer reports whether a manifest was written for a later snapshot than the published one.
 func (w *work) newer(name string) bool {
 	number, _, _ := strings.Cut(name, "-")
@@ -111,13 +90,13 @@ func (w *work) newer(name string) bool {
 // it was published again since, so that nothing may be removed.
 func (w *work) used(ctx context.Context) (map[string]bool, error) {
 	now, err := w.catalog.Load(ctx, w.of.Name)
-	if err != nil || now.Metadata == nil || now.Properties[w.published()] != w.publishes() {
+	if err != nil || now.Metadata == nil || now.Properties[published] != w.publishes() {
 		return nil, err
 	}
 	used := map[string]bool{now.File: true}
 	main := now.Head()
 	for name, ref := range now.Refs {
-		if _, ours := w.tagged(name); !ours && (main == nil || ref.Snapshot != main.ID) {
+		if _, ours := tagged(name); !ours && (main == nil || ref.Snapshot != main.ID) {
 			continue
 		}
 		s := now.SnapshotOf(ref.Snapshot)
@@ -139,16 +118,11 @@ func (w *work) used(ctx context.Context) (map[string]bool, error) {
 	return used, nil
 }
 
-// removeUploads removes the remains of interrupted uploads. Uploads of this organisation ended with
-// their leases.
+// removeUploads removes the remains of interrupted uploads, which ended with their leases.
 func (w *work) removeUploads(ctx context.Context) error {
 	now := w.Now().Add(young)
 	if w.shared {
 		now = w.Now().Add(-young)
 	}
-	if w.Organization == "" {
-		return w.store.RemoveUploads(ctx, w.location, now)
-	}
-	return cmp.Or(w.store.RemoveUploads(ctx, w.folder(w.location, "data"), now),
-		w.store.RemoveUploads(ctx, w.location+"/metadata", w.Now().Add(-young)))
+	return w.store.RemoveUploads(ctx, w.location, now)
 }

@@ -22,7 +22,7 @@ const boundBytes = 16
 
 // describe returns Iceberg's description of a file at an address: rows, sizes, and bounds of its
 // columns, all from its footer.
-func (f *form) describe(in *copied, file *layout.File, uri, organization string) (iceberg.DataFile, error) {
+func (f *form) describe(in *copied, file *layout.File, uri string) (iceberg.DataFile, error) {
 	columns := map[int]*column{}
 	for i := range f.of.Columns {
 		columns[f.of.Columns[i].ID] = &column{of: &f.of.Columns[i]}
@@ -48,15 +48,12 @@ func (f *form) describe(in *copied, file *layout.File, uri, organization string)
 		}
 	}
 	specID, partition := wholeSpec, map[int]any{}
-	if organization != "" {
-		partition[organizationField] = organization
-	}
 	if f.start != nil {
 		if month, ok := columns[f.start.ID].month(); ok {
 			specID, partition[monthField] = monthSpec, month
 		}
 	}
-	b, err := iceberg.NewDataFileBuilder(f.spec(specID, organization != ""), iceberg.EntryContentData, uri, iceberg.ParquetFile,
+	b, err := iceberg.NewDataFileBuilder(f.spec(specID), iceberg.EntryContentData, uri, iceberg.ParquetFile,
 		partition, nil, nil, file.Rows, in.size())
 	if err != nil {
 		return nil, err
@@ -71,10 +68,6 @@ func (f *form) describe(in *copied, file *layout.File, uri, organization string)
 		if lo, hi, ok := c.bounds(); ok && f.bounded(id) {
 			lower[id], upper[id] = lo, hi
 		}
-	}
-	if organization != "" {
-		values[organizationColumn], nulls[organizationColumn] = file.Rows, 0
-		lower[organizationColumn], upper[organizationColumn] = []byte(organization), []byte(organization)
 	}
 	b.ColumnSizes(sizes).ValueCounts(values).NullValueCounts(nulls).LowerBoundValues(lower).UpperBoundValues(upper).SplitOffsets(offsets)
 	if f.start != nil {
@@ -93,7 +86,7 @@ func (f *form) bounded(id int) bool {
 				!f.personal && c.Mask == schema.NeverMasked && c.Made == nil && !c.Phone && !c.Withheld)
 		}
 	}
-	return id == organizationColumn
+	return false
 }
 
 // leaks reports whether a manifest has bounds that it must not have.
@@ -110,7 +103,7 @@ func (f *form) leaks(desc iceberg.DataFile) bool {
 
 // scrubbed returns the description of a file without bounds that leak; for a removed file, without
 // any bounds.
-func (f *form) scrubbed(desc iceberg.DataFile, organization, gone bool) (iceberg.DataFile, error) {
+func (f *form) scrubbed(desc iceberg.DataFile, gone bool) (iceberg.DataFile, error) {
 	if !gone && !f.leaks(desc) {
 		return desc, nil
 	}
@@ -118,7 +111,7 @@ func (f *form) scrubbed(desc iceberg.DataFile, organization, gone bool) (iceberg
 	for _, bounds := range []map[int][]byte{lower, upper} {
 		maps.DeleteFunc(bounds, func(id int, _ []byte) bool { return gone || !f.bounded(id) })
 	}
-	b, err := iceberg.NewDataFileBuilder(f.spec(int(desc.SpecID()), organization), desc.ContentType(), desc.FilePath(), desc.FileFormat(),
+	b, err := iceberg.NewDataFileBuilder(f.spec(int(desc.SpecID())), desc.ContentType(), desc.FilePath(), desc.FileFormat(),
 		desc.Partition(), nil, nil, desc.Count(), desc.FileSizeBytes())
 	if err != nil {
 		return nil, &catalog.BrokenError{What: fmt.Sprintf("a manifest's entry for %s is invalid: %v", desc.FilePath(), err)}

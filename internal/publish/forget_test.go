@@ -12,12 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/apache/iceberg-go"
 	"github.com/parquet-go/parquet-go"
 
-	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 )
 
@@ -121,44 +118,42 @@ func TestForgottenInTheLake(t *testing.T) {
 	secret := call{id, "x", 1, 1, 2}
 	fields := map[string]string{"b": `"from_number":"+15559998888",`, id: `"from_number":"+15550001111","to_number":"+15550001111",` +
 		`"summary":"call 555-000-1111","dynamic_variables":{"a":"(555) 000-1111","b":"0015550001111","c":"15550001111"},`}
-	for _, whose := range []string{"", "acme"} {
-		for _, killed := range []bool{false, true} {
-			t.Run(fmt.Sprint(whose, killed), func(t *testing.T) {
-				h, to := newTestWarehouse(t), t.TempDir()
-				h.fields = fields
-				h.night(secret, call{"b", "y", 1, 1, 0})
-				_, err := h.publish(to, organization(whose), now)
-				h.must(err)
-				if found := hits(t, to, texts...); len(found) < len(texts) {
-					t.Fatalf("before it is forgotten: %v", found)
+	for _, killed := range []bool{false, true} {
+		t.Run(fmt.Sprint(killed), func(t *testing.T) {
+			h, to := newTestWarehouse(t), t.TempDir()
+			h.fields = fields
+			h.night(secret, call{"b", "y", 1, 1, 0})
+			_, err := h.publish(to, now)
+			h.must(err)
+			if found := hits(t, to, texts...); len(found) < len(texts) {
+				t.Fatalf("before it is forgotten: %v", found)
+			}
+			for _, path := range hits(t, to, number, "+15559998888") {
+				if strings.Contains(path, ".avro") {
+					t.Errorf("%s", path)
 				}
-				for _, path := range hits(t, to, number, "+15559998888") {
-					if strings.Contains(path, ".avro") {
-						t.Errorf("%s", path)
-					}
+			}
+			h.night(call{"c", "z", 2, 1, 0}, secret)
+			_, err = h.publish(to, now)
+			h.must(err)
+			w := h.open(1)
+			_, err = w.Forget(context.Background(), sink.Selection{CallIDs: []string{id}}, false, nil)
+			h.must(errors.Join(err, w.Close()))
+			if killed {
+				l := newLake(h, to)
+				m := &mortal{Store: l.store, left: 1 << 30, puts: map[string]int{}}
+				_, err := h.publish(to, now, func(o *Options) { o.store = unable{m} })
+				if !errors.Is(err, errKilled) {
+					t.Fatal(err)
 				}
-				h.night(call{"c", "z", 2, 1, 0}, secret)
-				_, err = h.publish(to, organization(whose), now)
-				h.must(err)
-				w := h.open(1)
-				_, err = w.Forget(context.Background(), sink.Selection{CallIDs: []string{id}}, false, nil)
-				h.must(errors.Join(err, w.Close()))
-				if killed {
-					l := newLake(h, to)
-					m := &mortal{Store: l.store, left: 1 << 30, puts: map[string]int{}}
-					_, err := h.publish(to, organization(whose), now, func(o *Options) { o.store = unable{m} })
-					if !errors.Is(err, errKilled) {
-						t.Fatal(err)
-					}
-				}
-				_, err = h.publish(to, organization(whose), now)
-				h.must(err)
-				if found := hits(t, to, texts...); found != nil {
-					t.Errorf("after it is forgotten:\n%s", strings.Join(found, "\n"))
-				}
-				newLake(h, to).check(whose)
-			})
-		}
+			}
+			_, err = h.publish(to, now)
+			h.must(err)
+			if found := hits(t, to, texts...); found != nil {
+				t.Errorf("after it is forgotten:\n%s", strings.Join(found, "\n"))
+			}
+			newLake(h, to).check()
+		})
 	}
 }
 
@@ -166,70 +161,3 @@ func TestForgottenInTheLake(t *testing.T) {
 type unable struct{ *mortal }
 
 func (unable) Remove(context.Context, []string) error { return errKilled }
-
-// TestOlderManifests publishes to a table whose manifests, like those of earlier versions, have
-// bounds of numbers: they are rewritten without bounds.
-func TestOlderManifests(t *testing.T) {
-	h, to := newTestWarehouse(t), t.TempDir()
-	number := "+15559998888"
-	h.fields = map[string]string{"a": `"from_number":"` + number + `",`}
-	h.night(call{"a", "y", 1, 1, 0})
-	p, err := prepare(t.Context(), h.options(to))
-	h.must(err)
-	defer p.dir.Close()
-	w := p.workOf(&schema.Calls)
-	h.must(w.load(t.Context()))
-	h.must(w.look(t.Context()))
-	h.must(p.upload(t.Context(), []*work{w}))
-	bound := map[int][]byte{schema.Calls.Columns[schema.Calls.Column("from_number")].ID: []byte(number)}
-	for _, f := range w.files {
-		desc, err := w.dataFile(f)
-		h.must(err)
-		b, err := iceberg.NewDataFileBuilder(w.spec(int(desc.SpecID()), false), desc.ContentType(), desc.FilePath(), desc.FileFormat(),
-			desc.Partition(), nil, nil, desc.Count(), desc.FileSizeBytes())
-		h.must(err)
-		w.described[desc.FilePath()] = b.LowerBoundValues(bound).UpperBoundValues(bound).Build()
-	}
-	h.must(w.publication.commit(t.Context(), w))
-	inManifest := func() bool { return strings.Contains(fmt.Sprint(hits(t, to, number)), ".avro") }
-	if !inManifest() {
-		t.Fatal("the older manifest has no bounds of numbers")
-	}
-	for range 2 { // the second publication removes the manifests replaced by the first
-		if found := h.problems(to); len(found) == 0 {
-			t.Error("the check finds nothing")
-		}
-		_, err = h.publish(to)
-		h.must(err)
-		h.night(call{"b", "z", 2, 1, 0})
-	}
-	_, err = h.publish(to)
-	h.must(err)
-	h.now = h.now.Add(48 * time.Hour)
-	for n := range 4 {
-		h.night(call{"c", fmt.Sprint(n), 3, 1, 0})
-		h.now = h.now.Add(48 * time.Hour)
-		_, err = h.publish(to)
-		h.must(err)
-	}
-	if inManifest() {
-		t.Errorf("%v", hits(t, to, number))
-	}
-}
-
-// TestForeignFiles reports files written by other programs.
-func TestForeignFiles(t *testing.T) {
-	h, to := newTestWarehouse(t), t.TempDir()
-	h.night(call{"a", "y", 1, 1, 0})
-	_, err := h.publish(to)
-	h.must(err)
-	for _, name := range []string{"calls/data/start_at_month=2026-09/00000-0-f00.parquet", "calls/metadata/snap-1-x.avro", "calls/metadata/x.stats"} {
-		path := filepath.Join(to, filepath.FromSlash(name))
-		h.must(errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("x"), 0o600)))
-	}
-	made, err := h.publish(to)
-	h.must(err)
-	if len(made.Foreign) != 3 || len(h.problems(to)) != 3 {
-		t.Errorf("%v, %v", made.Foreign, h.problems(to))
-	}
-}

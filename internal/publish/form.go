@@ -12,16 +12,11 @@ import (
 
 // Iceberg ids that we choose and never change.
 const (
-	organizationColumn = 10_000 // field id of the column organization, also in files
-	organizationField  = 1_000  // id of the partition field for it
-	monthField         = 1_001
-	wholeSpec          = 0 // partitioning without months
-	monthSpec          = 1
-	sortOrder          = 1
+	monthField = 1_001 // of the partition
+	wholeSpec  = 0     // partitioning without months
+	monthSpec  = 1
+	sortOrder  = 1
 )
-
-// organizationName is the name of the column with a row's organisation.
-const organizationName = "organization"
 
 // form is the form of a table in Iceberg.
 type form struct {
@@ -45,8 +40,8 @@ func Tables() (out []*schema.Table) {
 	return append(out, &schema.Calls)
 }
 
-// formOf returns the form of a table, with or without the column organization.
-func formOf(t *schema.Table, organization bool) *form {
+// formOf returns the form of a table.
+func formOf(t *schema.Table) *form {
 	f := &form{of: t, order: catalog.Order{Fields: []catalog.SortField{}}, personal: t == &resource.Changes ||
 		slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return r.Name == t.Name && (len(r.Contact) > 0 || r.OfCall != "") })}
 	var fields []iceberg.NestedField
@@ -56,11 +51,6 @@ func formOf(t *schema.Table, organization bool) *form {
 			doc += " (" + c.Unit + ")"
 		}
 		fields = append(fields, iceberg.NestedField{ID: c.ID, Name: c.Name, Type: types[c.Type], Required: c.Required, Doc: doc})
-	}
-	if organization {
-		fields = append(fields, iceberg.NestedField{ID: organizationColumn, Name: organizationName,
-			Type: iceberg.PrimitiveTypes.String, Required: true,
-			Doc: "whose calls these are"})
 	}
 	f.schema = iceberg.NewSchema(0, fields...)
 	if sorts[t.Name] == nil {
@@ -101,12 +91,8 @@ var types = map[schema.Type]iceberg.Type{
 
 // spec returns the partitioning of files. A table of calls has two: by month, and none, for files
 // with more than one month.
-func (f *form) spec(id int, organization bool) iceberg.PartitionSpec {
+func (f *form) spec(id int) iceberg.PartitionSpec {
 	var fields []iceberg.PartitionField
-	if organization {
-		fields = append(fields, iceberg.PartitionField{SourceIDs: []int{organizationColumn}, FieldID: organizationField,
-			Name: organizationName, Transform: iceberg.IdentityTransform{}})
-	}
 	if id == monthSpec {
 		fields = append(fields, iceberg.PartitionField{SourceIDs: []int{f.start.ID}, FieldID: monthField,
 			Name: f.start.Name + "_month", Transform: iceberg.MonthTransform{}})

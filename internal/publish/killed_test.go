@@ -82,7 +82,7 @@ func TestKilledForReal(t *testing.T) {
 		if n%10 == 9 || n == *kills-1 {
 			_, err := h.publish("s3://lake/killed")
 			h.must(err)
-			l.check("")
+			l.check()
 		}
 	}
 	sent, twice := 0, 0

@@ -32,7 +32,7 @@ func entries(m iceberg.ManifestFile, raw []byte) ([]iceberg.ManifestEntry, error
 	return decoded(m.FilePath(), func() ([]iceberg.ManifestEntry, error) {
 		found, err := iceberg.ReadManifest(m, bytes.NewReader(raw), true)
 		for _, e := range found {
-			_ = facts(e.DataFile()) // decodes it now instead of on use
+			_ = e.DataFile().LowerBoundValues() // decodes it now instead of on use
 		}
 		return found, err
 	})
@@ -60,15 +60,6 @@ func (w *work) fetch(ctx context.Context, uri string) ([]byte, error) {
 	return raw, err
 }
 
-// mayBeOurs reports whether a manifest may list files of ours.
-func (w *work) mayBeOurs(m iceberg.ManifestFile) bool {
-	p := m.Partitions()
-	if w.Organization == "" || len(p) == 0 || p[0].LowerBound == nil || p[0].UpperBound == nil {
-		return true
-	}
-	return string(*p[0].LowerBound) <= w.Organization && w.Organization <= string(*p[0].UpperBound)
-}
-
 // read records the owners of a manifest's files.
 func (w *work) read(ctx context.Context, m iceberg.ManifestFile) error {
 	raw, err := w.fetch(ctx, m.FilePath())
@@ -80,10 +71,6 @@ func (w *work) read(ctx context.Context, m iceberg.ManifestFile) error {
 		return err
 	}
 	for _, e := range found {
-		if whose, _ := e.DataFile().Partition()[organizationField].(string); whose != w.Organization {
-			w.mixed = append(w.mixed, e)
-			continue
-		}
 		w.have[e.DataFile().FilePath()] = e
 		w.leaky = w.leaky || w.leaks(e.DataFile())
 	}
@@ -91,11 +78,10 @@ func (w *work) read(ctx context.Context, m iceberg.ManifestFile) error {
 }
 
 // manifestRE matches the names of the manifests and lists that snapshots writes.
-var manifestRE = regexp.MustCompile(`^[0-9]{6,}-[0-9a-f]{16}-(?:[mo][0-9]|(?:own-)?list)\.avro$`)
+var manifestRE = regexp.MustCompile(`^[0-9]{6,}-[0-9a-f]{16}-(?:m[0-9]|list)\.avro$`)
 
-// snapshots writes the manifests of the table's new state, and returns its Iceberg snapshots: that
-// of the table and, if others publish to it, one with our files only.
-func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []iceberg.ManifestEntry) ([]*catalog.Snapshot, error) {
+// commitOf writes the manifests of the table's new state, and returns its Iceberg snapshot.
+func (w *work) commitOf(ctx context.Context, lacking []*layout.File, gone []iceberg.ManifestEntry) (*catalog.Snapshot, error) {
 	s := &catalog.Snapshot{ID: rand.Int64(), SequenceNumber: 1, Timestamp: w.Now().UnixMilli(), Schema: &w.schema.ID}
 	if w.Metadata != nil {
 		s.FirstRow = w.NextRow
@@ -112,7 +98,7 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 		if e.DataFile().SpecID() > monthSpec {
 			continue // another owner's file, in a partitioning that is not ours
 		}
-		desc, err := w.scrubbed(e.DataFile(), w.Organization != "", true)
+		desc, err := w.scrubbed(e.DataFile(), true)
 		if err != nil {
 			return nil, err
 		}
@@ -137,45 +123,13 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 		entries = append(entries, iceberg.NewManifestEntry(iceberg.EntryStatusADDED, &s.ID, nil, nil, desc))
 	}
 	w.written = nil
-	name := fmt.Sprintf("%s/%s-%016x", w.folder(w.location, "metadata"), layout.SnapshotName(w.snap.Manifest.Snapshot), rand.Uint64())
+	name := fmt.Sprintf("%s/metadata/%s-%016x", w.location, layout.SnapshotName(w.snap.Manifest.Snapshot), rand.Uint64())
 	ours, err := w.write(ctx, s, name+"-m", entries)
 	if err != nil {
 		return nil, err
 	}
-	var others []iceberg.ManifestEntry
-	for _, e := range w.mixed {
-		entry, err := w.existing(e)
-		if err != nil {
-			return nil, err
-		}
-		others = append(others, entry)
-	}
-	inherited, err := w.write(ctx, s, name+"-o", others)
-	if err != nil {
-		return nil, err
-	}
-	if err := w.list(ctx, s, name+"-list.avro", slices.Concat(w.other, inherited, ours)); err != nil {
-		return nil, err
-	}
 	s.Summary = w.summary(entries)
-	if w.Organization == "" || !w.catalog.Capabilities().Tags {
-		return []*catalog.Snapshot{s}, nil
-	}
-	// The list has assigned our manifests their permanent sequence numbers.
-	listed, err := w.manifests(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	own := &catalog.Snapshot{ID: rand.Int64(), SequenceNumber: s.SequenceNumber + 1, Timestamp: s.Timestamp,
-		Summary: s.Summary, Schema: s.Schema}
-	if s.FirstRow != nil {
-		next := *s.FirstRow + *s.AddedRows
-		own.FirstRow = &next
-	}
-	listed = slices.DeleteFunc(listed, func(m iceberg.ManifestFile) bool {
-		return !slices.ContainsFunc(ours, func(o iceberg.ManifestFile) bool { return o.FilePath() == m.FilePath() })
-	})
-	return []*catalog.Snapshot{s, own}, w.list(ctx, own, name+"-own-list.avro", listed)
+	return s, w.list(ctx, s, name+"-list.avro", ours)
 }
 
 // format returns the version of the table's Iceberg format.
@@ -188,7 +142,7 @@ func (w *work) format() int {
 
 // existing returns a file's entry, marked as added by an earlier commit.
 func (w *work) existing(e iceberg.ManifestEntry) (iceberg.ManifestEntry, error) {
-	desc, err := w.scrubbed(e.DataFile(), w.Organization != "", false)
+	desc, err := w.scrubbed(e.DataFile(), false)
 	id, seq := e.SnapshotID(), e.SequenceNum()
 	return iceberg.NewManifestEntry(iceberg.EntryStatusEXISTING, &id, &seq, e.FileSequenceNum(), desc), err
 }
@@ -203,7 +157,7 @@ func (w *work) write(ctx context.Context, s *catalog.Snapshot, name string,
 	for _, id := range slices.Sorted(maps.Keys(by)) {
 		var b bytes.Buffer
 		uri := fmt.Sprintf("%s%d.avro", name, id)
-		m, err := iceberg.WriteManifest(uri, &b, w.format(), w.spec(int(id), w.Organization != ""), w.schema, s.ID, by[id])
+		m, err := iceberg.WriteManifest(uri, &b, w.format(), w.spec(int(id)), w.schema, s.ID, by[id])
 		if err != nil {
 			return nil, err
 		}
@@ -253,21 +207,11 @@ func (w *work) summary(entries []iceberg.ManifestEntry) map[string]string {
 	}
 	const existing, added, deleted = iceberg.EntryStatusEXISTING, iceberg.EntryStatusADDED, iceberg.EntryStatusDELETED
 	total, totalRows := files[existing]+files[added], rows[existing]+rows[added]
-	for _, e := range w.mixed {
-		total, totalRows = total+1, totalRows+e.DataFile().Count()
-	}
-	for _, m := range w.other {
-		total += int64(m.AddedDataFiles()) + int64(m.ExistingDataFiles())
-		totalRows += m.AddedRows() + m.ExistingRows()
-	}
 	m := w.snap.Manifest
 	props := map[string]string{
 		"callhouse.snapshot":     strconv.FormatInt(m.Snapshot, 10),
 		"callhouse.run-id":       m.RunID,
 		"callhouse.committed-at": m.CommittedAt.UTC().Format("2006-01-02T15:04:05.999Z"),
-	}
-	if w.Organization != "" {
-		props["callhouse.organization"] = w.Organization
 	}
 	for name, n := range map[string]int64{
 		"added-data-files": files[added], "added-records": rows[added], "added-files-size": size[added],

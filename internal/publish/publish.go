@@ -44,15 +44,6 @@ type Options struct {
 	To        string // s3://bucket/prefix, file:///folder or a folder
 	// Server is a REST catalog; without an address, the files of the tables are their own catalog.
 	catalog.Access
-	// Organization is the value of the column of that name, for tables that several warehouses
-	// share; empty: the tables have no such column.
-	Organization string
-	// Adopt replaces another warehouse's publication.
-	Adopt bool
-	// Deep compares the content of every file at the destination with the warehouse's.
-	Deep bool
-	// Rebuild names tables to rewrite, whatever their state.
-	Rebuild []string
 	// Tables are the tables to publish, with the columns that they should have; nil: Tables().
 	Tables []*schema.Table
 	Now    func() time.Time
@@ -74,7 +65,6 @@ type Report struct {
 	Bytes       int64     `json:"bytes_uploaded"`
 	Repaired    []string  `json:"repaired"` // addresses of files that were missing or damaged
 	Removed     []string  `json:"removed"`  // addresses of files without a commit
-	Foreign     []string  `json:"foreign"`  // addresses of other programs' files
 	Requests    int64     `json:"requests"`
 	// Forgotten means that calls were forgotten since the last publication, and that their files
 	// are among the removed ones.
@@ -91,8 +81,6 @@ type Table struct {
 	Deleted int    `json:"files_deleted"`
 	Files   int    `json:"files"`
 }
-
-var organizationRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
 // publication is one run of Run.
 type publication struct {
@@ -121,17 +109,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 
 // prepare opens the source and the destination of a publication. The caller closes its folder.
 func prepare(ctx context.Context, o Options) (*publication, error) {
-	if o.Organization != "" && !organizationRE.MatchString(o.Organization) {
-		return nil, &catalog.UseError{What: fmt.Sprintf("the organisation %q must have at most 64 characters: letters, digits, - and _",
-			o.Organization)}
-	}
 	if o.Tables == nil {
 		o.Tables = Tables()
-	}
-	for _, name := range o.Rebuild {
-		if !slices.ContainsFunc(o.Tables, func(t *schema.Table) bool { return t.Name == name }) {
-			return nil, &catalog.UseError{What: fmt.Sprintf("unknown table %q", name)}
-		}
 	}
 	s, to, err := store.Open(o.To)
 	if err != nil {
@@ -162,12 +141,12 @@ func prepare(ctx context.Context, o Options) (*publication, error) {
 
 // leased publishes while holding the lease.
 func (p *publication) leased(ctx context.Context) error {
-	holder, free, err := lease.Own(p.State, p.To, p.Organization)
+	holder, free, err := lease.Own(p.State, p.To)
 	if err != nil {
 		return err
 	}
 	defer free()
-	by := &lease.Publisher{Holder: holder, Organization: p.Organization, Snapshot: p.snap.Manifest.Snapshot, Now: p.Now}
+	by := &lease.Publisher{Holder: holder, Snapshot: p.snap.Manifest.Snapshot, Now: p.Now}
 	oldest := p.snap.Manifest.Oldest
 	p.cleaned = true
 	var leases []*lease.Lease
@@ -229,38 +208,23 @@ func (p *publication) choose() (err error) {
 			}
 		}
 	}
-	p.report = Report{Snapshot: m.Snapshot, CommittedAt: m.CommittedAt, To: p.To, Repaired: []string{}, Removed: []string{},
-		Foreign: []string{}}
+	p.report = Report{Snapshot: m.Snapshot, CommittedAt: m.CommittedAt, To: p.To, Repaired: []string{}, Removed: []string{}}
 	if p.catalog.Capabilities().Tags {
-		p.report.Tag = p.tag(m.Snapshot)
+		p.report.Tag = tagOf(m.Snapshot)
 	}
 	return nil
 }
 
-// tag returns the name that a commit of the warehouse has in every table.
-func (p *publication) tag(snapshot int64) string {
-	return p.tagPrefix() + layout.SnapshotName(snapshot)
-}
+// tagPrefix is the beginning of our tags' names.
+const tagPrefix = "snapshot-"
 
-func (p *publication) tagPrefix() string {
-	if p.Organization == "" {
-		return "snapshot-"
-	}
-	return p.Organization + "-"
-}
+// tagOf returns the name that a commit of the warehouse has in every table.
+func tagOf(snapshot int64) string { return tagPrefix + layout.SnapshotName(snapshot) }
 
-// folder returns the folder for one kind of our objects in a table.
-func (p *publication) folder(location, kind string) string {
-	uri := strings.TrimRight(location, "/") + "/" + kind
-	if p.Organization != "" {
-		uri += "/organization=" + p.Organization
-	}
-	return uri
-}
-
-// object returns the address of a file's copy. Equal names mean equal content.
-func (p *publication) object(location string, f *layout.File) string {
-	return fmt.Sprintf("%s/%s-%s.parquet", p.folder(location, "data"), strings.TrimSuffix(filepath.Base(f.Path), ".parquet"), f.SHA256[:16])
+// objectOf returns the address of a file's copy in a table. Equal names mean equal content.
+func objectOf(location string, f *layout.File) string {
+	name := strings.TrimSuffix(filepath.Base(f.Path), ".parquet")
+	return fmt.Sprintf("%s/data/%s-%s.parquet", strings.TrimRight(location, "/"), name, f.SHA256[:16])
 }
 
 var objectRE = regexp.MustCompile(`^.+-[0-9a-f]{16}\.parquet$`)
@@ -356,8 +320,7 @@ func (p *publication) commit(ctx context.Context, works ...*work) error {
 }
 
 func (p *publication) workOf(t *schema.Table) *work {
-	return &work{publication: p, form: formOf(t, p.Organization != ""), described: map[string]iceberg.DataFile{},
-		anew: map[string]bool{}, rebuild: slices.Contains(p.Rebuild, t.Name)}
+	return &work{publication: p, form: formOf(t), described: map[string]iceberg.DataFile{}, anew: map[string]bool{}}
 }
 
 // each processes all tables concurrently.
@@ -432,5 +395,5 @@ func (e *ForeignError) Error() string { return "another warehouse published it: 
 
 // Hint returns advice for the operator.
 func (e *ForeignError) Hint() string {
-	return "nothing was changed there; publish to another place or, to replace that warehouse, publish once with --adopt"
+	return "nothing was changed there; publish to another place, or remove that publication's tables and files first"
 }

@@ -139,8 +139,6 @@ func newLake(h *testWarehouse, to string) *lake {
 	return &lake{h, s, catalog.NewFiles(s, root)}
 }
 
-func organization(name string) func(*Options) { return func(o *Options) { o.Organization = name } }
-
 // snapshots returns the snapshots of the warehouse by number.
 func (h *testWarehouse) snapshots() (current *layout.Snapshot, all map[int64]*layout.Snapshot) {
 	current, err := layout.Current(h.root)
@@ -199,10 +197,9 @@ func (l *lake) data(s *catalog.Snapshot) map[string]iceberg.DataFile {
 // check compares the tables with the warehouse: main and the last tag with its current snapshot,
 // each other tag with its own snapshot. It opens every file, and fails on objects that no snapshot
 // needs.
-func (l *lake) check(organization string) {
+func (l *lake) check() {
 	l.source.t.Helper()
 	now, all := l.source.snapshots()
-	p := &publication{Options: Options{Organization: organization}}
 	for _, t := range Tables() {
 		cur := l.load(t.Name)
 		if cur.Metadata == nil {
@@ -212,13 +209,13 @@ func (l *lake) check(organization string) {
 			continue
 		}
 		refs := cur.Refs
-		if _, ok := refs[p.tag(now.Manifest.Snapshot)]; !ok {
-			l.source.t.Fatalf("%s lacks the tag %s: %v", t.Name, p.tag(now.Manifest.Snapshot), refs)
+		if _, ok := refs[tagOf(now.Manifest.Snapshot)]; !ok {
+			l.source.t.Fatalf("%s lacks the tag %s: %v", t.Name, tagOf(now.Manifest.Snapshot), refs)
 		}
 		used := map[string]bool{}
 		for name, ref := range refs {
 			of := now
-			if n, ours := (&work{publication: p}).tagged(name); ours {
+			if n, ours := tagged(name); ours {
 				of = all[n]
 			} else if name != catalog.MainBranch {
 				continue
@@ -229,19 +226,15 @@ func (l *lake) check(organization string) {
 			got := l.data(cur.SnapshotOf(ref.Snapshot))
 			var want, have []string
 			for _, f := range of.Manifest.FilesOf(t.Name) {
-				uri := p.object(cur.Location, f)
+				uri := objectOf(cur.Location, f)
 				want = append(want, uri)
 				if got[uri] != nil {
-					l.file(t, of, f, got[uri], organization)
+					l.file(t, of, f, got[uri])
 				}
 			}
 			for uri := range got {
 				used[uri] = true
-				if organization == "" || strings.Contains(uri, "/organization="+organization+"/") {
-					have = append(have, uri)
-				} else if name != catalog.MainBranch {
-					l.source.t.Fatalf("%s has %s of somebody else", name, uri)
-				}
+				have = append(have, uri)
 			}
 			slices.Sort(want)
 			slices.Sort(have)
@@ -251,10 +244,10 @@ func (l *lake) check(organization string) {
 		}
 		for _, s := range all { // a rollback may need them, although they have no tag
 			for _, f := range s.Manifest.FilesOf(t.Name) {
-				used[p.object(cur.Location, f)] = true
+				used[objectOf(cur.Location, f)] = true
 			}
 		}
-		objects, err := l.store.List(context.Background(), p.folder(cur.Location, "data"))
+		objects, err := l.store.List(context.Background(), cur.Location+"/data")
 		l.source.must(err)
 		for _, o := range objects {
 			if !used[o.URI] {
@@ -265,7 +258,7 @@ func (l *lake) check(organization string) {
 }
 
 // file compares a copy with the warehouse's file and with its description in Iceberg.
-func (l *lake) file(t *schema.Table, of *layout.Snapshot, f *layout.File, desc iceberg.DataFile, organization string) {
+func (l *lake) file(t *schema.Table, of *layout.Snapshot, f *layout.File, desc iceberg.DataFile) {
 	l.source.t.Helper()
 	raw, err := l.store.Get(context.Background(), desc.FilePath())
 	l.source.must(err)
@@ -297,10 +290,7 @@ func (l *lake) file(t *schema.Table, of *layout.Snapshot, f *layout.File, desc i
 			if v.IsNull() {
 				nulls[id]++
 			}
-			if id == organizationColumn && string(v.ByteArray()) != organization {
-				l.source.t.Fatalf("%s: the organisation is %v", desc.FilePath(), v)
-			}
-			if v.IsNull() || lower[id] == nil || id == organizationColumn {
+			if v.IsNull() || lower[id] == nil {
 				continue
 			}
 			if at := t.Columns[slices.IndexFunc(t.Columns, func(c schema.Column) bool { return c.ID == id })]; !within(at.Type, v, lower[id], upper[id]) {
@@ -316,9 +306,6 @@ func (l *lake) file(t *schema.Table, of *layout.Snapshot, f *layout.File, desc i
 		if nulls[id] != n || desc.ValueCounts()[id] != rows {
 			l.source.t.Fatalf("%s: column %d has %d nulls of %d, not %d of %d", desc.FilePath(), id, nulls[id], rows, n, desc.ValueCounts()[id])
 		}
-	}
-	if _, ok := nulls[organizationColumn]; ok || (organization != "") != (desc.ValueCounts()[organizationColumn] == rows) {
-		l.source.t.Fatalf("%s: the column organization is not as it should be", desc.FilePath())
 	}
 	if rows != f.Rows {
 		l.source.t.Fatalf("%s has %d rows, not %d", desc.FilePath(), rows, f.Rows)
@@ -385,7 +372,6 @@ func TestTablesFollow(t *testing.T) {
 		n++
 		h := newTestWarehouse(t)
 		h.t = r
-		whose := rapid.SampledFrom([]string{"", "acme"}).Draw(r, "organization")
 		to := filepath.Join(dir, fmt.Sprint(n))
 		l := newLake(h, to)
 		ids := []string{"a", "b", "c", "d"}
@@ -409,15 +395,15 @@ func TestTablesFollow(t *testing.T) {
 				h.night(draw(), draw())
 			}
 			if rapid.Bool().Draw(r, "publish") {
-				_, err := h.publish(to, organization(whose))
+				_, err := h.publish(to)
 				h.must(err)
-				l.check(whose)
+				l.check()
 			}
 		}
-		_, err := h.publish(to, organization(whose))
+		_, err := h.publish(to)
 		h.must(err)
-		l.check(whose)
-		again, err := h.publish(to, organization(whose))
+		l.check()
+		again, err := h.publish(to)
 		h.must(err)
 		if again.Uploaded != 0 || len(again.Removed) != 0 {
 			r.Fatalf("published again: %+v", again)
@@ -488,50 +474,45 @@ func (m *mortal) Remove(ctx context.Context, uris []string) error {
 // a single commit, old or new; the next publication completes, leaves nothing over, and uploads no
 // complete file again.
 func TestKilledAnywhere(t *testing.T) {
-	tried, kinds, n := longtest.Each(150), longtest.Each(2), 0
-	for _, whose := range []string{"", "acme"} {
-		for _, after := range []bool{false, true} {
-			if n++; !kinds(n) {
+	tried := longtest.Each(150)
+	for _, after := range []bool{false, true} {
+		for at := 1; ; at++ {
+			if !tried(at) {
 				continue
 			}
-			for at := 1; ; at++ {
-				if !tried(at) {
-					continue
+			h := newTestWarehouse(t)
+			to := filepath.Join(t.TempDir(), "lake")
+			l := newLake(h, to)
+			h.night(call{"a", "x", 3, 1, 1}, call{"b", "y", -1, -1, 0}, call{"c", "z", 33, 2, 2})
+			_, err := h.publish(to)
+			h.must(err)
+			before := l.states()
+			h.night(call{"a", "xx", 3, 1, 2}, call{"d", "y", 35, 1, 0})
+			h.now = h.now.Add(30 * time.Hour)
+			m := &mortal{Store: l.store, left: at, after: after, puts: map[string]int{}}
+			_, err = h.publish(to, func(o *Options) { o.store = m })
+			if killed := errors.Is(err, errKilled); killed != m.touched {
+				t.Fatalf("killed at operation %d: %v", at, err)
+			}
+			got := l.states()
+			m.left = 1 << 30
+			_, err = h.publish(to, func(o *Options) { o.store = m })
+			h.must(err)
+			after := l.states()
+			for name, s := range got {
+				if s != before[name] && s != after[name] {
+					t.Fatalf("killed at operation %d: %s is neither the old commit nor the new one", at, name)
 				}
-				h := newTestWarehouse(t)
-				to := filepath.Join(t.TempDir(), "lake")
-				l := newLake(h, to)
-				h.night(call{"a", "x", 3, 1, 1}, call{"b", "y", -1, -1, 0}, call{"c", "z", 33, 2, 2})
-				_, err := h.publish(to, organization(whose))
-				h.must(err)
-				before := l.states()
-				h.night(call{"a", "xx", 3, 1, 2}, call{"d", "y", 35, 1, 0})
-				h.now = h.now.Add(30 * time.Hour)
-				m := &mortal{Store: l.store, left: at, after: after, puts: map[string]int{}}
-				_, err = h.publish(to, organization(whose), func(o *Options) { o.store = m })
-				if killed := errors.Is(err, errKilled); killed != m.touched {
-					t.Fatalf("killed at operation %d: %v", at, err)
+			}
+			l.check()
+			for uri, n := range m.puts {
+				if n > 1 && strings.HasSuffix(uri, ".parquet") {
+					t.Fatalf("killed at operation %d: %s was copied %d times", at, uri, n)
 				}
-				got := l.states()
-				m.left = 1 << 30
-				_, err = h.publish(to, organization(whose), func(o *Options) { o.store = m })
-				h.must(err)
-				after := l.states()
-				for name, s := range got {
-					if s != before[name] && s != after[name] {
-						t.Fatalf("killed at operation %d: %s is neither the old commit nor the new one", at, name)
-					}
-				}
-				l.check(whose)
-				for uri, n := range m.puts {
-					if n > 1 && strings.HasSuffix(uri, ".parquet") {
-						t.Fatalf("killed at operation %d: %s was copied %d times", at, uri, n)
-					}
-				}
-				if !m.touched {
-					t.Logf("no operation %d", at)
-					break
-				}
+			}
+			if !m.touched {
+				t.Logf("no operation %d", at)
+				break
 			}
 		}
 	}
@@ -624,7 +605,7 @@ func TestOlderPublicationBetween(t *testing.T) {
 		}}
 	})
 	h.must(err)
-	l.check("")
+	l.check()
 }
 
 // TestLease publishes from two machines to the same folder. The second one is locked out while the
@@ -671,7 +652,7 @@ func TestLease(t *testing.T) {
 			t.Errorf("after its lease was taken over: %v", lost)
 		}
 	})
-	newLake(h, to).check("")
+	newLake(h, to).check()
 	leases, err := s.List(t.Context(), "file://"+to+"/"+lease.Folder)
 	h.must(err)
 	if len(leases) != 2 {

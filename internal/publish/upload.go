@@ -1,10 +1,8 @@
 package publish
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 
 	"github.com/sourcegraph/conc/pool"
@@ -29,7 +27,7 @@ func (w *work) wants() (out []*wanted) {
 	seen := map[string]bool{}
 	add := func(s *layout.Snapshot, tagged bool) {
 		for _, f := range s.Manifest.FilesOf(w.of.Name) {
-			c := &wanted{s, f, w.object(w.location, f), tagged, -1}
+			c := &wanted{s, f, objectOf(w.location, f), tagged, -1}
 			if seen[c.uri] {
 				continue
 			}
@@ -45,7 +43,7 @@ func (w *work) wants() (out []*wanted) {
 		if w.Metadata == nil || len(s.Manifest.FilesOf(w.of.Name)) == 0 {
 			continue
 		}
-		if _, tagged := w.Refs[w.tag(s.Manifest.Snapshot)]; tagged {
+		if _, tagged := w.Refs[tagOf(s.Manifest.Snapshot)]; tagged {
 			add(s, true)
 		}
 	}
@@ -60,16 +58,15 @@ const (
 	intact    mismatch = ""
 	missing   mismatch = "it is missing"
 	truncated mismatch = "it has another size"
-	altered   mismatch = "its content differs from the warehouse's"
 )
 
-// inspect compares a copy with the listing; with deep, also its content with the warehouse's file.
-func (w *work) inspect(ctx context.Context, c *wanted, deep bool) (mismatch, error) {
+// inspect compares a copy with the listing.
+func (w *work) inspect(ctx context.Context, c *wanted) (mismatch, error) {
 	size := int64(-1)
 	if n, listed := w.sizes[c.uri]; listed {
 		size = n
 	}
-	if c.size == size && size >= 0 && !deep {
+	if c.size == size && size >= 0 {
 		return intact, nil
 	}
 	found := intact
@@ -85,12 +82,6 @@ func (w *work) inspect(ctx context.Context, c *wanted, deep bool) (mismatch, err
 			found = missing
 		case size != want:
 			found = truncated
-		case deep:
-			same, err := w.same(ctx, c, in)
-			if err != nil || !same {
-				found = altered
-			}
-			return err
 		}
 		return nil
 	})
@@ -100,38 +91,13 @@ func (w *work) inspect(ctx context.Context, c *wanted, deep bool) (mismatch, err
 	return found, err
 }
 
-// same compares the content of a copy with the warehouse's file.
-func (w *work) same(ctx context.Context, c *wanted, in *copied) (bool, error) {
-	if err := layout.VerifyChecksum(in.local, in.local.Name(), c.file); err != nil {
-		return false, err
-	}
-	there, err := w.store.Open(ctx, c.uri)
-	if err != nil {
-		return false, err
-	}
-	defer there.Close()
-	local, remote := io.NewSectionReader(in, 0, in.size()), make([]byte, 1<<16)
-	for want := make([]byte, len(remote)); ; {
-		n, err := io.ReadFull(there, remote)
-		m, _ := io.ReadFull(local, want)
-		switch {
-		case n != m || !bytes.Equal(remote[:n], want[:m]):
-			return false, nil
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return true, nil
-		case err != nil:
-			return false, err
-		}
-	}
-}
-
 // upload copies the files that are missing or damaged at the destination.
 func (p *publication) upload(ctx context.Context, works []*work) error {
 	group := pool.New().WithContext(ctx).WithMaxGoroutines(concurrency).WithCancelOnError().WithFirstError()
 	for _, w := range works {
 		for _, c := range w.wants() {
 			group.Go(func(ctx context.Context) error {
-				what, err := w.inspect(ctx, c, p.Deep || w.rebuild)
+				what, err := w.inspect(ctx, c)
 				if err != nil || what == intact {
 					return err
 				}
@@ -173,7 +139,7 @@ func (p *publication) opened(of *layout.Snapshot, f *layout.File, do func(*copie
 		return err
 	}
 	defer local.Close()
-	c, err := copyOf(local, f, p.Organization)
+	c, err := copyOf(local, f)
 	if err != nil {
 		return err
 	}

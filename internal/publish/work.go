@@ -24,11 +24,8 @@ type work struct {
 	catalog.Current
 	location string         // of the table
 	files    []*layout.File // files that the table should have
-	foreign  bool           // another warehouse published the table, and is being replaced
 
 	have   map[string]iceberg.ManifestEntry // our files in the table, by address
-	other  []iceberg.ManifestFile           // manifests without files of ours
-	mixed  []iceberg.ManifestEntry          // files of others in manifests that also list files of ours
 	alien  bool                             // the table has content that is not ours, such as deletions of single rows
 	leaky  bool                             // manifests have bounds of our files that they must not have
 	listed []store.Object                   // objects below the location, listed before anything was written
@@ -37,8 +34,7 @@ type work struct {
 	// a query may still use them, so they stay until the next publication.
 	before map[string]bool
 
-	rebuild   bool                        // the table is rewritten
-	was       catalog.Leftover            // the readable rest of the metadata, if the metadata was lost
+	was       catalog.Leftover            // the catalog's requirements for a new table
 	anew      map[string]bool             // our files in the table that need a new description, by address
 	described map[string]iceberg.DataFile // files that the table lacked, by address
 	written   []string                    // addresses of the commit's manifests and lists
@@ -46,13 +42,8 @@ type work struct {
 	result    Table
 }
 
-// published returns the name of the table property that records our last publication.
-func (w *work) published() string {
-	if w.Organization == "" {
-		return "callhouse.published"
-	}
-	return "callhouse.published." + w.Organization
-}
+// published is the name of the table property that records our last publication.
+const published = "callhouse.published"
 
 // publishes returns the value of that property for this publication.
 func (w *work) publishes() string {
@@ -68,29 +59,16 @@ func (w *work) publishes() string {
 func (w *work) load(ctx context.Context) (err error) {
 	w.files = w.snap.Manifest.FilesOf(w.of.Name)
 	w.location = w.To + "/" + w.of.Name
-	w.have, w.other, w.mixed, w.alien, w.leaky, w.before = map[string]iceberg.ManifestEntry{}, nil, nil, false, false, map[string]bool{}
+	w.have, w.alien, w.leaky, w.before = map[string]iceberg.ManifestEntry{}, false, false, map[string]bool{}
 	w.Current, err = w.catalog.Load(ctx, w.of.Name)
 	if _, own := w.catalog.(*catalog.Files); own && w.Metadata != nil && w.Location != w.location {
 		err = &catalog.BrokenError{What: fmt.Sprintf("%s is of a table at %s", w.Current.File, w.Location)}
 		w.Current = catalog.Current{}
 	}
-	if w.rebuild && catalog.IsBroken(err) {
-		w.Current, w.was, err = w.catalog.Restart(ctx, w.of.Name)
-	}
-	if err == nil && w.Metadata == nil && w.was.Location != "" {
-		w.location = w.was.Location
-	}
 	if err != nil || w.Metadata == nil {
 		return err
 	}
 	w.location = w.Location
-	if _, has := w.Metadata.Columns().FindFieldByID(organizationColumn); has != (w.Organization != "") {
-		if has {
-			return &catalog.UseError{What: "the tables there have a column organization: set --organization"}
-		}
-		return &catalog.UseError{What: "the tables there have no column organization, because a single warehouse publishes to them: " +
-			"publish to another place"}
-	}
 	if err := w.checkOwner(); err != nil {
 		return err
 	}
@@ -100,32 +78,20 @@ func (w *work) load(ctx context.Context) (err error) {
 	return nil
 }
 
-// readAll reads the files of an Iceberg snapshot. When a table is rebuilt, the files of others are
-// kept as far as they are readable.
+// readAll reads the files of an Iceberg snapshot.
 func (w *work) readAll(ctx context.Context, now *catalog.Snapshot) error {
 	manifests, err := w.manifests(ctx, now)
-	if w.rebuild && catalog.IsBroken(err) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
 	w.before[now.ManifestList] = true
 	for _, m := range manifests {
 		w.before[m.FilePath()] = true
-		switch {
-		case m.ManifestContent() == iceberg.ManifestContentDeletes:
+		if m.ManifestContent() == iceberg.ManifestContentDeletes {
 			w.alien = true
-		case !w.mayBeOurs(m):
-			w.other = append(w.other, m)
-		default:
-			if err := w.read(ctx, m); err != nil && (!w.rebuild || !catalog.IsBroken(err)) {
-				return err
-			}
+		} else if err := w.read(ctx, m); err != nil {
+			return err
 		}
-	}
-	if w.rebuild {
-		clear(w.have)
 	}
 	maps.DeleteFunc(w.have, func(uri string, _ iceberg.ManifestEntry) bool { return w.anew[uri] })
 	return nil
@@ -143,7 +109,7 @@ func (w *work) look(ctx context.Context) (err error) {
 
 // checkOwner returns an error for a table that another warehouse published.
 func (w *work) checkOwner() error {
-	last := w.Properties[w.published()]
+	last := w.Properties[published]
 	if last == "" {
 		return nil
 	}
@@ -165,7 +131,7 @@ func (w *work) checkOwner() error {
 	case at >= 0 && w.retained[at].Manifest.Checksum != checksum:
 		wrong = fmt.Sprintf("its snapshot %d differs from this warehouse's", n)
 	}
-	if w.foreign = wrong != ""; w.foreign && !w.Adopt {
+	if wrong != "" {
 		return &ForeignError{wrong}
 	}
 	return nil
@@ -174,7 +140,7 @@ func (w *work) checkOwner() error {
 // lacking returns the files that the table lacks.
 func (w *work) lacking() (out []*layout.File) {
 	for _, f := range w.files {
-		if _, has := w.have[w.object(w.location, f)]; !has {
+		if _, has := w.have[objectOf(w.location, f)]; !has {
 			out = append(out, f)
 		}
 	}
@@ -186,7 +152,7 @@ func (w *work) stage(ctx context.Context) (err error) {
 	if w.Metadata != nil {
 		return nil
 	}
-	spec := w.spec(wholeSpec, w.Organization != "")
+	spec := w.spec(wholeSpec)
 	staged, err := w.catalog.Stage(ctx, &catalog.New{Name: w.of.Name, Location: w.location, Schema: w.schema, Spec: &spec,
 		Order: &w.order, Staged: true})
 	if staged.Location != "" {
@@ -203,12 +169,12 @@ func (w *work) plan(ctx context.Context) (err error) {
 
 // dataFile returns the description of a file that the table lacks.
 func (w *work) dataFile(f *layout.File) (iceberg.DataFile, error) {
-	uri := w.object(w.location, f)
+	uri := objectOf(w.location, f)
 	if desc := w.described[uri]; desc != nil { // described by a commit that lost to another one
 		return desc, nil
 	}
 	err := w.opened(w.snap, f, func(c *copied) (err error) {
-		w.described[uri], err = w.describe(c, f, uri, w.Organization)
+		w.described[uri], err = w.describe(c, f, uri)
 		return err
 	})
 	return w.described[uri], err
@@ -222,7 +188,7 @@ func (w *work) updates(ctx context.Context) ([]catalog.Update, error) {
 	wanted := map[string]bool{}
 	w.result = Table{Name: w.of.Name, Files: len(w.files)}
 	for _, f := range w.files {
-		wanted[w.object(w.location, f)] = true
+		wanted[objectOf(w.location, f)] = true
 		w.result.Rows += f.Rows
 	}
 	for _, uri := range slices.Sorted(maps.Keys(w.have)) {
@@ -239,30 +205,27 @@ func (w *work) updates(ctx context.Context) ([]catalog.Update, error) {
 			refs[name] = ref.Snapshot
 		}
 	}
-	tag, tagged := w.tag(w.snap.Manifest.Snapshot), int64(0)
+	tag, at := tagOf(w.snap.Manifest.Snapshot), int64(0)
 	tags := w.catalog.Capabilities().Tags
 	switch id, ok := w.lastTagged(refs); {
-	case w.foreign, w.rebuild:
 	case ok:
-		tagged = id
-	case !tags && w.Head() != nil && w.Properties[w.published()] != "":
-		tagged = w.Head().ID
+		at = id
+	case !tags && w.Head() != nil && w.Properties[published] != "":
+		at = w.Head().ID
 	}
-	if len(lacking) > 0 || len(gone) > 0 || w.alien || w.leaky || len(w.mixed) > 0 || tagged == 0 {
-		snapshots, err := w.snapshots(ctx, lacking, gone)
+	if len(lacking) > 0 || len(gone) > 0 || w.alien || w.leaky || at == 0 {
+		s, err := w.commitOf(ctx, lacking, gone)
 		if err != nil {
 			return nil, err
 		}
-		for _, s := range snapshots {
-			updates = append(updates, catalog.Update{Action: "add-snapshot", Snapshot: s})
-			tagged = s.ID
-		}
-		refs[catalog.MainBranch] = snapshots[0].ID
-		updates = append(updates, catalog.Update{Action: "set-snapshot-ref", Ref: catalog.MainBranch, RefType: "branch", RefTo: snapshots[0].ID})
+		at = s.ID
+		refs[catalog.MainBranch] = s.ID
+		updates = append(updates, catalog.Update{Action: "add-snapshot", Snapshot: s},
+			catalog.Update{Action: "set-snapshot-ref", Ref: catalog.MainBranch, RefType: "branch", RefTo: s.ID})
 	}
-	if tags && refs[tag] != tagged {
-		updates = append(updates, catalog.Update{Action: "set-snapshot-ref", Ref: tag, RefType: "tag", RefTo: tagged})
-		refs[tag] = tagged
+	if tags && refs[tag] != at {
+		updates = append(updates, catalog.Update{Action: "set-snapshot-ref", Ref: tag, RefType: "tag", RefTo: at})
+		refs[tag] = at
 	}
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		if name != tag && w.stale(name) {
@@ -321,7 +284,7 @@ func (w *work) shape() []catalog.Update {
 		specs = append(specs, monthSpec)
 	}
 	for _, id := range specs {
-		spec := w.spec(id, w.Organization != "")
+		spec := w.spec(id)
 		updates = append(updates, catalog.Update{Action: "add-spec", Spec: &spec})
 	}
 	return append(updates, catalog.Update{Action: "set-default-spec", SpecID: &catalog.LastAdded},
@@ -351,7 +314,7 @@ func (w *work) properties() map[string]string {
 		// DELTA_LENGTH_BYTE_ARRAY.
 		"read.parquet.vectorization.enabled": "false",
 		"comment":                            "published by callhouse, which makes it what its warehouse is: changes by others do not last",
-		w.published():                        w.publishes(),
+		published:                            w.publishes(),
 	}
 	if w.Metadata != nil {
 		maps.DeleteFunc(properties, func(name, value string) bool { return w.Properties[name] == value })
@@ -362,7 +325,7 @@ func (w *work) properties() map[string]string {
 // fields returns the columns that the table should have; nil if it has them. Other columns are kept
 // if they do not conflict: a newer version of this program may have added them.
 func (w *work) fields(have *iceberg.Schema) (fields []iceberg.NestedField) {
-	ours := formOf(w.of, w.Organization != "").schema
+	ours := formOf(w.of).schema
 	same := true
 	for _, f := range have.Fields() {
 		switch own, ok := ours.FindFieldByID(f.ID); {
@@ -391,14 +354,14 @@ func (w *work) fields(have *iceberg.Schema) (fields []iceberg.NestedField) {
 
 // stale reports whether a name is one of our tags, for a commit that the warehouse no longer has.
 func (w *work) stale(name string) bool {
-	n, ok := w.tagged(name)
+	n, ok := tagged(name)
 	has := func(s *layout.Snapshot) bool { return s.Manifest.Snapshot == n }
-	return ok && (w.foreign || w.rebuild || !slices.ContainsFunc(w.retained, has))
+	return ok && !slices.ContainsFunc(w.retained, has)
 }
 
 // tagged returns the commit number in one of our tags.
-func (w *work) tagged(name string) (int64, bool) {
-	number, ok := strings.CutPrefix(name, w.tagPrefix())
+func tagged(name string) (int64, bool) {
+	number, ok := strings.CutPrefix(name, tagPrefix)
 	if !ok {
 		return 0, false
 	}
@@ -409,7 +372,7 @@ func (w *work) tagged(name string) (int64, bool) {
 func (w *work) lastTagged(refs map[string]int64) (id int64, ok bool) {
 	last := int64(-1)
 	for name, ref := range refs {
-		if n, ours := w.tagged(name); ours && n > last {
+		if n, ours := tagged(name); ours && n > last {
 			last, id, ok = n, ref, true
 		}
 	}

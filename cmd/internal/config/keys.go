@@ -111,7 +111,7 @@ type Values struct {
 	RecordingsPrivate                       bool
 	Redact, RedactPatterns                  string
 	RedactService                           string
-	PublishNamespace, PublishOrganization   string
+	PublishNamespace                        string
 	Alerts                                  string
 	Publish                                 bool
 }
@@ -225,10 +225,6 @@ var Keys = []Key{
 	{Name: "publish_namespace", Flagged: "namespace", Kind: Text, For: Publish, Own: true, Uses: "publish", Value: "NAME",
 		Default: "callhouse",
 		About:   "namespace of the tables in that catalog", in: func(v *Values) any { return &v.PublishNamespace }},
-	{Name: "publish_organization", Flagged: "organization", Kind: Text, For: Publish, Own: true, Uses: "publish", Value: "NAME",
-		Sample: "acme",
-		About:  "name of the organisation, for several warehouses that publish to the same tables; adds a column organization",
-		in:     func(v *Values) any { return &v.PublishOrganization }},
 }
 
 // keyOf returns the key with a name, or nil.

@@ -145,7 +145,6 @@ type lakePlace struct {
 	Tags      []string          `json:"tags"`
 	Tables    []string          `json:"tables"`
 	Questions map[string]string `json:"questions"`
-	Reports   bool              `json:"reports"` // and pruning
 	truth     map[string]lakeAnswers
 	late      map[string]bool
 }
@@ -244,12 +243,12 @@ func TestLakeReaders(t *testing.T) {
 		reports[name] = asText(c.rows(name))
 	}
 
-	ask := map[string]*lakePlace{"shared": c.shared("acme")}
+	ask := map[string]*lakePlace{}
 	for name, to := range places {
 		if !strings.Contains(to, "://") {
 			to = "file://" + to
 		}
-		ask[name] = &lakePlace{to, []string{"", before, last}, lakeTables(current(t, c.warehouse)), questions, true, truth, map[string]bool{"": true, before: false, last: true}}
+		ask[name] = &lakePlace{to, []string{"", before, last}, lakeTables(current(t, c.warehouse)), questions, truth, map[string]bool{"": true, before: false, last: true}}
 	}
 	var stdin bytes.Buffer
 	test.OK(t, json.NewEncoder(&stdin).Encode(map[string]any{"places": ask, "month": questions["month"], "reports": lakeSQL(t), "late": late}))
@@ -297,7 +296,7 @@ func TestLakeReaders(t *testing.T) {
 					}
 					n++
 				}
-				if least := len(want.Tags) * len(want.truth[""]); n < least || want.Reports && n != least+len(reports) {
+				if least := len(want.Tags) * len(want.truth[""]); n != least+len(reports) {
 					t.Errorf("%s: it answered only %d questions", place, n)
 				}
 				if !reflect.DeepEqual(saw.Late, want.late) {
@@ -323,38 +322,6 @@ func firstColumns(report, like []string) (out []string) {
 		out = append(out, row)
 	}
 	return out
-}
-
-// shared publishes this company's warehouse and another one to the same tables, and returns the
-// questions for both.
-func (c *company) shared(name string) *lakePlace {
-	c.t.Helper()
-	other := found(c.t, sandbox.Options{World: sandbox.Config{Seed: 9, Calls: 200, Days: 40}})
-	other.mustExtract()
-	to := c.t.TempDir()
-	tag := name + "-" + layout.SnapshotName(current(c.t, c.warehouse).Manifest.Snapshot)
-	truth := map[string]lakeAnswers{"": {}, tag: {}}
-	for organization, of := range map[string]*company{name: c, "globex": other} {
-		of.query("publish", "iceberg", "--to", to+"/callhouse", "--organization", organization).exits(c.t, 0)
-		for question, from := range map[string]string{"organizations": "sum(total_cost), count(DISTINCT call_id) FROM calls", "turns": "min(turn) FROM transcript_turns"} {
-			rows := asText(of.rows("sql", "SELECT '"+organization+"', count(*), "+from))
-			truth[""][question] = append(truth[""][question], rows...)
-			slices.Sort(truth[""][question])
-			if of == c {
-				truth[tag][question] = rows
-			}
-		}
-	}
-	for _, answers := range truth {
-		answers["of one"] = asText(c.rows("sql", "SELECT count(*), '"+name+"', sum(duration_ms) FROM calls"))
-		answers["of none"] = []string{"0"}
-	}
-	return &lakePlace{"file://" + to, []string{"", tag}, []string{"calls", "transcript_turns"}, map[string]string{
-		"organizations": "SELECT organization, count(*), sum(total_cost), count(DISTINCT call_id) FROM calls GROUP BY organization",
-		"turns":         "SELECT organization, count(*), min(turn) FROM transcript_turns GROUP BY organization",
-		"of one":        "SELECT count(*), min(organization), sum(duration_ms) FROM calls WHERE organization = '" + name + "'",
-		"of none":       "SELECT count(*) FROM calls WHERE organization IS NULL",
-	}, false, truth, map[string]bool{"": true, tag: true}}
 }
 
 func quoted(at time.Time) string { return at.Format("'2006-01-02 15:04:05'") }

@@ -3,12 +3,9 @@ package querycmd
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +26,7 @@ import (
 const hadoop = "hadoop"
 
 func (a *app) publishCommand() *cobra.Command {
-	var f publishFlags
+	var receipt string
 	cmd := &cobra.Command{
 		Use:   "publish iceberg",
 		Short: "Publish the warehouse as Iceberg tables in S3 or a folder, for Spark, Trino and others",
@@ -48,9 +45,7 @@ S3 credentials, region and endpoint come from the usual sources: AWS_… variabl
 Athena, Snowflake, BigQuery, ClickHouse and DuckDB read the tables.`,
 		Example: `  query publish iceberg --to s3://company-lake/calls
   query publish iceberg --to /srv/lake/calls
-  query publish iceberg --check --deep
-  query publish iceberg --rebuild transcript_turns
-  query publish iceberg --to s3://company-lake/calls --catalog https://catalog.example.com --organization acme`,
+  query publish iceberg --to s3://company-lake/calls --catalog https://catalog.example.com`,
 		GroupID:   "more",
 		ValidArgs: []string{"iceberg"},
 		Args: func(_ *cobra.Command, args []string) error {
@@ -63,35 +58,19 @@ Athena, Snowflake, BigQuery, ClickHouse and DuckDB read the tables.`,
 			}
 			return cli.Usage("run: query publish iceberg --to s3://bucket/prefix", "publish needs a table format: iceberg")
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.publish(cmd.Context(), &f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.publish(cmd.Context(), receipt) },
 	}
 	a.AddOwnFlags(cmd, config.Publish)
-	flags := cmd.Flags()
-	flags.BoolVar(&f.adopt, "adopt", false, "take over tables that another warehouse published")
-	flags.StringVar(&f.receipt, "receipt", "", "write a report of published and removed files to `FILE`, as JSON")
-	flags.BoolVar(&f.check, "check", false, "list problems of the tables, change nothing")
-	flags.BoolVar(&f.deep, "deep", false, "read every published file, compare it with the warehouse's, and replace it if it differs")
-	flags.StringArrayVar(&f.rebuild, "rebuild", nil,
-		"rebuild `TABLE` from the warehouse, whatever its state; repeatable")
+	cmd.Flags().StringVar(&receipt, "receipt", "", "write a report of published and removed files to `FILE`, as JSON")
 	return cmd
 }
 
-// publishFlags are the flags of publish that are not settings.
-type publishFlags struct {
-	adopt, check, deep bool
-	receipt            string
-	rebuild            []string
-}
-
-func (a *app) publish(ctx context.Context, f *publishFlags) error {
+func (a *app) publish(ctx context.Context, receipt string) error {
 	if a.PublishTo == "" {
 		return cli.Usage("set --to s3://bucket/prefix or a folder, or publish_to in callhouse.toml", "no destination to publish to")
 	}
 	if a.Format != "" {
 		return cli.Usage("--receipt FILE writes a report as JSON", "publish takes no --format")
-	}
-	if f.check && (f.adopt || len(f.rebuild) > 0) {
-		return cli.Usage("", "--check changes nothing, so it excludes --adopt and --rebuild")
 	}
 	server := a.PublishCatalog
 	if server == hadoop {
@@ -100,33 +79,26 @@ func (a *app) publish(ctx context.Context, f *publishFlags) error {
 		return cli.Usage("give the address of a REST catalog, e.g. https://catalog.example.com, or "+hadoop, "unknown catalog %q", server)
 	}
 	o := publish.Options{
-		Warehouse: a.Warehouse, To: a.PublishTo, Organization: a.PublishOrganization,
+		Warehouse: a.Warehouse, To: a.PublishTo,
 		Access: catalog.Access{Catalog: server, Namespace: a.PublishNamespace,
 			CatalogWarehouse: a.Env.Get(config.EnvCatalogWarehouse), Token: a.Env.Get(config.EnvCatalogToken),
 			Credential:  a.Env.Get(config.EnvCatalogCredential),
 			SigningName: a.Env.Get(config.EnvSigningName), SigningRegion: a.Env.Get(config.EnvSigningRegion)},
-		Adopt: f.adopt, Deep: f.deep, Rebuild: f.rebuild, Now: time.Now, State: stateFolder(),
+		Now: time.Now, State: stateFolder(),
 	}
 	namespace := ""
 	if o.Catalog != "" {
 		namespace = o.Namespace
 	}
-	if f.check {
-		found, err := publish.Check(ctx, o)
-		if err != nil {
-			return publishError(err)
-		}
-		return errors.Join(a.receipt(f.receipt, found), a.checked(found))
-	}
 	made, err := publish.Run(ctx, o)
 	if err != nil {
 		return publishError(err)
 	}
-	if err := sink.NoteLake(a.Warehouse, layout.Lake{To: made.To, Catalog: o.Catalog, Namespace: namespace, Organization: o.Organization,
-		Snapshot: made.Snapshot, PublishedAt: time.Now().UTC(), Foreign: len(made.Foreign)}); err != nil {
+	if err := sink.NoteLake(a.Warehouse, layout.Lake{To: made.To, Catalog: o.Catalog, Namespace: namespace,
+		Snapshot: made.Snapshot, PublishedAt: time.Now().UTC()}); err != nil {
 		words.Fprintf(a.Stderr, "warning: the receipts of extract forget cannot name this lake: %v\n", err)
 	}
-	if err := a.receipt(f.receipt, made); err != nil {
+	if err := a.receipt(receipt, made); err != nil {
 		return err
 	}
 	a.published(made)
@@ -184,43 +156,6 @@ func (a *app) published(made *publish.Report) {
 	if made.Forgotten {
 		words.Fprintln(a.Stderr, "calls forgotten since the last publication were removed there too")
 	}
-	if n := int64(len(made.Foreign)); n > 0 {
-		words.Fprintf(a.Stderr, "warning: %s there were written by other programs, the first one is %s; forget does not remove "+
-			"them (--receipt lists all)\n",
-			cli.Plural(n, "file"), made.Foreign[0])
-	}
-}
-
-// checked prints the result of a check. Problems are an error.
-func (a *app) checked(found *publish.Checked) error {
-	bad, rebuild := int64(0), []string{}
-	for _, p := range found.Problems {
-		at := p.Table
-		if p.URI != "" {
-			at += ": " + p.URI
-		}
-		words.Fprintf(a.Stdout, "%s: %s\n", at, p.What)
-		if p.Fix != publish.FixNone {
-			bad++
-		}
-		if p.Fix == publish.FixRebuild && !slices.Contains(rebuild, "--rebuild "+p.Table) {
-			rebuild = append(rebuild, "--rebuild "+p.Table)
-		}
-	}
-	words.Fprintf(a.Stderr, "%s: checked %s with %s, found %s\n", found.To, cli.Plural(int64(found.Tables), "table"),
-		cli.Plural(int64(found.Files), "file"),
-		cli.Plural(int64(len(found.Problems)), "problem"))
-	if bad == 0 {
-		return nil
-	}
-	hint := "to repair: query publish iceberg"
-	switch {
-	case len(rebuild) > 0:
-		hint = "to repair: query publish iceberg --deep " + strings.Join(rebuild, " ")
-	case found.Deep:
-		hint = "to repair: query publish iceberg --deep"
-	}
-	return cli.Fail(cli.ExitFailed, fmt.Errorf("the tables differ from what was published: %s", cli.Plural(bad, "problem")), hint)
 }
 
 // stateFolder is the folder of this user's locks.

@@ -33,9 +33,6 @@ type Catalog interface {
 	// assigns; empty if the choice is ours.
 	Stage(ctx context.Context, t *New) (Leftover, error)
 	Capabilities() Capabilities
-	// Restart resets a table whose metadata is unreadable, keeping its old address and, if
-	// possible, its old UUID.
-	Restart(ctx context.Context, name string) (Current, Leftover, error)
 }
 
 // Errors of a commit.
@@ -74,7 +71,7 @@ type Current struct {
 	Version   int    // version number, in a catalog of files
 }
 
-// Leftover is the readable part of unusable metadata, or a catalog's requirements for a new table.
+// Leftover holds a catalog's requirements for a new table.
 type Leftover struct {
 	UUID     string            `json:"table-uuid"`
 	Location string            `json:"location"`
@@ -157,29 +154,6 @@ func (c *Files) newest(ctx context.Context, name string) (n int, err error) {
 		n = max(n, VersionOf(o.URI))
 	}
 	return n, err
-}
-
-// Restart implements Catalog.
-func (c *Files) Restart(ctx context.Context, name string) (now Current, was Leftover, err error) {
-	known, err := c.hint(ctx, name)
-	if err != nil {
-		return now, was, err
-	}
-	if now.Version, err = c.newest(ctx, name); err != nil {
-		return now, was, err
-	}
-	now.Version = max(now.Version, known)
-	for n := now.Version; n > 0 && n >= now.Version-PreviousVersions && was.UUID == ""; n-- {
-		raw, err := c.store.Get(ctx, c.File(name, n))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return now, was, err
-		}
-		if json.Unmarshal(raw, &was) != nil {
-			was = Leftover{}
-		}
-	}
-	was = Leftover{UUID: was.UUID, Location: c.root + "/" + name} // readers find it there, whatever the metadata said
-	return now, was, nil
 }
 
 // hint returns the number of a version that once existed, and that others may have followed; 0 if

@@ -14,7 +14,7 @@ func (e *BrokenError) Error() string { return e.What }
 
 // Hint returns advice for the operator.
 func (e *BrokenError) Hint() string {
-	return "query publish iceberg --check lists all problems, and --rebuild TABLE rewrites a table from the warehouse"
+	return "drop that table in its catalog, or remove its folder, and publish again"
 }
 
 // IsBroken reports whether an error is a BrokenError.

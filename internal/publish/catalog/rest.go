@@ -323,19 +323,6 @@ func (s *server) Load(ctx context.Context, name string) (Current, error) {
 	return Current{Metadata: m, File: found.Location}, err
 }
 
-// Restart implements Catalog.
-func (s *server) Restart(ctx context.Context, name string) (now Current, was Leftover, err error) {
-	var found table
-	if err := s.do(ctx, http.MethodGet, s.path("tables", name), nil, &found); err != nil {
-		return now, was, err
-	}
-	if err := json.Unmarshal(found.Metadata, &was); err != nil {
-		return now, was, err
-	}
-	// The catalog may refuse a UUID of a table that it has dropped.
-	return now, Leftover{Location: was.Location}, s.do(ctx, http.MethodDelete, s.path("tables", name)+"?purgeRequested=false", nil, nil)
-}
-
 // Capabilities implements Catalog.
 func (s *server) Capabilities() Capabilities { return s.can }
 

@@ -1,4 +1,4 @@
-// Package lease decides who may publish to an address: one program at a time per organisation, even
+// Package lease decides who may publish to an address: one program at a time, even
 // among machines connected only by the store. It knows nothing about tables.
 package lease
 
@@ -40,14 +40,13 @@ const (
 	MaxSuperseded = 20
 )
 
-// Lease is the right to change one organisation's part of the tables below an address. It is an
+// Lease is the right to change the tables below an address. It is an
 // object with a number, which only one publisher can create (If-None-Match). Its holder renews it;
 // if the holder stops, another publisher creates the next one. The number is the fencing token: a
 // holder that finds a higher one has lost the lease.
 type Lease struct {
 	store  store.Store
 	folder string // of all leases
-	name   string // prefix of the names of this organisation's leases
 	number int
 	// Shared means that the store lets two publishers take the same lease.
 	Shared bool
@@ -83,14 +82,14 @@ func (e *LockedError) Hint() string { return "nothing was lost; publish again wh
 // Own excludes other publications by this user to the same place, and returns the holder name for
 // this user's leases. With it, the lease of a killed holder can be taken over at once. state is a
 // folder of this user on this machine; empty: none.
-func Own(state, to, organization string) (holder string, free func(), err error) {
+func Own(state, to string) (holder string, free func(), err error) {
 	if state == "" {
 		return random(), func() {}, nil
 	}
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return "", nil, err
 	}
-	name := filepath.Join(state, fmt.Sprintf("publish-%s.lock", hashed(to+"\x00"+organization)))
+	name := filepath.Join(state, fmt.Sprintf("publish-%s.lock", hashed(to)))
 	lock := flock.New(name)
 	switch got, err := lock.TryLock(); {
 	case err != nil:
@@ -119,21 +118,16 @@ func random() string {
 
 // Publisher is the program that takes leases.
 type Publisher struct {
-	Holder       string // from Own
-	Organization string // organisation whose part of the tables is published; empty: all of them
-	Snapshot     int64  // of the warehouse, only for people to read
-	Now          func() time.Time
+	Holder   string // from Own
+	Snapshot int64  // of the warehouse, only for people to read
+	Now      func() time.Time
 }
 
 // Take takes the lease for everything below a root, and renews it until Release. The returned
 // context ends when the lease is lost, with a *LockedError as its cause.
 func (p *Publisher) Take(ctx context.Context, s store.Store, root string) (_ context.Context, l *Lease, err error) {
-	name := "lease-"
-	if p.Organization != "" {
-		name += p.Organization + "-"
-	}
 	host, _ := os.Hostname()
-	l = &Lease{store: s, folder: root + "/" + Folder, name: name, done: make(chan struct{}),
+	l = &Lease{store: s, folder: root + "/" + Folder, done: make(chan struct{}),
 		note: content{Holder: p.Holder + "@" + host, Host: host, Attempt: random(), Snapshot: p.Snapshot}}
 	var old []string
 	for {
@@ -172,7 +166,7 @@ func (p *Publisher) Take(ctx context.Context, s store.Store, root string) (_ con
 }
 
 func (l *Lease) uri(number int) string {
-	return fmt.Sprintf("%s/%s%06d.json", l.folder, l.name, number)
+	return fmt.Sprintf("%s/lease-%06d.json", l.folder, number)
 }
 
 // newest finds the lease with the highest number, and the leases that may be removed.
@@ -210,7 +204,7 @@ func (l *Lease) read(ctx context.Context, number int) (*content, error) {
 }
 
 func (l *Lease) numberOf(uri string) int {
-	rest, ok := strings.CutPrefix(uri, l.folder+"/"+l.name)
+	rest, ok := strings.CutPrefix(uri, l.folder+"/lease-")
 	digits, isNote := strings.CutSuffix(rest, ".json")
 	if n, err := strconv.Atoi(digits); ok && isNote && err == nil && n > 0 && l.uri(n) == uri {
 		return n
