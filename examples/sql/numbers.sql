@@ -11,10 +11,10 @@ SELECT agent_id, field,
     count(number) AS numbers,
     sum(number) AS total,
     avg(number) AS mean,
-    min(number) AS least,
+    min(number) AS min,
     quantile_disc(number, 0.5) AS p50,
     quantile_disc(number, 0.9) AS p90,
-    max(number) AS most
+    max(number) AS max
 FROM found
 GROUP BY ALL
 ORDER BY numbers DESC, field, agent_id

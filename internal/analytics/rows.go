@@ -185,7 +185,7 @@ func label(c value.Column, of string) string {
 	case value.Millis, value.Percent, value.Points:
 		name = strings.TrimSuffix(name, "_"+string(c.Unit))
 	}
-	name = strings.ReplaceAll(name, "_", " ")
+	name = strings.TrimPrefix(strings.ReplaceAll(name, "_", " "), "user ") // sentiment is always the caller's
 	switch of {
 	case "":
 		return name

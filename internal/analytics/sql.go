@@ -144,7 +144,7 @@ func (w *Warehouse) Facts(ctx context.Context, id string) (*Rows, error) { retur
 
 func (w *Warehouse) facts(ctx context.Context, recording string, args ...any) (*Rows, error) {
 	rows, err := w.SQL(ctx, `SELECT call_id AS call, agent_id AS agent, agent_version AS version, variant_label AS variant,
-		start_at AS started, duration_ms AS duration, call_type AS type, status, disconnection_reason AS ended_for,
+		start_at AS started, duration_ms AS duration, call_type AS type, status, disconnection_reason AS end_reason,
 		from_number AS "from", to_number AS "to", user_sentiment AS sentiment, total_cost AS cost, summary,
 		CASE WHEN NOT has_transcript(transcript_state) THEN transcript_state END AS transcript`+recording+`
 		FROM calls WHERE call_id = ?`, args...)

@@ -7,14 +7,14 @@
 -- group can have calls on it: a group of Mondays has Mondays only.
 --
 -- usual is the median of the past. The distance of a day from it is measured in steps, the
--- deviation that chance alone gives: √usual for the number of calls (at least 1),
+-- difference that chance alone gives: √usual for the number of calls (at least 1),
 -- √(p(1-p)/n) for a share of the day's n calls (p is the usual share after adding one call
 -- of either kind), and usual / √n for the handle time; times √(1 + π/2k), since usual is
--- itself known from k days only. A spread is 1.4826 times the median distance of the days
+-- itself known from k days only. A deviation is 1.4826 times the median distance of the days
 -- of its kind in the 8 weeks before, each from its own past; while fewer than 8 of these
 -- have a past, of the days of the past from usual, in the day's own steps without that
 -- factor. It is at least one step, and for the handle time at least a tenth of usual.
--- score is the distance in spreads; a day is off from 3.5 on. Shares and times of fewer
+-- score is the distance in deviations; a day is off from 3.5 on. Shares and times of fewer
 -- than 20 calls are neither judged nor part of a past. Days whose calls are not listed do
 -- not count.
 --
@@ -31,7 +31,7 @@
 --   measure  VARCHAR  -      calls, connected_percent, completed_percent, negative_percent or handle_ms
 --   value    DOUBLE   number  value of the day
 --   usual    DOUBLE   number  usual value
---   score    DOUBLE   points  distance from usual in spreads; negative: below
+--   score    DOUBLE   points  distance from usual in deviations; negative: below
 --   n        BIGINT   count  calls that the value is computed from
 --   past     BIGINT   count  days of the past
 
@@ -87,7 +87,7 @@ WITH by_day AS (
         sqrt(1 + pi() / 2 / len(past)) * step AS known_step,
         (value - usual) / nullif(known_step, 0) AS distance
     FROM usuals
-), spreads AS (
+), deviations AS (
     SELECT *,
         list(abs(distance)) FILTER (distance IS NOT NULL)
             OVER (PARTITION BY key, measure, is_weekend ORDER BY day RANGE BETWEEN INTERVAL 56 DAY PRECEDING AND INTERVAL 1 DAY PRECEDING) AS before
@@ -95,11 +95,11 @@ WITH by_day AS (
 ), scored AS (
     SELECT * EXCLUDE (past), len(past) AS past,
         1.4826e0 * CASE WHEN len(before) >= 8 THEN median_of(before) ELSE median_of(list_transform(past, v -> abs(v - usual) / step)) END AS overdispersion,
-        greatest(greatest(overdispersion, 1) * known_step, CASE measure WHEN 'handle_ms' THEN usual / 10 ELSE 0 END) AS spread
-    FROM spreads
+        greatest(greatest(overdispersion, 1) * known_step, CASE measure WHEN 'handle_ms' THEN usual / 10 ELSE 0 END) AS deviation
+    FROM deviations
     WHERE usual IS NOT NULL AND step > 0 AND day >= coalesce($judged_from, day)
 )
-SELECT key, day, measure, value, usual, (value - usual) / spread AS score, n, past
+SELECT key, day, measure, value, usual, (value - usual) / deviation AS score, n, past
 FROM scored
-WHERE abs(value - usual) >= 3.5 * spread
+WHERE abs(value - usual) >= 3.5 * deviation
 ORDER BY day DESC, key NULLS LAST, measure

@@ -28,12 +28,12 @@
 --   share_percent  DOUBLE   percent of items  share of the field's items
 --   total          DECIMAL(38,18)  number  sum of the field's numbers
 --   mean           DECIMAL(38,4)   number  their mean
---   least          DECIMAL(38,18)  number  minimum
+--   min            DECIMAL(38,18)  number  minimum
 --   p50            DECIMAL(38,18)  number  median
 --   p90            DECIMAL(38,18)  number  90th percentile
 --   p95            DECIMAL(38,18)  number  95th percentile
 --   p99            DECIMAL(38,18)  number  99th percentile
---   most           DECIMAL(38,18)  number  maximum
+--   max            DECIMAL(38,18)  number  maximum
 
 WITH alike AS (
     SELECT key, name, type, value, count(*) AS items
@@ -67,12 +67,12 @@ SELECT key, name, type,
     percent_of(sum(items), any_value(field_items)) AS share_percent,
     sum(number * CAST(items AS DECIMAL(18, 0))) AS total,
     money_per(sum(number * CAST(items AS DECIMAL(18, 0))), CASE WHEN is_number THEN sum(items) END, 1) AS mean,
-    min(number) AS least,
+    min(number) AS min,
     min(number) FILTER (has_rank(50, upto, alike_items)) AS p50,
     min(number) FILTER (has_rank(90, upto, alike_items)) AS p90,
     min(number) FILTER (has_rank(95, upto, alike_items)) AS p95,
     min(number) FILTER (has_rank(99, upto, alike_items)) AS p99,
-    max(number) AS most
+    max(number) AS max
 FROM folded
 GROUP BY key, name, type, is_number, is_rare, CASE WHEN NOT is_rare AND NOT is_number THEN place END
 ORDER BY group_rank(any_value(group_items), $largest_first), key NULLS LAST, any_value(field_items) DESC, name NULLS LAST, type NULLS LAST,

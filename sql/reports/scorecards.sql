@@ -33,8 +33,8 @@
 --   mean               DECIMAL(38,4)              number: spread             mean of the numbers
 --   mean_low           DOUBLE                     number                     lower bound of the mean (95 %); null: fewer than ten numbers
 --   mean_high          DOUBLE                     number                     upper bound
---   least              DECIMAL(38,18)             number                     minimum
---   most               DECIMAL(38,18)             number                     maximum
+--   min                DECIMAL(38,18)             number                     minimum
+--   max                DECIMAL(38,18)             number                     maximum
 --   evaluated_calls    BIGINT PER key             count                      calls of the group that have an evaluation
 --   evaluated_percent  DOUBLE PER key             percent of calls           share of the group's calls with an evaluation
 --   listed             BIGINT PER criterion kind  hidden                     for comparisons only
@@ -64,7 +64,7 @@ WITH found AS (
         count(*) AS n,
         count(*) FILTER (kind = 'string' OR text = 'true') AS hits,
         sum(number) AS total, sum(pow(CAST(number AS DOUBLE), 2)) AS squares, sum(pow(CAST(number AS DOUBLE), 3)) AS cubes,
-        min(number) AS least, max(number) AS most
+        min(number) AS min, max(number) AS max
     FROM (SELECT * REPLACE (CASE WHEN kind = 'number' THEN number END AS number) FROM found)
     GROUP BY ALL
 ), ranked AS (
@@ -79,7 +79,7 @@ WITH found AS (
         CAST(CASE WHEN kind = 'string' THEN count(*) END AS BIGINT) AS values,
         judged,
         CASE WHEN kind = 'boolean' OR kind = 'string' AND texts <= 10 THEN total_of(hits) END AS hits,
-        any_value(total) AS total, any_value(least) AS least, any_value(most) AS most,
+        any_value(total) AS total, any_value(min) AS min, any_value(max) AS max,
         CASE WHEN kind = 'number' THEN spread_of(judged, any_value(total), any_value(squares), any_value(cubes)) END AS spread,
         group_judged, criterion_judged
     FROM ranked
@@ -96,7 +96,7 @@ SELECT folded.key, criterion, kind, value, values, judged, hits,
     CASE WHEN kind = 'number' THEN money_per(total, judged, 1) END AS mean,
     round(mean_bound(spread, 1.959963984540054e0, -1), 4) AS mean_low,
     round(mean_bound(spread, 1.959963984540054e0, 1), 4) AS mean_high,
-    least, most, evaluated_calls,
+    min, max, evaluated_calls,
     percent_of(evaluated_calls, calls) AS evaluated_percent,
     spread, if(hits IS NULL, NULL, judged) AS listed
 FROM folded JOIN groups ON groups.key IS NOT DISTINCT FROM folded.key

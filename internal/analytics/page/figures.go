@@ -28,14 +28,15 @@ type figure struct {
 	column, row string // row: COLUMN=TEXT, the row of the report; empty: the first
 	direction   direction
 	scale       chart.Scale
+	measure     string // of the report anomalies
 }
 
 var figures = []figure{
-	{"calls", "funnel", "calls", "stage=attempted", neither, chart.Count},
-	{"connect", "funnel", "attempted_percent", "stage=connected", higherIsBetter, chart.Percent},
-	{"completed", "funnel", "answered_percent", "stage=completed", higherIsBetter, chart.Percent},
-	{"negative", "sentiment", "rated_percent", "user_sentiment=negative", lowerIsBetter, chart.Percent},
-	{"cost", "costs", "per_call", "", lowerIsBetter, chart.Money},
+	{"calls", "funnel", "calls", "stage=attempted", neither, chart.Count, "calls"},
+	{"connect", "funnel", "attempted_percent", "stage=connected", higherIsBetter, chart.Percent, "connected_percent"},
+	{"completed", "funnel", "answered_percent", "stage=completed", higherIsBetter, chart.Percent, "completed_percent"},
+	{"negative", "sentiment", "rated_percent", "user_sentiment=negative", lowerIsBetter, chart.Percent, "negative_percent"},
+	{"cost", "costs", "per_call", "", lowerIsBetter, chart.Money, ""},
 }
 
 // key are the reports of the key figures with the columns that are compared.
@@ -58,7 +59,7 @@ type tile struct {
 // shown is a figure, its earlier value and the change, with its source.
 type shown struct {
 	Now, Before   cell
-	Change        *change // nil: there is nothing to compare
+	Change        *change // nil: there is nothing to compare, and the day is not unusual
 	Command       command
 	Column, Where string
 }
@@ -71,10 +72,11 @@ type span struct {
 
 // String writes a figure as text.
 func (s shown) String() string {
+	text := cmp.Or(s.Before.Text, "–") + " → " + s.Now.Text
 	if s.Change == nil {
-		return cmp.Or(s.Before.Text, "–") + " → " + s.Now.Text
+		return text
 	}
-	return s.Before.Text + " → " + s.Now.Text + " (" + s.Change.Word + ")"
+	return text + " (" + s.Change.Word + ")"
 }
 
 // value returns a figure's value; prefix selects the period before. A missing row means zero: no row of
@@ -185,12 +187,30 @@ func (l *lang) change(is, was float64, of direction, by string, clear bool) *cha
 	case !clear:
 		c.Word = l.Say("change.not_clear")
 	case of == neither:
-	case (is > was) == (of == higherIsBetter):
+	case of.better(is, was):
 		c.Word, c.Class = l.Say("change.better"), "good"
 	default:
 		c.Word, c.Class = l.Say("change.worse"), "bad"
 	}
 	return c
+}
+
+func (d direction) better(is, was float64) bool {
+	return d != neither && (is > was) == (d == higherIsBetter)
+}
+
+// unusual says of a day's figure that it is unusual: that counts, even if it differs from the week before
+// by chance only.
+func (s *shown) unusual(l *lang, usual, class string) {
+	c := change{Word: l.Say("change.unusual", usual)}
+	if old := s.Change; old != nil {
+		c.Arrow, c.By = old.Arrow, old.By
+		if old.Word != l.Say("change.not_clear") {
+			c.Word = old.Word + ", " + c.Word
+		}
+	}
+	c.Class = class
+	s.Change = &c
 }
 
 func (l *lang) points(f float64) string { return l.Say("unit.points", texts.Signed(f)) }

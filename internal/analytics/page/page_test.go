@@ -330,7 +330,7 @@ func TestChangeWords(t *testing.T) {
 		"Calls: ▼ −20 (−20.0%), no clear change (same)",
 		"Connect rate: = , unchanged (same)",
 		"Completed: = , unchanged (same)",
-		"Unhappy: ▼ −37.5 points, better (good)",
+		"Negative sentiment: ▼ −37.5 points, better (good)",
 		"Cost per call: = , unchanged (same)",
 	}
 	test.Same(t, want, got, "changes (-want +got)")

@@ -53,8 +53,8 @@ func TestFindings(t *testing.T) {
 	for _, x := range of.Points {
 		got = append(got, x.Text+", "+x.Change.Word)
 	}
-	want := []string{"Completed −5.1 points, worse", "Agent falls: completed −50.0 points, worse", "Ended by Silence (timed out) +5.1 points, worse",
-		"Ended by Caller hung up −5.1 points, fewer"}
+	want := []string{"Completed −5.1 points, worse", "Agent falls: completed −50.0 points, worse", "End reason: silence (timed out) +5.1 points, worse",
+		"End reason: caller hung up −5.1 points, fewer"}
 	test.Same(t, want, got, "points (-want +got)")
 	if of.Sentence != "3 things need attention. First: Completed −5.1 points." {
 		t.Error(of.Sentence)
@@ -85,12 +85,46 @@ func TestFewerUnansweredCallsAreBetter(t *testing.T) {
 	}
 	_, text := made(t, analyticstest.Data{Calls: calls},
 		Options{Now: instant(t, "2026-11-21T06:00:00Z"), Since: instant(t, "2026-11-17T00:00:00Z")})
-	if !strings.Contains(text, `<li class="good">Ended by No answer −35.0 points, better</li>`) {
+	if !strings.Contains(text, `<li class="good">End reason: no answer −35.0 points, better</li>`) {
 		t.Error("the page does not say that fewer calls had no answer")
 	}
 	if !strings.Contains(text, " things improved. First: Connect rate") {
 		t.Error("the first sentence does not say what improved")
 	}
+}
+
+// A day that is unusual says so in its figures, too, not only in the first sentence: there it differs
+// from the week before by chance only. An unusually good share needs no attention.
+func TestUnusualDay(t *testing.T) {
+	var calls []row
+	for day := range 63 { // the last is a Friday
+		n, completed := 100, 50
+		switch day {
+		case 55, 62:
+			n, completed = 30, 30
+		}
+		for i := range n {
+			c := row{"call_id": fmt.Sprint(day, "-", i), "status": "ended", "disconnection_reason": "user_hangup", "user_turns": int64(1),
+				"start_at":    instant(t, "2026-09-19T10:00:00Z").AddDate(0, 0, day).UnixMilli(),
+				"duration_ms": int64(60_000), "transcript_state": "present"}
+			if i >= completed {
+				c["disconnection_reason"] = "inactivity"
+			}
+			calls = append(calls, c)
+		}
+	}
+	of, _ := made(t, analyticstest.Data{Calls: calls}, Options{Now: instant(t, "2026-11-21T06:00:00Z")})
+	got := []string{of.Sentence}
+	for _, x := range of.Points[:min(len(of.Points), 2)] {
+		got = append(got, x.Text+" ("+x.Change.Class+")")
+	}
+	for _, f := range of.Figures[:3] {
+		got = append(got, f.Name+": "+f.Day.String()+" ("+f.Day.Change.Class+")")
+	}
+	want := []string{"One thing needs attention: calls 30, usually 100.", "calls 30, usually 100 (bad)", "completed of answered 100.0%, usually 50.0% (good)",
+		"Calls: 30 → 30 (unchanged, unusual, usually 100) (bad)", "Connect rate: 100.0% → 100.0% (unchanged) (same)",
+		"Completed: 100.0% → 100.0% (unchanged, unusual, usually 50.0%) (good)"}
+	test.Same(t, want, got, "unusual day (-want +got)")
 }
 
 // The first sentence asks for attention only for what got worse.

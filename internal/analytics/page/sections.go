@@ -325,7 +325,7 @@ func (p *page) coverage(day, whole *answer) *section {
 	return s
 }
 
-// unusual returns the measures of a day that differ from the past.
+// unusual returns the measures of a day that differ from the past, and says so in the day's figures.
 func (p *page) unusual(a *answer) (out []point) {
 	for _, row := range a.rows {
 		measure := a.text(row[a.index("measure")])
@@ -339,8 +339,20 @@ func (p *page) unusual(a *answer) (out []point) {
 			}
 			return fmt.Sprintf("%.1f%%", v)
 		}
+		class := "bad"
+		for i, f := range figures {
+			if f.measure != measure {
+				continue
+			}
+			if f.direction.better(float(row[a.index("value")]), float(row[a.index("usual")])) {
+				class = "good"
+			}
+			if p.Figures[i].Day.unusual(p.l, show("usual"), class); p.Single {
+				p.Figures[i].Period.Change = p.Figures[i].Day.Change
+			}
+		}
 		out = append(out, point{Text: p.l.Say("sentence.unusual", p.l.Say("off."+measure), show("value"), show("usual")),
-			Change: &change{Class: "bad"}})
+			Change: &change{Class: class}})
 	}
 	return out
 }

@@ -217,7 +217,7 @@ func (q *request) cellOf(v any, c value.Column) cell {
 }
 
 // wordsOf maps columns whose values are words to their sections in the translations.
-var wordsOf = map[string]string{"outcome": "outcome", "disconnection_reason": "reason", "ended_for": "reason",
+var wordsOf = map[string]string{"outcome": "outcome", "disconnection_reason": "reason", "end_reason": "reason",
 	"user_sentiment": "sentiment", "sentiment": "sentiment", "call_type": "type", "type": "type"}
 
 // callColumns are the columns of the page of calls, in order.
