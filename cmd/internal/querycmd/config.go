@@ -19,6 +19,7 @@ import (
 // commonFlags adds --output and the flags of the settings, and reads the file before any command.
 func (a *app) commonFlags(root *cobra.Command) {
 	root.PersistentFlags().StringVarP(&a.Output, "output", "o", "", "write to `FILE` instead of stdout, completely or not at all")
+	root.PersistentFlags().StringVar(&a.Decimal, "decimal", ".", "decimal `SIGN` of csv-excel: . or , (then ; separates the fields)")
 	a.AddFlags(root, config.Query)
 	root.PersistentFlags().Lookup("format").Usage += "; one of " + strings.Join(answer.FormatNames(), ", ")
 	cli.CompleteFrom(root, "format", answer.FormatNames)

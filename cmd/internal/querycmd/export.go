@@ -148,10 +148,10 @@ func named(what string, names []string, all []*sqlfiles.File) ([]*sqlfiles.File,
 // exportFormat returns the format of an export's files.
 func (a *app) exportFormat() (format.Format, error) {
 	if a.Format == "" {
-		return format.Parquet, nil
+		return format.Parquet, a.CheckDecimal(format.Parquet)
 	}
 	if f, ok := format.Parse(a.Format); ok && f.Exact() {
-		return f, nil
+		return f, a.CheckDecimal(f)
 	}
 	var names []string
 	for _, f := range format.All() {
@@ -344,7 +344,7 @@ func (e *exporter) file(ctx context.Context, dir, name string, rows *analytics.R
 		return nil, err
 	}
 	sum := sha256.New()
-	r, err := format.Write(ctx, io.MultiWriter(out, sum), e.format, rows, format.Options{Location: e.loc})
+	r, err := format.Write(ctx, io.MultiWriter(out, sum), e.format, rows, format.Options{Location: e.loc, Comma: e.Decimal == ","})
 	if err == nil {
 		err = errors.Join(out.Chmod(e.mode), out.Sync())
 	}

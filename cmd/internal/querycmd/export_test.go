@@ -250,8 +250,13 @@ func TestXLSX(t *testing.T) {
 // CSV for spreadsheets, on stdout, in safe mode and in a file.
 func TestCSVForSpreadsheets(t *testing.T) {
 	copyWarehouse(t)
-	const text, want = "SELECT '=1+1' AS a, -1 AS b", "\ufeffa,b\r\n'=1+1,-1\r\n"
-	for _, args := range [][]string{{"--format", "csv-excel"}, {"--format", "csv-excel", "--safe"}, {"--format", "csv-excel", "-o", "x.json"}} {
+	const text, points, commas = "SELECT '=1+1' AS a, -1.5 AS b", "\ufeffa,b\r\n\"=\"\"=1+1\"\"\",-1.5\r\n", "\ufeffa;b\r\n\"=\"\"=1+1\"\"\";-1,5\r\n"
+	for _, args := range [][]string{{"--format", "csv-excel"}, {"--format", "csv-excel", "--safe"}, {"--format", "csv-excel", "-o", "x.json"},
+		{"--format", "csv-excel", "--decimal", ","}, {"--format", "csv-excel", "--decimal=,", "--safe"}, {"--format", "csv-excel", "--decimal", ".", "-o", "x.json"}} {
+		want := points
+		if strings.Contains(strings.Join(args, ""), ",") {
+			want = commas
+		}
 		r := run(t, "", append([]string{"sql", text}, args...)...)
 		if args[len(args)-1] == "x.json" {
 			raw, err := os.ReadFile("x.json")
@@ -262,11 +267,16 @@ func TestCSVForSpreadsheets(t *testing.T) {
 			t.Errorf("%v: %v", args, r)
 		}
 	}
-	if r := run(t, "", "sql", text, "--format", "csv"); r.out != "a,b\n=1+1,-1\n" {
+	if r := run(t, "", "sql", text, "--format", "csv"); r.out != "a,b\n=1+1,-1.5\n" {
 		t.Errorf("plain CSV is exact: %v", r)
 	}
-	run(t, "", "export", "e", "--tables", "calls", "--format", "csv-excel").exits(t, 0)
-	if m := exportOf(t, "e"); m.Format != "csv-excel" || names(m) != "table calls.csv" {
-		t.Errorf("%+v", m)
+	run(t, "", "export", "e", "--tables", "calls", "--format", "csv-excel", "--decimal", ",").exits(t, 0)
+	raw, err := os.ReadFile("e/calls.csv")
+	if m := exportOf(t, "e"); err != nil || m.Format != "csv-excel" || names(m) != "table calls.csv" || !strings.HasPrefix(string(raw), "\ufeffcall_id;") {
+		t.Errorf("%+v, %v, %.40s", m, err, raw)
 	}
+	for _, args := range [][]string{{"sql", text, "--decimal", ","}, {"sql", text, "-o", "x.csv", "--decimal", ","}, {"export", "e", "--format", "xlsx", "--decimal", ","}, {"export", "e", "--decimal", ","}} {
+		run(t, "", args...).reports(t, cli.ExitUsage, "--decimal is for csv-excel")
+	}
+	run(t, "", "sql", text, "--format", "csv-excel", "--decimal", ";").reports(t, cli.ExitUsage, "neither a point nor a comma")
 }

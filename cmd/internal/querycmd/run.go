@@ -118,6 +118,8 @@ snapshot, even while extract runs.`,
 				config.Uses(sub, "config", "profile", "output")
 			}
 		case "serve", "mcp": // they write no answer to a file
+		case "sql", "export":
+			others = append(others, "output", "decimal")
 		default:
 			others = append(others, "output")
 		}

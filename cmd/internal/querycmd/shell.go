@@ -42,8 +42,10 @@ Each statement reads the snapshot that is current when it starts.`,
 					return cli.Usage("use query sql --safe", "CALLHOUSE_SAFE is set, and the shell has no safe mode")
 				}
 			}
-			if a.Output != "" {
-				return cli.Usage("give it to a report in the shell", "the shell does not take --output")
+			for _, name := range []string{"output", "decimal"} {
+				if cmd.Flags().Changed(name) {
+					return cli.Usage("give it to a report in the shell", "the shell does not take --%s", name)
+				}
 			}
 			if a.Stdin != os.Stdin || a.Stdout != os.Stdout || !cli.IsTerminal(a.Stdin) || answer.TerminalWidth(a.Stdout) == 0 {
 				return cli.Usage("run a statement with query sql -f FILE", "the shell needs a terminal that can move its cursor")

@@ -94,6 +94,8 @@ type Options struct {
 	Heading string
 	// Paint colours the cells of a table on a terminal, without changing their width; nil: no colours.
 	Paint func(column, cell string) string
+	// Comma makes the decimal sign of CSVExcel a comma, and its separator a semicolon.
+	Comma bool
 }
 
 // Result describes the output.
@@ -127,7 +129,7 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 	case CSV:
 		r, err = writeCSV(ctx, buf, src, o, shown(exact, o))
 	case CSVExcel:
-		r, err = writeCSV(ctx, buf, src, o, shown(spreadsheet, o))
+		r, err = writeCSV(ctx, buf, src, o, shown(spreadsheet(o.Comma), o))
 	case JSON:
 		r, err = writeJSON(ctx, buf, src, o, "[\n", ",\n", "\n]\n", "[]\n")
 	case NDJSON:

@@ -13,14 +13,16 @@ import (
 	"callhouse/internal/words"
 )
 
-// flavour is a kind of CSV: its beginning, line ends and cells.
+// flavour is a kind of CSV: its beginning, line ends, separator, headings and cells.
 type flavour struct {
 	begin, end string
+	separator  byte
+	heading    func(c value.Column, loc *time.Location) string
 	appendText func(v *value.Value, dst []byte, loc *time.Location) []byte
 }
 
 // exact is for programs: values are unchanged.
-var exact = flavour{"", "\n", (*value.Value).AppendText}
+var exact = flavour{"", "\n", ',', func(c value.Column, _ *time.Location) string { return c.Name }, (*value.Value).AppendText}
 
 // shown returns the flavour for the output's destination: a terminal would interpret control
 // characters.
@@ -38,10 +40,10 @@ func writeCSV(ctx context.Context, w *bufio.Writer, src Source, o Options, as fl
 	line := []byte(as.begin)
 	for i, c := range src.Columns() {
 		if i > 0 {
-			line = append(line, ',')
+			line = append(line, as.separator)
 		}
-		name := value.Of(c.Name)
-		line = quote(as.appendText(&name, line, o.Location), len(line))
+		name := value.Of(as.heading(c, o.Location))
+		line = quote(as.appendText(&name, line, o.Location), len(line), as.separator)
 	}
 	if _, err := w.Write(append(line, as.end...)); err != nil {
 		return Result{}, err
@@ -50,10 +52,10 @@ func writeCSV(ctx context.Context, w *bufio.Writer, src Source, o Options, as fl
 		line = line[:0]
 		for i := range row {
 			if i > 0 {
-				line = append(line, ',')
+				line = append(line, as.separator)
 			}
 			if row[i].Kind != value.Null {
-				line = quote(as.appendText(&row[i], line, o.Location), len(line))
+				line = quote(as.appendText(&row[i], line, o.Location), len(line), as.separator)
 			}
 		}
 		_, err := w.Write(append(line, as.end...))
@@ -61,14 +63,15 @@ func writeCSV(ctx context.Context, w *bufio.Writer, src Source, o Options, as fl
 	})
 }
 
-// quotes are the characters of a field that must be in quotes.
-var quotes = [256]bool{',': true, '"': true, '\n': true, '\r': true}
+// quotes are the characters of a field that must be in quotes, as must the separator.
+var quotes = [256]bool{'"': true, '\n': true, '\r': true}
 
 // quote quotes the last field of a line if necessary.
-func quote(line []byte, from int) []byte {
+func quote(line []byte, from int, separator byte) []byte {
 	field := line[from:]
 	n := len(field)
-	if n > 0 && !blank(field[0]) && !blank(field[n-1]) && !slices.ContainsFunc(field, func(c byte) bool { return quotes[c] }) {
+	special := func(c byte) bool { return quotes[c] || c == separator }
+	if n > 0 && !blank(field[0]) && !blank(field[n-1]) && !slices.ContainsFunc(field, special) {
 		return line
 	}
 	text := bytes.ReplaceAll(field, []byte(`"`), []byte(`""`))

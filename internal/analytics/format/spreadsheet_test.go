@@ -22,8 +22,8 @@ import (
 
 var bg = context.Background()
 
-// No text chosen by the service or a caller starts a formula or becomes a number, and each is
-// unchanged once the mark is removed.
+// No text chosen by the service or a caller becomes something else in a spreadsheet of any language,
+// and each can be read back.
 func TestSpreadsheetTexts(t *testing.T) {
 	column := []value.Column{{Name: "=cmd()", Kind: value.Text}}
 	marked := func(t interface{ Fatalf(string, ...any) }, texts []string) (out []string) {
@@ -35,7 +35,7 @@ func TestSpreadsheetTexts(t *testing.T) {
 		if _, err := format.Write(bg, &file, format.CSVExcel, format.NewStatic(column, rows), format.Options{}); err != nil {
 			t.Fatalf("%v", err)
 		}
-		body, ok := strings.CutPrefix(file.String(), "\ufeff'=cmd()\r\n")
+		body, ok := strings.CutPrefix(file.String(), "\ufeff\"=\"\"=cmd()\"\"\"\r\n")
 		if !ok {
 			t.Fatalf("it begins with %.20q", file.String())
 		}
@@ -45,46 +45,64 @@ func TestSpreadsheetTexts(t *testing.T) {
 		}
 		for i := range records {
 			got, text := records[i][0], strings.ReplaceAll(texts[i], "\r\n", "\n") // as Go's CSV reader does
-			if got != text && got != "'"+text {
+			if got != text && got != `="`+strings.ReplaceAll(text, `"`, `""`)+`"` && (len(text) < 256 || got != "'"+text) {
 				t.Fatalf("%q became %q", text, got)
 			}
-			if strings.ContainsAny(got[:min(1, len(got))], "=+-@\t\r\n") {
+			if got == text && strings.ContainsAny(strings.TrimSpace(got)[:min(1, len(strings.TrimSpace(got)))], "=+-@'") {
 				t.Fatalf("%q is a formula", got)
-			}
-			if got == text && strings.HasPrefix(got, "'") {
-				t.Fatalf("%q cannot be told from a marked one", got)
 			}
 			out = append(out, got)
 		}
 		return out
 	}
-	for text, mark := range map[string]bool{
-		"=1+1": true, "+15550001111": true, "-2+3": true, "@SUM(A1)": true, "\t=1": true, "\r=1": true, "\n=1": true, "\uff1d1+1": true, "=HYPERLINK(\"http://x\",\"y\")": true, "-": true,
-		"15550001111": true, "007": true, "0014e571": true, "12E5": true, "'quoted": true,
-		"": false, "a=b": false, " =1": false, "3": false, "1.5": false, "2026-11": false, "2026-11-01": false, "0a7e1f60-0000": false, "ended": false, "no - really": false,
-	} {
-		if got := marked(t, []string{text})[0]; (got != text) != mark {
+	for _, text := range []string{"=1+1", "+15550001111", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "\uff1d1+1", `=HYPERLINK("http://x","y")`, `="007"`, "-", "\u22125", "'quoted", "#N/A",
+		"15550001111", "1234567890123456", "1234567", "007", "00.5", " 0123", "5 ", "0014e571", "12E5", "1.5E3", "1e-3", "1.10", "1,5", "1,234", "1.234", "1'000", "1\u00a0234", "(5)", "5-", "１２３",
+		"5%", "$5", "5 €", "US$5", "₩1,000", "1,000원", "3/4", "1 1/2", "1:30", "1:30 PM", "9 am", "9a", "오전 9:00", "PT5M", "10-12", "1-2-3", "2026-11", "2026-11-01", "2026/11/1", "1.11.", "01.11.2026", "1.11",
+		"MAR1", "SEPT2", "OCT4", "1 Jan", "1-Jan-26", "Jan 2026", "1. Mai", "5 März", "11월 1일", "2026年11月1日", "5 de enero de 2026", "Sunday, 1 November 2026 12:30:00 PM",
+		"true", "TRUE", "Falsch", "VRAI", "0x1F", "1d", "2026-11-01T09:30:00Z", "1.2.3", "12345678-1234", "00000000000000000000000000000000000000000000000000001"} {
+		if got := marked(t, []string{text})[0]; got == text {
+			t.Errorf("%q is not marked", text)
+		}
+	}
+	for _, text := range []string{"", " ", "a=b", "3", "999999", "0", "0a7e1f60-12ab-4d3c-9e8f-0123456789ab", "ended", "no - really", "p90_ms", `{"a":1}`, "[1,2]", "true enough",
+		"The caller wanted to move the appointment of 1 November to the 3rd.", "user@example.com", "v1_2"} {
+		if got := marked(t, []string{text})[0]; got != text {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		marked(t, rapid.SliceOfN(rapid.OneOf(rapid.StringMatching(`[=+\-@'\t\r\n0-9eE, "]{0,6}`), rapid.String()), 1, 5).Draw(t, "texts"))
+		marked(t, rapid.SliceOfN(rapid.OneOf(rapid.StringMatching(`[=+\-@'\t\r\n0-9eE, "]{0,6}`), rapid.StringMatching(`-[a-z ]{240,300}`), rapid.String()), 1, 5).Draw(t, "texts"))
 	})
 }
 
-// Numbers stay numbers, negative ones too, and times have no offset.
+// Numbers stay numbers, negative ones too, unless they have more digits than a spreadsheet keeps.
+// Times have no offset, and no fraction, which Excel shows as minutes. The zone is in the heading.
 func TestSpreadsheetValues(t *testing.T) {
-	at := time.Date(2026, 11, 1, 9, 30, 0, 123e6, time.UTC)
-	values := []any{int64(-5), uint64(7), big.NewInt(-12), value.Decimal{Units: big.NewInt(-15000), Scale: 4}, -1.5, math.Inf(-1), true, nil, "",
-		at, at.Truncate(time.Second), value.LocalTime(at), value.Date(at), value.JSON(`{"a":"=1"}`), []any{int64(-1)}}
-	want := "-5,7,-12,-1.5000,-1.5,'-Infinity,true,,\"\",2026-11-01 18:30:00.123,2026-11-01 18:30:00,2026-11-01 09:30:00.123,2026-11-01,\"{\"\"a\"\":\"\"=1\"\"}\",[-1]\r\n"
+	at := time.Date(2026, 11, 1, 9, 30, 0, 623e6, time.UTC)
+	values := []any{int64(-5), uint64(7), big.NewInt(-12), value.Decimal{Units: big.NewInt(-15000), Scale: 4}, -1.5, 1e21, math.Inf(-1), true, nil, "",
+		at, value.LocalTime(at), value.Date(at), value.JSON(`{"a":"=1"}`), value.JSON("1.10"), []any{int64(-1)}, int64(1_234_567_890_123_456),
+		value.Decimal{Units: new(big.Int).Lsh(big.NewInt(1), 70), Scale: 2}}
 	columns := make([]value.Column, len(values))
 	for i := range columns {
 		columns[i].Name = "c"
 	}
-	got := write(t, format.CSVExcel, 0, columns, [][]any{values})
-	if _, row, _ := strings.Cut(got, "\r\n"); row != want {
-		t.Errorf("%s\nwant\n%s", row, want)
+	columns[10] = value.Column{Name: "start_at", Kind: value.Instant}
+	seoul, err := time.LoadLocation("Asia/Seoul")
+	test.OK(t, err)
+	for comma, want := range map[bool]string{
+		false: `-5,7,-12,-1.5000,-1.5,1e+21,"=""-Infinity""",true,,"",2026-11-01 18:30:00,2026-11-01 09:30:00,2026-11-01,"{""a"":""=1""}","=""1.10""",[-1],"=""1234567890123456""","=""11805916207174113034.24"""`,
+		true:  `-5;7;-12;-1,5000;-1,5;1e+21;"=""-Infinity""";true;;"";2026-11-01 18:30:00;2026-11-01 09:30:00;2026-11-01;"{""a"":""=1""}";"=""1.10""";[-1];"=""1234567890123456""";"=""11805916207174113034,24"""`,
+	} {
+		var out strings.Builder
+		_, err := format.Write(bg, &out, format.CSVExcel, format.NewStatic(columns, [][]any{values}), format.Options{Location: seoul, Comma: comma})
+		test.OK(t, err)
+		want = "\ufeff" + strings.Repeat("c,", 10) + "start_at (Asia/Seoul)" + strings.Repeat(",c", 7) + "\r\n" + want + "\r\n"
+		if comma {
+			want = strings.Replace(want, ",", ";", 17)
+		}
+		if got := out.String(); got != want {
+			t.Errorf("%s\nwant\n%s", got, want)
+		}
 	}
 }
 

@@ -28,6 +28,7 @@ type Command struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Output         string          // output file; empty: stdout
+	Decimal        string          // sign of numbers in CSV for spreadsheets
 	Usual          string          // default format
 	Goals          []question.Goal // of the setting success
 	Columns        int             // width of the terminal that gets stdout; 0: stdout itself tells
@@ -35,10 +36,11 @@ type Command struct {
 
 // Drawing returns the options for writing an answer; on stdout they depend on the terminal.
 func (c *Command) Drawing(loc *time.Location) format.Options {
-	if c.Output != "" {
-		return format.Options{Location: loc}
+	o := format.Options{Location: loc, Comma: c.Decimal == ","}
+	if c.Output == "" {
+		o.Width, o.Paint = c.Width(), c.paint()
 	}
-	return format.Options{Location: loc, Width: c.Width(), Paint: c.paint()}
+	return o
 }
 
 // Location returns the zone of --tz. "Local" is refused, because the answer would depend on the
@@ -61,6 +63,24 @@ func zoneError(name string) error {
 
 // OutputFormat returns the format of --format or of the extension of --output.
 func (c *Command) OutputFormat() (format.Format, error) {
+	f, err := c.outputFormat()
+	return f, cmp.Or(err, c.CheckDecimal(f))
+}
+
+// CheckDecimal checks that a format takes the sign of --decimal.
+func (c *Command) CheckDecimal(f format.Format) error {
+	switch {
+	case c.Decimal == "" || c.Decimal == ".":
+		return nil
+	case c.Decimal != ",":
+		return cli.Usage("use --decimal , or leave it out", "--decimal %q is neither a point nor a comma", c.Decimal)
+	case f != format.CSVExcel:
+		return cli.Usage("add --format csv-excel, or write xlsx, which every language reads", "--decimal is for csv-excel, not for %s", f)
+	}
+	return nil
+}
+
+func (c *Command) outputFormat() (format.Format, error) {
 	if c.Format == "" {
 		if f, ok := format.OfFile(c.Output); ok {
 			return f, nil

@@ -81,5 +81,5 @@ func (j *Job) write(ctx context.Context, out io.Writer) (said *Report, err error
 // command returns the command that answers in this process.
 func (j *Job) command(out io.Writer) *answer.Command {
 	return &answer.Command{Config: config.Config{Values: config.Values{Warehouse: j.Warehouse, TZ: j.Zone, Format: string(j.Format)}},
-		Stdout: out, Stderr: io.Discard, Columns: j.Width}
+		Decimal: j.Decimal, Stdout: out, Stderr: io.Discard, Columns: j.Width}
 }

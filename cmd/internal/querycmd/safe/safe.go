@@ -85,6 +85,7 @@ type Job struct {
 	Statement string
 	Params    map[string]string
 	Format    format.Format
+	Decimal   string
 	Width     int
 	Memory    int64
 	Temp      int64
@@ -176,7 +177,7 @@ func (s *Mode) RunJob(ctx context.Context, a *answer.Command, job Job, loc *time
 	}
 	o := a.Drawing(loc)
 	job.Warehouse, job.Zone, job.Memory, job.Temp = a.Warehouse, loc.String(), int64(s.Memory), int64(s.Temp)
-	job.Width = o.Width
+	job.Width, job.Decimal = o.Width, a.Decimal
 	r, err := a.Deliver(func(w io.Writer) (r format.Result, err error) {
 		if said, err = s.run(ctx, job, w); err != nil {
 			return r, err

@@ -141,6 +141,9 @@ func (s *Server) report(q *request) (*answerTo, error) {
 	if slices.Contains(allowed, "most") {
 		allowed = append(allowed, "skip")
 	}
+	if asFile {
+		allowed = append(allowed, "decimal")
+	}
 	if err := q.only(allowed...); err != nil {
 		return nil, err
 	}
@@ -163,6 +166,9 @@ func (s *Server) file(q *request, f *sqlfiles.File, ending string) (*answerTo, e
 	if kinds[as] == "" || !ok {
 		return nil, cli.Usage(cli.Suggest(ending, answer.FormatNames(), ""), "unknown format %q", ending)
 	}
+	if err := (&answer.Command{Decimal: q.decimal}).CheckDecimal(as); err != nil {
+		return nil, err
+	}
 	return &answerTo{kind: kinds[as], name: f.Name + "." + as.Ending(), write: func(ctx context.Context, w io.Writer) error {
 		rows, err := q.ask(ctx, f)
 		if err != nil {
@@ -173,7 +179,7 @@ func (s *Server) file(q *request, f *sqlfiles.File, ending string) (*answerTo, e
 		if q.typed.Compare != "" {
 			src = format.Compared(rows)
 		}
-		_, err = format.Write(ctx, w, as, src, format.Options{Location: q.zone})
+		_, err = format.Write(ctx, w, as, src, format.Options{Location: q.zone, Comma: q.decimal == ","})
 		return err
 	}}, nil
 }
@@ -346,7 +352,7 @@ func heading(name string) string {
 
 // files returns the links to the same answer in other formats.
 func (q *request) files(report string) (out []choice) {
-	for _, f := range []format.Format{format.CSV, format.CSVExcel, format.XLSX, format.JSON, format.NDJSON, format.Parquet, format.Arrow} {
+	for _, f := range []format.Format{format.XLSX, format.CSV, format.JSON, format.NDJSON, format.Parquet, format.Arrow} {
 		out = append(out, choice{Text: string(f), Link: q.file(report, string(f))})
 	}
 	return out

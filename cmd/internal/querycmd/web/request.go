@@ -27,6 +27,7 @@ type request struct {
 	values    url.Values // without empty ones
 	id, name  string     // of the path
 	from      string     // seconds at which to start playing a recording
+	decimal   string     // sign, as of --decimal
 	lang      string
 	texts     *texts.Texts
 	zone      *time.Location
@@ -55,7 +56,7 @@ func (s *Server) ask(r *http.Request) (q *request, err error) {
 	zone := s.Settings.TZ
 	single := map[string]*string{"since": &q.typed.Since, "until": &q.typed.Until, "agent": &q.typed.Agent, "compare": &q.typed.Compare,
 		"field": &q.typed.Field, "every": &q.typed.Every, "sort": &q.typed.Sort, "tz": &zone, "lang": &q.lang, "call": &q.params.Call,
-		"t": &q.from}
+		"t": &q.from, "decimal": &q.decimal}
 	lists := map[string]*[]string{"by": &q.typed.By, "where": &q.typed.Where, "word": &q.params.Words}
 	numbers := map[string]*uint32{"most": &q.typed.Limit, "skip": &q.typed.Skip, "top": &q.typed.Top}
 	for name, all := range values {

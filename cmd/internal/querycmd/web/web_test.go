@@ -251,6 +251,8 @@ func TestAddressesThatAreWrong(t *testing.T) {
 		{"/nothing", 404, ""},
 		{"/reports/funel", 404, "not found\nunknown report"},
 		{"/reports/funnel.doc", 400, "unknown format"},
+		{"/reports/agents.csv?decimal=,", 400, "--decimal is for csv-excel"},
+		{"/reports/agents?decimal=,", 400, "does not take the parameter"},
 		{"/reports/search", 400, "word"},
 		{"/calls/no-such-call", 404, "no-such-call"},
 		{"/calls?wher=x", 400, "did you mean: where"},
