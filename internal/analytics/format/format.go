@@ -113,8 +113,12 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 	buf := bufio.NewWriterSize(w, 64<<10)
 	var r Result
 	var err error
-	if o.Heading != "" && (f == Table || f == Markdown) {
-		_, _ = buf.WriteString(words.Line(o.Heading) + "\n\n") // Flush returns the error
+	heading := words.Line(o.Heading)
+	if f == Markdown {
+		heading = blockRE.ReplaceAllString(escapeMarkdown(strings.TrimSpace(heading)), `$1\$2$3`)
+	}
+	if heading != "" && !f.Exact() {
+		_, _ = buf.WriteString(heading + "\n\n") // Flush returns the error
 	}
 	if c, ok := src.(comparison); ok && !f.Exact() {
 		src = c.lines(o.Location)

@@ -91,6 +91,26 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
+// Markdown shows a text, and reads no markup in it. The expected texts were rendered by cmark-gfm,
+// markdown-it, mistune and Python-Markdown.
+func TestMarkdownShowsTexts(t *testing.T) {
+	for text, want := range map[string]string{
+		"a|b\\": `a\|b\\`, "*x* 5 * 3": `\*x\* 5 \* 3`, "_x_ user_hangup a__b": `\_x\_ user_hangup a\_\_b`, "`x`": "\\`x\\`", "<b>5 <6</b>": "&lt;b>5 <6&lt;/b>",
+		"[a](b) ![c]": `\[a](b) !\[c]`, "&amp; R&D &#42;": "&amp;amp; R&D &amp;#42;", "~5 ~~x~~": "&#126;5 &#126;&#126;x&#126;&#126;", "a\nb": `a\\nb`,
+		"http://a.b/c_d www.x.y": "http&#58;//a.b/c_d www&#46;x.y", "# x": "# x", "10.5 2) -3": "10.5 2) -3", "환불_접수": "환불_접수",
+	} {
+		if got := write(t, format.Markdown, 0, []value.Column{{Name: "a", Kind: value.Text}}, [][]any{{text}}); got != "| a |\n| --- |\n| "+want+" |\n" {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+	for heading, want := range map[string]string{"# x": `\# x`, "- x": `\- x`, "1. x": `1\. x`, " 2) *x*": `2\) \*x\*`, "2026-11-01 10.5": "2026-11-01 10.5", "> x": `\> x`} {
+		var out bytes.Buffer
+		if _, err := format.Write(t.Context(), &out, format.Markdown, format.Texts([]string{"a"}, nil), format.Options{Heading: heading}); err != nil || !strings.HasPrefix(out.String(), want+"\n\n|") {
+			t.Errorf("%q is %q, want %q: %v", heading, out.String(), want, err)
+		}
+	}
+}
+
 // No line is wider than the terminal.
 func TestFitsTheTerminal(t *testing.T) {
 	for _, rows := range []func() ([]value.Column, [][]any){report, odd} {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -141,10 +142,9 @@ func uniqueNames(columns []value.Column) []string {
 // writeMarkdown writes a GitHub Markdown table with cells for people.
 func writeMarkdown(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
 	columns := src.Columns()
-	escape := strings.NewReplacer(`\`, `\\`, "|", `\|`)
 	head, rule := "|", "|"
 	for _, c := range columns {
-		head += " " + escape.Replace(words.Line(heading(c))) + " |"
+		head += " " + escapeMarkdown(words.Line(heading(c))) + " |"
 		if c.Kind.Numeric() {
 			rule += " ---: |"
 		} else {
@@ -157,8 +157,37 @@ func writeMarkdown(ctx context.Context, w *bufio.Writer, src Source, o Options) 
 	return each(ctx, src, func(row []value.Value) error {
 		_, _ = w.WriteString("|")
 		for i, v := range row {
-			_, _ = w.WriteString(" " + escape.Replace(value.Cell(v, columns[i], o.Location)) + " |")
+			_, _ = w.WriteString(" " + escapeMarkdown(value.Cell(v, columns[i], o.Location)) + " |")
 		}
 		return w.WriteByte('\n')
+	})
+}
+
+// markdownRE matches words, whose inner underscores are only themselves, and what Markdown reads as
+// markup in a line: emphasis, code, links, HTML, character references, and addresses, which GitHub
+// links. blockRE matches the beginning of a list, heading or quotation.
+var (
+	markdownRE = regexp.MustCompile("(?i:www)\\.|[\\pL\\pM\\pN]+(?:_[\\pL\\pM\\pN]+)*|[\\\\`*_\\[|~]|<[0-9]?|&#?\\w+;|://")
+	blockRE    = regexp.MustCompile(`^(?:([0-9]+)([.)])|([#>+-]))`)
+)
+
+// escapeMarkdown returns a line as Markdown that shows it.
+func escapeMarkdown(s string) string {
+	return markdownRE.ReplaceAllStringFunc(s, func(m string) string {
+		switch {
+		case m == "<":
+			return "&lt;"
+		case m == "~": // not every program knows \~
+			return "&#126;"
+		case m == "://": // in a link, a backslash would be shown
+			return "&#58;//"
+		case m[0] == '&':
+			return "&amp;" + m[1:]
+		case m[len(m)-1] == '.':
+			return m[:len(m)-1] + "&#46;"
+		case strings.Contains("\\`*_[|", m):
+			return `\` + m
+		}
+		return m
 	})
 }
