@@ -43,10 +43,12 @@ const MaxViews = 4
 // Snapshot is an open snapshot.
 type Snapshot struct {
 	*analytics.Warehouse
-	of   *Snapshots
-	view view
-	uses map[*use]bool
-	last int // number of releases when it was last released
+	of    *Snapshots
+	view  view
+	uses  map[*use]bool
+	last  int           // number of releases when it was last released
+	ready chan struct{} // closed once it is open
+	err   error         // why it could not be opened
 }
 
 // use is one use of a snapshot. leave asks for its end; nil: it is short.
@@ -63,21 +65,34 @@ func (s *Snapshots) Acquire(ctx context.Context, zone *time.Location, r rights.R
 	return at.Warehouse, release, nil
 }
 
+// IsOpen reports whether Acquire has nothing to open.
+func (s *Snapshots) IsOpen(zone *time.Location, r rights.Rights) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.follow()
+	at := s.current[view{zone.String(), r.Key()}]
+	return at != nil && at.Warehouse != nil
+}
+
 // Hold is Acquire for longer than a request. leave is called when the snapshot is no longer current;
 // the holder then releases it as soon as nothing is running.
 func (s *Snapshots) Hold(ctx context.Context, loc *time.Location, r rights.Rights, leave func()) (at *Snapshot, release func(), err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, nil, errClosed
-	}
-	if at, err = s.take(ctx, loc, r); err != nil {
+	u := &use{leave}
+	if at, err = s.take(ctx, loc, r, u); err != nil {
 		return nil, nil, err
 	}
-	u := &use{leave}
-	at.uses[u] = true
-	s.uses.Add(1)
-	return at, func() { s.release(at, u) }, nil
+	release = func() { s.release(at, u) }
+	select {
+	case <-at.ready:
+		err = at.err
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return at, release, nil
 }
 
 // name returns the name of the current snapshot, such as 000042; "" if it is unknown.
@@ -94,41 +109,61 @@ func (s *Snapshots) name() string {
 	return filepath.Base(target)
 }
 
-// take returns the current snapshot in a view.
-func (s *Snapshots) take(ctx context.Context, zone *time.Location, r rights.Rights) (*Snapshot, error) {
+// take returns the current snapshot in a view, for a use. It may still be opening: that takes a moment,
+// during which all who need this view wait, and nobody else.
+func (s *Snapshots) take(ctx context.Context, zone *time.Location, r rights.Rights, u *use) (*Snapshot, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errClosed
+	}
+	s.follow()
 	to := view{zone.String(), r.Key()}
-	link := s.name()
-	// A link that is unreadable now was readable a moment ago.
-	if at := s.current[to]; at != nil && (link == "" || link == s.link) {
-		return at, nil
+	at := s.current[to]
+	if at == nil {
+		if s.open == nil {
+			s.open, s.current = map[*Snapshot]bool{}, map[view]*Snapshot{}
+		}
+		opener := &use{}
+		at = &Snapshot{of: s, view: to, uses: map[*use]bool{opener: true}, ready: make(chan struct{})}
+		s.current[to], s.open[at] = at, true
+		s.uses.Add(1)
+		go func() {
+			w, err := s.Open(context.WithoutCancel(ctx), zone, r)
+			s.opened(at, w, err)
+			s.release(at, opener)
+		}()
 	}
-	// Opening takes a moment. Later callers wait for it, because they must see the commit, too.
-	w, err := s.Open(context.WithoutCancel(ctx), zone, r)
+	at.uses[u] = true
+	s.uses.Add(1)
+	return at, nil
+}
+
+// opened ends the opening of a snapshot.
+func (s *Snapshots) opened(at *Snapshot, w *analytics.Warehouse, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at.Warehouse, at.err = w, err
+	close(at.ready)
+	if s.current[at.view] != at {
+		return
+	}
 	if err != nil {
-		return nil, err
-	}
-	if link = filepath.Base(w.Snapshot().Dir); link != s.link {
+		delete(s.current, at.view)
+	} else if link := filepath.Base(w.Snapshot().Dir); link != s.link { // of a commit since
+		delete(s.current, at.view)
 		s.drop()
+		s.link, s.current[at.view] = link, at
 	}
-	for len(s.current) >= MaxViews {
-		var oldest *Snapshot
-		for _, old := range s.current {
-			if len(old.uses) == 0 && (oldest == nil || old.last < oldest.last) {
-				oldest = old
-			}
-		}
-		if oldest == nil {
-			break
-		}
-		delete(s.current, oldest.view)
-		s.closeUnused(oldest)
+}
+
+// follow makes the views of a snapshot that is no longer current old ones. A link that is unreadable now
+// was readable a moment ago.
+func (s *Snapshots) follow() {
+	if link := s.name(); link != "" && link != s.link {
+		s.drop()
+		s.link = link
 	}
-	if s.open == nil {
-		s.open, s.current = map[*Snapshot]bool{}, map[view]*Snapshot{}
-	}
-	next := &Snapshot{Warehouse: w, of: s, view: to, uses: map[*use]bool{}}
-	s.link, s.current[to], s.open[next] = link, next, true
-	return next, nil
 }
 
 // Look releases the snapshot if it is no longer current, even if nobody opens the next one. Call it
@@ -136,11 +171,7 @@ func (s *Snapshots) take(ctx context.Context, zone *time.Location, r rights.Righ
 func (s *Snapshots) Look() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if link := s.name(); link == "" || link == s.link || len(s.current) == 0 {
-		return
-	}
-	s.drop()
-	s.link = "" // the next snapshot to be opened is a new one
+	s.follow()
 }
 
 // drop makes the views of the current snapshot old ones, and asks their holders to release them.
@@ -168,6 +199,19 @@ func (s *Snapshots) release(at *Snapshot, u *use) {
 	s.releases++
 	at.last = s.releases
 	s.closeUnused(at)
+	for len(s.current) > MaxViews {
+		var oldest *Snapshot
+		for _, old := range s.current {
+			if len(old.uses) == 0 && (oldest == nil || old.last < oldest.last) {
+				oldest = old
+			}
+		}
+		if oldest == nil {
+			break
+		}
+		delete(s.current, oldest.view)
+		s.closeUnused(oldest)
+	}
 }
 
 // Invalidate makes the next caller open the snapshot again.
@@ -194,6 +238,9 @@ func (s *Snapshots) closeUnused(at *Snapshot) {
 		return
 	}
 	delete(s.open, at)
+	if at.err != nil {
+		return
+	}
 	s.closing.Go(func() {
 		if err := at.Close(); err != nil {
 			s.log("close a snapshot: " + err.Error())

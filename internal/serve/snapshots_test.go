@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"callhouse/internal/analytics"
@@ -120,4 +121,41 @@ func TestBorrow(t *testing.T) {
 		test.OK(t, <-closed)
 	}
 	areOpen(0)
+}
+
+// While a view is being opened, only those who need it wait, and it is opened once for all of them.
+func TestOpeningKeepsNobodyElseWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow, opened, goOn := time.FixedZone("slow", 3600), map[string]int{}, make(chan bool)
+		c := &serve.Snapshots{Root: t.TempDir(), Open: func(_ context.Context, zone *time.Location, _ rights.Rights) (*analytics.Warehouse, error) {
+			if opened[zone.String()]++; zone == slow {
+				<-goOn
+			}
+			return nil, errors.New("opened " + zone.String())
+		}}
+		answers := make(chan string, 100)
+		acquire := func(ctx context.Context, zone *time.Location) {
+			_, _, err := c.Acquire(ctx, zone, rights.Rights{})
+			answers <- err.Error()
+		}
+		left, leave := context.WithCancelCause(t.Context())
+		go acquire(left, slow)
+		for range 3 {
+			go acquire(t.Context(), slow)
+		}
+		synctest.Wait()
+		leave(errors.New("left"))
+		first := <-answers
+		acquire(t.Context(), time.UTC)
+		if second := <-answers; first != "left" || second != "opened UTC" {
+			t.Errorf("meanwhile others get %q and %q", first, second)
+		}
+		close(goOn)
+		for range 3 {
+			if got := <-answers; got != "opened slow" || opened["slow"] != 1 {
+				t.Errorf("got %q, opened %d times", got, opened["slow"])
+			}
+		}
+		test.OK(t, c.Close())
+	})
 }

@@ -29,21 +29,19 @@ type answerTo struct {
 // answers returns a handler that sends the answer returned by find. find must be fast.
 func (s *Server) answers(find func(q *request) (*answerTo, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeoutCause(r.Context(), Longest, errTooLong)
+		defer cancel()
 		q, err := s.ask(r)
-		if err != nil {
-			s.explain(w, r, err)
-			return
-		}
-		var release func()
-		if q.warehouse, release, err = s.Snapshots.Acquire(r.Context(), q.zone, q.rights); err != nil {
-			s.explain(w, r, err)
-			return
-		}
-		defer release()
-		if err = q.resolve(s.Now()); err == nil {
-			var a *answerTo
-			if a, err = find(q); err == nil {
-				err = s.send(w, r, q, a)
+		if err == nil {
+			var release func()
+			if release, err = s.acquire(ctx, q); err == nil {
+				defer release()
+				if err = q.resolve(s.Now()); err == nil {
+					var a *answerTo
+					if a, err = find(q); err == nil {
+						err = s.send(w, r.WithContext(ctx), q, a)
+					}
+				}
 			}
 		}
 		if err != nil {
@@ -68,9 +66,9 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *request, a *ans
 		return nil
 	}
 	if a.name != "" {
-		return s.stream(w, r, a)
+		return s.stream(w, r, q, a)
 	}
-	body, err := s.whole(r.Context(), key, a)
+	body, err := s.whole(r.Context(), key, q, a)
 	if err == nil {
 		head(h, a)
 		_, _ = w.Write(body) // the reader may be gone
@@ -79,17 +77,22 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *request, a *ans
 }
 
 // whole returns a page. The one made in advance is made once; its readers wait for it meanwhile.
-func (s *Server) whole(ctx context.Context, key string, a *answerTo) ([]byte, error) {
+func (s *Server) whole(ctx context.Context, key string, q *request, a *answerTo) ([]byte, error) {
 	if a.ahead {
-		s.making.Lock()
-		defer s.making.Unlock()
+		q.turn.end() // the page being made may need it
+		select {
+		case s.making <- struct{}{}:
+			defer func() { <-s.making }()
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 		if s.key == key {
 			s.made.WithLabelValues("kept").Inc()
 			return s.body, nil
 		}
 	}
 	var out bytes.Buffer
-	err := s.work(ctx, a, func(func()) io.Writer { return &out })
+	err := s.work(ctx, q, a, &out)
 	if err == nil && a.ahead {
 		s.key, s.body = key, out.Bytes()
 	}
@@ -110,20 +113,13 @@ func head(h http.Header, a *answerTo) {
 	}
 }
 
-// work makes an answer when it is its turn; the number of answers in progress is limited. to returns
-// its destination, which may give the turn to another answer.
-func (s *Server) work(ctx context.Context, a *answerTo, to func(free func()) io.Writer) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, Longest, errTooLong)
-	defer cancel()
-	var err error
-	select {
-	case s.working <- struct{}{}:
-		free := sync.OnceFunc(func() { <-s.working })
-		defer free()
-		err = a.write(ctx, to(free))
-	case <-ctx.Done():
-		err = ctx.Err()
+// work makes an answer when it is its turn.
+func (s *Server) work(ctx context.Context, q *request, a *answerTo, to io.Writer) error {
+	err := q.turn.begin(ctx)
+	if err == nil {
+		err = a.write(ctx, to)
 	}
+	q.turn.end()
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -138,12 +134,10 @@ func (s *Server) work(ctx context.Context, a *answerTo, to func(free func()) io.
 var errTooLong = fmt.Errorf("the answer exceeded the time limit of %s", Longest)
 
 // stream sends a file while it is made.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, a *answerTo) error {
-	to := &begun{Writer: w}
-	err := s.work(r.Context(), a, func(free func()) io.Writer {
-		to.begin = sync.OnceFunc(func() { head(w.Header(), a); free() }) // a slow reader keeps nobody waiting
-		return to
-	})
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, q *request, a *answerTo) error {
+	to := &begun{Writer: w, progress: http.NewResponseController(w)}
+	to.begin = sync.OnceFunc(func() { head(w.Header(), a); q.turn.end() }) // a slow reader keeps nobody waiting
+	err := s.work(r.Context(), q, a, to)
 	if err != nil && to.sent {
 		s.cut(r, err)
 	}
@@ -156,9 +150,13 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, a *answerTo) err
 // begun calls begin before the first byte.
 type begun struct {
 	io.Writer
-	begin func()
-	sent  bool
+	progress *http.ResponseController
+	begin    func()
+	sent     bool
 }
+
+// stall is the time limit for a client to accept a part of a file.
+const stall = time.Minute
 
 func (b *begun) Write(p []byte) (int, error) {
 	if len(p) == 0 {
@@ -166,5 +164,6 @@ func (b *begun) Write(p []byte) (int, error) {
 	}
 	b.begin()
 	b.sent = true
+	_ = b.progress.SetWriteDeadline(time.Now().Add(stall)) // ignored where unsupported
 	return b.Writer.Write(p)
 }

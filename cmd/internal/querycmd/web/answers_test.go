@@ -36,7 +36,7 @@ func TestAnAnswerThatIsCut(t *testing.T) {
 	for _, size := range []int{0, 1 << 20} {
 		var s *Server
 		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			err := s.stream(w, r, &answerTo{kind: "text/csv", name: "x.csv", write: func(_ context.Context, to io.Writer) error {
+			err := s.stream(w, r, &request{}, &answerTo{kind: "text/csv", name: "x.csv", write: func(_ context.Context, to io.Writer) error {
 				_, err := to.Write(bytes.Repeat([]byte("a"), size))
 				return errors.Join(err, errors.New("the disk is gone"))
 			}})
@@ -44,7 +44,7 @@ func TestAnAnswerThatIsCut(t *testing.T) {
 				s.explain(w, r, err)
 			}
 		})
-		s = &Server{Config: Config{Log: slog.New(slog.DiscardHandler)}, working: make(chan struct{}, 1),
+		s = &Server{Config: Config{Log: slog.New(slog.DiscardHandler)},
 			made: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "made"}, []string{"became"})}
 		server := httptest.NewServer(handler)
 		resp, err := http.Get(server.URL) //nolint:noctx // of this test's own server
@@ -131,5 +131,69 @@ func TestPagesAreWhole(t *testing.T) {
 	}
 	if made.Load() != 2 || len(s.working) != 0 {
 		t.Errorf("it was made %d times, and %d turns are not given back", made.Load(), len(s.working))
+	}
+}
+
+// A reader with many requests keeps no other one waiting, and is refused beyond a limit. When its clients
+// leave, nothing is made for them.
+func TestOneReaderAmongOthers(t *testing.T) {
+	s := newServer(t)
+	s.Login = func(_ context.Context, user, _, _ string) (rights.Rights, bool, error) {
+		return rights.Rights{}, true, nil
+	}
+	begun := make(chan bool, 10)
+	server := httptest.NewServer(s.guard(s.answers(func(q *request) (*answerTo, error) {
+		return &answerTo{kind: htmlType, ahead: q.path == "/ahead", write: func(ctx context.Context, w io.Writer) error {
+			if q.path != "/fast" {
+				begun <- true
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		}}, nil
+	})))
+	t.Cleanup(server.Close)
+	client := &http.Client{Transport: &http.Transport{}, Timeout: time.Minute}
+	get := func(ctx context.Context, user, path string) (code int, after string) {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+path, nil)
+		test.OK(t, err)
+		r.SetBasicAuth(user, "x")
+		resp, err := client.Do(r)
+		if err != nil {
+			return 0, ""
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode, resp.Header.Get("Retry-After")
+	}
+	requests := func() (n int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, of := range s.readers {
+			n += of.requests
+		}
+		return n
+	}
+	for range 2 { // the second time as after the first
+		ctx, leave := context.WithCancel(t.Context())
+		for i := range maxRequests {
+			go get(ctx, "many", []string{"/slow", "/ahead"}[i%2])
+		}
+		for <-begun; requests() < maxRequests; time.Sleep(time.Millisecond) {
+		}
+		if code, after := get(t.Context(), "many", "/fast"); code != http.StatusServiceUnavailable || after == "" {
+			t.Errorf("one more request: %d, Retry-After %q", code, after)
+		}
+		if code, _ := get(t.Context(), "one", "/fast"); code != http.StatusOK {
+			t.Errorf("another reader's request: %d", code)
+		}
+		leave()
+		for requests() > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if len(s.working) != 0 || len(s.making) != 0 || len(s.readers) != 0 {
+			t.Errorf("after they left, %d turns, %d pages and %d readers remain", len(s.working), len(s.making), len(s.readers))
+		}
+		for len(begun) > 0 {
+			<-begun
+		}
 	}
 }

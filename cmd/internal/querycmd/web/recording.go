@@ -98,8 +98,8 @@ func (s *Server) recording(w http.ResponseWriter, r *http.Request) {
 
 // findRecording returns the recording that a request is for.
 func (s *Server) findRecording(ctx context.Context, q *request) (it held, err error) {
-	var release func()
-	if q.warehouse, release, err = s.Snapshots.Acquire(ctx, q.zone, q.rights); err != nil {
+	release, err := s.acquire(ctx, q)
+	if err != nil {
 		return it, err
 	}
 	defer release()

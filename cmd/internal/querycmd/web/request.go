@@ -32,6 +32,7 @@ type request struct {
 	texts     *texts.Texts
 	zone      *time.Location
 	rights    rights.Rights // of the reader
+	turn      turn
 	warehouse *analytics.Warehouse
 	asOf      time.Time // reference time of ages
 }
@@ -52,7 +53,10 @@ func (s *Server) ask(r *http.Request) (q *request, err error) {
 		}
 	}
 	q = &request{path: r.URL.Path, values: url.Values{}, id: r.PathValue("id"), name: r.PathValue("name"), lang: s.Settings.Lang}
-	q.rights, _ = r.Context().Value(rightsKey{}).(rights.Rights) // none without logins
+	q.turn.of = []chan struct{}{s.working}
+	if of := readerOf(r); of != nil {
+		q.rights, q.turn.of = of.rights, []chan struct{}{of.turns, s.working}
+	}
 	zone := s.Settings.TZ
 	single := map[string]*string{"since": &q.typed.Since, "until": &q.typed.Until, "agent": &q.typed.Agent, "compare": &q.typed.Compare,
 		"field": &q.typed.Field, "every": &q.typed.Every, "sort": &q.typed.Sort, "tz": &zone, "lang": &q.lang, "call": &q.params.Call,

@@ -58,11 +58,12 @@ type Server struct {
 	working chan struct{} // limits concurrent answers
 	ready   string        // the last page made by Ready: its snapshot and time
 
-	making sync.Mutex // held while the page in advance is made
-	key    string     // of that page
+	making chan struct{} // full while the page in advance is made
+	key    string        // of that page
 	body   []byte
 
 	mu       sync.Mutex
+	readers  map[string]*reader            // with requests in progress
 	archives map[string]*recording.Archive // by address
 
 	made     *prometheus.CounterVec
@@ -72,8 +73,8 @@ type Server struct {
 
 // New returns a server.
 func New(c Config) *Server {
-	s := &Server{Config: c, working: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
-		archives: map[string]*recording.Archive{},
+	s := &Server{Config: c, working: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), making: make(chan struct{}, 1),
+		readers: map[string]*reader{}, archives: map[string]*recording.Archive{},
 		made: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "callhouse_serve", Name: "answers_total",
 			Help: "Answers by result: made, kept (the page made in advance), unchanged (304), failed."}, []string{"became"}),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "callhouse_serve", Name: "request_duration_seconds",
@@ -180,11 +181,13 @@ func (s *Server) guard(next http.Handler) http.Handler {
 				_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
 			}
 		}()
+		user, password, ok := r.BasicAuth()
+		var may rights.Rights
 		switch {
 		case r.URL.Path == "/healthz": // a probe has no password and learns nothing
+			next.ServeHTTP(w, r)
+			return
 		case s.Login != nil:
-			user, password, ok := r.BasicAuth()
-			var may rights.Rights
 			var err error
 			if ok {
 				may, ok, err = s.Login(r.Context(), user, password, r.RemoteAddr)
@@ -199,24 +202,33 @@ func (s *Server) guard(next http.Handler) http.Handler {
 				s.fail(w, r, http.StatusUnauthorized, errors.New("user and password required"), "create a user with query serve user add")
 				return
 			}
-			r = r.WithContext(context.WithValue(r.Context(), rightsKey{}, may))
 		case !local(r.Host):
 			// Another site's page could reach a loopback address under its own name.
 			s.fail(w, r, http.StatusForbidden, fmt.Errorf("the host %q is not allowed", r.Host),
 				"without --users, the server only accepts the hosts localhost and 127.0.0.1")
 			return
 		}
-		if r.ContentLength == 0 && r.URL.Path != "/healthz" {
+		if s.Login == nil {
+			user = ""
+		}
+		of, leave, ok := s.enter(user, may)
+		if !ok {
+			h.Set("Retry-After", "10")
+			s.fail(w, r, http.StatusServiceUnavailable, fmt.Errorf("%d requests of this reader are in progress", maxRequests), "send fewer at once")
+			return
+		}
+		defer leave()
+		if r.ContentLength == 0 {
 			h.Del("Connection")
 		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), readerKey{}, of)))
 	})
 }
 
 // unlimited refuses users with limits, since the numbers are about everyone.
 func (s *Server) unlimited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if may, _ := r.Context().Value(rightsKey{}).(rights.Rights); !may.None() {
+		if !readerOf(r).rights.None() {
 			s.fail(w, r, http.StatusForbidden, errors.New("metrics cover all users, and your user may see only part of the data"),
 				"use a user without restrictions: query serve user add NAME")
 			return
@@ -224,9 +236,6 @@ func (s *Server) unlimited(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
-
-// rightsKey is the context key of the reader's rights.
-type rightsKey struct{}
 
 // local reports whether a host is this machine's loopback.
 func local(host string) bool {

@@ -1,0 +1,99 @@
+package web
+
+import (
+	"context"
+	"net/http"
+
+	"callhouse/internal/analytics/rights"
+)
+
+// reader is somebody with requests in progress.
+type reader struct {
+	rights   rights.Rights
+	requests int
+	turns    chan struct{} // limits the answers made at once
+}
+
+// maxRequests is the maximum number of a reader's requests in progress. So many pages can be made within
+// the time limit of an answer.
+const maxRequests = 64
+
+// readerKey is the context key of the reader.
+type readerKey struct{}
+
+// readerOf returns the reader of a request; nil: the server itself.
+func readerOf(r *http.Request) *reader {
+	of, _ := r.Context().Value(readerKey{}).(*reader)
+	return of
+}
+
+// enter begins a reader's request, unless too many are in progress. With users, a reader gets at most half
+// of the turns, so that no other reader waits for all that one requests.
+func (s *Server) enter(user string, may rights.Rights) (of *reader, leave func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := user + "\n" + may.Key() // rights may have changed since
+	of = s.readers[key]
+	if of == nil {
+		n := cap(s.working)
+		if s.Login != nil {
+			n /= 2
+		}
+		of = &reader{rights: may, turns: make(chan struct{}, n)}
+		s.readers[key] = of
+	}
+	if of.requests >= maxRequests {
+		return nil, nil, false
+	}
+	of.requests++
+	return of, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if of.requests--; of.requests == 0 {
+			delete(s.readers, key)
+		}
+	}, true
+}
+
+// turn lets a request open a snapshot and make an answer: only some do at once.
+type turn struct {
+	of   []chan struct{}
+	held int
+}
+
+// begin waits for the turn, unless it has begun.
+func (t *turn) begin(ctx context.Context) error {
+	for t.held < len(t.of) {
+		select {
+		case t.of[t.held] <- struct{}{}:
+			t.held++
+		case <-ctx.Done():
+			t.end()
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// end ends the turn; it may be called repeatedly.
+func (t *turn) end() {
+	for ; t.held > 0; t.held-- {
+		<-t.of[t.held-1]
+	}
+}
+
+// acquire acquires the snapshot of a request. If it must be opened, this begins the request's turn.
+func (s *Server) acquire(ctx context.Context, q *request) (release func(), err error) {
+	if !s.Snapshots.IsOpen(q.zone, q.rights) {
+		if err := q.turn.begin(ctx); err != nil {
+			return nil, err
+		}
+	}
+	w, free, err := s.Snapshots.Acquire(ctx, q.zone, q.rights)
+	if err != nil {
+		q.turn.end()
+		return nil, err
+	}
+	q.warehouse = w
+	return func() { q.turn.end(); free() }, nil
+}
