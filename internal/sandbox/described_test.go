@@ -172,16 +172,6 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	}
 }
 
-// TestDocs compares the table of operations in docs/reference/sandbox.md with their declarations.
-func TestDocs(t *testing.T) {
-	var b strings.Builder
-	b.WriteString("| resource | operation | parameters besides `cursor`, `limit` | taken from | do not rely on |\n| --- | --- | --- | --- | --- |\n")
-	for _, o := range operation.All() {
-		fmt.Fprintf(&b, "| %s | `%s %s` | %s | %s | %s |\n", o.Resource, o.Method, o.Path, documented(&o), o.From, o.Beware)
-	}
-	test.GoldenPart(t, "../../docs/reference/sandbox.md", "internal/sandbox -run TestDocs -update -->\n", "<!-- end -->", b.String())
-}
-
 // TestDocsOfFaults compares the tables of faults in docs/reference/sandbox.md with their declarations.
 func TestDocsOfFaults(t *testing.T) {
 	var b strings.Builder
@@ -208,25 +198,6 @@ func TestDocsOfFaults(t *testing.T) {
 	}
 	test.GoldenPart(t, "../../docs/reference/sandbox.md", "internal/sandbox -run TestDocsOfFaults -update -->\n", "<!-- end of faults -->",
 		b.String()+"\n")
-}
-
-// documented lists an operation's parameters.
-func documented(o *operation.Operation) string {
-	var all []string
-	for _, p := range o.Query {
-		if p.Name == "cursor" || p.Name == "limit" {
-			continue
-		}
-		name := "`" + p.Name + "`"
-		if p.Many {
-			name += "*"
-		}
-		if p.Default != "" {
-			name += " (" + p.Default + ")"
-		}
-		all = append(all, name)
-	}
-	return strings.Join(all, ", ")
 }
 
 var (
@@ -311,10 +282,6 @@ func TestGeneratedClients(t *testing.T) {
 	ofGo := use("go", "go", "run", ".")
 	if ofPython := use("python", *clientsDir+"/bin/python", "client.py"); ofPython != ofGo {
 		t.Error("the programs differ in what they say")
-	}
-	docs := test.Read(t, "../../docs/reference/sandbox.md")
-	if shown := "    " + strings.ReplaceAll(strings.TrimSpace(ofGo), "\n", "\n    ") + "\n"; !strings.Contains(string(docs), shown) {
-		t.Errorf("docs/reference/sandbox.md does not show what they say:\n%s", shown)
 	}
 	test.OK(t, os.Setenv("SANDBOX", *clientsDir+"/sandbox"))
 	run(*clientsDir+"/go", "go", "test", "-count=1", ".")
