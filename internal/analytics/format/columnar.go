@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -64,6 +65,7 @@ func writeArrow(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 	if err != nil {
 		return r, err // without its end, no reader accepts it as complete
 	}
+	r.Notes = rounded(cols)
 	return r, out.Close()
 }
 
@@ -73,6 +75,18 @@ type typed struct {
 	kind value.Kind
 	typ  arrow.DataType
 	text []byte // of the values that are being written
+	// rounded counts decimals with more digits than their DOUBLE.
+	rounded int
+}
+
+// rounded returns notes about decimals with more digits than their DOUBLE.
+func rounded(cols []typed) (notes []string) {
+	for _, c := range cols {
+		if c.rounded > 0 {
+			notes = append(notes, fmt.Sprintf("%s: numbers with more digits than a DOUBLE holds: %d; csv and json have all", c.name, c.rounded))
+		}
+	}
+	return notes
 }
 
 func columnsOf(columns []value.Column) []typed {
@@ -91,8 +105,12 @@ func schemaOf(cols []typed) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
+// wideDecimal is the precision above which decimals become DOUBLE: pandas and others convert wider ones
+// to other numbers, or cannot read them.
+const wideDecimal = 18
+
 // typeOf returns the type that holds every value of a column exactly, or text if there is no such
-// type or readers rarely support it.
+// type or readers rarely support it. Wide decimals are rounded if they have more than 15 digits.
 func typeOf(c value.Column) arrow.DataType {
 	switch c.Type {
 	case "BOOLEAN":
@@ -116,9 +134,10 @@ func typeOf(c value.Column) arrow.DataType {
 	}
 	if c.Kind == value.Exact {
 		t := &arrow.Decimal128Type{}
-		if n, _ := fmt.Sscanf(c.Type, "DECIMAL(%d,%d)", &t.Precision, &t.Scale); n == 2 {
+		if n, _ := fmt.Sscanf(c.Type, "DECIMAL(%d,%d)", &t.Precision, &t.Scale); n == 2 && t.Precision <= wideDecimal {
 			return t
 		}
+		return arrow.PrimitiveTypes.Float64
 	}
 	if c.Kind == value.Bytes {
 		return arrow.BinaryTypes.Binary
@@ -138,6 +157,10 @@ func (c *typed) convert(v *value.Value, loc *time.Location) (text []byte, err er
 		c.text = v.AppendText(c.text, loc)
 	case v.Kind != c.kind:
 		err = fmt.Errorf("write column %s: %v cannot be written as %s; cast it, e.g. CAST(x AS VARCHAR)", c.name, v, c.typ)
+	case id == arrow.FLOAT64 && v.Kind == value.Exact:
+		if strconv.FormatFloat(v.Float(), 'f', -1, 64) != string(v.AppendNumber(nil, 0)) {
+			c.rounded++
+		}
 	case id == arrow.BINARY:
 		c.text = append(c.text, v.Text...)
 	case id == arrow.DECIMAL128:

@@ -65,6 +65,7 @@ func writeParquet(ctx context.Context, w *bufio.Writer, src Source, o Options) (
 	if err != nil {
 		return r, err // without its end, no reader accepts it as complete
 	}
+	r.Notes = rounded(cols)
 	return r, out.Close()
 }
 
