@@ -25,9 +25,6 @@ type Users interface {
 // loginTime is the time limit of a login.
 const loginTime = 30 * time.Second
 
-// errWrong marks the error of a wrong password.
-var errWrong = errors.New("")
-
 // errDone ends a connection that needs no session, such as a cancel request.
 var errDone = errors.New("done")
 
@@ -54,15 +51,7 @@ func (l *login) run(ctx context.Context) error {
 		return fail(codeBadLogin, "no user name of 1 to 63 characters in the startup packet")
 	}
 	if l.srv.Users != nil {
-		done := func(bool) {}
-		if l.srv.Try != nil {
-			if done, err = l.srv.Try(ctx, l.User, l.From); err != nil {
-				return fail(codeBadLogin, err.Error())
-			}
-		}
-		l.Limits, err = l.password()
-		done(errors.Is(err, errWrong))
-		if err != nil {
+		if l.Limits, err = l.password(ctx); err != nil {
 			return err
 		}
 	}
@@ -155,7 +144,7 @@ func (l *login) binding() scram.ChannelBinding {
 }
 
 // password checks the user's password with SCRAM and returns the user's limits.
-func (l *login) password() (Limits, error) {
+func (l *login) password(ctx context.Context) (Limits, error) {
 	var limits Limits
 	server, err := scram.SHA256.NewServer(func(string) (credentials scram.StoredCredentials, err error) {
 		credentials, limits, err = l.srv.Users.Find(l.User) // by the name in the startup packet, as in Postgres
@@ -172,8 +161,7 @@ func (l *login) password() (Limits, error) {
 	if err := l.ask(pgproto3.AuthTypeSASL); err != nil {
 		return limits, err
 	}
-	wrong := fmt.Errorf("%w%w", errWrong, &Error{Code: codeBadPassword,
-		Message: fmt.Sprintf("password authentication failed for user %q", l.User)})
+	wrong := fail(codeBadPassword, fmt.Sprintf("password authentication failed for user %q", l.User))
 	for step := range 2 {
 		m, err := l.be.Receive()
 		if err != nil {
@@ -191,7 +179,14 @@ func (l *login) password() (Limits, error) {
 		default:
 			return limits, fail(codeProtocol, "expected a SASL response")
 		}
+		done := func(bool) {}
+		if step == 1 && l.srv.Try != nil { // not before the client's proof: it may never come
+			if done, err = l.srv.Try(ctx, l.User, l.From); err != nil {
+				return limits, fail(codeBadLogin, err.Error())
+			}
+		}
 		reply, err := conversation.Step(string(said))
+		done(err != nil || !conversation.Valid())
 		if err != nil {
 			return limits, wrong
 		}

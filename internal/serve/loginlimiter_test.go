@@ -4,10 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"callhouse/internal/postgres"
 	"callhouse/internal/test"
 )
 
@@ -119,4 +125,65 @@ func TestLoginLimiter(t *testing.T) {
 			t.Errorf("%d addresses and %d users are remembered", len(b.addresses), len(b.byUser))
 		}
 	})
+}
+
+// hostOf answers clients by naming them.
+type hostOf chan string
+
+func (h hostOf) Answer(_ context.Context, _ net.Conn, g postgres.Connection) error {
+	h <- g.User
+	return nil
+}
+
+func (hostOf) Cancel(uint32) {}
+
+// A login that its client leaves unfinished takes no attempt, and one with a proof takes one.
+func TestUnfinishedLogins(t *testing.T) {
+	path, b, host := filepath.Join(t.TempDir(), "users.json"), new(LoginLimiter), make(hostOf, 1)
+	u, err := NewUser("ana", "a-good-password")
+	test.OK(t, err)
+	_, err = PutUser(path, u)
+	test.OK(t, err)
+	list, err := OpenUsers(path)
+	test.OK(t, err)
+	server := &postgres.Server{Host: host, Users: list.Defaults(postgres.Limits{}), Try: b.Try}
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it listens at once
+	test.OK(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, l) }()
+	for range maxWrong {
+		c, err := net.Dial("tcp", l.Addr().String()) //nolint:noctx // of this test's own server
+		test.OK(t, err)
+		defer c.Close()
+		f := pgproto3.NewFrontend(c, c)
+		f.Send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": "ana"}})
+		f.Send(&pgproto3.SASLInitialResponse{AuthMechanism: "SCRAM-SHA-256", Data: []byte("n,,n=,r=abcdefghijklmnopqrstuvwx")})
+		test.OK(t, f.Flush())
+		for range 2 { // the mechanisms, and the salt
+			_, err := f.Receive()
+			test.OK(t, err)
+		}
+	}
+	left := func() float64 {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		a := of(&b.addresses, "127.0.0.1")
+		return a.left - float64(a.open)
+	}
+	if left() != maxWrong {
+		t.Errorf("after %d unfinished logins %v attempts are left", maxWrong, left())
+	}
+	try := func(password string) error {
+		_, err := pgconn.Connect(t.Context(), "postgres://ana:"+password+"@"+l.Addr().String()+"/callhouse?sslmode=disable")
+		return err
+	}
+	if err := try("a-wrong-password"); err == nil || left() > maxWrong-.9 {
+		t.Errorf("after a wrong password (%v) %v attempts are left", err, left())
+	}
+	if err := try("a-good-password"); len(host) != 1 {
+		t.Errorf("the right password: %v", err)
+	}
+	cancel()
+	test.OK(t, <-served)
 }
