@@ -178,7 +178,18 @@ func wall(ms int64, loc *time.Location) time.Time {
 
 func changesOf(d analyticstest.Data, p question.Params, loc *time.Location) (out [][]any) {
 	names, judged := map[any]string{}, map[string]bool{}
-	for _, c := range d.Others[&resource.Changes] {
+	all, first := slices.Clone(d.Others[&resource.Changes]), int64(math.MaxInt64)
+	for _, c := range d.Calls {
+		if at, ok := c["start_at"].(int64); ok {
+			first = min(first, at)
+		}
+	}
+	for _, v := range d.Others[resource.AgentVersions.Table] {
+		if at, ok := v["created_at"].(int64); ok && at >= first {
+			all = append(all, row{"resource": "agent_versions", "key": fmt.Sprint(v["agent_id"], "/", v["version"]), "since_at": at, "seen_at": at, "kind": "published"})
+		}
+	}
+	for _, c := range all {
 		object, key := c["resource"], c["key"].(string)
 		if name, _ := c["named"].(string); name != "" {
 			names[key] = name

@@ -111,8 +111,10 @@ func viewsOf(q question.Question) []string {
 			out = append(out, "stored."+d.Resource.Name)
 		}
 	}
-	if slices.Contains(q.Report.Reads, schema.Runs.Name) {
-		out = append(out, schema.Runs.Name)
+	for _, name := range question.Accompanying {
+		if slices.Contains(q.Report.Reads, name) {
+			out = append(out, name)
+		}
 	}
 	if q.Field != "" {
 		out = append(out, schema.Items.Name)

@@ -1,7 +1,9 @@
 -- changes: changes of agents and other objects, with calls before and after
 --
 -- A change is detected by the next run: it was made after since_at and no later than
--- seen_at. The first state of an object is no change. Customers, incidents, and counters
+-- seen_at. The first state of an object is no change. Publications of agents' versions
+-- since the first call are listed with their own time (seen_at and since_at are equal),
+-- from the first run on. Customers, incidents, and counters
 -- that change by themselves, such as the calls of a campaign, are left out. The table
 -- changes has all of them, with the values before and after.
 --
@@ -19,17 +21,17 @@
 -- --agent selects the changes of that agent; --where selects the calls that are compared.
 --
 -- Grain: one row per change of an object
--- Reads: selected_changes, changes, counted_calls of agent_id local_hour is_started status disconnection_reason settlement transcript_state caller_spoke short_step
+-- Reads: selected_changes, changes, agent_versions, counted_calls of agent_id local_hour is_started status disconnection_reason settlement transcript_state caller_spoke short_step
 -- Needs: end, words, transcripts
--- Empty: no changes were seen
+-- Empty: no changes and no publications were seen
 -- Example: query changes --since 30d
 -- Columns:
---   seen_at                   TIMESTAMP WITH TIME ZONE  -  time it was detected
+--   seen_at                   TIMESTAMP WITH TIME ZONE  -  time it was detected, or of the publication
 --   since_at                  TIMESTAMP WITH TIME ZONE  -  time of the last list before the change
 --   resource                  VARCHAR  -        table of the object
 --   what                      VARCHAR  -        name or key of the object; for a version, its name
 --   agent_id                  VARCHAR  -        the agent, for a change of an agent
---   kind                      VARCHAR  -        created, changed, deleted or returned
+--   kind                      VARCHAR  -        published, created, changed, deleted or returned
 --   fields                    VARCHAR  prose    changed columns, with short values before and after, else the names of changed members
 --   before_calls              BIGINT   count    calls of the agent in the hours before
 --   after_calls               BIGINT   count    calls of the agent in the hours after
@@ -49,16 +51,24 @@ WITH named AS (
             OVER (PARTITION BY resource, key ORDER BY seen_at) AS name
     FROM changes SEMI JOIN selected_changes USING (resource, key)
     QUALIFY row_number() OVER (PARTITION BY resource, key, seen_at) = 1
+), produced AS ( -- whether the publication, or the agent, says already which version is in production
+    SELECT *,
+        EXISTS (FROM agent_versions v WHERE v.agent_id = c.agent_id AND created_at > since_at AND created_at <= seen_at
+            AND version = coalesce(after ->> '$.production_version', version)) AS is_published,
+        coalesce(bool_or(resource = 'agents' AND contains(CAST(fields AS VARCHAR), '"production_version"')) OVER (PARTITION BY agent_id, run_id), false) AS is_of_agent
+    FROM selected_changes c
 ), moved AS (
     SELECT *, CASE WHEN kind = 'changed' THEN list_filter(CAST(fields AS VARCHAR[]), f -> f NOT IN
-        ('completed_calls', 'failed_calls', 'active_concurrency', 'upload_percentage', 'last_notified_at')) END AS moved
-    FROM selected_changes
+        ('completed_calls', 'failed_calls', 'active_concurrency', 'upload_percentage', 'last_notified_at')
+        AND NOT (f = 'production_version' AND is_published)
+        AND NOT (f = 'is_production' AND (is_published OR is_of_agent))) END AS moved
+    FROM produced
 ), edits AS (
     SELECT c.* REPLACE (list_filter(moved, f -> f <> 'updated_at' OR len(moved) = 1) AS moved),
         coalesce(n.name, url_decode(split_part(key, '/', -1))) AS what,
         date_trunc('hour', local_time(since_at)) AS last_known,
         date_trunc('hour', local_time(seen_at)) + INTERVAL 1 HOUR AS first_hour
-    FROM moved c JOIN named n USING (resource, key, seen_at)
+    FROM moved c LEFT JOIN named n USING (resource, key, seen_at)
     WHERE moved IS NULL OR len(moved) > 0
 ), spans AS ( -- weeks: how many weeks earlier the compared hours are
     SELECT *, least(first_hour + INTERVAL 7 DAY, last_known + INTERVAL 7 DAY * weeks, listed) AS last_hour

@@ -38,11 +38,11 @@ func (p *Planner) Report(q question.Question) (out Plan, err error) {
 	out = Plan{Report: f, SQL: text, Small: few && q.Every != "minute" && !strings.Contains(q.By, ".")}
 	if f.Selects() {
 		q.Report = f
-		out.SQL = p.relations(q, values) + "\nFROM (\n" + text + ")"
+		out.SQL = p.relations(q) + "\nFROM (\n" + text + ")"
 		if compares {
 			previous := q
 			previous.Params = before
-			out.Report = compared(f, out.SQL, p.relations(previous, values)+"\nFROM (\n"+text+")", q)
+			out.Report = compared(f, out.SQL, p.relations(previous)+"\nFROM (\n"+text+")", q)
 			out.SQL = out.Report.SQL
 		}
 	}
@@ -119,7 +119,7 @@ func (p *Planner) Seen(q question.Question) string {
 	if !question.OfChanges(q.Report) {
 		return ""
 	}
-	return "SELECT coalesce(min(epoch_ms(since_at)), 0), coalesce(max(epoch_ms(seen_at)), 0) FROM (" + changes(q.Params) + ")"
+	return "SELECT coalesce(min(epoch_ms(since_at)), 0), coalesce(max(epoch_ms(seen_at)), 0) FROM (" + p.changes(q.Params) + ")"
 }
 
 // Agents returns a relation of all agents and their numbers of calls.
@@ -138,11 +138,14 @@ func (p *Planner) NotFetched(q question.Question) (out []string) {
 	for _, r := range resource.All {
 		needed := slices.Contains(reads, r.Name) || slices.Contains(reads, "selected_"+r.Name) ||
 			slices.ContainsFunc(q.Dimensions(), func(d question.Dimension) bool { return d.Resource == r })
+		if slices.Contains(question.Accompanying, r.Name) { // without agents, nobody expects their versions
+			needed = needed && p.fetched(r.Parent.Name)
+		}
 		if needed && !p.fetched(r.Name) && !p.childless(r.Parent) {
 			out = append(out, r.Name)
 		}
 	}
-	if slices.Contains(reads, resource.Changes.Name) && !p.fetched(resource.Changes.Name) &&
+	if question.OfChanges(q.Report) && !p.fetched(resource.Changes.Name) &&
 		!slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return p.fetched(r.Name) }) {
 		out = append(out, "agents, tools and other resources")
 	}

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/sqltext"
 )
 
 // relations returns the WITH list of the relations that a report reads:
@@ -16,11 +18,11 @@ import (
 //   - what belongs to them; counted_calls; what else was seen in that time
 //
 // They are not views of the connection because DuckDB would plan those twice.
-func (p *Planner) relations(q question.Question, values *strings.Replacer) string {
+func (p *Planner) relations(q question.Question) string {
 	f := q.Report
 	var with []string
 	if question.OfChanges(f) {
-		with = append(with, question.SelectedChanges+" AS MATERIALIZED ("+changes(q.Seen)+")")
+		with = append(with, question.SelectedChanges+" AS MATERIALIZED ("+p.changes(q.Seen)+")")
 	}
 	q = p.withHistory(q)
 	key, chosen := keyExpr(q.Keys, question.Dimension.InCalls), ofCalls(q)
@@ -45,13 +47,23 @@ func (p *Planner) relations(q question.Question, values *strings.Replacer) strin
 	return "WITH " + strings.Join(with, ",\n")
 }
 
-// changes returns the SELECT of the changes that p selects. Objects of the first listing are not new, and
-// a record that was only completed has not changed.
-func changes(p question.Params) string {
-	return `SELECT * FROM (SELECT *,
-CASE WHEN resource IN ('agents', 'agent_versions') THEN url_decode(split_part(key, '/', 1)) END AS agent_id FROM changes
-WHERE since_at IS NOT NULL AND kind <> 'completed' AND resource NOT IN ('customers', 'incidents'))
-WHERE ` + bounds(p, "seen_at") + ofAgent(p)
+// changes returns the SELECT of the changes that q selects: those that runs saw, and the publications of
+// versions since the first call, whose times are known. Objects of the first listing are not new, a record
+// that was only completed has not changed, and a publication is not shown again as a new version.
+func (p *Planner) changes(q question.Params) string {
+	first, _ := p.snap.Manifest.Starts()
+	return fmt.Sprintf(`SELECT * FROM (
+SELECT resource, key, seen_at, since_at, run_id, kind, fields, before, after, agent_id
+FROM (SELECT *, CASE WHEN resource IN ('agents', 'agent_versions') THEN url_decode(split_part(key, '/', 1)) END AS agent_id,
+    CASE resource WHEN 'agent_versions' THEN url_decode(split_part(key, '/', 2)) END AS version FROM changes) c
+WHERE since_at IS NOT NULL AND kind <> 'completed' AND resource NOT IN ('customers', 'incidents')
+    AND (kind <> 'created' OR NOT EXISTS (FROM agent_versions v
+        WHERE v.agent_id = c.agent_id AND v.version = c.version AND v.created_at >= %[1]s))
+UNION ALL
+SELECT 'agent_versions', url_encode(agent_id) || '/' || url_encode(version), created_at, created_at, NULL, 'published',
+    NULL, NULL, NULL, agent_id
+FROM agent_versions WHERE created_at >= %[1]s)
+WHERE %[2]s`, sqltext.Instant(time.UnixMilli(first)), bounds(q, "seen_at")+ofAgent(q))
 }
 
 // withHistory returns q with the start of the calls that a report reads, which may be some days

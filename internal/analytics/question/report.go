@@ -54,14 +54,17 @@ var Related = map[string]string{
 	"selected_values":     "analysis_items", // with the costs of their calls
 }
 
-// Views returns the views that a report reads, except runs. Data from runs only accompanies an
-// answer, and is left out if the reader may not see it.
+// Accompanying are the tables whose data only accompanies an answer: it is left out if the reader may not
+// see them.
+var Accompanying = []string{schema.Runs.Name, resource.AgentVersions.Name, resource.Changes.Name}
+
+// Views returns the views that a report reads, except those that only accompany it.
 func Views(f *sqlfiles.File) (out []string) {
 	for _, name := range f.Reads {
 		_, isView := sqlfiles.View(name)
 		of, isSelected := strings.CutPrefix(name, "selected_")
 		switch {
-		case name == schema.Runs.Name:
+		case slices.Contains(Accompanying, name):
 		case isView:
 			out = append(out, name)
 		case Related[name] != "":
