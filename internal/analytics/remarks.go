@@ -35,12 +35,19 @@ type Compared struct {
 
 // Remarks returns the remarks on an answer after its last row is read.
 func (a *Answer) Remarks(ctx context.Context) (*Remarks, error) {
+	if a.remarks != nil {
+		return a.remarks, nil
+	}
 	a.rows.Close()
 	r, err := a.w.remarks(ctx, a.conn, a.q, a.now)
-	if err == nil && !a.any && len(r.NotFetched) == 0 {
+	if err != nil {
+		return nil, err
+	}
+	if !a.any && len(r.NotFetched) == 0 {
 		r.Empty = cmp.Or(a.Report.Empty, "no calls match")
 	}
-	return r, err
+	a.remarks = r
+	return r, nil
 }
 
 // Remarks returns the remarks on a question without its answer.

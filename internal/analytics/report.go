@@ -33,6 +33,8 @@ type Answer struct {
 	w   *Warehouse
 	q   question.Question // with ids in place of names
 	now time.Time
+
+	remarks *Remarks // read once
 }
 
 // Ask answers a question: it reads names and finds the calls of events first if there are any in it,
@@ -209,7 +211,7 @@ func (w *Warehouse) Table(ctx context.Context, name string, p question.Params) (
 		if err != nil {
 			return nil, err
 		}
-		return &Rows{rows: rows, columns: rows.Columns()}, nil
+		return &Rows{rows: rows, columns: describe(rows.Columns(), f)}, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the table %s: %w", name, err)

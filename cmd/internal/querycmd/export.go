@@ -280,7 +280,9 @@ func (e *exporter) fill(ctx context.Context, dir string) (*exported, error) {
 		if err != nil {
 			return nil, err
 		}
-		f, err := e.file(ctx, dir, t.Name, rows)
+		f, err := e.file(ctx, dir, t.Name, rows, func(context.Context) ([][2]string, error) {
+			return e.w.About(t.Name, t.Answers, e.params), nil
+		})
 		rows.Close()
 		if err != nil {
 			return nil, err
@@ -320,7 +322,7 @@ func (e *exporter) report(ctx context.Context, dir string, r *sqlfiles.File) (*e
 	if slices.ContainsFunc(e.tables, func(t *sqlfiles.File) bool { return t.Name == name }) {
 		name += "_report"
 	}
-	f, err := e.file(ctx, dir, name, answer.Rows)
+	f, err := e.file(ctx, dir, name, answer.Rows, answer.About)
 	if err != nil {
 		return nil, err
 	}
@@ -333,7 +335,8 @@ func (e *exporter) report(ctx context.Context, dir string, r *sqlfiles.File) (*e
 }
 
 // file writes rows to a named file.
-func (e *exporter) file(ctx context.Context, dir, name string, rows *analytics.Rows) (*exportedFile, error) {
+func (e *exporter) file(ctx context.Context, dir, name string, rows *analytics.Rows,
+	about func(context.Context) ([][2]string, error)) (*exportedFile, error) {
 	f := &exportedFile{Name: name, Path: name + "." + e.format.Ending()}
 	for _, c := range rows.Columns() {
 		f.Columns = append(f.Columns, exportedColumn{Name: c.Name, Type: c.Type, Unit: string(c.Unit)})
@@ -344,7 +347,8 @@ func (e *exporter) file(ctx context.Context, dir, name string, rows *analytics.R
 		return nil, err
 	}
 	sum := sha256.New()
-	r, err := format.Write(ctx, io.MultiWriter(out, sum), e.format, rows, format.Options{Location: e.loc, Comma: e.Decimal == ","})
+	r, err := format.Write(ctx, io.MultiWriter(out, sum), e.format, rows,
+		format.Options{Location: e.loc, Comma: e.Decimal == ",", Title: name, About: about})
 	if err == nil {
 		err = errors.Join(out.Chmod(e.mode), out.Sync())
 	}

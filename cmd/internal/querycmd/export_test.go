@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xuri/excelize/v2"
+
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/longtest"
 	"callhouse/internal/test"
@@ -234,6 +236,20 @@ func TestXLSX(t *testing.T) {
 			t.Errorf("%v: %v, %v, %.20q", args, r, err, raw)
 		}
 		out.WriteString(r.stderr)
+	}
+	for name, want := range map[string][]string{"a.xlsx": {"sql", "about", "statement", "SELECT 1"}, "b.xlsx": {"sql", "about", "zone", "UTC"}, "d.xlsx": {"Sheet1"},
+		"c.xlsx": {"sentiment", "about", "period", "all"}, "e/costs.xlsx": {"costs", "about", "zone", "UTC"}} {
+		file, err := excelize.OpenFile(name)
+		test.OK(t, err)
+		rows, _ := file.GetRows("about")
+		found := len(want) == 1
+		for _, row := range rows {
+			found = found || slices.Equal(row, want[2:])
+		}
+		if got := file.GetSheetList(); !slices.Equal(got, want[:min(2, len(want))]) || !found {
+			t.Errorf("%s: %q, %q", name, got, rows)
+		}
+		test.OK(t, file.Close())
 	}
 	if m := exportOf(t, "e"); names(m) != "report costs.xlsx" {
 		t.Errorf("%+v", m)

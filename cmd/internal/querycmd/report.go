@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -168,12 +169,25 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 	if a.Compare != "" {
 		src = format.Compared(top)
 	}
-	r, err := a.WriteUnder(ctx, a.heading(answer.Params, loc), src, loc)
+	others := sync.OnceValues(func() (int64, error) { return top.Others(ctx) })
+	o := a.Drawing(loc)
+	o.Heading, o.Title = a.heading(answer.Params, loc), f.Name
+	o.About = func(ctx context.Context) (out [][2]string, err error) {
+		n, err := others()
+		if err == nil {
+			out, err = answer.About(ctx)
+		}
+		if shown > 0 && n > 0 {
+			out = append(out, [2]string{"rows", "and " + cli.Plural(n, "more row")})
+		}
+		return out, err
+	}
+	r, err := a.WriteAs(ctx, src, o)
 	if err != nil {
 		return err
 	}
 	a.Notes(r)
-	if n, err := top.Others(ctx); err != nil {
+	if n, err := others(); err != nil {
 		return err
 	} else if shown > 0 && n > 0 {
 		words.Fprintf(a.Stderr, "and %s\n", cli.Plural(n, "more row"))

@@ -94,6 +94,10 @@ type Options struct {
 	Heading string
 	// Paint colours the cells of a table on a terminal, without changing their width; nil: no colours.
 	Paint func(column, cell string) string
+	// Title names the sheet of a workbook. About describes the answer on a second one, and is called
+	// after the last row; nil: no such sheet.
+	Title string
+	About func(context.Context) ([][2]string, error)
 	// Comma makes the decimal sign of CSVExcel a comma, and its separator a semicolon.
 	Comma bool
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/big"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,17 +119,18 @@ func readSheet(t *testing.T, raw []byte) (*excelize.File, [][]sheetCell) {
 	file, err := excelize.OpenReader(bytes.NewReader(raw))
 	test.OK(t, err)
 	t.Cleanup(func() { _ = file.Close() })
-	raws, err := file.GetRows("Sheet1", excelize.Options{RawCellValue: true})
+	name := file.GetSheetName(0)
+	raws, err := file.GetRows(name, excelize.Options{RawCellValue: true})
 	test.OK(t, err)
 	out := make([][]sheetCell, len(raws))
 	for y, row := range raws {
 		for x := range row {
-			name, _ := excelize.CoordinatesToCellName(x+1, y+1)
-			kind, err1 := file.GetCellType("Sheet1", name)
-			shown, err2 := file.GetCellValue("Sheet1", name)
+			cell, _ := excelize.CoordinatesToCellName(x+1, y+1)
+			kind, err1 := file.GetCellType(name, cell)
+			shown, err2 := file.GetCellValue(name, cell)
 			test.OK(t, errors.Join(err1, err2))
-			if formula, _ := file.GetCellFormula("Sheet1", name); formula != "" {
-				t.Errorf("%s holds the formula %s", name, formula)
+			if formula, _ := file.GetCellFormula(name, cell); formula != "" {
+				t.Errorf("%s holds the formula %s", cell, formula)
 			}
 			out[y] = append(out[y], sheetCell{kind, row[x], shown})
 		}
@@ -140,7 +142,7 @@ func readSheet(t *testing.T, raw []byte) (*excelize.File, [][]sheetCell) {
 func TestXLSX(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	at := time.Date(2026, 11, 19, 23, 30, 0, 123e6, time.UTC)
+	at := time.Date(2026, 11, 19, 23, 30, 0, 123e6, time.UTC) // the library shows no milliseconds
 	text := func(s string) sheetCell { return sheetCell{excelize.CellTypeInlineString, s, s} }
 	number := func(s string) sheetCell { return sheetCell{excelize.CellTypeUnset, s, s} }
 	cases := []struct {
@@ -154,8 +156,8 @@ func TestXLSX(t *testing.T) {
 		{int64(1_000_000_000_000_000), text("1000000000000000")}, {int64(math.MinInt64), text("-9223372036854775808")}, {uint64(1 << 63), text("9223372036854775808")},
 		{new(big.Int).Lsh(big.NewInt(1), 90), text("1237940039285380274899124224")}, {math.Inf(-1), text("-Infinity")}, {math.NaN(), text("NaN")},
 		{true, sheetCell{excelize.CellTypeBool, "1", "TRUE"}},
-		{at, sheetCell{excelize.CellTypeUnset, "46346.35416809028", "2026-11-20 08:30:00"}},
-		{value.LocalTime(at), sheetCell{excelize.CellTypeUnset, "46345.97916809028", "2026-11-19 23:30:00"}},
+		{at, sheetCell{excelize.CellTypeUnset, "46346.35416809028", "2026-11-20 08:30:00.000"}},
+		{value.LocalTime(at), sheetCell{excelize.CellTypeUnset, "46345.97916809028", "2026-11-19 23:30:00.000"}},
 		{value.Date(at.Truncate(24 * time.Hour)), sheetCell{excelize.CellTypeUnset, "46345", "2026-11-19"}},
 		{value.Date(time.Date(1899, 1, 1, 0, 0, 0, 0, time.UTC)), text("1899-01-01")},
 		{value.JSON(`{"b":1.10}`), text(`{"b":1.10}`)}, {[]any{int64(1), nil}, text("[1,null]")}, {nil, sheetCell{}}, {"last", text("last")},
@@ -173,6 +175,56 @@ func TestXLSX(t *testing.T) {
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 		t.Errorf("it leaves %v, %v", left, err)
+	}
+}
+
+// Numbers have the format of their unit, the sheet has the report's name, a filter, and a second
+// sheet about the answer. What Excel cannot show as a duration is not one.
+func TestXLSXUnits(t *testing.T) {
+	column := func(name string, kind value.Kind, unit value.Unit) value.Column {
+		return value.Column{Name: name, Kind: kind, Unit: unit}
+	}
+	columns := []value.Column{column("calls", value.Integer, value.Count), column("mean_ms", value.Integer, value.Millis), column("p50_ms", value.Integer, value.Millis),
+		column("gap_ms", value.Integer, value.Millis), column("total_ms", value.Integer, value.Millis), column("change_mean_ms", value.Integer, value.Millis),
+		column("share_percent", value.Float, value.Percent), column("odd_percent", value.Float, value.Percent), column("total_cost", value.Exact, value.Money),
+		column("mean", value.Float, value.Number), column("change_percent_points", value.Float, value.Points), column("turn", value.Integer, value.Number),
+		column("at", value.Instant, value.NoUnit), column("day", value.Day, value.NoUnit), column("free", value.Float, value.NoUnit)}
+	at := time.Date(2026, 11, 19, 23, 30, 0, 0, time.UTC)
+	row := []any{int64(1234), int64(83_412), int64(850), int64(-5000), int64(3e14), int64(-5250), 12.5, math.NaN(), value.Decimal{Units: big.NewInt(12345), Scale: 4},
+		2.25, -0.5, int64(3), at, value.Date(at.Truncate(24 * time.Hour)), 0.25}
+	var out bytes.Buffer
+	_, err := format.Write(bg, &out, format.XLSX, format.NewStatic(columns, [][]any{row, row}), format.Options{Title: "durations",
+		About: func(context.Context) ([][2]string, error) {
+			return [][2]string{{"zone", "UTC"}, {"conditions", "=a\nb"}}, nil
+		}})
+	test.OK(t, err)
+	file, got := readSheet(t, out.Bytes())
+	var names, cells, formats []string
+	for i := range columns {
+		names, cells = append(names, got[0][i].Raw), append(cells, got[1][i].Raw)
+		name, _ := excelize.CoordinatesToCellName(i+1, 2)
+		id, err := file.GetCellStyle("durations", name)
+		test.OK(t, err)
+		style, err := file.GetStyle(id)
+		test.OK(t, err)
+		if style.CustomNumFmt == nil {
+			style.CustomNumFmt = new(string)
+		}
+		formats = append(formats, *style.CustomNumFmt)
+	}
+	test.Same(t, []string{"calls", "mean", "p50", "gap", "total", "change_mean (s)", "share_percent", "odd_percent", "total_cost", "mean_2", "change_percent_points", "turn", "at (UTC)", "day", "free"}, names, "")
+	test.Same(t, []string{"1234", "0.0009654166666666666", "0.000009837962962962963", "-5.0s", "83,333,333h 20m", "-5.25", "0.125", "NaN", "1.2345", "2.25", "-0.5", "3", "46345.979166666664", "46345", "0.25"}, cells, "")
+	test.Same(t, []string{"#,##0", "[h]:mm:ss", "[h]:mm:ss.000", "", "", "+#,##0.000;-#,##0.000;0.000", "0.0 %", "", "#,##0.00##", "#,##0.0##", "+0.0;-0.0;0.0", "",
+		"yyyy-mm-dd hh:mm:ss", "yyyy-mm-dd", ""}, formats, "")
+	if list := file.GetSheetList(); !slices.Equal(list, []string{"durations", "about"}) {
+		t.Error(list)
+	}
+	about, err := file.GetRows("about")
+	if err != nil || len(about) != 2 || about[1][1] != "=a\nb" {
+		t.Error(about, err)
+	}
+	if n := file.GetDefinedName(); len(n) != 1 || n[0].RefersTo != "'durations'!$A$1:$O$3" {
+		t.Errorf("the filter: %+v", n)
 	}
 }
 

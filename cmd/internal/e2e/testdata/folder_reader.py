@@ -159,7 +159,8 @@ elif reader == "xlsx: openpyxl":
 
     df, turns = (pandas.read_excel(f"{export}/{name}.xlsx", dtype=object) for name in ("calls", "transcript_turns"))
     assert all(isinstance(number, str) for number in df.from_number.dropna()), "phone numbers are texts"
-    seen(len(df), sum(decimal.Decimal(repr(cost)) for cost in df.total_cost.dropna()), df.start_at.min(), df.start_at.max(), df.month.unique(),
+    start = df["start_at (UTC)"]
+    seen(len(df), sum(decimal.Decimal(repr(cost)) for cost in df.total_cost.dropna()), start.min(), start.max(), df.month.unique(),
          (turns.role == "user").sum())
 elif reader == "duckdb":
     import duckdb

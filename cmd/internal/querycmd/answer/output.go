@@ -21,18 +21,16 @@ import (
 
 // Write writes rows in the requested format to stdout or --output.
 func (c *Command) Write(ctx context.Context, src format.Source, loc *time.Location) (format.Result, error) {
-	return c.WriteUnder(ctx, "", src, loc)
+	return c.WriteAs(ctx, src, c.Drawing(loc))
 }
 
-// WriteUnder is Write with a heading in formats for people.
-func (c *Command) WriteUnder(ctx context.Context, heading string, src format.Source, loc *time.Location) (format.Result, error) {
+// WriteAs is Write with other options.
+func (c *Command) WriteAs(ctx context.Context, src format.Source, o format.Options) (format.Result, error) {
 	f, err := c.OutputFormat()
 	if err != nil {
 		return format.Result{}, err
 	}
 	return c.Deliver(func(w io.Writer) (format.Result, error) {
-		o := c.Drawing(loc)
-		o.Heading = heading
 		return format.Write(ctx, w, f, src, o)
 	})
 }

@@ -153,7 +153,12 @@ func write(ctx context.Context, a *answer.Command, w *analytics.Warehouse, j *Jo
 	}
 	defer rows.Close()
 	first := &format.First{Source: rows, Rows: cmp.Or(j.Rows, math.MaxInt64), Bytes: j.Bytes}
-	r, err := a.Write(ctx, first, w.Location())
+	o := a.Drawing(w.Location())
+	o.Title, o.About = "sql", func(context.Context) ([][2]string, error) {
+		return [][2]string{{"statement", j.Statement}, {"zone", w.Location().String()},
+			{"snapshot", fmt.Sprint(w.Snapshot().Manifest.Snapshot)}}, nil
+	}
+	r, err := a.WriteAs(ctx, first, o)
 	if err != nil {
 		return nil, err
 	}

@@ -179,7 +179,7 @@ func (s *Server) file(q *request, f *sqlfiles.File, ending string) (*answerTo, e
 		if q.typed.Compare != "" {
 			src = format.Compared(rows)
 		}
-		_, err = format.Write(ctx, w, as, src, format.Options{Location: q.zone, Comma: q.decimal == ","})
+		_, err = format.Write(ctx, w, as, src, format.Options{Location: q.zone, Comma: q.decimal == ",", Title: f.Name, About: rows.About})
 		return err
 	}}, nil
 }
