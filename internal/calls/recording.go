@@ -62,13 +62,6 @@ func (c *Call) RecordingDue() bool {
 	return !tried || !r.Final()
 }
 
-// RecordingGivenUp reports whether the call's recording was given up, although the call has a link to
-// it and no opt-out.
-func (c *Call) RecordingGivenUp() bool {
-	r, _ := c.Recording()
-	return r.GivenUp() && !c.OptedOut() && len(c.text(colRecordingURL)) > 0
-}
-
 // RecordingOf returns a call with its recording.
 func RecordingOf(c *Call) Recording {
 	r := Recording{CallID: string(c.ID()), StartAt: c.StartAt(), Since: c.EndOrFirstSeen(), Link: string(c.text(colRecordingURL)),

@@ -277,9 +277,6 @@ func (s *memStore) Objects(*resource.Resource) int64           { return 0 }
 func (s *memStore) RecordingsDue(context.Context) iter.Seq2[calls.Recording, error] {
 	return seqOf[calls.Recording](nil)
 }
-func (s *memStore) RecordingsGivenUp(context.Context, time.Time) iter.Seq2[calls.Recording, error] {
-	return seqOf[calls.Recording](nil)
-}
 func (s *memStore) Incomplete(context.Context, *resource.Resource, func(*resource.Resource, int64) bool) iter.Seq2[string, error] {
 	return seqOf[string](nil)
 }

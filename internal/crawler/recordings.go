@@ -25,7 +25,7 @@ const (
 	lookAgain = 64
 	// maxFailures and maxWasted end the downloads of a run, because the host is down: that many
 	// consecutive failures of recordings that never failed before, or that much time lost on
-	// failures, summed over all connections.
+	// failures and slow downloads, summed over all connections.
 	maxFailures = 12
 	maxWasted   = 20 * time.Minute
 	// For calls.ExpireAfter after a call's end, no answer about its recording is final. After that,
@@ -41,9 +41,6 @@ const (
 	maxPause = 12 * time.Hour
 	// minValid is the time for which a link of this run is not doubted.
 	minValid = 10 * time.Minute
-	// At its end a run looks back so far for recordings that were given up but whose link is still
-	// valid.
-	lookBack = 30 * 24 * time.Hour
 )
 
 // renewal is the service's answer for a call whose link has expired.
@@ -74,7 +71,7 @@ type recordingCrawl struct {
 	// renew requests a call's record; nil: no links are renewed.
 	renew      func(ctx context.Context, id string) (renewal, error)
 	maxRenewed int64 // maximum number of renewed links; 0: no limit
-	// again also tries recordings that failed recently or were given up. Otherwise the time between
+	// again also tries recordings that failed recently. Otherwise the time between
 	// attempts grows.
 	again bool
 	look  time.Duration // the interval of checks for a new commit
@@ -175,13 +172,8 @@ func (c *recordingCrawl) run(ctx context.Context, listed signal) error {
 			if last = at; more {
 				continue
 			}
-			if final && at == c.store.Committed() { // the links of some that were given up may still be valid
-				since := time.UnixMilli(c.nowMS()).Add(-lookBack)
-				if c.again {
-					since = time.UnixMilli(0)
-				}
-				_, err := c.round(ctx, c.store.RecordingsGivenUp(ctx, since), at, true)
-				return err
+			if final && at == c.store.Committed() {
+				return nil
 			}
 		}
 		listed.Await(ctx, c.look)
@@ -190,7 +182,7 @@ func (c *recordingCrawl) run(ctx context.Context, listed signal) error {
 }
 
 // round archives recordings as of a commit. It stops early, with more set, if there is a newer commit,
-// whose calls come first; but not among those given up, of which there is only one round.
+// whose calls come first.
 func (c *recordingCrawl) round(ctx context.Context, recordings iter.Seq2[calls.Recording, error], at int64, final bool,
 ) (more bool, err error) {
 	workers := c.workers(ctx, connections)
@@ -202,14 +194,14 @@ func (c *recordingCrawl) round(ctx context.Context, recordings iter.Seq2[calls.R
 			}
 			break
 		}
-		if seen++; seen%lookAgain == 0 && !due.Known.GivenUp() && c.store.Committed() != at {
+		if seen++; seen%lookAgain == 0 && c.store.Committed() != at {
 			more = true
 			break
 		}
 		if ctx.Err() != nil || c.over() {
 			break
 		}
-		if due.Known.GivenUp() && !c.mayStillWork(&due) || !c.wants(&due, final) {
+		if !c.wants(&due, final) {
 			continue
 		}
 		workers.Go(func(ctx context.Context) error {
@@ -223,11 +215,6 @@ func (c *recordingCrawl) round(ctx context.Context, recordings iter.Seq2[calls.R
 		})
 	}
 	return more, workers.Wait()
-}
-
-// mayStillWork reports whether a recording that was given up has a link that is valid or, with again, may be.
-func (c *recordingCrawl) mayStillWork(past *calls.Recording) bool {
-	return past.Known.Attempts < calls.RecordingAttempts && (c.valid(past.Link) || c.again && !c.expired(past.Link))
 }
 
 // wants decides whether to try a recording now. If so, it marks it as tried.
@@ -392,20 +379,21 @@ func (c *recordingCrawl) fetch(ctx context.Context, due *calls.Recording) (recor
 	call := recording.Call{ID: due.CallID, Link: due.Link}
 	if due.StartAt.OK {
 		call.Start = time.UnixMilli(due.StartAt.V)
+		call.Lasts = time.UnixMilli(due.Since).Sub(call.Start)
 	}
 	failure := &recording.Error{Problem: recording.Expired, Reason: "its link has expired"}
 	ofRun := due.LinkedAt >= c.begun
 	fresh := ofRun && c.nowMS() < due.LinkedAt+minValid.Milliseconds() // whatever our clock says of its expiry
 	tried := fresh || !c.expired(due.Link)
 	if tried {
-		stored, err := c.cfg.Recordings.Fetch(ctx, call)
-		if failure = problemOf(err); failure == nil {
+		var stored recording.Stored
+		if stored, failure = c.download(ctx, call); failure == nil {
 			return stored, nil, nil
 		}
 		listed := ofRun || !c.again && c.young(due, c.nowMS()) // the list shows another link, if there is one
 		stale := !fresh && failure.Problem == recording.Expired ||
 			!listed && (failure.Problem == recording.Gone || failure.Problem == recording.NotAudio)
-		if !stale || due.Known.GivenUp() {
+		if !stale {
 			return recording.Stored{}, failure, nil
 		}
 	}
@@ -431,18 +419,34 @@ func (c *recordingCrawl) fetch(ctx context.Context, due *calls.Recording) (recor
 		return recording.Stored{}, failure, nil
 	default:
 		call.Link = now.Link
-		stored, err := c.cfg.Recordings.Fetch(ctx, call)
-		return stored, problemOf(err), nil
+		stored, failure := c.download(ctx, call)
+		return stored, failure, nil
 	}
 }
 
-// problemOf returns the error of an archive.
-func problemOf(err error) *recording.Error {
-	e := (*recording.Error)(nil)
+// download stores a recording from its link. A host that needs more than a quarter of the time that
+// it has is slow: it may hold up a run no longer than a failing one, unless recordings are all that was asked for.
+func (c *recordingCrawl) download(ctx context.Context, call recording.Call) (recording.Stored, *recording.Error) {
+	begun, e := time.Now(), (*recording.Error)(nil)
+	stored, err := c.cfg.Recordings.Fetch(ctx, call)
+	if took := time.Since(begun); err == nil && took > call.Limit()/4 && !c.again {
+		c.waste(took, "downloads are slow")
+	}
 	if err != nil && !errors.As(err, &e) {
 		e = &recording.Error{Problem: recording.Failed, Reason: err.Error(), Err: err}
 	}
-	return e
+	return stored, e
+}
+
+// waste counts lost time, and gives up the downloads after too much of it.
+func (c *recordingCrawl) waste(took time.Duration, why string) {
+	c.mu.Lock()
+	c.wasted += took
+	over := c.wasted > maxWasted
+	c.mu.Unlock()
+	if over {
+		c.end(fmt.Sprintf("given up after %v of failures and slow downloads: %s", maxWasted, why), nil)
+	}
 }
 
 func (c *recordingCrawl) count(f func(*RecordingReport)) {
@@ -456,7 +460,7 @@ func (c *recordingCrawl) count(f func(*RecordingReport)) {
 // answer that is no recording, and a barred link say nothing about the host.
 func (c *recordingCrawl) note(r *schema.Recording, failure *recording.Error, young bool, took time.Duration) {
 	c.mu.Lock()
-	failures, wasted := 0, c.wasted
+	failures := 0
 	switch p := &c.report; r.State {
 	case schema.RecordingStored:
 		p.Stored++
@@ -472,18 +476,15 @@ func (c *recordingCrawl) note(r *schema.Recording, failure *recording.Error, you
 		if failure.Problem != recording.Failed && (young || failure.Problem != recording.Expired) {
 			break
 		}
-		c.wasted += took
-		if wasted = c.wasted; r.Attempts == 1 {
+		defer c.waste(took, r.Reason)
+		if r.Attempts == 1 {
 			c.row++
 			failures = c.row
 		}
 	}
 	c.mu.Unlock()
-	switch {
-	case failures == maxFailures: // those in progress may fail, too
+	if failures == maxFailures { // those in progress may fail, too
 		c.end(fmt.Sprintf("given up after %d failures in a row: %s", failures, r.Reason), nil)
-	case wasted > maxWasted:
-		c.end(fmt.Sprintf("given up after %v of failures: %s", maxWasted, r.Reason), nil)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"callhouse/internal/layout"
@@ -41,8 +43,7 @@ type archive struct {
 // open returns an archive. The host has the audio at paths that begin with /ok.
 func open(t *testing.T) *archive {
 	t.Helper()
-	var err error
-	a := &archive{t: t, now: time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC), renew: map[string]renewal{}}
+	a := &archive{t: t}
 	a.host = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.ask(r.URL.Path)
 		if a.answer != nil {
@@ -57,15 +58,23 @@ func open(t *testing.T) *archive {
 		_, _ = w.Write([]byte("ID3 and some sound"))
 	}))
 	t.Cleanup(a.host.Close)
+	a.open(nil)
+	return a
+}
+
+// open opens the warehouse and the archive.
+func (a *archive) open(host http.RoundTripper) {
+	t := a.t
+	var err error
+	a.now, a.renew = time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC), map[string]renewal{}
 	root := filepath.Join(t.TempDir(), "w")
 	a.w, err = sink.Open(sink.Options{Root: root, RunID: layout.RunID(a.now, 1), Now: func() time.Time { return a.now }})
 	test.OK(t, err)
 	t.Cleanup(func() { _ = a.w.Close() })
 	a.a, err = recording.Open(recording.Config{To: filepath.Join(t.TempDir(), "a"), Scratch: filepath.Join(root, "parts"), Private: true,
-		Pause: time.Millisecond})
+		Pause: time.Millisecond, Transport: host})
 	test.OK(t, err)
 	a.w.Archive(a.a.Address())
-	return a
 }
 
 func (a *archive) ask(what string) {
@@ -127,25 +136,6 @@ func (a *archive) crawl() *recordingCrawl {
 		return a.renew[id], nil
 	}
 	return c.recordings
-}
-
-// A commit does not end the look back at recordings that were given up.
-func TestLookBack(t *testing.T) {
-	t.Parallel()
-	a := open(t)
-	for n := range 2 * lookAgain {
-		a.call(fmt.Sprint(n), a.now.AddDate(0, 0, -10), fmt.Sprintf("/404?expires=%d", a.now.AddDate(0, 0, 9).Unix()))
-	}
-	a.commit()
-	a.run(0)
-	once := sync.OnceFunc(a.commit)
-	a.answer = func(w http.ResponseWriter, _ *http.Request) {
-		once()
-		_, _ = w.Write([]byte("ID3 and some sound"))
-	}
-	if _, r := a.run(48 * time.Hour); r.Stored != 2*lookAgain {
-		t.Errorf("%+v", r)
-	}
 }
 
 // archiveStore is a warehouse that a test commits.
@@ -281,3 +271,62 @@ func TestManyFailures(t *testing.T) {
 		}
 	}
 }
+
+// A host that sends six KiB a second neither holds one recording for longer than its call lasted, nor a run for long:
+// recordings that it does send count as slow, and the run leaves the rest to the next. extract recordings goes on.
+func TestSlowRecordings(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name        string
+		size        int
+		again       bool
+		least, most int64 // recordings stored
+		longest     time.Duration
+	}{
+		{"slower than they play", 1 << 20, false, 0, 0, 15 * time.Minute},
+		{"slow", 400 << 10, false, 16, 40, 15 * time.Minute},
+		{"slow, asked for", 400 << 10, true, 100, 100, time.Hour},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a := &archive{t: t, host: &httptest.Server{URL: "http://host.test"}, again: c.again}
+			a.open(slowHost(c.size))
+			for n := range 100 {
+				a.call(fmt.Sprint(n), a.now.AddDate(0, 0, -4), fmt.Sprintf("/ok/%d", n))
+			}
+			a.commit()
+			begun := time.Now()
+			_, r := a.run(0)
+			if took := time.Since(begun); r.Stored < c.least || r.Stored > c.most || took > c.longest || (r.Problem == "") != c.again {
+				t.Errorf("%s: %+v in %v", c.name, r, took)
+			}
+		})
+	}
+}
+
+// slowHost is a host that sends recordings of so many bytes, six KiB a second.
+type slowHost int
+
+func (h slowHost) RoundTrip(r *http.Request) (*http.Response, error) {
+	body := &slowBody{r.Context(), append([]byte("ID3"), make([]byte, h)...)}
+	return &http.Response{StatusCode: 200, ContentLength: int64(len(body.left)), Header: http.Header{}, Body: body, Request: r, ProtoMajor: 1}, nil
+}
+
+type slowBody struct {
+	ctx  context.Context
+	left []byte
+}
+
+func (b *slowBody) Read(p []byte) (int, error) {
+	select {
+	case <-b.ctx.Done():
+		return 0, b.ctx.Err()
+	case <-time.After(time.Second):
+	}
+	n := copy(p, b.left[:min(len(b.left), 6<<10)])
+	if b.left = b.left[n:]; len(b.left) == 0 {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (b *slowBody) Close() error { return nil }

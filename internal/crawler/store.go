@@ -3,7 +3,6 @@ package crawler
 import (
 	"context"
 	"iter"
-	"time"
 
 	"callhouse/internal/calls"
 	"callhouse/internal/resource"
@@ -56,10 +55,6 @@ type Store interface {
 	// RecordingsDue yields the calls whose recording is due as of the last commit, newest period
 	// first.
 	RecordingsDue(ctx context.Context) iter.Seq2[calls.Recording, error]
-
-	// RecordingsGivenUp yields the calls that started at since or later, and whose recording was given
-	// up although they have a link.
-	RecordingsGivenUp(ctx context.Context, since time.Time) iter.Seq2[calls.Recording, error]
 
 	// Committed identifies the last commit.
 	Committed() int64

@@ -205,31 +205,6 @@ func TestNewLink(t *testing.T) {
 	test.Same(t, "/ok", link("/ok?signature=1"), "a new link in the pause")
 }
 
-// The explicit commands try again what was given up, without a request to the service, as long as its
-// link may be valid; a run only if the link shows that it is.
-func TestGivenUp(t *testing.T) {
-	t.Parallel()
-	a := open(t)
-	soon, past := a.now.Add(72*time.Hour).Unix(), a.now.Add(time.Hour).Unix()
-	a.put(40, "/404/eternal")
-	a.put(10, "/404/eternal10", fmt.Sprintf("/404/valid?expires=%d", soon), fmt.Sprintf("/404/past?expires=%d", past))
-	if _, r := a.run(0); r.Gone != 4 {
-		t.Fatalf("%+v", r)
-	}
-	if requested, _ := a.run(24 * time.Hour); requested != "/404/valid" {
-		t.Errorf("a run asked %s", requested)
-	}
-	a.again = true
-	requested, r := a.run(time.Second)
-	if strings.Count(requested, "/404/") != 3 || strings.Contains(requested, "past") || strings.Contains(requested, "renew") || r.Gone != 3 {
-		t.Errorf("again: %s, %+v", requested, r)
-	}
-	for range 30 {
-		requested, _ = a.run(time.Second)
-	}
-	test.Same(t, "", requested, "without end")
-}
-
 // A link of this run is tried even if our clock says that it has expired.
 func TestSkewedExpiry(t *testing.T) {
 	t.Parallel()

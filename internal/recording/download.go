@@ -26,9 +26,6 @@ type part struct {
 	file *os.File
 	size int64
 	sum  hash.Hash
-	// same identifies the content at the host, for requests that resume a download: a strong ETag
-	// or the time of the last change; empty: unidentified.
-	same string
 	// total is the size of the whole file; -1: unknown. open is set if not even the end of the answer
 	// shows that the file is complete. check is the checksum that the host sent; nil: none.
 	total int64
@@ -60,7 +57,7 @@ func (p *part) remove() {
 
 // restart discards the downloaded data.
 func (p *part) restart() error {
-	p.size, p.same, p.total, p.open, p.check = 0, "", -1, false, nil
+	p.size, p.total, p.open, p.check = 0, -1, false, nil
 	p.sum.Reset()
 	_, err := p.file.Seek(0, io.SeekStart)
 	return errors.Join(err, p.file.Truncate(0))
@@ -80,11 +77,10 @@ func (p *part) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// download repeats requests until the file is complete.
+// download repeats requests until the file is complete. Each begins anew.
 func (a *Archive) download(ctx context.Context, link *url.URL, p *part) error {
 	pause := a.cfg.Pause
 	for attempt := 1; ; attempt++ {
-		had := p.size
 		err := a.request(ctx, link, p)
 		e := (*Error)(nil)
 		if err == nil || ctx.Err() != nil {
@@ -92,9 +88,6 @@ func (a *Archive) download(ctx context.Context, link *url.URL, p *part) error {
 		}
 		if !errors.As(err, &e) || e.Problem != Failed || e.slow || attempt >= a.cfg.Attempts || e.After > a.cfg.Stall {
 			return err
-		}
-		if p.size > had { // there was progress
-			pause = a.cfg.Pause
 		}
 		t := time.NewTimer(max(pause, e.After))
 		select {
@@ -107,7 +100,7 @@ func (a *Archive) download(ctx context.Context, link *url.URL, p *part) error {
 	}
 }
 
-// request requests the file, or its missing part.
+// request requests the file.
 func (a *Archive) request(ctx context.Context, link *url.URL, p *part) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -117,10 +110,6 @@ func (a *Archive) request(ctx context.Context, link *url.URL, p *part) error {
 	}
 	r.Header.Set("User-Agent", cmp.Or(a.cfg.UserAgent, "callhouse"))
 	r.Header.Set("Accept", "audio/*, application/octet-stream;q=0.9, */*;q=0.1")
-	if p.size > 0 && p.same != "" {
-		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", p.size))
-		r.Header.Set("If-Range", p.same)
-	}
 	res, err := a.client.Do(r)
 	if err != nil {
 		return unreachable(link.Hostname(), err)
@@ -154,7 +143,7 @@ func (a *Archive) request(ctx context.Context, link *url.URL, p *part) error {
 // stored compressed come compressed; others only claim to be.
 func (p *part) decode(res *http.Response) (io.Reader, error) {
 	switch e := strings.ToLower(res.Header.Get("Content-Encoding")); {
-	case p.size > 0 || e == "" || e == "identity":
+	case e == "" || e == "identity":
 		return res.Body, nil
 	case e != "gzip" && e != "x-gzip":
 		p.coding = e
@@ -164,7 +153,7 @@ func (p *part) decode(res *http.Response) (io.Reader, error) {
 	if head, _ := body.Peek(2); string(head) != "\x1f\x8b" {
 		return body, nil
 	}
-	p.same, p.total, p.open, p.check = "", -1, false, nil // gzip has a length and a checksum of its own
+	p.total, p.open, p.check = -1, false, nil // gzip has a length and a checksum of its own
 	return gzip.NewReader(body)
 }
 
@@ -188,18 +177,7 @@ func (a *Archive) answer(res *http.Response, host string, p *part) error {
 	failed := func(problem Problem, reason string) error {
 		return &Error{Problem: problem, Reason: host + " " + reason, After: retryAfter(res.Header)}
 	}
-	from, total, ranged := contentRange(res.Header)
 	switch s := res.StatusCode; {
-	case s == http.StatusPartialContent && ranged && from == p.size && from > 0 && (p.total < 0 || total < 0 || total == p.total):
-		p.total = max(p.total, total)
-		p.open = p.total < 0
-		return a.fits(host, max(p.total, p.size+res.ContentLength))
-	case s == http.StatusPartialContent && ranged && from == 0: // not requested, but a beginning
-	case s == http.StatusPartialContent, s == http.StatusRequestedRangeNotSatisfiable:
-		if err := p.restart(); err != nil {
-			return here(err)
-		}
-		return failed(Failed, "sent a different part than requested")
 	case s == http.StatusOK:
 	case s == http.StatusBadRequest, s == http.StatusUnauthorized, s == http.StatusForbidden:
 		return failed(Expired, fmt.Sprintf("does not accept the link (HTTP %d)", s))
@@ -216,14 +194,7 @@ func (a *Archive) answer(res *http.Response, host string, p *part) error {
 	p.coding = ""
 	p.kind, _, _ = mime.ParseMediaType(res.Header.Get("Content-Type"))
 	p.total, p.open, p.check = res.ContentLength, isOpen(res), digestOf(res.Header)
-	if ranged && res.StatusCode == http.StatusPartialContent {
-		p.total, p.open, p.check = total, total < 0, nil
-	}
-	p.same = res.Header.Get("ETag")
-	if p.same == "" || strings.HasPrefix(p.same, "W/") {
-		p.same = res.Header.Get("Last-Modified")
-	}
-	return a.fits(host, max(p.total, res.ContentLength))
+	return a.fits(host, p.total)
 }
 
 // isOpen reports whether only the end of the connection ends an answer: it may have been cut off.
@@ -236,19 +207,6 @@ func (a *Archive) fits(host string, size int64) error {
 		return &Error{Problem: Refused, Reason: fmt.Sprintf("%s sends more than %d bytes", host, a.cfg.MaxBytes)}
 	}
 	return nil
-}
-
-// contentRange returns where the part of a file begins that an answer contains, and the size of the
-// whole file; -1: unknown.
-func contentRange(h http.Header) (from, total int64, ok bool) {
-	unit, part, _ := strings.Cut(h.Get("Content-Range"), " ")
-	span, all, _ := strings.Cut(part, "/")
-	first, _, _ := strings.Cut(span, "-")
-	from, err := strconv.ParseInt(first, 10, 64)
-	if total, aerr := strconv.ParseInt(all, 10, 64); aerr == nil {
-		return from, total, err == nil && strings.EqualFold(unit, "bytes")
-	}
-	return from, -1, err == nil && strings.EqualFold(unit, "bytes")
 }
 
 // retryAfter returns how long a host asks clients to wait.
@@ -266,8 +224,8 @@ func retryAfter(h http.Header) time.Duration {
 // copy copies a body at the permitted rate. Each byte that arrives resets the stall timer.
 func (a *Archive) copy(ctx context.Context, p *part, body io.Reader, stall *time.Timer) error {
 	buf := make([]byte, piece)
-	host := io.LimitReader(body, a.cfg.MaxBytes-p.size+1)
-	had, waited := p.size, time.Duration(0)
+	host := io.LimitReader(body, a.cfg.MaxBytes+1)
+	waited := time.Duration(0)
 	for {
 		begun := time.Now()
 		n, err := host.Read(buf)
@@ -277,8 +235,8 @@ func (a *Archive) copy(ctx context.Context, p *part, body io.Reader, stall *time
 			if _, err := p.Write(buf[:n]); err != nil {
 				return err
 			}
-			if sent := p.size - had; waited > a.cfg.Stall && sent < int64(waited.Seconds()*float64(a.cfg.Slowest)) {
-				return &Error{Problem: Failed, slow: true, Reason: fmt.Sprintf("the host sends too slowly: %d bytes in %v", sent,
+			if waited > a.cfg.Stall && p.size < int64(waited.Seconds()*float64(a.cfg.Slowest)) {
+				return &Error{Problem: Failed, slow: true, Reason: fmt.Sprintf("the host sends too slowly: %d bytes in %v", p.size,
 					waited.Round(time.Second))}
 			}
 			if p.size > a.cfg.MaxBytes {

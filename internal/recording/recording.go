@@ -30,9 +30,14 @@ import (
 // Call is a call whose recording is to be archived.
 type Call struct {
 	ID    string
-	Start time.Time // UTC; zero: unknown
+	Start time.Time     // UTC; zero: unknown
+	Lasts time.Duration // zero: unknown
 	Link  string
 }
+
+// Limit returns how long a download of the recording may take: as long as the call, and at least
+// two minutes.
+func (c *Call) Limit() time.Duration { return max(c.Lasts, 2*time.Minute) }
 
 // Stored is a recording in the archive.
 type Stored struct {
@@ -62,6 +67,7 @@ type Config struct {
 	Stall     time.Duration
 	Slowest   int64
 	UserAgent string
+	Transport http.RoundTripper // nil: the default one
 }
 
 // Archive stores recordings. It is safe for concurrent use; the caller limits the number of
@@ -89,6 +95,9 @@ func Open(cfg Config) (*Archive, error) {
 		return nil, err
 	}
 	a := &Archive{cfg: cfg, store: s, uri: uri, client: newClient(cfg.Private)}
+	if cfg.Transport != nil {
+		a.client.Transport = cfg.Transport
+	}
 	if cfg.BytesPerSecond > 0 {
 		a.bytes = rate.NewLimiter(rate.Limit(cfg.BytesPerSecond), piece)
 	}
@@ -116,6 +125,9 @@ func (a *Archive) Fetch(ctx context.Context, c Call) (Stored, error) {
 		return Stored{}, here(err)
 	}
 	defer p.remove()
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit(), &Error{Problem: Failed,
+		Reason: fmt.Sprintf("%s takes more than %v, which is too slow", link.Hostname(), c.Limit())})
+	defer cancel()
 	if err := a.download(ctx, link, p); err != nil {
 		return Stored{}, err
 	}

@@ -378,17 +378,6 @@ func (w *Warehouse) RecordingsBefore(ctx context.Context, before time.Time) iter
 	})
 }
 
-// RecordingsGivenUp yields the calls of the last commit that started at since or later and whose
-// recording was given up: see [calls.Call.RecordingGivenUp].
-func (w *Warehouse) RecordingsGivenUp(ctx context.Context, since time.Time) iter.Seq2[calls.Recording, error] {
-	m := w.manifest()
-	return w.recordings(ctx, func(f *layout.File) bool {
-		rows := m.FileOf(schema.Recordings.Name, f.Period)
-		_, to := boundsOf(f.Period)
-		return rows != nil && to > since.UnixMilli() && rows.Recordings[schema.RecordingGone]+rows.Recordings[schema.RecordingRefused] > 0
-	}, func(c *calls.Call) bool { return c.Began() >= since.UnixMilli() && c.RecordingGivenUp() })
-}
-
 // recordings yields the chosen calls in the chosen files of calls.
 func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, of func(*calls.Call) bool,
 ) iter.Seq2[calls.Recording, error] {
