@@ -86,7 +86,7 @@ func (a *Archive) download(ctx context.Context, link *url.URL, p *part) error {
 		if err == nil || ctx.Err() != nil {
 			return errors.Join(err, context.Cause(ctx))
 		}
-		if !errors.As(err, &e) || e.Problem != Failed || e.slow || attempt >= a.cfg.Attempts || e.After > a.cfg.Stall {
+		if !errors.As(err, &e) || e.Problem != Failed || attempt >= a.cfg.Attempts || e.After > a.cfg.Stall {
 			return err
 		}
 		t := time.NewTimer(max(pause, e.After))
@@ -194,19 +194,15 @@ func (a *Archive) answer(res *http.Response, host string, p *part) error {
 	p.coding = ""
 	p.kind, _, _ = mime.ParseMediaType(res.Header.Get("Content-Type"))
 	p.total, p.open, p.check = res.ContentLength, isOpen(res), digestOf(res.Header)
-	return a.fits(host, p.total)
+	if p.total > a.cfg.MaxBytes {
+		return &Error{Problem: Refused, Reason: fmt.Sprintf("%s sends more than %d bytes", host, a.cfg.MaxBytes)}
+	}
+	return nil
 }
 
 // isOpen reports whether only the end of the connection ends an answer: it may have been cut off.
 func isOpen(res *http.Response) bool {
 	return res.ContentLength < 0 && len(res.TransferEncoding) == 0 && res.ProtoMajor < 2
-}
-
-func (a *Archive) fits(host string, size int64) error {
-	if size > a.cfg.MaxBytes {
-		return &Error{Problem: Refused, Reason: fmt.Sprintf("%s sends more than %d bytes", host, a.cfg.MaxBytes)}
-	}
-	return nil
 }
 
 // retryAfter returns how long a host asks clients to wait.
@@ -225,19 +221,12 @@ func retryAfter(h http.Header) time.Duration {
 func (a *Archive) copy(ctx context.Context, p *part, body io.Reader, stall *time.Timer) error {
 	buf := make([]byte, piece)
 	host := io.LimitReader(body, a.cfg.MaxBytes+1)
-	waited := time.Duration(0)
 	for {
-		begun := time.Now()
 		n, err := host.Read(buf)
-		waited += time.Since(begun)
 		if n > 0 {
 			stall.Stop() // delays of the disk or of our own limit are not the host's fault
 			if _, err := p.Write(buf[:n]); err != nil {
 				return err
-			}
-			if waited > a.cfg.Stall && p.size < int64(waited.Seconds()*float64(a.cfg.Slowest)) {
-				return &Error{Problem: Failed, slow: true, Reason: fmt.Sprintf("the host sends too slowly: %d bytes in %v", p.size,
-					waited.Round(time.Second))}
 			}
 			if p.size > a.cfg.MaxBytes {
 				return &Error{Problem: Refused, Reason: fmt.Sprintf("it has more than %d bytes", a.cfg.MaxBytes)}

@@ -60,12 +60,9 @@ type Config struct {
 	MaxBytes int64
 	// Attempts is the number of requests for a recording that fails halfway or temporarily, and
 	// Pause the wait before the second, which doubles with each; 0 means 4 and a second.
-	Attempts int
-	Pause    time.Duration
-	// Stall is how long a host may send nothing, and how long it may send fewer than Slowest bytes a
-	// second on average; 0 means 30 s and 4 KiB.
-	Stall     time.Duration
-	Slowest   int64
+	Attempts  int
+	Pause     time.Duration
+	Stall     time.Duration // how long a host may send nothing; 0 means 30 s
 	UserAgent string
 	Transport http.RoundTripper // nil: the default one
 }
@@ -89,7 +86,6 @@ func Open(cfg Config) (*Archive, error) {
 	cfg.Attempts = cmp.Or(cfg.Attempts, 4)
 	cfg.Pause = cmp.Or(cfg.Pause, time.Second)
 	cfg.Stall = cmp.Or(cfg.Stall, 30*time.Second)
-	cfg.Slowest = cmp.Or(cfg.Slowest, 4<<10)
 	s, uri, err := store.Open(cfg.To)
 	if err != nil {
 		return nil, err
@@ -237,7 +233,6 @@ type Error struct {
 	Problem Problem
 	Reason  string
 	After   time.Duration // how long the host asks clients to wait; zero: unspecified
-	slow    bool          // an immediate retry would not help
 	Err     error         // may be nil
 }
 

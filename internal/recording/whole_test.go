@@ -223,25 +223,6 @@ func TestDeleteIncomplete(t *testing.T) {
 	}
 }
 
-// A host that sends only a few bytes at a time is abandoned without a retry, but one that starts
-// late is not.
-func TestSlowHost(t *testing.T) {
-	link, requests := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		for i := 0; ; i++ {
-			if _, err := w.Write(sound[i : i+1]); err != nil {
-				return
-			}
-			_ = http.NewResponseController(w).Flush()
-			time.Sleep(time.Millisecond)
-		}
-	})
-	a, _ := archive(t, func(c *recording.Config) { c.Stall = 50 * time.Millisecond; c.Slowest = 1 << 20 })
-	_, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Start: start, Link: link})
-	if problem(err) != recording.Failed || requests.Load() != 1 {
-		t.Errorf("%v after %d requests", err, requests.Load())
-	}
-}
-
 func TestExpiry(t *testing.T) {
 	at := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
 	for link, want := range map[string]time.Time{

@@ -61,10 +61,6 @@ var forms = []struct{ begins, is, makes string }{
 	{`\[`, "an array", "jq -c '.[]' %s"},
 	{`\{("\w+":[^\[{]{0,300},)?\s*"(items|calls)":\s*\[`, "a page of a list", "jq -c '(.items // .calls)[]' %s"},
 	{`\{\s*[\r\n]`, "JSON over several lines", "jq -c . %s"},
-	{`BZh`, "compressed by bzip2", "bzip2 -dc %s"},
-	{`\x{FFFD}7zXZ`, "compressed by xz", "xz -dc %s"},
-	{`PK\x03\x04`, "a zip archive", "unzip -p %s"},
-	{`(?s)[^{].{200,256}ustar[\x00 ]`, "a tar archive", "tar -xOf %s"},
 	{`\x{FFFD}\x{FFFD}|\x00?\{\x00`, "UTF-16", "iconv -f UTF-16 -t UTF-8 %s"},
 }
 
