@@ -1,11 +1,12 @@
 package publish
 
 import (
-	"slices"
+	"encoding/binary"
+	"time"
 
 	"github.com/apache/iceberg-go"
 
-	"callhouse/internal/publish/catalog"
+	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
@@ -13,21 +14,9 @@ import (
 // Iceberg ids that we choose and never change.
 const (
 	monthField = 1_001 // of the partition
-	wholeSpec  = 0     // partitioning without months
+	wholeSpec  = 0     // partitioning of files without a start, or with several months
 	monthSpec  = 1
-	sortOrder  = 1
 )
-
-// form is the form of a table in Iceberg.
-type form struct {
-	of     *schema.Table
-	schema *iceberg.Schema
-	// start is the column whose month partitions the files; nil if there is none.
-	start *schema.Column
-	order catalog.Order
-	// personal means that the rows are people, or are about calls or people.
-	personal bool
-}
 
 // Tables returns the published tables: all. The calls come last, so that when
 // they have a commit, all other tables have it too.
@@ -40,42 +29,9 @@ func Tables() (out []*schema.Table) {
 	return append(out, &schema.Calls)
 }
 
-// formOf returns the form of a table.
-func formOf(t *schema.Table) *form {
-	f := &form{of: t, order: catalog.Order{Fields: []catalog.SortField{}}, personal: t == &resource.Changes ||
-		slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return r.Name == t.Name && (len(r.Contact) > 0 || r.OfCall != "") })}
-	var fields []iceberg.NestedField
-	for _, c := range t.Columns {
-		doc := c.Doc
-		if c.Unit != "" {
-			doc += " (" + c.Unit + ")"
-		}
-		fields = append(fields, iceberg.NestedField{ID: c.ID, Name: c.Name, Type: types[c.Type], Required: c.Required, Doc: doc})
-	}
-	f.schema = iceberg.NewSchema(0, fields...)
-	if sorts[t.Name] == nil {
-		return f
-	}
-	f.order.ID = sortOrder
-	for _, name := range sorts[t.Name] {
-		c := &t.Columns[t.Column(name)]
-		if f.start == nil {
-			f.start = c
-		}
-		f.order.Fields = append(f.order.Fields, catalog.SortField{Source: c.ID, Transform: "identity", Direction: "asc", Nulls: "nulls-last"})
-	}
-	return f
-}
-
-// sorts holds the columns by which the rows of a file are sorted, for tables with a file per day or
-// month.
-var sorts = map[string][]string{
-	schema.Calls.Name:      {"start_at", "call_id"},
-	schema.Turns.Name:      {"call_start_at", "call_id", "turn"},
-	schema.Items.Name:      {"call_start_at", "call_id", "position"},
-	schema.Recordings.Name: {"call_start_at", "call_id"},
-	schema.ToolCalls.Name:  {"call_start_at", "call_id", "turn"},
-}
+// starts names the column with the start of a row's call, in tables with a file per day or month.
+var starts = map[string]string{schema.Calls.Name: "start_at", schema.Turns.Name: "call_start_at", schema.Items.Name: "call_start_at",
+	schema.Recordings.Name: "call_start_at", schema.ToolCalls.Name: "call_start_at"}
 
 var types = map[schema.Type]iceberg.Type{
 	schema.Text:      iceberg.PrimitiveTypes.String,
@@ -89,13 +45,61 @@ var types = map[schema.Type]iceberg.Type{
 	schema.Percent:   iceberg.DecimalTypeOf(18, 4),
 }
 
-// spec returns the partitioning of files. A table of calls has two: by month, and none, for files
-// with more than one month.
-func (f *form) spec(id int) iceberg.PartitionSpec {
-	var fields []iceberg.PartitionField
-	if id == monthSpec {
-		fields = append(fields, iceberg.PartitionField{SourceIDs: []int{f.start.ID}, FieldID: monthField,
-			Name: f.start.Name + "_month", Transform: iceberg.MonthTransform{}})
+// schemaOf returns the schema of a table, and the field id of the column in starts; 0: none.
+func schemaOf(t *schema.Table, id int) (_ *iceberg.Schema, start int) {
+	var fields []iceberg.NestedField
+	for _, c := range t.Columns {
+		doc := c.Doc
+		if c.Unit != "" {
+			doc += " (" + c.Unit + ")"
+		}
+		fields = append(fields, iceberg.NestedField{ID: c.ID, Name: c.Name, Type: types[c.Type], Required: c.Required, Doc: doc})
+		if c.Name == starts[t.Name] {
+			start = c.ID
+		}
 	}
-	return iceberg.NewPartitionSpecID(id, fields...)
+	return iceberg.NewSchema(id, fields...), start
+}
+
+// spec returns a partitioning of the table's files.
+func (t *table) spec(id int) iceberg.PartitionSpec {
+	if id == wholeSpec {
+		return iceberg.NewPartitionSpecID(id)
+	}
+	return iceberg.NewPartitionSpecID(id, iceberg.PartitionField{SourceIDs: []int{t.start}, FieldID: monthField,
+		Name: starts[t.of.Name] + "_month", Transform: iceberg.MonthTransform{}})
+}
+
+// describe returns Iceberg's description of a file's copy. It has bounds of the start alone: more
+// people can read manifests than tables, and engines may return bounds as values.
+func (t *table) describe(f *layout.File, c copyAt) (iceberg.DataFile, error) {
+	spec, partition := wholeSpec, map[int]any{}
+	dated := t.start != 0 && f.MinStart != nil
+	if calls := t.snap.Manifest.FileOf(schema.Calls.Name, f.Period); calls != nil && calls.Undated > 0 {
+		dated = false // some rows may have no start
+	}
+	if dated && monthOf(*f.MinStart) == monthOf(*f.MaxStart) {
+		spec, partition[monthField] = monthSpec, monthOf(*f.MinStart)
+	}
+	b, err := iceberg.NewDataFileBuilder(t.spec(spec), iceberg.EntryContentData, c.uri, iceberg.ParquetFile, partition, nil, nil,
+		f.Rows, c.size)
+	if err != nil {
+		return nil, err
+	}
+	if t.start != 0 && f.MinStart != nil {
+		micros := func(ms int64) map[int][]byte {
+			return map[int][]byte{t.start: binary.LittleEndian.AppendUint64(nil, uint64(ms*1000))}
+		}
+		b.LowerBoundValues(micros(*f.MinStart)).UpperBoundValues(micros(*f.MaxStart))
+	}
+	if dated {
+		b.ValueCounts(map[int]int64{t.start: f.Rows}).NullValueCounts(map[int]int64{t.start: 0})
+	}
+	return b.Build(), nil
+}
+
+// monthOf returns the month of a time, counted from January 1970.
+func monthOf(ms int64) int32 {
+	at := time.UnixMilli(ms).UTC()
+	return int32((at.Year()-1970)*12 + int(at.Month()) - 1)
 }

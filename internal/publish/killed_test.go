@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"net/http/httputil"
@@ -18,9 +17,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/loopback"
-	"callhouse/internal/publish/catalog"
 	"callhouse/internal/publish/s3test"
-	"callhouse/internal/publish/store"
 	"callhouse/internal/test"
 )
 
@@ -29,13 +26,16 @@ var (
 	gateway = flag.String("versitygw", "", "kill them at the S3 server that this `PROGRAM` is")
 )
 
+// killedTime is how long the lock of a killed publication lasts.
+const killedTime = 2 * time.Second
+
 // envChild makes this binary a publisher.
 const envChild = "CALLHOUSE_TEST_PUBLISH"
 
 func TestMain(m *testing.M) {
 	loopback.Only()
 	if root := os.Getenv(envChild); root != "" {
-		_, err := Run(context.Background(), Options{Warehouse: root, To: "s3://lake/killed", Now: time.Now, State: root + ".state"})
+		_, err := Run(context.Background(), Options{Warehouse: root, To: "s3://lake/killed", lockTime: killedTime})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -80,7 +80,7 @@ func TestKilledForReal(t *testing.T) {
 		b.fail(0)
 		commits.check(l)
 		if n%10 == 9 || n == *kills-1 {
-			_, err := h.publish("s3://lake/killed")
+			_, err := h.publish("s3://lake/killed", func(o *Options) { o.lockTime = killedTime })
 			h.must(err)
 			l.check()
 		}
@@ -131,62 +131,24 @@ func (c committed) check(l *lake) {
 	l.source.t.Helper()
 	for _, table := range Tables() {
 		cur := l.load(table.Name)
-		if cur.Metadata == nil {
+		if cur.meta == nil || cur.meta.head() == nil {
 			continue
 		}
-		var have []*layout.File
-		for uri := range l.data(cur.Head()) {
-			have = append(have, &layout.File{Path: uri})
+		have := map[string]bool{}
+		for uri := range l.data(cur.meta.head()) {
+			have[objectRE.FindStringSubmatch(path.Base(uri))[1]] = true
 		}
-		if !c[table.Name+" "+names(have)] {
+		if !c[table.Name+" "+fmt.Sprint(have)] {
 			l.source.t.Fatalf("%s has the files of no commit", table.Name)
 		}
 	}
 }
 
-// names returns the names of files as published, in one text.
+// names returns the stems of files in one text.
 func names(files []*layout.File) string {
 	seen := map[string]bool{}
 	for _, f := range files {
-		name := strings.TrimSuffix(path.Base(f.Path), ".parquet")
-		if f.SHA256 != "" {
-			name += "-" + f.SHA256[:16]
-		}
-		seen[name] = true
+		seen[stemOf(f)] = true
 	}
 	return fmt.Sprint(seen) // Sprint sorts the keys
-}
-
-// A publisher does not recreate the version after its base if others have published so many since
-// that this version was removed again: nobody would ever read it.
-func TestOvertakenByFar(t *testing.T) {
-	h, to := newTestWarehouse(t), t.TempDir()
-	h.night(call{"a", "x", 1, 1, 1})
-	_, err := h.publish(to)
-	h.must(err)
-	s, root, err := store.Open(to)
-	h.must(err)
-	c := catalog.NewFiles(s, root)
-	base, err := c.Load(t.Context(), "calls")
-	h.must(err)
-	set := func(to string) []catalog.Update {
-		return []catalog.Update{{Action: "set-properties", Properties: map[string]string{"comment": to}}}
-	}
-	now := base
-	for n := range catalog.PreviousVersions + 5 {
-		h.must(c.Commit(t.Context(), catalog.Change{Name: "calls", Base: now, Updates: set(fmt.Sprint(n))}))
-		now, err = c.Load(t.Context(), "calls")
-		h.must(err)
-	}
-	next := c.File("calls", base.Version+1)
-	h.must(s.Remove(t.Context(), []string{c.File("calls", base.Version), next}))
-	if err := c.Commit(t.Context(), catalog.Change{Name: "calls", Base: base, Updates: set("too late")}); !errors.Is(err, catalog.ErrConflict) {
-		t.Errorf("the overtaken commit: %v", err)
-	}
-	if size, err := s.Size(t.Context(), next); err != nil || size >= 0 {
-		t.Errorf("the removed version has %d bytes, %v", size, err)
-	}
-	if after, err := c.Load(t.Context(), "calls"); err != nil || after.Version != now.Version {
-		t.Errorf("the table is at version %d, not %d: %v", after.Version, now.Version, err)
-	}
 }

@@ -6,41 +6,131 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/apache/iceberg-go"
-	"github.com/google/uuid"
 
-	"callhouse/internal/longtest"
-	"callhouse/internal/publish/catalog"
 	"callhouse/internal/publish/store"
 )
 
-// catalogServer is a REST catalog that keeps its tables in files. It requires a token, a prefix and
-// a different namespace separator, loses answers and has rivals.
+// catalogServer is a REST catalog. It requires a token, a prefix and a different namespace separator,
+// numbers the columns of new tables itself, loses answers and has rivals.
 type catalogServer struct {
-	*catalog.Files
 	t         *testing.T
 	mu        sync.Mutex
+	tables    map[string]*metadata
 	namespace bool
+	lost      int // answers to lose, of commits
+	rivals    int // commits of another program, each before one of ours
 	commits   int
-	seen      map[string]int
-	// elsewhere is the server's own location for tables; empty: the requested one.
-	elsewhere string
-	staged    map[string]catalog.Leftover
+	elsewhere string            // the server's own location for tables; empty: the requested one
 	atomic    bool              // it can commit several tables at once
-	nessie    bool              // it refuses tags and the removal of snapshots
 	separator string            // of namespaces; empty: a dot, as configured
 	settings  map[string]string // settings in its answers
+}
+
+func newCatalogServer(t *testing.T) *catalogServer {
+	return &catalogServer{t: t, tables: map[string]*metadata{}}
+}
+
+// commitRequest is a request to change a table.
+type commitRequest struct {
+	Identifier   struct{ Name string }
+	Requirements []struct {
+		Type, UUID string
+		Snapshot   *int64 `json:"snapshot-id"`
+	}
+	Updates []struct {
+		Action     string
+		Schema     *iceberg.Schema
+		LastColumn int `json:"last-column-id"`
+		Spec       *iceberg.PartitionSpec
+		Snapshot   *snapshot
+		Ref        string            `json:"ref-name"`
+		Type       string            `json:"type"`
+		To         int64             `json:"snapshot-id"`
+		Gone       []int64           `json:"snapshot-ids"`
+		Properties map[string]string `json:"updates"`
+	}
+}
+
+// refuses returns an error status and message for an invalid request, as strict servers do.
+func (c *catalogServer) refuses(req *commitRequest) (status int, what string) {
+	m := c.tables[req.Identifier.Name]
+	if c.rivals > 0 {
+		c.rivals--
+		s := *m
+		other := &snapshot{ID: 1, SequenceNumber: m.LastSequenceNumber + 1, ManifestList: "x"}
+		s.Snapshots, s.CurrentSnapshot = append(slices.Clone(m.Snapshots), other), &other.ID
+		c.tables[req.Identifier.Name], m = &s, &s
+	}
+	for _, q := range req.Requirements {
+		switch {
+		case q.Type == "assert-table-uuid" && q.UUID == m.UUID:
+		case q.Type == "assert-ref-snapshot-id" && fmt.Sprint(m.CurrentSnapshot == nil) == fmt.Sprint(q.Snapshot == nil) &&
+			(q.Snapshot == nil || *q.Snapshot == *m.CurrentSnapshot):
+		default:
+			return http.StatusConflict, "requirement"
+		}
+	}
+	set := 0
+	for _, u := range req.Updates {
+		if u.Action == "add-schema" && u.LastColumn < max(m.LastColumn, u.Schema.HighestFieldID()) {
+			return http.StatusBadRequest, "last-column-id"
+		}
+		if u.Action == "set-properties" {
+			set++
+		}
+		if len(u.Gone) > 1 {
+			return http.StatusBadRequest, "several snapshots in an update"
+		}
+	}
+	if set > 1 || len(req.Requirements) != 2 {
+		return http.StatusBadRequest, "two updates of one kind"
+	}
+	return 0, ""
+}
+
+// change applies a valid request.
+func (c *catalogServer) change(req *commitRequest) {
+	m := *c.tables[req.Identifier.Name]
+	m.Refs, m.Properties = maps.Collect(maps.All(m.Refs)), maps.Collect(maps.All(m.Properties))
+	for _, u := range req.Updates {
+		switch u.Action {
+		case "add-schema":
+			m.Schemas, m.LastColumn = append(slices.Clone(m.Schemas), u.Schema), u.LastColumn
+		case "set-current-schema":
+			m.CurrentSchema = m.Schemas[len(m.Schemas)-1].ID
+		case "add-spec":
+			raw, _ := json.Marshal(u.Spec)
+			m.Specs = append(slices.Clone(m.Specs), raw)
+		case "set-default-spec":
+		case "add-snapshot":
+			m.Snapshots, m.LastSequenceNumber = append(slices.Clone(m.Snapshots), u.Snapshot), u.Snapshot.SequenceNumber
+		case "set-snapshot-ref":
+			m.Refs[u.Ref] = ref{u.To, u.Type}
+			if u.Ref == mainBranch {
+				m.CurrentSnapshot = &u.To
+			}
+		case "remove-snapshot-ref":
+			delete(m.Refs, u.Ref)
+		case "remove-snapshots":
+			m.Snapshots = slices.DeleteFunc(slices.Clone(m.Snapshots), func(s *snapshot) bool { return s.ID == u.Gone[0] })
+		case "set-properties":
+			maps.Copy(m.Properties, u.Properties)
+		default:
+			c.t.Errorf("unknown update %s", u.Action)
+		}
+	}
+	c.tables[req.Identifier.Name] = &m
 }
 
 // ServeHTTP implements http.Handler.
@@ -53,7 +143,6 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(body)
 	}
 	fault := func(status int, what string) {
-		c.seen[what]++
 		reply(status, map[string]any{"error": map[string]any{"message": what, "code": status}})
 	}
 	if r.URL.Path == "/v1/oauth/tokens" {
@@ -67,15 +156,32 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fault(http.StatusUnauthorized, "authorization "+got)
 		return
 	}
-	path, table, _ := strings.Cut(r.URL.EscapedPath(), "/tables")
-	table = strings.TrimPrefix(table, "/")
+	path, name, _ := strings.Cut(r.URL.EscapedPath(), "/tables")
+	name = strings.TrimPrefix(name, "/")
+	commit := func(all []*commitRequest) {
+		for _, req := range all {
+			if status, what := c.refuses(req); what != "" {
+				fault(status, what)
+				return
+			}
+		}
+		for _, req := range all {
+			c.change(req)
+		}
+		c.commits++
+		if c.lost > 0 {
+			c.lost--
+			fault(http.StatusBadGateway, "a lost answer")
+			return
+		}
+		reply(http.StatusOK, struct{}{})
+	}
 	switch {
 	case path == "/v1/config":
 		if got := r.URL.Query().Get("warehouse"); got != "w" {
 			c.t.Errorf("it asks for the warehouse %q", got)
 		}
-		config := map[string]any{"defaults": map[string]string{"prefix": "wrong"}, "overrides": map[string]string{
-			"prefix": "a/b", "namespace-separator": "%2E", "nessie.is-nessie-catalog": fmt.Sprint(c.nessie)}}
+		config := map[string]any{"defaults": map[string]string{"prefix": "wrong"}, "overrides": map[string]string{"prefix": "a/b", "namespace-separator": "%2E"}}
 		if c.separator != "" {
 			config["overrides"] = map[string]string{"prefix": "a/b"}
 		}
@@ -83,41 +189,17 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			config["defaults"] = c.settings
 		}
 		if c.atomic {
-			config["endpoints"] = []string{"GET /v1/{prefix}/namespaces", catalog.Transactions}
+			config["endpoints"] = []string{"GET /v1/{prefix}/namespaces", transactions}
 		}
 		reply(http.StatusOK, config)
 	case path == "/v1/a/b/transactions/commit" && c.atomic:
 		var all struct {
-			Changes []struct {
-				Identifier struct{ Name string }
-				commitRequest
-			} `json:"table-changes"`
+			Changes []*commitRequest `json:"table-changes"`
 		}
 		if err := json.NewDecoder(r.Body).Decode(&all); err != nil || len(all.Changes) < 2 {
 			c.t.Error(err, all)
 		}
-		bases := make([]catalog.Current, len(all.Changes))
-		for i, req := range all.Changes {
-			bases[i], _ = c.Load(r.Context(), req.Identifier.Name)
-			if status, what := c.refuses(&req.commitRequest, bases[i]); what != "" {
-				fault(status, what)
-				return
-			}
-		}
-		if c.seen["several at once"]++; c.seen["several at once"] == 1 {
-			fault(http.StatusConflict, "a rival of several")
-			return
-		}
-		for i, req := range all.Changes {
-			if err := c.Commit(r.Context(), catalog.Change{Name: req.Identifier.Name, Base: bases[i], Updates: req.Updates}); err != nil {
-				c.t.Error(err)
-			}
-		}
-		if c.seen["several at once"] == 2 {
-			fault(http.StatusBadGateway, "a lost answer of several")
-			return
-		}
-		w.WriteHeader(http.StatusNoContent)
+		commit(all.Changes)
 	case path == "/v1/a/b/namespaces" && r.Method == http.MethodPost:
 		c.namespace = true
 		reply(http.StatusOK, struct{}{})
@@ -125,232 +207,108 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.t.Errorf("it asks for %s", path)
 	case !c.namespace:
 		fault(http.StatusNotFound, "no namespace")
-	case r.Method == http.MethodPost && table == "":
+	case r.Method == http.MethodPost && name == "":
 		var req struct {
 			Name, Location string
-			Stage          bool `json:"stage-create"`
 			Schema         *iceberg.Schema
-			Spec           json.RawMessage `json:"partition-spec"`
 		}
-		if err := json.NewDecoder(r.Body).Decode(&req); err != nil || !req.Stage || req.Schema == nil || req.Spec == nil {
+		if err := json.NewDecoder(r.Body).Decode(&req); err != nil || req.Schema == nil {
 			c.t.Error(err, req)
 		}
 		if c.elsewhere != "" {
-			req.Location = c.elsewhere + "/" + req.Name + "-0a1b"
+			req.Location = c.elsewhere + "/" + req.Name + "-0a1b/"
 		}
-		c.staged[req.Name] = catalog.Leftover{UUID: uuid.NewString(), Location: req.Location + "/", Schemas: []*iceberg.Schema{renumbered(req.Schema)}}
-		reply(http.StatusOK, map[string]any{"metadata": c.staged[req.Name]})
-	case table == "":
+		fields := req.Schema.Fields()
+		for i := range fields {
+			fields[i].ID = i + 1
+		}
+		c.tables[req.Name] = newMetadata(req.Location, iceberg.NewSchema(0, fields...))
+		reply(http.StatusOK, answer{"first", c.raw(req.Name)})
+	case name == "":
 		reply(http.StatusOK, struct{}{})
+	case c.tables[name] == nil:
+		fault(http.StatusNotFound, "no table")
+	case r.Method == http.MethodGet:
+		reply(http.StatusOK, answer{"now", c.raw(name)})
 	default:
-		now, err := c.Load(r.Context(), table)
-		if err != nil {
+		var req commitRequest
+		if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
 			c.t.Error(err)
 		}
-		if r.Method == http.MethodGet && now.Metadata == nil {
-			fault(http.StatusNotFound, "no table")
-		} else if r.Method == http.MethodGet {
-			reply(http.StatusOK, map[string]any{"metadata-location": now.File, "metadata": now.Metadata})
-		} else if status, what := c.change(r, table, now); what != "" {
-			fault(status, what)
-		} else {
-			reply(http.StatusOK, struct{}{})
-		}
+		req.Identifier.Name = name
+		commit([]*commitRequest{&req})
 	}
 }
 
-// commitRequest is a request to change a table.
-type commitRequest struct {
-	Requirements []struct {
-		Type, UUID string
-		Snapshot   *int64 `json:"snapshot-id"`
-	}
-	Updates []catalog.Update
-}
-
-// change commits a request, or returns an error status and message.
-func (c *catalogServer) change(r *http.Request, name string, now catalog.Current) (status int, what string) {
-	var req commitRequest
-	if err := json.NewDecoder(r.Body).Decode(&req); err != nil || len(req.Requirements) == 0 {
-		c.t.Error(err, req)
-	}
-	if status, what := c.refuses(&req, now); what != "" {
-		return status, what
-	}
-	if now.Metadata == nil && (req.Updates[0].UUID != c.staged[name].UUID || req.Updates[2].Location+"/" != c.staged[name].Location) {
-		c.t.Errorf("%s is created as %v, and was staged as %v", name, req.Updates[:3], c.staged[name])
-	}
-	for i, u := range req.Updates { // the server renumbers a table's first schema
-		if c.nessie && now.Metadata == nil && u.Action == "add-schema" {
-			req.Updates[i].Schema = renumbered(u.Schema)
-			break
-		}
-	}
-	c.commits++
-	if c.commits%5 == 1 {
-		return http.StatusConflict, "a rival"
-	}
-	if err := c.Commit(r.Context(), catalog.Change{Name: name, Base: now, Updates: req.Updates}); err != nil {
+func (c *catalogServer) raw(name string) json.RawMessage {
+	raw, err := json.Marshal(c.tables[name])
+	if err != nil {
 		c.t.Error(err)
 	}
-	if c.commits%5 == 3 {
-		return http.StatusInternalServerError, "a lost answer"
-	}
-	return 0, ""
+	return raw
 }
 
-// renumbered returns a schema with new field ids, as catalogs assign them to a table's first one.
-func renumbered(s *iceberg.Schema) *iceberg.Schema {
-	fields := s.Fields()
-	for i := range fields {
-		fields[i].ID = i + 1
+// through publishes through a catalog, and returns a lake that is read through it.
+func (c *catalogServer) through(h *testWarehouse, to string, handler http.Handler) (l *lake, publish func() error) {
+	server := httptest.NewServer(handler)
+	c.t.Cleanup(server.Close)
+	access := Access{Catalog: server.URL + "/", Namespace: "one.two", CatalogWarehouse: "w", Credential: "me:s:cret"}
+	l = newLake(h, to)
+	return l, func() error {
+		_, err := h.publish(to, func(o *Options) { o.Access = access })
+		if err == nil {
+			l.catalog, err = openREST(context.Background(), &access)
+		}
+		return err
 	}
-	return iceberg.NewSchema(0, fields...)
-}
-
-// refuses returns an error status and message for an invalid request.
-func (c *catalogServer) refuses(req *commitRequest, now catalog.Current) (status int, what string) {
-	for _, q := range req.Requirements {
-		switch {
-		case q.Type == "assert-create" && now.Metadata == nil, q.Type == "assert-table-uuid" && now.Metadata != nil && q.UUID == now.UUID:
-		case q.Type == "assert-ref-snapshot-id" && now.Metadata != nil && *q.Snapshot == *now.CurrentSnapshot:
-		default:
-			return http.StatusConflict, "requirement"
-		}
-	}
-	set := 0
-	for _, u := range req.Updates { // as strict servers require it
-		if u.Action == "add-schema" && (u.LastColumn < u.Schema.HighestFieldID() || now.Metadata != nil && u.LastColumn < now.LastColumn) {
-			return http.StatusBadRequest, "last-column-id"
-		}
-		if u.Action == "set-properties" {
-			set++
-		}
-		if len(u.Gone) > 1 {
-			return http.StatusBadRequest, "several snapshots in an update"
-		}
-		if c.nessie && (u.Action == "remove-snapshots" || strings.HasSuffix(u.Action, "-ref") && u.Ref != catalog.MainBranch) {
-			return http.StatusInternalServerError, "does not allow external snapshot management"
-		}
-	}
-	if set > 1 {
-		return http.StatusBadRequest, "two updates of one kind"
-	}
-	return 0, ""
 }
 
 // Publishing works through a catalog server whatever credentials it requires, wherever it locates
 // tables, and even if its answers are lost. If the server can, it changes all tables at once.
 func TestCatalogServer(t *testing.T) {
-	tried := longtest.Each(3)
-	for n, name := range []string{"plain", "atomic elsewhere", "nessie elsewhere"} {
-		if !tried(n) {
-			continue
+	for _, atomic := range []bool{false, true} {
+		h, dir := newTestWarehouse(t), t.TempDir()
+		c := newCatalogServer(t)
+		if c.atomic = atomic; atomic {
+			c.elsewhere = "file://" + filepath.Join(dir, "own", "place")
 		}
-		t.Run(name, func(t *testing.T) {
-			h, dir := newTestWarehouse(t), t.TempDir()
-			s, root, err := store.Open(filepath.Join(dir, "catalog"))
-			h.must(err)
-			c := &catalogServer{Files: catalog.NewFiles(s, root), t: t, seen: map[string]int{}, staged: map[string]catalog.Leftover{}, atomic: strings.HasPrefix(name, "atomic"), nessie: strings.HasPrefix(name, "nessie")}
-			if strings.HasSuffix(name, "elsewhere") {
-				c.elsewhere = "file://" + filepath.Join(dir, "own", "place")
+		l, publish := c.through(h, filepath.Join(dir, "lake"), c)
+		for night := range 4 {
+			h.night(call{"a", "x", 0, night, 1}, call{"b", "y", night, 1, 1})
+			if night == 2 {
+				h.forget("a")
 			}
-			server := httptest.NewServer(c)
-			defer server.Close()
-			through := func(o *Options) {
-				o.Catalog, o.Namespace, o.CatalogWarehouse, o.Credential = server.URL+"/", "one.two", "w", "me:s:cret"
+			before := c.commits
+			c.lost = 1
+			h.must(publish())
+			l.check()
+			if n := c.commits - before; n < 1 || atomic && n != 1 {
+				t.Errorf("%d commits", n)
 			}
-			to := filepath.Join(dir, "lake")
-			for night := range 4 {
-				h.night(call{"a", "x", 0, night, 1}, call{"b", "y", night, 1, 1})
-				if night == 2 {
-					h.forget("a")
-				}
-				made, err := h.publish(to, through)
-				h.must(err)
-				if (made.Tag == "") != c.nessie {
-					t.Errorf("the tag is %q", made.Tag)
-				}
-				l := newLake(h, to)
-				l.catalog, err = catalog.Open(context.Background(), &catalog.Access{Catalog: server.URL, Namespace: "one.two", CatalogWarehouse: "w", Token: "t0ken"})
-				h.must(err)
-				if now := l.load("calls"); c.nessie && len(now.Refs) > 1 {
-					t.Errorf("the names are %v", now.Refs)
-				}
-				if !c.nessie {
-					l.check()
-				}
-				if made, err = h.publish(to, through); err != nil || made.Uploaded > 0 || slices.ContainsFunc(made.Tables, func(t Table) bool { return t.Added+t.Deleted > 0 }) {
-					t.Errorf("published again: %+v, %v", made, err)
-				}
+			h.must(publish())
+			if atomic && c.commits != before+1 {
+				t.Errorf("published again: %d commits", c.commits)
 			}
-			t.Log(c.seen)
-			if c.seen["a rival"] == 0 || c.seen["a lost answer"] == 0 || c.seen["no namespace"] != 1 || c.atomic && c.seen["several at once"] < 4 {
-				t.Error("nothing went wrong")
-			}
-			if there, err := os.ReadDir(to); c.elsewhere != "" && (err != nil || len(there) != 1 || there[0].Name() != ".callhouse") {
-				t.Errorf("beside the lease it left %v, %v", there, err)
-			}
-			_, err = h.publish(to, through, func(o *Options) { o.Credential, o.Token = "", "wrong" })
-			if var401 := new(catalog.StatusError); !errors.As(err, &var401) || var401.Status != http.StatusUnauthorized || !strings.Contains(err.Error(), "authorization Bearer wrong") {
-				t.Errorf("with another token: %v", err)
-			}
-		})
-	}
-}
-
-// Unknown metadata of other programs is kept, and statistics are removed with their snapshots.
-func TestMetadataOfOthers(t *testing.T) {
-	h, dir := newTestWarehouse(t), t.TempDir()
-	for night := range 2 {
-		h.night(call{"a", "x", night, 1, 1})
-		_, err := h.publish(dir)
-		h.must(err)
-	}
-	l := newLake(h, dir)
-	raw, err := json.Marshal(l.load("calls").Metadata)
-	h.must(err)
-	var all map[string]json.RawMessage
-	h.must(json.Unmarshal(raw, &all))
-	m, err := catalog.Parse(raw)
-	h.must(err)
-	if len(m.Snapshots) != 2 || len(m.SnapshotLog) != 2 || len(m.MetadataLog) != 1 {
-		t.Fatalf("%d snapshots, %d and %d lines of logs", len(m.Snapshots), len(m.SnapshotLog), len(m.MetadataLog))
-	}
-	first := m.Snapshots[0].ID
-	all["encryption-keys"] = json.RawMessage("[]")
-	all["statistics"] = fmt.Appendf(nil, `[{"snapshot-id": %d}, {"snapshot-id": %d, "statistics-path": "p"}]`, first, m.Snapshots[1].ID)
-	raw, err = json.Marshal(all)
-	h.must(err)
-	if m, err = catalog.Parse(raw); err != nil {
-		t.Fatal(err)
-	}
-	after, err := m.Apply([]catalog.Update{{Action: "remove-snapshots", Gone: []int64{first}}}, "v2", time.Now())
-	h.must(err)
-	raw, err = json.Marshal(after)
-	h.must(err)
-	if text := string(raw); !strings.Contains(text, `"encryption-keys":[]`) || !strings.Contains(text, `"statistics-path":"p"`) || strings.Count(text, fmt.Sprint(first)) != 1 || // as the second one's parent
-		len(after.Snapshots) != 1 || len(after.SnapshotLog) != 1 || len(after.Refs) != 2 || len(m.Snapshots) != 2 || len(m.MetadataLog) != 1 {
-		t.Errorf("after the first snapshot is removed: %s", text)
-	}
-	all["format-version"] = json.RawMessage("4")
-	raw, err = json.Marshal(all)
-	h.must(err)
-	if _, err := catalog.Parse(raw); err == nil || !strings.Contains(err.Error(), "version 4") {
-		t.Errorf("of another version: %v", err)
+		}
+		// A rival's commit is one clear error, and the next publication restores the tables.
+		h.night(call{"c", "z", 1, 1, 1})
+		c.rivals = 1
+		if _, locked := errors.AsType[*store.LockedError](publish()); !locked {
+			t.Error("after another program's commit there is no error")
+		}
+		h.must(publish())
+		l.check()
 	}
 }
 
 // TestBusyCatalog publishes through a catalog that fails one of five requests with 429, 500, 502,
 // 503, 504, or no answer, before or after performing it.
 func TestBusyCatalog(t *testing.T) {
-	h, dir := newTestWarehouse(t), t.TempDir()
-	s, root, err := store.Open(filepath.Join(dir, "catalog"))
-	h.must(err)
-	c := &catalogServer{Files: catalog.NewFiles(s, root), t: t, seen: map[string]int{}, staged: map[string]catalog.Leftover{}}
+	h := newTestWarehouse(t)
+	c := newCatalogServer(t)
 	var mu sync.Mutex
 	seen, n := map[string]int{}, 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l, publish := c.through(h, filepath.Join(t.TempDir(), "lake"), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		n++
 		now := n
@@ -370,25 +328,57 @@ func TestBusyCatalog(t *testing.T) {
 		if status == 0 {
 			panic(http.ErrAbortHandler)
 		}
-		w.Header().Set("Retry-After", []string{"0", "Thu, 01 Jan 1970 00:00:00 GMT"}[now/5%2])
+		w.Header().Set("Retry-After", "0")
 		w.WriteHeader(status)
 		fmt.Fprint(w, "slow\r\n down")
 	}))
-	defer server.Close()
 	for night := range 3 {
 		h.night(call{"a", "x", 0, night, 1}, call{"b", "y", night, 1, 1})
-		_, err := h.publish(filepath.Join(dir, "lake"), func(o *Options) {
-			o.Catalog, o.Namespace, o.CatalogWarehouse, o.Credential = server.URL, "one.two", "w", "me:s:cret"
-		})
-		h.must(err)
+		h.must(publish())
+		l.check()
 	}
-	l := newLake(h, filepath.Join(dir, "lake"))
-	l.catalog, err = catalog.Open(context.Background(), &catalog.Access{Catalog: server.URL, Namespace: "one.two", CatalogWarehouse: "w", Token: "t0ken"})
-	h.must(err)
-	l.check()
-	t.Log(seen)
 	if len(seen) < 12 {
 		t.Errorf("only %v went wrong", seen)
+	}
+}
+
+// TestCredentialsStay has a catalog send the client elsewhere: no credential reaches the other host.
+func TestCredentialsStay(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "s3cret")
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("the other host is asked for %s with %v", r.URL, r.Header)
+	}))
+	defer other.Close()
+	redirect := http.RedirectHandler(other.URL+"/v1/x?token=1", http.StatusTemporaryRedirect)
+	setting := func(name string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"overrides":{%q:%q}}`, name, other.URL)
+		})
+	}
+	for want, handler := range map[string]http.Handler{
+		"redirects to": redirect, "setting uri is on another host": setting("uri"), "setting oauth2-server-uri is on": setting("oauth2-server-uri"),
+	} {
+		for _, o := range []Access{{Credential: "me:s:cret"}, {Token: "t0ken"}, {SigningName: "glue"}} {
+			login := http.NewServeMux()
+			login.Handle("/", handler)
+			if want != "redirects to" {
+				login.HandleFunc("/v1/oauth/tokens", func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", "application/json")
+					fmt.Fprint(w, `{"access_token":"t0ken","token_type":"bearer"}`)
+				})
+			}
+			server := httptest.NewServer(login)
+			o.Catalog, o.Namespace = server.URL, "calls"
+			_, err := openREST(t.Context(), &o)
+			if strings.Contains(want, "oauth2") && o.Credential == "" {
+				want = "" // it is not used
+			}
+			if err == nil && want != "" || !strings.Contains(fmt.Sprint(err), want) || strings.Contains(fmt.Sprint(err), "token=1") {
+				t.Errorf("with %+v: %v, want %q", o, err, want)
+			}
+			server.Close()
+		}
 	}
 }
 
@@ -401,13 +391,13 @@ func TestNoCatalog(t *testing.T) {
 		hint       string
 		requests   int
 	}{
-		"a login page":      {200, "<!DOCTYPE html>\n<html><head><title>Sign in\n</title></head>", "the catalog answers 200 OK: not a catalog's answer, but a web page (Sign in)", "--catalog", 1},
+		"a login page":      {200, "<!DOCTYPE html>\n<html><head><title>Sign in\n</title></head>", "the catalog answers 200 OK: not a catalog's answer, but a web page", "--catalog", 1},
 		"a page of nothing": {200, "<html></html>", "the catalog answers 200 OK: not a catalog's answer, but a web page", "--catalog", 1},
 		"another program":   {200, `["a"]`, "the catalog answers 200 OK: not what a catalog answers", "--catalog", 1},
-		"a broken program":  {500, "Internal\nError\n", "the catalog answers 500 Internal Server Error: Internal Error", "publish again", catalog.Attempts},
+		"a broken program":  {500, "Internal\nError\n", "the catalog answers 500 Internal Server Error: Internal Error", "publish again", attempts},
 		"no access":         {403, `{"error":{"message":"not\nyou"}}`, "the catalog answers 403 Forbidden: not you", "CALLHOUSE_CATALOG_CREDENTIAL", 1},
 		"no reason":         {501, " \n", "the catalog answers 501 Not Implemented", "", 1},
-		"too much":          {429, "", "the catalog answers 429 Too Many Requests", "publish again", catalog.Attempts},
+		"too much":          {429, "", "the catalog answers 429 Too Many Requests", "publish again", attempts},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -419,7 +409,7 @@ func TestNoCatalog(t *testing.T) {
 				fmt.Fprint(w, c.body)
 			}))
 			defer server.Close()
-			_, err := catalog.Open(t.Context(), &catalog.Access{Catalog: server.URL, Namespace: "calls"})
+			_, err := openREST(t.Context(), &Access{Catalog: server.URL, Namespace: "calls"})
 			var hinted interface{ Hint() string }
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.HasSuffix(strings.TrimSpace(err.Error()), ":") || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), c.hint) {
 				t.Errorf("%v", err)

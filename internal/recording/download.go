@@ -38,10 +38,10 @@ type part struct {
 // newPart creates the file of a download.
 func (a *Archive) newPart(c Call) (*part, error) {
 	name := filepath.Join(a.cfg.Scratch, fileName(c.ID)+".part")
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o640)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(a.cfg.Scratch, 0o700); err == nil {
-			f, err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o640)
+			f, err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 		}
 	}
 	if err != nil {

@@ -96,7 +96,7 @@ func (a *Archive) Delete(ctx context.Context, stems []string) (done Deleted, lef
 		}
 		slices.Sort(uris)
 		if lerr == nil {
-			lerr = errors.Join(a.store.Remove(ctx, uris), a.store.RemoveUploads(ctx, a.uri+"/"+dir, time.Now()))
+			lerr = errors.Join(a.store.Remove(ctx, uris), a.store.RemoveUploads(ctx, a.uri+"/"+dir))
 		}
 		if lerr != nil {
 			left, failed = append(left, of...), lerr

@@ -176,8 +176,8 @@ func TestEndOfAnswer(t *testing.T) {
 	}
 }
 
-// A file that a killed run left, or that was damaged, is replaced by the whole recording, which the
-// group may read unless the umask says otherwise; the download folder is created and removed.
+// A file that a killed run left, or that was damaged, is replaced by the whole recording, for this
+// user alone; the download folder is created and removed.
 func TestFetchAgain(t *testing.T) {
 	hash := sha256.Sum256(sound)
 	sum := hex.EncodeToString(hash[:])
@@ -197,7 +197,7 @@ func TestFetchAgain(t *testing.T) {
 		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, sound) {
 			t.Errorf("%s: there are %d bytes: %v", name, len(now), err)
 		}
-		if info, err := os.Stat(path); err != nil || info.Mode() != 0o640 {
+		if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
 		}
 		a.Close()

@@ -203,7 +203,7 @@ func TestLakeReaders(t *testing.T) {
 		e.extract().exits(t, 0)
 		for _, to := range places {
 			if len(questions) == 0 {
-				_, err := publish.Run(t.Context(), publish.Options{Warehouse: c.warehouse, To: to + "/callhouse", Tables: older, Now: time.Now})
+				_, err := publish.Run(t.Context(), publish.Options{Warehouse: c.warehouse, To: to + "/callhouse", Tables: older})
 				test.OK(t, err)
 			} else if r := c.query("publish", "iceberg", "--to", to+"/callhouse"); r.code != 0 {
 				t.Fatal(r.stderr)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -16,8 +14,7 @@ import (
 	"callhouse/cmd/internal/config"
 	"callhouse/internal/layout"
 	"callhouse/internal/publish"
-	"callhouse/internal/publish/catalog"
-	"callhouse/internal/publish/lease"
+	"callhouse/internal/publish/store"
 	"callhouse/internal/sink"
 	"callhouse/internal/words"
 )
@@ -80,11 +77,10 @@ func (a *app) publish(ctx context.Context, receipt string) error {
 	}
 	o := publish.Options{
 		Warehouse: a.Warehouse, To: a.PublishTo,
-		Access: catalog.Access{Catalog: server, Namespace: a.PublishNamespace,
+		Access: publish.Access{Catalog: server, Namespace: a.PublishNamespace,
 			CatalogWarehouse: a.Env.Get(config.EnvCatalogWarehouse), Token: a.Env.Get(config.EnvCatalogToken),
 			Credential:  a.Env.Get(config.EnvCatalogCredential),
 			SigningName: a.Env.Get(config.EnvSigningName), SigningRegion: a.Env.Get(config.EnvSigningRegion)},
-		Now: time.Now, State: stateFolder(),
 	}
 	namespace := ""
 	if o.Catalog != "" {
@@ -107,9 +103,9 @@ func (a *app) publish(ctx context.Context, receipt string) error {
 
 func publishError(err error) error {
 	switch {
-	case cli.Is[*catalog.UseError](err):
+	case cli.Is[*publish.UseError](err):
 		return cli.Usage("", "%w", err)
-	case cli.Is[*lease.LockedError](err):
+	case cli.Is[*store.LockedError](err):
 		return cli.Fail(cli.ExitLocked, err, cli.Hint(err))
 	}
 	return err
@@ -133,12 +129,8 @@ func (a *app) published(made *publish.Report) {
 	for _, t := range made.Tables {
 		rows += t.Rows
 	}
-	tagged := ", tagged " + made.Tag
-	if made.Tag == "" {
-		tagged = ", without tags"
-	}
-	words.Fprintf(a.Stderr, "published snapshot %d, committed %s, to %s%s: %s, %s rows; %s copied (%s), %s removed",
-		made.Snapshot, made.CommittedAt.UTC().Format(time.RFC3339), made.To, tagged, cli.Plural(int64(len(made.Tables)), "table"),
+	words.Fprintf(a.Stderr, "published snapshot %d, committed %s, to %s, tagged %s: %s, %s rows; %s copied (%s), %s removed",
+		made.Snapshot, made.CommittedAt.UTC().Format(time.RFC3339), made.To, made.Tag, cli.Plural(int64(len(made.Tables)), "table"),
 		humanize.Comma(rows), cli.Plural(int64(made.Uploaded), "file"), humanize.IBytes(uint64(made.Bytes)),
 		cli.Plural(int64(len(made.Removed)), "file"))
 	if made.Requests > 0 {
@@ -149,20 +141,7 @@ func (a *app) published(made *publish.Report) {
 		words.Fprintf(a.Stderr, "%s were missing or damaged there and were copied again, the first one %s\n",
 			cli.Plural(n, "file"), made.Repaired[0])
 	}
-	if made.Unprotected {
-		words.Fprintln(a.Stderr, "warning: this store ignores If-None-Match, so it cannot detect concurrent publications: "+
-			"run only one at a time")
-	}
 	if made.Forgotten {
 		words.Fprintln(a.Stderr, "calls forgotten since the last publication were removed there too")
 	}
-}
-
-// stateFolder is the folder of this user's locks.
-func stateFolder() string {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	return filepath.Join(cache, "callhouse")
 }

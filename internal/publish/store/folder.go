@@ -11,18 +11,24 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
-// folder stores objects as files below a folder. Files are made 0640 and folders 0750, less the umask:
-// the mode of the folder itself, 0700 if it is made here, decides whether the group reads them.
+// folder stores objects as files below a folder. They hold conversations, so what is made here is for
+// this user alone, whatever the umask is.
 type folder struct{ root string }
 
 const tempPrefix = ".tmp-"
 
 func local(uri string) string { return filepath.FromSlash(strings.TrimPrefix(uri, "file://")) }
 
-func (folder) Get(_ context.Context, uri string) ([]byte, error) { return os.ReadFile(local(uri)) }
+func (f folder) Get(ctx context.Context, uri string) ([]byte, error) {
+	in, err := f.Open(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return limited(uri, in)
+}
 
 func (folder) Open(_ context.Context, uri string) (io.ReadSeekCloser, error) {
 	return os.Open(local(uri))
@@ -50,12 +56,7 @@ func (f folder) Adopt(_ context.Context, uri string, file *os.File, size int64) 
 	return f.write(uri, file, size, os.Rename) // on another file system
 }
 
-func (f folder) makeDir(dir string) error {
-	if err := os.MkdirAll(f.root, 0o700); err != nil {
-		return err
-	}
-	return os.MkdirAll(dir, 0o750)
-}
+func (f folder) makeDir(dir string) error { return os.MkdirAll(dir, 0o700) }
 
 // write writes a file next to its final place, and then publishes it there.
 func (f folder) write(uri string, body io.ReaderAt, size int64, publish func(temp, to string) error) (err error) {
@@ -64,7 +65,7 @@ func (f folder) write(uri string, body io.ReaderAt, size int64, publish func(tem
 	if err := f.makeDir(dir); err != nil {
 		return err
 	}
-	temp, err := os.OpenFile(filepath.Join(dir, tempPrefix+rand.Text()), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
+	temp, err := os.OpenFile(filepath.Join(dir, tempPrefix+rand.Text()), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -93,17 +94,6 @@ func syncDir(dir string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
-}
-
-func (folder) Size(_ context.Context, uri string) (int64, error) {
-	info, err := os.Stat(local(uri))
-	if errors.Is(err, fs.ErrNotExist) {
-		return -1, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
 }
 
 func (folder) List(_ context.Context, uri string) ([]Object, error) {
@@ -139,13 +129,11 @@ func (folder) Remove(_ context.Context, uris []string) (err error) {
 	return err
 }
 
-func (f folder) RemoveUploads(ctx context.Context, uri string, before time.Time) error {
+func (f folder) RemoveUploads(ctx context.Context, uri string) error {
 	temps, err := list(uri, func(name string) bool { return strings.HasPrefix(name, tempPrefix) })
 	var gone []string
 	for _, o := range temps {
-		if o.Modified.Before(before) {
-			gone = append(gone, o.URI)
-		}
+		gone = append(gone, o.URI)
 	}
 	return cmp.Or(err, f.Remove(ctx, gone))
 }

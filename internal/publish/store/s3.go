@@ -13,7 +13,6 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -147,12 +146,24 @@ func (o object) Seek(offset int64, whence int) (int64, error) {
 }
 
 func (s *s3) Get(ctx context.Context, uri string) ([]byte, error) {
-	o, err := s.Open(ctx, uri)
+	raw, _, err := s.read(ctx, uri)
+	return raw, err
+}
+
+// read returns a small object and the tag of its content.
+func (s *s3) read(ctx context.Context, uri string) (raw []byte, tag string, err error) {
+	bucket, key := parts(uri)
+	o, err := s.client.GetObject(ctx, bucket, key, minio.GetObjectOptions{})
 	if err != nil {
-		return nil, err
+		return nil, "", objectError(uri, err)
 	}
 	defer o.Close()
-	return io.ReadAll(o)
+	raw, err = limited(uri, object{o, uri})
+	if err != nil {
+		return nil, "", err
+	}
+	info, err := o.Stat() // which the answer brought
+	return raw, info.ETag, objectError(uri, err)
 }
 
 func (s *s3) Put(ctx context.Context, uri string, body io.ReaderAt, size int64) error {
@@ -161,8 +172,23 @@ func (s *s3) Put(ctx context.Context, uri string, body io.ReaderAt, size int64) 
 }
 
 func (s *s3) Create(ctx context.Context, uri string, body []byte) error {
+	err := s.write(ctx, uri, "", body)
+	if err != nil && ctx.Err() == nil { // the first attempt may have succeeded, and its answer been lost
+		if there, _, e := s.read(ctx, uri); e == nil && bytes.Equal(there, body) {
+			return nil
+		}
+	}
+	return err
+}
+
+// write stores an object in place of the one with a tag, or, without a tag, of none.
+func (s *s3) write(ctx context.Context, uri, tag string, body []byte) error {
 	o := minio.PutObjectOptions{DisableMultipart: true}
-	o.SetMatchETagExcept("*")
+	if tag == "" {
+		o.SetMatchETagExcept("*")
+	} else {
+		o.SetMatchETag(tag)
+	}
 	return s.put(ctx, uri, bytes.NewReader(body), int64(len(body)), o)
 }
 
@@ -183,15 +209,6 @@ func (s *s3) put(ctx context.Context, uri string, body io.ReaderAt, size int64, 
 	o.ContentType = "application/octet-stream"
 	_, err := s.client.PutObject(ctx, bucket, key, io.NewSectionReader(body, 0, size), size, o)
 	return objectError(uri, err)
-}
-
-func (s *s3) Size(ctx context.Context, uri string) (int64, error) {
-	bucket, key := parts(uri)
-	o, err := s.client.StatObject(ctx, bucket, key, minio.StatObjectOptions{})
-	if err = objectError(uri, err); errors.Is(err, fs.ErrNotExist) {
-		return -1, nil
-	}
-	return o.Size, err
 }
 
 func (s *s3) List(ctx context.Context, uri string) (out []Object, err error) {
@@ -222,7 +239,7 @@ func (s *s3) Remove(ctx context.Context, uris []string) (err error) {
 	return err
 }
 
-func (s *s3) RemoveUploads(ctx context.Context, uri string, before time.Time) (err error) {
+func (s *s3) RemoveUploads(ctx context.Context, uri string) (err error) {
 	bucket, prefix := parts(uri)
 	for u := range s.client.ListIncompleteUploads(ctx, bucket, prefix+"/", true) {
 		if e := objectError(uri, u.Err); errors.Is(e, fs.ErrNotExist) {
@@ -230,9 +247,7 @@ func (s *s3) RemoveUploads(ctx context.Context, uri string, before time.Time) (e
 		} else if e != nil {
 			return e
 		}
-		if u.Initiated.Before(before) {
-			err = cmp.Or(err, objectError(uri, s.client.RemoveIncompleteUpload(ctx, bucket, u.Key)))
-		}
+		err = cmp.Or(err, objectError(uri, s.client.RemoveIncompleteUpload(ctx, bucket, u.Key)))
 	}
 	return err
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -10,9 +12,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/sourcegraph/conc/pool"
 
 	"callhouse/internal/loopback"
@@ -43,11 +49,7 @@ func TestFewUnfinished(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	for name, value := range map[string]string{"AWS_ENDPOINT_URL": s.URL, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"} {
-		t.Setenv(name, value)
-	}
-	bucket, _, err := Open("s3://lake")
-	test.OK(t, err)
+	bucket := open(t, s)
 	group := pool.New().WithErrors()
 	for i := range 4 {
 		group.Go(func() error { return bucket.Put(t.Context(), fmt.Sprintf("s3://lake/%d", i), zeros{}, partSize+1) })
@@ -55,6 +57,65 @@ func TestFewUnfinished(t *testing.T) {
 	test.OK(t, group.Wait())
 	if want := sending / concurrentParts; most == 0 || most > want {
 		t.Errorf("%d objects were unfinished at once, not %d", most, want)
+	}
+}
+
+// open returns the store of a server.
+func open(t *testing.T, s *httptest.Server) Store {
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL": s.URL, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"} {
+		t.Setenv(name, value)
+	}
+	bucket, _, err := Open("s3://lake")
+	test.OK(t, err)
+	return bucket
+}
+
+// TestLock takes a lock in S3: while its holder renews it, others are refused; a holder that can no
+// longer renew it notices before another replaces it; a released one is free at once.
+func TestLock(t *testing.T) {
+	const uri, valid = "s3://lake/lock", 600 * time.Millisecond
+	backend := s3mem.New()
+	test.OK(t, backend.CreateBucket("lake"))
+	var cut atomic.Bool
+	inner := gofakes3.New(backend).Server()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if cut.Load() {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	s := open(t, server)
+	held, release, err := s.Lock(t.Context(), uri, valid)
+	test.OK(t, err)
+	for range 2 {
+		if _, _, err := s.Lock(t.Context(), uri, valid); !errors.As(err, new(*LockedError)) {
+			t.Errorf("while it is held: %v", err)
+		}
+	}
+	if held.Err() != nil {
+		t.Errorf("it was lost: %v", context.Cause(held))
+	}
+	release()
+	held, release, err = s.Lock(t.Context(), uri, valid)
+	test.OK(t, err)
+	defer release()
+	cut.Store(true)
+	<-held.Done()
+	cut.Store(false)
+	if !errors.As(context.Cause(held), new(*LockedError)) {
+		t.Errorf("it ended: %v", context.Cause(held))
+	}
+	_, other, err := s.Lock(t.Context(), uri, valid)
+	test.OK(t, err)
+	release()
+	if raw, err := s.Get(t.Context(), uri); err != nil || len(raw) == 0 {
+		t.Errorf("the first holder removed the lock of the second: %v", err)
+	}
+	other()
+	if _, err := s.Get(t.Context(), uri); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after it was released: %v", err)
 	}
 }
 
@@ -85,54 +146,56 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// Files and folders are private, whatever the umask allows, also if a file cannot be linked, as on
+// Files and folders are private with the umask 000, also if a file cannot be linked, as on
 // another file system.
 func TestModes(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0))
 	for _, c := range []struct {
 		name string
-		put  func(s Store, uri, scratch string, mode fs.FileMode) error
+		put  func(s Store, uri, scratch string) error
 	}{
-		{"put", func(s Store, uri, _ string, _ fs.FileMode) error {
+		{"put", func(s Store, uri, _ string) error {
 			return s.Put(t.Context(), uri, strings.NewReader("x"), 1)
 		}},
-		{"create", func(s Store, uri, _ string, _ fs.FileMode) error { return s.Create(t.Context(), uri, []byte("x")) }},
-		{"link", func(s Store, uri, scratch string, mode fs.FileMode) error {
-			return adopt(t, s, uri, scratch, mode, false)
+		{"lock", func(s Store, uri, _ string) error {
+			_, release, err := s.Lock(t.Context(), uri, time.Minute)
+			if err == nil {
+				release()
+			}
+			return err
 		}},
-		{"copy", func(s Store, uri, scratch string, mode fs.FileMode) error {
-			return adopt(t, s, uri, scratch, mode, true)
+		{"create", func(s Store, uri, _ string) error { return s.Create(t.Context(), uri, []byte("x")) }},
+		{"link", func(s Store, uri, scratch string) error {
+			return adopt(t, s, uri, scratch, false)
+		}},
+		{"copy", func(s Store, uri, scratch string) error {
+			return adopt(t, s, uri, scratch, true)
 		}},
 	} {
-		for umask, modes := range map[int][3]fs.FileMode{0o077: {0o700, 0o700, 0o600}, 0o022: {0o700, 0o750, 0o640}} {
-			root := t.TempDir()
-			defer syscall.Umask(syscall.Umask(umask))
-			s, uri, err := Open(filepath.Join(root, "a"))
-			if err == nil {
-				err = c.put(s, uri+"/b/c", root, modes[2])
-			}
-			if err != nil {
-				t.Errorf("%s: %v", c.name, err)
-				continue
-			}
-			for n, path := range []string{"a", "a/b", "a/b/c"} {
-				if info, err := os.Stat(filepath.Join(root, path)); err != nil || info.Mode().Perm() != modes[n] {
-					t.Errorf("%s: %s has mode %v, want %v (%v)", c.name, path, info.Mode().Perm(), modes[n], err)
-				}
+		root := t.TempDir()
+		s, uri, err := Open(filepath.Join(root, "a"))
+		if err == nil {
+			err = c.put(s, uri+"/b/c", root)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		for path, want := range map[string]fs.FileMode{"a": 0o700, "a/b": 0o700, "a/b/c": 0o600} {
+			if info, err := os.Stat(filepath.Join(root, path)); err != nil || info.Mode().Perm() != want {
+				t.Errorf("%s: %s has mode %v, want %v (%v)", c.name, path, info.Mode().Perm(), want, err)
 			}
 		}
 	}
 }
 
-// adopt adopts a file of a mode. Without a name, it can only be copied.
-func adopt(t *testing.T, s Store, uri, dir string, mode fs.FileMode, nameless bool) error {
+// adopt adopts a file. Without a name, it can only be copied.
+func adopt(t *testing.T, s Store, uri, dir string, nameless bool) error {
 	t.Helper()
-	f, err := os.Create(filepath.Join(dir, "part"))
+	f, err := os.OpenFile(filepath.Join(dir, "part"), os.O_CREATE|os.O_RDWR, 0o600)
 	test.OK(t, err)
 	defer f.Close()
-	if _, err = f.WriteString("x"); err == nil {
-		err = f.Chmod(mode)
-	}
-	if err == nil && nameless {
+	if _, err = f.WriteString("x"); err == nil && nameless {
 		err = os.Remove(f.Name())
 	}
 	test.OK(t, err)

@@ -1,14 +1,10 @@
-package catalog
+package publish
 
 import (
 	"errors"
 	"path/filepath"
 	"testing"
-
-	"callhouse/internal/loopback"
 )
-
-func TestMain(m *testing.M) { loopback.Main(m) }
 
 // AWS's own catalogs are recognized by their addresses.
 func TestSigningOf(t *testing.T) {
