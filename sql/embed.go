@@ -21,6 +21,7 @@
 //	-- Columns:
 //	--   name  TYPE  unit  meaning; two spaces or more between the fields,
 //	--       and a deeper indent where the meaning goes on
+//	-- * name  TYPE  unit  a column that people see unless they ask for others: at most seven (reports)
 //	--   *  the columns of the stored table that the view reads (views)
 //
 // The first line has the arguments after the name, as in "search WORD...: ...". A column whose meaning

@@ -87,6 +87,8 @@ type Column struct {
 	// aggregate, of its group's rows. Spread is the column of the SELECT for the bounds of a mean.
 	// Both empty: no bounds.
 	Whole, Spread string
+	// Shown is set if an answer for people has the column unless others are requested.
+	Shown bool
 }
 
 // Column returns a named column.
@@ -239,13 +241,14 @@ func columnOf(c *schema.Column) Column {
 	return Column{Name: c.Name, Type: c.Type.DuckDB(), Unit: c.Unit, NotNull: c.Required, Meaning: c.Doc}
 }
 
-// column parses " name TYPE unit meaning", a continuation of the meaning, or "*" for the columns of
-// the stored table.
+// column parses " name TYPE unit meaning", with "* " before a shown one, a continuation of the
+// meaning, or "*" for the columns of the stored table.
 func (f *File) column(line string) error {
 	trimmed := strings.TrimLeft(line, " ")
 	if trimmed == "*" {
 		return f.stored()
 	}
+	line, shown := strings.CutPrefix(line, "* ")
 	if indent := len(line) - len(trimmed); indent > 2 && len(f.Columns) > 0 {
 		last := &f.Columns[len(f.Columns)-1]
 		last.Meaning += " " + trimmed
@@ -255,7 +258,7 @@ func (f *File) column(line string) error {
 	if len(fields) != 4 {
 		return fmt.Errorf("a column has a name, a type, a unit and a meaning: %q", line)
 	}
-	c := Column{Name: fields[0], Meaning: fields[3]}
+	c := Column{Name: fields[0], Meaning: fields[3], Shown: shown}
 	c.Type, c.NotNull = strings.CutSuffix(fields[1], " NOT NULL")
 	var same, of string
 	if c.Type, same, _ = strings.Cut(c.Type, " PER "); same != "" {

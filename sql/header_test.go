@@ -28,7 +28,7 @@ func TestParse(t *testing.T) {
 			{Name: "key", Type: "VARCHAR", Meaning: "the group"},
 			{Name: "wait_ms", Type: "BIGINT", Unit: "ms", NotNull: true, Spread: "waits", Meaning: "the wait, which needs two lines"},
 			{Name: "at", Type: "TIMESTAMP WITH TIME ZONE", NotNull: true, Meaning: "with --field: when"},
-			{Name: "long_percent", Type: "DOUBLE", Unit: "percent", Of: "these calls", Whole: "sum(wait_ms)", Meaning: "how many wait long"},
+			{Name: "long_percent", Type: "DOUBLE", Unit: "percent", Of: "these calls", Whole: "sum(wait_ms)", Meaning: "how many wait long", Shown: true},
 		},
 		SQL: "-- A comment of the statement.\nSELECT 1",
 	}

@@ -22,28 +22,28 @@
 -- Example: query agents --since 30d
 -- Columns:
 --   key                    VARCHAR         -                                   group of --by
---   agent_id               VARCHAR         -                                   id of the agent; null: not sent
---   calls                  BIGINT          count                               calls
+-- * agent_id               VARCHAR         -                                   id of the agent; null: not sent
+-- * calls                  BIGINT          count                               calls
 --   connected_percent      DOUBLE          percent of calls: calls             share of calls that connected
 --   answered_calls         BIGINT          count                               answered calls
---   completed_percent      DOUBLE          percent of answered: answered_calls  share of the answered calls that were completed
+-- * completed_percent      DOUBLE          percent of answered: answered_calls  share of the answered calls that were completed
 --   completed_low_percent  DOUBLE          percent                             lower bound of this share (Wilson, 95 %)
 --   transferred_percent    DOUBLE          percent of answered: answered_calls  share of the answered calls that were transferred
 --   positive_percent       DOUBLE          percent of rated: rated_calls       share of positive sentiment
---   negative_percent       DOUBLE          percent of rated: rated_calls       share of negative sentiment
---   handle_ms              BIGINT          ms: handled_spread                  average handle time: mean duration of the connected calls, without voicemail
---   total_cost             DECIMAL(38,18)  money                               sum of the known costs in the unit
+-- * negative_percent       DOUBLE          percent of rated: rated_calls       share of negative sentiment
+-- * handle_ms              BIGINT          ms: handled_spread                  average handle time: mean duration of the connected calls, without voicemail
+-- * total_cost             DECIMAL(38,18)  money                               sum of the known costs in the unit
 --   unit                   VARCHAR         -                                   unit of the amounts in all rows: currency or credits, whichever more calls of the answer have; null: no cost is known
 --   costed_calls           BIGINT          count                               calls whose cost is known in the unit; costs of others are in no figure
 --   rated_calls            BIGINT          count                               calls that have a sentiment, without voicemail
 --   goal                   VARCHAR         -                                   outcomes that count as success of this agent
 --   goal_percent           DOUBLE          percent of answered: answered_calls  share of the answered calls that were a success
 --   goal_low_percent       DOUBLE          percent                             lower bound of this share (Wilson, 95 %)
---   doubt                  VARCHAR         -                                   rated negative, or null
+-- * doubt                  VARCHAR         -                                   rated negative, or null
 --   known_calls            BIGINT          count                               with --field: calls in which the field was found
---   success_percent        DOUBLE          percent of known: known_calls       with --field: share of them that were a success
+-- * success_percent        DOUBLE          percent of known: known_calls       with --field: share of them that were a success
 --   success_low_percent    DOUBLE          percent                             with --field: lower bound of this share (Wilson, 95 %)
---   per_success            DECIMAL(38,4)   money                               with --field: known costs of these calls per success with a known cost
+-- * per_success            DECIMAL(38,4)   money                               with --field: known costs of these calls per success with a known cost
 
 WITH counted AS (
     SELECT key, agent_id,

@@ -27,12 +27,12 @@
 -- Example: query anomalies --by agent --since 28d
 -- Columns:
 --   key      VARCHAR  -      group of --by
---   day      DATE     -      day in the zone of --tz
---   measure  VARCHAR  -      calls, connected_percent, completed_percent, negative_percent or handle_ms
---   value    DOUBLE   number  value of the day
---   usual    DOUBLE   number  usual value
---   score    DOUBLE   points  distance from usual in deviations; negative: below
---   n        BIGINT   count  calls that the value is computed from
+-- * day      DATE     -      day in the zone of --tz
+-- * measure  VARCHAR  -      calls, connected_percent, completed_percent, negative_percent or handle_ms
+-- * value    DOUBLE   number  value of the day
+-- * usual    DOUBLE   number  usual value
+-- * score    DOUBLE   points  distance from usual in deviations; negative: below
+-- * n        BIGINT   count  calls that the value is computed from
 --   past     BIGINT   count  days of the past
 
 WITH by_day AS (

@@ -10,9 +10,9 @@
 -- Example: query call 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10
 -- Columns:
 --   turn   INTEGER  -      position in the transcript, from 0
---   at_ms  BIGINT   ms     time since the start of the call; null for tools
---   who    VARCHAR  -      agent, user, a tool's name, or another word of the service
---   what   VARCHAR  prose  speech; → arguments of a tool, ← its result, ✗ its failure
+-- * at_ms  BIGINT   ms     time since the start of the call; null for tools
+-- * who    VARCHAR  -      agent, user, a tool's name, or another word of the service
+-- * what   VARCHAR  prose  speech; → arguments of a tool, ← its result, ✗ its failure
 
 -- Files are sorted by the start of calls: a condition on it skips the others.
 WITH turns AS (

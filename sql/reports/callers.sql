@@ -22,16 +22,16 @@
 -- Example: query callers --since 7d
 -- Columns:
 --   key                    VARCHAR  -                                group of --by
---   calls                  BIGINT   count                            contacts: inbound calls, and others that reached a person as far as is known
---   callers                BIGINT   count                            distinct callers
+-- * calls                  BIGINT   count                            contacts: inbound calls, and others that reached a person as far as is known
+-- * callers                BIGINT   count                            distinct callers
 --   repeat_24h_callers     BIGINT   count                            callers with a contact in the 24 hours before a call
---   repeat_24h_percent     DOUBLE   percent of callers: callers      share of them
+-- * repeat_24h_percent     DOUBLE   percent of callers: callers      share of them
 --   repeat_7d_callers      BIGINT   count                            callers with a contact in the 7 days before a call
---   repeat_7d_percent      DOUBLE   percent of callers: callers      share of them
---   judged_calls           BIGINT   count                            answered calls of known callers whose next 24 hours are listed
+-- * repeat_7d_percent      DOUBLE   percent of callers: callers      share of them
+-- * judged_calls           BIGINT   count                            answered calls of known callers whose next 24 hours are listed
 --   completed_percent      DOUBLE   percent of judged: judged_calls  completed share
 --   first_contact_calls    BIGINT   count                            completed calls without another contact in the next 24 hours
---   first_contact_percent  DOUBLE   percent of judged: judged_calls  share of them
+-- * first_contact_percent  DOUBLE   percent of judged: judged_calls  share of them
 --   low_percent            DOUBLE   percent                          lower bound of this share (Wilson, 95 %)
 --   high_percent           DOUBLE   percent                          upper bound
 --   open_calls             BIGINT   count                            answered calls of known callers whose next 24 hours are not listed yet

@@ -16,16 +16,16 @@
 -- Empty: there are no campaigns
 -- Example: query campaigns
 -- Columns:
---   name              VARCHAR  -        the campaign's name
---   status            VARCHAR  -        draft, pending, ongoing, paused, success, fail or canceled
---   total_calls       BIGINT   count    planned calls
---   progress_percent  DOUBLE   percent of total  share of planned calls that are completed or failed
---   attempts          BIGINT   count    calls with a start that are not inbound
+-- * name              VARCHAR  -        the campaign's name
+-- * status            VARCHAR  -        draft, pending, ongoing, paused, success, fail or canceled
+-- * total_calls       BIGINT   count    planned calls
+-- * progress_percent  DOUBLE   percent of total  share of planned calls that are completed or failed
+-- * attempts          BIGINT   count    calls with a start that are not inbound
 --   reached_calls     BIGINT   count    attempts that reached a person
---   reached_percent   DOUBLE   percent of known  share of them among the attempts that are over and of which it is known whether they connected
+-- * reached_percent   DOUBLE   percent of known  share of them among the attempts that are over and of which it is known whether they connected
 --   first_reached     BIGINT   count    first attempts that reached a person
 --   later_reached     BIGINT   count    later attempts that reached a person
---   best_hour         BIGINT   -        local hour, 0 to 23, in which most attempts reach a person; null: none did
+-- * best_hour         BIGINT   -        local hour, 0 to 23, in which most attempts reach a person; null: none did
 --   completed_calls   BIGINT   count    completed calls by the service's count
 --   failed_calls      BIGINT   count    failed or canceled calls by the service's count
 --   agent_id          VARCHAR  -        agent of its calls

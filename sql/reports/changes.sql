@@ -26,20 +26,20 @@
 -- Empty: no changes and no publications were seen
 -- Example: query changes --since 30d
 -- Columns:
---   seen_at                   TIMESTAMP WITH TIME ZONE  -  time it was detected, or of the publication
+-- * seen_at                   TIMESTAMP WITH TIME ZONE  -  time it was detected, or of the publication
 --   since_at                  TIMESTAMP WITH TIME ZONE  -  time of the last list before the change
 --   resource                  VARCHAR  -        table of the object
---   what                      VARCHAR  -        name or key of the object; for a version, its name
+-- * what                      VARCHAR  -        name or key of the object; for a version, its name
 --   agent_id                  VARCHAR  -        the agent, for a change of an agent
---   kind                      VARCHAR  -        published, created, changed, deleted or returned
---   fields                    VARCHAR  prose    changed columns, with short values before and after, else the names of changed members
+-- * kind                      VARCHAR  -        published, created, changed, deleted or returned
+-- * fields                    VARCHAR  prose    changed columns, with short values before and after, else the names of changed members
 --   before_calls              BIGINT   count    calls of the agent in the hours before
 --   after_calls               BIGINT   count    calls of the agent in the hours after
---   before_completed_percent  DOUBLE   percent of answered  completed share of the answered calls before
---   after_completed_percent   DOUBLE   percent of answered  completed share of the answered calls after
+-- * before_completed_percent  DOUBLE   percent of answered  completed share of the answered calls before
+-- * after_completed_percent   DOUBLE   percent of answered  completed share of the answered calls after
 --   difference_low_points     DOUBLE   points   lower bound of the difference, in percentage points
 --   difference_high_points    DOUBLE   points   upper bound
---   verdict                   VARCHAR  -        better, worse, unclear or too early
+-- * verdict                   VARCHAR  -        better, worse, unclear or too early
 --   needs_calls               BIGINT   count    for too early: approximate number of further answered calls required
 --   before_answered_calls     BIGINT   count    answered calls before
 --   after_answered_calls      BIGINT   count    answered calls after

@@ -17,10 +17,10 @@
 -- Example: query concurrency --every hour --since 7d
 -- Columns:
 --   key         VARCHAR    -      group of --by
---   step        TIMESTAMP  -      start of the local day, hour or minute
---   calls       BIGINT     count  calls of known duration that start in it
---   peak_calls  BIGINT     count  maximum of simultaneous calls
---   peak_at     TIMESTAMP WITH TIME ZONE  -  time of the first maximum; null: at the start of the step, or none
+-- * step        TIMESTAMP  -      start of the local day, hour or minute
+-- * calls       BIGINT     count  calls of known duration that start in it
+-- * peak_calls  BIGINT     count  maximum of simultaneous calls
+-- * peak_at     TIMESTAMP WITH TIME ZONE  -  time of the first maximum; null: at the start of the step, or none
 
 WITH groups AS (
     SELECT key, row_number() OVER () AS n

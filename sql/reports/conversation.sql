@@ -15,12 +15,12 @@
 -- Example: query conversation --by agent
 -- Columns:
 --   key                   VARCHAR  -                        group of --by
---   calls                 BIGINT   count                    calls with a spoken turn of known times
---   turns_per_call        DOUBLE   number                   mean number of these turns
---   agent_talk_percent    DOUBLE   percent of speech        talk ratio: the agents' share of the speech time
---   latency_p50_ms        BIGINT   ms                       response latency, median
---   latency_p95_ms        BIGINT   ms                       response latency, 95th percentile
---   interrupted_percent   DOUBLE   percent of calls: calls  share of calls in which the caller interrupts the agent
+-- * calls                 BIGINT   count                    calls with a spoken turn of known times
+-- * turns_per_call        DOUBLE   number                   mean number of these turns
+-- * agent_talk_percent    DOUBLE   percent of speech        talk ratio: the agents' share of the speech time
+-- * latency_p50_ms        BIGINT   ms                       response latency, median
+-- * latency_p95_ms        BIGINT   ms                       response latency, 95th percentile
+-- * interrupted_percent   DOUBLE   percent of calls: calls  share of calls in which the caller interrupts the agent
 --   caller_interruptions  BIGINT   count                    turns with which the caller interrupts
 --   agent_interruptions   BIGINT   count                    turns with which the agent interrupts
 --   silence_p50_ms        BIGINT   ms                       median over calls of the longest silence

@@ -22,22 +22,22 @@
 -- Example: query costs --by month
 -- Columns:
 --   key                 VARCHAR         -                   group of --by
---   unit                VARCHAR         -                   unit of the amounts: currency (of the account) or credits; null: no cost is known
---   calls               BIGINT          count               calls of the group, with or without a known cost
---   total_cost          DECIMAL(38,18)  money               sum of the known costs in the unit
---   per_call            DECIMAL(38,4)   money: cost_spread  total_cost per call with a known cost
---   per_minute          DECIMAL(38,4)   money               cost per connected minute: cost of the connected calls with a known duration, divided by their talk time
---   per_completed_call  DECIMAL(38,4)   money               cost per completed call with a known cost, without calls of which it is not known whether the caller spoke
+-- * unit                VARCHAR         -                   unit of the amounts: currency (of the account) or credits; null: no cost is known
+-- * calls               BIGINT          count               calls of the group, with or without a known cost
+-- * total_cost          DECIMAL(38,18)  money               sum of the known costs in the unit
+-- * per_call            DECIMAL(38,4)   money: cost_spread  total_cost per call with a known cost
+-- * per_minute          DECIMAL(38,4)   money               cost per connected minute: cost of the connected calls with a known duration, divided by their talk time
+-- * per_completed_call  DECIMAL(38,4)   money               cost per completed call with a known cost, without calls of which it is not known whether the caller spoke
 --   costed_calls        BIGINT          count               calls whose cost is known in the unit
 --   completed_calls     BIGINT          count               completed calls among them: the caller spoke, and the call ended by a hang-up
 --   talk_ms             HUGEINT         ms                  talk time of the calls whose cost is known
 --   voicemail_cost      DECIMAL(38,18)  money               cost of the calls that a machine answered; null: no such call has a known cost
 --   failed_cost         DECIMAL(38,18)  money               cost of the calls that failed; null: no such call has a known cost
 --   silent_cost         DECIMAL(38,18)  money               cost of the answered calls in which the caller never spoke, and that did not fail; null: no such call has a known cost
---   wasted_percent      DOUBLE          percent of cost     share of the total cost that is voicemail, failed or silent
+-- * wasted_percent      DOUBLE          percent of cost     share of the total cost that is voicemail, failed or silent
 --   field_cost          DECIMAL(38,18)  money               with --field: sum of the known costs of the calls in which the field was found
 --   successes           BIGINT          count               with --field: of these calls, those that were a success
---   per_success         DECIMAL(38,4)   money               with --field: field_cost per success
+-- * per_success         DECIMAL(38,4)   money               with --field: field_cost per success
 
 WITH summed AS (
     SELECT key, unit,

@@ -24,11 +24,11 @@
 -- Example: query coverage
 -- Columns:
 --   key            VARCHAR  -                                   group of --by
---   fact           VARCHAR  -                                   known or missing fact
---   state          VARCHAR  -                                   good, waiting (pending until it comes or is given up), lost (does not come) or info
---   calls          BIGINT   count                               calls it applies to, or values that were replaced; null for a bound
---   share_percent  DOUBLE   percent of calls: sum(calls) FILTER (fact = 'listed')  share of the group's calls, or a bound of a share; null for other lines of the warehouse
---   scope          VARCHAR  -                                   selection: the selected calls; warehouse: all calls
+-- * fact           VARCHAR  -                                   known or missing fact
+-- * state          VARCHAR  -                                   good, waiting (pending until it comes or is given up), lost (does not come) or info
+-- * calls          BIGINT   count                               calls it applies to, or values that were replaced; null for a bound
+-- * share_percent  DOUBLE   percent of calls: sum(calls) FILTER (fact = 'listed')  share of the group's calls, or a bound of a share; null for other lines of the warehouse
+-- * scope          VARCHAR  -                                   selection: the selected calls; warehouse: all calls
 
 WITH counted AS (
     SELECT key, [

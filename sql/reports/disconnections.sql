@@ -9,11 +9,11 @@
 -- Example: query disconnections --since 7d --by agent
 -- Columns:
 --   key                   VARCHAR  -                              group of --by
---   disconnection_reason  VARCHAR  -                              user_hangup, agent_hangup, dial_no_answer …; null: none
---   calls                 BIGINT   count                          calls
---   share_percent         DOUBLE   percent of calls: sum(calls)   share of the group's calls
+-- * disconnection_reason  VARCHAR  -                              user_hangup, agent_hangup, dial_no_answer …; null: none
+-- * calls                 BIGINT   count                          calls
+-- * share_percent         DOUBLE   percent of calls: sum(calls)   share of the group's calls
 --   connected_calls       BIGINT   count                          connected calls
---   connected_percent     DOUBLE   percent of these calls: calls  connected share of the calls of the row
+-- * connected_percent     DOUBLE   percent of these calls: calls  connected share of the calls of the row
 
 WITH counted AS (
     SELECT key, disconnection_reason,

@@ -16,13 +16,13 @@
 -- Example: query durations --by metadata.campaign --format csv --output durations.csv
 -- Columns:
 --   key               VARCHAR  -                   group of --by
---   calls             BIGINT   count               calls
---   mean_ms           BIGINT   ms: all_spread      mean duration
---   p50_ms            BIGINT   ms                  median duration
---   p90_ms            BIGINT   ms                  90th percentile
---   p95_ms            BIGINT   ms                  95th percentile
+-- * calls             BIGINT   count               calls
+-- * mean_ms           BIGINT   ms: all_spread      mean duration
+-- * p50_ms            BIGINT   ms                  median duration
+-- * p90_ms            BIGINT   ms                  90th percentile
+-- * p95_ms            BIGINT   ms                  95th percentile
 --   p99_ms            BIGINT   ms                  99th percentile
---   max_ms            BIGINT   ms                  longest duration
+-- * max_ms            BIGINT   ms                  longest duration
 --   connected_p50_ms  BIGINT   ms                  median duration of the connected calls
 --   connected_p90_ms  BIGINT   ms                  90th percentile of it
 --   connected_p95_ms  BIGINT   ms                  95th percentile of it

@@ -16,15 +16,15 @@
 -- Example: query early --since 7d
 -- Columns:
 --   key                  VARCHAR  -                                   group of --by
---   answered_calls       BIGINT   count                               answered calls
+-- * answered_calls       BIGINT   count                               answered calls
 --   hung_up_5s_calls     BIGINT   count                               answered calls in which the caller hung up within 5 seconds
---   hung_up_5s_percent   DOUBLE   percent of answered: answered_calls  share of them
+-- * hung_up_5s_percent   DOUBLE   percent of answered: answered_calls  share of them
 --   hung_up_10s_calls    BIGINT   count                               answered calls in which the caller hung up within 10 seconds
---   hung_up_10s_percent  DOUBLE   percent of answered: answered_calls  share of them
+-- * hung_up_10s_percent  DOUBLE   percent of answered: answered_calls  share of them
 --   silent_calls         BIGINT   count                               answered calls in which the caller never spoke
---   silent_percent       DOUBLE   percent of answered: answered_calls  share of them
---   first_word_p50_ms    BIGINT   ms                                  time from the call's start to the agent's first word, median
---   first_word_p90_ms    BIGINT   ms                                  90th percentile of it
+-- * silent_percent       DOUBLE   percent of answered: answered_calls  share of them
+-- * first_word_p50_ms    BIGINT   ms                                  time from the call's start to the agent's first word, median
+-- * first_word_p90_ms    BIGINT   ms                                  90th percentile of it
 --   first_word_p95_ms    BIGINT   ms                                  95th percentile of it
 --   first_word_calls     BIGINT   count                               answered calls with a known first word
 

@@ -20,14 +20,14 @@
 -- Example: query extracted --since 30d
 -- Columns:
 --   key            VARCHAR  -        group of --by
---   name           VARCHAR  -        the field
+-- * name           VARCHAR  -        the field
 --   type           VARCHAR  -        string, enum, boolean or number
---   value          VARCHAR  -        value; null: none, or several together
---   values         BIGINT   count    distinct values in the row
---   items          BIGINT   count    occurrences
---   share_percent  DOUBLE   percent of items  share of the field's items
+-- * value          VARCHAR  -        value; null: none, or several together
+-- * values         BIGINT   count    distinct values in the row
+-- * items          BIGINT   count    occurrences
+-- * share_percent  DOUBLE   percent of items  share of the field's items
 --   total          DECIMAL(38,18)  number  sum of the field's numbers
---   mean           DECIMAL(38,4)   number  their mean
+-- * mean           DECIMAL(38,4)   number  their mean
 --   min            DECIMAL(38,18)  number  minimum
 --   p50            DECIMAL(38,18)  number  median
 --   p90            DECIMAL(38,18)  number  90th percentile

@@ -20,17 +20,17 @@
 -- Example: query flows --since 30d --by version
 -- Columns:
 --   key                  VARCHAR  -                                   group of --by
---   agent_id             VARCHAR  -                                   the agent
---   from_node            VARCHAR  -                                   name of the node that is left; (start) before the first
---   to_node              VARCHAR  -                                   name of the next node; (end): the call ends
---   calls                BIGINT   count                               calls that made the move
+-- * agent_id             VARCHAR  -                                   the agent
+-- * from_node            VARCHAR  -                                   name of the node that is left; (start) before the first
+-- * to_node              VARCHAR  -                                   name of the next node; (end): the call ends
+-- * calls                BIGINT   count                               calls that made the move
 --   passes               BIGINT   count                               number of such moves
---   share_percent        DOUBLE   percent of the node's passes        share of all moves from the node
+-- * share_percent        DOUBLE   percent of the node's passes        share of all moves from the node
 --   failed_passes        BIGINT   count                               moves that failed
 --   answered_calls       BIGINT   count                               answered calls among the calls
---   completed_percent    DOUBLE   percent of answered: answered_calls  share of them that were completed
+-- * completed_percent    DOUBLE   percent of answered: answered_calls  share of them that were completed
 --   transferred_percent  DOUBLE   percent of answered: answered_calls  share of them that were transferred
---   lost_percent         DOUBLE   percent of answered: answered_calls  share of them that failed or were abandoned
+-- * lost_percent         DOUBLE   percent of answered: answered_calls  share of them that failed or were abandoned
 --   hung_up_percent      DOUBLE   percent of answered: answered_calls  share of them with user_hangup
 --   from_id              VARCHAR  -                                   id of the node that is left; null: (start)
 --   to_id                VARCHAR  -                                   id of the next node; null: (end)

@@ -15,13 +15,13 @@
 -- Example: query funnel --by agent --since 7d
 -- Columns:
 --   key                VARCHAR  -                                   group of --by
---   stage              VARCHAR  -                                   attempted, connected, conversed or completed
---   calls              BIGINT   count                               calls that reach the stage
---   attempted_percent  DOUBLE   percent of attempted: sum(calls) FILTER (stage = 'attempted')  share of the attempted calls
---   connected_percent  DOUBLE   percent of connected: sum(calls) FILTER (stage = 'connected')  share of the connected calls; null for attempted
---   answered_percent   DOUBLE   percent of answered: answered_calls  share of the answered calls; for completed only
+-- * stage              VARCHAR  -                                   attempted, connected, conversed or completed
+-- * calls              BIGINT   count                               calls that reach the stage
+-- * attempted_percent  DOUBLE   percent of attempted: sum(calls) FILTER (stage = 'attempted')  share of the attempted calls
+-- * connected_percent  DOUBLE   percent of connected: sum(calls) FILTER (stage = 'connected')  share of the connected calls; null for attempted
+-- * answered_percent   DOUBLE   percent of answered: answered_calls  share of the answered calls; for completed only
 --   answered_calls     BIGINT   count                               answered calls, the denominator
---   unknown_calls      BIGINT   count                               calls of which it is not known whether they conversed; for conversed only
+-- * unknown_calls      BIGINT   count                               calls of which it is not known whether they conversed; for conversed only
 
 WITH counted AS (
     SELECT key,

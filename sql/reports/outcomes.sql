@@ -14,14 +14,14 @@
 -- Example: query outcomes --since 30d --compare previous
 -- Columns:
 --   key               VARCHAR  -                                   group of --by
---   outcome           VARCHAR  -                                   completed, transferred, abandoned, failed, voicemail, not_connected or unknown
---   kind              VARCHAR  -                                   detail: no answer, error, never spoke, transcript to come …
---   calls             BIGINT   count                               calls
---   share_percent     DOUBLE   percent of calls: sum(calls)        share of the group's calls
+-- * outcome           VARCHAR  -                                   completed, transferred, abandoned, failed, voicemail, not_connected or unknown
+-- * kind              VARCHAR  -                                   detail: no answer, error, never spoke, transcript to come …
+-- * calls             BIGINT   count                               calls
+-- * share_percent     DOUBLE   percent of calls: sum(calls)        share of the group's calls
 --   low_percent       DOUBLE   percent                             lower bound of this share (Wilson, 95 %)
 --   high_percent      DOUBLE   percent                             upper bound
 --   answered_calls    BIGINT   count                               answered calls of the row
---   answered_percent  DOUBLE   percent of answered: sum(answered_calls)  share of them among the group's answered calls
+-- * answered_percent  DOUBLE   percent of answered: sum(answered_calls)  share of them among the group's answered calls
 
 WITH counted AS (
     SELECT key, outcome, outcome_kind AS kind,

@@ -21,16 +21,16 @@
 -- Example: query scorecards --by agent,version --since 28d --compare previous
 -- Columns:
 --   key                VARCHAR                    -                          group of --by
---   criterion          VARCHAR                    -                          path of the criterion; null: the evaluation is no object
+-- * criterion          VARCHAR                    -                          path of the criterion; null: the evaluation is no object
 --   kind               VARCHAR                    -                          boolean, number, string, null, array, object or unread number
---   value              VARCHAR                    -                          true for a boolean, the text for a string; null: a number, more than ten texts, or another kind
+-- * value              VARCHAR                    -                          true for a boolean, the text for a string; null: a number, more than ten texts, or another kind
 --   values             BIGINT                     count: listed              distinct texts in the row; null: not text
---   judged             BIGINT PER criterion kind  count                      values of the kind for the criterion in the group's calls
---   hits               BIGINT                     count: listed              values equal to value; null: no value
---   share_percent      DOUBLE                     percent of judged: listed  share of them
+-- * judged             BIGINT PER criterion kind  count                      values of the kind for the criterion in the group's calls
+-- * hits               BIGINT                     count: listed              values equal to value; null: no value
+-- * share_percent      DOUBLE                     percent of judged: listed  share of them
 --   low_percent        DOUBLE                     percent                    lower bound of this share (Wilson, 95 %)
 --   high_percent       DOUBLE                     percent                    upper bound
---   mean               DECIMAL(38,4)              number: spread             mean of the numbers
+-- * mean               DECIMAL(38,4)              number: spread             mean of the numbers
 --   mean_low           DOUBLE                     number                     lower bound of the mean (95 %); null: fewer than ten numbers
 --   mean_high          DOUBLE                     number                     upper bound
 --   min                DECIMAL(38,18)             number                     minimum

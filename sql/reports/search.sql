@@ -12,11 +12,11 @@
 -- Empty: no turn has all the words
 -- Example: query search refund --since 7d
 -- Columns:
---   call_id   VARCHAR                   -      id of the call, for query call
---   found     BOOLEAN                   -      whether the words are in it; false: context
---   who       VARCHAR                   -      agent or user
---   at_ms     BIGINT                    ms     time since the start of the call
---   what      VARCHAR                   prose  what was said
+-- * call_id   VARCHAR                   -      id of the call, for query call
+-- * found     BOOLEAN                   -      whether the words are in it; false: context
+-- * who       VARCHAR                   -      agent or user
+-- * at_ms     BIGINT                    ms     time since the start of the call
+-- * what      VARCHAR                   prose  what was said
 --   turn      INTEGER                   -      position in the transcript
 --   start_at  TIMESTAMP WITH TIME ZONE  -      start of the call
 

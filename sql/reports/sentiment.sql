@@ -13,14 +13,14 @@
 -- Example: query sentiment --by week
 -- Columns:
 --   key                  VARCHAR  -                                   group of --by
---   user_sentiment       VARCHAR  -                                   positive, neutral, negative, or another word of the service; null: none
---   calls                BIGINT   count                               calls
---   share_percent        DOUBLE   percent of calls: sum(calls)        share of the group's calls
---   rated_percent        DOUBLE   percent of rated: sum(rated_calls)  share of the group's rated calls (with a sentiment, no voicemail); null: none
+-- * user_sentiment       VARCHAR  -                                   positive, neutral, negative, or another word of the service; null: none
+-- * calls                BIGINT   count                               calls
+-- * share_percent        DOUBLE   percent of calls: sum(calls)        share of the group's calls
+-- * rated_percent        DOUBLE   percent of rated: sum(rated_calls)  share of the group's rated calls (with a sentiment, no voicemail); null: none
 --   rated_calls          BIGINT   count                               calls of the row that are rated
 --   rated_low_percent    DOUBLE   percent                             lower bound of the rated share (Wilson, 95 %)
 --   rated_high_percent   DOUBLE   percent                             upper bound
---   rated_share_percent  DOUBLE   percent of calls                    rated share of the group's calls without voicemail
+-- * rated_share_percent  DOUBLE   percent of calls                    rated share of the group's calls without voicemail
 
 WITH counted AS (
     SELECT key, user_sentiment, total_of(calls) AS calls,

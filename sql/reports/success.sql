@@ -13,17 +13,17 @@
 -- Example: query success --field resolved=true --by agent
 -- Columns:
 --   key              VARCHAR         -                              group of --by
---   field            VARCHAR         -                              the extracted field
---   value            VARCHAR         -                              the value that means success
---   known_calls      BIGINT          count                          calls in which the field was found
---   successes        BIGINT          count                          known calls with the value
---   success_percent  DOUBLE          percent of known: known_calls  share of them
+-- * field            VARCHAR         -                              the extracted field
+-- * value            VARCHAR         -                              the value that means success
+-- * known_calls      BIGINT          count                          calls in which the field was found
+-- * successes        BIGINT          count                          known calls with the value
+-- * success_percent  DOUBLE          percent of known: known_calls  share of them
 --   low_percent      DOUBLE          percent                        lower bound of this share (Wilson, 95 %)
 --   high_percent     DOUBLE          percent                        upper bound
 --   total_cost       DECIMAL(38,18)  money                          sum of the known costs of the known calls, in the unit
 --   unit             VARCHAR         -                              unit of the amounts in all rows: currency or credits, whichever more of these calls have; null: no cost is known
 --   costed_calls     BIGINT          count                          known calls whose cost is known in the unit
---   per_success      DECIMAL(38,4)   money                          total_cost per success with a known cost
+-- * per_success      DECIMAL(38,4)   money                          total_cost per success with a known cost
 
 WITH known AS (
     SELECT key, name, succeeded, total_cost, CASE WHEN total_cost IS NULL THEN credits_used END AS credits

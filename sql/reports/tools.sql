@@ -11,15 +11,15 @@
 -- Example: query tools --since 7d
 -- Columns:
 --   key              VARCHAR  -                                   group of --by
---   tool_name        VARCHAR  -                                   tool name; null: a result without its invocation
---   uses             BIGINT   count                               tool calls
+-- * tool_name        VARCHAR  -                                   tool name; null: a result without its invocation
+-- * uses             BIGINT   count                               tool calls
 --   share_percent    DOUBLE   percent of uses: sum(uses)          share of the group's tool calls
 --   calls            BIGINT   count                               calls in which it was used
---   failed_uses      BIGINT   count                               failed tool calls
---   failed_percent   DOUBLE   percent of answered uses: uses - unanswered_uses  failed share of the tool calls with a result
+-- * failed_uses      BIGINT   count                               failed tool calls
+-- * failed_percent   DOUBLE   percent of answered uses: uses - unanswered_uses  failed share of the tool calls with a result
 --   unanswered_uses  BIGINT   count                               tool calls without a result
---   pause_p50_ms     BIGINT   ms                                  median pause in which it ran
---   pause_p95_ms     BIGINT   ms                                  95th percentile of the pause
+-- * pause_p50_ms     BIGINT   ms                                  median pause in which it ran
+-- * pause_p95_ms     BIGINT   ms                                  95th percentile of the pause
 --   duration_p50_ms  BIGINT   ms                                  median duration, if the service sends times
 
 WITH counted AS (

@@ -13,14 +13,14 @@
 -- Example: query transfers --since 7d
 -- Columns:
 --   key                  VARCHAR  -                                   group of --by
---   last_tool            VARCHAR  -                                   last tool before the transfer; null: none
---   transferred_calls    BIGINT   count                               answered calls that were transferred
---   answered_percent     DOUBLE   percent of answered: answered_calls  share of them among the group's answered calls
+-- * last_tool            VARCHAR  -                                   last tool before the transfer; null: none
+-- * transferred_calls    BIGINT   count                               answered calls that were transferred
+-- * answered_percent     DOUBLE   percent of answered: answered_calls  share of them among the group's answered calls
 --   low_percent          DOUBLE   percent                             lower bound of this share (Wilson, 95 %)
 --   high_percent         DOUBLE   percent                             upper bound
---   transferred_percent  DOUBLE   percent of transferred: sum(transferred_calls)  share of them among the group's transferred calls
---   p50_ms               BIGINT   ms                                  time to transfer, median
---   p90_ms               BIGINT   ms                                  90th percentile of it
+-- * transferred_percent  DOUBLE   percent of transferred: sum(transferred_calls)  share of them among the group's transferred calls
+-- * p50_ms               BIGINT   ms                                  time to transfer, median
+-- * p90_ms               BIGINT   ms                                  90th percentile of it
 --   answered_calls       BIGINT   number                              the group's answered calls
 
 WITH answered AS (

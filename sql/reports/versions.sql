@@ -30,25 +30,25 @@
 -- Example: query versions --field resolved=true
 -- Columns:
 --   key                     VARCHAR  -                                   group of --by
---   agent_id                VARCHAR  -                                   the agent
---   agent_version           VARCHAR  -                                   its version
---   variant_label           VARCHAR  -                                   the variant of the split test; null: none
---   answered_calls          BIGINT   count                               answered calls
---   completed_percent       DOUBLE   percent of answered: answered_calls  share of them that were completed
+-- * agent_id                VARCHAR  -                                   the agent
+-- * agent_version           VARCHAR  -                                   its version
+-- * variant_label           VARCHAR  -                                   the variant of the split test; null: none
+-- * answered_calls          BIGINT   count                               answered calls
+-- * completed_percent       DOUBLE   percent of answered: answered_calls  share of them that were completed
 --   completed_low_percent   DOUBLE   percent                             lower bound of this share
 --   completed_high_percent  DOUBLE   percent                             upper bound
---   verdict                 VARCHAR  -                                   baseline, better, worse or unclear
+-- * verdict                 VARCHAR  -                                   baseline, better, worse or unclear
 --   equal_mix_percent       DOUBLE   percent of answered                 share compared by verdict, at the baseline's mix of call types
 --   mix                     VARCHAR  prose                               call type whose part of the calls differs from the baseline's, with both parts
 --   difference_low_points   DOUBLE   points                              lower bound of the difference from the baseline at equal mix, in percentage points
 --   difference_high_points  DOUBLE   points                              upper bound
---   positive_percent        DOUBLE   percent of rated: rated_calls       share of positive sentiment among the calls that have one
+-- * positive_percent        DOUBLE   percent of rated: rated_calls       share of positive sentiment among the calls that have one
 --   positive_low_percent    DOUBLE   percent                             lower bound of this share
 --   positive_high_percent   DOUBLE   percent                             upper bound
 --   handle_ms               BIGINT   ms: handled_spread                  mean duration of the answered calls that connected; agents counts all calls that connected
 --   rated_calls             BIGINT   count                               answered calls that have a sentiment
 --   known_calls             BIGINT   count                               with --field: calls in which the field was found
---   success_percent         DOUBLE   percent of known: known_calls       with --field: share of them that were a success
+-- * success_percent         DOUBLE   percent of known: known_calls       with --field: share of them that were a success
 --   success_low_percent     DOUBLE   percent                             with --field: lower bound of this share
 --   success_high_percent    DOUBLE   percent                             with --field: upper bound
 

@@ -9,11 +9,11 @@
 -- Example: query volume --by agent --tz Asia/Seoul
 -- Columns:
 --   key              VARCHAR  -                             group of --by
---   weekday          ENUM     -                             day of the week, Monday first
---   hour             BIGINT   -                             hour of the day, 0 to 23
---   calls            BIGINT   count                         calls that start in it
---   share_percent    DOUBLE   percent of calls: sum(calls)  share of the group's calls
---   connected_calls  BIGINT   count                         connected calls
+-- * weekday          ENUM     -                             day of the week, Monday first
+-- * hour             BIGINT   -                             hour of the day, 0 to 23
+-- * calls            BIGINT   count                         calls that start in it
+-- * share_percent    DOUBLE   percent of calls: sum(calls)  share of the group's calls
+-- * connected_calls  BIGINT   count                         connected calls
 
 WITH counted AS (
     SELECT key, weekday, local_hour AS hour,

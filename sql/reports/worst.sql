@@ -13,13 +13,13 @@
 -- Example: query worst --since 1d
 -- Columns:
 --   key             VARCHAR  -      group of --by
---   call_id         VARCHAR  -      id of the call, for query call
---   why             VARCHAR  -      marks, heaviest first: negative, failed, tool failed
---   start_at        TIMESTAMP WITH TIME ZONE  -  start
---   agent_id        VARCHAR  -      the agent
---   duration_ms     BIGINT   ms     duration
---   user_sentiment  VARCHAR  -      sentiment of the caller by the service's analysis
---   outcome         VARCHAR  -      outcome
+-- * call_id         VARCHAR  -      id of the call, for query call
+-- * why             VARCHAR  -      marks, heaviest first: negative, failed, tool failed
+-- * start_at        TIMESTAMP WITH TIME ZONE  -  start
+-- * agent_id        VARCHAR  -      the agent
+-- * duration_ms     BIGINT   ms     duration
+-- * user_sentiment  VARCHAR  -      sentiment of the caller by the service's analysis
+-- * outcome         VARCHAR  -      outcome
 --   failed_uses     BIGINT   count  failed tool calls
 
 WITH marked AS MATERIALIZED (

@@ -10,11 +10,11 @@
 -- Example: query durations --steps --by agent
 -- Columns:
 --   key              VARCHAR  -                             group of --by
---   from_ms          BIGINT   ms                            start of the step
---   calls            BIGINT   count                         calls of at least this duration and less than 5 seconds more
---   share_percent    DOUBLE   percent of timed: sum(calls)  share of the group's calls whose duration is known
---   up_to_percent    DOUBLE   percent of timed              cumulative share up to the end of this step
---   connected_calls  BIGINT   count                         connected calls
+-- * from_ms          BIGINT   ms                            start of the step
+-- * calls            BIGINT   count                         calls of at least this duration and less than 5 seconds more
+-- * share_percent    DOUBLE   percent of timed: sum(calls)  share of the group's calls whose duration is known
+-- * up_to_percent    DOUBLE   percent of timed              cumulative share up to the end of this step
+-- * connected_calls  BIGINT   count                         connected calls
 
 WITH counted AS (
     SELECT key, duration_step AS from_ms,

@@ -14,7 +14,7 @@
 --   wait_ms       BIGINT NOT NULL                    ms: waits                           the wait, which
 --       needs two lines
 --   at            TIMESTAMP WITH TIME ZONE NOT NULL  -                                   with --field: when
---   long_percent  DOUBLE PER key                     percent of these calls: sum(wait_ms)  how many wait long
+-- * long_percent  DOUBLE PER key                     percent of these calls: sum(wait_ms)  how many wait long
 --   total         BIGINT PER at                      hidden                              for comparisons only
 
 -- A comment of the statement.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
+	sqlfiles "callhouse/sql"
 )
 
 // A name shared by several agents, ignoring case, selects none of them: wherever an agent can be
@@ -202,4 +204,45 @@ func TestTop(t *testing.T) {
 			t.Errorf("--top %d: %s", top, r)
 		}
 	}
+}
+
+// People see at most seven columns of every report, programs all of them, and both those requested.
+func TestColumns(t *testing.T) {
+	copyWarehouse(t)
+	heads := func(format string, args ...string) []string {
+		out := run(t, "", append(args, "--format", format)...).out
+		if _, below, ok := strings.Cut(out, "\n\n"); ok { // a heading for people
+			out = below
+		}
+		first, _, _ := strings.Cut(out, "\n")
+		return strings.Split(strings.Trim(first, "| "), map[string]string{"markdown": " | ", "csv": ","}[format])
+	}
+	for _, f := range sqlfiles.Reports() {
+		args := []string{f.Name, map[string]string{"CALL_ID": "c1", "WORD...": "ann"}[f.Arguments]}
+		if f.Arguments == "" {
+			args = args[:1]
+		}
+		for _, more := range [][]string{nil, {"--by", "agent,weekday"}, {"--by", "agent,weekday", "--field", "callback=true"}} {
+			if more != nil && !f.Grouped() || len(more) > 2 && !slices.Contains(f.Flags, "field") {
+				continue
+			}
+			if got := heads("markdown", append(args, more...)...); len(got) > 7 || len(got) < 2 {
+				t.Errorf("%s %v shows %d columns: %q", f.Name, more, len(got), got)
+			}
+		}
+		if all := heads("csv", args...); !slices.Equal(all, heads("csv", append(args, "--columns", "all")...)) ||
+			len(all) != len(heads("markdown", append(args, "--verbose")...)) || len(all) < len(f.Columns)-1-len(f.Fielded)-len(f.Hidden) {
+			t.Errorf("%s: not all columns: %q", f.Name, all)
+		}
+	}
+	for args, want := range map[string]string{
+		"durations --by agent --columns p99_ms,calls": "agent,p99_ms,calls", "durations --columns p99,mean,p99_ms": "p99_ms,mean_ms",
+		"outcomes --since 2024-11-19 --until 2024-11-20 --compare previous --columns calls": "outcome,kind,calls,previous_calls,change_calls",
+	} {
+		if got := heads("csv", strings.Fields(args)...); strings.Join(got, ",") != want {
+			t.Errorf("%s has the columns %q", args, got)
+		}
+	}
+	run(t, "", "durations", "--columns", "calls,mena_ms").reports(t, cli.ExitUsage, `unknown column "mena_ms"`, "did you mean: mean_ms?")
+	run(t, "", "agents", "--columns", "success_percent").reports(t, cli.ExitUsage, "requires --field")
 }

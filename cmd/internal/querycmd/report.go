@@ -71,6 +71,13 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	if slices.Contains(f.Flags, "steps") {
 		fl.BoolVar(&a.Steps, "steps", false, "one row per step of 5 seconds, with the share of calls in it and up to it")
 	}
+	fl.StringSliceVar(&a.Show, "columns", nil, "show these `COLUMNS`, e.g. calls,mean_ms; all: every column. "+
+		"By default, programs get all and people at most seven")
+	cli.Complete(cmd, "columns", append(columnNames(f), analytics.AllColumns)...)
+	fl.BoolFunc("verbose", "the same as --columns all", func(string) error {
+		a.Show = []string{analytics.AllColumns}
+		return nil
+	})
 	if f.Arguments != "CALL_ID" {
 		fl.StringVar(&a.Sort, "sort", "", "sort by `COLUMN`: by default, numbers and times descending, texts and days ascending; "+
 			"COLUMN:asc or COLUMN:desc sets the order")
@@ -165,9 +172,12 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 	}
 	defer answer.Close()
 	top := &format.First{Source: answer, Rows: cmp.Or(shown, math.MaxInt64)}
-	src := format.Drawn(top, f.Map())
-	if a.Compare != "" {
-		src = format.Compared(top)
+	src, err := a.chosen(answer, top)
+	if err != nil {
+		return err
+	}
+	if src = format.Drawn(src, f.Map()); a.Compare != "" {
+		src = format.Compared(src)
 	}
 	others := sync.OnceValues(func() (int64, error) { return top.Others(ctx) })
 	o := a.Drawing(loc)
@@ -203,6 +213,16 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 		words.Fprintln(a.Stderr, line)
 	}
 	return nil
+}
+
+// chosen returns the rows of an answer with the columns of --columns; without it, programs get all
+// columns and people those that the report shows.
+func (a *app) chosen(of *analytics.Answer, rows format.Source) (format.Source, error) {
+	if kind, err := a.OutputFormat(); err != nil || len(a.Show) == 0 && kind.Exact() {
+		return rows, err
+	}
+	at, err := of.Shown(a.Show)
+	return format.Only(rows, at), err
 }
 
 // explain writes the SELECT of a report.

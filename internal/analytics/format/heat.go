@@ -19,8 +19,13 @@ type drawn struct {
 
 // Drawn returns src such that a terminal shows a heat map: the first column down, the second
 // across, and the third, a count, in the cells. Other formats are not affected, nor are sources
-// unless columns has three names.
+// unless columns has three names and src these columns.
 func Drawn(src Source, columns []string) Source {
+	for _, name := range columns {
+		if !slices.ContainsFunc(src.Columns(), func(c value.Column) bool { return c.Name == name }) {
+			return src
+		}
+	}
 	if len(columns) != 3 {
 		return src
 	}

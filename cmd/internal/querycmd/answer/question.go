@@ -16,6 +16,7 @@ type Question struct {
 	Since, Until, Agent, Compare string
 	Field, Every, Sort           string
 	By, Where                    []string
+	Show                         []string // columns; see [analytics.Answer.Shown]
 	Limit, Skip, Top             uint32
 	Steps                        bool
 }

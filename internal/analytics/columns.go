@@ -1,0 +1,96 @@
+package analytics
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/value"
+)
+
+// maxShown is the maximum number of columns in an answer for people, unless columns are requested.
+const maxShown = 7
+
+// AllColumns requests every column.
+const AllColumns = "all"
+
+// Shown returns the indexes of the columns that an answer for people has: those requested or, without
+// any, those that the report's header marks, of which the last give way to groups and to the columns
+// of --field. Groups come first; the columns of a comparison go with those that they compare. It
+// returns an *UnknownError for an unknown column.
+func (a *Answer) Shown(names []string) ([]int, error) {
+	var all, fixed []int
+	of := map[string][]int{} // the columns of a figure
+	var known []string
+	for i, c := range a.Columns() {
+		all = append(all, i)
+		name := compared(c.Name)
+		if of[name] = append(of[name], i); name == c.Name {
+			known = append(known, name)
+		}
+		if i < len(a.q.Keys) || a.comparing() && slices.Contains(a.q.Report.Keys, name) {
+			fixed = append(fixed, i)
+		}
+	}
+	if slices.Contains(names, AllColumns) {
+		return all, nil
+	}
+	if len(names) == 0 {
+		if names = a.usual(maxShown - len(a.q.Keys)); names == nil {
+			return all, nil
+		}
+	}
+	out := fixed
+	for _, name := range names {
+		at, ok := of[name]
+		for _, unit := range []string{"_id", "_percent", "_ms", "_points"} { // which headings leave out
+			if !ok {
+				at, ok = of[name+unit]
+			}
+		}
+		if !ok && slices.Contains(a.q.Report.Fielded, name) {
+			return nil, &question.GroupError{What: fmt.Sprintf("the column %s requires --field", name), Hint: "for example: --field resolved=true"}
+		}
+		if !ok {
+			return nil, question.Unknown("column", name, known)
+		}
+		for _, i := range at {
+			if !slices.Contains(out, i) {
+				out = append(out, i)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (a *Answer) comparing() bool {
+	_, compares := a.q.Previous()
+	return compares
+}
+
+// usual returns up to n of the columns that the header marks; nil if it marks none.
+func (a *Answer) usual(n int) (out []string) {
+	fielded := func(name string) bool { return slices.Contains(a.q.Report.Fielded, name) }
+	for _, c := range a.q.Report.Columns {
+		if c.Shown && (a.q.Field != "" || !fielded(c.Name)) {
+			out = append(out, c.Name)
+		}
+	}
+	for i := len(out) - 1; i >= 0 && len(out) > n; i-- {
+		if !fielded(out[i]) {
+			out = slices.Delete(out, i, i+1)
+		}
+	}
+	return out
+}
+
+// compared returns the figure that a column of a comparison belongs to; for other columns, its name.
+func compared(name string) string {
+	for _, prefix := range []string{value.ChangeLowOf, value.ChangeHighOf, value.ChangeOf, value.PreviousOf} {
+		if of, ok := strings.CutPrefix(name, prefix); ok {
+			return of
+		}
+	}
+	return name
+}
