@@ -243,7 +243,7 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p question.Pa
 	for _, g := range groups {
 		switch report {
 		case "sentiment":
-			out = append(out, sentimentOf(g)...)
+			out = append(out, sentimentOf(g))
 		case "disconnections":
 			out = append(out, disconnectionsOf(g)...)
 		case "durations":
@@ -373,19 +373,43 @@ func ofTime(by string) bool {
 
 func percentOf(part, whole int) float64 { return 100 * float64(part) / float64(whole) }
 
-func sentimentOf(g *group) (out [][]any) {
-	all := count(g.calls, rated)
-	for _, part := range counted(g, "user_sentiment") {
-		n := len(part.calls)
-		of := count(part.calls, rated)
-		line := []any{g.key, part.key, int64(n), percentOf(n, len(g.calls)), nil, int64(of), nil, nil, share(all, len(g.calls)-count(g.calls, func(r row) bool { return reasonIs(r, "voicemail_reached") }))}
-		if part.key != nil {
-			line[4] = share(of, all)
-			line[6], line[7] = wilson(of, all)
+func sentimentOf(g *group) []any {
+	n, reached, words := map[any]int{}, 0, map[string]bool{}
+	for _, r := range g.calls {
+		word := r["user_sentiment"]
+		switch {
+		case rated(r):
+			reached++
+			n[word]++
+			if word != "negative" && word != "neutral" && word != "positive" {
+				words[word.(string)] = true
+			}
+		case linked(r) != "no" && !reasonIs(r, "voicemail_reached"):
+			reached++
 		}
-		out = append(out, line)
 	}
-	return out
+	all := count(g.calls, rated)
+	other := all - n["negative"] - n["neutral"] - n["positive"]
+	var remarks []string
+	if all == 0 {
+		remarks = append(remarks, "none rated")
+	} else if all < 20 || 2*all < reached {
+		remarks = append(remarks, "few rated")
+	}
+	if len(words) > 0 {
+		remarks = append(remarks, "other: "+strings.Join(slices.Sorted(maps.Keys(words)), ", "))
+	}
+	line := []any{g.key, int64(len(g.calls)), share(n["negative"], all), share(n["neutral"], all), share(n["positive"], all),
+		share(reached-all, reached), strings.Join(remarks, ", "), int64(all), int64(reached), int64(n["negative"]), int64(n["neutral"]),
+		int64(n["positive"]), int64(other), share(other, all)}
+	if remarks == nil {
+		line[6] = nil
+	}
+	for _, word := range []string{"negative", "neutral", "positive"} {
+		low, high := wilson(n[word], all)
+		line = append(line, low, high)
+	}
+	return line
 }
 
 func disconnectionsOf(g *group) (out [][]any) {

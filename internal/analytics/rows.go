@@ -168,7 +168,7 @@ func describe(columns []value.Column, f *sqlfiles.File) []value.Column {
 		}
 		out[i].Label = label(out[i], of)
 		out[i].Null = "(none)"
-		if f.Arguments != "" { // its answer is read as a text, in which marks for null would disturb
+		if f.Arguments != "" || out[i].Wrap { // in texts, marks for null would disturb
 			out[i].Null = ""
 		} else if out[i].Kind.Numeric() {
 			out[i].Null = "-"

@@ -39,7 +39,7 @@
 --   goal                   VARCHAR         -                                   outcomes that count as success of this agent
 --   goal_percent           DOUBLE          percent of answered: answered_calls  share of the answered calls that were a success
 --   goal_low_percent       DOUBLE          percent                             lower bound of this share (Wilson, 95 %)
--- * doubt                  VARCHAR         -                                   rated negative, or null
+-- * doubt                  VARCHAR         prose                               rated negative, or null
 --   known_calls            BIGINT          count                               with --field: calls in which the field was found
 -- * success_percent        DOUBLE          percent of known: known_calls       with --field: share of them that were a success
 --   success_low_percent    DOUBLE          percent                             with --field: lower bound of this share (Wilson, 95 %)

@@ -181,7 +181,7 @@ func TestGoldens(t *testing.T) {
 		{"help-durations", "durations --help"}, {"help-sql", "sql --help"}, {"help-catalog", "catalog --help"}, {"help-export", "export --help"}, {"help-list", "list --help"}, {"help-describe", "describe --help"},
 
 		{"sentiment", "sentiment"}, {"sentiment-by-agent", "sentiment --by agent"}, {"sentiment-csv", "sentiment --by day --tz Asia/Seoul --format csv"},
-		{"sentiment-json", "sentiment --by user_sentiment --format json"}, {"sentiment-markdown", "sentiment --by metadata.campaign --format markdown"},
+		{"sentiment-json", "sentiment --by agent --format json"}, {"sentiment-markdown", "sentiment --by metadata.campaign --format markdown"},
 		{"disconnections", "disconnections"}, {"disconnections-by-weekday", "disconnections --by weekday --format csv"},
 		{"durations", "durations"}, {"durations-by-day", "durations --by day"}, {"durations-by-day-seoul", "durations --by day --tz Asia/Seoul"},
 		{"durations-ndjson", "durations --by hour --format ndjson"},
@@ -338,7 +338,7 @@ func TestOutput(t *testing.T) {
 		t.Fatal(r)
 	}
 	raw, err := os.ReadFile("s.csv")
-	if err != nil || !strings.HasPrefix(string(raw), "user_sentiment,calls,") {
+	if err != nil || !strings.HasPrefix(string(raw), "calls,negative_percent,") {
 		t.Errorf("s.csv: %q, %v", raw, err)
 	}
 	run(t, "", "sql", "SELECT CAST(call_id AS INTEGER) FROM calls", "-o", "s.csv").exits(t, cli.ExitFailed)

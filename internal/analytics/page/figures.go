@@ -35,14 +35,14 @@ var figures = []figure{
 	{"calls", "funnel", "calls", "stage=attempted", neither, chart.Count, "calls"},
 	{"connect", "funnel", "attempted_percent", "stage=connected", higherIsBetter, chart.Percent, "connected_percent"},
 	{"completed", "funnel", "answered_percent", "stage=completed", higherIsBetter, chart.Percent, "completed_percent"},
-	{"negative", "sentiment", "rated_percent", "user_sentiment=negative", lowerIsBetter, chart.Percent, "negative_percent"},
+	{"negative", "sentiment", "negative_percent", "", lowerIsBetter, chart.Percent, "negative_percent"},
 	{"cost", "costs", "per_call", "", lowerIsBetter, chart.Money, ""},
 }
 
 // key are the reports of the key figures with the columns that are compared.
 var key = map[string][]string{
 	"funnel":    {"stage", "calls", "attempted_percent", "answered_percent"},
-	"sentiment": {"user_sentiment", "rated_percent", "rated_calls"},
+	"sentiment": {"calls", "negative_percent"},
 	"costs":     {"unit", "per_call"},
 }
 
@@ -79,20 +79,15 @@ func (s shown) String() string {
 	return text + " (" + s.Change.Word + ")"
 }
 
-// value returns a figure's value; prefix selects the period before. A missing row means zero: no row of
-// calls means 0 calls, and no row of negative calls among rated ones means 0 %.
+// value returns a figure's value; prefix selects the period before. No row of calls means 0 calls.
 func (s span) value(f figure, prefix string) any {
 	a := s.answers[f.report]
 	if prefix != "" && !a.compares() {
 		return nil
 	}
 	v := a.at(prefix+f.column, where(f.row))
-	switch {
-	case v != nil:
-	case f.id == "calls":
+	if v == nil && f.id == "calls" {
 		return int64(0)
-	case f.report == "sentiment" && a.sum(prefix+"rated_calls") > 0:
-		return 0.0
 	}
 	return v
 }
@@ -108,7 +103,11 @@ func (s span) shown(f figure) shown {
 	a := s.answers[f.report]
 	v, w := s.value(f, ""), s.value(f, value.PreviousOf)
 	out := shown{Now: a.cell(v, f.column), Command: a.Command, Column: f.column, Where: f.row}
-	out.Now.Link = a.calls(where(f.row))
+	of := where(f.row)
+	if f.id == "negative" {
+		of = map[string]string{"user_sentiment": "negative"}
+	}
+	out.Now.Link = a.calls(of)
 	if v == nil || w == nil || s.calls("") == 0 || s.calls(value.PreviousOf) == 0 {
 		return out
 	}

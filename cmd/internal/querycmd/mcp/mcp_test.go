@@ -193,7 +193,7 @@ func TestTools(t *testing.T) {
 		}
 		var flags []string
 		cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden && f.Name != "help" && f.Name != "explain" {
+			if !f.Hidden && !slices.Contains([]string{"help", "explain", "columns", "verbose"}, f.Name) { // assistants get every column
 				flags = append(flags, f.Name)
 			}
 		})
