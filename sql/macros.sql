@@ -227,11 +227,11 @@ CREATE MACRO mean_bound(s, z, side) AS s.mean
     - sqrt(variance_of(s) / (s.n - 1)) * unskewed(-side * student(z, s.n - 1), skewness_of(s) / sqrt(s.n));
 CREATE MACRO mean_change(s, t, z, side) AS newcombe(s.mean, mean_bound(s, z, side), t.mean, mean_bound(t, z, -side), side);
 
--- A value of a document as text. Equal numbers have the same text: 1.0 and 1.
+-- A value of a document as text, with its letters composed. Equal numbers have the same text: 1.0 and 1.
 CREATE MACRO document_value(document, pointer) AS CASE
     WHEN regexp_matches(json_extract_string(document, pointer), '^-?[0-9]+\.0$') AND json_type(document, pointer) = 'DOUBLE'
         THEN regexp_replace(regexp_replace(json_extract_string(document, pointer), '\.0$', ''), '^-0$', '0')
-    ELSE json_extract_string(document, pointer) END;
+    ELSE nfc_normalize(json_extract_string(document, pointer)) END;
 
 -- How a field of a document changed: its values before and after or, if these are long, the names
 -- of its changed members.
@@ -254,8 +254,8 @@ CREATE MACRO sent_text(v) AS CASE json_type(v)
 -- Whether a value of a field means success: see the report success. Null for null, and for fields that
 -- do not decide it.
 CREATE MACRO value_success(name, value, field_name, field_value) AS
-    CASE WHEN CASE WHEN field_name IS NULL THEN CAST(value AS VARCHAR) IN ('true', 'false') ELSE name = field_name END
-        THEN sent_text(value) = coalesce(field_value, 'true') END;
+    CASE WHEN CASE WHEN field_name IS NULL THEN CAST(value AS VARCHAR) IN ('true', 'false') ELSE nfc_normalize(name) = field_name END
+        THEN nfc_normalize(sent_text(value)) = coalesce(field_value, 'true') END;
 
 -- Whether an evaluation's value contains further values: an object, or an array of objects with
 -- names. The name of an object in such an array is not one of its values.
@@ -311,8 +311,10 @@ CREATE MACRO calls_to_find(points, percent, n, ratio, z) AS CAST(ceil(smooth(per
     * pow(100e0 * (z + 0.8416212335729143e0) / points, 2) * (1 + if(ratio > 0, ratio, 1))) AS BIGINT);
 
 -- Whether a text contains every search word, in any case. The pattern of the longest word finds the
--- few texts that are worth converting to lower case.
+-- few texts that are worth converting to lower case; few of these have letters that are not composed.
+CREATE MACRO has_word(content, word) AS
+    CASE WHEN contains(lower(content), lower(word)) THEN true ELSE contains(lower(nfc_normalize(content)), lower(word)) END;
 CREATE MACRO has_all_words(content, words, longest_word) AS
     CASE WHEN regexp_matches(content, longest_word, 'i')
-        THEN list_bool_and(list_transform(words, w -> contains(lower(content), lower(w)))) IS TRUE
+        THEN list_bool_and(list_transform(words, w -> has_word(content, w))) IS TRUE
         ELSE false END;

@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/longtest"
@@ -157,6 +159,48 @@ func TestSearchInAnyCase(t *testing.T) {
 			got = append(got, r[:1])
 		}
 		test.NoDiff(t, diff(want, got), "search %q (-want +got)", words)
+	}
+}
+
+// Texts are equal however their letters are composed, in what is stored and in what is asked: macOS
+// writes names with letters apart.
+func TestTextsInAnyComposition(t *testing.T) {
+	var d analyticstest.Data
+	forms := []string{"한글 각 Café ệ Å", norm.NFD.String("한글 각 Café ệ Å"), "한글 각 Cafe\u0301 \u00ea\u0323 \u212b"}
+	for i, text := range forms {
+		id, form := fmt.Sprint(i), []norm.Form{norm.NFC, norm.NFD}[i%2]
+		d.Calls = append(d.Calls, row{"call_id": id, "start_at": int64(1000), "variant_label": text, "status": "ended", "user_turns": int64(1),
+			"metadata": fmt.Sprintf(`{"%s":"%s"}`, form.String("도시"), text)})
+		d.Turns = append(d.Turns, row{"call_id": id, "turn": int64(0), "role": "user", "content": "- " + text + " -", "call_start_at": int64(1000)})
+		d.Items = append(d.Items, row{"call_id": id, "name": form.String("해결"), "value": `"` + text + `"`, "call_start_at": int64(1000)})
+	}
+	w := warehouse(t, d, nil)
+	ask := func(report string, p question.Params) [][]any {
+		rows, err := askFor(t.Context(), w, report, p)
+		return all(t, rows, err)
+	}
+	for _, text := range forms[:2] {
+		for _, where := range []string{"variant_label=" + strings.ToUpper(text), "metadata.도시=" + text, norm.NFD.String("metadata.도시=") + text} {
+			if got := ask("calls", question.Params{Where: []string{where}}); len(got) != 3 {
+				t.Errorf("%+q: %d calls, want 3", where, len(got))
+			}
+		}
+		if got := ask("success", question.Params{Field: norm.NFD.String("해결=") + text}); len(got) != 1 {
+			t.Errorf("the field: %v", got)
+		}
+		for _, word := range append(strings.Fields(text), strings.ToLower(text), "글 각") {
+			if got := ask("search", question.Params{Words: []string{word}}); len(got) != 3 {
+				t.Errorf("search %+q: %d turns, want 3", word, len(got))
+			}
+		}
+	}
+	for word, want := range map[string]int{"가": 0, "하": 0, "글각": 0, "한글x": 0, "e": 2} { // e is one of its own where it is apart
+		if got := ask("search", question.Params{Words: []string{word}}); len(got) != want {
+			t.Errorf("search %q: %d turns, want %d", word, len(got), want)
+		}
+	}
+	if got := ask("durations", question.Params{By: "metadata.도시"}); len(got) != 1 {
+		t.Errorf("the groups are %v", got)
 	}
 }
 

@@ -144,7 +144,7 @@ func hasField(ctx context.Context, conn *duck.Conn, field string) error {
 	if !ok {
 		return nil
 	}
-	found, err := conn.Column(ctx, "SELECT name FROM analysis_items WHERE name = ? LIMIT 1", name)
+	found, err := conn.Column(ctx, "SELECT name FROM analysis_items WHERE nfc_normalize(name) = ? LIMIT 1", name)
 	if err != nil {
 		return fmt.Errorf("find the field: %w", err)
 	}

@@ -54,7 +54,8 @@ func (p *Planner) counted(columns []string, q question.Question) string {
 	if q.Field != "" && slices.Contains(columns, success) {
 		name, wanted := field(q)
 		from += fmt.Sprintf(" LEFT JOIN (SELECT call_id, bool_or(value_success(name, value, %s, %s)) AS success FROM analysis_items"+
-			" WHERE name = %[1]s AND %[3]s GROUP BY call_id) found USING (call_id)", name, wanted, bounds(narrowed(q), "call_start_at"))
+			" WHERE nfc_normalize(name) = %[1]s AND %[3]s GROUP BY call_id) found USING (call_id)",
+			name, wanted, bounds(narrowed(q), "call_start_at"))
 	}
 	counted := fmt.Sprintf("SELECT *%s\nFROM (SELECT %s\nFROM %s\nWHERE %s\nGROUP BY ALL\nHAVING count(*) > 0)",
 		countedStart(columns), strings.Join(inner, ", "), from, where(q))

@@ -43,9 +43,10 @@ func belonging(rows string, q question.Question) string {
 func successes(q question.Question) string {
 	name, wanted := field(q)
 	success := "value_success(name, value, " + name + ", " + wanted + ")"
+	items := "(SELECT * REPLACE (nfc_normalize(name) AS name) FROM analysis_items WHERE " + success + " IS NOT NULL)"
 	return "SELECT key, name, bool_or(" + success + ") AS succeeded, any_value(total_cost) AS total_cost, " +
 		"any_value(credits_used) AS credits_used FROM (" +
-		joined("(SELECT * FROM analysis_items WHERE "+success+" IS NOT NULL)", ", total_cost, credits_used", q) +
+		joined(items, ", total_cost, credits_used", q) +
 		") GROUP BY key, call_id, name"
 }
 

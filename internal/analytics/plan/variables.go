@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/sqltext"
@@ -18,8 +21,13 @@ func (p *Planner) values(q question.Question) *strings.Replacer {
 	judged, _ := p.wholeDays(q.Params)
 	from, until := p.wholeDays(p.withHistory(q).Params)
 	words := make([]string, len(q.Words))
+	longest := ""
 	for i, w := range q.Words {
+		w = norm.NFC.String(w)
 		words[i] = sqltext.Quote(w)
+		if len(w) > len(longest) {
+			longest = w
+		}
 	}
 	start := "NULL"
 	if !q.CallStart.IsZero() {
@@ -33,7 +41,7 @@ func (p *Planner) values(q question.Question) *strings.Replacer {
 		"$field_name", name, "$field_value", wanted, "$goals", goals(q),
 		"$judged_from", judged, "$whole_from", from, "$whole_until", until, "$listed_until", strconv.FormatInt(p.listedUntil(), 10),
 		"$call_id", sqltext.Quote(q.Call), "$call_start_at", start,
-		"$words", "CAST(["+strings.Join(words, ", ")+"] AS VARCHAR[])", "$longest_word", sqltext.Quote(anyCase(q.Words)))
+		"$words", "CAST(["+strings.Join(words, ", ")+"] AS VARCHAR[])", "$longest_word", sqltext.Quote(anyForm(longest)))
 }
 
 // natural reports whether the groups have an order of their own.
@@ -60,16 +68,27 @@ func possible(keys []question.Dimension) string {
 	return condition
 }
 
-// anyCase returns a pattern for the longest of the words in any case. Patterns and lower() agree on
-// case, except for the dotted capital I of Turkish, whose small letter is i.
-func anyCase(words []string) string {
-	var longest string
-	for _, w := range words {
-		if len(w) > len(longest) {
-			longest = w
+// anyForm returns a pattern for a word in any case, and with its letters composed or apart (macOS writes
+// file names apart). It may match more. Patterns and lower() agree on case, except for the dotted
+// capital I of Turkish, whose small letter is i.
+func anyForm(word string) string {
+	var out strings.Builder
+	for _, r := range word {
+		apart, letter := []rune(norm.NFD.String(string(r))), regexp.QuoteMeta(string(r))
+		switch {
+		case strings.ContainsRune("iIİ", r):
+			letter = `[iİ]\x{307}?`
+		case len(apart) == 1:
+		case unicode.Is(unicode.Hangul, r):
+			letter = "(?:" + letter + "|" + string(apart) + "|" + norm.NFC.String(string(apart[:2])) + string(apart[2:]) + ")"
+		case len(apart) == 2:
+			letter = "(?:" + letter + "|" + regexp.QuoteMeta(string(apart[0])) + `\pM+)`
+		default: // a part of the marks may be composed
+			letter = "(?:" + letter + `|.\pM+)`
 		}
+		out.WriteString(letter)
 	}
-	return strings.NewReplacer("i", "[iİ]", "I", "[iİ]", "İ", "[iİ]").Replace(regexp.QuoteMeta(longest))
+	return out.String()
 }
 
 // wholeDays returns, as SQL literals, the first local day that is selected completely, and the day

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/text/unicode/norm"
+
 	"callhouse/internal/analytics/sqltext"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/resource"
@@ -16,7 +18,7 @@ import (
 
 // Dimension is an attribute by which a report can be grouped and narrowed.
 type Dimension struct {
-	Name string // as typed
+	Name string // as typed, in lower case
 	Expr string // SQL over the view calls, and over the relation counted_calls
 	// Columns are the columns of counted_calls that Expr needs. If Made is set, Expr is the only one, and
 	// Made computes it from the stored columns of calls.
@@ -70,9 +72,9 @@ func dimensions() map[string]Dimension {
 	word := func(column string) Dimension { return Dimension{Expr: column, Columns: []string{column}} }
 	date := func(text string) bool { _, err := time.Parse(time.DateOnly, text); return err == nil }
 	month := func(text string) bool { _, err := time.Parse("2006-01", text); return err == nil }
-	hour := func(text string) bool {
-		n, err := strconv.Atoi(text)
-		return err == nil && n >= 0 && n < 24 && strconv.Itoa(n) == text
+	var hours []string
+	for n := range 24 {
+		hours = append(hours, strconv.Itoa(n))
 	}
 	byDate := []string{LocalDate}
 	period := func(expr, onDay string, valid func(string) bool, like, layout string, months, days int) Dimension {
@@ -99,7 +101,7 @@ func dimensions() map[string]Dimension {
 		"day":                  period(LocalDate, "day", date, "2026-11-20", time.DateOnly, 0, 1),
 		"week":                 period("week", "week_of(day)", date, "2026-11-16 (its Monday)", time.DateOnly, 0, 7),
 		"month":                period("local_month", "month_of(day)", month, "2026-11", "2006-01", 1, 0),
-		"hour":                 {Expr: "local_hour", Columns: []string{LocalHour}, Natural: true, valid: hour, like: "9 (0 to 23)"},
+		"hour":                 {Expr: "local_hour", Columns: []string{LocalHour}, Natural: true, known: hours},
 		"weekday":              {Expr: "weekday", Columns: byDate, Natural: true, known: value.Weekdays[:], OnDay: "weekday_of(day)"},
 	}
 }
@@ -125,19 +127,33 @@ func Dimensions() []string {
 // dimensionOf returns the dimension called name. n numbers the dimensions of a question, so that
 // two keys of documents get different columns.
 func dimensionOf(name string, n int) (Dimension, error) {
+	name = canonical(name)
 	long := name
 	if other, ok := shortNames[name]; ok {
 		long = other
 	}
 	d, ok := dimensions()[long]
 	if doc, key, of := strings.Cut(name, "."); !ok && of && key != "" && slices.Contains(documents, doc) {
-		d, ok = madeOf(fmt.Sprint("in_document_", n), nil, "document_value("+doc+", "+sqltext.Quote(pointer(key))+")"), true
+		made := "document_value(" + doc + ", " + sqltext.Quote(pointer(key)) + ")"
+		if apart := norm.NFD.String(key); apart != key { // calls may spell the key either way
+			made = "coalesce(" + made + ", document_value(" + doc + ", " + sqltext.Quote(pointer(apart)) + "))"
+		}
+		d, ok = madeOf(fmt.Sprint("in_document_", n), nil, made), true
 	}
 	if !ok {
 		return d, Unknown("dimension", long, Dimensions())
 	}
 	d.Name = name
 	return d, nil
+}
+
+// canonical returns the name of a dimension in lower case, except for the key of a document, and in NFC.
+func canonical(name string) string {
+	doc, key, of := strings.Cut(norm.NFC.String(name), ".")
+	if doc = strings.ToLower(doc); of {
+		return doc + "." + key
+	}
+	return doc
 }
 
 // InCalls returns the dimension as SQL over the view calls.
@@ -161,7 +177,7 @@ func ByNames(by string) []string {
 			out[last] += "," + part
 			continue
 		}
-		out = append(out, part)
+		out = append(out, canonical(part))
 	}
 	return out
 }
@@ -217,19 +233,51 @@ func Filters(where []string) (out []Filter, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if d.known != nil && v != "" && !slices.Contains(d.known, v) {
-			return nil, Unknown(name, v, d.known)
+		values := []string{norm.NFC.String(v)}
+		if d.known != nil && v != "" {
+			if values = d.named(v); values == nil {
+				return nil, Unknown(d.Name, v, d.known)
+			}
 		}
 		if d.valid != nil && v != "" && !d.valid(v) {
-			return nil, &GroupError{fmt.Sprintf("invalid %s %q", name, v), "for example " + d.like}
+			return nil, &GroupError{fmt.Sprintf("invalid %s %q", d.Name, v), "for example " + d.like + "; for a period, use --since and --until"}
 		}
-		at := slices.IndexFunc(out, func(f Filter) bool { return f.Name == name })
+		at := slices.IndexFunc(out, func(f Filter) bool { return f.Name == d.Name })
 		if at < 0 {
 			out, at = append(out, Filter{Dimension: d}), len(out)
 		}
-		out[at].Values = append(out[at].Values, v)
+		out[at].Values = append(out[at].Values, values...)
 	}
 	return out, nil
+}
+
+// named returns the known values that a text names, in any case: one or, of hours and weekdays, those
+// of a range. A range may pass the end of the day or week, as in 22..2 and sat..mon. nil: unknown.
+func (d Dimension) named(text string) (out []string) {
+	from, to, ok := strings.Cut(text, "..")
+	if !ok || !d.Natural {
+		from, to = text, text
+	}
+	first, last := d.find(from), d.find(to)
+	if first < 0 || last < 0 {
+		return nil
+	}
+	if last < first {
+		last += len(d.known)
+	}
+	for ; first <= last; first++ {
+		out = append(out, d.known[first%len(d.known)])
+	}
+	return out
+}
+
+// find returns the index of a known value. Weekdays may be shortened to two letters, and hours may have
+// two digits.
+func (d Dimension) find(text string) int {
+	return slices.IndexFunc(d.known, func(known string) bool {
+		short := d.Natural && len(text) > 1 && len(text) < len(known) && strings.EqualFold(known[:len(text)], text)
+		return short || strings.EqualFold(known, text) || d.Natural && text == "0"+known
+	})
 }
 
 // Within returns bounds for the starts of the calls that the condition may select, in any time zone;
@@ -251,16 +299,22 @@ func (f Filter) Within() (p Params, ok bool) {
 	return p, true
 }
 
-// Where returns the condition as SQL, with the dimension as expr. An empty value matches null.
+// Where returns the condition as SQL, with the dimension as expr. An empty value matches null. Case and
+// the composition of letters do not matter, except for the case of values in documents.
 func (f Filter) Where(expr string) string {
-	text, null := expr, ""
+	text, null, anyCase := expr, "", f.Open() && f.Made == ""
 	if f.Natural {
 		text = "CAST(" + expr + " AS VARCHAR)"
+	} else if anyCase {
+		text = "lower(nfc_normalize(" + expr + "))"
 	}
 	var values []string
 	for _, v := range f.Values {
 		if v == "" {
 			null = " OR " + expr + " IS NULL"
+		}
+		if anyCase {
+			v = strings.ToLower(v)
 		}
 		values = append(values, sqltext.Quote(v))
 	}

@@ -83,6 +83,7 @@ func (p Params) Wants(column string) bool {
 func (p Params) Only(name, v string) Params {
 	p.Where = slices.DeleteFunc(slices.Clone(p.Where), func(c string) bool {
 		of, _, _ := strings.Cut(c, "=")
+		of = canonical(of)
 		return of == name || shortNames[of] == name
 	})
 	p.Where = append(p.Where, name+"="+v)

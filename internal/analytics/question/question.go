@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/text/unicode/norm"
+
 	sqlfiles "callhouse/sql"
 )
 
@@ -27,6 +29,7 @@ func Of(f *sqlfiles.File, p Params) (q Question, err error) {
 	if steps, ok := sqlfiles.Steps(f.Name); ok && p.Steps {
 		f = steps
 	}
+	p.Field = norm.NFC.String(p.Field)
 	q = Question{Params: p, Report: f}
 	if p.By != "" && !f.Grouped() {
 		return q, fmt.Errorf("run report %s: it has no groups", f.Name)

@@ -188,7 +188,7 @@ func (e *evaluator) rows(ctx context.Context, report string, p question.Params) 
 // calls.
 func (r *Rule) judge(row row) (out alert.Reading, judged bool) {
 	for name, want := range r.Row {
-		if text(row.values[name]) != want {
+		if !strings.EqualFold(text(row.values[name]), want) {
 			return out, false
 		}
 	}

@@ -262,7 +262,7 @@ func (r *Rule) personal() string {
 		names = append(names, name)
 	}
 	for _, name := range append(names, r.file.Keys...) {
-		if name == "number" || strings.Contains(name, ".") {
+		if strings.EqualFold(name, "number") || strings.Contains(name, ".") {
 			return name
 		}
 	}
