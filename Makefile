@@ -147,8 +147,10 @@ damage: ## Every kind of damage to every kind of file, under every command (3,84
 	go test ./cmd/internal/e2e -run TestDamageMatrix -timeout 90m -args -long -damage-cells 0
 
 .PHONY: doors
-doors: ## Every relation of DuckDB's in every form of its name against query --safe
+doors: ## Every relation of DuckDB's in every form of its name against query --safe; what strangers and users do to stop query serve
 	go test ./internal/analytics -run TestSafe -v -args -every-form 1
+	go test ./internal/serve ./cmd/internal/querycmd/serve ./cmd/internal/querycmd/web -run 'TestLoginLimiter|TestUnfinishedLogins|TestOpening|TestClientsThatStall|TestOneReader|TestOthersRows' -count=1 -v
+	go test ./cmd/internal/e2e -run TestStrangersAtTheDoors -count=1 -v -args -long
 
 .PHONY: double
 double: ## Start two runs at once, 100 times: always exactly one works

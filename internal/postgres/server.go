@@ -27,7 +27,8 @@ type Server struct {
 	Limits  Limits // defaults for users
 	// MaxConnections is the maximum number of connections; 0: no limit.
 	MaxConnections int
-	Log            func(string) // for events outside a statement: a bug, a refused connection
+	Admitted       func(net.Conn) // called after a login; nil: nothing is called
+	Log            func(string)   // for events outside a statement: a bug, a refused connection
 
 	mu          sync.Mutex
 	connections map[uint32]*Connection
@@ -103,6 +104,9 @@ func (s *Server) handle(ctx context.Context, conn net.Conn) {
 		stop()
 		if err == nil {
 			defer s.leave(&l.Connection)
+			if s.Admitted != nil {
+				s.Admitted(conn)
+			}
 			var end context.CancelFunc
 			ctx, end = context.WithCancel(ctx)
 			defer end()
@@ -112,7 +116,7 @@ func (s *Server) handle(ctx context.Context, conn net.Conn) {
 			err, log = s.Host.Answer(ctx, l.rest(), l.Connection), nil
 		}
 		if ctx.Err() != nil && err != nil {
-			err = errShutdown
+			err, log = errShutdown, nil
 		}
 		l.refuse(log, l.Connection, err)
 	})

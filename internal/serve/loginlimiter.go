@@ -39,7 +39,7 @@ var ErrTooMany = errors.New("too many wrong passwords from this address: wait a 
 // Try waits until a password of a user from an address may be checked, or returns ErrTooMany. The
 // result must be passed to done.
 func (b *LoginLimiter) Try(ctx context.Context, user, address string) (done func(isWrong bool), err error) {
-	address, user = network(address), user[:min(len(user), 64)]
+	address, user = Network(address), user[:min(len(user), 64)]
 	for waited := time.Duration(0); ; {
 		ok, isOut := b.take(address)
 		if ok {
@@ -115,9 +115,9 @@ func of(all *map[string]*bucket, key string) *bucket {
 	return b
 }
 
-// network returns the key under which an address is counted: its host, or the IPv6 network of one
+// Network returns the key under which an address is counted: its host, or the IPv6 network of one
 // customer.
-func network(address string) string {
+func Network(address string) string {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return ""

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/web"
 	"callhouse/internal/analytics/rights"
@@ -23,11 +21,10 @@ const (
 	ending     = 10 * time.Second // time limit for in-flight requests at shutdown
 )
 
-// newServer returns a server whose connections are all closed if their clients make no progress: the
-// listener admits only a limited number.
+// newServer returns a server whose connections are all closed if their clients make no progress.
 func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 15 * time.Second,
-		WriteTimeout: web.Longest + time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		WriteTimeout: web.Longest + time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ConnContext: visit,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 }
 
@@ -38,7 +35,7 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 		return nil, nil
 	}
 	config := web.Config{Snapshots: snapshots, Settings: *c.Command, Now: time.Now,
-		Log: slog.New(slog.NewTextHandler(c.Stderr, nil)), Metrics: c.metrics, Audit: log}
+		Log: slog.New(slog.NewTextHandler(c.Stderr, nil)), Metrics: c.metrics, Audit: log, Admit: admit}
 	if who.list != nil {
 		config.Login = func(ctx context.Context, user, password, address string) (rights.Rights, bool, error) {
 			done, err := who.limiter.Try(ctx, user, address)
@@ -53,9 +50,6 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 	listener, err := c.listen(ctx, "--http", c.http)
 	if err != nil {
 		return nil, err
-	}
-	if c.maxConnections > 0 {
-		listener = netutil.LimitListener(listener, c.maxConnections)
 	}
 	pages := web.New(config)
 	server := newServer(pages, config.Log)

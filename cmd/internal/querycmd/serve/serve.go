@@ -75,7 +75,7 @@ addresses require --users and TLS; query serve user add NAME creates a user. Wit
 	f.StringVar(&c.cert, "tls-cert", "", "certificate `FILE`, PEM")
 	f.StringVar(&c.key, "tls-key", "", "key `FILE` of the certificate, PEM")
 	f.Var(&c.memory, "memory", "limit the memory of one user's statements over one snapshot to `SIZE`")
-	f.IntVar(&c.maxConnections, "max-connections", 100, "maximum number of connections, per protocol")
+	f.IntVar(&c.maxConnections, "max-connections", 100, "maximum number of sessions, and per address of connections that have not logged in")
 	cli.SpanVar(f, &c.timeout, "statement-timeout", 5*time.Minute,
 		"cancel statements after `TIME`, e.g. 30s or 5m, unless the user has another limit")
 	f.StringVar(&c.audit, "audit", "", "log each statement and request to `FILE`; - is stderr")
@@ -87,6 +87,9 @@ addresses require --users and TLS; query serve user add NAME creates a user. Wit
 
 // idle is how long a connection may be idle in a transaction, which keeps its snapshot open.
 const idle = 10 * time.Minute
+
+// minStrangers is the least limit of connections before login: browsers open six at once.
+const minStrangers = 16
 
 // The default addresses.
 const usualPostgres, usualHTTP = "127.0.0.1:5433", "127.0.0.1:8080"
@@ -165,7 +168,7 @@ func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admi
 // the loopback require, all connections must be encrypted.
 func (c *command) server(who admitted, host postgres.Host) *postgres.Server {
 	s := &postgres.Server{Host: host, MaxConnections: c.maxConnections, Log: c.note, TLS: who.tls, NeedTLS: who.tls != nil,
-		Limits: postgres.Limits{Statement: c.timeout, Idle: idle}}
+		Limits: postgres.Limits{Statement: c.timeout, Idle: idle}, Admitted: func(conn net.Conn) { conn.(*visitor).admit() }}
 	if who.list != nil {
 		s.Users, s.Try = who.list.Defaults(s.Limits), who.limiter.Try
 	}
@@ -195,7 +198,7 @@ func (c *command) listen(ctx context.Context, flag, address string) (net.Listene
 		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("listen on %s: %w", address, err),
 			"another program may use that port; choose one with "+flag)
 	}
-	return l, nil
+	return &door{Listener: l, limit: max(c.maxConnections, minStrangers)}, nil
 }
 
 func (c *command) note(text string) { words.Fprintf(c.Stderr, "%s\n", text) }

@@ -40,6 +40,9 @@ type Config struct {
 	// password from an address is currently checked. nil: everyone who reaches the server may read
 	// everything, which is only for loopback addresses.
 	Login func(ctx context.Context, user, password, address string) (rights.Rights, bool, error)
+	// Admit is called with the context of each request that will be answered, and its result at the end;
+	// nil: nothing is called.
+	Admit func(context.Context) (leave func())
 	Now   func() time.Time
 	Log   *slog.Logger
 	// Metrics receives the server's metrics.
@@ -218,6 +221,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			return
 		}
 		defer leave()
+		if s.Admit != nil {
+			defer s.Admit(r.Context())()
+		}
 		if r.ContentLength == 0 {
 			h.Del("Connection")
 		}
