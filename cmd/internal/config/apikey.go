@@ -59,6 +59,9 @@ func (c *Config) APIKey() (key, source string, err error) {
 	case p.Env != "":
 		raw = c.Env.Get(p.Env)
 	case p.file != "":
+		if raw = c.keys[p.file]; raw != "" {
+			break
+		}
 		if raw, err = c.Env.ReadSecret(p.file, "API key", keyHint); err != nil {
 			return "", "", err
 		}

@@ -15,11 +15,13 @@ type Environment struct {
 	Files []string // places of the configuration file, in order
 	// The places of a user's own file and of the machine's, for extract init.
 	Own, Machine string
+	Root         bool // this process is root's, and may become another user's
 }
 
 // System returns the environment of this process and machine.
 func System() Environment {
-	e := Environment{Vars: Variables(os.Environ()), Files: []string{fileName}, Machine: filepath.Join("/etc/callhouse", fileName)}
+	e := Environment{Vars: Variables(os.Environ()), Files: []string{fileName}, Machine: filepath.Join("/etc/callhouse", fileName),
+		Root: os.Geteuid() == 0}
 	if dir, err := os.UserConfigDir(); err == nil {
 		e.Own = filepath.Join(dir, "callhouse", fileName)
 		e.Files = append(e.Files, e.Own)

@@ -62,10 +62,13 @@ type Config struct {
 	Profile  string   // the profile of these settings; empty: the file's top
 	File     *File    // nil: there is none
 	Settings Settings
+
+	keys map[string]string // by the paths of their files, which root has read
 }
 
 // Read reads the file and resolves the selected profiles; with all, every profile.
 func (c *Config) Read(all bool) (err error) {
+	c.keys = map[string]string{}
 	if c.File, err = c.Env.Open(c.Path); err != nil {
 		return err
 	}

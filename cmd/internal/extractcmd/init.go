@@ -27,11 +27,12 @@ import (
 const aboutInit = `init asks for the service's address, the API key, the warehouse, the time zone, the currency and
 whether other programs use the same request limits. It tests the key with exactly one request,
 and writes callhouse.toml and a file with the key (mode 0600). It shows what it will write and asks
-before it does. It never changes an existing configuration. At the end it prints a line for cron and
-units for systemd, of which one starts a run every night.
+before it does. It never changes an existing configuration. At the end it prints what starts a run
+every night on this machine: a line for cron, units for systemd, or extract follow where there is
+neither.
 
-Run by root it writes to /etc/callhouse, and the printed lines run extract as root. Run by anybody
-else it writes to that user's own folder of configurations.
+Run by root it writes to /etc/callhouse, for the user callhouse if there is one, to whom the key and
+the warehouse then belong. Run by anybody else it writes to that user's own folder of configurations.
 
 With --yes it asks nothing: values come from flags and the environment, and the key from
 CALLHOUSE_API_KEY, --api-key-file or --api-key-stdin.
@@ -74,9 +75,10 @@ type initial struct {
 
 	target  string // configuration file to write
 	key     string
-	from    string // where the key came from, for messages
-	keyFile string // file of the key
-	store   bool   // the key is not in that file yet
+	from    string       // where the key came from, for messages
+	keyFile string       // file of the key
+	store   bool         // the key is not in that file yet
+	owner   config.Owner // of the key and the warehouse, if root runs init
 }
 
 func (i *initial) run(ctx context.Context) error {
@@ -101,11 +103,17 @@ func (i *initial) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := i.checkOwner(); err != nil {
+		return err
+	}
 	words.Fprintf(i.stderr, "\ninit will:\n")
 	if i.store {
 		words.Fprintf(i.stderr, "  - store the API key in %s (mode 0600)\n", i.keyFile)
 	}
 	words.Fprintf(i.stderr, "  - write the configuration %s\n", i.target)
+	if i.owner.UID != 0 {
+		words.Fprintf(i.stderr, "  - give the key and %s to the user %s; commands of root go on as that user\n", i.Warehouse, i.owner.Name)
+	}
 	if !i.yes {
 		words.Fprintln(i.stderr)
 		if yes, err := i.ask.agree("Continue?", true); err != nil || !yes {
@@ -115,7 +123,7 @@ func (i *initial) run(ctx context.Context) error {
 	if err := i.write(); err != nil {
 		return explain(err)
 	}
-	return i.next()
+	return i.next(ctx)
 }
 
 // find determines the file to write and the defaults of the values.
@@ -127,6 +135,11 @@ func (i *initial) find() (err error) {
 		return cli.Usage("set HOME, or run it as root to set up the machine", "the user has no home folder")
 	}
 	named := cmp.Or(i.Path, i.Env.Get(config.EnvFile))
+	if i.Env.Root {
+		if warehouse, err = i.findOwner(cmp.Or(named, place), warehouse); err != nil {
+			return err
+		}
+	}
 	if i.target = cmp.Or(named, place); i.target == "" {
 		return cli.Usage("name it with --config FILE", "no place for the configuration file")
 	}
@@ -153,6 +166,44 @@ func (i *initial) find() (err error) {
 	}
 	i.currency = cmp.Or(i.currency, i.Env.Get("CALLHOUSE_CURRENCY"))
 	return nil
+}
+
+// findOwner determines whose the files of root's init are, and whether that user's runs can start. If the
+// folder of the file belongs to another user, init goes on as that one.
+func (i *initial) findOwner(target, warehouse string) (string, error) {
+	if of := config.OwnerOf(filepath.Dir(target)); of.UID != 0 {
+		if target != i.Env.Machine {
+			warehouse = filepath.Join(of.Home, "callhouse")
+		}
+		words.Fprintf(i.stderr, "Going on as the user %s, to whom the folder of %s belongs.\n", of.Name, target)
+		if err := of.Become(i.Env); err != nil {
+			return "", err
+		}
+		i.Env.Root = false
+		return warehouse, checkProgram(&of)
+	}
+	var ok bool
+	if i.owner, ok = config.UserNamed("callhouse"); !ok {
+		words.Fprintf(i.stderr, "This machine has no user callhouse: everything will belong to root and run as\n"+
+			"root. To give it a user of its own, stop here, and begin again after:\n"+
+			"  useradd --system --home-dir /var/lib/callhouse --shell /usr/sbin/nologin callhouse\n\n")
+	}
+	return warehouse, checkProgram(&i.owner)
+}
+
+// checkProgram returns an error if a user cannot start this program.
+func checkProgram(of *config.Owner) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	closed, mode := of.MayNot(program)
+	if closed == "" {
+		return nil
+	}
+	return cli.Usage(fmt.Sprintf("install it first: install -m 0755 %s /usr/local/bin/",
+		words.Shell(filepath.Join(filepath.Dir(program), "extract"))+" "+words.Shell(filepath.Join(filepath.Dir(program), "query"))),
+		"the user %s cannot start %s: %s is closed to others (mode %04o)", of.Name, program, closed, mode)
 }
 
 // checkAbsent returns an error if a file exists, with a hint. An empty one, too: it could be readable by
@@ -322,6 +373,25 @@ func explainTest(err error) error {
 	return explain(err)
 }
 
+// checkOwner sets the owner to that of the chosen warehouse, if it exists.
+func (i *initial) checkOwner() error {
+	if !i.Env.Root {
+		return nil
+	}
+	if of := config.OwnerOf(i.Warehouse); of.UID != 0 || layout.IsWarehouse(i.Warehouse) {
+		i.owner = of
+	}
+	if err := checkProgram(&i.owner); err != nil {
+		return err
+	}
+	dir := filepath.Dir(i.target)
+	if closed, mode := i.owner.MayNot(dir); closed != "" {
+		return cli.Usage("open it to that user, or remove it if it is empty", "the user %s cannot read %s: %s is closed to others (mode %04o)",
+			i.owner.Name, i.target, closed, mode)
+	}
+	return nil
+}
+
 // write writes the files, and makes the warehouse's folder.
 func (i *initial) write() error {
 	text := "# Settings of callhouse, written by extract init. extract config --example prints every key.\n" +
@@ -333,7 +403,10 @@ func (i *initial) write() error {
 	if i.Share < 1 {
 		text += config.Line("share", strconv.FormatFloat(i.Share, 'g', -1, 64))
 	}
-	for _, dir := range []string{filepath.Dir(i.target), i.Warehouse} {
+	dir := filepath.Dir(i.target)
+	_, err := os.Stat(dir)
+	fresh := err != nil
+	for _, dir := range []string{dir, i.Warehouse} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
@@ -343,7 +416,16 @@ func (i *initial) write() error {
 			return err
 		}
 	}
-	return os.WriteFile(i.target, []byte(text), 0o600)
+	if err := os.WriteFile(i.target, []byte(text), 0o600); err != nil || i.owner.UID == 0 {
+		return err
+	}
+	if fresh {
+		err = errors.Join(os.Chown(dir, 0, i.owner.GID), os.Chmod(dir, 0o750))
+	}
+	if i.store {
+		err = errors.Join(err, os.Chown(i.keyFile, i.owner.UID, i.owner.GID))
+	}
+	return errors.Join(err, os.Chown(i.Warehouse, i.owner.UID, i.owner.GID), os.Chown(i.target, 0, i.owner.GID), os.Chmod(i.target, 0o640))
 }
 
 func validAddress(text string) (string, error) {

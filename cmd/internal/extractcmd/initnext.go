@@ -1,6 +1,7 @@
 package extractcmd
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,7 +12,7 @@ import (
 )
 
 // next prints what to do next: the first run, and how to start one every night.
-func (i *initial) next() error {
+func (i *initial) next(ctx context.Context) error {
 	program, err := os.Executable()
 	if err != nil {
 		return err
@@ -34,10 +35,23 @@ func (i *initial) next() error {
 	out := i.text(i.stdout)
 	words.Fprintf(out, "\nDone. Next, the first run and the first report:\n  %s run%s\n  %s sentiment --by agent%s\n",
 		name("extract"), with, name("query"), with)
-	words.Fprintf(out, "\nTo start it every night, add this line with crontab -e:\n  10 2 * * * %s run --config %s --quiet\n",
-		cronQuoted(program), cronQuoted(i.target))
+	cron, systemd := scheduled(ctx, "crontab"), scheduled(ctx, "systemctl", "is-system-running")
+	night := fmt.Sprintf("10 2 * * * %s run --config %s --quiet", cronQuoted(program), cronQuoted(i.target))
+	switch {
+	case cron && i.owner.UID != 0:
+		words.Fprintf(out, "\nTo start it every night, add this line with crontab -u %s -e:\n  %s\n", i.owner.Name, night)
+	case cron:
+		words.Fprintf(out, "\nTo start it every night, add this line with crontab -e:\n  %s\n", night)
+	case !systemd:
+		words.Fprintf(out, "\nThis machine has neither cron nor systemd to start it every night. Instead, start this once, e.g.\n"+
+			"as the command of the container. It copies new calls within minutes, and every day at 03:00 does\n"+
+			"what a run does:\n  %s follow%s\nFor another scheduler, the line of cron would be:\n  %s\n", name("extract"), with, night)
+	}
+	if !systemd {
+		return nil
+	}
 	words.Fprintf(out, `
-Or paste this, for systemd:
+For systemd, paste this:
 
 mkdir -p %[1]s
 cat > %[1]s/callhouse.service <<'END'
@@ -53,7 +67,11 @@ SuccessExitStatus=3
 KillSignal=SIGINT
 TimeoutStopSec=90
 UMask=0077
-END
+`, units, unitQuoted(program), unitQuoted(i.target))
+	if i.owner.UID != 0 {
+		words.Fprintf(out, "User=%s\n", i.owner.Name)
+	}
+	words.Fprintf(out, `END
 cat > %[1]s/callhouse.timer <<'END'
 [Unit]
 Description=Copy the night's calls every night
@@ -67,13 +85,24 @@ Persistent=true
 [Install]
 WantedBy=timers.target
 END
-%[4]s daemon-reload
-%[4]s enable --now callhouse.timer
-`, units, unitQuoted(program), unitQuoted(i.target), ctl)
+%[2]s daemon-reload
+%[2]s enable --now callhouse.timer
+`, units, ctl)
 	if os.Geteuid() != 0 {
 		words.Fprintln(out, "loginctl enable-linger  # also while you are logged out")
 	}
 	return nil
+}
+
+// scheduled reports whether a program of a scheduler is installed and, asked so, says that it runs:
+// systemctl is also found where another program than systemd was started first, as in containers.
+func scheduled(ctx context.Context, program string, asked ...string) bool {
+	_, err := exec.LookPath(program)
+	if err == nil && len(asked) > 0 {
+		said, _ := exec.CommandContext(ctx, program, asked...).Output() // it fails unless all units are well
+		return strings.TrimSpace(string(said)) != "offline"
+	}
+	return err == nil
 }
 
 // cronQuoted also escapes percent signs, which cron reads as line breaks.

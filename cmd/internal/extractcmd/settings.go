@@ -254,10 +254,13 @@ func (s *settings) prepareCommand(cmd *cobra.Command, _ []string) error {
 	for _, note := range s.Env.UnknownVariables() { // one of them may be the cause of the error
 		newLogger(s.Stderr, s.Quiet).Warn(note)
 	}
+	if err == nil {
+		err = s.Whose()
+	}
 	if err != nil {
 		return err
 	}
-	return s.Whose()
+	return s.BecomeOwner(s.Stderr)
 }
 
 // configure sets the settings without a flag from the environment and the file. It runs before any

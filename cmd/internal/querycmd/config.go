@@ -59,6 +59,11 @@ func (a *app) configure(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	if cmd.Name() == "alert" || cmd.Name() == "publish" { // which write into the warehouse
+		if err := a.BecomeOwner(a.Stderr); err != nil {
+			return err
+		}
+	}
 	if a.Currency != "" {
 		unit, err := currency.ParseISO(a.Currency)
 		if err != nil {
