@@ -51,6 +51,9 @@ type Config struct {
 	// failures in a row. 0: 10 minutes, 20.
 	DownAfter    time.Duration
 	DownFailures int
+	// Known means that this address has served an earlier run: without a response, the service counts
+	// as down, not as mistyped.
+	Known bool
 	// Probe is a small request that always succeeds while the service works.
 	Probe Request
 

@@ -126,7 +126,7 @@ func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept fun
 	c.counter.ended(f)
 	if f != nil && f.rule.budget != nil {
 		if wait := c.heldBack(r.Stream, t, f); wait > 0 {
-			c.log.Info("rate limited by the service", "failure", f, "wait", wait)
+			c.log.Info("rate limited by the service", "failure", f, "wait", wait.Round(time.Second))
 		}
 	}
 	return took, f, err

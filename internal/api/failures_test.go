@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -91,3 +93,50 @@ func TestPageIsRepeatedAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// A service that has served an earlier run is awaited from the first request on, as long as in the middle of a run;
+// another address is given up soon. The wait is shown meanwhile.
+func TestKnownServiceIsAwaited(t *testing.T) {
+	refused := errors.New("connection refused")
+	for _, c := range []struct {
+		known            bool
+		down, limit      time.Duration // the run's time limit; 0: none
+		least, most      time.Duration
+		err              error
+		works, cancelled bool
+	}{
+		{down: time.Hour, most: firstContact, err: new(UnreachableError)},
+		{known: true, down: 8 * time.Minute, least: 8 * time.Minute, most: 10 * time.Minute, works: true},
+		{known: true, down: time.Hour, least: 10 * time.Minute, most: 20 * time.Minute, err: new(ServiceDownError)},
+		{known: true, down: time.Hour, limit: time.Minute, least: time.Minute, most: time.Minute, cancelled: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			client := tester(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+				if time.Since(begun) < c.down {
+					return nil, refused
+				}
+				return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+			}), func(cfg *Config) { cfg.Known, cfg.Probe = c.known, Request{Path: "/"} })
+			ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(c.limit, 24*time.Hour))
+			defer cancel()
+			if c.known {
+				time.AfterFunc(30*time.Second, func() {
+					if d, status := client.Failing(); d < 25*time.Second || status != 0 {
+						t.Errorf("it fails for %v with status %d", d, status)
+					}
+				})
+			}
+			f, err := client.Do(ctx, Request{Path: "/"}, ok)
+			took := time.Since(begun)
+			if took < c.least || took > c.most || fmt.Sprintf("%T", err) != fmt.Sprintf("%T", c.err) || c.works != (f == nil) ||
+				c.cancelled != (f != nil && f.Canceled()) {
+				t.Errorf("%+v: %v, %v after %v", c, f, err, took)
+			}
+		})
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 )
@@ -79,7 +80,7 @@ func (h *health) bad(ctx context.Context, f *RequestError, cfg *Config, base str
 	if !h.heard && f.rule == untrusted {
 		return &CertificateError{BaseURL: base, Err: f.Err}
 	}
-	if !h.heard {
+	if !h.heard && !cfg.Known {
 		long := now.Sub(h.began) >= firstContact && h.failures > 1
 		if f.rule.attempts(Page) == 1 || h.failures >= firstContactTries || long {
 			return &UnreachableError{BaseURL: base, Tries: h.failures, Err: f.Err}
@@ -109,6 +110,17 @@ func (h *health) failing() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.failures
+}
+
+// Failing returns for how long all attempts have failed, and the status of the last; 0: it had no answer.
+func (c *Client) Failing() (d time.Duration, status int) {
+	h := c.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.failures > 0 {
+		d, status = time.Since(h.firstBad), h.last.Status
+	}
+	return d, status
 }
 
 // verdict returns the error of a run without any good answer.
@@ -170,7 +182,11 @@ func (c *Client) verifyService(ctx context.Context, since time.Time, row *health
 		}
 		if f.rule.outage {
 			wait := waits.NextBackOff()
-			c.log.Info("the service is down", "wait", wait, "failure", f)
+			level := slog.LevelInfo
+			if !down {
+				level = slog.LevelWarn // once an outage
+			}
+			c.log.Log(ctx, level, "the service is down", "wait", wait.Round(time.Second), "failure", f)
 			c.budget.hold(max(f.pause(), wait))
 		}
 	}

@@ -57,6 +57,9 @@ type Progress struct {
 	Phase Phase
 	// WaitingUntil is when the wait that the service asked for ends; zero if there is none.
 	WaitingUntil time.Time
+	// Failing is for how long all requests have failed, and FailedStatus the status of the last; 0: no response.
+	Failing      time.Duration
+	FailedStatus int
 
 	TotalCount   int64 // calls of the organisation, as last reported by the service; -1: unknown
 	PagesTotal   int64 // pages of this run, estimated; -1: unknown
@@ -181,6 +184,7 @@ func (m *meter) now(client *api.Client, second, minute int) Progress {
 	p := m.r.Progress
 	p.Counts.Counts = client.Counts()
 	p.LastMinute, p.Allowed = held, allowed
+	p.Failing, p.FailedStatus = client.Failing()
 	if closed > 0 {
 		p.WaitingUntil = time.Now().Add(closed)
 	}

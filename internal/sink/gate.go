@@ -26,8 +26,8 @@ type gate struct {
 }
 
 // From sets the service and the key from which Put receives records. With adopt, calls of any
-// organisation are accepted.
-func (w *Warehouse) From(service, key string, adopt bool) {
+// organisation are accepted. known reports whether the calls so far came from this service.
+func (w *Warehouse) From(service, key string, adopt bool) (known bool) {
 	sum := sha256.Sum256([]byte("callhouse: which key is this?" + key))
 	now := layout.Origin{Service: strings.TrimSuffix(strings.TrimRight(service, "/"), "/v3"), Key: hex.EncodeToString(sum[:8])}
 	w.gate.now = now
@@ -38,6 +38,7 @@ func (w *Warehouse) From(service, key string, adopt bool) {
 	if !w.gate.closed {
 		w.belong(now)
 	}
+	return w.gate.before != nil && w.gate.before.Service == now.Service
 }
 
 // belong sets the origin of the calls for the following commits.

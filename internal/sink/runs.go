@@ -107,6 +107,12 @@ func (w *Warehouse) Unrecorded() {
 	w.recorded = true
 }
 
+// NoteFirst records in the state why a run that made no warehouse has failed. Only the last one is
+// kept.
+func (w *Warehouse) NoteFirst(why, problem string) error {
+	return errors.Join(w.lock.SetLost(nil), w.noteUnrecorded(errors.New(why), problem))
+}
+
 // noteUnrecorded records in the state that this run has no row, and why.
 func (w *Warehouse) noteUnrecorded(cause error, problem string) error {
 	if !w.opts.Records || w.recorded {

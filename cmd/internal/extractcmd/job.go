@@ -48,7 +48,7 @@ func (j *job) connect(ctx context.Context, over func() bool) (err error) {
 		return err
 	}
 	cfg.Logger, cfg.Now, cfg.AnyClock = j.log, j.Now, j.Yes
-	j.w.From(cfg.BaseURL, string(cfg.Key), j.Adopt)
+	cfg.Known = j.w.From(cfg.BaseURL, string(cfg.Key), j.Adopt)
 	j.w.Schedule(j.current, over)
 	if j.crawler, err = crawler.New(*cfg, j.w); err != nil {
 		if cfg.Recordings != nil {

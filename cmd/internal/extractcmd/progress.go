@@ -138,7 +138,10 @@ func crawlStatus(p *crawler.Progress) (what, status string) {
 	case crawler.Archiving:
 		done, what = p.Recorded, "recordings"
 	default:
-		return "", ""
+		if p.Failing < saidAfter {
+			return "", ""
+		}
+		return "waiting:", failing(p)
 	}
 	status = humanize.Comma(done)
 	if total > 0 {
@@ -146,6 +149,8 @@ func crawlStatus(p *crawler.Progress) (what, status string) {
 	}
 	status += fmt.Sprintf(", %d of %d requests per minute", p.LastMinute, p.Allowed)
 	switch wait := time.Until(p.WaitingUntil); {
+	case p.Failing >= saidAfter:
+		status += ", " + failing(p)
 	case wait > 0:
 		status += ", rate limited for " + cli.Clock(wait)
 	case p.TimeLeft > 0 && p.Phase == crawler.Listing:
@@ -154,6 +159,18 @@ func crawlStatus(p *crawler.Progress) (what, status string) {
 		status += ", " + cli.Clock(p.TimeLeft) + " left"
 	}
 	return what, status
+}
+
+// saidAfter is how long requests fail before the status says so.
+const saidAfter = 3 * time.Second
+
+// failing describes a service of which all requests fail.
+func failing(p *crawler.Progress) string {
+	what := "no response"
+	if p.FailedStatus != 0 {
+		what = fmt.Sprintf("only errors (status %d)", p.FailedStatus)
+	}
+	return what + " for " + cli.Clock(p.Failing)
 }
 
 // newLogger returns a logger to out; when quiet, of warnings only. The text handler escapes control

@@ -119,9 +119,7 @@ func (n *night) fill(ctx context.Context) error {
 		return explain(after(err, crawlErr))
 	}
 	if outcome != schema.OutcomeDone && n.w.Empty() { // the first run has created no warehouse
-		row := n.rowOf(outcome, crawlErr, sink.Stats{}, 0)
-		n.row = &row
-		n.w.Unrecorded()
+		n.record(crawlErr)
 		return crawlErr
 	}
 	if err := n.commit(ctx, outcome, crawlErr); err != nil {
@@ -206,14 +204,19 @@ func (n *night) commit(ctx context.Context, outcome string, failed error) error 
 // record writes the row of a run that failed before its last commit succeeded.
 func (n *night) record(err error) {
 	outcome := schema.OutcomeFailed
-	if cli.Code(err) == cli.ExitInterrupted {
+	switch cli.Code(err) {
+	case cli.ExitInterrupted:
 		outcome = schema.OutcomeInterrupted
+	case cli.ExitIncomplete:
+		outcome = schema.OutcomeIncomplete
 	}
 	did, commits := n.w.Totals()
 	row := n.rowOf(outcome, err, did, commits)
 	n.row = &row
-	if n.w.Empty() {
-		n.w.Unrecorded()
+	if n.w.Empty() { // status knows of it
+		if err := n.w.NoteFirst(row.Error, row.Problem); err != nil {
+			n.log.Warn("extract status does not show this run", "error", err)
+		}
 		return
 	}
 	grace, cancel := context.WithTimeout(context.Background(), commitGrace)
