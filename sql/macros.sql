@@ -147,6 +147,10 @@ CREATE MACRO has_rank(percent, upto, whole) AS 100 * upto >= percent * whole;
 -- A share in percent, unrounded, so that the shares of a whole add up to 100.
 CREATE MACRO percent_of(part, whole) AS 100e0 * part / nullif(whole, 0);
 
+-- The percentiles of few values would be their maximum: p90 and p95 need 20 values, p99 needs 100.
+CREATE MACRO of_20(value, n) AS CASE WHEN n >= 20 THEN value END;
+CREATE MACRO of_100(value, n) AS CASE WHEN n >= 100 THEN value END;
+
 -- A mean rounded to the nearest integer, halves away from zero.
 CREATE MACRO mean_of(total, n) AS CAST(round(CAST(total AS DOUBLE) / nullif(n, 0)) AS BIGINT);
 

@@ -13,7 +13,7 @@ SELECT agent_id, field,
     avg(number) AS mean,
     min(number) AS min,
     quantile_disc(number, 0.5) AS p50,
-    quantile_disc(number, 0.9) AS p90,
+    of_20(quantile_disc(number, 0.9), count(number)) AS p90,
     max(number) AS max
 FROM found
 GROUP BY ALL

@@ -31,8 +31,9 @@ var measures = []struct {
 		return percentOf(count(calls, completed), whole), whole
 	}},
 	{"handle_ms", func(calls []row) (float64, int) {
-		ms, _ := handle(calls).(int64)
-		return float64(ms), count(calls, func(r row) bool { _, ok := talk(r); return ok && !reasonIs(r, "voicemail_reached") })
+		mean, n := handle(calls)
+		ms, _ := mean.(int64)
+		return float64(ms), int(n)
 	}},
 	{"negative_percent", func(calls []row) (float64, int) {
 		rated := count(calls, func(r row) bool { return r["user_sentiment"] != nil && !reasonIs(r, "voicemail_reached") })

@@ -215,7 +215,8 @@ func wilsonAt(hits, n int, z float64) (low, high any) {
 	return 100 * l, 100 * h
 }
 
-func handle(calls []row) any {
+// handle returns the mean of the handle times, and their number.
+func handle(calls []row) (any, int64) {
 	var total, n int64
 	for _, r := range calls {
 		if ms, ok := talk(r); ok && !reasonIs(r, "voicemail_reached") {
@@ -223,7 +224,7 @@ func handle(calls []row) any {
 			n++
 		}
 	}
-	return mean(total, n)
+	return mean(total, n), n
 }
 
 func sentimentShare(calls []row, sentiment string) any {
@@ -249,10 +250,11 @@ func agentsOf(g *group, aim aim, unit any) (out [][]any) {
 				costed = true
 			}
 		}
+		time, handled := handle(a.calls)
 		line := []any{g.key, a.key, int64(len(a.calls)), percentOf(count(a.calls, connected), len(a.calls)), int64(whole), share(count(a.calls, completed), whole), low,
 			share(count(a.calls, func(r row) bool { return answered(r) && outcomeIs(r, "transferred") }), whole),
-			sentimentShare(a.calls, "positive"), sentimentShare(a.calls, "negative"), handle(a.calls), nil,
-			unit, int64(count(a.calls, func(r row) bool { return r["total_cost"] != nil })), int64(count(a.calls, rated))}
+			sentimentShare(a.calls, "positive"), sentimentShare(a.calls, "negative"), time, nil,
+			unit, int64(count(a.calls, func(r row) bool { return r["total_cost"] != nil })), int64(count(a.calls, rated)), handled}
 		aims := goalsOfAgent[a.key]
 		if aims == nil {
 			aims = []string{"completed"}
@@ -361,7 +363,8 @@ func sideOf(key, agent any, name [2]any, s, base *group, first bool, aim aim, z 
 	rated := count(done.calls, func(r row) bool { return r["user_sentiment"] != nil })
 	positive := count(done.calls, func(r row) bool { return r["user_sentiment"] == "positive" })
 	plow, phigh := wilson(positive, rated)
-	line = []any{key, agent, name[0], name[1], int64(n), share(hits, n), low, high, "baseline", nil, nil, nil, nil, share(positive, rated), plow, phigh, handle(done.calls), int64(rated)}
+	time, handled := handle(done.calls)
+	line = []any{key, agent, name[0], name[1], int64(n), share(hits, n), low, high, "baseline", nil, nil, nil, nil, share(positive, rated), plow, phigh, time, int64(rated), handled}
 	if aim.isField {
 		n := count(s.calls, aim.of)
 		low, high := wilson(count(s.calls, aim.hit), n)

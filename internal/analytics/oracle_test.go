@@ -445,13 +445,11 @@ func durationsOf(g *group) []any {
 	}
 	n := int64(len(all))
 	if n == 0 {
-		return []any{g.key, int64(len(g.calls)), nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, int64(0), int64(0), nil}
+		return []any{g.key, int64(len(g.calls)), nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, int64(0), int64(0), int64(0), nil}
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i] < all[j] })
-	// The smallest value that at least p % of the values do not exceed.
-	nearest := func(p int64) int64 { return all[(n*p+99)/100-1] }
-	return []any{g.key, int64(len(g.calls)), mean(total, n), nearest(50), nearest(90), nearest(95), nearest(99), all[n-1],
-		rank(up, 50), rank(up, 90), rank(up, 95), rank(up, 99), mean(talk, handled), n, int64(len(up)), total}
+	return []any{g.key, int64(len(g.calls)), mean(total, n), rank(all, 50), rank(all, 90), rank(all, 95), rank(all, 99), all[n-1],
+		rank(up, 50), rank(up, 90), rank(up, 95), rank(up, 99), mean(talk, handled), n, int64(len(up)), handled, total}
 }
 
 // mean rounds halves away from zero.

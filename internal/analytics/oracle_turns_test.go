@@ -11,9 +11,10 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// rank returns a percentile of the values: the smallest that at least p % do not exceed.
+// rank returns a percentile of the values: the smallest that at least p % do not exceed; nil for too
+// few values.
 func rank(values []int64, p int) any {
-	if len(values) == 0 {
+	if n := len(values); n == 0 || p == 99 && n < 100 || p > 50 && p < 99 && n < 20 {
 		return nil
 	}
 	sort.Slice(values, func(i, j int) bool { return values[i] < values[j] })
@@ -304,6 +305,9 @@ func numbersOf(field *group) (numbers, others *group, stats []any) {
 		slices.SortFunc(found, (*big.Rat).Cmp)
 		stats[0], stats[1] = decimalOf(total), new(big.Rat).Quo(total, big.NewRat(int64(n), 1)).FloatString(4)
 		for i, at := range []int{0, (n*50 + 99) / 100, (n*90 + 99) / 100, (n*95 + 99) / 100, (n*99 + 99) / 100, n} {
+			if i > 1 && i < 5 && n < 20 || i == 4 && n < 100 { // too few for p90, p95, p99
+				continue
+			}
 			stats[2+i] = decimalOf(found[max(at, 1)-1])
 		}
 	}

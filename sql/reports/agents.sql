@@ -36,6 +36,7 @@
 --   unit                   VARCHAR         -                                   unit of the amounts in all rows: currency or credits, whichever more calls of the answer have; null: no cost is known
 --   costed_calls           BIGINT          count                               calls whose cost is known in the unit; costs of others are in no figure
 --   rated_calls            BIGINT          count                               calls that have a sentiment, without voicemail
+--   handled_calls          BIGINT          count                               calls that handle_ms is the mean of
 --   goal                   VARCHAR         -                                   outcomes that count as success of this agent
 --   goal_percent           DOUBLE          percent of answered: answered_calls  share of the answered calls that were a success
 --   goal_low_percent       DOUBLE          percent                             lower bound of this share (Wilson, 95 %)
@@ -96,6 +97,7 @@ SELECT key, agent_id, calls,
     unit,
     CASE unit WHEN 'credits' THEN in_credits ELSE in_currency END AS costed_calls,
     rated AS rated_calls,
+    timed AS handled_calls,
     array_to_string(goals_of(agent_id, $goals), ' or ') AS goal,
     percent_of(reached, answered_calls) AS goal_percent,
     goal_low_percent,

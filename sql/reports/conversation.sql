@@ -49,7 +49,7 @@ WITH conversations AS (
 SELECT c.key AS key, calls,
     turns / calls AS turns_per_call,
     percent_of(agent_ms, talk_ms) AS agent_talk_percent,
-    latency[1] AS latency_p50_ms, latency[2] AS latency_p95_ms,
+    latency[1] AS latency_p50_ms, of_20(latency[2], responses) AS latency_p95_ms,
     percent_of(interrupted, calls) AS interrupted_percent,
     CAST(by_caller AS BIGINT) AS caller_interruptions,
     CAST(by_agent AS BIGINT) AS agent_interruptions,

@@ -30,6 +30,7 @@
 --   handle_ms         BIGINT   ms: handled_spread  average handle time: mean duration of the connected calls, without voicemail
 --   timed_calls       BIGINT   count               calls whose duration is known
 --   connected_calls   BIGINT   count               connected calls of known duration
+--   handled_calls     BIGINT   count               calls that handle_ms is the mean of
 --   total_ms          HUGEINT  ms                  sum of the known durations
 
 WITH counted AS (
@@ -51,10 +52,11 @@ WITH counted AS (
 )
 SELECT key, calls,
     mean_of(total_ms, timed_calls) AS mean_ms,
-    p[1] AS p50_ms, p[2] AS p90_ms, p[3] AS p95_ms, p[4] AS p99_ms, max_ms,
-    c[1] AS connected_p50_ms, c[2] AS connected_p90_ms, c[3] AS connected_p95_ms, c[4] AS connected_p99_ms,
+    p[1] AS p50_ms, of_20(p[2], timed_calls) AS p90_ms, of_20(p[3], timed_calls) AS p95_ms, of_100(p[4], timed_calls) AS p99_ms, max_ms,
+    c[1] AS connected_p50_ms, of_20(c[2], connected_calls) AS connected_p90_ms, of_20(c[3], connected_calls) AS connected_p95_ms,
+    of_100(c[4], connected_calls) AS connected_p99_ms,
     mean_of(handled_ms, handled_calls) AS handle_ms,
-    timed_calls, connected_calls, total_ms,
+    timed_calls, connected_calls, handled_calls, total_ms,
     spread_of(timed_calls, total_ms, squares, cubes) AS all_spread,
     spread_of(handled_calls, handled_ms, handled_squares, handled_cubes) AS handled_spread
 FROM counted

@@ -48,7 +48,7 @@ SELECT counted.key AS key, answered_calls, hung_up_5s_calls,
     percent_of(hung_up_10s_calls, answered_calls) AS hung_up_10s_percent,
     silent_calls,
     percent_of(silent_calls, answered_calls) AS silent_percent,
-    p[1] AS first_word_p50_ms, p[2] AS first_word_p90_ms, p[3] AS first_word_p95_ms,
+    p[1] AS first_word_p50_ms, of_20(p[2], first_word_calls) AS first_word_p90_ms, of_20(p[3], first_word_calls) AS first_word_p95_ms,
     coalesce(first_word_calls, 0) AS first_word_calls
 FROM counted LEFT JOIN waited ON counted.key IS NOT DISTINCT FROM waited.key
 ORDER BY group_rank(answered_calls, $largest_first), counted.key NULLS LAST

@@ -69,9 +69,9 @@ SELECT key, name, type,
     money_per(sum(number * CAST(items AS DECIMAL(18, 0))), CASE WHEN is_number THEN sum(items) END, 1) AS mean,
     min(number) AS min,
     min(number) FILTER (has_rank(50, upto, alike_items)) AS p50,
-    min(number) FILTER (has_rank(90, upto, alike_items)) AS p90,
-    min(number) FILTER (has_rank(95, upto, alike_items)) AS p95,
-    min(number) FILTER (has_rank(99, upto, alike_items)) AS p99,
+    of_20(min(number) FILTER (has_rank(90, upto, alike_items)), any_value(alike_items)) AS p90,
+    of_20(min(number) FILTER (has_rank(95, upto, alike_items)), any_value(alike_items)) AS p95,
+    of_100(min(number) FILTER (has_rank(99, upto, alike_items)), any_value(alike_items)) AS p99,
     max(number) AS max
 FROM folded
 GROUP BY key, name, type, is_number, is_rare, CASE WHEN NOT is_rare AND NOT is_number THEN place END

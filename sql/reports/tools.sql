@@ -28,7 +28,7 @@ WITH counted AS (
         count(*) FILTER (is_first) AS calls,
         count(*) FILTER (failed) AS failed_uses,
         count(failed) AS answered,
-        quantile_disc(pause_ms, [0.50, 0.95]) AS pause,
+        quantile_disc(pause_ms, [0.50, 0.95]) AS pause, count(pause_ms) AS pauses,
         quantile_disc(duration_ms, 0.50) AS duration_p50_ms
     FROM selected_tool_calls
     GROUP BY key, tool_name
@@ -41,7 +41,7 @@ SELECT key, tool_name, uses,
     calls, failed_uses,
     percent_of(failed_uses, answered) AS failed_percent,
     uses - answered AS unanswered_uses,
-    pause[1] AS pause_p50_ms, pause[2] AS pause_p95_ms,
+    pause[1] AS pause_p50_ms, of_20(pause[2], pauses) AS pause_p95_ms,
     duration_p50_ms
 FROM totals
 ORDER BY group_rank(group_uses, $largest_first), key NULLS LAST, uses DESC, tool_name NULLS LAST

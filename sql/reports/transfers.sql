@@ -28,7 +28,7 @@ WITH answered AS (
     FROM counted_calls
     GROUP BY key
 ), counted AS (
-    SELECT key, last_tool, count(*) AS transferred_calls, quantile_disc(duration_ms, [0.50, 0.90]) AS p
+    SELECT key, last_tool, count(*) AS transferred_calls, quantile_disc(duration_ms, [0.50, 0.90]) AS p, count(duration_ms) AS timed_calls
     FROM selected
     WHERE disconnection_reason IN ('call_transfer', 'operator_hangup') AND outcome = 'transferred' AND is_answered
     GROUP BY key, last_tool
@@ -39,7 +39,7 @@ SELECT a.key AS key, last_tool,
     wilson(coalesce(transferred_calls, 0), answered_calls, -1) AS low_percent,
     wilson(coalesce(transferred_calls, 0), answered_calls, 1) AS high_percent,
     percent_of(transferred_calls, sum(transferred_calls) OVER (PARTITION BY a.key)) AS transferred_percent,
-    p[1] AS p50_ms, p[2] AS p90_ms,
+    p[1] AS p50_ms, of_20(p[2], timed_calls) AS p90_ms,
     answered_calls
 FROM answered a LEFT JOIN counted c ON a.key IS NOT DISTINCT FROM c.key
 WHERE answered_calls > 0

@@ -47,6 +47,7 @@
 --   positive_high_percent   DOUBLE   percent                             upper bound
 --   handle_ms               BIGINT   ms: handled_spread                  mean duration of the answered calls that connected; agents counts all calls that connected
 --   rated_calls             BIGINT   count                               answered calls that have a sentiment
+--   handled_calls           BIGINT   count                               calls that handle_ms is the mean of
 --   known_calls             BIGINT   count                               with --field: calls in which the field was found
 -- * success_percent         DOUBLE   percent of known: known_calls       with --field: share of them that were a success
 --   success_low_percent     DOUBLE   percent                             with --field: lower bound of this share
@@ -131,6 +132,7 @@ SELECT s.key AS key, s.agent_id AS agent_id, s.agent_version AS agent_version, s
     wilson(positive, rated, 1) AS positive_high_percent,
     mean_of(total_ms, timed) AS handle_ms,
     rated AS rated_calls,
+    timed AS handled_calls,
     known AS known_calls,
     percent_of(successes, known) AS success_percent,
     wilson(successes, known, -1) AS success_low_percent,
