@@ -55,7 +55,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *request, a *ans
 	number := q.warehouse.Snapshot().Manifest.Snapshot
 	sum := sha256.Sum256([]byte(strings.Join([]string{q.warehouse.Snapshot().Manifest.RunID, cli.Version(), q.path, q.values.Encode(),
 		q.asOf.String(), q.rights.Key()}, "\n")))
-	key := fmt.Sprintf("%d-%x", number, sum[:8])
+	key := fmt.Sprintf("%d-%x", number, sum[:16])
 	h := w.Header()
 	h.Set("ETag", `W/"`+key+`"`)
 	h.Set("X-Snapshot", fmt.Sprint(number))

@@ -213,7 +213,7 @@ func TestOthersRows(t *testing.T) {
 	// A reader who sees everything except masked columns still sees the ids of calls, and the names
 	// of fields, of reasons, and of things other than calls.
 	const span = "since=2025-10-01&until=2025-10-20"
-	own := []string{"/?" + span, "/?agent=own&" + span, "/calls?" + span, "/calls/mine-0", "/calls?agent=own", "/reports/calls.csv?where=metadata.k=mine+0", "/reports/search.csv?word=mine", "/reports/call.json?call=mine-0"}
+	own := []string{"/", "/?" + span, "/?agent=own&" + span, "/calls?" + span, "/calls/mine-0", "/calls?agent=own", "/reports/calls.csv?where=metadata.k=mine+0", "/reports/search.csv?word=mine", "/reports/call.json?call=mine-0"}
 	others := []string{"/calls/SECRET-1", "/calls/SEC", "/?agent=SECRET-agent&" + span, "/calls?agent=SEC", "/reports/call.csv?call=SECRET-1", "/reports/search.csv?word=SEC", "/reports/search.json?word=1",
 		"/reports/calls.ndjson?where=metadata.k=SECRET+1", "/reports/calls.csv?where=agent=SECRET-agent", "/reports/funnel.csv?by=agent", "/reports/funnel.csv?by=campaign", "/reports/funnel.csv?by=number", "/reports/funnel.csv?by=agent_type",
 		"/reports/funnel?by=metadata.k", "/reports/success.csv?field=SECRET+1=SECRET", "/reports/success.csv?field=x=y", "/calls?most=1&skip=1", "/reports/funnel.csv?by=user_sentiment&compare=previous&" + span}
@@ -238,6 +238,9 @@ func TestOthersRows(t *testing.T) {
 		}
 		if resp.StatusCode == http.StatusNotModified || first.Header.Get("ETag") != "" && first.Header.Get("ETag") == resp.Header.Get("ETag") {
 			t.Errorf("%s is the same answer for both", address)
+		}
+		if got := resp.Header.Get("Cache-Control"); got != "private, no-cache" {
+			t.Errorf("%s may be cached: %q", address, got)
 		}
 		if slices.Contains(own, address) && resp.StatusCode != http.StatusOK {
 			t.Errorf("%s: %s for an agency: %s", address, resp.Status, body)
