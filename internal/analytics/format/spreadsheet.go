@@ -43,7 +43,7 @@ const sheetTime = time.DateTime
 const longestFormula = 255
 
 // sheetText appends a cell. A text that would change is the result of a formula, ="007", which Excel,
-// LibreOffice and Google Sheets show as 007. If it is too long for that, an apostrophe precedes it.
+// LibreOffice and Google Sheets show as 007. A longer one, or several lines, has an apostrophe in front.
 func sheetText(v *value.Value, dst []byte, loc *time.Location) []byte {
 	switch v.Kind {
 	case value.Bool, value.Day:
@@ -58,7 +58,7 @@ func sheetText(v *value.Value, dst []byte, loc *time.Location) []byte {
 	switch text := string(v.AppendText(nil, loc)); {
 	case !v.Kind.Numeric() && !changes(text):
 		return append(dst, text...)
-	case len(text) > longestFormula:
+	case len(text) > longestFormula, strings.ContainsAny(text, "\r\n"): // LibreOffice reads no formula of several lines
 		return append(append(dst, '\''), text...)
 	default:
 		return append(dst, `="`+strings.ReplaceAll(text, `"`, `""`)+`"`...)
@@ -78,9 +78,9 @@ func countable(v *value.Value) bool {
 var (
 	// keptRE matches texts with digits that no spreadsheet changes: short numbers, UUIDs.
 	keptRE = regexp.MustCompile(`^(?:0|[1-9][0-9]{0,5}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$`)
-	// truthRE matches the truth values of Excel's languages.
+	// truthRE matches the truth values of the languages of Excel and LibreOffice.
 	truthRE = regexp.MustCompile(`(?i)^(?:true|false|wahr|falsch|vrai|faux|verdadero|falso|verdadeiro|vero|waar|onwaar|prawda|fałsz|` +
-		`истина|ложь|істина|хибність|` +
+		`истина|ложь|істина|хибність|참|거짓|真|假|偽|` +
 		`sant|falskt|sand|falsk|sann|usann|tosi|epätosi|igaz|hamis|doğru|yanlış|pravda|nepravda|adevărat|fals)$`)
 )
 

@@ -17,6 +17,11 @@ def micros(t):
     return pandas.Timestamp(t).value // 1000
 
 
+def exact(costs):
+    """The sum of numbers that are doubles in a file, by their digits."""
+    return sum(decimal.Decimal(repr(float(cost))) for cost in costs)
+
+
 def seen(rows, cost, first, last, months, spoken):
     print(json.dumps({"rows": int(rows), "cost": f"{cost:.18f}", "first": micros(first), "last": micros(last),
                       "months": sorted(str(m) for m in months), "spoken": int(spoken)}))
@@ -120,18 +125,18 @@ elif reader == "arrow file: pandas":
     import pandas
 
     df, turns = (pandas.read_feather(f"{export}/{name}.arrow") for name in ("calls", "transcript_turns"))
-    seen(len(df), df.total_cost.dropna().sum(), df.start_at.min(), df.start_at.max(), df.month.unique(), (turns.role == "user").sum())
+    seen(len(df), exact(df.total_cost.dropna()), df.start_at.min(), df.start_at.max(), df.month.unique(), (turns.role == "user").sum())
 elif reader == "arrow file: polars":
     import polars as pl
 
     df, turns = (pl.read_ipc(f"{export}/{name}.arrow") for name in ("calls", "transcript_turns"))
-    seen(len(df), df["total_cost"].sum(), df["start_at"].min(), df["start_at"].max(), df["month"].unique(), (turns["role"] == "user").sum())
+    seen(len(df), exact(df["total_cost"].drop_nulls()), df["start_at"].min(), df["start_at"].max(), df["month"].unique(), (turns["role"] == "user").sum())
 elif reader.startswith("arrow "):
     import pyarrow as pa
     import pyarrow.compute as pc
 
     t, turns = (pa.ipc.open_file(f"{export}/{name}.arrow").read_all() for name in ("calls", "transcript_turns"))
-    seen(len(t), pc.sum(t["total_cost"]).as_py(), pc.min(t["start_at"]).as_py(), pc.max(t["start_at"]).as_py(), pc.unique(t["month"]).to_pylist(),
+    seen(len(t), exact(t["total_cost"].drop_null().to_pylist()), pc.min(t["start_at"]).as_py(), pc.max(t["start_at"]).as_py(), pc.unique(t["month"]).to_pylist(),
          pc.sum(pc.equal(turns["role"], "user")).as_py())
 elif reader == "folder: pyspark":
     session = spark()
@@ -155,12 +160,17 @@ elif reader == "iceberg: pyiceberg":
     session.sql("SET spark.sql.session.timeZone=America/New_York")
     by_spark(session)
 elif reader == "xlsx: openpyxl":
+    import openpyxl
     import pandas
 
-    df, turns = (pandas.read_excel(f"{export}/{name}.xlsx", dtype=object) for name in ("calls", "transcript_turns"))
+    df, turns = (pandas.read_excel(f"{export}/xlsx/{name}.xlsx", dtype=object) for name in ("calls", "transcript_turns"))
     assert all(isinstance(number, str) for number in df.from_number.dropna()), "phone numbers are texts"
+    lasted = openpyxl.load_workbook(f"{export}/xlsx/calls.xlsx")["calls"]
+    heads = [cell.value for cell in lasted[1]]
+    talk = [row[heads.index("talk")].value for row in lasted.iter_rows(min_row=2)]
+    assert any(talk) and all(isinstance(t, datetime.timedelta) for t in talk if t is not None), "durations are durations"
     start = df["start_at (UTC)"]
-    seen(len(df), sum(decimal.Decimal(repr(cost)) for cost in df.total_cost.dropna()), start.min(), start.max(), df.month.unique(),
+    seen(len(df), exact(df.total_cost.dropna()), start.min(), start.max(), df.month.unique(),
          (turns.role == "user").sum())
 elif reader == "duckdb":
     import duckdb
