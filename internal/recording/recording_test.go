@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -80,6 +81,29 @@ func cut(n int) http.HandlerFunc {
 
 func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+// Recordings are for the owner only, also on another file system than the warehouse, and whatever the umask.
+func TestModes(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0))
+	link, _ := serve(t, whole)
+	other, err := os.MkdirTemp("/dev/shm", "")
+	if err != nil {
+		other = t.TempDir()
+	}
+	defer os.RemoveAll(other)
+	for _, to := range []string{t.TempDir(), other} {
+		a, dir := archive(t, func(c *recording.Config) { c.To = filepath.Join(to, "archive") })
+		for range 2 { // the second replaces the first
+			_, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Start: start, Link: link})
+			test.OK(t, err)
+		}
+		for path := filepath.Join(dir, "2026/11/23/c1.mp3"); path != to; path = filepath.Dir(path) {
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s: %v, %v", path, info, err)
+			}
+		}
+	}
 }
 
 func TestFetch(t *testing.T) {

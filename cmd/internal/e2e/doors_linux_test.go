@@ -20,17 +20,17 @@ import (
 // strangers are the first bytes of clients that never log in. They connect again whenever they are left.
 func strangers(t *testing.T) map[string]string {
 	t.Helper()
-	startup, err := (&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": "ana"}}).Encode(nil)
-	test.OK(t, err)
-	unfinished, err := (&pgproto3.SASLInitialResponse{AuthMechanism: "SCRAM-SHA-256", Data: []byte("n,,n=,r=abcdefghijklmnopqrstuvwx")}).Encode(startup)
-	test.OK(t, err)
-	encrypt, err := (&pgproto3.SSLRequest{}).Encode(nil)
-	test.OK(t, err)
-	stop, err := (&pgproto3.CancelRequest{ProcessID: 1, SecretKey: []byte("abcd")}).Encode(nil)
-	test.OK(t, err)
+	raw := func(m pgproto3.FrontendMessage) string {
+		b, err := m.Encode(nil)
+		test.OK(t, err)
+		return string(b)
+	}
+	startup := raw(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": "ana"}})
+	half := raw(&pgproto3.SASLInitialResponse{AuthMechanism: "SCRAM-SHA-256", Data: []byte("n,,n=,r=abcdefghijklmnopqrstuvwx")})
 	return map[string]string{"nothing": "", "a body that does not come": "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n",
-		"a header without an end": "GET / HTTP/1.1\r\nHost: localhost\r\n", "a startup message": string(startup), "half a login": string(unfinished),
-		"requests for encryption": strings.Repeat(string(encrypt), 3), "requests to cancel": string(stop), "half a TLS record": "\x16\x03\x01"}
+		"a header without an end": "GET / HTTP/1.1\r\nHost: localhost\r\n", "a startup message": startup, "half a login": startup + half,
+		"requests for encryption": strings.Repeat(raw(&pgproto3.SSLRequest{}), 3), "requests to cancel": raw(&pgproto3.CancelRequest{SecretKey: []byte("abcd")}),
+		"half a TLS record": "\x16\x03\x01"}
 }
 
 // Whatever 700 strangers send to a server with 512 descriptors, users log in over both protocols meanwhile.

@@ -23,23 +23,21 @@ func TestMain(m *testing.M) { cmdtest.Main(m) }
 // pipes is a listener on an in-memory network.
 type pipes struct {
 	dialed chan net.Conn
-	closed chan struct{}
 	once   sync.Once
 }
 
 func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.dialed:
-		if c == nil {
-			return nil, syscall.EMFILE
-		}
-		return c, nil
-	case <-p.closed:
+	c, ok := <-p.dialed
+	if !ok {
 		return nil, net.ErrClosed
 	}
+	if c == nil {
+		return nil, syscall.EMFILE
+	}
+	return c, nil
 }
 
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
+func (p *pipes) Close() error   { p.once.Do(func() { close(p.dialed) }); return nil }
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 // pipe is a connection from an address.
@@ -93,7 +91,7 @@ func TestClientsThatStall(t *testing.T) {
 					}
 					_, _ = io.WriteString(w, "ok")
 				})
-				p := &pipes{dialed: make(chan net.Conn), closed: make(chan struct{})}
+				p := &pipes{dialed: make(chan net.Conn)}
 				d := &door{Listener: p, limit: limit}
 				server := newServer(handler, slog.New(slog.DiscardHandler))
 				served := make(chan error, 1)
