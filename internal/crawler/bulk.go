@@ -82,7 +82,7 @@ func (b *bulkCrawl) wants(due *calls.Due) bool {
 // counts changes the counts of the run.
 func (b *bulkCrawl) counts(f func(*BulkCounts)) { b.meter.update(func(p *Report) { f(&p.Bulk) }) }
 
-func (b *bulkCrawl) stream() *optionalStream { return b.streams.of("pages of v2", bulkAllowance) }
+func (b *bulkCrawl) stream() *optionalStream { return b.streams.of("bulk requests", bulkAllowance) }
 
 // transcripts fetches transcripts of due calls on pages of v2 if that is allowed and saves requests. It
 // reports whether it did.
@@ -102,7 +102,7 @@ func (b *bulkCrawl) transcripts(ctx context.Context) (used bool, err error) {
 	if err != nil || !b.saves(pages, covered) {
 		return false, err
 	}
-	b.log.Info("fetching transcripts from v2 pages", "calls", covered, "pages", pages)
+	b.log.Info("fetching transcripts in bulk", "calls", covered, "pages", pages)
 	b.meter.update(func(p *Report) { p.Phase, p.Bulk.Total = Bulk, p.Bulk.Pages+pages })
 
 	err = b.windows(ctx, &b.size, func(window []calls.Due) error {
@@ -272,7 +272,7 @@ func (b *bulkCrawl) refused(ctx context.Context, f *api.RequestError, p *bulkPag
 		}
 	}
 	if over := b.stream().Over(); over != nil {
-		b.stop("v2 pages fail: " + over.Error())
+		b.stop("they fail: " + over.Error())
 		return nil
 	}
 	smaller := max(1, p.limit/2)
@@ -282,7 +282,7 @@ func (b *bulkCrawl) refused(ctx context.Context, f *api.RequestError, p *bulkPag
 	b.size = min(b.size, smaller)
 	if b.bad++; b.bad >= maxBad && b.size < firstBulk/4 {
 		b.stream().End(f)
-		b.stop("v2 pages fail: " + f.Error())
+		b.stop("they fail: " + f.Error())
 	}
 	return nil
 }
@@ -292,7 +292,7 @@ func (b *bulkCrawl) stop(why string) {
 	if b.off == "" {
 		b.off = why
 		b.meter.gaveUpBulk(why)
-		b.log.Warn("v2 pages abandoned: transcripts are fetched one by one", "reason", why)
+		b.log.Warn("bulk requests abandoned: transcripts are fetched one by one", "reason", why)
 	}
 }
 
@@ -325,7 +325,7 @@ func (b *bulkCrawl) took(ctx context.Context, p *bulkPage) error {
 	})
 	useful := transcripts + int64(len(p.sample))
 	if p.comparesFirst && useful == 0 {
-		const why = "its calls have no transcripts that can replace those of v3"
+		const why = "its calls have no transcripts that can replace those of their records"
 		return b.note(ctx, schema.BulkAbsent, why, why)
 	}
 	b.taken += transcripts
@@ -340,9 +340,9 @@ func (b *bulkCrawl) took(ctx context.Context, p *bulkPage) error {
 	case 2*useful >= fit:
 		b.bad = 0
 	case p.outside:
-		b.stop("v2 pages ignore the requested time")
+		b.stop("they ignore the requested time")
 	case b.bad >= maxBad:
-		b.stop("v2 pages lack the due transcripts")
+		b.stop("they lack the due transcripts")
 	}
 	return nil
 }

@@ -57,8 +57,8 @@ func (b *bulkCrawl) judge(ctx context.Context, v2, v3 *calls.Call, rec schema.Re
 func (b *bulkCrawl) refute(id, field string) []schema.Record {
 	recs := b.mark(schema.BulkRefuted, field+" differs", "call "+id+": "+field+" differs")
 	if recs != nil {
-		b.meter.problem(fmt.Sprintf("the v2 transcript of call %s differs from v3 (%s): transcripts from v2 pages "+
-			"are fetched again, one by one", b.secrets.Clip(id, 80), field))
+		b.meter.problem(fmt.Sprintf("the transcript of call %s that was fetched in bulk differs from its own record (%s): "+
+			"all that were are fetched again, one by one", b.secrets.Clip(id, 80), field))
 	}
 	return recs
 }

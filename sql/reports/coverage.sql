@@ -5,11 +5,9 @@
 -- that is not requested by its kind is of a kind (status, reason, length) of which no
 -- record ever had a transcript. Without --by there are further rows about the whole
 -- warehouse: calls that the last run could not read, the total that the service reports
--- and, if transcripts came from v2, their number, how many were compared with v3, and how
--- many of those differed and were replaced. The bound is for the share of the others that
--- differ, with 95 % confidence: 1 - 0.05^(1/n), since none differed of n transcripts chosen
--- at random when they came. If calls are redacted, the last rows count the values that the
--- last run replaced, by kind, and the records that a service did not check.
+-- and how many transcripts were fetched in bulk, of which the table runs has the details. If calls are redacted, the last rows count
+-- the values that the last run replaced, by kind, and the records that a service did not
+-- check.
 --
 -- An analysis is pending if the call connected as far as is known, did not opt out, has no
 -- sentiment, and its settlement is ended; it is given up if the settlement is expired. The
@@ -19,15 +17,15 @@
 --
 -- Time ranges that are not completely listed are reported on stderr, as by every report.
 --
--- Grain: one row per group and fact that applies to at least one call; also one if no transcript of v2 differed
+-- Grain: one row per group and fact that applies to at least one call
 -- Reads: counted_calls of is_started status disconnection_reason settlement transcript_state caller_spoke user_sentiment opted_out unit, runs
 -- Example: query coverage
 -- Columns:
 --   key            VARCHAR  -                                   group of --by
 -- * fact           VARCHAR  -                                   known or missing fact
 -- * state          VARCHAR  -                                   good, waiting (pending until it comes or is given up), lost (does not come) or info
--- * calls          BIGINT   count                               calls it applies to, or values that were replaced; null for a bound
--- * share_percent  DOUBLE   percent of calls: sum(calls) FILTER (fact = 'listed')  share of the group's calls, or a bound of a share; null for other lines of the warehouse
+-- * calls          BIGINT   count                               calls it applies to, or values that were replaced
+-- * share_percent  DOUBLE   percent of calls: sum(calls) FILTER (fact = 'listed')  share of the group's calls; null for other lines of the warehouse
 -- * scope          VARCHAR  -                                   selection: the selected calls; warehouse: all calls
 
 WITH counted AS (
@@ -79,15 +77,6 @@ WITH counted AS (
     WHERE NOT coalesce($grouped, false)
     ORDER BY started_at DESC, run_id DESC
     LIMIT 1
-), bulk AS (
-    SELECT sum(bulk_transcripts)::BIGINT AS came,
-        sum(bulk_compared)::BIGINT AS compared,
-        sum(bulk_differing)::BIGINT AS differing,
-        -- since the last difference
-        sum(bulk_compared) FILTER (started_at > coalesce(
-            (SELECT max(started_at) FROM runs WHERE bulk_differing > 0), '-infinity'::TIMESTAMPTZ)) AS sampled
-    FROM runs
-    WHERE NOT coalesce($grouped, false) AND bulk_transcripts IS NOT NULL
 )
 SELECT key, fact, state, calls, share_percent, scope
 FROM (
@@ -99,14 +88,7 @@ FROM (
     UNION ALL
     SELECT NULL, 21, 'counted by the service', 'info', total_count, NULL, 'warehouse', 0 FROM last_run WHERE total_count IS NOT NULL
     UNION ALL
-    SELECT NULL, 22, 'transcript from a page of v2', 'info', came, NULL, 'warehouse', 0 FROM bulk WHERE came > 0
-    UNION ALL
-    SELECT NULL, 23, 'page of v2 compared with v3', 'good', compared, NULL, 'warehouse', 0 FROM bulk WHERE came > 0
-    UNION ALL
-    SELECT NULL, 24, 'transcript of v2 that differed', 'info', differing, NULL, 'warehouse', 0 FROM bulk WHERE came > 0
-    UNION ALL
-    SELECT NULL, 26, 'transcript of v2 that may differ, at most', 'info', NULL, 100 * (1 - 0.05 ** (1 / sampled)), 'warehouse', 0
-    FROM bulk, last_run WHERE sampled > 0 AND bulk_unverified > 0
+    SELECT NULL, 22, 'transcript fetched in bulk', 'info', bulk_unverified, NULL, 'warehouse', 0 FROM last_run WHERE bulk_unverified > 0
     UNION ALL
     SELECT NULL, 27, 'redacted by the last run' || ': ' || kind, if(kind = 'unchecked', 'waiting', 'info'), (redacted ->> kind)::BIGINT, NULL, 'warehouse', 0
     FROM (SELECT redacted, unnest(json_keys(redacted)) AS kind FROM last_run)

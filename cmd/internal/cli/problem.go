@@ -1,27 +1,27 @@
 package cli
 
-// Problem is one word for the state of a failed run or warehouse. extract status prints it first,
+// Problem is the short name of the state of a failed run or warehouse. extract status prints it first,
 // and runs has it in the column problem.
 type Problem string
 
 // The problems. The map below has a hint for each.
 const (
 	NoProblem    Problem = ""
-	Refused      Problem = "refused"      // the service refuses the key
-	Unreachable  Problem = "unreachable"  // nothing answers at the address
-	Untrusted    Problem = "untrusted"    // the certificate is not trusted
-	Misaddressed Problem = "misaddressed" // something other than the service answers
-	Down         Problem = "down"         // the service fails
-	WrongClock   Problem = "clock"        // the clocks of this machine and the service disagree
-	Full         Problem = "full"         // the disk is full
-	Damaged      Problem = "damaged"      // files of the warehouse are damaged
-	Newer        Problem = "newer"        // a newer callhouse wrote the warehouse
-	Foreign      Problem = "foreign"      // calls of another organisation
-	Incomplete   Problem = "incomplete"   // committed, but incomplete
+	Refused      Problem = "API key rejected"        // the service refuses the key
+	Unreachable  Problem = "unreachable"             // nothing answers at the address
+	Untrusted    Problem = "certificate not trusted" // the certificate is not trusted
+	Misaddressed Problem = "wrong address"           // something other than the service answers
+	Down         Problem = "service down"            // the service fails
+	WrongClock   Problem = "clock differs"           // the clocks of this machine and the service disagree
+	Full         Problem = "disk full"               // the disk is full
+	Damaged      Problem = "damaged"                 // files of the warehouse are damaged
+	Newer        Problem = "newer format"            // a newer callhouse wrote the warehouse
+	Foreign      Problem = "another organisation"    // calls of another organisation
+	Incomplete   Problem = "incomplete"              // committed, but incomplete
 	Killed       Problem = "killed"
 	Interrupted  Problem = "interrupted"
 	Failed       Problem = "failed" // anything else
-	Unlisted     Problem = "unlisted"
+	Unlisted     Problem = "list incomplete"
 	Overdue      Problem = "stale"  // no success for too long
 	Unwatched    Problem = "alerts" // the rules of alerts are not evaluated
 )

@@ -143,8 +143,8 @@ var Keys = []Key{
 		About: "resources to fetch besides calls: all, none, or tables, e.g. agents,campaigns (see query list)",
 		in:    func(v *Values) any { return &v.Resources }},
 	{Name: "transcripts", Kind: Text, For: Extract, Uses: "plan", Own: true, Words: []string{"auto", "v3", "v2"}, Default: "auto",
-		About: "auto: use v2 pages when they save requests and match v3; v3: never; v2: always try them first, " +
-			"even for few calls or after a mismatch",
+		About: "auto: fetch them in bulk (v2) when that saves requests and a sample equals their records (v3); v3: never; v2: always try " +
+			"that first, even for few calls or after a mismatch",
 		in: func(v *Values) any { return &v.Transcripts }},
 	{Name: "list_only", Kind: Boolean, For: Extract, Uses: "plan", Own: true, Default: "false",
 		About: "fetch only list pages, 100 calls per request, without transcripts; a later run without this setting fetches those",

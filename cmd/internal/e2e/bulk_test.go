@@ -65,20 +65,20 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 		code    int
 		says    string
 	}{
-		{"", 4, few, schema.BulkTrusted, cli.ExitOK, "compared with v3, 0 different"},
-		{"off", 2, 0, schema.BulkAbsent, cli.ExitOK, "abandoned: 404"},            // other statuses: TestServicesWithoutPages in the crawler
-		{"off=503", 4, 0, "", cli.ExitOK, "abandoned: v2 pages fail: status 503"}, // other failures: TestOptionalWorkDelaysNoTranscript
+		{"", 4, few, schema.BulkTrusted, cli.ExitOK, ""},
+		{"off", 2, 0, schema.BulkAbsent, cli.ExitOK, "abandoned: 404"},        // other statuses: TestServicesWithoutPages in the crawler
+		{"off=503", 4, 0, "", cli.ExitOK, "abandoned: they fail: status 503"}, // other failures: TestOptionalWorkDelaysNoTranscript
 		{"other-shape", 1, 0, schema.BulkAbsent, cli.ExitOK, "not a page of a list"},
 		{"removed-after=1", 3, 0, schema.BulkAbsent, cli.ExitOK, "abandoned: 404"},
-		{"spoken-only", 1, 0, schema.BulkAbsent, cli.ExitOK, "no transcripts that can replace those of v3"},
-		{"duplicate-keys", 4, few, schema.BulkTrusted, cli.ExitOK, "0 different"},
-		{"shift", 4, few, schema.BulkTrusted, cli.ExitOK, "0 different"},
-		{"ignore-filter", 6, 0, schema.BulkTrusted, cli.ExitOK, "0 different"},
+		{"spoken-only", 1, 0, schema.BulkAbsent, cli.ExitOK, "no transcripts that can replace those of their records"},
+		{"duplicate-keys", 4, few, schema.BulkTrusted, cli.ExitOK, ""},
+		{"shift", 4, few, schema.BulkTrusted, cli.ExitOK, ""},
+		{"ignore-filter", 6, 0, schema.BulkTrusted, cli.ExitOK, ""},
 		{"extra-calls=90", 4, few, schema.BulkTrusted, cli.ExitOK, ""},
-		{"slow-above=40:500", 14, few, schema.BulkTrusted, cli.ExitOK, "0 different"},
-		{"slow-above=40:cut", 14, few, schema.BulkTrusted, cli.ExitOK, "0 different"},
-		{"slow-above=1:504", 4, 0, "", cli.ExitOK, "v2 pages fail"},
-		{"wrong-turns=1", 1, 0, schema.BulkRefuted, cli.ExitIncomplete, "the v2 transcript of call"},
+		{"slow-above=40:500", 14, few, schema.BulkTrusted, cli.ExitOK, ""},
+		{"slow-above=40:cut", 14, few, schema.BulkTrusted, cli.ExitOK, ""},
+		{"slow-above=1:504", 4, 0, "", cli.ExitOK, "abandoned: they fail"},
+		{"wrong-turns=1", 1, 0, schema.BulkRefuted, cli.ExitIncomplete, "that was fetched in bulk differs"},
 	} {
 		t.Run(m.v2, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +115,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 			c.extract(t.Context(), "--transcripts", "auto")
 			sameAsTruth(t, c)
 			extractAt(t.Context(), c.clock.Now, "verify", "--all", "--warehouse", c.warehouse).exits(t, cli.ExitOK)
-			if r := c.extract(t.Context(), "status"); m.v2 == "off=503" && !strings.Contains(r.stdout, "\n  skipped       pages of v2, until ") {
+			if r := c.extract(t.Context(), "status"); m.v2 == "off=503" && !strings.Contains(r.stdout, "\n  skipped       bulk requests, until ") {
 				t.Errorf("status does not say that v2 pages are skipped:\n%s", r.stdout)
 			}
 			again := c.service.Server.Stats().ByKind["bulk"] - requested

@@ -216,9 +216,9 @@ func TestStatusNamesTheProblem(t *testing.T) {
 	stranger.StartTLS()
 	defer stranger.Close()
 	for _, f := range []struct{ problem, help, flag, value string }{
-		{"refused", "correct the API key", "--api-key-file", wrongKey},
-		{"misaddressed", "set --base-url", "--base-url", elsewhere.URL},
-		{"untrusted", "check the service's certificate", "--base-url", stranger.URL},
+		{"API key rejected", "correct the API key", "--api-key-file", wrongKey},
+		{"wrong address", "set --base-url", "--base-url", elsewhere.URL},
+		{"certificate not trusted", "check the service's certificate", "--base-url", stranger.URL},
 		{"unreachable", "check --base-url (CALLHOUSE_BASE_URL) and the network", "--base-url", gone.URL},
 		{"incomplete", "extract run resumes", "--max-duration", "1ns"},
 	} {
@@ -235,7 +235,7 @@ func TestStatusNamesTheProblem(t *testing.T) {
 		}
 	}
 	c.mustExtract()
-	if r := c.extract(t.Context(), "status"); r.code != cli.ExitOK || !strings.HasPrefix(r.stdout, "fine: ") {
+	if r := c.extract(t.Context(), "status"); r.code != cli.ExitOK || !strings.HasPrefix(r.stdout, "OK: ") {
 		t.Errorf("after a good run: %+v", r)
 	}
 }

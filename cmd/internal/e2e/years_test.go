@@ -158,7 +158,7 @@ func TestThirtyNights(t *testing.T) {
 	extractAt(t.Context(), n.clock.Now, append(n.args(), "--full")...).exits(t, cli.ExitOK)
 	sameAsTruth(t, n.company)
 	n.extract(t.Context(), "verify", "--all").exits(t, cli.ExitOK)
-	if r := n.extract(t.Context(), "status"); r.code != cli.ExitOK || !strings.HasPrefix(r.stdout, "fine: ") {
+	if r := n.extract(t.Context(), "status"); r.code != cli.ExitOK || !strings.HasPrefix(r.stdout, "OK: ") {
 		t.Errorf("status: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 	snapshot := current(t, n.warehouse)

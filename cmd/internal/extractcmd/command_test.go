@@ -91,7 +91,7 @@ func TestHelpListsWhatACommandUses(t *testing.T) {
 		}
 	}
 	code, stdout, stderr := call(t, "", "status", "--share", "0.5", "--quiet", "--warehouse", root)
-	if code != 0 || !strings.HasPrefix(stdout, "fine") {
+	if code != 0 || !strings.HasPrefix(stdout, "OK: ") {
 		t.Errorf("with flags that status does not use: exit code %d, %s", code, stderr)
 	}
 }

@@ -62,8 +62,8 @@ func TestMaintenance(t *testing.T) {
 		code           int
 		stdout, stderr string // must contain these
 	}{
-		{"verify", "verify", 0, "whole: 1 snapshot, ", ""},
-		{"verify all", "verify --all", 0, "whole: 2 snapshots, ", ""},
+		{"verify", "verify", 0, "OK: 1 snapshot, ", ""},
+		{"verify all", "verify --all", 0, "OK: 2 snapshots, ", ""},
 		{"verify as JSON", "verify --format json", 0, `"problem_list": []`, ""},
 		{"verify in another format", "verify --format xml", 2, "", "--format takes text or json"},
 		{"verify with an argument", "verify it", 2, "", `takes no arguments, got "it"`},
@@ -230,7 +230,7 @@ func TestCompactIsInterrupted(t *testing.T) {
 	if code != cli.ExitInterrupted || !strings.Contains(errs.String(), "interrupted") || strings.Contains(errs.String(), "compacted") {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
-	if code, stdout, _ := call(t, "", "verify", "--all", "--warehouse", root); code != cli.ExitOK || !strings.Contains(stdout, "whole: 2 snapshots") {
+	if code, stdout, _ := call(t, "", "verify", "--all", "--warehouse", root); code != cli.ExitOK || !strings.Contains(stdout, "OK: 2 snapshots") {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
 	if code, _, stderr := call(t, "", "compact", "--all", "--warehouse", root); code != cli.ExitOK || !strings.Contains(stderr, "compacted") {

@@ -68,7 +68,7 @@ func (p *plannedRun) write(w io.Writer, cfg *crawler.Config) {
 		has = "has " + cli.Plural(p.Total, "call")
 	}
 	words.Fprintf(w, "The warehouse has %s, the service %s. A run without failures takes about:\n", cli.Plural(p.Known, "call"), has)
-	transcripts := "at most: one per connected call; few if the service has v2 pages"
+	transcripts := "at most: one per connected call; fewer if the service sends them in bulk"
 	if cfg.ListOnly {
 		transcripts = "not with --list-only"
 	}

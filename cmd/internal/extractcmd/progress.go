@@ -132,7 +132,7 @@ func crawlStatus(p *crawler.Progress) (what, status string) {
 	case crawler.Listing:
 		done, total, what = p.Pages, p.PagesTotal, "pages"
 	case crawler.Bulk:
-		done, total, what = p.Bulk.Pages, p.Bulk.Total, "v2 pages"
+		done, total, what = p.Bulk.Pages, p.Bulk.Total, "bulk pages"
 	case crawler.Details:
 		done, total, what = p.DetailsDone(), p.DetailsTotal, "transcripts"
 	case crawler.Archiving:

@@ -53,7 +53,7 @@ func TestCrawlStatus(t *testing.T) {
 		{crawler.Listing, 3, -1, 0, "pages 3, 90 of 120 requests per minute"},
 		{crawler.Listing, 3, 2, -1, "pages 3 of 3, 90 of 120 requests per minute"},
 		{crawler.Listing, 3, 5, 90 * time.Second, "pages 3 of 5, 90 of 120 requests per minute, 1m 30s left for the list"},
-		{crawler.Bulk, 3, 5, 3 * time.Hour, "v2 pages 3 of 5, 90 of 120 requests per minute, 3h 00m left"},
+		{crawler.Bulk, 3, 5, 3 * time.Hour, "bulk pages 3 of 5, 90 of 120 requests per minute, 3h 00m left"},
 	} {
 		p := crawler.Progress{Phase: tc.phase, TimeLeft: tc.left, PagesTotal: tc.total, LastMinute: 90, Allowed: 120}
 		p.Pages, p.Bulk.Pages, p.Bulk.Total = tc.done, tc.done, tc.total

@@ -19,10 +19,10 @@ const nightly = 26 * time.Hour
 
 const statusAbout = `status shows the last successful run, the last run and its outcome, how recent the data is, and
 what is pending. It sends no requests, takes no lock and reads no calls, and can be used during a
-run. The first word is the problem, or "fine"; the second line is the command that helps. --format
+run. The first line begins with OK or the problem, and the second is the command that helps. --format
 json prints the verdict, and as facts the metrics of --metrics-file.
 
-Exit codes: 0 fine; 3 the last run did not succeed, a part of the list was never read, no run
+Exit codes: 0 OK; 3 the last run did not succeed, a part of the list was never read, no run
 succeeded within --max-age, or the rules of alerts were not evaluated; 1 there is no warehouse, or
 the last run or extract verify found it damaged.
 

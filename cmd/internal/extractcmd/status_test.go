@@ -24,7 +24,7 @@ import (
 func TestStatusCommand(t *testing.T) {
 	root := tended(t)
 	code, stdout, stderr := call(t, "", "status", "--warehouse", root)
-	if code != 0 || !strings.HasPrefix(stdout, "fine: last success ") || !strings.Contains(stdout, ": 2 calls") && !strings.Contains(stdout, ", 2 calls") || stderr != "" {
+	if code != 0 || !strings.HasPrefix(stdout, "OK: last success ") || !strings.Contains(stdout, ": 2 calls") && !strings.Contains(stdout, ", 2 calls") || stderr != "" {
 		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
 	}
 	code, stdout, stderr = call(t, "", "status", "--warehouse", root, "--max-age", "1m", "--format", "json")
@@ -77,7 +77,7 @@ func TestStatusOfAllProfiles(t *testing.T) {
 	text := "[profiles.acme]\nwarehouse = '" + one + "'\n[profiles.none]\nwarehouse = '" + dir + "/none'\n[profiles.globex]\nwarehouse = '" + two + "'\n"
 	test.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	code, stdout, stderr := call(t, "", "status", "--config", file, "--all")
-	if code != 1 || strings.Count(stdout, "fine: ") != 2 || !strings.HasPrefix(stderr, "extract (none): no warehouse at ") {
+	if code != 1 || strings.Count(stdout, "OK: ") != 2 || !strings.HasPrefix(stderr, "extract (none): no warehouse at ") {
 		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
 	}
 	code, stdout, _ = call(t, "", "status", "--config", file, "--profile", "acme,globex", "--max-age", "1m", "--format", "json")

@@ -160,7 +160,7 @@ func writeProblems(w io.Writer, first []sink.Problem, count int64) {
 func writeVerified(r *sink.VerifyReport, w io.Writer) {
 	writeProblems(w, r.Problems, r.Count)
 	n := cli.Plural
-	verdict := "whole"
+	verdict := "OK"
 	if !r.Whole() {
 		verdict = "damaged"
 	}

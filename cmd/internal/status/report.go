@@ -44,17 +44,13 @@ func (r *Report) Write(w io.Writer) {
 		words.Fprintf(w, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	n := humanize.Comma
-	bulk := ""
-	if row.Bulk.Requests > 0 {
-		bulk = cli.Plural(row.Bulk.Requests, "v2 page") + ", "
-	}
 	retries := "1 retry"
 	if row.Retries != 1 {
 		retries = n(row.Retries) + " retries"
 	}
-	line("requests", "%s: %s, %s%s, %s; %s rejected (429), %.1f %% of the budget used",
-		n(row.Requests), cli.Plural(row.PageRequests, "page"), bulk, cli.Plural(row.DetailRequests, "detail"), retries, n(row.RateLimited),
-		float64(row.BudgetUsedPercent.V)/10_000)
+	line("requests", "%s: %s, %s, %s; %s rejected (429), %.1f %% of the budget used",
+		n(row.Requests), cli.Plural(row.PageRequests+row.Bulk.Requests, "page"), cli.Plural(row.DetailRequests, "detail"), retries,
+		n(row.RateLimited), float64(row.BudgetUsedPercent.V)/10_000)
 	if bad := row.ServerErrors + row.NetworkErrors; bad > 0 {
 		line("failures", "%s of the service (5xx), %s of the network", n(row.ServerErrors), n(row.NetworkErrors))
 	}
@@ -65,7 +61,9 @@ func (r *Report) Write(w io.Writer) {
 	} else {
 		line("transcripts", "%s fetched (%s), %s pending", n(row.Transcripts), cli.Plural(row.Turns, "turn"), n(row.CallsPending))
 	}
-	r.bulk(line)
+	if rep.BulkOff != "" {
+		line("", "bulk requests were abandoned: %s", rep.BulkOff)
+	}
 	r.recordings(line)
 	if row.CallsMissing > 0 {
 		line("missing", "%s without a record (404), which is requested again for three days", cli.Plural(row.CallsMissing, "listed call"))
@@ -86,7 +84,7 @@ func (r *Report) Write(w io.Writer) {
 	DriftLine(line, row.Drift, rep.DriftFields)
 	RedactedLines(line, RedactedCounts(row.Redacted), Requested)
 	if rep.Withheld > 0 {
-		line("opted out", "%s of callers who opted out of storage were sent, but not stored", cli.Plural(rep.Withheld, "value"))
+		line("opted out", "%s withheld: the callers opted out of storage", cli.Plural(rep.Withheld, "value"))
 	}
 	for _, p := range rep.Problems {
 		line("problem", "%s", p)
@@ -105,18 +103,6 @@ func (r *Report) Write(w io.Writer) {
 	}
 	if r.Did.Aged > 0 {
 		line("erased", "%s that started before %s", cli.Plural(r.Did.Aged, "call"), r.ErasedBefore.Format(time.DateOnly))
-	}
-}
-
-// bulk prints the result of v2 pages.
-func (r *Report) bulk(line liner) {
-	b, n := &r.Row.Bulk, humanize.Comma
-	if b.Requests == 0 {
-		return
-	}
-	line("", "%s of them on v2 pages; %s compared with v3, %s different", n(b.Transcripts), n(b.Compared), n(b.Differing))
-	if r.Crawl != nil && r.Crawl.BulkOff != "" {
-		line("", "v2 pages were abandoned: %s", r.Crawl.BulkOff)
 	}
 }
 

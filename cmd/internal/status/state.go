@@ -42,9 +42,9 @@ type State struct {
 
 // Verdicts of a readable warehouse.
 const (
-	Fine     = "fine"
+	Fine     = "OK"
 	Stale    = "stale"
-	NotWhole = "not whole"
+	NotWhole = "incomplete"
 	Broken   = "damaged"
 )
 

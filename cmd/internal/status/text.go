@@ -83,8 +83,8 @@ func (h *State) writeSnapshot(line liner) {
 		line("unreadable", "the records of %s: too large, or no valid JSON; extract import takes them from a file, up to 64 MiB each",
 			cli.Plural(h.unreadable, "call"))
 	}
-	if m.Bulk != nil {
-		line("bulk", "%s", h.bulk(m.Bulk))
+	if b := m.Bulk; b != nil && b.State == schema.BulkRefuted {
+		line("transcripts", "the service's list of whole calls was wrong %s ago (%s) and is no longer used", h.age(time.UnixMilli(b.At)), b.Why)
 	}
 	if m.Archive != "" {
 		line("recordings", "%s", h.recordings(m))
@@ -167,26 +167,6 @@ func (h *State) following(f *disk.Follow) string {
 		text += "; failing for " + h.age(time.UnixMilli(f.Failing)) + ", last: " + f.Error
 	}
 	return text + "; next sweep " + date(f.Sweep)
-}
-
-// bulk describes how reliable pages of v2 are, and how many transcripts came from them.
-func (h *State) bulk(b *schema.Bulk) string {
-	var sum schema.BulkCounts
-	for i := range h.history.Runs {
-		r := &h.history.Runs[i].Bulk
-		sum.Transcripts += r.Transcripts
-		sum.Compared += r.Compared
-		sum.Differing += r.Differing
-	}
-	came := fmt.Sprintf("%s came from v2 pages; %s compared with v3, %s different", cli.Plural(sum.Transcripts, "transcript"),
-		humanize.Comma(sum.Compared), humanize.Comma(sum.Differing))
-	switch ago := h.age(time.UnixMilli(b.At)) + " ago"; b.State {
-	case schema.BulkRefuted:
-		return "v2 pages were wrong " + ago + " and are no longer requested: " + b.Why + "; " + came
-	case schema.BulkAbsent:
-		return "the service did not offer v2 pages " + ago + ": " + b.Why + "; " + came
-	}
-	return came
 }
 
 // verified returns the result of extract verify for the archive; nil if it did not check recordings.
