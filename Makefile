@@ -38,7 +38,6 @@ TRINO_VERSION := 476
 LAKE_DUCKDB_VERSION := 1.5.5
 OLDEST_DUCKDB_VERSION := 1.4.4
 BENCH_DUCKDB_VERSION := 1.5.6
-NESSIE_JAR := org.projectnessie.nessie:nessie-quarkus:0.99.0:jar:runner
 ICEBERG_SERVER_JARS := org.apache.iceberg:iceberg-open-api:1.8.0 org.apache.iceberg:iceberg-open-api:1.10.1
 VERSITYGW_VERSION := v1.8.0
 FUZZTIME ?= 1m
@@ -273,9 +272,9 @@ lake-oldest: ## The oldest Spark, Trino (TRINO_JAVA_HOME=…), DuckDB and pyiceb
 	  go test ./cmd/internal/e2e -run 'TestLakeReaders/^(pyiceberg|duckdb|spark|trino)$$' -v -count=1 -timeout 60m
 
 .PHONY: lake-catalogs
-lake-catalogs: ## query publish iceberg through Nessie and Iceberg's own REST server (oldest and newest; CATALOG_JAVA_HOME=… names a JDK of 21 or later; else that of Trino), from which pyiceberg reads
+lake-catalogs: ## query publish iceberg through Iceberg's REST server (oldest and newest; CATALOG_JAVA_HOME=… names a JDK of 21 or later; else that of Trino), from which pyiceberg reads
 	python3 -m venv build/lake-catalogs && build/lake-catalogs/bin/pip install -q 'pyiceberg[s3fs,pyarrow]'
-	for jar in $(NESSIE_JAR) $(ICEBERG_SERVER_JARS); do mvn -q -B dependency:copy -DoutputDirectory=build/lake-catalogs-java -Dartifact=$$jar || exit 1; done
+	for jar in $(ICEBERG_SERVER_JARS); do mvn -q -B dependency:copy -DoutputDirectory=build/lake-catalogs-java -Dartifact=$$jar || exit 1; done
 	GOBIN=$(CURDIR)/build/tools go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
 	CALLHOUSE_LAKE_JARS="$$(ls $(CURDIR)/build/lake-catalogs-java/*.jar | paste -sd' ')" CALLHOUSE_LAKE_JAVA=$(or $(CATALOG_JAVA_HOME),$(TRINO_JAVA_HOME)) \
 	  CALLHOUSE_PYTHON=$(CURDIR)/build/lake-catalogs/bin/python CALLHOUSE_VERSITYGW=$(CURDIR)/build/tools/versitygw \
@@ -294,9 +293,9 @@ lake: lake-oldest lake-catalogs ## Spark, Trino (TRINO_JAVA_HOME=…), ClickHous
 	  go test ./cmd/internal/e2e -run TestLakeReaders -v -count=1 -timeout 60m
 
 .PHONY: lake-crash
-lake-crash: ## Publications killed at each operation; 500 processes that publish to a real S3 server, killed at any time while requests fail
+lake-crash: ## Publications killed at each operation; 50 processes that publish to a real S3 server, killed at any time while requests fail
 	GOBIN=$(CURDIR)/build/tools go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
-	go test ./internal/publish -v -count=1 -timeout 120m -rapid.checks 200 -args -long -kills 500 -versitygw $(CURDIR)/build/tools/versitygw
+	go test ./internal/publish -v -count=1 -timeout 120m -rapid.checks 200 -args -long -kills 50 -versitygw $(CURDIR)/build/tools/versitygw
 
 .PHONY: recordings-s3
 recordings-s3: ## Recordings in a bucket of a real S3 server: stored, verified, played in parts, deleted

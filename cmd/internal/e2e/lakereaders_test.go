@@ -151,7 +151,7 @@ type lakePlace struct {
 
 // Engines read the tables of query publish iceberg in a folder and in a bucket, and get exactly
 // query's answers: for the last commit and, by its tag, for the one before, which lacks a column.
-// The SQL of docs/reference/lakehouse.md equals the reports. make lake installs the engines.
+// The SQL of examples/lake equals the reports. make lake installs the engines.
 func TestLakeReaders(t *testing.T) {
 	python := os.Getenv("CALLHOUSE_PYTHON")
 	if os.Getenv("CALLHOUSE_LAKE") == "" {
@@ -326,16 +326,13 @@ func firstColumns(report, like []string) (out []string) {
 
 func quoted(at time.Time) string { return at.Format("'2006-01-02 15:04:05'") }
 
-// lakeSQL returns the three statements of docs/reference/lakehouse.md by their report.
+// lakeSQL returns the statements of examples/lake by their report.
 func lakeSQL(t *testing.T) map[string]string {
 	t.Helper()
-	text := test.Read(t, "../../../docs/reference/lakehouse.md")
 	out := map[string]string{}
-	for _, m := range regexp.MustCompile("(?s)`query (\\w+)`:\n\n((?:    [^\n]*\n|\n)+)").FindAllStringSubmatch(string(text), -1) {
-		out[m[1]] = strings.TrimSpace(m[2])
-	}
-	if len(out) != 3 {
-		t.Fatalf("docs/reference/lakehouse.md has statements for %d reports", len(out))
+	for _, report := range []string{"sentiment", "disconnections", "durations"} {
+		text := string(test.Read(t, "../../../examples/lake/"+report+".sql"))
+		out[report] = strings.TrimSpace(text[strings.Index(text, "WITH "):])
 	}
 	return out
 }
