@@ -254,7 +254,7 @@ func worstOf(g *group, turns map[any][]row) (out [][]any) {
 	calls = slices.DeleteFunc(calls, func(h heardCall) bool { return !shown[h.row["call_id"]] })
 	for _, h := range calls {
 		o, _ := outcomeOf(h.row)
-		out = append(out, []any{g.key, h.row["call_id"], strings.Join(h.marks, ", "), h.row["start_at"], h.row["agent_id"], h.row["duration_ms"], h.row["user_sentiment"], o, h.failed})
+		out = append(out, []any{g.key, h.row["call_id"], strings.Join(h.marks, ", "), h.row["start_at"], h.row["agent_id"], h.row["duration_ms"], h.row["user_sentiment"], o, h.failed, h.row["recording_url"]})
 	}
 	return out
 }

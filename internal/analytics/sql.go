@@ -104,14 +104,15 @@ func query(ctx context.Context, stmt *duck.Stmt, arguments func(*duck.Stmt) ([]a
 	return stmt.Query(ctx, args...)
 }
 
-// Card describes a call in names and values, for people. It includes the state of the recording if
-// the reader may listen to it.
+// Card describes a call in names and values, for people. It includes the place or state of the
+// recording if the reader may listen to it.
 func (w *Warehouse) Card(ctx context.Context, id string) (*Rows, error) {
 	if !w.Rights().MayListen() {
 		return w.Facts(ctx, id)
 	}
-	return w.facts(ctx, `, (SELECT CASE WHEN state = 'stored' THEN ? || '/' || path ELSE concat_ws(': ', state, reason) END
-			FROM recordings WHERE recordings.call_id = calls.call_id) AS recording`,
+	return w.facts(ctx, `, coalesce((SELECT CASE WHEN state = 'stored' THEN ? || '/' || path ELSE concat_ws(': ', state, reason) END
+			FROM recordings WHERE recordings.call_id = calls.call_id),
+			recording_url || ' (may expire; extract run --recordings PLACE keeps recordings)') AS recording`,
 		layout.ArchivePlace(w.Snapshot().Manifest.Archive), id)
 }
 
@@ -143,8 +144,9 @@ func (w *Warehouse) Said(ctx context.Context, calls map[string]time.Time) (*Rows
 func (w *Warehouse) Facts(ctx context.Context, id string) (*Rows, error) { return w.facts(ctx, "", id) }
 
 func (w *Warehouse) facts(ctx context.Context, recording string, args ...any) (*Rows, error) {
-	rows, err := w.SQL(ctx, `SELECT call_id AS call, agent_id AS agent, agent_version AS version, variant_label AS variant,
-		start_at AS started, duration_ms AS duration, call_type AS type, status, disconnection_reason AS end_reason,
+	rows, err := w.SQL(ctx, `SELECT call_id AS call, agent_id AS agent, agent_name_of(agent_id) AS agent_name,
+		agent_version AS version, variant_label AS variant, start_at AS started, duration_ms AS duration, call_type AS type,
+		status, disconnection_reason AS end_reason,
 		from_number AS "from", to_number AS "to", user_sentiment AS sentiment, total_cost AS cost, summary,
 		CASE WHEN NOT has_transcript(transcript_state) THEN transcript_state END AS transcript`+recording+`
 		FROM calls WHERE call_id = ?`, args...)

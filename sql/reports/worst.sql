@@ -8,7 +8,7 @@
 -- first mark, unless there are too few others.
 --
 -- Grain: one row per group and call, the 20 worst of each group
--- Reads: selected
+-- Reads: selected, recordings
 -- Needs: end, transcripts, analysis
 -- Example: query worst --since 1d
 -- Columns:
@@ -17,17 +17,18 @@
 -- * why             VARCHAR  -      marks, heaviest first: negative, failed, tool failed
 -- * start_at        TIMESTAMP WITH TIME ZONE  -  start
 -- * agent_id        VARCHAR  -      the agent
--- * duration_ms     BIGINT   ms     duration
--- * user_sentiment  VARCHAR  -      sentiment of the caller by the service's analysis
--- * outcome         VARCHAR  -      outcome
+--   duration_ms     BIGINT   ms     duration
+--   user_sentiment  VARCHAR  -      sentiment of the caller by the service's analysis
+--   outcome         VARCHAR  -      outcome
 --   failed_uses     BIGINT   count  failed tool calls
+-- * recording       VARCHAR  -      place of its recording: a path in the archive, else the link of the service, which may expire; null: none
 
 WITH marked AS MATERIALIZED (
     SELECT *, CASE WHEN was_negative THEN 'negative' WHEN has_failed THEN 'failed' ELSE 'tool failed' END AS reason,
         4 * CAST(was_negative AS INTEGER) + 2 * CAST(has_failed AS INTEGER) + CAST(tool_failed AS INTEGER) AS suffered,
         coalesce(user_sentiment = 'positive', false) AS was_positive
     FROM (
-        SELECT key, call_id, start_at, agent_id, duration_ms, user_sentiment, outcome,
+        SELECT key, call_id, start_at, agent_id, duration_ms, user_sentiment, outcome, recording_url,
             CAST(coalesce(failed_tool_uses, 0) AS BIGINT) AS failed_uses,
             coalesce(user_sentiment = 'negative', false) AS was_negative,
             outcome = 'failed' AS has_failed,
@@ -55,9 +56,10 @@ WITH marked AS MATERIALIZED (
     SELECT *, row_number() OVER (PARTITION BY key ORDER BY of_reason > 10, place) AS chosen
     FROM (SELECT *, row_number() OVER (PARTITION BY key, reason ORDER BY place) AS of_reason FROM ranked)
 )
-SELECT key, call_id,
+SELECT key, limited.call_id AS call_id,
     concat_ws(', ', CASE WHEN was_negative THEN 'negative' END, CASE WHEN has_failed THEN 'failed' END,
-        CASE WHEN tool_failed THEN 'tool failed' END) AS why, start_at, agent_id, duration_ms, user_sentiment, outcome, failed_uses
-FROM limited
+        CASE WHEN tool_failed THEN 'tool failed' END) AS why, start_at, agent_id, duration_ms, user_sentiment, outcome, failed_uses,
+    CASE WHEN state = 'stored' THEN $archive || '/' || path ELSE recording_url END AS recording
+FROM limited LEFT JOIN recordings ON recordings.call_id = limited.call_id
 WHERE chosen <= 20
 ORDER BY group_rank(group_calls, $largest_first), key NULLS LAST, place

@@ -92,7 +92,7 @@ func buildWarehouse(t *testing.T) {
 			call("c1", ann, "2024-11-18T09:00:00Z", "user_hangup", "positive", 61_000,
 				row{"user_turns": int64(1), "evaluation": `{"task_completed":true,"criteria":[{"name":"greeting","score":4.5}],"notes":["a"]}`}),
 			call("c2", ann, "2024-11-18T10:00:00Z", "agent_hangup", "neutral", 83_211,
-				row{"evaluation": `{"task_completed":false,"criteria":[{"name":"greeting","score":3}]}`}),
+				row{"recording_url": "https://recordings.example/c2.wav", "evaluation": `{"task_completed":false,"criteria":[{"name":"greeting","score":3}]}`}),
 			call("c3", ann, "2024-11-19T09:30:00Z", "call_transfer", "negative", 240_000, row{"metadata": `{"campaign":"가을"}`}),
 			call("c4", ann, "2024-11-19T23:30:00Z", "voicemail_reached", "", 12_345, row{"settlement": "ended", "metadata": nil}),
 			call("c5", bob, "2024-11-19T23:45:00Z", "dial_no_answer", "", 40, row{"status": "not_connected", "total_cost": nil}),
@@ -110,6 +110,7 @@ func buildWarehouse(t *testing.T) {
 		Items: []row{{"call_id": "c1", "position": int64(0), "name": "callback", "type": "boolean", "value": "true"},
 			{"call_id": "c2", "position": int64(0), "name": "offer", "type": "number", "value": "315.00"}, {"call_id": "c3", "position": int64(0), "name": "offer", "type": "number", "value": `"99.5"`}},
 		Coverage: []schema.Span{{From: at("2024-11-01T00:00:00Z"), To: at("2024-11-20T01:00:00Z"), ListedAt: at("2024-11-20T01:00:00Z")}},
+		Archive:  "file:///srv/recordings", Recordings: []row{{"call_id": "c1", "state": "stored", "path": "2024/11/18/c1.wav", "call_start_at": at("2024-11-18T09:00:00Z")}},
 	})
 }
 
@@ -200,7 +201,7 @@ func TestGoldens(t *testing.T) {
 		{"coverage", "coverage"}, {"coverage-by-day", "coverage --by day --format csv"}, {"conversation", "conversation"}, {"tools", "tools"}, {"extracted", "extracted"}, {"scorecards", "scorecards --by agent"}, {"help-scorecards", "scorecards --help"}, {"example-numbers", "sql -f examples/numbers.sql"}, {"example-distribution", "sql -f examples/distribution.sql --format csv"},
 		{"callers", "callers"}, {"transfers", "transfers --by agent"}, {"early", "early"}, {"concurrency", "concurrency"}, {"calls", "calls --top 3"}, {"calls-csv", "calls --skip 2 --top 2 --where outcome=completed --format csv"}, {"concurrency-minute", "concurrency --every minute --format csv"},
 		{"error-every", "concurrency --every second"}, {"help-concurrency", "concurrency --help"},
-		{"versions", "versions"}, {"anomalies", "anomalies"}, {"call", "call c1"}, {"call-csv", "call c1 --format csv"}, {"call-none", "call c7"},
+		{"versions", "versions"}, {"anomalies", "anomalies"}, {"worst", "worst"}, {"call", "call c1"}, {"call-link", "call c2"}, {"call-csv", "call c1 --format csv"}, {"call-none", "call c7"},
 		{"search", "search hello ann"}, {"search-none", "search hello bob"},
 		{"help-call", "call --help"}, {"help-search", "search --help"}, {"help-versions", "versions --help"},
 		{"error-call", "call"}, {"error-call-two", "call c1 c2"}, {"error-call-unknown", "call x"}, {"error-call-several", "call c"}, {"error-search", "search"},

@@ -166,7 +166,7 @@ func usesOf(t *testing.T, limits rights.Rights) *page {
 		c := row{"call_id": id, "agent_id": "a", "status": "ended", "disconnection_reason": "user_hangup", "user_turns": int64(2),
 			"start_at": at, "duration_ms": int64(60_000), "transcript_state": "present", "user_sentiment": "negative", "total_cost": "1.5000"}
 		if day%2 == 0 {
-			c["summary"] = "The summary of " + id
+			c["summary"], c["recording_url"] = "The summary of "+id, "https://recordings.example/"+id
 		}
 		d.Calls = append(d.Calls, c)
 		add := func(role, name, content string) {
@@ -204,6 +204,9 @@ func TestLastWords(t *testing.T) {
 	got := map[string]string{}
 	for _, l := range s.Tables[0].Rows {
 		got[l.Key] = fmt.Sprint(l.Summary, l.Said)
+		if linked := l.Recording == p.l.Say("worst.link"); linked != strings.HasPrefix(l.Summary, "The") {
+			t.Errorf("%s has the recording %q", l.Key, l.Recording)
+		}
 	}
 	none := p.l.Say("worst.no_summary")
 	want := map[string]string{

@@ -124,6 +124,12 @@ func (p *page) worst(ctx context.Context, a *answer, of period) (*section, error
 		if at, ok := row[a.index("start_at")].(time.Time); ok {
 			l.Cells[1].Text, starts[l.Key] = p.l.Time("minute", at.In(p.w.Location())), at
 		}
+		switch place := a.text(row[a.index("recording")]); {
+		case strings.HasPrefix(place, "http"): // who has the link may listen
+			l.Recording = p.l.Say("worst.link")
+		case place != "":
+			l.Recording = p.l.Say("worst.recording", place)
+		}
 		if !l.Cells[2].Null {
 			l.Cells[2].Link = a.page(a.id(i, "agent_id"))
 		}

@@ -47,6 +47,7 @@ type line struct {
 	Link             string // its link on a served page
 	Summary          string // of a call
 	Said             []said // the last words
+	Recording        string // where it is; empty: nowhere
 	Cells            []cell
 }
 

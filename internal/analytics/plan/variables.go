@@ -14,6 +14,7 @@ import (
 
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/sqltext"
+	"callhouse/internal/layout"
 )
 
 // values replaces the parameters of a report's SQL, such as $every, by literals.
@@ -39,6 +40,7 @@ func (p *Planner) values(q question.Question) *strings.Replacer {
 		"$most", fmt.Sprintf("CAST(nullif(%d, 0) AS BIGINT)", max(q.Limit, 0)), "$skip", strconv.FormatInt(q.Skip, 10),
 		"$grouped", strconv.FormatBool(q.By != ""), "$largest_first", strconv.FormatBool(!natural(q)), "$possible", possible(q.Keys),
 		"$field_name", name, "$field_value", wanted, "$goals", goals(q),
+		"$archive", sqltext.Quote(layout.ArchivePlace(p.snap.Manifest.Archive)),
 		"$judged_from", judged, "$whole_from", from, "$whole_until", until, "$listed_until", strconv.FormatInt(p.listedUntil(), 10),
 		"$call_id", sqltext.Quote(q.Call), "$call_start_at", start,
 		"$words", "CAST(["+strings.Join(words, ", ")+"] AS VARCHAR[])", "$longest_word", sqltext.Quote(anyForm(longest)))

@@ -56,7 +56,7 @@ var Related = map[string]string{
 
 // Accompanying are the tables whose data only accompanies an answer: it is left out if the reader may not
 // see them.
-var Accompanying = []string{schema.Runs.Name, resource.AgentVersions.Name, resource.Changes.Name}
+var Accompanying = []string{schema.Runs.Name, resource.AgentVersions.Name, resource.Changes.Name, schema.Recordings.Name}
 
 // Views returns the views that a report reads, except those that only accompany it.
 func Views(f *sqlfiles.File) (out []string) {

@@ -175,7 +175,8 @@ func (q *request) card(ctx context.Context, id string) (out *card, err error) {
 	columns := facts.Columns()
 	err = each(ctx, facts, nil, func(row []any) {
 		for i, c := range columns {
-			if row[i] == nil || c.Name == "recording" && out.Audio != "" {
+			link, _ := row[i].(string) // of the service, which has its own place
+			if row[i] == nil || c.Name == "agent_name" || c.Name == "recording" && (out.Audio != "" || strings.HasPrefix(link, "http")) {
 				continue
 			}
 			v := q.cellOf(row[i], c)
