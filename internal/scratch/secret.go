@@ -51,7 +51,7 @@ func ReadSecret(path, credentials string) ([]byte, error) {
 	if st.IsDir() {
 		return nil, fmt.Errorf("%s is a folder", path)
 	}
-	if exposed(st, inSecretPlace(path, credentials)) && !onReadOnly(f) {
+	if exposed(st, inSecretPlace(path, credentials)) && !OnReadOnly(f) {
 		return nil, &ExposedError{Path: path, Mode: st.Mode(), Ours: UserOf(st) == os.Geteuid()}
 	}
 	return io.ReadAll(f)

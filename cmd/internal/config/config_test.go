@@ -221,8 +221,8 @@ func TestWhereTheFileIs(t *testing.T) {
 	}
 }
 
-// A file that is read only because it is in the current folder must be this user's or root's, and
-// writable by nobody else. One that is named is trusted.
+// A file must be this user's or root's, and writable by nobody else but the user's own group. That also
+// applies to the folder of one that is read only because it is in the current folder.
 func TestWhoseFile(t *testing.T) {
 	const other = 12345
 	for name, c := range map[string]struct {
@@ -230,16 +230,17 @@ func TestWhoseFile(t *testing.T) {
 		change       func(file, folder string) error
 		says, hint   string // empty: it is read
 	}{
-		"ours":                     {file: 0o644, folder: 0o755},
-		"private":                  {file: 0o600, folder: 0o700},
-		"in a folder like /tmp":    {file: 0o600, folder: 0o777 | fs.ModeSticky},
-		"the group may write it":   {file: 0o664, folder: 0o755, says: "others may write FILE (mode 0664)", hint: "chmod go-w FILE; or name it"},
-		"everybody may write it":   {file: 0o602, folder: 0o755, says: "others may write FILE (mode 0602)", hint: "chmod go-w FILE; or name it"},
-		"the group may replace it": {file: 0o600, folder: 0o775, says: "others may write FOLDER (mode 0775)", hint: "chmod go-w FOLDER; or name it"},
-		"everybody may replace it": {file: 0o600, folder: 0o757, says: "others may write FOLDER (mode 0757)", hint: "chmod go-w FOLDER; or name it"},
-		"another user's":           {0o644, 0o755, func(file, _ string) error { return os.Chown(file, other, -1) }, "FILE belongs to another user (12345)", "--config callhouse.toml"},
-		"in another user's folder": {0o644, 0o755, func(_, folder string) error { return os.Chown(folder, other, -1) }, "FOLDER belongs to another user (12345)", "--config callhouse.toml"},
-		"another user's in /tmp":   {0o644, 0o777 | fs.ModeSticky, func(file, _ string) error { return os.Chown(file, other, -1) }, "FILE belongs to another user", "--config callhouse.toml"},
+		"ours":                       {file: 0o644, folder: 0o755},
+		"private":                    {file: 0o600, folder: 0o700},
+		"in a folder like /tmp":      {file: 0o600, folder: 0o777 | fs.ModeSticky},
+		"the group may write it":     {file: 0o664, folder: 0o755, says: "others may write FILE (mode 0664)", hint: "chmod go-w FILE; or name it"},
+		"everybody may write it":     {file: 0o602, folder: 0o755, says: "others may write FILE (mode 0602)", hint: "chmod go-w FILE; or name it"},
+		"the group may replace it":   {file: 0o600, folder: 0o775, says: "others may write FOLDER (mode 0775)", hint: "chmod go-w FOLDER; or name it"},
+		"everybody may replace it":   {file: 0o600, folder: 0o757, says: "others may write FOLDER (mode 0757)", hint: "chmod go-w FOLDER; or name it"},
+		"another group may write it": {0o664, 0o755, func(file, _ string) error { return os.Chown(file, -1, other) }, "others may write FILE (mode 0664)", ""},
+		"another user's":             {0o644, 0o755, func(file, _ string) error { return os.Chown(file, other, -1) }, "FILE belongs to another user (12345)", "--config callhouse.toml"},
+		"in another user's folder":   {0o644, 0o755, func(_, folder string) error { return os.Chown(folder, other, -1) }, "FOLDER belongs to another user (12345)", "--config callhouse.toml"},
+		"another user's in /tmp":     {0o644, 0o777 | fs.ModeSticky, func(file, _ string) error { return os.Chown(file, other, -1) }, "FILE belongs to another user", "--config callhouse.toml"},
 		"another user's link to ours": {0o644, 0o777 | fs.ModeSticky, func(file, folder string) error {
 			return errors.Join(os.Rename(file, folder+"/real"), os.Symlink("real", file), os.Lchown(file, other, -1))
 		}, "FILE belongs to another user", "--config callhouse.toml"},
@@ -249,7 +250,7 @@ func TestWhoseFile(t *testing.T) {
 		}, "others may write FOLDER/open (mode 0777)", "chmod go-w FOLDER/open"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if strings.Contains(name, "another user") && os.Geteuid() != 0 {
+			if strings.Contains(name, "another") && os.Geteuid() != 0 {
 				t.Skip("only root may give files away")
 			}
 			folder, err := filepath.EvalSymlinks(t.TempDir())
@@ -271,12 +272,10 @@ func TestWhoseFile(t *testing.T) {
 			case c.says != "" && (!refused || !strings.Contains(e.Error(), path.Replace(c.says)) || !strings.Contains(e.Hint, path.Replace(c.hint))):
 				t.Errorf("%v, hint %q, want %q and %q", err, cli.Hint(err), path.Replace(c.says), path.Replace(c.hint))
 			}
-			if f, err := env.Open(fileName); err != nil || f == nil {
+			cfg := Config{File: &File{Path: file}} // as by its name
+			refused := slices.Contains([]string{"everybody may write it", "another group may write it", "another user's", "another user's in /tmp"}, name)
+			if err := cfg.CheckFile(); (err != nil) != refused || refused && !strings.Contains(err.Error(), path.Replace(c.says)) {
 				t.Errorf("by its name: %v", err)
-			}
-			env.Files = []string{file} // as in the user's folder of configurations
-			if f, err := env.Open(""); err != nil || f == nil {
-				t.Errorf("in another place: %v", err)
 			}
 		})
 	}

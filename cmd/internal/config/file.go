@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -93,6 +94,47 @@ func ours(path string) error {
 		}
 	}
 	return nil
+}
+
+// CheckFile returns an error if another user may write the configuration file.
+func (c *Config) CheckFile() error {
+	if c.File == nil || c.File.Path == fileName { // see ours
+		return nil
+	}
+	return CheckWriters(c.File.Path)
+}
+
+// CheckWriters returns an error if another user than root and this one owns or may write a file that
+// decides where data and credentials are sent. A group whose id is the owner's is that user's own.
+// What is mounted read-only, as in containers, is trusted.
+func CheckWriters(path string) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	owner, mode, refused := scratch.UserOf(st), st.Mode(), fs.FileMode(0o022)
+	if owner == scratch.GroupOf(st) {
+		refused = 0o002
+	}
+	switch {
+	case owner != 0 && owner != os.Geteuid():
+		err = cli.Usage(fmt.Sprintf("chown it to root or to the user who runs this (%d); in a container, mount it read-only", os.Geteuid()),
+			"%s belongs to another user (%d), who may change where data is sent", path, owner)
+	case mode.Perm()&refused != 0:
+		err = cli.Usage("chmod go-w "+path, "others may write %s (mode %04o), and so change where data is sent", path, mode.Perm())
+	}
+	if err == nil || !mode.IsRegular() { // reading a pipe again would wait
+		return err
+	}
+	f, openErr := os.Open(path)
+	if openErr != nil {
+		return err
+	}
+	defer f.Close()
+	if scratch.OnReadOnly(f) {
+		return nil
+	}
+	return err
 }
 
 // parse parses a file. Its errors name the key and never repeat the value, which may be an API key

@@ -237,3 +237,15 @@ func TestWorstExitCode(t *testing.T) {
 		}
 	}
 }
+
+// A hook gets no API key.
+func TestNoKeyForQuery(t *testing.T) {
+	dir := t.TempDir()
+	test.OK(t, os.WriteFile(filepath.Join(dir, "query"), []byte("#!/bin/sh\nenv\n"), 0o700))
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	s := &settings{Config: config.Config{Env: config.Environment{Vars: map[string]string{config.EnvKey: "k", "OTHER": "o"}}}}
+	var out strings.Builder
+	if _, err := s.askQuery(t.Context(), &out, "alert"); err != nil || strings.Contains(out.String(), config.EnvKey) || !strings.Contains(out.String(), "OTHER=o") {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}

@@ -2,10 +2,7 @@ package extractcmd
 
 import (
 	"bytes"
-	"io"
-	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -61,17 +58,10 @@ func TestCrawlStatus(t *testing.T) {
 			t.Errorf("%s: %s %s, want %s", tc.phase, what, status, tc.want)
 		}
 	}
-}
-
-// Watching ends when stopped.
-func TestWatchStops(t *testing.T) {
-	screen := newScreen(io.Discard, false)
-	polled := make(chan struct{})
-	once := sync.OnceFunc(func() { close(polled) })
-	stop := screen.watch(slog.New(slog.DiscardHandler), func() crawler.Progress {
-		once()
-		return crawler.Progress{Phase: crawler.Listing, PagesTotal: 9}
-	})
-	<-polled
-	stop()
+	for code, want := range map[int]string{0: "no response for 31s", 503: "only errors (status 503) for 31s"} {
+		p := crawler.Progress{Failing: 31 * time.Second, FailedStatus: code}
+		if what, status := crawlStatus(&p); what+status != "waiting:"+want {
+			t.Errorf("%s %s, want %s", what, status, want)
+		}
+	}
 }

@@ -9,8 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+
+	"callhouse/cmd/internal/config"
 )
 
 // queryGrace is how long an interrupted query may take to exit.
@@ -38,7 +41,7 @@ func (s *settings) askQuery(ctx context.Context, stdout io.Writer, command ...st
 		args = append(args, "--profile", s.Profile)
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env = s.Env.Strings()
+	cmd.Env = slices.DeleteFunc(s.Env.Strings(), func(pair string) bool { return strings.HasPrefix(pair, config.EnvKey+"=") }) // not needed
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = queryGrace
 	var said bytes.Buffer

@@ -257,10 +257,13 @@ func (s *settings) prepareCommand(cmd *cobra.Command, _ []string) error {
 	if err == nil {
 		err = s.Whose()
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.BecomeOwner(s.Stderr)
 	}
-	return s.BecomeOwner(s.Stderr)
+	if err == nil {
+		err = s.CheckFile() // by the user that this is now
+	}
+	return err
 }
 
 // configure sets the settings without a flag from the environment and the file. It runs before any

@@ -64,6 +64,9 @@ func (a *app) configure(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	if err := a.CheckFile(); err != nil {
+		return err
+	}
 	if a.Currency != "" {
 		unit, err := currency.ParseISO(a.Currency)
 		if err != nil {

@@ -80,6 +80,9 @@ func read(path string) (*File, error) {
 	if err != nil {
 		return nil, cli.Usage("docs/guide/alerts.md shows a file of rules", "read the rules: %w", err)
 	}
+	if err := config.CheckWriters(path); err != nil {
+		return nil, err
+	}
 	f := &File{path: path}
 	d := toml.NewDecoder(bytes.NewReader(raw)).DisallowUnknownFields()
 	if err := d.Decode(f); err != nil {
@@ -350,6 +353,9 @@ func (f *File) channel(name string, env config.Environment, stdout writer) (_ al
 func (f *File) secret(env config.Environment, what, file, variable string) (string, error) {
 	if file != "" && variable != "" {
 		return "", fmt.Errorf("its %s is given twice, in a file and in a variable", what)
+	}
+	if slices.Contains(config.VariableNames(), variable) {
+		return "", fmt.Errorf("its %s must not come from %s, which is a setting", what, variable)
 	}
 	if variable != "" {
 		if text := strings.TrimSpace(env.Get(variable)); text != "" {

@@ -81,7 +81,7 @@ func TestChannels(t *testing.T) {
 	}
 	write("slack", "https://hooks.example.com/services/T0/B0/verysecret\n", 0o600)
 	write("open", "https://hooks.example.com/services/T0/B0/verysecret\n", 0o644)
-	env := config.Environment{Vars: map[string]string{"HOOK": "https://hooks.example.com/verysecret"}}
+	env := config.Environment{Vars: map[string]string{"HOOK": "https://hooks.example.com/verysecret", "CALLHOUSE_API_KEY": "verysecret"}}
 	for text, want := range map[string]string{
 		"type = \"slack\"\nurl_file = \"slack\"":                                    "",
 		"type = \"teams\"\nurl_env = \"HOOK\"":                                      "",
@@ -91,6 +91,7 @@ func TestChannels(t *testing.T) {
 		"type = \"slack\"\nurl_file = \"open\"":                                     "can be read by others",
 		"type = \"slack\"\nurl_env = \"NONE\"":                                      "NONE is not set",
 		"type = \"slack\"\nurl_env = \"HOOK\"\nurl_file = \"slack\"":                "given twice",
+		"type = \"slack\"\nurl_env = \"CALLHOUSE_API_KEY\"":                         "must not come from CALLHOUSE_API_KEY",
 		"type = \"slack\"": "not a URL",
 		"type = \"pager\"": `unknown type "pager"`,
 		"type = \"mail\"\nserver = \"smtp.example.com\"\nfrom = \"a@example.com\"":                           "no recipients",
