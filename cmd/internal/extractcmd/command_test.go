@@ -27,12 +27,12 @@ import (
 
 func TestMain(m *testing.M) { cmdtest.Main(m) }
 
-// The README's list of commands is complete.
-func TestReadmeNamesEveryCommand(t *testing.T) {
-	readme := test.Read(t, "../../../README.md")
+// The manual's list of commands is complete.
+func TestManualNamesEveryCommand(t *testing.T) {
+	manual := test.Read(t, "../../../docs/README.md")
 	for _, c := range Command().Commands() {
-		if c.IsAvailableCommand() && c.Name() != "help" && !strings.Contains(string(readme), "| `extract "+c.Name()) {
-			t.Errorf("the README does not list extract %s", c.Name())
+		if c.IsAvailableCommand() && c.Name() != "help" && !strings.Contains(string(manual), "| `extract "+c.Name()) {
+			t.Errorf("docs/README.md does not list extract %s", c.Name())
 		}
 	}
 }
