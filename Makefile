@@ -130,7 +130,7 @@ fuzz: ## Fuzz the decoder, the journal, what is made visible and a hostile servi
 .PHONY: chance
 chance: ## How often page, findings, --compare, anomalies, changes and alerts report a change in 200 companies without any, and find one where there is; COMPANIES=…
 	go test ./internal/analytics/page -run 'TestNothingChanges|TestSomethingChanges|TestOneBadDay' -count=1 -v -timeout 2h -args -long -companies $(or $(COMPANIES),200)
-	go test ./cmd/internal/querycmd/alerts -run TestNothing -count=1 -v -timeout 2h -args -long -companies $(or $(COMPANIES),200)
+	go test ./cmd/internal/querycmd/alerts -run 'TestNothing|TestExamplesFind' -count=1 -v -timeout 2h -args -long -companies $(or $(COMPANIES),200)
 
 .PHONY: crash
 crash: ## Fail every disk operation once, and kill -9 the real program 1,450 times

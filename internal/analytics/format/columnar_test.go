@@ -42,30 +42,40 @@ func exact() ([]value.Column, [][]any, []string) {
 	}
 }
 
-func checkExact(t *testing.T, schema *arrow.Schema, rec arrow.RecordBatch, want []string) {
-	t.Helper()
-	var got []string
-	for i, c := range rec.Columns() {
-		got = append(got, c.ValueStr(0))
-		if c.IsValid(1) {
-			t.Errorf("column %s: the null is %s", schema.Field(i).Name, c.ValueStr(1))
+// The columns of both formats have their types and values.
+func TestColumnar(t *testing.T) {
+	columns, rows, want := exact()
+	for _, f := range []format.Format{format.Arrow, format.Parquet} {
+		schema, read := readFirst(t, f, write(t, f, 0, columns, rows))
+		var got []string
+		for i, c := range read {
+			got = append(got, c.ValueStr(0))
+			if c.IsValid(1) {
+				t.Errorf("%s, column %s: the null is %s", f, schema.Field(i).Name, c.ValueStr(1))
+			}
 		}
-	}
-	test.Same(t, want, got, "(-want +got)")
-	if schema.Field(7).Name != "t_2" {
-		t.Errorf("the second t is called %s", schema.Field(7).Name)
+		test.Same(t, want, got, "%s (-want +got)", f)
+		if schema.Field(7).Name != "t_2" {
+			t.Errorf("%s: the second t is called %s", f, schema.Field(7).Name)
+		}
 	}
 }
 
-func TestArrow(t *testing.T) {
-	columns, rows, want := exact()
-	r := readArrow(t, write(t, format.Arrow, 0, columns, rows))
-	if r.NumRecords() != 1 {
-		t.Fatalf("%d batches", r.NumRecords())
+// readFirst returns the columns of a file's first batch.
+func readFirst(t *testing.T, f format.Format, raw string) (*arrow.Schema, []arrow.Array) {
+	t.Helper()
+	if f == format.Arrow {
+		r := readArrow(t, raw)
+		rec, err := r.RecordBatch(0)
+		test.OK(t, err)
+		return r.Schema(), rec.Columns()
 	}
-	rec, err := r.RecordBatch(0)
-	test.OK(t, err)
-	checkExact(t, r.Schema(), rec, want)
+	table := readParquet(t, raw)
+	var out []arrow.Array
+	for i := range int(table.NumCols()) {
+		out = append(out, table.Column(i).Data().Chunk(0))
+	}
+	return table.Schema(), out
 }
 
 // readArrow opens text that must be an Arrow file.
@@ -86,21 +96,6 @@ func readParquet(t *testing.T, raw string) arrow.Table {
 	table, err := r.ReadTable(context.Background())
 	test.OK(t, err)
 	return table
-}
-
-func TestParquet(t *testing.T) {
-	columns, rows, want := exact()
-	table := readParquet(t, write(t, format.Parquet, 0, columns, rows))
-	defer table.Release()
-	var got []string
-	for i := range columns {
-		c := table.Column(i).Data().Chunk(0)
-		got = append(got, c.ValueStr(0))
-		if c.IsValid(1) {
-			t.Errorf("column %d: the null is %s", i, c.ValueStr(1))
-		}
-	}
-	test.Same(t, want, got, "(-want +got)")
 }
 
 // The bounds in a Parquet file, by which readers skip rows, are those of its values.
@@ -195,15 +190,8 @@ func TestColumnarWideDecimals(t *testing.T) {
 		if err != nil || len(r.Notes) > 0 {
 			t.Errorf("%s: %v, %q", f, err, r.Notes)
 		}
-		var column arrow.Array
-		if f == format.Arrow {
-			rec, err := readArrow(t, out.String()).RecordBatch(0)
-			test.OK(t, err)
-			column = rec.Column(0)
-		} else {
-			column = readParquet(t, out.String()).Column(0).Data().Chunk(0)
-		}
-		costs := column.(*array.Float64).Float64Values()
+		_, read := readFirst(t, f, out.String())
+		costs := read[0].(*array.Float64).Float64Values()
 		for i, got := range costs {
 			if want := float64(i/2) / []float64{1, 1e4}[i%2]; got != want {
 				t.Fatalf("%s: %v, want %v", f, got, want)

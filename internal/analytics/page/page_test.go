@@ -43,8 +43,12 @@ func zone(t testing.TB, name string) *time.Location {
 	return loc
 }
 
+// instant returns a time; zero for none.
 func instant(t testing.TB, s string) time.Time {
 	t.Helper()
+	if s == "" {
+		return time.Time{}
+	}
 	v, err := time.Parse(time.RFC3339, s)
 	test.OK(t, err)
 	return v
@@ -70,13 +74,7 @@ func TestPeriod(t *testing.T) {
 		{"UTC", "2026-11-21T00:00:00Z", "", "2026-11-21T02:10:00Z", ""},
 		{"UTC", "2026-11-20T01:00:00Z", "2026-11-20T23:00:00Z", "2026-11-21T02:10:00Z", ""},
 	} {
-		at := func(s string) time.Time {
-			if s == "" {
-				return time.Time{}
-			}
-			return instant(t, s)
-		}
-		p, err := newPeriod(at(c.since), at(c.until), at(c.listed), now, zone(t, c.zone))
+		p, err := newPeriod(instant(t, c.since), instant(t, c.until), instant(t, c.listed), now, zone(t, c.zone))
 		var none *PeriodError
 		if c.want == "" {
 			if !errors.As(err, &none) {
@@ -120,9 +118,7 @@ func TestBegin(t *testing.T) {
 		{"America/Havana", "2026-11-01", "2026-11-01T04:00:00Z"},    // 00:00 happens twice
 		{"Europe/Berlin", "2026-10-25", "2026-10-24T22:00:00Z"},
 	} {
-		day, err := time.Parse(time.DateOnly, c.day)
-		test.OK(t, err)
-		if got := question.DayBegin(day, zone(t, c.zone)).UTC().Format(time.RFC3339); got != c.want {
+		if got := question.DayBegin(instant(t, c.day+"T00:00:00Z"), zone(t, c.zone)).UTC().Format(time.RFC3339); got != c.want {
 			t.Errorf("%s begins at %s in %s, want %s", c.day, got, c.zone, c.want)
 		}
 	}
@@ -130,12 +126,7 @@ func TestBegin(t *testing.T) {
 
 func TestBins(t *testing.T) {
 	days := func(since, until string) period {
-		a, err := time.Parse(time.DateOnly, since)
-		b, err2 := time.Parse(time.DateOnly, until)
-		if err != nil || err2 != nil {
-			t.Fatal(err, err2)
-		}
-		return period{since: a, until: b, loc: time.UTC}
+		return period{instant(t, since+"T00:00:00Z"), instant(t, until+"T00:00:00Z"), time.UTC}
 	}
 	for _, c := range []struct {
 		p      period
@@ -151,11 +142,7 @@ func TestBins(t *testing.T) {
 		{days("2020-01-01", "2026-01-01"), "", "month 72 2020-01 2025-12 "},
 		{days("2020-01-15", "2026-01-01"), "", "month 72 2020-01 2025-12 2020-01 "},
 	} {
-		var listed time.Time
-		if c.listed != "" {
-			listed = instant(t, c.listed)
-		}
-		bins := c.p.bins(listed, english(t))
+		bins := c.p.bins(instant(t, c.listed), english(t))
 		got := fmt.Sprintf("%s %d %s %s ", c.p.unit(), len(bins), bins[0].key, bins[len(bins)-1].key)
 		for _, b := range bins {
 			if b.part {

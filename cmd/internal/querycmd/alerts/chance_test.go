@@ -20,7 +20,7 @@ func TestNothingChanges(t *testing.T) {
 	longtest.Only(t)
 	const days = 44
 	path := rules(t, string(test.Read(t, "testdata/stationary.toml")))
-	started, kinds := map[string]int{}, []string{}
+	started, f := map[string]int{}, new(File)
 	const batch = 50
 	for from := 0; from < *companies; from += batch {
 		r := rand.New(rand.NewPCG(2026, uint64(from)))
@@ -34,36 +34,20 @@ func TestNothingChanges(t *testing.T) {
 			}
 			return is
 		})
-		c, _, _ := over(warehouse(t, calls), path, time.Time{})
-		f, err := fileOf(c.Command)
-		test.OK(t, err)
-		w, err := c.Open(t.Context(), time.UTC)
-		test.OK(t, err)
-		e := newEvaluator(w, "")
-		e.strict.Changes = 1 // as if each were evaluated alone
-		kinds = kinds[:0]
-		for _, r := range f.Rules {
-			kinds = append(kinds, r.Name)
-			s, seen := alert.State{Rules: map[string]*alert.Rule{}}, map[string]bool{}
-			p := f.policy(r, "")
-			p.Channels = []string{"test"}
-			for night := 1; night <= 30; night++ {
-				at := firstNight.AddDate(0, 0, night)
-				readings, err := e.read(t.Context(), r, at)
-				test.OK(t, err)
-				for _, m := range s.Advance(p, readings, at, at) {
-					for _, i := range m.Items {
-						seen[i.Group] = true
-					}
-				}
+		seen := map[[2]string]bool{}
+		f = nights(t, warehouse(t, calls), path, 1, 30, 1, true, func(r *Rule, _ int, m *alert.Message) {
+			for _, i := range m.Items {
+				seen[[2]string{r.Name, i.Group}] = true
 			}
-			started[r.Name] += len(seen)
+		})
+		for of := range seen {
+			started[of[0]]++
 		}
-		test.OK(t, w.Close())
 		t.Logf("%d companies: %v", min(from+batch, *companies), started)
 	}
-	for _, name := range kinds {
+	for _, r := range f.Rules {
 		const p = .05
+		name := r.Name
 		n := float64(*companies)
 		t.Logf("%-40s %3d of %3d companies in 30 nights, %4.1f %%", name, started[name], *companies, 100*float64(started[name])/n)
 		if float64(started[name]) > n*p+3.1*math.Sqrt(n*p*(1-p))+1 {

@@ -14,7 +14,9 @@ import (
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
+	"callhouse/internal/alert"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
 	"callhouse/internal/words"
@@ -110,20 +112,78 @@ func TestChannels(t *testing.T) {
 	}
 }
 
-// The examples are rules that any warehouse can evaluate.
-func TestExamples(t *testing.T) {
-	root := warehouse(t, company(rand.New(rand.NewPCG(1, 1)), firstNight.AddDate(0, 0, -16), 16, 2, 20, nil))
-	c, _, stderr := over(root, "../../../../deploy/alerts.toml", firstNight.Add(3*time.Hour))
-	if err := c.run(t.Context()); err != nil {
-		t.Errorf("%v\n%s", err, stderr)
+var everyNight = longtest.Int("every-night", 14, 1, "which nights are evaluated")
+
+// The examples can be evaluated, are quiet on thirty normal nights, and find a bad day of a carrier the
+// night after.
+func TestExamplesFindBadDays(t *testing.T) {
+	const badDay = 30
+	r := rand.New(rand.NewPCG(7, 7))
+	calls := company(r, firstNight.AddDate(0, 0, -16), 16+badDay+8, 3, 60, func(at time.Time, agent int) day {
+		is := day{1, .8, .1, 1}
+		if at.Weekday() == time.Saturday || at.Weekday() == time.Sunday {
+			is.calls = .3
+		}
+		return is
+	})
+	for _, c := range calls {
+		night := int(time.UnixMilli(c["start_at"].(int64)).Sub(firstNight).Hours() / 24)
+		if c["disconnection_reason"] == "inactivity" {
+			c["disconnection_reason"] = "call_transfer"
+		}
+		failed := .02
+		if night == badDay {
+			failed = .3
+		}
+		switch p := r.Float64(); {
+		case p < failed:
+			c["disconnection_reason"] = "dial_failed"
+		case p < failed+.15:
+			c["disconnection_reason"] = "dial_no_answer"
+		default:
+			continue
+		}
+		c["status"], c["user_sentiment"], c["user_turns"] = "not_connected", nil, nil
 	}
+	found := map[string]int{}
+	nights(t, warehouse(t, calls), "../../../../deploy/alerts.toml", badDay%*everyNight+1, badDay+1, *everyNight, false, func(r *Rule, night int, m *alert.Message) {
+		if found[r.Name] = night; night <= badDay {
+			t.Errorf("night %d: %s: %+v", night, r.Name, m.Items)
+		}
+	})
+	for _, name := range []string{"fewer calls connect", "more calls cannot be dialled"} {
+		if found[name] != badDay+1 {
+			t.Errorf("%s: found in night %d, want %d; found: %v", name, found[name], badDay+1, found)
+		}
+	}
+}
+
+// nights evaluates the rules of a file in some nights, after the first one, and reports messages; alone is
+// as if each group had its own rule.
+func nights(t *testing.T, root, path string, from, to, step int, alone bool, report func(*Rule, int, *alert.Message)) *File {
+	t.Helper()
+	c, _, _ := over(root, path, time.Time{})
 	f, err := fileOf(c.Command)
-	if err != nil || len(f.Rules) != 9 {
-		t.Fatalf("%v, %d rules", err, len(f.Rules))
+	test.OK(t, err)
+	w, err := c.Open(t.Context(), time.UTC)
+	test.OK(t, err)
+	defer func() { test.OK(t, w.Close()) }()
+	e := newEvaluator(w, "")
+	if alone {
+		e.strict.Changes = 1
 	}
-	if !strings.Contains(stderr.String(), "9 rules; ") {
-		t.Error(stderr.String())
+	for _, r := range f.Rules {
+		s, p := alert.State{Rules: map[string]*alert.Rule{}}, f.policy(r, "")
+		for night := from; night <= to; night += step {
+			at := firstNight.AddDate(0, 0, night)
+			readings, err := e.read(t.Context(), r, at)
+			test.OK(t, err)
+			for _, m := range s.Advance(p, readings, at, at) {
+				report(r, night, m)
+			}
+		}
 	}
+	return f
 }
 
 // firstNight is the first night; the company is older.

@@ -196,6 +196,22 @@ func texts(t *testing.T, svg string) (out []box, width, height float64) {
 	}
 }
 
+// apart fails if texts of a drawing overlap, or leave it by more than out.
+func apart(t *testing.T, svg string, out float64) {
+	t.Helper()
+	all, w, h := texts(t, svg)
+	for i, a := range all {
+		if a.left < -out || a.right > w+out || a.y < 8 || a.y > h {
+			t.Fatalf("%q is outside: %.0f to %.0f at %.0f of %.0f × %.0f\n%s", a.text, a.left, a.right, a.y, w, h, svg)
+		}
+		for _, b := range all[:i] {
+			if a.text != "no data" && b.text != "no data" && a.left < b.right-.6 && b.left < a.right-.6 && math.Abs(a.y-b.y) < fontSize-1 {
+				t.Fatalf("%q covers %q\n%s", a.text, b.text, svg)
+			}
+		}
+	}
+}
+
 // In every drawing, texts neither overlap nor leave the drawing, and every coordinate is a number.
 func TestTextsDoNotOverlap(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
@@ -220,18 +236,7 @@ func TestTextsDoNotOverlap(t *testing.T) {
 		}
 		for _, width := range []float64{334, 520, 1096} {
 			svg := c.SVG("x", width, true)
-			all, w, h := texts(t, svg)
-			for i, a := range all {
-				// Half of the first and last label below an axis may stick out.
-				if a.left < -8 || a.right > w+8 || a.y < 8 || a.y > h {
-					t.Fatalf("%q is outside: %.0f to %.0f at %.0f of %.0f × %.0f\n%s", a.text, a.left, a.right, a.y, w, h, svg)
-				}
-				for _, b := range all[:i] {
-					if a.text != "no data" && b.text != "no data" && a.left < b.right-.6 && b.left < a.right-.6 && math.Abs(a.y-b.y) < fontSize-1 {
-						t.Fatalf("%q covers %q at %v wide\n%s", a.text, b.text, width, svg)
-					}
-				}
-			}
+			apart(t, svg, 8) // half of the first and last label below an axis may stick out
 		}
 	}
 }
@@ -282,17 +287,7 @@ func TestMovesDoNotOverlap(t *testing.T) {
 		}
 		for _, width := range []float64{334, 520, 1096} {
 			svg := s.SVG("x", width, true)
-			all, w, h := texts(t, svg)
-			for i, a := range all {
-				if a.left < 0 || a.right > w+1 || a.y < 8 || a.y > h {
-					t.Fatalf("%q is outside: %.0f to %.0f at %.0f of %.0f × %.0f\n%s", a.text, a.left, a.right, a.y, w, h, svg)
-				}
-				for _, b := range all[:i] {
-					if a.left < b.right-.6 && b.left < a.right-.6 && math.Abs(a.y-b.y) < fontSize-1 {
-						t.Fatalf("%q covers %q at %v wide\n%s", a.text, b.text, width, svg)
-					}
-				}
-			}
+			apart(t, svg, 1)
 			if again := s.SVG("x", width, true); again != svg {
 				t.Fatalf("it is drawn in two ways:\n%s\n%s", svg, again)
 			}
