@@ -141,11 +141,14 @@ func TestOneReaderAmongOthers(t *testing.T) {
 	s.Login = func(_ context.Context, user, _, _ string) (rights.Rights, bool, error) {
 		return rights.Rights{}, true, nil
 	}
-	begun := make(chan bool, 100)
+	begun := make(chan string, 100)
 	server := httptest.NewServer(s.guard(s.answers(func(q *request) (*answerTo, error) {
-		return &answerTo{kind: htmlType, ahead: q.path == "/ahead", write: func(ctx context.Context, w io.Writer) error {
+		return &answerTo{kind: htmlType, name: map[bool]string{true: "x.csv"}[q.path == "/file"], ahead: q.path == "/ahead", write: func(ctx context.Context, w io.Writer) error {
+			if q.path == "/file" {
+				_, _ = io.WriteString(w, "begin") // a slow client keeps its snapshot open
+			}
 			if q.path != "/fast" {
-				begun <- true
+				begun <- q.path
 				<-ctx.Done()
 			}
 			return ctx.Err()
@@ -183,6 +186,14 @@ func TestOneReaderAmongOthers(t *testing.T) {
 	}
 	if code, _ := get(t.Context(), "one", "/fast"); code != http.StatusOK {
 		t.Errorf("another reader's request: %d", code)
+	}
+	for i := range serve.MaxViews {
+		go get(ctx, "zones", fmt.Sprintf("/file?tz=Etc/GMT-%d", i+1))
+		for !strings.Contains(<-begun, "/file") {
+		}
+	}
+	if code, after := get(t.Context(), "zones", "/fast?tz=Asia/Seoul"); code != http.StatusServiceUnavailable || after == "" {
+		t.Errorf("in one more zone: %d, Retry-After %q", code, after)
 	}
 	leave()
 	for requests() > 0 {

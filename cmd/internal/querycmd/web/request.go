@@ -31,7 +31,8 @@ type request struct {
 	lang      string
 	texts     *texts.Texts
 	zone      *time.Location
-	rights    rights.Rights // of the reader
+	rights    rights.Rights // of reader
+	reader    *reader
 	turn      turn
 	warehouse *analytics.Warehouse
 	asOf      time.Time // reference time of ages
@@ -53,10 +54,8 @@ func (s *Server) ask(r *http.Request) (q *request, err error) {
 		}
 	}
 	q = &request{path: r.URL.Path, values: url.Values{}, id: r.PathValue("id"), name: r.PathValue("name"), lang: s.Settings.Lang}
-	q.turn.of = []chan struct{}{s.working}
-	if of := readerOf(r); of != nil {
-		q.rights, q.turn.of = of.rights, []chan struct{}{of.turns, s.working}
-	}
+	q.reader = readerOf(r)
+	q.rights, q.turn.of = q.reader.rights, []chan struct{}{q.reader.turns, s.working}
 	zone := s.Settings.TZ
 	single := map[string]*string{"since": &q.typed.Since, "until": &q.typed.Until, "agent": &q.typed.Agent, "compare": &q.typed.Compare,
 		"field": &q.typed.Field, "every": &q.typed.Every, "sort": &q.typed.Sort, "tz": &zone, "lang": &q.lang, "call": &q.params.Call,

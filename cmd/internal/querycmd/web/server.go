@@ -216,8 +216,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		}
 		of, leave, ok := s.enter(user, may)
 		if !ok {
-			h.Set("Retry-After", "10")
-			s.fail(w, r, http.StatusServiceUnavailable, fmt.Errorf("%d requests of this reader are in progress", maxRequests), "send fewer at once")
+			s.explain(w, r, errBusy)
 			return
 		}
 		defer leave()
@@ -279,6 +278,9 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request, err error) {
 	err = s.Settings.Explain(err)
 	status := http.StatusInternalServerError
 	switch {
+	case errors.Is(err, errBusy):
+		status = http.StatusServiceUnavailable
+		w.Header().Set("Retry-After", "10")
 	case errors.Is(err, errTooLong):
 		status = http.StatusServiceUnavailable
 	case analytics.Denied(err):

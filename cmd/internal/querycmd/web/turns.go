@@ -2,16 +2,20 @@ package web
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
+	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics/rights"
+	"callhouse/internal/serve"
 )
 
 // reader is somebody with requests in progress.
 type reader struct {
 	rights   rights.Rights
 	requests int
-	turns    chan struct{} // limits the answers made at once
+	turns    chan struct{}  // limits the answers made at once
+	zones    map[string]int // of snapshots in use, which a slow client holds for longer than a turn
 }
 
 // maxRequests is the maximum number of a reader's requests in progress. So many pages can be made within
@@ -21,11 +25,20 @@ const maxRequests = 64
 // readerKey is the context key of the reader.
 type readerKey struct{}
 
-// readerOf returns the reader of a request; nil: the server itself.
+// readerOf returns the reader of a request. The server itself is a reader, too.
 func readerOf(r *http.Request) *reader {
-	of, _ := r.Context().Value(readerKey{}).(*reader)
-	return of
+	if of, ok := r.Context().Value(readerKey{}).(*reader); ok {
+		return of
+	}
+	return newReader(rights.Rights{}, 1)
 }
+
+func newReader(may rights.Rights, turns int) *reader {
+	return &reader{rights: may, turns: make(chan struct{}, turns), zones: map[string]int{}}
+}
+
+// errBusy refuses a request that would keep too much open.
+var errBusy = cli.Fail(cli.ExitFailed, errors.New("too many requests of this reader are in progress"), "send fewer at once")
 
 // enter begins a reader's request, unless too many are in progress. With users, a reader gets at most half
 // of the turns, so that no other reader waits for all that one requests.
@@ -39,7 +52,7 @@ func (s *Server) enter(user string, may rights.Rights) (of *reader, leave func()
 		if s.Login != nil {
 			n /= 2
 		}
-		of = &reader{rights: may, turns: make(chan struct{}, n)}
+		of = newReader(may, n)
 		s.readers[key] = of
 	}
 	if of.requests >= maxRequests {
@@ -89,11 +102,30 @@ func (s *Server) acquire(ctx context.Context, q *request) (release func(), err e
 			return nil, err
 		}
 	}
-	w, free, err := s.Snapshots.Acquire(ctx, q.zone, q.rights)
-	if err != nil {
-		q.turn.end()
-		return nil, err
+	zone := q.zone.String()
+	use := func(n int) (ok bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if q.reader.zones[zone] += n; q.reader.zones[zone] == 0 {
+			delete(q.reader.zones, zone)
+		}
+		return len(q.reader.zones) <= serve.MaxViews
 	}
-	q.warehouse = w
-	return func() { q.turn.end(); free() }, nil
+	var free func()
+	if !use(1) {
+		err = errBusy
+	} else {
+		q.warehouse, free, err = s.Snapshots.Acquire(ctx, q.zone, q.rights)
+	}
+	release = func() {
+		q.turn.end()
+		use(-1)
+		if err == nil {
+			free()
+		}
+	}
+	if err != nil {
+		release()
+	}
+	return release, err
 }
