@@ -147,48 +147,6 @@ func TestVocabularyIsOne(t *testing.T) {
 	}
 }
 
-// A version that only fails never looks better than one that transfers its calls; neither does a
-// version whose calls end for unknown reasons.
-func TestFailingVersionIsNotBetter(t *testing.T) {
-	var calls []row
-	fails := []row{
-		{"status": "error", "disconnection_reason": "error_voxai"}, {"status": "ended", "disconnection_reason": "flow_error"},
-		{"status": "ended", "disconnection_reason": "inactivity"}, {"status": "ended", "disconnection_reason": "max_duration_reached"},
-		{"status": "error"}, {"status": "error", "disconnection_reason": "user_hangup"}, {"status": "ended", "disconnection_reason": "llm_crashed"},
-		{"status": "crashed"}, {"status": "ended", "disconnection_reason": "user_hangup", "user_turns": int64(0)},
-		{"status": "error", "duration_ms": int64(0), "transcript_state": "empty", "user_turns": nil},
-	}
-	for agent, bad := range fails {
-		for i := range 60 {
-			base := row{"status": "ended", "disconnection_reason": "call_transfer"}
-			if i%3 == 0 {
-				base["disconnection_reason"] = "agent_hangup"
-			}
-			for version, like := range map[string]row{"transfers": base, "fails": bad} {
-				c := row{"call_id": fmt.Sprint(version, agent, i), "agent_id": fmt.Sprint(agent), "agent_version": version, "start_at": int64(1_700_000_000_000 + i),
-					"duration_ms": int64(60_000), "user_turns": int64(2), "total_cost": "1.0000"}
-				for k, v := range like {
-					c[k] = v
-				}
-				calls = append(calls, c)
-			}
-		}
-	}
-	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
-	rows, err := askFor(t.Context(), w, "versions", question.Params{})
-	lines := all(t, rows, err)
-	if len(lines) != 2*len(fails) {
-		t.Errorf("%d versions are shown", len(lines))
-	}
-	for _, line := range lines {
-		like := fails[line[0].(string)[0]-'0']
-		v, share := line[7], line[4].(float64)
-		if line[1] == "fails" && (share != 0 || v != "worse" && v != "baseline") || line[1] == "transfers" && (share < 33 || v != "better" && v != "baseline") {
-			t.Errorf("%v: version %s completes %v %%, and is %s", like, line[1], share, v)
-		}
-	}
-}
-
 // Exported tables have the oldest period first. The newest rows are found without the older files.
 func TestNewestRowsSpareOlderFiles(t *testing.T) {
 	var d analyticstest.Data

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/plan"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -138,25 +139,21 @@ func (w *Warehouse) campaign(ctx context.Context, conn *duck.Conn, text string) 
 	return cmp.Or(id, text), err
 }
 
-// hasField returns an *UnknownError if no call has the field of NAME=VALUE.
-func hasField(ctx context.Context, conn *duck.Conn, field string) error {
-	name, _, ok := strings.Cut(field, "=")
-	if !ok {
-		return nil
-	}
-	found, err := conn.Column(ctx, "SELECT name FROM analysis_items WHERE nfc_normalize(name) = ? LIMIT 1", name)
+// has returns an *UnknownError if no row of a relation has a text in a column.
+func has(ctx context.Context, conn *duck.Conn, what, relation, column, text string) error {
+	found, err := conn.Column(ctx, "SELECT "+column+" FROM "+relation+" WHERE "+column+" = ? LIMIT 1", text)
 	if err != nil {
-		return fmt.Errorf("find the field: %w", err)
+		return fmt.Errorf("find the %s: %w", what, err)
 	}
 	if len(found) > 0 {
 		return nil
 	}
-	known, err := conn.Column(ctx, `SELECT name FROM analysis_items WHERE name IS NOT NULL
-		GROUP BY name ORDER BY count(*) DESC, name LIMIT 50`)
+	known, err := conn.Column(ctx, fmt.Sprintf(`SELECT %[1]s FROM %[2]s WHERE %[1]s IS NOT NULL
+		GROUP BY %[1]s ORDER BY count(*) DESC, %[1]s LIMIT 50`, column, relation))
 	if err != nil {
-		return fmt.Errorf("find the field: %w", err)
+		return fmt.Errorf("find the %s: %w", what, err)
 	}
-	return question.Unknown("extracted field", name, known)
+	return question.Unknown(what, text, known)
 }
 
 // FindCall returns the id and start of the only call whose id is prefix or begins with it; the
@@ -201,8 +198,14 @@ func (w *Warehouse) resolve(ctx context.Context, conn *duck.Conn, q question.Que
 	if err != nil {
 		return q, err
 	}
-	if q.Goals, err = w.goalsOf(ctx, conn, q); err == nil {
-		err = hasField(ctx, conn, q.Field)
+	if q.Goals, err = w.goalsOf(ctx, conn, q); err != nil {
+		return q, err
+	}
+	if name, _, ok := strings.Cut(q.Field, "="); ok {
+		err = has(ctx, conn, "extracted field", schema.Items.Name, "nfc_normalize(name)", name)
+	}
+	if err == nil && q.Baseline != "" {
+		err = has(ctx, conn, "agent version", plan.CallsOf(q.Agent), "agent_version", q.Baseline)
 	}
 	if err != nil {
 		return q, err

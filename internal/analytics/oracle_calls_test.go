@@ -288,7 +288,7 @@ func agentsOf(g *group, aim aim, unit any) (out [][]any) {
 
 // versionsOf compares the versions and variants of each agent in a group with the one that has the
 // most calls in all groups. judged is the number of comparisons in all groups; 0: only count them.
-func versionsOf(groups []*group, g *group, aim aim, judged int) (out [][]any, compared int) {
+func versionsOf(groups []*group, g *group, aim aim, judged int, loc *time.Location) (out [][]any, compared int) {
 	ended := func(g *group) *group {
 		of := &group{}
 		for _, r := range g.calls {
@@ -341,7 +341,7 @@ func versionsOf(groups []*group, g *group, aim aim, judged int) (out [][]any, co
 			sides, base = slices.Insert(slices.Delete(sides, at, at+1), 0, it), it.group
 		}
 		for _, s := range sides {
-			line, is := sideOf(g.key, a.key, s.name, s.group, base, s.name == first[a.key], aim, quantile(judged))
+			line, is := sideOf(g.key, a.key, s.name, s.group, base, s.name == first[a.key], aim, quantile(judged), loc)
 			out = append(out, line)
 			if is {
 				compared++
@@ -351,7 +351,7 @@ func versionsOf(groups []*group, g *group, aim aim, judged int) (out [][]any, co
 	return out, compared
 }
 
-func sideOf(key, agent any, name [2]any, s, base *group, first bool, aim aim, z float64) (line []any, compared bool) {
+func sideOf(key, agent any, name [2]any, s, base *group, first bool, aim aim, z float64, loc *time.Location) (line []any, compared bool) {
 	done := &group{}
 	for _, r := range s.calls {
 		if answered(r) {
@@ -363,8 +363,18 @@ func sideOf(key, agent any, name [2]any, s, base *group, first bool, aim aim, z 
 	rated := count(done.calls, func(r row) bool { return r["user_sentiment"] != nil })
 	positive := count(done.calls, func(r row) bool { return r["user_sentiment"] == "positive" })
 	plow, phigh := wilson(positive, rated)
-	time, handled := handle(done.calls)
-	line = []any{key, agent, name[0], name[1], int64(n), share(hits, n), low, high, "baseline", nil, nil, nil, nil, share(positive, rated), plow, phigh, time, int64(rated), handled}
+	mean, handled := handle(done.calls)
+	line = []any{key, agent, name[0], name[1], int64(n), share(hits, n), low, high, "baseline", nil, nil, nil, nil, share(positive, rated), plow, phigh, mean, int64(rated), handled, nil, nil}
+	for _, r := range s.calls {
+		if day := keyOf(r, "day", loc); day != nil {
+			if line[19] == nil || keyLess(day, line[19]) {
+				line[19] = day
+			}
+			if line[20] == nil || keyLess(line[20], day) {
+				line[20] = day
+			}
+		}
+	}
 	if aim.isField {
 		n := count(s.calls, aim.of)
 		low, high := wilson(count(s.calls, aim.hit), n)

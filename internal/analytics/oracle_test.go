@@ -275,10 +275,10 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p question.Pa
 		case "versions":
 			judged := 0
 			for _, o := range groups {
-				_, n := versionsOf(groups, o, aim, 0)
+				_, n := versionsOf(groups, o, aim, 0, loc)
 				judged += n
 			}
-			lines, _ := versionsOf(groups, g, aim, judged)
+			lines, _ := versionsOf(groups, g, aim, judged, loc)
 			out = append(out, lines...)
 		case "coverage":
 			out = append(out, factsOf(g)...)

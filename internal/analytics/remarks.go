@@ -22,6 +22,9 @@ type Remarks struct {
 	// not about calls.
 	Coverage []*Coverage
 	Compared Compared
+	// Baseline is the beginning of the selected time, if versions are compared with one that has earlier
+	// calls; else zero.
+	Baseline time.Time
 }
 
 // Compared is what may mislead in a comparison: unless the periods have the same number of weekend
@@ -73,6 +76,9 @@ func (w *Warehouse) remarks(ctx context.Context, conn *duck.Conn, q question.Que
 	if r.Unmatched, err = unmatched(ctx, conn, q.Filters); err != nil || !q.Report.Selects() {
 		return r, err
 	}
+	if q.ReadsEarlier() {
+		r.Baseline = q.Since
+	}
 	spans := []question.Params{q.Params}
 	if before, compares := q.Previous(); compares {
 		r.Compared = w.compared(q.Params, before)
@@ -119,6 +125,10 @@ func (r *Remarks) Lines(loc *time.Location) (out []string) {
 	}
 	for _, name := range r.NotFetched {
 		out = append(out, strings.ReplaceAll(name, "_", " ")+" were never fetched: extract run fetches them, unless --resources excludes them")
+	}
+	if !r.Baseline.IsZero() {
+		out = append(out, fmt.Sprintf("a baseline from before %s has its calls of the 28 days up to its last one before then, too: "+
+			"its first_day and last_day are the first and last of them", r.Baseline.In(loc).Format("2006-01-02 15:04")))
 	}
 	c := r.Compared
 	if c.Weekend != c.WeekendBefore {

@@ -1,16 +1,18 @@
 package analytics_test
 
 import (
+	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/value"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
-	"callhouse/internal/test"
 )
 
 // november returns a time of November 2026, in ms.
@@ -47,18 +49,95 @@ func TestPublicationsAreChanges(t *testing.T) {
 	saw(24, "agent_versions", "a/v2", "changed", `{"is_production":false}`, `{"is_production":true}`, november(23, 2))
 	saw(24, "agent_versions", "a/v%2F3", "changed", `{"is_production":true}`, `{"is_production":false}`, november(23, 2))
 	w := warehouse(t, d, nil)
+	for until, want := range map[int]string{28: "24:02[changed a production_version v/3 → v2 6 4] 20:12[published v/3 <nil> 7 7] 10:12[published v2 <nil> 7 7] ", 21: "20:12[published v/3 <nil> 7 7] 10:12[published v2 <nil> 7 7] "} {
+		rows, err := askFor(t.Context(), w, "changes", question.Params{Since: time.UnixMilli(november(until-20, 0)), Until: time.UnixMilli(november(until, 0))})
+		got := ""
+		for _, line := range all(t, rows, err) {
+			got += time.UnixMilli(line[0].(int64)).UTC().Format("02:15") + fmt.Sprint([]any{line[5], line[3], line[6], line[7], line[8]}) + " "
+		}
+		if got != want {
+			t.Errorf("changes: %s, want %s", got, want)
+		}
+	}
+}
+
+// The baseline of an agent is the version in production before its newest publication in the selected
+// time, with calls from before it: a broken release is not the yardstick.
+func TestBaselineOfVersions(t *testing.T) {
+	d := analyticstest.Data{Others: map[*schema.Table][]row{}}
+	dayOf := func(text string) int { n, _ := strconv.Atoi(text); return n }
+	for _, c := range []struct {
+		agent, published, calls string // VERSION@DAY; VERSION:FIRST-LAST, and / if the calls fail
+	}{
+		{"a new release", "v1@1 v2@20", "v1:1-20 v2:20-26/"},
+		{"b none", "", "v1:20-22 v2:22-26/"},
+		{"c twice", "v2@10 v1@20", "v1:1-9 v2:10-20 v1:20-26/"}, // the service has the last time
+		{"d back", "v1@1 v2@10 v3@20", "v1:1-10 v2:10-12/ v1:12-20 v3:20-26/"},
+		{"e two", "v1@1 v2@20 v3@23", "v1:1-20 v2:20-23/ v3:23-26"},
+		{"f without calls", "v1@1 v2@19 v3@20", "v1:1-20 v3:20-26/"},
+		{"g unnamed", "v1@1 v2@10 v3@20", "v1:1-3 production:1-26/"},
+		{"h gone", "v1@1 v2@20", "v1:1-20"},
+	} {
+		agent, _, _ := strings.Cut(c.agent, " ")
+		for _, text := range strings.Fields(c.published) {
+			version, day, _ := strings.Cut(text, "@")
+			d.Others[resource.AgentVersions.Table] = append(d.Others[resource.AgentVersions.Table], row{"agent_id": agent, "version": version, "created_at": november(dayOf(day), 12)})
+		}
+		for _, text := range strings.Fields(c.calls) {
+			version, days, _ := strings.Cut(text, ":")
+			days, fail := strings.CutSuffix(days, "/")
+			first, last, _ := strings.Cut(days, "-")
+			for hour := november(dayOf(first), 12); hour < november(dayOf(last), 12); hour += 3_600_000 {
+				reason := "user_hangup"
+				if fail && hour/3_600_000%3 > 0 {
+					reason = "inactivity"
+				}
+				d.Calls = append(d.Calls, row{"call_id": fmt.Sprint(agent, hour), "agent_id": agent, "agent_version": version, "start_at": hour,
+					"status": "ended", "disconnection_reason": reason, "duration_ms": int64(60_000), "user_turns": int64(1)})
+			}
+		}
+	}
+	d.Others[&resource.Changes] = []row{{"resource": "agent_versions", "key": "d/v1", "kind": "changed", "since_at": november(12, 0), "seen_at": november(13, 0),
+		"fields": `["is_production"]`, "before": `{"is_production":false}`, "after": `{"is_production":true}`}}
+	w := warehouse(t, d, nil)
+	ask := func(p question.Params) string {
+		var got []string
+		for _, agent := range strings.Split(cmp.Or(p.Agent, "a,b,c,d,e,f,g,h"), ",") {
+			p.Agent = agent
+			p.Columns = []string{"agent_version", "verdict", "answered_calls", "first_day", "last_day"}
+			rows, err := askFor(t.Context(), w, "versions", p)
+			for _, line := range all(t, rows, err) {
+				line = line[len(line)-5:]
+				for i := 3; i < 5; i++ {
+					line[i] = time.Time(line[i].(value.Date)).Day()
+				}
+				got = append(got, fmt.Sprint(agent, line))
+			}
+		}
+		return strings.Join(got, " ")
+	}
+	since := time.UnixMilli(november(20, 0))
 	for _, c := range []struct {
 		p    question.Params
-		want []string
+		want string
 	}{
-		{question.Params{}, []string{"24 02 changed a production_version v/3 → v2 6 4", "20 12 published v/3 <nil> 7 7", "10 12 published v2 <nil> 7 7"}},
-		{question.Params{Since: time.UnixMilli(november(15, 0)), Until: time.UnixMilli(november(21, 0))}, []string{"20 12 published v/3 <nil> 7 7"}},
+		{question.Params{Since: since}, "a[v1 baseline 456 1 20] a[v2 worse 144 20 26] b[v2 baseline 96 22 26] b[v1 better 48 20 22] c[v2 baseline 240 10 20] " +
+			"c[v1 worse 144 20 26] d[v1 baseline 408 1 20] d[v3 worse 144 20 26] e[v2 baseline 72 20 23] e[v3 better 72 23 26] e[v1 better 12 20 20] " +
+			"f[v1 baseline 456 1 20] f[v3 worse 144 20 26] g[production baseline 156 20 26] h[v1 baseline 456 1 20]"},
+		{question.Params{Since: since, Agent: "a", Baseline: "v2"}, "a[v2 baseline 144 20 26] a[v1 better 12 20 20]"},
+		{question.Params{Since: since, Agent: "d", Baseline: "v2"}, "d[v2 baseline 48 10 12] d[v3 unclear 144 20 26] d[v1 better 12 20 20]"},
+		{question.Params{Agent: "a"}, "a[v1 baseline 456 1 20] a[v2 worse 144 20 26]"},
+		{question.Params{Since: since, Agent: "a", Until: time.UnixMilli(november(22, 0)), By: "day"}, "a[v1 baseline 12 20 20] a[v2 worse 12 20 20] a[v2 unclear 24 21 21]"},
 	} {
-		rows, err := askFor(t.Context(), w, "changes", c.p)
-		var got []string
-		for _, line := range all(t, rows, err) {
-			got = append(got, fmt.Sprint(time.UnixMilli(line[0].(int64)).UTC().Format("02 15 "), line[5], " ", line[3], " ", line[6], " ", line[7], " ", line[8]))
+		if got := ask(c.p); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.p, got, c.want)
 		}
-		test.Same(t, c.want, got, "changes (-want +got)")
+	}
+	rows, err := askFor(t.Context(), w, "versions", question.Params{Since: since, Baseline: "v3", Columns: []string{"agent_id", "verdict"}})
+	if got := fmt.Sprint(all(t, rows, err)[:3]); got != "[[a no baseline] [a no baseline] [c no baseline]]" {
+		t.Errorf("agents without the baseline: %s", got)
+	}
+	if _, err := askFor(t.Context(), w, "versions", question.Params{Baseline: "v3", Agent: "a"}); err == nil || !strings.Contains(err.Error(), `unknown agent version "v3"`) {
+		t.Errorf("an unknown baseline: %v", err)
 	}
 }

@@ -1,7 +1,15 @@
 -- versions: agent versions and variants compared
 --
--- Each version and variant of an agent is compared with its baseline: the one with the
--- most answered calls, with --by in all groups together. Answered calls are over, answered
+-- Each version and variant of an agent is compared with its baseline: the version that was
+-- in production before the agent's newest publication in the selected time, with its calls
+-- there and those of the 28 days up to its last one before --since. Without a publication,
+-- or without calls of an earlier version, it is the one with the most answered calls in
+-- the selected time; --baseline chooses another version. Of several variants it is the one
+-- with the most calls, with --by in all groups together. Calls whose version is called
+-- production name none, so an agent with such calls has no baseline from before the last
+-- version. With --compare, or in groups of
+-- days, weeks or months, only calls of the selected time count. first_day and last_day
+-- have the days of the calls in a row. Answered calls are over, answered
 -- by a person as far as is known, and it is known whether the caller spoke. Completed
 -- calls are those in which the caller spoke and that ended by a hang-up. Intervals of
 -- shares hold the true share with 95 % confidence (Wilson).
@@ -23,10 +31,10 @@
 -- The baseline is then the one with the most of these.
 --
 -- Grain: one row per group, agent, version and variant
--- Reads: counted_calls of call_type agent_id agent_version variant_label user_sentiment is_started status disconnection_reason settlement transcript_state caller_spoke short_step success
+-- Reads: counted_calls of call_type agent_id agent_version variant_label user_sentiment is_started status disconnection_reason settlement transcript_state caller_spoke short_step success local_date is_earlier from 366 days before, agent_versions, changes
 -- Needs: end, words, transcripts, analysis
 -- Keys: agent_id, agent_version, variant_label
--- Flags: field
+-- Flags: field, baseline
 -- Example: query versions --field resolved=true
 -- Columns:
 --   key                     VARCHAR  -                                   group of --by
@@ -37,24 +45,26 @@
 -- * completed_percent       DOUBLE   percent of answered: answered_calls  share of them that were completed
 --   completed_low_percent   DOUBLE   percent                             lower bound of this share
 --   completed_high_percent  DOUBLE   percent                             upper bound
--- * verdict                 VARCHAR  -                                   baseline, better, worse or unclear
+-- * verdict                 VARCHAR  -                                   baseline, better, worse or unclear; no baseline if the agent has no calls of the one that was asked for
 --   equal_mix_percent       DOUBLE   percent of answered                 share compared by verdict, at the baseline's mix of call types
 --   mix                     VARCHAR  prose                               call type whose part of the calls differs from the baseline's, with both parts
 --   difference_low_points   DOUBLE   points                              lower bound of the difference from the baseline at equal mix, in percentage points
 --   difference_high_points  DOUBLE   points                              upper bound
--- * positive_percent        DOUBLE   percent of rated: rated_calls       share of positive sentiment among the calls that have one
+--   positive_percent        DOUBLE   percent of rated: rated_calls       share of positive sentiment among the calls that have one
 --   positive_low_percent    DOUBLE   percent                             lower bound of this share
 --   positive_high_percent   DOUBLE   percent                             upper bound
 --   handle_ms               BIGINT   ms: handled_spread                  mean duration of the answered calls that connected; agents counts all calls that connected
 --   rated_calls             BIGINT   count                               answered calls that have a sentiment
 --   handled_calls           BIGINT   count                               calls that handle_ms is the mean of
+-- * first_day               DATE     -                                   local day of the first of the row's calls
+--   last_day                DATE     -                                   and of the last
 --   known_calls             BIGINT   count                               with --field: calls in which the field was found
 -- * success_percent         DOUBLE   percent of known: known_calls       with --field: share of them that were a success
 --   success_low_percent     DOUBLE   percent                             with --field: lower bound of this share
 --   success_high_percent    DOUBLE   percent                             with --field: upper bound
 
-WITH typed AS MATERIALIZED (
-    SELECT key, agent_id, agent_version, variant_label, call_type,
+WITH daily AS MATERIALIZED (
+    SELECT key, agent_id, agent_version, variant_label, call_type, is_earlier, local_date,
         sum_if(calls, is_answered) AS answered,
         sum_if(calls, is_completed) AS completed,
         sum_if(calls, is_answered AND user_sentiment IS NOT NULL) AS rated,
@@ -68,18 +78,52 @@ WITH typed AS MATERIALIZED (
         CASE WHEN $field_name IS NULL THEN completed ELSE successes END AS hits,
         CASE WHEN $field_name IS NULL THEN answered ELSE known END AS calls
     FROM counted_calls
-    GROUP BY key, agent_id, agent_version, variant_label, call_type
+    GROUP BY key, agent_id, agent_version, variant_label, call_type, is_earlier, local_date
     HAVING answered + known > 0
+), newest AS (
+    SELECT agent_id, max_by(version, created_at) AS version, max(created_at) AS published
+    FROM agent_versions
+    WHERE created_at >= coalesce($selected_since, created_at) AND created_at < coalesce($selected_until, created_at + INTERVAL 1 DAY)
+    GROUP BY agent_id
+), produced AS ( -- when a version was published, or seen back in production
+    SELECT agent_id, version, created_at AS produced FROM agent_versions
+    UNION ALL
+    SELECT url_decode(split_part(key, '/', 1)), url_decode(split_part(key, '/', 2)), seen_at FROM changes
+    WHERE resource = 'agent_versions' AND (after ->> '$.is_production') = 'true' AND kind = 'changed'
+), former AS (
+    SELECT p.agent_id AS agent_id, p.version AS agent_version, max(produced) AS produced,
+        rank() OVER (PARTITION BY p.agent_id ORDER BY max(produced) DESC) AS back
+    FROM produced p JOIN newest n ON p.agent_id = n.agent_id AND p.version <> n.version AND produced < published
+    GROUP BY p.agent_id, p.version
+), candidates AS (
+    SELECT d.agent_id AS agent_id, d.agent_version AS agent_version, variant_label, any_value(f.produced) AS produced, any_value(back) AS back,
+        sum(calls) AS n, coalesce(sum(calls) FILTER (NOT is_earlier), 0) AS selected, bool_or(NOT is_earlier) AS is_selected, max(local_date) FILTER (is_earlier) AS last_earlier
+    FROM daily d LEFT JOIN former f ON d.agent_id = f.agent_id AND d.agent_version = f.agent_version
+    GROUP BY d.agent_id, d.agent_version, variant_label
+), ranked AS (
+    SELECT * REPLACE (CASE WHEN back = 1 OR NOT coalesce(bool_or(agent_version = 'production') OVER of_agent, false) THEN produced END AS produced),
+        bool_or(is_selected) OVER of_agent AS has_selected
+    FROM candidates
+    WINDOW of_agent AS (PARTITION BY agent_id)
 ), baselines AS (
-    SELECT agent_id, agent_version, variant_label
-    FROM typed
-    GROUP BY agent_id, agent_version, variant_label
-    QUALIFY row_number() OVER (PARTITION BY agent_id ORDER BY sum(calls) DESC, agent_version NULLS LAST, variant_label NULLS LAST) = 1
+    SELECT agent_id, agent_version, variant_label, last_earlier, coalesce($baseline = agent_version, produced IS NOT NULL) AS is_former
+    FROM ranked
+    WHERE has_selected AND coalesce(agent_version = $baseline, $baseline IS NULL)
+    QUALIFY row_number() OVER (PARTITION BY agent_id
+        ORDER BY produced DESC NULLS LAST, if(is_former, n, selected) DESC, agent_version NULLS LAST, variant_label NULLS LAST) = 1
+), typed AS (
+    SELECT key, d.agent_id AS agent_id, d.agent_version AS agent_version, d.variant_label AS variant_label, call_type, b.is_former IS NOT NULL AS is_baseline,
+        sum(answered) AS answered, sum(completed) AS completed, sum(rated) AS rated, sum(positive) AS positive,
+        sum(timed) AS timed, sum(total_ms) AS total_ms, sum(squares) AS squares, sum(cubes) AS cubes,
+        sum(known) AS known, sum(successes) AS successes, sum(hits) AS hits, sum(calls) AS calls, min(local_date) AS first_day, max(local_date) AS last_day
+    FROM daily d LEFT JOIN baselines b ON d.agent_id IS NOT DISTINCT FROM b.agent_id
+        AND d.agent_version IS NOT DISTINCT FROM b.agent_version AND d.variant_label IS NOT DISTINCT FROM b.variant_label
+    WHERE NOT is_earlier OR b.is_former AND local_date > last_earlier - 28
+    GROUP BY key, d.agent_id, d.agent_version, d.variant_label, call_type, b.is_former
 ), sides AS (
-    SELECT t.*, coalesce(b.is_baseline, false) AS is_baseline,
-        sum(calls) OVER (PARTITION BY t.key, t.agent_id, t.agent_version, t.variant_label) AS side_calls
-    FROM typed t LEFT JOIN (SELECT *, true AS is_baseline FROM baselines) b
-        ON t.agent_id IS NOT DISTINCT FROM b.agent_id AND t.agent_version IS NOT DISTINCT FROM b.agent_version AND t.variant_label IS NOT DISTINCT FROM b.variant_label
+    SELECT *, bool_or(is_baseline) OVER (PARTITION BY agent_id) AS has_baseline,
+        sum(calls) OVER (PARTITION BY key, agent_id, agent_version, variant_label) AS side_calls
+    FROM typed
 ), paired AS ( -- a version's and the baseline's calls of a type
     SELECT s.key AS key, s.agent_id AS agent_id, s.agent_version AS agent_version, s.variant_label AS variant_label, s.call_type AS call_type,
         s.calls AS n, s.hits AS x, b.calls AS m, b.hits AS y,
@@ -113,18 +157,18 @@ WITH typed AS MATERIALIZED (
     GROUP BY s.key, s.agent_id, s.agent_version, s.variant_label
     HAVING mix_difference >= 5 AND bool_or(b.part > 0)
 ), summed AS (
-    SELECT key, agent_id, agent_version, variant_label, is_baseline,
-        total_of(answered) AS answered, total_of(completed) AS completed, total_of(rated) AS rated, total_of(positive) AS positive,
+    SELECT key, agent_id, agent_version, variant_label, is_baseline, has_baseline,
+        min(first_day) AS first_day, max(last_day) AS last_day, total_of(answered) AS answered, total_of(completed) AS completed, total_of(rated) AS rated, total_of(positive) AS positive,
         total_of(timed) AS timed, sum(total_ms) AS total_ms, sum(squares) AS squares, sum(cubes) AS cubes,
         total_of(known) AS known, total_of(successes) AS successes, total_of(calls) AS calls
     FROM sides
-    GROUP BY key, agent_id, agent_version, variant_label, is_baseline
+    GROUP BY key, agent_id, agent_version, variant_label, is_baseline, has_baseline
 )
 SELECT s.key AS key, s.agent_id AS agent_id, s.agent_version AS agent_version, s.variant_label AS variant_label, answered AS answered_calls,
     percent_of(completed, answered) AS completed_percent,
     wilson(completed, answered, -1) AS completed_low_percent,
     wilson(completed, answered, 1) AS completed_high_percent,
-    CASE WHEN is_baseline THEN 'baseline' WHEN difference_low > 0 THEN 'better' WHEN difference_high < 0 THEN 'worse' ELSE 'unclear' END AS verdict,
+    CASE WHEN is_baseline THEN 'baseline' WHEN NOT has_baseline THEN 'no baseline' WHEN difference_low > 0 THEN 'better' WHEN difference_high < 0 THEN 'worse' ELSE 'unclear' END AS verdict,
     equal_mix AS equal_mix_percent, mix,
     difference_low AS difference_low_points, difference_high AS difference_high_points,
     percent_of(positive, rated) AS positive_percent,
@@ -133,6 +177,7 @@ SELECT s.key AS key, s.agent_id AS agent_id, s.agent_version AS agent_version, s
     mean_of(total_ms, timed) AS handle_ms,
     rated AS rated_calls,
     timed AS handled_calls,
+    first_day, last_day,
     known AS known_calls,
     percent_of(successes, known) AS success_percent,
     wilson(successes, known, -1) AS success_low_percent,

@@ -65,6 +65,9 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		}
 		fl.StringVar(&a.Field, "field", "", "count calls with `NAME=VALUE` of an extracted field as successful, e.g. resolved=true; "+without)
 	}
+	if slices.Contains(f.Flags, "baseline") {
+		fl.StringVar(&a.Baseline, "baseline", "", "compare with this `VERSION`, e.g. v12; default: the version before the newest publication")
+	}
 	if slices.Contains(f.Flags, "every") {
 		fl.StringVar(&a.Every, "every", "day", "one row per `STEP`: day, hour or minute")
 	}

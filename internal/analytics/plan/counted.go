@@ -13,6 +13,10 @@ import (
 // Params.Field; null if unknown, and without a field.
 const success = "success"
 
+// earlier is the column of counted_calls that holds whether a call started before the selected time: see
+// [sqlfiles.File.History].
+const earlier = "is_earlier"
+
 // hoursAgo is earlier than any call, in hours before 1970.
 const hoursAgo = 1_000_000_000
 
@@ -29,6 +33,9 @@ func (p *Planner) counted(columns []string, q question.Question) string {
 	made := map[string]string{success: "CAST(NULL AS BOOLEAN)", question.Campaign.Expr: question.Campaign.Made}
 	if q.Field != "" {
 		made[success] = "found." + success
+	}
+	if made[earlier] = "false"; !q.Seen.Since.IsZero() {
+		made[earlier] = "coalesce(start_at < " + sqltext.Instant(q.Seen.Since) + ", false)"
 	}
 	for _, d := range q.Dimensions() {
 		for _, c := range d.Columns {

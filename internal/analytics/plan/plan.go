@@ -31,6 +31,9 @@ const maxSmall = 10_000
 func (p *Planner) Report(q question.Question) (out Plan, err error) {
 	before, compares := q.Previous()
 	f := shown(q.Report, q.Field != "", compares)
+	if slices.Contains(f.Counts, earlier) && !q.ReadsEarlier() {
+		f.History = 0
+	}
 	of, _ := f.Pages()
 	few := of == "" || q.Limit > 0 && q.Limit <= maxSmall
 	values := p.values(q)

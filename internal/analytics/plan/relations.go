@@ -70,6 +70,7 @@ WHERE %[2]s`, sqltext.Instant(time.UnixMilli(first)), bounds(q, "seen_at")+ofAge
 // before Since.
 func (p *Planner) withHistory(q question.Question) question.Question {
 	if !q.Since.IsZero() && q.Report.History > 0 {
+		q.Seen = q.Params
 		q.Since = question.DaysBack(q.Since.In(p.loc), q.Report.History)
 	}
 	return q

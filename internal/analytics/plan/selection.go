@@ -10,6 +10,11 @@ import (
 // where returns the condition that selects rows of calls.
 func where(q question.Question) string { return bounds(narrowed(q), "start_at") + ofAgent(q.Params) }
 
+// CallsOf returns a relation of the calls of an agent, or of all.
+func CallsOf(agent string) string {
+	return "(FROM calls WHERE true" + ofAgent(question.Params{Agent: agent}) + ")"
+}
+
 // ofAgent returns the condition on the agent that p selects, if any.
 func ofAgent(p question.Params) string {
 	if p.Agent == "" {

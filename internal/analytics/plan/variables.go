@@ -30,9 +30,15 @@ func (p *Planner) values(q question.Question) *strings.Replacer {
 			longest = w
 		}
 	}
-	start := "NULL"
-	if !q.CallStart.IsZero() {
-		start = sqltext.Instant(q.CallStart)
+	instant := func(t time.Time) string {
+		if t.IsZero() {
+			return "CAST(NULL AS TIMESTAMPTZ)"
+		}
+		return sqltext.Instant(t)
+	}
+	baseline := "CAST(NULL AS VARCHAR)"
+	if q.Baseline != "" {
+		baseline = sqltext.Quote(q.Baseline)
 	}
 	name, wanted := field(q)
 	return strings.NewReplacer(
@@ -42,7 +48,8 @@ func (p *Planner) values(q question.Question) *strings.Replacer {
 		"$field_name", name, "$field_value", wanted, "$goals", goals(q),
 		"$archive", sqltext.Quote(layout.ArchivePlace(p.snap.Manifest.Archive)),
 		"$judged_from", judged, "$whole_from", from, "$whole_until", until, "$listed_until", strconv.FormatInt(p.listedUntil(), 10),
-		"$call_id", sqltext.Quote(q.Call), "$call_start_at", start,
+		"$call_id", sqltext.Quote(q.Call), "$call_start_at", instant(q.CallStart),
+		"$selected_since", instant(q.Since), "$selected_until", instant(q.Until), "$baseline", baseline,
 		"$words", "CAST(["+strings.Join(words, ", ")+"] AS VARCHAR[])", "$longest_word", sqltext.Quote(anyForm(longest)))
 }
 

@@ -28,6 +28,8 @@ type Params struct {
 	// Field defines success, as in resolved=true. Empty: the report success counts every true
 	// field, and other reports ignore fields.
 	Field string
+	// Baseline is the version that the report versions compares with; empty: see its help.
+	Baseline string
 	// Every is the time step of the report concurrency: day (the default), hour or minute.
 	Every string
 	// Steps asks the report durations for the calls by steps of duration.

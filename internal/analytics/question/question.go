@@ -21,7 +21,7 @@ type Question struct {
 	Keys    []Dimension    // of By
 	Filters []Filter       // of Where
 	Goals   []Goal         // with the agents' ids, for a report that reads goals
-	Seen    Params         // after Around: the user's parameters, while the period is that of the surrounding calls
+	Seen    Params         // the user's parameters, while the period is that of the calls that the report reads
 }
 
 // Of parses the parameters of a question to a report or view.
@@ -97,11 +97,22 @@ func (q Question) mayCompare() error {
 	if f.Incomparable != "" {
 		return &GroupError{f.Name + " cannot be compared with the previous period", f.Incomparable}
 	}
-	if slices.ContainsFunc(q.Dimensions(), func(d Dimension) bool { return d.inOne != nil }) {
+	if q.InOnePeriod() {
 		return &GroupError{"a day, week or month lies in one period only and cannot be compared with the previous one",
 			"group by weekday or hour, or select days with --since and --until"}
 	}
 	return nil
+}
+
+// InOnePeriod reports whether groups or conditions are days, weeks or months.
+func (q Question) InOnePeriod() bool {
+	return slices.ContainsFunc(q.Dimensions(), func(d Dimension) bool { return d.inOne != nil })
+}
+
+// ReadsEarlier reports whether a report shows calls from before the selected time, which it does not where
+// rows belong to one period.
+func (q Question) ReadsEarlier() bool {
+	return slices.Contains(q.Report.Counts, "is_earlier") && !q.Since.IsZero() && q.PreviousSince.IsZero() && !q.InOnePeriod()
 }
 
 // Dimensions returns the dimensions of the groups and conditions.

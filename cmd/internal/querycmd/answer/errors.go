@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -69,7 +70,7 @@ func unknownHint(e *question.UnknownError) string {
 		return "find calls by their words with query search WORD..., by anything else with query sql"
 	}
 	known := e.Known
-	if e.What == "agent" || e.What == "extracted field" {
+	if slices.Contains([]string{"agent", "agent version", "extracted field"}, e.What) {
 		known = known[:min(len(known), 5)]
 	}
 	hint := ""

@@ -14,7 +14,7 @@ const Previous = "previous"
 // Question is the selection and grouping of a report's calls, as typed. See question.Params.
 type Question struct {
 	Since, Until, Agent, Compare string
-	Field, Every, Sort           string
+	Field, Every, Sort, Baseline string
 	By, Where                    []string
 	Show                         []string // columns; see [analytics.Answer.Shown]
 	Limit, Skip, Top             uint32
@@ -26,7 +26,8 @@ func (q *Question) Params(loc *time.Location, now time.Time) (question.Params, e
 	if q.Compare != "" && q.Compare != Previous {
 		return question.Params{}, cli.Usage("use --compare previous", "unknown period %q", q.Compare)
 	}
-	p := question.Params{By: strings.Join(q.By, ","), Agent: q.Agent, Where: q.Where, Field: q.Field, Every: q.Every, Steps: q.Steps,
+	p := question.Params{By: strings.Join(q.By, ","), Agent: q.Agent, Where: q.Where, Field: q.Field, Baseline: q.Baseline,
+		Every: q.Every, Steps: q.Steps,
 		Limit: int64(q.Limit), Skip: int64(q.Skip), Sort: q.Sort, Top: int64(q.Top)}
 	var err error
 	if p.Since, err = cli.TimeOf("since", q.Since, loc, now); err != nil {

@@ -58,7 +58,8 @@ func (s *Server) ask(r *http.Request) (q *request, err error) {
 	q.rights, q.turn.of = q.reader.rights, []chan struct{}{q.reader.turns, s.working}
 	zone := s.Settings.TZ
 	single := map[string]*string{"since": &q.typed.Since, "until": &q.typed.Until, "agent": &q.typed.Agent, "compare": &q.typed.Compare,
-		"field": &q.typed.Field, "every": &q.typed.Every, "sort": &q.typed.Sort, "tz": &zone, "lang": &q.lang, "call": &q.params.Call,
+		"field": &q.typed.Field, "baseline": &q.typed.Baseline,
+		"every": &q.typed.Every, "sort": &q.typed.Sort, "tz": &zone, "lang": &q.lang, "call": &q.params.Call,
 		"t": &q.from, "decimal": &q.decimal}
 	lists := map[string]*[]string{"by": &q.typed.By, "where": &q.typed.Where, "word": &q.params.Words}
 	numbers := map[string]*uint32{"most": &q.typed.Limit, "skip": &q.typed.Skip, "top": &q.typed.Top}
@@ -151,6 +152,7 @@ func (q *request) address(report string, p question.Params) string {
 		return link("/", v)
 	}
 	set("every", p.Every)
+	set("baseline", p.Baseline)
 	if p.Steps {
 		v.Set("steps", "true")
 	}
