@@ -82,7 +82,7 @@ func (c files) load(ctx context.Context, t *table) (err error) {
 		err = fmt.Errorf("it is of a table at %s", t.meta.Location)
 	}
 	if err != nil {
-		return &BrokenError{fmt.Sprintf("%s cannot be used: %v", t.file, err)}
+		return broken("%s cannot be used: %v", t.file, err)
 	}
 	if hint.Size != int64(len(strconv.Itoa(t.version))) || !hint.Modified.After(newest.Modified) { // it may be an older one
 		return c.hint(ctx, t)

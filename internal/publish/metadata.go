@@ -208,33 +208,24 @@ func (c *change) updates() (out []map[string]any) {
 	return out
 }
 
-// requirements returns what must still hold for the change.
-func (c *change) requirements() []map[string]any {
-	return []map[string]any{{"type": "assert-table-uuid", "uuid": c.meta.UUID},
-		{"type": "assert-ref-snapshot-id", "ref": mainBranch, "snapshot-id": c.meta.CurrentSnapshot}}
-}
-
 // UseError means that the options are wrong.
 type UseError struct{ What string }
 
 func (e *UseError) Error() string { return e.What }
 
-// BrokenError means that a table's metadata cannot be read or extended.
-type BrokenError struct{ What string }
+// tableError means that a table at the destination cannot be published to.
+type tableError struct{ what, hint string }
 
-func (e *BrokenError) Error() string { return e.What }
+func (e *tableError) Error() string { return e.what }
 
 // Hint returns advice for the operator.
-func (e *BrokenError) Hint() string {
-	return "drop that table in its catalog, or remove its folder, and publish again"
+func (e *tableError) Hint() string { return e.hint }
+
+func broken(format string, args ...any) error {
+	return &tableError{fmt.Sprintf(format, args...), "drop that table in its catalog, or remove its folder, and publish again"}
 }
 
-// ForeignError means that a table belongs to another warehouse.
-type ForeignError struct{ What string }
-
-func (e *ForeignError) Error() string { return "another warehouse published it: " + e.What }
-
-// Hint returns advice for the operator.
-func (e *ForeignError) Hint() string {
-	return "nothing was changed there; publish to another place, or remove that publication's tables and files first"
+func foreign(format string, args ...any) error {
+	return &tableError{"another warehouse published it: " + fmt.Sprintf(format, args...),
+		"nothing was changed there; publish to another place, or remove that publication's tables and files first"}
 }

@@ -118,7 +118,8 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	case errors.Is(err, errors.ErrUnsupported) && o.Catalog != "": // whose commits conflict
 		held, release = ctx, func() {}
 	case errors.Is(err, errors.ErrUnsupported):
-		return nil, &conditionError{err}
+		return nil, &tableError{"two publications at once could go undetected, because this store does not support If-None-Match: " +
+			err.Error(), "publish through a catalog: --catalog URL"}
 	case err != nil:
 		return nil, err
 	}
@@ -246,13 +247,3 @@ func each(ctx context.Context, of []*table, do func(*table, context.Context) err
 	}
 	return group.Wait()
 }
-
-// conditionError means that the store would let two publishers commit the same version of a table.
-type conditionError struct{ error }
-
-func (e *conditionError) Error() string {
-	return "two publications at once could go undetected, because this store does not support If-None-Match: " + e.error.Error()
-}
-
-// Hint returns advice for the operator.
-func (e *conditionError) Hint() string { return "publish through a catalog: --catalog URL" }

@@ -200,6 +200,9 @@ func (l *lake) check() {
 			}
 			continue
 		}
+		if hint, err := l.store.Get(context.Background(), strings.TrimSuffix(cur.file, path.Base(cur.file))+"version-hint.text"); cur.version > 0 && string(hint) != fmt.Sprint(cur.version) {
+			l.source.t.Fatalf("%s: the hint is %s, the version %d: %v", t.Name, hint, cur.version, err)
+		}
 		refs := cur.meta.Refs
 		if _, ok := refs[tagPrefix+layout.SnapshotName(now.Manifest.Snapshot)]; !ok {
 			l.source.t.Fatalf("%s lacks the tag of %d: %v", t.Name, now.Manifest.Snapshot, refs)
@@ -549,7 +552,7 @@ func TestForeignCommit(t *testing.T) {
 		t.Errorf("published: %v", err)
 	}
 	_, err = h.publish(to)
-	if _, broken := errors.AsType[*BrokenError](err); !broken || !strings.Contains(fmt.Sprint(err), "calls") {
+	if _, broken := errors.AsType[*tableError](err); !broken || !strings.Contains(fmt.Sprint(err), "calls") {
 		t.Errorf("published again: %v", err)
 	}
 	h.must(os.RemoveAll(filepath.Join(to, "calls")))
@@ -578,7 +581,7 @@ func TestHealed(t *testing.T) {
 			info, err := os.Stat(found[0])
 			h.must(errors.Join(err, way(found[0], info.Size()/2)))
 			made, err := h.publish(to)
-			if broken, ok := errors.AsType[*BrokenError](err); ok && strings.Contains(kind, "v2") && strings.Contains(broken.What, found[0]) {
+			if broken, ok := errors.AsType[*tableError](err); ok && strings.Contains(kind, "v2") && strings.Contains(broken.what, found[0]) {
 				continue
 			}
 			h.must(err)

@@ -326,7 +326,7 @@ func (s *server) atomic() bool { return s.transactions }
 // take takes a table from a catalog's response.
 func (t *table) take(at string, raw json.RawMessage) (err error) {
 	if t.meta, err = parse(raw); err != nil {
-		return &BrokenError{fmt.Sprintf("the metadata of %s in the catalog cannot be used: %v", t.of.Name, err)}
+		return broken("the metadata of %s in the catalog cannot be used: %v", t.of.Name, err)
 	}
 	t.file = at
 	return nil
@@ -370,8 +370,10 @@ func (s *server) commit(ctx context.Context, changes []*change) error {
 	var all []map[string]any
 	for _, c := range changes {
 		all = append(all, map[string]any{
-			"identifier":   map[string]any{"namespace": s.namespace, "name": c.of.Name},
-			"requirements": c.requirements(), "updates": c.updates(),
+			"identifier": map[string]any{"namespace": s.namespace, "name": c.of.Name},
+			"requirements": []map[string]any{{"type": "assert-table-uuid", "uuid": c.meta.UUID},
+				{"type": "assert-ref-snapshot-id", "ref": mainBranch, "snapshot-id": c.meta.CurrentSnapshot}},
+			"updates": c.updates(),
 		})
 	}
 	path, body := s.path("tables", changes[0].of.Name), all[0]

@@ -34,7 +34,7 @@ type table struct {
 	meta    *metadata // as the catalog has it; nil: the table does not exist
 	file    string    // address of the metadata
 	version int       // its number, in a catalog of files
-	changed bool      // by this publication
+	sent    bool      // some of the files
 
 	listed []store.Object    // objects below the location, before anything is written
 	sizes  map[string]int64  // of those, by address
@@ -147,11 +147,11 @@ func (t *table) checkOwner() error {
 	base := t.retainedAt(n)
 	switch {
 	case m.Origin != nil && service != "" && service != m.Origin.Service && key != m.Origin.Key:
-		return &ForeignError{"its calls are from " + service}
+		return foreign("its calls are from %s", service)
 	case n > m.Snapshot:
-		return &ForeignError{fmt.Sprintf("its snapshot %d was published, but this warehouse's latest is %d", n, m.Snapshot)}
+		return foreign("its snapshot %d was published, but this warehouse's latest is %d", n, m.Snapshot)
 	case base != nil && base.Manifest.Checksum != checksum:
-		return &ForeignError{fmt.Sprintf("its snapshot %d differs from this warehouse's", n)}
+		return foreign("its snapshot %d differs from this warehouse's", n)
 	}
 	if to := t.meta.Properties[toKey]; to != "" && to != t.To { // it would take another lock
 		return &UseError{"it was published with --to " + to}
@@ -213,7 +213,7 @@ func (t *table) send(ctx context.Context, f *layout.File) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.copies[stemOf(f)] = to
+	t.copies[stemOf(f)], t.sent = to, true
 	t.report.Uploaded++
 	t.report.Bytes += to.size
 	if t.base()[stemOf(f)] != nil {
@@ -283,7 +283,6 @@ func (t *table) plan(ctx context.Context) (*change, error) {
 	if c.schema == nil && c.spec == nil && c.snapshot == nil && c.tag == "" && len(c.untag)+len(c.gone)+len(c.properties) == 0 {
 		return nil, nil
 	}
-	t.changed = true
 	return c, nil
 }
 
@@ -445,7 +444,7 @@ func (t *table) clean(ctx context.Context) error {
 		}
 	}
 	err := t.store.Remove(ctx, gone)
-	if err == nil && t.changed { // an upload is interrupted before its commit
+	if err == nil && t.sent { // as was an interrupted upload's file
 		err = t.store.RemoveUploads(ctx, t.meta.Location)
 	}
 	return err

@@ -172,13 +172,19 @@ func (s *s3) Put(ctx context.Context, uri string, body io.ReaderAt, size int64) 
 }
 
 func (s *s3) Create(ctx context.Context, uri string, body []byte) error {
-	err := s.write(ctx, uri, "", body)
-	if err != nil && ctx.Err() == nil { // the first attempt may have succeeded, and its answer been lost
-		if there, _, e := s.read(ctx, uri); e == nil && bytes.Equal(there, body) {
-			return nil
+	for n := 1; ; n++ {
+		err := s.write(ctx, uri, "", body)
+		if err == nil || ctx.Err() != nil {
+			return err
 		}
+		there, _, e := s.read(ctx, uri)
+		switch {
+		case e == nil && bytes.Equal(there, body): // the first attempt succeeded, and its answer was lost
+			return nil
+		case n == 3 || !errors.Is(err, fs.ErrExist) || !errors.Is(e, fs.ErrNotExist):
+			return err
+		} // S3 also refuses a creation while a request before it is still in progress
 	}
-	return err
 }
 
 // write stores an object in place of the one with a tag, or, without a tag, of none.
