@@ -16,16 +16,21 @@ type client struct {
 	line
 	host *Sessions
 
-	session  Session
-	settings map[string]string
-	zone     *time.Location
+	session Session
+	zone    *time.Location
+
+	values                       // of the settings
+	committed  map[string]string // those at the beginning of the transaction
+	savepoints []savepoint       // of the transaction
+	restore    map[string]string // those at the start
+	told       map[string]string // as last sent to the client
 
 	statements map[string]*statement
 	portals    map[string]*portal
 	state      byte // I: no transaction, T: in one, E: in a failed one
 	seeing     bool // between the session's Begin and End
 	failed     bool // messages are skipped until Sync
-	restore    map[string]string
+	several    bool // the running statement is one of several in a message
 
 	mu      sync.Mutex
 	running context.CancelCauseFunc
@@ -34,10 +39,13 @@ type client struct {
 
 func newClient(s *Sessions, conn net.Conn, g Connection) *client {
 	return &client{Connection: g, line: newLine(conn, false), host: s, state: 'I', statements: map[string]*statement{},
-		portals: map[string]*portal{}, settings: map[string]string{}, zone: time.UTC}
+		portals: map[string]*portal{}, told: map[string]string{}, zone: time.UTC}
 }
 
-func (c *client) ready() { c.send(&pgproto3.ReadyForQuery{TxStatus: c.state}) }
+func (c *client) ready() {
+	c.tell()
+	c.send(&pgproto3.ReadyForQuery{TxStatus: c.state})
+}
 
 // WriteTimeout is the time limit for a client to accept one write, which is 64 KiB of rows: a slower
 // reader would hold the snapshot and the statement's resources needlessly.
@@ -91,13 +99,10 @@ func (c *client) open(ctx context.Context) (err error) {
 		return err
 	}
 	c.send(&pgproto3.AuthenticationOk{})
-	if err := c.applyStartup(ctx, c.Startup); err != nil {
+	if err := c.applyStartup(ctx); err != nil {
 		return err
 	}
-	for _, s := range reported {
-		value, _ := c.Setting(s)
-		c.send(&pgproto3.ParameterStatus{Name: s, Value: value})
-	}
+	c.tell()
 	c.send(&pgproto3.BackendKeyData{ProcessID: c.PID, SecretKey: c.Key})
 	c.ready()
 	if err := c.flush(); err != nil {
@@ -107,11 +112,13 @@ func (c *client) open(ctx context.Context) (err error) {
 }
 
 // receive waits for the next message. In a transaction the wait is limited, because an idle client
-// holds its snapshot.
+// holds its snapshot; outside, if the client wants it.
 func (c *client) receive(ctx context.Context) (pgproto3.FrontendMessage, error) {
-	limit := atMost(c.Limits.Idle, c.settings["idle_in_transaction_session_timeout"])
-	isHolding := c.seeing && limit > 0
-	if isHolding {
+	limit, late := c.atMost(0, "idle_session_timeout"), errIdleSession
+	if c.seeing {
+		limit, late = c.atMost(c.Limits.Idle, "idle_in_transaction_session_timeout"), errIdle
+	}
+	if limit > 0 {
 		_ = c.conn.SetReadDeadline(time.Now().Add(limit))
 		defer func() { _ = c.conn.SetReadDeadline(time.Time{}) }()
 	}
@@ -119,8 +126,8 @@ func (c *client) receive(ctx context.Context) (pgproto3.FrontendMessage, error) 
 		return nil, errShutdown
 	}
 	m, err := c.be.Receive()
-	if err != nil && isHolding && isTimeout(err) && ctx.Err() == nil {
-		return nil, errIdle
+	if err != nil && limit > 0 && isTimeout(err) && ctx.Err() == nil {
+		return nil, late
 	}
 	return m, err
 }
@@ -179,6 +186,7 @@ func (c *client) fail(err error) error {
 		return errGone
 	}
 	c.failed = true
+	c.undo()
 	if c.state == 'T' {
 		c.state = 'E'
 	}
@@ -237,7 +245,7 @@ func (c *client) limited(ctx context.Context) (_ context.Context, done func()) {
 	c.running = cancel
 	c.mu.Unlock()
 	free := func() {}
-	if limit := c.timeout(); limit > 0 {
+	if limit := c.atMost(c.Limits.Statement, "statement_timeout"); limit > 0 {
 		timer := time.AfterFunc(limit, func() { cancel(errTimeout) })
 		free = func() { timer.Stop() }
 	}
@@ -287,17 +295,4 @@ func (c *client) limited(ctx context.Context) (_ context.Context, done func()) {
 func isTimeout(err error) bool {
 	var t net.Error
 	return errors.As(err, &t) && t.Timeout()
-}
-
-// timeout returns the time limit of a statement.
-func (c *client) timeout() time.Duration {
-	return atMost(c.Limits.Statement, c.settings["statement_timeout"])
-}
-
-// atMost returns the limit, or the client's setting if it is lower.
-func atMost(limit time.Duration, setting string) time.Duration {
-	if own := millis(setting); own > 0 && (limit == 0 || own < limit) {
-		return own
-	}
-	return limit
 }

@@ -1,8 +1,10 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +24,7 @@ type command struct {
 
 // changing are the first words of statements that change something.
 var changing = []string{"insert", "update", "delete", "merge", "create", "alter", "drop", "truncate", "grant", "revoke",
-	"comment", "vacuum", "analyze", "refresh", "reindex",
+	"comment", "notify", "vacuum", "analyze", "refresh", "reindex",
 	"cluster", "import", "export", "attach", "detach", "install", "load", "pragma", "call", "do", "lock", "checkpoint", "use",
 	"security", "reassign", "force", "update", "execute", "prepare"}
 
@@ -84,18 +86,22 @@ func (c *client) commandOf(text lexer.Statement) (*command, error) {
 	}
 	w := &words{Statement: text}
 	switch {
-	case w.takeAny("begin") || w.take("start", "transaction"):
-		return c.beginCommand(), nil
+	case w.take("begin"):
+		return c.beginCommand("BEGIN"), nil
+	case w.take("start", "transaction"):
+		return c.beginCommand("START TRANSACTION"), nil
 	case w.takeAny("commit", "end"):
-		return c.endCommand("COMMIT"), nil
-	case w.takeAny("abort"), w.take("rollback") && !w.toSavepoint():
-		return c.endCommand("ROLLBACK"), nil
-	case w.take("rollback"):
-		return c.inTransaction("ROLLBACK", func() { c.state = 'T' }), nil
+		return c.endCommand(w, "COMMIT")
+	case w.takeAny("abort", "rollback"):
+		w.takeAny("work", "transaction")
+		if !w.take("to") {
+			return c.endCommand(w, "ROLLBACK")
+		}
+		return c.savepointCommand(w, "ROLLBACK TO SAVEPOINT")
 	case w.take("savepoint"):
-		return c.inTransaction("SAVEPOINT", nil), nil
+		return c.savepointCommand(w, "SAVEPOINT")
 	case w.take("release"):
-		return c.inTransaction("RELEASE", nil), nil
+		return c.savepointCommand(w, "RELEASE SAVEPOINT")
 	case w.take("set"):
 		return c.setCommand(w)
 	case w.take("reset"):
@@ -103,10 +109,7 @@ func (c *client) commandOf(text lexer.Statement) (*command, error) {
 	case w.take("show"):
 		return c.showCommand(w)
 	case w.take("discard"):
-		return plain("DISCARD ALL", func(ctx context.Context) error {
-			c.forgetAll()
-			return c.reset(ctx)
-		}), nil
+		return c.discardCommand(w)
 	case w.take("deallocate"):
 		return c.deallocateCommand(w)
 	case w.take("declare"):
@@ -141,8 +144,8 @@ func plain(tag string, do func(ctx context.Context) error) *command {
 	}}
 }
 
-func (c *client) beginCommand() *command {
-	return plain("BEGIN", func(ctx context.Context) error {
+func (c *client) beginCommand(tag string) *command {
+	return plain(tag, func(ctx context.Context) error {
 		if c.state != 'I' {
 			c.notice("25001", "there is already a transaction in progress")
 			return nil
@@ -155,59 +158,91 @@ func (c *client) beginCommand() *command {
 	})
 }
 
-func (c *client) endCommand(tag string) *command {
-	return &command{run: func(context.Context, *portal) (string, error) {
-		switch c.state {
-		case 'I':
+func (c *client) endCommand(w *words, tag string) (*command, error) {
+	w.takeAny("work", "transaction")
+	chains := w.take("and", "chain")
+	if w.take("and", "no", "chain"); !w.end() {
+		return nil, w.wrong()
+	}
+	return &command{run: func(ctx context.Context, _ *portal) (string, error) {
+		said := tag
+		switch {
+		case c.state == 'I' && chains:
+			return "", fail(codeNoTransaction, tag+" AND CHAIN can only be used in transaction blocks")
+		case c.state == 'I':
 			c.notice(codeNoTransaction, "there is no transaction in progress")
-		case 'E':
-			tag = "ROLLBACK"
+		case c.state == 'E':
+			said = "ROLLBACK"
 		}
 		c.state = 'I'
-		c.over(tag == "COMMIT")
-		return tag, nil
-	}}
+		c.over(said == "COMMIT")
+		if chains {
+			if err := c.begin(ctx); err != nil {
+				return "", err
+			}
+			c.state = 'T'
+		}
+		return said, nil
+	}}, nil
 }
 
-// toSavepoint reports whether TO follows ROLLBACK, and then steps back before both.
-func (w *words) toSavepoint() bool {
-	at := w.at
-	w.takeAny("work", "transaction")
-	if w.take("to") {
-		w.at = at - 1
-		return true
+// savepointCommand is a command about a savepoint, which concerns only the settings: there are no other
+// changes.
+func (c *client) savepointCommand(w *words, what string) (*command, error) {
+	if what != "SAVEPOINT" {
+		w.take("savepoint")
 	}
-	return false
-}
-
-// inTransaction is a command allowed only within a transaction.
-func (c *client) inTransaction(tag string, do func()) *command {
+	name, ok := w.name()
+	if !ok || !w.end() {
+		return nil, w.wrong()
+	}
+	tag, _, _ := strings.Cut(what, " ")
 	return plain(tag, func(context.Context) error {
 		if c.state == 'I' {
-			return fail(codeNoTransaction, tag+" can only be used in transaction blocks")
+			return fail(codeNoTransaction, what+" can only be used in transaction blocks")
 		}
-		if do != nil {
-			do()
+		if what == "SAVEPOINT" {
+			c.savepoints = append(c.savepoints, savepoint{name, c.values})
+			return nil
 		}
+		at := len(c.savepoints) - 1
+		for at >= 0 && c.savepoints[at].name != name {
+			at--
+		}
+		if at < 0 {
+			return fail("3B001", fmt.Sprintf("savepoint %q does not exist", name))
+		}
+		if tag == "RELEASE" {
+			c.savepoints = c.savepoints[:at]
+			return nil
+		}
+		c.state, c.savepoints = 'T', c.savepoints[:at+1]
+		c.undo()
 		return nil
-	})
+	}), nil
+}
+
+// discardCommand is DISCARD. There are no plans, temporary tables or sequences to discard.
+func (c *client) discardCommand(w *words) (*command, error) {
+	for _, what := range []string{"PLANS", "SEQUENCES", "TEMP", "TEMPORARY"} {
+		if w.take(what) && w.end() {
+			return plain("DISCARD "+strings.TrimSuffix(what, "ORARY"), nil), nil
+		}
+	}
+	if !w.take("all") || !w.end() {
+		return nil, w.wrong()
+	}
+	return plain("DISCARD ALL", func(ctx context.Context) error {
+		if c.state != 'I' || c.several {
+			return fail("25001", "DISCARD ALL cannot run inside a transaction block")
+		}
+		c.forgetAll()
+		return c.reset(ctx)
+	}), nil
 }
 
 func (c *client) notice(code, message string) {
 	c.send((*pgproto3.NoticeResponse)((&Error{Code: code, Message: message}).response("WARNING")))
-}
-
-// report tells a client the current value of a setting.
-func (c *client) report(name string) {
-	if c.restore == nil { // sent at the end of the startup
-		return
-	}
-	for _, r := range reported {
-		if strings.EqualFold(r, name) {
-			value, _ := c.Setting(name)
-			c.send(&pgproto3.ParameterStatus{Name: r, Value: value})
-		}
-	}
 }
 
 func (c *client) setCommand(w *words) (*command, error) {
@@ -217,23 +252,18 @@ func (c *client) setCommand(w *words) (*command, error) {
 	}
 	name, value := "", (*string)(nil)
 	switch {
-	case w.take("characteristics", "as", "transaction"), w.take("transaction"), w.take("constraints"):
+	case w.take("transaction", "snapshot"):
+		return nil, fail(codeUnsupported, "SET TRANSACTION SNAPSHOT is not supported")
+	case w.take("characteristics", "as", "transaction"), w.take("transaction"):
 		return plain("SET", nil), nil // all transactions are read-only and see one commit
+	case w.take("constraints"):
+		return plain("SET CONSTRAINTS", nil), nil
 	case w.take("time", "zone"):
 		name = "timezone"
-		if zone, ok := w.offset(); ok {
-			return plain("SET", func(ctx context.Context) error { return c.set(ctx, name, &zone) }), nil
-		}
 	case w.take("names"):
 		name = "client_encoding"
-	case w.take("authorization"), w.take("role"):
-		if w.takeAny("default", "none", c.User) {
-			return plain("SET", nil), nil
-		}
-		if role, err := w.value(); err == nil && role == c.User { // in quotes
-			return plain("SET", nil), nil
-		}
-		return nil, fail("42501", "permission denied to set role")
+	case w.take("authorization"), w.take("role"): // both may only be the user's own
+		name = "role"
 	default:
 		var ok bool
 		if name, ok = w.dotted(); !ok {
@@ -251,58 +281,32 @@ func (c *client) setCommand(w *words) (*command, error) {
 		value = &v
 	}
 	return plain("SET", func(ctx context.Context) error {
-		if isLocal && c.state == 'I' {
+		if isLocal && c.state == 'I' && !c.several {
 			c.notice(codeNoTransaction, "SET LOCAL can only be used in transaction blocks")
-			return nil
 		}
-		return c.set(ctx, name, value)
+		return c.set(ctx, name, value, isLocal)
 	}), nil
-}
-
-// offset takes a zone given by its offset: INTERVAL '+01:00' HOUR TO MINUTE, or hours. It returns
-// the name of a zone without daylight saving.
-func (w *words) offset() (zone string, ok bool) {
-	at := w.at
-	isInterval := w.take("interval")
-	sign := ""
-	if w.takeAny("-", "+") && w.Tokens[w.at-1].Text == "-" {
-		sign = "-"
-	}
-	if w.end() || w.Tokens[w.at].Kind != lexer.Number && !(isInterval && w.Tokens[w.at].Kind == lexer.String) {
-		w.at = at
-		return "", false
-	}
-	text := sign + w.Tokens[w.at].Value()
-	w.at++
-	if w.take("hour", "to", "minute"); !w.end() {
-		w.at = at
-		return "", false
-	}
-	hours, minutes, _ := strings.Cut(text, ":")
-	n, err := strconv.Atoi(strings.TrimPrefix(hours, "+"))
-	switch {
-	case err != nil || strings.Trim(minutes, "0:") != "":
-		return text, true // an invalid zone, which is refused later
-	case n == 0:
-		return "UTC", true
-	}
-	return fmt.Sprintf("Etc/GMT%+d", -n), true // the signs of these zones are inverted
 }
 
 // value takes the rest of a SET: names, texts and numbers separated by commas.
 func (w *words) value() (string, error) {
-	if w.end() {
-		return "", w.wrong()
+	if w.take("interval") { // of a time zone
+		return w.interval()
 	}
 	var b strings.Builder
-	for ; !w.end(); w.at++ {
+	for expects := true; !w.end() || expects; w.at++ {
+		if w.end() {
+			return "", w.wrong()
+		}
 		t := w.Tokens[w.at]
-		switch {
+		isSign := t.Text == "-" || t.Text == "+"
+		if expects == (t.Text == ",") {
+			return "", w.wrong()
+		}
+		switch expects = isSign || t.Text == ","; {
 		case t.Text == ",":
 			b.WriteString(", ")
-		case t.Kind == lexer.Quoted:
-			b.WriteString(t.Text)
-		case t.Kind == lexer.Word:
+		case t.Kind == lexer.Quoted, t.Kind == lexer.Word:
 			b.WriteString(t.Text)
 		default:
 			b.WriteString(t.Value())
@@ -311,33 +315,56 @@ func (w *words) value() (string, error) {
 	return strings.Trim(b.String(), `"`), nil
 }
 
+// interval takes the offset of a time zone, such as '+05:30' HOUR TO MINUTE, and returns its hours.
+func (w *words) interval() (string, error) {
+	if w.end() {
+		return "", w.wrong()
+	}
+	clock, behind := strings.CutPrefix(w.Tokens[w.at].Value(), "-")
+	w.at++
+	if w.take("hour", "to", "minute"); !w.end() {
+		return "", w.wrong()
+	}
+	hours, minutes, _ := strings.Cut(strings.TrimPrefix(clock, "+"), ":")
+	h, err := strconv.ParseFloat(hours, 64)
+	m, _ := strconv.ParseFloat(minutes, 64)
+	if h += m / 60; behind {
+		h = -h
+	}
+	if err != nil {
+		return clock, nil // an invalid zone, which is refused later
+	}
+	return strconv.FormatFloat(h, 'f', -1, 64), nil
+}
+
 func (c *client) resetCommand(w *words) (*command, error) {
 	if w.take("all") {
 		return plain("RESET", c.reset), nil
 	}
-	w.take("session")
-	name, ok := w.name()
-	if !ok {
+	name := "timezone"
+	switch {
+	case w.take("time", "zone"):
+	case w.take("session", "authorization"):
+		name = "role"
+	default:
+		var ok bool
+		if name, ok = w.dotted(); !ok {
+			return nil, w.wrong()
+		}
+	}
+	if !w.end() {
 		return nil, w.wrong()
 	}
-	if name == "time" && w.take("zone") {
-		name = "timezone"
-	}
-	return plain("RESET", func(ctx context.Context) error {
-		if name == "role" || name == "authorization" {
-			return nil
-		}
-		return c.set(ctx, name, nil)
-	}), nil
+	return plain("RESET", func(ctx context.Context) error { return c.set(ctx, name, nil, false) }), nil
 }
 
 // reset restores all settings to their values at the start.
 func (c *client) reset(ctx context.Context) error {
-	for name := range c.settings {
-		if c.settings[name] == c.restore[name] {
+	for name, v := range c.values.now {
+		if v == c.restore[name] {
 			continue
 		}
-		if err := c.set(ctx, name, nil); err != nil {
+		if err := c.set(ctx, name, nil, false); err != nil {
 			return err
 		}
 	}
@@ -352,9 +379,8 @@ func (c *client) showCommand(w *words) (*command, error) {
 		}
 		return &command{columns: []Column{text("name"), text("setting"), text("description")},
 			run: func(ctx context.Context, p *portal) (string, error) {
-				for _, name := range c.settingNames() {
-					v, _ := c.Setting(name)
-					if err := c.sendRow(p, name, v, ""); err != nil {
+				for _, name := range slices.Sorted(maps.Keys(parameters())) {
+					if err := c.sendRow(p, parameters()[name].name, c.setting(name), ""); err != nil {
 						return "", err
 					}
 				}
@@ -382,13 +408,9 @@ func (c *client) showCommand(w *words) (*command, error) {
 		return nil, w.wrong()
 	}
 	if _, ok := c.Setting(name); !ok {
-		return nil, fail(codeUnknownSetting, fmt.Sprintf("unrecognized configuration parameter %q", name))
+		return nil, unknownSetting(name)
 	}
-	head := name
-	if shown, ok := shownAs[name]; ok {
-		head = shown
-	}
-	return &command{columns: []Column{text(head)}, run: func(ctx context.Context, p *portal) (string, error) {
+	return &command{columns: []Column{text(cmp.Or(parameters()[name].name, name))}, run: func(ctx context.Context, p *portal) (string, error) {
 		v, _ := c.Setting(name)
 		return "SHOW", c.sendRow(p, v)
 	}}, nil

@@ -107,7 +107,7 @@ func (w *words) copyOptions() (*copyOptions, error) {
 		if w.take("format"); w.end() {
 			return nil, w.wrong()
 		}
-		word := strings.ToLower(w.Tokens[w.at].Value())
+		word := strings.ToLower(strings.Trim(w.Tokens[w.at].Value(), `"`)) // a format may be in quotes
 		w.at++
 		text := func() string {
 			if w.take("as"); w.end() {
@@ -122,6 +122,10 @@ func (w *words) copyOptions() (*copyOptions, error) {
 		case "binary":
 			o.binary = true
 		case "text", ",":
+		case "encoding":
+			if _, err := encoding(text()); err != nil {
+				return nil, err
+			}
 		case "header":
 			if o.header = !w.takeAny("false", "off", "0"); o.header {
 				w.takeAny("true", "on", "1")

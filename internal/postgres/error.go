@@ -66,7 +66,8 @@ var (
 	errGone      = errors.New("the client has disconnected")
 	errIdle      = &Error{Code: codeIdle, Message: "terminating connection due to idle-in-transaction timeout",
 		Hint: "end transactions after use"}
-	errShutdown = fail(codeShutdown, "terminating connection due to administrator command")
+	errIdleSession = &Error{Code: "57P05", Message: "terminating connection due to idle-session timeout"}
+	errShutdown    = fail(codeShutdown, "terminating connection due to administrator command")
 )
 
 // asError converts an error to one with an SQLSTATE.

@@ -25,7 +25,7 @@ type run struct {
 
 func (c *client) start(text string) *run {
 	r := &run{c: c, Entry: Entry{Run: c.host.begun.Add(1), At: time.Now(), User: c.User, From: c.From,
-		Application: c.settings["application_name"], Text: text}}
+		Application: c.setting("application_name"), Text: text}}
 	if c.host.Began != nil {
 		c.host.Began(r.Entry)
 	}
@@ -84,6 +84,8 @@ func (c *client) simple(ctx context.Context, text string) {
 		old.close()
 		delete(c.statements, "")
 	}
+	c.several = len(all) > 1
+	defer func() { c.several = false }()
 	for _, one := range all {
 		r := c.start(strings.TrimSpace(one.Text))
 		err := because(ctx, c.simpleOne(ctx, one, r))

@@ -1,160 +1,247 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	_ "embed"
+	"encoding/csv"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// serverVersion is the version that clients see.
-const serverVersion = "15.0 (callhouse)"
+// Settings are those of Postgres 15 with our defaults, as a table in CSV.
+//
+//go:embed settings.csv
+var Settings string
+
+// parameter is a setting, as pg_settings describes it.
+type parameter struct {
+	name, value, context string
+}
+
+// parameters are the known settings by name in lower case.
+var parameters = sync.OnceValue(func() map[string]parameter {
+	rows, err := csv.NewReader(strings.NewReader(Settings)).ReadAll()
+	if err != nil {
+		panic(err) // the file is embedded
+	}
+	out := map[string]parameter{}
+	for _, r := range rows[1:] {
+		out[strings.ToLower(r[0])] = parameter{r[0], r[1], r[2]}
+	}
+	return out
+})
 
 // reported are the settings whose changes are sent to the client.
 var reported = []string{"server_version", "server_encoding", "client_encoding", "application_name", "is_superuser", "session_authorization",
 	"DateStyle", "IntervalStyle", "TimeZone", "integer_datetimes", "standard_conforming_strings", "default_transaction_read_only",
 	"in_hot_standby"}
 
-// defaults are the known settings, by name in lower case. Other settings are kept but have no
-// effect.
-var defaults = map[string]string{
-	"server_version": serverVersion, "server_version_num": "150000", "server_encoding": "UTF8", "client_encoding": "UTF8",
-	"application_name": "",
-	"is_superuser":     "off", "datestyle": "ISO, MDY", "intervalstyle": "postgres", "timezone": "UTC", "integer_datetimes": "on",
-	"standard_conforming_strings": "on", "default_transaction_read_only": "on", "in_hot_standby": "off", "transaction_read_only": "on",
-	"transaction_isolation": "repeatable read", "default_transaction_isolation": "repeatable read",
-	"transaction_deferrable": "off", "search_path": `"$user", public`, "extra_float_digits": "1", "bytea_output": "hex",
-	"statement_timeout": "0", "lock_timeout": "0", "idle_in_transaction_session_timeout": "0", "idle_session_timeout": "0",
-	"max_identifier_length": "63", "max_index_keys": "32",
-	"lc_collate": "C", "lc_ctype": "C.UTF-8", "lc_messages": "C", "lc_monetary": "C", "lc_numeric": "C", "lc_time": "C",
-	"jit": "off", "role": "none", "client_min_messages": "notice",
-	"synchronous_commit": "on", "block_size": "8192", "row_security": "on", "escape_string_warning": "on", "xmloption": "content",
-	"backslash_quote":            "safe_encoding",
-	"default_text_search_config": "pg_catalog.simple", "max_connections": "100", "ssl": "off", "enable_seqscan": "on",
-	"work_mem": "4MB", "array_nulls": "on", "geqo": "on",
-	"quote_all_identifiers": "off", "check_function_bodies": "on", "default_tablespace": "", "temp_tablespaces": "",
-	"default_transaction_deferrable": "off", "password_encryption": "scram-sha-256",
-	"data_directory_mode": "0700", "wal_level": "replica", "default_table_access_method": "heap", "server_version_string": serverVersion,
+// only are settings with one supported value.
+var only = map[string]string{"intervalstyle": "postgres", "bytea_output": "hex", "standard_conforming_strings": "on"}
+
+// values are the changed settings of a session by name in lower case. The maps are never modified, so
+// a copy of values is a snapshot.
+type values struct {
+	now     map[string]string
+	lasting map[string]string // without those of SET LOCAL, which end with the transaction
 }
 
-// shownAs are the names of settings with upper-case letters.
-var shownAs = map[string]string{"datestyle": "DateStyle", "intervalstyle": "IntervalStyle", "timezone": "TimeZone"}
+// savepoint is a point of a transaction to which its settings may return.
+type savepoint struct {
+	name string
+	values
+}
 
-// fixed are settings that a client cannot change.
-var fixed = []string{"server_version", "server_version_num", "server_encoding", "is_superuser", "session_authorization",
-	"integer_datetimes", "in_hot_standby",
-	"max_identifier_length", "max_index_keys", "block_size", "lc_collate", "lc_ctype", "max_connections", "ssl", "wal_level",
-	"data_directory_mode", "server_version_string"}
-
-// Setting implements Settings.
+// Setting implements SessionSettings.
 func (c *client) Setting(name string) (string, bool) {
 	name = strings.ToLower(name)
-	if name == "session_authorization" {
-		return c.User, true
-	}
-	if v, ok := c.settings[name]; ok {
+	if v, ok := c.values.now[name]; ok {
 		return v, true
 	}
-	v, ok := defaults[name]
-	return v, ok
+	p, ok := parameters()[name]
+	return p.value, ok
 }
 
-// settingNames returns the names of all settings.
-func (c *client) settingNames() []string {
-	names := slices.Collect(maps.Keys(defaults))
-	for name := range c.settings {
-		if _, ok := defaults[name]; !ok {
-			names = append(names, name)
-		}
+func (c *client) setting(name string) string {
+	v, _ := c.Setting(name)
+	return v
+}
+
+// Set implements SessionSettings.
+func (c *client) Set(ctx context.Context, name string, value *string, local bool) (string, error) {
+	if err := c.set(ctx, name, value, local); err != nil {
+		return "", err
 	}
-	slices.Sort(names)
-	return names
+	return c.setting(name), nil
 }
 
-// set changes a setting, or resets it to its value at the start.
-func (c *client) set(ctx context.Context, name string, value *string) error {
+// unknownSetting is the error for a name that is no setting.
+func unknownSetting(name string) error {
+	return fail(codeUnknownSetting, fmt.Sprintf("unrecognized configuration parameter %q", name))
+}
+
+// set changes a setting until the end of the session or, if local, of the transaction. Without a value it
+// resets the setting to its value at the start.
+func (c *client) set(ctx context.Context, name string, value *string, local bool) error {
+	p, known := parameters()[strings.ToLower(name)]
+	if p.name = cmp.Or(p.name, name); !known && !strings.Contains(name, ".") {
+		return unknownSetting(name)
+	}
 	name = strings.ToLower(name)
-	if slices.Contains(fixed, name) {
-		return fail(codeCannotChange, `parameter "`+name+`" cannot be changed`)
+	switch p.context {
+	case "", "user", "backend":
+	case "superuser", "superuser-backend":
+		return fail("42501", fmt.Sprintf("permission denied to set parameter %q", p.name))
+	default:
+		return fail(codeCannotChange, fmt.Sprintf("parameter %q cannot be changed", p.name))
 	}
-	v := defaults[name]
-	if name == "timezone" {
-		v = ""
-	}
-	if start, ok := c.restore[name]; ok {
-		v = start
+	v, atStart := c.restore[name]
+	if !atStart {
+		v = p.value
 	}
 	if value != nil {
-		v = *value
-	}
-	switch name {
-	case "timezone":
-		zone, err := c.session.Zone(ctx, v)
-		if err != nil {
+		var err error
+		if v, err = c.checked(p, *value); err != nil {
 			return err
 		}
-		c.zone, v = zone, zone.String()
-	case "client_encoding":
-		v = strings.Trim(v, "'") // asyncpg quotes it
-		if !slices.Contains([]string{"utf8", "utf-8", "unicode", "sql_ascii"}, strings.ToLower(v)) {
-			return &Error{Code: codeBadParameter, Message: `client_encoding "` + v + `" is not supported`, Hint: "text is sent as UTF8"}
-		}
-		v = "UTF8"
-	case "datestyle":
-		if !strings.HasPrefix(strings.ToLower(v), "iso") && v != "" && !slices.Contains([]string{"mdy", "dmy", "ymd"}, strings.ToLower(v)) {
-			return &Error{Code: codeUnsupported, Message: `DateStyle "` + v + `" is not supported`, Hint: "dates are sent in ISO format"}
-		}
-		v = "ISO, MDY"
-	case "intervalstyle":
-		if strings.ToLower(v) != "postgres" {
-			return fail(codeUnsupported, `IntervalStyle "`+v+`" is not supported`)
-		}
-	case "statement_timeout", "idle_in_transaction_session_timeout":
-		if _, err := strconv.Atoi(v); err != nil && millis(v) == 0 {
-			return fail(codeBadParameter, `invalid value for parameter "`+name+`": "`+v+`"`)
-		}
-	case "default_transaction_read_only", "transaction_read_only":
-		v = "on"
 	}
-	c.settings[name] = v
-	c.report(name)
+	if name == "timezone" {
+		var err error
+		if v, err = c.apply(ctx, v); err != nil {
+			return err
+		}
+	}
+	put := func(to map[string]string) map[string]string {
+		to = maps.Clone(to)
+		to[name] = v
+		return to
+	}
+	if c.values.now = put(c.values.now); !local {
+		c.values.lasting = put(c.values.lasting)
+	}
 	return nil
+}
+
+// apply makes a zone that of the session, and returns its name.
+func (c *client) apply(ctx context.Context, name string) (string, error) {
+	zone, err := c.session.Zone(ctx, name)
+	if err == nil {
+		name = zone.String()
+	} else if fixed := fixedZone(name); fixed != "" {
+		zone, err = c.session.Zone(ctx, fixed)
+	}
+	if err == nil {
+		c.zone = zone
+	}
+	return name, err
+}
+
+// adopt returns to earlier values.
+func (c *client) adopt(v values) {
+	before := c.setting("timezone")
+	c.values = v
+	if zone := c.setting("timezone"); zone != before {
+		_, _ = c.apply(context.Background(), zone) // it was valid before
+	}
+}
+
+// keep ends the changes of a transaction: they are lasting or, unless it is committed, undone.
+func (c *client) keep(committed bool) {
+	if committed {
+		c.committed = c.values.lasting
+	}
+	c.savepoints = nil
+	c.adopt(values{c.committed, c.committed})
+}
+
+// undo undoes the changes since the last savepoint, or the beginning of the transaction.
+func (c *client) undo() {
+	v := values{c.committed, c.committed}
+	if n := len(c.savepoints); n > 0 {
+		v = c.savepoints[n-1].values
+	}
+	c.adopt(v)
+}
+
+// tell sends the client the reported settings that changed.
+func (c *client) tell() {
+	for _, name := range reported {
+		v, _ := c.Setting(name)
+		if before, ok := c.told[name]; !ok || before != v {
+			c.told[name] = v
+			c.send(&pgproto3.ParameterStatus{Name: name, Value: v})
+		}
+	}
+}
+
+// checked returns the value of a setting as it is stored, and refuses an invalid one.
+func (c *client) checked(p parameter, v string) (string, error) {
+	small := strings.ToLower(v)
+	invalid := fail(codeBadParameter, fmt.Sprintf("invalid value for parameter %q: %q", p.name, v))
+	switch name := strings.ToLower(p.name); name {
+	case "timezone": // checked by apply
+		if v == "" {
+			return "", invalid
+		}
+	case "client_encoding":
+		return encoding(strings.Trim(v, "'")) // asyncpg quotes it
+	case "datestyle":
+		first, _, _ := strings.Cut(small, ",")
+		if !slices.Contains([]string{"", "iso", "mdy", "dmy", "ymd", "us", "default"}, strings.TrimSpace(first)) {
+			return "", &Error{Code: codeUnsupported, Message: `DateStyle "` + v + `" is not supported`, Hint: "dates are sent in ISO format"}
+		}
+		return "ISO, MDY", nil
+	case "default_transaction_read_only", "transaction_read_only": // clients declare that they would write
+		return "on", nil
+	case "transaction_isolation", "default_transaction_isolation":
+		return p.value, nil
+	case "statement_timeout", "idle_in_transaction_session_timeout", "idle_session_timeout", "lock_timeout":
+		if _, ok := millis(v); !ok {
+			return "", invalid
+		}
+	case "role":
+		if small != "none" && v != c.User {
+			return "", fail("42501", fmt.Sprintf("permission denied to set role %q", v))
+		}
+		return v, nil
+	}
+	if by := only[strings.ToLower(p.name)]; by != "" && small != by {
+		return "", fail(codeUnsupported, fmt.Sprintf("%s %q is not supported", p.name, v))
+	}
+	return v, nil
+}
+
+// encoding returns the only encoding that is supported, by one of its names.
+func encoding(name string) (string, error) {
+	switch strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(name)) {
+	case "utf8", "unicode", "sqlascii":
+		return "UTF8", nil
+	}
+	return "", &Error{Code: codeBadParameter, Message: fmt.Sprintf("the encoding %q is not supported", name),
+		Hint: "text is sent as UTF8: set PGCLIENTENCODING=UTF8"}
 }
 
 // millis parses a duration in Postgres' form: milliseconds, or a number with a unit.
-func millis(v string) time.Duration {
-	if n, err := strconv.Atoi(v); err == nil && n > 0 {
-		return time.Duration(n) * time.Millisecond
+func millis(v string) (time.Duration, bool) {
+	if n, err := strconv.Atoi(v); err == nil {
+		return time.Duration(n) * time.Millisecond, n >= 0
 	}
 	d, err := time.ParseDuration(strings.ReplaceAll(strings.ReplaceAll(v, "min", "m"), " ", ""))
-	if err != nil || d < 0 {
-		return 0
-	}
-	return d
+	return d, err == nil && d >= 0
 }
 
-// applyStartup applies the settings of the startup message.
-func (c *client) applyStartup(ctx context.Context, params map[string]string) error {
-	if err := c.set(ctx, "TimeZone", nil); err != nil {
-		return err
+// atMost returns the limit, or the client's setting if it is lower.
+func (c *client) atMost(limit time.Duration, setting string) time.Duration {
+	if own, _ := millis(c.setting(setting)); own > 0 && (limit == 0 || own < limit) {
+		return own
 	}
-	given := maps.Clone(params)
-	for _, option := range strings.Split(params["options"], "-c ") { // such as -c statement_timeout=5000
-		if name, value, ok := strings.Cut(strings.TrimSpace(option), "="); ok {
-			given[strings.TrimPrefix(name, "--")] = value
-		}
-	}
-	for name, value := range given {
-		switch {
-		case name == "user", name == "database", name == "options", name == "replication", strings.HasPrefix(name, "_pq_."):
-			continue
-		}
-		if err := c.set(ctx, name, &value); err != nil {
-			return err
-		}
-	}
-	c.restore = maps.Clone(c.settings)
-	return nil
+	return limit
 }

@@ -98,9 +98,10 @@ func (c *client) closePortals() {
 	}
 }
 
-// over ends a transaction and its view. While cursors WITH HOLD remain open, later statements see
+// over ends a transaction, its settings and its view. While cursors WITH HOLD remain open, later statements see
 // the same commit.
 func (c *client) over(committed bool) {
+	c.keep(committed)
 	for name, p := range c.portals {
 		if p.outlived = p.outlived || p.holds && committed; p.outlived {
 			continue

@@ -69,14 +69,6 @@ func testParameters(t *testing.T, h *testServer) {
 	}
 }
 
-// A statement with a parameter is refused like one without.
-func testWrongParameters(t *testing.T, h *testServer) {
-	c := h.connect(t, "").PgConn()
-	if _, err := c.Prepare(t.Context(), "", "SELECT nothing FROM calls WHERE call_id = $1", nil); code(err) != "42703" {
-		t.Errorf("a missing column beside a parameter: %v", err)
-	}
-}
-
 // A value sent in binary is the one sent as text.
 func testBinaryParameters(t *testing.T, h *testServer) {
 	c, types := h.connect(t, "").PgConn(), pgtype.NewMap()
@@ -184,19 +176,6 @@ func testPlan(t *testing.T, h *testServer) {
 	}
 	if got := texts(t, c, "EXPLAIN (FORMAT json) SELECT 1"); len(got) != 1 || !strings.HasPrefix(got[0], "[") {
 		t.Errorf("as JSON: %q", got)
-	}
-}
-
-// Zones given by their offset, as Sequelize and others set them.
-func testOffsets(t *testing.T, h *testServer) {
-	c := h.connect(t, "")
-	for set, want := range map[string]string{"INTERVAL '+00:00' HOUR TO MINUTE": "00+00", "INTERVAL '+02:00' HOUR TO MINUTE": "02+02", "INTERVAL '-03:00' HOUR TO MINUTE": "21-03", "5": "05+05", "-7": "17-07", "'Europe/Berlin'": "01+01"} {
-		if got := texts(t, c, "SET TIME ZONE "+set+"; SELECT to_char(i, 'HH24') || right(i::text, 3) FROM (SELECT timestamptz '2026-01-01 00:00:00Z' AS i) x"); !slices.Equal(got, []string{want}) {
-			t.Errorf("%s: %v, want %s", set, got, want)
-		}
-	}
-	if _, err := c.Exec(t.Context(), "SET TIME ZONE INTERVAL '+05:30' HOUR TO MINUTE"); code(err) != "22023" {
-		t.Errorf("half an hour: %v", err)
 	}
 }
 

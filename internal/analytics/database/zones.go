@@ -28,3 +28,18 @@ func Zones(ctx context.Context) (zones []string, err error) {
 func CheckZone(ctx context.Context, loc *time.Location) error {
 	return duck.InMemory(func(conn *duck.Conn) error { return setZone(ctx, conn, loc) })
 }
+
+// ZoneNamed returns one of DuckDB's time zones. The case of its name does not matter.
+func ZoneNamed(ctx context.Context, name string) (loc *time.Location, err error) {
+	err = duck.InMemory(func(conn *duck.Conn) error {
+		names, err := conn.Column(ctx, "SELECT name FROM pg_timezone_names() WHERE lower(name) = lower(?)", name)
+		if err == nil && len(names) == 0 {
+			err = &ZoneError{Name: name}
+		}
+		if err == nil {
+			loc, err = time.LoadLocation(names[0])
+		}
+		return err
+	})
+	return loc, err
+}

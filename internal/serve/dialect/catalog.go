@@ -148,6 +148,7 @@ INSERT INTO pg.fact_keyword SELECT keyword_name, keyword_category FROM duckdb_ke
 	fromCSV(b, "fact_type", types, map[string]string{"oid": "UINTEGER", "typlen": "SMALLINT", "typbyval": "BOOLEAN",
 		"typispreferred": "BOOLEAN", "typelem": "UINTEGER", "typarray": "UINTEGER", "typcollation": "UINTEGER"})
 	fromCSV(b, "fact_proc", procs, map[string]string{"oid": "UINTEGER", "prorettype": "UINTEGER"})
+	fromCSV(b, "fact_setting", postgres.Settings, nil)
 	var tables, columns, keys []string
 	views := sqlfiles.ViewsByName()
 	oids, indexes := map[string]int{}, map[string]int{}

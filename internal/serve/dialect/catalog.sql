@@ -47,10 +47,9 @@ CREATE VIEW pg.pg_language AS
 SELECT CAST(14 AS UINTEGER) AS oid, 'sql' AS lanname, CAST(10 AS UINTEGER) AS lanowner, false AS lanispl, true AS lanpltrusted, CAST(0 AS UINTEGER) AS lanplcallfoid, CAST(0 AS UINTEGER) AS laninline, CAST(0 AS UINTEGER) AS lanvalidator, CAST(NULL AS VARCHAR[]) AS lanacl;
 
 CREATE VIEW pg.pg_settings AS
-SELECT name, setting, CAST(NULL AS VARCHAR) AS unit, 'Preset Options' AS category, '' AS short_desc, CAST(NULL AS VARCHAR) AS extra_desc, 'internal' AS context, 'string' AS vartype, 'default' AS source, CAST(NULL AS VARCHAR) AS min_val, CAST(NULL AS VARCHAR) AS max_val,
+SELECT name, setting, CAST(NULL AS VARCHAR) AS unit, 'Preset Options' AS category, '' AS short_desc, CAST(NULL AS VARCHAR) AS extra_desc, context, vartype, 'default' AS source, CAST(NULL AS VARCHAR) AS min_val, CAST(NULL AS VARCHAR) AS max_val,
     CAST(NULL AS VARCHAR[]) AS enumvals, setting AS boot_val, setting AS reset_val, CAST(NULL AS VARCHAR) AS sourcefile, CAST(NULL AS INTEGER) AS sourceline, false AS pending_restart
-FROM (VALUES ('server_version', '15.0 (callhouse)'), ('server_version_num', '150000'), ('server_encoding', 'UTF8'), ('client_encoding', 'UTF8'), ('max_identifier_length', '63'), ('max_index_keys', '32'), ('standard_conforming_strings', 'on'),
-    ('DateStyle', 'ISO, MDY'), ('integer_datetimes', 'on'), ('bytea_output', 'hex'), ('block_size', '8192'), ('default_transaction_read_only', 'on'), ('lc_collate', 'C'), ('lc_ctype', 'C.UTF-8'), ('max_connections', '100'), ('search_path', '"$user", public'), ('ssl', 'on'), ('default_table_access_method', 'heap'), ('jit', 'off')) AS v(name, setting);
+FROM pg.fact_setting WHERE name NOT IN ('is_superuser', 'role', 'session_authorization');
 
 -- A table has a type of its rows, as in Postgres.
 CREATE VIEW pg.pg_type AS

@@ -10,16 +10,24 @@ import (
 	"slices"
 	"strings"
 
+	"callhouse/internal/postgres"
 	"callhouse/internal/postgres/lexer"
 )
 
+// Sets is DuckDB's type of a column that changes a setting: its name, its value, and whether it ends with
+// the transaction.
+const Sets = `STRUCT("setting_name" VARCHAR, "setting_value" VARCHAR, "setting_local" BOOLEAN)`
+
 // Statement is a statement and its context.
 type Statement struct {
-	User    string
-	Setting func(name string) (string, bool)
-	Types   []uint32 // of the parameters, as declared by the client
-	Found   []string // DuckDB's types of the parameters to cast to, if known; may be shorter
-	Names   []string // set by Rewrite: Postgres' names of the columns; empty: DuckDB's
+	User     string
+	Settings postgres.SessionSettings
+	Types    []uint32 // of the parameters, as declared by the client
+	Found    []string // DuckDB's types of the parameters to cast to, if known; may be shorter
+	// Set by Rewrite:
+	Names   []string // Postgres' names of the columns; empty: DuckDB's
+	Reads   bool     // its tree holds values of settings
+	Changes bool     // columns of the type Sets change settings
 
 	changed bool
 	at      func(any) string
@@ -48,6 +56,7 @@ func (a *Statement) Rewrite(tree map[string]any, at func(any) string) (bool, err
 		a.guess(n)
 	}
 	a.top(statement["node"], false)
+	a.setConfig(statement["node"])
 	a.walk(statement)
 	return a.changed, a.refused
 }
@@ -191,21 +200,64 @@ func (a *Statement) isQuoted(name string) bool {
 }
 
 // columns gives columns that are calls of our functions their Postgres names, since other parts of
-// the statement may refer to these, and turns a series into rows.
+// the statement may refer to these, and turns the series in them into rows.
 func (a *Statement) columns(n node) {
 	for _, item := range selectOf(n) {
 		e := asNode(item)
 		name := callee(e)
-		if classOf(e) != "FUNCTION" {
-			continue
+		if name == "regexp_matches" {
+			a.refuse("regexp_matches as a column", "write substring(x FROM 'pattern'), or regexp_extract_all(x, 'pattern') for all matches")
 		}
-		if aliasOf(e) == "" && (Functions()[name] || name == "generate_series") {
+		if classOf(e) == "FUNCTION" && aliasOf(e) == "" && (Functions()[name] || name == "generate_series") {
 			e["alias"] = name
 		}
-		if name == "generate_series" {
-			a.put(e, call("", "unnest", bare(e)))
+		a.seriesIn(item)
+	}
+}
+
+// seriesIn turns the series in an expression into rows. Subqueries have columns of their own.
+func (a *Statement) seriesIn(n any) {
+	switch n := n.(type) {
+	case []any:
+		for _, child := range n {
+			a.seriesIn(child)
+		}
+	case node:
+		if classOf(n) == "SUBQUERY" {
+			return
+		}
+		for _, child := range n {
+			a.seriesIn(child)
+		}
+		if callee(n) == "generate_series" {
+			list := bare(n)
+			if a.common(argsOf(n)) == int4 {
+				list = castTo(list, "INTEGER[]") // DuckDB's numbers are bigint
+			}
+			a.put(n, call("", "unnest", list))
 		}
 	}
+}
+
+// series gives a series of times the types that Postgres gives it: dates are instants.
+func (a *Statement) series(n node, args []any) {
+	_, isText := constantText(args[len(args)-1])
+	if len(args) != 3 || !isText && a.kindOf(args[2]) != interval {
+		return
+	}
+	if isText {
+		args[2] = castTo(asNode(args[2]), "INTERVAL")
+	}
+	for i, arg := range args[:2] {
+		_, isText := constantText(arg)
+		switch of := castTarget(args[1-i]); {
+		case isText && of == "TIMESTAMP":
+			args[i] = castTo(asNode(arg), of)
+		case isText, a.kindOf(arg) == date:
+			args[i] = castTo(asNode(arg), "TIMESTAMP WITH TIME ZONE")
+		}
+	}
+	a.changed = true
 }
 
 // vectors are list columns of the catalog without nulls. The value is whether Postgres counts their

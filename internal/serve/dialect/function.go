@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"strconv"
@@ -20,7 +21,8 @@ var renamed = map[string]string{"json_build_object": "json_object", "jsonb_build
 var instead = map[string]string{"date_bin": "write time_bucket(stride, x, origin)",
 	"width_bucket": "write floor((x - low) * n / (high - low)) + 1", "overlay": "write left(x, n) || y || substring(x, m)",
 	"justify_days": "compute with extract(epoch FROM x)", "justify_hours": "compute with extract(epoch FROM x)",
-	"justify_interval": "compute with extract(epoch FROM x)", "regexp_match": "write substring(x FROM 'pattern')"}
+	"justify_interval": "compute with extract(epoch FROM x)", "regexp_match": "write substring(x FROM 'pattern')",
+	"json_each_text": "write json_each(x)", "jsonb_each_text": "write json_each(x)"}
 
 // function maps calls to our functions and rewrites those that differ in DuckDB.
 func (a *Statement) function(n node) {
@@ -64,11 +66,18 @@ func init() {
 	unnested := func(a *Statement, n node, args []any) { a.unnested(n, callee(n), args) }
 	patterned := func(a *Statement, _ node, args []any) { a.patternOf(args) }
 	aggregated := func(a *Statement, n node, _ []any) { a.aggregated(n) }
+	rows := func(list string) func(*Statement, node, []any) {
+		return func(a *Statement, n node, args []any) { a.put(n, call("", "unnest", call("", list, args...))) }
+	}
 	type rw = Statement // short for the table
 	rewrites = map[string]func(a *rw, n node, args []any){
 		"regexp_full_match": (*rw).fullMatch, "unnest": func(a *rw, _ node, args []any) { a.list(args[0]) },
+		"generate_series": (*rw).series, "regexp_split_to_table": rows("regexp_split_to_array"), "string_to_table": rows("string_split"),
 		"current_setting": (*rw).currentSetting, "format": (*rw).format,
 		"substring": (*rw).substring, "substr": (*rw).substr, "generate_subscripts": (*rw).subscripts, "date_part": (*rw).datePart,
+		"set_config": func(a *rw, _ node, _ []any) {
+			a.refuse("set_config in an expression", "call it as a column of SELECT, or use SET")
+		},
 		"sum": func(a *rw, n node, _ []any) { a.sum(n) }, "avg": func(a *rw, n node, _ []any) { a.average(n) }, "round": (*rw).round,
 		"to_char": (*rw).toChar, "to_date": (*rw).toDate, "to_timestamp": (*rw).toTimestamp, "date_trunc": (*rw).dateTrunc,
 		"regexp_replace": patterned, "regexp_matches": patterned,
@@ -106,11 +115,34 @@ func (a *Statement) between(one, other any) string {
 	return from[:len(from)-len(to)]
 }
 
-func (a *Statement) currentSetting(n node, args []any) {
-	if of, ok := constantText(args[0]); ok {
-		v, _ := a.Setting(of)
-		a.put(n, constant(v))
+// setConfig makes the calls of set_config among the columns a value of the type [Sets].
+func (a *Statement) setConfig(n any) {
+	for _, item := range selectOf(n) {
+		if e := asNode(item); callee(e) == "set_config" && len(argsOf(e)) == 3 {
+			call := call("", "struct_pack")
+			for i, part := range [][2]string{{"setting_name", "VARCHAR"}, {"setting_value", "VARCHAR"}, {"setting_local", "BOOLEAN"}} {
+				of := castTo(asNode(argsOf(e)[i]), part[1])
+				of["alias"] = part[0]
+				call["children"] = append(call["children"].([]any), of)
+			}
+			a.put(e, call)
+			a.Changes = true
+		}
 	}
+}
+
+func (a *Statement) currentSetting(n node, args []any) {
+	of, ok := constantText(args[0])
+	if !ok {
+		return // psql lists the defaults
+	}
+	v, known := a.Settings.Setting(of)
+	if a.Reads = true; !known && len(args) == 1 {
+		a.refused = &UnsupportedError{Message: fmt.Sprintf("unrecognized configuration parameter %q", of), Code: "42704"}
+	}
+	by := constant(v)
+	childOf(by, "value")["is_null"] = !known
+	a.put(n, castTo(by, "VARCHAR"))
 }
 
 func (a *Statement) format(n node, args []any) {

@@ -19,7 +19,6 @@ CREATE MACRO pg.pg_my_temp_schema() AS CAST(0 AS UINTEGER);
 CREATE MACRO pg.pg_is_other_temp_schema(oid) AS false;
 CREATE MACRO pg.pg_current_xact_id() AS CAST(1 AS BIGINT);
 CREATE MACRO pg.txid_current() AS CAST(1 AS BIGINT);
-CREATE MACRO pg.set_config(name, setting, local) AS CAST(setting AS VARCHAR);
 CREATE MACRO pg.pg_get_userbyid(oid) AS 'callhouse';
 CREATE MACRO pg.pg_encoding_to_char(encoding) AS 'UTF8';
 CREATE MACRO pg.pg_char_to_encoding(name) AS CAST(6 AS INTEGER);
@@ -77,6 +76,8 @@ CREATE MACRO pg.array_lower(list, dimension) AS CASE WHEN len(list) > 0 THEN CAS
 CREATE MACRO pg.array_ndims(list) AS CASE WHEN len(list) > 0 THEN CAST(1 AS INTEGER) END;
 CREATE MACRO pg.array_remove(list, what) AS list_filter(list, lambda x: x IS DISTINCT FROM what);
 CREATE MACRO pg.vector_subscripts(list, dimension) AS CASE WHEN dimension = 1 THEN CAST(range(len(list)) AS INTEGER[]) END;
+CREATE MACRO pg.subscripts(list, dimension) AS CASE WHEN dimension = 1 THEN CAST(range(1, len(list) + 1) AS INTEGER[]) END;
+CREATE MACRO pg.pg_advisory_unlock_all() AS '';
 CREATE MACRO pg.cardinality(list) AS CAST(len(list) AS INTEGER);
 CREATE MACRO pg.array_to_string(list, separator) AS system.main.array_to_string(list, separator), (list, separator, blank) AS system.main.array_to_string(list_transform(list, lambda x: coalesce(CAST(x AS VARCHAR), blank)), separator);
 CREATE MACRO pg.quote_ident(name) AS CASE WHEN regexp_full_match(name, '[a-z_][a-z0-9_$]*') AND name NOT IN (SELECT zk.keyword_name FROM pg.fact_keyword AS zk WHERE zk.keyword_category <> 'unreserved') THEN name ELSE '"' || replace(name, '"', '""') || '"' END;

@@ -65,11 +65,17 @@ func (a *Statement) findAliases(tree any) {
 func (a *Statement) nameColumns(n node) {
 	names := listOf(n, "column_name_alias")
 	of := childOf(n, "function")
-	if word(n, "type") == "TABLE_FUNCTION" && isShortSeries(of) {
+	if word(n, "type") == "TABLE_FUNCTION" && callee(of) == "generate_series" {
 		if len(names) == 0 {
 			names = []any{n["alias"]}
 		}
-		add(a.aliases, strings.ToLower(text(names[0])), int4)
+		k := a.common(argsOf(of)[:1])
+		if k == date || k == other { // a text
+			k = instant
+		} else if !isShortSeries(of) {
+			k = unknown
+		}
+		add(a.aliases, strings.ToLower(text(names[0])), k)
 		return
 	}
 	query := childOf(n["subquery"], "node")
@@ -137,7 +143,7 @@ func (a *Statement) common(of []any) kind {
 var answers = map[string]kind{"count": int8, "count_star": int8, "row_number": int8, "rank": int8,
 	"length": int4, "char_length": int4, "position": int4, "strpos": int4,
 	"now": instant, "current_timestamp": instant, "date_trunc": instant, "get_current_timestamp": instant, "to_timestamp": instant,
-	"age": interval, "make_interval": interval, "date_part": float8,
+	"current_date": date, "age": interval, "make_interval": interval, "date_part": float8,
 	"stddev": float8, "stddev_samp": float8, "stddev_pop": float8, "sqrt": float8, "random": float8,
 	"concat": other, "string_agg": other, "upper": other, "lower": other, "to_char": other}
 
@@ -180,6 +186,8 @@ func operation(name string, left, right kind) kind {
 		return instant
 	case left == interval, right == interval:
 		return interval
+	case strings.Contains("+-", name) && left == date && right <= int8:
+		return date
 	case strings.Contains("+-*/%", name) && left <= float8 && right <= float8:
 		if name == "/" && (left == numeric || right == numeric) {
 			return float8

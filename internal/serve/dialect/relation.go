@@ -155,7 +155,10 @@ func (a *Statement) tableFunction(n node) {
 	case isShortSeries(of):
 		n["function"] = call("", "unnest", castTo(of, "INTEGER[]")) // DuckDB returns bigint
 		a.nameRows(n, name)
-	case !isNamed && len(args) == 1 && isElements(args[0]) && a.says("value"):
+	case name == "generate_subscripts":
+		n["function"] = call("", "unnest", call(schemaOf, "subscripts", args...))
+		a.nameRows(n, name)
+	case !isNamed && len(args) == 1 && isElements(args[0]) && (aliasOf(n) == "" || a.says("value")):
 		n["column_name_alias"] = []any{"value"}
 		a.nameRows(n, "value")
 	case !isNamed && aliasOf(n) != "" && (name == "generate_series" || name == "unnest" || name == "generate_subscripts"):

@@ -264,3 +264,66 @@ SELECT call_id FROM calls c WHERE EXISTS (SELECT FROM transcript_turns t WHERE t
 SELECT count(*) > 5 FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid WHERE c.relname = 'calls' AND a.atttypid = ANY ('{int,int8,int2}'::regtype[])
 SELECT oid, format_type(oid, NULL) FROM pg_type WHERE typname IN ('int4', 'text', '_int4') ORDER BY 1
 SELECT 'int'::regtype::oid AS a, 'int8'::regtype::oid AS b, 'decimal'::regtype::oid AS c, CASE 23 WHEN 'integer'::regtype THEN 'serial' END AS d
+BEGIN; SET LOCAL timezone = 'America/New_York'; SELECT count(*), start_at::date FROM calls GROUP BY 2 ORDER BY 2; COMMIT; SHOW timezone
+BEGIN; SET timezone = 'Asia/Tokyo'; ROLLBACK; SHOW timezone
+BEGIN; SAVEPOINT a; SET timezone = 'Asia/Tokyo'; ROLLBACK TO a; SHOW timezone; SET timezone = 'Asia/Seoul'; SAVEPOINT b; SET LOCAL timezone = 'Europe/Berlin'; RELEASE b; SHOW timezone; COMMIT; SHOW timezone
+BEGIN; SAVEPOINT a; RELEASE a; ROLLBACK TO a
+BEGIN; SET statement_timeout = '5s'; COMMIT AND CHAIN; SET statement_timeout = '7s'; ROLLBACK AND CHAIN; SHOW statement_timeout; COMMIT
+SET timezone = 'Asia/Tokyo'; DISCARD ALL
+SELECT set_config('TimeZone', 'Asia/Tokyo', false), 1 AS x, '2026-01-01 00:00:00Z'::timestamptz; SHOW timezone; SELECT current_setting('timezone')
+BEGIN; SELECT set_config('TimeZone', 'Asia/Tokyo', true); SHOW timezone; COMMIT; SHOW timezone
+SELECT set_config('my.own', 'x', false); SELECT current_setting('my.own'), current_setting('my.other', true)
+SELECT set_config(name, 'off', false) FROM pg_settings WHERE name = 'geqo'
+SELECT set_config('nope', 'x', false)
+SET nope = 3
+RESET nope
+SET work_mem = '64MB'; SHOW work_mem; RESET work_mem; SHOW work_mem
+SET timezone = 'GMT-09:00'; SHOW timezone; SELECT start_at, date_trunc('day', start_at) FROM calls ORDER BY call_id
+SET timezone = 'KST-9'; SELECT start_at FROM calls ORDER BY call_id
+SET timezone = 'asia/kolkata'; SHOW timezone
+SET timezone = 'KST'
+SELECT pg_advisory_unlock_all()
+SELECT generate_series(1, 3)::text AS n
+SELECT count(*) FROM (SELECT generate_series(1, 3)::text) x
+SELECT generate_series(1, 3) + 10 AS n, generate_series(1, 2), upper(unnest(ARRAY['a', 'b']))
+SELECT generate_series('2026-01-01'::date, '2026-01-03'::date, '1 day')
+SELECT generate_series('2026-01-01'::date, '2026-01-03'::date, '1 day')::date AS day
+SELECT date '2026-01-01' + generate_series(0, 2) AS day
+SELECT to_char(generate_series('2026-01-01'::date, '2026-01-03'::date, '1 day'), 'YYYY-MM-DD')
+SELECT count(*), min(d), max(d) FROM generate_series('2026-01-01'::date, '2026-01-03'::date, '1 day') d
+SELECT d::date AS day, count(c.call_id) FROM generate_series('2025-10-08'::date, '2025-10-11'::date, '1 day') d LEFT JOIN calls c ON c.start_at::date = d GROUP BY 1 ORDER BY 1
+SELECT d::date AS day, count(c.call_id) FROM generate_series((SELECT min(start_at)::date FROM calls), (SELECT min(start_at)::date + 2 FROM calls), '1 day') d LEFT JOIN calls c ON c.start_at::date = d::date GROUP BY 1 ORDER BY 1
+WITH days AS (SELECT generate_series('2025-10-08'::date, '2025-10-11'::date, '1 day'::interval)::date AS day) SELECT days.day, coalesce(n, 0) AS n FROM days LEFT JOIN (SELECT start_at::date AS day, count(*) AS n FROM calls GROUP BY 1) c USING (day) ORDER BY 1
+SET timezone = 'America/New_York'; SELECT generate_series('2026-10-31'::date, '2026-11-02'::date, '1 day')
+SELECT g.x::time FROM generate_series('2026-01-01 00:00'::timestamp, '2026-01-01 02:00', '1 hour') AS g(x)
+SELECT w, count(*) FROM regexp_split_to_table('a,b,a', ',') AS w GROUP BY w ORDER BY w
+SELECT upper(regexp_split_to_table('a b', ' ')), string_to_table('a,b', ',')
+SELECT i FROM generate_subscripts(ARRAY['a', 'b'], 1) AS i
+SELECT * FROM json_array_elements('[1,2]')
+SELECT upper(json_array_elements_text('["a","b"]'))
+SELECT x FROM (VALUES (1), (NULL), (2)) AS t(x) ORDER BY x DESC LIMIT 2
+SELECT avg(interval '1 second' * x) AS a FROM generate_series(1, 4099) AS s(x)
+SELECT round(2.5::float8) AS a, round(2.5) AS b, substr('hello', -1, 4) AS c, 'abcdef'::varchar(3) AS d, to_hex(255) AS e
+SELECT date_trunc('day', timestamptz '2026-01-01 00:00Z', 'America/New_York') AS b
+SELECT initcap('the ünder-taker') AS a, (date '2026-01-01', date '2026-02-01') OVERLAPS (date '2026-01-15', date '2026-03-01') AS c
+SELECT "Status" FROM (SELECT status AS "Status" FROM calls LIMIT 1) AS t
+SELECT s[2] AS x FROM string_to_array('a,b', ',') s
+SELECT count(relid) AS n FROM pg_partition_ancestors('calls'::regclass)
+SELECT d FROM current_database() AS d
+SELECT indkey FROM pg_index WHERE indrelid = 'transcript_turns'::regclass
+SELECT max(g) AS m FROM (SELECT generate_series(1, 3)) AS s(g)
+SELECT typreceive FROM pg_type WHERE typname = 'int4' AND typinput = 'int4in'::regproc
+SELECT t.typname, t.typtype, t.typrelid = c.oid AS r FROM pg_class c JOIN pg_type t ON t.oid = c.reltype WHERE c.relname = 'calls'
+SELECT parse_ident('public."A b"') AS p
+SELECT 1 AS Some, 2 AS "Other"
+SELECT sum(x::bigint) / 2 > 1.4 AS a, sum(x) / 2 AS b, sum(x::bigint) AS c FROM generate_series(1, 2) AS s(x)
+SELECT avg(interval '1.001 seconds' * x) AS a, sum(interval '1 day' * x) AS b FROM generate_series(1, 4098) AS s(x)
+SELECT round(1.005::float8::numeric, 2) AS a, 0.0001::numeric = 0 AS b, 1.005::float8::numeric(10,2) AS c
+SELECT 'a word' ~ '\mword\M' AS c, 'sword' ~* '\yWORD' AS d
+SELECT to_char(timestamp '2026-05-04 03:02:01', 'FMMonth|Month|DY|D|Q|FMDD|HH12"h"MI') AS a
+SELECT count(*) AS n FROM calls WHERE start_at >= '2025-10-01 00:00 +02:00' AND start_at BETWEEN '2025-10-01 00:00Z' AND 'today'
+SELECT 'tomorrow'::date - 'yesterday'::date AS a, timestamptz '2026-01-01 05:06Z'::time AS b, make_interval(days => 3, secs => 1.5) AS c
+SELECT CASE WHEN x > 0 THEN 5 / x END AS a FROM (VALUES (0), (2)) AS t(x) WHERE x = 0 OR 4 / x = 2
+SELECT round(sum(x)::numeric / 4, 3) AS a, round(avg(x), 2) AS b, round(100.0 * 1 / 3, 1) AS c, round(2.5, 0) AS d FROM generate_series(1, 2) AS s(x)
+SELECT substring('c12' FROM 'c([0-9]+)') AS a, substring('c12' FROM '[0-9]') AS b, coalesce(substring('c' FROM '[0-9]'), 'none') AS c, substring('c12', 2) AS d
+SELECT count(*) AS n FROM pg_index i LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) WHERE i.indrelid = 'transcript_turns'::regclass

@@ -984,7 +984,6 @@ SELECT nspname FROM pg_catalog.pg_namespace  WHERE nspname LIKE 'pu%' AND nspnam
 	LIMIT 1000
 
 -- psql 15, the Tab key: settings
--- differs: no setting of a session is in pg_settings, SHOW and SET know them
 SELECT pg_catalog.lower(name) FROM pg_catalog.pg_settings  WHERE context IN ('user', 'superuser')    AND pg_catalog.lower(name) LIKE pg_catalog.lower('stat%')
 	LIMIT 1000
 
