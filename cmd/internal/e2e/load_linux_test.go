@@ -455,7 +455,7 @@ func (s *served) underLoad() {
 		}
 	}
 	left, err := filepath.Glob(filepath.Join(s.root, layout.SnapshotsName, "*"))
-	if err != nil || isLong() && len(left) == len(s.want) {
+	if err != nil || *loadCommits > 30 && len(left) == len(s.want) { // an hour passes between commits
 		s.t.Errorf("no snapshot was removed: %v", err)
 	}
 	s.t.Logf("transactions saw %d different commits of %d; %d of %d snapshots are left", len(s.saw), len(wanted), len(left), len(s.want))

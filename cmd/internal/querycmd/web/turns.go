@@ -40,8 +40,8 @@ func newReader(may rights.Rights, turns int) *reader {
 // errBusy refuses a request that would keep too much open.
 var errBusy = cli.Fail(cli.ExitFailed, errors.New("too many requests of this reader are in progress"), "send fewer at once")
 
-// enter begins a reader's request, unless too many are in progress. With users, a reader gets at most half
-// of the turns, so that no other reader waits for all that one requests.
+// enter begins a reader's request, unless too many are in progress. With users, one turn is left
+// to others, so that nobody waits for all that one reader requests.
 func (s *Server) enter(user string, may rights.Rights) (of *reader, leave func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *Server) enter(user string, may rights.Rights) (of *reader, leave func()
 	if of == nil {
 		n := cap(s.working)
 		if s.Login != nil {
-			n /= 2
+			n--
 		}
 		of = newReader(may, n)
 		s.readers[key] = of
