@@ -67,10 +67,11 @@ func (f *File) Pages() (of string, rows int64) {
 	return "calls", 1
 }
 
-// Map returns the columns down, across and of numbers if a terminal shows a heat map; nil: a table.
+// Map returns the columns of a heat map, as package format takes them, if a terminal shows one; nil: a
+// table.
 func (f *File) Map() []string {
-	if slices.Equal(f.Keys, []string{"weekday", "hour"}) {
-		return []string{"hour", "weekday", "calls"}
+	if f.Name == "volume" {
+		return []string{"hour", "weekday", "calls_per_day", "calls", "talk_minutes_per_day", "transferred_per_day", "peak_calls"}
 	}
 	return nil
 }

@@ -234,29 +234,3 @@ func TestVersionsAtEqualMix(t *testing.T) {
 		}
 	}
 }
-
-// p90 and p95 need 20 values, and p99 needs 100: of fewer they would be the maximum, or nearly.
-func TestPercentilesOfFew(t *testing.T) {
-	for n, want := range map[int]string{19: "7 <nil> <nil> <nil>", 20: "7 7 7 <nil>", 99: "7 7 7 <nil>", 100: "7 7 7 7"} {
-		var d analyticstest.Data
-		for i := range n {
-			d.Calls = append(d.Calls, row{"call_id": fmt.Sprint(i), "start_at": int64(1), "status": "ended", "disconnection_reason": "user_hangup",
-				"duration_ms": int64(7)})
-		}
-		root := t.TempDir()
-		analyticstest.Write(t, root, 1, d)
-		rows, err := askFor(t.Context(), open(t, root, time.UTC), "durations", question.Params{})
-		test.OK(t, err)
-		line, err := rows.Next(t.Context())
-		test.OK(t, err)
-		for at := 2; at <= 7; at += 5 { // of all, and of the connected calls
-			if got := strings.Trim(fmt.Sprint(line[at:at+4]), "[]"); got != want {
-				t.Errorf("%d calls: %s", n, got)
-			}
-		}
-		if line[13] != int64(n) {
-			t.Errorf("%v of %d calls are handled", line[13], n)
-		}
-		rows.Close()
-	}
-}

@@ -11,7 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/value"
 )
 
 func reasonIs(r row, reason string) bool { return r["disconnection_reason"] == reason }
@@ -179,11 +181,52 @@ func wastedOf(g *group, all *big.Int) (out []any) {
 	return append(out, percent)
 }
 
-func volumeOf(g *group, loc *time.Location) (out [][]any) {
+func volumeOf(g *group, selected []row, d analyticstest.Data, p question.Params, loc *time.Location) (out [][]any) {
+	wall := func(ms int64) float64 { // hours on the local clock, since a Monday
+		_, offset := time.UnixMilli(ms).In(loc).Zone()
+		return float64(ms+1000*int64(offset))/3_600_000 + 72
+	}
+	from, until := math.Inf(1), math.Inf(-1)
+	for _, c := range selected {
+		if at, ok := c["start_at"].(int64); ok {
+			from, until = min(from, math.Floor(wall(at))), max(until, math.Floor(wall(at))+1)
+		}
+	}
+	if !p.Since.IsZero() {
+		from = math.Floor(wall(p.Since.UnixMilli()))
+	}
+	end := int64(1 << 60)
+	if d.Coverage != nil {
+		end = d.Coverage[len(d.Coverage)-1].To
+	}
+	if until := p.Until.UnixMilli(); !p.Until.IsZero() && until < end {
+		end = until
+	}
+	if end < 1<<60 {
+		until = math.Ceil(wall(end))
+	}
+	peaks := map[[2]any]int64{}
+	for _, line := range concurrencyOf(g, "hour", loc) {
+		at := time.UnixMilli(line[1].(int64)).UTC()
+		slot := [2]any{at.Weekday().String(), int64(at.Hour())}
+		peaks[slot] = max(peaks[slot], line[3].(int64))
+	}
 	for _, day := range groupsOf(g.calls, question.Params{By: "weekday"}, loc) {
 		for _, hour := range groupsOf(day.calls, question.Params{By: "hour"}, loc) {
-			n := len(hour.calls)
-			out = append(out, []any{g.key, day.key, hour.key, int64(n), percentOf(n, len(g.calls)), int64(count(hour.calls, connected))})
+			n, moved, ms := len(hour.calls), count(hour.calls, func(r row) bool { return outcomeIs(r, "transferred") }), int64(0)
+			for _, r := range hour.calls {
+				if t, ok := talk(r); ok {
+					ms += t
+				}
+			}
+			line := []any{g.key, day.key, hour.key, nil, nil, nil, nil, int64(n), nil, percentOf(n, len(g.calls)), int64(count(hour.calls, connected)), int64(moved), ms}
+			if h, ok := hour.key.(int64); ok {
+				slot := float64(24*slices.Index(value.Weekdays[:], day.key.(string)) + int(h))
+				days := max(1, math.Floor((until-1-slot)/168)-math.Floor((from-1-slot)/168))
+				line[3], line[4], line[5] = float64(n)/days, float64(ms)/60_000/days, float64(moved)/days
+				line[6], line[8] = peaks[[2]any{day.key, hour.key}], int64(days)
+			}
+			out = append(out, line)
 		}
 	}
 	return out

@@ -255,7 +255,7 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p question.Pa
 		case "costs":
 			out = append(out, unitsOf(g, aim)...)
 		case "volume":
-			out = append(out, volumeOf(g, loc)...)
+			out = append(out, volumeOf(g, selected, d, p, loc)...)
 		case "funnel":
 			out = append(out, funnelOf(g)...)
 		case "callers":
@@ -391,10 +391,8 @@ func sentimentOf(g *group) []any {
 	all := count(g.calls, rated)
 	other := all - n["negative"] - n["neutral"] - n["positive"]
 	var remarks []string
-	if all == 0 {
-		remarks = append(remarks, "none rated")
-	} else if all < 20 || 2*all < reached {
-		remarks = append(remarks, "few rated")
+	if all < 20 || 2*all < reached {
+		remarks = []string{map[bool]string{true: "none rated", false: "few rated"}[all == 0]}
 	}
 	if len(words) > 0 {
 		remarks = append(remarks, "other: "+strings.Join(slices.Sorted(maps.Keys(words)), ", "))
@@ -402,7 +400,7 @@ func sentimentOf(g *group) []any {
 	line := []any{g.key, int64(len(g.calls)), share(n["negative"], all), share(n["neutral"], all), share(n["positive"], all),
 		share(reached-all, reached), strings.Join(remarks, ", "), int64(all), int64(reached), int64(n["negative"]), int64(n["neutral"]),
 		int64(n["positive"]), int64(other), share(other, all)}
-	if remarks == nil {
+	if line[6] == "" {
 		line[6] = nil
 	}
 	for _, word := range []string{"negative", "neutral", "positive"} {

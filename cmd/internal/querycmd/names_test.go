@@ -218,10 +218,7 @@ func TestColumns(t *testing.T) {
 		return strings.Split(strings.Trim(first, "| "), map[string]string{"markdown": " | ", "csv": ","}[format])
 	}
 	for _, f := range sqlfiles.Reports() {
-		args := []string{f.Name, map[string]string{"CALL_ID": "c1", "WORD...": "ann"}[f.Arguments]}
-		if f.Arguments == "" {
-			args = args[:1]
-		}
+		args := strings.Fields(f.Name + map[string]string{"CALL_ID": " c1", "WORD...": " ann"}[f.Arguments])
 		for _, more := range [][]string{nil, {"--by", "agent,weekday"}, {"--by", "agent,weekday", "--field", "callback=true"}} {
 			if more != nil && !f.Grouped() || len(more) > 2 && !slices.Contains(f.Flags, "field") {
 				continue

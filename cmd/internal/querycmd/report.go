@@ -179,8 +179,11 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 	if err != nil {
 		return err
 	}
-	if src = format.Drawn(src, f.Map()); a.Compare != "" {
+	switch {
+	case a.Compare != "":
 		src = format.Compared(src)
+	case len(a.Show) == 0:
+		src = format.Drawn(src, top, f.Map())
 	}
 	others := sync.OnceValues(func() (int64, error) { return top.Others(ctx) })
 	o := a.Drawing(loc)

@@ -14,22 +14,19 @@ import (
 // drawn is a source drawn as a heat map on a terminal.
 type drawn struct {
 	Source
-	down, across, number string
+	all     Source
+	columns []string
 }
 
-// Drawn returns src such that a terminal shows a heat map: the first column down, the second
-// across, and the third, a count, in the cells. Other formats are not affected, nor are sources
-// unless columns has three names and src these columns.
-func Drawn(src Source, columns []string) Source {
-	for _, name := range columns {
-		if !slices.ContainsFunc(src.Columns(), func(c value.Column) bool { return c.Name == name }) {
-			return src
-		}
-	}
-	if len(columns) != 3 {
+// Drawn returns src such that a terminal shows a heat map of all, which has the same rows. The columns
+// are the hour, the weekday, the figure in the cells, the number of calls, for rows without an hour,
+// and those to the right of the map: means of the weekdays or, of whole numbers, maxima. Other formats
+// are not affected, nor are sources without columns.
+func Drawn(src, all Source, columns []string) Source {
+	if columns == nil {
 		return src
 	}
-	return &drawn{src, columns[0], columns[1], columns[2]}
+	return &drawn{src, all, columns}
 }
 
 // shades are the steps of a cell, from few to many.
@@ -38,19 +35,27 @@ var shades = []string{"·", "░", "▒", "▓", "█"}
 // heat is the map of one group.
 type heat struct {
 	title    string
-	fields   map[[2]string]int64
-	unplaced int64 // rows without a place on the map
+	heads    []string
+	fields   map[[2]string]float64
+	days     map[string]bool
+	sides    [24][]float64 // sums of the columns to the right, by hour
+	unplaced int64         // calls without a place on the map
 }
 
 // writeHeat draws a map for each group, holding one group at a time.
 func writeHeat(ctx context.Context, w *bufio.Writer, src *drawn, o Options) (Result, error) {
-	columns := src.Columns()
-	find := func(name string) int {
-		return slices.IndexFunc(columns, func(c value.Column) bool { return c.Name == name })
+	columns := src.all.Columns()
+	var at []int
+	for _, name := range src.columns {
+		at = append(at, slices.IndexFunc(columns, func(c value.Column) bool { return c.Name == name }))
 	}
-	down, across, number := find(src.down), find(src.across), find(src.number)
+	heads := []string{"calls"}
+	for _, i := range at[4:] {
+		first, _, _ := strings.Cut(heading(columns[i]), " ")
+		heads = append(heads, first[:min(len(first), 5)])
+	}
 	var h *heat
-	r, err := each(ctx, src, func(row []value.Value) error {
+	r, err := each(ctx, src.all, func(row []value.Value) error {
 		title := ""
 		if columns[0].Key {
 			title = heading(columns[0]) + ": " + value.Cell(row[0], columns[0], o.Location)
@@ -61,88 +66,111 @@ func writeHeat(ctx context.Context, w *bufio.Writer, src *drawn, o Options) (Res
 			h = nil
 		}
 		if h == nil {
-			h = &heat{title: title, fields: map[[2]string]int64{}}
+			h = &heat{title: title, heads: slices.Clone(heads), fields: map[[2]string]float64{}, days: map[string]bool{}}
 		}
-		n := row[number].Int()
-		if row[down].Kind == value.Null || row[across].Kind == value.Null {
-			h.unplaced += n
-			return nil
-		}
-		h.fields[[2]string{row[down].String(), row[across].String()}] += n
+		h.add(row, at)
 		return nil
 	})
 	if h != nil {
 		h.draw(w, o.Width)
+		writeLine(w, "calls, minutes of talk and transferred calls: per day; peak: simultaneous calls")
 	}
 	return r, err
 }
 
-// Hours and weekdays are always shown completely, so that an hour without calls is visible.
-func (h *heat) draw(w *bufio.Writer, width int) {
-	var most, longest int64 = 1, 0
-	var sums [24]int64
-	for at, n := range h.fields {
-		most = max(most, n)
-		if hour, err := strconv.Atoi(at[0]); err == nil && hour < len(sums) {
-			sums[hour] += n
-			longest = max(longest, sums[hour])
+func (h *heat) add(row []value.Value, at []int) {
+	hour, day := row[at[0]], row[at[1]].String()
+	if hour.Kind == value.Null {
+		h.unplaced += row[at[3]].Int()
+		return
+	}
+	h.fields[[2]string{hour.String(), day}], h.days[day] = row[at[2]].Float(), true
+	side := &h.sides[hour.Int()]
+	if *side == nil {
+		*side = make([]float64, len(h.heads))
+	}
+	(*side)[0] += row[at[2]].Float()
+	for i, at := range at[4:] {
+		if v := row[at]; v.Kind == value.Integer {
+			(*side)[i+1] = max((*side)[i+1], float64(v.Int()))
+		} else {
+			(*side)[i+1] += v.Float()
 		}
 	}
-	write := func(n int64) string { return value.Thousands(fmt.Sprint(n)) }
-	// A cell is a number, a space, a bar and a gap.
-	bar := func() int { return (width-6-len(write(longest)))/len(value.Weekdays) - len(write(most)) - 1 - gap }
-	if bar() < 1 {
-		write = short
+}
+
+// Hours and weekdays are always shown completely, so that an hour without calls is visible.
+func (h *heat) draw(w *bufio.Writer, width int) {
+	most, wide := 0.0, 3
+	for _, f := range h.fields {
+		most, wide = max(most, f), max(wide, widthOf(short(f)))
 	}
-	cells := min(max(bar(), 1), 3)
-	wide, wideAll := max(len(write(most)), 3), max(len(write(longest)), 3)
-	if width > 0 && len(write(most)) < len(write(9_900)) && most > 9_900 { // 9.9k is wider than 12k
-		wide, wideAll = max(wide, 4), max(wideAll, 4)
+	var right [24][]string
+	room := width - len("00:00 ")
+	for i, head := range h.heads {
+		widest := len(head)
+		for hour, side := range h.sides {
+			text := "·"
+			if side != nil && i < len(h.heads)-1 {
+				text = short(side[i] / float64(len(h.days)))
+			} else if side != nil {
+				text = short(side[i])
+			}
+			right[hour], widest = append(right[hour], text), max(widest, widthOf(text))
+		}
+		h.heads[i] = fmt.Sprintf("%*s", widest, head)
+		room -= widest + gap
 	}
+	cells := min(max(room/len(value.Weekdays)-wide-1-gap, 1), 3) // a field is a number, a space, a bar and a gap
 	if h.title != "" {
 		writeLine(w, h.title)
 	}
-	head := "      "
+	line := "      "
 	for _, d := range value.Weekdays {
-		head += fmt.Sprintf("%*s%s", wide, d[:3], strings.Repeat(" ", 1+cells+gap))
+		line += fmt.Sprintf("%*s%*s", wide, d[:3], 1+cells+gap, "")
 	}
-	writeLine(w, head+fmt.Sprintf("%*s", wideAll, "all"))
-	for hour, sum := range sums {
+	writeLine(w, line+strings.Join(h.heads, "  "))
+	for hour, side := range right {
 		line := fmt.Sprintf("%02d:00 ", hour)
 		for _, d := range value.Weekdays {
-			n := h.fields[[2]string{fmt.Sprint(hour), d}]
-			number := "·"
-			if n > 0 {
-				number = write(n)
-			}
-			line += fmt.Sprintf("%*s %s%*s", wide, number, strings.Repeat(shade(n, most), cells), gap, "")
+			f := h.fields[[2]string{strconv.Itoa(hour), d}]
+			line += fmt.Sprintf("%*s %s%*s", wide, short(f), strings.Repeat(shade(f, most), cells), gap, "")
 		}
-		writeLine(w, line+fmt.Sprintf("%*s", wideAll, write(sum)))
+		for i, text := range side {
+			line += fmt.Sprintf("%s%s  ", strings.Repeat(" ", len(h.heads[i])-widthOf(text)), text)
+		}
+		writeLine(w, line)
 	}
 	if h.unplaced > 0 {
 		writeLine(w, value.Thousands(fmt.Sprint(h.unplaced))+" without a start")
 	}
 }
 
-// short writes a number of calls in at most four characters.
-func short(n int64) string {
+// short writes a number in at most four characters.
+func short(f float64) string {
 	switch {
-	case n < 1000:
-		return fmt.Sprint(n)
-	case n < 9_950:
-		return fmt.Sprintf("%.1fk", float64(n)/1e3)
-	case n < 999_500:
-		return fmt.Sprintf("%.0fk", float64(n)/1e3)
-	case n < 9_950_000:
-		return fmt.Sprintf("%.1fM", float64(n)/1e6)
+	case f == 0:
+		return "·"
+	case f < 0.05:
+		return "<.1"
+	case f < 9.95:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", f), ".0")
+	case f < 999.5:
+		return fmt.Sprintf("%.0f", f)
+	case f < 9_950:
+		return fmt.Sprintf("%.1fk", f/1e3)
+	case f < 999_500:
+		return fmt.Sprintf("%.0fk", f/1e3)
+	case f < 9_950_000:
+		return fmt.Sprintf("%.1fM", f/1e6)
 	}
-	return fmt.Sprintf("%.0fM", float64(n)/1e6)
+	return fmt.Sprintf("%.0fM", f/1e6)
 }
 
-// shade returns the shade of n relative to the maximum.
-func shade(n, most int64) string {
-	if n == 0 {
+// shade returns the shade of f relative to the maximum.
+func shade(f, most float64) string {
+	if f == 0 {
 		return " "
 	}
-	return shades[min(int(n*int64(len(shades))/most), len(shades)-1)]
+	return shades[min(int(f*float64(len(shades))/most), len(shades)-1)]
 }

@@ -36,16 +36,14 @@ func (p *Planner) Report(q question.Question) (out Plan, err error) {
 	}
 	of, _ := f.Pages()
 	few := of == "" || q.Limit > 0 && q.Limit <= maxSmall
-	values := p.values(q)
-	text := values.Replace(f.SQL)
-	out = Plan{Report: f, SQL: text, Small: few && q.Every != "minute" && !strings.Contains(q.By, ".")}
+	out = Plan{Report: f, SQL: p.values(q).Replace(f.SQL), Small: few && q.Every != "minute" && !strings.Contains(q.By, ".")}
 	if f.Selects() {
 		q.Report = f
-		out.SQL = p.relations(q) + "\nFROM (\n" + text + ")"
+		out.SQL = p.relations(q) + "\nFROM (\n" + out.SQL + ")"
 		if compares {
 			previous := q
 			previous.Params = before
-			out.Report = compared(f, out.SQL, p.relations(previous)+"\nFROM (\n"+text+")", q)
+			out.Report = compared(f, out.SQL, p.relations(previous)+"\nFROM (\n"+p.values(previous).Replace(f.SQL)+")", q)
 			out.SQL = out.Report.SQL
 		}
 	}

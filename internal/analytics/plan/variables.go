@@ -30,15 +30,13 @@ func (p *Planner) values(q question.Question) *strings.Replacer {
 			longest = w
 		}
 	}
-	instant := func(t time.Time) string {
-		if t.IsZero() {
-			return "CAST(NULL AS TIMESTAMPTZ)"
-		}
-		return sqltext.Instant(t)
-	}
 	baseline := "CAST(NULL AS VARCHAR)"
 	if q.Baseline != "" {
 		baseline = sqltext.Quote(q.Baseline)
+	}
+	ended := q.Until
+	if to := p.snap.Manifest.ListedTo(); !to.IsZero() && (ended.IsZero() || to.Before(ended)) {
+		ended = to
 	}
 	name, wanted := field(q)
 	return strings.NewReplacer(
@@ -49,8 +47,17 @@ func (p *Planner) values(q question.Question) *strings.Replacer {
 		"$archive", sqltext.Quote(layout.ArchivePlace(p.snap.Manifest.Archive)),
 		"$judged_from", judged, "$whole_from", from, "$whole_until", until, "$listed_until", strconv.FormatInt(p.listedUntil(), 10),
 		"$call_id", sqltext.Quote(q.Call), "$call_start_at", instant(q.CallStart),
-		"$selected_since", instant(q.Since), "$selected_until", instant(q.Until), "$baseline", baseline,
+		"$selected_since", instant(q.Since), "$selected_until", instant(q.Until), "$period_until", instant(ended),
+		"$baseline", baseline,
 		"$words", "CAST(["+strings.Join(words, ", ")+"] AS VARCHAR[])", "$longest_word", sqltext.Quote(anyForm(longest)))
+}
+
+// instant returns a time as an SQL literal; NULL for none, or beyond the range of timestamps.
+func instant(t time.Time) string {
+	if y := t.UTC().Year(); t.IsZero() || y < 1 || y > 9999 {
+		return "CAST(NULL AS TIMESTAMPTZ)"
+	}
+	return sqltext.Instant(t)
 }
 
 // natural reports whether the groups have an order of their own.
