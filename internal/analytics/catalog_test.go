@@ -156,17 +156,42 @@ func TestIsCatalog(t *testing.T) {
 	test.OK(t, database.WriteCatalog(t.Context(), snap, time.UTC, made))
 	test.OK(t, stock(t).Exec(t.Context(), "ATTACH '"+other+"' AS o; CREATE VIEW o.snapshot AS SELECT 1; CREATE VIEW o.mine AS SELECT 1; DETACH o"))
 	test.OK(t, os.WriteFile(text, []byte("not a database, for sure"), 0o644))
-	if ok, err := database.IsCatalog(t.Context(), made); !ok || err != nil {
-		t.Errorf("a catalog: %v, %v", ok, err)
-	}
-	if ok, err := database.IsCatalog(t.Context(), other); ok || err != nil {
-		t.Errorf("a database with another view: %v, %v", ok, err)
-	}
-	if ok, err := database.IsCatalog(t.Context(), text); ok || err == nil {
-		t.Errorf("no database: %v, %v", ok, err)
+	for path, want := range map[string]string{made: "true <nil>", other: "false <nil>", text: "false io error"} {
+		ok, err := database.IsCatalog(t.Context(), path)
+		if got := fmt.Sprint(ok, " ", err); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
 	}
 	// An existing file is not overwritten.
 	if err := database.WriteCatalog(t.Context(), snap, time.UTC, other); err == nil {
 		t.Error("a catalog was made in somebody's database")
 	}
+}
+
+// The statement of calls_reported, which engines of a lake run over the stored tables, gives the columns
+// of the view calls: of calls with any words, states, durations and agents.
+func TestCallsReported(t *testing.T) {
+	r := longtest.Rand(t)
+	d := randomData(r, 100)
+	organisation(r, &d)
+	pick := func(of []any) any { return of[r.IntN(len(of))] }
+	for i := range 6_000 {
+		c := row{"call_id": fmt.Sprint("made", i), "status": pick(append(allStatuses, "ended", "ended", "error", "")), "disconnection_reason": pick(append(allReasons, "user_hangup", "agent_hangup")),
+			"transcript_state": pick(append(allStates, "changed", "skipped", "unreadable", "present")), "settlement": pick([]any{"open", "ended", "settled", "expired"}),
+			"user_turns": pick([]any{nil, int64(0), int64(2)}), "duration_ms": pick([]any{nil, int64(4_000), int64(9_999), int64(10_000)}),
+			"start_at": pick([]any{nil, int64(1_790_000_000_000) + int64(i)*3_600_000}), "agent_id": d.Calls[r.IntN(100)]["agent_id"],
+			"call_type": pick([]any{nil, "inbound", "outbound", "web", "other"}), "direction": pick([]any{nil, nil, "inbound"})}
+		d.Calls = append(d.Calls, c)
+	}
+	w := warehouse(t, d, nil)
+	rows, err := w.SQL(t.Context(), strings.Replace(string(test.Read(t, "../../examples/lake/calls_reported.sql")), "WITH",
+		"WITH calls AS (FROM stored.calls), agents AS (FROM stored.agents),", 1)+" ORDER BY call_id")
+	test.OK(t, err)
+	var names []string
+	for _, c := range rows.Columns() {
+		names = append(names, c.Name)
+	}
+	got := all(t, rows, nil)
+	rows, err = w.SQL(t.Context(), "SELECT "+strings.Join(names, ", ")+" FROM calls ORDER BY call_id")
+	test.NoDiff(t, diff(all(t, rows, err), got), "(-want +got)")
 }
