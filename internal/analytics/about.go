@@ -14,26 +14,23 @@ import (
 // snapshot.
 func (w *Warehouse) About(name, answers string, p question.Params) [][2]string {
 	loc := w.Location()
-	at := func(t time.Time) string { return t.In(loc).Format("2006-01-02 15:04") }
-	period := func(since, until time.Time) string {
-		switch {
-		case since.IsZero() && until.IsZero():
-			return "all"
-		case until.IsZero():
-			return "from " + at(since)
-		case since.IsZero():
-			return "before " + at(until)
+	at := func(t time.Time, open string) string {
+		if t.IsZero() {
+			return open
 		}
-		return at(since) + " to " + at(until)
+		return t.In(loc).Format("2006-01-02 15:04")
 	}
-	out := [][2]string{{"name", name}, {"answers", answers}, {"period", period(p.Since, p.Until)}}
+	period := func(p question.Params) string {
+		return at(p.Since, "the first call") + " to " + at(p.Until, "the last")
+	}
+	out := [][2]string{{"name", name}, {"answers", answers}, {"period", period(p)}}
 	if before, compares := p.Previous(); compares {
-		out = append(out, [2]string{"compared with", period(before.Since, before.Until)})
+		out = append(out, [2]string{"compared with", period(before)})
 	}
 	m := w.Snapshot().Manifest
 	for _, line := range [][2]string{{"zone", loc.String()}, {"groups", p.By}, {"agent", p.Agent}, {"conditions", strings.Join(p.Where, "\n")},
 		{"success", p.Field}, {"words", strings.Join(p.Words, " ")}, {"call", p.Call}, {"sorted by", p.Sort},
-		{"snapshot", fmt.Sprintf("%d, committed %s", m.Snapshot, at(m.CommittedAt))}} {
+		{"snapshot", fmt.Sprintf("%d, committed %s", m.Snapshot, at(m.CommittedAt, ""))}} {
 		if line[1] != "" {
 			out = append(out, line)
 		}

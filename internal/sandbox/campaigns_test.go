@@ -345,42 +345,6 @@ func TestCampaignsAddUp(t *testing.T) {
 	})
 }
 
-// TestResumedByUser pauses and resumes a client's campaign in the middle of its calls, and after
-// the last one has begun.
-func TestResumedByUser(t *testing.T) {
-	for tasks, want := range map[int]string{40: "ongoing <nil>", 2: "ongoing <nil>"} {
-		s := newServer(t, Options{World: Config{Calls: 60}})
-		id := newCampaign(t, s, tasks, `,"concurrency":2,"call_time_window":{"auto_resume":false,"timezone":"UTC","windows":[{"days":["Thursday","Friday"],"start_min":0,"end_min":575}]}`)["id"].(string)
-		path, is := "/v3/campaigns/"+id, func(o map[string]any) string { return fmt.Sprint(o["status"], " ", o["paused_by"]) }
-		s.opts.Clock.Advance(15 * time.Second)
-		send(t, s, "POST", path+"/pause", "")
-		calls := len(made(s, id))
-		s.opts.Clock.Advance(10 * time.Second)
-		if _, o := send(t, s, "POST", path+"/resume", ""); is(o) != want {
-			t.Errorf("%d tasks: resumed, it is %s", tasks, is(o))
-		}
-		s.opts.Clock.Advance(48 * time.Hour)
-		_, o := send(t, s, "GET", path, "")
-		if tasks == 2 {
-			if calls != 2 || o["finished_at"] == nil {
-				t.Errorf("%d calls: %v", calls, o)
-			}
-			continue
-		}
-		if is(o) != "paused system" || len(made(s, id)) <= calls || len(made(s, id)) == tasks {
-			t.Errorf("hours without auto_resume: %d calls of %d, %v", len(made(s, id)), tasks, o)
-		}
-		s.opts.Clock.Set(time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC)) // Thursday
-		if _, o := send(t, s, "POST", path+"/resume", ""); is(o) != "ongoing <nil>" {
-			t.Errorf("in its hours again: %v", o)
-		}
-		s.opts.Clock.Advance(9 * time.Hour)
-		if _, o := send(t, s, "GET", path, ""); o["finished_at"] == nil || len(made(s, id)) != tasks {
-			t.Errorf("%d calls of %d, %v", len(made(s, id)), tasks, o)
-		}
-	}
-}
-
 // TestComputedCampaignsAddUp performs random actions on computed campaigns over time. The past does
 // not change; the counts match the calls; a campaign makes no calls while a user holds it or
 // outside its hours; and unless cancelled it calls as many people as planned at creation.

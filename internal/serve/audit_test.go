@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -159,15 +160,18 @@ func TestCheck(t *testing.T) {
 		}
 		test.OK(t, err)
 	}
-	put("ana", "first password")
-	put("bob", "another password")
+	var adding sync.WaitGroup // at once: none is lost
+	for _, name := range []string{"ana", "bob", "cat", "dan", "eli", "fay"} {
+		adding.Go(func() { put(name, "another password") })
+	}
+	adding.Wait()
 	list, err := serve.OpenUsers(path)
 	test.OK(t, err)
 	put("ana", "second password")
 	for _, c := range []struct {
 		name, password string
 		want           bool
-	}{{"ana", "second password", true}, {"bob", "another password", true}, {"ana", "first password", false}, {"ana", "another password", false}, {"ana", "", false}, {"", "", false}, {"eve", "second password", false}} {
+	}{{"ana", "second password", true}, {"bob", "another password", true}, {"fay", "another password", true}, {"ana", "another password", false}, {"ana", "", false}, {"", "", false}, {"eve", "second password", false}} {
 		if _, got := list.Check(c.name, c.password); got != c.want {
 			t.Errorf("%s with %q: %v", c.name, c.password, got)
 		}

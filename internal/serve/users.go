@@ -207,34 +207,33 @@ func NewUser(name, password string) (User, error) {
 }
 
 // PutUser adds or replaces a user in the file, which is created if missing.
-func PutUser(path string, u User) (replaced bool, err error) {
+func PutUser(path string, u User) (replaced bool, err error) { return replaceUser(path, u.Name, u) }
+
+// RemoveUser removes a user from the file and reports whether there was one.
+func RemoveUser(path, name string) (bool, error) { return replaceUser(path, name) }
+
+// replaceUser replaces a user, if there is one, while no other program changes the file.
+func replaceUser(path, name string, by ...User) (was bool, err error) {
+	hold := disk.NewHold(path + ".lock")
+	if err := hold.Lock(); err != nil {
+		return false, fmt.Errorf("lock the users: %w", err)
+	}
+	defer func() { err = errors.Join(err, hold.Unlock()) }()
 	f, err := readUsers(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && len(by) > 0 {
 		f, err = usersFile{FormatVersion: usersFormat}, nil
 	}
 	if err != nil {
 		return false, err
 	}
 	before := len(f.Users)
-	f.Users = slices.DeleteFunc(f.Users, func(o User) bool { return o.Name == u.Name })
-	replaced = len(f.Users) < before
-	f.Users = append(f.Users, u)
-	slices.SortFunc(f.Users, func(a, b User) int { return strings.Compare(a.Name, b.Name) })
-	return replaced, writeUsers(path, f)
-}
-
-// RemoveUser removes a user from the file and reports whether there was one.
-func RemoveUser(path, name string) (bool, error) {
-	f, err := readUsers(path)
-	if err != nil {
-		return false, err
-	}
-	before := len(f.Users)
 	f.Users = slices.DeleteFunc(f.Users, func(o User) bool { return o.Name == name })
-	if len(f.Users) == before {
+	if was = len(f.Users) < before; !was && len(by) == 0 {
 		return false, nil
 	}
-	return true, writeUsers(path, f)
+	f.Users = append(f.Users, by...)
+	slices.SortFunc(f.Users, func(a, b User) int { return strings.Compare(a.Name, b.Name) })
+	return was, writeUsers(path, f)
 }
 
 func writeUsers(path string, f usersFile) error {

@@ -17,7 +17,7 @@ import (
 // Context returns a context cancelled as by Signals.
 func Context() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
-	free := Signals(cancel)
+	free := Signals(cancel, 0)
 	return ctx, func() {
 		free()
 		cancel()
@@ -26,8 +26,9 @@ func Context() (context.Context, context.CancelFunc) {
 
 // Signals calls cancel at the first terminating signal, including that of a closed terminal, unless
 // nohup blocks it. A second signal ends the program at once. free, which may be called repeatedly,
-// restores the default effect of signals.
-func Signals(cancel func()) (free func()) {
+// restores the default effect of signals. After grace, unless it is 0, a program that goes on is ended:
+// it may wait for a reader of its output that does not read.
+func Signals(cancel func(), grace time.Duration) (free func()) {
 	came, done := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(came, append(Terminating(), os.Interrupt)...)
 	go func() {
@@ -37,9 +38,16 @@ func Signals(cancel func()) (free func()) {
 		case <-done:
 			return
 		}
+		var late <-chan time.Time
+		if grace > 0 {
+			late = time.After(grace)
+		}
 		select {
 		case sig := <-came:
 			EndBy(sig)
+		case <-late:
+			scratch.Clear()
+			os.Exit(ExitInterrupted)
 		case <-done:
 		}
 	}()

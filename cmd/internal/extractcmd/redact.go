@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -99,6 +100,10 @@ func (s *settings) analyzer() (*analyzer.Client, error) {
 	c, err := analyzer.New(analyzer.Config{URL: s.RedactService, LimitWait: s.NoDelay})
 	if err != nil {
 		return nil, cli.Usage("see docs/reference/redaction.md", "--redact-service: %w", err)
+	}
+	if u, err := url.Parse(s.RedactService); err != nil || u.Scheme == "http" && !onThisMachine(u.Hostname()) {
+		return nil, cli.Usage("use https, or run the service on this machine: http://localhost:3000",
+			"--redact-service %s would send the texts unencrypted beyond this machine", s.RedactService)
 	}
 	return c, nil
 }

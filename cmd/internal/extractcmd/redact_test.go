@@ -364,8 +364,10 @@ func TestRedactService(t *testing.T) {
 	if left := append(n.left(plain), mustLeft(x, plain)...); len(left) > 0 {
 		t.Errorf("after compact: %v", left[:min(len(left), 10)])
 	}
-	if code, out := x.extract(warehouse, "run", "--redact-service", "localhost:3000"); code != cli.ExitUsage || !strings.Contains(out, "http://localhost:3000") {
-		t.Errorf("an address without http: exit code %d\n%s", code, out)
+	for address, want := range map[string]string{"localhost:3000": "http://localhost:3000", "http://presidio.example:3000": "unencrypted beyond this machine", "http://10.0.0.5:3000": "use https", "http://localhost.example": "use https"} {
+		if code, out := x.extract(warehouse, "run", "--redact-service", address); code != cli.ExitUsage || !strings.Contains(out, want) {
+			t.Errorf("%s: exit code %d\n%s", address, code, out)
+		}
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
+	"time"
 
 	_ "time/tzdata" // for machines without time zone data
 
@@ -40,7 +42,11 @@ func Run(ctx context.Context, env config.Environment, args []string, stdin io.Re
 	defer signal.Stop(pipe)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	free := cli.Signals(cancel)
+	grace := 3 * time.Second
+	if slices.Contains(args, "serve") || slices.Contains(args, "publish") { // requests and commits are finished
+		grace = 30 * time.Second
+	}
+	free := cli.Signals(cancel, grace)
 	defer free()
 	stderr = words.NewWriter(stderr, nil)
 	a := &app{Command: answer.Command{Config: config.Config{Env: env}, Stdin: stdin, Stdout: stdout, Stderr: stderr}, freeSignals: free}

@@ -140,6 +140,19 @@ func TestEndingsLeaveNothing(t *testing.T) {
 			}
 		})
 	}
+	t.Run("SIGTERM, and nobody reads", func(t *testing.T) {
+		pipe := filepath.Join(t.TempDir(), "pipe")
+		test.OK(t, syscall.Mkfifo(pipe, 0o600))
+		reader, err := os.OpenFile(pipe, os.O_RDWR, 0)
+		test.OK(t, err)
+		defer reader.Close()
+		p := spawn(t, t.TempDir(), "sql - --format csv --output "+pipe, "FROM range(100000000)", nil)
+		p.wait("a full pipe", func() bool { n, _ := unix.IoctlGetInt(int(reader.Fd()), unix.TIOCINQ); return n >= 60_000 })
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+		if code := p.ends(); code != cli.ExitInterrupted || len(p.temporary()) > 0 {
+			t.Errorf("it ends with %d, and leaves %v", code, p.temporary())
+		}
+	})
 	t.Run("Ctrl-C twice", func(t *testing.T) {
 		p := spawn(t, t.TempDir(), "sql -", deaf, nil)
 		p.wait("a folder", func() bool { return len(p.temporary()) > 0 })

@@ -240,7 +240,7 @@ func TestXLSXLongText(t *testing.T) {
 	fits, long := strings.Repeat("é", 32_767), strings.Repeat("😀", 20_000)
 	var out bytes.Buffer
 	r, err := format.Write(t.Context(), &out, format.XLSX, format.NewStatic(column, [][]any{{fits}, {long}}), format.Options{})
-	if err != nil || len(r.Notes) != 1 || r.Notes[0] != "1 text is cut to 32,767 characters, the maximum of an Excel cell: use the format csv for the full text" {
+	if err != nil || len(r.Notes) != 1 || r.Notes[0] != "texts longer than the 32,767 characters of an Excel cell are cut (1): use the format csv for the full text" {
 		t.Fatal(err, r.Notes)
 	}
 	_, got := readSheet(t, out.Bytes())

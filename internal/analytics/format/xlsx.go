@@ -42,12 +42,8 @@ func writeXLSX(ctx context.Context, w *bufio.Writer, src Source, o Options) (r R
 		return r, err
 	}
 	if s.cut > 0 {
-		texts := value.Thousands(fmt.Sprint(s.cut)) + " texts are"
-		if s.cut == 1 {
-			texts = "1 text is"
-		}
-		r.Notes = append(r.Notes, fmt.Sprintf("%s cut to %s characters, the maximum of an Excel cell: use the format csv for the full text",
-			texts, value.Thousands(fmt.Sprint(excelize.TotalCellChars))))
+		r.Notes = append(r.Notes, fmt.Sprintf("texts longer than the 32,767 characters of an Excel cell are cut (%d): "+
+			"use the format csv for the full text", s.cut))
 	}
 	last, err := excelize.CoordinatesToCellName(len(s.columns), s.rows)
 	if err = errors.Join(err, file.AutoFilter(s.to.Sheet, "A1:"+last, nil), s.to.Flush()); err != nil {
@@ -207,25 +203,23 @@ var numberFormats = map[value.Unit]string{value.Count: "#,##0", value.Money: "#,
 // number returns a number for a cell, and its format. Durations below a minute show milliseconds.
 func (s *sheet) number(v *value.Value, c value.Column) (x any, format string) {
 	f := v.Float()
-	switch {
-	case v.Kind == value.Integer && c.Unit == value.Millis && isChange(c):
+	switch isMillis := v.Kind == value.Integer && c.Unit == value.Millis; {
+	case isMillis && isChange(c):
 		return f / 1000, "+#,##0.000;-#,##0.000;0.000"
-	case v.Kind == value.Integer && c.Unit == value.Millis && (f < 0 || f >= mostMillis): // Excel shows them as ########
+	case isMillis && (f < 0 || f >= mostMillis): // Excel shows them as ########
 		return value.Duration(v.Big()), ""
-	case v.Kind == value.Integer && c.Unit == value.Millis && f < 59_950:
+	case isMillis && f < 59_950:
 		return f / dayMillis, "[h]:mm:ss.000"
-	case v.Kind == value.Integer && c.Unit == value.Millis:
+	case isMillis:
 		return f / dayMillis, "[h]:mm:ss"
 	case v.Kind == value.Float && c.Unit == value.Percent:
 		return f / 100, "0.0 %"
-	case v.Kind == value.Float:
-		return v.Go(), numberFormats[c.Unit]
 	case v.Kind == value.Integer && c.Unit != value.Count:
 		return v.Int(), ""
-	case v.Kind == value.Integer:
-		return v.Int(), numberFormats[c.Unit]
+	case v.Kind == value.Exact:
+		return f, numberFormats[c.Unit]
 	}
-	return f, numberFormats[c.Unit]
+	return v.Go(), numberFormats[c.Unit]
 }
 
 // styled returns a cell with a number format.

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -210,6 +212,10 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			s.fail(w, r, http.StatusForbidden, fmt.Errorf("the host %q is not allowed", r.Host),
 				"without --users, the server only accepts the hosts localhost and 127.0.0.1")
 			return
+		case r.Header.Get("Sec-Fetch-Site") == "cross-site":
+			s.fail(w, r, http.StatusForbidden, errors.New("another site's page asks for this address"),
+				"without --users, enter the address yourself")
+			return
 		}
 		if s.Login == nil {
 			user = ""
@@ -270,13 +276,16 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "ok\n")
 }
 
+// pathRE matches absolute paths.
+var pathRE = regexp.MustCompile(`'/[^']*'|"/[^"]*"|(^|[^\w/.-])/[^\s"')]+`)
+
 // explain answers with the error and its hint.
 func (s *Server) explain(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return // nobody reads it
 	}
 	err = s.Settings.Explain(err)
-	status := http.StatusInternalServerError
+	status, text, hint := http.StatusInternalServerError, err.Error(), cli.Hint(err)
 	switch {
 	case errors.Is(err, errBusy):
 		status = http.StatusServiceUnavailable
@@ -292,7 +301,14 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request, err error) {
 	default:
 		s.Log.Error("request failed", "path", r.URL.Path, "error", err)
 	}
-	s.fail(w, r, status, errors.New(layout.Inside(s.Settings.Warehouse, err.Error())), cli.Hint(err))
+	text = layout.Inside(s.Settings.Warehouse, text)
+	if cli.Code(err) != cli.ExitUsage && !errors.Is(err, errNotThere) { // these name addresses
+		if at := (*fs.PathError)(nil); errors.As(err, &at) {
+			text = strings.ReplaceAll(text, at.Path, "…") // with its spaces
+		}
+		text, hint = pathRE.ReplaceAllString(text, "$1…"), pathRE.ReplaceAllString(hint, "$1…")
+	}
+	s.fail(w, r, status, errors.New(text), hint)
 }
 
 // fail writes a short page, or a line for programs. Text from the request is always escaped.

@@ -281,6 +281,18 @@ func TestAddressesThatAreWrong(t *testing.T) {
 	}
 }
 
+// A browser learns no folder of the machine.
+func TestErrorsNameNoFolder(t *testing.T) {
+	s := newServer(t, 2, nil)
+	test.OK(t, os.RemoveAll(s.root))
+	if resp, body := s.get("/calls", "Accept", "text/plain"); resp.StatusCode != http.StatusInternalServerError || strings.Contains(body, s.root) || strings.Contains(body, "/tmp") {
+		t.Errorf("%s: %s", resp.Status, body)
+	}
+	if !strings.Contains(s.log.String(), s.root) {
+		t.Errorf("the log does not name it: %s", s.log)
+	}
+}
+
 // Without users the server answers only under the machine's own names; with users it requires a
 // password.
 func TestWhoMayRead(t *testing.T) {
@@ -288,7 +300,10 @@ func TestWhoMayRead(t *testing.T) {
 	if resp, _ := s.get("/calls", "Host", "calls.example:8080"); resp.StatusCode != http.StatusForbidden {
 		t.Errorf("asked by another name: %s", resp.Status)
 	}
-	resp, _ := s.get("/reports", "Host", "localhost:8080")
+	if resp, _ := s.get("/calls", "Host", "localhost:8080", "Sec-Fetch-Site", "cross-site"); resp.StatusCode != http.StatusForbidden {
+		t.Errorf("asked by another site's page: %s", resp.Status)
+	}
+	resp, _ := s.get("/reports", "Host", "localhost:8080", "Sec-Fetch-Site", "same-origin")
 	if resp.StatusCode != http.StatusOK {
 		t.Errorf("asked as localhost: %s", resp.Status)
 	}
