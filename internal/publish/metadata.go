@@ -33,7 +33,6 @@ type metadata struct {
 	CurrentSnapshot    *int64            `json:"current-snapshot-id,omitempty"`
 	Snapshots          []*snapshot       `json:"snapshots"`
 	SnapshotLog        []logged          `json:"snapshot-log"`
-	MetadataLog        []logged          `json:"metadata-log"`
 	Refs               map[string]ref    `json:"refs"`
 }
 
@@ -48,11 +47,10 @@ type snapshot struct {
 	Schema         int               `json:"schema-id"`
 }
 
-// logged is an entry in the log of current snapshots or of metadata files.
+// logged is an entry in the log of current snapshots.
 type logged struct {
-	File      string `json:"metadata-file,omitempty"`
-	Snapshot  int64  `json:"snapshot-id,omitempty"`
-	Timestamp int64  `json:"timestamp-ms"`
+	Snapshot  int64 `json:"snapshot-id"`
+	Timestamp int64 `json:"timestamp-ms"`
 }
 
 // ref is a branch or a tag.
@@ -94,8 +92,7 @@ func newMetadata(location string, s *iceberg.Schema) *metadata {
 	spec, _ := json.Marshal(iceberg.NewPartitionSpecID(wholeSpec)) // it never fails
 	return &metadata{FormatVersion: formatVersion, UUID: uuid.NewString(), Location: location, LastColumn: s.HighestFieldID(),
 		Schemas: []*iceberg.Schema{s}, CurrentSchema: s.ID, Specs: []json.RawMessage{spec}, LastPartition: monthField - 1,
-		SortOrders: json.RawMessage(`[{"order-id":0,"fields":[]}]`), Snapshots: []*snapshot{}, SnapshotLog: []logged{},
-		MetadataLog: []logged{}}
+		SortOrders: json.RawMessage(`[{"order-id":0,"fields":[]}]`), Snapshots: []*snapshot{}, SnapshotLog: []logged{}}
 }
 
 // columns returns the current schema; nil if there is none.
@@ -137,10 +134,6 @@ func (c *change) apply() *metadata {
 	m.Schemas, m.Specs, m.Snapshots = slices.Clone(m.Schemas), slices.Clone(m.Specs), slices.Clone(m.Snapshots)
 	m.Refs, m.Properties = maps.Collect(maps.All(m.Refs)), maps.Collect(maps.All(m.Properties))
 	m.LastUpdated = max(m.LastUpdated, time.Now().UnixMilli()) // the clock that last changed the table may be ahead
-	if c.version > 0 {
-		m.MetadataLog = append(slices.Clone(m.MetadataLog), logged{File: c.file, Timestamp: c.meta.LastUpdated})
-		m.MetadataLog = m.MetadataLog[max(0, len(m.MetadataLog)-previousVersions):]
-	}
 	if c.schema != nil {
 		m.Schemas, m.CurrentSchema = append(m.Schemas, c.schema), c.schema.ID
 		m.LastColumn = max(m.LastColumn, c.schema.HighestFieldID())

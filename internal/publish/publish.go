@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -195,8 +196,11 @@ func (p *publication) run(ctx context.Context) error {
 func (p *publication) upload(ctx context.Context, tables []*table) error {
 	group := pool.New().WithContext(ctx).WithMaxGoroutines(concurrency).WithCancelOnError().WithFirstError()
 	for _, t := range tables {
-		for _, f := range t.lacking() {
-			group.Go(func(ctx context.Context) error { return t.send(ctx, f) })
+		there := maps.Clone(t.copies)
+		for _, f := range t.files {
+			if _, has := there[stemOf(f)]; !has {
+				group.Go(func(ctx context.Context) error { return t.send(ctx, f) })
+			}
 		}
 	}
 	return group.Wait()

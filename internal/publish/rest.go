@@ -312,9 +312,6 @@ func said(raw []byte) string {
 		text = answer.Error.Message
 	}
 	text = strings.Join(strings.Fields(text), " ")
-	if strings.HasPrefix(text, "<") {
-		return "a web page"
-	}
 	if r := []rune(text); len(r) > 200 {
 		text = string(r[:200]) + "…"
 	}

@@ -391,8 +391,8 @@ func TestNoCatalog(t *testing.T) {
 		hint       string
 		requests   int
 	}{
-		"a login page":      {200, "<!DOCTYPE html>\n<html><head><title>Sign in\n</title></head>", "the catalog answers 200 OK: not a catalog's answer, but a web page", "--catalog", 1},
-		"a page of nothing": {200, "<html></html>", "the catalog answers 200 OK: not a catalog's answer, but a web page", "--catalog", 1},
+		"a login page":      {200, "<!DOCTYPE html>\n<html><head><title>Sign in\n</title></head>", "the catalog answers 200 OK: not a catalog's answer, but <!DOCTYPE html> <html><head><title>Sign in", "--catalog", 1},
+		"an endless answer": {200, strings.Repeat(" ", answerSize+1), "the catalog answers 200 OK: more than 64 MiB", "--catalog", 1},
 		"another program":   {200, `["a"]`, "the catalog answers 200 OK: not what a catalog answers", "--catalog", 1},
 		"a broken program":  {500, "Internal\nError\n", "the catalog answers 500 Internal Server Error: Internal Error", "publish again", attempts},
 		"no access":         {403, `{"error":{"message":"not\nyou"}}`, "the catalog answers 403 Forbidden: not you", "CALLHOUSE_CATALOG_CREDENTIAL", 1},

@@ -37,7 +37,6 @@ type table struct {
 	sent    bool      // some of the files
 
 	listed []store.Object    // objects below the location, before anything is written
-	sizes  map[string]int64  // of those, by address
 	copies map[string]copyAt // complete copies of the warehouse's files, by their stem
 
 	result Table
@@ -96,9 +95,8 @@ func (t *table) list(ctx context.Context) (err error) {
 	if t.listed == nil {
 		t.listed, err = t.store.List(ctx, t.meta.Location)
 	}
-	t.sizes, t.copies = map[string]int64{}, map[string]copyAt{}
+	t.copies = map[string]copyAt{}
 	for _, o := range t.listed {
-		t.sizes[o.URI] = o.Size
 		if m := objectRE.FindStringSubmatch(nameIn(t.folder("data"), o)); m != nil && m[2] == strconv.FormatInt(o.Size, 10) {
 			t.copies[m[1]] = copyAt{o.URI, o.Size}
 		}
@@ -178,16 +176,6 @@ func (t *table) base() map[string]*layout.File {
 	if s := t.retainedAt(n); s != nil && t.meta.head() != nil && t.meta.head().Summary[filesKey] != "" {
 		for _, f := range s.Manifest.FilesOf(t.of.Name) {
 			out[stemOf(f)] = f
-		}
-	}
-	return out
-}
-
-// lacking returns the files without a complete copy.
-func (t *table) lacking() (out []*layout.File) {
-	for _, f := range t.files {
-		if _, has := t.copies[stemOf(f)]; !has {
-			out = append(out, f)
 		}
 	}
 	return out
@@ -308,9 +296,9 @@ func (t *table) properties() map[string]string {
 // hasManifests reports whether a snapshot's list and manifests are at the destination in full length.
 func (t *table) hasManifests(s *snapshot) bool {
 	size := int64(0)
-	for uri, n := range t.sizes {
-		if stem := manifestStem(uri); stem != "" && stem == manifestStem(s.ManifestList) {
-			size += n
+	for _, o := range t.listed {
+		if stem := manifestStem(o.URI); stem != "" && stem == manifestStem(s.ManifestList) {
+			size += o.Size
 		}
 	}
 	return strconv.FormatInt(size, 10) == s.Summary[bytesKey]

@@ -75,7 +75,7 @@ func Open(to string) (s Store, uri string, err error) {
 func Folder(uri string) (path string, ok bool) { return local(uri), strings.HasPrefix(uri, "file://") }
 
 // maxSize limits what Get reads into memory.
-const maxSize = 256 << 20
+const maxSize = 64 << 20
 
 // limited reads an object into memory.
 func limited(uri string, in io.Reader) ([]byte, error) {

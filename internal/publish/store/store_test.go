@@ -27,6 +27,19 @@ import (
 
 func TestMain(m *testing.M) { loopback.Main(m) }
 
+// TestTooLarge reads an object that is too large for metadata.
+func TestTooLarge(t *testing.T) {
+	s, uri, err := Open(t.TempDir())
+	test.OK(t, err)
+	f, err := os.Create(local(uri + "/x"))
+	test.OK(t, err)
+	test.OK(t, f.Truncate(maxSize+1))
+	test.OK(t, f.Close())
+	if _, err := s.Get(t.Context(), uri+"/x"); err == nil || !strings.Contains(err.Error(), "larger than 64 MiB") {
+		t.Errorf("read: %v", err)
+	}
+}
+
 // TestFewUnfinished stores several large objects: at most two may be unfinished at once, since a
 // killed program must upload these again.
 func TestFewUnfinished(t *testing.T) {
