@@ -203,6 +203,7 @@ postgres: ## What psql, Python's, Java's, Node's, ODBC's and R's clients ask of 
 	-python3 -m venv build/programs/pgcli && build/programs/pgcli/bin/pip install -q 'pgcli==$(PGCLI_VERSION)' 'psycopg[binary]'
 	-python3 -m venv build/programs/python && build/programs/python/bin/pip install -q 'dlt[sql-database,duckdb]==$(DLT_VERSION)' psycopg2-binary
 	-python3 -m venv build/programs/tap-postgres && build/programs/tap-postgres/bin/pip install -q 'meltanolabs-tap-postgres==$(TAP_POSTGRES_VERSION)'
+	-python3 -m venv build/programs/duckdb && build/programs/duckdb/bin/pip install -q duckdb==$(LAKE_DUCKDB_VERSION) duckdb-extensions==$(LAKE_DUCKDB_VERSION) duckdb-extension-postgres-scanner==$(LAKE_DUCKDB_VERSION)
 	CALLHOUSE_PROGRAMS=$(CURDIR)/build/programs CALLHOUSE_PYTHON=$(CURDIR)/build/postgres/bin/python CALLHOUSE_JDBC=$(CURDIR)/build/postgres-java/postgresql-$(PGJDBC_VERSION).jar \
 	CALLHOUSE_NODE_MODULES=$(CURDIR)/build/postgres/node CALLHOUSE_ODBC=$(PSQLODBC) CALLHOUSE_R=Rscript \
 	  go test ./internal/serve -run 'TestLikePostgres|TestPrograms' -count=1 -v -timeout 60m -args -postgres $(or $(PG_BIN),/usr/lib/postgresql/15/bin) -update

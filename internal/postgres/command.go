@@ -128,8 +128,12 @@ func (c *client) commandOf(text lexer.Statement) (*command, error) {
 		return plain("UNLISTEN", nil), nil
 	}
 	if slices.ContainsFunc(changing, func(word string) bool { return text.Tokens[0].Is(word) }) {
+		hint := "the warehouse is read-only; only extract changes it"
+		if w.take("create") && w.takeAny("temp", "temporary") {
+			hint = "there are no temporary tables: write WITH name AS (SELECT ...) before the query"
+		}
 		return nil, &Error{Code: codeReadOnly, Message: fmt.Sprintf("cannot execute %s in a read-only transaction",
-			strings.ToUpper(text.Tokens[0].Text)), Hint: "the warehouse is read-only; only extract changes it"}
+			strings.ToUpper(text.Tokens[0].Text)), Hint: hint}
 	}
 	return nil, nil // DuckDB reports the error
 }

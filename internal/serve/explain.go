@@ -104,7 +104,8 @@ var states = []struct{ kind, part, code string }{
 	{"Not implemented", "", "0A000"},
 	{"Parameter Not Allowed", "", "0A000"},
 	{"INTERNAL", "allocation", "53200"},
-	{"FATAL", "", "58000"}, // caused by another statement
+	{"Serialization", "allocation failed", "53200"}, // of a statement's tree
+	{"FATAL", "", "58000"},                          // caused by another statement
 	{"Permission", "", "42501"},
 	{"IO", "", "58030"},
 	{"Interrupt", "", "57014"},

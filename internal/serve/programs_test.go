@@ -44,6 +44,8 @@ for s in streams:
             m["metadata"]["selected"] = s["tap_stream_id"] == "public-transcript_turns"
 json.dump({"streams": streams}, open("some.json", "w"))' && $tap --config tap.json --catalog some.json`,
 		wants: []string{`"key_properties":["call_id","turn"]`, `"type":"RECORD","stream":"public-transcript_turns","record":{"call_id":"c0","turn":1,"role":"user"`}},
+	{name: "DuckDB", needs: "duckdb/bin/python", script: "$DIR/duckdb/bin/python read.py", wants: []string{"24 tables", "[('ended', 2), ('error', 1)]", "[('c0', '2025-10-09 08:53:20+00', Decimal('1.500000000000000000'), 61000)]", "[('agent', 'it\\'s\\t\"hello\"'), ('user', 'ä\\\\n')]", "by text 3"}},
+	{name: "psql in EUC-KR", needs: "psql", script: `! PGCLIENTENCODING=EUC_KR psql -c 'SELECT 1' $DATABASE && PGCLIENTENCODING=UTF8 psql -Atc "SELECT '한'" $DATABASE`, wants: []string{"set PGCLIENTENCODING=UTF8", "\n한\n"}},
 	{name: "ogr2ogr", needs: "ogr2ogr", script: `ogr2ogr -f CSV calls.csv "PG:host=$HOST port=$PORT dbname=callhouse user=ogr" calls && ogr2ogr -f CSV count.csv -sql 'SELECT status, count(*) AS n FROM calls GROUP BY 1 ORDER BY 1' "PG:host=$HOST port=$PORT dbname=callhouse user=ogr"`, reads: "*.csv",
 		wants: []string{"\nc0,a,", "ended,\"2\"\nerror,\"1\"\n"}},
 	{name: "PgBouncer", needs: "pgbouncer", server: `exec pgbouncer $([ $(id -u) = 0 ] && echo -u nobody) pgbouncer.ini`,

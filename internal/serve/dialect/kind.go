@@ -143,7 +143,8 @@ func (a *Statement) common(of []any) kind {
 var answers = map[string]kind{"count": int8, "count_star": int8, "row_number": int8, "rank": int8,
 	"length": int4, "char_length": int4, "position": int4, "strpos": int4,
 	"now": instant, "current_timestamp": instant, "date_trunc": instant, "get_current_timestamp": instant, "to_timestamp": instant,
-	"current_date": date, "age": interval, "make_interval": interval, "date_part": float8,
+	"current_date": date, "sum_of_intervals": interval, "avg_of_intervals": interval,
+	"age": interval, "make_interval": interval, "date_part": float8,
 	"stddev": float8, "stddev_samp": float8, "stddev_pop": float8, "sqrt": float8, "random": float8,
 	"concat": other, "string_agg": other, "upper": other, "lower": other, "to_char": other}
 
@@ -178,7 +179,7 @@ func operation(name string, left, right kind) kind {
 	switch {
 	case name == "-" && left == instant && isTime(right), name == "-" && isTime(left) && right == instant:
 		return interval
-	case left == interval && strings.Contains("*/", name):
+	case left == interval && strings.Contains("*/", name), right == interval && name == "*":
 		return interval
 	case left == unknown, right == unknown:
 		return unknown

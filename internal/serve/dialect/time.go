@@ -94,6 +94,7 @@ var parts = []struct {
 	name string
 	part
 }{
+	{"SSSS", part{}}, {"IDDD", part{}}, {"TZH", part{}}, {"TZM", part{}}, // these are refused, rather than read as shorter ones
 	{"YYYY", part{"%Y", ""}}, {"yyyy", part{"%Y", ""}}, {"IYYY", part{"%G", ""}}, {"YY", part{"%y", ""}}, {"yy", part{"%y", ""}},
 	{"MONTH", part{"%B", "upper,pad"}}, {"Month", part{"%B", "pad"}}, {"month", part{"%B", "lower,pad"}}, {"MON", part{"%b", "upper"}},
 	{"Mon", part{"%b", ""}}, {"mon", part{"%b", "lower"}},
@@ -110,7 +111,7 @@ var parts = []struct {
 }
 
 // unknownParts are parts of to_char formats without an equivalent.
-var unknownParts = []string{"WW", "J", "RM", "rm", "TH", "th", "SP", "CC", "BC", "bc", "AD", "ad", "IDDD", "SSSS", "W", "Y", "y"}
+var unknownParts = []string{"WW", "J", "RM", "rm", "TH", "th", "SP", "CC", "BC", "bc", "AD", "ad", "W", "Y", "y"}
 
 // numberRE matches numeric formats of to_char.
 var numberRE = regexp.MustCompile(`^(?:FM)?[90,GD.S-]*[90][90,GD.S-]*%?$`)
@@ -125,7 +126,9 @@ func (a *Statement) toChar(n node, args []any) {
 		a.refuse("to_char without a constant format", "write the format as a constant")
 		return
 	}
-	if k := a.kindOf(args[0]); k != unknown && k <= float8 || k == unknown && numberRE.MatchString(format) {
+	k := a.kindOf(args[0])
+	isSpan := k == interval || castTarget(args[0]) == "TIME"
+	if k != unknown && k <= float8 || k == unknown && numberRE.MatchString(format) {
 		a.refuse("to_char of a number", "write round(x, 2)::text, or format numbers in the client")
 		return
 	}
@@ -136,7 +139,7 @@ func (a *Statement) toChar(n node, args []any) {
 			continue
 		}
 		for piece != "" {
-			e, length := a.charPart(piece, args[0])
+			e, length := a.charPart(piece, args[0], isSpan)
 			if a.refused != nil {
 				return
 			}
@@ -148,14 +151,18 @@ func (a *Statement) toChar(n node, args []any) {
 	a.put(n, call(schemaOf, "unless_null", args[0], concat))
 }
 
-// charPart returns the tree of the first part of a format, and its length.
-func (a *Statement) charPart(format string, of any) (node, int) {
+// charPart returns the tree of the first part of a format, and its length. A span is an interval.
+func (a *Statement) charPart(format string, of any, isSpan bool) (node, int) {
 	rest := strings.TrimPrefix(strings.TrimPrefix(format, "FM"), "fm")
 	isShort, skipped := rest != format, len(format)-len(rest)
 	for _, p := range parts {
-		if strings.HasPrefix(rest, p.name) {
-			return changed(p.part, isShort, of), skipped + len(p.name)
+		switch {
+		case !strings.HasPrefix(rest, p.name):
+			continue
+		case p.part == part{}, isSpan && (p.change != "" || !strings.Contains("%Y%m%d%H%I%M%S%g%f", p.by)):
+			a.refuse("the format "+p.name+" of to_char", "")
 		}
+		return changed(p.part, isShort, isSpan, of), skipped + len(p.name)
 	}
 	for _, name := range unknownParts {
 		if strings.HasPrefix(rest, name) {
@@ -169,8 +176,11 @@ func (a *Statement) charPart(format string, of any) (node, int) {
 }
 
 // changed returns a part of a time as text.
-func changed(p part, isShort bool, of any) node {
+func changed(p part, isShort, isSpan bool, of any) node {
 	e := call("", "strftime", of, constant(p.by))
+	if isSpan {
+		e = call(schemaOf, "span_part", of, constant(p.by))
+	}
 	for _, change := range strings.Split(p.change, ",") {
 		switch change {
 		case "upper", "lower":

@@ -72,6 +72,12 @@ public class Metadata {
             c.commit();
             c.setAutoCommit(true);
             c.setReadOnly(true);
+            for (String zone : List.of("GMT+09:00", "GMT-03:00", "GMT+05:30", "Asia/Seoul", "America/New_York")) {
+                TimeZone.setDefault(TimeZone.getTimeZone(zone));
+                try (Connection there = DriverManager.getConnection(args[0], p)) {
+                    ask("days in " + zone, () -> there.createStatement().executeQuery("SELECT current_setting('TimeZone'), date_trunc('day', start_at) AS day, count(*) FROM calls GROUP BY 2 ORDER BY 2"));
+                }
+            }
             System.out.println("JDBC: isValid, getSchema\t" + c.isValid(2) + " " + c.getSchema());
         }
     }

@@ -47,6 +47,24 @@ with psycopg.connect(dsn) as c:
     c.rollback()
     ask("psycopg 3: afterwards", lambda: c.execute("SELECT 1").fetchone())
 
+for options in ("-c timezone=Asia/Seoul -c statement_timeout=5s", "-ctimezone=GMT-05:30 --application-name=a\\ b", "--statement-timeout=7s", "-c nope=1", "-x"):
+    def optioned():
+        with psycopg.connect(dsn, options=options) as c:
+            return c.execute("SELECT current_setting('timezone'), current_setting('statement_timeout'), current_setting('application_name'), date_trunc('day', max(start_at))::text FROM calls").fetchone()
+    ask("psycopg 3: options " + options, optioned)
+with psycopg.connect(dsn, autocommit=True) as c:
+    def pooled():
+        with c.transaction():
+            c.execute("SET LOCAL timezone = 'America/New_York'")
+            with c.transaction(): # a savepoint
+                c.execute("SELECT set_config('timezone', %s, false)", ("Asia/Seoul",))
+                inner = c.info.parameter_status("TimeZone")
+                raise psycopg.Rollback()
+        return inner, c.info.parameter_status("TimeZone")
+    def days():
+        return c.execute("SELECT date_trunc('day', start_at)::text, count(*) FROM calls GROUP BY 1 ORDER BY 1", prepare=True).fetchall(), c.info.parameter_status("TimeZone")
+    ask("psycopg 3: the zone of a savepoint", lambda: (days(), pooled(), days(), c.execute("SET timezone = 'Asia/Seoul'") and days()))
+
 c = psycopg2.connect(dsn)
 def two():
     with c.cursor() as cursor:

@@ -327,3 +327,9 @@ SELECT CASE WHEN x > 0 THEN 5 / x END AS a FROM (VALUES (0), (2)) AS t(x) WHERE 
 SELECT round(sum(x)::numeric / 4, 3) AS a, round(avg(x), 2) AS b, round(100.0 * 1 / 3, 1) AS c, round(2.5, 0) AS d FROM generate_series(1, 2) AS s(x)
 SELECT substring('c12' FROM 'c([0-9]+)') AS a, substring('c12' FROM '[0-9]') AS b, coalesce(substring('c' FROM '[0-9]'), 'none') AS c, substring('c12', 2) AS d
 SELECT count(*) AS n FROM pg_index i LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) WHERE i.indrelid = 'transcript_turns'::regclass
+SELECT to_char(interval '1 day 26:03:04.567', 'DD HH24:MI:SS.MS'), to_char(interval '100 hours', 'HH12:MI'), to_char(interval '-1 hours -5 minutes', 'HH24:MI:SS'), to_char(NULL::interval, 'HH24'), to_char(interval '3 days 04:05:06', 'FMDD"d" FMHH24"h"')
+SELECT to_char(duration_ms * interval '1 millisecond', 'MI:SS'), to_char('01:02:03'::time, 'HH24.MI') FROM calls ORDER BY call_id
+SELECT to_char(sum(end_at - start_at), 'HH24:MI:SS') FROM calls
+SELECT make_interval(secs => 3661.25)
+SELECT to_char(now(), 'SSSS') -- differs: this format is refused
+CREATE TEMP TABLE t AS SELECT 1 -- differs: only reading statements

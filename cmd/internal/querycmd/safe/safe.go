@@ -235,7 +235,7 @@ func tooMuch(memory cli.Size) error {
 func diedOfMemory(trace string) bool {
 	trace = strings.ToLower(trace)
 	marks := []string{"out of memory", "cannot allocate memory", "bad_alloc", "pthread_create failed", "memory exhausted",
-		"failed to allocate"}
+		"failed to allocate", "allocation failed"}
 	return slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(trace, mark) })
 }
 
