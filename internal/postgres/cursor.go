@@ -58,14 +58,14 @@ func (c *client) fetchCommand(w *words, sends bool) (*command, error) {
 	case w.takeAny("next"):
 	case w.takeAny("all"), w.take("forward", "all"):
 		limit = 0
-	case w.takeAny("prior", "first", "last", "absolute", "relative", "backward"):
+	case w.takeAny("prior", "first", "last", "absolute", "relative", "backward", "-"):
 		return nil, fail("55000", "cursor can only scan forward")
 	default:
 		w.take("forward")
 		if !w.end() && w.Tokens[w.at].Kind == lexer.Number {
 			n, err := strconv.ParseInt(w.Tokens[w.at].Text, 10, 64)
-			if err != nil {
-				return nil, w.wrong()
+			if err != nil || n == 0 { // which would repeat the current row
+				return nil, fail("55000", "cursor can only scan forward")
 			}
 			limit = n
 			w.at++
@@ -91,14 +91,12 @@ func (c *client) fetchCommand(w *words, sends bool) (*command, error) {
 		if len(cursor.formats) == 0 {
 			cursor.formats = p.formats
 		}
-		var err error
-		if limit == 0 || sends && limit > 0 {
-			err = c.sendRows(ctx, cursor, limit)
-		}
+		err := c.sendRows(ctx, cursor, limit, !sends)
+		tag := "MOVE"
 		if sends {
-			return fmt.Sprintf("FETCH %d", cursor.sent-before), err
+			tag = "FETCH"
 		}
-		return "MOVE 0", err
+		return fmt.Sprintf("%s %d", tag, cursor.sent-before), err
 	}
 	return f, nil
 }

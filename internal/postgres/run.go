@@ -152,7 +152,7 @@ func (c *client) runPortal(ctx context.Context, p *portal, limit int64) error {
 		}
 		return err
 	}
-	if err := c.sendRows(ctx, p, limit); err != nil {
+	if err := c.sendRows(ctx, p, limit, false); err != nil {
 		return err
 	}
 	if !p.done {
@@ -163,8 +163,8 @@ func (c *client) runPortal(ctx context.Context, p *portal, limit int64) error {
 	return nil
 }
 
-// sendRows sends up to limit rows of a portal, 0: all; p.done reports the end.
-func (c *client) sendRows(ctx context.Context, p *portal, limit int64) (err error) {
+// sendRows sends up to limit rows of a portal, 0: all, or only passes over them; p.done reports the end.
+func (c *client) sendRows(ctx context.Context, p *portal, limit int64, silent bool) (err error) {
 	if c.state == 'E' {
 		return errAborted
 	}
@@ -178,7 +178,9 @@ func (c *client) sendRows(ctx context.Context, p *portal, limit int64) (err erro
 	}
 	columns := p.columns()
 	_, p.done, err = c.eachRow(ctx, p.rows, limit, p.run, func(row []value.Value) error {
-		p.sent++
+		if p.sent++; silent {
+			return nil
+		}
 		return c.out.row(columns, row, p, c.zone)
 	})
 	if p.done {

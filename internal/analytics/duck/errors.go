@@ -58,6 +58,9 @@ var (
 //	               ^
 func parseError(msg string) *Error {
 	e := new(Error)
+	if strings.TrimSpace(msg) == "" { // as if DuckDB had not enough for its text
+		return &Error{Kind: "Out of Memory", Message: "failed to allocate the text of the error"}
+	}
 	if m := kindRE.FindStringSubmatch(msg); m != nil {
 		e.Kind = m[1]
 		msg = msg[len(m[0]):]

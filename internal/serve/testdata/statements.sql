@@ -333,3 +333,5 @@ SELECT to_char(sum(end_at - start_at), 'HH24:MI:SS') FROM calls
 SELECT make_interval(secs => 3661.25)
 SELECT to_char(now(), 'SSSS') -- differs: this format is refused
 CREATE TEMP TABLE t AS SELECT 1 -- differs: only reading statements
+BEGIN; DECLARE c CURSOR FOR SELECT call_id FROM calls ORDER BY 1; MOVE 1 FROM c; FETCH 1 FROM c; MOVE ALL FROM c; FETCH 1 FROM c; COMMIT
+BEGIN; DECLARE c NO SCROLL CURSOR FOR SELECT 1; FETCH 1 FROM c; FETCH -1 FROM c
