@@ -190,9 +190,11 @@ notices: ## Write THIRD_PARTY_NOTICES.txt: the licences of all that is linked in
 	mv THIRD_PARTY_NOTICES.txt.new THIRD_PARTY_NOTICES.txt
 
 .PHONY: readers
-readers: ## pandas, polars, pyarrow, DataFusion, DuckDB and chDB read a snapshot's folders, and exports in Arrow and Excel
+readers: ## pandas, polars, pyarrow, DataFusion, DuckDB and chDB read a snapshot's folders, and exports in Arrow and Excel; LibreOffice, if it is installed, opens workbooks and CSV in three languages
 	python3 -m venv build/readers && build/readers/bin/pip install -q pandas polars pyarrow datafusion duckdb chdb openpyxl
 	CALLHOUSE_PYTHON=$(CURDIR)/build/readers/bin/python go test ./cmd/internal/e2e -run TestFolderReaders -v
+	if command -v soffice; then go build -o build/readers/ ./cmd/query && rm -rf build/readers/warehouse && \
+	  go run ./cmd/demo --warehouse build/readers/warehouse && bench/sheets.py --query build/readers/query --warehouse build/readers/warehouse; fi
 
 .PHONY: postgres
 postgres: ## What psql, Python's, Java's, Node's, ODBC's and R's clients ask of query serve, and what BI tools do, beside a real Postgres (PG_BIN=… is the folder of its programs); writes internal/serve/testdata/like.md
