@@ -354,8 +354,10 @@ func (s *server) create(ctx context.Context, t *table) error {
 	var made answer
 	err := s.do(ctx, http.MethodPost, s.path("tables"), map[string]any{"name": t.of.Name, "location": t.To + "/" + t.of.Name,
 		"schema": columns, "properties": map[string]string{"format-version": strconv.Itoa(formatVersion)}}, &made)
-	if isStatus(err, http.StatusConflict) { // its answer was lost
-		return s.load(ctx, t)
+	if isStatus(err, http.StatusConflict) { // its answer was lost, perhaps
+		if e := s.load(ctx, t); e != nil || t.meta != nil {
+			return e
+		}
 	}
 	if err != nil {
 		return err

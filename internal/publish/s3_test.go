@@ -139,6 +139,26 @@ func TestNothingIsCopiedTwice(t *testing.T) {
 	}
 }
 
+// TestStoreInProgress publishes to a store that first answers 409 to each conditional request, as S3 does
+// while another request for the same name is in progress.
+func TestStoreInProgress(t *testing.T) {
+	b := newBucket(t)
+	h := newTestWarehouse(t)
+	h.night(call{"a", "x", 1, 1, 1})
+	inner, first := b.Handler, sync.Map{}
+	b.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, again := first.LoadOrStore(r.URL.Path, true); r.Header.Get("If-None-Match") == "" || again {
+			inner.ServeHTTP(w, r)
+			return
+		}
+		w.WriteHeader(http.StatusConflict)
+		fmt.Fprint(w, "<Error><Code>ConditionalRequestConflict</Code></Error>")
+	})
+	_, err := h.publish("s3://lake/calls")
+	h.must(err)
+	newLake(h, "s3://lake/calls").check()
+}
+
 // TestStoreWithoutConditions refuses a store in which two programs could commit the same version,
 // even after publishing to it many times.
 func TestStoreWithoutConditions(t *testing.T) {
