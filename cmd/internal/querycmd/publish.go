@@ -28,30 +28,24 @@ func (a *app) publishCommand() *cobra.Command {
 		Use:   "publish iceberg",
 		Short: "Publish the warehouse as Iceberg tables in S3 or a folder, for Spark, Trino and others",
 		Long: `Bring the tables at --to up to date with the warehouse: each table of query list is an
-Apache Iceberg table (version 2). Only changed files are copied, and each table changes
-in one commit of its own. An interrupted publication resumes when it is run again. Files
-that are missing there or differ in size are copied again.
+Apache Iceberg table. Only files that are missing or truncated there are copied. An
+interrupted publication resumes when it is run again.
 
-Each published commit of the warehouse has a tag in all tables, e.g. snapshot-000042;
-read the tables at one tag for a consistent state. A tag is kept as long as the
-warehouse keeps the commit. Calls that retention or forget erase from the warehouse are
-removed from the tables by the next publication, together with their files.
+Each commit has a tag in all tables, e.g. snapshot-000042, as long as the warehouse keeps
+it; read the tables at one tag for a consistent state. Calls that retention or forget
+erase are removed from the tables by the next publication, together with their files.
 
 S3 credentials, region and endpoint come from the usual sources: AWS_… variables,
-~/.aws, or the machine's role. docs/reference/lakehouse.md describes how Spark, Trino,
-Athena, Snowflake, BigQuery, ClickHouse and DuckDB read the tables.`,
+~/.aws, or the machine's role. docs/reference/lakehouse.md describes how engines read
+the tables.`,
 		Example: `  query publish iceberg --to s3://company-lake/calls
   query publish iceberg --to /srv/lake/calls
   query publish iceberg --to s3://company-lake/calls --catalog https://catalog.example.com`,
 		GroupID:   "more",
 		ValidArgs: []string{"iceberg"},
 		Args: func(_ *cobra.Command, args []string) error {
-			switch {
-			case len(args) == 1 && args[0] == "iceberg":
+			if len(args) == 1 && args[0] == "iceberg" {
 				return nil
-			case len(args) == 1 && args[0] == "ducklake":
-				return cli.Usage("see docs/reference/lakehouse.md",
-					"publishing to DuckLake is not supported: its tools lost deletions and duplicated rows")
 			}
 			return cli.Usage("run: query publish iceberg --to s3://bucket/prefix", "publish needs a table format: iceberg")
 		},
@@ -87,39 +81,26 @@ func (a *app) publish(ctx context.Context, receipt string) error {
 		namespace = o.Namespace
 	}
 	made, err := publish.Run(ctx, o)
-	if err != nil {
-		return publishError(err)
-	}
-	if err := sink.NoteLake(a.Warehouse, layout.Lake{To: made.To, Catalog: o.Catalog, Namespace: namespace,
-		Snapshot: made.Snapshot, PublishedAt: time.Now().UTC()}); err != nil {
-		words.Fprintf(a.Stderr, "warning: the receipts of extract forget cannot name this lake: %v\n", err)
-	}
-	if err := a.receipt(receipt, made); err != nil {
-		return err
-	}
-	a.published(made)
-	return nil
-}
-
-func publishError(err error) error {
 	switch {
 	case cli.Is[*publish.UseError](err):
 		return cli.Usage("", "%w", err)
 	case cli.Is[*store.LockedError](err):
 		return cli.Fail(cli.ExitLocked, err, cli.Hint(err))
+	case err != nil:
+		return err
 	}
-	return err
-}
-
-// receipt writes the result as JSON, if a file is given.
-func (a *app) receipt(to string, what any) error {
-	if to == "" {
+	if err := sink.NoteLake(a.Warehouse, layout.Lake{To: made.To, Catalog: o.Catalog, Namespace: namespace,
+		Snapshot: made.Snapshot, PublishedAt: time.Now().UTC()}); err != nil {
+		words.Fprintf(a.Stderr, "warning: the receipts of extract forget cannot name this lake: %v\n", err)
+	}
+	a.published(made)
+	if receipt == "" {
 		return nil
 	}
-	return a.WriteFile(to, func(to io.Writer) error {
+	return a.WriteFile(receipt, func(to io.Writer) error {
 		e := json.NewEncoder(to)
 		e.SetIndent("", "  ")
-		return e.Encode(what)
+		return e.Encode(made)
 	})
 }
 

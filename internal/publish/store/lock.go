@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -40,22 +40,20 @@ func (f folder) Lock(ctx context.Context, uri string, _ time.Duration) (context.
 
 // lock is the content of a lock's object in S3.
 type lock struct {
-	ID      string    `json:"id"`
-	Host    string    `json:"host"` // for people to read, as the next
-	Since   time.Time `json:"since"`
-	Renewed int       `json:"renewed"`
+	owner   string // a random text, and for people to read the host and when it was taken
+	renewed int
 }
 
-func (l *lock) encode() []byte {
-	raw, _ := json.Marshal(l) // it never fails
-	return raw
-}
+func (l *lock) encode() []byte { return fmt.Appendf(nil, "%s\n%d\n", l.owner, l.renewed) }
+
+// owns reports whether l wrote an object.
+func (l *lock) owns(raw []byte) bool { return bytes.HasPrefix(raw, []byte(l.owner+"\n")) }
 
 // Lock creates an object, renews it, and removes it in the end. An object that is not renewed for the
 // time valid, by this machine's clock, is of a program that was killed, and is replaced.
 func (s *s3) Lock(ctx context.Context, uri string, valid time.Duration) (context.Context, func(), error) {
 	host, _ := os.Hostname()
-	l := &lock{ID: rand.Text(), Host: host, Since: time.Now().UTC().Truncate(time.Second)}
+	l := &lock{owner: fmt.Sprintf("%s %s since %s", rand.Text(), host, time.Now().UTC().Format(time.RFC3339))}
 	err := s.claim(ctx, uri, "", l)
 	if errors.Is(err, fs.ErrExist) {
 		err = s.takeOver(ctx, uri, l, valid)
@@ -133,19 +131,13 @@ func (s *s3) claim(ctx context.Context, uri, tag string, l *lock) error {
 // holds reports whether a lock's object is still that of l.
 func (s *s3) holds(ctx context.Context, uri string, l *lock) bool {
 	now, _, err := s.read(ctx, uri)
-	return err == nil && idOf(now) == l.ID
-}
-
-func idOf(raw []byte) string {
-	var l lock
-	_ = json.Unmarshal(raw, &l)
-	return l.ID
+	return err == nil && l.owns(now)
 }
 
 func lockedBy(uri string, raw []byte) error {
-	var l lock
-	_ = json.Unmarshal(raw, &l)
-	return &LockedError{uri, fmt.Sprintf("%s has been publishing there since %s", l.Host, l.Since.Format(time.RFC3339))}
+	owner, _, _ := strings.Cut(string(raw), "\n")
+	_, who, _ := strings.Cut(owner, " ")
+	return &LockedError{uri, "another program is publishing to it: " + who}
 }
 
 // renew renews a lock until the context ends. It returns an error when the lock is lost, which is
@@ -161,9 +153,9 @@ func (s *s3) renew(ctx context.Context, uri string, l *lock, valid time.Duration
 		}
 		once, stop := context.WithTimeout(ctx, valid/6)
 		now, tag, err := s.read(once, uri)
-		gone := errors.Is(err, fs.ErrNotExist) || err == nil && idOf(now) != l.ID
+		gone := errors.Is(err, fs.ErrNotExist) || err == nil && !l.owns(now)
 		if err == nil && !gone {
-			l.Renewed++
+			l.renewed++
 			err = s.write(once, uri, tag, l.encode())
 		}
 		stop()
