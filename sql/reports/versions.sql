@@ -133,7 +133,7 @@ WITH daily AS MATERIALIZED (
         AND s.key IS NOT DISTINCT FROM b.key AND s.agent_id IS NOT DISTINCT FROM b.agent_id AND s.call_type IS NOT DISTINCT FROM b.call_type
     WHERE b.calls > 0
 ), strict AS (
-    SELECT *, chance_z(count(DISTINCT (key, agent_id, agent_version, variant_label)) FILTER (n > 0) OVER ()) AS z
+    SELECT *, chance_z($answers * count(DISTINCT (key, agent_id, agent_version, variant_label)) FILTER (n > 0) OVER ()) AS z
     FROM paired
 ), evened AS ( -- in order of the types: sums of floats depend on it
     SELECT key, agent_id, agent_version, variant_label,

@@ -49,6 +49,7 @@ func (p *Planner) values(q question.Question) *strings.Replacer {
 		"$call_id", sqltext.Quote(q.Call), "$call_start_at", instant(q.CallStart),
 		"$selected_since", instant(q.Since), "$selected_until", instant(q.Until), "$period_until", instant(ended),
 		"$baseline", baseline,
+		"$answers", strconv.Itoa(max(q.Strict.Answers, 1)),
 		"$words", "CAST(["+strings.Join(words, ", ")+"] AS VARCHAR[])", "$longest_word", sqltext.Quote(anyForm(longest)))
 }
 

@@ -59,6 +59,9 @@ func (e *evaluator) read(ctx context.Context, r *Rule, at time.Time) ([]alert.Re
 	if r.Changed != "" && !e.listed(p.PreviousSince, p.PreviousUntil) {
 		return nil, &unlistedError{p.PreviousSince, p.PreviousUntil}
 	}
+	if r.comparesVersions() {
+		p.PreviousSince, p.PreviousUntil = time.Time{}, time.Time{}
+	}
 	p.Bounds, p.Strict = true, e.strict
 	p.Columns = r.columns()
 	rows, err := e.rows(ctx, r.Report, p)
@@ -103,7 +106,10 @@ func (e *evaluator) listed(from, to time.Time) bool {
 
 // columns returns the columns of a comparison that a rule needs.
 func (r *Rule) columns() []string {
-	out := append(slices.Clone(r.file.Keys), r.Column, value.PreviousOf+r.Column)
+	out := append(slices.Clone(r.file.Keys), r.Column)
+	if !r.comparesVersions() {
+		out = append(out, value.PreviousOf+r.Column)
+	}
 	if r.bounded() {
 		for _, of := range []string{value.LowOf, value.HighOf, value.WholeOf, value.ChangeLowOf, value.ChangeHighOf} {
 			out = append(out, of+r.Column)

@@ -232,7 +232,7 @@ func (r *Rule) question() (err error) {
 	}
 	var known []string
 	for _, c := range r.file.Columns {
-		if slices.Contains([]string{"percent", "count", "ms", "money", "number"}, c.Unit) &&
+		if slices.Contains([]string{"percent", "count", "ms", "money", "number", "points"}, c.Unit) &&
 			(r.Field != "" || !slices.Contains(r.file.Fielded, c.Name)) {
 			known = append(known, c.Name)
 		}
@@ -256,6 +256,9 @@ func (r *Rule) question() (err error) {
 func (r *Rule) bounded() bool {
 	return r.column.Spread != "" || r.column.Whole != "" && r.column.Unit == "percent"
 }
+
+// comparesVersions reports whether the report itself compares a window with what was before a release.
+func (r *Rule) comparesVersions() bool { return slices.Contains(r.file.Counts, "is_earlier") }
 
 // personal describes the possible personal data in a rule's messages; empty if there is none.
 func (r *Rule) personal() string {

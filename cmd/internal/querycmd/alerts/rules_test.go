@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/alert"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/longtest"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
 	"callhouse/internal/words"
@@ -114,44 +115,39 @@ func TestChannels(t *testing.T) {
 
 var everyNight = longtest.Int("every-night", 14, 1, "which nights are evaluated")
 
-// The examples can be evaluated, are quiet on thirty normal nights, and find a bad day of a carrier the
-// night after.
+// The examples can be evaluated, are quiet on thirty normal nights with a release that changes nothing, and
+// find a bad day of a carrier, and a bad release, the night after.
 func TestExamplesFindBadDays(t *testing.T) {
 	const badDay = 30
-	r := rand.New(rand.NewPCG(7, 7))
+	r, found := rand.New(rand.NewPCG(7, 7)), map[string]int{}
 	calls := company(r, firstNight.AddDate(0, 0, -16), 16+badDay+8, 3, 60, func(at time.Time, agent int) day {
 		is := day{1, .8, .1, 1}
 		if at.Weekday() == time.Saturday || at.Weekday() == time.Sunday {
 			is.calls = .3
 		}
+		if agent == 0 && at.Equal(firstNight.AddDate(0, 0, badDay)) {
+			is.completed = .3
+		}
 		return is
 	})
 	for _, c := range calls {
 		night := int(time.UnixMilli(c["start_at"].(int64)).Sub(firstNight).Hours() / 24)
+		if c["agent_version"] = "1"; night >= 0 {
+			c["agent_version"] = fmt.Sprint(2 + night/badDay)
+		}
 		if c["disconnection_reason"] == "inactivity" {
 			c["disconnection_reason"] = "call_transfer"
 		}
-		failed := .02
-		if night == badDay {
-			failed = .3
+		if r.Float64() < map[bool]float64{false: .02, true: .3}[night == badDay] {
+			c["disconnection_reason"], c["status"], c["user_sentiment"], c["user_turns"] = "dial_failed", "not_connected", nil, nil
 		}
-		switch p := r.Float64(); {
-		case p < failed:
-			c["disconnection_reason"] = "dial_failed"
-		case p < failed+.15:
-			c["disconnection_reason"] = "dial_no_answer"
-		default:
-			continue
-		}
-		c["status"], c["user_sentiment"], c["user_turns"] = "not_connected", nil, nil
 	}
-	found := map[string]int{}
 	nights(t, warehouse(t, calls), "../../../../deploy/alerts.toml", badDay%*everyNight+1, badDay+1, *everyNight, false, func(r *Rule, night int, m *alert.Message) {
 		if found[r.Name] = night; night <= badDay {
 			t.Errorf("night %d: %s: %+v", night, r.Name, m.Items)
 		}
 	})
-	for _, name := range []string{"fewer calls connect", "more calls cannot be dialled"} {
+	for _, name := range []string{"fewer calls connect", "more calls cannot be dialled", "a version completes fewer calls", "fewer calls completed than a week ago"} {
 		if found[name] != badDay+1 {
 			t.Errorf("%s: found in night %d, want %d; found: %v", name, found[name], badDay+1, found)
 		}
@@ -230,11 +226,15 @@ func poisson(r *rand.Rand, mean float64) (n int) {
 	return n
 }
 
-// warehouse writes a warehouse in which all calls are listed.
+// warehouse writes a warehouse in which all calls are listed, with two releases of the first agent.
 func warehouse(t testing.TB, calls []analyticstest.Row) string {
 	t.Helper()
 	root := t.TempDir()
-	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls,
+	var versions []analyticstest.Row
+	for i, days := range []int{-300, 0, 30} {
+		versions = append(versions, analyticstest.Row{"agent_id": "agent-0", "version": fmt.Sprint(i + 1), "created_at": firstNight.AddDate(0, 0, days).UnixMilli()})
+	}
+	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls, Others: map[*schema.Table][]analyticstest.Row{resource.AgentVersions.Table: versions},
 		Coverage: []schema.Span{{From: 0, To: firstNight.AddDate(1, 0, 0).UnixMilli()}}})
 	return root
 }
