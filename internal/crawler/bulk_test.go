@@ -54,43 +54,12 @@ func firstNightInBulk(t *testing.T, n int64, latency, most time.Duration) {
 	if stats := st.server.Stats(); stats.AboveLimit > 0 || stats.RateLimited > 0 {
 		t.Fatal(stats.AboveLimit, stats.RateLimited)
 	}
-	t.Logf("%v: %d calls and %d transcripts in %v: %d requests, of them %d pages, %d v2 pages, %d details; %d compared; %d commits", latency,
-		len(st.store.items), len(st.store.details), took, r.Requests, r.PageRequests, r.BulkRequests, r.DetailRequests, r.Bulk.Compared,
-		st.store.commits)
 	// One minute is independent of the number of calls.
 	if limit := most*time.Duration(n)/201_312 + time.Minute; took > limit {
 		t.Errorf("it took %v, and %v are enough", took, limit)
 	}
 	if st.store.state.State != schema.BulkTrusted || r.Bulk.Differing > 0 || r.Bulk.Compared < 20 {
 		t.Errorf("the pages are %q after %d comparisons", st.store.state.State, r.Bulk.Compared)
-	}
-}
-
-// Besides the list, a night with many new calls needs a hundredth of the requests for single
-// records, and a night with few calls no more than those.
-func TestNightsInBulk(t *testing.T) {
-	for _, c := range []struct {
-		perDay, most int64 // calls, and requests for transcripts
-	}{{13_000, 70}, {1_500, 40}, {300, 30}, {20, 20}} {
-		if c.perDay > 10_000 && !soak() || c.perDay > 1_000 && !longtest.On() {
-			continue
-		}
-		synctest.Test(t, func(t *testing.T) {
-			st := newFixture(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: c.perDay * 2, Days: 2, Origin: origin}})
-			night := func(where Source) Report {
-				return st.complete(t, func(cfg *Config) { cfg.Transcripts, cfg.RelistEvery = where, 0 })
-			}
-			night(Auto)
-			known := len(st.store.items)
-			time.Sleep(2 * time.Minute)
-			st.clock.Advance(24 * time.Hour)
-			r := night(Auto)
-			fresh := len(st.store.items) - known
-			t.Logf("%d new calls: %d requests, of them %d pages, %d v2 pages, %d details", fresh, r.Requests, r.PageRequests, r.BulkRequests, r.DetailRequests)
-			if requested := r.BulkRequests + r.DetailRequests; requested > c.most || requested > int64(fresh) {
-				t.Errorf("%d requests for transcripts, want at most %d", requested, c.most)
-			}
-		})
 	}
 }
 

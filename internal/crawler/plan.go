@@ -34,7 +34,7 @@ func Takes(cfg *api.Config, n int64) time.Duration {
 }
 
 // Plan estimates the requests of Run from the service's number of calls, which takes one or two requests, and
-// from what is due. Run must not be called after Plan.
+// from what is due: see Forecast. Run must not be called after Plan.
 func (c *Crawler) Plan(ctx context.Context) (p Plan, err error) {
 	defer c.api.Close()
 	a, err := c.ask(ctx, query{bounds: bounds{Sorted: true, Before: forever, After: max(0, c.since-1)}, limit: 1})
@@ -46,6 +46,11 @@ func (c *Crawler) Plan(ctx context.Context) (p Plan, err error) {
 	case a.failure != nil:
 		return p, a.failure
 	}
+	return c.Forecast(ctx, a.page.Total)
+}
+
+// Forecast estimates the requests of Run from what is due, if the service has so many calls; -1: unknown.
+func (c *Crawler) Forecast(ctx context.Context, total int64) (p Plan, err error) {
 	known := func(from, to int64) (n int64) { // after an error, no count is used
 		if err == nil {
 			if n, err = c.store.Between(ctx, from, to); err != nil {
@@ -54,7 +59,7 @@ func (c *Crawler) Plan(ctx context.Context) (p Plan, err error) {
 		}
 		return n
 	}
-	p.Total = a.page.Total
+	p.Total = total
 	fresh := max(0, p.Total-known(c.since, forever))
 	listed, stale := fresh, int64(0)
 	todo := plan(&c.cfg, c.nowMS(), c.since, c.store.Coverage())

@@ -1,9 +1,7 @@
 package recording
 
 import (
-	"bufio"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -31,7 +29,7 @@ type part struct {
 	total int64
 	open  bool
 	check *digest
-	// kind is the media type in the answer, and coding another content coding than gzip; empty: none.
+	// kind is the media type in the answer, and coding its content coding; empty: none.
 	kind, coding string
 }
 
@@ -123,10 +121,7 @@ func (a *Archive) request(ctx context.Context, link *url.URL, p *part) error {
 		cancel(&Error{Problem: Failed, Reason: fmt.Sprintf("%s sent nothing for %v", host, a.cfg.Stall)})
 	})
 	defer stall.Stop()
-	body, err := p.decode(res)
-	if err == nil {
-		err = a.copy(ctx, p, body, stall)
-	}
+	err = a.copy(ctx, p, res.Body, stall)
 	if cause := (*Error)(nil); errors.As(context.Cause(ctx), &cause) {
 		return cause
 	}
@@ -137,24 +132,6 @@ func (a *Archive) request(ctx context.Context, link *url.URL, p *part) error {
 		return unreachable(host, err)
 	}
 	return p.complete(host)
-}
-
-// decode returns the content of an answer's body. Accept-Encoding was not sent, but objects that were
-// stored compressed come compressed; others only claim to be.
-func (p *part) decode(res *http.Response) (io.Reader, error) {
-	switch e := strings.ToLower(res.Header.Get("Content-Encoding")); {
-	case e == "" || e == "identity":
-		return res.Body, nil
-	case e != "gzip" && e != "x-gzip":
-		p.coding = e
-		return res.Body, nil
-	}
-	body := bufio.NewReader(res.Body)
-	if head, _ := body.Peek(2); string(head) != "\x1f\x8b" {
-		return body, nil
-	}
-	p.total, p.open, p.check = -1, false, nil // gzip has a length and a checksum of its own
-	return gzip.NewReader(body)
 }
 
 // complete returns an error if the host has sent only a part of the file, or other bytes than it had.
@@ -191,7 +168,9 @@ func (a *Archive) answer(res *http.Response, host string, p *part) error {
 	if err := p.restart(); err != nil {
 		return here(err)
 	}
-	p.coding = ""
+	if p.coding = strings.ToLower(res.Header.Get("Content-Encoding")); p.coding == "identity" {
+		p.coding = ""
+	}
 	p.kind, _, _ = mime.ParseMediaType(res.Header.Get("Content-Type"))
 	p.total, p.open, p.check = res.ContentLength, isOpen(res), digestOf(res.Header)
 	if p.total > a.cfg.MaxBytes {

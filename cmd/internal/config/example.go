@@ -17,13 +17,15 @@ func Example() string {
 		"# folder, $XDG_CONFIG_HOME/callhouse/" + fileName + ", /etc/callhouse/" + fileName + ".\n" +
 		"# Relative paths are relative to this file's folder.\n" +
 		"#\n# All keys are commented out; keys with a default have that value. Do not put the API key itself in this file.\n")
-	for i := range Keys {
-		k := &Keys[i]
-		fmt.Fprintf(&b, "\n# %s\n# %s = %s\n", k.About, k.Name, k.literal(cmp.Or(k.Default, k.Sample)))
+	for _, g := range groups {
+		fmt.Fprintf(&b, "\n## %s\n", g.title)
+		for _, k := range inGroup(g.names) {
+			fmt.Fprintf(&b, "\n# %s\n# %s = %s\n", k.About, k.Name, k.literal(cmp.Or(k.Default, k.Sample)))
+		}
 	}
 	b.WriteString(`
 # Several organisations: one table each, whose keys override those above.
-# extract run --profile acme,globex, or --all, runs them concurrently.
+# extract run --profile acme,globex, or --all, runs one after another.
 #
 # [profiles.acme]
 # base_url = "https://api.example.com"

@@ -120,7 +120,7 @@ func CheckWriters(path string) error {
 	case owner != 0 && owner != os.Geteuid():
 		err = cli.Usage(fmt.Sprintf("chown it to root or to the user who runs this (%d); in a container, mount it read-only", os.Geteuid()),
 			"%s belongs to another user (%d), who may change where data is sent", path, owner)
-	case mode.Perm()&refused != 0:
+	case mode.IsRegular() && mode.Perm()&refused != 0:
 		err = cli.Usage("chmod go-w "+path, "others may write %s (mode %04o), and so change where data is sent", path, mode.Perm())
 	}
 	if err == nil || !mode.IsRegular() { // reading a pipe again would wait

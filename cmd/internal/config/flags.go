@@ -11,6 +11,31 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
+// Grouped makes the help of a command list its flags by groups, the needed ones first.
+func Grouped(cmd *cobra.Command) {
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
+		text := "Usage:\n  " + cmd.UseLine() + "\n\nExamples:\n" + cmd.Example + "\n"
+		cmd.InheritedFlags() // merges them
+		for _, g := range groups {
+			of := pflag.NewFlagSet("", pflag.ContinueOnError)
+			of.SortFlags = false
+			for _, k := range inGroup(g.names) {
+				if f := cmd.Flags().Lookup(k.Flag()); f != nil {
+					of.AddFlag(f)
+				}
+			}
+			cmd.Flags().VisitAll(func(f *pflag.Flag) {
+				if f.Annotations[annotation] == nil && g.names == "" {
+					of.AddFlag(f)
+				}
+			})
+			text += "\n" + g.title + ":\n" + of.FlagUsagesWrapped(80)
+		}
+		cmd.Print(text)
+		return nil
+	})
+}
+
 // annotation marks the flags of settings, the only ones read from the environment and the file.
 const annotation = "callhouse_setting"
 

@@ -5,6 +5,7 @@ package config
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,31 @@ const (
 	Publish // query publish alone
 	Alert   // query alert, and query report to mail the page
 )
+
+// groups are the parts of the help and of the example, with their settings. All others are advanced.
+var groups = []struct{ title, names string }{
+	{"Needed", "base_url api_key_file warehouse since max_duration tz"},
+	{"Limits", "requests_per_second requests_per_minute share resources list_only"},
+	{"Privacy", "mask mask_key_file redact redact_patterns redact_service keep keep_recordings"},
+	{"Outputs", "recordings recordings_private metrics_file ping_url quiet alerts currency lang format publish publish_to " +
+		"publish_catalog publish_namespace"},
+	{"Advanced", ""},
+}
+
+// inGroup returns the settings of a group, the last one's included.
+func inGroup(names string) (out []*Key) {
+	for name := range strings.FieldsSeq(names) {
+		out = append(out, keyOf(name))
+	}
+	for i := range Keys {
+		if k := &Keys[i]; names == "" && !slices.ContainsFunc(groups, func(g struct{ title, names string }) bool {
+			return slices.Contains(strings.Fields(g.names), k.Name)
+		}) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
 
 // Key declares a setting: its flag, environment variable, key in the file, default, help and line
 // in the docs.

@@ -100,6 +100,7 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 	s.yesFlags(runCmd)
 	runCmd.Flags().StringArrayVar(&s.CallIDs, "call-id", nil, "also fetch the record of this call again, whatever is stored of it; repeatable")
 	s.allFlag(runCmd)
+	config.Grouped(runCmd)
 	var planFormat string
 	planCmd := &cobra.Command{
 		Use: "plan", Short: "Estimate the cost of a run: pages, requests, minutes",

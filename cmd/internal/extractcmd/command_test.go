@@ -249,3 +249,16 @@ func TestNoKeyForQuery(t *testing.T) {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }
+
+// The help of run leads with six flags, and the others follow by groups.
+func TestHelpOfRun(t *testing.T) {
+	_, help, _ := call(t, "", "run", "--help")
+	rest := help
+	for _, part := range []string{"\nNeeded:\n", "--base-url", "--api-key-file", "--warehouse", "--since", "--max-duration", "--tz",
+		"\nLimits:\n", "--share", "\nPrivacy:\n", "--keep ", "\nOutputs:\n", "--quiet", "\nAdvanced:\n", "--full", "--yes", "--profile"} {
+		_, after, ok := strings.Cut(rest, part)
+		if rest = after; !ok {
+			t.Fatalf("%s is missing, or not in its place:\n%s", part, help)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/status"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
@@ -45,6 +46,7 @@ func followCommand(s *settings, stderr io.Writer) *cobra.Command {
 	}
 	s.runFlags(cmd)
 	s.yesFlags(cmd)
+	config.Grouped(cmd)
 	return cmd
 }
 

@@ -22,28 +22,19 @@ import (
 	"callhouse/internal/words"
 )
 
-const forgetAbout = `forget permanently erases calls: their rows in the tables, and their records in the journal. --number
+const forgetAbout = `forget permanently erases calls: their rows, their records in the journal, and their recordings. --number
 also erases the customers who have the number, --customer-id any customer. A keyed hash of each id is kept, so that
 later runs do not restore the call or customer.
-
-The recordings of the calls are deleted from their archive, a folder or a bucket, before the receipt is written. If one
-cannot be deleted, the receipt counts it as left, the exit code is 3, and the next run tries again.
 
 --number matches all spellings of a number: +1 (201) 555-0100, 0012015550100, tel:+1-201-555-0100. A number without
 a country code belongs to the country of --country.
 
-The number or an id can also occur in rows of other calls and customers, e.g. in metadata or transcripts. forget
-lists these rows and does not change them; forget a call with its id to erase it, too.
+The receipt (JSON, on stdout) says what was erased, and lists other calls and customers that mention the number or
+id, e.g. in transcripts: forget does not change them. It contains none of the forgotten ids or numbers. If nothing is
+stored under an id, or a recording cannot be deleted, the exit code is 3.
 
-forget writes a receipt (JSON) to stdout: what was erased, and the ids of other calls and objects that mention the
-numbers or ids. It contains none of the forgotten ids or numbers.
-
-An id of which nothing is stored may be mistyped: forget names it, and the exit code is 3. No later run stores a call or
-customer with that id.
-
-forget rewrites the current snapshot and removes all others, damaged ones included, so extract rollback has nothing to
-return to until the next run. Running queries may fail; run them again. Copies of the warehouse elsewhere are not
-changed.`
+forget rewrites the current snapshot and removes all others: there is no rollback. Running queries may fail; run them
+again. Copies of the warehouse elsewhere are not changed.`
 
 // forgetFlags are the flags of forget.
 type forgetFlags struct {

@@ -22,8 +22,7 @@ import (
 )
 
 const importAbout = `import reads calls from files and sends no requests to the service. Each line is a JSON object (NDJSON): a call's
-record or a list item, of API v3 or v2. Data compressed with gzip or zstd is decompressed; - is stdin. jq -c
-'.items[]' converts list pages to lines.
+record or a list item, of API v3 or v2. Data compressed with gzip or zstd is decompressed; - is stdin.
 
 For a known call, the newer data wins. The age of the data is the file's modification time or --as-of; data older than
 the warehouse only adds what is missing there, such as a transcript. So does a record from before the call's end. No

@@ -25,11 +25,9 @@ import (
 )
 
 const aboutInit = `init asks for the service's address, the API key, the warehouse, the time zone, the currency and
-whether other programs use the same request limits. It tests the key with exactly one request,
-and writes callhouse.toml and a file with the key (mode 0600). It shows what it will write and asks
-before it does. It never changes an existing configuration. At the end it prints what starts a run
-every night on this machine: a line for cron, units for systemd, or extract follow where there is
-neither.
+whether other programs use the same request limits. It tests the key with one request, shows what it
+will write, asks, and writes callhouse.toml and a file with the key (mode 0600). It never changes an
+existing configuration. At the end it prints what starts a run every night on this machine.
 
 Run by root it writes to /etc/callhouse, for the user callhouse if there is one, to whom the key and
 the warehouse then belong. Run by anybody else it writes to that user's own folder of configurations.
@@ -112,7 +110,7 @@ func (i *initial) run(ctx context.Context) error {
 	}
 	words.Fprintf(i.stderr, "  - write the configuration %s\n", i.target)
 	if i.owner.UID != 0 {
-		words.Fprintf(i.stderr, "  - give the key and %s to the user %s; commands of root go on as that user\n", i.Warehouse, i.owner.Name)
+		words.Fprintf(i.stderr, "  - give the key and %s to the user %s,\n    as whom commands of root go on\n", i.Warehouse, i.owner.Name)
 	}
 	if !i.yes {
 		words.Fprintln(i.stderr)

@@ -43,9 +43,10 @@ func (i *initial) next(ctx context.Context) error {
 	case cron:
 		words.Fprintf(out, "\nTo start it every night, add this line with crontab -e:\n  %s\n", night)
 	case !systemd:
-		words.Fprintf(out, "\nThis machine has neither cron nor systemd to start it every night. Instead, start this once, e.g.\n"+
-			"as the command of the container. It copies new calls within minutes, and every day at 03:00 does\n"+
-			"what a run does:\n  %s follow%s\nFor another scheduler, the line of cron would be:\n  %s\n", name("extract"), with, night)
+		words.Fprintf(out, "\nThis machine has neither cron nor systemd to start it every night. Instead,\n"+
+			"start this once, e.g. as the command of the container. It copies new calls within\n"+
+			"minutes, and every day at 03:00 does what a run does:\n  %s follow%s\nFor another scheduler, the line of cron would be:\n  %s\n",
+			name("extract"), with, night)
 	}
 	if !systemd {
 		return nil

@@ -21,9 +21,7 @@ and extract follow also do this, so the command is needed only if they ran out o
 separate schedule. It lists no calls; it sends requests to the service only to replace expired links,
 one request each.
 
-Recordings that failed or were given up are tried at once, unless the link to one that was given up
-has expired. Runs wait longer after each failure. First it deletes the recordings that must not be
-kept, as every run does.
+Recordings that failed are tried at once. First it deletes those that must not be kept, as every run.
 
 Exit codes: 0 nothing is due any more; 1 failed, nothing lost; 2 wrong use or configuration; 3 some
 recordings are still due, or the archive failed; 4 another run holds the warehouse; 130 interrupted,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/status"
@@ -14,7 +15,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
-	"callhouse/internal/words"
 )
 
 // night is one run and the data of its final report.
@@ -26,6 +26,7 @@ type night struct {
 	held     bool        // acquired the lock
 	row      *schema.Run // of the table runs; nil: it did not acquire the lock
 	failures []string    // of the data tests
+	next     int64       // requests of the next night; -1: unknown
 
 	poll atomic.Pointer[func() crawler.Progress] // returns the crawl's progress; nil: it has not started
 }
@@ -34,7 +35,7 @@ type night struct {
 // and sends the ping.
 func run(ctx context.Context, s *settings, stderr io.Writer) error {
 	n := &night{job: job{settings: s, begun: s.Clock.Local(), started: s.Now(), running: schema.OutcomeRunning},
-		screen: newScreen(stderr, s.Quiet)}
+		screen: newScreen(stderr, s.Quiet), next: -1}
 	n.id = runID(n.started)
 	n.log = n.screen.logger(n.screen.out)
 	cfg, err := s.crawlConfig(n.started)
@@ -49,7 +50,8 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 	n.screen.close()
 	n.log = n.screen.logger(stderr) // the status line has ended
 	if n.row != nil && !n.Quiet {
-		r := status.Report{Row: n.row, Crawl: n.rep, ListOnly: n.ListOnly, Failures: n.failures, Did: n.did, ErasedBefore: n.callsFrom}
+		r := status.Report{Row: n.row, Crawl: n.rep, ListOnly: n.ListOnly, Failures: n.failures, Did: n.did, ErasedBefore: n.callsFrom,
+			Next: n.next, NextTakes: crawler.Takes(&n.cfg.Config, n.next)}
 		if now, err := layout.Current(n.Warehouse); err == nil {
 			r.Snapshot = now.Dir
 		}
@@ -125,10 +127,22 @@ func (n *night) fill(ctx context.Context) error {
 	if err := n.commit(ctx, outcome, crawlErr); err != nil {
 		return explain(after(err, crawlErr))
 	}
+	n.forecast(ctx)
 	if err := n.check(ctx, before); err != nil {
 		return err
 	}
 	return crawlErr
+}
+
+// forecast computes what a run in a day costs, from the same facts as plan.
+func (n *night) forecast(ctx context.Context) {
+	cfg, at := n.cfg, n.Now().Add(24*time.Hour)
+	cfg.Clock, cfg.Now, cfg.Recordings, cfg.Full = nil, func() time.Time { return at }, nil, false
+	if c, err := crawler.New(cfg, n.w); err == nil && n.row.Outcome != schema.OutcomeFailed {
+		if p, err := c.Forecast(ctx, n.rep.TotalCount); err == nil {
+			n.next = p.Pages + p.Transcripts + p.Resources
+		}
+	}
 }
 
 // after adds an earlier error to one.
@@ -159,21 +173,7 @@ func (n *night) prepare(ctx context.Context) error {
 		return err
 	}
 	n.log.Info("run started", "run", n.id, "warehouse", n.Warehouse, "service", cfg.BaseURL, "key_from", cfg.KeySource)
-	if n.w.Snapshot() == nil {
-		n.sayHow(cfg)
-	}
 	return nil
-}
-
-// sayHow prints, in the first run of a warehouse, how much of the budget a run may use.
-func (n *night) sayHow(cfg *crawler.Config) {
-	said := fmt.Sprintf("first run: it may use %d requests per second and %d per minute, which the whole organisation shares, "+
-		"and yields to other clients; --share 0.5 always leaves half to them", cfg.PerSecond, cfg.PerMinute)
-	if n.screen.term != nil { // then the log shows only warnings
-		words.Fprintln(n.screen.out, said)
-	} else {
-		n.log.Info(said)
-	}
 }
 
 // commit makes the last commit, with the run's row. A completed run also cleans up.

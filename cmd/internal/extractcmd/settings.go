@@ -234,13 +234,12 @@ func (s *settings) runFlags(cmd *cobra.Command) {
 func (s *settings) yesFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.Yes, "yes", false, "override a safety check: erase many calls at once (--keep), or use the "+
 		"service's clock if this machine's differs by more than a day")
-	cmd.Flags().BoolVar(&s.Adopt, "adopt", false,
-		"accept the calls of this address and key although they look like another organisation's")
+	cmd.Flags().BoolVar(&s.Adopt, "adopt", false, "accept the calls of this address although they look like another organisation's")
 }
 
 // allFlag adds --all to a command that takes several profiles.
 func (s *settings) allFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&s.AllProfiles, "all", false, "run all profiles of the configuration file concurrently")
+	cmd.Flags().BoolVar(&s.AllProfiles, "all", false, "run all profiles of the configuration file, one after another")
 	if cmd.Annotations == nil {
 		cmd.Annotations = map[string]string{}
 	}
@@ -316,19 +315,10 @@ func (s *settings) anew() *settings {
 // place returns the path of the warehouse's folder without symbolic links.
 func (s *settings) place() string {
 	path, err := filepath.Abs(s.Warehouse)
-	if err != nil {
-		return s.Warehouse
+	if real, rerr := filepath.EvalSymlinks(path); err == nil && rerr == nil {
+		return real
 	}
-	return resolved(path)
-}
-
-// resolved resolves the links of an absolute path, whose last folders may be missing.
-func resolved(path string) string {
-	real, err := filepath.EvalSymlinks(path)
-	if up := filepath.Dir(path); err != nil && up != path {
-		return filepath.Join(resolved(up), filepath.Base(path))
-	}
-	return real
+	return path
 }
 
 // metricsPath returns the file of this profile's metrics; empty if there is none.

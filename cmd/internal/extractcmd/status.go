@@ -26,8 +26,7 @@ Exit codes: 0 OK; 3 the last run did not succeed, a part of the list was never r
 succeeded within --max-age, or the rules of alerts were not evaluated; 1 there is no warehouse, or
 the last run or extract verify found it damaged.
 
-With --all or several profiles, it prints one after another, --format json prints a list, and the
-exit code is the worst one.`
+With several profiles, --format json prints a list, and the exit code is the worst one.`
 
 func statusCommand(s *settings) *cobra.Command {
 	var maxAge time.Duration

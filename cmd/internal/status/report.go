@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,8 @@ type Report struct {
 	Snapshot     string          // folder of the current one; empty: none
 	Did          sink.Stats      // by its commits
 	ErasedBefore time.Time       // calls that started earlier were erased
+	Next         int64           // requests of the next night, besides those for new calls; -1: unknown
+	NextTakes    time.Duration
 }
 
 // Write prints the report for people.
@@ -104,6 +107,9 @@ func (r *Report) Write(w io.Writer) {
 	if r.Did.Aged > 0 {
 		line("erased", "%s that started before %s", cli.Plural(r.Did.Aged, "call"), r.ErasedBefore.Format(time.DateOnly))
 	}
+	if r.Next >= 0 {
+		line("next night", "about %s (%s), and at most one for each new call", cli.Plural(r.Next, "request"), cli.Clock(r.NextTakes))
+	}
 }
 
 // recordings prints the results for recordings.
@@ -155,18 +161,12 @@ func DriftLine(line liner, n int64, fields wire.DriftCounts) {
 	if n == 0 {
 		return
 	}
-	type count struct {
-		text string
-		n    int64
-	}
-	var all []count
-	for k, n := range fields {
-		all = append(all, count{fmt.Sprintf("%s %s %s", k.Path, k.Kind, humanize.Comma(n)), n})
-	}
-	slices.SortFunc(all, func(a, b count) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.text, b.text)) })
+	all := slices.SortedFunc(maps.Keys(fields), func(a, b wire.DriftKey) int {
+		return cmp.Or(cmp.Compare(fields[b], fields[a]), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Kind, b.Kind))
+	})
 	var texts []string
-	for _, c := range all[:min(len(all), Listed)] {
-		texts = append(texts, c.text)
+	for _, k := range all[:min(len(all), Listed)] {
+		texts = append(texts, fmt.Sprintf("%s %s %s", k.Path, k.Kind, humanize.Comma(fields[k])))
 	}
 	if more := len(all) - Listed; more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))

@@ -84,21 +84,6 @@ func TestFirstRun(t *testing.T) {
 	}
 }
 
-// Adjacent spans are merged, with the older time of listing. Only the end of the listed time
-// matters.
-func TestListedIsTheCoveragesEnd(t *testing.T) {
-	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	end := now.Add(-time.Minute)
-	h := &sink.History{Snapshot: &layout.Snapshot{Manifest: &layout.Manifest{
-		Coverage: []schema.Span{{From: 0, To: end.UnixMilli(), ListedAt: now.Add(-11 * time.Hour).UnixMilli()}},
-	}}}
-	var out bytes.Buffer
-	test.OK(t, Examine(h, now, 0).Write(&out))
-	if !strings.Contains(out.String(), "  listed        2026-11-21 07:59:00, 1m 00s ago\n") {
-		t.Errorf("want a minute ago:\n%s", &out)
-	}
-}
-
 func TestDataTests(t *testing.T) {
 	// holding returns a snapshot with a number of calls.
 	holding := func(calls int64, listed int64) *layout.Snapshot {
