@@ -10,8 +10,7 @@ import (
 	"callhouse/internal/analytics/question"
 )
 
-// About describes an answer in names and values: its report or table, period, zone, conditions and
-// snapshot.
+// About describes an answer in names and values: its report or table, period, zone, conditions and snapshot.
 func (w *Warehouse) About(name, answers string, p question.Params) [][2]string {
 	loc := w.Location()
 	at := func(t time.Time, open string) string {

@@ -15,10 +15,9 @@ const maxShown = 7
 // AllColumns requests every column.
 const AllColumns = "all"
 
-// Shown returns the indexes of the columns that an answer for people has: those requested or, without
-// any, those that the report's header marks, of which the last give way to groups and to the columns
-// of --field. Groups come first; the columns of a comparison go with those that they compare. It
-// returns an *UnknownError for an unknown column.
+// Shown returns the indexes of the columns that an answer for people has: those requested or, without any, those that the
+// header marks; for groups that are compared, the main figure. Groups come first; a comparison's columns follow their
+// figure. It returns an *UnknownError for an unknown column.
 func (a *Answer) Shown(names []string) ([]int, error) {
 	var all, fixed []int
 	of := map[string][]int{} // the columns of a figure
@@ -35,6 +34,9 @@ func (a *Answer) Shown(names []string) ([]int, error) {
 	}
 	if slices.Contains(names, AllColumns) {
 		return all, nil
+	}
+	if len(names) == 0 && a.comparing() && len(a.q.Keys) > 0 {
+		names = a.main()
 	}
 	if len(names) == 0 {
 		if names = a.usual(maxShown - len(a.q.Keys)); names == nil {
@@ -62,6 +64,17 @@ func (a *Answer) Shown(names []string) ([]int, error) {
 		}
 	}
 	return out, nil
+}
+
+// main returns the main figure of a report, which stands for a group in a comparison: the first of those
+// shown whose changes are judged.
+func (a *Answer) main() []string {
+	for _, c := range a.q.Report.Columns {
+		if c.Shown && (c.Spread != "" || c.Unit == "percent" && c.Whole != "") && !slices.Contains(a.q.Report.Fielded, c.Name) {
+			return []string{c.Name}
+		}
+	}
+	return nil
 }
 
 func (a *Answer) comparing() bool {

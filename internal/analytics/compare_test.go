@@ -309,6 +309,7 @@ func TestWhatIsNotCompared(t *testing.T) {
 	}{
 		{"costs", "the start of the period", question.Params{}},
 		{"costs", "in the future", question.Params{Since: now.AddDate(1, 0, 0)}},
+		{"costs", "not begin before", question.Params{Since: since, PreviousSince: since}},
 		{"costs", "one period only", question.Params{Since: since, By: "agent,week"}},
 		{"costs", "one period only", question.Params{Since: since, Where: []string{"month=2026-11"}}},
 		{"anomalies", "cannot be compared", question.Params{Since: since}},

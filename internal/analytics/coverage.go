@@ -19,8 +19,7 @@ type Coverage struct {
 	Calls    int64 // selected
 	Undated  int64 // calls left out because they have no start, if there are bounds
 	Unlisted []Gap // spans of the selection that were not listed completely
-	// Misread is the number of all calls whose telephone numbers are still to be rewritten after a
-	// change of the country.
+	// Misread is the number of all calls whose telephone numbers are still to be rewritten after a change of the country.
 	Misread int64
 
 	facts  []fact // that the report needs

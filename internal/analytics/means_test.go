@@ -140,30 +140,6 @@ func TestMeansAreJudged(t *testing.T) {
 	rows.Close()
 }
 
-// The bounds of a share in a comparison equal those in a report of that share alone.
-func TestBoundsOfShares(t *testing.T) {
-	since := time.Date(2026, 11, 9, 0, 0, 0, 0, time.UTC)
-	var calls []row
-	for i := range 300 {
-		calls = append(calls, row{"call_id": fmt.Sprint(i), "status": "ended", "disconnection_reason": []string{"user_hangup", "inactivity", "error"}[min(i%7, 2)],
-			"start_at": since.AddDate(0, 0, i%14-7).UnixMilli(), "user_turns": int64(1), "duration_ms": int64(60_000)})
-	}
-	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
-	rows, err := askFor(t.Context(), w, "outcomes", question.Params{Since: since, Until: since.AddDate(0, 0, 7), PreviousSince: since.AddDate(0, 0, -7),
-		PreviousUntil: since, Bounds: true, Strict: question.Strict{Answers: 1, Changes: 1},
-		Columns: []string{"low_percent", "high_percent", "share_percent", "low_share_percent", "high_share_percent", "whole_share_percent"}})
-	test.OK(t, err)
-	lines := all(t, rows, nil)
-	for _, line := range lines {
-		if math.Abs(number(t, line[0])-number(t, line[3])) > 1e-6 || math.Abs(number(t, line[1])-number(t, line[4])) > 1e-6 || number(t, line[5]) != 147 {
-			t.Errorf("%v", line)
-		}
-	}
-	if len(lines) < 2 {
-		t.Errorf("%d outcomes", len(lines))
-	}
-}
-
 // Quantiles as in published tables: of the normal distribution and, for few calls, Student's.
 func TestQuantiles(t *testing.T) {
 	w := warehouse(t, analyticstest.Data{}, nil)

@@ -76,9 +76,8 @@ func one(ctx context.Context, conn *duck.Conn, text string, into ...*int64) erro
 	return nil
 }
 
-// agent returns the id of the agent that a text refers to: by its id or name, the beginning of its
-// id, or a part of its name. Case is ignored in names. If several agents match, it returns an
-// *AmbiguousError, unless the text is the whole id of one of them.
+// agent returns the id of the agent that a text refers to: by its id or name, ignoring case, the beginning of its id, or a
+// part of its name. It returns an *AmbiguousError if several match and none has the whole id.
 func (w *Warehouse) agent(ctx context.Context, conn *duck.Conn, text string) (string, error) {
 	ids, err := conn.Column(ctx, `SELECT DISTINCT agent_id FROM `+w.planner.Agents()+` WHERE starts_with(agent_id, ?)
 		ORDER BY agent_id <> ?, agent_id`, text, text)
@@ -187,8 +186,7 @@ func (w *Warehouse) FindCall(ctx context.Context, prefix string) (id string, sta
 	return "", time.Time{}, &question.UnknownError{What: "call", Name: prefix}
 }
 
-// resolve returns q with ids in place of names and, for a report of events, with the period of the
-// surrounding calls.
+// resolve returns q with ids in place of names and, for a report of events, with the period of the surrounding calls.
 func (w *Warehouse) resolve(ctx context.Context, conn *duck.Conn, q question.Question) (question.Question, error) {
 	if !q.Report.Selects() && !q.OfCalls() {
 		return q, nil

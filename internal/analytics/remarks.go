@@ -18,19 +18,17 @@ type Remarks struct {
 	Empty      string      // what it means that there are no rows; empty: there are rows
 	NotFetched []string    // resources that it needs and that no run has fetched yet
 	Unmatched  []Unmatched // conditions
-	// Coverage is that of the period and, in a comparison, of the one before; none if the report is
-	// not about calls.
+	// Coverage is that of the period and, in a comparison, of the one before; none if the report is not about calls.
 	Coverage []*Coverage
 	Compared Compared
-	// Baseline is the beginning of the selected time, if versions are compared with one that has earlier
-	// calls; else zero.
+	// Baseline is the beginning of the selected time, if versions are compared with one that has earlier calls; else zero.
 	Baseline time.Time
 }
 
-// Compared is what may mislead in a comparison: unless the periods have the same number of weekend
-// days, and the warehouse has calls from all days of the one before, numbers of calls differ for that
-// reason alone.
+// Compared is what may mislead in a comparison: periods of other lengths or with other weekends, and days of the one before
+// that the warehouse has no calls of.
 type Compared struct {
+	Days, DaysBefore       int
 	Weekend, WeekendBefore int
 	Begin, FirstCall       time.Time // the days on which the period before, and the warehouse, begin
 	Held, Of               int       // how many of the days of the period before are not before the first call
@@ -98,6 +96,7 @@ func (w *Warehouse) remarks(ctx context.Context, conn *duck.Conn, q question.Que
 func (w *Warehouse) compared(p, before question.Params) (c Compared) {
 	day := func(t time.Time) time.Time { return question.DayOf(t, w.Location()) }
 	c.Begin = day(before.Since)
+	c.Days, c.DaysBefore = daysOf(p, w.Location()), daysOf(before, w.Location())
 	c.Weekend, c.WeekendBefore = question.WeekendDays(p, w.Location()), question.WeekendDays(before, w.Location())
 	start := int64(math.MaxInt64)
 	for _, f := range w.Snapshot().Manifest.FilesOf(schema.Calls.Name) {
@@ -108,11 +107,16 @@ func (w *Warehouse) compared(p, before question.Params) (c Compared) {
 	if start == math.MaxInt64 {
 		return c
 	}
-	days := func(from time.Time) int { return int(day(before.Until.Add(-1)).Sub(from).Hours()/24) + 1 }
 	c.FirstCall = day(time.UnixMilli(start))
-	c.Of = days(c.Begin)
-	c.Held = min(c.Of, max(0, days(c.FirstCall)))
+	c.Of = c.DaysBefore
+	before.Since = time.UnixMilli(start)
+	c.Held = min(c.Of, max(0, daysOf(before, w.Location())))
 	return c
+}
+
+// daysOf returns the number of a period's days.
+func daysOf(p question.Params, loc *time.Location) int {
+	return int(question.DayOf(p.Until.Add(-1), loc).Sub(question.DayOf(p.Since, loc)).Hours()/24) + 1
 }
 
 // Lines returns the remarks in sentences, for a reader in a zone.
@@ -131,7 +135,9 @@ func (r *Remarks) Lines(loc *time.Location) (out []string) {
 			"its first_day and last_day are the first and last of them", r.Baseline.In(loc).Format("2006-01-02 15:04")))
 	}
 	c := r.Compared
-	if c.Weekend != c.WeekendBefore {
+	if c.Days != c.DaysBefore {
+		out = append(out, fmt.Sprintf("the period has %d days, the one before %d: call counts differ for that alone", c.Days, c.DaysBefore))
+	} else if c.Weekend != c.WeekendBefore {
 		out = append(out, fmt.Sprintf("the period has %d weekend days, the one before %d: call counts differ for that reason alone",
 			c.Weekend, c.WeekendBefore))
 	}

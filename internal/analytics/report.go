@@ -37,8 +37,7 @@ type Answer struct {
 	remarks *Remarks // read once
 }
 
-// Ask answers a question: it reads names and finds the calls of events first if there are any in it,
-// then runs one SELECT. It returns a Denied error if a report, its groups or its conditions need a
+// Ask answers a question with one SELECT, after reading the names and events in it. It returns a Denied error if it needs a
 // table that the reader may not see: an empty answer would look like a result.
 func (w *Warehouse) Ask(ctx context.Context, request Question) (*Answer, error) {
 	q, err := w.parse(request)
@@ -62,8 +61,7 @@ func (w *Warehouse) Ask(ctx context.Context, request Question) (*Answer, error) 
 	return a, nil
 }
 
-// Explain returns the SELECT that answers a question: over the warehouse, and in any DuckDB over a
-// catalog of the snapshot.
+// Explain returns the SELECT that answers a question: over the warehouse, and in any DuckDB over a catalog of the snapshot.
 func (w *Warehouse) Explain(ctx context.Context, request Question) (string, error) {
 	q, err := w.parse(request)
 	if err != nil {
@@ -163,6 +161,16 @@ func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Questio
 	r.keys(made.Report, q.Keys)
 	nameCurrency(r.columns, w.currency)
 	r.addNames(labels, q)
+	if q.MarkParts {
+		m, from, until := w.Snapshot().Manifest, q.Since, q.Until
+		if len(m.Coverage) > 0 && m.Coverage[0].From > max(from.UnixMilli(), 0) {
+			from = time.UnixMilli(m.Coverage[0].From)
+		}
+		if to := m.ListedTo(); until.IsZero() || !to.IsZero() && to.Before(until) {
+			until = to
+		}
+		r.parts = q.Parts(from, until, w.Location())
+	}
 	return r, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/question"
@@ -22,12 +23,12 @@ type Rows struct {
 	isPair  bool // the first column is a pair of keys, shown as two columns
 	buf     []value.Value
 
-	// If agents or campaigns have labels: the columns of their ids, and whether labels replace
-	// them.
+	// If agents or campaigns have labels: the columns of their ids, and whether labels replace them.
 	labels  map[string]string
 	idsAt   []int
 	inPlace bool
 	named   []value.Value
+	parts   []map[string]string // by key: texts in place of days, weeks and months that are not whole
 	exact   []value.Value
 }
 
@@ -66,8 +67,7 @@ func (r *Rows) Close() {
 	r.conn.Close()
 }
 
-// streamed returns the rows of run, which reads with a connection. Closing the rows closes the
-// connection.
+// streamed returns the rows of run, which reads with a connection. Closing the rows closes the connection.
 func streamed(conn *duck.Conn, run func() (*Rows, error)) (*Rows, error) {
 	rows, err := run()
 	if err != nil {
@@ -127,10 +127,15 @@ func (r *Rows) addNames(labels map[string]string, q question.Question) {
 // withNames adds the names to a row.
 func (r *Rows) withNames(row []value.Value) []value.Value {
 	r.exact = row
-	if len(r.idsAt) == 0 {
+	if len(r.idsAt) == 0 && r.parts == nil {
 		return row
 	}
 	r.named = append(r.named[:0], row...)
+	for i, parts := range r.parts {
+		if text, ok := parts[string(row[i].AppendText(nil, time.UTC))]; ok {
+			r.named[i] = value.Of(text)
+		}
+	}
 	for _, at := range r.idsAt {
 		name, known := r.labels[row[at].Text]
 		if !r.inPlace {
@@ -177,8 +182,7 @@ func describe(columns []value.Column, f *sqlfiles.File) []value.Column {
 	return out
 }
 
-// label returns a column's heading: its name without the unit, which the cells show, and the base
-// of a share.
+// label returns a column's heading: its name without the unit, which the cells show, and the base of a share.
 func label(c value.Column, of string) string {
 	name := c.Name
 	switch c.Unit {

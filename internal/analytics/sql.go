@@ -33,9 +33,8 @@ func (e *ParamError) Error() string {
 	return "the statement has no parameter $" + e.Unused[0]
 }
 
-// SQLWith is SQL for a statement with named parameters, such as $agent. The values are texts, which
-// DuckDB converts to the type that the context requires, such as a number or a date. It returns a
-// *ParamError if values and parameters do not match.
+// SQLWith is SQL with values of named parameters such as $agent, which DuckDB converts to the type that the context requires.
+// It returns a *ParamError if values and parameters do not match.
 func (w *Warehouse) SQLWith(ctx context.Context, text string, values map[string]string) (*Rows, error) {
 	return w.runSQL(ctx, text, func(stmt *duck.Stmt) ([]any, error) { return arguments(stmt, values) })
 }
@@ -116,9 +115,8 @@ func (w *Warehouse) Card(ctx context.Context, id string) (*Rows, error) {
 		layout.ArchivePlace(w.Snapshot().Manifest.Archive), id)
 }
 
-// Said returns the summaries of calls, given their starts by id, and what was said in them, in the
-// columns call_id, who (summary, agent or user) and what. It returns an error, which is Denied, if
-// the reader may not see transcripts.
+// Said returns the summaries of calls, given their starts by id, and what was said in them, as call_id, who (summary, agent or
+// user) and what. It returns a Denied error if the reader may not see transcripts.
 func (w *Warehouse) Said(ctx context.Context, calls map[string]time.Time) (*Rows, error) {
 	if err := cmp.Or(w.Rights().May(schema.Calls.Name), w.Rights().May(schema.Turns.Name)); err != nil {
 		return nil, err

@@ -28,9 +28,8 @@ func (u Unmatched) String() string {
 // maxValues is the maximum number of values compared to find the most similar.
 const maxValues = 10_000
 
-// unmatched returns the values of conditions that match no call in any period: most likely they are
-// misspelt. It skips dimensions with a fixed set of values, such as hours and days, and those whose
-// names are checked elsewhere.
+// unmatched returns the values of conditions that match no call in any period, most likely because they are misspelt, except
+// of dimensions whose values or names are checked elsewhere.
 func unmatched(ctx context.Context, conn *duck.Conn, filters []question.Filter) (out []Unmatched, err error) {
 	for _, f := range filters {
 		if !f.Open() {

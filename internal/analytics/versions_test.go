@@ -141,3 +141,33 @@ func TestBaselineOfVersions(t *testing.T) {
 		t.Errorf("an unknown baseline: %v", err)
 	}
 }
+
+// Days, weeks and months say which part of them an answer for people has: selected, and listed.
+func TestPartsOfPeriods(t *testing.T) {
+	d := analyticstest.Data{Coverage: []schema.Span{{From: november(1, 3), To: november(25, 9)}}}
+	for day := 1; day < 26; day++ {
+		d.Calls = append(d.Calls, row{"call_id": fmt.Sprint(day), "start_at": november(day, 4)})
+	}
+	w := warehouse(t, d, nil)
+	since, until := time.UnixMilli(november(10, 2)), time.UnixMilli(november(12, 0))
+	for _, c := range []struct {
+		p    question.Params
+		want string
+	}{
+		{question.Params{By: "day", Since: since, Until: until, MarkParts: true}, "2026-11-10 from 02:00|1|2026-11-11|1|"},
+		{question.Params{By: "week", Since: since, Until: until, MarkParts: true}, "2026-11-09 from 11-10 02:00 to 11-12|2|"},
+		{question.Params{By: "month", MarkParts: true}, "2026-11 from 11-01 03:00 to 11-25 09:00|25|"},
+		{question.Params{By: "agent,day", Since: until.AddDate(0, 0, 13), MarkParts: true}, "|2026-11-25 to 09:00|1|"},
+	} {
+		rows, err := askFor(t.Context(), w, "sentiment", c.p)
+		got := ""
+		for _, line := range all(t, rows, err) {
+			for _, v := range line[:1+len(strings.Split(c.p.By, ","))] {
+				got += string(value.AppendText(nil, v, time.UTC)) + "|"
+			}
+		}
+		if got != c.want {
+			t.Errorf("%+v: %v, want %s", c.p, got, c.want)
+		}
+	}
+}

@@ -1,9 +1,5 @@
-// Package analytics answers questions about a warehouse: it runs the named reports, and SQL, on one
-// snapshot opened by package database.
-//
-// The .sql files of package sqlfiles define the terms (a connected call, a local day) and the
-// figures of each report; this package binds them to zones, bounds, groups and conditions. It
-// prints nothing; package format writes the rows.
+// Package analytics answers questions about a warehouse: it runs the named reports, and SQL, on one snapshot opened by
+// package database. The files of package sqlfiles define terms and figures; package format writes the rows.
 package analytics
 
 import (
@@ -14,8 +10,7 @@ import (
 	"callhouse/internal/analytics/question"
 )
 
-// Options configure how a warehouse is opened, and the assumptions of its reports. The zero value
-// is ready to use.
+// Options configure how a warehouse is opened, and the assumptions of its reports. The zero value is ready to use.
 type Options struct {
 	database.Options
 	// Currency is the currency of the costs, for headings; empty: headings name none.
@@ -24,8 +19,7 @@ type Options struct {
 	Goals []question.Goal
 }
 
-// Warehouse is one snapshot, open for reports and SQL. It may be used by several goroutines at
-// once.
+// Warehouse is one snapshot, open for reports and SQL. It may be used by several goroutines at once.
 type Warehouse struct {
 	*database.DB
 	planner  *plan.Planner

@@ -45,11 +45,11 @@ func TimeWords() []string {
 	for d := range 7 {
 		out = append(out, strings.ToLower(time.Weekday((d+1)%7).String()))
 	}
-	return append(out, "this-month", "last-month", "24h", "7d", "4w")
+	return append(out, "this-month", "last-month", "this-year", "last-year", "24h", "7d", "4w")
 }
 
 // dayOf returns the day of a word: today, yesterday, a weekday (the last one, today included), and
-// the first of this-month and of last-month.
+// the first of this-month, last-month, this-year and last-year.
 func dayOf(word string, now time.Time) (year int, month time.Month, day int, ok bool) {
 	year, month, day = now.Date()
 	switch word = strings.ToLower(word); word {
@@ -61,6 +61,10 @@ func dayOf(word string, now time.Time) (year int, month time.Month, day int, ok 
 		return year, month, 1, true
 	case "last-month":
 		return year, month - 1, 1, true
+	case "this-year":
+		return year, time.January, 1, true
+	case "last-year":
+		return year - 1, time.January, 1, true
 	}
 	for back := range 7 {
 		if word == strings.ToLower(time.Weekday((int(now.Weekday())+7-back)%7).String()) {

@@ -53,8 +53,9 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		a.agentFlag(cmd, ofAgent)
 		a.whereFlag(cmd)
 	}
-	fl.StringVar(&a.Compare, "compare", "", "show each figure beside that of another `PERIOD`, and the change: previous; requires --since")
-	cli.Complete(cmd, "compare", answer.Previous)
+	fl.StringVar(&a.Compare, "compare", "", "compare with another `PERIOD`: previous, last-month, last-year (the same days), or the time, "+
+		"as for --since, at which one of the same length begins")
+	cli.Complete(cmd, "compare", append(cli.TimeWords(), answer.Previous)...)
 	if !f.Comparable() {
 		_ = fl.MarkHidden("compare") // the error explains why not
 	}
@@ -153,7 +154,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 		p.Words = args
 	}
 	if kind, err := a.OutputFormat(); err == nil {
-		p.NamesInPlace = !kind.Exact()
+		p.NamesInPlace, p.MarkParts = !kind.Exact(), !kind.Exact()
 	}
 	shown := p.Top
 	if of, _ := f.Pages(); of != "" && p.Sort == "" { // counting the others would read all of them

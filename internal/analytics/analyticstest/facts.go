@@ -54,8 +54,7 @@ func (w *writer) derive(d Data) Data {
 	return d
 }
 
-// derived returns the data that the sink derives from a call's transcript: its facts in calls, and
-// its tool calls.
+// derived returns the data that the sink derives from a call's transcript: its facts in calls, and its tool calls.
 func derived(t testing.TB, start any, turns []Row) (facts Row, tools []Row) {
 	t.Helper()
 	turns = slices.SortedStableFunc(slices.Values(turns), func(a, b Row) int { return cmp.Compare(number(a), number(b)) })

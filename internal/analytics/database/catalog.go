@@ -20,12 +20,9 @@ import (
 // storage is the oldest storage version, readable by DuckDB 1.0 and later.
 const storage = "v1.0.0"
 
-// CatalogScript returns the statements that create the views of a snapshot, their comments and their
-// macros in an empty DuckDB database.
-//
-// They contain everything they need: the files' paths (absolute if the snapshot's is) and the
-// offsets of the zone of local days. They require only the extensions json and parquet, which every
-// client includes or loads by itself.
+// CatalogScript returns the statements that create the views of a snapshot, their comments and their macros in an empty
+// DuckDB database. They have the files' paths (absolute if the snapshot's is) and the offsets of the zone, and need only
+// the extensions json and parquet.
 func CatalogScript(snap *layout.Snapshot, loc *time.Location) string {
 	var b strings.Builder
 	b.WriteString("CREATE SCHEMA stored;\n" + sqltext.Relations(snap, resource.Tables...))
@@ -59,8 +56,7 @@ COMMENT ON VIEW snapshot IS 'the commit that all views read, the zone of local d
 `, m.Snapshot, sqltext.Quote(m.RunID), m.CommittedAt.UnixMicro(), sqltext.Quote(loc.String()), sqltext.Quote(snap.Dir))
 }
 
-// WriteCatalog creates a closed DuckDB database with the views of a snapshot at path, which must not
-// exist.
+// WriteCatalog creates a closed DuckDB database with the views of a snapshot at path, which must not exist.
 func WriteCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location, path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) { // DuckDB would open an existing database and add to it
 		return &os.PathError{Op: "create the catalog", Path: path, Err: fs.ErrExist}

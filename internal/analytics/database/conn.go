@@ -9,9 +9,8 @@ import (
 	"callhouse/internal/resource"
 )
 
-// Conn returns a connection for statements that read these stored tables and views, in addition to
-// those that are defined already. DuckDB verifies the checksums of pages that it reads; where it
-// fails over a damaged file, the error is a *layout.DamageError.
+// Conn returns a connection for statements that read these stored tables and views, besides those that are defined already.
+// Where DuckDB fails over a damaged file, the error is a *layout.DamageError.
 func (db *DB) Conn(ctx context.Context, names ...string) (*duck.Conn, error) {
 	db.defining.Lock()
 	defer db.defining.Unlock()

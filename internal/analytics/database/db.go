@@ -1,8 +1,5 @@
-// Package database opens one snapshot of a warehouse in a DuckDB in memory: it resolves the link
-// current once, defines the tables, views and macros that statements name, explains errors over
-// damaged files, and seals the database for untrusted statements.
-//
-// It only reads what the sink has published, and does not depend on reports.
+// Package database opens one snapshot of a warehouse in a DuckDB in memory: it defines the tables, views and macros that
+// statements name, explains errors over damaged files, and seals the database for untrusted statements.
 package database
 
 import (
@@ -20,11 +17,9 @@ import (
 
 // Options configure how a warehouse is opened. The zero value is ready to use.
 type Options struct {
-	// Location is the zone of local dates and hours, and of the times that SQL
-	// prints; nil is UTC.
+	// Location is the zone of local dates and hours, and of the times that SQL prints; nil is UTC.
 	Location *time.Location
-	// Threads and MemoryLimit (such as "4GB") limit DuckDB; zero: its defaults, but one thread for
-	// a small snapshot.
+	// Threads and MemoryLimit (such as "4GB") limit DuckDB; zero: its defaults, but one thread for a small snapshot.
 	Threads     int
 	MemoryLimit string
 	// Safe restricts untrusted statements: they read only the warehouse, within these limits, which
@@ -39,8 +34,7 @@ type Options struct {
 	Dialect *Dialect
 }
 
-// DB is one snapshot, open in a DuckDB of its own. It may be used by several goroutines at
-// once.
+// DB is one snapshot, open in a DuckDB of its own. It may be used by several goroutines at once.
 type DB struct {
 	snap   *layout.Snapshot
 	free   func() error // lets the snapshot be retired
@@ -101,8 +95,7 @@ func Open(ctx context.Context, root string, o Options) (*DB, error) {
 	return db, nil
 }
 
-// isSmall reports whether starting and waking a second thread for a snapshot costs more than it
-// saves.
+// isSmall reports whether starting and waking a second thread for a snapshot costs more than it saves.
 func isSmall(snap *layout.Snapshot) bool {
 	var bytes int64
 	for i := range snap.Manifest.Files {

@@ -95,8 +95,7 @@ func (db *DB) SQLConn(ctx context.Context) (*duck.Conn, error) {
 	return conn, nil
 }
 
-// check returns the rules for checking statements. A reader with rights may name only visible
-// tables.
+// check returns the rules for checking statements. A reader with rights may name only visible tables.
 func (db *DB) check() guard.Check {
 	check := guard.Check{Safe: db.safe, NoPlans: db.rights.Agents != nil}
 	if !db.rights.None() {

@@ -18,9 +18,8 @@ type Limits struct {
 	Temp   int64 // maximum bytes of its temporary folder, for data that does not fit into memory
 }
 
-// seal restricts a database: from now on no file except the snapshot's own is opened, no extension
-// is loaded, and no setting is changed except the zone, which every connection sets. Files are
-// allowed one by one, so a link next to them leads nowhere.
+// seal restricts a database: from now on no file except the snapshot's own is opened, one by one, no extension is loaded, and
+// no setting is changed except the zone, which every connection sets.
 func (db *DB) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
 	var files []string
 	for _, t := range resource.Tables {
@@ -46,8 +45,7 @@ func (db *DB) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
 	return nil
 }
 
-// absolute returns the absolute path of root without links, since DuckDB compares allowed paths as
-// text.
+// absolute returns the absolute path of root without links, since DuckDB compares allowed paths as text.
 func absolute(root string) (string, error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {

@@ -76,8 +76,7 @@ func (v *vector) readOther(row int, to *value.Value) {
 		h := get[hugeint](v, row)
 		to.High, to.Low = int64(h.upper^1<<63), h.lower
 	case bindings.TypeTimeTZ:
-		// 40 bits of microseconds, then 24 bits of the maximum minus the offset, so that the bits
-		// sort like the instants.
+		// 40 bits of microseconds, then 24 bits of the maximum minus the offset, so that the bits sort like the instants.
 		raw := get[uint64](v, row)
 		const highest = 16*3600 - 1
 		to.High, to.Low = highest-int64(raw&0xffffff), raw>>24

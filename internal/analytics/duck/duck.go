@@ -1,9 +1,5 @@
-// Package duck opens an in-memory DuckDB and streams results chunk by chunk as exact Go values. It
-// does not depend on warehouses.
-//
-// It uses DuckDB's C interface, because the database/sql driver holds a whole result in memory,
-// outside DuckDB's own limit, and turns JSON into floats and structs into maps, which loses digits
-// and order.
+// Package duck opens an in-memory DuckDB and streams results chunk by chunk as exact Go values. It uses DuckDB's C
+// interface: the database/sql driver holds a whole result in memory, and loses the digits and order of JSON.
 package duck
 
 import (
@@ -142,8 +138,7 @@ func (c *Conn) Close() {
 // DuckDB drops an interrupt that arrives just before the start.
 const interruptEvery = 5 * time.Millisecond
 
-// watch interrupts the connection once ctx is done. No interrupt follows after the returned
-// function has returned.
+// watch interrupts the connection once ctx is done. No interrupt follows after the returned function has returned.
 func (c *Conn) watch(ctx context.Context) (stop func()) {
 	if ctx.Done() == nil {
 		return func() {}
@@ -171,9 +166,8 @@ func (c *Conn) watch(ctx context.Context) (stop func()) {
 	}
 }
 
-// failed returns the error for one of DuckDB's messages: the cause of ctx if it is done. If rows fail
-// on several threads at once, DuckDB sometimes returns the interrupt that ends the other threads
-// instead of the error itself.
+// failed returns the error for one of DuckDB's messages: the cause of ctx if it is done. If rows fail on several threads,
+// DuckDB sometimes returns the interrupt of the others instead.
 func (c *Conn) failed(ctx context.Context, msg string) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

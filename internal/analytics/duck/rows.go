@@ -119,8 +119,7 @@ func (r *Rows) Values(ctx context.Context) ([]value.Value, error) {
 	return r.buf, nil
 }
 
-// Skip drops the rest of the current chunk, or the next chunk, undecoded, and returns its number of
-// rows; 0 at the end.
+// Skip drops the rest of the current chunk, or the next chunk, undecoded, and returns its number of rows; 0 at the end.
 func (r *Rows) Skip(ctx context.Context) (int, error) {
 	for r.row == r.n {
 		if err := r.fetch(ctx); err != nil || r.done {
@@ -166,8 +165,7 @@ func (r *Rows) drop() {
 	r.row, r.n = 0, 0
 }
 
-// Close frees the result and its statement, except one of [Stmt.QueryKept]. It may be called before
-// the end.
+// Close frees the result and its statement, except one of [Stmt.QueryKept]. It may be called before the end.
 func (r *Rows) Close() {
 	r.drop()
 	bindings.DestroyResult(&r.res)

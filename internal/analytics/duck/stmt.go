@@ -55,8 +55,7 @@ func (c *Conn) extract(text string) (bindings.ExtractedStatements, error) {
 	return all, nil
 }
 
-// Prepare parses and plans one statement. Planning some statements (EXPORT DATABASE) already
-// changes something.
+// Prepare parses and plans one statement. Planning some statements (EXPORT DATABASE) already changes something.
 func (c *Conn) Prepare(ctx context.Context, text string) (*Stmt, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

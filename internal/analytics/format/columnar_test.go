@@ -266,6 +266,11 @@ joe    share     60.0%       -        -
 	if err != nil || b.String() != want || len(r.Notes) > 0 {
 		t.Errorf("%v, %q:\n%s", err, r.Notes, b.String())
 	}
+	b.Reset()
+	_, err = format.Write(t.Context(), &b, format.Table, format.Compared(format.Only(src(), []int{0, 1, 2, 3, 4, 5})), format.Options{Width: 80, Heading: "now: x"})
+	if want := "share; now: x\n\nagent  before    now  change  verdict    95 % bounds\n"; err != nil || !strings.HasPrefix(b.String(), want) || strings.Count(b.String(), "\n") != 8 {
+		t.Errorf("one figure: %v\n%s", err, b.String())
+	}
 	for _, c := range []struct {
 		f   format.Format
 		src format.Source

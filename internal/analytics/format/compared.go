@@ -14,9 +14,8 @@ import (
 // comparison is a source with the columns of a comparison.
 type comparison struct{ Source }
 
-// Compared returns src such that tables show one line for each figure (before, now, change), since
-// the columns are too wide for any terminal. A figure is a column X with previous_X, and possibly
-// change_X, change_low_X and change_high_X. Other formats are not affected.
+// Compared returns src such that tables show one line for each figure or, if there is a single one, for each row: before,
+// now, change. A figure is a column X with previous_X and possibly change_X, change_low_X and change_high_X.
 func Compared(src Source) Source { return comparison{src} }
 
 // lines turns each row of a comparison into lines for people.
@@ -32,7 +31,7 @@ type lines struct {
 // figure holds the column indexes of a figure; -1: none.
 type figure struct{ now, previous, change, low, high int }
 
-func (c comparison) lines(loc *time.Location) Source {
+func (c comparison) lines(loc *time.Location) *lines {
 	l := &lines{Source: c.Source, loc: loc}
 	columns := c.Columns()
 	find := func(name string) int {
@@ -60,7 +59,9 @@ func (l *lines) Columns() []value.Column {
 		col.Key = true
 		out = append(out, col)
 	}
-	out = append(out, value.Column{Name: "figure", Kind: value.Text, Wrap: true})
+	if len(l.figures) != 1 {
+		out = append(out, value.Column{Name: "figure", Kind: value.Text, Wrap: true})
+	}
 	for _, name := range []string{"before", "now", "change"} {
 		out = append(out, value.Column{Name: name, Kind: value.Float}) // strings, aligned like numbers
 	}
@@ -76,7 +77,7 @@ func (l *lines) Values(ctx context.Context) ([]value.Value, error) {
 		}
 		l.row = value.KeepAll(row)
 		for _, f := range l.figures {
-			if row[f.now].Kind != value.Null || row[f.previous].Kind != value.Null {
+			if len(l.figures) == 1 || row[f.now].Kind != value.Null || row[f.previous].Kind != value.Null {
 				l.left = append(l.left, f)
 			}
 		}
@@ -95,7 +96,11 @@ func (l *lines) Values(ctx context.Context) ([]value.Value, error) {
 	if f.low >= 0 && l.row[f.low].Kind != value.Null {
 		judged, bounds = verdict(l.row[f.low], l.row[f.high]), l.signed(f.low)+" to "+l.signed(f.high)
 	}
-	for _, text := range []string{heading(columns[f.now]), l.cell(f.previous), l.cell(f.now), change, judged, bounds} {
+	texts := []string{heading(columns[f.now]), l.cell(f.previous), l.cell(f.now), change, judged, bounds}
+	if len(l.figures) == 1 {
+		texts = texts[1:] // the heading has its name
+	}
+	for _, text := range texts {
 		out = append(out, value.Of(text))
 	}
 	return out, nil

@@ -1,6 +1,5 @@
-// Package format writes rows as tables for people, CSV for programs and spreadsheets, Excel
-// workbooks, JSON, NDJSON, Markdown, Parquet and Arrow. It holds a bounded number of rows, writes
-// only to the given writer, and does not depend on DuckDB or warehouses.
+// Package format writes rows as tables for people, and in the formats of programs and spreadsheets. It holds a bounded
+// number of rows, and does not depend on DuckDB or warehouses.
 package format
 
 import (
@@ -87,8 +86,7 @@ type Source interface {
 // Options control how rows are written.
 type Options struct {
 	Location *time.Location // of instants; nil is UTC
-	// Width is the width of the terminal; 0: no terminal, so tables are plain, complete and as wide
-	// as necessary.
+	// Width is the width of the terminal; 0: no terminal, so tables are plain, complete and as wide as necessary.
 	Width int
 	// Heading is written above the rows in formats for people.
 	Heading string
@@ -117,15 +115,18 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 	buf := bufio.NewWriterSize(w, 64<<10)
 	var r Result
 	var err error
+	if c, ok := src.(comparison); ok && !f.Exact() {
+		l := c.lines(o.Location)
+		if src = l; len(l.figures) == 1 {
+			o.Heading = strings.TrimSuffix(heading(c.Columns()[l.figures[0].now])+"; "+o.Heading, "; ")
+		}
+	}
 	heading := words.Line(o.Heading)
 	if f == Markdown {
 		heading = blockRE.ReplaceAllString(escapeMarkdown(strings.TrimSpace(heading)), `$1\$2$3`)
 	}
 	if heading != "" && !f.Exact() {
 		_, _ = buf.WriteString(heading + "\n\n") // Flush returns the error
-	}
-	if c, ok := src.(comparison); ok && !f.Exact() {
-		src = c.lines(o.Location)
 	}
 	switch f {
 	case Table:

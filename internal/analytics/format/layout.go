@@ -144,8 +144,7 @@ func writeRecords(w *bufio.Writer, columns []value.Column, cells [][]string, wid
 // widthOf returns the terminal cells of s: a Korean letter takes two.
 func widthOf(s string) int { return measure().StringWidth(s) }
 
-// measure ignores the environment, unlike the library's default: output must not depend on the
-// machine.
+// measure ignores the environment, unlike the library's default: output must not depend on the machine.
 func measure() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }
 
 // cut shortens s to a width with an ellipsis.

@@ -25,8 +25,7 @@ type flavour struct {
 // exact is for programs: values are unchanged.
 var exact = flavour{"", "\n", ',', func(c value.Column, _ *time.Location) string { return c.Name }, (*value.Value).AppendText}
 
-// shown returns the flavour for the output's destination: a terminal would interpret control
-// characters.
+// shown returns the flavour for the output's destination: a terminal would interpret control characters.
 func shown(as flavour, o Options) flavour {
 	if exactly := as.appendText; o.Width > 0 {
 		as.appendText = func(v *value.Value, dst []byte, loc *time.Location) []byte {
@@ -119,8 +118,7 @@ func writeJSON(ctx context.Context, w *bufio.Writer, src Source, o Options, open
 	return r, err
 }
 
-// uniqueNames renames columns of the same name, since members of an object must differ: a, a_2,
-// a_3.
+// uniqueNames renames columns of the same name, since members of an object must differ: a, a_2, a_3.
 func uniqueNames(columns []value.Column) []string {
 	taken := map[string]bool{}
 	for _, c := range columns {

@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// TableRows is the number of rows that determine the column widths, and the default maximum of
-	// rows on a terminal.
+	// TableRows is the number of rows that determine the column widths, and the default maximum of rows on a terminal.
 	TableRows = 1000
 	// countRows limits the counting of rows not shown.
 	countRows = 1_000_000
@@ -150,8 +149,7 @@ func humanRow(row []value.Value, columns []value.Column, o Options) []string {
 	return out
 }
 
-// repeated returns how many leading keys a row shares with the row above; a terminal shows them
-// once.
+// repeated returns how many leading keys a row shares with the row above; a terminal shows them once.
 func repeated(columns []value.Column, above, cells []string, o Options) (n int) {
 	for o.Width > 0 && n < len(columns) && columns[n].Key && cells[n] == above[n] {
 		n++

@@ -110,8 +110,7 @@ func newSheet(file *excelize.File, columns []value.Column, o Options) (*sheet, e
 	return s, s.to.SetRow("A1", head)
 }
 
-// sheetHeading returns the heading of a column in a workbook, where milliseconds are durations, and
-// their changes seconds.
+// sheetHeading returns the heading of a column in a workbook, where milliseconds are durations, and their changes seconds.
 func sheetHeading(c value.Column, loc *time.Location) string {
 	if c.Kind != value.Integer || c.Unit != value.Millis {
 		return zoned(c, loc)
@@ -123,8 +122,7 @@ func sheetHeading(c value.Column, loc *time.Location) string {
 	return name
 }
 
-// isChange reports whether a column holds differences, which Excel cannot show as durations if they
-// are negative.
+// isChange reports whether a column holds differences, which Excel cannot show as durations if they are negative.
 func isChange(c value.Column) bool { return strings.HasPrefix(c.Name, value.ChangeOf) }
 
 // about adds a sheet of names and values.

@@ -1,5 +1,4 @@
-// Package guard decides whether a statement only reads and, if it is untrusted, whether it reads
-// only the warehouse.
+// Package guard decides whether a statement only reads and, if it is untrusted, whether it reads only the warehouse.
 package guard
 
 import (
@@ -53,10 +52,9 @@ type Check struct {
 	NoPlans bool
 }
 
-// Text returns the text to run for one read-only statement, possibly under EXPLAIN: the given one,
-// or its rewritten form. Any other statement is an error; if Safe, so is EXPLAIN ANALYZE, which
-// executes the statement. It decides from the parse tree alone, before planning: planning EXPORT
-// DATABASE already creates a folder.
+// Text returns the text to run for one read-only statement, possibly under EXPLAIN, as given or rewritten. Any other statement is
+// an error; if Safe, so is EXPLAIN ANALYZE, which executes. It decides from the parse tree, before planning: planning
+// EXPORT DATABASE already creates a folder.
 func (k Check) Text(ctx context.Context, conn *duck.Conn, text string) (string, error) {
 	if strings.IndexByte(text, 0) >= 0 { // C code would end the text there
 		return "", &duck.Error{Kind: "Parser", Message: "the statement contains a zero byte"}

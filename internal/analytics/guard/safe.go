@@ -29,8 +29,7 @@ func safeTableFunctions() map[string]bool {
 		"json_each": true, "json_tree": true, "pg_timezone_names": true, "summary": true}
 }
 
-// unsafeFunctions are scalar functions that reach outside the statement, or build values of raw
-// bytes without validation.
+// unsafeFunctions are scalar functions that reach outside the statement, or build values of raw bytes without validation.
 func unsafeFunctions() map[string]string {
 	settings, log := "reading the program's settings", "writing to the log"
 	plan, raw := "planning text as SQL", "building values from raw bytes"
@@ -68,9 +67,8 @@ func relations() map[relationName]bool {
 	return out
 }
 
-// scope holds the WITH names visible at a place in a statement, innermost first. They are resolved
-// as DuckDB does: a name means its WITH only without a schema, after its definition, and inside the
-// WITH's query. Elsewhere it is a relation.
+// scope holds the WITH names visible at a place, innermost first. A name means its WITH only without a schema, after its
+// definition and inside the WITH's query, as in DuckDB; elsewhere it is a relation.
 type scope struct {
 	name  string
 	outer *scope
@@ -96,9 +94,8 @@ type safety struct {
 	unknown   string // a name in FROM that is neither our relation nor a WITH
 }
 
-// safe returns an *UnsafeError for statements that read anything but the warehouse's tables. raw
-// are trees of json_serialize_sql. unknown is a plain name in FROM that is not a table of the
-// warehouse.
+// safe returns an *UnsafeError for statements, trees of json_serialize_sql, that read anything but the warehouse's tables.
+// unknown is a plain name in FROM that is none of them.
 func safe(raw []json.RawMessage, k Check) (unknown string, err error) {
 	s := &safety{relations: relations(), tables: safeTableFunctions(), functions: unsafeFunctions(), also: k.Also, may: k.May,
 		shared: k.Shared}
@@ -147,8 +144,7 @@ func (s *safety) check(node any, with *scope) error {
 	return nil
 }
 
-// with checks the queries of a node's WITH, each of which sees the names before it, and returns the
-// scope of the node.
+// with checks the queries of a node's WITH, each of which sees the names before it, and returns the scope of the node.
 func (s *safety) with(n map[string]any, with *scope) (*scope, error) {
 	ctes, _ := n["cte_map"].(map[string]any)
 	entries, _ := ctes["map"].([]any)
@@ -223,8 +219,7 @@ func noTable(name string) error {
 	return &UnsafeError{"reading " + shown(name) + ", which is not a table of the warehouse,"}
 }
 
-// lower folds the 26 letters that DuckDB folds. Go's own function folds more, so it would treat two
-// distinct names as one.
+// lower folds the 26 letters that DuckDB folds. Go's own function folds more, so it would treat two distinct names as one.
 func lower(s string) string {
 	b := []byte(s)
 	for i, c := range b {

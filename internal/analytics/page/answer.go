@@ -112,8 +112,7 @@ func (s *source) command(report string, q question.Params) (c command) {
 	return c
 }
 
-// index returns the index of a column. Names are built in, so an unknown one is a bug that every
-// test finds.
+// index returns the index of a column. Names are built in, so an unknown one is a bug that every test finds.
 func (a *answer) index(column string) int {
 	i := slices.IndexFunc(a.columns, func(c value.Column) bool { return c.Name == column })
 	if i < 0 {

@@ -148,9 +148,8 @@ func (a *answer) clear(row []any, column string) bool {
 		(float(row[a.index(value.ChangeLowOf+column)]) > 0 || float(row[a.index(value.ChangeHighOf+column)]) < 0)
 }
 
-// overdispersion returns how much the calls of a day differ from the same weekday a week before, relative to
-// chance, over the eight weeks up to a day; 0: unknown. By chance, two days of about n calls differ by
-// √(2n). days is the funnel by day.
+// overdispersion returns how much the calls of a day differ from the same weekday a week before, relative to chance (√(2n)
+// for n calls), over the eight weeks up to a day; 0: unknown. days is the funnel by day.
 func overdispersion(days *answer, until time.Time) float64 {
 	of := func(day time.Time) float64 {
 		return float(days.at("calls", map[string]string{"day": day.Format(time.DateOnly), "stage": "attempted"}))
@@ -198,8 +197,7 @@ func (d direction) better(is, was float64) bool {
 	return d != neither && (is > was) == (d == higherIsBetter)
 }
 
-// unusual says of a day's figure that it is unusual: that counts, even if it differs from the week before
-// by chance only.
+// unusual says of a day's figure that it is unusual: that counts, even if it differs from the week before by chance only.
 func (s *shown) unusual(l *lang, usual, class string) {
 	c := change{Word: l.Say("change.unusual", usual)}
 	if old := s.Change; old != nil {

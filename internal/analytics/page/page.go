@@ -1,12 +1,7 @@
-// Package page makes the morning page: one HTML document with the daily numbers and charts of the
-// calls.
-//
-// All numbers come from named reports, read through [analytics.Warehouse]. For each number, the
-// page has all digits (in data elements, whose text is for people) and the command that prints it.
-// It computes only differences, sums of counts, and whether a difference exceeds chance.
-//
-// The document is self-contained: it needs no network, script or font. The package draws with
-// package chart, contains no SQL and touches no files.
+// Package page makes the morning page: one HTML document with the daily numbers and charts of the calls, which needs no
+// network, script or font. All numbers come from named reports; for each, the page has all digits (in data elements,
+// whose text is for people) and the command that prints it. It computes only differences, sums of counts, and whether
+// a difference exceeds chance.
 package page
 
 import (
@@ -344,8 +339,7 @@ func (p *page) points(unusual *answer) []point {
 
 var classes = []string{"bad", "good", "same"}
 
-// sentence says what needs attention on the last day and in the period, else what improved, else
-// what changed.
+// sentence says what needs attention on the last day and in the period, else what improved, else what changed.
 func (p *page) sentence(lacks bool) string {
 	if len(p.Points) > 0 {
 		class, n := p.Points[0].Change.Class, 0

@@ -24,9 +24,8 @@ func (e *PeriodError) Error() string {
 	return fmt.Sprintf("no complete day between %s and %s", e.Since, e.Until)
 }
 
-// newPeriod returns the days from since to before until, both rounded down to their day. By default
-// the period ends with the last day that is over and completely listed, and has 28 days, so it has
-// as many weekends as the 28 days before.
+// newPeriod returns the days from since to before until, both rounded down to their day. The default are the 28 days
+// up to the last one that is over and completely listed.
 func newPeriod(since, until, listed, now time.Time, loc *time.Location) (period, error) {
 	p := period{loc: loc}
 	p.until = question.DayOf(known(listed, now), loc)

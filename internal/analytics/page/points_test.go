@@ -11,7 +11,6 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/database"
-	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
@@ -220,17 +219,6 @@ func TestLastWords(t *testing.T) {
 	p = usesOf(t, rights.Rights{Tables: []string{"calls"}})
 	if err := p.read(t.Context()); err != nil || p.Sections[0].ID == "worst" {
 		t.Errorf("the page of a reader who may not see transcripts: %v", err)
-	}
-}
-
-// The link to the calls of a row is the same each time.
-func TestLinkOfSeveralConditions(t *testing.T) {
-	a := &answer{source: &source{at: func(_ string, p question.Params) string { return fmt.Sprint(p.Where) }}}
-	where := map[string]string{"campaign": "spring", "direction": "inbound", "outcome": "completed", "status": "ended"}
-	for range 20 {
-		if got, want := a.calls(where), "[campaign=spring direction=inbound outcome=completed status=ended]"; got != want {
-			t.Fatalf("%s, want %s", got, want)
-		}
 	}
 }
 

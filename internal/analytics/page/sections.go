@@ -16,8 +16,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// completed is the outcome that counts as an agent's success, unless the setting success overrides
-// it.
+// completed is the outcome that counts as an agent's success, unless the setting success overrides it.
 const completed = "completed"
 
 // agents has the 20 agents with the most calls, in the report's order.

@@ -29,16 +29,14 @@ type table struct {
 	Rows    []line
 }
 
-// head is a column: its heading and its source, a column of the report, in the rows that Where
-// selects.
+// head is a column: its heading and its source, a column of the report, in the rows that Where selects.
 type head struct {
 	Text, Column, Where string
 	Words               bool // text, no numbers
 	Wide                bool // hidden on a narrow page
 }
 
-// line is a row. Key is the exact text of the report's first column; Sum marks the sum of several
-// rows.
+// line is a row. Key is the exact text of the report's first column; Sum marks the sum of several rows.
 type line struct {
 	Name, Title, Key string
 	Null, Sum, Part  bool
@@ -96,9 +94,8 @@ func (p *page) share(a *answer, row []any, column string, of direction, name str
 	return out
 }
 
-// most keeps the rows of a table with the largest counts in its i-th column, in their order, sums up the
-// others, and returns their number. A single other row is kept as well. Rows that only the period before
-// has are dropped.
+// most keeps the rows of a table with the largest counts in its i-th column, sums up the others, and returns their number.
+// A single other row is kept as well; rows that only the period before has are dropped.
 func (a *answer) most(t *table, i, named int) (others int) {
 	count := func(l line) int64 {
 		n, _ := strconv.ParseInt(l.Cells[i].Exact, 10, 64)

@@ -12,14 +12,9 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// compared returns the report that compares f's answers over two selections of calls, given as
-// statements. Rows are joined on the keys.
-//
-// If a row is missing in one period, its counts there are 0, and so are its shares of the group's
-// total. Its other columns are null.
-//
-// The more shares and means an answer has, the wider the bounds of each change: 95 % is the
-// confidence of all of them together. p.Strict sets how many to assume.
+// compared returns the report that compares f's answers over two selections of calls, joined on the keys. In a row
+// that one period lacks, its counts are 0, and so are its shares of the group's total; the rest is null. The bounds of
+// all changes of an answer hold together with 95 % confidence; p.Strict sets how many to assume.
 func compared(f *sqlfiles.File, now, previous string, q question.Question) *sqlfiles.File {
 	out, p := *f, q.Params
 	out.Columns = nil
@@ -147,9 +142,8 @@ func wholeOf(f *sqlfiles.File, c sqlfiles.Column, alias string) string {
 	return x
 }
 
-// denominator returns whole, the denominator of a share in the rows called alias; null in the rows that
-// the denominator is the sum of. Their share is 100 % by definition, so chance has no part in it:
-// it gets no bounds and is not one of the changes that are judged.
+// denominator returns whole, the denominator of a share in the rows called alias; null in the rows that it is the sum
+// of: their share is 100 % by definition, and no change to be judged.
 func denominator(c sqlfiles.Column, alias, whole string) string {
 	if !strings.Contains(c.Whole, " FILTER (") {
 		return whole

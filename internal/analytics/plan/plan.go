@@ -54,8 +54,7 @@ func (p *Planner) Report(q question.Question) (out Plan, err error) {
 	return out, err
 }
 
-// shown returns a report without the columns that need --field or a comparison, unless there is
-// one.
+// shown returns a report without the columns that need --field or a comparison, unless there is one.
 func shown(f *sqlfiles.File, withField, compares bool) *sqlfiles.File {
 	var without []string
 	if !withField {
@@ -153,8 +152,7 @@ func (p *Planner) NotFetched(q question.Question) (out []string) {
 	return out
 }
 
-// childless reports whether a resource was fetched and has no objects, so that there are no lists of
-// those below them.
+// childless reports whether a resource was fetched and has no objects, so that there are no lists of those below them.
 func (p *Planner) childless(r *resource.Resource) bool {
 	return r != nil && p.fetched(r.Name) && p.snap.Manifest.Rows(r.Name) == 0
 }

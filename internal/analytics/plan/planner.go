@@ -1,5 +1,4 @@
-// Package plan turns a question into SQL over one snapshot. It has no connection; package analytics
-// runs the plans.
+// Package plan turns a question into SQL over one snapshot. It has no connection; package analytics runs the plans.
 package plan
 
 import (

@@ -50,8 +50,7 @@ func successes(q question.Question) string {
 		") GROUP BY key, call_id, name"
 }
 
-// joined returns the SELECT of rows joined with the selected calls, with these columns of the calls
-// besides the key.
+// joined returns the SELECT of rows joined with the selected calls, with these columns of the calls besides the key.
 func joined(rows, columns string, q question.Question) string {
 	return fmt.Sprintf("SELECT s.* EXCLUDE (call_id), t.* FROM (SELECT * FROM %s WHERE %s) t "+
 		"JOIN (SELECT key, call_id%s FROM selected) s USING (call_id)", rows, bounds(narrowed(q), "call_start_at"), columns)

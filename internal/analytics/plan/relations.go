@@ -10,14 +10,8 @@ import (
 	"callhouse/internal/analytics/sqltext"
 )
 
-// relations returns the WITH list of the relations that a report reads:
-//
-//   - selected: the calls that q selects, with their group as key
-//   - selected_campaign_calls: the same, with the campaign that placed each call
-//   - surrounding: all calls from around the time of the selected ones
-//   - what belongs to them; counted_calls; what else was seen in that time
-//
-// They are not views of the connection because DuckDB would plan those twice.
+// relations returns the WITH list of the relations that a report reads. They are not views of the connection,
+// because DuckDB would plan those twice.
 func (p *Planner) relations(q question.Question) string {
 	f := q.Report
 	var with []string
@@ -47,9 +41,8 @@ func (p *Planner) relations(q question.Question) string {
 	return "WITH " + strings.Join(with, ",\n")
 }
 
-// changes returns the SELECT of the changes that q selects: those that runs saw, and the publications of
-// versions since the first call, whose times are known. Objects of the first listing are not new, a record
-// that was only completed has not changed, and a publication is not shown again as a new version.
+// changes returns the SELECT of the changes that q selects: those that runs saw, except first listings and records that were
+// only completed, and the publications since the first call, which are not shown again as new versions.
 func (p *Planner) changes(q question.Params) string {
 	first, _ := p.snap.Manifest.Starts()
 	return fmt.Sprintf(`SELECT * FROM (
@@ -66,8 +59,7 @@ FROM agent_versions WHERE created_at >= %[1]s)
 WHERE %[2]s`, sqltext.Instant(time.UnixMilli(first)), bounds(q, "seen_at")+ofAgent(q))
 }
 
-// withHistory returns q with the start of the calls that a report reads, which may be some days
-// before Since.
+// withHistory returns q with the start of the calls that a report reads, which may be some days before Since.
 func (p *Planner) withHistory(q question.Question) question.Question {
 	if !q.Since.IsZero() && q.Report.History > 0 {
 		q.Seen = q.Params

@@ -1,12 +1,15 @@
 package question
 
-import "time"
+import (
+	"cmp"
+	"strings"
+	"time"
+)
 
 // before returns the previous period, by the calendar of the period's zone.
 func before(since, until time.Time) (time.Time, time.Time) {
-	months := (until.Year()-since.Year())*12 + int(until.Month()-since.Month())
-	if months > 0 && isDayBegin(since) && since.Day() == 1 && isDayBegin(until) && until.Day() == 1 {
-		return DayBegin(time.Date(since.Year(), since.Month()-time.Month(months), 1, 0, 0, 0, 0, time.UTC), since.Location()), since
+	if months := wholeMonths(since, until); months > 0 {
+		return MonthsBack(since, months), since
 	}
 	days := 7
 	for DaysBack(until, days).After(since) {
@@ -15,16 +18,68 @@ func before(since, until time.Time) (time.Time, time.Time) {
 	return DaysBack(since, days), DaysBack(until, days)
 }
 
+// wholeMonths returns the number of months of a period of whole calendar months; 0: it is none.
+func wholeMonths(since, until time.Time) int {
+	if !isDayBegin(since) || since.Day() != 1 || !isDayBegin(until) || until.Day() != 1 {
+		return 0
+	}
+	return (until.Year()-since.Year())*12 + int(until.Month()-since.Month())
+}
+
+// MonthsBack returns the same time of the same day some months earlier, or of the last day of a month that is too short.
+func MonthsBack(t time.Time, months int) time.Time {
+	first := time.Date(t.Year(), t.Month()-time.Month(months), 1, 0, 0, 0, 0, time.UTC)
+	day := first.AddDate(0, 0, min(t.Day(), first.AddDate(0, 1, -1).Day())-1)
+	return DaysBack(t, int(DayOf(t, t.Location()).Sub(day).Hours()/24))
+}
+
+// alike returns the end of a period that begins at other and is as long on the wall clock as that from since to
+// until. It never overlaps that one: from 1 February it ends with the month.
+func alike(since, until, other time.Time) time.Time {
+	end := other.Add(until.Sub(since))
+	days := int(DayOf(since, since.Location()).Sub(DayOf(other, since.Location())).Hours() / 24)
+	if months := wholeMonths(since, until); months > 0 && wholeMonths(other, since) > 0 {
+		end = MonthsBack(other, -months)
+	} else if DaysBack(since, days).Equal(other) {
+		end = DaysBack(until, days)
+	}
+	if end.After(since) {
+		return since
+	}
+	return end
+}
+
+// Parts returns, for each key, the texts of the days, weeks and months that begin before from or end after
+// until (zero: unknown), with the part between them.
+func (q Question) Parts(from, until time.Time, loc *time.Location) []map[string]string {
+	out := make([]map[string]string, len(q.Keys))
+	for i, d := range q.Keys {
+		out[i] = map[string]string{}
+		for n, t := range []time.Time{from, until} {
+			if d.inOne == nil || t.IsZero() {
+				continue
+			}
+			key, layout := d.keyOf(DayOf(t, loc)), "01-02 15:04"
+			if d.Name == "day" {
+				layout = "15:04"
+			}
+			if first, _ := d.inOne(key); !t.Equal(DayBegin(first, loc)) {
+				at := strings.TrimSuffix(t.In(loc).Format(layout), " 00:00")
+				out[i][key] = cmp.Or(out[i][key], key) + []string{" from ", " to "}[n] + at
+			}
+		}
+	}
+	return out
+}
+
 // WeekendDays counts the Saturdays and Sundays in a period, from the day of its start on.
 func WeekendDays(p Params, loc *time.Location) (n int) {
-	first, last := DayOf(p.Since, loc), DayOf(p.Until.Add(-1), loc)
-	weeks := max(last.Unix()-first.Unix(), 0) / int64(7*24*time.Hour/time.Second) // an open period has thousands
-	for day := first.AddDate(0, 0, 7*int(weeks)); !day.After(last); day = day.AddDate(0, 0, 1) {
-		if weekday := day.Weekday(); weekday == time.Saturday || weekday == time.Sunday {
+	for day, end := DayOf(p.Since, loc), DayOf(p.Until.Add(-1), loc); !day.After(end); day = day.AddDate(0, 0, 1) {
+		if day.Weekday() == time.Saturday || day.Weekday() == time.Sunday {
 			n++
 		}
 	}
-	return n + 2*int(weeks)
+	return n
 }
 
 // DaysBack returns the same time of day, a number of days earlier.

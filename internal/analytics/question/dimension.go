@@ -26,14 +26,14 @@ type Dimension struct {
 	Made    string
 	// Resource holds the key; nil: calls hold it.
 	Resource *resource.Resource
-	// Natural means that the keys have an order of their own; otherwise the largest group comes
-	// first.
+	// Natural means that the keys have an order of their own; otherwise the largest group comes first.
 	Natural bool
 	// OnDay computes from day the value that all calls of a day share; empty: they may differ.
 	OnDay string
-	known []string               // all possible values; nil: not known in advance
-	valid func(text string) bool // whether a text can be a value; nil: every text can
-	like  string                 // an example of a value, for the hint
+	known []string                   // all possible values; nil: not known in advance
+	valid func(text string) bool     // whether a text can be a value; nil: every text can
+	like  string                     // an example of a value, for the hint
+	keyOf func(day time.Time) string // the value of a local day, if each is one period
 	// inOne returns the first local day of the only period that has a value, and the day after it.
 	inOne func(value string) (from, until time.Time)
 }
@@ -50,8 +50,7 @@ const (
 	OfOutcome = "settlement is_started status disconnection_reason short_step " + OfSpeech
 )
 
-// agentType is the type of a call's agent. The inner query renames its columns, because agents also
-// have an agent_id.
+// agentType is the type of a call's agent. The inner query renames its columns, because agents also have an agent_id.
 const agentType = "(SELECT any_value(kinds.kind) FROM (SELECT agent_id AS of_agent, type AS kind FROM stored.agents) " +
 	"kinds WHERE kinds.of_agent = agent_id)"
 
@@ -66,8 +65,7 @@ func madeOf(column string, of *resource.Resource, made string) Dimension {
 	return Dimension{Expr: column, Columns: []string{column}, Resource: of, Made: made}
 }
 
-// dimensions returns everything that --by and --where accept. User input becomes SQL only through
-// it.
+// dimensions returns everything that --by and --where accept. User input becomes SQL only through it.
 func dimensions() map[string]Dimension {
 	word := func(column string) Dimension { return Dimension{Expr: column, Columns: []string{column}} }
 	date := func(text string) bool { _, err := time.Parse(time.DateOnly, text); return err == nil }
@@ -79,6 +77,12 @@ func dimensions() map[string]Dimension {
 	byDate := []string{LocalDate}
 	period := func(expr, onDay string, valid func(string) bool, like, layout string, months, days int) Dimension {
 		return Dimension{Expr: expr, Columns: byDate, Natural: true, OnDay: onDay, valid: valid, like: like,
+			keyOf: func(day time.Time) string {
+				if days == 7 {
+					day = day.AddDate(0, 0, -(int(day.Weekday())+6)%7)
+				}
+				return day.Format(layout)
+			},
 			inOne: func(value string) (from, until time.Time) {
 				from, _ = time.Parse(layout, value) // it is valid
 				return from, from.AddDate(0, months, days)
@@ -202,8 +206,7 @@ func keysOf(by string) (keys []Dimension, err error) {
 	return keys, nil
 }
 
-// pointer returns the JSON pointer (RFC 6901) to a key of an object. Unlike a path, it can express
-// any key.
+// pointer returns the JSON pointer (RFC 6901) to a key of an object. Unlike a path, it can express any key.
 func pointer(key string) string {
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
@@ -220,8 +223,7 @@ func (f Filter) Named() bool { return f.Name == "agent" || f.Name == "campaign" 
 // Open reports whether the values may be any text.
 func (f Filter) Open() bool { return !f.Natural && f.known == nil && !f.Named() }
 
-// Filters parses conditions, such as call_type=outbound. Conditions on the same dimension are
-// alternatives.
+// Filters parses conditions, such as call_type=outbound. Conditions on the same dimension are alternatives.
 func Filters(where []string) (out []Filter, err error) {
 	for _, text := range where {
 		name, v, ok := strings.Cut(text, "=")
@@ -271,8 +273,7 @@ func (d Dimension) named(text string) (out []string) {
 	return out
 }
 
-// find returns the index of a known value. Weekdays may be shortened to two letters, and hours may have
-// two digits.
+// find returns the index of a known value. Weekdays may be shortened to two letters, and hours may have two digits.
 func (d Dimension) find(text string) int {
 	return slices.IndexFunc(d.known, func(known string) bool {
 		short := d.Natural && len(text) > 1 && len(text) < len(known) && strings.EqualFold(known[:len(text)], text)

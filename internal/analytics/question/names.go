@@ -60,8 +60,7 @@ func (names Names) Labels() map[string]string {
 	return out
 }
 
-// like returns the ids of the objects whose name or label is text, and of those whose label
-// contains it.
+// like returns the ids of the objects whose name or label is text, and of those whose label contains it.
 func (names Names) like(text string) (exactly, partly []string) {
 	text = fold(text)
 	for id, label := range names.Labels() {
@@ -84,8 +83,7 @@ func (names Names) Find(what, text string) (string, error) {
 	return names.Only(what, text, FitsName, exactly)
 }
 
-// FindLike is Find for a text that may also be a part of the name. ids are the objects whose id
-// begins with it.
+// FindLike is Find for a text that may also be a part of the name. ids are the objects whose id begins with it.
 func (names Names) FindLike(what, text string, ids []string) (string, error) {
 	found, partly := names.like(text)
 	fits := FitsName
@@ -101,8 +99,7 @@ func (names Names) FindLike(what, text string, ids []string) (string, error) {
 	return names.Only(what, text, fits, slices.Compact(slices.Sorted(slices.Values(append(found, ids...)))))
 }
 
-// Only returns the only id in ids; empty: there is none. If there are several, it returns an
-// *AmbiguousError.
+// Only returns the only id in ids; empty: there is none. If there are several, it returns an *AmbiguousError.
 func (names Names) Only(what, text string, fits Fit, ids []string) (string, error) {
 	switch len(ids) {
 	case 0:

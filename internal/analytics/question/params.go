@@ -43,15 +43,16 @@ type Params struct {
 	Top  int64
 	// Agent is an agent's id or name, or a unique beginning of the id or part of the name.
 	Agent string
-	// NamesInPlace shows the names of agents, where known, instead of their ids. Otherwise the last
-	// column has the names.
+	// NamesInPlace shows the names of agents, where known, instead of their ids. Otherwise the last column has the names.
 	NamesInPlace bool
+	// MarkParts adds to a day, week or month the part of it that the answer has, if that is not all of it, as
+	// in "2026-11-25 from 09:26".
+	MarkParts bool
 	// Columns are the requested columns of a report with groups; none: all. Data that only other
 	// columns need is not computed.
 	Columns []string
-	// Call is the id of the call that the report call shows, and CallStart its start, which tells
-	// the files of its transcript; zero: all files are searched. Words are the search terms of the
-	// report search.
+	// Call is the id of the call that the report call shows, and CallStart its start, which tells its files; zero: all files
+	// are searched. Words are the terms of the report search.
 	Call      string
 	CallStart time.Time
 	Words     []string
@@ -72,16 +73,14 @@ func (s Strict) Quantile() float64 {
 // Bounded reports whether p has a bound.
 func (p Params) Bounded() bool { return !p.Since.IsZero() || !p.Until.IsZero() }
 
-// Wants reports whether a column of a report is requested, also as part of a comparison, such as
-// change_per_call.
+// Wants reports whether a column of a report is requested, also as part of a comparison, such as change_per_call.
 func (p Params) Wants(column string) bool {
 	return len(p.Columns) == 0 || slices.ContainsFunc(p.Columns, func(name string) bool {
 		return name == column || strings.HasSuffix(name, "_"+column)
 	})
 }
 
-// Only returns p with its conditions on a dimension replaced by one. An empty value matches calls
-// without one.
+// Only returns p with its conditions on a dimension replaced by one. An empty value matches calls without one.
 func (p Params) Only(name, v string) Params {
 	p.Where = slices.DeleteFunc(slices.Clone(p.Where), func(c string) bool {
 		of, _, _ := strings.Cut(c, "=")
@@ -92,8 +91,7 @@ func (p Params) Only(name, v string) Params {
 	return p
 }
 
-// Previous returns the parameters that select the calls of the comparison period; false if there is
-// none.
+// Previous returns the parameters that select the calls of the comparison period; false if there is none.
 func (p Params) Previous() (Params, bool) {
 	q := p
 	q.Since, q.Until, q.PreviousSince, q.PreviousUntil = p.PreviousSince, p.PreviousUntil, time.Time{}, time.Time{}

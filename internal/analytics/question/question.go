@@ -1,6 +1,5 @@
-// Package question models a user's question to a report: a period, groups, conditions and names,
-// read and checked as far as possible without a warehouse. It opens nothing and runs nothing;
-// package plan turns a question into SQL.
+// Package question models a user's question to a report: a period, groups, conditions and names. It knows no
+// warehouse; package plan turns a question into SQL.
 package question
 
 import (
@@ -52,13 +51,9 @@ func Of(f *sqlfiles.File, p Params) (q Question, err error) {
 	return q, nil
 }
 
-// Compare returns p with a period that has an end, and with the previous period: see [Params]. It
-// returns a *GroupError if a report cannot be compared.
-//
-// Whole calendar months are compared with the same number of months before. Any other period is
-// compared with the time earlier by its length, rounded up to whole weeks, so that both have the
-// same weekdays and times of day. A period that is not over ends at listed, when the list of calls
-// was last read.
+// Compare returns p with a period that has an end, and with the period to compare with: a period of the same length
+// from PreviousSince on or, without that, the previous one, with the same weekdays or whole months. A period that is
+// not over ends at listed, when the list of calls was last read. It returns a *GroupError if a report has none.
 func Compare(f *sqlfiles.File, p Params, listed, now time.Time, loc *time.Location) (Params, error) {
 	q, err := Of(f, p)
 	if err == nil {
@@ -79,7 +74,14 @@ func Compare(f *sqlfiles.File, p Params, listed, now time.Time, loc *time.Locati
 	if !p.Since.Before(p.Until) {
 		return p, &GroupError{"the period starts in the future", "set --since to an earlier time"}
 	}
-	return p.WithPrevious(loc), nil
+	switch {
+	case p.PreviousSince.IsZero():
+		return p.WithPrevious(loc), nil
+	case !p.PreviousSince.Before(p.Since):
+		return p, &GroupError{"the other period does not begin before the period itself", "set --compare to an earlier time than --since"}
+	}
+	p.PreviousUntil = alike(p.Since.In(loc), p.Until.In(loc), p.PreviousSince.In(loc))
+	return p, nil
 }
 
 // WithPrevious returns p, which has both bounds, with the previous period: see [Compare].
@@ -167,8 +169,7 @@ type Goal struct{ Agent, Outcome string } // the agent's id or name, as with --a
 // goals are the outcomes that an answered call may have.
 var goals = []string{"completed", "transferred", "abandoned", "failed"}
 
-// ParseGoal parses AGENT=OUTCOME. It returns an *UnknownError for an outcome that an answered call
-// cannot have.
+// ParseGoal parses AGENT=OUTCOME. It returns an *UnknownError for an outcome that an answered call cannot have.
 func ParseGoal(text string) (Goal, error) {
 	at := strings.LastIndexByte(text, '=')
 	if at < 1 {

@@ -19,8 +19,7 @@ func Table(name string) (*sqlfiles.File, error) {
 	return first(lookUp("table", name, sqlfiles.ViewsByName()))
 }
 
-// Describe returns the report or table called name; if both exist, both, the report first; if
-// neither, an *UnknownError.
+// Describe returns the report or table called name; if both exist, both, the report first; if neither, an *UnknownError.
 func Describe(name string) ([]*sqlfiles.File, error) {
 	return lookUp("report or table", name, slices.Concat(sqlfiles.Reports(), sqlfiles.ViewsByName()))
 }
@@ -45,8 +44,7 @@ func lookUp(what, name string, in []*sqlfiles.File) (found []*sqlfiles.File, err
 	return found, err
 }
 
-// Related maps the relations with rows of the selected calls to the views that these rows come
-// from.
+// Related maps the relations with rows of the selected calls to the views that these rows come from.
 var Related = map[string]string{
 	"selected_turns":      "transcript_turns",
 	"selected_tool_calls": "tool_calls",
@@ -54,8 +52,7 @@ var Related = map[string]string{
 	"selected_values":     "analysis_items", // with the costs of their calls
 }
 
-// Accompanying are the tables whose data only accompanies an answer: it is left out if the reader may not
-// see them.
+// Accompanying are the tables whose data only accompanies an answer: it is left out if the reader may not see them.
 var Accompanying = []string{schema.Runs.Name, resource.AgentVersions.Name, resource.Changes.Name, schema.Recordings.Name}
 
 // Views returns the views that a report reads, except those that only accompany it.
@@ -83,8 +80,7 @@ func Views(f *sqlfiles.File) (out []string) {
 // IsAgent reports whether a column of a report holds agents, such as agent_id or inbound_agent_id.
 func IsAgent(column string) bool { return strings.HasSuffix(column, "agent_id") }
 
-// KeyName returns the name of a group's column: that of its dimension, unless the report already
-// has a column of that name.
+// KeyName returns the name of a group's column: that of its dimension, unless the report already has a column of that name.
 func KeyName(by string, f *sqlfiles.File) string {
 	if _, taken := f.Column(by); taken {
 		return "by_" + by
@@ -99,8 +95,7 @@ const SelectedChanges = "selected_changes"
 // OfChanges reports whether a report is one of changes.
 func OfChanges(f *sqlfiles.File) bool { return slices.Contains(f.Reads, SelectedChanges) }
 
-// Chosen describes the rows that a report's time bounds select, and the rows that its agent
-// selects.
+// Chosen describes the rows that a report's time bounds select, and the rows that its agent selects.
 func Chosen(f *sqlfiles.File) (inTime, ofAgent string) {
 	if OfChanges(f) {
 		return "changes seen", "changes"

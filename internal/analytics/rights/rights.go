@@ -1,6 +1,5 @@
-// Package rights limits what a reader may see of a warehouse: only some tables, only the calls of
-// some agents, some columns without values. It writes the SQL of the filtered and masked stored
-// tables under every view, and runs none.
+// Package rights limits what a reader may see of a warehouse: some tables, the calls of some agents, some columns without
+// values. It writes the SQL of the stored tables under every view, and runs none.
 package rights
 
 import (
@@ -23,8 +22,7 @@ type Rights struct {
 	// Agents are the ids of the agents whose calls, and rows that belong to them, are visible; nil:
 	// all. If set, tables without a link to an agent are hidden.
 	Agents []string `json:",omitempty"`
-	// Masked are columns that are null, such as from_number in every table, or
-	// transcript_turns.content in one.
+	// Masked are columns that are null, such as from_number in every table, or transcript_turns.content in one.
 	Masked []string `json:",omitempty"`
 }
 
@@ -104,8 +102,7 @@ func (r Rights) MayListen() bool {
 		!r.masks(&schema.Recordings, schema.Recordings.Columns[schema.Recordings.Column("path")])
 }
 
-// is reports whether the name of a masked column refers to this column of a table, or to one from
-// which it is derived.
+// is reports whether the name of a masked column refers to this column of a table, or to one from which it is derived.
 func is(name string, t *schema.Table, c schema.Column) bool {
 	return slices.ContainsFunc(append(slices.Clone(c.Made), c.Name), func(column string) bool {
 		_, inOther, ofOther := strings.Cut(column, ".")
@@ -126,8 +123,7 @@ func under(view string) (out []*schema.Table) {
 	return out
 }
 
-// link returns the column that assigns rows of a table to an agent: the agent's id, or the call's;
-// empty if there is none.
+// link returns the column that assigns rows of a table to an agent: the agent's id, or the call's; empty if there is none.
 func link(t *schema.Table) string {
 	for _, name := range []string{"agent_id", "call_id"} {
 		if t.Column(name) >= 0 {
@@ -137,12 +133,9 @@ func link(t *schema.Table) string {
 	return ""
 }
 
-// Relation returns a SELECT of the rows of some of a table's files with the reader's limits
-// applied.
-//
-// isForeign means that others write the statements over it. DuckDB may evaluate their conditions
-// before the filter, and an error or the time taken could reveal a value of a hidden row. So every
-// value of hidden rows is null as well.
+// Relation returns a SELECT of the rows of some of a table's files with the reader's limits applied. isForeign means that
+// others write the statements over it. DuckDB may evaluate their conditions before the filter, and an error or the time
+// taken could reveal a value of a hidden row, so all of its values are null as well.
 func (r Rights) Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, isForeign bool) string {
 	all := sqltext.Relation(snap, files, t)
 	switch {

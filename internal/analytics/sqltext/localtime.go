@@ -10,10 +10,9 @@ import (
 // maxOffsets bounds the table of a zone's offsets: 100 years of daylight saving.
 const maxOffsets = 200
 
-// LocalTime returns the statement that creates the macro local_time for a zone. Between the first and
-// the last call it adds the zone's offset at the time; outside, it uses DuckDB's calendar, which
-// gives the same result but takes 400 ns per row and an extension, icu. With onlyCalls, the macro is
-// only valid for the calls and until the commit, and needs no calendar.
+// LocalTime returns the statement that creates the macro local_time for a zone. Between the first and the last call it adds the
+// zone's offset; outside, it uses DuckDB's calendar, which takes 400 ns per row and an extension. With onlyCalls, the macro
+// is only valid for the calls, and needs no calendar.
 func LocalTime(loc *time.Location, m *layout.Manifest, onlyCalls bool) string {
 	lo, hi := m.Starts()
 	if onlyCalls && lo <= hi {
@@ -35,9 +34,8 @@ func LocalTime(loc *time.Location, m *layout.Manifest, onlyCalls bool) string {
 	return "CREATE MACRO local_time(instant) AS " + text
 }
 
-// LocalMicros returns SQL for the local time at a stored call's start_at in microseconds since 1970:
-// like local_time, but only for instants between the first and the last call, so without the
-// calendar.
+// LocalMicros returns SQL for the local time at a stored call's start_at, in microseconds since 1970: as local_time between the
+// first and the last call.
 func LocalMicros(loc *time.Location, m *layout.Manifest) string {
 	lo, hi := m.Starts()
 	offsets := offsetsOf(loc, lo, hi)

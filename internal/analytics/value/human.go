@@ -11,8 +11,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// Cell returns a value of a column for people, on one line and without control sequences. Instants
-// are in loc.
+// Cell returns a value of a column for people, on one line and without control sequences. Instants are in loc.
 func Cell(v Value, c Column, loc *time.Location) string {
 	switch {
 	case v.Kind == Null:

@@ -62,8 +62,7 @@ func (v *Value) appendObject(dst []byte, loc *time.Location) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString appends s as a JSON string. Invalid UTF-8 becomes U+FFFD; only what JSON requires is
-// escaped.
+// AppendString appends s as a JSON string. Invalid UTF-8 becomes U+FFFD; only what JSON requires is escaped.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// usualPlaces is the number of decimals kept when trailing zeros are trimmed: money has a scale of
-// 18, hardly ever used.
+// usualPlaces is the number of decimals kept when trailing zeros are trimmed: money has a scale of 18, hardly ever used.
 const usualPlaces = 4
 
 // AppendText appends the exact text of a Go value, as [Value.AppendText] does.
@@ -19,8 +18,7 @@ func AppendText(dst []byte, x any, loc *time.Location) []byte {
 	return v.AppendText(dst, loc)
 }
 
-// AppendText appends a value's exact text for CSV. Instants are RFC 3339 in loc; null is empty;
-// nested values are JSON.
+// AppendText appends a value's exact text for CSV. Instants are RFC 3339 in loc; null is empty; nested values are JSON.
 func (v *Value) AppendText(dst []byte, loc *time.Location) []byte {
 	switch v.Kind {
 	case Null:
@@ -88,8 +86,7 @@ func (v *Value) appendLocal(dst []byte, separator byte, loc *time.Location) []by
 // era marks days before 1 AD.
 const era = " (BC)"
 
-// AppendNumber appends an Integer or Exact with at least the given number of decimals, and more
-// only if they are not 0.
+// AppendNumber appends an Integer or Exact with at least the given number of decimals, and more only if they are not 0.
 func (v *Value) AppendNumber(dst []byte, least int) []byte {
 	if v.High == int64(v.Low)>>63 && v.Kind == Integer {
 		return strconv.AppendInt(dst, v.Int(), 10)

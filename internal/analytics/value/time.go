@@ -110,8 +110,7 @@ func AppendFraction(dst []byte, nanos int64, step int) []byte {
 	return dst
 }
 
-// AppendOffset appends an offset from UTC: the hours, and minutes and seconds if they are not 0 or
-// parts requires them.
+// AppendOffset appends an offset from UTC: the hours, and minutes and seconds if they are not 0 or parts requires them.
 func AppendOffset(dst []byte, offset, parts int) []byte {
 	sign := byte('+')
 	if offset < 0 {

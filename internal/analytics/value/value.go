@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// Value is one value of a result. Text may alias memory that the next row reuses; [Value.Keep] and
-// [Value.Go] copy it.
+// Value is one value of a result. Text may alias memory that the next row reuses; [Value.Keep] and [Value.Go] copy it.
 type Value struct {
 	Kind Kind
 	// Scale is the number of decimals of an Exact, of bits of a Float, or of decimals of the unit
@@ -254,9 +253,8 @@ func (v *Value) Big() *big.Int {
 	return n.Add(n.Lsh(n, 64), new(big.Int).SetUint64(v.Low))
 }
 
-// Digits appends the digits of an Integer or Exact, with at least one before the decimal point, and
-// returns the number of digits after it. dst must be empty; with a capacity of 48 bytes it is not
-// reallocated.
+// Digits appends the digits of an Integer or Exact, with at least one before the decimal point, and returns the number of digits
+// after it. dst must be empty.
 func (v *Value) Digits(dst []byte) (digits []byte, decimals int, negative bool) {
 	const tenTo19 = 10_000_000_000_000_000_000
 	high, low := v.High, v.Low

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -8,8 +9,15 @@ import (
 	"callhouse/internal/analytics/question"
 )
 
-// Previous is the only period that Compare accepts.
-const Previous = "previous"
+// Periods that Compare takes besides the times that Since takes.
+const (
+	Previous  = "previous"   // the one before
+	lastMonth = "last-month" // the same days of the month before
+	lastYear  = "last-year"
+)
+
+// current are the periods that words are compared with unless Since selects another.
+var current = map[string]string{"yesterday": "today", lastMonth: "this-month", lastYear: "this-year"}
 
 // Question is the selection and grouping of a report's calls, as typed. See question.Params.
 type Question struct {
@@ -23,14 +31,12 @@ type Question struct {
 
 // Params parses a question. Dates are those of a zone, and ages count from now.
 func (q *Question) Params(loc *time.Location, now time.Time) (question.Params, error) {
-	if q.Compare != "" && q.Compare != Previous {
-		return question.Params{}, cli.Usage("use --compare previous", "unknown period %q", q.Compare)
-	}
 	p := question.Params{By: strings.Join(q.By, ","), Agent: q.Agent, Where: q.Where, Field: q.Field, Baseline: q.Baseline,
 		Every: q.Every, Steps: q.Steps,
 		Limit: int64(q.Limit), Skip: int64(q.Skip), Sort: q.Sort, Top: int64(q.Top)}
 	var err error
-	if p.Since, err = cli.TimeOf("since", q.Since, loc, now); err != nil {
+	word := strings.ToLower(q.Compare)
+	if p.Since, err = cli.TimeOf("since", cmp.Or(q.Since, current[word]), loc, now); err != nil {
 		return p, err
 	}
 	if p.Until, err = cli.TimeOf("until", q.Until, loc, now); err != nil {
@@ -39,6 +45,18 @@ func (q *Question) Params(loc *time.Location, now time.Time) (question.Params, e
 	if !p.Since.IsZero() && !p.Until.IsZero() && !p.Since.Before(p.Until) {
 		return p, cli.Usage("--until is exclusive: --since 2026-11-01 --until 2026-12-01 is November",
 			"--since %s is not before --until %s", q.Since, q.Until)
+	}
+	switch word {
+	case "", Previous:
+	case lastMonth:
+		p.PreviousSince = question.MonthsBack(p.Since.In(loc), 1)
+	case lastYear:
+		p.PreviousSince = question.MonthsBack(p.Since.In(loc), 12)
+	default:
+		if p.PreviousSince, err = cli.ParseTime(q.Compare, loc, now); err != nil {
+			return p, cli.Usage("use previous, last-month, last-year, or the time at which the other period begins: a date (2026-11-01), "+
+				"a day (yesterday, monday), a time (2026-11-01T09:00:00Z) or an age (14d)", "--compare: %w", err)
+		}
 	}
 	return p, nil
 }

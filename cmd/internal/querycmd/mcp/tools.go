@@ -106,13 +106,14 @@ func (s *server) tools() []*tool {
 	out := []*tool{
 		newTool("reports", "lists the reports: name, question it answers, and the parameters it takes", "", schema{}, s.list),
 		newTool("report", "runs a report. Which of these parameters it takes: see reports", "name", schema{
-			"name":     text("name of the report, such as funnel"),
-			"since":    text("only calls that start at or after: 2026-11-01, today, monday, last-month, RFC 3339, or an age such as 7d"),
-			"until":    text("only calls that start before; a date means its 00:00"),
-			"agent":    text("only calls of one agent: its id or name, or a part"),
-			"where":    texts("only calls with NAME=VALUE, such as call_type=outbound; AND between names, OR within one; names as for by"),
-			"by":       texts("group the rows by one or two of: agent, day, week, campaign, metadata.KEY and others"),
-			"compare":  text(answer.Previous + ": shows each figure beside that of the period before, and the change; requires since"),
+			"name":  text("name of the report, such as funnel"),
+			"since": text("only calls that start at or after: 2026-11-01, today, monday, last-month, RFC 3339, or an age such as 7d"),
+			"until": text("only calls that start before; a date means its 00:00"),
+			"agent": text("only calls of one agent: its id or name, or a part"),
+			"where": texts("only calls with NAME=VALUE, such as call_type=outbound; AND between names, OR within one; names as for by"),
+			"by":    texts("group the rows by one or two of: agent, day, week, campaign, metadata.KEY and others"),
+			"compare": text("shows each figure beside that of another period, and the change: " + answer.Previous +
+				", last-month, last-year, or the time at which a period of the same length begins"),
 			"field":    text("count calls with NAME=VALUE of an extracted field as successful, such as resolved=true"),
 			"baseline": text("version to compare with, such as v12"),
 			"every":    text("step of a row: day, hour or minute"),
@@ -322,7 +323,7 @@ func (s *server) report(ctx context.Context, c *call, r *reply) error {
 		p.Limit = min(c.rows, maxRows/each)
 		c.rows = p.Limit * each
 	}
-	p.Words, p.Top = c.Words, 0 // the others are counted
+	p.Words, p.Top, p.MarkParts = c.Words, 0, true // the others are counted
 	switch f.Arguments {
 	case "CALL_ID":
 		if err := c.require(f.Name, "call_id", c.Call); err != nil {

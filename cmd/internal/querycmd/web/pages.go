@@ -245,7 +245,7 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 			q.params.Limit = maxRows + 1 // finding all of them takes long
 		}
 		data := map[string]any{"Frame": around, "Answers": answers, "Text": f.Text, "Most": maxRows, "Files": q.files(f.Name)}
-		q.params.NamesInPlace = true
+		q.params.NamesInPlace, q.params.MarkParts = true, true
 		rows, err := q.ask(ctx, f)
 		if err != nil {
 			return err

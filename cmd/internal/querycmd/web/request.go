@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -158,7 +159,7 @@ func (q *request) address(report string, p question.Params) string {
 	}
 	set("by", p.By)
 	if _, compares := p.Previous(); compares {
-		v.Set("compare", answer.Previous)
+		v.Set("compare", cmp.Or(q.typed.Compare, answer.Previous))
 	}
 	return link("/reports/"+report, v)
 }

@@ -48,8 +48,7 @@ func (f *frame) groups() (out []group) {
 	return out
 }
 
-// labelled returns the bins with labels: every candidate, every second one, and so on, until they
-// fit.
+// labelled returns the bins with labels: every candidate, every second one, and so on, until they fit.
 func (f *frame) labelled() []int {
 	var from, ticks []int
 	for i, b := range f.Bins {

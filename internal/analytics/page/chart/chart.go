@@ -1,8 +1,5 @@
-// Package chart draws SVG: bars and lines over shared bins, and flows between columns of nodes. It
-// knows nothing about calls.
-//
-// Drawings have no colours: marks have classes, which the page's style sheet defines for light, dark
-// and paper. Text widths are estimated from the widest letters, because they cannot be measured.
+// Package chart draws SVG: bars and lines over shared bins, and flows between columns of nodes. Marks have classes instead of
+// colours, which the page's style sheet defines; text widths are estimated from the widest letters.
 package chart
 
 import (
@@ -63,8 +60,7 @@ type frame struct {
 	step        float64 // of a bin
 }
 
-// SVG draws the chart at a width in pixels, as an element with a class. With hover, bins have
-// tooltips.
+// SVG draws the chart at a width in pixels, as an element with a class. With hover, bins have tooltips.
 func (c *Chart) SVG(class string, width float64, hover bool) string {
 	f := &frame{Chart: c, drawing: new(drawing), width: width, left: 20, right: width - 4}
 	bottom := -panelGap

@@ -38,8 +38,7 @@ func (s Scale) Ticks(top float64, n int) []float64 {
 // narrowestSpan is the minimum span, in points, of an axis that need not begin at 0.
 const narrowestSpan = 10.0
 
-// Between returns about n shares at round distances; the first is not above low, the last not below
-// high.
+// Between returns about n shares at round distances; the first is not above low, the last not below high.
 func (s Scale) Between(low, high float64, n int) []float64 {
 	if missing := narrowestSpan - (high - low); missing > 0 {
 		low, high = low-missing/2, high+missing/2

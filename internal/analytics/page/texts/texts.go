@@ -123,8 +123,7 @@ func (l *Texts) Say(id string, args ...any) string {
 	return l.printer.Sprintf(id, args...)
 }
 
-// Word returns the translation of a word of the service or of a report, or the word itself if
-// unknown.
+// Word returns the translation of a word of the service or of a report, or the word itself if unknown.
 func (l *Texts) Word(section, word string) string {
 	if _, ok := l.all[section+"."+word]; ok {
 		return l.Say(section + "." + word)
