@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 
@@ -115,7 +114,7 @@ func typeOf(c value.Column) arrow.DataType {
 	switch c.Type {
 	case "BOOLEAN":
 		return arrow.FixedWidthTypes.Boolean
-	case "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER":
+	case "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "HUGEINT": // sums of whole numbers are HUGEINT
 		return arrow.PrimitiveTypes.Int64
 	case "UBIGINT":
 		return arrow.PrimitiveTypes.Uint64
@@ -129,8 +128,6 @@ func typeOf(c value.Column) arrow.DataType {
 		return &arrow.TimestampType{Unit: arrow.Microsecond}
 	case "TIMESTAMP WITH TIME ZONE":
 		return &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
-	case "HUGEINT": // sums of whole numbers; more than 38 digits are refused
-		return &arrow.Decimal128Type{Precision: 38}
 	}
 	if c.Kind == value.Exact {
 		t := &arrow.Decimal128Type{}
@@ -163,10 +160,8 @@ func (c *typed) convert(v *value.Value, loc *time.Location) (text []byte, err er
 		}
 	case id == arrow.BINARY:
 		c.text = append(c.text, v.Text...)
-	case id == arrow.DECIMAL128:
-		if v.High == math.MinInt64 || !decimal128.New(v.High, v.Low).FitsInPrecision(38) {
-			err = fmt.Errorf("write column %s: %v has more than 38 digits", c.name, v.Big())
-		}
+	case id == arrow.INT64 && v.High != int64(v.Low)>>63:
+		err = fmt.Errorf("write column %s: %v does not fit BIGINT; cast it, e.g. CAST(x AS VARCHAR)", c.name, v.Big())
 	}
 	return c.text[from:], err
 }
