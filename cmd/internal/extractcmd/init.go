@@ -90,8 +90,8 @@ func (i *initial) run(ctx context.Context) error {
 				"init asks questions, which takes a terminal")
 		}
 		i.ask = newPrompter(in, i.stderr)
-		words.Fprintf(i.stderr, "This sets up callhouse in %s. Enter accepts the value in [brackets]. "+
-			"Ctrl-C stops; nothing is written before the end.\n\n", i.target)
+		words.Fprintf(i.stderr, "This sets up callhouse in %s.\n"+
+			"Enter accepts the value in [brackets]. Ctrl-C stops before anything is written.\n\n", i.target)
 	}
 	if err := i.values(ctx); err != nil {
 		return err

@@ -315,10 +315,19 @@ func (s *settings) anew() *settings {
 // place returns the path of the warehouse's folder without symbolic links.
 func (s *settings) place() string {
 	path, err := filepath.Abs(s.Warehouse)
-	if real, rerr := filepath.EvalSymlinks(path); err == nil && rerr == nil {
-		return real
+	if err != nil {
+		return s.Warehouse
 	}
-	return path
+	return resolved(path)
+}
+
+// resolved resolves the links of an absolute path, whose last folders may be missing.
+func resolved(path string) string {
+	real, err := filepath.EvalSymlinks(path)
+	if up := filepath.Dir(path); err != nil && up != path {
+		return filepath.Join(resolved(up), filepath.Base(path))
+	}
+	return real
 }
 
 // metricsPath returns the file of this profile's metrics; empty if there is none.

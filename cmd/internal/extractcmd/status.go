@@ -114,5 +114,5 @@ func printStatus(cmd *cobra.Command, s *settings, maxAge time.Duration, asJSON b
 	if code == cli.ExitOK {
 		return nil
 	}
-	return cli.Reported(cli.Fail(code, errors.New("not all profiles are fine"), "")) // each profile's error was already printed
+	return cli.Reported(cli.Fail(code, errors.New("not all profiles are OK"), "")) // each profile's error was already printed
 }
