@@ -44,9 +44,6 @@ var reported = []string{"server_version", "server_encoding", "client_encoding", 
 	"DateStyle", "IntervalStyle", "TimeZone", "integer_datetimes", "standard_conforming_strings", "default_transaction_read_only",
 	"in_hot_standby"}
 
-// only are settings with one supported value.
-var only = map[string]string{"intervalstyle": "postgres", "bytea_output": "hex", "standard_conforming_strings": "on"}
-
 // values are the changed settings of a session by name in lower case. The maps are never modified, so
 // a copy of values is a snapshot.
 type values struct {
@@ -96,11 +93,7 @@ func (c *client) set(ctx context.Context, name string, value *string, local bool
 		return unknownSetting(name)
 	}
 	name = strings.ToLower(name)
-	switch p.context {
-	case "", "user", "backend":
-	case "superuser", "superuser-backend":
-		return fail("42501", fmt.Sprintf("permission denied to set parameter %q", p.name))
-	default:
+	if known && p.context != "user" && p.context != "backend" {
 		return fail(codeCannotChange, fmt.Sprintf("parameter %q cannot be changed", p.name))
 	}
 	v, atStart := c.restore[name]
@@ -204,17 +197,19 @@ func (c *client) checked(p parameter, v string) (string, error) {
 	case "transaction_isolation", "default_transaction_isolation":
 		return p.value, nil
 	case "statement_timeout", "idle_in_transaction_session_timeout", "idle_session_timeout", "lock_timeout":
-		if _, ok := millis(v); !ok {
+		d, ok := duration(v)
+		if !ok {
 			return "", invalid
+		}
+		return shownDuration(d), nil
+	case "intervalstyle", "bytea_output", "standard_conforming_strings":
+		if small != p.value {
+			return "", fail(codeUnsupported, fmt.Sprintf("%s %q is not supported", p.name, v))
 		}
 	case "role":
 		if small != "none" && v != c.User {
 			return "", fail("42501", fmt.Sprintf("permission denied to set role %q", v))
 		}
-		return v, nil
-	}
-	if by := only[strings.ToLower(p.name)]; by != "" && small != by {
-		return "", fail(codeUnsupported, fmt.Sprintf("%s %q is not supported", p.name, v))
 	}
 	return v, nil
 }
@@ -229,8 +224,8 @@ func encoding(name string) (string, error) {
 		Hint: "text is sent as UTF8: set PGCLIENTENCODING=UTF8"}
 }
 
-// millis parses a duration in Postgres' form: milliseconds, or a number with a unit.
-func millis(v string) (time.Duration, bool) {
+// duration parses a duration in Postgres' form: milliseconds, or a number with a unit.
+func duration(v string) (time.Duration, bool) {
 	if n, err := strconv.Atoi(v); err == nil {
 		return time.Duration(n) * time.Millisecond, n >= 0
 	}
@@ -238,9 +233,27 @@ func millis(v string) (time.Duration, bool) {
 	return d, err == nil && d >= 0
 }
 
+// shownDuration prints a duration in the largest unit that divides it.
+func shownDuration(d time.Duration) string {
+	n, unit := d.Milliseconds(), "ms"
+	for _, larger := range []struct {
+		unit string
+		of   int64
+	}{{"s", 1000}, {"min", 60}, {"h", 60}} {
+		if n == 0 || n%larger.of != 0 {
+			break
+		}
+		n, unit = n/larger.of, larger.unit
+	}
+	if n == 0 {
+		return "0"
+	}
+	return fmt.Sprint(n, unit)
+}
+
 // atMost returns the limit, or the client's setting if it is lower.
 func (c *client) atMost(limit time.Duration, setting string) time.Duration {
-	if own, _ := millis(c.setting(setting)); own > 0 && (limit == 0 || own < limit) {
+	if own, _ := duration(c.setting(setting)); own > 0 && (limit == 0 || own < limit) {
 		return own
 	}
 	return limit

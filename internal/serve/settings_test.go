@@ -18,7 +18,7 @@ func testSettings(t *testing.T, h *testServer) {
 		{does: "BEGIN; SET timezone = 'Asia/Tokyo'; SET LOCAL timezone = 'Asia/Seoul'; COMMIT; SHOW timezone", shows: "Asia/Tokyo"},
 		{does: "BEGIN; SET LOCAL timezone = 'Asia/Seoul'; SET timezone = 'Asia/Tokyo'; COMMIT; SHOW timezone", shows: "Asia/Tokyo"},
 		{does: "BEGIN; SAVEPOINT a; SET timezone = 'Asia/Tokyo'; ROLLBACK TO a; SHOW timezone; SET timezone = 'Asia/Seoul'; SAVEPOINT b; SET LOCAL timezone = 'Europe/Berlin'; RELEASE b; SHOW timezone; COMMIT; SHOW timezone", shows: "UTC Europe/Berlin Asia/Seoul"},
-		{does: "BEGIN; SAVEPOINT a; SET statement_timeout = 7; SAVEPOINT a; SET statement_timeout = 8; ROLLBACK TO a; SHOW statement_timeout; RELEASE a; ROLLBACK TO SAVEPOINT a; SHOW statement_timeout; COMMIT", shows: "7 0"},
+		{does: "BEGIN; SAVEPOINT a; SET statement_timeout = 7; SAVEPOINT a; SET statement_timeout = 8; ROLLBACK TO a; SHOW statement_timeout; RELEASE a; ROLLBACK TO SAVEPOINT a; SHOW statement_timeout; COMMIT", shows: "7ms 0"},
 		{does: "BEGIN; SET timezone = 'Asia/Tokyo'; COMMIT AND CHAIN; SET timezone = 'Asia/Seoul'; ROLLBACK AND CHAIN; SHOW timezone; COMMIT", shows: "Asia/Tokyo"},
 		{does: "SET timezone = 'Asia/Tokyo'; BEGIN; RESET ALL; SHOW timezone; ROLLBACK; SHOW timezone", shows: "UTC UTC"}, // one message is one transaction
 		{does: "SET LOCAL timezone = 'Asia/Tokyo'; SHOW timezone", shows: "Asia/Tokyo"},
@@ -36,7 +36,7 @@ func testSettings(t *testing.T, h *testServer) {
 		{does: "SET search_path = a b", code: "42601"}, {does: "SET TRANSACTION SNAPSHOT 'x'", code: "0A000"}, {does: "NOTIFY x", code: "25006"}, {does: "SET client_encoding = 'EUC_KR'", code: "22023"},
 		{does: "COPY (SELECT 1) TO STDOUT (ENCODING 'EUC_KR')", code: "22023"}, {does: `COPY (SELECT 1) TO STDOUT (FORMAT "csv", ENCODING 'utf-8')`},
 		{does: "SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET ALL"},
-		{options: `-c timezone=Asia/Tokyo`, does: "SHOW timezone; SHOW statement_timeout", shows: "Asia/Tokyo 0"}, {options: `-ctimezone=asia/TOKYO --statement-timeout=5s`, does: "SHOW timezone; SHOW statement_timeout", shows: "Asia/Tokyo 5s"}, {options: `-c  application_name=a\ b\\c -c statement-timeout=7 -c timezone=GMT-09:00`, does: "SHOW timezone; SHOW statement_timeout", shows: "GMT-09:00 7"},
+		{options: `-c timezone=Asia/Tokyo`, does: "SHOW timezone; SHOW statement_timeout", shows: "Asia/Tokyo 0"}, {options: `-ctimezone=asia/TOKYO --statement-timeout=5s`, does: "SHOW timezone; SHOW statement_timeout", shows: "Asia/Tokyo 5s"}, {options: `-c  application_name=a\ b\\c -c statement-timeout=7 -c timezone=GMT-09:00`, does: "SHOW timezone; SHOW statement_timeout", shows: "GMT-09:00 7ms"},
 		{options: `--timezone=KST-9`, does: "SHOW timezone; SHOW statement_timeout", shows: "KST-9 0"}, {options: `-c timezone=GMT-05:30`, does: "SHOW timezone; SHOW statement_timeout", shows: "GMT-05:30 0"}, {options: `-c nope=1`, code: "42704"},
 		{options: `-c timezone`, code: "42601"}, {options: `-x`, code: "42601"}, {options: `hello`, code: "42601"},
 		{options: `--timezone=+05:30`, code: "22023"}, {options: `-c timezone=nowhere`, code: "22023"}, {options: `-c max_connections=3`, code: "55P02"},

@@ -85,7 +85,6 @@ func (a *Statement) walk(n any) {
 		a.columns(n)
 		a.nullsFirst(n)
 		a.compared(n)
-		a.sample(n)
 		for key, child := range n {
 			if key != "cast_type" {
 				a.walk(child)
@@ -132,14 +131,6 @@ func (e *UnsupportedError) Error() string { return e.Message }
 // refuse refuses the statement.
 func (a *Statement) refuse(message, hint string) {
 	a.refused = &UnsupportedError{Message: message + " is not supported", Hint: hint}
-}
-
-// sample refuses a sample together with WHERE, which DuckDB applies after sampling.
-func (a *Statement) sample(n node) {
-	if n["sample"] != nil && n["where_clause"] != nil {
-		a.refuse("USING SAMPLE with WHERE", "DuckDB samples before WHERE filters: "+
-			"sample a subquery, SELECT ... FROM (SELECT ... WHERE ...) USING SAMPLE 3")
-	}
 }
 
 // fold changes unquoted column names of a statement to lower case.

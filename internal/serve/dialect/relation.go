@@ -158,7 +158,8 @@ func (a *Statement) tableFunction(n node) {
 	case name == "generate_subscripts":
 		n["function"] = call("", "unnest", call(schemaOf, "subscripts", args...))
 		a.nameRows(n, name)
-	case !isNamed && len(args) == 1 && isElements(args[0]) && (aliasOf(n) == "" || a.says("value")):
+	case !isNamed && len(args) == 1 && strings.HasPrefix(word(args[0], "function_name"), "json_extract") &&
+		(aliasOf(n) == "" || a.says("value")):
 		n["column_name_alias"] = []any{"value"}
 		a.nameRows(n, "value")
 	case !isNamed && aliasOf(n) != "" && (name == "generate_series" || name == "unnest" || name == "generate_subscripts"):
@@ -175,11 +176,6 @@ func (a *Statement) nameRows(n node, name string) {
 		n["column_name_alias"] = []any{aliasOf(n)}
 	}
 	a.changed = true
-}
-
-// isElements reports whether an expression is the elements of a JSON array.
-func isElements(n any) bool {
-	return strings.HasPrefix(word(n, "function_name"), "json_extract")
 }
 
 // isShortSeries reports whether a series has integers and is short enough for a list.

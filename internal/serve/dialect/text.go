@@ -17,16 +17,12 @@ func (a *Statement) pattern(of any) {
 
 // substr counts characters as Postgres does, even before the beginning of the text.
 func (a *Statement) substr(n node, args []any) {
-	if len(args) < 2 || isPositive(args[1]) {
+	if len(args) < 2 || number(childOf(args[1], "value")["value"]) > 0 {
 		return
 	}
 	if k := a.kindOf(args[1]); k == int4 || k == int8 {
 		a.put(n, call(schemaOf, "substr_from", args...))
 	}
-}
-
-func isPositive(n any) bool {
-	return number(childOf(n, "value")["value"]) > 0
 }
 
 // aggregated converts the list collected by an aggregate to JSON.

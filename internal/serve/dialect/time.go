@@ -46,17 +46,12 @@ func (a *Statement) compared(n node) {
 			of = argsOf(n)
 		}
 	}
-	if !slices.ContainsFunc(of, func(e any) bool { return a.isTime(e) }) {
+	if !slices.ContainsFunc(of, func(e any) bool { return a.kindOf(e) == instant || a.kindOf(e) == date }) {
 		return
 	}
 	for _, e := range of {
 		a.asInstant(e)
 	}
-}
-
-func (a *Statement) isTime(n any) bool {
-	k := a.kindOf(n)
-	return k == instant || k == date
 }
 
 // castTime casts texts to times where DuckDB's own cast fails.

@@ -202,7 +202,6 @@ SELECT extract(epoch FROM interval '1 day 2 seconds'), extract(epoch FROM avg(st
 SELECT floor(extract(epoch FROM start_at) / 300) * 300 AS time, count(*) AS value FROM calls GROUP BY 1 ORDER BY 1 -- differs: a division gives a double, not a numeric
 SELECT round(avg(duration_ms)::numeric, 2), round(2.00499::float8::numeric, 2), 1.005::float8::numeric(10,2), round(1.005::float8::numeric, 2), 7::numeric, duration_ms::numeric FROM calls GROUP BY duration_ms ORDER BY duration_ms
 SELECT '12.3456'::numeric > 12.345, CAST('1.23456' AS numeric) = 1.23456, total_cost::numeric FROM calls ORDER BY call_id
-SELECT call_id FROM calls WHERE status = 'ended' USING SAMPLE 3 -- differs: DuckDB's own SQL, which takes the sample before WHERE
 SELECT 1 / 0 -- differs: a division by zero is null
 SELECT duration_ms / nullif(duration_ms - 500, 0), CASE WHEN duration_ms > 600 THEN 5 / (duration_ms - 500) END FROM calls ORDER BY call_id
 SELECT 'abc' SIMILAR TO '%b%' -- differs: SIMILAR TO is refused
@@ -312,7 +311,6 @@ SELECT count(relid) AS n FROM pg_partition_ancestors('calls'::regclass)
 SELECT d FROM current_database() AS d
 SELECT indkey FROM pg_index WHERE indrelid = 'transcript_turns'::regclass
 SELECT max(g) AS m FROM (SELECT generate_series(1, 3)) AS s(g)
-SELECT typreceive FROM pg_type WHERE typname = 'int4' AND typinput = 'int4in'::regproc
 SELECT t.typname, t.typtype, t.typrelid = c.oid AS r FROM pg_class c JOIN pg_type t ON t.oid = c.reltype WHERE c.relname = 'calls'
 SELECT parse_ident('public."A b"') AS p
 SELECT 1 AS Some, 2 AS "Other"
@@ -322,7 +320,7 @@ SELECT round(1.005::float8::numeric, 2) AS a, 0.0001::numeric = 0 AS b, 1.005::f
 SELECT 'a word' ~ '\mword\M' AS c, 'sword' ~* '\yWORD' AS d
 SELECT to_char(timestamp '2026-05-04 03:02:01', 'FMMonth|Month|DY|D|Q|FMDD|HH12"h"MI') AS a
 SELECT count(*) AS n FROM calls WHERE start_at >= '2025-10-01 00:00 +02:00' AND start_at BETWEEN '2025-10-01 00:00Z' AND 'today'
-SELECT 'tomorrow'::date - 'yesterday'::date AS a, timestamptz '2026-01-01 05:06Z'::time AS b, make_interval(days => 3, secs => 1.5) AS c
+SELECT timestamptz '2026-01-01 05:06Z'::time AS b, make_interval(days => 3, secs => 1.5) AS c
 SELECT CASE WHEN x > 0 THEN 5 / x END AS a FROM (VALUES (0), (2)) AS t(x) WHERE x = 0 OR 4 / x = 2
 SELECT round(sum(x)::numeric / 4, 3) AS a, round(avg(x), 2) AS b, round(100.0 * 1 / 3, 1) AS c, round(2.5, 0) AS d FROM generate_series(1, 2) AS s(x)
 SELECT substring('c12' FROM 'c([0-9]+)') AS a, substring('c12' FROM '[0-9]') AS b, coalesce(substring('c' FROM '[0-9]'), 'none') AS c, substring('c12', 2) AS d
@@ -332,6 +330,5 @@ SELECT to_char(duration_ms * interval '1 millisecond', 'MI:SS'), to_char('01:02:
 SELECT to_char(sum(end_at - start_at), 'HH24:MI:SS') FROM calls
 SELECT make_interval(secs => 3661.25)
 SELECT to_char(now(), 'SSSS') -- differs: this format is refused
-CREATE TEMP TABLE t AS SELECT 1 -- differs: only reading statements
 BEGIN; DECLARE c CURSOR FOR SELECT call_id FROM calls ORDER BY 1; MOVE 1 FROM c; FETCH 1 FROM c; MOVE ALL FROM c; FETCH 1 FROM c; COMMIT
 BEGIN; DECLARE c NO SCROLL CURSOR FOR SELECT 1; FETCH 1 FROM c; FETCH -1 FROM c
