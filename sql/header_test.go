@@ -53,6 +53,16 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
+// The text of a report begins with two sentences on what to look at, at most three lines of help.
+func TestReportsSayWhatToLookAt(t *testing.T) {
+	for _, f := range Reports() {
+		first, _, _ := strings.Cut(f.Text, "\n\n")
+		if strings.Count(first+" ", ". ") != 2 || len(first) > 240 {
+			t.Errorf("%s begins with %q", f.Name, first)
+		}
+	}
+}
+
 // What is embedded parses, is one statement, and reads only what there is.
 func TestFiles(t *testing.T) {
 	relations := map[string]bool{"selected": true, "surrounding": true, "counted_calls": true, "selected_turns": true, "selected_tool_calls": true, "selected_items": true, "selected_values": true, "selected_changes": true, "selected_incidents": true, "selected_campaign_calls": true,

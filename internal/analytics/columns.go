@@ -15,35 +15,31 @@ const maxShown = 7
 // AllColumns requests every column.
 const AllColumns = "all"
 
-// Shown returns the indexes of the columns that an answer for people has: those requested or, without any, those that the
-// header marks; for groups that are compared, the main figure. Groups come first; a comparison's columns follow their
+// Show limits an answer to the columns requested or, without any, to those that the header marks; for
+// groups that are compared, to the main figure. Groups come first; a comparison's columns follow their
 // figure. It returns an *UnknownError for an unknown column.
-func (a *Answer) Shown(names []string) ([]int, error) {
-	var all, fixed []int
+func (a *Answer) Show(names []string) error {
+	var out []int
 	of := map[string][]int{} // the columns of a figure
 	var known []string
 	for i, c := range a.Columns() {
-		all = append(all, i)
 		name := compared(c.Name)
 		if of[name] = append(of[name], i); name == c.Name {
 			known = append(known, name)
 		}
 		if i < len(a.q.Keys) || a.comparing() && slices.Contains(a.q.Report.Keys, name) {
-			fixed = append(fixed, i)
+			out = append(out, i)
 		}
-	}
-	if slices.Contains(names, AllColumns) {
-		return all, nil
 	}
 	if len(names) == 0 && a.comparing() && len(a.q.Keys) > 0 {
 		names = a.main()
 	}
 	if len(names) == 0 {
-		if names = a.usual(maxShown - len(a.q.Keys)); names == nil {
-			return all, nil
-		}
+		names = a.usual(maxShown - len(a.q.Keys))
 	}
-	out := fixed
+	if len(names) == 0 || slices.Contains(names, AllColumns) {
+		return nil
+	}
 	for _, name := range names {
 		at, ok := of[name]
 		for _, unit := range []string{"_id", "_percent", "_ms", "_points"} { // which headings leave out
@@ -52,10 +48,10 @@ func (a *Answer) Shown(names []string) ([]int, error) {
 			}
 		}
 		if !ok && slices.Contains(a.q.Report.Fielded, name) {
-			return nil, &question.GroupError{What: fmt.Sprintf("the column %s requires --field", name), Hint: "for example: --field resolved=true"}
+			return &question.GroupError{What: fmt.Sprintf("the column %s requires --field", name), Hint: "for example: --field resolved=true"}
 		}
 		if !ok {
-			return nil, question.Unknown("column", name, known)
+			return question.Unknown("column", name, known)
 		}
 		for _, i := range at {
 			if !slices.Contains(out, i) {
@@ -63,7 +59,12 @@ func (a *Answer) Shown(names []string) ([]int, error) {
 			}
 		}
 	}
-	return out, nil
+	all := a.columns
+	a.at, a.columns = out, nil
+	for _, i := range out {
+		a.columns = append(a.columns, all[i])
+	}
+	return nil
 }
 
 // main returns the main figure of a report, which stands for a group in a comparison: the first of those

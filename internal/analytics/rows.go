@@ -22,6 +22,8 @@ type Rows struct {
 	hidden  int  // number of leading columns that are not shown
 	isPair  bool // the first column is a pair of keys, shown as two columns
 	buf     []value.Value
+	at      []int // the indexes of the columns that are shown; nil: all
+	some    []value.Value
 
 	// If agents or campaigns have labels: the columns of their ids, and whether labels replace them.
 	labels  map[string]string
@@ -48,11 +50,18 @@ func (r *Rows) Values(ctx context.Context) ([]value.Value, error) {
 		return nil, err
 	}
 	r.any = true
-	if r.isPair {
+	if row = row[r.hidden:]; r.isPair {
 		r.buf = append(append(r.buf[:0], row[0].Nest.Values...), row[1:]...)
-		return r.withNames(r.buf), nil
+		row = r.buf
 	}
-	return r.withNames(row[r.hidden:]), nil
+	if row = r.withNames(row); r.at == nil {
+		return row, nil
+	}
+	r.some = r.some[:0]
+	for _, i := range r.at {
+		r.some = append(r.some, row[i])
+	}
+	return r.some, nil
 }
 
 // Exact returns the row that was read last, with ids in place of names.

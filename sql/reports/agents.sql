@@ -1,5 +1,9 @@
 -- agents: performance of each agent
 --
+-- Look at completed and at negative sentiment; the best agents stand at the top. An
+-- agent with few calls stands low however good it looks, because the order is that of
+-- the lower bounds.
+--
 -- Agents are sorted by the lower bound of their share of successes (Wilson, 95 %), so that
 -- three lucky calls do not beat three thousand good ones. A success is an answered call
 -- with the outcome completed: the caller spoke and the call ended by a hang-up. The

@@ -1,5 +1,8 @@
 -- anomalies: days that differ from their past
 --
+-- Look at the highest score: that day differs most from its own past. Then ask outcomes
+-- and disconnections about that day, by agent.
+--
 -- Every day is judged by five measures against the same weekday of the 8 weeks before, at
 -- least 4 of them; otherwise against the latest 28 days of its kind (Monday to Friday, or
 -- weekend) in these weeks, at least 8 of them. With --by each group is judged by its own

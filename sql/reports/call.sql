@@ -1,5 +1,8 @@
 -- call CALL_ID: one call as a readable conversation
 --
+-- Read from the top: the first turns say what the caller wants, and ✗ marks a tool that
+-- failed. The facts above name the agent and the place of the recording.
+--
 -- Speech and tool calls in order, each with its time since the start of the call.
 -- Arguments and results of tools are as sent; a failed result is marked. CALL_ID is the id
 -- of the call, or its beginning if that is unique.

@@ -1,5 +1,8 @@
 -- callers: repeat callers and first-contact resolution
 --
+-- Look at first contact: the share of calls after which the caller did not have to call
+-- again. Repeat callers show where that fails: compare agents with --by agent.
+--
 -- The caller is the column caller of calls: from_number of an inbound call, to_number of
 -- an outbound one, in E.164 form. Numbers without this form (masked, or national numbers
 -- without the setting country) are compared as sent. Contacts are inbound calls, and other

@@ -1,5 +1,8 @@
 -- calls: list of calls, newest first
 --
+-- Choose calls with --where, --agent and --since, then read one with query call CALL_ID.
+-- To count calls, see outcomes.
+--
 -- One row per call, to browse; query call shows the conversation. --top limits the rows,
 -- --skip leaves out the newest. Calls without a start come last. query export has all
 -- columns.

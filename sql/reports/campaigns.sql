@@ -1,5 +1,8 @@
 -- campaigns: progress of each campaign, and how often it reaches people
 --
+-- Look at reached, the share of attempts that reached a person, and at the best hour to
+-- call. A low share with much progress means numbers that nobody answers.
+--
 -- Planned, completed and failed calls are the service's counts of the last list of
 -- campaigns; its completed differs from completed in other reports. Deleted campaigns are
 -- shown as last seen. The table campaigns has all fields.

@@ -1,5 +1,8 @@
 -- changes: changes of agents and other objects, with calls before and after
 --
+-- Look at the verdict: whether more or fewer calls were completed after the change than
+-- before. With unclear or too early there is none yet: wait, or choose one agent.
+--
 -- A change is detected by the next run: it was made after since_at and no later than
 -- seen_at. The first state of an object is no change. Publications of agents' versions
 -- since the first call are listed with their own time (seen_at and since_at are equal),

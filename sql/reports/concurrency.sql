@@ -1,5 +1,8 @@
 -- concurrency: simultaneous calls: the peak of each day, hour or minute
 --
+-- Look at the peak, and compare it with your account's limit of simultaneous calls.
+-- --every hour shows when it is reached.
+--
 -- A call counts from its start until its duration is over, connected or not, excluding the
 -- moment of its end. A call of duration 0 counts in its step but not in a peak. Calls of
 -- unknown duration (in progress, or without an end) are not counted; the coverage line

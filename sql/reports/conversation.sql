@@ -1,5 +1,9 @@
 -- conversation: turns, talk ratio, response latency, interruptions, silences
 --
+-- Look at the p95 of the latency: that long do callers wait for an answer in the slowest
+-- twentieth of turns. Many interruptions mean that agent and caller talk at the same
+-- time.
+--
 -- Counted are the turns of the agent and the caller with a known start and end, in the
 -- order of the transcript.
 --

@@ -1,5 +1,8 @@
 -- costs: costs in total, and per call, minute and completed call
 --
+-- Look at the cost per completed call, which includes what the other calls cost. wasted
+-- is the share that voicemail, failed and silent calls cost.
+--
 -- Calls with a known cost are counted; calls that did not connect have none. A cost is in
 -- the account's currency (total_cost) or in credits; a call with both counts in the
 -- currency. The two are never added: a group with both has a row for each unit, and

@@ -1,5 +1,8 @@
 -- coverage: how complete the data is: listed, transcribed, settled, set aside
 --
+-- Look at the states lost and waiting: lost data never comes, waiting data is missing in
+-- the figures so far. Other reports repeat what concerns them in their line coverage.
+--
 -- Each row counts the selected calls with a fact that is known or missing, as the coverage
 -- line on stderr does. A call that never connected has no transcript to request; a call
 -- that is not requested by its kind is of a kind (status, reason, length) of which no

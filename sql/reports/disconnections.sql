@@ -1,5 +1,9 @@
 -- disconnections: disconnection reasons
 --
+-- Look at reasons other than hang-ups: dial_ reasons point to lines and numbers, errors
+-- to the platform. outcomes sums the reasons up as completed, failed, not connected and
+-- others.
+--
 -- Counts calls by the reason of their end. Calls without a reason have their own row: they
 -- are in progress, were canceled, or the service gave no reason.
 --

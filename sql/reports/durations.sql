@@ -1,5 +1,8 @@
 -- durations: mean, percentiles and maximum of call durations
 --
+-- Look at the median and the p90: a few very long calls move the mean, but not these. If
+-- the p90 grows while the median stays, some calls get stuck.
+--
 -- Calls with a known duration are counted, connected or not; in addition the percentiles
 -- of connected calls, and the handle time of connected calls without voicemail. A
 -- percentile is the duration of a real call: pNN is the shortest duration that at least NN

@@ -1,5 +1,8 @@
 -- early: early hang-ups, silent calls, time to the first word
 --
+-- Look at hung up 10s: callers who left before the agent could help. A late first word
+-- is a likely reason.
+--
 -- Hang-ups and silent calls are of the answered calls, as in outcomes: over, answered by a
 -- person, and known whether the caller spoke. A hang-up is one of the caller
 -- (user_hangup); those within 5 seconds are included in those within 10. For other limits:

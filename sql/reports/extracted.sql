@@ -1,5 +1,8 @@
 -- extracted: values found by the custom analysis; sum, mean and percentiles of numbers
 --
+-- Look at the share of each value in its field, as the custom analysis found it. For the
+-- share of one value by agent or week, see success.
+--
 -- All numbers of a field share one row, which comes first. Of other values, the ten most
 -- frequent of a field have a row each, the rest share one. The values column counts the
 -- values of a row. Values are compared as text, strings without their quotes; numbers that

@@ -1,5 +1,8 @@
 -- flows: paths of calls through their agent's graph
 --
+-- Look at the moves with a high lost share: after them calls end without a result. --by
+-- version shows whether a change of the graph helped.
+--
 -- A call moves to a node by a tool call transition_to_node, whose arguments name the node:
 -- node, else node_id, else the arguments as a whole. A failed move (failed in tool_calls)
 -- leaves the call where it was. Each call begins at (start) and, after its last move, ends

@@ -1,5 +1,8 @@
 -- funnel: attempted, connected, conversed and completed calls
 --
+-- Look at the largest drop from one stage to the next. Up to connected it is about lines
+-- and numbers, then about the opening, and from conversed to completed about the agent.
+--
 -- attempted: every call. connected: a person or machine answered. conversed: connected, no
 -- voicemail, and the caller said something (a user turn that is not blank). completed:
 -- conversed, over, and ended by a hang-up. Each stage is a subset of the one before; the

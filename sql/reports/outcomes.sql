@@ -1,5 +1,8 @@
 -- outcomes: how calls ended
 --
+-- Look at the shares of answered calls, in which a person could be helped. worst lists
+-- the failed ones to listen to.
+--
 -- Every call has one outcome, and within it one kind. completed: a person answered and
 -- spoke, and the call ended by a hang-up. transferred: passed on, or ended by an operator.
 -- abandoned: the caller never spoke, or hung up within 10 seconds. failed: an error, a

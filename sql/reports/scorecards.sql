@@ -1,5 +1,8 @@
 -- scorecards: the service's evaluation of calls, by criterion
 --
+-- Look at the criteria with the lowest share of true, or the lowest mean. Compare them
+-- between agents or versions with --by.
+--
 -- The service does not document the form of an evaluation, so each value in it is a
 -- criterion, named by the path of members that leads to it, joined by points: scores.tone.
 -- An element of an array counts as a member if all elements of the array are objects with

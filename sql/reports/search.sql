@@ -1,5 +1,8 @@
 -- search WORD...: transcripts by words, with context
 --
+-- Each turn that has all the words is shown with the turns around it. query call CALL_ID
+-- shows the whole conversation.
+--
 -- Finds the turns that contain every WORD, in any case and order; a WORD is any text, also
 -- part of a word or, in quotes, several words. Only speech of the agent and the caller is
 -- searched. Newest calls come first; each turn is shown with the one before and after.

@@ -1,5 +1,8 @@
 -- success: share and cost of successful calls, by an extracted field
 --
+-- Look at success of known, and at its bounds (--verbose) before you compare groups. per
+-- success is what a success costs.
+--
 -- With --field resolved=true a success is a call whose custom analysis found that value in
 -- that field, and the share is of the calls in which it found any. Without it there is a
 -- row for each boolean field. Values are compared as the text that was sent, strings

@@ -1,5 +1,8 @@
 -- tools: tool calls, failures, and waiting time of callers
 --
+-- Look at the tools with many failed uses, and at the p95 of the pause, in which the
+-- caller waits. A tool with few uses can wait.
+--
 -- query describe tool_calls defines failures and pauses. The service sends no times of
 -- tools: the pause in speech in which a tool ran, from the latest end of speech before it,
 -- is an upper bound of its time.

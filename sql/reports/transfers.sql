@@ -1,5 +1,8 @@
 -- transfers: transferred calls: share, time to transfer, last tool
 --
+-- Look at the last tool: what the agent did before it passed the call on. of answered is
+-- the share of answered calls that need a person.
+--
 -- Counted are the answered calls, as in outcomes: over, answered by a person, and known
 -- whether the caller spoke. Transferred is the outcome of calls that were passed on or
 -- ended by an operator. The service sends no time of the transfer: the time to transfer is

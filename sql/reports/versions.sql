@@ -1,5 +1,8 @@
 -- versions: agent versions and variants compared
 --
+-- Look at the verdict: better or worse than the baseline by more than chance. mix warns
+-- that a version got other types of calls.
+--
 -- Each version and variant of an agent is compared with its baseline: the version that was
 -- in production before the agent's newest publication in the selected time, with its calls
 -- there and those of the 28 days up to its last one before --since. Without a publication,

@@ -1,5 +1,8 @@
 -- worst: calls worth listening to
 --
+-- Begin at the top: the first calls have the most serious marks. query call CALL_ID
+-- shows what was said, and recording is where to listen.
+--
 -- Of the calls with a transcript in which the caller may have said something, those with
 -- at least one of three marks: negative sentiment (weight 4), outcome failed (2), a failed
 -- tool call (1, however often). Rows are sorted by the sum of the weights; among equals,

@@ -45,8 +45,7 @@ print them again for each use.`,
 		Example: `  extract run && query catalog --output /srv/bi/callhouse.duckdb
   query catalog --sql --output calls.sql && duckdb -init calls.sql
   python3 -c "import duckdb; print(duckdb.connect('callhouse.duckdb', read_only=True).sql('FROM snapshot'))"`,
-		GroupID: "more",
-		Args:    cli.NoArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.Format != "" {
 				return cli.Usage("query export writes other formats", "catalog writes a DuckDB file and takes no --format")

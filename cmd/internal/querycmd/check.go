@@ -38,8 +38,7 @@ Exit codes: 0 if no test fails (warnings do not count), 3 if one fails.`,
 		Example: `  query check
   query check --show 10
   query check freshness --max-age 26h`,
-		GroupID: "more",
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}
 	f := cmd.Flags()
 	f.IntVar(&c.show, "show", 3, "show at most `N` rows of each failed test; 0 for none")

@@ -89,7 +89,6 @@ A new folder has mode 0700 and its files 0600. An export that replaces another o
 or an empty folder, keeps that folder's mode and derives the files' mode from it.`,
 		Example: `  query export /srv/bi/calls --since 30d
   query export --reports sentiment,durations --by day --format csv --output daily`,
-		GroupID: "more",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Usage("run: query export --help", "export takes one folder, got %d", len(args))
@@ -115,9 +114,9 @@ or an empty folder, keeps that folder's mode and derives the files' mode from it
 	fl.StringSliceVar(&reports, "reports", nil, "`NAMES` of reports, comma-separated")
 	fl.StringVar(&a.Since, "since", "", "only calls that start at or after `TIME`: a date (2026-11-01), an RFC 3339 time, or an age (7d)")
 	fl.StringVar(&a.Until, "until", "", "only calls that start before `TIME`; a date means 00:00 of that day")
-	a.groupFlag(cmd, "group the rows of grouped reports by `GROUP`; for two groups, use agent,day or repeat the flag")
+	a.groupFlag(cmd)
 	a.whereFlag(cmd)
-	a.agentFlag(cmd, "calls")
+	a.agentFlag(cmd)
 	cli.Complete(cmd, "tables", answer.Names(sqlfiles.ViewsByName())...)
 	cli.Complete(cmd, "reports", answer.Names(exportable())...)
 	return cmd

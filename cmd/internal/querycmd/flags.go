@@ -13,8 +13,8 @@ import (
 )
 
 // groupFlag and whereFlag add flags that may be repeated.
-func (a *app) groupFlag(cmd *cobra.Command, usage string) {
-	cmd.Flags().StringArrayVar(&a.By, "by", nil, usage)
+func (a *app) groupFlag(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&a.By, "by", nil, "group the rows by `GROUP`; for two groups, use agent,day or repeat the flag")
 	cli.Complete(cmd, "by", question.Dimensions()...)
 }
 
@@ -26,8 +26,8 @@ func (a *app) whereFlag(cmd *cobra.Command) {
 }
 
 // agentFlag adds the flag that selects one agent's calls or changes.
-func (a *app) agentFlag(cmd *cobra.Command, what string) {
-	cmd.Flags().StringVar(&a.Agent, "agent", "", "only "+what+" of one agent: its `ID` or an ID prefix, its name or part of it")
+func (a *app) agentFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.Agent, "agent", "", "only one agent: its `ID` or an ID prefix, its name or part of it")
 	a.completeFromData(cmd, "agent")
 }
 

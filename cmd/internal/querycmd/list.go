@@ -17,10 +17,9 @@ import (
 
 func (a *app) listCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "list",
-		Short:   "List reports, and tables that sql can read",
-		GroupID: "more",
-		Args:    cli.NoArgs,
+		Use:   "list",
+		Short: "List reports, and tables that sql can read",
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var rows [][]any
 			for _, f := range sqlfiles.Reports() {
@@ -40,7 +39,6 @@ func (a *app) describeCommand() *cobra.Command {
 		Short: "Describe a report or table and its columns",
 		Long: `Describe a report or table: the question it answers, what one row is, and the
 type, unit and meaning of each column. Without a name: the columns of all tables.`,
-		GroupID: "more",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Usage("run: query list", "describe takes one name, got %d", len(args))
@@ -64,11 +62,11 @@ type, unit and meaning of each column. Without a name: the columns of all tables
 func (a *app) describeAll(ctx context.Context) error {
 	var rows [][]any
 	for _, f := range sqlfiles.ViewsByName() {
-		for _, c := range f.Columns {
-			rows = append(rows, append([]any{f.Name}, columnRow(c)...))
+		for _, row := range columnRows(f) {
+			rows = append(rows, append([]any{f.Name}, row...))
 		}
 	}
-	return a.WriteStatic(ctx, []string{"table", "column", "type", "null", "unit", "meaning"}, rows)
+	return a.WriteStatic(ctx, append([]string{"table"}, heads...), rows)
 }
 
 // describe prints a definition, or two if a report and a table share a name. People get the texts
@@ -81,62 +79,44 @@ func (a *app) describe(ctx context.Context, found []*sqlfiles.File) error {
 	if kind != format.Table || a.Output != "" {
 		var rows [][]any
 		for _, f := range found {
-			rows = append(rows, columnRows(f, len(found) == 1 && isReport(f))...)
+			rows = append(rows, columnRows(f)...)
 		}
-		return a.WriteStatic(ctx, heads(len(found) == 1 && isReport(found[0])), rows)
+		return a.WriteStatic(ctx, heads, rows)
 	}
 	for i, f := range found {
 		if i > 0 {
 			words.Fprintln(a.Stdout)
 		}
 		if len(found) > 1 {
-			words.Fprintf(a.Stdout, "%s ", map[bool]string{true: "REPORT", false: "TABLE"}[isReport(f)])
+			words.Fprintf(a.Stdout, "%s ", []string{"REPORT", "TABLE"}[i])
 		}
 		if _, err := io.WriteString(a.Stdout, longText(f)+"\n\n"+sentence(f.Grain)+".\n\n"); err != nil {
 			return err
 		}
-		if err := a.WriteStatic(ctx, heads(isReport(f)), columnRows(f, isReport(f))); err != nil {
+		if err := a.WriteStatic(ctx, heads, columnRows(f)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func isReport(f *sqlfiles.File) bool {
-	r, ok := sqlfiles.Report(f.Name)
-	return ok && r.SQL == f.SQL
-}
+// heads are the headings of a description.
+var heads = []string{"column", "type", "unit", "meaning"}
 
-// heads returns the headings of a description. Headers of reports do not declare nullable columns.
-func heads(report bool) []string {
-	if report {
-		return []string{"column", "type", "unit", "meaning"}
-	}
-	return []string{"column", "type", "null", "unit", "meaning"}
-}
-
-func columnRows(f *sqlfiles.File, report bool) (rows [][]any) {
+func columnRows(f *sqlfiles.File) (rows [][]any) {
 	for _, c := range f.Columns {
-		row := columnRow(c)
-		if report {
-			row = append(row[:2], row[3:]...)
+		unit := any(c.Unit)
+		if c.Unit == "" {
+			unit = nil
 		}
-		rows = append(rows, row)
+		// DuckDB's short name of the type saves space.
+		typ := strings.ReplaceAll(c.Type, "TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ")
+		if c.NotNull {
+			typ += " NOT NULL"
+		}
+		rows = append(rows, []any{c.Name, typ, unit, c.Meaning})
 	}
 	return rows
-}
-
-func columnRow(c sqlfiles.Column) []any {
-	null, unit := any("yes"), any(c.Unit)
-	if c.NotNull {
-		null = "no"
-	}
-	if c.Unit == "" {
-		unit = nil
-	}
-	// DuckDB's short name of the type saves space.
-	typ := strings.ReplaceAll(c.Type, "TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ")
-	return []any{c.Name, typ, null, unit, c.Meaning}
 }
 
 const textWidth = 79
@@ -155,7 +135,5 @@ func longText(f *sqlfiles.File) string {
 	return out
 }
 
-func wrapList(words []string) string {
-	out := answer.Wrap(strings.Fields("Groups for --by: "+strings.Join(words, ", ")), textWidth)
-	return strings.TrimPrefix(out, "Groups for --by: ")
-}
+// wrapped breaks a text into lines that can be indented.
+func wrapped(text string) string { return answer.Wrap(strings.Fields(text), textWidth-2) }

@@ -3,10 +3,8 @@ package querycmd_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -186,24 +184,21 @@ func firstAgent(t *testing.T) string {
 	return id
 }
 
-// --top counts the other rows.
-func TestTop(t *testing.T) {
-	copyWarehouse(t)
-	all := run(t, "", "sentiment", "--format", "csv", "--sort", "calls:asc")
-	lines := strings.SplitAfter(all.out, "\n")
-	n := len(lines) - 2 // a heading, and nothing after the last line
-	for top := 1; top <= n+1; top++ {
-		r := run(t, "", "sentiment", "--format", "csv", "--sort", "calls:asc", "--top", strconv.Itoa(top))
-		want := ""
-		if left := n - top; left == 1 {
-			want = "and 1 more row\n"
-		} else if left > 1 {
-			want = fmt.Sprintf("and %d more rows\n", left)
-		}
-		if r.out != strings.Join(lines[:min(top, n)+1], "") || !strings.HasPrefix(r.stderr, want) || want == "" && strings.Contains(r.stderr, "more row") {
-			t.Errorf("--top %d: %s", top, r)
+// The help fits a screen of 80 columns and 24 lines, and has every command once.
+func TestHelpFitsAScreen(t *testing.T) {
+	out := run(t, "", "--help").out
+	if lines := strings.Split(out, "\n"); len(lines) > 24 || slices.ContainsFunc(lines, func(line string) bool { return len(line) > 80 }) {
+		t.Errorf("%d lines, or a long one:\n%s", len(lines), out)
+	}
+	_, names, _ := strings.Cut(out, "Reports:")
+	names, _, _ = strings.Cut(strings.ReplaceAll(names, "\n", " \n"), "\n \n")
+	for _, cmd := range querycmd.Command().Commands() {
+		if n := strings.Count(names, " "+cmd.Name()+" "); !cmd.Hidden && cmd.Name() != "flags" && n != 1 {
+			t.Errorf("%s is in it %d times", cmd.Name(), n)
 		}
 	}
+	run(t, "", "help", "flags").prints(t, 0, "--where NAME=VALUE", "dynamic_variables.KEY", "--warehouse DIR")
+	run(t, "", "durations", "--help").prints(t, 0, "Look at the median", "--steps", "query help flags")
 }
 
 // People see at most seven columns of every report, programs all of them, and both those requested.

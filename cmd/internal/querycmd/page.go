@@ -50,8 +50,7 @@ type mail in the file of --alerts.`,
   query report --tz Asia/Seoul --lang ko --currency KRW -o report.html
   query report --agent 0a7e1f60 --since 2026-10-01 --until 2026-11-01 -o october.html
   query report --tz Asia/Seoul --mail morning --alerts /etc/callhouse/alerts.toml`,
-		GroupID: "more",
-		Args:    cli.NoArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.runPage(cmd.Context(), page.Options{Title: title, Lang: a.Lang, Currency: a.Currency}, mail)
 		},
@@ -59,7 +58,7 @@ type mail in the file of --alerts.`,
 	f := cmd.Flags()
 	f.StringVar(&a.Since, "since", "", "start with the day of `TIME`: a date (2026-11-01), an RFC 3339 time, or an age (7d)")
 	f.StringVar(&a.Until, "until", "", "end with the day before that of `TIME`")
-	a.agentFlag(cmd, "calls")
+	a.agentFlag(cmd)
 	a.whereFlag(cmd)
 	f.StringVar(&mail, "mail", "", "send the page through this `CHANNEL` of the file of --alerts, instead of writing it to stdout")
 	f.StringVar(&title, "title", "", "`TITLE` of the page; default: Calls, in the page's language")

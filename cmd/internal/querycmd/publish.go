@@ -41,7 +41,6 @@ the tables.`,
 		Example: `  query publish iceberg --to s3://company-lake/calls
   query publish iceberg --to /srv/lake/calls
   query publish iceberg --to s3://company-lake/calls --catalog https://catalog.example.com`,
-		GroupID:   "more",
 		ValidArgs: []string{"iceberg"},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 && args[0] == "iceberg" {

@@ -27,7 +27,7 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     strings.TrimSpace(f.Name + " " + f.Arguments),
 		Short:   sentence(f.Answers),
-		Long:    longText(f),
+		Long:    strings.TrimPrefix(longText(f), f.Name+": "+f.Answers+"\n\n"),
 		Example: "  " + f.Example,
 		GroupID: "reports",
 		Args:    reportArgs(f),
@@ -35,23 +35,23 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 			return a.runReport(cmd.Context(), f, args, explain)
 		},
 	}
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
+		_, err := io.WriteString(cmd.OutOrStdout(), reportUsage(cmd))
+		return err
+	})
 	fl := cmd.Flags()
 	fl.BoolVar(&explain, "explain", false, "print the SQL of the answer, which DuckDB runs over the file of query catalog")
-	inTime, ofAgent := question.Chosen(f)
 	if f.Selects() {
-		fl.StringVar(&a.Since, "since", "", "only "+inTime+" at or after `TIME`: a date (2026-11-01), a day (today, yesterday, monday, "+
-			"this-month, last-month), an RFC 3339 time, or an age (7d)")
-		fl.StringVar(&a.Until, "until", "", "only "+inTime+" before `TIME`; a date or day means 00:00 of that day")
+		fl.StringVar(&a.Since, "since", "", "only calls that start (changes seen) at or after `TIME`: a date (2026-11-01), "+
+			"a day (today, yesterday, monday, this-month, last-month), an RFC 3339 time, or an age (7d)")
+		fl.StringVar(&a.Until, "until", "", "only those before `TIME`; a date or day means 00:00 of that day")
 		cli.Complete(cmd, "since", cli.TimeWords()...)
 		cli.Complete(cmd, "until", cli.TimeWords()...)
+		a.agentFlag(cmd)
+		a.whereFlag(cmd)
 	}
 	if f.Grouped() {
-		cmd.Long += "\n\nGroups for --by: " + wrapList(question.Dimensions()) + "."
-		a.groupFlag(cmd, "group the rows by `GROUP`, see above; for two groups, use agent,day or repeat the flag")
-	}
-	if f.Selects() {
-		a.agentFlag(cmd, ofAgent)
-		a.whereFlag(cmd)
+		a.groupFlag(cmd)
 	}
 	fl.StringVar(&a.Compare, "compare", "", "compare with another `PERIOD`: previous, last-month, last-year (the same days), or the time, "+
 		"as for --since, at which one of the same length begins")
@@ -85,20 +85,13 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	if f.Arguments != "CALL_ID" {
 		fl.StringVar(&a.Sort, "sort", "", "sort by `COLUMN`: by default, numbers and times descending, texts and days ascending; "+
 			"COLUMN:asc or COLUMN:desc sets the order")
-		fl.Uint32Var(&a.Top, "top", 0, topUsage(f))
+		fl.Uint32Var(&a.Top, "top", 0, "only the first `N` rows (calls, turns found), and the number of others; default: all")
 		cli.Complete(cmd, "sort", columnNames(f)...)
 	}
 	if of, _ := f.Pages(); of != "" {
 		fl.Uint32Var(&a.Skip, "skip", 0, "skip the first `N` "+of)
 	}
 	return cmd
-}
-
-func topUsage(f *sqlfiles.File) string {
-	if of, _ := f.Pages(); of != "" {
-		return "only the first `N` " + of + "; default: all"
-	}
-	return "only the first `N` rows, and the number of others; default: all"
 }
 
 // columnNames returns the columns by which a report can be sorted.
@@ -176,18 +169,23 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 	}
 	defer answer.Close()
 	top := &format.First{Source: answer, Rows: cmp.Or(shown, math.MaxInt64)}
-	src, err := a.chosen(answer, top)
+	src, o := format.Source(top), a.Drawing(loc)
+	kind, err := a.OutputFormat()
+	switch {
+	case err != nil:
+		return err
+	case a.Compare == "" && len(a.Show) == 0 && f.Map() != nil && kind == format.Table && o.Width > 0:
+		src = format.Drawn(src, f.Map())
+	case len(a.Show) > 0 || !kind.Exact(): // without --columns, programs get all columns
+		err = answer.Show(a.Show)
+	}
 	if err != nil {
 		return err
 	}
-	switch {
-	case a.Compare != "":
+	if a.Compare != "" {
 		src = format.Compared(src)
-	case len(a.Show) == 0:
-		src = format.Drawn(src, top, f.Map())
 	}
 	others := sync.OnceValues(func() (int64, error) { return top.Others(ctx) })
-	o := a.Drawing(loc)
 	o.Heading, o.Title = a.heading(answer.Params, loc), f.Name
 	o.About = func(ctx context.Context) (out [][2]string, err error) {
 		n, err := others()
@@ -209,7 +207,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 	} else if shown > 0 && n > 0 {
 		words.Fprintf(a.Stderr, "and %s\n", cli.Plural(n, "more row"))
 	}
-	if kind, err := a.OutputFormat(); a.Compare != "" && err == nil && kind.Exact() { // other formats show the periods in their heading
+	if a.Compare != "" && kind.Exact() { // other formats show the periods in their heading
 		words.Fprintln(a.Stderr, periods(answer.Params, loc))
 	}
 	remarks, err := answer.Remarks(ctx)
@@ -220,16 +218,6 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 		words.Fprintln(a.Stderr, line)
 	}
 	return nil
-}
-
-// chosen returns the rows of an answer with the columns of --columns; without it, programs get all
-// columns and people those that the report shows.
-func (a *app) chosen(of *analytics.Answer, rows format.Source) (format.Source, error) {
-	if kind, err := a.OutputFormat(); err != nil || len(a.Show) == 0 && kind.Exact() {
-		return rows, err
-	}
-	at, err := of.Shown(a.Show)
-	return format.Only(rows, at), err
 }
 
 // explain writes the SELECT of a report.

@@ -80,17 +80,8 @@ func over(c answer.Command) *cobra.Command { return (&app{Command: c}).root() }
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:   Name,
-		Short: "Answer questions about a warehouse of calls",
-		Long: `Answer questions about a warehouse of calls that extract maintains.
-
-Reports answer common questions; sql runs any SELECT in DuckDB's dialect. No
-command changes the warehouse, and each answer comes from one committed
-snapshot, even while extract runs.`,
-		Example: `  query sentiment --by week
-  query disconnections --since 7d --by agent
-  query durations --by metadata.campaign --format csv --output durations.csv
-  query sql 'SELECT status, count(*) FROM calls GROUP BY status'`,
+		Use:           Name,
+		Short:         "Answer questions about a warehouse of calls",
 		Version:       cli.Versions("DuckDB " + database.EngineVersion()),
 		SilenceErrors: true, SilenceUsage: true,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -101,11 +92,17 @@ snapshot, even while extract runs.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd != root {
+			help(cmd, args)
+			return
+		}
+		cmd.Print(rootHelp)
+	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(cli.FlagError)
-	root.AddGroup(&cobra.Group{ID: "reports", Title: "Reports:"}, &cobra.Group{ID: "more", Title: "Other commands:"})
-	root.SetHelpCommandGroupID("more")
-	root.SetCompletionCommandGroupID("more")
+	root.AddGroup(&cobra.Group{ID: "reports"})
 	a.commonFlags(root)
 	for _, f := range sqlfiles.Reports() {
 		root.AddCommand(a.reportCommand(f))
@@ -113,8 +110,9 @@ snapshot, even while extract runs.`,
 	root.AddCommand(a.pageCommand(), a.sqlCommand(), a.checkCommand(), a.shellCommand(), a.listCommand(), a.describeCommand())
 	root.AddCommand(a.catalogCommand(), a.exportCommand(), a.publishCommand(), alerts.Command(&a.Command),
 		serve.Command(&a.Command), mcp.Command(&a.Command), a.isolatedCommand())
+	root.AddCommand(flagsTopic(root))
 	for _, cmd := range root.Commands() {
-		if cmd.GroupID == "reports" || cmd.Name() == "shell" {
+		if cmd.GroupID == "reports" || cmd.Name() == "flags" || cmd.Name() == "shell" {
 			continue // they use all settings
 		}
 		others := []string{"config", "profile"}

@@ -34,7 +34,6 @@ Ctrl-C cancels the running statement, not the shell. help lists its commands.
 
 Each statement reads the snapshot that is current when it starts.`,
 		Example: `  query shell --tz Asia/Seoul`,
-		GroupID: "more",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if safe := a.Env.Get(config.EnvSafe); safe != "" {

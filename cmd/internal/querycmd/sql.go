@@ -31,7 +31,6 @@ digits of decimals and large integers, times as RFC 3339, JSON columns as JSON.`
   query sql 'SELECT count(*) FROM calls WHERE agent_id = $agent' --param agent=0a7e1f60
   query sql --format csv -f monthly.sql --output monthly.csv
   echo 'FROM transcript_turns LIMIT 5' | query sql -`,
-		GroupID: "more",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Usage("put the statement in quotes", "sql takes one statement, got %d arguments", len(args))

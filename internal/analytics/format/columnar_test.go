@@ -235,13 +235,18 @@ func TestCompared(t *testing.T) {
 	columns := []value.Column{{Name: "agent", Kind: value.Text, Key: true}, percent("share"), percent("previous_share"), points("change_share"),
 		points("change_low_share"), points("change_high_share"), percent("low"), percent("previous_low"), ms("mean"), ms("previous_mean"), ms("change_mean"),
 		{Name: "verdict", Kind: value.Text, Null: "(none)"}, {Name: "previous_verdict", Kind: value.Text, Null: "(none)"}}
-	src := func() format.Source {
-		return format.NewStatic(columns, [][]any{
+	src := func(n ...int) format.Source {
+		rows := [][]any{
 			{"ann", 60.0, 50.0, 10.0, 4.5, 15.5, 1.0, 1.0, int64(1000), int64(61_000), int64(-60_000), "better", nil},
 			{"bob", 60.0, 70.0, -10.0, -15.5, -4.5, nil, nil, nil, nil, nil, nil, nil},
 			{"eve", 60.0, 59.99, 0.01, -5.0, 5.02, nil, nil, int64(2), nil, nil, nil, nil},
 			{"joe", nil, 59.99, nil, nil, nil, nil, nil, int64(62_000), int64(1000), int64(61_000), nil, nil},
-		})
+		}
+		shown := append(n, len(columns))[0]
+		for i := range rows {
+			rows[i] = rows[i][:shown]
+		}
+		return format.NewStatic(columns[:shown], rows)
 	}
 	const want = `agent  figure   before     now   change  verdict    95 % bounds
 ───────────────────────────────────────────────────────────────
@@ -260,7 +265,7 @@ joe    share     60.0%       -        -
 		t.Errorf("%v, %q:\n%s", err, r.Notes, b.String())
 	}
 	b.Reset()
-	_, err = format.Write(t.Context(), &b, format.Table, format.Compared(format.Only(src(), []int{0, 1, 2, 3, 4, 5})), format.Options{Width: 80, Heading: "now: x"})
+	_, err = format.Write(t.Context(), &b, format.Table, format.Compared(src(6)), format.Options{Width: 80, Heading: "now: x"})
 	if want := "share; now: x\n\nagent  before    now  change  verdict    95 % bounds\n"; err != nil || !strings.HasPrefix(b.String(), want) || strings.Count(b.String(), "\n") != 8 {
 		t.Errorf("one figure: %v\n%s", err, b.String())
 	}

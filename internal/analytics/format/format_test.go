@@ -294,8 +294,7 @@ func hours() ([]value.Column, [][]any) {
 }
 
 func drawn(columns []value.Column, rows [][]any) format.Source {
-	src := format.NewStatic(columns, rows)
-	return format.Drawn(src, src, []string{"hour", "weekday", "per_day", "calls", "talk", "peak"})
+	return format.Drawn(format.NewStatic(columns, rows), []string{"hour", "weekday", "per_day", "calls", "talk", "peak"})
 }
 
 func TestHeat(t *testing.T) {

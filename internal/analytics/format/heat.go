@@ -14,20 +14,13 @@ import (
 // drawn is a source drawn as a heat map on a terminal.
 type drawn struct {
 	Source
-	all     Source
 	columns []string
 }
 
-// Drawn returns src such that a terminal shows a heat map of all, which has the same rows. The columns
-// are the hour, the weekday, the figure in the cells, the number of calls, for rows without an hour,
-// and those to the right of the map: means of the weekdays or, of whole numbers, maxima. Other formats
-// are not affected, nor are sources without columns.
-func Drawn(src, all Source, columns []string) Source {
-	if columns == nil {
-		return src
-	}
-	return &drawn{src, all, columns}
-}
+// Drawn returns src such that a terminal shows a heat map. The columns are the hour, the weekday, the
+// figure in the cells, the number of calls, for rows without an hour, and those to the right of the map:
+// means of the weekdays or, of whole numbers, maxima. Other formats are not affected.
+func Drawn(src Source, columns []string) Source { return &drawn{src, columns} }
 
 // shades are the steps of a cell, from few to many.
 var shades = []string{"·", "░", "▒", "▓", "█"}
@@ -44,7 +37,7 @@ type heat struct {
 
 // writeHeat draws a map for each group, holding one group at a time.
 func writeHeat(ctx context.Context, w *bufio.Writer, src *drawn, o Options) (Result, error) {
-	columns := src.all.Columns()
+	columns := src.Columns()
 	var at []int
 	for _, name := range src.columns {
 		at = append(at, slices.IndexFunc(columns, func(c value.Column) bool { return c.Name == name }))
@@ -55,7 +48,7 @@ func writeHeat(ctx context.Context, w *bufio.Writer, src *drawn, o Options) (Res
 		heads = append(heads, first[:min(len(first), 5)])
 	}
 	var h *heat
-	r, err := each(ctx, src.all, func(row []value.Value) error {
+	r, err := each(ctx, src, func(row []value.Value) error {
 		title := ""
 		if columns[0].Key {
 			title = heading(columns[0]) + ": " + value.Cell(row[0], columns[0], o.Location)

@@ -94,11 +94,3 @@ const SelectedChanges = "selected_changes"
 
 // OfChanges reports whether a report is one of changes.
 func OfChanges(f *sqlfiles.File) bool { return slices.Contains(f.Reads, SelectedChanges) }
-
-// Chosen describes the rows that a report's time bounds select, and the rows that its agent selects.
-func Chosen(f *sqlfiles.File) (inTime, ofAgent string) {
-	if OfChanges(f) {
-		return "changes seen", "changes"
-	}
-	return "calls that start", "calls"
-}

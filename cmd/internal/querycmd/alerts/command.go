@@ -49,7 +49,7 @@ func Command(a *answer.Command) *cobra.Command {
 		Use: "alert", Short: "Send messages when numbers cross a threshold or change", Long: about,
 		Example: `  query alert --alerts /etc/callhouse/alerts.toml
   query alert --alerts alerts.toml --tz Asia/Seoul`,
-		GroupID: "more", Args: cli.NoArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
 	c.AddFlagsOf(cmd, config.Alert)

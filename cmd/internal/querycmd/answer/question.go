@@ -24,7 +24,7 @@ type Question struct {
 	Since, Until, Agent, Compare string
 	Field, Every, Sort, Baseline string
 	By, Where                    []string
-	Show                         []string // columns; see [analytics.Answer.Shown]
+	Show                         []string // columns; see [analytics.Answer.Show]
 	Limit, Skip, Top             uint32
 	Steps                        bool
 }

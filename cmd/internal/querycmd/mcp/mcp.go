@@ -55,8 +55,7 @@ applies the limits of a user of query serve.`,
 		Example: `  query mcp --warehouse /var/lib/callhouse --tz Asia/Seoul
   query mcp --reports-only
   query mcp --users /etc/callhouse/users.json --user analyst`,
-		GroupID: "more",
-		Args:    cli.NoArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.limit(file, user); err != nil {
 				return err

@@ -65,9 +65,8 @@ addresses require --users and TLS; query serve user add NAME creates a user. Wit
   psql -h 127.0.0.1 -p 5433 -c 'SELECT status, count(*) FROM calls GROUP BY 1'
   curl 'http://127.0.0.1:8080/reports/funnel.csv?since=7d&by=agent'
   query serve --postgres :5433 --users /etc/callhouse/users.json --tls-cert cert.pem --tls-key key.pem`,
-		GroupID: "more",
-		Args:    cli.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.postgres, "postgres", "", "`ADDRESS` for the Postgres protocol, e.g. "+usualPostgres)
