@@ -3,7 +3,6 @@ package sandbox
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -177,20 +176,6 @@ func TestListsGoWrong(t *testing.T) {
 	}
 }
 
-// TestLatenciesHaveALongTail looks at the delays of many requests.
-func TestLatenciesHaveALongTail(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 10}, Latency: 100 * time.Millisecond, Tail: 1, Counted: AtArrival})
-	var all []float64
-	for n := range int64(2000) {
-		_, after := s.latency(n)
-		all = append(all, after.Seconds())
-	}
-	slices.Sort(all)
-	if half, most := all[1000], all[1980]; math.Abs(half-.1) > .01 || most < .7 || most > 1.5 {
-		t.Errorf("half of the requests take %v s, one of a hundred %v s", half, most)
-	}
-}
-
 // TestEmptyListIs404 reads the error of an empty list.
 func TestEmptyListIs404(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 0}, Lists: Lists{None: true}})
@@ -290,39 +275,6 @@ func TestPageGoesOnBehindWhatNoLongerMatches(t *testing.T) {
 	_, second := send(t, s, "POST", "/v2/campaigns/list", fmt.Sprintf(`%s,"pagination_key":%q}`, pending, first["next_cursor"]))
 	if first["next_cursor"] != ids[2] || member(second["campaigns"].([]any)[0], "id") != ids[1] || second["total_count"] != 2.0 {
 		t.Errorf("%v, then %v", first, second)
-	}
-}
-
-// TestTrafficSplit makes calls from a number whose traffic is split among variants, and from one
-// whose traffic is not.
-func TestTrafficSplit(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 60}})
-	labels, plain := map[any]int{}, ""
-	for _, a := range s.World().Agents() {
-		split := s.Organisation().Split(a.Line)
-		if split == nil {
-			plain = a.Line
-			continue
-		}
-		for range 8 {
-			status, c := send(t, s, "POST", "/v3/calls", fmt.Sprintf(`{"from_number":%q,"to_number":"010"}`, split.Line))
-			if status != 201 || member(c, "agent", "agent_id") != split.ID.String() {
-				t.Fatalf("%d %v", status, c)
-			}
-			labels[c["variant_label"]]++
-		}
-		status, o := send(t, s, "POST", "/v3/calls",
-			fmt.Sprintf(`{"from_number":%q,"to_number":"010","agent":{"agent_id":%q}}`, split.Line, split.ID))
-		if status != 400 || member(o, "error", "details", "field") != "agent" {
-			t.Errorf("with an agent: %d %v", status, o)
-		}
-	}
-	if labels["A"] == 0 || labels["B"] == 0 || len(labels) != 2 {
-		t.Errorf("%v", labels)
-	}
-	status, o := send(t, s, "POST", "/v3/calls", fmt.Sprintf(`{"from_number":%q,"to_number":"010"}`, plain))
-	if status != 400 || member(o, "error", "details", "field") != "agent" {
-		t.Errorf("without an agent: %d %v", status, o)
 	}
 }
 

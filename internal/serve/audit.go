@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"callhouse/internal/postgres"
+	"callhouse/internal/scratch"
 	"callhouse/internal/words"
 )
 
@@ -19,7 +20,7 @@ const maxAudited = 8 << 10
 type AuditLog struct {
 	mu     sync.Mutex
 	to     io.Writer
-	closes io.Closer
+	file   *os.File // nil: stderr
 	failed func(error)
 }
 
@@ -32,11 +33,11 @@ func OpenAudit(path string, stderr io.Writer, failed func(error)) (*AuditLog, er
 	case "-":
 		return &AuditLog{to: stderr, failed: failed}, nil
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := scratch.OpenOutput(path, os.O_CREATE|os.O_APPEND)
 	if err != nil {
 		return nil, fmt.Errorf("open the audit log: %w", err)
 	}
-	return &AuditLog{to: f, closes: f, failed: failed}, nil
+	return &AuditLog{to: f, file: f, failed: failed}, nil
 }
 
 // Write writes the line of a finished statement or request, without the values of parameters. The log
@@ -59,6 +60,9 @@ func (l *AuditLog) Write(e postgres.Entry) {
 	if err == nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
+		if l.file != nil {
+			_ = l.file.SetWriteDeadline(time.Now().Add(time.Second)) // of a pipe that nobody reads; files have none
+		}
 		_, err = l.to.Write(append([]byte(words.Directed(string(raw))), '\n')) // equal characters in JSON
 	}
 	if err != nil {
@@ -68,8 +72,8 @@ func (l *AuditLog) Write(e postgres.Entry) {
 
 // Close closes the log, which may be nil.
 func (l *AuditLog) Close() error {
-	if l == nil || l.closes == nil {
+	if l == nil || l.file == nil {
 		return nil
 	}
-	return l.closes.Close()
+	return l.file.Close()
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"sync"
@@ -17,7 +18,7 @@ import (
 // Context returns a context cancelled as by Signals.
 func Context() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
-	free := Signals(cancel, 0)
+	free := Signals(cancel, math.MaxInt64)
 	return ctx, func() {
 		free()
 		cancel()
@@ -26,8 +27,8 @@ func Context() (context.Context, context.CancelFunc) {
 
 // Signals calls cancel at the first terminating signal, including that of a closed terminal, unless
 // nohup blocks it. A second signal ends the program at once. free, which may be called repeatedly,
-// restores the default effect of signals. After grace, unless it is 0, a program that goes on is ended:
-// it may wait for a reader of its output that does not read.
+// restores the default effect of signals. After grace, a program that goes on is ended: it may wait for a
+// reader of its output that does not read.
 func Signals(cancel func(), grace time.Duration) (free func()) {
 	came, done := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(came, append(Terminating(), os.Interrupt)...)
@@ -38,14 +39,10 @@ func Signals(cancel func(), grace time.Duration) (free func()) {
 		case <-done:
 			return
 		}
-		var late <-chan time.Time
-		if grace > 0 {
-			late = time.After(grace)
-		}
 		select {
 		case sig := <-came:
 			EndBy(sig)
-		case <-late:
+		case <-time.After(grace):
 			scratch.Clear()
 			os.Exit(ExitInterrupted)
 		case <-done:

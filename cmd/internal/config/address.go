@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/netip"
 	"strings"
 
 	"callhouse/cmd/internal/cli"
@@ -57,4 +58,10 @@ func (c *Config) elsewhere(at Origin, layer Source, needed bool) bool {
 // ServiceOf normalises an address for comparison.
 func ServiceOf(address string) string {
 	return strings.TrimRight(strings.TrimSuffix(strings.TrimRight(address, "/"), "/v3"), "/")
+}
+
+// OnThisMachine reports whether what is sent to a host does not leave the machine.
+func OnThisMachine(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost")
 }

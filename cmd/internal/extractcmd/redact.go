@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
 	"callhouse/internal/layout"
 	"callhouse/internal/personal"
 	"callhouse/internal/personal/analyzer"
@@ -101,7 +102,7 @@ func (s *settings) analyzer() (*analyzer.Client, error) {
 	if err != nil {
 		return nil, cli.Usage("see docs/reference/redaction.md", "--redact-service: %w", err)
 	}
-	if u, err := url.Parse(s.RedactService); err != nil || u.Scheme == "http" && !onThisMachine(u.Hostname()) {
+	if u, err := url.Parse(s.RedactService); err != nil || u.Scheme == "http" && !config.OnThisMachine(u.Hostname()) {
 		return nil, cli.Usage("use https, or run the service on this machine: http://localhost:3000",
 			"--redact-service %s would send the texts unencrypted beyond this machine", s.RedactService)
 	}

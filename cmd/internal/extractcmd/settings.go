@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -208,16 +207,10 @@ func (s *settings) warnPlain(log *slog.Logger) {
 	if err != nil || u.Scheme != "http" {
 		return
 	}
-	if onThisMachine(u.Hostname()) {
+	if config.OnThisMachine(u.Hostname()) {
 		return
 	}
 	log.Warn("the API key and the calls are sent unencrypted: use https", "host", u.Host)
-}
-
-// onThisMachine reports whether what is sent to a host does not leave the machine.
-func onThisMachine(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
 // manyProfiles marks the commands that take several profiles.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -367,10 +368,7 @@ func (e *exporter) file(ctx context.Context, dir, name string, rows *analytics.R
 
 // root returns the warehouse folder of a snapshot.
 func root(snap *layout.Snapshot) string {
-	path := filepath.Dir(filepath.Dir(snap.Dir))
-	if abs, err := filepath.Abs(path); err == nil {
-		return abs
-	}
+	path, _ := filepath.Abs(filepath.Dir(filepath.Dir(snap.Dir))) // fails in a removed folder
 	return path
 }
 
@@ -382,9 +380,15 @@ func bound(t time.Time) *time.Time {
 	return &t
 }
 
-// swapInTwo exchanges two folders by two renames. target is never incomplete, but it is briefly
-// missing.
-func swapInTwo(made, target string) error {
+// swapFolder replaces target by the folder made, which is then the old one, if there was one. Where the
+// system cannot exchange two names, target is briefly missing.
+func swapFolder(made, target string) error {
+	if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) {
+		return os.Rename(made, target)
+	}
+	if err := exchange(made, target); !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) {
+		return err
+	}
 	old := made + ".old"
 	if err := os.Rename(target, old); err != nil {
 		return err

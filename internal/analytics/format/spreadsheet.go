@@ -36,9 +36,6 @@ func zoned(c value.Column, loc *time.Location) string {
 	return c.Name
 }
 
-// sheetTime has no fraction of a second: Excel shows a time that has one as minutes and seconds.
-const sheetTime = time.DateTime
-
 // longestFormula is the maximum length of a text within a formula of Excel.
 const longestFormula = 255
 
@@ -53,7 +50,7 @@ func sheetText(v *value.Value, dst []byte, loc *time.Location) []byte {
 			return v.AppendText(dst, loc)
 		}
 	case value.Instant, value.Local:
-		return v.Time().In(zoneOf(v, loc)).AppendFormat(dst, sheetTime)
+		return clock(v, loc).AppendFormat(dst, time.DateTime) // Excel shows a time with a fraction as minutes and seconds
 	}
 	switch text := string(v.AppendText(nil, loc)); {
 	case !v.Kind.Numeric() && !changes(text):
@@ -102,10 +99,10 @@ func changes(text string) bool {
 	return utf8.RuneCountInString(bare) <= longestDate || !strings.ContainsFunc(text, unicode.IsLetter)
 }
 
-// zoneOf returns the zone in which a spreadsheet shows a value.
-func zoneOf(v *value.Value, loc *time.Location) *time.Location {
+// clock returns a time as a spreadsheet shows it.
+func clock(v *value.Value, loc *time.Location) time.Time {
 	if v.Kind == value.Instant {
-		return loc
+		return v.Time().In(loc)
 	}
-	return time.UTC
+	return v.Time()
 }

@@ -196,7 +196,7 @@ func TestXLSXUnits(t *testing.T) {
 		column("mean", value.Float, value.Number), column("change_percent_points", value.Float, value.Points), column("turn", value.Integer, value.Number),
 		column("at", value.Instant, value.NoUnit), column("day", value.Day, value.NoUnit), column("free", value.Float, value.NoUnit)}
 	at := time.Date(2026, 11, 19, 23, 30, 0, 0, time.UTC)
-	row := []any{int64(1234), int64(83_412), int64(850), int64(-5000), int64(3e14), int64(-5250), 12.5, math.NaN(), value.Decimal{Units: big.NewInt(12345), Scale: 4},
+	row := []any{int64(1234), int64(83_412), int64(850), int64(-5000), int64(360_000_500), int64(-5250), 12.5, math.NaN(), value.Decimal{Units: big.NewInt(12345), Scale: 4},
 		2.25, -0.5, int64(3), at, value.Date(at.Truncate(24 * time.Hour)), 0.25}
 	var out bytes.Buffer
 	_, err := format.Write(bg, &out, format.XLSX, format.NewStatic(columns, [][]any{row, row}), format.Options{Title: "durations",
@@ -219,8 +219,8 @@ func TestXLSXUnits(t *testing.T) {
 		formats = append(formats, *style.CustomNumFmt)
 	}
 	test.Same(t, []string{"calls", "mean", "p50", "gap", "total", "change_mean (s)", "share_percent", "odd_percent", "total_cost", "mean_2", "change_percent_points", "turn", "at (UTC)", "day", "free"}, names, "")
-	test.Same(t, []string{"1234", "0.0009654166666666666", "0.000009837962962962963", "-5.0s", "83,333,333h 20m", "-5.25", "0.125", "NaN", "1.2345", "2.25", "-0.5", "3", "46345.979166666664", "46345", "0.25"}, cells, "")
-	test.Same(t, []string{"#,##0", "[h]:mm:ss", "[h]:mm:ss.000", "", "", "+#,##0.000;-#,##0.000;0.000", "0.0 %", "", "#,##0.00##", "#,##0.0##", "+0.0;-0.0;0.0", "",
+	test.Same(t, []string{"1234", "0.0009654166666666666", "0.000009837962962962963", "-5.0s", "4.166672453703704", "-5.25", "0.125", "NaN", "1.2345", "2.25", "-0.5", "3", "46345.979166666664", "46345", "0.25"}, cells, "")
+	test.Same(t, []string{"#,##0", "[h]:mm:ss", "[h]:mm:ss.000", "", "[h]:mm:ss", "+#,##0.000;-#,##0.000;0.000", "0.0 %", "", "#,##0.00##", "#,##0.0##", "+0.0;-0.0;0.0", "",
 		"yyyy-mm-dd hh:mm:ss", "yyyy-mm-dd", ""}, formats, "")
 	if list := file.GetSheetList(); !slices.Equal(list, []string{"durations", "about"}) {
 		t.Error(list)

@@ -93,11 +93,8 @@ func newSheet(file *excelize.File, columns []value.Column, o Options) (*sheet, e
 	for i, name := range uniqueNames(titled) {
 		head[i] = excelize.Cell{StyleID: bold, Value: name}
 		width := max(12, widthOf(name)+4) // with room for the filter's button
-		switch c := columns[i]; {
-		case c.Kind == value.Instant || c.Kind == value.Local:
+		if c := columns[i]; c.Kind == value.Instant || c.Kind == value.Local || c.Unit == value.Millis {
 			width = max(24, width) // Excel shows a time in a narrow column as ########
-		case c.Unit == value.Millis:
-			width = max(16, width)
 		}
 		if err := s.to.SetColWidth(i+1, i+1, float64(min(width, excelize.MaxColumnWidth))); err != nil {
 			return nil, err
@@ -129,10 +126,9 @@ func isChange(c value.Column) bool { return strings.HasPrefix(c.Name, value.Chan
 func (s *sheet) about(lines [][2]string) error {
 	const name = "about"
 	_, err := s.file.NewSheet(name)
-	bold, failed := s.file.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true}, Alignment: &excelize.Alignment{Vertical: "top"}})
-	wrapped, failedToo := s.file.NewStyle(&excelize.Style{Alignment: &excelize.Alignment{Vertical: "top", WrapText: true}})
-	err = errors.Join(err, failed, failedToo, s.file.SetColStyle(name, "A", bold), s.file.SetColStyle(name, "B", wrapped),
-		s.file.SetColWidth(name, "A", "A", 16), s.file.SetColWidth(name, "B", "B", 100))
+	wrapped, failed := s.file.NewStyle(&excelize.Style{Alignment: &excelize.Alignment{Vertical: "top", WrapText: true}})
+	err = errors.Join(err, failed, s.file.SetColStyle(name, "A:B", wrapped), s.file.SetColWidth(name, "A", "A", 16),
+		s.file.SetColWidth(name, "B", "B", 100))
 	for i, line := range lines {
 		row := strconv.Itoa(i + 1)
 		err = errors.Join(err, s.file.SetCellStr(name, "A"+row, line[0]), s.file.SetCellStr(name, "B"+row, line[1]))
@@ -148,10 +144,7 @@ func (s *sheet) add(row []value.Value) error {
 		return ErrSheetFull
 	}
 	for i := range row {
-		var err error
-		if s.cells[i], err = s.cell(&row[i], s.columns[i]); err != nil {
-			return fmt.Errorf("write xlsx: %w", err)
-		}
+		s.cells[i] = s.cell(&row[i], s.columns[i])
 	}
 	if err := s.to.SetRow("A"+strconv.Itoa(s.rows), s.cells); err != nil {
 		return fmt.Errorf("write row %d of the sheet: %w", s.rows, err)
@@ -160,17 +153,17 @@ func (s *sheet) add(row []value.Value) error {
 }
 
 // cell converts a value for the library. Values without an Excel type are text.
-func (s *sheet) cell(v *value.Value, c value.Column) (any, error) {
+func (s *sheet) cell(v *value.Value, c value.Column) any {
 	switch v.Kind {
 	case value.Null, value.Bool:
-		return v.Go(), nil
+		return v.Go()
 	case value.Integer, value.Exact, value.Float:
 		if countable(v) {
 			x, format := s.number(v, c)
 			return s.styled(x, format)
 		}
 	case value.Instant, value.Local, value.Day:
-		if t := v.Time().In(zoneOf(v, s.loc)); t.Year() > 1900 && t.Year() < 10000 { // Excel has no other days
+		if t := clock(v, s.loc); t.Year() > 1900 && t.Year() < 10000 { // Excel has no other days
 			format := "yyyy-mm-dd hh:mm:ss"
 			switch {
 			case v.Kind == value.Day:
@@ -185,14 +178,11 @@ func (s *sheet) cell(v *value.Value, c value.Column) (any, error) {
 	if len(text) > excelize.TotalCellChars && len(utf16.Encode([]rune(text))) > excelize.TotalCellChars {
 		s.cut++ // the library cuts it
 	}
-	return text, nil
+	return text
 }
 
-// dayMillis is a day, which Excel counts as 1; it shows days up to mostMillis.
-const (
-	dayMillis  = 86_400_000
-	mostMillis = 2_958_466 * dayMillis
-)
+// dayMillis is a day, which Excel counts as 1.
+const dayMillis = 86_400_000
 
 // numberFormats are those of units, as close to the terminal's as Excel can.
 var numberFormats = map[value.Unit]string{value.Count: "#,##0", value.Money: "#,##0.00##", value.Number: "#,##0.0##",
@@ -204,7 +194,7 @@ func (s *sheet) number(v *value.Value, c value.Column) (x any, format string) {
 	switch isMillis := v.Kind == value.Integer && c.Unit == value.Millis; {
 	case isMillis && isChange(c):
 		return f / 1000, "+#,##0.000;-#,##0.000;0.000"
-	case isMillis && (f < 0 || f >= mostMillis): // Excel shows them as ########
+	case isMillis && f < 0: // Excel shows them as ########
 		return value.Duration(v.Big()), ""
 	case isMillis && f < 59_950:
 		return f / dayMillis, "[h]:mm:ss.000"
@@ -221,14 +211,9 @@ func (s *sheet) number(v *value.Value, c value.Column) (x any, format string) {
 }
 
 // styled returns a cell with a number format.
-func (s *sheet) styled(x any, format string) (any, error) {
-	style, known := s.styles[format]
-	if !known {
-		var err error
-		if style, err = s.file.NewStyle(&excelize.Style{CustomNumFmt: &format}); err != nil {
-			return nil, err
-		}
-		s.styles[format] = style
+func (s *sheet) styled(x any, format string) any {
+	if _, known := s.styles[format]; !known {
+		s.styles[format], _ = s.file.NewStyle(&excelize.Style{CustomNumFmt: &format}) // every format is valid
 	}
-	return excelize.Cell{StyleID: style, Value: x}, nil
+	return excelize.Cell{StyleID: s.styles[format], Value: x}
 }

@@ -11,7 +11,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
 	"callhouse/internal/alert"
 	"callhouse/internal/hook"
 	"callhouse/internal/words"
@@ -45,7 +45,7 @@ func newPoster(address string, ca []byte, kind string) (*poster, error) {
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return nil, errors.New("its address is not a URL")
 	}
-	if u.Scheme == "http" && !local(u.Hostname()) {
+	if u.Scheme == "http" && !config.OnThisMachine(u.Hostname()) {
 		return nil, errors.New("its address must begin with https")
 	}
 	config, err := trust(ca)
@@ -56,12 +56,6 @@ func newPoster(address string, ca []byte, kind string) (*poster, error) {
 	t.TLSClientConfig = config
 	return &poster{address, &http.Client{Transport: t,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, kind}, nil
-}
-
-// local reports whether a host is this machine.
-func local(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // trust returns a TLS configuration that also accepts certificates of ca.

@@ -16,6 +16,7 @@ import (
 	"github.com/wneessen/go-mail"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/alert"
 	"callhouse/internal/analytics/page"
@@ -135,7 +136,7 @@ func newMailer(o mailOptions) (*Mailer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.TLS == plain && (!local(host) || o.User != "") {
+	if o.TLS == plain && (!config.OnThisMachine(host) || o.User != "") {
 		return nil, errors.New("only a server on this machine, without a login, may be used without TLS")
 	}
 	config, err := trust(o.ca)

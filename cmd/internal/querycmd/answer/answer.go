@@ -61,12 +61,6 @@ func zoneError(name string) error {
 	return cli.UnknownZone(name, near)
 }
 
-// OutputFormat returns the format of --format or of the extension of --output.
-func (c *Command) OutputFormat() (format.Format, error) {
-	f, err := c.outputFormat()
-	return f, cmp.Or(err, c.CheckDecimal(f))
-}
-
 // CheckDecimal checks that a format takes the sign of --decimal.
 func (c *Command) CheckDecimal(f format.Format) error {
 	switch {
@@ -80,13 +74,14 @@ func (c *Command) CheckDecimal(f format.Format) error {
 	return nil
 }
 
-func (c *Command) outputFormat() (format.Format, error) {
+// OutputFormat returns the format of --format or of the extension of --output.
+func (c *Command) OutputFormat() (format.Format, error) {
 	if c.Format == "" {
 		if f, ok := format.OfFile(c.Output); ok {
-			return f, nil
+			return f, c.CheckDecimal(f)
 		}
 		if c.Usual == "" {
-			return format.Table, nil
+			return format.Table, c.CheckDecimal(format.Table)
 		}
 	}
 	wanted := cmp.Or(c.Format, c.Usual)
@@ -95,7 +90,7 @@ func (c *Command) outputFormat() (format.Format, error) {
 			return "", cli.Usage("write it to a file, e.g. --output calls."+string(f),
 				"--format %s is binary and cannot be printed to a terminal", f)
 		}
-		return f, nil
+		return f, c.CheckDecimal(f)
 	}
 	names := FormatNames()
 	hint := cli.Suggest(wanted, names, "formats: "+strings.Join(names, ", "))

@@ -1,7 +1,6 @@
 package answer
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -79,7 +78,7 @@ func (c *Command) FileMode(path string) os.FileMode { return mode(path, 0o600) }
 func (c *Command) FolderMode(path string) os.FileMode { return mode(path, 0o700) }
 
 func mode(path string, own os.FileMode) os.FileMode {
-	if info, err := os.Stat(path); err == nil {
+	if info, err := os.Stat(path); err == nil && scratch.UserOf(info) == os.Geteuid() {
 		return info.Mode().Perm()
 	}
 	return own
@@ -87,43 +86,25 @@ func mode(path string, own os.FileMode) os.FileMode {
 
 // WriteFileMode is WriteFile with another mode.
 func WriteFileMode(path string, mode os.FileMode, fill func(io.Writer) error) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return writeDevice(path, fill)
-	} else if err == nil && info.IsDir() {
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("write %s: is a folder", path), "--output must name a file")
+	direct, err := scratch.Output(path)
+	if err != nil {
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("write %s: %w", path, err), "--output must name a new file, or one of your own")
+	}
+	if direct {
+		f, err := scratch.OpenOutput(path, 0)
+		if err != nil {
+			return Unwritable(path, err)
+		}
+		return errors.Join(fill(f), f.Close())
 	}
 	f, tmp, err := scratch.File(path)
 	if err != nil {
 		return Unwritable(path, err)
 	}
-	err = fill(f)
-	if err == nil {
-		err = f.Chmod(mode)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
+	if err = cmp.Or(fill(f), f.Chmod(mode), f.Sync(), f.Close()); err == nil {
 		err = os.Rename(tmp.Path, path)
 	}
-	if err != nil {
-		err = Unwritable(path, err)
-	}
-	return errors.Join(err, tmp.Remove())
-}
-
-func writeDevice(path string, fill func(io.Writer) error) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return Unwritable(path, err)
-	}
-	w := bufio.NewWriter(f)
-	err = fill(w)
-	if flushed := w.Flush(); err == nil {
-		err = flushed // after a failed write, the same error again
-	}
-	return errors.Join(err, f.Close())
+	return errors.Join(Unwritable(path, err), tmp.Remove())
 }
 
 // Unwritable explains file system errors and returns others unchanged.
@@ -133,6 +114,9 @@ func Unwritable(path string, err error) error {
 		return err
 	}
 	hint := "--output must name a file in a writable folder"
+	if errors.Is(err, syscall.ENXIO) {
+		hint = "start the reader of the named pipe first"
+	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		hint = "free some space, or write to another disk"
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -303,9 +302,6 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	text = layout.Inside(s.Settings.Warehouse, text)
 	if cli.Code(err) != cli.ExitUsage && !errors.Is(err, errNotThere) { // these name addresses
-		if at := (*fs.PathError)(nil); errors.As(err, &at) {
-			text = strings.ReplaceAll(text, at.Path, "…") // with its spaces
-		}
 		text, hint = pathRE.ReplaceAllString(text, "$1…"), pathRE.ReplaceAllString(hint, "$1…")
 	}
 	s.fail(w, r, status, errors.New(text), hint)
