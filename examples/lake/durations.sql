@@ -29,5 +29,5 @@ SELECT (SELECT count(*) FROM calls) AS calls,
     min(CASE WHEN c > 0 AND 100 * c_to >= 95 * c_all THEN duration_ms END) AS connected_p95_ms,
     min(CASE WHEN c > 0 AND 100 * c_to >= 99 * c_all THEN duration_ms END) AS connected_p99_ms,
     CAST(round(CAST(sum(h * duration_ms) AS double) / nullif(sum(h), 0)) AS bigint) AS handle_ms,
-    sum(n) AS timed_calls, sum(c) AS connected_calls, sum(n * duration_ms) AS total_ms
+    sum(n) AS timed_calls, sum(c) AS connected_calls, sum(h) AS handled_calls, sum(n * duration_ms) AS total_ms
 FROM ranked

@@ -18,6 +18,7 @@ import (
 // copied is a file of the warehouse in its published form: its bytes up to the footer, followed by
 // a new end.
 type copied struct {
+	*parquet.File
 	local  *os.File
 	length int64 // length of the part before the footer
 	tail   []byte
@@ -37,7 +38,7 @@ func copyOf(local *os.File, file *layout.File) (*copied, error) {
 	if _, err := local.ReadAt(end[:], file.Bytes-trailer); err != nil {
 		return nil, err
 	}
-	c := &copied{local: local, length: file.Bytes - trailer - int64(binary.LittleEndian.Uint32(end[:]))}
+	c := &copied{File: in, local: local, length: file.Bytes - trailer - int64(binary.LittleEndian.Uint32(end[:]))}
 	meta := *in.Metadata()
 	meta.Schema = slices.Clone(meta.Schema)
 	for i := range meta.Schema {

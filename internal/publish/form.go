@@ -71,14 +71,28 @@ func (t *table) spec(id int) iceberg.PartitionSpec {
 }
 
 // describe returns Iceberg's description of a file's copy. It has bounds of the start alone: more
-// people can read manifests than tables, and engines may return bounds as values.
-func (t *table) describe(f *layout.File, c copyAt) (iceberg.DataFile, error) {
-	spec, partition := wholeSpec, map[int]any{}
-	dated := t.start != 0 && f.MinStart != nil
-	if calls := t.snap.Manifest.FileOf(schema.Calls.Name, f.Period); calls != nil && calls.Undated > 0 {
-		dated = false // some rows may have no start
+// people can read manifests than tables, and engines may return bounds as values. It counts the nulls of
+// all columns: DuckDB 1.4 takes a column without a count for one that is never null, and always.
+// A file that the table loses is not counted: the warehouse may have it no more.
+func (t *table) describe(f *layout.File, c copyAt, counted bool) (iceberg.DataFile, error) {
+	values, nulls := map[int]int64{}, map[int]int64{}
+	count := func(in *copied) error {
+		for _, group := range in.Metadata().RowGroups {
+			for i := range group.Columns {
+				id, column := in.Root().Columns()[i].ID(), &group.Columns[i].MetaData
+				values[id] += column.NumValues
+				nulls[id] += column.Statistics.NullCount
+			}
+		}
+		return nil
 	}
-	if dated && monthOf(*f.MinStart) == monthOf(*f.MaxStart) {
+	if counted {
+		if err := t.opened(f, count); err != nil {
+			return nil, err
+		}
+	}
+	spec, partition := wholeSpec, map[int]any{}
+	if f.MinStart != nil && values[t.start] > 0 && nulls[t.start] == 0 && monthOf(*f.MinStart) == monthOf(*f.MaxStart) {
 		spec, partition[monthField] = monthSpec, monthOf(*f.MinStart)
 	}
 	b, err := iceberg.NewDataFileBuilder(t.spec(spec), iceberg.EntryContentData, c.uri, iceberg.ParquetFile, partition, nil, nil,
@@ -92,10 +106,7 @@ func (t *table) describe(f *layout.File, c copyAt) (iceberg.DataFile, error) {
 		}
 		b.LowerBoundValues(micros(*f.MinStart)).UpperBoundValues(micros(*f.MaxStart))
 	}
-	if dated {
-		b.ValueCounts(map[int]int64{t.start: f.Rows}).NullValueCounts(map[int]int64{t.start: 0})
-	}
-	return b.Build(), nil
+	return b.ValueCounts(values).NullValueCounts(nulls).Build(), nil
 }
 
 // monthOf returns the month of a time, counted from January 1970.

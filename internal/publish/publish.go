@@ -199,7 +199,9 @@ func (p *publication) upload(ctx context.Context, tables []*table) error {
 		there := maps.Clone(t.copies)
 		for _, f := range t.files {
 			if _, has := there[stemOf(f)]; !has {
-				group.Go(func(ctx context.Context) error { return t.send(ctx, f) })
+				group.Go(func(ctx context.Context) error {
+					return t.opened(f, func(c *copied) error { return t.send(ctx, f, c) })
+				})
 			}
 		}
 	}

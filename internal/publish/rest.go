@@ -59,24 +59,14 @@ type Access struct {
 type statusError struct {
 	status  int
 	message string
-	wait    *time.Duration // that the catalog requests before the next attempt; nil: none
+	wait    error // makes retries wait as long as the catalog requests; nil: it does not
 }
 
-// As makes retries wait as long as the catalog requests.
-func (e *statusError) As(target any) bool {
-	t, ok := target.(**backoff.RetryAfterError)
-	if ok = ok && e.wait != nil && e.busy(); ok {
-		*t = &backoff.RetryAfterError{Duration: *e.wait}
-	}
-	return ok
-}
+// Unwrap returns the error that controls the retries.
+func (e *statusError) Unwrap() error { return e.wait }
 
 func (e *statusError) Error() string {
-	text := strings.TrimSpace(fmt.Sprintf("the catalog answers %d %s", e.status, http.StatusText(e.status)))
-	if e.message == "" {
-		return text
-	}
-	return text + ": " + e.message
+	return strings.TrimSuffix(fmt.Sprintf("the catalog answers %d %s: %s", e.status, http.StatusText(e.status), e.message), ": ")
 }
 
 // Hint returns advice for the operator.
@@ -296,9 +286,8 @@ func (s *server) once(ctx context.Context, method, path string, body, into any) 
 // answered returns the error for a response.
 func answered(answer *http.Response, message string) *statusError {
 	e := &statusError{status: answer.StatusCode, message: message}
-	if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil && seconds >= 0 && seconds <= 300 {
-		wait := time.Duration(seconds) * time.Second
-		e.wait = &wait
+	if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil && seconds >= 0 && seconds <= 300 && e.busy() {
+		e.wait = backoff.RetryAfter(seconds)
 	}
 	return e
 }
@@ -311,29 +300,21 @@ func said(raw []byte) string {
 	if json.Unmarshal(raw, &answer) == nil && answer.Error.Message != "" {
 		text = answer.Error.Message
 	}
-	text = strings.Join(strings.Fields(text), " ")
-	if r := []rune(text); len(r) > 200 {
-		text = string(r[:200]) + "…"
-	}
-	return text
+	return fmt.Sprintf("%.200s", strings.Join(strings.Fields(text), " "))
 }
 
 func (s *server) atomic() bool { return s.transactions }
 
 // take takes a table from a catalog's response.
-func (t *table) take(at string, raw json.RawMessage) (err error) {
-	if t.meta, err = parse(raw); err != nil {
-		return broken("the metadata of %s in the catalog cannot be used: %v", t.of.Name, err)
+func (t *table) take(a *answer) (err error) {
+	if t.meta, err = parse(a.Metadata); err != nil {
+		err = broken("the metadata of %s in the catalog cannot be used: %v", t.of.Name, err)
 	}
-	t.file = at
-	return nil
+	return err
 }
 
 // answer is a catalog's response about a table.
-type answer struct {
-	Location string          `json:"metadata-location"`
-	Metadata json.RawMessage `json:"metadata"`
-}
+type answer struct{ Metadata json.RawMessage }
 
 func (s *server) load(ctx context.Context, t *table) error {
 	var found answer
@@ -344,7 +325,7 @@ func (s *server) load(ctx context.Context, t *table) error {
 	if err != nil {
 		return err
 	}
-	return t.take(found.Location, found.Metadata)
+	return t.take(&found)
 }
 
 // create creates a table without rows. The catalog may choose its location, and number its columns
@@ -362,7 +343,7 @@ func (s *server) create(ctx context.Context, t *table) error {
 	if err != nil {
 		return err
 	}
-	return t.take(made.Location, made.Metadata)
+	return t.take(&made)
 }
 
 func (s *server) commit(ctx context.Context, changes []*change) error {

@@ -213,13 +213,13 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			fields[i].ID = i + 1
 		}
 		c.tables[req.Name] = newMetadata(req.Location, iceberg.NewSchema(0, fields...))
-		reply(http.StatusOK, answer{"first", c.raw(req.Name)})
+		reply(http.StatusOK, map[string]any{"metadata": c.raw(req.Name)})
 	case name == "":
 		reply(http.StatusOK, struct{}{})
 	case c.tables[name] == nil:
 		fault(http.StatusNotFound, "no table")
 	case r.Method == http.MethodGet:
-		reply(http.StatusOK, answer{"now", c.raw(name)})
+		reply(http.StatusOK, map[string]any{"metadata": c.raw(name)})
 	default:
 		var req commitRequest
 		if err := json.NewDecoder(r.Body).Decode(&req); err != nil {

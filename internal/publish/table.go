@@ -32,8 +32,8 @@ type table struct {
 	files []*layout.File // that the table should have
 
 	meta    *metadata // as the catalog has it; nil: the table does not exist
-	file    string    // address of the metadata
-	version int       // its number, in a catalog of files
+	file    string    // address of the metadata, in a catalog of files
+	version int       // its number there
 	sent    bool      // some of the files
 
 	listed []store.Object    // objects below the location, before anything is written
@@ -106,8 +106,7 @@ func (t *table) list(ctx context.Context) (err error) {
 
 // folder returns the folder of one kind of our objects.
 func (t *table) folder(kind string) string {
-	scheme, rest, _ := strings.Cut(t.meta.Location, "://")
-	return scheme + "://" + path.Clean(rest+"/"+kind)
+	return strings.TrimRight(t.meta.Location, "/") + "/" + kind
 }
 
 // nameIn returns the name of an object directly in a folder; empty for others.
@@ -181,18 +180,23 @@ func (t *table) base() map[string]*layout.File {
 	return out
 }
 
-// send copies a file.
-func (t *table) send(ctx context.Context, f *layout.File) error {
+// opened calls do with a file in its published form.
+func (t *table) opened(f *layout.File, do func(*copied) error) error {
 	local, err := t.dir.Open(t.snap.Path(f))
 	if err != nil {
 		return err
 	}
 	defer local.Close()
 	c, err := copyOf(local, f)
-	if err == nil {
-		err = layout.VerifyChecksum(local, local.Name(), f)
-	}
 	if err != nil {
+		return err
+	}
+	return do(c)
+}
+
+// send copies a file.
+func (t *table) send(ctx context.Context, f *layout.File, c *copied) error {
+	if err := layout.VerifyChecksum(c.local, c.local.Name(), f); err != nil {
 		return err
 	}
 	to := copyAt{fmt.Sprintf("%s/%s-%d.parquet", t.folder("data"), stemOf(f), c.size()), c.size()}
@@ -324,7 +328,7 @@ func (t *table) commitOf(ctx context.Context, columns *iceberg.Schema) (*snapsho
 	var entries [2][]iceberg.ManifestEntry // by partitioning
 	var n, rows, size [3]int64             // by status
 	add := func(status iceberg.ManifestEntryStatus, f *layout.File, c copyAt) error {
-		desc, err := t.describe(f, c)
+		desc, err := t.describe(f, c, status != iceberg.EntryStatusDELETED)
 		if err != nil {
 			return err
 		}

@@ -135,8 +135,7 @@ func (s *s3) holds(ctx context.Context, uri string, l *lock) bool {
 }
 
 func lockedBy(uri string, raw []byte) error {
-	owner, _, _ := strings.Cut(string(raw), "\n")
-	_, who, _ := strings.Cut(owner, " ")
+	_, who, _ := strings.Cut(strings.SplitN(string(raw), "\n", 2)[0], " ")
 	return &LockedError{uri, "another program is publishing to it: " + who}
 }
 
