@@ -299,6 +299,9 @@ func (l *lake) file(t *schema.Table, of *layout.Snapshot, f *layout.File, desc i
 	if len(lower) > 0 && reached != [2]bool{true, true} { // engines return bounds as values
 		l.source.t.Fatalf("%s: the bounds are no values", desc.FilePath())
 	}
+	if n := len(in.Root().Columns()); len(desc.NullValueCounts()) != n || len(desc.ValueCounts()) != n {
+		l.source.t.Fatalf("%s: not all of %d columns are counted", desc.FilePath(), n)
+	}
 	for id, n := range desc.NullValueCounts() {
 		if nulls[id] != n || desc.ValueCounts()[id] != rows {
 			l.source.t.Fatalf("%s: column %d has %d nulls of %d, not %d of %d", desc.FilePath(), id, nulls[id], rows, n, desc.ValueCounts()[id])
