@@ -148,7 +148,8 @@ damage: ## Every kind of damage to every kind of file, under every command (3,84
 .PHONY: doors
 doors: ## Every relation of DuckDB's in every form of its name against query --safe; what strangers and users do to stop query serve
 	go test ./internal/analytics -run TestSafe -v -args -every-form 1
-	go test ./internal/serve ./cmd/internal/querycmd/serve ./cmd/internal/querycmd/web -run 'TestLoginLimiter|TestUnfinishedLogins|TestOpening|TestClientsThatStall|TestOneReader|TestOthersRows' -count=1 -v
+	go test ./internal/serve ./cmd/internal/querycmd/serve ./cmd/internal/querycmd/web -run 'TestLoginLimiter|TestUnfinishedLogins|TestOpening|TestClientsThatStall|TestOneReader|TestOthersRows|TestCheck|TestWhoMayRead|TestErrorsNameNoFolder' -count=1 -v
+	go test ./internal/scratch ./cmd/internal/querycmd -run 'TestOutput|TestEndingsLeaveNothing' -count=1 -v
 	go test ./cmd/internal/e2e -run TestStrangersAtTheDoors -count=1 -v -args -long
 
 .PHONY: double
