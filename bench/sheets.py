@@ -58,6 +58,8 @@ def alike(terminal, sheet, comma):
     """Whether a cell of a sheet shows what the terminal does."""
     if terminal in (sheet, TRUTH.get(sheet)) or terminal in ("-", "(none)") and sheet == "":
         return True
+    if re.match(r"\d{4}-\d\d-\d\d (to|from) ", terminal):  # the sheet about has the period
+        return sheet == terminal[:10]
     if re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d", terminal):  # without offset, and in CSV without fraction
         return len(sheet) >= 19 and terminal.startswith(sheet.replace(",", "."))
     if not re.match(r"[<>+-]?\d", terminal):
