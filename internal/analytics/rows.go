@@ -180,7 +180,7 @@ func describe(columns []value.Column, f *sqlfiles.File) []value.Column {
 				out[i].Unit, out[i].Wrap = value.NoUnit, true
 			}
 		}
-		out[i].Label = label(out[i], of)
+		out[i].Label, out[i].Short = label(out[i], of), true
 		out[i].Null = "(none)"
 		if f.Arguments != "" || out[i].Wrap { // in texts, marks for null would disturb
 			out[i].Null = ""

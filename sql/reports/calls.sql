@@ -19,10 +19,10 @@
 -- * agent_id              VARCHAR  -      the agent
 --   from_number           VARCHAR  -      calling number
 --   to_number             VARCHAR  -      called number
--- * duration_ms           BIGINT   ms     duration
+--   duration_ms           BIGINT   ms     duration
 -- * outcome               VARCHAR  -      outcome
 --   disconnection_reason  VARCHAR  -      reason of its end by the service
--- * user_sentiment        VARCHAR  -      sentiment of the caller by the service's analysis
+--   user_sentiment        VARCHAR  -      sentiment of the caller by the service's analysis
 -- * summary               VARCHAR  -      summary by the service's analysis
 
 SELECT call_id, start_at, call_type, agent_id, from_number, to_number, duration_ms, outcome, disconnection_reason, user_sentiment, summary

@@ -19,7 +19,7 @@ const (
 
 	gap       = 2  // between columns
 	barCells  = 10 // width of a share's bar
-	minText   = 16 // minimum width of a text column
+	minText   = 12 // minimum width of a text column
 	minWrap   = 36 // of a wrapped one, if columns to its right can be dropped
 	minID     = 9  // of a column of UUIDs: 8 digits, and …
 	idLength  = 36 // of a UUID

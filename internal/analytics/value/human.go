@@ -30,6 +30,9 @@ func Cell(v Value, c Column, loc *time.Location) string {
 		return strings.TrimSuffix(money(v.String()), ".00")
 	}
 	text := string(v.AppendHuman(nil, loc))
+	if at := strings.IndexByte(text, '.'); c.Short && v.Kind == Instant && at > 0 {
+		text = text[:at] + strings.TrimLeft(text[at+1:], "0123456789")
+	}
 	if c.Wrap { // prose, whose line breaks do not matter
 		text = strings.Join(strings.Fields(text), " ")
 	}

@@ -62,4 +62,5 @@ type Column struct {
 	Null  string // text for null
 	Key   bool   // the group of a report, equal in neighbouring rows
 	Wrap  bool   // wrapped, not cut, on a narrow terminal
+	Short bool   // instants have no fractions of a second
 }
