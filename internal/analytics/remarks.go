@@ -114,6 +114,15 @@ func (w *Warehouse) compared(p, before question.Params) (c Compared) {
 	return c
 }
 
+// Sparse reports whether p is compared with a period most of whose days lie before the first call: no verdict holds then.
+func (w *Warehouse) Sparse(p question.Params) bool {
+	if before, compares := p.Previous(); compares {
+		c := w.compared(p, before)
+		return 2*c.Held < c.Of
+	}
+	return false
+}
+
 // daysOf returns the number of a period's days.
 func daysOf(p question.Params, loc *time.Location) int {
 	return int(question.DayOf(p.Until.Add(-1), loc).Sub(question.DayOf(p.Since, loc)).Hours()/24) + 1

@@ -183,7 +183,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 		return err
 	}
 	if a.Compare != "" {
-		src = format.Compared(src)
+		src = format.Compared(src, w.Sparse(answer.Params))
 	}
 	others := sync.OnceValues(func() (int64, error) { return top.Others(ctx) })
 	o.Heading, o.Title = a.heading(answer.Params, loc), f.Name

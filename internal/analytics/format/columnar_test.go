@@ -260,19 +260,23 @@ joe    share     60.0%       -        -
        mean       1.0s  1m 02s  +1m 01s
 `
 	var b strings.Builder
-	r, err := format.Write(t.Context(), &b, format.Table, format.Compared(src()), format.Options{Width: 80})
+	r, err := format.Write(t.Context(), &b, format.Table, format.Compared(src(), false), format.Options{Width: 80})
 	if err != nil || b.String() != want || len(r.Notes) > 0 {
 		t.Errorf("%v, %q:\n%s", err, r.Notes, b.String())
 	}
 	b.Reset()
-	_, err = format.Write(t.Context(), &b, format.Table, format.Compared(src(6)), format.Options{Width: 80, Heading: "now: x"})
+	_, err = format.Write(t.Context(), &b, format.Table, format.Compared(src(6), false), format.Options{Width: 80, Heading: "now: x"})
 	if want := "share; now: x\n\nagent  before    now  change  verdict    95 % bounds\n"; err != nil || !strings.HasPrefix(b.String(), want) || strings.Count(b.String(), "\n") != 8 {
 		t.Errorf("one figure: %v\n%s", err, b.String())
+	}
+	b.Reset()
+	if _, err = format.Write(t.Context(), &b, format.Table, format.Compared(src(6), true), format.Options{Width: 80}); strings.Contains(b.String(), "more") {
+		t.Errorf("verdicts against a sparse period: %v\n%s", err, b.String())
 	}
 	for _, c := range []struct {
 		f   format.Format
 		src format.Source
-	}{{format.CSV, format.Compared(src())}, {format.Table, src()}} { // even if columns happen to have such names
+	}{{format.CSV, format.Compared(src(), false)}, {format.Table, src()}} { // even if columns happen to have such names
 		b.Reset()
 		if _, err := format.Write(t.Context(), &b, c.f, c.src, format.Options{}); err != nil || strings.Count(b.String(), "\n") != 5 {
 			t.Errorf("%s: %v\n%s", c.f, err, b.String())

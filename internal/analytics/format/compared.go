@@ -12,15 +12,19 @@ import (
 )
 
 // comparison is a source with the columns of a comparison.
-type comparison struct{ Source }
+type comparison struct {
+	Source
+	sparse bool
+}
 
-// Compared returns src such that tables show one line for each figure or, if there is a single one, for each row: before,
-// now, change. A figure is a column X with previous_X and possibly change_X, change_low_X and change_high_X.
-func Compared(src Source) Source { return comparison{src} }
+// Compared returns src such that tables show one line for each figure or, if there is a single one, for each row:
+// before, now, change; no verdict if the period before is sparse. A figure is a column X with previous_X and possibly
+// change_X, change_low_X and change_high_X.
+func Compared(src Source, sparse bool) Source { return comparison{src, sparse} }
 
 // lines turns each row of a comparison into lines for people.
 type lines struct {
-	Source
+	comparison
 	loc     *time.Location
 	keys    []int
 	figures []figure
@@ -32,7 +36,7 @@ type lines struct {
 type figure struct{ now, previous, change, low, high int }
 
 func (c comparison) lines(loc *time.Location) *lines {
-	l := &lines{Source: c.Source, loc: loc}
+	l := &lines{comparison: c, loc: loc}
 	columns := c.Columns()
 	find := func(name string) int {
 		return slices.IndexFunc(columns, func(c value.Column) bool { return c.Name == name })
@@ -93,7 +97,7 @@ func (l *lines) Values(ctx context.Context) ([]value.Value, error) {
 	if f.change >= 0 {
 		change = l.signed(f.change)
 	}
-	if f.low >= 0 && l.row[f.low].Kind != value.Null {
+	if f.low >= 0 && l.row[f.low].Kind != value.Null && !l.sparse {
 		judged, bounds = verdict(l.row[f.low], l.row[f.high]), l.signed(f.low)+" to "+l.signed(f.high)
 	}
 	texts := []string{heading(columns[f.now]), l.cell(f.previous), l.cell(f.now), change, judged, bounds}

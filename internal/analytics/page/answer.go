@@ -50,6 +50,9 @@ func (s *source) params(p period, by string) question.Params {
 // report, beginning with the key. Shares and means come with the bounds of their changes.
 func (s *source) compare(p period, strict question.Strict, columns ...string) question.Params {
 	out := s.params(p, "").WithPrevious(p.loc)
+	if s.w.Sparse(out) {
+		return s.params(p, "")
+	}
 	out.Strict = strict
 	for i, c := range columns {
 		if out.Columns = append(out.Columns, c); i > 0 {
@@ -140,15 +143,14 @@ func (a *answer) sum(column string) (n int64) {
 
 // row returns the first row whose columns have these texts; nil if there is none.
 func (a *answer) row(where map[string]string) []any {
+rows:
 	for _, r := range a.rows {
-		matches := true
 		for c, want := range where {
-			v := r[a.index(c)]
-			matches = matches && v != nil && a.text(v) == want
+			if v := r[a.index(c)]; v == nil || a.text(v) != want {
+				continue rows
+			}
 		}
-		if matches {
-			return r
-		}
+		return r
 	}
 	return nil
 }

@@ -171,6 +171,7 @@ func overdispersion(days *answer, until time.Time) float64 {
 type change struct {
 	Arrow, By, Word string
 	Class           string // good, bad or same; always shown by other signs as well
+	unusual         bool   // a point of its own says so
 }
 
 // change describes how a figure differs from its earlier value. clear means by more than chance.
@@ -199,14 +200,13 @@ func (d direction) better(is, was float64) bool {
 
 // unusual says of a day's figure that it is unusual: that counts, even if it differs from the week before by chance only.
 func (s *shown) unusual(l *lang, usual, class string) {
-	c := change{Word: l.Say("change.unusual", usual)}
+	c := change{Word: l.Say("change.unusual", usual), Class: class, unusual: true}
 	if old := s.Change; old != nil {
 		c.Arrow, c.By = old.Arrow, old.By
 		if old.Word != l.Say("change.not_clear") {
 			c.Word = old.Word + ", " + c.Word
 		}
 	}
-	c.Class = class
 	s.Change = &c
 }
 

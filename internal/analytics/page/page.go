@@ -320,13 +320,19 @@ func (p *page) sections(ctx context.Context, answers, course map[string]*answer,
 // namedPoints is the maximum number of changes of agents, reasons and tools among the points.
 const namedPoints = 6
 
-// points returns what is unusual on the last day, the key figures of the period that changed, and the
+// points returns what is unusual on the last day, the key figures of the day and the period that changed, and the
 // clearest changes of agents, reasons and tools: worse ones first.
 func (p *page) points(unusual *answer) []point {
 	out := p.unusual(unusual)
+	day := " (" + p.l.Say("weekday."+p.last.since.Weekday().String()) + ") "
 	for i, f := range figures {
-		if c := p.Figures[i].Period.Change; c != nil && f.direction != neither && (c.Class == "good" || c.Class == "bad") {
-			out = append(out, point{Text: p.Figures[i].Name + " " + c.By, Change: c})
+		add := func(on string, c *change) {
+			if c != nil && c.Class != "same" && f.direction != neither && !c.unusual {
+				out = append(out, point{Text: p.Figures[i].Name + on + c.By, Change: c})
+			}
+		}
+		if add(" ", p.Figures[i].Period.Change); !p.Single {
+			add(day, p.Figures[i].Day.Change)
 		}
 	}
 	slices.SortStableFunc(p.changes, func(a, b point) int { return cmp.Compare(b.clarity, a.clarity) })

@@ -321,4 +321,12 @@ func TestChangeWords(t *testing.T) {
 		"Cost per call: = , unchanged (same)",
 	}
 	test.Same(t, want, got, "changes (-want +got)")
+	if want := "One thing improved: Negative sentiment −37.5 points."; of.Sentence != want {
+		t.Error(of.Sentence)
+	}
+	// In a period of several days, the day is named; one mostly before the first call is compared with nothing.
+	of, _ = made(t, analyticstest.Data{Calls: calls}, Options{Now: instant(t, "2026-11-21T06:00:00Z"), Since: instant(t, "2026-11-17T00:00:00Z")})
+	if of.Sentence != "One thing improved: Negative sentiment (Friday) −37.5 points." || of.Figures[0].Period.Change != nil {
+		t.Error(of.Sentence, of.Figures[0].Period)
+	}
 }

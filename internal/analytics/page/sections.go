@@ -24,17 +24,12 @@ func (p *page) agents(a *answer) *section {
 	s := &section{ID: "agents", Title: p.l.Say("agents.title"), Lead: p.l.Say("agents.lead")}
 	t := a.table("by.agent", s.ID, head{Text: "calls", Column: "calls"}, head{Text: "completed", Column: "goal_percent"},
 		head{Text: "negative", Column: "negative_percent"}, head{Text: "cost", Column: "total_cost", Wide: true})
-	for _, row := range a.rows {
-		if a.text(row[a.index("goal")]) != completed {
-			t.Heads[1].Text = p.l.Say("agents.goal")
-		}
-	}
 	for i, row := range a.rows {
 		l := a.line(row, "")
 		goal, id := a.text(row[a.index("goal")]), a.id(i, "agent_id")
 		of := "points.agent"
 		if goal != completed {
-			l.Note, of = p.l.Say("agents.is_goal", goal), "points.agent_goal"
+			l.Note, of, t.Heads[1].Text = p.l.Say("agents.is_goal", goal), "points.agent_goal", p.l.Say("agents.goal")
 		}
 		if !l.Null {
 			l.Name, l.Link = texts.ShortName(l.Key), a.page(id)
@@ -230,10 +225,7 @@ func (p *page) course(answers map[string]*answer, bins []bin) *section {
 		}
 		t.Heads = append(t.Heads, head{Text: p.l.Say("figures." + f.id), Column: f.column, Where: f.row})
 		panel := chart.Panel{Title: p.l.Say("figures."+f.id) + ", " + p.l.Say("figures."+f.id+"_what"), Kind: chart.Lines, Scale: f.scale,
-			Height: 100}
-		if f.scale == chart.Money {
-			panel.Symbol = p.l.Symbol()
-		}
+			Height: 100, Symbol: p.l.Symbol()}
 		if i == 0 {
 			panel.Kind = chart.Bars
 		}
@@ -302,8 +294,7 @@ func (p *page) coverage(day, whole *answer) *section {
 		if len(t.Rows) == 0 {
 			return
 		}
-		s.Tables = append(s.Tables, t)
-		if scope == "warehouse" {
+		if s.Tables = append(s.Tables, t); scope == "warehouse" {
 			return
 		}
 		var parts []string

@@ -177,7 +177,7 @@ func (s *Server) file(q *request, f *sqlfiles.File, ending string) (*answerTo, e
 		defer rows.Close()
 		var src format.Source = rows
 		if q.typed.Compare != "" {
-			src = format.Compared(rows)
+			src = format.Compared(rows, q.warehouse.Sparse(rows.Params))
 		}
 		_, err = format.Write(ctx, w, as, src, format.Options{Location: q.zone, Comma: q.decimal == ",", Title: f.Name, About: rows.About})
 		return err

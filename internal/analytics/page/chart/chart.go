@@ -118,7 +118,7 @@ func (p *Panel) labels() []string {
 	at := p.ticks()
 	out := make([]string, len(at))
 	for i, v := range at {
-		if out[i] = p.Scale.Label(v, at[1]-at[0]); v != 0 {
+		if out[i] = p.Scale.Label(v, at[1]-at[0]); v != 0 && p.Scale == Money {
 			out[i] = p.Symbol + out[i]
 		}
 	}
