@@ -271,9 +271,9 @@ func TestBackwardTurnsMakeNoTimeNegative(t *testing.T) {
 		{int64(4), int64(0), int64(0)}, {int64(5), nil, int64(0)}}
 	test.NoDiff(t, diff(want, all(t, rows, err)), "(-want +got)")
 	for name, want := range map[string]string{
-		"conversation": "[[1 3 0 1000 1000 0 0 0 5000 5000 1]]", // turns, talk ratio, latencies
-		"early":        "[[1 0 0 0 0 0 0 0 0 0 1]]",
-		"tools":        "[[find 1 100 1 0 0 0 6000 6000 0]]",
+		"conversation": "[[1 3 0 1000 <nil> 0 0 0 5000 5000 1]]", // turns, talk ratio, latencies
+		"early":        "[[1 0 0 0 0 0 0 0 <nil> <nil> 1]]",
+		"tools":        "[[find 1 100 1 0 0 0 6000 <nil> 0]]",
 	} {
 		rows, err := askFor(t.Context(), w, name, question.Params{})
 		if got := fmt.Sprint(all(t, rows, err)); got != want {

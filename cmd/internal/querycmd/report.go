@@ -126,12 +126,24 @@ func reportArgs(f *sqlfiles.File) cobra.PositionalArgs {
 	}
 }
 
+// arranged returns the rows of an answer with the columns, or as the drawing, that the format shows.
+func (a *app) arranged(f *sqlfiles.File, of *analytics.Answer, rows format.Source, kind format.Format, width int) (_ format.Source, err error) {
+	switch {
+	case a.Compare == "" && len(a.Show) == 0 && f.Map() != nil && kind == format.Table && width > 0:
+		return format.Drawn(rows, f.Map()), nil
+	case len(a.Show) > 0 || !kind.Exact(): // without --columns, programs get all columns
+		err = of.Show(a.Show)
+	}
+	return rows, err
+}
+
 func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, explain bool) (err error) {
 	loc, now, p, err := a.parseReportFlags()
 	if err != nil {
 		return err
 	}
-	if _, err := a.OutputFormat(); err != nil {
+	kind, err := a.OutputFormat()
+	if err != nil {
 		return err
 	}
 	w, err := a.Open(ctx, loc)
@@ -146,9 +158,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 	} else {
 		p.Words = args
 	}
-	if kind, err := a.OutputFormat(); err == nil {
-		p.NamesInPlace, p.MarkParts = !kind.Exact(), !kind.Exact()
-	}
+	p.NamesInPlace, p.MarkParts = !kind.Exact(), !kind.Exact()
 	shown := p.Top
 	if of, _ := f.Pages(); of != "" && p.Sort == "" { // counting the others would read all of them
 		p.Limit, p.Top, shown = p.Top, 0, 0
@@ -169,16 +179,8 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 	}
 	defer answer.Close()
 	top := &format.First{Source: answer, Rows: cmp.Or(shown, math.MaxInt64)}
-	src, o := format.Source(top), a.Drawing(loc)
-	kind, err := a.OutputFormat()
-	switch {
-	case err != nil:
-		return err
-	case a.Compare == "" && len(a.Show) == 0 && f.Map() != nil && kind == format.Table && o.Width > 0:
-		src = format.Drawn(src, f.Map())
-	case len(a.Show) > 0 || !kind.Exact(): // without --columns, programs get all columns
-		err = answer.Show(a.Show)
-	}
+	o := a.Drawing(loc)
+	src, err := a.arranged(f, answer, top, kind, o.Width)
 	if err != nil {
 		return err
 	}
