@@ -8,8 +8,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -283,43 +281,8 @@ func TestAStatementEndsItsUsersProcess(t *testing.T) {
 	if _, err := small.Exec(t.Context(), large); !errors.As(err, &p) || p.Code != "53200" {
 		t.Errorf("the same for a user limited to 64 MiB: %v", err)
 	}
-	checkHTTPLimit(t, s.http, 5)
 	raw, err := os.ReadFile(log)
 	if err != nil || !strings.Contains(string(raw), `"user":"ana","from":"127.0.0.1:`) || !strings.Contains(string(raw), `"sqlstate":"57P02","statement":"SELECT repeat(`) {
 		t.Errorf("the audit: %s, %v", raw, err)
-	}
-}
-
-// checkHTTPLimit checks that a connection beyond the limit waits.
-func checkHTTPLimit(t *testing.T, address string, most int) {
-	t.Helper()
-	get := func(wait time.Duration) error {
-		ctx, cancel := context.WithTimeout(t.Context(), wait)
-		defer cancel()
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/healthz", nil)
-		if err != nil {
-			return err
-		}
-		r.SetBasicAuth("ana", servePassword)
-		answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
-		if err == nil {
-			err = answer.Body.Close()
-		}
-		return err
-	}
-	var held []net.Conn
-	for range most {
-		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(address, "http://"))
-		test.OK(t, err)
-		held = append(held, c)
-	}
-	if err := get(300 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a connection too many: %v", err)
-	}
-	for _, c := range held {
-		_ = c.Close()
-	}
-	if err := get(time.Minute); err != nil {
-		t.Errorf("when the others are gone: %v", err)
 	}
 }

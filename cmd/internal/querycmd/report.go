@@ -127,7 +127,8 @@ func reportArgs(f *sqlfiles.File) cobra.PositionalArgs {
 }
 
 // arranged returns the rows of an answer with the columns, or as the drawing, that the format shows.
-func (a *app) arranged(f *sqlfiles.File, of *analytics.Answer, rows format.Source, kind format.Format, width int) (_ format.Source, err error) {
+func (a *app) arranged(f *sqlfiles.File, of *analytics.Answer, rows format.Source, kind format.Format, width int) (
+	_ format.Source, err error) {
 	switch {
 	case a.Compare == "" && len(a.Show) == 0 && f.Map() != nil && kind == format.Table && width > 0:
 		return format.Drawn(rows, f.Map()), nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics/question"
 )
@@ -39,3 +40,5 @@ func TestCompareWith(t *testing.T) {
 		}
 	}
 }
+
+func TestMain(m *testing.M) { cmdtest.Main(m) }
