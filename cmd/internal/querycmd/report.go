@@ -127,15 +127,14 @@ func reportArgs(f *sqlfiles.File) cobra.PositionalArgs {
 }
 
 // arranged returns the rows of an answer with the columns, or as the drawing, that the format shows.
-func (a *app) arranged(f *sqlfiles.File, of *analytics.Answer, rows format.Source, kind format.Format, width int) (
-	_ format.Source, err error) {
-	switch {
-	case a.Compare == "" && len(a.Show) == 0 && f.Map() != nil && kind == format.Table && width > 0:
+func (a *app) arranged(f *sqlfiles.File, of *analytics.Answer, rows format.Source, kind format.Format, width int) (format.Source, error) {
+	if a.Compare == "" && len(a.Show) == 0 && f.Map() != nil && kind == format.Table && width > 0 {
 		return format.Drawn(rows, f.Map()), nil
-	case len(a.Show) > 0 || !kind.Exact(): // without --columns, programs get all columns
-		err = of.Show(a.Show)
 	}
-	return rows, err
+	if len(a.Show) == 0 && kind.Exact() { // without --columns, programs get all columns
+		return rows, nil
+	}
+	return rows, of.Show(a.Show)
 }
 
 func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, explain bool) (err error) {

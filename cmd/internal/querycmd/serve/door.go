@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -12,8 +13,7 @@ import (
 )
 
 // door is a listener that limits the connections of strangers: those before a login, and those of HTTP
-// between requests. A newcomer beyond the limit replaces the oldest stranger, so that silent clients keep
-// nobody out, and logins, which take a moment, succeed from the same address, too.
+// between requests. A newcomer beyond the limit replaces the oldest, so that silent clients keep nobody out.
 type door struct {
 	net.Listener
 	limit int // of strangers per address; all connections together may be twice as many
@@ -86,11 +86,8 @@ func (d *door) closeOldest(network string) {
 
 // remove removes a stranger from the list.
 func (d *door) remove(v *visitor) {
-	for i, other := range d.strangers {
-		if other == v {
-			d.strangers = append(d.strangers[:i], d.strangers[i+1:]...)
-			return
-		}
+	if i := slices.Index(d.strangers, v); i >= 0 {
+		d.strangers = slices.Delete(d.strangers, i, i+1)
 	}
 }
 
