@@ -1,6 +1,6 @@
--- durations: mean, percentiles and maximum of call durations
+-- durations: handle time, percentiles and maximum of call durations
 --
--- Look at the median and the p90: a few very long calls move the mean, but not these. If
+-- Look at the median and the p90: a few very long calls move a mean, but not these. If
 -- the p90 grows while the median stays, some calls get stuck.
 --
 -- Calls with a known duration are counted, connected or not; in addition the percentiles
@@ -20,7 +20,7 @@
 -- Columns:
 --   key               VARCHAR  -                   group of --by
 -- * calls             BIGINT   count               calls
--- * mean_ms           BIGINT   ms: all_spread      mean duration
+--   mean_ms           BIGINT   ms: all_spread      mean duration
 -- * p50_ms            BIGINT   ms                  median duration
 -- * p90_ms            BIGINT   ms                  90th percentile
 -- * p95_ms            BIGINT   ms                  95th percentile
@@ -30,7 +30,7 @@
 --   connected_p90_ms  BIGINT   ms                  90th percentile of it
 --   connected_p95_ms  BIGINT   ms                  95th percentile of it
 --   connected_p99_ms  BIGINT   ms                  99th percentile of it
---   handle_ms         BIGINT   ms: handled_spread  average handle time: mean duration of the connected calls, without voicemail
+-- * handle_ms         BIGINT   ms: handled_spread  average handle time: mean duration of the connected calls, without voicemail
 --   timed_calls       BIGINT   count               calls whose duration is known
 --   connected_calls   BIGINT   count               connected calls of known duration
 --   handled_calls     BIGINT   count               calls that handle_ms is the mean of
