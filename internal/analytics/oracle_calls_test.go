@@ -312,7 +312,7 @@ func agentsOf(g *group, aim aim, unit any) (out [][]any) {
 		if aim.isField {
 			known, hits := count(a.calls, aim.of), count(a.calls, aim.hit)
 			lows[a.key], _ = wilson(hits, known)
-			line = append(line, int64(known), share(hits, known), lows[a.key], costOfSuccess(a.calls, aim)[2])
+			line = append(line, int64(known), share(hits, known), lows[a.key], costOfSuccess(a.calls, aim)[3])
 		}
 		if costed {
 			line[11] = money(total, 1)

@@ -122,25 +122,25 @@ func aimOf(items map[any][]row, p question.Params) aim {
 	}
 }
 
-// costOfSuccess returns the number of successes with a cost, and the cost of one.
+// costOfSuccess returns the cost and number of the calls with the field, and of these the successes and the cost of one.
 func costOfSuccess(calls []row, aim aim) []any {
 	if !aim.isField {
 		return nil
 	}
-	sum, costed, found := new(big.Int), 0, false
+	sum, costed, found := new(big.Int), int64(0), int64(0)
 	for _, c := range calls {
 		if u, ok := units(c); ok && aim.of(c) {
 			sum.Add(sum, u)
-			found = true
+			found++
 			if aim.hit(c) {
 				costed++
 			}
 		}
 	}
-	if !found {
-		return []any{nil, int64(costed), nil}
+	if found == 0 {
+		return []any{nil, found, costed, nil}
 	}
-	return []any{money(sum, 1), int64(costed), money(sum, int64(costed))}
+	return []any{money(sum, 1), found, costed, money(sum, costed)}
 }
 
 // A user names a field that defines success, also one with texts or numbers: the report success

@@ -39,7 +39,8 @@
 --   silent_cost         DECIMAL(38,18)  money               cost of the answered calls in which the caller never spoke, and that did not fail; null: no such call has a known cost
 -- * wasted_percent      DOUBLE          percent of cost     share of the total cost that is voicemail, failed or silent
 --   field_cost          DECIMAL(38,18)  money               with --field: sum of the known costs of the calls in which the field was found
---   successes           BIGINT          count               with --field: of these calls, those that were a success
+-- * known_calls         BIGINT          count               with --field: calls with a known cost in which the field was found
+-- * successes           BIGINT          count               with --field: of these calls, those that were a success
 -- * per_success         DECIMAL(38,4)   money               with --field: field_cost per success
 
 WITH summed AS (
@@ -55,6 +56,7 @@ WITH summed AS (
         sum(total_cost) FILTER (outcome = 'failed') AS failed_cost,
         sum(total_cost) FILTER (is_answered AND NOT spoke AND outcome <> 'failed') AS silent_cost,
         sum(total_cost) FILTER (success IS NOT NULL) AS known_cost,
+        sum_if(costed_calls, success IS NOT NULL) AS known_calls,
         sum_if(costed_calls, success) AS successes,
         sum(cost_squares) AS squares, sum(cost_cubes) AS cubes
     FROM counted_calls
@@ -70,7 +72,7 @@ SELECT key, unit, calls, total_cost,
     money_per(heard_cost, completed_calls, 1) AS per_completed_call,
     costed_calls, completed_calls, talk_ms, voicemail_cost, failed_cost, silent_cost,
     percent_of(coalesce(voicemail_cost, 0) + coalesce(failed_cost, 0) + coalesce(silent_cost, 0), total_cost) AS wasted_percent,
-    known_cost AS field_cost, successes,
+    known_cost AS field_cost, known_calls, successes,
     money_per(known_cost, successes, 1) AS per_success,
     spread_of(costed_calls, total_cost, squares, cubes) AS cost_spread
 FROM whole
