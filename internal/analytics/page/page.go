@@ -13,6 +13,7 @@ import (
 	"html/template"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -390,7 +391,7 @@ func (p *page) head() {
 		Title:  cmp.Or(o.Title, texts.Clip(texts.ShortName(p.name), 80), l.Say("page.title")),
 		Period: l.period(p.period), Agent: o.Agent, Where: o.Where, Single: p.period.days() == 1, Zone: loc.String(),
 		AsOf: l.Say("page.as_of", fmt.Sprint(m.Snapshot), l.Time("minute", m.CommittedAt.In(loc))),
-		Made: l.Say("page.made", l.Time("minute", now)), Foot: "callhouse",
+		Made: l.Say("page.made", l.Time("minute", now)), Foot: strings.TrimSpace("callhouse " + o.Version),
 		Day: l.period(p.last), DayBefore: l.period(p.last.before()), Whole: l.length(p.period), WholeBefore: l.before(p.period.before()),
 		Style: template.CSS(Style())} //nolint:gosec // our own file
 	if p.name != "" && o.Title == "" {
@@ -401,9 +402,6 @@ func (p *page) head() {
 	}
 	if !p.listed.IsZero() {
 		p.Listed = l.Say("page.listed", l.Time("minute", known(p.listed, o.Now).In(loc)))
-	}
-	if o.Version != "" {
-		p.Foot += " " + o.Version
 	}
 	switch {
 	case !p.over:

@@ -36,6 +36,9 @@ func Of(f *sqlfiles.File, p Params) (q Question, err error) {
 	if q.Keys, err = keysOf(p.By); err != nil {
 		return q, err
 	}
+	if i := slices.IndexFunc(q.Keys, func(d Dimension) bool { return slices.Contains(f.Keys, d.Name) }); i >= 0 {
+		return q, &GroupError{f.Name + " has the group " + q.Keys[i].Name + " already", "leave it out of --by"}
+	}
 	if q.Filters, err = Filters(p.Where); err != nil {
 		return q, err
 	}
