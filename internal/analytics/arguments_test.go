@@ -53,17 +53,20 @@ func TestCall(t *testing.T) {
 		id    string
 		start time.Time
 	}
-	for prefix, want := range map[string]call{"abc-1": {"abc-1", time.UnixMilli(1000)}, "abc-2": {id: "abc-2"}, "b": {"b", time.UnixMilli(5)}, "b-": {id: "b-2"}} {
+	for prefix, want := range map[string]call{"abc-1": {"abc-1", time.UnixMilli(1000)}, "abc-2": {id: "abc-2"}, "b": {"b", time.UnixMilli(5)}, "b-": {id: "b-2"},
+		"ab…-1": {"abc-1", time.UnixMilli(1000)}, "a…c-2…": {id: "abc-2"}, "b-…": {id: "b-2"}} {
 		if id, start, err := w.FindCall(t.Context(), prefix); id != want.id || !start.Equal(want.start) || err != nil {
 			t.Errorf("FindCall(%q) = %q, %v, %v", prefix, id, start, err)
 		}
 	}
 	var ambiguous *question.AmbiguousError
-	if _, _, err := w.FindCall(t.Context(), "abc"); !errors.As(err, &ambiguous) || len(ambiguous.IDs) != 2 {
-		t.Errorf("several: %v", err)
+	for _, prefix := range []string{"abc", "ab…-", "…-2"} {
+		if _, _, err := w.FindCall(t.Context(), prefix); !errors.As(err, &ambiguous) || len(ambiguous.IDs) != 2 {
+			t.Errorf("several: %v", err)
+		}
 	}
 	var unknown *question.UnknownError
-	for _, prefix := range []string{"z", "", "%", "' OR true --"} {
+	for _, prefix := range []string{"z", "", "%", "_", `\`, "a…z", "' OR true --"} {
 		if _, _, err := w.FindCall(t.Context(), prefix); !errors.As(err, &unknown) {
 			t.Errorf("none: %v", err)
 		}

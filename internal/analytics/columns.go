@@ -31,6 +31,11 @@ func (a *Answer) Show(names []string) error {
 			out = append(out, i)
 		}
 	}
+	for _, c := range a.Columns() { // also by their headings
+		if head := strings.ReplaceAll(c.Label, " ", "_"); of[head] == nil {
+			of[head] = of[compared(c.Name)]
+		}
+	}
 	if len(names) == 0 && a.comparing() && len(a.q.Keys) > 0 {
 		names = a.main()
 	}
@@ -41,10 +46,10 @@ func (a *Answer) Show(names []string) error {
 		return nil
 	}
 	for _, name := range names {
-		at, ok := of[name]
+		at, ok := of[strings.ReplaceAll(name, " ", "_")]
 		for _, unit := range []string{"_id", "_percent", "_ms", "_points"} { // which headings leave out
 			if !ok {
-				at, ok = of[name+unit]
+				at, ok = of[strings.TrimSuffix(name, "_name")+unit]
 			}
 		}
 		if !ok && slices.Contains(a.q.Report.Fielded, name) {

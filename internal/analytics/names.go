@@ -155,8 +155,8 @@ func has(ctx context.Context, conn *duck.Conn, what, relation, column, text stri
 	return question.Unknown(what, text, known)
 }
 
-// FindCall returns the id and start of the only call whose id is prefix or begins with it; the
-// start is zero if it has none. Otherwise it returns an *UnknownError or an *AmbiguousError.
+// FindCall returns the id and start of the only call whose id is prefix or begins with it, where … stands for any letters, as in
+// tables; the start is zero if it has none. Otherwise it returns an *UnknownError or an *AmbiguousError.
 func (w *Warehouse) FindCall(ctx context.Context, prefix string) (id string, start time.Time, err error) {
 	if err := w.Rights().May(schema.Calls.Name); err != nil {
 		return "", start, err
@@ -166,10 +166,11 @@ func (w *Warehouse) FindCall(ctx context.Context, prefix string) (id string, sta
 		return "", start, err
 	}
 	defer conn.Close()
+	like := strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`, "…", "%").Replace(prefix) + "%"
 	// The whole id first: the files' metadata locates it without reading their rows.
-	for _, condition := range []string{"call_id = ?", "starts_with(call_id, ?) ORDER BY call_id LIMIT 6"} {
+	for _, find := range [][2]string{{"call_id = ?", prefix}, {`call_id LIKE ? ESCAPE '\' ORDER BY call_id LIMIT 6`, like}} {
 		var ids []string
-		rows, err := conn.Query(ctx, "SELECT call_id, start_at FROM calls WHERE "+condition, prefix)
+		rows, err := conn.Query(ctx, "SELECT call_id, start_at FROM calls WHERE "+find[0], find[1])
 		if err == nil {
 			err = rows.Each(ctx, func(row []any) {
 				ids = append(ids, row[0].(string))

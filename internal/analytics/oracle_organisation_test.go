@@ -210,7 +210,7 @@ func changesOf(d analyticstest.Data, p question.Params, loc *time.Location) (out
 		if what == "" {
 			what, _ = url.PathUnescape(cmp.Or(last, key))
 		}
-		line := []any{seen, since, object, what, agentID, c["kind"], shown, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, key}
+		line := []any{seen, since, object, agentID, what, c["kind"], nil, nil, nil, nil, nil, nil, nil, shown, nil, nil, nil, key}
 		if agentID != nil {
 			var before, after []row
 			known, first := wall(since, loc).Truncate(time.Hour), wall(seen, loc).Truncate(time.Hour).Add(time.Hour)
@@ -242,7 +242,7 @@ func changesOf(d analyticstest.Data, p question.Params, loc *time.Location) (out
 				judged[span] = true
 			}
 			was, is := share(count(before, completed), n), share(count(after, completed), m)
-			line = append(line[:7], int64(len(before)), int64(len(after)), was, is, nil, nil, nil, nil, int64(n), int64(m), key)
+			line = append(line[:6], int64(len(before)), int64(len(after)), was, is, nil, nil, nil, shown, nil, int64(n), int64(m), key)
 		}
 		out = append(out, line)
 	}
@@ -250,25 +250,25 @@ func changesOf(d analyticstest.Data, p question.Params, loc *time.Location) (out
 	for _, line := range out {
 		n, _ := line[15].(int64)
 		m, _ := line[16].(int64)
-		low, high := newcombe(line[10], int(m), line[9], int(n), z)
+		low, high := newcombe(line[9], int(m), line[8], int(n), z)
 		var needed int64
 		if n > 0 {
-			p, ratio := (line[9].(float64)/100*float64(n)+1)/float64(n+2), float64(m)/float64(n)
+			p, ratio := (line[8].(float64)/100*float64(n)+1)/float64(n+2), float64(m)/float64(n)
 			if m == 0 {
 				ratio = 1
 			}
 			needed = max(int64(math.Ceil(p*(1-p)*math.Pow((z+.8416212335729143)/.1, 2)*(1+ratio)))-m, 0)
 		}
-		if line[11], line[12] = low, high; low != nil {
-			line[13] = "unclear"
+		if line[10], line[11] = low, high; low != nil {
+			line[12] = "unclear"
 		}
 		switch {
 		case low != nil && low.(float64) > 0:
-			line[13] = "better"
+			line[12] = "better"
 		case low != nil && high.(float64) < 0:
-			line[13] = "worse"
+			line[12] = "worse"
 		case needed > 0:
-			line[13], line[14] = "too early", needed
+			line[12], line[14] = "too early", needed
 		}
 	}
 	slices.SortFunc(out, func(a, b []any) int {

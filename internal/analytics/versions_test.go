@@ -53,7 +53,7 @@ func TestPublicationsAreChanges(t *testing.T) {
 		rows, err := askFor(t.Context(), w, "changes", question.Params{Since: time.UnixMilli(november(until-20, 0)), Until: time.UnixMilli(november(until, 0))})
 		got := ""
 		for _, line := range all(t, rows, err) {
-			got += time.UnixMilli(line[0].(int64)).UTC().Format("02:15") + fmt.Sprint([]any{line[5], line[3], line[6], line[7], line[8]}) + " "
+			got += time.UnixMilli(line[0].(int64)).UTC().Format("02:15") + fmt.Sprint([]any{line[5], line[4], line[13], line[6], line[7]}) + " "
 		}
 		if got != want {
 			t.Errorf("changes: %s, want %s", got, want)

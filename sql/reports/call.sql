@@ -5,7 +5,7 @@
 --
 -- Speech and tool calls in order, each with its time since the start of the call.
 -- Arguments and results of tools are as sent; a failed result is marked. CALL_ID is the id
--- of the call, or its beginning if that is unique.
+-- of the call, or its beginning if that is unique; … in it stands for any letters.
 --
 -- Grain: one row per item of the call's transcript
 -- Reads: transcript_turns

@@ -32,10 +32,9 @@
 -- * seen_at                   TIMESTAMP WITH TIME ZONE  -  time it was detected, or of the publication
 --   since_at                  TIMESTAMP WITH TIME ZONE  -  time of the last list before the change
 --   resource                  VARCHAR  -        table of the object
+-- * agent_id                  VARCHAR  -        the agent, for a change of an agent
 -- * what                      VARCHAR  -        name or key of the object; for a version, its name
---   agent_id                  VARCHAR  -        the agent, for a change of an agent
--- * kind                      VARCHAR  -        published, created, changed, deleted or returned
--- * fields                    VARCHAR  prose    changed columns, with short values before and after, else the names of changed members
+--   kind                      VARCHAR  -        published, created, changed, deleted or returned
 --   before_calls              BIGINT   count    calls of the agent in the hours before
 --   after_calls               BIGINT   count    calls of the agent in the hours after
 -- * before_completed_percent  DOUBLE   percent of answered  completed share of the answered calls before
@@ -43,6 +42,7 @@
 --   difference_low_points     DOUBLE   points   lower bound of the difference, in percentage points
 --   difference_high_points    DOUBLE   points   upper bound
 -- * verdict                   VARCHAR  -        better, worse, unclear or too early
+-- * fields                    VARCHAR  prose    changed columns, with short values before and after, else the names of changed members
 --   needs_calls               BIGINT   count    for too early: approximate number of further answered calls required
 --   before_answered_calls     BIGINT   count    answered calls before
 --   after_answered_calls      BIGINT   count    answered calls after
@@ -109,13 +109,13 @@ WITH named AS (
             after_answered / before_answered, chance_z(judged)) - after_answered, 0) END AS needed
     FROM measured
 )
-SELECT seen_at, since_at, resource, what, agent_id, kind,
-    array_to_string(list_transform(moved, f -> field_change(f, before, after)), ', ') AS fields,
+SELECT seen_at, since_at, resource, agent_id, what, kind,
     before_calls, after_calls,
     before_percent AS before_completed_percent,
     after_percent AS after_completed_percent,
     low AS difference_low_points, high AS difference_high_points,
     CASE WHEN low > 0 THEN 'better' WHEN high < 0 THEN 'worse' WHEN needed > 0 THEN 'too early' WHEN low IS NOT NULL THEN 'unclear' END AS verdict,
+    array_to_string(list_transform(moved, f -> field_change(f, before, after)), ', ') AS fields,
     CASE WHEN needed > 0 AND NOT coalesce(low > 0 OR high < 0, false) THEN needed END AS needs_calls,
     before_answered AS before_answered_calls, after_answered AS after_answered_calls,
     key

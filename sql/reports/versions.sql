@@ -59,7 +59,7 @@
 --   handle_ms               BIGINT   ms: handled_spread                  mean duration of the answered calls that connected; agents counts all calls that connected
 --   rated_calls             BIGINT   count                               answered calls that have a sentiment
 --   handled_calls           BIGINT   count                               calls that handle_ms is the mean of
--- * first_day               DATE     -                                   local day of the first of the row's calls
+--   first_day               DATE     -                                   local day of the first of the row's calls
 --   last_day                DATE     -                                   and of the last
 --   known_calls             BIGINT   count                               with --field: calls in which the field was found
 -- * success_percent         DOUBLE   percent of known: known_calls       with --field: share of them that were a success

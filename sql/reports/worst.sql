@@ -1,7 +1,7 @@
 -- worst: calls worth listening to
 --
 -- Begin at the top: the first calls have the most serious marks. query call CALL_ID
--- shows what was said, and recording is where to listen.
+-- shows what was said, and where to listen.
 --
 -- Of the calls with a transcript in which the caller may have said something, those with
 -- at least one of three marks: negative sentiment (weight 4), outcome failed (2), a failed
@@ -20,11 +20,11 @@
 -- * why             VARCHAR  -      marks, heaviest first: negative, failed, tool failed
 -- * start_at        TIMESTAMP WITH TIME ZONE  -  start
 -- * agent_id        VARCHAR  -      the agent
---   duration_ms     BIGINT   ms     duration
+-- * duration_ms     BIGINT   ms     duration
 --   user_sentiment  VARCHAR  -      sentiment of the caller by the service's analysis
 --   outcome         VARCHAR  -      outcome
 --   failed_uses     BIGINT   count  failed tool calls
--- * recording       VARCHAR  -      place of its recording: a path in the archive, else the link of the service, which may expire; null: none
+--   recording       VARCHAR  -      place of its recording: a path in the archive, else the link of the service, which may expire; null: none
 
 WITH marked AS MATERIALIZED (
     SELECT *, CASE WHEN was_negative THEN 'negative' WHEN has_failed THEN 'failed' ELSE 'tool failed' END AS reason,

@@ -229,12 +229,14 @@ func TestColumns(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"durations --by agent --columns p99_ms,calls": "agent,p99_ms,calls", "durations --columns p99,mean,p99_ms": "p99_ms,mean_ms",
+		"agents --columns agent,agent_name,completed_of_answered": "agent_id,completed_percent", "changes --columns agent_name,before_completed_of_answered,verdict": "agent_id,before_completed_percent,verdict",
 		"outcomes --since 2024-11-19 --until 2024-11-20 --compare previous --columns calls": "outcome,kind,calls,previous_calls,change_calls",
 	} {
 		if got := heads("csv", strings.Fields(args)...); strings.Join(got, ",") != want {
 			t.Errorf("%s has the columns %q", args, got)
 		}
 	}
+	run(t, "", "agents", "--columns", "completed of answered").prints(t, 0, "completed of answered")
 	run(t, "", "durations", "--columns", "calls,mena_ms").reports(t, cli.ExitUsage, `unknown column "mena_ms"`, "did you mean: mean_ms?")
 	run(t, "", "agents", "--columns", "success_percent").reports(t, cli.ExitUsage, "requires --field")
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/value"
-	"callhouse/internal/words"
 )
 
 // WriteCard writes the non-null values of the first row of src as lines of name and value. On a
@@ -25,31 +24,15 @@ func WriteCard(ctx context.Context, w io.Writer, src Source, o Options) error {
 	if err != nil {
 		return err
 	}
-	columns := src.Columns()
-	names := 0
-	for i, c := range columns {
+	var columns []value.Column
+	var cells []string
+	for i, c := range src.Columns() {
 		if row[i].Kind != value.Null {
-			names = max(names, widthOf(cardName(heading(c))))
+			c.Label = strings.ReplaceAll(heading(c), "_", " ")
+			columns, cells = append(columns, c), append(cells, value.Cell(row[i], c, o.Location))
 		}
 	}
 	buf := bufio.NewWriter(w)
-	for i, c := range columns {
-		if row[i].Kind == value.Null {
-			continue
-		}
-		name := cardName(heading(c))
-		name += strings.Repeat(" ", names-widthOf(name)+gap)
-		text := value.Cell(row[i], c, o.Location)
-		lines := []string{text}
-		if o.Width > 0 {
-			lines = wrap(text, max(o.Width-widthOf(name), minRecord))
-		}
-		for _, line := range lines {
-			writeLine(buf, name+line)
-			name = strings.Repeat(" ", names+gap)
-		}
-	}
+	writeRecords(buf, columns, [][]string{cells}, o.Width)
 	return buf.Flush()
 }
-
-func cardName(s string) string { return words.Line(strings.ReplaceAll(s, "_", " ")) }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,14 +54,7 @@ func (f Format) Ending() string {
 }
 
 // Parse returns the format with a name.
-func Parse(name string) (Format, bool) {
-	for _, f := range All() {
-		if string(f) == name {
-			return f, true
-		}
-	}
-	return "", false
-}
+func Parse(name string) (Format, bool) { return Format(name), slices.Contains(All(), Format(name)) }
 
 // OfFile returns the format of a file name's extension.
 func OfFile(name string) (Format, bool) {

@@ -142,6 +142,29 @@ func TestNamesThatDiffer(t *testing.T) {
 	}
 }
 
+// Columns that say nothing go first, the verdict never, and names that would be cut to the same text are shown in full.
+func TestNarrowColumns(t *testing.T) {
+	columns := []value.Column{{Name: "agent", Kind: value.Text}, {Name: "id", Kind: value.Text}, {Name: "variant", Kind: value.Text, Null: "(none)"},
+		{Name: "calls", Kind: value.Integer}, {Name: "unit", Kind: value.Text}, {Name: "first_seen_day", Kind: value.Day}, {Name: "verdict", Kind: value.Text}, {Name: "mean", Kind: value.Integer}}
+	var rows [][]any
+	for n := range int64(3) {
+		rows = append(rows, []any{fmt.Sprintf("Fairfield Finance collections %d", n), fmt.Sprintf("2d8a7a4%d-0000-4000-8000-00000000000a", n), nil, n, "credits", nil, "too early", n})
+	}
+	for width, note := range map[int]string{110: "2 more columns (unit, first_seen_day)", 60: "3 more columns (variant, unit, first_seen_day)", 44: "4 more columns (variant, unit, first_seen_day, mean)"} {
+		out := write(t, format.Table, width, columns, rows)
+		if !strings.Contains(out, "NOTE … "+note+": ") || strings.Count(out, "too early") != 3 || strings.Count(out, "collections 2") != 1 {
+			t.Errorf("width %d:\n%s", width, out)
+		}
+	}
+	long := [][]any{{strings.Repeat("a ", 200), "x"}, {strings.Repeat("a ", 201), "x"}}
+	if out := write(t, format.Table, 40, columns[:2], long); strings.Count(out, "\n") != 4 {
+		t.Errorf("long texts wrap:\n%s", out)
+	}
+	if out := write(t, format.Table, 15, columns[3:6], [][]any{{int64(1), "x", nil}, {int64(2), "y", nil}}); !strings.Contains(out, "1 more column (first_seen_day): ") {
+		t.Error(out)
+	}
+}
+
 // cells counts terminal cells, accurately enough for these texts.
 func cells(s string) int {
 	n := 0

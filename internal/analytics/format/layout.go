@@ -2,8 +2,9 @@ package format
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
-	"math"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -12,16 +13,17 @@ import (
 	"callhouse/internal/words"
 )
 
-// layout decides which columns are shown and how wide. On a narrow terminal it narrows texts, then
-// drops columns from the right. If most columns would be dropped, rows are better shown as records.
+// layout decides which columns are shown and how wide. On a narrow terminal columns that say nothing go first, then texts are
+// narrowed and columns dropped from the right. If most columns would be dropped, rows are better shown as records.
 func layout(columns []value.Column, cells [][]string, width int) (t []column, asRecords bool) {
 	var wrapped []column
 	for i, c := range columns {
-		col := column{Column: c, index: i, head: words.Line(heading(c))}
+		col := column{Column: c, index: i, head: words.Line(heading(c)), whole: width == 0, idle: len(cells) > 1}
 		ids := true
 		for _, row := range cells {
 			col.width = max(col.width, widthOf(row[i]))
 			ids = ids && (len(row[i]) == idLength || row[i] == c.Null)
+			col.idle = col.idle && (row[i] == c.Null || c.Name == "unit" && row[i] == cells[0][i])
 		}
 		if col.min = minText; ids {
 			col.min = minID
@@ -44,19 +46,27 @@ func layout(columns []value.Column, cells [][]string, width int) (t []column, as
 		return bars(t, width), false
 	}
 	t = wrapped
-	for i, c := range t { // two groups must stay distinguishable
-		t[i].Wrap = c.Wrap || c.Key && c.min == minText && cuttable(c.Kind)
+	for i := len(t) - 1; i >= 0 && total(t) > width; i-- {
+		if t[i].idle && len(t) > 1 {
+			t = slices.Delete(t, i, i+1)
+		}
 	}
-	narrow(t, width)
-	shown := len(t)
-	for shown > 1 && total(t[:shown]) > width {
-		shown--
+	told := len(t)
+	for len(t) > 1 && total(t)-spare(t) > width {
+		last := len(t) - 1
+		if last > 1 && t[last].Name == "verdict" { // which the others lead to
+			last--
+		}
+		t = slices.Delete(t, last, last+1)
 	}
-	left := len(t) - shown
-	if left > 0 && (len(cells) == 1 || shown < left) {
+	if left := told - len(t); left > 0 && (len(cells) == 1 || len(t) < left) {
 		return nil, true
 	}
-	return bars(t[:shown], width), false
+	narrow(t, width)
+	for i, c := range t {
+		t[i].Wrap = c.Wrap || c.min == minText && cuttable(c.Kind) && (c.Key || alike(cells, c))
+	}
+	return bars(t, width), false
 }
 
 func total(t []column) int {
@@ -67,30 +77,54 @@ func total(t []column) int {
 	return n
 }
 
-// narrow shortens the widest text until everything fits or no text can be shortened.
+// spare returns by how much narrow can shorten the texts.
+func spare(t []column) (n int) {
+	for _, c := range t {
+		if cuttable(c.Kind) {
+			n += max(c.width-c.min, 0)
+		}
+	}
+	return n
+}
+
+// alike reports whether different texts of a column would be cut to the same one, and are short enough to wrap.
+func alike(cells [][]string, c column) (same bool) {
+	texts := map[string]string{}
+	for _, row := range cells {
+		text := row[c.index]
+		if widthOf(text) > maxLines*c.width {
+			return false
+		}
+		short := cut(text, c.width)
+		other, ok := texts[short]
+		same = same || ok && other != text
+		texts[short] = text
+	}
+	return same
+}
+
+// narrow shortens ids, then the widest text, until everything fits or no text can be shortened.
 func narrow(t []column, width int) {
-	for over := total(t) - width; over > 0; over = total(t) - width {
-		widest, next := -1, 0
+	for i, c := range t {
+		if cuttable(c.Kind) {
+			t[i].width = min(c.width, width)
+		}
+	}
+	for over := total(t) - width; over > 0; over-- {
+		at, most := -1, 0
 		for i, c := range t {
-			if !cuttable(c.Kind) || c.width <= c.min {
-				continue
+			wide := c.width
+			if c.min == minID {
+				wide += width
 			}
-			switch {
-			case widest < 0 || c.width > t[widest].width:
-				if widest >= 0 {
-					next = max(next, t[widest].width)
-				}
-				widest = i
-			default:
-				next = max(next, c.width)
+			if cuttable(c.Kind) && c.width > c.min && wide > most {
+				at, most = i, wide
 			}
 		}
-		if widest < 0 {
+		if at < 0 {
 			return
 		}
-		// Down to the width of the next widest at once, or by one among equals.
-		give := max(min(over, t[widest].width-max(next, t[widest].min)), 1)
-		t[widest].width -= give
+		t[at].width--
 	}
 }
 
@@ -119,16 +153,13 @@ func bars(t []column, width int) []column {
 	return t
 }
 
-// writeRecords writes every row as lines of name and value.
+// writeRecords writes every row as lines of name and value; the value of a single row is wrapped.
 func writeRecords(w *bufio.Writer, columns []value.Column, cells [][]string, width int) {
 	names := 0
 	for _, c := range columns {
 		names = max(names, widthOf(words.Line(heading(c))))
 	}
 	available := max(width-names-gap, minRecord)
-	if width == 0 {
-		available = math.MaxInt
-	}
 	for i, row := range cells {
 		if len(cells) > 1 {
 			title := fmt.Sprintf("── row %d ", i+1)
@@ -136,7 +167,17 @@ func writeRecords(w *bufio.Writer, columns []value.Column, cells [][]string, wid
 		}
 		for j, c := range columns {
 			name := words.Line(heading(c))
-			writeLine(w, name+strings.Repeat(" ", names-widthOf(name)+gap)+cut(row[j], available))
+			name += strings.Repeat(" ", names-widthOf(name)+gap)
+			lines := []string{row[j]}
+			if len(cells) > 1 {
+				lines[0] = cut(row[j], available)
+			} else if width > 0 {
+				lines = wrap(row[j], available)
+			}
+			for _, line := range lines {
+				writeLine(w, name+line)
+				name = strings.Repeat(" ", names+gap)
+			}
 		}
 	}
 }
@@ -171,12 +212,7 @@ func wrap(s string, width int) []string {
 	return lines
 }
 
-func heading(c value.Column) string {
-	if c.Label != "" {
-		return c.Label
-	}
-	return c.Name
-}
+func heading(c value.Column) string { return cmp.Or(c.Label, c.Name) }
 
 // bar draws a share, 0 to 100, to an eighth of a cell.
 func bar(f float64, cells int) string {

@@ -4,7 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"math"
+	"slices"
 	"strings"
 
 	"callhouse/internal/analytics/value"
@@ -24,6 +24,7 @@ const (
 	minID     = 9  // of a column of UUIDs: 8 digits, and …
 	idLength  = 36 // of a UUID
 	minRecord = 24 // of a value in a record
+	maxLines  = 4  // of a text that is wrapped because others would be cut to the same
 )
 
 // column is a laid-out column of a table.
@@ -34,12 +35,12 @@ type column struct {
 	width int
 	min   int  // minimum width when cut
 	bar   bool // bar of the share in the column before
-	whole bool // never cut
+	whole bool // never cut: later values may be wider
+	idle  bool // without values, or a unit that is the same in all rows
 	paint func(column, cell string) string
 }
 
-// writeTable lays out the first rows. A terminal shows only these, unless Options say otherwise;
-// otherwise the rest follows in the same widths.
+// writeTable lays out the first rows. A terminal shows only these; elsewhere the rest follows in the same widths.
 func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
 	columns := src.Columns()
 	if n := len(columns); n > 0 && columns[n-1].Kind == value.Drawing {
@@ -62,9 +63,10 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 	if asRecords {
 		writeRecords(w, columns, cells, o.Width)
 	} else {
-		if n := len(columns) - countShown(t); n > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("… %d more columns, starting with %s: widen the terminal, or use the format csv", n,
-				heading(columns[len(columns)-n])))
+		if left := hidden(columns, t); len(left) > 0 {
+			what := strings.TrimSuffix("columns", map[int]string{1: "s"}[len(left)])
+			r.Notes = append(r.Notes, fmt.Sprintf("… %d more %s (%s): widen the terminal, or use the format csv",
+				len(left), what, strings.Join(left, ", ")))
 		}
 		writeHead(w, t, o)
 		for i := range cells {
@@ -78,23 +80,13 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 	if eof {
 		return r, nil
 	}
-	left := o.rows() - n
-	if asRecords {
-		left = 0 // nobody reads records by the thousand
-	}
-	for i := range t { // later values may be wider: numbers are then not cut
-		t[i].whole = o.Width == 0 || !cuttable(t[i].Kind) && !t[i].bar
-	}
-	above := cells[len(cells)-1]
-	n, eof, err = some(ctx, src, left, func(row []value.Value) error {
-		cells := humanRow(row, columns, o)
-		writeRow(w, t, row, cells, repeated(columns, above, cells, o))
-		above = cells
-		_, err := w.Write(nil) // the reader may have closed the pipe
-		return err
-	})
-	r.Rows += n
-	if err != nil || eof {
+	if o.Width == 0 {
+		rest, err := each(ctx, src, func(row []value.Value) error {
+			writeRow(w, t, row, humanRow(row, columns, o), 0)
+			_, err := w.Write(nil) // the reader may have closed the pipe
+			return err
+		})
+		r.Rows += rest.Rows
 		return r, err
 	}
 	note, err := more(ctx, src)
@@ -102,14 +94,6 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 		r.Notes = append(r.Notes, note)
 	}
 	return r, err
-}
-
-// rows returns the maximum number of rows in a table.
-func (o Options) rows() int64 {
-	if o.Width > 0 {
-		return TableRows
-	}
-	return math.MaxInt64
 }
 
 // writeDrawings writes the last column of every row unchanged.
@@ -157,14 +141,14 @@ func repeated(columns []value.Column, above, cells []string, o Options) (n int) 
 	return n
 }
 
-func countShown(t []column) int {
-	n := 0
-	for _, c := range t {
-		if !c.bar {
-			n++
+// hidden returns the headings of the columns that are not in t.
+func hidden(columns []value.Column, t []column) (out []string) {
+	for i, c := range columns {
+		if !slices.ContainsFunc(t, func(c column) bool { return c.index == i }) {
+			out = append(out, heading(c))
 		}
 	}
-	return n
+	return out
 }
 
 // writeHead writes the headings and, on a terminal, a rule.
@@ -192,11 +176,7 @@ func writeHead(w *bufio.Writer, t []column, o Options) {
 		writeLine(w, b.String())
 	}
 	if o.Width > 0 {
-		total := -gap
-		for _, c := range t {
-			total += c.width + gap
-		}
-		writeLine(w, strings.Repeat("─", max(total, 0)))
+		writeLine(w, strings.Repeat("─", max(total(t), 0)))
 	}
 }
 
