@@ -96,18 +96,18 @@ func ours(path string) error {
 	return nil
 }
 
-// CheckFile returns an error if another user may write the configuration file.
-func (c *Config) CheckFile() error {
+// CheckFile returns an error if another than this user may write the configuration file.
+func (c *Config) CheckFile(user int) error {
 	if c.File == nil || c.File.Path == fileName { // see ours
 		return nil
 	}
-	return CheckWriters(c.File.Path)
+	return CheckWriters(c.File.Path, user)
 }
 
-// CheckWriters returns an error if another user than root and this one owns or may write a file that
+// CheckWriters returns an error if another than root and this user owns or may write a file that
 // decides where data and credentials are sent. A group whose id is the owner's is that user's own.
 // What is mounted read-only, as in containers, is trusted.
-func CheckWriters(path string) error {
+func CheckWriters(path string, user int) error {
 	st, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -117,8 +117,8 @@ func CheckWriters(path string) error {
 		refused = 0o002
 	}
 	switch {
-	case owner != 0 && owner != os.Geteuid():
-		err = cli.Usage(fmt.Sprintf("chown it to root or to the user who runs this (%d); in a container, mount it read-only", os.Geteuid()),
+	case owner != 0 && owner != user:
+		err = cli.Usage(fmt.Sprintf("chown it to root or to the user who runs this (%d); in a container, mount it read-only", user),
 			"%s belongs to another user (%d), who may change where data is sent", path, owner)
 	case mode.IsRegular() && mode.Perm()&refused != 0:
 		err = cli.Usage("chmod go-w "+path, "others may write %s (mode %04o), and so change where data is sent", path, mode.Perm())

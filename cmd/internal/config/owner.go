@@ -99,19 +99,24 @@ func (o *Owner) MayNot(path string) (closed string, mode fs.FileMode) {
 }
 
 // BecomeOwner makes root the user to whom the warehouse belongs, before anything in it is opened: that
-// user's own runs could not change root's files. The key is read before, since it may be root's.
+// user's own runs could not change root's files. The file is checked and the key read before, since
+// they may be root's.
 func (c *Config) BecomeOwner(stderr io.Writer) error {
 	o := OwnerOf(c.Warehouse)
 	if !c.Env.Root || o.UID == 0 {
-		return nil
+		return c.CheckFile(os.Geteuid())
+	}
+	if err := c.CheckFile(o.UID); err != nil {
+		return err
 	}
 	if p, err := c.KeyPlace(); err == nil && p.file != "" {
 		c.keys[p.file], _ = c.Env.ReadSecret(p.file, "API key", keyHint) // a command that needs it returns the error
 	}
-	if !c.Quiet {
+	err := o.Become(c.Env)
+	if err == nil && !c.Quiet {
 		words.Fprintf(stderr, "running as the user %s, to whom %s belongs\n", o.Name, c.Warehouse)
 	}
-	return o.Become(c.Env)
+	return err
 }
 
 // Become makes this process of root one of the owner. It does so before anything is opened, so that

@@ -244,14 +244,21 @@ func TestRootBecomesTheOwner(t *testing.T) {
 	run("root", "extract", "run")
 	run("callhouse", "extract", "run")
 	run("root", "query", "volume")
-	test.OK(t, os.Chown(key, 0, 0))
+	test.OK(t, errors.Join(os.Chown(key, 0, 0), os.Chmod(filepath.Dir(settings), 0o700)))
 	for _, args := range [][]string{{"run", "--full"}, {"compact"}, {"rollback"}, {"repair"}, {"verify"}, {"status"},
 		{"forget", "--before", "2020-01-01", "--yes"}} {
 		run("root", "extract", args...)
 	}
 
+	cmd := u.command("extract", "status", "--config", settings)
+	only := []syscall.SysProcIDMap{{Size: 1}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: only, GidMappings: only}
+	if out, err := cmd.CombinedOutput(); cmd.ProcessState != nil && (err == nil || !strings.HasPrefix(string(out), "extract: the files belong")) {
+		t.Errorf("root that may not become another user: %v\n%s", err, out)
+	}
+
 	test.OK(t, errors.Join(os.Remove(settings), os.Remove(key), os.Chmod(filepath.Join(u.root, "bin"), 0o700)))
-	cmd := u.command("extract", "init", "--config", settings, "--warehouse", w, "--yes", "--base-url", c.service.URL, "--api-key-stdin")
+	cmd = u.command("extract", "init", "--config", settings, "--warehouse", w, "--yes", "--base-url", c.service.URL, "--api-key-stdin")
 	cmd.SysProcAttr, cmd.Stdin = nil, strings.NewReader(testKey)
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "nobody cannot start "+u.root+"/bin/extract: "+u.root+"/bin is closed") {
 		t.Errorf("a program that the user cannot start: %v\n%s", err, out)

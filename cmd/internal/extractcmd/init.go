@@ -329,15 +329,11 @@ func (i *initial) useKey(key, from string) {
 	i.key, i.from, i.keyFile, i.store = key, from, filepath.Join(filepath.Dir(i.target), "key"), true
 }
 
-func (i *initial) api() api.Config {
-	return api.Config{BaseURL: i.BaseURL, Key: api.Secret(i.key), KeySource: i.from, Clock: i.Clock,
-		PerSecond: i.PerSecond, PerMinute: i.PerMinute, Share: i.Share, Version: cli.Version()}
-}
-
 // test sends the one request.
 func (i *initial) test(ctx context.Context) error {
 	words.Fprintf(i.stderr, "Testing with one request … ")
-	calls, err := crawler.Try(ctx, i.api())
+	calls, err := crawler.Try(ctx, api.Config{BaseURL: i.BaseURL, Key: api.Secret(i.key), KeySource: i.from, Clock: i.Clock,
+		PerSecond: i.PerSecond, PerMinute: i.PerMinute, Share: i.Share, Version: cli.Version()})
 	switch {
 	case err != nil:
 		words.Fprintln(i.stderr, "failed.")

@@ -257,9 +257,6 @@ func (s *settings) prepareCommand(cmd *cobra.Command, _ []string) error {
 	if err == nil {
 		err = s.BecomeOwner(s.Stderr)
 	}
-	if err == nil {
-		err = s.CheckFile() // by the user that this is now
-	}
 	return err
 }
 

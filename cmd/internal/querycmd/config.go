@@ -3,6 +3,7 @@ package querycmd
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -59,12 +60,11 @@ func (a *app) configure(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	check := func() error { return a.CheckFile(os.Geteuid()) }
 	if cmd.Name() == "alert" || cmd.Name() == "publish" { // which write into the warehouse
-		if err := a.BecomeOwner(a.Stderr); err != nil {
-			return err
-		}
+		check = func() error { return a.BecomeOwner(a.Stderr) }
 	}
-	if err := a.CheckFile(); err != nil {
+	if err := check(); err != nil {
 		return err
 	}
 	if a.Currency != "" {

@@ -80,7 +80,7 @@ func read(path string) (*File, error) {
 	if err != nil {
 		return nil, cli.Usage("docs/guide/alerts.md shows a file of rules", "read the rules: %w", err)
 	}
-	if err := config.CheckWriters(path); err != nil {
+	if err := config.CheckWriters(path, os.Geteuid()); err != nil {
 		return nil, err
 	}
 	f := &File{path: path}
