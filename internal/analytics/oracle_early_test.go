@@ -117,9 +117,12 @@ func concurrencyOf(g *group, every string, loc *time.Location) (out [][]any) {
 		}
 		s[2] = s[2].(int64) + starts + passes
 		if n := going(at); n > s[3].(int64) {
-			if s[3], s[4] = n, any(nil); starts > 0 {
-				s[4] = at
+			begin := at
+			for i := 0; starts == 0 && i < 2; i++ { // again after a change of the clocks
+				_, offset := time.UnixMilli(begin).In(loc).Zone()
+				begin = step - 1000*int64(offset)
 			}
+			s[3], s[4] = n, begin
 		}
 	}
 	type moment struct{ at, starts, passes int64 }

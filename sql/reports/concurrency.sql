@@ -9,6 +9,8 @@
 -- reports those that are over. A call belongs to every step that it reaches into, but
 -- calls that start before --since are left out.
 --
+-- A peak of calls that go on from before the step is at its start.
+--
 -- Steps are local days, or hours or minutes with --every; a repeated hour is one step. A
 -- step in which no call starts or ends has no row. With --by each group has its own peak;
 -- the peak of all is not their sum.
@@ -23,7 +25,7 @@
 -- * step        TIMESTAMP  -      start of the local day, hour or minute
 -- * calls       BIGINT     count  calls of known duration that start in it
 -- * peak_calls  BIGINT     count  maximum of simultaneous calls
--- * peak_at     TIMESTAMP WITH TIME ZONE  -  time of the first maximum; null: at the start of the step, or none
+-- * peak_at     TIMESTAMP WITH TIME ZONE  -  time of the first maximum; null: no call lasts in it
 
 WITH groups AS (
     SELECT key, row_number() OVER () AS n
@@ -57,6 +59,8 @@ WITH groups AS (
 )
 SELECT key, step, calls,
     CAST(peak AS BIGINT) AS peak_calls,
-    CASE WHEN first & 3 = 2 THEN make_timestamptz(1000 * ((first - 2) // 4)) END AS peak_at
-FROM peaks JOIN groups USING (n)
+    CASE WHEN peak > 0 THEN make_timestamptz(1000 * CASE WHEN first & 3 = 2 THEN ms
+        ELSE guess + epoch_ms(step) - epoch_ms(local_time(make_timestamptz(1000 * guess))) END) END AS peak_at
+FROM (SELECT *, ms + epoch_ms(step) - epoch_ms(local_time(make_timestamptz(1000 * ms))) AS guess -- repeated for a change of the clocks
+    FROM (SELECT *, first // 4 - CASE first & 3 WHEN 0 THEN 1 ELSE 0 END AS ms FROM peaks)) JOIN groups USING (n)
 ORDER BY group_rank(sum(calls) OVER (PARTITION BY n), $largest_first), key NULLS LAST, step
