@@ -38,7 +38,7 @@
 --   low_percent            DOUBLE   percent                          lower bound of this share (Wilson, 95 %)
 --   high_percent           DOUBLE   percent                          upper bound
 --   open_calls             BIGINT   count                            answered calls of known callers whose next 24 hours are not listed yet
---   anonymous_calls        BIGINT   count                            contacts without a number (empty, anonymous, withheld, web calls): in no figure but calls
+-- * anonymous_calls        BIGINT   count                            contacts without a number (empty, anonymous, withheld, web calls): in no figure but calls
 --   undirected_calls       BIGINT   count                            contacts of unknown direction: in no figure but calls
 
 WITH contacts AS (
