@@ -26,7 +26,7 @@
 -- Grain: one row per group, day and measure that is off
 -- Reads: counted_calls of local_date user_sentiment is_started status disconnection_reason settlement transcript_state caller_spoke short_step from 120 days before
 -- Needs: end, words, transcripts, duration, analysis
--- Empty: no day is off its past
+-- Empty: no day with enough of a past is off it; days with less are not judged
 -- Example: query anomalies --by agent --since 28d
 -- Columns:
 --   key      VARCHAR  -      group of --by
