@@ -46,7 +46,12 @@ func (c *Config) AddFlags(root *cobra.Command, program Program) {
 	f.StringVar(&c.Path, "config", "", "configuration `FILE` ("+EnvFile+"); default: the first callhouse.toml on the search path")
 	f.StringSliceVar(&c.Named, "profile", nil, "profile `NAME` in the configuration file ("+EnvProfile+
 		"); a,b for several, where supported")
-	cli.CompleteFrom(root, "profile", func() []string { return c.Env.profileNames(c.Path) })
+	cli.CompleteFrom(root, "profile", func() []string {
+		if f, err := c.Env.Open(c.Path); err == nil && f != nil {
+			return f.Profiles
+		}
+		return nil
+	})
 	for i := range Keys {
 		if words := Keys[i].Words; words != nil {
 			cli.Complete(root, Keys[i].Flag(), words...)

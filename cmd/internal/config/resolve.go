@@ -206,15 +206,6 @@ func (e Environment) choose(f *File, named []string, all bool) ([]string, error)
 	return named, nil
 }
 
-// profileNames returns the file's profiles, for completion; none if it cannot be read.
-func (e Environment) profileNames(named string) []string {
-	f, err := e.Open(named)
-	if err != nil || f == nil {
-		return nil
-	}
-	return f.Profiles
-}
-
 // VariableNames returns all environment variables that the programs read.
 func VariableNames() []string {
 	names := []string{EnvFile, EnvProfile, EnvKey, EnvSafe, EnvCatalogToken, EnvCatalogCredential, EnvCatalogWarehouse,

@@ -26,8 +26,8 @@ type retention struct {
 
 // setRetention computes both limits from the settings.
 func (j *job) setRetention(at time.Time) (err error) {
-	if j.callsFrom, err = j.keepCallsFrom(at); err == nil {
-		j.audioFrom, err = j.keepRecordingsFrom(at)
+	if j.callsFrom, err = j.keepFrom("keep", j.Keep, at); err == nil {
+		j.audioFrom, err = j.keepFrom("keep-recordings", j.KeepRecordings, at)
 	}
 	return err
 }

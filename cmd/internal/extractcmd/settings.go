@@ -72,24 +72,15 @@ func (s *settings) listFrom(now time.Time) (time.Time, error) {
 	if since.After(now) {
 		return since, cli.Usage("give the start of the earliest call to list", "--since %s is in the future", s.Since)
 	}
-	from, err := s.keepCallsFrom(now)
+	from, err := s.keepFrom("keep", s.Keep, now)
 	if from.After(since) {
 		since = from // expired calls are not listed
 	}
 	return since, err
 }
 
-// keepCallsFrom returns the earliest start of the calls to keep, the begin of a day in the zone tz, so that
-// whole days are erased; zero if all are kept.
-func (s *settings) keepCallsFrom(now time.Time) (time.Time, error) {
-	return s.keepFrom("keep", s.Keep, now)
-}
-
-// keepRecordingsFrom is keepCallsFrom for recordings.
-func (s *settings) keepRecordingsFrom(now time.Time) (time.Time, error) {
-	return s.keepFrom("keep-recordings", s.KeepRecordings, now)
-}
-
+// keepFrom returns the earliest start of the calls, or recordings, to keep, the begin of a day in the zone
+// tz, so that whole days are erased; zero if all are kept.
 func (s *settings) keepFrom(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

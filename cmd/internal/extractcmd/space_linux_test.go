@@ -2,6 +2,7 @@ package extractcmd
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -47,7 +48,7 @@ func TestNoInodes(t *testing.T) {
 	}
 }
 
-// On a full disk the lock can be taken, and holds: a command that frees space must run.
+// On a full disk the lock can be taken, and holds: a command that frees space must run. How a run ends is known.
 func TestLockOnAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "nr_inodes=100,size=64k"); err != nil {
@@ -69,7 +70,12 @@ func TestLockOnAFullDisk(t *testing.T) {
 	if _, err := take(); !cli.Is[*disk.LockedError](err) {
 		t.Errorf("a second holder: %v", err)
 	}
-	test.OK(t, l.Release())
+	lost := disk.Lost{RunID: "run", Error: "no space left", Problem: "disk full"}
+	test.OK(t, errors.Join(l.SetLost([]disk.Lost{lost}), l.Release()))
+	err = l.SetLost([]disk.Lost{{Error: strings.Repeat("long", 5000)}})
+	if h, _, unread := disk.Who(dir); err == nil || unread != nil || !h.Released || len(h.Lost) != 1 || h.Lost[0] != lost {
+		t.Errorf("%v, %v, %+v", err, unread, h)
+	}
 }
 
 // The error about a missing address names the machine's file that this user cannot read.

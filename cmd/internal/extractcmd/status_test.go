@@ -90,17 +90,14 @@ func TestStatusOfAllProfiles(t *testing.T) {
 	}
 }
 
-func withMetrics(warehouse, file string) config.Config {
-	return config.Config{Values: config.Values{Warehouse: warehouse, MetricsFile: file}}
-}
-
 // During a run the metrics report its progress every minute, and when the run ends, so does this.
 func TestMetricsWhileARunIsOn(t *testing.T) {
 	// There is no warehouse yet: reading one here would leave decoders in parquet-go's pool
 	// that belong to this test's bubble, and the next test to get one would crash.
 	path, root := filepath.Join(t.TempDir(), "callhouse.prom"), filepath.Join(t.TempDir(), "none")
 	synctest.Test(t, func(t *testing.T) {
-		n := &night{job: job{settings: &settings{Config: withMetrics(root, path), Now: time.Now}, started: time.Now(), log: slog.New(slog.DiscardHandler)}}
+		of := config.Config{Values: config.Values{Warehouse: root, MetricsFile: path}}
+		n := &night{job: job{settings: &settings{Config: of, Now: time.Now}, started: time.Now(), log: slog.New(slog.DiscardHandler)}}
 		read := func(line string) bool {
 			raw := test.Read(t, path)
 			return slices.Contains(strings.Split(string(raw), "\n"), line)

@@ -3,7 +3,6 @@ package disk
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -95,14 +94,6 @@ func syncNew(fsys FS, name string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
-}
-
-// cannotLock returns the error of a failed attempt to lock a file of a warehouse.
-func cannotLock(root string, err error) error {
-	if path := (*fs.PathError)(nil); err == nil || errors.As(err, &path) { // it could not even be opened
-		return err
-	}
-	return cannot(root, "lock files (flock)", err)
 }
 
 // NoSpaceError means that nothing more could be written. The last snapshot is unaffected, and

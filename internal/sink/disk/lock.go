@@ -137,7 +137,10 @@ func TakeLock(root string, h Holder) (_ *Lock, _ []Spend, err error) {
 func (l *Lock) take() (before Holder, err error) {
 	for try := 0; ; try++ {
 		ok, err := l.fl.TryLock()
-		if err = cannotLock(l.root, err); err != nil {
+		if path := (*fs.PathError)(nil); err != nil && !errors.As(err, &path) { // it could be opened
+			err = cannot(l.root, "lock files (flock)", err)
+		}
+		if err != nil {
 			return Holder{}, fmt.Errorf("lock the warehouse: %w", err)
 		}
 		before = readHolder(l.root)
@@ -243,21 +246,39 @@ func (l *Lock) recall() ([]Spend, error) {
 	return out, nil
 }
 
-// write writes the state: atomically, but not synced, since it matters only while the machine runs.
+// write writes the state: atomically, but not synced, since it matters only while the machine runs. On
+// a full disk it uses the blocks of the old state; if they do not suffice, the old state stays.
 func (l *Lock) write() error {
 	raw, err := json.Marshal(l.holder)
 	if err != nil {
 		return fmt.Errorf("write the state: %w", err)
 	}
-	temp := filepath.Join(l.root, layout.TempName(layout.StateName, NewID()))
+	path, temp := filepath.Join(l.root, layout.StateName), filepath.Join(l.root, layout.TempName(layout.StateName, NewID()))
 	if err = os.WriteFile(temp, raw, 0o600); err == nil {
-		err = os.Rename(temp, filepath.Join(l.root, layout.StateName))
+		err = os.Rename(temp, path)
 	}
 	if err != nil {
 		_ = os.Remove(temp)
+	}
+	if before, unread := os.ReadFile(path); IsNoSpace(err) && unread == nil {
+		if err = rewrite(path, raw); err != nil {
+			_ = rewrite(path, before)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("write the state: %w", err)
 	}
 	return nil
+}
+
+// rewrite replaces the content of a file in place.
+func rewrite(path string, raw []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(raw, 0)
+	return errors.Join(err, f.Truncate(int64(len(raw))), f.Close())
 }
 
 // Lost returns the runs without a row.
@@ -286,8 +307,8 @@ func (l *Lock) Note(slot int, s Spend) error {
 	return err
 }
 
-// Release releases the warehouse. If the state cannot be written, for example on a full disk, the next
-// run takes this one for killed, but only if it has no row.
+// Release releases the warehouse. If the state cannot be written, the next run takes this one for
+// killed, but only if it has no row.
 func (l *Lock) Release() error {
 	l.holder.Released = true
 	_ = l.write()
