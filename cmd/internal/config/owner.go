@@ -46,19 +46,11 @@ func OwnerOf(path string) Owner {
 	if err != nil { // as in a container
 		return Owner{UID: id, GID: group, Name: strconv.Itoa(id), Home: "/", groups: []int{group}}
 	}
-	return ownerOf(named)
+	return OwnerAs(named)
 }
 
-// UserNamed returns a user of the machine.
-func UserNamed(name string) (o Owner, ok bool) {
-	named, err := user.Lookup(name)
-	if err != nil {
-		return o, false
-	}
-	return ownerOf(named), true
-}
-
-func ownerOf(u *user.User) Owner {
+// OwnerAs returns a user as an owner.
+func OwnerAs(u *user.User) Owner {
 	o := Owner{Name: u.Username, Home: cmp.Or(u.HomeDir, "/")}
 	o.UID, _ = strconv.Atoi(u.Uid) // numbers, but on Windows
 	o.GID, _ = strconv.Atoi(u.Gid)

@@ -2,7 +2,10 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -90,6 +93,27 @@ func (c *Config) Whose() error {
 		return nil
 	}
 	return cli.Usage("name one with --profile", "%s has profiles, but none is selected: %s", c.File.Path, strings.Join(c.File.Profiles, ", "))
+}
+
+// Unset says why settings are missing if there is no file, or none that this user can read, and what helps.
+func (c *Config) Unset() (why, help string) {
+	if c.File != nil {
+		return "", ""
+	}
+	if _, err := os.ReadFile(c.Env.Machine); errors.Is(err, fs.ErrPermission) {
+		return ", and this user cannot read " + c.Env.Machine, "run this as a user who can"
+	}
+	return "", "run: extract init"
+}
+
+// NoWarehouse returns the error for a warehouse that does not exist yet.
+func (c *Config) NoWarehouse() error {
+	why, help := "", ""
+	if c.Settings.From("warehouse").Source == FromDefault && c.Env.Get("CALLHOUSE_BASE_URL") == "" {
+		why, help = c.Unset()
+	}
+	return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet%s", c.Warehouse, why),
+		cmp.Or(help, "run: extract run --warehouse "+words.Shell(c.Warehouse)))
 }
 
 // apply sets every setting without an argument: from the environment, from a profile of the file

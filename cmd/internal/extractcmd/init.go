@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -180,8 +181,9 @@ func (i *initial) findOwner(target, warehouse string) (string, error) {
 		i.Env.Root = false
 		return warehouse, checkProgram(&of)
 	}
-	var ok bool
-	if i.owner, ok = config.UserNamed("callhouse"); !ok {
+	if named, err := user.Lookup("callhouse"); err == nil {
+		i.owner = config.OwnerAs(named)
+	} else {
 		words.Fprintf(i.stderr, "This machine has no user callhouse: everything will belong to root and run as\n"+
 			"root. To give it a user of its own, stop here, and begin again after:\n"+
 			"  useradd --system --home-dir /var/lib/callhouse --shell /usr/sbin/nologin callhouse\n\n")

@@ -3,13 +3,10 @@ package extractcmd
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -125,11 +122,9 @@ func (s *settings) crawlConfig(now time.Time) (crawler.Config, error) {
 		Window: window, RelistEvery: relistEvery, Full: s.Full, ListOnly: s.ListOnly, MaxDuration: s.MaxDuration, CallIDs: s.CallIDs,
 	}
 	if s.BaseURL == "" {
-		hidden := ""
-		if _, err := os.ReadFile(s.Env.Machine); s.File == nil && errors.Is(err, fs.ErrPermission) {
-			hidden = ", and this user cannot read " + s.Env.Machine
-		}
-		return cfg, cli.Usage("set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3", "no service address%s", hidden)
+		why, help := s.Unset()
+		help += "; or set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3"
+		return cfg, cli.Usage(strings.TrimPrefix(help, "; or "), "no service address%s", why)
 	}
 	if err := api.CheckBaseURL(s.BaseURL); err != nil {
 		return cfg, cli.Usage("set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3; "+

@@ -3,8 +3,6 @@ package extractcmd
 import (
 	"cmp"
 	"errors"
-	"io/fs"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,9 +45,6 @@ func statusCommand(s *settings) *cobra.Command {
 
 // healthOf returns the state of the warehouse.
 func healthOf(s *settings, maxAge time.Duration) (*status.State, error) {
-	if _, err := os.Stat(s.Warehouse); errors.Is(err, fs.ErrNotExist) {
-		return nil, s.noWarehouse()
-	}
 	history, err := sink.ReadHistory(s.Warehouse)
 	if problemOf(err) == cli.Damaged {
 		h := status.Unreadable(err)

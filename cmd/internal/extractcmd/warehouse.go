@@ -1,9 +1,9 @@
 package extractcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -23,11 +23,7 @@ const commitGrace = 75 * time.Second
 
 // noWarehouse returns the error for a warehouse that does not exist yet.
 func (s *settings) noWarehouse() error {
-	if err := layout.CheckRoot(s.Warehouse); err != nil {
-		return explain(err)
-	}
-	return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet", s.Warehouse),
-		"run: extract run --warehouse "+words.Shell(s.Warehouse))
+	return cmp.Or(explain(layout.CheckRoot(s.Warehouse)), s.NoWarehouse())
 }
 
 // snapshot returns the current snapshot, for commands that only read.

@@ -31,8 +31,7 @@ func (c *Command) Explain(err error) error {
 	case err == nil, cli.Is[*cli.Error](err):
 		return err
 	case errors.Is(err, layout.ErrNoWarehouse):
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet", c.Warehouse),
-			"run: extract run --warehouse "+words.Shell(c.Warehouse))
+		return c.NoWarehouse()
 	case errors.Is(err, syscall.ENOTDIR):
 		return cli.Fail(cli.ExitFailed, err, "--warehouse (CALLHOUSE_WAREHOUSE) must name a folder")
 	case cli.Is[*layout.RootError](err):
