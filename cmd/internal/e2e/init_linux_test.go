@@ -256,12 +256,15 @@ func TestRootBecomesTheOwner(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); cmd.ProcessState != nil && (err == nil || !strings.HasPrefix(string(out), "extract: the files belong")) {
 		t.Errorf("root that may not become another user: %v\n%s", err, out)
 	}
-
-	test.OK(t, errors.Join(os.Remove(settings), os.Remove(key), os.Chmod(filepath.Join(u.root, "bin"), 0o700)))
-	cmd = u.command("extract", "init", "--config", settings, "--warehouse", w, "--yes", "--base-url", c.service.URL, "--api-key-stdin")
-	cmd.SysProcAttr, cmd.Stdin = nil, strings.NewReader(testKey)
-	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "nobody cannot start "+u.root+"/bin/extract: "+u.root+"/bin is closed") {
-		t.Errorf("a program that the user cannot start: %v\n%s", err, out)
+	closed := filepath.Join(u.root, "closed")
+	test.OK(t, errors.Join(os.Remove(settings), os.Remove(key), os.MkdirAll(closed+"/w", 0o700), os.Chown(closed+"/w", u.uid, u.gid)))
+	for w, says := range map[string]string{closed + "/w": "reach " + closed + "/w: " + closed, w: "start " + u.root + "/bin/extract: " + u.root + "/bin"} {
+		test.OK(t, os.Chmod(filepath.Join(u.root, "bin"), map[bool]fs.FileMode{true: 0o700, false: 0o755}[says[0] == 's']))
+		cmd := u.command("extract", "init", "--config", settings, "--warehouse", w, "--yes", "--base-url", c.service.URL, "--api-key-stdin")
+		cmd.SysProcAttr, cmd.Stdin = nil, strings.NewReader(testKey)
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "nobody cannot "+says+" is closed") {
+			t.Errorf("what the user cannot reach: %v\n%s", err, out)
+		}
 	}
 }
 

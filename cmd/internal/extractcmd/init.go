@@ -251,8 +251,6 @@ func (i *initial) values(ctx context.Context) error {
 	return err
 }
 
-const typedHere = "this terminal"
-
 // service takes the address and the key from the settings and tests them, or asks for both until a
 // request succeeds.
 func (i *initial) service(ctx context.Context) (err error) {
@@ -274,7 +272,7 @@ func (i *initial) service(ctx context.Context) (err error) {
 		if i.BaseURL, err = i.ask.ask("Address of the service, e.g. https://api.example.com", i.BaseURL, validAddress); err != nil {
 			return err
 		}
-		if i.from != typedHere && given != "" && given != i.BaseURL { // the key of one address is not sent to another
+		if i.from != "this terminal" && given != "" && given != i.BaseURL { // the key of one address is not sent to another
 			i.key = ""
 		}
 		question := "API key (not shown)"
@@ -291,7 +289,7 @@ func (i *initial) service(ctx context.Context) (err error) {
 			return err
 		}
 		if typed != "" {
-			i.useKey(typed, typedHere)
+			i.useKey(typed, "this terminal")
 		}
 		if err = i.test(ctx); err == nil || ctx.Err() != nil {
 			return err
@@ -380,10 +378,11 @@ func (i *initial) checkOwner() error {
 	if err := checkProgram(&i.owner); err != nil {
 		return err
 	}
-	dir := filepath.Dir(i.target)
-	if closed, mode := i.owner.MayNot(dir); closed != "" {
-		return cli.Usage("open it to that user, or remove it if it is empty", "the user %s cannot read %s: %s is closed to others (mode %04o)",
-			i.owner.Name, i.target, closed, mode)
+	for _, path := range []string{i.Warehouse, i.target} {
+		if closed, mode := i.owner.MayNot(resolved(filepath.Dir(path))); closed != "" {
+			return cli.Usage("open it to that user, or name another place; if it is empty, remove it",
+				"the user %s cannot reach %s: %s is closed to others (mode %04o)", i.owner.Name, path, closed, mode)
+		}
 	}
 	return nil
 }
@@ -403,7 +402,7 @@ func (i *initial) write() error {
 	_, err := os.Stat(dir)
 	fresh := err != nil
 	for _, dir := range []string{dir, i.Warehouse} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		if err := cmp.Or(os.MkdirAll(filepath.Dir(dir), 0o755), os.MkdirAll(dir, 0o700)); err != nil {
 			return err
 		}
 	}

@@ -43,12 +43,10 @@ func (h *State) Write(w io.Writer) error {
 	if h.Profile != "" {
 		line("profile", "%s", h.Profile)
 	}
-	if h.history.Snapshot == nil && h.last == nil && !h.history.Held {
-		line("warehouse", "%s", h.Warehouse)
-	} else {
+	if h.history.Snapshot != nil || h.last != nil || h.history.Held {
 		h.writeRuns(line)
-		h.writeSnapshot(line)
 	}
+	h.writeSnapshot(line)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -74,11 +72,11 @@ func (h *State) writeSnapshot(line liner) {
 	m := new(layout.Manifest)
 	if s := h.history.Snapshot; s != nil {
 		m = s.Manifest
+		line("newest call", "%s", h.moment(m.Watermark))
+		line("listed", "%s", h.moment(max(0, m.ListedTo().UnixMilli())))
+		h.writeResources(line, m)
+		line("pending", "%s without transcript, %s not settled", cli.Plural(h.pending, "call"), humanize.Comma(h.unsettled))
 	}
-	line("newest call", "%s", h.moment(m.Watermark))
-	line("listed", "%s", h.moment(max(0, m.ListedTo().UnixMilli())))
-	h.writeResources(line, m)
-	line("pending", "%s without transcript, %s not settled", cli.Plural(h.pending, "call"), humanize.Comma(h.unsettled))
 	if h.unreadable > 0 {
 		line("unreadable", "the records of %s: too large, or no valid JSON; extract import takes them from a file, up to 64 MiB each",
 			cli.Plural(h.unreadable, "call"))
@@ -116,6 +114,10 @@ func (h *State) writeSnapshot(line liner) {
 	}
 	if h.history.Journal > 0 {
 		line("journal", "%s fetched, not committed", humanize.IBytes(uint64(h.history.Journal)))
+	}
+	if h.history.Snapshot == nil {
+		line("warehouse", "%s", h.Warehouse)
+		return
 	}
 	line("warehouse", "%s: snapshot %d of %s (%d kept), %s calls in %s, %s", h.Warehouse, m.Snapshot,
 		m.CommittedAt.Format(time.DateTime), h.history.SnapshotCount, humanize.Comma(h.calls),
