@@ -214,7 +214,7 @@ func TestColumns(t *testing.T) {
 	}
 	for _, f := range sqlfiles.Reports() {
 		args := strings.Fields(f.Name + map[string]string{"CALL_ID": " c1", "WORD...": " ann"}[f.Arguments])
-		for _, more := range [][]string{nil, {"--by", "agent,weekday"}, {"--by", "agent,weekday", "--field", "callback=true"}} {
+		for _, more := range [][]string{nil, {"--by", "agent,call_type"}, {"--by", "agent,call_type", "--field", "callback=true"}} {
 			if more != nil && !f.Grouped() || len(more) > 2 && !slices.Contains(f.Flags, "field") {
 				continue
 			}
