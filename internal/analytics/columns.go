@@ -9,38 +9,18 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// maxShown is the maximum number of columns in an answer for people, unless columns are requested.
-const maxShown = 7
-
 // AllColumns requests every column.
 const AllColumns = "all"
 
-// Show limits an answer to the columns requested or, without any, to those that the header marks; for
-// groups that are compared, to the main figure. Groups come first; a comparison's columns follow their
-// figure. It returns an *UnknownError for an unknown column.
+// Show limits an answer to the columns requested or, without any, to those that the header marks; for groups that are
+// compared, to the main figure. Groups come first. It returns an *UnknownError for an unknown column.
 func (a *Answer) Show(names []string) error {
-	var out []int
-	of := map[string][]int{} // the columns of a figure
-	var known []string
-	for i, c := range a.Columns() {
-		name := compared(c.Name)
-		if of[name] = append(of[name], i); name == c.Name {
-			known = append(known, name)
-		}
-		if i < len(a.q.Keys) || a.comparing() && slices.Contains(a.q.Report.Keys, name) {
-			out = append(out, i)
-		}
-	}
-	for _, c := range a.Columns() { // also by their headings
-		if head := strings.ReplaceAll(c.Label, " ", "_"); of[head] == nil {
-			of[head] = of[compared(c.Name)]
-		}
-	}
+	of, out, known := a.figures()
 	if len(names) == 0 && a.comparing() && len(a.q.Keys) > 0 {
 		names = a.main()
 	}
 	if len(names) == 0 {
-		names = a.usual(maxShown - len(a.q.Keys))
+		names = a.usual(7 - len(a.q.Keys)) // more do not fit a terminal
 	}
 	if len(names) == 0 || slices.Contains(names, AllColumns) {
 		return nil
@@ -70,6 +50,26 @@ func (a *Answer) Show(names []string) error {
 		a.columns = append(a.columns, all[i])
 	}
 	return nil
+}
+
+// figures returns the columns of each figure by its name and heading, those of groups, and the names.
+func (a *Answer) figures() (of map[string][]int, groups []int, known []string) {
+	of = map[string][]int{}
+	for i, c := range a.Columns() {
+		name := compared(c.Name)
+		if of[name] = append(of[name], i); name == c.Name {
+			known = append(known, name)
+		}
+		if i < len(a.q.Keys) || a.comparing() && slices.Contains(a.q.Report.Keys, name) {
+			groups = append(groups, i)
+		}
+	}
+	for _, c := range a.Columns() {
+		if head := strings.ReplaceAll(c.Label, " ", "_"); of[head] == nil {
+			of[head] = of[compared(c.Name)]
+		}
+	}
+	return of, groups, known
 }
 
 // main returns the main figure of a report, which stands for a group in a comparison: the first of those

@@ -18,16 +18,8 @@ import (
 func layout(columns []value.Column, cells [][]string, width int) (t []column, asRecords bool) {
 	var wrapped []column
 	for i, c := range columns {
-		col := column{Column: c, index: i, head: words.Line(heading(c)), whole: width == 0, idle: len(cells) > 1}
-		ids := true
-		for _, row := range cells {
-			col.width = max(col.width, widthOf(row[i]))
-			ids = ids && (len(row[i]) == idLength || row[i] == c.Null)
-			col.idle = col.idle && (row[i] == c.Null || c.Name == "unit" && row[i] == cells[0][i])
-		}
-		if col.min = minText; ids {
-			col.min = minID
-		}
+		col := measured(c, i, cells)
+		col.whole = width == 0
 		if c.Wrap && i < len(columns)-1 {
 			col.min = minWrap
 		}
@@ -69,6 +61,20 @@ func layout(columns []value.Column, cells [][]string, width int) (t []column, as
 	return bars(t, width), false
 }
 
+// measured returns the column of the cells with an index, without its heading's width.
+func measured(c value.Column, i int, cells [][]string) column {
+	col, ids := column{Column: c, index: i, head: words.Line(heading(c)), idle: len(cells) > 1, min: minText}, true
+	for _, row := range cells {
+		col.width = max(col.width, widthOf(row[i]))
+		ids = ids && (len(row[i]) == idLength || row[i] == c.Null)
+		col.idle = col.idle && (row[i] == c.Null || c.Name == "unit" && row[i] == cells[0][i])
+	}
+	if ids {
+		col.min = minID
+	}
+	return col
+}
+
 func total(t []column) int {
 	n := -gap
 	for _, c := range t {
@@ -105,11 +111,6 @@ func alike(cells [][]string, c column) (same bool) {
 
 // narrow shortens ids, then the widest text, until everything fits or no text can be shortened.
 func narrow(t []column, width int) {
-	for i, c := range t {
-		if cuttable(c.Kind) {
-			t[i].width = min(c.width, width)
-		}
-	}
 	for over := total(t) - width; over > 0; over-- {
 		at, most := -1, 0
 		for i, c := range t {
@@ -216,11 +217,10 @@ func heading(c value.Column) string { return cmp.Or(c.Label, c.Name) }
 
 // bar draws a share, 0 to 100, to an eighth of a cell.
 func bar(f float64, cells int) string {
-	eighths := int(f/100*float64(cells)*8 + .5)
-	if eighths == 0 && f > 0 {
-		eighths = 1
+	eighths := min(max(int(f/100*float64(cells)*8+.5), 0), cells*8)
+	if f > 0 {
+		eighths = max(eighths, 1)
 	}
-	eighths = min(max(eighths, 0), cells*8)
 	s := strings.Repeat("█", eighths/8)
 	if part := eighths % 8; part > 0 {
 		s += string([]rune(" ▏▎▍▌▋▊▉")[part])
