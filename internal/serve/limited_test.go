@@ -62,7 +62,7 @@ func attacks() []attack {
 		// Statements and cursors.
 		`COPY calls TO STDOUT`, `COPY (SELECT * FROM transcript_turns) TO STDOUT (FORMAT csv)`, `BEGIN; DECLARE x CURSOR FOR SELECT * FROM calls; FETCH ALL FROM x; COMMIT`, `BEGIN; DECLARE x CURSOR FOR TABLE tool_calls; MOVE 1 IN x; FETCH 9 FROM x; COMMIT`,
 		`SET ROLE somebody; TABLE calls`, `SET SESSION AUTHORIZATION somebody; TABLE calls`, `SET search_path = stored; TABLE calls`, `SET row_security = off; TABLE calls`, `SET callhouse.agents = 'SECRET-agent'; TABLE calls`,
-		`RESET ALL; TABLE calls`, `DISCARD ALL; TABLE calls`, `SET TIME ZONE 'Asia/Seoul'; TABLE calls`, `BEGIN; SAVEPOINT a; TABLE calls; ROLLBACK TO a; TABLE calls; COMMIT`,
+		`RESET ALL; TABLE calls`, `DISCARD PLANS; TABLE calls`, `SET TIME ZONE 'Asia/Seoul'; TABLE calls`, `BEGIN; SAVEPOINT a; TABLE calls; ROLLBACK TO a; TABLE calls; COMMIT`,
 		// Plans, statistics and the catalog.
 		`EXPLAIN SELECT * FROM calls WHERE agent_id = 'SECRET-agent'`, `/* */ EXPLAIN (FORMAT json) SELECT 'SECRET' FROM calls`, `SELECT 'SECRET' FROM pg_class WHERE relname = 'runs'`, `SELECT 'SECRET' FROM information_schema.columns WHERE table_name = 'customers'`,
 		`SELECT 'SECRET', obj_description(oid) FROM pg_class WHERE relname = 'customers'`,
