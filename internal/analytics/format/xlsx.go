@@ -23,9 +23,9 @@ import (
 // ErrSheetFull reports an answer with more rows than a sheet holds.
 var ErrSheetFull = errors.New("the answer exceeds the 1,048,576 rows of an Excel sheet, heading included")
 
-// writeXLSX writes a workbook with one sheet of typed cells, so that no text becomes a formula or a
-// number, and a second one about the answer. Rows wait in a temporary file, because a workbook's
-// parts are consecutive; w gets nothing before the last row.
+// writeXLSX writes a workbook with one sheet of typed cells, so that no text becomes a formula or a number, and a second
+// one about the answer. Rows wait in a temporary file, because a workbook's parts are consecutive; w gets nothing before
+// the last row. The sheets name no range of their cells: the library would write A1 before it knows, and readers obey.
 func writeXLSX(ctx context.Context, w *bufio.Writer, src Source, o Options) (r Result, err error) {
 	temp, err := scratch.MakeIfPossible(scratch.Sheet) // only a large sheet needs it
 	if err != nil {
@@ -79,7 +79,7 @@ func newSheet(file *excelize.File, columns []value.Column, o Options) (*sheet, e
 	bold, err := file.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true},
 		Fill:   excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"DDE5EE"}},
 		Border: []excelize.Border{{Type: "bottom", Color: "7F8FA3", Style: 1}}})
-	if err = errors.Join(err, file.SetSheetName("Sheet1", name)); err != nil {
+	if err = errors.Join(err, file.SetSheetName("Sheet1", name), file.SetSheetDimension(name, "")); err != nil {
 		return nil, err
 	}
 	if s.to, err = file.NewStreamWriter(name); err != nil {
@@ -128,7 +128,7 @@ func (s *sheet) about(lines [][2]string) error {
 	_, err := s.file.NewSheet(name)
 	wrapped, failed := s.file.NewStyle(&excelize.Style{Alignment: &excelize.Alignment{Vertical: "top", WrapText: true}})
 	err = errors.Join(err, failed, s.file.SetColStyle(name, "A:B", wrapped), s.file.SetColWidth(name, "A", "A", 16),
-		s.file.SetColWidth(name, "B", "B", 100))
+		s.file.SetColWidth(name, "B", "B", 100), s.file.SetSheetDimension(name, ""))
 	for i, line := range lines {
 		row := strconv.Itoa(i + 1)
 		err = errors.Join(err, s.file.SetCellStr(name, "A"+row, line[0]), s.file.SetCellStr(name, "B"+row, line[1]))

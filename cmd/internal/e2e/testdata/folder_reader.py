@@ -165,8 +165,8 @@ elif reader == "xlsx: openpyxl":
 
     df, turns = (pandas.read_excel(f"{export}/xlsx/{name}.xlsx", dtype=object) for name in ("calls", "transcript_turns"))
     assert all(isinstance(number, str) for number in df.from_number.dropna()), "phone numbers are texts"
-    lasted = openpyxl.load_workbook(f"{export}/xlsx/calls.xlsx")["calls"]
-    heads = [cell.value for cell in lasted[1]]
+    lasted = openpyxl.load_workbook(f"{export}/xlsx/calls.xlsx", read_only=True)["calls"]
+    heads = [cell.value for cell in next(lasted.iter_rows(max_row=1))]
     talk = [row[heads.index("talk")].value for row in lasted.iter_rows(min_row=2)]
     assert any(talk) and all(isinstance(t, datetime.timedelta) for t in talk if t is not None), "durations are durations"
     start = df["start_at (UTC)"]
