@@ -412,7 +412,7 @@ func (t *table) commitOf(ctx context.Context, columns *iceberg.Schema) (*snapsho
 // need, and existed before this publication wrote anything.
 func (t *table) clean(ctx context.Context) error {
 	keep := map[string]bool{}
-	for _, s := range append(t.retained, t.snap) {
+	for _, s := range append(slices.Clip(t.retained), t.snap) { // tables share the list
 		for _, f := range s.Manifest.FilesOf(t.of.Name) {
 			keep[stemOf(f)] = true
 		}
