@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"callhouse/internal/api"
 	"callhouse/internal/calls"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
@@ -239,9 +238,4 @@ func TestNightsByAWrongClock(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestTakes(t *testing.T) {
-	cfg := api.Config{PerSecond: 5, PerMinute: 120, Share: 0.5}
-	test.Same(t, 10*time.Minute, Takes(&cfg, 580), "580 requests take")
 }

@@ -91,7 +91,7 @@ func follows(t *testing.T, notYet http.HandlerFunc, until time.Duration) (reques
 	a.call("c", end, "/x")
 	a.commit()
 	ctx, stop := context.WithCancel(t.Context())
-	c := a.crawl()
+	c := a.crawl(archiveStore{a.w})
 	c.look = time.Microsecond
 	c.cfg.Now = func() time.Time { // each look takes a second
 		a.mu.Lock()

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -424,15 +423,11 @@ func TestPlainHTTPIsWarnedOf(t *testing.T) {
 	t.Setenv("CALLHOUSE_API_KEY", foulKey)
 	s := newFoulService(t)
 	s.stage.Store(foulKeys)
-	encrypted := httptest.NewUnstartedServer(s)
-	encrypted.Config.ErrorLog = log.New(io.Discard, "", 0) // its certificate is untrusted
-	encrypted.StartTLS()
-	defer encrypted.Close()
 	_, port, _ := strings.Cut(strings.TrimPrefix(s.url, "http://"), ":")
 	for _, c := range []struct {
 		address string
 		times   int
-	}{{"http://0.0.0.0:" + port, 1}, {s.url, 0}, {"http://localhost:" + port, 0}, {encrypted.URL, 0}} {
+	}{{"http://0.0.0.0:" + port, 1}, {s.url, 0}, {"http://localhost:" + port, 0}} {
 		for _, args := range [][]string{{"run"}, {"run", "--quiet"}, {"plan"}} {
 			r := extract(t.Context(), append(args, "--base-url", c.address, "--warehouse", filepath.Join(t.TempDir(), "w"), "--requests-per-second", "1000")...)
 			if n := strings.Count(r.stderr, "unencrypted"); n != c.times {
