@@ -109,7 +109,7 @@ func (c *Config) Unset() (why, help string) {
 // NoWarehouse returns the error for a warehouse that does not exist yet.
 func (c *Config) NoWarehouse() error {
 	why, help := "", ""
-	if c.Settings.From("warehouse").Source == FromDefault && c.Env.Get("CALLHOUSE_BASE_URL") == "" {
+	if len(c.Settings) > 0 && c.Settings.From("warehouse").Source == FromDefault && c.Env.Get("CALLHOUSE_BASE_URL") == "" {
 		why, help = c.Unset()
 	}
 	return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet%s", c.Warehouse, why),
