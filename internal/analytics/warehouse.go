@@ -1,5 +1,5 @@
 // Package analytics answers questions about a warehouse: it runs the named reports, and SQL, on one snapshot opened by
-// package database. The files of package sqlfiles define terms and figures; package format writes the rows.
+// package database. The files of package sqlfiles define terms and figures. It prints nothing: package format writes the rows.
 package analytics
 
 import (

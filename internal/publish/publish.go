@@ -196,11 +196,11 @@ func (p *publication) run(ctx context.Context) error {
 func (p *publication) upload(ctx context.Context, tables []*table) error {
 	group := pool.New().WithContext(ctx).WithMaxGoroutines(concurrency).WithCancelOnError().WithFirstError()
 	for _, t := range tables {
-		there := maps.Clone(t.copies)
+		there, base := maps.Clone(t.copies), t.base()
 		for _, f := range t.files {
 			if _, has := there[stemOf(f)]; !has {
 				group.Go(func(ctx context.Context) error {
-					return t.opened(f, func(c *copied) error { return t.send(ctx, f, c) })
+					return t.opened(f, func(c *copied) error { return t.send(ctx, f, c, base[stemOf(f)] != nil) })
 				})
 			}
 		}

@@ -194,8 +194,8 @@ func (t *table) opened(f *layout.File, do func(*copied) error) error {
 	return do(c)
 }
 
-// send copies a file.
-func (t *table) send(ctx context.Context, f *layout.File, c *copied) error {
+// send copies a file. lost means that the table's current snapshot has it.
+func (t *table) send(ctx context.Context, f *layout.File, c *copied, lost bool) error {
 	if err := layout.VerifyChecksum(c.local, c.local.Name(), f); err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (t *table) send(ctx context.Context, f *layout.File, c *copied) error {
 	t.copies[stemOf(f)], t.sent = to, true
 	t.report.Uploaded++
 	t.report.Bytes += to.size
-	if t.base()[stemOf(f)] != nil {
+	if lost {
 		t.report.Repaired = append(t.report.Repaired, to.uri)
 	}
 	return nil

@@ -1,5 +1,5 @@
 // Package database opens one snapshot of a warehouse in a DuckDB in memory: it defines the tables, views and macros that
-// statements name, explains errors over damaged files, and seals the database for untrusted statements.
+// statements name, explains errors over damaged files, and seals the database for untrusted statements. It knows no report.
 package database
 
 import (

@@ -1,5 +1,5 @@
 // Package duck opens an in-memory DuckDB and streams results chunk by chunk as exact Go values. It uses DuckDB's C
-// interface: the database/sql driver holds a whole result in memory, and loses the digits and order of JSON.
+// interface: the database/sql driver holds a whole result in memory, and loses digits and order of JSON. It knows no warehouse.
 package duck
 
 import (

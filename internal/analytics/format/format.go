@@ -1,5 +1,5 @@
 // Package format writes rows as tables for people, and in the formats of programs and spreadsheets. It holds a bounded
-// number of rows, and does not depend on DuckDB or warehouses.
+// number of rows, writes only to the given writer, and does not depend on DuckDB or warehouses.
 package format
 
 import (

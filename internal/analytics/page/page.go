@@ -1,7 +1,7 @@
 // Package page makes the morning page: one HTML document with the daily numbers and charts of the calls, which needs no
 // network, script or font. All numbers come from named reports; for each, the page has all digits (in data elements,
 // whose text is for people) and the command that prints it. It computes only differences, sums of counts, and whether
-// a difference exceeds chance.
+// a difference exceeds chance. It contains no SQL and touches no files.
 package page
 
 import (

@@ -1,5 +1,5 @@
 // Package chart draws SVG: bars and lines over shared bins, and flows between columns of nodes. Marks have classes instead of
-// colours, which the page's style sheet defines; text widths are estimated from the widest letters.
+// colours, which the page's style sheet defines; text widths are estimated. It knows nothing about calls.
 package chart
 
 import (
