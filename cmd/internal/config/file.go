@@ -126,13 +126,11 @@ func CheckWriters(path string, user int) error {
 	if err == nil || !mode.IsRegular() { // reading a pipe again would wait
 		return err
 	}
-	f, openErr := os.Open(path)
-	if openErr != nil {
-		return err
-	}
-	defer f.Close()
-	if scratch.OnReadOnly(f) {
-		return nil
+	if f, openErr := os.Open(path); openErr == nil {
+		defer f.Close()
+		if scratch.OnReadOnly(f) {
+			return nil
+		}
 	}
 	return err
 }

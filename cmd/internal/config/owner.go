@@ -35,13 +35,10 @@ func OwnerOf(path string) Owner {
 		path = filepath.Dir(path)
 		st, err = os.Stat(path)
 	}
-	if err != nil || around && (st.Mode().Perm()&0o002 != 0 || st.Mode()&fs.ModeSticky != 0) {
+	if err != nil || scratch.UserOf(st) == 0 || around && (st.Mode().Perm()&0o002 != 0 || st.Mode()&fs.ModeSticky != 0) {
 		return Owner{}
 	}
 	id, group := scratch.UserOf(st), scratch.GroupOf(st)
-	if id == 0 {
-		return Owner{}
-	}
 	named, err := user.LookupId(strconv.Itoa(id))
 	if err != nil { // as in a container
 		return Owner{UID: id, GID: group, Name: strconv.Itoa(id), Home: "/", groups: []int{group}}

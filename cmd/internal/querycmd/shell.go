@@ -60,6 +60,7 @@ type shell struct {
 	*app
 	zone, format string
 	interrupts   chan os.Signal
+	terminal     chan struct{} // full once a signal ends the program
 	over         bool
 }
 
@@ -88,7 +89,8 @@ func (s *shell) interact(ctx context.Context) error {
 	s.interrupts = make(chan os.Signal, 1)
 	signal.Notify(s.interrupts, os.Interrupt)
 	defer signal.Stop(s.interrupts)
-	defer restoring()()
+	s.terminal = make(chan struct{}, 1)
+	defer s.restoring()()
 	read := s.editor()
 	s.freeSignals()
 	ctx = context.WithoutCancel(ctx) // from here on Ctrl-C cancels only a statement
@@ -96,6 +98,8 @@ func (s *shell) interact(ctx context.Context) error {
 		for len(s.interrupts) > 0 {
 			<-s.interrupts
 		}
+		s.terminal <- struct{}{} // waits for good once a signal ends the program
+		<-s.terminal
 		text, err := read()
 		switch {
 		case errors.Is(err, errInterrupted):

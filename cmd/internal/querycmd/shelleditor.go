@@ -22,12 +22,13 @@ import (
 )
 
 // restoring makes a signal that ends the program restore the terminal. stop ends that.
-func restoring() (stop func()) {
+func (s *shell) restoring() (stop func()) {
 	state, err := term.GetState(int(os.Stdin.Fd()))
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, cli.Terminating()...)
 	go func() {
 		for sig := range signals {
+			s.terminal <- struct{}{} // a statement that ends now must not bring the editor back
 			if err == nil {
 				_ = term.Restore(int(os.Stdin.Fd()), state)
 			}
