@@ -196,12 +196,12 @@ func TestDocsOfFaults(t *testing.T) {
 	for _, f := range world.CallFaults {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Kind, f.Effect)
 	}
-	test.GoldenPart(t, "../../docs/reference/sandbox.md", "internal/sandbox -run TestDocsOfFaults -update -->\n", "<!-- end of faults -->",
+	test.GoldenPart(t, "../../docs/reference/sandbox.md", "internal/sandbox -run TestDocsOfFaults -update -->\n", "<!-- end -->",
 		b.String()+"\n")
 }
 
 var (
-	schemathesis = flag.String("schemathesis", "", "the program schemathesis: try every operation with it (make contract)")
+	schemathesis = flag.String("schemathesis", "", "the program schemathesis: try every operation with it (interop/sandbox.sh)")
 	examples     = flag.Int("examples", 30, "how many requests it makes of each kind")
 )
 
@@ -232,7 +232,7 @@ func TestSchemathesis(t *testing.T) {
 	}
 }
 
-var clientsDir = flag.String("clients", "", "a folder with the programs oapi-codegen and bin/openapi-python-client: generate clients there and use them (make clients)")
+var clientsDir = flag.String("clients", "", "a folder with the programs oapi-codegen and bin/openapi-python-client: generate clients there and use them (interop/sandbox.sh)")
 
 // TestGeneratedClients generates clients from the OpenAPI documents with stock generators. Two
 // programs use them to create an agent and a campaign, wait for its calls, and read them. Both

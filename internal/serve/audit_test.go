@@ -96,7 +96,7 @@ func testCursors(t *testing.T, h *testServer) {
 	}
 }
 
-// Where DuckDB would answer differently, or fail, the answer is Postgres'. make postgres compares
+// Where DuckDB would answer differently, or fail, the answer is Postgres'. interop/postgres.sh compares
 // these with a real Postgres.
 func testDialect(t *testing.T, h *testServer) {
 	c := h.connect(t, "")

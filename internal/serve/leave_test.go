@@ -30,7 +30,7 @@ import (
 func TestMain(m *testing.M) { loopback.Main(m) }
 
 // Clients that disconnect at any moment leave nothing: no connection, no snapshot, no goroutine.
-// make serve-load has slow and dead clients.
+// make soak has slow and dead clients.
 func TestLeaving(t *testing.T) {
 	var server *postgres.Server
 	h := start(t, func(s *postgres.Server) { server = s })

@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	pgPrograms = flag.String("postgres", "", "the folder of Postgres' programs; make postgres sets it")
+	pgPrograms = flag.String("postgres", "", "the folder of Postgres' programs; interop/postgres.sh sets it")
 )
 
 // comparison is a question that both servers answered.
@@ -37,7 +37,7 @@ type comparison struct {
 // The answers to all clients are those of a real Postgres with the same data.
 func TestLikePostgres(t *testing.T) {
 	if *pgPrograms == "" {
-		t.Skip("make postgres runs it, with a real Postgres")
+		t.Skip("interop/postgres.sh runs it, with a real Postgres")
 	}
 	h := start(t, nil)
 	analyticstest.Write(t, h.root, 2, someData())
@@ -467,7 +467,7 @@ var knownly = map[string]string{
 	"JDBC: getIndexInfo": "it does not tell how many rows an index has, and the null of INDEX_QUALIFIER is an integer",
 }
 
-const tableBegins, tableEnds = "<!-- made by make postgres -->\n", "<!-- end -->\n"
+const tableBegins, tableEnds = "<!-- made by interop/postgres.sh -->\n", "<!-- end -->\n"
 
 // writeDocs writes the table of questions.
 func writeDocs(t *testing.T, all []comparison) {

@@ -29,7 +29,7 @@ type program struct {
 	wants       []string // in its output
 }
 
-// light are the programs of make postgres.
+// light are the programs of interop/postgres.sh.
 var light = []program{
 	{name: "pgcli", needs: "pgcli/bin/pgcli", script: `printf '\\dt\n\\d calls\nSELECT status, count(*) AS how_many FROM calls GROUP BY 1 ORDER BY 1;\n\\q\n' | $DIR/pgcli/bin/pgcli -w $DATABASE`,
 		wants: []string{"transcript_turns", `"calls_pkey" PRIMARY KEY`, "| status | how_many |", "| ended  | 2        |"}},
@@ -59,7 +59,7 @@ func aboutCalls() string {
 	return v.Answers
 }
 
-// heavy are the programs of make tools.
+// heavy are the programs of interop/tools.sh.
 var heavy = []program{
 	{name: "dbt", needs: "dbt/bin/dbt", script: `export DBT_PROFILES_DIR=. CALLHOUSE_PORT=$PORT; dbt="$DIR/dbt/bin/dbt --no-use-colors"; $dbt debug; $dbt test; $dbt docs generate; $dbt show --select weeks
 $dbt show --inline "select obj_description('calls'::regclass) as answers" --output json`,
@@ -78,16 +78,16 @@ $dbt show --inline "select obj_description('calls'::regclass) as answers" --outp
 	{name: "Great Expectations", needs: "great_expectations/bin/python", script: "GX_ANALYTICS_ENABLED=false $DIR/great_expectations/bin/python check.py", wants: []string{"UnexpectedRowsExpectation True", "ExpectColumnQuantileValuesToBeBetween True", "ExpectColumnStdevToBeBetween True"}},
 }
 
-// Programs read the tables with their default settings. make postgres installs them into the folder
+// Programs read the tables with their default settings. interop/postgres.sh installs them into the folder
 // of CALLHOUSE_PROGRAMS; missing ones are skipped.
 func TestPrograms(t *testing.T) { try(t, os.Getenv("CALLHOUSE_PROGRAMS"), light) }
 
-// So do programs that take long to install or start; make tools installs them.
+// So do programs that take long to install or start; interop/tools.sh installs them.
 func TestHeavyPrograms(t *testing.T) { try(t, os.Getenv("CALLHOUSE_HEAVY"), heavy) }
 
 func try(t *testing.T, dir string, programs []program) {
 	if dir == "" {
-		t.Skip("make postgres and make tools run it")
+		t.Skip("interop/postgres.sh and interop/tools.sh run it")
 	}
 	h := start(t, nil)
 	analyticstest.Write(t, h.root, 2, someData())
@@ -216,7 +216,7 @@ func isUp(ctx context.Context, address string) bool {
 func TestSuperset(t *testing.T) {
 	superset := os.Getenv("CALLHOUSE_SUPERSET")
 	if superset == "" {
-		t.Skip("make tools runs it")
+		t.Skip("interop/tools.sh runs it")
 	}
 	h := start(t, nil)
 	analyticstest.Write(t, h.root, 2, someData())

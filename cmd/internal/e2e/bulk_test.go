@@ -201,7 +201,7 @@ func killable(t *testing.T, world sandbox.Config, kind string) (c *company, run 
 	}
 }
 
-// bulkKills is the number of runs that TestKilledAmongBulkPages kills; make crash uses 50.
+// bulkKills is the number of runs that TestKilledAmongBulkPages kills; make soak uses 50.
 var bulkKills = longtest.Int("bulk-kills", 1, 3, "how many runs TestKilledAmongBulkPages kills")
 
 // A run killed while fetching v2 pages loses nothing, and durable data is not requested again.

@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	// readFor is how long TestReadersOfABusyWarehouse reads; make soak-readers takes a minute.
+	// readFor is how long TestReadersOfABusyWarehouse reads; make soak takes a minute.
 	readFor     = longtest.Int("read-for", 0, 5, "how many seconds the readers of a busy warehouse read; 0: until some commits are made")
 	busyQueries = longtest.Int("busy-queries", 4, 24, "how many questions TestReadersOfABusyWarehouse asks")
 )

@@ -35,7 +35,7 @@ type folder struct {
 }
 
 // Stock readers open the folder of a table, and an export's files, and read the same: every row,
-// every digit of a cost, the same times, and the month. make readers installs all of them. make
+// every digit of a cost, the same times, and the month. interop/readers.sh installs all of them. It
 // engines runs Spark over the folders, and an Iceberg table over the files.
 func TestFolderReaders(t *testing.T) {
 	t.Parallel()
@@ -44,7 +44,7 @@ func TestFolderReaders(t *testing.T) {
 		python = "python3"
 	}
 	if exec.CommandContext(t.Context(), python, "-c", "import pandas").Run() != nil {
-		t.Skipf("%s has no pandas: make readers installs it and the others", python)
+		t.Skipf("%s has no pandas: interop/readers.sh installs it and the others", python)
 	}
 	var there []string
 	readers := []string{"pandas", "pyarrow", "polars", "datafusion", "duckdb", "chdb",
@@ -182,7 +182,7 @@ func readers(t *testing.T) map[string][]string {
 		all["node"] = []string{"node", filepath.Join(dir, "catalog_reader.mjs")}
 	}
 	if len(all) == 0 {
-		t.Skip("neither Python's nor Node's DuckDB is there: make catalog installs them")
+		t.Skip("neither Python's nor Node's DuckDB is there: interop/readers.sh installs them")
 	}
 	return all
 }

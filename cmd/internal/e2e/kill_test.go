@@ -61,7 +61,7 @@ func (f *fuse) burn() {
 	}
 }
 
-// kills is the number of runs that TestKilledRuns kills; make crash uses 300.
+// kills is the number of runs that TestKilledRuns kills; make soak uses 300.
 var kills = longtest.Int("kills", 2, 2, "how many runs TestKilledRuns kills")
 
 // The real program is killed with SIGKILL at random moments, night after night. After each kill the
@@ -124,7 +124,7 @@ func TestKilledRuns(t *testing.T) {
 	t.Logf("%d kills, %d snapshots, %d requests, %d details again; outcomes %v", killed, committed, s.Requests, s.DetailsUnchanged, outcomes)
 }
 
-// maintenanceKills is the number of commands that TestKilledMaintenance kills; make crash uses 200.
+// maintenanceKills is the number of commands that TestKilledMaintenance kills; make soak uses 200.
 var maintenanceKills = longtest.Int("maintenance-kills", 2, 2, "how many commands TestKilledMaintenance kills")
 
 // Maintenance commands are killed with SIGKILL at random moments, with nights between. After each

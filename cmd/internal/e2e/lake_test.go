@@ -76,7 +76,7 @@ func TestPublishedAfterARun(t *testing.T) {
 func TestLakeCatalogs(t *testing.T) {
 	jars := strings.Fields(os.Getenv("CALLHOUSE_LAKE_JARS"))
 	if len(jars) == 0 {
-		t.Skip("make lake-catalogs brings the catalogs")
+		t.Skip("interop/lake.sh brings the catalogs")
 	}
 	for _, jar := range jars {
 		t.Run(filepath.Base(jar), func(t *testing.T) {

@@ -151,11 +151,11 @@ type lakePlace struct {
 
 // Engines read the tables of query publish iceberg in a folder and in a bucket, and get exactly
 // query's answers: for the last commit and, by its tag, for the one before, which lacks a column.
-// The SQL of examples/lake equals the reports. make lake installs the engines.
+// The SQL of examples/lake equals the reports. interop/lake.sh installs the engines.
 func TestLakeReaders(t *testing.T) {
 	python := os.Getenv("CALLHOUSE_PYTHON")
 	if os.Getenv("CALLHOUSE_LAKE") == "" {
-		t.Skip("make lake installs the engines")
+		t.Skip("interop/lake.sh installs the engines")
 	}
 	script, err := filepath.Abs(filepath.Join("testdata", "lake_reader.py"))
 	test.OK(t, err)

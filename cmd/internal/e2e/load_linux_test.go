@@ -36,9 +36,9 @@ import (
 )
 
 var (
-	loadConnections = flag.Int("load-connections", 7, "how many clients TestServeUnderLoad has; make serve-load has 200")
-	loadCommits     = flag.Int("load-commits", 1, "how many commits land meanwhile; make serve-load has 100")
-	loadFor         = flag.Duration("load-for", 0, "how long that takes; 0: as long as it needs; make serve-load has 10m")
+	loadConnections = flag.Int("load-connections", 7, "how many clients TestServeUnderLoad has; make soak has 200")
+	loadCommits     = flag.Int("load-commits", 1, "how many commits land meanwhile; make soak has 100")
+	loadFor         = flag.Duration("load-for", 0, "how long that takes; 0: as long as it needs; make soak has 10m")
 )
 
 // isLong reports whether to test everything, which takes minutes.
@@ -365,7 +365,7 @@ func (s *served) browse(stop <-chan struct{}) error {
 
 // Clients read in every way, over both protocols, during commits and the removal of snapshots: no
 // error, and every transaction sees one commit. No kind of disturbance by clients leaves anything
-// behind. make long does a little of it, and make serve-load all.
+// behind. make long does a little of it, and make soak all.
 func TestServeUnderLoad(t *testing.T) {
 	longtest.Only(t)
 	s := startServing(t)

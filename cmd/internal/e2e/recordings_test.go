@@ -309,7 +309,7 @@ func silence(n uint32) []byte {
 	return append(b, make([]byte, n)...)
 }
 
-// recordingKills is the number of runs that TestKilledRecordings kills; make crash uses 200.
+// recordingKills is the number of runs that TestKilledRecordings kills; make soak uses 200.
 var recordingKills = longtest.Int("recording-kills", 2, 3, "how many runs TestKilledRecordings kills")
 
 // The real program is killed with SIGKILL while it archives. After each kill no file of the archive

@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// resourceKills is the number of runs that TestKilledAmongResources kills; make crash uses 200.
+// resourceKills is the number of runs that TestKilledAmongResources kills; make soak uses 200.
 var resourceKills = longtest.Int("resource-kills", 1, 5, "how many runs TestKilledAmongResources kills")
 
 // The real program is killed with SIGKILL while it fetches resources, or soon after. After each

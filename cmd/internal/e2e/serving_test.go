@@ -179,13 +179,13 @@ func bombs() []string {
 	}
 }
 
-var tryBombs = flag.Bool("bombs", false, "send a server statements that would take too much of everything; make bombs does")
+var tryBombs = flag.Bool("bombs", false, "send a server statements that would take too much of everything; make soak does")
 
 // An excessive statement ends with an error, or ends its user's process: the server and other users
 // continue.
 func TestBombs(t *testing.T) {
 	if !*tryBombs {
-		t.Skip("make bombs tries it")
+		t.Skip("make soak tries it")
 	}
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Agencies())

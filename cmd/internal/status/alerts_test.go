@@ -24,7 +24,7 @@ import (
 
 // promtool tests the alert rules on months of thirty nights. The metrics are those that the code
 // writes for the runs of such a month, and Prometheus' own promtool evaluates the rules.
-var promtool = flag.String("promtool", "", "Prometheus' promtool, for TestAlertsOfThirtyNights; make alerts installs and names it")
+var promtool = flag.String("promtool", "", "Prometheus' promtool, for TestAlertsOfThirtyNights; make alerts finds and names it")
 
 const (
 	scrapeEvery = 30 * time.Minute

@@ -222,7 +222,7 @@ func TestNothingChanges(t *testing.T) {
 // Real changes are found, more reliably the larger they are and the more calls there are.
 func TestSomethingChanges(t *testing.T) {
 	if *companies == 1 {
-		t.Skip("make chance tries it")
+		t.Skip("make soak tries it")
 	}
 	edit := companyEnds.AddDate(0, 0, -editedDays)
 	found := func(v verdicts) bool { return v.edit == "worse" }

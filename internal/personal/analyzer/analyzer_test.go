@@ -151,7 +151,7 @@ func TestAddress(t *testing.T) {
 
 var presidio = flag.String("presidio", "", "Python with presidio-analyzer and flask, for TestPresidio")
 
-// A real Presidio finds names: `make presidio`.
+// A real Presidio finds names: `interop/presidio.sh`.
 func TestPresidio(t *testing.T) {
 	if *presidio == "" {
 		t.Skip("needs -presidio")

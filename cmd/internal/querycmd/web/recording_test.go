@@ -162,7 +162,7 @@ func TestWhoMayListen(t *testing.T) {
 }
 
 // In a browser without scripts, a click on a turn plays the recording from there, on a phone and on
-// a desktop. make look runs it.
+// a desktop. interop/browser.sh runs it.
 func TestListen(t *testing.T) {
 	if *browser == "" {
 		t.Skip("-browser names no Chromium")

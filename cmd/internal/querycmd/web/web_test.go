@@ -371,7 +371,7 @@ var (
 
 // In a browser without scripts, a click on a day's bar leads to its calls, one of these to its
 // conversation, and this to its agent; nothing is wider than a phone, and axe finds nothing to
-// improve. make look runs it.
+// improve. interop/browser.sh runs it.
 func TestClickThrough(t *testing.T) {
 	if *browser == "" {
 		t.Skip("-browser names no Chromium")

@@ -1,5 +1,5 @@
 """A program that uses the sandbox through clients that openapi-python-client made of its
-OpenAPI documents: make clients."""
+OpenAPI documents: interop/sandbox.sh."""
 
 import sys
 
