@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"callhouse/internal/hook"
 	"callhouse/internal/test"
 )
 
@@ -184,10 +183,10 @@ func TestChannelDown(t *testing.T) {
 	root := t.TempDir()
 	w := &wire{fail: errors.New("it is down")}
 	deliver(t, root, w, monday, messages(2)...)
-	w.fail = &hook.RefusedError{Status: 429, After: maxWait}
+	w.fail = &RefusedError{Status: 429, After: maxWait}
 	deliver(t, root, w, monday.Add(time.Minute))
 	test.Same(t, 2*tries, w.tries, "tries while the channel is down")
-	w.fail = &hook.RefusedError{Status: 404}
+	w.fail = &RefusedError{Status: 404}
 	deliver(t, root, w, monday.Add(time.Hour))
 	if s, err := Read(root); err != nil || w.tries != 2*tries+1 || len(s.Outbox) != 2 || !strings.Contains(s.Waiting(), "404") {
 		t.Errorf("%d tries, then %+v, %v", w.tries, s, err)

@@ -3,19 +3,26 @@ package alert
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"callhouse/internal/hook"
 )
 
 // Channel sends messages.
 type Channel interface {
 	// Send sends a message. Its error contains no secret; if another try is useless now, it is a
-	// *hook.RefusedError.
+	// *RefusedError.
 	Send(ctx context.Context, m *Message) error
 }
+
+// RefusedError is a response that another try does not change before After has passed; 0: at all.
+type RefusedError struct {
+	Status int
+	After  time.Duration
+}
+
+func (e *RefusedError) Error() string { return fmt.Sprintf("it responded with status %d", e.Status) }
 
 const (
 	// attemptTimeout is the time limit of one attempt.
@@ -73,7 +80,7 @@ func send(ctx context.Context, c Channel, m *Message, pause func(context.Context
 		}
 		m.Error = clip(err.Error())
 		wait := time.Duration(try*try) * time.Second
-		if refused, ok := errors.AsType[*hook.RefusedError](err); ok {
+		if refused, ok := errors.AsType[*RefusedError](err); ok {
 			wait = refused.After
 		}
 		if try == tries || ctx.Err() != nil || wait <= 0 || wait > maxWait {

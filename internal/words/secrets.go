@@ -15,11 +15,8 @@ import (
 // Masked replaces a secret.
 const Masked = "[masked]"
 
-// Shorter texts are not masked: they would be found in harmless words.
-const (
-	minSecret = 4
-	minToken  = 12 // in paths and queries, which also contain words
-)
+// minSecret is the shortest text that is masked: shorter ones would be found in harmless words.
+const minSecret = 4
 
 // Secrets are texts that messages must not repeat. The zero value contains none and masks only the
 // part of addresses before an @. Its methods may be called concurrently, and all except those that
@@ -59,43 +56,6 @@ func (s *Secrets) Add(texts ...string) {
 		pairs = append(pairs, form, Masked)
 	}
 	s.mask = strings.NewReplacer(pairs...)
-}
-
-// AddURL adds the secret parts of an address: a user and password, and long parts of its path and
-// query. The address may be invalid.
-func (s *Secrets) AddURL(address string) {
-	_, rest, ok := strings.Cut(address, "://")
-	if !ok {
-		rest = address
-	}
-	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
-		user, password, _ := strings.Cut(rest[:at], ":")
-		if password == "" {
-			password = user
-		}
-		s.addBoth(password)
-		rest = rest[at+1:]
-	}
-	_, query, _ := strings.Cut(rest, "?")
-	for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == '#' }) {
-		_, value, _ := strings.Cut(part, "=")
-		s.addBoth(value)
-	}
-	host := true
-	for part := range strings.FieldsFuncSeq(rest, func(r rune) bool { return strings.ContainsRune("/?&#=", r) }) {
-		if !host && len(part) >= minToken {
-			s.addBoth(part)
-		}
-		host = false
-	}
-}
-
-// addBoth adds a part of an address, both escaped and unescaped.
-func (s *Secrets) addBoth(text string) {
-	s.Add(text)
-	if meant, err := url.PathUnescape(text); err == nil {
-		s.Add(meant)
-	}
 }
 
 // userinfo is the part of an address before an @.

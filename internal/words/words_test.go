@@ -77,13 +77,8 @@ func TestRedact(t *testing.T) {
 			test.Same(t, want, s.Redact(in), "Redact(%q)", in)
 		}
 	}
-	s := new(words.Secrets)
-	s.AddURL("https://me:hunter2@hc.example/ping/5f0c2b6e-token?key=k%3D99&t=abcd")
-	if got, want := s.Redact("hunter2 hc.example /ping/ 5f0c2b6e-token k%3D99 k=99 abcd"), "[masked] hc.example /ping/ [masked] [masked] [masked] [masked]"; got != want {
-		t.Errorf("parts of the address: %s", got)
-	}
 	test.Same(t, "12345 [ma…", words.NewSecrets("the-secret").Clip("12345 the-secret", 9), "Clip")
-	s = words.NewSecrets("the-secret")
+	s := words.NewSecrets("the-secret")
 	if got := s.Clip(strings.Repeat("the-secret", 1<<20), 300); strings.Contains(got, "the-") || len(got) > 303 {
 		t.Errorf("Clip: %s", got)
 	}

@@ -48,7 +48,7 @@ var groups = []struct{ title, names string }{
 	{"Needed", "base_url api_key_file warehouse since max_duration tz"},
 	{"Limits", "requests_per_second requests_per_minute share resources list_only"},
 	{"Privacy", "mask mask_key_file redact redact_patterns redact_service keep keep_recordings"},
-	{"Outputs", "recordings recordings_private metrics_file ping_url quiet alerts currency lang format publish publish_to " +
+	{"Outputs", "recordings recordings_private metrics_file quiet alerts currency lang format publish publish_to " +
 		"publish_catalog publish_namespace"},
 	{"Advanced", ""},
 }
@@ -92,9 +92,7 @@ type Key struct {
 	// Whose marks settings that decide which calls go where. Environment variables must not override
 	// them if a profile's own table sets them.
 	Whose bool
-	// Masked hides its value in output.
-	Masked bool
-	in     func(*Values) any // returns its place in Values
+	in    func(*Values) any // returns its place in Values
 }
 
 // Flag returns the name of the flag.
@@ -127,7 +125,7 @@ type Values struct {
 	MaxDuration                             time.Duration
 	Resources, OrganizationID               string
 	Transcripts                             string
-	MetricsFile, PingURL                    string
+	MetricsFile                             string
 	Quiet                                   bool
 	ListOnly                                bool
 	TZ, Currency, Lang, Format, Success     string
@@ -211,9 +209,6 @@ var Keys = []Key{
 	{Name: "metrics_file", Kind: Path, For: Extract, Own: true, Value: "FILE", Sample: "/var/lib/node_exporter/callhouse-{profile}.prom",
 		About: "file for Prometheus metrics, written every minute of a run and at its end; {profile} is the profile's name",
 		in:    func(v *Values) any { return &v.MetricsFile }},
-	{Name: "ping_url", Kind: Text, For: Extract, Own: true, Value: "URL", Sample: "https://hc-ping.com/…", Masked: true,
-		About: "URL to request after a successful run, with /fail appended after any other; a secret",
-		in:    func(v *Values) any { return &v.PingURL }},
 	{Name: "quiet", Kind: Boolean, For: Extract, Uses: "plan verify recordings import compact rollback forget", Letter: "q",
 		Default: "false",
 		About:   "print only warnings and errors", in: func(v *Values) any { return &v.Quiet }},

@@ -17,7 +17,7 @@ import (
 	"callhouse/internal/test"
 )
 
-// inbox records the requests to webhooks and pings.
+// inbox records the requests to webhooks.
 type inbox struct {
 	*httptest.Server
 	mu   sync.Mutex

@@ -136,54 +136,41 @@ func TestOperationsMessages(t *testing.T) {
 	}
 }
 
-// Log, metrics and ping report good and bad runs.
+// Log and metrics report good and bad runs.
 func TestRunsAreWatched(t *testing.T) {
 	t.Setenv("CALLHOUSE_API_KEY", "")
-	board := newInbox(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: 60, Days: 2}})
 	n := &nights{company: c, metrics: filepath.Join(filepath.Dir(c.warehouse), "callhouse.prom")}
 	run := func(more ...string) result {
 		t.Helper()
-		return extractAt(t.Context(), c.clock.Now, append(append(n.args(), "--ping-url", board.URL+"/a-secret"), more...)...)
+		return extractAt(t.Context(), c.clock.Now, append(n.args(), more...)...)
 	}
-	expect := func(what string, r result, code int, ping, message string) {
+	expect := func(what string, r result, code int, message string) {
 		t.Helper()
 		if r.code != code || !strings.Contains(r.stderr, message) {
 			t.Errorf("%s: exit code %d, want %d and %q:\n%s", what, r.code, code, message, r.stderr)
 		}
-		if sent := board.last(); sent != ping {
-			t.Errorf("%s: pinged %q, want %q", what, sent, ping)
-		}
-		if strings.Contains(r.stderr, "a-secret") {
-			t.Errorf("%s: the log tells where it pings:\n%s", what, r.stderr)
-		}
 	}
-	expect("a good run", run(), cli.ExitOK, "GET /a-secret", " done in ")
+	expect("a good run", run(), cli.ExitOK, " done in ")
 	good := n.seen()
 	c.service.Server.Revoke(testKey)
-	expect("a revoked key", run(), cli.ExitFailed, "POST /a-secret/fail", "does not accept the API key")
+	expect("a revoked key", run(), cli.ExitFailed, "does not accept the API key")
 	c.service.Server.Restore(testKey)
-	expect("no key", run("--api-key-file="), cli.ExitUsage, "POST /a-secret/fail", "no API key")
+	expect("no key", run("--api-key-file="), cli.ExitUsage, "no API key")
 	bad := n.seen()
 	if bad["last_run_exit_code"] != 2 || bad["last_success_timestamp_seconds"] != good["last_success_timestamp_seconds"] || bad["calls"] != good["calls"] {
 		t.Errorf("after a run without a key the metrics are %v", bad)
 	}
 
 	// Neither a run that finds the warehouse locked, nor one without a key, changes the holder's
-	// metrics or sends its pings.
+	// metrics.
 	before := test.Read(t, n.metrics)
 	w, err := sink.Open(sink.Options{Root: c.warehouse, RunID: layout.RunID(time.Now(), 5)})
 	test.OK(t, err)
-	expect("a held warehouse", run(), cli.ExitLocked, "", "another run holds")
-	expect("no key beside a run", run("--api-key-file="), cli.ExitUsage, "POST /a-secret/fail", "no API key")
+	expect("a held warehouse", run(), cli.ExitLocked, "another run holds")
+	expect("no key beside a run", run("--api-key-file="), cli.ExitUsage, "no API key")
 	if after, err := os.ReadFile(n.metrics); err != nil || string(after) != string(before) {
 		t.Errorf("the metrics were written anew: %v\n%s", err, after)
 	}
 	test.OK(t, w.Close())
-	// A failing ping only logs a warning.
-	board.Close()
-	r := run()
-	if r.code != cli.ExitOK || !strings.Contains(r.stderr, "cannot ping") || strings.Contains(r.stderr, "a-secret") {
-		t.Errorf("a run that cannot ping: exit code %d\n%s", r.code, r.stderr)
-	}
 }

@@ -399,25 +399,6 @@ func TestCredentialsInAddresses(t *testing.T) {
 	}
 }
 
-// The ping address may contain a token, which no message repeats.
-func TestPingTokenIsNotSaid(t *testing.T) {
-	s := newFoulService(t)
-	s.stage.Store(foulKeys)
-	t.Setenv("CALLHOUSE_API_KEY", foulKey)
-	const token = "5f0c2b6e-token-of-the-ping"
-	refused := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Location", "nowhere://"+token+r.URL.Path)
-		w.WriteHeader(http.StatusFound)
-	}))
-	defer refused.Close()
-	for _, address := range []string{refused.URL + "/" + token, "http://user:" + token + "@127.0.0.1:1/", refused.URL + "/?token=" + token, "http://%zz" + token} {
-		r := extract(t.Context(), "run", "--base-url", s.url, "--warehouse", filepath.Join(t.TempDir(), "w"), "--ping-url", address)
-		if !strings.Contains(r.stderr, "cannot ping") || strings.Contains(r.stderr, token) {
-			t.Errorf("%s:\n%s", address, r.stderr)
-		}
-	}
-}
-
 // Sending the key over plain http to another machine causes a warning, once per run.
 func TestPlainHTTPIsWarnedOf(t *testing.T) {
 	t.Setenv("CALLHOUSE_API_KEY", foulKey)

@@ -97,7 +97,7 @@ func (s *settings) writeConfig(out io.Writer) {
 	for i := range s.Settings {
 		t := &s.Settings[i]
 		value := cmp.Or(t.Value, "-")
-		if t.Value != "" && (t.Key.Masked || t.Key.Name == "base_url" && api.MayHoldSecrets(t.Value)) {
+		if t.Key.Name == "base_url" && api.MayHoldSecrets(t.Value) {
 			value = words.Masked
 		}
 		words.Fprintf(w, "  %s\t%s\t%s\n", t.Key.Name, value, t.From)

@@ -31,8 +31,7 @@ type night struct {
 	poll atomic.Pointer[func() crawler.Progress] // returns the crawl's progress; nil: it has not started
 }
 
-// run fetches new and changed calls and commits them. Then it prints its report, writes the metrics
-// and sends the ping.
+// run fetches new and changed calls and commits them. Then it prints its report and writes the metrics.
 func run(ctx context.Context, s *settings, stderr io.Writer) error {
 	n := &night{job: job{settings: s, begun: s.Clock.Local(), started: s.Now(), running: schema.OutcomeRunning},
 		screen: newScreen(stderr, s.Quiet), next: -1}
@@ -60,7 +59,6 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 	err = n.toLake(ctx, err)
 	n.alert(ctx, err)
 	n.publish(err)
-	ping(ctx, n.PingURL, err, n.Secrets, n.log)
 	return err
 }
 

@@ -264,7 +264,6 @@ func (s *settings) configure(cmd *cobra.Command) error {
 // apply sets the settings to those of a profile; "" means the top of the file.
 func (s *settings) apply(cmd *cobra.Command, profile string) error {
 	err := s.Take(cmd.Flags(), config.Extract, profile)
-	s.Secrets.AddURL(s.PingURL)
 	given := s.Country
 	if s.Country = strings.ToUpper(given); err == nil && given != "" && !phone.IsCountry(s.Country) {
 		err = cli.Usage("use a two-letter code, e.g. --country KR", "--country %s is not a country", given)

@@ -18,7 +18,7 @@ import (
 )
 
 // commitGrace bounds the last commit after an interrupt. A service manager usually waits 90 seconds
-// before it kills a stopped run, and the ping needs some of them.
+// before it kills a stopped run.
 const commitGrace = 75 * time.Second
 
 // noWarehouse returns the error for a warehouse that does not exist yet.

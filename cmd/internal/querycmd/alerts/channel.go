@@ -20,7 +20,6 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/internal/alert"
-	"callhouse/internal/hook"
 	"callhouse/internal/words"
 )
 
@@ -87,11 +86,31 @@ func (p *poster) Send(ctx context.Context, m *alert.Message) error {
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "callhouse/"+cli.Version())
 	req.Header.Set(headerID, m.ID)
-	text, err := hook.Send(p.client, req)
+	text, err := send(p.client, req)
 	if err == nil && p.kind != "webhook" && failure.Match(text) {
 		return errors.New("it responded with status 200, but did not take the message")
 	}
 	return err
+}
+
+// send sends a request, and returns the text of the response. Its error never contains the address; it
+// is a *alert.RefusedError if another try is useless.
+func send(client *http.Client, req *http.Request) ([]byte, error) {
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, errors.Unwrap(err) // of a *url.Error, which repeats the address
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))                // to its end, so that the connection can be reused
+	seconds, _ := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16) // a date counts as none
+	refused := &alert.RefusedError{Status: resp.StatusCode, After: time.Duration(seconds) * time.Second}
+	switch {
+	case resp.StatusCode/100 == 2:
+		return text, nil
+	case seconds == 0 && (resp.StatusCode/100 == 5 || resp.StatusCode == http.StatusTooManyRequests):
+		return nil, errors.New(refused.Error())
+	}
+	return nil, refused
 }
 
 // payload returns the body of a webhook.

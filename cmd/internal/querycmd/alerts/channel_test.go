@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"callhouse/internal/alert"
-	"callhouse/internal/hook"
 	"callhouse/internal/test"
 )
 
@@ -111,7 +110,7 @@ func TestFailures(t *testing.T) {
 		ch, err := newPoster(s.URL+"/services/T0/B0/verysecret", authority(s), "slack")
 		test.OK(t, err)
 		err = ch.Send(t.Context(), message())
-		var refused *hook.RefusedError
+		var refused *alert.RefusedError
 		if err == nil || errors.As(err, &refused) != c.refused || c.status == 429 && refused.After != 3*time.Second || strings.Contains(err.Error(), "secret") || len(*got) != 1 {
 			t.Errorf("status %d: %v after %d requests", c.status, err, len(*got))
 		}

@@ -16,7 +16,6 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/alert"
 	"callhouse/internal/analytics"
-	"callhouse/internal/hook"
 	"callhouse/internal/words"
 )
 
@@ -136,7 +135,7 @@ type masked struct {
 // Send implements alert.Channel.
 func (m masked) Send(ctx context.Context, message *alert.Message) error {
 	err := m.Channel.Send(ctx, message)
-	if err == nil || cli.Is[*hook.RefusedError](err) { // its text is ours
+	if err == nil || cli.Is[*alert.RefusedError](err) { // its text is ours
 		return err
 	}
 	return errors.New(m.secrets.Error(err))
