@@ -107,16 +107,16 @@ func unreadable(path string, err error) error {
 	case errors.As(err, &strict) && len(strict.Errors) > 0:
 		e := &strict.Errors[0]
 		line, _ := e.Position()
-		return cli.Usage("docs/reference/alerts.md lists all keys", "%s:%d: unknown key %q", path, line, strings.Join(e.Key(), "."))
+		return cli.Usage("docs/guide/alerts.md lists all keys", "%s:%d: unknown key %q", path, line, strings.Join(e.Key(), "."))
 	case errors.As(err, &syntax) && mustBe(syntax) != "":
 		line, _ := syntax.Position()
-		return cli.Usage("docs/reference/alerts.md lists all keys", "%s:%d: %s must be %s", path, line, syntax.Key()[len(syntax.Key())-1],
+		return cli.Usage("docs/guide/alerts.md lists all keys", "%s:%d: %s must be %s", path, line, syntax.Key()[len(syntax.Key())-1],
 			mustBe(syntax))
 	case errors.As(err, &syntax):
 		line, _ := syntax.Position()
-		return cli.Usage("docs/reference/alerts.md lists all keys", "%s:%d: %s", path, line, strings.TrimPrefix(syntax.Error(), "toml: "))
+		return cli.Usage("docs/guide/alerts.md lists all keys", "%s:%d: %s", path, line, strings.TrimPrefix(syntax.Error(), "toml: "))
 	}
-	return cli.Usage("docs/reference/alerts.md lists all keys", "%s: %w", path, err)
+	return cli.Usage("docs/guide/alerts.md lists all keys", "%s: %w", path, err)
 }
 
 // mustBe says what a value of the wrong type must be; empty for other errors. go-toml's own text
@@ -346,7 +346,7 @@ func (f *File) channel(name string, env config.Environment, stdout writer) (_ al
 		}
 	}
 	if err != nil {
-		return nil, secrets, cli.Usage(cmp.Or(cli.Hint(err), "docs/reference/alerts.md describes the channels"),
+		return nil, secrets, cli.Usage(cmp.Or(cli.Hint(err), "docs/guide/alerts.md describes the channels"),
 			"%s: channel %q: %w", f.path, name, err)
 	}
 	return made, secrets, nil

@@ -56,7 +56,7 @@ tested programs and the differences from Postgres.
 
 --http serves browsers and spreadsheets: the morning page, whose numbers and bars link
 to the calls behind them, each report as a page and as a file, and the transcript of a
-call. docs/reference/serve.md lists the addresses.
+call. docs/reference/page.md lists the addresses.
 
 On the loopback, without --users, every user name is accepted without a password. Other
 addresses require --users and TLS; query serve user add NAME creates a user. With
