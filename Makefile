@@ -22,7 +22,7 @@ test: ## Run the quick tests (what the README's second command runs)
 	go test ./...
 
 long: ## Try everything the quick tests only sample, and what they leave out (about 25 minutes)
-	go test -tags judged $(LONG_PACKAGES) -timeout 30m -args -long
+	go test -tags arrow $(LONG_PACKAGES) -timeout 30m -args -long
 
 soak: ## What takes hours, before a release: WHAT='crash damage chance load size'
 	.ci/soak $(WHAT)
@@ -32,7 +32,7 @@ race: ## Run the quick tests under the race detector
 
 vet: ## go vet
 	go vet ./...
-	go vet -tags judged ./cmd/internal/e2e
+	go vet -tags arrow ./cmd/internal/e2e
 
 lint: size ## golangci-lint, with the rules on which package may import which; the limits of size
 	$(LINT) run --allow-parallel-runners ./...

@@ -24,20 +24,16 @@ type Running struct {
 }
 
 // Listen serves s on a TCP address; port 0 chooses a free one. It stops when ctx is done or Close
-// is called. The handlers of around wrap every request.
-func Listen(ctx context.Context, addr string, s *Server, around ...func(http.Handler) http.Handler) (*Running, error) {
+// is called.
+func Listen(ctx context.Context, addr string, s *Server) (*Running, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
-	var h http.Handler = s
-	for _, a := range around {
-		h = a(h)
-	}
 	r := &Running{URL: "http://" + l.Addr().String(), Server: s, done: make(chan struct{})}
 	r.http = &http.Server{
-		Handler: h, ReadHeaderTimeout: time.Minute,
+		Handler: s, ReadHeaderTimeout: time.Minute,
 		ErrorLog: log.New(io.Discard, "", 0), // requested faults are no errors
 	}
 	go func() {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,8 +72,7 @@ func foundAt(t *testing.T, now time.Time, opts sandbox.Options) *company {
 	}
 	server, err := sandbox.New(opts)
 	test.OK(t, err)
-	around := func(h http.Handler) http.Handler { return judged(t, h) }
-	c.service, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server, around)
+	c.service, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server)
 	test.OK(t, err)
 	t.Cleanup(func() { test.OK(t, c.service.Close()) })
 	return c

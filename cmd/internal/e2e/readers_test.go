@@ -1,4 +1,4 @@
-//go:build judged
+//go:build arrow
 
 package e2e
 
