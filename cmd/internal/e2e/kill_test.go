@@ -8,10 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -22,6 +22,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/test"
 )
 
@@ -61,31 +62,36 @@ func (f *fuse) burn() {
 	}
 }
 
-// kills is the number of runs that TestKilledRuns kills; make soak uses 300.
-var kills = longtest.Int("kills", 2, 2, "how many runs TestKilledRuns kills")
+// kills is the number of runs that TestKilledRuns kills; make soak uses 800.
+var kills = longtest.Int("kills", 2, 8, "how many runs TestKilledRuns kills")
 
-// The real program is killed with SIGKILL at random moments, night after night. After each kill the
-// warehouse opens and is whole, with no call twice; in the end it equals the sandbox, and no detail
-// was requested twice, except those in flight at a kill.
+// The real program is killed with SIGKILL somewhere between its first request and its last commit,
+// night after night, while it fetches calls, transcripts on v2 pages, the organisation and
+// recordings. After each kill the warehouse opens and is whole, with no call twice; in the end it
+// equals the sandbox, and no detail was requested twice, except those in flight at a kill.
 func TestKilledRuns(t *testing.T) {
 	bin := linkProgram(t, t.TempDir(), "extract")
 	const workers = 128 // extract's number at these limits
-	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 375 * int64(*worlds), Days: 3}, Latency: 2 * time.Millisecond, Jitter: 6 * time.Millisecond})
+	fuse := new(fuse)
+	c := record(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 150 * int64(*worlds), Days: 3}, Organisation: organisation.Config{Pace: -1},
+		Latency: 2 * time.Millisecond, Jitter: 6 * time.Millisecond,
+		Inject: func(int64, sandbox.Request) sandbox.FaultKind { fuse.burn(); return "" }}, nil, foundNow)
+	c.instead = func(*http.Request) []byte { fuse.burn(); return nil }
 	run := func(ctx context.Context) (killed bool) {
-		return c.runProgram(ctx, bin, "--yes") // the sandbox's clock is ahead of the program's
+		return c.runProgram(ctx, bin, "--yes", // the sandbox's clock is ahead of the program's
+			"--resources", "all", "--organization-id", c.service.Server.Organisation().ID(), "--transcripts", "auto",
+			"--recordings", c.archive, "--recordings-private")
 	}
 	killed, committed, rnd := 0, int64(0), longtest.Rand(t)
-	length := time.Duration(*worlds) * 600 * time.Millisecond // about the duration of a run
+	requests := 200 * int64(*worlds) // about those of a run
 	for killed < *kills {
-		began := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rnd.Int64N(int64(length)*5/4)))
-		if run(ctx) {
+		after := 1 + rnd.Int64N(requests)
+		if run(fuse.light(t, after, time.Duration(rnd.Int64N(int64(60*time.Millisecond))))) {
 			killed++
 		} else {
-			length = time.Since(began)
+			requests = max(1, after-fuse.left.Load())
 			c.clock.Advance(30 * time.Minute) // it completed: create new work
 		}
-		cancel()
 		s, err := layout.Current(c.warehouse)
 		if errors.Is(err, layout.ErrNoWarehouse) && committed == 0 {
 			continue
@@ -112,7 +118,12 @@ func TestKilledRuns(t *testing.T) {
 	if run(t.Context()) {
 		t.Fatal("the last run was killed")
 	}
-	sameAsTruth(t, c)
+	sameAsTruth(t, c.company)
+	c.sameOrganisation()
+	c.sameAsTable()
+	if n := len(c.expected()); len(c.files()) != n {
+		t.Errorf("%d of %d recordings are stored", len(c.files()), n)
+	}
 	s := c.service.Server.Stats()
 	if s.DetailsUnchanged > int64(killed*workers) {
 		t.Errorf("%d details were asked for again in vain after %d kills", s.DetailsUnchanged, killed)
@@ -122,67 +133,6 @@ func TestKilledRuns(t *testing.T) {
 		t.Errorf("outcomes of the runs after %d kills: %v", killed, outcomes)
 	}
 	t.Logf("%d kills, %d snapshots, %d requests, %d details again; outcomes %v", killed, committed, s.Requests, s.DetailsUnchanged, outcomes)
-}
-
-// maintenanceKills is the number of commands that TestKilledMaintenance kills; make soak uses 200.
-var maintenanceKills = longtest.Int("maintenance-kills", 2, 2, "how many commands TestKilledMaintenance kills")
-
-// Maintenance commands are killed with SIGKILL at random moments, with nights between. After each
-// kill the warehouse opens and is whole, and no call is lost; in the end it equals the sandbox.
-func TestKilledMaintenance(t *testing.T) {
-	t.Parallel()
-	longtest.Only(t)
-	bin := linkProgram(t, t.TempDir(), "extract")
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 14, Calls: 100 * int64(*worlds), Days: 70}})
-	c.mustExtract()
-	c.clock.Advance(5 * time.Hour)
-	c.mustExtract() // rollback needs an earlier snapshot
-	old := filepath.Join(t.TempDir(), "old")
-	orders := [][]string{{"compact", "--all"}, {"forget", "--yes", "--call-id"}, {"rollback"}, {"compact", "--redact", "all", "--warehouse", old}}
-	outcomes := map[string]int{}
-	rnd := longtest.Rand(t)
-	for n := range *maintenanceKills {
-		order := slices.Clone(orders[n%len(orders)])
-		switch order[0] {
-		case "forget":
-			order = append(order, fmt.Sprint("nobody-", n)) // an unknown id: forget rewrites the snapshot nevertheless
-		case "compact":
-			if slices.Contains(order, old) {
-				copyTree(t, c.warehouse, old)
-			}
-		}
-		calls := c.one("SELECT count(*) FROM calls")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rnd.Int64N(int64(250*time.Millisecond))))
-		cmd := exec.CommandContext(ctx, bin, append([]string{"--warehouse", c.warehouse, "--quiet"}, order...)...)
-		if err := cmd.Run(); err != nil && ctx.Err() == nil && cmd.ProcessState.ExitCode() != cli.ExitIncomplete {
-			t.Fatalf("%v: %v", order, err)
-		}
-		cancel()
-		outcomes[fmt.Sprint(order[0], " ", cmd.ProcessState)]++
-		for _, root := range []string{c.warehouse, old} {
-			if _, err := os.Stat(root); err != nil {
-				continue
-			}
-			if v := extract(t.Context(), "verify", "--all", "--warehouse", root); v.code != cli.ExitOK {
-				t.Fatalf("after a kill of %v: %s%s", order, v.stdout, v.stderr)
-			}
-		}
-		if slices.Contains(order, old) {
-			for _, again := range [][]string{order, {"verify", "--redacted", "--warehouse", old}} {
-				if r := extract(t.Context(), again...); r.code != cli.ExitOK {
-					t.Fatalf("%v after a kill: %s%s", again, r.stdout, r.stderr)
-				}
-			}
-			continue
-		}
-		if now := c.one("SELECT count(*) FROM calls"); order[0] != "rollback" && now != calls {
-			t.Fatalf("after a kill of %v there are %v calls, there were %v", order, now, calls)
-		}
-		c.clock.Advance(5 * time.Hour)
-		c.mustExtract()
-	}
-	sameAsTruth(t, c)
-	t.Logf("%v", outcomes)
 }
 
 var double = longtest.Int("double", 2, 10, "how often TestTwoRunsAtOnce starts two runs at once")

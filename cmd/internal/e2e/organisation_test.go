@@ -3,6 +3,7 @@ package e2e
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -212,7 +213,7 @@ func rowsByKey(c *company, of *resource.Resource) map[string]map[string]string {
 }
 
 // A resource added later than its parents is fetched for all of them, even if these have not
-// changed.
+// changed. What changes later is a row of changes, and each table at an earlier time is as it was.
 func TestResourceRequestedLater(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 24, Calls: 30, Days: 3, Agents: 3}, Organisation: organisation.Config{Pace: -1}})
@@ -227,9 +228,26 @@ func TestResourceRequestedLater(t *testing.T) {
 			t.Errorf("%v %s, want %d", n, of.Name, want)
 		}
 	}
+	c.sameOrganisation()
+	night, world := c.clock.Now(), c.service.Server.Organisation()
 	c.clock.Advance(24 * time.Hour)
 	if said := c.mustExtract("--resources", "all").stderr; !strings.Contains(said, "0 records") {
 		t.Errorf("records are asked for again:\n%s", said)
+	}
+	agent, base := world.Truth("agents", night)[0], world.Truth("knowledges", night)[0].ID
+	test.OK(t, errors.Join(world.Edit(c.clock.Now(), "agents", "", agent.ID, objectJSON{"name": "Bookings"}), world.Delete(c.clock.Now(), "knowledges", "", base)))
+	c.clock.Advance(24 * time.Hour)
+	c.mustExtract("--resources", "all")
+	c.sameOrganisation()
+	got := c.one(fmt.Sprintf(`SELECT string_agg(concat_ws(' ', kind, key, before ->> 'name', after ->> 'name'), ', ' ORDER BY kind) AS v
+		FROM changes WHERE resource IN ('agents', 'knowledges') AND seen_at > make_timestamptz(%d)`, night.UnixMicro()))
+	if want := fmt.Sprintf("changed %s %s Bookings, deleted %s", agent.ID, agent.Object["name"], base); got != want {
+		t.Errorf("changes: %v, want %v", got, want)
+	}
+	got = c.one(fmt.Sprintf("SELECT (SELECT count(*) FROM knowledges_at(n)) || ' ' || (SELECT name FROM agents_at(n) WHERE agent_id = '%s') AS v FROM (SELECT make_timestamptz(%d) AS n)",
+		agent.ID, night.Add(time.Hour).UnixMicro()))
+	if want := fmt.Sprint(len(world.Truth("knowledges", night)), " ", agent.Object["name"]); got != want {
+		t.Errorf("the night before there were %v, want %v", got, want)
 	}
 }
 

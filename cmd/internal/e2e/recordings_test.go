@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -21,7 +20,6 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/recordings"
 	"callhouse/internal/sandbox/world"
@@ -39,11 +37,7 @@ type studio struct {
 	busy     int            // current and maximum number of connections
 	most     int
 	headers  []http.Header
-	// hold is how long a host waits after an answer's headers: a client that already has the
-	// recording has hung up by then. downloads counts the other requests; nil: no count.
-	hold      time.Duration
-	downloads map[string]int
-	instead   func(*http.Request) []byte // a WAV file sent instead; nil: none
+	instead  func(*http.Request) []byte // a WAV file sent instead; nil: none
 }
 
 // record starts a company with hosts of recordings. They record all headers: no host except the
@@ -90,7 +84,7 @@ func (s *studio) watch(next http.Handler) http.Handler {
 			s.mu.Unlock()
 		}()
 		s.mu.Lock()
-		hold, instead := s.hold, s.instead
+		instead := s.instead
 		s.mu.Unlock()
 		if instead != nil {
 			if body := instead(r); body != nil {
@@ -99,24 +93,7 @@ func (s *studio) watch(next http.Handler) http.Handler {
 				return
 			}
 		}
-		if hold == 0 {
-			next.ServeHTTP(w, r)
-			return
-		}
-		rec := httptest.NewRecorder()
-		next.ServeHTTP(rec, r)
-		maps.Copy(w.Header(), rec.Header())
-		w.WriteHeader(rec.Code)
-		_ = http.NewResponseController(w).Flush()
-		select {
-		case <-r.Context().Done():
-			return
-		case <-time.After(hold):
-		}
-		s.mu.Lock()
-		s.downloads[r.URL.Path]++
-		s.mu.Unlock()
-		_, _ = w.Write(rec.Body.Bytes())
+		next.ServeHTTP(w, r)
 	})
 }
 
@@ -307,71 +284,6 @@ func silence(n uint32) []byte {
 	b = le.AppendUint16(le.AppendUint16(b, 1), 8)
 	b = le.AppendUint32(append(b, "data"...), n)
 	return append(b, make([]byte, n)...)
-}
-
-// recordingKills is the number of runs that TestKilledRecordings kills; make soak uses 200.
-var recordingKills = longtest.Int("recording-kills", 2, 3, "how many runs TestKilledRecordings kills")
-
-// The real program is killed with SIGKILL while it archives. After each kill no file of the archive
-// is incomplete, whether or not the table knows it. In the end all are stored, and only downloads
-// in flight at a kill are repeated.
-func TestKilledRecordings(t *testing.T) {
-	longtest.Only(t) // TestKilledRuns kills runs; TestSweep in recording and TestPruneKilled in recorded test leftovers
-	t.Parallel()
-	bin := linkProgram(t, t.TempDir(), "extract")
-	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 26, Calls: 30 + 10*int64(*recordingKills), Days: 3}}, nil, foundNow)
-	whole := map[string]int64{} // sizes, by call
-	measure := func() {
-		for id, v := range s.expected() {
-			if whole[id] == 0 {
-				rec := httptest.NewRecorder()
-				s.host.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, string(recordings.AppendLink(nil, "", v)), nil))
-				whole[id] = int64(rec.Body.Len())
-			}
-		}
-	}
-	measure()
-	s.mu.Lock()
-	s.hold, s.downloads = 30*time.Millisecond, map[string]int{}
-	s.mu.Unlock()
-	rnd := longtest.Rand(t)
-	for killed := 0; killed < *recordingKills; {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rnd.Int64N(int64(1500*time.Millisecond))))
-		if s.runProgram(ctx, bin, "--yes", "--recordings", s.archive, "--recordings-private") {
-			killed++
-		} else {
-			s.clock.Advance(6 * time.Hour)
-			measure()
-		}
-		cancel()
-		for path := range s.files() {
-			id, ok := strings.CutSuffix(filepath.Base(path), ".mp3")
-			info, err := os.Stat(filepath.Join(s.archive, path))
-			if !ok || err != nil || info.Size() != whole[id] {
-				t.Fatalf("after %d kills %s is incomplete: %v", killed, path, err)
-			}
-		}
-	}
-	if s.runProgram(t.Context(), bin, "--yes", "--recordings", s.archive, "--recordings-private") {
-		t.Fatal("the last run was killed")
-	}
-	if n := len(s.expected()); len(s.files()) != n {
-		t.Errorf("%d of %d recordings are stored", len(s.files()), n)
-	}
-	s.sameAsTable()
-	twice := 0
-	s.mu.Lock()
-	for _, n := range s.downloads {
-		twice += max(0, n-1)
-	}
-	s.mu.Unlock()
-	if most := 4 * *recordingKills; twice > most {
-		t.Errorf("%d recordings were downloaded twice after %d kills", twice, *recordingKills)
-	}
-	if left, _ := os.ReadDir(filepath.Join(s.warehouse, "parts")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-	t.Logf("%d recordings, %d kills: %d downloaded twice", len(whole), *recordingKills, twice)
 }
 
 // A process that follows the service archives recordings as their calls end.

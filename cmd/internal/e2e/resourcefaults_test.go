@@ -1,13 +1,14 @@
 package e2e
 
 import (
+	"regexp"
+	"testing"
+	"time"
+
 	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/test"
-	"regexp"
-	"testing"
-	"time"
 )
 
 // said counts how often a run's report names a problem with a resource.
