@@ -6,8 +6,6 @@ import (
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/question"
-	"callhouse/internal/resource"
-	"callhouse/internal/schema"
 	"callhouse/internal/words"
 )
 
@@ -54,30 +52,3 @@ func unmatched(ctx context.Context, conn *duck.Conn, filters []question.Filter) 
 	}
 	return out, nil
 }
-
-// maxOffered is the maximum number of completions.
-const maxOffered = 200
-
-// Values returns the values of a dimension that begin with a text, most frequent first: names of
-// agents and campaigns, or ids if they have no name.
-func (w *Warehouse) Values(ctx context.Context, dimension, begin string) ([]string, error) {
-	filters, err := question.Filters([]string{dimension + "="})
-	if err != nil {
-		return nil, err
-	}
-	conn, err := w.Conn(ctx, schema.Calls.Name, resource.Agents.Name, resource.Campaigns.Name, resource.CampaignCalls.Name)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	value := "CAST(" + filters[0].InCalls() + " AS VARCHAR)"
-	if of := named[dimension]; of != nil && len(w.Snapshot().Manifest.FilesOf(of.Name)) > 0 {
-		value = fmt.Sprintf("coalesce((SELECT any_value(n.name) FROM (SELECT CAST(%s AS VARCHAR) AS id, name FROM stored.%s) n "+
-			"WHERE n.id = %s), %s)", of.Key[0], of.Name, value, value)
-	}
-	return conn.Column(ctx, fmt.Sprintf("SELECT v FROM (SELECT %s AS v FROM calls) WHERE starts_with(v, ?) "+
-		"GROUP BY v ORDER BY count(*) DESC, v LIMIT %d", value, maxOffered), begin)
-}
-
-// named maps the dimensions whose values have names to their resources.
-var named = map[string]*resource.Resource{"agent": resource.Agents, "campaign": resource.Campaigns}

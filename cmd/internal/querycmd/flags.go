@@ -7,8 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/question"
 )
 
@@ -22,38 +20,12 @@ func (a *app) whereFlag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&a.Where, "where", nil,
 		"only calls with `NAME=VALUE`, e.g. call_type=outbound; names as for --by. Repeat it to combine conditions: "+
 			"AND between names, OR within one")
-	a.completeFromData(cmd, "where")
+	cli.Complete(cmd, "where", question.Dimensions()...)
 }
 
 // agentFlag adds the flag that selects one agent's calls or changes.
 func (a *app) agentFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.Agent, "agent", "", "only one agent: its `ID` or an ID prefix, its name or part of it")
-	a.completeFromData(cmd, "agent")
-}
-
-// completeFromData completes a flag with values of the warehouse.
-func (a *app) completeFromData(cmd *cobra.Command, flag string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		directive := cobra.ShellCompDirectiveNoFileComp
-		if out, ok := answer.Conditions(flag, typed); ok {
-			return out, directive | cobra.ShellCompDirectiveNoSpace
-		}
-		ctx, cancel := answer.ForTab(cmd.Context())
-		defer cancel()
-		if err := a.configure(cmd); err != nil {
-			return nil, directive
-		}
-		loc, err := a.Location()
-		if err != nil {
-			return nil, directive
-		}
-		w, err := analytics.Open(ctx, a.Warehouse, a.Options(loc))
-		if err != nil {
-			return nil, directive
-		}
-		defer func() { _ = w.Close() }() // it was only read
-		return answer.Completions(ctx, w, flag, typed), directive
-	}) // fails if the flag does not exist
 }
 
 // heading describes the selected calls.

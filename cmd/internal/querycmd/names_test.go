@@ -1,16 +1,12 @@
 package querycmd_test
 
 import (
-	"bytes"
-	"context"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/longtest"
@@ -123,17 +119,6 @@ func TestMessagesSteerNothing(t *testing.T) {
 	}
 }
 
-// complete requests completions like a shell, but waits for them: on a busy machine they may take
-// longer than a Tab may block.
-func complete(t *testing.T, args string) result {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	var out, errs bytes.Buffer
-	code := querycmd.Run(ctx, cmdtest.Env(), append([]string{"__complete"}, strings.Split(args, " ")...), strings.NewReader(""), &out, &errs)
-	return result{code, out.String(), errs.String()}
-}
-
 // Shells complete the values of flags.
 func TestCompletionOfValues(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -145,43 +130,11 @@ func TestCompletionOfValues(t *testing.T) {
 		"sentiment --tz ":       "Asia/Seoul",
 		"describe transcript_t": "transcript_turns",
 	} {
-		r := complete(t, args)
+		r := run(t, "", append([]string{"__complete"}, strings.Split(args, " ")...)...)
 		if !strings.Contains("\n"+r.out, "\n"+want+"\n") {
 			t.Errorf("query %s: does not offer %q:\n%s", args, want, r)
 		}
 	}
-}
-
-// Values of conditions are completed from the warehouse.
-func TestCompletionFromData(t *testing.T) {
-	copyWarehouse(t)
-	for args, want := range map[string]string{
-		"sentiment --where call_t":                     "call_type=",
-		"sentiment --where call_type=":                 "call_type=outbound",
-		"costs --since 7d --where outcome=comp":        "outcome=completed",
-		"costs --where weekday=W":                      "weekday=Wednesday",
-		"sentiment --since mon":                        "monday",
-		"sentiment --agent " + firstAgent(t)[:4]:       firstAgent(t),
-		"sentiment --where agent=" + firstAgent(t)[:4]: "agent=" + firstAgent(t),
-	} {
-		r := complete(t, args)
-		if !strings.Contains("\n"+r.out, "\n"+want+"\n") {
-			t.Errorf("query %s: does not offer %q:\n%s", args, want, r)
-		}
-	}
-	for _, args := range []string{"sentiment --where nonsense=", "sentiment --where call_type=zzz", "sentiment --warehouse nowhere --agent a"} {
-		if r := complete(t, args); r.out != ":4\n" {
-			t.Errorf("query %s: offers %s", args, r)
-		}
-	}
-}
-
-// firstAgent returns an agent with calls.
-func firstAgent(t *testing.T) string {
-	t.Helper()
-	r := run(t, "", "sql", "--format", "csv", "SELECT agent_id FROM calls WHERE agent_id IS NOT NULL LIMIT 1")
-	_, id, _ := strings.Cut(strings.TrimSpace(r.out), "\n")
-	return id
 }
 
 // The help fits a screen of 80 columns and 24 lines, and has every command once.
