@@ -84,8 +84,6 @@ type Options struct {
 	Width int
 	// Heading is written above the rows in formats for people.
 	Heading string
-	// Paint colours the cells of a table on a terminal, without changing their width; nil: no colours.
-	Paint func(column, cell string) string
 	// Title names the sheet of a workbook. About describes the answer on a second one, and is called
 	// after the last row; nil: no such sheet.
 	Title string

@@ -37,7 +37,6 @@ type column struct {
 	bar   bool // bar of the share in the column before
 	whole bool // never cut: later values may be wider
 	idle  bool // without values, or a unit that is the same in all rows
-	paint func(column, cell string) string
 }
 
 // writeTable lays out the first rows. A terminal shows only these; elsewhere the rest follows in the same widths.
@@ -57,9 +56,6 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 	}
 	r := Result{Rows: n}
 	t, asRecords := layout(columns, cells, o.Width)
-	for i := range t {
-		t[i].paint = o.Paint
-	}
 	if asRecords {
 		writeRecords(w, columns, cells, o.Width)
 	} else {
@@ -170,7 +166,6 @@ func writeHead(w *bufio.Writer, t []column, o Options) {
 			if at := n - (height - len(lines[i])); at >= 0 {
 				s = lines[i][at]
 			}
-			c.paint = nil
 			pad(&b, s, c)
 		}
 		writeLine(w, b.String())
@@ -212,9 +207,6 @@ func pad(b *strings.Builder, s string, c column) {
 		s = cut(s, c.width)
 	}
 	space := strings.Repeat(" ", max(c.width-widthOf(s), 0))
-	if c.paint != nil {
-		s = c.paint(c.Name, s)
-	}
 	if c.Kind.Numeric() && !c.bar {
 		s = space + s
 	} else {

@@ -38,7 +38,7 @@ type Command struct {
 func (c *Command) Drawing(loc *time.Location) format.Options {
 	o := format.Options{Location: loc, Comma: c.Decimal == ","}
 	if c.Output == "" {
-		o.Width, o.Paint = c.Width(), c.paint()
+		o.Width = c.Width()
 	}
 	return o
 }
