@@ -12,6 +12,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"callhouse/internal/analytics/value"
 )
@@ -26,26 +29,46 @@ const (
 // writeArrow writes an Arrow IPC file.
 func writeArrow(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
 	cols := columnsOf(src.Columns())
-	schema := schemaOf(cols)
-	out, err := ipc.NewFileWriter(w, ipc.WithSchema(schema))
+	out, err := ipc.NewFileWriter(w, ipc.WithSchema(schemaOf(cols)))
 	if err != nil {
 		return Result{}, fmt.Errorf("write arrow: %w", err)
 	}
-	b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
+	return writeBatches(ctx, src, o, cols, out)
+}
+
+// writeParquet writes a Parquet file; each batch is a row group.
+func writeParquet(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
+	cols := columnsOf(src.Columns())
+	out, err := pqarrow.NewFileWriter(schemaOf(cols), w, parquet.NewWriterProperties(parquet.WithCompression(compress.Codecs.Zstd),
+		parquet.WithCreatedBy("callhouse")), pqarrow.DefaultWriterProps())
+	if err != nil {
+		return Result{}, fmt.Errorf("write parquet: %w", err)
+	}
+	return writeBatches(ctx, src, o, cols, out)
+}
+
+// batchWriter is the writer of one of these formats.
+type batchWriter interface {
+	Write(batch arrow.RecordBatch) error
+	Close() error // writes the end of the file
+}
+
+// writeBatches writes all rows. After an error the file has no end, so no reader accepts it as complete.
+func writeBatches(ctx context.Context, src Source, o Options, cols []typed, out batchWriter) (Result, error) {
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), schemaOf(cols))
 	defer b.Release()
 	rows, bytes := 0, 0
 	flush := func() error {
 		if rows == 0 {
 			return nil
 		}
-		rec := b.NewRecordBatch()
-		defer rec.Release()
+		batch := b.NewRecordBatch()
+		defer batch.Release()
 		rows, bytes = 0, 0
-		return out.Write(rec)
+		return out.Write(batch)
 	}
 	r, err := each(ctx, src, func(row []value.Value) error {
 		for i := range row {
-			cols[i].text = cols[i].text[:0]
 			text, err := cols[i].convert(&row[i], o.Location)
 			if err != nil {
 				return err
@@ -62,9 +85,13 @@ func writeArrow(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 		err = flush()
 	}
 	if err != nil {
-		return r, err // without its end, no reader accepts it as complete
+		return r, err
 	}
-	r.Notes = rounded(cols)
+	for _, c := range cols {
+		if c.rounded > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s: numbers with more digits than a DOUBLE holds: %d; csv and json have all", c.name, c.rounded))
+		}
+	}
 	return r, out.Close()
 }
 
@@ -73,19 +100,9 @@ type typed struct {
 	name string
 	kind value.Kind
 	typ  arrow.DataType
-	text []byte // of the values that are being written
+	text []byte // of the latest value
 	// rounded counts decimals with more digits than their DOUBLE.
 	rounded int
-}
-
-// rounded returns notes about decimals with more digits than their DOUBLE.
-func rounded(cols []typed) (notes []string) {
-	for _, c := range cols {
-		if c.rounded > 0 {
-			notes = append(notes, fmt.Sprintf("%s: numbers with more digits than a DOUBLE holds: %d; csv and json have all", c.name, c.rounded))
-		}
-	}
-	return notes
 }
 
 func columnsOf(columns []value.Column) []typed {
@@ -142,10 +159,10 @@ func typeOf(c value.Column) arrow.DataType {
 	return arrow.BinaryTypes.String
 }
 
-// convert checks that the column's type can hold the value. If that type is text, it appends the
-// text to c.text and returns it.
+// convert checks that the column's type can hold the value. If that type is text, it returns the text, which is valid
+// until the next call.
 func (c *typed) convert(v *value.Value, loc *time.Location) (text []byte, err error) {
-	from := len(c.text)
+	c.text = c.text[:0]
 	switch id := c.typ.ID(); {
 	case v.Kind == value.Null:
 	case id == arrow.STRING && c.kind.Nested():
@@ -163,7 +180,7 @@ func (c *typed) convert(v *value.Value, loc *time.Location) (text []byte, err er
 	case id == arrow.INT64 && v.High != int64(v.Low)>>63:
 		err = fmt.Errorf("write column %s: %v does not fit BIGINT; cast it, e.g. CAST(x AS VARCHAR)", c.name, v.Big())
 	}
-	return c.text[from:], err
+	return c.text, err
 }
 
 // add appends a converted value.
