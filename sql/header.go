@@ -67,15 +67,6 @@ func (f *File) Pages() (of string, rows int64) {
 	return "calls", 1
 }
 
-// Map returns the columns of a heat map, as package format takes them, if a terminal shows one; nil: a
-// table.
-func (f *File) Map() []string {
-	if f.Name == "volume" {
-		return []string{"hour", "weekday", "calls_per_day", "calls", "talk_minutes_per_day", "transferred_per_day", "peak_calls"}
-	}
-	return nil
-}
-
 // Column is a column of a view or report.
 type Column struct {
 	Name    string

@@ -67,9 +67,6 @@ func (r *Rows) Values(ctx context.Context) ([]value.Value, error) {
 // Exact returns the row that was read last, with ids in place of names.
 func (r *Rows) Exact() []any { return value.GoAll(nil, r.exact) }
 
-// Skip drops some rows unread, and returns their number; 0 after the last.
-func (r *Rows) Skip(ctx context.Context) (int, error) { return r.rows.Skip(ctx) }
-
 // Close frees the answer. It may be called before the last row.
 func (r *Rows) Close() {
 	r.rows.Close()

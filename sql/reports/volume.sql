@@ -4,8 +4,7 @@
 -- and minutes per day show how much work an hour brings on average, and transferred how
 -- much of it reaches your people.
 --
--- Hours and days are in the zone of --tz. A terminal draws a heat map; elsewhere every
--- hour with calls is a row. Calls without a start have their own row. per day is the mean
+-- Hours and days are in the zone of --tz. Every hour with calls is a row. Calls without a start have their own row. per day is the mean
 -- over the days on which the hour lies in the period: from --since, or the first call, to
 -- --until or the end of the listed time. Calls and talk time count in the hour in which
 -- the call starts. The peak is the maximum of simultaneous calls of the group, connected

@@ -126,17 +126,6 @@ func reportArgs(f *sqlfiles.File) cobra.PositionalArgs {
 	}
 }
 
-// arranged returns the rows of an answer with the columns, or as the drawing, that the format shows.
-func (a *app) arranged(f *sqlfiles.File, of *analytics.Answer, rows format.Source, kind format.Format, width int) (format.Source, error) {
-	if a.Compare == "" && len(a.Show) == 0 && f.Map() != nil && kind == format.Table && width > 0 {
-		return format.Drawn(rows, f.Map()), nil
-	}
-	if len(a.Show) == 0 && kind.Exact() { // without --columns, programs get all columns
-		return rows, nil
-	}
-	return rows, of.Show(a.Show)
-}
-
 func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, explain bool) (err error) {
 	loc, now, p, err := a.parseReportFlags()
 	if err != nil {
@@ -178,12 +167,13 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 		return err
 	}
 	defer answer.Close()
-	top := &format.First{Source: answer, Rows: cmp.Or(shown, math.MaxInt64)}
-	o := a.Drawing(loc)
-	src, err := a.arranged(f, answer, top, kind, o.Width)
-	if err != nil {
-		return err
+	if len(a.Show) > 0 || !kind.Exact() { // without --columns, programs get all columns
+		if err := answer.Show(a.Show); err != nil {
+			return err
+		}
 	}
+	top := &format.First{Source: answer, Rows: cmp.Or(shown, math.MaxInt64)}
+	src, o := format.Source(top), a.Drawing(loc)
 	if a.Compare != "" {
 		src = format.Compared(src, w.Sparse(answer.Params))
 	}

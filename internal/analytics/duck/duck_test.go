@@ -171,25 +171,6 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-func TestSkip(t *testing.T) {
-	conn := connect(t)
-	rows := query(t, conn, "SELECT * FROM range(10000)")
-	_, err := rows.Next(t.Context())
-	test.OK(t, err)
-	total := 0
-	for {
-		n, err := rows.Skip(t.Context())
-		test.OK(t, err)
-		if n == 0 {
-			break
-		}
-		total += n
-	}
-	if total != 9999 {
-		t.Errorf("skipped %d rows of 9,999", total)
-	}
-}
-
 func TestErrors(t *testing.T) {
 	conn := connect(t)
 	var d *duck.Error

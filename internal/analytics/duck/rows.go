@@ -119,18 +119,6 @@ func (r *Rows) Values(ctx context.Context) ([]value.Value, error) {
 	return r.buf, nil
 }
 
-// Skip drops the rest of the current chunk, or the next chunk, undecoded, and returns its number of rows; 0 at the end.
-func (r *Rows) Skip(ctx context.Context) (int, error) {
-	for r.row == r.n {
-		if err := r.fetch(ctx); err != nil || r.done {
-			return 0, err
-		}
-	}
-	n := r.n - r.row
-	r.row = r.n
-	return n, nil
-}
-
 func (r *Rows) fetch(ctx context.Context) error {
 	if r.done {
 		return nil

@@ -2,8 +2,6 @@ package format
 
 import (
 	"context"
-	"errors"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -108,18 +106,6 @@ func (l *lines) Values(ctx context.Context) ([]value.Value, error) {
 		out = append(out, value.Of(text))
 	}
 	return out, nil
-}
-
-// Skip drops the remaining lines of a row.
-func (l *lines) Skip(ctx context.Context) (int, error) {
-	if _, err := l.Values(ctx); errors.Is(err, io.EOF) {
-		return 0, nil
-	} else if err != nil {
-		return 0, err
-	}
-	n := 1 + len(l.left)
-	l.left = nil
-	return n, nil
 }
 
 func (l *lines) cell(i int) string { return value.Cell(l.row[i], l.Source.Columns()[i], l.loc) }

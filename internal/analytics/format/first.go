@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math"
 	"time"
 
 	"callhouse/internal/analytics/value"
@@ -43,28 +42,18 @@ func (f *First) Values(ctx context.Context) ([]value.Value, error) {
 	return row, nil
 }
 
-// Skip implements Source.
-func (f *First) Skip(ctx context.Context) (int, error) {
-	if f.Rows == math.MaxInt64 && f.Bytes == 0 {
-		return f.Source.Skip(ctx)
-	}
-	_, err := f.Values(ctx)
-	if errors.Is(err, io.EOF) {
-		return 0, nil
-	}
-	return 1, err
-}
-
 // Others counts the remaining rows.
 func (f *First) Others(ctx context.Context) (n int64, err error) {
 	if f.More {
 		n = 1 // the row that did not fit
 	}
 	for f.Rows == 0 || f.More {
-		k, err := f.Source.Skip(ctx)
-		if n += int64(k); k == 0 || err != nil {
+		if _, err := f.Source.Values(ctx); errors.Is(err, io.EOF) {
+			return n, nil
+		} else if err != nil {
 			return n, err
 		}
+		n++
 	}
 	return n, nil
 }

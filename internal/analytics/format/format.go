@@ -70,11 +70,10 @@ func OfFile(name string) (Format, bool) {
 }
 
 // Source returns rows one by one. Values returns io.EOF after the last row; a row is valid until the
-// next call. Skip drops some rows and returns their number, 0 after the last.
+// next call.
 type Source interface {
 	Columns() []value.Column
 	Values(ctx context.Context) ([]value.Value, error)
-	Skip(ctx context.Context) (int, error)
 }
 
 // Options control how rows are written.
@@ -122,10 +121,6 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 	}
 	switch f {
 	case Table:
-		if d, ok := src.(*drawn); ok && o.Width > 0 {
-			r, err = writeHeat(ctx, buf, d, o)
-			break
-		}
 		r, err = writeTable(ctx, buf, src, o)
 	case CSV:
 		r, err = writeCSV(ctx, buf, src, o, shown(exact, o))

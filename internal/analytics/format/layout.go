@@ -31,11 +31,8 @@ func layout(columns []value.Column, cells [][]string, width int) (t []column, as
 		col.width = max(col.width, widthOf(col.head))
 		t = append(t, col)
 	}
-	if width == 0 {
+	if width == 0 || total(t) <= width {
 		return t, false
-	}
-	if total(t) <= width {
-		return bars(t, width), false
 	}
 	t = wrapped
 	for i := len(t) - 1; i >= 0 && total(t) > width; i-- {
@@ -58,7 +55,7 @@ func layout(columns []value.Column, cells [][]string, width int) (t []column, as
 	for i, c := range t {
 		t[i].Wrap = c.Wrap || c.min == minText && cuttable(c.Kind) && (c.Key || alike(cells, c))
 	}
-	return bars(t, width), false
+	return t, false
 }
 
 // measured returns the column of the cells with an index, without its heading's width.
@@ -138,22 +135,6 @@ func cuttable(k value.Kind) bool {
 	return !k.Numeric()
 }
 
-// bars adds a bar next to the first share if there is room.
-func bars(t []column, width int) []column {
-	for i, c := range t {
-		if c.Unit != value.Percent {
-			continue
-		}
-		b := column{index: c.index, width: barCells, bar: true}
-		if total(t)+b.width+gap > width {
-			return t
-		}
-		out := append([]column(nil), t[:i+1]...)
-		return append(append(out, b), t[i+1:]...)
-	}
-	return t
-}
-
 // writeRecords writes every row as lines of name and value; the value of a single row is wrapped.
 func writeRecords(w *bufio.Writer, columns []value.Column, cells [][]string, width int) {
 	names := 0
@@ -214,16 +195,3 @@ func wrap(s string, width int) []string {
 }
 
 func heading(c value.Column) string { return cmp.Or(c.Label, c.Name) }
-
-// bar draws a share, 0 to 100, to an eighth of a cell.
-func bar(f float64, cells int) string {
-	eighths := min(max(int(f/100*float64(cells)*8+.5), 0), cells*8)
-	if f > 0 {
-		eighths = max(eighths, 1)
-	}
-	s := strings.Repeat("█", eighths/8)
-	if part := eighths % 8; part > 0 {
-		s += string([]rune(" ▏▎▍▌▋▊▉")[part])
-	}
-	return s
-}

@@ -42,10 +42,3 @@ func (s *Static) Values(context.Context) ([]value.Value, error) {
 	s.rows = s.rows[1:]
 	return s.row, nil
 }
-
-// Skip implements Source.
-func (s *Static) Skip(context.Context) (int, error) {
-	n := len(s.rows)
-	s.rows = nil
-	return n, nil
-}

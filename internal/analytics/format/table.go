@@ -3,7 +3,9 @@ package format
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -14,11 +16,8 @@ import (
 const (
 	// TableRows is the number of rows that determine the column widths, and the default maximum of rows on a terminal.
 	TableRows = 1000
-	// countRows limits the counting of rows not shown.
-	countRows = 1_000_000
 
 	gap       = 2  // between columns
-	barCells  = 10 // width of a share's bar
 	minText   = 12 // minimum width of a text column
 	minWrap   = 36 // of a wrapped one, if columns to its right can be dropped
 	minID     = 9  // of a column of UUIDs: 8 digits, and …
@@ -34,7 +33,6 @@ type column struct {
 	head  string // one line, or words to wrap
 	width int
 	min   int  // minimum width when cut
-	bar   bool // bar of the share in the column before
 	whole bool // never cut: later values may be wider
 	idle  bool // without values, or a unit that is the same in all rows
 }
@@ -46,9 +44,8 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 		return writeDrawings(ctx, w, src)
 	}
 	var cells [][]string
-	var rows [][]value.Value
 	n, eof, err := some(ctx, src, TableRows, func(row []value.Value) error {
-		rows, cells = append(rows, value.KeepAll(row)), append(cells, humanRow(row, columns, o))
+		cells = append(cells, humanRow(row, columns, o))
 		return nil
 	})
 	if err != nil {
@@ -70,7 +67,7 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 			if i > 0 {
 				alike = repeated(columns, cells[i-1], cells[i], o)
 			}
-			writeRow(w, t, rows[i], cells[i], alike)
+			writeRow(w, t, cells[i], alike)
 		}
 	}
 	if eof {
@@ -78,18 +75,20 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 	}
 	if o.Width == 0 {
 		rest, err := each(ctx, src, func(row []value.Value) error {
-			writeRow(w, t, row, humanRow(row, columns, o), 0)
+			writeRow(w, t, humanRow(row, columns, o), 0)
 			_, err := w.Write(nil) // the reader may have closed the pipe
 			return err
 		})
 		r.Rows += rest.Rows
 		return r, err
 	}
-	note, err := more(ctx, src)
-	if note != "" {
-		r.Notes = append(r.Notes, note)
+	if _, err := src.Values(ctx); errors.Is(err, io.EOF) {
+		return r, nil
+	} else if err != nil {
+		return r, err
 	}
-	return r, err
+	r.Notes = append(r.Notes, "… only the first 1,000 rows: use the format csv for all")
+	return r, nil
 }
 
 // writeDrawings writes the last column of every row unchanged.
@@ -100,25 +99,6 @@ func writeDrawings(ctx context.Context, w *bufio.Writer, src Source) (Result, er
 		}
 		return nil
 	})
-}
-
-// more counts the rows not shown.
-func more(ctx context.Context, src Source) (string, error) {
-	var n int64
-	for n < countRows {
-		k, err := src.Skip(ctx)
-		if err != nil {
-			return "", err
-		}
-		if k == 0 {
-			if n == 0 {
-				return "", nil
-			}
-			return fmt.Sprintf("… %s more rows: use the format csv for all", value.Thousands(fmt.Sprint(n))), nil
-		}
-		n += int64(k)
-	}
-	return fmt.Sprintf("… more than %s more rows: use the format csv for all", value.Thousands(fmt.Sprint(countRows))), nil
 }
 
 func humanRow(row []value.Value, columns []value.Column, o Options) []string {
@@ -175,7 +155,7 @@ func writeHead(w *bufio.Writer, t []column, o Options) {
 	}
 }
 
-func writeRow(w *bufio.Writer, t []column, row []value.Value, cells []string, alike int) {
+func writeRow(w *bufio.Writer, t []column, cells []string, alike int) {
 	for line, more := 0, true; more; line++ {
 		more = false
 		var b strings.Builder
@@ -190,8 +170,6 @@ func writeRow(w *bufio.Writer, t []column, row []value.Value, cells []string, al
 				}
 				more = more || line+1 < len(lines)
 			case line > 0:
-			case c.bar:
-				s = bar(row[c.index].Float(), c.width)
 			default:
 				s = cells[c.index]
 			}
@@ -207,7 +185,7 @@ func pad(b *strings.Builder, s string, c column) {
 		s = cut(s, c.width)
 	}
 	space := strings.Repeat(" ", max(c.width-widthOf(s), 0))
-	if c.Kind.Numeric() && !c.bar {
+	if c.Kind.Numeric() {
 		s = space + s
 	} else {
 		s += space

@@ -167,9 +167,11 @@ func write(ctx context.Context, a *answer.Command, w *analytics.Warehouse, j *Jo
 		said.Columns = rows.Columns()
 	}
 	if first.Rows == 0 && !first.More {
-		n, err := rows.Skip(ctx)
-		said.More = n > 0
-		return said, err
+		_, err := rows.Values(ctx)
+		said.More = err == nil
+		if !errors.Is(err, io.EOF) {
+			return said, err
+		}
 	}
 	return said, nil
 }
