@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -241,7 +240,7 @@ func TestModes(t *testing.T) {
 	modes(t, c.warehouse, 0o640, 0o750)
 }
 
-// A crash dump of all goroutines does not contain the key, and the program leaves no core.
+// A crash dump of all goroutines does not contain the key.
 func TestKeyNotInADump(t *testing.T) {
 	bin := linkProgram(t, t.TempDir(), "extract")
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Calls: 300, Days: 3}, Latency: 20 * time.Millisecond})
@@ -255,10 +254,6 @@ func TestKeyNotInADump(t *testing.T) {
 	test.OK(t, cmd.Start())
 	for c.service.Server.Stats().Requests < 20 && ctx.Err() == nil {
 		time.Sleep(5 * time.Millisecond) // wait until the key is in use
-	}
-	if limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", cmd.Process.Pid)); err == nil &&
-		!regexp.MustCompile(`Max core file size +0 +0 `).Match(limits) {
-		t.Errorf("it may leave a core:\n%s", limits)
 	}
 	test.OK(t, cmd.Process.Signal(syscall.SIGQUIT))
 	err := cmd.Wait()

@@ -33,7 +33,6 @@ incomplete; 4 another run holds the warehouse; 130 interrupted, committed.`
 
 // Run runs extract with its arguments, and returns its exit code.
 func Run(ctx context.Context, env config.Environment, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	noCore()
 	return Program{Now: time.Now, Env: env}.Run(ctx, args, stdin, stdout, stderr)
 }
 
