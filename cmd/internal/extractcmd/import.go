@@ -174,7 +174,7 @@ func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) 
 	if n := i.in.Lines - aside; n > 0 {
 		committed = "committed: " + cli.Plural(n, "whole line")
 	} else if cause == nil {
-		committed += ": each line must be the JSON object of one call"
+		committed += ": each line must be the JSON object of one call; jq -c '.[]' FILE makes lines of an array"
 	}
 	if cause != nil {
 		return cli.Fail(code, cause, committed+"; "+cmp.Or(cli.Hint(cause), "to continue, import the same files again"))

@@ -10,15 +10,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"sync/atomic"
-	"time"
 
 	"github.com/klauspost/compress/zstd"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/sink"
-	"callhouse/internal/words"
 )
 
 // source is a file of calls that another program fetched.
@@ -48,27 +45,14 @@ func (s *source) open(path string) error {
 		s.size = -1
 		return nil
 	}
-	r, err := s.lines(io.NewSectionReader(f, 0, s.size)) // a wrong file is refused before any is imported
-	if err == nil {
-		_ = r.Close()
-	}
-	return err
-}
-
-// forms are what people have instead of a call a line: how such a file begins, and what makes lines
-// of it.
-var forms = []struct{ begins, is, makes string }{
-	{`\[`, "an array", "jq -c '.[]' %s"},
-	{`\{("\w+":[^\[{]{0,300},)?\s*"(items|calls)":\s*\[`, "a page of a list", "jq -c '(.items // .calls)[]' %s"},
-	{`\{\s*[\r\n]`, "JSON over several lines", "jq -c . %s"},
-	{`\x{FFFD}\x{FFFD}|\x00?\{\x00`, "UTF-16", "iconv -f UTF-16 -t UTF-8 %s"},
+	return nil
 }
 
 // Magic numbers of compressed files. Some compressors begin with a frame that decoders skip.
 var gzipMagic, zstdMagic, zstdSkipped = []byte("\x1f\x8b"), []byte("\x28\xb5\x2f\xfd"), []byte("*M\x18")
 
 // lines returns the content of a source, decompressed if its first bytes are those of gzip or zstd,
-// whatever its name. A content that is no lines of calls is an error.
+// whatever its name.
 func (s *source) lines(in io.Reader) (_ io.ReadCloser, err error) {
 	raw := bufio.NewReader(in)
 	magic, _ := raw.Peek(len(zstdMagic)) // an unreadable file is reported when its lines are read
@@ -85,19 +69,7 @@ func (s *source) lines(in io.Reader) (_ io.ReadCloser, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w %s: %w", sink.ErrRead, s.path, err)
 	}
-	text := bufio.NewReaderSize(lines, 4096)
-	head, _ := text.Peek(4096)
-	for _, f := range forms {
-		if regexp.MustCompile("^" + f.begins).Match(bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\uFEFF")))) {
-			_ = lines.Close() // it was only read
-			return nil, cli.Usage("convert it: "+fmt.Sprintf(f.makes, words.Shell(s.path))+" | extract import - --as-of "+
-				time.UnixMilli(s.asOf).UTC().Format(time.RFC3339), "%s is %s; import reads one JSON object a line", s.path, f.is)
-		}
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{text, lines}, nil
+	return lines, nil
 }
 
 // counted counts what is read.
