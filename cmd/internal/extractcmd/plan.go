@@ -18,10 +18,9 @@ import (
 // plannedRun is the JSON output of plan.
 type plannedRun struct {
 	crawler.Plan
-	Known       int64   `json:"calls_known"`
-	Requests    int64   `json:"requests"`
-	Minutes     float64 `json:"minutes"`
-	Unrequested string  `json:"resources_not_asked_for,omitempty"`
+	Known    int64   `json:"calls_known"`
+	Requests int64   `json:"requests"`
+	Minutes  float64 `json:"minutes"`
 }
 
 // plan prints the expected cost of a run.
@@ -49,7 +48,7 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 			words.Fprintf(stderr, "the journal contains records of a killed run; "+
 				"the next run commits them first, so it needs fewer requests than shown\n")
 		}
-		out := plannedRun{Plan: p, Requests: p.Pages + p.Transcripts + p.Resources, Unrequested: s.unrequested(cfg.Resources)}
+		out := plannedRun{Plan: p, Requests: p.Pages + p.Transcripts + p.Resources}
 		out.Minutes = math.Ceil(crawler.Takes(&cfg.Config, out.Requests).Minutes()*10) / 10
 		if snapshot := w.Snapshot(); snapshot != nil {
 			out.Known = snapshot.Manifest.Rows(schema.Calls.Name)
@@ -83,8 +82,5 @@ func (p *plannedRun) write(w io.Writer, cfg *crawler.Config) {
 		line := fmt.Sprintf("  %-11s %9s %-8s  %7s  %s", part.name, n, unit,
 			cli.Clock(crawler.Takes(&cfg.Config, part.requests)), part.note)
 		words.Fprintln(w, strings.TrimRight(line, " "))
-	}
-	if p.Unrequested != "" {
-		words.Fprintf(w, "Not requested: %s.\n", p.Unrequested)
 	}
 }

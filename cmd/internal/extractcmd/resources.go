@@ -34,15 +34,6 @@ func (s *settings) wanted() ([]*resource.Resource, error) {
 	return slices.DeleteFunc(slices.Clone(resource.All), func(r *resource.Resource) bool { return !chosen[r] }), nil
 }
 
-// unrequested describes a selected resource that cannot be requested because its id is unknown; empty
-// if there is none.
-func (s *settings) unrequested(of []*resource.Resource) string {
-	if s.OrganizationID != "" || !slices.Contains(of, resource.Organizations) {
-		return ""
-	}
-	return resource.Organizations.Name + ": set organization_id to the organisation's id"
-}
-
 // unmasked omits resources with people's numbers and names if fields of calls are masked: masks apply
 // only to calls.
 func unmasked(of []*resource.Resource, w *sink.Warehouse) []*resource.Resource {

@@ -59,11 +59,6 @@ func healthOf(s *settings, maxAge time.Duration) (*status.State, error) {
 	}
 	h := status.Examine(history, s.Now(), maxAge)
 	h.Warehouse, h.Profile = s.Warehouse, s.Profile
-	of, err := s.wanted()
-	if err != nil {
-		return nil, err
-	}
-	h.Unrequested = s.unrequested(of)
 	h.AddAlerts(s.Alerts != "")
 	return h, nil
 }

@@ -25,8 +25,6 @@ type State struct {
 	// Problem is the word for the first reason, and Help its hint; both may be empty.
 	Problem cli.Problem `json:"problem"`
 	Help    string      `json:"help"`
-	// Unrequested names a resource that runs do not fetch, with a hint; may be empty.
-	Unrequested string `json:"resources_not_asked_for,omitempty"`
 	// Facts are the metrics, by their names and labels.
 	Facts map[string]any `json:"facts"`
 

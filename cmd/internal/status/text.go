@@ -142,9 +142,6 @@ func (h *State) writeResources(line liner, m *layout.Manifest) {
 	}
 	line("resources", "%s of %s; oldest list: %s, %s ago", cli.Plural(objects, "object"), cli.Plural(kinds, "kind"), name,
 		h.age(time.UnixMilli(oldest)))
-	if h.Unrequested != "" {
-		line("", "not requested: %s", h.Unrequested)
-	}
 }
 
 // run describes a run.
