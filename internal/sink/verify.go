@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/sourcegraph/conc/pool"
 
@@ -18,7 +17,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/wire/mask"
 )
 
 // VerifyOptions selects what to verify.
@@ -27,8 +25,6 @@ type VerifyOptions struct {
 	All      bool // the older snapshots as well
 	Progress func(Progress)
 	FS       disk.FS // nil: Disk
-	// Redactor, if set, looks for personal data that is not redacted.
-	Redactor *mask.Redactor
 }
 
 // VerifyReport is the result of Verify. Calls, Turns, Items and Runs count the rows of the current
@@ -46,14 +42,6 @@ type VerifyReport struct {
 	Notes     []string  `json:"notes"`           // skipped checks and their reasons
 	Count     int64     `json:"problems"`
 	Problems  []Problem `json:"problem_list"`
-	// Clear is the personal data stored in the clear, by kind; nil: not checked.
-	Clear *Clear `json:"redacted,omitempty"`
-}
-
-// Clear is personal data stored in the clear.
-type Clear struct {
-	Calls int64            `json:"calls"` // with any such data
-	Kinds map[string]int64 `json:"kinds"`
 }
 
 // Whole reports whether there is no problem.
@@ -107,17 +95,12 @@ func Verify(ctx context.Context, opts VerifyOptions) (*VerifyReport, error) {
 			total += s.Manifest.Rows(schema.Calls.Name)
 		}
 		v.progress = counter(opts.Progress, "verified", total)
-		again := rescanner{Redactor: opts.Redactor}
 		for _, s := range snapshots {
-			if v.each = nil; s == current && opts.Redactor != nil {
-				v.each = again.look
-			}
 			if err := v.snapshot(ctx, s); err != nil {
 				return nil, err
 			}
 			v.report.Snapshots = append(v.report.Snapshots, s.Manifest.Snapshot)
 		}
-		v.report.Clear = again.found()
 	}
 	if current != nil {
 		m := current.Manifest
@@ -133,26 +116,6 @@ func Verify(ctx context.Context, opts VerifyOptions) (*VerifyReport, error) {
 		v.report.Problems = []Problem{}
 	}
 	return &v.report, nil
-}
-
-// rescanner also looks for personal data stored in the clear.
-type rescanner struct {
-	*mask.Redactor
-	calls atomic.Int64
-}
-
-func (r *rescanner) look(c *calls.Call) {
-	if r.Object(&c.Copy().Object) {
-		r.calls.Add(1)
-	}
-}
-
-// found returns the result; nil if no redactor was given.
-func (r *rescanner) found() *Clear {
-	if r.Redactor == nil {
-		return nil
-	}
-	return &Clear{Calls: r.calls.Load(), Kinds: r.Counts()}
 }
 
 // current reads the current snapshot's manifest; nil if it is broken.

@@ -193,26 +193,3 @@ func redactionOf(w *sink.Warehouse) *layout.Redaction {
 	}
 	return nil
 }
-
-// rescan returns a redactor with the kinds of the settings or the warehouse, to search for values
-// that remain.
-func (s *settings) rescan() (*mask.Redactor, error) {
-	current, err := s.snapshot()
-	if err != nil {
-		return nil, err
-	}
-	was := current.Manifest.Redaction
-	if was != nil { // no service is used
-		known := *was
-		known.Service, was = nil, &known
-	}
-	now, err := s.redaction(was)
-	if err != nil {
-		return nil, err
-	}
-	r, err := redactor(now)
-	if err == nil && r == nil {
-		return nil, cli.Usage("name kinds: --redact all", "%s redacts nothing", s.Warehouse)
-	}
-	return r, err
-}

@@ -38,7 +38,7 @@ type verification struct {
 }
 
 func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
-	var all, redacted, deep bool
+	var all, deep bool
 	var format string
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Check the integrity of the warehouse", Long: verifyAbout,
@@ -50,13 +50,12 @@ func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
 			if !deep && (s.Since != "" || s.MaxDuration != 0) {
 				return cli.Usage("without --deep, verify sends no requests", "--since and --max-duration require --deep")
 			}
-			return runVerify(cmd.Context(), s, deep, all, redacted, format, cmd.OutOrStdout(), stderr)
+			return runVerify(cmd.Context(), s, deep, all, format, cmd.OutOrStdout(), stderr)
 		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.BoolVar(&all, "all", false, "also check the older snapshots")
-	f.BoolVar(&redacted, "redacted", false, "also look for personal data in clear, by the kinds that are redacted, or those of --redact")
 	cli.Choice(cmd, &format, "format", "", "text", "json")
 	f.BoolVar(&deep, "deep", false, "also compare the ids and statuses of all calls with the service, and the content of recordings\n"+
 		"with its checksum")
@@ -65,7 +64,7 @@ func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-func runVerify(ctx context.Context, s *settings, deep, all, redacted bool, format string, stdout, stderr io.Writer) error {
+func runVerify(ctx context.Context, s *settings, deep, all bool, format string, stdout, stderr io.Writer) error {
 	var cfg crawler.Config
 	var err error
 	if deep {
@@ -74,11 +73,6 @@ func runVerify(ctx context.Context, s *settings, deep, all, redacted bool, forma
 		}
 	}
 	opts := sink.VerifyOptions{Root: s.Warehouse, All: all}
-	if redacted {
-		if opts.Redactor, err = s.rescan(); err != nil {
-			return err
-		}
-	}
 	b := newScreen(stderr, s.Quiet)
 	opts.Progress = b.show
 	r, err := sink.Verify(ctx, opts)
@@ -126,10 +120,6 @@ func runVerify(ctx context.Context, s *settings, deep, all, redacted bool, forma
 	if c := v.Recordings; c != nil && c.Count > 0 {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is intact, but the archive of recordings is damaged: %s missing or changed",
 			cli.Plural(c.Count, "recording")), "extract repair fetches those again that the service still has")
-	}
-	if c := r.Clear; c != nil && c.Calls > 0 {
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("personal data is stored in clear in %s: %s", cli.Plural(c.Calls, "call"),
-			cli.Counts(c.Kinds)), "extract compact --redact all redacts it, and removes the older snapshots")
 	}
 	return v.Service.err()
 }
