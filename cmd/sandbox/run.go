@@ -54,7 +54,6 @@ func (w *worldFlags) add(c *cobra.Command) {
 	f.IntVar(&cfg.Agents, "agents", 30, "number of voice agents; 0: none, and only calls created by clients")
 	f.IntVar(&cfg.Campaigns, "campaigns", 3, "number of campaigns so far; their calls are among --calls")
 	f.BoolVar(&cfg.Personal, "personal", false, "plant personal data, and what looks like it, into conversations")
-	f.BoolVar(&cfg.NewReasons, "new-reasons", false, "give some calls disconnection reasons that the contract does not list")
 	f.BoolVar(&cfg.Steady, "steady", false, "calls arrive at the same rate at all hours and on all days")
 	f.Float64Var(&cfg.TieRate, "tie-rate", 0.002, "share of calls that start in the same millisecond as the previous one")
 	f.Float64Var(&cfg.DeleteRate, "delete-rate", 0, "share of calls that are deleted within 10 days")
@@ -62,8 +61,6 @@ func (w *worldFlags) add(c *cobra.Command) {
 	f.StringVar(&w.faults, "call-faults", "",
 		"shares of calls that are late, replaced or in another form, as KIND=RATE,…; an unknown KIND lists all kinds")
 	f.Float64Var(&cfg.DriftRate, "drift-rate", 0, "share of calls with future changes of the API: unknown values, fields, types")
-	f.Var(&cfg.Incidents, "incidents", "what goes wrong on which days, counted from midnight (UTC) before --origin, as KIND=FROM..TO,…:\n"+
-		"carrier (half of the dials fail), tool:NAME (it fails), release:AGENT (a worse version)")
 	f.Var(&w.driftFrom, "drift-from", "start of these changes (RFC 3339; default: the first call)")
 }
 

@@ -70,8 +70,6 @@ Control endpoints, without key or limits:
 	fs.BoolVar(&o.ThinList, "thin-list", false, "list items contain only id, status and start_at")
 	fs.BoolVar(&o.OldFilters, "old-filters", false, "reject the filters campaign_id and customer_id of calls")
 	fs.BoolVar(&o.CampaignInCalls, "campaign-in-calls", false, "calls have the field campaign_id")
-	fs.BoolVar(&o.NamedVersions, "named-versions", false,
-		"calls name the production version by its number, and some versions perform better than others")
 	fs.BoolVar(&o.OffsetPaging, "offset-paging", false, "pages shift when calls arrive or are deleted")
 	fs.BoolVar(&o.InclusiveBounds, "inclusive-bounds", false, "start_at_after and start_at_before are inclusive")
 	fs.DurationVar(&o.CursorTTL, "cursor-ttl", 0, "lifetime of a cursor; 0 for unlimited")
@@ -89,7 +87,6 @@ Control endpoints, without key or limits:
 		"address to serve the calls' recordings on, as MP3; port 0 picks a free port; empty: links lead to no host")
 	fs.StringVar(&f.lost, "recording-faults", "",
 		"shares of calls whose recordings fail, as KIND=RATE,…; an unknown KIND lists all kinds")
-	fs.DurationVar(&o.SlowFor, "slow-for", 5*time.Second, "delay of the fault slow")
 	fs.DurationVar(&o.Latency, "latency", 0, "delay of every response")
 	fs.StringVar((*string)(&o.Counted), "counted", string(sandbox.AtRandom),
 		"when during the delay a request is counted: random, arrival or answer")

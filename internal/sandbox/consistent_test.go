@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -100,39 +99,6 @@ func TestTheCompanyIsConsistent(t *testing.T) {
 	}
 	if unknown := len(getAll(t, s, "limit=100&call_type=unknown")); unknown != seen["type unknown"] {
 		t.Errorf("%d calls of type unknown are found, of %d", unknown, seen["type unknown"])
-	}
-}
-
-// TestAnIncidentPublishesAVersion checks that an agent's versions show when the bad one came and
-// went, and that calls name it.
-func TestAnIncidentPublishesAVersion(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 600, Agents: 6, Incidents: incidents(t, "release:2=-9..-4")}, NamedVersions: true,
-		Organisation: organisation.Config{Pace: -1}})
-	midnight := busy.UTC().Truncate(24 * time.Hour)
-	from, to := midnight.AddDate(0, 0, -9).UnixMilli(), midnight.AddDate(0, 0, -4).UnixMilli()
-	id := s.World().Agents()[2].ID.String()
-	var list struct {
-		Versions []struct {
-			Version   string
-			CreatedAt int64 `json:"created_at"`
-		}
-	}
-	decode(t, do(s, "GET", "/v3/agents/"+id+"/versions").Body.Bytes(), &list)
-	if v := list.Versions; len(v) < 3 || v[0].CreatedAt != to || v[1].CreatedAt != from {
-		t.Fatalf("%+v, not of %d and %d", v, from, to)
-	}
-	seen := map[string]int{}
-	for _, c := range getAll(t, s, "limit=100&agent_id="+id) {
-		version := member(c, "agent", "agent_version").(string)
-		start, _ := c["start_at"].(float64)
-		if during := int64(start) >= from && int64(start) < to; version == list.Versions[1].Version && !during ||
-			version == list.Versions[2].Version && during {
-			t.Errorf("a call of %v names %s", time.UnixMilli(int64(start)).UTC(), version)
-		}
-		seen[version]++
-	}
-	if seen[list.Versions[0].Version] == 0 || seen[list.Versions[1].Version] == 0 {
-		t.Error(seen)
 	}
 }
 

@@ -70,7 +70,7 @@ var requestFaults = []described{
 	{FaultNonJSON, "200 with a web page"},
 	{FaultHuge, "200 with more than 64 MiB"},
 	{FaultMarked, "the right answer, after a byte order mark"},
-	{FaultSlow, "the right answer, delayed by `--slow-for`"},
+	{FaultSlow, "the right answer, delayed by 5 seconds"},
 	{FaultHang, "no answer until the client gives up"},
 }
 

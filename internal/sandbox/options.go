@@ -46,9 +46,6 @@ type Options struct {
 	OldFilters bool
 	// CampaignInCalls adds the field campaign_id to calls. The service is not known to have it.
 	CampaignInCalls bool
-	// NamedVersions makes calls name the production version by number, and some versions perform
-	// better than others.
-	NamedVersions bool
 	// ThinList leaves only id, status and start_at in list items.
 	ThinList bool
 	// OffsetPaging makes cursors offsets from the top, so that calls which appear or vanish between
@@ -72,8 +69,6 @@ type Options struct {
 	// it returns "", Faults apply. It may move Clock, so that calls appear and vanish between any
 	// two requests.
 	Inject func(number int64, request Request) FaultKind
-	// SlowFor is the delay of the fault "slow". Default 5 s.
-	SlowFor time.Duration
 	// Latency, plus a random time up to Jitter, is added to every answer under /v3.
 	Latency, Jitter time.Duration
 	// Tail, if set, makes the delays log-normal around that: the standard deviation of the factor's
@@ -128,7 +123,6 @@ func (o *Options) setDefaults() error {
 	o.PerSecond = cmp.Or(o.PerSecond, 5)
 	o.PerMinute = cmp.Or(o.PerMinute, 120)
 	o.Limiter = cmp.Or(o.Limiter, limit.SlidingLog)
-	o.SlowFor = cmp.Or(o.SlowFor, 5*time.Second)
 	if o.World.Origin.IsZero() {
 		o.World.Origin = o.Now()
 	}

@@ -33,10 +33,6 @@ func New(opts Options) (*Server, error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, fmt.Errorf("check sandbox: %w", err)
 	}
-	var company *organisation.Organisation
-	if opts.NamedVersions {
-		opts.World.VersionOf = func(agent int, start int64) (int, float64) { return company.VersionOf(agent, start) }
-	}
 	opts.World.Orders, opts.World.Changes = &world.Orders{}, &world.Changes{}
 	shown, err := world.New(opts.World)
 	if err != nil {
@@ -44,14 +40,12 @@ func New(opts Options) (*Server, error) {
 	}
 	shown2 := shown // the world of v2
 	if n := opts.V2.ExtraCalls; n > 0 {
-		if err := hideExtra(&opts.World, int64(n)); err != nil {
-			return nil, fmt.Errorf("check sandbox: %w", err)
-		}
+		opts.World.Hidden = int64(n)
 		if shown, err = world.New(opts.World); err != nil {
 			return nil, err
 		}
 	}
-	company, err = organisation.New(opts.Organisation, shown)
+	company, err := organisation.New(opts.Organisation, shown)
 	if err != nil {
 		return nil, err
 	}
@@ -140,24 +134,6 @@ func (s *Server) Do(method, path, body string) (status int, answer []byte) {
 	}
 	a := s.api.answer(find(r, x))
 	return a.status, bytes.Clone(a.body)
-}
-
-// hideExtra permanently hides n calls, spread over the first c.Calls.
-func hideExtra(c *Config, n int64) error {
-	if n > c.Calls {
-		return fmt.Errorf("extra calls must not exceed the number of calls, %d, but are %d", c.Calls, n)
-	}
-	every, others := c.Calls/n, c.DeletedAt
-	c.DeletedAt = func(index int64) (time.Time, bool) {
-		if index/every < n && index%every == every/2 {
-			return time.UnixMilli(1), true
-		}
-		if others == nil {
-			return time.Time{}, false
-		}
-		return others(index)
-	}
-	return nil
 }
 
 // V2Wrong reports whether v2 shows a different transcript of a call than v3.

@@ -128,13 +128,6 @@ func callFaults(t *testing.T, text string) world.Faults {
 	return fs
 }
 
-// incidents parses incidents.
-func incidents(t *testing.T, text string) (all world.Incidents) {
-	t.Helper()
-	test.OK(t, all.Set(text))
-	return all
-}
-
 func TestContract(t *testing.T) {
 	opts := Options{World: Config{Calls: 500}}
 	plain := newServer(t, opts)

@@ -84,7 +84,7 @@ func bulkIDs(calls []map[string]any) []string {
 func TestBulkListsTheCallsOfV3(t *testing.T) {
 	s := newServer(t, Options{World: Config{
 		Seed: 2, Calls: 120, Days: 2, LateVisibleRate: .1, DeleteRate: .3, TieRate: .5,
-		Faults: callFaults(t, "late-analysis=.2,late-cost=.2"), NewReasons: true,
+		Faults: callFaults(t, "late-analysis=.2,late-cost=.2"),
 	}})
 	opted := 0
 	for range 2 {

@@ -155,8 +155,7 @@ func TestV2IgnoresTheStart(t *testing.T) {
 // TestV2ExtraCalls checks that v2 has the calls of v3 and the given number of others, now and
 // later.
 func TestV2ExtraCalls(t *testing.T) {
-	deleted := func(index int64) (time.Time, bool) { return busy, index == 7 }
-	s := newServer(t, Options{World: Config{Calls: 200, DeletedAt: deleted}, V2: mode(t, "extra-calls=6")})
+	s := newServer(t, Options{World: Config{Calls: 200}, V2: mode(t, "extra-calls=6")})
 	for range 2 {
 		known, extra := map[string]bool{}, 0
 		for _, id := range ids(getAll(t, s, "limit=100")) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"callhouse/internal/sandbox/dice"
@@ -22,12 +21,6 @@ type publication struct {
 // publications returns the times of an agent's versions, in order. Those that calls name by number
 // were made before world.Epoch.
 func (o *Organisation) publications(a *profile, until int64) []publication {
-	o.publishing.Lock()
-	defer o.publishing.Unlock()
-	return o.publicationsLocked(a, until)
-}
-
-func (o *Organisation) publicationsLocked(a *profile, until int64) []publication {
 	var all []publication
 	old := min(max(o.size("old_versions"), 8), a.newest) // older ones are not kept
 	gap := (world.Epoch - msDay - a.born) / int64(max(a.newest, 1))
@@ -43,43 +36,14 @@ func (o *Organisation) publicationsLocked(a *profile, until int64) []publication
 			all = append(all, p)
 		})
 	}
-	if a.newest > 0 {
-		for _, at := range o.world.Releases(a.Agent) {
-			if at <= until {
-				all = append(all, publication{at: at})
-			}
-		}
-	}
+	o.publishing.Lock()
 	all = append(all, o.published[a.id]...)
+	o.publishing.Unlock()
 	slices.SortStableFunc(all, func(a, b publication) int { return cmp.Compare(a.at, b.at) })
 	for i := range all {
 		all[i].number = a.newest - old + 1 + i
 	}
 	return all
-}
-
-// released are an agent's versions until some time.
-type released struct {
-	until int64
-	key   uint64
-	all   []publication
-}
-
-// VersionOf returns the number of an agent's production version at t, and how much better it
-// performs than others: at most a sixteenth.
-func (o *Organisation) VersionOf(agent int, t int64) (number int, lift float64) {
-	o.publishing.Lock()
-	defer o.publishing.Unlock()
-	r := o.released[agent]
-	if r == nil || r.until < t {
-		p := o.caller(o.world.Agents()[agent])
-		r = &released{until: t + 30*msDay, key: p.key}
-		r.all = o.publicationsLocked(p, r.until)
-		o.released[agent] = r
-	}
-	i := sort.Search(len(r.all), func(i int) bool { return r.all[i].at > t })
-	number = r.all[max(i-1, 0)].number
-	return number, (dice.Unit(dice.Hash(r.key, uint64(number)+50)) - .5) / 8
 }
 
 // agents are the agents that make calls, in order of their numbers, which never vanish by

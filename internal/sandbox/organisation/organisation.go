@@ -76,7 +76,6 @@ type Organisation struct {
 
 	publishing sync.Mutex               // mu may be held
 	published  map[string][]publication // by agent: versions made by tests
-	released   map[int]*released        // by agent's number
 }
 
 // history is the objects of a list until some time, with all their changes.
@@ -103,7 +102,7 @@ func New(cfg Config, w *world.World) (*Organisation, error) {
 	return &Organisation{
 		cfg: cfg, world: w, origin: w.Origin().UnixMilli(), called: calledBy(w.Agents()),
 		histories: map[string]*history{}, written: map[string][]Write{}, foreseen: map[string]map[string][]Event{},
-		published: map[string][]publication{}, released: map[int]*released{},
+		published: map[string][]publication{},
 	}, nil
 }
 

@@ -65,9 +65,7 @@ func (o *Organisation) Apply(w Write) error {
 		p := publication{at: w.At, description: w.Fields["description"]}
 		o.publishing.Lock()
 		o.published[w.ID] = append(o.published[w.ID], p)
-		clear(o.released)
 		o.publishing.Unlock()
-		o.world.Forget() // future campaigns may change
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

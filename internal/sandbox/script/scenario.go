@@ -132,13 +132,6 @@ func (sc *Scenario) Node(beat int) string {
 	return node
 }
 
-// Needs reports whether the conversation calls a tool before its close.
-func (sc *Scenario) Needs(tool string) bool {
-	return slices.ContainsFunc(sc.Steps, func(beat int) bool {
-		return slices.ContainsFunc(sc.Beats[beat].Lines, func(l line) bool { return l.Role == RoleInvocation && l.Tool == tool })
-	})
-}
-
 // Edges yields the possible moves of a call: steps in order, any step to an aside, and an aside to
 // one of the next two steps.
 func (sc *Scenario) Edges() iter.Seq2[string, string] {

@@ -1,8 +1,6 @@
 package world
 
 import (
-	"strconv"
-
 	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/script"
 )
@@ -52,9 +50,6 @@ type Call struct {
 	counts   [script.Roles]int
 	personal bool    // see Config.Personal
 	lift     float64 // how much better than usual its agent's version performs
-	lost     bool    // its carrier has an incident
-	fails    string  // the tool that fails; empty: none, or only once (retry)
-	failed   int     // how often it does
 }
 
 // maxBeats bounds a conversation, and so a body, to about 40 KB.
@@ -99,11 +94,6 @@ func (w *World) call(c *Call, k int64) {
 		v = &a.versions[1]
 	}
 	c.Version, c.lift = v.label, v.lift
-	if w.cfg.VersionOf != nil && (v.label == production || v == &a.versions[0]) {
-		number, lift := w.cfg.VersionOf(a.Number, c.StartAt)
-		c.Version, c.lift = "v"+strconv.Itoa(number), lift
-	}
-	w.strike(c, v.label == production)
 	if a.Variants {
 		c.Variant = "A"
 		if d.Chance(.5) {
@@ -154,9 +144,6 @@ func (w *World) settle(c *Call, d *dice.Dice) {
 	if w.cfg.Personal {
 		c.reveal()
 	}
-	if w.cfg.NewReasons {
-		c.Reason = newReason(c)
-	}
 	if c.Status != "ended" {
 		c.Sentiment = ""
 		return
@@ -200,11 +187,9 @@ func (w *World) hidden(k, start int64) (shows, vanishes int64) {
 	if dice.Unit(dice.Hash(key, 2)) < w.cfg.DeleteRate {
 		vanishes = start + msMinute + int64(dice.Pick(dice.Hash(key, 3), int(10*msDay-msMinute+1)))
 	}
-	if w.cfg.DeletedAt != nil {
-		if at, ok := w.cfg.DeletedAt(k - w.base); ok {
-			if ms := at.UnixMilli(); vanishes == 0 || ms < vanishes {
-				vanishes = ms
-			}
+	if n, index := w.cfg.Hidden, k-w.base; n > 0 {
+		if every := w.cfg.Calls / n; index/every < n && index%every == every/2 {
+			vanishes = 1
 		}
 	}
 	return shows, vanishes

@@ -118,9 +118,6 @@ func (c *Campaign) fresh(changed *changes) bool {
 	return c == nil || changed == nil || c.seen == changed.count[c.Agent.Number]
 }
 
-// Forget drops computed campaigns: to be called when Config.VersionOf returns other values.
-func (w *World) Forget() { w.campaigns.Clear() }
-
 func (w *World) newCampaign(n int64) *Campaign {
 	var outbound []*Agent
 	for _, a := range w.agents {

@@ -28,9 +28,6 @@ type Config struct {
 	// Campaigns is the approximate number of campaigns by Origin; another one comes every five
 	// days. Default 3, negative: none. They change no call.
 	Campaigns int
-	// NewReasons gives some calls disconnection reasons beyond the contract's twelve. Nothing else
-	// of a call changes.
-	NewReasons bool
 	// Personal plants personal data and near misses into conversations, tool calls, metadata and
 	// summaries. Nothing else of a call changes.
 	Personal bool
@@ -46,16 +43,10 @@ type Config struct {
 	LateVisibleRate float64
 	// DeleteRate is the share of calls that vanish 1 minute to 10 days after their start.
 	DeleteRate float64
-	// DeletedAt, if set, returns which further calls vanish, and when. It must be a pure function.
-	DeletedAt func(index int64) (at time.Time, deleted bool)
+	// Hidden is the number of calls, spread over the first Calls, that never show.
+	Hidden int64
 	// Faults are the shares of calls that are late, replaced or in another form.
 	Faults Faults
-	// VersionOf, if set, returns an agent's production version at the start of a call, and how much
-	// better it is than others: calls then name it by number instead of "production". It must be a
-	// pure function.
-	VersionOf func(agent int, start int64) (number int, lift float64)
-	// Incidents change the calls of their days, and nothing else.
-	Incidents Incidents
 	// Orders are the ordered calls besides the computed ones.
 	Orders *Orders
 	// Changes are the clients' changes of campaigns.
@@ -81,6 +72,8 @@ func (c *Config) setDefaults() error {
 		return fmt.Errorf("calls must be 0 to 1,000,000,000, not %d", c.Calls)
 	case c.Days < 0 || c.Days > 3650:
 		return fmt.Errorf("days must be 1 to 3650, not %d", c.Days)
+	case c.Hidden < 0 || c.Hidden > c.Calls:
+		return fmt.Errorf("hidden calls must be 0 to %d, the number of calls, not %d", c.Calls, c.Hidden)
 	case c.Agents > 200:
 		return fmt.Errorf("agents must be 0 to 200, not %d", c.Agents)
 	case c.Agents < 0 && c.Calls > 0:

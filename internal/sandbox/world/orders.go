@@ -76,7 +76,6 @@ func (w *World) Order(order Order) *Call {
 	a := *model
 	a.ID, a.Direction, a.Flow = order.Agent, "outbound", a.Flow && a.ID == order.Agent
 	c.Agent, c.scenario, c.customer = &a, a.scenario, d.Below(customers)
-	w.strike(c, false)
 	w.settle(c, &d)
 	wait := order.At - c.QueuedAt // the draws were relative to the start
 	for _, at := range []*int64{&c.QueuedAt, &c.StartAt, &c.EndAt, &c.AnalysisAt, &c.CostAt} {

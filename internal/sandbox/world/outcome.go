@@ -16,9 +16,6 @@ func (w *World) outcome(c *Call, d *dice.Dice) {
 	}
 	c.QueuedAt -= d.Between(2*msSecond, 12*msSecond)
 	undialled, busy := .045, .004
-	if c.lost {
-		undialled = .5
-	}
 	if hour := (c.StartAt + zoneOffset) % msDay / msHour; hour == 10 {
 		busy = .03 // the lines are busiest at ten
 	}
@@ -43,23 +40,6 @@ func (w *World) outcome(c *Call, d *dice.Dice) {
 	default:
 		w.converse(c, d)
 	}
-}
-
-// newReasons are the later reasons by the contract's reason that they replace in every second call.
-var newReasons = map[string][]string{
-	"dial_no_answer":            {"dial_busy", "dial_declined"},
-	"dial_failed":               {"blocked_number"},
-	"concurrency_limit_reached": {"hourly_call_limit_reached", "daily_call_limit_reached"},
-	"call_transfer":             {"operator_hangup"},
-	"inactivity":                {"orphaned_no_agent_pickup"},
-}
-
-// newReason returns the reason of a call with new reasons enabled.
-func newReason(c *Call) string {
-	if of := newReasons[c.Reason]; len(of) > 0 && c.StartAt%2 == 0 {
-		return of[c.StartAt/2%int64(len(of))]
-	}
-	return c.Reason
 }
 
 // answers is the chance that a person answers: lower early and over lunch, higher in the evening.
@@ -92,7 +72,6 @@ func (c *Call) say(n int) {
 	c.beats[c.beatN] = uint8(n)
 	c.beatN++
 	b := &c.scenario.Beats[n]
-	c.failed += c.failing(n)
 	for r, count := range b.Count {
 		c.counts[r] += int(count)
 	}
@@ -117,7 +96,7 @@ func (c *Call) usual() float64 {
 		ms += c.scenario.Beats[n].MS
 		turns += c.scenario.Beats[n].Turns
 	}
-	return ms + float64(turns)*c.latency() + float64(c.failed*failingTime)
+	return ms + float64(turns)*c.latency()
 }
 
 // latency is the agent's usual time to answer in ms; a better version is faster.
@@ -152,9 +131,6 @@ func (w *World) converse(c *Call, d *dice.Dice) {
 	fault, course := d.Unit(), d.Unit()
 	transfer := a.transfer * (1 - 3*c.lift)
 	early := a.early * (1 - 3*c.lift)
-	if c.fails != "" {
-		transfer += .4
-	}
 	c.say(sc.Hello)
 	positive, negative := 0.0, 0.0
 	switch {
@@ -183,7 +159,7 @@ func (w *World) converse(c *Call, d *dice.Dice) {
 		}
 		positive, negative = .04, .46
 	default:
-		c.Good = d.Chance(a.success+c.lift) && c.fails == ""
+		c.Good = d.Chance(a.success + c.lift)
 		reason, summary, end := "agent_hangup", "bad", sc.CloseBad
 		positive, negative = .13, .30
 		if c.Good {
@@ -206,9 +182,6 @@ func (w *World) converse(c *Call, d *dice.Dice) {
 		positive, negative = .15, .3
 	} else if c.EndAt == 0 {
 		c.last(d, maxDuration-1)
-	}
-	if c.failed > 0 {
-		positive, negative = positive/2, min(2*negative, .6)
 	}
 	c.feel(d, positive, negative)
 	if n := c.counts[script.RoleInvocation]; n > 0 && d.Chance(a.toolErrors) {

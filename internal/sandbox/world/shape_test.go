@@ -120,13 +120,7 @@ func TestPersonal(t *testing.T) {
 }
 
 func TestConversationsHoldTogether(t *testing.T) {
-	t.Run("usual", func(t *testing.T) { holdTogether(t, newWorld(t, Config{Seed: 5, Calls: 4000})) })
-	t.Run("incidents", func(t *testing.T) {
-		holdTogether(t, newWorld(t, Config{Seed: 5, Calls: 1000, Incidents: incidents(t, "tool:get_customer=-30..3,carrier=-9..3,release:2=-20..3")}))
-	})
-}
-
-func holdTogether(t *testing.T, w *World) {
+	w := newWorld(t, Config{Seed: 5, Calls: 4000})
 	overlaps, spoken := 0, 0
 	for v := range w.Visible(busy.Add(48 * time.Hour)) {
 		turns := v.Turns()

@@ -20,9 +20,6 @@ func (it *Item) Append(dst []byte, c *Call, escaped bool) []byte {
 	return it.Text.Append(dst, c, escaped)
 }
 
-// failingTime is how long a tool takes to fail in an incident, in ms.
-const failingTime = 5000
-
 // failures are the results of a failing tool, which the agent calls again.
 var failures = script.Choices{
 	script.Plain(`{"status":"error","code":"upstream_timeout","message":"no answer within 5000 ms"}`),
@@ -45,7 +42,6 @@ func (c *Call) Timeline(items []Item) []Item {
 		pending float64 // time of tools since
 		last    = script.Roles
 		calls   int
-		failing bool // the tool just called
 	)
 	perRune := 66.0
 	if c.Agent.Language == "ko" {
@@ -73,13 +69,8 @@ func (c *Call) Timeline(items []Item) []Item {
 					calls++
 					it.Call = calls
 				}
-				failing = c.fails != "" && l.Tool == c.fails
 			case script.RoleResult:
 				it.Call = calls
-				if failing {
-					it.Text = failures.Of(d.Next())
-					pending += failingTime
-				}
 			default:
 				gap := 250 + 700*u
 				switch {

@@ -35,7 +35,6 @@ type World struct {
 	ids       cipher
 	hides     bool // some calls show late or vanish
 	driftFrom int64
-	midnight  int64 // from which the days of incidents are counted
 
 	firstCampaign int64
 	campaigns     sync.Map // of *Campaign by number
@@ -58,21 +57,17 @@ func New(cfg Config) (*World, error) {
 		cfg: cfg, Key: key,
 		arrivals: newArrivals(key, perDay, cfg.TieRate, cfg.Steady),
 		ids:      newCipher(key),
-		hides:    cfg.LateVisibleRate > 0 || cfg.DeleteRate > 0 || cfg.DeletedAt != nil,
+		hides:    cfg.LateVisibleRate > 0 || cfg.DeleteRate > 0 || cfg.Hidden > 0,
 	}
 	if !cfg.DriftFrom.IsZero() {
 		w.driftFrom = cfg.DriftFrom.UnixMilli()
 	}
-	w.midnight = floorDiv(cfg.Origin.UnixMilli(), msDay) * msDay
 	w.base = w.arrivals.before(cfg.Origin.UnixMilli()) - cfg.Calls
 	agents, err := newAgents(dice.Hash(key, 4), max(cfg.Agents, 1)) // ordered calls need an agent as a model
 	if err != nil {
 		return nil, fmt.Errorf("make agents: %w", err)
 	}
 	w.agents, w.roster = agents, newRoster(agents)
-	if err := w.checkIncidents(); err != nil {
-		return nil, err
-	}
 	w.firstCampaign = floorDiv(cfg.Origin.UnixMilli()-Epoch, campaignEvery) - int64(cfg.Campaigns) + 1
 	return w, nil
 }
