@@ -110,6 +110,16 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// The reports in docs/reference/queries.md are the declared ones.
+func TestReportsOfTheManual(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("| report | content | one row per |\n| --- | --- | --- |\n")
+	for _, f := range Reports() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.TrimSpace(f.Name+" "+f.Arguments), f.Answers, strings.TrimPrefix(f.Grain, "one row per "))
+	}
+	test.GoldenPart(t, "../docs/reference/queries.md", "go test ./sql -update -->\n", "<!-- end -->", b.String())
+}
+
 // The requests for resources in docs/reference/organisation.md are the declared ones.
 func TestRequestsOfResources(t *testing.T) {
 	var b strings.Builder
