@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
-	"slices"
 
 	"callhouse/internal/api"
 	"callhouse/internal/schema"
@@ -45,7 +44,6 @@ type listing struct {
 	pages   int    // so far
 	done    bool   // it has been listed completely
 	lowest  int64  // lowest start_at seen; forever: none
-	highest int64  // highest start_at seen
 	covered int64  // lowest start_at recorded as covered
 	ordered int    // pages since the last one that was out of order, less orderProof
 	gap     string // why a call may have been skipped; empty: none was
@@ -104,7 +102,7 @@ func (l *listing) instead(ctx context.Context, q *query, a *pageResult) (*query,
 	switch {
 	case f == nil:
 		return l.refused(ctx)
-	case q.cursor != "" && (f.CursorLost || tooDeep(f)) && l.canAskByTime() && l.lowest != l.lostAt:
+	case q.cursor != "" && f.CursorLost && l.canAskByTime() && l.lowest != l.lostAt:
 		l.c.log.Info("cursor no longer accepted", "failure", f)
 		l.lostAt = l.lowest
 		return l.byTimeBelow(after(l.lowest)), nil
@@ -113,12 +111,6 @@ func (l *listing) instead(ctx context.Context, q *query, a *pageResult) (*query,
 	}
 	l.failed(f)
 	return nil, nil
-}
-
-// tooDeep reports whether a page that failed may be beyond what cursors reach. Then the rest is
-// requested by time.
-func tooDeep(f *api.RequestError) bool {
-	return f.Then == api.EndList && (f.Status == 0 || f.Status == 500 || slices.Contains([]int{408, 413, 414, 416, 422}, f.Status))
 }
 
 // upTo returns the query for the calls of the stretch that started before a time. A stretch without an
@@ -136,7 +128,9 @@ func (l *listing) upTo(before int64) *query {
 func (l *listing) take(ctx context.Context, q *query, p *listPage) (*query, error) {
 	above := l.lowest
 	recs, fresh, highest := l.records(p)
-	l.count(q, p, fresh)
+	if l.fresh += int64(fresh); l.pages == 1 {
+		l.counted = p.Total
+	}
 	if l.idle++; fresh > 0 || l.lowest < above {
 		l.idle = 0
 	}
@@ -190,18 +184,18 @@ func (l *listing) take(ctx context.Context, q *query, p *listPage) (*query, erro
 func (l *listing) ends(ctx context.Context, q *query, p *listPage, fresh int, highest int64, below bool) (*query, bool, error) {
 	if ignored(q, highest) {
 		l.untimed = true
-		if l.step == checking {
+		if l.checking {
 			p.Next = ""
 		}
 	}
 	switch {
-	case below && p.Next == "" && l.to == forever && l.step == reading && l.whole():
+	case below && p.Next == "" && l.to == forever && !l.checking && l.whole():
 		over, err := l.oldest(ctx)
 		return nil, over, err
 	case below, !l.seemsOver(q, p, fresh):
 		return nil, false, nil
 	}
-	check, err := l.checkEnd(ctx, q, p.Odd || p.Next != "")
+	check, err := l.checkEnd(ctx)
 	return check, check == nil && err == nil, err
 }
 
@@ -255,7 +249,6 @@ func (l *listing) records(p *listPage) (recs []schema.Record, fresh int, highest
 		if start.OK && start.V >= earliest {
 			l.lowest, highest = min(l.lowest, start.V), max(highest, start.V)
 			if !known {
-				l.dated++
 				if start.V > last && start.V >= after(last) { // last may be shown coarsely
 					l.ordered = -orderProof - 1 // this page is counted below
 				}
@@ -274,7 +267,7 @@ func (l *listing) records(p *listPage) (recs []schema.Record, fresh int, highest
 	}
 	l.pages++
 	l.ordered++
-	l.highest, l.aside = max(l.highest, highest), l.aside+aside
+	l.aside += aside
 	l.c.meter.update(func(pr *Report) {
 		pr.CallsListed += int64(len(p.Items))
 		pr.ItemsRepeated, pr.ItemsBefore, pr.ItemsAside = pr.ItemsRepeated+again, pr.ItemsBefore+before, pr.ItemsAside+aside

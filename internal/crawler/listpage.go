@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 
 	"callhouse/internal/api"
 )
@@ -17,19 +14,15 @@ import (
 type listPage struct {
 	Items []json.RawMessage // as sent; the decoder checks whether each is a call
 	Next  string            // empty on the last page
-	Odd   bool              // Next may also mean the end: zero, false, "null" and the like
 	Total int64             // -1 if not sent
 	At    int64             // when it arrived, ms
 }
-
-// oddCursors are the spellings of cursors that may mean the end of the list.
-var oddCursors = []string{"0", "-1", "false", "null", "none", "nil", "undefined", "[]", "{}"}
 
 // errNoList means that an answer is not a page of a list at all.
 var errNoList = errors.New("not a page of a list: no items")
 
 // parsePage splits a page. name is the member with the items. An object that is not valid JSON is
-// api.ErrBroken. A cursor is opaque; a number keeps its spelling.
+// api.ErrBroken. A cursor is opaque; one that is no text is none.
 func parsePage(name string, body []byte) (listPage, error) {
 	p := listPage{Total: -1}
 	var members map[string]json.RawMessage
@@ -41,15 +34,12 @@ func parsePage(name string, body []byte) (listPage, error) {
 		}
 		return p, err
 	}
-	if next := members["next_cursor"]; json.Unmarshal(next, &p.Next) != nil {
-		p.Next = string(next)
-	}
-	p.Odd = slices.Contains(oddCursors, strings.ToLower(p.Next))
-	if n, err := strconv.ParseInt(string(bytes.Trim(members["total_count"], `"`)), 10, 64); err == nil && n >= 0 {
-		p.Total = n
+	_ = json.Unmarshal(members["next_cursor"], &p.Next)
+	if total := int64(-1); json.Unmarshal(members["total_count"], &total) == nil {
+		p.Total = max(total, -1)
 	}
 	switch items := members[name]; string(items) {
-	case "", "null", "{}", `""`, "false": // some services leave out an empty list
+	case "", "null": // some services leave out an empty list
 		if p.Total < 0 {
 			return p, errNoList
 		}
