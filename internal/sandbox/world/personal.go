@@ -1,21 +1,86 @@
 package world
 
 import (
+	"embed"
+	"regexp"
 	"strings"
+	"sync"
 
 	"callhouse/internal/sandbox/dice"
-	"callhouse/internal/sandbox/plant"
 	"callhouse/internal/sandbox/script"
 )
 
-// exchanges is the number of exchanges with personal data or near misses per conversation.
-const exchanges = 2
+//go:embed exchanges.*.txt
+var exchangeFiles embed.FS
 
-// Exchanges returns the exchanges planted into the conversation.
-func (c *Call) Exchanges() (out []plant.Exchange) {
+// exchange is a few lines with personal data, or with what only looks like it.
+type exchange struct {
+	items  []Item
+	values []string // the personal data, as spelled
+}
+
+// profile is an attribute of a caller in another system: a kind of personal data, and a written
+// value.
+type profile struct{ kind, value string }
+
+// corpus are the exchanges and profiles in one language.
+type corpus struct {
+	exchanges []exchange
+	profiles  []profile
+}
+
+var marked = regexp.MustCompile(`\{\{([a-z]+)(\*?)\|([^}]*)\}\}`)
+
+// corpora are by language.
+var corpora = sync.OnceValue(func() map[string]*corpus {
+	all := map[string]*corpus{}
+	for _, language := range []string{"en", "ko"} {
+		text, err := exchangeFiles.ReadFile("exchanges." + language + ".txt")
+		if err != nil {
+			panic("sandbox: " + err.Error()) // built-in
+		}
+		c := &corpus{}
+		for paragraph := range strings.SplitSeq(string(text), "\n\n") {
+			var x exchange
+			for line := range strings.Lines(paragraph) {
+				speaker, said, ok := strings.Cut(strings.TrimSpace(line), "\t")
+				if !ok {
+					continue // a comment
+				}
+				for _, m := range marked.FindAllStringSubmatch(said, -1) {
+					x.values = append(x.values, m[3])
+					if m[2] == "" {
+						c.profiles = append(c.profiles, profile{m[1], m[3]})
+					}
+				}
+				role := script.RoleUser
+				if speaker == "agent" {
+					role = script.RoleAgent
+				}
+				x.items = append(x.items, plain(role, marked.ReplaceAllString(said, "$3"), ""))
+			}
+			if x.items != nil {
+				c.exchanges = append(c.exchanges, x)
+			}
+		}
+		all[language] = c
+	}
+	return all
+})
+
+// plain returns an item with a text without slots.
+func plain(role script.Role, text, tool string) Item {
+	t := script.Plain(text)
+	t.Runes = len([]rune(text))
+	return Item{Role: role, Text: &t, Tool: tool}
+}
+
+// exchanges returns the two exchanges planted into the conversation; nil if there are none.
+func (c *Call) exchanges() (out []exchange) {
 	if c.personal {
-		for i := range exchanges {
-			out = append(out, plant.Draw(dice.Hash(c.Key, 300+uint64(i)), c.Agent.Language == "ko"))
+		all := corpora()[c.Agent.Language].exchanges
+		for i := range uint64(2) {
+			out = append(out, all[dice.Pick(dice.Hash(c.Key, 300+i), len(all))])
 		}
 	}
 	return out
@@ -27,15 +92,24 @@ func (c *Call) Profile() (name, value string) {
 	if !c.personal {
 		return "", ""
 	}
-	return plant.Profile(dice.Hash(c.Key, 310), c.Agent.Language == "ko")
+	all := corpora()[c.Agent.Language].profiles
+	p := all[dice.Pick(dice.Hash(c.Key, 310), len(all))]
+	return keys[p.kind], p.value
+}
+
+// keys are the names of kinds in other systems.
+var keys = map[string]string{
+	"card": "card_number", "rrn": "resident_number", "passport": "passport_number", "licence": "driver_license",
+	"business": "business_number", "ssn": "ssn", "iban": "iban", "phone": "callback_phone", "email": "email", "ip": "client_ip",
+	"dob": "birth_date", "account": "bank_account",
 }
 
 // Revealed returns the personal data in the call as spelled, in parts of at least that many bytes:
 // shorter parts, of numbers spread over turns, may occur in other texts as well.
 func (c *Call) Revealed(least int) (out []string) {
-	for _, e := range c.Exchanges() {
-		for _, l := range e.Labels {
-			if s := e.Lines[l.Line].Text[l.From:l.To]; len(s) >= least {
+	for _, x := range c.exchanges() {
+		for _, s := range x.values {
+			if len(s) >= least {
 				out = append(out, s)
 			}
 		}
@@ -59,28 +133,16 @@ func (c *Call) reveal() {
 
 // planted returns the items of the planted exchanges, and a tool call with the caller's profile.
 func (c *Call) planted() (items []Item) {
-	add := func(role script.Role, text, tool string) {
-		t := script.Plain(text)
-		t.Runes = len([]rune(text))
-		items = append(items, Item{Role: role, Text: &t, Tool: tool})
-	}
-	for _, x := range c.Exchanges() {
-		for _, l := range x.Lines {
-			role := script.RoleUser
-			if l.Agent {
-				role = script.RoleAgent
-			}
-			add(role, l.Text, "")
-		}
+	for _, x := range c.exchanges() {
+		items = append(items, x.items...)
 	}
 	name, value := c.Profile()
-	add(script.RoleInvocation, `{"`+name+`":"`+value+`"}`, "update_profile")
 	shown := `"` + value + `"`
 	if strings.Trim(value, "0123456789") == "" && value[0] != '0' {
 		shown = value // a JSON number
 	}
-	add(script.RoleResult, `{"status":"ok","profile":{"`+name+`":`+shown+`}}`, "")
-	return items
+	return append(items, plain(script.RoleInvocation, `{"`+name+`":"`+value+`"}`, "update_profile"),
+		plain(script.RoleResult, `{"status":"ok","profile":{"`+name+`":`+shown+`}}`, ""))
 }
 
 // withPlanted adds the planted items to a timeline that has lasted for t.
