@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # pandas, polars, pyarrow, DataFusion, DuckDB, chDB, Spark, and Spark over Iceberg read a snapshot's
-# folders, and exports in Arrow and Excel. Python's and Node's DuckDB read the catalog while a run
-# commits. LibreOffice, if it is installed, opens workbooks and CSV in three languages.
+# folders, and exports in Arrow and Excel. LibreOffice, if it is installed, opens workbooks and CSV in
+# three languages.
 # Spark needs a JDK of 17 or 21 (JAVA_HOME, or the java in PATH).
 . "$(dirname "$0")/common.sh"
 
@@ -11,10 +11,6 @@ jar=${ICEBERG_JAR#*:}
 export CALLHOUSE_PYTHON=$root/build/readers/bin/python
 CALLHOUSE_ICEBERG_JAR=$root/build/engines-java/${jar//:/-}.jar \
 	go test ./cmd/internal/e2e -run TestFolderReaders -count=1 -v -timeout 30m
-
-npm install --silent --prefix build/catalog/node @duckdb/node-api
-CALLHOUSE_NODE_MODULES=$root/build/catalog/node go test ./cmd/internal/e2e -run TestCatalogWhileCommitting \
-	-count=1 -v -timeout 30m -args -long -catalog-commits 20 -worlds 4
 
 if command -v soffice; then
 	go build -o build/readers/ ./cmd/query

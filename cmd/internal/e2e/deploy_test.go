@@ -1,22 +1,17 @@
 package e2e
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
-	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
-	"callhouse/internal/sink"
 	"callhouse/internal/test"
 )
 
@@ -109,54 +104,19 @@ func TestDeploySystemd(t *testing.T) {
 	}
 }
 
-// The examples of extract follow run unchanged: they fill the warehouse, follow the service, and
-// exit with code 0 when a signal stops them.
+// The settings of the examples of extract follow are valid. TestFollow in extractcmd follows a service.
 func TestDeployFollow(t *testing.T) {
-	notUnderRace(t)
-	unit := func(h *host) []string {
-		start := regexp.MustCompile(`(?m)^ExecStart=(.+)$`).FindStringSubmatch(h.example("systemd/callhouse-follow.service"))
-		return strings.Fields(start[1])[1:]
-	}
-	tried, i := longtest.Each(3), 0
-	for name, tc := range longtest.Sorted(map[string]struct {
-		args   func(*host) []string
-		signal os.Signal
-	}{
-		"systemd":    {unit, syscall.SIGTERM},
-		"docker":     {func(h *host) []string { return h.yaml("docker/compose.yaml").args("services", "follow", "command") }, syscall.SIGINT},
-		"kubernetes": {followInKubernetes, syscall.SIGTERM},
-	}) {
-		if i++; !tried(i - 1) {
-			continue
+	h := newHost(t)
+	start := regexp.MustCompile(`(?m)^ExecStart=(.+)$`).FindStringSubmatch(h.example("systemd/callhouse-follow.service"))
+	for name, args := range map[string][]string{
+		"systemd":    strings.Fields(start[1])[1:],
+		"docker":     h.yaml("docker/compose.yaml").args("services", "follow", "command"),
+		"kubernetes": followInKubernetes(h),
+	} {
+		if args[0] != "follow" {
+			t.Errorf("%s runs extract %s", name, args)
 		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHost(t)
-			args := append(tc.args(h), "--requests-per-second", "5000", "--requests-per-minute", "100000")
-			cmd := exec.CommandContext(t.Context(), filepath.Join(h.root, "extract"), args...)
-			cmd.Dir = h.root
-			cmd.Env = []string{"PATH=/usr/bin:/bin"}
-			var said bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &said, &said
-			test.OK(t, cmd.Start())
-			for try := 0; ; try++ {
-				history, err := sink.ReadHistory(h.warehouse)
-				if err == nil && history.Snapshot != nil && history.Held && history.Holder.Follow != nil && history.Holder.Follow.Polled > 0 {
-					break
-				}
-				if try > 3000 {
-					_ = cmd.Process.Kill()
-					_ = cmd.Wait()
-					t.Fatalf("it does not follow: %v, %s", err, said.String())
-				}
-				time.Sleep(20 * time.Millisecond)
-			}
-			test.OK(t, cmd.Process.Signal(tc.signal))
-			if err := cmd.Wait(); err != nil {
-				t.Errorf("stopped: %v\n%s", err, said.String())
-			}
-			h.filled()
-		})
+		h.run("./extract config " + strings.Join(args[1:], " "))
 	}
 }
 

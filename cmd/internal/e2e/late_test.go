@@ -3,6 +3,8 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,135 +90,105 @@ func (e *editor) nightly(want ...int) {
 }
 
 // While a call is young, no answer about its record is final: neither a 404, nor a null or empty
-// transcript, with an analysis or without, nor all of them one after the other. Each is asked for
-// again a few times, and no more.
-func TestNoAnswerAboutAYoungCallIsFinal(t *testing.T) {
+// transcript, with an analysis or without, nor both one after the other. Each is asked for again a
+// few times, and no more. A record that the service replaces is fetched again when the list shows
+// that, and with --call-id if it does not. One that is too large is requested in three nights, and
+// with --full.
+func TestRecordsThatChange(t *testing.T) {
 	t.Parallel()
-	c, e, evening := young(t, 41, 120)
-	requested, vain, kinds := map[string]int{}, map[string]int{}, map[string]int{}
+	c, e, evening := young(t, 41, 160)
+	large, requested, vain, kinds := "", map[string]int{}, map[string]int{}, map[string]int{}
 	e.edit = func(id string, call map[string]any) bool {
 		end, now := endOf(call), c.clock.Now()
 		turns, own := call["transcript"].([]any)
 		if own {
 			requested[id]++
 		}
-		if now.After(evening.Add(60*time.Hour)) || end.Before(evening.Add(-12*time.Hour)) || end.After(evening) || call["status"] != "ended" {
-			return true
-		}
-		kind := strings.IndexByte("0123456789abcdef", id[0]) % 5
-		if kind != 3 {
-			call["call_analysis"], call["call_cost"] = nil, nil
-		}
-		if !own || len(turns) == 0 {
-			return true
-		}
-		vain[id]++
-		kinds[fmt.Sprint(kind)]++
-		switch kind {
-		case 0:
-			return false // 404
-		case 1, 3:
-			call["transcript"] = nil
-		case 2:
-			call["transcript"] = []any{}
-		case 4: // missing, then empty
-			call["transcript"] = []any{}
-			return now.After(evening.Add(time.Hour))
+		analysis, analyzed := call["call_analysis"].(map[string]any)
+		settled := analyzed && call["call_cost"] != nil && end.After(evening.Add(-15*time.Hour))
+		kind := strings.IndexByte("0123456789", id[0]) % 5
+		switch late := !now.Before(evening.Add(time.Hour)); {
+		case id == large || large == "" && kind < 0 && settled && len(turns) > 0:
+			if large = id; own {
+				turns[0].(map[string]any)["content"] = strings.Repeat("A", 9<<20)
+			}
+		case kind < 0 && late && analyzed && end.Before(evening.Add(-3*time.Hour)): // replaced
+			for _, turn := range turns {
+				turn.(map[string]any)["content"] = "[REDACTED]"
+			}
+			if id[0] < 'd' { // otherwise the list shows nothing of it
+				analysis["summary"] = "[REDACTED]"
+			}
+		case kind < 0 || now.After(evening.Add(60*time.Hour)) || end.Before(evening.Add(-12*time.Hour)) || end.After(evening) || call["status"] != "ended":
+		default:
+			if kind != 3 {
+				call["call_analysis"], call["call_cost"] = nil, nil
+			}
+			if !own || len(turns) == 0 {
+				break
+			}
+			vain[id]++
+			kinds[fmt.Sprint(kind)]++
+			switch kind {
+			case 0:
+				return false // 404
+			case 1, 3:
+				call["transcript"] = nil
+			case 2:
+				call["transcript"] = []any{}
+			case 4: // missing, then empty
+				call["transcript"] = []any{}
+				return late
+			}
 		}
 		return true
 	}
-	e.nightly(cli.ExitOK, cli.ExitOK, cli.ExitOK, cli.ExitOK)
+	e.nightly(cli.ExitIncomplete, cli.ExitIncomplete, cli.ExitOK, cli.ExitOK, cli.ExitOK)
 	if len(kinds) != 5 {
 		t.Fatalf("records in vain, by kind: %v", kinds)
 	}
-	sameAsTruth(t, c)
+	of := func(what string) json.Number {
+		return c.one("SELECT count(*) AS v FROM calls WHERE " + what).(json.Number)
+	}
 	for id, n := range vain {
 		if n > 3 || requested[id] > n+1 {
 			t.Errorf("the record of %s was requested %d times, in vain %d times", id, requested[id], n)
 		}
 	}
-}
-
-// A record that the service replaces is fetched again when the list shows that, and with --call-id if
-// it does not.
-func TestReplacedRecordIsFetchedAgain(t *testing.T) {
-	t.Parallel()
-	c, e, evening := young(t, 42, 40)
-	requested := 0
-	e.edit = func(id string, call map[string]any) bool {
-		analysis, analyzed := call["call_analysis"].(map[string]any)
-		if c.clock.Now().Before(evening.Add(time.Hour)) || !analyzed || endOf(call).After(evening.Add(-3*time.Hour)) {
-			return true
-		}
-		turns, own := call["transcript"].([]any)
-		if own {
-			requested++
-		}
-		for _, turn := range turns {
-			turn.(map[string]any)["content"] = "[REDACTED]"
-		}
-		if id[0] > '3' { // otherwise the list shows nothing of it
-			analysis["summary"] = "[REDACTED]"
-		}
-		return true
-	}
-	e.nightly(cli.ExitOK, cli.ExitOK)
-	of := func(what string) json.Number {
-		return c.one("SELECT count(*) AS v FROM calls WHERE " + what).(json.Number)
+	if n := of("turn_count > 0 AND call_id IN ('" + strings.Join(slices.Collect(maps.Keys(vain)), "', '") + "')"); n != json.Number(fmt.Sprint(len(vain))) {
+		t.Errorf("%s calls of %d have their transcript", n, len(vain))
 	}
 	const clear = "call_id IN (SELECT call_id FROM transcript_turns WHERE content <> '[REDACTED]')"
 	if n, old := of("summary = '[REDACTED]'"), of("summary = '[REDACTED]' AND "+clear); n == "0" || old != "0" {
 		t.Errorf("%s calls are masked, and %s of their transcripts are those before", n, old)
 	}
-	n := requested
-	if e.nightly(cli.ExitOK); requested != n {
-		t.Errorf("another run requests %d of their records", requested-n)
-	}
-	id := fmt.Sprint(c.one(fmt.Sprintf("SELECT min(call_id) AS v FROM calls WHERE call_id < '4' AND end_at < epoch_ms(%d) AND summary IS NOT NULL AND %s",
-		evening.Add(-3*time.Hour).UnixMilli(), clear)))
-	n0 := requested
+	id := fmt.Sprint(c.one(fmt.Sprintf("SELECT min(call_id) AS v FROM calls WHERE call_id > 'd' AND call_id <> '%s' AND end_at < epoch_ms(%d) AND summary IS NOT NULL AND %s",
+		large, evening.Add(-3*time.Hour).UnixMilli(), clear)))
+	n := requested[id]
 	e.extract("--call-id", id).exits(t, cli.ExitOK)
-	if n := of("call_id = '" + id + "' AND " + clear); requested == n0 || n != "0" {
-		t.Error("--call-id does not fetch the record again")
+	if old := of("call_id = '" + id + "' AND " + clear); requested[id] != n+1 || old != "0" {
+		t.Errorf("--call-id does not fetch the record of %s again", id)
 	}
-}
-
-// A record that is too large costs a few nights, not all that follow. It is counted, and requested
-// again with --full.
-func TestRecordThatIsTooLarge(t *testing.T) {
-	t.Parallel()
-	c, e, evening := young(t, 43, 30)
-	large, requested := "", 0
-	e.edit = func(id string, call map[string]any) bool {
-		turns, own := call["transcript"].([]any)
-		settled := call["call_analysis"] != nil && call["call_cost"] != nil && endOf(call).After(evening.Add(-15*time.Hour))
-		if large == "" && settled && len(turns) > 0 {
-			large = id
-		}
-		if own && id == large {
-			requested++
-			turns[0].(map[string]any)["content"] = strings.Repeat("A", 9<<20)
-		}
-		return true
+	if requested[large] != 3 {
+		t.Errorf("the record that is too large was requested %d times", requested[large])
 	}
-	// It is requested in the first night, the second and the fourth.
-	e.nightly(cli.ExitIncomplete, cli.ExitIncomplete, cli.ExitOK, cli.ExitOK, cli.ExitOK)
-	if requested != 3 {
-		t.Errorf("the record was requested %d times", requested)
-	}
-	if got := c.one("SELECT transcript_state AS v FROM calls WHERE call_id = '" + large + "'"); got != "unreadable" {
+	state := func() any { return c.one("SELECT transcript_state AS v FROM calls WHERE call_id = '" + large + "'") }
+	if got := state(); got != "unreadable" {
 		t.Errorf("its state is %v", got)
 	}
 	c.extract(t.Context(), "status").prints(t, cli.ExitOK, "the records of 1 call: too large")
 	e.edit = nil
 	e.extract("--full").exits(t, cli.ExitOK)
-	sameAsTruth(t, c)
+	if got := state(); got != "present" {
+		t.Errorf("after --full its state is %v", got)
+	}
 }
 
 // A list that shortens what the records have is no sign of change: a night fetches a hundred of the
 // records in vain, and no more.
 func TestListThatDiffersFromItsRecords(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t) // TestMergeRules in calls shows what a difference means
 	c, e, _ := young(t, 45, 150)
 	requested := map[string]int{}
 	e.edit = func(id string, call map[string]any) bool {

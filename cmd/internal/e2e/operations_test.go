@@ -7,13 +7,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
-	"callhouse/cmd/internal/cli"
-	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
-	"callhouse/internal/sink"
 	"callhouse/internal/test"
 )
 
@@ -134,43 +130,4 @@ func TestOperationsMessages(t *testing.T) {
 	if rows < 10 {
 		t.Errorf("the table has %d messages: was its markup changed?", rows)
 	}
-}
-
-// Log and metrics report good and bad runs.
-func TestRunsAreWatched(t *testing.T) {
-	t.Setenv("CALLHOUSE_API_KEY", "")
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: 60, Days: 2}})
-	n := &nights{company: c, metrics: filepath.Join(filepath.Dir(c.warehouse), "callhouse.prom")}
-	run := func(more ...string) result {
-		t.Helper()
-		return extractAt(t.Context(), c.clock.Now, append(n.args(), more...)...)
-	}
-	expect := func(what string, r result, code int, message string) {
-		t.Helper()
-		if r.code != code || !strings.Contains(r.stderr, message) {
-			t.Errorf("%s: exit code %d, want %d and %q:\n%s", what, r.code, code, message, r.stderr)
-		}
-	}
-	expect("a good run", run(), cli.ExitOK, " done in ")
-	good := n.seen()
-	c.service.Server.Revoke(testKey)
-	expect("a revoked key", run(), cli.ExitFailed, "does not accept the API key")
-	c.service.Server.Restore(testKey)
-	expect("no key", run("--api-key-file="), cli.ExitUsage, "no API key")
-	bad := n.seen()
-	if bad["last_run_exit_code"] != 2 || bad["last_success_timestamp_seconds"] != good["last_success_timestamp_seconds"] || bad["calls"] != good["calls"] {
-		t.Errorf("after a run without a key the metrics are %v", bad)
-	}
-
-	// Neither a run that finds the warehouse locked, nor one without a key, changes the holder's
-	// metrics.
-	before := test.Read(t, n.metrics)
-	w, err := sink.Open(sink.Options{Root: c.warehouse, RunID: layout.RunID(time.Now(), 5)})
-	test.OK(t, err)
-	expect("a held warehouse", run(), cli.ExitLocked, "another run holds")
-	expect("no key beside a run", run("--api-key-file="), cli.ExitUsage, "no API key")
-	if after, err := os.ReadFile(n.metrics); err != nil || string(after) != string(before) {
-		t.Errorf("the metrics were written anew: %v\n%s", err, after)
-	}
-	test.OK(t, w.Close())
 }

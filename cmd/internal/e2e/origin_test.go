@@ -4,14 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"io/fs"
-	"maps"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,84 +85,6 @@ func TestWarehouseOfOneOrganisation(t *testing.T) {
 	}
 	if r := at(theirs, "--adopt", "--full"); r.code != cli.ExitOK || calls() != 240 {
 		t.Errorf("adopted: exit code %d, %d calls\n%s", r.code, calls(), r.stderr)
-	}
-}
-
-// If the machine's configuration has an address, a key and a warehouse, another address gets
-// neither: no request is sent, and nothing is written.
-func TestKeyStaysWithItsAddress(t *testing.T) {
-	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 20, Days: 1}})
-	conf := configured(t, strings.TrimPrefix(c.profile("x", fast), "[profiles.x]\n"))
-	extractAt(t.Context(), c.clock.Now, "run", conf).exits(t, cli.ExitOK)
-	before := c.one("SELECT count(*) AS v FROM runs")
-	var heard atomic.Int64
-	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		heard.Add(1)
-		w.WriteHeader(http.StatusUnauthorized)
-	}))
-	defer other.Close()
-	key, warehouse := filepath.Join(t.TempDir(), "key"), filepath.Join(t.TempDir(), "w")
-	test.OK(t, os.WriteFile(key, []byte("another-key"), 0o600))
-	for _, args := range []string{"run", "plan", "verify --deep"} {
-		words := append(strings.Fields(args), conf)
-		r := extract(t.Context(), append(words, "--base-url", other.URL)...)
-		says := "the API key comes from file " + c.keyFile
-		r.reports(t, cli.ExitUsage, says, "flag --base-url")
-		r = extract(t.Context(), append(words, "--base-url", other.URL, "--api-key-file", key)...)
-		r.reports(t, cli.ExitUsage, "the warehouse comes from ")
-	}
-	t.Setenv("CALLHOUSE_BASE_URL", other.URL)
-	extract(t.Context(), "run", conf).reports(t, cli.ExitUsage, "environment variable CALLHOUSE_BASE_URL")
-	if r := extract(t.Context(), "config", conf); !strings.Contains(r.stdout, "note: the API key comes from file") {
-		t.Errorf("config does not say that a run would be refused:\n%s", r.stdout)
-	}
-	if after := c.one("SELECT count(*) AS v FROM runs"); heard.Load() > 0 || after != before {
-		t.Errorf("%d requests reached another host, and the warehouse has %v runs, before %v", heard.Load(), after, before)
-	}
-	r := extract(t.Context(), "run", conf, "--base-url", other.URL, "--api-key-file", key, "--warehouse", warehouse)
-	if r.code != cli.ExitFailed || heard.Load() != 1 {
-		t.Errorf("with all three: exit code %d, %d requests:\n%s", r.code, heard.Load(), r.stderr)
-	}
-}
-
-// A run whose clock contradicts the service's changes nothing, whatever the retention. With --yes
-// it continues.
-func TestClockThatTheServiceContradicts(t *testing.T) {
-	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 7, Calls: 60, Days: 3}})
-	service := []string{"run", "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
-		"--requests-per-second", "2000", "--requests-per-minute", "100000"} // otherwise it would wait for a minute
-	c.mustExtract()
-	for _, ahead := range []time.Duration{400 * 24 * time.Hour, -400 * 24 * time.Hour, 25 * time.Hour} {
-		before := c.tree()
-		at := func(args ...string) result {
-			return extractAt(t.Context(), func() time.Time { return c.clock.Now().Add(ahead) },
-				append(slices.Clone(service), args...)...)
-		}
-		r := at("--keep", "30d")
-		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "differ by more than a day") || !strings.Contains(r.stderr, "--yes") {
-			t.Errorf("%v ahead: exit code %d\n%s", ahead, r.code, r.stderr)
-		}
-		if after := c.tree(); !maps.Equal(before, after) {
-			t.Errorf("%v ahead: the warehouse has changed", ahead)
-		}
-	}
-	c.mustExtract()
-	if n := c.counts("SELECT outcome AS key, count(*) AS n FROM runs GROUP BY 1"); n["done"] != 2 || len(n) != 1 {
-		t.Errorf("outcomes of the runs: %v", n)
-	}
-	// With --yes, everything about calls uses the service's clock, including --keep and --since.
-	for range 2 {
-		c.clock.Advance(24 * time.Hour)
-		r := extractAt(t.Context(), func() time.Time { return c.clock.Now().Add(4 * 24 * time.Hour) }, append(slices.Clone(service), "--yes", "--keep", "7d", "--since", "7d")...)
-		r.reports(t, cli.ExitOK, "differ by more than a day")
-		sameAsTruth(t, c)
-		late := c.clock.Now().Add(time.Minute).UnixMilli()
-		for what, from := range map[string]string{"first_seen_at": "calls", "fetched_at": "calls", "started_at": "runs", "ended_at": "runs"} {
-			if at := c.instant("SELECT epoch_ms(max(" + what + ")) AS v FROM " + from); at > late {
-				t.Errorf("the last %s of %s is %v, and it is %v", what, from, time.UnixMilli(at), c.clock.Now())
-			}
-		}
 	}
 }
 
