@@ -56,7 +56,7 @@ func TestShellInATerminal(t *testing.T) {
 	x.run("tz Asia/Seoul")
 	x.run("select max(local_date) as day_in_seoul from calls;", "day_in_seoul", "2024-11-20")
 	x.run("select 'a;b' as x; select 40 + 4 as y;", "a;b", "44")
-	x.run("select i + 70000 as long from range(1002) t(i);", "70999", "… 2 more rows: use the format csv for all")
+	x.run("select i + 70000 as long from range(1002) t(i);", "70999", "… only the first 1,000 rows: use the format csv for all")
 	x.run("format json")
 	x.run("select 40 + 2 as answer;", `{"answer":42}`)
 	x.run("tz", "tz: Asia/Seoul")
