@@ -59,7 +59,7 @@ alerts: ## Try docs/alerts.yml on months of thirty good and bad nights, with Pro
 	go test ./cmd/internal/status -run TestAlertsOfThirtyNights -count=1 -timeout 30m -args -promtool "$$(.ci/promtool)"
 
 golden: ## Rewrite the golden files from what the code does now; read the diff before you commit it
-	go test ./sql ./internal/calls ./internal/sink ./internal/analytics ./internal/analytics/format ./internal/analytics/page/chart ./cmd/internal/querycmd -args -update
+	go test ./sql ./internal/calls ./internal/sink ./internal/analytics ./internal/analytics/format ./internal/analytics/page ./cmd/internal/querycmd -args -update
 
 notices: ## Write THIRD_PARTY_NOTICES.txt: the licences of all that is linked in; .ci/run compares it
 	.ci/notices > THIRD_PARTY_NOTICES.txt.new

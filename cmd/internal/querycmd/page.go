@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +15,6 @@ import (
 	"callhouse/cmd/internal/querycmd/alerts"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/page"
-	"callhouse/internal/analytics/page/texts"
 	"callhouse/internal/words"
 )
 
@@ -52,7 +50,7 @@ type mail in the file of --alerts.`,
   query report --tz Asia/Seoul --mail morning --alerts /etc/callhouse/alerts.toml`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.runPage(cmd.Context(), page.Options{Title: title, Lang: a.Lang, Currency: a.Currency}, mail)
+			return a.runPage(cmd.Context(), title, mail)
 		},
 	}
 	f := cmd.Flags()
@@ -64,11 +62,11 @@ type mail in the file of --alerts.`,
 	f.StringVar(&title, "title", "", "`TITLE` of the page; default: Calls, in the page's language")
 	a.AddOwnFlags(cmd, config.Query)
 	a.AddFlagsOf(cmd, config.Alert)
-	cli.Complete(cmd, "lang", texts.Languages()...)
+	cli.Complete(cmd, "lang", page.Languages()...)
 	return cmd
 }
 
-func (a *app) runPage(ctx context.Context, o page.Options, channel string) (err error) {
+func (a *app) runPage(ctx context.Context, title, channel string) (err error) {
 	if channel != "" && a.Output != "" {
 		return cli.Usage("write the page with a second command", "--mail and --output exclude each other")
 	}
@@ -78,9 +76,9 @@ func (a *app) runPage(ctx context.Context, o page.Options, channel string) (err 
 	if a.Output == "" && channel == "" && a.Width() > 0 {
 		return cli.Usage("write it to a file, e.g. --output report.html", "report does not print HTML to a terminal")
 	}
-	if !slices.Contains(texts.Languages(), o.Lang) {
-		return cli.Usage(cli.Suggest(o.Lang, texts.Languages(), "languages: "+strings.Join(texts.Languages(), ", ")),
-			"unknown language %q", o.Lang)
+	texts, err := page.NewTexts(a.Lang, a.Currency)
+	if err != nil {
+		return cli.Usage(cli.Suggest(a.Lang, page.Languages(), "languages: "+strings.Join(page.Languages(), ", ")), "%v", err)
 	}
 	var mailer *alerts.Mailer
 	if channel != "" {
@@ -97,8 +95,8 @@ func (a *app) runPage(ctx context.Context, o page.Options, channel string) (err 
 		return err
 	}
 	defer func() { err = cmp.Or(err, w.Close()) }()
-	o.Since, o.Until, o.Agent, o.Where, o.Now, o.Version = p.Since, p.Until, a.Agent, a.Where, now, cli.Version()
-	return a.writePage(ctx, w, o, mailer)
+	return a.writePage(ctx, w, page.Options{Since: p.Since, Until: p.Until, Agent: a.Agent, Where: a.Where, Title: title, Texts: texts,
+		Now: now, Version: cli.Version()}, mailer)
 }
 
 func (a *app) writePage(ctx context.Context, w *analytics.Warehouse, o page.Options, mailer *alerts.Mailer) error {

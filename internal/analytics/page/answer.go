@@ -30,7 +30,7 @@ type answer struct {
 // source is where answers come from: a warehouse, for one agent or all, under conditions.
 type source struct {
 	w     *analytics.Warehouse
-	l     *lang
+	l     *Texts
 	agent string
 	where []string
 	at    Address

@@ -124,7 +124,7 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 	test.OK(t, err)
 	defer w.Close()
 	l := english(t)
-	of, err := Write(t.Context(), io.Discard, w, Options{Now: companyEnds.Add(6 * time.Hour)})
+	of, err := Write(t.Context(), io.Discard, w, Options{Texts: l, Now: companyEnds.Add(6 * time.Hour)})
 	test.OK(t, err)
 	said := func(c *change) int {
 		if c == nil || c.Word == l.Say("change.not_clear") || c.Word == l.Say("change.the_same") {

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"callhouse/internal/analytics/page/chart"
-	"callhouse/internal/analytics/page/texts"
 	"callhouse/internal/analytics/value"
 )
 
@@ -27,16 +25,16 @@ type figure struct {
 	id, report  string
 	column, row string // row: COLUMN=TEXT, the row of the report; empty: the first
 	direction   direction
-	scale       chart.Scale
+	scale       scale
 	measure     string // of the report anomalies
 }
 
 var figures = []figure{
-	{"calls", "funnel", "calls", "stage=attempted", neither, chart.Count, "calls"},
-	{"connect", "funnel", "attempted_percent", "stage=connected", higherIsBetter, chart.Percent, "connected_percent"},
-	{"completed", "funnel", "answered_percent", "stage=completed", higherIsBetter, chart.Percent, "completed_percent"},
-	{"negative", "sentiment", "negative_percent", "", lowerIsBetter, chart.Percent, "negative_percent"},
-	{"cost", "costs", "per_call", "", lowerIsBetter, chart.Money, ""},
+	{"calls", "funnel", "calls", "stage=attempted", neither, counts, "calls"},
+	{"connect", "funnel", "attempted_percent", "stage=connected", higherIsBetter, percents, "connected_percent"},
+	{"completed", "funnel", "answered_percent", "stage=completed", higherIsBetter, percents, "completed_percent"},
+	{"negative", "sentiment", "negative_percent", "", lowerIsBetter, percents, "negative_percent"},
+	{"cost", "costs", "per_call", "", lowerIsBetter, amounts, ""},
 }
 
 // key are the reports of the key figures with the columns that are compared.
@@ -114,10 +112,10 @@ func (s span) shown(f figure) shown {
 	out.Before = a.cell(w, f.column)
 	is, was := float(v), float(w)
 	by := a.l.points(is - was)
-	if f.scale != chart.Percent {
-		by = texts.Sign(is-was) + a.l.magnitude(math.Abs(is-was), v, a.columns[a.index(f.column)])
+	if f.scale != percents {
+		by = sign(is-was) + a.l.magnitude(math.Abs(is-was), v, a.columns[a.index(f.column)])
 		if was != 0 && math.Abs(is-was) < 10*math.Abs(was) { // beyond that, percentages are meaningless
-			by += fmt.Sprintf(" (%s%%)", texts.Signed(100*(is-was)/was))
+			by += fmt.Sprintf(" (%s%%)", signed(100*(is-was)/was))
 		}
 	}
 	var clear bool
@@ -175,7 +173,7 @@ type change struct {
 }
 
 // change describes how a figure differs from its earlier value. clear means by more than chance.
-func (l *lang) change(is, was float64, of direction, by string, clear bool) *change {
+func (l *Texts) change(is, was float64, of direction, by string, clear bool) *change {
 	c := &change{Arrow: "▲", Word: l.Say("change.more"), Class: "same", By: by}
 	if is < was {
 		c.Arrow, c.Word = "▼", l.Say("change.fewer")
@@ -199,7 +197,7 @@ func (d direction) better(is, was float64) bool {
 }
 
 // unusual says of a day's figure that it is unusual: that counts, even if it differs from the week before by chance only.
-func (s *shown) unusual(l *lang, usual, class string) {
+func (s *shown) unusual(l *Texts, usual, class string) {
 	c := change{Word: l.Say("change.unusual", usual), Class: class, unusual: true}
 	if old := s.Change; old != nil {
 		c.Arrow, c.By = old.Arrow, old.By
@@ -210,10 +208,10 @@ func (s *shown) unusual(l *lang, usual, class string) {
 	s.Change = &c
 }
 
-func (l *lang) points(f float64) string { return l.Say("unit.points", texts.Signed(f)) }
+func (l *Texts) points(f float64) string { return l.Say("unit.points", signed(f)) }
 
 // magnitude writes a difference in the format of its column.
-func (l *lang) magnitude(f float64, like any, c value.Column) string {
+func (l *Texts) magnitude(f float64, like any, c value.Column) string {
 	if _, whole := like.(int64); whole {
 		return l.Cell(int64(math.Round(f)), c, nil)
 	}

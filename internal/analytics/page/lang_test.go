@@ -19,7 +19,6 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/database"
-	"callhouse/internal/analytics/page/texts"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
@@ -50,8 +49,8 @@ func holes(text any) []string {
 // Every language has the same texts as English, with the same placeholders, and every fact of the
 // report coverage.
 func TestLanguagesHaveTheSameTexts(t *testing.T) {
-	for _, name := range texts.Languages() {
-		l, err := newLang(name, "")
+	for _, name := range Languages() {
+		l, err := NewTexts(name, "")
 		test.OK(t, err)
 		for id, text := range english(t).All() {
 			other, ok := l.All()[id]
@@ -76,9 +75,9 @@ func TestLanguagesHaveTheSameTexts(t *testing.T) {
 }
 
 // marked returns a language with each text between ⟦ and ⟧.
-func marked(t *testing.T, name string) *lang {
+func marked(t *testing.T, name string) *Texts {
 	t.Helper()
-	raw, err := texts.Read(name)
+	raw, err := readTexts(name)
 	test.OK(t, err)
 	var sections map[string]map[string]any
 	test.OK(t, toml.Unmarshal(raw, &sections))
@@ -110,9 +109,9 @@ func marked(t *testing.T, name string) *lang {
 	}
 	raw, err = toml.Marshal(sections)
 	test.OK(t, err)
-	l, err := texts.Of(name, raw, "KRW")
+	l, err := textsIn(name, raw, "KRW")
 	test.OK(t, err)
-	return &lang{l}
+	return l
 }
 
 // seen returns the texts of a page for people, without commands, and without data other than names
@@ -179,9 +178,9 @@ func TestEveryTextIsOfTheCatalogue(t *testing.T) {
 		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: database.Options{Threads: 1}})
 		test.OK(t, err)
 		defer w.Close()
-		c.o.Now = now
+		c.o.Now, c.o.Texts = now, korean
 		var out bytes.Buffer
-		_, err = write(t.Context(), &out, w, korean, c.o)
+		_, err = Write(t.Context(), &out, w, c.o)
 		test.OK(t, err)
 		wellFormed(t, out.String())
 		all := seen(t, out.String())
@@ -209,7 +208,7 @@ func TestMoney(t *testing.T) {
 		{"en", "USD", "0.0712", "$0.071"}, {"en", "USD", "0.5000", "$0.50"}, {"ko", "KRW", "0.0712", "₩0.071"}, {"en", "JPY", "-1234.0000", "−¥1,234"}, {"en", "EUR", "9.9999", "€10.00"},
 		{"en", "BHD", "1.0000", "BHD\u00a01.000"}, {"en", "USD", "0.0000", "$0.00"}, {"ko", "KRW", "0.0000", "₩0"},
 	} {
-		l, err := newLang(c.lang, c.currency)
+		l, err := NewTexts(c.lang, c.currency)
 		test.OK(t, err)
 		units, _ := new(big.Int).SetString(strings.Replace(c.amount, ".", "", 1), 10)
 		if got := l.Cell(value.Decimal{Units: units, Scale: 4}, value.Column{Unit: value.Money, Kind: value.Exact}, time.UTC); got != c.want {
@@ -225,7 +224,7 @@ func TestDates(t *testing.T) {
 		"en": "Sun 2026-11-01; 2026-11-01 09:05; 2026-11; 2026-11-01 to 2026-11-30; 30 days; 1m 30s",
 		"ko": "2026년 11월 1일 (일); 2026년 11월 1일 09:05; 2026년 11월; 2026년 11월 1일 ~ 2026년 11월 30일; 30일; 1분 30초",
 	} {
-		l, err := newLang(name, "")
+		l, err := NewTexts(name, "")
 		test.OK(t, err)
 		p := period{since: instant(t, "2026-11-01T00:00:00Z"), until: instant(t, "2026-12-01T00:00:00Z"), loc: time.UTC}
 		got := strings.Join([]string{l.Day(at), l.Time("minute", at), l.Time("month", at), l.period(p), l.length(p), l.Duration(90_000)}, "; ")

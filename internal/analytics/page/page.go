@@ -20,7 +20,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"callhouse/internal/analytics"
-	"callhouse/internal/analytics/page/texts"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/words"
 )
@@ -33,8 +32,7 @@ type Options struct {
 	Agent        string   // id of an agent, or its unique beginning
 	Where        []string // conditions, such as call_type=outbound
 	Title        string   // empty: the language's word for calls
-	Lang         string   // one of Languages; empty: English
-	Currency     string   // of costs, by ISO 4217; empty: unknown
+	Texts        *Texts
 	Now          time.Time
 	Version      string // of the program, for the footer; may be empty
 	// Address returns the addresses at which a server has the answers shown on the page, and Above
@@ -91,19 +89,11 @@ type point struct {
 // Write writes the page of an open warehouse. It returns a *PeriodError if there is no day between
 // the bounds, or an error of [analytics.Warehouse.Ask].
 func Write(ctx context.Context, out io.Writer, w *analytics.Warehouse, o Options) (Summary, error) {
-	l, err := newLang(o.Lang, o.Currency)
-	if err != nil {
-		return Summary{}, err
-	}
-	return write(ctx, out, w, l, o)
-}
-
-func write(ctx context.Context, out io.Writer, w *analytics.Warehouse, l *lang, o Options) (Summary, error) {
-	p := &page{source: source{w: w, l: l, agent: o.Agent, where: o.Where, at: o.Address}, o: o, listed: w.Snapshot().Manifest.ListedTo()}
+	p := &page{source: source{w: w, l: o.Texts, agent: o.Agent, where: o.Where, at: o.Address}, o: o, listed: w.Snapshot().Manifest.ListedTo()}
 	if err := p.read(ctx); err != nil {
 		return Summary{}, err
 	}
-	t, err := template.New("page.html").Funcs(template.FuncMap{"say": l.Say}).ParseFS(files, "page.html")
+	t, err := template.New("page.html").Funcs(template.FuncMap{"say": o.Texts.Say}).ParseFS(files, "page.html")
 	if err != nil {
 		return Summary{}, fmt.Errorf("read the page's template: %w", err)
 	}
@@ -365,7 +355,7 @@ func (p *page) sentence(lacks bool) string {
 }
 
 // gaps describes the calls of the period that are not listed or are left out.
-func (l *lang) gaps(c *analytics.Coverage, loc *time.Location) (out []string) {
+func (l *Texts) gaps(c *analytics.Coverage, loc *time.Location) (out []string) {
 	if c.Undated > 0 {
 		out = append(out, l.Say("warning.undated", c.Undated))
 	}
@@ -388,7 +378,7 @@ func (p *page) head() {
 	l, o, loc := p.l, p.o, p.w.Location()
 	m, now := p.w.Snapshot().Manifest, o.Now.In(loc)
 	p.document = document{Lang: l.Tag.String(), Above: o.Above, Live: o.Address != nil,
-		Title:  cmp.Or(o.Title, texts.Clip(texts.ShortName(p.name), 80), l.Say("page.title")),
+		Title:  cmp.Or(o.Title, clip(shortName(p.name), 80), l.Say("page.title")),
 		Period: l.period(p.period), Agent: o.Agent, Where: o.Where, Single: p.period.days() == 1, Zone: loc.String(),
 		AsOf: l.Say("page.as_of", fmt.Sprint(m.Snapshot), l.Time("minute", m.CommittedAt.In(loc))),
 		Made: l.Say("page.made", l.Time("minute", now)), Foot: strings.TrimSpace("callhouse " + o.Version),

@@ -24,9 +24,9 @@ import (
 )
 
 // english returns the page's texts in English.
-func english(t testing.TB) *lang {
+func english(t testing.TB) *Texts {
 	t.Helper()
-	l, err := newLang("en", "")
+	l, err := NewTexts("en", "")
 	test.OK(t, err)
 	return l
 }
@@ -165,6 +165,9 @@ func made(t *testing.T, d analyticstest.Data, o Options) (Summary, string) {
 	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: database.Options{Threads: 1}})
 	test.OK(t, err)
 	defer func() { test.OK(t, w.Close()) }()
+	if o.Texts == nil {
+		o.Texts = english(t)
+	}
 	var out bytes.Buffer
 	s, err := Write(t.Context(), &out, w, o)
 	test.OK(t, err)

@@ -79,8 +79,10 @@ type bin struct {
 	name  string // for people
 	label string // short, below an axis
 	group string // shared by several labels
-	tick  bool
-	part  bool // partly outside the period, or not listed
+	tick  bool   // if any bin has one, only bins with ticks have labels
+	part  bool   // partly outside the period, or not listed
+	hover string // text of the tooltip
+	link  string // to its calls; empty: none
 }
 
 // unit returns the kind of bin, as in --by: days up to 92, weeks up to 110, then months.
@@ -96,7 +98,7 @@ func (p period) unit() string {
 
 // bins returns all bins of the period, with or without calls. listed is the end of the list; zero:
 // unknown.
-func (p period) bins(listed time.Time, l *lang) []bin {
+func (p period) bins(listed time.Time, l *Texts) []bin {
 	var out []bin
 	unit := p.unit()
 	at := p.since

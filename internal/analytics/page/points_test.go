@@ -143,7 +143,7 @@ func TestSentence(t *testing.T) {
 		{"en", "2 things changed. First: C +9.0 points.", []point{neutral, neutral}, false},
 		{"ko", "개선된 사항 2건. 먼저: A +9.0 points.", []point{good, good}, false},
 	} {
-		l, err := newLang(c.lang, "")
+		l, err := NewTexts(c.lang, "")
 		test.OK(t, err)
 		p := &page{source: source{l: l}, document: document{Points: c.points}, last: period{since: instant(t, "2026-11-20T00:00:00Z")}}
 		if got := p.sentence(c.lacks); got != c.want {
@@ -237,7 +237,9 @@ func TestFactsOfTheWarehouse(t *testing.T) {
 			continue
 		}
 		heading := []string{"calls of the whole warehouse", "웨어하우스 전체 통화"}[i]
-		_, text := made(t, d, Options{Now: instant(t, "2026-11-21T06:00:00Z"), Lang: lang})
+		l, err := NewTexts(lang, "")
+		test.OK(t, err)
+		_, text := made(t, d, Options{Now: instant(t, "2026-11-21T06:00:00Z"), Texts: l})
 		if bad := regexp.MustCompile(`[^>]{0,20}(%!|NOVERB|579).{0,40}`).FindString(text); bad != "" {
 			t.Errorf("%s: the page has %q", lang, bad)
 		}
@@ -246,8 +248,6 @@ func TestFactsOfTheWarehouse(t *testing.T) {
 		if at < 0 {
 			t.Fatalf("%s: no board for the warehouse", lang)
 		}
-		l, err := newLang(lang, "")
-		test.OK(t, err)
 		for _, fact := range []string{"set aside by the last run", "counted by the service", "transcript fetched in bulk"} {
 			name := html.EscapeString(l.Say("fact." + fact))
 			if strings.Contains(section[:at], name) || !strings.Contains(section[at:], name) {

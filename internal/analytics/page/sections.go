@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"callhouse/internal/analytics/page/chart"
-	"callhouse/internal/analytics/page/texts"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/words"
 )
@@ -32,7 +30,7 @@ func (p *page) agents(a *answer) *section {
 			l.Note, of, t.Heads[1].Text = p.l.Say("agents.is_goal", goal), "points.agent_goal", p.l.Say("agents.goal")
 		}
 		if !l.Null {
-			l.Name, l.Link = texts.ShortName(l.Key), a.page(id)
+			l.Name, l.Link = shortName(l.Key), a.page(id)
 		}
 		l.Cells = []cell{a.cell(row[a.index("calls")], "calls"),
 			p.share(a, row, "goal_percent", higherIsBetter, p.l.Say(of, l.Name)),
@@ -114,7 +112,7 @@ func (p *page) worst(ctx context.Context, a *answer, of period) (*section, error
 			l.Link = a.source.at("call", question.Params{Call: l.Key})
 		}
 		l.Cells = a.cells(row, "why", "start_at", "agent_id", "duration_ms")
-		l.Cells[0].Text, l.Cells[2].Text = p.l.why(l.Cells[0].Exact), texts.ShortName(l.Cells[2].Text)
+		l.Cells[0].Text, l.Cells[2].Text = p.l.why(l.Cells[0].Exact), shortName(l.Cells[2].Text)
 		if at, ok := row[a.index("start_at")].(time.Time); ok {
 			l.Cells[1].Text, starts[l.Key] = p.l.Time("minute", at.In(p.w.Location())), at
 		}
@@ -147,39 +145,23 @@ func (p *page) worst(ctx context.Context, a *answer, of period) (*section, error
 		switch what, _ := row[2].(string); {
 		case what == "":
 		case row[1] == "summary":
-			l.Summary = texts.Clip(what, 240)
+			l.Summary = clip(what, 240)
 		default:
-			l.Said = append(l.Said[max(0, len(l.Said)-1):], said{p.l.Say("worst.said_" + row[1].(string)), texts.Clip(what, 140)})
+			l.Said = append(l.Said[max(0, len(l.Said)-1):], said{p.l.Say("worst.said_" + row[1].(string)), clip(what, 140)})
 		}
 	}
 }
 
-// ends shows how many attempts became completed calls, and how the others ended.
+// ends has the outcomes of all attempts.
 func (p *page) ends(a *answer) *section {
 	s := &section{ID: "ends", Title: p.l.Say("ends.title"), Lead: p.l.Say("ends.lead")}
 	t := a.table("ends.outcome", s.ID, head{Text: "kind", Column: "kind", Words: true}, head{Text: "share", Column: "share_percent"},
 		head{Text: "calls", Column: "calls"})
-	d := &chart.Sankey{ID: s.ID, Title: s.Title, Nodes: []chart.Node{{Name: p.l.Say("ends.attempts"), Link: a.calls(nil)},
-		{Name: p.l.Say("ends.answered"), Column: 1}}, Moves: []chart.Move{{To: 1}}}
-	known := map[string]int{} // the move to an outcome
 	for _, row := range a.rows {
-		outcome, n := a.text(row[0]), float64(a.count(row, "calls"))
-		answered := slices.Contains([]string{completed, "transferred", "abandoned", "failed"}, outcome)
-		if answered {
-			d.Moves[0].N += n
-		}
-		if known[outcome] == 0 {
-			known[outcome] = len(d.Moves)
-			node, m := chart.Node{Name: p.l.Word("outcome", outcome), Column: 1, Link: a.calls(map[string]string{"outcome": outcome})},
-				chart.Move{To: len(d.Nodes)}
-			if answered {
-				node.Column, m.From = 2, 1
-			}
-			d.Nodes, d.Moves = append(d.Nodes, node), append(d.Moves, m)
-		}
-		d.Moves[known[outcome]].N += n
 		l := a.line(row, "outcome")
-		l.Link, l.Cells = a.calls(map[string]string{"outcome": outcome}), a.cells(row, "kind", "share_percent", "calls")
+		l.Link = a.calls(map[string]string{"outcome": l.Key})
+		l.Cells = a.cells(row, "kind", "share_percent", "calls")
+		l.Cells[1].HasBar, l.Cells[1].Bar = true, float(row[a.index("share_percent")])
 		kind := l.Cells[0].Exact
 		if l.Cells[0].Text = p.l.Word("kind", kind); l.Cells[0].Text == kind { // unknown words have a prefix
 			for _, of := range []string{"reason", "status"} {
@@ -190,12 +172,9 @@ func (p *page) ends(a *answer) *section {
 		}
 		t.Rows = append(t.Rows, l)
 	}
-	for i, m := range d.Moves {
-		d.Moves[i].Hover = p.l.Say("ends.moved", d.Nodes[m.From].Name, d.Nodes[m.To].Name, p.l.Grouped(int64(m.N)))
-	}
-	s.Numbers = []*table{t}
-	d.Desc = s.desc(p.l)
-	s.draw(d)
+	a.most(t, 2, 12)
+	t.stretch(1)
+	s.Tables = []*table{t}
 	return s
 }
 
@@ -203,12 +182,11 @@ func (p *page) ends(a *answer) *section {
 func (p *page) course(answers map[string]*answer, bins []bin) *section {
 	unit := p.period.unit()
 	s := &section{ID: "course", Title: p.l.Say("course.title_" + unit), Lead: p.l.Say("course.lead")}
-	c := &chart.Chart{ID: s.ID, Title: s.Title, NoData: p.l.Say("page.no_data")}
-	hover := make([]string, len(bins))
+	c := &chart{id: s.ID, title: s.Title, bins: bins, noData: p.l.Say("page.no_data")}
 	for i, b := range bins {
-		hover[i] = b.name
+		bins[i].hover = b.name
 		if b.part {
-			hover[i] = p.l.Say("period.part", b.name)
+			bins[i].hover = p.l.Say("period.part", b.name)
 			s.Lead = p.l.Say("course.lead") + " " + p.l.Say("course.part_"+unit)
 		}
 	}
@@ -224,45 +202,31 @@ func (p *page) course(answers map[string]*answer, bins []bin) *section {
 			tables[f.report], s.Numbers = t, append(s.Numbers, t)
 		}
 		t.Heads = append(t.Heads, head{Text: p.l.Say("figures." + f.id), Column: f.column, Where: f.row})
-		panel := chart.Panel{Title: p.l.Say("figures."+f.id) + ", " + p.l.Say("figures."+f.id+"_what"), Kind: chart.Lines, Scale: f.scale,
-			Height: 100, Symbol: p.l.Symbol()}
-		if i == 0 {
-			panel.Kind = chart.Bars
-		}
+		plot := panel{title: p.l.Say("figures."+f.id) + ", " + p.l.Say("figures."+f.id+"_what"), bars: i == 0, scale: f.scale,
+			height: 100, symbol: p.l.Symbol()}
 		for j, b := range bins {
 			of := map[string]string{unit: b.key}
 			for c, text := range where(f.row) {
 				of[c] = text
 			}
 			v := a.at(f.column, of)
-			panel.Values = append(panel.Values, float(v))
+			plot.values = append(plot.values, float(v))
 			shown := a.cell(v, f.column)
 			t.Rows[j].Cells = append(t.Rows[j].Cells, shown)
-			hover[j] += "\n" + p.l.Say("figures."+f.id) + ": " + shown.Text
+			bins[j].hover += "\n" + p.l.Say("figures."+f.id) + ": " + shown.Text
 		}
-		c.Panels = append(c.Panels, panel)
+		c.panels = append(c.panels, plot)
 	}
-	for i, b := range bins {
-		c.Bins = append(c.Bins, chart.Bin{Label: b.label, Group: b.group, Tick: b.tick, Part: b.part, Hover: hover[i],
-			Link: s.Numbers[0].Rows[i].Link})
+	for i := range bins {
+		bins[i].link = s.Numbers[0].Rows[i].Link
 	}
-	c.Desc = s.desc(p.l)
-	s.draw(c)
+	c.desc = s.Lead + " " + p.l.Say("page.table_follows")
+	// In the widths of a desktop and a phone: scaling one would make texts too small or too large. The style sheet selects
+	// one; without it, only the first is shown.
+	narrow := strings.Replace(c.svg("sm", 400, false), "<svg ", `<svg display="none" `, 1)
+	s.Charts = []template.HTML{template.HTML(c.svg("xl", 1096, true)), template.HTML(narrow)} //nolint:gosec // its texts are escaped
 	return s
 }
-
-// draw adds a chart to a section in the widths of a desktop and a phone: scaling one would make texts
-// too small or too large.
-func (s *section) draw(c interface {
-	SVG(class string, width float64, hover bool) string
-}) {
-	// The style sheet selects one by width; without it, only the first is shown.
-	narrow := strings.Replace(c.SVG("sm", 400, false), "<svg ", `<svg display="none" `, 1)
-	s.Charts = []template.HTML{template.HTML(c.SVG("xl", 1096, true)), template.HTML(narrow)} //nolint:gosec // package chart escapes texts
-}
-
-// desc describes a chart for screen readers.
-func (s *section) desc(l *lang) string { return s.Lead + " " + l.Say("page.table_follows") }
 
 // coverage shows how complete the numbers of the last day, the period, and the whole warehouse are.
 func (p *page) coverage(day, whole *answer) *section {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"callhouse/internal/analytics/page/texts"
 	"callhouse/internal/analytics/value"
 )
 
@@ -67,7 +66,7 @@ func (a *answer) line(row []any, section string) line {
 		return line{Name: a.l.Say("page.none"), Null: true}
 	}
 	key := a.text(row[0])
-	return line{Name: texts.Clip(strings.ToValidUTF8(a.l.Word(section, key), "�"), 40), Title: key, Key: key}
+	return line{Name: clip(strings.ToValidUTF8(a.l.Word(section, key), "�"), 40), Title: key, Key: key}
 }
 
 // cells returns the values of columns in a row.

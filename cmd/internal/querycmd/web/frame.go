@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"callhouse/internal/analytics"
-	"callhouse/internal/analytics/page/texts"
+	"callhouse/internal/analytics/page"
 	"callhouse/internal/analytics/question"
 )
 
 // frame holds the links and selections common to all pages.
 type frame struct {
-	*texts.Texts
+	*page.Texts
 	Title, Lang, Path            string
 	Page, Calls, Agents, Reports string // links to these pages for the same calls
 	Spans                        []choice

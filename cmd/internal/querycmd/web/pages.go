@@ -84,7 +84,7 @@ func (s *Server) page(q *request) (*answerTo, error) {
 		}
 		_, err = page.Write(ctx, w, q.warehouse, page.Options{Since: q.params.Since, Until: q.params.Until,
 			Agent: q.params.Agent, Where: q.params.Where,
-			Lang: q.lang, Currency: s.Settings.Currency, Now: q.asOf, Version: cli.Version(),
+			Texts: q.texts, Now: q.asOf, Version: cli.Version(),
 			Address: q.address, Above: template.HTML("<style>" + sheet() + "</style>" + above.String())}) //nolint:gosec // our own template
 		if none, ok := errors.AsType[*page.PeriodError](err); ok {
 			return cli.Usage("the page needs at least one complete, fully listed day: start earlier or end later", "%v", none)

@@ -15,7 +15,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
-	"callhouse/internal/analytics/page/texts"
+	"callhouse/internal/analytics/page"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 )
@@ -30,7 +30,7 @@ type request struct {
 	from      string     // seconds at which to start playing a recording
 	decimal   string     // sign, as of --decimal
 	lang      string
-	texts     *texts.Texts
+	texts     *page.Texts
 	zone      *time.Location
 	rights    rights.Rights // of reader
 	reader    *reader
@@ -96,11 +96,8 @@ func (s *Server) ask(r *http.Request) (q *request, err error) {
 			*number = uint32(n)
 		}
 	}
-	if !slices.Contains(texts.Languages(), q.lang) {
-		return nil, cli.Usage("languages: "+strings.Join(texts.Languages(), ", "), "unknown language %q", q.lang)
-	}
-	if q.texts, err = texts.New(q.lang, s.Settings.Currency); err != nil {
-		return nil, cli.Usage("", "%v", err)
+	if q.texts, err = page.NewTexts(q.lang, s.Settings.Currency); err != nil {
+		return nil, cli.Usage("languages: "+strings.Join(page.Languages(), ", "), "%v", err)
 	}
 	q.zone, err = answer.Zone(zone)
 	return q, err

@@ -1,4 +1,4 @@
-package chart
+package page
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ func (f *frame) axis(bottom float64) {
 	at := func(i int) float64 { return f.left + (float64(i)+.5)*f.step }
 	for _, i := range f.labelled() {
 		f.line("base", at(i), bottom, at(i), bottom+4)
-		f.text("tick", "middle", at(i), y, f.Bins[i].Label)
+		f.text("tick", "middle", at(i), y, f.bins[i].label)
 	}
 	for _, g := range f.groups() {
 		f.text("tick group", "start", g.x, y+lineHeight, g.text)
@@ -30,10 +30,10 @@ type group struct {
 // month must not take the place of the next month's.
 func (f *frame) groups() (out []group) {
 	var all []group
-	for i, b := range f.Bins {
-		if i == 0 || b.Group != f.Bins[i-1].Group {
-			x := min(f.left+float64(i)*f.step, f.width-textWidth(b.Group))
-			all = append(all, group{text: b.Group, x: max(x, f.left)})
+	for i, b := range f.bins {
+		if i == 0 || b.group != f.bins[i-1].group {
+			x := min(f.left+float64(i)*f.step, f.width-textWidth(b.group))
+			all = append(all, group{text: b.group, x: max(x, f.left)})
 		}
 		all[len(all)-1].bins++
 	}
@@ -51,11 +51,11 @@ func (f *frame) groups() (out []group) {
 // labelled returns the bins with labels: every candidate, every second one, and so on, until they fit.
 func (f *frame) labelled() []int {
 	var from, ticks []int
-	for i, b := range f.Bins {
-		if b.Label != "" {
+	for i, b := range f.bins {
+		if b.label != "" {
 			from = append(from, i)
 		}
-		if b.Label != "" && b.Tick {
+		if b.label != "" && b.tick {
 			ticks = append(ticks, i)
 		}
 	}
@@ -66,7 +66,7 @@ func (f *frame) labelled() []int {
 		var out []int
 		fits, end := true, math.Inf(-1)
 		for n := 0; n < len(from); n += every {
-			x, w := f.left+float64(from[n])*f.step, textWidth(f.Bins[from[n]].Label)
+			x, w := f.left+float64(from[n])*f.step, textWidth(f.bins[from[n]].label)
 			fits = fits && x-w/2 >= end
 			end = x + w/2 + gap
 			out = append(out, from[n])

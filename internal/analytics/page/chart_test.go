@@ -1,4 +1,4 @@
-package chart
+package page
 
 import (
 	"encoding/xml"
@@ -17,35 +17,35 @@ import (
 
 func TestTicks(t *testing.T) {
 	for _, c := range []struct {
-		scale Scale
+		scale scale
 		top   float64
 		n     int
 		want  []string
 	}{
-		{Count, 0, 4, []string{"0", "1"}},
-		{Count, math.NaN(), 4, []string{"0", "1"}},
-		{Count, math.Inf(1), 4, []string{"0", "1"}},
-		{Count, 1, 4, []string{"0", "1"}},
-		{Count, 3, 4, []string{"0", "1", "2", "3"}},
-		{Count, 4, 4, []string{"0", "1", "2", "3", "4"}},
-		{Count, 7, 4, []string{"0", "2", "4", "6", "8"}},
-		{Count, 509, 4, []string{"0", "200", "400", "600"}},
-		{Count, 1_000, 4, []string{"0", "500", "1,000"}},
-		{Count, 1_900, 4, []string{"0", "500", "1,000", "1,500", "2,000"}},
-		{Count, 61_000, 4, []string{"0", "20,000", "40,000", "60,000", "80,000"}},
-		{Count, 3_100_000, 4, []string{"0", "1,000,000", "2,000,000", "3,000,000", "4,000,000"}},
-		{Percent, 100, 4, []string{"0%", "25%", "50%", "75%", "100%"}},
-		{Percent, 100, 3, []string{"0%", "50%", "100%"}},
-		{Percent, 0, 4, []string{"0%", "25%", "50%", "75%", "100%"}},
-		{Percent, 3, 3, []string{"0%", "1%", "2%", "3%"}},
-		{Money, .3, 3, []string{"0", "0.1", "0.2", "0.3"}},
-		{Money, .0123, 4, []string{"0", "0.005", "0.010", "0.015"}},
-		{Money, 130, 4, []string{"0", "50", "100", "150"}},
+		{counts, 0, 4, []string{"0", "1"}},
+		{counts, math.NaN(), 4, []string{"0", "1"}},
+		{counts, math.Inf(1), 4, []string{"0", "1"}},
+		{counts, 1, 4, []string{"0", "1"}},
+		{counts, 3, 4, []string{"0", "1", "2", "3"}},
+		{counts, 4, 4, []string{"0", "1", "2", "3", "4"}},
+		{counts, 7, 4, []string{"0", "2", "4", "6", "8"}},
+		{counts, 509, 4, []string{"0", "200", "400", "600"}},
+		{counts, 1_000, 4, []string{"0", "500", "1,000"}},
+		{counts, 1_900, 4, []string{"0", "500", "1,000", "1,500", "2,000"}},
+		{counts, 61_000, 4, []string{"0", "20,000", "40,000", "60,000", "80,000"}},
+		{counts, 3_100_000, 4, []string{"0", "1,000,000", "2,000,000", "3,000,000", "4,000,000"}},
+		{percents, 100, 4, []string{"0%", "25%", "50%", "75%", "100%"}},
+		{percents, 100, 3, []string{"0%", "50%", "100%"}},
+		{percents, 0, 4, []string{"0%", "25%", "50%", "75%", "100%"}},
+		{percents, 3, 3, []string{"0%", "1%", "2%", "3%"}},
+		{amounts, .3, 3, []string{"0", "0.1", "0.2", "0.3"}},
+		{amounts, .0123, 4, []string{"0", "0.005", "0.010", "0.015"}},
+		{amounts, 130, 4, []string{"0", "50", "100", "150"}},
 	} {
-		at := c.scale.Ticks(c.top, c.n)
+		at := c.scale.ticks(c.top, c.n)
 		var got []string
 		for _, v := range at {
-			got = append(got, c.scale.Label(v, at[1]-at[0]))
+			got = append(got, c.scale.label(v, at[1]-at[0]))
 		}
 		test.Same(t, c.want, got, "Ticks(%v, %v, %d) (-want +got)", c.scale, c.top, c.n)
 	}
@@ -61,13 +61,13 @@ func TestTicksBetween(t *testing.T) {
 		{61, 64, []float64{55, 60, 65, 70}}, {61, 61, []float64{55, 60, 65, 70}}, {0, 1, []float64{0, 2, 4, 6}}, {99, 100, []float64{90, 95, 100}},
 		{3, 97, []float64{0, 25, 50, 75, 100}}, {0, 100, []float64{0, 25, 50, 75, 100}},
 	} {
-		test.Same(t, c.want, Percent.Between(c.low, c.high, 4), "%v to %v (-want +got)", c.low, c.high)
+		test.Same(t, c.want, percents.between(c.low, c.high, 4), "%v to %v (-want +got)", c.low, c.high)
 	}
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 2_000 {
 		low, high, n := 100*r.Float64(), 100*r.Float64(), 2+r.IntN(3)
 		low, high = min(low, high), max(low, high)
-		at := Percent.Between(low, high, n)
+		at := percents.between(low, high, n)
 		if first, last := at[0], at[len(at)-1]; first < 0 || first > low+1e-6 || last < high-1e-6 || last > 100+1e-6 || last-first < 5 || len(at) > n+3 {
 			t.Fatalf("%v to %v in %d: %v", low, high, n, at)
 		}
@@ -78,9 +78,9 @@ func TestTicksBetween(t *testing.T) {
 func TestTicksReachTheTop(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2_000 {
-		scale, n := Scale(r.IntN(3)), 2+r.IntN(6)
+		scale, n := scale(r.IntN(3)), 2+r.IntN(6)
 		top := math.Exp(r.Float64()*30 - 8)
-		at := scale.Ticks(top, n)
+		at := scale.ticks(top, n)
 		last := at[len(at)-1]
 		if at[0] != 0 || last < top*(1-1e-6) || len(at) > n+1+1 || len(at) < 2 {
 			t.Fatalf("scale %v, top %v, %d ticks: %v", scale, top, n, at)
@@ -90,7 +90,7 @@ func TestTicksReachTheTop(t *testing.T) {
 		}
 		labels := map[string]bool{}
 		for _, v := range at {
-			labels[scale.Label(v, at[1])] = true
+			labels[scale.label(v, at[1])] = true
 		}
 		if len(labels) != len(at) {
 			t.Fatalf("scale %v, top %v: two of the ticks %v have one label", scale, top, at)
@@ -101,33 +101,25 @@ func TestTicksReachTheTop(t *testing.T) {
 var nan = math.NaN()
 
 // fixed is a chart with every feature: gaps, a lone point, a partial bin, names to escape.
-func fixed() *Chart {
-	c := &Chart{ID: "x", Title: `Volume & "rate"`, Desc: "What <it> tells.", NoData: "no data", Panels: []Panel{
-		{Title: "Calls", Kind: Bars, Scale: Count, Height: 100, Values: []float64{3, 0, nan, 120, 80}},
-		{Title: "Rate", Kind: Lines, Scale: Percent, Height: 60, Values: []float64{75, nan, 50, 60, 61}},
-		{Title: "Nothing", Kind: Lines, Scale: Money, Height: 40, Values: []float64{nan, nan, nan, nan, nan}},
+func fixed() *chart {
+	c := &chart{id: "x", title: `Volume & "rate"`, desc: "What <it> tells.", noData: "no data", panels: []panel{
+		{title: "Calls", bars: true, scale: counts, height: 100, values: []float64{3, 0, nan, 120, 80}},
+		{title: "Rate", scale: percents, height: 60, values: []float64{75, nan, 50, 60, 61}},
+		{title: "Nothing", scale: amounts, height: 40, values: []float64{nan, nan, nan, nan, nan}},
 	}}
 	for i, day := range []string{"29", "30", "31", "01", "02"} {
 		group := "2026-10"
 		if i > 2 {
 			group = "2026-11"
 		}
-		c.Bins = append(c.Bins, Bin{Label: day, Group: group, Part: i == 4, Hover: fmt.Sprintf("day %s\ncalls: <%d>", day, i)})
+		c.bins = append(c.bins, bin{label: day, group: group, part: i == 4, hover: fmt.Sprintf("day %s\ncalls: <%d>", day, i)})
 	}
 	return c
 }
 
-// ends are moves over two columns, to nodes with names to escape and to shorten.
-func ends() *Sankey {
-	return &Sankey{ID: "f", Title: "Paths & ends", Desc: "d", Nodes: []Node{{"Attempts", 0, "/calls"}, {"Answered", 1, ""}, {`Not <connected> "yet"`, 1, ""},
-		{"a node with a name that is far too long for it", 2, ""}, {"환불 접수", 2, ""}},
-		Moves: []Move{{0, 1, 100, "a > b: <100>"}, {0, 2, 40, ""}, {1, 3, 70, ""}, {1, 4, 30, ""}}}
-}
-
 func TestChartGolden(t *testing.T) {
-	test.Golden(t, "testdata/wide.svg", fixed().SVG("xl", 520, true)+"\n")
-	test.Golden(t, "testdata/narrow.svg", fixed().SVG("sm", 334, false)+"\n")
-	test.Golden(t, "testdata/sankey.svg", ends().SVG("xl", 520, true)+"\n")
+	test.Golden(t, "testdata/wide.svg", fixed().svg("xl", 520, true)+"\n")
+	test.Golden(t, "testdata/narrow.svg", fixed().svg("sm", 334, false)+"\n")
 }
 
 // box is the place of a text, as estimated by the package.
@@ -137,7 +129,7 @@ type box struct {
 }
 
 // texts returns the texts of a drawing, which must be well-formed.
-func texts(t *testing.T, svg string) (out []box, width, height float64) {
+func textsOf(t *testing.T, svg string) (out []box, width, height float64) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(svg))
 	attr := func(e xml.StartElement, name string) string {
@@ -199,7 +191,7 @@ func texts(t *testing.T, svg string) (out []box, width, height float64) {
 // apart fails if texts of a drawing overlap, or leave it by more than out.
 func apart(t *testing.T, svg string, out float64) {
 	t.Helper()
-	all, w, h := texts(t, svg)
+	all, w, h := textsOf(t, svg)
 	for i, a := range all {
 		if a.left < -out || a.right > w+out || a.y < 8 || a.y > h {
 			t.Fatalf("%q is outside: %.0f to %.0f at %.0f of %.0f × %.0f\n%s", a.text, a.left, a.right, a.y, w, h, svg)
@@ -217,25 +209,25 @@ func TestTextsDoNotOverlap(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 80 {
 		n := []int{0, 1, 2, 7, 30, 92, 110, 366}[r.IntN(8)]
-		c := &Chart{ID: "x", Title: "t", Desc: "d", NoData: "no data"}
+		c := &chart{id: "x", title: "t", desc: "d", noData: "no data"}
 		for i := range n {
-			c.Bins = append(c.Bins, Bin{Label: fmt.Sprintf("%02d", i%28+1), Group: fmt.Sprintf("2026-%02d", i/28+1), Tick: n > 14 && i%7 == 0, Part: i == n-1})
+			c.bins = append(c.bins, bin{label: fmt.Sprintf("%02d", i%28+1), group: fmt.Sprintf("2026-%02d", i/28+1), tick: n > 14 && i%7 == 0, part: i == n-1})
 		}
 		for range 1 + r.IntN(3) {
-			p := Panel{Title: "Panel", Kind: Kind(r.IntN(2)), Scale: Scale(r.IntN(3)), Height: 60 + float64(r.IntN(140)), Values: make([]float64, n)}
-			for i := range p.Values {
-				p.Values[i] = math.Exp(r.Float64() * 12)
-				if p.Scale == Percent {
-					p.Values[i] = 100 * r.Float64()
+			p := panel{title: "Panel", bars: r.IntN(2) == 0, scale: scale(r.IntN(3)), height: 60 + float64(r.IntN(140)), values: make([]float64, n)}
+			for i := range p.values {
+				p.values[i] = math.Exp(r.Float64() * 12)
+				if p.scale == percents {
+					p.values[i] = 100 * r.Float64()
 				}
 				if r.IntN(5) == 0 {
-					p.Values[i] = []float64{0, nan}[r.IntN(2)]
+					p.values[i] = []float64{0, nan}[r.IntN(2)]
 				}
 			}
-			c.Panels = append(c.Panels, p)
+			c.panels = append(c.panels, p)
 		}
 		for _, width := range []float64{334, 520, 1096} {
-			svg := c.SVG("x", width, true)
+			svg := c.svg("x", width, true)
 			apart(t, svg, 8) // half of the first and last label below an axis may stick out
 		}
 	}
@@ -251,14 +243,14 @@ func TestAxisNamesTheMonth(t *testing.T) {
 		{[]int{1, 28}, []string{"2026-11"}}, {[]int{2, 26}, []string{"2026-11"}}, {[]int{27, 1}, []string{"2026-10", "2026-11"}},
 		{[]int{1, 30, 1}, []string{"2026-11", "2026-12"}}, {[]int{14, 14}, []string{"2026-10", "2026-11"}}, {[]int{1}, []string{"2026-10"}},
 	} {
-		x := &Chart{ID: "x", Title: "t", Desc: "d", NoData: "no data", Panels: []Panel{{Title: "Panel", Height: 60}}}
+		x := &chart{id: "x", title: "t", desc: "d", noData: "no data", panels: []panel{{title: "Panel", height: 60}}}
 		for g, n := range c.bins {
 			for range n {
-				x.Bins = append(x.Bins, Bin{Label: "01", Group: fmt.Sprintf("2026-%d", 10+g)})
+				x.bins = append(x.bins, bin{label: "01", group: fmt.Sprintf("2026-%d", 10+g)})
 			}
 		}
 		for _, width := range []float64{334, 1096} {
-			all, _, _ := texts(t, x.SVG("x", width, true))
+			all, _, _ := textsOf(t, x.svg("x", width, true))
 			var got []string
 			for _, b := range all {
 				if strings.HasPrefix(b.text, "2026-") {
@@ -267,29 +259,6 @@ func TestAxisNamesTheMonth(t *testing.T) {
 			}
 			if !slices.Equal(got, c.want) && (width < 1000 || len(got) < len(c.want)) {
 				t.Errorf("%v bins, %v wide: %q, want %q", c.bins, width, got, c.want)
-			}
-		}
-	}
-}
-
-// Whatever the moves, names neither overlap nor leave the drawing, and the same moves are always
-// drawn alike.
-func TestMovesDoNotOverlap(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	for range 60 {
-		s := ends()
-		for range r.IntN(8) {
-			s.Nodes = append(s.Nodes, Node{"a node that has a name", 1 + r.IntN(2), ""})
-		}
-		for range r.IntN(30) {
-			to := 1 + r.IntN(len(s.Nodes)-1)
-			s.Moves = append(s.Moves, Move{s.Nodes[to].Column - 1, to, math.Floor(math.Exp(r.Float64() * 9)), ""})
-		}
-		for _, width := range []float64{334, 520, 1096} {
-			svg := s.SVG("x", width, true)
-			apart(t, svg, 1)
-			if again := s.SVG("x", width, true); again != svg {
-				t.Fatalf("it is drawn in two ways:\n%s\n%s", svg, again)
 			}
 		}
 	}

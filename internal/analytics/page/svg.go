@@ -1,4 +1,4 @@
-package chart
+package page
 
 import (
 	"fmt"
@@ -94,16 +94,4 @@ func textWidth(s string) float64 {
 		}
 	}
 	return w
-}
-
-// clip shortens s to a width.
-func clip(s string, width float64) string {
-	if textWidth(s) <= width {
-		return s
-	}
-	r := []rune(s)
-	for len(r) > 1 && textWidth(string(r)+"…") > width {
-		r = r[:len(r)-1]
-	}
-	return string(r) + "…"
 }

@@ -1,4 +1,4 @@
-package chart
+package page
 
 import (
 	"fmt"
@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Scale is the unit of an axis: it determines ticks and labels.
-type Scale uint8
+// scale is the unit of an axis: it determines ticks and labels.
+type scale uint8
 
 const (
-	Count   Scale = iota // whole numbers: 1,500
-	Percent              // 0 to 100
-	Money                // 0.25, 1,500
+	counts   scale = iota // whole numbers: 1,500
+	percents              // 0 to 100
+	amounts               // 0.25, 1,500
 )
 
-// Ticks returns about n values from 0 at round distances; the last is not below top. A top that is
+// ticks returns about n values from 0 at round distances; the last is not below top. A top that is
 // not positive counts as 1, so that an empty axis can be drawn.
-func (s Scale) Ticks(top float64, n int) []float64 {
+func (s scale) ticks(top float64, n int) []float64 {
 	if !(top > 0) || math.IsInf(top, 0) {
-		if top = 1; s == Percent {
+		if top = 1; s == percents {
 			top = 100
 		}
 	}
@@ -38,8 +38,8 @@ func (s Scale) Ticks(top float64, n int) []float64 {
 // narrowestSpan is the minimum span, in points, of an axis that need not begin at 0.
 const narrowestSpan = 10.0
 
-// Between returns about n shares at round distances; the first is not above low, the last not below high.
-func (s Scale) Between(low, high float64, n int) []float64 {
+// between returns about n shares at round distances; the first is not above low, the last not below high.
+func (s scale) between(low, high float64, n int) []float64 {
 	if missing := narrowestSpan - (high - low); missing > 0 {
 		low, high = low-missing/2, high+missing/2
 	}
@@ -55,11 +55,11 @@ func (s Scale) Between(low, high float64, n int) []float64 {
 }
 
 // step returns the next round distance not below rough.
-func (s Scale) step(rough float64) float64 {
-	if s == Percent && rough > 20 && rough <= 25 {
+func (s scale) step(rough float64) float64 {
+	if s == percents && rough > 20 && rough <= 25 {
 		return 25
 	}
-	if s == Count {
+	if s == counts {
 		rough = max(rough, 1)
 	}
 	return decimalStep(rough)
@@ -75,9 +75,9 @@ func decimalStep(rough float64) float64 {
 	return 10 * power
 }
 
-// Label formats the value of a tick, given the distance between ticks.
-func (s Scale) Label(v, step float64) string {
-	if s == Percent {
+// label formats the value of a tick, given the distance between ticks.
+func (s scale) label(v, step float64) string {
+	if s == percents {
 		return number(v, step) + "%"
 	}
 	if v == 0 {

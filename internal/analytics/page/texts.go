@@ -1,6 +1,4 @@
-// Package texts has the words of the morning page and of the pages around it in each language, and
-// formats numbers, times and money for the language.
-package texts
+package page
 
 import (
 	"embed"
@@ -23,19 +21,20 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-//go:embed *.toml
+//go:embed texts/*.toml
 var catalogues embed.FS
 
 // Languages returns the languages: one embedded file of texts each.
 func Languages() (out []string) {
-	files, _ := catalogues.ReadDir(".") // embedded
+	files, _ := catalogues.ReadDir("texts") // embedded
 	for _, f := range files {
 		out = append(out, strings.TrimSuffix(f.Name(), ".toml"))
 	}
 	return out
 }
 
-// Texts writes texts in one language and currency.
+// Texts writes the words of the page, and of the pages around it, in one language and currency, and formats numbers, times and
+// money for the language.
 type Texts struct {
 	Tag     language.Tag
 	all     map[string]any // a string, or forms by plural category
@@ -46,32 +45,32 @@ type Texts struct {
 // percentRE matches placeholders and other percent signs.
 var percentRE = regexp.MustCompile(`%\[\d+\][a-z]|%%|%`)
 
-// Read returns a language's file.
-func Read(name string) ([]byte, error) {
+// readTexts returns a language's file.
+func readTexts(name string) ([]byte, error) {
 	if !slices.Contains(Languages(), name) {
 		return nil, fmt.Errorf("unknown language %q", name)
 	}
-	raw, err := catalogues.ReadFile(name + ".toml")
+	raw, err := catalogues.ReadFile("texts/" + name + ".toml")
 	if err != nil {
 		return nil, fmt.Errorf("read the texts: %w", err)
 	}
 	return raw, nil
 }
 
-// New returns the texts of a language (empty: English) and a currency by ISO 4217 (empty: unknown).
-func New(name, money string) (*Texts, error) {
+// NewTexts returns the texts of a language (empty: English) and a currency by ISO 4217 (empty: unknown).
+func NewTexts(name, money string) (*Texts, error) {
 	if name == "" {
 		name = "en"
 	}
-	raw, err := Read(name)
+	raw, err := readTexts(name)
 	if err != nil {
 		return nil, err
 	}
-	return Of(name, raw, money)
+	return textsIn(name, raw, money)
 }
 
-// Of returns the texts in a language's file.
-func Of(name string, raw []byte, money string) (*Texts, error) {
+// textsIn returns the texts in a language's file.
+func textsIn(name string, raw []byte, money string) (*Texts, error) {
 	l := &Texts{Tag: language.Make(name)}
 	var sections map[string]map[string]any
 	if err := toml.Unmarshal(raw, &sections); err != nil {
@@ -208,3 +207,60 @@ func (l *Texts) Symbol() string {
 	}
 	return s
 }
+
+// length writes the number of days of a period.
+func (l *Texts) length(p period) string { return l.Say("count.days", p.days()) }
+
+// period writes the days of a period, including the last one.
+func (l *Texts) period(p period) string {
+	if p.days() == 1 {
+		return l.Day(p.since)
+	}
+	return l.Say("period.span", l.Time("date", p.since), l.Time("date", p.until.AddDate(0, 0, -1)))
+}
+
+// before writes the period before another.
+func (l *Texts) before(p period) string {
+	if p.days() == 1 {
+		return l.Say("period.day_before")
+	}
+	return l.Say("period.before", l.length(p))
+}
+
+// why translates the marks of a call in the report worst.
+func (l *Texts) why(marks string) string {
+	words := strings.Split(marks, ", ")
+	for i := range words {
+		words[i] = l.Word("worst", strings.ReplaceAll(words[i], " ", "_"))
+	}
+	return strings.Join(words, ", ")
+}
+
+// clip shortens a name to a number of letters, keeping its end: similar names often differ there.
+func clip(s string, limit int) string {
+	if r := []rune(s); len(r) > limit {
+		end := limit / 3
+		return string(r[:limit-1-end]) + "…" + string(r[len(r)-end:])
+	}
+	return s
+}
+
+// shortName shortens an id as long as a UUID, and any other name to the available width.
+func shortName(s string) string {
+	const begin, uuid = 8, 36
+	if len(s) == uuid && s[begin] == '-' {
+		return s[:begin]
+	}
+	return clip(s, 40)
+}
+
+// sign returns the sign of a difference.
+func sign(f float64) string {
+	if f < 0 {
+		return "−"
+	}
+	return "+"
+}
+
+// signed writes a difference with its sign and one decimal.
+func signed(f float64) string { return sign(f) + fmt.Sprintf("%.1f", math.Abs(f)) }
