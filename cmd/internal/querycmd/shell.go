@@ -1,7 +1,6 @@
 package querycmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +28,8 @@ func (a *app) shellCommand() *cobra.Command {
 		Short: "Start an interactive SQL shell",
 		Long: `Start an interactive shell for SQL and reports. SQL ends with a semicolon and can
 span several lines; a report runs by its name, e.g. sentiment --by week. Tab
-completes tables, columns, reports and their flags; Ctrl-R searches the history;
-Ctrl-C cancels the running statement, not the shell. help lists its commands.
+completes tables, columns and reports; Ctrl-R searches the history; Ctrl-C cancels
+the running statement, not the shell. help lists its commands.
 
 Each statement reads the snapshot that is current when it starts.`,
 		Example: `  query shell --tz Asia/Seoul`,
@@ -49,8 +48,7 @@ Each statement reads the snapshot that is current when it starts.`,
 			if a.Stdin != os.Stdin || a.Stdout != os.Stdout || !cli.IsTerminal(a.Stdin) || answer.TerminalWidth(a.Stdout) == 0 {
 				return cli.Usage("run a statement with query sql -f FILE", "the shell needs a terminal that can move its cursor")
 			}
-			s := &shell{app: a, zone: a.TZ, format: cmp.Or(a.Format, a.Usual)}
-			return s.interact(cmd.Context())
+			return (&shell{app: a}).interact(cmd.Context())
 		},
 	}
 }
@@ -58,24 +56,21 @@ Each statement reads the snapshot that is current when it starts.`,
 // shell runs what is typed in a terminal as query's commands.
 type shell struct {
 	*app
-	zone, format string
-	interrupts   chan os.Signal
-	terminal     chan struct{} // full once a signal ends the program
-	over         bool
+	interrupts chan os.Signal
+	terminal   chan struct{} // full once a signal ends the program
+	over       bool
 }
 
 // errInterrupted reports that Ctrl-C cancelled a statement or input.
 var errInterrupted = errors.New("cancelled")
 
 // commands are those of the shell itself, and query's that are not reports.
-var commands = []string{"list", "describe", "format", "tz", "help", "quit", "exit"}
+var commands = []string{"list", "describe", "help", "quit", "exit"}
 
 const shellHelp = `SQL ends with a semicolon. A report runs by its name: sentiment --by week --since 4w
 
   list             list reports and tables
   describe [NAME]  describe a report or table and its columns
-  format [FORMAT]  show or set the format of answers
-  tz [ZONE]        show or set the time zone of days, hours and printed times
   quit             leave the shell; same as Ctrl-D
 
 Tab completes, Ctrl-R searches the history, Ctrl-C cancels.
@@ -216,48 +211,27 @@ func (s *shell) do(ctx context.Context, text string) error {
 	if name == "" {
 		return s.run(ctx, "sql", "--", strings.TrimSpace(text))
 	}
-	args := words.Fields(strings.TrimRight(strings.TrimSpace(text), ";"))[1:]
-	first := strings.Join(args[:min(len(args), 1)], "")
 	switch name {
 	case "quit", "exit":
 		s.over = true
 	case "help":
 		_, err := io.WriteString(s.Stdout, shellHelp)
 		return err
-	case "format":
-		if first == "" {
-			s.say("format: %s", cmp.Or(s.format, "table"))
-			return nil
-		}
-		try := answer.Command{Config: config.Config{Values: config.Values{Format: first}}, Stdout: s.Stdout}
-		if _, err := try.OutputFormat(); err != nil {
-			return err
-		}
-		s.format = first
-	case "tz":
-		if first == "" {
-			s.say("tz: %s", s.zone)
-			return nil
-		}
-		if _, err := answer.Zone(first); err != nil {
-			return err
-		}
-		s.zone = first
 	default:
 		if _, isReport := sqlfiles.Report(name); !isReport && name != "list" && name != "describe" {
 			return cli.Usage("help lists the commands; psql can connect to query serve", "unknown command %q", name)
 		}
-		return s.run(ctx, append([]string{name}, args...)...)
+		args := words.Fields(strings.TrimRight(strings.TrimSpace(text), ";"))
+		return s.run(ctx, append([]string{name}, args[1:]...)...)
 	}
 	return nil
 }
 
 // run runs one of query's commands with the shell's settings.
 func (s *shell) run(ctx context.Context, args ...string) error {
-	flags := []string{args[0], "--warehouse", s.Warehouse, "--tz", s.zone, "--config", s.Path, "--profile", s.Profile}
-	toFile := func(w string) bool { return strings.HasPrefix(w, "--output") || strings.HasPrefix(w, "-o") }
-	if s.format != "" && (args[0] == "sql" || !slices.ContainsFunc(args, toFile)) { // a file's extension determines its format
-		flags = append(flags, "--format", s.format)
+	flags := []string{args[0], "--warehouse", s.Warehouse, "--tz", s.TZ, "--config", s.Path, "--profile", s.Profile}
+	if s.Format != "" {
+		flags = append(flags, "--format", s.Format)
 	}
 	root := over(answer.Command{Config: config.Config{Env: s.Env}, Stdin: strings.NewReader(""), Stdout: s.Stdout, Stderr: s.Stderr})
 	root.SetArgs(append(flags, args[1:]...))

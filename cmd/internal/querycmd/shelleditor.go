@@ -1,10 +1,7 @@
 package querycmd
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -12,11 +9,9 @@ import (
 
 	"github.com/reeflective/readline"
 	"github.com/reeflective/readline/inputrc"
-	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
@@ -81,8 +76,15 @@ func (s *shell) editor() func() (string, error) {
 	}
 	vocabulary := vocabulary()
 	rl.Completer = func(line []rune, cursor int) readline.Completions {
-		word, all := s.completions(vocabulary, string(line[:cursor]))
-		out := readline.CompleteRaw(all).NoSort()
+		before := string(line[:cursor])
+		word := before[strings.LastIndexAny(before, " \t\n,(.;=")+1:]
+		var begins []readline.Completion
+		for _, c := range vocabulary {
+			if word != "" && len(c.Value) >= len(word) && strings.EqualFold(c.Value[:len(word)], word) {
+				begins = append(begins, c)
+			}
+		}
+		out := readline.CompleteRaw(begins).NoSort()
 		out.PREFIX = word
 		return out
 	}
@@ -94,9 +96,6 @@ func (s *shell) editor() func() (string, error) {
 		return text, err
 	}
 }
-
-// maxHistory is the size of the history, in bytes, beyond which the next shell drops the older half.
-const maxHistory = 1 << 20
 
 // historyFile returns the history file in the user's state folder (XDG), which only its owner can
 // read.
@@ -114,12 +113,11 @@ func historyFile() (string, error) {
 		return "", err
 	}
 	name := filepath.Join(dir, "query_history")
-	raw, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(raw) > maxHistory {
-		_, newest, _ := bytes.Cut(raw[max(0, len(raw)-maxHistory/2):], []byte("\n"))
-		err = os.WriteFile(name, newest, 0o600)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDONLY, 0o600)
+	if err != nil {
+		return "", err
 	}
-	return name, err
+	return name, f.Close()
 }
 
 // vocabulary returns what completes a word: tables, columns, reports, commands and keywords.
@@ -147,27 +145,4 @@ func vocabulary() (out []readline.Completion) {
 		add("keywords", name, "")
 	}
 	return out
-}
-
-// completions returns the word before the cursor and what begins with it. After a report they are
-// its flags.
-func (s *shell) completions(all []readline.Completion, before string) (word string, out []readline.Completion) {
-	word = before[strings.LastIndexAny(before, " \t\n,(.;=")+1:]
-	if name := commandOf(before); strings.HasPrefix(word, "--") && name != "" {
-		if cmd, _, err := over(answer.Command{}).Find([]string{name}); err == nil {
-			all = nil
-			cmd.InheritedFlags() // merges them into its flags
-			cmd.Flags().VisitAll(func(f *pflag.Flag) {
-				_, usage := pflag.UnquoteUsage(f)
-				says, _, _ := strings.Cut(usage, "\n")
-				all = append(all, readline.Completion{Value: "--" + f.Name, Display: "--" + f.Name, Description: words.Line(says), Tag: "flags"})
-			})
-		}
-	}
-	for _, c := range all {
-		if word != "" && len(c.Value) >= len(word) && strings.EqualFold(c.Value[:len(word)], word) {
-			out = append(out, c)
-		}
-	}
-	return word, out
 }
