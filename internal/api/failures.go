@@ -4,7 +4,7 @@
 // (budget.go), which never lets the service count more requests than its limits. Every failure is
 // looked up in one table (failures.go), which decides whether to retry and what follows.
 //
-// docs/design/crawler.md has the budget's proof and the table of failures.
+// docs/design/crawler.md has the budget's proof.
 package api
 
 import (
@@ -81,9 +81,9 @@ const (
 	keyPause = strayPause + time.Second/4
 )
 
-// The table of failures; docs/design/crawler.md describes it. Two rules override it. If there was
-// never an answer, the run soon stops (*UnreachableError, *CertificateError). If there is no good
-// answer for a long time, it stops too (*ServiceDownError).
+// The table of failures. Two rules override it. If there was never an answer, the run soon stops
+// (*UnreachableError, *CertificateError). If there is no good answer for a long time, it stops too
+// (*ServiceDownError).
 var (
 	badRequest = &rule{name: "400 bad request", statuses: []int{400}, tries: [2]int{1, 1}, then: [2]Then{Simplify, SetAside}, cursor: true,
 		stray: foreign, pause: strayPause}
