@@ -42,7 +42,7 @@ func (c *Config) OneService() error {
 func (c *Config) elsewhere(at Origin, layer Source, needed bool) bool {
 	var own string
 	switch {
-	case at.Source <= layer || layer == FromDefault || at.Source <= FromProfile:
+	case at.Source != FromEnv && at.Source != FromFlag, layer == at.Source, layer == FromDefault, layer == FromFlag:
 		return false
 	case layer == FromEnv:
 		own, needed = c.Env.Get(keyOf("base_url").Env()), false

@@ -32,9 +32,6 @@ func (p KeyPlace) Source() string {
 // KeyPlace returns where the API key is, or an empty place. The key is never an argument, which
 // every user could read, nor in the configuration file.
 func (c *Config) KeyPlace() (KeyPlace, error) {
-	if err := c.File.checkKey(c.Env, c.Profile); err != nil {
-		return KeyPlace{}, err
-	}
 	file := c.Settings.From("api_key_file")
 	inEnv := strings.TrimSpace(c.Env.Get(EnvKey)) != ""
 	switch {

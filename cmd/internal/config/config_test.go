@@ -99,7 +99,7 @@ func TestFileErrors(t *testing.T) {
 
 // Every setting can be given in every way, with the right precedence.
 func TestPrecedence(t *testing.T) {
-	values := map[Kind][5]string{ // default, top, profile, environment, flag
+	values := map[Kind][5]string{ // default, top, environment, profile, flag
 		Text: {"", "t1", "t2", "t3", "t4"}, Path: {"", "/p1", "/p2", "/p3", "/p4"}, Integer: {"0", "11", "12", "13", "14"},
 		Number: {"0", "0.1", "0.2", "0.3", "0.4"}, Boolean: {"false", "true", "false", "true", "false"},
 		Duration: {"0s", "1h", "2d", "3h30m", "4h"}, List: {"", "a,b", "c", "d,e", "f"},
@@ -127,7 +127,7 @@ func TestPrecedence(t *testing.T) {
 				t.Errorf("%s: %+v, want %q from %d", k.Name, got, v[want], want)
 				return
 			}
-			says := [...]string{"default", path, "profile p of " + path, "environment variable " + k.Env(), "flag --" + k.Flag()}[want]
+			says := [...]string{"default", path, "environment variable " + k.Env(), "profile p of " + path, "flag --" + k.Flag()}[want]
 			test.Same(t, says, got[at].From.String(), "%s: it came from", k.Name)
 		}
 		check(nil, "", FromDefault, "")
@@ -135,13 +135,8 @@ func TestPrecedence(t *testing.T) {
 		check(f, "p", FromProfile, "")
 		check(f, "q", FromTop, "")
 		check(f, "", FromEnv, v[FromEnv])
-		if !k.Whose {
-			check(f, "p", FromEnv, v[FromEnv])
-		} else {
-			if _, err := with(k.Env()+"="+v[FromEnv]).apply(flagsOf(t, k.For), k.For, f, "p"); err == nil || !strings.Contains(err.Error(), k.Env()+" is set") {
-				t.Errorf("%s over a profile's own: %v", k.Env(), err)
-			}
-		}
+		check(f, "p", FromProfile, v[FromEnv])
+		check(f, "q", FromEnv, v[FromEnv])
 		check(f, "p", FromFlag, v[FromEnv], "--"+k.Flag()+"="+v[FromFlag])
 	}
 }
@@ -153,24 +148,10 @@ func TestRepeatedFlags(t *testing.T) {
 	for want, args := range map[string][]string{"summary": nil, "a": {"--mask", "a"}, "a,b,c": {"--mask", "a", "--mask=b,c"}} {
 		c := new(Config)
 		flags := takeFlags(t, c, Extract, args...)
-		for range 2 { // as for consecutive profiles
+		for range 2 { // as for consecutive commands of a shell
 			if _, err := none.apply(flags, Extract, f, ""); err != nil || c.Mask != want {
 				t.Errorf("%v: %q, %v", args, c.Mask, err)
 			}
-		}
-	}
-}
-
-// One set of flags serves one profile after another.
-func TestApplyAgain(t *testing.T) {
-	f, err := none.Open(written(t, "share = 0.5\n[profiles.a]\nshare = 0.25\nmask = [\"from_number\"]\n[profiles.b]"))
-	test.OK(t, err)
-	flags := flagsOf(t, Extract)
-	for _, c := range []struct{ profile, share, mask string }{{"a", "0.25", "from_number"}, {"b", "0.5", ""}, {"a", "0.25", "from_number"}} {
-		_, err := none.apply(flags, Extract, f, c.profile)
-		test.OK(t, err)
-		if share, mask := flags.Lookup("share").Value.String(), flags.Lookup("mask").Value.String(); share != c.share || mask != c.mask {
-			t.Errorf("profile %s: share %s, mask %q", c.profile, share, mask)
 		}
 	}
 }
@@ -294,33 +275,19 @@ func TestSystem(t *testing.T) {
 	test.Same(t, "0.5", env.Get("CALLHOUSE_SHARE"), "a variable")
 }
 
-func TestChoose(t *testing.T) {
-	f, err := none.Open(written(t, "[profiles.acme]\n[profiles.globex]\n[profiles.initech]"))
-	test.OK(t, err)
-	for _, c := range []struct {
-		env   string
-		named []string
-		all   bool
-		want  string // or the error
-	}{
-		{"", nil, false, ""},
-		{"", nil, true, "acme globex initech"},
-		{"", []string{"globex", "acme"}, false, "globex acme"},
-		{"initech, acme", nil, false, "initech acme"},
-		{"initech", []string{"acme"}, false, "acme"},
-		{"", []string{"acme"}, true, "--all and --profile exclude each other"},
-		{"", []string{"gloibex"}, false, `unknown profile "gloibex"`},
-		{"", []string{"acme", "acme"}, false, `"acme" is repeated`},
+func TestProfile(t *testing.T) {
+	path := written(t, "[profiles.acme]\n[profiles.globex]")
+	for _, c := range []struct{ env, flag, want, says string }{
+		{}, {"acme", "", "acme", ""}, {"", "globex", "globex", ""}, {"acme", "globex", "globex", ""}, {"", "gloibex", "", `unknown profile "gloibex"`},
 	} {
-		got, err := with(EnvProfile+"="+c.env).choose(f, c.named, c.all)
-		if err != nil && strings.Contains(err.Error(), c.want) && c.want != "" {
-			continue
-		}
-		if err != nil || strings.Join(got, " ") != c.want {
-			t.Errorf("%+v: %v, %v", c, got, err)
+		cfg := Config{Env: with(EnvProfile + "=" + c.env), Path: path, Profile: c.flag}
+		err := cfg.Read(takeFlags(t, new(Config), Extract), Extract)
+		if c.says == "" && (err != nil || cfg.Profile != c.want) || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%+v: %q, %v", c, cfg.Profile, err)
 		}
 	}
-	if _, err := none.choose(nil, []string{"a"}, false); err == nil || !strings.Contains(err.Error(), "none was found") {
+	cfg := Config{Env: none, Profile: "acme"}
+	if err := cfg.Read(takeFlags(t, new(Config), Extract), Extract); err == nil || !strings.Contains(err.Error(), "none was found") {
 		t.Errorf("a profile without a file: %v", err)
 	}
 }

@@ -11,8 +11,9 @@ import (
 // stored: a live warehouse = "./warehouse" would mean a folder next to the file.
 func Example() string {
 	var b strings.Builder
-	b.WriteString("# callhouse.toml: settings of extract and query. Flags override environment variables, which override this\n" +
-		"# file. Every key has a flag (base_url: --base-url) and an environment variable (CALLHOUSE_BASE_URL).\n" +
+	b.WriteString("# callhouse.toml: settings of extract and query. Flags override the selected profile, which overrides\n" +
+		"# environment variables, which override the rest of this file. Every key has a flag (base_url: --base-url)\n" +
+		"# and an environment variable (CALLHOUSE_BASE_URL).\n" +
 		"# Without --config or CALLHOUSE_CONFIG, the first of these files is read: " + fileName + " in the current\n" +
 		"# folder, $XDG_CONFIG_HOME/callhouse/" + fileName + ", /etc/callhouse/" + fileName + ".\n" +
 		"# Relative paths are relative to this file's folder.\n" +
@@ -24,8 +25,7 @@ func Example() string {
 		}
 	}
 	b.WriteString(`
-# Several organisations: one table each, whose keys override those above.
-# extract run --profile acme,globex, or --all, runs one after another.
+# Several organisations: one table each, whose keys override those above: extract run --profile acme
 #
 # [profiles.acme]
 # base_url = "https://api.example.com"

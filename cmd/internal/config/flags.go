@@ -44,8 +44,7 @@ func (c *Config) AddFlags(root *cobra.Command, program Program) {
 	f := root.PersistentFlags()
 	c.add(f, program, false)
 	f.StringVar(&c.Path, "config", "", "configuration `FILE` ("+EnvFile+"); default: the first callhouse.toml on the search path")
-	f.StringSliceVar(&c.Named, "profile", nil, "profile `NAME` in the configuration file ("+EnvProfile+
-		"); a,b for several, where supported")
+	f.StringVar(&c.Profile, "profile", "", "profile `NAME` in the configuration file ("+EnvProfile+")")
 	cli.CompleteFrom(root, "profile", func() []string {
 		if f, err := c.Env.Open(c.Path); err == nil && f != nil {
 			return f.Profiles

@@ -89,10 +89,7 @@ type Key struct {
 	Off     string   // the value that turns a path off
 	Sample  string   // an example, if there is no default
 	About   string
-	// Whose marks settings that decide which calls go where. Environment variables must not override
-	// them if a profile's own table sets them.
-	Whose bool
-	in    func(*Values) any // returns its place in Values
+	in      func(*Values) any // returns its place in Values
 }
 
 // Flag returns the name of the flag.
@@ -143,12 +140,12 @@ type Values struct {
 // Keys are all settings, in the order of their listing.
 var Keys = []Key{
 	{Name: "base_url", Kind: Text, For: Extract, Uses: "init plan verify recordings", Value: "URL",
-		Sample: "https://api.example.com", Whose: true,
-		About: "address of the service, without /v3", in: func(v *Values) any { return &v.BaseURL }},
+		Sample: "https://api.example.com",
+		About:  "address of the service, without /v3", in: func(v *Values) any { return &v.BaseURL }},
 	{Name: "api_key_file", Kind: Path, For: Extract, Uses: "init plan verify recordings", Value: "FILE",
-		Sample: "/etc/callhouse/key", Whose: true,
-		About: "file with the API key, readable only by its owner", in: func(v *Values) any { return &v.APIKeyFile }},
-	{Name: "warehouse", Kind: Path, For: Extract | Query, Value: "DIR", Default: "./warehouse", Whose: true,
+		Sample: "/etc/callhouse/key",
+		About:  "file with the API key, readable only by its owner", in: func(v *Values) any { return &v.APIKeyFile }},
+	{Name: "warehouse", Kind: Path, For: Extract | Query, Value: "DIR", Default: "./warehouse",
 		Uses: "plan verify recordings import compact rollback forget status show report sql check catalog init serve " +
 			"export publish alert",
 		About: "folder of the warehouse", in: func(v *Values) any { return &v.Warehouse }},
@@ -174,9 +171,9 @@ var Keys = []Key{
 		About: "fetch only list pages, 100 calls per request, without transcripts; a later run without this setting fetches those",
 		in:    func(v *Values) any { return &v.ListOnly }},
 	{Name: "organization_id", Kind: Text, For: Extract, Uses: "plan", Value: "ID",
-		Sample: "0b9c7f6e-5a4d-4c3b-8a21-9f8e7d6c5b4a", Whose: true,
-		About: "id of the organisation, required to fetch the table organizations",
-		in:    func(v *Values) any { return &v.OrganizationID }},
+		Sample: "0b9c7f6e-5a4d-4c3b-8a21-9f8e7d6c5b4a",
+		About:  "id of the organisation, required to fetch the table organizations",
+		in:     func(v *Values) any { return &v.OrganizationID }},
 	{Name: "mask", Kind: List, For: Extract, Uses: "import", Value: "FIELDS", Sample: "from_number,to_number",
 		About: "fields whose values are replaced by keyed hashes before they are written", in: func(v *Values) any { return &v.Mask }},
 	{Name: "mask_key_file", Kind: Path, For: Extract, Uses: "verify import", Value: "FILE", Sample: "/etc/callhouse/mask.key",

@@ -22,8 +22,8 @@ type Source uint8
 const (
 	FromDefault Source = iota
 	FromTop            // of the file
-	FromProfile        // a profile's table of the file
 	FromEnv
+	FromProfile // the selected profile's table of the file
 	FromFlag
 )
 
@@ -60,29 +60,30 @@ func (s Settings) From(name string) Origin {
 type Config struct {
 	Values
 	Env      Environment
-	Path     string   // of --config
-	Named    []string // the selected profiles
-	Profile  string   // the profile of these settings; empty: the file's top
-	File     *File    // nil: there is none
+	Path     string // of --config
+	Profile  string // of --profile or the environment; empty: the file's top
+	File     *File  // nil: there is none
 	Settings Settings
 
 	keys map[string]string // by the paths of their files, which root has read
 }
 
-// Read reads the file and resolves the selected profiles; with all, every profile.
-func (c *Config) Read(all bool) (err error) {
+// Read reads the file, and sets the values.
+func (c *Config) Read(flags *pflag.FlagSet, program Program) (err error) {
 	c.keys = map[string]string{}
 	if c.File, err = c.Env.Open(c.Path); err != nil {
 		return err
 	}
-	c.Named, err = c.Env.choose(c.File, c.Named, all)
-	return err
+	c.Profile = cmp.Or(c.Profile, c.Env.Get(EnvProfile))
+	if err := c.checkProfile(); err != nil {
+		return err
+	}
+	return c.Take(flags, program)
 }
 
-// Take sets the values to those of a profile; "" is the top of the file.
-func (c *Config) Take(flags *pflag.FlagSet, program Program, profile string) (err error) {
-	c.Profile = profile
-	c.Settings, err = c.Env.apply(flags, program, c.File, profile)
+// Take sets the values to those of the profile.
+func (c *Config) Take(flags *pflag.FlagSet, program Program) (err error) {
+	c.Settings, err = c.Env.apply(flags, program, c.File, c.Profile)
 	return err
 }
 
@@ -117,7 +118,7 @@ func (c *Config) NoWarehouse() error {
 }
 
 // apply sets every setting without an argument: from the environment, from a profile of the file
-// (which may be nil) or its top, or the default. It may be called again for another profile.
+// (which may be nil) or its top, or the default. It may be called again.
 func (e Environment) apply(flags *pflag.FlagSet, program Program, f *File, profile string) (Settings, error) {
 	var out Settings
 	for i := range Keys {
@@ -133,10 +134,7 @@ func (e Environment) apply(flags *pflag.FlagSet, program Program, f *File, profi
 		if !flag.Changed {
 			var text string
 			text, from = f.find(k, profile, flag.DefValue)
-			if env := e.Get(k.Env()); env != "" {
-				if from.Source == FromProfile && k.Whose && env != text {
-					return nil, f.overridden(k.Env(), profile, k.Name)
-				}
+			if env := e.Get(k.Env()); env != "" && from.Source != FromProfile {
 				text, from = env, Origin{FromEnv, "environment variable " + k.Env()}
 			}
 			if err := flag.Value.Set(text); err != nil {
@@ -167,67 +165,22 @@ func (f *File) find(k *Key, profile, def string) (string, Origin) {
 	return def, Origin{}
 }
 
-// overridden returns the error for an environment variable that would change which calls a profile
-// gets, or where they go.
-func (f *File) overridden(env, profile, name string) error {
-	return cli.Usage("unset it, or override the profile with flags: this setting decides where calls are stored, so it must be unambiguous",
-		"%s is set, but the profile %q of %s has its own %s", env, profile, f.Path, name)
-}
-
-// checkKey refuses an environment that would give a profile another key than its own.
-func (f *File) checkKey(e Environment, profile string) error {
-	if f == nil {
+// checkProfile returns an error if the file has no such profile.
+func (c *Config) checkProfile() error {
+	switch {
+	case c.Profile == "":
 		return nil
-	}
-	if _, own := f.profiles[profile]["api_key_file"]; !own {
-		return nil
-	}
-	for _, env := range []string{EnvKey, "CALLHOUSE_API_KEY_FILE"} {
-		if e.Get(env) != "" {
-			return f.overridden(env, profile, "api_key_file")
-		}
-	}
-	return nil
-}
-
-// choose returns the selected profiles: by name, all, or by CALLHOUSE_PROFILE; nil if none.
-func (e Environment) choose(f *File, named []string, all bool) ([]string, error) {
-	if all && len(named) > 0 {
-		return nil, cli.Usage("remove one of them", "--all and --profile exclude each other")
-	}
-	if !all && len(named) == 0 {
-		for name := range strings.SplitSeq(e.Get(EnvProfile), ",") {
-			if name = strings.TrimSpace(name); name != "" {
-				named = append(named, name)
-			}
-		}
-	}
-	if !all && len(named) == 0 {
-		return nil, nil
-	}
-	if f == nil {
-		return nil, cli.Usage("set --config, or create one of "+strings.Join(e.Files, ", "),
+	case c.File == nil:
+		return cli.Usage("set --config, or create one of "+strings.Join(c.Env.Files, ", "),
 			"profiles require a configuration file, and none was found")
+	case c.File.profiles[c.Profile] != nil:
+		return nil
 	}
-	if all {
-		if len(f.Profiles) == 0 {
-			return nil, cli.Usage("add a table, e.g. [profiles.acme]", "%s has no profiles", f.Path)
-		}
-		return f.Profiles, nil
+	hint := c.File.Path + " has no profiles; add a table, e.g. [profiles.acme]"
+	if len(c.File.Profiles) > 0 {
+		hint = "available: " + strings.Join(c.File.Profiles, ", ")
 	}
-	for i, name := range named {
-		if f.profiles[name] == nil {
-			hint := f.Path + " has no profiles; add a table, e.g. [profiles.acme]"
-			if len(f.Profiles) > 0 {
-				hint = "available: " + strings.Join(f.Profiles, ", ")
-			}
-			return nil, cli.Usage(cli.Suggest(name, f.Profiles, hint), "unknown profile %q in %s", name, f.Path)
-		}
-		if slices.Contains(named[:i], name) {
-			return nil, cli.Usage("", "the profile %q is repeated", name)
-		}
-	}
-	return named, nil
+	return cli.Usage(cli.Suggest(c.Profile, c.File.Profiles, hint), "unknown profile %q in %s", c.Profile, c.File.Path)
 }
 
 // VariableNames returns all environment variables that the programs read.

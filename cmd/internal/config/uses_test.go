@@ -70,8 +70,8 @@ func TestKeyGoesToItsAddress(t *testing.T) {
 			env := with(strings.Fields(c.env)...)
 			f, err := env.Open(written(t, c.file))
 			test.OK(t, err)
-			cfg := Config{Env: env, File: f}
-			test.OK(t, cfg.Take(takeFlags(t, &cfg, Extract, strings.Fields(c.args)...), Extract, c.profile))
+			cfg := Config{Env: env, File: f, Profile: c.profile}
+			test.OK(t, cfg.Take(takeFlags(t, &cfg, Extract, strings.Fields(c.args)...), Extract))
 			err = cfg.OneService()
 			var e *cli.Error
 			switch {

@@ -36,7 +36,7 @@ func callsIn(t *testing.T, c *company) int64 {
 	return s.Manifest.Rows(schema.Calls.Name)
 }
 
-// Several organisations run one after another in one process, each with its own warehouse. A failing one does not stop the others. The exit code is the worst.
+// Each profile has its own warehouse, and its settings override the environment.
 func TestProfiles(t *testing.T) {
 	a := found(t, sandbox.Options{World: sandbox.Config{Seed: 1, Calls: 120, Days: 1}})
 	b := found(t, sandbox.Options{World: sandbox.Config{Seed: 2, Calls: 80, Days: 1}})
@@ -46,31 +46,18 @@ func TestProfiles(t *testing.T) {
 		return extractAt(t.Context(), a.clock.Now, append([]string{conf}, args...)...)
 	}
 
-	r := run("run", "--all")
-	if r.code != cli.ExitOK || callsIn(t, a) == 0 || callsIn(t, b) == 0 || callsIn(t, a) == callsIn(t, b) {
-		t.Fatalf("exit code %d:\n%s", r.code, r.stderr)
+	for _, name := range []string{"acme", "globex"} {
+		run("run", "--profile", name).exits(t, cli.ExitOK)
 	}
-	for _, says := range []string{"profile acme:\n", "profile globex:\n", "warehouse=" + a.warehouse} {
-		if !strings.Contains(r.stderr, says) {
-			t.Errorf("it does not say %q", says)
-		}
+	if callsIn(t, a) == 0 || callsIn(t, b) == 0 || callsIn(t, a) == callsIn(t, b) {
+		t.Errorf("%d and %d calls", callsIn(t, a), callsIn(t, b))
 	}
-
-	b.service.Server.Revoke(testKey)
-	r = run("run", "--profile", "globex,acme", "--full")
-	if r.code != cli.ExitFailed || a.service.Server.Stats().ByKind["page"] < 4 {
-		t.Errorf("one of two failed: exit code %d:\n%s", r.code, r.stderr)
-	}
-	if !strings.Contains(r.stderr, "profile acme:\n") || !strings.Contains(r.stderr, "globex (exit code 1)") {
-		t.Errorf("one of two failed:\n%s", r.stderr)
-	}
-	// A single profile runs as without profiles: nothing names it.
-	if r = run("run", "--profile", "acme"); r.code != cli.ExitOK || strings.Contains(r.stderr, "profile acme") {
-		t.Errorf("one profile: exit code %d:\n%s", r.code, r.stderr)
-	}
+	t.Setenv("CALLHOUSE_WAREHOUSE", b.warehouse)
+	t.Setenv("CALLHOUSE_API_KEY", "another's")
+	run("run", "--profile", "acme").exits(t, cli.ExitOK)
 	run("show", "--profile", "acme", "none").reports(t, cli.ExitFailed, "no call")
-	if n := len(a.sql("SELECT * FROM runs")); n != 3 {
-		t.Errorf("acme has %d runs, want 3", n)
+	if n := len(a.sql("SELECT * FROM runs")); n != 2 {
+		t.Errorf("acme has %d runs, want 2", n)
 	}
 	a.warehouse = "unused"
 	if r := a.query("sql", "SELECT 1", conf); r.code == cli.ExitOK {
@@ -78,45 +65,15 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// Conflicting profiles are refused before any request.
+// A profile that does not exist, and none where there are several, are refused before any request.
 func TestProfilesRefused(t *testing.T) {
 	a := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 1}})
-	b := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 1}})
-	same := *a
-	same.warehouse = filepath.Join(t.TempDir(), "link", "w")
-	test.OK(t, os.Symlink(filepath.Dir(b.warehouse), filepath.Dir(same.warehouse)))
-	linked := *a
-	linked.warehouse = filepath.Join(filepath.Dir(same.warehouse), filepath.Base(b.warehouse))
-	two := fast + a.profile("acme", "") + b.profile("globex", "")
-	for _, c := range []struct {
-		name, file string
-		env        []string
-		args       []string
-		says       string
-	}{
-		{"one warehouse", fast + a.profile("x", "") + (&company{service: b.service, keyFile: b.keyFile, warehouse: a.warehouse}).profile("y", ""),
-			nil, []string{"--all"}, `"x" and "y" share a warehouse`},
-		{"one warehouse by a link", fast + linked.profile("x", "") + b.profile("y", ""), nil, []string{"--all"}, `"x" and "y" share a warehouse`},
-		{"one metrics file", "metrics_file = \"/tmp/m.prom\"\n" + two, nil, []string{"--all"}, "share a metrics file"},
-		{"a flag for all", two, nil, []string{"--all", "--warehouse=w"}, "share a warehouse"},
-		{"the environment", two, []string{"CALLHOUSE_WAREHOUSE=w"}, []string{"--profile=acme"}, "CALLHOUSE_WAREHOUSE is set"},
-		{"another's key", two, []string{"CALLHOUSE_API_KEY=k"}, []string{"--profile=acme"}, "CALLHOUSE_API_KEY is set"},
-		{"none named", two, nil, nil, "none is selected: acme, globex"},
-		{"unknown", two, nil, []string{"--profile=acm"}, `unknown profile "acm"`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			for _, pair := range c.env {
-				name, value, _ := strings.Cut(pair, "=")
-				t.Setenv(name, value)
-			}
-			r := extract(t.Context(), append([]string{"run", configured(t, c.file)}, c.args...)...)
-			r.reports(t, cli.ExitUsage, c.says)
-		})
-	}
-	if n := a.service.Server.Stats().Requests + b.service.Server.Stats().Requests; n != 0 {
+	conf := configured(t, fast+a.profile("acme", "")+a.profile("globex", ""))
+	extract(t.Context(), "run", conf).reports(t, cli.ExitUsage, "none is selected: acme, globex")
+	extract(t.Context(), "run", conf, "--profile=acm").reports(t, cli.ExitUsage, `unknown profile "acm"`)
+	if n := a.service.Server.Stats().Requests; n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
-	extract(t.Context(), "verify", configured(t, two), "--profile=acme,globex").exits(t, cli.ExitUsage)
 }
 
 // config shows the source and value of each setting, but only the source of the key.

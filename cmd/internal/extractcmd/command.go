@@ -24,8 +24,8 @@ const about = `extract copies an organisation's calls (transcripts, costs, analy
 local warehouse of Parquet files, within the service's request budget. It fetches new and changed
 data and commits all tables atomically. An interrupted run resumes where it stopped.
 
-Settings come from flags, environment variables (--base-url is CALLHOUSE_BASE_URL, and so on) and
-a file, in this order of precedence; extract config shows them. The API key comes from
+Settings come from flags, the selected profile of a file, environment variables (--base-url is
+CALLHOUSE_BASE_URL, and so on) and the top of the file, in this order; extract config shows them. The API key comes from
 CALLHOUSE_API_KEY or a file, never from an argument.
 
 Exit codes: 0 done; 1 failed, nothing lost; 2 wrong use or configuration; 3 committed, but
@@ -62,7 +62,6 @@ func Command() *cobra.Command { return newRoot(Program{Now: time.Now}, new(words
 func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command {
 	clock := api.NewClock(p.Now)
 	s := &settings{Config: config.Config{Env: p.Env}, Clock: clock, Now: clock.Now, Secrets: secrets, Stderr: stderr}
-	doRun := func(cmd *cobra.Command, _ []string) error { return runProfiles(cmd, s, stderr) }
 	root := &cobra.Command{
 		Use: program, Short: "Copy new and changed calls into the warehouse", Long: about,
 		Example: `  extract run --base-url https://api.example.com --api-key-file /etc/callhouse/key
@@ -92,13 +91,13 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 		Use: "run", Short: "Fetch and commit new and changed data",
 		Example: `  extract run --base-url https://api.example.com --api-key-file /etc/callhouse/key
   extract run --since 30d --max-duration 6h
-  extract run --all --quiet --metrics-file /var/lib/node_exporter/callhouse-{profile}.prom`,
-		Args: cli.NoArgs, RunE: doRun,
+  extract run --profile acme --quiet --metrics-file /var/lib/node_exporter/callhouse-{profile}.prom`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), s, stderr) },
 	}
 	s.runFlags(runCmd)
 	s.yesFlags(runCmd)
 	runCmd.Flags().StringArrayVar(&s.CallIDs, "call-id", nil, "also fetch the record of this call again, whatever is stored of it; repeatable")
-	s.allFlag(runCmd)
 	config.Grouped(runCmd)
 	var planFormat string
 	planCmd := &cobra.Command{

@@ -1,11 +1,6 @@
 package extractcmd
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +8,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/config"
 	"callhouse/internal/api"
@@ -138,45 +132,6 @@ func TestQuoting(t *testing.T) {
 		"/home/$USER/callhouse": {`'/home/$USER/callhouse'`, `'/home/$USER/callhouse'`, `"/home/$$USER/callhouse"`},
 	} {
 		test.Same(t, want, [3]string{words.Shell(word), cronQuoted(word), unitQuoted(word)}, "%s", word)
-	}
-}
-
-// Several profiles exit with their worst code. An interrupt stops them, a failure does not.
-func TestWorstExitCode(t *testing.T) {
-	for _, c := range []struct {
-		codes []int
-		want  int
-	}{
-		{[]int{0, 0, 0}, 0}, {[]int{0, 3}, 3}, {[]int{3, 130}, 130}, {[]int{130, 4, 3}, 4}, {[]int{4, 1, 0}, 1}, {[]int{1, 2, 4}, 2},
-	} {
-		var all []*settings
-		for i := range c.codes {
-			all = append(all, &settings{Config: config.Config{Profile: fmt.Sprint(i)}})
-		}
-		var out bytes.Buffer
-		ctx, cancel := context.WithCancel(t.Context())
-		err := oneByOne(ctx, all, &out, func(_ context.Context, s *settings, _ io.Writer) error {
-			var n int
-			if _, err := fmt.Sscan(s.Profile, &n); err != nil || c.codes[n] == 0 {
-				return err
-			}
-			return cli.Fail(c.codes[n], errors.New("why"), "what to do")
-		})
-		test.Same(t, c.want, cli.Code(err), "of %v came", c.codes)
-		for i, code := range c.codes {
-			said := fmt.Sprintf("profile %d:\n", i)
-			if code != 0 {
-				said += "extract: why\n"
-			}
-			if !strings.Contains(out.String(), said) || code != 0 && !strings.Contains(err.Error(), fmt.Sprintf("%d (exit code %d)", i, code)) {
-				t.Errorf("%d ended with %d, and is not reported:\n%s%v", i, code, out.String(), err)
-			}
-		}
-		cancel()
-		out.Reset()
-		if _ = oneByOne(ctx, all, &out, func(context.Context, *settings, io.Writer) error { return nil }); strings.Contains(out.String(), "profile 1:") {
-			t.Errorf("another profile began after an interrupt:\n%s", &out)
-		}
 	}
 }
 

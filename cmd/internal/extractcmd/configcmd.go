@@ -16,14 +16,14 @@ import (
 const configAbout = `config shows the effective settings and the source of each: a flag, an environment variable, the
 configuration file, a profile of it, or the default. For the API key it shows only the source.
 
-Flags override the environment, which overrides the file; in the file, a profile overrides the top level.`
+Flags override the selected profile, which overrides the environment, which overrides the top of the file.`
 
 func configCommand(s *settings) *cobra.Command {
 	var example bool
 	cmd := &cobra.Command{
 		Use: "config", Short: "Show the effective settings and their sources", Long: configAbout,
 		Example: `  extract config
-  extract config --all
+  extract config --profile acme
   extract config --example > callhouse.toml`,
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			return printConfig(cmd, s)
@@ -42,39 +42,19 @@ func configCommand(s *settings) *cobra.Command {
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&example, "example", false, "print only a commented file with all keys")
-	s.allFlag(cmd)
 	return cmd
 }
 
-// printConfig prints the settings of the selected profiles. It does not read the API key.
+// printConfig prints the settings. It does not read the API key.
 func printConfig(cmd *cobra.Command, s *settings) error {
-	profiles := s.Named
-	if len(profiles) == 0 {
-		profiles = []string{""}
+	_, err := cli.Zone(s.TZ)
+	if err := cmp.Or(s.checkBudget(), err); err != nil {
+		return err
 	}
-	var all []*settings
-	for _, name := range profiles {
-		p, err := s.of(cmd, name)
-		if err != nil {
-			return err
-		}
-		_, err = cli.Zone(p.TZ)
-		if err := cmp.Or(p.checkBudget(), err); err != nil {
-			return err
-		}
-		all = append(all, p)
-	}
-	return s.print(cmd.OutOrStdout(), func(out io.Writer) {
-		for i, p := range all {
-			if i > 0 {
-				words.Fprintln(out)
-			}
-			p.writeConfig(out)
-		}
-	})
+	return s.print(cmd.OutOrStdout(), s.writeConfig)
 }
 
-// writeConfig prints the settings of one profile.
+// writeConfig prints the settings and their sources.
 func (s *settings) writeConfig(out io.Writer) {
 	file, notes := "no configuration file", s.Env.UnknownVariables()
 	if s.File != nil {

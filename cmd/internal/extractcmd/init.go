@@ -49,7 +49,7 @@ func initCommand(s *settings) *cobra.Command {
 		Args: cli.NoArgs,
 	}
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		return s.Take(cmd.Flags(), config.Extract, "") // without a file, which must not exist yet
+		return s.Take(cmd.Flags(), config.Extract) // without a file, which must not exist yet
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		i.stdin, i.stdout, i.stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
@@ -142,7 +142,7 @@ func (i *initial) find() (err error) {
 	if i.target = cmp.Or(named, place); i.target == "" {
 		return cli.Usage("name it with --config FILE", "no place for the configuration file")
 	}
-	if len(i.Named) > 0 {
+	if i.Profile != "" {
 		return cli.Usage("extract config --example shows how to write profiles", "init writes a file without profiles")
 	}
 	if i.target, err = filepath.Abs(i.target); err != nil {

@@ -32,16 +32,15 @@ const minKeep = 7 * 24 * time.Hour
 // take, and what else all commands share.
 type settings struct {
 	config.Config
-	Clock       *api.Clock       // of the service, once it has responded
-	Now         func() time.Time // reads Clock
-	Secrets     *words.Secrets   // hidden in all messages
-	Stderr      io.Writer        // of commands that repair a warehouse while opening it
-	Full        bool             // list all calls again
-	CallIDs     []string         // calls whose records are fetched again
-	Yes         bool             // override a safety check
-	Adopt       bool             // accept another service or organisation as the warehouse's own
-	AllProfiles bool
-	NoDelay     bool // the service that detects personal data must not cause delays
+	Clock   *api.Clock       // of the service, once it has responded
+	Now     func() time.Time // reads Clock
+	Secrets *words.Secrets   // hidden in all messages
+	Stderr  io.Writer        // of commands that repair a warehouse while opening it
+	Full    bool             // list all calls again
+	CallIDs []string         // calls whose records are fetched again
+	Yes     bool             // override a safety check
+	Adopt   bool             // accept another service or organisation as the warehouse's own
+	NoDelay bool             // the service that detects personal data must not cause delays
 }
 
 // transcripts maps the words of the setting.
@@ -199,9 +198,6 @@ func (s *settings) warnPlain(log *slog.Logger) {
 	log.Warn("the API key and the calls are sent unencrypted: use https", "host", u.Host)
 }
 
-// manyProfiles marks the commands that take several profiles.
-const manyProfiles = "callhouse_many_profiles"
-
 // runFlags adds the flags of run, which plan and config also accept.
 func (s *settings) runFlags(cmd *cobra.Command) {
 	cmd.Flags().SortFlags = false
@@ -214,15 +210,6 @@ func (s *settings) yesFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.Yes, "yes", false, "override a safety check: erase many calls at once (--keep), or use the "+
 		"service's clock if this machine's differs by more than a day")
 	cmd.Flags().BoolVar(&s.Adopt, "adopt", false, "accept the calls of this address although they look like another organisation's")
-}
-
-// allFlag adds --all to a command that takes several profiles.
-func (s *settings) allFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&s.AllProfiles, "all", false, "run all profiles of the configuration file, one after another")
-	if cmd.Annotations == nil {
-		cmd.Annotations = map[string]string{}
-	}
-	cmd.Annotations[manyProfiles] = "yes"
 }
 
 // prepareCommand is configure for commands that use a warehouse: all but config and
@@ -249,34 +236,14 @@ func (s *settings) prepareCommand(cmd *cobra.Command, _ []string) error {
 // configure sets the settings without a flag from the environment and the file. It runs before any
 // command.
 func (s *settings) configure(cmd *cobra.Command) error {
-	if err := s.Read(s.AllProfiles); err != nil {
+	if err := s.Read(cmd.Flags(), config.Extract); err != nil {
 		return err
 	}
-	switch {
-	case len(s.Named) > 1 && cmd.Annotations[manyProfiles] == "":
-		return cli.Usage("only extract run, status and config take several", "%s takes one profile", cmd.CommandPath())
-	case len(s.Named) > 0:
-		return s.apply(cmd, s.Named[0])
-	}
-	return s.apply(cmd, "")
-}
-
-// apply sets the settings to those of a profile; "" means the top of the file.
-func (s *settings) apply(cmd *cobra.Command, profile string) error {
-	err := s.Take(cmd.Flags(), config.Extract, profile)
 	given := s.Country
-	if s.Country = strings.ToUpper(given); err == nil && given != "" && !phone.IsCountry(s.Country) {
-		err = cli.Usage("use a two-letter code, e.g. --country KR", "--country %s is not a country", given)
+	if s.Country = strings.ToUpper(given); given != "" && !phone.IsCountry(s.Country) {
+		return cli.Usage("use a two-letter code, e.g. --country KR", "--country %s is not a country", given)
 	}
-	return err
-}
-
-// of returns a copy with the settings of a profile.
-func (s *settings) of(cmd *cobra.Command, profile string) (*settings, error) {
-	if err := s.apply(cmd, profile); err != nil {
-		return nil, err
-	}
-	return s.anew(), nil // each service has its own clock
+	return nil
 }
 
 // anew returns a copy of the settings with a clock not yet corrected by the service's responses.
@@ -285,15 +252,6 @@ func (s *settings) anew() *settings {
 	out.Clock = api.NewClock(s.Clock.Local)
 	out.Now = out.Clock.Now
 	return &out
-}
-
-// place returns the path of the warehouse's folder without symbolic links.
-func (s *settings) place() string {
-	path, err := filepath.Abs(s.Warehouse)
-	if err != nil {
-		return s.Warehouse
-	}
-	return resolved(path)
 }
 
 // resolved resolves the links of an absolute path, whose last folders may be missing.

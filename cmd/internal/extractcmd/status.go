@@ -2,7 +2,6 @@ package extractcmd
 
 import (
 	"cmp"
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,9 +21,7 @@ json prints the verdict, and as facts the metrics of --metrics-file.
 
 Exit codes: 0 OK; 3 the last run did not succeed, a part of the list was never read, no run
 succeeded within --max-age, or the rules of alerts were not evaluated; 1 there is no warehouse, or
-the last run or extract verify found it damaged.
-
-With several profiles, --format json prints a list, and the exit code is the worst one.`
+the last run or extract verify found it damaged.`
 
 func statusCommand(s *settings) *cobra.Command {
 	var maxAge time.Duration
@@ -32,14 +29,12 @@ func statusCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show the health of the warehouse: last runs, freshness, pending data", Long: statusAbout,
 		Example: `  extract status
-  extract status --max-age 2d --format json
-  extract status --all`,
+  extract status --max-age 2d --format json`,
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return printStatus(cmd, s, maxAge, format == "json") },
 	}
 	cmd.Flags().SortFlags = false
 	cli.SpanVar(cmd.Flags(), &maxAge, "max-age", nightly, "maximum age of the last successful run; 0 for any age")
 	cli.Choice(cmd, &format, "format", "", "text", "json")
-	s.allFlag(cmd)
 	return cmd
 }
 
@@ -63,46 +58,16 @@ func healthOf(s *settings, maxAge time.Duration) (*status.State, error) {
 	return h, nil
 }
 
-// printStatus prints the status of the warehouse, or of those of several profiles, then as one list in
-// JSON: if one cannot be read, it prints the error, and the exit code is the worst one.
+// printStatus prints the status of the warehouse.
 func printStatus(cmd *cobra.Command, s *settings, maxAge time.Duration, asJSON bool) error {
-	stdout := cmd.OutOrStdout()
-	if !s.AllProfiles && len(s.Named) < 2 {
-		h, err := healthOf(s, maxAge)
-		switch {
-		case err != nil:
-			return err
-		case asJSON:
-			err = writeJSON(stdout, h)
-		default:
-			err = h.Write(s.text(stdout))
-		}
-		return cmp.Or(err, h.Err())
+	h, err := healthOf(s, maxAge)
+	switch {
+	case err != nil:
+		return err
+	case asJSON:
+		err = writeJSON(cmd.OutOrStdout(), h)
+	default:
+		err = h.Write(s.text(cmd.OutOrStdout()))
 	}
-	all, code := []*status.State{}, cli.ExitOK
-	for _, name := range s.Named {
-		p, err := s.of(cmd, name)
-		if err != nil {
-			return err
-		}
-		h, err := healthOf(p, maxAge)
-		if err == nil {
-			if all = append(all, h); !asJSON {
-				if err := h.Write(p.text(stdout)); err != nil {
-					return err
-				}
-			}
-			err = h.Err()
-		}
-		code = worse(code, cli.Report(cmd.ErrOrStderr(), program+" ("+name+")", err))
-	}
-	if asJSON {
-		if err := writeJSON(stdout, all); err != nil {
-			return err
-		}
-	}
-	if code == cli.ExitOK {
-		return nil
-	}
-	return cli.Reported(cli.Fail(code, errors.New("not all profiles are OK"), "")) // each profile's error was already printed
+	return cmp.Or(err, h.Err())
 }

@@ -62,28 +62,6 @@ func TestStatusCommand(t *testing.T) {
 	}
 }
 
-// status --all reports every profile, including those after one without a warehouse, and exits with
-// the worst exit code.
-func TestStatusOfAllProfiles(t *testing.T) {
-	one, two := tended(t), tended(t)
-	dir := t.TempDir()
-	file := filepath.Join(dir, "callhouse.toml")
-	text := "[profiles.acme]\nwarehouse = '" + one + "'\n[profiles.none]\nwarehouse = '" + dir + "/none'\n[profiles.globex]\nwarehouse = '" + two + "'\n"
-	test.OK(t, os.WriteFile(file, []byte(text), 0o600))
-	code, stdout, stderr := call(t, "", "status", "--config", file, "--all")
-	if code != 1 || strings.Count(stdout, "OK: ") != 2 || !strings.HasPrefix(stderr, "extract (none): no warehouse at ") {
-		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
-	}
-	code, stdout, _ = call(t, "", "status", "--config", file, "--profile", "acme,globex", "--max-age", "1m", "--format", "json")
-	var all []status.State
-	if err := json.Unmarshal([]byte(stdout), &all); err != nil || code != 3 || len(all) != 2 || all[0].Profile != "acme" || all[1].Profile != "globex" || all[1].Verdict != status.Stale {
-		t.Errorf("exit code %d, %v\n%s", code, err, stdout)
-	}
-	if code, _, stderr := call(t, "", "status", "--config", file, "--profile", "acme,globex"); code != 0 || stderr != "" {
-		t.Errorf("of two that are fine: exit code %d, %s", code, stderr)
-	}
-}
-
 // During a run the metrics report its progress every minute, and when the run ends, so does this.
 func TestMetricsWhileARunIsOn(t *testing.T) {
 	// There is no warehouse yet: reading one here would leave decoders in parquet-go's pool

@@ -46,13 +46,7 @@ func (a *app) configure(cmd *cobra.Command) error {
 	if a.Output == "-" { // as in other programs, and in sql --file
 		a.Output = ""
 	}
-	if err := a.Read(false); err != nil {
-		return err
-	}
-	if len(a.Named) > 1 {
-		return cli.Usage("name one with --profile", "query reads one warehouse, but several profiles are given: %s", strings.Join(a.Named, ", "))
-	}
-	if err := a.Take(cmd.Flags(), config.Query|config.Publish|config.Alert, strings.Join(a.Named, "")); err != nil {
+	if err := a.Read(cmd.Flags(), config.Query|config.Publish|config.Alert); err != nil {
 		return err
 	}
 	if cmd != cmd.Root() && cmd.Name() != "list" {
