@@ -3,7 +3,7 @@
 # pyiceberg that docs/reference/lakehouse.md names; through Iceberg's REST server, oldest and newest;
 # to a folder and a real S3 server, read by the newest engines and by 50 publishers that are killed;
 # and recordings in S3. Spark needs a JDK of 17 or 21, Trino one of 24 or later (TRINO_JAVA_HOME).
-# Arguments choose parts: oldest catalogs newest crash recordings.
+# Arguments choose parts: oldest catalogs newest crash.
 . "$(dirname "$0")/common.sh"
 versitygw
 export CALLHOUSE_VERSITYGW=$root/build/tools/versitygw
@@ -43,8 +43,4 @@ crash() {
 	go test ./internal/publish -v -count=1 -timeout 120m -rapid.checks 200 -args -long -kills 50 -versitygw "$CALLHOUSE_VERSITYGW"
 }
 
-recordings() {
-	go test ./cmd/internal/e2e -run 'TestRecordingsFollowTheWarehouse|TestRecordingsInS3' -v -count=1 -args -long
-}
-
-for part in ${@:-oldest catalogs newest crash recordings}; do "$part"; done
+for part in ${@:-oldest catalogs newest crash}; do "$part"; done

@@ -2,11 +2,9 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -208,71 +206,6 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// The command archives all due recordings, once, and reports the remaining ones.
-func TestRecordingsCommand(t *testing.T) {
-	t.Parallel()
-	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 23, Calls: 30, Days: 2}}, nil, found)
-	s.night("recordings").reports(t, cli.ExitFailed, "no warehouse")
-	s.mustExtract()
-	s.extract(t.Context(), "recordings").reports(t, cli.ExitUsage, "--recordings")
-	const barred = "the link to 127.0.0.1 does not use TLS; recordings_private would allow it"
-	if r := s.extract(t.Context(), "recordings", "--recordings", s.archive); r.code != cli.ExitIncomplete ||
-		!strings.Contains(r.stderr, barred) || len(s.files()) > 0 || s.requested() > 0 {
-		t.Errorf("private addresses: %d %s", r.code, r.stderr)
-	}
-	// All were tried: a barred link says nothing about the host.
-	n := s.one("SELECT count(*) FILTER (state <> 'due' OR reason <> '" + barred + "') FROM recordings HAVING count(*) > 12")
-	if number(t, n) != 0 {
-		t.Errorf("%v other reasons", n)
-	}
-	s.extract(t.Context(), "run", "--recordings", s.archive, "--mask", "recording_url").reports(t, cli.ExitUsage, "recording_url is masked")
-	s.clock.Advance(24 * time.Hour)
-	s.mustExtract()
-	r := s.mustNight("recordings")
-	if files := s.files(); len(files) == 0 || !strings.Contains(r.stderr, fmt.Sprintf("recordings: %d stored", len(files))) {
-		t.Errorf("%d files\n%s", len(files), r.stderr)
-	}
-	s.sameAsTable()
-	rows := s.counts("SELECT outcome AS key, count(*) AS n FROM runs GROUP BY 1")
-	if rows["archived"] != 2 || rows["done"] != 2 {
-		t.Errorf("rows of runs: %v", rows)
-	}
-}
-
-// A host that is down is given up after some failures, and the next night fetches everything.
-func TestRecordingHostDown(t *testing.T) {
-	t.Parallel()
-	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 25, Calls: 60, Days: 2}}, recordings.Faults{{Kind: recordings.Busy, Rate: 1}}, found)
-	r := s.mustNight()
-	if n := s.requested(); n > 20 || !strings.Contains(r.stderr, "given up after 12 failures in a row: 127.0.0.1 answered HTTP 503") {
-		t.Errorf("%d requests\n%s", n, r.stderr)
-	}
-	sameAsTruth(t, s.company)
-	first := s.expected()
-	s.host.Faults = nil
-	s.clock.Advance(24 * time.Hour)
-	status := s.extract(t.Context(), "status")
-	due := len(first)
-	if !strings.Contains(status.stdout, fmt.Sprintf("recordings    %d recordings due, the oldest of a call ", due)) ||
-		!strings.Contains(status.stdout, "; 0 stored (0 B), 0 gone, 0 refused") {
-		t.Errorf("%d are due, but status is\n%s", due, status.stdout)
-	}
-	metrics := filepath.Join(t.TempDir(), "callhouse.prom")
-	s.mustNight("--metrics-file", metrics)
-	if raw, err := os.ReadFile(metrics); err != nil || !strings.Contains(string(raw), "callhouse_recordings_due 0\n") ||
-		!strings.Contains(string(raw), fmt.Sprintf("callhouse_recordings_stored %d\n", len(s.files()))) {
-		t.Errorf("%v\n%s", err, raw)
-	}
-	if len(s.files()) != len(s.expected()) {
-		t.Errorf("%d of %d recordings are stored", len(s.files()), len(s.expected()))
-	}
-	// An archive that cannot be written is this machine's fault: exit code 3.
-	s.clock.Advance(24 * time.Hour)
-	test.OK(t, errors.Join(os.Rename(s.archive, s.archive+".away"), os.WriteFile(s.archive, nil, 0o600)))
-	s.night().reports(t, cli.ExitIncomplete, "recordings could not be stored")
-	sameAsTruth(t, s.company)
-}
-
 // silence returns a WAV file of n one-byte samples, 8,000 per second.
 func silence(n uint32) []byte {
 	le := binary.LittleEndian
@@ -284,35 +217,4 @@ func silence(n uint32) []byte {
 	b = le.AppendUint16(le.AppendUint16(b, 1), 8)
 	b = le.AppendUint32(append(b, "data"...), n)
 	return append(b, make([]byte, n)...)
-}
-
-// A process that follows the service archives recordings as their calls end.
-func TestRecordingsUnderFollow(t *testing.T) {
-	t.Parallel()
-	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 28, Calls: 200, Days: 1, Steady: true}}, nil, found)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan result, 1)
-	go func() {
-		ended <- s.extract(ctx, "follow", "--follow-every", "1s..1s", "--recordings", s.archive, "--recordings-private", "--quiet")
-	}()
-	await := func(what string, ok func() bool) {
-		t.Helper()
-		for range 600 {
-			if ok() {
-				return
-			}
-			time.Sleep(100 * time.Millisecond)
-		}
-		t.Errorf("%s: %d requests for recordings", what, s.requested())
-	}
-	before := len(s.expected())
-	await("the sweep", func() bool { return s.requested() >= before })
-	await("following", func() bool {
-		s.clock.Advance(5 * time.Minute)
-		return s.requested() >= before+3
-	})
-	await("the last", func() bool { return len(s.files()) >= before+3 })
-	stop()
-	(<-ended).exits(t, cli.ExitOK)
-	s.sameAsTable()
 }
