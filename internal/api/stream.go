@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -29,8 +28,7 @@ type Stream struct {
 // Allowance limits what a stream may waste.
 type Allowance struct {
 	Failures int           // in a row
-	Time     time.Duration // on failures, the pauses after them, and slow answers
-	Slow     time.Duration // a good answer that takes longer is slow
+	Time     time.Duration // on failures and the pauses after them
 }
 
 const (
@@ -88,18 +86,10 @@ func (s *Stream) over() *RequestError {
 }
 
 // good counts a good answer.
-func (s *Stream) good(took time.Duration) {
+func (s *Stream) good() {
 	s.mu.Lock()
-	s.used, s.failures = true, 0
-	slow := took > s.allow.Slow
-	if !slow {
-		s.left = s.allow.Time
-	}
-	s.mu.Unlock()
-	if slow {
-		slow := ownWordsError(fmt.Sprintf("responses are too slow, the last took %v", took.Round(time.Second)))
-		s.spend(took, &RequestError{rule: spent, Err: slow})
-	}
+	defer s.mu.Unlock()
+	s.used, s.failures, s.left = true, 0, s.allow.Time
 }
 
 // spend deducts time from the allowance. last is the failure that wasted it.
@@ -182,7 +172,7 @@ func (c *Client) optional(ctx context.Context, r *Request, accept func(*Answer) 
 		case err != nil, f != nil && f.Canceled():
 			return f, err
 		case f == nil:
-			s.good(took)
+			s.good()
 			return nil, nil
 		}
 		c.log.Debug("attempt failed", "kind", r.Kind, "attempt", attempt, "failure", f)
@@ -198,7 +188,7 @@ func (c *Client) optional(ctx context.Context, r *Request, accept func(*Answer) 
 			continue
 		}
 		if f.rule == notFound { // a valid answer
-			s.good(took)
+			s.good()
 		} else {
 			s.failed(began, took, f)
 		}

@@ -14,7 +14,7 @@ import (
 	"callhouse/internal/sandbox/limit"
 )
 
-var testAllowance = Allowance{Failures: 12, Time: 2 * time.Minute, Slow: 10 * time.Second}
+var testAllowance = Allowance{Failures: 12, Time: 2 * time.Minute}
 
 // misbehaviours are answers of an operation that fails while all others work.
 var misbehaviours = map[string]func(w http.ResponseWriter, r *http.Request){
@@ -33,7 +33,6 @@ var misbehaviours = map[string]func(w http.ResponseWriter, r *http.Request){
 	"401":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) },
 	"403":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(403) },
 	"hangs": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-	"slow":  func(w http.ResponseWriter, _ *http.Request) { time.Sleep(40 * time.Second); fmt.Fprint(w, "{}") },
 	"cut": func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "9")
 		fmt.Fprint(w, "{")
@@ -58,7 +57,7 @@ func TestStreamAffectsNoOthers(t *testing.T) {
 			begin := time.Now()
 			others.Go(func() {
 				for range 40 {
-					if f, err := c.Do(t.Context(), Request{Path: "/side", Kind: Side, Stream: s}, ok); err != nil || f == nil && name != "slow" {
+					if f, err := c.Do(t.Context(), Request{Path: "/side", Kind: Side, Stream: s}, ok); err != nil || f == nil {
 						t.Errorf("%s: %v, %v", name, f, err)
 					}
 				}

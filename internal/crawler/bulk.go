@@ -82,7 +82,7 @@ func (b *bulkCrawl) wants(due *calls.Due) bool {
 // counts changes the counts of the run.
 func (b *bulkCrawl) counts(f func(*BulkCounts)) { b.meter.update(func(p *Report) { f(&p.Bulk) }) }
 
-func (b *bulkCrawl) stream() *optionalStream { return b.streams.of("bulk requests", bulkAllowance) }
+func (b *bulkCrawl) stream() *api.Stream { return b.Crawler.stream("bulk requests", bulkAllowance) }
 
 // transcripts fetches transcripts of due calls on pages of v2 if that is allowed and saves requests. It
 // reports whether it did.
@@ -137,10 +137,6 @@ func (b *bulkCrawl) ready(ctx context.Context) bool {
 	case b.cfg.Transcripts == FromV2 && known != schema.BulkTrusted:
 		b.state = schema.Bulk{} // pages must prove themselves again
 	case known == schema.BulkRefuted, known == schema.BulkAbsent && since < retryBulk-slack:
-		return false
-	}
-	if why := b.stream().idle(); why != "" && b.cfg.Transcripts != FromV2 {
-		b.meter.gaveUpBulk(why)
 		return false
 	}
 	b.used = true
@@ -225,7 +221,7 @@ func (b *bulkCrawl) fetch(ctx context.Context, window []calls.Due) error {
 			end = len(window)
 		}
 		p := b.newBulkPage(window[:end], n)
-		f, err := b.api.Do(ctx, p.request(b.stream().Stream), func(a *api.Answer) (err error) {
+		f, err := b.api.Do(ctx, p.request(b.stream()), func(a *api.Answer) (err error) {
 			p.listPage, err = parsePage("calls", a.Body)
 			p.At = a.At.UnixMilli()
 			return err

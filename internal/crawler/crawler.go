@@ -48,7 +48,8 @@ type Crawler struct {
 	since          int64 // ms; 0: no bound
 	filters        filters
 	probing        *semaphore.Weighted // of weight 1: held by the first request that tries a bound of the list
-	streams        *streamSet
+	streamsMu      sync.Mutex
+	streams        map[string]*api.Stream
 	resources      *resourceCrawl
 	readers        sync.Pool // of *reader
 	skips          skips
@@ -90,7 +91,7 @@ func New(cfg Config, store Store) (*Crawler, error) {
 	c.second, c.minute = cfg.Limits()
 	c.skips.seed = maphash.MakeSeed()
 	c.begun, c.newest, c.listed = newSignal(), newSignal(), newSignal()
-	c.streams = &streamSet{Crawler: c, all: map[string]*optionalStream{}}
+	c.streams = map[string]*api.Stream{}
 	c.resources = &resourceCrawl{Crawler: c, reports: map[*resource.Resource]*ResourceReport{}}
 	c.bulk = &bulkCrawl{Crawler: c, size: firstBulk, maxSize: maxBulk}
 	c.recordings = c.newRecordings()
@@ -207,11 +208,6 @@ func (c *Crawler) put(ctx context.Context, recs ...schema.Record) error {
 }
 
 func (c *Crawler) checkpoint(ctx context.Context, wait bool) error {
-	if wait {
-		if err := c.streams.remember(ctx); err != nil {
-			return err
-		}
-	}
 	if err := c.store.Checkpoint(ctx, wait); err != nil {
 		return &StoreError{"commit fetched data", err}
 	}

@@ -75,7 +75,6 @@ type memStore struct {
 	bulk        map[string]*calls.Call // details from v2 pages
 	fromBulk    []string               // as of the last commit
 	state       schema.Bulk
-	rests       map[string]schema.Backoff
 	spans       []schema.Span
 	due         []calls.Due // as of the last commit
 	checkpoints int         // offered, without waiting
@@ -91,7 +90,7 @@ type memCall struct {
 }
 
 func newMemStore() *memStore {
-	return &memStore{items: map[string]memCall{}, details: map[string]int{}, missing: map[string]int{}, unreadable: map[string]int{}, bulk: map[string]*calls.Call{}, rests: map[string]schema.Backoff{}}
+	return &memStore{items: map[string]memCall{}, details: map[string]int{}, missing: map[string]int{}, unreadable: map[string]int{}, bulk: map[string]*calls.Call{}}
 }
 
 func (s *memStore) Put(ctx context.Context, recs ...schema.Record) error {
@@ -132,12 +131,6 @@ func (s *memStore) Put(ctx context.Context, recs ...schema.Record) error {
 			if err := json.Unmarshal(r.Body, &s.state); err != nil {
 				return err
 			}
-		case schema.KindBackoff:
-			var rest schema.Backoff
-			if err := json.Unmarshal(r.Body, &rest); err != nil {
-				return err
-			}
-			s.rests[rest.Of] = rest
 		case schema.KindCovered:
 			var span schema.Span
 			if err := json.Unmarshal(r.Body, &span); err != nil {
@@ -210,14 +203,6 @@ func (s *memStore) Bulk() schema.Bulk {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state
-}
-
-func (s *memStore) Backoff(of string) schema.Backoff {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.rests[of]
-	r.Of = of
-	return r
 }
 
 func (s *memStore) FromBulk(context.Context) iter.Seq2[calls.Due, error] {

@@ -122,19 +122,16 @@ func (c *Crawler) ArchiveRecordings(ctx context.Context, once bool) error {
 	if once {
 		over.Fire()
 	}
-	if err := c.recordings.run(ctx, over); err != nil {
-		return err
-	}
-	return c.streams.remember(context.WithoutCancel(ctx))
+	return c.recordings.run(ctx, over)
 }
 
 // renewLink requests a call's record for its link, and stores it like any other record.
 func (c *Crawler) renewLink(ctx context.Context, id string) (out renewal, err error) {
-	s := c.streams.of("links to recordings", linksAllowance)
-	if s.idle() != "" || ctx.Err() != nil {
+	s := c.stream("links to recordings", linksAllowance)
+	if ctx.Err() != nil {
 		return out, nil
 	}
-	out.Answered, err = c.fetchRecord(ctx, &calls.Due{CallID: id}, api.Spare, s.Stream, func(call *calls.Call, rec schema.Record) error {
+	out.Answered, err = c.fetchRecord(ctx, &calls.Due{CallID: id}, api.Spare, s, func(call *calls.Call, rec schema.Record) error {
 		if out.Withheld = call.OptedOut(); !out.Withheld {
 			out.Link = string(call.Text("recording_url"))
 		}

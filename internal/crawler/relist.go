@@ -46,18 +46,14 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	if len(old) == 0 || ctx.Err() != nil {
 		return false, nil
 	}
-	stream := c.streams.of("listing again", relistAllowance)
-	if why := stream.idle(); why != "" {
-		c.log.Info("older calls are not listed again", "reason", why)
-		return false, nil
-	}
+	stream := c.stream("listing again", relistAllowance)
 	left := int(c.maxRelisted())
 	for _, span := range old {
 		if left <= 0 || ctx.Err() != nil || c.filters.now().Before == refused {
 			break
 		}
 		l := c.newListing(span.From, span.To)
-		l.maxPages, l.stream = left, stream.Stream
+		l.maxPages, l.stream = left, stream
 		c.log.Info("listing older calls again", "from", showMS(l.from), "to", showMS(l.to))
 		if err := l.walk(ctx); err != nil {
 			return true, err
@@ -67,7 +63,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	if c.filters.now().Before == refused {
 		// No part of the list can be requested, so all of it is listed, once a week.
 		l := c.newListing(c.since, forever)
-		l.stream = stream.Stream
+		l.stream = stream
 		c.log.Info("listing all calls again")
 		return true, l.walk(ctx)
 	}

@@ -50,7 +50,7 @@ type resourceList struct {
 func (c *resourceCrawl) list(ctx context.Context, of *resource.Resource, parent string) (complete bool, err error) {
 	failing := 0
 	c.count(of, func(r *ResourceReport) { failing = r.failing })
-	if ctx.Err() != nil || failing >= badLists || c.idle(of, api.Side) {
+	if ctx.Err() != nil || failing >= badLists {
 		return false, nil
 	}
 	begun := c.nowMS()

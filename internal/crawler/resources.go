@@ -62,24 +62,17 @@ func (c *resourceCrawl) results() (out []ResourceReport) {
 		if c.reports[of] == nil {
 			continue
 		}
-		r := *c.reports[of]
-		if ended := c.stream(of, api.Side).ended(); ended != "" {
-			r.Problem += "; " + ended
-		}
-		if ended := c.stream(of, api.Record).ended(); ended != "" {
-			r.Problem += "; their records are " + ended
-		}
-		out = append(out, r)
+		out = append(out, *c.reports[of])
 	}
 	return out
 }
 
 // stream returns the stream of a resource's requests.
-func (c *resourceCrawl) stream(of *resource.Resource, k api.Kind) *optionalStream {
+func (c *resourceCrawl) stream(of *resource.Resource, k api.Kind) *api.Stream {
 	if k == api.Record {
-		return c.streams.of(of.Name+ownRecords, listAllowance)
+		return c.Crawler.stream(of.Name+ownRecords, listAllowance)
 	}
-	return c.streams.of(of.Name, listAllowance)
+	return c.Crawler.stream(of.Name, listAllowance)
 }
 
 // count changes the counts of a resource.
@@ -104,15 +97,6 @@ func (c *resourceCrawl) problem(of *resource.Resource, why string) {
 			c.log.Info("a resource was not fetched completely; the next run retries", "resource", of.Name, "failure", why)
 		}
 	})
-}
-
-// idle reports whether this run skips the lists of a resource, or its records, and records why.
-func (c *resourceCrawl) idle(of *resource.Resource, k api.Kind) bool {
-	why := c.stream(of, k).idle()
-	if why != "" {
-		c.problem(of, why)
-	}
-	return why != ""
 }
 
 // dueList reports whether this run requests the list of a whole resource.
@@ -201,7 +185,7 @@ func (c *resourceCrawl) fetchParts(ctx context.Context, of *resource.Resource, k
 	if of.Record == "" {
 		return c.put(ctx, rec)
 	}
-	if ctx.Err() != nil || c.idle(of, api.Record) {
+	if ctx.Err() != nil {
 		return nil
 	}
 	f, err := c.request(ctx, of, api.Request{Path: pathOf(of.Record, key), Kind: api.Record}, func(a *api.Answer) error {
@@ -232,7 +216,7 @@ func (c *resourceCrawl) fetchParts(ctx context.Context, of *resource.Resource, k
 func (c *resourceCrawl) request(ctx context.Context, of *resource.Resource, r api.Request, accept func(*api.Answer) error,
 ) (*api.RequestError, error) {
 	c.count(of, func(r *ResourceReport) { r.Requests++ })
-	r.Stream, r.Priority = c.stream(of, r.Kind).Stream, api.Resources
+	r.Stream, r.Priority = c.stream(of, r.Kind), api.Resources
 	return c.api.Do(ctx, r, accept)
 }
 
@@ -278,7 +262,7 @@ func (c *resourceCrawl) readObject(of *resource.Resource, parent string, body []
 // plan estimates the requests for the lists that are due, if these are as long as last time.
 func (c *resourceCrawl) plan() (requests int64) {
 	for _, of := range c.cfg.Resources {
-		if of.Parent == nil && c.dueList(of) && c.stream(of, api.Side).idle() == "" {
+		if of.Parent == nil && c.dueList(of) {
 			requests += max(1, int64(len(of.Queries)), (c.store.Objects(of)+pageSize-1)/pageSize)
 		}
 	}

@@ -262,18 +262,6 @@ func TestEveryResourceIsCrawled(t *testing.T) {
 	}
 }
 
-// A list that this run skips is not planned.
-func TestPlanSkips(t *testing.T) {
-	store := newMemStore()
-	c := tester(t, nil, store, func(cfg *Config) { cfg.Resources, cfg.Organization = resource.All, "o" })
-	all := c.resources.plan()
-	store.rests[resource.Agents.Name] = schema.Backoff{Until: forever}
-	c = tester(t, nil, store, func(cfg *Config) { cfg.Resources, cfg.Organization = resource.All, "o" })
-	if n := c.resources.plan(); n != all-1 {
-		t.Errorf("%d requests, %d without a backoff", n, all)
-	}
-}
-
 // crawlObjects runs a crawl of an organisation without calls.
 func crawlObjects(t *testing.T, h http.Handler, store Store, all []*resource.Resource) Report {
 	t.Helper()

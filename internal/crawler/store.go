@@ -41,10 +41,6 @@ type Store interface {
 	// Kinds counts which kinds of calls had transcripts in their records.
 	Kinds(ctx context.Context) (calls.Kinds, error)
 
-	// Backoff returns the time until which an operation is skipped, as of the last commit. If it is
-	// retried, only the name is set.
-	Backoff(of string) schema.Backoff
-
 	// Bulk returns the state of the pages of v2 as of the last commit.
 	Bulk() schema.Bulk
 

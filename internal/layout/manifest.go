@@ -62,10 +62,8 @@ type Manifest struct {
 	// Lists holds, by resource name, when each of the organisation's lists was last complete.
 	Lists map[string]List `json:"lists,omitempty"`
 	// Bulk records whether the pages of v2 can be trusted; nil if they were never requested.
-	Bulk *schema.Bulk `json:"bulk,omitempty"`
-	// Backoffs holds, by name, the operations that runs gave up and do not retry for now.
-	Backoffs map[string]schema.Backoff `json:"resting,omitempty"`
-	Files    []File                    `json:"files"`
+	Bulk  *schema.Bulk `json:"bulk,omitempty"`
+	Files []File       `json:"files"`
 }
 
 // List is the state of a resource's list.

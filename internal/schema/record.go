@@ -1,9 +1,5 @@
 package schema
 
-import (
-	"time"
-)
-
 // Kind is the kind of a journalled record.
 type Kind uint8
 
@@ -29,9 +25,6 @@ const (
 	// KindSkipped means that the call's own record is not requested because no call of its kind
 	// ever had a transcript. No body.
 	KindSkipped
-	// KindBackoff means that an optional operation was given up, or works again. The body is a JSON
-	// object of the type [Backoff].
-	KindBackoff
 	// KindUnreadable means that the call's own record is too large, or no valid JSON. No body.
 	KindUnreadable
 	// KindRecording is the state of a call's recording. The body is a JSON object of the type
@@ -54,7 +47,7 @@ type Record struct {
 	// for records of calls.
 	Resource  string
 	Kind      Kind
-	CallID    string // opaque, spelled as by the service; empty for records of no call: KindCovered, KindBulkState, KindBackoff
+	CallID    string // opaque, spelled as by the service; empty for records of no call: KindCovered, KindBulkState
 	FetchedAt int64  // when the response arrived, ms UTC
 	Body      []byte // the JSON of the call or object
 	// Imported means that the record is from a file: FetchedAt is the latest time at which the call
@@ -94,28 +87,6 @@ const (
 	// trusted.
 	BulkRefuted BulkState = "refuted"
 )
-
-// Backoff records how long an operation that was given up is not retried. Instants are in ms since
-// 1970 UTC.
-type Backoff struct {
-	Of    string `json:"of"`
-	At    int64  `json:"at"`    // when it was given up
-	Until int64  `json:"until"` // runs that begin earlier skip it
-	Times int    `json:"times"` // how many times in a row it was given up; 0: it works again
-	Why   string `json:"why,omitempty"`
-}
-
-// backoffDays are the days for which an operation is skipped after it was given up once, twice and so on in
-// a row. The shortest skips the next night.
-var backoffDays = [...]int{2, 4, 7, 14}
-
-// Again returns the backoff of an operation that is given up once more at now. slack is how much
-// earlier than after whole days the next run may start.
-func (r Backoff) Again(now int64, slack time.Duration, why string) Backoff {
-	days := backoffDays[min(r.Times, len(backoffDays)-1)]
-	until := now + (time.Duration(days)*24*time.Hour - slack).Milliseconds()
-	return Backoff{Of: r.Of, At: now, Until: until, Times: r.Times + 1, Why: why}
-}
 
 // Span is a half-open interval of start_at, [From, To), in ms since 1970 UTC, and when it was
 // listed.

@@ -19,7 +19,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -253,7 +252,7 @@ func (m *maker) manifest() *layout.Manifest {
 	out := &layout.Manifest{
 		FormatVersion: layout.FormatVersion, RunID: m.runID, CommittedAt: m.now.UTC(), Country: m.country,
 		Coverage: append([]schema.Span{}, m.was.Coverage...), Files: m.files,
-		Lists: m.lists(), Bulk: m.bulk(), Backoffs: m.backoffs(), Mask: cmp.Or(m.stamp.Mask, m.was.Mask), Redaction: m.was.Redaction,
+		Lists: m.lists(), Bulk: m.bulk(), Mask: cmp.Or(m.stamp.Mask, m.was.Mask), Redaction: m.was.Redaction,
 		Origin: cmp.Or(m.stamp.Origin, m.was.Origin), Archive: cmp.Or(m.stamp.Archive, m.was.Archive),
 	}
 	if r := m.was.Redaction; r != nil {
@@ -274,20 +273,6 @@ func (m *maker) manifest() *layout.Manifest {
 
 // bulk returns the state of the pages of v2.
 func (m *maker) bulk() *schema.Bulk { return cmp.Or(m.in.bulk, m.was.Bulk) }
-
-// backoffs returns the operations that are not retried for now.
-func (m *maker) backoffs() map[string]schema.Backoff {
-	out := map[string]schema.Backoff{}
-	maps.Copy(out, m.was.Backoffs)
-	for _, r := range m.in.backoffs {
-		if r.Times > 0 {
-			out[r.Of] = r
-		} else {
-			delete(out, r.Of)
-		}
-	}
-	return out
-}
 
 // refused reports whether the pages of v2 are refuted, so that nothing is taken from them.
 func (m *maker) refused() bool {

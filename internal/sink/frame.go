@@ -141,7 +141,7 @@ func isTorn(f disk.File, offset, size int64) bool {
 var kindWords = [...]string{
 	schema.KindItem: "item", schema.KindDetail: "detail", schema.KindMissing: "missing", schema.KindCovered: "covered",
 	schema.KindListed: "listed", schema.KindBulk: "bulk", schema.KindBulkState: "bulk_state",
-	schema.KindSkipped: "skipped", schema.KindBackoff: "rest", schema.KindRecording: "recording",
+	schema.KindSkipped: "skipped", schema.KindRecording: "recording",
 	schema.KindUnreadable: "unreadable",
 }
 

@@ -18,12 +18,11 @@ const cachedLines = 4 << 20
 // intake is the input of one commit, grouped by call. It holds places instead of bodies, so its
 // size depends only on the number of records.
 type intake struct {
-	frames   journalFrames // of the journal
-	changes  map[string]*change
-	Covered  []coveredSpan
-	bulk     *schema.Bulk // the last state of the pages of v2; nil: none
-	backoffs []schema.Backoff
-	details  int64
+	frames  journalFrames // of the journal
+	changes map[string]*change
+	Covered []coveredSpan
+	bulk    *schema.Bulk // the last state of the pages of v2; nil: none
+	details int64
 	// arrivals are the new records of the other resources.
 	arrivals map[*resource.Resource]*arrivals
 
@@ -97,11 +96,6 @@ func (in *intake) add(e entry, r *schema.Record, run string) (err error) {
 	case schema.KindBulkState:
 		in.bulk = new(schema.Bulk)
 		err = json.Unmarshal(r.Body, in.bulk)
-	case schema.KindBackoff:
-		var backoff schema.Backoff
-		if err = json.Unmarshal(r.Body, &backoff); err == nil {
-			in.backoffs = append(in.backoffs, backoff)
-		}
 	default:
 		if r.Resource != "" {
 			return in.addObject(e, r, run)

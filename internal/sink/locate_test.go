@@ -3,7 +3,6 @@ package sink
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -115,34 +114,6 @@ func TestUnsettledPlaces(t *testing.T) {
 	}
 	if len(got) != 0 || err != nil {
 		t.Errorf("expired: %v, %v", got, err)
-	}
-}
-
-// Abandoned operations stay in the snapshot until they work again, or a later run abandons them
-// again.
-func TestBackoffsAreStored(t *testing.T) {
-	t.Parallel()
-	root := filepath.Join(t.TempDir(), "w")
-	rest := schema.Backoff{Of: "agents"}
-	for run, times := range []int{1, 2, 0, 1} {
-		w := night(t, nil, root, run+1)
-		now := w.opts.Now().UnixMilli()
-		if got := w.Backoff("agents"); got != rest || w.Backoff("tools") != (schema.Backoff{Of: "tools"}) {
-			t.Errorf("run %d: it is %+v, want %+v", run, got, rest)
-		}
-		put := rest.Again(now, time.Hour, "429")
-		if times == 0 {
-			put = schema.Backoff{Of: "agents", At: now}
-		}
-		body, err := json.Marshal(put)
-		test.OK(t, err)
-		test.OK(t, w.Put(context.Background(), schema.Record{Kind: schema.KindBackoff, FetchedAt: now, Body: body}))
-		test.OK(t, w.Commit(t.Context(), doneRow(w)))
-		test.OK(t, w.Close())
-		if rest = put; times == 0 {
-			rest = schema.Backoff{Of: "agents"}
-		}
-		test.Same(t, times, rest.Times, "run %d: how often it was given up", run)
 	}
 }
 

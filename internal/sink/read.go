@@ -161,14 +161,6 @@ func (w *Warehouse) Bulk() schema.Bulk {
 	return *cmp.Or(w.manifest().Bulk, new(schema.Bulk))
 }
 
-// Backoff returns how long an operation rests, as of the last commit. If it does not rest, only the
-// name in the result is set.
-func (w *Warehouse) Backoff(of string) schema.Backoff {
-	r := w.manifest().Backoffs[of]
-	r.Of = of
-	return r
-}
-
 // Unsettled returns the places of the last commit's calls that started at from or later, but before
 // to, and are neither settled nor expired by now: newest first. Calls with fewer than spacing others
 // between them share a place.

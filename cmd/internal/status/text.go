@@ -3,8 +3,6 @@ package status
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -103,11 +101,6 @@ func (h *State) writeSnapshot(line liner) {
 		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", cli.Plural(r.Requests, "request"), humanize.Comma(r.CallsNew),
 			humanize.Comma(r.CallsChanged), humanize.Comma(r.CallsSetAside), humanize.Comma(r.Drift))
 		RedactedLines(line, RedactedCounts(r.Redacted), Requested)
-	}
-	for _, name := range slices.Sorted(maps.Keys(m.Backoffs)) {
-		if r := m.Backoffs[name]; h.now.UnixMilli() < r.Until {
-			line("skipped", "%s, until %s (%s); extract run --full retries it now", name, date(r.Until), r.Why)
-		}
 	}
 	for _, g := range m.Gaps() {
 		line("never listed", "%s to %s", date(g.From), date(g.To))
