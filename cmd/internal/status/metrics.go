@@ -102,13 +102,13 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 		s.metrics(g, h.Snapshot.Manifest)
 	}
 	f := h.Holder.Follow
-	g.set("follow_up", "1 while a process follows the service.", bit(h.Held && f != nil))
+	g.set("follow_up", "1 while extract follow holds the warehouse.", bit(h.Held && f != nil))
 	if h.Held && f != nil {
 		if f.Polled > 0 {
-			g.at("follow_poll_timestamp_seconds", "The last good poll of the list.", time.UnixMilli(f.Polled))
+			g.at("follow_poll_timestamp_seconds", "The last good poll of extract follow.", time.UnixMilli(f.Polled))
 		}
-		g.set("follow_requests", "Requests since it took the warehouse.", float64(f.Requests))
-		g.at("follow_next_sweep_timestamp_seconds", "When it next does what extract run does.", time.UnixMilli(f.Sweep))
+		g.set("follow_requests", "Requests of extract follow since it took the warehouse.", float64(f.Requests))
+		g.at("follow_next_sweep_timestamp_seconds", "When extract follow next does what extract run does.", time.UnixMilli(f.Sweep))
 	}
 	return reg
 }
@@ -116,9 +116,9 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 // thisRun adds the metrics of the run that writes them.
 func (m *Metrics) thisRun(g gauges) {
 	p := m.Progress
-	g.each("run_requests", "Requests of the current or last run.", "kind",
+	g.each("run_requests", "Requests of the current or last run: page, detail, bulk (v2 pages), resource (lists besides calls).", "kind",
 		requestsOf(p.Requests, p.PageRequests, p.DetailRequests, p.BulkRequests))
-	g.each("run_responses", "Responses to them, by status.", "status", answersOf(&p.Counts))
+	g.each("run_responses", "Responses to the requests of the current or last run, by status.", "status", answersOf(&p.Counts))
 	g.set("run_requests_last_minute", "Requests of the run that currently count against the per-minute limit.", float64(p.LastMinute))
 	g.set("run_requests_allowed_per_minute",
 		"Requests per minute that the run allows itself: less than its share while the service rejects requests.", float64(p.Allowed))
@@ -155,7 +155,7 @@ func (m *Metrics) lastRun(g gauges, r *schema.Run) {
 	if m.Report != nil {
 		answers = answersOf(&m.Report.Counts)
 	}
-	g.each("last_run_responses", "Responses to them, by status: 429 separate from other 4xx; none: no response, or an incomplete one.",
+	g.each("last_run_responses", "Responses to the last run, by status: 429 separate from other 4xx; none: no response, or an incomplete one.",
 		"status", answers)
 	g.set("last_run_retries", "Retries of the last run.", float64(r.Retries))
 	g.set("last_run_budget_used_ratio", "Share of the requests allowed by the budget in that time that were sent.",
@@ -164,10 +164,10 @@ func (m *Metrics) lastRun(g gauges, r *schema.Run) {
 		"listed": float64(r.CallsListed), "new": float64(r.CallsNew), "changed": float64(r.CallsChanged),
 		"settled": float64(r.CallsSettled), "missing": float64(r.CallsMissing), "set_aside": float64(r.CallsSetAside)})
 	g.set("last_run_transcripts", "Transcripts fetched by the last run.", float64(r.Transcripts))
-	g.set("last_run_turns", "Turns in them.", float64(r.Turns))
+	g.set("last_run_turns", "Turns in the transcripts fetched by the last run.", float64(r.Turns))
 	g.set("last_run_drift", "Unexpected values of the last run.", float64(r.Drift))
 	drift := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "callhouse", Name: "last_run_drift_values",
-		Help: "The same, by field and kind."}, []string{"field", "kind"})
+		Help: "Unexpected values of the last run, by field and kind."}, []string{"field", "kind"})
 	fields := map[string]int64{}               // such as "status: unknown_value"
 	_ = json.Unmarshal(r.DriftFields, &fields) // null: none
 	for place, n := range fields {
@@ -187,13 +187,13 @@ func (m *Metrics) lastRun(g gauges, r *schema.Run) {
 func (h *State) metrics(g gauges, m *layout.Manifest) {
 	g.set("calls", "Calls in the warehouse.", float64(h.calls))
 	g.set("calls_pending", "Calls that are over and lack their transcript.", float64(h.pending))
-	g.set("calls_overdue", "Those of them that started at least two days ago.", float64(h.overdue))
+	g.set("calls_overdue", "Pending calls that started at least two days ago.", float64(h.overdue))
 	g.set("calls_unsettled", "Calls that are in progress, or lack their analysis or cost.", float64(h.unsettled))
 	if m.Archive != "" {
 		r := m.Recordings()
 		g.set("recordings_due", "Recordings that are still to be archived.", float64(r.Due))
 		g.set("recordings_stored", "Recordings in the archive.", float64(r.States[schema.RecordingStored]))
-		g.set("recordings_stored_bytes", "Their size.", float64(r.Bytes))
+		g.set("recordings_stored_bytes", "Size of the recordings in the archive.", float64(r.Bytes))
 		g.set("recordings_gone", "Recordings that the service no longer had.", float64(r.States[schema.RecordingGone]))
 		g.set("recordings_refused", "Recordings that were not stored because of what their link leads to.",
 			float64(r.States[schema.RecordingRefused]))
@@ -213,7 +213,7 @@ func (h *State) metrics(g gauges, m *layout.Manifest) {
 	g.set("snapshot", "Number of the current snapshot.", float64(m.Snapshot))
 	g.set("snapshots_kept", "Snapshots on the disk.", float64(h.history.SnapshotCount))
 	g.set("warehouse_files", "Data files of the current snapshot.", float64(len(m.Files)))
-	g.set("warehouse_bytes", "Their size.", float64(h.bytes))
+	g.set("warehouse_bytes", "Size of the data files of the current snapshot.", float64(h.bytes))
 	g.set("journal_bytes", "Size of fetched, uncommitted data.", float64(h.history.Journal))
 }
 

@@ -99,8 +99,7 @@ func TestMetricsOfTheRun(t *testing.T) {
 
 var metricRE = regexp.MustCompile(`\bcallhouse_[a-z_]+`)
 
-// The alert rules, the dashboard and the manual name only existing metrics, and the manual names
-// all.
+// The alert rules, the dashboard and the manual name only existing metrics, and the manual lists all.
 func TestDocsNameTheMetrics(t *testing.T) {
 	families, err := allMetrics(t).Gather()
 	test.OK(t, err)
@@ -123,12 +122,18 @@ func TestDocsNameTheMetrics(t *testing.T) {
 	if !json.Valid([]byte(read("grafana.json"))) {
 		t.Error("grafana.json is no JSON")
 	}
-	page := read("reference/monitoring.md")
-	for _, metric := range known {
-		if !strings.Contains(page, "`"+metric+"`") {
-			t.Errorf("monitoring.md lacks %s", metric)
+	table := "| metric | labels | meaning |\n| --- | --- | --- |\n"
+	for _, f := range families {
+		var labels []string
+		for _, l := range f.GetMetric()[0].GetLabel() {
+			if l.GetName() != "profile" {
+				labels = append(labels, "`"+l.GetName()+"`")
+			}
 		}
+		table += "| `" + f.GetName() + "` | " + strings.Join(labels, ", ") + " | " + f.GetHelp() + " |\n"
 	}
+	test.GoldenPart(t, filepath.Join(docs, "reference", "monitoring.md"), "go test ./cmd/internal/status -update -->\n", "<!-- end -->", table)
+	page := read("reference/monitoring.md")
 	for _, m := range regexp.MustCompile("`(Callhouse[A-Za-z]+)`").FindAllStringSubmatch(page, -1) {
 		if !strings.Contains(read("alerts.yml"), "alert: "+m[1]+"\n") {
 			t.Errorf("monitoring.md speaks of the alert %s, which there is not", m[1])
