@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"callhouse/internal/sandbox/organisation"
-	"callhouse/internal/sandbox/service"
 	"callhouse/internal/sandbox/world"
 )
 
@@ -13,7 +12,6 @@ type api struct {
 	opts         *Options
 	world        *world.World
 	organisation *organisation.Organisation
-	service      *service.Service
 	list         *callList
 	list2        *callList // for v2
 	trouble      trouble
@@ -34,11 +32,11 @@ func (e *exchange) decodeWrite() (body organisation.Object, a answer, ok bool) {
 }
 
 // problem returns the answer to a failed write.
-func (e *exchange) problem(p *service.Problem) answer {
+func (e *exchange) problem(p *organisation.Problem) answer {
 	switch p.Kind {
-	case service.Invalid:
+	case organisation.Invalid:
 		return e.refuse(p.Field, p.Reason)
-	case service.Conflict:
+	case organisation.Conflict:
 		return e.fail(http.StatusConflict, p.Reason)
 	}
 	if e.v2 && p.Field != "" {

@@ -59,7 +59,7 @@ func (s *api) answerCreateCall(e *exchange) answer {
 	if !ok {
 		return a
 	}
-	o, problem := s.service.Do(e.op.ID, s.opts.Now(), "", body)
+	o, problem := s.organisation.Do(e.op.ID, s.opts.Now(), "", body)
 	if problem != nil {
 		return e.problem(problem)
 	}

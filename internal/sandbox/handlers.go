@@ -58,13 +58,13 @@ func (s *api) answer(e *exchange) answer {
 	return handlerOf(e.op)(s, e)
 }
 
-// answerWrite passes a write to the service.
+// answerWrite passes a write to the organisation.
 func (s *api) answerWrite(e *exchange) answer {
 	body, a, ok := e.decodeWrite()
 	if !ok {
 		return a
 	}
-	o, problem := s.service.Do(e.op.ID, s.opts.Now(), e.req.ID, body)
+	o, problem := s.organisation.Do(e.op.ID, s.opts.Now(), e.req.ID, body)
 	if problem != nil {
 		return e.problem(problem)
 	}

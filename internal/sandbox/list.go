@@ -150,7 +150,7 @@ func (l *callList) span(q *query, t int64) (lo, hi int64) {
 	w := l.world
 	hi = w.Top(t)
 	if q.campaign != nil { // its calls lie between its first and its last day
-		lo, hi = w.Started(time.UnixMilli(q.campaign.Begin-1)), min(hi, w.Started(time.UnixMilli(w.Last(q.campaign))))
+		lo, hi = w.Started(time.UnixMilli(q.campaign.Begin-1)), min(hi, w.Started(time.UnixMilli(q.campaign.Stop)))
 	}
 	if !q.timed {
 		return lo, hi

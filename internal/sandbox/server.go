@@ -14,7 +14,6 @@ import (
 	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/render"
-	"callhouse/internal/sandbox/service"
 	"callhouse/internal/sandbox/world"
 )
 
@@ -33,7 +32,7 @@ func New(opts Options) (*Server, error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, fmt.Errorf("check sandbox: %w", err)
 	}
-	opts.World.Orders, opts.World.Changes = &world.Orders{}, &world.Changes{}
+	opts.World.Orders = &world.Orders{}
 	shown, err := world.New(opts.World)
 	if err != nil {
 		return nil, err
@@ -51,7 +50,7 @@ func New(opts Options) (*Server, error) {
 	}
 	s := &Server{opts: opts}
 	s.api = &api{
-		opts: &s.opts, world: shown, organisation: company, service: service.New(company, shown),
+		opts: &s.opts, world: shown, organisation: company,
 		list:    &callList{world: shown, organisation: company, opts: &s.opts, key: dice.Hash(shown.Key, 2)},
 		list2:   &callList{world: shown2, opts: &s.opts, keyed: true},
 		trouble: trouble{resources: opts.ResourceFaults, v2: opts.V2},

@@ -62,6 +62,9 @@ func TestCallsOfCampaigns(t *testing.T) {
 					}
 				}
 			}
+			for v := range c.service.Server.World().Ordered(now, true) { // since the clients' actions
+				want[v.Order.Campaign]++
+			}
 			if len(want) < 2 {
 				t.Fatalf("the campaigns placed %v calls", want)
 			}

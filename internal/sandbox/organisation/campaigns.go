@@ -32,22 +32,6 @@ func (o *Organisation) Campaign(id string, t int64) *world.Campaign {
 	return nil
 }
 
-// ChangeCampaign changes a computed campaign. Its earlier calls stay.
-func (o *Organisation) ChangeCampaign(id string, changes []world.Change) error {
-	if len(changes) == 0 {
-		return nil
-	}
-	c := o.Campaign(id, changes[0].At)
-	if c == nil {
-		return fmt.Errorf("write campaigns %s: it does not exist", id)
-	}
-	o.world.Change(c, changes...)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.histories, listName(Named("campaigns"), ""))
-	return nil
-}
-
 func (o *Organisation) campaign(c *world.Campaign) *life {
 	p := o.world.Plan(c)
 	l := &life{serial: c.Number, born: c.Created}
@@ -75,7 +59,7 @@ func (o *Organisation) campaign(c *world.Campaign) *life {
 		l.first["status"], l.first["scheduled_at"] = "draft", nil
 	}
 	for _, phase := range p.Phases {
-		l.steps = append(l.steps, set(phase.At, Entered(phase)))
+		l.steps = append(l.steps, set(phase.At, entered(phase)))
 	}
 	for _, d := range p.Dials {
 		count := "failed_calls"
@@ -92,8 +76,8 @@ func add(at int64, field string, n int64) step {
 	return e.step()
 }
 
-// Entered returns the fields of a campaign that enters a state.
-func Entered(t world.Phase) Object {
+// entered returns the fields of a campaign that enters a state.
+func entered(t world.Phase) Object {
 	o := Object{"status": t.Status, "paused_by": nil, "paused_at": nil}
 	switch t.Status {
 	case "paused":

@@ -74,6 +74,10 @@ type Organisation struct {
 	written   map[string][]Write            // by list, in order
 	foreseen  map[string]map[string][]Event // by resource and id
 
+	writing sync.Mutex          // mu and publishing may be locked under it
+	writes  uint64              // counts writes of clients, for ids
+	clients map[string]*clients // campaigns by id
+
 	publishing sync.Mutex               // mu may be held
 	published  map[string][]publication // by agent: versions made by tests
 }
@@ -101,7 +105,8 @@ func New(cfg Config, w *world.World) (*Organisation, error) {
 	}
 	return &Organisation{
 		cfg: cfg, world: w, origin: w.Origin().UnixMilli(), called: calledBy(w.Agents()),
-		histories: map[string]*history{}, written: map[string][]Write{}, foreseen: map[string]map[string][]Event{},
+		histories: map[string]*history{}, written: map[string][]Write{},
+		foreseen: map[string]map[string][]Event{}, clients: map[string]*clients{},
 		published: map[string][]publication{},
 	}, nil
 }

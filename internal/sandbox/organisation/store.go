@@ -1,25 +1,21 @@
 package organisation
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
-
-	"callhouse/internal/sandbox/operation"
 )
 
 // Write is a change by a client or test. Everything not computed from the seed is an ordered list
 // of them.
 type Write struct {
-	At       int64  `json:"at"`
-	Do       Action `json:"do"`
-	Resource string `json:"resource"`
-	Parent   string `json:"parent,omitempty"`
-	ID       string `json:"id"`
-	Fields   Object `json:"fields,omitempty"` // the new object, or the fields set
+	At       int64
+	Do       Action
+	Resource string
+	Parent   string
+	ID       string
+	Fields   Object // the new object, or the fields set
 }
 
 // Action is the kind of a write.
@@ -32,22 +28,6 @@ const (
 	Deleted   Action = "deleted"
 	Published Action = "published" // ID is the agent's
 )
-
-// ReadWrite parses a write from a JSON line. Whole numbers become int64, like those of computed
-// objects; others keep their digits.
-func ReadWrite(line []byte) (Write, error) {
-	var w Write
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.UseNumber()
-	d.DisallowUnknownFields()
-	if err := d.Decode(&w); err != nil {
-		return w, fmt.Errorf("read a write: %w", err)
-	}
-	if w.Fields != nil {
-		operation.Whole(w.Fields)
-	}
-	return w, nil
-}
 
 // Apply applies a write. An object that it changes must exist; one that it creates must not.
 func (o *Organisation) Apply(w Write) error {

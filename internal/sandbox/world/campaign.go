@@ -29,7 +29,6 @@ type Campaign struct {
 	Days     [7]bool
 	From, To int
 
-	seen int // number of changes of its agent's campaigns
 	once sync.Once
 	plan Plan
 }
@@ -40,13 +39,14 @@ type Plan struct {
 	Concurrency int // maximum of simultaneous calls
 	Dials       []Dial
 	Phases      []Phase
+	canceled    []string // numbers that are not called because it is cancelled
 }
 
 // Dial is a call made by a campaign.
 type Dial struct {
-	Index      int64 // of the call
-	Start, End int64
-	Talked     bool // it ended like a conversation; otherwise it failed
+	To                 string
+	Queued, Start, End int64
+	Talked             bool // it ended like a conversation; otherwise it failed
 }
 
 // Zone is the service's name of the company's zone.
@@ -70,19 +70,35 @@ func (w *World) Campaigns(t int64) []*Campaign {
 
 // CampaignOf returns the campaign that makes a call; nil if none.
 func (w *World) CampaignOf(c *Call) *Campaign {
-	booked, changed := w.booked(c), w.cfg.Changes.now()
-	if changed == nil || c.Type != "outbound" || c.Order != nil || booked != nil && changed.of[booked.Number] == nil {
-		return booked
+	m := w.booked(c)
+	if m != nil && c.QueuedAt > w.handedOver(m) {
+		return nil
 	}
-	for _, n := range changed.order {
-		if m := w.campaign(n); m.Agent.Number == c.Agent.Number && w.Plan(m).dial(c.Index) != nil {
-			return m
-		}
-	}
-	return nil
+	return m
 }
 
-// booked returns the campaign that makes a call if no campaign is changed.
+// handedOver returns when a client took over a campaign.
+func (w *World) handedOver(c *Campaign) int64 {
+	if at, ok := w.handed.Load(c.Number); ok {
+		return at.(int64)
+	}
+	return never
+}
+
+// HandOver ends a campaign's computed course at t, as a client decides on it from then on. It
+// returns the numbers that are still to be called. Its earlier calls stay.
+func (w *World) HandOver(c *Campaign, t int64) []string {
+	rest := slices.Clone(w.Plan(c).canceled)
+	for _, d := range c.plan.Dials {
+		if d.Queued > t {
+			rest = append(rest, d.To)
+		}
+	}
+	w.handed.Store(c.Number, t)
+	return rest
+}
+
+// booked returns the campaign that makes a call if no client takes it over.
 func (w *World) booked(c *Call) *Campaign {
 	if c.Type != "outbound" || c.Order != nil || w.cfg.Campaigns < 0 {
 		return nil
@@ -101,21 +117,12 @@ func (w *World) campaign(n int64) *Campaign {
 	if n < w.firstCampaign || w.cfg.Campaigns < 0 {
 		return nil
 	}
-	changed := w.cfg.Changes.now()
-	if c, ok := w.campaigns.Load(n); ok && c.(*Campaign).fresh(changed) {
+	if c, ok := w.campaigns.Load(n); ok {
 		return c.(*Campaign)
 	}
 	c := w.newCampaign(n)
-	if c != nil && changed != nil {
-		c.seen = changed.count[c.Agent.Number]
-	}
 	w.campaigns.Store(n, c)
 	return c
-}
-
-// fresh reports whether nothing has changed since the campaign was computed.
-func (c *Campaign) fresh(changed *changes) bool {
-	return c == nil || changed == nil || c.seen == changed.count[c.Agent.Number]
 }
 
 func (w *World) newCampaign(n int64) *Campaign {
@@ -172,120 +179,63 @@ func (c *Campaign) dialsAt(t int64) bool {
 	return t >= c.Begin && t < c.Stop && (t < c.PausedFrom || t >= c.PausedTo) && c.Open(t)
 }
 
-// Plan returns the course of a campaign. It computes every call of its days.
-func (w *World) Plan(c *Campaign) *Plan {
+// Plan returns the course of a campaign until a client takes it over. It computes every call of its
+// days.
+func (w *World) Plan(c *Campaign) Plan {
 	c.once.Do(func() { w.plan(c) })
-	return &c.plan
+	p, end := c.plan, w.handedOver(c)
+	if end < never {
+		p.Dials = slices.DeleteFunc(slices.Clone(p.Dials), func(d Dial) bool { return d.Queued > end })
+		p.Phases = slices.DeleteFunc(slices.Clone(p.Phases), func(p Phase) bool { return p.At > end })
+	}
+	return p
 }
 
-// Dials returns the calls of a campaign in order of their start.
+// Dials returns the computed calls of a campaign in order of their start.
 func (w *World) Dials(c *Campaign) []Dial { return w.Plan(c).Dials }
 
-// Last returns a time not before the start of a campaign's last call.
-func (w *World) Last(c *Campaign) int64 {
-	last := c.Stop
-	if w.cfg.Changes.now() != nil {
-		for _, d := range w.Dials(c) {
-			last = max(last, d.Start)
-		}
-	}
-	return last
-}
-
-// dial returns the dial of a call; nil if it is not in the plan.
-func (p *Plan) dial(index int64) *Dial {
-	i, ok := slices.BinarySearchFunc(p.Dials, index, func(d Dial, index int64) int { return cmp.Compare(d.Index, index) })
-	if !ok {
-		return nil
-	}
-	return &p.Dials[i]
-}
-
-// planner finds the calls of a campaign.
-type planner struct {
-	*World
-	c       *Campaign
-	running []int64 // ends of the ongoing calls
-}
-
-// active returns the number of ongoing calls of the campaign at a start.
-func (p *planner) active(start int64) int {
-	p.running = slices.DeleteFunc(p.running, func(end int64) bool { return end <= start })
-	return len(p.running)
-}
-
-// add assigns a call to the campaign.
-func (p *planner) add(call *Call) {
-	d := Dial{Index: call.Index, Start: call.StartAt, End: call.EndAt, Talked: call.Status == "ended"}
-	if call.Index >= 0 { // the company's list begins with call 0
-		p.c.plan.Dials = append(p.c.plan.Dials, d)
-		p.running = append(p.running, d.End)
-	}
-}
-
 // outbound yields the agent's outbound calls that start in a span.
-func (p *planner) outbound(from, until int64) iter.Seq[*Call] {
+func (w *World) outbound(a *Agent, from, until int64) iter.Seq[*Call] {
 	return func(yield func(*Call) bool) {
 		var call Call
-		last := p.arrivals.before(until - 1)
-		for k := p.arrivals.before(from - 1); k < last; k++ {
-			if p.agentOf(k, p.arrivals.start(k)) != p.c.Agent {
+		last := w.arrivals.before(until - 1)
+		for k := w.arrivals.before(from - 1); k < last; k++ {
+			if w.agentOf(k, w.arrivals.start(k)) != a {
 				continue
 			}
-			if p.call(&call, k); call.Type == "outbound" && !yield(&call) {
+			if w.call(&call, k); call.Type == "outbound" && !yield(&call) {
 				return
 			}
 		}
 	}
 }
 
-// plan computes a campaign's calls: those booked for it, until it is changed. After that, calls of
-// its agent booked for no campaign belong to it as well, so that it makes the planned number.
+// plan computes a campaign's calls, which are those booked for it, and its states.
 func (w *World) plan(c *Campaign) {
-	p, plan := &planner{World: w, c: c}, &c.plan
-	changed := w.cfg.Changes.now()
-	requested := changed.of1(c.Number)
-	since := int64(never)
-	if len(requested) > 0 {
-		since = requested[0].At
-	}
+	plan := &c.plan
 	plan.Concurrency = 5
-	unchanged := planner{} // for the calls without changes
-	for call := range p.outbound(c.Begin, c.Stop) {
+	var running []int64 // ends of the ongoing calls
+	for call := range w.outbound(c.Agent, c.Begin, c.Stop) {
 		of := w.booked(call)
-		if !c.dialsAt(call.StartAt) || of != nil && of.Number != c.Number {
+		if !c.dialsAt(call.StartAt) || of != nil && of.Number != c.Number || call.Index < 0 { // the company's list begins with call 0
 			continue
 		}
-		if call.Index >= 0 {
-			plan.Total++
-		}
+		plan.Total++
 		if of == nil { // cancelled by then
+			plan.canceled = append(plan.canceled, call.To())
 			continue
 		}
-		if call.Index >= 0 {
-			plan.Concurrency = max(plan.Concurrency, unchanged.active(call.StartAt)+1)
-			unchanged.running = append(unchanged.running, call.EndAt)
-		}
-		if call.QueuedAt <= since {
-			p.add(call)
-		}
+		running = append(slices.DeleteFunc(running, func(end int64) bool { return end <= call.StartAt }), call.EndAt)
+		plan.Concurrency = max(plan.Concurrency, len(running))
+		plan.Dials = append(plan.Dials, Dial{
+			To: call.To(), Queued: call.QueuedAt, Start: call.StartAt, End: call.EndAt, Talked: call.Status == "ended",
+		})
 	}
-	schedule := c.schedule(requested)
 	if plan.Total == 0 { // a draft
-		for _, change := range schedule.Changes {
-			if change.Do == Cancel && len(requested) > 0 {
-				plan.Phases = []Phase{{At: change.At, Status: "canceled"}}
-			}
-		}
 		return
 	}
-	seen := since + 1
-	plan.Phases = schedule.Run(func(from, until int64) (left bool, last int64) {
-		if len(requested) > 0 {
-			until = min(until, schedule.Until)
-			p.goOn(max(from, seen), until, &schedule.Hours, changed)
-			seen = max(seen, until)
-		}
+	schedule := c.Schedule(never)
+	plan.Phases = schedule.Run(func(_, until int64) (left bool, last int64) {
 		left = len(plan.Dials) < plan.Total
 		for _, d := range plan.Dials {
 			left = left || d.Start >= until
@@ -298,50 +248,18 @@ func (w *World) plan(c *Campaign) {
 		}
 		return "fail"
 	})
-	slices.SortFunc(plan.Dials, func(a, b Dial) int { return cmp.Compare(a.Index, b.Index) })
 }
 
-// goOn adds the calls of a changed campaign: those queued in a span in which it may call, and
-// started within its hours.
-func (p *planner) goOn(from, until int64, hours *Hours, changed *changes) {
-	plan := &p.c.plan
-	for call := range p.outbound(from, until+maxQueue) {
-		if len(plan.Dials) >= plan.Total {
-			return
-		}
-		of := p.booked(call)
-		if call.Index < 0 || call.QueuedAt < from || call.QueuedAt >= until || !hours.Open(call.StartAt) || of != nil && of.Number != p.c.Number {
-			continue
-		}
-		taken := slices.ContainsFunc(changed.before(p.c.Number), func(n int64) bool {
-			m := p.campaign(n)
-			return m.Agent == p.c.Agent && p.Plan(m).dial(call.Index) != nil
-		})
-		if p.active(call.StartAt) < plan.Concurrency && !taken {
-			p.add(call)
-		}
-	}
-}
-
-// followed is how long a campaign is followed after its last change. Otherwise hours without calls
-// of its agent would keep it forever.
-const followed = 60 * msDay
-
-// schedule returns when the campaign may call. After the first change by a client, its author's
-// later edits do not apply.
-func (c *Campaign) schedule(requested []Change) Schedule {
+// Schedule returns when the campaign may call, with what its author does until a time.
+func (c *Campaign) Schedule(until int64) Schedule {
 	zone := time.FixedZone(Zone, int(zoneOffset/msSecond))
 	s := Schedule{Begin: c.Begin, Hours: Hours{Zone: zone, Windows: []Window{{c.Days, c.From, c.To}}, Resume: true}}
 	for _, own := range []Change{{At: c.PausedFrom, Do: Pause}, {At: c.PausedTo, Do: Resume}, {At: c.Canceled, Do: Cancel}} {
-		if own.At > 0 && (len(requested) == 0 || own.At <= requested[0].At) {
+		if own.At > 0 && own.At <= until {
 			s.Changes = append(s.Changes, own)
 		}
 	}
 	slices.SortStableFunc(s.Changes, func(a, b Change) int { return cmp.Compare(a.At, b.At) })
-	for _, change := range requested {
-		s.Take(change, 0)
-		s.Until = change.At + followed
-	}
 	return s
 }
 

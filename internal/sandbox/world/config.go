@@ -49,8 +49,6 @@ type Config struct {
 	Faults Faults
 	// Orders are the ordered calls besides the computed ones.
 	Orders *Orders
-	// Changes are the clients' changes of campaigns.
-	Changes *Changes
 	// DriftRate is the share of calls, from DriftFrom on, sent in a future form: a new
 	// disconnection reason, a new field, a number instead of a decimal string.
 	DriftRate float64
@@ -60,7 +58,6 @@ type Config struct {
 func (c *Config) setDefaults() error {
 	c.Days = cmp.Or(c.Days, 30)
 	c.Orders = cmp.Or(c.Orders, &Orders{})
-	c.Changes = cmp.Or(c.Changes, &Changes{})
 	c.Agents = cmp.Or(c.Agents, 30)
 	if c.Agents < 0 {
 		c.Campaigns = -1

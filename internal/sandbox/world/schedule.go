@@ -8,7 +8,6 @@ type Schedule struct {
 	Begin   int64
 	Hours   Hours
 	Changes []Change // in order of time
-	Until   int64    // the end of following it; 0: to its end
 }
 
 // Change is a user's change of a campaign.
@@ -109,7 +108,7 @@ func (s *Schedule) Run(dial func(from, until int64) (left bool, last int64), ove
 	if len(s.Changes) > 0 {
 		t = min(t, s.Changes[0].At)
 	}
-	for t < never && (s.Until == 0 || t < s.Until) {
+	for t < never {
 		was := is
 		if is = c.phase(t); is.Status != was.Status || is.By != was.By {
 			phases = append(phases, is)

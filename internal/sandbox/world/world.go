@@ -38,6 +38,7 @@ type World struct {
 
 	firstCampaign int64
 	campaigns     sync.Map // of *Campaign by number
+	handed        sync.Map // when clients took over campaigns, by number
 }
 
 // New validates cfg and prepares its world.

@@ -1,4 +1,4 @@
-package service
+package organisation
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"callhouse/internal/sandbox/operation"
-	"callhouse/internal/sandbox/organisation"
 )
 
 // createAgent makes an agent, of type flow if it has a flow.
@@ -31,7 +30,7 @@ func (s *writing) createAgent() (Object, *Problem) {
 	if legacy, ok := s.body["flow_data"]; ok {
 		agent["flow_data"] = legacy
 	}
-	s.write(organisation.Created, "agents", "", id, agent)
+	s.write(Created, "agents", "", id, agent)
 	return s.agent(id), nil
 }
 
@@ -66,7 +65,7 @@ func (s *writing) updateAgent() (Object, *Problem) {
 
 // agent returns an agent as in its own answer.
 func (s *writing) agent(id string) Object {
-	return s.company.AgentAt(id, "", s.now.UnixMilli())
+	return s.AgentAt(id, "", s.now.UnixMilli())
 }
 
 // merge returns was with the members of is set. Neither is changed.

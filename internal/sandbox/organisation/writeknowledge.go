@@ -1,11 +1,9 @@
-package service
+package organisation
 
 import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"callhouse/internal/sandbox/organisation"
 )
 
 // deleteDocument deletes a document; id names the knowledge base and the document.
@@ -39,9 +37,9 @@ func (s *writing) deleteDocuments() (Object, *Problem) {
 
 // remove deletes a document, and reports whether it existed.
 func (s *writing) remove(base, id string) bool {
-	if s.find("knowledges", base) == nil || s.company.Find(organisation.Named("knowledge_documents"), base, id, s.now) == nil {
+	if s.find("knowledges", base) == nil || s.Find(Named("knowledge_documents"), base, id, s.now) == nil {
 		return false
 	}
-	s.write(organisation.Deleted, "knowledge_documents", base, id, nil)
+	s.write(Deleted, "knowledge_documents", base, id, nil)
 	return true
 }

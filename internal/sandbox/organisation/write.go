@@ -1,35 +1,13 @@
-// Package service implements the rules of the service's writes, by resource, over an organisation
-// and its clock. It does not depend on HTTP.
-package service
+package organisation
 
 import (
-	"encoding/json"
 	"fmt"
-	"sync"
 	"time"
 
 	"callhouse/internal/sandbox/dice"
-	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/world"
 )
-
-// Object is a resource's object, or some of its fields.
-type Object = organisation.Object
-
-// Service performs one write at a time.
-type Service struct {
-	company *organisation.Organisation
-	world   *world.World
-	mu      sync.Mutex
-	writes  uint64 // number of writes
-	// campaigns are the clients' campaigns by id.
-	campaigns map[string]*campaign
-}
-
-// New makes a company and its world writable.
-func New(company *organisation.Organisation, w *world.World) *Service {
-	return &Service{company: company, world: w, campaigns: map[string]*campaign{}}
-}
 
 // Problem is the reason why a write was refused.
 type Problem struct {
@@ -65,16 +43,16 @@ var operations = map[string]func(*writing) (Object, *Problem){
 	"deleteKnowledgeDocumentV2": (*writing).deleteDocument, "deleteKnowledgeDocumentsV2": (*writing).deleteDocuments,
 }
 
-// Do performs a write now on the object of an id.
-func (s *Service) Do(operation string, now time.Time, id string, body Object) (Object, *Problem) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return operations[operation](&writing{s, now, id, body})
+// Do performs a write of a client now on the object of an id, by the rules of the service.
+func (o *Organisation) Do(operation string, now time.Time, id string, body Object) (Object, *Problem) {
+	o.writing.Lock()
+	defer o.writing.Unlock()
+	return operations[operation](&writing{o, now, id, body})
 }
 
 // writing is a write in progress.
 type writing struct {
-	*Service
+	*Organisation
 	now  time.Time
 	id   string // of the path
 	body Object
@@ -82,42 +60,29 @@ type writing struct {
 
 // find returns an object of a resource; nil if there is none.
 func (s *writing) find(resource, id string) Object {
-	return s.company.Find(organisation.Named(resource), "", id, s.now)
+	return s.Find(Named(resource), "", id, s.now)
 }
 
-// write applies a validated write. Its fields become JSON's, like those of computed objects.
-func (s *writing) write(do organisation.Action, resource, parent, id string, fields Object) {
-	w := organisation.Write{At: s.now.UnixMilli(), Do: do, Resource: resource, Parent: parent, ID: id, Fields: fields}
-	line, err := json.Marshal(w)
-	if err == nil {
-		w, err = organisation.ReadWrite(line)
-	}
-	if err == nil {
-		err = s.apply(w)
-	}
-	if err != nil {
+// write applies a validated write.
+func (s *writing) write(do Action, resource, parent, id string, fields Object) {
+	s.writes++
+	operation.Whole(fields)
+	w := Write{At: s.now.UnixMilli(), Do: do, Resource: resource, Parent: parent, ID: id, Fields: fields}
+	if err := s.Apply(w); err != nil {
 		panic("sandbox: " + err.Error()) // validated under the lock
 	}
 }
 
-func (s *Service) apply(w organisation.Write) error {
-	s.writes++
-	switch w.Resource {
-	case calls:
-		return s.order(w)
-	case campaigns:
-		return s.applyCampaign(w)
-	}
-	return s.company.Apply(w)
-}
-
 // newID returns an unused id.
-func (s *Service) newID() world.UUID { return world.NewUUID(dice.Hash(s.world.Key+12, s.writes)) }
+func (s *writing) newID() world.UUID {
+	s.writes++
+	return world.NewUUID(dice.Hash(s.world.Key+12, s.writes))
+}
 
 // edit sets fields of an object and returns its new state.
 func (s *writing) edit(resource, id string, fields Object) (Object, *Problem) {
 	if len(fields) > 0 {
-		s.write(organisation.Edited, resource, "", id, fields)
+		s.write(Edited, resource, "", id, fields)
 	}
 	return s.find(resource, id), nil
 }
