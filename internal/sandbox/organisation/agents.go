@@ -19,7 +19,7 @@ type publication struct {
 }
 
 // publications returns the times of an agent's versions, in order. Those that calls name by number
-// were made before world.Epoch.
+// were made before world.Epoch. o.mu is held.
 func (o *Organisation) publications(a *profile, until int64) []publication {
 	var all []publication
 	old := min(max(o.size("old_versions"), 8), a.newest) // older ones are not kept
@@ -36,9 +36,7 @@ func (o *Organisation) publications(a *profile, until int64) []publication {
 			all = append(all, p)
 		})
 	}
-	o.publishing.Lock()
 	all = append(all, o.published[a.id]...)
-	o.publishing.Unlock()
 	slices.SortStableFunc(all, func(a, b publication) int { return cmp.Compare(a.at, b.at) })
 	for i := range all {
 		all[i].number = a.newest - old + 1 + i

@@ -71,15 +71,13 @@ type Organisation struct {
 
 	mu        sync.Mutex
 	histories map[string]*history
-	written   map[string][]Write            // by list, in order
-	foreseen  map[string]map[string][]Event // by resource and id
+	written   map[string][]Write       // by list, in order
+	foreseen  map[string][]Event       // of campaigns, by id
+	published map[string][]publication // by agent: versions made by tests
 
-	writing sync.Mutex          // mu and publishing may be locked under it
+	writing sync.Mutex          // mu may be locked under it
 	writes  uint64              // counts writes of clients, for ids
 	clients map[string]*clients // campaigns by id
-
-	publishing sync.Mutex               // mu may be held
-	published  map[string][]publication // by agent: versions made by tests
 }
 
 // history is the objects of a list until some time, with all their changes.
@@ -106,7 +104,7 @@ func New(cfg Config, w *world.World) (*Organisation, error) {
 	return &Organisation{
 		cfg: cfg, world: w, origin: w.Origin().UnixMilli(), called: calledBy(w.Agents()),
 		histories: map[string]*history{}, written: map[string][]Write{},
-		foreseen: map[string]map[string][]Event{}, clients: map[string]*clients{},
+		foreseen: map[string][]Event{}, clients: map[string]*clients{},
 		published: map[string][]publication{},
 	}, nil
 }
@@ -147,7 +145,11 @@ func (o *Organisation) history(r *Resource, parent string, t int64) *history {
 		}
 	}
 	for _, l := range h.lives {
-		l.live(o.foreseen[r.Name][l.id])
+		var foreseen []Event
+		if r.Name == "campaigns" {
+			foreseen = o.foreseen[l.id]
+		}
+		l.live(foreseen)
 	}
 	o.histories[name] = h
 	return h

@@ -3,7 +3,6 @@ package organisation
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 )
 
@@ -41,47 +40,16 @@ func (o *Organisation) Apply(w Write) error {
 	case w.Do == Edited && len(w.Fields) == 0:
 		return fmt.Errorf("write %s %s: no fields given", w.Resource, w.ID)
 	}
-	if w.Do == Published {
-		p := publication{at: w.At, description: w.Fields["description"]}
-		o.publishing.Lock()
-		o.published[w.ID] = append(o.published[w.ID], p)
-		o.publishing.Unlock()
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if w.Do == Published {
-		clear(o.histories) // versions, calls and campaigns depend on it
-		return nil
+		o.published[w.ID] = append(o.published[w.ID], publication{at: w.At, description: w.Fields["description"]})
+	} else {
+		name := listName(r, w.Parent)
+		o.written[name] = append(o.written[name], w)
 	}
-	name := listName(r, w.Parent)
-	o.written[name] = append(o.written[name], w)
-	o.recompute(r, name, w.ID, func(h *history) { h.apply(w) })
-	for _, child := range All() { // children vanish with their parent
-		if child.Parent == r.Name {
-			delete(o.histories, listName(child, w.ID))
-		}
-	}
+	clear(o.histories) // children and versions depend on it
 	return nil
-}
-
-// recompute recomputes one object of a list. Concurrent readers keep the old state; o.mu is held.
-func (o *Organisation) recompute(r *Resource, name, id string, change func(*history)) {
-	was := o.histories[name]
-	if was == nil {
-		return // it will include the write
-	}
-	h := &history{until: was.until, lives: slices.Clone(was.lives), byID: maps.Clone(was.byID), made: was.made}
-	if l := h.byID[id]; l != nil {
-		h.replace(l, &life{id: l.id, serial: l.serial, born: l.born, died: l.died, first: l.first, steps: slices.Clone(l.steps)})
-	}
-	change(h)
-	h.byID[id].live(o.foreseen[r.Name][id])
-	o.histories[name] = h
-}
-
-func (h *history) replace(was, is *life) {
-	h.lives[slices.Index(h.lives, was)] = is
-	h.byID[is.id] = is
 }
 
 // apply adds a write to the history of a list.
@@ -110,16 +78,12 @@ type Event struct {
 	Add map[string]int64
 }
 
-// Foresee replaces the future changes of a written object.
-func (o *Organisation) Foresee(resource, id string, events []Event) {
+// foresee replaces the future changes of a campaign.
+func (o *Organisation) foresee(id string, events []Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.foreseen[resource] == nil {
-		o.foreseen[resource] = map[string][]Event{}
-	}
-	o.foreseen[resource][id] = events
-	r := Named(resource)
-	o.recompute(r, listName(r, ""), id, func(*history) {})
+	o.foreseen[id] = events
+	delete(o.histories, listName(Named("campaigns"), ""))
 }
 
 // step converts an event.

@@ -187,7 +187,7 @@ func (s *writing) steer(id string, change world.Change) {
 	}
 	change.At = s.now.UnixMilli()
 	c.schedule.Take(change, startUp)
-	s.Foresee("campaigns", id, s.foresee(c, change.At))
+	s.foresee(id, s.course(c, change.At))
 }
 
 // takeOver makes a computed campaign one of clients. Its earlier calls stay.
@@ -201,15 +201,12 @@ func (s *writing) takeOver(id string) *clients {
 	c.dials = s.world.Dials(computed)
 	agent := computed.Agent
 	c.order = world.Order{Agent: agent.ID, Version: "production", From: agent.Line, Presentation: agent.Presentation, Campaign: id}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.histories, listName(Named("campaigns"), ""))
 	return c
 }
 
-// foresee computes everything that will happen to a campaign without further actions, and orders
+// course computes everything that will happen to a campaign without further actions, and orders
 // its calls. The past before an instant is unchanged.
-func (s *writing) foresee(c *clients, from int64) []Event {
+func (s *writing) course(c *clients, from int64) []Event {
 	var events []Event
 	s.world.Withdraw(c.id, from+1)
 	callees, made := c.callees, 0
