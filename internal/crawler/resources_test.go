@@ -14,9 +14,9 @@ import (
 	"testing/synctest"
 
 	"callhouse/internal/resource"
-	"callhouse/internal/resource/resourcetest"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
+	"callhouse/internal/wire/wiretest"
 )
 
 // objectStore stores resources in memory.
@@ -95,17 +95,17 @@ func (s *aService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(p, "/v2/"):
 		refuse(404, "NOT_FOUND")
 		return
-	case p == "/v3/organizations/"+resourcetest.Key(s.of, s.parent, 0) && s.of.Single:
+	case p == "/v3/organizations/"+wiretest.Key(s.of, s.parent, 0) && s.of.Single:
 	case p == pathOf(s.of.Path, s.parent):
-	case p == pathOf(top.Record, resourcetest.Key(top, "", resourcetest.ParentNumber)):
+	case p == pathOf(top.Record, wiretest.Key(top, "", wiretest.ParentNumber)):
 		if s.fault == "no record" {
 			refuse(404, "NOT_FOUND")
 			return
 		}
-		_, _ = w.Write(resourcetest.Record(top, resourcetest.ParentNumber, 0))
+		_, _ = w.Write(wiretest.Record(top, wiretest.ParentNumber, 0))
 		return
 	default: // other resources are empty
-		_, _ = w.Write(resourcetest.List(top, nil, ""))
+		_, _ = w.Write(wiretest.List(top, nil, ""))
 		return
 	}
 	switch s.fault {
@@ -119,7 +119,7 @@ func (s *aService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(500, "INTERNAL")
 		return
 	case "empty":
-		_, _ = w.Write(resourcetest.List(s.of, nil, ""))
+		_, _ = w.Write(wiretest.List(s.of, nil, ""))
 		return
 	}
 	if s.of.Single {
@@ -146,17 +146,17 @@ func (s *aService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(404, "NOT_FOUND")
 		return
 	}
-	_, _ = w.Write(resourcetest.List(s.of, items, next))
+	_, _ = w.Write(wiretest.List(s.of, items, next))
 }
 
 // item returns the n-th object.
 func (s *aService) item(n int) []byte {
-	item := resourcetest.Item(s.of, n, 0)
+	item := wiretest.Item(s.of, n, 0)
 	switch {
 	case s.fault == "bad item" && (n == 3 || s.of.Single):
 		item = []byte(`{"no":"key"}`)
 	case s.fault == "another" && s.of.Single:
-		item = resourcetest.Item(s.of, 1, 0)
+		item = wiretest.Item(s.of, 1, 0)
 	case s.fault == "secret":
 		with := `{"api_configuration":{"headers":{"X-Key":"geheim"},"url":"https://x.example/a?key=geheim"},"webhook_url":"https://geheim.example","other":{"client_secret":"geheim","tokens":3},`
 		for _, name := range s.of.Secrets {
@@ -214,11 +214,11 @@ func TestEveryResourceIsCrawled(t *testing.T) {
 					store := &objectStore{memStore: newMemStore(), bodies: map[string]string{}}
 					all := []*resource.Resource{of}
 					if of.Parent != nil {
-						s.parent = resourcetest.Key(of.Parent, "", resourcetest.ParentNumber)
+						s.parent = wiretest.Key(of.Parent, "", wiretest.ParentNumber)
 						all = []*resource.Resource{of.Parent, of}
 					}
 					if of.Parent != nil || of.Record != "" {
-						store.due = []string{resourcetest.Key(all[0], "", resourcetest.ParentNumber)}
+						store.due = []string{wiretest.Key(all[0], "", wiretest.ParentNumber)}
 					}
 					rep := crawlObjects(t, s, store, all)
 					i := slices.IndexFunc(rep.Resources, func(r ResourceReport) bool { return r.Name == of.Name })
@@ -269,7 +269,7 @@ func crawlObjects(t *testing.T, h http.Handler, store Store, all []*resource.Res
 	defer stop()
 	c := tester(t, tr, store, func(cfg *Config) {
 		cfg.Resources = all
-		cfg.Organization = resourcetest.Key(resource.Organizations, "", 0)
+		cfg.Organization = wiretest.Key(resource.Organizations, "", 0)
 	})
 	rep, err := c.Run(context.Background())
 	test.OK(t, err)

@@ -74,8 +74,8 @@ func merged(spans []Span) []Span {
 	return result
 }
 
-// context is the meaning that nearby words give to a number.
-type context struct {
+// nearby is the meaning that nearby words give to a number.
+type nearby struct {
 	is    bits
 	other bool // of another number: an order, a room and so on
 }
@@ -87,7 +87,7 @@ const (
 	otherBefore = 8
 )
 
-func (r *reader) contextOf(turn, word int) (c context) {
+func (r *reader) contextOf(turn, word int) (c nearby) {
 	n := sort.Search(len(r.hits), func(i int) bool { return r.hits[i].word > word })
 	number := false
 	for i := n - 1; i >= 0 && i > n-12; i-- {
@@ -133,11 +133,11 @@ type candidate struct {
 
 	turn, word int
 	known      bool
-	near       context
+	near       nearby
 }
 
 // context returns the meaning of the words near the candidate.
-func (r *reader) context(c *candidate) context {
+func (r *reader) context(c *candidate) nearby {
 	if !c.known {
 		c.known, c.near = true, r.contextOf(c.turn, c.word)
 	}

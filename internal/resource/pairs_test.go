@@ -8,7 +8,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/resource"
-	"callhouse/internal/resource/resourcetest"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
 	"callhouse/internal/wire"
@@ -25,13 +24,13 @@ func TestEveryPairOfNames(t *testing.T) {
 	t.Parallel()
 	bases := map[*schema.Resource][]byte{schema.CallResource: []byte(oneCall)}
 	for _, of := range resource.All {
-		bases[of.Resource] = resourcetest.Record(of, 1, 0)
+		bases[of.Resource] = wiretest.Record(of, 1, 0)
 	}
 	pairs, bodies := 0, 0
 	for of, base := range bases {
-		for _, p := range resourcetest.Pairs(of.Table) {
+		for _, p := range wiretest.Pairs(of.Table) {
 			pairs++
-			for _, base := range [][]byte{base, resourcetest.Renamed(of.Table, base)} {
+			for _, base := range [][]byte{base, wiretest.Renamed(of.Table, base)} {
 				for _, body := range p.Bodies(of.Table, base) {
 					bodies++
 					tryPair(t, of, p, body)
@@ -44,7 +43,7 @@ func TestEveryPairOfNames(t *testing.T) {
 	}
 }
 
-func tryPair(t *testing.T, of *schema.Resource, p resourcetest.Pair, body string) {
+func tryPair(t *testing.T, of *schema.Resource, p wiretest.Pair, body string) {
 	t.Helper()
 	at := of.Table.Column(p.Column.Name)
 	v3, v2 := only(t, of, at, body, p.V2), only(t, of, at, body, p.V3)
@@ -76,7 +75,7 @@ func tryPair(t *testing.T, of *schema.Resource, p resourcetest.Pair, body string
 // only returns the column of an object without one of its names; empty if it is null.
 func only(t *testing.T, of *schema.Resource, at int, body, without string) string {
 	t.Helper()
-	members := resourcetest.Object([]byte(body))
+	members := wiretest.Object([]byte(body))
 	name, _, _ := strings.Cut(without, ".")
 	delete(members, name)
 	raw, err := json.Marshal(members)

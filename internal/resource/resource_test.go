@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"callhouse/internal/resource"
-	"callhouse/internal/resource/resourcetest"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
 	"callhouse/internal/wire"
+	"callhouse/internal/wire/wiretest"
 )
 
 func decode(t *testing.T, of *resource.Resource, body []byte) *schema.Object {
@@ -46,7 +46,7 @@ func TestEveryColumn(t *testing.T) {
 	t.Parallel()
 	tried := 0
 	for _, of := range resource.All {
-		a, b := decode(t, of, resourcetest.Record(of, 1, 0)), decode(t, of, resourcetest.Record(of, 1, 1))
+		a, b := decode(t, of, wiretest.Record(of, 1, 0)), decode(t, of, wiretest.Record(of, 1, 1))
 		for i := range of.Table.Columns {
 			c := &of.Table.Columns[i]
 			if c.V3 == "" || of.IsKey(i) {
@@ -90,7 +90,7 @@ func TestEveryColumn(t *testing.T) {
 				t.Errorf("%s.%s: since then %v", of.Name, c.Name, after)
 			}
 			if own {
-				if item := decode(t, of, resourcetest.Item(of, 1, 0)); of.MergeItem(now, item, f) || !schema.SameValue(c.Type, item.Row[i], b.Row[i]) {
+				if item := decode(t, of, wiretest.Item(of, 1, 0)); of.MergeItem(now, item, f) || !schema.SameValue(c.Type, item.Row[i], b.Row[i]) {
 					t.Errorf("%s.%s: an item takes it away", of.Name, c.Name)
 				}
 			}

@@ -22,7 +22,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
-	"callhouse/internal/resource/resourcetest"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/test"
@@ -59,7 +58,7 @@ func (x *things) open() {
 func (x *things) put(v int, ns ...int) {
 	x.Helper()
 	for _, n := range ns {
-		x.record(schema.KindItem, n, resourcetest.Item(x.of, n, v))
+		x.record(schema.KindItem, n, wiretest.Item(x.of, n, v))
 	}
 }
 
@@ -72,7 +71,7 @@ func (x *things) record(kind schema.Kind, n int, body []byte) {
 			x.Fatal(err)
 		}
 	}
-	test.OK(x, x.w.Put(context.Background(), schema.Record{Resource: x.of.Name, Kind: kind, CallID: resourcetest.Key(x.of, x.parent, n), FetchedAt: at, Body: body}))
+	test.OK(x, x.w.Put(context.Background(), schema.Record{Resource: x.of.Name, Kind: kind, CallID: wiretest.Key(x.of, x.parent, n), FetchedAt: at, Body: body}))
 }
 
 // listed marks the list as complete, with the given number of items.
@@ -126,7 +125,7 @@ func (x *things) state() map[string]*schema.Object {
 // is checks that an object is there as its n-th item in version v.
 func (x *things) is(n, v int, deleted bool) {
 	x.Helper()
-	key := resourcetest.Key(x.of, x.parent, n)
+	key := wiretest.Key(x.of, x.parent, n)
 	o := x.state()[key]
 	if o == nil {
 		x.Fatalf("%s is not there", key)
@@ -134,7 +133,7 @@ func (x *things) is(n, v int, deleted bool) {
 	if x.of.Deleted(o) != deleted {
 		x.Errorf("%s: deleted is %v", key, !deleted)
 	}
-	x.holds(o, resourcetest.Item(x.of, n, v))
+	x.holds(o, wiretest.Item(x.of, n, v))
 }
 
 // holds checks that an object is as decoded from the item of a list, and that the item lost nothing.
@@ -151,7 +150,7 @@ func (x *things) holds(o *schema.Object, item []byte) {
 	if !x.of.Same(&want, o) {
 		x.Errorf("%s is there as %s, with other %v", item, wire.AppendJSON(nil, o), schema.Differences(&want, o))
 	}
-	sent := resourcetest.Object(clean)
+	sent := wiretest.Object(clean)
 	for i := range x.of.Table.Fields {
 		if c := &x.of.Table.Fields[i]; slices.Contains(x.of.Own, c.Name) {
 			delete(sent, c.V3)
@@ -210,7 +209,7 @@ func (x *things) wantChanges(want ...string) {
 		if _, err := fmt.Sscan(n, &number); err != nil {
 			x.Fatal(err)
 		}
-		want[i] = kind + " " + resourcetest.Key(x.of, x.parent, number)
+		want[i] = kind + " " + wiretest.Key(x.of, x.parent, number)
 	}
 	if x.of.ColumnsOnly {
 		want = nil // its changes are not reported
@@ -251,7 +250,7 @@ func TestEveryResource(t *testing.T) {
 				t.Fatal(err)
 			}
 			if of.Parent != nil {
-				x.parent = resourcetest.Key(of.Parent, "", resourcetest.ParentNumber)
+				x.parent = wiretest.Key(of.Parent, "", wiretest.ParentNumber)
 			}
 			x.open()
 			x.put(0, 0, 1, 2, 3, 4)
@@ -286,13 +285,13 @@ func TestEveryResource(t *testing.T) {
 			if of.Record != "" {
 				x.open()
 				for n := range 4 {
-					x.record(schema.KindDetail, n, resourcetest.Record(of, n, 0))
+					x.record(schema.KindDetail, n, wiretest.Record(of, n, 0))
 				}
 				x.record(schema.KindMissing, 4, nil)
 				x.commit()
 				for n := range 4 {
 					x.is(n, 0, false)
-					x.lostNothing(x.state()[resourcetest.Key(of, x.parent, n)], resourcetest.Record(of, n, 0), "own_extra")
+					x.lostNothing(x.state()[wiretest.Key(of, x.parent, n)], wiretest.Record(of, n, 0), "own_extra")
 				}
 				x.wantChanges("completed 0", "completed 1", "completed 2", "completed 3")
 				test.Same(t, 0, x.due(), "objects are still incomplete")
@@ -332,37 +331,37 @@ func TestEveryResource(t *testing.T) {
 			// A deleted object returns; data in another form is kept.
 			x.open()
 			x.put(0, 0, 1, 2, 3)
-			odd := strings.Replace(string(resourcetest.Item(of, 6, 0)), "{", `{"brand_new":{"a":[1,2.50]},`, 1)
+			odd := strings.Replace(string(wiretest.Item(of, 6, 0)), "{", `{"brand_new":{"a":[1,2.50]},`, 1)
 			x.record(schema.KindItem, 6, []byte(odd))
 			x.listed(5)
 			x.commit()
 			x.is(0, 0, false)
-			o := x.state()[resourcetest.Key(of, x.parent, 6)]
+			o := x.state()[wiretest.Key(of, x.parent, 6)]
 			x.holds(o, []byte(odd))
-			if !of.ColumnsOnly && !slices.Contains(x.changes(), "returned "+resourcetest.Key(of, x.parent, 0)) {
+			if !of.ColumnsOnly && !slices.Contains(x.changes(), "returned "+wiretest.Key(of, x.parent, 0)) {
 				t.Errorf("changes are %q", x.changes())
 			}
 
 			// Its key under the longer name.
 			key := of.Table.Fields[0]
 			if key.V2 != key.V3 {
-				renamed := strings.Replace(string(resourcetest.Item(of, 0, 0)), `"`+key.V3+`":`, `"`+key.V2+`":`, 1)
+				renamed := strings.Replace(string(wiretest.Item(of, 0, 0)), `"`+key.V3+`":`, `"`+key.V2+`":`, 1)
 				x.open()
 				x.record(schema.KindItem, 0, []byte(renamed))
 				x.commit()
-				x.holds(x.state()[resourcetest.Key(of, x.parent, 0)], []byte(renamed))
+				x.holds(x.state()[wiretest.Key(of, x.parent, 0)], []byte(renamed))
 			}
 
 			// An item may lack the parent's key, which the list's path has.
 			if of.Parent != nil {
 				var item map[string]json.RawMessage
-				test.OK(t, json.Unmarshal(resourcetest.Item(of, 0, 0), &item))
+				test.OK(t, json.Unmarshal(wiretest.Item(of, 0, 0), &item))
 				delete(item, of.Key[0])
 				thin, _ := json.Marshal(item)
 				x.open()
 				x.record(schema.KindItem, 0, thin)
 				x.commit()
-				x.holds(x.state()[resourcetest.Key(of, x.parent, 0)], thin)
+				x.holds(x.state()[wiretest.Key(of, x.parent, 0)], thin)
 			}
 
 			// Damage is detected.
@@ -395,7 +394,7 @@ func TestForgetReachesCustomers(t *testing.T) {
 		t.Fatal(err)
 	}
 	customer := func(n int, identifiers string) {
-		x.record(schema.KindItem, n, fmt.Appendf(nil, `{"id":%q,"name":"secret %d","identifiers":%s}`, resourcetest.Key(x.of, "", n), n, identifiers))
+		x.record(schema.KindItem, n, fmt.Appendf(nil, `{"id":%q,"name":"secret %d","identifiers":%s}`, wiretest.Key(x.of, "", n), n, identifiers))
 	}
 	all := func(name string) {
 		customer(0, `[{"type":"phone","value":"010-1234-5678"}]`)
@@ -410,7 +409,7 @@ func TestForgetReachesCustomers(t *testing.T) {
 		x.commit()
 	}
 	x.open()
-	receipt, err := x.w.Forget(context.Background(), Selection{Numbers: []string{"+821012345678"}, Customers: []string{resourcetest.Key(x.of, "", 3)}}, false, nil)
+	receipt, err := x.w.Forget(context.Background(), Selection{Numbers: []string{"+821012345678"}, Customers: []string{wiretest.Key(x.of, "", 3)}}, false, nil)
 	test.OK(t, err)
 	if len(receipt.Calls) != 3 || receipt.Erased.Customers != 3 {
 		t.Errorf("the receipt says %+v", receipt)
@@ -421,7 +420,7 @@ func TestForgetReachesCustomers(t *testing.T) {
 	all("C-3") // the service still has them
 	x.commit()
 	for n, there := range []bool{false, false, true, false} {
-		test.Same(t, there, x.state()[resourcetest.Key(x.of, "", n)] != nil, "customer %d is there", n)
+		test.Same(t, there, x.state()[wiretest.Key(x.of, "", n)] != nil, "customer %d is there", n)
 	}
 	err = filepath.WalkDir(x.root, func(path string, _ fs.DirEntry, err error) error {
 		if raw, rerr := os.ReadFile(path); rerr == nil && (bytes.Contains(raw, []byte("secret 0")) || bytes.Contains(raw, []byte("secret 3"))) {

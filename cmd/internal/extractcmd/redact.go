@@ -15,7 +15,6 @@ import (
 	"callhouse/cmd/internal/config"
 	"callhouse/internal/layout"
 	"callhouse/internal/personal"
-	"callhouse/internal/personal/analyzer"
 	"callhouse/internal/personal/kinds"
 	"callhouse/internal/sink"
 	"callhouse/internal/wire/mask"
@@ -89,7 +88,7 @@ func (s *settings) serviceKinds(was *layout.Redaction) ([]string, error) {
 		return nil, nil
 	case s.RedactService != "":
 		_, err := s.analyzer()
-		return analyzer.Entities, err
+		return personal.Entities, err
 	case was != nil && len(was.Service) > 0:
 		return nil, cli.Usage("set redact_service to the service's address; redact_service = none ends it",
 			"a service checks the texts of %s, and --redact-service is not set", s.Warehouse)
@@ -97,8 +96,8 @@ func (s *settings) serviceKinds(was *layout.Redaction) ([]string, error) {
 	return nil, nil
 }
 
-func (s *settings) analyzer() (*analyzer.Client, error) {
-	c, err := analyzer.New(analyzer.Config{URL: s.RedactService, LimitWait: s.NoDelay})
+func (s *settings) analyzer() (*personal.Analyzer, error) {
+	c, err := personal.NewAnalyzer(s.RedactService, s.NoDelay)
 	if err != nil {
 		return nil, cli.Usage("see docs/reference/redaction.md", "--redact-service: %w", err)
 	}

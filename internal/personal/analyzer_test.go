@@ -1,4 +1,4 @@
-package analyzer
+package personal
 
 import (
 	"encoding/json"
@@ -15,12 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"callhouse/internal/loopback"
-	"callhouse/internal/personal"
 	"callhouse/internal/test"
 )
-
-func TestMain(m *testing.M) { loopback.Main(m) }
 
 // recorder is a service that finds every occurrence of the word Minji, with offsets in characters.
 type recorder struct {
@@ -61,22 +57,22 @@ func (s *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(found)
 }
 
-func start(t *testing.T) (*recorder, *Client) {
+func start(t *testing.T) (*recorder, *Analyzer) {
 	t.Helper()
 	s := &recorder{}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	c, err := New(Config{URL: server.URL + "/"})
+	c, err := NewAnalyzer(server.URL+"/", false)
 	test.OK(t, err)
 	return s, c
 }
 
 // Offsets in characters become offsets in bytes, and replaced text is excluded.
-func TestFind(t *testing.T) {
+func TestAnalyzerFinds(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	found, err := c.Find([]string{"네, 안녕하세요 😀 Minji입니다", "none", "[card] Minji", "\xff Minji"})
-	want := [][]personal.Span{{{From: 26, To: 31, Kind: "person"}}, nil, {{From: 7, To: 12, Kind: "person"}},
+	want := [][]Span{{{From: 26, To: 31, Kind: "person"}}, nil, {{From: 7, To: 12, Kind: "person"}},
 		{{From: 2, To: 7, Kind: "person"}}}
 	if err != nil || !cmp.Equal(found, want) {
 		t.Errorf("%v, %v", found, err)
@@ -92,7 +88,7 @@ func TestFind(t *testing.T) {
 func TestSpansIn(t *testing.T) {
 	t.Parallel()
 	got := spansIn("[email] Kim ", 10, []place{{0, 100, "person"}})
-	test.Same(t, []personal.Span{{From: 8, To: 11, Kind: "person"}}, got, "spans")
+	test.Same(t, []Span{{From: 8, To: 11, Kind: "person"}}, got, "spans")
 }
 
 // An error or a malformed answer counts as unchecked; after several failures no more requests are
@@ -143,7 +139,7 @@ func TestRequests(t *testing.T) {
 func TestAddress(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"localhost:3000", "ftp://a", "http://", "http://user:pw@a", "://"} {
-		if _, err := New(Config{URL: bad}); err == nil {
+		if _, err := NewAnalyzer(bad, false); err == nil {
 			t.Errorf("%s is accepted", bad)
 		}
 	}
@@ -165,7 +161,7 @@ func TestPresidio(t *testing.T) {
 	line := make([]byte, 200)
 	n, err := out.Read(line) // it prints its address once it listens
 	test.OK(t, err)
-	c, err := New(Config{URL: strings.TrimSpace(string(line[:n]))})
+	c, err := NewAnalyzer(strings.TrimSpace(string(line[:n])), false)
 	test.OK(t, err)
 	texts := []string{"네, 😀 my name is John Smith, my card is [card].", "I moved from Chicago to New York.", "Nothing is here."}
 	found, err := c.Find(texts)

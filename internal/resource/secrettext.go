@@ -1,4 +1,4 @@
-package secret
+package resource
 
 import (
 	"bytes"
@@ -69,14 +69,14 @@ func (f *form) masked(text []byte, query bool) []byte {
 		from, to := p+m[len(m)-2], p+m[len(m)-1]
 		named := len(m) > 4
 		value := text[from:to]
-		found := string(value) != Mark && !isReference(value) && (f.is == nil || f.is(value))
+		found := string(value) != withheld && !isReference(value) && (f.is == nil || f.is(value))
 		if found && named { // only the query of an address begins with a parameter
 			n := nameOf(string(text[p+m[2]:p+m[3]]), f.query && (query || p+m[2] > 0))
 			found = n.secret && !n.headers && !bytes.HasPrefix(text[to:], []byte("("))
 		}
 		switch {
 		case found:
-			out = append(append(out, text[at:from]...), Mark...)
+			out = append(append(out, text[at:from]...), withheld...)
 			at, p = to, to
 		case named:
 			p = from // the value may be the name of another

@@ -1,10 +1,4 @@
-// Package analyzer uses a service to find personal data without a structure, such as names. The
-// service answers POST /analyze like Presidio's analyzer: it takes a text and a language, and
-// returns places in the text, in characters, with a type and a score.
-//
-// The service may be slow or fail. So every request has a timeout, few are sent at once, and after
-// several failures none are sent for a while. Texts without an answer return an error.
-package analyzer
+package personal
 
 import (
 	"bytes"
@@ -21,36 +15,34 @@ import (
 	"sync"
 	"time"
 
-	"callhouse/internal/personal"
 	"callhouse/internal/personal/kinds"
 )
 
-// Config configures the service.
-type Config struct {
-	URL string // of the service; /analyze is added
-	// LimitWait limits the time spent waiting for answers to a minute plus a quarter of the elapsed
-	// time.
-	LimitWait bool
-}
-
-// Limits of requests.
+// Limits of requests to an analyzer.
 const (
-	timeout     = 10 * time.Second
+	askTimeout  = 10 * time.Second
 	maxAtOnce   = 4
-	maxFailures = 3 // consecutive failures before a pause of rest
-	rest        = 30 * time.Second
+	maxFailures = 3 // consecutive failures before a pause of restAfter
+	restAfter   = 30 * time.Second
 	maxText     = 20_000 // bytes in one request, unless one text is longer
 	maxAnswer   = 8 << 20
 	minScore    = 0.5
 )
 
-// Client sends texts to the service. It is safe for concurrent use.
-type Client struct {
-	Config
-	address string
-	http    http.Client
-	slots   chan struct{}
-	began   time.Time
+// Analyzer uses a service to find personal data without a structure, such as names. The service
+// answers POST /analyze like Presidio's analyzer: it takes a text and a language, and returns places
+// in the text, in characters, with a type and a score.
+//
+// The service may be slow or fail. So every request has a timeout, few are sent at once, and after
+// several failures none are sent for a while. Texts without an answer return an error.
+//
+// It is safe for concurrent use.
+type Analyzer struct {
+	limitWait bool
+	address   string
+	http      http.Client
+	slots     chan struct{}
+	began     time.Time
 
 	mu       sync.Mutex
 	failures int
@@ -69,21 +61,22 @@ var Entities = []string{"PERSON", "LOCATION"}
 
 const language = "en"
 
-// New returns a client.
-func New(c Config) (*Client, error) {
-	u, err := url.Parse(c.URL)
+// NewAnalyzer returns the client of the service at an address, to which /analyze is added. limitWait
+// limits the time spent waiting for answers to a minute plus a quarter of the elapsed time.
+func NewAnalyzer(address string, limitWait bool) (*Analyzer, error) {
+	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return nil, errors.New("the address must be like http://localhost:3000, without user and password")
 	}
-	return &Client{Config: c, address: strings.TrimRight(c.URL, "/") + "/analyze", slots: make(chan struct{}, maxAtOnce),
+	return &Analyzer{limitWait: limitWait, address: strings.TrimRight(address, "/") + "/analyze", slots: make(chan struct{}, maxAtOnce),
 		began: time.Now(),
 		http: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxAtOnce}, // no proxy, since it could read the texts
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
 }
 
 // Find returns the personal data in each text. It fails if the service did not check all of them.
-func (c *Client) Find(texts []string) (found [][]personal.Span, err error) {
-	found = make([][]personal.Span, len(texts))
+func (c *Analyzer) Find(texts []string) (found [][]Span, err error) {
+	found = make([][]Span, len(texts))
 	for from := 0; from < len(texts); {
 		to, size := from, 0
 		for to < len(texts) && (to == from || size+len(texts[to]) <= maxText) {
@@ -104,12 +97,12 @@ func (c *Client) Find(texts []string) (found [][]personal.Span, err error) {
 	return found, nil
 }
 
-// replaced matches replacements of values that were already recognized.
-var replaced = regexp.MustCompile(`\[[a-z][a-z_]*\]`)
+// replacementRE matches replacements of values that were already recognized.
+var replacementRE = regexp.MustCompile(`\[[a-z][a-z_]*\]`)
 
 // spansIn returns the spans in a text that begins at byte at of the request. They do not overlap,
 // and exclude values that were already replaced.
-func spansIn(text string, at int, places []place) (spans []personal.Span) {
+func spansIn(text string, at int, places []place) (spans []Span) {
 	var of []kinds.Kind // by byte
 	for _, p := range places {
 		for i := max(p.from-at, 0); i < min(p.to-at, len(text)); i++ {
@@ -122,7 +115,7 @@ func spansIn(text string, at int, places []place) (spans []personal.Span) {
 	if of == nil {
 		return nil
 	}
-	for _, r := range replaced.FindAllStringIndex(text, -1) {
+	for _, r := range replacementRE.FindAllStringIndex(text, -1) {
 		clear(of[r[0]:r[1]])
 	}
 	for from := 0; from < len(text); {
@@ -133,7 +126,7 @@ func spansIn(text string, at int, places []place) (spans []personal.Span) {
 		part := strings.TrimSpace(text[from:to])
 		if of[from] != "" && part != "" {
 			begin := from + strings.Index(text[from:to], part)
-			spans = append(spans, personal.Span{From: begin, To: begin + len(part), Kind: of[from]})
+			spans = append(spans, Span{From: begin, To: begin + len(part), Kind: of[from]})
 		}
 		from = to
 	}
@@ -143,7 +136,7 @@ func spansIn(text string, at int, places []place) (spans []personal.Span) {
 var errResting = errors.New("the service failed recently and is not used for a moment")
 
 // enter waits for permission to send a request.
-func (c *Client) enter() error {
+func (c *Analyzer) enter() error {
 	c.slots <- struct{}{}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,7 +144,7 @@ func (c *Client) enter() error {
 	case time.Now().Before(c.until):
 		<-c.slots
 		return errResting
-	case c.LimitWait && c.waited > time.Minute+time.Since(c.began)/4:
+	case c.limitWait && c.waited > time.Minute+time.Since(c.began)/4:
 		<-c.slots
 		return errors.New("the service is too slow")
 	}
@@ -159,7 +152,7 @@ func (c *Client) enter() error {
 }
 
 // leave records the result of a request.
-func (c *Client) leave(began time.Time, failed bool) {
+func (c *Analyzer) leave(began time.Time, failed bool) {
 	<-c.slots
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,12 +162,12 @@ func (c *Client) leave(began time.Time, failed bool) {
 		return
 	}
 	if c.failures++; c.failures >= maxFailures {
-		c.until = time.Now().Add(rest)
+		c.until = time.Now().Add(restAfter)
 	}
 }
 
 // ask returns the places that the service finds in a text.
-func (c *Client) ask(text string) (places []place, err error) {
+func (c *Analyzer) ask(text string) (places []place, err error) {
 	if err := c.enter(); err != nil {
 		return nil, err
 	}
@@ -184,12 +177,12 @@ func (c *Client) ask(text string) (places []place, err error) {
 	return places, err
 }
 
-func (c *Client) send(text string) ([]place, error) {
+func (c *Analyzer) send(text string) ([]place, error) {
 	body, err := json.Marshal(map[string]any{"text": text, "language": language, "entities": Entities, "score_threshold": minScore})
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.address, bytes.NewReader(body))
 	if err != nil {

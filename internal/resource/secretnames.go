@@ -1,8 +1,7 @@
-package secret
+package resource
 
 import (
 	"strings"
-	"sync"
 )
 
 // sense is what the name of a value reveals about it.
@@ -88,40 +87,17 @@ var punctuation = strings.NewReplacer("_", "", "-", "", " ", "", ".", "")
 // plainName returns a name in lower case without punctuation.
 func plainName(text string) string { return punctuation.Replace(strings.ToLower(text)) }
 
-// Maximum length of a name that is checked, in bytes, and number of names that are cached.
-const (
-	longestName = 100
-	maxNames    = 10_000
-)
-
-// names caches names, since most are those of many objects.
-var names = struct {
-	sync.Mutex
-	known [2]map[string]name // with and without those of a query
-}{known: [2]map[string]name{{}, {}}}
+// longestName is the maximum length of a name that is checked, in bytes.
+const longestName = 100
 
 // nameOf returns a name's properties. query means that it is a parameter of a query.
 func nameOf(text string, query bool) name {
 	if len(text) > longestName {
 		return name{}
 	}
-	names.Lock()
-	defer names.Unlock()
-	known := names.known[0]
-	if query {
-		known = names.known[1]
-	}
-	n, ok := known[text]
-	if !ok {
-		plain := plainName(text)
-		n = name{sense: senseOf(wordsOf(text), query), value: valueRE.MatchString(plain), naming: namingRE.MatchString(plain),
-			plain: plainRE.MatchString(plain), query: queriesRE.MatchString(plain)}
-		if len(known) == maxNames {
-			clear(known)
-		}
-		known[text] = n
-	}
-	return n
+	plain := plainName(text)
+	return name{sense: senseOf(wordsOf(text), query), value: valueRE.MatchString(plain), naming: namingRE.MatchString(plain),
+		plain: plainRE.MatchString(plain), query: queriesRE.MatchString(plain)}
 }
 
 func senseOf(words string, query bool) sense {

@@ -1,4 +1,4 @@
-package resourcetest
+package wiretest
 
 import (
 	"encoding/json"

@@ -1,6 +1,4 @@
-// Package resourcetest makes JSON of any resource from its declaration, for tests. Only tests use
-// it.
-package resourcetest
+package wiretest
 
 import (
 	"encoding/json"

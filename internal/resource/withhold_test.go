@@ -1,4 +1,4 @@
-package secret
+package resource
 
 import (
 	"bufio"
@@ -34,7 +34,7 @@ func lines(t testing.TB, name string) (out []string) {
 
 func withhold(t testing.TB, text string) string {
 	t.Helper()
-	clean, err := Rules{}.Withhold([]byte(text))
+	clean, err := (&walker{text: []byte(text)}).clean()
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -100,9 +100,9 @@ func (s *score) shapes(t *testing.T, file string) {
 		for strings.Contains(want, "«") { // a number becomes a text
 			before, rest, _ := strings.Cut(want, "«")
 			_, after, _ := strings.Cut(rest, "»")
-			mark := Mark
+			mark := withheld
 			if strings.HasSuffix(before, `":`) && !strings.HasPrefix(after, `"`) {
-				mark = `"` + Mark + `"`
+				mark = `"` + withheld + `"`
 			}
 			want = before + mark + after
 		}
@@ -145,7 +145,7 @@ func TestCorpus(t *testing.T) {
 func TestRemainsJSON(t *testing.T) {
 	t.Parallel()
 	pieces := []string{"token", "password", "api_key", "key", "Bearer ", "Basic dTpw", " is ", ": ", "=", "&", "?", "https://", "u:p@", "@",
-		"/", "#", ";", ",", " ", "\n", Mark, word, drawn, "sk-" + drawn + drawn, "{", "}", `"`, `\`, "'", "<", "</", ">",
+		"/", "#", ";", ",", " ", "\n", withheld, word, drawn, "sk-" + drawn + drawn, "{", "}", `"`, `\`, "'", "<", "</", ">",
 		"-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "4711", "sip:",
 		"hooks.slack.com/services/", "{{x}}", "é", "비밀번호", "eyJ", "."}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -173,10 +173,10 @@ func TestSpelling(t *testing.T) {
 		t.Errorf("%s became %s", text, got)
 	}
 	same := []byte(`{"a":"b"}`)
-	if got, err := (Rules{}).Withhold(same); err != nil || &got[0] != &same[0] {
+	if got, err := (&walker{text: same}).clean(); err != nil || &got[0] != &same[0] {
 		t.Errorf("%s was copied, %v", got, err)
 	}
-	if _, err := (Rules{}).Withhold([]byte(`["token"]`)); err == nil {
+	if _, err := (&walker{text: []byte(`["token"]`)}).clean(); err == nil {
 		t.Error("an array is no object")
 	}
 }
@@ -184,8 +184,9 @@ func TestSpelling(t *testing.T) {
 // A resource hides whole members, and keeps its key.
 func TestRules(t *testing.T) {
 	t.Parallel()
-	rules := Rules{Hide: []string{"hidden"}, Keep: []string{"token"}}
-	clean, err := rules.Withhold([]byte(`{"token":"a","b":{"Hidden":{"type":["x"]},"token":"y","body":"{\"hidden\":\"z\"}"}}`))
+	w := walker{hide: []string{"hidden"}, keep: []string{"token"},
+		text: []byte(`{"token":"a","b":{"Hidden":{"type":["x"]},"token":"y","body":"{\"hidden\":\"z\"}"}}`)}
+	clean, err := w.clean()
 	want := `{"token":"a","b":{"Hidden":{"type":["[withheld]"]},"token":"[withheld]","body":"{\"hidden\":\"[withheld]\"}"}}`
 	if err != nil || string(clean) != want {
 		t.Errorf("%s, %v", clean, err)
