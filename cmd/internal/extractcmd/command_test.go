@@ -18,16 +18,6 @@ import (
 
 func TestMain(m *testing.M) { cmdtest.Main(m) }
 
-// The manual's list of commands is complete.
-func TestManualNamesEveryCommand(t *testing.T) {
-	manual := test.Read(t, "../../../docs/README.md")
-	for _, c := range Command().Commands() {
-		if c.IsAvailableCommand() && c.Name() != "help" && !strings.Contains(string(manual), "| `extract "+c.Name()) {
-			t.Errorf("docs/README.md does not list extract %s", c.Name())
-		}
-	}
-}
-
 // extract alone shows its help; with flags it asks for a command.
 func TestExtractWithoutACommand(t *testing.T) {
 	if code, out, _ := call(t, ""); code != 0 || !strings.Contains(out, "extract [command]") {
