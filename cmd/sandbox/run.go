@@ -17,7 +17,7 @@ import (
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newServe()
-	root.AddCommand(newGenerate(), newOpenAPI())
+	root.AddCommand(newGenerate())
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)

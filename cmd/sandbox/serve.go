@@ -41,15 +41,14 @@ of the deprecated v2 POST /v2/calls/list, also at its older path
 /functions/v1/v1/list-calls, and GET /v2/calls/{call_id}. Authentication, limits, cursors
 and filters work as in the real service, and faults can be injected. Calls are computed
 from the seed, not stored; so are the company's other objects, which change with the
-clock. Clients can create agents, calls and campaigns; sandbox openapi lists all operations.
+clock. Clients can create agents, calls and campaigns; GET /v3/openapi.json and
+/v2/openapi.json describe all operations.
 ` + resourceList() + `
 Control endpoints, without key or limits:
-  GET  /sandbox/truth            exact counts of the calls now (?at=TIME: at that time)
-  GET  /sandbox/truth/RESOURCE   all objects of a resource now (?at=TIME: at that time)
-  GET  /sandbox/edits/RESOURCE   changes of its objects (?after=TIME&until=TIME)
-  GET  /sandbox/stats            requests received, and whether they exceeded a limit
-  GET  /sandbox/clock            the data's clock; with --clock frozen,
-  POST /sandbox/clock            {"advance":"24h"} or {"set":"2026-11-19T12:00:00Z"} moves it
+  GET  /sandbox/truth   exact counts of the calls now (?at=TIME: at that time)
+  GET  /sandbox/stats   requests received, and whether they exceeded a limit
+  GET  /sandbox/clock   the data's clock; with --clock frozen,
+  POST /sandbox/clock   {"advance":"24h"} or {"set":"2026-11-19T12:00:00Z"} moves it
   GET  /v3/openapi.json          the API as OpenAPI 3.1; of v2: /v2/openapi.json`,
 		Example: `  sandbox --calls 5000
   sandbox --calls 200000 --clock frozen --faults 500=0.05,429=0.01,reset=0.01
@@ -193,11 +192,7 @@ func (f *serveFlags) serve(ctx context.Context, stderr io.Writer) error {
 	host(s)
 	f.banner(stderr, r, opts)
 	<-r.Done()
-	if err := r.Close(); err != nil {
-		return err
-	}
-	summarise(stderr, s.Stats())
-	return nil
+	return r.Close()
 }
 
 // listenForRecordings opens the addresses of the recordings host and of its redirect target, and
@@ -263,28 +258,4 @@ func limited(n int) string {
 		return "unlimited"
 	}
 	return fmt.Sprint(n)
-}
-
-// summarise prints the server's request statistics.
-func summarise(w io.Writer, s *sandbox.Stats) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "\nrequests\t%d\t%d pages, %d details (%d calls, %d repeated, %d of these without changes)\n",
-		s.Requests, s.ByKind["page"], s.ByKind["detail"], s.DetailsDistinct, s.DetailsAgain, s.DetailsUnchanged)
-	if bulk := s.ByKind["bulk"]; bulk > 0 {
-		fmt.Fprintf(t, "\t\t%d requests for v2 calls\n", bulk)
-	}
-	if lists, objects := s.ByKind["list"], s.ByKind["object"]; lists+objects > 0 {
-		fmt.Fprintf(t, "\t\t%d lists and %d objects of other resources (%d objects repeated, %d of these without changes)\n",
-			lists, objects, s.ObjectsAgain, s.ObjectsUnchanged)
-	}
-	fmt.Fprintf(t, "above a limit\t%d\tpeak %d per second, %d per minute\n", s.AboveLimit, s.MaxPerSecond, s.MaxPerMinute)
-	fmt.Fprintf(t, "answered 429\t%d\t%d by the limiter\n", s.ByStatus["429"], s.RateLimited)
-	var faults int64
-	for _, n := range s.Faults {
-		faults += n
-	}
-	if faults > 0 {
-		fmt.Fprintf(t, "faults\t%d\tinjected\n", faults)
-	}
-	_ = t.Flush() // stderr: an error cannot be reported
 }

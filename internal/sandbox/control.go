@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"callhouse/internal/sandbox/operation"
@@ -35,37 +34,15 @@ func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 
 // control returns the answer to a request, or an error with its status.
 func (s *Server) control(r *http.Request) (value any, status int, err error) {
-	endpoint, resource := r.Method+" "+r.URL.Path, ""
-	for _, list := range []string{"GET /sandbox/truth/", "GET /sandbox/edits/"} {
-		if name, ok := strings.CutPrefix(endpoint, list); ok {
-			endpoint, resource = list, name
-			if operation.Named(name) == nil {
-				return nil, http.StatusNotFound, fmt.Errorf("unknown resource %q", name)
+	switch r.Method + " " + r.URL.Path {
+	case "GET /sandbox/truth":
+		at := s.Now()
+		if text := r.URL.Query().Get("at"); text != "" {
+			if at, err = parseInstant(text); err != nil {
+				return nil, http.StatusBadRequest, err
 			}
 		}
-	}
-	instant := func(parameter string, usual time.Time) time.Time {
-		if text := r.URL.Query().Get(parameter); text != "" && err == nil {
-			usual, err = parseInstant(text)
-		}
-		return usual
-	}
-	at := instant("at", s.Now())
-	if resource == "" && endpoint != "GET /sandbox/truth" {
-		err = nil // it has no parameters
-	}
-	switch endpoint {
-	case "GET /sandbox/truth":
-		return s.api.world.Truth(at), http.StatusBadRequest, err
-	case "GET /sandbox/truth/", "GET /sandbox/edits/": // by default all edits until now
-		after, until := instant("after", time.Unix(0, 0)), instant("until", s.Now())
-		if err != nil {
-			return nil, http.StatusBadRequest, err
-		}
-		if endpoint == "GET /sandbox/truth/" {
-			return s.api.organisation.Truth(resource, at), 0, nil
-		}
-		return s.api.organisation.Edits(resource, after, until), 0, nil
+		return s.api.world.Truth(at), 0, nil
 	case "GET /sandbox/stats":
 		return s.Stats(), 0, nil
 	case "POST /sandbox/clock":
@@ -79,8 +56,8 @@ func (s *Server) control(r *http.Request) (value any, status int, err error) {
 			"now": now.UTC().Format(time.RFC3339Nano), "unix_ms": now.UnixMilli(), "manual": s.opts.Clock != nil,
 		}, 0, nil
 	}
-	return nil, http.StatusNotFound, errors.New("available: GET /sandbox/truth, /sandbox/truth/RESOURCE, /sandbox/edits/RESOURCE " +
-		"and /sandbox/stats, GET and POST /sandbox/clock, GET /v3/openapi.json and /v2/openapi.json")
+	return nil, http.StatusNotFound, errors.New("available: GET /sandbox/truth and /sandbox/stats, GET and POST /sandbox/clock, " +
+		"GET /v3/openapi.json and /v2/openapi.json")
 }
 
 // isDocument reports whether a path is that of an OpenAPI document. The documents are not part of

@@ -691,31 +691,6 @@ func TestV2(t *testing.T) {
 	}
 }
 
-// TestControlReturnsTruthAndEdits reads truth and edits over HTTP.
-func TestControlReturnsTruthAndEdits(t *testing.T) {
-	s := newServer(t, lively())
-	get := func(path string, into any) int {
-		w := do(s, "GET", path)
-		if w.Code == 200 {
-			decode(t, w.Body.Bytes(), into)
-		}
-		return w.Code
-	}
-	var records []organisation.Record
-	if code := get("/sandbox/truth/tools", &records); code != 200 || len(records) != len(s.Organisation().Truth("tools", busy)) {
-		t.Errorf("%d, %d tools", code, len(records))
-	}
-	var edits []organisation.Edit
-	if code := get("/sandbox/edits/agents?after=2026-11-01T00:00:00Z", &edits); code != 200 ||
-		len(edits) != len(s.Organisation().Edits("agents", busy.Truncate(day).Add(-18*day), busy)) || len(edits) == 0 {
-		t.Errorf("%d, %d edits", code, len(edits))
-	}
-	for path, want := range map[string]int{"/sandbox/truth/cats": 404, "/sandbox/truth/tools?at=noon": 400,
-		"/sandbox/edits/tools?until=x": 400} {
-		test.Same(t, want, get(path, nil), "%s", path)
-	}
-}
-
 // TestLargeOrganisation checks the sizes of a large organisation.
 func TestLargeOrganisation(t *testing.T) {
 	o := Options{World: Config{Calls: 300, Campaigns: 6}, Organisation: organisation.Config{Sizes: organisation.Large()}}

@@ -35,7 +35,7 @@ func Document(v2 bool) []byte {
 			paths[o.Path] = item
 		}
 		item[strings.ToLower(o.Method)] = o.describe()
-		use(used, item)
+		Use(used, item)
 	}
 	document := Object{
 		"openapi": "3.1.0",
@@ -59,8 +59,8 @@ func Document(v2 bool) []byte {
 	return append(b, '\n')
 }
 
-// use adds the schemas that a value refers to.
-func use(used Object, value any) {
+// Use adds the schemas that a value refers to.
+func Use(used Object, value any) {
 	switch v := value.(type) {
 	case Object:
 		for key, value := range v {
@@ -69,14 +69,14 @@ func use(used Object, value any) {
 				name = strings.TrimPrefix(name, prefix)
 				if used[name] == nil {
 					used[name] = Schemas()[name]
-					use(used, used[name])
+					Use(used, used[name])
 				}
 			}
-			use(used, value)
+			Use(used, value)
 		}
 	case []any:
 		for _, value := range v {
-			use(used, value)
+			Use(used, value)
 		}
 	}
 }

@@ -207,9 +207,9 @@ func (o *Organisation) Find(r *Resource, parent, id string, at time.Time) Object
 
 // Record is an object as it should be stored.
 type Record struct {
-	ID     string `json:"id"`               // within its parent or resource; provider/id of a voice
-	Parent string `json:"parent,omitempty"` // id of the agent of a version, of the knowledge base of a document
-	Object Object `json:"object"`
+	ID     string // within its parent or resource; provider/id of a voice
+	Parent string // id of the agent of a version, of the knowledge base of a document
+	Object Object
 }
 
 // Truth returns every object of a resource at an instant, as in its detail, regardless of faults.
@@ -241,14 +241,14 @@ func (o *Organisation) parents(r *Resource, after, until time.Time) []string {
 
 // Edit is a change of an object.
 type Edit struct {
-	Resource string   `json:"resource"`
-	Parent   string   `json:"parent,omitempty"`
-	ID       string   `json:"id"`
-	At       int64    `json:"at"`
-	Fields   []string `json:"fields"` // the changed fields, in order; nil at creation and deletion
+	Resource string
+	Parent   string
+	ID       string
+	At       int64
+	Fields   []string // the changed fields, in order; nil at creation and deletion
 	// The values of these fields; the whole object at creation (no Before) or deletion (no After).
-	Before Object `json:"before"`
-	After  Object `json:"after"`
+	Before Object
+	After  Object
 }
 
 // Edits returns the changes of a resource's objects after one instant and until another, in order

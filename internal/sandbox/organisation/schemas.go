@@ -1,7 +1,10 @@
 package organisation
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -35,43 +38,20 @@ func isBuiltIn(tool string) bool {
 	})
 }
 
-// body is a JSON Schema with everything it refers to.
+// body is a JSON Schema with everything it refers to, under $defs.
 func body(schema Object, revision int) Object {
-	definitions := Object{}
-	body := inlined(schema, definitions).(Object)
-	body["$schema"], body["$comment"] = "https://json-schema.org/draft/2020-12/schema", fmt.Sprintf("revision %d", revision)
-	if len(definitions) > 0 {
+	body, definitions := maps.Clone(schema), Object{}
+	if operation.Use(definitions, schema); len(definitions) > 0 {
 		body["$defs"] = definitions
 	}
-	return body
-}
-
-// inlined copies a schema for a document with definitions under $defs, and adds the referenced
-// ones.
-func inlined(value any, definitions Object) any {
-	switch v := value.(type) {
-	case Object:
-		all := Object{}
-		for key, value := range v {
-			text, _ := value.(string)
-			name, ok := strings.CutPrefix(text, "#/components/schemas/")
-			if !ok {
-				all[key] = inlined(value, definitions)
-				continue
-			}
-			all[key] = "#/$defs/" + name
-			if definitions[name] == nil {
-				definitions[name] = true // in progress
-				definitions[name] = inlined(operation.Schemas()[name], definitions)
-			}
-		}
-		return all
-	case []any:
-		all := make([]any, len(v))
-		for i, value := range v {
-			all[i] = inlined(value, definitions)
-		}
-		return all
+	text, err := json.Marshal(body)
+	if err == nil {
+		body = Object{}
+		err = json.Unmarshal(bytes.ReplaceAll(text, []byte("#/components/schemas/"), []byte("#/$defs/")), &body)
 	}
-	return value
+	if err != nil {
+		panic("sandbox: " + err.Error()) // built-in
+	}
+	body["$schema"], body["$comment"] = "https://json-schema.org/draft/2020-12/schema", fmt.Sprintf("revision %d", revision)
+	return body
 }
