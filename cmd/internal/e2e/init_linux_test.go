@@ -160,14 +160,16 @@ func TestInit(t *testing.T) {
 	d.answer("API key (not shown)", "a wrong one\n")
 	d.answer("invalid character", "a-wrong-key\n")
 	d.answer("does not accept the API key from this terminal (status 401", "\n")
-	d.answer("API key (not shown)", "\x1b[200~"+testKey+"\n\x1b[201~") // some terminals mark what is pasted
+	d.answer("API key (not shown)", testKey+"\n")
 	d.answer("Folder of the warehouse ["+u.home+"/callhouse]", "/\n")
 	d.answer("/ holds other files", "\n")
 	d.answer("Time zone of days and reports [Asia/Seoul]", "Seoul\n")
 	d.answer("unknown time zone", "\n")
 	d.answer("Currency of costs", "won\n")
 	d.answer("unknown currency", "krw\n")
-	d.answer("Do other programs use the same request limits? [y/N]", "y\n")
+	d.answer("Share of the request limits (below 1 if other programs use them) [1]", "half\n")
+	d.answer("is not a number", "0\n")
+	d.answer("must be above 0", "40%\n")
 	d.answer("Continue? [Y/n]", "maybe\n")
 	d.answer("answer y or n", "\n")
 	code, text := d.end()
@@ -183,7 +185,7 @@ func TestInit(t *testing.T) {
 	}
 	written, _ := u.file(config)
 	for _, line := range []string{`base_url = "` + c.service.URL + `"`, `api_key_file = "` + u.home + `/.config/callhouse/key"`,
-		`warehouse = "` + u.home + `/callhouse"`, `tz = "Asia/Seoul"`, `currency = "KRW"`, `share = 0.5`} {
+		`warehouse = "` + u.home + `/callhouse"`, `tz = "Asia/Seoul"`, `currency = "KRW"`, `share = 0.4`} {
 		if !strings.Contains(written, line+"\n") {
 			t.Errorf("the configuration lacks %s:\n%s", line, written)
 		}
@@ -273,7 +275,7 @@ func TestInitInterrupted(t *testing.T) {
 	u := newNewUser(t)
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}})
 	questions := []struct{ question, answer string }{{"Address", c.service.URL + "\n"}, {"API key", testKey + "\n"}, {"Folder", "\n"},
-		{"Time zone", "\n"}, {"Currency", "\n"}, {"limits", "\n"}, {"Continue", "\n"}}
+		{"Time zone", "\n"}, {"Currency", "\n"}, {"Share", "\n"}, {"Continue", "\n"}}
 	tried := longtest.Each(2)
 	for at := range questions {
 		if !tried(at) {
@@ -358,21 +360,11 @@ func TestInitYes(t *testing.T) {
 	refuse(cli.ExitFailed, "the request limits are used up", testKey, nil, append(address, "--api-key-stdin")...)
 	limited = false
 
-	// With a key in the environment, which the nightly run would not see. The units that it prints are
-	// ready to paste.
-	for name, script := range map[string]string{"systemctl": `test "$1" = is-system-running || echo "$@" >> ` + u.home + "/called\n", "loginctl": ""} {
-		test.OK(t, os.WriteFile(filepath.Join(u.root, "bin", name), []byte("#!/bin/sh\n"+script), 0o755))
-	}
+	// With a key in the environment, which the nightly run would not see.
 	env := []string{"CALLHOUSE_API_KEY=" + testKey}
 	code, text := run("", env, address...)
-	_, paste, _ := strings.Cut(text, "For systemd, paste this:\n")
-	pasted, err := u.serviceUser.command(u.home, paste, "HOME="+u.home).CombinedOutput()
-	service, _ := u.file(".config/systemd/user/callhouse.service")
-	timer, _ := u.file(".config/systemd/user/callhouse.timer")
-	if called, _ := u.file("called"); code != cli.ExitOK || err != nil || called != "--user daemon-reload\n--user enable --now callhouse.timer\n" ||
-		!strings.Contains(service, "ExecStart="+u.root+"/bin/extract run --config "+u.home+"/.config/callhouse/callhouse.toml\n") ||
-		strings.Contains(service, "User=") || !strings.Contains(timer, "OnCalendar=") {
-		t.Errorf("exit code %d, %v, %s:\n%s\n%s\n%s", code, err, pasted, text, service, timer)
+	if code != cli.ExitOK || !strings.Contains(text, "extract follow\n") || !strings.Contains(text, "10 2 * * * "+u.root+"/bin/extract run --config ") {
+		t.Errorf("exit code %d:\n%s", code, text)
 	}
 
 	// Neither an existing configuration nor an existing key is changed. Others may read an empty one.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -26,12 +27,13 @@ import (
 )
 
 const aboutInit = `init asks for the service's address, the API key, the warehouse, the time zone, the currency and
-whether other programs use the same request limits. It tests the key with one request, shows what it
-will write, asks, and writes callhouse.toml and a file with the key (mode 0600). It never changes an
-existing configuration. At the end it prints what starts a run every night on this machine.
+the share of the request limits to use. It tests the key with one request, shows what it will write,
+asks, and writes callhouse.toml and a file with the key (mode 0600). It never changes an existing
+configuration. At the end it prints what starts a run every night on this machine.
 
-Run by root it writes to /etc/callhouse, for the user callhouse if there is one, to whom the key and
-the warehouse then belong. Run by anybody else it writes to that user's own folder of configurations.
+Run by root it writes to /etc/callhouse. The key and the warehouse belong to the owner of the chosen
+folder, or else to the user callhouse if there is one. Run by anybody else it writes to that user's
+own folder of configurations.
 
 With --yes it asks nothing: values come from flags and the environment, and the key from
 CALLHOUSE_API_KEY, --api-key-file or --api-key-stdin.
@@ -90,19 +92,14 @@ func (i *initial) run(ctx context.Context) error {
 			return cli.Usage("give the values as flags or environment variables, with --yes: see extract init --help",
 				"init asks questions, which takes a terminal")
 		}
-		i.ask = newPrompter(in, i.stderr)
+		i.ask = newPrompter(ctx, in, i.stderr)
 		words.Fprintf(i.stderr, "This sets up callhouse in %s.\n"+
 			"Enter accepts the value in [brackets]. Ctrl-C stops before anything is written.\n\n", i.target)
 	}
-	if err := i.values(ctx); err != nil {
+	if err := i.service(ctx); err != nil {
 		return err
 	}
-	if i.store {
-		if err := checkAbsent(i.keyFile, "pass it with --api-key-file"); err != nil {
-			return err
-		}
-	}
-	if err := i.checkOwner(); err != nil {
+	if err := i.values(); err != nil {
 		return err
 	}
 	words.Fprintf(i.stderr, "\ninit will:\n")
@@ -115,17 +112,18 @@ func (i *initial) run(ctx context.Context) error {
 	}
 	if !i.yes {
 		words.Fprintln(i.stderr)
-		if yes, err := i.ask.agree("Continue?", true); err != nil || !yes {
+		if yes, err := i.ask.agree("Continue?"); err != nil || !yes {
 			return cmp.Or(err, cli.Fail(cli.ExitFailed, errors.New("nothing was written"), ""))
 		}
 	}
 	if err := i.write(); err != nil {
 		return explain(err)
 	}
-	return i.next(ctx)
+	return i.next()
 }
 
-// find determines the file to write and the defaults of the values.
+// find determines the file to write and the defaults of the values, and checks what would stop init
+// after the questions.
 func (i *initial) find() (err error) {
 	place, warehouse := i.Env.Own, filepath.Join(i.Env.Get("HOME"), "callhouse")
 	if os.Geteuid() == 0 {
@@ -134,11 +132,6 @@ func (i *initial) find() (err error) {
 		return cli.Usage("set HOME, or run it as root to set up the machine", "the user has no home folder")
 	}
 	named := cmp.Or(i.Path, i.Env.Get(config.EnvFile))
-	if i.Env.Root {
-		if warehouse, err = i.findOwner(cmp.Or(named, place), warehouse); err != nil {
-			return err
-		}
-	}
 	if i.target = cmp.Or(named, place); i.target == "" {
 		return cli.Usage("name it with --config FILE", "no place for the configuration file")
 	}
@@ -157,6 +150,11 @@ func (i *initial) find() (err error) {
 			return err
 		}
 	}
+	if i.keyFile = filepath.Join(filepath.Dir(i.target), "key"); i.APIKeyFile == "" {
+		if err := checkAbsent(i.keyFile, "pass it with --api-key-file"); err != nil {
+			return err
+		}
+	}
 	if i.Settings.From("warehouse").Source == config.FromDefault {
 		i.Warehouse = warehouse
 	}
@@ -164,46 +162,45 @@ func (i *initial) find() (err error) {
 		i.TZ = zoneOf(i.Env)
 	}
 	i.currency = cmp.Or(i.currency, i.Env.Get("CALLHOUSE_CURRENCY"))
-	return nil
-}
-
-// findOwner determines whose the files of root's init are, and whether that user's runs can start. If the
-// folder of the file belongs to another user, init goes on as that one.
-func (i *initial) findOwner(target, warehouse string) (string, error) {
-	if of := config.OwnerOf(filepath.Dir(target)); of.UID != 0 {
-		if target != i.Env.Machine {
-			warehouse = filepath.Join(of.Home, "callhouse")
-		}
-		words.Fprintf(i.stderr, "Going on as the user %s, to whom the folder of %s belongs.\n", of.Name, target)
-		if err := of.Become(i.Env); err != nil {
-			return "", err
-		}
-		i.Env.Root = false
-		return warehouse, checkProgram(&of)
+	if err := i.checkOwner(); err != nil {
+		return err
 	}
-	if named, err := user.Lookup("callhouse"); err == nil {
-		i.owner = config.OwnerAs(named)
-	} else {
+	if i.Env.Root && i.owner.UID == 0 {
 		words.Fprintf(i.stderr, "This machine has no user callhouse: everything will belong to root and run as\n"+
 			"root. To give it a user of its own, stop here, and begin again after:\n"+
 			"  useradd --system --home-dir /var/lib/callhouse --shell /usr/sbin/nologin callhouse\n\n")
 	}
-	return warehouse, checkProgram(&i.owner)
+	return nil
 }
 
-// checkProgram returns an error if a user cannot start this program.
-func checkProgram(of *config.Owner) error {
+// checkOwner determines whose the files of root's init are, and whether that user's runs can start.
+func (i *initial) checkOwner() error {
+	if !i.Env.Root {
+		return nil
+	}
+	i.owner = config.OwnerOf(i.Warehouse)
+	if i.owner.UID == 0 {
+		i.owner = config.OwnerOf(filepath.Dir(i.target))
+	}
+	if named, err := user.Lookup("callhouse"); i.owner.UID == 0 && err == nil && !layout.IsWarehouse(i.Warehouse) {
+		i.owner = config.OwnerAs(named)
+	}
 	program, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	closed, mode := of.MayNot(program)
-	if closed == "" {
-		return nil
+	if closed, mode := i.owner.MayNot(program); closed != "" {
+		return cli.Usage(fmt.Sprintf("install it first: install -m 0755 %s %s /usr/local/bin/",
+			words.Shell(filepath.Join(filepath.Dir(program), "extract")), words.Shell(filepath.Join(filepath.Dir(program), "query"))),
+			"the user %s cannot start %s: %s is closed to others (mode %04o)", i.owner.Name, program, closed, mode)
 	}
-	return cli.Usage(fmt.Sprintf("install it first: install -m 0755 %s /usr/local/bin/",
-		words.Shell(filepath.Join(filepath.Dir(program), "extract"))+" "+words.Shell(filepath.Join(filepath.Dir(program), "query"))),
-		"the user %s cannot start %s: %s is closed to others (mode %04o)", of.Name, program, closed, mode)
+	for _, path := range []string{i.Warehouse, i.target} {
+		if closed, mode := i.owner.MayNot(resolved(filepath.Dir(path))); closed != "" {
+			return cli.Usage("open it to that user, or name another place; if it is empty, remove it",
+				"the user %s cannot reach %s: %s is closed to others (mode %04o)", i.owner.Name, path, closed, mode)
+		}
+	}
+	return nil
 }
 
 // checkAbsent returns an error if a file exists, with a hint. An empty one, too: it could be readable by
@@ -215,11 +212,9 @@ func checkAbsent(path, hint string) error {
 	return nil // writing it reports any other error
 }
 
-// values takes all values from the settings, or asks for them.
-func (i *initial) values(ctx context.Context) error {
-	if err := i.service(ctx); err != nil {
-		return err
-	}
+// values takes the values besides address and key from the settings, or asks for them.
+func (i *initial) values() error {
+	share := strconv.FormatFloat(i.Share, 'g', -1, 64)
 	for _, v := range []struct {
 		question string
 		to       *string
@@ -228,6 +223,7 @@ func (i *initial) values(ctx context.Context) error {
 		{"Folder of the warehouse", &i.Warehouse, i.validWarehouse},
 		{"Time zone of days and reports", &i.TZ, validZone},
 		{"Currency of costs, e.g. KRW or USD (optional)", &i.currency, validCurrency},
+		{"Share of the request limits (below 1 if other programs use them)", &share, i.validShare},
 	} {
 		var err error
 		if i.ask == nil {
@@ -239,16 +235,7 @@ func (i *initial) values(ctx context.Context) error {
 			return err
 		}
 	}
-	if i.ask == nil {
-		return nil
-	}
-	others, err := i.ask.agree("Do other programs use the same request limits?", i.Share < 1)
-	if !others {
-		i.Share = 1
-	} else if i.Share == 1 {
-		i.Share = 0.5
-	}
-	return err
+	return nil
 }
 
 // service takes the address and the key from the settings and tests them, or asks for both until a
@@ -354,37 +341,14 @@ func explainTest(err error) error {
 		return interrupted()
 	case cli.Is[*api.AuthError](err):
 		return cli.Fail(cli.ExitFailed, err, "check the key in the service's dashboard; nothing was written")
-	case answered && f.Status == 429:
-		wait := "a minute"
-		if f.Wait() > 0 {
-			wait = cli.Clock(f.Wait())
-		}
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("the request limits are used up by other programs (%w)", err),
-			"wait "+wait+" and try again; nothing was written")
 	case answered:
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("the service fails (%w)", f), "try again later; nothing was written")
+		what := "the service fails"
+		if f.Status == 429 {
+			what = "the request limits are used up by other programs"
+		}
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s (%w)", what, f), "try again later; nothing was written")
 	}
 	return explain(err)
-}
-
-// checkOwner sets the owner to that of the chosen warehouse, if it exists.
-func (i *initial) checkOwner() error {
-	if !i.Env.Root {
-		return nil
-	}
-	if of := config.OwnerOf(i.Warehouse); of.UID != 0 || layout.IsWarehouse(i.Warehouse) {
-		i.owner = of
-	}
-	if err := checkProgram(&i.owner); err != nil {
-		return err
-	}
-	for _, path := range []string{i.Warehouse, i.target} {
-		if closed, mode := i.owner.MayNot(resolved(filepath.Dir(path))); closed != "" {
-			return cli.Usage("open it to that user, or name another place; if it is empty, remove it",
-				"the user %s cannot reach %s: %s is closed to others (mode %04o)", i.owner.Name, path, closed, mode)
-		}
-	}
-	return nil
 }
 
 // write writes the files, and makes the warehouse's folder.
@@ -401,10 +365,8 @@ func (i *initial) write() error {
 	dir := filepath.Dir(i.target)
 	_, err := os.Stat(dir)
 	fresh := err != nil
-	for _, dir := range []string{dir, i.Warehouse} {
-		if err := cmp.Or(os.MkdirAll(filepath.Dir(dir), 0o755), os.MkdirAll(dir, 0o700)); err != nil {
-			return err
-		}
+	if err := cmp.Or(makeFolder(dir), makeFolder(i.Warehouse)); err != nil {
+		return err
 	}
 	if i.store {
 		if err := os.WriteFile(i.keyFile, []byte(i.key+"\n"), 0o600); err != nil {
@@ -423,12 +385,32 @@ func (i *initial) write() error {
 	return errors.Join(err, os.Chown(i.Warehouse, i.owner.UID, i.owner.GID), os.Chown(i.target, 0, i.owner.GID), os.Chmod(i.target, 0o640))
 }
 
+// makeFolder makes a folder that only its owner may enter. Missing folders around it are open to all,
+// whatever the umask, because that owner may be another user.
+func makeFolder(dir string) error {
+	up := filepath.Dir(dir)
+	if _, err := os.Stat(up); errors.Is(err, fs.ErrNotExist) {
+		if err := cmp.Or(makeFolder(up), os.Chmod(up, 0o755)); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// validAddress adds the scheme that is usually not typed.
 func validAddress(text string) (string, error) {
 	if text == "" {
 		return "", cli.Usage("give it with --base-url: the part before /v3, e.g. https://api.example.com", "no service address")
 	}
-	if !strings.Contains(text, "://") && !strings.ContainsAny(text, "@?# ") {
-		text = "https://" + text
+	if !strings.Contains(text, ":/") && !api.MayHoldSecrets(text) {
+		scheme := "https://"
+		if u, err := url.Parse("//" + text); err == nil && config.OnThisMachine(u.Hostname()) {
+			scheme = "http://"
+		}
+		text = scheme + strings.TrimLeft(text, "/")
 	}
 	if err := api.CheckBaseURL(text); err != nil {
 		return "", cli.Usage("use the part before /v3, e.g. https://api.example.com", "%w", err)
@@ -462,7 +444,8 @@ func (i *initial) validWarehouse(text string) (string, error) {
 	case other && !layout.IsWarehouse(path):
 		return "", cli.Usage("name a new or empty folder, e.g. "+filepath.Join(path, "callhouse"), "%s holds other files", path)
 	}
-	return path, nil
+	i.Warehouse = path
+	return path, i.checkOwner()
 }
 
 // zoneOf returns the machine's time zone; UTC if it has no name.
@@ -492,4 +475,18 @@ func validCurrency(text string) (string, error) {
 		return "", cli.Usage("use an ISO 4217 code, e.g. KRW or USD", "unknown currency %q", text)
 	}
 	return unit.String(), nil
+}
+
+// validShare accepts a part of 1, and a percentage.
+func (i *initial) validShare(text string) (string, error) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	share, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if percent {
+		share /= 100
+	}
+	if err != nil {
+		return "", cli.Usage("write a number such as 0.5", "%q is not a number", text)
+	}
+	i.Share = share
+	return text, i.checkBudget()
 }

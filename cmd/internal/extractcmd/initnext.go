@@ -1,25 +1,22 @@
 package extractcmd
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 
 	"callhouse/internal/words"
 )
 
 // next prints what to do next: the first run, and how to start one every night.
-func (i *initial) next(ctx context.Context) error {
+func (i *initial) next() error {
 	program, err := os.Executable()
 	if err != nil {
 		return err
-	}
-	units, ctl := "~/.config/systemd/user", "systemctl --user"
-	if os.Geteuid() == 0 {
-		units, ctl = "/etc/systemd/system", "systemctl"
 	}
 	name := func(name string) string {
 		path := filepath.Join(filepath.Dir(program), name)
@@ -32,24 +29,36 @@ func (i *initial) next(ctx context.Context) error {
 	if i.target != i.Env.Own && i.target != i.Env.Machine {
 		with = " --config " + words.Shell(i.target)
 	}
-	out := i.text(i.stdout)
-	words.Fprintf(out, "\nDone. Next, the first run and the first report:\n  %s run%s\n  %s sentiment --by agent%s\n",
+	words.Fprintf(i.text(i.stdout), "\nDone. Next, the first run and the first report:\n  %s run%s\n  %s sentiment --by agent%s\n",
 		name("extract"), with, name("query"), with)
-	cron, systemd := scheduled(ctx, "crontab"), scheduled(ctx, "systemctl", "is-system-running")
-	night := fmt.Sprintf("10 2 * * * %s run --config %s --quiet", cronQuoted(program), cronQuoted(i.target))
+	_, err = os.Stat("/run/systemd/system") // as sd_booted
+	i.nightly(program, name("extract")+" follow"+with, err == nil, cronRuns())
+	return nil
+}
+
+// nightly prints what starts a run every night. follow is the command where nothing else can start one.
+func (i *initial) nightly(program, follow string, systemd, cron bool) {
+	out := i.text(i.stdout)
+	of := "crontab -e"
+	if i.owner.UID != 0 {
+		of = "crontab -u " + i.owner.Name + " -e"
+	}
+	line := fmt.Sprintf("10 2 * * * %s run --config %s --quiet", cronQuoted(program), cronQuoted(i.target))
 	switch {
-	case cron && i.owner.UID != 0:
-		words.Fprintf(out, "\nTo start it every night, add this line with crontab -u %s -e:\n  %s\n", i.owner.Name, night)
 	case cron:
-		words.Fprintf(out, "\nTo start it every night, add this line with crontab -e:\n  %s\n", night)
+		words.Fprintf(out, "\nTo start it every night, add this line with %s:\n  %s\n", of, line)
 	case !systemd:
-		words.Fprintf(out, "\nThis machine has neither cron nor systemd to start it every night. Instead,\n"+
+		words.Fprintf(out, "\nNeither cron nor systemd runs on this machine to start it every night. Instead,\n"+
 			"start this once, e.g. as the command of the container. It copies new calls within\n"+
-			"minutes, and every day at 03:00 does what a run does:\n  %s follow%s\nFor another scheduler, the line of cron would be:\n  %s\n",
-			name("extract"), with, night)
+			"minutes, and every day at 03:00 does what a run does:\n  %s\n"+
+			"If cron will run, or for another scheduler, this is its line (%s):\n  %s\n", follow, of, line)
 	}
 	if !systemd {
-		return nil
+		return
+	}
+	units, ctl := "~/.config/systemd/user", "systemctl --user"
+	if os.Geteuid() == 0 {
+		units, ctl = "/etc/systemd/system", "systemctl"
 	}
 	words.Fprintf(out, `
 For systemd, paste this:
@@ -92,18 +101,18 @@ END
 	if os.Geteuid() != 0 {
 		words.Fprintln(out, "loginctl enable-linger  # also while you are logged out")
 	}
-	return nil
 }
 
-// scheduled reports whether a program of a scheduler is installed and, asked so, says that it runs:
-// systemctl is also found where another program than systemd was started first, as in containers.
-func scheduled(ctx context.Context, program string, asked ...string) bool {
-	_, err := exec.LookPath(program)
-	if err == nil && len(asked) > 0 {
-		said, _ := exec.CommandContext(ctx, program, asked...).Output() // it fails unless all units are well
-		return strings.TrimSpace(string(said)) != "offline"
+// cronRuns reports whether a daemon of cron runs: an installed one may be stopped, as in containers.
+func cronRuns() bool {
+	if runtime.GOOS != "linux" { // launchd starts it when there is a crontab
+		return true
 	}
-	return err == nil
+	names, _ := filepath.Glob("/proc/[0-9]*/comm") // the pattern is valid
+	return slices.ContainsFunc(names, func(name string) bool {
+		comm, _ := os.ReadFile(name) // the process may have ended
+		return slices.Contains([]string{"cron", "crond", "fcron"}, strings.TrimSpace(string(comm)))
+	})
 }
 
 // cronQuoted also escapes percent signs, which cron reads as line breaks.

@@ -1,9 +1,13 @@
 package extractcmd
 
 import (
+	"bufio"
+	"cmp"
+	"context"
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
@@ -14,45 +18,49 @@ import (
 
 // prompter asks questions on a terminal.
 type prompter struct {
-	fd   int
-	line *term.Terminal
-	out  io.Writer
+	ctx   context.Context
+	in    *os.File
+	lines *bufio.Reader
+	out   io.Writer
 }
 
-func newPrompter(in *os.File, out io.Writer) *prompter {
-	return &prompter{int(in.Fd()), term.NewTerminal(struct {
-		io.Reader
-		io.Writer
-	}{in, cli.File(out)}, ""), out}
+func newPrompter(ctx context.Context, in *os.File, out io.Writer) *prompter {
+	return &prompter{ctx, in, bufio.NewReader(in), out}
 }
 
 func interrupted() error {
 	return cli.Fail(cli.ExitInterrupted, errors.New("interrupted: nothing was written"), "")
 }
 
-// read reads a line, without echo if hidden. Ctrl-C, Ctrl-D and the end of the input are
-// interruptions.
-func (p *prompter) read(question string, hidden bool) (text string, err error) {
-	before, err := term.MakeRaw(p.fd)
+// read reads a line, without echo if hidden. Ctrl-C and the end of the input are interruptions.
+func (p *prompter) read(question string, hidden bool) (string, error) {
+	before, err := term.GetState(int(p.in.Fd()))
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = term.Restore(p.fd, before) }()
-	if width, height, err := term.GetSize(p.fd); err == nil && width > 0 {
-		_ = p.line.SetSize(width, height) // cannot fail without a line
+	words.Fprintf(p.out, "%s: ", question)
+	answer := make(chan string, 1)
+	go func() { // it cannot be interrupted, and ends with the program
+		defer close(answer)
+		if hidden {
+			if text, err := term.ReadPassword(int(p.in.Fd())); err == nil {
+				words.Fprintln(p.out)
+				answer <- string(text)
+			}
+		} else if text, err := p.lines.ReadString('\n'); err == nil {
+			answer <- text
+		}
+	}()
+	select {
+	case <-p.ctx.Done():
+		_ = term.Restore(int(p.in.Fd()), before)
+	case text, ok := <-answer:
+		if ok {
+			return strings.TrimSpace(text), nil
+		}
 	}
-	question = words.Line(question) + ": "
-	if hidden {
-		text, err = p.line.ReadPassword(question)
-	} else {
-		p.line.SetPrompt(question)
-		text, err = p.line.ReadLine()
-	}
-	if err != nil && !errors.Is(err, term.ErrPasteIndicator) {
-		_, _ = io.WriteString(p.line, "\n")
-		return "", interrupted()
-	}
-	return strings.TrimSpace(text), nil
+	words.Fprintln(p.out)
+	return "", interrupted()
 }
 
 // ask asks until check accepts the answer. An empty answer is usual.
@@ -60,12 +68,7 @@ func (p *prompter) ask(question, usual string, check func(string) (string, error
 	if usual != "" {
 		question += " [" + usual + "]"
 	}
-	return p.until(question, false, func(text string) (string, error) {
-		if text == "" {
-			text = usual
-		}
-		return check(text)
-	})
+	return p.until(question, false, func(text string) (string, error) { return check(cmp.Or(text, usual)) })
 }
 
 func (p *prompter) until(question string, hidden bool, check func(string) (string, error)) (string, error) {
@@ -81,23 +84,15 @@ func (p *prompter) until(question string, hidden bool, check func(string) (strin
 	}
 }
 
-// agree asks a yes-or-no question.
-func (p *prompter) agree(question string, usual bool) (yes bool, err error) {
-	choice := map[bool]string{true: "Y/n", false: "y/N"}[usual]
-	_, err = p.until(question+" ["+choice+"]", false, func(text string) (string, error) {
-		switch strings.ToLower(text) {
-		case "y", "yes":
-			yes = true
-		case "n", "no":
-			yes = false
-		case "":
-			yes = usual
-		default:
+// agree asks a yes-or-no question; Enter means yes.
+func (p *prompter) agree(question string) (bool, error) {
+	answer, err := p.until(question+" [Y/n]", false, func(text string) (string, error) {
+		if text = strings.ToLower(text); !slices.Contains([]string{"", "y", "yes", "n", "no"}, text) {
 			return "", errors.New("answer y or n")
 		}
 		return text, nil
 	})
-	return yes, err
+	return !strings.HasPrefix(answer, "n"), err
 }
 
 // printError prints an error and its hint.

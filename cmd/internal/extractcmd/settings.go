@@ -126,8 +126,11 @@ func (s *settings) crawlConfig(now time.Time) (crawler.Config, error) {
 		return cfg, cli.Usage(strings.TrimPrefix(help, "; or "), "no service address%s", why)
 	}
 	if err := api.CheckBaseURL(s.BaseURL); err != nil {
-		return cfg, cli.Usage("set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3; "+
-			"the API key is set separately", "%w", err)
+		hint := "set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3; the API key is set separately"
+		if meant, merr := validAddress(s.BaseURL); merr == nil && !api.MayHoldSecrets(s.BaseURL) {
+			hint = "use --base-url " + meant + ", or set CALLHOUSE_BASE_URL to it"
+		}
+		return cfg, cli.Usage(hint, "%w", err)
 	}
 	if err := s.checkBudget(); err != nil {
 		return cfg, err
