@@ -16,6 +16,9 @@
 //	-- Flags: flags that the report has in addition to those of all (reports)
 //	-- Keys: the columns that distinguish a row from the others of its group; without this line
 //	   those that have no unit; none: two periods have no rows in common (reports)
+//	-- Main: the figure that stands for a group where people compare groups, and its row, as in
+//	   "answered_percent of stage completed"; without this line the first shown one that is judged, and
+//	   the row in which it changed most clearly (reports)
 //	-- Empty: what it means that there are no rows; without it no calls match (reports)
 //	-- Example: a command line, for its help (reports)
 //	-- Columns:
@@ -29,12 +32,10 @@
 //
 // The unit of a share names its denominator in words and, for comparisons, in SQL over the report's
 // columns, as in "percent of answered: answered_calls": of the row or, with an aggregate, of the group's
-// rows. A count with one is 0 in a period that lacks its row only if that period's denominator is above
-// 0. The unit of a mean names the column of its spread, which is not shown: spread_of in macros.sql.
+// rows. The unit of a mean names the column of its spread, which is not shown: spread_of in macros.sql.
 //
-// TYPE PER KEYS is a column that is the same in all rows of the group with the same keys ("key" is the
-// group alone); one with the unit hidden is not shown. A column of a view that is never null says NOT
-// NULL behind its type. The package runs nothing and knows no database; what the stored tables hold it
+// A column with the unit hidden is not shown. A column of a view that is never null says NOT NULL behind its
+// type. The package runs nothing and knows no database; what the stored tables hold it
 // takes from package schema.
 package sqlfiles
 

@@ -28,10 +28,11 @@ type File struct {
 	Fielded []string
 	// History is the number of days read before the requested ones, as their past.
 	History int
-	// Repeats maps columns to the keys within which their value is constant.
-	Repeats map[string][]string
 	// Keys are the columns that identify a row within its group.
 	Keys []string
+	// Main is the figure that stands for a group in a comparison, and MainRow the condition of its row within the
+	// group; empty: the row whose figure changed most clearly.
+	Main, MainRow string
 	// Incomparable is why periods cannot be compared; empty: they can.
 	Incomparable string
 	Empty        string // the meaning of an empty result
@@ -122,6 +123,12 @@ func Parse(name, text string) (*File, error) {
 			}
 		case key == "Columns":
 			inColumns = true
+		case key == "Main":
+			var row string
+			f.Main, row, _ = strings.Cut(strings.TrimSpace(rest), " of ")
+			if column, word, ok := strings.Cut(row, " "); ok {
+				f.MainRow = column + " = '" + word + "'"
+			}
 		case lists[key] != nil:
 			*lists[key] = list(rest)
 		case texts[key] != nil:
@@ -137,8 +144,8 @@ func Parse(name, text string) (*File, error) {
 	return f, f.finish()
 }
 
-// finish parses what counted_calls has, derives keys that are not named, and whether two periods can
-// share rows.
+// finish parses what counted_calls has, derives keys and a main figure that are not named, and whether two
+// periods can share rows.
 func (f *File) finish() error {
 	for i, r := range f.Reads {
 		name, of, counts := strings.Cut(r, " of ")
@@ -150,6 +157,11 @@ func (f *File) finish() error {
 			if _, err := fmt.Sscanf(days, "%d days before", &f.History); err != nil {
 				return fmt.Errorf("parse header: %q: %w", r, err)
 			}
+		}
+	}
+	for _, c := range f.Columns {
+		if f.Main == "" && c.Shown && (c.Spread != "" || c.Unit == "percent" && c.Whole != "") && !slices.Contains(f.Fielded, c.Name) {
+			f.Main = c.Name
 		}
 	}
 	switch {
@@ -252,13 +264,7 @@ func (f *File) column(line string) error {
 	}
 	c := Column{Name: fields[0], Meaning: fields[3], Shown: shown}
 	c.Type, c.NotNull = strings.CutSuffix(fields[1], " NOT NULL")
-	var same, of string
-	if c.Type, same, _ = strings.Cut(c.Type, " PER "); same != "" {
-		if f.Repeats == nil {
-			f.Repeats = map[string][]string{}
-		}
-		f.Repeats[c.Name] = strings.Fields(same)
-	}
+	var of string
 	c.Unit, of, _ = strings.Cut(fields[2], ": ")
 	c.Unit, c.Of, _ = strings.Cut(c.Unit, " of ")
 	switch {
@@ -267,7 +273,7 @@ func (f *File) column(line string) error {
 		return nil
 	case c.Unit == "-":
 		c.Unit = ""
-	case c.Unit == "percent" || c.Unit == "count":
+	case c.Unit == "percent":
 		c.Whole = of
 	case of != "":
 		c.Spread, f.Hidden = of, append(f.Hidden, of)

@@ -21,8 +21,7 @@ func TestParse(t *testing.T) {
 		Text:  "The first paragraph, over two lines: with a colon.\n\nThe second.",
 		Reads: []string{"selected", "counted_calls"}, Needs: []string{"end"}, Counts: []string{"status", "is_started"},
 		Arguments: "WORD...", Flags: []string{"field"}, Fielded: []string{"at"}, Keys: []string{"at"}, History: 28,
-		Hidden:       []string{"waits", "total"},
-		Repeats:      map[string][]string{"long_percent": {"key"}, "total": {"at"}},
+		Hidden: []string{"waits", "total"}, Main: "long_percent", MainRow: "at = 'now'",
 		Incomparable: "each row belongs to one call or time, which lies in one period only",
 		Columns: []Column{
 			{Name: "key", Type: "VARCHAR", Meaning: "the group"},

@@ -205,33 +205,6 @@ func mayHave(key any, by string, day time.Time) bool {
 	return true
 }
 
-// A steady number of calls is never an anomaly, whatever the groups.
-func TestSteadyDaysAreNotOff(t *testing.T) {
-	r := rand.New(rand.NewPCG(4, 4))
-	var calls []row
-	for day := range 100 {
-		n := 40
-		if at := time.Date(2026, 8, 3+day, 0, 0, 0, 0, time.UTC); weekend(at) {
-			n = 20
-		}
-		for i := range n {
-			calls = append(calls, row{"call_id": fmt.Sprint(day, "-", i), "agent_id": fmt.Sprint("a", i%2), "status": "ended", "disconnection_reason": "user_hangup",
-				"start_at": time.Date(2026, 8, 3+day, 8+i%8, r.IntN(60), 0, 0, time.UTC).UnixMilli(), "duration_ms": int64(60_000 + r.IntN(5000)), "user_turns": int64(1)})
-		}
-	}
-	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
-	tried := longtest.Each(6)
-	for i, by := range []string{"", "agent", "weekday", "week", "month", "day", "hour", "agent,weekday", "weekday,hour", "month,agent"} {
-		if !tried(i) {
-			continue
-		}
-		rows, err := askFor(t.Context(), w, "anomalies", question.Params{By: by})
-		if got := all(t, rows, err); len(got) > 0 {
-			t.Errorf("by %q %d days are off: %v …", by, len(got), got[0])
-		}
-	}
-}
-
 // cutOff reports whether p's bounds exclude a part of a day.
 func cutOff(midnight, next time.Time, p question.Params) bool {
 	return !p.Since.IsZero() && p.Since.After(midnight) || !p.Until.IsZero() && p.Until.Before(next)
@@ -301,36 +274,5 @@ func checkFound(t *testing.T, w *analytics.Warehouse, p question.Params, days ..
 		if late := p.Since.IsZero() || want >= p.Since.Format(time.DateOnly); found[want] != late {
 			t.Errorf("since %v: %s is found: %v; found are %v", p.Since, want, found[want], found)
 		}
-	}
-}
-
-// Mondays usually have 50 % more calls than other days, so a Monday with as many as another day is
-// an anomaly.
-func TestWeekdays(t *testing.T) {
-	r := rand.New(rand.NewPCG(6, 6))
-	first := time.Date(2026, 8, 3, 0, 0, 0, 0, time.UTC)
-	var calls []row
-	for day := range 120 {
-		date := first.AddDate(0, 0, day)
-		n := 120 + r.IntN(8)
-		switch day := date.Format(time.DateOnly); {
-		case day == "2026-11-26":
-			n = 3
-		case day == "2026-10-19": // a Monday
-		case date.Weekday() == time.Monday:
-			n += 72
-		}
-		for i := range n {
-			calls = append(calls, row{"call_id": fmt.Sprint(day, "-", i), "agent_id": "a", "status": "ended", "disconnection_reason": "user_hangup",
-				"start_at": date.Add(time.Duration(8*60+i) * time.Minute).UnixMilli(), "duration_ms": int64(60_000 + r.IntN(5000)), "user_turns": int64(1)})
-		}
-	}
-	rows, err := askFor(t.Context(), warehouse(t, analyticstest.Data{Calls: calls}, nil), "anomalies", question.Params{Since: first.AddDate(0, 0, 60)})
-	var got []string
-	for _, line := range all(t, rows, err) {
-		got = append(got, time.Time(line[0].(value.Date)).Format(time.DateOnly))
-	}
-	if want := []string{"2026-11-26", "2026-10-19"}; !slices.Equal(got, want) {
-		t.Errorf("the days %q are off, want %q", got, want)
 	}
 }

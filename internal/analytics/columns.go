@@ -17,7 +17,7 @@ const AllColumns = "all"
 func (a *Answer) Show(names []string) error {
 	of, out, known := a.figures()
 	if len(names) == 0 && a.comparing() && len(a.q.Keys) > 0 {
-		names = a.main()
+		names = strings.Fields(a.Report.Main)
 	}
 	if len(names) == 0 {
 		names = a.usual(7 - len(a.q.Keys)) // more do not fit a terminal
@@ -70,17 +70,6 @@ func (a *Answer) figures() (of map[string][]int, groups []int, known []string) {
 		}
 	}
 	return of, groups, known
-}
-
-// main returns the main figure of a report, which stands for a group in a comparison: the first of those
-// shown whose changes are judged.
-func (a *Answer) main() []string {
-	for _, c := range a.q.Report.Columns {
-		if c.Shown && (c.Spread != "" || c.Unit == "percent" && c.Whole != "") && !slices.Contains(a.q.Report.Fielded, c.Name) {
-			return []string{c.Name}
-		}
-	}
-	return nil
 }
 
 func (a *Answer) comparing() bool {

@@ -26,13 +26,13 @@ var wholes = map[string]string{
 	"agents.positive_percent": "rated_calls", "agents.success_percent": "known_calls", "agents.transferred_percent": "answered_calls",
 	"callers.completed_percent": "judged_calls", "callers.first_contact_percent": "judged_calls",
 	"callers.repeat_24h_percent": "callers", "callers.repeat_7d_percent": "callers",
-	"conversation.interrupted_percent": "calls", "coverage.share_percent": "listed: calls",
+	"conversation.interrupted_percent": "calls",
 	"disconnections.connected_percent": "calls", "disconnections.share_percent": "all: calls", "durations.share_percent": "all: calls",
 	"early.hung_up_5s_percent": "answered_calls", "early.hung_up_10s_percent": "answered_calls", "early.silent_percent": "answered_calls",
 	"flows.completed_percent": "answered_calls", "flows.hung_up_percent": "answered_calls", "flows.lost_percent": "answered_calls",
 	"flows.transferred_percent": "answered_calls",
-	"scorecards.share_percent":  listed, "scorecards.hits": listed, "scorecards.values": listed,
-	"funnel.answered_percent": "answered_calls", "funnel.attempted_percent": "attempted: calls", "funnel.connected_percent": "connected: calls",
+	"scorecards.share_percent":  "judged",
+	"funnel.answered_percent":   "answered_calls", "funnel.attempted_percent": "attempted: calls", "funnel.connected_percent": "connected: calls",
 	"outcomes.answered_percent": "all: answered_calls", "outcomes.share_percent": "all: calls",
 	"sentiment.negative_percent": "rated_calls", "sentiment.neutral_percent": "rated_calls", "sentiment.positive_percent": "rated_calls",
 	"sentiment.other_percent": "rated_calls", "sentiment.unrated_percent": "reached_calls", "success.success_percent": "known_calls",
@@ -40,14 +40,6 @@ var wholes = map[string]string{
 	"transfers.answered_percent": "answered_calls", "transfers.transferred_percent": "all: transferred_calls",
 	"versions.completed_percent": "answered_calls", "versions.positive_percent": "rated_calls", "versions.success_percent": "known_calls", "volume.share_percent": "all: calls",
 }
-
-// listed is the number of texts or booleans of a criterion that have a row each, also for rows that
-// one period lacks.
-const listed = "listed"
-
-// repeated are the columns that a missing row takes from another row of the same criterion and
-// kind, or of the group.
-var repeated = map[string]string{"judged": "value=", "evaluated_calls": "criterion=", "evaluated_percent": "criterion="}
 
 // comparedRows is a report's answer, with its rows by key.
 type comparedRows struct {
@@ -96,28 +88,11 @@ func (a comparedRows) at(key, name string) any {
 	return nil
 }
 
-// like returns the first row with the same keys up to the one named upTo.
-func (a comparedRows) like(key, upTo string) string {
-	keys, _, _ := strings.Cut(key, upTo)
-	for _, k := range a.keys {
-		if strings.HasPrefix(k, keys+upTo) {
-			return k
-		}
-	}
-	return ""
-}
-
 // whole returns the denominator of a row's share; that of its group if the rule names one.
 func (a comparedRows) whole(key, group, rule string) int {
 	number := func(k, name string) int {
 		n, _ := a.at(k, name).(int64)
 		return int(n)
-	}
-	if rule == listed {
-		if k := a.like(key, repeated["judged"]); a.at(k, "hits") != nil {
-			return number(k, "judged")
-		}
-		return 0
 	}
 	of, name, ofGroup := strings.Cut(rule, ": ")
 	if !ofGroup {
@@ -192,9 +167,6 @@ func checkComparison(t *testing.T, f *sqlfiles.File, zone string, is, was, got c
 			}
 			n, m := is.whole(key, got.group[key], rule), was.whole(key, got.group[key], rule)
 			now, before := is.at(key, c.Name), was.at(key, c.Name)
-			if upTo := repeated[c.Name]; f.Name == "scorecards" && upTo != "" {
-				now, before = is.at(is.like(key, upTo), c.Name), was.at(was.like(key, upTo), c.Name)
-			}
 			if missing := is.rows[key] == nil; missing && before != nil && now == nil {
 				now = zeroOf(c, rule, n)
 			} else if was.rows[key] == nil && now != nil && before == nil {
@@ -245,7 +217,7 @@ func judgedOf(f *sqlfiles.File, is, was, got comparedRows) (judged int) {
 			case isWhole(key, rule):
 			case c.Spread != "" && got.at(key, "change_low_"+c.Name) != nil,
 				c.Unit == "percent" && c.Whole != "" && n > 0 && m > 0 && (there && is.at(key, c.Name) != nil && was.at(key, c.Name) != nil ||
-					!there && (strings.Contains(rule, ": ") || rule == listed) && (is.at(key, c.Name) != nil || was.at(key, c.Name) != nil)):
+					!there && strings.Contains(rule, ": ") && (is.at(key, c.Name) != nil || was.at(key, c.Name) != nil)):
 				judged++
 			}
 		}
@@ -260,11 +232,9 @@ func quantile(n int) float64 { return math.Sqrt2 * math.Erfinv(1-.05/float64(max
 // zeroOf returns a figure of a row that the period lacks.
 func zeroOf(c sqlfiles.Column, rule string, whole int) any {
 	switch {
-	case rule == listed && whole == 0:
-		return nil
 	case c.Unit == "count":
 		return int64(0)
-	case (strings.Contains(rule, ": ") || rule == listed) && whole > 0:
+	case strings.Contains(rule, ": ") && whole > 0:
 		return 0.0
 	}
 	return nil
@@ -440,4 +410,51 @@ func TestSharesOfThemselvesAreNotJudged(t *testing.T) {
 		t.Errorf("the bounds are those of %d changes, want %d", n, len(want))
 	}
 	checkComparison(t, f, "UTC", is, was, got)
+}
+
+// For people, a group that is compared has one row: that of the stage or outcome that the header names, else the
+// clearest change. Its bounds are those of the whole answer.
+func TestGroupsHaveOneRow(t *testing.T) {
+	w := warehouse(t, randomData(rand.New(rand.NewPCG(1, 1)), 400), nil)
+	p := question.Params{By: "call_type", Since: parse(t, "2026-10-15T00:00:00Z"), Until: parse(t, "2026-11-25T00:00:00Z")}
+	for name, row := range map[string]string{"funnel": `stage="completed"`, "outcomes": `outcome="completed"`, "disconnections": "", "tools": "", "costs": "", "agents": "all"} {
+		f, err := question.Report(name)
+		test.OK(t, err)
+		q := p.WithPrevious(time.UTC)
+		whole := ask(t, w, f, q)
+		q.OneRow = true
+		got := ask(t, w, f, q)
+		groups := map[string]int{}
+		for _, key := range whole.keys {
+			groups[whole.group[key]] = 0
+		}
+		for _, key := range got.keys {
+			groups[got.group[key]]++
+			if !strings.Contains(key, row) && row != "all" && whole.rows[got.group[key]+row+" "] != nil {
+				t.Errorf("%s: %s has the row %s", name, got.group[key], key)
+			}
+			test.NoDiff(t, diff([][]any{whole.rows[key]}, [][]any{got.rows[key]}), "%s, %s (-all rows +one)", name, key)
+			for _, other := range whole.keys {
+				if row == "" && whole.group[other] == got.group[key] && clearness(whole, other, f.Main) > clearness(got, key, f.Main)+1e-9 {
+					t.Errorf("%s: %s is clearer than %s", name, other, key)
+				}
+			}
+		}
+		for group, n := range groups {
+			if n != 1 && row != "all" || len(groups) < 3 {
+				t.Errorf("%s: %s has %d rows of %d groups", name, group, n, len(groups))
+			}
+		}
+	}
+}
+
+// clearness is a change in units of its distance to the bound that is nearer to 0.
+func clearness(a comparedRows, key, figure string) float64 {
+	change, ok := a.at(key, "change_"+figure).(float64)
+	low, _ := a.at(key, "change_low_"+figure).(float64)
+	high, judged := a.at(key, "change_high_"+figure).(float64)
+	if !ok || !judged {
+		return 0
+	}
+	return max(change/(change-low), change/(change-high))
 }

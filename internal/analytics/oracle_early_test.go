@@ -2,11 +2,9 @@ package analytics_test
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sort"
-	"strings"
 	"testing"
 	"time"
 
@@ -170,60 +168,5 @@ func TestConcurrency(t *testing.T) {
 	w := open(t, root, nil)
 	if _, err := askFor(t.Context(), w, "concurrency", question.Params{Every: "second"}); err == nil {
 		t.Error("a step that there is not is taken")
-	}
-}
-
-// A day reaches its maximum twice, and may begin in the month before. The report shows whichever
-// maximum is first.
-func TestConcurrencyOfADayInTwoMonths(t *testing.T) {
-	at := func(clock string) int64 {
-		v, err := time.Parse(time.DateTime, clock)
-		test.OK(t, err)
-		return v.UnixMilli()
-	}
-	var d analyticstest.Data
-	for i, start := range []string{"2026-07-31 22:58:00", "2026-07-31 22:59:30", "2026-07-31 23:59:00", "2026-08-01 00:01:00", "2026-08-01 09:00:00", "2026-08-01 09:01:00"} {
-		d.Calls = append(d.Calls, row{"call_id": fmt.Sprint(i), "start_at": at(start), "duration_ms": int64(180_000)})
-	}
-	for name, want := range map[string][][]any{
-		"Europe/Berlin": {{at("2026-08-01 00:00:00"), int64(6), int64(2), at("2026-07-31 22:59:30")}},
-		"UTC": {{at("2026-07-31 00:00:00"), int64(3), int64(2), at("2026-07-31 22:59:30")},
-			{at("2026-08-01 00:00:00"), int64(3), int64(2), at("2026-08-01 00:01:00")}},
-	} {
-		w := warehouse(t, d, zone(t, name))
-		rows, err := askFor(t.Context(), w, "concurrency", question.Params{})
-		test.NoDiff(t, diff(want, all(t, rows, err)), "%s (-want +got)", name)
-	}
-}
-
-// Boundary cases: hang-ups after 5 and 10 seconds, the last of several tools.
-func TestEarlyAndTransfersByHand(t *testing.T) {
-	day := time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC).UnixMilli()
-	var d analyticstest.Data
-	call := func(kind, reason string, at, ms int64) any {
-		id := strings.Repeat("x", len(d.Calls)+1)
-		d.Calls = append(d.Calls, row{"call_id": id, "call_type": kind, "status": "ended", "disconnection_reason": reason, "user_turns": int64(1),
-			"to_number": "+821012345678", "start_at": day + at*hour, "duration_ms": ms})
-		return id
-	}
-	for i, ms := range []int64{4_999, 5_000, 9_999, 10_000} { // twice at the first moment
-		call("outbound", "user_hangup", []int64{0, 0, 1, 24}[i], ms)
-	}
-	id := call("inbound", "call_transfer", 0, 60_000)
-	for i, tool := range []string{"find", "book", "pass on", "", "about"} {
-		d.Turns = append(d.Turns, row{"call_id": id, "turn": int64(i), "role": "tool_call_invocation", "tool_name": tool, "call_start_at": day})
-	}
-	d.Turns[3]["tool_name"], d.Turns[4]["role"] = nil, "tool_call_result"
-	w := warehouse(t, d, nil)
-	for report, want := range map[string][][]any{
-		"early":     {{int64(5), int64(1), 20.0, int64(3), 60.0}},
-		"transfers": {{"pass on", int64(1), 20.0}},
-	} {
-		rows, err := askFor(t.Context(), w, report, question.Params{})
-		got := all(t, rows, err)
-		for i, line := range got {
-			got[i] = line[:len(want[0])]
-		}
-		test.NoDiff(t, diff(want, got), "%s (-want +got)", report)
 	}
 }

@@ -21,6 +21,8 @@ type Remarks struct {
 	// Coverage is that of the period and, in a comparison, of the one before; none if the report is not about calls.
 	Coverage []*Coverage
 	Compared Compared
+	// OneRow tells which row stands for each group of a comparison; empty: all are shown.
+	OneRow string
 	// Baseline is the beginning of the selected time, if versions are compared with one that has earlier calls; else zero.
 	Baseline time.Time
 }
@@ -76,6 +78,9 @@ func (w *Warehouse) remarks(ctx context.Context, conn *duck.Conn, q question.Que
 	}
 	if q.ReadsEarlier() {
 		r.Baseline = q.Since
+	}
+	if row, ok := q.OneRow(); ok {
+		r.OneRow = cmp.Or(strings.NewReplacer("= ", "", "'", "").Replace(row), "the clearest change")
 	}
 	spans := []question.Params{q.Params}
 	if before, compares := q.Previous(); compares {
@@ -138,6 +143,9 @@ func (r *Remarks) Lines(loc *time.Location) (out []string) {
 	}
 	for _, name := range r.NotFetched {
 		out = append(out, strings.ReplaceAll(name, "_", " ")+" were never fetched: extract run fetches them, unless --resources excludes them")
+	}
+	if r.OneRow != "" {
+		out = append(out, "each group has one row, "+r.OneRow+"; --columns all and the formats for programs have all of its rows")
 	}
 	if !r.Baseline.IsZero() {
 		out = append(out, fmt.Sprintf("a baseline from before %s has its calls of the 28 days up to its last one before then, too: "+

@@ -209,67 +209,6 @@ func bound(r *rand.Rand, calls []row) time.Time {
 	return time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 }
 
-// Percentiles with ties, by hand. p90 and p95 need 20 calls, and p99 needs 100.
-func TestPercentilesAreNearestRank(t *testing.T) {
-	cases := []struct {
-		durations []int64
-		want      []any // mean, p50, p90, p95, p99, max
-	}{
-		{[]int64{1, 2}, []any{int64(2), int64(1), nil, nil, nil, int64(2)}}, // 1.5 is rounded up
-		{[]int64{5, 5, 5, 5}, []any{int64(5), int64(5), nil, nil, nil, int64(5)}},
-		{upTo(19), []any{int64(10), int64(10), nil, nil, nil, int64(19)}},
-		{upTo(20), []any{int64(11), int64(10), int64(18), int64(19), nil, int64(20)}},
-		{upTo(99), []any{int64(50), int64(50), int64(90), int64(95), nil, int64(99)}},
-		{upTo(100), []any{int64(51), int64(50), int64(90), int64(95), int64(99), int64(100)}},
-		{upTo(101), []any{int64(51), int64(51), int64(91), int64(96), int64(100), int64(101)}},
-	}
-	var calls []row
-	for n, c := range cases {
-		for i, ms := range c.durations {
-			calls = append(calls, row{"call_id": fmt.Sprint(n, "-", i), "agent_id": fmt.Sprint(n), "status": "ended", "start_at": int64(i), "duration_ms": ms})
-		}
-	}
-	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
-	for n, c := range cases {
-		rows, err := askFor(t.Context(), w, "durations", question.Params{Agent: fmt.Sprint(n)})
-		got := all(t, rows, err)
-		test.NoDiff(t, diff([][]any{c.want}, [][]any{got[0][1:7]}), "durations of %v (-want +got)", c.durations)
-	}
-}
-
-func upTo(n int64) (out []int64) {
-	for i := int64(1); i <= n; i++ {
-		out = append(out, i)
-	}
-	return out
-}
-
-// The extent of a day depends on the zone; an hour that happens twice counts twice.
-func TestLocalTimes(t *testing.T) {
-	at := func(s string) int64 {
-		v, err := time.Parse(time.RFC3339, s)
-		test.OK(t, err)
-		return v.UnixMilli()
-	}
-	calls := []row{
-		{"call_id": "late", "start_at": at("2026-11-19T23:30:00Z")},
-		{"call_id": "first", "start_at": at("2026-10-25T00:30:00Z")},  // 02:30 in Berlin, summer time
-		{"call_id": "second", "start_at": at("2026-10-25T01:30:00Z")}, // 02:30 again
-	}
-	for _, c := range []struct {
-		zone string
-		want [][]any // call, day, hour
-	}{
-		{"UTC", [][]any{{"first", "2026-10-25", int64(0)}, {"late", "2026-11-19", int64(23)}, {"second", "2026-10-25", int64(1)}}},
-		{"Asia/Seoul", [][]any{{"first", "2026-10-25", int64(9)}, {"late", "2026-11-20", int64(8)}, {"second", "2026-10-25", int64(10)}}},
-		{"Europe/Berlin", [][]any{{"first", "2026-10-25", int64(2)}, {"late", "2026-11-20", int64(0)}, {"second", "2026-10-25", int64(2)}}},
-	} {
-		w := warehouse(t, analyticstest.Data{Calls: calls}, zone(t, c.zone))
-		rows, err := w.SQL(t.Context(), "SELECT call_id, strftime(local_date, '%Y-%m-%d'), local_hour FROM calls ORDER BY call_id")
-		test.NoDiff(t, diff(c.want, all(t, rows, err)), "%s (-want +got)", c.zone)
-	}
-}
-
 // The table of offsets and DuckDB's calendar agree at every instant until 2026. After that they
 // depend on the age of their time zone databases: in that of DuckDB 1.5.6 Morocco has no summer
 // time, in those of Go 1.26 and Debian 12 it has.

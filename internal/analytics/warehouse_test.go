@@ -16,7 +16,6 @@ import (
 	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/layout"
-	"callhouse/internal/schema"
 	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
@@ -54,22 +53,6 @@ func TestViewsAreAsDescribed(t *testing.T) {
 			}
 			if name == "filled" && len(lines) == 0 {
 				t.Errorf("%s: no rows", v.Name)
-			}
-		}
-	}
-}
-
-// Every declared column is in its view, with the same nullability.
-func TestViewsHoldEveryDeclaredColumn(t *testing.T) {
-	for _, table := range schema.Tables {
-		v, ok := sqlfiles.View(table.Name)
-		if !ok {
-			t.Errorf("no view %s", table.Name)
-			continue
-		}
-		for _, c := range table.Columns {
-			if got, ok := v.Column(c.Name); !ok || got.NotNull != c.Required {
-				t.Errorf("%s.%s: described %v, NOT NULL %v, declared required %v", table.Name, c.Name, ok, got.NotNull, c.Required)
 			}
 		}
 	}

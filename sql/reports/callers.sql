@@ -22,6 +22,7 @@
 -- Grain: one row per group that has contacts
 -- Reads: surrounding
 -- Needs: end, words, transcripts
+-- Main: first_contact_percent
 -- Example: query callers --since 7d
 -- Columns:
 --   key                    VARCHAR  -                                group of --by

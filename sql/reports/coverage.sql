@@ -22,13 +22,14 @@
 --
 -- Grain: one row per group and fact that applies to at least one call
 -- Reads: counted_calls of is_started status disconnection_reason settlement transcript_state caller_spoke user_sentiment opted_out unit, runs
+-- Main: share_percent of fact settled
 -- Example: query coverage
 -- Columns:
 --   key            VARCHAR  -                                   group of --by
 -- * fact           VARCHAR  -                                   known or missing fact
 -- * state          VARCHAR  -                                   good, waiting (pending until it comes or is given up), lost (does not come) or info
 -- * calls          BIGINT   count                               calls it applies to, or values that were replaced
--- * share_percent  DOUBLE   percent of calls: sum(calls) FILTER (fact = 'listed')  share of the group's calls; null for other lines of the warehouse
+-- * share_percent  DOUBLE   percent of calls  share of the group's calls; null for other lines of the warehouse
 -- * scope          VARCHAR  -                                   selection: the selected calls; warehouse: all calls
 
 WITH counted AS (

@@ -15,16 +15,19 @@
 -- Grain: one row per group and stage
 -- Reads: counted_calls of is_started status disconnection_reason settlement transcript_state caller_spoke short_step
 -- Needs: end, words, transcripts
+-- Main: answered_percent of stage completed
 -- Example: query funnel --by agent --since 7d
 -- Columns:
 --   key                VARCHAR  -                                   group of --by
 -- * stage              VARCHAR  -                                   attempted, connected, conversed or completed
 -- * calls              BIGINT   count                               calls that reach the stage
--- * attempted_percent  DOUBLE   percent of attempted: sum(calls) FILTER (stage = 'attempted')  share of the attempted calls
--- * connected_percent  DOUBLE   percent of connected: sum(calls) FILTER (stage = 'connected')  share of the connected calls; null for attempted
+-- * attempted_percent  DOUBLE   percent of attempted: attempted         share of the attempted calls
+-- * connected_percent  DOUBLE   percent of connected: connected         share of the connected calls; null for attempted
 -- * answered_percent   DOUBLE   percent of answered: answered_calls  share of the answered calls; for completed only
 --   answered_calls     BIGINT   count                               answered calls, the denominator
 -- * unknown_calls      BIGINT   count                               calls of which it is not known whether they conversed; for conversed only
+--   attempted          BIGINT   hidden                              for comparisons: attempted calls; null where the share is 100 % by definition
+--   connected          BIGINT   hidden                              connected calls, likewise
 
 WITH counted AS (
     SELECT key,
@@ -49,6 +52,8 @@ SELECT key, s.stage AS stage, s.calls AS calls,
     CASE WHEN s.line > 1 THEN percent_of(s.calls, connected) END AS connected_percent,
     CASE WHEN s.line = 4 THEN percent_of(s.calls, answered) END AS answered_percent,
     CASE WHEN s.line = 4 THEN answered END AS answered_calls,
-    CASE WHEN s.line = 3 THEN unknown END AS unknown_calls
+    CASE WHEN s.line = 3 THEN unknown END AS unknown_calls,
+    CASE WHEN s.line > 1 THEN attempted END AS attempted,
+    CASE WHEN s.line > 2 THEN connected END AS connected
 FROM stages
 ORDER BY group_rank(attempted, $largest_first), key NULLS LAST, s.line

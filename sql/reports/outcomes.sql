@@ -14,6 +14,7 @@
 -- Grain: one row per group, outcome and kind that has calls
 -- Reads: counted_calls of is_started status disconnection_reason settlement transcript_state caller_spoke short_step
 -- Needs: end, words, transcripts
+-- Main: answered_percent of outcome completed
 -- Example: query outcomes --since 30d --compare previous
 -- Columns:
 --   key               VARCHAR  -                                   group of --by

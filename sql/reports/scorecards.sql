@@ -23,24 +23,24 @@
 -- Empty: no calls with an evaluation match
 -- Example: query scorecards --by agent,version --since 28d --compare previous
 -- Columns:
---   key                VARCHAR                    -                          group of --by
--- * criterion          VARCHAR                    -                          path of the criterion; null: the evaluation is no object
---   kind               VARCHAR                    -                          boolean, number, string, null, array, object or unread number
--- * value              VARCHAR                    -                          true for a boolean, the text for a string; null: a number, more than ten texts, or another kind
---   values             BIGINT                     count: listed              distinct texts in the row; null: not text
--- * judged             BIGINT PER criterion kind  count                      values of the kind for the criterion in the group's calls
--- * hits               BIGINT                     count: listed              values equal to value; null: no value
--- * share_percent      DOUBLE                     percent of judged: listed  share of them
---   low_percent        DOUBLE                     percent                    lower bound of this share (Wilson, 95 %)
---   high_percent       DOUBLE                     percent                    upper bound
--- * mean               DECIMAL(38,4)              number: spread             mean of the numbers
---   mean_low           DOUBLE                     number                     lower bound of the mean (95 %); null: fewer than ten numbers
---   mean_high          DOUBLE                     number                     upper bound
---   min                DECIMAL(38,18)             number                     minimum
---   max                DECIMAL(38,18)             number                     maximum
---   evaluated_calls    BIGINT PER key             count                      calls of the group that have an evaluation
---   evaluated_percent  DOUBLE PER key             percent of calls           share of the group's calls with an evaluation
---   listed             BIGINT PER criterion kind  hidden                     for comparisons only
+--   key                VARCHAR         -                          group of --by
+-- * criterion          VARCHAR         -                          path of the criterion; null: the evaluation is no object
+--   kind               VARCHAR         -                          boolean, number, string, null, array, object or unread number
+-- * value              VARCHAR         -                          true for a boolean, the text for a string; null: a number, more than ten texts, or another kind
+--   values             BIGINT          number                     distinct texts in the row; null: not text
+-- * judged             BIGINT          number                     values of the kind for the criterion in the group's calls
+-- * hits               BIGINT          number                     values equal to value; null: no value
+-- * share_percent      DOUBLE          percent of judged: listed  share of them
+--   low_percent        DOUBLE          percent                    lower bound of this share (Wilson, 95 %)
+--   high_percent       DOUBLE          percent                    upper bound
+-- * mean               DECIMAL(38,4)   number: spread             mean of the numbers
+--   mean_low           DOUBLE          number                     lower bound of the mean (95 %); null: fewer than ten numbers
+--   mean_high          DOUBLE          number                     upper bound
+--   min                DECIMAL(38,18)  number                     minimum
+--   max                DECIMAL(38,18)  number                     maximum
+--   evaluated_calls    BIGINT          number                     calls of the group that have an evaluation
+--   evaluated_percent  DOUBLE          percent of calls           share of the group's calls with an evaluation
+--   listed             BIGINT          hidden                     for comparisons only
 
 WITH found AS (
     WITH RECURSIVE walk AS (

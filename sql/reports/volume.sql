@@ -14,6 +14,7 @@
 -- Reads: counted_calls of local_hour is_started status disconnection_reason settlement transcript_state caller_spoke short_step, selected
 -- Needs: end, words, transcripts, duration
 -- Keys: weekday, hour
+-- Main: calls_per_day
 -- Example: query volume --by agent --tz Asia/Seoul
 -- Columns:
 --   key                   VARCHAR  -                             group of --by

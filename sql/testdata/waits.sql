@@ -9,13 +9,14 @@
 -- Reads: selected, counted_calls of status is_started from 28 days before
 -- Needs: end
 -- Flags: field
+-- Main: long_percent of at now
 -- Columns:
 --   key           VARCHAR                            -                                   the group
 --   wait_ms       BIGINT NOT NULL                    ms: waits                           the wait, which
 --       needs two lines
 --   at            TIMESTAMP WITH TIME ZONE NOT NULL  -                                   with --field: when
--- * long_percent  DOUBLE PER key                     percent of these calls: sum(wait_ms)  how many wait long
---   total         BIGINT PER at                      hidden                              for comparisons only
+-- * long_percent  DOUBLE                             percent of these calls: sum(wait_ms)  how many wait long
+--   total         BIGINT                             hidden                              for comparisons only
 
 -- A comment of the statement.
 SELECT 1

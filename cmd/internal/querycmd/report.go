@@ -147,7 +147,8 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 	} else {
 		p.Words = args
 	}
-	p.NamesInPlace, p.MarkParts = !kind.Exact(), !kind.Exact()
+	people := !kind.Exact()
+	p.NamesInPlace, p.MarkParts, p.OneRow = people, people, people && !namesRow(f, a.Show)
 	shown := p.Top
 	if of, _ := f.Pages(); of != "" && p.Sort == "" { // counting the others would read all of them
 		p.Limit, p.Top, shown = p.Top, 0, 0
@@ -210,6 +211,11 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 		words.Fprintln(a.Stderr, line)
 	}
 	return nil
+}
+
+// namesRow reports whether columns that tell the rows of a group apart are requested.
+func namesRow(f *sqlfiles.File, columns []string) bool {
+	return slices.ContainsFunc(columns, func(c string) bool { return c == analytics.AllColumns || slices.Contains(f.Keys, c) })
 }
 
 // explain writes the SELECT of a report.

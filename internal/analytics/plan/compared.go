@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -32,11 +33,16 @@ func compared(f *sqlfiles.File, now, previous string, q question.Question) *sqlf
 		if !p.Wants(c.Name) {
 			continue // dropping it later would take longer than computing the rest
 		}
-		rows = append(rows, denominators(c)...)
+		if whole := c.Whole; whole != "" {
+			if ofGroup(c) {
+				whole += " OVER (PARTITION BY key)"
+			}
+			rows = append(rows, whole+" AS "+sqltext.Ident("of_"+c.Name))
+		}
 		was, of, wasOf := sqltext.Ident(value.PreviousOf+c.Name), sqltext.Ident("whole_"+c.Name), sqltext.Ident("previous_whole_"+c.Name)
-		n, before := wholeOf(f, c, "n"), wholeOf(f, c, "p")
-		joined = append(joined, orZero(f, c, "n", "p", n)+" AS "+x, orZero(f, c, "p", "n", before)+" AS "+was,
-			denominator(c, "n", n)+" AS "+of, denominator(c, "p", before)+" AS "+wasOf)
+		n, before := wholeOf(c, "n"), wholeOf(c, "p")
+		joined = append(joined, orZero(c, "n", "p", n)+" AS "+x, orZero(c, "p", "n", before)+" AS "+was,
+			n+" AS "+of, before+" AS "+wasOf)
 		add := func(prefix, unit, expr string) {
 			columns = append(columns, expr+" AS "+sqltext.Ident(prefix+c.Name))
 			out.Columns = append(out.Columns, sqlfiles.Column{Name: prefix + c.Name, Unit: unit, Of: c.Of})
@@ -79,6 +85,16 @@ func compared(f *sqlfiles.File, now, previous string, q question.Question) *sqlf
 	if natural(q) {
 		order = ""
 	}
+	only := ""
+	if row, ok := q.OneRow(); ok {
+		clearest := "NULL" // above 1: the bounds exclude 0
+		if slices.ContainsFunc(out.Columns, func(c sqlfiles.Column) bool { return c.Name == value.ChangeLowOf+f.Main }) {
+			clearest = fmt.Sprintf("change_%[1]s / CAST(change_%[1]s - CASE WHEN change_%[1]s > 0 "+
+				"THEN change_low_%[1]s ELSE change_high_%[1]s END AS DOUBLE)", f.Main)
+		}
+		only = fmt.Sprintf("QUALIFY row_number() OVER (PARTITION BY key ORDER BY %s DESC, %s DESC NULLS LAST, abs(%s) DESC NULLS LAST, "+
+			"place NULLS LAST, previous_place) = 1\n", cmp.Or(row, "true"), clearest, value.ChangeOf+f.Main)
+	}
 	out.SQL = fmt.Sprintf(`WITH now AS (SELECT %[1]s FROM (SELECT row_number() OVER () AS place, * FROM (%[2]s))),
 previous AS (SELECT %[1]s FROM (SELECT row_number() OVER () AS place, * FROM (%[3]s))),
 joined AS (
@@ -90,9 +106,9 @@ WINDOW whole_group AS (PARTITION BY coalesce(n.key, p.key))),
 strict AS (SELECT *, chance_z(%[6]d * (%[7]s)) AS z FROM joined)
 SELECT %[8]s
 FROM strict
-ORDER BY %[9]skey NULLS LAST, place NULLS LAST, previous_place`,
+%[10]sORDER BY %[9]skey NULLS LAST, place NULLS LAST, previous_place`,
 		strings.Join(rows, ", "), now, previous, strings.Join(joined, ", "), strings.Join(on, " AND "),
-		max(p.Strict.Answers, 1), changes, strings.Join(columns, ", "), order)
+		max(p.Strict.Answers, 1), changes, strings.Join(columns, ", "), order, only)
 	return &out
 }
 
@@ -109,25 +125,8 @@ func own(c sqlfiles.Column, figure, of string) []string {
 	return nil
 }
 
-// denominators returns the denominator of a share over the rows of one period and, if it is the sum of some
-// of them, whether a row is one of these; none for other columns.
-func denominators(c sqlfiles.Column) (out []string) {
-	if c.Whole == "" {
-		return nil
-	}
-	text := c.Whole
-	if ofGroup(c) {
-		text += " OVER (PARTITION BY key)"
-	}
-	out = append(out, text+" AS "+sqltext.Ident("of_"+c.Name))
-	if _, only, ok := strings.Cut(c.Whole, " FILTER ("); ok {
-		out = append(out, "("+only+" AS "+sqltext.Ident("in_"+c.Name))
-	}
-	return out
-}
-
 // wholeOf returns the denominator of a share, or the spread of a mean, in the rows called alias.
-func wholeOf(f *sqlfiles.File, c sqlfiles.Column, alias string) string {
+func wholeOf(c sqlfiles.Column, alias string) string {
 	x := alias + "." + sqltext.Ident("of_"+c.Name)
 	switch {
 	case c.Spread != "":
@@ -136,36 +135,8 @@ func wholeOf(f *sqlfiles.File, c sqlfiles.Column, alias string) string {
 		return "NULL"
 	case ofGroup(c): // also in rows that only the other period has
 		return "max(" + x + ") OVER whole_group"
-	case f.Repeats[c.Whole] != nil:
-		return figure(f, c.Whole, alias)
 	}
 	return x
-}
-
-// denominator returns whole, the denominator of a share in the rows called alias; null in the rows that it is the sum
-// of: their share is 100 % by definition, and no change to be judged.
-func denominator(c sqlfiles.Column, alias, whole string) string {
-	if !strings.Contains(c.Whole, " FILTER (") {
-		return whole
-	}
-	return "CASE WHEN " + alias + "." + sqltext.Ident("in_"+c.Name) + " THEN NULL ELSE " + whole + " END"
-}
-
-// figure returns a column of the rows called alias. If the column repeats within certain keys, it
-// returns the value of any row with the same keys.
-func figure(f *sqlfiles.File, name, alias string) string {
-	x := alias + "." + sqltext.Ident(name)
-	keys := f.Repeats[name]
-	if keys == nil {
-		return x
-	}
-	by := "coalesce(n.key, p.key)"
-	for _, k := range keys {
-		if k != "key" {
-			by += fmt.Sprintf(", coalesce(n.%[1]s, p.%[1]s)", sqltext.Ident(k))
-		}
-	}
-	return fmt.Sprintf("max(%s) OVER (PARTITION BY %s)", x, by)
 }
 
 // ofGroup reports whether a share's denominator is a total over all rows of its group.
@@ -173,16 +144,14 @@ func ofGroup(c sqlfiles.Column) bool { return strings.Contains(c.Whole, "(") }
 
 // orZero returns a column of the rows called alias; 0 if only the other period has the row, and the
 // column is a count or such a share.
-func orZero(f *sqlfiles.File, c sqlfiles.Column, alias, other, whole string) string {
-	x := figure(f, c.Name, alias)
+func orZero(c sqlfiles.Column, alias, other, whole string) string {
+	x := alias + "." + sqltext.Ident(c.Name)
 	counts := alias + ".place IS NULL AND " + other + "." + sqltext.Ident(c.Name) + " IS NOT NULL"
 	switch {
-	case ofGroup(c), f.Repeats[c.Whole] != nil:
+	case ofGroup(c):
 		counts += " AND " + whole + " > 0"
 	case c.Unit != "count":
 		return x
-	case f.Repeats[c.Name] != nil:
-		counts += " AND " + x + " IS NULL"
 	}
 	return fmt.Sprintf("CASE WHEN %s THEN 0 ELSE %s END", counts, x)
 }

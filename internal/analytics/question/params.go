@@ -48,6 +48,8 @@ type Params struct {
 	// MarkParts adds to a day, week or month the part of it that the answer has, if that is not all of it, as
 	// in "2026-11-25 from 09:26".
 	MarkParts bool
+	// OneRow reduces a comparison of groups to one row of each: see [Question.OneRow].
+	OneRow bool
 	// Columns are the requested columns of a report with groups; none: all. Data that only other
 	// columns need is not computed.
 	Columns []string

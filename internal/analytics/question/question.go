@@ -120,6 +120,15 @@ func (q Question) ReadsEarlier() bool {
 	return slices.Contains(q.Report.Counts, "is_earlier") && !q.Since.IsZero() && q.PreviousSince.IsZero() && !q.InOnePeriod()
 }
 
+// OneRow returns the condition of the row that stands for its group in a comparison, and reports whether the answer has
+// only these rows: agents, and what belongs to one, have their own. Where the condition is empty, it is the row whose
+// main figure changed most clearly.
+func (q Question) OneRow() (row string, ok bool) {
+	f := q.Report
+	_, compares := q.Previous()
+	return f.MainRow, q.Params.OneRow && compares && len(q.Keys) > 0 && len(f.Keys) > 0 && !slices.ContainsFunc(f.Keys, IsAgent)
+}
+
 // Dimensions returns the dimensions of the groups and conditions.
 func (q Question) Dimensions() []Dimension {
 	out := slices.Clone(q.Keys)

@@ -245,12 +245,17 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 			q.params.Limit = maxRows + 1 // finding all of them takes long
 		}
 		data := map[string]any{"Frame": around, "Answers": answers, "Text": f.Text, "Most": maxRows, "Files": q.files(f.Name)}
-		q.params.NamesInPlace, q.params.MarkParts = true, true
+		q.params.NamesInPlace, q.params.MarkParts, q.params.OneRow = true, true, true
 		rows, err := q.ask(ctx, f)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
+		if q.typed.Compare != "" && q.params.By != "" {
+			if err := rows.Show(nil); err != nil {
+				return err
+			}
+		}
 		lines, more, err := s.lines(ctx, q, rows.Rows, f.Grouped())
 		if err != nil {
 			return err
