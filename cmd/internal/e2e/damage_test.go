@@ -53,7 +53,7 @@ func (e *estate) orders() []order {
 		{name: "rollback --list", args: []string{"rollback", "--list"}, reads: true},
 		{name: "run", args: []string{"run"}},
 		{name: "import", args: []string{"import", e.dump}},
-		{name: "compact", args: []string{"compact", "--all"}},
+		{name: "compact", args: []string{"compact"}},
 		{name: "compact --redact", args: []string{"compact", "--redact", "card"}},
 		{name: "forget", args: []string{"forget", "--yes", "--call-id", e.callID}},
 		{name: "rollback", args: []string{"rollback"}},

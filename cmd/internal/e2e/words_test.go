@@ -244,7 +244,7 @@ func TestForeignWords(t *testing.T) {
 		h.extract(cli.ExitOK, "plan")
 		h.extract(cli.ExitOK, "rollback", "--list")
 		h.extract(cli.ExitOK, "config")
-		h.extract(cli.ExitOK, "compact", "--all")
+		h.extract(cli.ExitOK, "compact")
 		h.extract(cli.ExitOK, "forget", "--dry-run", "--call-id", word(0))
 		const given = steering + "\n" + forged
 		h.extract(cli.ExitFailed, "show", given)

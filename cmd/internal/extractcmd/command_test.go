@@ -58,9 +58,9 @@ func TestHelpListsWhatACommandUses(t *testing.T) {
 	root := tended(t)
 	for command, lists := range map[string]map[string]bool{
 		"status":  {"--warehouse": true, "--profile": true, "--max-age": true, "--share": false, "--base-url": false, "--mask": false, "--keep": false},
-		"show":    {"--pretty": true, "--config": true, "--api-key-file": false, "--quiet": false},
+		"show":    {"--config": true, "--api-key-file": false, "--quiet": false},
 		"verify":  {"--deep": true, "--base-url": true, "--metrics-file": false},
-		"compact": {"--all": true, "--quiet": true, "--requests-per-second": false},
+		"compact": {"--quiet": true, "--requests-per-second": false},
 		"plan":    {"--share": true, "--since": true, "--metrics-file": false},
 		"run":     {"--share": true, "--since": true, "--mask": true, "--metrics-file": true, "--quiet": true},
 		"":        {"--warehouse": true, "--share": false},

@@ -21,7 +21,7 @@ import (
 const compactAbout = `compact merges the daily files of a month into one file per table. No row changes.
 
 Runs do this by themselves for finished, settled months, a few per night. This command does it
-now for the oldest such month, or with --all for all of them. It also rewrites stored telephone
+now for all of them. It also rewrites stored telephone
 numbers after a change of country, of which each run rewrites up to 1 GB.
 
 With --redact, --redact-patterns or --redact-service on the command line it also redacts personal
@@ -30,26 +30,22 @@ readers of these snapshots fail once. The lake follows with the next publish. It
 to the service of the calls.`
 
 func compactCommand(s *settings, stderr io.Writer) *cobra.Command {
-	var all bool
 	cmd := &cobra.Command{
 		Use: "compact", Short: "Merge the daily files of finished, settled months", Long: compactAbout,
 		Example: `  extract compact
-  extract compact --all
   extract compact --redact all`,
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			// A setting in the file is for what comes in. What is stored cannot be restored, so it takes a flag.
 			redact := slices.ContainsFunc([]string{"redact", "redact-patterns", "redact-service"}, cmd.Flags().Changed)
-			return compact(cmd.Context(), s, all, redact, stderr)
+			return compact(cmd.Context(), s, redact, stderr)
 		},
 	}
-	cmd.Flags().SortFlags = false
-	cmd.Flags().BoolVar(&all, "all", false, "all months that can be compacted, not only the oldest")
 	return cmd
 }
 
-func compact(ctx context.Context, s *settings, all, redact bool, stderr io.Writer) error {
+func compact(ctx context.Context, s *settings, redact bool, stderr io.Writer) error {
 	return s.maintain(ctx, func(w *sink.Warehouse) error {
-		months, waiting := ready(w.Snapshot(), all)
+		months, waiting := ready(w.Snapshot())
 		b := newScreen(stderr, s.Quiet)
 		done, err := w.Compact(ctx, months, b.show)
 		var normalized int64
@@ -77,16 +73,15 @@ func compact(ctx context.Context, s *settings, all, redact bool, stderr io.Write
 	})
 }
 
-// ready returns the oldest month that can be compacted, or all of them, and the number of those that
-// are not finished and settled yet.
-func ready(s *layout.Snapshot, all bool) (months []string, waiting int) {
+// ready returns the months that can be compacted, and the number of those that are not finished and
+// settled yet.
+func ready(s *layout.Snapshot) (months []string, waiting int) {
 	for _, m := range sink.Months(s, time.Now()) {
-		switch {
-		case m.Waits != "":
+		if m.Waits != "" {
 			waiting++
-		case all || len(months) == 0:
-			months = append(months, m.Month)
+			continue
 		}
+		months = append(months, m.Month)
 	}
 	return months, waiting
 }

@@ -18,8 +18,7 @@ const showAbout = `show prints one call as JSON, under the names of the API: the
 has. Nulls are left out.`
 
 func showCommand(s *settings) *cobra.Command {
-	var pretty bool
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use: "show CALL_ID", Short: "Print a call of the warehouse as JSON", Long: showAbout,
 		Example: `  extract show 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10
   extract show 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10 | jq .call_analysis`,
@@ -30,17 +29,12 @@ func showCommand(s *settings) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !cmd.Flags().Changed("pretty") {
-				pretty = cli.CanDraw(cmd.OutOrStdout())
-			}
-			return show(cmd.Context(), s, args[0], pretty, cmd.OutOrStdout())
+			return show(cmd.Context(), s, args[0], cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().BoolVar(&pretty, "pretty", false, "indent the JSON (default on a terminal)")
-	return cmd
 }
 
-func show(ctx context.Context, s *settings, id string, pretty bool, stdout io.Writer) error {
+func show(ctx context.Context, s *settings, id string, stdout io.Writer) error {
 	current, err := s.snapshot()
 	if err != nil {
 		return err
@@ -54,15 +48,12 @@ func show(ctx context.Context, s *settings, id string, pretty bool, stdout io.Wr
 			"query sql 'SELECT call_id FROM calls' lists the ids")
 	}
 	text := call.AppendJSON(nil)
-	if pretty {
+	if cli.CanDraw(stdout) { // other outputs get the exact text, in one line
 		var b bytes.Buffer
 		if err := json.Indent(&b, text, "", "  "); err != nil {
 			return fmt.Errorf("indent the call's JSON: %w", err)
 		}
-		text = b.Bytes()
-	}
-	if cli.CanDraw(stdout) { // other outputs get the exact text
-		text = []byte(words.Lines(string(text)))
+		text = []byte(words.Lines(b.String()))
 	}
 	if _, err := stdout.Write(append(text, '\n')); err != nil {
 		return fmt.Errorf("write the call: %w", err)
