@@ -48,7 +48,7 @@ var groups = []struct{ title, names string }{
 	{"Needed", "base_url api_key_file warehouse since max_duration tz"},
 	{"Limits", "requests_per_second requests_per_minute share resources list_only"},
 	{"Privacy", "mask mask_key_file redact redact_patterns redact_service keep keep_recordings"},
-	{"Outputs", "recordings recordings_private metrics_file quiet alerts currency lang format publish publish_to " +
+	{"Outputs", "recordings recordings_private metrics_file quiet alerts currency lang format publish_to " +
 		"publish_catalog publish_namespace"},
 	{"Advanced", ""},
 }
@@ -134,7 +134,6 @@ type Values struct {
 	RedactService                           string
 	PublishNamespace                        string
 	Alerts                                  string
-	Publish                                 bool
 }
 
 // Keys are all settings, in the order of their listing.
@@ -230,9 +229,6 @@ var Keys = []Key{
 		Sample: "/etc/callhouse/alerts.toml",
 		About:  "file with the rules and channels of alerts, which query alert evaluates after each run and each commit of follow",
 		in:     func(v *Values) any { return &v.Alerts }},
-	{Name: "publish", Kind: Boolean, For: Extract, Uses: "forget", Default: "false",
-		About: "publish Iceberg tables after each run and after forget, as query publish iceberg does, using the keys below",
-		in:    func(v *Values) any { return &v.Publish }},
 	{Name: "publish_to", Flagged: "to", Kind: Text, For: Publish, Own: true, Uses: "publish", Value: "PLACE", Sample: "s3://bucket/calls",
 		About: "destination of published Iceberg tables: s3://bucket/prefix or a folder",
 		in:    func(v *Values) any { return &v.PublishTo }},

@@ -123,8 +123,10 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 		return err
 	}
 	audio := deleted(receipt.Recordings, stderr)
-	err = forgotten(ctx, s, receipt, stderr)
-	return cmp.Or(writeJSON(stdout, receipt), audio, err, unknown(receipt))
+	for _, to := range receipt.Lakes {
+		words.Fprintf(stderr, "lake %s must be published again: query publish iceberg removes the forgotten calls\n", to)
+	}
+	return cmp.Or(writeJSON(stdout, receipt), audio, unknown(receipt))
 }
 
 // unknown returns an error that names the unknown ids, if any.
@@ -201,23 +203,4 @@ func confirmed(stdin io.Reader, stderr io.Writer) bool {
 	answer, _ := bufio.NewReader(stdin).ReadString('\n') // a terminal gives one line; an unreadable answer means no
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"
-}
-
-// forgotten removes the forgotten data from the lake if the setting publish is on, and records in the
-// receipt which lakes must still be published again.
-func forgotten(ctx context.Context, s *settings, r *sink.Receipt, stderr io.Writer) error {
-	if s.Publish && len(r.Lakes) > 0 {
-		if _, err := s.askQuery(ctx, nil, "publish", "iceberg"); err != nil {
-			return cli.Fail(cli.ExitIncomplete, fmt.Errorf("forgotten in the warehouse, but not published: %w", err),
-				"the next run publishes it; to publish now, use query publish iceberg")
-		}
-		var err error
-		if r.Lakes, err = sink.LakesBefore(s.Warehouse, r.Snapshot); err != nil {
-			return err
-		}
-	}
-	for _, to := range r.Lakes {
-		words.Fprintf(stderr, "lake %s must be published again: query publish iceberg removes the forgotten calls\n", to)
-	}
-	return nil
 }
