@@ -13,7 +13,6 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 
-	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
@@ -54,8 +53,7 @@ type verifier struct {
 	report     VerifyReport
 	seen       *seenFiles
 	progress   func(int64)
-	tombstones *tombstones       // of the current snapshot
-	each       func(*calls.Call) // if set, called for every call
+	tombstones *tombstones // of the current snapshot
 }
 
 // Verify reads a whole warehouse and checks it against its own records: names, checksums,
@@ -237,31 +235,19 @@ func (w *Warehouse) verifier() *verifier {
 // RunReport is the result of Check.
 type RunReport struct {
 	Files    int
-	Calls    int64 // rows that the run wrote
 	Count    int64 // of problems
 	Problems []Problem
-	// Unknown counts the unknown words by column, in the rows that the run wrote.
-	Unknown map[string]int64
 }
 
 // Check verifies the data that this run wrote: the manifest of its snapshot, and every file of the
-// periods that it changed. In the rows of calls that it wrote, it also counts unknown words. before is
-// the snapshot at the start of the run; nil: none.
+// periods that it changed. before is the snapshot at the start of the run;
+// nil: none.
 func (w *Warehouse) Check(ctx context.Context, before *layout.Snapshot) (*RunReport, error) {
-	s, r := w.Snapshot(), &RunReport{Unknown: map[string]int64{}}
+	s, r := w.Snapshot(), &RunReport{}
 	if s == nil {
 		return r, nil
 	}
 	v := w.verifier()
-	v.each = func(c *calls.Call) {
-		if string(c.RunID()) != w.opts.RunID {
-			return
-		}
-		r.Calls++ // periods are read one after the other
-		for _, column := range c.UnknownWords() {
-			r.Unknown[column]++
-		}
-	}
 	v.manifest(s)
 	old := map[string]bool{}
 	if before != nil {

@@ -205,9 +205,6 @@ func (p *periodCheck) call(call *calls.Call) error {
 	if p.v.tombstones.Forgot(string(call.ID())) {
 		bad("forgotten", "a call in it was forgotten: %s", p.v.tombstones.Of(call.ID()))
 	}
-	if p.v.each != nil {
-		p.v.each(call)
-	}
 	for i := range call.Lists {
 		p.list(i, call)
 	}

@@ -15,19 +15,13 @@ import (
 // heartbeatEvery is how often the metrics are rewritten during a run.
 const heartbeatEvery = time.Minute
 
-// heartbeat writes the metrics of a run in progress, now and every minute until stop is called: those of
-// the previous run, and the progress of this one.
+// heartbeat writes the metrics of a run in progress, now and every minute until stop is called.
 func (n *night) heartbeat() (stop func()) {
 	if n.metricsPath() == "" {
 		return func() {}
 	}
 	beat := func() {
-		m := &status.Metrics{Now: n.Now(), Running: true, Started: n.started, Profile: n.Profile, Secrets: n.Secrets}
-		if poll := n.poll.Load(); poll != nil {
-			p := (*poll)()
-			m.Progress = &p
-		}
-		n.write(m)
+		n.write(&status.Metrics{Now: n.Now(), Running: true, Started: n.started, Profile: n.Profile, Secrets: n.Secrets})
 	}
 	beat()
 	return cli.Every(heartbeatEvery, beat)
@@ -47,9 +41,6 @@ func (n *night) publish(err error) {
 	}
 	m := &status.Metrics{Now: n.Now(), Profile: n.Profile, Secrets: n.Secrets, Started: n.started,
 		Code: cli.Code(err), Last: n.row, Report: n.rep, Failures: len(n.failures)}
-	if n.rep != nil {
-		m.Progress = &n.rep.Progress
-	}
 	if m.Last == nil {
 		m.Last = &schema.Run{ID: n.id, StartedAt: n.started.UnixMilli(), Outcome: schema.OutcomeFailed}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync/atomic"
 	"time"
 
 	"callhouse/cmd/internal/cli"
@@ -27,8 +26,6 @@ type night struct {
 	row      *schema.Run // of the table runs; nil: it did not acquire the lock
 	failures []string    // of the data tests
 	next     int64       // requests of the next night; -1: unknown
-
-	poll atomic.Pointer[func() crawler.Progress] // returns the crawl's progress; nil: it has not started
 }
 
 // run fetches new and changed calls and commits them. Then it prints its report and writes the metrics.
@@ -56,7 +53,6 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 		}
 		r.Write(stderr)
 	}
-	err = n.toLake(ctx, err)
 	n.alert(ctx, err)
 	n.publish(err)
 	return err
@@ -83,9 +79,7 @@ func (n *night) fill(ctx context.Context) error {
 		return err
 	}
 	defer n.crawler.Close()
-	poll := n.crawler.Progress
-	n.poll.Store(&poll)
-	stop := n.screen.watch(n.log, poll)
+	stop := n.screen.watch(n.log, n.crawler.Progress)
 	down, err := n.begin(ctx)
 	before := n.w.Snapshot() // the run starts from it
 	if err == nil && down == nil {
@@ -231,7 +225,7 @@ func (n *night) check(ctx context.Context, before *layout.Snapshot) error {
 	if err != nil {
 		n.failures = []string{"unreadable: " + err.Error()}
 	} else {
-		n.failures = status.DataTests(found, n.w.Snapshot(), before, n.did, n.row, n.rep)
+		n.failures = status.DataTests(found, n.w.Snapshot(), before, n.did)
 	}
 	if len(n.failures) == 0 {
 		return nil

@@ -130,10 +130,8 @@ func (m *month) night(n int, e event) {
 	m.scrape(begin)
 	start := time.Unix(0, 0).UTC().Add(begin + e.clock)
 	id := layout.RunID(start, uint32(n))
-	var progress crawler.Progress
 	for spent := time.Duration(0); spent < e.lasts; spent += scrapeEvery {
-		progress.Requests += 1000
-		m.write(&Metrics{Now: start.Add(spent), Running: true, Started: start, Progress: &progress})
+		m.write(&Metrics{Now: start.Add(spent), Running: true, Started: start})
 		if spent > 0 {
 			m.history.Journal = 1000
 		}
@@ -154,8 +152,7 @@ func (m *month) night(n int, e event) {
 	if e.outcome == schema.OutcomeDone || e.outcome == schema.OutcomeIncomplete {
 		m.history.Snapshot = &layout.Snapshot{Manifest: m.manifest(id, start, end, e)}
 	}
-	m.write(&Metrics{Now: end, Started: start, Code: outcomeOf(e.outcome).code, Last: &row, Failures: e.failures,
-		Report: &crawler.Report{Progress: progress}})
+	m.write(&Metrics{Now: end, Started: start, Code: outcomeOf(e.outcome).code, Last: &row, Failures: e.failures, Report: new(crawler.Report)})
 }
 
 // manifest returns what the run committed.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"callhouse/cmd/internal/cli"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -29,9 +28,6 @@ type Metrics struct {
 	Code     int
 	Report   *crawler.Report // nil: it did not crawl
 	Failures int             // of the data tests
-	// Progress is the progress of the writing run, which may have ended; nil if the crawl has not
-	// started.
-	Progress *crawler.Progress
 }
 
 // gauges registers values under names.
@@ -62,15 +58,11 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 	if m.Profile != "" {
 		g.Registerer = prometheus.WrapRegistererWith(prometheus.Labels{"profile": m.Profile}, reg)
 	}
-	g.each("build_info", "The program that wrote this file.", "version", map[string]float64{cli.Version(): 1})
 	g.set("run_in_progress", "1 while a run is in progress; also after a run was killed.", bit(m.Running))
 	if !m.Started.IsZero() {
 		g.at("run_start_timestamp_seconds", "Start of the current or last run.", m.Started)
 	}
 	g.at("updated_timestamp_seconds", "When this file was written; during a run, once a minute.", m.Now)
-	if m.Progress != nil {
-		m.thisRun(g)
-	}
 	s := judge(h, m.Now, 0, m.Last)
 	last := s.last
 	if m.Last == nil && last != nil {
@@ -101,30 +93,7 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 	if h.Snapshot != nil {
 		s.metrics(g, h.Snapshot.Manifest)
 	}
-	f := h.Holder.Follow
-	g.set("follow_up", "1 while extract follow holds the warehouse.", bit(h.Held && f != nil))
-	if h.Held && f != nil {
-		if f.Polled > 0 {
-			g.at("follow_poll_timestamp_seconds", "The last good poll of extract follow.", time.UnixMilli(f.Polled))
-		}
-		g.set("follow_requests", "Requests of extract follow since it took the warehouse.", float64(f.Requests))
-		g.at("follow_next_sweep_timestamp_seconds", "When extract follow next does what extract run does.", time.UnixMilli(f.Sweep))
-	}
 	return reg
-}
-
-// thisRun adds the metrics of the run that writes them.
-func (m *Metrics) thisRun(g gauges) {
-	p := m.Progress
-	g.each("run_requests", "Requests of the current or last run: page, detail, bulk (v2 pages), resource (lists besides calls).", "kind",
-		requestsOf(p.Requests, p.PageRequests, p.DetailRequests, p.BulkRequests))
-	g.each("run_responses", "Responses to the requests of the current or last run, by status.", "status", answersOf(&p.Counts))
-	g.set("run_requests_last_minute", "Requests of the run that currently count against the per-minute limit.", float64(p.LastMinute))
-	g.set("run_requests_allowed_per_minute",
-		"Requests per minute that the run allows itself: less than its share while the service rejects requests.", float64(p.Allowed))
-	if p.DetailsTotal >= 0 {
-		g.set("run_details_left", "Call records that the run has yet to fetch.", float64(max(0, p.DetailsTotal-p.DetailsDone())))
-	}
 }
 
 // requestsOf returns a run's requests by kind; the rest are for resources.
@@ -141,7 +110,6 @@ func answersOf(c *crawler.Counts) map[string]float64 {
 
 // lastRun adds the metrics of the last run that ended.
 func (m *Metrics) lastRun(g gauges, r *schema.Run) {
-	g.at("last_run_timestamp_seconds", "End of the last run; its start if it was killed.", endOf(r))
 	g.set("last_run_duration_seconds", "Duration of the last run.", endOf(r).Sub(time.UnixMilli(r.StartedAt)).Seconds())
 	g.set("last_run_exit_code", "Exit code of the last run; 137 if it was killed.", float64(m.Code))
 	became := map[string]float64{}
@@ -192,17 +160,11 @@ func (h *State) metrics(g gauges, m *layout.Manifest) {
 	if m.Archive != "" {
 		r := m.Recordings()
 		g.set("recordings_due", "Recordings that are still to be archived.", float64(r.Due))
-		g.set("recordings_stored", "Recordings in the archive.", float64(r.States[schema.RecordingStored]))
-		g.set("recordings_stored_bytes", "Size of the recordings in the archive.", float64(r.Bytes))
-		g.set("recordings_gone", "Recordings that the service no longer had.", float64(r.States[schema.RecordingGone]))
-		g.set("recordings_refused", "Recordings that were not stored because of what their link leads to.",
-			float64(r.States[schema.RecordingRefused]))
 		g.set("recordings_undeleted", "Recordings that must not be kept and may still be in the archive.", float64(h.undeleted(&r)))
 		if r.Oldest != nil {
 			g.at("recordings_oldest_due_timestamp_seconds", "End of the earliest call whose recording is due.", time.UnixMilli(*r.Oldest))
 		}
 	}
-	g.set("costs_unheld", "Calls with a cost that does not fit the column total_cost.", float64(h.unheld))
 	g.set("coverage_gaps", "Time ranges of the list that were never read.", float64(len(h.gaps())))
 	if m.Watermark > 0 {
 		g.at("newest_call_timestamp_seconds", "Start of the newest call.", time.UnixMilli(m.Watermark))
@@ -210,7 +172,6 @@ func (h *State) metrics(g gauges, m *layout.Manifest) {
 	if listed := m.ListedTo(); !listed.IsZero() {
 		g.at("coverage_end_timestamp_seconds", "Time up to which calls are listed.", listed)
 	}
-	g.set("snapshot", "Number of the current snapshot.", float64(m.Snapshot))
 	g.set("snapshots_kept", "Snapshots on the disk.", float64(h.history.SnapshotCount))
 	g.set("warehouse_files", "Data files of the current snapshot.", float64(len(m.Files)))
 	g.set("warehouse_bytes", "Size of the data files of the current snapshot.", float64(h.bytes))

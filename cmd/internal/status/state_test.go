@@ -15,7 +15,6 @@ import (
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/test"
-	"callhouse/internal/wire"
 )
 
 func TestMain(m *testing.M) { cmdtest.Main(m) }
@@ -95,15 +94,9 @@ func TestDataTests(t *testing.T) {
 		now    *layout.Snapshot
 		before *layout.Snapshot
 		did    sink.Stats
-		row    schema.Run
-		rep    crawler.Report
 	}
 	good := func() *given {
-		g := &given{now: holding(12, 900), before: holding(10, 500), did: sink.Stats{New: 3, Aged: 1},
-			row: schema.Run{StartedAt: 800, Outcome: schema.OutcomeDone}}
-		g.rep.Pages = 1
-		g.rep.DriftFields = wire.DriftCounts{{Path: "status", Kind: wire.DriftUnknownValue}: 2}
-		g.found.Unknown = map[string]int64{"status": 2}
+		g := &given{now: holding(12, 900), before: holding(10, 500), did: sink.Stats{New: 3, Aged: 1}}
 		return g
 	}
 	for _, c := range []struct {
@@ -113,23 +106,17 @@ func TestDataTests(t *testing.T) {
 	}{
 		{"good", func(*given) {}, ""},
 		{"the first run", func(g *given) { g.before, g.did = nil, sink.Stats{New: 12} }, ""},
-		{"nothing committed", func(g *given) { g.now, g.found.Unknown = nil, nil }, ""},
+		{"nothing committed", func(g *given) { g.now = nil }, ""},
 		{"a problem", func(g *given) {
 			g.found.Count, g.found.Problems = 3, []sink.Problem{{Kind: "checksum", Path: "calls/x", What: "it differs"}}
 		}, "checksum: calls/x: it differs; 2 more problems"},
 		{"a call that went", func(g *given) { g.now = holding(11, 900) },
 			"rows: the warehouse has 11 calls; it had 10, and the run counted 3 new and 1 erased ones"},
-		{"a word nobody counted", func(g *given) { g.found.Unknown["call_type"] = 1 }, "words: 1 call with an unknown call_type that the run did not count as drift"},
-		{"a word counted as another kind", func(g *given) {
-			g.rep.DriftFields = wire.DriftCounts{{Path: "status", Kind: wire.DriftConverted}: 2}
-		}, "words: 2 calls with an unknown status that the run did not count as drift"},
-		{"an old list", func(g *given) { g.now = holding(12, 799) }, "freshness: the run succeeded, but the recorded list ends at 1970-01-01T00:00:00Z"},
-		{"an old list, not done", func(g *given) { g.now, g.row.Outcome = holding(12, 799), schema.OutcomeIncomplete }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := good()
 			c.make(g)
-			test.Same(t, c.want, strings.Join(DataTests(&g.found, g.now, g.before, g.did, &g.row, &g.rep), "; "), "problems")
+			test.Same(t, c.want, strings.Join(DataTests(&g.found, g.now, g.before, g.did), "; "), "problems")
 		})
 	}
 }
