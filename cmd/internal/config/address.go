@@ -60,8 +60,10 @@ func ServiceOf(address string) string {
 	return strings.TrimRight(strings.TrimSuffix(strings.TrimRight(address, "/"), "/v3"), "/")
 }
 
-// OnThisMachine reports whether what is sent to a host does not leave the machine.
+// OnThisMachine reports whether a host, as of url.URL.Hostname, is the loopback. Every other name is
+// one that a name server may answer, *.localhost included: what is sent there may leave the machine,
+// and a page under it may be anyone's.
 func OnThisMachine(host string) bool {
 	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost")
+	return err == nil && ip.IsLoopback() || strings.EqualFold(host, "localhost")
 }

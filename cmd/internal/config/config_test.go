@@ -324,3 +324,17 @@ func keyTable() string {
 	}
 	return b.String()
 }
+
+// Only the loopback's addresses and its own name are certainly this machine.
+func TestOnThisMachine(t *testing.T) {
+	for host, want := range map[string]bool{
+		"127.0.0.1": true, "127.8.9.10": true, "::1": true, "::ffff:127.0.0.1": true, "localhost": true, "LocalHost": true,
+		"": false, "0.0.0.0": false, "::": false, "10.0.0.1": false, "169.254.169.254": false, "[::1]": false, "localhost.": false,
+		"a.localhost": false, "callhouse.localhost": false, "localhost.example.com": false, "notlocalhost": false, "127.0.0.1.example.com": false,
+		"127.1": false, "2130706433": false, "0x7f.0.0.1": false, "loсalhost": false, // with a Cyrillic letter
+	} {
+		if got := OnThisMachine(host); got != want {
+			t.Errorf("%q: %t", host, got)
+		}
+	}
+}

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
+	"net/url"
 	"regexp"
 	"runtime"
 	"runtime/debug"
@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/rights"
@@ -206,7 +207,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 				s.fail(w, r, http.StatusUnauthorized, errors.New("user and password required"), "create a user with query serve user add")
 				return
 			}
-		case !local(r.Host):
+		case !config.OnThisMachine((&url.URL{Host: r.Host}).Hostname()):
 			// Another site's page could reach a loopback address under its own name.
 			s.fail(w, r, http.StatusForbidden, fmt.Errorf("the host %q is not allowed", r.Host),
 				"without --users, the server only accepts the hosts localhost and 127.0.0.1")
@@ -245,15 +246,6 @@ func (s *Server) unlimited(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// local reports whether a host is this machine's loopback.
-func local(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // health answers 200 while a snapshot can be opened.

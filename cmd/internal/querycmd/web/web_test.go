@@ -297,8 +297,10 @@ func TestErrorsNameNoFolder(t *testing.T) {
 // password.
 func TestWhoMayRead(t *testing.T) {
 	s := newServer(t, 2, nil)
-	if resp, _ := s.get("/calls", "Host", "calls.example:8080"); resp.StatusCode != http.StatusForbidden {
-		t.Errorf("asked by another name: %s", resp.Status)
+	for _, host := range []string{"calls.example:8080", "calls.localhost:8080"} {
+		if resp, _ := s.get("/calls", "Host", host); resp.StatusCode != http.StatusForbidden {
+			t.Errorf("asked as %s: %s", host, resp.Status)
+		}
 	}
 	if resp, _ := s.get("/calls", "Host", "localhost:8080", "Sec-Fetch-Site", "cross-site"); resp.StatusCode != http.StatusForbidden {
 		t.Errorf("asked by another site's page: %s", resp.Status)
