@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -121,22 +122,70 @@ func (s *server) serve(ctx context.Context) error {
 		protocol.AddTool(t.Tool, s.handler(t))
 	}
 	both := &lines{Writer: s.Stdout, in: bufio.NewReaderSize(s.Stdin, maxRequest)}
-	if err := protocol.Run(ctx, &sdk.IOTransport{Reader: both, Writer: both}); err != nil && ctx.Err() == nil {
+	if err := protocol.Run(ctx, transport{&sdk.IOTransport{Reader: both, Writer: both}}); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serve the assistant: %w", err)
 	}
 	return nil
+}
+
+// transport is one whose input ends only after all requests are answered. The SDK would cancel those
+// in progress.
+type transport struct{ sdk.Transport }
+
+// Connect implements sdk.Transport.
+func (t transport) Connect(ctx context.Context) (sdk.Connection, error) {
+	c, err := t.Transport.Connect(ctx)
+	return &connection{Connection: c}, err
+}
+
+type connection struct {
+	sdk.Connection
+	unanswered sync.WaitGroup
+}
+
+// Read implements sdk.Connection.
+func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := c.Connection.Read(ctx)
+	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
+		c.unanswered.Add(1)
+	}
+	if errors.Is(err, io.EOF) {
+		done := make(chan struct{})
+		go func() {
+			c.unanswered.Wait()
+			close(done)
+		}()
+		select {
+		case <-done:
+		case <-ctx.Done():
+		}
+	}
+	return m, err
+}
+
+// Write implements sdk.Connection.
+func (c *connection) Write(ctx context.Context, m jsonrpc.Message) error {
+	if _, ok := m.(*jsonrpc.Response); ok {
+		defer c.unanswered.Done()
+	}
+	return c.Connection.Write(ctx, m)
 }
 
 // lines reads a message from each line. The SDK would end at a line that is none, so these are
 // answered here.
 type lines struct {
 	io.Writer
-	in   *bufio.Reader
-	rest []byte // of the line
+	in    *bufio.Reader
+	began bool
+	rest  []byte // of the line
 }
 
 // Read implements io.Reader.
 func (l *lines) Read(p []byte) (int, error) {
+	if mark, _ := l.in.Peek(3); !l.began && string(mark) == "\uFEFF" { // as some programs begin a text
+		_, _ = l.in.Discard(3)
+	}
+	l.began = true
 	for len(l.rest) == 0 {
 		line, err := l.in.ReadSlice('\n')
 		_, wrong := jsonrpc.DecodeMessage(line)

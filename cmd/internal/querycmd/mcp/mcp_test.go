@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -579,5 +580,29 @@ func TestOtherLines(t *testing.T) {
 	}
 	if _ = toServer.Close(); <-ended != cli.ExitOK {
 		t.Error("the end of the input is an error")
+	}
+}
+
+// All that is asked before the input ends is answered, also after a byte order mark and without a
+// final newline.
+func TestEndOfInput(t *testing.T) {
+	t.Parallel()
+	asked := "\uFEFF" + `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+`
+	const calls = 8 // more than are answered at a time
+	for i := range calls {
+		asked += fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"sql","arguments":{"statement":"SELECT count(*) FROM calls"}}}`+"\n", i+1)
+	}
+	var out, errs bytes.Buffer
+	code := querycmd.Run(t.Context(), cmdtest.Env(), []string{"mcp", "--warehouse", store(t, company("x"))},
+		strings.NewReader(strings.TrimSpace(asked)), &out, &errs)
+	if code != cli.ExitOK || errs.Len() > 0 {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+	for i := range calls + 1 {
+		if !strings.Contains(out.String(), fmt.Sprintf(`"id":%d,"result":`, i)) {
+			t.Errorf("request %d has no answer:\n%s", i, out.String())
+		}
 	}
 }
