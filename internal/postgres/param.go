@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -23,7 +22,7 @@ func (t Type) Param(raw []byte, isBinary bool) (_ any, err error) {
 		return bytes.Clone(raw), nil // the message's memory is reused
 	}
 	if isBinary && t.Name != TextType.Name && t.OID != json.OID { // the two forms of these are the same
-		if raw, err = t.textOf(raw); err != nil {
+		if raw, err = t.convert(raw, pgtype.BinaryFormatCode, pgtype.TextFormatCode); err != nil {
 			return nil, fmt.Errorf("the value of a parameter is not a binary %s", t.Name)
 		}
 	}
@@ -85,82 +84,27 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("invalid input syntax for type %s: %q", e.Type, e.Text)
 }
 
-// codecs decodes binary values; it is not safe for concurrent use.
-var codecs = sync.OnceValue(pgtype.NewMap)
-
-var decoding sync.Mutex
-
-// textOf returns the text of a binary value.
-func (t Type) textOf(raw []byte) ([]byte, error) {
-	decoding.Lock()
-	defer decoding.Unlock()
-	of, known := codecs().TypeForOID(t.OID)
-	if !known {
-		return raw, nil
-	}
-	v, err := of.Codec.DecodeValue(codecs(), t.OID, pgtype.BinaryFormatCode, raw)
-	if err != nil {
-		return nil, err
-	}
-	return codecs().Encode(t.OID, pgtype.TextFormatCode, v, nil)
-}
-
 // ArrayLiteral converts Postgres' text of a one-dimensional array to DuckDB's text of a list.
 func ArrayLiteral(text string) (string, error) {
-	bad := &SyntaxError{"array", text}
-	s := strings.TrimSpace(text)
-	if len(s) < 2 || s[0] != '{' || s[len(s)-1] != '}' {
-		return "", bad
+	var of pgtype.Array[*string]
+	converting.Lock()
+	err := codecs().Scan(pgtype.TextArrayOID, pgtype.TextFormatCode, []byte(text), &of)
+	converting.Unlock()
+	if err != nil || len(of.Dims) > 1 {
+		return "", &SyntaxError{"array", text}
 	}
-	s = s[1 : len(s)-1]
 	out := []byte{'['}
-	for i := 0; strings.TrimSpace(s) != ""; i++ {
+	for i, word := range of.Elements {
 		if i > 0 {
-			if s[0] != ',' {
-				return "", bad
-			}
-			s = s[1:]
 			out = append(out, ", "...)
 		}
-		s = strings.TrimLeft(s, " \t\n")
-		word, isQuoted, rest, ok := element(s)
-		if !ok {
-			return "", bad
-		}
-		if !isQuoted && strings.EqualFold(word, "null") {
+		if word == nil {
 			out = append(out, "NULL"...)
 		} else {
-			out = value.AppendString(out, word)
+			out = value.AppendString(out, *word)
 		}
-		s = rest
 	}
 	return string(append(out, ']')), nil
-}
-
-// element splits off the first element.
-func element(s string) (word string, isQuoted bool, rest string, ok bool) {
-	if s == "" || s[0] == '{' {
-		return "", false, "", false
-	}
-	if s[0] != '"' {
-		end := strings.IndexByte(s+",", ',')
-		word = strings.TrimSpace(s[:end])
-		return word, false, s[end:], word != ""
-	}
-	var b []byte
-	for i := 1; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			if i++; i < len(s) {
-				b = append(b, s[i])
-			}
-		case '"':
-			return string(b), true, strings.TrimLeft(s[i+1:], " \t\n"), true
-		default:
-			b = append(b, s[i])
-		}
-	}
-	return "", true, "", false
 }
 
 // instantRE matches a date and time that DuckDB reads in one spelling only.

@@ -167,11 +167,11 @@ func testCopyMessages(t *testing.T, h *testServer) {
 	}
 }
 
-// A plan is one column of lines.
+// A plan is one text.
 func testPlan(t *testing.T, h *testServer) {
 	c := h.connect(t, "")
 	r := c.PgConn().ExecParams(t.Context(), "EXPLAIN SELECT call_id FROM calls WHERE duration_ms > $1", [][]byte{[]byte("5")}, nil, nil, nil).Read()
-	if r.Err != nil || len(r.FieldDescriptions) != 1 || r.FieldDescriptions[0].Name != "QUERY PLAN" || len(r.Rows) < 5 {
+	if r.Err != nil || len(r.FieldDescriptions) != 1 || r.FieldDescriptions[0].Name != "QUERY PLAN" || len(r.Rows) != 1 {
 		t.Fatalf("%v, %v, %d rows", r.Err, r.FieldDescriptions, len(r.Rows))
 	}
 	if got := texts(t, c, "EXPLAIN (FORMAT json) SELECT 1"); len(got) != 1 || !strings.HasPrefix(got[0], "[") {

@@ -246,24 +246,19 @@ func (st *statement) describe(ctx context.Context) error {
 // for values of other types than inferred, DuckDB plans again, and columns may then have types
 // other than those described. A parameter without a type is a text, if the statement then has a
 // meaning.
-func (st *statement) plan(ctx context.Context) (columns []value.Column, err error) {
-	columns, known, first := st.try(ctx)
-	for _, st.found = range [][]string{st.castable(first == nil, "VARCHAR"), st.castable(first == nil, "")} {
-		if st.found == nil {
-			break
-		}
-		if columns, known, err = st.try(ctx); err == nil && known {
+func (st *statement) plan(ctx context.Context) ([]value.Column, error) {
+	_, _, err := st.try(ctx)
+	if st.found = st.castable(err == nil); st.found != nil {
+		if columns, known, err := st.try(ctx); err == nil && known {
 			return columns, nil
 		}
-	}
-	if st.found != nil || err != nil {
 		st.found = nil
-		columns, known, first = st.try(ctx)
 	}
-	if first == nil && !known {
+	columns, known, err := st.try(ctx)
+	if err == nil && !known {
 		return st.describeWithNulls(ctx)
 	}
-	return columns, first
+	return columns, err
 }
 
 // try prepares the statement again. known is false if its columns depend on the values of
@@ -277,10 +272,9 @@ func (st *statement) try(ctx context.Context) (columns []value.Column, known boo
 	return columns, known || st.stmt.Params() == 0, err
 }
 
-// castable returns the types of parameters to cast: texts and untyped ones, which are of the given type, and
-// those whose values are passed to DuckDB as texts; nil: none. Of a statement that is not prepared
-// all are untyped.
-func (st *statement) castable(isPrepared bool, untyped string) (found []string) {
+// castable returns the types of parameters to cast: texts and untyped ones to text, and those whose
+// values are passed to DuckDB as texts; nil: none. Of a statement that is not prepared all are untyped.
+func (st *statement) castable(isPrepared bool) (found []string) {
 	var types []string
 	if isPrepared {
 		types = st.stmt.ParamTypes()
@@ -291,7 +285,7 @@ func (st *statement) castable(isPrepared bool, untyped string) (found []string) 
 	for i, t := range types {
 		switch base, _, _ := strings.Cut(t, "("); base {
 		case "", "VARCHAR":
-			if t = untyped; i < len(st.types) && postgres.TypeByOID(st.types[i]).OID != postgres.TextType.OID {
+			if t = "VARCHAR"; i < len(st.types) && postgres.TypeByOID(st.types[i]).OID != postgres.TextType.OID {
 				t = ""
 			}
 		case "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIME WITH TIME ZONE", "INTERVAL", "UUID", "DECIMAL":
@@ -377,7 +371,7 @@ func (st *statement) Query(ctx context.Context, args []any) (postgres.Rows, erro
 	st.conn.busy = true
 	all := &rows{Rows: answer, st: st, stmt: st.stmt, conn: st.conn}
 	if isPlan {
-		return &planRows{rows: all}, nil
+		return planRows{all}, nil
 	}
 	return all, nil
 }
@@ -481,25 +475,14 @@ func (st *statement) describeWithNulls(ctx context.Context) ([]value.Column, err
 // planColumn is the only column of a plan, with Postgres' name.
 var planColumn = postgres.Column{Name: "QUERY PLAN", Type: postgres.TextType}
 
-// planRows are the lines of a plan.
-type planRows struct {
-	*rows
-	lines []string
-}
+// planRows is the row of a plan.
+type planRows struct{ *rows }
 
 // Values implements postgres.Rows.
-func (r *planRows) Values(ctx context.Context) ([]value.Value, error) {
-	if len(r.lines) == 0 {
-		row, err := r.rows.Values(ctx)
-		if err != nil {
-			return nil, err
-		}
-		plan := strings.TrimSpace(row[len(row)-1].Text) // the first column is the kind of plan
-		if r.lines = strings.Split(plan, "\n"); strings.HasPrefix(plan, "[") || strings.HasPrefix(plan, "{") {
-			r.lines = []string{plan} // JSON
-		}
+func (r planRows) Values(ctx context.Context) ([]value.Value, error) {
+	row, err := r.rows.Values(ctx)
+	if err != nil {
+		return nil, err
 	}
-	line := r.lines[0]
-	r.lines = r.lines[1:]
-	return []value.Value{value.Of(line)}, nil
+	return row[len(row)-1:], nil // the first column is the kind of plan
 }

@@ -243,12 +243,9 @@ func (s Statement) Queries() bool {
 	return false
 }
 
-// Replacements for #>> and #> in the text of ForDuckDB: operators that DuckDB's parser accepts but
-// DuckDB does not define.
-const (
-	PathText = "|->>"
-	Path     = "|->"
-)
+// PathText replaces #>> in the text of ForDuckDB: an operator that DuckDB's parser accepts but DuckDB
+// does not define.
+const PathText = "|->>"
 
 // keywords are words reserved in DuckDB's grammar but not in Postgres'.
 var keywords = []string{"anti", "asof", "at", "by", "generated", "glob", "lambda", "pivot", "positional", "qualify", "semi",
@@ -268,9 +265,64 @@ func (s Statement) aliases() map[string]bool {
 	return out
 }
 
+// neverLabels are the keywords that Postgres takes as a label only after AS.
+var neverLabels = strings.Fields(`array as char character create day except fetch filter for from grant group having hour
+	intersect into isnull limit minute month notnull offset on order over overlaps precision returning second to union varying
+	where window with within without year`)
+
+// listEnds are the keywords after the list of a SELECT.
+var listEnds = strings.Fields("except fetch for from group having intersect into limit offset order qualify union where window")
+
+// unfinished are the keywords after which an expression goes on.
+var unfinished = strings.Fields(`all and any as at between by case collate distinct else escape exclude from ilike in is like not on
+	or over select similar some symmetric then time to using when`)
+
+// level is the state of labels between two parentheses.
+type level struct {
+	inList bool // of a SELECT
+	cases  int  // open ones
+	prefix bool // of DISTINCT ON or OPERATOR, after which an expression begins
+}
+
+// labels returns the positions of labels without AS in the lists of SELECT. Postgres allows most
+// keywords there; DuckDB's parser allows none.
+func (s Statement) labels() map[int]bool {
+	out, levels, ended := map[int]bool{}, []level{{}}, false // an expression may have ended
+	is := func(i int, words ...string) bool {
+		return i >= 0 && i < len(s.Tokens) && slices.ContainsFunc(words, s.Tokens[i].Is)
+	}
+	for i, t := range s.Tokens {
+		at := &levels[len(levels)-1]
+		switch {
+		case t.Text == "(", t.Text == "[":
+			levels = append(levels, level{prefix: is(i-1, "on") && is(i-2, "distinct") || is(i-1, "operator")})
+			ended = false
+		case t.Text == ")", t.Text == "]":
+			ended = !at.prefix
+			levels = levels[:max(1, len(levels)-1)]
+		case t.Kind != Word:
+			ended = t.Kind != Other
+		case at.inList && at.cases == 0 && ended && !slices.ContainsFunc(neverLabels, t.Is) && !(t.Is("zone") && is(i-1, "time")) &&
+			(i+1 == len(s.Tokens) || s.Tokens[i+1].Text == "," || s.Tokens[i+1].Text == ")" || is(i+1, listEnds...)):
+			out[i] = true
+		case t.Is("from") && is(i-1, "distinct") && is(i-2, "is", "not"):
+			ended = false
+		default:
+			at.inList = t.Is("select") || at.inList && !slices.ContainsFunc(listEnds, t.Is)
+			if t.Is("case") {
+				at.cases++
+			} else if t.Is("end") {
+				at.cases--
+			}
+			ended = !slices.ContainsFunc(unfinished, t.Is) && !(t.Is("zone") && is(i-2, "at"))
+		}
+	}
+	return out
+}
+
 // ForDuckDB returns a statement's text without the spellings that DuckDB's parser refuses or loses:
-// OPERATOR(pg_catalog.~), pg_catalog before a type that is a keyword, #>, and tables named by a
-// keyword.
+// OPERATOR(pg_catalog.~), pg_catalog before a type that is a keyword, #>>, tables named by a keyword,
+// and labels without AS.
 func (s Statement) ForDuckDB() string {
 	var b strings.Builder
 	done := 0
@@ -287,7 +339,7 @@ func (s Statement) ForDuckDB() string {
 		}
 		return true
 	}
-	aliases := s.aliases()
+	aliases, labels := s.aliases(), s.labels()
 	for i := 0; i < len(s.Tokens); i++ {
 		switch {
 		case is(i, "operator", "(", "pg_catalog", "."):
@@ -303,9 +355,6 @@ func (s Statement) ForDuckDB() string {
 		case is(i, "#", ">", ">") && s.Tokens[i].start+2 == s.Tokens[i+2].start:
 			replace(i, i+2, PathText)
 			i += 2
-		case is(i, "#", ">") && s.Tokens[i].end == s.Tokens[i+1].start:
-			replace(i, i+1, Path)
-			i++
 		case is(i, "exists", "(", "select", "from"): // a SELECT without columns
 			replace(i, i+3, "EXISTS (SELECT 1 FROM")
 			i += 3
@@ -315,6 +364,8 @@ func (s Statement) ForDuckDB() string {
 		case is(i, "collate", "pg_catalog", ".", ""): // default and C are DuckDB's order
 			replace(i, i+3, "")
 			i += 3
+		case labels[i]:
+			replace(i, i, `AS "`+s.Tokens[i].Name()+`"`)
 		case s.Tokens[i].Kind == Word && aliases[s.Tokens[i].Name()] && !is(i, "at", "time") && !is(i, "at", "local"):
 			replace(i, i, `"`+s.Tokens[i].Name()+`"`)
 		}

@@ -35,12 +35,40 @@ func TestForDuckDB(t *testing.T) {
 		"SELECT a OPERATOR(pg_catalog.~) '^x$' COLLATE pg_catalog.default": "SELECT a  ~  '^x$' ",
 		"; SELECT a OPERATOR ( pg_catalog . !~* ) b":                       " SELECT a  !~*  b",
 		"SELECT At.x AT TIME ZONE 'UTC' FROM t at, at.u SEMI JOIN v":       "SELECT \"at\".x AT TIME ZONE 'UTC' FROM t \"at\", \"at\".u SEMI JOIN v",
-		"SELECT a#>>b, a #> b, a # > b":                                    "SELECT a|->>b, a |-> b, a # > b",
+		"SELECT a#>>b, a #> b, a # > b":                                    "SELECT a|->>b, a #> b, a # > b",
 		"SELECT x::pg_catalog.text, pg_catalog.textcat":                    "SELECT x::text, pg_catalog.textcat",
 		"SELECT 'x::pg_catalog.text', \"operator\"(pg_catalog.x)":          "SELECT 'x::pg_catalog.text', \"operator\"(pg_catalog.x)",
 	} {
 		if got := lexer.Split(text)[0].ForDuckDB(); got != want {
 			t.Errorf("ForDuckDB(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A word after an expression, before the next one or the end of the list, is a label.
+func TestLabels(t *testing.T) {
+	for text, want := range map[string]string{
+		"SELECT max(a) cost, count(*) n, b c, 1 Value":                                      `SELECT max(a) AS "cost", count(*) AS "n", b AS "c", 1 AS "value"`,
+		"SELECT x::text t, y::numeric(9,2) name, z::timestamp with time zone zone FROM r s": `SELECT x::text AS "t", y::numeric(9,2) AS "name", z::timestamp with time zone AS "zone" FROM r s`,
+		"SELECT a /* b */ type -- c\n, 'x' key, $1 p, 1.5 \"Q\" FROM r":                     "SELECT a /* b */ AS \"type\" -- c\n, 'x' AS \"key\", $1 AS \"p\", 1.5 \"Q\" FROM r",
+		"SELECT (SELECT 1 a FROM b c) d UNION SELECT 2 e ORDER BY e DESC":                   `SELECT (SELECT 1 AS "a" FROM b c) AS "d" UNION SELECT 2 AS "e" ORDER BY e DESC`,
+		"SELECT CASE WHEN a THEN b ELSE c END, CASE d WHEN 1 THEN 2 END end FROM e":         `SELECT CASE WHEN a THEN b ELSE c END, CASE d WHEN 1 THEN 2 END AS "end" FROM e`,
+		"SELECT a[1] first, f(b) FILTER (WHERE c d) OVER w left FROM e WINDOW w AS ()":      `SELECT a[1] AS "first", f(b) FILTER (WHERE c d) OVER w AS "left" FROM e WINDOW w AS ()`,
+		"WITH q AS (SELECT 1 source) SELECT source FROM q":                                  `WITH q AS (SELECT 1 AS "source") SELECT source FROM q`,
+	} {
+		if got := lexer.Split(text)[0].ForDuckDB(); got != want {
+			t.Errorf("ForDuckDB(%q) = %q, want %q", text, got, want)
+		}
+	}
+	for _, text := range []string{
+		"SELECT a AS b, c FROM d e", "SELECT DISTINCT a FROM b", "SELECT DISTINCT ON (a) b, c FROM d", "SELECT ALL a", "SELECT a IS NULL, b IS NOT TRUE, NOT c",
+		"SELECT a AND b, c LIKE d, e NOT IN (f), g BETWEEN h AND i FROM j", "SELECT a IS NOT DISTINCT FROM b, c IS DISTINCT FROM d FROM e",
+		"SELECT interval '1' day, a::double precision, b::character varying, c::timestamp with time zone FROM d", "SELECT a AT TIME ZONE zone FROM b",
+		"SELECT extract(year FROM a), count(*) OVER w FROM b WINDOW w AS ()", "SELECT a FROM b name WHERE c GROUP BY d", "SELECT a COLLATE b, c.d FROM e",
+		"VALUES (1, 2)", "SELECT a FROM (b JOIN c key ON d)", "SELECT * EXCLUDE a FROM b", "SELECT DISTINCT a, b - c, current_date FROM d", "COPY a TO STDOUT csv",
+	} {
+		if got := lexer.Split(text)[0].ForDuckDB(); got != text {
+			t.Errorf("ForDuckDB(%q) = %q", text, got)
 		}
 	}
 }

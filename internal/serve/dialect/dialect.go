@@ -6,6 +6,7 @@
 package dialect
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -31,24 +32,24 @@ type Statement struct {
 
 	changed bool
 	at      func(any) string
-	withs   map[string]bool // all names defined by WITH
-	quotes  map[string]bool // quoted names; nil: not collected yet
-	casts   map[int]node    // the statement's casts of parameters
-	aliases map[string]kind // of the columns that it names
+	withs   map[string]bool   // all names defined by WITH
+	tables  map[string]string // the tables by alias, and any of them by ""
+	quotes  map[string]bool   // quoted names; nil: not collected yet
+	casts   map[int]node      // the statement's casts of parameters
+	aliases map[string]kind   // of the columns that it names
 	refused error
 }
 
 // Rewrite changes DuckDB's tree of a statement.
 func (a *Statement) Rewrite(tree map[string]any, at func(any) string) (bool, error) {
-	a.changed, a.at, a.withs, a.quotes = false, at, map[string]bool{}, nil
+	a.changed, a.at, a.withs, a.tables, a.quotes = false, at, map[string]bool{}, map[string]string{}, nil
 	statements := listOf(tree, "statements")
 	if len(statements) != 1 {
 		return false, nil
 	}
 	statement := asNode(statements[0])
 	a.Names = a.names(statement["node"])
-	a.findWiths(statement)
-	a.systemColumns(statement, nil)
+	a.findNames(statement)
 	a.casts, a.aliases, a.refused = map[int]node{}, map[string]kind{}, nil
 	a.findAliases(statement["node"])
 	a.findCasts(statement["node"])
@@ -61,9 +62,13 @@ func (a *Statement) Rewrite(tree map[string]any, at func(any) string) (bool, err
 	return a.changed, a.refused
 }
 
-// findWiths collects the names of WITH.
-func (a *Statement) findWiths(tree any) {
+// findNames collects the names of WITH, and the tables with their aliases.
+func (a *Statement) findNames(tree any) {
 	for n := range nodes(tree) {
+		if word(n, "type") == "BASE_TABLE" {
+			name := small(n, "table_name")
+			a.tables[cmp.Or(small(n, "alias"), name)], a.tables[""] = name, name
+		}
 		for _, with := range listOf(childOf(n, "cte_map"), "map") {
 			a.withs[small(with, "key")] = true
 		}
@@ -95,8 +100,6 @@ func (a *Statement) walk(n any) {
 			a.relation(n)
 		case "JOIN":
 			innerCross(n)
-		case "EXPRESSION_LIST":
-			a.values(n)
 		case "TABLE_FUNCTION":
 			a.tableFunction(n)
 		case "OPERATOR_CAST":
@@ -106,7 +109,9 @@ func (a *Statement) walk(n any) {
 		case "FUNCTION":
 			a.function(n)
 		case "WINDOW_AGGREGATE":
-			a.aggregate(n)
+			if callee(n) == "sum" {
+				a.sum(n)
+			}
 		case "VALUE_PARAMETER":
 			a.parameter(n)
 		case "SUBQUERY":
@@ -156,18 +161,6 @@ func (a *Statement) fold(n node) {
 	}
 }
 
-// says reports whether a word occurs in the statement.
-func (a *Statement) says(word string) bool {
-	for _, s := range lexer.Split(a.at(zero)) {
-		for _, t := range s.Tokens {
-			if t.Is(word) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // spelled reports whether the text of an expression begins in one of several ways, ignoring case.
 // It distinguishes spellings that DuckDB's parser treats as equal and Postgres does not.
 func (a *Statement) spelled(n node, ways ...string) bool {
@@ -196,9 +189,6 @@ func (a *Statement) columns(n node) {
 	for _, item := range selectOf(n) {
 		e := asNode(item)
 		name := callee(e)
-		if name == "regexp_matches" {
-			a.refuse("regexp_matches as a column", "write substring(x FROM 'pattern'), or regexp_extract_all(x, 'pattern') for all matches")
-		}
 		if classOf(e) == "FUNCTION" && aliasOf(e) == "" && (Functions()[name] || name == "generate_series") {
 			e["alias"] = name
 		}
@@ -221,34 +211,17 @@ func (a *Statement) seriesIn(n any) {
 			a.seriesIn(child)
 		}
 		if callee(n) == "generate_series" {
-			list := bare(n)
-			if a.common(argsOf(n)) == int4 {
-				list = castTo(list, "INTEGER[]") // DuckDB's numbers are bigint
-			}
-			a.put(n, call("", "unnest", list))
+			a.put(n, call("", "unnest", bare(n)))
 		}
 	}
 }
 
-// series gives a series of times the types that Postgres gives it: dates are instants.
-func (a *Statement) series(n node, args []any) {
-	_, isText := constantText(args[len(args)-1])
-	if len(args) != 3 || !isText && a.kindOf(args[2]) != interval {
-		return
-	}
-	if isText {
+// series makes the step of a series of times an interval.
+func (a *Statement) series(_ node, args []any) {
+	if _, isText := constantText(args[len(args)-1]); isText && len(args) == 3 {
 		args[2] = castTo(asNode(args[2]), "INTERVAL")
+		a.changed = true
 	}
-	for i, arg := range args[:2] {
-		_, isText := constantText(arg)
-		switch of := castTarget(args[1-i]); {
-		case isText && of == "TIMESTAMP":
-			args[i] = castTo(asNode(arg), of)
-		case isText, a.kindOf(arg) == date:
-			args[i] = castTo(asNode(arg), "TIMESTAMP WITH TIME ZONE")
-		}
-	}
-	a.changed = true
 }
 
 // vectors are list columns of the catalog without nulls. The value is whether Postgres counts their
