@@ -62,7 +62,7 @@ func (backend) Begin(context.Context) error                          { return ni
 func (backend) End()                                                 {}
 func (backend) Close()                                               {}
 func (backend) Zone(context.Context, string) (*time.Location, error) { return time.UTC, nil }
-func (backend) Prepare(_ context.Context, text string, _ []uint32) (postgres.Statement, error) {
+func (backend) Prepare(_ context.Context, text string, _ []uint32) (postgres.Prepared, error) {
 	return &statement{text: text}, nil
 }
 

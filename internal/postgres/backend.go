@@ -34,14 +34,14 @@ type Session interface {
 	End()
 	// Prepare plans one reading statement. types are the client's types of the parameters; the
 	// backend infers those that are 0 or missing.
-	Prepare(ctx context.Context, text string, types []uint32) (Statement, error)
+	Prepare(ctx context.Context, text string, types []uint32) (Prepared, error)
 	// Zone returns the named time zone, for times as text, and makes it the zone of statements.
 	Zone(ctx context.Context, name string) (*time.Location, error)
 	Close()
 }
 
 // Statement is a planned statement. It may also run in later transactions.
-type Statement interface {
+type Prepared interface {
 	Columns() []Column
 	Params() []Type
 	Query(ctx context.Context, args []any) (Rows, error)

@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"callhouse/internal/analytics/value"
-	"callhouse/internal/postgres/lexer"
 )
 
 // command is a statement about the session. run returns its tag.
@@ -30,15 +29,15 @@ var changing = []string{"insert", "update", "delete", "merge", "create", "alter"
 
 // words are the tokens of a statement for parsing commands.
 type words struct {
-	lexer.Statement
+	Statement
 	at int
 }
 
 // take advances past the words if they come next.
 func (w *words) take(expected ...string) bool {
 	for i, e := range expected {
-		if w.at+i >= len(w.Tokens) || w.Tokens[w.at+i].Kind != lexer.Quoted && !strings.EqualFold(w.Tokens[w.at+i].Text, e) ||
-			w.Tokens[w.at+i].Kind == lexer.Quoted {
+		if w.at+i >= len(w.Tokens) || w.Tokens[w.at+i].Kind != Quoted && !strings.EqualFold(w.Tokens[w.at+i].Text, e) ||
+			w.Tokens[w.at+i].Kind == Quoted {
 			return false
 		}
 	}
@@ -55,7 +54,7 @@ func (w *words) end() bool { return w.at >= len(w.Tokens) }
 
 // name takes a name.
 func (w *words) name() (string, bool) {
-	if w.end() || w.Tokens[w.at].Kind != lexer.Word && w.Tokens[w.at].Kind != lexer.Quoted {
+	if w.end() || w.Tokens[w.at].Kind != Word && w.Tokens[w.at].Kind != Quoted {
 		return "", false
 	}
 	w.at++
@@ -80,7 +79,7 @@ func (w *words) wrong() error {
 }
 
 // commandOf returns the command of a statement, or nil if it is a query.
-func (c *client) commandOf(text lexer.Statement) (*command, error) {
+func (c *client) commandOf(text Statement) (*command, error) {
 	if text.Queries() {
 		return nil, nil
 	}
@@ -310,7 +309,7 @@ func (w *words) value() (string, error) {
 		switch expects = isSign || t.Text == ","; {
 		case t.Text == ",":
 			b.WriteString(", ")
-		case t.Kind == lexer.Quoted, t.Kind == lexer.Word:
+		case t.Kind == Quoted, t.Kind == Word:
 			b.WriteString(t.Text)
 		default:
 			b.WriteString(t.Value())

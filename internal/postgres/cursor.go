@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-
-	"callhouse/internal/postgres/lexer"
 )
 
 func (c *client) declareCommand(w *words) (*command, error) {
@@ -26,7 +24,7 @@ func (c *client) declareCommand(w *words) (*command, error) {
 	}
 	query := w.From(w.at)
 	d := &command{}
-	if slices.ContainsFunc(w.Tokens[w.at:], func(t lexer.Token) bool { return t.Kind == lexer.Param }) {
+	if slices.ContainsFunc(w.Tokens[w.at:], func(t Token) bool { return t.Kind == Param }) {
 		d.query = query
 	}
 	d.run = func(ctx context.Context, declared *portal) (string, error) {
@@ -62,7 +60,7 @@ func (c *client) fetchCommand(w *words, sends bool) (*command, error) {
 		return nil, fail("55000", "cursor can only scan forward")
 	default:
 		w.take("forward")
-		if !w.end() && w.Tokens[w.at].Kind == lexer.Number {
+		if !w.end() && w.Tokens[w.at].Kind == Number {
 			n, err := strconv.ParseInt(w.Tokens[w.at].Text, 10, 64)
 			if err != nil || n == 0 { // which would repeat the current row
 				return nil, fail("55000", "cursor can only scan forward")

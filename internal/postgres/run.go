@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"callhouse/internal/analytics/value"
-	"callhouse/internal/postgres/lexer"
 )
 
 // run is a running statement, for the audit.
@@ -74,7 +73,7 @@ func (c *client) simple(ctx context.Context, text string) {
 		c.failed = false
 		return
 	}
-	all := lexer.Split(text)
+	all := Split(text)
 	if len(all) == 0 {
 		c.send(&pgproto3.EmptyQueryResponse{})
 	}
@@ -98,7 +97,7 @@ func (c *client) simple(ctx context.Context, text string) {
 	}
 }
 
-func (c *client) simpleOne(ctx context.Context, text lexer.Statement, r *run) error {
+func (c *client) simpleOne(ctx context.Context, text Statement, r *run) error {
 	s, err := c.prepareOne(ctx, text, nil)
 	if err != nil {
 		return err

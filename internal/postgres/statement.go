@@ -6,14 +6,12 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
-
-	"callhouse/internal/postgres/lexer"
 )
 
 // statement is a prepared query, or a command about the session.
 type statement struct {
 	text    string
-	query   Statement // nil: a command without parameters, or empty
+	query   Prepared // nil: a command without parameters, or empty
 	command *command
 	empty   bool
 	types   []uint32 // of the parameters, declared by the client
@@ -116,7 +114,7 @@ func (c *client) over(committed bool) {
 
 // prepare makes a statement of a text with one statement or none.
 func (c *client) prepare(ctx context.Context, text string, types []uint32) (*statement, error) {
-	all := lexer.Split(text)
+	all := Split(text)
 	switch {
 	case len(all) == 0:
 		return &statement{empty: true}, nil
@@ -126,7 +124,7 @@ func (c *client) prepare(ctx context.Context, text string, types []uint32) (*sta
 	return c.prepareOne(ctx, all[0], types)
 }
 
-func (c *client) prepareOne(ctx context.Context, text lexer.Statement, types []uint32) (s *statement, err error) {
+func (c *client) prepareOne(ctx context.Context, text Statement, types []uint32) (s *statement, err error) {
 	s = &statement{text: strings.TrimSpace(text.Text), types: types}
 	if c.state == 'E' && !endsTransaction(text) {
 		return nil, errAborted
@@ -135,7 +133,7 @@ func (c *client) prepareOne(ctx context.Context, text lexer.Statement, types []u
 		return s, err
 	}
 	if s.command != nil {
-		all := lexer.Split(s.command.query)
+		all := Split(s.command.query)
 		if len(all) != 1 {
 			return s, nil
 		}
@@ -149,7 +147,7 @@ func (c *client) prepareOne(ctx context.Context, text lexer.Statement, types []u
 }
 
 // endsTransaction reports whether a statement is allowed in a failed transaction.
-func endsTransaction(text lexer.Statement) bool {
+func endsTransaction(text Statement) bool {
 	for _, word := range []string{"commit", "end", "rollback", "abort"} {
 		if text.Tokens[0].Is(word) {
 			return true

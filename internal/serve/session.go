@@ -19,7 +19,6 @@ import (
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/postgres"
-	"callhouse/internal/postgres/lexer"
 	"callhouse/internal/serve/dialect"
 )
 
@@ -205,7 +204,7 @@ func (s *session) explain(err error) error {
 }
 
 // Prepare implements postgres.Session.
-func (s *session) Prepare(ctx context.Context, text string, types []uint32) (postgres.Statement, error) {
+func (s *session) Prepare(ctx context.Context, text string, types []uint32) (postgres.Prepared, error) {
 	st := &statement{s: s, text: text, types: types}
 	s.statements[st] = true
 	if err := st.describe(ctx); err != nil {
@@ -279,7 +278,7 @@ func (st *statement) castable(isPrepared bool) (found []string) {
 	if isPrepared {
 		types = st.stmt.ParamTypes()
 	} else {
-		types = make([]string, lexer.Params(st.text))
+		types = make([]string, postgres.Params(st.text))
 	}
 	cast := false
 	for i, t := range types {
@@ -325,13 +324,13 @@ func (st *statement) unprepare() {
 	st.conn, st.stmt = nil, nil
 }
 
-// Columns implements postgres.Statement.
+// Columns implements postgres.Prepared.
 func (st *statement) Columns() []postgres.Column { return st.columns }
 
-// Params implements postgres.Statement.
+// Params implements postgres.Prepared.
 func (st *statement) Params() []postgres.Type { return append([]postgres.Type(nil), st.params...) }
 
-// Close implements postgres.Statement.
+// Close implements postgres.Prepared.
 func (st *statement) Close() {
 	if st.closed {
 		return
@@ -347,7 +346,7 @@ func (st *statement) Close() {
 	}
 }
 
-// Query implements postgres.Statement.
+// Query implements postgres.Prepared.
 func (st *statement) Query(ctx context.Context, args []any) (postgres.Rows, error) {
 	if st.stmt != nil && !st.conn.busy && (st.rewritten.Reads || st.zone != st.s.zone.String()) {
 		st.unprepare() // the plan holds the zone and the settings of its time

@@ -17,7 +17,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/internal/postgres/lexer"
+	"callhouse/internal/postgres"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
@@ -186,8 +186,8 @@ func commandOf(text string) string {
 // isWhole reports whether an input is complete: a command, or SQL that ends with a semicolon.
 func isWhole(text string) bool {
 	last := ";"
-	for t := range lexer.Tokens(text) {
-		if t.Kind != lexer.Comment {
+	for t := range postgres.Tokens(text) {
+		if t.Kind != postgres.Comment {
 			last = t.Text
 		}
 	}
@@ -199,7 +199,7 @@ func inputs(text string) (out []string) {
 	if commandOf(text) != "" {
 		return []string{text}
 	}
-	for _, st := range lexer.Split(text) {
+	for _, st := range postgres.Split(text) {
 		out = append(out, st.Text)
 	}
 	return out

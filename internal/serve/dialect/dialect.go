@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"callhouse/internal/postgres"
-	"callhouse/internal/postgres/lexer"
 )
 
 // Sets is DuckDB's type of a column that changes a setting: its name, its value, and whether it ends with
@@ -172,9 +171,9 @@ func (a *Statement) spelled(n node, ways ...string) bool {
 func (a *Statement) isQuoted(name string) bool {
 	if a.quotes == nil {
 		a.quotes = map[string]bool{}
-		for _, s := range lexer.Split(a.at(zero)) {
+		for _, s := range postgres.Split(a.at(zero)) {
 			for _, t := range s.Tokens {
-				if t.Kind == lexer.Quoted {
+				if t.Kind == postgres.Quoted {
 					a.quotes[t.Name()] = true
 				}
 			}

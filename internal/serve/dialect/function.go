@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"callhouse/internal/postgres/lexer"
+	"callhouse/internal/postgres"
 )
 
 // renamed maps Postgres' functions to DuckDB's names.
@@ -261,7 +261,7 @@ func (a *Statement) operator(n node, name string, args []any) {
 		if pattern, ok := constantText(args[1]); !ok || strings.Contains(pattern, `\`) {
 			a.put(n, call("", likes[name], args[0], args[1], constant(`\`)))
 		}
-	case lexer.PathText:
+	case postgres.PathText:
 		a.put(n, call("", "json_extract_string", args[0], a.path(args[1])))
 	case "~*":
 		a.put(n, call(schemaOf, "matches_any_case", args...))

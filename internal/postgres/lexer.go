@@ -1,6 +1,4 @@
-// Package lexer splits SQL text into tokens as Postgres does, to separate statements and to parse
-// those that are not queries (SET, BEGIN, COPY). Queries are parsed by DuckDB.
-package lexer
+package postgres
 
 import (
 	"iter"
@@ -23,7 +21,8 @@ const (
 	Comment             // or spaces
 )
 
-// Token is a token of a text.
+// Token is a token of SQL as Postgres reads it, to separate statements and to parse those that are not
+// queries (SET, BEGIN, COPY). Queries are parsed by DuckDB.
 type Token struct {
 	Kind       Kind
 	Text       string // as written
@@ -149,9 +148,9 @@ func next(text string, at int) Token {
 		kind, end = dollar(rest)
 		end += at
 	case isLetter(c):
-		kind, end = Word, at+run(rest, func(c byte) bool { return isLetter(c) || isDigit(c) || c == '$' })
+		kind, end = Word, at+span(rest, func(c byte) bool { return isLetter(c) || isDigit(c) || c == '$' })
 	case isDigit(c) || c == '.' && len(rest) > 1 && isDigit(rest[1]):
-		kind, end = Number, at+run(rest, func(c byte) bool { return isDigit(c) || c == '.' || isLetter(c) })
+		kind, end = Number, at+span(rest, func(c byte) bool { return isDigit(c) || c == '.' || isLetter(c) })
 	}
 	return Token{kind, text[at:end], at, end}
 }
@@ -159,7 +158,7 @@ func next(text string, at int) Token {
 func isLetter(c byte) bool { return c == '_' || c >= 0x80 || c|0x20 >= 'a' && c|0x20 <= 'z' }
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 
-func run(s string, is func(byte) bool) int {
+func span(s string, is func(byte) bool) int {
 	n := 0
 	for n < len(s) && is(s[n]) {
 		n++
@@ -203,10 +202,10 @@ func quoted(s string, quote byte, escapes bool) int {
 
 // dollar reads $1, $$…$$ and $tag$…$tag$.
 func dollar(s string) (Kind, int) {
-	if n := run(s[1:], isDigit); n > 0 {
+	if n := span(s[1:], isDigit); n > 0 {
 		return Param, 1 + n
 	}
-	n := 1 + run(s[1:], func(c byte) bool { return isLetter(c) || isDigit(c) })
+	n := 1 + span(s[1:], func(c byte) bool { return isLetter(c) || isDigit(c) })
 	if n >= len(s) || s[n] != '$' {
 		return Other, max(n, 1)
 	}

@@ -1,11 +1,11 @@
-package lexer_test
+package postgres_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"callhouse/internal/postgres/lexer"
+	"callhouse/internal/postgres"
 )
 
 // A semicolon separates statements unless it is in a text, a name or a comment.
@@ -21,7 +21,7 @@ func TestSplit(t *testing.T) {
 		"SELECT a$1;b":                        {"SELECT a$1", "b"},
 	} {
 		var got []string
-		for _, s := range lexer.Split(text) {
+		for _, s := range postgres.Split(text) {
 			got = append(got, strings.TrimSpace(s.Text))
 		}
 		if !slices.Equal(got, want) {
@@ -39,7 +39,7 @@ func TestForDuckDB(t *testing.T) {
 		"SELECT x::pg_catalog.text, pg_catalog.textcat":                    "SELECT x::text, pg_catalog.textcat",
 		"SELECT 'x::pg_catalog.text', \"operator\"(pg_catalog.x)":          "SELECT 'x::pg_catalog.text', \"operator\"(pg_catalog.x)",
 	} {
-		if got := lexer.Split(text)[0].ForDuckDB(); got != want {
+		if got := postgres.Split(text)[0].ForDuckDB(); got != want {
 			t.Errorf("ForDuckDB(%q) = %q, want %q", text, got, want)
 		}
 	}
@@ -56,7 +56,7 @@ func TestLabels(t *testing.T) {
 		"SELECT a[1] first, f(b) FILTER (WHERE c d) OVER w left FROM e WINDOW w AS ()":      `SELECT a[1] AS "first", f(b) FILTER (WHERE c d) OVER w AS "left" FROM e WINDOW w AS ()`,
 		"WITH q AS (SELECT 1 source) SELECT source FROM q":                                  `WITH q AS (SELECT 1 AS "source") SELECT source FROM q`,
 	} {
-		if got := lexer.Split(text)[0].ForDuckDB(); got != want {
+		if got := postgres.Split(text)[0].ForDuckDB(); got != want {
 			t.Errorf("ForDuckDB(%q) = %q, want %q", text, got, want)
 		}
 	}
@@ -67,7 +67,7 @@ func TestLabels(t *testing.T) {
 		"SELECT extract(year FROM a), count(*) OVER w FROM b WINDOW w AS ()", "SELECT a FROM b name WHERE c GROUP BY d", "SELECT a COLLATE b, c.d FROM e",
 		"VALUES (1, 2)", "SELECT a FROM (b JOIN c key ON d)", "SELECT * EXCLUDE a FROM b", "SELECT DISTINCT a, b - c, current_date FROM d", "COPY a TO STDOUT csv",
 	} {
-		if got := lexer.Split(text)[0].ForDuckDB(); got != text {
+		if got := postgres.Split(text)[0].ForDuckDB(); got != text {
 			t.Errorf("ForDuckDB(%q) = %q", text, got)
 		}
 	}
@@ -75,7 +75,7 @@ func TestLabels(t *testing.T) {
 
 func TestValue(t *testing.T) {
 	for text, want := range map[string]string{"'it''s'": "it's", `E'a\tb\'c'`: "a\tb'c", "$x$a$$b$x$": "a$$b", "12": "12"} {
-		if got := lexer.Split(text)[0].Tokens[0].Value(); got != want {
+		if got := postgres.Split(text)[0].Tokens[0].Value(); got != want {
 			t.Errorf("the value of %s is %q, want %q", text, got, want)
 		}
 	}
@@ -87,7 +87,7 @@ func FuzzSplit(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, s := range lexer.Split(text) {
+		for _, s := range postgres.Split(text) {
 			if !strings.Contains(text, s.Text) || len(s.Tokens) == 0 {
 				t.Errorf("Split(%q) has %q", text, s.Text)
 			}
