@@ -46,6 +46,12 @@ func (t Type) AppendBinary(dst []byte, v *value.Value, loc *time.Location) ([]by
 	if err != nil {
 		return nil, fmt.Errorf("a value of %s cannot be sent in binary", t.Name)
 	}
+	if t.OID == numeric.OID { // after a head of 8 bytes are digits of base 10,000; Postgres sends none that are 0 at the end
+		for len(raw) > 8 && be.Uint16(raw[len(raw)-2:]) == 0 {
+			raw = raw[:len(raw)-2]
+		}
+		be.PutUint16(raw, uint16(len(raw)-8)/2)
+	}
 	return append(dst, raw...), nil
 }
 

@@ -2,7 +2,6 @@ package publish
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,10 +48,6 @@ type Access struct {
 	Namespace string // of the tables
 	// CatalogWarehouse, Token and Credential are parameters that a catalog may require.
 	CatalogWarehouse, Token, Credential string
-	// SigningName is the AWS service for which requests are signed, such as glue; empty: determined
-	// by the catalog's address, or none. SigningRegion is the service's region; empty: the default
-	// region.
-	SigningName, SigningRegion string
 }
 
 // statusError is an unsuccessful response, or one that does not come from a catalog.
@@ -95,15 +90,10 @@ func isStatus(err error, status ...int) bool {
 // openREST connects to a catalog.
 func openREST(ctx context.Context, o *Access) (catalog, error) {
 	s := &server{base: strings.TrimRight(o.Catalog, "/") + "/v1", namespace: strings.Split(o.Namespace, "."), separator: "\x1f"}
-	service, region := signingOf(o.Catalog, o)
-	if err := s.authorize(o, s.base+"/oauth/tokens", service, region); err != nil {
+	if err := s.authorize(o); err != nil {
 		return nil, err
 	}
-	query := url.Values{}
-	if o.CatalogWarehouse != "" {
-		query.Set("warehouse", o.CatalogWarehouse)
-	}
-	err := s.configure(ctx, o, query, service, region)
+	err := s.configure(ctx, o)
 	if err == nil {
 		err = s.do(ctx, http.MethodGet, s.path(), nil, nil)
 	}
@@ -121,7 +111,11 @@ func openREST(ctx context.Context, o *Access) (catalog, error) {
 
 // configure applies the settings of the catalog. Credentials go to no other host than the configured
 // one, whatever these say.
-func (s *server) configure(ctx context.Context, o *Access, query url.Values, service, region string) error {
+func (s *server) configure(ctx context.Context, o *Access) error {
+	query := url.Values{}
+	if o.CatalogWarehouse != "" {
+		query.Set("warehouse", o.CatalogWarehouse)
+	}
 	var config struct {
 		Defaults, Overrides map[string]string
 		Endpoints           []string
@@ -132,24 +126,7 @@ func (s *server) configure(ctx context.Context, o *Access, query url.Values, ser
 	settings := maps.Collect(maps.All(config.Defaults))
 	maps.Copy(settings, config.Overrides)
 	if own := settings["uri"]; own != "" {
-		at, err := s.own("uri", own)
-		if err != nil {
-			return err
-		}
-		s.base = strings.TrimRight(at, "/") + "/v1"
-	}
-	at, signs := settings["oauth2-server-uri"], settings["rest.sigv4-enabled"] == "true" && service == ""
-	if at != "" && o.Credential != "" {
-		var err error
-		if at, err = s.own("oauth2-server-uri", at); err != nil {
-			return err
-		}
-	}
-	if signs {
-		service, region = cmp.Or(settings["rest.signing-name"], "execute-api"), cmp.Or(o.SigningRegion, settings["rest.signing-region"], region)
-	}
-	if at != "" || signs {
-		if err := s.authorize(o, at, service, region); err != nil {
+		if err := s.moveTo(own); err != nil {
 			return err
 		}
 	}
@@ -163,21 +140,22 @@ func (s *server) configure(ctx context.Context, o *Access, query url.Values, ser
 	return nil
 }
 
-// own returns an address among the catalog's settings. It must be on the catalog's own host.
-func (s *server) own(name, at string) (string, error) {
+// moveTo takes the catalog's own address of itself, which must be on the same host.
+func (s *server) moveTo(at string) error {
 	base, err := url.Parse(s.base)
 	if err != nil {
-		return "", err
+		return err
 	}
 	to, err := base.Parse(at)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if to.Host != base.Host || to.Scheme != base.Scheme {
-		return "", &UseError{fmt.Sprintf("its setting %s is on another host, %s://%s, to which no credentials are sent: "+
-			"set --catalog to that host's catalog, or CALLHOUSE_CATALOG_TOKEN to a token from there", name, to.Scheme, to.Host)}
+		return &UseError{fmt.Sprintf("its setting uri is on another host, %s://%s, to which no credentials are sent: "+
+			"set --catalog to that host's catalog", to.Scheme, to.Host)}
 	}
-	return to.String(), nil
+	s.base = strings.TrimRight(to.String(), "/") + "/v1"
+	return nil
 }
 
 // noRedirect refuses redirects: credentials are for the configured address.
@@ -185,11 +163,11 @@ func noRedirect(r *http.Request, _ []*http.Request) error {
 	return answered(r.Response, fmt.Sprintf("it redirects to %s://%s", r.URL.Scheme, r.URL.Host))
 }
 
-// authorize sets up the authentication of requests: a signature if an AWS service is named, a
-// token, or a token obtained with a credential (id:secret) from the address at.
-func (s *server) authorize(o *Access, at, service, region string) (err error) {
+// authorize sets up the authentication of requests: a signature for the catalogs of AWS, a token, or a
+// token that the catalog gives for a credential (id:secret).
+func (s *server) authorize(o *Access) (err error) {
 	transport := http.DefaultTransport
-	switch {
+	switch service, region := signingOf(o.Catalog); {
 	case service != "":
 		if transport, err = newSigning(service, region); err != nil {
 			return err
@@ -201,7 +179,7 @@ func (s *server) authorize(o *Access, at, service, region string) (err error) {
 		if !ok {
 			id, secret = "", o.Credential
 		}
-		c := clientcredentials.Config{ClientID: id, ClientSecret: secret, TokenURL: at, Scopes: []string{"catalog"},
+		c := clientcredentials.Config{ClientID: id, ClientSecret: secret, TokenURL: s.base + "/oauth/tokens", Scopes: []string{"catalog"},
 			AuthStyle: oauth2.AuthStyleInParams}
 		transport = &oauth2.Transport{Source: c.TokenSource(context.WithValue(context.Background(), oauth2.HTTPClient,
 			&http.Client{Timeout: answerTime, CheckRedirect: noRedirect}))}

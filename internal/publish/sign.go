@@ -1,13 +1,11 @@
 package publish
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -16,8 +14,7 @@ import (
 	"callhouse/internal/publish/store"
 )
 
-// signing signs requests for AWS (Signature Version 4): for Glue, S3 Tables, and services behind an
-// API gateway.
+// signing signs requests for AWS (Signature Version 4): for Glue and S3 Tables.
 type signing struct {
 	name, region string // of the service
 	who          *credentials.Credentials
@@ -26,18 +23,14 @@ type signing struct {
 // awsRE matches the hosts of AWS's own catalogs.
 var awsRE = regexp.MustCompile(`^(glue|s3tables)(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com(?:\.cn)?|api\.aws)$`)
 
-// signingOf returns the service and region for which requests to an address are signed; an empty
-// name: unsigned.
-func signingOf(uri string, o *Access) (name, region string) {
+// signingOf returns the service and region for which requests to an address are signed; empty: unsigned.
+func signingOf(uri string) (name, region string) {
 	if u, err := url.Parse(uri); err == nil {
 		if m := awsRE.FindStringSubmatch(u.Hostname()); m != nil {
-			name, region = m[1], m[2]
+			return m[1], m[2]
 		}
 	}
-	if o.SigningName != "" {
-		name = o.SigningName
-	}
-	return name, cmp.Or(o.SigningRegion, region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1")
+	return "", ""
 }
 
 // newSigning returns an error if there are no credentials.

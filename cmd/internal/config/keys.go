@@ -109,8 +109,6 @@ const (
 	EnvCatalogToken      = "CALLHOUSE_CATALOG_TOKEN"
 	EnvCatalogCredential = "CALLHOUSE_CATALOG_CREDENTIAL"
 	EnvCatalogWarehouse  = "CALLHOUSE_CATALOG_WAREHOUSE"
-	EnvSigningName       = "CALLHOUSE_CATALOG_SIGNING_NAME"
-	EnvSigningRegion     = "CALLHOUSE_CATALOG_SIGNING_REGION"
 )
 
 // Values are the values in force.

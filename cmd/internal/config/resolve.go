@@ -185,8 +185,7 @@ func (c *Config) checkProfile() error {
 
 // VariableNames returns all environment variables that the programs read.
 func VariableNames() []string {
-	names := []string{EnvFile, EnvProfile, EnvKey, EnvSafe, EnvCatalogToken, EnvCatalogCredential, EnvCatalogWarehouse,
-		EnvSigningName, EnvSigningRegion}
+	names := []string{EnvFile, EnvProfile, EnvKey, EnvSafe, EnvCatalogToken, EnvCatalogCredential, EnvCatalogWarehouse}
 	for i := range Keys {
 		names = append(names, Keys[i].Env())
 	}

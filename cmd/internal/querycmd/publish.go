@@ -72,8 +72,7 @@ func (a *app) publish(ctx context.Context, receipt string) error {
 		Warehouse: a.Warehouse, To: a.PublishTo,
 		Access: publish.Access{Catalog: server, Namespace: a.PublishNamespace,
 			CatalogWarehouse: a.Env.Get(config.EnvCatalogWarehouse), Token: a.Env.Get(config.EnvCatalogToken),
-			Credential:  a.Env.Get(config.EnvCatalogCredential),
-			SigningName: a.Env.Get(config.EnvSigningName), SigningRegion: a.Env.Get(config.EnvSigningRegion)},
+			Credential: a.Env.Get(config.EnvCatalogCredential)},
 	}
 	namespace := ""
 	if o.Catalog != "" {

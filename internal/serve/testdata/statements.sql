@@ -86,7 +86,7 @@ SELECT $1 UNION ALL SELECT $2 ORDER BY 1 -- with: unknown abcd, unknown b
 SELECT $1 UNION SELECT 1 ORDER BY 1 -- with: unknown 5 -- differs: a parameter without a type is a text
 SELECT call_id, $1 FROM calls UNION ALL SELECT call_id, $2 FROM calls ORDER BY 1, 2 -- with: unknown a, unknown b
 SELECT duration_ms FROM calls UNION ALL SELECT $1 ORDER BY 1 -- with: unknown 5 -- differs: a parameter without a type is a text
-VALUES ($1) -- differs: the columns of VALUES are named from col0
+VALUES ($1) -- with: unknown abcd -- differs: the columns of VALUES are named from col0
 VALUES ($1), (1) -- with: unknown 5 -- differs: a parameter without a type is a text, which has to be cast
 SELECT min($1) -- with: unknown abcd
 SELECT max($1) FROM calls -- with: unknown abcd
