@@ -65,15 +65,6 @@ func (s *Snapshots) Acquire(ctx context.Context, zone *time.Location, r rights.R
 	return at.Warehouse, release, nil
 }
 
-// IsOpen reports whether Acquire has nothing to open.
-func (s *Snapshots) IsOpen(zone *time.Location, r rights.Rights) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.follow()
-	at := s.current[view{zone.String(), r.Key()}]
-	return at != nil && at.Warehouse != nil
-}
-
 // Hold is Acquire for longer than a request. leave is called when the snapshot is no longer current;
 // the holder then releases it as soon as nothing is running.
 func (s *Snapshots) Hold(ctx context.Context, loc *time.Location, r rights.Rights, leave func()) (at *Snapshot, release func(), err error) {

@@ -4,14 +4,18 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics/rights"
+	"callhouse/internal/serve"
 )
 
 // Longest is the time limit of an answer.
@@ -31,18 +35,9 @@ func (s *Server) answers(find func(q *request) (*answerTo, error)) http.Handler 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeoutCause(r.Context(), Longest, errTooLong)
 		defer cancel()
-		q, err := s.ask(r)
-		if err == nil {
-			var release func()
-			if release, err = s.acquire(ctx, q); err == nil {
-				defer release()
-				if err = q.resolve(s.Now()); err == nil {
-					var a *answerTo
-					if a, err = find(q); err == nil {
-						err = s.send(w, r.WithContext(ctx), q, a)
-					}
-				}
-			}
+		err := s.answer(w, r.WithContext(ctx), find)
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
 		}
 		if err != nil {
 			s.explain(w, r, err)
@@ -50,54 +45,166 @@ func (s *Server) answers(find func(q *request) (*answerTo, error)) http.Handler 
 	})
 }
 
+// answer answers a request. On an error nothing was sent.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, find func(q *request) (*answerTo, error)) error {
+	q, err := s.ask(r)
+	if err != nil {
+		return err
+	}
+	release, err := s.open(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := q.resolve(s.Now()); err != nil {
+		return err
+	}
+	a, err := find(q)
+	if err != nil {
+		return err
+	}
+	return s.send(w, r, q, a)
+}
+
+// reader is who sends a request.
+type reader struct {
+	name   string
+	rights rights.Rights
+}
+
+// readerKey is the context key of the reader.
+type readerKey struct{}
+
+// readerOf returns the reader of a request; without a login, the zero value.
+func readerOf(r *http.Request) reader {
+	of, _ := r.Context().Value(readerKey{}).(reader)
+	return of
+}
+
+// load is what a reader has in progress.
+type load struct {
+	requests map[string]int // numbers of requests, by zone
+	turns    chan struct{}  // limits the answers made at once
+}
+
+// maxRequests is the maximum number of a reader's requests in progress.
+const maxRequests = 32
+
+// errBusy refuses a request that would keep too much open.
+var errBusy = cli.Fail(cli.ExitFailed, errors.New("too many requests of this reader are in progress"), "send fewer at once")
+
+// enter begins a request. A slow client holds its snapshot for long, so that a reader may have only some in progress, in a
+// few zones. With users, one turn is left to others.
+func (s *Server) enter(q *request) (leave func(), ok bool) {
+	name, zone := q.reader.name, q.zone.String()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of, n := s.loads[name], 0
+	if of == nil {
+		turns := cap(s.working)
+		if s.Login != nil {
+			turns--
+		}
+		of = &load{map[string]int{}, make(chan struct{}, turns)}
+	}
+	for _, requests := range of.requests {
+		n += requests
+	}
+	if n >= maxRequests || of.requests[zone] == 0 && len(of.requests) >= serve.MaxViews {
+		return nil, false
+	}
+	s.loads[name], q.load = of, of
+	of.requests[zone]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if of.requests[zone]--; of.requests[zone] == 0 {
+			delete(of.requests, zone)
+		}
+		if len(of.requests) == 0 {
+			delete(s.loads, name)
+		}
+	}, true
+}
+
+// open acquires the snapshot of a request.
+func (s *Server) open(ctx context.Context, q *request) (release func(), err error) {
+	leave, ok := s.enter(q)
+	if !ok {
+		return nil, errBusy
+	}
+	warehouse, free, err := s.Snapshots.Acquire(ctx, q.zone, q.reader.rights)
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	q.warehouse = warehouse
+	return func() { free(); leave() }, nil
+}
+
 // send sends an answer, unless the reader already has it. On an error nothing was sent.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, q *request, a *answerTo) error {
 	number := q.warehouse.Snapshot().Manifest.Snapshot
 	sum := sha256.Sum256([]byte(strings.Join([]string{q.warehouse.Snapshot().Manifest.RunID, cli.Version(), q.path, q.values.Encode(),
-		q.asOf.String(), q.rights.Key()}, "\n")))
+		q.asOf.String(), q.reader.rights.Key()}, "\n")))
 	key := fmt.Sprintf("%d-%x", number, sum[:16])
 	h := w.Header()
 	h.Set("ETag", `W/"`+key+`"`)
 	h.Set("X-Snapshot", fmt.Sprint(number))
 	s.number.Set(float64(number))
 	if strings.Contains(r.Header.Get("If-None-Match"), `"`+key+`"`) {
-		s.made.WithLabelValues("unchanged").Inc()
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
 	if a.name != "" {
 		return s.stream(w, r, q, a)
 	}
-	body, err := s.whole(r.Context(), key, q, a)
-	if err == nil {
-		head(h, a)
-		_, _ = w.Write(body) // the reader may be gone
+	s.mu.Lock()
+	body := s.prepared[key]
+	s.mu.Unlock()
+	if body == nil {
+		done, err := s.turn(r.Context(), q)
+		if err != nil {
+			return err
+		}
+		defer done()
+		var out bytes.Buffer
+		if err := a.write(r.Context(), &out); err != nil {
+			return err
+		}
+		done()
+		body = out.Bytes()
 	}
-	return err
+	if a.ahead {
+		s.mu.Lock()
+		s.prepared = map[string][]byte{key: body}
+		s.mu.Unlock()
+	}
+	head(h, a)
+	_, _ = w.Write(body) // the reader may be gone
+	return nil
 }
 
-// whole returns a page. The one made in advance is made once; its readers wait for it meanwhile.
-func (s *Server) whole(ctx context.Context, key string, q *request, a *answerTo) ([]byte, error) {
-	if a.ahead {
-		q.turn.end() // the page being made may need it
-		select {
-		case s.making <- struct{}{}:
-			defer func() { <-s.making }()
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+// Ready makes the default page in advance, once per commit, so that no reader waits for it. Call it
+// periodically.
+func (s *Server) Ready(ctx context.Context) {
+	defer func() { // as net/http does for requests
+		if why := recover(); why != nil {
+			s.Log.Error("the page could not be prepared", "error", why, "stack", string(debug.Stack()))
 		}
-		if s.key == key {
-			s.made.WithLabelValues("kept").Inc()
-			return s.body, nil
-		}
+	}()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
+	if err == nil {
+		s.answers(s.page).ServeHTTP(unread{}, r)
 	}
-	var out bytes.Buffer
-	err := s.work(ctx, q, a, &out)
-	if err == nil && a.ahead {
-		s.key, s.body = key, out.Bytes()
-	}
-	return out.Bytes(), err
 }
+
+// unread is an answer without a reader.
+type unread struct{}
+
+func (unread) Header() http.Header         { return http.Header{} }
+func (unread) Write(p []byte) (int, error) { return len(p), nil }
+func (unread) WriteHeader(int)             {}
 
 // cut closes the connection in the middle of an answer, so that a truncated answer is not taken for
 // a complete one.
@@ -113,31 +220,37 @@ func head(h http.Header, a *answerTo) {
 	}
 }
 
-// work makes an answer when it is its turn.
-func (s *Server) work(ctx context.Context, q *request, a *answerTo, to io.Writer) error {
-	err := q.turn.begin(ctx)
-	if err == nil {
-		err = a.write(ctx, to)
+// turn waits for the turn of an answer to be made.
+func (s *Server) turn(ctx context.Context, q *request) (done func(), err error) {
+	held, all := 0, []chan struct{}{q.load.turns, s.working}
+	done = sync.OnceFunc(func() {
+		for _, of := range all[:held] {
+			<-of
+		}
+	})
+	for _, of := range all {
+		select {
+		case of <- struct{}{}:
+			held++
+		case <-ctx.Done():
+			done()
+			return nil, context.Cause(ctx)
+		}
 	}
-	q.turn.end()
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
-		s.made.WithLabelValues("failed").Inc()
-		return err
-	}
-	s.made.WithLabelValues("made").Inc()
-	return nil
+	return done, nil
 }
 
 var errTooLong = fmt.Errorf("the answer exceeded the time limit of %s", Longest)
 
-// stream sends a file while it is made.
+// stream sends a file while it is made. Its turn ends with its first byte: a slow client keeps nobody waiting.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, q *request, a *answerTo) error {
-	to := &begun{Writer: w, progress: http.NewResponseController(w)}
-	to.begin = sync.OnceFunc(func() { head(w.Header(), a); q.turn.end() }) // a slow reader keeps nobody waiting
-	err := s.work(r.Context(), q, a, to)
+	done, err := s.turn(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	defer done()
+	to := &begun{Writer: w, progress: http.NewResponseController(w), begin: sync.OnceFunc(func() { head(w.Header(), a); done() })}
+	err = a.write(r.Context(), to)
 	if err != nil && to.sent {
 		s.cut(r, err)
 	}

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,7 +35,7 @@ func TestAnAnswerThatIsCut(t *testing.T) {
 	for _, size := range []int{0, 1 << 20} {
 		var s *Server
 		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			err := s.stream(w, r, &request{}, &answerTo{kind: "text/csv", name: "x.csv", write: func(_ context.Context, to io.Writer) error {
+			err := s.stream(w, r, &request{load: &load{turns: make(chan struct{}, 1)}}, &answerTo{kind: "text/csv", name: "x.csv", write: func(_ context.Context, to io.Writer) error {
 				_, err := to.Write(bytes.Repeat([]byte("a"), size))
 				return errors.Join(err, errors.New("the disk is gone"))
 			}})
@@ -44,8 +43,7 @@ func TestAnAnswerThatIsCut(t *testing.T) {
 				s.explain(w, r, err)
 			}
 		})
-		s = &Server{Config: Config{Log: slog.New(slog.DiscardHandler)},
-			made: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "made"}, []string{"became"})}
+		s = &Server{Config: Config{Log: slog.New(slog.DiscardHandler)}, working: make(chan struct{}, 1)}
 		server := httptest.NewServer(handler)
 		resp, err := http.Get(server.URL) //nolint:noctx // of this test's own server
 		test.OK(t, err)
@@ -90,47 +88,26 @@ func TestAPageThatFailsAhead(t *testing.T) {
 	}
 }
 
-// A page is sent whole or not at all. The one made in advance is made once for all its readers, and
-// again only if that failed.
+// A page is sent whole or not at all. The one made in advance is made once, and again only if that failed.
 func TestPagesAreWhole(t *testing.T) {
 	s := newServer(t)
-	made, goOn := new(atomic.Int32), make(chan error)
-	server := httptest.NewServer(s.answers(func(*request) (*answerTo, error) {
+	made := 0
+	handler := s.answers(func(*request) (*answerTo, error) {
 		return &answerTo{kind: htmlType, ahead: true, write: func(_ context.Context, w io.Writer) error {
-			made.Add(1)
 			_, _ = s.archive(t.TempDir()) // a recording does not wait for the page
 			fmt.Fprint(w, "first")
-			return <-goOn
+			if made++; made == 1 {
+				return &duck.Error{Kind: "Out of Memory", Message: "the disk is full"}
+			}
+			return nil
 		}}, nil
-	}))
-	t.Cleanup(server.Close)
-	answers := make(chan string)
-	ask := func() {
-		resp, err := http.Get(server.URL) //nolint:noctx // of this test's own server
-		if err != nil {
-			answers <- err.Error()
-			return
+	})
+	for i, want := range []string{"500 out of memory error: the disk is full\nquery less at once", "200 first", "200 first"} {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+		if got := fmt.Sprint(w.Code, " ", w.Body); !strings.HasPrefix(got, want) || made != min(i+1, 2) || len(s.working) != 0 {
+			t.Errorf("answer %d is %q, made %d times, with %d turns not given back", i, got, made, len(s.working))
 		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		answers <- fmt.Sprint(resp.StatusCode, " ", string(body), err)
-	}
-	go ask()
-	goOn <- &duck.Error{Kind: "Out of Memory", Message: "the disk is full"}
-	if got := <-answers; !strings.HasPrefix(got, "500 out of memory error: the disk is full\nquery less at once") {
-		t.Errorf("an answer that fails is %q", got)
-	}
-	go ask()
-	go ask()
-	goOn <- nil
-	go ask()
-	for range 3 {
-		if got := <-answers; got != "200 first<nil>" {
-			t.Errorf("the answer is %q", got)
-		}
-	}
-	if made.Load() != 2 || len(s.working) != 0 {
-		t.Errorf("it was made %d times, and %d turns are not given back", made.Load(), len(s.working))
 	}
 }
 
@@ -143,7 +120,7 @@ func TestOneReaderAmongOthers(t *testing.T) {
 	}
 	begun := make(chan string, 100)
 	server := httptest.NewServer(s.guard(s.answers(func(q *request) (*answerTo, error) {
-		return &answerTo{kind: htmlType, name: map[bool]string{true: "x.csv"}[q.path == "/file"], ahead: q.path == "/ahead", write: func(ctx context.Context, w io.Writer) error {
+		return &answerTo{kind: htmlType, name: map[bool]string{true: "x.csv"}[q.path == "/file"], write: func(ctx context.Context, w io.Writer) error {
 			if q.path == "/file" {
 				_, _ = io.WriteString(w, "begin") // a slow client keeps its snapshot open
 			}
@@ -170,14 +147,16 @@ func TestOneReaderAmongOthers(t *testing.T) {
 	requests := func() (n int) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for _, of := range s.readers {
-			n += of.requests
+		for _, of := range s.loads {
+			for _, requests := range of.requests {
+				n += requests
+			}
 		}
 		return n
 	}
 	ctx, leave := context.WithCancel(t.Context())
-	for i := range maxRequests {
-		go get(ctx, "many", []string{"/slow", "/ahead"}[i%2])
+	for range maxRequests {
+		go get(ctx, "many", "/slow")
 	}
 	for <-begun; requests() < maxRequests; time.Sleep(time.Millisecond) {
 	}
@@ -199,7 +178,7 @@ func TestOneReaderAmongOthers(t *testing.T) {
 	for requests() > 0 {
 		time.Sleep(time.Millisecond)
 	}
-	if len(s.working) != 0 || len(s.making) != 0 || len(s.readers) != 0 {
-		t.Errorf("after they left, %d turns, %d pages and %d readers remain", len(s.working), len(s.making), len(s.readers))
+	if len(s.working) != 0 || len(s.loads) != 0 {
+		t.Errorf("after they left, %d turns and %d readers remain", len(s.working), len(s.loads))
 	}
 }

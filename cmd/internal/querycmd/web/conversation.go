@@ -19,20 +19,11 @@ import (
 type conversationItem struct {
 	At, Who, Text string
 	Role          string
-	Pause         string // silence before it; empty: none worth showing
-	Interrupts    bool   // it begins before the previous one has ended
 	Tool, Failed  bool
 	Result        string
 	Turn          string // its number
 	Play          string // link that plays the recording from here; empty: there is none
 }
-
-// Silences of at least longPause are shown. A speaker who begins more than overlap before the
-// other's end interrupts.
-const (
-	longPause = 2_000 // ms
-	overlap   = 200
-)
 
 // each reads the rows of an answer.
 func each(ctx context.Context, rows *analytics.Rows, err error, do func(row []any)) error {
@@ -55,29 +46,14 @@ func each(ctx context.Context, rows *analytics.Rows, err error, do func(row []an
 // conversation returns what was said in a call, with links into its recording if that can be played.
 // A tool's result is folded into its invocation.
 func (q *request) conversation(ctx context.Context, id string, start time.Time, plays bool) (out []conversationItem, err error) {
-	type span struct{ from, to time.Time }
-	times := map[float64]span{}
-	rows, err := q.warehouse.SQL(ctx, "SELECT turn, start_at, end_at FROM transcript_turns WHERE call_id = ?", id)
-	err = each(ctx, rows, err, func(row []any) {
-		x := value.Of(row[0])
-		n := x.Float()
-		from, _ := row[1].(time.Time)
-		to, _ := row[2].(time.Time)
-		times[n] = span{from, to}
-	})
-	if err != nil {
-		return nil, err
-	}
 	said, err := q.warehouse.Ask(ctx, analytics.Question{Report: "call", Params: question.Params{Call: id, CallStart: start}})
 	if err != nil {
 		return nil, err
 	}
-	var end time.Time // of the previous utterance
 	open := map[string]int{}
 	err = each(ctx, said.Rows, nil, func(row []any) {
-		x := value.Of(row[0])
-		n := x.Float()
-		t := conversationItem{Turn: strconv.FormatInt(int64(n), 10)}
+		n := value.Of(row[0])
+		t := conversationItem{Turn: strconv.FormatInt(n.Int(), 10)}
 		t.Who, _ = row[2].(string)
 		t.Text, _ = row[3].(string)
 		if row[1] != nil {
@@ -96,16 +72,6 @@ func (q *request) conversation(ctx context.Context, id string, start time.Time, 
 			t.Tool, t.Text = true, text
 			open[t.Who] = len(out)
 		}
-		if at := times[n]; !t.Tool && !at.from.IsZero() {
-			gap := at.from.Sub(end).Milliseconds()
-			if !end.IsZero() && gap >= longPause {
-				t.Pause = value.Cell(value.Of(gap), value.Column{Unit: value.Millis, Kind: value.Integer}, q.zone)
-			}
-			t.Interrupts = !end.IsZero() && gap < -overlap
-			if at.to.After(end) {
-				end = at.to
-			}
-		}
 		switch t.Role = t.Who; t.Role {
 		case "user":
 			t.Who = q.texts.Say("frame.caller")
@@ -113,25 +79,6 @@ func (q *request) conversation(ctx context.Context, id string, start time.Time, 
 			t.Who = q.texts.Say("frame.agent")
 		}
 		out = append(out, t)
-	})
-	return out, err
-}
-
-// sameCaller returns up to three calls of the same caller before a call, and up to three after it.
-func (q *request) sameCaller(ctx context.Context, id string) (out []choice, err error) {
-	rows, err := q.warehouse.SQL(ctx, `WITH this AS (SELECT caller AS number, start_at AS began FROM calls WHERE call_id = ?)
-		SELECT call_id, start_at, start_at > began FROM calls, this WHERE caller = number AND start_at <> began
-		QUALIFY row_number() OVER (PARTITION BY start_at > began ORDER BY abs(epoch_ms(start_at) - epoch_ms(began))) <= 3
-		ORDER BY start_at, call_id`, id)
-	err = each(ctx, rows, err, func(row []any) {
-		call, _ := row[0].(string)
-		at, _ := row[1].(time.Time)
-		which := "frame.earlier"
-		if later, _ := row[2].(bool); later {
-			which = "frame.later"
-		}
-		out = append(out, choice{Text: q.texts.Say(which, q.texts.Time("minute", at.In(q.zone))),
-			Link: q.address("call", question.Params{Call: call})})
 	})
 	return out, err
 }
@@ -145,7 +92,6 @@ type card struct {
 	Plays                 bool         // start playing at once
 	Facts                 [][2]cell    // names and values
 	Turns                 []conversationItem
-	Others                []choice
 }
 
 // card returns the facts of a call, with its agent by name.

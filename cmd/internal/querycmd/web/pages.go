@@ -72,7 +72,7 @@ func (s *Server) page(q *request) (*answerTo, error) {
 	if err := q.only(); err != nil {
 		return nil, err
 	}
-	ahead := len(q.values) == 0 && q.rights.None()
+	ahead := len(q.values) == 0 && q.reader.rights.None()
 	return &answerTo{kind: htmlType, ahead: ahead, write: func(ctx context.Context, w io.Writer) error {
 		f, err := s.frame(ctx, q, "", false)
 		if err != nil {
@@ -101,7 +101,7 @@ func (s *Server) index(q *request) (*answerTo, error) {
 	type entry struct{ Name, Answers, Link string }
 	var all []entry
 	for _, f := range sqlfiles.Reports() {
-		if f.Arguments == "" && analytics.May(q.rights, f) == nil {
+		if f.Arguments == "" && analytics.May(q.reader.rights, f) == nil {
 			all = append(all, entry{f.Name, f.Answers, link("/reports/"+f.Name, shared(q.values))})
 		}
 	}
@@ -403,7 +403,7 @@ func (s *Server) call(q *request) (*answerTo, error) {
 	}
 	return &answerTo{kind: htmlType, write: func(ctx context.Context, w io.Writer) error {
 		f, _ := sqlfiles.Report("call")
-		if err := analytics.May(q.rights, f); err != nil {
+		if err := analytics.May(q.reader.rights, f); err != nil {
 			return err
 		}
 		id, start, err := q.warehouse.FindCall(ctx, q.id)
@@ -421,9 +421,6 @@ func (s *Server) call(q *request) (*answerTo, error) {
 			return err
 		}
 		if card.Turns, err = q.conversation(ctx, id, start, card.Audio != ""); err != nil {
-			return err
-		}
-		if card.Others, err = q.sameCaller(ctx, id); err != nil && !analytics.Denied(err) {
 			return err
 		}
 		return templates.ExecuteTemplate(words.Page(w), "call", card)

@@ -30,7 +30,7 @@ type held struct{ archive, path, sha256, format string }
 // recordingOf returns the recording of a call, if there is one that the reader may listen to.
 func (q *request) recordingOf(ctx context.Context, id string) (r held, ok bool, err error) {
 	r.archive = q.warehouse.Snapshot().Manifest.Archive
-	if r.archive == "" || !q.rights.MayListen() {
+	if r.archive == "" || !q.reader.rights.MayListen() {
 		return r, false, nil
 	}
 	rows, err := q.warehouse.SQL(ctx, "SELECT path, sha256, format FROM recordings WHERE call_id = ? AND state = 'stored'", id)
@@ -98,7 +98,7 @@ func (s *Server) recording(w http.ResponseWriter, r *http.Request) {
 
 // findRecording returns the recording that a request is for.
 func (s *Server) findRecording(ctx context.Context, q *request) (it held, err error) {
-	release, err := s.acquire(ctx, q)
+	release, err := s.open(ctx, q)
 	if err != nil {
 		return it, err
 	}

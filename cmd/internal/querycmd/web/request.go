@@ -17,7 +17,6 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/page"
 	"callhouse/internal/analytics/question"
-	"callhouse/internal/analytics/rights"
 )
 
 // request is a parsed request. Its parameters have the names of query's flags.
@@ -32,9 +31,8 @@ type request struct {
 	lang      string
 	texts     *page.Texts
 	zone      *time.Location
-	rights    rights.Rights // of reader
-	reader    *reader
-	turn      turn
+	reader    reader
+	load      *load // of reader
 	warehouse *analytics.Warehouse
 	asOf      time.Time // reference time of ages
 }
@@ -56,7 +54,6 @@ func (s *Server) ask(r *http.Request) (q *request, err error) {
 	}
 	q = &request{path: r.URL.Path, values: url.Values{}, id: r.PathValue("id"), name: r.PathValue("name"), lang: s.Settings.Lang}
 	q.reader = readerOf(r)
-	q.rights, q.turn.of = q.reader.rights, []chan struct{}{q.reader.turns, s.working}
 	zone := s.Settings.TZ
 	single := map[string]*string{"since": &q.typed.Since, "until": &q.typed.Until, "agent": &q.typed.Agent, "compare": &q.typed.Compare,
 		"field": &q.typed.Field, "baseline": &q.typed.Baseline,

@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -61,32 +60,25 @@ type Server struct {
 	Config
 	http.Handler
 	working chan struct{} // limits concurrent answers
-	ready   string        // the last page made by Ready: its snapshot and time
-
-	making chan struct{} // full while the page in advance is made
-	key    string        // of that page
-	body   []byte
 
 	mu       sync.Mutex
-	readers  map[string]*reader            // with requests in progress
+	prepared map[string][]byte             // the page that Ready made, by its ETag
+	loads    map[string]*load              // of readers with requests in progress
 	archives map[string]*recording.Archive // by address
 
-	made     *prometheus.CounterVec
 	requests *prometheus.HistogramVec
 	number   prometheus.Gauge
 }
 
 // New returns a server.
 func New(c Config) *Server {
-	s := &Server{Config: c, working: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), making: make(chan struct{}, 1),
-		readers: map[string]*reader{}, archives: map[string]*recording.Archive{},
-		made: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "callhouse_serve", Name: "answers_total",
-			Help: "Answers by result: made, kept (the page made in advance), unchanged (304), failed."}, []string{"became"}),
+	s := &Server{Config: c, working: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
+		loads: map[string]*load{}, archives: map[string]*recording.Archive{},
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "callhouse_serve", Name: "request_duration_seconds",
 			Help: "Duration of requests, by status.", Buckets: []float64{.01, .1, 1, 10, 100}}, []string{"code"}),
 		number: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "callhouse_serve", Name: "snapshot",
 			Help: "Number of the snapshot used by the latest answer."})}
-	c.Metrics.MustRegister(s.made, s.requests, s.number)
+	c.Metrics.MustRegister(s.requests, s.number)
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", s.answers(s.page))
 	mux.Handle("GET /calls", s.answers(s.calls))
@@ -133,42 +125,6 @@ func (s *status) WriteHeader(code int) {
 
 // Unwrap returns the underlying writer, for http.ResponseController.
 func (s *status) Unwrap() http.ResponseWriter { return s.ResponseWriter }
-
-// Ready makes the default page in advance, once per commit, so that no reader waits for it. Call it
-// periodically, from one goroutine at a time.
-func (s *Server) Ready(ctx context.Context) {
-	zone, err := s.Settings.Location()
-	if err != nil {
-		return
-	}
-	warehouse, release, err := s.Snapshots.Acquire(ctx, zone, rights.Rights{})
-	if err != nil {
-		return // requests report the error
-	}
-	now := fmt.Sprint(warehouse.Snapshot().Manifest.Snapshot, " ", asOf(warehouse, s.Now()))
-	release()
-	if s.ready == now {
-		return // not counted as an answer
-	}
-	s.ready = now
-	defer func() { // recover as net/http does for requests
-		why := recover()
-		if err, _ := why.(error); why != nil && !errors.Is(err, http.ErrAbortHandler) {
-			s.Log.Error("the page could not be prepared", "error", why, "stack", string(debug.Stack()))
-		}
-	}()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
-	if err == nil {
-		s.answers(s.page).ServeHTTP(unread{}, r)
-	}
-}
-
-// unread is an answer without a reader.
-type unread struct{}
-
-func (unread) Header() http.Header         { return http.Header{} }
-func (unread) Write(p []byte) (int, error) { return len(p), nil }
-func (unread) WriteHeader(int)             {}
 
 // guard admits authorised readers, and makes browsers keep answers private.
 func (s *Server) guard(next http.Handler) http.Handler {
@@ -220,19 +176,13 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		if s.Login == nil {
 			user = ""
 		}
-		of, leave, ok := s.enter(user, may)
-		if !ok {
-			s.explain(w, r, errBusy)
-			return
-		}
-		defer leave()
 		if s.Admit != nil {
 			defer s.Admit(r.Context())()
 		}
 		if r.ContentLength == 0 {
 			h.Del("Connection")
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), readerKey{}, of)))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), readerKey{}, reader{user, may})))
 	})
 }
 
