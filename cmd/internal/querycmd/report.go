@@ -175,11 +175,13 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 	}
 	top := &format.First{Source: answer, Rows: cmp.Or(shown, math.MaxInt64)}
 	src, o := format.Source(top), a.Drawing(loc)
-	if a.Compare != "" {
-		src = format.Compared(src, w.Sparse(answer.Params))
+	o.Heading, o.Title = a.heading(answer.Params, loc), f.Name
+	if a.Compare != "" && !kind.Exact() {
+		main := ""
+		src, main = format.Compared(src, w.Sparse(answer.Params), loc)
+		o.Heading = strings.TrimPrefix(main+"; "+o.Heading, "; ")
 	}
 	others := sync.OnceValues(func() (int64, error) { return top.Others(ctx) })
-	o.Heading, o.Title = a.heading(answer.Params, loc), f.Name
 	o.About = func(ctx context.Context) (out [][2]string, err error) {
 		n, err := others()
 		if err == nil {

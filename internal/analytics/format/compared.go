@@ -9,33 +9,12 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// comparison is a source with the columns of a comparison.
-type comparison struct {
-	Source
-	sparse bool
-}
-
-// Compared returns src such that tables show one line for each figure or, if there is a single one, for each row:
-// before, now, change; no verdict if the period before is sparse. A figure is a column X with previous_X and possibly
-// change_X, change_low_X and change_high_X.
-func Compared(src Source, sparse bool) Source { return comparison{src, sparse} }
-
-// lines turns each row of a comparison into lines for people.
-type lines struct {
-	comparison
-	loc     *time.Location
-	keys    []int
-	figures []figure
-	row     []value.Value
-	left    []figure // of row
-}
-
-// figure holds the column indexes of a figure; -1: none.
-type figure struct{ now, previous, change, low, high int }
-
-func (c comparison) lines(loc *time.Location) *lines {
-	l := &lines{comparison: c, loc: loc}
-	columns := c.Columns()
+// Compared returns a comparison for people: one line for each figure or, if there is a single one, for each row: before, now,
+// change; no verdict if the period before is sparse. A figure is a column X of src with previous_X and possibly change_X,
+// change_low_X and change_high_X. main is the heading of a single figure.
+func Compared(src Source, sparse bool, loc *time.Location) (of Source, main string) {
+	l := &lines{Source: src, sparse: sparse, loc: loc}
+	columns := src.Columns()
 	find := func(name string) int {
 		return slices.IndexFunc(columns, func(c value.Column) bool { return c.Name == name })
 	}
@@ -50,8 +29,25 @@ func (c comparison) lines(loc *time.Location) *lines {
 			l.keys = append(l.keys, i)
 		}
 	}
-	return l
+	if len(l.figures) == 1 {
+		main = heading(columns[l.figures[0].now])
+	}
+	return l, main
 }
+
+// lines turns each row of a comparison into lines for people.
+type lines struct {
+	Source
+	sparse  bool
+	loc     *time.Location
+	keys    []int
+	figures []figure
+	row     []value.Value
+	left    []figure // of row
+}
+
+// figure holds the column indexes of a figure; -1: none.
+type figure struct{ now, previous, change, low, high int }
 
 // Columns returns the keys and the columns of a figure.
 func (l *lines) Columns() []value.Column {

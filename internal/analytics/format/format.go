@@ -106,12 +106,6 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 	buf := bufio.NewWriterSize(w, 64<<10)
 	var r Result
 	var err error
-	if c, ok := src.(comparison); ok && !f.Exact() {
-		l := c.lines(o.Location)
-		if src = l; len(l.figures) == 1 {
-			o.Heading = strings.TrimSuffix(heading(c.Columns()[l.figures[0].now])+"; "+o.Heading, "; ")
-		}
-	}
 	heading := words.Line(o.Heading)
 	if f == Markdown {
 		heading = blockRE.ReplaceAllString(escapeMarkdown(strings.TrimSpace(heading)), `$1\$2$3`)

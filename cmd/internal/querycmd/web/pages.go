@@ -176,12 +176,24 @@ func (s *Server) file(q *request, f *sqlfiles.File, ending string) (*answerTo, e
 		}
 		defer rows.Close()
 		var src format.Source = rows
-		if q.typed.Compare != "" {
-			src = format.Compared(rows, q.warehouse.Sparse(rows.Params))
+		o := format.Options{Location: q.zone, Comma: q.decimal == ",", Title: f.Name, About: rows.About}
+		if q.typed.Compare != "" && !as.Exact() {
+			if src, o.Heading, err = q.compared(rows); err != nil {
+				return err
+			}
 		}
-		_, err = format.Write(ctx, w, as, src, format.Options{Location: q.zone, Comma: q.decimal == ",", Title: f.Name, About: rows.About})
+		_, err = format.Write(ctx, w, as, src, o)
 		return err
 	}}, nil
+}
+
+// compared reduces a comparison to what people read: before, now, change and verdict, of the main figure.
+func (q *request) compared(rows *analytics.Answer) (of format.Source, main string, err error) {
+	if err := rows.Show(nil); err != nil {
+		return nil, "", err
+	}
+	of, main = format.Compared(rows, q.warehouse.Sparse(rows.Params), q.zone)
+	return of, main, nil
 }
 
 // ask runs a report.
@@ -251,16 +263,19 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 			return err
 		}
 		defer rows.Close()
-		if q.typed.Compare != "" && q.params.By != "" {
-			if err := rows.Show(nil); err != nil {
+		shown, exact := format.Source(rows), rows.Columns()
+		if q.typed.Compare != "" {
+			main := ""
+			if shown, main, err = q.compared(rows); err != nil {
 				return err
 			}
+			data["Answers"] = strings.TrimSuffix(answers+": "+main, ": ")
 		}
-		lines, more, err := s.lines(ctx, q, rows.Rows, f.Grouped())
+		lines, more, err := q.lines(ctx, shown, exact, rows.Exact, f.Grouped())
 		if err != nil {
 			return err
 		}
-		columns := rows.Columns()
+		columns := shown.Columns()
 		if q.name == "" {
 			columns, lines = q.called(columns, lines)
 		}
@@ -297,53 +312,54 @@ func (q *request) called(columns []value.Column, lines [][]cell) (heads []value.
 	return heads, out
 }
 
-// lines reads the displayed rows. A call links to its conversation; the key of a row of counts
-// links to the counted calls.
-func (s *Server) lines(ctx context.Context, q *request, rows *analytics.Rows, counts bool) (out [][]cell, more bool, err error) {
+// lines reads the rows to show. A call links to its conversation; the key of a row of counts links to the counted calls.
+// exactOf returns the latest row with ids in place of names, in the columns exact.
+func (q *request) lines(ctx context.Context, rows format.Source, exact []value.Column, exactOf func() []any, counts bool) (out [][]cell, more bool, err error) {
 	columns := rows.Columns()
-	dimensions := map[int]string{}
+	dimensions := map[string]string{} // by column
 	groups := question.ByNames(q.params.By)
-	for i, c := range columns {
+	for i, c := range exact {
 		name := strings.TrimSuffix(c.Name, "_id")
 		switch {
 		case !counts:
 		case i < len(groups):
-			dimensions[i] = groups[i]
+			dimensions[c.Name] = groups[i]
 		case slices.Contains(question.Dimensions(), name) && !slices.Contains(groups, name):
-			dimensions[i] = name
+			dimensions[c.Name] = name
 		}
 	}
 	for {
-		row, err := rows.Next(ctx)
+		row, err := rows.Values(ctx)
 		if errors.Is(err, io.EOF) {
 			return out, false, nil
 		}
 		if err != nil || len(out) == maxRows {
 			return out, err == nil, err
 		}
-		line, exact := make([]cell, len(row)), rows.Exact()
-		p := q.params
-		for i, v := range row {
-			line[i] = q.cellOf(v, columns[i])
-			if i >= len(exact) {
-				continue
+		ids, counted := map[string]string{}, q.params
+		for i, v := range exactOf() {
+			if i == len(exact) {
+				break // names follow
 			}
-			text := string(value.AppendText(nil, exact[i], q.zone))
-			if dimensions[i] != "" {
-				p = p.Only(dimensions[i], text)
-			}
-			if columns[i].Name == "call_id" && v != nil {
-				line[i].Link = q.address("call", question.Params{Call: text})
+			id := string(value.AppendText(nil, v, q.zone))
+			ids[exact[i].Name] = id
+			if of := dimensions[exact[i].Name]; of != "" {
+				counted = counted.Only(of, id)
 			}
 		}
+		line := make([]cell, len(row))
 		for i, c := range columns {
+			line[i] = q.cellOf(row[i].Go(), c)
+			id := ids[c.Name]
 			switch {
-			case dimensions[i] == "agent" && c.Name == "agent_id" && exact[i] != nil: // leads to the agent's page
+			case c.Name == "call_id" && id != "":
+				line[i].Link = q.address("call", question.Params{Call: id})
+			case dimensions[c.Name] == "agent" && c.Name == "agent_id" && id != "": // leads to the agent's page
 				agent := q.params
-				agent.Agent = string(value.AppendText(nil, exact[i], q.zone))
+				agent.Agent = id
 				line[i].Link = q.address("page", agent)
-			case dimensions[i] != "" || c.Name == "calls" && len(dimensions) > 0:
-				line[i].Link = q.address("calls", p)
+			case dimensions[c.Name] != "" || c.Name == "calls" && len(dimensions) > 0:
+				line[i].Link = q.address("calls", counted)
 			}
 		}
 		out = append(out, line)

@@ -240,6 +240,21 @@ func TestEveryLinkIsThere(t *testing.T) {
 	}
 }
 
+// A comparison has a row for each group or figure, as on a terminal: before, now, change and verdict.
+func TestComparison(t *testing.T) {
+	s := newServer(t, 60, nil)
+	for address, want := range map[string]string{"/reports/sentiment?by=agent&since=2024-11-08&until=2024-11-14&compare=previous": `">agent</th>`,
+		"/reports/costs?since=2024-11-08&until=2024-11-14&compare=previous": `">figure</th>`} {
+		body := s.must(address)
+		if !regexp.MustCompile(want + `<th scope="col" class="num">before</th><th scope="col" class="num">now</th><th scope="col" class="num">change</th><th scope="col" class="">verdict</th>`).MatchString(body) {
+			t.Errorf("%s:\n%s", address, body)
+		}
+		if want == `">agent</th>` && strings.Count(body, `<td class=""><a href="/calls?agent=`) != 3 {
+			t.Errorf("its agents do not lead to their calls:\n%s", body)
+		}
+	}
+}
+
 // An invalid address gets the reason and a hint.
 func TestAddressesThatAreWrong(t *testing.T) {
 	s := newServer(t, 3, nil)
