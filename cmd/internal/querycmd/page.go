@@ -12,7 +12,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
-	"callhouse/cmd/internal/querycmd/alerts"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/page"
 	"callhouse/internal/words"
@@ -80,9 +79,9 @@ func (a *app) runPage(ctx context.Context, title, channel string) (err error) {
 	if err != nil {
 		return cli.Usage(cli.Suggest(a.Lang, page.Languages(), "languages: "+strings.Join(page.Languages(), ", ")), "%v", err)
 	}
-	var mailer *alerts.Mailer
+	var mail *mailer
 	if channel != "" {
-		if mailer, err = alerts.MailerOf(&a.Command, channel); err != nil {
+		if mail, err = mailerOf(&a.Command, channel); err != nil {
 			return err
 		}
 	}
@@ -96,10 +95,10 @@ func (a *app) runPage(ctx context.Context, title, channel string) (err error) {
 	}
 	defer func() { err = cmp.Or(err, w.Close()) }()
 	return a.writePage(ctx, w, page.Options{Since: p.Since, Until: p.Until, Agent: a.Agent, Where: a.Where, Title: title, Texts: texts,
-		Now: now, Version: cli.Version()}, mailer)
+		Now: now, Version: cli.Version()}, mail)
 }
 
-func (a *app) writePage(ctx context.Context, w *analytics.Warehouse, o page.Options, mailer *alerts.Mailer) error {
+func (a *app) writePage(ctx context.Context, w *analytics.Warehouse, o page.Options, mail *mailer) error {
 	var made page.Summary
 	write := func(to io.Writer) (err error) {
 		made, err = page.Write(ctx, to, w, o)
@@ -107,8 +106,8 @@ func (a *app) writePage(ctx context.Context, w *analytics.Warehouse, o page.Opti
 	}
 	var err error
 	switch {
-	case mailer != nil:
-		err = mailer.Page(ctx, write, &made)
+	case mail != nil:
+		err = mail.page(ctx, write, &made)
 	case a.Output == "":
 		var whole bytes.Buffer // print nothing of a page that fails
 		if err = write(&whole); err == nil {

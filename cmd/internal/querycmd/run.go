@@ -19,7 +19,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
-	"callhouse/cmd/internal/querycmd/alerts"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/cmd/internal/querycmd/mcp"
 	"callhouse/cmd/internal/querycmd/safe"
@@ -108,7 +107,7 @@ func (a *app) root() *cobra.Command {
 		root.AddCommand(a.reportCommand(f))
 	}
 	root.AddCommand(a.pageCommand(), a.sqlCommand(), a.checkCommand(), a.shellCommand(), a.listCommand(), a.describeCommand())
-	root.AddCommand(a.catalogCommand(), a.exportCommand(), a.publishCommand(), alerts.Command(&a.Command),
+	root.AddCommand(a.catalogCommand(), a.exportCommand(), a.publishCommand(), a.alertCommand(),
 		serve.Command(&a.Command), mcp.Command(&a.Command), a.isolatedCommand())
 	root.AddCommand(flagsTopic(root))
 	for _, cmd := range root.Commands() {

@@ -1,4 +1,4 @@
-package alerts
+package querycmd
 
 import (
 	"flag"
@@ -19,8 +19,8 @@ var companies = flag.Int("companies", 5, "how many companies in which nothing ch
 func TestNothingChanges(t *testing.T) {
 	longtest.Only(t)
 	const days = 44
-	path := rules(t, string(test.Read(t, "testdata/stationary.toml")))
-	started, f := map[string]int{}, new(File)
+	path := rules(t, string(test.Read(t, "testdata/alerts/stationary.toml")))
+	started, f := map[string]int{}, new(alertFile)
 	const batch = 50
 	for from := 0; from < *companies; from += batch {
 		r := rand.New(rand.NewPCG(2026, uint64(from)))
@@ -35,7 +35,7 @@ func TestNothingChanges(t *testing.T) {
 			return is
 		})
 		seen := map[[2]string]bool{}
-		f = nights(t, warehouse(t, calls), path, 1, 30, 1, true, func(r *Rule, _ int, m *alert.Message) {
+		f = nights(t, warehouse(t, calls), path, 1, 30, 1, true, func(r *alertRule, _ int, m *alert.Message) {
 			for _, i := range m.Items {
 				seen[[2]string{r.Name, i.Group}] = true
 			}

@@ -1,4 +1,4 @@
-package alerts
+package querycmd
 
 import (
 	"context"
@@ -45,8 +45,8 @@ func (e *unlistedError) Error() string {
 	return fmt.Sprintf("the calls from %s to %s are not all listed", e.from.Format(time.DateOnly), e.to.Format(time.DateOnly))
 }
 
-// read evaluates a rule as of a time.
-func (e *evaluator) read(ctx context.Context, r *Rule, at time.Time) ([]alert.Reading, error) {
+// readings evaluates a rule as of a time.
+func (e *evaluator) readings(ctx context.Context, r *alertRule, at time.Time) ([]alert.Reading, error) {
 	since, until := e.period(r, at)
 	p := question.Params{Since: since, Until: until, By: strings.Join(r.By, ","), Agent: r.Agent, Where: r.Where, Field: r.Field}
 	if !e.listed(since, until) {
@@ -80,7 +80,7 @@ func (e *evaluator) read(ctx context.Context, r *Rule, at time.Time) ([]alert.Re
 
 // period returns the window of a rule at a time. It ends at the last reading of the list of calls;
 // a window of whole days ends with the last complete day.
-func (e *evaluator) period(r *Rule, at time.Time) (since, until time.Time) {
+func (e *evaluator) period(r *alertRule, at time.Time) (since, until time.Time) {
 	loc := e.w.Location()
 	if listed := e.w.Snapshot().Manifest.ListedTo(); listed.Before(at) {
 		at = listed
@@ -105,7 +105,7 @@ func (e *evaluator) listed(from, to time.Time) bool {
 }
 
 // columns returns the columns of a comparison that a rule needs.
-func (r *Rule) columns() []string {
+func (r *alertRule) columns() []string {
 	out := append(slices.Clone(r.file.Keys), r.Column)
 	if !r.comparesVersions() {
 		out = append(out, value.PreviousOf+r.Column)
@@ -121,7 +121,7 @@ func (r *Rule) columns() []string {
 }
 
 // calls returns the column with the number of calls of a row; empty if there is none.
-func (r *Rule) calls() string {
+func (r *alertRule) calls() string {
 	for _, name := range []string{"calls", "answered_calls"} {
 		if _, ok := r.file.Column(name); ok {
 			return name
@@ -131,7 +131,7 @@ func (r *Rule) calls() string {
 }
 
 // of describes the basis of the value.
-func (r *Rule) of() string {
+func (r *alertRule) of() string {
 	of := r.column.Of
 	switch {
 	case r.column.Spread != "" || !r.bounded() || of == "" || of == "calls" || strings.HasSuffix(of, "these calls"):
@@ -142,15 +142,15 @@ func (r *Rule) of() string {
 	return of + " calls"
 }
 
-// row is a row of an answer, by column name.
-type row struct {
+// ruleRow is a row of an answer, by column name.
+type ruleRow struct {
 	keys   []string          // names of the grouping columns
 	values map[string]any    // exact
 	labels map[string]string // names of agents and campaigns
 }
 
 // number returns the number in a column; NaN if there is none.
-func (r row) number(column string) float64 {
+func (r ruleRow) number(column string) float64 {
 	v := value.Of(r.values[column])
 	if !v.Kind.Numeric() {
 		return math.NaN()
@@ -159,7 +159,7 @@ func (r row) number(column string) float64 {
 }
 
 // rows returns all rows of a report. They are few, because they are groups.
-func (e *evaluator) rows(ctx context.Context, report string, p question.Params) (out []row, err error) {
+func (e *evaluator) rows(ctx context.Context, report string, p question.Params) (out []ruleRow, err error) {
 	rows, err := e.w.Ask(ctx, analytics.Question{Report: report, Params: p})
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (e *evaluator) rows(ctx context.Context, report string, p question.Params) 
 		if err != nil {
 			return nil, fmt.Errorf("read report %s: %w", report, err)
 		}
-		this := row{values: map[string]any{}, labels: map[string]string{}}
+		this := ruleRow{values: map[string]any{}, labels: map[string]string{}}
 		exact := rows.Exact()
 		for i, c := range columns {
 			if i < len(exact) {
@@ -192,9 +192,9 @@ func (e *evaluator) rows(ctx context.Context, report string, p question.Params) 
 
 // judge judges a row. It returns false for a row that the rule does not select or that has too few
 // calls.
-func (r *Rule) judge(row row) (out alert.Reading, judged bool) {
+func (r *alertRule) judge(row ruleRow) (out alert.Reading, judged bool) {
 	for name, want := range r.Row {
-		if !strings.EqualFold(text(row.values[name]), want) {
+		if !strings.EqualFold(exactText(row.values[name]), want) {
 			return out, false
 		}
 	}
@@ -241,7 +241,7 @@ func (r *Rule) judge(row row) (out alert.Reading, judged bool) {
 
 // changed judges the change in a row. A running alert continues while the change is at least half
 // of the threshold.
-func (r *Rule) changed(row row, v float64, out *alert.Reading) bool {
+func (r *alertRule) changed(row ruleRow, v float64, out *alert.Reading) bool {
 	before := row.number(value.PreviousOf + r.Column)
 	low, high := row.number(value.ChangeLowOf+r.Column), row.number(value.ChangeHighOf+r.Column)
 	if math.IsNaN(before) || math.IsNaN(low) || math.IsNaN(high) {
@@ -270,13 +270,13 @@ func (r *Rule) changed(row row, v float64, out *alert.Reading) bool {
 }
 
 // describe adds a row's group to a reading: its name, and the command that lists its calls.
-func (e *evaluator) describe(r *Rule, p question.Params, row row, out *alert.Reading) {
+func (e *evaluator) describe(r *alertRule, p question.Params, row ruleRow, out *alert.Reading) {
 	loc := e.w.Location()
 	agent, where := r.Agent, slices.Clone(r.Where)
 	var key, names []string
 	add := func(column, dimension string) {
 		v := row.values[column]
-		id := text(v)
+		id := exactText(v)
 		key = append(key, column+"="+id)
 		name, ok := row.labels[strings.TrimSuffix(column, "_id")]
 		switch {
@@ -335,7 +335,7 @@ func moment(t time.Time, loc *time.Location) string {
 	return t.In(loc).Format(time.RFC3339)
 }
 
-func text(v any) string {
+func exactText(v any) string {
 	if v == nil {
 		return ""
 	}
@@ -343,10 +343,12 @@ func text(v any) string {
 }
 
 // figure formats a number of the rule's column for people.
-func (r *Rule) figure(f float64) alert.Figure { return alert.Figure{Text: r.threshold(f), Number: f} }
+func (r *alertRule) figure(f float64) alert.Figure {
+	return alert.Figure{Text: r.threshold(f), Number: f}
+}
 
 // threshold formats a number of the rule's column.
-func (r *Rule) threshold(f float64) string {
+func (r *alertRule) threshold(f float64) string {
 	switch r.column.Unit {
 	case "percent":
 		return value.Cell(value.Of(f), value.Column{Kind: value.Float, Unit: value.Percent}, time.UTC)

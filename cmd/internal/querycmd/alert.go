@@ -1,4 +1,4 @@
-package alerts
+package querycmd
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ import (
 	"callhouse/internal/words"
 )
 
-const about = `Evaluate the rules in the file of --alerts over the newest commit, and send a message
+const alertLong = `Evaluate the rules in the file of --alerts over the newest commit, and send a message
 for each alert that starts or ends. extract run does this after each run, and extract
 follow after its commits, if the setting alerts is set.
 
@@ -34,18 +34,17 @@ what is waiting is in alerts.json in the warehouse; extract status shows it.
 Exit codes: 0 done, also if alerts are running; 3 a rule could not be evaluated, or a
 message could not be sent; 2 wrong rules; 4 another query alert is running.`
 
-// command is query alert with its settings.
-type command struct {
+// alerting is one run of query alert.
+type alerting struct {
 	*answer.Command
 	now      func() time.Time
 	unlisted []string // rules skipped because calls of their window are not listed, with the reason
 }
 
-// Command returns the command alert.
-func Command(a *answer.Command) *cobra.Command {
-	c := &command{Command: a, now: time.Now}
+func (a *app) alertCommand() *cobra.Command {
+	c := &alerting{Command: &a.Command, now: time.Now}
 	cmd := &cobra.Command{
-		Use: "alert", Short: "Send messages when numbers cross a threshold or change", Long: about,
+		Use: "alert", Short: "Send messages when numbers cross a threshold or change", Long: alertLong,
 		Example: `  query alert --alerts /etc/callhouse/alerts.toml
   query alert --alerts alerts.toml --tz Asia/Seoul`,
 		Args: cli.NoArgs,
@@ -56,14 +55,14 @@ func Command(a *answer.Command) *cobra.Command {
 }
 
 // fileOf reads the file of the setting alerts.
-func fileOf(c *answer.Command) (*File, error) {
+func fileOf(c *answer.Command) (*alertFile, error) {
 	if c.Alerts == "" {
 		return nil, cli.Usage("set --alerts FILE, or alerts in callhouse.toml", "no file of rules")
 	}
-	return read(c.Alerts)
+	return readRules(c.Alerts)
 }
 
-func (c *command) run(ctx context.Context) (err error) {
+func (c *alerting) run(ctx context.Context) (err error) {
 	if c.Format != "" || c.Output != "" {
 		return cli.Usage("it sends messages", "alert takes no --format and no --output")
 	}
@@ -72,11 +71,15 @@ func (c *command) run(ctx context.Context) (err error) {
 		return err
 	}
 	secrets := words.NewSecrets()
-	channels, err := f.channels(c.Env, writer{c.Stdout}, secrets)
+	channels, err := f.channels(c.Env, stdoutChannel{c.Stdout}, secrets)
 	if err != nil {
 		return err
 	}
-	w, err := c.open(ctx)
+	loc, err := c.Location()
+	if err != nil {
+		return err
+	}
+	w, err := c.Open(ctx, loc)
 	if err != nil {
 		return err
 	}
@@ -100,20 +103,11 @@ func (c *command) run(ctx context.Context) (err error) {
 	return c.print(f, &s.State, sent, failed)
 }
 
-// open opens the warehouse in the zone of the settings.
-func (c *command) open(ctx context.Context) (*analytics.Warehouse, error) {
-	loc, err := c.Location()
-	if err != nil {
-		return nil, err
-	}
-	return c.Open(ctx, loc)
-}
-
 // channels creates the channels that the rules use.
-func (f *File) channels(env config.Environment, stdout writer, secrets *words.Secrets) (map[string]alert.Channel, error) {
+func (f *alertFile) channels(env config.Environment, stdout stdoutChannel, secrets *words.Secrets) (map[string]alert.Channel, error) {
 	out := map[string]alert.Channel{}
 	for _, name := range slices.Sorted(maps.Keys(f.Channels)) {
-		if !slices.ContainsFunc(f.Rules, func(r *Rule) bool { return slices.Contains(r.To, name) }) {
+		if !slices.ContainsFunc(f.Rules, func(r *alertRule) bool { return slices.Contains(r.To, name) }) {
 			continue
 		}
 		c, known, err := f.channel(name, env, stdout)
@@ -142,14 +136,14 @@ func (m masked) Send(ctx context.Context, message *alert.Message) error {
 }
 
 // evaluate evaluates all rules and saves the resulting state. It returns the rules that failed.
-func (c *command) evaluate(ctx context.Context, f *File, w *analytics.Warehouse, s *alert.Store) (failed []string, err error) {
+func (c *alerting) evaluate(ctx context.Context, f *alertFile, w *analytics.Warehouse, s *alert.Store) (failed []string, err error) {
 	now := c.now()
 	e := newEvaluator(w, f.Page)
 	var names []string
 	for _, r := range f.Rules {
 		p := f.policy(r, c.Profile)
 		names = append(names, r.Name)
-		readings, err := e.read(ctx, r, now)
+		readings, err := e.readings(ctx, r, now)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -172,7 +166,7 @@ func (c *command) evaluate(ctx context.Context, f *File, w *analytics.Warehouse,
 }
 
 // print writes the result.
-func (c *command) print(f *File, s *alert.State, sent int, failed []string) error {
+func (c *alerting) print(f *alertFile, s *alert.State, sent int, failed []string) error {
 	words.Fprintf(c.Stderr, "%s; %s running; %s sent", cli.Plural(int64(len(f.Rules)), "rule"), cli.Plural(s.Count(), "alert"),
 		cli.Plural(int64(sent), "message"))
 	if n := int64(len(s.Outbox)); n > 0 {

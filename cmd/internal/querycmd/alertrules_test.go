@@ -1,4 +1,4 @@
-package alerts
+package querycmd
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/alert"
@@ -37,11 +36,8 @@ func TestWrongRules(t *testing.T) {
 		durations + "above = 1\n[[rules]]\nname = \"r\"\nto = [\"a\"]\n":                              "the name is repeated",
 		strings.Replace(durations, `"a"]`, `"b"]`, 1) + "above = 1\n":                                 `unknown channel "b"`,
 		strings.Replace(durations, `to = ["a"]`, "", 1) + "above = 1\n":                               "it has no channel",
-		durations + "above = \"1\"\n":                                                                 ":8: above must be a number, without quotes",
-		durations + "above = true\n":                                                                  ":8: above must be a number\n",
-		durations + "above = 1\nfor = 1.5\n":                                                          ":9: for must be a whole number\n",
-		durations + "above = 1\nby = [7]\n":                                                           ":9: by must be text in quotes\n",
-		strings.Replace(durations, `["a"]`, `"a"`, 1) + "above = 1\n":                                 ":5: to must be a list, e.g. [\"a\", \"b\"]\n",
+		durations + "above = \"1\"\n":                                                                 ":8: the value of rules.above has the wrong type",
+		strings.Replace(durations, `["a"]`, `"a"`, 1) + "above = 1\n":                                 ":5: the value of rules.to has the wrong type",
 		strings.Replace(durations, `"a"]`, `"aa"]`, 1) + "above = 1\n":                                "did you mean: a? add [channels.aa]",
 		durations + "above = 1\nwindow = \"week\"\n":                                                  `"week" is not a duration`,
 		durations + "above = 1\nwindow = \"1m\"\n":                                                    "window must be 5m or more",
@@ -63,7 +59,7 @@ func TestWrongRules(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "alerts.toml")
 		test.OK(t, os.WriteFile(path, []byte(text), 0o600))
-		_, err := read(path)
+		_, err := readRules(path)
 		if want == "" {
 			if err != nil {
 				t.Errorf("%s\n%v", text, err)
@@ -76,7 +72,7 @@ func TestWrongRules(t *testing.T) {
 	}
 }
 
-// Secrets come from files that only their owner can read, or from the environment.
+// Secrets come from files that only their owner can read.
 func TestChannels(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) {
@@ -84,28 +80,21 @@ func TestChannels(t *testing.T) {
 	}
 	write("slack", "https://hooks.example.com/services/T0/B0/verysecret\n", 0o600)
 	write("open", "https://hooks.example.com/services/T0/B0/verysecret\n", 0o644)
-	env := config.Environment{Vars: map[string]string{"HOOK": "https://hooks.example.com/verysecret", "CALLHOUSE_API_KEY": "verysecret"}}
 	for text, want := range map[string]string{
 		"type = \"slack\"\nurl_file = \"slack\"":                                    "",
-		"type = \"teams\"\nurl_env = \"HOOK\"":                                      "",
 		"type = \"webhook\"\nurl = \"https://example.com\"":                         "",
 		"type = \"slack\"\nurl = \"https://hooks.example.com/services/verysecret\"": "its address is a secret",
 		"type = \"slack\"\nurl_file = \"none\"":                                     "does not exist",
 		"type = \"slack\"\nurl_file = \"open\"":                                     "can be read by others",
-		"type = \"slack\"\nurl_env = \"NONE\"":                                      "NONE is not set",
-		"type = \"slack\"\nurl_env = \"HOOK\"\nurl_file = \"slack\"":                "given twice",
-		"type = \"slack\"\nurl_env = \"CALLHOUSE_API_KEY\"":                         "must not come from CALLHOUSE_API_KEY",
-		"type = \"slack\"": "not a URL",
-		"type = \"pager\"": `unknown type "pager"`,
-		"type = \"mail\"\nserver = \"smtp.example.com\"\nfrom = \"a@example.com\"":                           "no recipients",
-		"type = \"webhook\"\nurl = \"https://example.com\"\nca_file = \"slack\"":                             "contains no certificate",
-		"type = \"webhook\"\nurl = \"https://example.com\"\nca_file = \"none\"":                              "no such file",
+		"type = \"slack\"":                                                          "not a URL",
+		"type = \"pager\"":                                                          `unknown type "pager"`,
+		"type = \"mail\"\nserver = \"smtp.example.com\"\nfrom = \"a@example.com\"":  "no recipients",
 		"type = \"mail\"\nserver = \"smtp.example.com\"\nfrom = \"a@example.com\"\nto = [\"b@example.com\"]": "",
 	} {
 		write("alerts.toml", "[channels.a]\n"+text+"\n[[rules]]\nname = \"r\"\nreport = \"durations\"\ncolumn = \"calls\"\nabove = 1\nto = [\"a\"]\n", 0o600)
-		f, err := read(filepath.Join(dir, "alerts.toml"))
+		f, err := readRules(filepath.Join(dir, "alerts.toml"))
 		if err == nil {
-			_, err = f.channels(env, writer{}, words.NewSecrets())
+			_, err = f.channels(config.Environment{}, stdoutChannel{}, words.NewSecrets())
 		}
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "verysecret")) {
 			t.Errorf("%s\n%v, want %q", text, err, want)
@@ -142,7 +131,7 @@ func TestExamplesFindBadDays(t *testing.T) {
 			c["disconnection_reason"], c["status"], c["user_sentiment"], c["user_turns"] = "dial_failed", "not_connected", nil, nil
 		}
 	}
-	nights(t, warehouse(t, calls), "../../../../deploy/alerts.toml", badDay%*everyNight+1, badDay+1, *everyNight, false, func(r *Rule, night int, m *alert.Message) {
+	nights(t, warehouse(t, calls), "../../../deploy/alerts.toml", badDay%*everyNight+1, badDay+1, *everyNight, false, func(r *alertRule, night int, m *alert.Message) {
 		if found[r.Name] = night; night <= badDay {
 			t.Errorf("night %d: %s: %+v", night, r.Name, m.Items)
 		}
@@ -156,9 +145,9 @@ func TestExamplesFindBadDays(t *testing.T) {
 
 // nights evaluates the rules of a file in some nights, after the first one, and reports messages; alone is
 // as if each group had its own rule.
-func nights(t *testing.T, root, path string, from, to, step int, alone bool, report func(*Rule, int, *alert.Message)) *File {
+func nights(t *testing.T, root, path string, from, to, step int, alone bool, report func(*alertRule, int, *alert.Message)) *alertFile {
 	t.Helper()
-	c, _, _ := over(root, path, time.Time{})
+	c, _, _ := alertsOver(root, path, time.Time{})
 	f, err := fileOf(c.Command)
 	test.OK(t, err)
 	w, err := c.Open(t.Context(), time.UTC)
@@ -172,7 +161,7 @@ func nights(t *testing.T, root, path string, from, to, step int, alone bool, rep
 		s, p := alert.State{Rules: map[string]*alert.Rule{}}, f.policy(r, "")
 		for night := from; night <= to; night += step {
 			at := firstNight.AddDate(0, 0, night)
-			readings, err := e.read(t.Context(), r, at)
+			readings, err := e.readings(t.Context(), r, at)
 			test.OK(t, err)
 			for _, m := range s.Advance(p, readings, at, at) {
 				report(r, night, m)
@@ -248,12 +237,12 @@ func rules(t testing.TB, text string) string {
 	return path
 }
 
-// over returns the command for a warehouse, at a given time.
-func over(root, rules string, at time.Time) (c *command, stdout, stderr *bytes.Buffer) {
+// alertsOver returns the command for a warehouse, at a given time.
+func alertsOver(root, rules string, at time.Time) (c *alerting, stdout, stderr *bytes.Buffer) {
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	a := &answer.Command{Stdout: stdout, Stderr: stderr}
 	a.Warehouse, a.Alerts, a.TZ = root, rules, "UTC"
-	return &command{Command: a, now: func() time.Time { return at }}, stdout, stderr
+	return &alerting{Command: a, now: func() time.Time { return at }}, stdout, stderr
 }
 
 // A window that is not listed yet is not evaluated, which is not a failure. A rule that cannot be
@@ -267,16 +256,14 @@ func TestNotJudged(t *testing.T) {
 	few := "[[rules]]\nname = \"any\"\nreport = \"durations\"\ncolumn = \"calls\"\nabove = 1\nto = [\"out\"]\n"
 	weeks := strings.NewReplacer("any", "weeks", "above = 1", "above = 1\nwindow = \"7d\"").Replace(few)
 	nobody := strings.NewReplacer("any", "nobody", "above = 1", "above = 1\nagent = \"nobody\"").Replace(few)
-	c, stdout, stderr := over(root, rules(t, weeks+few), night)
+	c, stdout, stderr := alertsOver(root, rules(t, weeks+few), night)
 	if err := c.run(t.Context()); err != nil || !strings.Contains(stderr.String(), "not judged: weeks: the calls from 2026-10-13 to 2026-10-20 are not all listed") ||
 		!strings.HasPrefix(stdout.String(), "any: ") || strings.Count(stdout.String(), "any: ") != 1 {
 		t.Errorf("%v\n%s\n%s", err, stdout, stderr)
 	}
-	c, _, stderr = over(root, rules(t, nobody+few), night)
+	c, _, stderr = alertsOver(root, rules(t, nobody+few), night)
 	if err := c.run(t.Context()); cli.Code(err) != cli.ExitIncomplete || !strings.Contains(stderr.String(), `not evaluated: nobody: unknown agent "nobody"`) ||
 		!strings.Contains(stderr.String(), "1 alert running") {
 		t.Errorf("%v\n%s", err, stderr)
 	}
 }
-
-func TestMain(m *testing.M) { cmdtest.Main(m) }

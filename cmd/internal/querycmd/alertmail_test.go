@@ -1,4 +1,4 @@
-package alerts
+package querycmd
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"mime"
 	"mime/multipart"
 	"net"
-	"net/http/httptest"
 	"net/mail"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"callhouse/internal/test"
+	"callhouse/internal/words"
 )
 
 // office is an SMTP server that keeps the messages it receives.
@@ -70,24 +70,22 @@ func (*session) Reset() {}
 func (*session) Logout() error { return nil }
 
 // serve starts an office: with STARTTLS, TLS from the first byte, or neither.
-func (o *office) serve(t *testing.T, how string) (address string, ca []byte) {
-	web := httptest.NewTLSServer(nil) // for its certificate
-	t.Cleanup(web.Close)
+func (o *office) serve(t *testing.T, how string) (address string) {
 	s := smtp.NewServer(o)
 	s.Domain, s.ErrorLog = "office.example.com", quiet{}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	test.OK(t, err)
 	switch how {
 	case startTLS:
-		s.TLSConfig = &tls.Config{Certificates: web.TLS.Certificates}
+		s.TLSConfig = &tls.Config{Certificates: known}
 	case useTLS:
-		l = tls.NewListener(l, &tls.Config{Certificates: web.TLS.Certificates})
-	case plain:
+		l = tls.NewListener(l, &tls.Config{Certificates: known})
+	case noTLS:
 		s.AllowInsecureAuth = true
 	}
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Close() })
-	return l.Addr().String(), authority(web)
+	return l.Addr().String()
 }
 
 type quiet struct{}
@@ -97,13 +95,12 @@ func (quiet) Printf(string, ...any) {}
 func (quiet) Println(...any) {}
 
 func TestMail(t *testing.T) {
-	for _, how := range []string{startTLS, useTLS, plain} {
+	for _, how := range []string{startTLS, useTLS, noTLS} {
 		t.Run(how, func(t *testing.T) {
 			o := &office{password: "open sesame"}
-			address, ca := o.serve(t, how)
-			options := mailOptions{ca: ca, Channel: Channel{Server: address, TLS: how, From: "Callhouse <callhouse@example.com>",
-				To: []string{"a@example.com", "B <b@example.com>"}}}
-			if how != plain {
+			address := o.serve(t, how)
+			options := channel{Server: address, TLS: how, From: "Callhouse <callhouse@example.com>", To: []string{"a@example.com", "B <b@example.com>"}}
+			if how != noTLS {
 				options.User, options.password = "callhouse", "open sesame"
 			}
 			c, err := newMailer(options)
@@ -111,11 +108,10 @@ func TestMail(t *testing.T) {
 				err = c.Send(t.Context(), message())
 			}
 			if err == nil {
-				err = c.deliver(t.Context(), letter{id: "page", subject: "Thursday was as usual", text: "Key numbers",
-					page: []byte("<!doctype html><title>Calls</title>")})
+				err = c.deliver(t.Context(), "page", "Thursday was as usual", "Key numbers", []byte("<!doctype html><title>Calls</title>"))
 			}
 			test.OK(t, err)
-			if len(o.letters) != 2 || len(o.users) != 2 && how != plain || strings.Join(o.to[0], " ") != "a@example.com b@example.com" {
+			if len(o.letters) != 2 || len(o.users) != 2 && how != noTLS || strings.Join(o.to[0], " ") != "a@example.com b@example.com" {
 				t.Fatalf("%d letters by %v to %v", len(o.letters), o.users, o.to)
 			}
 			m, err := mail.ReadMessage(bytes.NewReader(o.letters[0]))
@@ -146,14 +142,13 @@ func TestMail(t *testing.T) {
 // Failures of mail. No error repeats the password.
 func TestMailFailures(t *testing.T) {
 	o := &office{password: "open sesame"}
-	address, ca := o.serve(t, startTLS)
-	unencrypted, _ := o.serve(t, plain)
-	good := mailOptions{Channel: Channel{Server: address, User: "callhouse", From: "a@example.com", To: []string{"b@example.com"}}, ca: ca, password: "open sesame"}
-	for name, edit := range map[string]func(*mailOptions){
-		"unknown authority": func(o *mailOptions) { o.ca = nil },
-		"no STARTTLS":       func(o *mailOptions) { o.Server = unencrypted },
-		"wrong password":    func(o *mailOptions) { o.password = "close sesame" },
-		"nobody listens":    func(o *mailOptions) { o.Server = "127.0.0.1:1" },
+	address := o.serve(t, startTLS)
+	unencrypted := o.serve(t, noTLS)
+	good := channel{Server: address, User: "callhouse", From: "a@example.com", To: []string{"b@example.com"}, password: "open sesame"}
+	for name, edit := range map[string]func(*channel){
+		"no STARTTLS":    func(o *channel) { o.Server = unencrypted },
+		"wrong password": func(o *channel) { o.password = "close sesame" },
+		"nobody listens": func(o *channel) { o.Server = "127.0.0.1:1" },
 	} {
 		with := good
 		edit(&with)
@@ -161,7 +156,7 @@ func TestMailFailures(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if err := c.Send(t.Context(), message()); err == nil || strings.Contains(err.Error(), "sesame") {
+		if err := (masked{c, words.NewSecrets(with.password)}).Send(t.Context(), message()); err == nil || strings.Contains(err.Error(), "sesame") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -174,16 +169,16 @@ func TestMailFailures(t *testing.T) {
 	if o.refuse = nil; c.Send(t.Context(), message()) != nil || len(o.letters) != 1 {
 		t.Errorf("after a refusal: %d letters", len(o.letters))
 	}
-	for name, edit := range map[string]func(*mailOptions){
-		"no recipient":          func(o *mailOptions) { o.To = nil },
-		"a wrong recipient":     func(o *mailOptions) { o.To = []string{"x"} },
-		"no sender":             func(o *mailOptions) { o.From = "" },
-		"a user alone":          func(o *mailOptions) { o.password = "" },
-		"an unknown encryption": func(o *mailOptions) { o.TLS = "ssl" },
-		"plain, far away":       func(o *mailOptions) { o.TLS, o.Server = plain, "example.com" },
-		"a login without TLS":   func(o *mailOptions) { o.TLS, o.Server = plain, "localhost" },
-		"no server":             func(o *mailOptions) { o.Server = "" },
-		"a wrong port":          func(o *mailOptions) { o.Server = "example.com:smtp" },
+	for name, edit := range map[string]func(*channel){
+		"no recipient":          func(o *channel) { o.To = nil },
+		"a wrong recipient":     func(o *channel) { o.To = []string{"x"} },
+		"no sender":             func(o *channel) { o.From = "" },
+		"a user alone":          func(o *channel) { o.password = "" },
+		"an unknown encryption": func(o *channel) { o.TLS = "ssl" },
+		"plain, far away":       func(o *channel) { o.TLS, o.Server = noTLS, "example.com" },
+		"a login without TLS":   func(o *channel) { o.TLS, o.Server = noTLS, "localhost" },
+		"no server":             func(o *channel) { o.Server = "" },
+		"a wrong port":          func(o *channel) { o.Server = "example.com:smtp" },
 	} {
 		with := good
 		edit(&with)

@@ -1,4 +1,4 @@
-package alerts
+package querycmd
 
 import (
 	"bytes"
@@ -23,25 +23,25 @@ import (
 	"callhouse/internal/words"
 )
 
-// Mailer sends messages and the morning page through a mail server.
-type Mailer struct {
-	o       mailOptions
+// mailer sends messages and the morning page through a mail server.
+type mailer struct {
+	channel
 	client  *mail.Client
 	title   string // of the page
 	secrets *words.Secrets
 }
 
-// MailerOf returns a mail channel from the file of the setting alerts.
-func MailerOf(c *answer.Command, name string) (*Mailer, error) {
+// mailerOf returns a mail channel from the file of the setting alerts.
+func mailerOf(c *answer.Command, name string) (*mailer, error) {
 	f, err := fileOf(c)
 	if err != nil {
 		return nil, err
 	}
-	made, secrets, err := f.channel(name, c.Env, writer{io.Discard})
+	made, secrets, err := f.channel(name, c.Env, stdoutChannel{io.Discard})
 	if err != nil {
 		return nil, err
 	}
-	m, ok := made.(*Mailer)
+	m, ok := made.(*mailer)
 	if !ok {
 		var known []string
 		for name, c := range f.Channels {
@@ -61,8 +61,8 @@ func MailerOf(c *answer.Command, name string) (*Mailer, error) {
 	return m, nil
 }
 
-// Page sends the page written by write. made is its summary, valid after write returns.
-func (c *Mailer) Page(ctx context.Context, write func(io.Writer) error, made *page.Summary) error {
+// page sends the page written by write. made is its summary, valid after write returns.
+func (c *mailer) page(ctx context.Context, write func(io.Writer) error, made *page.Summary) error {
 	var whole bytes.Buffer
 	if err := write(&whole); err != nil {
 		return err
@@ -75,17 +75,16 @@ func (c *Mailer) Page(ctx context.Context, write func(io.Writer) error, made *pa
 		subject += ": " + made.Sentence
 	}
 	sum := sha256.Sum256(whole.Bytes())
-	err := c.deliver(ctx, letter{id: hex.EncodeToString(sum[:12]), subject: words.Line(subject), text: words.Lines(figures(made)),
-		page: whole.Bytes()})
+	err := c.deliver(ctx, hex.EncodeToString(sum[:12]), words.Line(subject), words.Lines(pageFigures(made)), whole.Bytes())
 	if err != nil {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("mail the page: %w", errors.New(c.secrets.Error(err))), "nothing is kept: run it again")
 	}
 	return nil
 }
 
-// figures returns the key numbers of a page as text, those of the last day and of the period, with
+// pageFigures returns the key numbers of a page as text, those of the last day and of the period, with
 // the page's warnings.
-func figures(made *page.Summary) string {
+func pageFigures(made *page.Summary) string {
 	lines := append([]string{made.Sentence}, made.Warnings...)
 	lines = append(lines, "", made.DayBefore+" → "+made.Day+" · "+made.WholeBefore+" → "+made.Whole)
 	for _, t := range made.Figures {
@@ -98,21 +97,14 @@ func figures(made *page.Summary) string {
 const (
 	startTLS = "starttls" // required; the default port is 587
 	useTLS   = "tls"      // from the first byte; the default port is 465
-	plain    = "none"     // only for this machine
+	noTLS    = "none"     // only for this machine
 )
 
 // mailTimeout is how long a server may take to respond.
 const mailTimeout = 10 * time.Second
 
-// mailOptions are a channel of mail with the content of its files.
-type mailOptions struct {
-	Channel
-	password string // empty: no login
-	ca       []byte
-}
-
 // newMailer returns a channel that sends mail. It connects with the first message.
-func newMailer(o mailOptions) (*Mailer, error) {
+func newMailer(o channel) (*mailer, error) {
 	if len(o.To) == 0 {
 		return nil, errors.New("it has no recipients (to)")
 	}
@@ -127,24 +119,19 @@ func newMailer(o mailOptions) (*Mailer, error) {
 	case "", startTLS:
 	case useTLS:
 		port, options = 465, []mail.Option{mail.WithSSL()}
-	case plain:
+	case noTLS:
 		port, options = 25, []mail.Option{mail.WithTLSPolicy(mail.NoTLS)}
 	default:
-		return nil, fmt.Errorf("unknown tls %q: use %s, %s or %s", o.TLS, startTLS, useTLS, plain)
+		return nil, fmt.Errorf("unknown tls %q: use %s, %s or %s", o.TLS, startTLS, useTLS, noTLS)
 	}
 	host, port, err := hostPort(o.Server, port)
 	if err != nil {
 		return nil, err
 	}
-	if o.TLS == plain && (!config.OnThisMachine(host) || o.User != "") {
+	if o.TLS == noTLS && (!config.OnThisMachine(host) || o.User != "") {
 		return nil, errors.New("only a server on this machine, without a login, may be used without TLS")
 	}
-	config, err := trust(o.ca)
-	if err != nil {
-		return nil, err
-	}
-	config.ServerName = host
-	options = append(options, mail.WithPort(port), mail.WithTLSConfig(config), mail.WithTimeout(mailTimeout))
+	options = append(options, mail.WithPort(port), mail.WithTimeout(mailTimeout))
 	if o.User != "" {
 		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(o.User), mail.WithPassword(o.password))
 	}
@@ -152,44 +139,34 @@ func newMailer(o mailOptions) (*Mailer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Mailer{o: o, client: client}, nil
+	return &mailer{channel: o, client: client}, nil
 }
 
 // Send implements alert.Channel.
-func (c *Mailer) Send(ctx context.Context, m *alert.Message) error {
-	return c.deliver(ctx, letter{id: m.ID, subject: words.Line(m.Title()), text: lines(m)})
+func (c *mailer) Send(ctx context.Context, m *alert.Message) error {
+	return c.deliver(ctx, m.ID, words.Line(m.Title()), messageText(m), nil)
 }
 
-// letter is a mail.
-type letter struct {
-	id            string // the part of its Message-ID before the @
-	subject, text string
-	page          []byte // attached; nil: none
-}
-
-// deliver sends a letter.
-func (c *Mailer) deliver(ctx context.Context, l letter) error {
+// deliver sends a mail. id is the part of its Message-ID before the @; page is attached unless it is nil.
+func (c *mailer) deliver(ctx context.Context, id, subject, text string, page []byte) error {
 	m := mail.NewMsg()
-	if err := errors.Join(m.From(c.o.From), m.To(c.o.To...)); err != nil {
+	if err := errors.Join(m.From(c.From), m.To(c.To...)); err != nil {
 		return err
 	}
 	_, domain, _ := strings.Cut(strings.TrimSuffix(m.GetFromString()[0], ">"), "@")
-	m.SetMessageIDWithValue(l.id + "@" + domain)
+	m.SetMessageIDWithValue(id + "@" + domain)
 	m.SetGenHeader("Auto-Submitted", "auto-generated")
 	m.SetDate()
-	m.Subject(l.subject)
-	m.SetBodyString(mail.TypeTextPlain, l.text)
-	if l.page != nil {
-		if err := m.AttachReader("report.html", bytes.NewReader(l.page), mail.WithFileContentType(mail.TypeTextHTML)); err != nil {
+	m.Subject(subject)
+	m.SetBodyString(mail.TypeTextPlain, text)
+	if page != nil {
+		if err := m.AttachReader("report.html", bytes.NewReader(page), mail.WithFileContentType(mail.TypeTextHTML)); err != nil {
 			return err
 		}
 	}
 	err := c.client.DialAndSendWithContext(ctx, m)
 	if err == nil || m.IsDelivered() { // the message was accepted, and only closing the connection failed
 		return nil
-	}
-	if c.o.password != "" { // a server's error may repeat the password
-		err = errors.New(strings.ReplaceAll(err.Error(), c.o.password, "[masked]"))
 	}
 	return err
 }

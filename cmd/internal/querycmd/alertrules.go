@@ -1,6 +1,4 @@
-// Package alerts implements query alert: it reads the rules, evaluates them over a warehouse, and
-// sends the messages that are due.
-package alerts
+package querycmd
 
 import (
 	"bytes"
@@ -24,34 +22,33 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// File is the file of the rules.
-type File struct {
+// alertFile is the file of the rules.
+type alertFile struct {
 	Title    string             `toml:"title"`
 	Page     string             `toml:"page"` // address of the live page
-	Channels map[string]Channel `toml:"channels"`
-	Rules    []*Rule            `toml:"rules"`
+	Channels map[string]channel `toml:"channels"`
+	Rules    []*alertRule       `toml:"rules"`
 
 	path string
 }
 
-// Channel is a destination of messages. Secrets are in files or environment variables.
-type Channel struct {
+// channel is a destination of messages. Secrets are in files.
+type channel struct {
 	Type         string   `toml:"type"`
 	URL          string   `toml:"url"`
 	URLFile      string   `toml:"url_file"`
-	URLEnv       string   `toml:"url_env"`
 	Server       string   `toml:"server"`
 	TLS          string   `toml:"tls"`
 	User         string   `toml:"user"`
 	PasswordFile string   `toml:"password_file"`
-	PasswordEnv  string   `toml:"password_env"`
 	From         string   `toml:"from"`
 	To           []string `toml:"to"`
-	CAFile       string   `toml:"ca_file"`
+
+	password string // empty: no login
 }
 
-// Rule is a report with its arguments, a column, and a condition.
-type Rule struct {
+// alertRule is a report with its arguments, a column, and a condition.
+type alertRule struct {
 	Name     string            `toml:"name"`
 	Report   string            `toml:"report"`
 	By       []string          `toml:"by"`
@@ -74,8 +71,8 @@ type Rule struct {
 	window time.Duration
 }
 
-// read reads the rules file.
-func read(path string) (*File, error) {
+// readRules reads the rules file.
+func readRules(path string) (*alertFile, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, cli.Usage("docs/guide/alerts.md shows a file of rules", "read the rules: %w", err)
@@ -83,7 +80,7 @@ func read(path string) (*File, error) {
 	if err := config.CheckWriters(path, os.Geteuid()); err != nil {
 		return nil, err
 	}
-	f := &File{path: path}
+	f := &alertFile{path: path}
 	d := toml.NewDecoder(bytes.NewReader(raw)).DisallowUnknownFields()
 	if err := d.Decode(f); err != nil {
 		return nil, unreadable(path, err)
@@ -108,10 +105,10 @@ func unreadable(path string, err error) error {
 		e := &strict.Errors[0]
 		line, _ := e.Position()
 		return cli.Usage("docs/guide/alerts.md lists all keys", "%s:%d: unknown key %q", path, line, strings.Join(e.Key(), "."))
-	case errors.As(err, &syntax) && mustBe(syntax) != "":
+	case errors.As(err, &syntax) && strings.Contains(syntax.Error(), " into struct field "): // whose text names types of Go
 		line, _ := syntax.Position()
-		return cli.Usage("docs/guide/alerts.md lists all keys", "%s:%d: %s must be %s", path, line, syntax.Key()[len(syntax.Key())-1],
-			mustBe(syntax))
+		return cli.Usage("docs/guide/alerts.md lists all keys", "%s:%d: the value of %s has the wrong type", path, line,
+			strings.Join(syntax.Key(), "."))
 	case errors.As(err, &syntax):
 		line, _ := syntax.Position()
 		return cli.Usage("docs/guide/alerts.md lists all keys", "%s:%d: %s", path, line, strings.TrimPrefix(syntax.Error(), "toml: "))
@@ -119,29 +116,8 @@ func unreadable(path string, err error) error {
 	return cli.Usage("docs/guide/alerts.md lists all keys", "%s: %w", path, err)
 }
 
-// mustBe says what a value of the wrong type must be; empty for other errors. go-toml's own text
-// names types of Go.
-func mustBe(err *toml.DecodeError) string {
-	given, field, ok := strings.Cut(err.Error(), " into struct field ")
-	if !ok || len(err.Key()) == 0 {
-		return ""
-	}
-	_, want, _ := strings.Cut(field, " of type ")
-	switch want {
-	case "string": // or an item of a list
-		return "text in quotes"
-	case "[]string":
-		return `a list, e.g. ["a", "b"]`
-	}
-	must := map[string]string{"float64": "a number", "int": "a whole number", "bool": "true or false"}[want]
-	if strings.HasSuffix(given, " string") && must != "" {
-		must += ", without quotes"
-	}
-	return must
-}
-
 // lacksChannel returns the hint for a channel that the file lacks.
-func (f *File) lacksChannel(name string) string {
+func (f *alertFile) lacksChannel(name string) string {
 	return cli.Suggest(name, slices.Sorted(maps.Keys(f.Channels)), "add [channels."+name+"]")
 }
 
@@ -149,14 +125,14 @@ func (f *File) lacksChannel(name string) string {
 const usualLeast = 20
 
 // check checks a rule and sets its defaults.
-func (f *File) check(r *Rule, i int) error {
+func (f *alertFile) check(r *alertRule, i int) error {
 	wrong := func(hint, format string, args ...any) error {
 		return cli.Usage(hint, "%s: rule %q: "+format, append([]any{f.path, r.Name}, args...)...)
 	}
 	if r.Name == "" {
 		return cli.Usage(`for example: name = "many negative calls"`, "%s: rule %d has no name", f.path, i+1)
 	}
-	if slices.ContainsFunc(f.Rules[:i], func(other *Rule) bool { return other.Name == r.Name }) {
+	if slices.ContainsFunc(f.Rules[:i], func(other *alertRule) bool { return other.Name == r.Name }) {
 		return wrong("", "the name is repeated")
 	}
 	conditions := 0
@@ -201,7 +177,7 @@ func (f *File) check(r *Rule, i int) error {
 	return nil
 }
 
-func (r *Rule) spans() (err error) {
+func (r *alertRule) spans() (err error) {
 	if r.window, err = cli.ParseSpan(cmp.Or(r.Window, "1d")); err != nil {
 		return fmt.Errorf("window: %w", err)
 	}
@@ -213,7 +189,7 @@ func (r *Rule) spans() (err error) {
 
 // days returns the number of whole days in the window, which ends with the last complete day; 0 for
 // other windows.
-func (r *Rule) days() int {
+func (r *alertRule) days() int {
 	if r.window%(24*time.Hour) == 0 && !strings.HasSuffix(r.Window, "h") {
 		return int(r.window / (24 * time.Hour))
 	}
@@ -221,7 +197,7 @@ func (r *Rule) days() int {
 }
 
 // question checks the report, its arguments and the column.
-func (r *Rule) question() (err error) {
+func (r *alertRule) question() (err error) {
 	if r.file, err = question.Report(r.Report); err != nil {
 		return err
 	}
@@ -253,15 +229,15 @@ func (r *Rule) question() (err error) {
 }
 
 // bounded reports whether the column has confidence bounds.
-func (r *Rule) bounded() bool {
+func (r *alertRule) bounded() bool {
 	return r.column.Spread != "" || r.column.Whole != "" && r.column.Unit == "percent"
 }
 
 // comparesVersions reports whether the report itself compares a window with what was before a release.
-func (r *Rule) comparesVersions() bool { return slices.Contains(r.file.Counts, "is_earlier") }
+func (r *alertRule) comparesVersions() bool { return slices.Contains(r.file.Counts, "is_earlier") }
 
 // personal describes the possible personal data in a rule's messages; empty if there is none.
-func (r *Rule) personal() string {
+func (r *alertRule) personal() string {
 	names := slices.Clone(r.By)
 	for _, c := range r.Where {
 		name, _, _ := strings.Cut(c, "=")
@@ -276,7 +252,7 @@ func (r *Rule) personal() string {
 }
 
 // least returns the minimum number of calls, or of the column's other basis.
-func (r *Rule) least() float64 {
+func (r *alertRule) least() float64 {
 	switch {
 	case r.MinCalls != nil:
 		return *r.MinCalls
@@ -287,7 +263,7 @@ func (r *Rule) least() float64 {
 }
 
 // condition describes the condition.
-func (r *Rule) condition() string {
+func (r *alertRule) condition() string {
 	name := r.Column
 	switch {
 	case r.Above != nil:
@@ -299,7 +275,7 @@ func (r *Rule) condition() string {
 }
 
 // policy returns the rule's settings for its messages.
-func (f *File) policy(r *Rule, source string) alert.Policy {
+func (f *alertFile) policy(r *alertRule, source string) alert.Policy {
 	about := *r
 	about.To = nil                 // changed recipients do not restart an alert
 	raw, _ := json.Marshal(&about) // plain fields always encode
@@ -308,37 +284,33 @@ func (f *File) policy(r *Rule, source string) alert.Policy {
 }
 
 // channel creates a channel. secrets are texts that this program must hide in its messages.
-func (f *File) channel(name string, env config.Environment, stdout writer) (_ alert.Channel, secrets []string, err error) {
+func (f *alertFile) channel(name string, env config.Environment, stdout stdoutChannel) (_ alert.Channel, secrets []string, err error) {
 	c, ok := f.Channels[name]
 	if !ok {
 		return nil, nil, cli.Usage(f.lacksChannel(name), "%s: unknown channel %q", f.path, name)
 	}
-	secret := func(what, file, variable string) (text string) {
-		if err != nil || file == "" && variable == "" {
-			return ""
-		}
-		if text, err = f.secret(env, what, file, variable); err == nil {
+	secret := func(what, file string) (text string) {
+		if err == nil && file != "" {
+			text, err = env.ReadSecret(f.resolvePath(file), what, "")
+			text = strings.TrimSpace(text)
 			secrets = append(secrets, text)
 		}
 		return text
 	}
 	address := c.URL
 	if address == "" {
-		address = secret("address", c.URLFile, c.URLEnv)
+		address = secret("address", c.URLFile)
 	} else if c.Type == "slack" || c.Type == "teams" {
-		err = errors.New("its address is a secret: put it into a file and set url_file, or into a variable and set url_env")
+		err = errors.New("its address is a secret: put it into a file and set url_file")
 	}
-	o := mailOptions{Channel: c, password: secret("password", c.PasswordFile, c.PasswordEnv)}
-	if err == nil && c.CAFile != "" {
-		o.ca, err = os.ReadFile(f.resolvePath(c.CAFile))
-	}
+	c.password = secret("password", c.PasswordFile)
 	var made alert.Channel
 	if err == nil {
 		switch c.Type {
 		case "slack", "teams", "webhook":
-			made, err = newPoster(address, o.ca, c.Type)
+			made, err = newPoster(address, c.Type)
 		case "mail":
-			made, err = newMailer(o)
+			made, err = newMailer(c)
 		case "stdout":
 			made = stdout
 		default:
@@ -352,26 +324,8 @@ func (f *File) channel(name string, env config.Environment, stdout writer) (_ al
 	return made, secrets, nil
 }
 
-// secret reads a secret from a file or from the environment.
-func (f *File) secret(env config.Environment, what, file, variable string) (string, error) {
-	if file != "" && variable != "" {
-		return "", fmt.Errorf("its %s is given twice, in a file and in a variable", what)
-	}
-	if slices.Contains(config.VariableNames(), variable) {
-		return "", fmt.Errorf("its %s must not come from %s, which is a setting", what, variable)
-	}
-	if variable != "" {
-		if text := strings.TrimSpace(env.Get(variable)); text != "" {
-			return text, nil
-		}
-		return "", fmt.Errorf("its %s is missing: %s is not set", what, variable)
-	}
-	text, err := env.ReadSecret(f.resolvePath(file), what, "")
-	return strings.TrimSpace(text), err
-}
-
 // resolvePath resolves a path relative to the folder of the rules file.
-func (f *File) resolvePath(path string) string {
+func (f *alertFile) resolvePath(path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}

@@ -1,10 +1,8 @@
-package alerts
+package querycmd
 
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,8 +36,7 @@ type poster struct {
 	kind    string // of forms
 }
 
-// newPoster returns a channel. ca holds additional CA certificates, in PEM.
-func newPoster(address string, ca []byte, kind string) (*poster, error) {
+func newPoster(address, kind string) (*poster, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return nil, errors.New("its address is not a URL")
@@ -47,30 +44,8 @@ func newPoster(address string, ca []byte, kind string) (*poster, error) {
 	if u.Scheme == "http" && !config.OnThisMachine(u.Hostname()) {
 		return nil, errors.New("its address must begin with https")
 	}
-	config, err := trust(ca)
-	if err != nil {
-		return nil, err
-	}
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.TLSClientConfig = config
-	return &poster{address, &http.Client{Transport: t,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, kind}, nil
-}
-
-// trust returns a TLS configuration that also accepts certificates of ca.
-func trust(ca []byte) (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if ca == nil {
-		return c, nil
-	}
-	var err error
-	if c.RootCAs, err = x509.SystemCertPool(); err != nil {
-		c.RootCAs = x509.NewCertPool()
-	}
-	if !c.RootCAs.AppendCertsFromPEM(ca) {
-		return nil, errors.New("its certificate file contains no certificate")
-	}
-	return c, nil
+	return &poster{address, &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		kind}, nil
 }
 
 // failure matches what Slack, Teams and login pages say with status 200, without taking the message.
@@ -184,8 +159,8 @@ func teams(m *alert.Message) any {
 		{"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": nil, "content": card}}}
 }
 
-// lines returns a message as lines of text.
-func lines(m *alert.Message) string {
+// messageText returns a message as lines of text.
+func messageText(m *alert.Message) string {
 	var b strings.Builder
 	b.WriteString(words.Line(m.Title()) + "\n")
 	items, others := m.Shown()
@@ -201,12 +176,12 @@ func lines(m *alert.Message) string {
 	return b.String()
 }
 
-// writer is a channel that writes text.
-type writer struct{ io.Writer }
+// stdoutChannel is a channel that writes text.
+type stdoutChannel struct{ io.Writer }
 
 // Send implements alert.Channel.
-func (w writer) Send(_ context.Context, m *alert.Message) error {
-	_, err := io.WriteString(w, lines(m))
+func (w stdoutChannel) Send(_ context.Context, m *alert.Message) error {
+	_, err := io.WriteString(w, messageText(m))
 	return err
 }
 
