@@ -12,8 +12,6 @@ type Policy struct {
 	Definition string // hash of the rule; a different one restarts it
 	Source     string
 	Condition  string
-	For        int           // consecutive windows in which the condition must be met
-	Step       time.Duration // minimum distance between the ends of two windows that both count
 	Channels   []string
 }
 
@@ -48,7 +46,7 @@ func (s *State) Advance(p Policy, readings []Reading, until, now time.Time) (due
 		if event, id := g.take(p, read); event != none {
 			notify(event, id, g.Alert.Last)
 			if event == ended {
-				g.Alert, g.Met = nil, 0
+				g.Alert = nil
 			}
 		}
 	}
@@ -88,31 +86,21 @@ const (
 // take applies a reading to a group, and returns the due event and its id.
 func (g *Group) take(p Policy, read Reading) (event int, id string) {
 	item := read.Item
-	fresh := item.To.Sub(g.Window) >= p.Step // otherwise it is the same window, perhaps with calls that arrived late
-	switch {
-	case read.Fires && (fresh || g.Met == 0):
-		if g.Met++; g.Met == 1 {
-			g.Since = item.From
-		}
-	case !read.Fires && g.Alert == nil:
-		g.Met = 0
-	}
-	if fresh {
+	if item.To.After(g.Window) {
 		g.Window = item.To
 	}
-	if g.Alert == nil {
-		if !read.Fires || g.Met < p.For {
-			return none, ""
-		}
-		item.Since = g.Since
-		g.Alert = &Alert{ID: idOf(p.Name, p.Definition, read.Key, item.To.UTC().String()), Since: g.Since, Last: item}
+	switch {
+	case g.Alert == nil && read.Fires:
+		item.Since = item.From
+		g.Alert = &Alert{ID: idOf(p.Name, p.Definition, read.Key, item.To.UTC().String()), Since: item.Since, Last: item}
 		return started, g.Alert.ID
+	case g.Alert == nil:
+		return none, ""
 	}
-	a := g.Alert
-	item.Since = a.Since
-	a.Last = item
+	item.Since = g.Alert.Since
+	g.Alert.Last = item
 	if !read.Fires && !read.Holds {
-		return ended, a.ID
+		return ended, g.Alert.ID
 	}
 	return none, ""
 }

@@ -47,9 +47,7 @@ type Rule struct {
 
 // Group is the state of a rule for one group of calls.
 type Group struct {
-	Window time.Time `json:"window"`        // end of the last judged window
-	Met    int       `json:"met,omitempty"` // number of latest consecutive windows in which the condition was met
-	Since  time.Time `json:"since,omitzero"`
+	Window time.Time `json:"window"`          // end of the last judged window
 	Alert  *Alert    `json:"alert,omitempty"` // nil: none is running
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -25,7 +24,7 @@ import (
 const headerID = "Idempotency-Key"
 
 // forms are the bodies of the channels that post JSON: to an incoming webhook of Slack, to a workflow
-// of Teams that posts Adaptive Cards, or to any address.
+// of Teams that posts Adaptive Cards, or to any address. The first two have the text of a mail.
 var forms = map[string]func(*alert.Message) any{"slack": slack, "teams": teams, "webhook": payload}
 
 // poster is a channel that posts JSON. Its errors do not contain the address, which is a secret for
@@ -103,52 +102,29 @@ func payload(m *alert.Message) any {
 	}{1, m.ID, m.Event, m.Source, m.Rule, m.Condition, m.Title(), m.At, m.Items}
 }
 
-// slack returns a message in Slack's mrkdwn. It escapes foreign names, so that they cannot create
-// links or mentions.
+// slack escapes foreign names, so that they cannot create links or mentions.
 func slack(m *alert.Message) any {
 	safe := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "`", "'")
-	line := func(text string) string { return safe.Replace(words.Line(text)) }
-	var b strings.Builder
-	b.WriteString("*" + line(m.Title()) + "*")
-	items, others := m.Shown()
-	for i := range items {
-		b.WriteString("\n" + line(items[i].Text(m.Event)) + "\n`" + line(items[i].Command) + "`")
-		if link := items[i].Link; link != "" {
-			b.WriteString("\n<" + safe.Replace(link) + "|calls>")
-		}
-	}
-	if others > 0 {
-		b.WriteString("\nand " + strconv.Itoa(others) + " more")
-	}
-	return map[string]any{"text": b.String(), "unfurl_links": false}
+	return map[string]any{"text": safe.Replace(messageText(m)), "unfurl_links": false}
 }
 
 // teams returns a message as an Adaptive Card. Text runs have no markup, so foreign names are shown
 // literally.
 func teams(m *alert.Message) any {
 	type object map[string]any
-	block := func(text string, more object) object {
-		run := object{"type": "TextRun", "text": words.Line(text)}
-		for k, v := range more {
-			run[k] = v
+	var body, actions []object
+	for line := range strings.Lines(messageText(m)) {
+		run := object{"type": "TextRun", "text": strings.TrimSpace(line), "weight": "Default"}
+		if body == nil {
+			run["weight"] = "Bolder"
 		}
-		return object{"type": "RichTextBlock", "inlines": []object{run}}
+		body = append(body, object{"type": "RichTextBlock", "inlines": []object{run}})
 	}
-	body := []object{block(m.Title(), object{"weight": "Bolder", "size": "Medium"})}
-	var actions []object
-	items, others := m.Shown()
+	items, _ := m.Shown()
 	for i := range items {
-		body = append(body, block(items[i].Text(m.Event), nil), block(items[i].Command, object{"fontType": "Monospace", "size": "Small"}))
 		if link := items[i].Link; link != "" && len(actions) < 6 { // the maximum that Teams shows
-			title := "Calls"
-			if items[i].Group != "" {
-				title += ": " + words.Line(items[i].Group)
-			}
-			actions = append(actions, object{"type": "Action.OpenUrl", "title": title, "url": link})
+			actions = append(actions, object{"type": "Action.OpenUrl", "title": strings.TrimSuffix("Calls: "+words.Line(items[i].Group), ": "), "url": link})
 		}
-	}
-	if others > 0 {
-		body = append(body, block(fmt.Sprintf("and %d more", others), nil))
 	}
 	card := object{"$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4", "body": body,
 		"msteams": object{"width": "Full"}}

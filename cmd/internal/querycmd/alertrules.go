@@ -62,7 +62,6 @@ type alertRule struct {
 	Below    *float64          `toml:"below"`
 	Changed  string            `toml:"changed"` // up, down or any
 	MinCalls *float64          `toml:"min_calls"`
-	For      int               `toml:"for"`
 	Personal bool              `toml:"personal"`
 	To       []string          `toml:"to"`
 
@@ -150,7 +149,6 @@ func (f *alertFile) check(r *alertRule, i int) error {
 	if err := r.spans(); err != nil {
 		return wrong("use e.g. 1d, 7d or 6h", "%w", err)
 	}
-	r.For = max(r.For, 1)
 	for _, to := range r.To {
 		if _, ok := f.Channels[to]; !ok {
 			return wrong(f.lacksChannel(to), "unknown channel %q", to)
@@ -280,7 +278,7 @@ func (f *alertFile) policy(r *alertRule, source string) alert.Policy {
 	about.To = nil                 // changed recipients do not restart an alert
 	raw, _ := json.Marshal(&about) // plain fields always encode
 	return alert.Policy{Name: r.Name, Definition: string(fingerprint(raw)), Source: cmp.Or(f.Title, source), Condition: r.condition(),
-		For: r.For, Step: min(r.window, 24*time.Hour), Channels: r.To}
+		Channels: r.To}
 }
 
 // channel creates a channel. secrets are texts that this program must hide in its messages.
