@@ -25,7 +25,7 @@ type Question struct {
 	Field, Every, Sort, Baseline string
 	By, Where                    []string
 	Show                         []string // columns; see [analytics.Answer.Show]
-	Limit, Skip, Top             uint32
+	Skip, Top                    uint32
 	Steps                        bool
 }
 
@@ -33,7 +33,7 @@ type Question struct {
 func (q *Question) Params(loc *time.Location, now time.Time) (question.Params, error) {
 	p := question.Params{By: strings.Join(q.By, ","), Agent: q.Agent, Where: q.Where, Field: q.Field, Baseline: q.Baseline,
 		Every: q.Every, Steps: q.Steps,
-		Limit: int64(q.Limit), Skip: int64(q.Skip), Sort: q.Sort, Top: int64(q.Top)}
+		Skip: int64(q.Skip), Sort: q.Sort, Top: int64(q.Top)}
 	var err error
 	word := strings.ToLower(q.Compare)
 	if p.Since, err = cli.TimeOf("since", cmp.Or(q.Since, current[word]), loc, now); err != nil {

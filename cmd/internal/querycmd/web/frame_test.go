@@ -26,7 +26,7 @@ func TestFrameInKorean(t *testing.T) {
 	s := newServer(t, 8, nil)
 	english := regexp.MustCompile(`>(Overview|Calls|Agents|Reports|Search|Show|From|Before|Agent|Filter[^<]*|Time zone|default|all|\d+ days?|1 year|Download:?|Transcript|Caller|older|newer|no transcript|start|duration|outcome|summary)\b`)
 	tried := longtest.Each(2)
-	for i, address := range []string{"/?since=2024-11-01&lang=ko", "/calls?most=2&lang=ko", "/calls/00000003-6a1e-4ac3-8f7e-3c1f6e7f2a10?lang=ko", "/reports?lang=ko"} {
+	for i, address := range []string{"/?since=2024-11-01&lang=ko", "/calls?top=2&lang=ko", "/calls/00000003-6a1e-4ac3-8f7e-3c1f6e7f2a10?lang=ko", "/reports?lang=ko"} {
 		if !tried(i) {
 			continue
 		}
@@ -207,7 +207,7 @@ func TestOthersRows(t *testing.T) {
 	own := []string{"/", "/?" + span, "/?agent=own&" + span, "/calls?" + span, "/calls/mine-0", "/calls?agent=own", "/reports/calls.csv?where=metadata.k=mine+0", "/reports/search.csv?word=mine", "/reports/call.json?call=mine-0"}
 	others := []string{"/calls/SECRET-1", "/calls/SEC", "/?agent=SECRET-agent&" + span, "/calls?agent=SEC", "/reports/call.csv?call=SECRET-1", "/reports/search.csv?word=SEC", "/reports/search.json?word=1",
 		"/reports/calls.ndjson?where=metadata.k=SECRET+1", "/reports/calls.csv?where=agent=SECRET-agent", "/reports/funnel.csv?by=agent", "/reports/funnel.csv?by=campaign", "/reports/funnel.csv?by=number", "/reports/funnel.csv?by=agent_type",
-		"/reports/funnel?by=metadata.k", "/reports/success.csv?field=SECRET+1=SECRET", "/reports/success.csv?field=x=y", "/calls?most=1&skip=1", "/reports/funnel.csv?by=user_sentiment&compare=previous&" + span}
+		"/reports/funnel?by=metadata.k", "/reports/success.csv?field=SECRET+1=SECRET", "/reports/success.csv?field=x=y", "/calls?top=1&skip=1", "/reports/funnel.csv?by=user_sentiment&compare=previous&" + span}
 	for _, f := range sqlfiles.Reports() {
 		if f.Arguments == "" {
 			others = append(others, "/reports/"+f.Name, "/reports/"+f.Name+".csv", "/reports/"+f.Name+".json?by=agent&"+span)

@@ -138,7 +138,7 @@ func (s *Server) report(q *request) (*answerTo, error) {
 			return nil, cli.Usage("for example: /reports/search?word=refund", "%s requires the parameter word", name)
 		}
 	}
-	if slices.Contains(allowed, "most") {
+	if of, _ := f.Pages(); of != "" {
 		allowed = append(allowed, "skip")
 	}
 	if asFile {
@@ -238,7 +238,7 @@ func (q *request) cellOf(v any, c value.Column) cell {
 var wordsOf = map[string]string{"outcome": "outcome", "disconnection_reason": "reason", "end_reason": "reason",
 	"user_sentiment": "sentiment", "sentiment": "sentiment", "call_type": "type", "type": "type"}
 
-// callColumns are the columns of the page of calls, in order.
+// callColumns are the columns of the page of calls: people read the summary before the numbers.
 var callColumns = []string{"call_id", "start_at", "summary", "agent_id", "outcome", "disconnection_reason", "user_sentiment", "duration_ms",
 	"call_type", "from_number", "to_number"}
 
@@ -264,6 +264,11 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 		}
 		defer rows.Close()
 		shown, exact := format.Source(rows), rows.Columns()
+		if q.name == "" {
+			if err := rows.Show(callColumns); err != nil {
+				return err
+			}
+		}
 		if q.typed.Compare != "" {
 			main := ""
 			if shown, main, err = q.compared(rows); err != nil {
@@ -275,9 +280,11 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 		if err != nil {
 			return err
 		}
-		columns := shown.Columns()
-		if q.name == "" {
-			columns, lines = q.called(columns, lines)
+		columns := slices.Clone(shown.Columns())
+		for i, c := range columns {
+			if q.name == "" {
+				columns[i].Label = q.texts.Word("facts", c.Name)
+			}
 		}
 		data["Columns"], data["Rows"], data["More"] = columns, lines, more
 		remarks, err := rows.Remarks(ctx)
@@ -291,25 +298,6 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 		}
 		return templates.ExecuteTemplate(words.Page(w), "report", data)
 	}}, nil
-}
-
-// called orders the columns of the page of calls for people, who read the summary before the
-// numbers.
-func (q *request) called(columns []value.Column, lines [][]cell) (heads []value.Column, out [][]cell) {
-	out = make([][]cell, len(lines))
-	for _, name := range callColumns {
-		at := slices.IndexFunc(columns, func(c value.Column) bool { return c.Name == name })
-		if at < 0 {
-			continue
-		}
-		head := columns[at]
-		head.Label = q.texts.Word("facts", name)
-		heads = append(heads, head)
-		for i, l := range lines {
-			out[i] = append(out[i], l[at])
-		}
-	}
-	return heads, out
 }
 
 // lines reads the rows to show. A call links to its conversation; the key of a row of counts links to the counted calls.
@@ -381,12 +369,10 @@ func (q *request) files(report string) (out []choice) {
 
 // calls returns a page of calls.
 func (s *Server) calls(q *request) (*answerTo, error) {
-	if err := q.only("skip", "most"); err != nil {
+	if err := q.only("skip", "top"); err != nil {
 		return nil, err
 	}
-	if q.params.Limit == 0 {
-		q.params.Limit = perPage
-	}
+	q.params.Limit, q.params.Top = cmp.Or(q.params.Top, perPage), 0
 	f, _ := sqlfiles.Report("calls")
 	return s.table(q, f)
 }

@@ -60,7 +60,7 @@ func (s *Server) ask(r *http.Request) (q *request, err error) {
 		"every": &q.typed.Every, "sort": &q.typed.Sort, "tz": &zone, "lang": &q.lang, "call": &q.params.Call,
 		"t": &q.from, "decimal": &q.decimal}
 	lists := map[string]*[]string{"by": &q.typed.By, "where": &q.typed.Where, "word": &q.params.Words}
-	numbers := map[string]*uint32{"most": &q.typed.Limit, "skip": &q.typed.Skip, "top": &q.typed.Top}
+	numbers := map[string]*uint32{"skip": &q.typed.Skip, "top": &q.typed.Top}
 	for name, all := range values {
 		all = slices.DeleteFunc(all, func(s string) bool { return s == "" }) // drop empty form fields
 		if len(all) == 0 {
@@ -75,7 +75,7 @@ func (s *Server) ask(r *http.Request) (q *request, err error) {
 				return nil, cli.Usage("use true or false", "steps is %q", all[0])
 			}
 		case text == nil && number == nil:
-			known := []string{"by", "where", "word", "most", "skip", "top", "steps"}
+			known := []string{"by", "where", "word", "skip", "top", "steps"}
 			for name := range single {
 				known = append(known, name)
 			}

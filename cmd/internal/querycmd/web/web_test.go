@@ -281,7 +281,7 @@ func TestAddressesThatAreWrong(t *testing.T) {
 		{"/?agent=nobody", 400, "nobody"},
 		{"/reports/funnel?where=call_type", 400, "has no value"},
 		{"/reports/funnel?by=" + url.QueryEscape("agent'); DROP TABLE calls; --"), 400, "unknown dimension"},
-		{"/calls?most=-1", 400, "use a number"},
+		{"/calls?top=-1", 400, "use a number"},
 		{"/?x=%zz", 400, "malformed address"},
 	} {
 		for _, accept := range []string{"text/html", "*/*"} {
