@@ -69,7 +69,7 @@ type exportedFile struct {
 
 type exportedColumn struct {
 	Name string `json:"name"`
-	Type string `json:"type"` // DuckDB's name of the type
+	Type string `json:"type"` // DuckDB's name of its type in the file
 	Unit string `json:"unit,omitempty"`
 }
 
@@ -339,7 +339,7 @@ func (e *exporter) file(ctx context.Context, dir, name string, rows *analytics.R
 	about func(context.Context) ([][2]string, error)) (*exportedFile, error) {
 	f := &exportedFile{Name: name, Path: name + "." + e.format.Ending()}
 	for _, c := range rows.Columns() {
-		f.Columns = append(f.Columns, exportedColumn{Name: c.Name, Type: c.Type, Unit: string(c.Unit)})
+		f.Columns = append(f.Columns, exportedColumn{Name: c.Name, Type: e.format.Type(c), Unit: string(c.Unit)})
 	}
 	path := filepath.Join(dir, f.Path)
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

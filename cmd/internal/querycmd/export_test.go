@@ -51,6 +51,15 @@ func exportOf(t *testing.T, dir string) exportManifest {
 		if int64(len(raw)) != f.Bytes || hex.EncodeToString(sum[:]) != f.SHA256 || len(f.Columns) == 0 {
 			t.Errorf("%s is not what the manifest says: %+v", f.Path, f)
 		}
+		if m.Format == "parquet" {
+			var types []string
+			for _, c := range f.Columns {
+				types = append(types, c.Type)
+			}
+			if got := ask(t, "SELECT 1", "SELECT string_agg(column_type, ' ') FROM (DESCRIBE FROM '"+filepath.Join(dir, f.Path)+"')"); got != strings.Join(types, " ") {
+				t.Errorf("%s has the columns %s, and the manifest says %s", f.Path, got, strings.Join(types, " "))
+			}
+		}
 	}
 	return m
 }

@@ -159,6 +159,21 @@ func typeOf(c value.Column) arrow.DataType {
 	return arrow.BinaryTypes.String
 }
 
+// Type returns DuckDB's name of the type that a column has in the format.
+func (f Format) Type(c value.Column) string {
+	if f == Parquet || f == Arrow {
+		switch typeOf(c).ID() {
+		case arrow.INT64:
+			return "BIGINT"
+		case arrow.FLOAT64:
+			return "DOUBLE"
+		case arrow.STRING:
+			return "VARCHAR"
+		}
+	}
+	return c.Type
+}
+
 // convert checks that the column's type can hold the value. If that type is text, it returns the text, which is valid
 // until the next call.
 func (c *typed) convert(v *value.Value, loc *time.Location) (text []byte, err error) {
