@@ -249,7 +249,7 @@ func TestComparison(t *testing.T) {
 		if !regexp.MustCompile(want + `<th scope="col" class="num">before</th><th scope="col" class="num">now</th><th scope="col" class="num">change</th><th scope="col" class="">verdict</th>`).MatchString(body) {
 			t.Errorf("%s:\n%s", address, body)
 		}
-		if want == `">agent</th>` && strings.Count(body, `<td class=""><a href="/calls?agent=`) != 3 {
+		if want == `">agent</th>` && strings.Count(body, `<td class=""><a href="/calls?since=2024-11-08&amp;until=2024-11-14&amp;where=agent%3D`) != 3 {
 			t.Errorf("its agents do not lead to their calls:\n%s", body)
 		}
 	}
