@@ -169,6 +169,8 @@ func (s *Server) file(q *request, f *sqlfiles.File, ending string) (*answerTo, e
 	if err := (&answer.Command{Decimal: q.decimal}).CheckDecimal(as); err != nil {
 		return nil, err
 	}
+	people := !as.Exact()
+	q.params.NamesInPlace, q.params.MarkParts, q.params.OneRow = people, people, people
 	return &answerTo{kind: kinds[as], name: f.Name + "." + as.Ending(), write: func(ctx context.Context, w io.Writer) error {
 		rows, err := q.ask(ctx, f)
 		if err != nil {
@@ -177,7 +179,7 @@ func (s *Server) file(q *request, f *sqlfiles.File, ending string) (*answerTo, e
 		defer rows.Close()
 		var src format.Source = rows
 		o := format.Options{Location: q.zone, Comma: q.decimal == ",", Title: f.Name, About: rows.About}
-		if q.typed.Compare != "" && !as.Exact() {
+		if q.typed.Compare != "" && people {
 			if src, o.Heading, err = q.compared(rows); err != nil {
 				return err
 			}
