@@ -123,7 +123,8 @@ func teams(m *alert.Message) any {
 	items, _ := m.Shown()
 	for i := range items {
 		if link := items[i].Link; link != "" && len(actions) < 6 { // the maximum that Teams shows
-			actions = append(actions, object{"type": "Action.OpenUrl", "title": strings.TrimSuffix("Calls: "+words.Line(items[i].Group), ": "), "url": link})
+			title := strings.TrimSuffix("Calls: "+words.Line(items[i].Group), ": ")
+			actions = append(actions, object{"type": "Action.OpenUrl", "title": title, "url": link})
 		}
 	}
 	card := object{"$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4", "body": body,

@@ -304,7 +304,8 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 
 // lines reads the rows to show. A call links to its conversation; the key of a row of counts links to the counted calls.
 // exactOf returns the latest row with ids in place of names, in the columns exact.
-func (q *request) lines(ctx context.Context, rows format.Source, exact []value.Column, exactOf func() []any, counts bool) (out [][]cell, more bool, err error) {
+func (q *request) lines(ctx context.Context, rows format.Source, exact []value.Column, exactOf func() []any,
+	counts bool) (out [][]cell, more bool, err error) {
 	columns := rows.Columns()
 	dimensions := map[string]string{} // by column
 	groups := question.ByNames(q.params.By)
