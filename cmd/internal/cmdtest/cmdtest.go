@@ -73,6 +73,6 @@ func Env() config.Environment {
 func Child() config.Environment {
 	loopback.Only()
 	env := config.System()
-	env.Machine = ""
+	env.Files, env.Machine = env.Files[:len(env.Files)-1], ""
 	return env
 }

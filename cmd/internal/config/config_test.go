@@ -168,9 +168,10 @@ func TestPathsOfTheFile(t *testing.T) {
 
 // Only the first file that exists is read.
 func TestWhereTheFileIs(t *testing.T) {
-	home, machine := t.TempDir(), t.TempDir()
+	home, machine, here := t.TempDir(), t.TempDir(), t.TempDir()
+	t.Chdir(here)
 	at := func(dir string) string { return filepath.Join(dir, fileName) }
-	env := Environment{Own: at(home), Machine: at(machine)}
+	env := Environment{Files: []string{fileName, at(home), at(machine)}}
 	made := func(dir string) string {
 		test.OK(t, os.WriteFile(at(dir), []byte("quiet = true"), 0o600))
 		return at(dir)
@@ -187,11 +188,13 @@ func TestWhereTheFileIs(t *testing.T) {
 	}
 	is(made(machine), "")
 	is(made(home), "")
+	made(here)
+	is(fileName, "")
 	other := made(t.TempDir())
 	env.Vars = map[string]string{EnvFile: other}
 	is(other, "")
-	is(at(home), at(home))
-	if _, err := env.Open(filepath.Join(home, "none")); err == nil || !strings.Contains(err.Error(), "does not exist") {
+	is(at(here), at(here))
+	if _, err := env.Open(filepath.Join(here, "none")); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("a file that is named and is not there: %v", err)
 	}
 	if f, err := none.Open(""); f != nil || err != nil {
@@ -199,31 +202,63 @@ func TestWhereTheFileIs(t *testing.T) {
 	}
 }
 
-// A file must be this user's or root's, and writable by nobody else but the user's own group.
+// A file must be this user's or root's, and writable by nobody else but the user's own group. That also
+// applies to the folder of one that is read only because it is in the current folder.
 func TestWhoseFile(t *testing.T) {
 	const other = 12345
 	for name, c := range map[string]struct {
-		mode        fs.FileMode
-		user, group int    // -1: this process's
-		says        string // empty: it is read
+		file, folder fs.FileMode
+		change       func(file, folder string) error
+		says, hint   string // empty: it is read
 	}{
-		"ours":                       {0o644, -1, -1, ""},
-		"private":                    {0o600, -1, -1, ""},
-		"the group may write it":     {0o664, -1, -1, ""},
-		"everybody may write it":     {0o602, -1, -1, "others may write FILE (mode 0602)"},
-		"another group may write it": {0o664, -1, other, "others may write FILE (mode 0664)"},
-		"another user's":             {0o644, other, -1, "FILE belongs to another user (12345)"},
+		"ours":                       {file: 0o644, folder: 0o755},
+		"private":                    {file: 0o600, folder: 0o700},
+		"in a folder like /tmp":      {file: 0o600, folder: 0o777 | fs.ModeSticky},
+		"the group may write it":     {file: 0o664, folder: 0o755, says: "others may write FILE (mode 0664)", hint: "chmod go-w FILE; or name it"},
+		"everybody may write it":     {file: 0o602, folder: 0o755, says: "others may write FILE (mode 0602)", hint: "chmod go-w FILE; or name it"},
+		"the group may replace it":   {file: 0o600, folder: 0o775, says: "others may write FOLDER (mode 0775)", hint: "chmod go-w FOLDER; or name it"},
+		"everybody may replace it":   {file: 0o600, folder: 0o757, says: "others may write FOLDER (mode 0757)", hint: "chmod go-w FOLDER; or name it"},
+		"another group may write it": {0o664, 0o755, func(file, _ string) error { return os.Chown(file, -1, other) }, "others may write FILE (mode 0664)", ""},
+		"another user's":             {0o644, 0o755, func(file, _ string) error { return os.Chown(file, other, -1) }, "FILE belongs to another user (12345)", "--config callhouse.toml"},
+		"in another user's folder":   {0o644, 0o755, func(_, folder string) error { return os.Chown(folder, other, -1) }, "FOLDER belongs to another user (12345)", "--config callhouse.toml"},
+		"another user's in /tmp":     {0o644, 0o777 | fs.ModeSticky, func(file, _ string) error { return os.Chown(file, other, -1) }, "FILE belongs to another user", "--config callhouse.toml"},
+		"another user's link to ours": {0o644, 0o777 | fs.ModeSticky, func(file, folder string) error {
+			return errors.Join(os.Rename(file, folder+"/real"), os.Symlink("real", file), os.Lchown(file, other, -1))
+		}, "FILE belongs to another user", "--config callhouse.toml"},
+		"a link into an open folder": {0o644, 0o755, func(file, folder string) error {
+			return errors.Join(os.Mkdir(folder+"/open", 0o700), os.Chmod(folder+"/open", 0o777), //nolint:gosec // this is what is refused
+				os.Rename(file, folder+"/open/real"), os.Symlink("open/real", file))
+		}, "others may write FOLDER/open (mode 0777)", "chmod go-w FOLDER/open"},
 	} {
-		if strings.Contains(name, "another") && os.Geteuid() != 0 {
-			continue // only root may give files away
-		}
-		file := written(t, "quiet = true")
-		test.OK(t, errors.Join(os.Chmod(file, c.mode), os.Chown(file, c.user, c.group)))
-		cfg := Config{File: &File{Path: file}}
-		err := cfg.CheckFile(os.Geteuid())
-		if (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), strings.ReplaceAll(c.says, "FILE", file)) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if strings.Contains(name, "another") && os.Geteuid() != 0 {
+				t.Skip("only root may give files away")
+			}
+			folder, err := filepath.EvalSymlinks(t.TempDir())
+			test.OK(t, err)
+			file := filepath.Join(folder, fileName)
+			err = errors.Join(os.WriteFile(file, []byte("quiet = true"), 0o600), os.Chmod(file, c.file), os.Chmod(folder, c.folder))
+			if c.change != nil {
+				err = errors.Join(err, c.change(file, folder))
+			}
+			test.OK(t, err)
+			t.Chdir(folder)
+			path := strings.NewReplacer("FILE", file, "FOLDER", folder)
+			env := Environment{Files: []string{fileName}}
+			f, err := env.Open("")
+			var e *cli.Error
+			switch refused := errors.As(err, &e) && e.Code == cli.ExitUsage; {
+			case c.says == "" && (err != nil || f == nil):
+				t.Errorf("it is not read: %v", err)
+			case c.says != "" && (!refused || !strings.Contains(e.Error(), path.Replace(c.says)) || !strings.Contains(e.Hint, path.Replace(c.hint))):
+				t.Errorf("%v, hint %q, want %q and %q", err, cli.Hint(err), path.Replace(c.says), path.Replace(c.hint))
+			}
+			cfg := Config{File: &File{Path: file}} // as by its name
+			refused := slices.Contains([]string{"everybody may write it", "another group may write it", "another user's", "another user's in /tmp"}, name)
+			if err := cfg.CheckFile(os.Geteuid()); (err != nil) != refused || refused && !strings.Contains(err.Error(), path.Replace(c.says)) {
+				t.Errorf("by its name: %v", err)
+			}
+		})
 	}
 }
 
@@ -234,8 +269,8 @@ func TestSystem(t *testing.T) {
 	t.Setenv("CALLHOUSE_SHARE", "0.5")
 	env := System()
 	dir, err := os.UserConfigDir()
-	if want := []string{filepath.Join(dir, "callhouse", fileName), "/etc/callhouse/callhouse.toml"}; err != nil || !slices.Equal(env.Places(), want) {
-		t.Errorf("places %q, want %q (%v)", env.Places(), want, err)
+	if want := []string{fileName, filepath.Join(dir, "callhouse", fileName), "/etc/callhouse/callhouse.toml"}; err != nil || !slices.Equal(env.Files, want) {
+		t.Errorf("places %q, want %q (%v)", env.Files, want, err)
 	}
 	test.Same(t, "0.5", env.Get("CALLHOUSE_SHARE"), "a variable")
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -12,24 +11,23 @@ import (
 // System; the demo and the tests build their own, so that they never read this machine's
 // configuration.
 type Environment struct {
-	Vars         map[string]string
-	Own, Machine string // places of the user's own configuration file, and of the machine's
-	Root         bool   // this process is root's, and may become another user's
+	Vars  map[string]string
+	Files []string // places of the configuration file, in order
+	// The places of a user's own file and of the machine's, for extract init.
+	Own, Machine string
+	Root         bool // this process is root's, and may become another user's
 }
 
 // System returns the environment of this process and machine.
 func System() Environment {
-	e := Environment{Vars: Variables(os.Environ()), Machine: filepath.Join("/etc/callhouse", fileName),
+	e := Environment{Vars: Variables(os.Environ()), Files: []string{fileName}, Machine: filepath.Join("/etc/callhouse", fileName),
 		Root: os.Geteuid() == 0}
 	if dir, err := os.UserConfigDir(); err == nil {
 		e.Own = filepath.Join(dir, "callhouse", fileName)
+		e.Files = append(e.Files, e.Own)
 	}
+	e.Files = append(e.Files, e.Machine)
 	return e
-}
-
-// Places returns the places of the configuration file: the first file is read.
-func (e Environment) Places() []string {
-	return slices.DeleteFunc([]string{e.Own, e.Machine}, func(path string) bool { return path == "" })
 }
 
 // Variables parses environment variables of the form NAME=VALUE. If a name occurs twice, the first

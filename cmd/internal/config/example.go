@@ -14,8 +14,8 @@ func Example() string {
 	b.WriteString("# callhouse.toml: settings of extract and query. Flags override the selected profile, which overrides\n" +
 		"# environment variables, which override the rest of this file. Every key has a flag (base_url: --base-url)\n" +
 		"# and an environment variable (CALLHOUSE_BASE_URL).\n" +
-		"# Without --config or CALLHOUSE_CONFIG, the first of these files is read:\n" +
-		"# $XDG_CONFIG_HOME/callhouse/" + fileName + ", /etc/callhouse/" + fileName + ".\n" +
+		"# Without --config or CALLHOUSE_CONFIG, the first of these files is read: " + fileName + " in the current\n" +
+		"# folder, $XDG_CONFIG_HOME/callhouse/" + fileName + ", /etc/callhouse/" + fileName + ".\n" +
 		"# Relative paths are relative to this file's folder.\n" +
 		"#\n# All keys are commented out; keys with a default have that value. Do not put the API key itself in this file.\n")
 	for _, g := range groups {

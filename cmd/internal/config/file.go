@@ -52,22 +52,53 @@ func (e Environment) Open(named string) (*File, error) {
 		}
 		return e.parse(path, raw)
 	}
-	for _, path := range e.Places() {
+	for _, path := range e.Files {
 		raw, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		_, hidden := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && (path != fileName || hidden != nil) {
 			continue // another user's file or folder does not count
 		}
+		if at := (*fs.PathError)(nil); path == fileName && errors.As(err, &at) {
+			at.Path, _ = filepath.Abs(path)
+		} else if err == nil && path == fileName {
+			err = ours(path)
+		}
 		if err != nil {
-			return nil, cli.Usage("", "read the configuration: %w", err)
+			return nil, cli.Usage(cli.Hint(err), "read the configuration: %w", err)
 		}
 		return e.parse(path, raw)
 	}
 	return nil, nil
 }
 
+// ours returns an error if another user may have written a file that nobody named, only because it is
+// in the current folder: it decides where the API key is sent. A file of root is trusted.
+func ours(path string) error {
+	full, err := filepath.Abs(path)
+	real, rerr := filepath.EvalSymlinks(full)
+	if err = errors.Join(err, rerr); err != nil {
+		return err
+	}
+	named := "name it if you trust it: --config " + path
+	for _, p := range []string{full, filepath.Dir(full), real, filepath.Dir(real)} {
+		st, err := os.Lstat(p)
+		if err != nil {
+			return err
+		}
+		owner, mode := scratch.UserOf(st), st.Mode()
+		switch {
+		case owner != 0 && owner != os.Geteuid():
+			return cli.Usage(named, "%s belongs to another user (%d), who may change %s", p, owner, path)
+		case mode.Perm()&0o022 != 0 && mode&(fs.ModeSymlink|fs.ModeSticky) == 0: // a link's mode means nothing
+			return cli.Usage("chmod go-w "+p+"; or "+named, "others may write %s (mode %04o), and so change %s", p, mode.Perm(), path)
+		}
+	}
+	return nil
+}
+
 // CheckFile returns an error if another than this user may write the configuration file.
 func (c *Config) CheckFile(user int) error {
-	if c.File == nil {
+	if c.File == nil || c.File.Path == fileName { // see ours
 		return nil
 	}
 	return CheckWriters(c.File.Path, user)

@@ -171,7 +171,7 @@ func (c *Config) checkProfile() error {
 	case c.Profile == "":
 		return nil
 	case c.File == nil:
-		return cli.Usage("set --config, or create one of "+strings.Join(c.Env.Places(), ", "),
+		return cli.Usage("set --config, or create one of "+strings.Join(c.Env.Files, ", "),
 			"profiles require a configuration file, and none was found")
 	case c.File.profiles[c.Profile] != nil:
 		return nil

@@ -142,8 +142,8 @@ func (i *initial) find() (err error) {
 		return err
 	}
 	files := []string{i.target}
-	if named == "" && place == i.Env.Machine {
-		files = i.Env.Places() // the first of them is read
+	if at := slices.Index(i.Env.Files, place); named == "" && at > 0 {
+		files = i.Env.Files[:at+1] // the first of them is read
 	}
 	for _, path := range files {
 		if err := checkAbsent(path, "edit it"); err != nil {
