@@ -17,6 +17,9 @@ type ending struct {
 	gained   int64 // fresh at the last check
 	reached  int64 // lowest at the last check
 	reread   bool  // all of it is read a second time, by time
+	upper    int64 // upper bound of that reading's first query
+	counts   int64 // what the service counts for that query; -1: nothing
+	shows    int64 // items on the pages of that query
 	untimed  bool  // the service refuses or ignores start_at_before
 }
 
@@ -110,6 +113,9 @@ func (l *listing) settle(ctx context.Context) (*query, error) {
 	switch {
 	case !l.short():
 		return nil, nil
+	case l.reread && l.counts >= 0 && l.counts <= l.shows:
+		// Its count of the whole list is an estimate, or it shows some calls twice.
+		return nil, nil
 	case l.reread:
 		l.gap = fmt.Sprintf("the service counts %d calls, but lists only %d", l.counted, l.got())
 		return nil, nil
@@ -118,8 +124,8 @@ func (l *listing) settle(ctx context.Context) (*query, error) {
 		return nil, err
 	}
 	l.c.log.Info("the service counts more calls than it lists; listing them again by time", "listed", l.got(), "counted", l.counted)
-	l.reread, l.lowest, l.lostAt = true, forever, 0
-	return l.byTimeBelow(l.fromTheTop()), nil
+	l.reread, l.lowest, l.lostAt, l.upper = true, forever, 0, l.fromTheTop()
+	return l.byTimeBelow(l.upper), nil
 }
 
 // countsFit reports whether the service counts no calls where there cannot be any. Otherwise its counts

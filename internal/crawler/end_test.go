@@ -132,7 +132,8 @@ func oddEnds() []listCase {
 		{name: "nothing beyond 400", set: beyond(400, empty(nil, listed)), more: 6},
 		{name: "nothing beyond 400, and ever new cursors", set: beyond(400, empty("on", listed)), more: 15},
 		{name: "400 beyond 400", set: beyond(400, fails(400)), more: 6},
-		{name: "422 beyond 400", set: beyond(400, fails(422)), open: true},
+		{name: "422 beyond 400", set: beyond(400, fails(422)), more: 6},
+		{name: "500 beyond 400", set: beyond(400, fails(500)), more: 40},
 		{name: "a page that leaves out 60 calls", set: ends(300, func(p *testPage) { p.Items = p.Items[:40] }), more: 12},
 		{name: "an empty page in the middle", set: ends(300, func(p *testPage) { p.Items = nil }), more: 12},
 		{name: "null after 400, without filters", set: both(ends(300, null), plain), open: true},
@@ -152,6 +153,16 @@ func oddEnds() []listCase {
 		}, more: 20},
 		{name: "counts the same for every query", set: counts(func(int) any { return listed + 7 }), more: 1},
 		{name: "counts deleted calls", set: counts(func(n int) any { return n + 7 }), more: 1},
+		{name: "counts deleted calls of the whole list", set: func(s *service) {
+			s.onPage = func(_ int, p *testPage) {
+				if asksAll(p.query) {
+					p.Total = listed + 7
+				}
+			}
+		}, more: 11},
+		{name: "a call that is listed and counted twice", set: func(s *service) {
+			s.calls[500].ID = s.calls[499].ID
+		}, more: 11},
 		{name: "counts more and more", set: func(s *service) {
 			s.onPage = func(n int, p *testPage) { p.Total = p.Total.(int) + 3*n }
 		}, more: 3},
@@ -296,6 +307,10 @@ func TestOddEnds(t *testing.T) {
 	const calls = 900
 	for _, tc := range []struct{ name, last, after string }{
 		{"zero", `"items":%s,"next_cursor":0`, ""},
+		{"zero as text", `"items":%s,"next_cursor":"0"`, ""},
+		{"minus one", `"items":%s,"next_cursor":-1`, ""},
+		{"the word null", `"items":%s,"next_cursor":"null"`, ""},
+		{"a list", `"items":%s,"next_cursor":[]`, ""},
 		{"false", `"items":%s,"next_cursor":false`, ""},
 		{"empty", `"items":%s,"next_cursor":""`, ""},
 		{"no cursor at all", `"items":%s`, ""},

@@ -102,7 +102,7 @@ func (l *listing) instead(ctx context.Context, q *query, a *pageResult) (*query,
 	switch {
 	case f == nil:
 		return l.refused(ctx)
-	case q.cursor != "" && f.CursorLost && l.canAskByTime() && l.lowest != l.lostAt:
+	case q.cursor != "" && (f.CursorLost || tooDeep(f)) && l.canAskByTime() && l.lowest != l.lostAt:
 		l.c.log.Info("cursor no longer accepted", "failure", f)
 		l.lostAt = l.lowest
 		return l.byTimeBelow(after(l.lowest)), nil
@@ -111,6 +111,12 @@ func (l *listing) instead(ctx context.Context, q *query, a *pageResult) (*query,
 	}
 	l.failed(f)
 	return nil, nil
+}
+
+// tooDeep reports whether a page that failed may be beyond what cursors reach, as search engines limit
+// it. Then the rest is requested by time.
+func tooDeep(f *api.RequestError) bool {
+	return f.Then == api.EndList && (f.Status == 500 || f.Status == 422)
 }
 
 // upTo returns the query for the calls of the stretch that started before a time. A stretch without an
@@ -130,6 +136,12 @@ func (l *listing) take(ctx context.Context, q *query, p *listPage) (*query, erro
 	recs, fresh, highest := l.records(p)
 	if l.fresh += int64(fresh); l.pages == 1 {
 		l.counted = p.Total
+	}
+	if l.reread && q.Before == l.upper {
+		if q.cursor == "" {
+			l.counts = p.Total
+		}
+		l.shows += int64(len(p.Items))
 	}
 	if l.idle++; fresh > 0 || l.lowest < above {
 		l.idle = 0
