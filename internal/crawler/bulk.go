@@ -51,8 +51,10 @@ const (
 // BulkCounts are the running numbers of pages of v2.
 type BulkCounts struct {
 	schema.BulkCounts
-	Pages int64 // good ones
-	Total int64 // pages that the run will request, estimated
+	Pages int64     // good ones
+	Due   int64     // calls whose transcripts are to come on pages
+	Begun time.Time // when the first page was requested
+	Asked time.Time // when the page that is awaited was requested; zero: none is
 }
 
 // bulkCrawl fetches transcripts of due calls on pages of v2.
@@ -103,7 +105,7 @@ func (b *bulkCrawl) transcripts(ctx context.Context) (used bool, err error) {
 		return false, err
 	}
 	b.log.Info("fetching transcripts in bulk", "calls", covered, "pages", pages)
-	b.meter.update(func(p *Report) { p.Phase, p.Bulk.Total = Bulk, p.Bulk.Pages+pages })
+	b.meter.update(func(p *Report) { p.Phase, p.Bulk.Due, p.Bulk.Begun = Bulk, p.Bulk.Transcripts+covered, time.Now() })
 
 	err = b.windows(ctx, &b.size, func(window []calls.Due) error {
 		if err := b.fetch(ctx, window); err != nil {
@@ -221,11 +223,13 @@ func (b *bulkCrawl) fetch(ctx context.Context, window []calls.Due) error {
 			end = len(window)
 		}
 		p := b.newBulkPage(window[:end], n)
+		b.counts(func(n *BulkCounts) { n.Asked = time.Now() })
 		f, err := b.api.Do(ctx, p.request(b.stream()), func(a *api.Answer) (err error) {
 			p.listPage, err = parsePage("calls", a.Body)
 			p.At = a.At.UnixMilli()
 			return err
 		})
+		b.counts(func(n *BulkCounts) { n.Asked = time.Time{} })
 		switch {
 		case err != nil:
 			return err

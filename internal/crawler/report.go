@@ -212,7 +212,10 @@ func timeLeft(p *Progress, second, allowed int) time.Duration {
 	case Listing:
 		add(p.PagesTotal, p.Pages)
 	case Bulk:
-		add(p.Bulk.Total, p.Bulk.Pages)
+		if p.Bulk.Transcripts == 0 { // how fast they come depends on the size of the pages
+			return -1
+		}
+		return time.Since(p.Bulk.Begun) / time.Duration(p.Bulk.Transcripts) * time.Duration(max(0, p.Bulk.Due-p.Bulk.Transcripts))
 	case Details:
 		add(p.DetailsTotal, p.DetailsDone())
 	case Finishing, Done:

@@ -132,7 +132,7 @@ func crawlStatus(p *crawler.Progress) (what, status string) {
 	case crawler.Listing:
 		done, total, what = p.Pages, p.PagesTotal, "pages"
 	case crawler.Bulk:
-		done, total, what = p.Bulk.Pages, p.Bulk.Total, "bulk pages"
+		done, total, what = p.Bulk.Transcripts, p.Bulk.Due, "bulk transcripts"
 	case crawler.Details:
 		done, total, what = p.DetailsDone(), p.DetailsTotal, "transcripts"
 	case crawler.Archiving:
@@ -151,6 +151,10 @@ func crawlStatus(p *crawler.Progress) (what, status string) {
 	switch wait := time.Until(p.WaitingUntil); {
 	case p.Failing >= saidAfter:
 		status += ", " + failing(p)
+	case p.Phase == crawler.Bulk && p.Bulk.Asked.IsZero() && wait <= 0:
+		status += fmt.Sprintf(", comparing a sample with v3: %d", p.Bulk.Compared)
+	case p.Phase == crawler.Bulk && time.Since(p.Bulk.Asked) >= saidAfter:
+		status += ", awaiting a page for " + cli.Clock(time.Since(p.Bulk.Asked))
 	case wait > 0:
 		status += ", rate limited for " + cli.Clock(wait)
 	case p.TimeLeft > 0 && p.Phase == crawler.Listing:

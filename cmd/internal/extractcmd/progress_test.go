@@ -50,12 +50,22 @@ func TestCrawlStatus(t *testing.T) {
 		{crawler.Listing, 3, -1, 0, "pages 3, 90 of 120 requests per minute"},
 		{crawler.Listing, 3, 2, -1, "pages 3 of 3, 90 of 120 requests per minute"},
 		{crawler.Listing, 3, 5, 90 * time.Second, "pages 3 of 5, 90 of 120 requests per minute, 1m 30s left for the list"},
-		{crawler.Bulk, 3, 5, 3 * time.Hour, "bulk pages 3 of 5, 90 of 120 requests per minute, 3h 00m left"},
 	} {
 		p := crawler.Progress{Phase: tc.phase, TimeLeft: tc.left, PagesTotal: tc.total, LastMinute: 90, Allowed: 120}
-		p.Pages, p.Bulk.Pages, p.Bulk.Total = tc.done, tc.done, tc.total
+		p.Pages = tc.done
 		if what, status := crawlStatus(&p); strings.TrimSpace(what+" "+status) != tc.want {
 			t.Errorf("%s: %s %s, want %s", tc.phase, what, status, tc.want)
+		}
+	}
+	// A page of v2 takes its time, in which the line says what it waits for.
+	for ago, want := range map[time.Duration]string{0: "3h 00m left", 12 * time.Second: "awaiting a page for 12s", -1: "comparing a sample with v3: 7"} {
+		p := crawler.Progress{Phase: crawler.Bulk, TimeLeft: 3 * time.Hour, LastMinute: 90, Allowed: 120}
+		p.Bulk.Transcripts, p.Bulk.Due, p.Bulk.Compared = 1500, 20_000, 7
+		if ago >= 0 {
+			p.Bulk.Asked = time.Now().Add(-ago)
+		}
+		if what, status := crawlStatus(&p); what+" "+status != "bulk transcripts 1,500 of 20,000, 90 of 120 requests per minute, "+want {
+			t.Errorf("%s %s, want %s", what, status, want)
 		}
 	}
 	for code, want := range map[int]string{0: "no response for 31s", 503: "only errors (status 503) for 31s"} {
