@@ -199,8 +199,8 @@ func Clock(d time.Duration) string {
 	return fmt.Sprintf("%dh %02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// Instant formats a time in ms since 1970 UTC.
-func Instant(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
+// Moment formats a time for people, in its zone, which it names.
+func Moment(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") }
 
 // Zone returns the time zone of a name. It is never the machine's, on which answers would depend.
 func Zone(name string) (*time.Location, error) {

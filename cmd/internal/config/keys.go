@@ -210,7 +210,7 @@ var Keys = []Key{
 		About: "shortest and longest interval between polls of follow: in busy hours and in quiet ones",
 		in:    func(v *Values) any { return &v.FollowEvery }},
 	{Name: "tz", Kind: Text, For: Extract | Query, Value: "ZONE", Default: "UTC",
-		Uses:  "follow plan verify import forget report sql check catalog init serve mcp export alert",
+		Uses:  "follow plan verify import forget status rollback report sql check catalog init serve mcp export alert",
 		About: "time zone of days, hours and printed times, e.g. Asia/Seoul", in: func(v *Values) any { return &v.TZ }},
 	{Name: "currency", Kind: Text, For: Query, Uses: "report mcp", Value: "CODE", Sample: "KRW",
 		About: "currency of costs, an ISO 4217 code, shown on the page and in table headings",

@@ -86,7 +86,7 @@ func rollback(ctx context.Context, s *settings, to int64, stderr io.Writer) erro
 			now := w.Snapshot().Manifest
 			words.Fprintf(stderr, "snapshot %d restores snapshot %d: %s calls, committed %s; the next run continues from there\n",
 				now.Snapshot, target.Manifest.Snapshot, humanize.Comma(now.Rows(schema.Calls.Name)),
-				target.Manifest.CommittedAt.UTC().Format(time.RFC3339))
+				cli.Moment(target.Manifest.CommittedAt.In(s.zone())))
 			if left := w.Leftover(); len(left) > 0 {
 				words.Fprintf(stderr, "the journal contains records of a killed run (%s); the next run commits them\n", left[len(left)-1])
 			}
@@ -122,7 +122,7 @@ func listSnapshots(s *settings, stdout io.Writer) error {
 		if of == current {
 			mark = "current"
 		}
-		words.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", m.Snapshot, m.CommittedAt.UTC().Format(time.RFC3339), m.RunID,
+		words.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", m.Snapshot, cli.Moment(m.CommittedAt.In(s.zone())), m.RunID,
 			humanize.Comma(m.Rows(schema.Calls.Name)), humanize.Comma(m.Rows(schema.Turns.Name)), mark)
 	}
 	return w.Flush()

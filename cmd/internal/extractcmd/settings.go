@@ -59,6 +59,15 @@ func (s *settings) timeOf(flag, text string, now time.Time) (time.Time, error) {
 	return t.In(loc), err
 }
 
+// zone returns the zone of printed times.
+func (s *settings) zone() *time.Location {
+	loc, err := cli.Zone(s.TZ)
+	if err != nil { // status is not refused for a zone that query would refuse
+		return time.UTC
+	}
+	return loc
+}
+
 // listFrom returns the earliest start of the calls listed by a run at now.
 func (s *settings) listFrom(now time.Time) (time.Time, error) {
 	since, err := s.timeOf("since", s.Since, now)

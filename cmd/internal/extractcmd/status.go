@@ -52,7 +52,7 @@ func healthOf(s *settings, maxAge time.Duration) (*status.State, error) {
 	if history.Snapshot == nil && len(history.Runs) == 0 && !history.Held {
 		return nil, s.noWarehouse()
 	}
-	h := status.Examine(history, s.Now(), maxAge)
+	h := status.Examine(history, s.Now().In(s.zone()), maxAge)
 	h.Warehouse, h.Profile = s.Warehouse, s.Profile
 	h.AddAlerts(s.Alerts != "")
 	return h, nil

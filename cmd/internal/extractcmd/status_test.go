@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +30,18 @@ func TestStatusCommand(t *testing.T) {
 	var h status.State
 	if err := json.Unmarshal([]byte(stdout), &h); err != nil || code != 3 || h.Verdict != status.Stale || h.Facts["calls"] != 2.0 || stderr != "" {
 		t.Errorf("exit code %d, %v\n%s\n%s", code, err, stdout, stderr)
+	}
+	// Times are printed in the zone of the settings, which is named.
+	for _, args := range []string{"status", "rollback --list", "rollback --to 1"} {
+		_, stdout, stderr := call(t, "", append(strings.Fields(args), "--warehouse", root, "--tz", "Asia/Seoul")...)
+		for _, after := range regexp.MustCompile(`\d:\d\d:\d\d(.{4})`).FindAllStringSubmatch(stdout+stderr, -1) {
+			if after[1] != " KST" {
+				t.Errorf("%s prints a time without its zone:\n%s%s", args, stdout, stderr)
+			}
+		}
+		if !strings.Contains(stdout+stderr, " KST") {
+			t.Errorf("%s prints no time of Korea:\n%s%s", args, stdout, stderr)
+		}
 	}
 	// While the warehouse is locked.
 	w, err := sink.Open(sink.Options{Root: root, RunID: layout.RunID(time.Now(), 7), Records: true})

@@ -35,6 +35,7 @@ type deepFindings struct {
 	Skipped  int64      `json:"calls_not_compared"`
 	Problems []string   `json:"not_listed"` // why parts of the list could not be fetched
 	Stopped  string     `json:"stopped,omitempty"`
+	zone     *time.Location
 }
 
 // namedCalls counts calls and names the first maxNamed of them.
@@ -128,7 +129,7 @@ func compareDeep(ctx context.Context, s *settings, cfg crawler.Config, stderr io
 		if err != nil {
 			return explain(err)
 		}
-		found = &deepFindings{Requests: rep.Requests, Listed: int64(len(l.listed)), Total: rep.TotalCount, Problems: rep.Problems,
+		found = &deepFindings{zone: s.zone(), Requests: rep.Requests, Listed: int64(len(l.listed)), Total: rep.TotalCount, Problems: rep.Problems,
 			Skipped: rep.ItemsAside}
 		switch {
 		case rep.Interrupted:
@@ -156,7 +157,7 @@ func (d *deepFindings) compare(ctx context.Context, w *sink.Warehouse, l *lister
 		switch {
 		case !ok && start.OK && start.V < since:
 		case !ok && start.OK && within(l.covered, start.V), !ok && !start.OK && since == 0 && d.complete():
-			d.Gone.add(describe(id, start))
+			d.Gone.add(d.describe(id, start))
 		case !ok:
 			d.Skipped++
 		default:
@@ -166,7 +167,7 @@ func (d *deepFindings) compare(ctx context.Context, w *sink.Warehouse, l *lister
 			case call.Unsettled():
 				d.Moved++
 			default:
-				d.States.add(fmt.Sprintf("%s is %q in the warehouse, %q at the service", describe(id, start), call.Status(), listed.status))
+				d.States.add(fmt.Sprintf("%s is %q in the warehouse, %q at the service", d.describe(id, start), call.Status(), listed.status))
 			}
 		}
 	}
@@ -180,7 +181,7 @@ func (d *deepFindings) compare(ctx context.Context, w *sink.Warehouse, l *lister
 		switch {
 		case w.Forgot(id):
 		case call.start.OK && within(sure, call.start.V):
-			d.Missing.add(describe(id, call.start))
+			d.Missing.add(d.describe(id, call.start))
 		default:
 			d.New++
 		}
@@ -192,11 +193,11 @@ func within(spans []schema.Span, at int64) bool {
 	return slices.ContainsFunc(spans, func(s schema.Span) bool { return s.From <= at && at < s.To })
 }
 
-func describe(id string, start schema.Opt[int64]) string {
+func (d *deepFindings) describe(id string, start schema.Opt[int64]) string {
 	if !start.OK {
 		return fmt.Sprintf("call %q without a start", id)
 	}
-	return fmt.Sprintf("call %q of %s", id, time.UnixMilli(start.V).UTC().Format(time.DateTime))
+	return fmt.Sprintf("call %q of %s", id, cli.Moment(time.UnixMilli(start.V).In(d.zone)))
 }
 
 func (d *deepFindings) complete() bool {

@@ -52,7 +52,7 @@ func Unreadable(err error) *State {
 		Facts: map[string]any{}, history: new(sink.History)}
 }
 
-// Examine judges a warehouse. maxAge is the maximum age of its last success; 0 allows any age.
+// Examine judges a warehouse. Its times are printed in the zone of now. maxAge is the maximum age of its last success; 0 allows any age.
 func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 	out := judge(h, now, maxAge, nil)
 	m := Metrics{Now: now, Running: h.Held && h.Holder.Records && h.Holder.Follow == nil}
@@ -114,7 +114,7 @@ func judge(h *sink.History, now time.Time, maxAge time.Duration, ended *schema.R
 	switch {
 	case out.success != nil && endOf(out.success).After(now.Add(clockSlack)):
 		out.addCause(Stale, cli.WrongClock, "the last success is dated %s, in the future: a clock was wrong",
-			endOf(out.success).Format(time.RFC3339))
+			out.date(endOf(out.success).UnixMilli()))
 	case out.success == nil && h.Held && out.last == nil:
 		out.addCause(Stale, cli.Overdue, "the first run has not ended yet")
 		if out.Problem == cli.Overdue { // nothing worse

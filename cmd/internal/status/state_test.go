@@ -53,7 +53,7 @@ func TestExamine(t *testing.T) {
 		{"rolled back", []schema.Run{aRun("a", "done", 9), aRun("b", "rolled back", 1)}, whole, "b", 26 * time.Hour, Fine, "", "a"},
 		{"a gap", []schema.Run{aRun("a", "done", 9)}, []schema.Span{{From: 0, To: 50}, {From: 60, To: 70}}, "a", 26 * time.Hour, NotWhole, "1 span of the list never read", "a"},
 		{"a clock ahead", []schema.Run{aRun("z", "done", -30)}, whole, "z", 26 * time.Hour, Stale,
-			"the last success is dated 2026-11-22T14:00:00Z, in the future: a clock was wrong", "z"},
+			"the last success is dated 2026-11-22 14:00:00 UTC, in the future: a clock was wrong", "z"},
 		{"a clock ahead, mended", []schema.Run{aRun("a", "done", 1), aRun("z", "done", -30)}, whole, "a", 26 * time.Hour, Fine, "", "a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -59,7 +59,7 @@ func (h *State) writeRuns(line liner) {
 		return
 	}
 	r := h.history.Holder
-	line("running", "process %d on %s since %s (%s)", r.PID, r.Host, r.Since.Format(time.DateTime), h.age(r.Since))
+	line("running", "process %d on %s since %s (%s)", r.PID, r.Host, h.date(r.Since.UnixMilli()), h.age(r.Since))
 	if r.Follow != nil {
 		line("following", "%s", h.following(r.Follow))
 	}
@@ -103,7 +103,7 @@ func (h *State) writeSnapshot(line liner) {
 		RedactedLines(line, RedactedCounts(r.Redacted), Requested)
 	}
 	for _, g := range m.Gaps() {
-		line("never listed", "%s to %s", date(g.From), date(g.To))
+		line("never listed", "%s to %s", h.date(g.From), h.date(g.To))
 	}
 	if h.history.Journal > 0 {
 		line("journal", "%s fetched, not committed", humanize.IBytes(uint64(h.history.Journal)))
@@ -113,7 +113,7 @@ func (h *State) writeSnapshot(line liner) {
 		return
 	}
 	line("warehouse", "%s: snapshot %d of %s (%d kept), %s calls in %s, %s", h.Warehouse, m.Snapshot,
-		m.CommittedAt.Format(time.DateTime), h.history.SnapshotCount, humanize.Comma(h.calls),
+		h.date(m.CommittedAt.UnixMilli()), h.history.SnapshotCount, humanize.Comma(h.calls),
 		cli.Plural(int64(len(m.Files)), "file"), humanize.IBytes(uint64(h.bytes)))
 }
 
@@ -158,7 +158,7 @@ func (h *State) following(f *disk.Follow) string {
 	if f.Failing > 0 {
 		text += "; failing for " + h.age(time.UnixMilli(f.Failing)) + ", last: " + f.Error
 	}
-	return text + "; next sweep " + date(f.Sweep)
+	return text + "; next sweep " + h.date(f.Sweep)
 }
 
 // verified returns the result of extract verify for the archive; nil if it did not check recordings.
@@ -201,10 +201,11 @@ func (h *State) moment(ms int64) string {
 	if ms == 0 {
 		return "none"
 	}
-	return date(ms) + ", " + h.age(time.UnixMilli(ms)) + " ago"
+	return h.date(ms) + ", " + h.age(time.UnixMilli(ms)) + " ago"
 }
 
-func date(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.DateTime) }
+// date formats it in the zone in which the state was examined.
+func (h *State) date(ms int64) string { return cli.Moment(time.UnixMilli(ms).In(h.now.Location())) }
 
 // age formats the age of a time.
 func (h *State) age(at time.Time) string { return age(h.now.Sub(at)) }
