@@ -64,7 +64,7 @@ func TestReportsSayWhatToLookAt(t *testing.T) {
 
 // What is embedded parses, is one statement, and reads only what there is.
 func TestFiles(t *testing.T) {
-	relations := map[string]bool{"selected": true, "surrounding": true, "counted_calls": true, "selected_turns": true, "selected_tool_calls": true, "selected_items": true, "selected_values": true, "selected_changes": true, "selected_incidents": true, "selected_campaign_calls": true,
+	relations := map[string]bool{"selected": true, "surrounding": true, "counted_calls": true, "selected_turns": true, "selected_tool_calls": true, "selected_items": true, "selected_values": true, "selected_changes": true, "selected_incidents": true, "selected_campaign_calls": true, "produced": true,
 		"stored.calls": true, "stored.transcript_turns": true, "stored.analysis_items": true, "stored.runs": true}
 	for _, t := range resource.Tables {
 		relations["stored."+t.Name] = true

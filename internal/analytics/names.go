@@ -204,7 +204,7 @@ func (w *Warehouse) resolve(ctx context.Context, conn *duck.Conn, q question.Que
 		err = has(ctx, conn, "extracted field", schema.Items.Name, "nfc_normalize(name)", name)
 	}
 	if err == nil && q.Baseline != "" {
-		err = has(ctx, conn, "agent version", plan.CallsOf(q.Agent), "agent_version", q.Baseline)
+		err = has(ctx, conn, "agent version", plan.VersionsOf(q.Agent), "agent_version", q.Baseline)
 	}
 	if err != nil {
 		return q, err

@@ -3,11 +3,13 @@ package analytics_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
@@ -62,9 +64,11 @@ func TestPublicationsAreChanges(t *testing.T) {
 }
 
 // The baseline of an agent is the version in production before its newest publication in the selected
-// time, with calls from before it: a broken release is not the yardstick.
+// time, with calls from before it: a broken release is not the yardstick. Calls that do not name their version
+// count for the one in production at their start.
 func TestBaselineOfVersions(t *testing.T) {
 	d := analyticstest.Data{Others: map[*schema.Table][]row{}}
+	unnamed := d
 	dayOf := func(text string) int { n, _ := strconv.Atoi(text); return n }
 	for _, c := range []struct {
 		agent, published, calls string // VERSION@DAY; VERSION:FIRST-LAST, and / if the calls fail
@@ -75,13 +79,18 @@ func TestBaselineOfVersions(t *testing.T) {
 		{"d back", "v1@1 v2@10 v3@20", "v1:1-10 v2:10-12/ v1:12-20 v3:20-26/"},
 		{"e two", "v1@1 v2@20 v3@23", "v1:1-20 v2:20-23/ v3:23-26"},
 		{"f without calls", "v1@1 v2@19 v3@20", "v1:1-20 v3:20-26/"},
-		{"g unnamed", "v1@1 v2@10 v3@20", "v1:1-3 production:1-26/"},
+		{"g unnamed", "v2@10 v3@20", "production:1-26"},
 		{"h gone", "v1@1 v2@20", "v1:1-20"},
 	} {
 		agent, _, _ := strings.Cut(c.agent, " ")
+		published := map[int64]string{}
 		for _, text := range strings.Fields(c.published) {
 			version, day, _ := strings.Cut(text, "@")
+			published[november(dayOf(day), 12)] = version
 			d.Others[resource.AgentVersions.Table] = append(d.Others[resource.AgentVersions.Table], row{"agent_id": agent, "version": version, "created_at": november(dayOf(day), 12)})
+		}
+		if agent == "d" { // seen back in production
+			published[november(13, 0)] = "v1"
 		}
 		for _, text := range strings.Fields(c.calls) {
 			version, days, _ := strings.Cut(text, ":")
@@ -92,14 +101,32 @@ func TestBaselineOfVersions(t *testing.T) {
 				if fail && hour/3_600_000%3 > 0 {
 					reason = "inactivity"
 				}
-				d.Calls = append(d.Calls, row{"call_id": fmt.Sprint(agent, hour), "agent_id": agent, "agent_version": version, "start_at": hour,
-					"status": "ended", "disconnection_reason": reason, "duration_ms": int64(60_000), "user_turns": int64(1)})
+				call := row{"call_id": fmt.Sprint(agent, hour), "agent_id": agent, "agent_version": version, "start_at": hour,
+					"status": "ended", "disconnection_reason": reason, "duration_ms": int64(60_000), "user_turns": int64(1)}
+				d.Calls = append(d.Calls, call)
+				since := int64(0)
+				for at := range published {
+					if at <= hour {
+						since = max(since, at)
+					}
+				}
+				if published[since] == version {
+					call = maps.Clone(call)
+					call["agent_version"] = []any{"production", "current", nil}[hour/3_600_000%3]
+				}
+				unnamed.Calls = append(unnamed.Calls, call)
 			}
 		}
 	}
 	d.Others[&resource.Changes] = []row{{"resource": "agent_versions", "key": "d/v1", "kind": "changed", "since_at": november(12, 0), "seen_at": november(13, 0),
 		"fields": `["is_production"]`, "before": `{"is_production":false}`, "after": `{"is_production":true}`}}
-	w := warehouse(t, d, nil)
+	for _, d := range []analyticstest.Data{d, unnamed} {
+		checkBaselines(t, warehouse(t, d, nil))
+	}
+}
+
+func checkBaselines(t *testing.T, w *analytics.Warehouse) {
+	t.Helper()
 	ask := func(p question.Params) string {
 		var got []string
 		for _, agent := range strings.Split(cmp.Or(p.Agent, "a,b,c,d,e,f,g,h"), ",") {
@@ -123,7 +150,7 @@ func TestBaselineOfVersions(t *testing.T) {
 	}{
 		{question.Params{Since: since}, "a[v1 baseline 456 1 20] a[v2 worse 144 20 26] b[v2 baseline 96 22 26] b[v1 better 48 20 22] c[v2 baseline 240 10 20] " +
 			"c[v1 worse 144 20 26] d[v1 baseline 408 1 20] d[v3 worse 144 20 26] e[v2 baseline 72 20 23] e[v3 better 72 23 26] e[v1 better 12 20 20] " +
-			"f[v1 baseline 456 1 20] f[v3 worse 144 20 26] g[production baseline 156 20 26] h[v1 baseline 456 1 20]"},
+			"f[v1 baseline 456 1 20] f[v3 worse 144 20 26] g[v2 baseline 240 10 20] g[v3 unclear 144 20 26] h[v1 baseline 456 1 20]"},
 		{question.Params{Since: since, Agent: "a", Baseline: "v2"}, "a[v2 baseline 144 20 26] a[v1 better 12 20 20]"},
 		{question.Params{Since: since, Agent: "d", Baseline: "v2"}, "d[v2 baseline 48 10 12] d[v3 unclear 144 20 26] d[v1 better 12 20 20]"},
 		{question.Params{Agent: "a"}, "a[v1 baseline 456 1 20] a[v2 worse 144 20 26]"},

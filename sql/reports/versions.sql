@@ -8,14 +8,15 @@
 -- there and those of the 28 days up to its last one before --since. Without a publication,
 -- or without calls of an earlier version, it is the one with the most answered calls in
 -- the selected time; --baseline chooses another version. Of several variants it is the one
--- with the most calls, with --by in all groups together. Calls whose version is called
--- production name none, so an agent with such calls has no baseline from before the last
--- version. With --compare, or in groups of
--- days, weeks or months, only calls of the selected time count. first_day and last_day
--- have the days of the calls in a row. Answered calls are over, answered
--- by a person as far as is known, and it is known whether the caller spoke. Completed
--- calls are those in which the caller spoke and that ended by a hang-up. Intervals of
--- shares hold the true share with 95 % confidence (Wilson).
+-- with the most calls, with --by in all groups together. A call whose version is called
+-- production or current, or that names none, had the version in production at its start:
+-- the last one published, or seen back in production, by then. Before the first known
+-- publication it keeps its word. With --compare, or in groups of days, weeks or months,
+-- only calls of the selected time count. first_day and last_day have the days of the calls
+-- in a row. Answered calls are over, answered by a person as far as is known, and it is
+-- known whether the caller spoke. Completed calls are those in which the caller spoke and
+-- that ended by a hang-up. Intervals of shares hold the true share with 95 % confidence
+-- (Wilson).
 --
 -- A version that gets other calls than the baseline may have another share for that reason
 -- alone, so verdict compares both at the baseline's mix of call types: equal_mix_percent
@@ -34,7 +35,7 @@
 -- The baseline is then the one with the most of these.
 --
 -- Grain: one row per group, agent, version and variant
--- Reads: counted_calls of call_type agent_id agent_version variant_label user_sentiment is_started status disconnection_reason settlement transcript_state caller_spoke short_step success local_date is_earlier from 366 days before, agent_versions, changes
+-- Reads: produced, counted_calls of call_type agent_id used_version variant_label user_sentiment is_started status disconnection_reason settlement transcript_state caller_spoke short_step success local_date is_earlier from 366 days before, agent_versions, changes
 -- Needs: end, words, transcripts, analysis
 -- Keys: agent_id, agent_version, variant_label
 -- Flags: field, baseline
@@ -67,7 +68,7 @@
 --   success_high_percent    DOUBLE   percent                             with --field: upper bound
 
 WITH daily AS MATERIALIZED (
-    SELECT key, agent_id, agent_version, variant_label, call_type, is_earlier, local_date,
+    SELECT key, agent_id, used_version AS agent_version, variant_label, call_type, is_earlier, local_date,
         sum_if(calls, is_answered) AS answered,
         sum_if(calls, is_completed) AS completed,
         sum_if(calls, is_answered AND user_sentiment IS NOT NULL) AS rated,
@@ -81,36 +82,25 @@ WITH daily AS MATERIALIZED (
         CASE WHEN $field_name IS NULL THEN completed ELSE successes END AS hits,
         CASE WHEN $field_name IS NULL THEN answered ELSE known END AS calls
     FROM counted_calls
-    GROUP BY key, agent_id, agent_version, variant_label, call_type, is_earlier, local_date
+    GROUP BY key, agent_id, used_version, variant_label, call_type, is_earlier, local_date
     HAVING answered + known > 0
 ), newest AS (
     SELECT agent_id, max_by(version, created_at) AS version, max(created_at) AS published
     FROM agent_versions
     WHERE created_at >= coalesce($selected_since, created_at) AND created_at < coalesce($selected_until, created_at + INTERVAL 1 DAY)
     GROUP BY agent_id
-), produced AS ( -- when a version was published, or seen back in production
-    SELECT agent_id, version, created_at AS produced FROM agent_versions
-    UNION ALL
-    SELECT url_decode(split_part(key, '/', 1)), url_decode(split_part(key, '/', 2)), seen_at FROM changes
-    WHERE resource = 'agent_versions' AND (after ->> '$.is_production') = 'true' AND kind = 'changed'
 ), former AS (
-    SELECT p.agent_id AS agent_id, p.version AS agent_version, max(produced) AS produced,
-        rank() OVER (PARTITION BY p.agent_id ORDER BY max(produced) DESC) AS back
+    SELECT p.agent_id AS agent_id, p.version AS agent_version, max(produced) AS produced
     FROM produced p JOIN newest n ON p.agent_id = n.agent_id AND p.version <> n.version AND produced < published
     GROUP BY p.agent_id, p.version
 ), candidates AS (
-    SELECT d.agent_id AS agent_id, d.agent_version AS agent_version, variant_label, any_value(f.produced) AS produced, any_value(back) AS back,
+    SELECT d.agent_id AS agent_id, d.agent_version AS agent_version, variant_label, any_value(f.produced) AS produced,
         sum(calls) AS n, coalesce(sum(calls) FILTER (NOT is_earlier), 0) AS selected, bool_or(NOT is_earlier) AS is_selected, max(local_date) FILTER (is_earlier) AS last_earlier
     FROM daily d LEFT JOIN former f ON d.agent_id = f.agent_id AND d.agent_version = f.agent_version
     GROUP BY d.agent_id, d.agent_version, variant_label
-), ranked AS (
-    SELECT * REPLACE (CASE WHEN back = 1 OR NOT coalesce(bool_or(agent_version = 'production') OVER of_agent, false) THEN produced END AS produced),
-        bool_or(is_selected) OVER of_agent AS has_selected
-    FROM candidates
-    WINDOW of_agent AS (PARTITION BY agent_id)
 ), baselines AS (
     SELECT agent_id, agent_version, variant_label, last_earlier, coalesce($baseline = agent_version, produced IS NOT NULL) AS is_former
-    FROM ranked
+    FROM (SELECT *, bool_or(is_selected) OVER (PARTITION BY agent_id) AS has_selected FROM candidates)
     WHERE has_selected AND coalesce(agent_version = $baseline, $baseline IS NULL)
     QUALIFY row_number() OVER (PARTITION BY agent_id
         ORDER BY produced DESC NULLS LAST, if(is_former, n, selected) DESC, agent_version NULLS LAST, variant_label NULLS LAST) = 1

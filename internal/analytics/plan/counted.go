@@ -17,6 +17,16 @@ const success = "success"
 // [sqlfiles.File.History].
 const earlier = "is_earlier"
 
+// usedVersion is the column of counted_calls that holds the version that a call used, and produced the relation of the
+// versions in production, by the time since when: published then, or seen back in production.
+const (
+	usedVersion = "used_version"
+	produced    = `SELECT agent_id, version, created_at AS produced FROM agent_versions
+UNION ALL
+SELECT url_decode(split_part(key, '/', 1)), url_decode(split_part(key, '/', 2)), seen_at FROM changes
+WHERE resource = 'agent_versions' AND (after ->> '$.is_production') = 'true' AND kind = 'changed'`
+)
+
 // hoursAgo is earlier than any call, in hours before 1970.
 const hoursAgo = 1_000_000_000
 
@@ -59,6 +69,9 @@ func (p *Planner) counted(columns []string, q question.Question) string {
 		from += fmt.Sprintf(" LEFT JOIN (SELECT call_id, bool_or(value_success(name, value, %s, %s)) AS success FROM analysis_items"+
 			" WHERE nfc_normalize(name) = %[1]s AND %[3]s GROUP BY call_id) found USING (call_id)",
 			name, wanted, bounds(narrowed(q), "call_start_at"))
+	}
+	if slices.Contains(columns, usedVersion) {
+		from += " ASOF LEFT JOIN (SELECT agent_id, produced AS start_at, version FROM produced) USING (agent_id, start_at)"
 	}
 	counted := fmt.Sprintf("SELECT *%s\nFROM (SELECT %s\nFROM %s\nWHERE %s\nGROUP BY ALL\nHAVING count(*) > 0)",
 		countedStart(columns), strings.Join(inner, ", "), from, where(q))
@@ -103,6 +116,8 @@ func (p *Planner) countedColumn(name string, made map[string]string) string {
 		return "cost_unit(total_cost, credits_used) AS unit"
 	case name == "direction":
 		return "direction_of(direction, call_type) AS direction"
+	case name == usedVersion:
+		return "if(agent_version NOT IN ('production', 'current'), agent_version, coalesce(version, agent_version)) AS used_version"
 	case name == "is_started":
 		return "start_at IS NOT NULL AS is_started"
 	case name == "caller_spoke":

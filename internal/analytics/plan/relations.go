@@ -34,6 +34,8 @@ func (p *Planner) relations(q question.Question) string {
 		case r == "surrounding":
 			with = append(with, fmt.Sprintf("surrounding AS NOT MATERIALIZED (SELECT %s AS key, coalesce(%s, false) AS "+
 				"is_selected, calls.* FROM calls WHERE %s)", key, chosen, bounds(wider(narrowed(q)), "start_at")))
+		case r == "produced":
+			with = append(with, "produced AS MATERIALIZED ("+produced+")")
 		case r == "counted_calls": // DuckDB materializes it if the report reads it twice
 			with = append(with, "counted_calls AS ("+p.counted(f.Counts, q)+")")
 		}

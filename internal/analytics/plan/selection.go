@@ -10,9 +10,10 @@ import (
 // where returns the condition that selects rows of calls.
 func where(q question.Question) string { return bounds(narrowed(q), "start_at") + ofAgent(q.Params) }
 
-// CallsOf returns a relation of the calls of an agent, or of all.
-func CallsOf(agent string) string {
-	return "(FROM calls WHERE true" + ofAgent(question.Params{Agent: agent}) + ")"
+// VersionsOf returns a relation of the versions of an agent, or of all, that calls or publications name.
+func VersionsOf(agent string) string {
+	return "(FROM (SELECT agent_id, agent_version FROM calls UNION ALL SELECT agent_id, version FROM agent_versions) WHERE true" +
+		ofAgent(question.Params{Agent: agent}) + ")"
 }
 
 // ofAgent returns the condition on the agent that p selects, if any.

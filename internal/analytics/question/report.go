@@ -61,7 +61,7 @@ func Views(f *sqlfiles.File) (out []string) {
 		_, isView := sqlfiles.View(name)
 		of, isSelected := strings.CutPrefix(name, "selected_")
 		switch {
-		case slices.Contains(Accompanying, name):
+		case slices.Contains(Accompanying, name), name == "produced": // made of these
 		case isView:
 			out = append(out, name)
 		case Related[name] != "":
