@@ -37,8 +37,24 @@ type Resource struct {
 	Sorts     []string // sortable fields, the first is the default. nil: created_at, without sort_by
 	Versioned bool     // Item has the parameter version
 
-	Sizes   map[string]Size // numbers of objects, by the resource's name or others
-	Schemas Object          // of the object, and of other bodies and answers about it
+	Sizes map[string]Size // numbers of objects, by the resource's name or others
+	Draw  *Draw           // nil: package organisation has code for it
+	// Settings are the members of an agent's data.
+	Settings []Setting
+	Schemas  Object // of the object, and of other bodies and answers about it
+}
+
+// Draw is how objects are drawn.
+type Draw struct {
+	Lifetime, Every float64 // means, in days, until an object vanishes, and between two edits
+	New, Edit       string  // templates of the drawn fields and of those that an edit changes, as JSON
+}
+
+// Setting is how a member of an agent's data is drawn.
+type Setting struct {
+	Name  string
+	Often int    // weight of edits by the author
+	Draw  string // a template of its value, as JSON
 }
 
 // Size is a number of objects in a small and a large organisation, and in one with only the

@@ -31,7 +31,7 @@ func (o *Organisation) publications(a *profile, until int64) []publication {
 		o.edits(&life{born: a.born}, dice.Hash(a.key, 7), 24, until, func(h uint64, at int64) {
 			p := publication{at: at}
 			if h%8 == 0 {
-				p.description = "Reviewed with " + a.staff()
+				p.description = "Reviewed with " + a.Staff()
 			}
 			all = append(all, p)
 		})
@@ -180,7 +180,8 @@ func (o *Organisation) profile(a *world.Agent, id string, key uint64, born int64
 	return &profile{Agent: a, o: o, id: id, key: key, born: born, name: name}
 }
 
-func (p *profile) staff() string {
+// Staff returns who is behind an agent, for templates too.
+func (p *profile) Staff() string {
 	return [...]string{"operations", "legal", "the call centre", "sales"}[p.key%4]
 }
 
@@ -204,8 +205,7 @@ func (p *profile) edit(h uint64, at int64) step {
 		if h%10 == 1 && was["flow"] != nil {
 			return Object{"flow": p.flow(h)}
 		}
-		d := dice.New(h)
 		data, _ := was["data"].(Object)
-		return Object{"data": p.changed(data, &d)}
+		return Object{"data": p.changed(data, dice.New(h))}
 	}}
 }

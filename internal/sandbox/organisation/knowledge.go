@@ -2,20 +2,9 @@ package organisation
 
 import "fmt"
 
-// knowledges are the knowledge bases. Their ids are integers.
-func init() {
-	populated("knowledges", population{
-		every: 45,
-		born: func(d *draw) Object {
-			return Object{"id": knowledgeID(d.n), "name": topics[d.n%len(topics)] + " handbook"}
-		},
-		edit: func(d *draw, _ Object) Object {
-			return Object{"name": fmt.Sprintf("%s handbook %d", topics[d.n%len(topics)], 2+d.Below(20))}
-		},
-	})
-}
-
 func knowledgeID(place int) int64 { return 1001 + int64(place) }
+
+func topic(n int) string { return topics[n%len(topics)] }
 
 var topics = [...]string{"Billing", "Returns", "Opening hours", "Products", "Contracts", "예약 안내", "Warranty", "Deliveries"}
 
@@ -28,12 +17,12 @@ func knowledgeDocuments(o *Organisation, parent string, until int64) []*life {
 	return o.populate(population{
 		resource: "knowledge_documents", name: "documents" + parent, lifetime: 150,
 		born: func(d *draw) Object {
-			kind := pick(&d.Dice, "file", "file", "text", "webpage")
+			kind := d.Pick("file", "file", "text", "webpage")
 			urls := any(nil)
 			if kind == "webpage" {
 				urls = []any{fmt.Sprintf("https://help.example/%d", d.Below(1000))}
 			}
-			name := fmt.Sprintf("%s %d", topics[d.Below(len(topics))], d.Below(100))
+			name := fmt.Sprintf("%s %d", topic(d.Below(len(topics))), d.Below(100))
 			return Object{"knowledge_id": knowledge, "name": name, "document_type": kind, "webpage_urls": urls}
 		},
 		grow: func(d *draw, l *life) {

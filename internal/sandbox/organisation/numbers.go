@@ -26,18 +26,18 @@ func numbers(o *Organisation, _ string, until int64) []*life {
 	all := o.populate(population{
 		resource: "telephone_numbers", name: "lines", every: 60,
 		born: func(d *draw) Object {
-			n := number(d, lines[d.n]["line"].(string))
-			n["inbound_agent"], n["outbound_agent"] = lines[d.n]["inbound"], lines[d.n]["outbound"]
+			n := number(d, lines[d.N]["line"].(string))
+			n["inbound_agent"], n["outbound_agent"] = lines[d.N]["inbound"], lines[d.N]["outbound"]
 			return n
 		},
 		edit: func(d *draw, _ Object) Object {
-			return Object{"memo": fmt.Sprintf("checked by %s", pick(&d.Dice, "Nina", "Tom", "지수"))}
+			return Object{"memo": fmt.Sprintf("checked by %s", d.Pick("Nina", "Tom", "지수"))}
 		},
 	}, len(lines), until)
 	return append(all, o.populate(population{
 		resource: "telephone_numbers", name: "spare numbers", behind: true, lifetime: 120,
 		born: func(d *draw) Object {
-			n := number(d, fmt.Sprintf("0211%02d%04d", d.n%100, d.generation))
+			n := number(d, fmt.Sprintf("0211%02d%04d", d.N%100, d.Generation))
 			n["status"], n["start_at"] = "scheduled", d.at+2*msDay
 			return n
 		},
@@ -69,7 +69,7 @@ func (o *Organisation) Split(number string) *world.Agent {
 
 func number(d *draw, digits string) Object {
 	return Object{
-		"number": digits, "provider": pick(&d.Dice, "vox", "vox", "custom"), "start_at": d.at,
+		"number": digits, "provider": d.Pick("vox", "vox", "custom"), "start_at": d.at,
 		"inbound_trunk_id": world.NewUUID(dice.Mix(d.Next())).String(),
 	}
 }

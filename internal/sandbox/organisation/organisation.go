@@ -124,7 +124,11 @@ func (o *Organisation) history(r *Resource, parent string, t int64) *history {
 		return h
 	}
 	h := &history{until: t + 30*msDay, byID: map[string]*life{}}
-	h.lives = lives[r.Name](o, parent, h.until)
+	if of := lives[r.Name]; of != nil {
+		h.lives = of(o, parent, h.until)
+	} else {
+		h.lives = o.populate(populationOf(r), o.size(r.Name), h.until)
+	}
 	for _, l := range h.lives {
 		if l.id == "" {
 			l.id = r.ID(l.first)

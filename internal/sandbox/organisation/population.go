@@ -14,13 +14,20 @@ const (
 
 // draw is the source of an object: its own dice and identity.
 type draw struct {
-	dice.Dice
-	o          *Organisation
-	n          int // place in the population
-	generation int // number of predecessors
-	at         int64
-	id         string // a UUID
+	source
+	o             *Organisation
+	N, Generation int // place in the population, and number of predecessors there
+	at            int64
+	id            string // a UUID
+	Name          string // of a tool
+	Was           Object // before an edit
 }
+
+// Size returns a declared size, for templates.
+func (d *draw) Size(name string) int { return d.o.size(name) }
+
+// Organisation returns the id of the organisation, for templates.
+func (d *draw) Organisation() string { return d.o.ID() }
 
 // object returns a new object of a schema.
 func (d *draw) object(schema string, drawn Object) Object {
@@ -49,7 +56,7 @@ func (o *Organisation) populate(p population, places int, until int64) []*life {
 		at := world.Epoch - span(dice.Hash(key, uint64(place)), 300)
 		for generation := int64(0); at <= until; generation++ {
 			h := dice.Hash(dice.Hash(key, uint64(place)), uint64(generation))
-			d := &draw{Dice: dice.New(h), o: o, n: place, generation: int(generation), at: at, id: world.NewUUID(h).String()}
+			d := &draw{source: source{dice.New(h)}, o: o, N: place, Generation: int(generation), at: at, id: world.NewUUID(h).String()}
 			l := &life{serial: int64(place)<<20 | generation, born: at, first: d.object(schema, p.born(d))}
 			if p.behind {
 				l.serial |= 1 << 50
@@ -61,7 +68,7 @@ func (o *Organisation) populate(p population, places int, until int64) []*life {
 			if p.edit != nil {
 				o.edits(l, dice.Hash(h, 2), p.every, until, func(x uint64, at int64) {
 					l.steps = append(l.steps, step{at: at, do: func(was Object) Object { // with new dice each time
-						return p.edit(&draw{Dice: dice.New(x), o: o, n: place, generation: d.generation, at: at, id: d.id}, was)
+						return p.edit(&draw{source: source{dice.New(x)}, o: o, N: place, Generation: d.Generation, at: at, id: d.id}, was)
 					}})
 				})
 			}
@@ -126,7 +133,7 @@ func (o *Organisation) arrive(name string, s stream, until int64) []*life {
 			break
 		}
 		h := dice.Hash(key^1, uint64(i))
-		l := s.born(&draw{Dice: dice.New(h), n: int(i), at: begin(i), id: world.NewUUID(h).String()})
+		l := s.born(&draw{source: source{dice.New(h)}, N: int(i), at: begin(i), id: world.NewUUID(h).String()})
 		if l == nil {
 			continue
 		}

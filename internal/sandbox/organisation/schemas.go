@@ -11,25 +11,27 @@ import (
 	"callhouse/internal/sandbox/operation"
 )
 
-// schemas is the registry of JSON Schemas. Lists omit the bodies unless requested; an entry is
+// schemas are the registry of JSON Schemas. Lists omit the bodies unless requested; an entry is
 // requested by namespace and type.
-func init() {
-	populated("schemas", population{
-		every: 120,
+func schemas(o *Organisation, _ string, until int64) []*life {
+	return o.populate(population{
+		resource: "schemas", name: "schemas", every: 120,
 		born: func(d *draw) Object {
-			r := operation.Registry()[d.n]
+			r := operation.Registry()[d.N]
 			return Object{
 				"namespace": r.Namespace, "schema_type": r.Type, "name": strings.ReplaceAll(r.Type, "_", " "),
-				"source": pick(&d.Dice, "db", "code", "override"), "schema": body(r.Schema, 1),
+				"source": d.Pick("db", "code", "override"), "schema": body(r.Schema, 1),
 			}
 		},
 		edit: func(d *draw, was Object) Object {
 			var n int
 			_, _ = fmt.Sscanf(fmt.Sprint(was["version"]), "v%d", &n) // v and a number
-			return Object{"version": fmt.Sprintf("v%d", n+1), "schema": body(operation.Registry()[d.n].Schema, n+1)}
+			return Object{"version": fmt.Sprintf("v%d", n+1), "schema": body(operation.Registry()[d.N].Schema, n+1)}
 		},
-	})
+	}, o.size("schemas"), until)
 }
+
+func init() { lives["schemas"] = schemas }
 
 // isBuiltIn reports whether a tool is the platform's own: the registry has its schema.
 func isBuiltIn(tool string) bool {

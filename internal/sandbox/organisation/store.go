@@ -44,11 +44,17 @@ func (o *Organisation) Apply(w Write) error {
 	defer o.mu.Unlock()
 	if w.Do == Published {
 		o.published[w.ID] = append(o.published[w.ID], publication{at: w.At, description: w.Fields["description"]})
-	} else {
-		name := listName(r, w.Parent)
-		o.written[name] = append(o.written[name], w)
+		clear(o.histories) // agents and versions depend on it
+		return nil
 	}
-	clear(o.histories) // children and versions depend on it
+	name := listName(r, w.Parent)
+	o.written[name] = append(o.written[name], w)
+	delete(o.histories, name)
+	for _, child := range All() { // children vanish with their parent
+		if child.Parent == r.Name {
+			delete(o.histories, listName(child, w.ID))
+		}
+	}
 	return nil
 }
 

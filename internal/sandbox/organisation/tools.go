@@ -4,22 +4,31 @@ import (
 	"fmt"
 	"slices"
 
-	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/world"
 )
 
-// tools are the API tools that agents call. Their headers may contain secrets.
+// tools are the API tools that agents call, and others.
 func tools(o *Organisation, _ string, until int64) []*life {
 	if o.size("tools") == 0 {
 		return nil
 	}
-	called := tool(func(d *draw) string { return o.called[d.n] })
-	called.name, called.behind = "called tools", true
-	others := tool(func(d *draw) string {
-		kind := pick(&d.Dice, "lookup_order", "book_slot", "send_link", "get_balance", "open_ticket")
-		return fmt.Sprintf("%s_%d", kind, d.n+10_000*d.generation)
-	})
-	others.name, others.lifetime = "tools", 600
+	others := populationOf(Named("tools"))
+	born, edit := others.born, others.edit
+	others.edit = func(d *draw, was Object) Object {
+		d.Name = fmt.Sprint(was["name"])
+		return edit(d, was)
+	}
+	called := others
+	called.name, called.behind, called.lifetime = "called tools", true, 0
+	called.born = func(d *draw) Object {
+		d.Name = o.called[d.N]
+		return born(d)
+	}
+	others.born = func(d *draw) Object {
+		kind := d.Pick("lookup_order", "book_slot", "send_link", "get_balance", "open_ticket")
+		d.Name = fmt.Sprintf("%s_%d", kind, d.N+10_000*d.Generation)
+		return born(d)
+	}
 	return append(o.populate(called, len(o.called), until), o.populate(others, o.size("tools"), until)...)
 }
 
@@ -36,49 +45,4 @@ func calledBy(agents []*world.Agent) []string {
 		}
 	}
 	return all
-}
-
-// tool is a population of tools.
-func tool(name func(d *draw) string) population {
-	return population{
-		resource: "tools", every: 240,
-		born: func(d *draw) Object {
-			name := name(d)
-			return Object{
-				"name": name, "input_schema": Object{
-					"type": "object", "required": []any{"customer"},
-					"properties": Object{"customer": Object{"type": "string"}, "count": Object{"type": "integer", "minimum": d.Below(3)}},
-				},
-				"api_configuration":                   apiConfiguration(d, name),
-				"speak_during_execution":              Object{"enabled": d.Chance(.5), "messages": []any{"One moment, please."}},
-				"allow_interruption_during_execution": d.Chance(.5),
-			}
-		},
-		edit: func(d *draw, was Object) Object {
-			switch d.Below(3) {
-			case 0:
-				return Object{"description": fmt.Sprintf("Asks the company's own system, revision %d", d.Below(1000))}
-			case 1:
-				return Object{"api_configuration": apiConfiguration(d, fmt.Sprint(was["name"]))}
-			}
-			return Object{"allow_interruption_during_execution": was["allow_interruption_during_execution"] != true}
-		},
-	}
-}
-
-// apiConfiguration is the endpoint of a tool. A new one has a new secret.
-func apiConfiguration(d *draw, name string) Object {
-	headers := Object{"Accept": "application/json"}
-	every := d.o.size("secret_headers")
-	guarded := every > 0 && d.n%every == 0
-	auth := any(nil)
-	if guarded {
-		headers["X-Api-Key"] = secret(d.Next())
-		headers["Authorization"] = "Bearer " + secret(dice.Mix(d.Next()))
-		auth = "bearer"
-	}
-	return Object{
-		"url": "https://backend.example/" + name, "method": pick(&d.Dice, "GET", "POST"), "headers": headers,
-		"auth_type": auth, "has_auth_credentials": guarded, "timeout_seconds": 5 + d.Below(20),
-	}
 }
