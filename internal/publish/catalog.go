@@ -19,10 +19,9 @@ type catalog interface {
 	load(ctx context.Context, t *table) error
 	// create makes a table that does not exist.
 	create(ctx context.Context, t *table) error
-	// commit changes tables that are unchanged since they were loaded: all of them, or none. Otherwise
-	// it returns a *store.LockedError. Only an atomic catalog accepts more than one table.
-	commit(ctx context.Context, changes []*change) error
-	atomic() bool
+	// commit changes a table that is unchanged since it was loaded. Otherwise it returns a
+	// *store.LockedError.
+	commit(ctx context.Context, c *change) error
 }
 
 func conflict(to string) error {
@@ -49,7 +48,6 @@ func (c files) location(t *table) string { return c.To + "/" + t.of.Name }
 func (c files) fileOf(t *table, n int) string {
 	return fmt.Sprintf("%s/metadata/v%d.metadata.json", c.location(t), n)
 }
-func (c files) atomic() bool { return false }
 func (c files) create(_ context.Context, t *table) error {
 	columns, _ := schemaOf(t.of, 0)
 	t.meta = newMetadata(c.location(t), columns)
@@ -90,9 +88,8 @@ func (c files) load(ctx context.Context, t *table) (err error) {
 	return nil
 }
 
-func (c files) commit(ctx context.Context, changes []*change) error {
-	t := changes[0].table
-	meta := changes[0].apply()
+func (c files) commit(ctx context.Context, change *change) error {
+	t, meta := change.table, change.apply()
 	raw, err := json.Marshal(meta)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package publish
 
 import (
 	"encoding/binary"
-	"time"
 
 	"github.com/apache/iceberg-go"
 
@@ -11,12 +10,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Iceberg ids that we choose and never change.
-const (
-	monthField = 1_001 // of the partition
-	wholeSpec  = 0     // partitioning of files without a start, or with several months
-	monthSpec  = 1
-)
+// whole is the partitioning of all tables: none. Engines skip files by their bounds of the start.
+var whole = iceberg.NewPartitionSpecID(0)
 
 // Tables returns the published tables: all. The calls come last, so that when
 // they have a commit, all other tables have it too.
@@ -61,15 +56,6 @@ func schemaOf(t *schema.Table, id int) (_ *iceberg.Schema, start int) {
 	return iceberg.NewSchema(id, fields...), start
 }
 
-// spec returns a partitioning of the table's files.
-func (t *table) spec(id int) iceberg.PartitionSpec {
-	if id == wholeSpec {
-		return iceberg.NewPartitionSpecID(id)
-	}
-	return iceberg.NewPartitionSpecID(id, iceberg.PartitionField{SourceIDs: []int{t.start}, FieldID: monthField,
-		Name: starts[t.of.Name] + "_month", Transform: iceberg.MonthTransform{}})
-}
-
 // describe returns Iceberg's description of a file's copy. It has bounds of the start alone: more
 // people can read manifests than tables, and engines may return bounds as values. It counts the nulls of
 // all columns: DuckDB 1.4 takes a column without a count for one that is never null, and always.
@@ -91,12 +77,7 @@ func (t *table) describe(f *layout.File, c copyAt, counted bool) (iceberg.DataFi
 			return nil, err
 		}
 	}
-	spec, partition := wholeSpec, map[int]any{}
-	if f.MinStart != nil && values[t.start] > 0 && nulls[t.start] == 0 && monthOf(*f.MinStart) == monthOf(*f.MaxStart) {
-		spec, partition[monthField] = monthSpec, monthOf(*f.MinStart)
-	}
-	b, err := iceberg.NewDataFileBuilder(t.spec(spec), iceberg.EntryContentData, c.uri, iceberg.ParquetFile, partition, nil, nil,
-		f.Rows, c.size)
+	b, err := iceberg.NewDataFileBuilder(whole, iceberg.EntryContentData, c.uri, iceberg.ParquetFile, nil, nil, nil, f.Rows, c.size)
 	if err != nil {
 		return nil, err
 	}
@@ -107,10 +88,4 @@ func (t *table) describe(f *layout.File, c copyAt, counted bool) (iceberg.DataFi
 		b.LowerBoundValues(micros(*f.MinStart)).UpperBoundValues(micros(*f.MaxStart))
 	}
 	return b.ValueCounts(values).NullValueCounts(nulls).Build(), nil
-}
-
-// monthOf returns the month of a time, counted from January 1970.
-func monthOf(ms int64) int32 {
-	at := time.UnixMilli(ms).UTC()
-	return int32((at.Year()-1970)*12 + int(at.Month()) - 1)
 }

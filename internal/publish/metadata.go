@@ -89,9 +89,9 @@ func parse(raw []byte) (*metadata, error) {
 
 // newMetadata returns the metadata of a table without rows.
 func newMetadata(location string, s *iceberg.Schema) *metadata {
-	spec, _ := json.Marshal(iceberg.NewPartitionSpecID(wholeSpec)) // it never fails
+	spec, _ := json.Marshal(whole) // it never fails
 	return &metadata{FormatVersion: formatVersion, UUID: uuid.NewString(), Location: location, LastColumn: s.HighestFieldID(),
-		Schemas: []*iceberg.Schema{s}, CurrentSchema: s.ID, Specs: []json.RawMessage{spec}, LastPartition: monthField - 1,
+		Schemas: []*iceberg.Schema{s}, CurrentSchema: s.ID, Specs: []json.RawMessage{spec}, LastPartition: iceberg.PartitionDataIDStart - 1,
 		SortOrders: json.RawMessage(`[{"order-id":0,"fields":[]}]`), Snapshots: []*snapshot{}, SnapshotLog: []logged{}}
 }
 
@@ -119,7 +119,6 @@ func (m *metadata) head() *snapshot {
 type change struct {
 	*table
 	schema     *iceberg.Schema
-	spec       *iceberg.PartitionSpec
 	snapshot   *snapshot // the new current one
 	tag        string
 	tagged     int64    // the snapshot that the tag names
@@ -131,16 +130,12 @@ type change struct {
 // apply returns the metadata after the change, as a catalog would make it.
 func (c *change) apply() *metadata {
 	m := *c.meta
-	m.Schemas, m.Specs, m.Snapshots = slices.Clone(m.Schemas), slices.Clone(m.Specs), slices.Clone(m.Snapshots)
+	m.Schemas, m.Snapshots = slices.Clone(m.Schemas), slices.Clone(m.Snapshots)
 	m.Refs, m.Properties = maps.Collect(maps.All(m.Refs)), maps.Collect(maps.All(m.Properties))
 	m.LastUpdated = max(m.LastUpdated, time.Now().UnixMilli()) // the clock that last changed the table may be ahead
 	if c.schema != nil {
 		m.Schemas, m.CurrentSchema = append(m.Schemas, c.schema), c.schema.ID
 		m.LastColumn = max(m.LastColumn, c.schema.HighestFieldID())
-	}
-	if c.spec != nil {
-		raw, _ := json.Marshal(c.spec) // it never fails
-		m.Specs, m.DefaultSpec, m.LastPartition = append(m.Specs, raw), c.spec.ID(), max(m.LastPartition, monthField)
 	}
 	if s := c.snapshot; s != nil {
 		m.Snapshots, m.LastSequenceNumber, m.CurrentSnapshot = append(m.Snapshots, s), s.SequenceNumber, &s.ID
@@ -177,10 +172,6 @@ func (c *change) updates() (out []map[string]any) {
 	if c.schema != nil {
 		add("add-schema", map[string]any{"schema": c.schema, "last-column-id": max(c.meta.LastColumn, c.schema.HighestFieldID())})
 		add("set-current-schema", map[string]any{"schema-id": lastAdded})
-	}
-	if c.spec != nil {
-		add("add-spec", map[string]any{"spec": c.spec})
-		add("set-default-spec", map[string]any{"spec-id": lastAdded})
 	}
 	if c.snapshot != nil {
 		add("add-snapshot", map[string]any{"snapshot": c.snapshot})

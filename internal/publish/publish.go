@@ -183,7 +183,7 @@ func (p *publication) run(ctx context.Context) error {
 	if err := p.upload(ctx, tables); err != nil {
 		return err
 	}
-	if err := p.commitAll(ctx, tables); err != nil {
+	if err := p.commit(ctx, tables); err != nil {
 		return err
 	}
 	for _, t := range tables {
@@ -208,36 +208,13 @@ func (p *publication) upload(ctx context.Context, tables []*table) error {
 	return group.Wait()
 }
 
-// commitAll commits the tables: in one commit if the catalog supports that, otherwise one at a time,
-// and the calls last. So when the calls have a commit, all tables have it.
-func (p *publication) commitAll(ctx context.Context, tables []*table) error {
-	if p.catalog.atomic() {
-		return p.commit(ctx, tables...)
-	}
-	one := func(t *table, ctx context.Context) error { return p.commit(ctx, t) }
+// commit commits the tables, and the calls last. So when the calls have a commit, all tables have it.
+func (p *publication) commit(ctx context.Context, tables []*table) error {
 	last := max(len(tables)-1, 0)
-	if err := each(ctx, tables[:last], one); err != nil {
+	if err := each(ctx, tables[:last], (*table).commit); err != nil {
 		return err
 	}
-	return each(ctx, tables[last:], one)
-}
-
-// commit commits the snapshot's files to tables, in one commit of the catalog.
-func (p *publication) commit(ctx context.Context, tables ...*table) error {
-	var changes []*change
-	for _, t := range tables {
-		c, err := t.plan(ctx)
-		if err != nil {
-			return err
-		}
-		if c != nil {
-			changes = append(changes, c)
-		}
-	}
-	if len(changes) == 0 {
-		return nil
-	}
-	return p.catalog.commit(ctx, changes)
+	return each(ctx, tables[last:], (*table).commit)
 }
 
 // each processes all tables concurrently.

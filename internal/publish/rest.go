@@ -23,17 +23,14 @@ import (
 // server is a catalog that speaks Iceberg's REST protocol:
 // https://iceberg.apache.org/rest-catalog-spec
 type server struct {
-	client       *http.Client
-	base         string // of all addresses below
-	prefix       string // the server's prefix for namespaces
-	namespace    []string
-	separator    string // between a namespace's parts, in addresses
-	transactions bool
+	client    *http.Client
+	base      string // of all addresses below
+	prefix    string // the server's prefix for namespaces
+	namespace []string
+	separator string // between a namespace's parts, in addresses
 }
 
 const (
-	// transactions is the endpoint that commits several tables, as a catalog lists it.
-	transactions = "POST /v1/{prefix}/transactions/commit"
 	// answerTime is the timeout for a catalog's response, and answerSize its maximum size.
 	answerTime = time.Minute
 	answerSize = 64 << 20
@@ -118,7 +115,6 @@ func (s *server) configure(ctx context.Context, o *Access) error {
 	}
 	var config struct {
 		Defaults, Overrides map[string]string
-		Endpoints           []string
 	}
 	if err := s.do(ctx, http.MethodGet, "/config?"+query.Encode(), nil, &config); err != nil {
 		return err
@@ -130,7 +126,6 @@ func (s *server) configure(ctx context.Context, o *Access) error {
 			return err
 		}
 	}
-	s.transactions = slices.Contains(config.Endpoints, transactions)
 	if prefix := settings["prefix"]; prefix != "" {
 		s.prefix = "/" + prefix
 	}
@@ -281,8 +276,6 @@ func said(raw []byte) string {
 	return fmt.Sprintf("%.200s", strings.Join(strings.Fields(text), " "))
 }
 
-func (s *server) atomic() bool { return s.transactions }
-
 // take takes a table from a catalog's response.
 func (t *table) take(a *answer) (err error) {
 	if t.meta, err = parse(a.Metadata); err != nil {
@@ -324,26 +317,17 @@ func (s *server) create(ctx context.Context, t *table) error {
 	return t.take(&made)
 }
 
-func (s *server) commit(ctx context.Context, changes []*change) error {
-	var all []map[string]any
-	for _, c := range changes {
-		all = append(all, map[string]any{
-			"identifier": map[string]any{"namespace": s.namespace, "name": c.of.Name},
-			"requirements": []map[string]any{{"type": "assert-table-uuid", "uuid": c.meta.UUID},
-				{"type": "assert-ref-snapshot-id", "ref": mainBranch, "snapshot-id": c.meta.CurrentSnapshot}},
-			"updates": c.updates(),
-		})
-	}
-	path, body := s.path("tables", changes[0].of.Name), all[0]
-	if len(all) > 1 {
-		path, body = s.prefix+"/transactions/commit", map[string]any{"table-changes": all}
+func (s *server) commit(ctx context.Context, c *change) error {
+	body := map[string]any{
+		"identifier": map[string]any{"namespace": s.namespace, "name": c.of.Name},
+		"requirements": []map[string]any{{"type": "assert-table-uuid", "uuid": c.meta.UUID},
+			{"type": "assert-ref-snapshot-id", "ref": mainBranch, "snapshot-id": c.meta.CurrentSnapshot}},
+		"updates": c.updates(),
 	}
 	return retry(ctx, func() error {
-		err := s.once(ctx, http.MethodPost, path, body, nil)
+		err := s.once(ctx, http.MethodPost, s.path("tables", c.of.Name), body, nil)
 		if err == nil {
-			for _, c := range changes {
-				c.meta = c.apply()
-			}
+			c.meta = c.apply()
 			return nil
 		}
 		status, ok := errors.AsType[*statusError](err)
@@ -354,16 +338,12 @@ func (s *server) commit(ctx context.Context, changes []*change) error {
 			return err
 		}
 		// Its answer, or that to an attempt before, may be lost.
-		committed := true
-		for _, c := range changes {
-			if e := s.load(ctx, c.table); e != nil {
-				return backoff.Permanent(errors.Join(err, e))
-			}
-			committed = committed && c.meta != nil && c.meta.Properties[published] == c.publishes() &&
-				(c.snapshot == nil || c.meta.head() != nil && c.meta.head().ID == c.snapshot.ID)
+		if e := s.load(ctx, c.table); e != nil {
+			return backoff.Permanent(errors.Join(err, e))
 		}
 		switch {
-		case committed:
+		case c.meta != nil && c.meta.Properties[published] == c.publishes() &&
+			(c.snapshot == nil || c.meta.head() != nil && c.meta.head().ID == c.snapshot.ID):
 			return nil
 		case ok && status.status == http.StatusConflict:
 			return backoff.Permanent(conflict(s.base))

@@ -28,7 +28,7 @@ import (
 type table struct {
 	*publication
 	of    *schema.Table
-	start int            // field id of the column whose month partitions the files; 0: none
+	start int            // field id of the column with the start of a row's call; 0: none
 	files []*layout.File // that the table should have
 
 	meta    *metadata // as the catalog has it; nil: the table does not exist
@@ -52,13 +52,12 @@ const (
 	published = "callhouse.published" // the property that records the last publication
 	toKey     = "callhouse.to"        // the property with the destination whose lock protects the table
 	filesKey  = "callhouse.files"     // in a snapshot's summary: a sum of its files' addresses
-	bytesKey  = "callhouse.manifest-bytes"
 	tagPrefix = "snapshot-"
 )
 
 var (
 	objectRE   = regexp.MustCompile(`^(.+-[0-9a-f]{16})-([0-9]+)\.parquet$`)
-	manifestRE = regexp.MustCompile(`^([0-9]{6,}-[0-9a-f]{16})-(?:m[01]|list)\.avro$`)
+	manifestRE = regexp.MustCompile(`^([0-9]{6,}-[0-9a-f]{16})-(?:m0|list)\.avro$`)
 )
 
 // stemOf returns the beginning of the name of a file's copy, which its size follows. Equal names mean
@@ -214,6 +213,15 @@ func (t *table) send(ctx context.Context, f *layout.File, c *copied, lost bool) 
 	return nil
 }
 
+// commit commits the snapshot's files to the table.
+func (t *table) commit(ctx context.Context) error {
+	c, err := t.plan(ctx)
+	if err != nil || c == nil {
+		return err
+	}
+	return t.catalog.commit(ctx, c)
+}
+
 // plan determines the change of the table, and writes the manifests that it names; nil: the table is
 // up to date.
 func (t *table) plan(ctx context.Context) (*change, error) {
@@ -226,10 +234,6 @@ func (t *table) plan(ctx context.Context) (*change, error) {
 		}
 		c.schema, _ = schemaOf(t.of, next)
 	}
-	if t.start != 0 && len(t.meta.Specs) == 1 {
-		spec := t.spec(monthSpec)
-		c.spec = &spec
-	}
 	var uris []string
 	t.result = Table{Name: t.of.Name, Files: len(t.files)}
 	for _, f := range t.files {
@@ -238,7 +242,7 @@ func (t *table) plan(ctx context.Context) (*change, error) {
 	}
 	slices.Sort(uris)
 	sum := sha256.Sum256([]byte(strings.Join(uris, "\n")))
-	if head := t.meta.head(); head != nil && head.Summary[filesKey] == hex.EncodeToString(sum[:]) && t.hasManifests(head) {
+	if head := t.meta.head(); head != nil && head.Summary[filesKey] == hex.EncodeToString(sum[:]) {
 		c.tagged = head.ID
 	} else {
 		columns := c.schema
@@ -272,7 +276,7 @@ func (t *table) plan(ctx context.Context) (*change, error) {
 	if r, ok := t.meta.Refs[c.tag]; ok && r.Snapshot == c.tagged {
 		c.tag = ""
 	}
-	if c.schema == nil && c.spec == nil && c.snapshot == nil && c.tag == "" && len(c.untag)+len(c.gone)+len(c.properties) == 0 {
+	if c.schema == nil && c.snapshot == nil && c.tag == "" && len(c.untag)+len(c.gone)+len(c.properties) == 0 {
 		return nil, nil
 	}
 	return c, nil
@@ -297,17 +301,6 @@ func (t *table) properties() map[string]string {
 	return properties
 }
 
-// hasManifests reports whether a snapshot's list and manifests are at the destination in full length.
-func (t *table) hasManifests(s *snapshot) bool {
-	size := int64(0)
-	for _, o := range t.listed {
-		if stem := manifestStem(o.URI); stem != "" && stem == manifestStem(s.ManifestList) {
-			size += o.Size
-		}
-	}
-	return strconv.FormatInt(size, 10) == s.Summary[bytesKey]
-}
-
 // manifestStem returns the beginning of the names of a snapshot's list and manifests; empty for other
 // objects.
 func manifestStem(uri string) string {
@@ -325,8 +318,8 @@ func (t *table) commitOf(ctx context.Context, columns *iceberg.Schema) (*snapsho
 	if head != nil {
 		s.Parent = &head.ID
 	}
-	var entries [2][]iceberg.ManifestEntry // by partitioning
-	var n, rows, size [3]int64             // by status
+	var entries []iceberg.ManifestEntry
+	var n, rows, size [3]int64 // by status
 	add := func(status iceberg.ManifestEntryStatus, f *layout.File, c copyAt) error {
 		desc, err := t.describe(f, c, status != iceberg.EntryStatusDELETED)
 		if err != nil {
@@ -340,7 +333,7 @@ func (t *table) commitOf(ctx context.Context, columns *iceberg.Schema) (*snapsho
 			}
 			e = iceberg.NewManifestEntry(status, id, &head.SequenceNumber, &head.SequenceNumber, desc)
 		}
-		entries[desc.SpecID()] = append(entries[desc.SpecID()], e)
+		entries = append(entries, e)
 		n[status]++
 		rows[status] += f.Rows
 		size[status] += c.size
@@ -370,19 +363,14 @@ func (t *table) commitOf(ctx context.Context, columns *iceberg.Schema) (*snapsho
 		}
 	}
 	stem := fmt.Sprintf("%s/%s-%016x", t.folder("metadata"), layout.SnapshotName(t.snap.Manifest.Snapshot), rand.Uint64())
-	written := int64(0)
 	put := func(uri string, b *bytes.Buffer) error {
-		written += int64(b.Len())
 		return t.store.Put(ctx, uri, bytes.NewReader(b.Bytes()), int64(b.Len()))
 	}
 	var manifests []iceberg.ManifestFile
-	for id, of := range entries {
-		if len(of) == 0 {
-			continue
-		}
+	if len(entries) > 0 {
 		var b bytes.Buffer
-		uri := fmt.Sprintf("%s-m%d.avro", stem, id)
-		m, err := iceberg.WriteManifest(uri, &b, formatVersion, t.spec(id), columns, s.ID, of)
+		uri := stem + "-m0.avro"
+		m, err := iceberg.WriteManifest(uri, &b, formatVersion, whole, columns, s.ID, entries)
 		if err := errors.Join(err, put(uri, &b)); err != nil {
 			return nil, err
 		}
@@ -401,7 +389,7 @@ func (t *table) commitOf(ctx context.Context, columns *iceberg.Schema) (*snapsho
 		"added-data-files": n[added], "added-records": rows[added], "added-files-size": size[added],
 		"deleted-data-files": n[deleted], "deleted-records": rows[deleted], "removed-files-size": size[deleted],
 		"total-data-files": n[existing] + n[added], "total-records": rows[existing] + rows[added],
-		"total-files-size": size[existing] + size[added], bytesKey: written,
+		"total-files-size": size[existing] + size[added],
 	} {
 		s.Summary[name] = strconv.FormatInt(n, 10)
 	}
