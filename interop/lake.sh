@@ -40,7 +40,7 @@ newest() {
 }
 
 crash() {
-	go test ./internal/publish -v -count=1 -timeout 120m -rapid.checks 200 -args -long -kills 50 -versitygw "$CALLHOUSE_VERSITYGW"
+	go test ./internal/publish -v -count=1 -timeout 120m -rapid.checks 200 -args -long -kills 50
 }
 
 for part in ${@:-oldest catalogs newest crash}; do "$part"; done

@@ -2,10 +2,7 @@ package publish
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path"
@@ -17,14 +14,9 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/loopback"
-	"callhouse/internal/publish/s3test"
-	"callhouse/internal/test"
 )
 
-var (
-	kills   = longtest.Int("kills", 3, 60, "how many publications are killed")
-	gateway = flag.String("versitygw", "", "kill them at the S3 server that this `PROGRAM` is")
-)
+var kills = longtest.Int("kills", 3, 60, "how many publications are killed")
 
 // killedTime is how long the lock of a killed publication lasts.
 const killedTime = 2 * time.Second
@@ -50,7 +42,7 @@ func TestMain(m *testing.M) {
 // fail. A table always has the files of a single commit; once a publication completes, all tables
 // have those of the last commit, nothing is left over, and no complete file was uploaded again.
 func TestKilledForReal(t *testing.T) {
-	b := newGateway(t)
+	b := newBucket(t)
 	h := newTestWarehouse(t)
 	l := newLake(h, "s3://lake/killed")
 	commits := committed{}
@@ -100,20 +92,6 @@ func TestKilledForReal(t *testing.T) {
 	if killed == 0 && *kills > 20 {
 		t.Error("none was killed")
 	}
-}
-
-// newGateway starts a bucket that sometimes fails, in front of a real S3 server if there is one.
-func newGateway(t *testing.T) *bucket {
-	b := newBucket(t)
-	if *gateway != "" {
-		proxy := os.Getenv("AWS_ENDPOINT_URL")
-		s3test.Start(t, *gateway, "lake")
-		to, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL"))
-		test.OK(t, err)
-		b.Handler = httputil.NewSingleHostReverseProxy(to) // the host must stay as signed
-		t.Setenv("AWS_ENDPOINT_URL", proxy)
-	}
-	return b
 }
 
 // committed is the set of file lists of each table, one per commit.

@@ -15,7 +15,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
-	"callhouse/internal/publish/s3test"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/test"
 )
@@ -70,7 +69,7 @@ func TestLakeCatalogs(t *testing.T) {
 	}
 	for _, jar := range jars {
 		t.Run(filepath.Base(jar), func(t *testing.T) {
-			s3test.Start(t, os.Getenv("CALLHOUSE_VERSITYGW"), "lake")
+			startS3(t, os.Getenv("CALLHOUSE_VERSITYGW"), "lake")
 			uri := startCatalog(t, jar)
 			t.Setenv("CALLHOUSE_RESOURCES", "all")
 			c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 300, Days: 70}})

@@ -19,7 +19,6 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/publish"
-	"callhouse/internal/publish/s3test"
 	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
@@ -188,7 +187,7 @@ func TestLakeReaders(t *testing.T) {
 	}
 	places := map[string]string{"folder": t.TempDir()}
 	if gateway := os.Getenv("CALLHOUSE_VERSITYGW"); gateway != "" {
-		s3test.Start(t, gateway, "lake")
+		startS3(t, gateway, "lake")
 		places["bucket"] = "s3://lake"
 	}
 

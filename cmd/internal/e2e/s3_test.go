@@ -1,5 +1,4 @@
-// Package s3test runs a real S3 server for tests. Only tests import it.
-package s3test
+package e2e
 
 import (
 	"context"
@@ -15,9 +14,9 @@ import (
 	"callhouse/internal/test"
 )
 
-// Start starts program, which must be versitygw, on the loopback interface, with an empty bucket.
-// It sets the environment variables of S3 clients. The server ends with the test.
-func Start(t *testing.T, program, bucket string) {
+// startS3 starts program, which must be versitygw, on the loopback interface, with an empty bucket. It
+// sets the environment variables of S3 clients. The server ends with the test.
+func startS3(t *testing.T, program, bucket string) {
 	t.Helper()
 	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	test.OK(t, err)
