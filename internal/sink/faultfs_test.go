@@ -27,6 +27,8 @@ type faultFS struct {
 	err  error // the error of the failing operation
 	at   int   // the failing operation; negative: none
 	stop bool  // and all later ones
+	// before is called before each operation that does not fail, or in the middle of a write.
+	before func(k int)
 
 	mu    sync.Mutex
 	n     int
@@ -46,6 +48,9 @@ func (f *faultFS) op(name string, paths ...string) error {
 	if k == f.at || f.stop && f.at >= 0 && k > f.at {
 		f.fired = true
 		return fmt.Errorf("%s: %w", name, f.err)
+	}
+	if f.before != nil {
+		f.before(k)
 	}
 	return nil
 }
@@ -120,11 +125,15 @@ type faultFile struct {
 
 // Write fails like a full disk, after a part of the data.
 func (f *faultFile) Write(p []byte) (int, error) {
-	if err := f.fs.op("write", f.name); err != nil {
-		n, _ := f.File.Write(p[:len(p)/2])
-		return n, err
+	half, err := f.File.Write(p[:len(p)/2])
+	if err == nil {
+		err = f.fs.op("write", f.name)
 	}
-	return f.File.Write(p)
+	if err != nil {
+		return half, err
+	}
+	rest, err := f.File.Write(p[half:])
+	return half + rest, err
 }
 
 func (f *faultFile) Sync() error { return f.fs.do(f.File.Sync, "sync", f.name) }

@@ -36,30 +36,45 @@ func newMemDir() *memNode {
 	return &memNode{dir: map[string]*memNode{}, syncedDir: map[string]*memNode{}}
 }
 
+// clone returns a copy.
+func (m *memFS) clone() *memFS { return m.copied(false) }
+
 // afterPowerCut returns a file system with only the synced state.
-func (m *memFS) afterPowerCut() *memFS {
+func (m *memFS) afterPowerCut() *memFS { return m.copied(true) }
+
+func (m *memFS) copied(powerCut bool) *memFS {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	seen := map[*memNode]*memNode{} // hard links stay links
-	var clone func(n *memNode) *memNode
-	clone = func(n *memNode) *memNode {
+	var node func(n *memNode) *memNode
+	folder := func(names map[string]*memNode) map[string]*memNode {
+		out := map[string]*memNode{}
+		for name, child := range names {
+			out[name] = node(child)
+		}
+		return out
+	}
+	node = func(n *memNode) *memNode {
 		if c := seen[n]; c != nil {
 			return c
 		}
 		c := &memNode{target: n.target}
 		seen[n] = c
-		if n.dir != nil {
-			c.dir = map[string]*memNode{}
-			for name, child := range n.syncedDir {
-				c.dir[name] = clone(child)
+		switch {
+		case n.dir == nil:
+			c.content, c.syncedContent = bytes.Clone(n.content), bytes.Clone(n.syncedContent)
+		default:
+			c.dir, c.syncedDir = map[string]*memNode{}, folder(n.syncedDir)
+			if !powerCut {
+				c.dir = folder(n.dir)
 			}
-			c.syncedDir = maps.Clone(c.dir)
-			return c
 		}
-		c.content, c.syncedContent = bytes.Clone(n.syncedContent), bytes.Clone(n.syncedContent)
+		if powerCut {
+			c.dir, c.content = maps.Clone(c.syncedDir), bytes.Clone(c.syncedContent)
+		}
 		return c
 	}
-	return &memFS{root: clone(m.root)}
+	return &memFS{root: node(m.root)}
 }
 
 // look returns the node at path and its parent.
