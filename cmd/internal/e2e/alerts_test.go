@@ -13,6 +13,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/alert"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/test"
 )
@@ -126,6 +127,7 @@ func TestAlertsAfterARun(t *testing.T) {
 
 // A process that follows evaluates the rules after its commits, without waiting for the result.
 func TestAlertsWhileFollowing(t *testing.T) {
+	longtest.Only(t) // it waits for a process that follows by the real clock
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 42, Calls: 400, Days: 1, Steady: true}})
 	bin := t.TempDir()
 	linkProgram(t, bin, "query")

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,35 +89,6 @@ func TestCallsOfCampaigns(t *testing.T) {
 	}
 }
 
-// A service that refuses the parameter campaign_id gets one such request, not one per campaign, and
-// none in the following nights until the time that the report names.
-func TestRefusedFilterIsRemembered(t *testing.T) {
-	t.Parallel()
-	var requested atomic.Int64
-	c := found(t, sandbox.Options{
-		World: sandbox.Config{Seed: 23, Calls: 100, Days: 2, Campaigns: 40}, OldFilters: true,
-		Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
-			if strings.Contains(r.Query, "campaign_id=") {
-				requested.Add(1)
-			}
-			return ""
-		},
-	})
-	var nights []int64
-	for range 4 {
-		before := requested.Load()
-		c.mustExtract("--resources", "campaigns,campaign_calls")
-		nights = append(nights, requested.Load()-before)
-		c.clock.Advance(24 * time.Hour)
-	}
-	if n := number(t, c.one("SELECT count(*) AS v FROM campaigns")); n < 20 {
-		t.Fatalf("%d campaigns", n)
-	}
-	if !slices.Equal(nights, []int64{1, 0, 1, 0}) {
-		t.Errorf("campaign_id was sent %v times in these nights", nights)
-	}
-}
-
 // joins returns the statements under Joins in docs/reference/organisation.md, by their initial
 // words in bold.
 func joins(t *testing.T) map[string]string {
@@ -153,6 +123,7 @@ func names(v any) string {
 // The statements of docs/reference/organisation.md return the sandbox's own facts about its
 // organisation and calls.
 func TestJoinsOfTheOrganisation(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 34, Calls: 200, Days: 2, Agents: 6},
 		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{"customers": 300, "knowledges": 6, "tools": 5}}})
@@ -183,7 +154,8 @@ func TestJoinsOfTheOrganisation(t *testing.T) {
 	check := func(name string, want []string, of func(row map[string]any) string) {
 		t.Helper()
 		var got []string
-		for _, row := range c.sql(doc[name]) {
+		rows, _ := c.objectsOf("sql", doc[name])
+		for _, row := range rows {
 			got = append(got, of(row))
 		}
 		slices.Sort(got)

@@ -199,6 +199,7 @@ func (e *estate) run(args ...string) result {
 
 // After each kind of failure, status begins with the problem, and its second line is the hint.
 func TestStatusNamesTheProblem(t *testing.T) {
+	longtest.Only(t) // it waits until services that do not answer are given up
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 20, Days: 3}})
 	c.mustExtract()

@@ -15,7 +15,7 @@ import (
 	"callhouse/internal/test"
 )
 
-// host is the machine of an example of deploy/: the program, the settings in its working folder,
+// host is the machine of an example of deploy/: the program, the settings,
 // and the key.
 type host struct {
 	*company
@@ -49,7 +49,7 @@ func (h *host) here(text string) string {
 func (h *host) run(command string, env ...string) string {
 	h.t.Helper()
 	cmd := exec.CommandContext(h.t.Context(), "/bin/sh", "-c", command)
-	cmd.Dir, cmd.Env = h.root, append([]string{"PATH=/usr/bin:/bin"}, env...)
+	cmd.Dir, cmd.Env = h.root, append([]string{"PATH=/usr/bin:/bin", "CALLHOUSE_CONFIG=" + filepath.Join(h.root, "callhouse.toml")}, env...)
 	said, err := cmd.CombinedOutput()
 	if err != nil {
 		h.t.Fatalf("%s: %v\n%s", command, err, said)

@@ -19,7 +19,7 @@ import (
 	"callhouse/internal/test"
 )
 
-var nightCalls = longtest.Int("night-calls", 1200, 20000, "calls known before the night of TestNightCostsTheMinimum")
+var nightCalls = longtest.Int("night-calls", 300, 20000, "calls known before the night of TestNightCostsTheMinimum")
 
 // instant returns the instant, in milliseconds, of a statement.
 func (c *company) instant(statement string) int64 {
@@ -34,7 +34,6 @@ func (c *company) instant(statement string) int64 {
 // since the night before and can have a transcript. Without new calls it costs only the pages.
 func TestNightCostsTheMinimum(t *testing.T) {
 	t.Parallel()
-	longtest.Only(t)
 	known := int64(*nightCalls)
 	days := min(200, int(known/50)) // so that a night has one in two hundred calls, and some
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 7, Calls: known, Days: days}})

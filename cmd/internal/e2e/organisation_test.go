@@ -244,10 +244,10 @@ func TestResourceRequestedLater(t *testing.T) {
 	if want := fmt.Sprintf("changed %s %s Bookings, deleted %s", agent.ID, agent.Object["name"], base); got != want {
 		t.Errorf("changes: %v, want %v", got, want)
 	}
-	got = c.one(fmt.Sprintf("SELECT (SELECT count(*) FROM knowledges_at(n)) || ' ' || (SELECT name FROM agents_at(n) WHERE agent_id = '%s') AS v FROM (SELECT make_timestamptz(%d) AS n)",
+	rows, _ := c.objectsOf("sql", fmt.Sprintf("SELECT (SELECT count(*) FROM knowledges_at(n)) || ' ' || (SELECT name FROM agents_at(n) WHERE agent_id = '%s') AS v FROM (SELECT make_timestamptz(%d) AS n)",
 		agent.ID, night.Add(time.Hour).UnixMicro()))
-	if want := fmt.Sprint(len(world.Truth("knowledges", night)), " ", agent.Object["name"]); got != want {
-		t.Errorf("the night before there were %v, want %v", got, want)
+	if want := fmt.Sprint(len(world.Truth("knowledges", night)), " ", agent.Object["name"]); rows[0]["v"] != want {
+		t.Errorf("the night before there were %v, want %v", rows, want)
 	}
 }
 

@@ -114,6 +114,9 @@ func (c *company) tree() map[string][32]byte {
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string]sandbox.Options{"with v2": {}, "contract only": {ContractOnly: true}} {
+		if opts.ContractOnly && !longtest.On() {
+			continue
+		}
 		opts.World = sandbox.Config{Seed: 100, Calls: 450, Days: 12}
 		c := found(t, opts)
 		for night := range 2 {

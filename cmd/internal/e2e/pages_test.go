@@ -20,7 +20,7 @@ import (
 	"callhouse/internal/test"
 )
 
-var pageFlips = longtest.Int("page-flips", 40, 300, "at how many places in the pages of each table a bit is flipped")
+var pageFlips = longtest.Int("page-flips", 12, 300, "at how many places in the pages of each table a bit is flipped")
 
 // DuckDB never reads a changed bit of a page as another value: the checksum of the page's frame
 // makes it an error.

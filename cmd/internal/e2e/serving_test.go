@@ -25,6 +25,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/longtest"
 	logins "callhouse/internal/serve"
 	"callhouse/internal/test"
 	"callhouse/internal/words"
@@ -242,6 +243,7 @@ func TestBombs(t *testing.T) {
 
 // A statement that ends its process affects no other user.
 func TestAStatementEndsItsUsersProcess(t *testing.T) {
+	longtest.Only(t) // the pool's own tests in isolate end processes
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Agencies())
 	log := filepath.Join(t.TempDir(), "audit.jsonl")

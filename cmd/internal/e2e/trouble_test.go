@@ -20,6 +20,7 @@ import (
 	"callhouse/internal/calls"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/render"
@@ -224,6 +225,7 @@ var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
 // disk), every run ends, no acknowledged record is requested again, the warehouse is whole, and
 // after an undisturbed run it equals the service's truth, value for value.
 func TestRealWarehouseInTrouble(t *testing.T) {
+	longtest.Only(t) // the crawler's and the sink's tests take every failure by itself
 	rapid.Check(t, func(rt *rapid.T) {
 		tr := drawTrouble.Draw(rt, "trouble")
 		root, err := os.MkdirTemp("", "callhouse-trouble-")

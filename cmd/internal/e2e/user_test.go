@@ -225,7 +225,8 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 				longtest.Only(t)
 			}
 			c := found(t, w.opts)
-			c.mustExtract()
+			c.mustExtract("--resources", "all")
+			c.sameOrganisation()
 			// A thin list shows no changes of an ongoing call, whose record is fetched when it is
 			// over.
 			over := func() {

@@ -68,6 +68,7 @@ func (e *editor) edited(body objectJSON) bool {
 		call := item.(objectJSON)
 		return !e.edit(call["id"].(string), call)
 	})
+	body["total_count"] = nil // a call less would be missed
 	return true
 }
 
