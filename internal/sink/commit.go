@@ -110,7 +110,7 @@ func (m *maker) publish(ctx context.Context, plan func() ([]*unit, error), row f
 	complete func(*layout.Manifest)) (_ *commitResult, err error) {
 	m.b, err = newBuilder(m.w.opts.FS, m.w.opts.Root)
 	if err != nil {
-		return nil, m.failed(err)
+		return nil, err
 	}
 	if m.units, err = plan(); err == nil {
 		err = m.writeUnits(ctx)
@@ -140,29 +140,10 @@ func (m *maker) publish(ctx context.Context, plan func() ([]*unit, error), row f
 		}
 	}
 	if err != nil {
-		err = m.failed(err)
 		m.b.Discard()
 		return nil, err
 	}
 	return &m.made, nil
-}
-
-// failed adds to the error of a full disk how much the commit needs: about twice the journal, and the
-// current size of the files that it rewrites.
-func (m *maker) failed(err error) error {
-	if !disk.IsNoSpace(err) {
-		return err
-	}
-	var wants int64
-	for _, s := range m.in.frames.Segments {
-		wants += 2 * s.Size
-	}
-	for _, u := range m.units {
-		for _, period := range u.from {
-			wants += m.was.BytesOf(period)
-		}
-	}
-	return &disk.NoSpaceError{Root: m.w.opts.Root, Wants: wants, Err: err}
 }
 
 // writeUnits writes the units, several at a time.

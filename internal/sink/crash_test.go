@@ -155,7 +155,7 @@ func checkStory(t *testing.T, fsys disk.FS, root string, want states) {
 			t.Fatalf("call %s was acknowledged and is lost", id)
 		}
 	}
-	if refs, _, err := ListSegments(fsys, root); err != nil || len(refs) > 0 {
+	if refs, err := ListSegments(fsys, root); err != nil || len(refs) > 0 {
 		t.Fatalf("the journal holds %v after a commit (%v)", refs, err)
 	}
 }

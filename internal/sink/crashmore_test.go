@@ -100,7 +100,7 @@ func at(fsys disk.FS, root string, days int) (*Warehouse, error) {
 // chooses the files that it reads.
 func wholeOn(t *testing.T, fsys disk.FS, root string) {
 	t.Helper()
-	r, err := Verify(context.Background(), VerifyOptions{Root: root, All: true, FS: fsys})
+	r, err := Verify(context.Background(), VerifyOptions{Root: root, FS: fsys})
 	test.OK(t, err)
 	if !r.Whole() {
 		t.Fatalf("the warehouse is damaged: %v", r.Problems)

@@ -193,14 +193,6 @@ var damages = map[string]struct {
 			m.Files = append(m.Files, f)
 		})
 	}},
-	"tool-call-less": {"count", func(d *damage) {
-		d.rows(d.file("tool_calls", today), &schema.ToolCalls, func(r []parquet.Row) []parquet.Row { return r[:len(r)-1] })
-	}},
-	"tool-calls-not-listed": {"count", func(d *damage) {
-		d.manifest(func(m *layout.Manifest) {
-			m.Files = slices.DeleteFunc(m.Files, func(f layout.File) bool { return f.Table == "tool_calls" && f.Period == "2026-10" })
-		})
-	}},
 	"turns-of-no-calls": {"reference", func(d *damage) {
 		d.manifest(func(m *layout.Manifest) {
 			f := *d.file("transcript_turns", "2026-10")
@@ -245,7 +237,7 @@ var damages = map[string]struct {
 		d.manifest(func(*layout.Manifest) { *f = *now })
 	}},
 	"journal-broken": {"journal", func(d *damage) {
-		refs, _, err := ListSegments(anywhere, d.root)
+		refs, err := ListSegments(anywhere, d.root)
 		test.OK(d.t, err)
 		d.bytes(segmentPath(d.root, refs[0]), func(b []byte) []byte {
 			bad := slices.Clone(b)

@@ -224,6 +224,17 @@ func TestOtherLines(t *testing.T) {
 	}
 }
 
+// waiting is a file of which each read waits.
+type waiting struct {
+	disk.File
+	turn chan<- bool
+}
+
+func (f waiting) ReadAt(b []byte, at int64) (int, error) {
+	f.turn <- true
+	return f.File.ReadAt(b, at)
+}
+
 // While a frame is read, others are.
 func TestFramesTogether(t *testing.T) {
 	path, line := filepath.Join(t.TempDir(), "1"), appendFrame(nil, []byte(`{"kind":"missing","id":"a"}`))
@@ -232,7 +243,7 @@ func TestFramesTogether(t *testing.T) {
 	test.OK(t, err)
 	turn := make(chan bool)
 	frames := journalFrames{Segments: []*segment{{file: file, Size: int64(len(line))},
-		{file: interruptible{file, func() error { turn <- true; return nil }}, Size: int64(len(line))}}}
+		{file: waiting{file, turn}, Size: int64(len(line))}}}
 	go func() {
 		<-turn // it reads the header
 		_, _ = frames.Record(framePlace{Segment: 0}, 0)

@@ -77,8 +77,7 @@ func TestSingleRecord(t *testing.T) {
 	w = aRun(t, fsys, root, 1)
 	fetchOne(t, w, "one")
 	fsys.at = fsys.n
-	var full *disk.NoSpaceError
-	if err := w.Commit(t.Context(), doneRow(w)); !errors.As(err, &full) {
+	if err := w.Commit(t.Context(), doneRow(w)); !disk.IsNoSpace(err) {
 		t.Fatalf("the commit gave %v", err)
 	}
 	test.OK(t, w.Record(t.Context(), failedRow(w, "no room")))

@@ -83,7 +83,7 @@ func (w *Warehouse) recover() (err error) {
 			return err
 		}
 	}
-	refs, odd, err := ListSegments(fsys, root)
+	refs, err := ListSegments(fsys, root)
 	if err != nil {
 		return err
 	}
@@ -101,11 +101,8 @@ func (w *Warehouse) recover() (err error) {
 		return in
 	})
 	w.sealed, w.leftover = refs, slices.Clone(refs)
-	for _, l := range append(odd, missingSegments(refs, w.current)...) {
+	for _, l := range missingSegments(refs, w.current) {
 		w.lostJournal(l)
-		if l.Path != "" {
-			w.foreign = append(w.foreign, l.Path)
-		}
 	}
 	if w.opts.ReadOnly {
 		return nil

@@ -285,11 +285,5 @@ func (r *Reader) Find(ctx context.Context, id string) (found *calls.Call, err er
 			return found, err
 		}
 	}
-	// A damaged filter may have hidden the call.
-	for _, f := range r.Files(schema.Calls.Name) {
-		if err := r.VerifyChecksum(f); err != nil {
-			return nil, err
-		}
-	}
 	return nil, nil
 }

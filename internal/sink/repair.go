@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -301,9 +300,6 @@ func (w *Warehouse) Repair(ctx context.Context, dry bool, row func(*RepairPlan) 
 	if s == nil {
 		return nil, fmt.Errorf("repair: %w", layout.ErrNoWarehouse)
 	}
-	if err := w.foreignFiles(); err != nil {
-		return nil, err
-	}
 	plan, err := w.planRepair(ctx, s, progress)
 	if err != nil {
 		return nil, fmt.Errorf("repair: %w", err)
@@ -360,27 +356,3 @@ func (w *Warehouse) repairFiles(ctx context.Context, plan *RepairPlan, run schem
 	w.noteRecorded(run)
 	return w.switchTo(made.Snapshot, nil)
 }
-
-// foreignFiles returns an error for objects in the place of a part of the warehouse, which a repair
-// neither removes nor overwrites.
-func (w *Warehouse) foreignFiles() error {
-	current := filepath.Join(w.opts.Root, layout.CurrentName)
-	paths := w.foreign
-	if info, err := w.opts.FS.Lstat(current); err == nil && info.IsDir() {
-		paths = append(paths, current)
-	}
-	if len(paths) > 0 {
-		return &OccupiedError{paths[0]}
-	}
-	return nil
-}
-
-// OccupiedError means that something else is in the place of a part of the warehouse.
-type OccupiedError struct{ Path string }
-
-func (e *OccupiedError) Error() string {
-	return fmt.Sprintf("%s is not part of the warehouse, but has the name of a part", e.Path)
-}
-
-// Hint returns advice for the operator.
-func (e *OccupiedError) Hint() string { return "move it out of the warehouse, and repeat the command" }

@@ -173,43 +173,28 @@ func (c *journalFrames) Close() error {
 }
 
 // journalLoss is a part of a run's journal that cannot be read.
-type journalLoss struct {
-	Run, What string
-	Path      string // path of the object in place of a segment or a run's folder; empty if there is none
-}
+type journalLoss struct{ Run, What string }
 
-// ListSegments returns the segments on disk, oldest run first, and objects that are named like a run's
-// folder or a segment but are neither. It ignores other names.
-func ListSegments(fsys disk.FS, root string) (refs []layout.Segment, odd []journalLoss, err error) {
+// ListSegments returns the segments on disk, oldest run first. It ignores other names.
+func ListSegments(fsys disk.FS, root string) (refs []layout.Segment, err error) {
 	dir := filepath.Join(root, layout.JournalName)
 	runs, err := fsys.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("list the journal: %w", err)
+		return nil, fmt.Errorf("list the journal: %w", err)
 	}
 	for _, run := range runs {
-		path := filepath.Join(dir, run.Name())
 		if _, ok := layout.ParseRunID(run.Name()); !ok {
 			continue
 		}
-		if !run.IsDir() {
-			odd = append(odd, journalLoss{run.Name(), path + " is not a folder and was skipped", path})
-			continue
-		}
-		segments, err := fsys.ReadDir(path)
+		segments, err := fsys.ReadDir(filepath.Join(dir, run.Name()))
 		if err != nil {
-			return nil, nil, fmt.Errorf("list the journal: %w", err)
+			return nil, fmt.Errorf("list the journal: %w", err)
 		}
 		for _, f := range segments {
-			n, ok := layout.ParseSegmentName(f.Name())
-			switch {
-			case !ok:
-			case !f.Type().IsRegular():
-				at := filepath.Join(path, f.Name())
-				odd = append(odd, journalLoss{run.Name(), at + " is not a regular file and was skipped", at})
-			default:
+			if n, ok := layout.ParseSegmentName(f.Name()); ok {
 				refs = append(refs, layout.Segment{Run: run.Name(), Number: n})
 			}
 		}
@@ -217,7 +202,7 @@ func ListSegments(fsys disk.FS, root string) (refs []layout.Segment, odd []journ
 	slices.SortFunc(refs, func(a, b layout.Segment) int {
 		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Number, b.Number))
 	})
-	return refs, odd, nil
+	return refs, nil
 }
 
 // missingSegments returns the segments missing from runs that have others. A run's segments are numbered
@@ -296,7 +281,7 @@ func removeEmptyRuns(fsys disk.FS, root string) error {
 
 // journalSize returns the size of the journal on the disk.
 func journalSize(fsys disk.FS, root string) (bytes int64, err error) {
-	refs, _, err := ListSegments(fsys, root)
+	refs, err := ListSegments(fsys, root)
 	if err != nil && !disk.IsGone(err) {
 		return 0, err
 	}

@@ -97,7 +97,7 @@ func (x *things) close() {
 
 func (x *things) whole() {
 	x.Helper()
-	r, err := Verify(context.Background(), VerifyOptions{Root: x.root, FS: x.fsys, All: true})
+	r, err := Verify(context.Background(), VerifyOptions{Root: x.root, FS: x.fsys})
 	test.OK(x, err)
 	if !r.Whole() || len(r.Notes) > 0 {
 		x.Fatalf("verify finds %v, %v", r.Problems, r.Notes)

@@ -17,7 +17,7 @@ import (
 type Verdict struct {
 	FormatVersion int       `json:"format_version"`
 	At            time.Time `json:"at"`
-	Snapshot      int64     `json:"snapshot"` // the newest verified one
+	Snapshot      int64     `json:"snapshot"`
 	Problems      int64     `json:"problems"`
 	First         string    `json:"first,omitempty"` // path and kind of the first one
 	// Files are the paths, inside a snapshot, of the files with a problem; "" stands for the
@@ -37,10 +37,7 @@ type RecordingsVerdict struct {
 
 // SaveVerdict stores the result of a report, and the result for recordings.
 func SaveVerdict(root string, r *VerifyReport, recordings *RecordingsVerdict, now time.Time) error {
-	v := &Verdict{FormatVersion: layout.FormatVersion, At: now.UTC(), Recordings: recordings}
-	if len(r.Snapshots) > 0 {
-		v.Snapshot = slices.Max(r.Snapshots)
-	}
+	v := &Verdict{FormatVersion: layout.FormatVersion, At: now.UTC(), Snapshot: r.Snapshot, Recordings: recordings}
 	for _, p := range r.Problems {
 		folder, file := insideSnapshot(p.Path)
 		if folder == "" && strings.Contains(p.Path, "/") {

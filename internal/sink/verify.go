@@ -21,44 +21,45 @@ import (
 // VerifyOptions selects what to verify.
 type VerifyOptions struct {
 	Root     string
-	All      bool // the older snapshots as well
 	Progress func(Progress)
 	FS       disk.FS // nil: Disk
 }
 
-// VerifyReport is the result of Verify. Calls, Turns, Items and Runs count the rows of the current
-// snapshot.
+// VerifyReport is the result of Verify. Calls, Turns, Items and Runs count the rows.
 type VerifyReport struct {
-	Snapshots []int64   `json:"snapshots"`
-	Files     int       `json:"files"`
-	Bytes     int64     `json:"bytes"`
-	Calls     int64     `json:"calls"`
-	Turns     int64     `json:"transcript_turns"`
-	Items     int64     `json:"analysis_items"`
-	Runs      int64     `json:"runs"`
-	Journal   int64     `json:"journal_records"` // fetched, but not yet committed
-	Leftovers []string  `json:"leftovers"`       // of a crash; the next run removes them
-	Notes     []string  `json:"notes"`           // skipped checks and their reasons
-	Count     int64     `json:"problems"`
-	Problems  []Problem `json:"problem_list"`
+	Snapshot int64     `json:"snapshot"` // 0: its manifest cannot be read
+	Files    int       `json:"files"`
+	Bytes    int64     `json:"bytes"`
+	Calls    int64     `json:"calls"`
+	Turns    int64     `json:"transcript_turns"`
+	Items    int64     `json:"analysis_items"`
+	Runs     int64     `json:"runs"`
+	Journal  int64     `json:"journal_records"` // fetched, but not yet committed
+	Notes    []string  `json:"notes"`           // skipped checks and their reasons
+	Count    int64     `json:"problems"`
+	Problems []Problem `json:"problem_list"`
 }
 
 // Whole reports whether there is no problem.
 func (r *VerifyReport) Whole() bool { return r.Count == 0 }
 
-// verifier checks the consistency of a warehouse.
+// verifier checks the consistency of a snapshot.
 type verifier struct {
 	opts       VerifyOptions
 	bad        Problems
 	report     VerifyReport
-	seen       *seenFiles
 	progress   func(int64)
 	tombstones *tombstones // of the current snapshot
+
+	mu    sync.Mutex
+	files int
+	bytes int64
+	ids   map[uint64]string // the file of calls in which an id was found, by a hash of the id
 }
 
-// Verify reads a whole warehouse and checks it against its own records: names, checksums,
+// Verify reads the current snapshot and checks it against its own records: names, checksums,
 // columns, every row. It takes no lock and changes nothing, so it may be called during a run. It
-// needs memory for a row group, plus 8 bytes per call. It returns an error only if it could not
+// needs memory for a row group, plus about 50 bytes per call. It returns an error only if it could not
 // finish; faults are in the report. It cannot judge data of a newer callhouse, and returns a
 // *layout.VersionError for it.
 func Verify(ctx context.Context, opts VerifyOptions) (*VerifyReport, error) {
@@ -72,8 +73,8 @@ func Verify(ctx context.Context, opts VerifyOptions) (*VerifyReport, error) {
 		}
 		opts.FS = fsys
 	}
-	v := &verifier{opts: opts, seen: newSeenFiles()}
-	v.report.Leftovers, v.report.Notes = []string{}, []string{}
+	v := newVerifier(opts)
+	v.report.Notes = []string{}
 	current, err := v.current()
 	if err != nil {
 		return nil, err
@@ -82,38 +83,27 @@ func Verify(ctx context.Context, opts VerifyOptions) (*VerifyReport, error) {
 		if v.tombstones, err = v.readTombstones(current); err != nil {
 			return nil, err
 		}
-	}
-	snapshots, err := v.snapshots(current)
-	if err != nil {
-		return nil, err
-	}
-	if len(snapshots) > 0 {
-		var total int64
-		for _, s := range snapshots {
-			total += s.Manifest.Rows(schema.Calls.Name)
-		}
-		v.progress = counter(opts.Progress, "verified", total)
-		for _, s := range snapshots {
-			if err := v.snapshot(ctx, s); err != nil {
-				return nil, err
-			}
-			v.report.Snapshots = append(v.report.Snapshots, s.Manifest.Snapshot)
-		}
-	}
-	if current != nil {
 		m := current.Manifest
-		v.report.Calls, v.report.Turns = m.Rows(schema.Calls.Name), m.Rows(schema.Turns.Name)
+		v.progress = counter(opts.Progress, "verified", m.Rows(schema.Calls.Name))
+		if err := v.snapshot(ctx, current); err != nil {
+			return nil, err
+		}
+		v.report.Snapshot, v.report.Calls, v.report.Turns = m.Snapshot, m.Rows(schema.Calls.Name), m.Rows(schema.Turns.Name)
 		v.report.Items, v.report.Runs = m.Rows(schema.Items.Name), m.Rows(schema.Runs.Name)
 	}
-	if err := v.outside(current); err != nil {
+	if err := v.journal(current); err != nil {
 		return nil, err
 	}
-	v.report.Files, v.report.Bytes = v.seen.files, v.seen.bytes
+	v.report.Files, v.report.Bytes = v.files, v.bytes
 	v.report.Count, v.report.Problems = v.bad.count, v.bad.List()
 	if v.report.Problems == nil {
 		v.report.Problems = []Problem{}
 	}
 	return &v.report, nil
+}
+
+func newVerifier(opts VerifyOptions) *verifier {
+	return &verifier{opts: opts, ids: map[uint64]string{}}
 }
 
 // current reads the current snapshot's manifest; nil if it is broken.
@@ -140,40 +130,6 @@ func (v *verifier) current() (*layout.Snapshot, error) {
 	return nil, nil
 }
 
-// snapshots returns the snapshots to verify, the current one first, if there is one.
-func (v *verifier) snapshots(current *layout.Snapshot) (out []*layout.Snapshot, _ error) {
-	if current != nil {
-		out = append(out, current)
-	}
-	if !v.opts.All {
-		return out, nil
-	}
-	numbers, err := layout.SnapshotNumbers(v.opts.FS, v.opts.Root)
-	if err != nil {
-		v.bad.Add("manifest", layout.SnapshotsName, "%v", err)
-	}
-	for _, n := range slices.Backward(numbers) {
-		if current != nil && (n >= current.Manifest.Snapshot || n < current.Manifest.Oldest) {
-			continue
-		}
-		s, err := layout.OpenSnapshot(v.opts.FS, v.opts.Root, n)
-		if disk.IsGone(err) {
-			if _, gone := v.opts.FS.Lstat(filepath.Join(v.opts.Root, layout.SnapshotsName, layout.SnapshotName(n))); disk.IsGone(gone) {
-				continue // removed just now
-			}
-		}
-		switch {
-		case isNewer(err):
-			return nil, err
-		case err != nil:
-			v.bad.Add("manifest", filepath.ToSlash(filepath.Join(layout.SnapshotsName, layout.SnapshotName(n))), "%v", err)
-		default:
-			out = append(out, s)
-		}
-	}
-	return out, nil
-}
-
 // isNewer reports whether an error means that a newer callhouse wrote the data, which is not
 // damage.
 func isNewer(err error) bool {
@@ -181,8 +137,7 @@ func isNewer(err error) bool {
 	return errors.As(err, &version)
 }
 
-// snapshot verifies one snapshot. Files that an earlier one shares with it, by hard links, are not
-// read again.
+// snapshot verifies one snapshot.
 func (v *verifier) snapshot(ctx context.Context, s *layout.Snapshot) error {
 	v.manifest(s)
 	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(runtime.GOMAXPROCS(0))
@@ -198,7 +153,7 @@ func (v *verifier) snapshot(ctx context.Context, s *layout.Snapshot) error {
 		return err
 	}
 	v.unreferenced(s)
-	return v.unique(s)
+	return nil
 }
 
 // byPeriod groups a snapshot's files by content: each period, each resource, and the other tables
@@ -229,7 +184,9 @@ func (v *verifier) rel(path string) string {
 
 // verifier verifies parts of the warehouse.
 func (w *Warehouse) verifier() *verifier {
-	return &verifier{opts: VerifyOptions{Root: w.opts.Root, FS: w.opts.FS}, seen: newSeenFiles(), tombstones: w.forgotten}
+	v := newVerifier(VerifyOptions{Root: w.opts.Root, FS: w.opts.FS})
+	v.tombstones = w.forgotten
+	return v
 }
 
 // RunReport is the result of Check.
@@ -264,10 +221,7 @@ func (w *Warehouse) Check(ctx context.Context, before *layout.Snapshot) (*RunRep
 			return nil, err
 		}
 	}
-	if err := v.unique(s); err != nil {
-		return nil, err
-	}
-	r.Files, r.Count, r.Problems = v.seen.files, v.bad.count, v.bad.List()
+	r.Files, r.Count, r.Problems = v.files, v.bad.count, v.bad.List()
 	return r, nil
 }
 

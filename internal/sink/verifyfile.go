@@ -1,66 +1,20 @@
 package sink
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
-	"reflect"
 	"strings"
-	"sync"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 )
 
-// seenFiles remembers the files already read, so that shared files are read once.
-type seenFiles struct {
-	mu    sync.Mutex
-	info  map[string]fs.FileInfo  // by path inside a snapshot
-	said  map[string]*layout.File // its entry in a manifest
-	ids   map[string][]uint64     // hashes of the call ids, by path of a file of calls
-	files int
-	bytes int64
-}
-
-func newSeenFiles() *seenFiles {
-	return &seenFiles{info: map[string]fs.FileInfo{}, said: map[string]*layout.File{}, ids: map[string][]uint64{}}
-}
-
-// again reports whether the same file was read before, for the same entry of a manifest. The one file
-// of runs has the same path in every snapshot.
-func (s *seenFiles) again(f *layout.File, info fs.FileInfo) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if was, ok := s.info[f.Path]; ok && os.SameFile(was, info) && reflect.DeepEqual(s.said[f.Path], f) {
-		return true
-	}
-	s.info[f.Path], s.said[f.Path] = info, f
-	s.files++
-	s.bytes += info.Size()
-	return false
-}
-
-// interruptible is a file that is read until interrupted returns an error.
-type interruptible struct {
-	disk.File
-	interrupted func() error
-}
-
-func (f interruptible) ReadAt(b []byte, at int64) (int, error) {
-	if err := f.interrupted(); err != nil {
-		return 0, err
-	}
-	return f.File.ReadAt(b, at)
-}
-
-// file verifies one file as a whole: its existence, its size, its checksum. fresh reports whether
-// it was not read before, sound whether its rows can be read.
-func (v *verifier) file(ctx context.Context, s *layout.Snapshot, f *layout.File) (fresh, sound bool) {
+// file verifies one file as a whole: its existence, its size, its checksum. It reports whether its
+// rows can be read.
+func (v *verifier) file(s *layout.Snapshot, f *layout.File) (sound bool) {
 	at := v.rel(s.Path(f))
 	file, err := v.opts.FS.Open(s.Path(f))
 	if disk.IsGone(err) {
@@ -68,29 +22,25 @@ func (v *verifier) file(ctx context.Context, s *layout.Snapshot, f *layout.File)
 		if _, err := layout.OpenSnapshot(v.opts.FS, v.opts.Root, s.Manifest.Snapshot); !disk.IsGone(err) {
 			v.bad.Add("missing", at, "the file is not there")
 		}
-		return false, false
+		return false
 	}
 	if err != nil {
 		v.bad.Add("unreadable", at, "%v", err)
-		return false, false
+		return false
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err == nil && v.seen.again(f, info) {
-		return false, true
-	}
+	v.mu.Lock()
+	v.files, v.bytes = v.files+1, v.bytes+f.Bytes
+	v.mu.Unlock()
+	err = layout.VerifyChecksum(file, s.Path(f), f)
 	var damage *layout.DamageError
-	if err == nil {
-		err = layout.VerifyChecksum(interruptible{file, ctx.Err}, s.Path(f), f)
-	}
 	switch {
-	case ctx.Err() != nil: // the caller returns it
 	case errors.As(err, &damage):
 		v.bad.Add("checksum", at, "%s", damage.What)
 	case err != nil:
 		v.bad.Add("unreadable", at, "%v", err)
 	}
-	return true, err == nil
+	return err == nil
 }
 
 // manifest verifies a manifest by itself. Reading it already checked that it does not contradict
@@ -169,8 +119,6 @@ func (v *verifier) unreferenced(s *layout.Snapshot) {
 			case named[name]:
 			case strings.HasSuffix(name, ".parquet"):
 				v.bad.Add("unreferenced", v.rel(filepath.Join(s.Dir, name)), "the manifest does not list it, but a glob includes its rows")
-			default:
-				v.report.Leftovers = append(v.report.Leftovers, v.rel(filepath.Join(s.Dir, name)))
 			}
 		}
 	}

@@ -14,22 +14,19 @@ import (
 	"callhouse/internal/schema"
 )
 
-var toolUses = schema.Calls.Column("tool_uses")
-
 // idSeed is the seed of the hashes by which call ids are compared over all files.
 var idSeed = maphash.MakeSeed()
 
 // period verifies the files of one period, or of runs.
 func (v *verifier) period(ctx context.Context, s *layout.Snapshot, files []*layout.File) error {
-	readable, anew := true, false
+	readable := true
 	for _, f := range files {
-		fresh, sound := v.file(ctx, s, f)
+		readable = v.file(s, f) && readable
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		readable, anew = readable && sound, anew || fresh
 	}
-	if !readable || !anew || tableByName(files[0].Table) == nil {
+	if !readable || tableByName(files[0].Table) == nil {
 		return nil
 	}
 	if files[0].Table == schema.Runs.Name {
@@ -70,7 +67,10 @@ func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout
 	if files[0].Period == "" {
 		err = v.whole(s, checks[files[0].Table])
 	} else if checks[schema.Calls.Name] != nil { // otherwise the check of the manifest reported it
-		err = (&periodCheck{v: v, files: checks, calls: checks[schema.Calls.Name], tools: checks[schema.ToolCalls.Name]}).run(ctx)
+		err = (&periodCheck{v: v, files: checks, calls: checks[schema.Calls.Name]}).run(ctx)
+		if tools := checks[schema.ToolCalls.Name]; tools != nil && err == nil {
+			err = tools.count()
+		}
 	} else {
 		return nil
 	}
@@ -82,9 +82,12 @@ func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout
 	return err
 }
 
+// count counts the rows of a file that was not read otherwise.
+func (c *tableCheck) count() error { return c.All(func(parquet.Row) error { c.rows++; return nil }) }
+
 // whole verifies the file of a table without periods.
 func (v *verifier) whole(s *layout.Snapshot, c *tableCheck) error {
-	if err := c.All(func(parquet.Row) error { c.rows++; return nil }); err != nil {
+	if err := c.count(); err != nil {
 		return err
 	}
 	if of := resource.ByName(c.listed.Table); of != nil {
@@ -124,9 +127,6 @@ type periodCheck struct {
 	v     *verifier
 	files map[string]*tableCheck
 	calls *tableCheck
-	tools *tableCheck // nil: no call uses a tool
-	tool  parquet.Row // the next tool call, of the call being read or a later one
-	ids   []uint64
 }
 
 func (p *periodCheck) run(ctx context.Context) error {
@@ -151,9 +151,6 @@ func (p *periodCheck) run(ctx context.Context) error {
 		c.rows++
 		return true
 	}
-	if err := p.nextTool(); err != nil {
-		return err
-	}
 	for {
 		if more, err := in.ReadCall(call); err != nil {
 			return err
@@ -166,23 +163,11 @@ func (p *periodCheck) run(ctx context.Context) error {
 		if last.Row != nil {
 			p.order(last, call)
 		}
-		if err := p.call(call); err != nil {
-			return err
-		}
-		p.ids = append(p.ids, maphash.Bytes(idSeed, call.ID()))
+		p.call(call)
 		if p.v.progress != nil {
 			p.v.progress(1)
 		}
 		call, last = last, call
-	}
-	p.v.seen.mu.Lock()
-	p.v.seen.ids[p.calls.listed.Path] = p.ids
-	p.v.seen.mu.Unlock()
-	for p.tool != nil {
-		p.v.bad.Add("reference", p.tools.at, "a tool call belongs to call %s, which is not in this file, or comes earlier", p.toolCall())
-		if err := p.nextTool(); err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -196,11 +181,14 @@ func (p *periodCheck) order(last, call *calls.Call) {
 	}
 }
 
-// call verifies one call, with its turns, items and tool calls.
-func (p *periodCheck) call(call *calls.Call) error {
+// call verifies one call, with its turns and items.
+func (p *periodCheck) call(call *calls.Call) {
 	bad := func(kind, format string, args ...any) { p.v.bad.Add(kind, p.calls.at, format, args...) }
 	if day := layout.Day(call.Began()); !strings.HasPrefix(day, p.calls.listed.Period) {
 		bad("period", "call %s belongs to %s", call.ID(), day)
+	}
+	if other := p.v.place(call.ID(), p.calls.at); other != p.calls.at {
+		bad("twice", "call %s is also in %s", call.ID(), other)
 	}
 	if p.v.tombstones.Forgot(string(call.ID())) {
 		bad("forgotten", "a call in it was forgotten: %s", p.v.tombstones.Of(call.ID()))
@@ -215,30 +203,20 @@ func (p *periodCheck) call(call *calls.Call) error {
 	if r, _ := call.Recording(); call.OptedOut() && (turns > 0 || items > 0 || call.HasWithheld() || r.State == schema.RecordingStored) {
 		bad("withheld", "call %s is opted out of storage, but has data that must not be stored", call.ID())
 	}
-	tools := int32(0)
-	for ; p.tool != nil && p.toolCall() == string(call.ID()); tools++ {
-		if err := p.nextTool(); err != nil {
-			return err
-		}
-	}
-	if uses := call.Row[toolUses].Int32(); tools != uses {
-		bad("count", "call %s has %d tool calls, but tool_uses %d", call.ID(), tools, uses)
-	}
-	return nil
 }
 
-// nextTool reads the next tool call.
-func (p *periodCheck) nextTool() (err error) {
-	if p.tools == nil {
-		return nil
+// place returns the file in which a call was found first: at, unless it was found before. Ids are
+// compared by their hashes, of which no two among ten million are equal by chance.
+func (v *verifier) place(id []byte, at string) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	h := maphash.Bytes(idSeed, id)
+	if first, ok := v.ids[h]; ok {
+		return first
 	}
-	if p.tool, err = p.tools.Next(); p.tool != nil {
-		p.tools.rows++
-	}
-	return err
+	v.ids[h] = at
+	return at
 }
-
-func (p *periodCheck) toolCall() string { return string(p.tool[p.tools.Column("call_id")].ByteArray()) }
 
 // listKinds are the names of the rows of a call's lists.
 var listKinds = []string{"turn", "item", "recording"}

@@ -73,7 +73,6 @@ type Warehouse struct {
 	kinds      calls.Kinds // counted for kindsOf
 	kindsOf    *layout.Snapshot
 	verified   *verifiedFiles  // files already compared with their checksums
-	foreign    []string        // paths of foreign objects in the journal
 	notices    []string        // faults found and repaired, for the run's report
 	incomplete map[string]bool // runs whose journals lost a part, so that their recorded coverage may be wrong
 
@@ -197,14 +196,7 @@ func (w *Warehouse) Put(ctx context.Context, recs ...schema.Record) error {
 	if err := place(recs); err != nil {
 		return err
 	}
-	if err := w.journal.Put(ctx, recs); err != nil {
-		if disk.IsNoSpace(err) {
-			_, held := w.journal.Size()
-			return &disk.NoSpaceError{Root: w.opts.Root, Wants: held, Err: err}
-		}
-		return err
-	}
-	return nil
+	return w.journal.Put(ctx, recs)
 }
 
 // place sets the starts of the calls that records describe, unless they have them.

@@ -113,7 +113,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 			c.clock.Advance(20 * time.Hour)
 			c.extract(t.Context(), "--transcripts", "auto")
 			sameAsTruth(t, c)
-			extractAt(t.Context(), c.clock.Now, "verify", "--all", "--warehouse", c.warehouse).exits(t, cli.ExitOK)
+			extractAt(t.Context(), c.clock.Now, "verify", "--warehouse", c.warehouse).exits(t, cli.ExitOK)
 			again := c.service.Server.Stats().ByKind["bulk"] - requested
 			if off := m.state == schema.BulkAbsent || m.state == schema.BulkRefuted; off && again > 0 {
 				t.Errorf("the next night asked for %d v2 pages", again)

@@ -47,7 +47,7 @@ func (e *estate) orders() []order {
 	return []order{
 		{name: "plan", args: []string{"plan"}, reads: true},
 		{name: "status", args: []string{"status"}, reads: true},
-		{name: "verify", args: []string{"verify", "--all"}, reads: true},
+		{name: "verify", args: []string{"verify"}, reads: true},
 		{name: "verify --deep", args: []string{"verify", "--deep"}, reads: true},
 		{name: "show", args: []string{"show", e.callID}, reads: true, plain: true},
 		{name: "rollback --list", args: []string{"rollback", "--list"}, reads: true},
@@ -384,7 +384,7 @@ func TestDamageMatrix(t *testing.T) {
 				}
 				outcomes["repaired"]++
 			default:
-				if v := e.run("verify", "--all"); v.code != cli.ExitOK {
+				if v := e.run("verify"); v.code != cli.ExitOK {
 					outcomes["went on, and is known to be damaged"]++
 					break
 				}

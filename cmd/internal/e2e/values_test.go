@@ -74,7 +74,7 @@ func TestOptOutAfterTheCall(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(c.warehouse, layout.JournalName, "*")); len(left) > 0 {
 		t.Errorf("the journal holds %v", left)
 	}
-	e.extract("verify", "--all").exits(t, cli.ExitOK)
+	e.extract("verify").exits(t, cli.ExitOK)
 }
 
 // holding returns the kept snapshots with turns of a call.

@@ -3,6 +3,7 @@ package extractcmd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 
@@ -62,8 +63,9 @@ func explain(err error) error {
 		return cli.Fail(cli.ExitLocked, err, "wait for it to end; the lock ends with its process and never needs to be removed by hand")
 	case cli.Is[*layout.RootError](err), cli.Is[*disk.CapabilityError](err):
 		return cli.Usage(cli.Hint(err), "%w", err)
-	case problem == cli.Full && !cli.Is[*disk.NoSpaceError](err) && errors.As(err, &path):
-		return &disk.NoSpaceError{Root: filepath.Dir(path.Path), Err: err}
+	case problem == cli.Full && errors.As(err, &path):
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("no space left under %s: %w", filepath.Dir(path.Path), err), "free some space, or inodes "+
+			"(df -i), or raise the quota or the limit on the size of files (ulimit -f), and run again: no fetched data is lost")
 	case cli.Hint(err) != "":
 		return err
 	case problem != cli.Failed:

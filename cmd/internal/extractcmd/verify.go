@@ -38,24 +38,23 @@ type verification struct {
 }
 
 func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
-	var all, deep bool
+	var deep bool
 	var format string
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Check the integrity of the warehouse", Long: verifyAbout,
 		Example: `  extract verify
-  extract verify --all --format json
+  extract verify --format json
   extract verify --deep --since 30d
   extract verify --deep --max-duration 8h`,
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			if !deep && (s.Since != "" || s.MaxDuration != 0) {
 				return cli.Usage("without --deep, verify sends no requests", "--since and --max-duration require --deep")
 			}
-			return runVerify(cmd.Context(), s, deep, all, format, cmd.OutOrStdout(), stderr)
+			return runVerify(cmd.Context(), s, deep, format, cmd.OutOrStdout(), stderr)
 		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.BoolVar(&all, "all", false, "also check the older snapshots")
 	cli.Choice(cmd, &format, "format", "", "text", "json")
 	f.BoolVar(&deep, "deep", false, "also compare the ids and statuses of all calls with the service, and the content of recordings\n"+
 		"with its checksum")
@@ -64,7 +63,7 @@ func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-func runVerify(ctx context.Context, s *settings, deep, all bool, format string, stdout, stderr io.Writer) error {
+func runVerify(ctx context.Context, s *settings, deep bool, format string, stdout, stderr io.Writer) error {
 	var cfg crawler.Config
 	var err error
 	if deep {
@@ -72,7 +71,7 @@ func runVerify(ctx context.Context, s *settings, deep, all bool, format string, 
 			return err // before the slow part
 		}
 	}
-	opts := sink.VerifyOptions{Root: s.Warehouse, All: all}
+	opts := sink.VerifyOptions{Root: s.Warehouse}
 	b := newScreen(stderr, s.Quiet)
 	opts.Progress = b.show
 	r, err := sink.Verify(ctx, opts)
@@ -154,13 +153,9 @@ func writeVerified(r *sink.VerifyReport, w io.Writer) {
 	if !r.Whole() {
 		verdict = "damaged"
 	}
-	words.Fprintf(w, "%s: %s, %s (%s): %s, %s, %s, %s\n", verdict, n(int64(len(r.Snapshots)), "snapshot"),
-		n(int64(r.Files), "file"), humanize.IBytes(uint64(r.Bytes)), n(r.Calls, "call"), n(r.Turns, "turn"), n(r.Items, "item"), n(r.Runs, "run"))
+	words.Fprintf(w, "%s: %s (%s): %s, %s, %s, %s\n", verdict, n(int64(r.Files), "file"), humanize.IBytes(uint64(r.Bytes)), n(r.Calls, "call"), n(r.Turns, "turn"), n(r.Items, "item"), n(r.Runs, "run"))
 	if r.Journal > 0 {
 		words.Fprintf(w, "the journal holds %s that the next run commits\n", cli.Plural(r.Journal, "record"))
-	}
-	if len(r.Leftovers) > 0 {
-		words.Fprintf(w, "a crash left %s that the next run removes\n", cli.Plural(int64(len(r.Leftovers)), "name"))
 	}
 	for _, note := range r.Notes {
 		words.Fprintln(w, note)

@@ -96,30 +96,6 @@ func syncNew(fsys FS, name string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// NoSpaceError means that nothing more could be written. The last snapshot is unaffected, and
-// fetched data stays in the journal.
-type NoSpaceError struct {
-	Root  string
-	Wants int64 // estimated bytes for the next attempt; 0: unknown
-	Err   error
-}
-
-func (e *NoSpaceError) Error() string {
-	needs := ""
-	if e.Wants > 0 {
-		needs = fmt.Sprintf(" (a commit now needs about %d MB)", (e.Wants>>20)+1)
-	}
-	return fmt.Sprintf("no space left under %s%s: %v", e.Root, needs, e.Err)
-}
-
-func (e *NoSpaceError) Unwrap() error { return e.Err }
-
-// Hint returns advice for the operator.
-func (e *NoSpaceError) Hint() string {
-	return "free some space, or inodes (df -i), or raise the quota or the limit on the size of files (ulimit -f), and run again: " +
-		"no fetched data is lost"
-}
-
 // IsNoSpace reports whether a full disk, an exhausted quota, or the limit on the size of a
 // process's files caused err.
 func IsNoSpace(err error) bool {
