@@ -153,7 +153,8 @@ func writeVerified(r *sink.VerifyReport, w io.Writer) {
 	if !r.Whole() {
 		verdict = "damaged"
 	}
-	words.Fprintf(w, "%s: %s (%s): %s, %s, %s, %s\n", verdict, n(int64(r.Files), "file"), humanize.IBytes(uint64(r.Bytes)), n(r.Calls, "call"), n(r.Turns, "turn"), n(r.Items, "item"), n(r.Runs, "run"))
+	words.Fprintf(w, "%s: %s (%s): %s, %s, %s, %s\n", verdict, n(int64(r.Files), "file"), humanize.IBytes(uint64(r.Bytes)),
+		n(r.Calls, "call"), n(r.Turns, "turn"), n(r.Items, "item"), n(r.Runs, "run"))
 	if r.Journal > 0 {
 		words.Fprintf(w, "the journal holds %s that the next run commits\n", cli.Plural(r.Journal, "record"))
 	}
