@@ -24,7 +24,7 @@ func TestNothingChanges(t *testing.T) {
 	const batch = 50
 	for from := 0; from < *companies; from += batch {
 		r := rand.New(rand.NewPCG(2026, uint64(from)))
-		calls := company(r, firstNight.AddDate(0, 0, 30-days), days, min(batch, *companies-from), 20, func(at time.Time, agent int) day {
+		calls := simulated(r, firstNight.AddDate(0, 0, 30-days), days, min(batch, *companies-from), 20, func(at time.Time, agent int) day {
 			is := day{[]float64{1, 2, 4}[agent%3], .8, .2, 1}
 			if agent%2 == 1 && (at.Weekday() == time.Saturday || at.Weekday() == time.Sunday) {
 				is.calls /= 3

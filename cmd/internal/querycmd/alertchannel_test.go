@@ -20,18 +20,18 @@ import (
 	"callhouse/internal/test"
 )
 
-// request is a request received by a server.
-type request struct {
+// posted is a request received by a server.
+type posted struct {
 	header http.Header
 	body   []byte
 }
 
 // server records requests. It answers with the given statuses in turn, then with 200.
-func server(t *testing.T, statuses ...int) (*httptest.Server, *[]request) {
-	var got []request
+func server(t *testing.T, statuses ...int) (*httptest.Server, *[]posted) {
+	var got []posted
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		got = append(got, request{r.Header.Clone(), body})
+		got = append(got, posted{r.Header.Clone(), body})
 		if n := len(got); n <= len(statuses) {
 			if statuses[n-1]/100 == 3 {
 				w.Header().Set("Location", "/elsewhere")

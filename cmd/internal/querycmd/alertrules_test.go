@@ -109,7 +109,7 @@ var everyNight = longtest.Int("every-night", 14, 1, "which nights are evaluated"
 func TestExamplesFindBadDays(t *testing.T) {
 	const badDay = 30
 	r, found := rand.New(rand.NewPCG(7, 7)), map[string]int{}
-	calls := company(r, firstNight.AddDate(0, 0, -16), 16+badDay+8, 3, 60, func(at time.Time, agent int) day {
+	calls := simulated(r, firstNight.AddDate(0, 0, -16), 16+badDay+8, 3, 60, func(at time.Time, agent int) day {
 		is := day{1, .8, .1, 1}
 		if at.Weekday() == time.Saturday || at.Weekday() == time.Sunday {
 			is.calls = .3
@@ -181,8 +181,8 @@ type day struct {
 	longer              float64 // factor of their duration
 }
 
-// company returns the calls of a number of days. Every agent has the same number of calls.
-func company(r *rand.Rand, from time.Time, days, agents int, perDay float64, of func(day time.Time, agent int) day) (out []analyticstest.Row) {
+// simulated returns the calls of a number of days. Every agent has the same number of calls.
+func simulated(r *rand.Rand, from time.Time, days, agents int, perDay float64, of func(day time.Time, agent int) day) (out []analyticstest.Row) {
 	for d := range days {
 		begin := from.AddDate(0, 0, d)
 		for agent := range agents {
@@ -250,7 +250,7 @@ func alertsOver(root, rules string, at time.Time) (c *alerting, stdout, stderr *
 func TestNotJudged(t *testing.T) {
 	root := t.TempDir()
 	night := firstNight.Add(3 * time.Hour)
-	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: company(rand.New(rand.NewPCG(3, 3)), firstNight.AddDate(0, 0, -3), 3, 1, 30, nil),
+	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: simulated(rand.New(rand.NewPCG(3, 3)), firstNight.AddDate(0, 0, -3), 3, 1, 30, nil),
 		Coverage: []schema.Span{{From: firstNight.AddDate(0, 0, -3).UnixMilli(), To: night.AddDate(0, 0, -1).UnixMilli()},
 			{From: night.AddDate(0, 0, -1).UnixMilli(), To: night.UnixMilli()}}})
 	few := "[[rules]]\nname = \"any\"\nreport = \"durations\"\ncolumn = \"calls\"\nabove = 1\nto = [\"out\"]\n"

@@ -17,9 +17,6 @@ import (
 	"callhouse/internal/words"
 )
 
-// html is the page's only format.
-const html = "html"
-
 // pageCommand returns the command of the morning page.
 func (a *app) pageCommand() *cobra.Command {
 	var title, mail string
@@ -69,7 +66,7 @@ func (a *app) runPage(ctx context.Context, title, channel string) (err error) {
 	if channel != "" && a.Output != "" {
 		return cli.Usage("write the page with a second command", "--mail and --output exclude each other")
 	}
-	if a.Format != "" && a.Format != html {
+	if a.Format != "" && a.Format != "html" {
 		return cli.Usage("for other formats use the other reports: query list", "report writes html, not %s", a.Format)
 	}
 	if a.Output == "" && channel == "" && a.Width() > 0 {

@@ -22,7 +22,6 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/cmd/internal/querycmd/mcp"
 	"callhouse/cmd/internal/querycmd/safe"
-	"callhouse/cmd/internal/querycmd/serve"
 	"callhouse/internal/analytics/database"
 	"callhouse/internal/isolate"
 	"callhouse/internal/words"
@@ -108,7 +107,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.AddCommand(a.pageCommand(), a.sqlCommand(), a.checkCommand(), a.shellCommand(), a.listCommand(), a.describeCommand())
 	root.AddCommand(a.catalogCommand(), a.exportCommand(), a.publishCommand(), a.alertCommand(),
-		serve.Command(&a.Command), mcp.Command(&a.Command), a.isolatedCommand())
+		a.serveCommand(), mcp.Command(&a.Command), a.isolatedCommand())
 	root.AddCommand(flagsTopic(root))
 	for _, cmd := range root.Commands() {
 		if cmd.GroupID == "reports" || cmd.Name() == "flags" || cmd.Name() == "shell" {
@@ -138,7 +137,7 @@ func (a *app) isolatedCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var job struct { // one of them
 				Statement *safe.Job
-				Sessions  *serve.Job
+				Sessions  *sessionJob
 			}
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()

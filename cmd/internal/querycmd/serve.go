@@ -1,6 +1,4 @@
-// Package serve is the command query serve: it opens the addresses and connects the protocols to
-// the warehouse.
-package serve
+package querycmd
 
 import (
 	"cmp"
@@ -26,8 +24,8 @@ import (
 	"callhouse/internal/words"
 )
 
-// command holds the flags of one run.
-type command struct {
+// serving holds the flags of one run of query serve.
+type serving struct {
 	*answer.Command
 	postgres       string // addresses; empty: not served
 	http           string
@@ -40,9 +38,8 @@ type command struct {
 	metrics        *prometheus.Registry
 }
 
-// Command returns the command.
-func Command(a *answer.Command) *cobra.Command {
-	c := &command{Command: a, memory: 2 << 30, metrics: prometheus.NewRegistry()}
+func (a *app) serveCommand() *cobra.Command {
+	c := &serving{Command: &a.Command, memory: 2 << 30, metrics: prometheus.NewRegistry()}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve BI tools over the Postgres protocol, and browsers and spreadsheets over HTTP",
@@ -93,7 +90,7 @@ const minStrangers = 16
 // The default addresses.
 const usualPostgres, usualHTTP = "127.0.0.1:5433", "127.0.0.1:8080"
 
-func (c *command) run(ctx context.Context) (err error) {
+func (c *serving) run(ctx context.Context) (err error) {
 	if c.postgres == "" && c.http == "" {
 		c.postgres, c.http = usualPostgres, usualHTTP
 	}
@@ -142,7 +139,7 @@ func (c *command) run(ctx context.Context) (err error) {
 }
 
 // openPostgres listens for the Postgres protocol, if requested.
-func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admitted,
+func (c *serving) openPostgres(ctx context.Context, loc *time.Location, who admitted,
 	workers *isolate.Pool) (func(context.Context) error, error) {
 	if c.postgres == "" {
 		return nil, nil
@@ -165,7 +162,7 @@ func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admi
 
 // server returns the server of the Postgres protocol. With a certificate, which other addresses than
 // the loopback require, all connections must be encrypted.
-func (c *command) server(who admitted, host postgres.Host) *postgres.Server {
+func (c *serving) server(who admitted, host postgres.Host) *postgres.Server {
 	s := &postgres.Server{Host: host, MaxConnections: c.maxConnections, Log: c.note, TLS: who.tls, NeedTLS: who.tls != nil,
 		Limits: postgres.Limits{Statement: c.timeout, Idle: idle}, Admitted: func(conn net.Conn) { conn.(*visitor).admit() }}
 	if who.list != nil {
@@ -189,7 +186,7 @@ func endRemovedUsers(server *postgres.Server, list *serve.Users, note func(strin
 	}
 }
 
-func (c *command) listen(ctx context.Context, flag, address string) (net.Listener, error) {
+func (c *serving) listen(ctx context.Context, flag, address string) (net.Listener, error) {
 	// A dead client sends nothing. Its connection ends after a minute and a half.
 	l, err := (&net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{Enable: true,
 		Idle: 30 * time.Second, Interval: 15 * time.Second, Count: 4}}).Listen(ctx, "tcp", address)
@@ -200,7 +197,7 @@ func (c *command) listen(ctx context.Context, flag, address string) (net.Listene
 	return &door{Listener: l, limit: max(c.maxConnections, minStrangers)}, nil
 }
 
-func (c *command) note(text string) { words.Fprintf(c.Stderr, "%s\n", text) }
+func (c *serving) note(text string) { words.Fprintf(c.Stderr, "%s\n", text) }
 
 // admitted defines who may connect, and how.
 type admitted struct {
@@ -210,7 +207,7 @@ type admitted struct {
 }
 
 // admission reads who may connect.
-func (c *command) admission() (who admitted, err error) {
+func (c *serving) admission() (who admitted, err error) {
 	if (c.cert == "") != (c.key == "") {
 		return who, cli.Usage("give both --tls-cert and --tls-key", "a certificate requires its key")
 	}

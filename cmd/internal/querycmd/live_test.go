@@ -1,4 +1,4 @@
-package web_test
+package querycmd
 
 import (
 	"bytes"
@@ -24,10 +24,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/cmd/internal/querycmd/web"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/database"
@@ -37,8 +35,6 @@ import (
 	"callhouse/internal/serve"
 	"callhouse/internal/test"
 )
-
-func TestMain(m *testing.M) { cmdtest.Main(m) }
 
 type row = analyticstest.Row
 
@@ -92,7 +88,7 @@ func serverOf(t *testing.T, d analyticstest.Data, login login) *served {
 	analyticstest.Write(t, s.root, 1, d)
 	snapshots := snapshotsAt(s.root)
 	t.Cleanup(func() { test.OK(t, snapshots.Close()) })
-	s.handler = web.New(web.Config{Snapshots: snapshots, Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: s.root, TZ: "Asia/Seoul", Lang: "en"}}},
+	s.handler = newLive(liveConfig{Snapshots: snapshots, Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: s.root, TZ: "Asia/Seoul", Lang: "en"}}},
 		Login: login, Now: func() time.Time { return time.Date(2024, 12, 1, 9, 30, 0, 0, time.UTC) }, Log: slog.New(slog.NewTextHandler(s.log, nil)), Metrics: prometheus.NewRegistry()})
 	server := httptest.NewServer(s.handler)
 	t.Cleanup(server.Close)
@@ -390,7 +386,7 @@ func TestClickThrough(t *testing.T) {
 	s := newServer(t, 200, nil)
 	address := s.url + "/?since=2024-11-05&until=2024-12-01"
 	if *warehouseRoot != "" {
-		other := httptest.NewServer(web.New(web.Config{Snapshots: snapshotsAt(*warehouseRoot), Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: *warehouseRoot, TZ: "Asia/Seoul", Lang: "en"}}},
+		other := httptest.NewServer(newLive(liveConfig{Snapshots: snapshotsAt(*warehouseRoot), Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: *warehouseRoot, TZ: "Asia/Seoul", Lang: "en"}}},
 			Now: time.Now, Log: slog.Default(), Metrics: prometheus.NewRegistry()}))
 		defer other.Close()
 		address = other.URL + "/"

@@ -1,11 +1,10 @@
-package answer_test
+package querycmd_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
-	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics/question"
 )
@@ -40,5 +39,3 @@ func TestCompareWith(t *testing.T) {
 		}
 	}
 }
-
-func TestMain(m *testing.M) { cmdtest.Main(m) }

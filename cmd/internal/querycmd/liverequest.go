@@ -1,4 +1,4 @@
-package web
+package querycmd
 
 import (
 	"cmp"
@@ -39,7 +39,7 @@ type request struct {
 
 // ask parses an address. Unknown parameters are an error, because a misspelt condition must not be
 // ignored.
-func (s *Server) ask(r *http.Request) (q *request, err error) {
+func (s *liveServer) ask(r *http.Request) (q *request, err error) {
 	if len(r.URL.RawQuery) > maxHeader {
 		return nil, cli.Usage("use fewer parameters", "the address is too long")
 	}

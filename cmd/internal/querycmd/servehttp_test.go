@@ -1,4 +1,4 @@
-package serve
+package querycmd
 
 import (
 	"bufio"
@@ -14,11 +14,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"callhouse/cmd/internal/cmdtest"
 )
-
-func TestMain(m *testing.M) { cmdtest.Main(m) }
 
 // pipes is a listener on an in-memory network.
 type pipes struct {
@@ -93,7 +89,7 @@ func TestClientsThatStall(t *testing.T) {
 				})
 				p := &pipes{dialed: make(chan net.Conn)}
 				d := &door{Listener: p, limit: limit}
-				server := newServer(handler, slog.New(slog.DiscardHandler))
+				server := newHTTPServer(handler, slog.New(slog.DiscardHandler))
 				served := make(chan error, 1)
 				go func() { served <- server.Serve(d) }()
 				long, idle := make(chan string), p.dial("192.0.2.1")

@@ -1,4 +1,4 @@
-package serve
+package querycmd
 
 import (
 	"cmp"
@@ -18,8 +18,8 @@ import (
 	"callhouse/internal/serve/dialect"
 )
 
-// Job is the warehouse and limits of a process that answers a user's clients.
-type Job struct {
+// sessionJob is the warehouse and limits of a process that answers a user's clients.
+type sessionJob struct {
 	Warehouse   string
 	Root        string // its folder, absolute
 	Zone        string // default zone of sessions
@@ -31,7 +31,7 @@ type Job struct {
 }
 
 // job reads the flags and checks that there is a warehouse.
-func (c *command) job(ctx context.Context, loc *time.Location) (j Job, err error) {
+func (c *serving) job(ctx context.Context, loc *time.Location) (j sessionJob, err error) {
 	if err := c.memory.CheckMemory(); err != nil {
 		return j, err
 	}
@@ -42,11 +42,11 @@ func (c *command) job(ctx context.Context, loc *time.Location) (j Job, err error
 	if err != nil {
 		return j, err
 	}
-	return Job{c.Warehouse, snap.Root(), loc.String(), c.Currency, c.Goals, c.users, int64(c.memory), c.maxConnections}, nil
+	return sessionJob{c.Warehouse, snap.Root(), loc.String(), c.Currency, c.Goals, c.users, int64(c.memory), c.maxConnections}, nil
 }
 
 // pool returns the pool that starts processes for clients.
-func (j Job) pool(who admitted, log *serve.AuditLog, note func(string)) *isolate.Pool {
+func (j sessionJob) pool(who admitted, log *serve.AuditLog, note func(string)) *isolate.Pool {
 	return &isolate.Pool{PerUser: who.list != nil, Idle: 5 * time.Minute, Log: note, Audit: log.Write,
 		Command: func() *exec.Cmd { return isolate.Command(context.Background()) }, // ends when its stdin is closed
 		Job: func(user string) (any, error) {
@@ -70,7 +70,7 @@ const temp = 10 << 30
 const perConnection = 16 << 20
 
 // Run limits this process and answers its clients.
-func (j Job) Run(ctx context.Context, stdout io.Writer) (err error) {
+func (j sessionJob) Run(ctx context.Context, stdout io.Writer) (err error) {
 	loc, err := time.LoadLocation(j.Zone)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (j Job) Run(ctx context.Context, stdout io.Writer) (err error) {
 
 // snapshots opens the warehouse for statements in each reader's dialect. A nil dialect means reports
 // only. free closes the warehouse.
-func (j Job) snapshots(log func(string), dialect func(rights.Rights) *database.Dialect) (_ *serve.Snapshots, free func() error) {
+func (j sessionJob) snapshots(log func(string), dialect func(rights.Rights) *database.Dialect) (_ *serve.Snapshots, free func() error) {
 	h := &serve.Snapshots{Root: j.Root, Log: log}
 	h.Open = func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		o := analytics.Options{Currency: j.Currency, Goals: j.Goals, Options: database.Options{

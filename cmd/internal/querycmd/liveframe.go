@@ -1,4 +1,4 @@
-package web
+package querycmd
 
 import (
 	"context"
@@ -33,7 +33,7 @@ type choice struct {
 
 type input struct{ Name, Label, Value, Hint, Type string }
 
-func (s *Server) frame(ctx context.Context, q *request, title string, groups bool) (frame, error) {
+func (s *liveServer) frame(ctx context.Context, q *request, title string, groups bool) (frame, error) {
 	f := frame{Texts: q.texts, Title: title, Lang: q.lang, Path: q.path, Grouped: groups, Dimensions: question.Dimensions()}
 	same := shared(q.values)
 	f.Page, f.Calls, f.Agents, f.Reports = link("/", same), link("/calls", same), link("/reports/agents", same), link("/reports", same)

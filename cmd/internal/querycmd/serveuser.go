@@ -1,4 +1,4 @@
-package serve
+package querycmd
 
 import (
 	"bufio"
@@ -23,7 +23,7 @@ import (
 	"callhouse/internal/words"
 )
 
-func (c *command) userCommand() *cobra.Command {
+func (c *serving) userCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "user",
 		Short: "Manage the users of query serve",
@@ -35,14 +35,14 @@ func (c *command) userCommand() *cobra.Command {
 }
 
 // usersFile returns the file of the users.
-func (c *command) usersFile() (string, error) {
+func (c *serving) usersFile() (string, error) {
 	if c.users == "" {
 		return "", cli.Usage("for example: --users /etc/callhouse/users.json", "--users is missing")
 	}
 	return c.users, nil
 }
 
-func (c *command) addCommand() *cobra.Command {
+func (c *serving) addCommand() *cobra.Command {
 	var timeout string
 	var memory cli.Size
 	var connections int
@@ -119,7 +119,7 @@ apply to the Postgres protocol and to HTTP.`,
 }
 
 // agentIDs returns the ids of agents given by id or name. Other texts may be ids of future agents.
-func (c *command) agentIDs(ctx context.Context, texts []string) (ids []string, err error) {
+func (c *serving) agentIDs(ctx context.Context, texts []string) (ids []string, err error) {
 	if len(texts) == 0 || slices.Contains(texts, "") { // refused by Check
 		return texts, nil
 	}
@@ -154,7 +154,7 @@ func (c *command) agentIDs(ctx context.Context, texts []string) (ids []string, e
 }
 
 // password asks for a user's password.
-func (c *command) password(user string) (string, error) {
+func (c *serving) password(user string) (string, error) {
 	var text string
 	if cli.IsTerminal(c.Stdin) {
 		words.Fprintf(c.Stderr, "Password: ")
@@ -178,7 +178,7 @@ func (c *command) password(user string) (string, error) {
 	return text, nil
 }
 
-func (c *command) listCommand() *cobra.Command {
+func (c *serving) listCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the users",
@@ -213,7 +213,7 @@ func (c *command) listCommand() *cobra.Command {
 	}
 }
 
-func (c *command) removeCommand() *cobra.Command {
+func (c *serving) removeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Remove a user",
@@ -235,7 +235,7 @@ connections within seconds.`,
 }
 
 // noUsers explains why the file of users cannot be read.
-func (c *command) noUsers(err error) error {
+func (c *serving) noUsers(err error) error {
 	return cli.Usage(cmp.Or(cli.Hint(err), "create it: query serve user add NAME --users "+c.users), "%w", err)
 }
 

@@ -1,6 +1,4 @@
-// Package web serves a warehouse to browsers and spreadsheets: the morning page, the reports, the
-// calls that a number counts, and transcripts. It only reads, and needs no script in the browser.
-package web
+package querycmd
 
 import (
 	"context"
@@ -33,17 +31,14 @@ import (
 	"callhouse/internal/words"
 )
 
-// Config configures a server.
-type Config struct {
+// liveConfig configures a server.
+type liveConfig struct {
 	Snapshots *serve.Snapshots
 	Settings  answer.Command // default zone, language and currency; the warehouse's folder for messages
 	// Login checks a user's password and returns the user's rights. Its error explains why no
 	// password from an address is currently checked. nil: everyone who reaches the server may read
 	// everything, which is only for loopback addresses.
 	Login func(ctx context.Context, user, password, address string) (rights.Rights, bool, error)
-	// Admit is called with the context of each request that will be answered, and its result at the end;
-	// nil: nothing is called.
-	Admit func(context.Context) (leave func())
 	Now   func() time.Time
 	Log   *slog.Logger
 	// Metrics receives the server's metrics.
@@ -54,10 +49,11 @@ type Config struct {
 // maxHeader is the maximum size of a request's header in bytes.
 const maxHeader = 16 << 10
 
-// Server answers over HTTP. An answer depends only on the snapshot, the address and the reader's
+// liveServer serves a warehouse to browsers and spreadsheets: the morning page, the reports, the
+// calls that a number counts, and transcripts. It only reads, and needs no script in the browser. An answer depends only on the snapshot, the address and the reader's
 // rights, so it has an ETag.
-type Server struct {
-	Config
+type liveServer struct {
+	liveConfig
 	http.Handler
 	working chan struct{} // limits concurrent answers
 
@@ -70,9 +66,9 @@ type Server struct {
 	number   prometheus.Gauge
 }
 
-// New returns a server.
-func New(c Config) *Server {
-	s := &Server{Config: c, working: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
+// newLive returns a server.
+func newLive(c liveConfig) *liveServer {
+	s := &liveServer{liveConfig: c, working: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
 		loads: map[string]*load{}, archives: map[string]*recording.Archive{},
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "callhouse_serve", Name: "request_duration_seconds",
 			Help: "Duration of requests, by status.", Buckets: []float64{.01, .1, 1, 10, 100}}, []string{"code"}),
@@ -96,7 +92,7 @@ func New(c Config) *Server {
 }
 
 // audited reports each request except probes, including refused and cut ones.
-func (s *Server) audited(next http.Handler) http.Handler {
+func (s *liveServer) audited(next http.Handler) http.Handler {
 	if s.Audit == nil {
 		return next
 	}
@@ -127,7 +123,7 @@ func (s *status) WriteHeader(code int) {
 func (s *status) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // guard admits authorised readers, and makes browsers keep answers private.
-func (s *Server) guard(next http.Handler) http.Handler {
+func (s *liveServer) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src data:; media-src 'self'; "+
@@ -176,9 +172,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		if s.Login == nil {
 			user = ""
 		}
-		if s.Admit != nil {
-			defer s.Admit(r.Context())()
-		}
+		defer admit(r.Context())()
 		if r.ContentLength == 0 {
 			h.Del("Connection")
 		}
@@ -187,7 +181,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 }
 
 // unlimited refuses users with limits, since the numbers are about everyone.
-func (s *Server) unlimited(next http.Handler) http.Handler {
+func (s *liveServer) unlimited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !readerOf(r).rights.None() {
 			s.fail(w, r, http.StatusForbidden, errors.New("metrics cover all users, and your user may see only part of the data"),
@@ -199,7 +193,7 @@ func (s *Server) unlimited(next http.Handler) http.Handler {
 }
 
 // health answers 200 while a snapshot can be opened.
-func (s *Server) health(w http.ResponseWriter, r *http.Request) {
+func (s *liveServer) health(w http.ResponseWriter, r *http.Request) {
 	zone, err := s.Settings.Location()
 	if err == nil {
 		var release func()
@@ -221,7 +215,7 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 var pathRE = regexp.MustCompile(`'/[^']*'|"/[^"]*"|(^|[^\w/.-])/[^\s"')]+`)
 
 // explain answers with the error and its hint.
-func (s *Server) explain(w http.ResponseWriter, r *http.Request, err error) {
+func (s *liveServer) explain(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return // nobody reads it
 	}
@@ -250,7 +244,7 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // fail writes a short page, or a line for programs. Text from the request is always escaped.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, err error, hint string) {
+func (s *liveServer) fail(w http.ResponseWriter, r *http.Request, status int, err error, hint string) {
 	h := w.Header()
 	h.Del("ETag")
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") {

@@ -1,4 +1,4 @@
-package serve
+package querycmd
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/querycmd/web"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/serve"
 	"callhouse/internal/words"
@@ -21,21 +20,21 @@ const (
 	ending     = 10 * time.Second // time limit for in-flight requests at shutdown
 )
 
-// newServer returns a server whose connections are all closed if their clients make no progress.
-func newServer(h http.Handler, log *slog.Logger) *http.Server {
+// newHTTPServer returns a server whose connections are all closed if their clients make no progress.
+func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 15 * time.Second,
-		WriteTimeout: web.Longest + time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ConnContext: visit,
+		WriteTimeout: longestAnswer + time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ConnContext: visit,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 }
 
 // openHTTP listens for browsers, if requested.
-func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted, log *serve.AuditLog,
+func (c *serving) openHTTP(ctx context.Context, loc *time.Location, who admitted, log *serve.AuditLog,
 	snapshots *serve.Snapshots) (func(context.Context) error, error) {
 	if c.http == "" {
 		return nil, nil
 	}
-	config := web.Config{Snapshots: snapshots, Settings: *c.Command, Now: time.Now,
-		Log: slog.New(slog.NewTextHandler(c.Stderr, nil)), Metrics: c.metrics, Audit: log, Admit: admit}
+	config := liveConfig{Snapshots: snapshots, Settings: *c.Command, Now: time.Now,
+		Log: slog.New(slog.NewTextHandler(c.Stderr, nil)), Metrics: c.metrics, Audit: log}
 	if who.list != nil {
 		config.Login = func(ctx context.Context, user, password, address string) (rights.Rights, bool, error) {
 			done, err := who.limiter.Try(ctx, user, address)
@@ -51,8 +50,8 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 	if err != nil {
 		return nil, err
 	}
-	pages := web.New(config)
-	server := newServer(pages, config.Log)
+	pages := newLive(config)
+	server := newHTTPServer(pages, config.Log)
 	scheme, run := "http", server.Serve
 	if who.tls != nil {
 		server.TLSConfig = who.tls.Clone()

@@ -1,4 +1,4 @@
-package web
+package querycmd
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ import (
 	"callhouse/internal/serve"
 )
 
-// Longest is the time limit of an answer.
-const Longest = 5 * time.Minute
+// longestAnswer is the time limit of an answer.
+const longestAnswer = 5 * time.Minute
 
 // answerTo is an answer to be made: a page, which is sent when it is whole, or a file, which is sent
 // while it is made.
@@ -31,9 +31,9 @@ type answerTo struct {
 }
 
 // answers returns a handler that sends the answer returned by find. find must be fast.
-func (s *Server) answers(find func(q *request) (*answerTo, error)) http.Handler {
+func (s *liveServer) answers(find func(q *request) (*answerTo, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeoutCause(r.Context(), Longest, errTooLong)
+		ctx, cancel := context.WithTimeoutCause(r.Context(), longestAnswer, errTooLong)
 		defer cancel()
 		err := s.answer(w, r.WithContext(ctx), find)
 		if err != nil && ctx.Err() != nil {
@@ -46,7 +46,7 @@ func (s *Server) answers(find func(q *request) (*answerTo, error)) http.Handler 
 }
 
 // answer answers a request. On an error nothing was sent.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, find func(q *request) (*answerTo, error)) error {
+func (s *liveServer) answer(w http.ResponseWriter, r *http.Request, find func(q *request) (*answerTo, error)) error {
 	q, err := s.ask(r)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ var errBusy = cli.Fail(cli.ExitFailed, errors.New("too many requests of this rea
 
 // enter begins a request. A slow client holds its snapshot for long, so that a reader may have only some in progress, in a
 // few zones. With users, one turn is left to others.
-func (s *Server) enter(q *request) (leave func(), ok bool) {
+func (s *liveServer) enter(q *request) (leave func(), ok bool) {
 	name, zone := q.reader.name, q.zone.String()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +128,7 @@ func (s *Server) enter(q *request) (leave func(), ok bool) {
 }
 
 // open acquires the snapshot of a request.
-func (s *Server) open(ctx context.Context, q *request) (release func(), err error) {
+func (s *liveServer) open(ctx context.Context, q *request) (release func(), err error) {
 	leave, ok := s.enter(q)
 	if !ok {
 		return nil, errBusy
@@ -143,7 +143,7 @@ func (s *Server) open(ctx context.Context, q *request) (release func(), err erro
 }
 
 // send sends an answer, unless the reader already has it. On an error nothing was sent.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, q *request, a *answerTo) error {
+func (s *liveServer) send(w http.ResponseWriter, r *http.Request, q *request, a *answerTo) error {
 	number := q.warehouse.Snapshot().Manifest.Snapshot
 	sum := sha256.Sum256([]byte(strings.Join([]string{q.warehouse.Snapshot().Manifest.RunID, cli.Version(), q.path, q.values.Encode(),
 		q.asOf.String(), q.reader.rights.Key()}, "\n")))
@@ -187,7 +187,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *request, a *ans
 
 // Ready makes the default page in advance, once per commit, so that no reader waits for it. Call it
 // periodically.
-func (s *Server) Ready(ctx context.Context) {
+func (s *liveServer) Ready(ctx context.Context) {
 	defer func() { // as net/http does for requests
 		if why := recover(); why != nil {
 			s.Log.Error("the page could not be prepared", "error", why, "stack", string(debug.Stack()))
@@ -208,7 +208,7 @@ func (unread) WriteHeader(int)             {}
 
 // cut closes the connection in the middle of an answer, so that a truncated answer is not taken for
 // a complete one.
-func (s *Server) cut(r *http.Request, err error) {
+func (s *liveServer) cut(r *http.Request, err error) {
 	s.Log.Warn("answer aborted", "path", r.URL.Path, "error", err)
 	panic(http.ErrAbortHandler)
 }
@@ -221,7 +221,7 @@ func head(h http.Header, a *answerTo) {
 }
 
 // turn waits for the turn of an answer to be made.
-func (s *Server) turn(ctx context.Context, q *request) (done func(), err error) {
+func (s *liveServer) turn(ctx context.Context, q *request) (done func(), err error) {
 	held, all := 0, []chan struct{}{q.load.turns, s.working}
 	done = sync.OnceFunc(func() {
 		for _, of := range all[:held] {
@@ -240,10 +240,10 @@ func (s *Server) turn(ctx context.Context, q *request) (done func(), err error) 
 	return done, nil
 }
 
-var errTooLong = fmt.Errorf("the answer exceeded the time limit of %s", Longest)
+var errTooLong = fmt.Errorf("the answer exceeded the time limit of %s", longestAnswer)
 
 // stream sends a file while it is made. Its turn ends with its first byte: a slow client keeps nobody waiting.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, q *request, a *answerTo) error {
+func (s *liveServer) stream(w http.ResponseWriter, r *http.Request, q *request, a *answerTo) error {
 	done, err := s.turn(r.Context(), q)
 	if err != nil {
 		return err

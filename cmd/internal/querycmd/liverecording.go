@@ -1,4 +1,4 @@
-package web
+package querycmd
 
 import (
 	"context"
@@ -66,7 +66,7 @@ func (q *request) playFrom(id string, ms float64, turn string) string {
 
 // recording sends the audio of a call, or the part that the player requests. Readers without the
 // right to listen cannot find out whether a recording exists.
-func (s *Server) recording(w http.ResponseWriter, r *http.Request) {
+func (s *liveServer) recording(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "private, no-store") // no copy must outlive the right to listen
 	q, err := s.ask(r)
 	var it held
@@ -97,7 +97,7 @@ func (s *Server) recording(w http.ResponseWriter, r *http.Request) {
 }
 
 // findRecording returns the recording that a request is for.
-func (s *Server) findRecording(ctx context.Context, q *request) (it held, err error) {
+func (s *liveServer) findRecording(ctx context.Context, q *request) (it held, err error) {
 	release, err := s.open(ctx, q)
 	if err != nil {
 		return it, err
@@ -115,7 +115,7 @@ func (s *Server) findRecording(ctx context.Context, q *request) (it held, err er
 }
 
 // archive returns the archive at an address.
-func (s *Server) archive(address string) (a *recording.Archive, err error) {
+func (s *liveServer) archive(address string) (a *recording.Archive, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a = s.archives[address]; a == nil {
@@ -127,7 +127,7 @@ func (s *Server) archive(address string) (a *recording.Archive, err error) {
 }
 
 // play sends a file. On an error nothing was sent.
-func (s *Server) play(w http.ResponseWriter, r *http.Request, a *recording.Archive, it held) error {
+func (s *liveServer) play(w http.ResponseWriter, r *http.Request, a *recording.Archive, it held) error {
 	f, err := a.Open(r.Context(), it.path)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package serve
+package querycmd
 
 import (
 	"context"
@@ -134,5 +134,10 @@ func visit(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, visitorKey{}, c)
 }
 
-// admit admits the request of a context.
-func admit(ctx context.Context) (leave func()) { return ctx.Value(visitorKey{}).(*visitor).admit() }
+// admit admits the request of a context, if it came through a door.
+func admit(ctx context.Context) (leave func()) {
+	if v, ok := ctx.Value(visitorKey{}).(*visitor); ok {
+		return v.admit()
+	}
+	return func() {}
+}

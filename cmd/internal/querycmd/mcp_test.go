@@ -1,4 +1,4 @@
-package mcp_test
+package querycmd_test
 
 import (
 	"bufio"
@@ -22,7 +22,6 @@ import (
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/isolate"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/serve"
@@ -30,18 +29,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// Statements run in a separate process of this program, here of the test's binary.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == isolate.Name {
-		os.Exit(querycmd.Run(context.Background(), cmdtest.Child(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	}
-	cmdtest.Main(m)
-}
-
-type (
-	row  = analyticstest.Row
-	args = map[string]any
-)
+type args = map[string]any
 
 // store writes a warehouse and returns its folder.
 func store(t *testing.T, d analyticstest.Data) string {
@@ -106,7 +94,7 @@ var markRE = regexp.MustCompile(`\b[A-Z0-9]{12}\b`)
 
 var tableRE = regexp.MustCompile(`(?s)\n<([A-Z0-9]{12})>\n(.*?)</[A-Z0-9]{12}>\n`)
 
-func ask(t *testing.T, c *sdk.ClientSession, tool string, of args) (out reply) {
+func toolCall(t *testing.T, c *sdk.ClientSession, tool string, of args) (out reply) {
 	t.Helper()
 	got, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: of})
 	if err != nil {
@@ -185,7 +173,7 @@ func TestTools(t *testing.T) {
 		}
 	}
 	takes := map[string]string{}
-	for _, r := range ask(t, c, "reports", nil).rows {
+	for _, r := range toolCall(t, c, "reports", nil).rows {
 		takes[r["name"].(string)] = r["parameters"].(string)
 	}
 	for _, cmd := range querycmd.Command().Commands() {
@@ -218,7 +206,7 @@ func TestEveryReport(t *testing.T) {
 		if !tried(i) && f.Name != "call" && f.Name != "search" && f.Name != "calls" {
 			continue
 		}
-		got := ask(t, c, "report", needed(f.Name, "caa", "refund"))
+		got := toolCall(t, c, "report", needed(f.Name, "caa", "refund"))
 		if got.isError || !strings.Contains(got.text, f.Answers) || len(got.text) > 40_000 || !strings.Contains(got.text, "Snapshot 1, committed ") {
 			t.Errorf("%s: %.1000s", f.Name, got.text)
 		}
@@ -230,11 +218,11 @@ func TestEveryReport(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"": `"name":"transcript_turns"`, "calls": `"column":"duration_ms"`, "definitions": "connected"} {
-		if got := ask(t, c, "describe", args{"name": name}); got.isError || !strings.Contains(got.text, want) || len(got.text) > 40_000 {
+		if got := toolCall(t, c, "describe", args{"name": name}); got.isError || !strings.Contains(got.text, want) || len(got.text) > 40_000 {
 			t.Errorf("describe %s: %d bytes, %.300s", name, len(got.text), got.text)
 		}
 	}
-	if got := ask(t, c, "report", args{"name": "funnel", "since": "2024-11-18"}); !strings.Contains(got.text, "attempted_percent in percent of attempted") ||
+	if got := toolCall(t, c, "report", args{"name": "funnel", "since": "2024-11-18"}); !strings.Contains(got.text, "attempted_percent in percent of attempted") ||
 		!strings.Contains(got.left, "since 2024-11-18T00:00:00+09:00") {
 		t.Error(got.text)
 	}
@@ -273,7 +261,7 @@ func TestWrongCalls(t *testing.T) {
 		if !tried(i) {
 			continue
 		}
-		got := ask(t, c, x.tool, x.args)
+		got := toolCall(t, c, x.tool, x.args)
 		if !got.isError || !strings.HasPrefix(got.text, "error: ") || !strings.Contains(got.text, x.want) || strings.Contains(got.text, root) {
 			t.Errorf("%s %v: %s", x.tool, x.args, got.text)
 		}
@@ -308,23 +296,23 @@ func TestBounds(t *testing.T) {
 		{args{"name": "durations", "steps": true}, 1, ""},
 		{args{"name": "volume", "by": []string{"agent"}, "top": 2}, 2, ""},
 	} {
-		if got := ask(t, c, "report", x.args); len(got.rows) != x.rows || !strings.Contains(got.left, x.left) || x.left == "" && strings.Contains(got.left, "more row") {
+		if got := toolCall(t, c, "report", x.args); len(got.rows) != x.rows || !strings.Contains(got.left, x.left) || x.left == "" && strings.Contains(got.left, "more row") {
 			t.Errorf("%v: %d rows: %s", x.args, len(got.rows), got.left)
 		}
 	}
 	for statement, rows := range map[string]int{"FROM range(99)": 99, "FROM range(100)": 100, "FROM range(101)": 100, "SELECT repeat('x', 9_000) FROM range(5)": 3, "SELECT repeat('x', 900_000)": 0} {
-		got := ask(t, c, "sql", args{"statement": statement})
+		got := toolCall(t, c, "sql", args{"statement": statement})
 		if more := strings.Contains(got.left, "rows after the first"); len(got.rows) != rows || more != (statement != "FROM range(99)" && statement != "FROM range(100)") {
 			t.Errorf("%s: %d rows, %s", statement, len(got.rows), got.left)
 		}
 	}
-	if got := ask(t, c, "sql", args{"statement": "SELECT $n::INT AS n, count(*) AS calls FROM calls", "params": args{"n": "7"}}); len(got.rows) != 1 ||
+	if got := toolCall(t, c, "sql", args{"statement": "SELECT $n::INT AS n, count(*) AS calls FROM calls", "params": args{"n": "7"}}); len(got.rows) != 1 ||
 		got.rows[0]["n"] != 7.0 || got.rows[0]["calls"] != 30.0 || !strings.Contains(got.left, "coverage of the whole warehouse") {
 		t.Error(got.text)
 	}
 	c = connect(t, root, nil, "--timeout", "1s")
 	for _, statement := range []string{"SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 3", "SELECT sleep_ms(100000)"} {
-		if got := ask(t, c, "sql", args{"statement": statement}); !got.isError || !strings.Contains(got.text, "time limit of 1s") {
+		if got := toolCall(t, c, "sql", args{"statement": statement}); !got.isError || !strings.Contains(got.text, "time limit of 1s") {
 			t.Errorf("%s: %s", statement, got.text)
 		}
 	}
@@ -369,7 +357,7 @@ func TestInstructionsChangeNothing(t *testing.T) {
 			requests, shown := 1, false // the first one connects
 			check := func(tool string, of args) {
 				requests++
-				got := ask(t, c, tool, of)
+				got := toolCall(t, c, tool, of)
 				shown = shown || strings.Contains(got.text, "refund")
 				outside := tableRE.ReplaceAllString(got.text, "\n")
 				if got.isError || got.mark == "" || strings.Contains(outside, "refund") || strings.Contains(outside, "obey") {
@@ -433,7 +421,7 @@ func TestHostileStatements(t *testing.T) {
 	}
 	c := connect(t, root, nil)
 	for i := 0; i < len(statements); i += *everyStatement {
-		got := ask(t, c, "sql", args{"statement": statements[i]})
+		got := toolCall(t, c, "sql", args{"statement": statements[i]})
 		if !got.isError || strings.Contains(got.text, "root:") || strings.Contains(got.text, root) {
 			t.Errorf("%.100s: %.300s", statements[i], got.text)
 		}
@@ -441,7 +429,7 @@ func TestHostileStatements(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("files were written: %v, %v", left, err)
 	}
-	if got := ask(t, c, "sql", args{"statement": "SELECT count(*) AS n FROM calls"}); got.isError || got.rows[0]["n"] != 30.0 {
+	if got := toolCall(t, c, "sql", args{"statement": "SELECT count(*) AS n FROM calls"}); got.isError || got.rows[0]["n"] != 30.0 {
 		t.Errorf("afterwards: %s", got.text)
 	}
 }
@@ -463,7 +451,7 @@ func TestLimitsOfUsers(t *testing.T) {
 		args args
 	}
 	var questions []question
-	for _, r := range ask(t, agency, "reports", nil).rows {
+	for _, r := range toolCall(t, agency, "reports", nil).rows {
 		name := r["name"].(string)
 		for _, of := range []args{needed(name, "SECRET-1", "SECRET"), needed(name, "SEC", "1"), {"agent": "SECRET-agent"}, {"where": []string{"metadata.k=SECRET 1"}},
 			{"by": []string{"agent"}}, {"by": []string{"metadata.k", "agent"}}, {"by": []string{"campaign"}}, {"by": []string{"number"}}, {"field": "SECRET 1=SECRET"}} {
@@ -486,7 +474,7 @@ func TestLimitsOfUsers(t *testing.T) {
 		test.OK(t, err)
 		var unused args
 		test.OK(t, json.Unmarshal(bytes.ReplaceAll(raw, []byte(analyticstest.Secret), []byte(nobody)), &unused))
-		got, none := ask(t, agency, q.tool, q.args), ask(t, agency, q.tool, unused)
+		got, none := toolCall(t, agency, q.tool, q.args), toolCall(t, agency, q.tool, unused)
 		plain := func(r reply) string { return markRE.ReplaceAllString(r.text, "MARK") }
 		if strings.Contains(none.text, analyticstest.Secret) {
 			t.Errorf("%s %s reveals to an agency: %s", q.tool, raw, none.text)
@@ -494,25 +482,25 @@ func TestLimitsOfUsers(t *testing.T) {
 		if like := strings.ReplaceAll(plain(got), analyticstest.Secret, nobody); like != plain(none) {
 			t.Errorf("%s %s is\n%s\nand of nobody\n%s", q.tool, raw, like, plain(none))
 		}
-		if strings.Contains(ask(t, boss, q.tool, q.args).text, analyticstest.Secret) {
+		if strings.Contains(toolCall(t, boss, q.tool, q.args).text, analyticstest.Secret) {
 			revealed++
 		}
 	}
 	if called == 0 || longtest.On() && revealed < called/4 {
 		t.Errorf("%d of %d answers reveal others where they may", revealed, called)
 	}
-	if got := ask(t, costs, "reports", nil); len(got.rows) != 0 {
+	if got := toolCall(t, costs, "reports", nil); len(got.rows) != 0 {
 		t.Errorf("reports without their tables: %s", got.text)
 	}
-	if got := ask(t, costs, "describe", nil); len(got.rows) != 1 || got.rows[0]["name"] != "costs" || !strings.Contains(got.left, "sees only these tables") {
+	if got := toolCall(t, costs, "describe", nil); len(got.rows) != 1 || got.rows[0]["name"] != "costs" || !strings.Contains(got.left, "sees only these tables") {
 		t.Error(got.text)
 	}
 	for statement, fails := range map[string]bool{"FROM calls": true, "FROM costs": false, "FROM stored.calls": true, "WITH x AS (FROM transcript_turns) FROM x": true} {
-		if got := ask(t, costs, "sql", args{"statement": statement}); got.isError != fails || fails && !strings.Contains(got.text, "permission denied for table") {
+		if got := toolCall(t, costs, "sql", args{"statement": statement}); got.isError != fails || fails && !strings.Contains(got.text, "permission denied for table") {
 			t.Errorf("%s: %s", statement, got.text)
 		}
 	}
-	if got := ask(t, costs, "report", args{"name": "funnel"}); !got.isError || !strings.Contains(got.text, "permission denied for table") {
+	if got := toolCall(t, costs, "report", args{"name": "funnel"}); !got.isError || !strings.Contains(got.text, "permission denied for table") {
 		t.Error(got.text)
 	}
 	for _, name := range []string{"call", "calls", "tools", "sql"} {
@@ -520,11 +508,11 @@ func TestLimitsOfUsers(t *testing.T) {
 		if name == "sql" {
 			tool, of = "sql", args{"statement": "SELECT content, arguments, extra FROM transcript_turns"}
 		}
-		if got := ask(t, masked, tool, of); got.isError || strings.Contains(got.text, "SECRET 1") || !strings.Contains(got.left, "always null for your user: from_number") {
+		if got := toolCall(t, masked, tool, of); got.isError || strings.Contains(got.text, "SECRET 1") || !strings.Contains(got.left, "always null for your user: from_number") {
 			t.Errorf("%s with masked columns: %s", name, got.text)
 		}
 	}
-	if got := ask(t, agency, "sql", args{"statement": "EXPLAIN FROM calls"}); !got.isError {
+	if got := toolCall(t, agency, "sql", args{"statement": "EXPLAIN FROM calls"}); !got.isError {
 		t.Errorf("a plan counts the rows of all: %s", got.text)
 	}
 }
@@ -534,24 +522,24 @@ func TestReportsOnly(t *testing.T) {
 	t.Parallel()
 	tried := longtest.Each(8)
 	c := connect(t, store(t, company("the words of a caller")), nil, "--reports-only")
-	reports := ask(t, c, "reports", nil).rows
+	reports := toolCall(t, c, "reports", nil).rows
 	if len(reports) != len(sqlfiles.Reports())-2 || len(toolsOf(t, c)) != 3 {
 		t.Errorf("%d reports", len(reports))
 	}
 	for i, r := range reports {
 		// Values extracted by the analysis are figures to count, and stay.
 		if name := r["name"]; tried(i) && name != "extracted" {
-			if got := ask(t, c, "report", args{"name": name}); got.isError || strings.Contains(got.text, "the words of a caller") {
+			if got := toolCall(t, c, "report", args{"name": name}); got.isError || strings.Contains(got.text, "the words of a caller") {
 				t.Errorf("%s: %s", name, got.text)
 			}
 		}
 	}
 	for _, name := range []string{"call", "search"} {
-		if got := ask(t, c, "report", needed(name, "caa", "words")); !got.isError || !strings.Contains(got.text, "--reports-only excludes") {
+		if got := toolCall(t, c, "report", needed(name, "caa", "words")); !got.isError || !strings.Contains(got.text, "--reports-only excludes") {
 			t.Errorf("%s: %s", name, got.text)
 		}
 	}
-	if got := ask(t, c, "report", args{"name": "calls"}); len(got.rows) == 0 || got.rows[0]["summary"] != nil || !strings.Contains(got.left, "always null") {
+	if got := toolCall(t, c, "report", args{"name": "calls"}); len(got.rows) == 0 || got.rows[0]["summary"] != nil || !strings.Contains(got.left, "always null") {
 		t.Error(got.text)
 	}
 }

@@ -1,4 +1,4 @@
-package web
+package querycmd
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ import (
 // first byte reports the error.
 func TestAnAnswerThatIsCut(t *testing.T) {
 	for _, size := range []int{0, 1 << 20} {
-		var s *Server
+		var s *liveServer
 		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			err := s.stream(w, r, &request{load: &load{turns: make(chan struct{}, 1)}}, &answerTo{kind: "text/csv", name: "x.csv", write: func(_ context.Context, to io.Writer) error {
 				_, err := to.Write(bytes.Repeat([]byte("a"), size))
@@ -43,7 +43,7 @@ func TestAnAnswerThatIsCut(t *testing.T) {
 				s.explain(w, r, err)
 			}
 		})
-		s = &Server{Config: Config{Log: slog.New(slog.DiscardHandler)}, working: make(chan struct{}, 1)}
+		s = &liveServer{liveConfig: liveConfig{Log: slog.New(slog.DiscardHandler)}, working: make(chan struct{}, 1)}
 		server := httptest.NewServer(handler)
 		resp, err := http.Get(server.URL) //nolint:noctx // of this test's own server
 		test.OK(t, err)
@@ -56,8 +56,8 @@ func TestAnAnswerThatIsCut(t *testing.T) {
 	}
 }
 
-// newServer returns a server over a warehouse of one call.
-func newServer(t *testing.T) *Server {
+// aServer returns a server over a warehouse of one call.
+func aServer(t *testing.T) *liveServer {
 	t.Helper()
 	root := t.TempDir()
 	at := time.Now().AddDate(0, 0, -2).UnixMilli()
@@ -68,12 +68,12 @@ func newServer(t *testing.T) *Server {
 		return analytics.Open(ctx, root, analytics.Options{Options: database.Options{Location: zone, Rights: r}})
 	}}
 	t.Cleanup(func() { test.OK(t, snapshots.Close()) })
-	return New(Config{Snapshots: snapshots, Settings: answer.Command{Config: config.Config{Values: config.Values{TZ: "UTC", Lang: "en"}}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry()})
+	return newLive(liveConfig{Snapshots: snapshots, Settings: answer.Command{Config: config.Config{Values: config.Values{TZ: "UTC", Lang: "en"}}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry()})
 }
 
 // If a page made in advance fails, this is logged, and no reader is affected.
 func TestAPageThatFailsAhead(t *testing.T) {
-	s := newServer(t)
+	s := aServer(t)
 	var log strings.Builder
 	s.Log = slog.New(slog.NewTextHandler(&log, nil))
 	warehouse, release, err := s.Snapshots.Acquire(t.Context(), time.UTC, rights.Rights{})
@@ -90,7 +90,7 @@ func TestAPageThatFailsAhead(t *testing.T) {
 
 // A page is sent whole or not at all. The one made in advance is made once, and again only if that failed.
 func TestPagesAreWhole(t *testing.T) {
-	s := newServer(t)
+	s := aServer(t)
 	made := 0
 	handler := s.answers(func(*request) (*answerTo, error) {
 		return &answerTo{kind: htmlType, ahead: true, write: func(_ context.Context, w io.Writer) error {
@@ -114,7 +114,7 @@ func TestPagesAreWhole(t *testing.T) {
 // A reader with many requests keeps no other one waiting, and is refused beyond a limit. When its clients
 // leave, nothing is made for them.
 func TestOneReaderAmongOthers(t *testing.T) {
-	s := newServer(t)
+	s := aServer(t)
 	s.Login = func(_ context.Context, user, _, _ string) (rights.Rights, bool, error) {
 		return rights.Rights{}, true, nil
 	}

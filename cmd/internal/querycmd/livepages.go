@@ -1,4 +1,4 @@
-package web
+package querycmd
 
 import (
 	"cmp"
@@ -28,10 +28,10 @@ import (
 
 const htmlType = "text/html; charset=utf-8"
 
-//go:embed web.html web.css
-var files embed.FS
+//go:embed live.html live.css
+var liveFiles embed.FS
 
-var templates = template.Must(template.ParseFS(files, "web.html"))
+var templates = template.Must(template.ParseFS(liveFiles, "live.html"))
 
 // maxRows is the maximum number of a report's rows in a browser; files contain all rows.
 const maxRows = 1000
@@ -68,7 +68,7 @@ func (q *request) only(names ...string) error {
 }
 
 // page is the morning page with links.
-func (s *Server) page(q *request) (*answerTo, error) {
+func (s *liveServer) page(q *request) (*answerTo, error) {
 	if err := q.only(); err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (s *Server) page(q *request) (*answerTo, error) {
 }
 
 // index lists the reports.
-func (s *Server) index(q *request) (*answerTo, error) {
+func (s *liveServer) index(q *request) (*answerTo, error) {
 	if err := q.only(); err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (s *Server) index(q *request) (*answerTo, error) {
 }
 
 // report returns a page or, with an extension as in funnel.csv, a file.
-func (s *Server) report(q *request) (*answerTo, error) {
+func (s *liveServer) report(q *request) (*answerTo, error) {
 	name, kind, asFile := strings.Cut(q.name, ".")
 	f, ok := sqlfiles.Report(name)
 	if !ok || f.Arguments == "CALL_ID" && !asFile {
@@ -161,7 +161,7 @@ var kinds = map[format.Format]string{
 }
 
 // file returns a report for programs: all its rows, streamed.
-func (s *Server) file(q *request, f *sqlfiles.File, ending string) (*answerTo, error) {
+func (s *liveServer) file(q *request, f *sqlfiles.File, ending string) (*answerTo, error) {
 	as, ok := format.Parse(ending)
 	if kinds[as] == "" || !ok {
 		return nil, cli.Usage(cli.Suggest(ending, answer.FormatNames(), ""), "unknown format %q", ending)
@@ -245,7 +245,7 @@ var callColumns = []string{"call_id", "start_at", "summary", "agent_id", "outcom
 	"call_type", "from_number", "to_number"}
 
 // table returns a report for the browser.
-func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
+func (s *liveServer) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 	return &answerTo{kind: htmlType, write: func(ctx context.Context, w io.Writer) error {
 		title, answers := heading(f.Name), f.Answers
 		if q.name == "" { // the page of calls
@@ -371,7 +371,7 @@ func (q *request) files(report string) (out []choice) {
 }
 
 // calls returns a page of calls.
-func (s *Server) calls(q *request) (*answerTo, error) {
+func (s *liveServer) calls(q *request) (*answerTo, error) {
 	if err := q.only("skip", "top"); err != nil {
 		return nil, err
 	}
@@ -399,7 +399,7 @@ func (q *request) pager(shown int) (out []choice) {
 }
 
 // call returns the page of one call with its transcript.
-func (s *Server) call(q *request) (*answerTo, error) {
+func (s *liveServer) call(q *request) (*answerTo, error) {
 	if err := q.only("t"); err != nil {
 		return nil, err
 	}
@@ -440,6 +440,6 @@ func style(w http.ResponseWriter, _ *http.Request) {
 
 // sheet returns the styles that the morning page lacks.
 func sheet() string {
-	own, _ := files.ReadFile("web.css") // an embedded file can always be read
+	own, _ := liveFiles.ReadFile("live.css") // an embedded file can always be read
 	return string(own)
 }
