@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -151,21 +150,21 @@ func (s *liveServer) guard(next http.Handler) http.Handler {
 			}
 			if err != nil {
 				h.Set("Retry-After", "60")
-				s.fail(w, r, http.StatusTooManyRequests, err, "")
+				s.fail(w, http.StatusTooManyRequests, err, "")
 				return
 			}
 			if !ok {
 				h.Set("WWW-Authenticate", `Basic realm="callhouse", charset="UTF-8"`)
-				s.fail(w, r, http.StatusUnauthorized, errors.New("user and password required"), "create a user with query serve user add")
+				s.fail(w, http.StatusUnauthorized, errors.New("user and password required"), "create a user with query serve user add")
 				return
 			}
 		case !config.OnThisMachine((&url.URL{Host: r.Host}).Hostname()):
 			// Another site's page could reach a loopback address under its own name.
-			s.fail(w, r, http.StatusForbidden, fmt.Errorf("the host %q is not allowed", r.Host),
+			s.fail(w, http.StatusForbidden, fmt.Errorf("the host %q is not allowed", r.Host),
 				"without --users, the server only accepts the hosts localhost and 127.0.0.1")
 			return
 		case r.Header.Get("Sec-Fetch-Site") == "cross-site":
-			s.fail(w, r, http.StatusForbidden, errors.New("another site's page asks for this address"),
+			s.fail(w, http.StatusForbidden, errors.New("another site's page asks for this address"),
 				"without --users, enter the address yourself")
 			return
 		}
@@ -184,7 +183,7 @@ func (s *liveServer) guard(next http.Handler) http.Handler {
 func (s *liveServer) unlimited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !readerOf(r).rights.None() {
-			s.fail(w, r, http.StatusForbidden, errors.New("metrics cover all users, and your user may see only part of the data"),
+			s.fail(w, http.StatusForbidden, errors.New("metrics cover all users, and your user may see only part of the data"),
 				"use a user without restrictions: query serve user add NAME")
 			return
 		}
@@ -240,25 +239,18 @@ func (s *liveServer) explain(w http.ResponseWriter, r *http.Request, err error) 
 	if cli.Code(err) != cli.ExitUsage && !errors.Is(err, errNotThere) { // these name addresses
 		text, hint = pathRE.ReplaceAllString(text, "$1…"), pathRE.ReplaceAllString(hint, "$1…")
 	}
-	s.fail(w, r, status, errors.New(text), hint)
+	s.fail(w, status, errors.New(text), hint)
 }
 
-// fail writes a short page, or a line for programs. Text from the request is always escaped.
-func (s *liveServer) fail(w http.ResponseWriter, r *http.Request, status int, err error, hint string) {
+// fail writes a line or two.
+func (s *liveServer) fail(w http.ResponseWriter, status int, err error, hint string) {
 	h := w.Header()
 	h.Del("ETag")
-	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
-		h.Set("Content-Type", "text/plain; charset=utf-8")
-		w.WriteHeader(status)
-		for _, line := range []string{err.Error(), hint} {
-			if line != "" {
-				_, _ = io.WriteString(w, words.Lines(line)+"\n")
-			}
-		}
-		return
-	}
-	h.Set("Content-Type", htmlType)
+	h.Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	_ = templates.ExecuteTemplate(words.Page(w), "failed", map[string]any{"Lang": "en", "Title": http.StatusText(status),
-		"Error": err.Error(), "Hint": hint})
+	for _, line := range []string{err.Error(), hint} {
+		if line != "" {
+			_, _ = io.WriteString(w, words.Lines(line)+"\n")
+		}
+	}
 }

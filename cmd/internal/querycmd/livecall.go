@@ -15,12 +15,10 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// conversationItem is an item of a conversation: something said, or a tool with its result.
+// conversationItem is an item of a conversation: something said, or a tool's use or result.
 type conversationItem struct {
 	At, Who, Text string
-	Role          string
-	Tool, Failed  bool
-	Result        string
+	Role          string // user, agent, or tool
 	Turn          string // its number
 	Play          string // link that plays the recording from here; empty: there is none
 }
@@ -44,16 +42,14 @@ func each(ctx context.Context, rows *analytics.Rows, err error, do func(row []an
 }
 
 // conversation returns what was said in a call, with links into its recording if that can be played.
-// A tool's result is folded into its invocation.
 func (q *request) conversation(ctx context.Context, id string, start time.Time, plays bool) (out []conversationItem, err error) {
 	said, err := q.warehouse.Ask(ctx, analytics.Question{Report: "call", Params: question.Params{Call: id, CallStart: start}})
 	if err != nil {
 		return nil, err
 	}
-	open := map[string]int{}
 	err = each(ctx, said.Rows, nil, func(row []any) {
 		n := value.Of(row[0])
-		t := conversationItem{Turn: strconv.FormatInt(n.Int(), 10)}
+		t := conversationItem{Turn: strconv.FormatInt(n.Int(), 10), Role: "tool"}
 		t.Who, _ = row[2].(string)
 		t.Text, _ = row[3].(string)
 		if row[1] != nil {
@@ -61,22 +57,12 @@ func (q *request) conversation(ctx context.Context, id string, start time.Time, 
 			if at := value.Of(row[1]); plays {
 				t.Play = q.playFrom(id, at.Float(), t.Turn)
 			}
-		} else if mark, text, ok := strings.Cut(t.Text, " "); ok && (mark == "←" || mark == "✗") {
-			if i, isOpen := open[t.Who]; isOpen {
-				out[i].Result, out[i].Failed = text, mark == "✗"
-				delete(open, t.Who)
-				return
-			}
-			t.Tool, t.Text, t.Result, t.Failed = true, "", text, mark == "✗"
-		} else if ok && mark == "→" {
-			t.Tool, t.Text = true, text
-			open[t.Who] = len(out)
 		}
-		switch t.Role = t.Who; t.Role {
+		switch t.Who {
 		case "user":
-			t.Who = q.texts.Say("frame.caller")
+			t.Role, t.Who = t.Who, q.texts.Say("frame.caller")
 		case "agent":
-			t.Who = q.texts.Say("frame.agent")
+			t.Role, t.Who = t.Who, q.texts.Say("frame.agent")
 		}
 		out = append(out, t)
 	})

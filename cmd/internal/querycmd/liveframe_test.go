@@ -61,7 +61,7 @@ func TestPageOfAnAgent(t *testing.T) {
 	}
 }
 
-// A call is shown as a conversation: results are next to their tools, and the agent has its name.
+// A call is shown as a conversation with its tools, and the agent has its name.
 func TestConversation(t *testing.T) {
 	d := company(9)
 	id, at := d.Calls[3]["call_id"], d.Calls[3]["start_at"].(int64)
@@ -84,7 +84,7 @@ func TestConversation(t *testing.T) {
 	s := serverOf(t, d, nil)
 	body := s.must("/calls/" + id.(string))
 	for _, want := range []string{`<li class="said-user"><small>Caller 3.0s</small><br/>Wait</li>`,
-		`<summary>book <b class="bad">failed</b></summary><p>→ <code>{&#34;day&#34;:1}</code></p><p>← <code>error: refused</code></p>`,
+		`<li class="said-tool"><small>book </small><br/>→ {&#34;day&#34;:1}</li>`, `<li class="said-tool"><small>book </small><br/>✗ error: refused</li>`,
 		">Clara &lt;b&gt;bold&lt;/b&gt;</a>"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the call lacks %s in\n%s", want, body)

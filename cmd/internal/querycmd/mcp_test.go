@@ -401,7 +401,7 @@ func TestHostileStatements(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	statements := slices.Concat(analyticstest.Unsafe(out, files[0], "/etc/passwd"), analyticstest.Changing(out, files[0]))
-	known := test.Read(t, "../../../../internal/analytics/testdata/safe-functions.golden")
+	known := test.Read(t, "../../../internal/analytics/testdata/safe-functions.golden")
 	for line := range strings.Lines(string(known)) {
 		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		name, verdict, _ := strings.Cut(rest, " ")

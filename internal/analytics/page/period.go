@@ -73,7 +73,7 @@ func (p period) flags() string {
 	return "--since " + p.since.Format(time.DateOnly) + " --until " + p.until.Format(time.DateOnly)
 }
 
-// bin is a day, week or month of the period, like the groups of reports.
+// bin is a day or week of the period, like the groups of reports.
 type bin struct {
 	key   string // of the group: 2026-11-21, or 2026-11
 	name  string // for people
@@ -85,15 +85,12 @@ type bin struct {
 	link  string // to its calls; empty: none
 }
 
-// unit returns the kind of bin, as in --by: days up to 92, weeks up to 110, then months.
+// unit returns the kind of bin, as in --by: days up to 92, then weeks.
 func (p period) unit() string {
-	switch {
-	case p.days() <= 92:
+	if p.days() <= 92 {
 		return "day"
-	case p.days() <= 7*110:
-		return "week"
 	}
-	return "month"
+	return "week"
 }
 
 // bins returns all bins of the period, with or without calls. listed is the end of the list; zero:
@@ -102,27 +99,20 @@ func (p period) bins(listed time.Time, l *Texts) []bin {
 	var out []bin
 	unit := p.unit()
 	at := p.since
-	switch unit {
-	case "week":
+	if unit == "week" {
 		at = at.AddDate(0, 0, -(int(at.Weekday())+6)%7)
-	case "month":
-		at = at.AddDate(0, 0, 1-at.Day())
 	}
 	for at.Before(p.until) {
 		b := bin{key: at.Format(time.DateOnly), name: l.Day(at), label: at.Format("02"), group: l.Time("month", at)}
 		next := at.AddDate(0, 0, 1)
-		switch unit {
-		case "day":
+		if unit == "day" {
 			b.tick = p.days() > 14 && at.Weekday() == time.Monday
-		case "week":
+		} else {
 			next = at.AddDate(0, 0, 7)
 			b.name = l.Say("period.week", l.Time("date", at))
 			if p.days() > 7*26 { // labels of months are enough
 				b.label, b.group, b.tick = at.Format("01"), l.Time("year", at), at.Day() <= 7
 			}
-		case "month":
-			next = at.AddDate(0, 1, 0)
-			b.key, b.name, b.label, b.group = at.Format("2006-01"), l.Time("month", at), at.Format("01"), l.Time("year", at)
 		}
 		b.part = at.Before(p.since) || next.After(p.until) || !listed.IsZero() && question.DayBegin(next, p.loc).After(listed)
 		out = append(out, b)
