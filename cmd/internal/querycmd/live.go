@@ -48,9 +48,9 @@ type liveConfig struct {
 // maxHeader is the maximum size of a request's header in bytes.
 const maxHeader = 16 << 10
 
-// liveServer serves a warehouse to browsers and spreadsheets: the morning page, the reports, the
-// calls that a number counts, and transcripts. It only reads, and needs no script in the browser. An answer depends only on the snapshot, the address and the reader's
-// rights, so it has an ETag.
+// liveServer serves a warehouse to browsers and spreadsheets: the morning page, the reports, the calls that a number
+// counts, and transcripts. It only reads, and needs no script in the browser. An answer depends only on the snapshot, the
+// address and the reader's rights, so it has an ETag.
 type liveServer struct {
 	liveConfig
 	http.Handler
