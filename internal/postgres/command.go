@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/jackc/pgx/v5/pgproto3"
 
 	"callhouse/internal/analytics/value"
 )
@@ -114,9 +111,7 @@ func (c *client) commandOf(text Statement) (*command, error) {
 	case w.take("declare"):
 		return c.declareCommand(w)
 	case w.take("fetch"):
-		return c.fetchCommand(w, true)
-	case w.take("move"):
-		return c.fetchCommand(w, false)
+		return c.fetchCommand(w)
 	case w.take("close"):
 		return c.closeCommand(w)
 	case w.take("copy"):
@@ -150,8 +145,7 @@ func plain(tag string, do func(ctx context.Context) error) *command {
 func (c *client) beginCommand(tag string) *command {
 	return plain(tag, func(ctx context.Context) error {
 		if c.state != 'I' {
-			c.notice("25001", "there is already a transaction in progress")
-			return nil
+			return nil // already in one
 		}
 		if err := c.begin(ctx); err != nil {
 			return err
@@ -162,29 +156,16 @@ func (c *client) beginCommand(tag string) *command {
 }
 
 func (c *client) endCommand(w *words, tag string) (*command, error) {
-	w.takeAny("work", "transaction")
-	chains := w.take("and", "chain")
-	if w.take("and", "no", "chain"); !w.end() {
+	if w.takeAny("work", "transaction"); !w.end() {
 		return nil, w.wrong()
 	}
-	return &command{run: func(ctx context.Context, _ *portal) (string, error) {
+	return &command{run: func(context.Context, *portal) (string, error) {
 		said := tag
-		switch {
-		case c.state == 'I' && chains:
-			return "", fail(codeNoTransaction, tag+" AND CHAIN can only be used in transaction blocks")
-		case c.state == 'I':
-			c.notice(codeNoTransaction, "there is no transaction in progress")
-		case c.state == 'E':
+		if c.state == 'E' {
 			said = "ROLLBACK"
 		}
 		c.state = 'I'
 		c.over(said == "COMMIT")
-		if chains {
-			if err := c.begin(ctx); err != nil {
-				return "", err
-			}
-			c.state = 'T'
-		}
 		return said, nil
 	}}, nil
 }
@@ -225,13 +206,8 @@ func (c *client) savepointCommand(w *words, what string) (*command, error) {
 	}), nil
 }
 
-// discardCommand is DISCARD. There are no plans, temporary tables or sequences to discard.
+// discardCommand is DISCARD ALL, which connection pools send.
 func (c *client) discardCommand(w *words) (*command, error) {
-	for _, what := range []string{"PLANS", "SEQUENCES", "TEMP", "TEMPORARY"} {
-		if w.take(what) && w.end() {
-			return plain("DISCARD "+strings.TrimSuffix(what, "ORARY"), nil), nil
-		}
-	}
 	if !w.take("all") || !w.end() {
 		return nil, w.wrong()
 	}
@@ -242,10 +218,6 @@ func (c *client) discardCommand(w *words) (*command, error) {
 		c.forgetAll()
 		return c.reset(ctx)
 	}), nil
-}
-
-func (c *client) notice(code, message string) {
-	c.send((*pgproto3.NoticeResponse)((&Error{Code: code, Message: message}).response("WARNING")))
 }
 
 func (c *client) setCommand(w *words) (*command, error) {
@@ -259,8 +231,6 @@ func (c *client) setCommand(w *words) (*command, error) {
 		return nil, fail(codeUnsupported, "SET TRANSACTION SNAPSHOT is not supported")
 	case w.take("characteristics", "as", "transaction"), w.take("transaction"):
 		return plain("SET", nil), nil // all transactions are read-only and see one commit
-	case w.take("constraints"):
-		return plain("SET CONSTRAINTS", nil), nil
 	case w.take("time", "zone"):
 		name = "timezone"
 	case w.take("names"):
@@ -284,9 +254,6 @@ func (c *client) setCommand(w *words) (*command, error) {
 		value = &v
 	}
 	return plain("SET", func(ctx context.Context) error {
-		if isLocal && c.state == 'I' && !c.several {
-			c.notice(codeNoTransaction, "SET LOCAL can only be used in transaction blocks")
-		}
 		return c.set(ctx, name, value, isLocal)
 	}), nil
 }
@@ -375,21 +342,6 @@ func (c *client) reset(ctx context.Context) error {
 }
 
 func (c *client) showCommand(w *words) (*command, error) {
-	text := func(name string) Column { return Column{Name: name, Type: TextType} }
-	if w.take("all") {
-		if !w.end() {
-			return nil, w.wrong()
-		}
-		return &command{columns: []Column{text("name"), text("setting"), text("description")},
-			run: func(ctx context.Context, p *portal) (string, error) {
-				for _, name := range slices.Sorted(maps.Keys(parameters())) {
-					if err := c.sendRow(p, parameters()[name].name, c.setting(name), ""); err != nil {
-						return "", err
-					}
-				}
-				return "SHOW", nil
-			}}, nil
-	}
 	var name string
 	switch {
 	case w.take("transaction", "isolation", "level"):
@@ -413,22 +365,13 @@ func (c *client) showCommand(w *words) (*command, error) {
 	if _, ok := c.Setting(name); !ok {
 		return nil, unknownSetting(name)
 	}
-	return &command{columns: []Column{text(cmp.Or(parameters()[name].name, name))}, run: func(ctx context.Context, p *portal) (string, error) {
-		v, _ := c.Setting(name)
-		return "SHOW", c.sendRow(p, v)
+	column := Column{Name: cmp.Or(parameters()[name].name, name), Type: TextType}
+	return &command{columns: []Column{column}, run: func(ctx context.Context, p *portal) (string, error) {
+		if err := c.out.row(p.columns(), []value.Value{value.Of(c.setting(name))}, p, c.zone); err != nil {
+			return "", err
+		}
+		return "SHOW", c.sendBatch(ctx, 1)
 	}}, nil
-}
-
-// sendRow sends one row of texts.
-func (c *client) sendRow(p *portal, values ...string) error {
-	row := make([]value.Value, len(values))
-	for i, v := range values {
-		row[i] = value.Of(v)
-	}
-	if err := c.out.row(p.columns(), row, p, c.zone); err != nil {
-		return err
-	}
-	return c.sendBatch(context.Background(), 1)
 }
 
 func (c *client) forgetAll() {

@@ -16,8 +16,7 @@ import (
 // copyOptions are the options of COPY.
 type copyOptions struct {
 	csv, binary, header bool
-	delimiter           string
-	null                *string
+	delimiter           byte
 }
 
 // copyCommand is COPY … TO STDOUT.
@@ -53,7 +52,7 @@ func (c *client) copyCommand(w *words) (*command, error) {
 	}}, nil
 }
 
-// copied takes the source: a query in parentheses, or a table with optional columns.
+// copied takes the source: a query in parentheses, or a table.
 func (w *words) copied() (query string, err error) {
 	if w.take("(") {
 		from := w.at
@@ -83,24 +82,12 @@ func (w *words) copied() (query string, err error) {
 			return "", w.wrong()
 		}
 	}
-	table, columns := w.Between(from, w.at), "*"
-	if w.take("(") {
-		from := w.at
-		for !w.end() && w.Tokens[w.at].Text != ")" {
-			w.at++
-		}
-		if w.end() || w.at == from {
-			return "", w.wrong()
-		}
-		columns = w.Between(from, w.at)
-		w.at++
-	}
-	return "SELECT " + columns + " FROM " + table, nil
+	return "SELECT * FROM " + w.Between(from, w.at), nil
 }
 
 // copyOptions takes the options, in either of Postgres' two syntaxes.
 func (w *words) copyOptions() (*copyOptions, error) {
-	o := &copyOptions{}
+	o := &copyOptions{delimiter: '\t'}
 	w.take("with")
 	w.take("(")
 	for !w.end() && !w.take(")") {
@@ -109,47 +96,22 @@ func (w *words) copyOptions() (*copyOptions, error) {
 		}
 		word := strings.ToLower(strings.Trim(w.Tokens[w.at].Value(), `"`)) // a format may be in quotes
 		w.at++
-		text := func() string {
-			if w.take("as"); w.end() {
-				return ""
-			}
-			w.at++
-			return w.Tokens[w.at-1].Value()
-		}
 		switch word {
 		case "csv":
-			o.csv = true
+			o.csv, o.delimiter = true, ','
 		case "binary":
 			o.binary = true
 		case "text", ",":
-		case "encoding":
-			if _, err := encoding(text()); err != nil {
-				return nil, err
-			}
 		case "header":
-			if o.header = !w.takeAny("false", "off", "0"); o.header {
-				w.takeAny("true", "on", "1")
-			}
-		case "delimiter":
-			o.delimiter = text()
-		case "null":
-			null := text()
-			o.null = &null
+			o.header = true
+			w.takeAny("true", "on", "1")
 		default:
-			return nil, fail(codeUnsupported, fmt.Sprintf("the option %q of COPY is not supported", word))
+			return nil, &Error{Code: codeUnsupported, Message: fmt.Sprintf("the option %q of COPY is not supported", word),
+				Hint: "the formats are text, csv and binary, with HEADER"}
 		}
 	}
 	if !w.end() {
 		return nil, w.wrong()
-	}
-	if o.delimiter == "" {
-		o.delimiter = "\t"
-		if o.csv {
-			o.delimiter = ","
-		}
-	}
-	if len(o.delimiter) != 1 {
-		return nil, fail(codeBadParameter, "COPY delimiter must be a single one-byte character")
 	}
 	return o, nil
 }
@@ -206,7 +168,6 @@ func (w *copyWriter) open() (length int) {
 }
 
 func (w *copyWriter) begin(columns []Column) {
-	w.escaped[w.delimiter[0]] = `\` + w.delimiter
 	for i, b := range []byte("\b\f\n\r\t\v\\") {
 		w.escaped[b] = `\` + `bfnrtv\`[i:i+1]
 	}
@@ -217,7 +178,7 @@ func (w *copyWriter) begin(columns []Column) {
 		at := w.open()
 		for i, c := range columns {
 			if i > 0 {
-				w.out.bytes = append(w.out.bytes, w.delimiter...)
+				w.out.bytes = append(w.out.bytes, w.delimiter)
 			}
 			w.cell([]byte(c.Name))
 		}
@@ -240,14 +201,12 @@ func (w *copyWriter) row(columns []Column, row []value.Value) error {
 			continue
 		}
 		if i > 0 {
-			w.out.bytes = append(w.out.bytes, w.delimiter...)
+			w.out.bytes = append(w.out.bytes, w.delimiter)
 		}
 		switch {
 		case v.Kind != value.Null:
 			w.buf = columns[i].Type.AppendText(w.buf[:0], v, w.zone)
 			w.cell(w.buf)
-		case w.null != nil:
-			w.out.bytes = append(w.out.bytes, *w.null...)
 		case !w.csv:
 			w.out.bytes = append(w.out.bytes, `\N`...)
 		}
@@ -261,7 +220,7 @@ func (w *copyWriter) row(columns []Column, row []value.Value) error {
 
 // cell writes the text of a value.
 func (w *copyWriter) cell(text []byte) {
-	switch null := w.null; {
+	switch {
 	case !w.csv:
 		for _, b := range text {
 			if with := w.escaped[b]; with != "" {
@@ -270,8 +229,7 @@ func (w *copyWriter) cell(text []byte) {
 				w.out.bytes = append(w.out.bytes, b)
 			}
 		}
-	case bytes.ContainsAny(text, w.delimiter+"\"\n\r"), string(text) == `\.`, null == nil && len(text) == 0,
-		null != nil && string(text) == *null:
+	case bytes.ContainsAny(text, ",\"\n\r"), string(text) == `\.`, len(text) == 0:
 		w.out.bytes = append(append(append(w.out.bytes, '"'), bytes.ReplaceAll(text, []byte(`"`), []byte(`""`))...), '"')
 	default:
 		w.out.bytes = append(w.out.bytes, text...)

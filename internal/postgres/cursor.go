@@ -49,8 +49,7 @@ func (c *client) declareCommand(w *words) (*command, error) {
 	return d, nil
 }
 
-// fetchCommand is FETCH, or MOVE, which sends nothing.
-func (c *client) fetchCommand(w *words, sends bool) (*command, error) {
+func (c *client) fetchCommand(w *words) (*command, error) {
 	limit := int64(1)
 	switch {
 	case w.takeAny("next"):
@@ -78,10 +77,7 @@ func (c *client) fetchCommand(w *words, sends bool) (*command, error) {
 	if cursor == nil {
 		return nil, fail(codeNoCursor, fmt.Sprintf("cursor %q does not exist", name))
 	}
-	f := &command{}
-	if sends {
-		f.columns = cursor.columns()
-	}
+	f := &command{columns: cursor.columns()}
 	f.run = func(ctx context.Context, p *portal) (string, error) {
 		before := cursor.sent
 		cursor.run = p.run
@@ -89,12 +85,8 @@ func (c *client) fetchCommand(w *words, sends bool) (*command, error) {
 		if len(cursor.formats) == 0 {
 			cursor.formats = p.formats
 		}
-		err := c.sendRows(ctx, cursor, limit, !sends)
-		tag := "MOVE"
-		if sends {
-			tag = "FETCH"
-		}
-		return fmt.Sprintf("%s %d", tag, cursor.sent-before), err
+		err := c.sendRows(ctx, cursor, limit)
+		return fmt.Sprintf("FETCH %d", cursor.sent-before), err
 	}
 	return f, nil
 }

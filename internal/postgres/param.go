@@ -1,7 +1,7 @@
 package postgres
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -13,13 +13,13 @@ import (
 )
 
 // Param decodes a parameter sent by a client, in binary or as text: nil, bool, int64, float64,
-// []byte, or a text for DuckDB to parse.
+// or a text for DuckDB to parse.
 func (t Type) Param(raw []byte, isBinary bool) (_ any, err error) {
 	if raw == nil {
 		return nil, nil
 	}
-	if isBinary && t.OID == bytea.OID {
-		return bytes.Clone(raw), nil // the message's memory is reused
+	if t.OID == bytea.OID || t.Elem != nil && t.Elem.OID == bytea.OID {
+		return nil, errors.New("parameters of the type bytea are not supported")
 	}
 	if isBinary && t.Name != TextType.Name && t.OID != json.OID { // the two forms of these are the same
 		if raw, err = t.convert(raw, pgtype.BinaryFormatCode, pgtype.TextFormatCode); err != nil {
@@ -48,33 +48,13 @@ func (t Type) Param(raw []byte, isBinary bool) (_ any, err error) {
 			return nil, &SyntaxError{"double precision", text}
 		}
 		return f, nil
-	case bytea.OID:
-		return blobs(text), nil
 	case timestamp.OID, timestamptz.OID:
 		return Instant(text), nil
-	}
-	if t.Elem != nil && t.Elem.OID == bytea.OID {
-		text = blobs(text)
 	}
 	if t.Elem != nil {
 		return ArrayLiteral(text)
 	}
 	return text, nil
-}
-
-var hexRE = regexp.MustCompile(`(\\+x)((?:[0-9a-fA-F]{2})*)`)
-
-// blobs converts Postgres' text of bytes, such as \x00ff, to DuckDB's: \x00\xff. In an array,
-// backslashes are doubled.
-func blobs(text string) string {
-	return hexRE.ReplaceAllStringFunc(text, func(hex string) string {
-		prefix, digits, _ := strings.Cut(hex, "x")
-		var b strings.Builder
-		for ; digits != ""; digits = digits[2:] {
-			b.WriteString(prefix + "x" + digits[:2])
-		}
-		return b.String()
-	})
 }
 
 // SyntaxError reports a text that is not a value of the type.

@@ -151,7 +151,7 @@ func (c *client) runPortal(ctx context.Context, p *portal, limit int64) error {
 		}
 		return err
 	}
-	if err := c.sendRows(ctx, p, limit, false); err != nil {
+	if err := c.sendRows(ctx, p, limit); err != nil {
 		return err
 	}
 	if !p.done {
@@ -162,8 +162,8 @@ func (c *client) runPortal(ctx context.Context, p *portal, limit int64) error {
 	return nil
 }
 
-// sendRows sends up to limit rows of a portal, 0: all, or only passes over them; p.done reports the end.
-func (c *client) sendRows(ctx context.Context, p *portal, limit int64, silent bool) (err error) {
+// sendRows sends up to limit rows of a portal, 0: all; p.done reports the end.
+func (c *client) sendRows(ctx context.Context, p *portal, limit int64) (err error) {
 	if c.state == 'E' {
 		return errAborted
 	}
@@ -177,9 +177,7 @@ func (c *client) sendRows(ctx context.Context, p *portal, limit int64, silent bo
 	}
 	columns := p.columns()
 	_, p.done, err = c.eachRow(ctx, p.rows, limit, p.run, func(row []value.Value) error {
-		if p.sent++; silent {
-			return nil
-		}
+		p.sent++
 		return c.out.row(columns, row, p, c.zone)
 	})
 	if p.done {

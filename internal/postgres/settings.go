@@ -197,11 +197,9 @@ func (c *client) checked(p parameter, v string) (string, error) {
 	case "transaction_isolation", "default_transaction_isolation":
 		return p.value, nil
 	case "statement_timeout", "idle_in_transaction_session_timeout", "idle_session_timeout", "lock_timeout":
-		d, ok := duration(v)
-		if !ok {
+		if _, ok := duration(v); !ok {
 			return "", invalid
 		}
-		return shownDuration(d), nil
 	case "intervalstyle", "bytea_output", "standard_conforming_strings":
 		if small != p.value {
 			return "", fail(codeUnsupported, fmt.Sprintf("%s %q is not supported", p.name, v))
@@ -231,24 +229,6 @@ func duration(v string) (time.Duration, bool) {
 	}
 	d, err := time.ParseDuration(strings.ReplaceAll(strings.ReplaceAll(v, "min", "m"), " ", ""))
 	return d, err == nil && d >= 0
-}
-
-// shownDuration prints a duration in the largest unit that divides it.
-func shownDuration(d time.Duration) string {
-	n, unit := d.Milliseconds(), "ms"
-	for _, larger := range []struct {
-		unit string
-		of   int64
-	}{{"s", 1000}, {"min", 60}, {"h", 60}} {
-		if n == 0 || n%larger.of != 0 {
-			break
-		}
-		n, unit = n/larger.of, larger.unit
-	}
-	if n == 0 {
-		return "0"
-	}
-	return fmt.Sprint(n, unit)
 }
 
 // atMost returns the limit, or the client's setting if it is lower.

@@ -60,9 +60,9 @@ func attacks() []attack {
 		`SELECT * FROM calls WHERE agent_id = 'SECRET-agent'`, `SELECT * FROM calls WHERE agent_id IN ('own', 'SECRET-agent') OR true`, `SELECT * FROM calls WHERE NOT (agent_id = 'own')`, `SELECT * FROM transcript_turns WHERE call_id = 'SECRET-1' OR 1 = 1 -- `,
 		`SELECT * FROM calls WHERE month = '2025-10' AND call_id = 'SECRET-1'`,
 		// Statements and cursors.
-		`COPY calls TO STDOUT`, `COPY (SELECT * FROM transcript_turns) TO STDOUT (FORMAT csv)`, `BEGIN; DECLARE x CURSOR FOR SELECT * FROM calls; FETCH ALL FROM x; COMMIT`, `BEGIN; DECLARE x CURSOR FOR TABLE tool_calls; MOVE 1 IN x; FETCH 9 FROM x; COMMIT`,
+		`COPY calls TO STDOUT`, `COPY (SELECT * FROM transcript_turns) TO STDOUT (FORMAT csv)`, `BEGIN; DECLARE x CURSOR FOR SELECT * FROM calls; FETCH ALL FROM x; COMMIT`, `BEGIN; DECLARE x CURSOR FOR TABLE tool_calls; FETCH 1 FROM x; FETCH 9 FROM x; COMMIT`,
 		`SET ROLE somebody; TABLE calls`, `SET SESSION AUTHORIZATION somebody; TABLE calls`, `SET search_path = stored; TABLE calls`, `SET row_security = off; TABLE calls`, `SET callhouse.agents = 'SECRET-agent'; TABLE calls`,
-		`RESET ALL; TABLE calls`, `DISCARD PLANS; TABLE calls`, `SET TIME ZONE 'Asia/Seoul'; TABLE calls`, `BEGIN; SAVEPOINT a; TABLE calls; ROLLBACK TO a; TABLE calls; COMMIT`,
+		`RESET ALL; TABLE calls`, `SET TIME ZONE 'Asia/Seoul'; TABLE calls`, `BEGIN; SAVEPOINT a; TABLE calls; ROLLBACK TO a; TABLE calls; COMMIT`,
 		// Plans, statistics and the catalog.
 		`EXPLAIN SELECT * FROM calls WHERE agent_id = 'SECRET-agent'`, `/* */ EXPLAIN (FORMAT json) SELECT 'SECRET' FROM calls`, `SELECT 'SECRET' FROM pg_class WHERE relname = 'runs'`, `SELECT 'SECRET' FROM information_schema.columns WHERE table_name = 'customers'`,
 		`SELECT 'SECRET', obj_description(oid) FROM pg_class WHERE relname = 'customers'`,

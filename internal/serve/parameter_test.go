@@ -74,8 +74,8 @@ func testBinaryParameters(t *testing.T, h *testServer) {
 	c, types := h.connect(t, "").PgConn(), pgtype.NewMap()
 	for name, texts := range map[string][]string{
 		"bool": {"t", "f"}, "int2": {"-32768"}, "int4": {"-2147483648"}, "int8": {"-9223372036854775808"}, "float8": {"0.1", "Infinity"},
-		"numeric": {"12.50", "-0.0001", "0", "123456789012345678901.5"}, "bytea": {`\x`, `\x00ff41`}, "_bytea": {`{"\\x00ff41"}`},
-		"date": {"2026-01-02", "1969-12-31"}, "time": {"23:59:59.999999"}, "timestamp": {"2026-01-02 03:04:05.123456", "1969-12-31 23:59:59.5"},
+		"numeric": {"12.50", "-0.0001", "0", "123456789012345678901.5"},
+		"date":    {"2026-01-02", "1969-12-31"}, "time": {"23:59:59.999999"}, "timestamp": {"2026-01-02 03:04:05.123456", "1969-12-31 23:59:59.5"},
 		"timestamptz": {"2026-01-02 03:04:05.123456+00"}, "interval": {"1 mon 2 days 03:04:05.5", "-1 mons -2 days -03:04:05.5"},
 		"uuid": {"123e4567-e89b-12d3-a456-426614174000"}, "_int4": {"{1,2,NULL}", "{}"}, "_text": {`{a,"b c",NULL,"x\"y\\","null"}`},
 		"_numeric": {"{1.50,2.00}"}, "_timestamp": {`{"2026-01-02 03:04:05"}`},
@@ -99,16 +99,13 @@ func testBinaryParameters(t *testing.T, h *testServer) {
 			if got, err := ask(raw, pgtype.BinaryFormatCode); got != want || err != nil {
 				t.Errorf("%s %s in binary is %q, %v, want %q", name, text, got, err, want)
 			}
-			if _, err := ask(raw[:max(len(raw)-1, 0)], pgtype.BinaryFormatCode); name != "bytea" && code(err) != "22P02" {
+			if _, err := ask(raw[:max(len(raw)-1, 0)], pgtype.BinaryFormatCode); code(err) != "22P02" {
 				t.Errorf("%s %s without its last byte: %v", name, text, err)
 			}
 		}
 	}
-	for cast, sent := range map[string]string{"bytea": `\x00ff41`, "bytea[]": `{"\\x00ff41"}`} {
-		answer := c.ExecParams(t.Context(), "SELECT $1::"+cast, [][]byte{[]byte(sent)}, nil, nil, nil).Read()
-		if got := rowsIn(answer.Rows, []uint32{0}, pgtype.TextFormatCode); got != sent {
-			t.Errorf("bytes came back as %s, %v, want %s", got, answer.Err, sent)
-		}
+	if answer := c.ExecParams(t.Context(), "SELECT $1::bytea", [][]byte{[]byte(`\x00`)}, nil, nil, nil).Read(); code(answer.Err) != "22P02" {
+		t.Errorf("bytes as a parameter: %v", answer.Err)
 	}
 }
 

