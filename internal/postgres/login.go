@@ -15,13 +15,6 @@ import (
 	"github.com/xdg-go/scram"
 )
 
-// Users finds the users that may log in.
-type Users interface {
-	// Find returns the password verifier and limits of a user. For an unknown name it returns
-	// credentials that no password matches.
-	Find(name string) (scram.StoredCredentials, Limits, error)
-}
-
 // loginTime is the time limit of a login.
 const loginTime = 30 * time.Second
 
@@ -50,7 +43,7 @@ func (l *login) run(ctx context.Context) error {
 	if l.User == "" || len(l.User) > 63 {
 		return fail(codeBadLogin, "no user name of 1 to 63 characters in the startup packet")
 	}
-	if l.srv.Users != nil {
+	if l.srv.Find != nil {
 		if l.Limits, err = l.password(ctx); err != nil {
 			return err
 		}
@@ -147,7 +140,7 @@ func (l *login) binding() scram.ChannelBinding {
 func (l *login) password(ctx context.Context) (Limits, error) {
 	var limits Limits
 	server, err := scram.SHA256.NewServer(func(string) (credentials scram.StoredCredentials, err error) {
-		credentials, limits, err = l.srv.Users.Find(l.User) // by the name in the startup packet, as in Postgres
+		credentials, limits, err = l.srv.Find(l.User) // by the name in the startup packet, as in Postgres
 		return credentials, err
 	})
 	if err != nil {

@@ -12,12 +12,16 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/xdg-go/scram"
 )
 
 // Server authenticates clients and passes them to a Host.
 type Server struct {
-	Host  Host
-	Users Users // nil: everyone may log in with any name
+	Host Host
+	// Find returns the password verifier and limits of a user; for an unknown name credentials that no
+	// password matches. nil: everyone may log in with any name.
+	Find func(name string) (scram.StoredCredentials, Limits, error)
 	// Try waits until an offered password may be checked, or returns why not; done receives the
 	// result. nil: without waiting.
 	Try func(ctx context.Context, user, address string) (done func(isWrong bool), err error)

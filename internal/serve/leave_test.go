@@ -93,16 +93,13 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// nobody has no users.
-type nobody struct{}
-
-func (nobody) Find(string) (scram.StoredCredentials, postgres.Limits, error) {
-	return scram.StoredCredentials{KeyFactors: scram.KeyFactors{Salt: "salt", Iters: 4096}}, postgres.Limits{}, nil
-}
-
 // So is one before the login, and the connection ends without a message.
 func TestTooLongBeforeLogin(t *testing.T) {
-	h := start(t, func(s *postgres.Server) { s.Users = nobody{} })
+	h := start(t, func(s *postgres.Server) {
+		s.Find = func(string) (scram.StoredCredentials, postgres.Limits, error) {
+			return scram.StoredCredentials{KeyFactors: scram.KeyFactors{Salt: "salt", Iters: 4096}}, postgres.Limits{}, nil
+		}
+	})
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", h.address)
 	test.OK(t, err)
 	defer c.Close()
@@ -136,7 +133,7 @@ func TestRemovedUsers(t *testing.T) {
 		t.Errorf("at first: %v, %v", gone, err)
 	}
 	var server *postgres.Server
-	h := start(t, func(s *postgres.Server) { s.Users, server = list.Defaults(postgres.Limits{}), s })
+	h := start(t, func(s *postgres.Server) { s.Find, server = list.ForPostgres(postgres.Limits{}), s })
 	connected := map[string]*pgx.Conn{}
 	for _, name := range []string{"ann", "bob", "eve"} {
 		c, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s:a%%20good%%20password@%s/callhouse", name, h.address))

@@ -21,7 +21,6 @@ type LoginLimiter struct {
 type bucket struct {
 	left float64
 	at   time.Time
-	open int // passwords being checked
 }
 
 const (
@@ -40,58 +39,46 @@ var ErrTooMany = errors.New("too many wrong passwords from this address: wait a 
 // result must be passed to done.
 func (b *LoginLimiter) Try(ctx context.Context, user, address string) (done func(isWrong bool), err error) {
 	address, user = Network(address), user[:min(len(user), 64)]
-	for waited := time.Duration(0); ; {
-		ok, isOut := b.take(address)
-		if ok {
-			break
-		}
-		if isOut && waited >= maxWait {
+	for waited := time.Duration(0); !b.take(address); waited += step {
+		if waited >= maxWait {
 			return nil, ErrTooMany
 		}
 		if err := sleep(ctx, step); err != nil {
 			return nil, err
 		}
-		if isOut { // it is not just waiting for checks in progress
-			waited += step
-		}
 	}
 	b.mu.Lock()
 	isTried := of(&b.byUser, user).left < 1
 	b.mu.Unlock()
+	done = func(isWrong bool) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if !isWrong {
+			of(&b.addresses, address).left++
+		} else if u := of(&b.byUser, user); u.left >= 1 {
+			u.left--
+		}
+	}
 	if isTried {
 		if err := sleep(ctx, userDelay); err != nil {
-			b.give(address, "", false)
+			done(false)
 			return nil, err
 		}
 	}
-	return func(isWrong bool) { b.give(address, user, isWrong) }, nil
+	return done, nil
 }
 
 // take takes an attempt of an address, if one is left. A password being checked counts as wrong;
-// otherwise many could be tried at once. isOut reports that none is left even if all of these are
-// right.
-func (b *LoginLimiter) take(address string) (ok, isOut bool) {
+// otherwise many could be tried at once.
+func (b *LoginLimiter) take(address string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := of(&b.addresses, address)
-	if a.left-float64(a.open) < 1 {
-		return false, a.left < 1
+	if a.left < 1 {
+		return false
 	}
-	a.open++
-	return true, false
-}
-
-// give returns the attempt, unless the password was wrong.
-func (b *LoginLimiter) give(address, user string, isWrong bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	a := of(&b.addresses, address)
-	a.open = max(0, a.open-1)
-	if isWrong {
-		for _, of := range []*bucket{a, of(&b.byUser, user)} {
-			of.left = max(0, of.left-1)
-		}
-	}
+	a.left--
+	return true
 }
 
 // of returns a bucket in its current state. If there are too many, an arbitrary one is dropped.

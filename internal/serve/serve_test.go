@@ -473,7 +473,7 @@ func TestUsers(t *testing.T) {
 				tried = append(tried, fmt.Sprint(user, ":", isWrong))
 			}, limited
 		}
-		s.Users, s.NeedTLS, s.TLS = list.Defaults(postgres.Limits{}), true, &tls.Config{Certificates: []tls.Certificate{certificate(t)}}
+		s.Find, s.NeedTLS, s.TLS = list.ForPostgres(postgres.Limits{}), true, &tls.Config{Certificates: []tls.Certificate{certificate(t)}}
 	})
 	connect := func(user, password, mode string) error {
 		c, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s:%s@%s/callhouse?sslmode=%s", user, password, h.address, mode))

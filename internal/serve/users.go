@@ -254,18 +254,12 @@ func writeUsers(path string, f usersFile) error {
 	return nil
 }
 
-// Defaults returns the users for the Postgres protocol, with default limits.
-func (l *Users) Defaults(limits postgres.Limits) postgres.Users { return &login{l, limits} }
-
-type login struct {
-	list   *Users
-	limits postgres.Limits
-}
-
-// Find implements postgres.Users.
-func (l *login) Find(name string) (scram.StoredCredentials, postgres.Limits, error) {
-	credentials, u, err := l.list.Find(name)
-	limits := l.limits
-	limits.Connections, limits.Statement = cmp.Or(u.Connections, limits.Connections), cmp.Or(u.Limit(), limits.Statement)
-	return credentials, limits, err
+// ForPostgres returns the function that finds a user for the Postgres protocol, with default limits.
+func (l *Users) ForPostgres(limits postgres.Limits) func(name string) (scram.StoredCredentials, postgres.Limits, error) {
+	return func(name string) (scram.StoredCredentials, postgres.Limits, error) {
+		credentials, u, err := l.Find(name)
+		own := limits
+		own.Connections, own.Statement = cmp.Or(u.Connections, limits.Connections), cmp.Or(u.Limit(), limits.Statement)
+		return credentials, own, err
+	}
 }

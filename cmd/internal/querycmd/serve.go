@@ -166,7 +166,7 @@ func (c *serving) server(who admitted, host postgres.Host) *postgres.Server {
 	s := &postgres.Server{Host: host, MaxConnections: c.maxConnections, Log: c.note, TLS: who.tls, NeedTLS: who.tls != nil,
 		Limits: postgres.Limits{Statement: c.timeout, Idle: idle}, Admitted: func(conn net.Conn) { conn.(*visitor).admit() }}
 	if who.list != nil {
-		s.Users, s.Try = who.list.Defaults(s.Limits), who.limiter.Try
+		s.Find, s.Try = who.list.ForPostgres(s.Limits), who.limiter.Try
 	}
 	return s
 }
