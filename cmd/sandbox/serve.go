@@ -27,7 +27,7 @@ type serveFlags struct {
 	limiter            string
 	size, wrong        string
 	lists, v2          string
-	recordings, lost   string
+	recordings         string
 	now, origin        instant
 }
 
@@ -84,8 +84,6 @@ Control endpoints, without key or limits:
 	fs.StringVar(&f.v2, "v2", "", "faults of v2 calls, as MODE or MODE=VALUE,…; an unknown MODE lists all modes")
 	fs.StringVar(&f.recordings, "recordings", "",
 		"address to serve the calls' recordings on, as MP3; port 0 picks a free port; empty: links lead to no host")
-	fs.StringVar(&f.lost, "recording-faults", "",
-		"shares of calls whose recordings fail, as KIND=RATE,…; an unknown KIND lists all kinds")
 	fs.DurationVar(&o.Latency, "latency", 0, "delay of every response")
 	fs.StringVar((*string)(&o.Counted), "counted", string(sandbox.AtRandom),
 		"when during the delay a request is counted: random, arrival or answer")
@@ -195,30 +193,19 @@ func (f *serveFlags) serve(ctx context.Context, stderr io.Writer) error {
 	return r.Close()
 }
 
-// listenForRecordings opens the addresses of the recordings host and of its redirect target, and
-// sets the host's address in links. The result serves the recordings of a server.
+// listenForRecordings opens the address of the recordings host, and sets it in links. The result
+// serves the recordings of a server.
 func (f *serveFlags) listenForRecordings(ctx context.Context, o *sandbox.Options) (serve func(*sandbox.Server), err error) {
 	if f.recordings == "" {
 		return func(*sandbox.Server) {}, nil
-	}
-	faults, err := recordings.ParseFaults(f.lost)
-	if err != nil {
-		return nil, cli.Usage("see sandbox --help", "--recording-faults: %w", err)
 	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", f.recordings)
 	if err != nil {
 		return nil, cli.Fail(cli.ExitFailed, err, "choose another address with --recordings; port 0 picks a free port")
 	}
-	third, err := lc.Listen(ctx, "tcp", net.JoinHostPort(l.Addr().(*net.TCPAddr).IP.String(), "0"))
-	if err != nil {
-		return nil, cli.Fail(cli.ExitFailed, err, "choose another address with --recordings")
-	}
 	o.Recordings = "http://" + l.Addr().String()
-	return func(s *sandbox.Server) {
-		recordings.Serve(ctx, l, &recordings.Host{World: s.World(), Now: s.Now, Faults: faults, Third: "http://" + third.Addr().String()})
-		recordings.Serve(ctx, third, &recordings.Host{World: s.World(), Now: s.Now})
-	}, nil
+	return func(s *sandbox.Server) { recordings.Serve(ctx, l, &recordings.Host{World: s.World(), Now: s.Now}) }, nil
 }
 
 // banner prints the addresses and data being served.

@@ -108,15 +108,8 @@ type ResourceFault string
 
 // Faults of resources.
 const (
-	ResourceNoList  ResourceFault = "no-list"     // the list answers 404; its objects are served
-	ResourceEmpty   ResourceFault = "empty"       // 200 without items
-	ResourceCut     ResourceFault = "cut-list"    // the first page has half of the items, and all later ones answer 500
-	ResourceLoop    ResourceFault = "loop"        // next_cursor leads back to the same page
-	ResourceRenamed ResourceFault = "renamed-key" // an object's id is named agent_id, tool_id, …
-	ResourceField   ResourceFault = "new-field"   // objects have an unknown field
-	ResourceDrift   ResourceFault = "drift"       // times are strings of digits, and name is an object
-	ResourceTimes   ResourceFault = "odd-times"   // times are ISO 8601 with microseconds
-	ResourceThin    ResourceFault = "thin"        // list items hold only ids and times
+	ResourceNoList ResourceFault = "no-list" // the list answers 404; its objects are served
+	ResourceEmpty  ResourceFault = "empty"   // 200 without items
 )
 
 // V2 selects faults of v2's calls. The zero value has none. The tags are the names of the modes and
@@ -165,8 +158,7 @@ type Lists struct {
 // effect.
 var (
 	anyFault       = kinds(requestFaults, pageFaults)
-	resourceFaults = []ResourceFault{"403", "404", "500", ResourceNoList, ResourceEmpty, ResourceCut, ResourceLoop, ResourceRenamed,
-		ResourceField, ResourceDrift, ResourceTimes, ResourceThin}
+	resourceFaults = []ResourceFault{"403", "404", "500", ResourceNoList, ResourceEmpty}
 )
 
 // Faults are the shares of failing requests. The share of a page fault is of all requests: it has
@@ -187,7 +179,7 @@ const (
 // ResourceFaults are the faults by resource name; "all" stands for every resource.
 type ResourceFaults map[string][]ResourceFault
 
-// ParseResourceFaults reads "agents=403,tools=drift,tools=loop,all=renamed-key". The word contract
+// ParseResourceFaults reads "agents=403,all=empty". The word contract
 // stands for the faults that hide resources and lists outside the contract.
 func ParseResourceFaults(text string) (ResourceFaults, error) {
 	all := ResourceFaults{}
@@ -318,7 +310,7 @@ type trouble struct {
 	mu        sync.Mutex
 	resources ResourceFaults
 	v2        V2
-	lists     int // lists of v2 answered since v2 was set
+	lists     int // lists of v2 answered
 }
 
 // of returns the faults of a resource.

@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -166,24 +165,20 @@ func (s *api) answerList(e *exchange) answer {
 	if refusal != nil {
 		return e.no(refusal)
 	}
-	if slices.Contains(e.wrong, ResourceCut) && q.cursor != "" {
-		return e.fail(http.StatusInternalServerError, "injected fault")
-	}
 	if !resource.Unpaged || e.fault != FaultShort && e.fault != FaultEmpty { // otherwise no later page could return the rest
 		p.distort(e.fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, s.opts.OffsetPaging,
 			func() (e entry, ok bool) { return e, false })
 	}
-	distortList(p, e.wrong)
+	if slices.Contains(e.wrong, ResourceEmpty) {
+		p.items, p.next, p.total = nil, "", 0
+	}
 	items := make([]organisation.Object, len(p.items))
 	for i := range p.items {
-		items[i] = distorted(resource, p.items[i].Object, e.wrong)
+		items[i] = p.items[i].Object // a copy
 		if !q.inside {
 			for _, name := range resource.Inside {
 				delete(items[i], name)
 			}
-		}
-		if slices.Contains(e.wrong, ResourceThin) {
-			items[i] = thin(items[i])
 		}
 	}
 	body := map[string]any{resource.Items: items, "total_count": p.total}
@@ -191,17 +186,6 @@ func (s *api) answerList(e *exchange) answer {
 		body["next_cursor"] = orNull(p.next)
 	}
 	return objectAnswer(body)
-}
-
-// thin keeps only an object's ids and times.
-func thin(o organisation.Object) organisation.Object {
-	t := organisation.Object{}
-	for name, value := range o {
-		if name == "id" || name == "version" || name == "provider" || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "_at") {
-			t[name] = value
-		}
-	}
-	return t
 }
 
 // answerObject answers a request for one object.
@@ -220,7 +204,7 @@ func (s *api) answerObject(e *exchange) answer {
 	if o == nil {
 		return e.fail(http.StatusNotFound, "no such object")
 	}
-	a := objectAnswer(distorted(resource, o, e.wrong))
+	a := objectAnswer(o)
 	a.object = r.URL.RequestURI()
 	return a
 }
@@ -237,56 +221,4 @@ func statusOf(faults []ResourceFault, kind string) int {
 		}
 	}
 	return 0
-}
-
-// distortList applies the first list fault of a resource to a page.
-func distortList(p *page[entry], faults []ResourceFault) {
-	for _, f := range faults {
-		switch f {
-		case ResourceEmpty:
-			p.items, p.next, p.total = nil, "", 0
-		case ResourceCut:
-			p.shorten(len(p.items) / 2)
-		case ResourceLoop:
-			p.next = p.seal(p.start)
-		default:
-			continue
-		}
-		return
-	}
-}
-
-// distorted returns a copy of an object with the faults of its resource applied.
-func distorted(r *operation.Resource, o organisation.Object, faults []ResourceFault) organisation.Object {
-	o = maps.Clone(o)
-	for _, f := range faults {
-		switch {
-		case f == ResourceRenamed && r.Own != "":
-			o[r.Own] = o["id"]
-			delete(o, "id")
-		case f == ResourceField:
-			o["x_tomorrow"] = map[string]any{"phase": 2, "tags": []string{"new"}}
-		case f == ResourceDrift:
-			drift(o)
-		case f == ResourceTimes:
-			for name, value := range o {
-				if ms, ok := value.(int64); ok && strings.HasSuffix(name, "_at") {
-					o[name] = time.UnixMicro(ms*1000 + 999).UTC().Format("2006-01-02 15:04:05.000000-07")
-				}
-			}
-		}
-	}
-	return o
-}
-
-// drift turns times into strings of digits, and the name into an object.
-func drift(o organisation.Object) {
-	for name, value := range o {
-		if ms, ok := value.(int64); ok && strings.HasSuffix(name, "_at") {
-			o[name] = strconv.FormatInt(ms, 10)
-		}
-	}
-	if name, ok := o["name"].(string); ok {
-		o["name"] = map[string]any{"text": name, "as_of": time.Unix(0, 0).UTC().Format(time.DateOnly)}
-	}
 }

@@ -460,27 +460,8 @@ func TestResourceFaults(t *testing.T) {
 	if _, body := get("/v3/agents"); len(items(body)) != 0 || body["total_count"] != 0.0 || body["next_cursor"] != nil {
 		t.Errorf("empty: %v", body)
 	}
-	set(ResourceCut)
-	_, body := get("/v3/agents")
-	if n := len(items(body)); n != len(items(whole))/2 {
-		t.Errorf("cut: %d items of %d", n, len(items(whole)))
-	}
-	if code, _ := get("/v3/agents?cursor=" + body["next_cursor"].(string)); code != 500 {
-		t.Errorf("cut: %d", code)
-	}
-	set(ResourceLoop)
-	_, one := get("/v3/agents?limit=3")
-	_, two := get("/v3/agents?limit=3&cursor=" + one["next_cursor"].(string))
-	test.Same(t, one, two, "loop")
-	set(ResourceRenamed, ResourceField, ResourceDrift)
-	_, body = get("/v3/agents")
-	was, is := items(whole)[0].(map[string]any), items(body)[0].(map[string]any)
-	if is["agent_id"] != was["id"] || is["id"] != nil || is["x_tomorrow"] == nil ||
-		is["created_at"] != fmt.Sprintf("%.0f", was["created_at"]) || is["name"].(map[string]any)["text"] != was["name"] {
-		t.Errorf("%v", is)
-	}
 	set()
-	if _, body = get("/v3/agents"); !cmp.Equal(body, whole) {
+	if _, body := get("/v3/agents"); !cmp.Equal(body, whole) {
 		t.Error("the faults are still there")
 	}
 	for text, want := range map[string]string{

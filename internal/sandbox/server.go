@@ -78,20 +78,6 @@ func (s *Server) Truth() *world.Truth { return s.api.world.Truth(s.Now()) }
 // Stats returns the request statistics so far.
 func (s *Server) Stats() *Stats { return s.ledger.snapshot() }
 
-// Revoke revokes a key until Restore. Unknown keys stay unknown.
-func (s *Server) Revoke(key string) { s.setRevoked(key, true) }
-
-// Restore undoes Revoke.
-func (s *Server) Restore(key string) { s.setRevoked(key, false) }
-
-func (s *Server) setRevoked(key string, revoked bool) {
-	s.ledger.mu.Lock()
-	defer s.ledger.mu.Unlock()
-	if _, known := s.ledger.revoked[key]; known {
-		s.ledger.revoked[key] = revoked
-	}
-}
-
 // SetResourceFaults replaces the faults of a resource (or of "all") from now on; no kinds means no
 // faults.
 func (s *Server) SetResourceFaults(resource string, kinds ...ResourceFault) error {
@@ -108,21 +94,6 @@ func (s *Server) SetResourceFaults(resource string, kinds ...ResourceFault) erro
 	return nil
 }
 
-// SetV2 replaces the modes of v2's calls from now on. ExtraCalls must keep its initial value.
-func (s *Server) SetV2(v V2) error {
-	if err := v.check(); err != nil {
-		return fmt.Errorf("set v2: %w", err)
-	}
-	t := &s.api.trouble
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if v.ExtraCalls != t.v2.ExtraCalls {
-		return fmt.Errorf("set v2: the number of extra calls cannot change")
-	}
-	t.v2, t.lists = v, 0
-	return nil
-}
-
 // Do performs an operation directly: without key, limits, request faults or statistics.
 func (s *Server) Do(method, path, body string) (status int, answer []byte) {
 	x := s.scratch.Get().(*scratch)
@@ -133,10 +104,4 @@ func (s *Server) Do(method, path, body string) (status int, answer []byte) {
 	}
 	a := s.api.answer(find(r, x))
 	return a.status, bytes.Clone(a.body)
-}
-
-// V2Wrong reports whether v2 shows a different transcript of a call than v3.
-func (s *Server) V2Wrong(c *world.Call) bool {
-	v := s.api.trouble.modes(false)
-	return v.wrong(c) != 0
 }

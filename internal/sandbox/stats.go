@@ -3,6 +3,7 @@ package sandbox
 import (
 	"hash/crc32"
 	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -49,7 +50,6 @@ type ledger struct {
 	limiter *limit.Limiter
 	second  limit.Rolling
 	minute  limit.Rolling
-	revoked map[string]bool     // by key; missing keys are unknown
 	details map[int64]answered  // by the call's index
 	objects map[string]answered // by path and query
 }
@@ -67,14 +67,11 @@ func newLedger(o *Options) *ledger {
 	}
 	l := &ledger{
 		opts: o, limiter: limiter, second: limit.Rolling{Span: time.Second}, minute: limit.Rolling{Span: time.Minute},
-		revoked: map[string]bool{}, details: map[int64]answered{}, objects: map[string]answered{},
+		details: map[int64]answered{}, objects: map[string]answered{},
 	}
 	l.stats.ByKind = map[string]int64{}
 	l.stats.ByStatus = map[string]int64{}
 	l.stats.Faults = map[FaultKind]int64{}
-	for _, k := range o.Keys {
-		l.revoked[k] = false
-	}
 	return l
 }
 
@@ -91,7 +88,7 @@ func (l *ledger) arrive(req Request, key string) (number int64, v verdict) {
 		l.stats.ByResource[req.Resource]++
 	}
 	number = l.stats.Requests
-	if revoked, known := l.revoked[key]; !known || revoked {
+	if !slices.Contains(l.opts.Keys, key) {
 		return number, verdict{unknown: true}
 	}
 	now := l.opts.LimitNow()

@@ -29,7 +29,6 @@ import (
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
-	"callhouse/internal/sandbox/recordings"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/test"
@@ -38,7 +37,7 @@ import (
 
 // Stock readers open the files, and read every row and the declared types.
 func TestStockReaders(t *testing.T) {
-	c := record(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 200, Days: 40}}, recordings.Faults{}, found)
+	c := record(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 200, Days: 40}}, found)
 	c.mustNight()
 	snapshot := current(t, c.warehouse)
 	t.Run("arrow-go", func(t *testing.T) {

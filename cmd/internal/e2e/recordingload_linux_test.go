@@ -32,7 +32,7 @@ func TestRecordingsAtTheLimits(t *testing.T) {
 		t.Fatalf("build extract: %v\n%s", err, out)
 	}
 	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 27, Calls: 5000, Days: 30}, PerSecond: 5, PerMinute: 120,
-		Latency: 100 * time.Millisecond}, nil, foundNow)
+		Latency: 100 * time.Millisecond}, foundNow)
 	// One in 128 is large: 100 minutes of silence.
 	s.mu.Lock()
 	s.instead = func(r *http.Request) []byte {

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,9 +37,9 @@ type studio struct {
 	instead  func(*http.Request) []byte // a WAV file sent instead; nil: none
 }
 
-// record starts a company with hosts of recordings. They record all headers: no host except the
+// record starts a company with a host of recordings. It records all headers: no host except the
 // service may receive the key.
-func record(t *testing.T, opts sandbox.Options, faults recordings.Faults, foundIt func(*testing.T, sandbox.Options) *company) *studio {
+func record(t *testing.T, opts sandbox.Options, foundIt func(*testing.T, sandbox.Options) *company) *studio {
 	t.Helper()
 	s := &studio{archive: filepath.Join(t.TempDir(), "recordings"), requests: map[string]int{}}
 	var lc net.ListenConfig
@@ -49,18 +48,15 @@ func record(t *testing.T, opts sandbox.Options, faults recordings.Faults, foundI
 	opts.Recordings = "http://" + l.Addr().String()
 	s.company = foundIt(t, opts)
 	clock := func() time.Time { return s.service.Server.Now() }
-	s.host = &recordings.Host{World: s.service.Server.World(), Now: clock, Faults: faults}
-	third := httptest.NewServer(s.watch(&recordings.Host{World: s.service.Server.World(), Now: clock}))
-	s.host.Third = third.URL
+	s.host = &recordings.Host{World: s.service.Server.World(), Now: clock}
 	server := &http.Server{Handler: s.watch(s.host), ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() {
 		_ = server.Close()
-		third.Close()
 		for _, h := range s.headers {
 			for name, values := range h {
 				if strings.Contains(strings.Join(values, " "), testKey) || name == "Authorization" || name == "Referer" || name == "Cookie" {
-					t.Errorf("a host of recordings received %s: %s", name, values)
+					t.Errorf("the host of recordings received %s: %s", name, values)
 				}
 			}
 		}
@@ -168,7 +164,7 @@ func (s *studio) sameAsTable() {
 // of new calls, and a night without new calls none.
 func TestRecordings(t *testing.T) {
 	t.Parallel()
-	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 80, Days: 2}}, nil, found)
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 80, Days: 2}}, found)
 	r := s.mustNight()
 	want := s.expected()
 	got := s.counts("SELECT call_id AS key, 1 AS n FROM recordings WHERE state = 'stored'")

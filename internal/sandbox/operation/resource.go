@@ -17,7 +17,6 @@ type Resource struct {
 	// or nothing.
 	From     string
 	Contract []string // which of its paths are in the contract: list, item
-	Own      string   // the key's name in some crawls of the service; empty: no key to rename
 
 	// List and Item are paths with placeholders in braces. Either may be empty.
 	List, Item string

@@ -1,6 +1,5 @@
 // Package recordings is the host of the calls' recordings, separate from the service: signed links
-// that expire, and audio computed from the call. On demand it is slow, cuts or refuses answers, or
-// serves wrong ones.
+// that expire, and audio computed from the call.
 package recordings
 
 import (

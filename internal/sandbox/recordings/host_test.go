@@ -40,16 +40,6 @@ func company(t *testing.T) (*Host, []*world.View) {
 	return &Host{World: w, Now: func() time.Time { return origin }}, all
 }
 
-// mustView returns a call at the time of the host.
-func mustView(t *testing.T, h *Host, index int64) *world.View {
-	t.Helper()
-	v, ok := h.World.View(index, h.Now())
-	if !ok {
-		t.Fatalf("call %d is not there", index)
-	}
-	return v
-}
-
 func get(h http.Handler, link string, header ...string) *http.Response {
 	r := httptest.NewRequest("GET", link, nil)
 	for i := 0; i+1 < len(header); i += 2 {
@@ -131,75 +121,5 @@ func TestLinks(t *testing.T) {
 		if r := get(h, c.link); r.StatusCode != c.status {
 			t.Errorf("%s: %v", name, r.Status)
 		}
-	}
-}
-
-func TestFaults(t *testing.T) {
-	h, all := company(t)
-	third := httptest.NewServer(h)
-	defer third.Close()
-	h.Third = third.URL
-	for _, f := range All {
-		h.Faults = Faults{{Kind: f, Rate: 1}}
-		h.requested.Clear()
-		s := httptest.NewServer(h)
-		client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-		v := all[3]
-		h.Now = func() time.Time { return time.UnixMilli(v.EndAt + 1000) } // its link is of origin
-		r, err := client.Get(s.URL + link(v))
-		if err != nil {
-			t.Fatal(f, err)
-		}
-		body := io.Reader(r.Body)
-		if f == Slow { // only the beginning
-			body = io.LimitReader(body, 3*frameBytes)
-		}
-		b, err := io.ReadAll(body)
-		_ = r.Body.Close()
-		size := newSound(v).size()
-		got := struct {
-			status int
-			whole  bool
-			cut    bool
-		}{r.StatusCode, int64(len(b)) == size, err != nil}
-		want := got
-		switch f {
-		case Cut:
-			want.status, want.whole, want.cut = 200, false, true
-		case Length:
-			want.status, want.whole, want.cut = 200, true, true
-		case Truncated, Page, Slow:
-			want.status, want.whole, want.cut = 200, false, false
-		case Once, Busy:
-			want.status, want.cut = 503, false
-		case Forbidden:
-			want.status = 403
-		case Missing:
-			want.status = 404
-		case Redirect:
-			want.status = 302
-		case Pipe, Unknown:
-			want.status, want.whole, want.cut = 200, false, false
-		}
-		if is, ok := late[f]; ok {
-			want.status, want.whole, want.cut = is.status, false, false
-			h.Now = func() time.Time { return time.UnixMilli(v.EndAt + 13*time.Hour.Milliseconds()) }
-			if again := get(h, link(mustView(t, h, v.Index))); again.StatusCode != 200 || again.ContentLength != newSound(v).size() {
-				t.Errorf("%s, later: %v", f, again.Status)
-			}
-			h.Now = func() time.Time { return origin }
-		}
-		if got != want {
-			t.Errorf("%s: %+v, want %+v", f, got, want)
-		}
-		s.Close()
-	}
-	h.Faults = Faults{{Kind: Missing, Rate: .3}, {Kind: Page, Rate: .3}}
-	n := map[Fault]int{}
-	for _, v := range all {
-		n[h.Fault(v)]++
-	}
-	if len(n) != 3 || n[""] == 0 {
-		t.Errorf("of %d calls: %v", len(all), n)
 	}
 }

@@ -76,9 +76,6 @@ func (c *Call) Items() (agent, user, invocations, results int) {
 	return c.counts[script.RoleAgent], c.counts[script.RoleUser], c.counts[script.RoleInvocation], c.counts[script.RoleResult]
 }
 
-// Connected reports whether a person or machine answered.
-func (c *Call) Connected() bool { return c.Status == "ended" || c.Status == "error" }
-
 // call computes call k of the arrival curve.
 func (w *World) call(c *Call, k int64) {
 	*c = Call{Index: k - w.base, ID: w.id(k), Key: dice.Hash(w.Key, uint64(k)), StartAt: w.arrivals.start(k)}

@@ -179,10 +179,10 @@ func checkView(t *rapid.T, v *View) {
 	if v.OptedOut && (v.Analysis || v.Transcript || v.Recording) {
 		t.Fatalf("opted out, but not withheld: %+v", *v)
 	}
-	if !v.Connected() && v.Transcript {
+	if v.Status != "ended" && v.Status != "error" && v.Transcript {
 		t.Fatalf("%s, but there is a transcript", v.Status)
 	}
-	if v.Agent.Direction == "inbound" && over && !v.Connected() {
+	if v.Agent.Direction == "inbound" && over && v.Status != "ended" && v.Status != "error" {
 		t.Fatalf("inbound, but %s", v.Status)
 	}
 	if v.VisibleAt < v.QueuedAt || v.StartAt-v.QueuedAt > maxQueue {
