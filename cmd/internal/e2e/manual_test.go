@@ -64,7 +64,7 @@ func TestManualQuestions(t *testing.T) {
 	longtest.Only(t)
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 300, Days: 10}})
 	c.mustExtract()
-	others := regexp.MustCompile(`^query (serve|mcp|publish|shell|call |alert|report .*--mail)|[/ ](srv|etc)/|…|-f \w|0a7e|Bookings`)
+	others := regexp.MustCompile(`^query (serve|mcp|publish|shell|call |alert|report .*--mail)|[/ ](srv|etc)/|…|-f \w|examples|0a7e|Bookings`)
 	asked := 0
 	var pages []string
 	for _, page := range manual(t) {
