@@ -185,10 +185,17 @@ func TestDocsOfFaults(t *testing.T) {
 	for _, f := range pageFaults {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Kind, f.Effect)
 	}
-	table("`--lists depth=10000,null` applies to every page of the list of v3's calls:")
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Lists]()) {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Tag.Get("mode"), f.Tag.Get("says"))
+	modes := func(of reflect.Type) {
+		for _, f := range reflect.VisibleFields(of) {
+			if name := f.Tag.Get("mode"); name != "" {
+				fmt.Fprintf(&b, "| `%s` | %s |\n", name, f.Tag.Get("says"))
+			}
+		}
 	}
+	table("`--lists depth=10000,null` applies to every page of the list of v3's calls:")
+	modes(reflect.TypeFor[Lists]())
+	table("`--v2 wrong-turns=0.01,shift` applies to the calls of v2:")
+	modes(reflect.TypeFor[V2]())
 	table("`--call-faults late-record=0.05,masked=0.01` gives this share of calls a fault. A call may have\n" +
 		"several. Truth and statistics include them; turns count if the record can be read in at most 8 MiB:")
 	for _, f := range world.CallFaults {

@@ -112,34 +112,23 @@ const (
 	ResourceEmpty  ResourceFault = "empty"   // 200 without items
 )
 
-// V2 selects faults of v2's calls. The zero value has none. The tags are the names of the modes and
-// their default values; a number without a default requires a value.
+// V2 selects faults of v2's calls; the zero value has none. The tags are the names of the modes,
+// their default values, and what they do, for the reference.
 type V2 struct {
-	// Off is the status of every answer; 0: normal answers. RemovedAfter is the number of lists
-	// answered before Off (default 404) takes effect; 0: never.
-	Off          int  `mode:"off" usual:"404"`
-	RemovedAfter int  `mode:"removed-after"`
-	OtherShape   bool `mode:"other-shape" usual:"true"` // answers are JSON with 200, but neither a list of calls nor a call
-	Refused      bool `mode:"422" usual:"true"`         // every list is refused with 422 and detail
+	Off           int     `mode:"off" usual:"404" says:"every request for calls gets this status; the rest of v2 works"`
+	RemovedAfter  int     `mode:"removed-after" says:"the same after so many lists"`
+	OtherShape    bool    `mode:"other-shape" usual:"true" says:"200 with JSON that is neither a list of calls nor a call"`
+	Refused       bool    `mode:"422" usual:"true" says:"every list is refused with 422 and detail"`
+	WrongTurns    float64 `mode:"wrong-turns" says:"in this share of transcripts a turn is missing, or a character is wrong"`
+	SpokenOnly    bool    `mode:"spoken-only" usual:"true" says:"transcript_with_tool_calls is null"`
+	DuplicateKeys bool    `mode:"duplicate-keys" usual:"true" says:"items of lists have status twice; the first is right"`
+	Shift         bool    `mode:"shift" usual:"true" says:"pagination_key is an offset: calls that arrive or vanish shift pages"`
+	IgnoreStart   bool    `mode:"ignore-filter" usual:"true" says:"lists ignore start_timestamp"`
+	PageMost      int     `mode:"page-most" says:"the most calls of a page"`
+	ExtraCalls    int     `mode:"extra-calls" says:"v2 has so many calls that v3 lacks"`
+	SlowAbove     int     `mode:"slow-above" says:"larger pages never come (200:stall), are cut off (200:cut), or get 500 or 504"`
 
-	// WrongTurns is the share of calls whose transcripts lack a turn or have a wrong character in a
-	// turn or tool result.
-	WrongTurns    float64 `mode:"wrong-turns"`
-	SpokenOnly    bool    `mode:"spoken-only" usual:"true"`    // transcript_with_tool_calls is null
-	DuplicateKeys bool    `mode:"duplicate-keys" usual:"true"` // list items contain status twice; the first is right
-
-	// Shift makes pagination_key an offset, so that calls which appear or vanish between two pages
-	// shift all later ones.
-	Shift       bool `mode:"shift" usual:"true"`
-	IgnoreStart bool `mode:"ignore-filter" usual:"true"` // lists ignore start_timestamp
-	PageMost    int  `mode:"page-most"`                  // maximum page size; 0: as requested
-	ExtraCalls  int  `mode:"extra-calls"`                // number of calls missing from v3
-
-	// SlowAbove is the largest page size before Slow takes effect: "stall" (no answer until the
-	// client gives up; the default), "500", "504", or "cut" (the connection ends in the middle of
-	// the body); 0: no limit.
-	SlowAbove int `mode:"slow-above"`
-	Slow      string
+	Slow string // stall (the default), 500, 504 or cut
 }
 
 // Lists selects how the list of v3's calls is wrong. The tags are the names of the modes, their
