@@ -11,8 +11,7 @@ import (
 // neither null nor absent. A value that the column does not hold is kept for extra.
 
 // set puts a value into the cell of its column. The cell is null, and stays null if the value does
-// not fit the column. Cells are set in place, because returning them would take a tenth of the
-// decoding time.
+// not fit the column.
 func (d *Decoder) set(cell *parquet.Value, p *part, f Field, v *scan.Value, c *schema.Column) {
 	switch c.Type {
 	case schema.Text, schema.Word:
@@ -28,12 +27,6 @@ func (d *Decoder) set(cell *parquet.Value, p *part, f Field, v *scan.Value, c *s
 		}
 		*cell = parquet.ByteArrayValue(v.Raw)
 	case schema.Timestamp:
-		if v.Shape == scan.IsNumber { // the usual case
-			if n, ok := scan.PlainInt(v.Raw); ok && n >= schema.MinInstant && n <= schema.MaxInstant && !otherUnit(n) {
-				*cell = schema.InstantValue(n)
-				return
-			}
-		}
 		*cell = schema.MillisValue(d.instant(p, f, v))
 	case schema.Int64:
 		*cell = schema.LongValue(d.integer(p, f, v))
@@ -97,11 +90,6 @@ func otherUnit(n int64) bool { _, other := schema.InMillis(n); return other }
 
 // integer converts a value for columns of type Int64.
 func (d *Decoder) integer(p *part, f Field, v *scan.Value) schema.Opt[int64] {
-	if v.Shape == scan.IsNumber {
-		if n, ok := scan.PlainInt(v.Raw); ok {
-			return schema.Some(n)
-		}
-	}
 	b, ok := d.numeral(p, f, v)
 	if !ok {
 		return schema.Opt[int64]{}

@@ -17,8 +17,6 @@ import (
 	"math/bits"
 	"unicode/utf8"
 
-	"github.com/parquet-go/parquet-go"
-
 	"callhouse/internal/schema"
 	"callhouse/internal/wire/scan"
 )
@@ -76,7 +74,7 @@ func (d *Decoder) Decode(of *schema.Resource, body []byte, kind schema.Kind, o *
 		d.codec = codecOf(of)
 		d.parts = make([]part, len(d.codec.nodes))
 		for i, n := range d.codec.nodes {
-			d.parts[i] = part{node: n, vals: make([]scan.Value, len(n.slots)), follows: make([]Field, len(n.slots)+1)}
+			d.parts[i] = part{node: n, vals: make([]scan.Value, len(n.slots))}
 		}
 	}
 	o.Begin(of)
@@ -131,12 +129,6 @@ func (d *Decoder) fields(p *part, row schema.Row) {
 		f := Field(bits.TrailingZeros64(uint64(todo)))
 		s := &p.slots[f]
 		switch {
-		case p.plain.has(f): // most fields are, and most of these are simple texts
-			if v := &p.vals[f]; v.Shape == scan.IsString && v.Marks == 0 && s.simple {
-				row[s.col] = parquet.ByteArrayValue(v.Raw[1 : len(v.Raw)-1])
-			} else {
-				d.set(&row[s.col], p, f, v, s.column)
-			}
 		case s.custom != nil:
 			s.custom.decode(d, p, f)
 		case s.group == 0:

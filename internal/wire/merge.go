@@ -137,7 +137,7 @@ func (m *merger) times(now *extraValues) {
 	}
 	end := Field(slices.IndexFunc(top.slots, func(s slot) bool { return s.col == t.to && s.in[m.new.Source()] }))
 	if v := now.known[end]; v.Shape == scan.IsNumber && row[t.to].IsNull() {
-		n, ok := scan.PlainInt(v.Raw)
+		n, ok := integer(v.Raw)
 		if ok && n >= max(1, schema.MillisOf(row[t.from]).V) && n <= schema.MaxInstant && !otherUnit(n) {
 			row[t.to] = schema.InstantValue(n)
 			delete(now.known, end)

@@ -67,7 +67,6 @@ type node struct {
 	table    *schema.Table // the table of its columns
 	extra    int           // the column extra
 	lists    fieldSet
-	plain    fieldSet    // columns with one name, converted by their type
 	grouped  fieldSet    // fields with other names or shapes
 	always   fieldSet    // fields that are handled even if they were not sent
 	only     [2]fieldSet // by source: fields missing in the other version
@@ -76,7 +75,6 @@ type node struct {
 
 // slot is a field of an object: a column, an object, or a list of objects.
 type slot struct {
-	quoted    []byte         // as in the JSON, with quotes and colon
 	col       int            // in the table, or -1
 	column    *schema.Column // of a column or list
 	inner     *node          // of an object; of a list, its elements
@@ -84,7 +82,6 @@ type slot struct {
 	duplicate bool           // the second list of the same rows, which is stored separately
 	short     [2]bool        // by source: a list whose rows are part of another one
 	custom    custom         // custom handling; nil: handled by its type
-	simple    bool           // a text column without known words
 	name      []byte
 	path      string
 	in        [2]bool // by source: whether the field's name exists in that version
@@ -180,10 +177,6 @@ func (c *codec) leaf(n *node, f Field, s *slot) {
 	if s.custom = c.customOf(n.table, f, s); s.custom != nil {
 		n.always |= 1 << f
 	}
-	if s.list < 0 && s.custom == nil && s.group == 0 {
-		n.plain |= 1 << f
-		s.simple = (s.column.Type == schema.Text || s.column.Type == schema.Word) && s.column.Known == nil
-	}
 	s.later, s.withheld = s.column.Later, s.column.Withheld
 }
 
@@ -214,7 +207,7 @@ func (n *node) slot(name string) Field {
 	f := n.find([]byte(name))
 	if f == unknown {
 		f = Field(len(n.slots))
-		n.slots = append(n.slots, slot{name: []byte(name), quoted: []byte(`"` + name + `":`), path: n.prefix + name, col: -1, list: -1})
+		n.slots = append(n.slots, slot{name: []byte(name), path: n.prefix + name, col: -1, list: -1})
 	}
 	return f
 }

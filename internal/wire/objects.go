@@ -21,9 +21,6 @@ type part struct {
 	// members that are not known.
 	direct, inside fieldSet
 	unknown        []scan.Member
-	// follows holds, for each field, the field that followed it last time, which is tried first and
-	// saves a lookup. Objects of a kind normally have their fields in the same order.
-	follows []Field
 }
 
 // keep records that extra has the value of a known field.
@@ -84,26 +81,22 @@ func (d *Decoder) object(p *part, depth int) (v scan.Value, ok bool) {
 	if !ok {
 		return s.Value(depth)
 	}
-	last := 0 // the previous field: its number plus 1; 0 for none
 	for first := true; ; first = false {
-		f := p.follows[last]
-		if !s.Expected(first, p.slots[f].quoted) {
-			key, st := s.Key(first)
-			switch st {
-			case scan.StepEnd:
-				return s.Closed(o, scan.IsObject), true
-			case scan.StepFail:
+		key, st := s.Key(first)
+		switch st {
+		case scan.StepEnd:
+			return s.Closed(o, scan.IsObject), true
+		case scan.StepFail:
+			return v, false
+		}
+		f := p.find(d.name(key))
+		if f == unknown {
+			m, ok := s.Value(depth + 1)
+			if !ok {
 				return v, false
 			}
-			if f = p.find(d.name(key)); f == unknown {
-				m, ok := s.Value(depth + 1)
-				if !ok {
-					return v, false
-				}
-				d.addUnknown(p, key, m)
-				continue
-			}
-			p.follows[last] = f
+			d.addUnknown(p, key, m)
+			continue
 		}
 		if p.vals[f], ok = d.value(&p.slots[f], depth+1); !ok {
 			return v, false
@@ -113,7 +106,6 @@ func (d *Decoder) object(p *part, depth int) (v scan.Value, ok bool) {
 		} else {
 			p.has, p.nulls = p.has|1<<f, p.nulls&^(1<<f)
 		}
-		last = int(f) + 1
 	}
 }
 

@@ -130,7 +130,7 @@ func (r *redacting) replace(v scan.Value, n int) {
 				size, length := 1, 1
 				if raw[at] == '\\' {
 					size, _ = scan.Escape(raw[at:])
-					length = len(scan.AppendSurrogates(nil, raw[at:at+size]))
+					length = len(scan.AppendUnescaped(nil, raw[at:at+size]))
 				}
 				at, passed = at+size, passed+length
 			}

@@ -3,11 +3,8 @@
 package scan
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
 	"iter"
-	"math/bits"
 )
 
 // maxDepth is the maximum nesting of objects and arrays.
@@ -56,7 +53,7 @@ type Value struct {
 
 // Member is one member of an object.
 type Member struct {
-	Name  []byte // without quotes and escapes; half a surrogate pair as the bytes it would have
+	Name  []byte // without quotes and escapes
 	Key   Value  // as sent
 	Value Value
 }
@@ -169,21 +166,13 @@ func (s *Scanner) Key(first bool) (name Value, st Step) {
 	if s.p >= len(s.b) || s.b[s.p] != '"' {
 		return name, failed(s.Fail("no name of a member"))
 	}
-	if end := unescaped(s.b, s.p); end > 0 {
-		name = Value{Raw: s.b[s.p:end], Shape: IsString}
-		if s.p = end; end+1 < len(s.b) && s.b[end] == ':' && s.b[end+1] > ' ' {
-			s.p++
-			return name, StepNext
-		}
-	} else {
-		from, outer := s.p, s.marks
-		s.marks = 0
-		if !s.str() {
-			return name, StepFail
-		}
-		name = Value{s.b[from:s.p], IsString, s.marks}
-		s.marks |= outer
+	from, outer := s.p, s.marks
+	s.marks = 0
+	if !s.str() {
+		return name, StepFail
 	}
+	name = Value{s.b[from:s.p], IsString, s.marks}
+	s.marks |= outer
 	s.Space()
 	if s.p >= len(s.b) || s.b[s.p] != ':' {
 		return name, failed(s.Fail("no colon after a name"))
@@ -191,26 +180,6 @@ func (s *Scanner) Key(first bool) (name Value, st Step) {
 	s.p++
 	s.Space()
 	return name, StepNext
-}
-
-// Expected moves like Key if the next member has exactly the given name, with quotes and colon but
-// no space around, and a value after it; otherwise it does not move.
-func (s *Scanner) Expected(first bool, quoted []byte) bool {
-	p := s.p
-	if !first {
-		if p >= len(s.b) || s.b[p] != ',' {
-			return false
-		}
-		p++
-	}
-	if !bytes.HasPrefix(s.b[p:], quoted) {
-		return false
-	}
-	if p += len(quoted); p >= len(s.b) || s.b[p] <= ' ' {
-		return false
-	}
-	s.p = p
-	return true
 }
 
 // Element moves to the next element of the array that the scanner is in.
@@ -290,10 +259,7 @@ func Elements(text []byte) iter.Seq[Value] {
 // KeyText returns a key's text.
 func KeyText(key Value) []byte {
 	b := key.Raw[1 : len(key.Raw)-1]
-	switch {
-	case key.Marks&Lone != 0:
-		return AppendSurrogates(nil, b)
-	case key.Marks&Escaped != 0:
+	if key.Marks&Escaped != 0 {
 		return AppendUnescaped(nil, b)
 	}
 	return b
@@ -301,13 +267,6 @@ func KeyText(key Value) []byte {
 
 // Value scans the next value. depth is the number of objects and arrays around it.
 func (s *Scanner) Value(depth int) (v Value, ok bool) {
-	if s.p < len(s.b) && s.b[s.p] == '"' {
-		if end := unescaped(s.b, s.p); end > 0 {
-			v = Value{Raw: s.b[s.p:end], Shape: IsString}
-			s.p = end
-			return v, true
-		}
-	}
 	from, outer := s.p, s.marks
 	s.marks = 0
 	if !s.skip(depth, &v.Shape) {
@@ -463,34 +422,16 @@ func (s *Scanner) str() bool {
 	}
 }
 
-// unescaped returns the end of the string that begins at b[p], or 0 if it has escapes or invalid
-// characters.
-func unescaped(b []byte, p int) int {
-	if p = plain(b, p+1); p < len(b) && b[p] == '"' {
-		return p + 1
-	}
-	return 0
-}
-
-// plain returns the first place from p on with a quote, a backslash or a control character. It
-// checks eight bytes at a time: in each lane, the top bit of m is set if the byte is one of these.
-// A borrow can set the bit of a lane above such a byte but never below, so the lowest bit is right.
+// plain returns the first place from p on with a quote, a backslash or a control character.
 func plain(b []byte, p int) int {
-	const (
-		low  = 0x0101010101010101
-		high = 0x8080808080808080
-	)
-	for p+8 <= len(b) {
-		w := binary.LittleEndian.Uint64(b[p:])
-		quote, slash := w^'"'*low, w^'\\'*low
-		m := ((w-' '*low)&^w | (quote-low)&^quote | (slash-low)&^slash) & high
-		if m != 0 {
-			return p + bits.TrailingZeros64(m)>>3
-		}
-		p += 8
-	}
 	for p < len(b) && b[p] >= ' ' && b[p] != '"' && b[p] != '\\' {
 		p++
 	}
 	return p
+}
+
+// IsJSONNumber reports whether text is spelled as a JSON number.
+func IsJSONNumber(text []byte) bool {
+	s := Scanner{b: text}
+	return s.number() && s.p == len(text)
 }

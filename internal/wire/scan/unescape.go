@@ -43,21 +43,7 @@ func hex4(b []byte) (r rune, ok bool) {
 
 // AppendUnescaped appends the text of a string, given between its quotes and
 // already scanned. Each escaped half of a surrogate pair becomes U+FFFD.
-func AppendUnescaped(dst, b []byte) []byte { return unescapeWith(dst, b, utf8.AppendRune) }
-
-// AppendSurrogates is AppendUnescaped, except that it gives each half of a surrogate pair the three
-// bytes that it would have as a character. The result is not UTF-8, but distinct names stay
-// distinct.
-func AppendSurrogates(dst, b []byte) []byte {
-	return unescapeWith(dst, b, func(dst []byte, r rune) []byte {
-		if utf16.IsSurrogate(r) {
-			return append(dst, 0xE0|byte(r>>12), 0x80|byte(r>>6)&0x3F, 0x80|byte(r)&0x3F)
-		}
-		return utf8.AppendRune(dst, r)
-	})
-}
-
-func unescapeWith(dst, b []byte, appendRune func([]byte, rune) []byte) []byte {
+func AppendUnescaped(dst, b []byte) []byte {
 	for p := 0; p < len(b); {
 		if b[p] != '\\' {
 			from := p
@@ -83,7 +69,7 @@ func unescapeWith(dst, b []byte, appendRune func([]byte, rune) []byte) []byte {
 				low, _ := hex4(b[p+6:])
 				r = utf16.DecodeRune(r, low)
 			}
-			dst = appendRune(dst, r)
+			dst = utf8.AppendRune(dst, r)
 		default:
 			dst = append(dst, c)
 		}
