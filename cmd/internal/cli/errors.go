@@ -76,6 +76,16 @@ func Reported(err error) error {
 	return &e
 }
 
+// Rehint returns err with a changed hint.
+func Rehint(err error, change func(hint string) string) error {
+	if err == nil {
+		return nil
+	}
+	e := *of(err)
+	e.Hint = change(e.Hint)
+	return &e
+}
+
 // Is reports whether err is or wraps an error of a type.
 func Is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)

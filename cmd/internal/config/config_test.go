@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"callhouse/cmd/internal/cli"
@@ -273,6 +274,26 @@ func TestSystem(t *testing.T) {
 		t.Errorf("places %q, want %q (%v)", env.Files, want, err)
 	}
 	test.Same(t, "0.5", env.Get("CALLHOUSE_SHARE"), "a variable")
+}
+
+// The commands in a hint keep the flags that chose the warehouse.
+func TestHintsKeepFlags(t *testing.T) {
+	path := written(t, "[profiles.a]")
+	for _, c := range []struct{ args, hint, want string }{
+		{"", "run: extract run", "run: extract run"},
+		{"--warehouse=/a/b", "extract repair, then: extract run", "extract repair --warehouse /a/b, then: extract run --warehouse /a/b"},
+		{"--warehouse=it's", "query sql 'SELECT 1' lists the ids", `query sql --warehouse 'it'\''s' 'SELECT 1' lists the ids`},
+		{"--config=" + path + " --profile=a", "query alert says why", "query alert --config " + path + " --profile a says why"},
+		{"--warehouse=w", "run: extract status --help", "run: extract status --help"},
+		{"--warehouse=w", "query less at once; --memory of extracts", "query less at once; --memory of extracts"},
+	} {
+		var cfg Config
+		root := &cobra.Command{}
+		cfg.AddFlags(root, Extract)
+		test.OK(t, root.ParseFlags(strings.Fields(c.args)))
+		test.OK(t, cfg.Read(root.Flags(), Extract))
+		test.Same(t, c.want, cfg.Again(c.hint), "%s", c.args)
+	}
 }
 
 func TestProfile(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -65,7 +66,8 @@ type Config struct {
 	File     *File  // nil: there is none
 	Settings Settings
 
-	keys map[string]string // by the paths of their files, which root has read
+	keys  map[string]string // by the paths of their files, which root has read
+	Given []string          // the flags that chose the file, the profile and the warehouse, for hints
 }
 
 // Read reads the file, and sets the values.
@@ -83,8 +85,33 @@ func (c *Config) Read(flags *pflag.FlagSet, program Program) (err error) {
 
 // Take sets the values to those of the profile.
 func (c *Config) Take(flags *pflag.FlagSet, program Program) (err error) {
+	c.Given = nil
+	for _, name := range []string{"config", "profile", "warehouse"} {
+		if f := flags.Lookup(name); f != nil && f.Changed {
+			c.Given = append(c.Given, " --"+name+" "+words.Shell(f.Value.String()))
+		}
+	}
 	c.Settings, err = c.Env.apply(flags, program, c.File, c.Profile)
 	return err
+}
+
+// command matches a command that uses the configuration or a warehouse, in a hint.
+var command = regexp.MustCompile(`\b(extract (init|run|follow|plan|recordings|config|status|import|compact|rollback|verify|` +
+	`repair|forget|show)|query (report|sql|check|catalog|export|publish|alert|describe|coverage|call|search|mcp))\b`)
+
+// Again returns a hint in which the commands keep the flags that chose the file, the profile and the
+// warehouse.
+func (c *Config) Again(hint string) string {
+	if strings.Contains(hint, " --help") {
+		return hint
+	}
+	flags := ""
+	for _, flag := range c.Given {
+		if name, _, _ := strings.Cut(flag[1:], " "); !strings.Contains(hint, " "+name+" ") {
+			flags += flag
+		}
+	}
+	return command.ReplaceAllStringFunc(hint, func(name string) string { return name + flags })
 }
 
 // Whose returns an error if the file has profiles, none is selected, and nothing else names the

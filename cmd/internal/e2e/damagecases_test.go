@@ -221,7 +221,7 @@ func TestStatusNamesTheProblem(t *testing.T) {
 		{"wrong address", "set --base-url", "--base-url", elsewhere.URL},
 		{"certificate not trusted", "check the service's certificate", "--base-url", stranger.URL},
 		{"unreachable", "check --base-url (CALLHOUSE_BASE_URL) and the network", "--base-url", gone.URL},
-		{"incomplete", "extract run resumes", "--max-duration", "1ns"},
+		{"incomplete", "extract run --", "--max-duration", "1ns"},
 	} {
 		c.clock.Advance(time.Hour)
 		failed := c.extract(t.Context(), "run", f.flag, f.value)

@@ -147,11 +147,6 @@ func TestAnotherUsersFiles(t *testing.T) {
 	for _, args := range []string{extractRun, "extract status", "extract verify", "query volume", "query sql 'SELECT count(*) FROM calls'"} {
 		expect("in a folder of root's: "+args, run(home, args), cli.ExitOK, "")
 	}
-	// An existing but unreadable file is named with its path.
-	open := filepath.Join(u.root, "open")
-	file := filepath.Join(open, "callhouse.toml")
-	test.OK(t, errors.Join(os.Mkdir(open, 0o755), os.WriteFile(file, nil, 0o600)))
-	expect("settings that are root's", run(open, "extract status"), cli.ExitUsage, "open "+file+": permission denied", "ls -ld "+file)
 }
 
 // sameAsTruth compares every aggregate of the sandbox with SQL over the Parquet files.

@@ -183,7 +183,7 @@ func TestVerifyDeep(t *testing.T) {
 		!strings.Contains(s.Missing.Calls[0], hidden) || !strings.Contains(s.Gone.Calls[0], gone) || !strings.Contains(s.States.Calls[0], other) {
 		t.Errorf("exit code %d: %+v\n%s", r.code, s, r.stderr)
 	}
-	if !strings.Contains(r.stderr, "1 call is missing in the warehouse\n") || !strings.Contains(r.stderr, "extract run --full") {
+	if !strings.Contains(r.stderr, "1 call is missing in the warehouse\n") || !strings.Contains(r.stderr, " --full") {
 		t.Errorf("it says:\n%s", r.stderr)
 	}
 	e.extract("verify", "--deep", "--quiet").prints(t, cli.ExitFailed, "1 call is no longer listed by the service; the warehouse keeps them", ` at the service`)

@@ -47,19 +47,22 @@ type Program struct {
 func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	secrets := words.NewSecrets(p.Env.Get(config.EnvKey))
 	stderr = words.NewWriter(stderr, secrets)
-	root := newRoot(p, secrets, stderr)
+	root, s := newRoot(p, secrets, stderr)
 	root.SetArgs(append([]string{}, args...)) // cobra would take nil for the process's arguments
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	return cli.Report(stderr, program, err)
+	return cli.Report(stderr, program, cli.Rehint(err, s.Again))
 }
 
 // Command returns the tree of commands, for the manual and the shells' completions.
-func Command() *cobra.Command { return newRoot(Program{Now: time.Now}, new(words.Secrets), io.Discard) }
+func Command() *cobra.Command {
+	root, _ := newRoot(Program{Now: time.Now}, new(words.Secrets), io.Discard)
+	return root
+}
 
-func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command {
+func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) (*cobra.Command, *settings) {
 	clock := api.NewClock(p.Now)
 	s := &settings{Config: config.Config{Env: p.Env}, Clock: clock, Now: clock.Now, Secrets: secrets, Stderr: stderr}
 	root := &cobra.Command{
@@ -124,5 +127,5 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 			config.Uses(cmd, "config", "profile")
 		}
 	}
-	return root
+	return root, s
 }

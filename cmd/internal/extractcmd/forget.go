@@ -124,7 +124,7 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 	}
 	audio := deleted(receipt.Recordings, stderr)
 	for _, to := range receipt.Lakes {
-		words.Fprintf(stderr, "lake %s must be published again: query publish iceberg removes the forgotten calls\n", to)
+		words.Fprintf(stderr, "lake %s must be published again: %s\n", to, s.Again("query publish iceberg removes the forgotten calls"))
 	}
 	return cmp.Or(writeJSON(stdout, receipt), audio, unknown(receipt))
 }

@@ -77,7 +77,7 @@ func TestMaintenance(t *testing.T) {
 		{"rollback to its folder", "rollback --to 000001", 0, "", "snapshot 3 restores snapshot 1"},
 		{"rollback to the current one", "rollback --to 2", 0, "", "snapshot 2 is the current one: nothing to do"},
 		{"rollback to the current folder", "rollback --to=000002", 0, "", "snapshot 2 is the current one: nothing to do"},
-		{"rollback to nowhere", "rollback --to 9", 2, "", "snapshot 9 does not exist\n         nothing was changed; extract rollback --list shows the snapshots"},
+		{"rollback to nowhere", "rollback --to 9", 2, "", "snapshot 9 does not exist\n         nothing was changed; extract rollback --warehouse /"},
 		{"rollback in decimal", "rollback --to 000010", 2, "", "snapshot 10 does not exist"},
 		{"rollback to zero", "rollback --to 0", 2, "", "--to requires the number of a snapshot"},
 		{"rollback to less", "rollback --to -1", 2, "", "--to requires the number of a snapshot"},
@@ -134,7 +134,7 @@ func TestMaintenanceWithoutAWarehouse(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "none")
 	for _, args := range []string{"verify", "show x", "compact", "rollback", "rollback --list", "forget --call-id x --yes"} {
 		code, _, stderr := call(t, "{}", append(strings.Fields(args), "--warehouse", root)...)
-		if code != cli.ExitFailed || !strings.Contains(stderr, "no warehouse at "+root+" yet") {
+		if code != cli.ExitFailed || !strings.Contains(stderr, "no warehouse at "+root+" yet") || !strings.Contains(stderr, "run: extract run --warehouse "+root) {
 			t.Errorf("extract %s: exit code %d, %s", args, code, stderr)
 		}
 	}
@@ -252,7 +252,7 @@ func TestRollbackTargets(t *testing.T) {
 		{string(manifest[:len(manifest)/2]), "--to 1", 1, "000001/manifest.json is damaged: "},
 		{`{"format_version":99}`, "--to 1", 1, "format version 99"},
 		{"{", "--to 2", 0, "snapshot 2 is the current one: nothing to do"},
-		{"", "--to 1", 2, "snapshot 1 does not exist\n         nothing was changed; extract rollback --list shows the snapshots"},
+		{"", "--to 1", 2, "snapshot 1 does not exist\n         nothing was changed; extract rollback --warehouse /"},
 		{"", "--to 2", 0, "snapshot 2 is the current one: nothing to do"},
 	} {
 		test.OK(t, os.WriteFile(filepath.Join(older, layout.ManifestName), []byte(c.manifest), 0o600))

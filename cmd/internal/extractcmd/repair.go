@@ -65,7 +65,10 @@ func runRepair(ctx context.Context, s *settings, r *repairs, stdout, stderr io.W
 		return err
 	}
 	out := s.text(stdout)
-	writeRepair(plan, r.dry, out)
+	writeRepair(plan, out)
+	if r.dry && plan.Damaged() {
+		words.Fprintln(out, s.Again("nothing was changed; extract repair makes these repairs and fetches missing data"))
+	}
 	if r.lost > 0 {
 		words.Fprintf(out, "recordings: %s missing or changed, and due again\n", humanize.Comma(r.lost))
 	}
@@ -137,7 +140,7 @@ func verb(p *sink.RepairPart) string {
 }
 
 // writeRepair prints a plan as text.
-func writeRepair(plan *sink.RepairPlan, dry bool, w io.Writer) {
+func writeRepair(plan *sink.RepairPlan, w io.Writer) {
 	if !plan.Damaged() {
 		words.Fprintf(w, "snapshot %d is intact: nothing to repair\n", plan.Snapshot)
 		return
@@ -158,9 +161,6 @@ func writeRepair(plan *sink.RepairPlan, dry bool, w io.Writer) {
 	}
 	for _, p := range plan.Rest {
 		words.Fprintf(w, "%s: replaced (%s)\n", p.Path, p.What)
-	}
-	if dry {
-		words.Fprintf(w, "nothing was changed; extract repair makes these repairs and fetches missing data\n")
 	}
 }
 

@@ -61,9 +61,11 @@ func healthOf(s *settings, maxAge time.Duration) (*status.State, error) {
 // printStatus prints the status of the warehouse.
 func printStatus(cmd *cobra.Command, s *settings, maxAge time.Duration, asJSON bool) error {
 	h, err := healthOf(s, maxAge)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	h.Help = s.Again(h.Help)
+	switch {
 	case asJSON:
 		err = writeJSON(cmd.OutOrStdout(), h)
 	default:

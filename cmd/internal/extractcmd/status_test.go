@@ -65,7 +65,7 @@ func TestStatusCommand(t *testing.T) {
 	test.OK(t, err)
 	test.OK(t, os.WriteFile(filepath.Join(s.Dir, layout.ManifestName), []byte("{"), 0o600))
 	if code, stdout, stderr := call(t, "", "status", "--warehouse", root); code != 1 || !strings.HasPrefix(stdout, "damaged: ") || !strings.Contains(stdout, "manifest.json") ||
-		!strings.Contains(stdout, "\n  help          extract repair\n") {
+		!strings.Contains(stdout, "\n  help          extract repair --warehouse "+root+"\n") {
 		t.Errorf("of a damaged one: exit code %d\n%s\n%s", code, stdout, stderr)
 	}
 	if _, stdout, _ := call(t, "", "status", "--format", "json", "--warehouse", root); !strings.Contains(stdout, `"facts": {}`) {

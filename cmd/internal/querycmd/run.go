@@ -60,7 +60,7 @@ func Run(ctx context.Context, env config.Environment, args []string, stdin io.Re
 	case err != nil && ctx.Err() != nil:
 		return cli.Report(stderr, Name, cli.Fail(cli.ExitInterrupted, errors.New("interrupted"), ""))
 	}
-	return cli.Report(stderr, Name, a.Explain(err))
+	return cli.Report(stderr, Name, cli.Rehint(a.Explain(err), a.Again))
 }
 
 // app is one run of the program with its flags.
