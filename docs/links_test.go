@@ -74,7 +74,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// The manual's list leads to every page.
+// The manual's list leads to every page, and each begins with what it is for and for whom.
 func TestManualNamesEveryPage(t *testing.T) {
 	manual := prose(t, "README.md")
 	for _, folder := range []string{"guide", "reference", "design"} {
@@ -85,6 +85,9 @@ func TestManualNamesEveryPage(t *testing.T) {
 		for _, page := range pages {
 			if !strings.Contains(manual, "]("+filepath.ToSlash(page)+")") {
 				t.Errorf("docs/README.md does not link to %s", page)
+			}
+			if first := strings.SplitN(prose(t, page), "\n\n", 3); len(first) < 3 || !strings.HasPrefix(first[1], "This page ") {
+				t.Errorf("%s does not begin with what it is for", page)
 			}
 		}
 	}
