@@ -41,9 +41,8 @@ func noArguments(c *cobra.Command, args []string) error {
 
 // worldFlags are the flags that choose the calls.
 type worldFlags struct {
-	config    sandbox.Config
-	faults    string
-	driftFrom instant
+	config sandbox.Config
+	faults string
 }
 
 func (w *worldFlags) add(c *cobra.Command) {
@@ -55,13 +54,10 @@ func (w *worldFlags) add(c *cobra.Command) {
 	f.IntVar(&cfg.Campaigns, "campaigns", 3, "number of campaigns so far; their calls are among --calls")
 	f.BoolVar(&cfg.Personal, "personal", false, "plant personal data, and what looks like it, into conversations")
 	f.BoolVar(&cfg.Steady, "steady", false, "calls arrive at the same rate at all hours and on all days")
-	f.Float64Var(&cfg.TieRate, "tie-rate", 0.002, "share of calls that start in the same millisecond as the previous one")
 	f.Float64Var(&cfg.DeleteRate, "delete-rate", 0, "share of calls that are deleted within 10 days")
-	f.Float64Var(&cfg.LateVisibleRate, "late-visible-rate", 0, "share of calls that are listed late, up to 6 hours after their start")
 	f.StringVar(&w.faults, "call-faults", "",
 		"shares of calls that are late, replaced or in another form, as KIND=RATE,…; an unknown KIND lists all kinds")
 	f.Float64Var(&cfg.DriftRate, "drift-rate", 0, "share of calls with future changes of the API: unknown values, fields, types")
-	f.Var(&w.driftFrom, "drift-from", "start of these changes (RFC 3339; default: the first call)")
 }
 
 // world returns the configuration of a world whose calls have started by origin.
@@ -69,10 +65,7 @@ func (w *worldFlags) world(origin time.Time) (sandbox.Config, error) {
 	cfg := w.config
 	var err error
 	cfg.Faults, err = world.ParseFaults(w.faults)
-	cfg.Origin, cfg.DriftFrom = origin, w.driftFrom.Time
-	if cfg.TieRate == 0 {
-		cfg.TieRate = -1
-	}
+	cfg.Origin = origin
 	if cfg.Agents == 0 {
 		cfg.Agents = -1
 	}

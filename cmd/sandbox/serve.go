@@ -41,15 +41,14 @@ of the deprecated v2 POST /v2/calls/list, also at its older path
 /functions/v1/v1/list-calls, and GET /v2/calls/{call_id}. Authentication, limits, cursors
 and filters work as in the real service, and faults can be injected. Calls are computed
 from the seed, not stored; so are the company's other objects, which change with the
-clock. Clients can create agents, calls and campaigns; GET /v3/openapi.json and
-/v2/openapi.json describe all operations.
+clock. Clients can create agents, calls and campaigns.
 ` + resourceList() + `
 Control endpoints, without key or limits:
   GET  /sandbox/truth   exact counts of the calls now (?at=TIME: at that time)
   GET  /sandbox/stats   requests received, and whether they exceeded a limit
   GET  /sandbox/clock   the data's clock; with --clock frozen,
   POST /sandbox/clock   {"advance":"24h"} or {"set":"2026-11-19T12:00:00Z"} moves it
-  GET  /v3/openapi.json          the API as OpenAPI 3.1; of v2: /v2/openapi.json`,
+  GET  /v3/openapi.json the API as OpenAPI 3.1; of v2: /v2/openapi.json`,
 		Example: `  sandbox --calls 5000
   sandbox --calls 200000 --clock frozen --faults 500=0.05,429=0.01,reset=0.01
   sandbox generate --calls 1000 --details --output calls.ndjson`,
@@ -61,17 +60,13 @@ Control endpoints, without key or limits:
 	f.world.add(c)
 	fs, o := c.Flags(), &f.options
 	fs.StringVar(&f.addr, "addr", "127.0.0.1:8080", "address to listen on; port 0 picks a free port")
-	fs.StringArrayVar(&o.Keys, "key", []string{"sandbox-key"}, "accepted API key; each key has its own limits (repeatable)")
+	fs.StringArrayVar(&o.Keys, "key", []string{"sandbox-key"}, "accepted API key (repeatable)")
 	fs.IntVar(&o.PerSecond, "requests-per-second", 5, "limit for all keys together; 0 for no limit")
 	fs.IntVar(&o.PerMinute, "requests-per-minute", 120, "limit for all keys together; 0 for no limit")
 	fs.StringVar(&f.limiter, "limiter", string(limit.SlidingLog), "rate limit algorithm: sliding-log, fixed-window or token-bucket")
 	fs.BoolVar(&o.ContractOnly, "contract-only", false, "accept only cursor and limit, no filters or order")
-	fs.BoolVar(&o.ThinList, "thin-list", false, "list items contain only id, status and start_at")
 	fs.BoolVar(&o.OldFilters, "old-filters", false, "reject the filters campaign_id and customer_id of calls")
 	fs.BoolVar(&o.CampaignInCalls, "campaign-in-calls", false, "calls have the field campaign_id")
-	fs.BoolVar(&o.OffsetPaging, "offset-paging", false, "pages shift when calls arrive or are deleted")
-	fs.BoolVar(&o.InclusiveBounds, "inclusive-bounds", false, "start_at_after and start_at_before are inclusive")
-	fs.DurationVar(&o.CursorTTL, "cursor-ttl", 0, "lifetime of a cursor; 0 for unlimited")
 	fs.StringVar(&f.fault, "faults", "", "shares of requests that fail, as KIND=RATE,…; an unknown KIND lists all kinds")
 	fs.StringVar(&f.size, "organisation", "small",
 		"resources besides calls: small, large (the sizes of a real company), or none except models, voices and schemas")

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/test"
 )
 
@@ -166,25 +165,6 @@ func TestAgentRefusals(t *testing.T) {
 		t.Errorf("a parameter that is not there: %d", status)
 	}
 	test.Same(t, before, s.Organisation().Truth("agents", s.Now()), "what was refused changed something")
-}
-
-func TestValidateFlow(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 20}})
-	_, good := send(t, s, "POST", "/v3/agents/validate-flow", `{"flow":`+smallFlow+`}`)
-	same(t, "a flow that is right", good, `{"valid":true,"errors":[]}`)
-	_, bad := send(t, s, "POST", "/v3/agents/validate-flow",
-		`{"flow":{"nodes":[{"id":"c","type":"t","data":{}}],"edges":[{"id":"e","source":"a","target":"b"}]}}`)
-	if bad["valid"] != false || len(bad["errors"].([]any)) != 2 {
-		t.Errorf("%v", bad)
-	}
-	for _, a := range s.Organisation().Truth("agents", s.Now()) {
-		if flow := a.Object["flow"]; flow != nil {
-			text, _ := json.Marshal(organisation.Object{"flow": flow})
-			if _, o := send(t, s, "POST", "/v3/agents/validate-flow", string(text)); o["valid"] != true {
-				t.Errorf("the flow of %s: %v", a.ID, o)
-			}
-		}
-	}
 }
 
 // TestWritesMeetLimitsAndFaults checks that nothing is written above a limit, or with a fault.

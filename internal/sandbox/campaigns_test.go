@@ -1,9 +1,7 @@
 package sandbox
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -250,102 +248,6 @@ func TestCallTimeWindows(t *testing.T) {
 		c["paused_at"] != "2026-11-19T10:00:00.000Z" {
 		t.Errorf("without auto_resume: %v", c)
 	}
-}
-
-// TestCampaignsAddUp performs random actions on campaigns over time. The counts match the calls,
-// the states follow the table, and the concurrency limit holds.
-func TestCampaignsAddUp(t *testing.T) {
-	checks(t, 10)
-	final := map[string]bool{"success": true, "fail": true, "canceled": true}
-	rapid.Check(t, func(rt *rapid.T) {
-		clock := NewManualClock(time.Date(2026, 10, 24, 18, 0, 0, 0, time.UTC))
-		s := newServer(t, Options{World: Config{Seed: rapid.Uint64().Draw(rt, "seed"), Calls: 10}, Clock: clock})
-		window := func() string {
-			from := rapid.IntRange(0, 1380).Draw(rt, "from")
-			days, _ := json.Marshal(rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"Saturday", "Sunday", "Monday", "Tuesday"}), 1, 4,
-				rapid.ID[string]).Draw(rt, "days"))
-			return fmt.Sprintf(`{"timezone":%q,"auto_resume":%t,"windows":[{"days":%s,"start_min":%d,"end_min":%d}]}`,
-				rapid.SampledFrom([]string{"Europe/Berlin", "Asia/Kolkata"}).Draw(rt, "zone"), rapid.Bool().Draw(rt, "resume"), days, from,
-				rapid.IntRange(from+1, 1440).Draw(rt, "to"))
-		}
-		was := map[string]string{} // state by campaign
-		calls := map[string][]time.Time{}
-		look := func() {
-			for id, before := range was {
-				_, c := send(t, s, "GET", "/v3/campaigns/"+id, "")
-				state := fmt.Sprint(c["status"])
-				if state == "paused" {
-					state += fmt.Sprint(" ", c["paused_by"])
-				}
-				if state != before && (final[before] || state == "pending" && before != "paused user") {
-					rt.Fatalf("%s: from %s to %s", id, before, state)
-				}
-				was[id] = state
-				n := func(name string) int { return int(c[name].(float64)) }
-				there := getAll(t, s, "limit=100&campaign_id="+id)
-				over, ended, queued := 0, 0, 0
-				for _, call := range there {
-					if call["status"] == "queued" {
-						queued++
-					}
-					if call["end_at"] != nil {
-						over++
-					}
-					if call["status"] == "ended" {
-						ended++
-					}
-				}
-				if n("active_concurrency") > n("concurrency") || n("completed_calls") != ended ||
-					n("completed_calls")+n("failed_calls") != over ||
-					over+n("active_concurrency")+queued != len(there) || len(there) > n("total_calls") ||
-					final[state] && state != "canceled" && over != n("total_calls") {
-					rt.Fatalf("%s: %d calls, %d over, %d ended: %v", id, len(there), over, ended, c)
-				}
-				now := made(s, id)
-				if len(now) < len(calls[id]) || !slices.EqualFunc(now[:len(calls[id])], calls[id], time.Time.Equal) {
-					rt.Fatalf("%s: calls of the past changed", id)
-				}
-				zone, err := time.LoadLocation(member(c, "call_time_window", "timezone").(string))
-				test.OK(rt, err)
-				w := member(c, "call_time_window", "windows").([]any)[0]
-				for _, at := range now {
-					local := at.In(zone)
-					minute := float64(local.Hour()*60 + local.Minute())
-					if !slices.Contains(member(w, "days").([]any), any(local.Weekday().String())) ||
-						minute < member(w, "start_min").(float64) || minute >= member(w, "end_min").(float64) {
-						rt.Fatalf("%s: a call at %s, with %v", id, local, w)
-					}
-				}
-				calls[id] = now
-			}
-		}
-		one := func() string { return rapid.SampledFrom(slices.Sorted(maps.Keys(was))).Draw(rt, "campaign") }
-		for range rapid.IntRange(1, 14).Draw(rt, "steps") {
-			switch what := rapid.IntRange(0, 7).Draw(rt, "what"); {
-			case what == 0 || len(was) == 0:
-				c := newCampaign(t, s, rapid.IntRange(1, 25).Draw(rt, "tasks"),
-					fmt.Sprintf(`,"concurrency":%d,"call_time_window":%s`, rapid.IntRange(1, 4).Draw(rt, "concurrency"), window()))
-				was[c["id"].(string)] = "pending"
-			case what == 1:
-				send(t, s, "POST", "/v2/campaigns/"+one()+"/pause", "")
-			case what == 6:
-				send(t, s, "POST", "/v3/campaigns/"+one()+"/"+rapid.SampledFrom([]string{"resume", "resume", "pause", "cancel"}).Draw(rt,
-					"action"), "")
-			case what == 2:
-				id := one()
-				want := 409
-				if was[id] == "pending" {
-					want = 200
-				}
-				if status, o := send(t, s, "PATCH", "/v3/campaigns/"+id, `{"call_time_window":`+window()+`}`); status != want {
-					rt.Fatalf("PATCH of one that is %s: %d %v", was[id], status, o)
-				}
-			default:
-				clock.Advance(time.Duration(rapid.SampledFrom([]int{1, 7, 60, 400, 3600, 14000, 90000}).Draw(rt, "seconds")) * time.Second)
-			}
-			look()
-		}
-	})
 }
 
 // TestComputedCampaignsAddUp performs random actions on computed campaigns over time. The past does

@@ -3,9 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -102,21 +100,6 @@ func TestTheCompanyIsConsistent(t *testing.T) {
 	}
 }
 
-// TestKeysShareTheLimits checks that the limits apply to the organisation, not to each of its keys.
-func TestKeysShareTheLimits(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 1}, Keys: []string{"night", "day"}, PerSecond: 2, PerMinute: -1,
-		LimitNow: newServer(t, Options{}).Now})
-	for i, want := range []int{200, 200, 429, 429} {
-		r := httptest.NewRequest("GET", "/v3/calls", nil)
-		r.Header.Set("Authorization", "Bearer "+[]string{"night", "day"}[i%2])
-		w := httptest.NewRecorder()
-		if s.ServeHTTP(w, r); w.Code != want {
-			t.Errorf("request %d: %d, want %d", i, w.Code, want)
-		}
-	}
-	test.Same(t, 4, s.Stats().MaxPerSecond, "at most in a second")
-}
-
 // registered fetches a schema from the registry and compiles it.
 func registered(t testing.TB, s http.Handler, path string) *jsonschema.Schema {
 	t.Helper()
@@ -176,47 +159,6 @@ func TestRegistryHasTheSchemasOfAgents(t *testing.T) {
 	}
 	if agents < 60 || flows < 5 || used < 20 || made["id"] == nil {
 		t.Errorf("only %d agents, %d flows, %d tools; %v", agents, flows, used, made)
-	}
-}
-
-// TestRegistryRefusesWhatTheServiceRefuses validates flows and settings with the service and with
-// the registry's schemas. A schema cannot detect flaws of a graph beyond its shape: the answer of
-// validate-flow lists them.
-func TestRegistryRefusesWhatTheServiceRefuses(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 5}})
-	flow, data := registered(t, s, "flow-schema/flow"), registered(t, s, "agent-schema/data")
-	agree := func(schema *jsonschema.Schema, method, path, name, value string, fit bool) {
-		t.Helper()
-		status, answer := send(t, s, method, path, fmt.Sprintf(`{%q:%s}`, name, value))
-		if err := fits(t, schema, json.RawMessage(value)); (err == nil) != fit || (status == http.StatusOK) != fit {
-			t.Errorf("%s: the service answers %d %v, the registry %v", value, status, answer, err)
-		}
-	}
-	for value, fit := range map[string]bool{
-		`{"nodes":[{"id":"a","type":"tool","data":{}}],"edges":[]}`:                                             true,
-		`{"nodes":[{"id":"a","type":"tool","data":{"z":[1]}}],"edges":[{"id":"e","source":"a","target":"no"}]}`: true,
-		// a graph with a flaw
-		`{"nodes":[{"id":"a","type":"tool","data":{"knowledge":{"knowledgeIds":[1001]}}}],"edges":[]}`: true,
-		`{"nodes":[{"id":"a","type":"tool","data":{"knowledge":{"knowledgeIds":["1"]}}}],"edges":[]}`:  false,
-		`{"nodes":[],"edges":[]}`:                                        false,
-		`{"nodes":[{"id":"a","type":"tool","data":{}}]}`:                 false,
-		`{"nodes":[{"id":"","type":"tool","data":{}}],"edges":[]}`:       false,
-		`{"nodes":[{"id":"a","data":{}}],"edges":[]}`:                    false,
-		`{"nodes":[{"id":"a","type":"tool","data":{}}],"edges":[{}]}`:    false,
-		`{"nodes":[{"id":"a","type":"tool","data":"none"}],"edges":[]}`:  false,
-		`[{"nodes":[{"id":"a","type":"tool","data":{}}],"edges":[]}]`:    false,
-		`{"nodes":{"id":"a","type":"tool","data":{}},"edges":[],"x":{}}`: false,
-	} {
-		agree(flow, "POST", "/v3/agents/validate-flow", "flow", value, fit)
-	}
-	agent := "/v3/agents/" + s.World().Agents()[0].ID.String()
-	for value, fit := range map[string]bool{
-		`{}`: true, `{"prompt":{"prompt":"Be brief."}}`: true, `{"prompt":null,"speech":{"responsiveness":null}}`: true, `{"mine":1}`: true,
-		`{"builtInTools":[]}`: true, `{"builtInTools":null}`: false, `{"builtInTools":[{"name":"x"}]}`: false,
-		`{"prompt":"Be brief."}`: false, `{"callSettings":{"callTimeoutInSeconds":"long"}}`: false,
-		`{"postCall":{"actions":[{"name":"x","type":"list"}]}}`: false, `{"toolIds":[1]}`: false,
-	} {
-		agree(data, "PATCH", agent, "data", value, fit)
 	}
 }
 

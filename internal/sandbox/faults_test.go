@@ -15,8 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"callhouse/internal/api/apitest"
 	"callhouse/internal/test"
 )
@@ -188,46 +186,6 @@ func TestPageFaultsLoseNothing(t *testing.T) {
 			if stats := s.Stats(); stats.Faults[k] == 0 {
 				t.Errorf("%s: no fault %s in %d requests", name, k, stats.Requests)
 			}
-		}
-	}
-}
-
-func TestFaultsAreDeterministic(t *testing.T) {
-	run := func(seed uint64) (statuses []int) {
-		s := newServer(t, Options{World: Config{Calls: 50, Seed: seed}, Faults: Faults{{Kind: "500", Rate: .2}, {Kind: "409", Rate: .2}}})
-		for range 100 {
-			statuses = append(statuses, do(s, "GET", "/v3/calls?limit=1").Code)
-		}
-		return statuses
-	}
-	test.Same(t, run(1), run(1), "(-want +got)")
-	if slices.Equal(run(1), run(2)) {
-		t.Error("two seeds fail alike")
-	}
-}
-
-func TestParseFaults(t *testing.T) {
-	got, err := ParseFaults(" 500=0.05, 429-date=.1,reset=0 ,")
-	if diff := cmp.Diff(Faults{{Kind: "500", Rate: .05}, {Kind: Fault429Date, Rate: .1}, {Kind: FaultReset, Rate: 0}}, got); err != nil || diff != "" {
-		t.Error(err, diff)
-	}
-	for _, bad := range []string{"500", "500=x", "500=-1", "500=2", "boom=0.1", "500=.6,503=.6", "500=NaN"} {
-		if _, err := ParseFaults(bad); err == nil {
-			t.Errorf("%q: no error", bad)
-		}
-	}
-}
-
-func TestOptionsAreChecked(t *testing.T) {
-	for name, o := range map[string]Options{
-		"key":     {Keys: []string{""}},
-		"limiter": {Limiter: "none"},
-		"latency": {Latency: -1},
-		"faults":  {Faults: Faults{{Kind: "999", Rate: .1}}},
-		"world":   {World: Config{Calls: -1}},
-	} {
-		if _, err := New(o); err == nil {
-			t.Errorf("%s: no error", name)
 		}
 	}
 }

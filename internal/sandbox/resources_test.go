@@ -280,58 +280,6 @@ func TestOrganisationIsAFunctionOfSeedAndTime(t *testing.T) {
 	}
 }
 
-// TestTestsEdit edits, publishes and deletes as tests do.
-func TestTestsEdit(t *testing.T) {
-	o := lively()
-	o.Organisation.Pace = -1
-	s := newServer(t, o)
-	org := s.Organisation()
-	before := state(s, "agents", busy)
-	id := s.World().Agents()[1].ID.String()
-	now := s.opts.Clock.Advance(time.Hour)
-	test.OK(t, org.Edit(now, "agents", "", id, organisation.Object{"name": "Bookings"}))
-	now = s.opts.Clock.Advance(time.Hour)
-	version, err := org.Publish(now, id, "said otherwise")
-	test.OK(t, err)
-	gone := s.World().Agents()[2].ID.String()
-	test.OK(t, org.Delete(now, "agents", "", gone))
-	if org.Edit(now, "agents", "", gone, organisation.Object{"name": "x"}) == nil || org.Delete(now, "agents", "", "x") == nil {
-		t.Error("what is not there was edited")
-	}
-	want := before
-	want["/"+id] = maps.Clone(want["/"+id])
-	want["/"+id]["name"], want["/"+id]["updated_at"] = "Bookings", busy.Add(time.Hour).UnixMilli()
-	want["/"+id]["production_version"] = version
-	delete(want, "/"+gone)
-	test.Same(t, want, state(s, "agents", now), "(-want +got)")
-	edits := org.Edits("agents", busy, now)
-	if len(edits) != 3 || edits[0].After["name"] != "Bookings" || edits[1].After["production_version"] != version || edits[2].After != nil {
-		t.Errorf("%v", edits)
-	}
-	var list struct {
-		Versions []struct {
-			Version      string
-			IsProduction bool `json:"is_production"`
-		}
-	}
-	decode(t, do(s, "GET", "/v3/agents/"+id+"/versions").Body.Bytes(), &list)
-	if v := list.Versions; v[0].Version != version || !v[0].IsProduction || v[1].IsProduction {
-		t.Errorf("%+v", v[:2])
-	}
-	for _, path := range []string{"/v3/agents/" + gone, "/v3/agents/" + gone + "/versions", "/v3/agents/" + id + "?version=v9999"} {
-		if w := do(s, "GET", path); w.Code != 404 {
-			t.Errorf("%s: %d", path, w.Code)
-		}
-	}
-	var detail map[string]any
-	for _, v := range []string{"production", version} {
-		decode(t, do(s, "GET", "/v3/agents/"+id+"?version="+v).Body.Bytes(), &detail)
-		if got := detail["version"].(map[string]any); got["version"] != version || got["description"] != "said otherwise" {
-			t.Errorf("%v", got)
-		}
-	}
-}
-
 // TestListsOfResources requests lists in every order, with every filter, and across changes between
 // two pages.
 func TestListsOfResources(t *testing.T) {
@@ -474,24 +422,6 @@ func TestResourceFaults(t *testing.T) {
 	}
 }
 
-// TestStatsOfObjects requests an agent before and after an edit.
-func TestStatsOfObjects(t *testing.T) {
-	o := lively()
-	o.Organisation.Pace = -1
-	s := newServer(t, o)
-	id := s.World().Agents()[0].ID.String()
-	for range 2 {
-		do(s, "GET", "/v3/agents/"+id)
-	}
-	test.OK(t, s.Organisation().Edit(s.opts.Clock.Advance(time.Hour), "agents", "", id, organisation.Object{"name": "x"}))
-	do(s, "GET", "/v3/agents/"+id)
-	do(s, "GET", "/v3/agents/none")
-	if got := s.Stats(); got.ObjectsDistinct != 1 || got.ObjectsAgain != 2 || got.ObjectsUnchanged != 1 || got.ByKind["object"] != 4 ||
-		got.ByResource["agents"] != 4 {
-		t.Errorf("%+v", got)
-	}
-}
-
 // TestCampaignsMakeCalls compares the counts of campaigns with their listed calls, and the calls
 // with the campaigns' windows.
 func TestCampaignsMakeCalls(t *testing.T) {
@@ -575,55 +505,6 @@ func campaignsAndCalls(t *testing.T, s *Server, seen map[string]bool) {
 	}
 }
 
-// TestCallsNameWhatIsThere looks up the agents, versions, numbers and customers of calls.
-func TestCallsNameWhatIsThere(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 300}})
-	at := s.Now()
-	agents, versions, numbers := state(s, "agents", at), state(s, "agent_versions", at), map[any]bool{}
-	for _, n := range state(s, "telephone_numbers", at) {
-		numbers[n["number"]] = true
-	}
-	names := map[any]int{}
-	for _, a := range agents {
-		names[a["name"]]++
-	}
-	if len(names) == len(agents) {
-		t.Error("no two agents have one name")
-	}
-	for _, c := range getAll(t, s, "limit=100") {
-		agent := c["agent"].(map[string]any)
-		id, version := agent["agent_id"].(string), agent["agent_version"].(string)
-		if agents["/"+id] == nil {
-			t.Fatalf("no agent %s", id)
-		}
-		if version != "production" && version != "current" && versions[id+"/"+version] == nil {
-			t.Errorf("agent %s has no version %s", id, version)
-		}
-		line := c["from_number"]
-		if kind := c["call_type"]; kind == "inbound" {
-			line = c["to_number"]
-		}
-		if c["call_type"] != "phone" && c["call_type"] != "unknown" && line != nil && !numbers[line] {
-			t.Errorf("no number %v", line)
-		}
-	}
-	found := 0
-	for _, rec := range s.Organisation().Truth("customers", at) {
-		for _, c := range getAll(t, s, "limit=100&customer_id="+rec.ID) {
-			found++
-			text := fmt.Sprint(rec.Object["identifiers"])
-			from, _ := c["from_number"].(string)
-			to, _ := c["to_number"].(string)
-			if !strings.Contains(text, from) && !strings.Contains(text, to) {
-				t.Errorf("%s is no party of %v", text, c)
-			}
-		}
-	}
-	if found == 0 {
-		t.Error("no customer took part in a call")
-	}
-}
-
 // TestV2 reads campaigns and knowledge bases through the deprecated operations.
 func TestV2(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 500, Campaigns: 7}})
@@ -668,40 +549,6 @@ func TestV2(t *testing.T) {
 		"/v2/campaigns/list": 405} {
 		if w := do(s, "GET", target); w.Code != want {
 			t.Errorf("%s: %d", target, w.Code)
-		}
-	}
-}
-
-// TestLargeOrganisation checks the sizes of a large organisation.
-func TestLargeOrganisation(t *testing.T) {
-	o := Options{World: Config{Calls: 300, Campaigns: 6}, Organisation: organisation.Config{Sizes: organisation.Large()}}
-	s := newServer(t, o)
-	for name, want := range map[string]int{
-		"agents": 30, "campaigns": 6, "knowledges": 15, "tools": 1325, "llms": 24, "voices": 389, "schemas": 41, "incidents": 26,
-		"customers": 240,
-	} {
-		if got := len(s.Organisation().Truth(name, busy)); got < want-want/10 || got > want+want/10 {
-			t.Errorf("%d %s, not about %d", got, name, want)
-		}
-	}
-	for _, n := range crawl(t, s, organisation.Named("telephone_numbers"), "/v3/organization-telephone-numbers", "") {
-		test.Same(t, "active", n["status"], "%v", n)
-	}
-	for _, e := range crawl(t, s, organisation.Named("schemas"), "/v3/schemas", "include_schema=true") {
-		if e["schema"] == nil {
-			t.Errorf("%v", e)
-		}
-	}
-	o.Organisation.Sizes = organisation.Sizes{"tools": 0, "secret_headers": 0, "knowledges": 0}
-	s = newServer(t, o)
-	if n := len(s.Organisation().Truth("tools", busy)) + len(s.Organisation().Truth("knowledges", busy)); n != 0 ||
-		len(s.Organisation().Truth("agents", busy)) == 0 {
-		t.Errorf("%d objects of what there should be none", n)
-	}
-	for name, want := range map[string]string{"tools": "tools must be 0 to 100,000, not 100001", "tols": `unknown size "tols"`} {
-		o.Organisation.Sizes = organisation.Sizes{name: 100_001}
-		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Error(err)
 		}
 	}
 }

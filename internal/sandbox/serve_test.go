@@ -1,13 +1,11 @@
 package sandbox
 
 import (
-	"context"
 	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"callhouse/internal/api/apitest"
 	"callhouse/internal/sandbox/limit"
 	"callhouse/internal/test"
 )
@@ -46,36 +44,4 @@ func TestServerLimitsOverHTTP(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestLatencyAndServeInSimulatedTime runs the whole net/http stack over pipes.
-func TestLatencyAndServeInSimulatedTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, err := New(Options{World: Config{Calls: 50, Origin: busy}, Latency: 2 * time.Second, Jitter: time.Second, PerSecond: -1,
-			PerMinute: -1})
-		test.OK(t, err)
-		tr, stop := apitest.Serve(t, s)
-		client := &http.Client{Transport: tr}
-		for range 20 {
-			start := time.Now()
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://sandbox/v3/calls", nil)
-			test.OK(t, err)
-			r.Header.Set("Authorization", "Bearer sandbox-key")
-			a, err := client.Do(r)
-			test.OK(t, err)
-			_ = a.Body.Close()
-			if took := time.Since(start); took < 2*time.Second || took > 3*time.Second || a.StatusCode != http.StatusOK {
-				t.Errorf("%d after %v", a.StatusCode, took)
-			}
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://sandbox/v3/calls", nil)
-		if _, err := client.Do(r); err == nil {
-			t.Error("no time-out")
-		}
-		stop()
-		synctest.Wait()
-		test.Same(t, 21, s.Stats().Requests, "requests counted: one that is given up arrives too")
-	})
 }

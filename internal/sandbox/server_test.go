@@ -299,31 +299,3 @@ func brute(all []world.View, query string, inclusive bool) []string {
 	}
 	return got
 }
-
-func TestThinList(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 100}, ThinList: true})
-	for _, it := range getAll(t, s, "limit=100") {
-		if len(it) != 3 || it["id"] == nil || it["status"] == nil {
-			t.Fatalf("%v", it)
-		}
-	}
-}
-
-func TestRecordingLinksAge(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 100}})
-	link := func() any {
-		for _, it := range getAll(t, s, "status=ended") {
-			if it["recording_url"] != nil {
-				return it["recording_url"]
-			}
-		}
-		return nil
-	}
-	first := link()
-	s.opts.Clock.Advance(time.Minute)
-	same := link()
-	s.opts.Clock.Advance(time.Hour)
-	if later := link(); first == nil || first != same || first == later {
-		t.Errorf("%v\n%v\n%v", first, same, later)
-	}
-}

@@ -22,18 +22,3 @@ func TestScripts(t *testing.T) {
 		}
 	}
 }
-
-func TestScriptErrorsSayWhere(t *testing.T) {
-	for text, want := range map[string]string{
-		"direction inbound":           `line 1: want "key : value"`,
-		"# a\n\n[hello]\nX hm":        `line 4: unknown kind of line "X"`,
-		"[hello]\nA Hi <nobody>":      "line 2: unknown slot <nobody>",
-		"[hello]\nA Hi <name":         "line 2: unknown slot <name>",
-		"[hello]\nT tool {} -> {}":    "line 2: want T tool {arguments} => answer",
-		"[hello]\nT tool {} => <no>.": "line 2: unknown slot <no>",
-	} {
-		if _, err := parseScript(text); err == nil || err.Error() != want {
-			t.Errorf("%q: %v, want %s", text, err, want)
-		}
-	}
-}

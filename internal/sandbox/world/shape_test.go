@@ -64,30 +64,6 @@ func TestTheCompanyLooksLikeOne(t *testing.T) {
 	}
 }
 
-// TestFillingIn checks that soon after busy hours some calls still wait for their analysis, and
-// more for their cost, as observed live (25 and 19 of the newest 28).
-func TestFillingIn(t *testing.T) {
-	w := newWorld(t, Config{Seed: 1, Calls: 100_000})
-	ended, analysed, charged := 0, 0, 0
-	for v := range w.Visible(busy) {
-		if v.Status == "ended" && !v.OptedOut {
-			ended++
-			if v.Analysis {
-				analysed++
-			}
-			if v.CostKnown {
-				charged++
-			}
-		}
-		if ended == 200 {
-			break
-		}
-	}
-	if analysed == 0 || analysed >= ended || charged == 0 || charged >= analysed {
-		t.Errorf("of the newest %d, %d have an analysis and %d a cost", ended, analysed, charged)
-	}
-}
-
 // With Personal, transcripts contain the planted exchanges, and their items are counted.
 func TestPersonal(t *testing.T) {
 	w := newWorld(t, Config{Seed: 4, Calls: 300, Personal: true})

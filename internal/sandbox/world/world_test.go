@@ -52,63 +52,6 @@ func TestArrivalsAreMonotoneAndInverted(t *testing.T) {
 	})
 }
 
-func TestArrivalsKeepThePaceAndTheHours(t *testing.T) {
-	w := newWorld(t, Config{Seed: 3, Calls: 200_000})
-	oldest := w.arrivals.start(w.base)
-	if days := float64(busy.UnixMilli()-oldest) / float64(msDay); days < 28.5 || days > 31.5 {
-		t.Errorf("200,000 calls over 30 days took %.1f days", days)
-	}
-	if n := w.Started(busy); n != 200_000 {
-		t.Errorf("%d calls have started by the origin, want 200,000", n)
-	}
-	week := w.Started(busy.Add(7*24*time.Hour)) - 200_000
-	if want := w.PerDay() * 7; float64(week) < want*.85 || float64(week) > want*1.15 {
-		t.Errorf("%d calls in the week after the origin, want about %.0f", week, want)
-	}
-	ten := time.Date(2026, 11, 18, 1, 0, 0, 0, time.UTC) // 10:00 in the company's zone
-	inHour := func(from time.Time) int64 { return w.Started(from.Add(time.Hour)) - w.Started(from) }
-	if day, night := inHour(ten), inHour(ten.Add(-7*time.Hour)); day < 20*night {
-		t.Errorf("%d calls at ten and %d at three in the night", day, night)
-	}
-}
-
-func TestWorldOutlivesItsOrigin(t *testing.T) {
-	// A sandbox restarted a day later shows the same calls.
-	early := newWorld(t, Config{Seed: 1, Calls: 5000, Origin: busy})
-	late := newWorld(t, Config{Seed: 1, Calls: 5000, Origin: busy.Add(24 * time.Hour)})
-	shift, ok := late.IndexOf(early.ID(1000))
-	if !ok || shift >= 1000 {
-		t.Fatalf("call 1000 of the day before is now call %d, %v", shift, ok)
-	}
-	var a, b Call
-	early.Call(&a, 1000)
-	late.Call(&b, shift)
-	b.Index, b.Agent, b.scenario = a.Index, a.Agent, a.scenario
-	if a != b {
-		t.Errorf("a call changed with the origin:\n%+v\n%+v", a, b)
-	}
-}
-
-func TestTies(t *testing.T) {
-	for _, c := range []struct {
-		rate     float64
-		min, max int // runs of equal starts among 10,000 calls
-	}{{-1, 9990, 10000}, {0, 9900, 9999}, {.5, 4500, 5500}, {1, 19, 22}} {
-		w := newWorld(t, Config{Calls: 10_000, TieRate: c.rate})
-		var last int64
-		runs := 0
-		for v := range w.Visible(busy) {
-			if v.Started && v.StartAt != last {
-				last = v.StartAt
-				runs++
-			}
-		}
-		if runs < c.min || runs > c.max {
-			t.Errorf("tie rate %v: %d distinct starts, want %d to %d", c.rate, runs, c.min, c.max)
-		}
-	}
-}
-
 func TestLifeGoesForward(t *testing.T) {
 	rank := map[string]int{"queued": 0, "ongoing": 1, "ended": 2, "error": 2, "canceled": 2, "not_connected": 2}
 	rapid.Check(t, func(t *rapid.T) {
@@ -190,22 +133,6 @@ func checkView(t *rapid.T, v *View) {
 	}
 }
 
-func TestConfigIsChecked(t *testing.T) {
-	for name, cfg := range map[string]Config{
-		"no origin":    {Calls: 1},
-		"calls":        {Calls: -1, Origin: busy},
-		"days":         {Days: -1, Origin: busy},
-		"agents":       {Agents: 201, Origin: busy},
-		"a rate":       {DeleteRate: 1.5, Origin: busy},
-		"another rate": {DriftRate: -.1, Origin: busy},
-		"a fault":      {Faults: Faults{{Kind: "late", Rate: .1}}, Origin: busy},
-	} {
-		if _, err := New(cfg); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-}
-
 func TestIDsTurnBackIntoIndexes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, err := New(Config{
@@ -233,16 +160,4 @@ func TestIDsTurnBackIntoIndexes(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestParseUUIDIsStrict(t *testing.T) {
-	good := newWorld(t, Config{}).ID(1).String()
-	for _, bad := range []string{
-		"", "x", strings.ToUpper(good), good + " ", good[:35], strings.ReplaceAll(good, "-", ""),
-		good[:35] + "g", good[:8] + "_" + good[9:], "{" + good + "}",
-	} {
-		if _, ok := ParseUUID(bad); ok {
-			t.Errorf("%q is taken for an id", bad)
-		}
-	}
 }
