@@ -206,8 +206,14 @@ func (c *client) savepointCommand(w *words, what string) (*command, error) {
 	}), nil
 }
 
-// discardCommand is DISCARD ALL, which connection pools send.
+// discardCommand is DISCARD, which connection pools send. There are no plans, temporary tables or
+// sequences to discard.
 func (c *client) discardCommand(w *words) (*command, error) {
+	for _, what := range []string{"PLANS", "SEQUENCES", "TEMP", "TEMPORARY"} {
+		if w.take(what) && w.end() {
+			return plain("DISCARD "+strings.TrimSuffix(what, "ORARY"), nil), nil
+		}
+	}
 	if !w.take("all") || !w.end() {
 		return nil, w.wrong()
 	}

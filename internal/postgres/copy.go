@@ -16,7 +16,8 @@ import (
 // copyOptions are the options of COPY.
 type copyOptions struct {
 	csv, binary, header bool
-	delimiter           byte
+	delimiter           string
+	null                *string
 }
 
 // copyCommand is COPY … TO STDOUT.
@@ -52,7 +53,7 @@ func (c *client) copyCommand(w *words) (*command, error) {
 	}}, nil
 }
 
-// copied takes the source: a query in parentheses, or a table.
+// copied takes the source: a query in parentheses, or a table with optional columns.
 func (w *words) copied() (query string, err error) {
 	if w.take("(") {
 		from := w.at
@@ -82,12 +83,24 @@ func (w *words) copied() (query string, err error) {
 			return "", w.wrong()
 		}
 	}
-	return "SELECT * FROM " + w.Between(from, w.at), nil
+	table, columns := w.Between(from, w.at), "*"
+	if w.take("(") {
+		from := w.at
+		for !w.end() && w.Tokens[w.at].Text != ")" {
+			w.at++
+		}
+		if w.end() || w.at == from {
+			return "", w.wrong()
+		}
+		columns = w.Between(from, w.at)
+		w.at++
+	}
+	return "SELECT " + columns + " FROM " + table, nil
 }
 
 // copyOptions takes the options, in either of Postgres' two syntaxes.
 func (w *words) copyOptions() (*copyOptions, error) {
-	o := &copyOptions{delimiter: '\t'}
+	o := &copyOptions{}
 	w.take("with")
 	w.take("(")
 	for !w.end() && !w.take(")") {
@@ -96,22 +109,47 @@ func (w *words) copyOptions() (*copyOptions, error) {
 		}
 		word := strings.ToLower(strings.Trim(w.Tokens[w.at].Value(), `"`)) // a format may be in quotes
 		w.at++
+		text := func() string {
+			if w.take("as"); w.end() {
+				return ""
+			}
+			w.at++
+			return w.Tokens[w.at-1].Value()
+		}
 		switch word {
 		case "csv":
-			o.csv, o.delimiter = true, ','
+			o.csv = true
 		case "binary":
 			o.binary = true
 		case "text", ",":
+		case "encoding":
+			if _, err := encoding(text()); err != nil {
+				return nil, err
+			}
 		case "header":
-			o.header = true
-			w.takeAny("true", "on", "1")
+			if o.header = !w.takeAny("false", "off", "0"); o.header {
+				w.takeAny("true", "on", "1")
+			}
+		case "delimiter":
+			o.delimiter = text()
+		case "null":
+			null := text()
+			o.null = &null
 		default:
-			return nil, &Error{Code: codeUnsupported, Message: fmt.Sprintf("the option %q of COPY is not supported", word),
-				Hint: "the formats are text, csv and binary, with HEADER"}
+			return nil, fail(codeUnsupported, fmt.Sprintf("the option %q of COPY is not supported", word))
 		}
 	}
 	if !w.end() {
 		return nil, w.wrong()
+	}
+	if o.delimiter == "" {
+		o.delimiter = "\t"
+		if o.csv {
+			o.delimiter = ","
+		}
+	}
+	if len(o.delimiter) != 1 {
+		return nil, fail(codeBadParameter, "COPY delimiter must be a single one-byte character")
 	}
 	return o, nil
 }
@@ -168,6 +206,7 @@ func (w *copyWriter) open() (length int) {
 }
 
 func (w *copyWriter) begin(columns []Column) {
+	w.escaped[w.delimiter[0]] = `\` + w.delimiter
 	for i, b := range []byte("\b\f\n\r\t\v\\") {
 		w.escaped[b] = `\` + `bfnrtv\`[i:i+1]
 	}
@@ -178,7 +217,7 @@ func (w *copyWriter) begin(columns []Column) {
 		at := w.open()
 		for i, c := range columns {
 			if i > 0 {
-				w.out.bytes = append(w.out.bytes, w.delimiter)
+				w.out.bytes = append(w.out.bytes, w.delimiter...)
 			}
 			w.cell([]byte(c.Name))
 		}
@@ -201,12 +240,14 @@ func (w *copyWriter) row(columns []Column, row []value.Value) error {
 			continue
 		}
 		if i > 0 {
-			w.out.bytes = append(w.out.bytes, w.delimiter)
+			w.out.bytes = append(w.out.bytes, w.delimiter...)
 		}
 		switch {
 		case v.Kind != value.Null:
 			w.buf = columns[i].Type.AppendText(w.buf[:0], v, w.zone)
 			w.cell(w.buf)
+		case w.null != nil:
+			w.out.bytes = append(w.out.bytes, *w.null...)
 		case !w.csv:
 			w.out.bytes = append(w.out.bytes, `\N`...)
 		}
@@ -220,7 +261,7 @@ func (w *copyWriter) row(columns []Column, row []value.Value) error {
 
 // cell writes the text of a value.
 func (w *copyWriter) cell(text []byte) {
-	switch {
+	switch null := w.null; {
 	case !w.csv:
 		for _, b := range text {
 			if with := w.escaped[b]; with != "" {
@@ -229,7 +270,8 @@ func (w *copyWriter) cell(text []byte) {
 				w.out.bytes = append(w.out.bytes, b)
 			}
 		}
-	case bytes.ContainsAny(text, ",\"\n\r"), string(text) == `\.`, len(text) == 0:
+	case bytes.ContainsAny(text, w.delimiter+"\"\n\r"), string(text) == `\.`, null == nil && len(text) == 0,
+		null != nil && string(text) == *null:
 		w.out.bytes = append(append(append(w.out.bytes, '"'), bytes.ReplaceAll(text, []byte(`"`), []byte(`""`))...), '"')
 	default:
 		w.out.bytes = append(w.out.bytes, text...)
