@@ -60,8 +60,8 @@ def alike(terminal, sheet, comma):
         return True
     if re.match(r"\d{4}-\d\d-\d\d (to|from) ", terminal):  # the sheet about has the period
         return sheet == terminal[:10]
-    if re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d", terminal):  # without offset, and in CSV without fraction
-        return len(sheet) >= 19 and terminal.startswith(sheet.replace(",", "."))
+    if re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d", terminal):  # to the second, without offset; a workbook has milliseconds
+        return sheet[:19] == terminal[:19]
     if not re.match(r"[<>+-]?\d", terminal):
         return False
     if comma:

@@ -22,7 +22,7 @@ type File struct {
 	Counts []string
 	// Arguments describes the report's arguments, such as "CALL_ID" or "WORD..."; empty: none.
 	Arguments string
-	// Flags are the report's own flags: field, every, most or steps.
+	// Flags are the report's own flags: field, every, skip or steps.
 	Flags []string
 	// Fielded are columns that exist only with --field.
 	Fielded []string
@@ -56,11 +56,28 @@ func (f *File) Selects() bool {
 // Comparable reports whether two periods can be compared.
 func (f *File) Comparable() bool { return f.Selects() && f.Grouped() && f.Incomparable == "" }
 
-// Pages returns what the flags most and skip of the report count, and the maximum number of rows of
+// Parameters returns the flags that select and arrange the rows of a report, without those of its arguments.
+func (f *File) Parameters() (out []string) {
+	if f.Selects() {
+		out = append(out, "since", "until", "agent", "where")
+	}
+	if f.Grouped() {
+		out = append(out, "by")
+	}
+	if f.Comparable() {
+		out = append(out, "compare")
+	}
+	if out = append(out, f.Flags...); f.Arguments != "CALL_ID" {
+		out = append(out, "sort", "top")
+	}
+	return out
+}
+
+// Pages returns what the flags skip and top of the report count, and the maximum number of rows of
 // each; empty: the report has no such flags.
 func (f *File) Pages() (of string, rows int64) {
 	switch {
-	case !slices.Contains(f.Flags, "most"):
+	case !slices.Contains(f.Flags, "skip"):
 		return "", 0
 	case f.Arguments == "WORD...":
 		return "turns found", 3 // with the turns before and after

@@ -9,7 +9,7 @@
 --
 -- Grain: one row per call
 -- Reads: selected
--- Flags: most
+-- Flags: skip
 -- Needs: end, analysis
 -- Example: query calls --since 1d --where outcome=abandoned --top 20
 -- Columns:

@@ -10,7 +10,7 @@
 --
 -- Grain: one row per turn found, and per turn next to it
 -- Reads: selected, selected_turns, transcript_turns
--- Flags: most
+-- Flags: skip
 -- Needs: transcripts
 -- Empty: no turn has all the words
 -- Example: query search refund --since 7d

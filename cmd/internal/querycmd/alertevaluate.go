@@ -146,7 +146,7 @@ func (r *alertRule) of() string {
 type ruleRow struct {
 	keys   []string          // names of the grouping columns
 	values map[string]any    // exact
-	labels map[string]string // names of agents and campaigns
+	texts  map[string]string // with names of agents and campaigns
 }
 
 // number returns the number in a column; NaN if there is none.
@@ -160,6 +160,7 @@ func (r ruleRow) number(column string) float64 {
 
 // rows returns all rows of a report. They are few, because they are groups.
 func (e *evaluator) rows(ctx context.Context, report string, p question.Params) (out []ruleRow, err error) {
+	p.NamesInPlace = true
 	rows, err := e.w.Ask(ctx, analytics.Question{Report: report, Params: p})
 	if err != nil {
 		return nil, err
@@ -174,16 +175,12 @@ func (e *evaluator) rows(ctx context.Context, report string, p question.Params) 
 		if err != nil {
 			return nil, fmt.Errorf("read report %s: %w", report, err)
 		}
-		this := ruleRow{values: map[string]any{}, labels: map[string]string{}}
+		this := ruleRow{values: map[string]any{}, texts: map[string]string{}}
 		exact := rows.Exact()
 		for i, c := range columns {
-			if i < len(exact) {
-				this.values[c.Name] = exact[i]
-				if c.Key {
-					this.keys = append(this.keys, c.Name)
-				}
-			} else if name, ok := shown[i].(string); ok {
-				this.labels[strings.TrimSuffix(c.Name, "_name")] = name
+			this.values[c.Name], this.texts[c.Name] = exact[i], exactText(shown[i])
+			if c.Key {
+				this.keys = append(this.keys, c.Name)
 			}
 		}
 		out = append(out, this)
@@ -278,12 +275,9 @@ func (e *evaluator) describe(r *alertRule, p question.Params, row ruleRow, out *
 		v := row.values[column]
 		id := exactText(v)
 		key = append(key, column+"="+id)
-		name, ok := row.labels[strings.TrimSuffix(column, "_id")]
-		switch {
-		case v == nil:
+		name := row.texts[column]
+		if v == nil {
 			name = "(none)"
-		case !ok || name == "":
-			name = id
 		}
 		if column != "unit" {
 			names = append(names, strings.ReplaceAll(strings.TrimSuffix(column, "_id"), "_", " ")+" "+name)

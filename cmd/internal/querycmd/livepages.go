@@ -122,13 +122,7 @@ func (s *liveServer) report(q *request) (*answerTo, error) {
 		return nil, cli.Fail(cli.ExitUsage, errors.Join(errNotThere, errors.New("unknown report "+strconv.Quote(name))),
 			"/reports lists all reports")
 	}
-	allowed := append([]string{"sort", "top"}, f.Flags...)
-	if f.Grouped() {
-		allowed = append(allowed, "by")
-	}
-	if f.Comparable() {
-		allowed = append(allowed, "compare")
-	}
+	allowed := f.Parameters()
 	switch f.Arguments {
 	case "CALL_ID":
 		allowed = append(allowed, "call")
@@ -137,9 +131,6 @@ func (s *liveServer) report(q *request) (*answerTo, error) {
 		if len(q.params.Words) == 0 {
 			return nil, cli.Usage("for example: /reports/search?word=refund", "%s requires the parameter word", name)
 		}
-	}
-	if of, _ := f.Pages(); of != "" {
-		allowed = append(allowed, "skip")
 	}
 	if asFile {
 		allowed = append(allowed, "decimal")

@@ -5,12 +5,10 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -158,42 +156,5 @@ func TestWhoMayListen(t *testing.T) {
 	}
 	if status, _ := get("nobody", stored+"/recording"); status != http.StatusUnauthorized {
 		t.Errorf("without a login: %d", status)
-	}
-}
-
-// In a browser without scripts, a click on a turn plays the recording from there, on a phone and on
-// a desktop. interop/browser.sh runs it.
-func TestListen(t *testing.T) {
-	if *browser == "" {
-		t.Skip("-browser names no Chromium")
-	}
-	s, stored, _, _ := recorded(t, nil)
-	if *pictures == "" {
-		*pictures = t.TempDir()
-	}
-	cmd := exec.CommandContext(t.Context(), "node", "testdata/listen.mjs", s.url+stored, *browser, *pictures)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	n := 0
-	for line := range strings.Lines(string(out)) {
-		n++
-		var seen struct {
-			Size           string
-			Duration, Time float64
-			Paused, InView bool
-			Wide           int
-			Foreign, Wrong []string
-		}
-		test.OK(t, json.Unmarshal([]byte(line), &seen))
-		// Turn 20 begins at 7.6 s.
-		if seen.Paused || seen.Duration != seconds || seen.Time < 7.6 || !seen.InView || seen.Wide > 0 || len(seen.Foreign)+len(seen.Wrong) > 0 {
-			t.Errorf("%s", line)
-		}
-	}
-	if n != 2 {
-		t.Errorf("%d pages", n)
 	}
 }

@@ -3,7 +3,6 @@
 package querycmd_test
 
 import (
-	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/test"
 	"golang.org/x/sys/unix"
 	"os"
@@ -125,30 +124,6 @@ func TestShellHistory(t *testing.T) {
 	x.see("second_one\n──────────\n       222")
 	x.ready()
 	x.leave()
-}
-
-// A statement reads the commit that is current when it starts.
-func TestShellSeesCommits(t *testing.T) {
-	copyWarehouse(t)
-	x := start(t, 80, 24, "shell")
-	x.run("select 500 + count(*) as n from calls;", "508")
-	analyticstest.Write(t, "warehouse", 2, analyticstest.Data{Calls: []row{{"call_id": "new", "status": "ended"}}})
-	x.run("select 500 + count(*) as n from calls;", "501")
-	x.leave()
-}
-
-// Data quoted in an error does not control the terminal.
-func TestShellErrorsSteerNothing(t *testing.T) {
-	copyWarehouse(t)
-	x := start(t, 100, 20, "shell")
-	x.run("select error(chr(27) || '[2Jx' || chr(155) || chr(8238));", `\x1b[2Jx\u009b\u202e`)
-	x.run("from calls where status = error(chr(27) || ']0;owned' || chr(7));", `\x1b]0;owned\x07`)
-	x.leave()
-	for _, steers := range []string{"\x1b[2Jx", "\x1b]0;owned", "\u009b", "\u202e"} {
-		if strings.Contains(x.drawn(), steers) {
-			t.Errorf("the terminal got %q", steers)
-		}
-	}
 }
 
 // Without a terminal, or where untrusted SQL is expected, the shell does not start.

@@ -136,31 +136,16 @@ func (s *server) tools() []*tool {
 			"description": "values of parameters such as $agent, as text"}}, s.sql))
 }
 
-// parameters returns the parameters that a report takes: the flags of its command.
+// parameters returns the parameters that a report takes: the flags of its command, and its arguments.
 func parameters(f *sqlfiles.File) []string {
-	out := []string{"name", "tz"}
-	if f.Selects() {
-		out = append(out, "since", "until", "agent", "where")
-	}
-	if f.Grouped() {
-		out = append(out, "by")
-	}
-	if f.Comparable() {
-		out = append(out, "compare")
-	}
-	for _, name := range f.Flags {
-		if name == "most" {
-			name = "skip"
-		}
-		out = append(out, name)
-	}
+	out := append([]string{"name", "tz"}, f.Parameters()...)
 	switch f.Arguments {
 	case "CALL_ID":
-		return append(out, "call_id")
+		out = append(out, "call_id")
 	case "WORD...":
 		out = append(out, "words")
 	}
-	return append(out, "sort", "top")
+	return out
 }
 
 // may returns an error if the user may not see a report.
