@@ -27,9 +27,9 @@ func (a *app) shellCommand() *cobra.Command {
 		Use:   "shell",
 		Short: "Start an interactive SQL shell",
 		Long: `Start an interactive shell for SQL and reports. SQL ends with a semicolon and can
-span several lines; a report runs by its name, e.g. sentiment --by week. Tab
-completes tables, columns and reports; Ctrl-R searches the history; Ctrl-C cancels
-the running statement, not the shell. help lists its commands.
+span several lines; a report runs by its name, e.g. sentiment --by week. Ctrl-R
+searches the history; Ctrl-C cancels the running statement, not the shell. help lists
+its commands.
 
 Each statement reads the snapshot that is current when it starts.`,
 		Example: `  query shell --tz Asia/Seoul`,
@@ -73,7 +73,7 @@ const shellHelp = `SQL ends with a semicolon. A report runs by its name: sentime
   describe [NAME]  describe a report or table and its columns
   quit             leave the shell; same as Ctrl-D
 
-Tab completes, Ctrl-R searches the history, Ctrl-C cancels.
+Ctrl-R searches the history, Ctrl-C cancels.
 `
 
 // interact reads the terminal until the user leaves, continuing after errors.

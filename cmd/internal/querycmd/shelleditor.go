@@ -5,15 +5,11 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 
 	"github.com/reeflective/readline"
-	"github.com/reeflective/readline/inputrc"
 	"golang.org/x/term"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/words"
-	sqlfiles "callhouse/sql"
 )
 
 // restoring makes a signal that ends the program restore the terminal. stop ends that.
@@ -47,46 +43,25 @@ func (s *shell) editor() func() (string, error) {
 	rl.Prompt.Primary(func() string {
 		// Asking the terminal for the cursor position takes a round trip per key, and a key read
 		// together with the answer is lost (fixed after v1.3.0 of the library: its pull request
-		// 118). So it is asked only when a list needs room.
+		// 118). So it is asked only for a search.
 		_ = rl.Config.Set("cursor-position-probe", rl.Keymap.Local() != "")
 		return "query> "
 	})
 	rl.SyntaxHighlighter = func(line []rune) string { return string(line) + reserve }
 	for name, v := range map[string]any{
-		"convert-meta":                 false, // non-ASCII letters are letters
-		"enable-bracketed-paste":       true,  // pasted text waits for Enter
-		"menu-complete-display-prefix": true,  // the first Tab lists, the next one chooses
-		"completion-ignore-case":       true,
-		"multiline-column":             true,
-		"autopairs":                    false,
-		"echo-control-characters":      false, // ^C would be drawn over the input
-		"completion-description-style": `\e[2m`,
-		"completion-selection-style":   `\e[7m`,
+		"convert-meta":            false, // non-ASCII letters are letters
+		"enable-bracketed-paste":  true,  // pasted text waits for Enter
+		"multiline-column":        true,
+		"autopairs":               false,
+		"echo-control-characters": false, // ^C would be drawn over the input
 	} {
 		_ = rl.Config.Set(name, v) // an unknown name would have no effect
-	}
-	for _, keymap := range []string{"emacs", "emacs-standard", "vi-insert"} {
-		_ = rl.Config.Bind(keymap, inputrc.Unescape(`\t`), "menu-complete", false)
 	}
 	rl.AcceptMultiline = func(line []rune) bool { return isWhole(string(line)) }
 	if file, err := historyFile(); err != nil {
 		s.say("note: save the history: %v", err)
 	} else {
 		rl.History.AddFromFile("history", file)
-	}
-	vocabulary := vocabulary()
-	rl.Completer = func(line []rune, cursor int) readline.Completions {
-		before := string(line[:cursor])
-		word := before[strings.LastIndexAny(before, " \t\n,(.;=")+1:]
-		var begins []readline.Completion
-		for _, c := range vocabulary {
-			if word != "" && len(c.Value) >= len(word) && strings.EqualFold(c.Value[:len(word)], word) {
-				begins = append(begins, c)
-			}
-		}
-		out := readline.CompleteRaw(begins).NoSort()
-		out.PREFIX = word
-		return out
 	}
 	return func() (string, error) {
 		text, err := rl.Readline()
@@ -118,31 +93,4 @@ func historyFile() (string, error) {
 		return "", err
 	}
 	return name, f.Close()
-}
-
-// vocabulary returns what completes a word: tables, columns, reports, commands and keywords.
-func vocabulary() (out []readline.Completion) {
-	add := func(group, name, says string) {
-		out = append(out, readline.Completion{Value: name, Display: name, Description: words.Line(says), Tag: group})
-	}
-	seen := map[string]bool{}
-	for _, f := range sqlfiles.ViewsByName() {
-		add("tables", f.Name, f.Answers)
-		for _, c := range f.Columns {
-			if !seen[c.Name] {
-				seen[c.Name] = true
-				add("columns", c.Name, c.Meaning)
-			}
-		}
-	}
-	for _, f := range sqlfiles.Reports() {
-		add("reports", f.Name, f.Answers)
-	}
-	for _, name := range commands {
-		add("commands", name, "")
-	}
-	for name := range strings.FieldsSeq("select from where group by order having limit join using count( sum( avg( distinct desc with") {
-		add("keywords", name, "")
-	}
-	return out
 }

@@ -206,7 +206,7 @@ func (x *terminal) ends() int {
 
 // Keys.
 const (
-	enter, tab, up = "\r", "\t", "\x1b[A"
-	ctrlC, ctrlD   = "\x03", "\x04"
-	ctrlR          = "\x12"
+	enter, up    = "\r", "\x1b[A"
+	ctrlC, ctrlD = "\x03", "\x04"
+	ctrlR        = "\x12"
 )
