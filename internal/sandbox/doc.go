@@ -1,10 +1,11 @@
 // Package sandbox is a stand-in for the call service: a whole organisation's calls, computed from a
 // seed, with the service's HTTP interface, limits and faults.
 //
-// The packages below it: operation declares the operations and the fields of every object, script
-// holds the words, world computes the calls and the service's view of them, render writes a call's
-// JSON in v3 and v2, organisation computes everything but calls, service applies writes, limit
-// counts requests; dice draws numbers, and wire appends JSON.
+// The packages below it: operation declares the operations, the fields of every object and the rules
+// by which it is drawn, script holds the words, world computes the calls and the service's view of
+// them, render writes a call's JSON in v3 and v2, recordings serves their audio, organisation
+// computes everything but calls and applies writes, limit counts requests; dice draws numbers, and
+// wire appends JSON.
 //
 // A [Server] is the HTTP side. It checks keys and rate limits, draws faults, and sends and counts
 // answers; api answers the operations by the table in handlers.go, with cursors and filters.

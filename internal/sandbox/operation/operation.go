@@ -1,6 +1,6 @@
 // Package operation declares the operations under /v3 and /v2: resources has a file for each kind
-// of object, with its paths, parameters, sizes and fields; operations.yaml has the other
-// operations, and schemas the fields of calls and the shared schemas.
+// of object, with its paths, parameters, sizes and fields, and the rules by which one is drawn;
+// operations.yaml has the other operations, and schemas the fields of calls and the shared schemas.
 //
 // The router, the OpenAPI documents, the validation of parameters and bodies, new objects and the
 // tables of docs/reference/sandbox.md are all derived from it, so they cannot contradict each

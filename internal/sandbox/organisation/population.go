@@ -108,37 +108,3 @@ func (o *Organisation) edits(l *life, key uint64, every float64, until int64, do
 func span(h uint64, days float64) int64 {
 	return int64((.25 + 1.5*dice.Unit(h)) * days * float64(msDay))
 }
-
-// stream is an endless sequence of objects: n by the organisation's origin, and one per interval of
-// every ms after it.
-type stream struct {
-	n     int
-	every int64
-	born  func(d *draw) *life // nil: none
-}
-
-// arrive returns the objects of a stream created until some time.
-func (o *Organisation) arrive(name string, s stream, until int64) []*life {
-	key := o.key(name)
-	begin := func(i int64) int64 {
-		return world.Epoch + i*s.every + int64(dice.Pick(dice.Hash(key, uint64(i)), int(s.every)))
-	}
-	last := (o.origin - world.Epoch) / s.every
-	for begin(last) > o.origin {
-		last--
-	}
-	var all []*life
-	for i := last - int64(s.n) + 1; begin(i) <= until; i++ {
-		if i > last && o.cfg.Pace <= 0 {
-			break
-		}
-		h := dice.Hash(key^1, uint64(i))
-		l := s.born(&draw{source: source{dice.New(h)}, N: int(i), at: begin(i), id: world.NewUUID(h).String()})
-		if l == nil {
-			continue
-		}
-		l.serial, l.born = i+1<<40, begin(i)
-		all = append(all, l)
-	}
-	return all
-}

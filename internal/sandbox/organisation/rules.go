@@ -78,7 +78,7 @@ func drawn(of, rule string, from any) (value any) {
 	return operation.Whole(value)
 }
 
-// population returns that of a resource with rules, of the resource's size.
+// populationOf returns that of a resource with rules, of the resource's size.
 func populationOf(r *Resource) population {
 	return population{
 		resource: r.Name, name: strings.ReplaceAll(r.Name, "_", " "), lifetime: r.Draw.Lifetime, every: r.Draw.Every,
