@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/question"
-	"callhouse/internal/schema"
 )
 
 // Remarks are what the reader of an answer must know: why it may be empty, and what data it lacks.
@@ -21,6 +19,8 @@ type Remarks struct {
 	// Coverage is that of the period and, in a comparison, of the one before; none if the report is not about calls.
 	Coverage []*Coverage
 	Compared Compared
+	// Begin is the beginning of a period that begins on a day before that of the first call; else zero.
+	Begin, FirstCall time.Time
 	// OneRow tells which row stands for each group of a comparison; empty: all are shown.
 	OneRow string
 	// Baseline is the beginning of the selected time, if versions are compared with one that has earlier calls; else zero.
@@ -76,6 +76,14 @@ func (w *Warehouse) remarks(ctx context.Context, conn *duck.Conn, q question.Que
 	if r.Unmatched, err = unmatched(ctx, conn, q.Filters); err != nil || !q.Report.Selects() {
 		return r, err
 	}
+	selected := q.Params
+	if question.OfChanges(q.Report) {
+		selected = q.Seen
+	}
+	if first, last := w.Snapshot().Manifest.Starts(); first <= last && !selected.Since.IsZero() &&
+		question.DayOf(selected.Since, w.Location()).Before(question.DayOf(time.UnixMilli(first), w.Location())) {
+		r.Begin, r.FirstCall = selected.Since, time.UnixMilli(first)
+	}
 	if q.ReadsEarlier() {
 		r.Baseline = q.Since
 	}
@@ -103,13 +111,8 @@ func (w *Warehouse) compared(p, before question.Params) (c Compared) {
 	c.Begin = day(before.Since)
 	c.Days, c.DaysBefore = daysOf(p, w.Location()), daysOf(before, w.Location())
 	c.Weekend, c.WeekendBefore = question.WeekendDays(p, w.Location()), question.WeekendDays(before, w.Location())
-	start := int64(math.MaxInt64)
-	for _, f := range w.Snapshot().Manifest.FilesOf(schema.Calls.Name) {
-		if f.MinStart != nil {
-			start = min(start, *f.MinStart)
-		}
-	}
-	if start == math.MaxInt64 {
+	start, last := w.Snapshot().Manifest.Starts()
+	if start > last {
 		return c
 	}
 	c.FirstCall = day(time.UnixMilli(start))
@@ -143,6 +146,10 @@ func (r *Remarks) Lines(loc *time.Location) (out []string) {
 	}
 	for _, name := range r.NotFetched {
 		out = append(out, strings.ReplaceAll(name, "_", " ")+" were never fetched: extract run fetches them, unless --resources excludes them")
+	}
+	if !r.Begin.IsZero() {
+		out = append(out, fmt.Sprintf("the period begins on %s, but the first call was on %s",
+			r.Begin.In(loc).Format(time.DateOnly), r.FirstCall.In(loc).Format("2006-01-02 15:04")))
 	}
 	if r.OneRow != "" {
 		out = append(out, "each group has one row, "+r.OneRow+"; --columns all and the formats for programs have all of its rows")

@@ -163,13 +163,13 @@ func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Questio
 	r.addNames(labels, q)
 	if q.MarkParts {
 		m, from, until := w.Snapshot().Manifest, q.Since, q.Until
-		if len(m.Coverage) > 0 && m.Coverage[0].From > max(from.UnixMilli(), 0) {
-			from = time.UnixMilli(m.Coverage[0].From)
+		if first, last := m.Starts(); first <= last && from.Before(time.UnixMilli(first)) {
+			from = time.UnixMilli(first)
 		}
 		if to := m.ListedTo(); until.IsZero() || !to.IsZero() && to.Before(until) {
 			until = to
 		}
-		r.parts = q.Parts(from, until, w.Location())
+		r.markParts(q.Parts(from, until, w.Location()), q)
 	}
 	return r, nil
 }

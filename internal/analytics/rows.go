@@ -30,7 +30,7 @@ type Rows struct {
 	idsAt   []int
 	inPlace bool
 	named   []value.Value
-	parts   []map[string]string // by key: texts in place of days, weeks and months that are not whole
+	parts   []map[string]string // by column: parts of the days, weeks, months and steps that are not whole
 	exact   []value.Value
 }
 
@@ -130,6 +130,16 @@ func (r *Rows) addNames(labels map[string]string, q question.Question) {
 	}
 }
 
+// markParts marks the parts of days, weeks, months and steps: in place for people, otherwise in a last column.
+func (r *Rows) markParts(parts []map[string]string, q question.Question) {
+	if r.inPlace = q.NamesInPlace; !q.InParts() {
+		return
+	}
+	if r.parts = parts; !r.inPlace {
+		r.columns = append(slices.Clone(r.columns), value.Column{Name: "part", Type: "VARCHAR", Kind: value.Text})
+	}
+}
+
 // withNames adds the names to a row.
 func (r *Rows) withNames(row []value.Value) []value.Value {
 	r.exact = row
@@ -137,9 +147,16 @@ func (r *Rows) withNames(row []value.Value) []value.Value {
 		return row
 	}
 	r.named = append(r.named[:0], row...)
+	part := ""
 	for i, parts := range r.parts {
-		if text, ok := parts[string(row[i].AppendText(nil, time.UTC))]; ok {
-			r.named[i] = value.Of(text)
+		if parts == nil {
+			continue
+		}
+		text := string(row[i].AppendText(nil, time.UTC))
+		if is := parts[text]; is != "" && r.inPlace {
+			r.named[i] = value.Of(strings.Replace(strings.TrimSuffix(text, "T00:00:00"), "T", " ", 1) + is)
+		} else {
+			part += is
 		}
 	}
 	for _, at := range r.idsAt {
@@ -149,6 +166,12 @@ func (r *Rows) withNames(row []value.Value) []value.Value {
 		}
 		if known {
 			r.named[at] = value.Of(name)
+		}
+	}
+	if r.parts != nil && !r.inPlace {
+		r.named = append(r.named, value.Value{})
+		if part != "" {
+			r.named[len(r.named)-1] = value.Of(strings.TrimSpace(part))
 		}
 	}
 	return r.named

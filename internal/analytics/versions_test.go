@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
+	"callhouse/internal/test"
 )
 
 // november returns a time of November 2026, in ms.
@@ -169,32 +170,50 @@ func checkBaselines(t *testing.T, w *analytics.Warehouse) {
 	}
 }
 
-// Days, weeks and months say which part of them an answer for people has: selected, and listed.
+// Days, weeks, months and steps say which part of them an answer has: selected, listed, and not before the first
+// call. People see it in place, programs in a column of its own.
 func TestPartsOfPeriods(t *testing.T) {
-	d := analyticstest.Data{Coverage: []schema.Span{{From: november(1, 3), To: november(25, 9)}}}
+	d := analyticstest.Data{Coverage: []schema.Span{{From: 0, To: november(25, 9)}}}
 	for day := 1; day < 26; day++ {
-		d.Calls = append(d.Calls, row{"call_id": fmt.Sprint(day), "start_at": november(day, 4)})
+		d.Calls = append(d.Calls, row{"call_id": fmt.Sprint(day), "start_at": november(day, 4) + 90_000, "duration_ms": int64(1)})
 	}
 	w := warehouse(t, d, nil)
 	since, until := time.UnixMilli(november(10, 2)), time.UnixMilli(november(12, 0))
 	for _, c := range []struct {
-		p    question.Params
-		want string
+		report string
+		p      question.Params
+		want   string
 	}{
-		{question.Params{By: "day", Since: since, Until: until, MarkParts: true}, "2026-11-10 from 02:00|1|2026-11-11|1|"},
-		{question.Params{By: "week", Since: since, Until: until, MarkParts: true}, "2026-11-09 from 11-10 02:00 to 11-12|2|"},
-		{question.Params{By: "month", MarkParts: true}, "2026-11 from 11-01 03:00 to 11-25 09:00|25|"},
-		{question.Params{By: "agent,day", Since: until.AddDate(0, 0, 13), MarkParts: true}, "|2026-11-25 to 09:00|1|"},
+		{"sentiment", question.Params{By: "day", Since: since, Until: until}, "2026-11-10 from 02:00|2026-11-11|"},
+		{"sentiment", question.Params{By: "week", Since: since, Until: until}, "2026-11-09 from 11-10 02:00 to 11-12|"},
+		{"sentiment", question.Params{By: "month"}, "2026-11 from 11-01 04:01 to 11-25 09:00|"},
+		{"sentiment", question.Params{By: "day", Since: time.UnixMilli(0), Until: since.AddDate(0, 0, -8)}, "2026-11-01 from 04:01|"},
+		{"sentiment", question.Params{By: "day,agent", Since: until.AddDate(0, 0, 13)}, "2026-11-25 to 09:00|"},
+		{"concurrency", question.Params{Since: since, Until: until, Every: "day"}, "2026-11-10 from 02:00|2026-11-11 00:00:00|"},
+		{"concurrency", question.Params{Until: until.AddDate(0, 0, -10), Every: "hour"}, "2026-11-01 04:00:00 from 04:01:30|"},
 	} {
-		rows, err := askFor(t.Context(), w, "sentiment", c.p)
-		got := ""
-		for _, line := range all(t, rows, err) {
-			for _, v := range line[:1+len(strings.Split(c.p.By, ","))] {
-				got += string(value.AppendText(nil, v, time.UTC)) + "|"
+		c.p.MarkParts = true
+		for _, c.p.NamesInPlace = range []bool{true, false} {
+			rows, err := askFor(t.Context(), w, c.report, c.p)
+			test.OK(t, err)
+			part, got := rows.Columns()[len(rows.Columns())-1].Name == "part", ""
+			for _, line := range all(t, rows, nil) {
+				if at, ok := line[0].(int64); ok {
+					line[0] = time.UnixMilli(at).UTC().Format(time.DateTime)
+				}
+				got += string(value.AppendText(nil, line[0], time.UTC))
+				if text, ok := line[len(line)-1].(string); ok && part {
+					got = strings.TrimSuffix(got, " 00:00:00") + " " + text
+				}
+				got += "|"
+			}
+			if got != c.want || part == c.p.NamesInPlace {
+				t.Errorf("%s %+v: %v, want %s", c.report, c.p, got, c.want)
 			}
 		}
-		if got != c.want {
-			t.Errorf("%+v: %v, want %s", c.p, got, c.want)
-		}
+	}
+	r, err := w.Remarks(t.Context(), analytics.Question{Report: "sentiment", Params: question.Params{Since: since.AddDate(0, 0, -40), Until: until}})
+	if lines := r.Lines(time.UTC); err != nil || lines[0] != "the period begins on 2026-10-01, but the first call was on 2026-11-01 04:01" {
+		t.Errorf("a period from before the first call: %q, %v", lines, err)
 	}
 }

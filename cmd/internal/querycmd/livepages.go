@@ -161,7 +161,7 @@ func (s *liveServer) file(q *request, f *sqlfiles.File, ending string) (*answerT
 		return nil, err
 	}
 	people := !as.Exact()
-	q.params.NamesInPlace, q.params.MarkParts, q.params.OneRow = people, people, people
+	q.params.NamesInPlace, q.params.MarkParts, q.params.OneRow = people, true, people
 	return &answerTo{kind: kinds[as], name: f.Name + "." + as.Ending(), write: func(ctx context.Context, w io.Writer) error {
 		rows, err := q.ask(ctx, f)
 		if err != nil {

@@ -148,7 +148,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 		p.Words = args
 	}
 	people := !kind.Exact()
-	p.NamesInPlace, p.MarkParts, p.OneRow = people, people, people && !namesRow(f, a.Show)
+	p.NamesInPlace, p.MarkParts, p.OneRow = people, true, people && !namesRow(f, a.Show)
 	shown := p.Top
 	if of, _ := f.Pages(); of != "" && p.Sort == "" { // counting the others would read all of them
 		p.Limit, p.Top, shown = p.Top, 0, 0

@@ -1,7 +1,7 @@
 package question
 
 import (
-	"cmp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -49,24 +49,40 @@ func alike(since, until, other time.Time) time.Time {
 	return end
 }
 
-// Parts returns, for each key, the texts of the days, weeks and months that begin before from or end after
-// until (zero: unknown), with the part between them.
+// Parts returns, for each key and the steps of a report, the parts of the days, weeks, months and steps that begin
+// before from or end after until (zero: unknown), by their text, such as " from 09:26".
 func (q Question) Parts(from, until time.Time, loc *time.Location) []map[string]string {
-	out := make([]map[string]string, len(q.Keys))
-	for i, d := range q.Keys {
-		out[i] = map[string]string{}
-		for n, t := range []time.Time{from, until} {
-			if d.inOne == nil || t.IsZero() {
+	out := make([]map[string]string, len(q.Keys)+1)
+	for n, t := range []time.Time{from, until} {
+		if t.IsZero() {
+			continue
+		}
+		mark := func(i int, text string, begin time.Time, layout string) {
+			if t.Equal(begin) {
+				return
+			}
+			if out[i] == nil {
+				out[i] = map[string]string{}
+			}
+			out[i][text] += []string{" from ", " to "}[n] + strings.TrimSuffix(t.In(loc).Format(layout), " 00:00")
+		}
+		for i, d := range q.Keys {
+			if d.inOne == nil {
 				continue
 			}
 			key, layout := d.keyOf(DayOf(t, loc)), "01-02 15:04"
 			if d.Name == "day" {
 				layout = "15:04"
 			}
-			if first, _ := d.inOne(key); !t.Equal(DayBegin(first, loc)) {
-				at := strings.TrimSuffix(t.In(loc).Format(layout), " 00:00")
-				out[i][key] = cmp.Or(out[i][key], key) + []string{" from ", " to "}[n] + at
+			first, _ := d.inOne(key)
+			mark(i, key, DayBegin(first, loc), layout)
+		}
+		if step := map[string]time.Duration{"hour": time.Hour, "minute": time.Minute}[q.Every]; slices.Contains(q.Report.Flags, "every") {
+			begin, layout := DayBegin(DayOf(t, loc), loc), "15:04"
+			if step > 0 {
+				begin, layout = begin.Add(t.Sub(begin).Truncate(step)), "15:04:05"
 			}
+			mark(len(q.Keys), begin.In(loc).Format("2006-01-02T15:04:05"), begin, layout)
 		}
 	}
 	return out

@@ -45,8 +45,8 @@ type Params struct {
 	Agent string
 	// NamesInPlace shows the names of agents, where known, instead of their ids. Otherwise the last column has the names.
 	NamesInPlace bool
-	// MarkParts adds to a day, week or month the part of it that the answer has, if that is not all of it, as
-	// in "2026-11-25 from 09:26".
+	// MarkParts adds to a day, week, month or step the part of it that the answer has, if that is not all of it, as in
+	// "2026-11-25 from 09:26" with NamesInPlace, otherwise in the column part.
 	MarkParts bool
 	// OneRow reduces a comparison of groups to one row of each: see [Question.OneRow].
 	OneRow bool

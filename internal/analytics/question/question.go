@@ -114,6 +114,11 @@ func (q Question) InOnePeriod() bool {
 	return slices.ContainsFunc(q.Dimensions(), func(d Dimension) bool { return d.inOne != nil })
 }
 
+// InParts reports whether rows are of days, weeks, months or steps, of which the answer may have a part only.
+func (q Question) InParts() bool {
+	return slices.Contains(q.Report.Flags, "every") || slices.ContainsFunc(q.Keys, func(d Dimension) bool { return d.inOne != nil })
+}
+
 // ReadsEarlier reports whether a report shows calls from before the selected time, which it does not where
 // rows belong to one period.
 func (q Question) ReadsEarlier() bool {
