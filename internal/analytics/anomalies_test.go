@@ -52,7 +52,8 @@ type aDay struct {
 }
 
 // anomaliesOf judges every day that p selects, in every group, by the days before it.
-func anomaliesOf(groups []*group, p question.Params, loc *time.Location) (out [][]any) {
+func anomaliesOf(groups []*group, p question.Params, loc *time.Location) (out [][]any, judged string) {
+	days, byCalls, byShares, of := 0, 0, map[[2]any]bool{}, map[any]bool{}
 	cut := question.Params{Until: p.Until}
 	if !p.Since.IsZero() {
 		cut.Since = p.Since.In(loc).AddDate(0, 0, -120)
@@ -90,6 +91,18 @@ func anomaliesOf(groups []*group, p question.Params, loc *time.Location) (out []
 				if y, mm, n := day.Date(); !p.Since.IsZero() && time.Date(y, mm, n, 0, 0, 0, 0, loc).Before(p.Since) {
 					continue
 				}
+				switch {
+				case m.name != "calls":
+					if d.known {
+						byShares[[2]any{g.key, day}] = true
+					}
+				case d.known:
+					byCalls++
+					fallthrough
+				default:
+					days++
+					of[g.key] = true
+				}
 				if score, ok := d.score(m.name, all); ok {
 					out = append(out, []any{g.key, value.Date(day), m.name, v, d.usual, score, int64(n), int64(d.past)})
 				}
@@ -106,7 +119,12 @@ func anomaliesOf(groups []*group, p question.Params, loc *time.Location) (out []
 		}
 		return a[2].(string) < b[2].(string)
 	})
-	return out
+	groupsToo := ""
+	if p.By != "" {
+		groupsToo = fmt.Sprintf(" (groups: %d)", len(of))
+	}
+	return out, fmt.Sprintf("judged by the number of calls: %d of %d days%s; by shares or times: %d; the others have too few calls or too short a past",
+		byCalls, days, groupsToo, len(byShares))
 }
 
 // before returns those of the preceding 56 days that are like d, latest first.
@@ -257,6 +275,11 @@ func TestAnomalies(t *testing.T) {
 		got := all(t, rows, err)
 		want := oracle("anomalies", data, p, loc)
 		test.NoDiff(t, diffNear(want, got), "%+v (-oracle +report)", p)
+		_, judged := anomaliesOf(groupsOf(calls, question.Params{By: p.By, Until: p.Until}, loc), p, loc)
+		r, err := w.Remarks(t.Context(), analytics.Question{Report: "anomalies", Params: p})
+		if test.OK(t, err); r.Judged != judged {
+			t.Errorf("%+v: %s, want %s", p, r.Judged, judged)
+		}
 	}
 	for _, since := range []time.Time{{}, first.AddDate(0, 0, 39), first.AddDate(0, 0, 70)} { // the judged days may begin late
 		checkFound(t, w, question.Params{Since: since}, "2026-09-29 calls", "2026-10-09 calls", "2026-10-19 completed_percent", "2026-10-29 handle_ms")

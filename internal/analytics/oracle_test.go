@@ -213,7 +213,7 @@ func oracle(report string, d analyticstest.Data, p question.Params, loc *time.Lo
 	}
 	groups := groupsOf(d.Calls, params, loc)
 	if report == "anomalies" {
-		out = anomaliesOf(groups, p, loc)
+		out, _ = anomaliesOf(groups, p, loc)
 	} else {
 		out = linesOf(report, groups, d, p, loc)
 	}

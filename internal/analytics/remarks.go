@@ -21,6 +21,8 @@ type Remarks struct {
 	Compared Compared
 	// Begin is the beginning of a period that begins on a day before that of the first call; else zero.
 	Begin, FirstCall time.Time
+	// Judged says how many days a report of unusual days could judge.
+	Judged string
 	// OneRow tells which row stands for each group of a comparison; empty: all are shown.
 	OneRow string
 	// Baseline is the beginning of the selected time, if versions are compared with one that has earlier calls; else zero.
@@ -87,6 +89,18 @@ func (w *Warehouse) remarks(ctx context.Context, conn *duck.Conn, q question.Que
 	if q.ReadsEarlier() {
 		r.Baseline = q.Since
 	}
+	if text := w.planner.Judged(q); text != "" {
+		var groups, days, byCalls, byShares int64
+		if err := one(ctx, conn, text, &groups, &days, &byCalls, &byShares); err != nil {
+			return r, err
+		}
+		of := ""
+		if q.By != "" {
+			of = fmt.Sprintf(" (groups: %d)", groups)
+		}
+		r.Judged = fmt.Sprintf("judged by the number of calls: %d of %d days%s; by shares or times: %d; "+
+			"the others have too few calls or too short a past", byCalls, days, of, byShares)
+	}
 	if row, ok := q.OneRow(); ok {
 		r.OneRow = cmp.Or(strings.NewReplacer("= ", "", "'", "").Replace(row), "the clearest change")
 	}
@@ -150,6 +164,9 @@ func (r *Remarks) Lines(loc *time.Location) (out []string) {
 	if !r.Begin.IsZero() {
 		out = append(out, fmt.Sprintf("the period begins on %s, but the first call was on %s",
 			r.Begin.In(loc).Format(time.DateOnly), r.FirstCall.In(loc).Format("2006-01-02 15:04")))
+	}
+	if r.Judged != "" {
+		out = append(out, r.Judged)
 	}
 	if r.OneRow != "" {
 		out = append(out, "each group has one row, "+r.OneRow+"; --columns all and the formats for programs have all of its rows")

@@ -101,6 +101,12 @@ WITH by_day AS (
         greatest(greatest(overdispersion, 1) * known_step, CASE measure WHEN 'handle_ms' THEN usual / 10 ELSE 0 END) AS deviation
     FROM deviations
     WHERE usual IS NOT NULL AND step > 0 AND day >= coalesce($judged_from, day)
+), numbers AS ( -- for the remark on the answer
+    SELECT (SELECT count(*) FROM (SELECT DISTINCT key FROM days WHERE day >= coalesce($judged_from, day))) AS groups,
+        (SELECT count(*) FROM days WHERE day >= coalesce($judged_from, day)) AS days,
+        count(*) FILTER (measure = 'calls') AS by_calls,
+        (SELECT count(*) FROM (SELECT DISTINCT key, day FROM scored WHERE measure <> 'calls')) AS by_shares
+    FROM scored
 )
 SELECT key, day, measure, value, usual, (value - usual) / deviation AS score, n, past
 FROM scored

@@ -122,6 +122,16 @@ func (p *Planner) Seen(q question.Question) string {
 	return "SELECT coalesce(min(epoch_ms(since_at)), 0), coalesce(max(epoch_ms(seen_at)), 0) FROM (" + p.changes(q.Params) + ")"
 }
 
+// Judged returns the SELECT of the numbers of groups and days that a report of unusual days covers, of those judged by their
+// number of calls, and of those judged by shares or times; empty for other reports.
+func (p *Planner) Judged(q question.Question) string {
+	until, _, ok := strings.Cut(q.Report.SQL, "\nSELECT key, day, measure,")
+	if !ok {
+		return ""
+	}
+	return p.relations(q) + "\nFROM (" + p.values(q).Replace(until) + "\nFROM numbers)"
+}
+
 // Agents returns a relation of all agents and their numbers of calls.
 func (p *Planner) Agents() string {
 	text := "SELECT agent_id, calls FROM (" + p.counted([]string{"agent_id"}, question.Question{}) + ")"
