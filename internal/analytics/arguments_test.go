@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/longtest"
@@ -238,8 +239,8 @@ func TestSearchByPages(t *testing.T) {
 		rows, err := askFor(t.Context(), w, "search", question.Params{Words: []string{"refund"}, Limit: x.most, Skip: x.skip})
 		var got []string
 		for _, r := range all(t, rows, err) {
-			line := fmt.Sprint(r[0], " ", r[5])
-			if r[1] == true {
+			line := fmt.Sprint(r[0], " ", r[7])
+			if r[3] == true {
 				line += " found"
 			}
 			got = append(got, line)
@@ -282,5 +283,43 @@ func TestBackwardTurnsMakeNoTimeNegative(t *testing.T) {
 		if got := fmt.Sprint(all(t, rows, err)); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
+	}
+}
+
+// The answer for people has the column that the rows are sorted by, says how many more were found, and names the zone
+// of a best hour.
+func TestWhatPeopleSee(t *testing.T) {
+	var d analyticstest.Data
+	for i := range 3 {
+		d.Calls = append(d.Calls, row{"call_id": fmt.Sprint(i), "start_at": int64(i), "duration_ms": int64(i)})
+		d.Turns = append(d.Turns, row{"call_id": fmt.Sprint(i), "turn": int64(0), "role": "user", "content": "yes", "call_start_at": int64(i)})
+	}
+	d.Others = analyticstest.One()
+	w := warehouse(t, d, zone(t, "Asia/Seoul"))
+	for _, c := range []struct {
+		report, labels string
+		p              question.Params
+	}{
+		{"calls", "call id, duration, start at, agent id, outcome, summary", question.Params{Sort: "duration_ms", Limit: 2}},
+		{"calls", "call id, start at, agent id, outcome, summary", question.Params{Sort: "outcome:desc", Limit: 2}},
+		{"search", "call id, start at, agent id, found, who, what", question.Params{Words: []string{"yes"}, Limit: 2}},
+		{"campaigns", "name, status, total calls, progress of total, attempts, reached of known, best hour (Seoul)", question.Params{}},
+	} {
+		a, err := w.Ask(t.Context(), analytics.Question{Report: c.report, Params: c.p})
+		test.OK(t, err)
+		test.OK(t, a.Show(nil))
+		var labels []string
+		for _, col := range a.Columns() {
+			labels = append(labels, col.Label)
+		}
+		if got := strings.Join(labels, ", "); got != c.labels {
+			t.Errorf("%s: %s, want %s", c.report, got, c.labels)
+		}
+		if c.p.Limit > 0 {
+			if n, err := a.Found(t.Context()); n != 3 || err != nil {
+				t.Errorf("%s: %d found, %v", c.report, n, err)
+			}
+		}
+		a.Close()
 	}
 }

@@ -77,7 +77,7 @@ func (a *Answer) comparing() bool {
 	return compares
 }
 
-// usual returns up to n of the columns that the header marks; nil if it marks none.
+// usual returns up to n of the columns that the header marks, and the one that the rows are sorted by; nil if it marks none.
 func (a *Answer) usual(n int) (out []string) {
 	fielded := func(name string) bool { return slices.Contains(a.q.Report.Fielded, name) }
 	for _, c := range a.q.Report.Columns {
@@ -89,6 +89,10 @@ func (a *Answer) usual(n int) (out []string) {
 		if !fielded(out[i]) {
 			out = slices.Delete(out, i, i+1)
 		}
+	}
+	sorted, _, _ := strings.Cut(a.q.Sort, ":")
+	if _, ok := a.q.Report.Column(sorted); ok && len(out) > 0 && !slices.Contains(out, sorted) {
+		out = slices.Insert(out[:min(len(out), n-1)], 1, sorted) // the last ones go first where there is no room
 	}
 	return out
 }

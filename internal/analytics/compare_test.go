@@ -25,7 +25,7 @@ var wholes = map[string]string{
 	"agents.completed_percent": "answered_calls", "agents.goal_percent": "answered_calls", "agents.connected_percent": "calls", "agents.negative_percent": "rated_calls",
 	"agents.positive_percent": "rated_calls", "agents.success_percent": "known_calls", "agents.transferred_percent": "answered_calls",
 	"callers.completed_percent": "judged_calls", "callers.first_contact_percent": "judged_calls",
-	"callers.repeat_24h_percent": "callers", "callers.repeat_7d_percent": "callers",
+	"callers.repeat_24h_percent": "known_24h_callers", "callers.repeat_7d_percent": "known_7d_callers",
 	"conversation.interrupted_percent": "calls",
 	"disconnections.connected_percent": "calls", "disconnections.share_percent": "all: calls", "durations.share_percent": "all: calls",
 	"early.hung_up_5s_percent": "answered_calls", "early.hung_up_10s_percent": "answered_calls", "early.silent_percent": "answered_calls",

@@ -339,7 +339,7 @@ func placedBy(campaign any, d analyticstest.Data, p question.Params, loc *time.L
 	var best any
 	most := -1.0
 	for hour := range int64(24) {
-		if h := hours[hour]; h[1] > 0 {
+		if h := hours[hour]; h[1] > 0 && h[0] >= 20 {
 			if low, _ := wilson(h[1], h[0]); low.(float64) > most {
 				best, most = hour, low.(float64)
 			}

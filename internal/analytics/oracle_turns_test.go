@@ -361,9 +361,9 @@ func searched(calls []row, turns map[any][]row, p question.Params, loc *time.Loc
 			if !isHit[i] && (i == 0 || !isHit[i-1]) && (i+1 == len(said) || !isHit[i+1]) {
 				continue
 			}
-			line := []any{c["call_id"], isHit[i], t["role"], nil, orNil(t, "content"), t["turn"], c["start_at"]}
+			line := []any{c["call_id"], c["start_at"], c["agent_id"], isHit[i], t["role"], orNil(t, "content"), nil, t["turn"]}
 			if at, ok := t["start_at"].(int64); ok && c["start_at"] != nil {
-				line[3] = at - c["start_at"].(int64)
+				line[6] = at - c["start_at"].(int64)
 			}
 			out = append(out, line)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -59,6 +60,12 @@ func (w *Warehouse) Ask(ctx context.Context, request Question) (*Answer, error) 
 		return nil, err
 	}
 	return a, nil
+}
+
+// Found returns the number of calls or turns that a report with pages finds on all of them, after the last row is read.
+func (a *Answer) Found(ctx context.Context) (n int64, err error) {
+	a.rows.Close()
+	return n, one(ctx, a.conn, a.w.planner.Found(a.q), &n)
 }
 
 // Explain returns the SELECT that answers a question: over the warehouse, and in any DuckDB over a catalog of the snapshot.
@@ -160,6 +167,11 @@ func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Questio
 	r := &Rows{rows: rows, columns: describe(rows.Columns(), made.Report)}
 	r.keys(made.Report, q.Keys)
 	nameCurrency(r.columns, w.currency)
+	for i, c := range r.columns {
+		if c.Name == "best_hour" { // others are keys, next to times of the same zone
+			r.columns[i].Label += " (" + path.Base(w.Location().String()) + ")"
+		}
+	}
 	r.addNames(labels, q)
 	if q.MarkParts {
 		m, from, until := w.Snapshot().Manifest, q.Since, q.Until

@@ -88,7 +88,9 @@ func streamed(conn *duck.Conn, run func() (*Rows, error)) (*Rows, error) {
 func (r *Rows) keys(f *sqlfiles.File, keys []question.Dimension) {
 	switch {
 	case !f.Grouped():
-		r.columns[0].Key = r.columns[0].Name == "call_id"
+		for i, c := range r.columns { // a call's rows are a group
+			r.columns[i].Key = c.Name == "call_id" || f.Arguments == "WORD..." && (c.Name == "start_at" || question.IsAgent(c.Name))
+		}
 	case len(keys) == 0:
 		r.hidden = 1
 		r.columns = r.columns[1:]

@@ -17,7 +17,9 @@
 --
 -- Earlier and later contacts are searched among all calls: any agent, any group, before
 -- --since and after --until. Of two contacts at the same moment, each follows the other.
--- Contacts before the first listed call are unknown. Callers of two groups count in both.
+-- Whether a call repeats is known if the 24 hours (7 days) before it do not reach back
+-- beyond the first call in the warehouse: the repeat shares are of the callers with such a
+-- call. Callers of two groups count in both.
 --
 -- Grain: one row per group that has contacts
 -- Reads: surrounding
@@ -28,10 +30,12 @@
 --   key                    VARCHAR  -                                group of --by
 -- * calls                  BIGINT   count                            contacts: inbound calls, and others that reached a person as far as is known
 -- * callers                BIGINT   count                            distinct callers
---   repeat_24h_callers     BIGINT   count                            callers with a contact in the 24 hours before a call
--- * repeat_24h_percent     DOUBLE   percent of callers: callers      share of them
---   repeat_7d_callers      BIGINT   count                            callers with a contact in the 7 days before a call
--- * repeat_7d_percent      DOUBLE   percent of callers: callers      share of them
+--   repeat_24h_callers     BIGINT   count                            callers with a contact in the known 24 hours before a call
+-- * repeat_24h_percent     DOUBLE   percent of known: known_24h_callers  share of the callers of which it is known
+--   known_24h_callers      BIGINT   count                            callers with a call whose 24 hours before are known
+--   repeat_7d_callers      BIGINT   count                            callers with a contact in the known 7 days before a call
+-- * repeat_7d_percent      DOUBLE   percent of known: known_7d_callers   share of the callers of which it is known
+--   known_7d_callers       BIGINT   count                            callers with a call whose 7 days before are known
 -- * judged_calls           BIGINT   count                            answered calls of known callers whose next 24 hours are listed
 --   completed_percent      DOUBLE   percent of judged: judged_calls  completed share
 --   first_contact_calls    BIGINT   count                            completed calls without another contact in the next 24 hours
@@ -52,8 +56,8 @@ WITH contacts AS (
 ), by_caller AS (
     SELECT key, caller,
         count(*) AS calls, count(*) FILTER (is_undirected) AS undirected,
-        bool_or(ms - before <= 86400000 OR after = ms) AS in_day,
-        bool_or(ms - before <= 604800000 OR after = ms) AS in_week,
+        bool_or(coalesce(ms - before <= 86400000, false) OR coalesce(after = ms, false)) FILTER (ms - 86400000 >= $known_from) AS in_day,
+        bool_or(coalesce(ms - before <= 604800000, false) OR coalesce(after = ms, false)) FILTER (ms - 604800000 >= $known_from) AS in_week,
         count(*) FILTER (is_answered) AS answered,
         count(*) FILTER (is_answered AND is_judged) AS judged,
         count(*) FILTER (is_completed AND is_judged) AS completed,
@@ -70,7 +74,9 @@ WITH contacts AS (
         total_of(calls) AS calls,
         count(caller) AS callers,
         count(caller) FILTER (in_day) AS repeat_24h_callers,
+        count(caller) FILTER (in_day IS NOT NULL) AS known_24h_callers,
         count(caller) FILTER (in_week) AS repeat_7d_callers,
+        count(caller) FILTER (in_week IS NOT NULL) AS known_7d_callers,
         sum_if(judged, caller IS NOT NULL) AS judged_calls,
         sum_if(completed, caller IS NOT NULL) AS completed_calls,
         sum_if(first_contacts, caller IS NOT NULL) AS first_contact_calls,
@@ -81,9 +87,9 @@ WITH contacts AS (
     GROUP BY key
 )
 SELECT key, calls, callers, repeat_24h_callers,
-    percent_of(repeat_24h_callers, callers) AS repeat_24h_percent,
+    percent_of(repeat_24h_callers, known_24h_callers) AS repeat_24h_percent, known_24h_callers,
     repeat_7d_callers,
-    percent_of(repeat_7d_callers, callers) AS repeat_7d_percent,
+    percent_of(repeat_7d_callers, known_7d_callers) AS repeat_7d_percent, known_7d_callers,
     judged_calls,
     percent_of(completed_calls, judged_calls) AS completed_percent,
     first_contact_calls,

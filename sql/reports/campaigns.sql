@@ -10,8 +10,9 @@
 -- Attempts are counted from the calls selected by --since, --until, --agent and --where.
 -- An attempt is a call of the campaign that has a start and is not inbound; it reached a
 -- person if it connected and no machine answered. It is the first one if none of these
--- calls went to the same number before. The best hour is the local hour with the highest
--- lower bound (95 %, Wilson) of the share of attempts that reached a person.
+-- calls went to the same number before. The best hour is the local hour, of those with 20
+-- attempts or more of which it is known, with the highest lower bound (95 %, Wilson) of
+-- the share of attempts that reached a person.
 --
 -- Grain: one row per campaign
 -- Reads: campaigns, selected_campaign_calls
@@ -28,7 +29,7 @@
 -- * reached_percent   DOUBLE   percent of known  share of them among the attempts that are over and of which it is known whether they connected
 --   first_reached     BIGINT   count    first attempts that reached a person
 --   later_reached     BIGINT   count    later attempts that reached a person
--- * best_hour         BIGINT   -        local hour, 0 to 23, in which most attempts reach a person; null: none did
+-- * best_hour         BIGINT   -        local hour, 0 to 23, in which most attempts reach a person; null: no hour has 20 attempts, or none did
 --   completed_calls   BIGINT   count    completed calls by the service's count
 --   failed_calls      BIGINT   count    failed or canceled calls by the service's count
 --   agent_id          VARCHAR  -        agent of its calls
@@ -61,7 +62,7 @@ WITH numbered AS (
 ), best AS (
     SELECT campaign_id, local_hour AS best_hour
     FROM hours
-    WHERE reached_calls > 0
+    WHERE reached_calls > 0 AND known_calls >= 20
     QUALIFY row_number() OVER (PARTITION BY campaign_id ORDER BY wilson(reached_calls, known_calls, -1) DESC, local_hour) = 1
 )
 SELECT name, status, total_calls,

@@ -16,12 +16,13 @@
 -- Example: query search refund --since 7d
 -- Columns:
 -- * call_id   VARCHAR                   -      id of the call, for query call
+-- * start_at  TIMESTAMP WITH TIME ZONE  -      start of the call
+-- * agent_id  VARCHAR                   -      the agent
 -- * found     BOOLEAN                   -      whether the words are in it; false: context
 -- * who       VARCHAR                   -      agent or user
--- * at_ms     BIGINT                    ms     time since the start of the call
 -- * what      VARCHAR                   prose  what was said
+--   at_ms     BIGINT                    ms     time since the start of the call
 --   turn      INTEGER                   -      position in the transcript
---   start_at  TIMESTAMP WITH TIME ZONE  -      start of the call
 
 WITH hits AS (
     SELECT call_id, call_start_at, turn
@@ -45,10 +46,10 @@ WITH hits AS (
     WHERE role = 'agent' OR role = 'user'
     WINDOW in_order AS (PARTITION BY call_id ORDER BY turn)
 )
-SELECT call_id, found, role AS who,
-    epoch_ms(said.start_at) - epoch_ms(call_start_at) AS at_ms,
-    content AS what,
-    turn, call_start_at AS start_at
+SELECT call_id, call_start_at AS start_at,
+    (SELECT agent_id FROM selected WHERE selected.call_id = said.call_id) AS agent_id,
+    found, role AS who, content AS what,
+    epoch_ms(said.start_at) - epoch_ms(call_start_at) AS at_ms, turn
 FROM said
 WHERE found OR found_before OR found_after
 ORDER BY call_start_at DESC NULLS LAST, call_id, turn

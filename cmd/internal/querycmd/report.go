@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
@@ -201,6 +202,16 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 		return err
 	} else if shown > 0 && n > 0 {
 		words.Fprintf(a.Stderr, "and %s\n", cli.Plural(n, "more row"))
+	}
+	if p.Limit > 0 {
+		n, err := answer.Found(ctx)
+		if err != nil {
+			return err
+		}
+		if n -= p.Limit + p.Skip; n > 0 {
+			of, _ := f.Pages()
+			words.Fprintf(a.Stderr, "and %s more %s\n", humanize.Comma(n), of)
+		}
 	}
 	if a.Compare != "" && kind.Exact() { // other formats show the periods in their heading
 		words.Fprintln(a.Stderr, periods(answer.Params, loc))

@@ -132,6 +132,16 @@ func (p *Planner) Judged(q question.Question) string {
 	return p.relations(q) + "\nFROM (" + p.values(q).Replace(until) + "\nFROM numbers)"
 }
 
+// Found returns the SELECT of the number of calls or turns that a report with pages finds on all of them.
+func (p *Planner) Found(q question.Question) string {
+	q.Limit, q.Skip = 0, 0
+	is := "true"
+	if _, hits := q.Report.Column("found"); hits {
+		is = "found"
+	}
+	return p.relations(q) + "\nSELECT count(*) FILTER (" + is + ") FROM (" + p.values(q).Replace(q.Report.SQL) + ")"
+}
+
 // Agents returns a relation of all agents and their numbers of calls.
 func (p *Planner) Agents() string {
 	text := "SELECT agent_id, calls FROM (" + p.counted([]string{"agent_id"}, question.Question{}) + ")"
@@ -225,7 +235,7 @@ func sortKey(f *sqlfiles.File, q question.Question) (string, error) {
 	}
 	if direction == "" {
 		direction = "desc"
-		if c.Unit == "" && (c.Type == "VARCHAR" || c.Type == "DATE" || c.Type == "BOOLEAN") {
+		if c.Unit == "" && !strings.HasPrefix(c.Type, "TIMESTAMP") { // also weekdays and hours
 			direction = "asc"
 		}
 	}

@@ -38,8 +38,10 @@ func (p *Planner) values(q question.Question) *strings.Replacer {
 	if to := p.snap.Manifest.ListedTo(); !to.IsZero() && (ended.IsZero() || to.Before(ended)) {
 		ended = to
 	}
+	first, _ := p.snap.Manifest.Starts()
 	name, wanted := field(q)
 	return strings.NewReplacer(
+		"$known_from", strconv.FormatInt(first, 10),
 		"$every", sqltext.Quote(cmp.Or(q.Every, "day")),
 		"$most", fmt.Sprintf("CAST(nullif(%d, 0) AS BIGINT)", max(q.Limit, 0)), "$skip", strconv.FormatInt(q.Skip, 10),
 		"$grouped", strconv.FormatBool(q.By != ""), "$largest_first", strconv.FormatBool(!natural(q)), "$possible", possible(q.Keys),

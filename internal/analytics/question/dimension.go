@@ -105,8 +105,10 @@ func dimensions() map[string]Dimension {
 		"day":                  period(LocalDate, "day", date, "2026-11-20", time.DateOnly, 0, 1),
 		"week":                 period("week", "week_of(day)", date, "2026-11-16 (its Monday)", time.DateOnly, 0, 7),
 		"month":                period("local_month", "month_of(day)", month, "2026-11", "2006-01", 1, 0),
-		"hour":                 {Expr: "local_hour", Columns: []string{LocalHour}, Natural: true, known: hours},
-		"weekday":              {Expr: "weekday", Columns: byDate, Natural: true, known: value.Weekdays[:], OnDay: "weekday_of(day)"},
+		"hour": {Expr: "local_hour", Columns: []string{LocalHour}, Natural: true, known: hours,
+			like: "use 0 to 23, or a range such as 9..11 or 22..2"},
+		"weekday": {Expr: "weekday", Columns: byDate, Natural: true, known: value.Weekdays[:], OnDay: "weekday_of(day)",
+			like: "use Monday to Sunday, also short (mon), or a range such as mon..fri"},
 	}
 }
 
@@ -237,7 +239,11 @@ func Filters(where []string) (out []Filter, err error) {
 		}
 		values := []string{norm.NFC.String(v)}
 		if d.known != nil && v != "" {
-			if values = d.named(v); values == nil {
+			values = d.named(v)
+			switch {
+			case values == nil && d.like != "":
+				return nil, &GroupError{fmt.Sprintf("unknown %s %q", d.Name, v), d.like}
+			case values == nil:
 				return nil, Unknown(d.Name, v, d.known)
 			}
 		}

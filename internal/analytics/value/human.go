@@ -16,6 +16,8 @@ func Cell(v Value, c Column, loc *time.Location) string {
 	switch {
 	case v.Kind == Null:
 		return c.Null
+	case v.Kind == Bool && c.Short:
+		return map[bool]string{true: "yes"}[v.Low != 0]
 	case v.Kind == Integer && c.Unit == Millis:
 		return Duration(v.Big())
 	case v.Kind == Integer && c.Unit == Count:
