@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,8 +22,9 @@ import (
 var (
 	// A command in a line of code, or in a span of code within prose or a table.
 	commandRE = regexp.MustCompile("(?m)(?:^ {4,}|[/;&$] ?|callhouse )((?:extract|query) [a-z][^\n`;|]*)|`((?:extract|query)\\s[a-z][^`;|]*)`")
-	// A command to run, with the lines that a quotation goes on over.
-	questionRE = regexp.MustCompile(`(?m)^    (?:\$ |bin/)?(query (?:[^"'#\n]|"[^"]*"|'[^']*')*)`)
+	// A command to run, with the lines that a quotation goes on over,
+	// and with the heading of the answer if it is shown.
+	questionRE = regexp.MustCompile(`(?m)^    (?:\$ |bin/)?(query (?:[^"'#\n]|"[^"]*"|'[^']*')*)(?:\n    ([a-z][a-z ]*  .*))?`)
 	flagRE     = regexp.MustCompile(` --([a-z][a-z-]*)`)
 )
 
@@ -63,7 +65,7 @@ func TestManualCommands(t *testing.T) {
 func TestManualQuestions(t *testing.T) {
 	longtest.Only(t)
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 300, Days: 10}})
-	c.mustExtract()
+	c.mustExtract("--resources", "all")
 	others := regexp.MustCompile(`^query (serve|mcp|publish|shell|call |alert|report .*--mail)|[/ ](srv|etc)/|…|-f \w|examples|0a7e|Bookings`)
 	asked := 0
 	var pages []string
@@ -81,7 +83,12 @@ func TestManualQuestions(t *testing.T) {
 				t.Fatalf("%v: %s", err, m[1])
 			}
 			asked++
-			c.query(strings.Split(strings.TrimSuffix(string(split), "\x00"), "\x00")[1:]...).exits(t, 0)
+			got := c.query(strings.Split(strings.TrimSuffix(string(split), "\x00"), "\x00")[1:]...)
+			got.exits(t, 0)
+			heading, _, _ := strings.Cut(got.stdout, "\n")
+			if m[2] != "" && !slices.Equal(strings.Fields(heading), strings.Fields(m[2])) {
+				t.Errorf("the answer to %s begins with\n%s\nand in the manual with\n%s", m[1], heading, m[2])
+			}
 		}
 	}
 	if asked < 40 {
