@@ -56,8 +56,7 @@ func mergeBulk(old, new *Call) {
 		return
 	}
 	new.Fetched(firstSeen(old, page), page.FetchedAt(), page.RunID())
-	new.Row[colTurnCount] = page.Row[colTurnCount]
-	new.Turns().Set(page.Turns())
+	new.TakeTranscript(page)
 	// Without an amount from v3, or an analysis, they would make the call look settled.
 	if old.costed() {
 		new.fill(page, colCreditsUsed, colBilled)
@@ -66,7 +65,13 @@ func mergeBulk(old, new *Call) {
 		new.fill(page, colEvaluation)
 	}
 	new.Row[colTranscriptSource] = schema.TextValue([]byte(fromV2))
-	new.SetTranscriptState(decodedState(new))
+}
+
+// TakeTranscript replaces the call's transcript by another state's.
+func (c *Call) TakeTranscript(from *Call) {
+	c.Row[colTurnCount] = from.Row[colTurnCount]
+	c.Turns().Set(from.Turns())
+	c.SetTranscriptState(decodedState(c))
 }
 
 // fill sets the given columns that are null to from's values.

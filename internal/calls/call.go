@@ -20,6 +20,7 @@ var (
 	colCallID, colStatus, colReason = schema.Calls.Column("call_id"), schema.Calls.Column("status"),
 		schema.Calls.Column("disconnection_reason")
 	colStartAt, colEndAt         = schema.Calls.Column("start_at"), schema.Calls.Column("end_at")
+	colDuration                  = schema.Calls.Column("duration_ms")
 	colTotalCost                 = schema.Calls.Column("total_cost")
 	colRecordingURL, colOptOut   = schema.Calls.Column("recording_url"), schema.Calls.Column("opt_out_sensitive_data_storage")
 	colTurnCount, colUserTurns   = schema.Calls.Column("turn_count"), schema.Calls.Column("user_turns")
@@ -95,6 +96,14 @@ func (c *Call) Text(column string) []byte { return c.text(schema.Calls.Column(co
 
 // StartAt returns when the call started, in ms since 1970 UTC.
 func (c *Call) StartAt() schema.Opt[int64] { return schema.MillisOf(c.Row[colStartAt]) }
+
+// SetStartAt sets when the call started, and how long it was by that.
+func (c *Call) SetStartAt(at schema.Opt[int64]) {
+	c.Row[colStartAt], c.Row[colDuration] = schema.MillisValue(at), parquet.Value{}
+	if end := c.EndAt(); at.OK && end.OK && end.V >= at.V {
+		c.Row[colDuration] = parquet.Int64Value(end.V - at.V)
+	}
+}
 
 // EndAt returns when the call ended, in ms since 1970 UTC.
 func (c *Call) EndAt() schema.Opt[int64] { return schema.MillisOf(c.Row[colEndAt]) }

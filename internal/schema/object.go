@@ -110,21 +110,6 @@ func (o *Object) Set(of *Object) {
 	}
 }
 
-// SendValues makes Sent the columns and lists that have values: those of an object that was read.
-func (o *Object) SendValues() {
-	o.Sent = 0
-	for i := range o.Row {
-		if !o.Row[i].IsNull() {
-			o.Sent |= 1 << i
-		}
-	}
-	for i := range o.Lists {
-		if o.Lists[i].Len() > 0 {
-			o.Sent |= 1 << (len(o.Row) + i)
-		}
-	}
-}
-
 // cells calls do for all values of the object.
 func (o *Object) cells(do func(values []parquet.Value)) {
 	do(o.Row)

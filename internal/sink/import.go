@@ -25,8 +25,7 @@ const (
 type Dump struct {
 	Name  string // for messages
 	Lines io.Reader
-	// AsOf is the latest time, ms UTC, at which the calls were as in the dump. The dump only adds
-	// to data that the warehouse fetched later, and does not overwrite it.
+	// AsOf is the latest time, ms UTC, at which the calls were as in the dump.
 	AsOf int64
 	// Kind is KindDetail if the objects are calls' own records, so that an empty transcript means
 	// that there is none; otherwise it is KindItem.

@@ -59,11 +59,11 @@ func TestImportMergesByAge(t *testing.T) {
 		changed  bool
 		fetched5 bool // the call is as fetched by the run
 	}{
-		{"newer wins", line("a", day+1, `,"variant_label":"dump"`), 6, day + 1, "dump", 0, calls.Pending, true, false},
-		{"newer, another day", line("a", day-90_000_000, `,"variant_label":"dump"`), 6, day - 90_000_000, "dump", 0, calls.Pending, true, false},
+		{"newer wins", line("a", day, `,"variant_label":"dump"`), 6, day, "dump", 0, calls.Pending, true, false},
+		{"newer, another start", line("a", day-90_000_000, `,"variant_label":"dump"`), 6, day, "run", 0, calls.Pending, false, true},
 		{"older loses", line("a", day+1, `,"variant_label":"dump"`), 4, day, "run", 0, calls.Pending, false, true},
 		{"older, another day", line("a", day-90_000_000, `,"variant_label":"dump"`), 4, day, "run", 0, calls.Pending, false, true},
-		{"older adds what lacks", line("a", day, `,"variant_label":"dump"`+spoken), 4, day, "run", 1, calls.Present, true, true},
+		{"older adds a transcript", line("a", day, `,"variant_label":"dump"`+spoken), 4, day, "run", 1, calls.Present, true, true},
 		{"the same", line("a", day, `,"variant_label":"run"`), 5, day, "run", 0, calls.Pending, false, true},
 	} {
 		for _, streamed := range []bool{false, true} {
@@ -107,11 +107,11 @@ func TestImportUndoesNothing(t *testing.T) {
 		"queued":     {`{"id":"a","status":"queued","start_at":null,"end_at":null,"variant_label":"x"}`, "ended", "1000", "s", "known"},
 		"no end":     {fmt.Sprintf(`{"id":"a","status":"ended","start_at":%d,"end_at":null,"variant_label":"x"}`, day), "ended", "1000", "s", "known"},
 		"of v2":      {fmt.Sprintf(`{"call_id":"a","call_status":"ongoing","start_timestamp":%d,"end_timestamp":null,"transcript":null}`, day), "ended", "1000", "s", "known"},
-		"elsewhere":  {fmt.Sprintf(`{"id":"a","status":"ongoing","start_at":%d,"end_at":null}`, day-90_000_000), "ended", "90001000", "s", "known"},
-		"one turn":   {line("a", day, `,"variant_label":"x","transcript":[{"role":"user","content":"one"}]`), "ended", "1000", "s", "x"},
+		"elsewhere":  {fmt.Sprintf(`{"id":"a","status":"ongoing","start_at":%d,"end_at":null}`, day-90_000_000), "ended", "1000", "s", "known"},
+		"one turn":   {line("a", day, `,"variant_label":"x","transcript":[{"role":"user","content":"one"}]`), "ended", "1000", "s", "known"},
 		"no turns":   {line("a", day, `,"variant_label":"x","transcript":[],"call_analysis":null`), "ended", "1000", "s", "x"},
 		"correction": {line("a", day, `,"variant_label":"x","call_analysis":{"summary":"new"}`), "ended", "1000", "new", "x"},
-		"thin":       {`{"id":"a","variant_label":"x","call_analysis":{"summary":"new"}}`, "ended", "1000", "new", "x"},
+		"thin":       {`{"id":"a","variant_label":"x","call_analysis":{"summary":"new"}}`, "ended", "1000", "s", "known"},
 	} {
 		for _, streamed := range []bool{false, true} {
 			for _, fetched := range []bool{false, true} {

@@ -44,7 +44,7 @@ type change struct {
 	startSent bool              // whether any record has a start_at, null or not
 	described bool              // whether any record is an item or a detail
 	near      schema.Opt[int64] // where the row probably is, if start was not sent
-	asOf      int64             // of imported records: latest time at which start was valid; 0: from a run
+	imported  bool              // start is from an imported record
 	entries   []entry           // in the order in which they came
 	old       *calls.Call       // the row to be replaced, if it is in another file
 }
@@ -120,20 +120,11 @@ func (in *intake) addCall(e entry, r *schema.Record, run string) {
 	}
 	c.run, c.first = run, min(c.first, r.FetchedAt)
 	c.entries = append(c.entries, e)
-	if e.imported && r.FetchedAt < c.asOf { // its data is older
-		if r.Started && !c.start.OK {
-			c.start, c.startSent = r.Start, true
-		}
-		return
-	}
 	if e.kind.Describes() {
 		c.described = true
-		if r.Started && (r.Start.OK || !e.imported) || !c.startSent { // an imported record removes no start
-			c.start, c.startSent = r.Start, r.Started
+		if e.imported && r.Started && !c.start.OK || !e.imported && (r.Started || !c.startSent) {
+			c.start, c.startSent, c.imported = r.Start, r.Started, e.imported
 		}
-	}
-	if e.imported {
-		c.asOf = r.FetchedAt
 	}
 	var rec schema.Recording
 	switch {

@@ -2,7 +2,6 @@ package sink
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"slices"
 
@@ -158,7 +157,7 @@ func (m *maker) overdue(call *calls.Call) bool {
 // fold merges the new records of a call into its known state, which may be nil, and counts it. It
 // returns nil if no record describes the call.
 func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
-	cur, start := old, ch.start
+	cur := old
 	for _, e := range ch.entries {
 		next, fetchedAt, err := r.read(ch, e, cur)
 		if err != nil {
@@ -167,22 +166,15 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 		if next == nil {
 			continue
 		}
-		if cur != nil && e.imported && cur.FetchedAt() > fetchedAt {
-			next = addOlder(cur, next)
-		} else {
-			if e.kind.Describes() && next.CarriesStart() {
-				start = next.StartAt()
-			}
-			switch {
-			case e.kind == schema.KindRecording:
-			case cur != nil && e.imported:
-				next = addImported(cur, next, e.kind)
-			default:
-				calls.Merge(cur, next, e.kind)
-			}
-			if e.kind == schema.KindBulk && next.InBulk() && !cur.InBulk() {
-				r.stats.took(next)
-			}
+		switch {
+		case e.kind == schema.KindRecording:
+		case cur != nil && e.imported && outdated(cur, next, fetchedAt):
+			next = withTranscript(cur, next)
+		default:
+			calls.Merge(cur, next, e.kind)
+		}
+		if e.kind == schema.KindBulk && next.InBulk() && !cur.InBulk() {
+			r.stats.took(next)
 		}
 		next.Settle(r.m.now.UnixMilli())
 		cur = next
@@ -190,9 +182,12 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 	if old != nil && cur.OptedOut() && old.RecordingDue() && (r.m.links || r.m.was.Archive != "") {
 		cur.SuspectRecording()
 	}
-	cur, err := inPlace(cur, ch, start)
-	if err != nil || cur == nil {
-		return nil, err
+	if cur == nil {
+		return nil, nil
+	}
+	if cur.StartAt() != ch.start { // the record that decided the call's place was not taken
+		cur = cur.Copy()
+		cur.SetStartAt(ch.start)
 	}
 	if ch.described || slices.ContainsFunc(ch.entries, func(e entry) bool { return e.kind != schema.KindRecording }) {
 		r.stats.folded(old, cur, ch.run)
@@ -258,77 +253,26 @@ func (ch *change) lacksTranscript(call *calls.Call) bool {
 	})
 }
 
-// addOlder returns a known call with the values that an older state adds. It overwrites no known
-// value.
-func addOlder(known, older *calls.Call) *calls.Call {
-	call := known.Copy() // not known's own memory
-	call.SendValues()
-	if known.TurnCount().OK { // its record is there, so the service has left its nulls empty
-		for i := range schema.Calls.Columns {
-			if c := &schema.Calls.Columns[i]; c.V3 != "" && !c.Later {
-				call.Sent |= 1 << i
-			}
-		}
+// outdated reports whether an imported record may be older than what is known of its call. Nobody knows
+// for certain how old it is: an export may have been made while the call went on, and saved later.
+func outdated(known, next *calls.Call, fetchedAt int64) bool {
+	start, sent := known.StartAt(), next.StartAt()
+	switch {
+	case known.EndAt().OK && !next.EndAt().OK:
+		return true
+	case !start.OK && sent.OK: // known before it began
+		return false
 	}
-	calls.Merge(older, call, schema.KindItem)
-	run := known.RunID()
-	if call.SetTranscriptState(older.TranscriptState()); call.Turns().Len() == known.Turns().Len() {
-		call.SetTranscriptState(known.TranscriptState())
+	return known.FetchedAt() > fetchedAt || known.Over() && !next.Over() || next.CarriesStart() && sent != start ||
+		next.Turns().Len() < known.Turns().Len() && next.Turns().Len() > 0
+}
+
+// withTranscript returns a known call, with the transcript of an outdated record if it has none.
+func withTranscript(known, outdated *calls.Call) *calls.Call {
+	call := known.Copy()
+	if outdated.Turns().Len() > 0 && known.Turns().Len() == 0 && !known.OptedOut() {
+		call.TakeTranscript(outdated)
+		call.Fetched(known.FirstSeenAt(), known.FetchedAt(), outdated.RunID())
 	}
-	if !calls.Same(known, call) {
-		run = older.RunID()
-	}
-	call.Fetched(call.FirstSeenAt(), known.FetchedAt(), run)
 	return call
-}
-
-// addImported merges an imported record into a known call. Nobody knows for certain how old the record
-// is: an export may have been made while the call went on, and saved later. So it undoes neither a
-// start nor an end, and does not replace a transcript by a shorter one.
-func addImported(known, next *calls.Call, kind schema.Kind) *calls.Call {
-	if n := next.Turns().Len(); n > 0 && n < known.Turns().Len() {
-		next = next.WithoutTranscript()
-	}
-	undone := func() bool {
-		return known.Over() && !next.Over() || known.EndAt().OK && !next.EndAt().OK || known.StartAt().OK && !next.StartAt().OK
-	}
-	if !undone() {
-		calls.Merge(known, next, kind)
-		return next
-	}
-	sent := next.Copy()
-	if calls.Merge(known, next, kind); !undone() { // the record had nothing about it
-		return next
-	}
-	return addOlder(known, sent)
-}
-
-// inPlace returns the merged call with the start that decided its place. start is the latest that its
-// records sent: in imported records of several ages, the start that decides the place of a row may be none
-// of the merged call's.
-func inPlace(call *calls.Call, ch *change, start schema.Opt[int64]) (*calls.Call, error) {
-	if call == nil || start == ch.start && ch.asOf == 0 || call.StartAt() == ch.start {
-		return call, nil
-	}
-	id, at := "id", "start_at"
-	if call.Source() == schema.V2 {
-		id, at = "call_id", "start_timestamp"
-	}
-	sent := map[string]any{id: string(call.ID()), at: nil}
-	if ch.start.OK {
-		sent[at] = ch.start.V
-	}
-	body, err := json.Marshal(sent)
-	if err != nil {
-		return nil, err
-	}
-	out := new(calls.Call)
-	if err := new(calls.Decoder).Decode(body, schema.KindItem, out); err != nil {
-		return nil, err
-	}
-	calls.Merge(call, out, schema.KindItem)
-	out.SetTranscriptState(call.TranscriptState())
-	out.SetSettlement(call.Settlement())
-	out.Fetched(call.FirstSeenAt(), call.FetchedAt(), call.RunID())
-	return out, nil
 }

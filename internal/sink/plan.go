@@ -130,17 +130,13 @@ func (p *commitPlan) sorted() []*unit {
 // place puts every change into the unit of its period. If the call's row was elsewhere, it removes
 // the row there.
 func (p *commitPlan) place(changes map[string]*change, found map[string]located, keepFrom int64) error {
-	if err := p.placeDumped(changes, found); err != nil {
-		return err
-	}
 	leaving := map[string][]*change{}
 	for id, ch := range changes {
 		was, known := found[id]
 		switch {
-		case ch.startSent && (ch.start.OK || ch.asOf == 0):
-		case known:
-			ch.start = was.start
-		case !ch.described:
+		case known && (!ch.startSent || ch.imported && was.start.OK):
+			ch.start = was.start // an import changes no known start
+		case !known && !ch.described:
 			continue // a call that returns 404 and is in no list: nothing to store
 		}
 		if keepFrom > 0 && ch.start.OK && ch.start.V < keepFrom {
@@ -164,29 +160,6 @@ func (p *commitPlan) place(changes map[string]*change, found map[string]located,
 		}
 	}
 	return p.loadAll(leaving)
-}
-
-// placeDumped corrects the start of calls from dumps: if the snapshot has a newer state of a call,
-// that state's start counts.
-func (p *commitPlan) placeDumped(changes map[string]*change, found map[string]located) error {
-	doubtful := map[string][]*change{}
-	for id, was := range found {
-		if ch := changes[id]; ch.asOf > 0 && ch.start != was.start {
-			doubtful[was.period] = append(doubtful[was.period], ch)
-		}
-	}
-	if err := p.loadAll(doubtful); err != nil {
-		return err
-	}
-	for _, changes := range doubtful {
-		for _, ch := range changes {
-			if ch.old != nil && ch.old.FetchedAt() > ch.asOf && ch.old.CarriesStart() {
-				ch.start = ch.old.StartAt()
-			}
-			ch.old = nil
-		}
-	}
-	return nil
 }
 
 // loadAll reads the rows of the calls that leave their period.
