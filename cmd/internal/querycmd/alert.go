@@ -75,11 +75,7 @@ func (c *alerting) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	loc, err := c.Location()
-	if err != nil {
-		return err
-	}
-	w, err := c.Open(ctx, loc)
+	w, err := c.Open(ctx)
 	if err != nil {
 		return err
 	}

@@ -321,14 +321,6 @@ func (e *evaluator) describe(r *alertRule, p question.Params, row ruleRow, out *
 	}
 }
 
-// moment formats a time for use in flags.
-func moment(t time.Time, loc *time.Location) string {
-	if day := question.DayOf(t, loc); question.DayBegin(day, loc).Equal(t) {
-		return day.Format(time.DateOnly)
-	}
-	return t.In(loc).Format(time.RFC3339)
-}
-
 func exactText(v any) string {
 	if v == nil {
 		return ""

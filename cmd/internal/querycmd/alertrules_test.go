@@ -150,7 +150,7 @@ func nights(t *testing.T, root, path string, from, to, step int, alone bool, rep
 	c, _, _ := alertsOver(root, path, time.Time{})
 	f, err := fileOf(c.Command)
 	test.OK(t, err)
-	w, err := c.Open(t.Context(), time.UTC)
+	w, err := c.Open(t.Context())
 	test.OK(t, err)
 	defer func() { test.OK(t, w.Close()) }()
 	e := newEvaluator(w, "")

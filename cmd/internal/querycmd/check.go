@@ -58,10 +58,6 @@ func (c *checking) run(ctx context.Context, names []string) (err error) {
 	if c.show < 0 || c.maxAge < 0 {
 		return cli.Usage("run: query check --help", "--show and --max-age must not be negative")
 	}
-	loc, err := c.Location()
-	if err != nil {
-		return err
-	}
 	if _, err := c.OutputFormat(); err != nil {
 		return err
 	}
@@ -69,7 +65,7 @@ func (c *checking) run(ctx context.Context, names []string) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := c.Open(ctx, loc)
+	w, err := c.Open(ctx)
 	if err != nil {
 		return err
 	}
@@ -83,7 +79,7 @@ func (c *checking) run(ctx context.Context, names []string) (err error) {
 			failed = append(failed, v.Name)
 		}
 	}
-	if err := c.print(ctx, tests, loc); err != nil {
+	if err := c.print(ctx, tests, w.Location()); err != nil {
 		return err
 	}
 	if len(failed) > 0 {

@@ -30,21 +30,6 @@ import (
 	"callhouse/internal/words"
 )
 
-// liveConfig configures a server.
-type liveConfig struct {
-	Snapshots *serve.Snapshots
-	Settings  answer.Command // default zone, language and currency; the warehouse's folder for messages
-	// Login checks a user's password and returns the user's rights. Its error explains why no
-	// password from an address is currently checked. nil: everyone who reaches the server may read
-	// everything, which is only for loopback addresses.
-	Login func(ctx context.Context, user, password, address string) (rights.Rights, bool, error)
-	Now   func() time.Time
-	Log   *slog.Logger
-	// Metrics receives the server's metrics.
-	Metrics *prometheus.Registry
-	Audit   *serve.AuditLog // of answered requests; nil: none
-}
-
 // maxHeader is the maximum size of a request's header in bytes.
 const maxHeader = 16 << 10
 
@@ -52,7 +37,17 @@ const maxHeader = 16 << 10
 // counts, and transcripts. It only reads, and needs no script in the browser. An answer depends only on the snapshot, the
 // address and the reader's rights, so it has an ETag.
 type liveServer struct {
-	liveConfig
+	Snapshots *serve.Snapshots
+	Settings  answer.Command // default zone, language and currency; the warehouse's folder for messages
+	// Login checks a user's password and returns the user's rights. Its error explains why no
+	// password from an address is currently checked. nil: everyone who reaches the server may read
+	// everything, which is only for loopback addresses.
+	Login   func(ctx context.Context, user, password, address string) (rights.Rights, bool, error)
+	Now     func() time.Time
+	Log     *slog.Logger
+	Metrics *prometheus.Registry
+	Audit   *serve.AuditLog // of answered requests; nil: none
+
 	http.Handler
 	working chan struct{} // limits concurrent answers
 
@@ -61,19 +56,18 @@ type liveServer struct {
 	loads    map[string]*load              // of readers with requests in progress
 	archives map[string]*recording.Archive // by address
 
-	requests *prometheus.HistogramVec
-	number   prometheus.Gauge
+	number prometheus.Gauge
 }
 
-// newLive returns a server.
-func newLive(c liveConfig) *liveServer {
-	s := &liveServer{liveConfig: c, working: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
-		loads: map[string]*load{}, archives: map[string]*recording.Archive{},
-		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "callhouse_serve", Name: "request_duration_seconds",
-			Help: "Duration of requests, by status.", Buckets: []float64{.01, .1, 1, 10, 100}}, []string{"code"}),
-		number: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "callhouse_serve", Name: "snapshot",
-			Help: "Number of the snapshot used by the latest answer."})}
-	c.Metrics.MustRegister(s.requests, s.number)
+// newLive completes a server.
+func newLive(s *liveServer) *liveServer {
+	s.working = make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
+	s.loads, s.archives = map[string]*load{}, map[string]*recording.Archive{}
+	requests := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "callhouse_serve", Name: "request_duration_seconds",
+		Help: "Duration of requests, by status.", Buckets: []float64{.01, .1, 1, 10, 100}}, []string{"code"})
+	s.number = prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "callhouse_serve", Name: "snapshot",
+		Help: "Number of the snapshot used by the latest answer."})
+	s.Metrics.MustRegister(requests, s.number)
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", s.answers(s.page))
 	mux.Handle("GET /calls", s.answers(s.calls))
@@ -81,12 +75,12 @@ func newLive(c liveConfig) *liveServer {
 	mux.Handle("GET /reports", s.answers(s.index))
 	mux.Handle("GET /reports/{name}", s.answers(s.report))
 	mux.Handle("GET /style.css", http.HandlerFunc(style))
-	mux.Handle("GET /metrics", s.unlimited(promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{})))
+	mux.Handle("GET /metrics", s.unlimited(promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{})))
 	mux.Handle("GET /healthz", http.HandlerFunc(s.health))
 	all := http.NewServeMux()
 	all.Handle("GET /calls/{id}/recording", http.HandlerFunc(s.recording)) // uncompressed: players request it in parts
 	all.Handle("/", gzhttp.GzipHandler(mux))
-	s.Handler = promhttp.InstrumentHandlerDuration(s.requests, s.audited(s.guard(all)))
+	s.Handler = promhttp.InstrumentHandlerDuration(requests, s.audited(s.guard(all)))
 	return s
 }
 

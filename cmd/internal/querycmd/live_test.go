@@ -88,7 +88,7 @@ func serverOf(t *testing.T, d analyticstest.Data, login login) *served {
 	analyticstest.Write(t, s.root, 1, d)
 	snapshots := snapshotsAt(s.root)
 	t.Cleanup(func() { test.OK(t, snapshots.Close()) })
-	s.handler = newLive(liveConfig{Snapshots: snapshots, Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: s.root, TZ: "Asia/Seoul", Lang: "en"}}},
+	s.handler = newLive(&liveServer{Snapshots: snapshots, Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: s.root, TZ: "Asia/Seoul", Lang: "en"}}},
 		Login: login, Now: func() time.Time { return time.Date(2024, 12, 1, 9, 30, 0, 0, time.UTC) }, Log: slog.New(slog.NewTextHandler(s.log, nil)), Metrics: prometheus.NewRegistry()})
 	server := httptest.NewServer(s.handler)
 	t.Cleanup(server.Close)
@@ -383,7 +383,7 @@ func TestClickThrough(t *testing.T) {
 	s := newServer(t, 200, nil)
 	address := s.url + "/?since=2024-11-05&until=2024-12-01"
 	if *warehouseRoot != "" {
-		other := httptest.NewServer(newLive(liveConfig{Snapshots: snapshotsAt(*warehouseRoot), Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: *warehouseRoot, TZ: "Asia/Seoul", Lang: "en"}}},
+		other := httptest.NewServer(newLive(&liveServer{Snapshots: snapshotsAt(*warehouseRoot), Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: *warehouseRoot, TZ: "Asia/Seoul", Lang: "en"}}},
 			Now: time.Now, Log: slog.Default(), Metrics: prometheus.NewRegistry()}))
 		defer other.Close()
 		address = other.URL + "/"

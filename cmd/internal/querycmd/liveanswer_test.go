@@ -43,7 +43,7 @@ func TestAnAnswerThatIsCut(t *testing.T) {
 				s.explain(w, r, err)
 			}
 		})
-		s = &liveServer{liveConfig: liveConfig{Log: slog.New(slog.DiscardHandler)}, working: make(chan struct{}, 1)}
+		s = &liveServer{Log: slog.New(slog.DiscardHandler), working: make(chan struct{}, 1)}
 		server := httptest.NewServer(handler)
 		resp, err := http.Get(server.URL) //nolint:noctx // of this test's own server
 		test.OK(t, err)
@@ -68,7 +68,7 @@ func aServer(t *testing.T) *liveServer {
 		return analytics.Open(ctx, root, analytics.Options{Options: database.Options{Location: zone, Rights: r}})
 	}}
 	t.Cleanup(func() { test.OK(t, snapshots.Close()) })
-	return newLive(liveConfig{Snapshots: snapshots, Settings: answer.Command{Config: config.Config{Values: config.Values{TZ: "UTC", Lang: "en"}}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry()})
+	return newLive(&liveServer{Snapshots: snapshots, Settings: answer.Command{Config: config.Config{Values: config.Values{TZ: "UTC", Lang: "en"}}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry()})
 }
 
 // If a page made in advance fails, this is logged, and no reader is affected.

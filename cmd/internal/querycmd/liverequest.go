@@ -135,8 +135,8 @@ func (q *request) address(report string, p question.Params) string {
 			v.Set(name, text)
 		}
 	}
-	set("since", q.moment(p.Since))
-	set("until", q.moment(p.Until))
+	set("since", moment(p.Since, q.zone))
+	set("until", moment(p.Until, q.zone))
 	set("agent", p.Agent)
 	set("field", p.Field)
 	v["where"] = p.Where
@@ -159,11 +159,11 @@ func (q *request) address(report string, p question.Params) string {
 }
 
 // moment formats a bound in the shortest form that parses to the same time.
-func (q *request) moment(t time.Time) string {
+func moment(t time.Time, zone *time.Location) string {
 	if t.IsZero() {
 		return ""
 	}
-	if day := t.In(q.zone); question.DayBegin(question.DayOf(t, q.zone), q.zone).Equal(t) {
+	if day := t.In(zone); question.DayBegin(question.DayOf(t, zone), zone).Equal(t) {
 		return day.Format(time.DateOnly)
 	}
 	return t.UTC().Format(time.RFC3339Nano)

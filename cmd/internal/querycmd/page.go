@@ -82,11 +82,11 @@ func (a *app) runPage(ctx context.Context, title, channel string) (err error) {
 			return err
 		}
 	}
-	loc, now, p, err := a.parseReportFlags()
+	_, now, p, err := a.parseReportFlags()
 	if err != nil {
 		return err
 	}
-	w, err := a.Open(ctx, loc)
+	w, err := a.Open(ctx)
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 	if err != nil {
 		return err
 	}
-	w, err := a.Open(ctx, loc)
+	w, err := a.Open(ctx)
 	if err != nil {
 		return err
 	}

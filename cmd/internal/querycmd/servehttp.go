@@ -33,10 +33,10 @@ func (c *serving) openHTTP(ctx context.Context, loc *time.Location, who admitted
 	if c.http == "" {
 		return nil, nil
 	}
-	config := liveConfig{Snapshots: snapshots, Settings: *c.Command, Now: time.Now,
+	pages := &liveServer{Snapshots: snapshots, Settings: *c.Command, Now: time.Now,
 		Log: slog.New(slog.NewTextHandler(c.Stderr, nil)), Metrics: c.metrics, Audit: log}
 	if who.list != nil {
-		config.Login = func(ctx context.Context, user, password, address string) (rights.Rights, bool, error) {
+		pages.Login = func(ctx context.Context, user, password, address string) (rights.Rights, bool, error) {
 			done, err := who.limiter.Try(ctx, user, address)
 			if err != nil {
 				return rights.Rights{}, false, err
@@ -50,8 +50,7 @@ func (c *serving) openHTTP(ctx context.Context, loc *time.Location, who admitted
 	if err != nil {
 		return nil, err
 	}
-	pages := newLive(config)
-	server := newHTTPServer(pages, config.Log)
+	server := newHTTPServer(newLive(pages), pages.Log)
 	scheme, run := "http", server.Serve
 	if who.tls != nil {
 		server.TLSConfig = who.tls.Clone()

@@ -123,11 +123,7 @@ func (c *serving) agentIDs(ctx context.Context, texts []string) (ids []string, e
 	if len(texts) == 0 || slices.Contains(texts, "") { // refused by Check
 		return texts, nil
 	}
-	loc, err := c.Location()
-	if err != nil {
-		return nil, err
-	}
-	w, err := c.Open(ctx, loc)
+	w, err := c.Open(ctx)
 	if errors.Is(err, layout.ErrNoWarehouse) {
 		words.Fprintf(c.Stderr, "no warehouse at %s yet: the values of --only-agents are used as ids\n", c.Warehouse)
 		return texts, nil

@@ -116,17 +116,13 @@ func (s *shell) interact(ctx context.Context) error {
 }
 
 func (s *shell) banner(ctx context.Context) (err error) {
-	loc, err := s.Location()
-	if err != nil {
-		return err
-	}
-	w, err := s.Open(ctx, loc)
+	w, err := s.Open(ctx)
 	if err != nil {
 		return err
 	}
 	m := w.Snapshot().Manifest
 	s.say("snapshot %s of %s, committed %s: %s", filepath.Base(w.Snapshot().Dir), s.Warehouse,
-		m.CommittedAt.In(loc).Format("2006-01-02 15:04 MST"), cli.Plural(m.Rows("calls"), "call"))
+		m.CommittedAt.In(w.Location()).Format("2006-01-02 15:04 MST"), cli.Plural(m.Rows("calls"), "call"))
 	s.say("End SQL with ;. Reports run by name: sentiment --by week. Help: help")
 	return w.Close()
 }

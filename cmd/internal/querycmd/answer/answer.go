@@ -115,8 +115,12 @@ func (c *Command) Options(loc *time.Location) analytics.Options {
 	return analytics.Options{Currency: c.Currency, Goals: c.Goals, Options: database.Options{Location: loc, MemoryLimit: reportMemory}}
 }
 
-// Open opens the warehouse in a zone.
-func (c *Command) Open(ctx context.Context, loc *time.Location) (*analytics.Warehouse, error) {
+// Open opens the warehouse in the zone of --tz.
+func (c *Command) Open(ctx context.Context) (*analytics.Warehouse, error) {
+	loc, err := c.Location()
+	if err != nil {
+		return nil, err
+	}
 	return analytics.Open(ctx, c.Warehouse, c.Options(loc))
 }
 
