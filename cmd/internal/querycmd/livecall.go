@@ -6,7 +6,6 @@ import (
 	"errors"
 	"html/template"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,8 +18,6 @@ import (
 type conversationItem struct {
 	At, Who, Text string
 	Role          string // user, agent, or tool
-	Turn          string // its number
-	Play          string // link that plays the recording from here; empty: there is none
 }
 
 // each reads the rows of an answer.
@@ -41,22 +38,18 @@ func each(ctx context.Context, rows *analytics.Rows, err error, do func(row []an
 	}
 }
 
-// conversation returns what was said in a call, with links into its recording if that can be played.
-func (q *request) conversation(ctx context.Context, id string, start time.Time, plays bool) (out []conversationItem, err error) {
+// conversation returns what was said in a call.
+func (q *request) conversation(ctx context.Context, id string, start time.Time) (out []conversationItem, err error) {
 	said, err := q.warehouse.Ask(ctx, analytics.Question{Report: "call", Params: question.Params{Call: id, CallStart: start}})
 	if err != nil {
 		return nil, err
 	}
 	err = each(ctx, said.Rows, nil, func(row []any) {
-		n := value.Of(row[0])
-		t := conversationItem{Turn: strconv.FormatInt(n.Int(), 10), Role: "tool"}
+		t := conversationItem{Role: "tool"}
 		t.Who, _ = row[2].(string)
 		t.Text, _ = row[3].(string)
 		if row[1] != nil {
 			t.At = value.Cell(value.Of(row[1]), value.Column{Unit: value.Millis, Kind: value.Integer}, q.zone)
-			if at := value.Of(row[1]); plays {
-				t.Play = q.playFrom(id, at.Float(), t.Turn)
-			}
 		}
 		switch t.Who {
 		case "user":
@@ -74,8 +67,7 @@ type card struct {
 	Frame                 frame
 	Title, Agent, Summary string
 	Recording             template.URL // at the service; empty if it can be played here
-	Audio                 string       // address of the recording, with the start position
-	Plays                 bool         // start playing at once
+	Audio                 string       // address of the recording
 	Facts                 [][2]cell    // names and values
 	Turns                 []conversationItem
 }

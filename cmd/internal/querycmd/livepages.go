@@ -391,11 +391,8 @@ func (q *request) pager(shown int) (out []choice) {
 
 // call returns the page of one call with its transcript.
 func (s *liveServer) call(q *request) (*answerTo, error) {
-	if err := q.only("t"); err != nil {
+	if err := q.only(); err != nil {
 		return nil, err
-	}
-	if at, err := strconv.ParseFloat(q.from, 64); q.from != "" && (err != nil || !(at >= 0 && at < 1e6)) {
-		return nil, cli.Usage("use seconds, e.g. 12.5", "t is %q", q.from)
 	}
 	return &answerTo{kind: htmlType, write: func(ctx context.Context, w io.Writer) error {
 		f, _ := sqlfiles.Report("call")
@@ -416,7 +413,7 @@ func (s *liveServer) call(q *request) (*answerTo, error) {
 		if card.Frame, err = s.frame(ctx, q, cmp.Or(card.Title, id), false); err != nil {
 			return err
 		}
-		if card.Turns, err = q.conversation(ctx, id, start, card.Audio != ""); err != nil {
+		if card.Turns, err = q.conversation(ctx, id, start); err != nil {
 			return err
 		}
 		return templates.ExecuteTemplate(words.Page(w), "call", card)

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"callhouse/cmd/internal/cli"
@@ -42,26 +41,13 @@ func (q *request) recordingOf(ctx context.Context, id string) (r held, ok bool, 
 	return r, ok, err
 }
 
-// audio sets the address of a call's recording on its page. A media fragment makes the player begin
-// at a time without a script.
+// audio sets the address of a call's recording on its page.
 func (q *request) audio(ctx context.Context, id string, on *card) error {
 	_, ok, err := q.recordingOf(ctx, id)
 	if ok {
 		on.Audio = "/calls/" + url.PathEscape(id) + "/recording"
-		if on.Plays = q.from != ""; on.Plays {
-			on.Audio += "#t=" + q.from
-		}
 	}
 	return err
-}
-
-// playFrom returns the link to a call's page that plays the recording from a turn.
-func (q *request) playFrom(id string, ms float64, turn string) string {
-	u, _ := url.Parse(q.address("call", question.Params{Call: id})) // our own address always parses
-	v := u.Query()
-	v.Set("t", strconv.FormatFloat(max(0, ms/1000), 'f', -1, 64))
-	u.RawQuery, u.Fragment = v.Encode(), "turn-"+turn
-	return u.String()
 }
 
 // recording sends the audio of a call, or the part that the player requests. Readers without the

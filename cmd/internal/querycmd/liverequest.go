@@ -26,7 +26,6 @@ type request struct {
 	path      string
 	values    url.Values // without empty ones
 	id, name  string     // of the path
-	from      string     // seconds at which to start playing a recording
 	decimal   string     // sign, as of --decimal
 	lang      string
 	texts     *page.Texts
@@ -58,7 +57,7 @@ func (s *liveServer) ask(r *http.Request) (q *request, err error) {
 	single := map[string]*string{"since": &q.typed.Since, "until": &q.typed.Until, "agent": &q.typed.Agent, "compare": &q.typed.Compare,
 		"field": &q.typed.Field, "baseline": &q.typed.Baseline,
 		"every": &q.typed.Every, "sort": &q.typed.Sort, "tz": &zone, "lang": &q.lang, "call": &q.params.Call,
-		"t": &q.from, "decimal": &q.decimal}
+		"decimal": &q.decimal}
 	lists := map[string]*[]string{"by": &q.typed.By, "where": &q.typed.Where, "word": &q.params.Words}
 	numbers := map[string]*uint32{"skip": &q.typed.Skip, "top": &q.typed.Top}
 	for name, all := range values {
