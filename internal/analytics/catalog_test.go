@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/value"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
@@ -168,9 +171,9 @@ func TestIsCatalog(t *testing.T) {
 	}
 }
 
-// The statement of calls_reported, which engines of a lake run over the stored tables, gives the columns
-// of the view calls: of calls with any words, states, durations and agents.
-func TestCallsReported(t *testing.T) {
+// The statements that engines of a lake run over the stored tables give the columns of the view calls, and the figures of
+// the reports: of calls with any words, states, durations and agents, and of few.
+func TestStatementsOfTheLake(t *testing.T) {
 	r := longtest.Rand(t)
 	d := randomData(r, 100)
 	organisation(r, &d)
@@ -178,20 +181,47 @@ func TestCallsReported(t *testing.T) {
 	for i := range 6_000 {
 		c := row{"call_id": fmt.Sprint("made", i), "status": pick(append(allStatuses, "ended", "ended", "error", "")), "disconnection_reason": pick(append(allReasons, "user_hangup", "agent_hangup")),
 			"transcript_state": pick(append(allStates, "changed", "skipped", "unreadable", "present")), "settlement": pick([]any{"open", "ended", "settled", "expired"}),
-			"user_turns": pick([]any{nil, int64(0), int64(2)}), "duration_ms": pick([]any{nil, int64(4_000), int64(9_999), int64(10_000)}),
-			"start_at": pick([]any{nil, int64(1_790_000_000_000) + int64(i)*3_600_000}), "agent_id": d.Calls[r.IntN(100)]["agent_id"],
-			"call_type": pick([]any{nil, "inbound", "outbound", "web", "other"}), "direction": pick([]any{nil, nil, "inbound"})}
+			"user_turns": pick([]any{nil, int64(0), int64(2)}), "duration_ms": pick([]any{nil, int64(4_000), int64(9_999), int64(10_000), int64(10_000 + i)}),
+			"user_sentiment": pick([]any{nil, "negative", "positive", "neutral", "elated"}), "agent_id": d.Calls[r.IntN(100)]["agent_id"],
+			"start_at": pick([]any{nil, int64(1_790_000_000_000) + int64(i)*60_000}), "call_type": pick([]any{nil, "inbound", "outbound", "web", "other"}),
+			"direction": pick([]any{nil, nil, "inbound"})}
+		if i < 70 {
+			c["agent_id"] = []string{"few", "some", "more"}[min(2, i/15)] // fewer than 20 calls, 15 to 20 connected ones, or more
+		}
 		d.Calls = append(d.Calls, c)
 	}
 	w := warehouse(t, d, nil)
-	rows, err := w.SQL(t.Context(), strings.Replace(string(test.Read(t, "../../examples/lake/calls_reported.sql")), "WITH",
-		"WITH calls AS (FROM stored.calls), agents AS (FROM stored.agents),", 1)+" ORDER BY call_id")
-	test.OK(t, err)
-	var names []string
-	for _, c := range rows.Columns() {
-		names = append(names, c.Name)
+	lake := func(name, calls, order string) (names []string, got [][]any) {
+		rows, err := w.SQL(t.Context(), strings.Replace(string(test.Read(t, "../../examples/lake/"+name+".sql")), "WITH",
+			"WITH calls AS ("+calls+"), agents AS (FROM stored.agents),", 1)+order)
+		test.OK(t, err)
+		for _, c := range rows.Columns() {
+			names = append(names, c.Name)
+		}
+		return names, all(t, rows, nil)
 	}
-	got := all(t, rows, nil)
-	rows, err = w.SQL(t.Context(), "SELECT "+strings.Join(names, ", ")+" FROM calls ORDER BY call_id")
+	names, got := lake("calls_reported", "FROM stored.calls", " ORDER BY call_id")
+	rows, err := w.SQL(t.Context(), "SELECT "+strings.Join(names, ", ")+" FROM calls ORDER BY call_id")
 	test.NoDiff(t, diff(all(t, rows, err), got), "(-want +got)")
+	for _, report := range []string{"disconnections", "durations", "sentiment"} {
+		for _, agent := range []string{"", "few", "some", "more"} {
+			calls := "FROM stored.calls"
+			if agent != "" {
+				calls += " WHERE agent_id = '" + agent + "'"
+			}
+			names, got := lake(report, calls, "")
+			rows, err := askFor(t.Context(), w, report, question.Params{Agent: agent})
+			test.OK(t, err)
+			var want [][]any
+			columns := rows.Columns()
+			for _, line := range all(t, rows, nil) {
+				var of []any
+				for _, name := range names {
+					of = append(of, line[slices.IndexFunc(columns, func(c value.Column) bool { return c.Name == name })])
+				}
+				want = append(want, of)
+			}
+			test.NoDiff(t, diff(want, got), "%s of %q (-report +lake)", report, agent)
+		}
+	}
 }
