@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox/limit"
 	"callhouse/internal/test"
 )
@@ -167,7 +168,10 @@ var distributions = []struct {
 	{latencies{mean: 3 * time.Second, vary: 0.1}, 378},
 }
 
-const seeds = 10
+var (
+	seeds     = longtest.Int("seeds", 4, 10, "how many runs the tests of latencies have in each setting")
+	neighbour = longtest.Int("neighbours", 12, 40, "how many runs TestFourMinutesWithAnotherClient has in each setting")
+)
 
 // Almost all of the limits is used at any latency, even if requests fail, and a service that counts
 // requests as they arrive refuses none. docs/design/benchmarks.md has these figures.
@@ -176,7 +180,7 @@ func TestLatencies(t *testing.T) {
 		for _, faults := range []float64{0, 0.06} {
 			var ours []int
 			for _, s := range eachService(d.latencies, faults, atArrival, onArrival) {
-				for seed := range uint64(seeds) {
+				for seed := range uint64(*seeds) {
 					out := s.run(t, seed, 205*time.Second)
 					ours = append(ours, out.ours)
 					if out.refused > 0 {
@@ -203,7 +207,7 @@ func TestCountedElsewhere(t *testing.T) {
 			var sum outcome
 			var most int
 			for _, s := range eachService(d.latencies, faults, 0.5, 1, atRandom) {
-				for seed := range uint64(seeds) {
+				for seed := range uint64(*seeds) {
 					out := s.run(t, seed, 205*time.Second)
 					sum.add(out)
 					if most = max(most, out.refused); out.refused > 8 {
@@ -211,9 +215,9 @@ func TestCountedElsewhere(t *testing.T) {
 					}
 				}
 			}
-			const runs = 9 * seeds
+			runs := 9 * *seeds
 			t.Logf("latency %v, %v %% faults: %d requests, %.1f refused, at most %d; strict at the end of %d of %d runs",
-				d.latencies, 100*faults, sum.ours/runs, float64(sum.refused)/runs, most, sum.strict, runs)
+				d.latencies, 100*faults, sum.ours/runs, float64(sum.refused)/float64(runs), most, sum.strict, runs)
 			refused += sum.refused
 		}
 	}
@@ -232,11 +236,11 @@ func eachService(l latencies, faults float64, moments ...float64) (all []setting
 	return all
 }
 
-// Over hours, a service that counts at random refuses no more than that.
+// Over hours (with -long six), a service that counts at random refuses no more than that.
 func TestStrictForGood(t *testing.T) {
 	for _, d := range distributions {
 		s := setting{latencies: d.latencies, algorithm: limit.SlidingLog, moment: atRandom}
-		out := s.run(t, 1, 6*time.Hour)
+		out := s.run(t, 1, time.Duration(*seeds)*36*time.Minute)
 		t.Logf("latency %v: %d requests, %d refused", d.latencies, out.ours, out.refused)
 		if out.refused > 8 {
 			t.Errorf("latency %v: %d over a limit", d.latencies, out.refused)
@@ -247,7 +251,7 @@ func TestStrictForGood(t *testing.T) {
 // A client that was active before the run is hardly refused in its first minutes.
 // docs/design/benchmarks.md has these figures.
 func TestFourMinutesWithAnotherClient(t *testing.T) {
-	const runs = 40
+	runs := *neighbour
 	for _, c := range []struct {
 		algorithm limit.Algorithm
 		every     time.Duration
@@ -268,7 +272,7 @@ func TestFourMinutesWithAnotherClient(t *testing.T) {
 			}
 			shutOut := 100 * float64(sum.shutOut) / float64(sum.theirs)
 			t.Logf("%s, another every %v, latency %v: we %d in four minutes, %.1f refused; of theirs %.1f %% refused",
-				c.algorithm, c.every, l, sum.ours/runs, float64(sum.refused)/runs, shutOut)
+				c.algorithm, c.every, l, sum.ours/runs, float64(sum.refused)/float64(runs), shutOut)
 			if shutOut > c.shutOut || sum.ours/runs < c.ours {
 				t.Errorf("at least %d were wanted, and at most %v %% of theirs refused", c.ours, c.shutOut)
 			}
