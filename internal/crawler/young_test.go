@@ -3,7 +3,10 @@ package crawler
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -44,39 +47,59 @@ var notYet = map[string]struct {
 // recording is given up, without a request in the nights that follow.
 func TestNotThereYet(t *testing.T) {
 	t.Parallel()
-	for name, c := range notYet {
+	kinds := slices.Sorted(maps.Keys(notYet))
+	young := func() *archive { // with a call for each kind of answer
 		a := open(t)
-		a.call("c", a.now.Add(-time.Minute), "/x")
+		for i := range kinds {
+			a.call(fmt.Sprint("c", i), a.now.Add(-time.Minute), fmt.Sprint("/x", i))
+			a.renew[fmt.Sprint("c", i)] = renewal{Answered: true, Link: a.host.URL + fmt.Sprint("/x", i)}
+		}
 		a.commit()
-		a.answer = c.answer
-		if _, r := a.run(0); !strings.HasPrefix(a.row("c"), "due 1 ") || r.Failed != 1 || r.Gone+r.Refused != 0 || r.Problem != "" {
-			t.Errorf("%s: %q, %+v", name, a.row("c"), r)
+		a.answer = func(w http.ResponseWriter, r *http.Request) {
+			i, err := strconv.Atoi(r.URL.Path[2:])
+			test.OK(t, err)
+			notYet[kinds[i]].answer(w, r)
 		}
-		a.answer = nil
-		if _, r := a.run(time.Second); r.Stored != 1 || a.row("c") != "stored 2" {
-			t.Errorf("%s, and then the recording: %q, %+v", name, a.row("c"), r)
+		return a
+	}
+	a := young()
+	_, r := a.run(0)
+	if r.Failed != int64(len(kinds)) || r.Gone+r.Refused != 0 || r.Problem != "" {
+		t.Errorf("%+v", r)
+	}
+	for i, kind := range kinds {
+		if row := a.row(fmt.Sprint("c", i)); !strings.HasPrefix(row, "due 1 ") {
+			t.Errorf("%s: %q", kind, row)
 		}
+	}
+	a.answer = nil
+	if _, r := a.run(time.Second); r.Stored != int64(len(kinds)) {
+		t.Errorf("and then the recordings: %+v", r)
+	}
 
-		a = open(t)
-		a.call("c", a.now.Add(-time.Minute), "/x")
-		a.commit()
-		a.answer, a.renew["c"] = c.answer, renewal{Answered: true, Link: a.host.URL + "/x"}
-		var nights, requested []string
-		renewed := 0
-		for night := range 9 {
-			got, _ := a.run(24 * time.Hour)
-			state, _, _ := strings.Cut(a.row("c"), " ")
-			if got != "" {
-				requested = append(requested, fmt.Sprint(night))
+	a = young()
+	states, asked, renewed := make([]string, len(kinds)), make([]int, len(kinds)), make([]int, len(kinds))
+	for range 9 {
+		got, _ := a.run(24 * time.Hour)
+		requested := strings.Split(got, ", ")
+		for i := range kinds {
+			id := fmt.Sprint("c", i)
+			state, _, _ := strings.Cut(a.row(id), " ")
+			states[i] += state + " "
+			if slices.Contains(requested, fmt.Sprint("/x", i)) || slices.Contains(requested, "renew "+id) {
+				asked[i]++
 			}
-			renewed += strings.Count(got, "renew")
-			nights = append(nights, state)
+			if slices.Contains(requested, "renew "+id) {
+				renewed[i]++
+			}
 		}
-		if rejected := strings.HasPrefix(name, "40") && strings.HasSuffix(name, "XML"); renewed > 1 && !rejected {
-			t.Errorf("%s: %d new links requested", name, renewed)
+	}
+	for i, kind := range kinds {
+		if rejected := strings.HasPrefix(kind, "40") && strings.HasSuffix(kind, "XML"); renewed[i] > 1 && !rejected {
+			t.Errorf("%s: %d new links requested", kind, renewed[i])
 		}
-		if states := strings.Join(nights, " "); !strings.HasPrefix(states, "due due ") || !strings.HasSuffix(states, c.state) || len(requested) > 4 {
-			t.Errorf("%s: asked in nights %v, states %s", name, requested, states)
+		if !strings.HasPrefix(states[i], "due due ") || !strings.HasSuffix(states[i], notYet[kind].state+" ") || asked[i] > 4 {
+			t.Errorf("%s: asked in %d nights, states %s", kind, asked[i], states[i])
 		}
 	}
 }
@@ -143,23 +166,24 @@ func TestNotThereYetWhileFollowing(t *testing.T) {
 // Recordings that are not there yet do not stop the others of their host.
 func TestOthersOfTheHost(t *testing.T) {
 	t.Parallel()
-	for name, c := range notYet {
-		a := open(t)
-		for n := range 30 {
-			a.call(fmt.Sprintf("c%02d", n), a.now.Add(-time.Minute*time.Duration(n)), fmt.Sprintf("/not/%d", n))
+	const each = 30
+	a := open(t)
+	kinds := slices.Sorted(maps.Keys(notYet))
+	for n := range each * len(kinds) { // newest first: one kind after the other
+		a.call(fmt.Sprintf("c%03d", n), a.now.Add(-time.Second*time.Duration(n)), fmt.Sprint("/not/", n))
+	}
+	a.call("last", a.now.Add(-time.Hour), "/ok")
+	a.commit()
+	a.answer = func(w http.ResponseWriter, r *http.Request) {
+		n, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/not/"))
+		if err != nil {
+			_, _ = w.Write([]byte("ID3"))
+			return
 		}
-		a.call("last", a.now.Add(-time.Hour), "/ok")
-		a.commit()
-		a.answer = func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/ok" {
-				_, _ = w.Write([]byte("ID3"))
-				return
-			}
-			c.answer(w, r)
-		}
-		if _, r := a.run(0); r.Problem != "" || r.Failed != 30 || a.row("last") != "stored 1" {
-			t.Errorf("%s: %+v, %s", name, r, a.row("last"))
-		}
+		notYet[kinds[n/each]].answer(w, r)
+	}
+	if _, r := a.run(0); r.Problem != "" || r.Failed != int64(each*len(kinds)) || a.row("last") != "stored 1" {
+		t.Errorf("%+v, %s", r, a.row("last"))
 	}
 }
 
