@@ -35,7 +35,7 @@ func TestSandboxFirstNightInBulk(t *testing.T) {
 		n /= 4
 	}
 	if !soak() && !longtest.On() {
-		n /= 4
+		n /= 8
 	}
 	for latency, most := range map[time.Duration]time.Duration{300 * time.Millisecond: 24 * time.Minute, 2 * time.Second: 70 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) { firstNightInBulk(t, n, latency, most) })
@@ -117,10 +117,10 @@ func TestStoredStateOfPagesNamesNoCall(t *testing.T) {
 func TestShortPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newFixture(t, sandbox.Options{
-			World: sandbox.Config{Seed: 6, Calls: 2000, Days: 20, Origin: origin}, V2: sandbox.V2{PageMost: 60},
+			World: sandbox.Config{Seed: 6, Calls: 800, Days: 8, Origin: origin}, V2: sandbox.V2{PageMost: 60},
 		})
 		r := st.complete(t, func(cfg *Config) { cfg.Transcripts = Auto })
-		if most := int64(2000/60 + 8); r.BulkRequests > most || r.DetailRequests > 60 {
+		if most := int64(800/60 + 8); r.BulkRequests > most || r.DetailRequests > 60 {
 			t.Errorf("%d pages of v2 and %d details; given up: %q", r.BulkRequests, r.DetailRequests, r.BulkOff)
 		}
 	})

@@ -199,20 +199,27 @@ func TestServiceDown(t *testing.T) {
 // missing, and the request is repeated once.
 func TestStrayAnswers(t *testing.T) {
 	const contract = `{"error":{"code":"CODE","message":"no"}}`
-	undisturbed := &service{calls: someCalls(102, time.Hour)}
-	synctest.Test(t, func(t *testing.T) {
-		if _, err := undisturbed.visit(t, newMemStore(), nil); err != nil {
-			t.Fatal(err)
-		}
-	})
+	requests := map[int]int{} // without one
+	for _, calls := range []int{102, 8} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &service{calls: someCalls(calls, time.Hour)}
+			_, err := s.visit(t, newMemStore(), func(cfg *Config) { cfg.ListOnly = calls > 100 })
+			test.OK(t, err)
+			requests[calls] = s.n
+		})
+	}
 	for _, body := range []string{contract, "<html>sign in</html>", `{"message":"Unauthorized"}`, ""} {
 		for _, status := range []int{200, 201, 204, 206, 302, 304, 307, 400, 401, 402, 403, 404, 405, 407, 410, 421, 422, 451, 499} {
 			if body == contract && (status == 400 || status == 404 || status == 410 || status == 422) {
 				continue // about the request
 			}
-			for _, at := range []int{2, 5} { // pages with a cursor, and records
+			for _, calls := range []int{102, 8} { // to a page with a cursor, and to a record
 				synctest.Test(t, func(t *testing.T) {
-					s := &service{calls: someCalls(102, time.Hour)}
+					listOnly, at, records := calls > 100, 2, 0
+					if !listOnly {
+						at, records = 5, calls
+					}
+					s := &service{calls: someCalls(calls, time.Hour)}
 					s.answer = func(n int, w http.ResponseWriter, _ *http.Request) bool {
 						if n == at {
 							w.WriteHeader(status)
@@ -221,8 +228,8 @@ func TestStrayAnswers(t *testing.T) {
 						return n == at
 					}
 					began, store := time.Now(), newMemStore()
-					r, err := s.visit(t, store, nil)
-					if err != nil || !r.Complete() || len(store.items) != 102 || len(store.details) != 102 || r.Retries != 1 || s.n > undisturbed.n+2 {
+					r, err := s.visit(t, store, func(cfg *Config) { cfg.ListOnly = listOnly })
+					if err != nil || !r.Complete() || len(store.items) != calls || len(store.details) != records || r.Retries != 1 || s.n > requests[calls]+2 {
 						t.Errorf("%d %q to request %d: %v, problems %q, set aside %v, %d calls, %d records, %d requests", status, body, at, err,
 							r.Problems, r.Aside, len(store.items), len(store.details), s.n)
 					}

@@ -135,7 +135,7 @@ func TestBrokenPage(t *testing.T) {
 // Calls with impossible times, and repeated items, are accounted for.
 func TestEveryItemIsAccountedFor(t *testing.T) {
 	for _, start := range []int64{-1, 0, 1, 1_700_000_000, -1 << 62, 1 << 62, testNow * 100} {
-		for _, place := range []int{0, 50, 99, 100, 199, 249} {
+		for _, place := range []int{0, 99, 100, 249} {
 			synctest.Test(t, func(t *testing.T) {
 				s := &service{calls: someCalls(250, time.Hour), silent: true}
 				s.order = func(a, b testCall) int { return strings.Compare(b.ID, a.ID) } // not by time

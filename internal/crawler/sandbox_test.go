@@ -93,7 +93,7 @@ func TestSandboxFirstAndSecondRun(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				st := newFixture(t, sandbox.Options{
-					World: sandbox.Config{Seed: 7, Calls: 1000, Origin: origin}, Limiter: algorithm,
+					World: sandbox.Config{Seed: 7, Calls: 500, Origin: origin}, Limiter: algorithm,
 					ContractOnly: contractOnly, Latency: 100 * time.Millisecond, Jitter: 400 * time.Millisecond,
 				})
 				r := st.complete(t, nil)
