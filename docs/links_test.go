@@ -18,6 +18,7 @@ var (
 	linkRE    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	fenceRE   = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
 	headingRE = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	makeRE    = regexp.MustCompile("`make ([a-z-]+)|`((?:interop|bench|\\.ci)/[a-z.]+)")
 	markupRE  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
@@ -71,6 +72,22 @@ func TestLinks(t *testing.T) {
 	}
 	if links < 50 {
 		t.Errorf("found %d links in %d pages", links, len(pages))
+	}
+}
+
+// Every target of make, and every script, that a page names exists.
+func TestTargets(t *testing.T) {
+	makefile, named := string(test.Read(t, "../Makefile")), 0
+	for _, page := range allPages(t) {
+		for _, m := range makeRE.FindAllStringSubmatch(prose(t, page), -1) {
+			named++
+			if _, err := os.Stat("../" + m[2]); m[1] != "" && !strings.Contains(makefile, "\n"+m[1]+":") || err != nil {
+				t.Errorf("%s names %s, which does not exist", page, m[0])
+			}
+		}
+	}
+	if named < 20 {
+		t.Errorf("the pages name %d targets and scripts", named)
 	}
 }
 
