@@ -60,7 +60,6 @@ func (backend) Open(context.Context, string, postgres.SessionSettings) (postgres
 }
 func (backend) Begin(context.Context) error                          { return nil }
 func (backend) End()                                                 {}
-func (backend) Close()                                               {}
 func (backend) Zone(context.Context, string) (*time.Location, error) { return time.UTC, nil }
 func (backend) Prepare(_ context.Context, text string, _ []uint32) (postgres.Prepared, error) {
 	return &statement{text: text}, nil

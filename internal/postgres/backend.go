@@ -37,10 +37,9 @@ type Session interface {
 	Prepare(ctx context.Context, text string, types []uint32) (Prepared, error)
 	// Zone returns the named time zone, for times as text, and makes it the zone of statements.
 	Zone(ctx context.Context, name string) (*time.Location, error)
-	Close()
 }
 
-// Statement is a planned statement. It may also run in later transactions.
+// Prepared is a planned statement. It may also run in later transactions.
 type Prepared interface {
 	Columns() []Column
 	Params() []Type

@@ -62,10 +62,7 @@ func (c *client) close() {
 	for _, s := range c.statements {
 		s.close()
 	}
-	if c.session != nil {
-		c.see(false)
-		c.session.Close()
-	}
+	c.see(false)
 	_ = c.conn.Close()
 }
 

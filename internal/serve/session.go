@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"callhouse/internal/analytics/database"
@@ -43,8 +41,8 @@ func (b *Backend) Open(_ context.Context, user string, settings postgres.Session
 	return s, nil
 }
 
-// session is a client's access to the warehouse. Between statements it keeps the snapshot and the
-// statements prepared there, until there is a newer one.
+// session is a client's access to the warehouse. From Begin to End it holds a snapshot, with the
+// connections and statements prepared there.
 type session struct {
 	backend  *Backend
 	user     string
@@ -52,10 +50,7 @@ type session struct {
 	settings postgres.SessionSettings
 	zone     *time.Location
 
-	leaving    atomic.Bool
-	mu         sync.Mutex // held from Begin to End
-	began      bool
-	at         *Snapshot // nil: none
+	at         *Snapshot
 	release    func()
 	conns      []*conn
 	statements map[*statement]bool
@@ -69,69 +64,19 @@ type conn struct {
 }
 
 // Begin implements postgres.Session.
-func (s *session) Begin(ctx context.Context) error {
-	s.mu.Lock() // until End
-	at, release, err := s.backend.Snapshots.Hold(ctx, s.backend.Zone, s.rights, s.leave)
-	if err != nil {
-		s.mu.Unlock()
-		return explain(s.backend.Snapshots.Root, err)
-	}
-	s.began = true
-	if at == s.at {
-		release() // the session already holds one
-		return nil
-	}
-	s.drop()
-	s.at, s.release = at, release
-	return nil
+func (s *session) Begin(ctx context.Context) (err error) {
+	s.at, s.release, err = s.backend.Snapshots.Acquire(ctx, s.backend.Zone, s.rights)
+	return explain(s.backend.Snapshots.Root, err)
 }
 
 // End implements postgres.Session.
 func (s *session) End() {
-	s.dropOld()
-	s.began = false
-	s.mu.Unlock()
-}
-
-// leave waits for the end of a transaction, once for any number of commits.
-func (s *session) leave() {
-	if s.leaving.Swap(true) {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.leaving.Store(false)
-	s.dropOld()
-}
-
-// dropOld releases a snapshot that is no longer current.
-func (s *session) dropOld() {
-	if s.at != nil && !s.at.IsCurrent() {
-		s.drop()
-	}
-}
-
-// drop releases the snapshot.
-func (s *session) drop() {
-	if s.at == nil {
-		return
-	}
 	for st := range s.statements {
 		st.unprepare()
 	}
-	for _, c := range s.conns {
-		c.Close()
-	}
+	s.at.keep(s.conns)
 	s.conns = nil
 	s.release()
-	s.at = nil
-}
-
-// Close implements postgres.Session. The transaction must have ended.
-func (s *session) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.drop()
 }
 
 // Zone implements postgres.Session.
@@ -154,11 +99,10 @@ func (s *session) idle(ctx context.Context) (*conn, error) {
 			return c, c.settle(ctx, s.zone)
 		}
 	}
-	made, err := s.at.Session(ctx)
+	c, err := s.at.conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{Session: made}
 	s.conns = append(s.conns, c)
 	return c, c.settle(ctx, s.zone)
 }
@@ -197,7 +141,7 @@ func (s *session) explain(err error) error {
 		return nil
 	}
 	var d *duck.Error
-	if errors.As(err, &d) && (d.Kind == "INTERNAL" || d.Kind == "FATAL") && s.at != nil {
+	if errors.As(err, &d) && (d.Kind == "INTERNAL" || d.Kind == "FATAL") {
 		s.at.Invalidate()
 	}
 	return explain(s.backend.Snapshots.Root, err)
@@ -246,14 +190,14 @@ func (st *statement) describe(ctx context.Context) error {
 // other than those described. A parameter without a type is a text, if the statement then has a
 // meaning.
 func (st *statement) plan(ctx context.Context) ([]value.Column, error) {
-	_, _, err := st.try(ctx)
+	columns, known, err := st.try(ctx)
 	if st.found = st.castable(err == nil); st.found != nil {
 		if columns, known, err := st.try(ctx); err == nil && known {
 			return columns, nil
 		}
 		st.found = nil
+		columns, known, err = st.try(ctx)
 	}
-	columns, known, err := st.try(ctx)
 	if err == nil && !known {
 		return st.describeWithNulls(ctx)
 	}
@@ -336,10 +280,6 @@ func (st *statement) Close() {
 		return
 	}
 	st.closed = true
-	if !st.s.began { // another goroutine may be releasing the warehouse
-		st.s.mu.Lock()
-		defer st.s.mu.Unlock()
-	}
 	delete(st.s.statements, st)
 	if st.conn == nil || !st.conn.busy { // otherwise closing its rows frees it
 		st.unprepare()

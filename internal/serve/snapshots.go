@@ -45,34 +45,21 @@ type Snapshot struct {
 	*analytics.Warehouse
 	of    *Snapshots
 	view  view
-	uses  map[*use]bool
+	uses  int
+	conns []*conn       // of no session
 	last  int           // number of releases when it was last released
 	ready chan struct{} // closed once it is open
 	err   error         // why it could not be opened
 }
 
-// use is one use of a snapshot. leave asks for its end; nil: it is short.
-type use struct{ leave func() }
-
-// Acquire returns the current snapshot for one request, in a zone and with a reader's rights. It opens
-// a new snapshot after a commit. The caller must call release after reading the last answer. Errors
-// are those of Open; after Close it fails.
-func (s *Snapshots) Acquire(ctx context.Context, zone *time.Location, r rights.Rights) (w *analytics.Warehouse, release func(), err error) {
-	at, release, err := s.Hold(ctx, zone, r, nil)
-	if err != nil {
+// Acquire returns the current snapshot for one request or transaction, in a zone and with a reader's
+// rights. It opens a new snapshot after a commit. The caller must call release after reading the last
+// answer. Errors are those of Open; after Close it fails.
+func (s *Snapshots) Acquire(ctx context.Context, loc *time.Location, r rights.Rights) (at *Snapshot, release func(), err error) {
+	if at, err = s.take(ctx, loc, r); err != nil {
 		return nil, nil, err
 	}
-	return at.Warehouse, release, nil
-}
-
-// Hold is Acquire for longer than a request. leave is called when the snapshot is no longer current;
-// the holder then releases it as soon as nothing is running.
-func (s *Snapshots) Hold(ctx context.Context, loc *time.Location, r rights.Rights, leave func()) (at *Snapshot, release func(), err error) {
-	u := &use{leave}
-	if at, err = s.take(ctx, loc, r, u); err != nil {
-		return nil, nil, err
-	}
-	release = func() { s.release(at, u) }
+	release = sync.OnceFunc(func() { s.release(at) })
 	select {
 	case <-at.ready:
 		err = at.err
@@ -100,9 +87,9 @@ func (s *Snapshots) name() string {
 	return filepath.Base(target)
 }
 
-// take returns the current snapshot in a view, for a use. It may still be opening: that takes a moment,
+// take returns the current snapshot in a view. It may still be opening: that takes a moment,
 // during which all who need this view wait, and nobody else.
-func (s *Snapshots) take(ctx context.Context, zone *time.Location, r rights.Rights, u *use) (*Snapshot, error) {
+func (s *Snapshots) take(ctx context.Context, zone *time.Location, r rights.Rights) (*Snapshot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -115,17 +102,16 @@ func (s *Snapshots) take(ctx context.Context, zone *time.Location, r rights.Righ
 		if s.open == nil {
 			s.open, s.current = map[*Snapshot]bool{}, map[view]*Snapshot{}
 		}
-		opener := &use{}
-		at = &Snapshot{of: s, view: to, uses: map[*use]bool{opener: true}, ready: make(chan struct{})}
+		at = &Snapshot{of: s, view: to, uses: 1, ready: make(chan struct{})} // by its opener
 		s.current[to], s.open[at] = at, true
 		s.uses.Add(1)
 		go func() {
 			w, err := s.Open(context.WithoutCancel(ctx), zone, r)
 			s.opened(at, w, err)
-			s.release(at, opener)
+			s.release(at)
 		}()
 	}
-	at.uses[u] = true
+	at.uses++
 	s.uses.Add(1)
 	return at, nil
 }
@@ -157,35 +143,27 @@ func (s *Snapshots) follow() {
 	}
 }
 
-// Look releases the snapshot if it is no longer current, even if nobody opens the next one. Call it
-// regularly: otherwise an idle client keeps an old snapshot open.
+// Look closes a snapshot that is no longer current, even if nobody opens the next one. Call it
+// regularly.
 func (s *Snapshots) Look() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.follow()
 }
 
-// drop makes the views of the current snapshot old ones, and asks their holders to release them.
+// drop makes the views of the current snapshot old ones.
 func (s *Snapshots) drop() {
 	for v, old := range s.current {
 		delete(s.current, v)
-		for u := range old.uses {
-			if u.leave != nil {
-				go u.leave()
-			}
-		}
 		s.closeUnused(old)
 	}
 }
 
-// release ends a use. Repeated calls have no effect.
-func (s *Snapshots) release(at *Snapshot, u *use) {
+// release ends a use.
+func (s *Snapshots) release(at *Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !at.uses[u] {
-		return
-	}
-	delete(at.uses, u)
+	at.uses--
 	s.uses.Done()
 	s.releases++
 	at.last = s.releases
@@ -193,7 +171,7 @@ func (s *Snapshots) release(at *Snapshot, u *use) {
 	for len(s.current) > MaxViews {
 		var oldest *Snapshot
 		for _, old := range s.current {
-			if len(old.uses) == 0 && (oldest == nil || old.last < oldest.last) {
+			if old.uses == 0 && (oldest == nil || old.last < oldest.last) {
 				oldest = old
 			}
 		}
@@ -215,17 +193,39 @@ func (at *Snapshot) Invalidate() {
 	}
 }
 
-// IsCurrent reports whether new callers get this snapshot.
-func (at *Snapshot) IsCurrent() bool {
+// conn returns a connection for a session, to be kept at the end.
+func (at *Snapshot) conn(ctx context.Context) (*conn, error) {
+	at.of.mu.Lock()
+	if last := len(at.conns) - 1; last >= 0 {
+		defer at.of.mu.Unlock()
+		c := at.conns[last]
+		at.conns = at.conns[:last]
+		return c, nil
+	}
+	at.of.mu.Unlock()
+	made, err := at.Session(ctx)
+	return &conn{Session: made}, err
+}
+
+// keep keeps the connections of a session for the next.
+func (at *Snapshot) keep(conns []*conn) {
 	at.of.mu.Lock()
 	defer at.of.mu.Unlock()
-	return at.of.current[at.view] == at
+	at.conns = append(at.conns, conns...)
+}
+
+// Close closes the snapshot.
+func (at *Snapshot) Close() error {
+	for _, c := range at.conns {
+		c.Close()
+	}
+	return at.Warehouse.Close()
 }
 
 // closeUnused closes an old snapshot that is not in use. It closes in the background, since DuckDB may
 // take a while to release its resources; only Close waits for that.
 func (s *Snapshots) closeUnused(at *Snapshot) {
-	if len(at.uses) > 0 || s.current[at.view] == at {
+	if at.uses > 0 || s.current[at.view] == at {
 		return
 	}
 	delete(s.open, at)

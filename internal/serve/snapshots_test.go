@@ -63,12 +63,12 @@ func TestBorrow(t *testing.T) {
 	}}
 	borrow := func(zone *time.Location, want int64) (*analytics.Warehouse, func()) {
 		t.Helper()
-		w, release, err := c.Acquire(t.Context(), zone, rights.Rights{})
+		at, release, err := c.Acquire(t.Context(), zone, rights.Rights{})
 		test.OK(t, err)
-		if n, err := countCalls(t.Context(), w); n != want || err != nil {
+		if n, err := countCalls(t.Context(), at.Warehouse); n != want || err != nil {
 			t.Errorf("%d calls, %v; want %d", n, err, want)
 		}
-		return w, release
+		return at.Warehouse, release
 	}
 	old, release := borrow(time.UTC, 2)
 	again, releaseToo := borrow(time.UTC, 2)

@@ -133,12 +133,12 @@ func (s *liveServer) open(ctx context.Context, q *request) (release func(), err 
 	if !ok {
 		return nil, errBusy
 	}
-	warehouse, free, err := s.Snapshots.Acquire(ctx, q.zone, q.reader.rights)
+	at, free, err := s.Snapshots.Acquire(ctx, q.zone, q.reader.rights)
 	if err != nil {
 		leave()
 		return nil, err
 	}
-	q.warehouse = warehouse
+	q.warehouse = at.Warehouse
 	return func() { free(); leave() }, nil
 }
 
