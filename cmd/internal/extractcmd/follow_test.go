@@ -22,6 +22,7 @@ import (
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -275,6 +276,7 @@ func TestFollowFails(t *testing.T) {
 // Transcripts that the service has only some time after a call's end are fetched with few extra
 // requests, although nightly runs would wait for half an hour.
 func TestFollowLateTranscripts(t *testing.T) {
+	longtest.Only(t) // it follows by the real clock; TestTranscriptMayComeLate in calls has the pauses
 	f := newFollowed(t)
 	f.run()
 	late := int64(0)
