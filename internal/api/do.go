@@ -20,8 +20,9 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 		return c.optional(ctx, &r, accept)
 	}
 	var waits backoff.BackOff
-	strays := 0 // in a row
+	stray := false // the last answer may have been
 	for attempt, retry := 1, false; ; retry = true {
+		began := time.Now()
 		_, f, err := c.attempt(ctx, &r, retry, accept)
 		switch {
 		case err != nil:
@@ -32,7 +33,7 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 		case f.Canceled():
 			return f, nil
 		}
-		if err := c.health.bad(ctx, f, &c.cfg, c.base); err != nil {
+		if err := c.health.bad(f, &c.cfg, c.base); err != nil {
 			return f, err
 		}
 		c.log.Debug("attempt failed", "kind", r.Kind, "attempt", attempt, "failure", f)
@@ -47,17 +48,16 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 		if err := ctx.Err(); err != nil {
 			return &RequestError{rule: canceled, Err: err}, nil
 		}
-		if strays++; !c.stray(f) {
-			strays = 0
-		}
+		again := c.stray(f) && !stray
+		stray = again
 		tries := rule.attempts(r.Kind)
 		switch {
 		case tries == always:
-		case f.wait >= 2*c.cfg.DownAfter, strays != 1 && attempt >= tries:
-			return f, c.consequence(ctx, &r, f)
-		case strays == 1:
-			if err := c.strayed(ctx, &r, f); err != nil {
-				return f, err
+		case f.wait >= 2*c.cfg.DownAfter, !again && attempt >= tries:
+			return f, c.consequence(ctx, &r, f, began)
+		case again:
+			if err := sleep(ctx, max(strayPause, f.pause())); err != nil {
+				return &RequestError{rule: canceled, Err: err}, nil
 			}
 			continue
 		default:
@@ -85,7 +85,7 @@ func (c *Client) Once(ctx context.Context, r Request, accept func(*Answer) error
 	case f.Status == 0:
 		return &UnreachableError{BaseURL: c.base, Tries: 1, Err: f.Err}
 	}
-	if err := c.consequence(ctx, &r, f); err != nil {
+	if err := c.consequence(ctx, &r, f, time.Now()); err != nil {
 		return err
 	}
 	return f
@@ -138,23 +138,9 @@ func (c *Client) stray(f *RequestError) bool {
 	return (f.rule.stray == unclear || f.rule.stray == foreign && !f.contract) && c.health.everWorked()
 }
 
-// strayed pauses before a request is repeated after a stray answer. If a record's answer refuses the
-// key, others must be accepted first. Its error ends the run.
-func (c *Client) strayed(ctx context.Context, r *Request, f *RequestError) error {
-	refused, refusesKey := time.Now(), f.rule.then[0] == stopKey
-	r.Priority = Newest
-	if refusesKey && c.health.mayDoubtKey() {
-		c.budget.hold(keyPause) // nothing is sent with a key that may have been revoked
-	}
-	if err := sleep(ctx, max(strayPause, f.pause())); err != nil || !refusesKey || !r.Kind.deferrable() {
-		return nil // a canceled request fails at its next attempt
-	}
-	_, err := c.verifyService(ctx, refused, nil)
-	return err
-}
-
-// consequence returns the consequence of a failure that is not retried. Its error ends the run.
-func (c *Client) consequence(ctx context.Context, r *Request, f *RequestError) error {
+// consequence returns the consequence of a failure that is not retried, of an attempt that began at a
+// time. Its error ends the run.
+func (c *Client) consequence(ctx context.Context, r *Request, f *RequestError, began time.Time) error {
 	f.Then, f.CursorLost = f.rule.after(r.Kind), f.rule.cursor
 	instead := SetAside
 	if !r.Kind.deferrable() {
@@ -166,7 +152,7 @@ func (c *Client) consequence(ctx context.Context, r *Request, f *RequestError) e
 	case then == stopKey, then == askList:
 		// A refused key stops the run. One refused record, or optional list, must not stop it every night.
 		f.Then = instead
-		_, err := c.verifyService(ctx, time.Now().Add(-keyGood), nil)
+		_, err := c.verifyService(ctx, began, nil)
 		return err
 	case then == stopAddress && r.Stream == nil && !c.health.everWorked():
 		if f.contract && f.code != "" { // whoever answers like this is the service

@@ -94,22 +94,16 @@ type ServiceDownError struct {
 	Failures int           // in a row; 0: the first request was refused, for a reason that the service states
 	For      time.Duration // since the last good answer
 	// Wait is how long the service asks to wait, if that is too long, and Until is when that ends.
-	// MaxDown is the maximum time that a run continues without a good answer. AfterEnd: only the
-	// run's time limit ends sooner.
+	// MaxDown is the maximum time that a run continues without a good answer.
 	Wait, MaxDown time.Duration
 	Until         time.Time
-	AfterEnd      bool
 	Err           error // the last failure
 }
 
 func (e *ServiceDownError) Error() string {
 	if e.Wait > 0 {
-		longer := fmt.Sprintf("longer than a run continues without a successful response (%v)", e.MaxDown)
-		if e.AfterEnd {
-			longer = "after the time limit of the run"
-		}
-		return fmt.Sprintf("the service requests a wait until %s (%v), %s: %v", e.Until.UTC().Format("2006-01-02 15:04:05 UTC"),
-			e.Wait.Round(time.Second), longer, e.Err)
+		return fmt.Sprintf("the service requests a wait until %s (%v), longer than a run continues without a successful response (%v): %v",
+			e.Until.UTC().Format("2006-01-02 15:04:05 UTC"), e.Wait.Round(time.Second), e.MaxDown, e.Err)
 	}
 	if e.Failures == 0 {
 		return fmt.Sprintf("the service refuses %v", e.Err)

@@ -73,40 +73,35 @@ const (
 	unclear               // elsewhere, whatever its form
 )
 
-const (
-	// strayPause is the pause before a stray answer's request is repeated.
-	strayPause = 2 * time.Second
-	// keyPause is how long nothing is sent after the key was refused. It is longer than strayPause, so
-	// that the repeated request, or the probe, is the first to be sent.
-	keyPause = strayPause + time.Second/4
-)
+// strayPause is the pause before a stray answer's request is repeated.
+const strayPause = 2 * time.Second
 
 // The table of failures. Two rules override it. If there was never an answer, the run soon stops
 // (*UnreachableError, *CertificateError). If there is no good answer for a long time, it stops too
 // (*ServiceDownError).
 var (
 	badRequest = &rule{name: "400 bad request", statuses: []int{400}, tries: [2]int{1, 1}, then: [2]Then{Simplify, SetAside}, cursor: true,
-		stray: foreign, pause: strayPause}
+		stray: foreign}
 	unauthorized = &rule{name: "401 unauthorized", statuses: []int{401}, tries: [2]int{1, 1}, then: [2]Then{stopKey, askList},
-		stray: unclear, pause: strayPause}
+		stray: unclear}
 	forbidden = &rule{name: "403 forbidden", statuses: []int{403}, tries: [2]int{1, 1}, then: [2]Then{stopKey, askList},
-		stray: unclear, pause: strayPause, budget: hold(0)} // some services limit requests with it
+		stray: unclear, budget: hold(0)} // some services limit requests with it
 	notFound = &rule{name: "404 not found", statuses: []int{404}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, Missing}, cursor: true,
-		stray: foreign, pause: strayPause}
+		stray: foreign}
 	conflict = &rule{name: "409 conflict", statuses: []int{409}, tries: [2]int{5, 3}, then: [2]Then{EndList, SetAside},
 		pause: 2 * time.Second}
 	cursorGone = &rule{statuses: []int{410}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, cursor: true,
-		stray: foreign, pause: strayPause}
+		stray: foreign}
 	rateLimited = &rule{name: "429 rate limited", statuses: []int{429}, tries: [2]int{always, always},
 		budget: (*budget).limited, count: limited}
 	serverError = &rule{name: "500 server error", tries: [2]int{8, 4}, then: [2]Then{EndList, SetAside}, pause: time.Second, outage: true,
 		budget: hold(0)}
 	unavailable = &rule{statuses: []int{502, 503, 504}, tries: [2]int{8, 5}, then: [2]Then{EndList, SetAside}, pause: 2 * time.Second,
 		outage: true, budget: hold(0)}
-	redirected   = &rule{tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, stray: unclear, pause: strayPause, outage: true}
-	refusedValue = &rule{statuses: []int{422}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, stray: foreign, pause: strayPause}
+	redirected   = &rule{tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, stray: unclear, outage: true}
+	refusedValue = &rule{statuses: []int{422}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, stray: foreign}
 	// 201 to 299, and 4xx without a rule.
-	otherStatus = &rule{tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, stray: unclear, pause: strayPause, outage: true}
+	otherStatus = &rule{tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, stray: unclear, outage: true}
 	timedOut    = &rule{name: "no answer in time", statuses: []int{408}, tries: [2]int{6, 3}, then: [2]Then{EndList, SetAside},
 		pause: time.Second, outage: true, count: network}
 	noConnection = &rule{name: "no connection, or lost", tries: [2]int{8, 4}, then: [2]Then{EndList, SetAside}, pause: time.Second,

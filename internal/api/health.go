@@ -25,7 +25,6 @@ type health struct {
 	heard    bool      // there was an answer, good or not
 	worked   bool      // there was a good answer
 	last     *RequestError
-	doubted  time.Time // when mayDoubtKey last returned true
 }
 
 func newHealth() *health {
@@ -46,18 +45,6 @@ func (h *health) goodSince(t time.Time) bool {
 	return h.worked && h.lastGood.After(t)
 }
 
-// mayDoubtKey reports whether the key has not been in doubt for some time. A record that is always refused
-// must not stop all requests again and again.
-func (h *health) mayDoubtKey() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	long := time.Since(h.doubted) >= keyGood
-	if long {
-		h.doubted = time.Now()
-	}
-	return long
-}
-
 // everWorked reports whether there ever was a good answer.
 func (h *health) everWorked() bool {
 	h.mu.Lock()
@@ -67,7 +54,7 @@ func (h *health) everWorked() bool {
 
 // bad counts a failed attempt. It returns the error that ends the run when the service counts as
 // unreachable or down, or the run does not last as long as the wait that the failure asks for.
-func (h *health) bad(ctx context.Context, f *RequestError, cfg *Config, base string) error {
+func (h *health) bad(f *RequestError, cfg *Config, base string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
@@ -94,13 +81,8 @@ func (h *health) bad(ctx context.Context, f *RequestError, cfg *Config, base str
 	if f.rule.budget != nil {
 		wait = f.wait
 	}
-	down := &ServiceDownError{Failures: h.failures, For: now.Sub(h.firstBad), MaxDown: maxDown, Wait: wait, Until: f.until, Err: f}
 	if now.Add(wait).Sub(h.firstBad) >= maxDown {
-		return down
-	}
-	if end, limited := ctx.Deadline(); limited && wait > 0 && now.Add(wait).After(end) {
-		down.AfterEnd = true
-		return down
+		return &ServiceDownError{Failures: h.failures, For: now.Sub(h.firstBad), MaxDown: maxDown, Wait: wait, Until: f.until, Err: f}
 	}
 	return nil
 }
@@ -172,12 +154,12 @@ func (c *Client) verifyService(ctx context.Context, since time.Time, row *health
 		case f != nil && f.Canceled():
 			return false, nil
 		case f != nil && f.rule.after(Page) == stopKey:
-			return false, c.consequence(ctx, &c.cfg.Probe, f)
+			return false, c.consequence(ctx, &c.cfg.Probe, f, time.Now())
 		case f == nil || !f.doubtful():
 			last = look{time.Now(), down}
 			return !down, nil
 		}
-		if err := row.bad(ctx, f, &c.cfg, c.base); err != nil {
+		if err := row.bad(f, &c.cfg, c.base); err != nil {
 			return false, err
 		}
 		if f.rule.outage {
@@ -202,9 +184,6 @@ func (c *Client) probe(ctx context.Context) *RequestError {
 	f := send()
 	if f == nil || !c.stray(f) {
 		return f
-	}
-	if f.rule.then[0] == stopKey {
-		c.budget.hold(keyPause)
 	}
 	if err := sleep(ctx, strayPause); err != nil {
 		return &RequestError{rule: canceled, Err: err}

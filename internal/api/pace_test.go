@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -127,7 +126,7 @@ func TestLongWaits(t *testing.T) {
 					_, err := c.Do(t.Context(), Request{Path: "/", Kind: Page}, ok)
 					down, isDown := errors.AsType[*ServiceDownError](err)
 					until := theirs.Add(wait)
-					if !isDown || n != 1 || down.Wait != wait || down.AfterEnd || down.Until.Sub(until).Abs() > time.Second ||
+					if !isDown || n != 1 || down.Wait != wait || down.Until.Sub(until).Abs() > time.Second ||
 						!strings.Contains(err.Error(), down.Until.UTC().Format("2006-01-02 15:04:05 UTC")) {
 						t.Errorf("%d, %s: %v after %d requests, want a wait of %v until %v", status, value, err, n, wait, until)
 					}
@@ -135,24 +134,6 @@ func TestLongWaits(t *testing.T) {
 			}
 		}
 	}
-}
-
-// A wait may also end after the run's own time limit.
-func TestWaitBeyondTheTimeLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := 0
-		tr := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			n++
-			w.Header().Set("Retry-After", "70")
-			w.WriteHeader(http.StatusTooManyRequests)
-		}))
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-		defer cancel()
-		_, err := tester(t, tr, nil).Do(ctx, Request{Path: "/", Kind: Page}, ok)
-		if down, isDown := errors.AsType[*ServiceDownError](err); !isDown || !down.AfterEnd || n != 2 || ctx.Err() != nil {
-			t.Errorf("%v after %d requests", err, n)
-		}
-	})
 }
 
 // A wait for one request, such as a conflict's, holds back no other, and ends no run.

@@ -37,8 +37,6 @@ const (
 	// streamRefusals is the number of consecutive 429s that end a stream if others have good
 	// answers.
 	streamRefusals = 3
-	// keyGood is how long a key counts as accepted after a good answer.
-	keyGood = time.Minute
 	// maxUncounted is the maximum number of a request's failures that are attributed to the whole
 	// service.
 	maxUncounted = 20
@@ -197,7 +195,8 @@ func (c *Client) optional(ctx context.Context, r *Request, accept func(*Answer) 
 				s.end(f)
 				c.limitsOne.Store(c.limitsOne.Load() || f.rule == rateLimited)
 			}
-			return f, c.consequence(ctx, r, f)
+			_, since := s.row()
+			return f, c.consequence(ctx, r, f, since)
 		}
 		s.spend(pause, f)
 		if err := sleep(ctx, pause); err != nil {

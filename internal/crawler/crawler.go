@@ -147,11 +147,6 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	if clock := (*api.ClockError)(nil); errors.As(err, &clock) {
 		return c.Report(), err // there is nothing to commit
 	}
-	down, early := errors.AsType[*api.ServiceDownError](err)
-	if early = early && down.AfterEnd; early { // the time limit would be reached by waiting
-		c.meter.problem(down.Error())
-		err = nil
-	}
 	cctx, done := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer done()
 	err = errors.Join(err, c.checkpoint(cctx, true))
@@ -162,7 +157,7 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	if n := r.Unaccounted(); n != 0 {
 		c.log.Error("listed calls are neither stored nor set aside", "calls", n)
 	}
-	if early || rctx.Err() != nil {
+	if rctx.Err() != nil {
 		r.DeadlineHit = ctx.Err() == nil
 		r.Interrupted = !r.DeadlineHit
 	}

@@ -303,7 +303,7 @@ func TestKeyRevoked(t *testing.T) {
 			if !isIt || e.Status != code || e.Code != "REFUSED" || e.KeySource != "TEST_KEY" {
 				t.Fatalf("error %v", err)
 			}
-			if s.n > 106 { // each worker's request, and two for the list
+			if s.n > 112 { // each worker's requests, and two for the list
 				t.Errorf("%d requests after the first refusal", s.n-101)
 			}
 			if got := len(store.details); got != 94 || store.commits != 2 || r.DetailsFetched != 94 {
