@@ -112,16 +112,13 @@ func (c *Crawler) newRecordings() *recordingCrawl {
 	return r
 }
 
-// ArchiveRecordings archives the recordings due as of each commit of the store until ctx is done;
-// with once, only those due now. It does nothing else, and is for a crawler whose Run is not
-// called.
-func (c *Crawler) ArchiveRecordings(ctx context.Context, once bool) error {
+// ArchiveRecordings archives the recordings that are due. It does nothing else, and is for a crawler
+// whose Run is not called.
+func (c *Crawler) ArchiveRecordings(ctx context.Context) error {
 	c.meter.update(func(p *Report) { p.Phase = Archiving })
-	c.listed.Fire() // it does not wait for a list
-	over := newSignal()
-	if once {
-		over.Fire()
-	}
+	c.listed.Fire()     // it does not wait for a list
+	over := newSignal() // no commit makes more of them due
+	over.Fire()
 	return c.recordings.run(ctx, over)
 }
 

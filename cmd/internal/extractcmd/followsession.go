@@ -14,8 +14,6 @@ import (
 )
 
 const (
-	// pruneEvery is the interval between prunes of the archive of recordings.
-	pruneEvery = time.Hour
 	// fetchFor is the maximum time spent fetching records before the next poll or commit.
 	fetchFor = time.Minute
 	// downAfter is how long a request is retried while the service fails. It is short because polls
@@ -31,11 +29,8 @@ type session struct {
 	polled  time.Time // when the last poll began
 	pollAt  time.Time // the next poll
 	fetched time.Time // when due records were last fetched
-	pruned  time.Time // time of the last prune
-
-	archiving <-chan error // receives the archiver's result; nil: it has ended or was never started
-	beat      time.Time    // when metrics were last written
-	state     disk.Follow
+	beat    time.Time // when metrics were last written
+	state   disk.Follow
 }
 
 // session follows until the next sweep, or until ctx is done.
@@ -51,34 +46,11 @@ func (f *follower) session(ctx context.Context, sweep time.Time) error {
 		f.locked = true
 		err := s.prepare(ctx)
 		if err == nil {
-			stop := s.archive(ctx)
 			err = s.loop(ctx, sweep)
-			if aerr := stop(); err == nil {
-				err = explain(aerr)
-			}
 			s.crawler.Close()
 		}
 		return s.end(err)
 	})
-}
-
-// archive starts archiving recordings as their calls are committed, in the background. The returned
-// function stops it.
-func (s *session) archive(ctx context.Context) (stop func() error) {
-	if s.cfg.Recordings == nil {
-		return func() error { return nil }
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	s.archiving = done
-	go func() { done <- s.crawler.ArchiveRecordings(ctx, false) }()
-	return func() error {
-		cancel()
-		if s.archiving == nil { // archiving has ended, and the loop has received its result
-			return nil
-		}
-		return <-done
-	}
 }
 
 // prepare creates the crawler.
@@ -90,7 +62,7 @@ func (s *session) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.cfg.Resources, s.cfg.Transcripts, s.cfg.MaxDuration = nil, crawler.FromV3, 0 // left to sweeps
+	s.cfg.Resources, s.cfg.Transcripts, s.cfg.MaxDuration, s.Recordings = nil, crawler.FromV3, 0, recordingsOff // left to sweeps
 	s.cfg.DownAfter = downAfter
 	return s.connect(ctx, func() bool { return false })
 }
@@ -125,11 +97,6 @@ func (s *session) loop(ctx context.Context, sweep time.Time) error {
 		}
 		select {
 		case <-tick.C:
-		case err := <-s.archiving:
-			s.archiving = nil
-			if err != nil {
-				return explain(err)
-			}
 		case <-ctx.Done():
 		}
 	}
@@ -209,25 +176,6 @@ func (s *session) commit(ctx context.Context) error {
 		return err
 	}
 	alert(ctx, s.settings, s.log, followTimeout)
-	return s.pruneArchive(ctx)
-}
-
-// pruneArchive prunes the archive of recordings. A failed deletion is only a warning.
-func (s *session) pruneArchive(ctx context.Context) error {
-	now := s.Now()
-	if now.Sub(s.pruned) < pruneEvery {
-		return nil
-	}
-	s.pruned = now
-	if err := s.setRetention(now); err != nil {
-		return err
-	}
-	if err := s.prune(ctx); err != nil {
-		return err
-	}
-	if s.undeleted != nil {
-		s.log.Warn("some recordings could not be deleted", "error", s.undeleted)
-	}
 	return nil
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 const recordingsAbout = `recordings stores the audio of calls in the archive that --recordings names, newest first. extract run
-and extract follow also do this, so the command is needed only if they ran out of time, or for a
+and the nightly sweep of extract follow also do this, so the command is needed only if they ran out of time, or for a
 separate schedule. It lists no calls; it sends requests to the service only to replace expired links,
 one request each.
 
@@ -117,7 +117,7 @@ func (j *job) archive(ctx context.Context, screen *screen) error {
 		rctx, cancel = context.WithTimeout(ctx, cfg.MaxDuration)
 		defer cancel()
 	}
-	err := j.crawler.ArchiveRecordings(rctx, true)
+	err := j.crawler.ArchiveRecordings(rctx)
 	stop()
 	if serr := j.w.Settle(); err == nil {
 		err = serr
