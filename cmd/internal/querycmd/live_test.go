@@ -163,9 +163,9 @@ func TestNumbersLeadToTheirCalls(t *testing.T) {
 			continue
 		}
 		body := s.must(address)
-		parts := []string{"reasons", "agents"}
+		parts := []string{"reasons", "ends", "agents"}
 		if strings.Contains(address, "agent=") { // the page of an agent lists no others
-			parts = parts[:1]
+			parts = parts[:2]
 		}
 		for _, id := range parts {
 			lines := lineRE.FindAllStringSubmatch(part(t, body, id), -1)
@@ -179,7 +179,7 @@ func TestNumbersLeadToTheirCalls(t *testing.T) {
 				number := dataRE.FindAllStringSubmatch(l[0], -1)
 				want := 0 // a day without calls has no number
 				if len(number) > 0 {
-					want, _ = strconv.Atoi(number[map[string]int{"reasons": 1}[id]][1])
+					want, _ = strconv.Atoi(number[map[string]int{"reasons": 1, "ends": 2}[id]][1])
 				}
 				if got := s.rows(html.UnescapeString(l[1])); got != want || !strings.Contains(l[1], "since=2024-11-01") {
 					t.Errorf("%s: %s counts %d calls, and %s lists %d", address, id, want, l[1], got)

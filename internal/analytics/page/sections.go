@@ -159,10 +159,10 @@ func (p *page) ends(a *answer) *section {
 		head{Text: "calls", Column: "calls"})
 	for _, row := range a.rows {
 		l := a.line(row, "outcome")
-		l.Link = a.calls(map[string]string{"outcome": l.Key})
 		l.Cells = a.cells(row, "kind", "share_percent", "calls")
 		l.Cells[1].HasBar, l.Cells[1].Bar = true, float(row[a.index("share_percent")])
 		kind := l.Cells[0].Exact
+		l.Link = a.calls(map[string]string{"outcome": l.Key, "outcome_kind": kind})
 		if l.Cells[0].Text = p.l.Word("kind", kind); l.Cells[0].Text == kind { // unknown words have a prefix
 			for _, of := range []string{"reason", "status"} {
 				if word, ok := strings.CutPrefix(kind, of+" "); ok {
