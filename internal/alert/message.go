@@ -21,7 +21,7 @@ const (
 // one evaluation.
 type Message struct {
 	ID        string    `json:"id"` // the same for every attempt
-	Channel   string    `json:"channel"`
+	Channel   string    `json:"channel,omitempty"`
 	Event     Event     `json:"event"`
 	Source    string    `json:"source,omitempty"` // source of the calls: the title of the rules, or the profile
 	Rule      string    `json:"rule"`

@@ -89,17 +89,13 @@ func send(client *http.Client, req *http.Request) ([]byte, error) {
 
 // payload returns the body of a webhook.
 func payload(m *alert.Message) any {
+	body := *m
+	body.Channel, body.Error = "", ""
 	return struct {
-		Version   int          `json:"version"`
-		ID        string       `json:"id"`
-		Event     alert.Event  `json:"event"`
-		Source    string       `json:"source,omitempty"`
-		Rule      string       `json:"rule"`
-		Condition string       `json:"condition"`
-		Title     string       `json:"title"`
-		At        time.Time    `json:"at"`
-		Items     []alert.Item `json:"items"`
-	}{1, m.ID, m.Event, m.Source, m.Rule, m.Condition, m.Title(), m.At, m.Items}
+		Version int    `json:"version"`
+		Title   string `json:"title"`
+		*alert.Message
+	}{1, m.Title(), &body}
 }
 
 // slack escapes foreign names, so that they cannot create links or mentions.

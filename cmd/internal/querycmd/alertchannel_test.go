@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ type posted struct {
 // server records requests. It answers with the given statuses in turn, then with 200.
 func server(t *testing.T, statuses ...int) (*httptest.Server, *[]posted) {
 	var got []posted
+	_ = known()
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		got = append(got, posted{r.Header.Clone(), body})
@@ -46,10 +48,8 @@ func server(t *testing.T, statuses ...int) (*httptest.Server, *[]posted) {
 	return s, &got
 }
 
-// known are the certificates of httptest, which this process trusts, for 127.0.0.1.
-var known = trusted()
-
-func trusted() []tls.Certificate {
+// known returns the certificates of httptest, for 127.0.0.1, and makes this process trust them.
+var known = sync.OnceValue(func() []tls.Certificate {
 	s := httptest.NewTLSServer(nil)
 	defer s.Close()
 	dir, err := os.MkdirTemp("", "authority")
@@ -65,7 +65,7 @@ func trusted() []tls.Certificate {
 		panic(err)
 	}
 	return s.TLS.Certificates
-}
+})
 
 // message returns a message about two groups, whose names contain markup.
 func message() *alert.Message {

@@ -269,7 +269,7 @@ func (r *alertRule) changed(row ruleRow, v float64, out *alert.Reading) bool {
 // describe adds a row's group to a reading: its name, and the command that lists its calls.
 func (e *evaluator) describe(r *alertRule, p question.Params, row ruleRow, out *alert.Reading) {
 	loc := e.w.Location()
-	agent, where := r.Agent, slices.Clone(r.Where)
+	counted := question.Params{Where: r.Where}
 	var key, names []string
 	add := func(column, dimension string) {
 		v := row.values[column]
@@ -282,11 +282,8 @@ func (e *evaluator) describe(r *alertRule, p question.Params, row ruleRow, out *
 		if column != "unit" {
 			names = append(names, strings.ReplaceAll(strings.TrimSuffix(column, "_id"), "_", " ")+" "+name)
 		}
-		switch {
-		case dimension == "agent" && v != nil:
-			agent = id
-		case dimension != "":
-			where = append(where, dimension+"="+id)
+		if dimension != "" {
+			counted = counted.Only(dimension, id)
 		}
 	}
 	for i, column := range row.keys {
@@ -304,18 +301,21 @@ func (e *evaluator) describe(r *alertRule, p question.Params, row ruleRow, out *
 	out.Key = strings.Join(key, "\n")
 	i := &out.Item
 	i.Group, i.From, i.To = strings.Join(names, ", "), p.Since.In(loc), p.Until.In(loc)
-	since, until := moment(p.Since, loc), moment(p.Until, loc)
-	parts := []string{"query", "calls", "--since", since, "--until", until, "--tz", loc.String()}
-	v := url.Values{"since": {since}, "until": {until}, "tz": {loc.String()}}
-	if agent != "" {
-		parts = append(parts, "--agent", words.Shell(agent))
-		v.Set("agent", agent)
+	v := url.Values{}
+	i.Command = "query calls"
+	flag := func(name, text string) {
+		if text != "" {
+			i.Command += " --" + name + " " + words.Shell(text)
+			v.Add(name, text)
+		}
 	}
-	for _, c := range where {
-		parts = append(parts, "--where", words.Shell(c))
-		v.Add("where", c)
+	flag("since", moment(p.Since, loc))
+	flag("until", moment(p.Until, loc))
+	flag("tz", loc.String())
+	flag("agent", r.Agent)
+	for _, c := range counted.Where {
+		flag("where", c)
 	}
-	i.Command = strings.Join(parts, " ")
 	if e.page != "" {
 		i.Link = strings.TrimSuffix(e.page, "/") + "/calls?" + v.Encode()
 	}

@@ -77,9 +77,9 @@ func (o *office) serve(t *testing.T, how string) (address string) {
 	test.OK(t, err)
 	switch how {
 	case startTLS:
-		s.TLSConfig = &tls.Config{Certificates: known}
+		s.TLSConfig = &tls.Config{Certificates: known()}
 	case useTLS:
-		l = tls.NewListener(l, &tls.Config{Certificates: known})
+		l = tls.NewListener(l, &tls.Config{Certificates: known()})
 	case noTLS:
 		s.AllowInsecureAuth = true
 	}

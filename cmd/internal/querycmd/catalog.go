@@ -106,7 +106,7 @@ func (a *app) makeCatalog(ctx context.Context) error {
 	if path, err = filepath.Abs(path); err != nil {
 		return answer.Unwritable(a.Output, err)
 	}
-	warehouse := root(snap)
+	warehouse := snap.Root()
 	if err := replaceable(ctx, warehouse, path); err != nil {
 		return err
 	}

@@ -23,7 +23,6 @@ import (
 // checking is one run of query check.
 type checking struct {
 	*app
-	show   int // number of faulty rows shown per test
 	maxAge time.Duration
 }
 
@@ -36,15 +35,16 @@ func (a *app) checkCommand() *cobra.Command {
 
 Exit codes: 0 if no test fails (warnings do not count), 3 if one fails.`,
 		Example: `  query check
-  query check --show 10
   query check freshness --max-age 26h`,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}
 	f := cmd.Flags()
-	f.IntVar(&c.show, "show", 3, "show at most `N` rows of each failed test; 0 for none")
 	cli.SpanVar(f, &c.maxAge, "max-age", 26*time.Hour, "maximum age of the last successful run, for the test freshness")
 	return cmd
 }
+
+// shownRows is the number of faulty rows shown of a failed test.
+const shownRows = 10
 
 // verdict is the result of a test.
 type verdict struct {
@@ -55,8 +55,8 @@ type verdict struct {
 }
 
 func (c *checking) run(ctx context.Context, names []string) (err error) {
-	if c.show < 0 || c.maxAge < 0 {
-		return cli.Usage("run: query check --help", "--show and --max-age must not be negative")
+	if c.maxAge < 0 {
+		return cli.Usage("run: query check --help", "--max-age must not be negative")
 	}
 	if _, err := c.OutputFormat(); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (c *checking) test(ctx context.Context, w *analytics.Warehouse, v *verdict)
 	}
 	defer rows.Close()
 	v.columns = rows.Columns()
-	for len(v.rows) < c.show {
+	for len(v.rows) < shownRows {
 		row, err := rows.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			return nil

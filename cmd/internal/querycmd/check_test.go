@@ -98,11 +98,11 @@ func TestChecksOfOurs(t *testing.T) {
 	if got := checks(t, cli.ExitOK, "unknown_status", "start_in_future"); got["unknown_status"].Violations != 1 {
 		t.Errorf("warnings: %v", got)
 	}
-	if r := run(t, "", "check", "--show", "1"); r.code != cli.ExitIncomplete || !strings.Contains(r.out, "items_without_call: first 1 of 2 rows\n") ||
+	if r := run(t, "", "check"); r.code != cli.ExitIncomplete || !strings.Contains(r.out, "items_without_call: first 2 of 2 rows\n") ||
 		!strings.Contains(r.stderr, " of 12 tests failed: ") {
 		t.Error(r)
 	}
-	for _, args := range []string{"no_such_test", "--show -1"} {
+	for _, args := range []string{"no_such_test", "--max-age -1h"} {
 		run(t, "", append([]string{"check"}, strings.Fields(args)...)...).exits(t, cli.ExitUsage)
 	}
 }

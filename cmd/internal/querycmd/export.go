@@ -24,7 +24,6 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/question"
-	"callhouse/internal/layout"
 	"callhouse/internal/scratch"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
@@ -270,7 +269,11 @@ func (e *exporter) run(ctx context.Context) (m *exported, err error) {
 
 func (e *exporter) fill(ctx context.Context, dir string) (*exported, error) {
 	snap := e.w.Snapshot()
-	m := &exported{ExportVersion: exportVersion, Warehouse: root(snap), Snapshot: snap.Manifest.Snapshot, RunID: snap.Manifest.RunID,
+	root, err := filepath.Abs(snap.Root())
+	if err != nil {
+		return nil, err
+	}
+	m := &exported{ExportVersion: exportVersion, Warehouse: root, Snapshot: snap.Manifest.Snapshot, RunID: snap.Manifest.RunID,
 		CommittedAt: snap.Manifest.CommittedAt, ExportedAt: e.now.UTC().Truncate(time.Second), Program: "query " + cli.Version(),
 		Format: string(e.format), Zone: e.loc.String(), Since: bound(e.params.Since), Until: bound(e.params.Until),
 		Agent: e.params.Agent, By: e.params.By, Where: e.params.Where,
@@ -364,12 +367,6 @@ func (e *exporter) file(ctx context.Context, dir, name string, rows *analytics.R
 	}
 	f.Rows, f.Bytes, f.SHA256 = r.Rows, info.Size(), hex.EncodeToString(sum.Sum(nil))
 	return f, nil
-}
-
-// root returns the warehouse folder of a snapshot.
-func root(snap *layout.Snapshot) string {
-	path, _ := filepath.Abs(filepath.Dir(filepath.Dir(snap.Dir))) // fails in a removed folder
-	return path
 }
 
 func bound(t time.Time) *time.Time {
