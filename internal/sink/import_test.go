@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"callhouse/internal/calls"
+	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
 	"callhouse/internal/wire"
@@ -140,11 +141,13 @@ func TestImportUndoesNothing(t *testing.T) {
 	}
 }
 
+var ages = longtest.Int("ages", 10, 100, "how many histories TestImportOfAnyAge tries")
+
 // Whatever dumps of several ages have, of one call and in any order, in one import or several, the
 // call is in its place, and no end or start that was known is lost.
 func TestImportOfAnyAge(t *testing.T) {
 	day := testDay.UnixMilli() - 96*3_600_000
-	for seed := range 30 {
+	for seed := range *ages {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		pick := func(of ...string) string { return of[r.IntN(len(of))] }
 		body := func() string {

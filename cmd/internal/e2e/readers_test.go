@@ -3,12 +3,11 @@
 package e2e
 
 import (
+	"bytes"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +24,7 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+	"pgregory.net/rapid"
 
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
@@ -33,6 +33,7 @@ import (
 	"callhouse/internal/sink"
 	"callhouse/internal/test"
 	"callhouse/internal/wire"
+	"callhouse/internal/wire/wiretest"
 )
 
 // Stock readers open the files, and read every row and the declared types.
@@ -148,109 +149,6 @@ func arrowType(t schema.Type) string {
 	return "?"
 }
 
-// hostile generates unlikely JSON.
-type hostile struct{ *rand.Rand }
-
-func (h hostile) one(of ...string) string { return of[h.IntN(len(of))] }
-
-func (h hostile) text() string {
-	var b strings.Builder
-	for range h.IntN(5) {
-		b.WriteString(h.one("a", "é", "한국어", "😀", `\n`, `\"`, `\\`, `\u0000`, `\u001f`, `\uFFFF`, " ", "'", ";--", "\u2028", "\u202e",
-			strings.Repeat("long ", 300)))
-	}
-	return `"` + b.String() + `"`
-}
-
-func (h hostile) number() string {
-	return h.one("0", "-0", "1", "-1.50", "12345678901234567890", "-98765432109876543210.5", "1e300", "0.1", "9007199254740993")
-}
-
-func (h hostile) any(depth int) string {
-	switch n := h.IntN(8); {
-	case n == 0:
-		return "null"
-	case n == 1:
-		return h.one("true", "false")
-	case n <= 3 || depth == 0:
-		return h.one(h.number(), h.text())
-	case n <= 5:
-		var parts []string
-		for i := range h.IntN(4) {
-			parts = append(parts, fmt.Sprintf(`"%s%d":%s`, h.one("k", "with-hyphen", "키", "", `\u0000`), i, h.any(depth-1)))
-		}
-		return "{" + strings.Join(parts, ", ") + "}"
-	}
-	var parts []string
-	for range h.IntN(4) {
-		parts = append(parts, h.any(depth-1))
-	}
-	return "[" + strings.Join(parts, ",") + "]"
-}
-
-// recording generates the outcome of a call's recording.
-func (h hostile) recording() schema.Recording {
-	words := func() string {
-		return h.one("", "a", "é 한국어 😀", "a\x00b", "';--\u2028", strings.Repeat("long ", 300))
-	}
-	return schema.Recording{State: h.one(schema.RecordingStates...), Bytes: h.Int64N(3) << h.IntN(60), SHA256: words(), Format: words(),
-		Path: words(), FetchedAt: h.Int64N(1 << 42), Reason: words(), Attempts: h.Int32N(3)}
-}
-
-// detail generates a call's own record: ordinary, with a few hostile values.
-func (h hostile) detail(id string, start int64) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, `{"id":%s,"start_at":%d`, id, start)
-	add := func(name string, usual func() string) {
-		switch h.IntN(7) {
-		case 0:
-			fmt.Fprintf(&b, `,%q:null`, name)
-		case 1:
-			fmt.Fprintf(&b, `,%q:%s`, name, h.any(2))
-		case 2: // omitted
-		default:
-			fmt.Fprintf(&b, `,%q:%s`, name, usual())
-		}
-	}
-	word := func(of ...string) func() string { return func() string { return h.one(of...) } }
-	list := func(item func() string) func() string {
-		return func() string {
-			var parts []string
-			for range h.IntN(6) {
-				parts = append(parts, item())
-			}
-			return "[" + strings.Join(parts, ",") + "]"
-		}
-	}
-	add("end_at", func() string { return strconv.FormatInt(start+h.Int64N(1e6), 10) })
-	add("status", word(`"ended"`, `"ongoing"`, `"error"`, `"not_connected"`, `""`))
-	add("disconnection_reason", word(`"user_hangup"`, `"new \u0000 reason"`))
-	add("from_number", h.text)
-	add("to_number", h.text)
-	add("agent", word(`{"agent_id":"a-1","agent_version":"v1"}`, `{"agent_id":null,"agent_version":7}`))
-	add("metadata", func() string { return h.any(4) })
-	add("dynamic_variables", func() string { return h.any(3) })
-	add("recording_url", h.text)
-	add("call_cost", func() string {
-		return `{"total_cost":` + h.one(`"200.00"`, `"-0.0001"`, `"0.1234567"`, `0.30000000000000004`, `"-99999999999999.9999"`, `"12345678901234567890"`, `7.5`, `null`) + `}`
-	})
-	add("call_analysis", func() string {
-		items := list(func() string { return `{"type":"string","name":` + h.text() + `,"value":` + h.any(3) + `}` })()
-		return `{"summary":` + h.text() + `,"user_sentiment":` + h.one(`"neutral"`, `null`, `""`) + `,"custom_analysis_data":` + items + `}`
-	})
-	add("transcript", list(func() string {
-		switch h.IntN(4) {
-		case 0:
-			return `{"role":"tool_call_invocation","tool_call_id":"t","name":"lookup","arguments":` + h.any(3) + `}`
-		case 1:
-			return h.any(2)
-		}
-		return fmt.Sprintf(`{"role":"user","content":%s,"start_at":%d,"end_at":null}`, h.text(), h.Int64N(4e12)-2e12)
-	}))
-	add("field_of_tomorrow", func() string { return h.any(4) })
-	return b.String() + "}"
-}
-
 // flat is a table as text: the values of its columns by key. Null is "null"; texts and JSON are
 // quoted exactly; times are in microseconds, decimals in units of their last place.
 type flat map[string][]string
@@ -299,22 +197,34 @@ func TestHostileValuesAreRead(t *testing.T) {
 	id := layout.RunID(now, 1)
 	w, err := sink.Open(sink.Options{Root: c.warehouse, RunID: id, Now: func() time.Time { return now }})
 	test.OK(t, err)
-	h := hostile{rand.New(rand.NewPCG(41, 0))}
-	const records = 400
-	for i := range records {
-		start := now.AddDate(0, 0, -h.IntN(45)).UnixMilli() - h.Int64N(1e7)
-		quoted := strconv.Quote(fmt.Sprintf("call %d 한 %s", i, h.one("/..", "%2F", "'", ";", "")))
-		body := h.detail(quoted, start)
-		clean, _, err := wire.Redact(schema.CallResource, []byte(body))
-		if err != nil {
-			t.Fatalf("%v in %s", err, body)
+	draw := rapid.Custom(func(t *rapid.T) []byte { return wiretest.DrawCall(t, schema.KindDetail, 20) })
+	words := []string{"", "a", "é 한국어 😀", "a\x00b", "';--\u2028", strings.Repeat("long ", 300)}
+	records := map[string]bool{}
+	var decoder calls.Decoder
+	for i := range 400 {
+		body := bytes.TrimSpace(draw.Example(i))
+		body = fmt.Appendf(body[:len(body)-1], `,"id":"call %d 한 /..%%2F';"}`, i)
+		clean, _, err := wire.Redact(schema.CallResource, body)
+		call := new(calls.Call)
+		if err == nil {
+			err = decoder.Decode(clean, schema.KindDetail, call)
 		}
-		rec := schema.Record{Kind: schema.KindDetail, FetchedAt: now.UnixMilli() - int64(i), Body: clean}
-		test.OK(t, json.Unmarshal([]byte(quoted), &rec.CallID))
-		recording := calls.Recording{CallID: rec.CallID, StartAt: schema.Some(start)}
-		outcome, err := recording.Record(h.recording(), now.UnixMilli()-int64(i))
+		callID := string(call.ID())
+		if err != nil || records[callID] {
+			continue // a random call may have no id
+		}
+		records[callID] = true
+		at := now.UnixMilli() - int64(i)
+		rec := schema.Record{Kind: schema.KindDetail, CallID: callID, FetchedAt: at, Body: clean}
+		recording := calls.Recording{CallID: callID, StartAt: call.StartAt()}
+		word := words[i%len(words)]
+		outcome, err := recording.Record(schema.Recording{State: schema.RecordingStates[i%len(schema.RecordingStates)], Bytes: int64(i) << 40,
+			SHA256: word, Format: word, Path: word, FetchedAt: at, Reason: word, Attempts: int32(i)}, at)
 		test.OK(t, err)
 		test.OK(t, errors.Join(w.Put(t.Context(), rec), w.Put(t.Context(), outcome)))
+	}
+	if len(records) < 100 {
+		t.Fatalf("only %d calls", len(records))
 	}
 	run := schema.Run{ID: id, StartedAt: now.UnixMilli(), Outcome: schema.OutcomeDone, Error: "a\x00b \"é\"", Requests: 1 << 53,
 		TotalCount: schema.Some[int64](-1), BudgetUsedPercent: schema.Some[int64](123456), DriftFields: []byte(`{"a.b: converted":3}`)}
@@ -330,7 +240,7 @@ func TestHostileValuesAreRead(t *testing.T) {
 			test.OK(t, errors.Join(err, file.Close()))
 		}
 		got := flatByDuckDB(t, current(t, c.warehouse), table)
-		if len(got) == 0 || len(got) != len(want) || table == &schema.Calls && len(got) != records {
+		if len(got) == 0 || len(got) != len(want) || table == &schema.Calls && len(got) != len(records) {
 			t.Errorf("%s: %d rows, want %d", table.Name, len(got), len(want))
 		}
 		wrong := 0
