@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 // backend has its own statements: "pid", "hang", "deaf", "die", and "rows", whose rows are large.
 type backend struct{}
 
-func (backend) Open(context.Context, string, func(string) (string, bool)) (postgres.Session, error) {
+func (backend) Open(context.Context, string, postgres.SessionSettings) (postgres.Session, error) {
 	return backend{}, nil
 }
 func (backend) Begin(context.Context) error                          { return nil }

@@ -14,9 +14,17 @@ import (
 
 // Backend runs the clients' queries.
 type Backend interface {
-	// Open begins a session of an authenticated user. setting returns the value of a setting, as SHOW
-	// does.
-	Open(ctx context.Context, user string, setting func(name string) (value string, ok bool)) (Session, error)
+	// Open begins a session of an authenticated user. settings are the session's and always
+	// current.
+	Open(ctx context.Context, user string, settings SessionSettings) (Session, error)
+}
+
+// SessionSettings are the settings of a session.
+type SessionSettings interface {
+	// Setting returns the value of a setting, as SHOW does.
+	Setting(name string) (value string, ok bool)
+	// Set changes a setting as set_config does, and returns its new value.
+	Set(ctx context.Context, name string, value *string, local bool) (string, error)
 }
 
 // Session is a client's session. One statement is prepared or begun at a time.

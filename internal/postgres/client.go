@@ -92,7 +92,7 @@ func (c *client) run(ctx context.Context) {
 // open begins the session.
 func (c *client) open(ctx context.Context) (err error) {
 	_ = c.conn.SetDeadline(time.Now().Add(loginTime))
-	if c.session, err = c.host.Backend.Open(ctx, c.User, c.known); err != nil {
+	if c.session, err = c.host.Backend.Open(ctx, c.User, c); err != nil {
 		return err
 	}
 	c.send(&pgproto3.AuthenticationOk{})

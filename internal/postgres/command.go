@@ -368,7 +368,7 @@ func (c *client) showCommand(w *words) (*command, error) {
 	if !w.end() {
 		return nil, w.wrong()
 	}
-	if _, ok := c.known(name); !ok {
+	if _, ok := c.Setting(name); !ok {
 		return nil, unknownSetting(name)
 	}
 	column := Column{Name: cmp.Or(parameters()[name].name, name), Type: TextType}

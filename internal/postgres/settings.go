@@ -57,8 +57,8 @@ type savepoint struct {
 	values
 }
 
-// known returns the value of a setting, if there is such a setting.
-func (c *client) known(name string) (string, bool) {
+// Setting implements SessionSettings.
+func (c *client) Setting(name string) (string, bool) {
 	name = strings.ToLower(name)
 	if v, ok := c.values.now[name]; ok {
 		return v, true
@@ -68,8 +68,16 @@ func (c *client) known(name string) (string, bool) {
 }
 
 func (c *client) setting(name string) string {
-	v, _ := c.known(name)
+	v, _ := c.Setting(name)
 	return v
+}
+
+// Set implements SessionSettings.
+func (c *client) Set(ctx context.Context, name string, value *string, local bool) (string, error) {
+	if err := c.set(ctx, name, value, local); err != nil {
+		return "", err
+	}
+	return c.setting(name), nil
 }
 
 // unknownSetting is the error for a name that is no setting.
@@ -159,7 +167,7 @@ func (c *client) undo() {
 // tell sends the client the reported settings that changed.
 func (c *client) tell() {
 	for _, name := range reported {
-		v, _ := c.known(name)
+		v, _ := c.Setting(name)
 		if before, ok := c.told[name]; !ok || before != v {
 			c.told[name] = v
 			c.send(&pgproto3.ParameterStatus{Name: name, Value: v})

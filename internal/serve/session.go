@@ -30,8 +30,8 @@ type Backend struct {
 }
 
 // Open implements postgres.Backend.
-func (b *Backend) Open(_ context.Context, user string, setting func(string) (string, bool)) (postgres.Session, error) {
-	s := &session{backend: b, user: user, setting: setting, zone: b.Zone, statements: map[*statement]bool{}}
+func (b *Backend) Open(_ context.Context, user string, settings postgres.SessionSettings) (postgres.Session, error) {
+	s := &session{backend: b, user: user, settings: settings, zone: b.Zone, statements: map[*statement]bool{}}
 	if b.Rights != nil {
 		var err error
 		if s.rights, err = b.Rights(user); err != nil {
@@ -44,11 +44,11 @@ func (b *Backend) Open(_ context.Context, user string, setting func(string) (str
 // session is a client's access to the warehouse. From Begin to End it holds a snapshot, with the
 // connections and statements prepared there.
 type session struct {
-	backend *Backend
-	user    string
-	rights  rights.Rights
-	setting func(name string) (value string, ok bool)
-	zone    *time.Location
+	backend  *Backend
+	user     string
+	rights   rights.Rights
+	settings postgres.SessionSettings
+	zone     *time.Location
 
 	at         *Snapshot
 	release    func()
@@ -180,7 +180,7 @@ func (st *statement) describe(ctx context.Context) error {
 		if len(names) == len(columns) && names[i] != "" {
 			name = names[i]
 		}
-		st.columns = append(st.columns, postgres.Column{Name: name, Type: postgres.TypeOf(c.Type)})
+		st.columns = append(st.columns, postgres.Column{Name: name, Type: typeOf(c.Type)})
 	}
 	return nil
 }
@@ -251,7 +251,7 @@ func (st *statement) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	st.rewritten = &dialect.Statement{User: st.s.user, Setting: st.s.setting, Types: st.types, Found: st.found}
+	st.rewritten = &dialect.Statement{User: st.s.user, Settings: st.s.settings, Types: st.types, Found: st.found}
 	stmt, err := c.Prepare(ctx, st.text, guard.Rewrite(st.rewritten.Rewrite))
 	if err != nil {
 		return err
@@ -315,6 +315,14 @@ func (st *statement) Query(ctx context.Context, args []any) (postgres.Rows, erro
 	return all, nil
 }
 
+// typeOf returns the Postgres type of a column: of one that changes a setting, that of its value.
+func typeOf(duck string) postgres.Type {
+	if duck == dialect.Sets {
+		return postgres.TextType
+	}
+	return postgres.TypeOf(duck)
+}
+
 // exact converts the values of parameters to DuckDB's inferred types.
 func (st *statement) exact(args []any) []any {
 	out := slices.Clone(args)
@@ -333,7 +341,7 @@ func (st *statement) exact(args []any) []any {
 // sameTypes checks that the columns have the described types.
 func (st *statement) sameTypes(columns []value.Column) error {
 	for i, c := range columns {
-		is, described := postgres.TypeOf(c.Type), st.columns[min(i, len(st.columns)-1)]
+		is, described := typeOf(c.Type), st.columns[min(i, len(st.columns)-1)]
 		if len(st.params) > 0 && c.Type != "NULL" && is.OID != described.Type.OID {
 			return &postgres.Error{Code: "0A000", Message: fmt.Sprintf("column %q has type %s with these values, but was described as %s",
 				described.Name, is.Name, described.Type.Name), Hint: "cast the parameters, e.g. $1::text"}
@@ -353,7 +361,31 @@ type rows struct {
 // Values implements postgres.Rows.
 func (r *rows) Values(ctx context.Context) ([]value.Value, error) {
 	row, err := r.Rows.Values(ctx)
+	if err == nil && r.st.rewritten.Changes {
+		err = r.set(ctx, row)
+	}
 	return row, r.st.s.explain(err)
+}
+
+// set changes the settings that the columns of a row name, and replaces these columns by the new values.
+func (r *rows) set(ctx context.Context, row []value.Value) error {
+	for i, c := range r.Columns() {
+		if c.Type != dialect.Sets {
+			continue
+		}
+		arguments := row[i].Nest.Values
+		var setting *string
+		if arguments[1].Kind != value.Null {
+			text := strings.Clone(arguments[1].Text) // its memory is reused
+			setting = &text
+		}
+		v, err := r.st.s.settings.Set(ctx, strings.Clone(arguments[0].Text), setting, arguments[2].Low != 0)
+		if err != nil {
+			return err
+		}
+		row[i] = value.Of(v)
+	}
+	return nil
 }
 
 // Close implements postgres.Rows.

@@ -25,9 +25,11 @@ func testSettings(t *testing.T, h *testServer) {
 		{does: "BEGIN; SET timezone = 'Asia/Tokyo'; SELECT nothing", code: "42703"},
 		{does: "BEGIN; ROLLBACK TO nothing", code: "3B001"}, {does: "BEGIN; SAVEPOINT a; RELEASE a; RELEASE a", code: "3B001"}, {does: "SAVEPOINT a", code: "25P01"},
 		{does: "BEGIN; DISCARD ALL", code: "25001"}, {does: "DISCARD PLANS; DISCARD SEQUENCES; DISCARD TEMP; SHOW application_name", shows: ""}, {does: "COMMIT PREPARED 'x'", code: "42601"}, {does: "BEGIN; COMMIT AND CHAIN", code: "42601"},
-		{does: "SELECT set_config('jit', 'off', false), set_config('bytea_output', 'hex', true), current_setting('a.b', true) IS NULL", shows: "off hex t"},
-		{does: "SELECT set_config('TimeZone', 'Asia/Tokyo', false)", code: "0A000"}, {does: "SELECT set_config(name, 'off', false) FROM pg_settings", code: "0A000"},
-		{does: "SELECT set_config('nope', 'x', false)", code: "42704"}, {does: "SELECT current_setting('nope')", code: "42704"},
+		{does: "SELECT set_config('TimeZone', 'Asia/Tokyo', false), 1; SHOW timezone; SELECT current_setting('timezone')", shows: "Asia/Tokyo 1 Asia/Tokyo Asia/Tokyo"},
+		{does: "BEGIN; SELECT set_config('timezone', 'Asia/Tokyo', true), '2026-01-01 00:00:00Z'::timestamptz; COMMIT; SHOW timezone", shows: "Asia/Tokyo 2026-01-01 09:00:00+09 UTC"},
+		{does: "SELECT set_config('my.own', 'x', false); SHOW my.own; SELECT current_setting('my.own'), coalesce(current_setting('my.other', true), '-')", shows: "x x x -"},
+		{does: "SELECT set_config(name, 'off', false) FROM pg_settings WHERE name = 'geqo'; SHOW geqo", shows: "off off"},
+		{does: "SELECT set_config('nope', 'x', false)", code: "42704"}, {does: "SELECT set_config('a.b', 'c', true)::text", code: "0A000"}, {does: "SELECT current_setting('nope')", code: "42704"},
 		{does: "SET nope = 3", code: "42704"}, {does: "RESET nope", code: "42704"}, {does: "SET statement_timeout = 'soon'", code: "22023"}, {does: "SET server_version = 3", code: "55P02"}, {does: "SET bytea_output = escape", code: "0A000"},
 		{does: `SET ROLE 'somebody'; SET ROLE "somebody"; SET SESSION AUTHORIZATION somebody; SHOW role`, shows: "somebody"}, {does: "SET ROLE other", code: "42501"},
 		{does: "SET search_path = a b", code: "42601"}, {does: "SET TRANSACTION SNAPSHOT 'x'", code: "0A000"}, {does: "NOTIFY x", code: "25006"}, {does: "SET client_encoding = 'EUC_KR'", code: "22023"},
@@ -65,7 +67,7 @@ func testSettings(t *testing.T, h *testServer) {
 	test.OK(t, err)
 	for _, want := range []string{"2025-10-09 00:00:00+00UTC", "2025-10-09 00:00:00+09Asia/Seoul", "2025-10-09 00:00:00-04America/New_York"} {
 		var got string
-		_, err := c.Exec(t.Context(), "SET timezone = '"+want[22:]+"'")
+		_, err := c.Exec(t.Context(), "SELECT set_config($1, $2, $3)", "TimeZone", want[22:], false)
 		test.OK(t, err)
 		if err := c.QueryRow(t.Context(), "s").Scan(&got); err != nil || got != want {
 			t.Errorf("%s, %v, want %s", got, err, want)

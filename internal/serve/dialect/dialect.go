@@ -14,15 +14,20 @@ import (
 	"callhouse/internal/postgres"
 )
 
+// Sets is DuckDB's type of a column that changes a setting: its name, its value, and whether it ends with
+// the transaction.
+const Sets = `STRUCT("setting_name" VARCHAR, "setting_value" VARCHAR, "setting_local" BOOLEAN)`
+
 // Statement is a statement and its context.
 type Statement struct {
-	User    string
-	Setting func(name string) (value string, ok bool)
-	Types   []uint32 // of the parameters, as declared by the client
-	Found   []string // DuckDB's types of the parameters to cast to, if known; may be shorter
+	User     string
+	Settings postgres.SessionSettings
+	Types    []uint32 // of the parameters, as declared by the client
+	Found    []string // DuckDB's types of the parameters to cast to, if known; may be shorter
 	// Set by Rewrite:
-	Names []string // Postgres' names of the columns; empty: DuckDB's
-	Reads bool     // its tree holds values of settings
+	Names   []string // Postgres' names of the columns; empty: DuckDB's
+	Reads   bool     // its tree holds values of settings
+	Changes bool     // columns of the type Sets change settings
 
 	changed bool
 	at      func(any) string
@@ -51,6 +56,7 @@ func (a *Statement) Rewrite(tree map[string]any, at func(any) string) (bool, err
 		a.guess(n)
 	}
 	a.top(statement["node"], false)
+	a.setConfig(statement["node"])
 	a.walk(statement)
 	return a.changed, a.refused
 }
@@ -103,7 +109,7 @@ func (a *Statement) walk(n any) {
 			a.function(n)
 		case "WINDOW_AGGREGATE":
 			if callee(n) == "sum" {
-				a.sum(n, argsOf(n))
+				a.sum(n)
 			}
 		case "VALUE_PARAMETER":
 			a.parameter(n)

@@ -1,11 +1,9 @@
 package dialect
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -75,10 +73,14 @@ var rewrites map[string]func(a *Statement, n node, args []any)
 func init() {
 	type rw = Statement // short for the table
 	rewrites = map[string]func(a *rw, n node, args []any){
-		"regexp_full_match": (*rw).fullMatch, "unnest": (*rw).list, "generate_series": (*rw).series, "format": (*rw).format,
-		"current_setting": (*rw).currentSetting, "set_config": (*rw).setConfig, "substring": (*rw).substring, "substr": (*rw).substr,
-		"generate_subscripts": (*rw).subscripts, "date_part": (*rw).extract, "sum": (*rw).sum, "to_char": (*rw).toChar,
-		"to_date": (*rw).toDate, "to_timestamp": (*rw).toTimestamp,
+		"regexp_full_match": (*rw).fullMatch, "unnest": func(a *rw, _ node, args []any) { a.list(args[0]) },
+		"generate_series": (*rw).series,
+		"current_setting": (*rw).currentSetting, "format": (*rw).format,
+		"substring": (*rw).substring, "substr": (*rw).substr, "generate_subscripts": (*rw).subscripts, "date_part": (*rw).datePart,
+		"set_config": func(a *rw, _ node, _ []any) {
+			a.refuse("set_config in an expression", "call it as a column of SELECT, or use SET")
+		},
+		"sum": func(a *rw, n node, _ []any) { a.sum(n) }, "to_char": (*rw).toChar, "to_date": (*rw).toDate, "to_timestamp": (*rw).toTimestamp,
 	}
 }
 
@@ -102,20 +104,19 @@ func (a *Statement) between(one, other any) string {
 	return from[:len(from)-len(to)]
 }
 
-// effective are settings with an effect, which only SET changes.
-var effective = []string{"timezone", "statement_timeout", "idle_in_transaction_session_timeout", "idle_session_timeout", "role",
-	"session_authorization", "application_name", "client_encoding", "datestyle", "intervalstyle", "bytea_output"}
-
-// setConfig leaves a setting without an effect, such as jit, as it is.
-func (a *Statement) setConfig(n node, args []any) {
-	name, isConstant := constantText(args[0])
-	now, known := a.Setting(name)
-	if to, _ := constantText(args[len(args)/2]); !isConstant || slices.Contains(effective, strings.ToLower(name)) && to != now {
-		a.refuse("set_config of "+cmp.Or(name, "a computed name"), "use SET, e.g. SET timezone = 'Asia/Seoul'")
-	} else if !known && !strings.Contains(name, ".") {
-		a.refused = &UnsupportedError{Message: fmt.Sprintf("unrecognized configuration parameter %q", name), Code: "42704"}
-	} else if len(args) == 3 {
-		a.put(n, castTo(asNode(args[1]), "VARCHAR"))
+// setConfig makes the calls of set_config among the columns a value of the type [Sets].
+func (a *Statement) setConfig(n any) {
+	for _, item := range selectOf(n) {
+		if e := asNode(item); callee(e) == "set_config" && len(argsOf(e)) == 3 {
+			call := call("", "struct_pack")
+			for i, part := range [][2]string{{"setting_name", "VARCHAR"}, {"setting_value", "VARCHAR"}, {"setting_local", "BOOLEAN"}} {
+				of := castTo(asNode(argsOf(e)[i]), part[1])
+				of["alias"] = part[0]
+				call["children"] = append(call["children"].([]any), of)
+			}
+			a.put(e, call)
+			a.Changes = true
+		}
 	}
 }
 
@@ -124,7 +125,7 @@ func (a *Statement) currentSetting(n node, args []any) {
 	if !ok {
 		return // psql lists the defaults
 	}
-	v, known := a.Setting(of)
+	v, known := a.Settings.Setting(of)
 	if a.Reads = true; !known && len(args) == 1 {
 		a.refused = &UnsupportedError{Message: fmt.Sprintf("unrecognized configuration parameter %q", of), Code: "42704"}
 	}
@@ -159,6 +160,12 @@ func (a *Statement) substring(n node, args []any) {
 func (a *Statement) subscripts(n node, args []any) {
 	if isVector(args[0]) && len(args) == 2 {
 		a.put(n, call("", "unnest", call(schemaOf, "vector_subscripts", args...)))
+	}
+}
+
+func (a *Statement) datePart(n node, args []any) {
+	if len(args) == 2 {
+		a.extract(n, args)
 	}
 }
 
@@ -230,8 +237,8 @@ func (a *Statement) isMatch(n node) bool {
 }
 
 // list converts the operand of ANY to a list if it is an untyped parameter or the text of an array.
-func (a *Statement) list(_ node, args []any) {
-	n := asNode(args[0])
+func (a *Statement) list(of any) {
+	n := asNode(of)
 	if s, ok := constantText(n); ok && strings.HasPrefix(s, "{") {
 		a.array(n)
 		a.put(n, castTo(maps.Clone(n), "VARCHAR[]"))

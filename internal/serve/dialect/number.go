@@ -7,7 +7,8 @@ import (
 
 // sum gives a sum its Postgres type: DuckDB's sum of integers has a wider type and is divided like
 // an integer.
-func (a *Statement) sum(n node, args []any) {
+func (a *Statement) sum(n node) {
+	args := argsOf(n)
 	if len(args) != 1 {
 		return
 	}
@@ -22,9 +23,6 @@ func (a *Statement) sum(n node, args []any) {
 
 // extract makes EXTRACT numeric and date_part double, as in Postgres.
 func (a *Statement) extract(n node, args []any) {
-	if len(args) != 2 {
-		return
-	}
 	inner := bare(n)
 	field, _ := constantText(args[0])
 	exact := a.spelled(n, "extract")

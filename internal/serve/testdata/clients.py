@@ -57,7 +57,7 @@ with psycopg.connect(dsn, autocommit=True) as c:
         with c.transaction():
             c.execute("SET LOCAL timezone = 'America/New_York'")
             with c.transaction(): # a savepoint
-                c.execute("SET timezone = 'Asia/Seoul'")
+                c.execute("SELECT set_config('timezone', %s, false)", ("Asia/Seoul",))
                 inner = c.info.parameter_status("TimeZone")
                 raise psycopg.Rollback()
         return inner, c.info.parameter_status("TimeZone")

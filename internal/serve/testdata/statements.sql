@@ -256,8 +256,10 @@ BEGIN; SAVEPOINT a; SET timezone = 'Asia/Tokyo'; ROLLBACK TO a; SHOW timezone; S
 BEGIN; SAVEPOINT a; RELEASE a; ROLLBACK TO a
 BEGIN; COMMIT AND CHAIN -- differs: this form is refused
 SET timezone = 'Asia/Tokyo'; DISCARD ALL
-SELECT set_config('TimeZone', 'Asia/Tokyo', false) -- differs: settings with an effect are changed by SET alone
-SELECT set_config('jit', 'off', false), current_setting('my.other', true)
+SELECT set_config('TimeZone', 'Asia/Tokyo', false), 1 AS x, '2026-01-01 00:00:00Z'::timestamptz; SHOW timezone; SELECT current_setting('timezone')
+BEGIN; SELECT set_config('TimeZone', 'Asia/Tokyo', true); SHOW timezone; COMMIT; SHOW timezone
+SELECT set_config('my.own', 'x', false); SELECT current_setting('my.own'), current_setting('my.other', true)
+SELECT set_config(name, 'off', false) FROM pg_settings WHERE name = 'geqo'
 SELECT set_config('nope', 'x', false)
 SET nope = 3
 RESET nope
