@@ -58,7 +58,6 @@ type Report struct {
 	Bytes       int64     `json:"bytes_uploaded"`
 	Repaired    []string  `json:"repaired"` // addresses of files that were missing or damaged
 	Removed     []string  `json:"removed"`  // addresses of files that are no longer needed
-	Requests    int64     `json:"requests"`
 	// Forgotten means that calls were forgotten since the last publication, and that their files
 	// are among the removed ones.
 	Forgotten bool `json:"forgotten"`
@@ -132,7 +131,6 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	if lost, ok := errors.AsType[*store.LockedError](context.Cause(held)); ok && err != nil {
 		err = lost
 	}
-	p.report.Requests = o.store.Requests()
 	return &p.report, err
 }
 

@@ -30,6 +30,7 @@ type bucket struct {
 	http.Handler
 	mu     sync.Mutex
 	faults float64 // share of failing requests
+	asked  int     // requests
 	seen   map[string]int
 	wrote  map[string]int // complete uploads, by address
 	rnd    *rand.Rand
@@ -57,6 +58,7 @@ func (b *bucket) fail(share float64) {
 // ServeHTTP answers a request, or injects a fault.
 func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
+	b.asked++
 	fault := ""
 	if b.rnd.Float64() < b.faults {
 		fault = []string{"503", "cut", "lost"}[b.rnd.IntN(3)]
@@ -101,7 +103,7 @@ func TestS3(t *testing.T) {
 		again, err := h.publish("s3://lake/calls")
 		h.must(err)
 		l.check()
-		if again.Uploaded != 0 || again.Requests > made.Requests {
+		if made.Uploaded == 0 || again.Uploaded != 0 {
 			t.Fatalf("published again: %+v", again)
 		}
 	}
@@ -117,12 +119,13 @@ func TestS3(t *testing.T) {
 func TestNothingIsCopiedTwice(t *testing.T) {
 	b := newBucket(t)
 	h := newTestWarehouse(t)
-	var requests []int64
+	var requests []int
 	for night := range 8 {
 		h.night(call{fmt.Sprint(night), "y", night, 1, 1})
-		made, err := h.publish("s3://lake/calls")
+		before := b.asked
+		_, err := h.publish("s3://lake/calls")
 		h.must(err)
-		requests = append(requests, made.Requests)
+		requests = append(requests, b.asked-before)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -112,9 +112,6 @@ func (a *app) published(made *publish.Report) {
 		made.Snapshot, made.CommittedAt.UTC().Format(time.RFC3339), made.To, made.Tag, cli.Plural(int64(len(made.Tables)), "table"),
 		humanize.Comma(rows), cli.Plural(int64(made.Uploaded), "file"), humanize.IBytes(uint64(made.Bytes)),
 		cli.Plural(int64(len(made.Removed)), "file"))
-	if made.Requests > 0 {
-		words.Fprintf(a.Stderr, "; %s", cli.Plural(made.Requests, "request"))
-	}
 	words.Fprintln(a.Stderr)
 	if n := int64(len(made.Repaired)); n > 0 {
 		words.Fprintf(a.Stderr, "%s were missing or damaged there and were copied again, the first one %s\n",

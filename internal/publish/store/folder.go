@@ -137,5 +137,3 @@ func (f folder) RemoveUploads(ctx context.Context, uri string) error {
 	}
 	return cmp.Or(err, f.Remove(ctx, gone))
 }
-
-func (folder) Requests() int64 { return 0 }

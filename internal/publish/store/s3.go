@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"sync/atomic"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -32,9 +31,8 @@ const (
 // s3 stores objects in buckets. It takes its credentials and region from the environment, from the
 // shared files of AWS, or from the machine, as every S3 client does.
 type s3 struct {
-	client   *minio.Client
-	uploads  *semaphore.Weighted
-	requests atomic.Int64
+	client  *minio.Client
+	uploads *semaphore.Weighted
 }
 
 func newS3() (*s3, error) {
@@ -52,17 +50,8 @@ func newS3() (*s3, error) {
 	if region == "" {
 		region = os.Getenv("AWS_DEFAULT_REGION")
 	}
-	s := &s3{uploads: semaphore.NewWeighted(sending)}
-	transport, err := minio.DefaultTransport(secure)
-	if err != nil {
-		return nil, err
-	}
-	s.client, err = minio.New(endpoint, &minio.Options{
-		Secure: secure, Region: region,
-		Transport: counted{transport, &s.requests},
-		Creds:     Credentials(),
-	})
-	return s, err
+	client, err := minio.New(endpoint, &minio.Options{Secure: secure, Region: region, Creds: Credentials()})
+	return &s3{client, semaphore.NewWeighted(sending)}, err
 }
 
 // Credentials returns the credentials that sign requests to AWS.
@@ -71,19 +60,6 @@ func Credentials() *credentials.Credentials {
 		&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
 	})
 }
-
-// counted counts the requests.
-type counted struct {
-	http.RoundTripper
-	n *atomic.Int64
-}
-
-func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
-	c.n.Add(1)
-	return c.RoundTripper.RoundTrip(r)
-}
-
-func (s *s3) Requests() int64 { return s.requests.Load() }
 
 // parts splits an address.
 func parts(uri string) (bucket, key string) {

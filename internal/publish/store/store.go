@@ -49,8 +49,6 @@ type Store interface {
 	Remove(ctx context.Context, uris []string) error
 	// RemoveUploads removes the remains of interrupted uploads below an address, where none may be running.
 	RemoveUploads(ctx context.Context, uri string) error
-	// Requests returns the number of requests so far.
-	Requests() int64
 }
 
 // Open returns the store for an address, and the normalised address: scheme and bucket in lower
