@@ -18,6 +18,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/value"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
@@ -263,7 +264,17 @@ func (a *app) card(ctx context.Context, w *analytics.Warehouse, id string, loc *
 		return err
 	}
 	defer rows.Close()
-	if err := format.WriteCard(ctx, a.Stdout, rows, a.Drawing(loc)); err != nil {
+	row, err := rows.Values(ctx)
+	if err != nil {
+		return err
+	}
+	var facts [][]any
+	for i, c := range rows.Columns() {
+		if row[i].Kind != value.Null {
+			facts = append(facts, []any{strings.ReplaceAll(cmp.Or(c.Label, c.Name), "_", " "), value.Cell(row[i], c, loc)})
+		}
+	}
+	if err := a.WriteStatic(ctx, []string{"fact", "value"}, facts); err != nil {
 		return err
 	}
 	_, err = words.Fprintln(a.Stdout)

@@ -291,15 +291,3 @@ func TestTableLeft(t *testing.T) {
 		t.Errorf("%d rows are left", n)
 	}
 }
-
-// A card omits unknown values, and wraps if there is no room.
-func TestCard(t *testing.T) {
-	columns := []value.Column{{Name: "call"}, {Name: "agent"}, {Name: "ended_for"}, {Name: "cost", Kind: value.Exact}}
-	row := []any{"c1", nil, "a reason that needs more than one line of this width", nil}
-	var out bytes.Buffer
-	test.OK(t, format.WriteCard(t.Context(), &out, format.NewStatic(columns, [][]any{row}), format.Options{Width: 40}))
-	want := "call       c1\nended for  a reason that needs more than\n           one line of this width\n"
-	if out.String() != want {
-		t.Errorf("got %q", out.String())
-	}
-}
