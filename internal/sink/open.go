@@ -3,7 +3,6 @@ package sink
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -101,13 +100,10 @@ func (w *Warehouse) recover() (err error) {
 		return in
 	})
 	w.sealed, w.leftover = refs, slices.Clone(refs)
-	for _, l := range missingSegments(refs, w.current) {
-		w.lostJournal(l)
-	}
 	if w.opts.ReadOnly {
 		return nil
 	}
-	if err := removeSegments(fsys, root, done, ""); err != nil {
+	if err := removeSegments(fsys, root, done); err != nil {
 		return err
 	}
 	return removeEmptyRuns(w.opts.FS, w.opts.Root)
@@ -139,24 +135,17 @@ func (w *Warehouse) findCurrent() (*layout.Snapshot, error) {
 // the options.
 func (w *Warehouse) take(fsys disk.FS) error {
 	root := w.opts.Root
-	err := disk.MakeRoot(root)
-	own := fsys == nil
-	if err == nil && own {
-		fsys, err = disk.Open(root)
-	}
-	if err != nil {
+	if err := disk.MakeRoot(root); err != nil {
 		return fmt.Errorf("open the warehouse: %w", err)
 	}
 	host, _ := os.Hostname() // a courtesy to those who find the lock
+	var err error
 	w.lock, w.spent, err = disk.TakeLock(root, disk.Holder{PID: os.Getpid(), Host: host, RunID: w.opts.RunID, Since: w.opts.Now().UTC(),
 		Records: w.opts.Records, Follow: w.opts.Follow})
-	if c, ok := fsys.(io.Closer); ok && own { // two runs that wait for each other must not use up the process's files
-		err = errors.Join(err, c.Close())
-	}
 	if err != nil {
 		return err
 	}
-	if own { // another run could replace the folder before the lock was taken
+	if fsys == nil {
 		if fsys, err = disk.Open(root); err != nil {
 			return errors.Join(fmt.Errorf("open the warehouse: %w", err), w.lock.Release())
 		}

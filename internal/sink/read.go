@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -92,24 +91,12 @@ const kindRows = 50_000
 // Kinds counts, among the newest calls of the last commit, those whose records had transcripts and
 // those whose records had none, by kind.
 func (w *Warehouse) Kinds(ctx context.Context) (calls.Kinds, error) {
-	w.mu.Lock()
-	known, knownOf, of := w.kinds, w.kindsOf, w.current
-	w.mu.Unlock()
-	if knownOf == of && of != nil {
-		return maps.Clone(known), nil
-	}
 	kinds := calls.Kinds{}
-	err := w.read(of).newest(kindRows, func(t *tableReader) error {
+	err := w.reader().newest(kindRows, func(t *tableReader) error {
 		t.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "turn_count")
 		return t.EachCall(ctx, kinds.Add)
 	})
-	if err != nil {
-		return nil, err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.kinds, w.kindsOf = kinds, of
-	return maps.Clone(kinds), nil
+	return kinds, err
 }
 
 // newest reads the newest files of calls that together have about so many rows.

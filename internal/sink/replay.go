@@ -205,54 +205,16 @@ func ListSegments(fsys disk.FS, root string) (refs []layout.Segment, err error) 
 	return refs, nil
 }
 
-// missingSegments returns the segments missing from runs that have others. A run's segments are numbered
-// from 1 without gaps, and a commit includes all that exist. current is the last committed
-// snapshot.
-func missingSegments(refs []layout.Segment, current *layout.Snapshot) (out []journalLoss) {
-	next := map[string]int64{}
-	if current != nil {
-		for _, s := range current.Manifest.Journal {
-			next[s.Run] = max(next[s.Run], s.Number+1)
-		}
-	}
-	for _, ref := range refs {
-		want, ok := next[ref.Run]
-		// If a run's last commit included no segment, its number is unknown.
-		if !ok && current != nil && current.Manifest.RunID == ref.Run {
-			want = ref.Number
-		}
-		if ref.Number > max(want, 1) {
-			out = append(out, journalLoss{Run: ref.Run, What: fmt.Sprintf("segment %d of the journal of run %s is missing", ref.Number-1, ref.Run)})
-		}
-		next[ref.Run] = ref.Number + 1
-	}
-	return out
-}
-
 // isLastSegment reports whether a segment is the last one of its run.
 func isLastSegment(refs []layout.Segment, i int) bool {
 	return i+1 == len(refs) || refs[i+1].Run != refs[i].Run
 }
 
-// removeSegments removes segments that a snapshot includes, and the folders of runs that become empty,
-// except that of the run keep.
-func removeSegments(fsys disk.FS, root string, refs []layout.Segment, keep string) error {
-	runs := map[string]bool{}
+// removeSegments removes segments that a snapshot includes.
+func removeSegments(fsys disk.FS, root string, refs []layout.Segment) error {
 	for _, ref := range refs {
 		if err := fsys.Remove(segmentPath(root, ref)); err != nil {
 			return fmt.Errorf("remove a committed journal segment: %w", err)
-		}
-		runs[ref.Run] = true
-	}
-	for run := range runs {
-		if run == keep {
-			continue
-		}
-		dir := filepath.Join(root, layout.JournalName, run)
-		if left, err := fsys.ReadDir(dir); err == nil && len(left) == 0 {
-			if err := fsys.Remove(dir); err != nil {
-				return fmt.Errorf("remove a committed journal: %w", err)
-			}
 		}
 	}
 	return nil
@@ -266,14 +228,8 @@ func removeEmptyRuns(fsys disk.FS, root string) error {
 		return fmt.Errorf("list the journal: %w", err)
 	}
 	for _, e := range entries {
-		if _, ok := layout.ParseRunID(e.Name()); !ok || !e.IsDir() {
-			continue
-		}
-		path := filepath.Join(dir, e.Name())
-		if left, err := fsys.ReadDir(path); err == nil && len(left) == 0 {
-			if err := fsys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("remove an empty journal: %w", err)
-			}
+		if _, ok := layout.ParseRunID(e.Name()); ok && e.IsDir() {
+			_ = fsys.Remove(filepath.Join(dir, e.Name())) // fails if it is not empty
 		}
 	}
 	return nil

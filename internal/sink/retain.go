@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"callhouse/internal/layout"
@@ -126,34 +125,20 @@ func (r *retirer) Retire(fsys disk.FS, root string, current *layout.Snapshot, no
 	return nil
 }
 
-// removeSnapshot removes a snapshot, but never the current one. It removes the name first, so that the
-// remains after a crash do not look like a damaged snapshot. A file system in layers (overlayfs)
-// cannot rename a folder of a lower one: then the manifest goes first, without which a folder is no
-// snapshot.
+// removeSnapshot removes a snapshot, but never the current one. The manifest goes first: without it, the
+// remains after a crash are no snapshot.
 func removeSnapshot(fsys disk.FS, dir string) error {
-	snapshots := filepath.Dir(dir)
-	if target, err := fsys.Readlink(filepath.Join(filepath.Dir(snapshots), layout.CurrentName)); err == nil &&
-		filepath.Base(target) == filepath.Base(dir) {
+	root := filepath.Dir(filepath.Dir(dir))
+	if target, err := fsys.Readlink(filepath.Join(root, layout.CurrentName)); err == nil && filepath.Base(target) == filepath.Base(dir) {
 		return fmt.Errorf("%s is the current snapshot", dir)
 	}
-	away := filepath.Join(snapshots, layout.TempName(filepath.Base(dir), disk.NewID()))
-	err := fsys.Rename(dir, away)
-	switch {
-	case errors.Is(err, syscall.EXDEV):
-		if err := fsys.Remove(filepath.Join(dir, layout.ManifestName)); err != nil && !disk.IsGone(err) {
-			return err
-		}
-		if err := fsys.SyncDir(dir); err != nil {
-			return err
-		}
-		return disk.RemoveTree(fsys, dir)
-	case err != nil:
+	if err := fsys.Remove(filepath.Join(dir, layout.ManifestName)); err != nil && !disk.IsGone(err) {
 		return err
 	}
-	if err := fsys.SyncDir(snapshots); err != nil {
+	if err := fsys.SyncDir(dir); err != nil {
 		return err
 	}
-	return disk.RemoveTree(fsys, away)
+	return disk.RemoveTree(fsys, dir)
 }
 
 // newestReadable returns the newest snapshot with an intact manifest and, if possible, all its files.

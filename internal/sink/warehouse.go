@@ -70,8 +70,6 @@ type Warehouse struct {
 	unrecorded []schema.Run // rows that earlier runs could not write
 	recorded   bool         // the run's last row is committed
 
-	kinds      calls.Kinds // counted for kindsOf
-	kindsOf    *layout.Snapshot
 	verified   *verifiedFiles  // files already compared with their checksums
 	notices    []string        // faults found and repaired, for the run's report
 	incomplete map[string]bool // runs whose journals lost a part, so that their recorded coverage may be wrong
@@ -256,7 +254,7 @@ func (w *Warehouse) switchTo(made *layout.Snapshot, refs []layout.Segment) error
 	w.mu.Lock()
 	w.current = made
 	w.mu.Unlock()
-	if err := removeSegments(w.opts.FS, w.opts.Root, refs, w.opts.RunID); err != nil {
+	if err := removeSegments(w.opts.FS, w.opts.Root, refs); err != nil {
 		return err
 	}
 	return w.retirer.Retire(w.opts.FS, w.opts.Root, made, w.opts.Now())

@@ -16,20 +16,9 @@ import (
 	"callhouse/internal/test"
 )
 
-// layeredFS cannot rename the folders of snapshots, like overlayfs those of a lower layer: only a
-// new folder gets its name.
-type layeredFS struct{ disk.FS }
-
-func (l *layeredFS) Rename(from, to string) error {
-	if _, is := layout.ParseSnapshotName(filepath.Base(from)); is {
-		return &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EXDEV}
-	}
-	return l.FS.Rename(from, to)
-}
-
-// layered makes a warehouse of four snapshots, one a day, and returns the next run of it. Each run
+// removable makes a warehouse of four snapshots, one a day, and returns the next run of it. Each run
 // adds a call.
-func layered(t *testing.T) (m *memFS, root string, open func(fsys disk.FS) *Warehouse) {
+func removable(t *testing.T) (m *memFS, root string, open func(fsys disk.FS) *Warehouse) {
 	t.Helper()
 	m, root = storyRoot(t)
 	n := 0
@@ -53,10 +42,10 @@ func numbers(t *testing.T, fsys disk.FS, root string) []int64 {
 	return all
 }
 
-// On a file system in layers, old and forgotten snapshots are removed all the same.
-func TestSnapshotsInLayersAreRemoved(t *testing.T) {
-	m, root, open := layered(t)
-	fsys := &layeredFS{m}
+// Old snapshots, and those with forgotten calls, are removed, but never the current one.
+func TestSnapshotsAreRemoved(t *testing.T) {
+	m, root, open := removable(t)
+	var fsys disk.FS = m
 	before := numbers(t, fsys, root)
 	for range 2 {
 		w := open(fsys)
@@ -79,16 +68,16 @@ func TestSnapshotsInLayersAreRemoved(t *testing.T) {
 	}
 }
 
-// Whichever operation of a removal in place is the last one: what is left is the whole snapshot, or
+// Whichever operation of a removal is the last one: what is left is the whole snapshot, or
 // none, and the next run removes it.
-func TestRemovalInLayersIsInterrupted(t *testing.T) {
-	m, root, open := layered(t)
+func TestRemovalIsInterrupted(t *testing.T) {
+	m, root, open := removable(t)
 	number := numbers(t, m, root)[0]
 	victim := layout.SnapshotName(number)
 	for k := 0; ; k++ {
 		for _, powerCut := range []bool{false, true} {
 			after := m.afterPowerCut() // a copy
-			f := &faultFS{FS: &layeredFS{after}, root: root, at: k, err: errors.New("killed"), stop: true}
+			f := &faultFS{FS: after, root: root, at: k, err: errors.New("killed"), stop: true}
 			err := removeSnapshot(f, filepath.Join(root, layout.SnapshotsName, victim))
 			if !f.fired {
 				if err != nil || k < 10 {
@@ -99,7 +88,7 @@ func TestRemovalInLayersIsInterrupted(t *testing.T) {
 			if powerCut {
 				after = after.afterPowerCut()
 			}
-			fsys := &layeredFS{after}
+			var fsys disk.FS = after
 			if s, err := layout.OpenSnapshot(fsys, root, number); err == nil && layout.Complete(fsys, s) != nil || err != nil && !disk.IsGone(err) {
 				t.Fatalf("%s: the rest of a snapshot is taken for one (%v)", f.log[k], err)
 			}
