@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,64 +74,6 @@ func TestBrokenJournalIsFetchedAgain(t *testing.T) {
 	sameAsTruth(t, c)
 	if r := c.mustExtract("--quiet"); r.stderr != "" {
 		t.Errorf("the next run says:\n%s", r.stderr)
-	}
-}
-
-// Links in place of folders and files that a run writes or removes: their targets are left alone.
-func TestLinksAreNotFollowed(t *testing.T) {
-	longtest.Only(t)
-	t.Parallel()
-	for name, plant := range map[string]func(root, away string) error{ // in any order
-		"lock": func(root, away string) error {
-			return errors.Join(os.Remove(filepath.Join(root, "lock")), os.Symlink(filepath.Join(away, "file"), filepath.Join(root, "lock")))
-		},
-		"lock inside": func(root, _ string) error {
-			return errors.Join(os.Remove(filepath.Join(root, "lock")), os.Symlink("current/manifest.json", filepath.Join(root, "lock")))
-		},
-		"snapshot in the making": func(root, away string) error {
-			return os.Symlink(away, filepath.Join(root, "snapshots", layout.TempName("000009", "0123456789abcdef")))
-		},
-		"snapshot in the making, inside": func(root, _ string) error {
-			return os.Symlink("000001", filepath.Join(root, "snapshots", layout.TempName("000009", "0123456789abcdef")))
-		},
-		"link in the making": func(root, away string) error {
-			return os.Symlink(filepath.Join(away, "file"), filepath.Join(root, layout.TempName("current", "0123456789abcdef")))
-		},
-		"superseded snapshot": func(root, away string) error {
-			return os.Symlink(away, filepath.Join(root, "snapshots", "000000"))
-		},
-		"journal of a run": func(root, away string) error {
-			return os.Symlink(away, filepath.Join(root, "journal", "20260101T000000Z-00000000"))
-		},
-		"journal": func(root, away string) error {
-			return errors.Join(os.Remove(filepath.Join(root, "journal")), os.Symlink(away, filepath.Join(root, "journal")))
-		},
-		"pins": func(root, away string) error { return os.Symlink(away, filepath.Join(root, "pins")) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := found(t, sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 20, Days: 5}})
-			c.mustExtract()
-			away := t.TempDir()
-			test.OK(t, os.WriteFile(filepath.Join(away, "file"), []byte("not ours"), 0o640))
-			test.OK(t, plant(c.warehouse, away))
-			first := filepath.Join(c.warehouse, "snapshots", "000001")
-			before, inFirst := tree(t, away), tree(t, first)
-			for range 3 {
-				r := c.extract(t.Context(), "--quiet")
-				if r.code != cli.ExitOK && (r.code != cli.ExitFailed || !strings.Contains(r.stderr, "damaged")) {
-					t.Fatalf("exit code %d\n%s", r.code, r.stderr)
-				}
-			}
-			c.query("catalog", "--output", filepath.Join(t.TempDir(), "c.duckdb"))
-			if now := tree(t, first); !slices.Equal(now, inFirst) {
-				t.Errorf("the first snapshot was %q, and is %q", inFirst, now)
-			}
-			c.clock.Advance(60 * time.Hour)
-			c.extract(t.Context(), "--quiet")
-			if now := tree(t, away); !slices.Equal(now, before) {
-				t.Errorf("what the link leads to was %q, and is %q", before, now)
-			}
-		})
 	}
 }
 

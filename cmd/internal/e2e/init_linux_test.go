@@ -20,7 +20,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/scratch"
 	"callhouse/internal/test"
@@ -269,30 +268,7 @@ func TestRootBecomesTheOwner(t *testing.T) {
 	}
 }
 
-// Ctrl-C at any question leaves no files behind, and restores the terminal.
-func TestInitInterrupted(t *testing.T) {
-	u := newNewUser(t)
-	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}})
-	questions := []struct{ question, answer string }{{"Address", c.service.URL + "\n"}, {"API key", testKey + "\n"}, {"Folder", "\n"},
-		{"Time zone", "\n"}, {"Currency", "\n"}, {"Share", "\n"}, {"Continue", "\n"}}
-	tried := longtest.Each(2)
-	for at := range questions {
-		if !tried(at) {
-			continue
-		}
-		d := u.dialogue(nil, "init")
-		for _, q := range questions[:at] {
-			d.answer(q.question, q.answer)
-		}
-		d.answer(questions[at].question, "\x03")
-		code, text := d.end()
-		if code != cli.ExitInterrupted || !strings.Contains(text, "nothing was written") || len(u.files()) > 0 {
-			t.Errorf("Ctrl-C at %q: exit code %d, files %q:\n%s", questions[at].question, code, u.files(), text)
-		}
-	}
-}
-
-// The key of one address is not sent to another.
+// The key of one address is not sent to another. Ctrl-C at a question leaves no files behind.
 func TestInitOtherAddress(t *testing.T) {
 	u := newNewUser(t)
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}})
@@ -302,8 +278,9 @@ func TestInitOtherAddress(t *testing.T) {
 	d.answer("no response from http://127.0.0.1:1", c.service.URL+"\n")
 	d.answer("API key (not shown): ", "\n")
 	d.answer("the API key is empty", "\x03")
-	if code, text := d.end(); code != cli.ExitInterrupted || c.service.Server.Stats().Requests != 0 {
-		t.Errorf("exit code %d, %d requests:\n%s", code, c.service.Server.Stats().Requests, text)
+	code, text := d.end()
+	if code != cli.ExitInterrupted || c.service.Server.Stats().Requests != 0 || !strings.Contains(text, "nothing was written") || len(u.files()) > 0 {
+		t.Errorf("exit code %d, %d requests, files %q:\n%s", code, c.service.Server.Stats().Requests, u.files(), text)
 	}
 }
 

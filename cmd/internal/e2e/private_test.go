@@ -128,64 +128,6 @@ func TestMaskedNumbers(t *testing.T) {
 	c.extract(t.Context(), "--mask=from_nubmer").reports(t, cli.ExitUsage, "did you mean: from_number?")
 }
 
-// Calls older than --keep are erased at the end of a run and no longer requested, and the rest
-// equals the truth. With a longer retention they return.
-func TestKeepForgetsWithTime(t *testing.T) {
-	t.Parallel()
-	longtest.Only(t)
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 200, Days: 14}})
-	c.mustExtract()
-	all := c.counts("SELECT 'calls' AS key, count(*) AS n FROM calls")["calls"]
-	c.clock.Advance(24 * time.Hour)
-	before := c.service.Server.Stats()
-	cut := c.clock.Now().Add(-10 * 24 * time.Hour).UTC().Truncate(24 * time.Hour)
-	due := c.counts(fmt.Sprintf("SELECT 'old' AS key, count(*) AS n FROM calls WHERE epoch_ms(start_at) < %d", cut.UnixMilli()))["old"]
-	if due < 50 {
-		t.Fatalf("only %d calls are old", due)
-	}
-	c.extract(t.Context(), "--keep=10d").reports(t, cli.ExitIncomplete, fmt.Sprintf("would erase %d of", due))
-	if now := c.counts("SELECT 'calls' AS key, count(*) AS n FROM calls")["calls"]; now < all {
-		t.Fatalf("%d calls of %d were erased without --yes", all-now, all)
-	}
-	r := c.mustExtract("--keep=10d", "--yes")
-	if !strings.Contains(r.stderr, fmt.Sprintf("erased       %d calls", due)) {
-		t.Errorf("%d calls were due:\n%s", due, r.stderr)
-	}
-	oldest := func() bool {
-		return c.one(fmt.Sprintf("SELECT count(*) FROM calls WHERE epoch_ms(start_at) < %d", cut.UnixMilli())) == json.Number("0")
-	}
-	if !oldest() {
-		t.Error("older calls are still there")
-	}
-	// Weeks of nights: the list is relisted, but never beyond the limit.
-	for range 3 {
-		c.clock.Advance(7 * 24 * time.Hour)
-		cut = cut.Add(7 * 24 * time.Hour)
-		c.mustExtract("--keep=10d", "--yes")
-		if !oldest() {
-			t.Error("older calls are still there, or came back")
-		}
-	}
-	listed := c.counts("SELECT 'listed' AS key, calls_listed AS n FROM runs ORDER BY started_at DESC LIMIT 1")["listed"]
-	if visible := c.service.Server.Truth().Calls; listed == 0 || 2*listed > visible {
-		t.Errorf("%d calls were listed of %d, though most are kept no longer", listed, visible)
-	}
-	if again := c.service.Server.Stats().DetailsUnchanged - before.DetailsUnchanged; again > 4 { // young calls are asked for again
-		t.Errorf("%d details were asked for in vain", again)
-	}
-	s := current(t, c.warehouse)
-	if from := s.Manifest.Coverage[0].From; from != cut.UnixMilli() {
-		t.Errorf("the ledger begins at %d, want %d", from, cut.UnixMilli())
-	}
-	extract(t.Context(), "verify", "--warehouse", c.warehouse).exits(t, cli.ExitOK)
-	c.mustExtract("--keep=4000d")
-	sameAsTruth(t, c)
-	if now := c.counts("SELECT 'calls' AS key, count(*) AS n FROM calls")["calls"]; now < all {
-		t.Errorf("%d calls came back of %d", now, all)
-	}
-	c.extract(t.Context(), "--keep=2d").exits(t, cli.ExitUsage)
-}
-
 // modes checks the mode of every file and folder in a warehouse.
 func modes(t *testing.T, root string, file, folder fs.FileMode) {
 	t.Helper()

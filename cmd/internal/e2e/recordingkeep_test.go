@@ -110,6 +110,7 @@ func TestArchive(t *testing.T) {
 		t.Errorf("extract recordings: %d files and %d rows of %d", len(s.files()), n, len(kept))
 	}
 	s.clock.Advance(48 * time.Hour)
+	s.night("--keep", "7d").reports(t, cli.ExitIncomplete, "would erase ")
 	s.mustNight("--keep", "7d", "--yes")
 	if n := number(t, s.one("SELECT count(*) FROM calls")); n >= calls || len(s.files()) != len(s.storedPaths()) {
 		t.Errorf("--keep leaves %d calls of %d, %d files and %d rows", n, calls, len(s.files()), len(s.storedPaths()))
