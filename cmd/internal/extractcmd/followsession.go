@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"callhouse/internal/crawler"
@@ -35,8 +34,7 @@ type session struct {
 
 // session follows until the next sweep, or until ctx is done.
 func (f *follower) session(ctx context.Context, sweep time.Time) error {
-	log := slog.New(warnings{f.log.Handler()})
-	s := &session{f: f, job: job{settings: f.anew(), running: schema.OutcomeFollowing, log: log}}
+	s := &session{f: f, job: job{settings: f.anew(), running: schema.OutcomeFollowing, log: newLogger(f.stderr, true)}}
 	s.begun, s.started = s.Clock.Local(), s.Now()
 	s.id = runID(s.started)
 	s.state.Sweep = sweep.UnixMilli()
@@ -65,14 +63,6 @@ func (s *session) prepare(ctx context.Context) (err error) {
 	s.cfg.Resources, s.cfg.Transcripts, s.cfg.MaxDuration, s.Recordings = nil, crawler.FromV3, 0, recordingsOff // left to sweeps
 	s.cfg.DownAfter = downAfter
 	return s.connect(ctx, func() bool { return false })
-}
-
-// warnings is a log limited to warnings and errors: a long-running process would log too much
-// otherwise.
-type warnings struct{ slog.Handler }
-
-func (w warnings) Enabled(ctx context.Context, l slog.Level) bool {
-	return l >= slog.LevelWarn && w.Handler.Enabled(ctx, l)
 }
 
 // loop polls, fetches and commits. While the service fails, it backs off.

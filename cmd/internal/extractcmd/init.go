@@ -348,7 +348,8 @@ func explainTest(err error) error {
 		}
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s (%w)", what, f), "try again later; nothing was written")
 	}
-	return explain(err)
+	hint, _, _ := strings.Cut(cli.Hint(explain(err)), ", then: ") // a run
+	return cli.Fail(cli.ExitFailed, err, hint+"; nothing was written")
 }
 
 // write writes the files, and makes the warehouse's folder.

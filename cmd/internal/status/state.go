@@ -32,7 +32,7 @@ type State struct {
 	history       *sink.History
 	last, success *schema.Run // the last run that ended, and the last with outcome done; nil: none
 	good          *schema.Run // the last with exit code 0 or 3
-	alerts        *alerts     // nil: there are no rules
+	alerts        []string    // lines about them; none: there are no rules
 	// Counts of calls of the snapshot. overdue ones are pending and of days over for overdueAfter; records of
 	// unreadable ones are too large, or no valid JSON; unheld ones have a cost that total_cost cannot hold.
 	calls, pending, overdue, unsettled, unreadable, unheld, bytes int64

@@ -10,7 +10,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
-	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
@@ -72,7 +71,6 @@ func (h *State) writeSnapshot(line liner) {
 		m = s.Manifest
 		line("newest call", "%s", h.moment(m.Watermark))
 		line("listed", "%s", h.moment(max(0, m.ListedTo().UnixMilli())))
-		h.writeResources(line, m)
 		line("pending", "%s without transcript, %s not settled", cli.Plural(h.pending, "call"), humanize.Comma(h.unsettled))
 	}
 	if h.unreadable > 0 {
@@ -85,17 +83,11 @@ func (h *State) writeSnapshot(line liner) {
 	if m.Archive != "" {
 		line("recordings", "%s", h.recordings(m))
 	}
-	if h.alerts != nil {
-		for i, text := range h.alerts.text(h.now) {
-			line([]string{"alerts", ""}[min(i, 1)], "%s", text)
-		}
+	for i, text := range h.alerts {
+		line([]string{"alerts", ""}[min(i, 1)], "%s", text)
 	}
 	if h.unheld > 0 {
 		line("costs", "%s with a cost that does not fit total_cost and is missing from sums (query coverage)", cli.Plural(h.unheld, "call"))
-	}
-	if n := m.ReadElsewhere(); n > 0 {
-		line("numbers", "those of %s are still in the form of another country: each run rewrites some, extract compact all",
-			cli.Plural(n, "call"))
 	}
 	if r := h.last; r != nil {
 		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", cli.Plural(r.Requests, "request"), humanize.Comma(r.CallsNew),
@@ -115,26 +107,6 @@ func (h *State) writeSnapshot(line liner) {
 	line("warehouse", "%s: snapshot %d of %s (%d kept), %s calls in %s, %s", h.Warehouse, m.Snapshot,
 		h.date(m.CommittedAt.UnixMilli()), h.history.SnapshotCount, humanize.Comma(h.calls),
 		cli.Plural(int64(len(m.Files)), "file"), humanize.IBytes(uint64(h.bytes)))
-}
-
-// writeResources prints how recent the lists of resources are.
-func (h *State) writeResources(line liner, m *layout.Manifest) {
-	var kinds, objects, oldest int64
-	name := ""
-	for _, of := range resource.All {
-		if at := m.Lists[of.Name].ListedAt; at > 0 {
-			kinds++
-			objects += m.Rows(of.Name)
-			if name == "" || at < oldest {
-				name, oldest = of.Name, at
-			}
-		}
-	}
-	if kinds == 0 {
-		return
-	}
-	line("resources", "%s of %s; oldest list: %s, %s ago", cli.Plural(objects, "object"), cli.Plural(kinds, "kind"), name,
-		h.age(time.UnixMilli(oldest)))
 }
 
 // run describes a run.
