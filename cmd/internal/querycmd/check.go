@@ -91,22 +91,14 @@ func (c *checking) run(ctx context.Context, names []string) (err error) {
 
 // chosen returns the tests to run; without names, all of them.
 func chosen(names []string) (out []*verdict, err error) {
-	all := sqlfiles.Checks()
-	var known []string
-	for _, t := range all {
-		known = append(known, t.Name)
+	tests := sqlfiles.Checks()
+	if len(names) > 0 {
+		tests, err = named("test", names, tests, func(t *sqlfiles.Check) string { return t.Name })
 	}
-	if len(names) == 0 {
-		names = known
+	for _, t := range tests {
+		out = append(out, &verdict{Check: t})
 	}
-	for _, name := range names {
-		i := slices.Index(known, name)
-		if i < 0 {
-			return nil, cli.Usage(cli.Suggest(name, known, "available: "+strings.Join(known, ", ")), "unknown test %q", name)
-		}
-		out = append(out, &verdict{Check: all[i]})
-	}
-	return out, nil
+	return out, err
 }
 
 // test runs one test: it counts the faulty rows and keeps the first ones.

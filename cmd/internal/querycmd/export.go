@@ -127,15 +127,16 @@ func exportable() []*sqlfiles.File {
 	return slices.DeleteFunc(sqlfiles.Reports(), func(f *sqlfiles.File) bool { return f.Arguments != "" })
 }
 
-// named returns the named definitions, each once.
-func named(what string, names []string, all []*sqlfiles.File) ([]*sqlfiles.File, error) {
-	var out []*sqlfiles.File
+// named returns the named ones of all, each once.
+func named[T comparable](what string, names []string, all []T, nameOf func(T) string) (out []T, err error) {
 	for _, n := range names {
-		i := slices.IndexFunc(all, func(f *sqlfiles.File) bool { return f.Name == n })
+		i := slices.IndexFunc(all, func(x T) bool { return nameOf(x) == n })
 		if i < 0 {
-			known := answer.Names(all)
-			hint := cli.Suggest(n, known, what+"s: "+strings.Join(known, ", "))
-			return nil, cli.Usage(hint, "unknown %s %q", what, n)
+			var known []string
+			for _, x := range all {
+				known = append(known, nameOf(x))
+			}
+			return nil, cli.Usage(cli.Suggest(n, known, what+"s: "+strings.Join(known, ", ")), "unknown %s %q", what, n)
 		}
 		if !slices.Contains(out, all[i]) {
 			out = append(out, all[i])
@@ -146,23 +147,17 @@ func named(what string, names []string, all []*sqlfiles.File) ([]*sqlfiles.File,
 
 // exportFormat returns the format of an export's files.
 func (a *app) exportFormat() (format.Format, error) {
-	if a.Format == "" {
-		return format.Parquet, a.CheckDecimal(format.Parquet)
+	a.Format = cmp.Or(a.Format, string(format.Parquet))
+	f, err := a.OutputFormat()
+	if err == nil && !f.Exact() {
+		return f, cli.Usage("write parquet, csv or another format for programs", "export cannot write the format %q", f)
 	}
-	if f, ok := format.Parse(a.Format); ok && f.Exact() {
-		return f, a.CheckDecimal(f)
-	}
-	var names []string
-	for _, f := range format.All() {
-		if f.Exact() {
-			names = append(names, string(f))
-		}
-	}
-	return "", cli.Usage("formats: "+strings.Join(names, ", "), "export cannot write the format %q", a.Format)
+	return f, err
 }
 
 func (a *app) export(ctx context.Context, tableNames, reportNames []string, chosen bool) (err error) {
 	e := &exporter{app: a}
+	nameOf := func(f *sqlfiles.File) string { return f.Name }
 	if e.loc, e.now, e.params, err = a.parseReportFlags(); err != nil {
 		return err
 	}
@@ -172,10 +167,10 @@ func (a *app) export(ctx context.Context, tableNames, reportNames []string, chos
 	if !chosen {
 		tableNames = answer.Names(sqlfiles.ViewsByName())
 	}
-	if e.tables, err = named("table", tableNames, sqlfiles.ViewsByName()); err != nil {
+	if e.tables, err = named("table", tableNames, sqlfiles.ViewsByName(), nameOf); err != nil {
 		return err
 	}
-	if e.reports, err = named("report", reportNames, exportable()); err != nil {
+	if e.reports, err = named("report", reportNames, exportable(), nameOf); err != nil {
 		return err
 	}
 	if err := exportTarget(a.Output); err != nil {

@@ -133,7 +133,7 @@ func TestExportFailing(t *testing.T) {
 	}{
 		{"", cli.ExitUsage, "needs one folder"}, {"a b", cli.ExitUsage, "one folder"}, {"a --output b", cli.ExitUsage, "one folder"},
 		{"out --tables callz", cli.ExitUsage, "did you mean: calls?"}, {"out --reports sentimnt", cli.ExitUsage, "did you mean: sentiment?"},
-		{"out --reports search", cli.ExitUsage, "unknown report \"search\""}, {"out --format table", cli.ExitUsage, "formats: csv, csv-excel"}, {"out --agent 0", cli.ExitUsage, "several agents"},
+		{"out --reports search", cli.ExitUsage, "unknown report \"search\""}, {"out --format table", cli.ExitUsage, "cannot write the format"}, {"out --agent 0", cli.ExitUsage, "several agents"},
 		{"out --by agnet --reports sentiment", cli.ExitUsage, "did you mean: agent?"},
 		{"mine", cli.ExitUsage, "notes.txt"}, {"mine/notes.txt", cli.ExitFailed, "not a directory"}, {"no/such/out", cli.ExitFailed, "no such file"}, {"out --warehouse elsewhere", cli.ExitFailed, "no warehouse"},
 	} {
