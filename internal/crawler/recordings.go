@@ -23,11 +23,9 @@ const (
 	lookEvery = 5 * time.Minute
 	// lookAgain is the number of calls after which it checks for a commit with newer calls.
 	lookAgain = 64
-	// maxFailures and maxWasted end the downloads of a run, because the host is down: that many
-	// consecutive failures of recordings that never failed before, or that much time lost on
+	// maxWasted ends the downloads of a run, because the host is down or slow: that much time lost on
 	// failures and slow downloads, summed over all connections.
-	maxFailures = 12
-	maxWasted   = 20 * time.Minute
+	maxWasted = 20 * time.Minute
 	// For calls.ExpireAfter after a call's end, no answer about its recording is final. After that,
 	// one that is not there is given up. From the attempt refusedAfter on, this also applies to one
 	// whose new links are rejected, and from goneAfter on, if its call ended goneAge ago, to one that
@@ -82,7 +80,6 @@ type recordingCrawl struct {
 	tried    map[uint64]attempt // of this run, by a hash of the call's id
 	report   RecordingReport
 	renewals int64 // number of renewals
-	row      int   // consecutive failures
 	wasted   time.Duration
 }
 
@@ -449,36 +446,26 @@ func (c *recordingCrawl) count(f func(*RecordingReport)) {
 	f(&c.report)
 }
 
-// note counts the result of a recording, and gives up a host that only fails: that is not reached, or
+// note counts the result of a recording, and the time lost by a host that fails: that is not reached, or
 // answers with errors, or rejects the links of earlier days. A recording that is not there yet, an
 // answer that is no recording, and a barred link say nothing about the host.
 func (c *recordingCrawl) note(r *schema.Recording, failure *recording.Error, young bool, took time.Duration) {
-	c.mu.Lock()
-	failures := 0
-	switch p := &c.report; r.State {
-	case schema.RecordingStored:
-		p.Stored++
-		p.Bytes += r.Bytes
-		c.row = 0
-	case schema.RecordingGone:
-		p.Gone++
-	case schema.RecordingRefused:
-		p.Refused++
-	default:
-		p.Failed++
-		p.Reason = r.Reason
-		if failure.Problem != recording.Failed && (young || failure.Problem != recording.Expired) {
-			break
+	c.count(func(p *RecordingReport) {
+		switch r.State {
+		case schema.RecordingStored:
+			p.Stored++
+			p.Bytes += r.Bytes
+		case schema.RecordingGone:
+			p.Gone++
+		case schema.RecordingRefused:
+			p.Refused++
+		default:
+			p.Failed++
+			p.Reason = r.Reason
 		}
-		defer c.waste(took, r.Reason)
-		if r.Attempts == 1 {
-			c.row++
-			failures = c.row
-		}
-	}
-	c.mu.Unlock()
-	if failures == maxFailures { // those in progress may fail, too
-		c.end(fmt.Sprintf("given up after %d failures in a row: %s", failures, r.Reason), nil)
+	})
+	if r.State == schema.RecordingDue && (failure.Problem == recording.Failed || failure.Problem == recording.Expired && !young) {
+		c.waste(took, r.Reason)
 	}
 }
 

@@ -249,31 +249,6 @@ func TestNewestFirst(t *testing.T) {
 	}
 }
 
-// Recordings that failed before do not prevent others in later nights: only consecutive new
-// failures indicate that a host is down.
-func TestManyFailures(t *testing.T) {
-	t.Parallel()
-	a := open(t)
-	var paths []string
-	for n := range 30 {
-		paths = append(paths, fmt.Sprintf("/500/%02d", n))
-	}
-	a.put(1, paths...)
-	all, r := a.run(24 * time.Hour)
-	if !strings.Contains(r.Problem, "12 failures in a row") {
-		t.Errorf("the first night: %+v", r)
-	}
-	for range 2 {
-		requested, _ := a.run(24 * time.Hour)
-		all += requested
-	}
-	for _, path := range paths {
-		if !strings.Contains(all, path) {
-			t.Errorf("%s was not tried in three nights", path)
-		}
-	}
-}
-
 // A host that sends six KiB a second neither holds one recording for longer than its call lasted, nor a run for long:
 // recordings that it does send count as slow, and the run leaves the rest to the next. extract recordings goes on.
 func TestSlowRecordings(t *testing.T) {

@@ -210,8 +210,6 @@ func TestForgetRemovesDamagedSnapshots(t *testing.T) {
 		"newer format": func(_ *testing.T, w *Warehouse) error {
 			return replace(of(w, 1, layout.ManifestName), []byte(`{"format_version":99}`))
 		},
-		"no rights to it": func(_ *testing.T, w *Warehouse) error { return os.Chmod(of(w, 1, ""), 0) },
-		"no rights in it": func(_ *testing.T, w *Warehouse) error { return os.Chmod(of(w, 1, "calls"), 0) },
 		"two": func(t *testing.T, w *Warehouse) error {
 			return errors.Join(os.Remove(calls(t, w, 1)), os.Remove(of(w, 2, layout.ManifestName)))
 		},

@@ -93,12 +93,6 @@ func (d *disk) Mkdir(name string) error {
 	return d.dir.WithPath(name, d.dir.Root.Mkdir(d.dir.In(name), 0o750))
 }
 
-// open makes a folder of ours accessible to this user.
-func (d *disk) open(name string) bool {
-	st, err := d.dir.Lstat(name)
-	return err == nil && st.IsDir() && d.dir.Root.Chmod(d.dir.In(name), 0o700) == nil
-}
-
 func (d *disk) Rename(from, to string) error {
 	return d.dir.WithPath(to, d.dir.Root.Rename(d.dir.In(from), d.dir.In(to)))
 }
@@ -172,14 +166,6 @@ func EnsureDir(fsys FS, name string) error {
 
 // RemoveTree removes a folder of ours with all its content.
 func RemoveTree(fsys FS, name string) error {
-	err := removeTree(fsys, name)
-	if d, ok := fsys.(*disk); ok && errors.Is(err, fs.ErrPermission) && d.open(name) {
-		err = removeTree(fsys, name)
-	}
-	return err
-}
-
-func removeTree(fsys FS, name string) error {
 	entries, err := fsys.ReadDir(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

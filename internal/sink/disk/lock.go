@@ -102,13 +102,9 @@ func TakeLock(root string, h Holder) (_ *Lock, _ []Spend, err error) {
 		return nil, nil, fmt.Errorf("lock the warehouse: %w", err)
 	}
 	l := &Lock{fl: NewHold(path), root: root}
-	_, none := os.Lstat(path)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, l.Drop())
-		}
-		if lockless := (*CapabilityError)(nil); IsGone(none) && errors.As(err, &lockless) {
-			_ = os.Remove(path) // nobody can hold it
 		}
 	}()
 	before, err := l.take()
