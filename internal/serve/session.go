@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -215,34 +214,26 @@ func (st *statement) try(ctx context.Context) (columns []value.Column, known boo
 	return columns, known || st.stmt.Params() == 0, err
 }
 
-// castable returns the types of parameters to cast: texts and untyped ones to text, and those whose
-// values are passed to DuckDB as texts; nil: none. Of a statement that is not prepared all are untyped.
-func (st *statement) castable(isPrepared bool) (found []string) {
-	var types []string
+// castable returns the types to cast parameters to: as inferred, or text for untyped ones; nil: there are no
+// parameters. Of a statement that is not prepared all are untyped.
+func (st *statement) castable(isPrepared bool) []string {
+	types := make([]string, postgres.Params(st.text))
 	if isPrepared {
 		types = st.stmt.ParamTypes()
-	} else {
-		types = make([]string, postgres.Params(st.text))
 	}
-	cast := false
 	for i, t := range types {
-		switch base, _, _ := strings.Cut(t, "("); base {
-		case "", "VARCHAR":
-			if t = "VARCHAR"; i < len(st.types) && postgres.TypeByOID(st.types[i]).OID != postgres.TextType.OID {
-				t = ""
-			}
-		case "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIME WITH TIME ZONE", "INTERVAL", "UUID", "DECIMAL":
+		switch {
+		case t != "" && t != "VARCHAR":
+		case i < len(st.types) && postgres.TypeByOID(st.types[i]).OID != postgres.TextType.OID:
+			types[i] = "" // as declared
 		default:
-			if !strings.HasSuffix(t, "[]") {
-				t = ""
-			}
+			types[i] = "VARCHAR"
 		}
-		types[i], cast = t, cast || t != ""
 	}
-	if cast {
-		found = types
+	if len(types) == 0 {
+		return nil
 	}
-	return found
+	return types
 }
 
 // prepare plans the statement on an idle connection.
@@ -298,7 +289,7 @@ func (st *statement) Query(ctx context.Context, args []any) (postgres.Rows, erro
 			return nil, st.s.explain(err)
 		}
 	}
-	answer, err := st.stmt.QueryReuse(ctx, st.exact(args)...)
+	answer, err := st.stmt.QueryReuse(ctx, args...)
 	if err != nil {
 		return nil, st.s.explain(err)
 	}
@@ -321,21 +312,6 @@ func typeOf(duck string) postgres.Type {
 		return postgres.TextType
 	}
 	return postgres.TypeOf(duck)
-}
-
-// exact converts the values of parameters to DuckDB's inferred types.
-func (st *statement) exact(args []any) []any {
-	out := slices.Clone(args)
-	for i, t := range st.stmt.ParamTypes() {
-		if n, ok := out[i].(int64); ok && t == "INTEGER" && int64(int32(n)) == n {
-			out[i] = int32(n)
-		} else if ok && t == "SMALLINT" && int64(int16(n)) == n {
-			out[i] = int16(n)
-		} else if f, ok := out[i].(float64); ok && t == "FLOAT" {
-			out[i] = float32(f)
-		}
-	}
-	return out
 }
 
 // sameTypes checks that the columns have the described types.
