@@ -1,9 +1,9 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -48,12 +48,8 @@ func fail(code, message string) error { return &Error{Code: code, Message: messa
 
 // readable refuses text that is not UTF-8, as Postgres does.
 func readable(text []byte) error {
-	for at := 0; at < len(text); {
-		r, n := utf8.DecodeRune(text[at:])
-		if r == utf8.RuneError && n <= 1 || r == 0 {
-			return fail(codeNotUTF8, fmt.Sprintf(`invalid byte sequence for encoding "UTF8": 0x%02x`, text[at]))
-		}
-		at += n
+	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
+		return fail(codeNotUTF8, `invalid byte sequence for encoding "UTF8"`)
 	}
 	return nil
 }
@@ -73,12 +69,9 @@ var (
 // asError converts an error to one with an SQLSTATE.
 func asError(err error) *Error {
 	var e *Error
-	var syntax *SyntaxError
 	switch {
 	case errors.As(err, &e):
 		return e
-	case errors.As(err, &syntax):
-		return &Error{Code: codeBadValue, Message: err.Error()}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return &Error{Code: codeCancelled, Message: "canceling statement due to user request"}
 	}

@@ -35,17 +35,17 @@ func (t Type) Param(raw []byte, isBinary bool) (_ any, err error) {
 		case "f", "false", "n", "no", "off", "0":
 			return false, nil
 		}
-		return nil, &SyntaxError{"boolean", text}
+		return nil, invalid("boolean", text)
 	case int2Type.OID, int4Type.OID, int8Type.OID, oidType.OID:
 		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 		if err != nil {
-			return nil, &SyntaxError{"integer", text}
+			return nil, invalid("integer", text)
 		}
 		return n, nil
 	case float4.OID, float8.OID:
 		f, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 		if err != nil {
-			return nil, &SyntaxError{"double precision", text}
+			return nil, invalid("double precision", text)
 		}
 		return f, nil
 	case timestamp.OID, timestamptz.OID:
@@ -57,11 +57,9 @@ func (t Type) Param(raw []byte, isBinary bool) (_ any, err error) {
 	return text, nil
 }
 
-// SyntaxError reports a text that is not a value of the type.
-type SyntaxError struct{ Type, Text string }
-
-func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("invalid input syntax for type %s: %q", e.Type, e.Text)
+// invalid is the error for a text that is not a value of a type.
+func invalid(name, text string) error {
+	return fmt.Errorf("invalid input syntax for type %s: %q", name, text)
 }
 
 // ArrayLiteral converts Postgres' text of a one-dimensional array to DuckDB's text of a list.
@@ -71,7 +69,7 @@ func ArrayLiteral(text string) (string, error) {
 	err := codecs().Scan(pgtype.TextArrayOID, pgtype.TextFormatCode, []byte(text), &of)
 	converting.Unlock()
 	if err != nil || len(of.Dims) > 1 {
-		return "", &SyntaxError{"array", text}
+		return "", invalid("array", text)
 	}
 	out := []byte{'['}
 	for i, word := range of.Elements {

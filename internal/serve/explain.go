@@ -20,53 +20,39 @@ import (
 // explain converts an error of a statement to a Postgres error, without the path of the warehouse
 // at root.
 func explain(root string, err error) error {
-	known := translated(err)
-	var p *postgres.Error
-	switch {
-	case known == nil, errors.Is(err, io.EOF), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-	case errors.As(known, &p):
-		p.Message = layout.Inside(root, p.Message)
-	default:
-		return &postgres.Error{Code: "XX000", Message: layout.Inside(root, known.Error())}
-	}
-	return known
-}
-
-// translated is explain with paths unchanged.
-func translated(err error) error {
 	var already *postgres.Error
 	var d *duck.Error
 	var unsafe *guard.UnsafeError
 	var zone *database.ZoneError
 	var damage *layout.DamageError
 	var unsupported *dialect.UnsupportedError
-	coded := func(code, hint string) error {
-		return &postgres.Error{Code: code, Message: words.Directed(err.Error()), Hint: words.Directed(hint)}
+	coded := func(code, message, hint string) error {
+		return &postgres.Error{Code: code, Message: layout.Inside(root, words.Directed(message)), Hint: words.Directed(hint)}
 	}
 	switch {
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
 		errors.As(err, &already):
 		return err
 	case errors.As(err, &unsafe):
-		return coded("42501", "a statement can only read the tables of the schema public")
+		return coded("42501", err.Error(), "a statement can only read the tables of the schema public")
 	case analytics.Denied(err):
-		return coded("42501", "")
+		return coded("42501", err.Error(), "")
 	case errors.Is(err, guard.ErrNotReading):
-		return coded("25006", "the warehouse is read-only; only extract changes it")
+		return coded("25006", err.Error(), "the warehouse is read-only; only extract changes it")
 	case errors.Is(err, guard.ErrTooDeep):
-		return coded("54001", "rewrite it using WITH")
+		return coded("54001", err.Error(), "rewrite it using WITH")
 	case errors.Is(err, duck.ErrManyStatements), errors.Is(err, duck.ErrNoStatement):
-		return coded("42601", "")
+		return coded("42601", err.Error(), "")
 	case errors.As(err, &unsupported):
-		return coded(cmp.Or(unsupported.Code, "0A000"), unsupported.Hint)
+		return coded(cmp.Or(unsupported.Code, "0A000"), err.Error(), unsupported.Hint)
 	case errors.As(err, &zone):
-		return coded("22023", "")
+		return coded("22023", err.Error(), "")
 	case errors.As(err, &damage):
-		return coded("XX001", "ask the administrator of the warehouse to run extract repair, which replaces damaged files")
+		return coded("XX001", err.Error(), "ask the administrator of the warehouse to run extract repair, which replaces damaged files")
 	case errors.As(err, &d):
-		return &postgres.Error{Code: stateOf(d), Message: words.Directed(d.Text()), Hint: words.Directed(strings.Join(d.Nearest, ", "))}
+		return coded(stateOf(d), d.Text(), strings.Join(d.Nearest, ", "))
 	}
-	return err
+	return coded("XX000", err.Error(), "")
 }
 
 // states are the SQLSTATEs of DuckDB's errors by kind and by a part of the message. The first match
